@@ -1,0 +1,55 @@
+# Programs that see the public headers only: examples, the demo, the benchmarks, the command.
+# A lone file examples/x.cpp is the program example_x, a folder examples/x/ the program x; bench/x.cpp is bench_x.
+
+# rosin_program(name folder source...): an executable linked to librosin, placed in <build>/<folder>.
+function(rosin_program name folder)
+  add_executable(${name} ${ARGN})
+  target_link_libraries(${name} PRIVATE rosin rosin_compile)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${folder})
+endfunction()
+
+# rosin_programs(folder prefix): one program per file and one per sub-folder; the target rosin_<folder> builds all.
+function(rosin_programs folder prefix)
+  add_custom_target(rosin_${folder})
+  file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
+  foreach(file IN LISTS files)
+    get_filename_component(stem ${file} NAME_WE)
+    rosin_program(${prefix}_${stem} ${folder} ${file})
+    add_dependencies(rosin_${folder} ${prefix}_${stem})
+  endforeach()
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
+  set(names ${sources})
+  list(TRANSFORM names REPLACE "/[^/]*$" "")
+  list(REMOVE_DUPLICATES names)
+  foreach(path IN LISTS names)
+    get_filename_component(name ${path} NAME)
+    set(own ${sources})
+    list(FILTER own INCLUDE REGEX "/${folder}/${name}/")
+    rosin_program(${name} ${folder} ${own})
+    add_dependencies(rosin_${folder} ${name})
+  endforeach()
+endfunction()
+
+if(ROSIN_BUILD_EXAMPLES)
+  rosin_programs(examples example)
+endif()
+if(ROSIN_BUILD_BENCH)
+  rosin_programs(bench bench)
+endif()
+
+# The command-line tool. Its target cannot be called rosin, which is the library.
+file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/rosin/*.cpp)
+list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
+if(sources)
+  rosin_program(rosin_command tools ${sources})
+  set_target_properties(rosin_command PROPERTIES OUTPUT_NAME rosin)
+endif()
+
+# Back ends and transports bring their own CMakeLists.txt and see nothing of src/; adding one changes no file here.
+file(GLOB plugins CONFIGURE_DEPENDS
+  ${PROJECT_SOURCE_DIR}/backends/*/CMakeLists.txt ${PROJECT_SOURCE_DIR}/comm/*/CMakeLists.txt)
+foreach(plugin IN LISTS plugins)
+  get_filename_component(folder ${plugin} DIRECTORY)
+  add_subdirectory(${folder})
+endforeach()

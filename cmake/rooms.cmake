@@ -1,0 +1,65 @@
+# How src/ becomes librosin. A room is a folder of src/ and one object library, so the tests can link the rooms and see
+# what the shared library hides. Which room may include which is checked by tools/lint/check_layers.py, not here.
+
+# Settings of everything that sees the inside: src/ on the include path, no exported symbol unless ROSIN_API says so.
+function(rosin_internal target)
+  target_link_libraries(${target} PRIVATE rosin_compile Threads::Threads)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+  target_compile_definitions(${target} PRIVATE ROSIN_BUILDING_LIBRARY)
+  set_target_properties(${target} PROPERTIES
+    POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+endfunction()
+
+# rosin_room(name [VENDORS vendor...]): src/<name>/*.cpp as an object library. A room without sources is left out.
+function(rosin_room room)
+  cmake_parse_arguments(ARG "" "" "VENDORS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${room}/*.cpp)
+  file(GLOB tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${room}/*_test.cpp)
+  if(tests)
+    list(REMOVE_ITEM sources ${tests})
+    set_property(GLOBAL PROPERTY ROSIN_TESTS_OF_${room} ${tests})
+  endif()
+  set_property(GLOBAL APPEND PROPERTY ROSIN_ROOMS ${room})
+  foreach(vendor IN LISTS ARG_VENDORS)
+    set_property(GLOBAL APPEND PROPERTY ROSIN_VENDORS rosin_vendor_${vendor})
+  endforeach()
+  if(NOT sources)
+    return()
+  endif()
+  add_library(rosin_${room} OBJECT ${sources})
+  rosin_internal(rosin_${room})
+  list(TRANSFORM ARG_VENDORS PREPEND rosin_vendor_)
+  target_link_libraries(rosin_${room} PRIVATE ${ARG_VENDORS})
+  set_property(GLOBAL APPEND PROPERTY ROSIN_OBJECTS $<TARGET_OBJECTS:rosin_${room}>)
+endfunction()
+
+# Puts the objects of all rooms and their vendor libraries into a target.
+function(rosin_take_rooms target)
+  get_property(objects GLOBAL PROPERTY ROSIN_OBJECTS)
+  get_property(vendors GLOBAL PROPERTY ROSIN_VENDORS)
+  list(REMOVE_DUPLICATES vendors)
+  target_sources(${target} PRIVATE ${objects})
+  target_link_libraries(${target} PRIVATE ${vendors} Threads::Threads ${CMAKE_DL_LIBS})
+endfunction()
+
+# The shared library of all rooms declared so far.
+function(rosin_library)
+  file(WRITE ${PROJECT_BINARY_DIR}/empty.cpp.new "// Lets librosin link while no room has a source.\n")
+  file(COPY_FILE ${PROJECT_BINARY_DIR}/empty.cpp.new ${PROJECT_BINARY_DIR}/empty.cpp ONLY_IF_DIFFERENT)
+  add_library(rosin SHARED ${PROJECT_BINARY_DIR}/empty.cpp)
+  add_library(rosin::rosin ALIAS rosin)
+  rosin_take_rooms(rosin)
+  target_compile_features(rosin PUBLIC cxx_std_20)
+  target_include_directories(rosin PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  set_target_properties(rosin PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION 0)
+  if(UNIX AND NOT APPLE)
+    # The version script keeps foreign symbols (templates of std:: and of vendor headers) out of the library's surface.
+    set(script ${PROJECT_SOURCE_DIR}/cmake/exports.map)
+    target_link_options(rosin PRIVATE -Wl,--version-script=${script} -Wl,--exclude-libs,ALL -Wl,--as-needed)
+    set_property(TARGET rosin APPEND PROPERTY LINK_DEPENDS ${script})
+    if(NOT ROSIN_SANITIZE)
+      target_link_options(rosin PRIVATE -Wl,-z,defs)
+    endif()
+  endif()
+endfunction()

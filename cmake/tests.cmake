@@ -1,0 +1,76 @@
+# The tests. unit_tests: src/**/*_test.cpp; suite_tests: tests/*_test.cpp; both linked from the rooms' objects, so they
+# see the inside. public_tests: tests/public/*_test.cpp against librosin and its public headers, as a user would.
+# surface: each public header by itself, the examples and the reflection tests, only compiled (clang-16 does).
+# All test programs run in the root of the checkout.
+
+enable_testing()
+
+# rosin_test_program(name source...): a GoogleTest program, known to CTest as one test. No sources: no program.
+function(rosin_test_program name)
+  if(NOT ARGN OR NOT GTest_FOUND)
+    return()
+  endif()
+  add_executable(${name} ${ARGN})
+  target_link_libraries(${name} PRIVATE GTest::gtest_main)
+  target_compile_definitions(${name} PRIVATE ROSIN_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # The macros of GoogleTest compare through const references to temporaries, which g++ 12 misreads in deep inlining.
+    target_compile_options(${name} PRIVATE -Wno-maybe-uninitialized)
+  endif()
+  add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_property(GLOBAL APPEND PROPERTY ROSIN_TEST_PROGRAMS ${name})
+endfunction()
+
+# The same, linked from the rooms' objects.
+function(rosin_inside_tests name)
+  rosin_test_program(${name} ${ARGN})
+  if(TARGET ${name})
+    rosin_internal(${name})
+    rosin_take_rooms(${name})
+  endif()
+endfunction()
+
+get_property(rooms GLOBAL PROPERTY ROSIN_ROOMS)
+if(ROSIN_TEST_ROOMS)
+  set(rooms ${ROSIN_TEST_ROOMS})
+endif()
+set(unit_sources "")
+foreach(room IN LISTS rooms)
+  get_property(tests GLOBAL PROPERTY ROSIN_TESTS_OF_${room})
+  list(APPEND unit_sources ${tests})
+endforeach()
+rosin_inside_tests(unit_tests ${unit_sources})
+
+file(GLOB suite_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*_test.cpp)
+rosin_inside_tests(suite_tests ${suite_sources})
+
+file(GLOB public_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/public/*_test.cpp)
+rosin_test_program(public_tests ${public_sources})
+if(TARGET public_tests)
+  target_link_libraries(public_tests PRIVATE rosin rosin_compile)
+endif()
+
+# surface: one generated source per public header, beside the examples and the reflection tests.
+file(GLOB headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/include
+  ${PROJECT_SOURCE_DIR}/include/rosin/*.hpp ${PROJECT_SOURCE_DIR}/include/rosin/*.h)
+set(surface "")
+foreach(header IN LISTS headers)
+  string(REPLACE "/" "_" stem ${header})
+  file(WRITE ${PROJECT_BINARY_DIR}/surface/${stem}.new "#include <${header}>\n")
+  file(COPY_FILE ${PROJECT_BINARY_DIR}/surface/${stem}.new ${PROJECT_BINARY_DIR}/surface/${stem}.cpp ONLY_IF_DIFFERENT)
+  list(APPEND surface ${PROJECT_BINARY_DIR}/surface/${stem}.cpp)
+endforeach()
+file(GLOB more CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/examples/*.cpp ${PROJECT_SOURCE_DIR}/examples/*/*.cpp
+  ${PROJECT_SOURCE_DIR}/tests/reflect*.cpp ${PROJECT_SOURCE_DIR}/tests/public/reflect*.cpp)
+if(NOT GTest_FOUND)
+  list(FILTER more EXCLUDE REGEX "_test\\.cpp$")
+endif()
+list(APPEND surface ${more})
+add_library(surface OBJECT EXCLUDE_FROM_ALL ${surface})
+target_include_directories(surface PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+target_link_libraries(surface PRIVATE rosin_compile)
+if(GTest_FOUND)
+  target_link_libraries(surface PRIVATE GTest::gtest)
+endif()
+list(LENGTH surface count)
+file(WRITE ${PROJECT_BINARY_DIR}/surface/count "${count}\n")

@@ -1,0 +1,147 @@
+// Array: the one value type. A handle on a node of the recorded graph; immutable, copied freely.
+// Ops on arrays stand in ops.hpp; what is recorded runs at a step boundary or when a value is read.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <rosin/dtype.hpp>
+#include <rosin/export.hpp>
+#include <rosin/shape.hpp>
+
+namespace rosin {
+
+struct Node;
+class Device;
+
+/// A C++ number that may stand where an Array is expected; it takes the type of its neighbours (it is "weak").
+template <class T>
+concept Number = is_element<T> || std::same_as<T, long long> || std::same_as<T, unsigned long long>;
+
+/// An immutable n-dimensional array: column-major, dim 0 contiguous, data as (features, batch), images as (width,
+/// height, channels, batch). Copying copies one pointer. An empty handle is `nothing` (absent bias, no gradient).
+class ROSIN_API Array {
+ public:
+  /// Nothing.
+  Array() noexcept = default;
+  /// A weak 0-d array: Float32 (or the float type it meets) for floating point, Int32 for integers, Bool for bool.
+  template <Number T>
+  Array(T value) : node_(std::is_same_v<T, bool>      ? weak_bool(static_cast<bool>(value))
+                         : std::is_floating_point_v<T> ? weak_float(static_cast<double>(value))
+                                                       : weak_int(static_cast<int64_t>(value))) {}
+  /// A copy of `values`, column-major. Error (shape) when the count differs from the shape's.
+  template <class T>
+    requires is_element<T>
+  Array(std::span<const T> values, const Shape& shape) : node_(copied(values.data(), values.size(), dtype_of<T>, shape)) {}
+  template <class T>
+    requires(is_element<T> && !std::same_as<T, bool>)
+  Array(const std::vector<T>& values, const Shape& shape) : Array(std::span<const T>(values), shape) {}
+  template <class T>
+    requires is_element<T>
+  Array(std::initializer_list<T> values, const Shape& shape) : Array(std::span<const T>(values.begin(), values.size()), shape) {}
+
+  Array(const Array& other) noexcept : node_(other.node_) {
+    if (node_) retain(node_);
+  }
+  Array(Array&& other) noexcept : node_(other.node_) { other.node_ = nullptr; }
+  Array& operator=(const Array& other) noexcept {
+    Array copy(other);
+    return *this = static_cast<Array&&>(copy);
+  }
+  Array& operator=(Array&& other) noexcept {
+    Node* old = node_;
+    node_ = other.node_;
+    other.node_ = nullptr;
+    if (old) release(old);
+    return *this;
+  }
+  ~Array() {
+    if (node_) release(node_);
+  }
+
+  /// Whether the handle is `nothing`.
+  bool is_nothing() const noexcept { return node_ == nullptr; }
+
+  Shape shape() const;
+  int rank() const;
+  /// Number of elements.
+  int64_t count() const;
+  /// Size of one dim; negative dims count from the end.
+  int64_t size(int dim) const;
+  DType dtype() const;
+  Device device() const;
+
+  /// The value of an array of one element, converted to T; evaluates what is pending. Error (shape) for more elements.
+  template <class T = double>
+    requires is_element<T>
+  T item() const {
+    T value;
+    read_item(&value, dtype_of<T>);
+    return value;
+  }
+  /// The element at (i, j, ...); negative indices count from the end.
+  template <std::integral... I>
+    requires(sizeof...(I) > 0)
+  double item(I... indices) const {
+    const int64_t at[] = {static_cast<int64_t>(indices)...};
+    return read_element(at);
+  }
+  /// All elements, column-major, converted to T.
+  template <class T = float>
+    requires(is_element<T> && !std::same_as<T, bool>)
+  std::vector<T> to_vector() const {
+    std::vector<T> values(static_cast<size_t>(count()));
+    copy_to(std::span<T>(values));
+    return values;
+  }
+  /// Copies all elements, column-major and converted, to memory of the caller. Error (shape) when the counts differ.
+  template <class T>
+    requires is_element<T>
+  void copy_to(std::span<T> target) const {
+    read_all(target.data(), target.size(), dtype_of<T>);
+  }
+
+  /// The node; for the library.
+  Node* node() const noexcept { return node_; }
+  /// Takes over one user count of the node; for the library.
+  static Array adopt(Node* node) noexcept {
+    Array array;
+    array.node_ = node;
+    return array;
+  }
+  /// Gives the user count away; for the library.
+  Node* leak() noexcept {
+    Node* node = node_;
+    node_ = nullptr;
+    return node;
+  }
+
+ private:
+  static Node* weak_bool(bool value);
+  static Node* weak_int(int64_t value);
+  static Node* weak_float(double value);
+  static Node* copied(const void* values, size_t count, DType type, const Shape& shape);
+  static void retain(Node* node) noexcept;
+  static void release(Node* node) noexcept;
+  void read_item(void* value, DType type) const;
+  double read_element(std::span<const int64_t> at) const;
+  void read_all(void* target, size_t count, DType type) const;
+
+  Node* node_ = nullptr;
+};
+
+/// Whether both handles are the same value object (Julia's ===).
+inline bool same(const Array& a, const Array& b) noexcept { return a.node() == b.node(); }
+
+/// Computes everything pending on this thread that a handle holds.
+ROSIN_API void eval();
+/// As eval(), and makes sure that this array has its values (also when another thread recorded it).
+ROSIN_API void eval(const Array& x);
+
+/// Shape and elements as Julia shows them, e.g. "2×5 Array{Float32} on CPU:" and the rows; a 0-d array is a number.
+ROSIN_API std::string to_string(const Array& x);
+
+}  // namespace rosin

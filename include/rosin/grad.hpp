@@ -1,0 +1,110 @@
+// Gradients: withgradient and gradient walk back over what a function recorded. Read next: optim.hpp (taking steps).
+#pragma once
+
+#include <concepts>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include <rosin/array.hpp>
+#include <rosin/copy.hpp>
+#include <rosin/model.hpp>
+#include <rosin/walk.hpp>
+
+namespace rosin {
+
+/// One gradient call: for the templates below. The arguments' trainable arrays become fresh argument nodes, the function
+/// is run, then close() walks back from its loss.
+class ROSIN_API GradientCall {
+ public:
+  GradientCall();
+  /// Ends the call; buffers assigned inside keep their old values unless write_buffers was called.
+  ~GradientCall();
+  GradientCall(const GradientCall&) = delete;
+  GradientCall& operator=(const GradientCall&) = delete;
+
+  /// Makes the trainable arrays of a copy of one argument what the loss is differentiated by.
+  void open(ModelEdit copy);
+  /// Walks back from the loss. Error (shape) when it has more than one element, (dtype) when it is no float.
+  void close(const Array& loss);
+  /// Replaces every array of `result` (a copy of the i-th argument) by its gradient, or nothing.
+  void write_gradient(size_t argument, ModelEdit result);
+  /// Writes what was assigned to buffers inside the call into the i-th model.
+  void write_buffers(size_t argument, ModelEdit model);
+
+ private:
+  struct State;
+  State* state_;
+};
+
+/// Whether a gradient call is in progress on this thread (layers train then, unless a mode says otherwise).
+ROSIN_API bool in_gradient() noexcept;
+
+/// x as a constant: no gradient flows through the result.
+ROSIN_API Array stop_gradient(const Array& x);
+
+/// Value and gradient of a function; the gradient of a model has the model's own type.
+template <class Value, class Gradient>
+struct WithGradient {
+  Value value;
+  Gradient gradient;
+};
+
+namespace reflect {
+
+template <class T>
+using ArgumentOf = std::conditional_t<Number<std::remove_cvref_t<T>>, Array, std::remove_cvref_t<T>>;
+
+/// What f gets: a model or array as it is, a number as a weak float.
+template <class T>
+ArgumentOf<T> argument_of(const T& x) {
+  if constexpr (Number<T>) return Array(static_cast<double>(x));
+  else return copy_of(x);
+}
+
+/// The scalar that is differentiated: the result itself, or the first entry of a tuple or pair.
+template <class Value>
+Array loss_of(const Value& value) {
+  if constexpr (std::is_convertible_v<const Value&, Array>) return value;
+  else return std::get<0>(value);
+}
+
+template <class F, class... Argument, size_t... i>
+auto withgradient_of(F& f, std::index_sequence<i...>, Argument&... argument) {
+  GradientCall call;
+  std::tuple<ArgumentOf<Argument>...> copies{argument_of(argument)...};
+  (call.open(std::get<i>(copies)), ...);
+  auto value = f(static_cast<const ArgumentOf<Argument>&>(std::get<i>(copies))...);
+  call.close(loss_of(value));
+  std::tuple<ArgumentOf<Argument>...> gradients = copies;
+  (call.write_gradient(i, std::get<i>(gradients)), ...);
+  const auto write = [&]<class A>(size_t at, A& model) {
+    if constexpr (!std::is_const_v<A> && Walkable<A>) call.write_buffers(at, ModelEdit(model));
+  };
+  (write(i, argument), ...);
+  if constexpr (sizeof...(Argument) == 1) {
+    return WithGradient<decltype(value), ArgumentOf<Argument>...>{std::move(value), std::move(std::get<0>(gradients))};
+  } else {
+    return WithGradient<decltype(value), decltype(gradients)>{std::move(value), std::move(gradients)};
+  }
+}
+
+}  // namespace reflect
+
+/// Value of f at the arguments and the gradient by each: one argument gives its gradient, several a tuple. Arguments are
+/// models, arrays, numbers, tuples. If f gives a tuple, its first entry is differentiated and the whole is the value.
+/// Places without gradient hold nothing. Buffers assigned inside are written into arguments that are not const.
+/// Errors: shape (the loss has more than one element), dtype (it is no float), and whatever f throws.
+template <class F, class... Argument>
+auto withgradient(F&& f, Argument&&... argument) {
+  static_assert(sizeof...(Argument) > 0, "rosin: withgradient(f, model) needs something to differentiate by");
+  return reflect::withgradient_of(f, std::index_sequence_for<Argument...>(), argument...);
+}
+
+/// The gradient alone: gradient([](auto x, auto y) { return x * y; }, 2, 3) is (3, 2).
+template <class F, class... Argument>
+auto gradient(F&& f, Argument&&... argument) {
+  return withgradient(f, std::forward<Argument>(argument)...).gradient;
+}
+
+}  // namespace rosin

@@ -1,0 +1,29 @@
+// Ops that address elements by arrays of indices. Indices are integers, count from 0, negative ones from the end; one
+// outside its dim is found by the kernel: Error (argument) when the value is read or at the step's end.
+#pragma once
+
+#include <cstdint>
+
+#include <rosin/array.hpp>
+#include <rosin/export.hpp>
+
+namespace rosin {
+
+/// Slices of x along `dim` (default: the last), in the order of `indices`, whose shape takes that dim's place:
+/// weight (features, n), indices (shape...) -> (features, shape...). The gradient adds where indices repeat.
+ROSIN_API Array gather(const Array& x, const Array& indices, int dim = -1);
+/// target with updates written at indices along `dim` (updates is shaped as gather(target, indices, dim)); of repeated
+/// indices the last one stays, and only it gets a gradient.
+ROSIN_API Array scatter(const Array& target, const Array& indices, const Array& updates, int dim = -1);
+/// target with updates added at indices along `dim`, in the order of the indices.
+ROSIN_API Array scatter_add(const Array& target, const Array& indices, const Array& updates, int dim = -1);
+/// Element by element: result(.., i, ..) = x(.., indices(.., i, ..), ..); all dims but `dim` have x's sizes.
+ROSIN_API Array take_along(const Array& x, const Array& indices, int dim = 0);
+
+/// labels (shape...) of integers in [0, classes) -> Bool (classes, shape...), true at the label. Error (argument) for
+/// others, negative ones too. Source: OneHotArrays.
+ROSIN_API Array onehot(const Array& labels, int64_t classes);
+/// Place of the first largest element along dim 0, without that dim: (classes, shape...) -> Int32 (shape...).
+ROSIN_API Array onecold(const Array& y);
+
+}  // namespace rosin

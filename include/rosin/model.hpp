@@ -1,0 +1,147 @@
+// What one does with a whole model: map its arrays, count, list and load them, change their precision.
+// Models are plain structs (fields.hpp says which); show.hpp prints them, functor.hpp takes them apart.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <rosin/copy.hpp>
+#include <rosin/tied.hpp>
+#include <rosin/walk.hpp>
+
+namespace rosin {
+
+/// An array with its path as in files, e.g. "layers.0.weight".
+struct NamedArray {
+  std::string name;
+  Array value;
+};
+
+// --- Lists, in the order of the walk.
+
+/// Every array of the model, buffers too, tied ones each time; nothing is left out.
+ROSIN_API std::vector<Array> fleaves(ModelView model);
+/// The arrays that are trained: floating point or complex, in places that are not excluded; tied ones once.
+ROSIN_API std::vector<Array> trainables(ModelView model);
+/// The same with their paths.
+ROSIN_API std::vector<NamedArray> named_trainables(ModelView model);
+/// Number of trained elements.
+ROSIN_API int64_t parameter_count(ModelView model);
+/// Every array and buffer with its path, tied ones once: what is saved.
+ROSIN_API std::vector<NamedArray> state(ModelView model);
+
+/// One place of a model, in a list that compiled code makes to go through several models in step (model, gradient,
+/// optimiser state): the i-th place of one is the i-th place of the other when the paths' hashes agree.
+template <class ArrayPointer>
+struct ArrayPlace {
+  ArrayPointer array;  // valid while the model is not changed but by writing to its arrays
+  uint64_t path;       // ModelPath::hash
+  int first;           // position of the first place of the same tied or shared array, else the own one
+  bool trainable;      // a trained place that holds a floating-point or complex array
+  bool buffer;
+};
+
+/// Fills `places` with all arrays, also nothing. The vector keeps its memory, so a list that is kept costs no allocation.
+ROSIN_API void list_arrays(ModelEdit model, std::vector<ArrayPlace<Array*>>& places);
+ROSIN_API void list_arrays(ModelView model, std::vector<ArrayPlace<const Array*>>& places);
+/// The path of the place at a position of such a list, as text; for messages.
+ROSIN_API std::string path_at(ModelView model, size_t position);
+
+// --- Maps.
+
+/// A function on arrays as compiled code sees it.
+struct ArrayMap {
+  void* function;
+  Array (*call)(void* function, const Array& x, const ModelPath& path);
+  void* exclude = nullptr;
+  bool (*excludes)(void* exclude, const Array& x, const ModelPath& path) = nullptr;
+};
+/// Replaces each array of the model, tied ones together; nothing stays.
+ROSIN_API void map_arrays(ModelEdit model, const ArrayMap& map);
+
+namespace reflect {
+
+template <class F>
+Array call_on_array(void* function, const Array& x, const ModelPath& path) {
+  F& f = *static_cast<F*>(function);
+  if constexpr (std::is_invocable_v<F&, const ModelPath&, const Array&>) return f(path, x);
+  else return f(x);
+}
+template <class E>
+bool excludes_array(void* exclude, const Array& x, const ModelPath& path) {
+  E& e = *static_cast<E*>(exclude);
+  if constexpr (std::is_invocable_v<E&, const ModelPath&>) return e(path);
+  else return e(x);
+}
+
+}  // namespace reflect
+
+/// A model with f applied to each array and buffer; all else is copied. f takes (x) or (path, x). A class that cannot be
+/// walked comes back unchanged, with a warning.
+template <class F, class M>
+M fmap(F f, const M& model) {
+  M copy = copy_of(model);
+  if constexpr (Walkable<M>) map_arrays(copy, {&f, reflect::call_on_array<F>});
+  else warn_unwalked(reflect::type_name<M>, {});
+  return copy;
+}
+/// The same, so that the name of an overloaded function may be given.
+template <class M>
+M fmap(Array (*f)(const Array&), const M& model) {
+  return fmap([f](const Array& x) { return f(x); }, model);
+}
+/// The same, but for arrays that `exclude` holds for; it takes an array or a path.
+template <class F, class M, class E>
+M fmap(F f, const M& model, E exclude) {
+  M copy = copy_of(model);
+  if constexpr (Walkable<M>) map_arrays(copy, {&f, reflect::call_on_array<F>, &exclude, reflect::excludes_array<E>});
+  else warn_unwalked(reflect::type_name<M>, {});
+  return copy;
+}
+
+/// Copies the values of every array into arrays of their own.
+ROSIN_API void clone_arrays(ModelEdit model);
+/// A copy of a model (or an array) that shares no array with it; ties inside it stay.
+template <Walkable M>
+M clone(const M& model) {
+  M copy = copy_of(model);
+  clone_arrays(copy);
+  return copy;
+}
+
+/// Converts every floating-point array of the model to another floating-point type.
+ROSIN_API void convert_floats(ModelEdit model, DType type);
+template <Walkable M>
+M with_floats(const M& model, DType type) {
+  M copy = copy_of(model);
+  convert_floats(copy, type);
+  return copy;
+}
+/// The model with all floating-point arrays in one type; integers and Bool stay.
+template <Walkable M>
+M f16(const M& model) { return with_floats(model, Float16); }
+template <Walkable M>
+M bf16(const M& model) { return with_floats(model, BFloat16); }
+template <Walkable M>
+M f32(const M& model) { return with_floats(model, Float32); }
+template <Walkable M>
+M f64(const M& model) { return with_floats(model, Float64); }
+
+// --- Loading and modes, in place.
+
+struct LoadOptions {
+  bool strict = true;  // every array must be in the source, and every entry of the source in the model
+};
+/// Takes over the values of the source by path, all or nothing; element types and absent biases of dst stay. An absent
+/// bias in a source model sets dst's to zero. Errors (argument) name the paths that do not match, (shape) the sizes.
+ROSIN_API void loadmodel(ModelEdit dst, const std::vector<NamedArray>& source, LoadOptions options = {});
+ROSIN_API void loadmodel(ModelEdit dst, ModelView source, LoadOptions options = {});
+
+/// Puts every LayerMode of the model into test mode; `on = false` into training mode.
+ROSIN_API void testmode(ModelEdit model, bool on = true);
+/// Puts every LayerMode of the model into training mode; `on = false` into test mode.
+ROSIN_API void trainmode(ModelEdit model, bool on = true);
+/// Back to training inside gradient calls and testing outside.
+ROSIN_API void automode(ModelEdit model);
+
+}  // namespace rosin

@@ -1,0 +1,104 @@
+// Ops that move elements: reshape, permute, slice, pad, concat and what follows from them.
+// Dims and indices count from 0, negative ones from the end; ranges are half-open. Layout is column-major.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <limits>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <rosin/array.hpp>
+#include <rosin/export.hpp>
+
+namespace rosin {
+
+/// As `stop` of a slice: up to the end of the dim (with a negative step: down to element 0).
+inline constexpr int64_t to_end = std::numeric_limits<int64_t>::max();
+
+/// One dim of `index`: a range, or one index (whose dim disappears).
+struct Slice {
+  int64_t start = 0;
+  int64_t stop = to_end;
+  int64_t step = 1;
+  bool single = false;
+
+  Slice() = default;
+  /// One index.
+  template <std::integral T>
+  Slice(T at) : start(static_cast<int64_t>(at)), single(true) {}
+  Slice(int64_t first, int64_t last, int64_t by) : start(first), stop(last), step(by) {}
+};
+
+/// All of a dim; elements [start, stop); every step-th of them.
+inline Slice slice() { return {}; }
+inline Slice slice(int64_t start, int64_t stop, int64_t step = 1) { return {start, stop, step}; }
+
+/// The same elements, in column-major order, under other sizes. One size may be -1. Error (shape): the counts differ.
+ROSIN_API Array reshape(const Array& x, std::span<const int64_t> sizes);
+inline Array reshape(const Array& x, std::initializer_list<int64_t> sizes) {
+  return reshape(x, std::span<const int64_t>(sizes.begin(), sizes.size()));
+}
+inline Array reshape(const Array& x, const Shape& shape) {
+  return reshape(x, std::span<const int64_t>(shape.begin(), shape.end()));
+}
+/// (a, b, ..., n) -> (a*b*..., n): all but the last dim become one; a vector (n) becomes (1, n). Source: Flux.flatten.
+ROSIN_API Array flatten(const Array& x);
+/// Dim d of the result is dim order[d] of x. Error (shape): `order` is not a permutation of x's dims.
+ROSIN_API Array permute(const Array& x, std::span<const int> order);
+inline Array permute(const Array& x, std::initializer_list<int> order) {
+  return permute(x, std::span<const int>(order.begin(), order.size()));
+}
+/// (m, n, ...) -> (n, m, ...): the first two dims change places; a vector (n) becomes (1, n).
+ROSIN_API Array transpose(const Array& x);
+/// The elements of one dim in reverse order.
+ROSIN_API Array flip(const Array& x, int dim);
+/// x repeated along dims of size 1 and along missing last dims. Error (shape): it does not fit.
+ROSIN_API Array expand(const Array& x, const Shape& shape);
+inline Array broadcast_to(const Array& x, const Shape& shape) { return expand(x, shape); }
+/// Drops all dims of size 1; or one of them. Error (shape): its size is not 1.
+ROSIN_API Array squeeze(const Array& x);
+ROSIN_API Array squeeze(const Array& x, int dim);
+/// A new dim of size 1 before dim `dim`; -1: as the last one.
+ROSIN_API Array unsqueeze(const Array& x, int dim);
+
+/// Elements start, start + step, ... before `stop` of one dim. A negative step runs down and excludes `stop` too.
+/// Error (argument): outside the dim, or step 0.
+ROSIN_API Array slice(const Array& x, int dim, int64_t start, int64_t stop, int64_t step = 1);
+/// x[ranges...]: `index(x, {slice(), slice(0, 3), 5})`; dims without a range are taken whole, single indices drop theirs.
+ROSIN_API Array index(const Array& x, std::initializer_list<Slice> ranges);
+/// Element `at` of one dim, without that dim.
+ROSIN_API Array select(const Array& x, int dim, int64_t at);
+/// Row i (n elements) or column j (m elements) of a matrix (m, n).
+ROSIN_API Array row(const Array& x, int64_t i);
+ROSIN_API Array column(const Array& x, int64_t j);
+
+/// `low` elements of `value` (0-d, default 0) before and `high` after a dim. Error (argument): a negative count.
+ROSIN_API Array pad(const Array& x, int dim, int64_t low, int64_t high, const Array& value = 0);
+/// (low, high) for the first dims: `pad(x, {{1, 1}, {2, 2}})`.
+ROSIN_API Array pad(const Array& x, std::initializer_list<std::pair<int64_t, int64_t>> widths, const Array& value = 0);
+
+/// Arrays one after another along `dim`; all other sizes are equal. Error (shape), Error (argument): none given.
+ROSIN_API Array concat(std::span<const Array> arrays, int dim);
+inline Array concat(std::initializer_list<Array> arrays, int dim) {
+  return concat(std::span<const Array>(arrays.begin(), arrays.size()), dim);
+}
+/// Arrays of one shape side by side along a new dim `dim`; -1: a new last dim. Source: MLUtils.stack.
+ROSIN_API Array stack(std::span<const Array> arrays, int dim);
+inline Array stack(std::initializer_list<Array> arrays, int dim) {
+  return stack(std::span<const Array>(arrays.begin(), arrays.size()), dim);
+}
+/// Each element `times` times in a row along `dim`: (1, 2) -> (1, 1, 2, 2).
+ROSIN_API Array repeat(const Array& x, int64_t times, int dim);
+/// The whole `times` times along `dim`: (1, 2) -> (1, 2, 1, 2).
+ROSIN_API Array tile(const Array& x, int64_t times, int dim);
+/// Pieces of the stated sizes along `dim`. Error (argument): the sizes do not add up.
+ROSIN_API std::vector<Array> split(const Array& x, std::span<const int64_t> sizes, int dim);
+inline std::vector<Array> split(const Array& x, std::initializer_list<int64_t> sizes, int dim) {
+  return split(x, std::span<const int64_t>(sizes.begin(), sizes.size()), dim);
+}
+/// `parts` pieces of equal size along `dim` (the last ones may be smaller or missing). Source: MLUtils.chunk.
+ROSIN_API std::vector<Array> chunk(const Array& x, int64_t parts, int dim = -1);
+
+}  // namespace rosin

@@ -1,0 +1,91 @@
+// Random numbers: Philox4x32-10 counters. Key and counter are taken when an op is recorded, so a draw depends on nothing
+// else: not on device, thread count or evaluation. Source: Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+
+#include <rosin/array.hpp>
+#include <rosin/export.hpp>
+
+namespace rosin {
+
+/// A generator: a key and a counter. A plain value: copies draw the same numbers. Not for use by two threads at once.
+class ROSIN_API Rng {
+ public:
+  explicit Rng(uint64_t seed = 0) noexcept : key_(seed) {}
+
+  /// An independent generator; this one moves on.
+  Rng split() noexcept;
+  /// An independent generator that depends on this one's key and on `data` alone; this one does not move.
+  Rng derive(uint64_t data) const noexcept;
+
+  uint64_t key() const noexcept { return key_; }
+  /// Blocks of four 32-bit words drawn so far.
+  uint64_t counter() const noexcept { return counter_; }
+  /// For exact resume.
+  static Rng restored(uint64_t key, uint64_t counter) noexcept {
+    Rng rng(key);
+    rng.counter_ = counter;
+    return rng;
+  }
+  /// The counter before; moves on by `blocks`.
+  uint64_t take(uint64_t blocks) noexcept {
+    const uint64_t before = counter_;
+    counter_ += blocks;
+    return before;
+  }
+  /// The next 64 bits, at once and on the host (shuffling).
+  uint64_t next() noexcept;
+  /// A number in [0, bound), every one equally likely. bound > 0.
+  uint64_t below(uint64_t bound) noexcept;
+
+  bool operator==(const Rng&) const = default;
+
+ private:
+  uint64_t key_;
+  uint64_t counter_ = 0;
+};
+
+/// Restarts the generators of all threads: this thread has (value, 0), others (value, 1), (value, 2), ... in order of
+/// first use. Before the first call the seed is 0 and the first thread that draws has (0, 0).
+ROSIN_API void seed(uint64_t value);
+/// This thread's generator; functions without an Rng draw from it.
+ROSIN_API Rng& default_rng();
+
+/// Numbers in [low, high): of `type`, Float32 from 24 random bits, Float64 from 53; halves are rounded Float32.
+ROSIN_API Array uniform(Rng& rng, const Shape& shape, const Array& low, const Array& high, DType type = Float32);
+ROSIN_API Array uniform(const Shape& shape, const Array& low = 0, const Array& high = 1, DType type = Float32);
+/// Normal numbers with mean and standard deviation. Source: Box and Muller.
+ROSIN_API Array normal(Rng& rng, const Shape& shape, const Array& mean, const Array& deviation, DType type = Float32);
+ROSIN_API Array normal(const Shape& shape, const Array& mean = 0, const Array& deviation = 1, DType type = Float32);
+/// Bool: true with probability p (0-d, or broadcast to shape).
+ROSIN_API Array bernoulli(Rng& rng, const Array& p, const Shape& shape);
+ROSIN_API Array bernoulli(const Array& p, const Shape& shape);
+/// Integers in [low, high), equally likely to within 2^-32; Int32, or Int64 where a bound needs it.
+/// Error (argument): low >= high.
+ROSIN_API Array randint(Rng& rng, int64_t low, int64_t high, const Shape& shape);
+ROSIN_API Array randint(int64_t low, int64_t high, const Shape& shape);
+/// The numbers 0 .. n - 1 in random order (Int32), every order equally likely.
+ROSIN_API Array permutation(Rng& rng, int64_t n);
+ROSIN_API Array permutation(int64_t n);
+
+/// Uniform in [0, 1) and standard normal; T is float or double.
+template <std::floating_point T = float>
+Array rand(const Shape& shape) {
+  return uniform(shape, 0, 1, dtype_of<T>);
+}
+template <std::floating_point T = float>
+Array rand(Rng& rng, const Shape& shape) {
+  return uniform(rng, shape, 0, 1, dtype_of<T>);
+}
+template <std::floating_point T = float>
+Array randn(const Shape& shape) {
+  return normal(shape, 0, 1, dtype_of<T>);
+}
+template <std::floating_point T = float>
+Array randn(Rng& rng, const Shape& shape) {
+  return normal(rng, shape, 0, 1, dtype_of<T>);
+}
+
+}  // namespace rosin

@@ -1,0 +1,41 @@
+// Sizes of an array: up to eight dimensions, the first one contiguous (column-major).
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+
+#include <rosin/export.hpp>
+
+namespace rosin {
+
+/// The sizes of an array's dimensions, dim 0 first. A 0-d shape has one element.
+class ROSIN_API Shape {
+ public:
+  static constexpr int max_rank = 8;
+
+  constexpr Shape() noexcept = default;
+  /// Error (shape): more than eight dimensions, or a negative size.
+  Shape(std::initializer_list<int64_t> sizes);
+  explicit Shape(std::span<const int64_t> sizes);
+
+  int rank() const noexcept { return rank_; }
+  /// Size of a dim; negative dims count from the end. Error (shape) when there is no such dim.
+  int64_t operator[](int dim) const;
+  /// Number of elements.
+  int64_t count() const noexcept;
+
+  const int64_t* begin() const noexcept { return sizes_; }
+  const int64_t* end() const noexcept { return sizes_ + rank_; }
+  bool operator==(const Shape& other) const noexcept;
+
+ private:
+  int64_t sizes_[max_rank] = {};
+  int rank_ = 0;
+};
+
+/// As in messages: "(64, 10)", "()" for 0-d.
+ROSIN_API std::string to_string(const Shape& shape);
+
+}  // namespace rosin

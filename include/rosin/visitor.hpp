@@ -1,0 +1,88 @@
+// What compiled code sees of a model: callbacks on its arrays, buffers and other parts, each with its path.
+// Read next: walk.hpp, which calls these for any class.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <rosin/array.hpp>
+#include <rosin/path.hpp>
+
+namespace rosin {
+
+class Buffer;
+
+/// Mode of layers that behave differently in training: automatic is training inside gradient calls, testing outside.
+/// The walk finds members of this type.
+enum class LayerMode : uint8_t { automatic, train, test };
+
+/// What kind of thing a part of a model is.
+enum class PartKind : uint8_t { fields, sequence, tuple, map, integer, real, boolean, text, other };
+
+/// A part of a model that is no array: a class, a container, or a leaf with its value. Views and pointers are valid during
+/// the call.
+struct ModelPart {
+  PartKind kind = PartKind::other;
+  std::string_view type;                         // "Dense": without namespaces and template arguments
+  const void* object = nullptr;
+  std::string (*show)(const void*) = nullptr;    // one line, for classes with rosin_show
+  int64_t count = 0;                             // children
+  int64_t integer = 0;                           // value of integers, enums, booleans
+  double real = 0;                               // value of floats
+  std::string_view text;                         // value of strings
+};
+
+/// Looks at a model.
+class ROSIN_API ModelVisitor {
+ public:
+  virtual ~ModelVisitor();
+  /// An array; may be nothing. path.trainable() says whether the place is trained.
+  virtual void array(const Array& x, const ModelPath& path) = 0;
+  /// A running statistic; by default its value is visited as an array that is not trained.
+  virtual void buffer(const Buffer& x, const ModelPath& path);
+  /// Before the children of a class or container; false leaves them out (then `leave` is not called).
+  virtual bool enter(const ModelPart& part, const ModelPath& path);
+  virtual void leave(const ModelPart& part, const ModelPath& path);
+  /// Anything else: numbers, strings, functions, classes that cannot be walked.
+  virtual void leaf(const ModelPart& part, const ModelPath& path);
+};
+
+/// Which objects behind shared pointers were already copied: two pointers to one object stay two pointers to one copy.
+class ROSIN_API SharedCopies {
+ public:
+  SharedCopies() noexcept;
+  ~SharedCopies();
+  SharedCopies(const SharedCopies&) = delete;
+  SharedCopies& operator=(const SharedCopies&) = delete;
+  /// The pointer object that holds the copy of `original`, or null.
+  const void* find(const void* original, std::string_view type) const noexcept;
+  void remember(const void* original, std::string_view type, const void* pointer);
+
+ private:
+  struct Entry;
+  Entry* last_;
+};
+
+/// Changes the arrays of a model in place.
+class ROSIN_API ModelEditor {
+ public:
+  virtual ~ModelEditor();
+  virtual void array(Array& x, const ModelPath& path) = 0;
+  /// By default the value is edited as an array that is not trained.
+  virtual void buffer(Buffer& x, const ModelPath& path);
+  virtual void mode(LayerMode& mode, const ModelPath& path);
+  virtual bool enter(const ModelPart& part, const ModelPath& path);
+  virtual void leave(const ModelPart& part, const ModelPath& path);
+  virtual void leaf(const ModelPart& part, const ModelPath& path);
+  /// Not null when the model is a fresh copy whose shared pointers still point to the original's objects: the walk
+  /// replaces them by copies.
+  virtual SharedCopies* copies();
+};
+
+/// Says once for each class that it cannot be walked (warning `unwalked-class`).
+ROSIN_API void warn_unwalked(std::string_view type, const ModelPath& path);
+/// Throws Error (argument): an object behind a shared pointer has a class that cannot be copied.
+[[noreturn]] ROSIN_API void refuse_copy(std::string_view type, const ModelPath& path);
+
+}  // namespace rosin

@@ -1,0 +1,181 @@
+// Worker pool: workers spin a little on a ticket, then sleep. A job lives in one slot; a 64-bit atomic holds its
+// generation and its next chunk, so that a late worker of an old job can never take a chunk of a new one.
+#include "base/pool.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace rosin {
+namespace {
+
+constexpr uint64_t chunk_bits = 40;
+constexpr uint64_t chunk_mask = (uint64_t{1} << chunk_bits) - 1;
+constexpr int spin_turns = 4000;  // about 20 us of pauses
+
+void pause() noexcept {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+int threads_of_cgroup() {
+  FILE* file = std::fopen("/sys/fs/cgroup/cpu.max", "re");
+  if (!file) return 0;
+  long long quota = 0, period = 0;
+  const int read = std::fscanf(file, "%lld %lld", &quota, &period);
+  std::fclose(file);
+  return read == 2 && period > 0 ? static_cast<int>(std::ceil(static_cast<double>(quota) / static_cast<double>(period))) : 0;
+}
+
+int available_threads() {
+  cpu_set_t set;
+  int count = static_cast<int>(std::thread::hardware_concurrency());
+  if (sched_getaffinity(0, sizeof set, &set) == 0) count = CPU_COUNT(&set);
+  const int limit = threads_of_cgroup();
+  if (limit > 0 && limit < count) count = limit;
+  return count < 1 ? 1 : count;
+}
+
+class Pool {
+ public:
+  // Never destroyed: workers may still sleep on its members when the process exits.
+  static Pool& instance() {
+    static Pool* pool = new Pool;
+    return *pool;
+  }
+
+  int threads() { return threads_.load(std::memory_order_relaxed); }
+
+  void set_threads(int threads) {
+    std::lock_guard lock(owner_);
+    threads_.store(threads > 0 ? threads : available_threads(), std::memory_order_relaxed);
+  }
+
+  void run(int64_t chunks, void (*body)(void*, int64_t), void* context) {
+    if (chunks <= 1 || threads() == 1 || inside_ || !owner_.try_lock()) {
+      for (int64_t i = 0; i < chunks; ++i) body(context, i);
+      return;
+    }
+    std::lock_guard lock(owner_, std::adopt_lock);
+    start_workers();
+    inside_ = true;
+    publish(chunks, body, context);
+    work(ticket_.load(std::memory_order_relaxed) >> chunk_bits);
+    for (int turn = 0; done_.load(std::memory_order_acquire) != chunks; ++turn) wait_a_little(turn);
+    inside_ = false;
+    if (failed_.load(std::memory_order_relaxed)) {
+      std::exception_ptr error = std::move(error_);
+      error_ = nullptr;
+      std::rethrow_exception(error);
+    }
+  }
+
+ private:
+  Pool() : threads_(available_threads()) {
+    pthread_atfork(nullptr, nullptr, [] { instance().forget_workers(); });
+  }
+
+  void forget_workers() noexcept {
+    // In a forked child no worker exists; the old handles are abandoned, new workers start with the next job.
+    workers_ = 0;
+    inside_ = false;
+    new (&owner_) std::mutex;
+  }
+
+  void start_workers() {
+    for (; workers_ < threads() - 1; ++workers_) {
+      const int index = workers_;
+      std::thread([this, index] { serve(index); }).detach();
+    }
+  }
+
+  void publish(int64_t chunks, void (*body)(void*, int64_t), void* context) {
+    body_ = body;
+    context_ = context;
+    failed_.store(false, std::memory_order_relaxed);
+    done_.store(0, std::memory_order_relaxed);
+    chunks_.store(chunks, std::memory_order_relaxed);
+    const uint64_t generation = (ticket_.load(std::memory_order_relaxed) >> chunk_bits) + 1;
+    ticket_.store(generation << chunk_bits, std::memory_order_release);
+    epoch_.fetch_add(1, std::memory_order_seq_cst);
+    if (sleepers_.load(std::memory_order_seq_cst) > 0) epoch_.notify_all();
+  }
+
+  /// Takes chunks of one generation until none is left.
+  void work(uint64_t generation) noexcept {
+    uint64_t ticket = ticket_.load(std::memory_order_acquire);
+    while (ticket >> chunk_bits == generation &&
+           static_cast<int64_t>(ticket & chunk_mask) < chunks_.load(std::memory_order_relaxed)) {
+      if (!ticket_.compare_exchange_weak(ticket, ticket + 1, std::memory_order_acq_rel)) continue;
+      run_chunk(static_cast<int64_t>(ticket & chunk_mask));
+      ticket = ticket_.load(std::memory_order_acquire);
+    }
+  }
+
+  void run_chunk(int64_t chunk) noexcept {
+    try {
+      body_(context_, chunk);
+    } catch (...) {
+      if (!failed_.exchange(true, std::memory_order_acq_rel)) error_ = std::current_exception();
+    }
+    done_.fetch_add(1, std::memory_order_acq_rel);
+  }
+
+  void serve(int index) noexcept {
+    inside_ = true;
+    uint32_t seen = 0;
+    for (;;) {
+      seen = wait_for_news(seen);
+      if (index < threads() - 1) work(ticket_.load(std::memory_order_acquire) >> chunk_bits);
+    }
+  }
+
+  uint32_t wait_for_news(uint32_t seen) noexcept {
+    for (int turn = 0; turn < spin_turns; ++turn) {
+      const uint32_t now = epoch_.load(std::memory_order_acquire);
+      if (now != seen) return now;
+      pause();
+    }
+    sleepers_.fetch_add(1, std::memory_order_seq_cst);
+    epoch_.wait(seen, std::memory_order_seq_cst);
+    sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+    return epoch_.load(std::memory_order_acquire);
+  }
+
+  static void wait_a_little(int turn) noexcept {
+    if (turn < spin_turns) pause();
+    else sched_yield();
+  }
+
+  static inline thread_local bool inside_ = false;
+
+  std::mutex owner_;  // held by the thread whose job the workers serve
+  int workers_ = 0;
+  std::atomic<int> threads_;
+  std::exception_ptr error_;
+  void (*body_)(void*, int64_t) = nullptr;
+  void* context_ = nullptr;
+  alignas(64) std::atomic<uint64_t> ticket_{0};
+  alignas(64) std::atomic<int64_t> done_{0};
+  std::atomic<int64_t> chunks_{0};
+  std::atomic<bool> failed_{false};
+  alignas(64) std::atomic<uint32_t> epoch_{0};
+  std::atomic<int> sleepers_{0};
+};
+
+}  // namespace
+
+void parallel(int64_t chunks, void (*body)(void*, int64_t), void* context) { Pool::instance().run(chunks, body, context); }
+void set_pool_threads(int threads) { Pool::instance().set_threads(threads); }
+int pool_threads() { return Pool::instance().threads(); }
+
+}  // namespace rosin

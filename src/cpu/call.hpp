@@ -1,0 +1,63 @@
+// Call: one prepared kernel of an opaque kind (contraction, window, gather, scatter, sort, scan, random, and movements
+// that copy) on the CPU. Prepared once for given shapes, run in every step; work is cut by shape only.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <rosin/dtype.hpp>
+#include <rosin/shape.hpp>
+
+#include "graph/op.hpp"
+
+namespace rosin::cpu {
+
+/// One operand or result: where element (i, j, ...) stands is sum of index * stride (in elements).
+struct CallArray {
+  DType type = DType::Float32;
+  Shape shape;
+  int64_t strides[Shape::max_rank] = {};
+
+  bool contiguous() const;
+};
+
+/// What is to be computed: the op with its attributes on these operands. Operands may be strided (transposed, sliced,
+/// broadcast with stride 0) when `accepts_strides` says so for the op; the result is contiguous, column-major.
+struct CallSpec {
+  const Op* op = nullptr;
+  Attributes attributes;
+  std::vector<CallArray> operands;
+  CallArray result;
+};
+
+/// Values of one run. `scalars[i]` is the value of operand i where that operand is a weak scalar (else unused).
+struct CallData {
+  const void* operands[Node::max_operands] = {};
+  double scalars[Node::max_operands] = {};
+  int64_t integers[Node::max_operands] = {};
+  void* result = nullptr;
+  void* scratch = nullptr;  // scratch_bytes() of this run
+};
+
+class Call {
+ public:
+  virtual ~Call() = default;
+  /// Runs once before all pieces, on one thread.
+  virtual void begin(const CallData&) {}
+  /// Independent pieces; their number depends on shapes only. Every piece runs once, in any order, on any thread.
+  virtual int64_t chunks() const { return 1; }
+  virtual size_t scratch_bytes() const { return 0; }
+  virtual void run(int64_t chunk, const CallData& data) = 0;
+  /// Runs once after all pieces (adds partial sums, in order).
+  virtual void finish(const CallData&) {}
+};
+
+/// Error (dtype) when the CPU has no such kernel for these types.
+std::unique_ptr<Call> prepare(const CallSpec& spec);
+
+/// Whether operand i of the op may be strided; otherwise the plan makes it contiguous first.
+bool accepts_strides(const Op& op, int operand);
+
+}  // namespace rosin::cpu

@@ -1,0 +1,152 @@
+// The CPU as a device: prepares a layout's kernels and calls, and runs them step by step on the worker pool.
+#include <algorithm>
+#include <new>
+
+#include <rosin/error.hpp>
+
+#include "base/pool.hpp"
+#include "cpu/call.hpp"
+#include "cpu/convert.hpp"
+#include "cpu/fused.hpp"
+#include "graph/hooks.hpp"
+#include "lower/device.hpp"
+
+namespace rosin::cpu {
+namespace {
+
+using namespace lower;
+
+struct FreeAligned {
+  void operator()(unsigned char* memory) const { ::operator delete(memory, std::align_val_t{memory_alignment}); }
+};
+
+unsigned char* aligned(size_t bytes) {
+  return static_cast<unsigned char*>(::operator new(std::max(bytes, memory_alignment), std::align_val_t{memory_alignment}));
+}
+
+/// One opaque call with where its operands are.
+struct PreparedCall {
+  std::unique_ptr<Call> call;
+  int32_t node = -1;
+  int operands = 0;
+  int32_t roots[Node::max_operands] = {};
+  int64_t offsets[Node::max_operands] = {};  // bytes
+  bool is_scalar[Node::max_operands] = {};
+};
+
+CallArray call_array(const Value& value, const View& view) {
+  CallArray array;
+  array.type = value.dtype;
+  array.shape = Shape(std::span<const int64_t>(view.sizes, view.rank));
+  std::copy(view.strides, view.strides + Shape::max_rank, array.strides);
+  return array;
+}
+
+class CpuInstance final : public Instance {
+ public:
+  explicit CpuInstance(std::shared_ptr<const Layout> layout) : layout_(std::move(layout)), s_(*layout_->structure) {
+    for (size_t i = 0; i < s_.kernels.size(); ++i) kernels_.emplace_back(s_, *layout_, static_cast<int32_t>(i));
+    calls_.resize(s_.steps.size());
+    for (size_t i = 0; i < s_.steps.size(); ++i) {
+      if (s_.steps[i].kernel < 0) calls_[i] = prepared(s_.steps[i].node);
+    }
+    arena_.reset(aligned(layout_->arena_bytes));
+    scratch_.reset(aligned(scratch_bytes_));
+    memory_.resize(s_.graph.values.size());
+  }
+
+  void run(void* const* memory, const ScalarValue* scalars) override {
+    for (size_t i = 0; i < memory_.size(); ++i) {
+      const Place& place = layout_->places[i];
+      memory_[i] = place.where == Place::Where::arena ? arena_.get() + place.at : memory[i];
+    }
+    for (size_t i = 0; i < s_.steps.size(); ++i) {
+      const Step& step = s_.steps[i];
+      if (step.kernel >= 0) run_kernel(kernels_[static_cast<size_t>(step.kernel)], scalars);
+      else run_call(calls_[i], scalars);
+    }
+  }
+
+  size_t bytes() const override { return sizeof(*this) + layout_->arena_bytes + scratch_bytes_; }
+
+ private:
+  PreparedCall prepared(int32_t node) {
+    const Value& value = s_.graph.values[static_cast<size_t>(node)];
+    const View& result = layout_->views[static_cast<size_t>(node)];
+    CallSpec spec;
+    spec.op = value.op;
+    spec.attributes = layout_->attributes[static_cast<size_t>(node)];
+    spec.result = call_array(value, result);
+    PreparedCall made;
+    made.node = node;
+    made.operands = value.operands;
+    for (int i = 0; i < value.operands; ++i) {
+      const size_t operand = static_cast<size_t>(value.in[i]);
+      const Value& from = s_.graph.values[operand];
+      const View& view = layout_->views[operand];
+      spec.operands.push_back(call_array(from, view));
+      made.roots[i] = view.root;
+      made.offsets[i] = view.offset * static_cast<int64_t>(size_of(from.dtype));
+      made.is_scalar[i] = from.is_scalar();
+    }
+    made.call = prepare(spec);
+    scratch_bytes_ = std::max(scratch_bytes_, made.call->scratch_bytes());
+    return made;
+  }
+
+  void run_kernel(const FusedKernel& kernel, const ScalarValue* scalars) {
+    const RunData data{memory_.data(), scalars};
+    if (kernel.chunks() <= 1) {
+      if (kernel.chunks() == 1) kernel.run(0, data);
+    } else {
+      parallel_for(kernel.chunks(), [&](int64_t chunk) { kernel.run(chunk, data); });
+    }
+    if (kernel.has_roots()) kernel.finish(data);
+  }
+
+  void run_call(const PreparedCall& prepared, const ScalarValue* scalars) {
+    CallData data;
+    for (int i = 0; i < prepared.operands; ++i) {
+      if (prepared.is_scalar[i]) {
+        data.scalars[i] = scalars[prepared.roots[i]].real;
+        data.integers[i] = scalars[prepared.roots[i]].integer;
+      } else {
+        data.operands[i] = static_cast<const unsigned char*>(memory_[static_cast<size_t>(prepared.roots[i])]) + prepared.offsets[i];
+      }
+    }
+    data.result = memory_[static_cast<size_t>(prepared.node)];
+    data.scratch = scratch_.get();
+    Call& call = *prepared.call;
+    call.begin(data);
+    const int64_t chunks = call.chunks();
+    if (chunks == 1) call.run(0, data);
+    else parallel_for(chunks, [&](int64_t chunk) { call.run(chunk, data); });
+    call.finish(data);
+  }
+
+  std::shared_ptr<const Layout> layout_;
+  const Structure& s_;
+  std::vector<FusedKernel> kernels_;
+  std::vector<PreparedCall> calls_;  // by step
+  std::vector<void*> memory_;
+  size_t scratch_bytes_ = 0;
+  std::unique_ptr<unsigned char, FreeAligned> arena_, scratch_;
+};
+
+class CpuExecutor final : public DeviceExecutor {
+ public:
+  Target target() const override { return {accepts_strides}; }
+  std::unique_ptr<Instance> prepare(std::shared_ptr<const Layout> layout) override {
+    return std::make_unique<CpuInstance>(std::move(layout));
+  }
+};
+
+[[maybe_unused]] const bool installed = [] {
+  static CpuExecutor executor;
+  cpu_executor = &executor;
+  hooks.convert = convert;
+  return true;
+}();
+
+}  // namespace
+}  // namespace rosin::cpu

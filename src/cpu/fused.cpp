@@ -1,0 +1,213 @@
+// Preparation of fused kernels (how ports move, where tiles and chunks begin) and the loop over chunks.
+// The instructions themselves stand in fused_instrs.cpp.
+#include "cpu/fused.hpp"
+
+#include <algorithm>
+
+#include "cpu/convert.hpp"
+#include "cpu/fused_state.hpp"
+
+namespace rosin::cpu {
+namespace {
+
+using Do = lower::Instr::Do;
+
+constexpr int64_t tile_target = 1024;           // elements: a few registers of this size stay in the first cache
+constexpr int64_t root_chunk = 16 * 1024;       // elements of a chunk of kernels with roots: part of the summation tree
+constexpr int64_t chunk_work = 160 * 1024;      // element-instructions of a chunk: about ten microseconds
+constexpr int64_t most_chunks = 64;
+
+}  // namespace
+
+FusedKernel::FusedKernel(const lower::Structure& structure, const lower::Layout& layout, int32_t kernel)
+    : structure_(structure),
+      kernel_(&structure.kernels[static_cast<size_t>(kernel)]),
+      layout_(&layout.kernels[static_cast<size_t>(kernel)]) {
+  total_ = layout_->row * layout_->rows;
+  choose_tiles();
+  for (size_t i = 0; i < kernel_->loads.size(); ++i) {
+    const lower::Port& port = kernel_->loads[i];
+    Load load;
+    load.root = layout.views[static_cast<size_t>(port.value)].root;
+    load.row = port.row;
+    load.storage = structure.graph.values[static_cast<size_t>(port.value)].dtype;
+    load.type = scalar_type(load.storage);
+    load.converts = tile_type(load.type) != load.storage;
+    load.offset = layout_->loads[i].offset;
+    const int first = port.row ? kernel_->row_dims : 0;
+    std::copy(layout_->loads[i].strides + first, layout_->loads[i].strides + layout_->dims, load.strides);
+    merge_dims(load, layout_->sizes + first, std::max(layout_->dims - first, 0));
+    load.access = access_of(load, port.row ? tile_ / std::max<int64_t>(layout_->row, 1) : tile_);
+    loads_.push_back(load);
+  }
+  prepare_roots();
+  prepare_instrs();
+}
+
+void FusedKernel::choose_tiles() {
+  const int64_t row = layout_->row;
+  if (kernel_->whole_rows && row > tile_target) tile_ = row;
+  else if (row > 0 && row <= tile_target) tile_ = tile_target / row * row;
+  else tile_ = tile_target;
+  if (total_ == 0) return;
+  int64_t chunk = root_chunk;
+  int64_t most = most_chunks;
+  if (kernel_->roots.empty()) {
+    chunk = chunk_work / static_cast<int64_t>(std::max<size_t>(kernel_->instrs.size(), 1));
+  } else {
+    int64_t results = 0;
+    for (int64_t count : layout_->root_counts) results += count;
+    most = std::clamp<int64_t>(total_ / (4 * std::max<int64_t>(results, 1)), 1, most_chunks);
+  }
+  chunk = std::max(chunk, (total_ + most - 1) / most);
+  chunk_ = (chunk + tile_ - 1) / tile_ * tile_;
+  chunks_ = (total_ + chunk_ - 1) / chunk_;
+}
+
+/// Joins neighbouring dims over which the port moves evenly, and leaves out dims of one element.
+void FusedKernel::merge_dims(Load& load, const int64_t* sizes, int dims) {
+  int64_t strides[Shape::max_rank];
+  std::copy(load.strides, load.strides + Shape::max_rank, strides);
+  for (int d = 0; d < dims; ++d) {
+    const bool joins = load.dims > 0 && strides[d] == load.strides[load.dims - 1] * load.sizes[load.dims - 1];
+    if (joins) {
+      load.sizes[load.dims - 1] *= sizes[d];
+    } else {
+      load.sizes[load.dims] = sizes[d];
+      load.strides[load.dims++] = strides[d];
+    }
+  }
+  if (load.dims == 0) {
+    load.dims = 1;
+    load.sizes[0] = 1;
+    load.strides[0] = 0;
+  }
+}
+
+FusedKernel::Access FusedKernel::access_of(const Load& load, int64_t elements) const {
+  if (load.dims == 1) {
+    if (load.strides[0] == 1) return Access::direct;
+    if (load.strides[0] == 0 || load.sizes[0] == 1) return Access::splat;
+    return Access::strided;
+  }
+  // A pattern that repeats within every tile is the same for all tiles.
+  int64_t moving = 1, before = 1;
+  for (int d = 0; d < load.dims; ++d) {
+    before *= load.sizes[d];
+    if (load.strides[d] != 0) moving = before;
+  }
+  return elements > 0 && elements % moving == 0 ? Access::repeated : Access::strided;
+}
+
+void FusedKernel::prepare_roots() {
+  size_t bytes = 0;
+  for (size_t i = 0; i < kernel_->roots.size(); ++i) {
+    const lower::Port& port = kernel_->roots[i];
+    const lower::Value& value = structure_.graph.values[static_cast<size_t>(port.value)];
+    Root root;
+    root.value = port.value;
+    root.storage = value.dtype;
+    root.type = value.compute;
+    root.loops = reduce_loops(value.op->reducer, value.compute);
+    root.count = layout_->root_counts[i];
+    root.partial = bytes;
+    bytes += (static_cast<size_t>(root.count) * static_cast<size_t>(bytes_of(root.type)) + 63) / 64 * 64;
+    Load moves;
+    const int first = port.row ? kernel_->row_dims : 0;
+    std::copy(layout_->roots[i].strides + first, layout_->roots[i].strides + layout_->dims, moves.strides);
+    merge_dims(moves, layout_->sizes + first, std::max(layout_->dims - first, 0));
+    root.dims = moves.dims;
+    std::copy(moves.sizes, moves.sizes + Shape::max_rank, root.sizes);
+    std::copy(moves.strides, moves.strides + Shape::max_rank, root.strides);
+    roots_.push_back(root);
+  }
+  partial_bytes_ = bytes;
+  if (bytes > 0) partials_ = std::make_unique_for_overwrite<unsigned char[]>(bytes * static_cast<size_t>(std::max<int64_t>(chunks_, 1)));
+}
+
+void FusedKernel::prepare_instrs() {
+  for (const lower::Instr& instr : kernel_->instrs) {
+    Ready ready{};
+    ready.what = instr.what;
+    ready.row = instr.row;
+    ready.type = instr.type;
+    ready.from = instr.from;
+    ready.storage = instr.storage;
+    ready.count = instr.count;
+    ready.dst = instr.dst;
+    std::copy(instr.in, instr.in + 3, ready.in);
+    ready.port = instr.port;
+    ready.forward = -1;
+    if (instr.what == Do::apply) ready.loop = instr.op->body.loops[static_cast<int>(instr.type)];
+    if (instr.what == Do::reduce || instr.what == Do::root) ready.loops = reduce_loops(instr.reducer, instr.type);
+    if (instr.what == Do::load) {
+      const Access access = loads_[instr.port].access;
+      ready.once = access == Access::splat || access == Access::repeated;
+    }
+    if (instr.what == Do::scalar) ready.once = true;
+    instrs_.push_back(ready);
+  }
+  for (size_t i = 0; i < instrs_.size(); ++i) {
+    if (instrs_[i].what != Do::store || tile_type(instrs_[i].type) != instrs_[i].storage) continue;
+    for (size_t k = i; k-- > 0;) {
+      const bool writes = instrs_[k].what != Do::store && instrs_[k].what != Do::root;
+      if (!writes || instrs_[k].dst != instrs_[i].in[0]) continue;
+      if (may_forward(i, k)) instrs_[k].forward = instrs_[i].port;
+      break;
+    }
+  }
+}
+
+/// Whether the producer of a stored register may write straight to the output's memory.
+bool FusedKernel::may_forward(size_t store, size_t producer) const {
+  const Ready& made = instrs_[producer];
+  if ((made.what != Do::apply && made.what != Do::convert) || made.forward >= 0) return false;
+  if (made.what == Do::convert && tile_type(made.type) != made.storage) return false;
+  const lower::Port& port = kernel_->stores[instrs_[store].port];
+  if (!port.aliased) return true;
+  // The memory is also a load's: nothing may read that load after the producer.
+  for (size_t k = producer + 1; k < instrs_.size(); ++k) {
+    const Ready& later = instrs_[k];
+    if (later.what == Do::load || later.what == Do::scalar) continue;
+    const int operands = later.what == Do::apply ? later.count : 1;
+    for (int j = 0; j < operands; ++j) {
+      for (const Ready& first : instrs_) {
+        if (first.what == Do::load && first.port == port.alias && first.dst == later.in[j]) return false;
+      }
+    }
+  }
+  return !loads_[port.alias].converts;
+}
+
+void FusedKernel::run(int64_t chunk, const RunData& data) const {
+  State state(*this, data, chunk);
+  for (const Root& root : roots_) root.loops.neutral(state.partial(root), root.count);
+  const int64_t end = std::min(total_, (chunk + 1) * chunk_);
+  const int64_t row = std::max<int64_t>(layout_->row, 1);
+  const auto tile_at = [&](int64_t begin, int64_t count) {
+    return Tile{begin, count, begin / row, kernel_->whole_rows ? count / row : 0};
+  };
+  const Tile whole = tile_at(chunk * chunk_, std::min(tile_, end - chunk * chunk_));
+  for (const Ready& instr : instrs_) {
+    if (instr.once) run_instr(instr, whole, state);
+  }
+  for (int64_t begin = chunk * chunk_; begin < end; begin += tile_) {
+    const Tile tile = tile_at(begin, std::min(tile_, end - begin));
+    for (const Ready& instr : instrs_) {
+      if (!instr.once) run_instr(instr, tile, state);
+    }
+  }
+}
+
+void FusedKernel::finish(const RunData& data) const {
+  for (const Root& root : roots_) {
+    unsigned char* sum = partials_.get() + root.partial;
+    if (chunks_ == 0) root.loops.neutral(sum, root.count);
+    for (int64_t chunk = 1; chunk < chunks_; ++chunk) {
+      root.loops.combine(sum, sum + static_cast<size_t>(chunk) * partial_bytes_, root.count);
+    }
+    cpu::convert(data.memory[root.value], root.storage, sum, tile_type(root.type), root.count);
+  }
+}
+
+}  // namespace rosin::cpu

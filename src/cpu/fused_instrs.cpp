@@ -1,0 +1,212 @@
+// What each instruction of a fused kernel does with one tile.
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include "cpu/convert.hpp"
+#include "cpu/fused.hpp"
+#include "cpu/fused_state.hpp"
+
+namespace rosin::cpu {
+namespace {
+
+struct Scratch {
+  unsigned char* memory = nullptr;
+  size_t bytes = 0;
+  ~Scratch() { ::operator delete(memory, std::align_val_t{64}); }
+};
+
+thread_local Scratch scratch;
+
+/// out[i] = x[i * stride] for elements of any size.
+template <class T>
+void gather_run(T* out, const T* x, int64_t stride, int64_t count) {
+  if (stride == 0) std::fill(out, out + count, *x);
+  else
+    for (int64_t i = 0; i < count; ++i) out[i] = x[i * stride];
+}
+
+void gather_run(void* out, const unsigned char* x, int64_t stride, int64_t count, size_t size) {
+  if (stride == 1) std::memcpy(out, x, static_cast<size_t>(count) * size);
+  else if (size == 4) gather_run(static_cast<uint32_t*>(out), reinterpret_cast<const uint32_t*>(x), stride, count);
+  else if (size == 8) gather_run(static_cast<uint64_t*>(out), reinterpret_cast<const uint64_t*>(x), stride, count);
+  else if (size == 2) gather_run(static_cast<uint16_t*>(out), reinterpret_cast<const uint16_t*>(x), stride, count);
+  else if (size == 1) gather_run(static_cast<uint8_t*>(out), x, stride, count);
+  else
+    for (int64_t i = 0; i < count; ++i) {
+      std::memcpy(static_cast<unsigned char*>(out) + static_cast<size_t>(i) * size, x + i * stride * static_cast<int64_t>(size), size);
+    }
+}
+
+/// Walks elements [begin, begin + count) of dims (sizes, strides) run by run along dim 0.
+/// f(done, offset, length): elements done so far, memory offset of the run, its length.
+template <class F>
+void for_runs(int dims, const int64_t* sizes, const int64_t* strides, int64_t begin, int64_t count, F&& f) {
+  int64_t index[Shape::max_rank] = {};
+  int64_t offset = 0, rest = begin;
+  for (int d = 0; d < dims; ++d) {
+    index[d] = d + 1 < dims ? rest % sizes[d] : rest;
+    rest /= std::max<int64_t>(sizes[d], 1);
+    offset += index[d] * strides[d];
+  }
+  for (int64_t done = 0; done < count;) {
+    const int64_t length = dims > 1 ? std::min(sizes[0] - index[0], count - done) : count - done;
+    f(done, offset, length);
+    done += length;
+    offset += length * strides[0];
+    index[0] += length;
+    for (int d = 0; d + 1 < dims && index[d] == sizes[d]; ++d) {
+      offset += strides[d + 1] - sizes[d] * strides[d];
+      index[d] = 0;
+      ++index[d + 1];
+    }
+  }
+}
+
+template <class T>
+void fill(void* out, T value, int64_t count) {
+  std::fill(static_cast<T*>(out), static_cast<T*>(out) + count, value);
+}
+
+}  // namespace
+
+unsigned char* thread_scratch(size_t bytes) {
+  if (scratch.bytes < bytes) {
+    ::operator delete(scratch.memory, std::align_val_t{64});
+    scratch.memory = nullptr;
+    scratch.bytes = 0;
+    scratch.memory = static_cast<unsigned char*>(::operator new(bytes, std::align_val_t{64}));
+    scratch.bytes = bytes;
+  }
+  return scratch.memory;
+}
+
+void FusedKernel::run_instr(const Ready& instr, const Tile& tile, State& state) const {
+  const int64_t count = instr.row ? tile.rows : tile.count;
+  switch (instr.what) {
+    case lower::Instr::Do::load: return load(instr, tile, state);
+    case lower::Instr::Do::scalar: return scalar(instr, tile, state);
+    case lower::Instr::Do::apply: {
+      const void* in[3] = {state.pointers[instr.in[0]], state.pointers[instr.in[1]], state.pointers[instr.in[2]]};
+      void* out = instr.forward < 0 ? state.slot(instr.dst)
+                                    : output(static_cast<uint16_t>(instr.forward), tile, instr.row, state.data);
+      instr.loop(out, in, count);
+      state.pointers[instr.dst] = out;
+      return;
+    }
+    case lower::Instr::Do::convert: {
+      void* out = instr.forward < 0 ? state.slot(instr.dst)
+                                    : output(static_cast<uint16_t>(instr.forward), tile, instr.row, state.data);
+      const void* source = state.pointers[instr.in[0]];
+      state.pointers[instr.dst] = out;
+      if (tile_type(instr.type) == instr.storage) {
+        cpu::convert(out, instr.storage, source, tile_type(instr.from), count);
+      } else {
+        cpu::convert(state.spare, instr.storage, source, tile_type(instr.from), count);
+        cpu::convert(out, tile_type(instr.type), state.spare, instr.storage, count);
+      }
+      return;
+    }
+    case lower::Instr::Do::expand: return expand(instr, tile, state);
+    case lower::Instr::Do::reduce: return reduce(instr, tile, state);
+    case lower::Instr::Do::store: return store(instr, tile, state);
+    case lower::Instr::Do::root: return root(instr, tile, state);
+  }
+}
+
+void FusedKernel::load(const Ready& instr, const Tile& tile, State& state) const {
+  const Load& port = loads_[instr.port];
+  const size_t size = size_of(port.storage);
+  const auto* memory = static_cast<const unsigned char*>(state.data.memory[port.root]) +
+                       port.offset * static_cast<int64_t>(size);
+  const int64_t begin = port.row ? tile.row_begin : tile.begin;
+  const int64_t count = port.row ? tile.rows : tile.count;
+  if (port.access == Access::direct && !port.converts) {
+    state.pointers[instr.dst] = const_cast<unsigned char*>(memory) + static_cast<size_t>(begin) * size;
+    return;
+  }
+  void* slot = state.slot(instr.dst);
+  state.pointers[instr.dst] = slot;
+  void* raw = port.converts ? state.spare : slot;
+  if (port.access == Access::direct) {
+    cpu::convert(slot, tile_type(port.type), memory + static_cast<size_t>(begin) * size, port.storage, count);
+    return;
+  }
+  for_runs(port.dims, port.sizes, port.strides, begin, count, [&](int64_t done, int64_t offset, int64_t length) {
+    gather_run(static_cast<unsigned char*>(raw) + static_cast<size_t>(done) * size,
+               memory + offset * static_cast<int64_t>(size), port.strides[0], length, size);
+  });
+  if (port.converts) cpu::convert(slot, tile_type(port.type), raw, port.storage, count);
+}
+
+void FusedKernel::scalar(const Ready& instr, const Tile& tile, State& state) const {
+  const int32_t value = kernel_->scalars[instr.port].value;
+  const ScalarValue& number = state.data.scalars[value];
+  const bool real = is_float(structure_.graph.values[static_cast<size_t>(value)].dtype);
+  const int64_t count = instr.row ? tile.rows : tile.count;
+  void* out = state.slot(instr.dst);
+  state.pointers[instr.dst] = out;
+  switch (instr.type) {
+    case ScalarType::boolean: return fill<uint8_t>(out, real ? number.real != 0 : number.integer != 0, count);
+    case ScalarType::int32: return fill<int32_t>(out, static_cast<int32_t>(number.integer), count);
+    case ScalarType::uint32: return fill<uint32_t>(out, static_cast<uint32_t>(number.integer), count);
+    case ScalarType::int64: return fill<int64_t>(out, number.integer, count);
+    case ScalarType::float32: return fill<float>(out, static_cast<float>(number.real), count);
+    case ScalarType::float64: return fill<double>(out, number.real, count);
+  }
+}
+
+void FusedKernel::expand(const Ready& instr, const Tile& tile, State& state) const {
+  const size_t size = static_cast<size_t>(bytes_of(instr.type));
+  const auto* in = static_cast<const unsigned char*>(state.pointers[instr.in[0]]);
+  auto* out = static_cast<unsigned char*>(state.slot(instr.dst));
+  state.pointers[instr.dst] = out;
+  for (int64_t r = 0; r < tile.rows; ++r) {
+    gather_run(out + static_cast<size_t>(r * layout_->row) * size, in + static_cast<size_t>(r) * size, 0, layout_->row, size);
+  }
+}
+
+void FusedKernel::reduce(const Ready& instr, const Tile& tile, State& state) const {
+  const size_t size = static_cast<size_t>(bytes_of(instr.type));
+  const auto* in = static_cast<const unsigned char*>(state.pointers[instr.in[0]]);
+  auto* out = static_cast<unsigned char*>(state.slot(instr.dst));
+  state.pointers[instr.dst] = out;
+  for (int64_t r = 0; r < tile.rows; ++r) {
+    instr.loops.reduce(out + static_cast<size_t>(r) * size, in + static_cast<size_t>(r * layout_->row) * size, layout_->row);
+  }
+}
+
+void* FusedKernel::output(uint16_t port, const Tile& tile, bool row, const RunData& data) const {
+  const int32_t value = kernel_->stores[port].value;
+  const size_t size = size_of(structure_.graph.values[static_cast<size_t>(value)].dtype);
+  return static_cast<unsigned char*>(data.memory[value]) + static_cast<size_t>(row ? tile.row_begin : tile.begin) * size;
+}
+
+void FusedKernel::store(const Ready& instr, const Tile& tile, State& state) const {
+  void* out = output(instr.port, tile, instr.row, state.data);
+  const void* source = state.pointers[instr.in[0]];
+  if (out == source) return;
+  cpu::convert(out, instr.storage, source, tile_type(instr.type), instr.row ? tile.rows : tile.count);
+}
+
+void FusedKernel::root(const Ready& instr, const Tile& tile, State& state) const {
+  const Root& port = roots_[instr.port];
+  const int64_t size = bytes_of(port.type);
+  const auto* in = static_cast<const unsigned char*>(state.pointers[instr.in[0]]);
+  auto* sum = static_cast<unsigned char*>(state.partial(port));
+  const int64_t begin = instr.row ? tile.row_begin : tile.begin;
+  const int64_t count = instr.row ? tile.rows : tile.count;
+  for_runs(port.dims, port.sizes, port.strides, begin, count, [&](int64_t done, int64_t offset, int64_t length) {
+    const unsigned char* x = in + done * size;
+    if (port.strides[0] == 0) {
+      alignas(8) unsigned char part[8];
+      port.loops.reduce(part, x, length);
+      port.loops.combine(sum + offset * size, part, 1);
+    } else {
+      port.loops.combine(sum + offset * size, x, length);
+    }
+  });
+}
+
+}  // namespace rosin::cpu

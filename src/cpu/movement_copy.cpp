@@ -1,0 +1,256 @@
+// Movements that copy: pad, concat, and views made contiguous. The result is cut into ranges of elements; a row of it
+// (dim 0, or the whole block up to the joined dim where all operands are contiguous) is put together from segments.
+#include <cstring>
+#include <vector>
+
+#include "cpu/dispatch.hpp"
+
+namespace rosin::cpu {
+namespace {
+
+constexpr int fill = -1;
+
+// `length` elements of the joined dim: of an operand, or of the fill value.
+struct Segment {
+  int operand = fill;
+  int64_t length = 0;
+};
+
+struct Source {
+  int64_t offset = 0;
+  int64_t strides[Shape::max_rank] = {};
+};
+
+// How the result is put together: sizes of the result, the dim along which segments follow each other.
+struct Plan {
+  int rank = 1;
+  int64_t sizes[Shape::max_rank] = {1};
+  int dim = 0;
+  std::vector<Segment> segments;
+  std::vector<Source> sources;
+
+  int64_t count() const {
+    int64_t n = 1;
+    for (int d = 0; d < rank; ++d) n *= sizes[d];
+    return n;
+  }
+};
+
+template <class T>
+class CopyCall final : public Call {
+ public:
+  // `number_type`: of the fill value where that is a C++ number.
+  CopyCall(Plan plan, DType type, DType number_type)
+      : plan_(std::move(plan)), type_(type), number_type_(number_type), pieces_(Pieces::of(plan_.count(), 1)) {}
+
+  int64_t chunks() const override { return pieces_.count(); }
+
+  void run(int64_t chunk, const CallData& data) override {
+    T* out = static_cast<T*>(data.result);
+    const T value = has_fill() ? fill_value(data) : T{};
+    int64_t at = pieces_.first(chunk);
+    const int64_t end = pieces_.last(chunk), row = plan_.sizes[0];
+    while (at < end) {
+      const int64_t column = at % row;
+      const int64_t length = std::min(row - column, end - at);
+      copy_row(out + at, at / row, column, length, data, value);
+      at += length;
+    }
+  }
+
+ private:
+  bool has_fill() const { return plan_.segments[0].operand == fill; }
+
+  T fill_value(const CallData& data) const {
+    T value{};
+    if (data.operands[1] != nullptr) {
+      std::memcpy(&value, data.operands[1], sizeof(T));
+    } else {
+      const bool real = is_float(number_type_);
+      store_number(&value, type_, real ? data.scalars[1] : static_cast<double>(data.integers[1]),
+                   real ? static_cast<int64_t>(data.scalars[1]) : data.integers[1]);
+    }
+    return value;
+  }
+
+  static void store_number(T* value, DType type, double real, int64_t integer) {
+    if (type == DType::Bool) {
+      const bool truth = integer != 0 || real != 0;
+      std::memcpy(value, &truth, 1);
+    } else if (!is_complex(type)) {
+      with_number("pad", type, [&]<class E>(std::type_identity<E>) {
+        if constexpr (sizeof(E) == sizeof(T)) {
+          E element;
+          if constexpr (std::is_integral_v<E>) {
+            element = static_cast<E>(integer);
+          } else {
+            element = static_cast<E>(static_cast<Computed<E>>(real));
+          }
+          std::memcpy(value, &element, sizeof(E));
+        }
+      });
+    } else if constexpr (sizeof(T) >= 8) {
+      std::conditional_t<sizeof(T) == 8, float, double> parts[2] = {};
+      parts[0] = static_cast<std::remove_reference_t<decltype(parts[0])>>(real);
+      std::memcpy(value, parts, sizeof(T));
+    }
+  }
+
+  void copy_row(T* out, int64_t row, int64_t column, int64_t length, const CallData& data, T value) const {
+    int64_t index[Shape::max_rank] = {};
+    for (int d = 1; d < plan_.rank; ++d) {
+      index[d] = row % plan_.sizes[d];
+      row /= plan_.sizes[d];
+    }
+    int64_t before = 0;
+    for (const Segment& segment : plan_.segments) {
+      const int64_t after = before + segment.length;
+      if (plan_.dim > 0) {
+        if (index[plan_.dim] >= before && index[plan_.dim] < after) {
+          index[plan_.dim] -= before;
+          copy_part(out, segment, index, column, length, data, value);
+          return;
+        }
+      } else {
+        const int64_t first = std::max(before, column), last = std::min(after, column + length);
+        if (first < last) copy_part(out + (first - column), segment, index, first - before, last - first, data, value);
+      }
+      before = after;
+    }
+  }
+
+  void copy_part(T* out, const Segment& segment, const int64_t* index, int64_t first, int64_t length,
+                 const CallData& data, T value) const {
+    if (segment.operand == fill) {
+      std::fill(out, out + length, value);
+      return;
+    }
+    const Source& source = plan_.sources[static_cast<size_t>(segment.operand)];
+    int64_t offset = source.offset + first * source.strides[0];
+    for (int d = 1; d < plan_.rank; ++d) offset += index[d] * source.strides[d];
+    const T* from = static_cast<const T*>(data.operands[segment.operand]) + offset;
+    const int64_t stride = source.strides[0];
+    if (stride == 1) {
+      std::memcpy(out, from, static_cast<size_t>(length) * sizeof(T));
+    } else {
+      for (int64_t i = 0; i < length; ++i) out[i] = from[i * stride];
+    }
+  }
+
+  Plan plan_;
+  DType type_, number_type_;
+  Pieces pieces_;
+};
+
+Source source_of(const CallArray& operand) {
+  Source source;
+  std::copy(operand.strides, operand.strides + Shape::max_rank, source.strides);
+  return source;
+}
+
+// The operand as the view that the movement makes of it.
+Source viewed(const CallSpec& spec) {
+  const CallArray& x = spec.operands[0];
+  Source source;
+  switch (spec.op->movement) {
+    case Movement::broadcast:
+      for (int d = 0; d < x.shape.rank(); ++d) source.strides[d] = x.shape[d] == spec.result.shape[d] ? x.strides[d] : 0;
+      break;
+    case Movement::permute: {
+      const auto attributes = spec.attributes.as<PermuteAttributes>();
+      for (int d = 0; d < x.shape.rank(); ++d) source.strides[d] = x.strides[attributes.from[d]];
+      break;
+    }
+    case Movement::slice: {
+      const auto attributes = spec.attributes.as<SliceAttributes>();
+      source = source_of(x);
+      source.offset = attributes.start * x.strides[attributes.dim];
+      source.strides[attributes.dim] *= attributes.step;
+      break;
+    }
+    default: source = source_of(x);
+  }
+  return source;
+}
+
+// All operands contiguous: what is before the joined dim, and that dim, are one row.
+void merge_rows(Plan& plan) {
+  int64_t inner = 1, outer = 1;
+  for (int d = 0; d < plan.rank; ++d) (d < plan.dim ? inner : outer) *= d == plan.dim ? 1 : plan.sizes[d];
+  const int64_t row = inner * plan.sizes[plan.dim];
+  for (Segment& segment : plan.segments) {
+    segment.length *= inner;
+    if (segment.operand == fill) continue;
+    Source& source = plan.sources[static_cast<size_t>(segment.operand)];
+    source = Source{};
+    source.strides[0] = 1;
+    source.strides[1] = segment.length;
+  }
+  plan.rank = 2;
+  plan.sizes[0] = row;
+  plan.sizes[1] = outer;
+  plan.dim = 0;
+}
+
+Plan result_plan(const Shape& shape) {
+  Plan plan;
+  plan.rank = std::max(1, shape.rank());
+  std::copy(shape.begin(), shape.end(), plan.sizes);
+  return plan;
+}
+
+void join(Plan& plan, const CallSpec& spec) {
+  bool contiguous = true;
+  for (size_t i = 0; i < spec.operands.size(); ++i) {
+    const CallArray& operand = spec.operands[i];
+    plan.segments.push_back({static_cast<int>(i), operand.shape[plan.dim]});
+    plan.sources.push_back(source_of(operand));
+    contiguous = contiguous && operand.contiguous();
+  }
+  if (contiguous) merge_rows(plan);
+}
+
+Plan make_plan(const CallSpec& spec) {
+  Plan plan = result_plan(spec.result.shape);
+  if (spec.op->movement == Movement::concat) {
+    plan.dim = static_cast<int>(spec.attributes.as<DimAttributes>().dim);
+    join(plan, spec);
+  } else if (spec.op->movement == Movement::pad) {
+    const auto attributes = spec.attributes.as<PadAttributes>();
+    plan.dim = static_cast<int>(attributes.dim);
+    const CallArray& x = spec.operands[0];
+    plan.segments = {{fill, attributes.low}, {0, x.shape[plan.dim]}, {fill, attributes.high}};
+    plan.sources = {source_of(x)};
+    if (x.contiguous()) merge_rows(plan);
+  } else {
+    if (spec.op->movement == Movement::reshape) {
+      if (!spec.operands[0].contiguous()) plan = result_plan(spec.operands[0].shape);  // elements keep their order
+    }
+    plan.segments = {{0, plan.sizes[0]}};
+    plan.sources = {spec.op->movement == Movement::reshape && spec.operands[0].contiguous() ? source_of(spec.result)
+                                                                                           : viewed(spec)};
+  }
+  return plan;
+}
+
+}  // namespace
+
+std::unique_ptr<Call> prepare_movement(const CallSpec& spec) {
+  return with_bytes_of(spec.result.type, [&]<class T>(std::type_identity<T>) -> std::unique_ptr<Call> {
+    const DType number_type = spec.operands.size() > 1 ? spec.operands[1].type : spec.result.type;
+    return std::make_unique<CopyCall<T>>(make_plan(spec), spec.result.type, number_type);
+  });
+}
+
+std::unique_ptr<Call> prepare_copy(const CallArray& x, const Shape& shape) {
+  Plan plan = result_plan(shape);
+  Source source;
+  for (int d = 0; d < x.shape.rank(); ++d) source.strides[d] = x.shape[d] == 1 ? 0 : x.strides[d];
+  plan.segments = {{0, plan.sizes[0]}};
+  plan.sources = {source};
+  return with_bytes_of(x.type, [&]<class T>(std::type_identity<T>) -> std::unique_ptr<Call> {
+    return std::make_unique<CopyCall<T>>(std::move(plan), x.type, x.type);
+  });
+}
+
+}  // namespace rosin::cpu

@@ -1,0 +1,65 @@
+// The bodies of the pooling kernels, included once by each tile_*.cpp after its Vec (see tile_body.hpp). Lanes are
+// neighbouring channels; a window's sum or maximum stays in one register.
+#pragma once
+
+/// Calls visit(window, first channel, mask) for each window and each register of channels.
+template <class T, class Visit> void each_register(const PoolRun<T>& run, Visit visit) {
+  constexpr int64_t lanes = Vec<T>::lanes;
+  for (int64_t channel = 0; channel < run.channels; channel += lanes) {
+    const int64_t left = run.channels - channel;
+    const typename Vec<T>::Mask mask = Vec<T>::mask_of(left < lanes ? left : lanes);
+    for (int64_t window = 0; window < run.windows; ++window) visit(window, channel, mask);
+  }
+}
+
+template <class T> void max_forward_run(const PoolRun<T>& run) {
+  using R = Vec<T>;
+  each_register(run, [&run](int64_t window, int64_t channel, typename R::Mask mask) {
+    const T lowest = std::numeric_limits<T>::lowest();
+    const T* x = run.x + window * run.x_step + channel;
+    typename R::Register largest = R::splat(&lowest);
+    for (int64_t t = 0; t < run.taps; ++t) largest = R::larger(largest, R::load(x + run.offsets[t], mask));
+    R::store(run.y + window * run.channels + channel, largest, mask);
+  });
+}
+
+template <class T>
+void put_gradient(const PoolRun<T>& run, T* to, typename Vec<T>::Register value, typename Vec<T>::Mask mask) {
+  Vec<T>::store(to, run.overlaps ? Vec<T>::add(Vec<T>::load(to, mask), value) : value, mask);
+}
+
+/// Adds each window's dy to the first element that equals its y.
+template <class T> void max_backward_run(const PoolRun<T>& run) {
+  using R = Vec<T>;
+  each_register(run, [&run](int64_t window, int64_t channel, typename R::Mask mask) {
+    const int64_t in = window * run.x_step + channel, out = window * run.channels + channel;
+    const typename R::Register largest = R::load(run.y + out, mask);
+    typename R::Register pending = R::load(run.dy + out, mask);
+    for (int64_t t = 0; t < run.taps; ++t) {
+      const typename R::Register value = R::load(run.x + in + run.offsets[t], mask);
+      T* dx = run.dx + in + run.offsets[t];
+      put_gradient<T>(run, dx, R::where_equal(value, largest, pending), mask);
+      pending = R::where_different(value, largest, pending);
+    }
+  });
+}
+
+template <class T> void mean_forward_run(const PoolRun<T>& run) {
+  using R = Vec<T>;
+  each_register(run, [&run](int64_t window, int64_t channel, typename R::Mask mask) {
+    const T* x = run.x + window * run.x_step + channel;
+    typename R::Register sum = R::zero();
+    for (int64_t t = 0; t < run.taps; ++t) sum = R::add(sum, R::load(x + run.offsets[t], mask));
+    R::store(run.y + window * run.channels + channel, R::mul(sum, R::splat(&run.share)), mask);
+  });
+}
+
+template <class T> void mean_backward_run(const PoolRun<T>& run) {
+  using R = Vec<T>;
+  each_register(run, [&run](int64_t window, int64_t channel, typename R::Mask mask) {
+    const typename R::Register part =
+        R::mul(R::load(run.dy + window * run.channels + channel, mask), R::splat(&run.share));
+    T* dx = run.dx + window * run.x_step + channel;
+    for (int64_t t = 0; t < run.taps; ++t) put_gradient<T>(run, dx + run.offsets[t], part, mask);
+  });
+}

@@ -1,0 +1,105 @@
+// The body of the tile kernel, included once by each tile_*.cpp that defines, for its processor and in an unnamed
+// namespace, `template <class T> struct Vec` (a register: lanes, Mask, mask_of, load, store, splat, zero, fma, add,
+// mul, positive, larger, where_equal, where_different) and the tile sizes `full_columns` (columns of a tile two vectors
+// high) and `narrow_columns` (columns of a tile one vector high). Templates here are compiled for that processor.
+#pragma once
+
+template <class T, int V, int N> struct Accumulators {
+  typename Vec<T>::Register sums[V][N];
+};
+
+/// One tile of V row vectors and N columns. The last row vector is masked.
+template <class T, int V, int N, bool UnitColumns>
+void run_tile(const TileProduct<T>& p, int64_t first_row, int64_t first_column, typename Vec<T>::Mask mask) {
+  using R = Vec<T>;
+  const typename R::Mask full = R::mask_of(R::lanes);
+  const int64_t b_column = UnitColumns ? 1 : p.b_column;
+  T* c = p.c + first_row + first_column * p.c_column;
+  Accumulators<T, V, N> acc;
+#pragma GCC unroll 16
+  for (int n = 0; n < N; ++n) {
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v) {
+      acc.sums[v][n] = p.accumulate ? R::load(c + n * p.c_column + v * R::lanes, v == V - 1 ? mask : full) : R::zero();
+    }
+  }
+  for (int64_t r = 0; r < p.outer; ++r) {
+    const T* a = p.a + first_row + r * p.a_outer;
+    const T* b = p.b + p.b_offsets[r] + first_column * b_column;
+    for (int64_t j = 0; j < p.inner; ++j) {
+      typename R::Register av[V];
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) av[v] = R::load(a + v * R::lanes, v == V - 1 ? mask : full);
+#pragma GCC unroll 16
+      for (int n = 0; n < N; ++n) {
+        const typename R::Register factor = R::splat(b + n * b_column);
+#pragma GCC unroll 4
+        for (int v = 0; v < V; ++v) acc.sums[v][n] = R::fma(av[v], factor, acc.sums[v][n]);
+      }
+      a += p.a_inner;
+      b += p.b_inner;
+    }
+  }
+#pragma GCC unroll 4
+  for (int v = 0; v < V; ++v) {
+    const typename R::Mask part = v == V - 1 ? mask : full;
+    const typename R::Register shift = p.bias == nullptr ? R::zero() : R::load(p.bias + first_row + v * R::lanes, part);
+#pragma GCC unroll 16
+    for (int n = 0; n < N; ++n) {
+      typename R::Register value = acc.sums[v][n];
+      if (p.bias != nullptr) value = R::add(value, shift);
+      if (p.relu) value = R::positive(value);
+      R::store(c + n * p.c_column + v * R::lanes, value, part);
+    }
+  }
+}
+
+template <class T, bool UnitColumns>
+using TileFunction = void (*)(const TileProduct<T>&, int64_t, int64_t, typename Vec<T>::Mask);
+
+template <class T, int V, bool UnitColumns, int... N>
+constexpr TileFunction<T, UnitColumns> tile_of(int columns, std::integer_sequence<int, N...>) {
+  constexpr TileFunction<T, UnitColumns> table[] = {&run_tile<T, V, N + 1, UnitColumns>...};
+  return table[columns - 1];
+}
+
+/// All columns for V row vectors, in tiles of nearly equal width.
+template <class T, int V, int Most, bool UnitColumns>
+void run_columns(const TileProduct<T>& p, int64_t first_row, typename Vec<T>::Mask mask) {
+  const int64_t tiles = (p.columns + Most - 1) / Most;
+  for (int64_t tile = 0, first = 0; tile < tiles; ++tile) {
+    const int64_t next = p.columns * (tile + 1) / tiles;
+    const auto run =
+        tile_of<T, V, UnitColumns>(static_cast<int>(next - first), std::make_integer_sequence<int, Most>());
+    run(p, first_row, first, mask);
+    first = next;
+  }
+}
+
+template <class T, bool UnitColumns> void run_rows(const TileProduct<T>& p) {
+  constexpr int64_t lanes = Vec<T>::lanes;
+  int64_t row = 0;
+  while (row < p.rows) {
+    const int64_t left = p.rows - row;
+    if (left > lanes) {
+      const int64_t take = left < 2 * lanes ? left : 2 * lanes;
+      run_columns<T, 2, full_columns, UnitColumns>(p, row, Vec<T>::mask_of(take - lanes));
+      row += take;
+    } else {
+      run_columns<T, 1, narrow_columns, UnitColumns>(p, row, Vec<T>::mask_of(left));
+      row += left;
+    }
+  }
+}
+
+template <class T> void multiply_tiles(const TileProduct<T>& product) {
+  if (product.b_column == 1) {
+    run_rows<T, true>(product);
+  } else {
+    run_rows<T, false>(product);
+  }
+}
+
+template <class T> constexpr TypedKernels<T> typed_kernels() {
+  return {&multiply_tiles<T>, &max_forward_run<T>, &max_backward_run<T>, &mean_forward_run<T>, &mean_backward_run<T>};
+}

@@ -1,0 +1,354 @@
+// Convolution of images with few channels by the tile kernel. Images are CWHN, so one row of a kernel covers one run of
+// width x channels neighbouring elements. Forward: a row of pixels is a product whose B columns (the runs) overlap.
+// Gradient of the input: products are added into the rows of the padded image. Gradient of the weights: sums over
+// pixels. Where the channels fill a vector badly, `group` neighbouring pixels are computed as one pixel with more
+// channels, by a kernel row widened with zeros. Read after tile_kernel.hpp.
+#include <algorithm>
+#include <vector>
+
+#include "cpu/conv_shape.hpp"
+#include "cpu/cuts.hpp"
+#include "cpu/tile.hpp"
+#include "cpu/tile_kernel.hpp"
+
+namespace rosin::cpu {
+
+namespace {
+
+constexpr int64_t largest_group = 4;
+
+/// What the three kinds share: sizes, padding, the packed order of weights.
+template <class T> class TileConv : public VendorCall {
+ public:
+  explicit TileConv(const ConvSpec& spec)
+      : spec_(spec), s_(spec), multiply_(tile_kernels().of<T>().multiply),
+        joined_(spec.groups == 1 && spec.dilation[0] == 1) {
+    padded_ = {s_.in.w + s_.pad_low.w + s_.pad_high.w, s_.in.h + s_.pad_low.h + s_.pad_high.h,
+               s_.in.d + s_.pad_low.d + s_.pad_high.d};
+    pads_ = padded_.count() != s_.in.count();
+    if (spec.kind != ConvKind::backward_data) choose_group(tile_kernels().lanes<T>());
+    row_taps_ = s_.kernel.w + (group_ - 1) * s_.stride.w;
+    group_size_ = s_.kernel.d * s_.kernel.h * row_taps_ * s_.in_channels * s_.out_channels * group_;
+    const int64_t per_image = s_.out.count() * s_.kernel.count() * s_.in_channels * spec.out_channels;
+    image_step_ = images_per_chunk(spec.batch, per_image, sizeof(T) == sizeof(float) ? 30 : 20);
+    chunks_ = (spec.batch + image_step_ - 1) / image_step_;
+    if (pads_) scratch_bytes_ = static_cast<size_t>(padded_.count() * spec.in_channels) * sizeof(T);
+  }
+
+  const char* engine() const noexcept override { return "tile"; }
+
+ protected:
+  /// The number of pixels per group with the fewest vector operations per pixel.
+  void choose_group(int64_t lanes) {
+    double least = 1e300;
+    for (int64_t group = 1; group <= (joined_ ? largest_group : 1); ++group) {
+      if (s_.out.w % group != 0) continue;
+      const int64_t vectors = (group * s_.out_channels + lanes - 1) / lanes;
+      const int64_t taps = s_.kernel.w + (group - 1) * s_.stride.w;
+      const double cost = static_cast<double>(vectors * taps) / static_cast<double>(group);
+      if (cost < least) {
+        least = cost;
+        group_ = group;
+      }
+    }
+  }
+
+  int64_t rows() const { return group_ * s_.out_channels; }  // of a packed forward kernel
+  int64_t kernel_rows() const { return s_.kernel.d * s_.kernel.h; }
+  /// Taps of one product: a whole kernel row where its runs are joined, else one tap at a time.
+  int64_t steps_of_row() const { return joined_ ? 1 : s_.kernel.w; }
+
+  /// Place of weight (kernel_row, w; in, out) for pixel `p` of a group, in the packed weights of one group of channels.
+  int64_t packed_place(int64_t kernel_row, int64_t w, int64_t in, int64_t out, int64_t p) const {
+    return ((kernel_row * row_taps_ + w + p * s_.stride.w) * s_.in_channels + in) * rows() + p * s_.out_channels + out;
+  }
+  /// Place of the same weight in the logical ones.
+  int64_t logical_place(int64_t g, int64_t kernel_row, int64_t w, int64_t in, int64_t out) const {
+    const int64_t taps = s_.kernel.count(), tap = kernel_row * s_.kernel.w + w;
+    const int64_t filter = (g * s_.out_channels + out) * s_.in_channels + in;
+    return filter * taps + (spec_.flipped ? taps - 1 - tap : tap);
+  }
+  /// Calls visit(g, kernel_row, w, in, out) for every weight.
+  template <class Visit> void each_weight(Visit visit) const {
+    for (int64_t g = 0; g < s_.groups; ++g) {
+      for (int64_t row = 0; row < kernel_rows(); ++row) {
+        for (int64_t w = 0; w < s_.kernel.w; ++w) {
+          for (int64_t in = 0; in < s_.in_channels; ++in) {
+            for (int64_t out = 0; out < s_.out_channels; ++out) visit(g, row, w, in, out);
+          }
+        }
+      }
+    }
+  }
+
+  int64_t pixel_offset(int64_t w, int64_t h, int64_t d) const {
+    return ((d * padded_.h + h) * padded_.w + w) * spec_.in_channels;
+  }
+  /// Distance of a tap from its window's corner, in a padded image.
+  int64_t tap_offset(int64_t kernel_row, int64_t w) const {
+    const int64_t h = kernel_row % s_.kernel.h, d = kernel_row / s_.kernel.h;
+    return pixel_offset(w * s_.dilation.w, h * s_.dilation.h, d * s_.dilation.d);
+  }
+
+  /// Copies rows between an image (channels, w, h, d) and its padded form; `padded` receives unless `crop`.
+  void copy_rows(T* padded, const T* x, T* crop) const {
+    const int64_t length = s_.in.w * spec_.in_channels;
+    for (int64_t row = 0; row < s_.in.h * s_.in.d; ++row) {
+      T* inner = padded + pixel_offset(s_.pad_low.w, row % s_.in.h + s_.pad_low.h, row / s_.in.h + s_.pad_low.d);
+      if (crop != nullptr) {
+        std::copy(inner, inner + length, crop + row * length);
+      } else {
+        std::copy(x + row * length, x + (row + 1) * length, inner);
+      }
+    }
+  }
+
+  int64_t image_size() const { return s_.in.count() * spec_.in_channels; }
+  int64_t result_size() const { return s_.out.count() * spec_.out_channels; }
+  int64_t last_image(int64_t chunk) const { return std::min(spec_.batch, (chunk + 1) * image_step_); }
+
+  /// Image `index` of x, padded in scratch where the convolution pads.
+  const T* image(const void* x, int64_t index, void* scratch) const {
+    const T* own = static_cast<const T*>(x) + index * image_size();
+    if (!pads_) return own;
+    T* padded = static_cast<T*>(scratch);
+    std::fill(padded, padded + padded_.count() * spec_.in_channels, T(0));
+    copy_rows(padded, own, nullptr);
+    return padded;
+  }
+
+  ConvSpec spec_;
+  ConvShape s_;
+  void (*multiply_)(const TileProduct<T>&);
+  bool joined_;
+  Extent padded_;
+  bool pads_ = false;
+  int64_t group_ = 1;       // pixels computed as one
+  int64_t row_taps_ = 1;    // taps of a kernel row, widened for the group
+  int64_t group_size_ = 0;  // packed weights of one group of channels
+  int64_t image_step_ = 1;
+};
+
+template <class T> class TileForward final : public TileConv<T> {
+  using Base = TileConv<T>;
+  using Base::group_, Base::group_size_, Base::joined_, Base::s_, Base::spec_;
+
+ public:
+  explicit TileForward(const ConvSpec& spec) : Base(spec) {
+    this->has_begin_ = true;
+    this->workspace_bytes_ = static_cast<size_t>(s_.groups * (group_size_ + this->rows())) * sizeof(T);
+    for (int64_t row = 0; row < this->kernel_rows(); ++row) {
+      for (int64_t w = 0; w < this->steps_of_row(); ++w) offsets_.push_back(this->tap_offset(row, w));
+    }
+  }
+
+  /// Packs the weights, and the bias once for each pixel of a group.
+  void begin(const VendorBuffers& buffers) const override {
+    T* packed = static_cast<T*>(buffers.workspace);
+    const T* w = static_cast<const T*>(buffers.second);
+    if (group_ > 1) std::fill(packed, packed + group_size_ * s_.groups, T(0));
+    this->each_weight([&](int64_t g, int64_t row, int64_t tap, int64_t in, int64_t out) {
+      const T value = w[this->logical_place(g, row, tap, in, out)];
+      for (int64_t p = 0; p < group_; ++p) packed[g * group_size_ + this->packed_place(row, tap, in, out, p)] = value;
+    });
+    if (spec_.epilogue == Epilogue::none) return;
+    const T* bias = static_cast<const T*>(buffers.third);
+    T* to = packed + group_size_ * s_.groups;
+    for (int64_t g = 0; g < s_.groups; ++g) {
+      const T* from = bias + g * s_.out_channels;
+      for (int64_t p = 0; p < group_; ++p) to = std::copy(from, from + s_.out_channels, to);
+    }
+  }
+
+  void run_chunk(int64_t chunk, const VendorBuffers& buffers, void* scratch) const override {
+    const T* packed = static_cast<const T*>(buffers.workspace);
+    const T* bias = spec_.epilogue == Epilogue::none ? nullptr : packed + group_size_ * s_.groups;
+    for (int64_t n = chunk * this->image_step_; n < this->last_image(chunk); ++n) {
+      const T* x = this->image(buffers.first, n, scratch);
+      T* y = static_cast<T*>(buffers.result) + n * this->result_size();
+      for (int64_t g = 0; g < s_.groups; ++g) {
+        slide(packed + g * group_size_, x + g * s_.in_channels, bias == nullptr ? nullptr : bias + g * this->rows(),
+              y + g * s_.out_channels);
+      }
+    }
+  }
+
+ private:
+  void slide(const T* packed, const T* x, const T* bias, T* y) const {
+    TileProduct<T> product;
+    product.a = packed;
+    product.rows = product.a_inner = this->rows();
+    product.outer = static_cast<int64_t>(offsets_.size());
+    product.inner = (joined_ ? this->row_taps_ : 1) * s_.in_channels;
+    product.a_outer = product.inner * product.a_inner;
+    product.b_offsets = offsets_.data();
+    product.b_inner = 1;
+    product.b_column = group_ * s_.stride.w * spec_.in_channels;
+    product.c_column = group_ * spec_.out_channels;
+    product.columns = s_.out.w / group_;
+    product.bias = bias;
+    product.relu = spec_.epilogue == Epilogue::bias_relu;
+    for (int64_t d = 0; d < s_.out.d; ++d) {
+      for (int64_t h = 0; h < s_.out.h; ++h) {
+        product.b = x + this->pixel_offset(0, h * s_.stride.h, d * s_.stride.d);
+        product.c = y + (d * s_.out.h + h) * s_.out.w * spec_.out_channels;
+        this->multiply_(product);
+      }
+    }
+  }
+
+  std::vector<int64_t> offsets_;
+};
+
+/// dx: for each column of pixels and each kernel row, (kernel row x channels, pixels of the column) is added in place.
+template <class T> class TileBackwardData final : public TileConv<T> {
+  using Base = TileConv<T>;
+  using Base::group_size_, Base::joined_, Base::s_, Base::spec_;
+
+ public:
+  explicit TileBackwardData(const ConvSpec& spec) : Base(spec) {
+    this->has_begin_ = true;
+    this->workspace_bytes_ = static_cast<size_t>(s_.groups * group_size_) * sizeof(T);
+  }
+
+  /// Packs the weights so that, for each kernel row and output channel, (in, w) are neighbours; one tap where not
+  /// joined.
+  void begin(const VendorBuffers& buffers) const override {
+    T* packed = static_cast<T*>(buffers.workspace);
+    const T* w = static_cast<const T*>(buffers.second);
+    const int64_t kernel_w = s_.kernel.w, steps = this->steps_of_row(), run = kernel_w / steps * s_.in_channels;
+    this->each_weight([&](int64_t g, int64_t row, int64_t tap, int64_t in, int64_t out) {
+      const int64_t step = joined_ ? row : row * kernel_w + tap;
+      const int64_t place = (step * s_.out_channels + out) * run + (joined_ ? tap * s_.in_channels : 0) + in;
+      packed[g * group_size_ + place] = w[this->logical_place(g, row, tap, in, out)];
+    });
+  }
+
+  void run_chunk(int64_t chunk, const VendorBuffers& buffers, void* scratch) const override {
+    const int64_t size = this->padded_.count() * spec_.in_channels;
+    for (int64_t n = chunk * this->image_step_; n < this->last_image(chunk); ++n) {
+      T* dx = static_cast<T*>(buffers.result) + n * this->image_size();
+      T* target = this->pads_ ? static_cast<T*>(scratch) : dx;
+      std::fill(target, target + size, T(0));
+      const T* dy = static_cast<const T*>(buffers.first) + n * this->result_size();
+      for (int64_t g = 0; g < s_.groups; ++g) {
+        scatter(static_cast<const T*>(buffers.workspace) + g * group_size_, dy + g * s_.out_channels,
+                target + g * s_.in_channels);
+      }
+      if (this->pads_) this->copy_rows(target, nullptr, dx);
+    }
+  }
+
+ private:
+  void scatter(const T* packed, const T* dy, T* dx) const {
+    TileProduct<T> product;
+    product.rows = product.a_inner = (joined_ ? s_.kernel.w : 1) * s_.in_channels;
+    product.inner = s_.out_channels;
+    product.b_offsets = &no_offset;
+    product.b_inner = 1;
+    product.b_column = s_.out.w * spec_.out_channels;
+    product.c_column = s_.stride.h * this->padded_.w * spec_.in_channels;
+    product.columns = s_.out.h;
+    product.accumulate = true;
+    for (int64_t d = 0; d < s_.out.d; ++d) {
+      for (int64_t w = 0; w < s_.out.w; ++w) {
+        product.b = dy + (d * s_.out.h * s_.out.w + w) * spec_.out_channels;
+        product.a = packed;
+        T* corner = dx + this->pixel_offset(w * s_.stride.w, 0, d * s_.stride.d);
+        for (int64_t row = 0; row < this->kernel_rows(); ++row) {
+          for (int64_t tap = 0; tap < this->steps_of_row(); ++tap) {
+            product.c = corner + this->tap_offset(row, tap);
+            this->multiply_(product);
+            product.a += product.inner * product.a_inner;
+          }
+        }
+      }
+    }
+  }
+
+  static constexpr int64_t no_offset = 0;
+};
+
+/// dw: each chunk sums its images into a packed partial gradient; finish adds the partials in order.
+template <class T> class TileBackwardWeights final : public TileConv<T> {
+  using Base = TileConv<T>;
+  using Base::group_, Base::group_size_, Base::joined_, Base::s_, Base::spec_;
+
+ public:
+  explicit TileBackwardWeights(const ConvSpec& spec) : Base(spec) {
+    this->has_finish_ = true;
+    this->workspace_bytes_ = static_cast<size_t>(group_size_ * s_.groups * this->chunks_) * sizeof(T);
+    for (int64_t d = 0; d < s_.out.d; ++d) {
+      for (int64_t h = 0; h < s_.out.h; ++h) {
+        offsets_.push_back(this->pixel_offset(0, h * s_.stride.h, d * s_.stride.d));
+      }
+    }
+  }
+
+  void run_chunk(int64_t chunk, const VendorBuffers& buffers, void* scratch) const override {
+    const int64_t first = chunk * this->image_step_;
+    T* partial = static_cast<T*>(buffers.workspace) + chunk * group_size_ * s_.groups;
+    for (int64_t n = first; n < this->last_image(chunk); ++n) {
+      const T* x = this->image(buffers.first, n, scratch);
+      const T* dy = static_cast<const T*>(buffers.second) + n * this->result_size();
+      for (int64_t g = 0; g < s_.groups; ++g) {
+        sum_pixels(x + g * s_.in_channels, dy + g * s_.out_channels, partial + g * group_size_, n != first);
+      }
+    }
+  }
+
+  void finish(const VendorBuffers& buffers) const override {
+    const T* partials = static_cast<const T*>(buffers.workspace);
+    T* dw = static_cast<T*>(buffers.result);
+    this->each_weight([&](int64_t g, int64_t row, int64_t tap, int64_t in, int64_t out) {
+      T sum = T(0);
+      for (int64_t chunk = 0; chunk < this->chunks_; ++chunk) {
+        const T* partial = partials + (chunk * s_.groups + g) * group_size_;
+        for (int64_t p = 0; p < group_; ++p) sum += partial[this->packed_place(row, tap, in, out, p)];
+      }
+      dw[this->logical_place(g, row, tap, in, out)] = sum;
+    });
+  }
+
+ private:
+  void sum_pixels(const T* x, const T* dy, T* partial, bool accumulate) const {
+    TileProduct<T> product;
+    product.a = dy;
+    product.a_inner = group_ * spec_.out_channels;
+    product.a_outer = s_.out.w * spec_.out_channels;
+    product.outer = static_cast<int64_t>(offsets_.size());
+    product.inner = s_.out.w / group_;
+    product.b_offsets = offsets_.data();
+    product.b_inner = group_ * s_.stride.w * spec_.in_channels;
+    product.b_column = 1;
+    product.c = partial;
+    product.rows = product.c_column = this->rows();
+    product.columns = (joined_ ? this->row_taps_ : 1) * s_.in_channels;
+    product.accumulate = accumulate;
+    for (int64_t row = 0; row < this->kernel_rows(); ++row) {
+      for (int64_t tap = 0; tap < this->steps_of_row(); ++tap) {
+        product.b = x + this->tap_offset(row, tap);
+        this->multiply_(product);
+        product.c += product.columns * product.c_column;
+      }
+    }
+  }
+
+  std::vector<int64_t> offsets_;
+};
+
+template <class T> std::unique_ptr<VendorCall> prepare_typed(const ConvSpec& spec) {
+  if (spec.kind == ConvKind::forward) return std::make_unique<TileForward<T>>(spec);
+  if (spec.kind == ConvKind::backward_data) return std::make_unique<TileBackwardData<T>>(spec);
+  return std::make_unique<TileBackwardWeights<T>>(spec);
+}
+
+}  // namespace
+
+std::unique_ptr<VendorCall> prepare_tile_conv(const ConvSpec& spec) {
+  require_tile_type(spec.type, "conv");
+  if (spec.type == DType::Float64) return prepare_typed<double>(spec);
+  return prepare_typed<float>(spec);
+}
+
+}  // namespace rosin::cpu

@@ -1,0 +1,162 @@
+// GradientCall: opens arguments, walks back, hands gradients and buffers out. States are kept for the next call, so that
+// a steady step takes no memory from the heap.
+#include <rosin/grad.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <rosin/elementwise.hpp>
+#include <rosin/error.hpp>
+#include <rosin/log.hpp>
+
+#include "grad/reverse_walk.hpp"
+#include "graph/context.hpp"
+#include "graph/leaf.hpp"
+#include "graph/record.hpp"
+#include "model/notes.hpp"
+
+namespace rosin {
+
+struct GradientCall::State {
+  struct Argument {
+    Array original;  // what the model holds
+    Array node;      // the fresh argument, or nothing where the place is not trained
+  };
+  std::vector<Argument> arguments;
+  std::vector<size_t> first_argument;  // of each opened model
+  std::vector<size_t> first_note;
+  std::vector<ArrayPlace<Array*>> places;
+  std::optional<BufferNotes> notes;
+  ReverseWalk walk;
+  uint64_t first_sequence = 0;
+};
+
+namespace {
+/// Gradient calls in progress on this thread count in its context.
+void begin(Context& context) {
+  if (context.gradient_depth.fetch_add(1, std::memory_order_relaxed) == 0) context.gradient_start = context.sequence();
+}
+void end(Context& context) {
+  if (context.gradient_depth.fetch_sub(1, std::memory_order_relaxed) == 1) context.release_kept();
+}
+
+template <class State>
+std::vector<std::unique_ptr<State>>& spare_states() {
+  static thread_local std::vector<std::unique_ptr<State>> spare;
+  return spare;
+}
+}  // namespace
+
+GradientCall::GradientCall() {
+  auto& spare = spare_states<State>();
+  if (spare.empty()) {
+    state_ = new State;
+  } else {
+    state_ = spare.back().release();
+    spare.pop_back();
+  }
+  state_->notes.emplace();
+  begin(Context::current());
+  state_->first_sequence = Context::current().sequence() + 1;
+}
+
+GradientCall::~GradientCall() {
+  state_->notes.reset();
+  state_->arguments.clear();
+  state_->first_argument.clear();
+  state_->first_note.clear();
+  state_->places.clear();
+  state_->walk.clear();
+  spare_states<State>().emplace_back(state_);
+  end(Context::current());
+}
+
+void GradientCall::open(ModelEdit copy) {
+  State& s = *state_;
+  s.first_note.push_back(s.notes->adopt(copy));
+  s.first_argument.push_back(s.arguments.size());
+  list_arrays(copy, s.places);
+  const size_t first = s.arguments.size();
+  for (size_t i = 0; i < s.places.size(); ++i) {
+    const ArrayPlace<Array*>& place = s.places[i];
+    State::Argument made;
+    made.original = *place.array;
+    const size_t tie = static_cast<size_t>(place.first);
+    if (tie != i) made.node = s.arguments[first + tie].node;
+    else if (place.trainable) made.node = argument(*place.array);
+    if (!made.node.is_nothing()) *place.array = made.node;
+    s.arguments.push_back(std::move(made));
+  }
+}
+
+namespace {
+
+void check_loss(const Array& loss) {
+  if (loss.is_nothing()) throw Error(ErrorKind::argument, "gradient: the loss is nothing; return an array of one element");
+  if (loss.count() != 1) {
+    throw Error(ErrorKind::shape, "gradient: the loss must have one element; got " + to_string(loss.shape()) + " " +
+                                      to_string(loss.dtype()) + "; reduce it with mean or sum");
+  }
+  if (!is_float(loss.dtype())) {
+    throw Error(ErrorKind::dtype, std::string("gradient: the loss must be a float; got ") + to_string(loss.dtype()) +
+                                      "; convert it with cast(loss, Float32)");
+  }
+}
+
+}  // namespace
+
+void GradientCall::close(const Array& loss) {
+  State& s = *state_;
+  check_loss(loss);
+  if (s.walk.run(Context::current(), loss.node(), s.first_sequence)) return;
+  for (const State::Argument& argument : s.arguments) {
+    if (argument.node.is_nothing() || !s.walk.reaches_leaf(argument.original.node())) continue;
+    warn_once("captured-model", "gradient: the function uses the model it captured, not the one it is given, so there is no "
+                                "gradient; write gradient([&](const auto& m) { ... m(x) ... }, model)");
+    return;
+  }
+  warn_once("independent-loss", "gradient: the loss does not depend on any argument, so there is no gradient");
+}
+
+void GradientCall::write_gradient(size_t argument, ModelEdit result) {
+  State& s = *state_;
+  list_arrays(result, s.places);
+  for (size_t i = 0; i < s.places.size(); ++i) {
+    const Array& node = s.arguments[s.first_argument[argument] + i].node;
+    Array g = node.is_nothing() ? Array() : s.walk.gradient_of(node.node());
+    if (!g.is_nothing() && g.node()->weak && !node.node()->weak) g = cast(g, node.dtype());
+    *s.places[i].array = std::move(g);
+  }
+}
+
+void GradientCall::write_buffers(size_t argument, ModelEdit model) {
+  if (state_->notes->any()) state_->notes->write(model, state_->first_note[argument]);
+}
+
+bool in_gradient() noexcept {
+  Context* context = Context::current_or_null();
+  return context && context->gradient_depth.load(std::memory_order_relaxed) > 0;
+}
+
+namespace {
+const Op& stop_op = [] () -> const Op& {
+  Op op;
+  op.name = "stop_gradient";
+  op.kind = Kind::argument;
+  op.operands = 1;
+  op.doc = "the identity, through which no gradient flows";
+  return *register_op(op);
+}();
+}  // namespace
+
+Array stop_gradient(const Array& x) {
+  require(stop_op, x);
+  const Array* operands[] = {&x};
+  Array stopped = record(stop_op, operands, x.dtype(), x.shape());
+  stopped.node()->weak = x.node()->weak;
+  return stopped;
+}
+
+}  // namespace rosin

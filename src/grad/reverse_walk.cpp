@@ -1,0 +1,120 @@
+// The walk: collect what the loss depends on, find out what reaches an argument, then ask each op for its gradient.
+#include "grad/reverse_walk.hpp"
+
+#include <algorithm>
+
+#include <rosin/elementwise.hpp>
+#include <rosin/movement.hpp>
+#include <rosin/reduce.hpp>
+
+#include "graph/leaf.hpp"
+
+namespace rosin {
+
+void ReverseWalk::clear() {
+  steps_.clear();
+  found_.clear();
+  leaves_.clear();
+}
+
+/// Nodes recorded since the call began that the loss depends on. Marks belong to whoever holds the lock.
+void ReverseWalk::collect(Context& context, Node* loss, uint64_t first) {
+  std::lock_guard lock(context.evaluating);
+  const uint32_t stamp = context.fresh_stamp();
+  const auto visit = [&](Node* node) {
+    if (node->recorder != &context || node->sequence < first) {
+      leaves_.push_back(node);
+      return;
+    }
+    if (node->mark == stamp) return;
+    node->mark = stamp;
+    found_.push_back(node);
+  };
+  visit(loss);
+  for (size_t i = 0; i < found_.size(); ++i) {
+    Node* node = found_[i];
+    for (int k = 0; k < node->operands; ++k) {
+      if (node->in[k]) visit(node->in[k]);
+    }
+  }
+  std::sort(found_.begin(), found_.end(), [](const Node* a, const Node* b) { return a->sequence < b->sequence; });
+  steps_.resize(found_.size());
+  for (size_t i = 0; i < found_.size(); ++i) found_[i]->slot = static_cast<uint32_t>(i);
+  for (size_t i = 0; i < found_.size(); ++i) {
+    Step& step = steps_[i];
+    step.node = found_[i];
+    step.reaches = false;
+    for (int k = 0; k < Node::max_operands; ++k) {
+      const Node* operand = k < step.node->operands ? step.node->in[k] : nullptr;
+      step.in[k] = operand && operand->mark == stamp && operand->recorder == &context ? static_cast<int32_t>(operand->slot) : -1;
+    }
+  }
+}
+
+bool ReverseWalk::run(Context& context, Node* loss, uint64_t first) {
+  clear();
+  collect(context, loss, first);
+  for (Step& step : steps_) {
+    step.reaches = step.node->op == &argument_op && step.node->sequence >= first;
+    for (int32_t operand : step.in) {
+      if (operand >= 0 && is_float(step.node->dtype)) step.reaches = step.reaches || steps_[static_cast<size_t>(operand)].reaches;
+    }
+  }
+  if (steps_.empty() || !steps_.back().reaches) return false;
+  const Array one = 1.0;
+  steps_.back().gradient = loss->rank == 0 ? one : expand(one, loss->shape());
+  for (size_t i = steps_.size(); i-- > 0;) {
+    if (steps_[i].reaches && !steps_[i].gradient.is_nothing()) back(steps_[i]);
+  }
+  return true;
+}
+
+/// The gradient in the shape and type of the operand: broadcast dims are summed.
+Array ReverseWalk::fitted(const Array& gradient, const Node& operand) {
+  const Shape from = gradient.shape(), to = operand.shape();
+  Array g = gradient;
+  if (!(from == to)) {
+    int dims[Shape::max_rank];
+    size_t count = 0;
+    for (int d = 0; d < from.rank(); ++d) {
+      const int64_t size = d < to.rank() ? to[d] : 1;
+      if (size == 1 && from[d] != 1) dims[count++] = d;
+    }
+    if (count > 0) g = sum(g, Dims(std::span<const int>(dims, count)));
+    if (g.rank() > to.rank()) g = reshape(g, to);
+    else if (!(g.shape() == to)) g = expand(g, to);
+  }
+  if (g.dtype() != operand.dtype && !operand.weak && !g.node()->weak) g = cast(g, operand.dtype);
+  return g;
+}
+
+void ReverseWalk::back(Step& step) {
+  const Op& op = *step.node->op;
+  if (!op.gradient) return;
+  Backward backward(step.node, step.gradient);
+  for (int k = 0; k < step.node->operands; ++k) {
+    if (step.in[k] >= 0 && steps_[static_cast<size_t>(step.in[k])].reaches) backward.needs_ |= 1u << k;
+  }
+  if (backward.needs_ == 0) return;
+  op.gradient(backward);
+  for (int k = 0; k < step.node->operands; ++k) {
+    const Array& given = backward.given_[k];
+    if (given.is_nothing()) continue;
+    Array& sum = steps_[static_cast<size_t>(step.in[k])].gradient;
+    const Array g = fitted(given, *step.node->in[k]);
+    sum = sum.is_nothing() ? g : sum + g;
+  }
+  if (op.kind != Kind::argument) step.gradient = Array();
+}
+
+Array ReverseWalk::gradient_of(const Node* argument) const {
+  const auto at = std::lower_bound(steps_.begin(), steps_.end(), argument,
+                                   [](const Step& step, const Node* node) { return step.node->sequence < node->sequence; });
+  return at != steps_.end() && at->node == argument ? at->gradient : Array();
+}
+
+bool ReverseWalk::reaches_leaf(const Node* leaf) const {
+  return std::find(leaves_.begin(), leaves_.end(), leaf) != leaves_.end();
+}
+
+}  // namespace rosin

@@ -1,0 +1,198 @@
+// Array: making leaves and reading values. Reading starts evaluation through the hook.
+#include <rosin/array.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include <rosin/error.hpp>
+
+#include "base/hash.hpp"
+#include "graph/context.hpp"
+#include "graph/hooks.hpp"
+#include "graph/leaf.hpp"
+#include "graph/record.hpp"
+
+namespace rosin {
+namespace {
+
+const Op& make_leaf_op(const char* name, Kind kind, int operands, const char* doc, GradientRule rule = nullptr) {
+  Op op;
+  op.name = name;
+  op.kind = kind;
+  op.operands = operands;
+  op.doc = doc;
+  op.gradient = rule;
+  return *register_op(op);
+}
+
+}  // namespace
+
+const Op& leaf_op = make_leaf_op("leaf", Kind::leaf, 0, "data");
+const Op& scalar_op = make_leaf_op("scalar", Kind::scalar, 0, "a C++ number");
+const Op& argument_op = make_leaf_op("argument", Kind::argument, 1, "argument of a gradient call: the identity",
+                                     [](Backward& b) { b.give(0, b.gradient); });
+
+namespace {
+
+Node* make_ready(const Op& op, DType type, const Shape& shape) {
+  Node* node = Context::current().allocate();
+  node->counts.store(one_user, std::memory_order_relaxed);
+  node->op = &op;
+  for (Node*& operand : node->in) operand = nullptr;
+  node->recorder = node->context = nullptr;
+  node->guards.store(0, std::memory_order_relaxed);
+  node->buffer = nullptr;
+  node->sequence = 0;
+  node->state.store(NodeState::ready, std::memory_order_relaxed);
+  node->dtype = type;
+  node->compute = scalar_type(type);
+  node->rank = static_cast<uint8_t>(shape.rank());
+  std::copy(shape.begin(), shape.end(), node->sizes);
+  node->operands = 0;
+  node->weak = node->tied = node->kept = false;
+  node->device = 0;
+  node->mark = 0;
+  node->hash = mix(op.id, static_cast<uint64_t>(type) | uint64_t{node->rank} << 8);
+  return node;
+}
+
+Node* make_scalar(DType type, ScalarValue value, bool weak) {
+  Node* node = make_ready(scalar_op, type, {});
+  node->attributes = Attributes::of(value);
+  node->weak = weak;
+  return node;
+}
+
+}  // namespace
+
+size_t bytes_of(DType type, const Shape& shape) {
+  size_t bytes = size_of(type);
+  for (int64_t size : shape) {
+    if (__builtin_mul_overflow(bytes, static_cast<size_t>(size), &bytes) || bytes > size_t{1} << 62) {
+      throw Error(ErrorKind::memory, "array: the shape " + to_string(shape) + " has more bytes than memory has addresses");
+    }
+  }
+  return bytes;
+}
+
+Array leaf(Memory* buffer, DType type, const Shape& shape) {
+  Node* node = make_ready(leaf_op, type, shape);
+  node->buffer = buffer;
+  node->device = static_cast<uint8_t>(buffer->device);
+  return Array::adopt(node);
+}
+
+Array fresh_leaf(DType type, const Shape& shape) { return leaf(hooks.allocate(bytes_of(type, shape)), type, shape); }
+
+Array argument(const Array& x) {
+  const Array* operands[] = {&x};
+  Array made = record(argument_op, operands, x.dtype(), x.shape());
+  made.node()->weak = x.node()->weak;
+  return made;
+}
+
+bool is_scalar(const Node& node) { return node.op == &scalar_op; }
+ScalarValue scalar_value(const Node& node) { return node.attributes.as<ScalarValue>(); }
+
+Array scalar_argument(int64_t value) {
+  return Array::adopt(make_scalar(DType::Int64, {static_cast<double>(value), value}, false));
+}
+
+Node* Array::weak_bool(bool value) { return make_scalar(DType::Bool, {value ? 1.0 : 0.0, value}, true); }
+Node* Array::weak_int(int64_t value) {
+  const bool fits = value == static_cast<int32_t>(value);
+  return make_scalar(fits ? DType::Int32 : DType::Int64, {static_cast<double>(value), value}, true);
+}
+Node* Array::weak_float(double value) {
+  const bool fits = value > -9e18 && value < 9e18;
+  return make_scalar(DType::Float32, {value, fits ? static_cast<int64_t>(value) : 0}, true);
+}
+
+Node* Array::copied(const void* values, size_t count, DType type, const Shape& shape) {
+  if (static_cast<int64_t>(count) != shape.count()) {
+    throw Error(ErrorKind::shape, "array: the shape " + to_string(shape) + " has " + std::to_string(shape.count()) +
+                                      " elements; got " + std::to_string(count) + " values");
+  }
+  Array made = fresh_leaf(type, shape);
+  if (count > 0) std::memcpy(made.node()->data(), values, count * size_of(type));
+  return made.leak();
+}
+
+void Array::retain(Node* node) noexcept { add_count(node, one_user); }
+void Array::release(Node* node) noexcept { drop_count(node, one_user); }
+
+namespace {
+
+const Node& checked(const Node* node, const char* what) {
+  if (node) return *node;
+  throw Error(ErrorKind::argument, std::string(what) + ": the array is nothing (an empty handle); give it a value first");
+}
+
+}  // namespace
+
+Shape Array::shape() const { return checked(node_, "shape").shape(); }
+int Array::rank() const { return checked(node_, "rank").rank; }
+int64_t Array::count() const { return checked(node_, "count").count(); }
+int64_t Array::size(int dim) const { return checked(node_, "size").shape()[dim]; }
+DType Array::dtype() const { return checked(node_, "dtype").dtype; }
+
+void eval(const Array& x) {
+  checked(x.node(), "eval");
+  Context& context = Context::current();
+  if (x.node()->ready()) return;
+  hooks.evaluate(context, x.node());
+}
+
+void eval() { hooks.evaluate(Context::current(), nullptr); }
+
+void Array::read_item(void* value, DType type) const {
+  if (checked(node_, "item").count() != 1) {
+    throw Error(ErrorKind::shape, "item: the array must have one element; got " + to_string(shape()) +
+                                      "; name one with item(i, ...) or copy all with to_vector()");
+  }
+  read_all(value, 1, type);
+}
+
+double Array::read_element(std::span<const int64_t> at) const {
+  const Node& node = checked(node_, "item");
+  if (at.size() != node.rank) {
+    throw Error(ErrorKind::shape, "item: an index for each dim is needed; got " + std::to_string(at.size()) +
+                                      " indices for " + to_string(shape()));
+  }
+  int64_t offset = 0, stride = 1;
+  for (int d = 0; d < node.rank; ++d) {
+    const int64_t index = at[static_cast<size_t>(d)], i = index < 0 ? index + node.sizes[d] : index;
+    if (i < 0 || i >= node.sizes[d]) {
+      throw Error(ErrorKind::argument, "item: index " + std::to_string(index) + " is out of range in dim " +
+                                           std::to_string(d) + "; the shape is " + to_string(shape()) +
+                                           "; indices count from 0");
+    }
+    offset += i * stride;
+    stride *= node.sizes[d];
+  }
+  if (is_scalar(node)) return scalar_value(node).real;
+  eval(*this);
+  double value;
+  const auto* bytes = static_cast<const unsigned char*>(node_->data());
+  hooks.convert(&value, DType::Float64, bytes + static_cast<size_t>(offset) * size_of(node.dtype), node.dtype, 1);
+  return value;
+}
+
+void Array::read_all(void* target, size_t count, DType type) const {
+  const Node& node = checked(node_, "copy_to");
+  if (static_cast<int64_t>(count) != node.count()) {
+    throw Error(ErrorKind::shape, "copy_to: the target must have as many elements as the array " + to_string(shape()) +
+                                      "; got " + std::to_string(count));
+  }
+  if (is_scalar(node)) {
+    const ScalarValue value = scalar_value(node);
+    if (is_float(node.dtype)) hooks.convert(target, type, &value.real, DType::Float64, 1);
+    else hooks.convert(target, type, &value.integer, DType::Int64, 1);
+    return;
+  }
+  eval(*this);
+  hooks.convert(target, type, node.data(), node.dtype, node.count());
+}
+
+}  // namespace rosin

@@ -1,0 +1,90 @@
+// The attribute structs of ops that have parameters. They are plain data, compared byte by byte, at most 64 bytes,
+// without padding (unused bytes are zero).
+#pragma once
+
+#include <cstdint>
+
+#include <rosin/dtype.hpp>
+
+namespace rosin {
+
+/// How a movement op moves; what its attributes mean. Sizes of the result stand in the node.
+enum class Movement : uint8_t {
+  none,
+  reshape,    // no attributes
+  broadcast,  // no attributes: size-1 dims (and missing last dims) are repeated
+  permute,    // PermuteAttributes
+  slice,      // SliceAttributes
+  pad,        // PadAttributes; operand 1 is the 0-d value
+  concat      // DimAttributes; up to four operands
+};
+
+struct PermuteAttributes {
+  uint8_t from[8] = {};  // result dim d is operand dim from[d]
+};
+
+/// Elements start, start + step, ... of one dim; a negative step runs backwards. The count stands in the node's sizes.
+struct SliceAttributes {
+  int64_t dim = 0, start = 0, step = 1;
+};
+
+struct PadAttributes {
+  int64_t dim = 0, low = 0, high = 0;
+};
+
+/// Ops along one dim: scatter, concat.
+struct DimAttributes {
+  int64_t dim = 0;
+};
+
+/// Gather: whole slices in the order of the indices, or (along = 1) one index for each element of the result.
+struct GatherAttributes {
+  int64_t dim = 0;
+  int64_t along = 0;
+};
+
+/// Reductions: bit d set = dim d is reduced; reduced dims keep size 1.
+struct ReductionAttributes {
+  uint64_t dims = 0;
+};
+
+struct SortAttributes {
+  int64_t dim = 0;
+  int64_t descending = 0;
+};
+
+struct ScanAttributes {
+  int64_t dim = 0;
+  int64_t reversed = 0;
+};
+
+/// What a random op draws; operands are the scalars key and offset (Int64), then low and high where they are used.
+enum class Draw : uint8_t { none, uniform, normal, bits, permutation };
+
+/// Which contraction; lower and the devices know no other.
+enum class Contraction : uint8_t {
+  none,
+  matmul,             // (m, k, batch...) x (k, n, batch...) -> (m, n, batch...), no attributes; batch dims broadcast
+  convolution,        // x (spatial..., in, batch), w (spatial..., in/groups, out) -> y
+  convolution_data,   // dy, w -> dx; sizes of x in the node
+  convolution_weights // x, dy -> dw; sizes of w in the node
+};
+
+/// Convolutions and pooling, up to three spatial dims (unused entries: stride 1, dilation 1, rest 0).
+struct WindowAttributes {
+  int32_t stride[3] = {1, 1, 1};
+  int32_t dilation[3] = {1, 1, 1};
+  int32_t pad_low[3] = {};
+  int32_t pad_high[3] = {};
+  int16_t window[3] = {};  // pooling: size of the window
+  int16_t groups = 1;      // convolution
+  int16_t flipped = 0;     // convolution: 1 = true convolution (the kernel is flipped), 0 = cross-correlation
+  int16_t unused[3] = {};
+};
+static_assert(sizeof(WindowAttributes) == 64);
+
+/// Which pooling. Backward forms: maximum_gradient(x, y, dy), mean_gradient(dy) with the sizes of x in the node;
+/// maximum_pick(x, v): of v what stands where x has each window's first largest element (the adjoint in dy).
+enum class Window : uint8_t { none, maximum, mean, maximum_gradient, mean_gradient, maximum_pick };
+
+}  // namespace rosin

@@ -1,0 +1,83 @@
+// Context: what one recording thread owns. Its nodes come from here; its pending nodes are listed here in recording
+// order. Only the owning thread touches the lists; another thread that drops a listed node leaves it in `orphans_`.
+// Evaluation (by any thread) holds `evaluating`. Contexts are never freed: a new thread takes over a retired one.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+
+#include "graph/node.hpp"
+
+namespace rosin {
+
+class Context {
+ public:
+  /// The calling thread's context.
+  static Context& current() { return current_ ? *current_ : acquire(); }
+  /// The same, or null when this thread never recorded.
+  static Context* current_or_null() noexcept { return current_; }
+
+  /// A fresh node, counts one user, fields unset but for counts, context and list.
+  Node* allocate();
+  void free(Node* node) noexcept;
+
+  /// Appends a node to the pending nodes.
+  void list(Node* node) noexcept;
+  /// Takes a node out of the list it is in. Owning thread only.
+  void unlist(Node* node) noexcept;
+  /// Moves a ready node to the kept nodes: evaluated inside a gradient call that still needs its operands.
+  void keep(Node* node) noexcept;
+
+  /// Pending nodes, oldest first: for (n = first(); n != end(); n = n->next).
+  Node* first() noexcept { return pending_.next; }
+  Node* last() noexcept { return pending_.previous; }
+  Node* end() noexcept { return &pending_; }
+  int64_t pending_count() const noexcept { return pending_count_; }
+
+  /// Gradient calls in progress; evaluation keeps what they need.
+  std::atomic<int> gradient_depth{0};
+  /// Nodes with a lower sequence number were recorded before the outermost gradient call.
+  uint64_t gradient_start = 0;
+  /// Ends the outermost gradient call: kept nodes let their operands go.
+  void release_kept() noexcept;
+
+  uint64_t next_sequence() noexcept { return ++sequence_; }
+  uint64_t sequence() const noexcept { return sequence_; }
+  /// A stamp for Node::mark that no node carries. Hold `evaluating` while using marks.
+  uint32_t fresh_stamp() noexcept;
+
+  /// Frees nodes that other threads dropped. Owning thread only.
+  void collect_orphans() noexcept;
+  /// Leaves a dead listed node to the owning thread, or unlists it here when that thread is gone.
+  /// Returns whether the caller may free it now.
+  bool give_back(Node* node) noexcept;
+
+  std::mutex evaluating;
+
+ private:
+  Context();
+  static Context& acquire();
+  static void retire(Context* context) noexcept;
+  friend struct ContextOwner;
+  void refill();
+
+  static __attribute__((tls_model("initial-exec"))) thread_local Context* current_;
+
+  Node* free_ = nullptr;
+  int64_t free_count_ = 0;
+  int64_t pending_count_ = 0;
+  uint64_t sequence_ = 0;
+  uint32_t stamp_ = 0;
+  Node pending_;  // sentinels of circular lists
+  Node kept_;
+  std::mutex orphan_lock_;
+  bool owned_ = true;
+  std::atomic<bool> has_orphans_{false};
+  Node* orphans_ = nullptr;  // a stack through Node::hash, which dead nodes do not need
+};
+
+/// Drops the operands of a node (after evaluation) and frees what only they held.
+void drop_operands(Node* node) noexcept;
+
+}  // namespace rosin

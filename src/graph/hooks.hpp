@@ -1,0 +1,29 @@
+// The one inversion of the house: graph must start evaluation but may not see runtime, which installs these functions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <rosin/dtype.hpp>
+
+namespace rosin {
+
+struct Node;
+struct Memory;
+class Context;
+
+struct Hooks {
+  /// Evaluates what is pending in the context (all its user-held nodes), and `target` in any case (may be null).
+  void (*evaluate)(Context& context, Node* target) = nullptr;
+  /// Memory for an array of the CPU.
+  Memory* (*allocate)(size_t bytes) = nullptr;
+  /// Copies elements with conversion between element types (host memory, contiguous).
+  void (*convert)(void* target, DType target_type, const void* source, DType source_type, int64_t count) = nullptr;
+};
+
+extern Hooks hooks;
+
+/// Pending nodes after which recording evaluates by itself.
+inline constexpr int64_t pending_limit = 20000;
+
+}  // namespace rosin

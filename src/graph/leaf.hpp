@@ -1,0 +1,33 @@
+// Leaves: nodes that are data, C++ numbers, and arguments of gradient calls.
+#pragma once
+
+#include <rosin/array.hpp>
+
+#include "graph/op.hpp"
+
+namespace rosin {
+
+extern const Op& leaf_op;
+extern const Op& scalar_op;
+extern const Op& argument_op;
+
+/// Value of a scalar node; floats are exact as double, integers as int64.
+struct ScalarValue {
+  double real = 0;
+  int64_t integer = 0;
+};
+
+/// A ready node on this memory (one owner of the buffer passes to the node).
+Array leaf(Memory* buffer, DType type, const Shape& shape);
+/// A fresh array with memory that the caller fills before anybody else sees it.
+Array fresh_leaf(DType type, const Shape& shape);
+/// A fresh identity of x: what a gradient call differentiates by.
+Array argument(const Array& x);
+/// Whether the node is a C++ number.
+bool is_scalar(const Node& node);
+ScalarValue scalar_value(const Node& node);
+
+/// Bytes of an array; Error (memory) when they do not fit an address.
+size_t bytes_of(DType type, const Shape& shape);
+
+}  // namespace rosin

@@ -1,0 +1,24 @@
+// Memory: counted memory of one array on one device, with its own release function.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace rosin {
+
+/// Memory that arrays stand in. Whoever drops the last owner calls `release`, which frees memory and struct.
+struct Memory {
+  std::atomic<int> owners{1};
+  int device = 0;  // index into the runtime's devices; 0 is the CPU
+  void* data = nullptr;
+  size_t bytes = 0;
+  void (*release)(Memory* self) noexcept = nullptr;
+};
+
+inline void retain(Memory* buffer) noexcept { buffer->owners.fetch_add(1, std::memory_order_relaxed); }
+inline void release(Memory* buffer) noexcept {
+  if (buffer->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) buffer->release(buffer);
+}
+
+}  // namespace rosin

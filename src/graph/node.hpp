@@ -1,0 +1,94 @@
+// Node: one recorded op (or one leaf). Fixed size, taken from slabs, counted, immutable but for its evaluation state.
+// Read next: op.hpp (what an op is), record.hpp (how nodes are made).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include <rosin/array.hpp>
+#include <rosin/dtype.hpp>
+#include <rosin/shape.hpp>
+
+#include "graph/attributes.hpp"
+#include "graph/body.hpp"
+#include "graph/memory.hpp"
+
+namespace rosin {
+
+struct Op;
+class Context;
+
+/// Parameters of one recorded op, at most 64 bytes; which struct is inside is known to the op. Unused bytes are zero.
+struct Attributes {
+  alignas(8) unsigned char bytes[64] = {};
+
+  template <class T>
+  static Attributes of(const T& value) {
+    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 64);
+    Attributes attributes;
+    std::memcpy(attributes.bytes, &value, sizeof(T));
+    return attributes;
+  }
+  template <class T>
+  T as() const {
+    T value;
+    std::memcpy(&value, bytes, sizeof(T));
+    return value;
+  }
+};
+
+/// Whether a node has its value.
+enum class NodeState : uint8_t { pending, ready };
+
+struct alignas(64) Node {
+  static constexpr int max_operands = 4;
+
+  // User handles in the low half, references from other nodes in the high half; the node lives while either is not 0.
+  std::atomic<uint64_t> counts;
+  const Op* op;             // never null
+  Node* in[max_operands];   // operands; null once the value is there (unless a gradient call still needs them)
+  uint64_t hash;            // of op, attributes, type and rank: the node's own part of a structure key
+  Context* recorder;        // the recording thread's context
+  Context* context;         // the same while the node is in one of its lists, else null
+  Node* previous;           // pending nodes of one context, in recording order
+  Node* next;
+  Memory* buffer;           // the value, once ready: contiguous, column-major
+  uint64_t sequence;        // recording order within the process's context
+  std::atomic<NodeState> state;
+  DType dtype;
+  uint8_t rank;
+  uint8_t operands;
+  bool weak;                // a C++ number: takes the type of its neighbours
+  bool tied;                // a tie made on purpose: copies inside one model are one parameter
+  bool kept;                // evaluated inside a gradient call that still needs its operands
+  uint8_t device;           // index of the device; 0 is the CPU
+  ScalarType compute;       // elementwise: the type the body runs in
+  std::atomic<uint8_t> guards;  // references that may be given back when a step fails; they do not hinder donation
+  uint32_t mark;            // scratch of walks by the recording thread: valid when equal to the walk's stamp
+  uint32_t slot;
+  int64_t sizes[Shape::max_rank];
+  Attributes attributes;
+
+  Shape shape() const { return Shape(std::span<const int64_t>(sizes, rank)); }
+  int64_t count() const {
+    int64_t n = 1;
+    for (int d = 0; d < rank; ++d) n *= sizes[d];
+    return n;
+  }
+  bool ready() const { return state.load(std::memory_order_acquire) == NodeState::ready; }
+  uint32_t users() const { return static_cast<uint32_t>(counts.load(std::memory_order_relaxed)); }
+  uint32_t references() const { return static_cast<uint32_t>(counts.load(std::memory_order_relaxed) >> 32); }
+  /// The bytes of a ready node.
+  void* data() const { return buffer->data; }
+};
+
+inline constexpr uint64_t one_user = 1;
+inline constexpr uint64_t one_reference = uint64_t{1} << 32;
+
+inline void add_count(Node* node, uint64_t which) { node->counts.fetch_add(which, std::memory_order_relaxed); }
+/// Drops a count and, with the last one, the node (and what only it held, without recursion).
+void drop_count(Node* node, uint64_t which) noexcept;
+
+}  // namespace rosin

@@ -1,0 +1,117 @@
+// Op: what can be recorded. One value per op, made in one place (src/ops), listed in the registry by its maker.
+// Read next: body.hpp (bodies of elementwise ops), record.hpp (recording), ops/ (all ops).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <rosin/array.hpp>
+
+#include "graph/attributes.hpp"
+#include "graph/body.hpp"
+#include "graph/node.hpp"
+
+namespace rosin {
+
+/// The closed list that lowering knows.
+enum class Kind : uint8_t {
+  leaf,         // data
+  scalar,       // a C++ number: a run-time argument of plans, never part of a key
+  argument,     // argument of a gradient call: the identity, free in a plan
+  elementwise,  // body on broadcast operands
+  reduction,    // over a set of dims (ReductionAttributes), results keep size 1
+  movement,     // elements change place (MovementAttributes), views where possible
+  gather,
+  scatter,
+  contraction,  // matmul, convolution: plain definition and vendor call
+  window,       // pooling
+  sort,
+  scan,
+  random
+};
+
+/// What a gradient rule sees: the recorded op, its value, and the gradient of the loss by its value.
+class Backward {
+ public:
+  Backward(Node* node, const Array& cotangent) : node_(node), gradient(cotangent) {}
+
+  Array in(int i) const { return handle(node_->in[i]); }
+  Array out() const { return handle(node_); }
+  const Node& node() const { return *node_; }
+  template <class T>
+  T attributes() const { return node_->attributes.as<T>(); }
+  /// Whether operand i reaches an argument of the gradient call; others need no gradient.
+  bool needs(int i) const { return needs_ & (1u << i); }
+  /// States the gradient by operand i; broadcast dims are summed by the walk.
+  void give(int i, const Array& g) {
+    if (needs(i)) given_[i] = g;
+  }
+
+ private:
+  friend class ReverseWalk;
+  static Array handle(Node* node) {
+    add_count(node, one_user);
+    return Array::adopt(node);
+  }
+  Node* node_;
+  unsigned needs_ = 0;
+  Array given_[Node::max_operands];
+
+ public:
+  Array gradient;  // of the loss by out(), shaped like out()
+};
+
+using GradientRule = void (*)(Backward& b);
+
+/// How the element type of the result follows from the operands' common type.
+enum class TypeRule : uint8_t {
+  same,       // the common type
+  number,     // the common type, but Int32 for Bool (arithmetic counts)
+  floating,   // the common type if a float, else Float32
+  boolean,    // Bool
+  index,      // Int32
+  attribute   // stated by the recording function
+};
+
+/// How a reduction combines; kernels know these and nothing else.
+enum class Reducer : uint8_t { none, sum, product, maximum, minimum, any, all, argmax, argmin };
+
+/// Where the op suite draws inputs from: an interval in which the op is smooth.
+struct SampleRange {
+  double low = -2;
+  double high = 2;
+};
+
+struct Op {
+  std::string_view name;
+  Kind kind = Kind::leaf;
+  int operands = 0;
+  std::string_view doc;
+  TypeRule type_rule = TypeRule::same;
+  Reducer reducer = Reducer::none;          // reductions and scans
+  Movement movement = Movement::none;
+  Contraction contraction = Contraction::none;
+  Window window = Window::none;
+  Draw draw = Draw::none;
+  bool mask_first = false;        // operand 0 is a Bool mask and takes no part in the common type (where)
+  uint8_t attribute_words = 0;    // 8-byte words of attributes that take part in comparisons
+  bool sizes_in_attributes = false;  // attributes belong to the shape key, not to the structure key
+  ElementBody body{};             // elementwise only
+  GradientRule gradient = nullptr;  // null: not differentiable, the gradient stops
+  SampleRange range{};
+  uint32_t id = 0;                // place in the registry; part of hashes
+
+  Op& with_gradient(GradientRule rule) { gradient = rule; return *this; }
+  Op& samples(double low, double high) { range = {low, high}; return *this; }
+};
+
+/// All ops, in the order of their making (static initialisation); fixed once main starts.
+const std::vector<const Op*>& registry();
+/// Lists an op and gives it its id; called by makers only.
+Op* register_op(const Op& op);
+/// The op of that name, or null.
+const Op* find_op(std::string_view name);
+
+}  // namespace rosin

@@ -1,0 +1,42 @@
+// Recording: how ops in src/ops make nodes. Checks of types, shapes and devices happen here, at the call.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include <rosin/array.hpp>
+
+#include "graph/attributes.hpp"
+#include "graph/op.hpp"
+
+namespace rosin {
+
+/// Records an elementwise op: operands broadcast (dims are aligned from dim 0; size 1 and missing last dims repeat), their
+/// common type is found by the rules of D1. Errors (shape, dtype, device).
+Array record(const Op& op, const Array& a);
+Array record(const Op& op, const Array& a, const Array& b);
+Array record(const Op& op, const Array& a, const Array& b, const Array& c);
+
+/// Records a node as stated: for all other kinds. Operands must not be nothing.
+Array record(const Op& op, std::span<const Array* const> operands, DType type, const Shape& shape,
+             const Attributes& attributes = {});
+
+/// Records an elementwise op of one operand whose result type is stated (cast).
+Array record_as(const Op& op, const Array& a, DType type);
+
+/// A weak scalar that is an Int64 whatever its neighbours are (keys and offsets of random ops).
+Array scalar_argument(int64_t value);
+
+/// The common type of operands by D1: weak ones follow the others; two different floats: Error (dtype).
+DType common_type(const Op& op, std::span<const Array* const> operands);
+
+/// The shape to which both broadcast; Error (shape) naming `op`.
+Shape broadcast_shapes(std::string_view op, const Shape& a, const Shape& b);
+
+/// Throws Error (argument) `op: operand N is nothing ...` for an empty handle.
+void require(const Op& op, const Array& x);
+
+/// dim counted from the end when negative; Error (shape) when there is none.
+int checked_dim(std::string_view op, int dim, const Shape& shape);
+
+}  // namespace rosin

@@ -1,0 +1,148 @@
+// loadmodel: values of a saved or other model by path, all or nothing.
+#include <rosin/model.hpp>
+
+#include <algorithm>
+#include <map>
+
+#include <rosin/create.hpp>
+#include <rosin/elementwise.hpp>
+#include <rosin/error.hpp>
+
+#include "model/clone.hpp"
+#include "model/ties.hpp"
+
+namespace rosin {
+namespace {
+
+/// What the source has at a path; nothing is an absent bias.
+struct Entry {
+  Array value;
+  bool used = false;
+};
+using Source = std::map<std::string, Entry, std::less<>>;
+
+class TakeSource : public ModelVisitor {
+ public:
+  TakeSource(Source& source) : source_(source) {}
+  void array(const Array& x, const ModelPath& path) override { source_[path.file_text()] = {x}; }
+
+ private:
+  Source& source_;
+};
+
+/// Number of single-letter edits between two names.
+size_t edits_between(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = row[0]++;
+    for (size_t j = 0; j < b.size(); ++j) {
+      const size_t changed = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({changed, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+std::string nearest(std::string_view name, const Source& source) {
+  const std::string* best = nullptr;
+  size_t least = 0;
+  for (const auto& [candidate, entry] : source) {
+    const size_t edits = edits_between(name, candidate);
+    if (!entry.used && (!best || edits < least)) best = &candidate, least = edits;
+  }
+  return best ? "; the nearest of its names is " + *best : "; it has no other names";
+}
+
+/// First walk: finds the new value of every place and checks everything, and changes nothing.
+class Match : public ModelEditor {
+ public:
+  struct Change {
+    Array* place;
+    Array value;
+  };
+
+  Match(Source& source, bool strict) : source_(source), strict_(strict) {}
+  void array(Array& x, const ModelPath& path) override {
+    const std::string name = path.file_text();
+    const auto found = source_.find(name);
+    const Ties::First* first = x.is_nothing() ? nullptr : ties_.find_or_add(x, path, changes.size());
+    if (found != source_.end()) found->second.used = true;
+    if (x.is_nothing()) return;
+    if (found == source_.end()) {
+      if (!first && strict_) refuse_missing(name);
+      changes.push_back({&x, first ? changes[first->position].value : x});
+      return;
+    }
+    const Array value = converted(found->second.value, x, name);
+    if (first) check_tie(changes[first->position].value, value, name, first->path);
+    changes.push_back({&x, first ? changes[first->position].value : value});
+  }
+
+  void check_unused() const {
+    if (!strict_) return;
+    for (const auto& [name, entry] : source_) {
+      if (entry.used || entry.value.is_nothing()) continue;
+      throw Error(ErrorKind::argument, "loadmodel: every entry of the source must have its place; " + name +
+                                           " is in the source only; load into a model of the same structure, or with "
+                                           "{.strict = false}");
+    }
+  }
+
+  std::vector<Change> changes;
+
+ private:
+  [[noreturn]] void refuse_missing(const std::string& name) const {
+    throw Error(ErrorKind::argument, "loadmodel: every array needs an entry in the source; " + name +
+                                         " is missing there" + nearest(name, source_) +
+                                         "; rename it, or load with {.strict = false}");
+  }
+
+  static Array converted(const Array& value, const Array& x, const std::string& name) {
+    if (value.is_nothing()) return zeros(x.shape(), x.dtype());
+    if (!(value.shape() == x.shape())) {
+      throw Error(ErrorKind::shape, "loadmodel: sizes must match; " + name + " is " + to_string(x.shape()) +
+                                        " and the source has " + to_string(value.shape()) +
+                                        "; build the model with the sizes it was saved with");
+    }
+    if (value.dtype() != x.dtype()) return cast(value, x.dtype());
+    // A tie of the source must not become one here, nor the other way round.
+    return is_tied(value) != is_tied(x) ? cloned(value) : value;
+  }
+
+  static void check_tie(const Array& a, const Array& b, const std::string& name, const std::string& first) {
+    if (same(a, b) || a.to_vector<double>() == b.to_vector<double>()) return;
+    throw Error(ErrorKind::argument, "loadmodel: " + name + " is tied to " + first +
+                                         ", but the source has different values for them; untie them or load another source");
+  }
+
+  Source& source_;
+  bool strict_;
+  Ties ties_;
+};
+
+void load(ModelEdit dst, Source& source, const LoadOptions& options) {
+  Match match(source, options.strict);
+  dst.edit_with(match);
+  match.check_unused();
+  for (Match::Change& change : match.changes) eval(change.value);
+  for (Match::Change& change : match.changes) *change.place = is_tied(*change.place) ? tied(change.value) : change.value;
+}
+
+}  // namespace
+
+void loadmodel(ModelEdit dst, const std::vector<NamedArray>& source, LoadOptions options) {
+  Source entries;
+  for (const NamedArray& entry : source) entries[entry.name] = {entry.value};
+  load(dst, entries, options);
+}
+
+void loadmodel(ModelEdit dst, ModelView source, LoadOptions options) {
+  Source entries;
+  TakeSource take(entries);
+  source.visit_with(take);
+  load(dst, entries, options);
+}
+
+}  // namespace rosin

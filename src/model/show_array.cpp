@@ -1,0 +1,99 @@
+// to_string of arrays: the heading, then one table for each slice along the dims after the second.
+#include <rosin/array.hpp>
+
+
+#include <vector>
+
+#include "graph/node.hpp"
+#include "model/number_text.hpp"
+#include "model/table.hpp"
+
+namespace rosin {
+namespace {
+
+/// The elements of an array as texts, column-major.
+class Elements {
+ public:
+  Elements(const Array& x) : type_(x.dtype()), compact_(x.rank() > 1 && x.size(1) > 1) {
+    if (is_float(type_)) floats_ = x.to_vector<double>();
+    else integers_ = x.to_vector<int64_t>();
+  }
+  std::string text(int64_t at, bool alone = false) const {
+    const auto i = static_cast<size_t>(at);
+    if (is_float(type_)) return float_text(floats_[i], type_, compact_);
+    if (type_ == Bool && alone) return integers_[i] ? "true" : "false";
+    return type_ == UInt64 ? std::to_string(static_cast<uint64_t>(integers_[i])) : std::to_string(integers_[i]);
+  }
+
+ private:
+  DType type_;
+  bool compact_;
+  std::vector<double> floats_;
+  std::vector<int64_t> integers_;
+};
+
+std::string device_text(const Array& x) {
+  const int device = x.node()->device;
+  return device == 0 ? "CPU" : "device " + std::to_string(device);
+}
+
+/// Positions along one of the later dims that are shown: of more than ten the first and the last three.
+std::vector<int64_t> shown_slices(int64_t size) {
+  std::vector<int64_t> shown;
+  for (int64_t i = 0; i < size; ++i) {
+    if (size <= 10 || i < 3 || i >= size - 3) shown.push_back(i);
+  }
+  return shown;
+}
+
+class Slices {
+ public:
+  Slices(const Shape& shape, const Elements& elements) : shape_(shape), elements_(elements) {}
+
+  std::string text() {
+    add(shape_.rank() - 1, "", 0);
+    return text_;
+  }
+
+ private:
+  /// Goes over the dims after the second, the last one slowest.
+  void add(int dim, const std::string& after, int64_t slice) {
+    if (dim == 1) return add_table(after, slice);
+    int64_t before = -1;
+    for (int64_t i : shown_slices(shape_[dim])) {
+      if (i != before + 1) text_ += "\n\n...";
+      before = i;
+      add(dim - 1, ", " + std::to_string(i) + after, slice * shape_[dim] + i);
+    }
+  }
+
+  void add_table(const std::string& after, int64_t slice) {
+    if (!text_.empty()) text_ += "\n\n";
+    const int64_t rows = shape_[0], columns = shape_[1], offset = slice * rows * columns;
+    text_ += "[:, :" + after + "] =\n";
+    text_ += table_text(rows, columns, [&](int64_t i, int64_t j) { return elements_.text(offset + j * rows + i); });
+  }
+
+  const Shape& shape_;
+  const Elements& elements_;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string to_string(const Array& x) {
+  if (x.is_nothing()) return "nothing";
+  const Shape shape = x.shape();
+  if (shape.rank() == 0 && !is_complex(x.dtype())) return Elements(x).text(0, true);
+  std::string text = sizes_text(shape.begin(), shape.rank());
+  if (!text.empty()) text += ' ';
+  text += std::string("Array{") + to_string(x.dtype()) + "} on " + device_text(x);
+  if (shape.count() == 0 || is_complex(x.dtype())) return text;
+  text += ":\n";
+  const Elements elements(x);
+  if (shape.rank() > 2) return text + Slices(shape, elements).text();
+  const int64_t rows = shape[0], columns = shape.rank() == 1 ? 1 : shape[1];
+  return text + table_text(rows, columns, [&](int64_t i, int64_t j) { return elements.text(j * rows + i); });
+}
+
+}  // namespace rosin

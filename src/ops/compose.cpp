@@ -1,0 +1,85 @@
+// Functions made of recorded ops; see rosin/compose.hpp. Gradients follow from their parts.
+#include <rosin/compose.hpp>
+
+#include <rosin/create.hpp>
+#include <rosin/elementwise.hpp>
+#include <rosin/movement.hpp>
+
+#include "ops/reduction.hpp"
+#include "ops/shapes.hpp"
+
+namespace rosin {
+namespace {
+
+uint64_t one_dim(std::string_view op, int dim, const Array& x) {
+  return uint64_t{1} << checked_dim(op, dim, x.shape());
+}
+
+void check_equal_shapes(std::string_view op, const Array& a, const Array& b) {
+  if (a.shape() == b.shape()) return;
+  refuse(ErrorKind::shape, op, "both arrays must have one shape", to_string(a.shape()) + " and " + to_string(b.shape()),
+         "reshape or expand one of them");
+}
+
+// Where the column index minus the row index is at most (or at least) k.
+Array triangle(std::string_view op, const Array& x, int64_t k, bool lower) {
+  if (x.rank() < 2) refuse(ErrorKind::shape, op, "it takes matrices", to_string(x.shape()), "reshape to two dims");
+  const Array distance = reshape(arange(x.size(1)), {1, x.size(1)}) - arange(x.size(0));
+  return where(lower ? le(distance, k) : ge(distance, k), x, 0);
+}
+
+}  // namespace
+
+Array softmax(const Array& x) { return softmax(x, 0); }
+
+Array softmax(const Array& x, int dim) {
+  const uint64_t mask = one_dim("softmax", dim, x);
+  if (x.count() == 0) return as_float(x);
+  const Array values = as_float(x);
+  const Array raised = exp(values - peak_over(values, mask));
+  return raised / sum_over(raised, mask);
+}
+
+Array logsoftmax(const Array& x) { return logsoftmax(x, 0); }
+
+Array logsoftmax(const Array& x, int dim) {
+  const uint64_t mask = one_dim("logsoftmax", dim, x);
+  if (x.count() == 0) return as_float(x);
+  const Array values = as_float(x);
+  const Array lowered = values - peak_over(values, mask);
+  return lowered - log(sum_over(exp(lowered), mask));
+}
+
+Array normalise(const Array& x) { return normalise(x, -1); }
+
+Array normalise(const Array& x, Dims dims, double eps) {
+  const uint64_t mask = dims_mask("normalise", dims, x.shape());
+  const Array values = as_float(x);
+  const Array distance = values - mean_over(values, mask);
+  return distance / sqrt(mean_over(distance * distance, mask) + eps);
+}
+
+Array dot(const Array& a, const Array& b) {
+  check_equal_shapes("dot", a, b);
+  return sum(a * b);
+}
+
+Array outer(const Array& a, const Array& b) {
+  if (a.rank() != 1 || b.rank() != 1) {
+    refuse(ErrorKind::shape, "outer", "it takes two vectors", to_string(a.shape()) + " and " + to_string(b.shape()),
+           "use matmul for matrices");
+  }
+  return a * reshape(b, {1, b.count()});
+}
+
+Array cosine_similarity(const Array& a, const Array& b, int dim) {
+  check_equal_shapes("cosine_similarity", a, b);
+  const Array sizes = norm(a, dim) * norm(b, dim);
+  const Array zero = eq(sizes, 0);
+  return where(zero, 0, sum(a * b, dim) / where(zero, 1, sizes));
+}
+
+Array tril(const Array& x, int64_t k) { return triangle("tril", x, k, true); }
+Array triu(const Array& x, int64_t k) { return triangle("triu", x, k, false); }
+
+}  // namespace rosin

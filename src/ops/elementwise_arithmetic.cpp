@@ -1,0 +1,198 @@
+// Arithmetic: + - * / and what needs no function of real numbers. Read first: elementwise_op.hpp.
+#include <rosin/create.hpp>
+#include <rosin/elementwise.hpp>
+
+#include "graph/record.hpp"
+#include "ops/elementwise_op.hpp"
+
+namespace rosin {
+namespace {
+
+using scalar::FloatScalar;
+using scalar::select;
+
+/// The gradient of steps: 0.
+void no_slope(Backward& b) { b.give(0, zeros_like(b.in(0))); }
+
+const Op& add_op = elementwise<2>(
+                       "add", "a + b; integers wrap around", [](auto a, auto b) { return a + b; }, numbers)
+                       .with_gradient([](Backward& b) {
+                         b.give(0, b.gradient);
+                         b.give(1, b.gradient);
+                       });
+
+const Op& sub_op = elementwise<2>(
+                       "sub", "a - b; integers wrap around", [](auto a, auto b) { return a - b; }, numbers)
+                       .with_gradient([](Backward& b) {
+                         b.give(0, b.gradient);
+                         if (b.needs(1)) b.give(1, -b.gradient);
+                       });
+
+const Op& mul_op = elementwise<2>(
+                       "mul", "a * b; integers wrap around", [](auto a, auto b) { return a * b; }, numbers)
+                       .with_gradient([](Backward& b) {
+                         if (b.needs(0)) b.give(0, b.gradient * b.in(1));
+                         if (b.needs(1)) b.give(1, b.gradient * b.in(0));
+                       });
+
+const Op& div_op = elementwise<2>(
+                       "div", "a / b; integers give Float32", [](auto a, auto b) { return a / b; }, floats)
+                       .with_gradient([](Backward& b) {
+                         const Array by_a = b.gradient / b.in(1);
+                         b.give(0, by_a);
+                         if (b.needs(1)) b.give(1, -(by_a * b.out()));
+                       })
+                       .samples(0.5, 2);
+
+const Op& neg_op = elementwise<1>(
+                       "neg", "-x", [](auto x) { return -x; }, numbers)
+                       .with_gradient([](Backward& b) { b.give(0, -b.gradient); });
+
+const Op& square_op = elementwise<1>(
+                          "square", "x*x", [](auto x) { return x * x; }, numbers)
+                          .with_gradient([](Backward& b) { b.give(0, b.gradient * b.in(0) * 2.0); });
+
+const Op& reciprocal_op = elementwise<1>(
+                              "reciprocal", "1/x", [](auto x) { return 1 / x; }, floats)
+                              .with_gradient([](Backward& b) { b.give(0, -(b.gradient * square(b.out()))); })
+                              .samples(0.5, 2);
+
+/// a - b*q with the product taken in two exact halves (Dekker), so that the difference is exact while |q| < 2^53.
+template <FloatScalar X> [[gnu::always_inline]] inline X exact_rest(X a, X b, X q) {
+  const X b_wide = b * 0x1.000002p27, q_wide = q * 0x1.000002p27;
+  const X b_high = b_wide - (b_wide - b), q_high = q_wide - (q_wide - q);
+  const X b_low = b - b_high, q_low = q - q_high;
+  const X product = b * q;
+  const X rounded_away = ((b_high * q_high - product) + b_high * q_low + b_low * q_high) + b_low * q_low;
+  return (a - product) - rounded_away;
+}
+
+/// The remainder with the sign of b, from one that has the sign of a (or is a little beyond).
+template <class X> [[gnu::always_inline]] inline X floored(X rest, X b) {
+  return select((rest != 0) & ((rest < 0) != (b < 0)), rest + b, rest);
+}
+
+const Op& mod_op =
+    elementwise<2>(
+        "mod", "a - b*floor(a/b), with the sign of b; 0 for integers where b is 0; exact while |a/b| < 2^52",
+        [](auto a, auto b) {
+          if constexpr (FloatScalar<decltype(a)>) {
+            const auto x = scalar::convert<double>(a), y = scalar::convert<double>(b);
+            const auto q = trunc(x / y);
+            const auto rest = floored(select(q == 0, x, exact_rest(x, y, q)), y);
+            const auto signed_zero = select(rest == 0, with_sign_of(rest, y), rest);
+            return scalar::convert<typename decltype(a)::Element>(signed_zero);
+          } else {
+            return floored(select(b == 0, 0, a - b * (a / b)), b);
+          }
+        },
+        numbers)
+        .with_gradient([](Backward& b) {
+          b.give(0, b.gradient);
+          if (b.needs(1)) b.give(1, -(b.gradient * floor(b.in(0) / b.in(1))));
+        })
+        .samples(0.25, 0.75);
+
+const Op& abs_op = elementwise<1>(
+                       "abs", "|x|; gradient 0 at 0", [](auto x) { return abs(x); }, numbers)
+                       .with_gradient([](Backward& b) { b.give(0, b.gradient * sign(b.in(0))); })
+                       .samples(0.5, 2);
+
+const Op& sign_op = elementwise<1>(
+                        "sign", "-1, 0 or 1; zeros and NaN stay",
+                        [](auto x) { return select(x > 0, 1, select(x < 0, lit(x, -1), x)); }, numbers)
+                        .with_gradient(no_slope)
+                        .samples(0.5, 2);
+
+const Op& max_op =
+    elementwise<2>(
+        "max", "the higher; NaN wins; ties share the gradient", [](auto a, auto b) { return max(a, b); }, numbers)
+        .with_gradient([](Backward& b) {
+          const Array share = where(b.in(0) == b.in(1), b.gradient * 0.5, b.gradient);
+          if (b.needs(0)) b.give(0, where(b.in(0) < b.in(1), 0.0, share));
+          if (b.needs(1)) b.give(1, where(b.in(1) < b.in(0), 0.0, share));
+        });
+
+const Op& min_op =
+    elementwise<2>(
+        "min", "the lower; NaN wins; ties share the gradient", [](auto a, auto b) { return min(a, b); }, numbers)
+        .with_gradient([](Backward& b) {
+          const Array share = where(b.in(0) == b.in(1), b.gradient * 0.5, b.gradient);
+          if (b.needs(0)) b.give(0, where(b.in(1) < b.in(0), 0.0, share));
+          if (b.needs(1)) b.give(1, where(b.in(0) < b.in(1), 0.0, share));
+        });
+
+const Op& clamp_op = elementwise<3>(
+                         "clamp", "x between low and high; gradient 1 inside and at the bounds",
+                         [](auto x, auto low, auto high) {
+                           const auto above = select(x < low, low, x);
+                           return select(above > high, high, above);
+                         },
+                         numbers)
+                         .with_gradient([](Backward& b) {
+                           const Array inside = (b.in(0) >= b.in(1)) & (b.in(0) <= b.in(2));
+                           if (b.needs(0)) b.give(0, where(inside, b.gradient, 0.0));
+                           const Array above = max(b.in(0), b.in(1)) > b.in(2);
+                           if (b.needs(1)) b.give(1, where((b.in(0) < b.in(1)) & !above, b.gradient, 0.0));
+                           if (b.needs(2)) b.give(2, where(above, b.gradient, 0.0));
+                         });
+
+const Op& floor_op = elementwise<1>(
+                         "floor", "the largest integer not above x; gradient 0",
+                         [](auto x) {
+                           if constexpr (FloatScalar<decltype(x)>) return floor(x);
+                           else return x;
+                         },
+                         numbers)
+                         .with_gradient(no_slope)
+                         .samples(0.25, 0.75);
+
+const Op& ceil_op = elementwise<1>(
+                        "ceil", "the smallest integer not below x; gradient 0",
+                        [](auto x) {
+                          if constexpr (FloatScalar<decltype(x)>) return ceil(x);
+                          else return x;
+                        },
+                        numbers)
+                        .with_gradient(no_slope)
+                        .samples(0.25, 0.75);
+
+const Op& round_op = elementwise<1>(
+                         "round", "the nearest integer, halves to even; gradient 0",
+                         [](auto x) {
+                           if constexpr (FloatScalar<decltype(x)>) return round_even(x);
+                           else return x;
+                         },
+                         numbers)
+                         .with_gradient(no_slope)
+                         .samples(0.55, 1.45);
+
+}  // namespace
+
+Array operator+(const Array& a, const Array& b) { return record(add_op, a, b); }
+Array operator-(const Array& a, const Array& b) { return record(sub_op, a, b); }
+Array operator*(const Array& a, const Array& b) { return record(mul_op, a, b); }
+Array operator/(const Array& a, const Array& b) { return record(div_op, a, b); }
+Array operator-(const Array& x) { return record(neg_op, x); }
+Array& operator+=(Array& a, const Array& b) { return a = a + b; }
+Array& operator-=(Array& a, const Array& b) { return a = a - b; }
+Array& operator*=(Array& a, const Array& b) { return a = a * b; }
+Array& operator/=(Array& a, const Array& b) { return a = a / b; }
+Array add(const Array& a, const Array& b) { return record(add_op, a, b); }
+Array sub(const Array& a, const Array& b) { return record(sub_op, a, b); }
+Array mul(const Array& a, const Array& b) { return record(mul_op, a, b); }
+Array div(const Array& a, const Array& b) { return record(div_op, a, b); }
+Array neg(const Array& x) { return record(neg_op, x); }
+Array square(const Array& x) { return record(square_op, x); }
+Array reciprocal(const Array& x) { return record(reciprocal_op, x); }
+Array mod(const Array& a, const Array& b) { return record(mod_op, a, b); }
+Array abs(const Array& x) { return record(abs_op, x); }
+Array sign(const Array& x) { return record(sign_op, x); }
+Array floor(const Array& x) { return record(floor_op, x); }
+Array ceil(const Array& x) { return record(ceil_op, x); }
+Array round(const Array& x) { return record(round_op, x); }
+Array max(const Array& a, const Array& b) { return record(max_op, a, b); }
+Array min(const Array& a, const Array& b) { return record(min_op, a, b); }
+Array clamp(const Array& x, double low, double high) { return record(clamp_op, x, low, high); }
+
+}  // namespace rosin

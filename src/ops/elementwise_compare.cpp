@@ -1,0 +1,90 @@
+// Comparisons, logic, choice, conversion. Read first: elementwise_op.hpp.
+#include <rosin/elementwise.hpp>
+
+#include "graph/record.hpp"
+#include "ops/elementwise_op.hpp"
+
+namespace rosin {
+namespace {
+
+using scalar::FloatScalar;
+
+const Op& eq_op = elementwise<2>(
+    "eq", "a == b", [](auto a, auto b) { return a == b; }, everything);
+const Op& ne_op = elementwise<2>(
+    "ne", "a != b; true for NaN", [](auto a, auto b) { return a != b; }, everything);
+const Op& lt_op = elementwise<2>(
+    "lt", "a < b", [](auto a, auto b) { return a < b; }, everything);
+const Op& le_op = elementwise<2>(
+    "le", "a <= b", [](auto a, auto b) { return a <= b; }, everything);
+
+const Op& and_op = elementwise<2>(
+    "logical_and", "both, of Bool", [](auto a, auto b) { return a & b; }, bools);
+const Op& or_op = elementwise<2>(
+    "logical_or", "at least one, of Bool", [](auto a, auto b) { return a | b; }, bools);
+const Op& not_op = elementwise<1>(
+    "logical_not", "the opposite, of Bool", [](auto a) { return !a; }, bools);
+
+const Op& where_op = elementwise<3, Operands::mask_first>(
+                         "where", "a where the condition holds, else b",
+                         [](auto condition, auto a, auto b) { return select(condition, a, b); }, everything)
+                         .with_gradient([](Backward& b) {
+                           if (b.needs(1)) b.give(1, where(b.in(0), b.gradient, 0.0));
+                           if (b.needs(2)) b.give(2, where(b.in(0), 0.0, b.gradient));
+                         });
+
+const Op& is_nan_op = elementwise<1>(
+    "is_nan", "whether x is NaN", [](auto x) { return is_nan(x); }, everything);
+const Op& is_inf_op = elementwise<1>(
+    "is_inf", "whether x is Inf or -Inf",
+    [](auto x) {
+      if constexpr (FloatScalar<decltype(x)>) return abs(x) == infinity(x);
+      else return x != x;
+    },
+    everything);
+const Op& is_finite_op = elementwise<1>(
+    "is_finite", "whether x is neither NaN nor infinite",
+    [](auto x) {
+      if constexpr (FloatScalar<decltype(x)>) return abs(x) < infinity(x);
+      else return x == x;
+    },
+    everything);
+
+const Op& cast_op = elementwise<1>(
+                        "cast", "x in another type; floats are cut toward zero and saturate, NaN gives 0",
+                        [](auto x) { return x; }, everything)
+                        .with_gradient([](Backward& b) {
+                          const DType from = b.in(0).dtype();
+                          if (is_float(from) || is_complex(from)) b.give(0, cast(b.gradient, from));
+                        });
+
+}  // namespace
+
+Array eq(const Array& a, const Array& b) { return record(eq_op, a, b); }
+Array ne(const Array& a, const Array& b) { return record(ne_op, a, b); }
+Array lt(const Array& a, const Array& b) { return record(lt_op, a, b); }
+Array le(const Array& a, const Array& b) { return record(le_op, a, b); }
+Array gt(const Array& a, const Array& b) { return record(lt_op, b, a); }
+Array ge(const Array& a, const Array& b) { return record(le_op, b, a); }
+Array operator==(const Array& a, const Array& b) { return record(eq_op, a, b); }
+Array operator!=(const Array& a, const Array& b) { return record(ne_op, a, b); }
+Array operator<(const Array& a, const Array& b) { return record(lt_op, a, b); }
+Array operator<=(const Array& a, const Array& b) { return record(le_op, a, b); }
+Array operator>(const Array& a, const Array& b) { return record(lt_op, b, a); }
+Array operator>=(const Array& a, const Array& b) { return record(le_op, b, a); }
+Array logical_and(const Array& a, const Array& b) { return record(and_op, a, b); }
+Array logical_or(const Array& a, const Array& b) { return record(or_op, a, b); }
+Array logical_not(const Array& x) { return record(not_op, x); }
+Array operator&(const Array& a, const Array& b) { return record(and_op, a, b); }
+Array operator|(const Array& a, const Array& b) { return record(or_op, a, b); }
+Array operator!(const Array& x) { return record(not_op, x); }
+Array where(const Array& condition, const Array& a, const Array& b) { return record(where_op, condition, a, b); }
+Array is_nan(const Array& x) { return record(is_nan_op, x); }
+Array is_inf(const Array& x) { return record(is_inf_op, x); }
+Array is_finite(const Array& x) { return record(is_finite_op, x); }
+Array cast(const Array& x, DType type) {
+  require(cast_op, x);
+  return x.dtype() == type && !x.node()->weak ? x : record_as(cast_op, x, type);
+}
+
+}  // namespace rosin

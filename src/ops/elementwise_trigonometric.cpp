@@ -1,0 +1,107 @@
+// Circular and hyperbolic functions, the error function and the gamma family. Read first: elementwise_op.hpp,
+// math_trigonometric.hpp, math_gamma.hpp.
+#include <rosin/elementwise.hpp>
+
+#include "graph/record.hpp"
+#include "ops/elementwise_op.hpp"
+#include "ops/math_gamma.hpp"
+#include "ops/math_special.hpp"
+#include "ops/math_trigonometric.hpp"
+
+namespace rosin {
+namespace {
+
+constexpr double two_over_root_pi = 1.1283791670955126;
+
+const Op& sin_op = elementwise<1>(
+                       "sin", "sine", [](auto x) { return math::sin(x); }, floats)
+                       .with_gradient([](Backward& b) { b.give(0, b.gradient * cos(b.in(0))); });
+
+const Op& cos_op = elementwise<1>(
+                       "cos", "cosine", [](auto x) { return math::cos(x); }, floats)
+                       .with_gradient([](Backward& b) { b.give(0, -(b.gradient * sin(b.in(0)))); });
+
+const Op& tan_op = elementwise<1>(
+                       "tan", "tangent", [](auto x) { return math::tan(x); }, floats)
+                       .with_gradient([](Backward& b) { b.give(0, b.gradient * (1.0 + square(b.out()))); })
+                       .samples(-1, 1);
+
+const Op& asin_op = elementwise<1>(
+                        "asin", "the angle with this sine; NaN outside [-1, 1]; gradient Inf at both",
+                        [](auto x) { return math::asin(x); }, floats)
+                        .with_gradient([](Backward& b) { b.give(0, b.gradient * rsqrt(1.0 - square(b.in(0)))); })
+                        .samples(-0.9, 0.9);
+
+const Op& acos_op = elementwise<1>(
+                        "acos", "the angle with this cosine; NaN outside [-1, 1]; gradient -Inf at both",
+                        [](auto x) { return math::acos(x); }, floats)
+                        .with_gradient([](Backward& b) { b.give(0, -(b.gradient * rsqrt(1.0 - square(b.in(0))))); })
+                        .samples(-0.9, 0.9);
+
+const Op& atan_op = elementwise<1>(
+                        "atan", "the angle with this tangent", [](auto x) { return math::atan(x); }, floats)
+                        .with_gradient([](Backward& b) { b.give(0, b.gradient / (1.0 + square(b.in(0)))); });
+
+const Op& atan2_op = elementwise<2>(
+                         "atan2", "the angle of the point (second operand, first operand); gradient 0 at (0, 0)",
+                         [](auto y, auto x) { return math::atan2(y, x); }, floats)
+                         .with_gradient([](Backward& b) {
+                           const Array y = b.in(0), x = b.in(1), squares = square(x) + square(y);
+                           const Array scaled = b.gradient / where(squares == 0, 1.0, squares);
+                           if (b.needs(0)) b.give(0, scaled * x);
+                           if (b.needs(1)) b.give(1, -(scaled * y));
+                         })
+                         .samples(0.5, 2);
+
+const Op& sinh_op = elementwise<1>(
+                        "sinh", "hyperbolic sine", [](auto x) { return math::sinh(x); }, floats)
+                        .with_gradient([](Backward& b) { b.give(0, b.gradient * cosh(b.in(0))); });
+
+const Op& cosh_op = elementwise<1>(
+                        "cosh", "hyperbolic cosine", [](auto x) { return math::cosh(x); }, floats)
+                        .with_gradient([](Backward& b) { b.give(0, b.gradient * sinh(b.in(0))); });
+
+const Op& tanh_op = elementwise<1>(
+                        "tanh", "hyperbolic tangent", [](auto x) { return math::tanh(x); }, floats)
+                        .with_gradient([](Backward& b) { b.give(0, b.gradient * (1.0 - square(b.out()))); });
+
+const Op& erf_op =
+    elementwise<1>(
+        "erf", "error function", [](auto x) { return math::erf(x); }, floats)
+        .with_gradient([](Backward& b) { b.give(0, b.gradient * (two_over_root_pi * exp(-square(b.in(0))))); });
+
+const Op& lgamma_op = elementwise<1>(
+                          "lgamma", "log|Gamma(x)|; Inf at 0, -1, -2, ...",
+                          [](auto x) __attribute__((always_inline)) { return math::lgamma(x); }, floats)
+                          .with_gradient([](Backward& b) { b.give(0, b.gradient * digamma(b.in(0))); })
+                          .samples(0.5, 4);
+
+const Op& digamma_op =
+    elementwise<1>(
+        "digamma", "the derivative of lgamma; NaN at -1, -2, ...", [](auto x) { return math::digamma(x); }, floats)
+        .with_gradient([](Backward& b) { b.give(0, b.gradient * trigamma(b.in(0))); })
+        .samples(0.5, 4);
+
+const Op& trigamma_op = elementwise<1>(
+                            "trigamma", "the derivative of digamma; Inf at 0, -1, -2, ...; no gradient",
+                            [](auto x) { return math::trigamma(x); }, floats)
+                            .samples(0.5, 4);
+
+}  // namespace
+
+Array sin(const Array& x) { return record(sin_op, x); }
+Array cos(const Array& x) { return record(cos_op, x); }
+Array tan(const Array& x) { return record(tan_op, x); }
+Array asin(const Array& x) { return record(asin_op, x); }
+Array acos(const Array& x) { return record(acos_op, x); }
+Array atan(const Array& x) { return record(atan_op, x); }
+Array atan2(const Array& y, const Array& x) { return record(atan2_op, y, x); }
+Array sinh(const Array& x) { return record(sinh_op, x); }
+Array cosh(const Array& x) { return record(cosh_op, x); }
+Array tanh(const Array& x) { return record(tanh_op, x); }
+Array erf(const Array& x) { return record(erf_op, x); }
+Array lgamma(const Array& x) { return record(lgamma_op, x); }
+Array digamma(const Array& x) { return record(digamma_op, x); }
+Array trigamma(const Array& x) { return record(trigamma_op, x); }
+
+}  // namespace rosin

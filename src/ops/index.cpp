@@ -1,0 +1,166 @@
+// Gather, scatter, scatter_add along one dim; take_along and its adjoint; one-hot. Values are checked by the kernels.
+#include <rosin/index.hpp>
+
+#include <rosin/create.hpp>
+#include <rosin/elementwise.hpp>
+#include <rosin/movement.hpp>
+#include <rosin/reduce.hpp>
+
+#include "ops/shapes.hpp"
+
+namespace rosin {
+namespace {
+
+Array add_along(const Shape& shape, const Array& indices, const Array& updates, int dim);
+
+// The dim is the first attribute of all ops here.
+int dim_of(const Backward& b) { return static_cast<int>(b.attributes<DimAttributes>().dim); }
+
+void gather_gradient(Backward& b) {
+  const Array x = b.in(0);
+  b.give(0, scatter_add(zeros_like(x), b.in(1), b.gradient, dim_of(b)));
+}
+
+const Op& gather_op = *register_op({.name = "gather",
+                                    .kind = Kind::gather,
+                                    .operands = 2,
+                                    .doc = "slices of operand 0 along a dim, by indices; repeated ones add in the gradient",
+                                    .type_rule = TypeRule::attribute,
+                                    .attribute_words = 2,
+                                    .gradient = gather_gradient});
+
+void take_gradient(Backward& b) { b.give(0, add_along(b.in(0).shape(), b.in(1), b.gradient, dim_of(b))); }
+
+const Op& take_op = *register_op({.name = "take_along",
+                                  .kind = Kind::gather,
+                                  .operands = 2,
+                                  .doc = "elements of operand 0 along a dim, one index for each",
+                                  .type_rule = TypeRule::attribute,
+                                  .attribute_words = 2,
+                                  .gradient = take_gradient});
+const Op& onehot_op = *register_op({.name = "onehot",
+                                    .kind = Kind::gather,
+                                    .operands = 1,
+                                    .doc = "true at the label along a new first dim",
+                                    .type_rule = TypeRule::boolean});
+
+void scatter_add_gradient(Backward& b) {
+  b.give(0, b.gradient);
+  if (b.needs(2)) b.give(2, gather(b.gradient, b.in(1), dim_of(b)));
+}
+
+const Op& scatter_add_op = *register_op({.name = "scatter_add",
+                                         .kind = Kind::scatter,
+                                         .operands = 3,
+                                         .doc = "operand 0 with operand 2 added at indices along a dim, in their order",
+                                         .type_rule = TypeRule::attribute,
+                                         .reducer = Reducer::sum,
+                                         .attribute_words = 1,
+                                         .gradient = scatter_add_gradient});
+
+// Of repeated indices only the last update is in the result: the one whose own number is found at its place.
+void scatter_gradient(Backward& b) {
+  const int dim = dim_of(b);
+  const Array indices = b.in(1);
+  const Array updates = b.in(2);
+  if (b.needs(0)) b.give(0, scatter(b.gradient, indices, zeros_like(updates), dim));
+  if (!b.needs(2)) return;
+  const Array flat = reshape(indices, {indices.count()});
+  const Array numbers = arange(indices.count());
+  const Array last = scatter(zeros({b.in(0).size(dim)}, numbers.dtype()), flat, numbers);
+  const Array stays = cast(eq(gather(last, flat), numbers), b.gradient.dtype());
+  const Shape line = with_dims(Shape(std::vector<int64_t>(static_cast<size_t>(dim), 1)), dim, 0, sizes_of(indices.shape()));
+  b.give(2, gather(b.gradient, indices, dim) * reshape(stays, line));
+}
+
+const Op& scatter_op = *register_op({.name = "scatter",
+                                     .kind = Kind::scatter,
+                                     .operands = 3,
+                                     .doc = "operand 0 with operand 2 written at indices along a dim; the last one stays",
+                                     .type_rule = TypeRule::attribute,
+                                     .attribute_words = 1,
+                                     .gradient = scatter_gradient});
+
+void add_along_gradient(Backward& b) { b.give(1, take_along(b.gradient, b.in(0), dim_of(b))); }
+
+const Op& add_along_op = *register_op({.name = "add_along",
+                                       .kind = Kind::scatter,
+                                       .operands = 2,
+                                       .doc = "zeros with operand 1 added along a dim, one index (operand 0) for each",
+                                       .type_rule = TypeRule::attribute,
+                                       .reducer = Reducer::sum,
+                                       .attribute_words = 1,
+                                       .gradient = add_along_gradient});
+
+void check_indices(const Op& op, const Array& indices) {
+  require(op, indices);
+  if (is_integer(indices.dtype())) return;
+  refuse(ErrorKind::dtype, op.name, "indices must be integers", to_string(indices.dtype()), "convert them with cast(x, Int32)");
+}
+
+Array add_along(const Shape& shape, const Array& indices, const Array& updates, int dim) {
+  const Array* in[] = {&indices, &updates};
+  return record(add_along_op, in, updates.dtype(), shape, Attributes::of(DimAttributes{dim}));
+}
+
+Array scattered(const Op& op, const Array& target, const Array& indices, const Array& updates, int dim) {
+  require(op, target);
+  require(op, updates);
+  check_indices(op, indices);
+  const int at = checked_dim(op.name, dim, target.shape());
+  const Shape wanted = with_dims(target.shape(), at, 1, sizes_of(indices.shape()));
+  if (!(updates.shape() == wanted)) {
+    refuse(ErrorKind::shape, op.name, "updates must have the shape " + to_string(wanted), to_string(updates.shape()),
+           "indices take the place of dim " + std::to_string(at) + " of the target");
+  }
+  const Array* both[] = {&target, &updates};
+  const DType type = common_type(op, both);
+  const Array base = target.dtype() == type ? target : cast(target, type);
+  const Array values = updates.dtype() == type ? updates : cast(updates, type);
+  const Array* in[] = {&base, &indices, &values};
+  return record(op, in, type, base.shape(), Attributes::of(DimAttributes{at}));
+}
+
+}  // namespace
+
+Array gather(const Array& x, const Array& indices, int dim) {
+  require(gather_op, x);
+  check_indices(gather_op, indices);
+  const int at = checked_dim("gather", dim, x.shape());
+  const Array* in[] = {&x, &indices};
+  return record(gather_op, in, x.dtype(), with_dims(x.shape(), at, 1, sizes_of(indices.shape())),
+                Attributes::of(GatherAttributes{at, 0}));
+}
+
+Array scatter(const Array& target, const Array& indices, const Array& updates, int dim) {
+  return scattered(scatter_op, target, indices, updates, dim);
+}
+
+Array scatter_add(const Array& target, const Array& indices, const Array& updates, int dim) {
+  return scattered(scatter_add_op, target, indices, updates, dim);
+}
+
+Array take_along(const Array& x, const Array& indices, int dim) {
+  require(take_op, x);
+  check_indices(take_op, indices);
+  const int at = checked_dim("take_along", dim, x.shape());
+  if (x.rank() != indices.rank() || !(with_size(x.shape(), at, 0) == with_size(indices.shape(), at, 0))) {
+    refuse(ErrorKind::shape, "take_along", "all sizes but that of dim " + std::to_string(at) + " must be equal",
+           to_string(x.shape()) + " and " + to_string(indices.shape()), "use gather for whole slices");
+  }
+  const Array* in[] = {&x, &indices};
+  return record(take_op, in, x.dtype(), indices.shape(), Attributes::of(GatherAttributes{at, 1}));
+}
+
+Array onehot(const Array& labels, int64_t classes) {
+  check_indices(onehot_op, labels);
+  if (classes < 1) {
+    refuse(ErrorKind::argument, "onehot", "there must be at least one class", std::to_string(classes),
+           "pass the number of classes, not a label");
+  }
+  return record_one(onehot_op, labels, Bool, with_dims(labels.shape(), 0, 0, {classes}));
+}
+
+Array onecold(const Array& y) { return squeeze(argmax(y, 0), 0); }
+
+}  // namespace rosin

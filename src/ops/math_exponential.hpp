@@ -1,0 +1,221 @@
+// exp, log and what is made of them, as generic bodies without branches: Float32 within 2 ulp, Float64 within 3.
+// Polynomials are Chebyshev fits (relative error below an eighth of an ulp on the reduced range).
+// Read first: graph/scalar.hpp. Read next: math_trigonometric.hpp, math_special.hpp.
+#pragma once
+
+#include "graph/scalar.hpp"
+
+namespace rosin::math {
+
+using namespace scalar;
+
+/// c[0] + x*c[1] + x^2*c[2] + ..., by Horner's rule.
+template <FloatScalar X> [[gnu::always_inline]] inline X polynomial(X x, double c) { return lit(x, c); }
+template <FloatScalar X, class... C> [[gnu::always_inline]] inline X polynomial(X x, double c, C... rest) {
+  return polynomial(x, rest...) * x + c;
+}
+
+/// Adding and subtracting it rounds to the nearest integer, which then stands in the low bits of the sum.
+template <FloatScalar X> [[gnu::always_inline]] inline X rounding_shift(X x) {
+  if constexpr (is_double<X>) return lit(x, 0x1.8p52);
+  else return lit(x, 0x1.8p23);
+}
+
+template <class X> inline constexpr int mantissa_bits = is_double<X> ? 52 : 23;
+template <class X> inline constexpr int exponent_bias = is_double<X> ? 1023 : 127;
+
+/// 2^n for an integer within the exponents of normal numbers.
+template <IntegerScalar I> [[gnu::always_inline]] inline Bits<I> power_of_two(I n) {
+  return float_of_bits((n + exponent_bias<Bits<I>>) << mantissa_bits<Bits<I>>);
+}
+
+/// x * 2^n, rounded once, for x near 1 and n within twice the range of exponents; 0 where `vanishes`, without the
+/// underflow that processors are slow at.
+template <FloatScalar X> [[gnu::always_inline]] inline X scaled(X x, Bits<X> n, Mask<X> vanishes) {
+  // The halves of n: no arithmetic shift of 64 bits, which older processors lack.
+  const auto half = shift_right_zero(n + 2048, 1) - 1024;
+  return x * power_of_two(half) * select(vanishes, 0, power_of_two(n - half));
+}
+
+/// What exp() works on: x = n*ln 2 + r, |r| <= ln(2)/2; n also as an integer.
+template <FloatScalar X> struct ExpParts {
+  X r, n;
+  Bits<X> exponent;
+};
+
+template <FloatScalar X> [[gnu::always_inline]] inline ExpParts<X> exp_parts(X x) {
+  const X shift = rounding_shift(x);
+  const X sum = x * 0x1.71547652b82fep+0 + shift;
+  const X n = sum - shift;
+  const auto exponent = bits_of(sum) - bits_of(shift);
+  // ln 2 in two parts, the first short enough for n times it to be exact.
+  if constexpr (is_double<X>) return {x - n * 0x1.62e42fefa2p-1 - n * 0x1.9ef35793c7673p-41, n, exponent};
+  else return {x - n * 0x1.62e4p-1 - n * 0x1.7f7d1cp-20, n, exponent};
+}
+
+/// exp(r) - 1 for |r| <= ln(2)/2.
+template <FloatScalar X> [[gnu::always_inline]] inline X exp_tail(X r) {
+  if constexpr (is_double<X>) {
+    return r + r * r *
+                   polynomial(r, 0.5, 0.166666666666666714, 0.0416666666666666701, 0.0083333333333255447,
+                              0.00138888888888833267, 0.000198412698768643549, 0.0000248015873270071867,
+                              2.75572528335169097e-6, 2.75572718102197996e-7, 2.51062747335732947e-8,
+                              2.09154422977801152e-9);
+  } else {
+    return r + r * r * polynomial(r, 0.5, 0.1666657338, 0.04166655011, 0.008363773874, 0.001392692661);
+  }
+}
+
+/// Beyond these exp(x) and exp(x)/2 are Inf and 0.
+template <class X> inline constexpr double exp_highest = is_double<X> ? 712 : 91;
+template <class X> inline constexpr double exp_lowest = is_double<X> ? -746 : -104;
+
+/// x between low and high; NaN stays.
+template <FloatScalar X> [[gnu::always_inline]] inline X between(X x, double low, double high) {
+  const X below = select(x > high, high, x);
+  return select(below < low, low, below);
+}
+
+template <FloatScalar X> [[gnu::always_inline]] inline X exp(X x) {
+  const auto parts = exp_parts(between(x, exp_lowest<X>, exp_highest<X>));
+  return scaled(1 + exp_tail(parts.r), parts.exponent, x < exp_lowest<X>);
+}
+
+/// exp(x) / 2, without overflow before its time.
+template <FloatScalar X> [[gnu::always_inline]] inline X half_exp(X x) {
+  const auto parts = exp_parts(between(x, exp_lowest<X>, exp_highest<X>));
+  return scaled(1 + exp_tail(parts.r), parts.exponent - 1, x < exp_lowest<X>);
+}
+
+/// exp(x) where the result is known to be a normal number.
+template <FloatScalar X> [[gnu::always_inline]] inline X bounded_exp(X x) {
+  const auto parts = exp_parts(x);
+  return float_of_bits(bits_of(1 + exp_tail(parts.r)) + (parts.exponent << mantissa_bits<X>));
+}
+
+template <FloatScalar X> [[gnu::always_inline]] inline X exp2(X x) {
+  constexpr double lowest = is_double<X> ? -1076 : -151, highest = is_double<X> ? 1026 : 130;
+  const X inside = between(x, lowest, highest);
+  const X shift = rounding_shift(x);
+  const X sum = inside + shift;
+  const X r = inside - (sum - shift);
+  return scaled(1 + exp_tail(r * 0x1.62e42fefa39efp-1), bits_of(sum) - bits_of(shift), x < lowest);
+}
+
+template <FloatScalar X> [[gnu::always_inline]] inline X expm1(X x) {
+  const auto parts = exp_parts(between(x, exp_lowest<X>, exp_highest<X>));
+  const X tail = exp_tail(parts.r);
+  // Half of the result, so that 2^n fits where the result does; below -60 or so the result is -1 anyway.
+  constexpr double lowest_exponent = is_double<X> ? -70 : -40;
+  constexpr double overflow = is_double<X> ? 710 : 89;
+  const X n = select(parts.n < lowest_exponent, lowest_exponent, parts.n) - 1;
+  const X shift = rounding_shift(x);
+  const X power = power_of_two(bits_of(n + shift) - bits_of(shift));
+  const X far = select(x > overflow, infinity(x), (power * tail + (power - 0.5)) * 2);
+  return select(parts.n == 0, select(x == 0, x, tail), far);
+}
+
+/// What log() works on: x = 2^n * (1 + f), 1 + f in [sqrt(1/2), sqrt(2)); x is positive and finite.
+template <FloatScalar X> struct LogParts {
+  X f, n;
+};
+
+template <FloatScalar X> [[gnu::always_inline]] inline LogParts<X> log_parts(X x) {
+  constexpr int digits = mantissa_bits<X> + 1;
+  const auto tiny = x < least_normal(x);
+  const auto bits = bits_of(select(tiny, x * static_cast<double>(int64_t{1} << digits), x));
+  if constexpr (is_double<X>) {
+    const auto above = bits - 0x3fe6a09e667f3bcdLL;
+    const auto biased = shift_right_zero(above + (1023LL << 52), 52);  // never negative
+    const X f = float_of_bits(bits - ((biased - 1023) << 52)) - 1;
+    // An integer below 2^52 becomes a float by its bits: older processors have no conversion of 64 bits.
+    const X n = float_of_bits(biased | 0x4330000000000000LL) - (0x1p52 + 1023);
+    return {f, select(tiny, n - digits, n)};
+  } else {
+    const auto exponent = (bits - 0x3f3504f3) >> 23;
+    const X n = to_float(exponent);
+    return {float_of_bits(bits - (exponent << 23)) - 1, select(tiny, n - digits, n)};
+  }
+}
+
+/// (log((1 + s)/(1 - s)) - 2s)/s^3, where z = s*s, in Float64.
+template <FloatScalar X> [[gnu::always_inline]] inline X log_cubic(X z) {
+  return polynomial(z, 0.666666666666666664, 0.400000000000009413, 0.285714285707644501, 0.222222224005477573,
+                    0.181817947008977996, 0.15386290534658992, 0.132674185964748834, 0.131007213835034914);
+}
+
+/// f^2/2 - (f - log(1 + f)), small beside f, for 1 + f in [sqrt(1/2), sqrt(2)).
+template <FloatScalar X> [[gnu::always_inline]] inline X log_tail(X f) {
+  if constexpr (is_double<X>) {
+    const X s = f / (2 + f);
+    const X z = s * s;
+    return s * (f * f * 0.5 + z * log_cubic(z));
+  } else {
+    return f * f * f *
+           polynomial(f, 0.3333333118, -0.2499999696, 0.2000071575, -0.1666780232, 0.1424905765, -0.1242568733,
+                      0.1168541992, -0.1147973385, 0.06971611471);
+  }
+}
+
+/// `value`, or what log(x) is where x is not positive and finite: NaN below 0, -Inf at 0, x at Inf and NaN.
+template <FloatScalar X> [[gnu::always_inline]] inline X log_edges(X x, X value) {
+  const X at_zero = select(x == 0, -infinity(x), value);
+  const X below = select(x < 0, quiet_nan(x), at_zero);
+  return select(x < infinity(x), below, x);
+}
+
+/// log(1 + f) + n*ln(2) + correction.
+template <FloatScalar X> [[gnu::always_inline]] inline X log_sum(LogParts<X> parts, X correction) {
+  const X f = parts.f;
+  const X low = log_tail(f) + (parts.n * (is_double<X> ? 0x1.9ef35793c7673p-41 : 0x1.7f7d1cp-20) + correction);
+  return parts.n * (is_double<X> ? 0x1.62e42fefa2p-1 : 0x1.62e4p-1) + (f - (f * f * 0.5 - low));
+}
+
+template <FloatScalar X> [[gnu::always_inline]] inline X log(X x) {
+  return log_edges(x, log_sum(log_parts(x), lit(x, 0)));
+}
+
+template <FloatScalar X> [[gnu::always_inline]] inline X log2(X x) {
+  const auto parts = log_parts(x);
+  const X f = parts.f;
+  // log2(e) in two parts times log(1 + f) in two parts.
+  const X half = f * f * 0.5;
+  const X high = float_of_bits(bits_of(f - half) & (is_double<X> ? -0x100000000LL : -0x1000LL));
+  const X low = (f - high) - half + log_tail(f);
+  constexpr double e_high = is_double<X> ? 0x1.7154765p+0 : 0x1.714p+0;
+  constexpr double e_low = is_double<X> ? 0x1.5c17f0bbbe880p-31 : 0x1.47652b82fe177p-12;
+  return log_edges(x, (low * e_low + high * e_low) + low * e_high + high * e_high + parts.n);
+}
+
+template <FloatScalar X> [[gnu::always_inline]] inline X log1p(X x) {
+  const X u = 1 + x;
+  // What rounding u took away, as a correction of the logarithm.
+  const X lost = select(x > 1, 1 - (u - x), x - (u - 1));
+  const X value = log_sum(log_parts(u), lost / u);
+  return select(x == 0, x, log_edges(u, value));
+}
+
+template <FloatScalar X> [[gnu::always_inline]] inline X sigmoid(X x) {
+  const X e = exp(-abs(x));
+  return select(x < 0, e, lit(x, 1)) / (1 + e);
+}
+
+/// log(1 + e^x).
+template <FloatScalar X> [[gnu::always_inline]] inline X softplus(X x) {
+  return log1p(exp(-abs(x))) + select(x < 0, 0, x);
+}
+
+template <FloatScalar X> [[gnu::always_inline]] inline X tanh(X x) {
+  const X a = abs(x);
+  if constexpr (is_double<X>) {
+    const X e = expm1(select(a > 25, 25, a) * 2);
+    return with_sign_of(e / (e + 2), x);
+  } else {
+    const X z = x * x;
+    const X near = x + x * z * polynomial(z, -0.3333332894, 0.1333276974, -0.05385090958, 0.020997179, -0.006096714166);
+    const X far = 1 - 2 / (bounded_exp(select(a > 10, 10, a) * 2) + 1);
+    return with_sign_of(select(a >= 0.625, far, near), x);  // NaN takes the polynomial
+  }
+}
+
+}  // namespace rosin::math

@@ -1,0 +1,220 @@
+// Circular and hyperbolic functions and their inverses, as generic bodies without branches. Float32 is computed in
+// Float64 where the reduction of the argument needs it. Read first: math_exponential.hpp.
+#pragma once
+
+#include "ops/math_exponential.hpp"
+
+namespace rosin::math {
+
+inline constexpr double half_pi = 0x1.921fb54442d18p+0;
+inline constexpr double half_pi_rest = 0x1.1a62633145c07p-54;
+/// What rounding pi/2 to the type of X takes away.
+template <class X>
+inline constexpr double half_pi_rest_of =
+    is_double<X> ? half_pi_rest : half_pi - static_cast<double>(static_cast<float>(half_pi));
+
+/// The value in the type of X.
+template <FloatScalar X, FloatScalar Wide> [[gnu::always_inline]] inline X narrowed(Wide x) {
+  return convert<typename X::Element>(x);
+}
+
+/// sin(r) and cos(r) for |r| <= pi/4, within 1 ulp of Float64.
+template <FloatScalar X> [[gnu::always_inline]] inline X sin_kernel(X r) {
+  const X z = r * r;
+  return r + r * z *
+                 polynomial(z, -0.166666666666666667, 0.00833333333333333126, -0.000198412698412645659,
+                            2.75573192189547623e-6, -2.50521061002559892e-8, 1.60585108753191949e-10,
+                            -7.58548648523593814e-13);
+}
+template <FloatScalar X> [[gnu::always_inline]] inline X cos_kernel(X r) {
+  const X z = r * r;
+  const X half = z * 0.5;
+  const X w = 1 - half;
+  const X tail =
+      polynomial(z, 0.0416666666666666667, -0.00138888888888888877, 0.000024801587301584369, -2.75573192211891042e-7,
+                 2.08767557175844037e-9, -1.14704493544667726e-11, 4.74519880720287581e-14);
+  return w + (((1 - w) - half) + z * z * tail);
+}
+
+/// |x| = quarters*pi/2 + r, |r| <= pi/4 (and a little); quarters modulo 4 in the low bits of `quarters`.
+template <FloatScalar X> struct Quarters {
+  X r;
+  Bits<X> quarters;
+};
+
+/// The angle of a Float32 in Float64: its product with 2/pi, cut into seven parts whose products are exact, modulo 4.
+template <FloatScalar X> [[gnu::always_inline]] inline Quarters<X> quarters_of_float(X a) {
+  constexpr double parts[] = {0x1.45f306cp-1,   0x1.c9c882ap-29, 0x1.4fe13a8p-59, 0x1.f47d4dp-86,
+                              0x1.bb81b6cp-113, 0x1.4acc9ep-143, 0x1.0e4107cp-170};
+  const X to_fours = lit(a, 0x1.8p54), to_ones = lit(a, 0x1.8p52);
+  X rest = lit(a, 0), whole = lit(a, 0);
+  for (int i = 0; i < 5; ++i) {
+    const X product = a * parts[i];
+    X part = product - ((product + to_fours) - to_fours);
+    if (i == 0) part = select(product < 0x1p56, part, product - product);  // a multiple of 4, or NaN from Inf
+    const X sum = rest + part;
+    const X ones = (sum + to_ones) - to_ones;
+    rest = sum - ones;
+    whole = whole + ones;
+  }
+  rest = rest + a * parts[5] + a * parts[6];
+  return {rest * half_pi, bits_of(whole + to_ones)};
+}
+
+/// The angle of a Float64: pi/2 in parts whose products with n are exact below 2^20; beyond, x counts as if changed by
+/// an ulp, and from 2^51 on only the range of the result is kept.
+template <FloatScalar X> [[gnu::always_inline]] inline Quarters<X> quarters_of_double(X a) {
+  const X shift = rounding_shift(a);
+  const X sum = a * 0x1.45f306dc9c883p-1 + shift;
+  const X n = sum - shift;
+  const X r = ((a - n * 0x1.921fb544p+0) - n * 0x1.0b4611a6p-34) - n * 0x1.3198a2ep-69 - n * 0x1.b839a252049c1p-104;
+  const X below = select(r > 0.8, 0.8, r);
+  return {select(below < -0.8, -0.8, below), bits_of(sum)};
+}
+
+/// Whether the low bit of n is set, as a comparison of floats: older processors do not compare 64-bit integers.
+template <IntegerScalar I> [[gnu::always_inline]] inline auto is_odd(I n) { return float_of_bits((n & 1) << 62) > 1; }
+
+/// The sine of an angle, so many quarters further.
+template <FloatScalar X> [[gnu::always_inline]] inline X sin_of_quarters(Quarters<X> angle, int shift) {
+  const auto n = angle.quarters + shift;
+  const X value = select(is_odd(n), cos_kernel(angle.r), sin_kernel(angle.r));
+  return float_of_bits(bits_of(value) ^ (shift_right_zero(n & 2, 1) << 63));
+}
+
+/// The angle |x| in Float64.
+template <FloatScalar X> [[gnu::always_inline]] inline auto quarters_of(X x) {
+  if constexpr (is_double<X>) return quarters_of_double(abs(x));
+  else return quarters_of_float(abs(convert<double>(x)));
+}
+
+/// `value`, negated where x is negative.
+template <FloatScalar X> [[gnu::always_inline]] inline X odd(X value, X x) {
+  const auto sign = lit(bits_of(x), std::numeric_limits<typename Bits<X>::Element>::min());
+  return float_of_bits(bits_of(value) ^ (bits_of(x) & sign));
+}
+
+template <FloatScalar X> [[gnu::always_inline]] inline X sin(X x) {
+  return odd(narrowed<X>(sin_of_quarters(quarters_of(x), 0)), x);
+}
+
+template <FloatScalar X> [[gnu::always_inline]] inline X cos(X x) {
+  return narrowed<X>(sin_of_quarters(quarters_of(x), 1));
+}
+
+template <FloatScalar X> [[gnu::always_inline]] inline X tan(X x) {
+  const auto angle = quarters_of(x);
+  const auto s = sin_kernel(angle.r), c = cos_kernel(angle.r);
+  const auto swapped = is_odd(angle.quarters);
+  return odd(narrowed<X>(select(swapped, -c, s) / select(swapped, s, c)), x);
+}
+
+/// atan(t) for |t| <= tan(pi/8).
+template <FloatScalar X> [[gnu::always_inline]] inline X atan_kernel(X t) {
+  const X z = t * t;
+  return t + t * z *
+                 polynomial(z, -0.333333333333333332, 0.199999999999998025, -0.142857142856593273, 0.111111111051067051,
+                            -0.0909090875107663588, 0.0769229630497447006, -0.0666642362806925758, 0.058789145444006217,
+                            -0.0523034787301607419, 0.0455110812632517194, -0.0345580925514137975,
+                            0.0162719447516240619);
+}
+
+/// The angle of (|x|, |y|), in [0, pi/2], in Float64.
+template <FloatScalar X> [[gnu::always_inline]] inline X first_octants(X y, X x) {
+  // Halves, so that sums do not overflow, unless that would lose digits.
+  const auto huge = max(x, y) > 0x1p1000;
+  const X scale = select(huge, 0.25, lit(x, 1));
+  const X low = min(x, y) * scale, high = max(x, y) * scale;
+  // Above tan(pi/8): pi/4 - atan of the rest.
+  const auto wide = low > high * 0.4142135623730951;
+  const X t = select(wide, low - high, low) / select(wide, low + high, high);
+  const X at_origin = select(high == 0, high, t);
+  const X at_corner = select(low == infinity(x), 0, at_origin);  // Inf and Inf: pi/4
+  const X small = atan_kernel(at_corner);
+  const X octant = select(wide | (low == infinity(x)), (small + half_pi_rest * 0.5) + half_pi * 0.5, small);
+  return select(y > x, (half_pi_rest - octant) + half_pi, octant);
+}
+
+template <FloatScalar X> [[gnu::always_inline]] inline X atan2(X y, X x) {
+  if constexpr (is_double<X>) {
+    const X angle = first_octants(abs(y), abs(x));
+    // The sign bit of x counts, also that of a zero.
+    const auto left = with_sign_of(lit(x, 1), x) < 0;
+    const X full = select(left, (2 * half_pi_rest - angle) + 2 * half_pi, angle);
+    return select(is_nan(x) | is_nan(y), x + y, with_sign_of(full, y));
+  } else {
+    return narrowed<X>(atan2(convert<double>(y), convert<double>(x)));
+  }
+}
+
+template <FloatScalar X> [[gnu::always_inline]] inline X atan(X x) {
+  if constexpr (is_double<X>) {
+    const X a = abs(x);
+    // Around 1 the angle less pi/4, beyond tan(3*pi/8) less pi/2.
+    const auto middle = a > 0.4142135623730951, steep = a > 2.414213562373095;
+    const X t = select(steep, -1, select(middle, a - 1, a)) / select(steep, a, select(middle, a + 1, 1));
+    const X turn = select(steep, 1, select(middle, 0.5, lit(x, 0)));
+    return with_sign_of((atan_kernel(t) + turn * half_pi_rest) + turn * half_pi, x);
+  } else {
+    return narrowed<X>(atan(convert<double>(x)));
+  }
+}
+
+/// asin(s)/s - 1, where z = s*s <= 1/4.
+template <FloatScalar X> [[gnu::always_inline]] inline X asin_tail(X z) {
+  if constexpr (is_double<X>) {
+    return z * polynomial(z, 0.166666666666666678, 0.0749999999999843293, 0.0446428571463554298, 0.0303819441385312473,
+                          0.0223721729421498879, 0.0173523927208699729, 0.0139712129735529333, 0.0114791774151849059,
+                          0.0103228143501857793, 0.0054575067186403583, 0.0174008794426940224, -0.0148518870712472032,
+                          0.0287578513674215647);
+  } else {
+    return z * polynomial(z, 0.1666666634, 0.07500094543, 0.04459940153, 0.03110066274, 0.01714923836, 0.0336908472);
+  }
+}
+
+template <FloatScalar X> [[gnu::always_inline]] inline X asin(X x) {
+  const X a = abs(x);
+  const auto near = a < 0.5;
+  // Above 1/2: pi/2 - 2*asin(sqrt((1 - a)/2)); NaN above 1 comes from the root.
+  const X z = select(near, a * a, (1 - a) * 0.5);
+  const X s = select(near, a, sqrt(z));
+  const X angle = s + s * asin_tail(z);
+  const X value = with_sign_of(select(near, angle, (half_pi_rest_of<X> - 2 * angle) + half_pi), x);
+  return select(a <= 1, value, quiet_nan(x));
+}
+
+template <FloatScalar X> [[gnu::always_inline]] inline X acos(X x) {
+  const X a = abs(x);
+  const auto near = a < 0.5;
+  const X z = select(near, a * a, (1 - a) * 0.5);
+  const X s = select(near, x, sqrt(z));
+  const X angle = s + s * asin_tail(z);
+  constexpr double rest = half_pi_rest_of<X>;
+  const X far = select(x < 0, (2 * rest - 2 * angle) + 2 * half_pi, 2 * angle);
+  return select(near, (rest - angle) + half_pi, far);
+}
+
+/// sinh(x)/x - 1, where z = x*x <= 1.
+template <FloatScalar X> [[gnu::always_inline]] inline X sinh_tail(X z) {
+  if constexpr (is_double<X>) {
+    return z * polynomial(z, 0.166666666666666667, 0.00833333333333333337, 0.000198412698412697732,
+                          2.75573192240403386e-6, 2.50521083640580408e-8, 1.60590483963505616e-10,
+                          7.64662536165665766e-13, 2.84452641698952856e-15);
+  } else {
+    return z * polynomial(z, 0.1666666665, 0.008333339676, 0.0001983810197, 2.806280258e-6);
+  }
+}
+
+template <FloatScalar X> [[gnu::always_inline]] inline X sinh(X x) {
+  const X a = abs(x);
+  const X half = half_exp(a);
+  const X far = with_sign_of(half - 0.25 / half, x);
+  return select(a > 1, far, x + x * sinh_tail(x * x));  // NaN takes the polynomial
+}
+
+template <FloatScalar X> [[gnu::always_inline]] inline X cosh(X x) {
+  const X half = half_exp(abs(x));
+  return half + 0.25 / half;
+}
+
+}  // namespace rosin::math

@@ -1,0 +1,274 @@
+// Movement ops: reshape, broadcast, permute, slice, pad, concat, each with its gradient as array ops.
+// Read next: movement_forms.cpp (functions composed of these).
+#include <rosin/movement.hpp>
+
+#include <algorithm>
+#include <vector>
+
+#include <rosin/create.hpp>
+#include <rosin/elementwise.hpp>
+#include <rosin/reduce.hpp>
+
+#include "graph/leaf.hpp"
+#include "ops/shapes.hpp"
+
+namespace rosin {
+namespace {
+
+const Op& reshape_op = *register_op({.name = "reshape",
+                                     .kind = Kind::movement,
+                                     .operands = 1,
+                                     .doc = "the same elements under other sizes",
+                                     .movement = Movement::reshape,
+                                     .gradient = [](Backward& b) {
+                                       b.give(0, reshape(b.gradient, b.in(0).shape()));
+                                     }});
+
+const Op& expand_op = *register_op({.name = "expand",
+                                    .kind = Kind::movement,
+                                    .operands = 1,
+                                    .doc = "repeats dims of size 1 and missing last dims",
+                                    .movement = Movement::broadcast,
+                                    .gradient = [](Backward& b) {
+                                      b.give(0, sum_to(b.gradient, b.in(0).shape()));
+                                    }});
+
+void permute_gradient(Backward& b) {
+  const auto attributes = b.attributes<PermuteAttributes>();
+  const int rank = b.node().rank;
+  int inverse[Shape::max_rank];
+  for (int d = 0; d < rank; ++d) inverse[attributes.from[d]] = d;
+  b.give(0, permute(b.gradient, std::span<const int>(inverse, static_cast<size_t>(rank))));
+}
+
+const Op& permute_op = *register_op({.name = "permute",
+                                     .kind = Kind::movement,
+                                     .operands = 1,
+                                     .doc = "dims in another order",
+                                     .movement = Movement::permute,
+                                     .attribute_words = 1,
+                                     .gradient = permute_gradient});
+
+// Puts g at the places start, start + step, ... of a dim of `size` elements; zeros elsewhere.
+Array spread(const Array& g, int dim, int64_t start, int64_t step, int64_t size) {
+  const int64_t count = g.size(dim);
+  if (count == 0) return zeros(with_size(g.shape(), dim, size), g.dtype());
+  if (step < 0) return spread(flip(g, dim), dim, start + (count - 1) * step, -step, size);
+  if (step == 1) return pad(g, dim, start, size - start - count);
+  const Fold fold = fold_at(g.shape(), dim);
+  const Array apart = pad(reshape(g, {fold.inner, 1, count, fold.outer}), 1, 0, step - 1);
+  const int64_t length = std::min(count * step, size - start);
+  const Array line = slice(reshape(apart, {fold.inner, count * step, fold.outer}), 1, 0, length);
+  return reshape(pad(line, 1, start, size - start - length), with_size(g.shape(), dim, size));
+}
+
+void slice_gradient(Backward& b) {
+  const auto attributes = b.attributes<SliceAttributes>();
+  const int dim = static_cast<int>(attributes.dim);
+  b.give(0, spread(b.gradient, dim, attributes.start, attributes.step, b.in(0).size(dim)));
+}
+
+const Op& slice_op = *register_op({.name = "slice",
+                                   .kind = Kind::movement,
+                                   .operands = 1,
+                                   .doc = "a range of one dim; the gradient is zero outside it",
+                                   .movement = Movement::slice,
+                                   .attribute_words = 3,
+                                   .sizes_in_attributes = true,
+                                   .gradient = slice_gradient});
+
+void pad_gradient(Backward& b) {
+  const auto attributes = b.attributes<PadAttributes>();
+  const int dim = static_cast<int>(attributes.dim);
+  const Array inside = slice(b.gradient, dim, attributes.low, attributes.low + b.in(0).size(dim));
+  b.give(0, inside);
+  if (b.needs(1)) b.give(1, sum(b.gradient) - sum(inside));
+}
+
+const Op& pad_op = *register_op({.name = "pad",
+                                 .kind = Kind::movement,
+                                 .operands = 2,
+                                 .doc = "elements of one value before and after a dim",
+                                 .movement = Movement::pad,
+                                 .attribute_words = 3,
+                                 .sizes_in_attributes = true,
+                                 .gradient = pad_gradient});
+
+void concat_gradient(Backward& b) {
+  const int dim = static_cast<int>(b.attributes<DimAttributes>().dim);
+  int64_t start = 0;
+  for (int i = 0; i < b.node().operands; ++i) {
+    const int64_t size = b.in(i).size(dim);
+    if (b.needs(i)) b.give(i, slice(b.gradient, dim, start, start + size));
+    start += size;
+  }
+}
+
+const Op& concat_op = *register_op({.name = "concat",
+                                    .kind = Kind::movement,
+                                    .operands = Node::max_operands,
+                                    .doc = "up to four arrays one after another along a dim",
+                                    .movement = Movement::concat,
+                                    .attribute_words = 1,
+                                    .gradient = concat_gradient});
+
+// The one size that was given as -1 is what the count leaves for it.
+Shape completed(std::span<const int64_t> sizes, const Array& x) {
+  std::vector<int64_t> all(sizes.begin(), sizes.end());
+  int64_t known = 1;
+  int64_t* open = nullptr;
+  for (int64_t& size : all) {
+    if (size == -1 && open == nullptr) {
+      open = &size;
+    } else {
+      known *= size;
+    }
+  }
+  if (open != nullptr) *open = known > 0 && x.count() % known == 0 ? x.count() / known : 0;
+  const Shape shape{std::span<const int64_t>(all)};
+  if (shape.count() != x.count()) {
+    std::string wanted = "(";
+    for (const int64_t size : sizes) wanted += (wanted.size() > 1 ? ", " : "") + std::to_string(size);
+    refuse(ErrorKind::shape, "reshape", "the number of elements must stay " + std::to_string(x.count()),
+           to_string(x.shape()) + " -> " + wanted + ")", "leave one size to be computed by writing -1");
+  }
+  return shape;
+}
+
+// A non-negative place from one that may count from the end; [0, size] are allowed.
+int64_t place(int64_t at, int64_t size) { return at < 0 ? at + size : at; }
+
+std::string range_text(int64_t start, int64_t stop, int64_t step) {
+  const std::string end = stop == to_end ? "to_end" : std::to_string(stop);
+  return "start " + std::to_string(start) + ", stop " + end + ", step " + std::to_string(step);
+}
+
+void check_concat(const Array& first, const Array& other, size_t place_of_other, int dim) {
+  const Shape a = first.shape(), b = other.shape();
+  if (a.rank() == b.rank() && with_size(a, dim, 0) == with_size(b, dim, 0)) return;
+  refuse(ErrorKind::shape, "concat", "all sizes but that of dim " + std::to_string(dim) + " must be equal",
+         to_string(a) + " and, as array " + std::to_string(place_of_other) + ", " + to_string(b),
+         "slice, pad or reshape before joining");
+}
+
+Array concat_few(std::span<const Array> arrays, int dim) {
+  if (arrays.size() == 1) return arrays[0];
+  const Array* in[Node::max_operands];
+  int64_t size = 0;
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    in[i] = &arrays[i];
+    size += arrays[i].size(dim);
+  }
+  return record(concat_op, std::span<const Array* const>(in, arrays.size()), arrays[0].dtype(),
+                with_size(arrays[0].shape(), dim, size), Attributes::of(DimAttributes{dim}));
+}
+
+}  // namespace
+
+Array reshape(const Array& x, std::span<const int64_t> sizes) {
+  require(reshape_op, x);
+  const Shape shape = completed(sizes, x);
+  return shape == x.shape() ? x : record_one(reshape_op, x, x.dtype(), shape);
+}
+
+Array expand(const Array& x, const Shape& shape) {
+  require(expand_op, x);
+  if (x.shape() == shape) return x;
+  if (!(broadcast_shapes("expand", x.shape(), shape) == shape)) {
+    refuse(ErrorKind::shape, "expand", "only dims of size 1 and missing last dims can be repeated",
+           to_string(x.shape()) + " -> " + to_string(shape), "insert dims of size 1 with unsqueeze or reshape");
+  }
+  return record_one(expand_op, x, x.dtype(), shape);
+}
+
+Array permute(const Array& x, std::span<const int> order) {
+  require(permute_op, x);
+  const Shape shape = x.shape();
+  PermuteAttributes attributes;
+  int64_t sizes[Shape::max_rank];
+  unsigned seen = 0;
+  bool identity = true;
+  for (size_t d = 0; d < order.size() && order.size() == static_cast<size_t>(shape.rank()); ++d) {
+    const int from = checked_dim("permute", order[d], shape);
+    seen |= 1u << from;
+    identity = identity && from == static_cast<int>(d);
+    attributes.from[d] = static_cast<uint8_t>(from);
+    sizes[d] = shape[from];
+  }
+  if (order.size() != static_cast<size_t>(shape.rank()) || seen != (1u << shape.rank()) - 1) {
+    refuse(ErrorKind::shape, "permute", "the order must name each dim once",
+           std::to_string(order.size()) + " dims for shape " + to_string(shape), "write e.g. permute(x, {1, 0, 2})");
+  }
+  if (identity) return x;
+  return record_one(permute_op, x, x.dtype(), Shape(std::span<const int64_t>(sizes, order.size())),
+                    Attributes::of(attributes));
+}
+
+Array slice(const Array& x, int dim, int64_t start, int64_t stop, int64_t step) {
+  require(slice_op, x);
+  const int at = checked_dim("slice", dim, x.shape());
+  const int64_t size = x.size(at);
+  const int64_t first = place(start, size);
+  const int64_t last = stop == to_end ? (step > 0 ? size : -1) : place(stop, size);
+  const int64_t low = step > 0 ? 0 : -1;
+  const int64_t high = step > 0 ? size : size - 1;
+  const bool inside = first >= low && first <= high && last >= low && last <= high;
+  const bool empty_down = step < 0 && size == 0;
+  if (step == 0 || !(inside || empty_down)) {
+    refuse(ErrorKind::argument, "slice",
+           "a range must lie in its dim, here dim " + std::to_string(at) + " of " + std::to_string(size) + " elements",
+           range_text(start, stop, step), "indices count from 0, stop is excluded, step is not 0");
+  }
+  const int64_t span = step > 0 ? last - first : first - last;
+  const int64_t stride = step > 0 ? step : -step;
+  const int64_t count = span > 0 ? (span + stride - 1) / stride : 0;
+  if (count == size && step == 1) return x;
+  return record_one(slice_op, x, x.dtype(), with_size(x.shape(), at, count),
+                    Attributes::of(SliceAttributes{at, first, step}));
+}
+
+Array pad(const Array& x, int dim, int64_t low, int64_t high, const Array& value) {
+  require(pad_op, x);
+  require(pad_op, value);
+  const int at = checked_dim("pad", dim, x.shape());
+  if (low < 0 || high < 0) {
+    refuse(ErrorKind::argument, "pad", "widths cannot be negative",
+           "low " + std::to_string(low) + ", high " + std::to_string(high), "use slice to cut");
+  }
+  if (value.rank() != 0) {
+    refuse(ErrorKind::shape, "pad", "the value must be a number or 0-d", to_string(value.shape()),
+           "use concat to join arrays");
+  }
+  if (low == 0 && high == 0) return x;
+  const Array fill = value.dtype() == x.dtype() || is_scalar(*value.node()) ? value : cast(value, x.dtype());
+  const Array* in[] = {&x, &fill};
+  return record(pad_op, in, x.dtype(), with_size(x.shape(), at, low + x.size(at) + high),
+                Attributes::of(PadAttributes{at, low, high}));
+}
+
+Array concat(std::span<const Array> arrays, int dim) {
+  if (arrays.empty()) {
+    refuse(ErrorKind::argument, "concat", "there must be an array to join", "none", "check the list before the call");
+  }
+  std::vector<const Array*> pointers;
+  for (const Array& x : arrays) {
+    require(concat_op, x);
+    pointers.push_back(&x);
+  }
+  const int at = checked_dim("concat", dim, arrays[0].shape());
+  for (size_t i = 1; i < arrays.size(); ++i) check_concat(arrays[0], arrays[i], i, at);
+  const DType type = common_type(concat_op, pointers);
+  std::vector<Array> level;
+  for (const Array& x : arrays) level.push_back(x.dtype() == type ? x : cast(x, type));
+  while (level.size() > 1) {
+    std::vector<Array> next;
+    for (size_t i = 0; i < level.size(); i += Node::max_operands) {
+      const size_t count = std::min<size_t>(Node::max_operands, level.size() - i);
+      next.push_back(concat_few(std::span<const Array>(level).subspan(i, count), at));
+    }
+    level = std::move(next);
+  }
+  return level[0];
+}
+
+}  // namespace rosin

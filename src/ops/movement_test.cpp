@@ -1,0 +1,111 @@
+// Movements against NumPy (tests/oracles/movement.txt), and what they refuse.
+#include <rosin/movement.hpp>
+
+#include <gtest/gtest.h>
+
+#include <rosin/create.hpp>
+#include <rosin/error.hpp>
+
+#include "ops/oracle_testing.hpp"
+
+namespace rosin {
+namespace {
+
+using oracles::dim_of;
+using oracles::ints;
+using oracles::OracleCase;
+using Arrays = std::vector<Array>;
+
+// range0=START,STOP,STEP range1=...
+Array sliced(const OracleCase& entry, const Array& x) {
+  Array result = x;
+  for (int d = 0; entry.has("range" + std::to_string(d)); ++d) {
+    std::vector<int64_t> range;
+    std::istringstream text(entry.attributes.at("range" + std::to_string(d)));
+    for (std::string word; std::getline(text, word, ',');) range.push_back(std::strtoll(word.c_str(), nullptr, 10));
+    result = slice(result, d, range[0], range[1], range[2]);
+  }
+  return result;
+}
+
+Array padded(const OracleCase& entry, const Array& x) {
+  const auto low = entry.integers("low"), high = entry.integers("high");
+  Array result = x;
+  for (size_t d = 0; d < low.size(); ++d) {
+    result = pad(result, static_cast<int>(d), low[d], high[d], entry.number("value", 0));
+  }
+  return result;
+}
+
+TEST(Movement, AgreesWithNumPy) {
+  oracles::run_oracles(
+      "movement.txt",
+      {{"reshape", [](const OracleCase& e, const Arrays& x) { return Arrays{reshape(x[0], e.integers("shape"))}; }},
+       {"permute", [](const OracleCase& e, const Arrays& x) { return Arrays{permute(x[0], ints(e, "dims"))}; }},
+       {"transpose", [](const OracleCase&, const Arrays& x) { return Arrays{transpose(x[0])}; }},
+       {"flip", [](const OracleCase& e, const Arrays& x) { return Arrays{flip(x[0], dim_of(e))}; }},
+       {"flatten", [](const OracleCase&, const Arrays& x) { return Arrays{flatten(x[0])}; }},
+       {"squeeze",
+        [](const OracleCase& e, const Arrays& x) { return Arrays{e.has("dim") ? squeeze(x[0], dim_of(e)) : squeeze(x[0])}; }},
+       {"unsqueeze", [](const OracleCase& e, const Arrays& x) { return Arrays{unsqueeze(x[0], dim_of(e))}; }},
+       {"expand", [](const OracleCase& e, const Arrays& x) { return Arrays{expand(x[0], Shape(e.integers("shape")))}; }},
+       {"tile",
+        [](const OracleCase& e, const Arrays& x) { return Arrays{tile(x[0], e.integers("times")[0], dim_of(e))}; }},
+       {"repeat",
+        [](const OracleCase& e, const Arrays& x) { return Arrays{repeat(x[0], e.integers("times")[0], dim_of(e))}; }},
+       {"slice", [](const OracleCase& e, const Arrays& x) { return Arrays{sliced(e, x[0])}; }},
+       {"pad", [](const OracleCase& e, const Arrays& x) { return Arrays{padded(e, x[0])}; }},
+       {"concat", [](const OracleCase& e, const Arrays& x) { return Arrays{concat(x, dim_of(e))}; }},
+       {"stack", [](const OracleCase& e, const Arrays& x) { return Arrays{stack(x, dim_of(e))}; }}});
+}
+
+std::string message(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Movement, MoreThanFourArraysAreJoinedInOrder) {
+  std::vector<Array> parts;
+  for (int i = 0; i < 11; ++i) parts.push_back(Array({2.0f * static_cast<float>(i), 2.0f * static_cast<float>(i) + 1}, {2}));
+  const std::vector<float> values = concat(parts, 0).to_vector();
+  ASSERT_EQ(values.size(), 22u);
+  for (size_t i = 0; i < values.size(); ++i) EXPECT_EQ(values[i], static_cast<float>(i));
+}
+
+TEST(Movement, SingleIndicesDropTheirDims) {
+  const Array x = reshape(arange(24), {2, 3, 4});
+  EXPECT_EQ(index(x, {1, slice(), slice(0, 4, 2)}).to_vector<int32_t>(), (std::vector<int32_t>{1, 3, 5, 13, 15, 17}));
+  EXPECT_EQ(index(x, {1, -1, -1}).item<int>(), 23);
+  EXPECT_EQ(row(reshape(arange(6), {2, 3}), 1).to_vector<int32_t>(), (std::vector<int32_t>{1, 3, 5}));
+  EXPECT_EQ(column(reshape(arange(6), {2, 3}), 1).to_vector<int32_t>(), (std::vector<int32_t>{2, 3}));
+}
+
+TEST(Movement, ChunksAreEqualButForTheLast) {
+  const std::vector<Array> parts = chunk(arange(10), 3);
+  ASSERT_EQ(parts.size(), 3u);
+  EXPECT_EQ(parts[0].count(), 4);
+  EXPECT_EQ(parts[2].to_vector<int32_t>(), (std::vector<int32_t>{8, 9}));
+}
+
+TEST(Movement, RefusalsNameWhatCameAndTheCure) {
+  const Array x = zeros({2, 3});
+  EXPECT_EQ(message([&] { reshape(x, {4, -1}); }),
+            "reshape: the number of elements must stay 6; got (2, 3) -> (4, -1); leave one size to be computed by writing -1");
+  EXPECT_EQ(message([&] { permute(x, {0, 0}); }),
+            "permute: the order must name each dim once; got 2 dims for shape (2, 3); write e.g. permute(x, {1, 0, 2})");
+  EXPECT_EQ(message([&] { slice(x, 1, 0, 4); }),
+            "slice: a range must lie in its dim, here dim 1 of 3 elements; got start 0, stop 4, step 1; indices count from "
+            "0, stop is excluded, step is not 0");
+  EXPECT_EQ(message([&] { concat({x, zeros({3, 3})}, 1); }),
+            "concat: all sizes but that of dim 1 must be equal; got (2, 3) and, as array 1, (3, 3); slice, pad or reshape "
+            "before joining");
+  EXPECT_EQ(message([&] { expand(x, {2, 6}); }), "expand: sizes (2, 3) and (2, 6) do not broadcast; dims are aligned from "
+                                                 "the first, each pair must be equal or 1");
+}
+
+}  // namespace
+}  // namespace rosin

@@ -1,0 +1,226 @@
+// Reductions that kernels know: sum, prod, maximum, minimum, any, all, argmax, argmin.
+// Read next: statistics.cpp (mean, var, norm, ... made of these), scan.cpp (running sums and products).
+#include <rosin/reduce.hpp>
+
+#include <limits>
+
+#include <rosin/elementwise.hpp>
+#include <rosin/movement.hpp>
+
+#include "ops/reduction.hpp"
+#include "ops/shapes.hpp"
+
+namespace rosin {
+namespace {
+
+void sum_gradient(Backward& b) { b.give(0, expand(b.gradient, b.in(0).shape())); }
+
+const Op& sum_op = *register_op({.name = "sum",
+                                 .kind = Kind::reduction,
+                                 .operands = 1,
+                                 .doc = "sum over dims; narrow integers in Int32",
+                                 .type_rule = TypeRule::attribute,
+                                 .reducer = Reducer::sum,
+                                 .attribute_words = 1,
+                                 .gradient = sum_gradient});
+
+// The product of the others: the reduced dims are brought together as dim 0 unless there is only one.
+void prod_gradient(Backward& b) {
+  const uint64_t mask = b.attributes<ReductionAttributes>().dims;
+  const Array x = b.in(0);
+  int order[Shape::max_rank], inverse[Shape::max_rank];
+  int count = 0;
+  for (const bool wanted : {true, false}) {
+    for (int d = 0; d < x.rank(); ++d) {
+      if (((mask >> d) & 1) == (wanted ? 1u : 0u)) order[count++] = d;
+    }
+  }
+  for (int d = 0; d < count; ++d) inverse[order[d]] = d;
+  const auto rank = static_cast<size_t>(count);
+  const Array moved = permute(x, std::span<const int>(order, rank));
+  const Array others = product_of_others(reshape(moved, {reduced_count(x.shape(), mask), -1}), 0);
+  b.give(0, permute(reshape(others, moved.shape()), std::span<const int>(inverse, rank)) * b.gradient);
+}
+
+const Op& prod_op = *register_op({.name = "prod",
+                                  .kind = Kind::reduction,
+                                  .operands = 1,
+                                  .doc = "product over dims; the gradient holds at zeros",
+                                  .type_rule = TypeRule::attribute,
+                                  .reducer = Reducer::product,
+                                  .attribute_words = 1,
+                                  .gradient = prod_gradient});
+
+// Ties share.
+void extremum_gradient(Backward& b) {
+  const Array chosen = cast(eq(b.in(0), b.out()), b.out().dtype());
+  b.give(0, chosen * (b.gradient / sum_over(chosen, b.attributes<ReductionAttributes>().dims)));
+}
+
+const Op& maximum_op = *register_op({.name = "maximum",
+                                     .kind = Kind::reduction,
+                                     .operands = 1,
+                                     .doc = "largest element over dims, NaN if there is one; ties share the gradient",
+                                     .reducer = Reducer::maximum,
+                                     .attribute_words = 1,
+                                     .gradient = extremum_gradient});
+const Op& minimum_op = *register_op({.name = "minimum",
+                                     .kind = Kind::reduction,
+                                     .operands = 1,
+                                     .doc = "smallest element over dims, NaN if there is one; ties share the gradient",
+                                     .reducer = Reducer::minimum,
+                                     .attribute_words = 1,
+                                     .gradient = extremum_gradient});
+const Op& peak_op = *register_op({.name = "peak",
+                                  .kind = Kind::reduction,
+                                  .operands = 1,
+                                  .doc = "largest element over dims, without gradient",
+                                  .reducer = Reducer::maximum,
+                                  .attribute_words = 1});
+const Op& any_op = *register_op({.name = "any",
+                                 .kind = Kind::reduction,
+                                 .operands = 1,
+                                 .doc = "whether any element over dims is true",
+                                 .type_rule = TypeRule::boolean,
+                                 .reducer = Reducer::any,
+                                 .attribute_words = 1});
+const Op& all_op = *register_op({.name = "all",
+                                 .kind = Kind::reduction,
+                                 .operands = 1,
+                                 .doc = "whether all elements over dims are true",
+                                 .type_rule = TypeRule::boolean,
+                                 .reducer = Reducer::all,
+                                 .attribute_words = 1});
+const Op& argmax_op = *register_op({.name = "argmax",
+                                    .kind = Kind::scan,
+                                    .operands = 1,
+                                    .doc = "place of the first largest element along a dim",
+                                    .type_rule = TypeRule::index,
+                                    .reducer = Reducer::argmax,
+                                    .attribute_words = 2});
+const Op& argmin_op = *register_op({.name = "argmin",
+                                    .kind = Kind::scan,
+                                    .operands = 1,
+                                    .doc = "place of the first smallest element along a dim",
+                                    .type_rule = TypeRule::index,
+                                    .reducer = Reducer::argmin,
+                                    .attribute_words = 2});
+
+// Records the reduction; nothing to reduce over gives x itself.
+Array reduce(const Op& op, const Array& x, DType type, uint64_t mask) {
+  Shape shape = x.shape();
+  if (mask == 0) return x;
+  for (int d = 0; d < shape.rank(); ++d) {
+    if ((mask >> d) & 1) shape = with_size(shape, d, 1);
+  }
+  return record_one(op, x, type, shape, Attributes::of(ReductionAttributes{mask}));
+}
+
+Array choose(const Op& op, const Array& x, uint64_t mask) {
+  require(op, x);
+  if (reduced_count(x.shape(), mask) == 0) {
+    refuse(ErrorKind::argument, op.name, "nothing to choose from in an empty dim", to_string(x.shape()),
+           "check the size before the call");
+  }
+  return reduce(op, x, x.dtype(), mask);
+}
+
+Array truth(const Op& op, const Array& x, uint64_t mask) {
+  require(op, x);
+  return reduce(op, x.dtype() == Bool ? x : ne(x, 0), Bool, mask);
+}
+
+// Narrow integers count in Int32.
+Array widened(const Array& x) {
+  switch (x.dtype()) {
+    case DType::Bool:
+    case DType::Int8:
+    case DType::UInt8:
+    case DType::Int16:
+    case DType::UInt16: return cast(x, Int32);
+    default: return x;
+  }
+}
+
+Array accumulate(const Op& op, const Array& x, uint64_t mask) {
+  require(op, x);
+  const Array wide = widened(x);
+  return reduce(op, wide, wide.dtype(), mask);
+}
+
+Array place_along(const Op& op, const Array& x, int dim) {
+  require(op, x);
+  const int at = checked_dim(op.name, dim, x.shape());
+  const int64_t size = x.size(at);
+  if (size == 0 || size > std::numeric_limits<int32_t>::max()) {
+    refuse(ErrorKind::argument, op.name, "the dim must have 1 to 2147483647 elements", to_string(x.shape()),
+           "check the size before the call");
+  }
+  return record_one(op, x, Int32, with_size(x.shape(), at, 1), Attributes::of(ScanAttributes{at, 0}));
+}
+
+Array scalar(const Array& x) { return reshape(x, Shape{}); }
+
+}  // namespace
+
+Dims::Dims(std::span<const int> dims) {
+  if (dims.size() > Shape::max_rank) {
+    refuse(ErrorKind::shape, "dims", "an array has at most 8 dims", std::to_string(dims.size()), "name each dim once");
+  }
+  for (const int dim : dims) dims_[count_++] = dim;
+}
+
+uint64_t dims_mask(std::string_view op, const Dims& dims, const Shape& shape) {
+  uint64_t mask = 0;
+  for (const int dim : dims.list()) mask |= uint64_t{1} << checked_dim(op, dim, shape);
+  return mask;
+}
+
+uint64_t all_dims(const Shape& shape) { return (uint64_t{1} << shape.rank()) - 1; }
+
+int64_t reduced_count(const Shape& shape, uint64_t mask) {
+  int64_t count = 1;
+  for (int d = 0; d < shape.rank(); ++d) {
+    if ((mask >> d) & 1) count *= shape[d];
+  }
+  return count;
+}
+
+Array sum_over(const Array& x, uint64_t mask) { return accumulate(sum_op, x, mask); }
+Array peak_over(const Array& x, uint64_t mask) { return choose(peak_op, x, mask); }
+Array maximum_over(const Array& x, uint64_t mask) { return choose(maximum_op, x, mask); }
+
+Array sum(const Array& x) { return scalar(sum_over(x, all_dims(x.shape()))); }
+Array sum(const Array& x, Dims dims) { return sum_over(x, dims_mask("sum", dims, x.shape())); }
+Array prod(const Array& x) { return scalar(accumulate(prod_op, x, all_dims(x.shape()))); }
+Array prod(const Array& x, Dims dims) { return accumulate(prod_op, x, dims_mask("prod", dims, x.shape())); }
+Array maximum(const Array& x) { return scalar(maximum_over(x, all_dims(x.shape()))); }
+Array maximum(const Array& x, Dims dims) { return maximum_over(x, dims_mask("maximum", dims, x.shape())); }
+Array minimum(const Array& x) { return scalar(choose(minimum_op, x, all_dims(x.shape()))); }
+Array minimum(const Array& x, Dims dims) { return choose(minimum_op, x, dims_mask("minimum", dims, x.shape())); }
+Array any(const Array& x) { return scalar(truth(any_op, x, all_dims(x.shape()))); }
+Array any(const Array& x, Dims dims) { return truth(any_op, x, dims_mask("any", dims, x.shape())); }
+Array all(const Array& x) { return scalar(truth(all_op, x, all_dims(x.shape()))); }
+Array all(const Array& x, Dims dims) { return truth(all_op, x, dims_mask("all", dims, x.shape())); }
+
+Array argmax(const Array& x) { return scalar(place_along(argmax_op, reshape(x, {x.count()}), 0)); }
+Array argmax(const Array& x, int dim) { return place_along(argmax_op, x, dim); }
+Array argmin(const Array& x) { return scalar(place_along(argmin_op, reshape(x, {x.count()}), 0)); }
+Array argmin(const Array& x, int dim) { return place_along(argmin_op, x, dim); }
+
+Array sum_to(const Array& x, const Shape& shape) {
+  const Shape from = x.shape();
+  if (from == shape) return x;
+  uint64_t mask = 0;
+  for (int d = 0; d < from.rank(); ++d) {
+    const bool kept = d < shape.rank() && shape[d] == from[d];
+    if (!kept && d < shape.rank() && shape[d] != 1) {
+      refuse(ErrorKind::shape, "sum_to", "the shape must broadcast to that of the array",
+             to_string(from) + " -> " + to_string(shape), "reshape first");
+    }
+    if (!kept) mask |= uint64_t{1} << d;
+  }
+  return reshape(sum_over(x, mask), shape);
+}
+
+}  // namespace rosin

@@ -1,0 +1,95 @@
+// Reductions and scans against NumPy (tests/oracles/reduce.txt), and what they refuse.
+#include <rosin/reduce.hpp>
+
+#include <gtest/gtest.h>
+
+#include <rosin/create.hpp>
+#include <rosin/error.hpp>
+#include <rosin/movement.hpp>
+
+#include "ops/oracle_testing.hpp"
+
+namespace rosin {
+namespace {
+
+using oracles::dim_of;
+using oracles::dims_of;
+using oracles::OracleCall;
+using oracles::OracleCase;
+using Arrays = std::vector<Array>;
+using OfAll = Array (*)(const Array&);
+using OverDims = Array (*)(const Array&, Dims);
+using AlongDim = Array (*)(const Array&, int);
+
+OracleCall reduction(OfAll all_dims, OverDims some) {
+  return [=](const OracleCase& e, const Arrays& x) {
+    return Arrays{e.has("dims") ? some(x[0], dims_of(e)) : all_dims(x[0])};
+  };
+}
+
+OracleCall place(OfAll everywhere, AlongDim along) {
+  return [=](const OracleCase& e, const Arrays& x) {
+    return Arrays{e.has("dims") ? along(x[0], oracles::ints(e, "dims")[0])
+                  : e.has("dim") ? along(x[0], dim_of(e)) : everywhere(x[0])};
+  };
+}
+
+Array variance(const OracleCase& e, const Array& x) {
+  const bool corrected = e.number("corrected", 1) != 0;
+  return e.has("dims") ? var(x, dims_of(e), corrected) : var(x, corrected);
+}
+
+Array deviation(const OracleCase& e, const Array& x) {
+  const bool corrected = e.number("corrected", 1) != 0;
+  return e.has("dims") ? stddev(x, dims_of(e), corrected) : stddev(x, corrected);
+}
+
+Array size_of_all(const Array& x, double p) {
+  return p == 2 ? norm(x) : reshape(norm(reshape(x, {x.count()}), 0, p), Shape{});
+}
+
+TEST(Reduce, AgreesWithNumPy) {
+  oracles::run_oracles(
+      "reduce.txt",
+      {{"sum", reduction(sum, sum)},
+       {"prod", reduction(prod, prod)},
+       {"mean", reduction(mean, mean)},
+       {"maximum", reduction(maximum, maximum)},
+       {"minimum", reduction(minimum, minimum)},
+       {"any", reduction(any, any)},
+       {"all", reduction(all, all)},
+       {"logsumexp", reduction(logsumexp, logsumexp)},
+       {"argmax", place(argmax, argmax)},
+       {"argmin", place(argmin, argmin)},
+       {"var", [](const OracleCase& e, const Arrays& x) { return Arrays{variance(e, x[0])}; }},
+       {"stddev", [](const OracleCase& e, const Arrays& x) { return Arrays{deviation(e, x[0])}; }},
+       {"norm",
+        [](const OracleCase& e, const Arrays& x) {
+          const double p = e.number("p", 2);
+          return Arrays{e.has("dims") ? norm(x[0], dims_of(e), p) : size_of_all(x[0], p)};
+        }},
+       {"cumsum", [](const OracleCase& e, const Arrays& x) { return Arrays{cumsum(x[0], dim_of(e))}; }},
+       {"cumprod", [](const OracleCase& e, const Arrays& x) { return Arrays{cumprod(x[0], dim_of(e))}; }}});
+}
+
+TEST(Reduce, SumsOverBroadcastDimsGiveTheOperandsShape) {
+  const Array x = ones({2, 3, 4});
+  EXPECT_EQ(sum_to(x, {2, 1}).to_vector(), (std::vector<float>{12, 12}));
+  EXPECT_EQ(sum_to(x, {2, 1}).shape(), (Shape{2, 1}));
+  EXPECT_EQ(sum_to(x, Shape{}).item<float>(), 24);
+  EXPECT_THROW(sum_to(x, {3}), Error);
+}
+
+TEST(Reduce, LargeNumbersDoNotOverflowInNorm) {
+  EXPECT_FLOAT_EQ(norm(Array({3e30f, 4e30f}, {2})).item<float>(), 5e30f);
+  EXPECT_FLOAT_EQ(norm(Array({3e-30f, 4e-30f}, {2})).item<float>(), 5e-30f);
+}
+
+TEST(Reduce, NothingToChooseFromIsRefused) {
+  EXPECT_THROW(maximum(zeros({0, 3}), 0), Error);
+  EXPECT_THROW(argmax(zeros({0})), Error);
+  EXPECT_THROW(sum(zeros({2}), 1), Error);
+}
+
+}  // namespace
+}  // namespace rosin

@@ -1,0 +1,39 @@
+// What the families of ops share about reductions and scans, beside the public functions.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include <rosin/array.hpp>
+#include <rosin/reduce.hpp>
+
+namespace rosin {
+
+/// The dims of `dims` as a bit mask for arrays of this shape. Error (shape).
+uint64_t dims_mask(std::string_view op, const Dims& dims, const Shape& shape);
+/// All dims of the shape.
+uint64_t all_dims(const Shape& shape);
+/// Number of elements that are combined into one.
+int64_t reduced_count(const Shape& shape, uint64_t mask);
+
+/// Reductions by mask; reduced dims keep size 1. Types as in reduce.hpp.
+Array sum_over(const Array& x, uint64_t mask);
+Array mean_over(const Array& x, uint64_t mask);
+Array maximum_over(const Array& x, uint64_t mask);
+/// The largest elements, as a constant: no gradient. What stable forms of exp and norm subtract or divide by.
+Array peak_over(const Array& x, uint64_t mask);
+Array logsumexp_over(const Array& x, uint64_t mask);
+
+/// Floats stay; integers and Bool become Float32.
+Array as_float(const Array& x);
+/// sqrt with gradient 0 at 0.
+Array root(const Array& x);
+
+/// Running product from one end, including each element itself.
+Array running_product(const Array& x, int dim, bool reversed);
+/// At each place along `dim` the product of all other elements, also where some are 0.
+Array product_of_others(const Array& x, int dim);
+/// h[i] = a[i] * h[i - 1] + b[i] along `dim` (reversed: h[i + 1]), starting from 0; a and b have one shape and type.
+Array recurrence(const Array& a, const Array& b, int dim, bool reversed);
+
+}  // namespace rosin

@@ -1,0 +1,100 @@
+// Reductions composed of others: mean, var, stddev, logsumexp, norm. All are stable; halves are computed in Float32.
+#include <rosin/reduce.hpp>
+
+#include <cmath>
+#include <limits>
+
+#include <rosin/elementwise.hpp>
+#include <rosin/movement.hpp>
+
+#include "ops/reduction.hpp"
+#include "ops/shapes.hpp"
+
+namespace rosin {
+namespace {
+
+bool is_half(DType type) { return type == Float16 || type == BFloat16; }
+
+// What sums of many elements are computed in.
+Array wide(const Array& x) { return is_half(x.dtype()) ? cast(x, Float32) : as_float(x); }
+
+// Back to x's own type where that is a half.
+Array narrow(const Array& result, const Array& x) { return is_half(x.dtype()) ? cast(result, x.dtype()) : result; }
+
+Array variance(const Array& x, uint64_t mask, bool corrected) {
+  const Array values = wide(x);
+  const Array distance = values - mean_over(values, mask);
+  const int64_t count = reduced_count(x.shape(), mask) - (corrected ? 1 : 0);
+  return sum_over(distance * distance, mask) / static_cast<double>(count);
+}
+
+Array var_over(const Array& x, uint64_t mask, bool corrected) { return narrow(variance(x, mask, corrected), x); }
+Array stddev_over(const Array& x, uint64_t mask, bool corrected) {
+  return narrow(root(variance(x, mask, corrected)), x);
+}
+
+// (sum |x|^p)^(1/p) of x divided by its largest magnitude, a constant; the magnitude comes back as a factor.
+Array norm_over(const Array& x, uint64_t mask, double p) {
+  if (!(p > 0)) refuse(ErrorKind::argument, "norm", "the order must be positive", std::to_string(p), "the default is 2");
+  if (reduced_count(x.shape(), mask) == 0) return sum_over(wide(x), mask);
+  const Array values = wide(x);
+  if (std::isinf(p)) return narrow(maximum_over(abs(values), mask), x);
+  const double infinity = std::numeric_limits<double>::infinity();
+  const Array largest = peak_over(abs(values), mask);
+  const Array scale = where(gt(largest, 0), where(lt(largest, infinity), largest, 1), 1);
+  const Array part = values / scale;
+  if (p == 2) return narrow(scale * root(sum_over(part * part, mask)), x);
+  const Array size = abs(part);
+  if (p == 1) return narrow(scale * sum_over(size, mask), x);
+  const Array zero = eq(size, 0);
+  const Array total = sum_over(where(zero, 0, pow(where(zero, 1, size), Array(p))), mask);
+  const Array none = eq(total, 0);
+  return narrow(scale * where(none, 0, pow(where(none, 1, total), Array(1 / p))), x);
+}
+
+}  // namespace
+
+Array as_float(const Array& x) {
+  return is_float(x.dtype()) || is_complex(x.dtype()) ? x : cast(x, Float32);
+}
+
+Array root(const Array& x) {
+  const Array zero = eq(x, 0);
+  return where(zero, 0, sqrt(where(zero, 1, x)));
+}
+
+Array mean_over(const Array& x, uint64_t mask) {
+  const auto count = static_cast<double>(reduced_count(x.shape(), mask));
+  return narrow(sum_over(wide(x), mask) / count, x);
+}
+
+Array logsumexp_over(const Array& x, uint64_t mask) {
+  const Array values = wide(x);
+  if (reduced_count(x.shape(), mask) == 0) return narrow(log(sum_over(values, mask)), x);
+  const Array largest = peak_over(values, mask);
+  const Array shift = where(lt(abs(largest), std::numeric_limits<double>::infinity()), largest, 0);
+  return narrow(log(sum_over(exp(values - shift), mask)) + shift, x);
+}
+
+Array mean(const Array& x) { return reshape(mean_over(x, all_dims(x.shape())), Shape{}); }
+Array mean(const Array& x, Dims dims) { return mean_over(x, dims_mask("mean", dims, x.shape())); }
+Array var_of_all(const Array& x, bool corrected) {
+  return reshape(var_over(x, all_dims(x.shape()), corrected), Shape{});
+}
+Array var(const Array& x) { return var_of_all(x, true); }
+Array var(const Array& x, Dims dims, bool corrected) {
+  return var_over(x, dims_mask("var", dims, x.shape()), corrected);
+}
+Array stddev_of_all(const Array& x, bool corrected) {
+  return reshape(stddev_over(x, all_dims(x.shape()), corrected), Shape{});
+}
+Array stddev(const Array& x) { return stddev_of_all(x, true); }
+Array stddev(const Array& x, Dims dims, bool corrected) {
+  return stddev_over(x, dims_mask("stddev", dims, x.shape()), corrected);
+}
+Array logsumexp(const Array& x) { return reshape(logsumexp_over(x, all_dims(x.shape())), Shape{}); }
+Array logsumexp(const Array& x, Dims dims) { return logsumexp_over(x, dims_mask("logsumexp", dims, x.shape())); }
+Array norm(const Array& x) { return reshape(norm_over(x, all_dims(x.shape()), 2), Shape{}); }
+Array norm(const Array& x, Dims dims, double p) { return norm_over(x, dims_mask("norm", dims, x.shape()), p); }
+
+}  // namespace rosin

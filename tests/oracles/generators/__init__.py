@@ -1,0 +1,1 @@
+"""One module per family of ops; each has a function `write(file)`. Read next: text.py, then any family."""

@@ -1,0 +1,192 @@
+"""Checks who includes whom: the table of rooms below, applied to src/, include/rosin, programs and plug-ins.
+
+A public header counts as the room that implements it (HEADER_ROOM). Tests may look into any room.
+usage: python3 tools/lint/check_layers.py [ROOT]
+"""
+
+import pathlib
+import re
+import sys
+
+import sources
+
+# room -> the rooms it may include beside itself
+ALLOWED = {
+    "base": [],
+    "graph": ["base"],
+    "ops": ["graph", "base"],
+    "model": ["ops", "graph", "base"],
+    "grad": ["model", "ops", "graph", "base"],
+    "lower": ["graph", "base"],
+    "runtime": ["lower", "graph", "base", "backend.h"],
+    "cpu": ["lower", "graph", "base", "backend.h"],
+    "nn": ["ops", "model", "graph", "base"],
+    "loss": ["ops", "model", "graph", "base"],
+    "optim": ["ops", "model", "graph", "base"],
+    "data": ["runtime", "ops", "model", "graph", "base"],
+    "train": ["optim", "loss", "data", "grad", "model", "ops", "base"],
+    "dist": ["optim", "runtime", "model", "ops", "graph", "base", "comm.h"],
+    "io": ["model", "runtime", "graph", "base"],
+}
+
+# public header -> the room that implements it; "user" marks headers that only users of the library include
+HEADER_ROOM = {
+    "dtype.hpp": "base",
+    "error.hpp": "base",
+    "export.hpp": "base",
+    "fwd.hpp": "base",
+    "log.hpp": "base",
+    "shape.hpp": "base",
+    "array.hpp": "graph",
+    "activation.hpp": "ops",
+    "compose.hpp": "ops",
+    "create.hpp": "ops",
+    "elementwise.hpp": "ops",
+    "index.hpp": "ops",
+    "movement.hpp": "ops",
+    "pool.hpp": "ops",
+    "random.hpp": "ops",
+    "reduce.hpp": "ops",
+    "sort.hpp": "ops",
+    "buffer.hpp": "model",
+    "copy.hpp": "model",
+    "fields.hpp": "model",
+    "functor.hpp": "model",
+    "model.hpp": "model",
+    "path.hpp": "model",
+    "show.hpp": "model",
+    "visitor.hpp": "model",
+    "walk.hpp": "model",
+    "idx.hpp": "data",
+    "progress.hpp": "train",
+    "rosin.hpp": "user",
+    "backend.h": "backend.h",
+    "comm.h": "comm.h",
+}
+
+# vendor header (its first path element) -> the rooms it is for
+VENDOR_ROOMS = {
+    "dnnl.h": ["cpu"],
+    "dnnl.hpp": ["cpu"],
+    "oneapi": ["cpu"],
+    "xbyak": ["cpu"],
+    "nlohmann": ["io"],
+    "zlib.h": ["data", "io"],
+    "bson": ["io"],
+    "hdf5.h": ["io"],
+    "toml++": ["runtime"],
+}
+
+# folders that see public headers only, and plug-in folders with the C header they may see
+USERS = ("examples", "bench", "tools")
+PLUGINS = {"backends": "backend.h", "comm": "comm.h"}
+
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:<(?P<angle>[^>]+)>|"(?P<quote>[^"]+)")', re.MULTILINE)
+_BLOCK = re.compile(r"/\*.*?\*/", re.DOTALL)
+
+
+def includes(text):
+    """(line number, 'angle' or 'quote', path) of each include directive."""
+    text = _BLOCK.sub(lambda match: re.sub(r"[^\n]", " ", match.group(0)), text)
+    for match in _INCLUDE.finditer(text):
+        yield text.count("\n", 0, match.start()) + 1, match.lastgroup, match.group(match.lastgroup)
+
+
+def rule_broken(room, kind, target):
+    """Why a file of this room may not include target, or None. room 'test' may include everything of ours."""
+    top, _, rest = target.partition("/")
+    if top == "rosin":
+        if rest not in HEADER_ROOM:
+            return f"unknown public header {target}; add it to HEADER_ROOM in tools/lint/check_layers.py"
+        if kind == "quote":
+            return f'write <{target}>: public headers are included with angle brackets'
+        return _room_broken(room, HEADER_ROOM[rest], target)
+    if kind == "quote":
+        if top in ALLOWED and rest:
+            return _room_broken(room, top, target)
+        if room == "test" or room == "user" and top not in ALLOWED:
+            return None
+        return f'"{target}" names no room; write "room/file.hpp" for our files and <...> for others'
+    if room in ALLOWED and top in VENDOR_ROOMS and room not in VENDOR_ROOMS[top]:
+        return f"{target} is for {' and '.join(VENDOR_ROOMS[top])} only"
+    return None
+
+
+def _room_broken(room, included, target):
+    if room == "test" or included == room:
+        return None
+    if room == "user":
+        public = target.startswith("rosin/")
+        return None if public else f"{target} is internal; programs include public headers only"
+    if included in ALLOWED[room]:
+        return None
+    allowed = ", ".join(ALLOWED[room]) or "the standard library only"
+    return f"{room} may not include {target} ({included}); {room} may include {allowed}"
+
+
+def room_of(relative):
+    """The room a file counts as, or None where no rule applies, or an error text starting with '!'."""
+    parts = relative.parts
+    if parts[0] == "tests" or relative.stem.endswith("_test") or "tests" in parts:
+        return "test"
+    if parts[0] in USERS:
+        return "user"
+    if parts[0] == "include":
+        name = "/".join(parts[2:])
+        room = HEADER_ROOM.get(name)
+        return room or f"!rosin/{name} has no room; add it to HEADER_ROOM in tools/lint/check_layers.py"
+    if parts[0] == "src":
+        if len(parts) != 3:
+            return "!files of src/ lie two levels deep: src/room/file"
+        return parts[1] if parts[1] in ALLOWED else f"!src/{parts[1]} is no room of the table in check_layers.py"
+    return None
+
+
+def plugin_broken(relative, kind, target):
+    """Why a plug-in's file may not include target, or None."""
+    folder, name = relative.parts[0], relative.parts[1]
+    if target.startswith("rosin/") and target != f"rosin/{PLUGINS[folder]}":
+        return f"a plug-in in {folder}/ sees rosin/{PLUGINS[folder]} and nothing else of rosin, not {target}"
+    top = target.partition("/")[0]
+    if kind == "quote" and "/" in target and top not in (name, "driver"):
+        return f"{folder}/{name} may not include {target}"
+    return None
+
+
+def check_file(root, path):
+    relative = path.relative_to(root)
+    plugin = relative.parts[0] in PLUGINS and not relative.stem.endswith("_test")
+    room = None if plugin else room_of(relative)
+    if room is None and not plugin:
+        return []
+    if room and room.startswith("!"):
+        return [f"{relative}: {room[1:]}"]
+    errors = []
+    for line, kind, target in includes(path.read_text(encoding="utf-8")):
+        broken = plugin_broken(relative, kind, target) if plugin else _checked(room, relative, kind, target)
+        if broken:
+            errors.append(f"{relative}:{line}: {broken}")
+    return errors
+
+
+def _checked(room, relative, kind, target):
+    public = relative.parts[0] == "include"
+    if public and not target.startswith("rosin/") and (kind == "quote" or target.partition("/")[0] in VENDOR_ROOMS):
+        return f"a public header includes <rosin/...> and the standard library, not {target}"
+    if room == "backend.h" or room == "comm.h":
+        return f"{relative.name} is C and includes nothing of rosin" if target.startswith("rosin/") else None
+    return rule_broken(room, kind, target)
+
+
+def check(root):
+    errors = []
+    for path in sources.files(root, sources.CPP):
+        errors += check_file(root, path)
+    for name in HEADER_ROOM:
+        if "." in name and HEADER_ROOM[name] not in (*ALLOWED, "user", "backend.h", "comm.h"):
+            errors.append(f"tools/lint/check_layers.py: {name} is given to {HEADER_ROOM[name]}, which is no room")
+    return errors
+
+
+if __name__ == "__main__":
+    sys.exit(sources.finish(check(pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else sources.ROOT)))

@@ -1,0 +1,180 @@
+"""Runs the test programs of a build, counts their tests, and ends with the line `N passed, N failed`.
+
+A stage's counts are left in build/results/STAGE.json, where later stages and .ci/run find them. Called by ./run:
+  run_tests.py --stage test --build build/release [--filter F] [--python]    run test programs (and the Python tests)
+  run_tests.py --stage lint --counted PASSED FAILED                          note counts made elsewhere
+  run_tests.py --stage all --sum STAGE...                                    add up stages
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import platform
+import re
+import subprocess
+import sys
+import time
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "build" / "results"
+PROGRAMS = ("unit_tests", "suite_tests", "public_tests")
+PYTHON_FOLDERS = ("tools", "cmake", "tests", "bench", "examples")
+PARTS = ("asan", "tsan", "surface")  # stages of a stage; they name themselves, since their line is not the last
+LIMIT = 40 * 60  # seconds for one program
+
+
+class Counts:
+    def __init__(self, passed=0, failed=0, skipped=0):
+        self.passed, self.failed, self.skipped = passed, failed, skipped
+
+    def add(self, other):
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+
+    def __str__(self):
+        return f"{self.passed} passed, {self.failed} failed" + (f", {self.skipped} skipped" if self.skipped else "")
+
+
+def count_report(report):
+    """Counts of one GoogleTest JSON report."""
+    counts = Counts()
+    for suite in report["testsuites"]:
+        for test in suite["testsuite"]:
+            if test.get("failures"):
+                counts.failed += 1
+            elif test.get("result") == "COMPLETED":
+                counts.passed += 1
+            else:
+                counts.skipped += 1
+    return counts
+
+
+def without_passes(log):
+    """The log of a GoogleTest program less the lines of the tests that passed; the test that was running last stays."""
+    lines, running = [], None
+    for line in log.split("\n"):
+        if re.match(r"\[(  PASSED  |----------|==========)\]", line):
+            continue
+        if line.startswith("[ RUN      ]"):
+            running = len(lines)
+            lines.append(line)
+        elif line.startswith("[       OK ]") and running is not None:
+            del lines[running:]
+            running = None
+        else:
+            lines.append(line)
+    return "\n".join(lines).strip()
+
+
+def fixed_addresses():
+    """A prefix that switches address randomisation off, where that is allowed: ThreadSanitizer of g++ 12 needs it."""
+    prefix = ["setarch", platform.machine(), "-R"]
+    try:
+        return prefix if subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode == 0 else []
+    except FileNotFoundError:
+        return []
+
+
+def run_program(program, prefix, test_filter):
+    """Runs one GoogleTest program, prints what failed, and gives its counts."""
+    report, log = program.with_name(program.name + ".json"), program.with_name(program.name + ".log")
+    report.unlink(missing_ok=True)
+    command = [*prefix, str(program), f"--gtest_output=json:{report}", "--gtest_color=no"]
+    if test_filter:
+        command.append(f"--gtest_filter={test_filter}")
+    start, trouble = time.monotonic(), ""
+    with open(log, "wb") as output:
+        try:
+            status = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=output,
+                                    stderr=subprocess.STDOUT, timeout=LIMIT, check=False).returncode
+        except subprocess.TimeoutExpired:
+            status, trouble = 1, f"stopped after {LIMIT} s"
+    counts = count_report(json.loads(report.read_text(encoding="utf-8"))) if report.is_file() else Counts()
+    if status and not counts.failed:
+        counts.failed += 1
+        trouble = trouble or f"ended with status {status}"
+    if status:
+        print(without_passes(log.read_text(encoding="utf-8", errors="replace")))
+    print(f"{program.parent.name}/{program.name}: {counts} in {time.monotonic() - start:.1f} s"
+          + (f"; {trouble}" if trouble else ""), flush=True)
+    return counts
+
+
+def python_counts(folders):
+    """Runs every *_test.py under the folders, each as a module of its own folder."""
+    counts = Counts()
+    for path in sorted(path for folder in folders for path in folder.rglob("*_test.py")):
+        result = subprocess.run([sys.executable, "-m", "unittest", "-v", path.name], cwd=path.parent, check=False,
+                                stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        one = count_unittest(result.stderr)
+        if result.returncode and not one.failed:
+            one.failed += 1
+        if result.returncode:
+            print(result.stdout + result.stderr)
+        print(f"{path.relative_to(ROOT)}: {one}", flush=True)
+        counts.add(one)
+    return counts
+
+
+def count_unittest(text):
+    """Counts from the closing lines of Python's unittest."""
+    ran = re.search(r"^Ran (\d+) tests?", text, re.MULTILINE)
+    closing = text.rsplit("\n\n", 1)[-1]
+    failed = sum(int(number) for number in re.findall(r"(?:failures|errors|unexpected successes)=(\d+)", closing))
+    skipped = sum(int(number) for number in re.findall(r"skipped=(\d+)", closing))
+    # One test may fail in several subtests, so failures can outnumber the tests.
+    return Counts(max(0, int(ran.group(1)) - failed - skipped) if ran else 0, failed, skipped)
+
+
+def stage_counts(stage):
+    """What an earlier stage left; a stage that left nothing counts as one failure."""
+    path = RESULTS / f"{stage}.json"
+    if not path.is_file():
+        print(f"{stage}: left no result")
+        return Counts(failed=1)
+    return Counts(**json.loads(path.read_text(encoding="utf-8")))
+
+
+def run_build(arguments):
+    counts, prefix = Counts(), fixed_addresses() if arguments.fixed_addresses else []
+    programs = [arguments.build.resolve() / name for name in PROGRAMS if os.access(arguments.build / name, os.X_OK)]
+    if not programs:
+        print(f"{arguments.build}: no test program")
+        counts.failed += 1
+    for program in programs:
+        counts.add(run_program(program, prefix, arguments.filter))
+    if arguments.python:
+        os.environ["ROSIN_BUILD"] = str(arguments.build.resolve())  # for tests that look at the build itself
+        counts.add(python_counts([ROOT / folder for folder in PYTHON_FOLDERS]))
+    return counts
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--stage", required=True)
+    parser.add_argument("--build", type=pathlib.Path)
+    parser.add_argument("--filter", help="GoogleTest's filter")
+    parser.add_argument("--python", action="store_true", help="run the *_test.py files too")
+    parser.add_argument("--fixed-addresses", action="store_true", help="switch address randomisation off")
+    parser.add_argument("--counted", nargs=2, type=int, metavar=("PASSED", "FAILED"))
+    parser.add_argument("--sum", nargs="+", metavar="STAGE")
+    arguments = parser.parse_args()
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    (RESULTS / f"{arguments.stage}.json").unlink(missing_ok=True)
+    counts = Counts()
+    if arguments.build:
+        counts.add(run_build(arguments))
+    if arguments.counted:
+        counts.add(Counts(*arguments.counted))
+    for stage in arguments.sum or []:
+        counts.add(stage_counts(stage))
+    (RESULTS / f"{arguments.stage}.json").write_text(json.dumps(vars(counts)), encoding="utf-8")
+    print(f"{arguments.stage}: {counts}" if arguments.stage in PARTS else counts)
+    return 1 if counts.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
