@@ -33,8 +33,7 @@ class Paths : public ModelVisitor {
   std::string text;
 };
 
-template <class M>
-std::string paths_of(const M& model) {
+template <class M> std::string paths_of(const M& model) {
   Paths paths;
   visit(model, paths);
   return paths.text;
@@ -82,8 +81,7 @@ struct Unknown {
 
 }  // namespace
 
-template <>
-struct rosin::functor<Foreign> : rosin::fields<&Foreign::b> {};
+template <> struct rosin::functor<Foreign> : rosin::fields<&Foreign::b> {};
 
 namespace {
 
@@ -98,14 +96,14 @@ TEST(Reflect, LocalStructsWork) {
   EXPECT_EQ(paths_of(Local{}), "first.weight first.bias second.weight second.bias");
 }
 
-template <class T, int n>
-struct Block {
+template <class T, int n> struct Block {
   T left;
   std::array<T, n> more;
 };
 
 TEST(Reflect, TemplatesWork) {
-  EXPECT_EQ(paths_of(Block<Affine, 2>{}), "left.weight left.bias more[0].weight more[0].bias more[1].weight more[1].bias");
+  EXPECT_EQ(paths_of(Block<Affine, 2>{}),
+            "left.weight left.bias more[0].weight more[0].bias more[1].weight more[1].bias");
 }
 
 TEST(Reflect, CountedClassesWithConstructorsWork) { EXPECT_EQ(paths_of(Counted(1, 2)), "weight bias"); }
@@ -207,7 +205,8 @@ struct Leaves {
 TEST(Reflect, NumbersEnumsStringsAndFunctionsAreLeavesWithoutWarning) {
   forget_said();
   std::string said;
-  set_log_sink([](const LogMessage& message, void* data) { static_cast<std::string*>(data)->append(message.text); }, &said);
+  set_log_sink([](const LogMessage& message, void* data) { static_cast<std::string*>(data)->append(message.text); },
+               &said);
   auto lambda = [captured = 3](int i) { return i + captured; };
   const std::tuple<Leaves, decltype(lambda)> model{{}, lambda};
   EXPECT_EQ(paths_of(model), "[0].x");
@@ -228,7 +227,8 @@ TEST(Reflect, OtherClassesAreLeavesWithOneWarningForEach) {
   std::vector<std::string> said;
   set_log_sink(
       [](const LogMessage& message, void* data) {
-        static_cast<std::vector<std::string>*>(data)->push_back(std::string(message.id) + ": " + std::string(message.text));
+        static_cast<std::vector<std::string>*>(data)->push_back(std::string(message.id) + ": " +
+                                                                std::string(message.text));
       },
       &said);
   struct Model {
@@ -239,10 +239,11 @@ TEST(Reflect, OtherClassesAreLeavesWithOneWarningForEach) {
   EXPECT_EQ(paths_of(model), "first.weight first.bias");
   set_log_sink(nullptr);
   ASSERT_EQ(said.size(), 1u);
-  EXPECT_EQ(said[0],
-            "unwalked-class: the walk does not know the fields of the class Unknown at rest[0]; what it holds is not moved, "
-            "trained or saved; state them in the class: static constexpr auto rosin_fields = "
-            "rosin::fields<&Unknown::member>{}; or static constexpr bool rosin_leaf = true; where it holds no arrays");
+  EXPECT_EQ(
+      said[0],
+      "unwalked-class: the walk does not know the fields of the class Unknown at rest[0]; what it holds is not moved, "
+      "trained or saved; state them in the class: static constexpr auto rosin_fields = "
+      "rosin::fields<&Unknown::member>{}; or static constexpr bool rosin_leaf = true; where it holds no arrays");
 }
 
 class Erased {
@@ -280,7 +281,8 @@ TEST(Reflect, PathsHashTheSameWhereTheyAreTheSame) {
 
 TEST(Reflect, StreamsAreNoModels) {
   static_assert(!Walkable<std::string> && !Walkable<int> && !Walkable<Unknown> && !Walkable<float (*)(float)>);
-  static_assert(Walkable<Array> && Walkable<Affine> && Walkable<std::vector<Affine>> && Walkable<Erased> && Walkable<Foreign>);
+  static_assert(Walkable<Array> && Walkable<Affine> && Walkable<std::vector<Affine>> && Walkable<Erased> &&
+                Walkable<Foreign>);
 }
 
 // --- functor_of (sem 7, rows 51 to 54).

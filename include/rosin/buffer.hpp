@@ -30,8 +30,8 @@ class ROSIN_API Buffer {
 };
 
 /// Gives the buffer a value of the same shape; Error (shape) otherwise. Inside a gradient call the value is noted and
-/// written into the model after the call, when that is not const. Outside, a const buffer keeps its value: using a model
-/// that is const changes nothing.
+/// written into the model after the call, when that is not const. Outside, a const buffer keeps its value: using a
+/// model that is const changes nothing.
 ROSIN_API void assign(Buffer& buffer, const Array& value);
 ROSIN_API void assign(const Buffer& buffer, const Array& value);
 

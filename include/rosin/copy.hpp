@@ -1,15 +1,14 @@
-// Copies of whole models, also of those with unique_ptr in them. Arrays are shared (they never change), objects are not.
+// Copies of whole models, also of those with unique_ptr in them. Arrays are shared (they never change), objects are
+// not.
 #pragma once
 
 #include <rosin/walk.hpp>
 
 namespace rosin::reflect {
 
-template <class T, class... Around>
-consteval bool copies_plainly();
+template <class T, class... Around> consteval bool copies_plainly();
 
-template <class T, class... Around, int... i>
-consteval bool elements_copy_plainly(std::integer_sequence<int, i...>) {
+template <class T, class... Around, int... i> consteval bool elements_copy_plainly(std::integer_sequence<int, i...>) {
   return (copies_plainly<std::tuple_element_t<i, T>, Around...>() && ...);
 }
 template <class... Around, template <class...> class V, class... T>
@@ -19,8 +18,7 @@ consteval bool alternatives_copy_plainly(const V<T...>*) {
 
 /// Whether the copy constructor of T does: no unique_ptr inside. (std::vector<std::unique_ptr<T>> claims to have one.)
 /// `Around` are the classes that T is part of, as a class may hold a vector of its own kind.
-template <class T, class... Around>
-consteval bool copies_plainly() {
+template <class T, class... Around> consteval bool copies_plainly() {
   if constexpr (std::is_same_v<T, Array> || std::is_same_v<T, Buffer> || is_leaf<T> || WalksItself<T, ModelEditor> ||
                 (std::is_same_v<T, Around> || ...)) {
     return true;
@@ -44,31 +42,28 @@ consteval bool copies_plainly() {
   }
 }
 
-template <class T>
-T copy_parts(const T& x);
+template <class T> T copy_parts(const T& x);
 
-template <class T, int... i>
-T copy_elements(const T& x, std::integer_sequence<int, i...>) {
+template <class T, int... i> T copy_elements(const T& x, std::integer_sequence<int, i...>) {
   if constexpr (SequenceLike<T>) return T{copy_parts(x[i])...};
   else return T(copy_parts(get<i>(x))...);
 }
 
-template <int i, class T>
-T copy_alternative(const T& x) {
+template <int i, class T> T copy_alternative(const T& x) {
   if constexpr (i + 1 < alternatives<T>) {
     if (!get_if<i>(&x)) return copy_alternative<i + 1>(x);
   }
   return T(std::in_place_index<i>, copy_parts(*get_if<i>(&x)));
 }
 
-template <class T>
-T copy_parts(const T& x) {
+template <class T> T copy_parts(const T& x) {
   if constexpr (copies_plainly<T>()) {
     return T(x);
   } else if constexpr (PointerLike<T>) {
     using Element = typename T::element_type;
-    static_assert(!std::is_polymorphic_v<Element>, "rosin: a model with a pointer to a polymorphic class cannot be copied; hold "
-                                                   "the object by value or as a Layer");
+    static_assert(!std::is_polymorphic_v<Element>,
+                  "rosin: a model with a pointer to a polymorphic class cannot be copied; hold "
+                  "the object by value or as a Layer");
     return x ? T(new Element(copy_parts(*x))) : T();
   } else if constexpr (MapLike<T>) {
     T copy;
@@ -98,8 +93,7 @@ namespace rosin {
 ROSIN_API void separate_shared(ModelEdit copy);
 
 /// A model that is independent of `model`: changing one leaves the other as it is. Arrays are the same handles.
-template <class M>
-M copy_of(const M& model) {
+template <class M> M copy_of(const M& model) {
   M copy = reflect::copy_parts(model);
   if constexpr (Walkable<M>) separate_shared(copy);
   return copy;

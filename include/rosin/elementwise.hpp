@@ -45,6 +45,8 @@ ROSIN_API Array sign(const Array& x);
 ROSIN_API Array floor(const Array& x);
 /// The smallest integer not below x, in the type of x. The gradient is 0.
 ROSIN_API Array ceil(const Array& x);
+/// x without its fraction, in the type of x. The gradient is 0.
+ROSIN_API Array trunc(const Array& x);
 /// The nearest integer, halves to even, in the type of x. The gradient is 0.
 ROSIN_API Array round(const Array& x);
 

@@ -1,5 +1,5 @@
-// Fields of a class: names and references, found in aggregates by structured bindings, in other classes by a list they state.
-// Read next: walk.hpp, which goes through a model by these.
+// Fields of a class: names and references, found in aggregates by structured bindings, in other classes by a list they
+// state. Read next: walk.hpp, which goes through a model by these.
 #pragma once
 
 #include <string_view>
@@ -9,15 +9,13 @@
 namespace rosin {
 
 /// A list of public or private members, in the order in which they are walked. Stated inside a class with private
-/// members, or for a subset: `static constexpr auto rosin_fields = rosin::fields<&A::actor>{};` (`rosin_trainable` in the
-/// same form says which of them are trained); a class with constructors and public members only counts them:
+/// members, or for a subset: `static constexpr auto rosin_fields = rosin::fields<&A::actor>{};` (`rosin_trainable` in
+/// the same form says which of them are trained); a class with constructors and public members only counts them:
 /// `static constexpr int rosin_fields = 3;`. Aggregates need nothing.
-template <auto... members>
-struct fields {};
+template <auto... members> struct fields {};
 
 /// Adapts a class that cannot be changed: `template <> struct rosin::functor<T> : rosin::fields<&T::a, &T::b> {};`.
-template <class T>
-struct functor;
+template <class T> struct functor;
 
 }  // namespace rosin
 
@@ -25,32 +23,32 @@ namespace rosin::reflect {
 
 inline constexpr int max_fields = 32;
 
-/// Stands for a member of any type where initialisation is tried.
+/// Stands for a member of any type where initialisation is tried. Never converted; a body is there as clang may look at
+/// it.
 struct AnyValue {
-  template <class T>
-  operator T() const;
+  template <class T> operator T() const { __builtin_unreachable(); }
 };
 /// The same for members that are references.
 struct AnyReference {
-  template <class T>
-  operator T&() const;
+  template <class T> operator T&() const { __builtin_unreachable(); }
 };
 /// Stands for a base class of T only.
-template <class T>
-struct AnyBaseOf {
+template <class T> struct AnyBaseOf {
   template <class U>
     requires(std::is_base_of_v<U, T> && !std::is_same_v<U, T>)
-  operator U() const;
+  operator U() const {
+    __builtin_unreachable();
+  }
 };
-template <class T>
-struct AnyEmptyBaseOf {
+template <class T> struct AnyEmptyBaseOf {
   template <class U>
     requires(std::is_base_of_v<U, T> && !std::is_same_v<U, T> && std::is_empty_v<U>)
-  operator U() const;
+  operator U() const {
+    __builtin_unreachable();
+  }
 };
 
-template <class Value, class T, int... i>
-constexpr bool takes(std::integer_sequence<int, i...>) {
+template <class Value, class T, int... i> constexpr bool takes(std::integer_sequence<int, i...>) {
   return requires { T{(static_cast<void>(i), Value{})...}; };
 }
 /// Whether T{value, value, ...} with n values is valid.
@@ -63,8 +61,7 @@ constexpr bool takes_then(std::integer_sequence<int, i...>, std::integer_sequenc
 }
 
 /// The largest n for which T{value x n} is valid, at most one above max_fields; -1 where there is none.
-template <class Value, class T, int n = 0, bool found = false>
-constexpr int count_values() {
+template <class Value, class T, int n = 0, bool found = false> constexpr int count_values() {
   if constexpr (n > max_fields + 1) {
     return found ? max_fields + 1 : -1;
   } else if constexpr (takes_values<Value, T, n>) {
@@ -77,8 +74,7 @@ constexpr int count_values() {
 }
 
 /// Bases that initialisation of the aggregate T begins with, out of n values.
-template <template <class> class Base, class T, int n, int k = 0>
-constexpr int count_bases() {
+template <template <class> class Base, class T, int n, int k = 0> constexpr int count_bases() {
   if constexpr (k < n) {
     if constexpr (takes_then<Base<T>, T>(std::make_integer_sequence<int, k + 1>(),
                                          std::make_integer_sequence<int, n - k - 1>())) {
@@ -91,26 +87,39 @@ constexpr int count_bases() {
   }
 }
 
-/// Whether a member that begins at value `at` out of n is an array of two or more: it takes several values, or one in braces.
-template <class T, int at, int rest, int... i, int... j>
-constexpr bool takes_braced(std::integer_sequence<int, i...>, std::integer_sequence<int, j...>) {
+// A member that is an array of several takes that many values of a flat list, but one pair of braces. First empty
+// braces are tried, which need a default constructor; then a value in braces, which some classes read as a list.
+template <class T, int... i, int... j>
+constexpr bool takes_empty_braces(std::integer_sequence<int, i...>, std::integer_sequence<int, j...>) {
+  return requires { T{(static_cast<void>(i), AnyValue{})..., {}, (static_cast<void>(j), AnyValue{})...}; };
+}
+template <class T, int... i, int... j>
+constexpr bool takes_filled_braces(std::integer_sequence<int, i...>, std::integer_sequence<int, j...>) {
   return requires { T{(static_cast<void>(i), AnyValue{})..., {AnyValue{}}, (static_cast<void>(j), AnyValue{})...}; };
 }
-template <class T, int n, int at, int rest>
-inline constexpr bool braced = takes_braced<T, at, rest>(std::make_integer_sequence<int, at>(),
-                                                         std::make_integer_sequence<int, rest>());
-template <class T, int n, int at, int rest>
-constexpr bool array_starts_at() {
+template <class T, int at, int rest>
+inline constexpr bool empty_braces =
+    takes_empty_braces<T>(std::make_integer_sequence<int, at>(), std::make_integer_sequence<int, rest>());
+template <class T, int at, int rest>
+inline constexpr bool filled_braces =
+    takes_filled_braces<T>(std::make_integer_sequence<int, at>(), std::make_integer_sequence<int, rest>());
+
+/// Whether a longer list of values can follow a pair of braces only when that stands for several values.
+template <class T, int at, int rest> constexpr bool several_in_braces() {
   if constexpr (rest < 0) return false;
-  else if constexpr (rest == n - at - 1 && braced<T, n, at, rest>) return false;
-  else if constexpr (takes_values<AnyValue, T, at>) return braced<T, n, at, 0>;
-  else if constexpr (rest < n - at - 1 && braced<T, n, at, rest>) return true;
-  else return array_starts_at<T, n, at, rest - 1>();
+  else if constexpr (empty_braces<T, at, rest> || filled_braces<T, at, rest>) return true;
+  else return several_in_braces<T, at, rest - 1>();
 }
-template <class T, int n, int at = 0>
-constexpr bool has_long_array() {
+/// Whether a member that begins at value `at` out of n is an array of two or more.
+template <class T, int n, int at> constexpr bool array_starts_at() {
+  if constexpr (empty_braces<T, at, n - at - 1>) return false;
+  else if constexpr (takes_values<AnyValue, T, at> && empty_braces<T, at, 0>) return true;
+  else if constexpr (filled_braces<T, at, n - at - 1>) return false;
+  else return several_in_braces<T, at, n - at - 2>();
+}
+template <class T, int n, int at = 0> constexpr bool has_long_array() {
   if constexpr (at >= n) return false;
-  else if constexpr (array_starts_at<T, n, at, n - at - 1>()) return true;
+  else if constexpr (array_starts_at<T, n, at>()) return true;
   else return has_long_array<T, n, at + 1>();
 }
 
@@ -127,8 +136,7 @@ template <class T>
 concept HasFields = Adapted<T> || StatesCount<T> || StatesList<T> || Aggregate<T>;
 
 /// Number of fields of an aggregate, with a message where the walk cannot take it.
-template <class T>
-constexpr int count_aggregate() {
+template <class T> constexpr int count_aggregate() {
   if constexpr (std::is_empty_v<T>) {
     return 0;
   } else {
@@ -136,12 +144,14 @@ constexpr int count_aggregate() {
     if constexpr (n < 1) {
       static_assert(count_values<AnyReference, T>() < 1,
                     "rosin: a member that is a reference cannot be walked; hold the object by value or by shared_ptr");
-      static_assert(n > 0, "rosin: the members of this class cannot be found; state them inside it: static constexpr auto "
-                           "rosin_fields = rosin::fields<&T::a, &T::b>{};");
+      static_assert(n > 0,
+                    "rosin: the members of this class cannot be found; state them inside it: static constexpr auto "
+                    "rosin_fields = rosin::fields<&T::a, &T::b>{};");
       return 0;
     } else {
-      static_assert(n <= max_fields, "rosin: a class may have at most 32 fields to be walked; group some of them in a struct, "
-                                     "or list them: static constexpr auto rosin_fields = rosin::fields<&T::a>{};");
+      static_assert(n <= max_fields,
+                    "rosin: a class may have at most 32 fields to be walked; group some of them in a struct, "
+                    "or list them: static constexpr auto rosin_fields = rosin::fields<&T::a>{};");
       if constexpr (n <= max_fields) {
         constexpr int bases = count_bases<AnyBaseOf, T, n>();
         static_assert(bases == count_bases<AnyEmptyBaseOf, T, n>(),
@@ -265,17 +275,15 @@ constexpr decltype(auto) bind_many(Object& object, Then&& then) {
     return then(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, A, B, C, D, E, F);
   }
 }
-template <int count, class Cure = SetRosinFieldsToTheNumberOfPublicMembersAndUseNoBitFields, class Object,
-          class Then>
+template <int count, class Cure = SetRosinFieldsToTheNumberOfPublicMembersAndUseNoBitFields, class Object, class Then>
 constexpr decltype(auto) bind_members(Object& object, Then&& then) {
   if constexpr (count <= 16) return bind_few<count, Cure>(object, then);
   else return bind_many<count, Cure>(object, then);
 }
 
-// Names: a pointer to a member of an object that is declared only, as a template argument, is spelled by the compiler with
-// the member's name at its end.
-template <class T>
-struct Holder {
+// Names: a pointer to a member of an object that is declared only, as a template argument, is spelled by the compiler
+// with the member's name at its end.
+template <class T> struct Holder {
   T value;
 };
 // Declared, never defined and never used but for the spelling of its address; clang warns of that.
@@ -284,27 +292,18 @@ struct Holder {
 #pragma clang diagnostic ignored "-Wundefined-var-template"
 #pragma clang diagnostic ignored "-Wundefined-internal"
 #endif
-template <class T>
-extern const Holder<T> declared;
-template <class T>
-constexpr const T& subject() {
-  return declared<T>.value;
-}
+template <class T> extern const Holder<T> declared;
+template <class T> constexpr const T& subject() { return declared<T>.value; }
 #ifdef __clang__
 #pragma clang diagnostic pop
 #endif
 
-template <class P>
-struct Spot {
+template <class P> struct Spot {
   P pointer;
 };
-template <class P>
-Spot(P) -> Spot<P>;
+template <class P> Spot(P) -> Spot<P>;
 
-template <auto spot>
-consteval std::string_view spelled() {
-  return __PRETTY_FUNCTION__;
-}
+template <auto spot> consteval std::string_view spelled() { return __PRETTY_FUNCTION__; }
 
 /// The last identifier of a spelled template argument.
 consteval std::string_view last_identifier(std::string_view text) {
@@ -322,28 +321,23 @@ consteval std::string_view last_identifier(std::string_view text) {
   return text.substr(begin, end - begin);
 }
 
-template <auto spot>
-inline constexpr std::string_view name_of = last_identifier(spelled<spot>());
+template <auto spot> inline constexpr std::string_view name_of = last_identifier(spelled<spot>());
 
 /// The i-th of several pointers.
-template <int i, class First, class... Rest>
-constexpr auto pointer_at(const First* first, const Rest*... rest) {
+template <int i, class First, class... Rest> constexpr auto pointer_at(const First* first, const Rest*... rest) {
   if constexpr (i == 0) return Spot{first};
   else return pointer_at<i - 1>(rest...);
 }
-template <class T, int n, int i>
-constexpr auto spot_of() {
+template <class T, int n, int i> constexpr auto spot_of() {
   return bind_members<n>(subject<T>(), [](const auto&... member) { return pointer_at<i>(&member...); });
 }
 
-template <auto spot>
-struct SpotArgument;
+template <auto spot> struct SpotArgument;
 /// A member that is a reference lies elsewhere, so its address is no template argument.
 template <class T, int n, int i>
 concept OwnMember = requires { typename SpotArgument<spot_of<T, n, i>()>; };
 
-template <class T, int n, int i>
-consteval std::string_view bound_name() {
+template <class T, int n, int i> consteval std::string_view bound_name() {
   static_assert(OwnMember<T, n, i>,
                 "rosin: a member that is a reference cannot be walked; hold the object by value or by shared_ptr");
   if constexpr (OwnMember<T, n, i>) return name_of<spot_of<T, n, i>()>;
@@ -351,67 +345,51 @@ consteval std::string_view bound_name() {
 }
 
 /// The fields of an aggregate, or of a class that states their number.
-template <class T, int n>
-struct BoundFields {
+template <class T, int n> struct BoundFields {
   static constexpr int count = n;
-  template <int i>
-  static constexpr std::string_view name = bound_name<T, n, i>();
+  template <int i> static constexpr std::string_view name = bound_name<T, n, i>();
   static constexpr bool has(std::string_view wanted) { return has(wanted, std::make_integer_sequence<int, n>()); }
-  template <int... i>
-  static constexpr bool has(std::string_view wanted, std::integer_sequence<int, i...>) {
+  template <int... i> static constexpr bool has(std::string_view wanted, std::integer_sequence<int, i...>) {
     return ((name<i> == wanted) || ...);
   }
-  template <class M, class F>
-  static constexpr void each(M& x, F&& f) {
+  template <class M, class F> static constexpr void each(M& x, F&& f) {
     each_of(x, f, std::make_integer_sequence<int, n>());
   }
-  template <class M, class F, int... i>
-  static constexpr void each_of(M& x, F&& f, std::integer_sequence<int, i...>) {
+  template <class M, class F, int... i> static constexpr void each_of(M& x, F&& f, std::integer_sequence<int, i...>) {
     if constexpr (n > 0) bind_members<n>(x, [&](auto&... member) { (f(name<i>, member), ...); });
   }
 };
 
 /// The fields of a class that lists them.
-template <class List>
-struct ListedFields;
-template <auto... members>
-struct ListedFields<fields<members...>> {
+template <class List> struct ListedFields;
+template <auto... members> struct ListedFields<fields<members...>> {
   static constexpr int count = sizeof...(members);
   static constexpr bool has(std::string_view wanted) { return ((name_of<members> == wanted) || ...); }
-  template <class M, class F>
-  static constexpr void each(M& x, F&& f) {
-    (f(name_of<members>, x.*members), ...);
-  }
+  template <class M, class F> static constexpr void each(M& x, F&& f) { (f(name_of<members>, x.*members), ...); }
 };
 
-template <auto... members>
-ListedFields<fields<members...>> listed(const fields<members...>&);
+template <auto... members> ListedFields<fields<members...>> listed(const fields<members...>&);
 
-template <class T>
-constexpr auto find_fields() {
+template <class T> constexpr auto find_fields() {
   if constexpr (Adapted<T>) return decltype(listed(std::declval<const functor<T>&>()))();
   else if constexpr (StatesList<T>) return decltype(listed(T::rosin_fields))();
   else if constexpr (StatesCount<T>) return BoundFields<T, T::rosin_fields>();
   else return BoundFields<T, count_aggregate<T>()>();
 }
 /// The fields of T: `count` and each(x, f), which calls f(name, member) for each in order.
-template <class T>
-using FieldsOf = decltype(find_fields<T>());
+template <class T> using FieldsOf = decltype(find_fields<T>());
 
-template <class T>
-constexpr auto find_trainable() {
+template <class T> constexpr auto find_trainable() {
   if constexpr (requires { functor<T>::rosin_trainable; }) return decltype(listed(functor<T>::rosin_trainable))();
   else if constexpr (requires { T::rosin_trainable; }) return decltype(listed(T::rosin_trainable))();
   else return FieldsOf<T>();
 }
-template <class T, auto... members>
-constexpr bool are_fields(const ListedFields<fields<members...>>&) {
+template <class T, auto... members> constexpr bool are_fields(const ListedFields<fields<members...>>&) {
   return (FieldsOf<T>::has(name_of<members>) && ...);
 }
 
 /// Whether the field is one that is trained: all are unless the class (or its functor) lists some as rosin_trainable.
-template <class T>
-constexpr bool is_trainable_field(std::string_view name) {
+template <class T> constexpr bool is_trainable_field(std::string_view name) {
   using Trainable = decltype(find_trainable<T>());
   if constexpr (std::is_same_v<Trainable, FieldsOf<T>>) {
     return true;

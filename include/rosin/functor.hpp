@@ -8,37 +8,25 @@
 namespace rosin {
 
 /// A field of a model: its name and a reference to it.
-template <class T>
-struct NamedReference {
+template <class T> struct NamedReference {
   std::string_view name;
   const T& value;
 };
 
 namespace reflect {
 
-template <class T>
-const T& value_in(const NamedReference<T>& field) {
-  return field.value;
-}
-template <class T>
-const T& value_in(const T& field) {
-  return field;
-}
+template <class T> const T& value_in(const NamedReference<T>& field) { return field.value; }
+template <class T> const T& value_in(const T& field) { return field; }
 
-template <class List>
-struct TupleOfFields;
-template <auto... members>
-struct TupleOfFields<ListedFields<fields<members...>>> {
-  template <class M>
-  static auto make(const M& x) {
+template <class List> struct TupleOfFields;
+template <auto... members> struct TupleOfFields<ListedFields<fields<members...>>> {
+  template <class M> static auto make(const M& x) {
     return std::tuple<NamedReference<std::remove_cvref_t<decltype(x.*members)>>...>{{name_of<members>, x.*members}...};
   }
 };
-template <class T, int n>
-struct TupleOfFields<BoundFields<T, n>> {
+template <class T, int n> struct TupleOfFields<BoundFields<T, n>> {
   static auto make(const T& x) { return make(x, std::make_integer_sequence<int, n>()); }
-  template <int... i>
-  static auto make(const T& x, std::integer_sequence<int, i...>) {
+  template <int... i> static auto make(const T& x, std::integer_sequence<int, i...>) {
     return bind_members<n>(x, [](const auto&... member) {
       return std::tuple<NamedReference<std::remove_cvref_t<decltype(member)>>...>{
           {BoundFields<T, n>::template name<i>, member}...};
@@ -47,13 +35,12 @@ struct TupleOfFields<BoundFields<T, n>> {
 };
 
 /// Puts values in place of the fields of a copy.
-template <class M>
-struct Rebuild {
+template <class M> struct Rebuild {
   const M* model;
 
-  template <class... Field>
-  M operator()(const std::tuple<Field...>& values) const {
-    static_assert(sizeof...(Field) == FieldsOf<M>::count, "rosin: rebuild needs one value for each field of functor_of");
+  template <class... Field> M operator()(const std::tuple<Field...>& values) const {
+    static_assert(sizeof...(Field) == FieldsOf<M>::count,
+                  "rosin: rebuild needs one value for each field of functor_of");
     M copy = copy_of(*model);
     set_fields(copy, values, std::make_integer_sequence<int, sizeof...(Field)>());
     return copy;
@@ -64,8 +51,7 @@ struct Rebuild {
   static void set_fields(M& copy, const Values& values, std::integer_sequence<int, i...>) {
     (set_field<i>(copy, values), ...);
   }
-  template <int i, class Values>
-  static void set_field(M& copy, const Values& values) {
+  template <int i, class Values> static void set_field(M& copy, const Values& values) {
     int position = 0;
     FieldsOf<M>::each(copy, [&](std::string_view, auto& member) {
       if constexpr (requires { member = value_in(std::get<i>(values)); }) {
@@ -79,16 +65,14 @@ struct Rebuild {
 }  // namespace reflect
 
 /// A model's fields in order, and rebuild(tuple) which gives a model with these values; what is no field stays.
-template <class M>
-struct Functor {
+template <class M> struct Functor {
   decltype(reflect::TupleOfFields<reflect::FieldsOf<M>>::make(std::declval<const M&>())) fields;
   reflect::Rebuild<M> rebuild;
 };
 
-/// `auto [fields, rebuild] = functor_of(m);`. Both refer to m, which must live as long. rebuild takes a tuple of values, or
-/// of the named references themselves.
-template <class M>
-Functor<M> functor_of(const M& model) {
+/// `auto [fields, rebuild] = functor_of(m);`. Both refer to m, which must live as long. rebuild takes a tuple of
+/// values, or of the named references themselves.
+template <class M> Functor<M> functor_of(const M& model) {
   return {reflect::TupleOfFields<reflect::FieldsOf<M>>::make(model), {&model}};
 }
 

@@ -1,4 +1,5 @@
-// Notices of the library: one replaceable sink; each notice has an id, is said once per process and can be switched off.
+// Notices of the library: one replaceable sink; each notice has an id, is said once per process and can be switched
+// off.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +28,8 @@ ROSIN_API void set_log_sink(LogSink sink, void* data = nullptr);
 /// Switches the notices of one id off or on again.
 ROSIN_API void set_log_enabled(std::string_view id, bool enabled);
 
-/// Says `text` unless a notice with this id was said before in this process. With a subject (a class, a layer) it is said
-/// once for each subject.
+/// Says `text` unless a notice with this id was said before in this process. With a subject (a class, a layer) it is
+/// said once for each subject.
 ROSIN_API void warn_once(std::string_view id, std::string_view text, std::string_view subject = {});
 ROSIN_API void inform_once(std::string_view id, std::string_view text, std::string_view subject = {});
 

@@ -32,8 +32,7 @@ ROSIN_API std::vector<NamedArray> state(ModelView model);
 
 /// One place of a model, in a list that compiled code makes to go through several models in step (model, gradient,
 /// optimiser state): the i-th place of one is the i-th place of the other when the paths' hashes agree.
-template <class ArrayPointer>
-struct ArrayPlace {
+template <class ArrayPointer> struct ArrayPlace {
   ArrayPointer array;  // valid while the model is not changed but by writing to its arrays
   uint64_t path;       // ModelPath::hash
   int first;           // position of the first place of the same tied or shared array, else the own one
@@ -41,7 +40,8 @@ struct ArrayPlace {
   bool buffer;
 };
 
-/// Fills `places` with all arrays, also nothing. The vector keeps its memory, so a list that is kept costs no allocation.
+/// Fills `places` with all arrays, also nothing. The vector keeps its memory, so a list that is kept costs no
+/// allocation.
 ROSIN_API void list_arrays(ModelEdit model, std::vector<ArrayPlace<Array*>>& places);
 ROSIN_API void list_arrays(ModelView model, std::vector<ArrayPlace<const Array*>>& places);
 /// The path of the place at a position of such a list, as text; for messages.
@@ -61,14 +61,12 @@ ROSIN_API void map_arrays(ModelEdit model, const ArrayMap& map);
 
 namespace reflect {
 
-template <class F>
-Array call_on_array(void* function, const Array& x, const ModelPath& path) {
+template <class F> Array call_on_array(void* function, const Array& x, const ModelPath& path) {
   F& f = *static_cast<F*>(function);
   if constexpr (std::is_invocable_v<F&, const ModelPath&, const Array&>) return f(path, x);
   else return f(x);
 }
-template <class E>
-bool excludes_array(void* exclude, const Array& x, const ModelPath& path) {
+template <class E> bool excludes_array(void* exclude, const Array& x, const ModelPath& path) {
   E& e = *static_cast<E*>(exclude);
   if constexpr (std::is_invocable_v<E&, const ModelPath&>) return e(path);
   else return e(x);
@@ -76,23 +74,20 @@ bool excludes_array(void* exclude, const Array& x, const ModelPath& path) {
 
 }  // namespace reflect
 
-/// A model with f applied to each array and buffer; all else is copied. f takes (x) or (path, x). A class that cannot be
-/// walked comes back unchanged, with a warning.
-template <class F, class M>
-M fmap(F f, const M& model) {
+/// A model with f applied to each array and buffer; all else is copied. f takes (x) or (path, x). A class that cannot
+/// be walked comes back unchanged, with a warning.
+template <class F, class M> M fmap(F f, const M& model) {
   M copy = copy_of(model);
   if constexpr (Walkable<M>) map_arrays(copy, {&f, reflect::call_on_array<F>});
   else warn_unwalked(reflect::type_name<M>, {});
   return copy;
 }
 /// The same, so that the name of an overloaded function may be given.
-template <class M>
-M fmap(Array (*f)(const Array&), const M& model) {
+template <class M> M fmap(Array (*f)(const Array&), const M& model) {
   return fmap([f](const Array& x) { return f(x); }, model);
 }
 /// The same, but for arrays that `exclude` holds for; it takes an array or a path.
-template <class F, class M, class E>
-M fmap(F f, const M& model, E exclude) {
+template <class F, class M, class E> M fmap(F f, const M& model, E exclude) {
   M copy = copy_of(model);
   if constexpr (Walkable<M>) map_arrays(copy, {&f, reflect::call_on_array<F>, &exclude, reflect::excludes_array<E>});
   else warn_unwalked(reflect::type_name<M>, {});
@@ -102,8 +97,7 @@ M fmap(F f, const M& model, E exclude) {
 /// Copies the values of every array into arrays of their own.
 ROSIN_API void clone_arrays(ModelEdit model);
 /// A copy of a model (or an array) that shares no array with it; ties inside it stay.
-template <Walkable M>
-M clone(const M& model) {
+template <Walkable M> M clone(const M& model) {
   M copy = copy_of(model);
   clone_arrays(copy);
   return copy;
@@ -111,21 +105,16 @@ M clone(const M& model) {
 
 /// Converts every floating-point array of the model to another floating-point type.
 ROSIN_API void convert_floats(ModelEdit model, DType type);
-template <Walkable M>
-M with_floats(const M& model, DType type) {
+template <Walkable M> M with_floats(const M& model, DType type) {
   M copy = copy_of(model);
   convert_floats(copy, type);
   return copy;
 }
 /// The model with all floating-point arrays in one type; integers and Bool stay.
-template <Walkable M>
-M f16(const M& model) { return with_floats(model, Float16); }
-template <Walkable M>
-M bf16(const M& model) { return with_floats(model, BFloat16); }
-template <Walkable M>
-M f32(const M& model) { return with_floats(model, Float32); }
-template <Walkable M>
-M f64(const M& model) { return with_floats(model, Float64); }
+template <Walkable M> M f16(const M& model) { return with_floats(model, Float16); }
+template <Walkable M> M bf16(const M& model) { return with_floats(model, BFloat16); }
+template <Walkable M> M f32(const M& model) { return with_floats(model, Float32); }
+template <Walkable M> M f64(const M& model) { return with_floats(model, Float64); }
 
 // --- Loading and modes, in place.
 

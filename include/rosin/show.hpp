@@ -8,8 +8,8 @@
 
 namespace rosin {
 
-/// A model as Flux prints it: one line for a layer, one line for each layer of a container, parameter counts beside them,
-/// the total below. Marks tied arrays and parameters that are NaN, Inf or all zero.
+/// A model as Flux prints it: one line for a layer, one line for each layer of a container, parameter counts beside
+/// them, the total below. Marks tied arrays and parameters that are NaN, Inf or all zero.
 ROSIN_API std::string to_string(ModelView model);
 
 /// A number as Julia prints it: shortest digits that read back to the same value, "1.0", "1.0e-8", "NaN", "Inf".
@@ -28,20 +28,13 @@ concept TextStream = requires(Stream& stream, const char* text) {
 };
 
 /// std::cout << show(model);
-template <class T>
-Shown show(const T& x) {
-  return {to_string(x)};
-}
+template <class T> Shown show(const T& x) { return {to_string(x)}; }
 
-template <TextStream Stream>
-Stream& operator<<(Stream& stream, const Shown& shown) {
+template <TextStream Stream> Stream& operator<<(Stream& stream, const Shown& shown) {
   stream.write(shown.text.data(), static_cast<int64_t>(shown.text.size()));
   return stream;
 }
-template <TextStream Stream>
-Stream& operator<<(Stream& stream, const Array& x) {
-  return stream << show(x);
-}
+template <TextStream Stream> Stream& operator<<(Stream& stream, const Array& x) { return stream << show(x); }
 /// Layers print themselves.
 template <TextStream Stream, class Layer>
   requires reflect::ShowsItself<Layer>

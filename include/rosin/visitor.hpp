@@ -20,17 +20,17 @@ enum class LayerMode : uint8_t { automatic, train, test };
 /// What kind of thing a part of a model is.
 enum class PartKind : uint8_t { fields, sequence, tuple, map, integer, real, boolean, text, other };
 
-/// A part of a model that is no array: a class, a container, or a leaf with its value. Views and pointers are valid during
-/// the call.
+/// A part of a model that is no array: a class, a container, or a leaf with its value. Views and pointers are valid
+/// during the call.
 struct ModelPart {
   PartKind kind = PartKind::other;
-  std::string_view type;                         // "Dense": without namespaces and template arguments
+  std::string_view type;  // "Dense": without namespaces and template arguments
   const void* object = nullptr;
-  std::string (*show)(const void*) = nullptr;    // one line, for classes with rosin_show
-  int64_t count = 0;                             // children
-  int64_t integer = 0;                           // value of integers, enums, booleans
-  double real = 0;                               // value of floats
-  std::string_view text;                         // value of strings
+  std::string (*show)(const void*) = nullptr;  // one line, for classes with rosin_show
+  int64_t count = 0;                           // children
+  int64_t integer = 0;                         // value of integers, enums, booleans
+  double real = 0;                             // value of floats
+  std::string_view text;                       // value of strings
 };
 
 /// Looks at a model.

@@ -11,10 +11,7 @@
 
 namespace rosin::reflect {
 
-template <class T>
-consteval std::string_view spelled_type() {
-  return __PRETTY_FUNCTION__;
-}
+template <class T> consteval std::string_view spelled_type() { return __PRETTY_FUNCTION__; }
 /// "Dense" of "... spelled_type() [with T = ns::Dense<int>; ...]" and of clang's "... [T = ns::Dense<int>]".
 consteval std::string_view short_type(std::string_view text) {
   text.remove_prefix(text.find("T = ") + 4);
@@ -32,12 +29,15 @@ consteval std::string_view short_type(std::string_view text) {
   const bool lambda = text.empty() || text.substr(0, 7) == "(lambda";
   return lambda ? std::string_view("lambda") : text;
 }
-template <class T>
-inline constexpr std::string_view type_name = short_type(spelled_type<T>());
+template <class T> inline constexpr std::string_view type_name = short_type(spelled_type<T>());
 
 // Containers are recognised by what they can do, so that no header of theirs is included.
 template <class T>
-concept StringLike = requires(const T& x) { typename T::traits_type; x.data(); x.size(); };
+concept StringLike = requires(const T& x) {
+  typename T::traits_type;
+  x.data();
+  x.size();
+};
 template <class T>
 concept SequenceLike = !StringLike<T> && !requires { typename T::key_type; } && requires(T& x) {
   typename T::value_type;
@@ -75,8 +75,7 @@ concept TupleLike = !SequenceLike<T> && requires { std::tuple_size<T>::value; };
 template <class T>
 concept FunctionLike = requires(const T& x) { x.target_type(); };
 
-template <class T>
-inline constexpr int alternatives = 0;
+template <class T> inline constexpr int alternatives = 0;
 template <template <class...> class V, class... T>
   requires requires(const V<T...>& x) { x.valueless_by_exception(); }
 inline constexpr int alternatives<V<T...>> = sizeof...(T);
@@ -88,25 +87,24 @@ concept StatesLeaf = requires { T::rosin_leaf; };
 template <class T>
 concept ShowsItself = requires(const T& x) { x.rosin_show(); };
 
-template <class T>
-consteval bool is_function() {
+template <class T> consteval bool is_function() {
   if constexpr (std::is_pointer_v<T>) return std::is_function_v<std::remove_pointer_t<T>>;
   else return std::is_member_pointer_v<T> || FunctionLike<T> || type_name<T> == "lambda";
 }
 /// Things that hold no arrays by their nature.
 template <class T>
-inline constexpr bool is_leaf = std::is_arithmetic_v<T> || std::is_enum_v<T> || StringLike<T> || StatesLeaf<T> ||
-                                std::is_same_v<T, Shape> || std::is_same_v<T, const char*> ||
-                                std::is_null_pointer_v<T> || is_function<T>();
+inline constexpr bool is_leaf =
+    std::is_arithmetic_v<T> || std::is_enum_v<T> || StringLike<T> || StatesLeaf<T> || std::is_same_v<T, Shape> ||
+    std::is_same_v<T, const char*> || std::is_null_pointer_v<T> || is_function<T>();
 
 template <class T>
-concept Container = SequenceLike<T> || MapLike<T> || OptionalLike<T> || PointerLike<T> || TupleLike<T> || (alternatives<T> > 0);
+concept Container =
+    SequenceLike<T> || MapLike<T> || OptionalLike<T> || PointerLike<T> || TupleLike<T> || (alternatives<T> > 0);
 template <class T>
 concept Walked = std::is_same_v<T, Array> || std::is_same_v<T, Buffer> || WalksItself<T, ModelEditor> ||
                  WalksItself<const T, ModelVisitor> || (!is_leaf<T> && (Container<T> || HasFields<T>));
 
-template <class T>
-ModelPart part_of(const T& x, PartKind kind, int64_t count = 0) {
+template <class T> ModelPart part_of(const T& x, PartKind kind, int64_t count = 0) {
   ModelPart part;
   part.kind = kind;
   part.type = type_name<T>;
@@ -118,8 +116,7 @@ ModelPart part_of(const T& x, PartKind kind, int64_t count = 0) {
   return part;
 }
 
-template <class T>
-ModelPart leaf_part(const T& x) {
+template <class T> ModelPart leaf_part(const T& x) {
   if constexpr (std::is_same_v<T, bool>) {
     ModelPart part = part_of(x, PartKind::boolean);
     part.integer = x;
@@ -143,11 +140,9 @@ ModelPart leaf_part(const T& x) {
   }
 }
 
-template <class M, class V>
-void walk(M& x, V& visitor, const ModelPath& path);
+template <class M, class V> void walk(M& x, V& visitor, const ModelPath& path);
 
-template <class M, class V>
-void walk_fields(M& x, V& visitor, const ModelPath& path) {
+template <class M, class V> void walk_fields(M& x, V& visitor, const ModelPath& path) {
   using T = std::remove_const_t<M>;
   using Fields = FieldsOf<T>;
   const ModelPart part = part_of(x, PartKind::fields, Fields::count);
@@ -158,8 +153,7 @@ void walk_fields(M& x, V& visitor, const ModelPath& path) {
   visitor.leave(part, path);
 }
 
-template <class M, class V>
-void walk_sequence(M& x, V& visitor, const ModelPath& path) {
+template <class M, class V> void walk_sequence(M& x, V& visitor, const ModelPath& path) {
   using T = std::remove_const_t<M>;
   if constexpr (is_leaf<typename T::value_type>) {
     visitor.leaf(part_of(x, PartKind::other, static_cast<int64_t>(x.size())), path);
@@ -172,8 +166,7 @@ void walk_sequence(M& x, V& visitor, const ModelPath& path) {
   }
 }
 
-template <class M, class V>
-void walk_map(M& x, V& visitor, const ModelPath& path) {
+template <class M, class V> void walk_map(M& x, V& visitor, const ModelPath& path) {
   using Key = typename M::key_type;
   const ModelPart part = part_of(x, PartKind::map, static_cast<int64_t>(x.size()));
   if (!visitor.enter(part, path)) return;
@@ -181,8 +174,9 @@ void walk_map(M& x, V& visitor, const ModelPath& path) {
     if constexpr (std::is_convertible_v<const Key&, std::string_view>) {
       walk(entry.second, visitor, path.field(entry.first));
     } else {
-      static_assert(std::is_integral_v<Key> || std::is_enum_v<Key>,
-                    "rosin: a map in a model needs keys that are strings, integers or enums, as they are part of paths");
+      static_assert(
+          std::is_integral_v<Key> || std::is_enum_v<Key>,
+          "rosin: a map in a model needs keys that are strings, integers or enums, as they are part of paths");
       walk(entry.second, visitor, path.item(static_cast<int64_t>(entry.first)));
     }
   }
@@ -197,8 +191,7 @@ void walk_tuple(M& x, V& visitor, const ModelPath& path, std::integer_sequence<i
   visitor.leave(part, path);
 }
 
-template <int i, class M, class V>
-void walk_alternative(M& x, V& visitor, const ModelPath& path) {
+template <int i, class M, class V> void walk_alternative(M& x, V& visitor, const ModelPath& path) {
   if constexpr (i < alternatives<std::remove_const_t<M>>) {
     if (auto* held = get_if<i>(&x)) walk(*held, visitor, path);
     else walk_alternative<i + 1>(x, visitor, path);
@@ -206,8 +199,7 @@ void walk_alternative(M& x, V& visitor, const ModelPath& path) {
 }
 
 /// Replaces a shared pointer of a copied model by one to a copy of its object.
-template <class P>
-void separate(P& pointer, SharedCopies& copies, const ModelPath& path) {
+template <class P> void separate(P& pointer, SharedCopies& copies, const ModelPath& path) {
   using Element = typename P::element_type;
   const void* original = pointer.get();
   if (const void* copied = copies.find(original, type_name<P>)) {
@@ -220,8 +212,7 @@ void separate(P& pointer, SharedCopies& copies, const ModelPath& path) {
   }
 }
 
-template <class M, class V>
-void walk_pointer(M& x, V& visitor, const ModelPath& path) {
+template <class M, class V> void walk_pointer(M& x, V& visitor, const ModelPath& path) {
   using Element = typename M::element_type;
   constexpr bool shared = SharedPointerLike<std::remove_const_t<M>>;
   if (!x) return;
@@ -237,13 +228,13 @@ void walk_pointer(M& x, V& visitor, const ModelPath& path) {
 }
 
 /// Calls the visitor for x and everything in it, depth first, members in the order of their declaration.
-template <class M, class V>
-void walk(M& x, V& visitor, const ModelPath& path) {
+template <class M, class V> void walk(M& x, V& visitor, const ModelPath& path) {
   using T = std::remove_const_t<M>;
   constexpr bool edits = std::is_same_v<V, ModelEditor>;
   static_assert(!std::is_array_v<M>, "rosin: a C array cannot be walked; write std::array or std::vector");
   if constexpr (std::is_same_v<T, Array> || std::is_same_v<T, Buffer>) {
-    static_assert(!(edits && std::is_const_v<M>), "rosin: a const Array member cannot be trained, moved or loaded; drop const");
+    static_assert(!(edits && std::is_const_v<M>),
+                  "rosin: a const Array member cannot be trained, moved or loaded; drop const");
     if constexpr (std::is_same_v<T, Array>) visitor.array(x, path);
     else visitor.buffer(x, path.fixed());
   } else if constexpr (WalksItself<M, V>) {
@@ -278,17 +269,16 @@ void walk(M& x, V& visitor, const ModelPath& path) {
 
 namespace rosin {
 
-/// Classes whose arrays the walk finds: Array, Buffer, layers, aggregates, classes that list their fields, and containers.
+/// Classes whose arrays the walk finds: Array, Buffer, layers, aggregates, classes that list their fields, and
+/// containers.
 template <class T>
 concept Walkable = reflect::Walked<std::remove_cvref_t<T>>;
 
 /// Visits everything in a model, depth first; `path` is where the model stands in a larger one.
-template <class M>
-void visit(const M& model, ModelVisitor& visitor, const ModelPath& path = {}) {
+template <class M> void visit(const M& model, ModelVisitor& visitor, const ModelPath& path = {}) {
   reflect::walk(model, visitor, path);
 }
-template <class M>
-void visit(M& model, ModelEditor& editor, const ModelPath& path = {}) {
+template <class M> void visit(M& model, ModelEditor& editor, const ModelPath& path = {}) {
   reflect::walk(model, editor, path);
 }
 
@@ -297,9 +287,8 @@ class ModelView {
  public:
   template <Walkable M>
   ModelView(const M& model)
-      : model_(&model), walk_([](const void* object, ModelVisitor& visitor) {
-          visit(*static_cast<const M*>(object), visitor);
-        }) {}
+      : model_(&model),
+        walk_([](const void* object, ModelVisitor& visitor) { visit(*static_cast<const M*>(object), visitor); }) {}
   void visit_with(ModelVisitor& visitor) const { walk_(model_, visitor); }
 
  private:

@@ -11,7 +11,8 @@ class Log : public testing::Test {
  protected:
   void SetUp() override {
     forget_said();
-    set_log_sink([](const LogMessage& m, void* data) { static_cast<Log*>(data)->said.push_back(std::string(m.text)); }, this);
+    set_log_sink([](const LogMessage& m, void* data) { static_cast<Log*>(data)->said.push_back(std::string(m.text)); },
+                 this);
   }
   void TearDown() override {
     set_log_sink(nullptr);

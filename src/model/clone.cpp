@@ -11,8 +11,7 @@
 namespace rosin {
 namespace {
 
-template <class T>
-Array copied_scalar(const Array& x) {
+template <class T> Array copied_scalar(const Array& x) {
   T value;
   x.copy_to(std::span<T>(&value, 1));
   return Array(std::span<const T>(&value, 1), {});
@@ -30,7 +29,8 @@ Array cloned(const Array& x) {
   eval(x);
   const Node& node = *x.node();
   if (node.device != 0) {
-    throw Error(ErrorKind::device, "clone: the array must be on the CPU; move it there first, clone it and move it back");
+    throw Error(ErrorKind::device,
+                "clone: the array must be on the CPU; move it there first, clone it and move it back");
   }
   Array made = fresh_leaf(node.dtype, node.shape());
   const size_t bytes = bytes_of(node.dtype, node.shape());

@@ -113,8 +113,9 @@ class Match : public ModelEditor {
 
   static void check_tie(const Array& a, const Array& b, const std::string& name, const std::string& first) {
     if (same(a, b) || a.to_vector<double>() == b.to_vector<double>()) return;
-    throw Error(ErrorKind::argument, "loadmodel: " + name + " is tied to " + first +
-                                         ", but the source has different values for them; untie them or load another source");
+    throw Error(ErrorKind::argument,
+                "loadmodel: " + name + " is tied to " + first +
+                    ", but the source has different values for them; untie them or load another source");
   }
 
   Source& source_;
@@ -127,7 +128,8 @@ void load(ModelEdit dst, Source& source, const LoadOptions& options) {
   dst.edit_with(match);
   match.check_unused();
   for (Match::Change& change : match.changes) eval(change.value);
-  for (Match::Change& change : match.changes) *change.place = is_tied(*change.place) ? tied(change.value) : change.value;
+  for (Match::Change& change : match.changes)
+    *change.place = is_tied(*change.place) ? tied(change.value) : change.value;
 }
 
 }  // namespace

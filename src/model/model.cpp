@@ -15,8 +15,7 @@ bool is_parameter(const Array& x, const ModelPath& path) {
 }
 
 /// Calls f(x, path, trainable) for every array that is not nothing; tied ones once when `once`.
-template <class F>
-class EachArray : public ModelVisitor {
+template <class F> class EachArray : public ModelVisitor {
  public:
   EachArray(F f, bool once) : f_(f), once_(once) {}
   void array(const Array& x, const ModelPath& path) override {
@@ -30,8 +29,7 @@ class EachArray : public ModelVisitor {
   Ties ties_;
 };
 
-template <class F>
-void each_array(ModelView model, bool once, F f) {
+template <class F> void each_array(ModelView model, bool once, F f) {
   EachArray<F> visitor(f, once);
   model.visit_with(visitor);
 }
@@ -95,9 +93,9 @@ class Mapper : public ModelEditor {
   std::vector<Array> mapped_;  // results for the first places, in the order of their positions
 };
 
-template <class F>
-void map_each(ModelEdit model, F f) {
-  map_arrays(model, {&f, [](void* function, const Array& x, const ModelPath&) { return (*static_cast<F*>(function))(x); }});
+template <class F> void map_each(ModelEdit model, F f) {
+  map_arrays(model,
+             {&f, [](void* function, const Array& x, const ModelPath&) { return (*static_cast<F*>(function))(x); }});
 }
 
 class Separate : public ModelEditor {

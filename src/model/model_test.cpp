@@ -241,17 +241,23 @@ TEST(LoadModel, AbsentBiasesStayAbsentAndAbsentSourcesGiveZero) {
 
 TEST(LoadModel, NamesWhatDoesNotMatch) {
   Layer dst;
-  EXPECT_EQ(message_of([&] { loadmodel(dst, {{"weights", vector_of({1, 2})}, {"bias", vector_of({1})}}); }),
+  EXPECT_EQ(message_of([&] {
+              loadmodel(dst, {{"weights", vector_of({1, 2})}, {"bias", vector_of({1})}});
+            }),
             "loadmodel: every array needs an entry in the source; weight is missing there; the nearest of its names is "
             "weights; rename it, or load with {.strict = false}");
-  EXPECT_EQ(message_of([&] {
-              loadmodel(dst, {{"weight", vector_of({1, 2})}, {"bias", vector_of({1})}, {"more", vector_of({1})}});
-            }),
-            "loadmodel: every entry of the source must have its place; more is in the source only; load into a model of the "
-            "same structure, or with {.strict = false}");
-  EXPECT_EQ(message_of([&] { loadmodel(dst, {{"weight", vector_of({1})}, {"bias", vector_of({1})}}); }),
-            "loadmodel: sizes must match; weight is (2) and the source has (1); build the model with the sizes it was saved "
-            "with");
+  EXPECT_EQ(
+      message_of([&] {
+        loadmodel(dst, {{"weight", vector_of({1, 2})}, {"bias", vector_of({1})}, {"more", vector_of({1})}});
+      }),
+      "loadmodel: every entry of the source must have its place; more is in the source only; load into a model of the "
+      "same structure, or with {.strict = false}");
+  EXPECT_EQ(
+      message_of([&] {
+        loadmodel(dst, {{"weight", vector_of({1})}, {"bias", vector_of({1})}});
+      }),
+      "loadmodel: sizes must match; weight is (2) and the source has (1); build the model with the sizes it was saved "
+      "with");
 }
 
 TEST(LoadModel, ChangesNothingWhenSomethingDoesNotMatch) {
@@ -274,7 +280,8 @@ TEST(LoadModel, TiedPlacesNeedEqualSources) {
   Pair different;
   different.b.weight = vector_of({5, 6});
   EXPECT_EQ(message_of([&] { loadmodel(dst, different); }),
-            "loadmodel: b.weight is tied to a.weight, but the source has different values for them; untie them or load another "
+            "loadmodel: b.weight is tied to a.weight, but the source has different values for them; untie them or load "
+            "another "
             "source");
 }
 

@@ -32,11 +32,11 @@ Decimal parse(const char* begin, const char* end) {
 }
 
 /// With `precision` digits after the first one, or the shortest that read back when it is negative.
-template <class T>
-Decimal digits_of(T value, int precision) {
+template <class T> Decimal digits_of(T value, int precision) {
   char text[64];
-  const auto end = precision < 0 ? std::to_chars(text, text + sizeof text, value, std::chars_format::scientific).ptr
-                                 : std::to_chars(text, text + sizeof text, value, std::chars_format::scientific, precision).ptr;
+  const auto end = precision < 0
+                       ? std::to_chars(text, text + sizeof text, value, std::chars_format::scientific).ptr
+                       : std::to_chars(text, text + sizeof text, value, std::chars_format::scientific, precision).ptr;
   return parse(text, end);
 }
 

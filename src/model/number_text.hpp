@@ -8,8 +8,8 @@
 
 namespace rosin {
 
-/// The shortest digits that read back as `value` in the floating-point type; with `compact` at most six significant ones.
-/// "1.0", "0.5", "1.0e-8", "NaN", "Inf". The value must be exact in the type.
+/// The shortest digits that read back as `value` in the floating-point type; with `compact` at most six significant
+/// ones. "1.0", "0.5", "1.0e-8", "NaN", "Inf". The value must be exact in the type.
 std::string float_text(double value, DType type, bool compact);
 
 /// Thousands apart: 1_234_567.

@@ -6,8 +6,7 @@
 namespace rosin {
 namespace {
 
-template <class ArrayPointer>
-class PlaceList {
+template <class ArrayPointer> class PlaceList {
  public:
   PlaceList(std::vector<ArrayPlace<ArrayPointer>>& places) : places_(places) { places_.clear(); }
 

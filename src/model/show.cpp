@@ -196,7 +196,8 @@ class Printer {
     const std::string parameters = grouped(elements_of(part.trained));
     const std::string bytes = bytes_text(bytes_of(part.trained) + bytes_of(part.fixed));
     if (part.fixed.empty()) {
-      text += spaces(19) + "# Total: " + std::to_string(arrays) + " arrays, " + parameters + " parameters, " + bytes + ".";
+      text +=
+          spaces(19) + "# Total: " + std::to_string(arrays) + " arrays, " + parameters + " parameters, " + bytes + ".";
       return;
     }
     text += spaces(9) + "# Total: " + std::to_string(arrays) + " trainable arrays, " + parameters + " parameters,\n";

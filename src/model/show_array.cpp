@@ -1,7 +1,6 @@
 // to_string of arrays: the heading, then one table for each slice along the dims after the second.
 #include <rosin/array.hpp>
 
-
 #include <vector>
 
 #include "graph/node.hpp"

@@ -15,8 +15,8 @@ class Ties {
  public:
   struct First {
     const Array* place;
-    Array value;       // what the place held when it was seen
-    size_t position;   // as given
+    Array value;      // what the place held when it was seen
+    size_t position;  // as given
     std::string path;
   };
   /// The first place of the parameter at this place; null when this is the first one, which is then remembered.

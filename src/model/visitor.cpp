@@ -60,8 +60,9 @@ void warn_unwalked(std::string_view type, const ModelPath& path) {
   std::string text("the walk does not know the fields of the class ");
   text.append(type);
   if (!path.is_root()) text.append(" at ").append(path.text());
-  text.append("; what it holds is not moved, trained or saved; state them in the class: static constexpr auto rosin_fields = "
-              "rosin::fields<&");
+  text.append(
+      "; what it holds is not moved, trained or saved; state them in the class: static constexpr auto rosin_fields = "
+      "rosin::fields<&");
   text.append(type).append("::member>{}; or static constexpr bool rosin_leaf = true; where it holds no arrays");
   warn_once("unwalked-class", text, type);
 }

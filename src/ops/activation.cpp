@@ -17,6 +17,12 @@ constexpr double gelu_cubic = 0.044715;
 constexpr double gelu_sigmoid_slope = 1.702;
 constexpr double log_of_two = 0x1.62e42fefa39efp-1;
 
+/// x between low and high; NaN stays.
+template <class X> [[gnu::always_inline]] inline X between(X x, double low, double high) {
+  const X above = select(x < low, low, x);
+  return select(above > high, high, above);
+}
+
 /// g where low < x < high, else 0.
 Array inside(const Array& x, double low, double high, const Array& g) { return where((x > low) & (x < high), g, 0.0); }
 
@@ -26,7 +32,7 @@ const Op& sigmoid_op = elementwise<1>(
 
 const Op& hardsigmoid_op =
     elementwise<1>(
-        "hardsigmoid", "(x + 3)/6 between 0 and 1", [](auto x) { return math::between((x + 3) / 6, 0, 1); }, floats)
+        "hardsigmoid", "(x + 3)/6 between 0 and 1", [](auto x) { return between((x + 3) * (1.0 / 6), 0, 1); }, floats)
         .with_gradient([](Backward& b) { b.give(0, inside(b.in(0), -3, 3, b.gradient * (1.0 / 6))); });
 
 const Op& logsigmoid_op = elementwise<1>(
@@ -35,7 +41,7 @@ const Op& logsigmoid_op = elementwise<1>(
 
 const Op& hardtanh_op =
     elementwise<1>(
-        "hardtanh", "x between -1 and 1; gradient 0 at both", [](auto x) { return math::between(x, -1, 1); }, floats)
+        "hardtanh", "x between -1 and 1; gradient 0 at both", [](auto x) { return between(x, -1, 1); }, floats)
         .with_gradient([](Backward& b) { b.give(0, inside(b.in(0), -1, 1, b.gradient)); })
         .samples(-0.9, 0.9);
 
@@ -57,7 +63,7 @@ const Op& leakyrelu_op = elementwise<2>(
 
 const Op& relu6_op =
     elementwise<1>(
-        "relu6", "x between 0 and 6; gradient 0 at both", [](auto x) { return math::between(x, 0, 6); }, floats)
+        "relu6", "x between 0 and 6; gradient 0 at both", [](auto x) { return between(x, 0, 6); }, floats)
         .with_gradient([](Backward& b) { b.give(0, inside(b.in(0), 0, 6, b.gradient)); })
         .samples(0.5, 2);
 
@@ -108,7 +114,7 @@ const Op& swish_op = elementwise<1>(
 
 const Op& hardswish_op =
     elementwise<1>(
-        "hardswish", "x*hardsigmoid(x)", [](auto x) { return x * math::between((x + 3) / 6, 0, 1); }, floats)
+        "hardswish", "x*hardsigmoid(x)", [](auto x) { return x * between((x + 3) * (1.0 / 6), 0, 1); }, floats)
         .with_gradient([](Backward& b) {
           const Array x = b.in(0);
           b.give(0, b.gradient * where(x >= 3, 1.0, where(x > -3, x * (1.0 / 3) + 0.5, 0.0)));
@@ -163,7 +169,7 @@ const Op& logcosh_op = elementwise<1>(
                              const auto e = math::expm1(select(a > 40, 40, a) * 2);
                              const auto q = 1 / (1 + e);
                              const auto near = a < 1;
-                             const auto logarithm = math::log1p(select(near, e * e * q * 0.25, q));
+                             const auto logarithm = math::log1p_near(select(near, e * e * q * 0.25, q));
                              return select(near, logarithm * 0.5, (a - log_of_two) + logarithm);
                            },
                            floats)

@@ -157,6 +157,16 @@ const Op& ceil_op = elementwise<1>(
                         .with_gradient(no_slope)
                         .samples(0.25, 0.75);
 
+const Op& trunc_op = elementwise<1>(
+                         "trunc", "x without its fraction; gradient 0",
+                         [](auto x) {
+                           if constexpr (FloatScalar<decltype(x)>) return trunc(x);
+                           else return x;
+                         },
+                         numbers)
+                         .with_gradient(no_slope)
+                         .samples(0.25, 0.75);
+
 const Op& round_op = elementwise<1>(
                          "round", "the nearest integer, halves to even; gradient 0",
                          [](auto x) {
@@ -190,6 +200,7 @@ Array abs(const Array& x) { return record(abs_op, x); }
 Array sign(const Array& x) { return record(sign_op, x); }
 Array floor(const Array& x) { return record(floor_op, x); }
 Array ceil(const Array& x) { return record(ceil_op, x); }
+Array trunc(const Array& x) { return record(trunc_op, x); }
 Array round(const Array& x) { return record(round_op, x); }
 Array max(const Array& a, const Array& b) { return record(max_op, a, b); }
 Array min(const Array& a, const Array& b) { return record(min_op, a, b); }

@@ -29,12 +29,17 @@ template <IntegerScalar I> [[gnu::always_inline]] inline Bits<I> power_of_two(I 
   return float_of_bits((n + exponent_bias<Bits<I>>) << mantissa_bits<Bits<I>>);
 }
 
-/// x * 2^n, rounded once, for x near 1 and n within twice the range of exponents; 0 where `vanishes`, without the
-/// underflow that processors are slow at.
-template <FloatScalar X> [[gnu::always_inline]] inline X scaled(X x, Bits<X> n, Mask<X> vanishes) {
+/// x * 2^n, rounded once, for x near 1 and n within twice the range of exponents.
+template <FloatScalar X> [[gnu::always_inline]] inline X scaled(X x, Bits<X> n) {
   // The halves of n: no arithmetic shift of 64 bits, which older processors lack.
   const auto half = shift_right_zero(n + 2048, 1) - 1024;
-  return x * power_of_two(half) * select(vanishes, 0, power_of_two(n - half));
+  return x * power_of_two(half) * power_of_two(n - half);
+}
+
+/// `value` for x between low and high; 0 below, Inf above; NaN stays. (Chosen last, so that what stands before is free
+/// of choices, and without the underflow that processors are slow at.)
+template <FloatScalar X> [[gnu::always_inline]] inline X exp_edges(X x, X value, double low, double high) {
+  return select(x < low, 0, select(x > high, infinity(x), value));
 }
 
 /// What exp() works on: x = n*ln 2 + r, |r| <= ln(2)/2; n also as an integer.
@@ -70,21 +75,21 @@ template <FloatScalar X> [[gnu::always_inline]] inline X exp_tail(X r) {
 template <class X> inline constexpr double exp_highest = is_double<X> ? 712 : 91;
 template <class X> inline constexpr double exp_lowest = is_double<X> ? -746 : -104;
 
-/// x between low and high; NaN stays.
-template <FloatScalar X> [[gnu::always_inline]] inline X between(X x, double low, double high) {
-  const X below = select(x > high, high, x);
-  return select(below < low, low, below);
+template <FloatScalar X> [[gnu::always_inline]] inline X exp(X x) {
+  const auto parts = exp_parts(x);
+  return exp_edges(x, scaled(1 + exp_tail(parts.r), parts.exponent), exp_lowest<X>, exp_highest<X>);
 }
 
-template <FloatScalar X> [[gnu::always_inline]] inline X exp(X x) {
-  const auto parts = exp_parts(between(x, exp_lowest<X>, exp_highest<X>));
-  return scaled(1 + exp_tail(parts.r), parts.exponent, x < exp_lowest<X>);
+/// exp(-a) for a >= 0.
+template <FloatScalar X> [[gnu::always_inline]] inline X falling_exp(X a) {
+  const auto parts = exp_parts(-a);
+  return select(a > -exp_lowest<X>, 0, scaled(1 + exp_tail(parts.r), parts.exponent));
 }
 
 /// exp(x) / 2, without overflow before its time.
 template <FloatScalar X> [[gnu::always_inline]] inline X half_exp(X x) {
-  const auto parts = exp_parts(between(x, exp_lowest<X>, exp_highest<X>));
-  return scaled(1 + exp_tail(parts.r), parts.exponent - 1, x < exp_lowest<X>);
+  const auto parts = exp_parts(x);
+  return exp_edges(x, scaled(1 + exp_tail(parts.r), parts.exponent - 1), exp_lowest<X>, exp_highest<X>);
 }
 
 /// exp(x) where the result is known to be a normal number.
@@ -95,24 +100,22 @@ template <FloatScalar X> [[gnu::always_inline]] inline X bounded_exp(X x) {
 
 template <FloatScalar X> [[gnu::always_inline]] inline X exp2(X x) {
   constexpr double lowest = is_double<X> ? -1076 : -151, highest = is_double<X> ? 1026 : 130;
-  const X inside = between(x, lowest, highest);
   const X shift = rounding_shift(x);
-  const X sum = inside + shift;
-  const X r = inside - (sum - shift);
-  return scaled(1 + exp_tail(r * 0x1.62e42fefa39efp-1), bits_of(sum) - bits_of(shift), x < lowest);
+  const X sum = x + shift;
+  const X r = x - (sum - shift);
+  const X value = scaled(1 + exp_tail(r * 0x1.62e42fefa39efp-1), bits_of(sum) - bits_of(shift));
+  return exp_edges(x, value, lowest, highest);
 }
 
 template <FloatScalar X> [[gnu::always_inline]] inline X expm1(X x) {
-  const auto parts = exp_parts(between(x, exp_lowest<X>, exp_highest<X>));
+  const auto parts = exp_parts(x);
   const X tail = exp_tail(parts.r);
-  // Half of the result, so that 2^n fits where the result does; below -60 or so the result is -1 anyway.
-  constexpr double lowest_exponent = is_double<X> ? -70 : -40;
-  constexpr double overflow = is_double<X> ? 710 : 89;
-  const X n = select(parts.n < lowest_exponent, lowest_exponent, parts.n) - 1;
-  const X shift = rounding_shift(x);
-  const X power = power_of_two(bits_of(n + shift) - bits_of(shift));
-  const X far = select(x > overflow, infinity(x), (power * tail + (power - 0.5)) * 2);
-  return select(parts.n == 0, select(x == 0, x, tail), far);
+  // Half of the result, so that 2^n fits where the result does.
+  const X power = power_of_two(parts.exponent - 1);
+  const X far = (power * tail + (power - 0.5)) * 2;
+  const X value = select(parts.n == 0, select(x == 0, x, tail), far);
+  constexpr double lowest = is_double<X> ? -38 : -18, highest = is_double<X> ? 710 : 89;
+  return select(x < lowest, -1, select(x > highest, infinity(x), value));
 }
 
 /// What log() works on: x = 2^n * (1 + f), 1 + f in [sqrt(1/2), sqrt(2)); x is positive and finite.
@@ -195,14 +198,20 @@ template <FloatScalar X> [[gnu::always_inline]] inline X log1p(X x) {
   return select(x == 0, x, log_edges(u, value));
 }
 
+/// log(1 + x) for 0 <= x <= 2, where nothing has to be chosen.
+template <FloatScalar X> [[gnu::always_inline]] inline X log1p_near(X x) {
+  const X u = 1 + x;
+  return log_sum(log_parts(u), (x - (u - 1)) / u);
+}
+
 template <FloatScalar X> [[gnu::always_inline]] inline X sigmoid(X x) {
-  const X e = exp(-abs(x));
+  const X e = falling_exp(abs(x));
   return select(x < 0, e, lit(x, 1)) / (1 + e);
 }
 
 /// log(1 + e^x).
 template <FloatScalar X> [[gnu::always_inline]] inline X softplus(X x) {
-  return log1p(exp(-abs(x))) + select(x < 0, 0, x);
+  return log1p_near(falling_exp(abs(x))) + select(x < 0, 0, x);
 }
 
 template <FloatScalar X> [[gnu::always_inline]] inline X tanh(X x) {

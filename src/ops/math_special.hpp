@@ -36,7 +36,7 @@ template <FloatScalar X> [[gnu::always_inline]] inline X cbrt(X x) {
 template <FloatScalar X> [[gnu::always_inline]] inline X exp_of_square(X a, double scale) {
   const X high = float_of_bits(bits_of(a) & (is_double<X> ? -0x8000000LL : -0x1000LL));
   const X rest = (a - high) * (a + high) * scale;
-  return exp(high * high * -scale) * (1 + exp_tail(-rest));
+  return falling_exp(high * high * scale) * (1 + exp_tail(-rest));
 }
 
 /// erfc(a) * exp(a*a) for a >= 1/2: with r = 1/(a + 2) a polynomial in 1 - 4r.
@@ -73,7 +73,7 @@ template <FloatScalar X> [[gnu::always_inline]] inline X erf_tail(X z) {
 template <FloatScalar X> [[gnu::always_inline]] inline X erf(X x) {
   const X a = abs(x);
   const X inside = select(a > 6.5, 6.5, a);
-  const X far = 1 - erfc_scaled(inside) * exp(-(inside * inside));
+  const X far = 1 - erfc_scaled(inside) * falling_exp(inside * inside);
   return select(a > 1, with_sign_of(far, x), x + x * erf_tail(x * x));  // NaN takes the polynomial
 }
 
@@ -110,11 +110,9 @@ template <FloatScalar X> [[gnu::always_inline]] inline X positive_power(X a, X y
   const X high = y_high * log_high;
   const X rest = y * log_low + (y - y_high) * log_high;
   const X logarithm = high + rest;
-  const auto e = exp_parts(between(logarithm, exp_lowest<X>, exp_highest<X>));
-  // Far outside, where the second part would not be small, only 0 and Inf come out.
-  const auto far = abs(high) > 800;
+  const auto e = exp_parts(logarithm);
   const X r = ((high - e.n * 0x1.62e42fefa2p-1) + rest) - e.n * 0x1.9ef35793c7673p-41;
-  return scaled(1 + exp_tail(select(far, e.r, r)), e.exponent, logarithm < exp_lowest<X>);
+  return exp_edges(logarithm, scaled(1 + exp_tail(r), e.exponent), exp_lowest<X>, exp_highest<X>);
 }
 
 /// What x^y is rounded to: Float32 needs no logarithm of more than Float64.

@@ -1,0 +1,94 @@
+// matmul: shapes and the gradient; lower and the devices know it as Contraction::matmul.
+#include <rosin/matmul.hpp>
+
+#include <algorithm>
+
+#include <rosin/elementwise.hpp>
+#include <rosin/movement.hpp>
+
+#include "ops/shapes.hpp"
+
+namespace rosin {
+namespace {
+
+const Op& matmul_op = *register_op({.name = "matmul",
+                                    .kind = Kind::contraction,
+                                    .operands = 2,
+                                    .doc = "matrix product over the first two dims, batches over the rest",
+                                    .type_rule = TypeRule::number,
+                                    .contraction = Contraction::matmul,
+                                    .gradient = [](Backward& b) {
+                                      if (b.needs(0)) b.give(0, matmul(b.gradient, transpose(b.in(1))));
+                                      if (b.needs(1)) b.give(1, matmul(transpose(b.in(0)), b.gradient));
+                                    }});
+
+[[noreturn]] void refuse_sizes(const Shape& a, const Shape& b) {
+  const bool transposed_fits = b.rank() >= 2 && a[1] == b[1];
+  const bool left_fits = a[0] == b[0];
+  refuse(ErrorKind::shape, "matmul", "inner sizes must agree",
+         to_string(a) + " x " + to_string(b) + ", that is " + std::to_string(a[1]) + " and " + std::to_string(b[0]),
+         transposed_fits ? "did you mean matmul(a, transpose(b))?"
+         : left_fits     ? "did you mean matmul(transpose(a), b)?"
+                         : "a is (m, k), b is (k, n)");
+}
+
+Shape product_shape(const Shape& a, const Shape& b) {
+  if (a[1] != b[0]) refuse_sizes(a, b);
+  int64_t sizes[Shape::max_rank] = {a[0], b[1]};
+  const int rank = std::max(a.rank(), b.rank());
+  for (int d = 2; d < rank; ++d) {
+    const int64_t x = d < a.rank() ? a[d] : 1, y = d < b.rank() ? b[d] : 1;
+    if (x != y && x != 1 && y != 1) {
+      refuse(ErrorKind::shape, "matmul", "batch dims must be equal or 1", to_string(a) + " x " + to_string(b),
+             "the dims after the first two are batches");
+    }
+    sizes[d] = x == 1 ? y : x;
+  }
+  return Shape(std::span<const int64_t>(sizes, static_cast<size_t>(rank)));
+}
+
+/// Both have rank 2 or more.
+Array product(const Array& a, const Array& b, DType type) {
+  const Array* in[] = {&a, &b};
+  return record(matmul_op, in, type, product_shape(a.shape(), b.shape()));
+}
+
+DType product_type(DType common) {
+  const bool narrow = common == DType::Bool || (is_integer(common) && size_of(common) < 4);
+  return narrow ? DType::Int32 : common;
+}
+
+/// One matrix times many columns: the batches of b are more columns.
+Array with_columns_joined(const Array& a, const Array& b, DType type) {
+  const Shape shape = b.shape();
+  int64_t columns = 1;
+  for (int d = 1; d < shape.rank(); ++d) columns *= shape[d];
+  const Array joined = reshape(b, {shape[0], columns});
+  return reshape(product(a, joined, type), with_size(shape, 0, a.size(0)));
+}
+
+}  // namespace
+
+Array matmul(const Array& a, const Array& b) {
+  require(matmul_op, a);
+  require(matmul_op, b);
+  if (a.rank() == 0 || b.rank() == 0) {
+    refuse(ErrorKind::shape, "matmul", "operands have one dim or more", to_string(a.shape()) + " x " + to_string(b.shape()),
+           "for products with numbers write a * b");
+  }
+  const Array* both[] = {&a, &b};
+  const DType type = product_type(common_type(matmul_op, both));
+  const Array left = a.dtype() == type ? a : cast(a, type), right = b.dtype() == type ? b : cast(b, type);
+  if (left.rank() == 1) {
+    const Array row = matmul(reshape(left, {1, left.size(0)}), right);
+    return row.rank() == 1 ? reshape(row, Shape{}) : reshape(row, with_dims(row.shape(), 0, 1, {}));
+  }
+  if (right.rank() == 1) {
+    const Array column = product(left, reshape(right, {right.size(0), 1}), type);
+    return reshape(column, with_dims(column.shape(), 1, 1, {}));
+  }
+  if (left.rank() == 2 && right.rank() > 2 && left.size(1) == right.size(0)) return with_columns_joined(left, right, type);
+  return product(left, right, type);
+}
+
+}  // namespace rosin

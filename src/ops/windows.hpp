@@ -1,0 +1,22 @@
+// What convolution and pooling share: numbers per spatial dim, paddings, the rank of images.
+#pragma once
+
+#include <rosin/pool.hpp>
+
+#include "ops/shapes.hpp"
+
+namespace rosin {
+
+/// The number for spatial dim d: one number holds for all, none means `otherwise`. Error (argument) for other counts.
+int64_t extent_for(std::string_view op, std::string_view what, const Extents& values, int d, int spatial, int64_t otherwise);
+
+struct Padding {
+  int64_t low = 0, high = 0;
+};
+/// One number for all, one for each dim, or two (low, high) for each dim.
+Padding padding_for(std::string_view op, const Extents& pad, int d, int spatial);
+
+/// Spatial dims of images (spatial..., channels, batch); Error (shape) unless there are one to three.
+int spatial_dims(std::string_view op, const Array& x);
+
+}  // namespace rosin

@@ -1,0 +1,273 @@
+// Bodies of elementwise ops without the graph: compiled loops of every instruction set against values made by mpmath,
+// NumPy and PyTorch, and against the interpreter, bit for bit. Read first: src/graph/make_body.hpp, oracle_reader.hpp.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "graph/op.hpp"
+#include "graph/scalar_code.hpp"
+#include "oracle_reader.hpp"
+
+namespace rosin {
+namespace {
+
+using oracles::OracleArray;
+using oracles::OracleCase;
+
+using Memory = std::vector<unsigned char>;
+
+std::vector<InstructionSet> usable_sets() {
+  std::vector<InstructionSet> sets;
+  for (InstructionSet set : {InstructionSet::baseline, InstructionSet::wide, InstructionSet::widest})
+    if (set <= best_instruction_set()) sets.push_back(set);
+  return sets;
+}
+
+void store(Memory& memory, ScalarType type, size_t at, double real, int64_t integer) {
+  const auto put = [&](auto value) { std::memcpy(memory.data() + at * sizeof value, &value, sizeof value); };
+  switch (type) {
+    case ScalarType::boolean: put(static_cast<uint8_t>(integer)); break;
+    case ScalarType::int32: put(static_cast<int32_t>(integer)); break;
+    case ScalarType::uint32: put(static_cast<uint32_t>(integer)); break;
+    case ScalarType::int64: put(integer); break;
+    case ScalarType::float32: put(static_cast<float>(real)); break;
+    case ScalarType::float64: put(real); break;
+  }
+}
+
+double load(const Memory& memory, ScalarType type, size_t at) {
+  const auto get = [&](auto value) {
+    std::memcpy(&value, memory.data() + at * sizeof value, sizeof value);
+    return static_cast<double>(value);
+  };
+  switch (type) {
+    case ScalarType::boolean: return get(uint8_t{});
+    case ScalarType::int32: return get(int32_t{});
+    case ScalarType::uint32: return get(uint32_t{});
+    case ScalarType::int64: return get(int64_t{});
+    case ScalarType::float32: return get(float{});
+    default: return get(double{});
+  }
+}
+
+bool same_bits(const Memory& a, const Memory& b, ScalarType type, size_t at) {
+  const auto size = static_cast<size_t>(bytes_of(type));
+  if (std::memcmp(a.data() + at * size, b.data() + at * size, size) == 0) return true;
+  return std::isnan(load(a, type, at)) && std::isnan(load(b, type, at));
+}
+
+ScalarType operand_type(const Op& op, ScalarType type, size_t operand) {
+  return op.mask_first && operand == 0 ? ScalarType::boolean : type;
+}
+
+/// One call of a body: operands and the result of each executor.
+struct BodyCall {
+  const Op& op;
+  ScalarType type;
+  std::vector<Memory> operands;
+  size_t count;
+
+  ScalarType result_type() const { return op.body.result[static_cast<int>(type)]; }
+
+  std::vector<const void*> pointers() const {
+    std::vector<const void*> result;
+    for (const Memory& operand : operands) result.push_back(operand.data());
+    return result;
+  }
+  Memory compiled(InstructionSet set) const {
+    Memory out(count * 8);
+    op.body.variant(type, set)(out.data(), pointers().data(), static_cast<int64_t>(count));
+    return out;
+  }
+  Memory interpreted() const {
+    ScalarCode code;
+    op.body.code(type, code);
+    Memory out(count * 8);
+    evaluate(code, out.data(), pointers().data(), static_cast<int64_t>(count));
+    return out;
+  }
+};
+
+void expect_same_bits_everywhere(const BodyCall& run) {
+  const Memory reference = run.interpreted();
+  for (InstructionSet set : usable_sets()) {
+    const Memory out = run.compiled(set);
+    for (size_t i = 0; i < run.count; ++i) {
+      ASSERT_TRUE(same_bits(out, reference, run.result_type(), i))
+          << run.op.name << ", type " << static_cast<int>(run.type) << ", instruction set " << static_cast<int>(set)
+          << ", element " << i << ": " << load(out, run.result_type(), i) << " and "
+          << load(reference, run.result_type(), i) << " for operand "
+          << load(run.operands[0], operand_type(run.op, run.type, 0), i);
+    }
+  }
+}
+
+const std::vector<double>& interesting_values() {
+  static const std::vector<double> values = [] {
+    const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+    std::vector<double> list = {0.0,
+                                -0.0,
+                                inf,
+                                -inf,
+                                nan,
+                                0.5,
+                                -0.5,
+                                1,
+                                -1,
+                                1.5,
+                                -2.5,
+                                3,
+                                -7,
+                                0x1p-149,
+                                -0x1p-149,
+                                0x1p-130,
+                                0x1p-1074,
+                                0x1.fffffep127,
+                                -0x1.fffffep127,
+                                88.5,
+                                -88.5,
+                                -103.9,
+                                710.0,
+                                -745.0,
+                                1e9,
+                                -1e9,
+                                1e-9,
+                                16777217.0,
+                                0x1p31,
+                                -0x1p31,
+                                0x1p52};
+    for (int i = 1; i <= 200; ++i) list.push_back(std::ldexp(std::sin(i * 1.7), i % 13 - 6));
+    return list;
+  }();
+  return values;
+}
+
+TEST(ElementwiseBodies, CompiledLoopsAndTheInterpreterGiveTheSameBits) {
+  int seen = 0;
+  for (const Op* op : registry()) {
+    if (op->kind != Kind::elementwise) continue;
+    for (int t = 0; t < scalar_type_count; ++t) {
+      if (!op->body.loops[t]) continue;
+      const auto type = static_cast<ScalarType>(t);
+      const std::vector<double>& values = interesting_values();
+      BodyCall run{*op, type, {}, values.size() * 3};
+      for (size_t k = 0; k < static_cast<size_t>(op->operands); ++k) {
+        Memory memory(run.count * 8);
+        for (size_t i = 0; i < run.count; ++i) {
+          // Every operand runs through the values at its own pace.
+          const double value = values[(i * (k * k + 1) + i / values.size() * k * 7) % values.size()];
+          const bool fits = std::abs(value) < 2e9;
+          const bool mask = operand_type(*op, type, k) == ScalarType::boolean;
+          store(memory, operand_type(*op, type, k), i, value,
+                mask   ? static_cast<int64_t>(i / 3 % 2)
+                : fits ? static_cast<int64_t>(value)
+                       : std::numeric_limits<int32_t>::min());
+        }
+        run.operands.push_back(std::move(memory));
+      }
+      expect_same_bits_everywhere(run);
+      ++seen;
+    }
+  }
+  EXPECT_GT(seen, 150);
+}
+
+TEST(ElementwiseBodies, EveryBodyWritesCodeThatEndsInItsResult) {
+  for (const Op* op : registry()) {
+    if (op->kind != Kind::elementwise) continue;
+    for (int t = 0; t < scalar_type_count; ++t) {
+      if (!op->body.loops[t]) continue;
+      ScalarCode code;
+      op->body.code(static_cast<ScalarType>(t), code);
+      ASSERT_LT(code.result, code.list.size()) << op->name;
+      EXPECT_EQ(code.list[code.result].type, op->body.result[t]) << op->name;
+      for (size_t i = 0; i < code.list.size(); ++i)
+        for (int k = 0; k < info(code.list[i].primitive).arity; ++k) EXPECT_LT(code.list[i].operands[k], i) << op->name;
+    }
+  }
+}
+
+/// The parameter that the public function adds to its one array, by Flux's defaults.
+const std::map<std::string, double>& default_parameters() {
+  static const std::map<std::string, double> defaults = {
+      {"leakyrelu", 0.01}, {"elu", 1}, {"celu", 1}, {"trelu", 1}, {"softshrink", 0.5}};
+  return defaults;
+}
+
+bool scalar_type_named(const std::string& name, ScalarType& type) {
+  static const std::map<std::string, ScalarType> names = {
+      {"Bool", ScalarType::boolean}, {"Int32", ScalarType::int32},     {"UInt32", ScalarType::uint32},
+      {"Int64", ScalarType::int64},  {"Float32", ScalarType::float32}, {"Float64", ScalarType::float64}};
+  const auto found = names.find(name);
+  if (found != names.end()) type = found->second;
+  return found != names.end();
+}
+
+/// The operands of a case in the type that the body computes in; one of size 1 is repeated.
+Memory operand_of(const OracleArray& array, ScalarType from, ScalarType to, size_t count) {
+  Memory memory(count * 8);
+  for (size_t i = 0; i < count; ++i) {
+    const size_t at = array.values.size() == 1 ? 0 : i;
+    const int64_t integer = array.integers.empty() ? 0 : array.integers[at];
+    const bool integral = from <= ScalarType::int64;
+    store(memory, to, i, integral ? static_cast<double>(integer) : array.values[at], integer);
+  }
+  return memory;
+}
+
+/// Runs a case when it is about a body as it stands; false for those that need the graph (broadcasting, narrow types).
+bool check(const OracleCase& test) {
+  const Op* op = find_op(test.op);
+  if (!op || op->kind != Kind::elementwise || test.op == "cast" || test.has("n") || test.has("exponents")) return false;
+  if (test.outputs.empty() || test.inputs.empty()) return false;
+  const OracleArray& want = test.outputs[0];
+  ScalarType type = ScalarType::boolean, out_type = ScalarType::boolean;
+  if (!scalar_type_named(test.inputs.back().dtype, type) || !scalar_type_named(want.dtype, out_type)) return false;
+  if (op->type_rule == TypeRule::floating && type < ScalarType::float32) type = ScalarType::float32;
+  if (op->type_rule == TypeRule::number && type == ScalarType::boolean) type = ScalarType::int32;
+  if (!op->body.loops[static_cast<int>(type)]) return false;
+  BodyCall run{*op, type, {}, want.values.size()};
+  for (const OracleArray& input : test.inputs) {
+    ScalarType from = ScalarType::boolean;
+    if (!scalar_type_named(input.dtype, from)) return false;
+    if (input.shape != want.shape && input.values.size() != 1) return false;
+    run.operands.push_back(operand_of(input, from, operand_type(*op, type, run.operands.size()), run.count));
+  }
+  const auto parameter = [&](double value) {
+    const OracleArray array{"in", "Float64", {}, {value}, {static_cast<int64_t>(value)}};
+    run.operands.push_back(operand_of(array, ScalarType::float64, type, run.count));
+  };
+  if (test.op == "clamp") {
+    parameter(std::stod(test.attributes.at("lo")));
+    parameter(std::stod(test.attributes.at("hi")));
+  }
+  if (default_parameters().count(test.op) && run.operands.size() == 1) parameter(default_parameters().at(test.op));
+  if (run.operands.size() != static_cast<size_t>(op->operands)) return false;
+  EXPECT_EQ(run.result_type(), out_type) << test.op << " of " << test.dtype << ", line " << test.line;
+  expect_same_bits_everywhere(run);
+  const Memory out = run.compiled(best_instruction_set());
+  for (size_t i = 0; i < run.count; ++i) {
+    const double expected = want.integers.empty() ? want.values[i] : static_cast<double>(want.integers[i]);
+    const double got = load(out, out_type, i);
+    EXPECT_TRUE(oracles::matches(test.tolerance, want.dtype, expected, got))
+        << test.op << " of " << test.dtype << ", line " << test.line << ", element " << i << ": f("
+        << load(run.operands[0], operand_type(*op, type, 0), i) << ") = " << got << ", not " << expected;
+  }
+  return true;
+}
+
+TEST(ElementwiseBodies, MatchTheOracles) {
+  for (const char* file : {"elementwise.txt", "activations.txt"}) {
+    int checked = 0;
+    for (const OracleCase& test : oracles::read_oracles(oracles::oracle_path(file))) checked += check(test);
+    EXPECT_GT(checked, 100) << file;
+  }
+}
+
+}  // namespace
+}  // namespace rosin
