@@ -39,7 +39,7 @@ ROSIN_API Array neg(const Array& x);
 ROSIN_API Array mod(const Array& a, const Array& b);
 /// |x|. The gradient at 0 is 0.
 ROSIN_API Array abs(const Array& x);
-/// -1, 0 or 1; keeps the sign of zero; NaN for NaN.
+/// -1, 0 or 1; NaN for NaN. The gradient is 0.
 ROSIN_API Array sign(const Array& x);
 /// The largest integer not above x, in the type of x. The gradient is 0.
 ROSIN_API Array floor(const Array& x);
@@ -95,7 +95,7 @@ ROSIN_API Array cast(const Array& x, DType type);
 ROSIN_API Array square(const Array& x);
 /// 1/x.
 ROSIN_API Array reciprocal(const Array& x);
-/// x^y; integers give Float32, but a C++ integer y >= 1 keeps the type of x, and small ones are products. pow(x, 0) = 1
+/// x^y; integers give Float32, but a C++ integer y >= 0 keeps the type of x, and small ones are products. pow(x, 0) = 1
 /// and pow(1, y) = 1 also for NaN; NaN for negative x and broken y. Gradients are free of NaN at x^0 and 0^y (by x:
 /// y*x^(y-1), 0 where y is 0; by y: x^y*log(x), 0 where x is 0).
 ROSIN_API Array pow(const Array& x, const Array& y);
@@ -135,7 +135,7 @@ ROSIN_API Array tanh(const Array& x);
 ROSIN_API Array erf(const Array& x);
 /// log|Gamma(x)|; Inf at 0, -1, -2, ...
 ROSIN_API Array lgamma(const Array& x);
-/// The derivative of lgamma; NaN at -1, -2, ..., infinite at 0. Near its root 1.4616 only the absolute error is small.
+/// The derivative of lgamma; NaN at 0, -1, -2, ... Near its root 1.4616 only the absolute error is small.
 ROSIN_API Array digamma(const Array& x);
 /// The derivative of digamma; Inf at 0, -1, -2, ... It has no gradient.
 ROSIN_API Array trigamma(const Array& x);

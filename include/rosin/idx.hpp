@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <rosin/array.hpp>
 #include <rosin/export.hpp>
 
 namespace rosin {
@@ -24,6 +25,14 @@ struct ImageFolder {
   LabelledImages train;
   LabelledImages test;
 };
+
+/// Pictures as a network takes them.
+struct ImageArrays {
+  Array images;  // (columns, rows, 1, count) Float32, 0 is background and 1 full ink
+  Array labels;  // (count) Int32
+};
+/// Error (argument): the counts do not fit each other.
+ROSIN_API ImageArrays image_arrays(const LabelledImages& pictures);
 
 /// Reads `train-images-idx3-ubyte`, `train-labels-idx1-ubyte` and the two `t10k-` files of a folder, each plain or with
 /// `.gz` (the plain one is taken where both exist). Errors are of kind io and name the file: a folder or file that is

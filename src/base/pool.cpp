@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstdio>
@@ -14,12 +15,15 @@
 #include <thread>
 #include <vector>
 
+#include "base/environment.hpp"
+
 namespace rosin {
 namespace {
 
 constexpr uint64_t chunk_bits = 40;
 constexpr uint64_t chunk_mask = (uint64_t{1} << chunk_bits) - 1;
 constexpr int spin_turns = 4000;  // about 20 us of pauses
+constexpr int64_t most_threads = 1024;
 
 void pause() noexcept {
 #if defined(__x86_64__)
@@ -45,6 +49,12 @@ int available_threads() {
   return count < 1 ? 1 : count;
 }
 
+/// ROSIN_NUM_THREADS, or what affinity and cgroup allow.
+int default_threads() {
+  const int64_t asked = environment_number(Setting::num_threads, 1).value_or(0);
+  return asked > 0 ? static_cast<int>(std::min<int64_t>(asked, most_threads)) : available_threads();
+}
+
 class Pool {
  public:
   // Never destroyed: workers may still sleep on its members when the process exits.
@@ -57,7 +67,7 @@ class Pool {
 
   void set_threads(int threads) {
     std::lock_guard lock(owner_);
-    threads_.store(threads > 0 ? threads : available_threads(), std::memory_order_relaxed);
+    threads_.store(threads > 0 ? threads : default_threads(), std::memory_order_relaxed);
   }
 
   void run(int64_t chunks, void (*body)(void*, int64_t), void* context) {
@@ -80,7 +90,7 @@ class Pool {
   }
 
  private:
-  Pool() : threads_(available_threads()) {
+  Pool() : threads_(default_threads()) {
     pthread_atfork(nullptr, nullptr, [] { instance().forget_workers(); });
   }
 

@@ -16,7 +16,7 @@ void parallel_for(int64_t chunks, F&& body) {
   parallel(chunks, [](void* f, int64_t chunk) { (*static_cast<F*>(f))(chunk); }, &body);
 }
 
-/// Threads that take part, the caller's included. 0 = from affinity and cgroup.
+/// Threads that take part, the caller's included. 0 = ROSIN_NUM_THREADS, or from affinity and cgroup.
 void set_pool_threads(int threads);
 int pool_threads();
 

@@ -32,6 +32,7 @@ std::optional<MatrixLayout> layout_of(const CallArray& x) {
     if (x.strides[d] < 0) return std::nullopt;
   }
   const int64_t rows = x.shape[0], columns = x.shape[1];
+  if (x.shape.count() == 0) return MatrixLayout{false, std::max<int64_t>(rows, 1)};
   if (rows == 1 || x.strides[0] == 1) {
     const int64_t distance = columns == 1 ? std::max<int64_t>(rows, 1) : x.strides[1];
     if (distance >= rows && distance >= 1) return MatrixLayout{false, distance};

@@ -1,6 +1,6 @@
 // Draws the digits of digit_strokes.hpp with a round pen: every stroke becomes a chain of short segments, every pixel
 // takes the darkest coverage of the segments near it, noise comes last. Read next: digit_strokes.cpp.
-#include "data/drawn_digits.hpp"
+#include <rosin/drawn_digits.hpp>
 
 #include <algorithm>
 #include <array>

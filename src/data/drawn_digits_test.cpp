@@ -1,6 +1,6 @@
 // Tests of the drawn digits: the same pictures everywhere, ten even classes that stand inside their frame, and too hard
 // for a linear classifier. That a network with one hidden layer learns them is tested where networks are (tests/).
-#include "data/drawn_digits.hpp"
+#include <rosin/drawn_digits.hpp>
 
 #include <algorithm>
 #include <array>

@@ -46,9 +46,8 @@ struct Loop<F, T, operands, std::index_sequence<i...>> {
     auto* target = static_cast<Stored<Result>*>(out);
     const void* const from[] = {in[i]...};
     // An operand may be the result's own memory, element by element: no iteration reads what another one writes.
-#ifdef __clang__
-#pragma clang loop vectorize(assume_safety)
-#else
+    // (clang checks that at run time.)
+#ifndef __clang__
 #pragma GCC ivdep
 #endif
     for (int64_t k = 0; k < count; ++k) target[k] = F{}(load<Operand<i>>(from[i], k)...).v;

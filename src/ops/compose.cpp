@@ -35,9 +35,9 @@ Array softmax(const Array& x) { return softmax(x, 0); }
 Array softmax(const Array& x, int dim) {
   const uint64_t mask = one_dim("softmax", dim, x);
   if (x.count() == 0) return as_float(x);
-  const Array values = as_float(x);
+  const Array values = wide(x);
   const Array raised = exp(values - peak_over(values, mask));
-  return raised / sum_over(raised, mask);
+  return narrow(raised / sum_over(raised, mask), x);
 }
 
 Array logsoftmax(const Array& x) { return logsoftmax(x, 0); }
@@ -45,18 +45,18 @@ Array logsoftmax(const Array& x) { return logsoftmax(x, 0); }
 Array logsoftmax(const Array& x, int dim) {
   const uint64_t mask = one_dim("logsoftmax", dim, x);
   if (x.count() == 0) return as_float(x);
-  const Array values = as_float(x);
+  const Array values = wide(x);
   const Array lowered = values - peak_over(values, mask);
-  return lowered - log(sum_over(exp(lowered), mask));
+  return narrow(lowered - log(sum_over(exp(lowered), mask)), x);
 }
 
 Array normalise(const Array& x) { return normalise(x, -1); }
 
 Array normalise(const Array& x, Dims dims, double eps) {
   const uint64_t mask = dims_mask("normalise", dims, x.shape());
-  const Array values = as_float(x);
+  const Array values = wide(x);
   const Array distance = values - mean_over(values, mask);
-  return distance / sqrt(mean_over(distance * distance, mask) + eps);
+  return narrow(distance / sqrt(mean_over(distance * distance, mask) + eps), x);
 }
 
 Array dot(const Array& a, const Array& b) {

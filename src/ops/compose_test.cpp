@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ops/oracle_testing.hpp"
+#include "../tests/op_oracles.hpp"
 
 namespace rosin {
 namespace {

@@ -98,11 +98,12 @@ const Op& abs_op = elementwise<1>(
                        .with_gradient([](Backward& b) { b.give(0, b.gradient * sign(b.in(0))); })
                        .samples(0.5, 2);
 
-const Op& sign_op = elementwise<1>(
-                        "sign", "-1, 0 or 1; zeros and NaN stay",
-                        [](auto x) { return select(x > 0, 1, select(x < 0, lit(x, -1), x)); }, numbers)
-                        .with_gradient(no_slope)
-                        .samples(0.5, 2);
+const Op& sign_op =
+    elementwise<1>(
+        "sign", "-1, 0 or 1; NaN stays; gradient 0",
+        [](auto x) { return select(x > 0, 1, select(x < 0, lit(x, -1), select(x == 0, 0, x))); }, numbers)
+        .with_gradient(no_slope)
+        .samples(0.5, 2);
 
 const Op& max_op =
     elementwise<2>(

@@ -1,4 +1,5 @@
 // Powers, roots, exponentials, logarithms. Read first: elementwise_op.hpp, math_exponential.hpp, math_special.hpp.
+#include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
 
 #include "graph/leaf.hpp"
@@ -94,6 +95,7 @@ Array pow(const Array& x, const Array& y) {
   require(pow_op, y);
   if (is_scalar(*y.node()) && !is_float(y.dtype())) {
     const int64_t n = scalar_value(*y.node()).integer;
+    if (n == 0 && !is_float(x.dtype())) return ones_like(x);
     if (n >= 1 && (n <= longest_product || !is_float(x.dtype()))) return repeated_product(x, n);
     if (n <= -1 && n >= -longest_product) return reciprocal(repeated_product(x, -n));
   }

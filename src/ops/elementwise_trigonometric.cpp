@@ -78,7 +78,7 @@ const Op& lgamma_op = elementwise<1>(
 
 const Op& digamma_op =
     elementwise<1>(
-        "digamma", "the derivative of lgamma; NaN at -1, -2, ...", [](auto x) { return math::digamma(x); }, floats)
+        "digamma", "the derivative of lgamma; NaN at 0, -1, -2, ...", [](auto x) { return math::digamma(x); }, floats)
         .with_gradient([](Backward& b) { b.give(0, b.gradient * trigamma(b.in(0))); })
         .samples(0.5, 4);
 

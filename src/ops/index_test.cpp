@@ -8,7 +8,7 @@
 #include <rosin/movement.hpp>
 #include <rosin/sort.hpp>
 
-#include "ops/oracle_testing.hpp"
+#include "../tests/op_oracles.hpp"
 
 namespace rosin {
 namespace {

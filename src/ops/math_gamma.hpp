@@ -81,7 +81,7 @@ template <FloatScalar X> [[gnu::always_inline]] inline X digamma(X x) {
                                     -3617.0 / 8160);
     const X above = (log(a) - (inverse * 0.5 + series)) - top / bottom;
     const auto angle = pi_angle(x);
-    const X pole = select((angle.sine == 0) & (x != 0), quiet_nan(x), angle.cosine / angle.sine);
+    const X pole = select(angle.sine == 0, quiet_nan(x), angle.cosine / angle.sine);
     const X value = select(reflected, above - pi * pole, above);
     return select(x == infinity(x), x, value);
   } else {

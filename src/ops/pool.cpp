@@ -4,7 +4,7 @@
 #include <rosin/reduce.hpp>
 
 #include "ops/reduction.hpp"
-#include "ops/shapes.hpp"
+#include "ops/windows.hpp"
 
 namespace rosin {
 namespace {
@@ -88,37 +88,6 @@ Array mean_pool(const Array& x, const Attributes& attributes, const Shape& shape
   return record_one(meanpool_op, x, x.dtype(), shape, attributes);
 }
 
-// The number for spatial dim d: one number holds for all.
-int64_t for_dim(std::string_view op, std::string_view what, const Extents& values, int d, int spatial) {
-  const auto list = values.list();
-  if (list.size() == 1) return list[0];
-  if (list.size() == static_cast<size_t>(spatial)) return list[static_cast<size_t>(d)];
-  refuse(ErrorKind::argument, op, std::string(what) + " has one number or one for each spatial dim",
-         std::to_string(list.size()) + " numbers for " + std::to_string(spatial) + " dims", "give one for each dim");
-}
-
-struct Padding {
-  int64_t low = 0, high = 0;
-};
-
-Padding padding_for(std::string_view op, const Extents& pad, int d, int spatial) {
-  const auto list = pad.list();
-  if (list.empty()) return {};
-  if (list.size() == static_cast<size_t>(2 * spatial) && list.size() != 1) {
-    const auto at = static_cast<size_t>(2 * d);
-    return {list[at], list[at + 1]};
-  }
-  const int64_t both = for_dim(op, "pad", pad, d, spatial);
-  return {both, both};
-}
-
-int spatial_dims(std::string_view op, const Array& x) {
-  const int spatial = x.rank() - 2;
-  if (spatial >= 1 && spatial <= 3) return spatial;
-  refuse(ErrorKind::shape, op, "x must be (spatial..., channels, batch) with one to three spatial dims",
-         to_string(x.shape()), "add missing dims of size 1 with unsqueeze");
-}
-
 // Attributes and the result's sizes.
 struct Windows {
   WindowAttributes attributes;
@@ -147,8 +116,8 @@ Windows windows_of(const Op& op, const Array& x, const Extents& window, const Ex
   Windows windows{{}, x.shape()};
   for (int16_t& size : windows.attributes.window) size = 1;
   for (int d = 0; d < spatial; ++d) {
-    const int64_t size = for_dim(op.name, "window", window, d, spatial);
-    const int64_t step = stride.empty() ? size : for_dim(op.name, "stride", stride, d, spatial);
+    const int64_t size = extent_for(op.name, "window", window, d, spatial, 0);
+    const int64_t step = extent_for(op.name, "stride", stride, d, spatial, size);
     add_window(op.name, windows, d, size, step, padding_for(op.name, pad, d, spatial));
   }
   return windows;
@@ -160,7 +129,7 @@ Windows adaptive_windows(const Op& op, const Array& x, const Extents& out) {
   Windows windows{{}, x.shape()};
   for (int16_t& size : windows.attributes.window) size = 1;
   for (int d = 0; d < spatial; ++d) {
-    const int64_t wanted = for_dim(op.name, "out", out, d, spatial);
+    const int64_t wanted = extent_for(op.name, "out", out, d, spatial, 0);
     const int64_t size = x.size(d);
     if (wanted < 1 || wanted > size) {
       refuse(ErrorKind::shape, op.name, "the result's sizes must be in [1, input size]",

@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/movement.hpp>
 
@@ -106,13 +107,17 @@ const Op& argmin_op = *register_op({.name = "argmin",
                                     .reducer = Reducer::argmin,
                                     .attribute_words = 2});
 
-// Records the reduction; nothing to reduce over gives x itself.
+// What a reduction of no elements gives.
+int of_nothing(Reducer reducer) { return reducer == Reducer::product || reducer == Reducer::all ? 1 : 0; }
+
+// Records the reduction; no dims give x itself, no elements a constant.
 Array reduce(const Op& op, const Array& x, DType type, uint64_t mask) {
   Shape shape = x.shape();
   if (mask == 0) return x;
   for (int d = 0; d < shape.rank(); ++d) {
     if ((mask >> d) & 1) shape = with_size(shape, d, 1);
   }
+  if (x.count() == 0) return full(shape, of_nothing(op.reducer), type);
   return record_one(op, x, type, shape, Attributes::of(ReductionAttributes{mask}));
 }
 

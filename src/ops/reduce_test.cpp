@@ -7,7 +7,7 @@
 #include <rosin/error.hpp>
 #include <rosin/movement.hpp>
 
-#include "ops/oracle_testing.hpp"
+#include "../tests/op_oracles.hpp"
 
 namespace rosin {
 namespace {

@@ -15,12 +15,6 @@ namespace {
 
 bool is_half(DType type) { return type == Float16 || type == BFloat16; }
 
-// What sums of many elements are computed in.
-Array wide(const Array& x) { return is_half(x.dtype()) ? cast(x, Float32) : as_float(x); }
-
-// Back to x's own type where that is a half.
-Array narrow(const Array& result, const Array& x) { return is_half(x.dtype()) ? cast(result, x.dtype()) : result; }
-
 Array variance(const Array& x, uint64_t mask, bool corrected) {
   const Array values = wide(x);
   const Array distance = values - mean_over(values, mask);
@@ -46,13 +40,17 @@ Array norm_over(const Array& x, uint64_t mask, double p) {
   if (p == 2) return narrow(scale * root(sum_over(part * part, mask)), x);
   const Array size = abs(part);
   if (p == 1) return narrow(scale * sum_over(size, mask), x);
+  const Array order = cast(p, values.dtype());
   const Array zero = eq(size, 0);
-  const Array total = sum_over(where(zero, 0, pow(where(zero, 1, size), Array(p))), mask);
+  const Array total = sum_over(where(zero, 0, pow(where(zero, 1, size), order)), mask);
   const Array none = eq(total, 0);
-  return narrow(scale * where(none, 0, pow(where(none, 1, total), Array(1 / p))), x);
+  return narrow(scale * where(none, 0, pow(where(none, 1, total), 1 / order)), x);
 }
 
 }  // namespace
+
+Array wide(const Array& x) { return is_half(x.dtype()) ? cast(x, Float32) : as_float(x); }
+Array narrow(const Array& result, const Array& x) { return is_half(x.dtype()) ? cast(result, x.dtype()) : result; }
 
 Array as_float(const Array& x) {
   return is_float(x.dtype()) || is_complex(x.dtype()) ? x : cast(x, Float32);

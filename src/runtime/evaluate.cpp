@@ -23,10 +23,11 @@ class LeafTable {
   struct Leaf {
     Node* node;
     uint32_t uses;
+    uint32_t slot;
   };
 
   void clear() {
-    for (const Leaf& leaf : leaves_) slots_[find(leaf.node)] = 0;
+    for (const Leaf& leaf : leaves_) slots_[leaf.slot] = 0;
     leaves_.clear();
   }
 
@@ -34,7 +35,7 @@ class LeafTable {
     if (leaves_.size() * 2 >= slots_.size()) grow();
     const size_t slot = find(node);
     if (slots_[slot] == 0) {
-      leaves_.push_back({node, 0});
+      leaves_.push_back({node, 0, static_cast<uint32_t>(slot)});
       slots_[slot] = static_cast<uint32_t>(leaves_.size());
     }
     ++leaves_[slots_[slot] - 1].uses;
@@ -54,7 +55,10 @@ class LeafTable {
   void grow() {
     std::fill(slots_.begin(), slots_.end(), 0);
     slots_.resize(std::max<size_t>(64, slots_.size() * 2));
-    for (size_t i = 0; i < leaves_.size(); ++i) slots_[find(leaves_[i].node)] = static_cast<uint32_t>(i + 1);
+    for (size_t i = 0; i < leaves_.size(); ++i) {
+      leaves_[i].slot = static_cast<uint32_t>(find(leaves_[i].node));
+      slots_[leaves_[i].slot] = static_cast<uint32_t>(i + 1);
+    }
   }
 
   std::vector<Leaf> leaves_;

@@ -1,5 +1,5 @@
 // Writes the picture line by line: axes with round ticks, grid, curves, legend. Read next: readable_number.hpp.
-#include "train/curve_svg.hpp"
+#include <rosin/curve_svg.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // Tests of the training picture: that it is one well-formed file, that the curves stand where the numbers are, and that
 // no value can break it.
-#include "train/curve_svg.hpp"
+#include <rosin/curve_svg.hpp>
 
 #include <clocale>
 #include <limits>

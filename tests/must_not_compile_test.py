@@ -2,7 +2,7 @@
 
 Each file in tests/must_not_compile/ begins with a line `// says: TEXT`, and must be refused with that text by every
 compiler found; the file with `// compiles` proves that the snippets fail for their reason only.
-Run: python3 tests/must_not_compile.py
+Run: python3 tests/must_not_compile_test.py
 """
 import pathlib
 import re

@@ -1,5 +1,5 @@
 // Pictures of digits that rosin draws itself, so that a first training run needs no download.
-// Read next: drawn_digits.cpp, then digit_strokes.hpp for the shapes.
+// Read next: idx.hpp (pictures from files, and as arrays).
 #pragma once
 
 #include <cstdint>

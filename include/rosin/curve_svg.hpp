@@ -1,4 +1,4 @@
-// A picture of a training run: loss and accuracy over the epochs. Read next: curve_svg.cpp.
+// A picture of a training run: loss and accuracy over the epochs. Read next: progress.hpp (the same while it runs).
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // For tests of ops: runs the cases of an oracle file through public functions and compares values and gradients.
-// Read first: tests/oracles/README.md.
+// Read first: oracles/README.md, oracle_reader.hpp.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,19 +12,16 @@
 
 #include <rosin/array.hpp>
 #include <rosin/elementwise.hpp>
+#include <rosin/grad.hpp>
 #include <rosin/reduce.hpp>
 
-#include "../tests/oracle_reader.hpp"
+#include "oracle_reader.hpp"
 
 namespace rosin::oracles {
 
 /// How a case is computed: from its attributes and inputs to its outputs.
 using OracleCall = std::function<std::vector<Array>(const OracleCase&, const std::vector<Array>&)>;
 using OracleCalls = std::map<std::string, OracleCall>;
-/// Gradients of a scalar by arrays (nothing where there is none).
-using GradientCall =
-    std::function<std::vector<Array>(const std::function<Array(const std::vector<Array>&)>&, const std::vector<Array>&)>;
-
 inline DType dtype_named(const std::string& name) {
   for (int i = 0; i < dtype_count; ++i) {
     if (name == to_string(static_cast<DType>(i))) return static_cast<DType>(i);
@@ -68,7 +65,7 @@ inline void check_values(const OracleCase& entry, const OracleCall& call) {
   for (size_t i = 0; i < outputs.size(); ++i) compare(outputs[i], entry.outputs[i], entry.tolerance);
 }
 
-inline void check_gradients(const OracleCase& entry, const OracleCall& call, const GradientCall& gradients) {
+inline void check_gradients(const OracleCase& entry, const OracleCall& call) {
   if (entry.cotangents.empty()) return;
   std::vector<Array> inputs, cotangents;
   for (const OracleArray& input : entry.inputs) inputs.push_back(to_array(input));
@@ -83,7 +80,7 @@ inline void check_gradients(const OracleCase& entry, const OracleCall& call, con
     }
     return total;
   };
-  const std::vector<Array> got = gradients(loss, inputs);
+  const std::vector<Array> got = gradient(loss, inputs);
   for (size_t i = 0; i < inputs.size(); ++i) {
     const OracleArray* want = entry.gradient_of(i);
     if (want != nullptr) compare(got[i], *want, entry.gradient_tolerance);
@@ -91,7 +88,7 @@ inline void check_gradients(const OracleCase& entry, const OracleCall& call, con
 }
 
 /// Runs all cases of the file whose op has a call. Every call must have met a case.
-inline void run_oracles(const std::string& file, const OracleCalls& calls, const GradientCall& gradients = {}) {
+inline void run_oracles(const std::string& file, const OracleCalls& calls) {
   std::set<std::string> met;
   for (const OracleCase& entry : read_oracles(oracle_path(file))) {
     const auto found = calls.find(entry.op);
@@ -100,7 +97,7 @@ inline void run_oracles(const std::string& file, const OracleCalls& calls, const
     SCOPED_TRACE(file + ":" + std::to_string(entry.line) + " " + entry.op + " " + entry.dtype);
     try {
       check_values(entry, found->second);
-      if (gradients) check_gradients(entry, found->second, gradients);
+      check_gradients(entry, found->second);
     } catch (const std::exception& error) {
       ADD_FAILURE() << error.what();
     }

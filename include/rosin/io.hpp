@@ -1,0 +1,136 @@
+// Saving and loading: models, arrays and numbers in files. The format follows the extension; today that is .safetensors.
+// Read next: model.hpp (state and loadmodel, which these stand on).
+#pragma once
+
+#include <concepts>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <rosin/export.hpp>
+#include <rosin/model.hpp>
+
+namespace rosin {
+
+/// How a file names the arrays of a model. `rosin`: paths as they are ("layers.0.weight"). `torch`: as PyTorch's
+/// state_dict ("0.weight", "norm.running_mean"), with kernels of convolutions in PyTorch's order and direction.
+enum class NameStyle : uint8_t { rosin, torch };
+inline constexpr NameStyle torch = NameStyle::torch;
+
+struct SaveOptions {
+  NameStyle names = NameStyle::rosin;
+};
+
+struct LoadFileOptions {
+  bool strict = true;  // every array must be in the file, and every entry of the file in the model
+  NameStyle names = NameStyle::rosin;
+};
+
+/// One named thing of a file that holds several: a model, an array or a number. Refers to a model; made in a call.
+class SaveEntry {
+ public:
+  template <Walkable M>
+    requires(!std::same_as<M, Array>)
+  SaveEntry(std::string_view name, const M& model)
+      : name_(name), model_(&model), walk_([](const void* object, ModelVisitor& visitor, const ModelPath& path) {
+          visit(*static_cast<const M*>(object), visitor, path);
+        }) {}
+  SaveEntry(std::string_view name, const Array& array) : name_(name), array_(array) {}
+  template <Number T>
+  SaveEntry(std::string_view name, T number) : name_(name), array_(stored(number)) {}
+
+  std::string_view name() const noexcept { return name_; }
+  void visit_with(ModelVisitor& visitor, const ModelPath& path) const {
+    if (walk_) walk_(model_, visitor, path);
+    else visitor.array(array_, path);
+  }
+
+ private:
+  /// Integers are stored as Int64, floating-point numbers as Float64.
+  template <class T> static Array stored(T number) {
+    using Stored = std::conditional_t<std::is_same_v<T, bool>, bool,
+                                      std::conditional_t<std::is_floating_point_v<T>, double, int64_t>>;
+    const Stored value = static_cast<Stored>(number);
+    return Array(std::span<const Stored>(&value, 1), Shape());
+  }
+
+  std::string_view name_;
+  const void* model_ = nullptr;
+  void (*walk_)(const void*, ModelVisitor&, const ModelPath&) = nullptr;
+  Array array_;
+};
+
+/// One named thing that a file's entry is loaded into. Refers to it; made in a call.
+class LoadEntry {
+ public:
+  template <Walkable M>
+    requires(!std::is_const_v<M>)
+  LoadEntry(std::string_view name, M& model)
+      : name_(name), target_(&model), walk_([](void* object, ModelEditor& editor, const ModelPath& path) {
+          visit(*static_cast<M*>(object), editor, path);
+        }) {}
+  template <Number T>
+    requires(!std::is_const_v<T>)
+  LoadEntry(std::string_view name, T& number)
+      : name_(name), target_(&number), type_(dtype_of<Read<T>>), set_([](void* target, const Array& x) {
+          *static_cast<T*>(target) = static_cast<T>(x.item<Read<T>>());
+        }) {}
+
+  std::string_view name() const noexcept { return name_; }
+  bool is_number() const noexcept { return set_ != nullptr; }
+  /// Of a number: its element type.
+  DType type() const noexcept { return type_; }
+  void edit_with(ModelEditor& editor, const ModelPath& path) const { walk_(target_, editor, path); }
+  void set_number(const Array& x) const { set_(target_, x); }
+
+ private:
+  template <class T> using Read = std::conditional_t<is_element<T>, T, int64_t>;
+
+  std::string_view name_;
+  void* target_ = nullptr;
+  DType type_ = DType::Float32;
+  void (*walk_)(void*, ModelEditor&, const ModelPath&) = nullptr;
+  void (*set_)(void*, const Array&) = nullptr;
+};
+
+/// What a file holds: arrays by name, in the order in which the file stores them, and its metadata.
+class ROSIN_API SavedFile {
+ public:
+  SavedFile(std::vector<NamedArray> arrays, std::vector<std::pair<std::string, std::string>> metadata)
+      : arrays_(std::move(arrays)), metadata_(std::move(metadata)) {}
+
+  const std::vector<NamedArray>& arrays() const noexcept { return arrays_; }
+  const std::vector<std::pair<std::string, std::string>>& metadata() const noexcept { return metadata_; }
+  bool contains(std::string_view name) const noexcept;
+  /// Error (argument): there is no such array; names the nearest.
+  const Array& operator[](std::string_view name) const;
+  /// The arrays of one entry, named as inside it: `loadmodel(m, file.part("model"))`. Error (argument): none.
+  std::vector<NamedArray> part(std::string_view entry) const;
+
+ private:
+  std::vector<NamedArray> arrays_;
+  std::vector<std::pair<std::string, std::string>> metadata_;
+};
+
+/// Writes all arrays and buffers of the model, tied ones once. The file appears whole or not at all: whatever goes
+/// wrong, an older file of that name stays. Arrays keep their logical shape, stored row-major: a Dense weight
+/// (out, in) is (out, in) for NumPy and PyTorch. Needs memory for one array beside the model.
+/// Errors: io (the file cannot be written), argument (unknown extension, names used twice), dtype (no such type there).
+ROSIN_API void save(const std::string& path, ModelView model, SaveOptions options = {});
+/// Several named things: `save("run.safetensors", {{"model", m}, {"step", n}})`. Names become "model.layers.0.weight".
+ROSIN_API void save(const std::string& path, std::initializer_list<SaveEntry> entries, SaveOptions options = {});
+/// Named arrays, such as those of state(model).
+ROSIN_API void save(const std::string& path, const std::vector<NamedArray>& arrays);
+
+/// All that a file holds. Errors (io): the file cannot be read, or breaks a rule of its format; nothing in it is trusted.
+ROSIN_API SavedFile load(const std::string& path);
+/// Reads the file into the model, all or nothing; element types of the model stay.
+/// Errors: as load(path); argument (names that do not match), shape (sizes that differ).
+ROSIN_API void load(const std::string& path, ModelEdit model, LoadFileOptions options = {});
+/// Reads several named things: `load("run.safetensors", {{"model", m}, {"step", n}})`, all or nothing.
+ROSIN_API void load(const std::string& path, std::initializer_list<LoadEntry> entries, LoadFileOptions options = {});
+
+}  // namespace rosin

@@ -1,0 +1,85 @@
+// Losses: loss(yhat, y) of a model's result yhat and what it should be. The definitions are Flux's.
+//
+// Sizes of yhat and y must be equal (Error (shape)); y may be a C++ number. y may be Bool, integers, or of yhat's type,
+// which the result has. `agg` maps the losses of elements (or of observations, where a loss sums over classes) to the
+// result: mean by default, or any function of one array (sum, identity, a lambda without captures).
+#pragma once
+
+#include <rosin/array.hpp>
+
+namespace rosin {
+
+/// `eps` keeps logarithms finite; negative means the machine epsilon of yhat's type. `dims` is the dim of the classes.
+struct LossOptions {
+  int dims = 0;
+  Array (*agg)(const Array& losses) = nullptr;  // null: mean
+  double eps = -1;
+};
+
+/// agg((yhat - y)^2).
+ROSIN_API Array mse(const Array& yhat, const Array& y, const LossOptions& options = {});
+/// agg(|yhat - y|).
+ROSIN_API Array mae(const Array& yhat, const Array& y, const LossOptions& options = {});
+/// agg((log(yhat + eps) - log(y + eps))^2).
+ROSIN_API Array msle(const Array& yhat, const Array& y, const LossOptions& options = {});
+
+struct HuberOptions {
+  Array (*agg)(const Array& losses) = nullptr;
+  double delta = 1;
+};
+/// d^2/2 where d = |yhat - y| is below delta, else delta * (d - delta/2).
+ROSIN_API Array huber_loss(const Array& yhat, const Array& y, const HuberOptions& options = {});
+
+/// agg(-sum(y * log(yhat + eps), dims)); yhat are probabilities, y is one-hot or probabilities: (classes, batch...).
+ROSIN_API Array crossentropy(const Array& yhat, const Array& y, const LossOptions& options = {});
+/// agg(-sum(y * logsoftmax(yhat, dims), dims)): as crossentropy(softmax(yhat), y), without overflow.
+ROSIN_API Array logitcrossentropy(const Array& yhat, const Array& y, const LossOptions& options = {});
+/// agg(-y * log(yhat + eps) - (1 - y) * log(1 - yhat + eps)).
+ROSIN_API Array binarycrossentropy(const Array& yhat, const Array& y, const LossOptions& options = {});
+/// agg((1 - y) * yhat - logsigmoid(yhat)): as binarycrossentropy(sigmoid(yhat), y), without overflow.
+ROSIN_API Array logitbinarycrossentropy(const Array& yhat, const Array& y, const LossOptions& options = {});
+/// agg(sum(y * log(y), dims)) + crossentropy(yhat, y).
+ROSIN_API Array kldivergence(const Array& yhat, const Array& y, const LossOptions& options = {});
+/// agg(yhat - y * log(yhat)).
+ROSIN_API Array poisson_loss(const Array& yhat, const Array& y, const LossOptions& options = {});
+/// agg(max(0, 1 - yhat * y)); y is -1 or 1.
+ROSIN_API Array hinge_loss(const Array& yhat, const Array& y, const LossOptions& options = {});
+/// agg(max(0, 1 - yhat * y)^2).
+ROSIN_API Array squared_hinge_loss(const Array& yhat, const Array& y, const LossOptions& options = {});
+
+struct DiceOptions {
+  double smooth = 1;
+};
+/// 1 - (2 sum(y * yhat) + smooth) / (sum(y^2) + sum(yhat^2) + smooth).
+ROSIN_API Array dice_coeff_loss(const Array& yhat, const Array& y, const DiceOptions& options = {});
+
+struct TverskyOptions {
+  double beta = 0.7;
+};
+/// 1 - (tp + 1) / (tp + beta * fp + (1 - beta) * fn + 1) of true positives, false positives, false negatives.
+ROSIN_API Array tversky_loss(const Array& yhat, const Array& y, const TverskyOptions& options = {});
+
+struct FocalOptions {
+  int dims = 0;
+  Array (*agg)(const Array& losses) = nullptr;
+  double gamma = 2;
+  double eps = -1;
+};
+/// agg(-(1 - p)^gamma * log(p)), p = y * (yhat + eps) + (1 - y) * (1 - yhat - eps). Source: Lin et al. (2017).
+ROSIN_API Array binary_focal_loss(const Array& yhat, const Array& y, const FocalOptions& options = {});
+/// agg(sum(-y * (1 - yhat - eps)^gamma * log(yhat + eps), dims)).
+ROSIN_API Array focal_loss(const Array& yhat, const Array& y, const FocalOptions& options = {});
+
+struct SiameseOptions {
+  Array (*agg)(const Array& losses) = nullptr;
+  double margin = 1;
+};
+/// agg((1 - y) * yhat^2 + y * max(0, margin - yhat)^2). Error (argument): a negative margin.
+ROSIN_API Array siamese_contrastive_loss(const Array& yhat, const Array& y, const SiameseOptions& options = {});
+
+/// y * (1 - alpha) + alpha / classes, of one-hot y with its classes along `dim`. Error (argument): alpha not in (0, 1).
+ROSIN_API Array label_smoothing(const Array& y, double alpha, int dim = 0);
+/// The same for labels 0 and 1 without a dim of classes: y * (1 - alpha) + alpha / 2.
+ROSIN_API Array binary_label_smoothing(const Array& y, double alpha);
+
+}  // namespace rosin

@@ -1,0 +1,145 @@
+// Optimiser state and steps: setup, update, updated, freeze, thaw, adjust. Read next: rules.hpp (Adam and the others).
+//
+//   auto state = setup(Adam{.eta = 1e-3}, model);
+//   auto [loss, grad] = withgradient(f, model);
+//   update(state, model, grad);
+#pragma once
+
+#include <array>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <rosin/array.hpp>
+#include <rosin/copy.hpp>
+#include <rosin/export.hpp>
+#include <rosin/rule.hpp>
+#include <rosin/rules.hpp>
+#include <rosin/show.hpp>
+#include <rosin/walk.hpp>
+
+namespace rosin {
+
+struct StateTree;
+
+/// What a rule keeps for each trained array of a model, by path: one leaf each, tied arrays share one. A value: copies
+/// are independent. It is walked like a model (moved with `state | device`, saved with its arrays: "hidden.weight.m").
+/// Hyper-parameters and what is frozen are not arrays and stay with the object.
+class ROSIN_API State {
+ public:
+  /// Of no model.
+  State() noexcept = default;
+  State(const State& other);
+  State(State&& other) noexcept : tree_(std::exchange(other.tree_, nullptr)) {}
+  State& operator=(State other) noexcept {
+    std::swap(tree_, other.tree_);
+    return *this;
+  }
+  ~State();
+
+  void rosin_visit(ModelEditor& editor, const ModelPath& path);
+  void rosin_visit(ModelVisitor& visitor, const ModelPath& path) const;
+
+  /// For the library.
+  State(const ErasedRule& rule, ModelView model);
+  StateTree* tree() const noexcept { return tree_; }
+
+ private:
+  StateTree* tree_ = nullptr;
+};
+
+/// The state that a rule begins with. Warns when the model has nothing to train. Error (argument): a negative learning
+/// rate, AccumGrad with n < 1.
+template <Rule R>
+State setup(const R& rule, ModelView model) {
+  return State(RuleOf<R>(rule), model);
+}
+
+/// One step, in place: changes the model's trained arrays and the state, and evaluates what is pending on this thread,
+/// together, as one program; arrays that only the model holds are overwritten where they stand. `gradient` has the
+/// model's type; places where it holds nothing, and frozen ones, stay as they are with their state. Tied places have one
+/// gradient: the same array in each (as `gradient` gives it) counts once, different ones are added.
+/// Errors leave model and state as they were: argument (state or gradient of another model), shape, dtype, numeric (a
+/// rule found a value that is not finite), memory.
+ROSIN_API void update(State& state, ModelEdit model, ModelView gradient);
+
+template <class M>
+struct Updated {
+  State state;
+  M model;
+};
+/// The same as values: `state` and `model` stay as they are.
+template <Walkable M>
+Updated<M> updated(const State& state, const M& model, ModelView gradient) {
+  Updated<M> next{state, copy_of(model)};
+  update(next.state, next.model, gradient);
+  return next;
+}
+
+/// Leaves whose paths match are not updated, until thawed. A pattern is the path of a parameter or of a part of the
+/// model ("encoder", "layers[0].weight", "layers.0.weight"); `*` stands for any letters; "" for the whole model.
+/// Error (argument): nothing matches; the nearest path is named.
+ROSIN_API void freeze(State& state, std::string_view pattern = {});
+ROSIN_API void thaw(State& state, std::string_view pattern = {});
+
+/// New values of hyper-parameters; NaN leaves one as it is. Rules without it stay as they are.
+struct Adjustment {
+  static constexpr double keep = std::numeric_limits<double>::quiet_NaN();
+  double eta = keep;
+  double rho = keep;
+  std::array<double, 2> beta = {keep, keep};
+  double epsilon = keep;
+  double lambda = keep;
+  double delta = keep;
+  double omega = keep;
+};
+
+/// Changes hyper-parameters in place; what the rule keeps stays. Error (argument): a negative learning rate, nothing
+/// given to change, no path matches.
+ROSIN_API void adjust(State& state, double eta, std::string_view pattern = {});
+ROSIN_API void adjust(State& state, const Adjustment& change, std::string_view pattern = {});
+/// The same as a value.
+ROSIN_API State adjusted(const State& state, double eta, std::string_view pattern = {});
+ROSIN_API State adjusted(const State& state, const Adjustment& change, std::string_view pattern = {});
+
+/// The tree as Flux prints it, in one line: (hidden = (weight = Leaf(Descent(0.1), nothing), bias = ...), ...).
+ROSIN_API std::string to_string(const State& state);
+/// A rule as Flux prints it: "Adam(0.001, (0.9, 0.999), 1.0e-8)".
+ROSIN_API std::string rule_text(const ErasedRule& rule);
+template <Rule R>
+std::string to_string(const R& rule) {
+  return rule_text(RuleOf<R>(rule));
+}
+template <TextStream Stream>
+Stream& operator<<(Stream& stream, const State& state) {
+  return stream << show(state);
+}
+template <TextStream Stream, Rule R>
+Stream& operator<<(Stream& stream, const R& rule) {
+  return stream << show(rule);
+}
+
+namespace reflect {
+template <class T>
+inline constexpr bool is_state = std::is_same_v<std::remove_cvref_t<T>, State>;
+}  // namespace reflect
+
+// --- What is not meant, with its cure.
+
+template <Rule R, class M, class Gradient>
+void update(const R&, M&&, Gradient&&) {
+  static_assert(reflect::is_state<R>, "update needs state = setup(rule, model)");
+}
+template <class M>
+  requires(!reflect::is_state<M> && Walkable<M>)
+void freeze(M&, std::string_view = {}) {
+  static_assert(reflect::is_state<M>, "freeze must not be applied to a model, only to the state from setup(rule, model)");
+}
+template <class M>
+  requires(!reflect::is_state<M> && Walkable<M>)
+void thaw(M&, std::string_view = {}) {
+  static_assert(reflect::is_state<M>, "thaw must not be applied to a model, only to the state from setup(rule, model)");
+}
+
+}  // namespace rosin

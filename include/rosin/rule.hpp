@@ -1,0 +1,146 @@
+// What a rule is: a struct of hyper-parameters with init and apply. Any struct of this form can be given to setup:
+//
+//   struct SignStep {
+//     double eta = 0.01;
+//     struct State { Array steps; };                                            // arrays, or structs of arrays
+//     State init(const Array& x) const { return {zeros_like(x)}; }              // x is the parameter
+//     Array apply(State& state, const Array& x, const Array& g) const {         // the result is subtracted from x
+//       state.steps = state.steps + 1;
+//       return eta * sign(g);
+//     }
+//   };
+//
+// Read next: rules.hpp (those that exist), optim.hpp (setup and update).
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include <rosin/array.hpp>
+#include <rosin/model.hpp>
+
+namespace rosin {
+
+/// One hyper-parameter of a rule, to be shown or changed; one of the pointers is set.
+struct RuleOption {
+  std::string_view name;
+  double* numbers = nullptr;
+  int count = 0;
+  int64_t* integer = nullptr;
+  bool* flag = nullptr;
+  DType* type = nullptr;
+};
+
+/// Looks at rules with their hyper-parameters; rules inside others come between enter and leave.
+class ROSIN_API RuleVisitor {
+ public:
+  virtual ~RuleVisitor();
+  virtual void enter(std::string_view rule) = 0;
+  virtual void option(const RuleOption& option) = 0;
+  virtual void leave() = 0;
+};
+
+/// What a rule keeps for one parameter.
+template <class R>
+using RuleState = decltype(std::declval<const R&>().init(std::declval<const Array&>()));
+
+/// For the library: x in another type, and x - d.
+ROSIN_API Array converted_parameter(const Array& x, DType type);
+ROSIN_API Array moved_parameter(const Array& x, const Array& d);
+
+/// Called by apply: stops the whole step with Error (numeric) and leaves the model as it was when the one element of
+/// `value` is NaN or infinite. `text` must outlive the step: "ClipNorm: the norm of the gradient must be finite".
+ROSIN_API void require_finite(const Array& value, const char* text);
+
+namespace reflect {
+
+/// Rules that give the new parameter rather than what is subtracted from it.
+template <class R>
+concept ReplacesParameter = requires(const R& rule, RuleState<R>& state, const Array& x) {
+  { rule.replace(state, x, x) } -> std::same_as<Array>;
+};
+template <class R>
+concept GivesStep = requires(const R& rule, RuleState<R>& state, const Array& x) {
+  { rule.apply(state, x, x) } -> std::convertible_to<Array>;
+};
+
+template <class T>
+RuleOption option_of(std::string_view name, T& value) {
+  RuleOption option;
+  option.name = name;
+  if constexpr (std::is_same_v<T, double>) option.numbers = &value, option.count = 1;
+  else if constexpr (std::is_same_v<T, int64_t>) option.integer = &value;
+  else if constexpr (std::is_same_v<T, bool>) option.flag = &value;
+  else if constexpr (requires { std::tuple_size<T>::value; }) {
+    option.numbers = value.data();
+    option.count = static_cast<int>(value.size());
+  } else {
+    static_assert(std::is_same_v<T, double>,
+                  "rosin: hyper-parameters of a rule are double, int64_t, bool or std::array of double");
+  }
+  return option;
+}
+
+template <class R>
+void describe(R& rule, RuleVisitor& visitor) {
+  visitor.enter(type_name<R>);
+  if constexpr (requires { rule.visit_rules(visitor); }) rule.visit_rules(visitor);
+  else FieldsOf<R>::each(rule, [&](std::string_view name, auto& value) { visitor.option(option_of(name, value)); });
+  visitor.leave();
+}
+
+}  // namespace reflect
+
+template <class R>
+concept Rule = std::copy_constructible<R> && (reflect::GivesStep<R> || reflect::ReplacesParameter<R>);
+
+/// A rule of any class with what it keeps for one parameter, for compiled code.
+class ROSIN_API ErasedRule {
+ public:
+  virtual ~ErasedRule();
+  /// On the heap; the caller owns it. Arrays are shared.
+  virtual ErasedRule* copy() const = 0;
+  /// Begins anew for this parameter.
+  virtual void init(const Array& x) = 0;
+  /// The new value of x, or nothing where it stays.
+  virtual Array step(const Array& x, const Array& g) = 0;
+  virtual void visit_state(ModelEditor& editor, const ModelPath& path) = 0;
+  virtual void visit_state(ModelVisitor& visitor, const ModelPath& path) const = 0;
+  virtual void describe(RuleVisitor& visitor) = 0;
+  /// Error (argument) where a hyper-parameter cannot be.
+  virtual void check() const = 0;
+};
+
+template <Rule R>
+class RuleOf final : public ErasedRule {
+ public:
+  explicit RuleOf(const R& rule) : rule_(rule), state_() {}
+
+  ErasedRule* copy() const override { return new RuleOf(*this); }
+  void init(const Array& x) override { state_ = rule_.init(x); }
+  Array step(const Array& x, const Array& g) override {
+    if constexpr (reflect::ReplacesParameter<R>) {
+      return rule_.replace(state_, x, g);
+    } else {
+      const Array d = rule_.apply(state_, x, g);
+      return d.is_nothing() ? Array() : moved_parameter(x, d);
+    }
+  }
+  void visit_state(ModelEditor& editor, const ModelPath& path) override { visit(state_, editor, path); }
+  void visit_state(ModelVisitor& visitor, const ModelPath& path) const override { visit(state_, visitor, path); }
+  void describe(RuleVisitor& visitor) override { reflect::describe(rule_, visitor); }
+  void check() const override {
+    if constexpr (requires { rule_.check(); }) rule_.check();
+  }
+
+ private:
+  R rule_;
+  RuleState<R> state_;
+};
+
+}  // namespace rosin

@@ -1,0 +1,347 @@
+// Rules: how one parameter moves, by the names and equations of Optimisers.jl. A rule is a small struct of
+// hyper-parameters with init (what it keeps for a parameter) and apply (what is subtracted from it). Read next:
+// optim.hpp, which runs a rule over a whole model.
+//
+// In all of them x is the parameter, g its gradient of the same shape and type, and the result d stands for x - d. What
+// a rule keeps are arrays with x's shape, and counters as 0-d Int64. `t` counts the steps taken; powers of beta come from
+// it. Hyper-parameters are numbers of the host: changing them compiles nothing. Float16 takes epsilon as 1e-7 at least.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstdint>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include <rosin/array.hpp>
+#include <rosin/rule.hpp>
+
+namespace rosin {
+
+/// d = eta*g.
+struct ROSIN_API Descent {
+  double eta = 0.1;
+
+  struct State {};
+  State init(const Array& x) const;
+  Array apply(State& state, const Array& x, const Array& g) const;
+};
+
+/// m = rho*m + eta*g; d = m.
+struct ROSIN_API Momentum {
+  double eta = 0.01;
+  double rho = 0.9;
+
+  struct State {
+    Array m;
+  };
+  State init(const Array& x) const;
+  Array apply(State& state, const Array& x, const Array& g) const;
+};
+
+/// d = (1 + rho)*eta*g - rho^2*v; v = rho*v - eta*g.
+struct ROSIN_API Nesterov {
+  double eta = 0.001;
+  double rho = 0.9;
+
+  struct State {
+    Array v;
+  };
+  State init(const Array& x) const;
+  Array apply(State& state, const Array& x, const Array& g) const;
+};
+
+/// q = rho*q + (1 - rho)*g^2; d = g*eta/(sqrt(q) + epsilon). Centred: l = rho*l + (1 - rho)*g, and q - l^2 in place of q.
+struct ROSIN_API RMSProp {
+  double eta = 0.001;
+  double rho = 0.9;
+  double epsilon = 1e-8;
+  bool centred = false;
+
+  struct State {
+    Array q;
+    Array l;  // nothing unless centred
+  };
+  State init(const Array& x) const;
+  Array apply(State& state, const Array& x, const Array& g) const;
+};
+
+/// Each element has a step h, which begins as eta, grows by ell[1] while the sign of its gradient stays and shrinks by
+/// ell[0] when it turns, within gamma; d = h*sign(g), 0 where the sign turned.
+struct ROSIN_API Rprop {
+  double eta = 1e-3;
+  std::array<double, 2> ell = {0.5, 1.2};
+  std::array<double, 2> gamma = {1e-6, 50.0};
+
+  struct State {
+    Array g;  // the gradient of the step before; 0 where the sign turned
+    Array h;
+  };
+  State init(const Array& x) const;
+  Array apply(State& state, const Array& x, const Array& g) const;
+};
+
+/// What Adam and its kin keep: running means of g and of g^2, and the steps taken.
+struct Moments {
+  Array m;
+  Array v;
+  Array t;
+};
+
+/// m = b1*m + (1 - b1)*g; v = b2*v + (1 - b2)*g^2; d = eta * m/(1 - b1^t) / (sqrt(v/(1 - b2^t)) + epsilon).
+struct ROSIN_API Adam {
+  double eta = 0.001;
+  std::array<double, 2> beta = {0.9, 0.999};
+  double epsilon = 1e-8;
+
+  Moments init(const Array& x) const;
+  Array apply(Moments& state, const Array& x, const Array& g) const;
+};
+
+/// Adam with weight decay: with d that of Adam at eta = 1, eta*(d + lambda*x), or eta*d + lambda*x when not coupled.
+struct ROSIN_API AdamW {
+  double eta = 0.001;
+  std::array<double, 2> beta = {0.9, 0.999};
+  double lambda = 0.0;
+  double epsilon = 1e-8;
+  bool couple = true;
+
+  Moments init(const Array& x) const;
+  Array apply(Moments& state, const Array& x, const Array& g) const;
+};
+
+/// Rectified Adam: without the division by the mean square while its variance is unknown (the first steps).
+struct ROSIN_API RAdam {
+  double eta = 0.001;
+  std::array<double, 2> beta = {0.9, 0.999};
+  double epsilon = 1e-8;
+
+  Moments init(const Array& x) const;
+  Array apply(Moments& state, const Array& x, const Array& g) const;
+};
+
+/// Adam with a running maximum: u = max(b2*u, |g|); d = eta/(1 - b1^t) * m/(u + epsilon).
+struct ROSIN_API AdaMax {
+  double eta = 0.001;
+  std::array<double, 2> beta = {0.9, 0.999};
+  double epsilon = 1e-8;
+
+  struct State {
+    Array m;
+    Array u;
+    Array t;
+  };
+  State init(const Array& x) const;
+  Array apply(State& state, const Array& x, const Array& g) const;
+};
+
+/// Optimistic Adam: twice Adam's step less the one before.
+struct ROSIN_API OAdam {
+  double eta = 0.001;
+  std::array<double, 2> beta = {0.5, 0.9};
+  double epsilon = 1e-8;
+
+  struct State {
+    Array m;
+    Array v;
+    Array t;
+    Array term;  // Adam's step before
+  };
+  State init(const Array& x) const;
+  Array apply(State& state, const Array& x, const Array& g) const;
+};
+
+/// Adam with Nesterov's look ahead.
+struct ROSIN_API NAdam {
+  double eta = 0.001;
+  std::array<double, 2> beta = {0.9, 0.999};
+  double epsilon = 1e-8;
+
+  Moments init(const Array& x) const;
+  Array apply(Moments& state, const Array& x, const Array& g) const;
+};
+
+/// Adam with the largest v so far, without bias correction: w = max(w, v); d = eta*m/(sqrt(w) + epsilon).
+struct ROSIN_API AMSGrad {
+  double eta = 0.001;
+  std::array<double, 2> beta = {0.9, 0.999};
+  double epsilon = 1e-8;
+
+  struct State {
+    Array m;
+    Array v;
+    Array w;
+  };
+  State init(const Array& x) const;
+  Array apply(State& state, const Array& x, const Array& g) const;
+};
+
+/// a = a + g^2; d = g*eta/(sqrt(a) + epsilon).
+struct ROSIN_API AdaGrad {
+  double eta = 0.1;
+  double epsilon = 1e-8;
+
+  struct State {
+    Array a;
+  };
+  State init(const Array& x) const;
+  Array apply(State& state, const Array& x, const Array& g) const;
+};
+
+/// a = rho*a + (1 - rho)*g^2; d = g*sqrt(e + epsilon)/sqrt(a + epsilon); e = rho*e + (1 - rho)*d^2. No learning rate.
+struct ROSIN_API AdaDelta {
+  double rho = 0.9;
+  double epsilon = 1e-8;
+
+  struct State {
+    Array a;
+    Array e;
+  };
+  State init(const Array& x) const;
+  Array apply(State& state, const Array& x, const Array& g) const;
+};
+
+/// Adam that divides by how far g is from its mean: s = b2*s + (1 - b2)*(g - m)^2 + epsilon.
+struct ROSIN_API AdaBelief {
+  double eta = 0.001;
+  std::array<double, 2> beta = {0.9, 0.999};
+  double epsilon = 1e-16;
+
+  struct State {
+    Array m;
+    Array s;
+    Array t;
+  };
+  State init(const Array& x) const;
+  Array apply(State& state, const Array& x, const Array& g) const;
+};
+
+/// m = b2*g + (1 - b2)*m; d = eta*sign((b2 - b1)*g + b1*m). As in Optimisers.jl, where m's weights are those of the paper
+/// turned round.
+struct ROSIN_API Lion {
+  double eta = 0.001;
+  std::array<double, 2> beta = {0.9, 0.999};
+
+  struct State {
+    Array m;
+  };
+  State init(const Array& x) const;
+  Array apply(State& state, const Array& x, const Array& g) const;
+};
+
+/// Gradients between -delta and delta.
+struct ROSIN_API ClipGrad {
+  double delta = 10;
+
+  struct State {};
+  State init(const Array& x) const;
+  Array apply(State& state, const Array& x, const Array& g) const;
+};
+
+/// The gradient of each array scaled down to a p-norm of omega at most. A norm that is no number stops the step with
+/// Error (numeric) and leaves the model as it was, unless `throws` is false.
+struct ROSIN_API ClipNorm {
+  double omega = 10;
+  double p = 2;
+  bool throws = true;
+
+  struct State {};
+  State init(const Array& x) const;
+  Array apply(State& state, const Array& x, const Array& g) const;
+};
+
+/// g + lambda*x: L2 regularisation.
+struct ROSIN_API WeightDecay {
+  double lambda = 5e-4;
+
+  struct State {};
+  State init(const Array& x) const;
+  Array apply(State& state, const Array& x, const Array& g) const;
+};
+
+/// g + lambda*sign(x): L1 regularisation.
+struct ROSIN_API SignDecay {
+  double lambda = 1e-3;
+
+  struct State {};
+  State init(const Array& x) const;
+  Array apply(State& state, const Array& x, const Array& g) const;
+};
+
+/// Collects n gradients and passes their mean on with every n-th step; the rules after it rest in between.
+struct ROSIN_API AccumGrad {
+  int64_t n = 1;
+
+  struct State {
+    Array acc;
+    Array count;  // of the gradient that comes next, from 1
+  };
+  /// Error (argument): n < 1.
+  void check() const;
+  State init(const Array& x) const;
+  Array apply(State& state, const Array& x, const Array& g) const;
+};
+
+/// Rules one after the other, each given what the one before it returns: OptimiserChain(ClipNorm{1}, Adam{}).
+template <Rule... R>
+struct OptimiserChain {
+  std::tuple<R...> rules;
+
+  using State = std::tuple<RuleState<R>...>;
+  static_assert((!reflect::ReplacesParameter<R> && ...),
+                "rosin: MixedPrecision optimisers should wrap the entire OptimiserChain, not be inside it");
+
+  explicit OptimiserChain(R... rule) : rules(std::move(rule)...) {}
+
+  State init(const Array& x) const {
+    return std::apply([&](const R&... rule) { return State{rule.init(x)...}; }, rules);
+  }
+  Array apply(State& state, const Array& x, const Array& g) const {
+    return apply_each(state, x, g, std::index_sequence_for<R...>());
+  }
+  void visit_rules(RuleVisitor& visitor) {
+    std::apply([&](R&... rule) { (reflect::describe(rule, visitor), ...); }, rules);
+  }
+
+ private:
+  template <size_t... i>
+  Array apply_each(State& state, const Array& x, const Array& g, std::index_sequence<i...>) const {
+    Array d = g;
+    static_cast<void>(((d = std::get<i>(rules).apply(std::get<i>(state), x, d), !d.is_nothing()) && ...));
+    return d;
+  }
+};
+
+/// Runs a rule on a copy of the parameter in another type; the parameter is the rounded copy after each step.
+template <Rule R>
+struct MixedPrecision {
+  DType dtype = Float32;
+  R rule;
+
+  struct State {
+    Array copy;  // the parameter in `dtype`
+    RuleState<R> inner;
+  };
+
+  explicit MixedPrecision(R inner) : rule(std::move(inner)) {}
+  MixedPrecision(DType type, R inner) : dtype(type), rule(std::move(inner)) {}
+
+  State init(const Array& x) const {
+    const Array copy = converted_parameter(x, dtype);
+    return {copy, rule.init(copy)};
+  }
+  /// The parameter's new value, or nothing where it stays.
+  Array replace(State& state, const Array& x, const Array& g) const {
+    const Array d = rule.apply(state.inner, state.copy, converted_parameter(g, dtype));
+    if (d.is_nothing()) return {};
+    state.copy = moved_parameter(state.copy, d);
+    return converted_parameter(state.copy, x.dtype());
+  }
+  void visit_rules(RuleVisitor& visitor) {
+    visitor.option({.name = "dtype", .type = &dtype});
+    reflect::describe(rule, visitor);
+  }
+};
+
+}  // namespace rosin

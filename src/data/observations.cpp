@@ -1,0 +1,206 @@
+// Observations of arrays: counted, copied out and put together, column by column in host memory; nothing is recorded.
+#include <rosin/data.hpp>
+
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include <rosin/error.hpp>
+#include <rosin/model.hpp>
+
+#include "graph/hooks.hpp"
+#include "graph/leaf.hpp"
+#include "graph/node.hpp"
+
+namespace rosin {
+namespace {
+
+[[noreturn]] void refuse(ErrorKind kind, const char* op, const std::string& text) {
+  throw Error(kind, std::string(op) + ": " + text);
+}
+
+/// As in messages: "the array" for data that is one, else its path.
+std::string place(const ModelPath& path) { return path.is_root() ? std::string("the array") : path.text(); }
+
+void check_counted(const Array& x, const char* op, const ModelPath& path) {
+  if (!x.is_nothing() && x.rank() > 0) return;
+  refuse(ErrorKind::shape, op, "the last dim of every array counts the observations; " + place(path) + " is " +
+                                   (x.is_nothing() ? "nothing" : "a single number") + "; leave it out");
+}
+
+class Counter : public ModelVisitor {
+ public:
+  explicit Counter(const char* op) : op_(op) {}
+
+  void array(const Array& x, const ModelPath& path) override {
+    check_counted(x, op_, path);
+    const int64_t here = x.size(-1);
+    if (count < 0) {
+      count = here;
+      first_ = place(path);
+    } else if (here != count) {
+      refuse(ErrorKind::shape, op_,
+             "all data containers must have the same number of observations; " + first_ + " has " + std::to_string(count) +
+                 ", " + place(path) + " has " + std::to_string(here) + "; the last dim counts them");
+    }
+  }
+  void leaf(const ModelPart& part, const ModelPath& path) override {
+    // A number or a text that is a named field goes into every batch as it is.
+    if (part.count == 0 && path.index() < 0) return;
+    refuse(ErrorKind::argument, op_, "data are arrays; " + place(path) + " is a " + std::string(part.type) +
+                                         "; make an Array of it: Array(values, {n})");
+  }
+  int64_t count = -1;
+
+ private:
+  const char* op_;
+  std::string first_;
+};
+
+Shape with_last(const Node& node, int rank, int64_t last) {
+  int64_t sizes[Shape::max_rank];
+  for (int d = 0; d < rank; ++d) sizes[d] = node.sizes[d];
+  sizes[rank] = last;
+  return Shape(std::span<const int64_t>(sizes, static_cast<size_t>(rank) + 1));
+}
+
+class Take : public ModelEditor {
+ public:
+  explicit Take(std::span<const int64_t> at) : at_(at) {}
+
+  void array(Array& x, const ModelPath& path) override {
+    check_counted(x, "getobs", path);
+    eval(x);
+    const Node& source = *x.node();
+    const int64_t n = x.size(-1);
+    const size_t column = n > 0 ? static_cast<size_t>(source.count() / n) * size_of(source.dtype) : 0;
+    check_observations(at_, n);
+    Array taken = fresh_leaf(source.dtype, with_last(source, source.rank - 1, static_cast<int64_t>(at_.size())));
+    copy_runs(static_cast<unsigned char*>(taken.node()->data()), static_cast<const unsigned char*>(source.data()), column);
+    x = std::move(taken);
+  }
+
+ private:
+  /// Neighbours are copied together.
+  void copy_runs(unsigned char* target, const unsigned char* source, size_t column) const {
+    for (size_t begin = 0, end = 0; begin < at_.size(); begin = end) {
+      for (end = begin + 1; end < at_.size() && at_[end] == at_[end - 1] + 1;) ++end;
+      const size_t bytes = (end - begin) * column;
+      if (bytes > 0) std::memcpy(target, source + static_cast<size_t>(at_[begin]) * column, bytes);
+      target += bytes;
+    }
+  }
+
+  std::span<const int64_t> at_;
+};
+
+/// Copies one observation into its columns of the batch's arrays.
+class PutColumn : public ModelVisitor {
+ public:
+  PutColumn(const std::vector<ArrayPlace<Array*>>& targets, int64_t column) : targets_(targets), column_(column) {}
+
+  void array(const Array& x, const ModelPath& path) override {
+    if (next_ >= targets_.size()) refuse(ErrorKind::shape, "batch", "all observations must hold the same arrays");
+    const Array& target = *targets_[next_++].array;
+    const Node& whole = *target.node();
+    if (x.is_nothing() || x.dtype() != target.dtype() || !(with_last(*x.node(), x.rank(), whole.sizes[whole.rank - 1]) == target.shape())) {
+      refuse(ErrorKind::shape, "batch", "all observations must have the same sizes and types; " + place(path) + " of observation " +
+                                            std::to_string(column_) + " differs from the first one's");
+    }
+    copy_into(x, static_cast<unsigned char*>(whole.data()) +
+                     static_cast<size_t>(column_ * x.count()) * size_of(whole.dtype));
+  }
+
+ private:
+  static void copy_into(const Array& x, unsigned char* target) {
+    if (is_scalar(*x.node())) {
+      const ScalarValue value = scalar_value(*x.node());
+      if (is_float(x.dtype())) hooks.convert(target, x.dtype(), &value.real, Float64, 1);
+      else hooks.convert(target, x.dtype(), &value.integer, Int64, 1);
+      return;
+    }
+    eval(x);
+    const size_t bytes = static_cast<size_t>(x.count()) * size_of(x.dtype());
+    if (bytes > 0) std::memcpy(target, x.node()->data(), bytes);
+  }
+
+  const std::vector<ArrayPlace<Array*>>& targets_;
+  int64_t column_;
+  size_t next_ = 0;
+};
+
+}  // namespace
+
+int64_t count_observations(ModelView data, const char* op) {
+  Counter counter(op);
+  data.visit_with(counter);
+  if (counter.count < 0) refuse(ErrorKind::argument, op, "data are arrays; there is none in what came");
+  return counter.count;
+}
+
+void check_observations(std::span<const int64_t> at, int64_t n) {
+  for (int64_t i : at) {
+    if (i < 0 || i >= n) {
+      refuse(ErrorKind::argument, "getobs", "observation " + std::to_string(i) + " is out of range; there are " +
+                                                std::to_string(n) + ", counted from 0");
+    }
+  }
+}
+
+void take_observations(ModelEdit batch, std::span<const int64_t> at) {
+  Take take(at);
+  batch.edit_with(take);
+}
+
+void stack_observations(ModelEdit batch, std::span<const ModelView> observations) {
+  std::vector<ArrayPlace<Array*>> targets;
+  list_arrays(batch, targets);
+  for (const ArrayPlace<Array*>& target : targets) {
+    if (target.array->is_nothing()) refuse(ErrorKind::argument, "batch", "an observation holds nothing in the place of an array");
+    const Node& first = *target.array->node();
+    *target.array = fresh_leaf(first.dtype, with_last(first, first.rank, static_cast<int64_t>(observations.size())));
+  }
+  for (size_t i = 0; i < observations.size(); ++i) {
+    PutColumn put(targets, static_cast<int64_t>(i));
+    observations[i].visit_with(put);
+  }
+}
+
+std::vector<Array> unbatch(const Array& x) {
+  const int64_t n = count_observations(x, "unbatch");
+  eval(x);
+  const Node& whole = *x.node();
+  const Shape shape(std::span<const int64_t>(whole.sizes, static_cast<size_t>(whole.rank) - 1));
+  const size_t bytes = static_cast<size_t>(shape.count()) * size_of(whole.dtype);
+  std::vector<Array> observations;
+  for (int64_t i = 0; i < n; ++i) {
+    Array one = fresh_leaf(whole.dtype, shape);
+    if (bytes > 0) {
+      std::memcpy(one.node()->data(), static_cast<const unsigned char*>(whole.data()) + static_cast<size_t>(i) * bytes, bytes);
+    }
+    observations.push_back(std::move(one));
+  }
+  return observations;
+}
+
+std::vector<int64_t> shuffled_order(int64_t n, Rng& rng) {
+  std::vector<int64_t> order(static_cast<size_t>(n));
+  std::iota(order.begin(), order.end(), int64_t{0});
+  for (size_t left = order.size(); left > 1; --left) std::swap(order[left - 1], order[rng.below(left)]);
+  return order;
+}
+
+void rethrow_with_observation(const std::exception& error, int64_t observation) {
+  const auto* ours = dynamic_cast<const Error*>(&error);
+  throw Error(ours ? ours->kind() : ErrorKind::argument,
+              "getobs: observation " + std::to_string(observation) + " could not be read; " + error.what());
+}
+
+int64_t share_of(double share, int64_t n) {
+  if (!(share >= 0 && share <= 1)) {
+    refuse(ErrorKind::argument, "splitobs", "the share of the first part lies between 0 and 1; got " + std::to_string(share));
+  }
+  return std::llround(share * static_cast<double>(n));
+}
+
+}  // namespace rosin

@@ -1,0 +1,150 @@
+// One strided copy serves both directions: the dim that is contiguous in the source and the one that is contiguous in
+// the target are walked in small square blocks, so that both sides stay in the cache.
+#include "io/row_major.hpp"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "graph/hooks.hpp"
+#include "graph/leaf.hpp"
+#include "graph/node.hpp"
+
+namespace rosin {
+namespace {
+
+struct StridedCopy {
+  int rank = 0;
+  int64_t sizes[Shape::max_rank] = {};
+  int64_t target[Shape::max_rank] = {};  // strides in elements
+  int64_t source[Shape::max_rank] = {};
+};
+
+template <class Word> void copy_block(Word* target, const Word* source, const StridedCopy& copy, int inner, int outer) {
+  constexpr int64_t block = 32;
+  const int64_t m = copy.sizes[inner], n = copy.sizes[outer];
+  for (int64_t i0 = 0; i0 < m; i0 += block) {
+    for (int64_t j0 = 0; j0 < n; j0 += block) {
+      for (int64_t i = i0; i < std::min(m, i0 + block); ++i) {
+        for (int64_t j = j0; j < std::min(n, j0 + block); ++j) {
+          target[i * copy.target[inner] + j * copy.target[outer]] =
+              source[i * copy.source[inner] + j * copy.source[outer]];
+        }
+      }
+    }
+  }
+}
+
+/// Rank at least 2. `inner` and `outer` are the two dims of the blocks; the others are counted like an odometer.
+template <class Word> void copy_strided(Word* target, const Word* source, const StridedCopy& copy, int inner, int outer) {
+  int64_t at[Shape::max_rank] = {};
+  for (;;) {
+    copy_block(target, source, copy, inner, outer);
+    int d = 0;
+    for (; d < copy.rank; ++d) {
+      if (d == inner || d == outer) continue;
+      target += copy.target[d];
+      source += copy.source[d];
+      if (++at[d] < copy.sizes[d]) break;
+      target -= copy.target[d] * copy.sizes[d];
+      source -= copy.source[d] * copy.sizes[d];
+      at[d] = 0;
+    }
+    if (d == copy.rank) return;
+  }
+}
+
+struct Wide {
+  uint64_t words[2];
+};
+
+void copy_strided(void* target, const void* source, const StridedCopy& copy, size_t width, int inner, int outer) {
+  const auto run = [&]<class Word>(Word* to) { copy_strided(to, static_cast<const Word*>(source), copy, inner, outer); };
+  if (width == 1) run(static_cast<uint8_t*>(target));
+  if (width == 2) run(static_cast<uint16_t*>(target));
+  if (width == 4) run(static_cast<uint32_t*>(target));
+  if (width == 8) run(static_cast<uint64_t*>(target));
+  if (width == 16) run(static_cast<Wide*>(target));
+}
+
+void column_strides(int64_t* strides, std::span<const int64_t> sizes) {
+  int64_t stride = 1;
+  for (int64_t size : sizes) {
+    *strides++ = stride;
+    stride *= size;
+  }
+}
+
+void row_strides(int64_t* strides, std::span<const int64_t> sizes) {
+  int64_t stride = 1;
+  for (size_t d = sizes.size(); d-- > 0;) {
+    strides[d] = stride;
+    stride *= sizes[d];
+  }
+}
+
+/// The sizes of a copy, with missing dims of size 1 up to rank 2.
+StridedCopy copy_of_shape(const Shape& shape) {
+  StridedCopy copy;
+  copy.rank = std::max(2, shape.rank());
+  std::fill(copy.sizes, copy.sizes + 2, 1);
+  std::copy(shape.begin(), shape.end(), copy.sizes);
+  return copy;
+}
+
+std::span<const int64_t> sizes_of(const StridedCopy& copy) { return {copy.sizes, static_cast<size_t>(copy.rank)}; }
+
+}  // namespace
+
+void to_row_major(void* target, const void* source, const Shape& shape, size_t width) {
+  if (shape.count() == 0) return;
+  StridedCopy copy = copy_of_shape(shape);
+  row_strides(copy.target, sizes_of(copy));
+  column_strides(copy.source, sizes_of(copy));
+  copy_strided(target, source, copy, width, 0, copy.rank - 1);
+}
+
+void from_row_major(void* target, const void* source, const Shape& shape, size_t width) {
+  if (shape.count() == 0) return;
+  StridedCopy copy = copy_of_shape(shape);
+  column_strides(copy.target, sizes_of(copy));
+  row_strides(copy.source, sizes_of(copy));
+  copy_strided(target, source, copy, width, 0, copy.rank - 1);
+}
+
+Array rearranged(const Array& x, std::span<const int> order, std::span<const bool> flipped) {
+  const Array values = with_values(x);
+  const Shape from = x.shape();
+  int64_t sizes[Shape::max_rank] = {}, strides[Shape::max_rank] = {};
+  column_strides(strides, {from.begin(), order.size()});
+  for (size_t d = 0; d < order.size(); ++d) sizes[d] = from[order[d]];
+  const Shape to(std::span<const int64_t>(sizes, order.size()));
+  Array made = fresh_leaf(x.dtype(), to);
+  if (to.count() == 0) return made;
+  StridedCopy copy = copy_of_shape(to);
+  column_strides(copy.target, sizes_of(copy));
+  const size_t width = size_of(x.dtype());
+  const auto* source = static_cast<const unsigned char*>(values.node()->data());
+  for (size_t d = 0; d < order.size(); ++d) {
+    copy.source[d] = strides[order[d]];
+    if (!flipped[d]) continue;
+    source += static_cast<size_t>((sizes[d] - 1) * copy.source[d]) * width;
+    copy.source[d] = -copy.source[d];
+  }
+  copy_strided(made.node()->data(), source, copy, width, 0, copy.rank - 1);
+  return made;
+}
+
+Array with_values(const Array& x) {
+  if (!is_scalar(*x.node())) {
+    eval(x);
+    return x;
+  }
+  const ScalarValue value = scalar_value(*x.node());
+  const bool real = is_float(x.dtype());
+  const void* number = real ? static_cast<const void*>(&value.real) : &value.integer;
+  Array made = fresh_leaf(x.dtype(), Shape());
+  hooks.convert(made.node()->data(), x.dtype(), number, real ? DType::Float64 : DType::Int64, 1);
+  return made;
+}
+
+}  // namespace rosin

@@ -1,0 +1,165 @@
+// Reading and writing safetensors files. Read next: safetensors_header.cpp (the rules), row_major.hpp (order of elements).
+#include "io/safetensors.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <new>
+
+#include <rosin/error.hpp>
+
+#include "base/file.hpp"
+#include "base/hash.hpp"
+#include "graph/leaf.hpp"
+#include "graph/node.hpp"
+#include "io/input_file.hpp"
+#include "io/row_major.hpp"
+#include "io/safetensors_header.hpp"
+
+namespace rosin {
+namespace {
+
+/// Elements in more than one dim stand in another order in the file.
+bool changes_order(const Shape& shape) {
+  int wide = 0;
+  for (int64_t size : shape) wide += size > 1;
+  return wide > 1;
+}
+
+uint64_t read_header_length(const InputFile& file) {
+  if (file.size() < 8) {
+    refuse_file(file.path(), "", "a safetensors file begins with 8 bytes that give the length of its header",
+                "it has " + std::to_string(file.size()) + " bytes");
+  }
+  unsigned char bytes[8];
+  file.read(0, bytes, 8);
+  uint64_t length = 0;
+  for (int i = 7; i >= 0; --i) length = length << 8 | bytes[i];
+  if (length > longest_header) {
+    refuse_file(file.path(), "", "a header has at most 100000000 bytes", "it states " + std::to_string(length));
+  }
+  if (length > file.size() - 8) {
+    refuse_file(file.path(), "", "the header must be inside the file",
+                "it states " + std::to_string(length) + " bytes and the file goes on for " +
+                    std::to_string(file.size() - 8));
+  }
+  return length;
+}
+
+Array read_tensor(const InputFile& file, uint64_t data, const TensorInfo& tensor) {
+  const DType type = array_type(tensor, file.path());
+  const Shape shape = array_shape(tensor, file.path());
+  const size_t bytes = static_cast<size_t>(tensor.end - tensor.begin);
+  Array made = fresh_leaf(type, shape);
+  if (!changes_order(shape)) {
+    file.read(data + tensor.begin, made.node()->data(), bytes);
+    return made;
+  }
+  std::vector<uint64_t> rows((bytes + 7) / 8);
+  file.read(data + tensor.begin, rows.data(), bytes);
+  from_row_major(made.node()->data(), rows.data(), shape, size_of(type));
+  return made;
+}
+
+/// A file of Bool must hold 0 and 1 only; other bytes would be undefined values.
+void check_bools(const Array& x, const TensorInfo& tensor, const std::string& path) {
+  if (x.dtype() != Bool) return;
+  const auto* bytes = static_cast<const unsigned char*>(x.node()->data());
+  if (std::any_of(bytes, bytes + x.count(), [](unsigned char byte) { return byte > 1; })) {
+    refuse_file(path, tensor.name, "the bytes of a BOOL tensor must be 0 or 1", "one is larger");
+  }
+}
+
+std::string summary_hash(const SafetensorsHeader& header) {
+  uint64_t hash = 0;
+  const auto add = [&](const std::string& text) {
+    for (char c : text) hash = mix(hash, static_cast<unsigned char>(c));
+    hash = mix(hash, text.size());
+  };
+  for (const TensorInfo& tensor : header.tensors) {
+    add(tensor.name);
+    add(tensor.type);
+    for (uint64_t size : tensor.sizes) hash = mix(hash, size);
+  }
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
+  return text;
+}
+
+void check_names(const std::vector<OutgoingArray>& arrays, const std::string& path) {
+  std::vector<std::string_view> names;
+  for (const OutgoingArray& entry : arrays) {
+    if (entry.name.empty()) {
+      throw Error(ErrorKind::argument, "save: an array in a file needs a name; one for '" + path +
+                                           "' has none; write save(path, {{\"x\", x}})");
+    }
+    names.push_back(entry.name);
+  }
+  std::sort(names.begin(), names.end());
+  const auto twice = std::adjacent_find(names.begin(), names.end());
+  if (twice == names.end() && !std::binary_search(names.begin(), names.end(), "__metadata__")) return;
+  throw Error(ErrorKind::argument, "save: every array needs a name of its own, other than __metadata__; '" +
+                                       std::string(twice == names.end() ? "__metadata__" : *twice) + "' for '" + path +
+                                       "' is not; rename it");
+}
+
+SafetensorsHeader make_header(const std::vector<OutgoingArray>& arrays) {
+  SafetensorsHeader header;
+  uint64_t place = 0;
+  for (const OutgoingArray& entry : arrays) {
+    TensorInfo tensor{entry.name, file_type(entry.array.dtype()), {}, place, 0};
+    if (tensor.type.empty()) {
+      throw Error(ErrorKind::dtype, "save: safetensors has no type for every element; '" + entry.name + "' is " +
+                                        to_string(entry.array.dtype()) + "; convert it to ComplexF32 first");
+    }
+    for (int64_t size : entry.shape) tensor.sizes.push_back(static_cast<uint64_t>(size));
+    place += bytes_of(entry.array.dtype(), entry.shape);
+    tensor.end = place;
+    header.tensors.push_back(std::move(tensor));
+  }
+  header.metadata = {{"rosin.format", "1"}, {"rosin.version", ROSIN_VERSION}, {"rosin.model", summary_hash(header)}};
+  return header;
+}
+
+void write_array(AtomicFile& file, const OutgoingArray& entry) {
+  const Array x = entry.make ? entry.make(entry.array) : with_values(entry.array);
+  const size_t bytes = bytes_of(x.dtype(), x.shape());
+  if (!changes_order(x.shape())) return file.write(x.node()->data(), bytes);
+  std::vector<uint64_t> rows((bytes + 7) / 8);
+  to_row_major(rows.data(), x.node()->data(), x.shape(), size_of(x.dtype()));
+  file.write(rows.data(), bytes);
+}
+
+}  // namespace
+
+SavedFile read_safetensors(const std::string& path) {
+  const InputFile file(path);
+  const uint64_t length = read_header_length(file);
+  std::string text(static_cast<size_t>(length), '\0');
+  file.read(8, text.data(), text.size());
+  SafetensorsHeader header = parse_header(text, path);
+  check_header(header, file.size() - 8 - length, path);
+  std::vector<NamedArray> arrays;
+  for (const TensorInfo& tensor : header.tensors) {
+    arrays.push_back({tensor.name, read_tensor(file, 8 + length, tensor)});
+    check_bools(arrays.back().value, tensor, path);
+  }
+  return SavedFile(std::move(arrays), std::move(header.metadata));
+}
+
+void write_safetensors(const std::string& path, std::vector<OutgoingArray> arrays) {
+  check_names(arrays, path);
+  std::sort(arrays.begin(), arrays.end(), [](const OutgoingArray& a, const OutgoingArray& b) {
+    const size_t wide = size_of(a.array.dtype()), other = size_of(b.array.dtype());
+    return wide != other ? wide > other : a.name < b.name;
+  });
+  const std::string text = header_text(make_header(arrays));
+  unsigned char length[8];
+  for (int i = 0; i < 8; ++i) length[i] = static_cast<unsigned char>(text.size() >> (8 * i));
+  AtomicFile file(path);
+  file.write(length, 8);
+  file.write(text.data(), text.size());
+  for (const OutgoingArray& entry : arrays) write_array(file, entry);
+  file.commit();
+}
+
+}  // namespace rosin

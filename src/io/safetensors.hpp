@@ -1,0 +1,30 @@
+// Safetensors files: reading one whole, and writing arrays one after another.
+// Read next: safetensors_header.hpp (the format), file.cpp (save and load, the users).
+#pragma once
+
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <rosin/io.hpp>
+
+namespace rosin {
+
+/// An array to be written. `make` gives the values at the moment they are written, so that rearranged copies live one at
+/// a time; null: the array as it is.
+struct OutgoingArray {
+  std::string name;
+  Array array;
+  Shape shape;  // of what is written
+  Array (*make)(const Array& x) = nullptr;
+};
+
+/// Error (io): the file breaks a rule of the format. (dtype), (shape): arrays cannot hold what it has.
+SavedFile read_safetensors(const std::string& path);
+
+/// Larger elements first, then by name: every tensor is aligned. Error (argument): a name is empty or used twice;
+/// (dtype): the format has no such type; (io): the file cannot be written, and what stood there stays.
+void write_safetensors(const std::string& path, std::vector<OutgoingArray> arrays);
+
+}  // namespace rosin

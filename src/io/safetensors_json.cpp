@@ -1,0 +1,183 @@
+// The JSON of safetensors headers, read event by event: nothing is built that the format does not have, so depth and
+// memory stay bounded by the text. The one file that sees nlohmann-json; without it, both functions say so.
+#include "io/safetensors_header.hpp"
+
+#include <rosin/error.hpp>
+
+#ifdef ROSIN_HAVE_JSON
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+namespace rosin {
+namespace {
+
+/// The parser of nlohmann calls these (its names); a handler that throws ends the parse.
+class HeaderEvents : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  HeaderEvents(SafetensorsHeader& header, const std::string& path) : header_(header), path_(path) {}
+
+  bool start_object(std::size_t) override {
+    if (place_ == Place::start) return enter(Place::names);
+    if (place_ == Place::names && has_key_) return start_entry();
+    refuse("an object is not expected");
+  }
+  bool key(string_t& text) override {
+    if (place_ == Place::tensor) {
+      const unsigned field = text == "dtype" ? 1u : text == "shape" ? 2u : text == "data_offsets" ? 4u : 0u;
+      if (field == 0) refuse("the key '" + text + "' is not one of dtype, shape, data_offsets");
+      if (seen_ & field) refuse("the key '" + text + "' occurs twice");
+      seen_ |= field;
+    }
+    key_ = std::move(text);
+    has_key_ = true;
+    return true;
+  }
+  bool end_object() override {
+    if (place_ == Place::tensor && seen_ != 7u) refuse("one of dtype, shape, data_offsets is missing");
+    return enter(place_ == Place::names ? Place::end : Place::names);
+  }
+
+  bool start_array(std::size_t) override {
+    if (place_ != Place::tensor || key_ == "dtype") refuse("a list is not expected");
+    numbers_.clear();
+    return enter(Place::list);
+  }
+  bool end_array() override {
+    TensorInfo& tensor = header_.tensors.back();
+    if (key_ == "shape") {
+      tensor.sizes = std::move(numbers_);
+    } else {
+      if (numbers_.size() != 2) refuse("data_offsets must be two numbers");
+      tensor.begin = numbers_[0];
+      tensor.end = numbers_[1];
+    }
+    return enter(Place::tensor);
+  }
+  bool number_unsigned(number_unsigned_t value) override {
+    if (place_ != Place::list) refuse("a number is not expected");
+    numbers_.push_back(value);
+    return true;
+  }
+  bool string(string_t& text) override {
+    if (place_ == Place::metadata) {
+      header_.metadata.emplace_back(key_, std::move(text));
+    } else if (place_ == Place::tensor && key_ == "dtype") {
+      header_.tensors.back().type = std::move(text);
+    } else {
+      refuse("a string is not expected");
+    }
+    return true;
+  }
+
+  bool null() override { refuse("null is not expected"); }
+  bool boolean(bool) override { refuse("true or false is not expected"); }
+  bool number_integer(number_integer_t) override { refuse("a number must not be negative"); }
+  bool number_float(number_float_t, const string_t& text) override { refuse("a number must be whole, not " + text); }
+  bool binary(binary_t&) override { refuse("bytes are not expected"); }
+  bool parse_error(std::size_t position, const std::string&, const nlohmann::json::exception&) override {
+    refuse_file(path_, "", "the header must be JSON in UTF-8", "it is not, at byte " + std::to_string(position));
+  }
+
+ private:
+  enum class Place : uint8_t { start, names, metadata, tensor, list, end };
+
+  bool enter(Place place) {
+    place_ = place;
+    return true;
+  }
+  bool start_entry() {
+    has_key_ = false;
+    if (key_ == "__metadata__") {
+      if (has_metadata_) refuse("__metadata__ occurs twice");
+      has_metadata_ = true;
+      return enter(Place::metadata);
+    }
+    if (header_.tensors.size() == most_tensors) refuse("it has more than " + std::to_string(most_tensors) + " tensors");
+    seen_ = 0;
+    header_.tensors.push_back({key_, {}, {}, 0, 0});
+    return enter(Place::tensor);
+  }
+  [[noreturn]] void refuse(const std::string& what) const {
+    const bool inside = place_ == Place::tensor || place_ == Place::list;
+    refuse_file(path_, inside ? header_.tensors.back().name : "",
+                "the header must be an object of tensors with dtype, shape and data_offsets", what);
+  }
+
+  SafetensorsHeader& header_;
+  const std::string& path_;
+  Place place_ = Place::start;
+  std::string key_;
+  bool has_key_ = false;  // in `names`: the key of the entry to come
+  bool has_metadata_ = false;
+  unsigned seen_ = 0;     // fields of the tensor: 1 dtype, 2 shape, 4 data_offsets
+  std::vector<uint64_t> numbers_;
+};
+
+void refuse_repeated(std::vector<std::string_view>& names, const std::string& path) {
+  std::sort(names.begin(), names.end());
+  const auto twice = std::adjacent_find(names.begin(), names.end());
+  if (twice != names.end()) refuse_file(path, std::string(*twice), "a name may be used once", "it occurs twice");
+}
+
+std::string quoted(const std::string& text) {
+  try {
+    return nlohmann::json(text).dump();
+  } catch (const nlohmann::json::exception&) {
+    throw Error(ErrorKind::argument, "save: names must be UTF-8 text; one has other bytes; rename it");
+  }
+}
+
+}  // namespace
+
+SafetensorsHeader parse_header(std::string_view json, const std::string& path) {
+  SafetensorsHeader header;
+  HeaderEvents events(header, path);
+  nlohmann::json::sax_parse(json.begin(), json.end(), &events);
+  std::vector<std::string_view> names, keys;
+  for (const TensorInfo& tensor : header.tensors) names.push_back(tensor.name);
+  for (const auto& entry : header.metadata) keys.push_back(entry.first);
+  refuse_repeated(names, path);
+  refuse_repeated(keys, path);
+  return header;
+}
+
+std::string header_text(const SafetensorsHeader& header) {
+  std::string text = "{\"__metadata__\":{";
+  const char* comma = "";
+  for (const auto& [key, value] : header.metadata) {
+    text += comma + quoted(key) + ":" + quoted(value);
+    comma = ",";
+  }
+  text += "}";
+  for (const TensorInfo& tensor : header.tensors) {
+    text += "," + quoted(tensor.name) + ":{\"dtype\":\"" + tensor.type + "\",\"shape\":[";
+    for (size_t d = 0; d < tensor.sizes.size(); ++d) text += (d ? "," : "") + std::to_string(tensor.sizes[d]);
+    text += "],\"data_offsets\":[" + std::to_string(tensor.begin) + "," + std::to_string(tensor.end) + "]}";
+  }
+  text += "}";
+  text.append((8 - text.size() % 8) % 8, ' ');
+  return text;
+}
+
+}  // namespace rosin
+
+#else
+
+namespace rosin {
+namespace {
+
+[[noreturn]] void refuse_format(const std::string& what) {
+  throw Error(ErrorKind::io, what + ": safetensors needs nlohmann-json; this rosin was built without it; install "
+                                    "nlohmann-json3-dev and build rosin again");
+}
+
+}  // namespace
+
+SafetensorsHeader parse_header(std::string_view, const std::string& path) { refuse_format("load: '" + path + "'"); }
+std::string header_text(const SafetensorsHeader&) { refuse_format("save"); }
+
+}  // namespace rosin
+
+#endif

@@ -1,0 +1,184 @@
+// What PyTorch calls the arrays of our layers, and how it stores them: one table, and a walk that spells its paths.
+#include "io/torch_names.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <numeric>
+
+#include "io/row_major.hpp"
+
+namespace rosin {
+namespace {
+
+enum class Storage : uint8_t {
+  plain,
+  kernel,   // (kernel..., in, out) here, (out, in, ...kernel) there; theirs is not flipped, as ours is not
+  flipped,  // the same for true convolutions: every spatial dim is reversed too
+  swapped   // (a, b) here, (b, a) there
+};
+
+struct TorchField {
+  const char* layer;
+  const char* field;
+  const char* torch_field;
+  Storage storage;
+};
+
+// Fields that are not here have the same name and order on both sides.
+constexpr TorchField torch_fields[] = {
+    {"Conv", "weight", "weight", Storage::flipped},
+    {"ConvTranspose", "weight", "weight", Storage::flipped},
+    {"CrossCor", "weight", "weight", Storage::kernel},
+    {"Embedding", "weight", "weight", Storage::swapped},
+    {"BatchNorm", "scale", "weight", Storage::plain},
+    {"BatchNorm", "mean", "running_mean", Storage::plain},
+    {"BatchNorm", "variance", "running_var", Storage::plain},
+    {"LayerNorm", "scale", "weight", Storage::plain},
+};
+
+constexpr const char* batch_counter = "num_batches_tracked";
+
+const TorchField* find_field(std::string_view layer, std::string_view field) {
+  const auto* found = std::find_if(std::begin(torch_fields), std::end(torch_fields),
+                                   [&](const TorchField& row) { return layer == row.layer && field == row.field; });
+  return found == std::end(torch_fields) ? nullptr : found;
+}
+
+/// Dims of `x` backwards; from ours to theirs or back, as both are the same rearrangement but for which dims are flipped.
+Array reversed(const Array& x, bool flip_first, bool flip_last) {
+  const int rank = x.rank();
+  int order[Shape::max_rank];
+  bool flipped[Shape::max_rank] = {};
+  for (int d = 0; d < rank; ++d) {
+    order[d] = rank - 1 - d;
+    flipped[d] = (flip_first && d < rank - 2) || (flip_last && d >= 2);
+  }
+  const auto n = static_cast<size_t>(rank);
+  return rearranged(x, {order, n}, {flipped, n});
+}
+
+Array backwards(const Array& x) { return reversed(x, false, false); }
+Array flipped_to_torch(const Array& x) { return reversed(x, false, true); }
+Array flipped_from_torch(const Array& x) { return reversed(x, true, false); }
+
+/// A place of a model with both names.
+struct TorchPlace {
+  std::string name;
+  std::string torch_name;
+  Storage storage;
+};
+
+/// Follows a walk and spells the place of each array; a Chain's `layers` is no step of PyTorch's names.
+class TorchSpelling {
+ public:
+  void enter(const ModelPart& part, const ModelPath& path) {
+    const bool hidden = !levels_.empty() && levels_.back().type == "Chain" && path.name() == "layers";
+    levels_.push_back({std::string(part.type), hidden ? levels_.back().prefix : step(path)});
+  }
+  void leave() { levels_.pop_back(); }
+
+  TorchPlace place(const ModelPath& path) const {
+    const TorchField* row = levels_.empty() ? nullptr : find_field(levels_.back().type, path.name());
+    if (!row) return {path.file_text(), step(path), Storage::plain};
+    const std::string& prefix = levels_.back().prefix;
+    return {path.file_text(), prefix + (prefix.empty() ? "" : ".") + row->torch_field, row->storage};
+  }
+
+ private:
+  struct Level {
+    std::string type;
+    std::string prefix;
+  };
+
+  std::string step(const ModelPath& path) const {
+    if (levels_.empty()) return path.file_text();
+    if (path.is_root()) return "";
+    const std::string own = path.index() >= 0 ? std::to_string(path.index()) : std::string(path.name());
+    const std::string& prefix = levels_.back().prefix;
+    return prefix + (prefix.empty() ? "" : ".") + own;
+  }
+
+  std::vector<Level> levels_;
+};
+
+/// Takes the place of each array that the model would save, tied ones once.
+class ListTorchPlaces : public ModelVisitor {
+ public:
+  void array(const Array&, const ModelPath& path) override { places.push_back(spelling_.place(path)); }
+  bool enter(const ModelPart& part, const ModelPath& path) override {
+    spelling_.enter(part, path);
+    return true;
+  }
+  void leave(const ModelPart&, const ModelPath&) override { spelling_.leave(); }
+
+  std::vector<TorchPlace> places;
+
+ private:
+  TorchSpelling spelling_;
+};
+
+class ListTorchPlacesForEdit : public ModelEditor {
+ public:
+  void array(Array&, const ModelPath& path) override { places.push_back(spelling_.place(path)); }
+  bool enter(const ModelPart& part, const ModelPath& path) override {
+    spelling_.enter(part, path);
+    return true;
+  }
+  void leave(const ModelPart&, const ModelPath&) override { spelling_.leave(); }
+
+  std::vector<TorchPlace> places;
+
+ private:
+  TorchSpelling spelling_;
+};
+
+Shape reversed_shape(const Shape& shape) {
+  int64_t sizes[Shape::max_rank];
+  std::reverse_copy(shape.begin(), shape.end(), sizes);
+  return Shape(std::span<const int64_t>(sizes, static_cast<size_t>(shape.rank())));
+}
+
+}  // namespace
+
+std::vector<OutgoingArray> to_torch(ModelView model) {
+  ListTorchPlaces list;
+  model.visit_with(list);
+  std::map<std::string, TorchPlace> places;
+  for (TorchPlace& place : list.places) places.emplace(place.name, place);
+  std::vector<OutgoingArray> arrays;
+  for (const NamedArray& entry : state(model)) {
+    const TorchPlace& place = places.at(entry.name);
+    OutgoingArray outgoing{place.torch_name, entry.value, entry.value.shape()};
+    if (place.storage != Storage::plain) {
+      outgoing.shape = reversed_shape(outgoing.shape);
+      outgoing.make = place.storage == Storage::flipped ? flipped_to_torch : backwards;
+    }
+    arrays.push_back(std::move(outgoing));
+  }
+  return arrays;
+}
+
+std::vector<NamedArray> from_torch(ModelEdit model, const std::vector<NamedArray>& entries) {
+  ListTorchPlacesForEdit list;
+  model.edit_with(list);
+  std::map<std::string, TorchPlace> places;
+  for (TorchPlace& place : list.places) places.emplace(place.torch_name, place);
+  std::vector<NamedArray> arrays;
+  for (const NamedArray& entry : entries) {
+    const auto found = places.find(entry.name);
+    if (found == places.end()) {
+      const bool counter = entry.name == batch_counter || entry.name.ends_with(std::string(".") + batch_counter);
+      if (!counter) arrays.push_back(entry);
+      continue;
+    }
+    const TorchPlace& place = found->second;
+    const Array value = place.storage == Storage::plain     ? entry.value
+                        : place.storage == Storage::flipped ? flipped_from_torch(entry.value)
+                                                            : backwards(entry.value);
+    arrays.push_back({place.name, value});
+  }
+  return arrays;
+}
+
+}  // namespace rosin

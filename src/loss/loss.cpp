@@ -1,0 +1,187 @@
+// Losses: see rosin/loss.hpp. All are made of recorded ops; their gradients follow.
+#include <rosin/loss.hpp>
+
+#include <algorithm>
+#include <limits>
+
+#include <rosin/activation.hpp>
+#include <rosin/compose.hpp>
+#include <rosin/elementwise.hpp>
+#include <rosin/error.hpp>
+#include <rosin/reduce.hpp>
+
+#include "graph/node.hpp"
+
+namespace rosin {
+namespace {
+
+using Aggregate = Array (*)(const Array&);
+
+Array aggregated(const Array& losses, Aggregate agg) { return agg ? agg(losses) : mean(losses); }
+
+int64_t size_at(const Shape& shape, int dim) { return dim < shape.rank() ? shape[dim] : 1; }
+
+/// Sizes are equal, missing last dims being 1; a C++ number fits everything.
+void check_sizes(const char* loss, const Array& yhat, const Array& y) {
+  const bool given = !yhat.is_nothing() && !y.is_nothing();
+  if (given && y.node()->weak) return;
+  bool fits = given;
+  for (int d = 0; fits && d < std::max(yhat.rank(), y.rank()); ++d) {
+    fits = size_at(yhat.shape(), d) == size_at(y.shape(), d);
+  }
+  if (fits) return;
+  const auto text = [](const Array& x) { return x.is_nothing() ? std::string("nothing") : to_string(x.shape()); };
+  throw Error(ErrorKind::shape, std::string(loss) + ": loss function expects size(yhat) = " + text(yhat) +
+                                    " to match size(y) = " + text(y) +
+                                    "; sizes do not broadcast here: reshape one, or onehot(y, classes) for labels");
+}
+
+double machine_epsilon(DType type) {
+  switch (type) {
+    case Float64: return std::numeric_limits<double>::epsilon();
+    case Float16: return 0x1p-10;
+    case BFloat16: return 0x1p-7;
+    default: return std::numeric_limits<float>::epsilon();
+  }
+}
+double eps_for(const Array& yhat, double wanted) { return wanted < 0 ? machine_epsilon(yhat.dtype()) : wanted; }
+
+/// x * log(y), 0 where x is 0, with finite gradients there.
+Array xlogy(const Array& x, const Array& y) {
+  const Array zero = eq(x, 0);
+  return where(zero, 0, x * log(where(zero, 1, y)));
+}
+
+/// The sum over classes, whose dim disappears into size 1.
+Array over_classes(const Array& terms, int dims) { return sum(terms, dims); }
+
+/// agg(-sum(terms, dims)); the mean of all is one sum, which keeps training steps short.
+Array negated_sum(const Array& terms, int dims, Aggregate agg) {
+  if (agg || terms.count() == 0) return aggregated(-over_classes(terms, dims), agg);
+  return sum(terms) * (-static_cast<double>(terms.size(dims)) / static_cast<double>(terms.count()));
+}
+
+}  // namespace
+
+Array mse(const Array& yhat, const Array& y, const LossOptions& options) {
+  check_sizes("mse", yhat, y);
+  return aggregated(square(yhat - y), options.agg);
+}
+
+Array mae(const Array& yhat, const Array& y, const LossOptions& options) {
+  check_sizes("mae", yhat, y);
+  return aggregated(abs(yhat - y), options.agg);
+}
+
+Array msle(const Array& yhat, const Array& y, const LossOptions& options) {
+  check_sizes("msle", yhat, y);
+  const double eps = eps_for(yhat, options.eps);
+  return aggregated(square(log((yhat + eps) / (y + eps))), options.agg);
+}
+
+Array huber_loss(const Array& yhat, const Array& y, const HuberOptions& options) {
+  check_sizes("huber_loss", yhat, y);
+  const Array distance = abs(yhat - y);
+  const double delta = options.delta;
+  return aggregated(where(lt(distance, delta), square(distance) * 0.5, delta * (distance - delta / 2)), options.agg);
+}
+
+Array crossentropy(const Array& yhat, const Array& y, const LossOptions& options) {
+  check_sizes("crossentropy", yhat, y);
+  return negated_sum(xlogy(y, yhat + eps_for(yhat, options.eps)), options.dims, options.agg);
+}
+
+Array logitcrossentropy(const Array& yhat, const Array& y, const LossOptions& options) {
+  check_sizes("logitcrossentropy", yhat, y);
+  return negated_sum(y * logsoftmax(yhat, options.dims), options.dims, options.agg);
+}
+
+Array binarycrossentropy(const Array& yhat, const Array& y, const LossOptions& options) {
+  check_sizes("binarycrossentropy", yhat, y);
+  const double eps = eps_for(yhat, options.eps);
+  return aggregated(-xlogy(y, yhat + eps) - xlogy(1 - y, 1 - yhat + eps), options.agg);
+}
+
+Array logitbinarycrossentropy(const Array& yhat, const Array& y, const LossOptions& options) {
+  check_sizes("logitbinarycrossentropy", yhat, y);
+  return aggregated((1 - y) * yhat - logsigmoid(yhat), options.agg);
+}
+
+Array kldivergence(const Array& yhat, const Array& y, const LossOptions& options) {
+  check_sizes("kldivergence", yhat, y);
+  const Array entropy = aggregated(over_classes(xlogy(y, y), options.dims), options.agg);
+  return entropy + crossentropy(yhat, y, options);
+}
+
+Array poisson_loss(const Array& yhat, const Array& y, const LossOptions& options) {
+  check_sizes("poisson_loss", yhat, y);
+  return aggregated(yhat - xlogy(y, yhat), options.agg);
+}
+
+Array hinge_loss(const Array& yhat, const Array& y, const LossOptions& options) {
+  check_sizes("hinge_loss", yhat, y);
+  return aggregated(max(0, 1 - yhat * y), options.agg);
+}
+
+Array squared_hinge_loss(const Array& yhat, const Array& y, const LossOptions& options) {
+  check_sizes("squared_hinge_loss", yhat, y);
+  return aggregated(square(max(0, 1 - yhat * y)), options.agg);
+}
+
+Array dice_coeff_loss(const Array& yhat, const Array& y, const DiceOptions& options) {
+  check_sizes("dice_coeff_loss", yhat, y);
+  const double smooth = options.smooth;
+  return 1 - (2 * sum(y * yhat) + smooth) / (sum(square(y)) + sum(square(yhat)) + smooth);
+}
+
+Array tversky_loss(const Array& yhat, const Array& y, const TverskyOptions& options) {
+  check_sizes("tversky_loss", yhat, y);
+  const double beta = options.beta;
+  const Array hit = y * yhat;
+  const Array weighed = hit + beta * (1 - y) * yhat + (1 - beta) * y * (1 - yhat);
+  return 1 - (sum(hit) + 1) / (sum(weighed) + 1);
+}
+
+Array binary_focal_loss(const Array& yhat, const Array& y, const FocalOptions& options) {
+  check_sizes("binary_focal_loss", yhat, y);
+  const Array moved = yhat + eps_for(yhat, options.eps);
+  const Array p = y * moved + (1 - y) * (1 - moved);
+  return aggregated(-pow(1 - p, options.gamma) * log(p), options.agg);
+}
+
+Array focal_loss(const Array& yhat, const Array& y, const FocalOptions& options) {
+  check_sizes("focal_loss", yhat, y);
+  const Array moved = yhat + eps_for(yhat, options.eps);
+  return negated_sum(y * pow(1 - moved, options.gamma) * log(moved), options.dims, options.agg);
+}
+
+Array siamese_contrastive_loss(const Array& yhat, const Array& y, const SiameseOptions& options) {
+  check_sizes("siamese_contrastive_loss", yhat, y);
+  if (options.margin < 0) {
+    throw Error(ErrorKind::argument, "siamese_contrastive_loss: margin must be non-negative; got " +
+                                         std::to_string(options.margin) + "; use the default 1");
+  }
+  return aggregated((1 - y) * square(yhat) + y * square(max(0, options.margin - yhat)), options.agg);
+}
+
+namespace {
+
+void check_alpha(const char* function, double alpha) {
+  if (alpha > 0 && alpha < 1) return;
+  throw Error(ErrorKind::argument, std::string(function) + ": alpha must be between 0 and 1; got " +
+                                       std::to_string(alpha) + "; use a small number such as 0.1");
+}
+
+}  // namespace
+
+Array label_smoothing(const Array& y, double alpha, int dim) {
+  check_alpha("label_smoothing", alpha);
+  return y * (1 - alpha) + alpha / static_cast<double>(y.size(dim));
+}
+
+Array binary_label_smoothing(const Array& y, double alpha) {
+  check_alpha("binary_label_smoothing", alpha);
+  return y * (1 - alpha) + alpha / 2;
+}
+
+}  // namespace rosin

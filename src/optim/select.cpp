@@ -1,0 +1,129 @@
+// freeze, thaw, adjust: leaves found by a pattern of their paths.
+#include <rosin/optim.hpp>
+
+#include <cmath>
+#include <memory>
+#include <vector>
+
+#include <rosin/error.hpp>
+
+#include "base/nearest.hpp"
+#include "optim/options.hpp"
+#include "optim/tree.hpp"
+
+namespace rosin {
+namespace {
+
+/// "layers[0].weight" as in files: "layers.0.weight".
+std::string as_in_files(std::string_view pattern) {
+  std::string text;
+  for (char c : pattern) {
+    if (c == '[' && !text.empty()) text += '.';
+    else if (c != '[' && c != ']') text += c;
+  }
+  return text;
+}
+
+/// `*` stands for any letters, none too.
+bool matches(std::string_view text, std::string_view pattern) {
+  const size_t star = pattern.find('*');
+  if (star == std::string_view::npos) return text == pattern;
+  if (text.substr(0, star) != pattern.substr(0, star)) return false;
+  for (size_t at = star; at <= text.size(); ++at) {
+    if (matches(text.substr(at), pattern.substr(star + 1))) return true;
+  }
+  return false;
+}
+
+/// Whether the pattern is the path, or that of a part around it.
+bool selects(const std::string& pattern, std::string_view path) {
+  if (pattern.empty() || matches(path, pattern)) return true;
+  for (size_t dot = path.find('.'); dot != std::string_view::npos; dot = path.find('.', dot + 1)) {
+    if (matches(path.substr(0, dot), pattern)) return true;
+  }
+  return false;
+}
+
+[[noreturn]] void refuse_pattern(const std::string& op, const StateTree& tree, std::string_view pattern) {
+  std::vector<std::string_view> names;
+  for (const StateLeaf& leaf : tree.leaves) {
+    const std::string_view path = leaf.text;
+    names.push_back(path);
+    for (size_t dot = path.find('.'); dot != std::string_view::npos; dot = path.find('.', dot + 1)) {
+      names.push_back(path.substr(0, dot));
+    }
+  }
+  std::string plain = as_in_files(pattern);
+  while (!plain.empty() && (plain.back() == '*' || plain.back() == '.')) plain.pop_back();
+  const std::string_view nearest = nearest_name(plain, names);
+  std::string text = op + ": no parameter of the model matches \"" + std::string(pattern) + "\"; ";
+  if (!nearest.empty()) text += "the nearest path is " + std::string(nearest);
+  else if (!tree.leaves.empty()) text += "its first one is " + tree.leaves.front().text;
+  else text += "it has none";
+  throw Error(ErrorKind::argument, text);
+}
+
+std::vector<StateLeaf*> select(const char* op, const State& state, std::string_view pattern) {
+  if (!state.tree()) {
+    throw Error(ErrorKind::argument, std::string(op) + ": the state is empty; make it with state = setup(rule, model)");
+  }
+  const std::string wanted = as_in_files(pattern);
+  std::vector<StateLeaf*> found;
+  for (StateLeaf& leaf : state.tree()->leaves) {
+    if (selects(wanted, leaf.text)) found.push_back(&leaf);
+  }
+  if (found.empty() && !pattern.empty()) refuse_pattern(op, *state.tree(), pattern);
+  return found;
+}
+
+bool changes_something(const Adjustment& change) {
+  for (double value : {change.eta, change.rho, change.beta[0], change.beta[1], change.epsilon, change.lambda,
+                       change.delta, change.omega}) {
+    if (!std::isnan(value)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void freeze(State& state, std::string_view pattern) {
+  for (StateLeaf* leaf : select("freeze", state, pattern)) leaf->frozen = true;
+}
+
+void thaw(State& state, std::string_view pattern) {
+  for (StateLeaf* leaf : select("thaw", state, pattern)) leaf->frozen = false;
+}
+
+void adjust(State& state, const Adjustment& change, std::string_view pattern) {
+  if (!changes_something(change)) {
+    throw Error(ErrorKind::argument, "adjust: something must change; every value is NaN; write adjust(state, {.eta = 1e-4})");
+  }
+  std::vector<std::unique_ptr<ErasedRule>> rules;
+  const std::vector<StateLeaf*> leaves = select("adjust", state, pattern);
+  for (const StateLeaf* leaf : leaves) {
+    rules.emplace_back(leaf->rule->copy());
+    change_options(*rules.back(), change);
+    check_rates("adjust", *rules.back());
+  }
+  for (size_t i = 0; i < leaves.size(); ++i) leaves[i]->rule = std::move(rules[i]);
+}
+
+void adjust(State& state, double eta, std::string_view pattern) {
+  Adjustment change;
+  change.eta = eta;
+  adjust(state, change, pattern);
+}
+
+State adjusted(const State& state, const Adjustment& change, std::string_view pattern) {
+  State copy = state;
+  adjust(copy, change, pattern);
+  return copy;
+}
+
+State adjusted(const State& state, double eta, std::string_view pattern) {
+  State copy = state;
+  adjust(copy, eta, pattern);
+  return copy;
+}
+
+}  // namespace rosin

@@ -1,0 +1,132 @@
+// State: made from a walk over the model, copied, and walked itself.
+#include <rosin/optim.hpp>
+
+#include <rosin/log.hpp>
+
+#include "optim/options.hpp"
+#include "optim/tree.hpp"
+
+namespace rosin {
+
+RuleVisitor::~RuleVisitor() = default;
+ErasedRule::~ErasedRule() = default;
+
+namespace {
+
+void append_steps(std::vector<PathStep>& steps, const ModelPath& path) {
+  if (path.is_root()) return;
+  append_steps(steps, *path.parent());
+  steps.push_back({std::string(path.name()), path.index()});
+}
+
+/// Fills a tree from the walk over a model; `places` is the list of the same walk.
+class TreeMaker : public ModelVisitor {
+ public:
+  TreeMaker(StateTree& tree, const ErasedRule& rule, ModelView model) : tree_(tree), rule_(rule) {
+    list_arrays(model, places_);
+    tree_.leaf_of.assign(places_.size(), -1);
+    model.visit_with(*this);
+  }
+
+  bool enter(const ModelPart&, const ModelPath& path) override {
+    tree_.items.push_back({TreeItem::What::open, std::string(path.name())});
+    return true;
+  }
+  void leave(const ModelPart&, const ModelPath&) override { tree_.items.push_back({TreeItem::What::close, {}}); }
+  void leaf(const ModelPart&, const ModelPath& path) override {
+    tree_.items.push_back({TreeItem::What::empty, std::string(path.name())});
+  }
+
+  void array(const Array& x, const ModelPath& path) override {
+    const size_t place = tree_.paths.size();
+    const size_t first = static_cast<size_t>(places_[place].first);
+    tree_.paths.push_back(path.hash());
+    tree_.names.push_back(path.is_root() ? "the model" : path.text());
+    if (places_[place].trainable) {
+      if (first == place) add_leaf(x, path);
+      else if (const int leaf = tree_.leaf_of[first]; leaf >= 0) share_leaf(place, leaf);
+    }
+    const int leaf = tree_.leaf_of[place];
+    tree_.items.push_back({leaf < 0 ? TreeItem::What::empty : TreeItem::What::leaf, std::string(path.name()), leaf});
+  }
+
+ private:
+  void add_leaf(const Array& x, const ModelPath& path) {
+    const size_t place = tree_.paths.size() - 1;
+    tree_.leaf_of[place] = static_cast<int>(tree_.leaves.size());
+    StateLeaf& leaf = tree_.leaves.emplace_back();
+    append_steps(leaf.path, path);
+    leaf.text = path.file_text();
+    leaf.rule.reset(rule_.copy());
+    leaf.rule->init(x);
+    leaf.place = place;
+    leaf.shape = x.shape();
+    leaf.dtype = x.dtype();
+  }
+
+  void share_leaf(size_t place, int leaf) {
+    tree_.leaf_of[place] = leaf;
+    tree_.leaves[static_cast<size_t>(leaf)].tied.push_back(place);
+  }
+
+  StateTree& tree_;
+  const ErasedRule& rule_;
+  std::vector<ArrayPlace<const Array*>> places_;
+};
+
+/// Walks over what a rule keeps, at the path of its parameter.
+template <class Visitor, class Rule>
+void visit_leaf(Rule& rule, Visitor& visitor, const std::vector<PathStep>& steps, size_t step, const ModelPath& path) {
+  if (step == steps.size()) return rule.visit_state(visitor, path.fixed());
+  const PathStep& next = steps[step];
+  visit_leaf(rule, visitor, steps, step + 1, next.index < 0 ? path.field(next.name) : path.item(next.index));
+}
+
+StateTree* copied(const StateTree* tree) {
+  if (!tree) return nullptr;
+  auto copy = std::make_unique<StateTree>();
+  copy->paths = tree->paths;
+  copy->names = tree->names;
+  copy->leaf_of = tree->leaf_of;
+  copy->items = tree->items;
+  for (const StateLeaf& leaf : tree->leaves) {
+    StateLeaf& own = copy->leaves.emplace_back();
+    own.path = leaf.path;
+    own.text = leaf.text;
+    own.rule.reset(leaf.rule->copy());
+    own.frozen = leaf.frozen;
+    own.place = leaf.place;
+    own.tied = leaf.tied;
+    own.shape = leaf.shape;
+    own.dtype = leaf.dtype;
+  }
+  return copy.release();
+}
+
+}  // namespace
+
+State::State(const ErasedRule& rule, ModelView model) {
+  const std::unique_ptr<ErasedRule> checked(rule.copy());
+  check_rates("setup", *checked);
+  checked->check();
+  auto tree = std::make_unique<StateTree>();
+  TreeMaker(*tree, rule, model);
+  if (tree->leaves.empty()) warn_once("no-parameters", "setup: found no trainable parameters in this model");
+  eval();
+  tree_ = tree.release();
+}
+
+State::State(const State& other) : tree_(copied(other.tree_)) {}
+State::~State() { delete tree_; }
+
+void State::rosin_visit(ModelEditor& editor, const ModelPath& path) {
+  if (!tree_) return;
+  for (StateLeaf& leaf : tree_->leaves) visit_leaf(*leaf.rule, editor, leaf.path, 0, path);
+}
+
+void State::rosin_visit(ModelVisitor& visitor, const ModelPath& path) const {
+  if (!tree_) return;
+  for (const StateLeaf& leaf : tree_->leaves) visit_leaf(std::as_const(*leaf.rule), visitor, leaf.path, 0, path);
+}
+
+}  // namespace rosin

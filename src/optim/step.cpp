@@ -1,0 +1,98 @@
+// Keeping, guarding and undoing of one step; numbers that all parameters share.
+#include "optim/step.hpp"
+
+#include <bit>
+#include <cmath>
+
+#include <rosin/elementwise.hpp>
+#include <rosin/reduce.hpp>
+
+#include "graph/leaf.hpp"
+#include "graph/record.hpp"
+
+namespace rosin {
+
+Step& Step::of_thread() {
+  static thread_local Step step;
+  return step;
+}
+
+void Step::keep(Array* place) {
+  kept_.push_back({place, place->node(), false});
+  if (place->node()) add_count(place->node(), one_user);
+}
+
+void Step::guard() noexcept {
+  for (Kept& kept : kept_) {
+    if (!kept.old || is_scalar(*kept.old)) continue;  // numbers have no memory of their own
+    add_count(kept.old, one_reference);
+    kept.old->guards.fetch_add(1, std::memory_order_relaxed);
+    drop_count(kept.old, one_user);
+    kept.guarded = true;
+  }
+}
+
+void Step::select_by_checks() {
+  Array ok;
+  for (const Check& check : checks) {
+    const Array finite = is_finite(check.value);
+    const Array holds = finite.rank() == 0 ? finite : all(finite);
+    ok = ok.is_nothing() ? holds : logical_and(ok, holds);
+  }
+  for (const Kept& kept : kept_) {
+    Node* now = kept.place->node();
+    if (!kept.old || !now || now == kept.old || is_scalar(*now)) continue;
+    add_count(kept.old, one_user);
+    const bool tied = now->tied;
+    *kept.place = where(ok, *kept.place, Array::adopt(kept.old));
+    kept.place->node()->tied = tied;
+  }
+}
+
+const Step::Check* Step::failed() const {
+  for (const Check& check : checks) {
+    if (!std::isfinite(check.value.item())) return &check;
+  }
+  return nullptr;
+}
+
+void Step::undo() noexcept {
+  for (Kept& kept : kept_) {
+    if (kept.guarded) {
+      add_count(kept.old, one_user);
+      kept.old->guards.fetch_sub(1, std::memory_order_relaxed);
+      drop_count(kept.old, one_reference);
+    }
+    *kept.place = Array::adopt(kept.old);
+  }
+  kept_.clear();
+}
+
+void Step::finish() noexcept {
+  for (const Kept& kept : kept_) {
+    if (!kept.old) continue;
+    if (kept.guarded) kept.old->guards.fetch_sub(1, std::memory_order_relaxed);
+    drop_count(kept.old, kept.guarded ? one_reference : one_user);
+  }
+  kept_.clear();
+  checks.clear();
+  numbers_.clear();
+  next_number_ = 0;
+  active = false;
+}
+
+Array Step::shared(Number wanted) {
+  if (next_number_ == numbers_.size()) numbers_.emplace_back();
+  Number& known = numbers_[next_number_++];
+  const bool equal = !known.node.is_nothing() && known.counts == wanted.counts && known.count == wanted.count &&
+                     std::bit_cast<uint64_t>(known.value) == std::bit_cast<uint64_t>(wanted.value);
+  if (equal) return known.node;
+  wanted.node = wanted.counts ? scalar_argument(wanted.count) : Array(wanted.value);
+  known = wanted;
+  return wanted.node;
+}
+
+Array Step::number(double value) { return active ? shared({false, value, 0, {}}) : Array(value); }
+Array Step::counter(int64_t value) { return active ? shared({true, 0, value, {}}) : scalar_argument(value); }
+
+}  // namespace rosin

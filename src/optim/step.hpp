@@ -1,0 +1,71 @@
+// The step in progress on a thread: what recording it needs and what is put back when it fails. Its vectors stay with
+// the thread, so that a steady step takes no memory from the heap. Read next: update.cpp.
+#pragma once
+
+#include <vector>
+
+#include <rosin/model.hpp>
+#include <rosin/optim.hpp>
+
+#include "graph/node.hpp"
+
+namespace rosin {
+
+class Step {
+ public:
+  static Step& of_thread();
+
+  /// A value that must be finite, or the step is undone.
+  struct Check {
+    Array value;       // one element
+    const char* text;  // the rule that it breaks
+    int leaf;          // of the state; -1 for the loss
+  };
+
+  bool active = false;  // between the first rule and the end of the step
+  int leaf = -1;        // whose rule runs
+  std::vector<Check> checks;
+  std::vector<ArrayPlace<Array*>> places;           // of the model
+  std::vector<ArrayPlace<const Array*>> gradients;  // the same places of the gradient
+
+  /// Remembers what stands at a place of model or state, before that changes.
+  void keep(Array* place);
+  /// From now on what was kept does not hinder that its memory is overwritten.
+  void guard() noexcept;
+  /// Where a check fails, the changed arrays get their old elements.
+  void select_by_checks();
+  /// The first check that failed, once evaluated; null where all hold.
+  const Check* failed() const;
+  /// Puts back everything that was kept.
+  void undo() noexcept;
+  /// Forgets it.
+  void finish() noexcept;
+
+  /// Numbers of the same place in the rule and of equal value are one node for all parameters.
+  void begin_rule() noexcept { next_number_ = 0; }
+  Array number(double value);
+  Array counter(int64_t value);
+
+ private:
+  struct Kept {
+    Array* place;
+    Node* old;     // with one user count, or one reference that is a guard; null for nothing
+    bool guarded;
+  };
+  struct Number {
+    bool counts;
+    double value;
+    int64_t count;
+    Array node;
+  };
+  Array shared(Number wanted);
+
+  std::vector<Kept> kept_;
+  std::vector<Number> numbers_;
+  size_t next_number_ = 0;
+};
+
+/// A step as update() takes it. `loss`, unless null, must be finite: false, and everything as it was, where it is not.
+bool take_step(State& state, ModelEdit model, ModelView gradient, const Array* loss);
+
+}  // namespace rosin

@@ -1,0 +1,46 @@
+// The tree inside a State: one leaf for each parameter, found by its place in the walk over the model.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <rosin/optim.hpp>
+#include <rosin/shape.hpp>
+
+namespace rosin {
+
+/// One step of a path that outlives the walk: a name, or an index.
+struct PathStep {
+  std::string name;
+  int64_t index = -1;
+};
+
+struct StateLeaf {
+  std::vector<PathStep> path;
+  std::string text;                  // the path as in files
+  std::unique_ptr<ErasedRule> rule;  // with what it keeps
+  bool frozen = false;
+  size_t place = 0;          // of the parameter, in the walk over the model
+  std::vector<size_t> tied;  // other places of the same parameter
+  Shape shape;
+  DType dtype = Float32;
+};
+
+/// What is printed, in the order of the walk.
+struct TreeItem {
+  enum class What : uint8_t { open, close, leaf, empty } what;
+  std::string name;  // of the field; empty for elements
+  int leaf = -1;
+};
+
+struct StateTree {
+  std::vector<uint64_t> paths;     // ModelPath::hash of each place of the model
+  std::vector<std::string> names;  // the same as text, for messages
+  std::vector<int> leaf_of;        // the leaf of each place, or -1
+  std::vector<StateLeaf> leaves;
+  std::vector<TreeItem> items;
+};
+
+}  // namespace rosin

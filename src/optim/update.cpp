@@ -1,0 +1,193 @@
+// update: finds model, gradient and state in step, records the rules of all parameters, evaluates once, and puts
+// everything back when that fails.
+#include <rosin/optim.hpp>
+
+#include <cmath>
+#include <string>
+
+#include <rosin/elementwise.hpp>
+#include <rosin/error.hpp>
+
+#include "optim/step.hpp"
+#include "optim/tree.hpp"
+
+namespace rosin {
+namespace {
+
+[[noreturn]] void refuse_model(const StateTree& tree, size_t place, const std::string& what, const std::string& has) {
+  const std::string wanted = place < tree.names.size() ? tree.names[place] : "no more arrays";
+  throw Error(ErrorKind::argument, "update: the " + what + " must have the fields of the model that setup was given; it has " +
+                                       (has.empty() ? "no more arrays" : has) + " where the state has " + wanted +
+                                       "; call state = setup(rule, model) for this model");
+}
+
+/// The path of a place of a model that may only be edited.
+class PathOfPlace : public ModelEditor {
+ public:
+  explicit PathOfPlace(size_t place) : left_(place) {}
+  void array(Array&, const ModelPath& path) override {
+    if (left_-- == 0) text = path.text();
+  }
+  std::string text;
+
+ private:
+  size_t left_;
+};
+
+/// The first place at which two lists of paths differ, or -1.
+template <class Places>
+int64_t first_difference(const StateTree& tree, const Places& places) {
+  const size_t count = std::min(tree.paths.size(), places.size());
+  for (size_t i = 0; i < count; ++i) {
+    if (tree.paths[i] != places[i].path) return static_cast<int64_t>(i);
+  }
+  return tree.paths.size() == places.size() ? -1 : static_cast<int64_t>(count);
+}
+
+void match(const StateTree& tree, ModelEdit model, ModelView gradient, Step& step) {
+  list_arrays(model, step.places);
+  if (const int64_t at = first_difference(tree, step.places); at >= 0) {
+    PathOfPlace path(static_cast<size_t>(at));
+    model.edit_with(path);
+    refuse_model(tree, static_cast<size_t>(at), "model", path.text);
+  }
+  list_arrays(gradient, step.gradients);
+  if (const int64_t at = first_difference(tree, step.gradients); at >= 0) {
+    refuse_model(tree, static_cast<size_t>(at), "gradient", path_at(gradient, static_cast<size_t>(at)));
+  }
+}
+
+[[noreturn]] void refuse_parameter(const StateTree& tree, size_t place, const std::string& rule) {
+  throw Error(ErrorKind::argument, "update: " + tree.names[place] + " " + rule + "; call state = setup(rule, model) again");
+}
+
+std::string sizes_of(const Array& x) { return to_string(x.shape()) + " " + to_string(x.dtype()); }
+
+void check_parameter(const StateTree& tree, const StateLeaf& leaf, const Array& x, const Array& g) {
+  if (!(x.shape() == leaf.shape) || x.dtype() != leaf.dtype) {
+    refuse_parameter(tree, leaf.place, "is " + sizes_of(x) + " and was " + to_string(leaf.shape) + " " +
+                                           to_string(leaf.dtype) + " when setup was called");
+  }
+  if (g.shape() == leaf.shape) return;
+  throw Error(ErrorKind::shape, "update: a gradient must have the shape of its parameter; that of " + tree.names[leaf.place] +
+                                    " is " + to_string(g.shape()) + ", the parameter " + to_string(x.shape()) +
+                                    "; give update what gradient(f, model) returns");
+}
+
+/// Ties must be as they were at setup, and what is trained must have been there.
+void check_ties(const StateTree& tree, const Step& step) {
+  for (size_t i = 0; i < step.places.size(); ++i) {
+    const ArrayPlace<Array*>& place = step.places[i];
+    const int leaf = tree.leaf_of[i];
+    if (!place.trainable) continue;
+    if (leaf < 0) {
+      if (!step.gradients[i].array->is_nothing()) refuse_parameter(tree, i, "was not trained when setup was called");
+    } else if (tree.leaves[static_cast<size_t>(leaf)].place != static_cast<size_t>(place.first)) {
+      refuse_parameter(tree, i, "was tied to another place, or none, when setup was called");
+    }
+  }
+}
+
+/// The gradient of a leaf: that of its first place, and those of tied places that are other arrays.
+Array gradient_of(const StateTree& tree, size_t leaf, const Step& step) {
+  const StateLeaf& own = tree.leaves[leaf];
+  const Array& first = *step.gradients[own.place].array;
+  Array sum = first;
+  for (size_t i : own.tied) {
+    const Array& g = *step.gradients[i].array;
+    if (!g.is_nothing() && !same(g, first)) sum = sum.is_nothing() ? g : sum + g;
+  }
+  if (sum.is_nothing() || sum.dtype() == own.dtype) return sum;
+  return cast(sum, own.dtype);
+}
+
+/// Keeps every array of a leaf's state.
+class KeepState : public ModelEditor {
+ public:
+  explicit KeepState(Step& step) : step_(step) {}
+  void array(Array& x, const ModelPath&) override {
+    if (!x.is_nothing()) eval(x);
+    step_.keep(&x);
+  }
+
+ private:
+  Step& step_;
+};
+
+void record_leaf(StateTree& tree, size_t index, Step& step) {
+  StateLeaf& leaf = tree.leaves[index];
+  Array& x = *step.places[leaf.place].array;
+  if (leaf.frozen || x.is_nothing()) return;
+  const Array g = gradient_of(tree, index, step);
+  if (g.is_nothing()) return;
+  check_parameter(tree, leaf, x, g);
+  eval(x);
+  KeepState keep(step);
+  leaf.rule->visit_state(keep, {});
+  step.leaf = static_cast<int>(index);
+  step.begin_rule();
+  Array next = leaf.rule->step(x, g);
+  if (next.is_nothing()) return;
+  next.node()->tied = x.node()->tied;
+  step.keep(&x);
+  for (size_t i : leaf.tied) {
+    if (step.places[i].array == &x) continue;  // one object behind shared pointers
+    step.keep(step.places[i].array);
+    *step.places[i].array = next;
+  }
+  x = std::move(next);
+}
+
+void run(StateTree& tree, ModelEdit model, ModelView gradient, const Array* loss, Step& step) {
+  match(tree, model, gradient, step);
+  check_ties(tree, step);
+  if (loss) step.checks.push_back({*loss, nullptr, -1});
+  for (size_t leaf = 0; leaf < tree.leaves.size(); ++leaf) record_leaf(tree, leaf, step);
+  if (!step.checks.empty()) step.select_by_checks();
+  step.guard();
+  eval();
+}
+
+[[noreturn]] void refuse_value(const StateTree& tree, const Step::Check& check) {
+  const size_t place = tree.leaves[static_cast<size_t>(check.leaf)].place;
+  throw Error(ErrorKind::numeric, std::string(check.text) + "; it is " + number_text(check.value.item()) + " at " +
+                                      tree.names[place] + "; lower the learning rate or look for such values in the data");
+}
+
+}  // namespace
+
+bool take_step(State& state, ModelEdit model, ModelView gradient, const Array* loss) {
+  if (!state.tree()) {
+    throw Error(ErrorKind::argument, "update: the state is empty; make it with state = setup(rule, model)");
+  }
+  Step& step = Step::of_thread();
+  step.active = true;
+  try {
+    run(*state.tree(), model, gradient, loss, step);
+    if (const Step::Check* failed = step.failed()) {
+      if (failed->leaf >= 0) refuse_value(*state.tree(), *failed);
+      step.undo();
+      step.finish();
+      return false;
+    }
+  } catch (...) {
+    step.undo();
+    step.finish();
+    throw;
+  }
+  step.finish();
+  return true;
+}
+
+void update(State& state, ModelEdit model, ModelView gradient) { take_step(state, model, gradient, nullptr); }
+
+void require_finite(const Array& value, const char* text) {
+  Step& step = Step::of_thread();
+  if (step.active) {
+    step.checks.push_back({value, text, step.leaf});
+  } else if (const double now = value.item(); !std::isfinite(now)) {
+    throw Error(ErrorKind::numeric, std::string(text) + "; it is " + number_text(now));
+  }
+}
+
+}  // namespace rosin
