@@ -10,16 +10,27 @@ namespace rosin::philox {
 
 using Words = std::array<uint32_t, 4>;
 
-/// Ten rounds on the counter words under the key words (low word first).
+inline constexpr int rounds = 10;
+/// What the key's words grow by from round to round.
+inline constexpr uint32_t low_step = 0x9E3779B9u, high_step = 0xBB67AE85u;
+
+/// One round on four counter words under the key's words.
+constexpr void mix(uint32_t& a, uint32_t& b, uint32_t& c, uint32_t& d, uint32_t low, uint32_t high) noexcept {
+  const uint64_t first = uint64_t{0xD2511F53u} * a;
+  const uint64_t second = uint64_t{0xCD9E8D57u} * c;
+  a = static_cast<uint32_t>(second >> 32) ^ b ^ low;
+  c = static_cast<uint32_t>(first >> 32) ^ d ^ high;
+  b = static_cast<uint32_t>(second);
+  d = static_cast<uint32_t>(first);
+}
+
+/// All rounds on the counter words under the key (low word first).
 constexpr Words block(Words counter, uint64_t key) noexcept {
   uint32_t low = static_cast<uint32_t>(key), high = static_cast<uint32_t>(key >> 32);
-  for (int round = 0; round < 10; ++round) {
-    const uint64_t first = uint64_t{0xD2511F53u} * counter[0];
-    const uint64_t second = uint64_t{0xCD9E8D57u} * counter[2];
-    counter = {static_cast<uint32_t>(second >> 32) ^ counter[1] ^ low, static_cast<uint32_t>(second),
-               static_cast<uint32_t>(first >> 32) ^ counter[3] ^ high, static_cast<uint32_t>(first)};
-    low += 0x9E3779B9u;
-    high += 0xBB67AE85u;
+  for (int round = 0; round < rounds; ++round) {
+    mix(counter[0], counter[1], counter[2], counter[3], low, high);
+    low += low_step;
+    high += high_step;
   }
   return counter;
 }

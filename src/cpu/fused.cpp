@@ -37,7 +37,7 @@ FusedKernel::FusedKernel(const lower::Structure& structure, const lower::Layout&
     const int first = port.row ? kernel_->row_dims : 0;
     std::copy(layout_->loads[i].strides + first, layout_->loads[i].strides + layout_->dims, load.strides);
     merge_dims(load, layout_->sizes + first, std::max(layout_->dims - first, 0));
-    load.access = access_of(load, port.row ? tile_ / std::max<int64_t>(layout_->row, 1) : tile_);
+    find_access(load, port.row ? tile_ / std::max<int64_t>(layout_->row, 1) : tile_);
     loads_.push_back(load);
   }
   prepare_roots();
@@ -84,19 +84,20 @@ void FusedKernel::merge_dims(Load& load, const int64_t* sizes, int dims) {
   }
 }
 
-FusedKernel::Access FusedKernel::access_of(const Load& load, int64_t elements) const {
+/// `elements`: of a tile, at the level of the load.
+void FusedKernel::find_access(Load& load, int64_t elements) const {
   if (load.dims == 1) {
-    if (load.strides[0] == 1) return Access::direct;
-    if (load.strides[0] == 0 || load.sizes[0] == 1) return Access::splat;
-    return Access::strided;
+    const int64_t stride = load.strides[0];
+    load.access = stride == 1 ? Access::direct : stride == 0 || load.sizes[0] == 1 ? Access::splat : Access::strided;
+    return;
   }
   // A pattern that repeats within every tile is the same for all tiles.
-  int64_t moving = 1, before = 1;
+  int64_t before = 1;
   for (int d = 0; d < load.dims; ++d) {
     before *= load.sizes[d];
-    if (load.strides[d] != 0) moving = before;
+    if (load.strides[d] != 0) load.period = before;
   }
-  return elements > 0 && elements % moving == 0 ? Access::repeated : Access::strided;
+  load.access = load.period > 0 && elements % load.period == 0 ? Access::repeated : Access::strided;
 }
 
 void FusedKernel::prepare_roots() {
@@ -117,6 +118,9 @@ void FusedKernel::prepare_roots() {
     std::copy(layout_->roots[i].strides + first, layout_->roots[i].strides + layout_->dims, moves.strides);
     merge_dims(moves, layout_->sizes + first, std::max(layout_->dims - first, 0));
     root.dims = moves.dims;
+    const int64_t unit = port.row ? tile_ / std::max<int64_t>(layout_->row, 1) : tile_;
+    root.folds = moves.dims == 2 && moves.strides[0] == 1 && moves.strides[1] == 0 && moves.sizes[0] > 0 &&
+                 moves.sizes[0] <= 256 && unit % moves.sizes[0] == 0;
     std::copy(moves.sizes, moves.sizes + Shape::max_rank, root.sizes);
     std::copy(moves.strides, moves.strides + Shape::max_rank, root.strides);
     roots_.push_back(root);

@@ -39,6 +39,7 @@ class FusedKernel {
     bool row = false;
     Access access = Access::direct;
     bool converts = false;
+    int64_t period = 0;      // repeated: elements after which the pattern starts again
     int64_t offset = 0;
     int dims = 0;
     int64_t sizes[Shape::max_rank] = {};
@@ -51,6 +52,7 @@ class FusedKernel {
     ScalarType type = ScalarType::float32;
     ReduceLoops loops;
     int64_t count = 0;       // elements of the result
+    bool folds = false;      // tiles are whole columns of one result: they are added pairwise
     size_t partial = 0;      // bytes from the start of a chunk's partial results
     int dims = 0;
     int64_t sizes[Shape::max_rank] = {};
@@ -79,7 +81,7 @@ class FusedKernel {
 
   void prepare_loads();
   void merge_dims(Load& load, const int64_t* sizes, int dims);
-  Access access_of(const Load& load, int64_t elements) const;
+  void find_access(Load& load, int64_t elements) const;
   void prepare_roots();
   void prepare_instrs();
   bool may_forward(size_t store, size_t producer) const;
@@ -93,6 +95,7 @@ class FusedKernel {
   void reduce(const Ready& instr, const Tile& tile, State& state) const;
   void store(const Ready& instr, const Tile& tile, State& state) const;
   void root(const Ready& instr, const Tile& tile, State& state) const;
+  static void fold(const Root& port, unsigned char* sum, const unsigned char* x, unsigned char* spare, int64_t count);
   void* output(uint16_t port, const Tile& tile, bool row, const RunData& data) const;
   int64_t longest_tile() const { return tile_; }
 

@@ -133,10 +133,17 @@ void FusedKernel::load(const Ready& instr, const Tile& tile, State& state) const
     cpu::convert(slot, tile_type(port.type), memory + static_cast<size_t>(begin) * size, port.storage, count);
     return;
   }
-  for_runs(port.dims, port.sizes, port.strides, begin, count, [&](int64_t done, int64_t offset, int64_t length) {
+  // A repeated pattern is gathered once and doubled.
+  const int64_t gathered = port.access == Access::repeated ? std::min(count, port.period) : count;
+  for_runs(port.dims, port.sizes, port.strides, begin, gathered, [&](int64_t done, int64_t offset, int64_t length) {
     gather_run(static_cast<unsigned char*>(raw) + static_cast<size_t>(done) * size,
                memory + offset * static_cast<int64_t>(size), port.strides[0], length, size);
   });
+  for (int64_t done = gathered; done < count;) {
+    const int64_t more = std::min(done, count - done);
+    std::memcpy(static_cast<unsigned char*>(raw) + static_cast<size_t>(done) * size, raw, static_cast<size_t>(more) * size);
+    done += more;
+  }
   if (port.converts) cpu::convert(slot, tile_type(port.type), raw, port.storage, count);
 }
 
@@ -190,6 +197,18 @@ void FusedKernel::store(const Ready& instr, const Tile& tile, State& state) cons
   cpu::convert(out, instr.storage, source, tile_type(instr.type), instr.row ? tile.rows : tile.count);
 }
 
+/// Adds the columns of a tile: the last half of them to the first, until one is left.
+void FusedKernel::fold(const Root& port, unsigned char* sum, const unsigned char* x, unsigned char* spare, int64_t count) {
+  const int64_t size = bytes_of(port.type), column = port.sizes[0];
+  std::memcpy(spare, x, static_cast<size_t>(count * size));
+  for (int64_t columns = count / column; columns > 1;) {
+    const int64_t half = columns / 2;
+    columns -= half;
+    port.loops.combine(spare, spare + columns * column * size, half * column);
+  }
+  port.loops.combine(sum, spare, column);
+}
+
 void FusedKernel::root(const Ready& instr, const Tile& tile, State& state) const {
   const Root& port = roots_[instr.port];
   const int64_t size = bytes_of(port.type);
@@ -197,6 +216,7 @@ void FusedKernel::root(const Ready& instr, const Tile& tile, State& state) const
   auto* sum = static_cast<unsigned char*>(state.partial(port));
   const int64_t begin = instr.row ? tile.row_begin : tile.begin;
   const int64_t count = instr.row ? tile.rows : tile.count;
+  if (port.folds) return fold(port, sum, in, state.spare, count);
   for_runs(port.dims, port.sizes, port.strides, begin, count, [&](int64_t done, int64_t offset, int64_t length) {
     const unsigned char* x = in + done * size;
     if (port.strides[0] == 0) {

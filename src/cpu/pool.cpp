@@ -13,6 +13,13 @@ struct Plane {
   int64_t in_count() const { return in[0] * in[1] * in[2]; }
   int64_t out_count() const { return out[0] * out[1] * out[2]; }
   int64_t window_count() const { return window[0] * window[1] * window[2]; }
+  /// Whether any window touches padding.
+  bool padded() const {
+    for (int d = 0; d < 3; ++d) {
+      if (low[d] > 0 || (out[d] - 1) * stride[d] + window[d] > in[d] + low[d]) return true;
+    }
+    return false;
+  }
 };
 
 Plane plane_of(const Shape& image, const Shape& pooled, const WindowAttributes& attributes) {
@@ -101,6 +108,57 @@ bool touches_padding(const Plane& plane, int64_t o0, int64_t o1, int64_t o2) {
   return false;
 }
 
+// The largest elements of up to `width` neighbouring windows without padding, and where they stand in the plane.
+template <class T>
+struct LargestRow {
+  static constexpr int64_t width = 64;
+  Computed<T> best[width];
+  int32_t places[width];
+
+  // Windows [first, first + count) of the row (o1, o2) of results.
+  LargestRow(const Plane& plane, const T* x, int64_t first, int64_t count, int64_t o1, int64_t o2) {
+    bool begun = false;
+    for (int64_t k = 0; k < plane.window[2]; ++k) {
+      for (int64_t j = 0; j < plane.window[1]; ++j) {
+        const int64_t row = (o2 * plane.stride[2] + k) * plane.in[1] + o1 * plane.stride[1] + j;
+        for (int64_t i = 0; i < plane.window[0]; ++i) {
+          const int64_t start = row * plane.in[0] + first * plane.stride[0] + i;
+          begun ? compare(x, start, plane.stride[0], count) : begin(x, start, plane.stride[0], count);
+          begun = true;
+        }
+      }
+    }
+  }
+
+ private:
+  void begin(const T* x, int64_t start, int64_t stride, int64_t count) {
+    for (int64_t o = 0; o < count; ++o) {
+      best[o] = static_cast<Computed<T>>(x[start + o * stride]);
+      places[o] = static_cast<int32_t>(start + o * stride);
+    }
+  }
+  void compare(const T* x, int64_t start, int64_t stride, int64_t count) {
+    for (int64_t o = 0; o < count; ++o) {
+      const auto value = static_cast<Computed<T>>(x[start + o * stride]);
+      const bool wins = value > best[o] || (is_nan(value) && !is_nan(best[o]));
+      best[o] = wins ? value : best[o];
+      places[o] = wins ? static_cast<int32_t>(start + o * stride) : places[o];
+    }
+  }
+};
+
+// Calls f(place of the result, place of the image, largest element) where no window touches padding.
+template <class T, class F>
+void each_largest_unpadded(const Plane& plane, const T* x, F&& f) {
+  for (int64_t row = 0; row < plane.out[1] * plane.out[2]; ++row) {
+    for (int64_t first = 0; first < plane.out[0]; first += LargestRow<T>::width) {
+      const int64_t count = std::min(LargestRow<T>::width, plane.out[0] - first);
+      const LargestRow<T> largest(plane, x, first, count, row % plane.out[1], row / plane.out[1]);
+      for (int64_t o = 0; o < count; ++o) f(row * plane.out[0] + first + o, largest.places[o], largest.best[o]);
+    }
+  }
+}
+
 template <class T>
 class MaximumCall final : public WindowCall {
  public:
@@ -110,6 +168,10 @@ class MaximumCall final : public WindowCall {
   void run_plane(int64_t p, const CallData& data) const override {
     const T* x = static_cast<const T*>(data.operands[0]) + p * plane_.in_count();
     T* y = static_cast<T*>(data.result) + p * plane_.out_count();
+    if (!plane_.padded()) {
+      each_largest_unpadded(plane_, x, [y](int64_t at, int32_t, Computed<T> best) { y[at] = static_cast<T>(best); });
+      return;
+    }
     start(y);
     each_meeting(plane_, [&](int64_t out_row, int64_t in_row, int64_t shift, Range places) {
       const T* from = x + in_row * plane_.in[0] + shift;
@@ -127,16 +189,11 @@ class MaximumCall final : public WindowCall {
     using Value = Computed<T>;
     const T lowest = static_cast<T>(lowest_of_type<T>());
     const T least = std::is_integral_v<T> ? lowest : static_cast<T>(-std::numeric_limits<Value>::infinity());
-    bool padded = false;
-    for (int d = 0; d < 3; ++d) {
-      padded = padded || plane_.low[d] > 0 ||
-               (plane_.out[d] - 1) * plane_.stride[d] + plane_.window[d] > plane_.in[d] + plane_.low[d];
-    }
     int64_t at = 0;
     for (int64_t o2 = 0; o2 < plane_.out[2]; ++o2) {
       for (int64_t o1 = 0; o1 < plane_.out[1]; ++o1) {
         for (int64_t o0 = 0; o0 < plane_.out[0]; ++o0, ++at) {
-          y[at] = padded && touches_padding(plane_, o0, o1, o2) ? lowest : least;
+          y[at] = touches_padding(plane_, o0, o1, o2) ? lowest : least;
         }
       }
     }
@@ -146,6 +203,10 @@ class MaximumCall final : public WindowCall {
 // Calls f(place of the result, place of the image) with each window's first largest element; none if padding wins.
 template <class T, class F>
 void each_largest(const Plane& plane, const T* x, F&& f) {
+  if (!plane.padded() && plane.in_count() <= std::numeric_limits<int32_t>::max()) {
+    each_largest_unpadded(plane, x, [&f](int64_t at, int32_t place, Computed<T>) { f(at, place); });
+    return;
+  }
   int64_t at = 0;
   for (int64_t o2 = 0; o2 < plane.out[2]; ++o2) {
     for (int64_t o1 = 0; o1 < plane.out[1]; ++o1) {

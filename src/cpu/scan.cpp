@@ -94,23 +94,49 @@ class PlaceCall final : public Call {
     int32_t* out = static_cast<int32_t*>(data.result);
     blocks_.each(chunk, [&](int64_t outer, int64_t first, int64_t count) {
       const Block block(lines_, outer, first, count);
-      Computed<T> best[LineBlocks::width];
-      int32_t places[LineBlocks::width] = {};
-      for (int64_t i = 0; i < count; ++i) best[i] = static_cast<Computed<T>>(x[block.start + i]);
-      for (int64_t j = 1; j < block.size; ++j) {
-        for (int64_t i = 0; i < count; ++i) {
-          const auto value = static_cast<Computed<T>>(x[block.start + j * block.stride + i]);
-          const bool beats = reducer == Reducer::argmax ? value > best[i] : value < best[i];
-          const bool wins = beats || (is_nan(value) && !is_nan(best[i]));
-          best[i] = wins ? value : best[i];
-          places[i] = wins ? static_cast<int32_t>(j) : places[i];
-        }
+      if (lines_.inner == 1) {
+        out[outer] = place_in_line(x + block.start, block.size);
+      } else {
+        place_in_block(x, block, out + outer * lines_.inner + first);
       }
-      std::copy_n(places, count, out + outer * lines_.inner + first);
     });
   }
 
  private:
+  using Value = Computed<T>;
+
+  static bool wins(Value value, Value best) {
+    const bool beats = reducer == Reducer::argmax ? value > best : value < best;
+    return beats || (is_nan(value) && !is_nan(best));
+  }
+
+  static int32_t place_in_line(const T* x, int64_t size) {
+    Value best = static_cast<Value>(x[0]);
+    int32_t place = 0;
+    for (int64_t j = 1; j < size; ++j) {
+      const auto value = static_cast<Value>(x[j]);
+      if (!wins(value, best)) continue;
+      best = value;
+      place = static_cast<int32_t>(j);
+    }
+    return place;
+  }
+
+  static void place_in_block(const T* x, const Block& block, int32_t* out) {
+    Value best[LineBlocks::width];
+    int32_t places[LineBlocks::width] = {};
+    for (int64_t i = 0; i < block.count; ++i) best[i] = static_cast<Value>(x[block.start + i]);
+    for (int64_t j = 1; j < block.size; ++j) {
+      for (int64_t i = 0; i < block.count; ++i) {
+        const auto value = static_cast<Value>(x[block.start + j * block.stride + i]);
+        const bool better = wins(value, best[i]);
+        best[i] = better ? value : best[i];
+        places[i] = better ? static_cast<int32_t>(j) : places[i];
+      }
+    }
+    std::copy_n(places, block.count, out);
+  }
+
   Lines lines_;
   LineBlocks blocks_;
 };

@@ -172,6 +172,13 @@ bool Context::give_back(Node* node) noexcept {
 
 namespace {
 
+/// Drops a count; whether it was the last. The holder of the only count needs no locked instruction: nobody else can
+/// make a new one.
+bool is_last(Node* node, uint64_t which) noexcept {
+  return node->counts.load(std::memory_order_acquire) == which ||
+         node->counts.fetch_sub(which, std::memory_order_acq_rel) == which;
+}
+
 /// Frees dead nodes and, without recursion, what only they held; the stack runs through `next`.
 void destroy(Node* first) noexcept {
   Context& here = Context::current();
@@ -191,7 +198,7 @@ void destroy(Node* first) noexcept {
     for (int i = 0; i < node->operands; ++i) {
       Node* operand = node->in[i];
       if (!operand) continue;
-      if (operand->counts.fetch_sub(one_reference, std::memory_order_acq_rel) == one_reference) push(operand);
+      if (is_last(operand, one_reference)) push(operand);
     }
     if (node->buffer) release(node->buffer);
     here.free(node);
@@ -201,7 +208,7 @@ void destroy(Node* first) noexcept {
 }  // namespace
 
 void drop_count(Node* node, uint64_t which) noexcept {
-  if (node->counts.fetch_sub(which, std::memory_order_acq_rel) == which) destroy(node);
+  if (is_last(node, which)) destroy(node);
 }
 
 void drop_operands(Node* node) noexcept {

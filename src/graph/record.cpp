@@ -136,8 +136,25 @@ Node* make_node(const Op& op, const Node* const* operands, int count, DType type
   return node;
 }
 
+/// Two arrays that need no rule: one type, one shape.
+bool alike(const Node* a, const Node* b) {
+  return a->dtype == b->dtype && a->device == b->device && !a->weak && !b->weak && a->rank == b->rank &&
+         std::equal(a->sizes, a->sizes + a->rank, b->sizes);
+}
+
+Array record_alike(const Op& op, const Node* const* operands, const DType* stated) {
+  const DType common = operands[0]->dtype;
+  Node* node = make_node(op, operands, 2, stated ? *stated : result_type(op, common), compute_type(op, common));
+  node->rank = operands[0]->rank;
+  std::copy(operands[0]->sizes, operands[0]->sizes + node->rank, node->sizes);
+  node->attributes = Attributes{};
+  node->hash = own_hash(*node);
+  return Array::adopt(node);
+}
+
 /// All elementwise ops come here; `type` is the stated type, or empty.
 Array record_elementwise(const Op& op, const Node* const* operands, int count, const DType* stated) {
+  if (count == 2 && alike(operands[0], operands[1])) return record_alike(op, operands, stated);
   bool weak = true;
   bool first = true;
   DType common = DType::Float32;

@@ -24,8 +24,8 @@ struct Value {
   int32_t in[Node::max_operands] = {-1, -1, -1, -1};
   Attributes attributes;
 
-  bool is_scalar() const { return op->kind == Kind::scalar; }
-  bool is_leaf() const { return op->kind == Kind::leaf; }
+  bool is_scalar() const { return op && op->kind == Kind::scalar; }  // a copy made contiguous has no op
+  bool is_leaf() const { return op && op->kind == Kind::leaf; }
 };
 
 struct Graph {

@@ -8,9 +8,6 @@
 
 namespace rosin {
 
-RuleVisitor::~RuleVisitor() = default;
-ErasedRule::~ErasedRule() = default;
-
 namespace {
 
 void append_steps(std::vector<PathStep>& steps, const ModelPath& path) {

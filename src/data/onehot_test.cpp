@@ -1,0 +1,74 @@
+// Tests of one-hot labels and of pictures as arrays.
+#include <rosin/onehot.hpp>
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include <rosin/error.hpp>
+#include <rosin/idx.hpp>
+
+namespace rosin {
+namespace {
+
+template <class F>
+std::string error_of(F f, ErrorKind kind) {
+  try {
+    f();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), kind);
+    return error.what();
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return {};
+}
+
+TEST(OneHot, ColumnsHaveOneAtTheLabel) {
+  const Array y = onehotbatch(std::vector<int>{2, 0}, 3);
+  EXPECT_EQ(y.dtype(), Bool);
+  EXPECT_EQ(y.shape(), (Shape{3, 2}));
+  EXPECT_EQ(y.to_vector<int>(), (std::vector<int>{0, 0, 1, 1, 0, 0}));
+}
+
+TEST(OneHot, TakesBytesAndArraysAndGivesOtherTypes) {
+  const std::vector<uint8_t> bytes = {1, 1};
+  EXPECT_EQ(onehotbatch(std::span<const uint8_t>(bytes), 2).to_vector<int>(), (std::vector<int>{0, 1, 0, 1}));
+  const Array y = onehotbatch(Array({0, 1, 1, 0}, {2, 2}), 2, Float32);
+  EXPECT_EQ(y.dtype(), Float32);
+  EXPECT_EQ(y.shape(), (Shape{2, 2, 2}));
+  EXPECT_EQ(y.to_vector(), (std::vector<float>{1, 0, 0, 1, 0, 1, 1, 0}));
+  EXPECT_EQ(onehotbatch(bytes, 2, Float16).to_vector(), (std::vector<float>{0, 1, 0, 1}));
+}
+
+TEST(OneHot, OnecoldIsTheWayBack) {
+  const std::vector<int> labels = {3, 0, 2, 2, 1};
+  EXPECT_EQ(onecold(onehotbatch(labels, 4)).to_vector<int>(), labels);
+}
+
+TEST(OneHot, ALabelOutOfRangeIsNamed) {
+  EXPECT_EQ(error_of([] { onehotbatch(std::vector<int>{0, 9, 10}, 10); }, ErrorKind::argument),
+            "onehotbatch: label out of range: label 10 of observation 2; with 10 classes labels are 0 to 9");
+  EXPECT_EQ(error_of([] { onehotbatch(std::vector<int>{-1}, 2); }, ErrorKind::argument),
+            "onehotbatch: label out of range: label -1 of observation 0; with 2 classes labels are 0 to 1");
+  EXPECT_EQ(error_of([] { onehotbatch(Array({0.5f}, {1}), 2); }, ErrorKind::dtype),
+            "onehotbatch: labels must be integers; got Float32; cast them, or count the classes' names from 0");
+  EXPECT_EQ(error_of([] { onehotbatch(std::vector<int>{}, 0); }, ErrorKind::argument),
+            "onehotbatch: there must be at least one class; got 0 classes");
+}
+
+TEST(ImageArrays, PicturesAreWidthHeightChannelCountFromZeroToOne) {
+  // Two pictures of two rows and three columns.
+  const LabelledImages pictures{2, 2, 3, {0, 51, 102, 153, 204, 255, 255, 0, 0, 0, 0, 51}, {7, 1}};
+  const ImageArrays arrays = image_arrays(pictures);
+  EXPECT_EQ(arrays.images.shape(), (Shape{3, 2, 1, 2}));
+  EXPECT_EQ(arrays.images.dtype(), Float32);
+  EXPECT_FLOAT_EQ(static_cast<float>(arrays.images.item(1, 0, 0, 0)), 0.2f);  // column 1 of row 0
+  EXPECT_FLOAT_EQ(static_cast<float>(arrays.images.item(0, 1, 0, 0)), 0.6f);  // column 0 of row 1
+  EXPECT_FLOAT_EQ(static_cast<float>(arrays.images.item(2, 1, 0, 1)), 0.2f);
+  EXPECT_EQ(arrays.labels.to_vector<int>(), (std::vector<int>{7, 1}));
+  EXPECT_EQ(error_of([] { image_arrays({1, 2, 2, {0, 0, 0}, {1}}); }, ErrorKind::argument),
+            "image_arrays: pixels and labels must fit the count of images; got 3 pixels and 1 labels for 1 images of 2x2");
+}
+
+}  // namespace
+}  // namespace rosin
