@@ -56,12 +56,16 @@ class ROSIN_API Chain {
 
   void rosin_visit(ModelVisitor& visitor, const ModelPath& path) const;
   void rosin_visit(ModelEditor& editor, const ModelPath& path);
+  /// The layers alone, for containers that hold a chain as their list; `path` is that of the container.
+  void visit_layers(ModelVisitor& visitor, const ModelPath& path) const;
+  void visit_layers(ModelEditor& editor, const ModelPath& path);
 
  private:
   using Name = std::basic_string<char, std::char_traits<char>, FreeListAllocator<char>>;
   size_t place(int64_t index) const;
   size_t place(std::string_view name) const;
   template <class Self, class Visitor> static void walk(Self& self, Visitor& visitor, const ModelPath& path);
+  template <class Self, class Visitor> static void walk_layers(Self& self, Visitor& visitor, const ModelPath& path);
 
   std::vector<Layer, FreeListAllocator<Layer>> layers_;
   std::vector<Name, FreeListAllocator<Name>> names_;  // empty, or one per layer

@@ -108,8 +108,9 @@ class CpuInstance final : public Instance {
     CallData data;
     for (int i = 0; i < prepared.operands; ++i) {
       if (prepared.is_scalar[i]) {
-        data.scalars[i] = scalars[prepared.roots[i]].real;
-        data.integers[i] = scalars[prepared.roots[i]].integer;
+        const ScalarValue& number = scalars[scalar_index(prepared.roots[i], -1)];
+        data.scalars[i] = number.real;
+        data.integers[i] = number.integer;
       } else {
         data.operands[i] = static_cast<const unsigned char*>(memory_[static_cast<size_t>(prepared.roots[i])]) + prepared.offsets[i];
       }

@@ -7,6 +7,7 @@
 #include "cpu/convert.hpp"
 #include "cpu/fused.hpp"
 #include "cpu/fused_state.hpp"
+#include "lower/device.hpp"
 
 namespace rosin::cpu {
 namespace {
@@ -148,14 +149,13 @@ void FusedKernel::load(const Ready& instr, const Tile& tile, State& state) const
 }
 
 void FusedKernel::scalar(const Ready& instr, const Tile& tile, State& state) const {
-  const int32_t value = kernel_->scalars[instr.port].value;
-  const ScalarValue& number = state.data.scalars[value];
-  const bool real = is_float(structure_.graph.values[static_cast<size_t>(value)].dtype);
+  const lower::Port& port = kernel_->scalars[instr.port];
+  const ScalarValue& number = state.data.scalars[lower::scalar_index(port.value, port.operand)];
   const int64_t count = instr.row ? tile.rows : tile.count;
   void* out = state.slot(instr.dst);
   state.pointers[instr.dst] = out;
   switch (instr.type) {
-    case ScalarType::boolean: return fill<uint8_t>(out, real ? number.real != 0 : number.integer != 0, count);
+    case ScalarType::boolean: return fill<uint8_t>(out, number.real != 0, count);
     case ScalarType::int32: return fill<int32_t>(out, static_cast<int32_t>(number.integer), count);
     case ScalarType::uint32: return fill<uint32_t>(out, static_cast<uint32_t>(number.integer), count);
     case ScalarType::int64: return fill<int64_t>(out, number.integer, count);

@@ -50,6 +50,7 @@ Node* make_ready(const Op& op, DType type, const Shape& shape) {
   node->rank = static_cast<uint8_t>(shape.rank());
   std::copy(shape.begin(), shape.end(), node->sizes);
   node->operands = 0;
+  node->scalars = 0;
   node->weak = node->tied = node->kept = false;
   node->device = 0;
   node->mark = 0;
@@ -94,6 +95,11 @@ Array argument(const Array& x) {
 
 bool is_scalar(const Node& node) { return node.op == &scalar_op; }
 ScalarValue scalar_value(const Node& node) { return node.attributes.as<ScalarValue>(); }
+
+Array Backward::number(const ScalarValue& value, DType type) {
+  const bool whole = !is_float(type) && !is_complex(type);
+  return Array::adopt(make_scalar(whole ? DType::Int32 : DType::Float32, value, true));
+}
 
 Array scalar_argument(int64_t value) {
   return Array::adopt(make_scalar(DType::Int64, {static_cast<double>(value), value}, false));

@@ -11,12 +11,6 @@ extern const Op& leaf_op;
 extern const Op& scalar_op;
 extern const Op& argument_op;
 
-/// Value of a scalar node; floats are exact as double, integers as int64.
-struct ScalarValue {
-  double real = 0;
-  int64_t integer = 0;
-};
-
 /// A ready node on this memory (one owner of the buffer passes to the node).
 Array leaf(Memory* buffer, DType type, const Shape& shape);
 /// A fresh array with memory that the caller fills before anybody else sees it.

@@ -39,6 +39,12 @@ struct Attributes {
   }
 };
 
+/// Value of a C++ number; floats are exact as double, integers as int64.
+struct ScalarValue {
+  double real;
+  int64_t integer;
+};
+
 /// Whether a node has its value.
 enum class NodeState : uint8_t { pending, ready };
 
@@ -65,12 +71,17 @@ struct alignas(64) Node {
   bool kept;                // evaluated inside a gradient call that still needs its operands
   uint8_t device;           // index of the device; 0 is the CPU
   ScalarType compute;       // elementwise: the type the body runs in
+  uint8_t scalars;          // elementwise: bit i: operand i is a C++ number kept in `numbers`, in[i] is null
   std::atomic<uint8_t> guards;  // references that may be given back when a step fails; they do not hinder donation
   uint32_t mark;            // scratch of walks by the recording thread: valid when equal to the walk's stamp
   uint32_t slot;
   int64_t sizes[Shape::max_rank];
-  Attributes attributes;
+  union {
+    Attributes attributes;
+    ScalarValue numbers[3];  // elementwise: C++ numbers among the operands
+  };
 
+  Node() : attributes() {}
   Shape shape() const { return Shape(std::span<const int64_t>(sizes, rank)); }
   int64_t count() const {
     int64_t n = 1;

@@ -37,7 +37,7 @@ class Backward {
  public:
   Backward(Node* node, const Array& cotangent) : node_(node), gradient(cotangent) {}
 
-  Array in(int i) const { return handle(node_->in[i]); }
+  Array in(int i) const { return node_->scalars >> i & 1 ? number(node_->numbers[i], node_->dtype) : handle(node_->in[i]); }
   Array out() const { return handle(node_); }
   const Node& node() const { return *node_; }
   template <class T>
@@ -55,6 +55,7 @@ class Backward {
     add_count(node, one_user);
     return Array::adopt(node);
   }
+  static Array number(const ScalarValue& value, DType type);
   Node* node_;
   unsigned needs_ = 0;
   Array given_[Node::max_operands];

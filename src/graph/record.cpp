@@ -104,7 +104,7 @@ uint64_t own_hash(const Node& node) {
   uint64_t ones = 0;
   for (int d = 0; d < node.rank; ++d) ones |= uint64_t{node.sizes[d] == 1} << d;
   uint64_t hash = mix(node.op->id, static_cast<uint64_t>(node.dtype) | uint64_t{node.rank} << 8 | ones << 16 |
-                                       static_cast<uint64_t>(node.compute) << 24 | uint64_t{node.operands} << 32);
+                                       static_cast<uint64_t>(node.compute) << 24 | uint64_t{node.operands} << 32 | uint64_t{node.scalars} << 40);
   if (!node.op->sizes_in_attributes) {
     uint64_t words[8];
     std::memcpy(words, node.attributes.bytes, sizeof words);
@@ -113,14 +113,32 @@ uint64_t own_hash(const Node& node) {
   return hash;
 }
 
+/// Other kinds refer to all their operands.
+void refer(Node* node) {
+  for (int i = 0; i < node->operands; ++i) add_count(node->in[i], one_reference);
+}
+
+/// Elementwise ops keep C++ numbers in themselves: such a number costs no node in the graph.
+void refer_or_keep(Node* node) {
+  for (int i = 0; i < node->operands; ++i) {
+    if (node->in[i]->op == &scalar_op) {
+      node->numbers[i] = scalar_value(*node->in[i]);
+      node->in[i] = nullptr;
+      node->scalars = static_cast<uint8_t>(node->scalars | 1u << i);
+    } else {
+      add_count(node->in[i], one_reference);
+    }
+  }
+}
+
 Node* make_node(const Op& op, const Node* const* operands, int count, DType type, ScalarType compute) {
   Context& context = Context::current();
   if (context.pending_count() >= pending_limit && context.gradient_depth.load(std::memory_order_relaxed) == 0) hooks.evaluate(context, nullptr);
   Node* node = context.allocate();
   node->counts.store(one_user, std::memory_order_relaxed);
   node->op = &op;
+  node->scalars = 0;
   for (int i = 0; i < Node::max_operands; ++i) node->in[i] = i < count ? const_cast<Node*>(operands[i]) : nullptr;
-  for (int i = 0; i < count; ++i) add_count(node->in[i], one_reference);
   node->buffer = nullptr;
   node->recorder = &context;
   node->guards.store(0, std::memory_order_relaxed);
@@ -147,7 +165,7 @@ Array record_alike(const Op& op, const Node* const* operands, const DType* state
   Node* node = make_node(op, operands, 2, stated ? *stated : result_type(op, common), compute_type(op, common));
   node->rank = operands[0]->rank;
   std::copy(operands[0]->sizes, operands[0]->sizes + node->rank, node->sizes);
-  node->attributes = Attributes{};
+  refer(node);
   node->hash = own_hash(*node);
   return Array::adopt(node);
 }
@@ -186,8 +204,8 @@ Array record_elementwise(const Op& op, const Node* const* operands, int count, c
   node->rank = static_cast<uint8_t>(rank);
   std::copy(sizes, sizes + rank, node->sizes);
   node->weak = weak && !op.mask_first && !stated;
-  node->attributes = Attributes{};
   for (int i = 1; i < count; ++i) node->device = std::max(node->device, operands[i]->device);
+  refer_or_keep(node);
   node->hash = own_hash(*node);
   return Array::adopt(node);
 }
@@ -238,6 +256,7 @@ Array record(const Op& op, Operands operands, DType type, const Shape& shape, co
   node->rank = static_cast<uint8_t>(shape.rank());
   std::copy(shape.begin(), shape.end(), node->sizes);
   node->attributes = attributes;
+  refer(node);
   node->hash = own_hash(*node);
   return Array::adopt(node);
 }

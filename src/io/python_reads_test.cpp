@@ -1,4 +1,4 @@
-// Files that we write, read by Python: the package safetensors where it is installed (ROSIN_PYTHON names the
+// Files that we write, read by Python: the package safetensors where it is installed (PYTHON names the
 // interpreter), else the format's definition in tests/read_safetensors.py.
 #include <gtest/gtest.h>
 
@@ -30,9 +30,9 @@ std::string output_of(const std::string& command) {
 class PythonReads : public ScratchFolder {};
 
 TEST_F(PythonReads, WhatWeWrite) {
-  const char* named = std::getenv("ROSIN_PYTHON");
+  const char* named = std::getenv("PYTHON");
   const std::string python = named ? named : "python3";
-  if (output_of(python + " -c 'print(1)'") != "1\n") GTEST_SKIP() << "no " << python << " (set ROSIN_PYTHON)";
+  if (output_of(python + " -c 'print(1)'") != "1\n") GTEST_SKIP() << "no " << python << " (set PYTHON)";
   struct Model {
     Array weight = reshape(arange(0.0, 6.0, 1.0), {2, 3});  // row-major: 0 2 4 1 3 5
     Array image = reshape(arange(24), {2, 3, 4});

@@ -8,11 +8,16 @@
 
 namespace rosin::lower {
 
+/// Where the number of a scalar leaf (operand -1), or of an operand that node `value` keeps, stands among the scalars.
+inline size_t scalar_index(int32_t value, int32_t operand) {
+  return static_cast<size_t>(value) * Node::max_operands + static_cast<size_t>(operand + 1);
+}
+
 /// One prepared execution of a layout, with its own arena: used by one thread at a time.
 class Instance {
  public:
   virtual ~Instance() = default;
-  /// `memory[v]` is the memory of value v where it is a leaf or an output, `scalars[v]` its value where it is a scalar.
+  /// `memory[v]` is the memory of value v where it is a leaf or an output. Numbers stand at scalar_index.
   /// Throws what a kernel throws; donated memory is written last.
   virtual void run(void* const* memory, const ScalarValue* scalars) = 0;
   virtual size_t bytes() const = 0;

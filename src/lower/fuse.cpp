@@ -125,6 +125,7 @@ void Fuser::add_member(int32_t unit, int32_t value, Level level) {
   s_.homes[static_cast<size_t>(value)] = Home::own;  // `none` later when nobody outside reads it
   const bool elementwise = v(value).op && v(value).op->kind == Kind::elementwise;
   for (int i = 0; i < v(value).operands; ++i) {
+    if (v(value).in[i] < 0) continue;
     const int32_t operand = elementwise ? without_broadcast(v(value).in[i]) : plain(v(value).in[i]);
     const int32_t other = unit_of(operand);
     if (other == unit) continue;
@@ -164,6 +165,7 @@ Level Fuser::level_in(int32_t unit, int32_t node) const {
   const uint8_t wide = v(node).wide;
   const auto any_known = [&](Level level) {
     for (int i = 0; i < v(node).operands; ++i) {
+      if (v(node).in[i] < 0) continue;
       const int32_t operand = without_broadcast(v(node).in[i]);
       if (v(operand).wide == wide && known(unit, operand, level)) return true;
     }
@@ -179,6 +181,7 @@ bool Fuser::legal(int32_t unit, int32_t node) const {
   const Unit& kernel = units[unit];
   if (kernel.call || kernel.members.size() > member_limit || kernel.full_loads.size() > load_limit) return false;
   for (int i = 0; i < v(node).operands; ++i) {
+    if (v(node).in[i] < 0) continue;
     const int32_t operand = without_broadcast(v(node).in[i]);
     const int32_t other = unit_of(operand);
     if (other < 0) continue;
@@ -196,6 +199,7 @@ void Fuser::join_elementwise(int32_t node) {
   int32_t chosen = -1;
   Level level = Level::none;
   for (int i = 0; i < v(node).operands; ++i) {
+    if (v(node).in[i] < 0) continue;
     const int32_t operand = without_broadcast(v(node).in[i]);
     for (int32_t unit : {unit_of_[static_cast<size_t>(operand)], loaded_by_[static_cast<size_t>(operand)]}) {
       if (unit < 0 || unit == chosen || !units.alive(unit) || !legal(unit, node)) continue;

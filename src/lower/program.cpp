@@ -46,7 +46,7 @@ class Emitter {
 
   /// The register of an operand in the wanted type; `row` says whether the user works at row level.
   uint16_t get(int32_t value, ScalarType type, bool row) {
-    if (v(value).is_scalar()) return scalar(value, type, row);
+    if (v(value).is_scalar()) return scalar(value, -1, type, row);
     bool at_row = row;
     uint16_t reg = source(value, row, at_row);
     reg = converted(reg, scalar_type(v(value).dtype), type, at_row, v(value).dtype);
@@ -61,12 +61,12 @@ class Emitter {
     return load(value, row);
   }
 
-  uint16_t scalar(int32_t value, ScalarType type, bool row) {
-    const auto key = std::tuple(value, type, row);
+  uint16_t scalar(int32_t value, int32_t operand, ScalarType type, bool row) {
+    const auto key = std::tuple(value, operand, type, row);
     if (auto found = scalars_.find(key); found != scalars_.end()) return found->second;
     Instr& instr = append(Do::scalar, type, row);
     instr.port = static_cast<uint16_t>(kernel_.scalars.size());
-    kernel_.scalars.push_back({value, row, false, 0});
+    kernel_.scalars.push_back({value, operand, row, false, 0});
     return scalars_[key] = instr.dst;
   }
 
@@ -76,7 +76,7 @@ class Emitter {
     Instr& instr = append(Do::load, scalar_type(v(value).dtype), row);
     instr.storage = v(value).dtype;
     instr.port = static_cast<uint16_t>(kernel_.loads.size());
-    kernel_.loads.push_back({value, row, false, 0});
+    kernel_.loads.push_back({value, -1, row, false, 0});
     return loads_[key] = instr.dst;
   }
 
@@ -117,7 +117,7 @@ class Emitter {
     uint16_t in[3] = {};
     for (int i = 0; i < value.operands; ++i) {
       const ScalarType wanted = value.op->mask_first && i == 0 ? ScalarType::boolean : value.compute;
-      in[i] = get(fuser_.without_broadcast(value.in[i]), wanted, row);
+      in[i] = value.in[i] < 0 ? scalar(member, i, wanted, row) : get(fuser_.without_broadcast(value.in[i]), wanted, row);
     }
     if (!value.op->body.loops[static_cast<int>(value.compute)]) throw_no_body(value);
     Instr& instr = append(Do::apply, value.compute, row);
@@ -142,7 +142,7 @@ class Emitter {
 
   void emit_copy(int32_t member) {
     const int32_t from = fuser_.plain(v(member).in[0]);
-    computed_[member] = v(from).is_scalar() ? scalar(from, scalar_type(v(member).dtype), false) : load(from, false);
+    computed_[member] = v(from).is_scalar() ? scalar(from, -1, scalar_type(v(member).dtype), false) : load(from, false);
   }
 
   void emit_reduction(int32_t member) {
@@ -165,7 +165,7 @@ class Emitter {
     instr.storage = value.dtype;
     instr.in[0] = in;
     instr.port = static_cast<uint16_t>(kernel_.roots.size());
-    kernel_.roots.push_back({member, at_row, false, 0});
+    kernel_.roots.push_back({member, -1, at_row, false, 0});
   }
 
   void store(int32_t member) {
@@ -175,7 +175,7 @@ class Emitter {
     instr.storage = v(member).dtype;
     instr.in[0] = computed_.at(member);
     instr.port = static_cast<uint16_t>(kernel_.stores.size());
-    kernel_.stores.push_back({member, row, false, 0});
+    kernel_.stores.push_back({member, -1, row, false, 0});
   }
 
   static int operand_count(const Instr& instr) {
@@ -228,7 +228,7 @@ class Emitter {
   uint16_t operands_[3] = {};
   std::map<int32_t, uint16_t> computed_;
   std::map<std::pair<int32_t, bool>, uint16_t> loads_;
-  std::map<std::tuple<int32_t, ScalarType, bool>, uint16_t> scalars_;
+  std::map<std::tuple<int32_t, int32_t, ScalarType, bool>, uint16_t> scalars_;
   std::map<std::pair<uint16_t, ScalarType>, uint16_t> conversions_;
   std::map<uint16_t, uint16_t> expansions_;
 };

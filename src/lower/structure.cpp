@@ -40,6 +40,7 @@ class Compiler {
       if (!fuser_.units.alive(u)) continue;
       for (int32_t member : fuser_.units[u].members) {
         for (int i = 0; i < v(member).operands; ++i) {
+          if (v(member).in[i] < 0) continue;
           const int32_t operand = seen(member, i), root = fuser_.storage(operand);
           const bool inside = fuser_.unit_of(operand) == u && root == operand;
           if (!inside) stored_[at(root)] = 1;

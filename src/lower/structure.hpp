@@ -21,7 +21,7 @@ struct Value {
   bool held = false;           // a user handle holds it: its value must come out
   bool donatable = false;      // leaf: nobody else reads its buffer, it may be overwritten
   bool small_row = false;      // reduction: the reduced elements fit a tile
-  int32_t in[Node::max_operands] = {-1, -1, -1, -1};
+  int32_t in[Node::max_operands] = {-1, -1, -1, -1};  // -1: a C++ number of that node, or no operand
   Attributes attributes;
 
   bool is_scalar() const { return op && op->kind == Kind::scalar; }  // a copy made contiguous has no op
@@ -63,7 +63,8 @@ struct Instr {
 
 /// What a kernel reads or writes.
 struct Port {
-  int32_t value = -1;
+  int32_t value = -1;       // scalar ports: the scalar leaf, or the node that keeps the number
+  int32_t operand = -1;     // scalar ports: which operand of that node, -1 for a leaf
   bool row = false;         // store: one element a row
   bool aliased = false;     // store: takes over the memory of load port `alias`
   uint16_t alias = 0;

@@ -89,20 +89,26 @@ size_t Chain::place(std::string_view name) const {
                                        (known.empty() ? "this chain has no names" : "the names are " + known));
 }
 
-template <class Self, class Visitor> void Chain::walk(Self& self, Visitor& visitor, const ModelPath& path) {
-  const ModelPart part = reflect::part_of(self, PartKind::fields, self.size());
-  if (!visitor.enter(part, path)) return;
+template <class Self, class Visitor> void Chain::walk_layers(Self& self, Visitor& visitor, const ModelPath& path) {
   const ModelPath layers = path.field("layers");
   for (size_t i = 0; i < self.layers_.size(); ++i) {
     const bool named = !self.names_.empty();
     const ModelPath step = named ? layers.field(std::string_view(self.names_[i])) : layers.item(static_cast<int64_t>(i));
     self.layers_[i].rosin_visit(visitor, step);
   }
+}
+
+template <class Self, class Visitor> void Chain::walk(Self& self, Visitor& visitor, const ModelPath& path) {
+  const ModelPart part = reflect::part_of(self, PartKind::fields, self.size());
+  if (!visitor.enter(part, path)) return;
+  walk_layers(self, visitor, path);
   visitor.leave(part, path);
 }
 
 void Chain::rosin_visit(ModelVisitor& visitor, const ModelPath& path) const { walk(*this, visitor, path); }
 void Chain::rosin_visit(ModelEditor& editor, const ModelPath& path) { walk(*this, editor, path); }
+void Chain::visit_layers(ModelVisitor& visitor, const ModelPath& path) const { walk_layers(*this, visitor, path); }
+void Chain::visit_layers(ModelEditor& editor, const ModelPath& path) { walk_layers(*this, editor, path); }
 
 Arrays activations(const Chain& chain, const Array& x) {
   Arrays values;

@@ -18,7 +18,7 @@ Step& Step::of_thread() {
 }
 
 void Step::keep(Array* place) {
-  kept_.push_back({place, place->node(), false});
+  kept_.push_back({place, place->node()});
   if (place->node()) add_count(place->node(), one_user);
 }
 
@@ -39,13 +39,16 @@ void Step::select_by_checks() {
     const Array holds = finite.rank() == 0 ? finite : all(finite);
     ok = ok.is_nothing() ? holds : logical_and(ok, holds);
   }
-  for (const Kept& kept : kept_) {
+  for (Kept& kept : kept_) {
     Node* now = kept.place->node();
     if (!kept.old || !now || now == kept.old || is_scalar(*now)) continue;
+    kept.recorded = now;
     add_count(kept.old, one_user);
-    const bool tied = now->tied;
-    *kept.place = where(ok, *kept.place, Array::adopt(kept.old));
-    kept.place->node()->tied = tied;
+    *kept.place = now->tied ? selected_before(kept) : Array();
+    if (kept.place->is_nothing()) {
+      add_count(now, one_user);
+      *kept.place = where(ok, Array::adopt(now), Array::adopt(kept.old));
+    }
   }
 }
 

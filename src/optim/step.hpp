@@ -36,8 +36,9 @@ class Step {
   void select_by_checks();
   /// The first check that failed, once evaluated; null where all hold.
   const Check* failed() const;
-  /// Puts back everything that was kept.
-  void undo() noexcept;
+  /// Puts back everything that was kept. Once `evaluated`, arrays that checks have given their old elements stay: the
+  /// memory of the kept ones may be overwritten by then.
+  void undo(bool evaluated) noexcept;
   /// Forgets it.
   void finish() noexcept;
 
@@ -50,7 +51,8 @@ class Step {
   struct Kept {
     Array* place;
     Node* old;     // with one user count, or one reference that is a guard; null for nothing
-    bool guarded;
+    bool guarded = false;
+    Node* recorded = nullptr;  // what the rule put there, once checks select between both
   };
   struct Number {
     bool counts;

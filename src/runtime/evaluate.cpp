@@ -126,7 +126,7 @@ class Evaluation {
 void Evaluation::add_operands(Context& context, Node* node) {
   for (int i = 0; i < node->operands; ++i) {
     Node* operand = node->in[i];
-    if (operand->ready()) continue;
+    if (!operand || operand->ready()) continue;
     if (operand->recorder != &context) foreign_.push_back(operand);
   }
 }
@@ -151,7 +151,7 @@ void Evaluation::collect_pending(Context& context, Node* target) {
       held_.push_back(user || kept);
       for (int i = 0; i < node->operands; ++i) {
         Node* operand = node->in[i];
-        if (!operand->ready() && operand->recorder == &context) operand->mark = stamp;
+        if (operand && !operand->ready() && operand->recorder == &context) operand->mark = stamp;
       }
       add_operands(context, node);
     }
@@ -187,7 +187,7 @@ void Evaluation::collect_target(Context& context, Node* target) {
     Node* node = order_[i];
     for (int k = 0; k < node->operands; ++k) {
       Node* operand = node->in[k];
-      if (operand->ready() || operand->recorder != &context || operand->mark == stamp) continue;
+      if (!operand || operand->ready() || operand->recorder != &context || operand->mark == stamp) continue;
       operand->mark = stamp;
       order_.push_back(operand);
     }
@@ -237,7 +237,7 @@ void Evaluation::make_keys(Context& context) {
     uint64_t packed[2] = {};
     for (int i = 0; i < Node::max_operands; ++i) {
       int32_t at = none;
-      if (i < node.operands) {
+      if (i < node.operands && node.in[i]) {
         Node* operand = node.in[i];
         at = operand->ready() ? -1 - leaves_.add(operand) : static_cast<int32_t>(operand->slot);
       }
@@ -285,10 +285,10 @@ lower::Graph Evaluation::graph() const {
     value.operands = node.operands;
     value.held = held_[n] != 0;
     value.small_row = node.op->kind == Kind::reduction && small_reduction(node);
-    value.attributes = node.attributes;
+    if (node.op->kind != Kind::elementwise) value.attributes = node.attributes;
     for (int i = 0; i < node.operands; ++i) {
       const int32_t at = operands_[n * Node::max_operands + static_cast<size_t>(i)];
-      value.in[i] = at >= 0 ? at : graph.nodes + (-1 - at);
+      if (at != none) value.in[i] = at >= 0 ? at : graph.nodes + (-1 - at);
     }
   }
   const size_t leaf_words = structure_key_.words.size() - leaves_.leaves().size();
@@ -304,7 +304,7 @@ lower::Sizes Evaluation::sizes() const {
   lower::Sizes sizes;
   for (const Node* node : order_) {
     sizes.shapes.push_back(node->shape());
-    sizes.attributes.push_back(node->attributes);
+    sizes.attributes.push_back(node->op->kind == Kind::elementwise ? Attributes{} : node->attributes);
   }
   for (const LeafTable::Leaf& leaf : leaves_.leaves()) sizes.shapes.push_back(leaf.node->shape());
   return sizes;
@@ -354,11 +354,16 @@ void Evaluation::execute(const std::shared_ptr<Plan>& plan) {
   try {
     allocate_outputs(layout);
     memory_.assign(layout.structure->graph.values.size(), nullptr);
-    scalars_.resize(memory_.size());
+    scalars_.resize(memory_.size() * Node::max_operands);
+    for (size_t n = 0; n < order_.size(); ++n) {
+      for (int i = 0; order_[n]->scalars >> i; ++i) {
+        if (order_[n]->scalars >> i & 1) scalars_[lower::scalar_index(static_cast<int32_t>(n), i)] = order_[n]->numbers[i];
+      }
+    }
     for (size_t i = 0; i < leaves_.leaves().size(); ++i) {
       const Node& node = *leaves_.leaves()[i].node;
       const size_t value = order_.size() + i;
-      if (is_scalar(node)) scalars_[value] = scalar_value(node);
+      if (is_scalar(node)) scalars_[lower::scalar_index(static_cast<int32_t>(value), -1)] = scalar_value(node);
       else memory_[value] = node.data();
     }
     for (size_t i = 0; i < layout.outputs.size(); ++i) {

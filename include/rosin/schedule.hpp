@@ -1,0 +1,57 @@
+// Learning-rate schedules: small values that give the rate of a step. A step counts from 0.
+//
+//   const auto rate = WarmupRate{.steps = 100, .then = CosineRate{.start = 1e-3, .steps = 10000}};
+//   adjust(state, rate(step));  // a changed rate compiles nothing
+#pragma once
+
+#include <cstdint>
+
+#include <rosin/export.hpp>
+
+namespace rosin {
+
+/// Always the same.
+struct ConstantRate {
+  double rate = 1e-3;
+  double operator()(int64_t) const noexcept { return rate; }
+};
+
+/// start * decay^(step/steps), but not below `lowest`.
+struct ROSIN_API ExponentialRate {
+  double start = 1e-3;
+  double decay = 0.1;
+  int64_t steps = 1000;
+  double lowest = 0;
+  double operator()(int64_t step) const noexcept;
+};
+
+/// start, multiplied by `decay` after every so many steps.
+struct ROSIN_API StepRate {
+  double start = 1e-3;
+  double decay = 0.1;
+  int64_t steps = 1000;
+  double operator()(int64_t step) const noexcept;
+};
+
+/// From start to end along half a cosine, then end.
+struct ROSIN_API CosineRate {
+  double start = 1e-3;
+  double end = 0;
+  int64_t steps = 1000;
+  double operator()(int64_t step) const noexcept;
+};
+
+/// Grows evenly over `steps` steps, the last of which has the full first rate of `then`; then continues with that.
+template <class Schedule>
+struct WarmupRate {
+  int64_t steps = 100;
+  Schedule then = {};
+  double operator()(int64_t step) const {
+    if (step >= steps) return then(step - steps);
+    return then(0) * static_cast<double>(step + 1) / static_cast<double>(steps);
+  }
+};
+template <class Schedule>
+WarmupRate(int64_t, Schedule) -> WarmupRate<Schedule>;
+
+}  // namespace rosin

@@ -1,0 +1,152 @@
+// Training loops by Flux's names: train, patience, early_stopping, plateau, throttle. Read first: optim.hpp.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include <rosin/grad.hpp>
+#include <rosin/optim.hpp>
+
+namespace rosin {
+
+/// For train: one step, unless the loss is not finite. Error (numeric) then, before anything changed; `item` counts from
+/// 1 in the message.
+ROSIN_API void train_step(State& state, ModelEdit model, ModelView gradient, const Array& loss, int64_t item);
+/// For train: warns that what the rule keeps is lost when train returns.
+ROSIN_API void warn_of_lost_state(const State& state, const ErasedRule& rule);
+/// Seconds of a clock that never runs backwards.
+ROSIN_API double steady_seconds() noexcept;
+
+namespace reflect {
+
+template <class T>
+concept SplitInArguments = TupleLike<std::remove_cvref_t<T>>;
+
+/// loss(model, item), or loss(model, parts of the item...) when it is a tuple.
+template <class Loss, class M, class Item>
+Array loss_on(Loss& loss, const M& model, Item& item) {
+  if constexpr (SplitInArguments<Item>) {
+    return std::apply([&](auto&... part) -> Array { return loss(model, part...); }, item);
+  } else {
+    return loss(model, item);
+  }
+}
+
+}  // namespace reflect
+
+/// One step of `state` for each item of the data: loss(model, item), or loss(model, x, y, ...) for tuples, must give an
+/// array of one element. A loss that is NaN or infinite stops with Error (numeric) `train: loss is NaN on item 51;
+/// stopped before the update` (items count from 1 there): model and state are those after item 50. Whatever the loss
+/// throws passes through.
+template <class Loss, Walkable M, class Data>
+void train(Loss&& loss, M& model, Data&& data, State& state) {
+  int64_t count = 0;
+  for (auto&& item : data) {
+    const auto [value, grad] = withgradient([&](const M& m) { return reflect::loss_on(loss, m, item); }, model);
+    train_step(state, model, grad, value, ++count);
+  }
+}
+
+/// The same with a state of its own, which ends with the call (a warning says so where the rule keeps something).
+template <class Loss, Walkable M, class Data, Rule R>
+void train(Loss&& loss, M& model, Data&& data, const R& rule) {
+  State state = setup(rule, model);
+  warn_of_lost_state(state, RuleOf<R>(rule));
+  train(loss, model, data, state);
+}
+
+// --- Triggers: callables that say when to stop.
+
+/// True once `predicate` was true n times in a row.
+template <class Predicate>
+struct Patience {
+  Predicate predicate;
+  int64_t wait;
+  int64_t count = 0;
+
+  template <class... T>
+  bool operator()(T&&... argument) {
+    count = predicate(std::forward<T>(argument)...) ? count + 1 : 0;
+    return count >= wait;
+  }
+};
+template <class Predicate>
+Patience<Predicate> patience(Predicate predicate, int64_t wait) {
+  return {std::move(predicate), wait};
+}
+
+/// How far a score came: best - now.
+struct ScoreGain {
+  double operator()(double best, double now) const noexcept { return best - now; }
+};
+
+template <class Distance = ScoreGain>
+struct StoppingOptions {
+  Distance distance = {};
+  double init_score = std::numeric_limits<double>::infinity();
+  double min_dist = 0;
+};
+
+/// True once the score f(...) did not fall by min_dist below the best one for `delay` calls in a row. With
+/// {.distance = [](double best, double now) { return now - best; }, .init_score = -infinity} higher is better.
+template <class F, class Distance = ScoreGain>
+auto early_stopping(F f, int64_t delay, StoppingOptions<Distance> options = {}) {
+  const auto worse = [f = std::move(f), options, best = options.init_score](auto&&... argument) mutable {
+    const double score = static_cast<double>(f(std::forward<decltype(argument)>(argument)...));
+    const double gain = options.distance(best, score);
+    if (!(gain < 0)) best = score;
+    return gain < options.min_dist;
+  };
+  return patience(worse, delay);
+}
+
+template <class Distance = ScoreGain>
+struct PlateauOptions {
+  Distance distance = {};
+  double init_score = 0;
+  double min_dist = 1e-6;
+};
+
+/// True once the score f(...) changed by less than min_dist for `width` calls in a row.
+template <class F, class Distance = ScoreGain>
+auto plateau(F f, int64_t width, PlateauOptions<Distance> options = {}) {
+  const auto still = [f = std::move(f), options, last = options.init_score](auto&&... argument) mutable {
+    const double score = static_cast<double>(f(std::forward<decltype(argument)>(argument)...));
+    const double change = options.distance(last, score);
+    last = score;
+    return (change < 0 ? -change : change) < options.min_dist;
+  };
+  return patience(still, width);
+}
+
+/// Calls f at most once in so many seconds; says whether it did. With leading = false not at the first call.
+template <class F>
+struct Throttle {
+  F f;
+  double seconds;
+  bool leading = true;
+  double (*clock)() noexcept = steady_seconds;
+  double last = -std::numeric_limits<double>::infinity();
+
+  template <class... T>
+  bool operator()(T&&... argument) {
+    const double now = clock();
+    if (!leading && last == -std::numeric_limits<double>::infinity()) {
+      last = now;
+      return false;
+    }
+    if (now - last < seconds) return false;
+    last = now;
+    f(std::forward<T>(argument)...);
+    return true;
+  }
+};
+template <class F>
+Throttle<F> throttle(F f, double seconds, bool leading = true) {
+  return {std::move(f), seconds, leading};
+}
+
+}  // namespace rosin

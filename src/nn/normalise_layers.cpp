@@ -1,0 +1,212 @@
+// Layers that normalise: see rosin/normalise_layers.hpp.
+#include <rosin/normalise_layers.hpp>
+
+#include <algorithm>
+
+#include <rosin/compose.hpp>
+#include <rosin/create.hpp>
+#include <rosin/elementwise.hpp>
+#include <rosin/layer.hpp>
+#include <rosin/movement.hpp>
+#include <rosin/reduce.hpp>
+
+#include "nn/layer_parts.hpp"
+
+namespace rosin {
+namespace {
+
+/// Dims first .. last - 1, without `left_out`.
+Dims dims_between(int first, int last, int left_out) {
+  int dims[Shape::max_rank];
+  size_t count = 0;
+  for (int d = first; d < last; ++d) {
+    if (d != left_out) dims[count++] = d;
+  }
+  return Dims(std::span<const int>(dims, count));
+}
+
+/// Statistics over some dims, which keep size 1.
+struct Moments {
+  Array mean, variance;  // biased
+  Array distance;        // x - mean
+};
+Moments moments_of(const Array& x, const Dims& dims) {
+  Moments m;
+  m.mean = mean(x, dims);
+  m.distance = x - m.mean;
+  m.variance = mean(square(m.distance), dims);
+  return m;
+}
+
+/// act(scale * distance / sqrt(variance + eps) + bias); scale and bias are (channels), channels the second dim from the
+/// end of distance.
+Array standardised(const Array& distance, const Array& variance, double eps, const Array& scale, const Array& bias,
+                   const Activation& act) {
+  const int rank = distance.rank();
+  const Array factor = rsqrt(variance + eps);
+  if (scale.is_nothing()) return act(distance * factor);
+  return act(distance * (factor * along_dim(scale, rank - 2, rank)) + along_dim(bias, rank - 2, rank));
+}
+
+template <class L> void check_channels(const L& layer, const Array& x, int least_rank) {
+  if (x.rank() >= least_rank && x.size(-2) == layer.channels) return;
+  refuse_input(layer.rosin_show(),
+               "expects size(input, " + std::to_string(std::max(x.rank(), least_rank) - 2) +
+                   ") == " + std::to_string(layer.channels) + " of at least " + std::to_string(least_rank) + " dims",
+               x, "arrays are (..., channels, batch)");
+}
+
+/// Moves the running statistics of a layer: `values` elements were averaged for each; m has size 1 in all dims but the
+/// channels'.
+template <class L> void track(const L& layer, const Array& batch_mean, const Array& batch_variance, int64_t values) {
+  const double keep = 1 - layer.momentum, n = static_cast<double>(values);
+  const Shape shape{layer.channels};
+  assign(layer.mean, keep * layer.mean.value() + layer.momentum * reshape(batch_mean, shape));
+  assign(layer.variance, keep * layer.variance.value() + layer.momentum * n / (n - 1) * reshape(batch_variance, shape));
+}
+
+/// With the running statistics.
+template <class L> Array with_running(const L& layer, const Array& x) {
+  const int rank = x.rank();
+  const Array distance = x - along_dim(layer.mean.value(), rank - 2, rank);
+  return standardised(distance, along_dim(layer.variance.value(), rank - 2, rank), layer.eps, layer.scale, layer.bias,
+                      layer.act);
+}
+
+template <class L> Array input_of(const L& layer, const Array& x) {
+  const Array& parameter = layer.scale.is_nothing() ? layer.mean.value() : layer.scale;
+  if (parameter.is_nothing() && !is_float(x.dtype())) return cast(x, Float32);
+  return matched_input(x, parameter, layer);
+}
+
+template <class L, class Options> void make_parameters(L& layer, int64_t channels, const Options& options) {
+  layer.channels = channels;
+  layer.eps = options.eps;
+  if (!options.affine) return;
+  layer.scale = options.initgamma({channels});
+  layer.bias = options.initbeta({channels});
+}
+
+template <class L, class Options> void make_statistics(L& layer, int64_t channels, const Options& options) {
+  layer.momentum = options.momentum;
+  layer.mode = options.active;
+  if (!options.track_stats) return;
+  const DType type = layer.scale.is_nothing() ? Float32 : layer.scale.dtype();
+  layer.mean = zeros({channels}, type);
+  layer.variance = ones({channels}, type);
+  eval();
+}
+
+template <class L> std::string text_of(const std::string& begin, const L& layer, bool affine_by_default) {
+  const bool affine = !layer.scale.is_nothing();
+  std::string text = begin + activation_text(layer.act);
+  if (affine != affine_by_default) text += affine ? ", affine=true" : ", affine=false";
+  if constexpr (requires { layer.mode; }) {
+    if (layer.mode != LayerMode::automatic) text += layer.mode == LayerMode::train ? ", active=true" : ", active=false";
+  }
+  return text + ")";
+}
+
+}  // namespace
+
+BatchNorm::BatchNorm(int64_t channel_count, Activation activation, const BatchNormOptions& options)
+    : act(std::move(activation)) {
+  make_parameters(*this, channel_count, options);
+  make_statistics(*this, channel_count, options);
+}
+
+Array BatchNorm::operator()(const Array& x) const {
+  check_channels(*this, x, 2);
+  const Array in = input_of(*this, x);
+  const bool training = is_training(mode);
+  if (!training && !mean.is_nothing()) return with_running(*this, in);
+  const int64_t values = channels > 0 ? x.count() / channels : 0;
+  if (training && values == 1) {
+    throw Error(ErrorKind::argument, "BatchNorm: expected more than 1 value per channel when training; got input of size " +
+                                         to_string(x.shape()) + "; use larger batches, or testmode(model)");
+  }
+  const Moments batch = moments_of(in, dims_between(0, x.rank(), x.rank() - 2));
+  if (training && !mean.is_nothing()) track(*this, batch.mean, batch.variance, values);
+  return standardised(batch.distance, batch.variance, eps, scale, bias, act);
+}
+
+std::string BatchNorm::rosin_show() const { return text_of("BatchNorm(" + std::to_string(channels), *this, true); }
+
+LayerNorm::LayerNorm(const Shape& sizes, Activation activation, const LayerNormOptions& options)
+    : act(std::move(activation)), size(sizes), eps(options.eps) {
+  if (!options.affine) return;
+  scale = ones(sizes);
+  bias = zeros(sizes);
+  eval();
+}
+
+Array LayerNorm::operator()(const Array& x) const {
+  bool fits = x.rank() >= size.rank();
+  for (int d = 0; fits && d < size.rank(); ++d) fits = x.size(d) == size[d];
+  if (!fits) {
+    refuse_input(rosin_show(), "expects first sizes " + to_string(size), x, "arrays are (features..., batch)");
+  }
+  const Array in = matched_input(x, scale, *this);
+  Array y;
+  if (size.rank() == 1) {
+    y = normalise(in, 0, eps);
+  } else {
+    // One dim of all that is averaged together, so that it is a reduction of rows.
+    y = reshape(normalise(reshape(in, {size.count(), -1}), 0, eps), x.shape());
+  }
+  return act(scale.is_nothing() ? y : y * scale + bias);
+}
+
+std::string LayerNorm::rosin_show() const {
+  std::string sizes;
+  for (int64_t n : size) sizes += (sizes.empty() ? "" : ", ") + std::to_string(n);
+  return text_of("LayerNorm(" + sizes, *this, true);
+}
+
+InstanceNorm::InstanceNorm(int64_t channel_count, Activation activation, const InstanceNormOptions& options)
+    : act(std::move(activation)) {
+  make_parameters(*this, channel_count, options);
+  make_statistics(*this, channel_count, options);
+}
+
+Array InstanceNorm::operator()(const Array& x) const {
+  check_channels(*this, x, 3);
+  const Array in = input_of(*this, x);
+  const bool training = is_training(mode);
+  if (!training && !mean.is_nothing()) return with_running(*this, in);
+  const int batch_dim = x.rank() - 1;
+  const Moments m = moments_of(in, dims_between(0, x.rank() - 2, -1));
+  if (training && !mean.is_nothing()) {
+    const int64_t values = x.count() / (channels * x.size(batch_dim));
+    track(*this, rosin::mean(m.mean, batch_dim), rosin::mean(m.variance, batch_dim), values);
+  }
+  return standardised(m.distance, m.variance, eps, scale, bias, act);
+}
+
+std::string InstanceNorm::rosin_show() const { return text_of("InstanceNorm(" + std::to_string(channels), *this, false); }
+
+GroupNorm::GroupNorm(int64_t channel_count, int64_t group_count, Activation activation, const GroupNormOptions& options)
+    : act(std::move(activation)), groups(group_count) {
+  if (group_count < 1 || channel_count % group_count != 0) {
+    throw Error(ErrorKind::argument, "GroupNorm: the number of groups (" + std::to_string(group_count) +
+                                         ") must divide the number of channels (" + std::to_string(channel_count) +
+                                         "); got a remainder; use another number of groups");
+  }
+  make_parameters(*this, channel_count, options);
+}
+
+Array GroupNorm::operator()(const Array& x) const {
+  check_channels(*this, x, 2);
+  const Array in = scale.is_nothing() && !is_float(x.dtype()) ? cast(x, Float32) : matched_input(x, scale, *this);
+  // All of one group of one sample in one dim.
+  const Array rows = reshape(in, {x.count() / (groups * x.size(-1)), groups * x.size(-1)});
+  const Array y = reshape(normalise(rows, 0, eps), x.shape());
+  if (scale.is_nothing()) return act(y);
+  return act(y * along_dim(scale, x.rank() - 2, x.rank()) + along_dim(bias, x.rank() - 2, x.rank()));
+}
+
+std::string GroupNorm::rosin_show() const {
+  return text_of("GroupNorm(" + std::to_string(channels) + ", " + std::to_string(groups), *this, true);
+}
+
+}  // namespace rosin

@@ -1,0 +1,53 @@
+// Pooling layers: see rosin/pool_layers.hpp.
+#include <rosin/pool_layers.hpp>
+
+#include <algorithm>
+
+#include <rosin/movement.hpp>
+
+#include "nn/layer_parts.hpp"
+#include "nn/padding.hpp"
+
+namespace rosin {
+namespace {
+
+/// The padding for images x; SamePad follows from the window of each spatial dim.
+Extents padding_of(const PoolOptions& options, const Extents& window, const Array& x) {
+  if (!options.pad.is_same()) return options.pad.extents();
+  const auto list = window.list();
+  int64_t windows[3] = {};
+  const int spatial = std::clamp(x.rank() - 2, 1, 3);
+  for (int d = 0; d < spatial; ++d) windows[d] = list[std::min(list.size() - 1, static_cast<size_t>(d))];
+  return same_padding({windows, static_cast<size_t>(spatial)});
+}
+
+std::string tuple_of(const Extents& extents) {
+  return tuple_text(extents.list().data(), static_cast<int>(extents.list().size()));
+}
+
+std::string text_of(const char* name, const Extents& k, const PoolOptions& options) {
+  std::string text = std::string(name) + "(" + tuple_of(k);
+  const auto pad = options.pad.extents().list(), stride = options.stride.list(), window = k.list();
+  const bool padded = std::any_of(pad.begin(), pad.end(), [](int64_t value) { return value != 0; });
+  if (options.pad.is_same()) text += ", pad=SamePad()";
+  else if (padded) text += ", pad=" + compact_text(pad.data(), static_cast<int>(pad.size()));
+  if (!stride.empty() && !std::equal(stride.begin(), stride.end(), window.begin(), window.end())) {
+    text += ", stride=" + compact_text(stride.data(), static_cast<int>(stride.size()));
+  }
+  return text + ")";
+}
+
+}  // namespace
+
+Array MaxPool::operator()(const Array& x) const { return maxpool(x, k, options.stride, padding_of(options, k, x)); }
+std::string MaxPool::rosin_show() const { return text_of("MaxPool", k, options); }
+
+Array MeanPool::operator()(const Array& x) const { return meanpool(x, k, options.stride, padding_of(options, k, x)); }
+std::string MeanPool::rosin_show() const { return text_of("MeanPool", k, options); }
+
+std::string AdaptiveMaxPool::rosin_show() const { return "AdaptiveMaxPool(" + tuple_of(out) + ")"; }
+std::string AdaptiveMeanPool::rosin_show() const { return "AdaptiveMeanPool(" + tuple_of(out) + ")"; }
+
+Array Flatten::operator()(const Array& x) const { return flatten(x); }
+
+}  // namespace rosin

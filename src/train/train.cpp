@@ -1,0 +1,32 @@
+// The compiled part of train: a step that needs a finite loss, and its messages.
+#include <rosin/train.hpp>
+
+#include <chrono>
+#include <string>
+
+#include <rosin/error.hpp>
+#include <rosin/log.hpp>
+#include <rosin/model.hpp>
+
+#include "optim/step.hpp"
+
+namespace rosin {
+
+void train_step(State& state, ModelEdit model, ModelView gradient, const Array& loss, int64_t item) {
+  if (take_step(state, model, gradient, &loss)) return;
+  throw Error(ErrorKind::numeric, "train: loss is " + number_text(loss.item()) + " on item " + std::to_string(item) +
+                                      "; stopped before the update");
+}
+
+void warn_of_lost_state(const State& state, const ErasedRule& rule) {
+  if (fleaves(state).empty()) return;
+  const std::string name = rule_text(rule);
+  warn_once("lost-state", "train: what " + name + " keeps between steps is lost when train returns; write state = setup(" +
+                              name + ", model) and give train the state");
+}
+
+double steady_seconds() noexcept {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace rosin

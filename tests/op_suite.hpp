@@ -1,0 +1,215 @@
+// What the op suite does with an oracle case: lays its inputs out in several ways, computes it fused or one node at a
+// time, and compares. Read first: op_table.hpp. Read next: op_suite_test.cpp (values), op_suite_gradient_test.cpp.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <functional>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <rosin/create.hpp>
+#include <rosin/elementwise.hpp>
+#include <rosin/grad.hpp>
+#include <rosin/movement.hpp>
+#include <rosin/reduce.hpp>
+
+#include "graph/node.hpp"
+#include "graph/op.hpp"
+#include "op_table.hpp"
+
+namespace rosin::suite {
+
+/// How an input lies in memory, or what made it.
+enum class Layout {
+  contiguous,
+  transposed,  // a permuted view of an array with reversed dims
+  sliced,      // out of a larger array
+  strided,     // every second element, backwards
+  repeated,    // one place of an expanded array
+  pending,     // the result of an elementwise op that has not run
+  tangled      // pending, then transposed: a movement between two ops
+};
+inline constexpr std::array<Layout, 7> all_layouts = {Layout::contiguous, Layout::transposed, Layout::sliced, Layout::strided,
+                                                      Layout::repeated,   Layout::pending,    Layout::tangled};
+inline const char* name_of(Layout layout) {
+  constexpr const char* names[] = {"contiguous", "transposed", "sliced", "strided", "repeated", "pending", "tangled"};
+  return names[static_cast<int>(layout)];
+}
+
+inline Array evaluated(const Array& x) {
+  eval(x);
+  return x;
+}
+
+inline Array reversed_dims(const Array& x) {
+  std::vector<int> order;
+  for (int d = x.rank(); d-- > 0;) order.push_back(d);
+  return permute(x, order);
+}
+
+/// x again, as the value of a recorded op: every bit kept.
+inline Array passed_on(const Array& x) { return where(evaluated(full(Shape{}, true)), x, x); }
+
+/// Junk that must not be seen.
+inline Array junk(DType type) {
+  return evaluated(cast(is_float(type) ? Array(std::numeric_limits<double>::quiet_NaN()) : Array(77), type));
+}
+
+inline Array cut_out(const Array& x) {
+  Array larger = x.rank() == 0 ? reshape(x, {1}) : x;
+  const Shape shape = larger.shape();
+  for (int d = 0; d < shape.rank(); ++d) larger = pad(larger, d, 1 + d, 2, junk(x.dtype()));
+  eval(larger);
+  for (int d = 0; d < shape.rank(); ++d) larger = slice(larger, d, 1 + d, 1 + d + shape[d]);
+  return x.rank() == 0 ? reshape(larger, Shape{}) : larger;
+}
+
+inline Array every_second_backwards(const Array& x) {
+  Array larger = x;
+  for (int d = 0; d < x.rank(); ++d) larger = flip(repeat(larger, 2, d), d);
+  eval(larger);
+  for (int d = 0; d < x.rank(); ++d) {
+    larger = x.size(d) == 0 ? larger : flip(slice(larger, d, 0, 2 * x.size(d), 2), d);
+  }
+  return larger;
+}
+
+/// x (a leaf) with the same values in that layout.
+inline Array laid_out(const Array& x, Layout layout) {
+  switch (layout) {
+    case Layout::contiguous: return x;
+    case Layout::transposed: return reversed_dims(evaluated(reversed_dims(x)));
+    case Layout::sliced: return cut_out(x);
+    case Layout::strided: return every_second_backwards(x);
+    case Layout::repeated: {
+      if (x.rank() == Shape::max_rank) return x;
+      std::vector<int64_t> sizes(x.shape().begin(), x.shape().end());
+      sizes.push_back(3);
+      return select(expand(unsqueeze(x, -1), Shape(std::span<const int64_t>(sizes))), -1, 1);
+    }
+    case Layout::pending: return passed_on(x);
+    case Layout::tangled: return reversed_dims(passed_on(reversed_dims(x)));
+  }
+  return x;
+}
+
+inline Arrays inputs_of(const OracleCase& entry, Layout layout = Layout::contiguous) {
+  Arrays inputs;
+  for (const OracleArray& input : entry.inputs) inputs.push_back(laid_out(oracles::to_array(input), layout));
+  return inputs;
+}
+
+/// All recorded nodes that are not computed yet and that these arrays need, oldest first.
+inline std::vector<Node*> pending_of(const Arrays& arrays) {
+  std::set<Node*> seen;
+  std::vector<Node*> found;
+  const auto visit = [&](Node* node) {
+    if (node && !node->ready() && seen.insert(node).second) found.push_back(node);
+  };
+  for (const Array& array : arrays) visit(array.node());
+  for (size_t i = 0; i < found.size(); ++i) {
+    for (int k = 0; k < found[i]->operands; ++k) visit(found[i]->in[k]);
+  }
+  std::sort(found.begin(), found.end(), [](const Node* a, const Node* b) { return a->sequence < b->sequence; });
+  return found;
+}
+
+/// The ops that the suite has recorded so far.
+inline std::set<const Op*>& reached_ops() {
+  static std::set<const Op*> reached;
+  return reached;
+}
+
+inline void note_ops(const Arrays& arrays) {
+  for (const Node* node : pending_of(arrays)) reached_ops().insert(node->op);
+}
+
+/// Computes what `make` records with one evaluation for every node, so that nothing is fused.
+inline Arrays one_by_one(const std::function<Arrays()>& make) {
+  Arrays results = make();
+  const std::vector<Node*> nodes = pending_of(results);
+  std::vector<Node*> places;
+  for (const Array& result : results) places.push_back(result.node());
+  for (Node* node : nodes) add_count(node, one_reference);
+  for (Node* node : places) {
+    if (node) add_count(node, one_reference);
+  }
+  results.clear();
+  Arrays handles;
+  for (Node* node : nodes) {
+    add_count(node, one_user);
+    handles.push_back(Array::adopt(node));
+    eval(handles.back());
+  }
+  for (Node* node : places) {
+    if (node) add_count(node, one_user);
+    results.push_back(node ? Array::adopt(node) : Array());
+    if (node) drop_count(node, one_reference);
+  }
+  for (Node* node : nodes) drop_count(node, one_reference);
+  return results;
+}
+
+/// The first difference between an array and what was expected, as text; empty where there is none.
+inline std::string difference(const Array& got, const OracleArray& want, const oracles::OracleTolerance& tolerance) {
+  std::ostringstream text;
+  if (got.is_nothing()) return want.role + ": nothing";
+  if (!(got.shape() == oracles::shape_of(want)) || to_string(got.dtype()) != want.dtype) {
+    return want.role + ": got " + to_string(got.shape()) + " of " + to_string(got.dtype()) + ", want " +
+           to_string(oracles::shape_of(want)) + " of " + want.dtype;
+  }
+  const std::vector<double> values = oracles::values_of(got);
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (oracles::matches(tolerance, want.dtype, want.values[i], values[i])) continue;
+    text.precision(17);
+    text << want.role << " element " << i << " of " << values.size() << ": want " << want.values[i] << ", got " << values[i];
+    return text.str();
+  }
+  return {};
+}
+
+/// Whether two arrays have the same shape, type and bits (every NaN equals every NaN); text of the first difference.
+inline std::string bit_difference(const Array& a, const Array& b) {
+  if (a.is_nothing() || b.is_nothing()) return a.is_nothing() == b.is_nothing() ? "" : "one of them is nothing";
+  if (!(a.shape() == b.shape()) || a.dtype() != b.dtype()) {
+    return to_string(a.shape()) + " of " + to_string(a.dtype()) + " and " + to_string(b.shape()) + " of " + to_string(b.dtype());
+  }
+  eval(a);
+  eval(b);
+  const size_t count = static_cast<size_t>(a.count());
+  if (std::memcmp(a.node()->data(), b.node()->data(), count * size_of(a.dtype())) == 0) return {};
+  const std::vector<double> x = oracles::values_of(a), y = oracles::values_of(b);
+  for (size_t i = 0; i < count; ++i) {
+    if (std::isnan(x[i]) && std::isnan(y[i])) continue;
+    if (x[i] == y[i] && std::signbit(x[i]) == std::signbit(y[i])) continue;
+    std::ostringstream text;
+    text.precision(17);
+    text << "element " << i << " of " << count << ": " << x[i] << " and " << y[i];
+    return text.str();
+  }
+  return {};
+}
+
+/// Calls `check(row, case, where)` for every table row and every case of its oracle op in these files.
+inline void for_each_case(const std::vector<std::string>& files,
+                          const std::function<void(const OpEntry&, const OracleCase&, const std::string&)>& check) {
+  for (const std::string& file : files) {
+    for (const OracleCase& entry : cases_of(file)) {
+      for (const OpEntry& row : op_table()) {
+        if (row.oracle != entry.op) continue;
+        const std::string where = std::string(row.name) + " " + entry.dtype + " (" + file + ":" + std::to_string(entry.line) + ")";
+        try {
+          check(row, entry, where);
+        } catch (const std::exception& error) {
+          ADD_FAILURE() << where << ": " << error.what();
+        }
+      }
+    }
+  }
+}
+
+}  // namespace rosin::suite
