@@ -2,6 +2,8 @@
 // time, and compares. Read first: op_table.hpp. Read next: op_suite_test.cpp (values), op_suite_gradient_test.cpp.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -43,6 +45,11 @@ inline const char* name_of(Layout layout) {
 inline Array evaluated(const Array& x) {
   eval(x);
   return x;
+}
+
+inline std::vector<int64_t> sizes_of(const Array& x) {
+  const Shape shape = x.shape();
+  return {shape.begin(), shape.end()};
 }
 
 inline Array reversed_dims(const Array& x) {
@@ -87,7 +94,7 @@ inline Array laid_out(const Array& x, Layout layout) {
     case Layout::strided: return every_second_backwards(x);
     case Layout::repeated: {
       if (x.rank() == Shape::max_rank) return x;
-      std::vector<int64_t> sizes(x.shape().begin(), x.shape().end());
+      std::vector<int64_t> sizes = sizes_of(x);
       sizes.push_back(3);
       return select(expand(unsqueeze(x, -1), Shape(std::span<const int64_t>(sizes))), -1, 1);
     }

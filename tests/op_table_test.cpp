@@ -126,11 +126,19 @@ std::vector<OpEntry> comparisons() {
            }}};
 }
 
+/// The attribute `exponents` along the last dim of x.
+Array exponents_for(const OracleCase& e, const Array& x) {
+  std::vector<int64_t> sizes(static_cast<size_t>(x.rank()), 1);
+  sizes.back() = -1;
+  return reshape(Array(e.numbers("exponents"), {static_cast<int64_t>(e.numbers("exponents").size())}), sizes);
+}
+
 std::vector<OpEntry> functions() {
   return {{"square", "square", unary(square)},
           {"reciprocal", "reciprocal", unary(reciprocal)},
           {"pow", "pow",
            [](const OracleCase& e, const Arrays& x) {
+             if (e.has("exponents")) return Arrays{pow(x[0], exponents_for(e, x[0]))};
              return Arrays{e.has("n") ? pow(x[0], e.integers("n")[0]) : pow(x[0], x[1])};
            }},
           {"sqrt", "sqrt", unary(sqrt)},
@@ -205,7 +213,8 @@ Arrays length(const OracleCase& e, const Arrays& x) {
 /// sum over dims, as the adjoint of broadcasting to x's shape: only where something is summed and dims are stated.
 Arrays summed_to(const OracleCase& e, const Arrays& x) {
   if (!e.has("dims") || !is_float(x[0].dtype())) return {};
-  std::vector<int64_t> sizes(x[0].shape().begin(), x[0].shape().end());
+  const Shape shape = x[0].shape();
+  std::vector<int64_t> sizes(shape.begin(), shape.end());
   for (const int dim : ints(e, "dims")) sizes[static_cast<size_t>(dim < 0 ? dim + x[0].rank() : dim)] = 1;
   return {sum_to(x[0], Shape(std::span<const int64_t>(sizes)))};
 }
@@ -339,6 +348,41 @@ OracleCall convolution(bool flipped) {
   };
 }
 
+/// The layers of norm.txt, which are a normalise each, with scale and bias by feature, channel or group.
+Array scaled(const Array& x, const Array& scale, const Array& bias, std::vector<int64_t> sizes) {
+  return x * reshape(scale, sizes) + reshape(bias, sizes);
+}
+
+Arrays normalised_features(const OracleCase& e, const Arrays& x) {
+  const std::vector<int> dims = {0, 1, 2};
+  const Dims features(std::span<const int>(dims).first(static_cast<size_t>(x[1].rank())));
+  return {normalise(x[0], features, e.number("eps", 0)) * x[1] + x[2]};
+}
+
+Arrays normalised_groups(const OracleCase& e, const Arrays& x) {
+  const int64_t groups = e.integers("groups")[0];
+  const Array parts = reshape(x[0], {x[0].size(0), x[0].size(1) / groups, groups, x[0].size(2)});
+  return {scaled(reshape(normalise(parts, {0, 1}, e.number("eps", 0)), x[0].shape()), x[1], x[2], {1, -1})};
+}
+
+/// x, scale, bias, running mean, running variance -> y and, in training, the new statistics.
+Arrays normalised_channels(const OracleCase& e, const Arrays& x) {
+  std::vector<int> others;
+  std::vector<int64_t> sizes(static_cast<size_t>(x[0].rank()), 1);
+  for (int d = 0; d < x[0].rank(); ++d) {
+    if (d != x[0].rank() - 2) others.push_back(d);
+    else sizes[static_cast<size_t>(d)] = x[0].size(d);
+  }
+  const double eps = e.number("eps", 0), momentum = e.number("momentum", 0);
+  if (!is_set(e, "training")) {
+    return {scaled((x[0] - reshape(x[3], sizes)) / sqrt(reshape(x[4], sizes) + eps), x[1], x[2], sizes)};
+  }
+  const Dims dims = Dims(std::span<const int>(others));
+  return {scaled(normalise(x[0], dims, eps), x[1], x[2], sizes),
+          x[3] * (1 - momentum) + reshape(mean(x[0], dims), x[3].shape()) * momentum,
+          x[4] * (1 - momentum) + reshape(var(x[0], dims, true), x[4].shape()) * momentum};
+}
+
 std::vector<OpEntry> products_and_windows() {
   return {{"matmul", "matmul", binary(matmul)},
           {"dot", "dot", binary(dot)},
@@ -365,7 +409,10 @@ std::vector<OpEntry> products_and_windows() {
           {"logsoftmax", "logsoftmax", [](const OracleCase& e, const Arrays& x) { return Arrays{logsoftmax(x[0], dim_of(e))}; }},
           {"normalise", "normalise", [](const OracleCase& e, const Arrays& x) {
              return Arrays{normalise(x[0], dims_of(e), e.number("eps", 1e-5))};
-           }}};
+           }},
+          {"normalise", "layernorm", normalised_features},
+          {"normalise", "batchnorm", normalised_channels},
+          {"normalise", "groupnorm", normalised_groups}};
 }
 
 std::vector<OpEntry> losses() {

@@ -54,8 +54,8 @@ ROSIN_API Array round(const Array& x);
 ROSIN_API Array max(const Array& a, const Array& b);
 /// The lower of two; NaN if one is NaN. Ties share the gradient.
 ROSIN_API Array min(const Array& a, const Array& b);
-/// x, but at least low and at most high (high wins if low > high). The gradient is 1 inside and at the bounds, 0
-/// outside.
+/// x, but at least low and at most high (high wins if low > high). Integers stay integers where both bounds are whole.
+/// The gradient is 1 inside and at the bounds, 0 outside.
 ROSIN_API Array clamp(const Array& x, double low, double high);
 
 /// Bool arrays; comparisons with NaN are false, except that NaN is unequal to everything.

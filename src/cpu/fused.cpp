@@ -139,7 +139,7 @@ void FusedKernel::prepare_instrs() {
     ready.storage = instr.storage;
     ready.count = instr.count;
     ready.dst = instr.dst;
-    std::copy(instr.in, instr.in + 3, ready.in);
+    std::copy(std::begin(instr.in), std::end(instr.in), ready.in);
     ready.port = instr.port;
     ready.forward = -1;
     if (instr.what == Do::apply) ready.loop = instr.op->body.loops[static_cast<int>(instr.type)];

@@ -66,7 +66,7 @@ class FusedKernel {
     bool once;               // the same for all tiles: run once a chunk
     ScalarType type, from;
     DType storage;
-    uint16_t count, dst, in[3], port;
+    uint16_t count, dst, in[Node::max_positions], port;
     int32_t forward;         // apply, convert: store port that is written directly, or -1
     TileLoop loop;
     ReduceLoops loops;

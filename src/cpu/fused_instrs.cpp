@@ -89,7 +89,8 @@ void FusedKernel::run_instr(const Ready& instr, const Tile& tile, State& state) 
     case lower::Instr::Do::load: return load(instr, tile, state);
     case lower::Instr::Do::scalar: return scalar(instr, tile, state);
     case lower::Instr::Do::apply: {
-      const void* in[3] = {state.pointers[instr.in[0]], state.pointers[instr.in[1]], state.pointers[instr.in[2]]};
+      const void* in[Node::max_positions];
+      for (int i = 0; i < instr.count; ++i) in[i] = state.pointers[instr.in[i]];
       void* out = instr.forward < 0 ? state.slot(instr.dst)
                                     : output(static_cast<uint16_t>(instr.forward), tile, instr.row, state.data);
       instr.loop(out, in, count);

@@ -33,8 +33,8 @@ void ReverseWalk::collect(Context& context, Node* loss, uint64_t first) {
   visit(loss);
   for (size_t i = 0; i < found_.size(); ++i) {
     Node* node = found_[i];
-    for (int k = 0; k < node->operands; ++k) {
-      if (node->in[k]) visit(node->in[k]);
+    for (Node* operand : node->in) {
+      if (operand) visit(operand);
     }
   }
   std::sort(found_.begin(), found_.end(), [](const Node* a, const Node* b) { return a->sequence < b->sequence; });
@@ -45,7 +45,7 @@ void ReverseWalk::collect(Context& context, Node* loss, uint64_t first) {
     step.node = found_[i];
     step.reaches = false;
     for (int k = 0; k < Node::max_operands; ++k) {
-      const Node* operand = k < step.node->operands ? step.node->in[k] : nullptr;
+      const Node* operand = step.node->in[k];
       step.in[k] = operand && operand->mark == stamp && operand->recorder == &context ? static_cast<int32_t>(operand->slot) : -1;
     }
   }
@@ -92,12 +92,12 @@ void ReverseWalk::back(Step& step) {
   const Op& op = *step.node->op;
   if (!op.gradient) return;
   Backward backward(step.node, step.gradient);
-  for (int k = 0; k < step.node->operands; ++k) {
+  for (int k = 0; k < Node::max_operands; ++k) {
     if (step.in[k] >= 0 && steps_[static_cast<size_t>(step.in[k])].reaches) backward.needs_ |= 1u << k;
   }
   if (backward.needs_ == 0) return;
   op.gradient(backward);
-  for (int k = 0; k < step.node->operands; ++k) {
+  for (int k = 0; k < Node::max_operands; ++k) {
     const Array& given = backward.given_[k];
     if (given.is_nothing()) continue;
     Array& sum = steps_[static_cast<size_t>(step.in[k])].gradient;

@@ -195,8 +195,7 @@ void destroy(Node* first) noexcept {
   while (stack) {
     Node* node = stack;
     stack = node->next;
-    for (int i = 0; i < node->operands; ++i) {
-      Node* operand = node->in[i];
+    for (Node* operand : node->in) {
       if (!operand) continue;
       if (is_last(operand, one_reference)) push(operand);
     }
@@ -212,9 +211,9 @@ void drop_count(Node* node, uint64_t which) noexcept {
 }
 
 void drop_operands(Node* node) noexcept {
-  for (int i = 0; i < node->operands; ++i) {
-    Node* operand = node->in[i];
-    node->in[i] = nullptr;
+  for (Node*& in : node->in) {
+    Node* operand = in;
+    in = nullptr;
     if (operand) drop_count(operand, one_reference);
   }
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -49,7 +50,8 @@ struct ScalarValue {
 enum class NodeState : uint8_t { pending, ready };
 
 struct alignas(64) Node {
-  static constexpr int max_operands = 4;
+  static constexpr int max_operands = 4;   // that are arrays
+  static constexpr int max_positions = 8;  // of elementwise ops: arrays (in the first four) and numbers
 
   // User handles in the low half, references from other nodes in the high half; the node lives while either is not 0.
   std::atomic<uint64_t> counts;
@@ -71,17 +73,20 @@ struct alignas(64) Node {
   bool kept;                // evaluated inside a gradient call that still needs its operands
   uint8_t device;           // index of the device; 0 is the CPU
   ScalarType compute;       // elementwise: the type the body runs in
-  uint8_t scalars;          // elementwise: bit i: operand i is a C++ number kept in `numbers`, in[i] is null
+  uint8_t scalars;          // elementwise: bit i: operand i is a C++ number kept in `numbers`
   std::atomic<uint8_t> guards;  // references that may be given back when a step fails; they do not hinder donation
   uint32_t mark;            // scratch of walks by the recording thread: valid when equal to the walk's stamp
   uint32_t slot;
   int64_t sizes[Shape::max_rank];
   union {
     Attributes attributes;
-    ScalarValue numbers[3];  // elementwise: C++ numbers among the operands
+    ScalarValue numbers[4];  // elementwise: the C++ numbers among the operands, in their order
   };
 
   Node() : attributes() {}
+  /// The C++ number at a position whose bit is set in `scalars`.
+  ScalarValue& number(int position) { return numbers[std::popcount(scalars & ((1u << position) - 1))]; }
+  const ScalarValue& number(int position) const { return numbers[std::popcount(scalars & ((1u << position) - 1))]; }
   Shape shape() const { return Shape(std::span<const int64_t>(sizes, rank)); }
   int64_t count() const {
     int64_t n = 1;

@@ -37,7 +37,7 @@ class Backward {
  public:
   Backward(Node* node, const Array& cotangent) : node_(node), gradient(cotangent) {}
 
-  Array in(int i) const { return node_->scalars >> i & 1 ? number(node_->numbers[i], node_->dtype) : handle(node_->in[i]); }
+  Array in(int i) const { return node_->scalars >> i & 1 ? number(node_->number(i), node_->dtype) : handle(node_->in[i]); }
   Array out() const { return handle(node_); }
   const Node& node() const { return *node_; }
   template <class T>

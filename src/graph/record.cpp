@@ -114,18 +114,21 @@ uint64_t own_hash(const Node& node) {
 }
 
 /// Other kinds refer to all their operands.
-void refer(Node* node) {
-  for (int i = 0; i < node->operands; ++i) add_count(node->in[i], one_reference);
+void refer(Node* node, const Node* const* operands) {
+  for (int i = 0; i < node->operands; ++i) {
+    node->in[i] = const_cast<Node*>(operands[i]);
+    add_count(node->in[i], one_reference);
+  }
 }
 
 /// Elementwise ops keep C++ numbers in themselves: such a number costs no node in the graph.
-void refer_or_keep(Node* node) {
+void refer_or_keep(Node* node, const Node* const* operands) {
   for (int i = 0; i < node->operands; ++i) {
-    if (node->in[i]->op == &scalar_op) {
-      node->numbers[i] = scalar_value(*node->in[i]);
-      node->in[i] = nullptr;
+    if (operands[i]->op == &scalar_op) {
+      node->number(i) = scalar_value(*operands[i]);
       node->scalars = static_cast<uint8_t>(node->scalars | 1u << i);
     } else {
+      node->in[i] = const_cast<Node*>(operands[i]);
       add_count(node->in[i], one_reference);
     }
   }
@@ -138,7 +141,7 @@ Node* make_node(const Op& op, const Node* const* operands, int count, DType type
   node->counts.store(one_user, std::memory_order_relaxed);
   node->op = &op;
   node->scalars = 0;
-  for (int i = 0; i < Node::max_operands; ++i) node->in[i] = i < count ? const_cast<Node*>(operands[i]) : nullptr;
+  for (Node*& in : node->in) in = nullptr;
   node->buffer = nullptr;
   node->recorder = &context;
   node->guards.store(0, std::memory_order_relaxed);
@@ -165,7 +168,7 @@ Array record_alike(const Op& op, const Node* const* operands, const DType* state
   Node* node = make_node(op, operands, 2, stated ? *stated : result_type(op, common), compute_type(op, common));
   node->rank = operands[0]->rank;
   std::copy(operands[0]->sizes, operands[0]->sizes + node->rank, node->sizes);
-  refer(node);
+  refer(node, operands);
   node->hash = own_hash(*node);
   return Array::adopt(node);
 }
@@ -205,7 +208,7 @@ Array record_elementwise(const Op& op, const Node* const* operands, int count, c
   std::copy(sizes, sizes + rank, node->sizes);
   node->weak = weak && !op.mask_first && !stated;
   for (int i = 1; i < count; ++i) node->device = std::max(node->device, operands[i]->device);
-  refer_or_keep(node);
+  refer_or_keep(node, operands);
   node->hash = own_hash(*node);
   return Array::adopt(node);
 }
@@ -238,6 +241,16 @@ Array record(const Op& op, const Array& a, const Array& b, const Array& c) {
   return record_elementwise(op, operands, 3, nullptr);
 }
 
+Array record_elementwise(const Op& op, Operands operands) {
+  const Node* nodes[Node::max_positions];
+  int count = 0;
+  for (const Array* operand : operands) {
+    require(op, *operand);
+    nodes[count++] = operand->node();
+  }
+  return record_elementwise(op, nodes, count, nullptr);
+}
+
 Array record_as(const Op& op, const Array& a, DType type) {
   require(op, a);
   const Node* operands[] = {a.node()};
@@ -256,7 +269,7 @@ Array record(const Op& op, Operands operands, DType type, const Shape& shape, co
   node->rank = static_cast<uint8_t>(shape.rank());
   std::copy(shape.begin(), shape.end(), node->sizes);
   node->attributes = attributes;
-  refer(node);
+  refer(node, nodes);
   node->hash = own_hash(*node);
   return Array::adopt(node);
 }

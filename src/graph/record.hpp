@@ -16,6 +16,8 @@ namespace rosin {
 Array record(const Op& op, const Array& a);
 Array record(const Op& op, const Array& a, const Array& b);
 Array record(const Op& op, const Array& a, const Array& b, const Array& c);
+/// The same for up to eight operands; those after the fourth must be C++ numbers, of which there are four at most.
+Array record_elementwise(const Op& op, std::span<const Array* const> operands);
 
 /// Records a node as stated: for all other kinds. Operands must not be nothing.
 Array record(const Op& op, std::span<const Array* const> operands, DType type, const Shape& shape,

@@ -63,7 +63,7 @@ std::string range_text(const TensorInfo& tensor) {
 }  // namespace
 
 void refuse_file(const std::string& path, const std::string& tensor, const std::string& rule, const std::string& what) {
-  const std::string subject = tensor.empty() ? "" : ", tensor '" + tensor + "'";
+  const std::string subject = tensor.empty() ? "" : ", tensor '" + tensor.substr(0, 200) + "'";
   throw Error(ErrorKind::io, "load: " + rule + "; '" + path + "'" + subject + ": " + what +
                                  "; the file is damaged or no safetensors file: write or fetch it again");
 }

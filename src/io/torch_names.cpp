@@ -13,9 +13,8 @@ namespace {
 
 enum class Storage : uint8_t {
   plain,
-  kernel,   // (kernel..., in, out) here, (out, in, ...kernel) there; theirs is not flipped, as ours is not
-  flipped,  // the same for true convolutions: every spatial dim is reversed too
-  swapped   // (a, b) here, (b, a) there
+  backwards,  // dims in reverse order: (kernel..., in, out) here, (out, in, ...kernel) there
+  flipped     // the same, and every spatial dim is reversed: true convolutions here, cross-correlations there
 };
 
 struct TorchField {
@@ -29,12 +28,18 @@ struct TorchField {
 constexpr TorchField torch_fields[] = {
     {"Conv", "weight", "weight", Storage::flipped},
     {"ConvTranspose", "weight", "weight", Storage::flipped},
-    {"CrossCor", "weight", "weight", Storage::kernel},
-    {"Embedding", "weight", "weight", Storage::swapped},
+    {"CrossCor", "weight", "weight", Storage::backwards},
+    {"Embedding", "weight", "weight", Storage::backwards},
+    {"EmbeddingBag", "weight", "weight", Storage::backwards},
     {"BatchNorm", "scale", "weight", Storage::plain},
     {"BatchNorm", "mean", "running_mean", Storage::plain},
     {"BatchNorm", "variance", "running_var", Storage::plain},
-    {"LayerNorm", "scale", "weight", Storage::plain},
+    {"InstanceNorm", "scale", "weight", Storage::plain},
+    {"InstanceNorm", "mean", "running_mean", Storage::plain},
+    {"InstanceNorm", "variance", "running_var", Storage::plain},
+    {"GroupNorm", "scale", "weight", Storage::plain},
+    {"LayerNorm", "scale", "weight", Storage::backwards},
+    {"LayerNorm", "bias", "bias", Storage::backwards},
 };
 
 constexpr const char* batch_counter = "num_batches_tracked";

@@ -8,9 +8,10 @@
 
 namespace rosin::lower {
 
+inline constexpr size_t scalars_of_value = Node::max_positions + 1;
 /// Where the number of a scalar leaf (operand -1), or of an operand that node `value` keeps, stands among the scalars.
 inline size_t scalar_index(int32_t value, int32_t operand) {
-  return static_cast<size_t>(value) * Node::max_operands + static_cast<size_t>(operand + 1);
+  return static_cast<size_t>(value) * scalars_of_value + static_cast<size_t>(operand + 1);
 }
 
 /// One prepared execution of a layout, with its own arena: used by one thread at a time.

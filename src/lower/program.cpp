@@ -114,7 +114,7 @@ class Emitter {
     if (!value.op) return emit_copy(member);
     if (value.op->kind == Kind::reduction) return emit_reduction(member);
     const bool row = level(member) == Level::row;
-    uint16_t in[3] = {};
+    uint16_t in[Node::max_positions] = {};
     for (int i = 0; i < value.operands; ++i) {
       const ScalarType wanted = value.op->mask_first && i == 0 ? ScalarType::boolean : value.compute;
       in[i] = value.in[i] < 0 ? scalar(member, i, wanted, row) : get(fuser_.without_broadcast(value.in[i]), wanted, row);
@@ -123,7 +123,7 @@ class Emitter {
     Instr& instr = append(Do::apply, value.compute, row);
     instr.op = value.op;
     instr.count = value.operands;
-    std::copy(in, in + 3, instr.in);
+    std::copy(std::begin(in), std::end(in), instr.in);
     const ScalarType result = value.op->body.result[static_cast<int>(value.compute)];
     computed_[member] = rounded(instr.dst, result, value.dtype, row);
   }
@@ -225,7 +225,7 @@ class Emitter {
   const std::vector<char>& stored_;
   Kernel kernel_;
   uint16_t next_register_ = 0;
-  uint16_t operands_[3] = {};
+  uint16_t operands_[Node::max_positions] = {};
   std::map<int32_t, uint16_t> computed_;
   std::map<std::pair<int32_t, bool>, uint16_t> loads_;
   std::map<std::tuple<int32_t, int32_t, ScalarType, bool>, uint16_t> scalars_;

@@ -21,7 +21,7 @@ struct Value {
   bool held = false;           // a user handle holds it: its value must come out
   bool donatable = false;      // leaf: nobody else reads its buffer, it may be overwritten
   bool small_row = false;      // reduction: the reduced elements fit a tile
-  int32_t in[Node::max_operands] = {-1, -1, -1, -1};  // -1: a C++ number of that node, or no operand
+  int32_t in[Node::max_positions] = {-1, -1, -1, -1, -1, -1, -1, -1};  // -1: a C++ number of that node, or no operand
   Attributes attributes;
 
   bool is_scalar() const { return op && op->kind == Kind::scalar; }  // a copy made contiguous has no op
@@ -56,7 +56,7 @@ struct Instr {
   Reducer reducer = Reducer::none;
   uint16_t count = 0;  // operands of apply
   uint16_t dst = 0;
-  uint16_t in[3] = {};
+  uint16_t in[Node::max_positions] = {};
   uint16_t port = 0;
   const Op* op = nullptr;
 };

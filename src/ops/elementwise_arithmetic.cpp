@@ -1,4 +1,7 @@
 // Arithmetic: + - * / and what needs no function of real numbers. Read first: elementwise_op.hpp.
+#include <cmath>
+#include <limits>
+
 #include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
 
@@ -205,6 +208,24 @@ Array trunc(const Array& x) { return record(trunc_op, x); }
 Array round(const Array& x) { return record(round_op, x); }
 Array max(const Array& a, const Array& b) { return record(max_op, a, b); }
 Array min(const Array& a, const Array& b) { return record(min_op, a, b); }
-Array clamp(const Array& x, double low, double high) { return record(clamp_op, x, low, high); }
+namespace {
+
+/// The bound of a clamp as a number: whole bounds of integers are integers, moved into the type's range.
+Array bound_for(const Array& x, double bound) {
+  if (!is_integer(x.dtype()) || bound != std::trunc(bound)) return bound;
+  const int bits = 8 * static_cast<int>(size_of(x.dtype()));
+  const bool is_signed = x.dtype() == Int8 || x.dtype() == Int16 || x.dtype() == Int32 || x.dtype() == Int64;
+  const int64_t highest = std::numeric_limits<int64_t>::max() >> (64 - bits - (is_signed || bits == 64 ? 0 : 1));
+  const int64_t lowest = is_signed ? -highest - 1 : 0;
+  if (bound >= static_cast<double>(highest)) return highest;
+  return bound <= static_cast<double>(lowest) ? lowest : static_cast<int64_t>(bound);
+}
+
+}  // namespace
+
+Array clamp(const Array& x, double low, double high) {
+  require(clamp_op, x);
+  return record(clamp_op, x, bound_for(x, low), bound_for(x, high));
+}
 
 }  // namespace rosin

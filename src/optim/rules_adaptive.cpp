@@ -8,6 +8,7 @@
 #include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
 
+#include "ops/moments.hpp"
 #include "optim/numbers.hpp"
 
 namespace rosin {
@@ -15,7 +16,10 @@ namespace {
 
 /// weight*old + (1 - weight)*new.
 Array running(double weight, const Array& old, const Array& now) {
-  return number(weight) * old + number(1 - weight) * now;
+  return running_mean(old, now, number(weight), number(1 - weight));
+}
+Array running_squared(double weight, const Array& old, const Array& now) {
+  return running_square(old, now, number(weight), number(1 - weight));
 }
 
 /// scale * mean/(1 - correction[0]) / (sqrt(square/(1 - correction[1])) + epsilon), the corrections being powers of beta.
@@ -26,7 +30,7 @@ Array quotient(const Array& mean, const Array& square, double scale, const std::
     return mean / number(first) / (sqrt(square / number(second)) + number(epsilon)) * number(scale);
   }
   const double root = std::sqrt(second);
-  return number(scale * root / first) * mean / (sqrt(square) + number(epsilon * root));
+  return scaled_by_root(mean, square, number(scale * root / first), number(epsilon * root));
 }
 
 std::array<double, 2> powers(const std::array<double, 2>& beta, int64_t t) {
@@ -38,7 +42,7 @@ Moments no_moments(const Array& x) { return {zeros_like(x), zeros_like(x), count
 /// Counts the step and takes g in; the powers of beta of this step.
 std::array<double, 2> take_in(Moments& state, const Array& g, const std::array<double, 2>& beta) {
   state.m = running(beta[0], state.m, g);
-  state.v = running(beta[1], state.v, square(g));
+  state.v = running_squared(beta[1], state.v, g);
   return powers(beta, counted(state.t));
 }
 
@@ -46,7 +50,7 @@ std::array<double, 2> take_in(Moments& state, const Array& g, const std::array<d
 
 RMSProp::State RMSProp::init(const Array& x) const { return {zeros_like(x), centred ? zeros_like(x) : Array()}; }
 Array RMSProp::apply(State& state, const Array&, const Array& g) const {
-  state.q = running(rho, state.q, square(g));
+  state.q = running_squared(rho, state.q, g);
   Array spread = state.q;
   if (centred) {
     state.l = running(rho, state.l, g);
@@ -89,7 +93,7 @@ Array AdaMax::apply(State& state, const Array&, const Array& g) const {
 OAdam::State OAdam::init(const Array& x) const { return {zeros_like(x), zeros_like(x), counter(0), zeros_like(x)}; }
 Array OAdam::apply(State& state, const Array&, const Array& g) const {
   state.m = running(beta[0], state.m, g);
-  state.v = running(beta[1], state.v, square(g));
+  state.v = running_squared(beta[1], state.v, g);
   const Array before = state.term;
   state.term = quotient(state.m, state.v, eta, powers(beta, counted(state.t)), epsilon_of(g, epsilon));
   return number(2) * state.term - before;
@@ -110,7 +114,7 @@ AMSGrad::State AMSGrad::init(const Array& x) const {
 }
 Array AMSGrad::apply(State& state, const Array&, const Array& g) const {
   state.m = running(beta[0], state.m, g);
-  state.v = running(beta[1], state.v, square(g));
+  state.v = running_squared(beta[1], state.v, g);
   state.w = max(state.w, state.v);
   return number(eta) * state.m / (sqrt(state.w) + number(epsilon_of(g, epsilon)));
 }

@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cmath>
+#include <utility>
 
 #include <rosin/elementwise.hpp>
 #include <rosin/reduce.hpp>
@@ -39,17 +40,25 @@ void Step::select_by_checks() {
     const Array holds = finite.rank() == 0 ? finite : all(finite);
     ok = ok.is_nothing() ? holds : logical_and(ok, holds);
   }
-  for (Kept& kept : kept_) {
-    Node* now = kept.place->node();
-    if (!kept.old || !now || now == kept.old || is_scalar(*now)) continue;
-    kept.recorded = now;
-    add_count(kept.old, one_user);
-    *kept.place = now->tied ? selected_before(kept) : Array();
-    if (kept.place->is_nothing()) {
-      add_count(now, one_user);
-      *kept.place = where(ok, Array::adopt(now), Array::adopt(kept.old));
-    }
+  for (size_t i = 0; i < kept_.size(); ++i) {
+    Kept& kept = kept_[i];
+    const Array now = *kept.place;
+    if (!kept.old || now.is_nothing() || now.node() == kept.old || is_scalar(*now.node())) continue;
+    kept.recorded = now.node();
+    *kept.place = selected(ok, i, now);
   }
+}
+
+/// Tied places get one array again.
+Array Step::selected(const Array& ok, size_t index, const Array& now) const {
+  for (size_t i = 0; i < index && now.node()->tied; ++i) {
+    if (kept_[i].recorded == now.node()) return *kept_[i].place;
+  }
+  Node* old = kept_[index].old;
+  add_count(old, one_user);
+  const Array made = where(ok, now, Array::adopt(old));
+  made.node()->tied = now.node()->tied;
+  return made;
 }
 
 const Step::Check* Step::failed() const {
@@ -59,24 +68,28 @@ const Step::Check* Step::failed() const {
   return nullptr;
 }
 
-void Step::undo() noexcept {
+void Step::undo(bool evaluated) noexcept {
   for (Kept& kept : kept_) {
-    if (kept.guarded) {
-      add_count(kept.old, one_user);
-      kept.old->guards.fetch_sub(1, std::memory_order_relaxed);
-      drop_count(kept.old, one_reference);
+    if (evaluated && kept.recorded) {
+      release(kept);
+      continue;
     }
-    *kept.place = Array::adopt(kept.old);
+    if (kept.guarded) add_count(kept.old, one_user);
+    Array old = Array::adopt(kept.old);
+    if (kept.guarded) release(kept);
+    *kept.place = std::move(old);
   }
   kept_.clear();
 }
 
+void Step::release(const Kept& kept) noexcept {
+  if (!kept.old) return;
+  if (kept.guarded) kept.old->guards.fetch_sub(1, std::memory_order_relaxed);
+  drop_count(kept.old, kept.guarded ? one_reference : one_user);
+}
+
 void Step::finish() noexcept {
-  for (const Kept& kept : kept_) {
-    if (!kept.old) continue;
-    if (kept.guarded) kept.old->guards.fetch_sub(1, std::memory_order_relaxed);
-    drop_count(kept.old, kept.guarded ? one_reference : one_user);
-  }
+  for (const Kept& kept : kept_) release(kept);
   kept_.clear();
   checks.clear();
   numbers_.clear();

@@ -61,6 +61,8 @@ class Step {
     Array node;
   };
   Array shared(Number wanted);
+  Array selected(const Array& ok, size_t index, const Array& now) const;
+  static void release(const Kept& kept) noexcept;
 
   std::vector<Kept> kept_;
   std::vector<Number> numbers_;

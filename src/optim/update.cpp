@@ -162,21 +162,19 @@ bool take_step(State& state, ModelEdit model, ModelView gradient, const Array* l
   }
   Step& step = Step::of_thread();
   step.active = true;
+  const Step::Check* failed = nullptr;
   try {
     run(*state.tree(), model, gradient, loss, step);
-    if (const Step::Check* failed = step.failed()) {
-      if (failed->leaf >= 0) refuse_value(*state.tree(), *failed);
-      step.undo();
-      step.finish();
-      return false;
-    }
+    failed = step.failed();
+    if (failed && failed->leaf >= 0) refuse_value(*state.tree(), *failed);
   } catch (...) {
-    step.undo();
+    step.undo(failed != nullptr);
     step.finish();
     throw;
   }
+  if (failed) step.undo(true);
   step.finish();
-  return true;
+  return !failed;
 }
 
 void update(State& state, ModelEdit model, ModelView gradient) { take_step(state, model, gradient, nullptr); }

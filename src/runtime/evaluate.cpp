@@ -124,8 +124,7 @@ class Evaluation {
 };
 
 void Evaluation::add_operands(Context& context, Node* node) {
-  for (int i = 0; i < node->operands; ++i) {
-    Node* operand = node->in[i];
+  for (Node* operand : node->in) {
     if (!operand || operand->ready()) continue;
     if (operand->recorder != &context) foreign_.push_back(operand);
   }
@@ -149,8 +148,7 @@ void Evaluation::collect_pending(Context& context, Node* target) {
       order_.push_back(node);
       const bool kept = in_gradient && node->sequence > context.gradient_start && costly(*node->op);
       held_.push_back(user || kept);
-      for (int i = 0; i < node->operands; ++i) {
-        Node* operand = node->in[i];
+      for (Node* operand : node->in) {
         if (operand && !operand->ready() && operand->recorder == &context) operand->mark = stamp;
       }
       add_operands(context, node);
@@ -185,8 +183,7 @@ void Evaluation::collect_target(Context& context, Node* target) {
   order_.push_back(target);
   for (size_t i = 0; i < order_.size(); ++i) {
     Node* node = order_[i];
-    for (int k = 0; k < node->operands; ++k) {
-      Node* operand = node->in[k];
+    for (Node* operand : node->in) {
       if (!operand || operand->ready() || operand->recorder != &context || operand->mark == stamp) continue;
       operand->mark = stamp;
       order_.push_back(operand);
@@ -237,7 +234,7 @@ void Evaluation::make_keys(Context& context) {
     uint64_t packed[2] = {};
     for (int i = 0; i < Node::max_operands; ++i) {
       int32_t at = none;
-      if (i < node.operands && node.in[i]) {
+      if (node.in[i]) {
         Node* operand = node.in[i];
         at = operand->ready() ? -1 - leaves_.add(operand) : static_cast<int32_t>(operand->slot);
       }
@@ -286,7 +283,7 @@ lower::Graph Evaluation::graph() const {
     value.held = held_[n] != 0;
     value.small_row = node.op->kind == Kind::reduction && small_reduction(node);
     if (node.op->kind != Kind::elementwise) value.attributes = node.attributes;
-    for (int i = 0; i < node.operands; ++i) {
+    for (int i = 0; i < Node::max_operands; ++i) {
       const int32_t at = operands_[n * Node::max_operands + static_cast<size_t>(i)];
       if (at != none) value.in[i] = at >= 0 ? at : graph.nodes + (-1 - at);
     }
@@ -354,10 +351,10 @@ void Evaluation::execute(const std::shared_ptr<Plan>& plan) {
   try {
     allocate_outputs(layout);
     memory_.assign(layout.structure->graph.values.size(), nullptr);
-    scalars_.resize(memory_.size() * Node::max_operands);
+    scalars_.resize(memory_.size() * lower::scalars_of_value);
     for (size_t n = 0; n < order_.size(); ++n) {
       for (int i = 0; order_[n]->scalars >> i; ++i) {
-        if (order_[n]->scalars >> i & 1) scalars_[lower::scalar_index(static_cast<int32_t>(n), i)] = order_[n]->numbers[i];
+        if (order_[n]->scalars >> i & 1) scalars_[lower::scalar_index(static_cast<int32_t>(n), i)] = order_[n]->number(i);
       }
     }
     for (size_t i = 0; i < leaves_.leaves().size(); ++i) {

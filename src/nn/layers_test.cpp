@@ -1,0 +1,143 @@
+// What holds for every layer: gradients, parameters, copies, one-line forms.
+// Values of single layers are tested beside their sources.
+#include <gtest/gtest.h>
+
+#include <rosin/activation.hpp>
+#include <rosin/chain.hpp>
+#include <rosin/combine_layers.hpp>
+#include <rosin/compose.hpp>
+#include <rosin/conv_layers.hpp>
+#include <rosin/dense.hpp>
+#include <rosin/dropout.hpp>
+#include <rosin/embedding.hpp>
+#include <rosin/normalise_layers.hpp>
+#include <rosin/pool_layers.hpp>
+
+#include <rosin/log.hpp>
+
+#include "graph/node.hpp"
+#include "nn/layer_testing.hpp"
+
+namespace rosin {
+namespace {
+
+struct LayerCase {
+  Layer layer;
+  Shape input;
+  size_t trained;    // arrays
+  const char* text;  // as printed inside a container, up to the comma
+};
+
+std::vector<LayerCase> layer_cases() {
+  return {
+      {Dense(3, 2, tanh), {3, 4}, 2, "Dense(3 => 2, tanh)"},
+      {Dense(3, 2, {.bias = false}), {3, 2, 2}, 1, "Dense(3 => 2; bias=false)"},
+      {Scale(3, sigmoid), {3, 4}, 2, "Scale(3, σ)"},
+      {Scale({3, 2}, {}, {.bias = false}), {3, 2, 2}, 1, "Scale(3, 2; bias=false)"},
+      {Bilinear(3, 2, tanh), {3, 2}, 2, "Bilinear(3 => 2, tanh)"},
+      {Conv({3}, 2, 3), {7, 2, 2}, 2, "Conv((3,), 2 => 3)"},
+      {Conv({3, 2}, 2, 4, tanh, {.stride = 2, .pad = 1, .groups = 2, .bias = false}), {5, 4, 2, 2}, 1,
+       "Conv((3, 2), 2 => 4, tanh, pad=1, stride=2, groups=2, bias=false)"},
+      {Conv({2, 2}, 1, 2, {.pad = SamePad(), .dilation = {1, 2}}), {4, 4, 1, 2}, 2,
+       "Conv((2, 2), 1 => 2, pad=(1, 0, 1, 1), dilation=(1, 2))"},
+      {CrossCor({3, 3}, 1, 2, tanh), {4, 4, 1, 2}, 2, "CrossCor((3, 3), 1 => 2, tanh)"},
+      {ConvTranspose({3, 3}, 2, 1, {.stride = 2}), {3, 2, 2, 1}, 2, "ConvTranspose((3, 3), 2 => 1, stride=2)"},
+      {DepthwiseConv({2, 2}, 2, 4), {3, 3, 2, 1}, 2, "Conv((2, 2), 2 => 4, groups=2)"},
+      {MaxPool({2, 2}), {4, 5, 2, 1}, 0, "MaxPool((2, 2))"},
+      {MeanPool({3, 2}, {.pad = 1, .stride = 2}), {4, 5, 2, 1}, 0, "MeanPool((3, 2), pad=1, stride=2)"},
+      {AdaptiveMaxPool({2, 2}), {5, 4, 2, 1}, 0, "AdaptiveMaxPool((2, 2))"},
+      {AdaptiveMeanPool({2, 2}), {5, 4, 2, 1}, 0, "AdaptiveMeanPool((2, 2))"},
+      {GlobalMaxPool(), {4, 3, 2, 2}, 0, "GlobalMaxPool()"},
+      {GlobalMeanPool(), {4, 3, 2, 2}, 0, "GlobalMeanPool()"},
+      {Flatten(), {4, 3, 2, 2}, 0, "Flatten()"},
+      {flatten, {4, 3, 2, 2}, 0, "flatten"},
+      {softmax, {4, 3}, 0, "softmax"},
+      {Dropout(0.4), {4, 3}, 0, "Dropout(0.4)"},
+      {AlphaDropout(0.4), {4, 3}, 0, "AlphaDropout(0.4)"},
+      {BatchNorm(3, tanh), {3, 5}, 2, "BatchNorm(3, tanh)"},
+      {BatchNorm(2, {.affine = false}), {3, 2, 2, 3}, 0, "BatchNorm(2, affine=false)"},
+      {LayerNorm(4), {4, 3}, 2, "LayerNorm(4)"},
+      {LayerNorm({3, 2}, tanh), {3, 2, 2}, 2, "LayerNorm(3, 2, tanh)"},
+      {LayerNorm(4, {.affine = false}), {4, 3}, 0, "LayerNorm(4, affine=false)"},
+      {InstanceNorm(2, tanh, {.affine = true, .track_stats = true}), {4, 2, 3}, 2, "InstanceNorm(2, tanh, affine=true)"},
+      {InstanceNorm(2), {4, 2, 3}, 0, "InstanceNorm(2)"},
+      {GroupNorm(4, 2), {3, 4, 2}, 2, "GroupNorm(4, 2)"},
+      {SkipConnection(Dense(3, 3, tanh), mul), {3, 2}, 2, nullptr},
+      {Parallel(add, {Dense(3, 2), Dense(3, 2, tanh)}), {3, 2}, 4, nullptr},
+      {Maxout({Dense(3, 2), Dense(3, 2)}), {3, 2}, 4, nullptr},
+      {Chain(Conv({2, 2}, 1, 2, relu), flatten, Dense(8, 3), softmax), {3, 3, 1, 2}, 4, nullptr},
+  };
+}
+
+/// The layer's line inside a container, up to the comma at its end.
+std::string text_in_chain(const Layer& layer) {
+  const std::string text = to_string(Chain(layer, Chain())).substr(9);
+  return text.substr(0, std::min(text.find(",  "), text.find(",\n")));
+}
+
+TEST(Layers, GradientsAgreeWithFiniteDifferences) {
+  seed(1);
+  for (const LayerCase& entry : layer_cases()) {
+    const std::string name = to_string(entry.layer);
+    layer_testing::check_layer_gradient(entry.layer, randn<double>(entry.input), name);
+  }
+}
+
+TEST(Layers, GradientsOfEmbeddingsAgreeWithFiniteDifferences) {
+  const Array indices({2, 0, 2, 1, 3, 3}, {3, 2});
+  layer_testing::check_layer_gradient(Embedding(4, 3), indices, "Embedding");
+  layer_testing::check_layer_gradient(EmbeddingBag(4, 3), indices, "EmbeddingBag");
+}
+
+TEST(Layers, HaveTheTrainableArraysOfTheirDefinition) {
+  for (const LayerCase& entry : layer_cases()) {
+    EXPECT_EQ(trainables(entry.layer).size(), entry.trained) << to_string(entry.layer);
+  }
+  EXPECT_EQ(trainables(Embedding(4, 3)).size(), 1u);
+}
+
+TEST(Layers, PrintAsFluxDoes) {
+  for (const LayerCase& entry : layer_cases()) {
+    if (entry.text) {
+      EXPECT_EQ(text_in_chain(entry.layer), entry.text);
+    }
+  }
+}
+
+TEST(Layers, CopiesAreIndependentAndGiveTheSame) {
+  for (const LayerCase& entry : layer_cases()) {
+    Layer copy = entry.layer;
+    testmode(copy);
+    Layer original = entry.layer;
+    testmode(original);
+    const Array x = randn(entry.input), before = original(x);
+    EXPECT_TRUE(all(original(x) == copy(x)).item<bool>()) << to_string(entry.layer);
+    copy = fmap([](const Array& a) { return a + 1; }, copy);
+    EXPECT_TRUE(all(original(x) == before).item<bool>()) << to_string(entry.layer);
+  }
+}
+
+TEST(Layers, ParametersAreEvaluatedWhenMade) {
+  for (const LayerCase& entry : layer_cases()) {
+    for (const Array& x : fleaves(entry.layer)) EXPECT_TRUE(x.node()->ready()) << to_string(entry.layer);
+  }
+}
+
+TEST(Layers, FloatInputOfAnotherTypeIsConvertedWithOneWarning) {
+  static std::vector<std::string> said;
+  set_log_sink([](const LogMessage& message, void*) { said.emplace_back(message.text); });
+  forget_said();
+  said.clear();
+  const Dense layer(4, 2);
+  EXPECT_EQ(layer(rand<double>({4, 3})).dtype(), Float32);
+  EXPECT_EQ(layer(rand<double>({4, 3})).dtype(), Float32);
+  EXPECT_EQ(layer(ones({4, 3}, Int32)).dtype(), Float32);
+  set_log_sink(nullptr);
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_EQ(said[0],
+            "layer Dense(4 => 2) with Float32 parameters got Float64 input; it is converted, but earlier layers may be "
+            "slow; convert the data once with cast(x, Float32)");
+}
+
+}  // namespace
+}  // namespace rosin

@@ -1,0 +1,266 @@
+// The op suite, gradients: the oracles' gradients in every layout, then first and second gradients of every
+// differentiable op against central differences in Float64. Read first: op_suite.hpp.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "op_suite.hpp"
+
+namespace rosin::suite {
+namespace {
+
+using Function = std::function<Arrays(const Arrays&)>;
+
+/// Sum over float outputs of sum(cotangent * output).
+Array weighted(const Arrays& outputs, const Arrays& cotangents) {
+  Array total;
+  for (size_t i = 0; i < cotangents.size(); ++i) {
+    if (cotangents[i].is_nothing()) continue;
+    const Array part = sum(outputs[i] * cotangents[i]);
+    total = total.is_nothing() ? part : total + part;
+  }
+  return total;
+}
+
+Arrays gradients_of(const Function& f, const Arrays& inputs, const Arrays& cotangents) {
+  return gradient([&](const Arrays& x) { return weighted(f(x), cotangents); }, inputs);
+}
+
+Arrays cotangents_of(const OracleCase& entry) {
+  Arrays cotangents;
+  for (const OracleArray& cotangent : entry.cotangents) cotangents.push_back(oracles::to_array(cotangent));
+  return cotangents;
+}
+
+void expect_gradients(const Arrays& got, const OracleCase& entry, const std::string& where) {
+  for (size_t i = 0; i < got.size(); ++i) {
+    const OracleArray* want = entry.gradient_of(i);
+    if (want == nullptr) continue;
+    EXPECT_EQ(difference(got[i], *want, entry.gradient_tolerance), "") << where;
+  }
+}
+
+/// Where the layout is made: before the gradient call (the argument is a view) or inside (the gradient flows through it).
+enum class Place { before, inside };
+
+Arrays oracle_gradients(const OpEntry& row, const OracleCase& entry, Layout layout, Place place) {
+  const Function f = [&](const Arrays& x) {
+    Arrays inputs = x;
+    if (place == Place::inside) {
+      for (Array& input : inputs) input = laid_out(input, layout);
+    }
+    return row.call(entry, inputs);
+  };
+  return gradients_of(f, inputs_of(entry, place == Place::before ? layout : Layout::contiguous), cotangents_of(entry));
+}
+
+class OpSuiteGradients : public testing::TestWithParam<std::string> {};
+
+TEST_P(OpSuiteGradients, AgreeWithTheOraclesInEveryLayout) {
+  for_each_case({GetParam()}, [](const OpEntry& row, const OracleCase& entry, const std::string& where) {
+    if (entry.cotangents.empty() || row.call(entry, inputs_of(entry)).empty()) return;
+    for (const Layout layout : all_layouts) {
+      for (const Place place : {Place::before, Place::inside}) {
+        const Arrays got = oracle_gradients(row, entry, layout, place);
+        note_ops(got);
+        expect_gradients(got, entry, where + ", " + name_of(layout) + (place == Place::inside ? " inside" : " before"));
+      }
+    }
+  });
+}
+
+TEST_P(OpSuiteGradients, AreTheSameBitsFusedAndAlone) {
+  for_each_case({GetParam()}, [](const OpEntry& row, const OracleCase& entry, const std::string& where) {
+    if (entry.cotangents.empty() || row.call(entry, inputs_of(entry)).empty()) return;
+    const auto make = [&] { return oracle_gradients(row, entry, Layout::tangled, Place::before); };
+    const Arrays fused = make(), alone = one_by_one(make);
+    for (size_t i = 0; i < fused.size(); ++i) {
+      EXPECT_EQ(bit_difference(fused[i], alone[i]), "") << where << ", gradient " << i << " fused and alone";
+    }
+  });
+}
+
+TEST_P(OpSuiteGradients, AreTheSameBitsWhenValuesAreReadOnTheWay) {
+  for_each_case({GetParam()}, [](const OpEntry& row, const OracleCase& entry, const std::string& where) {
+    if (entry.cotangents.empty() || row.call(entry, inputs_of(entry)).empty()) return;
+    const auto make = [&](bool read) {
+      const Function f = [&](const Arrays& x) {
+        Arrays outputs = row.call(entry, x);
+        if (read) eval(outputs[0]);
+        return outputs;
+      };
+      return gradients_of(f, inputs_of(entry, Layout::pending), cotangents_of(entry));
+    };
+    const Arrays read = make(true), unread = make(false);
+    for (size_t i = 0; i < read.size(); ++i) {
+      EXPECT_EQ(bit_difference(read[i], unread[i]), "") << where << ", gradient " << i << " with and without reading";
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, OpSuiteGradients, testing::ValuesIn(op_oracle_files()),
+                         [](const auto& file) { return file.param.substr(0, file.param.find('.')); });
+
+/// Random inputs and directions; the same on every machine.
+class Samples {
+ public:
+  Array numbers(const Shape& shape, double low, double high) {
+    std::vector<double> values(static_cast<size_t>(shape.count()));
+    for (double& value : values) value = low + (high - low) * static_cast<double>(engine_() >> 11) * 0x1p-53;
+    return Array(values, shape);
+  }
+  Array mask(const Shape& shape) { return evaluated(numbers(shape, 0, 1) > 0.5); }
+
+ private:
+  std::mt19937_64 engine_{7};
+};
+
+/// One function of several arrays at one point, of which the float arrays are free.
+struct Point {
+  std::string where;
+  Function f;
+  Arrays inputs;
+};
+
+double value_at(const Function& f, const Arrays& inputs, const Arrays& cotangents) {
+  return weighted(f(inputs), cotangents).item();
+}
+
+Arrays moved(const Arrays& inputs, const Arrays& direction, double by) {
+  Arrays result = inputs;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!direction[i].is_nothing()) result[i] = evaluated(inputs[i] + direction[i] * by);
+  }
+  return result;
+}
+
+Arrays like_floats(const Arrays& arrays, Samples& samples) {
+  Arrays result;
+  for (const Array& x : arrays) result.push_back(is_float(x.dtype()) ? samples.numbers(x.shape(), -1, 1) : Array());
+  return result;
+}
+
+/// sum(a * b) over those arrays that are both there.
+double product(const Arrays& a, const Arrays& b) {
+  double total = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (!a[i].is_nothing() && !b[i].is_nothing()) total += sum(a[i] * b[i]).item();
+  }
+  return total;
+}
+
+/// The gradient of f at the point against the slope of f along random directions.
+void check_slope(const Point& point, Samples& samples, const std::string& what) {
+  constexpr double step = 1e-5;
+  const Arrays cotangents = like_floats(point.f(point.inputs), samples);
+  const Arrays got = gradients_of(point.f, point.inputs, cotangents);
+  for (int trial = 0; trial < 2; ++trial) {
+    const Arrays direction = like_floats(point.inputs, samples);
+    const double above = value_at(point.f, moved(point.inputs, direction, step), cotangents);
+    const double below = value_at(point.f, moved(point.inputs, direction, -step), cotangents);
+    const double want = (above - below) / (2 * step), slope = product(got, direction);
+    const double scale = 1 + std::abs(want) + (std::abs(above) + std::abs(below)) * 1e-4;
+    EXPECT_NEAR(slope, want, 2e-6 * scale) << point.where << what;
+  }
+}
+
+/// f's gradient as a function: its outputs are the gradients by the float inputs.
+Point gradient_point(const Point& point, Samples& samples) {
+  const Arrays cotangents = like_floats(point.f(point.inputs), samples);
+  const Function f = point.f;
+  return {point.where,
+          [f, cotangents](const Arrays& x) {
+            Arrays gradients;
+            for (const Array& g : gradients_of(f, x, cotangents)) {
+              if (!g.is_nothing() && is_float(g.dtype())) gradients.push_back(g);
+            }
+            return gradients;
+          },
+          point.inputs};
+}
+
+bool has_float_output(const Point& point) {
+  const Arrays outputs = point.f(point.inputs);
+  return std::any_of(outputs.begin(), outputs.end(), [](const Array& x) { return is_float(x.dtype()); });
+}
+
+/// First gradients in every layout, second gradients plain and through a pending movement.
+void check_point(const Point& point, Samples& samples) {
+  for (const Layout layout : all_layouts) {
+    const Function inner = point.f;
+    const Point laid = {point.where,
+                        [inner, layout](const Arrays& x) {
+                          Arrays inputs;
+                          for (const Array& input : x) inputs.push_back(laid_out(input, layout));
+                          return inner(inputs);
+                        },
+                        point.inputs};
+    check_slope(laid, samples, std::string(", ") + name_of(layout));
+    if (layout != Layout::contiguous && layout != Layout::tangled) continue;
+    const Point slope = gradient_point(laid, samples);
+    if (has_float_output(slope)) check_slope(slope, samples, std::string(", second gradient, ") + name_of(layout));
+  }
+}
+
+/// The oracle's inputs in Float64.
+Arrays wide_inputs(const OracleCase& entry) {
+  Arrays inputs;
+  for (const Array& x : inputs_of(entry)) inputs.push_back(is_float(x.dtype()) ? evaluated(cast(x, Float64)) : x);
+  return inputs;
+}
+
+bool smooth(const OracleCase& entry) {
+  const std::string samples = entry.has("samples") ? entry.attributes.at("samples") : "normal";
+  return !entry.cotangents.empty() && !entry.has("edge") && (samples == "normal" || samples == "negative" || samples == "repeated");
+}
+
+/// Shapes of operand `i` of an elementwise op: all alike, then broadcasting ones.
+Shape sample_shape(int variant, int i) {
+  if (variant == 0) return {3, 4};
+  if (i == 0) return {3, 1, 2};
+  return i == 1 ? Shape{1, 4} : Shape{3};
+}
+
+bool is_operator(const OpEntry& row) { return row.name.substr(0, 8) == "operator"; }
+
+TEST(OpSuiteSlopes, ElementwiseOpsAgreeWithDifferencesAtRandomPoints) {
+  Samples samples;
+  for (const OpEntry& row : op_table()) {
+    const Op* op = find_op(row.name);
+    if (op == nullptr || op->kind != Kind::elementwise || op->gradient == nullptr || is_operator(row)) continue;
+    for (const OracleCase& entry : cases_of(op->name == "sigmoid" ? "activations.txt" : "elementwise.txt")) {
+      if (entry.op != row.oracle) continue;
+    }
+    const OracleCase* example = nullptr;
+    for (const std::string& file : op_oracle_files()) {
+      for (const OracleCase& entry : cases_of(file)) {
+        if (entry.op == row.oracle && entry.dtype == "Float64" && !entry.has("n") && !entry.has("exponents") && !example) example = &entry;
+      }
+    }
+    ASSERT_NE(example, nullptr) << row.name << " has no oracle in Float64";
+    for (int variant = 0; variant < 2; ++variant) {
+      Arrays inputs;
+      for (size_t i = 0; i < example->inputs.size(); ++i) {
+        const Shape shape = sample_shape(variant, static_cast<int>(i));
+        const bool is_mask = example->inputs[i].dtype == "Bool";
+        inputs.push_back(is_mask ? samples.mask(shape) : samples.numbers(shape, op->range.low, op->range.high));
+      }
+      check_point({std::string(row.name), [&row, example](const Arrays& x) { return row.call(*example, x); }, inputs}, samples);
+    }
+  }
+}
+
+TEST(OpSuiteSlopes, OtherOpsAgreeWithDifferencesAtTheOraclesPoints) {
+  Samples samples;
+  std::map<std::string, int> done;
+  const std::vector<std::string> files(op_oracle_files().begin() + 2, op_oracle_files().end());
+  for_each_case(files, [&](const OpEntry& row, const OracleCase& entry, const std::string& where) {
+    if (!smooth(entry) || row.call(entry, inputs_of(entry)).empty()) return;
+    if (++done[std::string(row.name) + "/" + std::string(row.oracle)] > 8) return;
+    check_point({where, [&](const Arrays& x) { return row.call(entry, x); }, wide_inputs(entry)}, samples);
+  });
+}
+
+}  // namespace
+}  // namespace rosin::suite
