@@ -78,30 +78,37 @@ struct TorchPlace {
 class TorchSpelling {
  public:
   void enter(const ModelPart& part, const ModelPath& path) {
-    const bool hidden = !levels_.empty() && levels_.back().type == "Chain" && path.name() == "layers";
-    levels_.push_back({std::string(part.type), hidden ? levels_.back().prefix : step(path)});
+    levels_.push_back({std::string(part.type), spelled(path), &path});
   }
   void leave() { levels_.pop_back(); }
 
   TorchPlace place(const ModelPath& path) const {
     const TorchField* row = levels_.empty() ? nullptr : find_field(levels_.back().type, path.name());
-    if (!row) return {path.file_text(), step(path), Storage::plain};
-    const std::string& prefix = levels_.back().prefix;
-    return {path.file_text(), prefix + (prefix.empty() ? "" : ".") + row->torch_field, row->storage};
+    if (!row) return {path.file_text(), spelled(path), Storage::plain};
+    return {path.file_text(), joined(levels_.back().prefix, row->torch_field), row->storage};
   }
 
  private:
   struct Level {
     std::string type;
     std::string prefix;
+    const ModelPath* path;  // valid until the walk leaves the level
   };
 
-  std::string step(const ModelPath& path) const {
+  static std::string joined(const std::string& prefix, const std::string& step) {
+    return prefix.empty() || step.empty() ? prefix + step : prefix + "." + step;
+  }
+
+  std::string spelled(const ModelPath& path) const {
     if (levels_.empty()) return path.file_text();
-    if (path.is_root()) return "";
-    const std::string own = path.index() >= 0 ? std::to_string(path.index()) : std::string(path.name());
-    const std::string& prefix = levels_.back().prefix;
-    return prefix + (prefix.empty() ? "" : ".") + own;
+    const Level& level = levels_.back();
+    std::string steps;
+    for (const ModelPath* step = &path; step != level.path && !step->is_root(); step = step->parent()) {
+      const bool hidden = level.type == "Chain" && step->parent() == level.path && step->name() == "layers";
+      if (hidden) break;
+      steps = joined(step->index() >= 0 ? std::to_string(step->index()) : std::string(step->name()), steps);
+    }
+    return joined(level.prefix, steps);
   }
 
   std::vector<Level> levels_;

@@ -1,6 +1,7 @@
 // Models under PyTorch's names. The numbers were computed by PyTorch 2 from the same weights.
 #include <gtest/gtest.h>
 
+#include <rosin/activation.hpp>
 #include <rosin/chain.hpp>
 #include <rosin/conv_layers.hpp>
 #include <rosin/create.hpp>
@@ -9,7 +10,6 @@
 #include <rosin/io.hpp>
 #include <rosin/movement.hpp>
 #include <rosin/normalise_layers.hpp>
-#include <rosin/activation.hpp>
 
 #include "io/real_files_testing.hpp"
 
@@ -23,7 +23,7 @@ using namespace rosin::testing;
 class TorchNames : public ScratchFolder {};
 
 struct BurnNet {
-  Conv conv1{3, 3, 4, {.pad = 1}};
+  Conv conv1{{3, 3}, 3, 4, {.pad = 1}};
   BatchNorm norm1{4, relu};
   Dense fc1{256, 16};
   Array operator()(const Array& x) const { return fc1(flatten(norm1(conv1(x)))); }
@@ -42,7 +42,7 @@ TEST_F(TorchNames, ARealFileOfPyTorchLayersComputesTheSame) {
 }
 
 TEST_F(TorchNames, WhatWasSavedForPyTorchComesBack) {
-  Chain saved(Conv(3, 1, 2), BatchNorm(2, relu), CrossCor({2, 3}, 2, 3), ConvTranspose(2, 3, 2));
+  Chain saved(Conv({3, 3}, 1, 2), BatchNorm(2, relu), CrossCor({2, 3}, 2, 3), ConvTranspose({2, 2}, 3, 2));
   save(path("m.safetensors"), saved, {.names = torch});
   const SavedFile file = load(path("m.safetensors"));
   std::vector<std::string> names;
@@ -51,7 +51,7 @@ TEST_F(TorchNames, WhatWasSavedForPyTorchComesBack) {
                                              "1.weight", "2.bias", "2.weight", "3.bias", "3.weight"}));
   EXPECT_EQ(file["2.weight"].shape(), (Shape{3, 2, 3, 2}));
   EXPECT_EQ(file["3.weight"].shape(), (Shape{3, 2, 2, 2}));
-  Chain m(Conv(3, 1, 2), BatchNorm(2, relu), CrossCor({2, 3}, 2, 3), ConvTranspose(2, 3, 2));
+  Chain m(Conv({3, 3}, 1, 2), BatchNorm(2, relu), CrossCor({2, 3}, 2, 3), ConvTranspose({2, 2}, 3, 2));
   load(path("m.safetensors"), m, {.names = torch});
   const auto before = state(saved), after = state(m);
   ASSERT_EQ(before.size(), after.size());
