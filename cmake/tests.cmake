@@ -1,5 +1,6 @@
 # The tests. unit_tests: src/**/*_test.cpp; suite_tests: tests/*_test.cpp; both linked from the rooms' objects, so they
 # see the inside. public_tests: tests/public/*_test.cpp against librosin and its public headers, as a user would.
+# steady_tests: what training takes from the heap; a program of its own, as it replaces operator new.
 # surface: each public header by itself, the examples and the reflection tests, only compiled (clang-16 does).
 # All test programs run in the root of the checkout.
 
@@ -48,6 +49,12 @@ file(GLOB public_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/public/*_
 rosin_test_program(public_tests ${public_sources})
 if(TARGET public_tests)
   target_link_libraries(public_tests PRIVATE rosin rosin_compile)
+endif()
+
+file(GLOB steady_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/steady/*_test.cpp)
+rosin_inside_tests(steady_tests ${steady_sources})
+if(TARGET steady_tests AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(steady_tests PRIVATE -Wno-mismatched-new-delete)
 endif()
 
 # surface: one generated source per public header, beside the examples and the reflection tests.

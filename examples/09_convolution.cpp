@@ -11,7 +11,7 @@ int main() {
   const auto [images, labels] = image_arrays(draw_digits(4000, 1));
   Chain model(Conv({5, 5}, 1, 8, relu), MaxPool(2), Conv({3, 3}, 8, 16, relu), MaxPool(2), flatten, Dropout(0.2),
               Dense(400, 10));
-  std::cout << model << "\n";
+  std::cout << show(model) << "\n";
 
   auto state = setup(OptimiserChain(WeightDecay{1e-4}, Adam{2e-3}), model);
   DataLoader loader(std::tuple{images, onehotbatch(labels, 10)}, {.batchsize = 50, .shuffle = true});

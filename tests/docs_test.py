@@ -1,8 +1,8 @@
 """Compiles the C++ blocks of README.md and docs/*.md, checks links, and that every public header has its page.
 
 A page is read from top to bottom: each ```cpp block opens a scope inside the scopes of the blocks before it, so it sees
-their names and may use them anew. A block with `int main(` is a program of its own; ```cpp global stands outside the
-function, for what must (templates, namespaces). All go through the compiler at once, without making code.
+their names and may use them anew. A block with `int main(` is a program of its own; ```cpp global stands outside of all,
+for what must (templates, namespaces). All go through the compiler at once.
 """
 
 import os
@@ -21,13 +21,13 @@ PLUMBING = {"rosin.hpp", "fwd.hpp", "export.hpp"}  # headers that need no page
 
 def blocks(text):
     """(line of the first line of code, words after the fence, code) of each fenced block."""
-    for match in re.finditer(r"^```([^\n]*)\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+    for match in re.finditer(r"^[ ]*```([^\n]*)\n(.*?)^[ ]*```", text, re.MULTILINE | re.DOTALL):
         yield text.count("\n", 0, match.start()) + 2, match.group(1).split(), match.group(2)
 
 
 def page_source(number, path):
     """One page as (includes, code), with #line directives so that messages name the page."""
-    includes, outside, inside = [], [], []
+    includes, everywhere, outside, inside = [], [], [], []
     scopes = 0
     for line, words, code in blocks(path.read_text(encoding="utf-8")):
         if words[:1] != ["cpp"]:
@@ -36,14 +36,15 @@ def page_source(number, path):
         code = re.sub(r"^\s*#\s*include\s.*$", "", code, flags=re.MULTILINE)
         code = f'#line {line} "{path.relative_to(ROOT)}"\n{code}'
         if "int main(" in code:
+            code = code.replace("int main(", "[[maybe_unused]] int start(")
             outside.append(f"namespace program_{line} {{\n{code}\n}}\n")
         elif "global" in words:
-            outside.append(code)
+            everywhere.append(code)
         else:
             inside.append("{\n" + code)
             scopes += 1
     body = "".join(inside) + "}" * scopes
-    return includes, (f"namespace page_{number} {{\nusing namespace rosin;\n{''.join(outside)}\n"
+    return includes, (f"{''.join(everywhere)}\nnamespace page_{number} {{\n{''.join(outside)}\n"
                       f"[[maybe_unused]] void page() {{\n{body}\n}}\n}}\n")
 
 
@@ -57,14 +58,16 @@ class Docs(unittest.TestCase):
             code.append(source)
         with tempfile.TemporaryDirectory() as folder:
             file = pathlib.Path(folder) / "docs.cpp"
-            file.write_text("\n".join([*dict.fromkeys(includes), *code]), encoding="utf-8")
-            result = subprocess.run([COMPILER, "-std=c++20", "-fsyntax-only", "-I", ROOT / "include", file],
+            file.write_text("\n".join([*dict.fromkeys(includes), "using namespace rosin;", *code]), encoding="utf-8")
+            result = subprocess.run([COMPILER, "-std=c++20", "-S", "-o", os.devnull, "-Wno-return-type", "-I", ROOT / "include",
+                                     file],
                                     capture_output=True, text=True, check=False)
         self.assertEqual(result.returncode, 0, result.stderr[:6000])
 
     def test_every_link_leads_to_a_file(self):
         for path in PAGES:
-            for target in re.findall(r"\]\(([^)#\s]+)", path.read_text(encoding="utf-8")):
+            prose = re.sub(r"```.*?```|`[^`\n]*`", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+            for target in re.findall(r"\]\(([^)#\s]+)", prose):
                 if not re.match(r"\w+:", target):
                     self.assertTrue((path.parent / target).exists(), f"{path.name}: {target}")
 

@@ -85,6 +85,7 @@ TEST(OpSuiteBroadcast, ElementwiseOpsTakeArraysOfOneElementAndOfNone) {
     for (const OracleArray& input : entry.inputs) {
       if (input.shape != entry.inputs[0].shape || shape.count() == 0) return;
     }
+    if (entry.has("exponents")) return;
     for (const int64_t stop : {0, 1}) {
       Arrays inputs;
       for (const Array& leaf : inputs_of(entry)) {

@@ -26,12 +26,8 @@ ROSIN_API Array integer_range(int64_t start, int64_t step, int64_t count);
 ROSIN_API Array integer_range_between(int64_t start, int64_t stop, int64_t step);
 
 /// 0, 1, ..., stop - 1; start, start + step, ... before stop. Int32, or Int64 where a value needs it.
-template <std::integral T>
-Array arange(T stop) {
-  return integer_range_between(0, static_cast<int64_t>(stop), 1);
-}
-template <std::integral T, std::integral U>
-Array arange(T start, U stop, int64_t step = 1) {
+template <std::integral T> Array arange(T stop) { return integer_range_between(0, static_cast<int64_t>(stop), 1); }
+template <std::integral T, std::integral U> Array arange(T start, U stop, int64_t step = 1) {
   return integer_range_between(static_cast<int64_t>(start), static_cast<int64_t>(stop), step);
 }
 /// start, start + step, ... before stop, each computed as start + i * step in double and rounded once.

@@ -26,8 +26,7 @@ struct Slice {
 
   Slice() = default;
   /// One index.
-  template <std::integral T>
-  Slice(T at) : start(static_cast<int64_t>(at)), single(true) {}
+  template <std::integral T> Slice(T at) : start(static_cast<int64_t>(at)), single(true) {}
   Slice(int64_t first, int64_t last, int64_t by) : start(first), stop(last), step(by) {}
 };
 
@@ -66,7 +65,8 @@ ROSIN_API Array unsqueeze(const Array& x, int dim);
 /// Elements start, start + step, ... before `stop` of one dim. A negative step runs down and excludes `stop` too.
 /// Error (argument): outside the dim, or step 0.
 ROSIN_API Array slice(const Array& x, int dim, int64_t start, int64_t stop, int64_t step = 1);
-/// x[ranges...]: `index(x, {slice(), slice(0, 3), 5})`; dims without a range are taken whole, single indices drop theirs.
+/// x[ranges...]: `index(x, {slice(), slice(0, 3), 5})`; dims without a range are taken whole, single indices drop
+/// theirs.
 ROSIN_API Array index(const Array& x, std::initializer_list<Slice> ranges);
 /// Element `at` of one dim, without that dim.
 ROSIN_API Array select(const Array& x, int dim, int64_t at);

@@ -14,10 +14,7 @@ namespace rosin {
 class ROSIN_API Extents {
  public:
   Extents() = default;
-  template <std::integral T>
-  Extents(T all) : count_(1) {
-    values_[0] = static_cast<int64_t>(all);
-  }
+  template <std::integral T> Extents(T all) : count_(1) { values_[0] = static_cast<int64_t>(all); }
   Extents(std::initializer_list<int64_t> values) : Extents(std::span<const int64_t>(values.begin(), values.size())) {}
   /// Error (argument): more than six.
   explicit Extents(std::span<const int64_t> values);

@@ -1,5 +1,6 @@
-// Random numbers: Philox4x32-10 counters. Key and counter are taken when an op is recorded, so a draw depends on nothing
-// else: not on device, thread count or evaluation. Source: Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3.
+// Random numbers: Philox4x32-10 counters. Key and counter are taken when an op is recorded, so a draw depends on
+// nothing else: not on device, thread count or evaluation. Source: Salmon et al., Parallel Random Numbers: As Easy as
+// 1, 2, 3.
 #pragma once
 
 #include <concepts>
@@ -71,20 +72,12 @@ ROSIN_API Array permutation(Rng& rng, int64_t n);
 ROSIN_API Array permutation(int64_t n);
 
 /// Uniform in [0, 1) and standard normal; T is float or double.
-template <std::floating_point T = float>
-Array rand(const Shape& shape) {
-  return uniform(shape, 0, 1, dtype_of<T>);
-}
-template <std::floating_point T = float>
-Array rand(Rng& rng, const Shape& shape) {
+template <std::floating_point T = float> Array rand(const Shape& shape) { return uniform(shape, 0, 1, dtype_of<T>); }
+template <std::floating_point T = float> Array rand(Rng& rng, const Shape& shape) {
   return uniform(rng, shape, 0, 1, dtype_of<T>);
 }
-template <std::floating_point T = float>
-Array randn(const Shape& shape) {
-  return normal(shape, 0, 1, dtype_of<T>);
-}
-template <std::floating_point T = float>
-Array randn(Rng& rng, const Shape& shape) {
+template <std::floating_point T = float> Array randn(const Shape& shape) { return normal(shape, 0, 1, dtype_of<T>); }
+template <std::floating_point T = float> Array randn(Rng& rng, const Shape& shape) {
   return normal(rng, shape, 0, 1, dtype_of<T>);
 }
 

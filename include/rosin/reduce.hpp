@@ -36,7 +36,8 @@ ROSIN_API Array prod(const Array& x, Dims dims);
 /// Mean; integers and Bool give Float32, halves are added in Float32. Empty: NaN.
 ROSIN_API Array mean(const Array& x);
 ROSIN_API Array mean(const Array& x, Dims dims);
-/// Largest element; NaN where one is NaN. Equal largest elements share the gradient. Error (argument): nothing to choose.
+/// Largest element; NaN where one is NaN. Equal largest elements share the gradient. Error (argument): nothing to
+/// choose.
 ROSIN_API Array maximum(const Array& x);
 ROSIN_API Array maximum(const Array& x, Dims dims);
 /// Smallest element; as maximum.
@@ -60,13 +61,11 @@ ROSIN_API Array argmin(const Array& x, int dim);
 /// Variance: sum((x - mean)^2) / (n - 1), or / n when not `corrected`. Two passes. Types as mean.
 ROSIN_API Array var(const Array& x);
 ROSIN_API Array var(const Array& x, Dims dims, bool corrected = true);
-template <std::same_as<bool> B>
-Array var(const Array& x, B corrected);
+template <std::same_as<bool> B> Array var(const Array& x, B corrected);
 /// Standard deviation, the root of var; its gradient is 0 where all elements are equal.
 ROSIN_API Array stddev(const Array& x);
 ROSIN_API Array stddev(const Array& x, Dims dims, bool corrected = true);
-template <std::same_as<bool> B>
-Array stddev(const Array& x, B corrected);
+template <std::same_as<bool> B> Array stddev(const Array& x, B corrected);
 /// log(sum(exp(x))) without overflow. All -Inf (or empty): -Inf.
 ROSIN_API Array logsumexp(const Array& x);
 ROSIN_API Array logsumexp(const Array& x, Dims dims);
@@ -79,21 +78,15 @@ ROSIN_API Array cumsum(const Array& x, int dim = 0);
 /// Running product along `dim`; types as sum. The gradient is right where elements are 0.
 ROSIN_API Array cumprod(const Array& x, int dim = 0);
 
-/// Sums x over the dims along which `shape` broadcasts to x's shape: the adjoint of broadcasting. The result has `shape`.
-/// Error (shape): `shape` does not broadcast to x's.
+/// Sums x over the dims along which `shape` broadcasts to x's shape: the adjoint of broadcasting. The result has
+/// `shape`. Error (shape): `shape` does not broadcast to x's.
 ROSIN_API Array sum_to(const Array& x, const Shape& shape);
 
 /// For the library: var and stddev over all dims.
 ROSIN_API Array var_of_all(const Array& x, bool corrected);
 ROSIN_API Array stddev_of_all(const Array& x, bool corrected);
 
-template <std::same_as<bool> B>
-Array var(const Array& x, B corrected) {
-  return var_of_all(x, corrected);
-}
-template <std::same_as<bool> B>
-Array stddev(const Array& x, B corrected) {
-  return stddev_of_all(x, corrected);
-}
+template <std::same_as<bool> B> Array var(const Array& x, B corrected) { return var_of_all(x, corrected); }
+template <std::same_as<bool> B> Array stddev(const Array& x, B corrected) { return stddev_of_all(x, corrected); }
 
 }  // namespace rosin

@@ -6,6 +6,7 @@
 #include <rosin/array.hpp>
 #include <rosin/buffer.hpp>
 #include <rosin/chain.hpp>
+#include <rosin/checkpoint.hpp>
 #include <rosin/combine_layers.hpp>
 #include <rosin/compose.hpp>
 #include <rosin/conv.hpp>
@@ -25,6 +26,7 @@
 #include <rosin/fields.hpp>
 #include <rosin/free_list.hpp>
 #include <rosin/functor.hpp>
+#include <rosin/checkpoint.hpp>
 #include <rosin/grad.hpp>
 #include <rosin/idx.hpp>
 #include <rosin/index.hpp>

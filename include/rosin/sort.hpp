@@ -18,7 +18,8 @@ struct TopK {
   Array values;
   Array indices;
 };
-/// Error (argument): k is not in [0, size]. Of equal elements the first are chosen; the gradient goes to the chosen ones.
+/// Error (argument): k is not in [0, size]. Of equal elements the first are chosen; the gradient goes to the chosen
+/// ones.
 ROSIN_API TopK topk(const Array& x, int64_t k, int dim = 0, bool largest = true);
 
 }  // namespace rosin

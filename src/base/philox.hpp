@@ -15,7 +15,8 @@ inline constexpr int rounds = 10;
 inline constexpr uint32_t low_step = 0x9E3779B9u, high_step = 0xBB67AE85u;
 
 /// One round on four counter words under the key's words.
-[[gnu::always_inline]] constexpr void mix(uint32_t& a, uint32_t& b, uint32_t& c, uint32_t& d, uint32_t low, uint32_t high) noexcept {
+[[gnu::always_inline]] constexpr void mix(uint32_t& a, uint32_t& b, uint32_t& c, uint32_t& d, uint32_t low,
+                                          uint32_t high) noexcept {
   const uint64_t first = uint64_t{0xD2511F53u} * a;
   const uint64_t second = uint64_t{0xCD9E8D57u} * c;
   a = static_cast<uint32_t>(second >> 32) ^ b ^ low;
@@ -40,7 +41,8 @@ enum class Purpose : uint32_t { draw = 0, split = 1, derive = 2, thread = 3 };
 
 /// Block number `index` of a key.
 constexpr Words block_at(uint64_t key, uint64_t index, Purpose purpose = Purpose::draw) noexcept {
-  return block({static_cast<uint32_t>(index), static_cast<uint32_t>(index >> 32), 0, static_cast<uint32_t>(purpose)}, key);
+  return block({static_cast<uint32_t>(index), static_cast<uint32_t>(index >> 32), 0, static_cast<uint32_t>(purpose)},
+               key);
 }
 
 /// The first 64 bits of a block.
@@ -50,7 +52,9 @@ constexpr uint64_t bits_at(uint64_t key, uint64_t index, Purpose purpose) noexce
 }
 
 /// [0, 1) from 24 and from 53 bits.
-[[gnu::always_inline]] constexpr float unit_float(uint32_t word) noexcept { return static_cast<float>(word >> 8) * 0x1p-24f; }
+[[gnu::always_inline]] constexpr float unit_float(uint32_t word) noexcept {
+  return static_cast<float>(word >> 8) * 0x1p-24f;
+}
 constexpr double unit_double(uint32_t low, uint32_t high) noexcept {
   return static_cast<double>((low | uint64_t{high} << 32) >> 11) * 0x1p-53;
 }

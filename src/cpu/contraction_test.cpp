@@ -85,12 +85,13 @@ Extents extents(const OracleCase& entry, const std::string& key) {
 }
 
 TEST(Contraction, ConvolutionsOfLogicalImagesAgreeWithPyTorch) {
-  oracles::run_oracles("conv.txt", {{"conv", [](const OracleCase& e, const Arrays& x) {
-                                       const ConvOptions options{extents(e, "stride"), extents(e, "pad"),
-                                                                 extents(e, "dilation"), e.integers("groups")[0]};
-                                       const bool flipped = e.attributes.at("mode") == "convolution";
-                                       return Arrays{flipped ? conv(x[0], x[1], options) : crosscor(x[0], x[1], options)};
-                                     }}});
+  oracles::run_oracles("conv.txt",
+                       {{"conv", [](const OracleCase& e, const Arrays& x) {
+                           const ConvOptions options{extents(e, "stride"), extents(e, "pad"), extents(e, "dilation"),
+                                                     e.integers("groups")[0]};
+                           const bool flipped = e.attributes.at("mode") == "convolution";
+                           return Arrays{flipped ? conv(x[0], x[1], options) : crosscor(x[0], x[1], options)};
+                         }}});
 }
 
 // The batch is cut by its length, so one image's result may not depend on its neighbours.

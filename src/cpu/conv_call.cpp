@@ -26,8 +26,7 @@ Image image_of(const Shape& shape) {
 }
 
 // (rows, columns) -> (columns, rows), in squares that stay in the cache.
-template <class T>
-void transpose_matrix(const T* from, T* to, int64_t rows, int64_t columns) {
+template <class T> void transpose_matrix(const T* from, T* to, int64_t rows, int64_t columns) {
   constexpr int64_t square = 16;
   for (int64_t column = 0; column < columns; column += square) {
     const int64_t last_column = std::min(columns, column + square);
@@ -159,14 +158,17 @@ class ConvCall final : public Call {
     int64_t products = conv.batch * conv.in_channels / conv.groups * conv.out_channels;
     for (int d = 0; d < conv.spatial; ++d) products *= conv.out[d] * conv.kernel[d];
     constexpr int64_t products_per_microsecond = 20000;
-    return std::min<int64_t>({conv.batch, 4, std::max<int64_t>(1, worthwhile_chunks(products, products_per_microsecond))});
+    return std::min<int64_t>(
+        {conv.batch, 4, std::max<int64_t>(1, worthwhile_chunks(products, products_per_microsecond))});
   }
 
   void add_group(ConvSpec conv, int64_t group) {
     conv.batch = images_.last(group) - images_.first(group);
     Group added;
     added.call = prepare_conv(conv);
-    const auto image_bytes = [&](const Image& image) { return static_cast<size_t>(image.count() * conv.batch) * bytes_; };
+    const auto image_bytes = [&](const Image& image) {
+      return static_cast<size_t>(image.count() * conv.batch) * bytes_;
+    };
     if (!first_.plain()) added.first_at = parts_.add(image_bytes(first_));
     if (!second_.plain()) added.second_at = parts_.add(image_bytes(second_));
     if (turns_result()) added.result_at = parts_.add(image_bytes(result_));

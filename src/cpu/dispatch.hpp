@@ -28,8 +28,7 @@ struct Wide {
 }
 
 /// Calls f with std::type_identity<T>, T as large as an element: for code that only moves elements.
-template <class F>
-auto with_bytes_of(DType type, F&& f) {
+template <class F> auto with_bytes_of(DType type, F&& f) {
   switch (size_of(type)) {
     case 1: return f(std::type_identity<uint8_t>{});
     case 2: return f(std::type_identity<uint16_t>{});
@@ -40,8 +39,7 @@ auto with_bytes_of(DType type, F&& f) {
 }
 
 /// The same for floats, with float, double, Half or BFloat. Error (dtype) for other types.
-template <class F>
-auto with_float(std::string_view op, DType type, F&& f) {
+template <class F> auto with_float(std::string_view op, DType type, F&& f) {
   switch (type) {
     case DType::Float16: return f(std::type_identity<Half>{});
     case DType::BFloat16: return f(std::type_identity<BFloat>{});
@@ -52,8 +50,7 @@ auto with_float(std::string_view op, DType type, F&& f) {
 }
 
 /// The same for all types that numbers have. Error (dtype) for Bool and complex types.
-template <class F>
-auto with_number(std::string_view op, DType type, F&& f) {
+template <class F> auto with_number(std::string_view op, DType type, F&& f) {
   switch (type) {
     case DType::UInt8: return f(std::type_identity<uint8_t>{});
     case DType::Int8: return f(std::type_identity<int8_t>{});
@@ -67,36 +64,29 @@ auto with_number(std::string_view op, DType type, F&& f) {
   }
 }
 
-template <class T>
-struct ComputedIn {
+template <class T> struct ComputedIn {
   using type = T;
 };
-template <>
-struct ComputedIn<Half> {
+template <> struct ComputedIn<Half> {
   using type = float;
 };
-template <>
-struct ComputedIn<BFloat> {
+template <> struct ComputedIn<BFloat> {
   using type = float;
 };
 /// What sums of T are kept in: float for the halves, else T.
-template <class T>
-using Computed = typename ComputedIn<T>::type;
+template <class T> using Computed = typename ComputedIn<T>::type;
 
-template <class T>
-inline constexpr bool is_half = std::is_same_v<T, Half> || std::is_same_v<T, BFloat>;
+template <class T> inline constexpr bool is_half = std::is_same_v<T, Half> || std::is_same_v<T, BFloat>;
 
 /// a + b and a * b; integers wrap around.
-template <class T>
-T plus(T a, T b) {
+template <class T> T plus(T a, T b) {
   if constexpr (std::is_integral_v<T>) {
     return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
   } else {
     return a + b;
   }
 }
-template <class T>
-T times(T a, T b) {
+template <class T> T times(T a, T b) {
   if constexpr (std::is_integral_v<T>) {
     return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
   } else {
@@ -104,8 +94,7 @@ T times(T a, T b) {
   }
 }
 
-template <class T>
-bool is_nan([[maybe_unused]] T value) {
+template <class T> bool is_nan([[maybe_unused]] T value) {
   if constexpr (std::is_integral_v<T>) {
     return false;
   } else {
@@ -134,7 +123,8 @@ class Integers {
   /// The index into a dim of `size` elements, counted from the end when negative. Error (argument) outside.
   int64_t place(std::string_view op, int64_t i, int64_t size) const {
     const int64_t index = (*this)[i];
-    if (index >= 0 && index < size) [[likely]] return index;
+    if (index >= 0 && index < size) [[likely]]
+      return index;
     if (index < 0 && index >= -size) return index + size;
     throw Error(ErrorKind::argument, std::string(op) + ": an index must lie in its dim of " + std::to_string(size) +
                                          " elements; got " + std::to_string(index) +
@@ -185,8 +175,7 @@ struct LineBlocks {
   static int64_t per_outer(const Lines& lines) { return (lines.inner + width - 1) / width; }
   int64_t count() const { return blocks.count(); }
   /// Calls f(outer index, first inner index, number of lines) for the blocks of a chunk.
-  template <class F>
-  void each(int64_t chunk, F&& f) const {
+  template <class F> void each(int64_t chunk, F&& f) const {
     const int64_t per = per_outer(lines);
     for (int64_t block = blocks.first(chunk); block < blocks.last(chunk); ++block) {
       const int64_t first = block % per * width;

@@ -5,8 +5,7 @@ namespace rosin::cpu {
 namespace {
 
 // x (inner, n, outer), indices (m) -> (inner, m, outer).
-template <class T>
-class GatherCall final : public Call {
+template <class T> class GatherCall final : public Call {
  public:
   GatherCall(const CallSpec& spec, int dim)
       : op_(spec.op->name), index_type_(spec.operands[1].type), x_(lines_of(spec.operands[0].shape, dim)),
@@ -39,8 +38,7 @@ class GatherCall final : public Call {
 };
 
 // x (inner, n, outer), indices (inner, m, outer) -> (inner, m, outer).
-template <class T>
-class TakeCall final : public Call {
+template <class T> class TakeCall final : public Call {
  public:
   TakeCall(const CallSpec& spec, int dim)
       : op_(spec.op->name), index_type_(spec.operands[1].type), x_(lines_of(spec.operands[0].shape, dim)),

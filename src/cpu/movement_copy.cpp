@@ -36,8 +36,7 @@ struct Plan {
   }
 };
 
-template <class T>
-class CopyCall final : public Call {
+template <class T> class CopyCall final : public Call {
  public:
   // `number_type`: of the fill value where that is a C++ number.
   CopyCall(Plan plan, DType type, DType number_type)
@@ -154,7 +153,8 @@ Source viewed(const CallSpec& spec) {
   Source source;
   switch (spec.op->movement) {
     case Movement::broadcast:
-      for (int d = 0; d < x.shape.rank(); ++d) source.strides[d] = x.shape[d] == spec.result.shape[d] ? x.strides[d] : 0;
+      for (int d = 0; d < x.shape.rank(); ++d)
+        source.strides[d] = x.shape[d] == spec.result.shape[d] ? x.strides[d] : 0;
       break;
     case Movement::permute: {
       const auto attributes = spec.attributes.as<PermuteAttributes>();
@@ -228,7 +228,7 @@ Plan make_plan(const CallSpec& spec) {
     }
     plan.segments = {{0, plan.sizes[0]}};
     plan.sources = {spec.op->movement == Movement::reshape && spec.operands[0].contiguous() ? source_of(spec.result)
-                                                                                           : viewed(spec)};
+                                                                                            : viewed(spec)};
   }
   return plan;
 }

@@ -55,8 +55,7 @@ Range reach(const Plane& plane, int64_t k) {
 }
 
 // Calls f(row of the result, row of the image, k, places of dim 0) for all rows and all window elements that meet.
-template <class F>
-void each_meeting(const Plane& plane, F&& f) {
+template <class F> void each_meeting(const Plane& plane, F&& f) {
   for (int64_t o2 = 0; o2 < plane.out[2]; ++o2) {
     for (int64_t o1 = 0; o1 < plane.out[1]; ++o1) {
       const Range k2 = inside(plane, 2, o2), k1 = inside(plane, 1, o1);
@@ -92,8 +91,7 @@ class WindowCall : public Call {
 };
 
 // A window that touches padding has the lowest finite value as a candidate.
-template <class T>
-Computed<T> lowest_of_type() {
+template <class T> Computed<T> lowest_of_type() {
   if constexpr (std::is_same_v<T, Half>) return -65504.0f;
   if constexpr (std::is_same_v<T, BFloat>) return bfloat_value(0xff7f);
   return std::numeric_limits<Computed<T>>::lowest();
@@ -109,8 +107,7 @@ bool touches_padding(const Plane& plane, int64_t o0, int64_t o1, int64_t o2) {
 }
 
 // The largest elements of up to `width` neighbouring windows without padding, and where they stand in the plane.
-template <class T>
-struct LargestRow {
+template <class T> struct LargestRow {
   static constexpr int64_t width = 64;
   Computed<T> best[width];
   int32_t places[width];
@@ -148,8 +145,7 @@ struct LargestRow {
 };
 
 // Calls f(place of the result, place of the image, largest element) where no window touches padding.
-template <class T, class F>
-void each_largest_unpadded(const Plane& plane, const T* x, F&& f) {
+template <class T, class F> void each_largest_unpadded(const Plane& plane, const T* x, F&& f) {
   for (int64_t row = 0; row < plane.out[1] * plane.out[2]; ++row) {
     for (int64_t first = 0; first < plane.out[0]; first += LargestRow<T>::width) {
       const int64_t count = std::min(LargestRow<T>::width, plane.out[0] - first);
@@ -159,8 +155,7 @@ void each_largest_unpadded(const Plane& plane, const T* x, F&& f) {
   }
 }
 
-template <class T>
-class MaximumCall final : public WindowCall {
+template <class T> class MaximumCall final : public WindowCall {
  public:
   using WindowCall::WindowCall;
 
@@ -201,8 +196,7 @@ class MaximumCall final : public WindowCall {
 };
 
 // Calls f(place of the result, place of the image) with each window's first largest element; none if padding wins.
-template <class T, class F>
-void each_largest(const Plane& plane, const T* x, F&& f) {
+template <class T, class F> void each_largest(const Plane& plane, const T* x, F&& f) {
   if (!plane.padded() && plane.in_count() <= std::numeric_limits<int32_t>::max()) {
     each_largest_unpadded(plane, x, [&f](int64_t at, int32_t place, Computed<T>) { f(at, place); });
     return;
@@ -235,8 +229,7 @@ void each_largest(const Plane& plane, const T* x, F&& f) {
 }
 
 // x, y, dy -> dx.
-template <class T>
-class MaximumGradientCall final : public WindowCall {
+template <class T> class MaximumGradientCall final : public WindowCall {
  public:
   using WindowCall::WindowCall;
   size_t scratch_bytes() const override {
@@ -255,9 +248,8 @@ class MaximumGradientCall final : public WindowCall {
       sums = dx;
     }
     std::fill_n(sums, plane_.in_count(), Computed<T>{});
-    each_largest(plane_, x, [&](int64_t at, int64_t place) {
-      sums[place] = plus(sums[place], static_cast<Computed<T>>(dy[at]));
-    });
+    each_largest(plane_, x,
+                 [&](int64_t at, int64_t place) { sums[place] = plus(sums[place], static_cast<Computed<T>>(dy[at])); });
     if constexpr (is_half<T>) {
       for (int64_t i = 0; i < plane_.in_count(); ++i) dx[i] = T(sums[i]);
     }
@@ -265,8 +257,7 @@ class MaximumGradientCall final : public WindowCall {
 };
 
 // x, v -> of v what stands at each window's first largest element of x; 0 where padding wins.
-template <class T>
-class MaximumPickCall final : public WindowCall {
+template <class T> class MaximumPickCall final : public WindowCall {
  public:
   using WindowCall::WindowCall;
 
@@ -282,8 +273,7 @@ class MaximumPickCall final : public WindowCall {
 
 // Sums over windows (to_image false: x -> y) or over the windows that hold an element (to_image true: dy -> dx), both
 // divided by the window's size. Halves are added up in float.
-template <class T, bool to_image>
-class MeanCall final : public WindowCall {
+template <class T, bool to_image> class MeanCall final : public WindowCall {
  public:
   using WindowCall::WindowCall;
   size_t scratch_bytes() const override {

@@ -25,7 +25,8 @@ std::unique_ptr<Call> prepare(const CallSpec& spec) {
     case Kind::scan: return prepare_scan(spec);
     case Kind::random: return prepare_random(spec);
     default:
-      throw Error(ErrorKind::internal, std::string(spec.op->name) + ": the CPU has no call for ops of this kind; report it");
+      throw Error(ErrorKind::internal,
+                  std::string(spec.op->name) + ": the CPU has no call for ops of this kind; report it");
   }
 }
 

@@ -66,7 +66,8 @@ FillUniform best_fill() {
 // Element i: word i % 4 of block counter + i / 4, its upper 24 bits.
 class UniformCall final : public Call {
  public:
-  explicit UniformCall(const CallSpec& spec) : elements_{spec.result.shape.count(), chunk_elements}, fill_(best_fill()) {}
+  explicit UniformCall(const CallSpec& spec)
+      : elements_{spec.result.shape.count(), chunk_elements}, fill_(best_fill()) {}
   int64_t chunks() const override { return elements_.count(); }
 
   void run(int64_t chunk, const CallData& data) override {
@@ -81,8 +82,7 @@ class UniformCall final : public Call {
 };
 
 // Calls f(element, 64 bits): words 2 (i % 2) and the next one of block counter + i / 2.
-template <class F>
-void each_pair(const Pieces& elements, int64_t chunk, const CallData& data, F&& f) {
+template <class F> void each_pair(const Pieces& elements, int64_t chunk, const CallData& data, F&& f) {
   for (int64_t i = elements.first(chunk); i < elements.last(chunk); i += 2) {
     const auto words = philox::block_at(key_of(data), counter_of(data) + static_cast<uint64_t>(i / 2));
     f(i, words[0], words[1]);
@@ -114,8 +114,7 @@ uint64_t high_product(uint64_t a, uint64_t b) {
 }
 
 // low + the upper 64 bits of bits * (high - low).
-template <class T>
-class IntegersCall final : public Call {
+template <class T> class IntegersCall final : public Call {
  public:
   explicit IntegersCall(const CallSpec& spec) : elements_{spec.result.shape.count(), chunk_elements} {}
   int64_t chunks() const override { return elements_.count(); }

@@ -14,8 +14,7 @@ struct Block {
 };
 
 // x (inner, n, outer) -> the same shape. Halves are added up in float and rounded at each element.
-template <class T, Reducer reducer>
-class RunningCall final : public Call {
+template <class T, Reducer reducer> class RunningCall final : public Call {
  public:
   RunningCall(const CallSpec& spec, int dim, bool reversed)
       : lines_(lines_of(spec.result.shape, dim)), blocks_(lines_, lines_.size), reversed_(reversed) {}
@@ -48,8 +47,7 @@ class RunningCall final : public Call {
 };
 
 // h[j] = a[j] * h[j - 1] + b[j]; h[-1] = 0.
-template <class T>
-class RecurrenceCall final : public Call {
+template <class T> class RecurrenceCall final : public Call {
  public:
   RecurrenceCall(const CallSpec& spec, int dim, bool reversed)
       : lines_(lines_of(spec.result.shape, dim)), blocks_(lines_, lines_.size), reversed_(reversed) {}
@@ -82,10 +80,10 @@ class RecurrenceCall final : public Call {
 };
 
 // x (inner, n, outer) -> places (inner, 1, outer) of the first largest or smallest element; the first NaN wins.
-template <class T, Reducer reducer>
-class PlaceCall final : public Call {
+template <class T, Reducer reducer> class PlaceCall final : public Call {
  public:
-  PlaceCall(const CallSpec& spec, int dim) : lines_(lines_of(spec.operands[0].shape, dim)), blocks_(lines_, lines_.size) {}
+  PlaceCall(const CallSpec& spec, int dim)
+      : lines_(lines_of(spec.operands[0].shape, dim)), blocks_(lines_, lines_.size) {}
 
   int64_t chunks() const override { return blocks_.count(); }
 

@@ -8,14 +8,12 @@ namespace rosin::cpu {
 namespace {
 
 // The float copies in which halves are added up: one for each element of the result.
-template <class T>
-size_t sum_bytes(const Shape& result) {
+template <class T> size_t sum_bytes(const Shape& result) {
   return is_half<T> ? static_cast<size_t>(result.count()) * sizeof(float) : 0;
 }
 
 // The memory that T is added up in: the result itself, or scratch for halves.
-template <class T>
-Computed<T>* sums(const CallData& data) {
+template <class T> Computed<T>* sums(const CallData& data) {
   if constexpr (is_half<T>) {
     return static_cast<float*>(data.scratch);
   } else {
@@ -24,8 +22,7 @@ Computed<T>* sums(const CallData& data) {
 }
 
 // Halves that were added up in float are rounded once. `at` is the first element of a row of `count`.
-template <class T>
-void round_row(const CallData& data, int64_t at, int64_t count) {
+template <class T> void round_row(const CallData& data, int64_t at, int64_t count) {
   if constexpr (is_half<T>) {
     const float* from = static_cast<const float*>(data.scratch) + at;
     T* out = static_cast<T*>(data.result) + at;
@@ -34,8 +31,7 @@ void round_row(const CallData& data, int64_t at, int64_t count) {
 }
 
 // target (inner, n, outer), indices (m), updates (inner, m, outer). T only moves when `add` is false.
-template <class T, bool add>
-class ScatterCall final : public Call {
+template <class T, bool add> class ScatterCall final : public Call {
  public:
   ScatterCall(const CallSpec& spec, int dim)
       : op_(spec.op->name), index_type_(spec.operands[1].type), target_(lines_of(spec.operands[0].shape, dim)),
@@ -89,8 +85,7 @@ class ScatterCall final : public Call {
 };
 
 // indices and updates (inner, m, outer) -> zeros (inner, n, outer) with the updates added.
-template <class T>
-class AddAlongCall final : public Call {
+template <class T> class AddAlongCall final : public Call {
  public:
   AddAlongCall(const CallSpec& spec, int dim)
       : op_(spec.op->name), index_type_(spec.operands[0].type), out_(lines_of(spec.result.shape, dim)),

@@ -4,21 +4,16 @@
 namespace rosin::cpu {
 namespace {
 
-template <class T>
-struct Entry {
+template <class T> struct Entry {
   T key;
   int32_t place;
 };
 
 // NaN counts as larger than every number.
-template <class T>
-bool below(T a, T b) {
-  return a < b || (is_nan(b) && !is_nan(a));
-}
+template <class T> bool below(T a, T b) { return a < b || (is_nan(b) && !is_nan(a)); }
 
 // x (inner, n, outer) -> places (inner, k, outer) with k <= n; the first k of the sorted order.
-template <class T>
-class ArgsortCall final : public Call {
+template <class T> class ArgsortCall final : public Call {
  public:
   ArgsortCall(const CallSpec& spec, int dim, bool descending)
       : x_(lines_of(spec.operands[0].shape, dim)), wanted_(spec.result.shape[dim]), descending_(descending),
@@ -54,8 +49,7 @@ class ArgsortCall final : public Call {
     return pieces;
   }
 
-  template <class Before>
-  void order_by(Item* items, Before before) const {
+  template <class Before> void order_by(Item* items, Before before) const {
     if (wanted_ < x_.size) std::nth_element(items, items + wanted_, items + x_.size, before);
     std::sort(items, items + wanted_, before);
   }

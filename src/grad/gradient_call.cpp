@@ -11,6 +11,7 @@
 #include <rosin/error.hpp>
 #include <rosin/log.hpp>
 
+#include "grad/custom_rules.hpp"
 #include "grad/reverse_walk.hpp"
 #include "graph/context.hpp"
 #include "graph/leaf.hpp"
@@ -39,7 +40,9 @@ void begin(Context& context) {
   if (context.gradient_depth.fetch_add(1, std::memory_order_relaxed) == 0) context.gradient_start = context.sequence();
 }
 void end(Context& context) {
-  if (context.gradient_depth.fetch_sub(1, std::memory_order_relaxed) == 1) context.release_kept();
+  if (context.gradient_depth.fetch_sub(1, std::memory_order_relaxed) != 1) return;
+  context.release_kept();
+  CustomRules::of_thread().clear();
 }
 
 template <class State>

@@ -8,6 +8,7 @@
 #include <rosin/reduce.hpp>
 
 #include "graph/leaf.hpp"
+#include "graph/record.hpp"
 
 namespace rosin {
 
@@ -88,10 +89,25 @@ Array ReverseWalk::fitted(const Array& gradient, const Node& operand) {
   return g;
 }
 
+/// Records all nodes of a checkpoint region once more, so that the forward pass need not keep their values.
+void ReverseWalk::record_region_again(uint32_t region) {
+  for (Step& step : steps_) {
+    if (step.node->region != region) continue;
+    std::array<Node*, Node::max_operands> in = {};
+    for (int k = 0; k < Node::max_operands; ++k) {
+      const int32_t operand = step.in[k];
+      const bool inside = operand >= 0 && !steps_[static_cast<size_t>(operand)].again.is_nothing();
+      in[static_cast<size_t>(k)] = inside ? steps_[static_cast<size_t>(operand)].again.node() : step.node->in[k];
+    }
+    step.again = record_again(*step.node, in);
+  }
+}
+
 void ReverseWalk::back(Step& step) {
   const Op& op = *step.node->op;
   if (!op.gradient) return;
-  Backward backward(step.node, step.gradient);
+  if (step.node->region != 0 && step.again.is_nothing()) record_region_again(step.node->region);
+  Backward backward(step.again.is_nothing() ? step.node : step.again.node(), step.gradient);
   for (int k = 0; k < Node::max_operands; ++k) {
     if (step.in[k] >= 0 && steps_[static_cast<size_t>(step.in[k])].reaches) backward.needs_ |= 1u << k;
   }
@@ -104,6 +120,7 @@ void ReverseWalk::back(Step& step) {
     const Array g = fitted(given, *step.node->in[k]);
     sum = sum.is_nothing() ? g : sum + g;
   }
+  step.again = Array();
   if (op.kind != Kind::argument) step.gradient = Array();
 }
 

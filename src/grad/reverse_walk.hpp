@@ -25,11 +25,13 @@ class ReverseWalk {
     Node* node;
     int32_t in[Node::max_operands];  // positions among the steps, -1 for constants
     bool reaches;                    // depends on an argument
+    Array again;                     // checkpoint regions: the node recorded again
     Array gradient;
   };
 
   void collect(Context& context, Node* loss, uint64_t first);
   void back(Step& step);
+  void record_region_again(uint32_t region);
   static Array fitted(const Array& gradient, const Node& operand);
 
   std::vector<Step> steps_;  // in recording order

@@ -51,6 +51,7 @@ Node* make_ready(const Op& op, DType type, const Shape& shape) {
   std::copy(shape.begin(), shape.end(), node->sizes);
   node->operands = 0;
   node->scalars = 0;
+  node->region = 0;
   node->weak = node->tied = node->kept = false;
   node->device = 0;
   node->mark = 0;

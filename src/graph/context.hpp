@@ -42,6 +42,10 @@ class Context {
   /// Ends the outermost gradient call: kept nodes let their operands go.
   void release_kept() noexcept;
 
+  /// The checkpoint region that nodes are recorded in now, 0 for none; and a fresh one.
+  uint32_t region = 0;
+  uint32_t fresh_region() noexcept { return ++regions_; }
+
   uint64_t next_sequence() noexcept { return ++sequence_; }
   uint64_t sequence() const noexcept { return sequence_; }
   /// A stamp for Node::mark that no node carries. Hold `evaluating` while using marks.
@@ -69,6 +73,7 @@ class Context {
   int64_t pending_count_ = 0;
   uint64_t sequence_ = 0;
   uint32_t stamp_ = 0;
+  uint32_t regions_ = 0;
   Node pending_;  // sentinels of circular lists
   Node kept_;
   std::mutex orphan_lock_;

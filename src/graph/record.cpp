@@ -151,8 +151,9 @@ Node* make_node(const Op& op, const Node* const* operands, int count, DType type
   node->compute = compute;
   node->operands = static_cast<uint8_t>(count);
   node->weak = node->tied = node->kept = false;
-  node->device = count > 0 ? operands[0]->device : uint8_t{0};
+  node->device = count > 0 && operands[0] ? operands[0]->device : uint8_t{0};
   node->mark = 0;
+  node->region = context.region;
   context.list(node);
   return node;
 }
@@ -271,6 +272,23 @@ Array record(const Op& op, Operands operands, DType type, const Shape& shape, co
   node->attributes = attributes;
   refer(node, nodes);
   node->hash = own_hash(*node);
+  return Array::adopt(node);
+}
+
+Array record_again(const Node& original, const std::array<Node*, Node::max_operands>& in) {
+  Node* node = make_node(*original.op, in.data(), original.operands, original.dtype, original.compute);
+  for (size_t i = 0; i < in.size(); ++i) {
+    node->in[i] = in[i];
+    if (in[i]) add_count(in[i], one_reference);
+  }
+  node->region = 0;
+  node->weak = original.weak;
+  node->device = original.device;
+  node->scalars = original.scalars;
+  node->attributes = original.attributes;
+  node->rank = original.rank;
+  std::copy(original.sizes, original.sizes + original.rank, node->sizes);
+  node->hash = original.hash;
   return Array::adopt(node);
 }
 

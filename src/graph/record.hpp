@@ -1,6 +1,7 @@
 // Recording: how ops in src/ops make nodes. Checks of types, shapes and devices happen here, at the call.
 #pragma once
 
+#include <array>
 #include <span>
 #include <string>
 
@@ -25,6 +26,9 @@ Array record(const Op& op, std::span<const Array* const> operands, DType type, c
 
 /// Records an elementwise op of one operand whose result type is stated (cast).
 Array record_as(const Op& op, const Array& a, DType type);
+
+/// Records an op that was recorded before once more, on other operands of the same types and shapes.
+Array record_again(const Node& original, const std::array<Node*, Node::max_operands>& in);
 
 /// A weak scalar that is an Int64 whatever its neighbours are (keys and offsets of random ops).
 Array scalar_argument(int64_t value);

@@ -46,6 +46,17 @@ double machine_epsilon(DType type) {
 }
 double eps_for(const Array& yhat, double wanted) { return wanted < 0 ? machine_epsilon(yhat.dtype()) : wanted; }
 
+/// y in the type of yhat where it is Bool or integers, so that sums with numbers do not make it Float32.
+Array labels_for(const Array& yhat, const Array& y) {
+  return is_float(yhat.dtype()) && !is_float(y.dtype()) && !is_complex(y.dtype()) ? cast(y, yhat.dtype()) : y;
+}
+
+/// x^n, made of products where n is a whole number.
+Array power(const Array& x, double n) {
+  const auto whole = static_cast<int64_t>(n);
+  return static_cast<double>(whole) == n ? pow(x, whole) : pow(x, n);
+}
+
 /// x * log(y), 0 where x is 0, with finite gradients there.
 Array xlogy(const Array& x, const Array& y) {
   const Array zero = eq(x, 0);
@@ -73,8 +84,9 @@ Array mae(const Array& yhat, const Array& y, const LossOptions& options) {
   return aggregated(abs(yhat - y), options.agg);
 }
 
-Array msle(const Array& yhat, const Array& y, const LossOptions& options) {
-  check_sizes("msle", yhat, y);
+Array msle(const Array& yhat, const Array& labels, const LossOptions& options) {
+  check_sizes("msle", yhat, labels);
+  const Array y = labels_for(yhat, labels);
   const double eps = eps_for(yhat, options.eps);
   return aggregated(square(log((yhat + eps) / (y + eps))), options.agg);
 }
@@ -86,8 +98,9 @@ Array huber_loss(const Array& yhat, const Array& y, const HuberOptions& options)
   return aggregated(where(lt(distance, delta), square(distance) * 0.5, delta * (distance - delta / 2)), options.agg);
 }
 
-Array crossentropy(const Array& yhat, const Array& y, const LossOptions& options) {
-  check_sizes("crossentropy", yhat, y);
+Array crossentropy(const Array& yhat, const Array& labels, const LossOptions& options) {
+  check_sizes("crossentropy", yhat, labels);
+  const Array y = labels_for(yhat, labels);
   return negated_sum(xlogy(y, yhat + eps_for(yhat, options.eps)), options.dims, options.agg);
 }
 
@@ -96,25 +109,29 @@ Array logitcrossentropy(const Array& yhat, const Array& y, const LossOptions& op
   return negated_sum(y * logsoftmax(yhat, options.dims), options.dims, options.agg);
 }
 
-Array binarycrossentropy(const Array& yhat, const Array& y, const LossOptions& options) {
-  check_sizes("binarycrossentropy", yhat, y);
+Array binarycrossentropy(const Array& yhat, const Array& labels, const LossOptions& options) {
+  check_sizes("binarycrossentropy", yhat, labels);
+  const Array y = labels_for(yhat, labels);
   const double eps = eps_for(yhat, options.eps);
   return aggregated(-xlogy(y, yhat + eps) - xlogy(1 - y, 1 - yhat + eps), options.agg);
 }
 
-Array logitbinarycrossentropy(const Array& yhat, const Array& y, const LossOptions& options) {
-  check_sizes("logitbinarycrossentropy", yhat, y);
+Array logitbinarycrossentropy(const Array& yhat, const Array& labels, const LossOptions& options) {
+  check_sizes("logitbinarycrossentropy", yhat, labels);
+  const Array y = labels_for(yhat, labels);
   return aggregated((1 - y) * yhat - logsigmoid(yhat), options.agg);
 }
 
-Array kldivergence(const Array& yhat, const Array& y, const LossOptions& options) {
-  check_sizes("kldivergence", yhat, y);
+Array kldivergence(const Array& yhat, const Array& labels, const LossOptions& options) {
+  check_sizes("kldivergence", yhat, labels);
+  const Array y = labels_for(yhat, labels);
   const Array entropy = aggregated(over_classes(xlogy(y, y), options.dims), options.agg);
   return entropy + crossentropy(yhat, y, options);
 }
 
-Array poisson_loss(const Array& yhat, const Array& y, const LossOptions& options) {
-  check_sizes("poisson_loss", yhat, y);
+Array poisson_loss(const Array& yhat, const Array& labels, const LossOptions& options) {
+  check_sizes("poisson_loss", yhat, labels);
+  const Array y = labels_for(yhat, labels);
   return aggregated(yhat - xlogy(y, yhat), options.agg);
 }
 
@@ -128,35 +145,40 @@ Array squared_hinge_loss(const Array& yhat, const Array& y, const LossOptions& o
   return aggregated(square(max(0, 1 - yhat * y)), options.agg);
 }
 
-Array dice_coeff_loss(const Array& yhat, const Array& y, const DiceOptions& options) {
-  check_sizes("dice_coeff_loss", yhat, y);
+Array dice_coeff_loss(const Array& yhat, const Array& labels, const DiceOptions& options) {
+  check_sizes("dice_coeff_loss", yhat, labels);
+  const Array y = labels_for(yhat, labels);
   const double smooth = options.smooth;
   return 1 - (2 * sum(y * yhat) + smooth) / (sum(square(y)) + sum(square(yhat)) + smooth);
 }
 
-Array tversky_loss(const Array& yhat, const Array& y, const TverskyOptions& options) {
-  check_sizes("tversky_loss", yhat, y);
+Array tversky_loss(const Array& yhat, const Array& labels, const TverskyOptions& options) {
+  check_sizes("tversky_loss", yhat, labels);
+  const Array y = labels_for(yhat, labels);
   const double beta = options.beta;
   const Array hit = y * yhat;
   const Array weighed = hit + beta * (1 - y) * yhat + (1 - beta) * y * (1 - yhat);
   return 1 - (sum(hit) + 1) / (sum(weighed) + 1);
 }
 
-Array binary_focal_loss(const Array& yhat, const Array& y, const FocalOptions& options) {
-  check_sizes("binary_focal_loss", yhat, y);
+Array binary_focal_loss(const Array& yhat, const Array& labels, const FocalOptions& options) {
+  check_sizes("binary_focal_loss", yhat, labels);
+  const Array y = labels_for(yhat, labels);
   const Array moved = yhat + eps_for(yhat, options.eps);
   const Array p = y * moved + (1 - y) * (1 - moved);
-  return aggregated(-pow(1 - p, options.gamma) * log(p), options.agg);
+  return aggregated(-power(1 - p, options.gamma) * log(p), options.agg);
 }
 
-Array focal_loss(const Array& yhat, const Array& y, const FocalOptions& options) {
-  check_sizes("focal_loss", yhat, y);
+Array focal_loss(const Array& yhat, const Array& labels, const FocalOptions& options) {
+  check_sizes("focal_loss", yhat, labels);
+  const Array y = labels_for(yhat, labels);
   const Array moved = yhat + eps_for(yhat, options.eps);
-  return negated_sum(y * pow(1 - moved, options.gamma) * log(moved), options.dims, options.agg);
+  return negated_sum(y * power(1 - moved, options.gamma) * log(moved), options.dims, options.agg);
 }
 
-Array siamese_contrastive_loss(const Array& yhat, const Array& y, const SiameseOptions& options) {
-  check_sizes("siamese_contrastive_loss", yhat, y);
+Array siamese_contrastive_loss(const Array& yhat, const Array& labels, const SiameseOptions& options) {
+  check_sizes("siamese_contrastive_loss", yhat, labels);
+  const Array y = labels_for(yhat, labels);
   if (options.margin < 0) {
     throw Error(ErrorKind::argument, "siamese_contrastive_loss: margin must be non-negative; got " +
                                          std::to_string(options.margin) + "; use the default 1");

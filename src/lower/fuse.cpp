@@ -53,7 +53,7 @@ void Fuser::run() {
   }
   for (int32_t node = 0; node < s_.graph.nodes; ++node) place(node);
   for (int32_t node = 0; node < s_.graph.nodes; ++node) {
-    if (v(node).held && s_.homes[static_cast<size_t>(node)] == Home::view) contiguous(node);
+    if (v(node).held) contiguous(node);
   }
 }
 
@@ -142,9 +142,9 @@ void Fuser::add_member(int32_t unit, int32_t value, Level level) {
 void Fuser::add_call(int32_t node) {
   const int32_t unit = units.add(true);
   units[unit].members.push_back(node);
-  Value& value = v(node);
-  for (int i = 0; i < value.operands; ++i) {
-    const bool strides = target_.accepts_strides && target_.accepts_strides(*value.op, i);
+  const Op& op = *v(node).op;
+  for (int i = 0; i < v(node).operands; ++i) {  // contiguous() adds values: no reference into their list stays valid
+    const bool strides = target_.accepts_strides && target_.accepts_strides(op, i);
     const int32_t operand = strides ? plain(v(node).in[i]) : contiguous(plain(v(node).in[i]));
     v(node).in[i] = operand;
     if (unit_of(operand) >= 0) units.add_dependency(unit, unit_of(operand));

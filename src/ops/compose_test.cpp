@@ -18,8 +18,9 @@ TEST(Compose, RowFunctionsAgreeWithPyTorch) {
       "norm.txt",
       {{"softmax", [](const OracleCase& e, const Arrays& x) { return Arrays{softmax(x[0], dim_of(e))}; }},
        {"logsoftmax", [](const OracleCase& e, const Arrays& x) { return Arrays{logsoftmax(x[0], dim_of(e))}; }},
-       {"normalise",
-        [](const OracleCase& e, const Arrays& x) { return Arrays{normalise(x[0], dims_of(e), e.number("eps", 1e-5))}; }}});
+       {"normalise", [](const OracleCase& e, const Arrays& x) {
+          return Arrays{normalise(x[0], dims_of(e), e.number("eps", 1e-5))};
+        }}});
 }
 
 TEST(Compose, ProductsOfVectorsAndTrianglesAgreeWithNumPy) {

@@ -13,8 +13,7 @@ namespace rosin {
 namespace {
 
 // A leaf of values computed in double and rounded once to `type`.
-template <class Value>
-Array filled(int64_t count, DType type, Value value) {
+template <class Value> Array filled(int64_t count, DType type, Value value) {
   std::vector<double> values;
   values.reserve(static_cast<size_t>(count));
   for (int64_t i = 0; i < count; ++i) values.push_back(value(i));

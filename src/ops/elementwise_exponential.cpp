@@ -62,8 +62,9 @@ const Op& pow_op = elementwise<2>(
                        [](auto x, auto y) { return math::pow(x, y); }, floats)
                        .with_gradient([](Backward& b) {
                          const Array x = b.in(0), y = b.in(1);
-                         if (b.needs(0)) b.give(0, b.gradient * (y * pow(x, where(y == 0, 1.0, y - 1.0))));
-                         if (b.needs(1)) b.give(1, b.gradient * (b.out() * log(where(x == 0, 1.0, x))));
+                         const Array one = full(Shape{}, 1.0, b.node().dtype);
+                         if (b.needs(0)) b.give(0, b.gradient * (y * pow(x, where(y == 0, one, y - 1.0))));
+                         if (b.needs(1)) b.give(1, b.gradient * (b.out() * log(where(x == 0, one, x))));
                        })
                        .samples(0.5, 2);
 

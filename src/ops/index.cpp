@@ -21,13 +21,14 @@ void gather_gradient(Backward& b) {
   b.give(0, scatter_add(zeros_like(x), b.in(1), b.gradient, dim_of(b)));
 }
 
-const Op& gather_op = *register_op({.name = "gather",
-                                    .kind = Kind::gather,
-                                    .operands = 2,
-                                    .doc = "slices of operand 0 along a dim, by indices; repeated ones add in the gradient",
-                                    .type_rule = TypeRule::attribute,
-                                    .attribute_words = 2,
-                                    .gradient = gather_gradient});
+const Op& gather_op =
+    *register_op({.name = "gather",
+                  .kind = Kind::gather,
+                  .operands = 2,
+                  .doc = "slices of operand 0 along a dim, by indices; repeated ones add in the gradient",
+                  .type_rule = TypeRule::attribute,
+                  .attribute_words = 2,
+                  .gradient = gather_gradient});
 
 void take_gradient(Backward& b) { b.give(0, add_along(b.in(0).shape(), b.in(1), b.gradient, dim_of(b))); }
 
@@ -69,17 +70,19 @@ void scatter_gradient(Backward& b) {
   const Array numbers = arange(indices.count());
   const Array last = scatter(zeros({b.in(0).size(dim)}, numbers.dtype()), flat, numbers);
   const Array stays = cast(eq(gather(last, flat), numbers), b.gradient.dtype());
-  const Shape line = with_dims(Shape(std::vector<int64_t>(static_cast<size_t>(dim), 1)), dim, 0, sizes_of(indices.shape()));
+  const Shape line =
+      with_dims(Shape(std::vector<int64_t>(static_cast<size_t>(dim), 1)), dim, 0, sizes_of(indices.shape()));
   b.give(2, gather(b.gradient, indices, dim) * reshape(stays, line));
 }
 
-const Op& scatter_op = *register_op({.name = "scatter",
-                                     .kind = Kind::scatter,
-                                     .operands = 3,
-                                     .doc = "operand 0 with operand 2 written at indices along a dim; the last one stays",
-                                     .type_rule = TypeRule::attribute,
-                                     .attribute_words = 1,
-                                     .gradient = scatter_gradient});
+const Op& scatter_op =
+    *register_op({.name = "scatter",
+                  .kind = Kind::scatter,
+                  .operands = 3,
+                  .doc = "operand 0 with operand 2 written at indices along a dim; the last one stays",
+                  .type_rule = TypeRule::attribute,
+                  .attribute_words = 1,
+                  .gradient = scatter_gradient});
 
 void add_along_gradient(Backward& b) { b.give(1, take_along(b.gradient, b.in(0), dim_of(b))); }
 
@@ -95,7 +98,8 @@ const Op& add_along_op = *register_op({.name = "add_along",
 void check_indices(const Op& op, const Array& indices) {
   require(op, indices);
   if (is_integer(indices.dtype())) return;
-  refuse(ErrorKind::dtype, op.name, "indices must be integers", to_string(indices.dtype()), "convert them with cast(x, Int32)");
+  refuse(ErrorKind::dtype, op.name, "indices must be integers", to_string(indices.dtype()),
+         "convert them with cast(x, Int32)");
 }
 
 Array add_along(const Shape& shape, const Array& indices, const Array& updates, int dim) {

@@ -52,8 +52,9 @@ std::string message(const Array& x) {
 
 TEST(Index, AnIndexOutsideItsDimIsFoundWhenTheValueIsRead) {
   const Array x = zeros({2, 10});
-  EXPECT_EQ(message(gather(x, Array({3, 12}, {2}))),
-            "gather: an index must lie in its dim of 10 elements; got 12; indices count from 0, negative ones from the end");
+  EXPECT_EQ(
+      message(gather(x, Array({3, 12}, {2}))),
+      "gather: an index must lie in its dim of 10 elements; got 12; indices count from 0, negative ones from the end");
   EXPECT_EQ(message(onehot(Array({1, 4}, {2}), 4)), "onehot: a label must be in [0, 4); got 4; labels count from 0");
 }
 

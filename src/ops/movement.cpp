@@ -20,18 +20,14 @@ const Op& reshape_op = *register_op({.name = "reshape",
                                      .operands = 1,
                                      .doc = "the same elements under other sizes",
                                      .movement = Movement::reshape,
-                                     .gradient = [](Backward& b) {
-                                       b.give(0, reshape(b.gradient, b.in(0).shape()));
-                                     }});
+                                     .gradient = [](Backward& b) { b.give(0, reshape(b.gradient, b.in(0).shape())); }});
 
 const Op& expand_op = *register_op({.name = "expand",
                                     .kind = Kind::movement,
                                     .operands = 1,
                                     .doc = "repeats dims of size 1 and missing last dims",
                                     .movement = Movement::broadcast,
-                                    .gradient = [](Backward& b) {
-                                      b.give(0, sum_to(b.gradient, b.in(0).shape()));
-                                    }});
+                                    .gradient = [](Backward& b) { b.give(0, sum_to(b.gradient, b.in(0).shape())); }});
 
 void permute_gradient(Backward& b) {
   const auto attributes = b.attributes<PermuteAttributes>();
@@ -114,7 +110,10 @@ const Op& concat_op = *register_op({.name = "concat",
 
 // The one size that was given as -1 is what the count leaves for it.
 Shape completed(std::span<const int64_t> sizes, const Array& x) {
-  std::vector<int64_t> all(sizes.begin(), sizes.end());
+  if (sizes.size() > size_t{Shape::max_rank}) return Shape(sizes);  // refuses
+  int64_t memory[Shape::max_rank];
+  const std::span<int64_t> all(memory, sizes.size());
+  std::copy(sizes.begin(), sizes.end(), memory);
   int64_t known = 1;
   int64_t* open = nullptr;
   for (int64_t& size : all) {

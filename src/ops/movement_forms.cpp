@@ -20,7 +20,8 @@ int new_dim(std::string_view op, int dim, const Shape& shape) {
 Array multiplied(std::string_view op, const Array& x, int64_t times, int dim, bool each) {
   const int at = checked_dim(op, dim, x.shape());
   if (times < 0) {
-    refuse(ErrorKind::argument, op, "the number of times cannot be negative", std::to_string(times), "use 0 for nothing");
+    refuse(ErrorKind::argument, op, "the number of times cannot be negative", std::to_string(times),
+           "use 0 for nothing");
   }
   if (times == 1) return x;
   const Fold fold = fold_at(x.shape(), at);
@@ -105,7 +106,8 @@ Array select(const Array& x, int dim, int64_t at) {
 }
 
 Array row(const Array& x, int64_t i) {
-  if (x.rank() != 2) refuse(ErrorKind::shape, "row", "it takes a matrix", to_string(x.shape()), "use select(x, dim, i)");
+  if (x.rank() != 2)
+    refuse(ErrorKind::shape, "row", "it takes a matrix", to_string(x.shape()), "use select(x, dim, i)");
   return select(x, 0, i);
 }
 
@@ -163,7 +165,8 @@ std::vector<Array> split(const Array& x, std::span<const int64_t> sizes, int dim
 std::vector<Array> chunk(const Array& x, int64_t parts, int dim) {
   const int at = checked_dim("chunk", dim, x.shape());
   if (parts < 1) {
-    refuse(ErrorKind::argument, "chunk", "there must be at least one part", std::to_string(parts), "use split for sizes");
+    refuse(ErrorKind::argument, "chunk", "there must be at least one part", std::to_string(parts),
+           "use split for sizes");
   }
   const int64_t size = x.size(at);
   const int64_t step = (size + parts - 1) / parts;

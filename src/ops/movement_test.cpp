@@ -49,8 +49,8 @@ TEST(Movement, AgreesWithNumPy) {
        {"transpose", [](const OracleCase&, const Arrays& x) { return Arrays{transpose(x[0])}; }},
        {"flip", [](const OracleCase& e, const Arrays& x) { return Arrays{flip(x[0], dim_of(e))}; }},
        {"flatten", [](const OracleCase&, const Arrays& x) { return Arrays{flatten(x[0])}; }},
-       {"squeeze",
-        [](const OracleCase& e, const Arrays& x) { return Arrays{e.has("dim") ? squeeze(x[0], dim_of(e)) : squeeze(x[0])}; }},
+       {"squeeze", [](const OracleCase& e,
+                      const Arrays& x) { return Arrays{e.has("dim") ? squeeze(x[0], dim_of(e)) : squeeze(x[0])}; }},
        {"unsqueeze", [](const OracleCase& e, const Arrays& x) { return Arrays{unsqueeze(x[0], dim_of(e))}; }},
        {"expand", [](const OracleCase& e, const Arrays& x) { return Arrays{expand(x[0], Shape(sizes_of(e)))}; }},
        {"tile",
@@ -74,7 +74,8 @@ std::string message(const std::function<void()>& call) {
 
 TEST(Movement, MoreThanFourArraysAreJoinedInOrder) {
   std::vector<Array> parts;
-  for (int i = 0; i < 11; ++i) parts.push_back(Array({2.0f * static_cast<float>(i), 2.0f * static_cast<float>(i) + 1}, {2}));
+  for (int i = 0; i < 11; ++i)
+    parts.push_back(Array({2.0f * static_cast<float>(i), 2.0f * static_cast<float>(i) + 1}, {2}));
   const std::vector<float> values = concat(parts, 0).to_vector();
   ASSERT_EQ(values.size(), 22u);
   for (size_t i = 0; i < values.size(); ++i) EXPECT_EQ(values[i], static_cast<float>(i));
@@ -97,18 +98,31 @@ TEST(Movement, ChunksAreEqualButForTheLast) {
 
 TEST(Movement, RefusalsNameWhatCameAndTheCure) {
   const Array x = zeros({2, 3});
-  EXPECT_EQ(message([&] { reshape(x, {4, -1}); }),
-            "reshape: the number of elements must stay 6; got (2, 3) -> (4, -1); leave one size to be computed by writing -1");
-  EXPECT_EQ(message([&] { permute(x, {0, 0}); }),
-            "permute: the order must name each dim once; got 2 dims for shape (2, 3); write e.g. permute(x, {1, 0, 2})");
-  EXPECT_EQ(message([&] { slice(x, 1, 0, 4); }),
-            "slice: a range must lie in its dim, here dim 1 of 3 elements; got start 0, stop 4, step 1; indices count from "
-            "0, stop is excluded, step is not 0");
-  EXPECT_EQ(message([&] { concat({x, zeros({3, 3})}, 1); }),
-            "concat: all sizes but that of dim 1 must be equal; got (2, 3) and, as array 1, (3, 3); slice, pad or reshape "
-            "before joining");
-  EXPECT_EQ(message([&] { expand(x, {2, 6}); }), "expand: sizes (2, 3) and (2, 6) do not broadcast; dims are aligned from "
-                                                 "the first, each pair must be equal or 1");
+  EXPECT_EQ(message([&] {
+              reshape(x, {4, -1});
+            }),
+            "reshape: the number of elements must stay 6; got (2, 3) -> (4, -1); leave one size to be computed by "
+            "writing -1");
+  EXPECT_EQ(
+      message([&] {
+        permute(x, {0, 0});
+      }),
+      "permute: the order must name each dim once; got 2 dims for shape (2, 3); write e.g. permute(x, {1, 0, 2})");
+  EXPECT_EQ(
+      message([&] { slice(x, 1, 0, 4); }),
+      "slice: a range must lie in its dim, here dim 1 of 3 elements; got start 0, stop 4, step 1; indices count from "
+      "0, stop is excluded, step is not 0");
+  EXPECT_EQ(
+      message([&] {
+        concat({x, zeros({3, 3})}, 1);
+      }),
+      "concat: all sizes but that of dim 1 must be equal; got (2, 3) and, as array 1, (3, 3); slice, pad or reshape "
+      "before joining");
+  EXPECT_EQ(message([&] {
+              expand(x, {2, 6});
+            }),
+            "expand: sizes (2, 3) and (2, 6) do not broadcast; dims are aligned from "
+            "the first, each pair must be equal or 1");
 }
 
 }  // namespace

@@ -16,59 +16,57 @@ Array mean_pool(const Array& x, const Attributes& attributes, const Shape& shape
 
 constexpr uint8_t window_words = sizeof(WindowAttributes) / 8;
 
-const Op& maxpool_op = *register_op({.name = "maxpool",
-                                     .kind = Kind::window,
-                                     .operands = 1,
-                                     .doc = "largest element of each window; the gradient goes to the first one",
-                                     .window = Window::maximum,
-                                     .attribute_words = window_words,
-                                     .gradient = [](Backward& b) {
-                                       b.give(0, maximum_gradient(b.in(0), b.out(), b.gradient, b.node().attributes));
-                                     }});
+const Op& maxpool_op = *register_op(
+    {.name = "maxpool",
+     .kind = Kind::window,
+     .operands = 1,
+     .doc = "largest element of each window; the gradient goes to the first one",
+     .window = Window::maximum,
+     .attribute_words = window_words,
+     .gradient = [](Backward& b) { b.give(0, maximum_gradient(b.in(0), b.out(), b.gradient, b.node().attributes)); }});
 
-const Op& meanpool_op = *register_op({.name = "meanpool",
-                                      .kind = Kind::window,
-                                      .operands = 1,
-                                      .doc = "mean of each window, padding counted",
-                                      .type_rule = TypeRule::floating,
-                                      .window = Window::mean,
-                                      .attribute_words = window_words,
-                                      .gradient = [](Backward& b) {
-                                        b.give(0, mean_gradient(b.gradient, b.node().attributes, b.in(0).shape()));
-                                      }});
+const Op& meanpool_op = *register_op(
+    {.name = "meanpool",
+     .kind = Kind::window,
+     .operands = 1,
+     .doc = "mean of each window, padding counted",
+     .type_rule = TypeRule::floating,
+     .window = Window::mean,
+     .attribute_words = window_words,
+     .gradient = [](Backward& b) { b.give(0, mean_gradient(b.gradient, b.node().attributes, b.in(0).shape())); }});
 
 // Linear in dy; its adjoint picks at the same places.
-const Op& maximum_gradient_op = *register_op(
-    {.name = "maxpool_gradient",
+const Op& maximum_gradient_op =
+    *register_op({.name = "maxpool_gradient",
+                  .kind = Kind::window,
+                  .operands = 3,
+                  .doc = "dy of each window, added at the window's first largest element",
+                  .window = Window::maximum_gradient,
+                  .attribute_words = window_words,
+                  .gradient = [](Backward& b) {
+                    if (b.needs(2)) b.give(2, pick(b.in(0), b.gradient, b.node().attributes, b.in(2).shape()));
+                  }});
+
+const Op& pick_op =
+    *register_op({.name = "maxpool_pick",
+                  .kind = Kind::window,
+                  .operands = 2,
+                  .doc = "of operand 1, what stands where operand 0 has each window's first largest element",
+                  .window = Window::maximum_pick,
+                  .attribute_words = window_words,
+                  .gradient = [](Backward& b) {
+                    if (!b.needs(1)) return;
+                    b.give(1, maximum_gradient(b.in(0), b.out(), b.gradient, b.node().attributes));
+                  }});
+
+const Op& mean_gradient_op = *register_op(
+    {.name = "meanpool_gradient",
      .kind = Kind::window,
-     .operands = 3,
-     .doc = "dy of each window, added at the window's first largest element",
-     .window = Window::maximum_gradient,
+     .operands = 1,
+     .doc = "dy of each window, divided by its size and added to all its elements",
+     .window = Window::mean_gradient,
      .attribute_words = window_words,
-     .gradient = [](Backward& b) {
-       if (b.needs(2)) b.give(2, pick(b.in(0), b.gradient, b.node().attributes, b.in(2).shape()));
-     }});
-
-const Op& pick_op = *register_op({.name = "maxpool_pick",
-                                  .kind = Kind::window,
-                                  .operands = 2,
-                                  .doc = "of operand 1, what stands where operand 0 has each window's first largest element",
-                                  .window = Window::maximum_pick,
-                                  .attribute_words = window_words,
-                                  .gradient = [](Backward& b) {
-                                    if (!b.needs(1)) return;
-                                    b.give(1, maximum_gradient(b.in(0), b.out(), b.gradient, b.node().attributes));
-                                  }});
-
-const Op& mean_gradient_op = *register_op({.name = "meanpool_gradient",
-                                           .kind = Kind::window,
-                                           .operands = 1,
-                                           .doc = "dy of each window, divided by its size and added to all its elements",
-                                           .window = Window::mean_gradient,
-                                           .attribute_words = window_words,
-                                           .gradient = [](Backward& b) {
-                                             b.give(0, mean_pool(b.gradient, b.node().attributes, b.in(0).shape()));
-                                           }});
+     .gradient = [](Backward& b) { b.give(0, mean_pool(b.gradient, b.node().attributes, b.in(0).shape())); }});
 
 Array pick(const Array& x, const Array& from, const Attributes& attributes, const Shape& shape) {
   const Array* in[] = {&x, &from};
@@ -99,8 +97,9 @@ void add_window(std::string_view op, Windows& windows, int d, int64_t window, in
   const int64_t free = size + pad.low + pad.high - window;
   if (window < 1 || window > 32767 || stride < 1 || pad.low < 0 || pad.high < 0 || free < 0) {
     refuse(ErrorKind::shape, op, "the window must be at least 1 and fit the padded input, the stride at least 1",
-           "size " + std::to_string(size) + ", window " + std::to_string(window) + ", stride " + std::to_string(stride) +
-               ", pad (" + std::to_string(pad.low) + ", " + std::to_string(pad.high) + ") in dim " + std::to_string(d),
+           "size " + std::to_string(size) + ", window " + std::to_string(window) + ", stride " +
+               std::to_string(stride) + ", pad (" + std::to_string(pad.low) + ", " + std::to_string(pad.high) +
+               ") in dim " + std::to_string(d),
            "use a smaller window or more padding");
   }
   windows.attributes.window[d] = static_cast<int16_t>(window);

@@ -20,19 +20,19 @@ Extents extents(const OracleCase& entry, const std::string& key) {
 }
 
 TEST(Pool, AgreesWithPyTorch) {
-  oracles::run_oracles(
-      "conv.txt", {{"maxpool",
-                    [](const OracleCase& e, const Arrays& x) {
-                      return Arrays{maxpool(x[0], extents(e, "window"), extents(e, "stride"), extents(e, "pad"))};
-                    }},
-                   {"meanpool", [](const OracleCase& e, const Arrays& x) {
-                      return Arrays{meanpool(x[0], extents(e, "window"), extents(e, "stride"), extents(e, "pad"))};
-                    }}});
+  oracles::run_oracles("conv.txt",
+                       {{"maxpool",
+                         [](const OracleCase& e, const Arrays& x) {
+                           return Arrays{maxpool(x[0], extents(e, "window"), extents(e, "stride"), extents(e, "pad"))};
+                         }},
+                        {"meanpool", [](const OracleCase& e, const Arrays& x) {
+                           return Arrays{meanpool(x[0], extents(e, "window"), extents(e, "stride"), extents(e, "pad"))};
+                         }}});
 }
 
 TEST(Pool, AdaptiveWindowsFollowFluxRule) {
   const Array x = cast(reshape(arange(7), {7, 1, 1}), Float32);
-  EXPECT_EQ(adaptive_maxpool(x, 3).to_vector(), (std::vector<float>{2, 4, 6}));   // stride 2, window 3
+  EXPECT_EQ(adaptive_maxpool(x, 3).to_vector(), (std::vector<float>{2, 4, 6}));  // stride 2, window 3
   EXPECT_EQ(adaptive_meanpool(x, 3).to_vector(), (std::vector<float>{1, 3, 5}));
   EXPECT_EQ(global_meanpool(x).shape(), (Shape{1, 1, 1}));
   EXPECT_EQ(global_maxpool(x).item<float>(), 6);

@@ -29,8 +29,9 @@ OracleCall reduction(OfAll all_dims, OverDims some) {
 
 OracleCall place(OfAll everywhere, AlongDim along) {
   return [=](const OracleCase& e, const Arrays& x) {
-    return Arrays{e.has("dims") ? along(x[0], oracles::ints(e, "dims")[0])
-                  : e.has("dim") ? along(x[0], dim_of(e)) : everywhere(x[0])};
+    return Arrays{e.has("dims")  ? along(x[0], oracles::ints(e, "dims")[0])
+                  : e.has("dim") ? along(x[0], dim_of(e))
+                                 : everywhere(x[0])};
   };
 }
 

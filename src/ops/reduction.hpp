@@ -26,7 +26,8 @@ Array logsumexp_over(const Array& x, uint64_t mask);
 
 /// Floats stay; integers and Bool become Float32.
 Array as_float(const Array& x);
-/// What functions of many elements are computed in: Float32 for the halves; and back to x's own type where that is a half.
+/// What functions of many elements are computed in: Float32 for the halves; and back to x's own type where that is a
+/// half.
 Array wide(const Array& x);
 Array narrow(const Array& result, const Array& x);
 /// sqrt with gradient 0 at 0.

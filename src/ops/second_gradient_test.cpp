@@ -1,5 +1,5 @@
-// Gradients of gradients of movements, reductions, scans, gathers, sorts and pooling, against central differences of the
-// first gradients in Float64.
+// Gradients of gradients of movements, reductions, scans, gathers, sorts and pooling, against central differences of
+// the first gradients in Float64.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -61,57 +61,117 @@ void check_second_gradient(const char* name, const Function& f, const Array& x) 
 
 TEST(SecondGradient, MovementsAgreeWithDifferences) {
   const Array x = numbers({3, 4}, 0.1);
-  check_second_gradient("reshape", [](const Array& a) { return reshape(a, {2, -1}); }, x);
-  check_second_gradient("permute", [](const Array& a) { return transpose(a) * numbers({4, 3}, 0.2); }, x);
-  check_second_gradient("slice", [](const Array& a) { return slice(a, 1, 3, to_end, -2); }, x);
-  check_second_gradient("pad", [](const Array& a) { return pad(a, 0, 1, 2, sum(a)); }, x);
-  check_second_gradient("concat", [](const Array& a) { return concat({a, a * a, exp(a)}, 0); }, x);
-  check_second_gradient("repeat", [](const Array& a) { return repeat(tile(a, 2, 0), 2, 1); }, x);
+  check_second_gradient(
+      "reshape",
+      [](const Array& a) {
+        return reshape(a, {2, -1});
+      },
+      x);
+  check_second_gradient(
+      "permute",
+      [](const Array& a) {
+        return transpose(a) * numbers({4, 3}, 0.2);
+      },
+      x);
+  check_second_gradient(
+      "slice", [](const Array& a) { return slice(a, 1, 3, to_end, -2); }, x);
+  check_second_gradient(
+      "pad", [](const Array& a) { return pad(a, 0, 1, 2, sum(a)); }, x);
+  check_second_gradient(
+      "concat",
+      [](const Array& a) {
+        return concat({a, a * a, exp(a)}, 0);
+      },
+      x);
+  check_second_gradient(
+      "repeat", [](const Array& a) { return repeat(tile(a, 2, 0), 2, 1); }, x);
 }
 
 TEST(SecondGradient, ReductionsAgreeWithDifferences) {
   const Array x = numbers({3, 4}, 0.1);
-  check_second_gradient("sum", [](const Array& a) { return sum(a, 1); }, x);
-  check_second_gradient("prod", [](const Array& a) { return prod(a, 0); }, x);
-  check_second_gradient("prod of all", [](const Array& a) { return prod(a); }, x);
-  check_second_gradient("maximum", [](const Array& a) { return maximum(a, 0); }, x);
-  check_second_gradient("var", [](const Array& a) { return var(a, 1); }, x);
-  check_second_gradient("stddev", [](const Array& a) { return stddev(a); }, x);
-  check_second_gradient("logsumexp", [](const Array& a) { return logsumexp(a, 0); }, x);
-  check_second_gradient("norm", [](const Array& a) { return norm(a, 0); }, x);
-  check_second_gradient("norm 3", [](const Array& a) { return norm(a, 0, 3); }, x);
-  check_second_gradient("softmax", [](const Array& a) { return softmax(a); }, x);
-  check_second_gradient("logsoftmax", [](const Array& a) { return logsoftmax(a, 1); }, x);
-  check_second_gradient("normalise", [](const Array& a) { return normalise(a, 0); }, x);
-  check_second_gradient("cosine", [](const Array& a) { return cosine_similarity(a, numbers({3, 4}, 0.9)); }, x);
+  check_second_gradient(
+      "sum", [](const Array& a) { return sum(a, 1); }, x);
+  check_second_gradient(
+      "prod", [](const Array& a) { return prod(a, 0); }, x);
+  check_second_gradient(
+      "prod of all", [](const Array& a) { return prod(a); }, x);
+  check_second_gradient(
+      "maximum", [](const Array& a) { return maximum(a, 0); }, x);
+  check_second_gradient(
+      "var", [](const Array& a) { return var(a, 1); }, x);
+  check_second_gradient(
+      "stddev", [](const Array& a) { return stddev(a); }, x);
+  check_second_gradient(
+      "logsumexp", [](const Array& a) { return logsumexp(a, 0); }, x);
+  check_second_gradient(
+      "norm", [](const Array& a) { return norm(a, 0); }, x);
+  check_second_gradient(
+      "norm 3", [](const Array& a) { return norm(a, 0, 3); }, x);
+  check_second_gradient(
+      "softmax", [](const Array& a) { return softmax(a); }, x);
+  check_second_gradient(
+      "logsoftmax", [](const Array& a) { return logsoftmax(a, 1); }, x);
+  check_second_gradient(
+      "normalise", [](const Array& a) { return normalise(a, 0); }, x);
+  check_second_gradient(
+      "cosine",
+      [](const Array& a) {
+        return cosine_similarity(a, numbers({3, 4}, 0.9));
+      },
+      x);
 }
 
 TEST(SecondGradient, ProductsAndScansAgreeWithDifferencesAtZeros) {
   const Array x({0.5, 0.0, -0.7, 0.0, 0.4, 0.9}, {3, 2});
-  check_second_gradient("prod", [](const Array& a) { return prod(a, 0); }, x);
-  check_second_gradient("prod of all", [](const Array& a) { return prod(a); }, x);
-  check_second_gradient("cumsum", [](const Array& a) { return cumsum(a, 0); }, x);
-  check_second_gradient("cumprod", [](const Array& a) { return cumprod(a, 0); }, x);
-  check_second_gradient("cumprod along 1", [](const Array& a) { return cumprod(a, 1); }, x);
+  check_second_gradient(
+      "prod", [](const Array& a) { return prod(a, 0); }, x);
+  check_second_gradient(
+      "prod of all", [](const Array& a) { return prod(a); }, x);
+  check_second_gradient(
+      "cumsum", [](const Array& a) { return cumsum(a, 0); }, x);
+  check_second_gradient(
+      "cumprod", [](const Array& a) { return cumprod(a, 0); }, x);
+  check_second_gradient(
+      "cumprod along 1", [](const Array& a) { return cumprod(a, 1); }, x);
 }
 
 TEST(SecondGradient, IndexingAgreesWithDifferences) {
   const Array x = numbers({3, 4}, 0.1);
   const Array indices({1, 3, 1}, {3});
-  check_second_gradient("gather", [&](const Array& a) { return gather(a, indices); }, x);
+  check_second_gradient(
+      "gather", [&](const Array& a) { return gather(a, indices); }, x);
   check_second_gradient(
       "scatter_add", [&](const Array& a) { return scatter_add(a, indices, slice(a, 1, 0, 3) * 2); }, x);
-  check_second_gradient("scatter", [&](const Array& a) { return scatter(a, indices, slice(a, 1, 0, 3) * 2); }, x);
-  check_second_gradient("sort", [](const Array& a) { return sort(a, 1) * numbers({3, 4}, 0.8); }, x);
-  check_second_gradient("topk", [](const Array& a) { return topk(a, 2).values; }, x);
+  check_second_gradient(
+      "scatter", [&](const Array& a) { return scatter(a, indices, slice(a, 1, 0, 3) * 2); }, x);
+  check_second_gradient(
+      "sort",
+      [](const Array& a) {
+        return sort(a, 1) * numbers({3, 4}, 0.8);
+      },
+      x);
+  check_second_gradient(
+      "topk", [](const Array& a) { return topk(a, 2).values; }, x);
 }
 
 TEST(SecondGradient, PoolingAgreesWithDifferences) {
   const Array x = numbers({5, 4, 2, 1}, 0.1);
-  check_second_gradient("maxpool", [](const Array& a) { return maxpool(a, 3, 2, 1); }, x);
-  check_second_gradient("meanpool", [](const Array& a) { return meanpool(a, {2, 3}, {1, 2}, {1, 0, 0, 1}); }, x);
-  check_second_gradient("adaptive", [](const Array& a) { return adaptive_maxpool(a, {2, 3}); }, x);
-  check_second_gradient("global", [](const Array& a) { return global_meanpool(a); }, x);
+  check_second_gradient(
+      "maxpool", [](const Array& a) { return maxpool(a, 3, 2, 1); }, x);
+  check_second_gradient(
+      "meanpool",
+      [](const Array& a) {
+        return meanpool(a, {2, 3}, {1, 2}, {1, 0, 0, 1});
+      },
+      x);
+  check_second_gradient(
+      "adaptive",
+      [](const Array& a) {
+        return adaptive_maxpool(a, {2, 3});
+      },
+      x);
+  check_second_gradient(
+      "global", [](const Array& a) { return global_meanpool(a); }, x);
 }
 
 }  // namespace

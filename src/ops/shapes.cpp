@@ -21,7 +21,8 @@ Fold fold_at(const Shape& shape, int dim) {
   return fold;
 }
 
-void refuse(ErrorKind kind, std::string_view op, std::string_view rule, const std::string& came, std::string_view cure) {
+void refuse(ErrorKind kind, std::string_view op, std::string_view rule, const std::string& came,
+            std::string_view cure) {
   std::string text(op);
   text += ": ";
   text += rule;

@@ -37,7 +37,8 @@ struct Fold {
 Fold fold_at(const Shape& shape, int dim);
 
 /// Records an op of one operand.
-inline Array record_one(const Op& op, const Array& x, DType type, const Shape& shape, const Attributes& attributes = {}) {
+inline Array record_one(const Op& op, const Array& x, DType type, const Shape& shape,
+                        const Attributes& attributes = {}) {
   const Array* in[] = {&x};
   return record(op, in, type, shape, attributes);
 }

@@ -10,13 +10,14 @@
 namespace rosin {
 namespace {
 
-const Op& argsort_op = *register_op({.name = "argsort",
-                                     .kind = Kind::sort,
-                                     .operands = 1,
-                                     .doc = "places that sort a dim, stable, NaN as the largest; the first ones where the "
-                                            "result is shorter",
-                                     .type_rule = TypeRule::index,
-                                     .attribute_words = 2});
+const Op& argsort_op =
+    *register_op({.name = "argsort",
+                  .kind = Kind::sort,
+                  .operands = 1,
+                  .doc = "places that sort a dim, stable, NaN as the largest; the first ones where the "
+                         "result is shorter",
+                  .type_rule = TypeRule::index,
+                  .attribute_words = 2});
 
 // The first `count` places; all elements where count is the size.
 Array places(const Array& x, int dim, bool descending, int64_t count) {

@@ -29,7 +29,8 @@ Array stddev_over(const Array& x, uint64_t mask, bool corrected) {
 
 // (sum |x|^p)^(1/p) of x divided by its largest magnitude, a constant; the magnitude comes back as a factor.
 Array norm_over(const Array& x, uint64_t mask, double p) {
-  if (!(p > 0)) refuse(ErrorKind::argument, "norm", "the order must be positive", std::to_string(p), "the default is 2");
+  if (!(p > 0))
+    refuse(ErrorKind::argument, "norm", "the order must be positive", std::to_string(p), "the default is 2");
   if (reduced_count(x.shape(), mask) == 0) return sum_over(wide(x), mask);
   const Array values = wide(x);
   if (std::isinf(p)) return narrow(maximum_over(abs(values), mask), x);
@@ -52,9 +53,7 @@ Array norm_over(const Array& x, uint64_t mask, double p) {
 Array wide(const Array& x) { return is_half(x.dtype()) ? cast(x, Float32) : as_float(x); }
 Array narrow(const Array& result, const Array& x) { return is_half(x.dtype()) ? cast(result, x.dtype()) : result; }
 
-Array as_float(const Array& x) {
-  return is_float(x.dtype()) || is_complex(x.dtype()) ? x : cast(x, Float32);
-}
+Array as_float(const Array& x) { return is_float(x.dtype()) || is_complex(x.dtype()) ? x : cast(x, Float32); }
 
 Array root(const Array& x) {
   const Array zero = eq(x, 0);

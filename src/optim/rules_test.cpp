@@ -14,7 +14,7 @@
 #include <rosin/elementwise.hpp>
 #include <rosin/error.hpp>
 
-#include "tests/oracle_reader.hpp"
+#include "../tests/oracle_reader.hpp"
 
 namespace rosin {
 namespace {

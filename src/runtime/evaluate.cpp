@@ -407,6 +407,7 @@ void Evaluation::run(Context& context, Context& here, Node* target) {
         if (order_.empty()) return;
         make_keys(context);
         const std::shared_ptr<Plan> found = plan();
+        evaluated_.reserve(found->layout->results.size());  // commit must not fail
         execute(found);
         commit(*found->layout, context, here);
         return;

@@ -74,11 +74,16 @@ std::unique_ptr<lower::Instance> PlanCache::take(Plan& plan) {
   return lower::cpu_executor->prepare(plan.layout);
 }
 
-void PlanCache::give_back(Plan& plan, std::unique_ptr<lower::Instance> instance) {
+/// The plan has run: without memory for the list the instance goes, and nothing fails.
+void PlanCache::give_back(Plan& plan, std::unique_ptr<lower::Instance> instance) noexcept {
   std::lock_guard guard(lock);
   if (!plan.cached) return;
   if (plan.idle.capacity() == plan.idle.size()) {  // a new instance: it counts from now on
-    plan.idle.reserve(plan.idle.size() + 1);
+    try {
+      plan.idle.reserve(plan.idle.size() + 1);
+    } catch (const std::bad_alloc&) {
+      return;
+    }
     const int64_t bytes = static_cast<int64_t>(instance->bytes());
     plan.bytes += bytes;
     bytes_ += bytes;

@@ -48,7 +48,7 @@ class PlanCache {
 
   /// An idle instance of the plan, or a new one.
   std::unique_ptr<lower::Instance> take(Plan& plan);
-  void give_back(Plan& plan, std::unique_ptr<lower::Instance> instance);
+  void give_back(Plan& plan, std::unique_ptr<lower::Instance> instance) noexcept;
 
   void set_limit(int64_t bytes);
   void set_enabled(bool on);

@@ -79,6 +79,7 @@ HEADER_ROOM = {
     "dense.hpp": "nn",
     "dropout.hpp": "nn",
     "embedding.hpp": "nn",
+    "checkpoint.hpp": "grad",
     "free_list.hpp": "nn",
     "init.hpp": "nn",
     "layer.hpp": "nn",

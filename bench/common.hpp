@@ -1,0 +1,151 @@
+// What the benchmark programs share: options, the input files, timing, the one line of results.
+// README.md says what a program has to do. Read next: training.hpp (how a model is trained and timed), c4.cpp.
+#pragma once
+
+#include <rosin/rosin.hpp>
+
+#include <bit>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace bench {
+
+/// Steps of a training run whose losses are compared with those of the peers.
+inline constexpr int compared_steps = 20;
+
+struct Options {
+  std::filesystem::path inputs;
+  int threads = 1;
+  int steps = 1;  // in a repeat
+  int repeats = 1;
+};
+
+/// Error (std::invalid_argument): an unknown option, or one without its value.
+inline Options read_options(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; i += 2) {
+    const std::string name = argv[i];
+    if (i + 1 == argc) throw std::invalid_argument(name + " needs a value");
+    if (name == "--inputs") options.inputs = argv[i + 1];
+    else if (name == "--threads") options.threads = std::stoi(argv[i + 1]);
+    else if (name == "--steps") options.steps = std::stoi(argv[i + 1]);
+    else if (name == "--repeats") options.repeats = std::stoi(argv[i + 1]);
+    else throw std::invalid_argument("no option " + name + "; there are --inputs --threads --steps --repeats");
+  }
+  return options;
+}
+
+/// The arrays and sizes that every side starts from.
+struct Inputs {
+  std::string workload;
+  std::map<std::string, int64_t> sizes;
+  std::map<std::string, rosin::Array> arrays;
+
+  const rosin::Array& operator[](const std::string& name) const { return arrays.at(name); }
+};
+
+/// The little-endian Float32 numbers of a file.
+inline std::vector<float> read_numbers(const std::filesystem::path& path, int64_t count) {
+  static_assert(std::endian::native == std::endian::little);
+  std::vector<float> numbers(static_cast<size_t>(count));
+  std::ifstream file(path, std::ios::binary);
+  const auto bytes = static_cast<std::streamsize>(numbers.size() * sizeof(float));
+  if (!file.read(reinterpret_cast<char*>(numbers.data()), bytes)) {
+    throw std::runtime_error(path.string() + " is missing or has less than " + std::to_string(count) + " numbers");
+  }
+  return numbers;
+}
+
+/// An array of a row-major file as the column-major one with the same bytes: its sizes in reverse order.
+inline rosin::Array read_array(const std::filesystem::path& folder, const nlohmann::json& entry) {
+  const auto sizes = entry.at("shape").get<std::vector<int64_t>>();
+  const rosin::Shape shape(std::vector<int64_t>(sizes.rbegin(), sizes.rend()));
+  return {read_numbers(folder / entry.at("file").get<std::string>(), shape.count()), shape};
+}
+
+inline Inputs read_inputs(const std::filesystem::path& folder) {
+  std::ifstream file(folder / "manifest.json");
+  if (!file) throw std::runtime_error((folder / "manifest.json").string() + " cannot be read");
+  const auto manifest = nlohmann::json::parse(file);
+  Inputs inputs{manifest.at("workload"), manifest.at("sizes"), {}};
+  for (const auto& entry : manifest.at("arrays")) inputs.arrays[entry.at("name")] = read_array(folder, entry);
+  return inputs;
+}
+
+/// Milliseconds that a function takes; what it leaves pending does not count, so it has to end with an evaluation.
+template <class F> double milliseconds(F&& function) {
+  const auto start = std::chrono::steady_clock::now();
+  function();
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// What is launched in a step of a repeat: fused kernels, calls of a vendor library and the like, runs of a plan.
+struct Launches {
+  double kernels = 0;
+  double calls = 0;
+  double evaluations = 0;
+};
+
+/// One program's results.
+struct Record {
+  std::vector<double> ms;      // of a step, per repeat
+  std::vector<double> losses;  // of the first steps, or the mean of the result
+  Launches launches;
+  double record_ns = 0;  // of an op, where recording is measured
+};
+
+/// R repeats of K steps, timed as one: prepare() brings everything to the start, step() does one step. Fills in times
+/// and launches; finish() returns when all results are ready.
+template <class Prepare, class Step, class Finish>
+void repeat(const Options& options, Record& record, Prepare&& prepare, Step&& step, Finish&& finish) {
+  for (int r = 0; r < options.repeats; ++r) {
+    prepare();
+    rosin::reset_stats();
+    const double ms = milliseconds([&] {
+      for (int k = 0; k < options.steps; ++k) step();
+      finish();
+    });
+    record.ms.push_back(ms / options.steps);
+    const rosin::Stats stats = rosin::stats();
+    const auto per_step = [&](int64_t count) { return static_cast<double>(count) / options.steps; };
+    record.launches = {per_step(stats.kernels), per_step(stats.calls), per_step(stats.evaluations)};
+  }
+}
+
+inline void print(const Inputs& inputs, const Options& options, const Record& record) {
+  nlohmann::json line{{"workload", inputs.workload},
+                      {"threads", options.threads},
+                      {"ms", record.ms},
+                      {"losses", record.losses},
+                      {"kernels", record.launches.kernels},
+                      {"calls", record.launches.calls},
+                      {"evaluations", record.launches.evaluations}};
+  if (record.record_ns > 0) line["record_ns"] = record.record_ns;
+  std::cout << line << std::endl;
+}
+
+/// The whole of a program: `measure` maps options and inputs to a record.
+template <class Measure> int run(int argc, char** argv, Measure&& measure) {
+  try {
+    const Options options = read_options(argc, argv);
+    rosin::set_num_threads(options.threads);
+    const Inputs inputs = read_inputs(options.inputs);
+    print(inputs, options, measure(options, inputs));
+    return 0;
+  } catch (const std::exception& error) {
+    std::cerr << error.what() << std::endl;
+    return 1;
+  }
+}
+
+}  // namespace bench

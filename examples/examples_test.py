@@ -1,0 +1,151 @@
+"""Runs the numbered examples and the demo's error cases. Called by tools/run_tests.py, which names the build in
+ROSIN_BUILD; by hand: ROSIN_BUILD=build/release python3 -m unittest examples_test.py (in this folder)."""
+
+import gzip
+import os
+import pathlib
+import re
+import struct
+import subprocess
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent
+PROGRAMS = pathlib.Path(os.environ.get("ROSIN_BUILD", ROOT / "build" / "release")).resolve() / "examples"
+TOUR = sorted(HERE.glob("[0-9][0-9]_*.cpp"))
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("ROSIN_")}
+
+
+def run(folder, program, *arguments):
+    return subprocess.run([PROGRAMS / program, *map(str, arguments)], cwd=folder, env=ENVIRONMENT, check=False,
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
+
+
+def idx(dims, values):
+    """An idx file of unsigned bytes."""
+    return struct.pack(f">BBBB{len(dims)}I", 0, 0, 8, len(dims), *dims) + bytes(values)
+
+
+class ExamplesTest(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = pathlib.Path(temporary.name)
+
+    def test_each_example_ends_with_the_line_at_its_top(self):
+        self.assertGreaterEqual(len(TOUR), 9)
+        for path in TOUR:
+            with self.subTest(path.name):
+                expected = re.search(r"^// Last line: (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+                result = run(self.folder, f"example_{path.stem}")
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertEqual(result.stdout.rstrip("\n").rsplit("\n", 1)[-1], expected.group(1))
+
+    def test_examples_are_short_and_numbered_without_a_gap(self):
+        self.assertEqual([int(path.name[:2]) for path in TOUR], list(range(1, len(TOUR) + 1)))
+        for path in TOUR:
+            self.assertLess(len(path.read_text(encoding="utf-8").splitlines()), 100, path.name)
+
+    def test_the_program_of_the_readme_is_the_third_example(self):
+        readme = (ROOT / "README.md").read_text(encoding="utf-8")
+        lines = re.search(r"```cpp\n(.*?)```", readme, re.DOTALL).group(1).splitlines()
+        example = (HERE / "03_train_mlp.cpp").read_text(encoding="utf-8").splitlines()
+        position = 0
+        for line in filter(str.strip, lines):
+            self.assertIn(line, example[position:])
+            position = example.index(line, position) + 1
+
+
+class DemoTest(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = pathlib.Path(temporary.name)
+        self.work = self.folder / "work"
+        self.work.mkdir()
+
+    def write_data(self, images=120, side=28, labels=None):
+        data = self.folder / "data"
+        data.mkdir()
+        for part in ("train", "t10k"):
+            pixels = [(i * 7 + p * (i % 10 + 1)) % 256 for i in range(images) for p in range(side * side)]
+            (data / f"{part}-images-idx3-ubyte.gz").write_bytes(gzip.compress(idx((images, side, side), pixels)))
+            (data / f"{part}-labels-idx1-ubyte.gz").write_bytes(
+                gzip.compress(idx((images,), [i % 10 for i in range(images)] if labels is None else labels)))
+        return data
+
+    def refused(self, *arguments):
+        """What the demo says when it refuses: one line, status 2, nothing written."""
+        result = run(self.work, "demo", *arguments)
+        self.assertEqual(result.returncode, 2, result.stdout + result.stderr)
+        self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
+        self.assertEqual(list(self.work.iterdir()), [])
+        return result.stderr
+
+    def test_leaves_a_model_and_a_curve_and_ends_with_the_accuracy(self):
+        data = self.write_data()
+        for model in ("mlp", "lenet"):
+            result = run(self.work, "demo", "--data", data, "--model", model, "--epochs", 2, "--batchsize=32", "--device",
+                         "cpu", "--seed", 3)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertRegex(result.stdout, r"(?m)^device: CPU \(.+\)$")
+            self.assertRegex(result.stdout, r"(?m)^epoch 2/2  loss ")
+            self.assertRegex(result.stdout, r"\ntest accuracy: [01]\.\d{4}\n\Z")
+            self.assertNotIn("\r", result.stdout)
+            self.assertGreater((self.work / f"{model}.safetensors").stat().st_size, 100000)
+            self.assertIn("<svg", (self.work / "training.svg").read_text(encoding="utf-8"))
+
+    def test_the_same_seed_gives_the_same_file_with_any_number_of_threads(self):
+        data, files = self.write_data(), []
+        for threads in (1, 2, 3, 7):
+            ENVIRONMENT["ROSIN_NUM_THREADS"] = str(threads)
+            self.addCleanup(ENVIRONMENT.pop, "ROSIN_NUM_THREADS", None)
+            result = run(self.work, "demo", "--data", data, "--model", "lenet", "--epochs", 2, "--save", "m.safetensors")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            files.append((self.work / "m.safetensors").read_bytes())
+        self.assertTrue(all(file == files[0] for file in files))
+
+    def test_names_a_folder_that_is_not_there(self):
+        self.assertIn(str(self.folder / "nowhere"), self.refused("--data", self.folder / "nowhere"))
+
+    def test_names_a_truncated_file(self):
+        data = self.write_data()
+        file = data / "train-images-idx3-ubyte.gz"
+        file.write_bytes(file.read_bytes()[:-100])
+        self.assertIn(str(file), self.refused("--data", data))
+
+    def test_names_labels_that_do_not_match(self):
+        data = self.write_data(labels=[1] * 119)
+        self.assertIn("labels-idx1-ubyte.gz", self.refused("--data", data))
+
+    def test_refuses_labels_of_more_classes_and_other_sizes(self):
+        self.assertIn("label 10 of observation 5", self.refused("--data", self.write_data(labels=[5] * 5 + [10] * 115)))
+
+    def test_refuses_pictures_of_another_size(self):
+        self.assertIn("28x28", self.refused("--data", self.write_data(side=8)))
+
+    def test_refuses_wrong_options(self):
+        for arguments, text in (
+            (["--model", "vgg"], '--model is mlp or lenet; got "vgg"'),
+            (["--epochs", "many"], '--epochs needs a whole number of at least 1; got "many"'),
+            (["--batchsize=0"], '--batchsize needs a whole number of at least 1; got "0"'),
+            (["--device", "CUDA"], "Unavailable backend: CUDA"),
+            (["--speed", "9"], "there is no option --speed"),
+            (["--seed"], "--seed needs a value"),
+            (["data"], "data is no option"),
+            (["--save", "model.bson"], "ends in .safetensors"),
+            (["--save", "no/such/m.safetensors"], "there is no folder no/such"),
+        ):
+            with self.subTest(text):
+                self.assertIn(text, self.refused(*arguments))
+
+    def test_explains_itself(self):
+        result = run(self.work, "demo", "--help")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        for option in ("--data", "--model", "--epochs", "--batchsize", "--device", "--seed", "--save"):
+            self.assertIn(option, result.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()

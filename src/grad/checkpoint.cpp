@@ -1,0 +1,80 @@
+// Checkpoint regions are a mark on nodes; rules of users are kept by the context until the outermost gradient call ends.
+#include <rosin/checkpoint.hpp>
+
+#include <string>
+
+#include <rosin/error.hpp>
+#include <rosin/grad.hpp>
+
+#include "grad/custom_rules.hpp"
+#include "graph/context.hpp"
+#include "graph/record.hpp"
+
+namespace rosin {
+
+CheckpointRegion::CheckpointRegion() : outer_(Context::current().region) {
+  Context& context = Context::current();
+  if (outer_ == 0) context.region = context.fresh_region();  // a region inside another is part of it
+}
+
+CheckpointRegion::~CheckpointRegion() { Context::current().region = outer_; }
+
+namespace {
+
+/// The identity of operand 0; the gradient of the others is the user's rule.
+const Op& custom_op = []() -> const Op& {
+  Op op;
+  op.name = "custom_gradient";
+  op.kind = Kind::argument;
+  op.operands = 4;
+  op.doc = "the identity, with a gradient that the user states";
+  op.gradient = [](Backward& b) {
+    const CustomRule* rule = CustomRules::of_thread().find(b.node().sequence);
+    if (!rule) return;
+    const std::vector<Array> gradients = (*rule)(b.gradient);
+    const int inputs = b.node().operands - 1;
+    if (static_cast<int>(gradients.size()) != inputs) {
+      throw Error(ErrorKind::argument, "custom_gradient: the rule must give one gradient for each input; got " +
+                                           std::to_string(gradients.size()) + " for " + std::to_string(inputs) +
+                                           " inputs; use an empty Array where there is none");
+    }
+    for (int i = 0; i < inputs; ++i) b.give(i + 1, gradients[static_cast<size_t>(i)]);
+  };
+  return *register_op(op);
+}();
+
+}  // namespace
+
+CustomRules& CustomRules::of_thread() {
+  static thread_local CustomRules rules;
+  return rules;
+}
+
+void CustomRules::add(uint64_t sequence, CustomRule rule) { rules_.emplace_back(sequence, std::move(rule)); }
+
+const CustomRule* CustomRules::find(uint64_t sequence) const {
+  for (const auto& [at, rule] : rules_) {
+    if (at == sequence) return &rule;
+  }
+  return nullptr;
+}
+
+Array with_rule(const Array& value, std::span<const Array> inputs, CustomRule rule) {
+  if (inputs.empty() || inputs.size() >= Node::max_operands) {
+    throw Error(ErrorKind::argument, "custom_gradient: one to three inputs are possible; got " +
+                                         std::to_string(inputs.size()) + "; stack or concat further ones");
+  }
+  require(custom_op, value);
+  if (!in_gradient()) return value;
+  const Array constant = stop_gradient(value);
+  const Array* operands[Node::max_operands] = {&constant};
+  for (size_t i = 0; i < inputs.size(); ++i) operands[i + 1] = &inputs[i];
+  Context& context = Context::current();
+  const uint32_t region = std::exchange(context.region, 0u);  // a rule belongs to the node recorded now
+  Array made = record(custom_op, std::span(operands, inputs.size() + 1), value.dtype(), value.shape());
+  context.region = region;
+  CustomRules::of_thread().add(made.node()->sequence, std::move(rule));
+  return made;
+}
+
+}  // namespace rosin

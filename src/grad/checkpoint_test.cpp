@@ -1,0 +1,120 @@
+// checkpoint and custom_gradient: values and gradients against the same function without them.
+#include <rosin/checkpoint.hpp>
+
+#include <gtest/gtest.h>
+
+#include <rosin/compose.hpp>
+#include <rosin/elementwise.hpp>
+#include <rosin/error.hpp>
+#include <rosin/grad.hpp>
+#include <rosin/matmul.hpp>
+#include <rosin/movement.hpp>
+#include <rosin/random.hpp>
+#include <rosin/reduce.hpp>
+#include <rosin/stats.hpp>
+
+namespace rosin {
+namespace {
+
+Array some(const Shape& shape) {
+  Rng rng(7);
+  Array x = randn(rng, shape) * 0.3;
+  eval(x);
+  return x;
+}
+
+Array block(const Array& w, const Array& x) { return tanh(matmul(w, tanh(matmul(w, x)) * 0.5 + x)); }
+
+TEST(Checkpoint, GradientsAreEqualBitForBitWithAndWithoutIt) {
+  const Array w = some({6, 6}), x = some({6, 5});
+  const auto plain = [&](const Array& v) { return sum(square(block(v, block(v, x)))); };
+  const auto saving = [&](const Array& v) {
+    const auto part = checkpoint([&](const Array& y) { return block(v, y); });
+    return sum(square(part(part(x))));
+  };
+  EXPECT_EQ(gradient(plain, w).to_vector(), gradient(saving, w).to_vector());
+}
+
+TEST(Checkpoint, TheFunctionRunsOnceAndDrawsItsRandomNumbersOnce) {
+  const Array x = some({50});
+  int calls = 0;
+  Rng rng(3);
+  const auto masked = checkpoint([&](const Array& y) {
+    ++calls;
+    return tanh(y * where(rand(rng, {50}) < 0.5, 0.0, 1.0));
+  });
+  const auto [loss, g] = withgradient([&](const Array& y) { return sum(square(masked(y))); }, x);
+  EXPECT_EQ(calls, 1);
+  Rng same(3);
+  const Array mask = where(rand(same, {50}) < 0.5, 0.0, 1.0);
+  const Array t = tanh(x * mask);
+  EXPECT_TRUE(all(abs(g - 2.0 * t * (1.0 - t * t) * mask) < 1e-6).item<bool>());
+}
+
+TEST(Checkpoint, SecondGradientsPassThroughIt) {
+  const Array x = some({4});
+  const auto cube = checkpoint([](const Array& y) { return y * y * y; });
+  const auto slope = [&](const Array& y) { return sum(gradient([&](const Array& z) { return sum(cube(z)); }, y)); };
+  EXPECT_TRUE(all(abs(gradient(slope, x) - 6.0 * x) < 1e-5).item<bool>());
+}
+
+TEST(Checkpoint, RecomputedRegionsNeedLessMemory) {
+  const Array w = some({64, 64}), x = some({64, 256});
+  const auto arena_of = [&](auto&& step) {
+    trim();
+    const int64_t before = stats().cache_bytes;
+    const Array g = gradient(step, w);
+    eval(g);
+    return stats().cache_bytes - before;
+  };
+  const auto deep = [&](const Array& v, auto&& part) {
+    Array y = x;
+    for (int i = 0; i < 12; ++i) y = part(v, y);
+    return sum(y);
+  };
+  const int64_t all_kept = arena_of([&](const Array& v) { return deep(v, block); });
+  const int64_t recomputed = arena_of([&](const Array& v) {
+    return deep(v, [](const Array& u, const Array& y) { return checkpoint(block)(u, y); });
+  });
+  EXPECT_LT(recomputed, all_kept * 3 / 4);
+}
+
+TEST(CustomGradient, TheRuleReplacesTheGradientOfTheValue) {
+  const Array x({0.4f, 1.6f, -0.7f}, {3});
+  const auto rounded = [](const Array& y) { return custom_gradient(round(y), {y}, [](const Array& dy) { return dy * 3.0; }); };
+  const auto [loss, g] = withgradient([&](const Array& y) { return sum(rounded(y) * y); }, x);
+  EXPECT_FLOAT_EQ(static_cast<float>(loss.item()), 2 * 1.6f + 0.7f);
+  const std::vector<float> want = {0.4f * 3, 2 + 1.6f * 3, -1 - 0.7f * 3};
+  const std::vector<float> got = g.to_vector();
+  for (size_t i = 0; i < 3; ++i) EXPECT_FLOAT_EQ(got[i], want[i]);
+}
+
+TEST(CustomGradient, SeveralInputsGetTheirOwnGradients) {
+  const auto product = [](const Array& a, const Array& b) {
+    return custom_gradient(a * b, {a, b}, [=](const Array& dy) { return std::vector<Array>{dy * b, Array()}; });
+  };
+  const auto [by_a, by_b] = gradient([&](const Array& a, const Array& b) { return product(a, b); }, 2.0, 5.0);
+  EXPECT_EQ(by_a.item(), 5);
+  EXPECT_TRUE(by_b.is_nothing());
+}
+
+TEST(CustomGradient, AWrongNumberOfGradientsIsAnError) {
+  const auto wrong = [](const Array& a) {
+    return custom_gradient(a, {a}, [](const Array&) { return std::vector<Array>{}; });
+  };
+  try {
+    gradient([&](const Array& a) { return wrong(a); }, 2.0);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "custom_gradient: the rule must give one gradient for each input; got 0 for 1 inputs; use "
+                               "an empty Array where there is none");
+  }
+}
+
+TEST(CustomGradient, OutsideGradientCallsTheValueIsReturnedAsItIs) {
+  const Array x({1.f}, {1});
+  EXPECT_TRUE(same(custom_gradient(x, {x}, [](const Array& dy) { return dy; }), x));
+}
+
+}  // namespace
+}  // namespace rosin

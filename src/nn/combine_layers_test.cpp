@@ -1,0 +1,86 @@
+// Containers of layers and embeddings: what they compute and print.
+#include <rosin/combine_layers.hpp>
+
+#include <gtest/gtest.h>
+
+#include <rosin/dense.hpp>
+#include <rosin/embedding.hpp>
+#include <rosin/index.hpp>
+
+#include "nn/layer_testing.hpp"
+
+namespace rosin {
+namespace {
+
+using layer_testing::expect_near;
+using layer_testing::message_of;
+
+Layer times(double factor) {
+  return [factor](const Array& x) { return x * factor; };
+}
+
+TEST(SkipConnection, JoinsOutputAndInput) {
+  const SkipConnection layer(times(3), [](const Array& a, const Array& b) { return a - b; });
+  EXPECT_EQ(layer(Array(2.0)).item(), 4);
+  EXPECT_EQ(to_string(SkipConnection(Dense(2, 2), add)),
+            "SkipConnection(\n"
+            "  Dense(2 => 2),                        # 6 parameters\n"
+            "  +,\n"
+            ")");
+}
+
+TEST(Parallel, TakesOneInputOrOneForEachLayer) {
+  const Parallel layer(add, {times(1), times(10), times(100)});
+  EXPECT_EQ(layer(Array(2.0)).item(), 222);
+  const Array three[] = {Array(1.0), Array(2.0), Array(3.0)};
+  EXPECT_EQ(layer(std::span<const Array>(three))[0].item(), 321);
+  EXPECT_EQ(message_of([&] { layer(std::span<const Array>(three, 2)); }),
+            "Parallel: 3 sub-layers can take one input or 3 inputs; got 2 inputs; give one for each layer");
+  const Parallel one([](std::span<const Array> all) { return Arrays{all[0] * 10 + all[2]}; }, {times(2)});
+  EXPECT_EQ(one(std::span<const Array>(three))[0].item(), 26);
+}
+
+TEST(Parallel, PrintsItsConnectionAndNames) {
+  EXPECT_EQ(to_string(Parallel(add, {{"α", Dense(2, 4)}, {"β", Dense(2, 4, {.bias = false})}})),
+            "Parallel(\n"
+            "  +,\n"
+            "  α = Dense(2 => 4),                    # 12 parameters\n"
+            "  β = Dense(2 => 4; bias=false),        # 8 parameters\n"
+            ")                   # Total: 3 arrays, 20 parameters, 80 bytes.");
+}
+
+TEST(PairwiseFusion, FeedsEachResultIntoTheNextLayer) {
+  const PairwiseFusion layer(add, {times(2), times(3), times(5)});
+  const Array three[] = {Array(1.0), Array(10.0), Array(100.0)};
+  const Arrays got = layer(std::span<const Array>(three));
+  ASSERT_EQ(got.size(), 3u);
+  EXPECT_EQ(got[0].item(), 2);
+  EXPECT_EQ(got[1].item(), 36);
+  EXPECT_EQ(got[2].item(), 680);
+}
+
+TEST(Maxout, IsTheLargestOfItsLayers) {
+  const Maxout layer({times(2), times(-1)});
+  expect_near(layer(Array({1.0, -3.0}, {2})), {2, 3}, 0);
+}
+
+TEST(Embedding, LooksUpColumns) {
+  const Embedding layer(Array({1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f}, {2, 3}));
+  expect_near(layer(Array({2, 0}, {2})), {5, 6, 1, 2}, 0);
+  EXPECT_EQ(layer(zeros({4, 5}, Int64)).shape(), (Shape{2, 4, 5}));
+  expect_near(layer(onehot(Array({1, 1, 0, 2}, {2, 2}), 3)), {3, 4, 3, 4, 1, 2, 5, 6}, 0);
+  EXPECT_EQ(message_of([&] { layer(ones({2})); }),
+            "layer Embedding(3 => 2): indices must be integers or one-hot Bool; got 2-element Array{Float32}; convert them "
+            "with cast(x, Int32)");
+}
+
+TEST(EmbeddingBag, ReducesBagsOfSeveralLengths) {
+  const EmbeddingBag layer(Array({1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f}, {2, 3}), sum);
+  expect_near(layer(Array({0, 1, 2, 2}, {2, 2})), {4, 6, 10, 12}, 0);
+  const Array bags[] = {Array({0}, {1}), Array({1, 2}, {2})};
+  expect_near(layer(std::span<const Array>(bags)), {1, 2, 8, 10}, 0);
+  expect_near(layer(Array({0, 1, 2}, {3}), Array({0, 1}, {2})), {1, 2, 8, 10}, 0);
+}
+
+}  // namespace
+}  // namespace rosin

@@ -1,0 +1,115 @@
+// Convolution and pooling layers: sizes, orientation, messages. Values of the ops are tested in src/ops.
+#include <rosin/conv_layers.hpp>
+
+#include <gtest/gtest.h>
+
+#include <rosin/activation.hpp>
+#include <rosin/chain.hpp>
+#include <rosin/compose.hpp>
+#include <rosin/dense.hpp>
+#include <rosin/index.hpp>
+#include <rosin/normalise_layers.hpp>
+#include <rosin/pool_layers.hpp>
+
+#include "nn/layer_testing.hpp"
+
+namespace rosin {
+namespace {
+
+using layer_testing::message_of;
+
+bool allclose_to(const Array& a, const Array& b) {
+  return a.shape() == b.shape() && maximum(abs(a - b)).item() < 1e-5;
+}
+
+TEST(Conv, AnImpulseGivesTheWeight) {
+  for (const Shape& kernel : {Shape{3, 3}, Shape{3, 1}, Shape{1, 3}}) {
+    const Conv layer(rand({kernel[0], kernel[1], 1, 1}), false, {}, {.pad = SamePad()});
+    const Array impulse = scatter(zeros({25}), Array({12}, {1}), ones({1}));
+    const Array y = layer(reshape(impulse, {5, 5, 1, 1}));
+    const int64_t left = 2 - kernel[0] / 2, top = 2 - kernel[1] / 2;
+    const Array around = index(y, {slice(left, left + kernel[0]), slice(top, top + kernel[1])});
+    EXPECT_TRUE(all(around == layer.weight).item<bool>());
+    EXPECT_NEAR(sum(y).item(), sum(layer.weight).item(), 1e-5);
+  }
+}
+
+TEST(Conv, PadsEachSideByItself) {
+  const Conv layer(ones({3, 3, 1, 1}), false, {}, {.pad = {0, 1, 1, 2}});
+  const Array y = layer(ones({28, 28, 1, 1}));
+  ASSERT_EQ(y.shape(), (Shape{27, 29, 1, 1}));
+  const auto at = [&](int64_t i, int64_t j) { return y.item(i, j, 0, 0); };
+  EXPECT_EQ(at(0, 0), 6);
+  EXPECT_EQ(at(1, 1), 9);
+  EXPECT_EQ(at(-1, 0), 4);
+  EXPECT_EQ(at(0, -1), 3);
+  EXPECT_EQ(at(0, -2), 6);
+  EXPECT_EQ(at(-1, -1), 2);
+}
+
+TEST(Conv, CrossCorDoesNotFlip) {
+  const Array w = rand({2, 2, 1, 1}), x = rand({5, 5, 1, 1});
+  const Array y = CrossCor(w, false)(x);
+  EXPECT_NEAR(y.item(0, 0, 0, 0), sum(w * index(x, {slice(0, 2), slice(0, 2)})).item(), 1e-5);
+  EXPECT_TRUE(allclose_to(Conv(flip(flip(w, 0), 1), false)(x), y));
+}
+
+TEST(Conv, SamePadKeepsSizesAndDividesByTheStride) {
+  for (const Extents& kernel : {Extents{1}, Extents{2}, Extents{3}, Extents{4, 5}, Extents{6, 7, 8}}) {
+    const int spatial = static_cast<int>(kernel.list().size());
+    std::vector<int64_t> sizes(static_cast<size_t>(spatial), 9), thirds(static_cast<size_t>(spatial), 3);
+    for (auto* list : {&sizes, &thirds}) list->insert(list->end(), {1, 2});
+    const Array x = rand(Shape(std::span<const int64_t>(sizes)));
+    EXPECT_EQ(Conv(kernel, 1, 1, {.pad = SamePad()})(x).shape(), x.shape());
+    EXPECT_EQ(Conv(kernel, 1, 1, {.pad = SamePad(), .dilation = 2})(x).shape(), x.shape());
+    EXPECT_EQ(Conv(kernel, 1, 1, {.stride = 3, .pad = SamePad()})(x).shape(), Shape(std::span<const int64_t>(thirds)));
+    EXPECT_EQ(MaxPool(kernel, {.pad = SamePad(), .stride = 1})(x).shape(), x.shape());
+  }
+  EXPECT_EQ(ConvTranspose({3, 3}, 1, 1, {.stride = 2, .pad = SamePad()})(rand({5, 4, 1, 1})).shape(), (Shape{10, 8, 1, 1}));
+}
+
+TEST(Conv, SizesAreThoseOfFlux) {
+  EXPECT_EQ(Conv({3, 3}, 3, 16, {.stride = 2, .pad = 3, .dilation = 2})(rand({5, 5, 3, 1})).shape(), (Shape{4, 4, 16, 1}));
+  EXPECT_EQ(ConvTranspose({3, 3}, 3, 16, {.stride = 2, .pad = 3, .dilation = 2})(rand({5, 5, 3, 1})).shape(),
+            (Shape{7, 7, 16, 1}));
+  EXPECT_EQ(ConvTranspose({3, 3}, 2, 4, {.stride = 2, .outpad = 1})(rand({5, 5, 2, 1})).shape(), (Shape{12, 12, 4, 1}));
+  EXPECT_EQ(Conv({3, 3}, 4, 6, {.groups = 2}).weight.shape(), (Shape{3, 3, 2, 6}));
+  EXPECT_EQ(DepthwiseConv({3, 3}, 4, 8).weight.shape(), (Shape{3, 3, 1, 8}));
+  EXPECT_EQ(ConvTranspose({3, 3}, 4, 6, {.groups = 2}).weight.shape(), (Shape{3, 3, 3, 4}));
+  EXPECT_EQ(Chain(Conv({3, 3}, 3, 16), Conv({3, 3}, 16, 32))(rand({10, 10, 3, 8})).shape(), (Shape{6, 6, 32, 8}));
+}
+
+TEST(Conv, ANetworkOfConvolutionsClassifies) {
+  const Chain model(Conv({2, 2}, 1, 16, relu), MaxPool({2, 2}), Conv({2, 2}, 16, 8, relu), MaxPool({2, 2}), flatten,
+                    Dense(288, 10), softmax);
+  const Array y = model(rand({28, 28, 1, 5}));
+  EXPECT_EQ(y.shape(), (Shape{10, 5}));
+  EXPECT_NEAR(sum(y).item(), 5, 1e-4);
+}
+
+TEST(Conv, RefusesImagesThatDoNotFit) {
+  const Conv layer({3, 3}, 3, 16);
+  EXPECT_EQ(message_of([&] { layer(rand({8, 8, 1, 2})); }),
+            "layer Conv((3, 3), 3 => 16) expects size(input, 2) == 3, but got 8×8×1×2 Array{Float32}; images are (spatial..., "
+            "channels, batch)");
+  EXPECT_EQ(message_of([&] { layer(rand({8, 8, 3})); }),
+            "layer Conv((3, 3), 3 => 16) expects 4 dims (spatial..., channels, batch), but got 8×8×3 Array{Float32}; add the "
+            "batch dim with unsqueeze(x, -1)");
+  EXPECT_EQ(message_of([] { Conv({3, 3}, 3, 16, {.groups = 2}); }),
+            "Conv: input channel dimension must be divisible by groups; got 2 groups for 3 and 16 channels; use another "
+            "number of groups");
+}
+
+TEST(Pooling, LayersAreTheirFunctions) {
+  const Array x = rand({10, 10, 3, 2});
+  EXPECT_TRUE(allclose_to(AdaptiveMaxPool({5, 5})(x), MaxPool({2, 2})(x)));
+  EXPECT_TRUE(allclose_to(AdaptiveMeanPool({4, 4})(x), MeanPool({4, 4}, {.stride = 2})(x)));
+  EXPECT_EQ(GlobalMaxPool()(x).shape(), (Shape{1, 1, 3, 2}));
+  EXPECT_TRUE(allclose_to(GlobalMeanPool()(x), MeanPool({10, 10})(x)));
+  EXPECT_EQ(flatten(rand({5, 5, 3, 10})).shape(), (Shape{75, 10}));
+  EXPECT_EQ(Chain(Conv({3, 3}, 3, 16), BatchNorm(16, relu), GlobalMeanPool(), flatten, Dense(16, 10))(rand({10, 10, 3, 50})).shape(),
+            (Shape{10, 50}));
+}
+
+}  // namespace
+}  // namespace rosin

@@ -1,0 +1,119 @@
+// Normalising layers against NumPy (tests/oracles/norm.txt) and the values of Flux's tests.
+#include <rosin/normalise_layers.hpp>
+
+#include <gtest/gtest.h>
+
+#include <rosin/compose.hpp>
+
+#include "nn/layer_testing.hpp"
+#include "../tests/op_oracles.hpp"
+
+namespace rosin {
+namespace {
+
+using layer_testing::expect_near;
+using layer_testing::message_of;
+using oracles::OracleCase;
+using Inputs = std::vector<Array>;
+
+bool near(const Array& a, const Array& b) { return maximum(abs(a - b)).item() < 1e-5; }
+
+Inputs batchnorm(const OracleCase& entry, const Inputs& in) {
+  BatchNorm layer(in[0].size(-2), {.eps = entry.number("eps", 1e-5), .momentum = entry.number("momentum", 0.1)});
+  layer.scale = in[1];
+  layer.bias = in[2];
+  layer.mean = in[3];
+  layer.variance = in[4];
+  const bool training = entry.number("training", 0) != 0;
+  layer.mode = training ? LayerMode::train : LayerMode::test;
+  if (!training || in_gradient()) return {layer(in[0])};
+  Array y;
+  gradient([&](const BatchNorm& l) { return sum(y = l(in[0])); }, layer);
+  Inputs outputs = {y, layer.mean.value(), layer.variance.value()};
+  outputs.resize(entry.outputs.size());
+  return outputs;
+}
+
+TEST(NormaliseLayers, AgreeWithNumPy) {
+  oracles::run_oracles("norm.txt", {{"batchnorm", batchnorm},
+                                    {"layernorm",
+                                     [](const OracleCase& entry, const Inputs& in) {
+                                       LayerNorm layer(in[1].shape(), {}, {.eps = entry.number("eps", 1e-5)});
+                                       layer.scale = in[1];
+                                       layer.bias = in[2];
+                                       return Inputs{layer(in[0])};
+                                     }},
+                                    {"groupnorm", [](const OracleCase& entry, const Inputs& in) {
+                                       GroupNorm layer(in[0].size(-2), entry.integers("groups")[0],
+                                                       {.eps = entry.number("eps", 1e-5)});
+                                       layer.scale = in[1];
+                                       layer.bias = in[2];
+                                       return Inputs{layer(in[0])};
+                                     }}});
+}
+
+TEST(BatchNorm, TracksStatisticsInsideGradientCallsOnly) {
+  BatchNorm layer(2);
+  const Array x({1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f}, {2, 3});
+  Array y;
+  gradient([&](const BatchNorm& l) { return sum(y = l(x)); }, layer);
+  expect_near(y, {-1.22474, -1.22474, 0, 0, 1.22474, 1.22474}, 1e-4);
+  expect_near(layer.mean, {0.3, 0.4}, 1e-6);
+  expect_near(layer.variance, {1.3, 1.3}, 1e-6);
+  EXPECT_NEAR(layer(x).item(0, 0), (1 - 0.3) / std::sqrt(1.3), 1e-4);
+  expect_near(layer.mean, {0.3, 0.4}, 1e-6);
+  const BatchNorm fixed(2);
+  gradient([&](const BatchNorm& l) { return sum(l(x)); }, fixed);
+  expect_near(fixed.mean, {0, 0}, 0);
+}
+
+TEST(BatchNorm, RefusesOneValuePerChannelInTraining) {
+  BatchNorm layer(1);
+  EXPECT_EQ(message_of([&] { gradient([](const BatchNorm& l) { return sum(l(ones({1, 1}))); }, layer); }),
+            "BatchNorm: expected more than 1 value per channel when training; got input of size (1, 1); use larger batches, "
+            "or testmode(model)");
+  testmode(layer);
+  EXPECT_EQ(gradient([](const Array& x) { return sum(x); }, ones({1, 1})).item(), 1);
+  expect_near(layer(zeros({1, 1})), {0}, 0);
+  EXPECT_EQ(message_of([&] { layer(ones({3, 2})); }),
+            "layer BatchNorm(1, active=false) expects size(input, 0) == 1 of at least 2 dims, but got 3×2 Array{Float32}; "
+            "arrays are (..., channels, batch)");
+}
+
+TEST(InstanceNorm, TracksMeansOverTheBatch) {
+  InstanceNorm layer(2, {.affine = true, .track_stats = true});
+  const Array x = reshape(arange(1.0, 13.0, 1.0), {3, 2, 2});
+  gradient([&](const InstanceNorm& l) { return sum(l(x)); }, layer);
+  expect_near(layer.mean, {0.5, 0.8}, 1e-6);
+  expect_near(layer.variance, {1, 1}, 1e-6);
+}
+
+TEST(InstanceNorm, IsBatchNormOfEachSample) {
+  const Array x = randn({5, 5, 3, 4, 2, 6});
+  BatchNorm squashed(12, {.track_stats = false});
+  const Array want = squashed(reshape(x, {5, 5, 3, 4, 12, 1}));
+  EXPECT_TRUE(near(InstanceNorm(2)(x), reshape(want, x.shape())));
+}
+
+TEST(GroupNorm, HasInstanceNormAndBatchNormAsSpecialCases) {
+  const Array x = reshape(arange(1.0, 25.0, 1.0), {3, 4, 2});
+  const Array y = GroupNorm(4, 2)(x);
+  expect_near(slice(reshape(y, {24}), 0, 0, 3), {-1.4638476, -0.87830865, -0.29276967}, 1e-5);
+  EXPECT_TRUE(near(GroupNorm(4, 4)(x), InstanceNorm(4)(x)));
+  const Array one = randn({3, 4, 1});
+  EXPECT_TRUE(near(GroupNorm(4, 4)(one), BatchNorm(4, {.track_stats = false})(one)));
+  EXPECT_EQ(message_of([] { GroupNorm(4, 3); }),
+            "GroupNorm: the number of groups (3) must divide the number of channels (4); got a remainder; use another number "
+            "of groups");
+}
+
+TEST(LayerNorm, NormalisesTheFirstDims) {
+  const Array x = randn({2, 3, 4, 5});
+  EXPECT_TRUE(near(LayerNorm(2)(x), normalise(x, 0)));
+  EXPECT_TRUE(near(LayerNorm({2, 3, 4})(x), normalise(x, {0, 1, 2})));
+  EXPECT_EQ(message_of([&] { LayerNorm(3)(x); }),
+            "layer LayerNorm(3) expects first sizes (3), but got 2×3×4×5 Array{Float32}; arrays are (features..., batch)");
+}
+
+}  // namespace
+}  // namespace rosin
