@@ -7,7 +7,8 @@
 
 using namespace rosin;
 
-struct MLP {                                   // any aggregate of layers is a model; fields are found by reflection, with their names
+// Any aggregate of layers is a model; fields are found by reflection, with their names.
+struct MLP {
   Dense hidden{784, 256, relu};
   Dense out{256, 10};
   Array operator()(const Array& x) const { return out(hidden(x)); }
@@ -18,14 +19,15 @@ int main() {
   const auto [images, labels] = image_arrays(draw_digits(20000, 1));
   const Array X = flatten(images), Y = onehotbatch(labels, 10);
 
-  Device device = get_device({.verbose = true});            // CUDA, AMDGPU, Metal, an OpenCL GPU, else CPU
-  auto model  = MLP{} | device;
-  auto state  = setup(Adam{.eta = 1e-3}, model);
+  Device device = get_device({.verbose = true});  // CUDA, AMDGPU, Metal, an OpenCL GPU, else CPU
+  auto model = MLP{} | device;
+  auto state = setup(Adam{.eta = 1e-3}, model);
   auto loader = DataLoader(std::tuple{X, Y}, {.batchsize = 64, .shuffle = true}) | device;
-  for (int epoch = 0; epoch < 3; ++epoch)
-  for (auto [x, y] : loader) {
-    auto [loss, grad] = withgradient([&](const MLP& m) { return logitcrossentropy(m(x), y); }, model);
-    update(state, model, grad);                             // one recorded, fused, cached program per step
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    for (auto [x, y] : loader) {
+      auto [loss, grad] = withgradient([&](const MLP& m) { return logitcrossentropy(m(x), y); }, model);
+      update(state, model, grad);  // one recorded, fused, cached program per step
+    }
   }
   save("mlp.safetensors", model);
 

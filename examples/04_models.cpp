@@ -24,7 +24,8 @@ int main() {
   std::cout << "result " << model(rand({4, 3})).shape().count() << " numbers\n";
 
   // Every trained array with its path, as in files.
-  for (const auto& [name, value] : named_trainables(model)) std::cout << name << " " << to_string(value.shape()) << "\n";
+  for (const auto& [name, value] : named_trainables(model))
+    std::cout << name << " " << to_string(value.shape()) << "\n";
 
   // fmap maps every array and leaves the rest of the struct as it is; clone gives arrays of its own.
   const Tower half = fmap([](const Array& x) { return x / 2; }, model);

@@ -22,6 +22,12 @@ def run(folder, program, *arguments):
                           stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
 
 
+def code_lines(text):
+    """The lines of a program without comments and spacing."""
+    lines = (" ".join(line.split("//")[0].split()) for line in text.splitlines())
+    return [line for line in lines if line]
+
+
 def idx(dims, values):
     """An idx file of unsigned bytes."""
     return struct.pack(f">BBBB{len(dims)}I", 0, 0, 8, len(dims), *dims) + bytes(values)
@@ -49,10 +55,10 @@ class ExamplesTest(unittest.TestCase):
 
     def test_the_program_of_the_readme_is_the_third_example(self):
         readme = (ROOT / "README.md").read_text(encoding="utf-8")
-        lines = re.search(r"```cpp\n(.*?)```", readme, re.DOTALL).group(1).splitlines()
-        example = (HERE / "03_train_mlp.cpp").read_text(encoding="utf-8").splitlines()
+        program = code_lines(re.search(r"```cpp\n(.*?)```", readme, re.DOTALL).group(1))
+        example = code_lines((HERE / "03_train_mlp.cpp").read_text(encoding="utf-8"))
         position = 0
-        for line in filter(str.strip, lines):
+        for line in program:
             self.assertIn(line, example[position:])
             position = example.index(line, position) + 1
 

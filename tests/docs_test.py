@@ -1,8 +1,8 @@
 """Compiles the C++ blocks of README.md and docs/*.md, checks links, and that every public header has its page.
 
-A page is read from top to bottom: each ```cpp block opens a scope inside the scopes of the blocks before it, so it sees
-their names and may use them anew. A block with `int main(` is a program of its own; ```cpp global stands outside of all,
-for what must (templates, namespaces). All go through the compiler at once.
+A page is read from top to bottom: each ```cpp block opens a scope inside the scopes of the blocks before it, so it
+sees their names and may use them anew. A block with `int main(` is a program of its own; ```cpp global stands outside
+of all, for what must (templates, namespaces). All go through the compiler at once.
 """
 
 import os
@@ -59,9 +59,8 @@ class Docs(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             file = pathlib.Path(folder) / "docs.cpp"
             file.write_text("\n".join([*dict.fromkeys(includes), "using namespace rosin;", *code]), encoding="utf-8")
-            result = subprocess.run([COMPILER, "-std=c++20", "-S", "-o", os.devnull, "-Wno-return-type", "-I", ROOT / "include",
-                                     file],
-                                    capture_output=True, text=True, check=False)
+            command = [COMPILER, "-std=c++20", "-Wno-return-type", "-I", ROOT / "include", "-S", "-o", os.devnull, file]
+            result = subprocess.run(command, capture_output=True, text=True, check=False)
         self.assertEqual(result.returncode, 0, result.stderr[:6000])
 
     def test_every_link_leads_to_a_file(self):

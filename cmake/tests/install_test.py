@@ -14,8 +14,8 @@ CONSUMER = pathlib.Path(__file__).resolve().parent / "consumer"
 BUILD = pathlib.Path(os.environ.get("ROSIN_BUILD", ROOT / "build" / "release"))
 
 
-def run(*command, **environment):
-    result = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False,
+def run(*command, cwd=None, **environment):
+    result = subprocess.run([str(word) for word in command], cwd=cwd, capture_output=True, text=True, check=False,
                             env=os.environ | {name: str(value) for name, value in environment.items()})
     if result.returncode:
         raise AssertionError(f"{command[0]} ended with {result.returncode}\n{result.stdout}{result.stderr}")
@@ -39,13 +39,13 @@ class Install(unittest.TestCase):
         build = self.scratch / "build"
         run("cmake", "-G", "Ninja", "-S", CONSUMER, "-B", build, f"-DCMAKE_PREFIX_PATH={self.prefix}")
         run("cmake", "--build", build)
-        self.assertEqual(run(build / "consumer"), "12\n")
+        self.assertEqual(run(build / "consumer", cwd=self.scratch), "12 equal\n")
 
     def test_pkg_config_gives_the_moved_place(self):
         flags = run("pkg-config", "--cflags", "--libs", "rosin", PKG_CONFIG_PATH=self.library / "pkgconfig").split()
         program = self.scratch / "with_pkg_config"
         run("g++", "-std=c++20", CONSUMER / "main.cpp", "-o", program, *flags)
-        self.assertEqual(run(program, LD_LIBRARY_PATH=self.library), "12\n")
+        self.assertEqual(run(program, cwd=self.scratch, LD_LIBRARY_PATH=self.library), "12 equal\n")
 
     def test_no_installed_text_file_names_a_place_on_this_machine(self):
         for path in self.prefix.rglob("*"):

@@ -23,9 +23,11 @@ constexpr int64_t drawn_for_training = 20000;
 constexpr int64_t drawn_for_test = 5000;
 
 ImageFolder read_or_draw(const Options& options) {
-  if (options.data.empty()) return {draw_digits(drawn_for_training, options.seed), draw_digits(drawn_for_test, options.seed + 1)};
+  if (options.data.empty())
+    return {draw_digits(drawn_for_training, options.seed), draw_digits(drawn_for_test, options.seed + 1)};
   ImageFolder folder = read_image_folder(options.data);
-  if (folder.train.count == 0 || folder.test.count == 0) throw std::invalid_argument(options.data + ": there are no images");
+  if (folder.train.count == 0 || folder.test.count == 0)
+    throw std::invalid_argument(options.data + ": there are no images");
   if (folder.train.rows != 28 || folder.train.columns != 28) {
     throw std::invalid_argument(options.data + ": the demo's networks take images of 28x28 pixels; these have " +
                                 std::to_string(folder.train.rows) + "x" + std::to_string(folder.train.columns));
@@ -34,8 +36,7 @@ ImageFolder read_or_draw(const Options& options) {
 }
 
 /// The share of images whose largest output is at their label.
-template <class Model>
-double accuracy(const Model& model, const ImageArrays& data, const Device& device) {
+template <class Model> double accuracy(const Model& model, const ImageArrays& data, const Device& device) {
   auto batches = DataLoader(std::tuple{data.images, data.labels}, {.batchsize = 500}) | device;
   int64_t right = 0;
   for (auto [x, label] : batches) right += sum(onecold(model(x)) == label).template item<int64_t>();
@@ -65,8 +66,7 @@ void write_curve(const std::vector<CurvePoint>& curve, const std::string& title)
   if (!file.flush()) throw std::runtime_error("training.svg: the file cannot be written");
 }
 
-template <class Model>
-void train_and_save(const Options& options, const ImageFolder& folder, const Device& device) {
+template <class Model> void train_and_save(const Options& options, const ImageFolder& folder, const Device& device) {
   auto model = Model{} | device;
   auto state = setup(Adam{.eta = 1e-3}, model);
   const ImageArrays train = image_arrays(folder.train), test = image_arrays(folder.test);

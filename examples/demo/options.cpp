@@ -24,8 +24,7 @@ Trains a network on images of ten classes, shows its accuracy, and leaves the mo
 
 namespace {
 
-template <class Integer>
-Integer number(const std::string& option, std::string_view text, Integer least) {
+template <class Integer> Integer number(const std::string& option, std::string_view text, Integer least) {
   Integer value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc() && end == text.data() + text.size() && value >= least) return value;

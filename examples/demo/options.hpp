@@ -8,13 +8,13 @@ namespace demo {
 
 struct Options {
   bool help = false;
-  std::string data;         // a folder of idx files; empty: digits that rosin draws
+  std::string data;  // a folder of idx files; empty: digits that rosin draws
   std::string model = "mlp";
-  int64_t epochs = 0;       // 0: the model's own number
+  int64_t epochs = 0;  // 0: the model's own number
   int64_t batchsize = 64;
-  std::string device;       // empty: chosen by rosin
+  std::string device;  // empty: chosen by rosin
   uint64_t seed = 1;
-  std::string save;         // empty: MODEL.safetensors
+  std::string save;  // empty: MODEL.safetensors
 };
 
 /// Throws std::invalid_argument with one line that names the option.

@@ -58,7 +58,8 @@ class ROSIN_API Parallel {
  public:
   /// `layers` as a chain, whose indices and names they keep: Parallel(add, Chain(a, b)).
   Parallel(Connection connection, Chain layers);
-  Parallel(Connection connection, std::initializer_list<Layer> layers) : Parallel(std::move(connection), Chain(layers)) {}
+  Parallel(Connection connection, std::initializer_list<Layer> layers)
+      : Parallel(std::move(connection), Chain(layers)) {}
   Parallel(Connection connection, std::initializer_list<NamedLayer> layers)
       : Parallel(std::move(connection), Chain(layers)) {}
 

@@ -46,15 +46,16 @@ struct ConvLayerOptions {
 
 /// act(conv(x, weight) + bias): true convolution, the kernel is flipped. Source: Flux.Conv.
 struct ROSIN_API Conv {
-  Array weight;    // (kernel..., in / groups, out)
-  Array bias;      // (out), or nothing
+  Array weight;  // (kernel..., in / groups, out)
+  Array bias;    // (out), or nothing
   Activation act;
   ConvOptions window;  // stride, pad, dilation, groups
   static constexpr auto rosin_fields = fields<&Conv::weight, &Conv::bias, &Conv::act>{};
 
   Conv() = default;
   /// Error (argument): groups do not divide the channels.
-  Conv(const Extents& filter, int64_t in, int64_t out, Activation activation = {}, const ConvLayerOptions& options = {});
+  Conv(const Extents& filter, int64_t in, int64_t out, Activation activation = {},
+       const ConvLayerOptions& options = {});
   Conv(const Extents& filter, int64_t in, int64_t out, const ConvLayerOptions& options)
       : Conv(filter, in, out, {}, options) {}
   Conv(const Array& w, const Array& b, Activation activation = {}, const ConvLayerOptions& options = {});
@@ -66,8 +67,8 @@ struct ROSIN_API Conv {
 
 /// As Conv, but the kernel is not flipped. Source: Flux.CrossCor.
 struct ROSIN_API CrossCor {
-  Array weight;    // (kernel..., in / groups, out)
-  Array bias;      // (out), or nothing
+  Array weight;  // (kernel..., in / groups, out)
+  Array bias;    // (out), or nothing
   Activation act;
   ConvOptions window;
   static constexpr auto rosin_fields = fields<&CrossCor::weight, &CrossCor::bias, &CrossCor::act>{};
@@ -96,8 +97,8 @@ struct ConvTransposeOptions {
 
 /// act(conv_transpose(x, weight) + bias): the gradient of Conv by its input. Source: Flux.ConvTranspose.
 struct ROSIN_API ConvTranspose {
-  Array weight;    // (kernel..., out / groups, in)
-  Array bias;      // (out), or nothing
+  Array weight;  // (kernel..., out / groups, in)
+  Array bias;    // (out), or nothing
   Activation act;
   ConvOptions window;
   Extents outpad;

@@ -19,8 +19,8 @@ namespace rosin {
 
 // --- For compiled code; numobs, getobs and the rest are what one calls.
 
-/// The common number of observations of all arrays. Error (shape): they differ, or an array is 0-d; (argument): there is
-/// no array, or a container of numbers, which is no array yet. `op` begins the message.
+/// The common number of observations of all arrays. Error (shape): they differ, or an array is 0-d; (argument): there
+/// is no array, or a container of numbers, which is no array yet. `op` begins the message.
 ROSIN_API int64_t count_observations(ModelView data, const char* op);
 /// Replaces each array (..., n) by a fresh one (..., at.size()) with copies of these observations. Not recorded.
 ROSIN_API void take_observations(ModelEdit batch, std::span<const int64_t> at);
@@ -53,15 +53,13 @@ concept Observations = BatchData<T> || SingleData<T> || Walkable<T>;
 // ---
 
 /// The number of observations.
-template <Observations Data>
-int64_t numobs(const Data& data) {
+template <Observations Data> int64_t numobs(const Data& data) {
   if constexpr (BatchData<Data> || SingleData<Data>) return static_cast<int64_t>(data.numobs());
   else return count_observations(data, "numobs");
 }
 
 /// Observations of one structure side by side: arrays (...) become (..., observations.size()).
-template <Walkable Observation>
-Observation batch(const std::vector<Observation>& observations) {
+template <Walkable Observation> Observation batch(const std::vector<Observation>& observations) {
   std::vector<ModelView> views(observations.begin(), observations.end());
   Observation result = observations.empty() ? Observation() : copy_of(observations.front());
   stack_observations(result, views);
@@ -70,9 +68,9 @@ Observation batch(const std::vector<Observation>& observations) {
 /// The opposite: each observation without the last dim.
 ROSIN_API std::vector<Array> unbatch(const Array& x);
 
-/// The observations at these places. What getobs(i) of a class throws arrives as an Error that names i. Of arrays: the same structure with fresh arrays (..., at.size()).
-template <Observations Data>
-auto getobs(const Data& data, std::span<const int64_t> at) {
+/// The observations at these places. What getobs(i) of a class throws arrives as an Error that names i. Of arrays: the
+/// same structure with fresh arrays (..., at.size()).
+template <Observations Data> auto getobs(const Data& data, std::span<const int64_t> at) {
   if constexpr (BatchData<Data>) {
     return data.getobs(at);
   } else if constexpr (SingleData<Data>) {
@@ -91,42 +89,34 @@ auto getobs(const Data& data, std::span<const int64_t> at) {
     return taken;
   }
 }
-template <Observations Data>
-auto getobs(const Data& data, const std::vector<int64_t>& at) {
+template <Observations Data> auto getobs(const Data& data, const std::vector<int64_t>& at) {
   return getobs(data, std::span<const int64_t>(at));
 }
 
 /// Data that is mapped when it is read, batch by batch: `mapobs(gpu, std::tuple{X, Y})`.
-template <class F, Observations Data>
-struct MappedData {
+template <class F, Observations Data> struct MappedData {
   F function;
   Data data;
 
   int64_t numobs() const { return rosin::numobs(data); }
   auto getobs(std::span<const int64_t> at) const { return function(rosin::getobs(data, at)); }
 };
-template <class F, Observations Data>
-MappedData<F, Data> mapobs(F f, Data data) {
+template <class F, Observations Data> MappedData<F, Data> mapobs(F f, Data data) {
   return {std::move(f), std::move(data)};
 }
 
 /// All observations in random order, drawn from `rng` or this thread's generator.
-template <Observations Data>
-auto shuffleobs(const Data& data, Rng& rng) {
+template <Observations Data> auto shuffleobs(const Data& data, Rng& rng) {
   return getobs(data, shuffled_order(numobs(data), rng));
 }
-template <Observations Data>
-auto shuffleobs(const Data& data) {
-  return shuffleobs(data, default_rng());
-}
+template <Observations Data> auto shuffleobs(const Data& data) { return shuffleobs(data, default_rng()); }
 
 struct SplitOptions {
   double at = 0.5;       // share of the first part, from 0 to 1
   bool shuffle = false;  // in random order, drawn from this thread's generator
 };
 /// Two parts: `auto [train, test] = splitobs(data, {.at = 0.8});`.
-template <Observations Data>
-auto splitobs(const Data& data, const SplitOptions& options) {
+template <Observations Data> auto splitobs(const Data& data, const SplitOptions& options) {
   const int64_t n = numobs(data), first = share_of(options.at, n);
   std::vector<int64_t> order(static_cast<size_t>(n));
   for (int64_t i = 0; i < n; ++i) order[static_cast<size_t>(i)] = i;

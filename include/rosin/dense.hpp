@@ -43,8 +43,8 @@ struct ScaleOptions {
 
 /// act(scale * x + bias), element by element. Source: Flux.Scale.
 struct ROSIN_API Scale {
-  Array scale;     // (size...)
-  Array bias;      // (size...), or nothing
+  Array scale;  // (size...)
+  Array bias;   // (size...), or nothing
   Activation act;
   static constexpr int rosin_fields = 3;
 
@@ -61,8 +61,8 @@ struct ROSIN_API Scale {
 
 /// act(x' * weight[k, :, :] * y + bias[k]) for each k. Source: Flux.Bilinear.
 struct ROSIN_API Bilinear {
-  Array weight;    // (out, in of x, in of y)
-  Array bias;      // (out), or nothing
+  Array weight;  // (out, in of x, in of y)
+  Array bias;    // (out), or nothing
   Activation act;
   static constexpr int rosin_fields = 3;
 

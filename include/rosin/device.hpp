@@ -29,10 +29,7 @@ class ROSIN_API Device {
   bool operator==(const Device&) const noexcept = default;
 
   /// x on this device: as `x | device`. Include <rosin/move.hpp> for it.
-  template <class T>
-  auto operator()(const T& x) const {
-    return x | *this;
-  }
+  template <class T> auto operator()(const T& x) const { return x | *this; }
 
   /// Position in the list of all devices, and back; for the library.
   int position() const noexcept { return position_; }

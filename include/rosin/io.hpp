@@ -1,5 +1,5 @@
-// Saving and loading: models, arrays and numbers in files. The format follows the extension; today that is .safetensors.
-// Read next: model.hpp (state and loadmodel, which these stand on).
+// Saving and loading: models, arrays and numbers in files. The format follows the extension; today that is
+// .safetensors. Read next: model.hpp (state and loadmodel, which these stand on).
 #pragma once
 
 #include <concepts>
@@ -39,8 +39,7 @@ class SaveEntry {
           visit(*static_cast<const M*>(object), visitor, path);
         }) {}
   SaveEntry(std::string_view name, const Array& array) : name_(name), array_(array) {}
-  template <Number T>
-  SaveEntry(std::string_view name, T number) : name_(name), array_(stored(number)) {}
+  template <Number T> SaveEntry(std::string_view name, T number) : name_(name), array_(stored(number)) {}
 
   std::string_view name() const noexcept { return name_; }
   void visit_with(ModelVisitor& visitor, const ModelPath& path) const {
@@ -75,9 +74,8 @@ class LoadEntry {
   template <Number T>
     requires(!std::is_const_v<T>)
   LoadEntry(std::string_view name, T& number)
-      : name_(name), target_(&number), type_(dtype_of<Read<T>>), set_([](void* target, const Array& x) {
-          *static_cast<T*>(target) = static_cast<T>(x.item<Read<T>>());
-        }) {}
+      : name_(name), target_(&number), type_(dtype_of<Read<T>>),
+        set_([](void* target, const Array& x) { *static_cast<T*>(target) = static_cast<T>(x.item<Read<T>>()); }) {}
 
   std::string_view name() const noexcept { return name_; }
   bool is_number() const noexcept { return set_ != nullptr; }
@@ -125,7 +123,8 @@ ROSIN_API void save(const std::string& path, std::initializer_list<SaveEntry> en
 /// Named arrays, such as those of state(model).
 ROSIN_API void save(const std::string& path, const std::vector<NamedArray>& arrays);
 
-/// All that a file holds. Errors (io): the file cannot be read, or breaks a rule of its format; nothing in it is trusted.
+/// All that a file holds. Errors (io): the file cannot be read, or breaks a rule of its format; nothing in it is
+/// trusted.
 ROSIN_API SavedFile load(const std::string& path);
 /// Reads the file into the model, all or nothing; element types of the model stay.
 /// Errors: as load(path); argument (names that do not match), shape (sizes that differ).

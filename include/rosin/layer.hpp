@@ -156,8 +156,8 @@ class ROSIN_API Layer {
     reflect::walk(*static_cast<L*>(object), editor, path);
   }
   template <class L>
-  static constexpr Table table_of{sizeof(L),    reflect::spelled_type<L>(), lists<L>,   call<L>,
-                                  call_list<L>, copy<L>,                    destroy<L>, visit<L>, edit<L>};
+  static constexpr Table table_of{
+      sizeof(L), reflect::spelled_type<L>(), lists<L>, call<L>, call_list<L>, copy<L>, destroy<L>, visit<L>, edit<L>};
 
   const Table* table_ = nullptr;
   void* object_ = nullptr;

@@ -20,9 +20,9 @@ namespace rosin {
 /// How a DataLoader makes batches.
 struct LoaderOptions {
   int64_t batchsize = 1;
-  bool shuffle = false;     // a new order in every epoch
-  bool partial = true;      // the last batch may have fewer observations than the others; false: it is left out
-  int64_t num_workers = 0;  // threads that prepare batches ahead; results and order are the same with any number
+  bool shuffle = false;         // a new order in every epoch
+  bool partial = true;          // the last batch may have fewer observations than the others; false: it is left out
+  int64_t num_workers = 0;      // threads that prepare batches ahead; results and order are the same with any number
   std::optional<Rng> rng = {};  // where the orders come from; default: this thread's generator
 };
 
@@ -50,7 +50,8 @@ class ROSIN_API ObservationDraws {
 /// Threads that call make(context, batch) for batches 0, 1, ..., at most `ahead` of the one that is waited for.
 class ROSIN_API BatchWorkers {
  public:
-  BatchWorkers(int64_t batches, int64_t threads, int64_t ahead, void (*make)(void* context, int64_t batch), void* context);
+  BatchWorkers(int64_t batches, int64_t threads, int64_t ahead, void (*make)(void* context, int64_t batch),
+               void* context);
   /// Waits for the threads.
   ~BatchWorkers();
   BatchWorkers(const BatchWorkers&) = delete;
@@ -65,8 +66,7 @@ class ROSIN_API BatchWorkers {
 };
 
 /// What a loader's batches are made of, in one epoch. Batches may be made by several threads at once.
-template <Observations Data>
-struct EpochBatches {
+template <Observations Data> struct EpochBatches {
   using Batch = decltype(getobs(std::declval<const Data&>(), std::span<const int64_t>()));
 
   const Data& data;
@@ -88,14 +88,12 @@ struct EpochBatches {
 };
 
 /// Batches that workers prepare ahead, in slots that are used in turn.
-template <Observations Data>
-class PreparedBatches {
+template <Observations Data> class PreparedBatches {
  public:
   using Batch = typename EpochBatches<Data>::Batch;
 
   PreparedBatches(const EpochBatches<Data>& batches, int64_t count)
-      : batches_(batches),
-        slots_(static_cast<size_t>(2 * batches.options.num_workers)),
+      : batches_(batches), slots_(static_cast<size_t>(2 * batches.options.num_workers)),
         workers_(count, batches.options.num_workers, 2 * batches.options.num_workers, make, this) {}
 
   const Batch& at(int64_t batch) {
@@ -124,8 +122,7 @@ class PreparedBatches {
 ///     for (auto [x, y] : loader) ...
 ///
 /// Errors: shape (numbers of observations differ), argument (batchsize below 1).
-template <Observations Data>
-class DataLoader {
+template <Observations Data> class DataLoader {
  public:
   using Batch = typename EpochBatches<Data>::Batch;
 
@@ -192,8 +189,7 @@ class DataLoader {
 };
 
 /// As MLUtils shows a loader: its options and its first batch.
-template <Observations Data>
-std::string to_string(const DataLoader<Data>& loader) {
+template <Observations Data> std::string to_string(const DataLoader<Data>& loader) {
   using Batch = typename DataLoader<Data>::Batch;
   if constexpr (Walkable<Batch>) {
     if (loader.size() > 0) {
@@ -207,8 +203,7 @@ std::string to_string(const DataLoader<Data>& loader) {
   }
   return loader_text(loader.options(), loader.size(), nullptr);
 }
-template <TextStream Stream, Observations Data>
-Stream& operator<<(Stream& stream, const DataLoader<Data>& loader) {
+template <TextStream Stream, Observations Data> Stream& operator<<(Stream& stream, const DataLoader<Data>& loader) {
   return stream << show(loader);
 }
 

@@ -17,8 +17,7 @@ ROSIN_API Array moved(const Array& x, const Device& device);
 ROSIN_API void move_arrays(ModelEdit model, const Device& device);
 
 /// Array, models, containers of them: what can be moved as a whole.
-template <Walkable M>
-M moved(const M& model, const Device& device) {
+template <Walkable M> M moved(const M& model, const Device& device) {
   M copy = copy_of(model);
   move_arrays(copy, device);
   return copy;
@@ -32,8 +31,7 @@ concept Movable = Walkable<T> || MovesItself<T>;
 
 /// x on the device. For classes that the walk knows and for loaders only, so that `std::cout << model | cpu` does not
 /// compile.
-template <Movable T>
-auto operator|(const T& x, const Device& device) {
+template <Movable T> auto operator|(const T& x, const Device& device) {
   if constexpr (MovesItself<T>) return x.rosin_moved(device);
   else return moved(x, device);
 }
@@ -45,22 +43,13 @@ ROSIN_API Device device_of_cu();
 
 /// Types of the objects gpu, cpu and cu, which one calls or writes after `|`.
 struct ToGpu {
-  template <Movable T>
-  auto operator()(const T& x) const {
-    return x | device_of_gpu();
-  }
+  template <Movable T> auto operator()(const T& x) const { return x | device_of_gpu(); }
 };
 struct ToCpu {
-  template <Movable T>
-  auto operator()(const T& x) const {
-    return x | cpu_device();
-  }
+  template <Movable T> auto operator()(const T& x) const { return x | cpu_device(); }
 };
 struct ToCuda {
-  template <Movable T>
-  auto operator()(const T& x) const {
-    return x | device_of_cu();
-  }
+  template <Movable T> auto operator()(const T& x) const { return x | device_of_cu(); }
 };
 
 /// gpu(x): to what gpu_device() gives; without a GPU x stays where it is. cpu(x): to the CPU. cu(x): to CUDA, or an
@@ -69,18 +58,9 @@ inline constexpr ToGpu gpu;
 inline constexpr ToCpu cpu;
 inline constexpr ToCuda cu;
 
-template <Movable T>
-auto operator|(const T& x, ToGpu) {
-  return gpu(x);
-}
-template <Movable T>
-auto operator|(const T& x, ToCpu) {
-  return cpu(x);
-}
-template <Movable T>
-auto operator|(const T& x, ToCuda) {
-  return cu(x);
-}
+template <Movable T> auto operator|(const T& x, ToGpu) { return gpu(x); }
+template <Movable T> auto operator|(const T& x, ToCpu) { return cpu(x); }
+template <Movable T> auto operator|(const T& x, ToCuda) { return cu(x); }
 
 /// The device that the arrays of a model are on; the CPU when it has none. Error (device) with two paths when they are
 /// on different ones.

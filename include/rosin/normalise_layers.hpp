@@ -28,8 +28,8 @@ struct BatchNormOptions {
 /// batch (biased variance), else the running ones. Running statistics move by `momentum` towards those of the batch
 /// (corrected variance) in training inside a gradient call. Source: Flux.BatchNorm; Ioffe and Szegedy (2015).
 struct ROSIN_API BatchNorm {
-  Array scale;      // (channels), or nothing
-  Array bias;       // (channels), or nothing
+  Array scale;  // (channels), or nothing
+  Array bias;   // (channels), or nothing
   Activation act;
   Buffer mean;      // (channels), or nothing
   Buffer variance;  // (channels), or nothing
@@ -56,8 +56,8 @@ struct LayerNormOptions {
 
 /// act(scale * normalised + bias), normalised over the first dims. Source: Flux.LayerNorm; Ba, Kiros, Hinton (2016).
 struct ROSIN_API LayerNorm {
-  Array scale;     // (size...), or nothing
-  Array bias;      // (size...), or nothing
+  Array scale;  // (size...), or nothing
+  Array bias;   // (size...), or nothing
   Activation act;
   Shape size;
   double eps = 1e-5;
@@ -87,8 +87,8 @@ struct InstanceNormOptions {
 /// As BatchNorm with the statistics of each channel of each sample; the running ones are their means over the batch.
 /// Source: Flux.InstanceNorm.
 struct ROSIN_API InstanceNorm {
-  Array scale;      // (channels), or nothing
-  Array bias;       // (channels), or nothing
+  Array scale;  // (channels), or nothing
+  Array bias;   // (channels), or nothing
   Activation act;
   Buffer mean;      // (channels), or nothing
   Buffer variance;  // (channels), or nothing
@@ -117,8 +117,8 @@ struct GroupNormOptions {
 
 /// Normalises groups of channels of each sample. Source: Flux.GroupNorm; Wu and He (2018).
 struct ROSIN_API GroupNorm {
-  Array scale;     // (channels), or nothing
-  Array bias;      // (channels), or nothing
+  Array scale;  // (channels), or nothing
+  Array bias;   // (channels), or nothing
   Activation act;
   int64_t channels = 0;
   int64_t groups = 1;

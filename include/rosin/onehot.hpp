@@ -12,8 +12,8 @@
 namespace rosin {
 
 /// Labels (shape...) of integers in [0, classes) -> (classes, shape...) with 1 at the label and 0 elsewhere, of `type`
-/// (Bool as in Flux, or Float32, ...). Computed at once, so that a label out of range is an Error (argument) here; `onehot`
-/// is the recorded form. Source: OneHotArrays.onehotbatch.
+/// (Bool as in Flux, or Float32, ...). Computed at once, so that a label out of range is an Error (argument) here;
+/// `onehot` is the recorded form. Source: OneHotArrays.onehotbatch.
 ROSIN_API Array onehotbatch(const Array& labels, int64_t classes, DType type = Bool);
 template <std::integral T>
   requires is_element<T>

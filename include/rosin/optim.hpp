@@ -51,27 +51,22 @@ class ROSIN_API State {
 
 /// The state that a rule begins with. Warns when the model has nothing to train. Error (argument): a negative learning
 /// rate, AccumGrad with n < 1.
-template <Rule R>
-State setup(const R& rule, ModelView model) {
-  return State(RuleOf<R>(rule), model);
-}
+template <Rule R> State setup(const R& rule, ModelView model) { return State(RuleOf<R>(rule), model); }
 
 /// One step, in place: changes the model's trained arrays and the state, and evaluates what is pending on this thread,
 /// together, as one program; arrays that only the model holds are overwritten where they stand. `gradient` has the
-/// model's type; places where it holds nothing, and frozen ones, stay as they are with their state. Tied places have one
-/// gradient: the same array in each (as `gradient` gives it) counts once, different ones are added.
-/// Errors leave model and state as they were: argument (state or gradient of another model), shape, dtype, numeric (a
-/// rule found a value that is not finite), memory.
+/// model's type; places where it holds nothing, and frozen ones, stay as they are with their state. Tied places have
+/// one gradient: the same array in each (as `gradient` gives it) counts once, different ones are added. Errors leave
+/// model and state as they were: argument (state or gradient of another model), shape, dtype, numeric (a rule found a
+/// value that is not finite), memory.
 ROSIN_API void update(State& state, ModelEdit model, ModelView gradient);
 
-template <class M>
-struct Updated {
+template <class M> struct Updated {
   State state;
   M model;
 };
 /// The same as values: `state` and `model` stay as they are.
-template <Walkable M>
-Updated<M> updated(const State& state, const M& model, ModelView gradient) {
+template <Walkable M> Updated<M> updated(const State& state, const M& model, ModelView gradient) {
   Updated<M> next{state, copy_of(model)};
   update(next.state, next.model, gradient);
   return next;
@@ -107,34 +102,24 @@ ROSIN_API State adjusted(const State& state, const Adjustment& change, std::stri
 ROSIN_API std::string to_string(const State& state);
 /// A rule as Flux prints it: "Adam(0.001, (0.9, 0.999), 1.0e-8)".
 ROSIN_API std::string rule_text(const ErasedRule& rule);
-template <Rule R>
-std::string to_string(const R& rule) {
-  return rule_text(RuleOf<R>(rule));
-}
-template <TextStream Stream>
-Stream& operator<<(Stream& stream, const State& state) {
-  return stream << show(state);
-}
-template <TextStream Stream, Rule R>
-Stream& operator<<(Stream& stream, const R& rule) {
-  return stream << show(rule);
-}
+template <Rule R> std::string to_string(const R& rule) { return rule_text(RuleOf<R>(rule)); }
+template <TextStream Stream> Stream& operator<<(Stream& stream, const State& state) { return stream << show(state); }
+template <TextStream Stream, Rule R> Stream& operator<<(Stream& stream, const R& rule) { return stream << show(rule); }
 
 namespace reflect {
-template <class T>
-inline constexpr bool is_state = std::is_same_v<std::remove_cvref_t<T>, State>;
+template <class T> inline constexpr bool is_state = std::is_same_v<std::remove_cvref_t<T>, State>;
 }  // namespace reflect
 
 // --- What is not meant, with its cure.
 
-template <Rule R, class M, class Gradient>
-void update(const R&, M&&, Gradient&&) {
+template <Rule R, class M, class Gradient> void update(const R&, M&&, Gradient&&) {
   static_assert(reflect::is_state<R>, "update needs state = setup(rule, model)");
 }
 template <class M>
   requires(!reflect::is_state<M> && Walkable<M>)
 void freeze(M&, std::string_view = {}) {
-  static_assert(reflect::is_state<M>, "freeze must not be applied to a model, only to the state from setup(rule, model)");
+  static_assert(reflect::is_state<M>,
+                "freeze must not be applied to a model, only to the state from setup(rule, model)");
 }
 template <class M>
   requires(!reflect::is_state<M> && Walkable<M>)

@@ -26,7 +26,6 @@
 #include <rosin/fields.hpp>
 #include <rosin/free_list.hpp>
 #include <rosin/functor.hpp>
-#include <rosin/checkpoint.hpp>
 #include <rosin/grad.hpp>
 #include <rosin/idx.hpp>
 #include <rosin/index.hpp>
@@ -59,5 +58,6 @@
 #include <rosin/stats.hpp>
 #include <rosin/tied.hpp>
 #include <rosin/train.hpp>
+#include <rosin/upsample.hpp>
 #include <rosin/visitor.hpp>
 #include <rosin/walk.hpp>

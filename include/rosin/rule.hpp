@@ -46,8 +46,7 @@ class ROSIN_API RuleVisitor {
 };
 
 /// What a rule keeps for one parameter.
-template <class R>
-using RuleState = decltype(std::declval<const R&>().init(std::declval<const Array&>()));
+template <class R> using RuleState = decltype(std::declval<const R&>().init(std::declval<const Array&>()));
 
 /// For the library: x in another type, and x - d.
 ROSIN_API Array converted_parameter(const Array& x, DType type);
@@ -69,8 +68,7 @@ concept GivesStep = requires(const R& rule, RuleState<R>& state, const Array& x)
   { rule.apply(state, x, x) } -> std::convertible_to<Array>;
 };
 
-template <class T>
-RuleOption option_of(std::string_view name, T& value) {
+template <class T> RuleOption option_of(std::string_view name, T& value) {
   RuleOption option;
   option.name = name;
   if constexpr (std::is_same_v<T, double>) option.numbers = &value, option.count = 1;
@@ -86,8 +84,7 @@ RuleOption option_of(std::string_view name, T& value) {
   return option;
 }
 
-template <class R>
-void describe(R& rule, RuleVisitor& visitor) {
+template <class R> void describe(R& rule, RuleVisitor& visitor) {
   visitor.enter(type_name<R>);
   if constexpr (requires { rule.visit_rules(visitor); }) rule.visit_rules(visitor);
   else FieldsOf<R>::each(rule, [&](std::string_view name, auto& value) { visitor.option(option_of(name, value)); });
@@ -116,8 +113,7 @@ class ROSIN_API ErasedRule {
   virtual void check() const = 0;
 };
 
-template <Rule R>
-class RuleOf final : public ErasedRule {
+template <Rule R> class RuleOf final : public ErasedRule {
  public:
   explicit RuleOf(const R& rule) : rule_(rule), state_() {}
 

@@ -3,8 +3,9 @@
 // optim.hpp, which runs a rule over a whole model.
 //
 // In all of them x is the parameter, g its gradient of the same shape and type, and the result d stands for x - d. What
-// a rule keeps are arrays with x's shape, and counters as 0-d Int64. `t` counts the steps taken; powers of beta come from
-// it. Hyper-parameters are numbers of the host: changing them compiles nothing. Float16 takes epsilon as 1e-7 at least.
+// a rule keeps are arrays with x's shape, and counters as 0-d Int64. `t` counts the steps taken; powers of beta come
+// from it. Hyper-parameters are numbers of the host: changing them compiles nothing. Float16 takes epsilon as 1e-7 at
+// least.
 #pragma once
 
 #include <array>
@@ -52,7 +53,8 @@ struct ROSIN_API Nesterov {
   Array apply(State& state, const Array& x, const Array& g) const;
 };
 
-/// q = rho*q + (1 - rho)*g^2; d = g*eta/(sqrt(q) + epsilon). Centred: l = rho*l + (1 - rho)*g, and q - l^2 in place of q.
+/// q = rho*q + (1 - rho)*g^2; d = g*eta/(sqrt(q) + epsilon). Centred: l = rho*l + (1 - rho)*g, and q - l^2 in place of
+/// q.
 struct ROSIN_API RMSProp {
   double eta = 0.001;
   double rho = 0.9;
@@ -217,8 +219,8 @@ struct ROSIN_API AdaBelief {
   Array apply(State& state, const Array& x, const Array& g) const;
 };
 
-/// m = b2*g + (1 - b2)*m; d = eta*sign((b2 - b1)*g + b1*m). As in Optimisers.jl, where m's weights are those of the paper
-/// turned round.
+/// m = b2*g + (1 - b2)*m; d = eta*sign((b2 - b1)*g + b1*m). As in Optimisers.jl, where m's weights are those of the
+/// paper turned round.
 struct ROSIN_API Lion {
   double eta = 0.001;
   std::array<double, 2> beta = {0.9, 0.999};
@@ -284,8 +286,7 @@ struct ROSIN_API AccumGrad {
 };
 
 /// Rules one after the other, each given what the one before it returns: OptimiserChain(ClipNorm{1}, Adam{}).
-template <Rule... R>
-struct OptimiserChain {
+template <Rule... R> struct OptimiserChain {
   std::tuple<R...> rules;
 
   using State = std::tuple<RuleState<R>...>;
@@ -314,8 +315,7 @@ struct OptimiserChain {
 };
 
 /// Runs a rule on a copy of the parameter in another type; the parameter is the rounded copy after each step.
-template <Rule R>
-struct MixedPrecision {
+template <Rule R> struct MixedPrecision {
   DType dtype = Float32;
   R rule;
 

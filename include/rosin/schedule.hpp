@@ -1,6 +1,6 @@
 // Learning-rate schedules: small values that give the rate of a step. A step counts from 0.
 //
-//   const auto rate = WarmupRate{.steps = 100, .then = CosineRate{.start = 1e-3, .steps = 10000}};
+//   const auto rate = warmup(100, CosineRate{.start = 1e-3, .steps = 10000});
 //   adjust(state, rate(step));  // a changed rate compiles nothing
 #pragma once
 
@@ -42,8 +42,7 @@ struct ROSIN_API CosineRate {
 };
 
 /// Grows evenly over `steps` steps, the last of which has the full first rate of `then`; then continues with that.
-template <class Schedule>
-struct WarmupRate {
+template <class Schedule> struct WarmupRate {
   int64_t steps = 100;
   Schedule then = {};
   double operator()(int64_t step) const {
@@ -51,7 +50,6 @@ struct WarmupRate {
     return then(0) * static_cast<double>(step + 1) / static_cast<double>(steps);
   }
 };
-template <class Schedule>
-WarmupRate(int64_t, Schedule) -> WarmupRate<Schedule>;
+template <class Schedule> WarmupRate(int64_t, Schedule) -> WarmupRate<Schedule>;
 
 }  // namespace rosin

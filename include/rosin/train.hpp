@@ -12,8 +12,8 @@
 
 namespace rosin {
 
-/// For train: one step, unless the loss is not finite. Error (numeric) then, before anything changed; `item` counts from
-/// 1 in the message.
+/// For train: one step, unless the loss is not finite. Error (numeric) then, before anything changed; `item` counts
+/// from 1 in the message.
 ROSIN_API void train_step(State& state, ModelEdit model, ModelView gradient, const Array& loss, int64_t item);
 /// For train: warns that what the rule keeps is lost when train returns.
 ROSIN_API void warn_of_lost_state(const State& state, const ErasedRule& rule);
@@ -26,8 +26,7 @@ template <class T>
 concept SplitInArguments = TupleLike<std::remove_cvref_t<T>>;
 
 /// loss(model, item), or loss(model, parts of the item...) when it is a tuple.
-template <class Loss, class M, class Item>
-Array loss_on(Loss& loss, const M& model, Item& item) {
+template <class Loss, class M, class Item> Array loss_on(Loss& loss, const M& model, Item& item) {
   if constexpr (SplitInArguments<Item>) {
     return std::apply([&](auto&... part) -> Array { return loss(model, part...); }, item);
   } else {
@@ -41,8 +40,7 @@ Array loss_on(Loss& loss, const M& model, Item& item) {
 /// array of one element. A loss that is NaN or infinite stops with Error (numeric) `train: loss is NaN on item 51;
 /// stopped before the update` (items count from 1 there): model and state are those after item 50. Whatever the loss
 /// throws passes through.
-template <class Loss, Walkable M, class Data>
-void train(Loss&& loss, M& model, Data&& data, State& state) {
+template <class Loss, Walkable M, class Data> void train(Loss&& loss, M& model, Data&& data, State& state) {
   int64_t count = 0;
   for (auto&& item : data) {
     const auto [value, grad] = withgradient([&](const M& m) { return reflect::loss_on(loss, m, item); }, model);
@@ -51,8 +49,7 @@ void train(Loss&& loss, M& model, Data&& data, State& state) {
 }
 
 /// The same with a state of its own, which ends with the call (a warning says so where the rule keeps something).
-template <class Loss, Walkable M, class Data, Rule R>
-void train(Loss&& loss, M& model, Data&& data, const R& rule) {
+template <class Loss, Walkable M, class Data, Rule R> void train(Loss&& loss, M& model, Data&& data, const R& rule) {
   State state = setup(rule, model);
   warn_of_lost_state(state, RuleOf<R>(rule));
   train(loss, model, data, state);
@@ -61,20 +58,17 @@ void train(Loss&& loss, M& model, Data&& data, const R& rule) {
 // --- Triggers: callables that say when to stop.
 
 /// True once `predicate` was true n times in a row.
-template <class Predicate>
-struct Patience {
+template <class Predicate> struct Patience {
   Predicate predicate;
   int64_t wait;
   int64_t count = 0;
 
-  template <class... T>
-  bool operator()(T&&... argument) {
+  template <class... T> bool operator()(T&&... argument) {
     count = predicate(std::forward<T>(argument)...) ? count + 1 : 0;
     return count >= wait;
   }
 };
-template <class Predicate>
-Patience<Predicate> patience(Predicate predicate, int64_t wait) {
+template <class Predicate> Patience<Predicate> patience(Predicate predicate, int64_t wait) {
   return {std::move(predicate), wait};
 }
 
@@ -83,8 +77,7 @@ struct ScoreGain {
   double operator()(double best, double now) const noexcept { return best - now; }
 };
 
-template <class Distance = ScoreGain>
-struct StoppingOptions {
+template <class Distance = ScoreGain> struct StoppingOptions {
   Distance distance = {};
   double init_score = std::numeric_limits<double>::infinity();
   double min_dist = 0;
@@ -103,16 +96,14 @@ auto early_stopping(F f, int64_t delay, StoppingOptions<Distance> options = {}) 
   return patience(worse, delay);
 }
 
-template <class Distance = ScoreGain>
-struct PlateauOptions {
+template <class Distance = ScoreGain> struct PlateauOptions {
   Distance distance = {};
   double init_score = 0;
   double min_dist = 1e-6;
 };
 
 /// True once the score f(...) changed by less than min_dist for `width` calls in a row.
-template <class F, class Distance = ScoreGain>
-auto plateau(F f, int64_t width, PlateauOptions<Distance> options = {}) {
+template <class F, class Distance = ScoreGain> auto plateau(F f, int64_t width, PlateauOptions<Distance> options = {}) {
   const auto still = [f = std::move(f), options, last = options.init_score](auto&&... argument) mutable {
     const double score = static_cast<double>(f(std::forward<decltype(argument)>(argument)...));
     const double change = options.distance(last, score);
@@ -123,16 +114,14 @@ auto plateau(F f, int64_t width, PlateauOptions<Distance> options = {}) {
 }
 
 /// Calls f at most once in so many seconds; says whether it did. With leading = false not at the first call.
-template <class F>
-struct Throttle {
+template <class F> struct Throttle {
   F f;
   double seconds;
   bool leading = true;
   double (*clock)() noexcept = steady_seconds;
   double last = -std::numeric_limits<double>::infinity();
 
-  template <class... T>
-  bool operator()(T&&... argument) {
+  template <class... T> bool operator()(T&&... argument) {
     const double now = clock();
     if (!leading && last == -std::numeric_limits<double>::infinity()) {
       last = now;
@@ -144,8 +133,7 @@ struct Throttle {
     return true;
   }
 };
-template <class F>
-Throttle<F> throttle(F f, double seconds, bool leading = true) {
+template <class F> Throttle<F> throttle(F f, double seconds, bool leading = true) {
   return {std::move(f), seconds, leading};
 }
 

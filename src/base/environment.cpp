@@ -78,8 +78,8 @@ std::optional<int64_t> environment_number(Setting setting, int64_t least) {
   if (error == std::errc() && end == text->data() + text->size() && value >= least) return value;
   const std::string name(entry(setting).name);
   warn_once("environment-value",
-            "environment: " + name + " must be a whole number of at least " + std::to_string(least) + "; got \"" + *text +
-                "\", which is ignored",
+            "environment: " + name + " must be a whole number of at least " + std::to_string(least) + "; got \"" +
+                *text + "\", which is ignored",
             name);
   return std::nullopt;
 }

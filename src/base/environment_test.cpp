@@ -18,8 +18,9 @@ class Environment : public testing::Test {
  protected:
   void SetUp() override {
     forget_said();
-    set_log_sink([](const LogMessage& m, void* said) { static_cast<std::vector<std::string>*>(said)->emplace_back(m.text); },
-                 &said_);
+    set_log_sink(
+        [](const LogMessage& m, void* said) { static_cast<std::vector<std::string>*>(said)->emplace_back(m.text); },
+        &said_);
   }
   void TearDown() override {
     unsetenv("ROSIN_NUM_THREADS");
@@ -66,8 +67,7 @@ TEST_F(Environment, AnUnknownVariableIsNamedWithTheNearestKnownOne) {
   EXPECT_FALSE(is_unknown_variable("PATH"));
   EXPECT_EQ(unknown_variable_text("ROSIN_NUM_THREAD"),
             "environment: rosin reads no variable ROSIN_NUM_THREAD; did you mean ROSIN_NUM_THREADS?");
-  EXPECT_EQ(unknown_variable_text("ROSIN_SOMETHING_ELSE"),
-            "environment: rosin reads no variable ROSIN_SOMETHING_ELSE");
+  EXPECT_EQ(unknown_variable_text("ROSIN_SOMETHING_ELSE"), "environment: rosin reads no variable ROSIN_SOMETHING_ELSE");
 }
 
 TEST(NearestName, TakesTheFewestChangedLettersAndIgnoresCase) {

@@ -66,7 +66,8 @@ class Pool {
   int threads() { return threads_.load(std::memory_order_relaxed); }
 
   void set_threads(int threads) {
-    std::lock_guard lock(owner_);
+    std::unique_lock lock(owner_, std::defer_lock);
+    if (!inside_) lock.lock();  // a chunk may call this too: its own job holds the lock
     threads_.store(threads > 0 ? threads : default_threads(), std::memory_order_relaxed);
   }
 
@@ -101,20 +102,26 @@ class Pool {
     new (&owner_) std::mutex;
   }
 
-  void start_workers() {
-    for (; workers_ < threads() - 1; ++workers_) {
-      const int index = workers_;
-      std::thread([this, index] { serve(index); }).detach();
+  /// Where the system has no more threads, fewer take part.
+  void start_workers() noexcept {
+    try {
+      for (; workers_ < threads() - 1; ++workers_) {
+        const int index = workers_;
+        std::thread([this, index] { serve(index); }).detach();
+      }
+    } catch (const std::exception&) {
     }
   }
 
   void publish(int64_t chunks, void (*body)(void*, int64_t), void* context) {
+    // Closed first: a worker that still looks at the last job must not take its last ticket for one of this job.
+    const uint64_t generation = (ticket_.load(std::memory_order_relaxed) >> chunk_bits) + 1;
+    ticket_.store(generation << chunk_bits | chunk_mask, std::memory_order_relaxed);
     body_ = body;
     context_ = context;
     failed_.store(false, std::memory_order_relaxed);
     done_.store(0, std::memory_order_relaxed);
-    chunks_.store(chunks, std::memory_order_relaxed);
-    const uint64_t generation = (ticket_.load(std::memory_order_relaxed) >> chunk_bits) + 1;
+    chunks_.store(chunks, std::memory_order_release);  // who sees it sees the closed ticket
     ticket_.store(generation << chunk_bits, std::memory_order_release);
     epoch_.fetch_add(1, std::memory_order_seq_cst);
     if (sleepers_.load(std::memory_order_seq_cst) > 0) epoch_.notify_all();
@@ -124,7 +131,7 @@ class Pool {
   void work(uint64_t generation) noexcept {
     uint64_t ticket = ticket_.load(std::memory_order_acquire);
     while (ticket >> chunk_bits == generation &&
-           static_cast<int64_t>(ticket & chunk_mask) < chunks_.load(std::memory_order_relaxed)) {
+           static_cast<int64_t>(ticket & chunk_mask) < chunks_.load(std::memory_order_acquire)) {
       if (!ticket_.compare_exchange_weak(ticket, ticket + 1, std::memory_order_acq_rel)) continue;
       run_chunk(static_cast<int64_t>(ticket & chunk_mask));
       ticket = ticket_.load(std::memory_order_acquire);
@@ -135,7 +142,11 @@ class Pool {
     try {
       body_(context_, chunk);
     } catch (...) {
-      if (!failed_.exchange(true, std::memory_order_acq_rel)) error_ = std::current_exception();
+      std::lock_guard lock(error_lock_);
+      if (!failed_.exchange(true, std::memory_order_acq_rel) || chunk < error_chunk_) {
+        error_ = std::current_exception();
+        error_chunk_ = chunk;
+      }
     }
     done_.fetch_add(1, std::memory_order_acq_rel);
   }
@@ -171,7 +182,9 @@ class Pool {
   std::mutex owner_;  // held by the thread whose job the workers serve
   int workers_ = 0;
   std::atomic<int> threads_;
-  std::exception_ptr error_;
+  std::mutex error_lock_;
+  std::exception_ptr error_;  // of the lowest chunk that failed
+  int64_t error_chunk_ = 0;
   void (*body_)(void*, int64_t) = nullptr;
   void* context_ = nullptr;
   alignas(64) std::atomic<uint64_t> ticket_{0};

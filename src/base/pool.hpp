@@ -7,8 +7,8 @@
 namespace rosin {
 
 /// Runs body(context, chunk) for every chunk in [0, chunks), on the calling thread and idle workers; returns when all
-/// are done. The first exception of a chunk is thrown again here, after all chunks have ended. Re-entrant calls and
-/// calls while another thread uses the workers run on the calling thread alone.
+/// are done. When chunks throw, the exception of the lowest of them is thrown again here; chunks after it may have run or
+/// not. Re-entrant calls and calls while another thread uses the workers run on the calling thread alone.
 void parallel(int64_t chunks, void (*body)(void* context, int64_t chunk), void* context);
 
 template <class F>

@@ -42,6 +42,7 @@ FusedKernel::FusedKernel(const lower::Structure& structure, const lower::Layout&
   }
   prepare_roots();
   prepare_instrs();
+  reserve_scratch(scratch_bytes());
 }
 
 void FusedKernel::choose_tiles() {

@@ -97,7 +97,8 @@ class FusedKernel {
   void root(const Ready& instr, const Tile& tile, State& state) const;
   static void fold(const Root& port, unsigned char* sum, const unsigned char* x, unsigned char* spare, int64_t count);
   void* output(uint16_t port, const Tile& tile, bool row, const RunData& data) const;
-  int64_t longest_tile() const { return tile_; }
+  size_t slot_bytes() const { return (static_cast<size_t>(tile_) * 8 + 63) / 64 * 64; }
+  size_t scratch_bytes() const { return kernel_->registers * (slot_bytes() + sizeof(void*)) + slot_bytes() + 64; }
 
   const lower::Structure& structure_;
   const lower::Kernel* kernel_;

@@ -20,6 +20,26 @@ struct Scratch {
 
 thread_local Scratch scratch;
 
+struct Reserve : Scratch {
+  std::mutex lock;
+};
+
+/// Never destroyed: workers may still run when the process ends.
+Reserve& reserve() {
+  static Reserve* reserve = new Reserve;
+  return *reserve;
+}
+
+/// Replaces the memory by more; false, and as it was, when there is none.
+bool grow(Scratch& target, size_t bytes) noexcept {
+  void* memory = ::operator new(bytes, std::align_val_t{64}, std::nothrow);
+  if (!memory) return false;
+  ::operator delete(target.memory, std::align_val_t{64});
+  target.memory = static_cast<unsigned char*>(memory);
+  target.bytes = bytes;
+  return true;
+}
+
 /// out[i] = x[i * stride] for elements of any size.
 template <class T>
 void gather_run(T* out, const T* x, int64_t stride, int64_t count) {
@@ -72,15 +92,15 @@ void fill(void* out, T value, int64_t count) {
 
 }  // namespace
 
-unsigned char* thread_scratch(size_t bytes) {
-  if (scratch.bytes < bytes) {
-    ::operator delete(scratch.memory, std::align_val_t{64});
-    scratch.memory = nullptr;
-    scratch.bytes = 0;
-    scratch.memory = static_cast<unsigned char*>(::operator new(bytes, std::align_val_t{64}));
-    scratch.bytes = bytes;
-  }
-  return scratch.memory;
+void reserve_scratch(size_t bytes) {
+  std::lock_guard lock(reserve().lock);
+  if (reserve().bytes < bytes && !grow(reserve(), bytes)) throw std::bad_alloc();
+}
+
+unsigned char* thread_scratch(size_t bytes, std::unique_lock<std::mutex>& locked) noexcept {
+  if (scratch.bytes >= bytes || grow(scratch, bytes)) return scratch.memory;
+  locked = std::unique_lock(reserve().lock);
+  return reserve().memory;
 }
 
 void FusedKernel::run_instr(const Ready& instr, const Tile& tile, State& state) const {

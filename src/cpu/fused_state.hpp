@@ -1,20 +1,25 @@
 // State: the registers of one running chunk of a fused kernel.
 #pragma once
 
+#include <mutex>
+
 #include "cpu/fused.hpp"
 
 namespace rosin::cpu {
 
-/// Memory of the calling thread for tiles, at least `bytes`; grows, and stays with the thread.
-unsigned char* thread_scratch(size_t bytes);
+/// Memory for tiles, at least `bytes`: the calling thread's own, which grows and stays with it. When the system has no
+/// more, the reserve, which is `locked` then: a kernel that has begun to overwrite its operands must not fail.
+unsigned char* thread_scratch(size_t bytes, std::unique_lock<std::mutex>& locked) noexcept;
+/// Makes the reserve at least this large.
+void reserve_scratch(size_t bytes);
 
 struct FusedKernel::State {
   State(const FusedKernel& kernel, const RunData& run, int64_t chunk)
       : data(run),
-        slot_bytes((static_cast<size_t>(kernel.tile_) * 8 + 63) / 64 * 64),
+        slot_bytes(kernel.slot_bytes()),
         partials(kernel.partials_.get() + static_cast<size_t>(chunk) * kernel.partial_bytes_) {
     const size_t registers = kernel.kernel_->registers;
-    unsigned char* memory = thread_scratch(registers * (slot_bytes + sizeof(void*)) + slot_bytes + 64);
+    unsigned char* memory = thread_scratch(kernel.scratch_bytes(), reserve);
     pointers = reinterpret_cast<void**>(memory);
     slots = memory + (registers * sizeof(void*) + 63) / 64 * 64;
     spare = slots + registers * slot_bytes;
@@ -25,6 +30,7 @@ struct FusedKernel::State {
   void* partial(const Root& root) { return partials + root.partial; }
 
   const RunData& data;
+  std::unique_lock<std::mutex> reserve;
   size_t slot_bytes;
   unsigned char* partials;
   void** pointers;        // where each register is now: its slot, or memory of an array

@@ -14,17 +14,18 @@ namespace rosin {
 
 LoaderOptions checked_options(LoaderOptions options, int64_t n) {
   if (options.batchsize < 1) {
-    throw Error(ErrorKind::argument,
-                "DataLoader: the batch size must be at least 1; got " + std::to_string(options.batchsize) +
-                    "; for single observations use .batchsize = 1");
+    throw Error(ErrorKind::argument, "DataLoader: the batch size must be at least 1; got " +
+                                         std::to_string(options.batchsize) +
+                                         "; for single observations use .batchsize = 1");
   }
   if (options.num_workers < 0) {
     throw Error(ErrorKind::argument, "DataLoader: the number of workers cannot be negative; got " +
                                          std::to_string(options.num_workers) + "; 0 prepares batches in the loop");
   }
   if (n > 0 && options.batchsize > n) {
-    warn_once("batchsize-decreased", "DataLoader: Number of observations less than batch-size, decreasing the batch-size to " +
-                                         std::to_string(n));
+    warn_once(
+        "batchsize-decreased",
+        "DataLoader: Number of observations less than batch-size, decreasing the batch-size to " + std::to_string(n));
     options.batchsize = n;
   }
   if (!options.rng) options.rng = options.shuffle ? default_rng().split() : default_rng();
@@ -51,7 +52,8 @@ class Headings : public ModelVisitor {
     if (count_++ > 0) list_.append(", ");
     const Shape shape = x.shape();
     if (shape.rank() == 1) list_.append(std::to_string(shape[0])).append("-element");
-    for (int d = 0; shape.rank() > 1 && d < shape.rank(); ++d) list_.append(d ? "×" : "").append(std::to_string(shape[d]));
+    for (int d = 0; shape.rank() > 1 && d < shape.rank(); ++d)
+      list_.append(d ? "×" : "").append(std::to_string(shape[d]));
     list_.append(" Array{").append(to_string(x.dtype())).append("}");
   }
   std::string text() const { return count_ == 1 ? list_ : "(" + list_ + ")"; }
@@ -88,10 +90,10 @@ struct BatchWorkers::State {
 
   std::mutex lock;
   std::condition_variable changed;
-  int64_t next = 0;                       // the first batch that no thread has begun
-  int64_t wanted = 0;                     // the batch that is waited for, or was last
+  int64_t next = 0;    // the first batch that no thread has begun
+  int64_t wanted = 0;  // the batch that is waited for, or was last
   bool stopped = false;
-  std::vector<bool> made;                 // by batch
+  std::vector<bool> made;                  // by batch
   std::vector<std::exception_ptr> failed;  // by batch
   std::vector<std::thread> threads;
 

@@ -22,8 +22,7 @@ namespace {
 /// X (2, 5) as in L1: columns (0, 1), (2, 3), ...
 Array columns() { return reshape(arange(10), {2, 5}); }
 
-template <class F>
-std::string error_of(F f, ErrorKind kind) {
+template <class F> std::string error_of(F f, ErrorKind kind) {
   try {
     f();
   } catch (const Error& error) {
@@ -34,8 +33,7 @@ std::string error_of(F f, ErrorKind kind) {
   return {};
 }
 
-template <class Loader>
-std::vector<int> read(Loader& loader) {
+template <class Loader> std::vector<int> read(Loader& loader) {
   std::vector<int> seen;
   for (const Array& x : loader) {
     for (int value : x.template to_vector<int>()) seen.push_back(value);
@@ -164,14 +162,24 @@ TEST(DataLoader, NoObservationsAreNoBatches) {
 }
 
 TEST(DataLoader, WrongDataAndOptionsAreErrors) {
-  EXPECT_EQ(error_of([] { DataLoader(std::tuple{columns(), arange(4)}); }, ErrorKind::shape),
-            "DataLoader: all data containers must have the same number of observations; [0] has 5, [1] has 4; the last dim "
-            "counts them");
+  EXPECT_EQ(
+      error_of(
+          [] {
+            DataLoader(std::tuple{columns(), arange(4)});
+          },
+          ErrorKind::shape),
+      "DataLoader: all data containers must have the same number of observations; [0] has 5, [1] has 4; the last dim "
+      "counts them");
   EXPECT_EQ(error_of([] { DataLoader(columns(), {.batchsize = 0}); }, ErrorKind::argument),
             "DataLoader: the batch size must be at least 1; got 0; for single observations use .batchsize = 1");
-  EXPECT_EQ(error_of([] { DataLoader(Array(3)); }, ErrorKind::shape),
-            "DataLoader: the last dim of every array counts the observations; the array is a single number; leave it out");
-  EXPECT_EQ(error_of([] { DataLoader(std::tuple{columns(), std::vector<int>(5)}); }, ErrorKind::argument),
+  EXPECT_EQ(
+      error_of([] { DataLoader(Array(3)); }, ErrorKind::shape),
+      "DataLoader: the last dim of every array counts the observations; the array is a single number; leave it out");
+  EXPECT_EQ(error_of(
+                [] {
+                  DataLoader(std::tuple{columns(), std::vector<int>(5)});
+                },
+                ErrorKind::argument),
             "DataLoader: data are arrays; [1] is a vector; make an Array of it: Array(values, {n})");
   EXPECT_EQ(error_of([] { DataLoader(columns(), {.num_workers = -1}); }, ErrorKind::argument),
             "DataLoader: the number of workers cannot be negative; got -1; 0 prepares batches in the loop");
@@ -180,9 +188,10 @@ TEST(DataLoader, WrongDataAndOptionsAreErrors) {
 TEST(DataLoader, PrintsItsOptionsAndItsFirstBatch) {
   EXPECT_EQ(to_string(DataLoader(columns(), {.batchsize = 3})),
             "2-element DataLoader(batchsize=3)\n  with first element:\n  2×3 Array{Int32}");
-  EXPECT_EQ(to_string(DataLoader(std::tuple{columns(), arange(5)}, {.batchsize = 2, .shuffle = true, .partial = false})),
-            "2-element DataLoader(batchsize=2, shuffle=true, partial=false)\n  with first element:\n  (2×2 Array{Int32}, "
-            "2-element Array{Int32})");
+  EXPECT_EQ(
+      to_string(DataLoader(std::tuple{columns(), arange(5)}, {.batchsize = 2, .shuffle = true, .partial = false})),
+      "2-element DataLoader(batchsize=2, shuffle=true, partial=false)\n  with first element:\n  (2×2 Array{Int32}, "
+      "2-element Array{Int32})");
 }
 
 TEST(DataLoader, MovedToADeviceItGivesTheSameBatches) {
@@ -300,9 +309,14 @@ TEST(Observations, BatchAndUnbatchAreOpposites) {
   EXPECT_EQ(parts[2].to_vector<int>(), (std::vector<int>{4, 5}));
   EXPECT_EQ(parts[2].shape(), (Shape{2}));
   EXPECT_EQ(batch(parts).to_vector<int>(), columns().to_vector<int>());
-  EXPECT_EQ(error_of([] { batch(std::vector<Array>{ones({2}), ones({3})}); }, ErrorKind::shape),
-            "batch: all observations must have the same sizes and types; the array of observation 1 differs from the first "
-            "one's");
+  EXPECT_EQ(
+      error_of(
+          [] {
+            batch(std::vector<Array>{ones({2}), ones({3})});
+          },
+          ErrorKind::shape),
+      "batch: all observations must have the same sizes and types; the array of observation 1 differs from the first "
+      "one's");
 }
 
 TEST(Observations, AreMappedWhenTheyAreRead) {

@@ -55,9 +55,10 @@ Device device_of_gpu() {
   for (const std::string& backend : supported_gpu_backends()) {
     if (functional(backend)) return get_device(backend);
   }
-  inform_once("gpu-not-functional",
-              "gpu: no functional GPU; data stays on the CPU. \"rosin devices\" says why. (No action is required if you "
-              "want to run on the CPU.)");
+  inform_once(
+      "gpu-not-functional",
+      "gpu: no functional GPU; data stays on the CPU. \"rosin devices\" says why. (No action is required if you "
+      "want to run on the CPU.)");
   return Device();
 }
 

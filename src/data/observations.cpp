@@ -24,8 +24,9 @@ std::string place(const ModelPath& path) { return path.is_root() ? std::string("
 
 void check_counted(const Array& x, const char* op, const ModelPath& path) {
   if (!x.is_nothing() && x.rank() > 0) return;
-  refuse(ErrorKind::shape, op, "the last dim of every array counts the observations; " + place(path) + " is " +
-                                   (x.is_nothing() ? "nothing" : "a single number") + "; leave it out");
+  refuse(ErrorKind::shape, op,
+         "the last dim of every array counts the observations; " + place(path) + " is " +
+             (x.is_nothing() ? "nothing" : "a single number") + "; leave it out");
 }
 
 class Counter : public ModelVisitor {
@@ -40,15 +41,17 @@ class Counter : public ModelVisitor {
       first_ = place(path);
     } else if (here != count) {
       refuse(ErrorKind::shape, op_,
-             "all data containers must have the same number of observations; " + first_ + " has " + std::to_string(count) +
-                 ", " + place(path) + " has " + std::to_string(here) + "; the last dim counts them");
+             "all data containers must have the same number of observations; " + first_ + " has " +
+                 std::to_string(count) + ", " + place(path) + " has " + std::to_string(here) +
+                 "; the last dim counts them");
     }
   }
   void leaf(const ModelPart& part, const ModelPath& path) override {
     // A number or a text that is a named field goes into every batch as it is.
     if (part.count == 0 && path.index() < 0) return;
-    refuse(ErrorKind::argument, op_, "data are arrays; " + place(path) + " is a " + std::string(part.type) +
-                                         "; make an Array of it: Array(values, {n})");
+    refuse(ErrorKind::argument, op_,
+           "data are arrays; " + place(path) + " is a " + std::string(part.type) +
+               "; make an Array of it: Array(values, {n})");
   }
   int64_t count = -1;
 
@@ -76,7 +79,8 @@ class Take : public ModelEditor {
     const size_t column = n > 0 ? static_cast<size_t>(source.count() / n) * size_of(source.dtype) : 0;
     check_observations(at_, n);
     Array taken = fresh_leaf(source.dtype, with_last(source, source.rank - 1, static_cast<int64_t>(at_.size())));
-    copy_runs(static_cast<unsigned char*>(taken.node()->data()), static_cast<const unsigned char*>(source.data()), column);
+    copy_runs(static_cast<unsigned char*>(taken.node()->data()), static_cast<const unsigned char*>(source.data()),
+              column);
     x = std::move(taken);
   }
 
@@ -103,12 +107,14 @@ class PutColumn : public ModelVisitor {
     if (next_ >= targets_.size()) refuse(ErrorKind::shape, "batch", "all observations must hold the same arrays");
     const Array& target = *targets_[next_++].array;
     const Node& whole = *target.node();
-    if (x.is_nothing() || x.dtype() != target.dtype() || !(with_last(*x.node(), x.rank(), whole.sizes[whole.rank - 1]) == target.shape())) {
-      refuse(ErrorKind::shape, "batch", "all observations must have the same sizes and types; " + place(path) + " of observation " +
-                                            std::to_string(column_) + " differs from the first one's");
+    if (x.is_nothing() || x.dtype() != target.dtype() ||
+        !(with_last(*x.node(), x.rank(), whole.sizes[whole.rank - 1]) == target.shape())) {
+      refuse(ErrorKind::shape, "batch",
+             "all observations must have the same sizes and types; " + place(path) + " of observation " +
+                 std::to_string(column_) + " differs from the first one's");
     }
-    copy_into(x, static_cast<unsigned char*>(whole.data()) +
-                     static_cast<size_t>(column_ * x.count()) * size_of(whole.dtype));
+    copy_into(
+        x, static_cast<unsigned char*>(whole.data()) + static_cast<size_t>(column_ * x.count()) * size_of(whole.dtype));
   }
 
  private:
@@ -141,8 +147,9 @@ int64_t count_observations(ModelView data, const char* op) {
 void check_observations(std::span<const int64_t> at, int64_t n) {
   for (int64_t i : at) {
     if (i < 0 || i >= n) {
-      refuse(ErrorKind::argument, "getobs", "observation " + std::to_string(i) + " is out of range; there are " +
-                                                std::to_string(n) + ", counted from 0");
+      refuse(
+          ErrorKind::argument, "getobs",
+          "observation " + std::to_string(i) + " is out of range; there are " + std::to_string(n) + ", counted from 0");
     }
   }
 }
@@ -156,7 +163,8 @@ void stack_observations(ModelEdit batch, std::span<const ModelView> observations
   std::vector<ArrayPlace<Array*>> targets;
   list_arrays(batch, targets);
   for (const ArrayPlace<Array*>& target : targets) {
-    if (target.array->is_nothing()) refuse(ErrorKind::argument, "batch", "an observation holds nothing in the place of an array");
+    if (target.array->is_nothing())
+      refuse(ErrorKind::argument, "batch", "an observation holds nothing in the place of an array");
     const Node& first = *target.array->node();
     *target.array = fresh_leaf(first.dtype, with_last(first, first.rank, static_cast<int64_t>(observations.size())));
   }
@@ -176,7 +184,8 @@ std::vector<Array> unbatch(const Array& x) {
   for (int64_t i = 0; i < n; ++i) {
     Array one = fresh_leaf(whole.dtype, shape);
     if (bytes > 0) {
-      std::memcpy(one.node()->data(), static_cast<const unsigned char*>(whole.data()) + static_cast<size_t>(i) * bytes, bytes);
+      std::memcpy(one.node()->data(), static_cast<const unsigned char*>(whole.data()) + static_cast<size_t>(i) * bytes,
+                  bytes);
     }
     observations.push_back(std::move(one));
   }
@@ -198,7 +207,8 @@ void rethrow_with_observation(const std::exception& error, int64_t observation) 
 
 int64_t share_of(double share, int64_t n) {
   if (!(share >= 0 && share <= 1)) {
-    refuse(ErrorKind::argument, "splitobs", "the share of the first part lies between 0 and 1; got " + std::to_string(share));
+    refuse(ErrorKind::argument, "splitobs",
+           "the share of the first part lies between 0 and 1; got " + std::to_string(share));
   }
   return std::llround(share * static_cast<double>(n));
 }

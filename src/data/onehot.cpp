@@ -20,8 +20,8 @@ void check_labels(const Array& labels, int64_t classes) {
   }
   if (labels.is_nothing()) throw Error(ErrorKind::argument, "onehotbatch: the labels are nothing (an empty handle)");
   if (!is_integer(labels.dtype())) {
-    throw Error(ErrorKind::dtype, std::string("onehotbatch: labels must be integers; got ") + to_string(labels.dtype()) +
-                                      "; cast them, or count the classes' names from 0");
+    throw Error(ErrorKind::dtype, std::string("onehotbatch: labels must be integers; got ") +
+                                      to_string(labels.dtype()) + "; cast them, or count the classes' names from 0");
   }
   if (labels.rank() == Shape::max_rank) {
     throw Error(ErrorKind::shape, "onehotbatch: the labels have " + std::to_string(labels.rank()) +
@@ -50,8 +50,9 @@ Array onehotbatch(const Array& labels, int64_t classes, DType type) {
   for (size_t i = 0; i < places.size(); ++i) {
     if (places[i] < 0 || places[i] >= classes) {
       throw Error(ErrorKind::argument, "onehotbatch: label out of range: label " + std::to_string(places[i]) +
-                                           " of observation " + std::to_string(i) + "; with " + std::to_string(classes) +
-                                           " classes labels are 0 to " + std::to_string(classes - 1));
+                                           " of observation " + std::to_string(i) + "; with " +
+                                           std::to_string(classes) + " classes labels are 0 to " +
+                                           std::to_string(classes - 1));
     }
     std::memcpy(bytes + i * column + static_cast<size_t>(places[i]) * element, one, element);
   }

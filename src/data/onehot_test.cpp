@@ -11,8 +11,7 @@
 namespace rosin {
 namespace {
 
-template <class F>
-std::string error_of(F f, ErrorKind kind) {
+template <class F> std::string error_of(F f, ErrorKind kind) {
   try {
     f();
   } catch (const Error& error) {
@@ -46,7 +45,11 @@ TEST(OneHot, OnecoldIsTheWayBack) {
 }
 
 TEST(OneHot, ALabelOutOfRangeIsNamed) {
-  EXPECT_EQ(error_of([] { onehotbatch(std::vector<int>{0, 9, 10}, 10); }, ErrorKind::argument),
+  EXPECT_EQ(error_of(
+                [] {
+                  onehotbatch(std::vector<int>{0, 9, 10}, 10);
+                },
+                ErrorKind::argument),
             "onehotbatch: label out of range: label 10 of observation 2; with 10 classes labels are 0 to 9");
   EXPECT_EQ(error_of([] { onehotbatch(std::vector<int>{-1}, 2); }, ErrorKind::argument),
             "onehotbatch: label out of range: label -1 of observation 0; with 2 classes labels are 0 to 1");
@@ -66,8 +69,13 @@ TEST(ImageArrays, PicturesAreWidthHeightChannelCountFromZeroToOne) {
   EXPECT_FLOAT_EQ(static_cast<float>(arrays.images.item(0, 1, 0, 0)), 0.6f);  // column 0 of row 1
   EXPECT_FLOAT_EQ(static_cast<float>(arrays.images.item(2, 1, 0, 1)), 0.2f);
   EXPECT_EQ(arrays.labels.to_vector<int>(), (std::vector<int>{7, 1}));
-  EXPECT_EQ(error_of([] { image_arrays({1, 2, 2, {0, 0, 0}, {1}}); }, ErrorKind::argument),
-            "image_arrays: pixels and labels must fit the count of images; got 3 pixels and 1 labels for 1 images of 2x2");
+  EXPECT_EQ(
+      error_of(
+          [] {
+            image_arrays({1, 2, 2, {0, 0, 0}, {1}});
+          },
+          ErrorKind::argument),
+      "image_arrays: pixels and labels must fit the count of images; got 3 pixels and 1 labels for 1 images of 2x2");
 }
 
 }  // namespace

@@ -40,7 +40,8 @@ Node* make_ready(const Op& op, DType type, const Shape& shape) {
   node->counts.store(one_user, std::memory_order_relaxed);
   node->op = &op;
   for (Node*& operand : node->in) operand = nullptr;
-  node->recorder = node->context = nullptr;
+  node->recorder = nullptr;
+  node->context.store(nullptr, std::memory_order_relaxed);
   node->guards.store(0, std::memory_order_relaxed);
   node->buffer = nullptr;
   node->sequence = 0;

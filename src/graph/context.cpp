@@ -17,6 +17,7 @@ struct Store {
   std::mutex lock;
   Node* free = nullptr;
   std::vector<Context*> retired;
+  size_t contexts = 0;  // made so far: room for all of them in `retired`
 };
 
 Store& store() {
@@ -49,9 +50,12 @@ Context& Context::acquire() {
     if (!store().retired.empty()) {
       context = store().retired.back();
       store().retired.pop_back();
+    } else {
+      store().retired.reserve(store().contexts + 1);
+      context = new Context;
+      ++store().contexts;
     }
   }
-  if (!context) context = new Context;
   {
     std::lock_guard lock(context->orphan_lock_);
     context->owned_ = true;
@@ -81,6 +85,8 @@ Node* Context::allocate() {
 }
 
 void Context::refill() {
+  collect_orphans();  // a thread that records and never evaluates gets back what others dropped
+  if (free_) return;
   Store& shared = store();
   std::lock_guard lock(shared.lock);
   for (int64_t i = 0; i < nodes_per_slab && shared.free; ++i) {
@@ -117,7 +123,7 @@ void Context::free(Node* node) noexcept {
 }
 
 void Context::list(Node* node) noexcept {
-  node->context = this;
+  node->context.store(this, std::memory_order_relaxed);
   node->next = &pending_;
   node->previous = pending_.previous;
   pending_.previous->next = node;
@@ -128,14 +134,14 @@ void Context::list(Node* node) noexcept {
 void Context::unlist(Node* node) noexcept {
   node->previous->next = node->next;
   node->next->previous = node->previous;
-  node->context = nullptr;
+  node->context.store(nullptr, std::memory_order_relaxed);
   if (!node->kept) --pending_count_;
 }
 
 void Context::keep(Node* node) noexcept {
   unlist(node);
   node->kept = true;
-  node->context = this;
+  node->context.store(this, std::memory_order_relaxed);
   node->next = &kept_;
   node->previous = kept_.previous;
   kept_.previous->next = node;
@@ -172,21 +178,32 @@ bool Context::give_back(Node* node) noexcept {
 
 namespace {
 
-/// Drops a count; whether it was the last. The holder of the only count needs no locked instruction: nobody else can
-/// make a new one.
+/// Drops a count; whether it was the last. The holder of the only count needs no locked instruction where nobody else
+/// can make a new one. (While another thread lists the node, its evaluation may: it must find the count gone.)
 bool is_last(Node* node, uint64_t which) noexcept {
-  return node->counts.load(std::memory_order_acquire) == which ||
-         node->counts.fetch_sub(which, std::memory_order_acq_rel) == which;
+  if (node->counts.load(std::memory_order_acquire) == which) {
+    const Context* lists = node->context.load(std::memory_order_relaxed);
+    if (!lists || lists == Context::current_or_null()) return true;
+  }
+  return node->counts.fetch_sub(which, std::memory_order_acq_rel) == which;
+}
+
+/// Takes a node without counts to the free nodes of this thread, or of all when this one never recorded (or has ended).
+void free_node(Context* here, Node* node) noexcept {
+  if (here) return here->free(node);
+  std::lock_guard lock(store().lock);
+  node->next = store().free;
+  store().free = node;
 }
 
 /// Frees dead nodes and, without recursion, what only they held; the stack runs through `next`.
 void destroy(Node* first) noexcept {
-  Context& here = Context::current();
+  Context* here = Context::current_or_null();
   Node* stack = nullptr;
   const auto push = [&](Node* node) {
-    if (node->context) {
-      if (node->context == &here) here.unlist(node);
-      else if (!node->context->give_back(node)) return;
+    if (Context* lists = node->context.load(std::memory_order_relaxed)) {
+      if (lists == here) lists->unlist(node);
+      else if (!lists->give_back(node)) return;
     }
     node->next = stack;
     stack = node;
@@ -200,7 +217,7 @@ void destroy(Node* first) noexcept {
       if (is_last(operand, one_reference)) push(operand);
     }
     if (node->buffer) release(node->buffer);
-    here.free(node);
+    free_node(here, node);
   }
 }
 

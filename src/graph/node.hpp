@@ -59,7 +59,7 @@ struct alignas(64) Node {
   Node* in[max_operands];   // operands; null once the value is there (unless a gradient call still needs them)
   uint64_t hash;            // of op, attributes, type and rank: the node's own part of a structure key
   Context* recorder;        // the recording thread's context
-  Context* context;         // the same while the node is in one of its lists, else null
+  std::atomic<Context*> context;  // the same while the node is in one of its lists, else null
   Node* previous;           // pending nodes of one context, in recording order
   Node* next;
   Memory* buffer;           // the value, once ready: contiguous, column-major

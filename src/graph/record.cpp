@@ -63,10 +63,23 @@ DType result_type(const Op& op, DType common) {
   }
 }
 
-/// The type in which the body runs: operands are converted to it.
-ScalarType compute_type(const Op& op, DType common) {
-  if (op.type_rule == TypeRule::floating || op.type_rule == TypeRule::number) return scalar_type(result_type(op, common));
-  return scalar_type(common);
+__attribute__((cold, noreturn)) void throw_not_defined(const Op& op, DType type) {
+  throw Error(ErrorKind::dtype, std::string(op.name) + ": not defined for elements of type " + to_string(type) +
+                                    "; got such an operand; convert it with cast(x, type)");
+}
+
+/// The type in which the body runs: operands are converted to it. Complex numbers are stored, moved and cast only.
+ScalarType compute_type(const Op& op, DType common, bool stated) {
+  const bool widens = op.type_rule == TypeRule::floating || op.type_rule == TypeRule::number;
+  const ScalarType type = scalar_type(widens ? result_type(op, common) : common);
+  if (!op.body.loops[static_cast<int>(type)] || (is_complex(common) && !stated)) throw_not_defined(op, common);
+  return type;
+}
+
+/// Kinds that compute with elements, beside the elementwise one.
+bool is_arithmetic(const Op& op) {
+  return op.kind == Kind::reduction || op.kind == Kind::scan || op.kind == Kind::contraction || op.kind == Kind::window ||
+         op.kind == Kind::sort;
 }
 
 __attribute__((cold, noreturn)) void throw_no_broadcast(std::string_view op, const Shape& a, const Shape& b) {
@@ -166,7 +179,7 @@ bool alike(const Node* a, const Node* b) {
 
 Array record_alike(const Op& op, const Node* const* operands, const DType* stated) {
   const DType common = operands[0]->dtype;
-  Node* node = make_node(op, operands, 2, stated ? *stated : result_type(op, common), compute_type(op, common));
+  Node* node = make_node(op, operands, 2, stated ? *stated : result_type(op, common), compute_type(op, common, stated));
   node->rank = operands[0]->rank;
   std::copy(operands[0]->sizes, operands[0]->sizes + node->rank, node->sizes);
   refer(node, operands);
@@ -204,7 +217,7 @@ Array record_elementwise(const Op& op, const Node* const* operands, int count, c
       throw_no_broadcast(op.name, Shape(std::span<const int64_t>(sizes, static_cast<size_t>(rank))), operands[i]->shape());
     }
   }
-  Node* node = make_node(op, operands, count, stated ? *stated : result_type(op, common), compute_type(op, common));
+  Node* node = make_node(op, operands, count, stated ? *stated : result_type(op, common), compute_type(op, common, stated));
   node->rank = static_cast<uint8_t>(rank);
   std::copy(sizes, sizes + rank, node->sizes);
   node->weak = weak && !op.mask_first && !stated;
@@ -264,6 +277,7 @@ Array record(const Op& op, Operands operands, DType type, const Shape& shape, co
   for (const Array* operand : operands) {
     require(op, *operand);
     if (count > 0) check_devices(op, nodes[0], operand->node());
+    if (is_complex(operand->node()->dtype) && is_arithmetic(op)) throw_not_defined(op, operand->node()->dtype);
     nodes[count++] = operand->node();
   }
   Node* node = make_node(op, nodes, count, type, scalar_type(type));

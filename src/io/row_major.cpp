@@ -35,7 +35,8 @@ template <class Word> void copy_block(Word* target, const Word* source, const St
 }
 
 /// Rank at least 2. `inner` and `outer` are the two dims of the blocks; the others are counted like an odometer.
-template <class Word> void copy_strided(Word* target, const Word* source, const StridedCopy& copy, int inner, int outer) {
+template <class Word>
+void copy_strided(Word* target, const Word* source, const StridedCopy& copy, int inner, int outer) {
   int64_t at[Shape::max_rank] = {};
   for (;;) {
     copy_block(target, source, copy, inner, outer);
@@ -58,7 +59,9 @@ struct Wide {
 };
 
 void copy_strided(void* target, const void* source, const StridedCopy& copy, size_t width, int inner, int outer) {
-  const auto run = [&]<class Word>(Word* to) { copy_strided(to, static_cast<const Word*>(source), copy, inner, outer); };
+  const auto run = [&]<class Word>(Word* to) {
+    copy_strided(to, static_cast<const Word*>(source), copy, inner, outer);
+  };
   if (width == 1) run(static_cast<uint8_t*>(target));
   if (width == 2) run(static_cast<uint16_t*>(target));
   if (width == 4) run(static_cast<uint32_t*>(target));

@@ -1,4 +1,5 @@
-// Reading and writing safetensors files. Read next: safetensors_header.cpp (the rules), row_major.hpp (order of elements).
+// Reading and writing safetensors files. Read next: safetensors_header.cpp (the rules), row_major.hpp (order of
+// elements).
 #include "io/safetensors.hpp"
 
 #include <algorithm>
@@ -38,9 +39,9 @@ uint64_t read_header_length(const InputFile& file) {
     refuse_file(file.path(), "", "a header has at most 100000000 bytes", "it states " + std::to_string(length));
   }
   if (length > file.size() - 8) {
-    refuse_file(file.path(), "", "the header must be inside the file",
-                "it states " + std::to_string(length) + " bytes and the file goes on for " +
-                    std::to_string(file.size() - 8));
+    refuse_file(
+        file.path(), "", "the header must be inside the file",
+        "it states " + std::to_string(length) + " bytes and the file goes on for " + std::to_string(file.size() - 8));
   }
   return length;
 }

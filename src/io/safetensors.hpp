@@ -11,8 +11,8 @@
 
 namespace rosin {
 
-/// An array to be written. `make` gives the values at the moment they are written, so that rearranged copies live one at
-/// a time; null: the array as it is.
+/// An array to be written. `make` gives the values at the moment they are written, so that rearranged copies live one
+/// at a time; null: the array as it is.
 struct OutgoingArray {
   std::string name;
   Array array;

@@ -20,14 +20,28 @@ constexpr int type_of(DType type) { return static_cast<int>(type); }
 
 // One row per type of the format.
 constexpr FileType file_types[] = {
-    {"BOOL", 8, type_of(Bool)},       {"U8", 8, type_of(UInt8)},     {"I8", 8, type_of(Int8)},
-    {"I16", 16, type_of(Int16)},      {"U16", 16, type_of(UInt16)},  {"F16", 16, type_of(Float16)},
-    {"BF16", 16, type_of(BFloat16)},  {"I32", 32, type_of(Int32)},   {"U32", 32, type_of(UInt32)},
-    {"F32", 32, type_of(Float32)},    {"I64", 64, type_of(Int64)},   {"U64", 64, type_of(UInt64)},
-    {"F64", 64, type_of(Float64)},    {"C64", 64, type_of(ComplexF32)},
-    {"F8_E5M2", 8, -1},               {"F8_E4M3", 8, -1},            {"F8_E8M0", 8, -1},
-    {"F8_E4M3FNUZ", 8, -1},           {"F8_E5M2FNUZ", 8, -1},        {"F4", 4, -1},
-    {"F6_E2M3", 6, -1},               {"F6_E3M2", 6, -1},
+    {"BOOL", 8, type_of(Bool)},
+    {"U8", 8, type_of(UInt8)},
+    {"I8", 8, type_of(Int8)},
+    {"I16", 16, type_of(Int16)},
+    {"U16", 16, type_of(UInt16)},
+    {"F16", 16, type_of(Float16)},
+    {"BF16", 16, type_of(BFloat16)},
+    {"I32", 32, type_of(Int32)},
+    {"U32", 32, type_of(UInt32)},
+    {"F32", 32, type_of(Float32)},
+    {"I64", 64, type_of(Int64)},
+    {"U64", 64, type_of(UInt64)},
+    {"F64", 64, type_of(Float64)},
+    {"C64", 64, type_of(ComplexF32)},
+    {"F8_E5M2", 8, -1},
+    {"F8_E4M3", 8, -1},
+    {"F8_E8M0", 8, -1},
+    {"F8_E4M3FNUZ", 8, -1},
+    {"F8_E5M2FNUZ", 8, -1},
+    {"F4", 4, -1},
+    {"F6_E2M3", 6, -1},
+    {"F6_E3M2", 6, -1},
 };
 
 const FileType* find_type(const std::string& name) {
@@ -52,7 +66,8 @@ uint64_t bytes_of(const TensorInfo& tensor, const std::string& path) {
       refuse_file(path, tensor.name, "its size must not overflow", "the shape is " + text_of(tensor.sizes));
     }
   }
-  if (bits % 8 != 0) refuse_file(path, tensor.name, "it must fill whole bytes", "it has " + std::to_string(bits) + " bits");
+  if (bits % 8 != 0)
+    refuse_file(path, tensor.name, "it must fill whole bytes", "it has " + std::to_string(bits) + " bits");
   return bits / 8;
 }
 
@@ -104,8 +119,9 @@ const char* file_type(DType dtype) noexcept {
 DType array_type(const TensorInfo& tensor, const std::string& path) {
   const FileType* type = find_type(tensor.type);
   if (type && type->dtype >= 0) return static_cast<DType>(type->dtype);
-  throw Error(ErrorKind::dtype, "load: the element type must be one of rosin's; '" + path + "', tensor '" + tensor.name +
-                                    "' is " + tensor.type + "; convert it to F32, BF16 or F16 where it was made");
+  throw Error(ErrorKind::dtype, "load: the element type must be one of rosin's; '" + path + "', tensor '" +
+                                    tensor.name + "' is " + tensor.type +
+                                    "; convert it to F32, BF16 or F16 where it was made");
 }
 
 Shape array_shape(const TensorInfo& tensor, const std::string& path) {

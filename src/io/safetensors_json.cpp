@@ -111,7 +111,7 @@ class HeaderEvents : public nlohmann::json_sax<nlohmann::json> {
   std::string key_;
   bool has_key_ = false;  // in `names`: the key of the entry to come
   bool has_metadata_ = false;
-  unsigned seen_ = 0;     // fields of the tensor: 1 dtype, 2 shape, 4 data_offsets
+  unsigned seen_ = 0;  // fields of the tensor: 1 dtype, 2 shape, 4 data_offsets
   std::vector<uint64_t> numbers_;
 };
 
@@ -169,8 +169,9 @@ namespace rosin {
 namespace {
 
 [[noreturn]] void refuse_format(const std::string& what) {
-  throw Error(ErrorKind::io, what + ": safetensors needs nlohmann-json; this rosin was built without it; install "
-                                    "nlohmann-json3-dev and build rosin again");
+  throw Error(ErrorKind::io, what +
+                                 ": safetensors needs nlohmann-json; this rosin was built without it; install "
+                                 "nlohmann-json3-dev and build rosin again");
 }
 
 }  // namespace

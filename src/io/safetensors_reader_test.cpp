@@ -110,14 +110,16 @@ class SafetensorsRules : public ScratchFolder {
   }
 };
 
-std::string tensor(const std::string& name, const std::string& type, const std::string& sizes, const std::string& place) {
+std::string tensor(const std::string& name, const std::string& type, const std::string& sizes,
+                   const std::string& place) {
   return "\"" + name + "\":{\"dtype\":\"" + type + "\",\"shape\":[" + sizes + "],\"data_offsets\":[" + place + "]}";
 }
 
 TEST_F(SafetensorsRules, AMessageNamesFileTensorRuleAndCure) {
-  EXPECT_EQ(verdict("{" + tensor("layers.0.weight", "F32", "2", "0,4") + "}"),
-            "load: its data must have as many bytes as its shape; 'DIR/x.safetensors', tensor 'layers.0.weight': F32 (2) "
-            "needs 8, its data is at [0, 4); the file is damaged or no safetensors file: write or fetch it again");
+  EXPECT_EQ(
+      verdict("{" + tensor("layers.0.weight", "F32", "2", "0,4") + "}"),
+      "load: its data must have as many bytes as its shape; 'DIR/x.safetensors', tensor 'layers.0.weight': F32 (2) "
+      "needs 8, its data is at [0, 4); the file is damaged or no safetensors file: write or fetch it again");
 }
 
 TEST_F(SafetensorsRules, NamesUsedTwiceAreRefused) {
@@ -131,22 +133,31 @@ TEST_F(SafetensorsRules, NamesUsedTwiceAreRefused) {
 }
 
 TEST_F(SafetensorsRules, WhatTheFormatDoesNotHaveIsRefused) {
-  const char* bad[] = {
-      "[]", "1", "null", "{\"a\":1}", "{\"a\":[]}", "{\"a\":null}", "{\"a\":\"b\"}", "{\"a\":{}}",
-      "{\"a\":{\"dtype\":\"F32\",\"shape\":[1]}}",
-      "{\"a\":{\"dtype\":[\"F32\"],\"shape\":[1],\"data_offsets\":[0,4]}}",
-      "{\"a\":{\"dtype\":\"F32\",\"shape\":[[1]],\"data_offsets\":[0,4]}}",
-      "{\"a\":{\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,4]}}",
-      "{\"a\":{\"dtype\":\"F32\",\"shape\":[1.0],\"data_offsets\":[0,4]}}",
-      "{\"a\":{\"dtype\":\"F32\",\"shape\":[18446744073709551616],\"data_offsets\":[0,4]}}",
-      "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4,4]}}",
-      "{\"a\":{\"dtype\":\"F32\",\"shape\":{},\"data_offsets\":[0,4]}}",
-      "{\"a\":{\"dtype\":\"F32\",\"shape\":true,\"data_offsets\":[0,4]}}",
-      "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4],\"more\":1}}",
-      "{\"a\":{\"dtype\":\"F33\",\"shape\":[1],\"data_offsets\":[0,4]}}",
-      "{\"a\":{\"dtype\":\"F4\",\"shape\":[1],\"data_offsets\":[0,4]}}",
-      "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,0]}}",
-      "{\"__metadata__\":{\"a\":1}}", "{\"__metadata__\":{\"a\":{}}}", "{\"__metadata__\":[]}", "{\"a\":{}}{}"};
+  const char* bad[] = {"[]",
+                       "1",
+                       "null",
+                       "{\"a\":1}",
+                       "{\"a\":[]}",
+                       "{\"a\":null}",
+                       "{\"a\":\"b\"}",
+                       "{\"a\":{}}",
+                       "{\"a\":{\"dtype\":\"F32\",\"shape\":[1]}}",
+                       "{\"a\":{\"dtype\":[\"F32\"],\"shape\":[1],\"data_offsets\":[0,4]}}",
+                       "{\"a\":{\"dtype\":\"F32\",\"shape\":[[1]],\"data_offsets\":[0,4]}}",
+                       "{\"a\":{\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,4]}}",
+                       "{\"a\":{\"dtype\":\"F32\",\"shape\":[1.0],\"data_offsets\":[0,4]}}",
+                       "{\"a\":{\"dtype\":\"F32\",\"shape\":[18446744073709551616],\"data_offsets\":[0,4]}}",
+                       "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4,4]}}",
+                       "{\"a\":{\"dtype\":\"F32\",\"shape\":{},\"data_offsets\":[0,4]}}",
+                       "{\"a\":{\"dtype\":\"F32\",\"shape\":true,\"data_offsets\":[0,4]}}",
+                       "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4],\"more\":1}}",
+                       "{\"a\":{\"dtype\":\"F33\",\"shape\":[1],\"data_offsets\":[0,4]}}",
+                       "{\"a\":{\"dtype\":\"F4\",\"shape\":[1],\"data_offsets\":[0,4]}}",
+                       "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,0]}}",
+                       "{\"__metadata__\":{\"a\":1}}",
+                       "{\"__metadata__\":{\"a\":{}}}",
+                       "{\"__metadata__\":[]}",
+                       "{\"a\":{}}{}"};
   for (const char* header : bad) {
     const std::string text = verdict(header);
     EXPECT_TRUE(text.starts_with("load: ")) << header << "\n" << text;
@@ -161,9 +172,10 @@ TEST_F(SafetensorsRules, DepthCostsNoStack) {
 
 TEST_F(SafetensorsRules, BoolsMustBeZeroOrOne) {
   write("x.safetensors", safetensors_bytes("{" + tensor("a", "BOOL", "2", "0,2") + "}", std::string("\1\2", 2)));
-  EXPECT_EQ(error_here([&] { load(path("x.safetensors")); }),
-            "load: the bytes of a BOOL tensor must be 0 or 1; 'DIR/x.safetensors', tensor 'a': one is larger; the file is "
-            "damaged or no safetensors file: write or fetch it again");
+  EXPECT_EQ(
+      error_here([&] { load(path("x.safetensors")); }),
+      "load: the bytes of a BOOL tensor must be 0 or 1; 'DIR/x.safetensors', tensor 'a': one is larger; the file is "
+      "damaged or no safetensors file: write or fetch it again");
 }
 
 TEST_F(SafetensorsRules, TypesAndRanksThatArraysLackAreNamed) {

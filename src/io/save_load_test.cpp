@@ -91,7 +91,8 @@ TEST_F(SaveAndLoad, TheMetadataNamesFormatVersionAndStructure) {
 
 TEST_F(SaveAndLoad, EveryRankKeepsItsElements) {
   std::vector<NamedArray> arrays;
-  const Shape shapes[] = {{}, {0}, {1}, {5}, {3, 0, 2}, {33, 65}, {2, 3, 4}, {1, 7, 1, 3}, {2, 1, 3, 2, 2}, {2, 2, 2, 2, 2, 2, 2, 2}};
+  const Shape shapes[] = {
+      {}, {0}, {1}, {5}, {3, 0, 2}, {33, 65}, {2, 3, 4}, {1, 7, 1, 3}, {2, 1, 3, 2, 2}, {2, 2, 2, 2, 2, 2, 2, 2}};
   for (const Shape& shape : shapes) {
     arrays.push_back({"x" + to_string(shape), reshape(arange(0.0, static_cast<double>(shape.count()), 1.0), shape)});
   }
@@ -105,7 +106,8 @@ TEST_F(SaveAndLoad, EveryRankKeepsItsElements) {
 
 TEST_F(SaveAndLoad, EveryTypeKeepsItsBytes) {
   std::vector<NamedArray> arrays;
-  for (DType type : {Bool, UInt8, Int8, Int16, UInt16, Int32, UInt32, Int64, UInt64, Float16, BFloat16, Float32, Float64}) {
+  for (DType type :
+       {Bool, UInt8, Int8, Int16, UInt16, Int32, UInt32, Int64, UInt64, Float16, BFloat16, Float32, Float64}) {
     const Array x = cast(Array({0.0f, 1.0f, 1.0f, 0.0f, 0.0f, 1.0f}, {3, 2}), type);
     arrays.push_back({to_string(type), x});
   }
@@ -147,9 +149,12 @@ TEST_F(SaveAndLoad, AFailedLoadOfEntriesChangesNothing) {
   save(path("run.safetensors"), {{"step", 3}, {"model", affine(2, 2, 1)}});
   int64_t step = 7;
   Affine m = affine(2, 3, 1);
-  EXPECT_EQ(error_here([&] { load(path("run.safetensors"), {{"step", step}, {"model", m}}); }),
-            "load: 'DIR/run.safetensors': sizes must match; model.weight is (2, 3) and the source has (2, 2); build the "
-            "model with the sizes it was saved with");
+  EXPECT_EQ(
+      error_here([&] {
+        load(path("run.safetensors"), {{"step", step}, {"model", m}});
+      }),
+      "load: 'DIR/run.safetensors': sizes must match; model.weight is (2, 3) and the source has (2, 2); build the "
+      "model with the sizes it was saved with");
   EXPECT_EQ(step, 7);
   int64_t epoch = 9;
   load(path("run.safetensors"), {{"epoch", epoch}}, {.strict = false});
@@ -176,9 +181,10 @@ TEST_F(SaveAndLoad, MissingExtraAndMisshapenNamesAreNamed) {
   struct Misshapen {
     Affine hidden, out;
   } misshapen{affine(2, 2, 5), affine(2, 3, 5)};
-  EXPECT_EQ(error_here([&] { load(path("m.safetensors"), misshapen); }),
-            "load: 'DIR/m.safetensors': sizes must match; out.weight is (2, 3) and the source has (2, 2); build the model "
-            "with the sizes it was saved with");
+  EXPECT_EQ(
+      error_here([&] { load(path("m.safetensors"), misshapen); }),
+      "load: 'DIR/m.safetensors': sizes must match; out.weight is (2, 3) and the source has (2, 2); build the model "
+      "with the sizes it was saved with");
   EXPECT_EQ(misshapen.hidden.bias.to_vector(), (std::vector<float>{5, 5}));
 }
 
@@ -191,14 +197,22 @@ TEST_F(SaveAndLoad, TheExtensionDecides) {
 }
 
 TEST_F(SaveAndLoad, NamesThatAFileCannotHoldAreRefused) {
-  EXPECT_EQ(error_here([&] { save(path("m.safetensors"), ones({2})); }),
-            "save: an array in a file needs a name; one for 'DIR/m.safetensors' has none; write save(path, {{\"x\", x}})");
-  EXPECT_EQ(error_here([&] { save(path("m.safetensors"), {{"x", 1}, {"x", 2}}); }),
+  EXPECT_EQ(
+      error_here([&] { save(path("m.safetensors"), ones({2})); }),
+      "save: an array in a file needs a name; one for 'DIR/m.safetensors' has none; write save(path, {{\"x\", x}})");
+  EXPECT_EQ(error_here([&] {
+              save(path("m.safetensors"), {{"x", 1}, {"x", 2}});
+            }),
             "save: every entry needs a name of its own; got 'x' twice; rename it");
-  EXPECT_EQ(error_here([&] { save(path("m.safetensors"), {{"__metadata__", 1}}); }),
-            "save: every array needs a name of its own, other than __metadata__; '__metadata__' for 'DIR/m.safetensors' is "
-            "not; rename it");
-  EXPECT_EQ(error_here([&] { save(path("m.safetensors"), {{"\xff", 1}}); }),
+  EXPECT_EQ(
+      error_here([&] {
+        save(path("m.safetensors"), {{"__metadata__", 1}});
+      }),
+      "save: every array needs a name of its own, other than __metadata__; '__metadata__' for 'DIR/m.safetensors' is "
+      "not; rename it");
+  EXPECT_EQ(error_here([&] {
+              save(path("m.safetensors"), {{"\xff", 1}});
+            }),
             "save: names must be UTF-8 text; one has other bytes; rename it");
   EXPECT_TRUE(names_in_folder().empty());
 }

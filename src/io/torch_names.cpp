@@ -50,7 +50,8 @@ const TorchField* find_field(std::string_view layer, std::string_view field) {
   return found == std::end(torch_fields) ? nullptr : found;
 }
 
-/// Dims of `x` backwards; from ours to theirs or back, as both are the same rearrangement but for which dims are flipped.
+/// Dims of `x` backwards; from ours to theirs or back, as both are the same rearrangement but for which dims are
+/// flipped.
 Array reversed(const Array& x, bool flip_first, bool flip_last) {
   const int rank = x.rank();
   int order[Shape::max_rank];

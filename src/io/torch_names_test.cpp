@@ -34,9 +34,9 @@ TEST_F(TorchNames, ARealFileOfPyTorchLayersComputesTheSame) {
   if (!std::filesystem::exists(file)) GTEST_SKIP() << "no " << file << " (set ROSIN_FILES)";
   BurnNet net;
   load(file, net, {.names = torch});
-  const double expected[] = {0.049715586,   -0.168497324, 0.0518284813, -0.18032679,  0.231383651,  0.0504186675,
-                             0.130059093,   -0.322029293, -0.0791569054, -0.0323245674, -0.197902918, -0.174765289,
-                             -0.19627589,   -0.217576891, -0.313764393, 0.0837783739};
+  const double expected[] = {0.049715586, -0.168497324, 0.0518284813,  -0.18032679,   0.231383651,  0.0504186675,
+                             0.130059093, -0.322029293, -0.0791569054, -0.0323245674, -0.197902918, -0.174765289,
+                             -0.19627589, -0.217576891, -0.313764393,  0.0837783739};
   const std::vector<float> y = net(ones({8, 8, 3, 1})).to_vector();
   for (size_t i = 0; i < 16; ++i) EXPECT_NEAR(y[i], expected[i], 1e-6) << i;
 }
@@ -67,7 +67,8 @@ TEST_F(TorchNames, KernelsOfTransposedConvolutionsAreFlipped) {
   save(path("m.safetensors"), {{"up.weight", weight}});
   load(path("m.safetensors"), net, {.names = torch});
   const std::vector<float> y = net.up(reshape(arange(0.0, 8.0, 1.0), {2, 2, 2, 1})).to_vector();
-  const std::vector<float> first = {72, 76, 170, 96, 102, 84, 88, 200, 114, 120, 108, 116, 250, 136, 146, 132, 140, 304};
+  const std::vector<float> first = {72,  76,  170, 96,  102, 84,  88,  200, 114,
+                                    120, 108, 116, 250, 136, 146, 132, 140, 304};
   ASSERT_EQ(y.size(), 60u);
   EXPECT_EQ(std::vector<float>(y.begin(), y.begin() + 18), first);
   EXPECT_EQ(y.back(), 296);

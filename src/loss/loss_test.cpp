@@ -7,7 +7,7 @@
 #include <rosin/compose.hpp>
 #include <rosin/index.hpp>
 
-#include "nn/layer_testing.hpp"
+#include "../tests/layer_testing.hpp"
 #include "../tests/op_oracles.hpp"
 
 namespace rosin {
@@ -23,30 +23,29 @@ template <class Options> OracleCall plain(Array (*loss)(const Array&, const Arra
 }
 
 TEST(Loss, AgreesWithOracles) {
-  oracles::run_oracles(
-      "loss.txt",
-      {{"mse", plain(mse)},
-       {"mae", plain(mae)},
-       {"msle", plain(msle)},
-       {"huber_loss", plain(huber_loss)},
-       {"crossentropy", plain(crossentropy)},
-       {"logitcrossentropy", plain(logitcrossentropy)},
-       {"binarycrossentropy", plain(binarycrossentropy)},
-       {"logitbinarycrossentropy", plain(logitbinarycrossentropy)},
-       {"kldivergence", plain(kldivergence)},
-       {"poisson_loss", plain(poisson_loss)},
-       {"hinge_loss", plain(hinge_loss)},
-       {"squared_hinge_loss", plain(squared_hinge_loss)},
-       {"dice_coeff_loss", plain(dice_coeff_loss)},
-       {"binary_focal_loss", plain(binary_focal_loss)},
-       {"focal_loss", plain(focal_loss)},
-       {"tversky_loss",
-        [](const OracleCase& e, const Inputs& x) {
-          return Inputs{tversky_loss(x[0], x[1], {.beta = e.number("beta", 0.7)})};
-        }},
-       {"siamese_contrastive_loss", [](const OracleCase& e, const Inputs& x) {
-          return Inputs{siamese_contrastive_loss(x[0], x[1], {.margin = e.number("margin", 1)})};
-        }}});
+  oracles::run_oracles("loss.txt",
+                       {{"mse", plain(mse)},
+                        {"mae", plain(mae)},
+                        {"msle", plain(msle)},
+                        {"huber_loss", plain(huber_loss)},
+                        {"crossentropy", plain(crossentropy)},
+                        {"logitcrossentropy", plain(logitcrossentropy)},
+                        {"binarycrossentropy", plain(binarycrossentropy)},
+                        {"logitbinarycrossentropy", plain(logitbinarycrossentropy)},
+                        {"kldivergence", plain(kldivergence)},
+                        {"poisson_loss", plain(poisson_loss)},
+                        {"hinge_loss", plain(hinge_loss)},
+                        {"squared_hinge_loss", plain(squared_hinge_loss)},
+                        {"dice_coeff_loss", plain(dice_coeff_loss)},
+                        {"binary_focal_loss", plain(binary_focal_loss)},
+                        {"focal_loss", plain(focal_loss)},
+                        {"tversky_loss",
+                         [](const OracleCase& e, const Inputs& x) {
+                           return Inputs{tversky_loss(x[0], x[1], {.beta = e.number("beta", 0.7)})};
+                         }},
+                        {"siamese_contrastive_loss", [](const OracleCase& e, const Inputs& x) {
+                           return Inputs{siamese_contrastive_loss(x[0], x[1], {.margin = e.number("margin", 1)})};
+                         }}});
 }
 
 struct NamedLoss {
@@ -113,13 +112,17 @@ TEST(Loss, LogitcrossentropyStaysFiniteForLargeLogits) {
 TEST(Loss, ANumberStandsForEveryLabel) { EXPECT_NEAR(mse(Array({1.0f, 3.0f}, {2}), 1).item(), 2, 1e-6); }
 
 TEST(Loss, ChecksSizesAndOptions) {
-  EXPECT_EQ(message_of([] { mse(ones({2, 3}), ones({3, 2})); }),
-            "mse: loss function expects size(yhat) = (2, 3) to match size(y) = (3, 2); sizes do not broadcast here: reshape "
-            "one, or onehot(y, classes) for labels");
+  EXPECT_EQ(
+      message_of([] {
+        mse(ones({2, 3}), ones({3, 2}));
+      }),
+      "mse: loss function expects size(yhat) = (2, 3) to match size(y) = (3, 2); sizes do not broadcast here: reshape "
+      "one, or onehot(y, classes) for labels");
   for (const NamedLoss& entry : all_losses) {
     const std::string text = message_of([&] { entry.loss(ones({10, 4}), ones({4})); });
-    EXPECT_EQ(text.substr(0, text.find(';')), std::string(entry.name) + ": loss function expects size(yhat) = (10, 4) to "
-                                                                       "match size(y) = (4)");
+    EXPECT_EQ(text.substr(0, text.find(';')), std::string(entry.name) +
+                                                  ": loss function expects size(yhat) = (10, 4) to "
+                                                  "match size(y) = (4)");
   }
   EXPECT_EQ(message_of([] { siamese_contrastive_loss(ones({2}), ones({2}), {.margin = -1}); }),
             "siamese_contrastive_loss: margin must be non-negative; got -1.000000; use the default 1");

@@ -195,14 +195,27 @@ bool Fuser::legal(int32_t unit, int32_t node) const {
   return true;
 }
 
+/// Whether a kernel already waits for all that the node reads. A kernel that only shares a load with the node does not
+/// wait for more on its account: that would keep values alive longer (and undo what checkpoint() is for).
+bool Fuser::needs_nothing_new(int32_t unit, int32_t node) const {
+  for (int i = 0; i < v(node).operands; ++i) {
+    if (v(node).in[i] < 0) continue;
+    const int32_t other = unit_of(without_broadcast(v(node).in[i]));
+    if (other >= 0 && other != unit && !units.depends(unit, other)) return false;
+  }
+  return true;
+}
+
 void Fuser::join_elementwise(int32_t node) {
   int32_t chosen = -1;
   Level level = Level::none;
   for (int i = 0; i < v(node).operands; ++i) {
     if (v(node).in[i] < 0) continue;
     const int32_t operand = without_broadcast(v(node).in[i]);
-    for (int32_t unit : {unit_of_[static_cast<size_t>(operand)], loaded_by_[static_cast<size_t>(operand)]}) {
+    const int32_t maker = unit_of_[static_cast<size_t>(operand)];
+    for (int32_t unit : {maker, loaded_by_[static_cast<size_t>(operand)]}) {
       if (unit < 0 || unit == chosen || !units.alive(unit) || !legal(unit, node)) continue;
+      if (unit != maker && !needs_nothing_new(unit, node)) continue;
       const Level fits = level_in(unit, node);
       if (fits == Level::none) continue;
       if (chosen < 0) {

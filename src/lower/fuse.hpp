@@ -35,6 +35,7 @@ class Fuser {
   bool known(int32_t unit, int32_t value, Level level) const;
   Level level_in(int32_t unit, int32_t node) const;
   bool legal(int32_t unit, int32_t node) const;
+  bool needs_nothing_new(int32_t unit, int32_t node) const;
   void join_elementwise(int32_t node);
   void join_reduction(int32_t node);
   void try_merge(int32_t into, int32_t from);

@@ -14,7 +14,9 @@ template <class List> Arrays through(const List& layers, size_t at, Arrays value
   return values;
 }
 
-size_t counted(int64_t index, int64_t size) { return static_cast<size_t>(std::clamp(index < 0 ? index + size : index, int64_t{0}, size)); }
+size_t counted(int64_t index, int64_t size) {
+  return static_cast<size_t>(std::clamp(index < 0 ? index + size : index, int64_t{0}, size));
+}
 
 }  // namespace
 
@@ -33,8 +35,9 @@ Chain::Chain(std::span<const NamedLayer> layers) {
   for (const NamedLayer& named : layers) {
     const Name name(named.name);
     if (name.empty() || name == "layers" || std::count(names_.begin(), names_.end(), name) > 0) {
-      throw Error(ErrorKind::argument, "Chain: names of layers must be different, not empty and not \"layers\"; got \"" +
-                                           std::string(named.name) + "\"; choose another name");
+      throw Error(ErrorKind::argument,
+                  "Chain: names of layers must be different, not empty and not \"layers\"; got \"" +
+                      std::string(named.name) + "\"; choose another name");
     }
     names_.push_back(name);
     layers_.push_back(named.layer);
@@ -76,7 +79,8 @@ size_t Chain::place(int64_t index) const {
   const int64_t at = index < 0 ? index + size() : index;
   if (at >= 0 && at < size()) return static_cast<size_t>(at);
   throw Error(ErrorKind::argument, "Chain: an index must be below the number of layers; got " + std::to_string(index) +
-                                       " for " + std::to_string(size()) + " layers; count from 0, or from the end with -1");
+                                       " for " + std::to_string(size()) +
+                                       " layers; count from 0, or from the end with -1");
 }
 
 size_t Chain::place(std::string_view name) const {
@@ -93,7 +97,8 @@ template <class Self, class Visitor> void Chain::walk_layers(Self& self, Visitor
   const ModelPath layers = path.field("layers");
   for (size_t i = 0; i < self.layers_.size(); ++i) {
     const bool named = !self.names_.empty();
-    const ModelPath step = named ? layers.field(std::string_view(self.names_[i])) : layers.item(static_cast<int64_t>(i));
+    const ModelPath step =
+        named ? layers.field(std::string_view(self.names_[i])) : layers.item(static_cast<int64_t>(i));
     self.layers_[i].rosin_visit(visitor, step);
   }
 }

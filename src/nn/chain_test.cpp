@@ -9,8 +9,8 @@
 #include <rosin/matmul.hpp>
 #include <rosin/pool_layers.hpp>
 
+#include "../tests/layer_testing.hpp"
 #include "graph/op.hpp"
-#include "nn/layer_testing.hpp"
 
 namespace rosin {
 namespace {
@@ -53,7 +53,8 @@ TEST(Chain, AppliesLayersInOrder) {
 TEST(Chain, TakesListsVectorsAndSixteenLayers) {
   EXPECT_EQ(Chain({Dense(2, 3), Dense(3, 4)}).size(), 2);
   EXPECT_EQ(Chain(std::vector<Layer>(40, relu)).size(), 40);
-  EXPECT_EQ(Chain(relu, relu, relu, relu, relu, relu, relu, relu, relu, relu, relu, relu, relu, relu, relu, tanh).size(), 16);
+  EXPECT_EQ(
+      Chain(relu, relu, relu, relu, relu, relu, relu, relu, relu, relu, relu, relu, relu, relu, relu, tanh).size(), 16);
   const Chain one(Dense(2, 3));
   const Chain copy(one);
   EXPECT_EQ(copy.size(), 1);
@@ -69,11 +70,15 @@ TEST(Chain, IndexesSlicesAndNames) {
   EXPECT_EQ(last.size(), 2);
   EXPECT_EQ(last.name(0), "b");
   EXPECT_EQ(chain.slice(0, -1).size(), 2);
-  EXPECT_EQ(message_of([&] { chain[3]; }),
-            "Chain: an index must be below the number of layers; got 3 for 3 layers; count from 0, or from the end with -1");
+  EXPECT_EQ(
+      message_of([&] { chain[3]; }),
+      "Chain: an index must be below the number of layers; got 3 for 3 layers; count from 0, or from the end with -1");
   EXPECT_EQ(message_of([&] { chain["d"]; }), "Chain: no layer has that name; got \"d\"; the names are a, b, c");
-  EXPECT_EQ(message_of([] { Chain({{"layers", relu}}); }),
-            "Chain: names of layers must be different, not empty and not \"layers\"; got \"layers\"; choose another name");
+  EXPECT_EQ(
+      message_of([] {
+        Chain({{"layers", relu}});
+      }),
+      "Chain: names of layers must be different, not empty and not \"layers\"; got \"layers\"; choose another name");
 }
 
 TEST(Chain, PathsNameLayersByIndexOrName) {
@@ -100,9 +105,10 @@ TEST(Chain, SeveralArraysGoThroughLayersThatTakeThem) {
   EXPECT_EQ(chain(Array(3.0)).item(), -3);
   const Array inputs[] = {Array(5.0), Array(3.0)};
   EXPECT_EQ(Chain(both)(std::span<const Array>(inputs))[0].item(), 2);
-  EXPECT_EQ(message_of([&] { static_cast<void>(Chain{relu}(std::span<const Array>(inputs))); }),
-            "FunctionLayer: a layer takes as many arrays as its call operator; got 2; use Parallel to split them, or another "
-            "layer");
+  EXPECT_EQ(
+      message_of([&] { static_cast<void>(Chain{relu}(std::span<const Array>(inputs))); }),
+      "FunctionLayer: a layer takes as many arrays as its call operator; got 2; use Parallel to split them, or another "
+      "layer");
 }
 
 TEST(Activation, KnowsItsName) {
@@ -119,11 +125,11 @@ TEST(Activation, KnowsItsName) {
 
 TEST(Activation, NamesAreThoseOfTheRecordedOps) {
   // Names of functions that are one op, but for those that Flux writes with a Greek letter.
-  for (UnaryFunction function : {UnaryFunction{hardtanh}, UnaryFunction{relu}, UnaryFunction{relu6}, UnaryFunction{gelu},
-                                 UnaryFunction{gelu_sigmoid}, UnaryFunction{gelu_erf}, UnaryFunction{swish},
-                                 UnaryFunction{hardswish}, UnaryFunction{lisht}, UnaryFunction{softsign},
-                                 UnaryFunction{softplus}, UnaryFunction{logcosh}, UnaryFunction{mish},
-                                 UnaryFunction{tanhshrink}, UnaryFunction{tanh}, UnaryFunction{exp}}) {
+  for (UnaryFunction function :
+       {UnaryFunction{hardtanh}, UnaryFunction{relu}, UnaryFunction{relu6}, UnaryFunction{gelu},
+        UnaryFunction{gelu_sigmoid}, UnaryFunction{gelu_erf}, UnaryFunction{swish}, UnaryFunction{hardswish},
+        UnaryFunction{lisht}, UnaryFunction{softsign}, UnaryFunction{softplus}, UnaryFunction{logcosh},
+        UnaryFunction{mish}, UnaryFunction{tanhshrink}, UnaryFunction{tanh}, UnaryFunction{exp}}) {
     const Array y = function(ones({2}));
     EXPECT_EQ(function_name(function), y.node()->op->name);
   }
@@ -139,10 +145,15 @@ TEST(Dense, ComputesTheExampleOfFlux) {
 }
 
 TEST(Dense, SaysWhichSizeIsWrong) {
-  EXPECT_EQ(message_of([] { Dense(10, 5)(ones({64, 10})); }),
-            "layer Dense(10 => 5) expects size(input, 0) == 10, but got 64×10 Array{Float32}; arrays are (features, batch), "
-            "with the features first: transpose(x) exchanges the two");
-  EXPECT_EQ(message_of([] { Dense(ones({3, 2}), ones({4})); }),
+  EXPECT_EQ(
+      message_of([] {
+        Dense(10, 5)(ones({64, 10}));
+      }),
+      "layer Dense(10 => 5) expects size(input, 0) == 10, but got 64×10 Array{Float32}; arrays are (features, batch), "
+      "with the features first: transpose(x) exchanges the two");
+  EXPECT_EQ(message_of([] {
+              Dense(ones({3, 2}), ones({4}));
+            }),
             "Dense: expected bias of size (3); got size (4); give true, false or an array of that size");
 }
 
@@ -167,7 +178,8 @@ TEST(Bilinear, IsAProductOfBothInputs) {
   const Bilinear layer(3, 2, 4);
   const Array x = rand({3, 5}), y = rand({2, 5});
   const std::vector<double> got = layer_testing::values(layer(x, y));
-  const std::vector<double> w = layer_testing::values(layer.weight), a = layer_testing::values(x), b = layer_testing::values(y);
+  const std::vector<double> w = layer_testing::values(layer.weight), a = layer_testing::values(x),
+                            b = layer_testing::values(y);
   for (size_t n = 0; n < 5; ++n) {
     for (size_t k = 0; k < 4; ++k) {
       double want = 0;

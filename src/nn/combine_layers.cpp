@@ -30,7 +30,8 @@ Arrays inputs_for(const char* name, const Chain& layers, std::span<const Array> 
   if (inputs.size() == count) return Arrays(inputs.begin(), inputs.end());
   const std::string n = std::to_string(count);
   throw Error(ErrorKind::argument, std::string(name) + ": " + n + " sub-layers can take one input or " + n +
-                                       " inputs; got " + std::to_string(inputs.size()) + " inputs; give one for each layer");
+                                       " inputs; got " + std::to_string(inputs.size()) +
+                                       " inputs; give one for each layer");
 }
 
 void check_layers(const char* name, const Chain& layers) {

@@ -7,7 +7,7 @@
 #include <rosin/embedding.hpp>
 #include <rosin/index.hpp>
 
-#include "nn/layer_testing.hpp"
+#include "../tests/layer_testing.hpp"
 
 namespace rosin {
 namespace {
@@ -69,9 +69,10 @@ TEST(Embedding, LooksUpColumns) {
   expect_near(layer(Array({2, 0}, {2})), {5, 6, 1, 2}, 0);
   EXPECT_EQ(layer(zeros({4, 5}, Int64)).shape(), (Shape{2, 4, 5}));
   expect_near(layer(onehot(Array({1, 1, 0, 2}, {2, 2}), 3)), {3, 4, 3, 4, 1, 2, 5, 6}, 0);
-  EXPECT_EQ(message_of([&] { layer(ones({2})); }),
-            "layer Embedding(3 => 2): indices must be integers or one-hot Bool; got 2-element Array{Float32}; convert them "
-            "with cast(x, Int32)");
+  EXPECT_EQ(
+      message_of([&] { layer(ones({2})); }),
+      "layer Embedding(3 => 2): indices must be integers or one-hot Bool; got 2-element Array{Float32}; convert them "
+      "with cast(x, Int32)");
 }
 
 TEST(EmbeddingBag, ReducesBagsOfSeveralLengths) {

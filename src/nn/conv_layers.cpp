@@ -23,7 +23,8 @@ Extents each_dim(const Extents& extents, int spatial) {
 
 int spatial_dims_of(std::string_view layer, const Array& weight) {
   if (!weight.is_nothing() && weight.rank() >= 3 && weight.rank() <= 5) return weight.rank() - 2;
-  throw Error(ErrorKind::shape, std::string(layer) + ": the weight must be (kernel..., channels, channels) with one to " +
+  throw Error(ErrorKind::shape, std::string(layer) +
+                                    ": the weight must be (kernel..., channels, channels) with one to " +
                                     "three kernel dims; got " +
                                     (weight.is_nothing() ? "nothing" : to_string(weight.shape())) + "; reshape it");
 }
@@ -37,7 +38,8 @@ ConvOptions window_for(std::string_view layer, const Array& weight, const Option
     return count <= 1 || count == static_cast<size_t>(spatial);
   };
   if (!fits(options.stride) || !fits(options.dilation)) {
-    throw Error(ErrorKind::argument, std::string(layer) + ": stride and dilation take one number or one per spatial dim; got " +
+    throw Error(ErrorKind::argument, std::string(layer) +
+                                         ": stride and dilation take one number or one per spatial dim; got " +
                                          "another count for " + std::to_string(spatial) + " dims; state one number");
   }
   ConvOptions window{.stride = each_dim(options.stride, spatial),
@@ -57,7 +59,8 @@ ConvOptions window_for(std::string_view layer, const Array& weight, const Option
 
 Shape weight_shape(std::string_view layer, const Extents& filter, int64_t grouped, int64_t free, int64_t groups) {
   if (groups < 1 || grouped % groups != 0 || free % groups != 0) {
-    throw Error(ErrorKind::argument, std::string(layer) + ": input channel dimension must be divisible by groups; got " +
+    throw Error(ErrorKind::argument, std::string(layer) +
+                                         ": input channel dimension must be divisible by groups; got " +
                                          std::to_string(groups) + " groups for " + std::to_string(grouped) + " and " +
                                          std::to_string(free) + " channels; use another number of groups");
   }
@@ -76,8 +79,9 @@ template <class L> Array checked_images(const Array& x, const Array& weight, int
                  x.rank() == rank - 1 ? "add the batch dim with unsqueeze(x, -1)" : "reshape it");
   }
   if (x.size(-2) != channels) {
-    refuse_input(layer.rosin_show(), "expects size(input, " + std::to_string(rank - 2) + ") == " + std::to_string(channels),
-                 x, "images are (spatial..., channels, batch)");
+    refuse_input(layer.rosin_show(),
+                 "expects size(input, " + std::to_string(rank - 2) + ") == " + std::to_string(channels), x,
+                 "images are (spatial..., channels, batch)");
   }
   return matched_input(x, weight, layer);
 }
@@ -89,7 +93,8 @@ Array finished(const Array& y, const Array& bias, const Activation& act) {
 std::string option_text(const char* name, const Extents& extents, int64_t usual) {
   const auto list = extents.list();
   for (int64_t value : list) {
-    if (value != usual) return std::string(", ") + name + "=" + compact_text(list.data(), static_cast<int>(list.size()));
+    if (value != usual)
+      return std::string(", ") + name + "=" + compact_text(list.data(), static_cast<int>(list.size()));
   }
   return "";
 }
@@ -151,9 +156,7 @@ ConvTranspose::ConvTranspose(const Extents& filter, int64_t in, int64_t out, Act
                     std::move(activation), options) {}
 
 ConvTranspose::ConvTranspose(const Array& w, const Array& b, Activation activation, const ConvTransposeOptions& options)
-    : weight(w),
-      act(std::move(activation)),
-      window(window_for("ConvTranspose", w, options, true)),
+    : weight(w), act(std::move(activation)), window(window_for("ConvTranspose", w, options, true)),
       outpad(options.outpad) {
   eval(weight);
   bias = bias_for("ConvTranspose", b, w, {w.size(-2) * options.groups});

@@ -11,16 +11,14 @@
 #include <rosin/normalise_layers.hpp>
 #include <rosin/pool_layers.hpp>
 
-#include "nn/layer_testing.hpp"
+#include "../tests/layer_testing.hpp"
 
 namespace rosin {
 namespace {
 
 using layer_testing::message_of;
 
-bool allclose_to(const Array& a, const Array& b) {
-  return a.shape() == b.shape() && maximum(abs(a - b)).item() < 1e-5;
-}
+bool allclose_to(const Array& a, const Array& b) { return a.shape() == b.shape() && maximum(abs(a - b)).item() < 1e-5; }
 
 TEST(Conv, AnImpulseGivesTheWeight) {
   for (const Shape& kernel : {Shape{3, 3}, Shape{3, 1}, Shape{1, 3}}) {
@@ -65,11 +63,13 @@ TEST(Conv, SamePadKeepsSizesAndDividesByTheStride) {
     EXPECT_EQ(Conv(kernel, 1, 1, {.stride = 3, .pad = SamePad()})(x).shape(), Shape(std::span<const int64_t>(thirds)));
     EXPECT_EQ(MaxPool(kernel, {.pad = SamePad(), .stride = 1})(x).shape(), x.shape());
   }
-  EXPECT_EQ(ConvTranspose({3, 3}, 1, 1, {.stride = 2, .pad = SamePad()})(rand({5, 4, 1, 1})).shape(), (Shape{10, 8, 1, 1}));
+  EXPECT_EQ(ConvTranspose({3, 3}, 1, 1, {.stride = 2, .pad = SamePad()})(rand({5, 4, 1, 1})).shape(),
+            (Shape{10, 8, 1, 1}));
 }
 
 TEST(Conv, SizesAreThoseOfFlux) {
-  EXPECT_EQ(Conv({3, 3}, 3, 16, {.stride = 2, .pad = 3, .dilation = 2})(rand({5, 5, 3, 1})).shape(), (Shape{4, 4, 16, 1}));
+  EXPECT_EQ(Conv({3, 3}, 3, 16, {.stride = 2, .pad = 3, .dilation = 2})(rand({5, 5, 3, 1})).shape(),
+            (Shape{4, 4, 16, 1}));
   EXPECT_EQ(ConvTranspose({3, 3}, 3, 16, {.stride = 2, .pad = 3, .dilation = 2})(rand({5, 5, 3, 1})).shape(),
             (Shape{7, 7, 16, 1}));
   EXPECT_EQ(ConvTranspose({3, 3}, 2, 4, {.stride = 2, .outpad = 1})(rand({5, 5, 2, 1})).shape(), (Shape{12, 12, 4, 1}));
@@ -89,15 +89,24 @@ TEST(Conv, ANetworkOfConvolutionsClassifies) {
 
 TEST(Conv, RefusesImagesThatDoNotFit) {
   const Conv layer({3, 3}, 3, 16);
-  EXPECT_EQ(message_of([&] { layer(rand({8, 8, 1, 2})); }),
-            "layer Conv((3, 3), 3 => 16) expects size(input, 2) == 3, but got 8×8×1×2 Array{Float32}; images are (spatial..., "
+  EXPECT_EQ(message_of([&] {
+              layer(rand({8, 8, 1, 2}));
+            }),
+            "layer Conv((3, 3), 3 => 16) expects size(input, 2) == 3, but got 8×8×1×2 Array{Float32}; images are "
+            "(spatial..., "
             "channels, batch)");
-  EXPECT_EQ(message_of([&] { layer(rand({8, 8, 3})); }),
-            "layer Conv((3, 3), 3 => 16) expects 4 dims (spatial..., channels, batch), but got 8×8×3 Array{Float32}; add the "
-            "batch dim with unsqueeze(x, -1)");
-  EXPECT_EQ(message_of([] { Conv({3, 3}, 3, 16, {.groups = 2}); }),
-            "Conv: input channel dimension must be divisible by groups; got 2 groups for 3 and 16 channels; use another "
-            "number of groups");
+  EXPECT_EQ(
+      message_of([&] {
+        layer(rand({8, 8, 3}));
+      }),
+      "layer Conv((3, 3), 3 => 16) expects 4 dims (spatial..., channels, batch), but got 8×8×3 Array{Float32}; add the "
+      "batch dim with unsqueeze(x, -1)");
+  EXPECT_EQ(
+      message_of([] {
+        Conv({3, 3}, 3, 16, {.groups = 2});
+      }),
+      "Conv: input channel dimension must be divisible by groups; got 2 groups for 3 and 16 channels; use another "
+      "number of groups");
 }
 
 TEST(Pooling, LayersAreTheirFunctions) {
@@ -107,8 +116,10 @@ TEST(Pooling, LayersAreTheirFunctions) {
   EXPECT_EQ(GlobalMaxPool()(x).shape(), (Shape{1, 1, 3, 2}));
   EXPECT_TRUE(allclose_to(GlobalMeanPool()(x), MeanPool({10, 10})(x)));
   EXPECT_EQ(flatten(rand({5, 5, 3, 10})).shape(), (Shape{75, 10}));
-  EXPECT_EQ(Chain(Conv({3, 3}, 3, 16), BatchNorm(16, relu), GlobalMeanPool(), flatten, Dense(16, 10))(rand({10, 10, 3, 50})).shape(),
-            (Shape{10, 50}));
+  EXPECT_EQ(
+      Chain(Conv({3, 3}, 3, 16), BatchNorm(16, relu), GlobalMeanPool(), flatten, Dense(16, 10))(rand({10, 10, 3, 50}))
+          .shape(),
+      (Shape{10, 50}));
 }
 
 }  // namespace

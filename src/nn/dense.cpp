@@ -37,7 +37,6 @@ Array with_rest_of(const Array& y, const Array& x) {
   return reshape(y, Shape(std::span<const int64_t>(sizes, static_cast<size_t>(x.rank()))));
 }
 
-
 }  // namespace
 
 Dense::Dense(int64_t in, int64_t out, Activation activation, const DenseOptions& options)
@@ -71,9 +70,7 @@ Scale::Scale(const Array& s, const Array& b, Activation activation) : scale(s), 
   bias = bias_for("Scale", b, s, s.shape());
 }
 
-Array Scale::operator()(const Array& x) const {
-  return finished(scale * matched_input(x, scale, *this), bias, act);
-}
+Array Scale::operator()(const Array& x) const { return finished(scale * matched_input(x, scale, *this), bias, act); }
 
 std::string Scale::rosin_show() const {
   if (scale.is_nothing()) return "Scale()";
@@ -112,7 +109,8 @@ Array Bilinear::operator()(const Array& x, const Array& y) const {
 std::string Bilinear::rosin_show() const {
   if (weight.is_nothing()) return "Bilinear()";
   const std::string x = std::to_string(weight.size(1)), y = std::to_string(weight.size(2));
-  return "Bilinear(" + (x == y ? x : "(" + x + ", " + y + ")") + " => " + std::to_string(weight.size(0)) + ending(act, bias);
+  return "Bilinear(" + (x == y ? x : "(" + x + ", " + y + ")") + " => " + std::to_string(weight.size(0)) +
+         ending(act, bias);
 }
 
 }  // namespace rosin

@@ -63,9 +63,7 @@ Dropout::Dropout(double probability, const DropoutOptions& options)
   check_probability("Dropout", p);
 }
 
-Array Dropout::operator()(const Array& x) const {
-  return is_training(mode) ? dropout(generator(rng), x, p, dims) : x;
-}
+Array Dropout::operator()(const Array& x) const { return is_training(mode) ? dropout(generator(rng), x, p, dims) : x; }
 
 std::string Dropout::rosin_show() const {
   return "Dropout(" + number_text(p) + dims_text(dims) + mode_text(mode) + ")";

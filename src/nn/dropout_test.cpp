@@ -5,7 +5,7 @@
 
 #include <rosin/chain.hpp>
 
-#include "nn/layer_testing.hpp"
+#include "../tests/layer_testing.hpp"
 
 namespace rosin {
 namespace {

@@ -61,8 +61,8 @@ Array truncated_normal(const Shape& shape) { return truncated_normal(shape, Trun
 Array truncated_normal(const Shape& shape, const TruncatedNormalOptions& options) {
   if (!(options.std > 0) || !(options.lo < options.hi)) {
     refuse_options(ErrorKind::argument, "truncated_normal: std must be positive and lo below hi; got std " +
-                                            std::to_string(options.std) + ", lo " + std::to_string(options.lo) + ", hi " +
-                                            std::to_string(options.hi) + "; use other limits");
+                                            std::to_string(options.std) + ", lo " + std::to_string(options.lo) +
+                                            ", hi " + std::to_string(options.hi) + "; use other limits");
   }
   const double low = normal_cdf((options.lo - options.mean) / options.std);
   const double high = normal_cdf((options.hi - options.mean) / options.std);
@@ -97,8 +97,8 @@ Array orthogonal(const Shape& shape, const GainOptions& options) {
 
 Array sparse_init(const Shape& shape, const SparseOptions& options) {
   if (shape.rank() != 2) {
-    refuse_options(ErrorKind::shape, "sparse_init: only matrices can be sparse; got " + to_string(shape) +
-                                         "; use two sizes");
+    refuse_options(ErrorKind::shape,
+                   "sparse_init: only matrices can be sparse; got " + to_string(shape) + "; use two sizes");
   }
   const size_t rows = static_cast<size_t>(shape[0]), columns = static_cast<size_t>(shape[1]);
   const double wanted = std::ceil(std::clamp(options.sparsity, 0.0, 1.0) * static_cast<double>(rows));

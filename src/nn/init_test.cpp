@@ -9,7 +9,7 @@
 #include <rosin/embedding.hpp>
 #include <rosin/matmul.hpp>
 
-#include "nn/layer_testing.hpp"
+#include "../tests/layer_testing.hpp"
 
 namespace rosin {
 namespace {
@@ -76,7 +76,9 @@ TEST(Init, SparseHasTheStatedNumberOfZerosInEachColumn) {
   const std::vector<int64_t> counts = sum(cast(x == 0, Int32), 0).to_vector<int64_t>();
   EXPECT_TRUE(std::all_of(counts.begin(), counts.end(), [](int64_t count) { return count == 26; }));
   EXPECT_NEAR(deviation(x), 0.01 * std::sqrt(0.74), 0.001);
-  EXPECT_EQ(message_of([] { sparse_init({2, 2, 2}, {}); }),
+  EXPECT_EQ(message_of([] {
+              sparse_init({2, 2, 2}, {});
+            }),
             "sparse_init: only matrices can be sparse; got (2, 2, 2); use two sizes");
 }
 

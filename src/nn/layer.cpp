@@ -41,7 +41,8 @@ void refuse_inputs(std::string_view layer, size_t count) {
 Array only_array(const Arrays& list, std::string_view layer) {
   if (list.size() == 1) return list.front();
   throw Error(ErrorKind::argument, std::string(layer) + ": one array is expected here; got a layer that gives " +
-                                       std::to_string(list.size()) + "; call it with a list, or join them by Parallel(f, ...)");
+                                       std::to_string(list.size()) +
+                                       "; call it with a list, or join them by Parallel(f, ...)");
 }
 
 }  // namespace reflect

@@ -34,6 +34,7 @@ std::string tuple_text(const int64_t* values, int count);
 std::string compact_text(const int64_t* values, int count);
 
 /// `layer LAYER RULE; got SUMMARY; CURE`.
-[[noreturn]] void refuse_input(const std::string& layer, const std::string& rule, const Array& x, std::string_view cure);
+[[noreturn]] void refuse_input(const std::string& layer, const std::string& rule, const Array& x,
+                               std::string_view cure);
 
 }  // namespace rosin

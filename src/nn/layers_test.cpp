@@ -15,8 +15,8 @@
 
 #include <rosin/log.hpp>
 
+#include "../tests/layer_testing.hpp"
 #include "graph/node.hpp"
-#include "nn/layer_testing.hpp"
 
 namespace rosin {
 namespace {
@@ -36,9 +36,13 @@ std::vector<LayerCase> layer_cases() {
       {Scale({3, 2}, {}, {.bias = false}), {3, 2, 2}, 1, "Scale(3, 2; bias=false)"},
       {Bilinear(3, 2, tanh), {3, 2}, 2, "Bilinear(3 => 2, tanh)"},
       {Conv({3}, 2, 3), {7, 2, 2}, 2, "Conv((3,), 2 => 3)"},
-      {Conv({3, 2}, 2, 4, tanh, {.stride = 2, .pad = 1, .groups = 2, .bias = false}), {5, 4, 2, 2}, 1,
+      {Conv({3, 2}, 2, 4, tanh, {.stride = 2, .pad = 1, .groups = 2, .bias = false}),
+       {5, 4, 2, 2},
+       1,
        "Conv((3, 2), 2 => 4, tanh, pad=1, stride=2, groups=2, bias=false)"},
-      {Conv({2, 2}, 1, 2, {.pad = SamePad(), .dilation = {1, 2}}), {4, 4, 1, 2}, 2,
+      {Conv({2, 2}, 1, 2, {.pad = SamePad(), .dilation = {1, 2}}),
+       {4, 4, 1, 2},
+       2,
        "Conv((2, 2), 1 => 2, pad=(1, 0, 1, 1), dilation=(1, 2))"},
       {CrossCor({3, 3}, 1, 2, tanh), {4, 4, 1, 2}, 2, "CrossCor((3, 3), 1 => 2, tanh)"},
       {ConvTranspose({3, 3}, 2, 1, {.stride = 2}), {3, 2, 2, 1}, 2, "ConvTranspose((3, 3), 2 => 1, stride=2)"},
@@ -59,7 +63,10 @@ std::vector<LayerCase> layer_cases() {
       {LayerNorm(4), {4, 3}, 2, "LayerNorm(4)"},
       {LayerNorm({3, 2}, tanh), {3, 2, 2}, 2, "LayerNorm(3, 2, tanh)"},
       {LayerNorm(4, {.affine = false}), {4, 3}, 0, "LayerNorm(4, affine=false)"},
-      {InstanceNorm(2, tanh, {.affine = true, .track_stats = true}), {4, 2, 3}, 2, "InstanceNorm(2, tanh, affine=true)"},
+      {InstanceNorm(2, tanh, {.affine = true, .track_stats = true}),
+       {4, 2, 3},
+       2,
+       "InstanceNorm(2, tanh, affine=true)"},
       {InstanceNorm(2), {4, 2, 3}, 0, "InstanceNorm(2)"},
       {GroupNorm(4, 2), {3, 4, 2}, 2, "GroupNorm(4, 2)"},
       {SkipConnection(Dense(3, 3, tanh), mul), {3, 2}, 2, nullptr},

@@ -122,8 +122,9 @@ Array BatchNorm::operator()(const Array& x) const {
   if (!training && !mean.is_nothing()) return with_running(*this, in);
   const int64_t values = channels > 0 ? x.count() / channels : 0;
   if (training && values == 1) {
-    throw Error(ErrorKind::argument, "BatchNorm: expected more than 1 value per channel when training; got input of size " +
-                                         to_string(x.shape()) + "; use larger batches, or testmode(model)");
+    throw Error(ErrorKind::argument,
+                "BatchNorm: expected more than 1 value per channel when training; got input of size " +
+                    to_string(x.shape()) + "; use larger batches, or testmode(model)");
   }
   const Moments batch = moments_of(in, dims_between(0, x.rank(), x.rank() - 2));
   if (training && !mean.is_nothing()) track(*this, batch.mean, batch.variance, values);
@@ -183,7 +184,9 @@ Array InstanceNorm::operator()(const Array& x) const {
   return standardised(m.distance, m.variance, eps, scale, bias, act);
 }
 
-std::string InstanceNorm::rosin_show() const { return text_of("InstanceNorm(" + std::to_string(channels), *this, false); }
+std::string InstanceNorm::rosin_show() const {
+  return text_of("InstanceNorm(" + std::to_string(channels), *this, false);
+}
 
 GroupNorm::GroupNorm(int64_t channel_count, int64_t group_count, Activation activation, const GroupNormOptions& options)
     : act(std::move(activation)), groups(group_count) {

@@ -71,8 +71,8 @@ Array SignDecay::apply(State&, const Array& x, const Array& g) const { return g 
 
 void AccumGrad::check() const {
   if (n >= 1) return;
-  throw Error(ErrorKind::argument,
-              "setup: AccumGrad must accumulate at least one gradient, got " + std::to_string(n) + "; n = 1 passes each on");
+  throw Error(ErrorKind::argument, "setup: AccumGrad must accumulate at least one gradient, got " + std::to_string(n) +
+                                       "; n = 1 passes each on");
 }
 
 AccumGrad::State AccumGrad::init(const Array& x) const { return {zeros_like(x), counter(1)}; }

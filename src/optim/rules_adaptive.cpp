@@ -22,7 +22,8 @@ Array running_squared(double weight, const Array& old, const Array& now) {
   return running_square(old, now, number(weight), number(1 - weight));
 }
 
-/// scale * mean/(1 - correction[0]) / (sqrt(square/(1 - correction[1])) + epsilon), the corrections being powers of beta.
+/// scale * mean/(1 - correction[0]) / (sqrt(square/(1 - correction[1])) + epsilon), the corrections being powers of
+/// beta.
 Array quotient(const Array& mean, const Array& square, double scale, const std::array<double, 2>& correction,
                double epsilon) {
   const double first = 1 - correction[0], second = 1 - correction[1];

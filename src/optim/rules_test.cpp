@@ -26,8 +26,7 @@ struct One {
 using Case = oracles::OracleCase;
 using Make = std::function<State(const Case&, const One&)>;
 
-template <class R>
-Make plain() {
+template <class R> Make plain() {
   return [](const Case&, const One& model) { return setup(R{}, model); };
 }
 
@@ -36,7 +35,8 @@ const std::map<std::string, Make>& makers() {
       {"Descent", plain<Descent>()},
       {"Momentum", plain<Momentum>()},
       {"Nesterov", plain<Nesterov>()},
-      {"RMSProp", [](const Case& c, const One& m) { return setup(RMSProp{.centred = c.number("centred", 0) != 0}, m); }},
+      {"RMSProp",
+       [](const Case& c, const One& m) { return setup(RMSProp{.centred = c.number("centred", 0) != 0}, m); }},
       {"Rprop", plain<Rprop>()},
       {"Adam", [](const Case& c, const One& m) { return setup(Adam{.eta = c.number("eta", 0.001)}, m); }},
       {"AdamW",
@@ -72,8 +72,7 @@ const std::map<std::string, std::function<State(const One&)>>& chains() {
        [](const One& m) { return setup(OptimiserChain(ClipGrad{2}, WeightDecay{0.1}), m); }},
       {"WeightDecay(0.1),ClipGrad(2)",
        [](const One& m) { return setup(OptimiserChain(OptimiserChain(WeightDecay{0.1}), ClipGrad{2}), m); }},
-      {"ClipNorm(1),Adam(0.01)",
-       [](const One& m) { return setup(OptimiserChain(ClipNorm{1}, Adam{.eta = 0.01}), m); }},
+      {"ClipNorm(1),Adam(0.01)", [](const One& m) { return setup(OptimiserChain(ClipNorm{1}, Adam{.eta = 0.01}), m); }},
       {"AccumGrad(3),Descent(0.01)",
        [](const One& m) { return setup(OptimiserChain(AccumGrad{3}, Descent{0.01}), m); }},
   };
@@ -138,8 +137,9 @@ TEST(Rules, ClipNormStopsAtANormThatIsNoNumberAndLeavesTheModel) {
     FAIL() << "a NaN was taken";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::numeric);
-    EXPECT_STREQ(error.what(), "ClipNorm: the norm of the gradient must be finite; it is NaN at x; lower the learning "
-                               "rate or look for such values in the data");
+    EXPECT_STREQ(error.what(),
+                 "ClipNorm: the norm of the gradient must be finite; it is NaN at x; lower the learning "
+                 "rate or look for such values in the data");
   }
   EXPECT_EQ(model.x.to_vector<double>(), (std::vector<double>{0, 2, 3}));
   EXPECT_EQ(to_string(state), to_string(before));
@@ -164,7 +164,8 @@ TEST(Rules, NegativeRatesAreRefused) {
     }
     return "accepted";
   };
-  EXPECT_EQ(text([&] { setup(Adam{.eta = -0.1}, model); }), "setup: Adam: the learning rate cannot be negative, got -0.1");
+  EXPECT_EQ(text([&] { setup(Adam{.eta = -0.1}, model); }),
+            "setup: Adam: the learning rate cannot be negative, got -0.1");
   EXPECT_EQ(text([&] { setup(OptimiserChain(ClipGrad{1}, Descent{-2}), model); }),
             "setup: Descent: the learning rate cannot be negative, got -2.0");
   EXPECT_EQ(text([&] { setup(AccumGrad{0}, model); }),
@@ -183,14 +184,14 @@ TEST(Rules, MixedPrecisionKeepsStepsThatTheParameterCannotHold) {
 
 TEST(Rules, PrintAsFluxDoes) {
   EXPECT_EQ(to_string(Adam{}), "Adam(0.001, (0.9, 0.999), 1.0e-8)");
-  EXPECT_EQ(to_string(OptimiserChain(ClipNorm{1}, Descent{0.1})), "OptimiserChain(ClipNorm(1.0, 2.0, true), Descent(0.1))");
+  EXPECT_EQ(to_string(OptimiserChain(ClipNorm{1}, Descent{0.1})),
+            "OptimiserChain(ClipNorm(1.0, 2.0, true), Descent(0.1))");
   EXPECT_EQ(to_string(AccumGrad{3}), "AccumGrad(3)");
   EXPECT_EQ(to_string(MixedPrecision(Descent{})), "MixedPrecision(Float32, Descent(0.1))");
 }
 
 /// mean((w*x - target*x)^2) falls below 0.01 whatever the rule: the gradient by w of (w - target)^2 / 2 is w - target.
-template <class R>
-void drives_to_target(const R& rule, int steps) {
+template <class R> void drives_to_target(const R& rule, int steps) {
   const std::vector<double> target = {0.8, -0.3, 0.5, 0.1};
   const Array goal(target, {4});
   One model = vector_model({0, 0, 0, 0});

@@ -31,7 +31,7 @@ TEST(Schedules, CosineGoesFromStartToEnd) {
 }
 
 TEST(Schedules, WarmupGrowsToWhatFollows) {
-  const auto rate = WarmupRate{.steps = 4, .then = CosineRate{.start = 2, .end = 0, .steps = 2}};
+  const auto rate = warmup(4, CosineRate{.start = 2, .end = 0, .steps = 2});
   EXPECT_DOUBLE_EQ(rate(0), 0.5);
   EXPECT_DOUBLE_EQ(rate(3), 2);
   EXPECT_DOUBLE_EQ(rate(4), 2);

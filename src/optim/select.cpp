@@ -96,7 +96,8 @@ void thaw(State& state, std::string_view pattern) {
 
 void adjust(State& state, const Adjustment& change, std::string_view pattern) {
   if (!changes_something(change)) {
-    throw Error(ErrorKind::argument, "adjust: something must change; every value is NaN; write adjust(state, {.eta = 1e-4})");
+    throw Error(ErrorKind::argument,
+                "adjust: something must change; every value is NaN; write adjust(state, {.eta = 1e-4})");
   }
   std::vector<std::unique_ptr<ErasedRule>> rules;
   const std::vector<StateLeaf*> leaves = select("adjust", state, pattern);

@@ -11,8 +11,8 @@
 namespace rosin {
 namespace {
 
-constexpr int64_t full_list = 20;    // longer lists show half of this at both ends
-constexpr int64_t full_matrix = 4;   // so do rows and columns of matrices
+constexpr int64_t full_list = 20;   // longer lists show half of this at both ends
+constexpr int64_t full_matrix = 4;  // so do rows and columns of matrices
 
 /// Indices that are shown of n; -1 stands for those left out.
 std::vector<int64_t> shown_indices(int64_t n, int64_t limit) {

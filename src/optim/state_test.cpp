@@ -45,12 +45,9 @@ Array vec(std::vector<double> values) {
 std::vector<double> values(const Array& x) { return x.to_vector<double>(); }
 using Values = std::vector<double>;
 
-Net small_net() {
-  return {{ones({3, 2}), zeros({3})}, {ones({1, 3}), zeros({1})}};
-}
+Net small_net() { return {{ones({3, 2}), zeros({3})}, {ones({1, 3}), zeros({1})}}; }
 
-template <class F>
-std::string refusal(F f, ErrorKind kind) {
+template <class F> std::string refusal(F f, ErrorKind kind) {
   try {
     f();
   } catch (const Error& error) {
@@ -72,18 +69,20 @@ TEST(State, ReproducesTheDocumentationOfTrain) {
     update(state, model, g);
   }
   EXPECT_NEAR(model.dense.bias.item(), 10.19, 1e-12);
-  EXPECT_EQ(to_string(state), "(dense = (weight = Leaf(Momentum(0.1, 0.9), Float64[-2.018 3.027]), bias = "
-                              "Leaf(Momentum(0.1, 0.9), Float64[-10.09]), activation = ()),)");
+  EXPECT_EQ(to_string(state),
+            "(dense = (weight = Leaf(Momentum(0.1, 0.9), Float64[-2.018 3.027]), bias = "
+            "Leaf(Momentum(0.1, 0.9), Float64[-10.09]), activation = ()),)");
 }
 
 TEST(State, PrintsTheTreeOfTheModel) {
   const State state = setup(Adam{}, small_net());
-  EXPECT_EQ(to_string(state),
-            "(hidden = (weight = Leaf(Adam(0.001, (0.9, 0.999), 1.0e-8), (Float32[0.0 0.0; 0.0 0.0; 0.0 0.0], Float32[0.0 "
-            "0.0; 0.0 0.0; 0.0 0.0], (0.9, 0.999))), bias = Leaf(Adam(0.001, (0.9, 0.999), 1.0e-8), (Float32[0.0, 0.0, "
-            "0.0], Float32[0.0, 0.0, 0.0], (0.9, 0.999))), activation = ()), out = (weight = Leaf(Adam(0.001, (0.9, "
-            "0.999), 1.0e-8), (Float32[0.0 0.0 0.0], Float32[0.0 0.0 0.0], (0.9, 0.999))), bias = Leaf(Adam(0.001, (0.9, "
-            "0.999), 1.0e-8), (Float32[0.0], Float32[0.0], (0.9, 0.999))), activation = ()))");
+  EXPECT_EQ(
+      to_string(state),
+      "(hidden = (weight = Leaf(Adam(0.001, (0.9, 0.999), 1.0e-8), (Float32[0.0 0.0; 0.0 0.0; 0.0 0.0], Float32[0.0 "
+      "0.0; 0.0 0.0; 0.0 0.0], (0.9, 0.999))), bias = Leaf(Adam(0.001, (0.9, 0.999), 1.0e-8), (Float32[0.0, 0.0, "
+      "0.0], Float32[0.0, 0.0, 0.0], (0.9, 0.999))), activation = ()), out = (weight = Leaf(Adam(0.001, (0.9, "
+      "0.999), 1.0e-8), (Float32[0.0 0.0 0.0], Float32[0.0 0.0 0.0], (0.9, 0.999))), bias = Leaf(Adam(0.001, (0.9, "
+      "0.999), 1.0e-8), (Float32[0.0], Float32[0.0], (0.9, 0.999))), activation = ()))");
 }
 
 TEST(State, PrintsLargeArraysShortened) {
@@ -92,10 +91,11 @@ TEST(State, PrintsLargeArraysShortened) {
   };
   State state = setup(Momentum{}, Layers{{{zeros({256, 1}), zeros({256})}}});
   freeze(state);
-  EXPECT_EQ(to_string(state),
-            "(layers = ((weight = Leaf(Momentum(0.01, 0.9), Float32[0.0; 0.0; … ; 0.0; 0.0;;], frozen = true), bias = "
-            "Leaf(Momentum(0.01, 0.9), Float32[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0  …  0.0, 0.0, 0.0, 0.0, "
-            "0.0, 0.0, 0.0, 0.0, 0.0, 0.0], frozen = true), activation = ()),),)");
+  EXPECT_EQ(
+      to_string(state),
+      "(layers = ((weight = Leaf(Momentum(0.01, 0.9), Float32[0.0; 0.0; … ; 0.0; 0.0;;], frozen = true), bias = "
+      "Leaf(Momentum(0.01, 0.9), Float32[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0  …  0.0, 0.0, 0.0, 0.0, "
+      "0.0, 0.0, 0.0, 0.0, 0.0, 0.0], frozen = true), activation = ()),),)");
 }
 
 struct Pair {
@@ -279,7 +279,8 @@ TEST(State, TiesOutliveAStepThatIsUndone) {
   EXPECT_TRUE(same(model.first, model.rest.y));
   EXPECT_TRUE(is_tied(model.first));
   update(state, model, Twice{vec({0, 0}), {vec({0, 0}), Array()}});
-  EXPECT_EQ(values(model.first), (Values{-0.9, 0.1}));
+  EXPECT_NEAR(model.first.item(0), -0.9, 1e-12);
+  EXPECT_NEAR(model.first.item(1), 0.1, 1e-12);
   EXPECT_TRUE(same(model.first, model.rest.y));
 }
 
@@ -343,13 +344,23 @@ TEST(State, RefusesWhatBelongsToAnotherModel) {
 TEST(State, RefusesGradientsOfAnotherShape) {
   Pair model{vec({1, 2}), vec({3})};
   State state = setup(Descent{}, model);
-  EXPECT_EQ(refusal([&] { update(state, model, Pair{vec({1, 2}), vec({1, 2})}); }, ErrorKind::shape),
-            "update: a gradient must have the shape of its parameter; that of y is (2), the parameter (1); give update what "
-            "gradient(f, model) returns");
+  EXPECT_EQ(
+      refusal(
+          [&] {
+            update(state, model, Pair{vec({1, 2}), vec({1, 2})});
+          },
+          ErrorKind::shape),
+      "update: a gradient must have the shape of its parameter; that of y is (2), the parameter (1); give update what "
+      "gradient(f, model) returns");
   EXPECT_EQ(values(model.x), (Values{1, 2}));
   model.x = vec({1, 2, 3});
-  EXPECT_EQ(refusal([&] { update(state, model, Pair{vec({1, 2}), vec({1})}); }, ErrorKind::argument),
-            "update: x is (3) Float64 and was (2) Float64 when setup was called; call state = setup(rule, model) again");
+  EXPECT_EQ(
+      refusal(
+          [&] {
+            update(state, model, Pair{vec({1, 2}), vec({1})});
+          },
+          ErrorKind::argument),
+      "update: x is (3) Float64 and was (2) Float64 when setup was called; call state = setup(rule, model) again");
 }
 
 TEST(State, WarnsWhenThereIsNothingToTrain) {

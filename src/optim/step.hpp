@@ -50,7 +50,7 @@ class Step {
  private:
   struct Kept {
     Array* place;
-    Node* old;     // with one user count, or one reference that is a guard; null for nothing
+    Node* old;  // with one user count, or one reference that is a guard; null for nothing
     bool guarded = false;
     Node* recorded = nullptr;  // what the rule put there, once checks select between both
   };

@@ -16,7 +16,8 @@ namespace {
 
 [[noreturn]] void refuse_model(const StateTree& tree, size_t place, const std::string& what, const std::string& has) {
   const std::string wanted = place < tree.names.size() ? tree.names[place] : "no more arrays";
-  throw Error(ErrorKind::argument, "update: the " + what + " must have the fields of the model that setup was given; it has " +
+  throw Error(ErrorKind::argument, "update: the " + what +
+                                       " must have the fields of the model that setup was given; it has " +
                                        (has.empty() ? "no more arrays" : has) + " where the state has " + wanted +
                                        "; call state = setup(rule, model) for this model");
 }
@@ -35,8 +36,7 @@ class PathOfPlace : public ModelEditor {
 };
 
 /// The first place at which two lists of paths differ, or -1.
-template <class Places>
-int64_t first_difference(const StateTree& tree, const Places& places) {
+template <class Places> int64_t first_difference(const StateTree& tree, const Places& places) {
   const size_t count = std::min(tree.paths.size(), places.size());
   for (size_t i = 0; i < count; ++i) {
     if (tree.paths[i] != places[i].path) return static_cast<int64_t>(i);
@@ -58,20 +58,22 @@ void match(const StateTree& tree, ModelEdit model, ModelView gradient, Step& ste
 }
 
 [[noreturn]] void refuse_parameter(const StateTree& tree, size_t place, const std::string& rule) {
-  throw Error(ErrorKind::argument, "update: " + tree.names[place] + " " + rule + "; call state = setup(rule, model) again");
+  throw Error(ErrorKind::argument,
+              "update: " + tree.names[place] + " " + rule + "; call state = setup(rule, model) again");
 }
 
 std::string sizes_of(const Array& x) { return to_string(x.shape()) + " " + to_string(x.dtype()); }
 
 void check_parameter(const StateTree& tree, const StateLeaf& leaf, const Array& x, const Array& g) {
   if (!(x.shape() == leaf.shape) || x.dtype() != leaf.dtype) {
-    refuse_parameter(tree, leaf.place, "is " + sizes_of(x) + " and was " + to_string(leaf.shape) + " " +
-                                           to_string(leaf.dtype) + " when setup was called");
+    refuse_parameter(tree, leaf.place,
+                     "is " + sizes_of(x) + " and was " + to_string(leaf.shape) + " " + to_string(leaf.dtype) +
+                         " when setup was called");
   }
   if (g.shape() == leaf.shape) return;
-  throw Error(ErrorKind::shape, "update: a gradient must have the shape of its parameter; that of " + tree.names[leaf.place] +
-                                    " is " + to_string(g.shape()) + ", the parameter " + to_string(x.shape()) +
-                                    "; give update what gradient(f, model) returns");
+  throw Error(ErrorKind::shape, "update: a gradient must have the shape of its parameter; that of " +
+                                    tree.names[leaf.place] + " is " + to_string(g.shape()) + ", the parameter " +
+                                    to_string(x.shape()) + "; give update what gradient(f, model) returns");
 }
 
 /// Ties must be as they were at setup, and what is trained must have been there.
@@ -151,7 +153,8 @@ void run(StateTree& tree, ModelEdit model, ModelView gradient, const Array* loss
 [[noreturn]] void refuse_value(const StateTree& tree, const Step::Check& check) {
   const size_t place = tree.leaves[static_cast<size_t>(check.leaf)].place;
   throw Error(ErrorKind::numeric, std::string(check.text) + "; it is " + number_text(check.value.item()) + " at " +
-                                      tree.names[place] + "; lower the learning rate or look for such values in the data");
+                                      tree.names[place] +
+                                      "; lower the learning rate or look for such values in the data");
 }
 
 }  // namespace

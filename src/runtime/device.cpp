@@ -47,9 +47,8 @@ const Backend* find_backend(std::string_view name) {
     warn_once("deprecated-backend", "\"AMD\" backend is deprecated. Please use \"AMDGPU\" instead.");
     name = "AMDGPU";
   }
-  const auto* found = std::find_if(std::begin(backends), std::end(backends), [name](const Backend& backend) {
-    return equal_without_case(backend.name, name);
-  });
+  const auto* found = std::find_if(std::begin(backends), std::end(backends),
+                                   [name](const Backend& backend) { return equal_without_case(backend.name, name); });
   return found == std::end(backends) ? nullptr : found;
 }
 
@@ -159,17 +158,20 @@ Device get_device(DeviceChoice choice) {
 Device get_device(std::string_view backend, int) {
   const Backend& named = backend_named(backend);
   if (is_cpu(named)) return Device();
-  throw Error(ErrorKind::device, std::string("Unavailable backend: ") + named.name + ". Its plug-in is not installed (" +
-                                     reason(named) + "); get_device() chooses among those that are there.");
+  throw Error(ErrorKind::device, std::string("Unavailable backend: ") + named.name +
+                                     ". Its plug-in is not installed (" + reason(named) +
+                                     "); get_device() chooses among those that are there.");
 }
 
 Device gpu_device(GpuChoice choice) {
   if (choice.force) {
-    throw Error(ErrorKind::device, "gpu_device: No functional GPU device found! \"rosin devices\" says why; without "
-                                   ".force the CPU is taken");
+    throw Error(ErrorKind::device,
+                "gpu_device: No functional GPU device found! \"rosin devices\" says why; without "
+                ".force the CPU is taken");
   }
-  warn_once("no-gpu", "No functional GPU backend found! Defaulting to CPU. \"rosin devices\" says why. (No action is "
-                      "required if you want to run on the CPU.)");
+  warn_once("no-gpu",
+            "No functional GPU backend found! Defaulting to CPU. \"rosin devices\" says why. (No action is "
+            "required if you want to run on the CPU.)");
   return Device();
 }
 

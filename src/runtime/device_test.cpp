@@ -24,8 +24,9 @@ class DeviceTest : public testing::Test {
   void SetUp() override {
     forget_said();
     unsetenv("ROSIN_GPU_BACKEND");
-    set_log_sink([](const LogMessage& m, void* said) { static_cast<std::vector<std::string>*>(said)->emplace_back(m.text); },
-                 &said_);
+    set_log_sink(
+        [](const LogMessage& m, void* said) { static_cast<std::vector<std::string>*>(said)->emplace_back(m.text); },
+        &said_);
   }
   void TearDown() override {
     unsetenv("ROSIN_GPU_BACKEND");
@@ -34,8 +35,7 @@ class DeviceTest : public testing::Test {
   std::vector<std::string> said_;
 };
 
-template <class F>
-std::string error_of(F f, ErrorKind kind) {
+template <class F> std::string error_of(F f, ErrorKind kind) {
   try {
     f();
   } catch (const Error& error) {
@@ -76,8 +76,9 @@ TEST_F(DeviceTest, APreferenceThatIsNoBackEndIsPassedOver) {
   setenv("ROSIN_GPU_BACKEND", "Reactant", 1);
   EXPECT_EQ(get_device(), CPUDevice());
   ASSERT_EQ(said_.size(), 1u);
-  EXPECT_EQ(said_[0],
-            "`gpu_backend` preference is set to Reactant, which is not allowed.\nDefaulting to automatic device selection.");
+  EXPECT_EQ(
+      said_[0],
+      "`gpu_backend` preference is set to Reactant, which is not allowed.\nDefaulting to automatic device selection.");
 }
 
 TEST_F(DeviceTest, BackEndsStandInTheOrderOfTrial) {
@@ -101,9 +102,10 @@ TEST_F(DeviceTest, OnlyTheCpuIsLoadedAndFunctional) {
 }
 
 TEST_F(DeviceTest, AnUnknownBackEndIsNamedWithTheNearestOne) {
-  EXPECT_EQ(error_of([] { get_device("CUDO"); }, ErrorKind::argument),
-            "Unsupported backend: CUDO. Did you mean \"CUDA\"? Supported backends are (\"CUDA\", \"AMDGPU\", \"Metal\", "
-            "\"OpenCL\", \"CPU\").");
+  EXPECT_EQ(
+      error_of([] { get_device("CUDO"); }, ErrorKind::argument),
+      "Unsupported backend: CUDO. Did you mean \"CUDA\"? Supported backends are (\"CUDA\", \"AMDGPU\", \"Metal\", "
+      "\"OpenCL\", \"CPU\").");
   EXPECT_EQ(error_of([] { functional("foo"); }, ErrorKind::argument),
             "Unsupported backend: foo. Supported backends are (\"CUDA\", \"AMDGPU\", \"Metal\", \"OpenCL\", \"CPU\").");
 }
@@ -122,15 +124,17 @@ TEST_F(DeviceTest, GpuLeavesDataWhereItIsAndSaysSoOnce) {
   const Array x = ones({2});
   EXPECT_TRUE(same(gpu(x), x));
   EXPECT_TRUE(same(x | gpu, x));
-  EXPECT_EQ(said_, std::vector<std::string>{"gpu: no functional GPU; data stays on the CPU. \"rosin devices\" says why. (No "
-                                            "action is required if you want to run on the CPU.)"});
+  EXPECT_EQ(said_,
+            std::vector<std::string>{"gpu: no functional GPU; data stays on the CPU. \"rosin devices\" says why. (No "
+                                     "action is required if you want to run on the CPU.)"});
 }
 
 TEST_F(DeviceTest, GpuDeviceFallsBackToTheCpuAndSaysSoOnce) {
   EXPECT_EQ(gpu_device(), CPUDevice());
   EXPECT_EQ(gpu_device(), CPUDevice());
-  EXPECT_EQ(said_, std::vector<std::string>{"No functional GPU backend found! Defaulting to CPU. \"rosin devices\" says why. "
-                                            "(No action is required if you want to run on the CPU.)"});
+  EXPECT_EQ(said_,
+            std::vector<std::string>{"No functional GPU backend found! Defaulting to CPU. \"rosin devices\" says why. "
+                                     "(No action is required if you want to run on the CPU.)"});
 }
 
 TEST_F(DeviceTest, TheCpuTellsAboutItself) {
@@ -162,7 +166,8 @@ struct Model {
 };
 
 TEST_F(DeviceTest, AMoveToTheSameDeviceKeepsEveryHandle) {
-  Model model{{ones({2}), zeros({3})}, {ones({4})}, {{"w", ones({5})}}, std::make_unique<Pair>(ones({6}), Array()), 0.25};
+  Model model{
+      {ones({2}), zeros({3})}, {ones({4})}, {{"w", ones({5})}}, std::make_unique<Pair>(ones({6}), Array()), 0.25};
   const Model there = model | cpu;
   EXPECT_TRUE(same(there.pair.a, model.pair.a) && same(there.pair.b, model.pair.b));
   EXPECT_TRUE(same(there.list[0], model.list[0]) && same(there.named.at("w"), model.named.at("w")));

@@ -82,6 +82,10 @@ bool has_own_sizes(const Op& op) {
          op.contraction != Contraction::matmul;
 }
 
+/// Whether a node's value must come out: a gradient call needs it, or user handles hold it (then it carries a reference
+/// of this evaluation).
+enum class Held : uint8_t { no, kept, pinned };
+
 /// One evaluation. Its vectors stay with the thread, so that a steady step allocates nothing.
 class Evaluation {
  public:
@@ -93,11 +97,14 @@ class Evaluation {
   void run(Context& context, Context& here, Node* target);
 
  private:
+  bool run_once(Context& context, Context& here, Node* target);
+  void unpin() noexcept;
   bool collect(Context& context, Context& here, Node* target);
   void collect_pending(Context& context, Node* target);
   void collect_target(Context& context, Node* target);
   void let_go(Context& context) noexcept;
   void add_operands(Context& context, Node* node);
+  bool may_donate(Context& context) const;
   void make_keys(Context& context);
   uint64_t leaf_word(const LeafTable::Leaf& leaf, bool may_donate) const;
   lower::Graph graph() const;
@@ -107,13 +114,12 @@ class Evaluation {
   void allocate_outputs(const lower::Layout& layout);
   void release_outputs() noexcept;
   void commit(const lower::Layout& layout, Context& context, Context& here) noexcept;
-  bool held(const Node* node) const { return held_[node->slot] != 0; }
-
   std::vector<Node*> order_;      // needed pending nodes in recording order
-  std::vector<char> held_;
+  std::vector<Held> held_;        // of each in order_
+  std::vector<uint32_t> uses_;    // of each in order_: as an operand of others there
   std::vector<int32_t> operands_;  // four a node: >= 0 node, < 0 leaf -1 - i, `none` where absent
   std::vector<Node*> evaluated_;  // nodes on their way out of the pending list
-  std::vector<Node*> foreign_;    // pending nodes of other threads that are operands
+  std::vector<Array> foreign_;    // pending nodes of other threads that are operands
   LeafTable leaves_;
   Key structure_key_, sizes_key_;
   std::vector<Memory*> outputs_;
@@ -126,28 +132,42 @@ class Evaluation {
 void Evaluation::add_operands(Context& context, Node* node) {
   for (Node* operand : node->in) {
     if (!operand || operand->ready()) continue;
-    if (operand->recorder != &context) foreign_.push_back(operand);
+    if (operand->recorder == &context) continue;
+    add_count(operand, one_user);
+    foreign_.push_back(Array::adopt(operand));
   }
 }
 
-/// All pending nodes that a user handle holds, and what they need: one walk from the newest to the oldest.
+/// Counts a reference unless the node is dead: another thread dropped its last handle, and it waits among the orphans.
+bool refer(Node* node) noexcept {
+  uint64_t counts = node->counts.load(std::memory_order_relaxed);
+  while (counts != 0 && !node->counts.compare_exchange_weak(counts, counts + one_reference, std::memory_order_acq_rel)) {
+  }
+  return counts != 0;
+}
+
+/// All pending nodes that a user handle holds, and what they need: one walk from the newest to the oldest. Held nodes
+/// are pinned: other threads may drop their handles meanwhile.
 void Evaluation::collect_pending(Context& context, Node* target) {
   const uint32_t stamp = context.fresh_stamp();
   const bool in_gradient = context.gradient_depth.load(std::memory_order_relaxed) > 0;
+  const size_t pending = static_cast<size_t>(context.pending_count());
+  order_.reserve(pending);
+  held_.reserve(pending);
+  evaluated_.reserve(pending);
   for (Node* node = context.last(); node != context.end();) {
     Node* previous = node->previous;
     if (node->ready()) {
-      add_count(node, one_reference);
-      evaluated_.push_back(node);
+      if (refer(node)) evaluated_.push_back(node);
       node = previous;
       continue;
     }
-    const bool user = node->users() > 0 || node == target;
+    const bool user = (node->users() > 0 || node == target) && refer(node);
     if (user || node->mark == stamp) {
       node->mark = stamp;
       order_.push_back(node);
       const bool kept = in_gradient && node->sequence > context.gradient_start && costly(*node->op);
-      held_.push_back(user || kept);
+      held_.push_back(user ? Held::pinned : kept ? Held::kept : Held::no);
       for (Node* operand : node->in) {
         if (operand && !operand->ready() && operand->recorder == &context) operand->mark = stamp;
       }
@@ -191,7 +211,7 @@ void Evaluation::collect_target(Context& context, Node* target) {
     add_operands(context, node);
   }
   std::sort(order_.begin(), order_.end(), [](const Node* a, const Node* b) { return a->sequence < b->sequence; });
-  for (const Node* node : order_) held_.push_back(node->users() > 0 || node == target);
+  for (const Node* node : order_) held_.push_back(node->users() > 0 || node == target ? Held::kept : Held::no);
 }
 
 /// False when nodes of other threads must be evaluated first (they are in foreign_).
@@ -210,16 +230,29 @@ uint64_t Evaluation::leaf_word(const LeafTable::Leaf& leaf, bool may_donate) con
   bool donatable = false;
   if (may_donate && node.buffer) {
     const uint32_t guards = node.guards.load(std::memory_order_relaxed);
-    donatable = node.users() == 0 && node.references() == leaf.uses + guards &&
-                node.buffer->owners.load(std::memory_order_relaxed) == 1;
+    // (acquire: who let go last has read what it wanted to read)
+    const uint64_t counts = node.counts.load(std::memory_order_acquire);
+    donatable = counts == one_reference * (leaf.uses + guards) && node.buffer->owners.load(std::memory_order_acquire) == 1;
   }
   return static_cast<uint64_t>(node.dtype) | uint64_t{node.rank} << 8 | uint64_t{wide_dims(node)} << 16 |
          uint64_t{is_scalar(node)} << 24 | uint64_t{donatable} << 25 | uint64_t{node.weak} << 26;
 }
 
+/// Not where there is nothing to reduce: no tile would write the result.
 bool small_reduction(const Node& node) {
   const int64_t results = node.count();
-  return results > 0 && node.in[0]->count() / results <= lower::tile_limit;
+  const int64_t elements = node.in[0]->count();
+  return elements > 0 && elements / results <= lower::tile_limit;
+}
+
+/// Whether leaves may be overwritten: not while a gradient call walks, nor when a value that is not kept has readers
+/// outside (pending nodes of other threads): they would compute it once more.
+bool Evaluation::may_donate(Context& context) const {
+  if (context.gradient_depth.load(std::memory_order_relaxed) > 0) return false;
+  for (size_t n = 0; n < order_.size(); ++n) {
+    if (held_[n] == Held::no && order_[n]->references() != uses_[n]) return false;
+  }
+  return true;
 }
 
 void Evaluation::make_keys(Context& context) {
@@ -227,6 +260,7 @@ void Evaluation::make_keys(Context& context) {
   sizes_key_.clear();
   operands_.clear();
   leaves_.clear();
+  uses_.assign(order_.size(), 0);
   structure_key_.add(order_.size());
   for (size_t n = 0; n < order_.size(); ++n) {
     const Node& node = *order_[n];
@@ -237,6 +271,7 @@ void Evaluation::make_keys(Context& context) {
       if (node.in[i]) {
         Node* operand = node.in[i];
         at = operand->ready() ? -1 - leaves_.add(operand) : static_cast<int32_t>(operand->slot);
+        if (at >= 0) ++uses_[static_cast<size_t>(at)];
       }
       operands_.push_back(at);
       packed[i / 2] |= static_cast<uint64_t>(static_cast<uint32_t>(at)) << (i % 2 * 32);
@@ -244,7 +279,7 @@ void Evaluation::make_keys(Context& context) {
     const bool small = op.kind == Kind::reduction && small_reduction(node);
     structure_key_.add(uint64_t{op.id} | static_cast<uint64_t>(node.dtype) << 32 | uint64_t{node.rank} << 40 |
                        uint64_t{wide_dims(node)} << 44 | static_cast<uint64_t>(node.compute) << 52 |
-                       uint64_t{held_[n] != 0} << 56 | uint64_t{small} << 57);
+                       uint64_t{held_[n] != Held::no} << 56 | uint64_t{small} << 57);
     structure_key_.add(packed[0]);
     if (node.operands > 2) structure_key_.add(packed[1]);
     uint64_t words[8];
@@ -255,9 +290,9 @@ void Evaluation::make_keys(Context& context) {
       for (int d = 0; d < node.rank; ++d) sizes_key_.add(static_cast<uint64_t>(node.sizes[d]));
     }
   }
-  const bool may_donate = context.gradient_depth.load(std::memory_order_relaxed) == 0;
+  const bool donate = may_donate(context);
   for (const LeafTable::Leaf& leaf : leaves_.leaves()) {
-    structure_key_.add(leaf_word(leaf, may_donate));
+    structure_key_.add(leaf_word(leaf, donate));
     for (int d = 0; d < leaf.node->rank; ++d) sizes_key_.add(static_cast<uint64_t>(leaf.node->sizes[d]));
   }
   structure_key_.finish();
@@ -280,7 +315,7 @@ lower::Graph Evaluation::graph() const {
     const Node& node = *order_[n];
     Value& value = add(node);
     value.operands = node.operands;
-    value.held = held_[n] != 0;
+    value.held = held_[n] != Held::no;
     value.small_row = node.op->kind == Kind::reduction && small_reduction(node);
     if (node.op->kind != Kind::elementwise) value.attributes = node.attributes;
     for (int i = 0; i < Node::max_operands; ++i) {
@@ -391,30 +426,44 @@ void Evaluation::commit(const lower::Layout& layout, Context& context, Context& 
   if (&context != &here) return;  // the recording thread lets the operands go when it evaluates next
   for (const lower::Result& result : layout.results) {
     Node* node = order_[static_cast<size_t>(result.node)];
-    add_count(node, one_reference);
+    Held& held = held_[static_cast<size_t>(result.node)];
+    if (held != Held::pinned) add_count(node, one_reference);
+    held = Held::kept;  // the pin goes with the operands
     evaluated_.push_back(node);
   }
   let_go(context);
 }
 
+void Evaluation::unpin() noexcept {
+  for (size_t n = 0; n < held_.size(); ++n) {
+    if (held_[n] == Held::pinned) drop_count(order_[n], one_reference);
+  }
+  held_.clear();
+}
+
+/// False when nodes of other threads must be evaluated first.
+bool Evaluation::run_once(Context& context, Context& here, Node* target) {
+  std::lock_guard lock(context.evaluating);
+  if (&context == &here) context.collect_orphans();
+  if (target && target->ready()) return true;
+  struct Unpin {
+    Evaluation& self;
+    ~Unpin() { self.unpin(); }
+  } at_end{*this};
+  if (!collect(context, here, target)) return false;
+  if (order_.empty()) return true;
+  make_keys(context);
+  const std::shared_ptr<Plan> found = plan();
+  evaluated_.reserve(found->layout->results.size());  // commit must not fail
+  execute(found);
+  commit(*found->layout, context, here);
+  return true;
+}
+
 void Evaluation::run(Context& context, Context& here, Node* target) {
-  for (;;) {
-    {
-      std::lock_guard lock(context.evaluating);
-      if (&context == &here) context.collect_orphans();
-      if (target && target->ready()) return;
-      if (collect(context, here, target)) {
-        if (order_.empty()) return;
-        make_keys(context);
-        const std::shared_ptr<Plan> found = plan();
-        evaluated_.reserve(found->layout->results.size());  // commit must not fail
-        execute(found);
-        commit(*found->layout, context, here);
-        return;
-      }
-    }
-    const std::vector<Node*> others = foreign_;
-    for (Node* other : others) run(*other->recorder, here, other);
+  while (!run_once(context, here, target)) {
+    const std::vector<Array> others = std::move(foreign_);
+    for (const Array& other : others) run(*other.node()->recorder, here, other.node());
   }
 }
 

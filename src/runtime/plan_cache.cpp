@@ -43,23 +43,27 @@ std::shared_ptr<const lower::Structure> PlanCache::find_structure(const Key& str
 void PlanCache::insert(const std::shared_ptr<Plan>& plan) {
   std::lock_guard guard(lock);
   if (!enabled_) return;
+  StructureEntry& structure = entry_of(*plan);
+  List added{plan};
+  by_hash_.emplace(joint_hash(plan->structure_key, plan->sizes_key), added.begin());
+  // Nothing fails from here.
+  plans_.splice(plans_.begin(), added);
+  ++structure.plans;
   plan->cached = true;
   plan->bytes = static_cast<int64_t>(plan->layout->bytes() +
                                      (plan->structure_key.words.size() + plan->sizes_key.words.size()) * sizeof(uint64_t));
-  plans_.push_front(plan);
-  by_hash_.emplace(joint_hash(plan->structure_key, plan->sizes_key), plans_.begin());
   bytes_ += plan->bytes;
-  const auto [first, last] = structures_.equal_range(plan->structure_key.hash);
-  bool known = false;
-  for (auto at = first; at != last && !known; ++at) {
-    known = at->second.structure == plan->structure;
-    if (known) ++at->second.plans;
-  }
-  if (!known) {
-    structures_.emplace(plan->structure_key.hash, StructureEntry{plan->structure_key, plan->structure, 1});
-    bytes_ += static_cast<int64_t>(plan->structure->bytes());
-  }
   evict();
+}
+
+PlanCache::StructureEntry& PlanCache::entry_of(const Plan& plan) {
+  const auto [first, last] = structures_.equal_range(plan.structure_key.hash);
+  for (auto at = first; at != last; ++at) {
+    if (at->second.structure == plan.structure) return at->second;
+  }
+  const auto added = structures_.emplace(plan.structure_key.hash, StructureEntry{plan.structure_key, plan.structure, 0});
+  bytes_ += static_cast<int64_t>(plan.structure->bytes());
+  return added->second;
 }
 
 std::unique_ptr<lower::Instance> PlanCache::take(Plan& plan) {

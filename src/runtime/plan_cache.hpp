@@ -70,6 +70,8 @@ class PlanCache {
     std::shared_ptr<const lower::Structure> structure;
     int64_t plans = 0;
   };
+  StructureEntry& entry_of(const Plan& plan);
+
   std::unordered_multimap<uint64_t, StructureEntry> structures_;
   int64_t limit_ = int64_t{1} << 30;
   int64_t bytes_ = 0;

@@ -21,8 +21,9 @@ void train_step(State& state, ModelEdit model, ModelView gradient, const Array& 
 void warn_of_lost_state(const State& state, const ErasedRule& rule) {
   if (fleaves(state).empty()) return;
   const std::string name = rule_text(rule);
-  warn_once("lost-state", "train: what " + name + " keeps between steps is lost when train returns; write state = setup(" +
-                              name + ", model) and give train the state");
+  warn_once("lost-state", "train: what " + name +
+                              " keeps between steps is lost when train returns; write state = setup(" + name +
+                              ", model) and give train the state");
 }
 
 double steady_seconds() noexcept {

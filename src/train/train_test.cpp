@@ -78,8 +78,9 @@ TEST(Train, WarnsWhenTheStateOfARuleIsLost) {
   EXPECT_EQ(heard, "");
   train(loss, model, std::vector<int>{1}, Momentum{});
   set_log_sink(nullptr);
-  EXPECT_EQ(heard, "train: what Momentum(0.01, 0.9) keeps between steps is lost when train returns; write state = "
-                   "setup(Momentum(0.01, 0.9), model) and give train the state");
+  EXPECT_EQ(heard,
+            "train: what Momentum(0.01, 0.9) keeps between steps is lost when train returns; write state = "
+            "setup(Momentum(0.01, 0.9), model) and give train the state");
 }
 
 TEST(Triggers, EarlyStoppingStopsAtTheFourthRisingLoss) {

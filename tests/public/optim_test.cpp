@@ -37,8 +37,7 @@ const Array targets({1.0f, 0.25f, 0.0f, 0.25f, 1.0f}, {1, 5});
 
 Array loss_of(const Net& m) { return mean(square(m(inputs) - targets)); }
 
-template <class R>
-double loss_after(const R& rule, int steps) {
+template <class R> double loss_after(const R& rule, int steps) {
   Net model = fresh_net();
   State state = setup(rule, model);
   for (int i = 0; i < steps; ++i) {
@@ -66,8 +65,9 @@ TEST(Optimisers, EveryRuleLowersTheLossOfANetwork) {
   EXPECT_LT(loss_after(AdaDelta{}, 2000), 0.5 * before);
   EXPECT_LT(loss_after(AdaBelief{.eta = 0.01}, 200), 0.5 * before);
   EXPECT_LT(loss_after(Lion{.eta = 0.003}, 400), 0.5 * before);
-  EXPECT_LT(loss_after(OptimiserChain(ClipNorm{1}, ClipGrad{1}, WeightDecay{1e-4}, SignDecay{1e-5}, Adam{.eta = 0.01}), 200),
-            0.5 * before);
+  EXPECT_LT(
+      loss_after(OptimiserChain(ClipNorm{1}, ClipGrad{1}, WeightDecay{1e-4}, SignDecay{1e-5}, Adam{.eta = 0.01}), 200),
+      0.5 * before);
   EXPECT_LT(loss_after(OptimiserChain(AccumGrad{2}, Adam{.eta = 0.01}), 400), 0.5 * before);
   EXPECT_LT(loss_after(MixedPrecision(Float64, Adam{.eta = 0.01}), 200), 0.5 * before);
 }
@@ -75,7 +75,7 @@ TEST(Optimisers, EveryRuleLowersTheLossOfANetwork) {
 TEST(Optimisers, TrainFollowsASchedule) {
   Net model = fresh_net();
   State state = setup(Adam{}, model);
-  const auto rate = WarmupRate{.steps = 5, .then = CosineRate{.start = 0.05, .end = 0.001, .steps = 40}};
+  const auto rate = warmup(5, CosineRate{.start = 0.05, .end = 0.001, .steps = 40});
   const std::vector<std::tuple<Array, Array>> data(5, std::tuple{inputs, targets});
   const double before = loss_of(model).item();
   for (int epoch = 0; epoch < 45; ++epoch) {
@@ -91,9 +91,10 @@ TEST(Optimisers, StatesAndRulesStream) {
   freeze(state, "hidden");
   std::ostringstream text;
   text << Adam{} << "\n" << state;
-  EXPECT_EQ(text.str(), "Adam(0.001, (0.9, 0.999), 1.0e-8)\n"
-                        "(hidden = (weight = Leaf(Descent(0.1), nothing, frozen = true), bias = Leaf(Descent(0.1), nothing, "
-                        "frozen = true)), out = (weight = Leaf(Descent(0.1), nothing), bias = Leaf(Descent(0.1), nothing)))");
+  EXPECT_EQ(text.str(),
+            "Adam(0.001, (0.9, 0.999), 1.0e-8)\n"
+            "(hidden = (weight = Leaf(Descent(0.1), nothing, frozen = true), bias = Leaf(Descent(0.1), nothing, "
+            "frozen = true)), out = (weight = Leaf(Descent(0.1), nothing), bias = Leaf(Descent(0.1), nothing)))");
 }
 
 }  // namespace

@@ -48,7 +48,9 @@ void* take_or_throw(size_t bytes, size_t alignment) {
 
 void* operator new(size_t bytes) { return take_or_throw(bytes, 1); }
 void* operator new[](size_t bytes) { return take_or_throw(bytes, 1); }
-void* operator new(size_t bytes, std::align_val_t alignment) { return take_or_throw(bytes, static_cast<size_t>(alignment)); }
+void* operator new(size_t bytes, std::align_val_t alignment) {
+  return take_or_throw(bytes, static_cast<size_t>(alignment));
+}
 void* operator new(size_t bytes, const std::nothrow_t&) noexcept { return take(bytes, 1); }
 void* operator new(size_t bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
   return take(bytes, static_cast<size_t>(alignment));

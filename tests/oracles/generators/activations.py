@@ -47,7 +47,7 @@ def softshrink(x):
 
 ACTIVATIONS = {  # name: (exact function, PyTorch, kinks)
     "sigmoid": (sigmoid, torch.sigmoid, []),
-    "hardsigmoid": (hardsigmoid, functional.hardsigmoid, [-3, 3]),
+    "hardsigmoid": (hardsigmoid, lambda t: torch.clamp((t + 3) / 6, 0, 1), [-3, 3]),  # theirs divides by a float 6
     "logsigmoid": (lambda x: -softplus(-x), functional.logsigmoid, []),
     "hardtanh": (lambda x: clamp(x, -1, 1), functional.hardtanh, [-1, 1]),
     "relu": (lambda x: max(x, mp.mpf(0)), torch.relu, [0]),

@@ -28,6 +28,14 @@ CONVOLUTIONS = [  # input, weight, options
     ((5, 4, 4, 2, 1), (3, 2, 2, 2, 2), {}),
     ((5, 5, 4, 2, 2), (2, 3, 2, 1, 2), {"stride": (2, 1, 2), "pad": (1, 0, 0, 2, 1, 1), "groups": 2}),
 ]
+TRANSPOSED = [  # input, weight (spatial..., out / groups, in), options
+    ((4, 2, 3), (3, 2, 2), {}),
+    ((4, 4, 2), (3, 1, 4), {"stride": (2,), "pad": (1, 0), "groups": 2, "outpad": (1,)}),
+    ((4, 3, 2, 2), (3, 2, 3, 2), {}),
+    ((3, 4, 2, 1), (3, 2, 2, 2), {"stride": (2, 3), "pad": (1, 0, 0, 1), "outpad": (0, 2)}),
+    ((3, 3, 4, 2), (2, 2, 1, 4), {"dilation": (2, 1), "groups": 4}),
+    ((2, 3, 2, 2, 1), (2, 2, 2, 1, 2), {"stride": (2, 1, 1)}),
+]
 POOLS = [  # input, window, options
     ((9, 2, 2), (3,), {}),
     ((10, 2, 1), (3,), {"stride": (2,), "pad": (1, 1)}),
@@ -55,6 +63,17 @@ def convolve(x, weight, mode, stride=(), pad=(), dilation=(), groups=1):
     stride, dilation = [tuple(reversed(v)) or (1,) * spatial for v in (stride, dilation)]
     result = function(padded(reversed_dims(x), pad), reversed_dims(flipped), None, stride, 0, dilation, groups)
     return reversed_dims(result)
+
+
+def convolve_transposed(x, weight, stride=(), pad=(), dilation=(), groups=1, outpad=()):
+    """The adjoint of the convolution with a flipped kernel; padding takes elements away at both ends."""
+    spatial = x.dim() - 2
+    flipped = torch.flip(weight, tuple(range(spatial)))
+    function = getattr(functional, f"conv_transpose{spatial}d")
+    stride, dilation = [tuple(reversed(v)) or (1,) * spatial for v in (stride, dilation)]
+    outpad = tuple(reversed(outpad)) or (0,) * spatial
+    result = function(reversed_dims(x), reversed_dims(flipped), None, stride, 0, outpad, groups, dilation)
+    return reversed_dims(padded(result, tuple(-p for p in pad)))
 
 
 def pool(x, op, window, stride=(), pad=()):
@@ -142,9 +161,20 @@ def write_gradients(file, rng):
             gradient_case(file, "conv", lambda x, w: convolve(x, w, mode, **options), inputs, rng, mode=mode, **words)
 
 
+def write_transposed(file, rng):
+    for x_shape, w_shape, options in TRANSPOSED:
+        spatial = len(x_shape) - 2
+        inputs = [text.dyadic(rng, x_shape, step=0.25), text.dyadic(rng, w_shape, step=0.25)]
+        words = attributes({"outpad": (0,) * spatial} | options, spatial)
+        y = convolve_transposed(tensor(inputs[0]), tensor(inputs[1]), **options).numpy()
+        text.case(file, "conv_transpose", "Float32", inputs, [y], "rtol=1e-05 atol=1e-05", **words)
+        gradient_case(file, "conv_transpose", lambda x, w: convolve_transposed(x, w, **options), inputs, rng, **words)
+
+
 def write(file):
     rng = np.random.default_rng(9)
     write_convolutions(file, rng)
     write_known_answers(file)
     write_pools(file, rng)
     write_gradients(file, rng)
+    write_transposed(file, rng)

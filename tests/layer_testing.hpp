@@ -26,9 +26,11 @@ inline Array weighed(const Array& y) {
 }
 
 /// Compares d value / d array with central differences; `set` puts an array in the place and gives the value.
-template <class Set> void compare_differences(const Array& at, const Array& gradient, const std::string& name, Set set) {
+template <class Set>
+void compare_differences(const Array& at, const Array& gradient, const std::string& name, Set set) {
   const std::vector<double> base = at.to_vector<double>();
-  const std::vector<double> got = gradient.is_nothing() ? std::vector<double>(base.size()) : gradient.to_vector<double>();
+  const std::vector<double> got =
+      gradient.is_nothing() ? std::vector<double>(base.size()) : gradient.to_vector<double>();
   const double h = 1e-5;
   for (size_t i = 0; i < base.size(); ++i) {
     std::vector<double> moved = base;

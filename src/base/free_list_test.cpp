@@ -22,7 +22,8 @@ TEST(FreeList, GivesABlockOfTheSameClassAgain) {
 
 TEST(FreeList, BlocksOfEverySizeCanBeWritten) {
   std::vector<std::pair<unsigned char*, size_t>> blocks;
-  for (size_t bytes : {size_t{1}, size_t{31}, size_t{32}, size_t{33}, size_t{4095}, size_t{4096}, size_t{4097}, size_t{100000}}) {
+  for (size_t bytes :
+       {size_t{1}, size_t{31}, size_t{32}, size_t{33}, size_t{4095}, size_t{4096}, size_t{4097}, size_t{100000}}) {
     auto* block = static_cast<unsigned char*>(take_block(bytes));
     for (size_t i = 0; i < bytes; ++i) block[i] = 0xa5;
     blocks.emplace_back(block, bytes);

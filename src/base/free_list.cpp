@@ -18,7 +18,9 @@ constexpr size_t classes = 8;  // 32, 64, ..., 4096
 // A thread that gives more than it takes (another one copies the models) passes its surplus on.
 constexpr int kept_per_class = 1024;
 
-size_t class_of(size_t bytes) { return bytes <= smallest ? 0 : static_cast<size_t>(std::bit_width((bytes - 1) / smallest)); }
+size_t class_of(size_t bytes) {
+  return bytes <= smallest ? 0 : static_cast<size_t>(std::bit_width((bytes - 1) / smallest));
+}
 
 struct Lists {
   std::array<Block*, classes> first{};
