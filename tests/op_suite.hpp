@@ -110,6 +110,29 @@ inline Arrays inputs_of(const OracleCase& entry, Layout layout = Layout::contigu
   return inputs;
 }
 
+using Function = std::function<Arrays(const Arrays&)>;
+
+/// Sum over float outputs of sum(cotangent * output).
+inline Array weighted(const Arrays& outputs, const Arrays& cotangents) {
+  Array total;
+  for (size_t i = 0; i < cotangents.size(); ++i) {
+    if (cotangents[i].is_nothing()) continue;
+    const Array part = sum(outputs[i] * cotangents[i]);
+    total = total.is_nothing() ? part : total + part;
+  }
+  return total;
+}
+
+inline Arrays gradients_of(const Function& f, const Arrays& inputs, const Arrays& cotangents) {
+  return gradient([&](const Arrays& x) { return weighted(f(x), cotangents); }, inputs);
+}
+
+inline Arrays cotangents_of(const OracleCase& entry) {
+  Arrays cotangents;
+  for (const OracleArray& cotangent : entry.cotangents) cotangents.push_back(oracles::to_array(cotangent));
+  return cotangents;
+}
+
 /// All recorded nodes that are not computed yet and that these arrays need, oldest first.
 inline std::vector<Node*> pending_of(const Arrays& arrays) {
   std::set<Node*> seen;
@@ -123,16 +146,6 @@ inline std::vector<Node*> pending_of(const Arrays& arrays) {
   }
   std::sort(found.begin(), found.end(), [](const Node* a, const Node* b) { return a->sequence < b->sequence; });
   return found;
-}
-
-/// The ops that the suite has recorded so far.
-inline std::set<const Op*>& reached_ops() {
-  static std::set<const Op*> reached;
-  return reached;
-}
-
-inline void note_ops(const Arrays& arrays) {
-  for (const Node* node : pending_of(arrays)) reached_ops().insert(node->op);
 }
 
 /// Computes what `make` records with one evaluation for every node, so that nothing is fused.
@@ -199,6 +212,18 @@ inline std::string bit_difference(const Array& a, const Array& b) {
     return text.str();
   }
   return {};
+}
+
+/// A case in Float64 without attributes of its own (else in any type), for shapes and types of the operands.
+inline const OracleCase* example_of(const OpEntry& row) {
+  const OracleCase* example = nullptr;
+  for (const std::string& file : op_oracle_files()) {
+    for (const OracleCase& entry : cases_of(file)) {
+      if (entry.op != row.oracle || entry.has("n") || entry.has("exponents")) continue;
+      if (example == nullptr || (entry.dtype == "Float64" && example->dtype != "Float64")) example = &entry;
+    }
+  }
+  return example;
 }
 
 /// Calls `check(row, case, where)` for every table row and every case of its oracle op in these files.

@@ -50,6 +50,6 @@ template <class Schedule> struct WarmupRate {
     return then(0) * static_cast<double>(step + 1) / static_cast<double>(steps);
   }
 };
-template <class Schedule> WarmupRate(int64_t, Schedule) -> WarmupRate<Schedule>;
+template <class Schedule> WarmupRate<Schedule> warmup(int64_t steps, Schedule then) { return {steps, then}; }
 
 }  // namespace rosin

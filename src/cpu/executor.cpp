@@ -67,7 +67,11 @@ class CpuInstance final : public Instance {
     }
   }
 
-  size_t bytes() const override { return sizeof(*this) + layout_->arena_bytes + scratch_bytes_; }
+  size_t bytes() const override {
+    size_t bytes = sizeof(*this) + layout_->arena_bytes + scratch_bytes_ + memory_.capacity() * sizeof(void*);
+    for (const FusedKernel& kernel : kernels_) bytes += kernel.bytes();
+    return bytes;
+  }
 
  private:
   PreparedCall prepared(int32_t node) {

@@ -27,6 +27,10 @@ class FusedKernel {
   /// Adds the partial results of roots in the order of chunks and writes them out.
   void finish(const RunData& data) const;
   bool has_roots() const { return !kernel_->roots.empty(); }
+  size_t bytes() const {
+    return sizeof(*this) + partial_bytes_ * static_cast<size_t>(chunks_) + loads_.capacity() * sizeof(Load) +
+           roots_.capacity() * sizeof(Root) + instrs_.capacity() * sizeof(Ready);
+  }
 
  private:
   enum class Access : uint8_t { direct, splat, repeated, strided };

@@ -236,7 +236,7 @@ Layout lay_out(std::shared_ptr<const Structure> structure, const Sizes& sizes) {
 
 size_t Layout::bytes() const {
   size_t bytes = sizeof(Layout) + views.size() * sizeof(View) + places.size() * sizeof(Place) +
-                 outputs.size() * sizeof(Output) + results.size() * sizeof(Result);
+                 outputs.size() * sizeof(Output) + results.size() * sizeof(Result) + attributes.size() * sizeof(Attributes);
   for (const KernelLayout& kernel : kernels) {
     bytes += sizeof(KernelLayout) + (kernel.loads.size() + kernel.roots.size()) * sizeof(PortLayout);
   }

@@ -99,8 +99,8 @@ TEST(Conv, RefusesImagesThatDoNotFit) {
       message_of([&] {
         layer(rand({8, 8, 3}));
       }),
-      "layer Conv((3, 3), 3 => 16) expects 4 dims (spatial..., channels, batch), but got 8×8×3 Array{Float32}; add the "
-      "batch dim with unsqueeze(x, -1)");
+      "layer Conv((3, 3), 3 => 16) expects 4 dims (spatial..., channels, batch), but got 8×8×3 Array{Float32}; add "
+      "the batch dim with unsqueeze(x, -1)");
   EXPECT_EQ(
       message_of([] {
         Conv({3, 3}, 3, 16, {.groups = 2});

@@ -61,7 +61,8 @@ Array normalise(const Array& x, Dims dims, double eps) {
 
 Array dot(const Array& a, const Array& b) {
   check_equal_shapes("dot", a, b);
-  return sum(a * b);
+  if (!is_float(a.dtype())) return sum(a * b);
+  return narrow(sum(wide(a) * wide(b)), a);
 }
 
 Array outer(const Array& a, const Array& b) {
@@ -74,9 +75,10 @@ Array outer(const Array& a, const Array& b) {
 
 Array cosine_similarity(const Array& a, const Array& b, int dim) {
   check_equal_shapes("cosine_similarity", a, b);
-  const Array sizes = norm(a, dim) * norm(b, dim);
+  const Array x = wide(a), y = wide(b);
+  const Array sizes = norm(x, dim) * norm(y, dim);
   const Array zero = eq(sizes, 0);
-  return where(zero, 0, sum(a * b, dim) / where(zero, 1, sizes));
+  return narrow(where(zero, 0, sum(x * y, dim) / where(zero, 1, sizes)), a);
 }
 
 Array tril(const Array& x, int64_t k) { return triangle("tril", x, k, true); }

@@ -141,6 +141,7 @@ Windows adaptive_windows(const Op& op, const Array& x, const Extents& out) {
 }
 
 Array pooled(const Op& op, const Array& x, const Windows& windows) {
+  if (x.dtype() == Bool) refuse(ErrorKind::dtype, op.name, "it takes numbers", "Bool", "convert with cast(x, Float32)");
   return record_one(op, x, x.dtype(), windows.out, Attributes::of(windows.attributes));
 }
 

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include <rosin/array.hpp>
 #include <rosin/error.hpp>
@@ -68,10 +70,10 @@ bool is_cpu(const Backend& backend) { return &backend == &cpu_backend; }
 /// The folder beside librosin in which plug-ins are installed.
 std::string plugin_folder() {
   Dl_info info{};
-  std::string path = dladdr(reinterpret_cast<void*>(&plugin_folder), &info) && info.dli_fname ? info.dli_fname : "";
-  const size_t slash = path.rfind('/');
-  path.resize(slash == std::string::npos ? 0 : slash + 1);
-  return path + "rosin";
+  const bool found = dladdr(reinterpret_cast<void*>(&plugin_folder), &info) != 0 && info.dli_fname;
+  std::error_code ignored;
+  const std::filesystem::path library = std::filesystem::absolute(found ? info.dli_fname : "", ignored);
+  return (library.parent_path() / "rosin").lexically_normal().string();
 }
 
 /// Why a GPU back end cannot be used.

@@ -10,6 +10,7 @@
 #include <rosin/combine_layers.hpp>
 #include <rosin/compose.hpp>
 #include <rosin/conv_layers.hpp>
+#include <rosin/create.hpp>
 #include <rosin/dense.hpp>
 #include <rosin/dropout.hpp>
 #include <rosin/elementwise.hpp>

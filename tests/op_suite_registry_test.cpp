@@ -1,0 +1,97 @@
+// The op suite, coverage: every registered op is reached by the cases, and the ops without gradient are those that
+// have none. Read first: op_suite.hpp.
+#include <gtest/gtest.h>
+
+#include <rosin/random.hpp>
+
+#include "op_suite.hpp"
+
+namespace rosin::suite {
+namespace {
+
+/// Notes the ops that these results need.
+void note(const Arrays& results, std::set<std::string_view>& reached) {
+  for (const Node* node : pending_of(results)) reached.insert(node->op->name);
+}
+
+/// First and second gradients of a case whose oracle has gradients.
+void note_gradients(const OpEntry& row, const OracleCase& entry, std::set<std::string_view>& reached) {
+  const Function f = [&](const Arrays& x) { return row.call(entry, x); };
+  const Arrays cotangents = cotangents_of(entry);
+  const Function slopes = [&](const Arrays& x) {
+    Arrays present;
+    for (const Array& g : gradients_of(f, x, cotangents)) {
+      if (!g.is_nothing()) present.push_back(g);
+    }
+    return present;
+  };
+  const Arrays first = slopes(inputs_of(entry));
+  note(first, reached);
+  if (first.empty()) return;
+  Arrays ones;
+  for (const Array& g : first) ones.push_back(evaluated(ones_like(g)));
+  note(gradients_of(slopes, inputs_of(entry), ones), reached);
+}
+
+/// Ops that only draw numbers: no oracle, because their values follow from counters.
+void note_draws(std::set<std::string_view>& reached) {
+  Rng rng(1);
+  note({uniform(rng, {3}, 0, 1), normal(rng, {3}, 0, 1), bernoulli(rng, 0.5, {3}), randint(rng, 0, 9, {3}), permutation(rng, 5)}, reached);
+}
+
+/// Ops of the gradient calls themselves (grad.hpp), which no function of the table records.
+bool is_of_other_room(std::string_view name) {
+  return find_op(name)->kind == Kind::argument || name == "stop_gradient";
+}
+
+/// A registered op is a public function of the table, a part of one, or a step of their first or second gradients; an
+/// op that none of these records is dead or lacks its row. Leaves and numbers are not recorded; other rooms than ops
+/// (gradient calls, optimiser rules) test their own.
+TEST(OpSuiteRegistry, EveryOpIsReachedByATableRowOrAGradient) {
+  std::set<std::string_view> reached;
+  for_each_case(op_oracle_files(), [&](const OpEntry& row, const OracleCase& entry, const std::string&) {
+    if (entry.dtype.rfind("Complex", 0) == 0) return;
+    const Arrays outputs = row.call(entry, inputs_of(entry));
+    note(outputs, reached);
+    if (!outputs.empty() && !entry.cotangents.empty()) note_gradients(row, entry, reached);
+  });
+  note_draws(reached);
+  for (const Op* op : registry()) {
+    if (op->kind == Kind::leaf || op->kind == Kind::scalar || is_of_other_room(op->name)) continue;
+    EXPECT_TRUE(reached.count(op->name)) << op->name << " is recorded by no row of the table and by no gradient";
+  }
+}
+
+/// Ops whose result varies with no operand, or in steps without slope (comparisons, logic, places), and constants on
+/// purpose; trigamma's derivative has no op. Those with a slope of 0 (sign, floor, ...) state it instead.
+const std::set<std::string_view> without_gradient = {
+    "all",   "any",    "argmax",      "argmin",      "argsort",    "eq",       "is_finite", "is_inf",  "is_nan",        "le",       "leaf",
+    "logical_and", "logical_not", "logical_or", "lt", "ne", "onehot", "peak", "permutation", "randint", "scalar", "stop_gradient", "trigamma", "uniform"};
+
+TEST(OpSuiteRegistry, OpsWithoutGradientAreThoseThatHaveNone) {
+  std::set<std::string_view> found;
+  for (const Op* op : registry()) {
+    if (op->gradient == nullptr) found.insert(op->name);
+  }
+  EXPECT_EQ(found, without_gradient);
+}
+
+/// What such an op gives is a constant: the gradient through it is nothing.
+TEST(OpSuiteRegistry, NoGradientFlowsThroughOpsWithoutOne) {
+  for_each_case(op_oracle_files(), [](const OpEntry& row, const OracleCase& entry, const std::string& where) {
+    const Op* op = find_op(row.oracle);
+    if (op == nullptr || op->gradient != nullptr || entry.dtype.rfind("Float", 0) != 0) return;
+    const Function f = [&](const Arrays& x) {
+      Arrays outputs = row.call(entry, x);
+      for (Array& y : outputs) y = cast(y, Float64);
+      return outputs;
+    };
+    const Arrays inputs = inputs_of(entry);
+    Arrays cotangents;
+    for (const Array& y : f(inputs)) cotangents.push_back(evaluated(ones_like(y)));
+    for (const Array& g : gradients_of(f, inputs, cotangents)) EXPECT_TRUE(g.is_nothing()) << where;
+  });
+}
+
+}  // namespace
+}  // namespace rosin::suite
