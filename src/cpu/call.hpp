@@ -21,6 +21,8 @@ struct CallArray {
   int64_t strides[Shape::max_rank] = {};
 
   bool contiguous() const;
+  /// Images (spatial..., channels, batch) in CWHN, or in an order that is the same in memory.
+  bool channels_first() const;
 };
 
 /// What is to be computed: the op with its attributes on these operands. Operands may be strided (transposed, sliced,
@@ -59,5 +61,9 @@ std::unique_ptr<Call> prepare(const CallSpec& spec);
 
 /// Whether operand i of the op may be strided; otherwise the plan makes it contiguous first.
 bool accepts_strides(const Op& op, int operand);
+
+/// Whether the call takes operand i (the result: -1) as images in CWHN. Where size-1 dims make that the same as the
+/// logical order, the array looks contiguous.
+bool wants_channels_first(const Op& op, DType type, int operand);
 
 }  // namespace rosin::cpu

@@ -9,11 +9,13 @@
 
 namespace rosin::cpu {
 
-/// Matmul operands may have any strides; convolutions take contiguous operands in logical order (WHCN).
+/// Matmul operands may have any strides; convolutions take contiguous operands, images in CWHN or WHCN.
 /// A third operand, where there is one, is a bias.
 std::unique_ptr<Call> prepare_contraction(const CallSpec& spec);
 std::unique_ptr<Call> prepare_matmul_call(const CallSpec& spec);
 std::unique_ptr<Call> prepare_conv_call(const CallSpec& spec);
+/// Pooling of Float32 and Float64 images in CWHN.
+std::unique_ptr<Call> prepare_pool_call(const CallSpec& spec);
 
 /// Parts of a run's scratch memory, one after another, aligned to 64 bytes.
 class ScratchParts {

@@ -1,5 +1,5 @@
-// Convolutions on images in logical order (WHCN): the batch is cut into groups by shape; each group turns its images
-// into CWHN, runs a vendor call of its own, and turns its result back. Gradients by the weights are added up in order.
+// Convolutions: the batch is cut into groups by shape, each with a vendor call of its own. Images come in CWHN, or in
+// logical order (WHCN); then a group turns its images, and its result back. Gradients by the weights are added in order.
 #include <vector>
 
 #include "cpu/contraction.hpp"
@@ -9,17 +9,20 @@
 namespace rosin::cpu {
 namespace {
 
-// One image in logical order: `points` elements of each of `channels`.
+// One image: `points` elements of each of `channels`.
 struct Image {
   int64_t points = 1, channels = 1;
+  bool channels_first = true;
 
   int64_t count() const { return points * channels; }
-  /// Whether both orders are the same.
-  bool plain() const { return points == 1 || channels == 1; }
+  /// Whether it stands in CWHN, or both orders are the same.
+  bool plain() const { return channels_first || points == 1 || channels == 1; }
 };
 
-Image image_of(const Shape& shape) {
+Image image_of(const CallArray& array) {
+  const Shape& shape = array.shape;
   Image image;
+  image.channels_first = array.channels_first();
   for (int d = 0; d < shape.rank() - 2; ++d) image.points *= shape[d];
   image.channels = shape[-2];
   return image;
@@ -97,9 +100,9 @@ class ConvCall final : public Call {
   explicit ConvCall(const CallSpec& spec)
       : type_(spec.result.type), bytes_(size_of(type_)), kind_(kind_of(spec.op->contraction)),
         result_count_(spec.result.shape.count()), batch_(conv_spec(spec).batch),
-        first_(image_of(spec.operands[0].shape)),
-        second_(kind_ == ConvKind::backward_weights ? image_of(spec.operands[1].shape) : Image{}),
-        result_(kind_ == ConvKind::backward_weights ? Image{} : image_of(spec.result.shape)) {
+        first_(image_of(spec.operands[0])),
+        second_(kind_ == ConvKind::backward_weights ? image_of(spec.operands[1]) : Image{}),
+        result_(kind_ == ConvKind::backward_weights ? Image{} : image_of(spec.result)) {
     const ConvSpec conv = conv_spec(spec);
     const int64_t wanted = groups_for(conv);
     images_ = Pieces{batch_, std::max<int64_t>(1, (batch_ + wanted - 1) / wanted)};

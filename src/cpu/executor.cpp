@@ -140,7 +140,7 @@ class CpuInstance final : public Instance {
 
 class CpuExecutor final : public DeviceExecutor {
  public:
-  Target target() const override { return {accepts_strides}; }
+  Target target() const override { return {accepts_strides, wants_channels_first}; }
   std::unique_ptr<Instance> prepare(std::shared_ptr<const Layout> layout) override {
     return std::make_unique<CpuInstance>(std::move(layout));
   }

@@ -244,6 +244,8 @@ void FusedKernel::root(const Ready& instr, const Tile& tile, State& state) const
       alignas(8) unsigned char part[8];
       port.loops.reduce(part, x, length);
       port.loops.combine(sum + offset * size, part, 1);
+    } else if (port.strides[0] != 1) {
+      for (int64_t i = 0; i < length; ++i) port.loops.combine(sum + (offset + i * port.strides[0]) * size, x + i * size, 1);
     } else {
       port.loops.combine(sum + offset * size, x, length);
     }

@@ -1,5 +1,6 @@
 // Pooling of (spatial..., channels, batch) in logical order. A chunk owns whole planes (one channel of one image), so
 // gradients need no synchronisation. Rows of results are computed together: dim 0 is the inner loop.
+#include "cpu/contraction.hpp"
 #include "cpu/dispatch.hpp"
 
 namespace rosin::cpu {
@@ -313,6 +314,7 @@ template <class T, bool to_image> class MeanCall final : public WindowCall {
 }  // namespace
 
 std::unique_ptr<Call> prepare_window(const CallSpec& spec) {
+  if (wants_channels_first(*spec.op, spec.result.type, -1)) return prepare_pool_call(spec);
   const auto attributes = spec.attributes.as<WindowAttributes>();
   const Window window = spec.op->window;
   const bool backward = window == Window::maximum_gradient || window == Window::mean_gradient;

@@ -22,6 +22,7 @@ Fuser::Fuser(Structure& structure, const Target& target)
       target_(target),
       unit_of_(structure.graph.values.size(), -1),
       level_(structure.graph.values.size(), Level::none),
+      channels_first_(structure.graph.values.size(), -1),
       loaded_by_(structure.graph.values.size(), -1) {}
 
 int32_t Fuser::plain(int32_t value) const {
@@ -90,15 +91,30 @@ int32_t Fuser::contiguous(int32_t value) {
        u = s_.base[static_cast<size_t>(u)]) {
     strided = strided || s_.homes[static_cast<size_t>(u)] == Home::view;
   }
-  return strided ? copied(value) : value;
+  return strided || v(storage(value)).channels_first ? copied(value) : value;
+}
+
+/// Whether CWHN and the logical order of the value's dims differ in memory.
+bool Fuser::orders_differ(int32_t value) const {
+  const Value& image = v(value);
+  if (image.rank < 3) return false;
+  const uint8_t channels = static_cast<uint8_t>(1u << (image.rank - 2));
+  return (image.wide & channels) != 0 && (image.wide & (channels - 1)) != 0;
+}
+
+/// The value in CWHN: itself, or a copy.
+int32_t Fuser::channels_first(int32_t value) {
+  if (!orders_differ(value)) return contiguous(value);
+  return s_.homes[static_cast<size_t>(value)] == Home::own && v(value).channels_first ? value : copied(value, true);
 }
 
 /// A kernel that copies the value (strided, or a scalar) into memory of its own.
-int32_t Fuser::copied(int32_t value) {
-  int32_t& known = s_.contiguous[static_cast<size_t>(value)];
+int32_t Fuser::copied(int32_t value, bool channels_first) {
+  int32_t& known = (channels_first ? channels_first_ : s_.contiguous)[static_cast<size_t>(value)];
   if (known >= 0) return known;
   Value copy = v(value);
   copy.op = nullptr;
+  copy.channels_first = channels_first;
   copy.held = false;
   copy.operands = 1;
   copy.in[0] = value;
@@ -110,6 +126,7 @@ int32_t Fuser::copied(int32_t value) {
   s_.contiguous.push_back(-1);
   unit_of_.push_back(-1);
   level_.push_back(Level::none);
+  channels_first_.push_back(-1);
   loaded_by_.push_back(-1);
   const int32_t unit = units.add(false);
   units[unit].domain = made;
@@ -139,13 +156,24 @@ void Fuser::add_member(int32_t unit, int32_t value, Level level) {
   }
 }
 
+bool Fuser::wants_channels_first(int32_t node, int operand) const {
+  return target_.wants_channels_first && target_.wants_channels_first(*v(node).op, v(node).dtype, operand);
+}
+
+/// Operand i of a call, in memory as the call takes it.
+int32_t Fuser::call_operand(int32_t node, int i) {
+  const int32_t operand = plain(v(node).in[i]);
+  if (wants_channels_first(node, i)) return channels_first(operand);
+  const bool strides = target_.accepts_strides && target_.accepts_strides(*v(node).op, i);
+  return strides ? operand : contiguous(operand);
+}
+
 void Fuser::add_call(int32_t node) {
   const int32_t unit = units.add(true);
   units[unit].members.push_back(node);
-  const Op& op = *v(node).op;
-  for (int i = 0; i < v(node).operands; ++i) {  // contiguous() adds values: no reference into their list stays valid
-    const bool strides = target_.accepts_strides && target_.accepts_strides(op, i);
-    const int32_t operand = strides ? plain(v(node).in[i]) : contiguous(plain(v(node).in[i]));
+  v(node).channels_first = wants_channels_first(node, -1) && orders_differ(node);
+  for (int i = 0; i < v(node).operands; ++i) {
+    const int32_t operand = call_operand(node, i);  // may add values: no reference into their list stays valid
     v(node).in[i] = operand;
     if (unit_of(operand) >= 0) units.add_dependency(unit, unit_of(operand));
   }
@@ -171,7 +199,8 @@ Level Fuser::level_in(int32_t unit, int32_t node) const {
     }
     return false;
   };
-  if (wide == kernel.wide && (wide == 0 || any_known(Level::full))) return Level::full;
+  const bool same_order = v(node).channels_first == v(kernel.domain).channels_first;
+  if (same_order && wide == kernel.wide && (wide == 0 || any_known(Level::full))) return Level::full;
   if (kernel.row_dims > 0 && wide == kernel.row_wide() && (wide == 0 || any_known(Level::row))) return Level::row;
   return Level::none;
 }
@@ -206,7 +235,18 @@ bool Fuser::needs_nothing_new(int32_t unit, int32_t node) const {
   return true;
 }
 
+/// Whether an operand of the node's own size stands in CWHN: then so does the node.
+bool Fuser::meets_channels_first(int32_t node) const {
+  for (int i = 0; i < v(node).operands; ++i) {
+    if (v(node).in[i] < 0) continue;
+    const int32_t operand = without_broadcast(v(node).in[i]);
+    if (v(operand).channels_first && v(operand).wide == v(node).wide && v(operand).rank == v(node).rank) return true;
+  }
+  return false;
+}
+
 void Fuser::join_elementwise(int32_t node) {
+  v(node).channels_first = meets_channels_first(node);
   int32_t chosen = -1;
   Level level = Level::none;
   for (int i = 0; i < v(node).operands; ++i) {
@@ -237,6 +277,7 @@ void Fuser::join_elementwise(int32_t node) {
 
 void Fuser::try_merge(int32_t into, int32_t from) {
   const Unit &a = units[into], &b = units[from];
+  if (v(a.domain).channels_first != v(b.domain).channels_first) return;
   if (a.wide != b.wide || units.depends(into, from) || units.depends(from, into)) return;
   if (a.row_dims > 0 && b.row_dims > 0 && a.row_dims != b.row_dims) return;
   if (a.members.size() + b.members.size() > member_limit || a.full_loads.size() + b.full_loads.size() > load_limit) return;
@@ -263,7 +304,7 @@ void Fuser::join_reduction(int32_t node) {
   const Unit& kernel = units[unit];
   const uint8_t leading = static_cast<uint8_t>(kernel.wide & ~rest_after(kernel.wide, dims));
   const bool full = !usable || known(unit, operand, Level::full);
-  const bool row = full && dims > 0 && v(node).small_row && (kernel.row_dims == 0 || kernel.row_dims == dims) &&
+  const bool row = full && dims > 0 && !v(kernel.domain).channels_first && v(node).small_row && (kernel.row_dims == 0 || kernel.row_dims == dims) &&
                    reduced == leading;
   if (row) units[unit].row_dims = dims;
   add_member(unit, node, row ? Level::row : Level::late);

@@ -29,7 +29,12 @@ class Fuser {
   void place(int32_t node);
   void look_at(int32_t node, int32_t operand, Home home);
   int32_t contiguous(int32_t value);
-  int32_t copied(int32_t value);
+  int32_t channels_first(int32_t value);
+  int32_t copied(int32_t value, bool channels_first = false);
+  bool orders_differ(int32_t value) const;
+  bool wants_channels_first(int32_t node, int operand) const;
+  int32_t call_operand(int32_t node, int i);
+  bool meets_channels_first(int32_t node) const;
   void add_member(int32_t unit, int32_t value, Level level);
   void add_call(int32_t node);
   bool known(int32_t unit, int32_t value, Level level) const;
@@ -45,6 +50,7 @@ class Fuser {
   const Target& target_;
   std::vector<int32_t> unit_of_;    // of values with memory or registers of their own
   std::vector<Level> level_;
+  std::vector<int32_t> channels_first_;  // a copy of the value in CWHN where one is made, else -1
   std::vector<int32_t> loaded_by_;  // a kernel that loads the value at its domain's size
 };
 

@@ -25,6 +25,23 @@ void make_contiguous(View& view) {
   }
 }
 
+/// The dims of images in CWHN memory order.
+void channels_first_order(int rank, int* order) {
+  order[0] = rank - 2;
+  for (int d = 0; d + 2 < rank; ++d) order[d + 1] = d;
+  order[rank - 1] = rank - 1;
+}
+
+void make_channels_first(View& view) {
+  int order[Shape::max_rank];
+  channels_first_order(view.rank, order);
+  int64_t stride = 1;
+  for (int i = 0; i < view.rank; ++i) {
+    view.strides[order[i]] = stride;
+    stride *= view.sizes[order[i]];
+  }
+}
+
 class LayoutMaker {
  public:
   LayoutMaker(std::shared_ptr<const Structure> structure, const Sizes& sizes) : s_(*structure), sizes_(sizes) {
@@ -74,7 +91,8 @@ class LayoutMaker {
       std::copy(shape.begin(), shape.end(), view.sizes);
     }
     view.root = value;
-    make_contiguous(view);
+    if (v(value).channels_first && s_.homes[at(value)] == Home::own) make_channels_first(view);
+    else make_contiguous(view);
     const Home home = s_.homes[at(value)];
     if (home == Home::alias || home == Home::view) look(value, view);
   }
@@ -111,8 +129,11 @@ class LayoutMaker {
   KernelLayout kernel_layout(const Kernel& kernel) const {
     KernelLayout layout;
     const View& domain = layout_.views[at(kernel.domain)];
+    int order[Shape::max_rank] = {0, 1, 2, 3, 4, 5, 6, 7};
+    if (kernel.channels_first) channels_first_order(domain.rank, order);
     int dims[Shape::max_rank];
-    for (int d = 0; d < domain.rank; ++d) {
+    for (int i = 0; i < domain.rank; ++i) {
+      const int d = order[i];
       if (!(kernel.wide >> d & 1)) continue;
       dims[layout.dims] = d;
       layout.sizes[layout.dims++] = domain.sizes[d];

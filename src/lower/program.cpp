@@ -17,6 +17,7 @@ class Emitter {
       : s_(structure), fuser_(fuser), unit_(unit), stored_(stored) {
     kernel_.domain = fuser.units[unit].domain;
     kernel_.wide = fuser.units[unit].wide;
+    kernel_.channels_first = v(kernel_.domain).channels_first;
     kernel_.whole_rows = fuser.units[unit].row_dims > 0;
     kernel_.row_dims = kernel_.whole_rows ? fuser.units[unit].row_dims : 1;
   }

@@ -150,6 +150,7 @@ class Compiler {
                int32_t step, bool after_calls) const {
     const Value &from = v(load.value), &to = v(store.value);
     if (load.row || store.row || from.dtype != to.dtype || from.wide != kernel.wide || to.wide != kernel.wide) return false;
+    if (from.channels_first != kernel.channels_first) return false;
     if (last_read[at(load.value)] != step || escapes_[at(load.value)]) return false;
     const auto same_memory = [&](const Port& port) { return fuser_.storage(port.value) == load.value; };
     if (std::count_if(kernel.loads.begin(), kernel.loads.end(), same_memory) != 1) return false;

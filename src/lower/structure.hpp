@@ -20,6 +20,7 @@ struct Value {
   uint8_t operands = 0;
   bool held = false;           // a user handle holds it: its value must come out
   bool donatable = false;      // leaf: nobody else reads its buffer, it may be overwritten
+  bool channels_first = false;  // images: memory order is channels, spatial dims, batch (CWHN)
   bool small_row = false;      // reduction: the reduced elements fit a tile
   int32_t in[Node::max_positions] = {-1, -1, -1, -1, -1, -1, -1, -1};  // -1: a C++ number of that node, or no operand
   Attributes attributes;
@@ -74,6 +75,7 @@ struct Port {
 struct Kernel {
   int32_t domain = -1;      // the value whose sizes are the domain
   uint8_t wide = 0;         // its wide dims; dims of size 1 do not count
+  bool channels_first = false;  // tiles run through the domain in CWHN order
   int row_dims = 1;         // leading wide dims that form a row
   bool whole_rows = false;  // tiles hold whole rows (there are row reductions)
   std::vector<Instr> instrs;
@@ -112,6 +114,8 @@ struct Structure {
 /// Capabilities of the device that the structure is made for.
 struct Target {
   bool (*accepts_strides)(const Op& op, int operand) = nullptr;
+  /// Whether a call computes on images in CWHN: operand i, or the result (-1).
+  bool (*wants_channels_first)(const Op& op, DType type, int operand) = nullptr;
 };
 
 Structure compile(Graph&& graph, const Target& target);
