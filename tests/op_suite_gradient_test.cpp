@@ -150,21 +150,29 @@ void check_slope(const Point& point, Samples& samples, const std::string& what) 
   }
 }
 
-/// f's gradient as a function: its outputs are the gradients by the float inputs.
+/// f's gradient as a function of its inputs and of the cotangents: its outputs are the gradients by the free inputs.
 Point gradient_point(const Point& point, Samples& samples) {
-  const Arrays cotangents = like_floats(point.f(point.inputs), samples);
   const Function f = point.f;
   const std::vector<bool> free = point.free;
-  return {point.where,
-          [f, free, cotangents](const Arrays& x) {
-            const Arrays all = gradients_of(f, x, cotangents);
-            Arrays gradients;
-            for (size_t i = 0; i < all.size(); ++i) {
-              if (free[i] && !all[i].is_nothing()) gradients.push_back(all[i]);
-            }
-            return gradients;
-          },
-          point.inputs, free};
+  Point slope = point;
+  for (const Array& cotangent : like_floats(f(point.inputs), samples)) {
+    slope.inputs.push_back(cotangent.is_nothing() ? Array(0) : cotangent);
+    slope.free.push_back(!cotangent.is_nothing());
+  }
+  slope.f = [f, free, all = slope.free](const Arrays& x) {
+    Arrays cotangents(x.begin() + static_cast<std::ptrdiff_t>(free.size()), x.end());
+    for (size_t i = 0; i < cotangents.size(); ++i) {
+      if (!all[free.size() + i]) cotangents[i] = Array();
+    }
+    const Arrays inputs(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(free.size()));
+    const Arrays given = gradients_of(f, inputs, cotangents);
+    Arrays gradients;
+    for (size_t i = 0; i < given.size(); ++i) {
+      if (free[i] && !given[i].is_nothing()) gradients.push_back(given[i]);
+    }
+    return gradients;
+  };
+  return slope;
 }
 
 bool has_float_output(const Point& point) {

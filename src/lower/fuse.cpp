@@ -23,6 +23,7 @@ Fuser::Fuser(Structure& structure, const Target& target)
       unit_of_(structure.graph.values.size(), -1),
       level_(structure.graph.values.size(), Level::none),
       channels_first_(structure.graph.values.size(), -1),
+      wanted_at_(structure.graph.values.size(), 0),
       loaded_by_(structure.graph.values.size(), -1) {}
 
 int32_t Fuser::plain(int32_t value) const {
@@ -59,6 +60,7 @@ void Fuser::run() {
 }
 
 void Fuser::place(int32_t node) {
+  placing_ = node;
   const Op& op = *v(node).op;
   switch (op.kind) {
     case Kind::argument: look_at(node, v(node).in[0], Home::alias); return;
@@ -127,6 +129,7 @@ int32_t Fuser::copied(int32_t value, bool channels_first) {
   unit_of_.push_back(-1);
   level_.push_back(Level::none);
   channels_first_.push_back(-1);
+  wanted_at_.push_back(placing_);
   loaded_by_.push_back(-1);
   const int32_t unit = units.add(false);
   units[unit].domain = made;

@@ -19,6 +19,8 @@ class Fuser {
   int32_t storage(int32_t value) const;
   /// The unit that computes the value's memory, or -1.
   int32_t unit_of(int32_t value) const;
+  /// When a value is wanted: its own place in the recording order, a copy's first reader's.
+  int32_t wanted_at(int32_t value) const { return value < s_.graph.nodes ? value : wanted_at_[static_cast<size_t>(value)]; }
   Level level(int32_t value) const { return level_[static_cast<size_t>(value)]; }
 
   Units units;
@@ -51,6 +53,8 @@ class Fuser {
   std::vector<int32_t> unit_of_;    // of values with memory or registers of their own
   std::vector<Level> level_;
   std::vector<int32_t> channels_first_;  // a copy of the value in CWHN where one is made, else -1
+  std::vector<int32_t> wanted_at_;       // of copies: the node that was placed when they were made
+  int32_t placing_ = 0;
   std::vector<int32_t> loaded_by_;  // a kernel that loads the value at its domain's size
 };
 

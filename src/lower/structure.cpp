@@ -77,7 +77,8 @@ class Compiler {
     std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
     const auto push = [&](int32_t u) {
       const std::vector<int32_t>& members = fuser_.units[u].members;
-      const int64_t last = *std::max_element(members.begin(), members.end());
+      int64_t last = 0;
+      for (int32_t member : members) last = std::max<int64_t>(last, fuser_.wanted_at(member));
       const bool sink = !awaited[at(u)] && !fuser_.units[u].call;
       ready.emplace(last + (sink ? int64_t{1} << 40 : 0), u);
     };
