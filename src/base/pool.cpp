@@ -96,9 +96,14 @@ class Pool {
   }
 
   void forget_workers() noexcept {
-    // In a forked child no worker exists; the old handles are abandoned, new workers start with the next job.
+    // In a forked child no worker exists: new ones start with the next job. A job that another thread of the parent
+    // had in progress is nobody's here, so no new worker may take its chunks.
     workers_ = 0;
     inside_ = false;
+    chunks_.store(0, std::memory_order_relaxed);
+    ticket_.store(((ticket_.load(std::memory_order_relaxed) >> chunk_bits) + 1) << chunk_bits, std::memory_order_relaxed);
+    failed_.store(false, std::memory_order_relaxed);
+    sleepers_.store(0, std::memory_order_relaxed);
     new (&owner_) std::mutex;
   }
 

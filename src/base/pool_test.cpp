@@ -14,7 +14,7 @@
 namespace rosin {
 namespace {
 
-class Pool : public testing::Test {
+class WorkerPool : public testing::Test {
  protected:
   void SetUp() override { set_pool_threads(4); }
   void TearDown() override { set_pool_threads(0); }
@@ -27,13 +27,13 @@ std::vector<int> runs_of(int64_t chunks) {
   return {runs.begin(), runs.end()};
 }
 
-TEST_F(Pool, EveryChunkRunsOnce) {
+TEST_F(WorkerPool, EveryChunkRunsOnce) {
   for (int64_t chunks : {0, 1, 2, 3, 4, 5, 64, 1000}) {
     EXPECT_EQ(runs_of(chunks), std::vector<int>(static_cast<size_t>(chunks), 1)) << chunks;
   }
 }
 
-TEST_F(Pool, EveryChunkRunsOnceInManyShortCallsOfChangingLength) {
+TEST_F(WorkerPool, EveryChunkRunsOnceInManyShortCallsOfChangingLength) {
   // A worker that comes late to one call must take no chunk of the next.
   std::vector<std::atomic<int>> runs(64);
   for (int call = 0; call < 30000; ++call) {
@@ -43,7 +43,7 @@ TEST_F(Pool, EveryChunkRunsOnceInManyShortCallsOfChangingLength) {
   }
 }
 
-TEST_F(Pool, WhatChunksWroteIsSeenAfterTheCall) {
+TEST_F(WorkerPool, WhatChunksWroteIsSeenAfterTheCall) {
   std::vector<int> written(500, 0);
   for (int round = 1; round < 200; ++round) {
     parallel_for(500, [&](int64_t chunk) { written[static_cast<size_t>(chunk)] = round; });
@@ -51,7 +51,7 @@ TEST_F(Pool, WhatChunksWroteIsSeenAfterTheCall) {
   }
 }
 
-TEST_F(Pool, TheExceptionOfTheLowestChunkIsThrown) {
+TEST_F(WorkerPool, TheExceptionOfTheLowestChunkIsThrown) {
   for (int threads : {1, 2, 4, 7}) {
     set_pool_threads(threads);
     for (int call = 0; call < 50; ++call) {
@@ -69,7 +69,7 @@ TEST_F(Pool, TheExceptionOfTheLowestChunkIsThrown) {
   }
 }
 
-TEST_F(Pool, ACallInsideAChunkRunsThere) {
+TEST_F(WorkerPool, ACallInsideAChunkRunsThere) {
   std::atomic<int> inner{0};
   std::atomic<int> elsewhere{0};
   parallel_for(20, [&](int64_t) {
@@ -83,12 +83,12 @@ TEST_F(Pool, ACallInsideAChunkRunsThere) {
   EXPECT_EQ(elsewhere, 0);
 }
 
-TEST_F(Pool, AnExceptionInsideANestedCallComesOut) {
+TEST_F(WorkerPool, AnExceptionInsideANestedCallComesOut) {
   EXPECT_THROW(parallel_for(8, [](int64_t) { parallel_for(4, [](int64_t) { throw std::runtime_error("inner"); }); }),
                std::runtime_error);
 }
 
-TEST_F(Pool, ManyThreadsMayCallAtOnce) {
+TEST_F(WorkerPool, ManyThreadsMayCallAtOnce) {
   std::atomic<int> wrong{0};
   std::vector<std::thread> callers;
   for (int caller = 0; caller < 6; ++caller) {
@@ -102,7 +102,7 @@ TEST_F(Pool, ManyThreadsMayCallAtOnce) {
   EXPECT_EQ(wrong, 0);
 }
 
-TEST_F(Pool, TheNumberOfThreadsMayChangeBetweenCalls) {
+TEST_F(WorkerPool, TheNumberOfThreadsMayChangeBetweenCalls) {
   for (int round = 0; round < 50; ++round) {
     set_pool_threads(1 + round % 5);
     EXPECT_EQ(pool_threads(), 1 + round % 5);
@@ -112,7 +112,7 @@ TEST_F(Pool, TheNumberOfThreadsMayChangeBetweenCalls) {
   EXPECT_GE(pool_threads(), 1);
 }
 
-TEST_F(Pool, TheNumberOfThreadsMayChangeInsideAChunkAndMeanwhile) {
+TEST_F(WorkerPool, TheNumberOfThreadsMayChangeInsideAChunkAndMeanwhile) {
   std::atomic<bool> stop{false};
   std::thread changer([&] {
     for (int n = 0; !stop; ++n) set_pool_threads(1 + n % 6);
@@ -125,7 +125,7 @@ TEST_F(Pool, TheNumberOfThreadsMayChangeInsideAChunkAndMeanwhile) {
   EXPECT_EQ(runs_of(9), std::vector<int>(9, 1));
 }
 
-TEST_F(Pool, AForkedChildHasWorkersOfItsOwn) {
+TEST_F(WorkerPool, AForkedChildHasWorkersOfItsOwn) {
   runs_of(100);  // the parent's workers exist, and do not in the child
   const pid_t child = fork();
   ASSERT_GE(child, 0);
@@ -140,7 +140,7 @@ TEST_F(Pool, AForkedChildHasWorkersOfItsOwn) {
   EXPECT_EQ(runs_of(100), std::vector<int>(100, 1));
 }
 
-TEST_F(Pool, AChildForkedWhileAnotherThreadUsesTheWorkersIsUsable) {
+TEST_F(WorkerPool, AChildForkedWhileAnotherThreadUsesTheWorkersIsUsable) {
   std::atomic<bool> stop{false};
   std::thread busy([&] {
     while (!stop) runs_of(50);
