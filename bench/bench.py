@@ -1,61 +1,170 @@
 #!/usr/bin/env python3
-"""Ours beside each peer for the same work, in one run: python3 bench/bench.py [names] [--json FILE] [--quick].
-README.md says how a number is made. Read next: workloads.py (what is run), report.py (what is printed)."""
+"""Ours beside each peer for the same work, in one run: python3 bench/bench.py [names] [--json FILE] [--results FILE]
+[--quick]. README.md says how a number is made. Read next: workloads.py (what is run), sides.py (our programs and the
+peers' processes), report.py (what is printed)."""
 import argparse
 import dataclasses
 import json
 import os
 import pathlib
 import platform
-import signal
 import statistics
 import subprocess
 import sys
-import tempfile
-import threading
 import time
 
 import report
 import workloads
+from sides import BUILD, Failure, Ours, Servers, Setup
 
-HERE = pathlib.Path(__file__).resolve().parent
-BUILD = HERE.parent / "build"
 PACKAGES = {"torch": ["numpy", "torch"], "jax": ["numpy", "jax"]}
-MODES = {"torch": ["eager", "compile", "compile reduce-overhead", "compile max-autotune"], "jax": ["jit"]}
+MODES = {"torch": ["eager", "compile", "compile max-autotune"], "jax": ["jit"]}
 QUICK_MODES = {"eager", "compile", "jit"}
-START_SECONDS, REPEAT_SECONDS = 600, 120
-
-
-class Failure(Exception):
-    """One side could not be run; the text goes into the row."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Setup:
-    """How a peer is run. wait is the OpenMP wait policy, empty for its default."""
-    peer: str
-    mode: str
-    layout: str
-    threads: int
-    wait: str
-
-    def label(self):
-        return " ".join(filter(None, (self.mode, self.layout, self.wait.lower())))
+LOOKS, ROUNDS, QUICK_ROUNDS = 3, 7, 3  # repeats of a mode to find the best one, and of the best ones
+REPEAT_MS = 200  # about what a repeat of a peer takes at most
 
 
 def setups(workload, quick, missing=()):
-    """Every way to run every peer; of a peer that is missing one per thread count, for the row that says so."""
+    """Ways to run every peer, with OpenMP's default wait policy; of a peer that is missing one per thread count, for the
+    row that says so."""
     layouts = workload.layouts[-1:] if quick else workload.layouts
     found = []
     for peer, modes in MODES.items():
         for threads in workload.threads:
             if peer in missing:
-                found.append(Setup(peer, "-", "", threads, ""))
+                found.append(Setup(peer, "-", "", threads))
                 continue
-            waits = ("", "ACTIVE", "PASSIVE") if peer == "torch" and threads > 1 and not quick else ("",)
-            found += [Setup(peer, mode, layout, threads, wait) for mode in modes
-                      if mode in QUICK_MODES or not quick for layout in layouts for wait in waits]
+            found += [Setup(peer, mode, layout, threads) for mode in modes
+                      if mode in QUICK_MODES or not quick for layout in layouts]
     return found
+
+
+def with_waits(setup):
+    """The same under the other wait policies, where they matter: JAX has no OpenMP, one thread never waits."""
+    if setup.peer != "torch" or setup.threads == 1:
+        return []
+    return [dataclasses.replace(setup, wait=wait) for wait in ("ACTIVE", "PASSIVE")]
+
+
+@dataclasses.dataclass(eq=False)
+class Trial:
+    """One setup of a peer on one set of inputs; measure() does a repeat. Times of finals replace those of looks."""
+    setup: Setup
+    measure: object = None
+    ms: list = dataclasses.field(default_factory=list)
+    notes: list = dataclasses.field(default_factory=list)
+
+    def middle(self):
+        return middle(self.ms)
+
+    def repeat(self, times):
+        """Adds repeats; a failure ends the trial and becomes a note."""
+        try:
+            for _ in range(times if self.measure else 0):
+                self.ms.append(self.measure())
+        except Failure as failure:
+            self.note(str(failure))
+            self.measure = None
+
+    def note(self, text):
+        if text not in self.notes:
+            self.notes.append(text)
+
+
+class Task:
+    """One workload at one set of sizes: our programs, and the trials of the peers."""
+
+    def __init__(self, bench, workload, name, sizes):
+        self.bench, self.workload, self.name = bench, workload, name
+        self.inputs = workloads.write_inputs(workload, sizes, BUILD / "bench" / "inputs" / name)
+        self.trials = []
+        self.ours = {n: Trial(Setup("ours", "", "", n)) for n in workload.threads}
+        for threads, trial in self.ours.items():
+            program = Ours(bench.programs, workload, threads, self.inputs)
+            try:
+                bench.records[name, threads] = program.run()
+                trial.measure = lambda program=program: statistics.median(program.run()["ms"])
+            except Failure as failure:
+                trial.note(str(failure))
+
+    def open(self, setup):
+        """A new trial whose losses have been compared."""
+        trial = Trial(setup)
+        self.trials.append(trial)
+        try:
+            if setup.peer in self.bench.missing:
+                raise Failure(self.bench.missing[setup.peer])
+            trial.measure = self.first_step(trial) if self.workload.first_step else self.steady(trial)
+        except Failure as failure:
+            trial.note(str(failure))
+        return trial
+
+    def first_step(self, trial):
+        def measure():
+            session = self.bench.servers.fresh_session(self.workload, self.inputs, trial.setup)
+            self.compare(trial, session)
+            return session.first_ms
+        return measure
+
+    def steady(self, trial):
+        session = self.bench.servers.session(self.workload, self.inputs, trial.setup)
+        self.compare(trial, session)
+        session.repeat(2)  # warm-up
+        guess = session.repeat(min(self.workload.steps, 20))
+        steps = min(self.workload.steps, max(5, int(REPEAT_MS / guess)))
+        return lambda: session.repeat(steps)
+
+    def compare(self, trial, session):
+        record = self.bench.records.get((self.name, trial.setup.threads))
+        difference = report.loss_difference(record["losses"], session.losses) if record else 0
+        if difference > report.LOSS_TOLERANCE:
+            trial.note(f"LOSSES DIFFER by {difference:.1e}")
+
+    def look(self, quick):
+        """Finds the best modes: of each peer and thread count one trial."""
+        looks = 1 if quick or self.workload.first_step else LOOKS
+        for setup in setups(self.workload, quick, self.bench.missing):
+            self.open(setup).repeat(looks)
+        fastest = sorted((t for t in self.trials if t.ms and with_waits(t.setup)), key=Trial.middle)[:0 if quick else 2]
+        for trial in fastest:
+            for setup in with_waits(trial.setup):
+                self.open(setup).repeat(looks)
+        return report.winners(self.trials, lambda t: (t.setup.peer, t.setup.threads), Trial.middle)
+
+    def final(self, trials, rounds):
+        """Repeats in the order ours, a peer, another peer, ours, ..."""
+        for threads, ours in self.ours.items():
+            beside = [t for t in trials if t.setup.threads == threads]
+            for trial in beside:
+                trial.ms = []
+            for _ in range(rounds):
+                ours.repeat(1)
+                for trial in beside:
+                    trial.repeat(1)
+
+    def rows(self):
+        for trial in self.trials:
+            ours = self.ours[trial.setup.threads]
+            yield report.make_row(self.name, trial.setup.threads, trial.setup.peer, trial.setup.label(), ours.middle(),
+                                  trial.middle(), "; ".join(ours.notes + trial.notes), len(trial.ms))
+
+
+class Bench:
+    def __init__(self, args, servers, missing):
+        self.programs, self.quick, self.servers, self.missing = args.programs, args.quick, servers, missing
+        self.rounds = QUICK_ROUNDS if args.quick else ROUNDS
+        self.rows, self.records = [], {}
+
+    def workload(self, workload):
+        task = Task(self, workload, workload.name, workload.sizes)
+        best = task.look(self.quick)
+        task.final(best, self.rounds)
+        prime = Task(self, workload, workload.name + report.PRIME, workloads.prime_variant(workload.sizes))
+        prime.final([prime.open(trial.setup) for trial in best], self.rounds)
+        self.servers.forget()
+        for row in [*task.rows(), *prime.rows()]:
+            self.rows.append(row)
+            print(*(report.number(v) if isinstance(v, float) else v for v in row.values()), file=sys.stderr, flush=True)
 
 
 def install_peers(venv):
@@ -80,162 +189,6 @@ def imports(python, module):
     return subprocess.run([str(python), "-c", f"import {module}"], capture_output=True).returncode == 0
 
 
-class Ours:
-    """The C++ program of a workload; each call is a process of its own, which starts in a few milliseconds."""
-
-    def __init__(self, folder, workload, threads, inputs):
-        self.program = folder / f"bench_{workload.name.lower()}"
-        self.command = [str(self.program), "--inputs", str(inputs), "--threads", str(threads),
-                        "--steps", str(workload.steps), "--repeats", "1"]
-
-    def run(self):
-        """The program's record: ms (one per repeat), losses."""
-        if not self.program.exists():
-            raise Failure(f"{self.program.name} is not built")
-        try:
-            done = subprocess.run(self.command, capture_output=True, text=True, timeout=REPEAT_SECONDS)
-        except subprocess.TimeoutExpired:
-            raise Failure(f"ours: no answer in {REPEAT_SECONDS} s") from None
-        if done.returncode:
-            raise Failure(f"ours: exit status {done.returncode}: " + report.last_line(done.stderr))
-        return json.loads(done.stdout.splitlines()[-1])
-
-
-class Peer:
-    """A peer's process, stopped while it has nothing to do, for its idle threads may spin."""
-
-    def __init__(self, venv, workload, setup, inputs):
-        script = HERE / f"peer_{setup.peer}.py"
-        command = [str(venv / "bin" / "python"), str(script), "--workload", workload.name, "--inputs", str(inputs),
-                   "--mode", setup.mode, "--layout", setup.layout, "--threads", str(setup.threads)]
-        self.errors = tempfile.TemporaryFile("w+")
-        self.caches = tempfile.TemporaryDirectory() if workload.first_step else None
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True,
-            env=self.environment(setup), start_new_session=True,
-            preexec_fn=(lambda: limit_processors(setup.threads)) if setup.peer == "jax" else None)
-
-    def environment(self, setup):
-        cache = self.caches.name if self.caches else str(BUILD / "bench" / "inductor")
-        env = dict(os.environ, OMP_NUM_THREADS=str(setup.threads), CUDA_VISIBLE_DEVICES="", JAX_PLATFORMS="cpu",
-                   TORCHINDUCTOR_CACHE_DIR=cache, PYTHONDONTWRITEBYTECODE="1")
-        env.pop("OMP_WAIT_POLICY", None)
-        return env | ({"OMP_WAIT_POLICY": setup.wait} if setup.wait else {})
-
-    def answer(self, seconds):
-        """The next record; the process is stopped behind it."""
-        timer = threading.Timer(seconds, self.kill)
-        timer.start()
-        line = self.process.stdout.readline()
-        timer.cancel()
-        if not line:
-            self.process.wait()
-            self.errors.seek(0)
-            raise Failure("failed: " + report.last_line(self.errors.read()))
-        os.killpg(self.process.pid, signal.SIGSTOP)
-        return json.loads(line)
-
-    def ready(self):
-        return self.answer(START_SECONDS)
-
-    def repeat(self):
-        os.killpg(self.process.pid, signal.SIGCONT)
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
-        return self.answer(REPEAT_SECONDS)["ms"]
-
-    def kill(self):
-        try:
-            os.killpg(self.process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass  # it ended by itself
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.kill()
-        self.process.wait()
-        self.process.stdout.close()
-        self.errors.close()
-        if self.caches:
-            self.caches.cleanup()
-
-
-def limit_processors(count):
-    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:count])
-
-
-class Bench:
-    def __init__(self, args):
-        self.venv = pathlib.Path(os.environ.get("ROSIN_BENCH_VENV", BUILD / "venv")).resolve()
-        self.programs, self.quick = args.programs, args.quick
-        self.repeats = 3 if args.quick else 5
-        self.missing = install_peers(self.venv)
-        self.rows, self.versions, self.records = [], {}, {}
-
-    def workload(self, workload):
-        inputs = workloads.write_inputs(workload, workload.sizes, self.inputs(workload.name))
-        tried = {}
-        for setup in setups(workload, self.quick, self.missing):
-            tried[id(self.measure(workload, workload.name, setup, inputs))] = setup
-        sizes = workloads.prime_variant(workload.sizes)
-        inputs = workloads.write_inputs(workload, sizes, self.inputs(workload.name + report.PRIME))
-        for row in report.winners([r for r in self.rows if r["workload"] == workload.name]):
-            self.measure(workload, workload.name + report.PRIME, tried[id(row)], inputs)
-
-    @staticmethod
-    def inputs(name):
-        return BUILD / "bench" / "inputs" / name
-
-    def measure(self, workload, name, setup, inputs):
-        """One row: medians over repeats in the order ours, peer, ours, peer."""
-        ours, peer, notes = [], [], []
-        program = Ours(self.programs, workload, setup.threads, inputs)
-        try:
-            self.interleave(workload, name, setup, inputs, program, ours, peer, notes)
-        except Failure as failure:
-            notes.append(str(failure))
-        row = report.make_row(name, setup.threads, setup.peer, setup.label(), middle(ours), middle(peer),
-                              "; ".join(notes))
-        self.rows.append(row)
-        print(*(report.number(v) if isinstance(v, float) else v for v in row.values()), file=sys.stderr, flush=True)
-        return row
-
-    def interleave(self, workload, name, setup, inputs, program, ours, peer, notes):
-        try:
-            record = program.run()  # warm-up
-            self.records[name, setup.threads] = record
-        except Failure as failure:
-            notes.append(str(failure))
-            record = None
-        if setup.peer in self.missing:
-            for _ in range(self.repeats):
-                ours += program.run()["ms"] if record else []
-            raise Failure(self.missing[setup.peer])
-        if workload.first_step:
-            for _ in range(self.repeats):
-                ours += program.run()["ms"] if record else []
-                with Peer(self.venv, workload, setup, inputs) as fresh:
-                    peer.append(self.check(fresh.ready(), record, setup, notes))
-            return
-        with Peer(self.venv, workload, setup, inputs) as running:
-            self.check(running.ready(), record, setup, notes)
-            running.repeat()  # warm-up
-            for _ in range(self.repeats):
-                ours += program.run()["ms"] if record else []
-                peer.append(running.repeat())
-
-    def check(self, ready, record, setup, notes):
-        """Notes a difference of the losses; returns the time of the peer's first step."""
-        self.versions[setup.peer] = ready["version"]
-        difference = report.loss_difference(record["losses"], ready["losses"]) if record else 0
-        note = f"LOSSES DIFFER by {difference:.1e}"
-        if difference > report.LOSS_TOLERANCE and note not in notes:
-            notes.append(note)
-        return ready["first_ms"]
-
-
 def middle(values):
     return statistics.median(values) if values else None
 
@@ -252,15 +205,19 @@ def busy(seconds=1.0):
 
 
 def processor():
-    models = [line.partition(":")[2].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")]
-    return f"{models[0] if models else platform.machine()}, {len(os.sched_getaffinity(0))} processors"
+    facts = {name.strip(): value.strip() for name, _, value in
+             (line.partition(":") for line in open("/proc/cpuinfo")) if value}
+    model = facts.get("model name", platform.machine())
+    wide = " with AVX-512" if "avx512f" in facts.get("flags", "") else ""
+    return f"{model}{wide}, {len(os.sched_getaffinity(0))} processors"
 
 
 def options():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", default=[], help="of " + " ".join(workloads.TABLE) + "; default all")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="also write the rows there")
-    parser.add_argument("--quick", action="store_true", help="3 repeats, the usual modes only")
+    parser.add_argument("--results", type=pathlib.Path, metavar="FILE", help="also write the page of results there")
+    parser.add_argument("--quick", action="store_true", help="less repeats, the usual modes only")
     parser.add_argument("--programs", type=pathlib.Path, default=BUILD / "release" / "bench",
                         help="folder of the C++ programs bench_c1, bench_c3, ...")
     args = parser.parse_args()
@@ -271,31 +228,27 @@ def options():
     return args
 
 
-def closing(bench, names):
-    """What stands under the table: one line a workload, then what was measured where."""
-    lines = []
-    for name in names:
-        workload = workloads.TABLE[name]
-        lines.append(report.summary(name, workload.about, bench.rows, workload.sizes.get("ops")))
-        record = bench.records.get((name, 1), {})
-        if "record_ns" in record:
-            lines.append(f"    recording alone: {report.number(record['record_ns'])} ns an op")
-    lines.append(", ".join([processor(), *(f"{peer} {v}" for peer, v in sorted(bench.versions.items()))]))
-    return "\n".join(lines)
-
-
 def main():
     args = options()
+    started = time.monotonic()
     load = busy()
-    if load > 0.05:
-        print(f"warning: other processes take {load:.0%} of this machine; the numbers below mean little",
-              file=sys.stderr)
-    bench = Bench(args)
-    for name in args.names:
-        bench.workload(workloads.TABLE[name])
-    print(report.table(bench.rows), closing(bench, args.names), sep="\n\n")
+    if load > report.MOST_LOAD:
+        print("warning: " + report.load_warning(load), file=sys.stderr)
+    venv = pathlib.Path(os.environ.get("ROSIN_BENCH_VENV", BUILD / "venv")).absolute()
+    missing = install_peers(venv)
+    with Servers(venv) as servers:
+        bench = Bench(args, servers, missing)
+        for name in args.names:
+            bench.workload(workloads.TABLE[name])
+    run = report.Run(bench.rows, bench.records, [workloads.TABLE[name] for name in args.names],
+                     machine=processor(), versions=servers.versions, load=load,
+                     command=" ".join(["python3 bench/bench.py", *sys.argv[1:]]),
+                     minutes=(time.monotonic() - started) / 60)
+    print(report.text(run))
     if args.json:
         args.json.write_text(json.dumps(bench.rows, indent=1) + "\n")
+    if args.results:
+        args.results.write_text(report.page(run))
     return 1 if any("LOSSES DIFFER" in row["note"] for row in bench.rows) else 0
 
 

@@ -1,5 +1,5 @@
 """The workloads in JAX: one jit program per step, whose parameters and optimiser state are donated. JAX takes its
-number of threads from the processors it may use, which bench.py sets. Read peer.py first."""
+number of threads from the processors it may use, which sides.py sets. Read peer.py first."""
 import math
 
 import jax
@@ -8,7 +8,6 @@ import numpy
 from jax import lax
 
 import peer
-import workloads
 
 
 def mlp(p, x, activation):
@@ -127,17 +126,14 @@ class Forward:
         return float(numpy.asarray(result, numpy.float64).mean())
 
 
-def session(args):
-    workload = workloads.TABLE[args.workload]
-    arrays, sizes = peer.read_inputs(args.inputs)
+def make_session(workload, arrays, sizes, mode, layout):
+    jax.jit(lambda a: a @ a)(jnp.ones((4, 4))).block_until_ready()  # loads what any first use loads
     if workload.kind == "chain":
         return Forward(chain, arrays)
     if workload.kind == "tiny":
         return Forward(lambda *a: tiny(*a, sizes["ops"]), arrays)
-    return Training(workload, arrays, args.layout)
+    return Training(workload, arrays, layout)
 
 
 if __name__ == "__main__":
-    arguments = peer.options()
-    jax.jit(lambda a: a @ a)(jnp.ones((4, 4))).block_until_ready()  # loads what any first use loads
-    peer.serve(arguments, session(arguments), jax.__version__)
+    peer.serve(jax.__version__, make_session, jax.clear_caches)

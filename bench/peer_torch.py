@@ -1,12 +1,12 @@
 """The workloads in PyTorch, in the modes eager | compile | compile reduce-overhead | compile max-autotune.
-Compiled training is one program for forward, backward and Adam, which is its fastest form. Read peer.py first."""
+(on a CPU reduce-overhead is compile: it adds CUDA graphs only). Compiled training is one program for forward, backward and
+Adam, which is its fastest form. Read peer.py first."""
 import math
 
 import torch
 import torch.nn.functional as F
 
 import peer
-import workloads
 
 
 def mlp(p, x, activation):
@@ -40,7 +40,7 @@ def loss_function(workload):
 
 
 def compiled(function, mode):
-    return torch.compile(function, fullgraph=True, mode=mode.partition(" ")[2] or None)
+    return torch.compile(function, fullgraph=True, dynamic=False, mode=mode.partition(" ")[2] or None)
 
 
 class Training:
@@ -143,16 +143,15 @@ class Forward:
         return result.double().mean().item()
 
 
-def session(args):
-    workload = workloads.TABLE[args.workload]
-    arrays, sizes = peer.read_inputs(args.inputs)
+def make_session(workload, arrays, sizes, mode, layout):
+    warm_up(mode)
     if workload.kind == "chain":
-        return Forward(chain, arrays, args.mode)
+        return Forward(chain, arrays, mode)
     if workload.kind == "tiny":
-        return Forward(lambda *a: tiny(*a, sizes["ops"]), arrays, args.mode)
-    if args.mode == "eager":
-        return EagerTraining(workload, arrays, args.layout)
-    return CompiledTraining(args.mode, workload, arrays, args.layout)
+        return Forward(lambda *a: tiny(*a, sizes["ops"]), arrays, mode)
+    if mode == "eager":
+        return EagerTraining(workload, arrays, layout)
+    return CompiledTraining(mode, workload, arrays, layout)
 
 
 def warm_up(mode):
@@ -163,7 +162,5 @@ def warm_up(mode):
 
 
 if __name__ == "__main__":
-    arguments = peer.options()
-    torch.set_num_threads(arguments.threads)
-    warm_up(arguments.mode)
-    peer.serve(arguments, session(arguments), torch.__version__)
+    torch.set_num_threads(peer.threads())
+    peer.serve(torch.__version__, make_session, torch.compiler.reset)

@@ -1,17 +1,20 @@
-"""From rows of measurements to ratios, the table and the summary; nothing here runs anything. A row is a dict with the
-keys of COLUMNS. Read next: bench.py."""
+"""From rows of measurements to ratios, the table, the summary and the page of results; nothing here runs anything. A row
+is a dict with the keys of COLUMNS. Read next: bench.py."""
+import dataclasses
+import datetime
 import re
 import statistics
 
-COLUMNS = ("workload", "threads", "peer", "mode", "ours_ms", "peer_ms", "ratio", "note")
+COLUMNS = ("workload", "threads", "peer", "mode", "ours_ms", "peer_ms", "ratio", "repeats", "note")
 PRIME = "-prime"  # ends the name of a workload whose sizes are primes
 LOSS_TOLERANCE = 1e-4
 MOST_DROP = 0.20
+MOST_LOAD = 0.05
 
 
-def make_row(workload, threads, peer, mode, ours_ms=None, peer_ms=None, note=""):
+def make_row(workload, threads, peer, mode, ours_ms=None, peer_ms=None, note="", repeats=0):
     ratio = peer_ms / ours_ms if ours_ms and peer_ms else None
-    return dict(zip(COLUMNS, (workload, threads, peer, mode, ours_ms, peer_ms, ratio, note)))
+    return dict(zip(COLUMNS, (workload, threads, peer, mode, ours_ms, peer_ms, ratio, repeats, note)))
 
 
 def loss_difference(ours, peer):
@@ -27,12 +30,18 @@ def least(rows, key):
     return min((r for r in rows if r[key]), key=lambda r: r[key], default=None)
 
 
-def winners(rows):
-    """Of each peer and thread count the row with its fastest mode."""
-    groups = {(r["peer"], r["threads"]): [] for r in rows}
-    for r in rows:
-        groups[r["peer"], r["threads"]].append(r)
-    return [best for group in groups.values() if (best := least(group, "peer_ms"))]
+def winners(trials, group, time):
+    """Of each group the trial with the least time; where none has a time, the first, for the row that says why."""
+    groups = {}
+    for trial in trials:
+        groups.setdefault(group(trial), []).append(trial)
+    return [min(members, key=lambda t: time(t) or float("inf")) for members in groups.values()]
+
+
+def finals(rows):
+    """The rows with the most repeats: those of the modes that were found to be the best."""
+    most = max((r["repeats"] for r in rows if r["peer_ms"]), default=0)
+    return [r for r in rows if r["repeats"] == most]
 
 
 def number(value):
@@ -41,13 +50,15 @@ def number(value):
 
 def table(rows):
     """All rows as text; a star marks the best peer of a workload and thread count."""
-    best = {id(least([r for r in rows if (r["workload"], r["threads"]) == key], "peer_ms"))
-            for key in {(r["workload"], r["threads"]) for r in rows}}
-    lines = [("workload", "threads", "peer", "mode", "ours ms", "peer ms", "ratio", "")]
+    groups = {}
+    for r in rows:
+        groups.setdefault((r["workload"], r["threads"]), []).append(r)
+    best = {id(least(finals(group), "peer_ms")) for group in groups.values()}
+    lines = [("workload", "threads", "peer", "mode", "ours ms", "peer ms", "ratio", "repeats", "")]
     for r in rows:
         star = "*" if id(r) in best else ""
         lines.append((r["workload"], str(r["threads"]), r["peer"] + star, r["mode"], number(r["ours_ms"]),
-                      number(r["peer_ms"]), number(r["ratio"]), r["note"]))
+                      number(r["peer_ms"]), number(r["ratio"]), str(r["repeats"]), r["note"]))
     return markdown(lines)
 
 
@@ -59,8 +70,8 @@ def markdown(lines):
 
 
 def best_ratio(rows):
-    """(our best thread count, the fastest row of any peer, ratio); None where one is missing. Ours is measured beside
-    every mode of every peer, so its number for a thread count is the median over those rows."""
+    """(our best thread count, the fastest row of any peer, ratio); None where one is missing."""
+    rows = finals(rows)
     counts = {r["threads"]: [s["ours_ms"] for s in rows if s["threads"] == r["threads"]] for r in rows if r["ours_ms"]}
     medians = [{"threads": n, "ours_ms": statistics.median(filter(None, ms))} for n, ms in counts.items()]
     ours, peer = least(medians, "ours_ms"), least(rows, "peer_ms")
@@ -76,21 +87,115 @@ def threads(row):
     return f"{row['threads']} thread" + ("s" if row["threads"] > 1 else "")
 
 
-def summary(name, about, rows, ops=None):
-    """One line for a workload: each side at its best, what prime sizes change. ops: their number in a step."""
-    base = best_ratio([r for r in rows if r["workload"] == name])
-    prime = best_ratio([r for r in rows if r["workload"] == name + PRIME])
-    if not base:
-        return f"{name} ({about}): no ratio, one side is missing"
-    ours, peer, ratio = base
-    line = (f"{name} ({about}): ours {number(ours['ours_ms'])} ms ({threads(ours)}), best peer {peer['peer']} "
-            f"{peer['mode']} {number(peer['peer_ms'])} ms ({threads(peer)}): {number(ratio)}x")
-    if ops:
-        line += f", {number(ours['ours_ms'] * 1e6 / ops)} ns an op against {number(peer['peer_ms'] * 1e6 / ops)}"
+@dataclasses.dataclass
+class Run:
+    """All that a run found out. records: (workload's name, threads) -> what our program printed."""
+    rows: list
+    records: dict
+    workloads: list
+    machine: str
+    versions: dict
+    load: float
+    command: str
+    minutes: float
+
+    def best(self, name):
+        return best_ratio([r for r in self.rows if r["workload"] == name])
+
+
+def goal(workload, best):
+    """"4x: met", or empty where the workload has none or was not measured."""
+    if not workload.goal or not best:
+        return ""
+    ours, _, ratio = best
+    what, bound = workload.goal
+    if what == "x":
+        met = ratio >= bound
+    else:
+        met = (per_op(workload, ours["ours_ms"]) if what == " ns an op" else ours["ours_ms"]) <= bound
+    return f"{number(bound)}{what}: " + ("met" if met else "missed")
+
+
+def per_op(workload, ms):
+    return ms * 1e6 / workload.sizes["ops"]
+
+
+def prime_change(base, prime):
+    """What prime sizes change: "1.8x (-10%)"."""
+    if not base or not prime:
+        return "-"
+    lost = drop(base[2], prime[2])
+    return f"{number(prime[2])}x ({-lost:+.0%})" + (" TOO MUCH" if lost > MOST_DROP else "")
+
+
+def summary(workload, best, prime):
+    """One line for a workload: each side at its best, what prime sizes change."""
+    start = f"{workload.name} ({workload.about}): "
+    if not best:
+        return start + "no ratio, one side is missing"
+    ours, peer, ratio = best
+    line = start + (f"ours {number(ours['ours_ms'])} ms ({threads(ours)}), best peer {peer['peer']} {peer['mode']} "
+                    f"{number(peer['peer_ms'])} ms ({threads(peer)}): {number(ratio)}x")
+    if "ops" in workload.sizes:
+        line += (f", {number(per_op(workload, ours['ours_ms']))} ns an op against "
+                 f"{number(per_op(workload, peer['peer_ms']))}")
     if prime:
-        lost = drop(ratio, prime[2])
-        line += f"; prime sizes {number(prime[2])}x ({-lost:+.0%})" + (" TOO MUCH" if lost > MOST_DROP else "")
-    return line
+        line += f"; prime sizes {prime_change(best, prime)}"
+    reached = goal(workload, best)
+    return line + (f"; goal {reached}" if reached else "")
+
+
+def summary_table(run):
+    lines = [("workload", "ours ms", "best peer", "peer ms", "ratio", "prime sizes", "goal")]
+    for workload in run.workloads:
+        best = run.best(workload.name)
+        if not best:
+            lines.append((f"{workload.name}: {workload.about}", *["-"] * 6))
+            continue
+        ours, peer, ratio = best
+        lines.append((f"{workload.name}: {workload.about}", f"{number(ours['ours_ms'])} ({threads(ours)})",
+                      f"{peer['peer']} {peer['mode']}", f"{number(peer['peer_ms'])} ({threads(peer)})",
+                      number(ratio), prime_change(best, run.best(workload.name + PRIME)), goal(workload, best)))
+    return markdown(lines)
+
+
+def launches(run):
+    """A table of what one of our steps launches."""
+    lines = [("workload", "fused kernels", "calls", "evaluations", "recording of an op, ns")]
+    for workload in run.workloads:
+        record = run.records.get((workload.name, 1))
+        if record:
+            lines.append((workload.name, *(number(record.get(k)) for k in ("kernels", "calls", "evaluations",
+                                                                           "record_ns"))))
+    return markdown(lines)
+
+
+def load_warning(load):
+    return f"other processes took {load:.0%} of this machine when the run began; the numbers mean little"
+
+
+def facts(run):
+    return ", ".join([run.machine, *(f"{peer} {v}" for peer, v in sorted(run.versions.items())),
+                      f"{run.minutes:.1f} minutes"])
+
+
+def text(run):
+    """What is printed at the end."""
+    lines = [summary(w, run.best(w.name), run.best(w.name + PRIME)) for w in run.workloads]
+    return "\n\n".join([table(run.rows), launches(run), "\n".join([*lines, facts(run)])])
+
+
+def page(run):
+    """RESULTS.md."""
+    warning = [f"**Warning:** {load_warning(run.load)}."] if run.load > MOST_LOAD else []
+    return "\n\n".join([
+        "# Results of bench", f"`{run.command}`, {datetime.date.today()}: {facts(run)}.", *warning,
+        "Written by the command; README.md says how a number is made. Times are medians of a step; ratio = peer / ours, "
+        "above 1 we are faster. Each side stands here with its best mode and number of threads; `prime sizes` is the "
+        "ratio with each size changed to the nearest prime, and its change.",
+        summary_table(run), "## Every mode",
+        "A star marks the best peer of a thread count. Rows with fewer repeats were only looked at to find the best mode.",
+        table(run.rows), "## Launches in a step", launches(run)]) + "\n"
 
 
 def last_line(text):

@@ -9,6 +9,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import bench  # noqa: E402
 import report  # noqa: E402
+import sides  # noqa: E402
 import workloads  # noqa: E402
 
 
@@ -44,13 +45,11 @@ class Inputs(unittest.TestCase):
 
 
 class Setups(unittest.TestCase):
-    def test_two_threads_try_every_wait_policy_in_torch_only(self):
+    def test_other_wait_policies_are_tried_for_torch_with_two_threads_only(self):
         tried = bench.setups(workloads.TABLE["C4"], quick=False)
-        waits = {(s.peer, s.threads): set() for s in tried}
-        for s in tried:
-            waits[s.peer, s.threads].add(s.wait)
-        everything = {"", "ACTIVE", "PASSIVE"}
-        self.assertEqual(waits, {("torch", 1): {""}, ("torch", 2): everything, ("jax", 1): {""}, ("jax", 2): {""}})
+        waits = {(s.peer, s.threads): {w.wait for w in bench.with_waits(s)} for s in tried}
+        both = {"ACTIVE", "PASSIVE"}
+        self.assertEqual(waits, {("torch", 1): set(), ("torch", 2): both, ("jax", 1): set(), ("jax", 2): set()})
 
     def test_a_missing_peer_is_one_row_for_each_thread_count(self):
         missing = [s for s in bench.setups(workloads.TABLE["C3"], False, {"torch": "no wheel"}) if s.peer == "torch"]
@@ -59,14 +58,30 @@ class Setups(unittest.TestCase):
     def test_a_quick_run_tries_one_image_layout(self):
         self.assertEqual({s.layout for s in bench.setups(workloads.TABLE["C3"], quick=True)}, {"nhwc"})
 
+    def test_a_trial_that_fails_keeps_its_times_and_says_why(self):
+        answers = iter([2.0, 3.0])
+
+        def measure():
+            for ms in answers:
+                return ms
+            raise sides.Failure("gone")
+        trial = bench.Trial(sides.Setup("jax", "jit", "", 1), measure)
+        trial.repeat(4)
+        trial.repeat(1)
+        self.assertEqual((trial.middle(), trial.notes), (2.5, ["gone"]))
+
 
 class Rows(unittest.TestCase):
     def rows(self):
-        return [report.make_row("C4", 1, "torch", "eager", 1.0, 1.5),
-                report.make_row("C4", 1, "torch", "compile", 1.0, 1.2),
-                report.make_row("C4", 2, "torch", "compile", 0.5, 0.8),
-                report.make_row("C4", 1, "jax", "jit", 1.1, 1.3),
-                report.make_row("C4-prime", 2, "torch", "compile", 0.5, 0.6)]
+        return [report.make_row("C4", 1, "torch", "eager", 1.0, 1.5, repeats=3),
+                report.make_row("C4", 1, "torch", "compile", 1.0, 1.2, repeats=7),
+                report.make_row("C4", 2, "torch", "compile", 0.5, 0.8, repeats=7),
+                report.make_row("C4", 1, "jax", "jit", 1.1, 1.3, repeats=7),
+                report.make_row("C4-prime", 2, "torch", "compile", 0.5, 0.6, repeats=7)]
+
+    def run_of(self, rows, name):
+        return report.Run(rows, {(name, 1): {"kernels": 9.0, "calls": 5.0, "evaluations": 1.0}},
+                          [workloads.TABLE[name]], "a machine", {"torch": "2.0"}, 0.5, "the command", 1.0)
 
     def test_the_ratio_is_peer_over_ours(self):
         self.assertEqual(report.make_row("C4", 1, "jax", "jit", 2.0, 3.0)["ratio"], 1.5)
@@ -74,28 +89,41 @@ class Rows(unittest.TestCase):
     def test_a_side_that_is_missing_gives_no_ratio(self):
         row = report.make_row("C4", 1, "torch", "-", None, 3.0, "bench_c4 is not built")
         self.assertIsNone(row["ratio"])
-        self.assertIn("| -       | 3       | -     | bench_c4 is not built |", report.table([row]))
+        self.assertIn("| -       | 3       | -     | 0       | bench_c4 is not built |", report.table([row]))
 
-    def test_the_fastest_mode_of_each_peer_and_thread_count_wins(self):
-        kept = [(r["peer"], r["threads"], r["mode"]) for r in report.winners(self.rows()[:4])]
-        self.assertEqual(kept, [("torch", 1, "compile"), ("torch", 2, "compile"), ("jax", 1, "jit")])
+    def test_the_fastest_trial_of_each_group_wins_and_one_without_times_only_alone(self):
+        trials = [("torch", 1, 5.0), ("torch", 1, 4.0), ("torch", 1, None), ("jax", 1, None)]
+        kept = report.winners(trials, lambda t: t[:2], lambda t: t[2])
+        self.assertEqual(kept, [("torch", 1, 4.0), ("jax", 1, None)])
 
     def test_the_best_peer_of_a_thread_count_has_a_star(self):
         lines = report.table(self.rows()).splitlines()
         self.assertEqual(["*" in line for line in lines], [False, False, False, True, True, False, True])
 
-    def test_the_summary_takes_each_side_at_its_best_and_names_the_drop(self):
-        line = report.summary("C4", "MLP", self.rows())
-        self.assertEqual(line, "C4 (MLP): ours 0.5 ms (2 threads), best peer torch compile 0.8 ms (2 threads): 1.6x; "
-                               "prime sizes 1.2x (-25%) TOO MUCH")
+    def test_a_mode_that_was_only_looked_at_is_never_the_best(self):
+        rows = self.rows()
+        rows[0] = report.make_row("C4", 1, "torch", "eager", 1.0, 0.1, repeats=3)
+        self.assertEqual(report.best_ratio(rows[:4])[2], 1.6)
+
+    def test_the_summary_takes_each_side_at_its_best_and_names_the_drop_and_the_goal(self):
+        run = self.run_of(self.rows(), "C4")
+        line = report.summary(run.workloads[0], run.best("C4"), run.best("C4-prime"))
+        self.assertEqual(line, "C4 (MLP 784-256-10 b128): ours 0.5 ms (2 threads), best peer torch compile 0.8 ms "
+                               "(2 threads): 1.6x; prime sizes 1.2x (-25%) TOO MUCH; goal 1x: met")
 
     def test_our_number_for_a_thread_count_is_the_median_beside_all_peers(self):
         rows = [report.make_row("C1", 1, "torch", str(ours), ours, 9.0) for ours in (1.0, 2.0, 6.0)]
         self.assertEqual(report.best_ratio(rows)[2], 4.5)
 
     def test_nanoseconds_an_op_are_told_where_ops_are_counted(self):
-        rows = [report.make_row("C9", 1, "jax", "jit", 0.003, 0.006)]
-        self.assertIn("2x, 30 ns an op against 60", report.summary("C9", "ops", rows, ops=100))
+        best = report.best_ratio([report.make_row("C9", 1, "jax", "jit", 0.003, 0.006)])
+        self.assertIn("2x, 30 ns an op against 60; goal 40 ns an op: met",
+                      report.summary(workloads.TABLE["C9"], best, None))
+
+    def test_the_page_warns_of_a_busy_machine_and_shows_what_was_launched(self):
+        page = report.page(self.run_of(self.rows(), "C4"))
+        self.assertIn("**Warning:** other processes took 50% of this machine", page)
+        self.assertRegex(page, r"\| C4 +\| 9 +\| 5 +\| 1 +\| - ")
 
 
 class Losses(unittest.TestCase):

@@ -18,11 +18,16 @@ using namespace engine_programs;
 /// Makes random programs. Whole programs use ops that keep integers; others only ops without sums.
 class Maker {
  public:
-  Maker(uint64_t seed, bool whole) : random_(seed), whole_(whole) {}
+  Maker(uint64_t seed, bool whole, bool images = false) : random_(seed), whole_(whole), images_(images) {}
 
   Program run(int instructions) {
     const int inputs = 2 + below(3);
     for (int i = 0; i < inputs; ++i) program_.inputs.push_back(input());
+    if (images_) {
+      for (const Sizes& sizes : {Sizes{5, 4, 3, 2}, Sizes{6, 1, 2, 3}, Sizes{1, 4, 3, 2}, Sizes{2, 2, 3, 4}, Sizes{1, 2, 4, 3}, Sizes{3, 1, 2, 1}}) {
+        program_.inputs.push_back(made(sizes, [&](const Sizes&) { return below(9) - 4; }));
+      }
+    }
     values_ = program_.inputs;
     while (static_cast<int>(program_.instructions.size()) < instructions) add_random();
     return std::move(program_);
@@ -82,12 +87,38 @@ class Maker {
 
   void add_random() {
     const int a = any_value();
-    const int kind = below(whole_ ? 10 : 8);
+    const int kind = below(images_ ? 13 : whole_ ? 10 : 8);
     if (kind < 3) add_combination(a);
     else if (kind < 5) add_unary(a);
     else if (kind < 8) add_movement(a);
     else if (kind == 8) add_reduction(a);
-    else add_product(a);
+    else if (!images_ || chance(0.3)) add_product(a);
+    else add_window(a);
+  }
+
+  /// A convolution of an image with a kernel of its own, or pooling. Mean pooling is exact for windows of 1, 2 and 4.
+  void add_window(int a) {
+    const Sizes& sizes = value(a).sizes;
+    if (sizes.size() != 4 || count_of(sizes) == 0 || count_of(sizes) > 2000) return;
+    const int64_t w = 1 + below(static_cast<int>(std::min<int64_t>(sizes[0], 3)));
+    const int64_t h = 1 + below(static_cast<int>(std::min<int64_t>(sizes[1], 2)));
+    if (too_large(a, largest(value(a)) * 36 * static_cast<double>(sizes[2]))) return;
+    const int kind = below(4);
+    if (kind == 0) return add({Do::pool_largest, {a, -1, -1}, {w, h}});
+    if (kind == 1) return add({Do::pool_mean, {a, -1, -1}, {w == 3 ? 2 : w, h}});
+    const int kernel = find_kernel(sizes[2]);
+    const Sizes& k = value(kernel).sizes;
+    if (k.size() != 4 || count_of(k) == 0 || k[2] != sizes[2] || k[0] > sizes[0] || k[1] > sizes[1]) return;
+    add({Do::convolve, {a, kernel, -1}, {1 + below(2), 1 + below(2), below(2), below(2)}});
+  }
+
+  /// An input with this many channels in, or any.
+  int find_kernel(int64_t channels) const {
+    for (size_t i = 0; i < program_.inputs.size(); ++i) {
+      const Sizes& k = program_.inputs[i].sizes;
+      if (k.size() == 4 && k[2] == channels) return static_cast<int>(i);
+    }
+    return 0;
   }
 
   /// A value that broadcasts with a: one that is there, or a slice of a.
@@ -198,7 +229,7 @@ class Maker {
   }
 
   std::mt19937_64 random_;
-  bool whole_;
+  bool whole_, images_;
   Program program_;
   std::vector<Plain> values_;
 };
@@ -282,6 +313,20 @@ int first_wrong(const std::vector<Array>& arrays, const std::vector<Plain>& want
 }
 
 constexpr int programs = 400;
+
+TEST(EngineFuzz, ProgramsOnImagesAreExactInEveryWayOfEvaluation) {
+  for (uint64_t seed = 0; seed < programs; ++seed) {
+    const Program program = Maker(seed, true, true).run(4 + static_cast<int>(seed % 40));
+    const std::vector<Plain> wanted = plain_values(program);
+    for (Way way : {Way::op_by_op, Way::fused, Way::in_gradient}) {
+      for (uint64_t holds = 0; holds < 2; ++holds) {
+        const int wrong = first_wrong(array_values(program, way, holds), wanted);
+        ASSERT_EQ(wrong, -1) << "seed " << seed << ", way " << static_cast<int>(way) << ", holds " << holds
+                             << text_of(program);
+      }
+    }
+  }
+}
 
 TEST(EngineFuzz, WholeNumbersAreExactInEveryWayOfEvaluation) {
   for (uint64_t seed = 0; seed < programs; ++seed) {

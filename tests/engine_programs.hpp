@@ -12,10 +12,12 @@
 
 #include <rosin/activation.hpp>
 #include <rosin/array.hpp>
+#include <rosin/conv.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/grad.hpp>
 #include <rosin/matmul.hpp>
 #include <rosin/movement.hpp>
+#include <rosin/pool.hpp>
 #include <rosin/reduce.hpp>
 
 namespace rosin::engine_programs {
@@ -76,7 +78,8 @@ enum class Do : uint8_t {
   sigmoid_of, tanh_of, exp_of,
   reshape_to, permute_dims, slice_dim, flip_dim, expand_to, pad_dim, concat_dim,
   sum_over, maximum_over, minimum_over,
-  product  // matrices
+  product,        // matrices
+  convolve, pool_largest, pool_mean  // images (w, h, channels, batch); windows of parameters[0] x parameters[1]
 };
 
 /// One op: which earlier values it takes, and its parameters.
@@ -132,6 +135,9 @@ inline Array apply(const Instruction& op, const Array& a, const Array& b, const 
     case Do::maximum_over: return maximum(a, Dims(ints(p)));
     case Do::minimum_over: return minimum(a, Dims(ints(p)));
     case Do::product: return matmul(a, b);
+    case Do::convolve: return crosscor(a, b, {.stride = {p[0], p[1]}, .pad = {p[2], p[3]}});
+    case Do::pool_largest: return maxpool(a, {p[0], p[1]}, 1);
+    case Do::pool_mean: return meanpool(a, {p[0], p[1]}, 1) * static_cast<double>(p[0] * p[1]);
   }
   return {};
 }
@@ -209,6 +215,32 @@ inline Plain multiplied(const Plain& a, const Plain& b) {
   });
 }
 
+/// Cross-correlation of images: x (w, h, in, batch), k (kw, kh, in, out).
+inline Plain convolved(const Plain& x, const Plain& k, const Sizes& p) {
+  const auto length = [&](size_t d) { return (x.sizes[d] + 2 * p[d + 2] - k.sizes[d]) / p[d] + 1; };
+  return made({length(0), length(1), k.sizes[3], x.sizes[3]}, [&](const Sizes& i) {
+    double sum = 0;
+    for_each_index({k.sizes[0], k.sizes[1], k.sizes[2]}, [&](const Sizes& j) {
+      const int64_t w = i[0] * p[0] + j[0] - p[2], h = i[1] * p[1] + j[1] - p[3];
+      if (w < 0 || h < 0 || w >= x.sizes[0] || h >= x.sizes[1]) return;
+      sum += x.at({w, h, j[2], i[3]}) * k.at({j[0], j[1], j[2], i[2]});
+    });
+    return sum;
+  });
+}
+
+/// The sum or the largest element of every window.
+inline Plain pooled(const Plain& x, const Sizes& p, bool largest) {
+  return made({x.sizes[0] - p[0] + 1, x.sizes[1] - p[1] + 1, x.sizes[2], x.sizes[3]}, [&](const Sizes& i) {
+    double result = largest ? -HUGE_VAL : 0;
+    for_each_index({p[0], p[1]}, [&](const Sizes& j) {
+      const double value = x.at({i[0] + j[0], i[1] + j[1], i[2], i[3]});
+      result = largest ? std::max(result, value) : result + value;
+    });
+    return result;
+  });
+}
+
 /// The op on plain arrays.
 inline Plain apply(const Instruction& op, const Plain& a, const Plain& b, const Plain& c) {
   const auto number = static_cast<double>(op.parameters.empty() ? 0 : op.parameters[0]);
@@ -237,6 +269,9 @@ inline Plain apply(const Instruction& op, const Plain& a, const Plain& b, const 
     case Do::maximum_over: return reduced(a, op.parameters, -HUGE_VAL, [](double x, double y) { return std::max(x, y); });
     case Do::minimum_over: return reduced(a, op.parameters, HUGE_VAL, [](double x, double y) { return std::min(x, y); });
     case Do::product: return multiplied(a, b);
+    case Do::convolve: return convolved(a, b, op.parameters);
+    case Do::pool_largest: return pooled(a, op.parameters, true);
+    case Do::pool_mean: return pooled(a, op.parameters, false);
     default: return moved(op, a, b);
   }
 }

@@ -35,8 +35,9 @@ enum class Layout {
   pending,     // the result of an elementwise op that has not run
   tangled      // pending, then transposed: a movement between two ops
 };
-inline constexpr std::array<Layout, 7> all_layouts = {Layout::contiguous, Layout::transposed, Layout::sliced, Layout::strided,
-                                                      Layout::repeated,   Layout::pending,    Layout::tangled};
+inline constexpr std::array<Layout, 7> all_layouts = {Layout::contiguous, Layout::transposed, Layout::sliced,
+                                                      Layout::strided,    Layout::repeated,   Layout::pending,
+                                                      Layout::tangled};
 inline const char* name_of(Layout layout) {
   constexpr const char* names[] = {"contiguous", "transposed", "sliced", "strided", "repeated", "pending", "tangled"};
   return names[static_cast<int>(layout)];
@@ -186,7 +187,8 @@ inline std::string difference(const Array& got, const OracleArray& want, const o
   for (size_t i = 0; i < values.size(); ++i) {
     if (oracles::matches(tolerance, want.dtype, want.values[i], values[i])) continue;
     text.precision(17);
-    text << want.role << " element " << i << " of " << values.size() << ": want " << want.values[i] << ", got " << values[i];
+    text << want.role << " element " << i << " of " << values.size() << ": want " << want.values[i] << ", got "
+         << values[i];
     return text.str();
   }
   return {};
@@ -196,7 +198,8 @@ inline std::string difference(const Array& got, const OracleArray& want, const o
 inline std::string bit_difference(const Array& a, const Array& b) {
   if (a.is_nothing() || b.is_nothing()) return a.is_nothing() == b.is_nothing() ? "" : "one of them is nothing";
   if (!(a.shape() == b.shape()) || a.dtype() != b.dtype()) {
-    return to_string(a.shape()) + " of " + to_string(a.dtype()) + " and " + to_string(b.shape()) + " of " + to_string(b.dtype());
+    return to_string(a.shape()) + " of " + to_string(a.dtype()) + " and " + to_string(b.shape()) + " of " +
+           to_string(b.dtype());
   }
   eval(a);
   eval(b);
@@ -233,7 +236,8 @@ inline void for_each_case(const std::vector<std::string>& files,
     for (const OracleCase& entry : cases_of(file)) {
       for (const OpEntry& row : op_table()) {
         if (row.oracle != entry.op) continue;
-        const std::string where = std::string(row.name) + " " + entry.dtype + " (" + file + ":" + std::to_string(entry.line) + ")";
+        const std::string where =
+            std::string(row.name) + " " + entry.dtype + " (" + file + ":" + std::to_string(entry.line) + ")";
         try {
           check(row, entry, where);
         } catch (const std::exception& error) {

@@ -18,7 +18,8 @@ void expect_gradients(const Arrays& got, const OracleCase& entry, const std::str
   }
 }
 
-/// Where the layout is made: before the gradient call (the argument is a view) or inside (the gradient flows through it).
+/// Where the layout is made: before the gradient call (the argument is a view) or inside (the gradient flows through
+/// it).
 enum class Place { before, inside };
 
 Arrays oracle_gradients(const OpEntry& row, const OracleCase& entry, Layout layout, Place place) {
@@ -194,7 +195,8 @@ void check_point(const Point& point, Samples& samples, bool second) {
     check_slope(laid, samples, std::string(", ") + name_of(layout));
     if (layout != Layout::contiguous && layout != Layout::tangled) continue;
     const Point slope = gradient_point(laid, samples);
-    if (second && has_float_output(slope)) check_slope(slope, samples, std::string(", second gradient, ") + name_of(layout));
+    if (second && has_float_output(slope))
+      check_slope(slope, samples, std::string(", second gradient, ") + name_of(layout));
   }
 }
 
@@ -207,7 +209,8 @@ Arrays wide_inputs(const OracleCase& entry) {
 
 bool smooth(const OracleCase& entry) {
   const std::string samples = entry.has("samples") ? entry.attributes.at("samples") : "normal";
-  return !entry.cotangents.empty() && !entry.has("edge") && (samples == "normal" || samples == "negative" || samples == "repeated");
+  return !entry.cotangents.empty() && !entry.has("edge") &&
+         (samples == "normal" || samples == "negative" || samples == "repeated");
 }
 
 /// Shapes of operand `i` of an elementwise op: all alike, then broadcasting ones.

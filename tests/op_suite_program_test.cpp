@@ -30,6 +30,7 @@ class RandomProgram {
   Arrays record(size_t ops) {
     for (int i = 0; i < 4; ++i) values_.push_back(leaf());
     while (values_.size() < ops) {
+      if (below(40) == 0) eval();  // cuts the program in two
       Array made = one_more();
       if (made.count() <= sizes_.limit && made.rank() <= 4) values_.push_back(made);
     }
@@ -41,21 +42,34 @@ class RandomProgram {
  private:
   Array leaf() {
     std::vector<int64_t> shape;
-    for (size_t d = below(4); d-- > 0;) shape.push_back(sizes_.list[below(sizes_.list.size())]);
+    int64_t count = 1;
+    for (size_t d = below(4); d-- > 0;) {
+      const int64_t size = sizes_.list[below(sizes_.list.size())];
+      if (count * size > sizes_.limit) break;
+      shape.push_back(size);
+      count *= size;
+    }
     const Shape made{std::span<const int64_t>(shape)};
     std::vector<float> values(static_cast<size_t>(made.count()));
     for (float& value : values) value = static_cast<float>(below(64)) * 0.0625f - 2;
     return Array(values, made);
   }
 
-  Array any() { return values_[values_.size() < 8 || below(3) == 0 ? below(values_.size()) : values_.size() - 1 - below(6)]; }
+  Array any() {
+    return values_[values_.size() < 8 || below(3) == 0 ? below(values_.size()) : values_.size() - 1 - below(6)];
+  }
   Array number() { return as_number(any()); }
   static Array as_number(const Array& x) { return x.dtype() == Float32 ? x : cast(x, Float32); }
   int dim_of(const Array& x) { return static_cast<int>(below(static_cast<size_t>(x.rank()))); }
 
-  /// y, or what of y broadcasts with x.
+  /// y, or what of y broadcasts with x to an array that is not too large.
   Array fitting(const Array& x, const Array& y) {
     Array result = y;
+    int64_t count = 1;
+    for (int d = 0; d < std::max(x.rank(), y.rank()); ++d) {
+      count *= std::max(d < x.rank() ? x.size(d) : 1, d < y.rank() ? y.size(d) : 1);
+    }
+    if (count > sizes_.limit) return mean(exact(y));
     for (int d = 0; d < std::min(x.rank(), y.rank()); ++d) {
       if (result.size(d) == x.size(d) || result.size(d) == 1 || x.size(d) == 1) continue;
       result = below(2) == 0 && result.size(d) > 0 ? slice(result, d, 0, 1) : sum(exact(result), d) * 0.125;
@@ -68,7 +82,7 @@ class RandomProgram {
     const Array x = number();
     if (choice < 9) return elementwise(choice, x);
     if (choice < 16) return reduced(choice, x);
-    return moved(choice, x);
+    return moved(choice, choice == 19 || choice == 23 || choice == 25 ? x : any());
   }
 
   Array elementwise(size_t choice, const Array& x) {
@@ -115,7 +129,9 @@ class RandomProgram {
       case 20: return concat({x, x * 2}, dim);
       case 21: return reshape(x, {-1});
       case 22: return expand(unsqueeze(x, dim), with_two_at(x, dim));
-      case 23: return x.rank() == 2 ? matmul(exact(x), transpose(exact(x))) * 0.0625 : -x;
+      case 23:
+        return x.rank() == 2 && x.size(0) * x.size(0) <= sizes_.limit ? matmul(exact(x), transpose(exact(x))) * 0.0625
+                                                                      : -x;
       case 24: return x.size(dim) == 0 ? -x : gather(x, Array({0, -1}, {2}), dim);
       default: return sort(x, dim);
     }
@@ -156,7 +172,8 @@ void compare_programs(uint64_t first, uint64_t last, const RandomProgram::Sizes&
       const Arrays fused = held_results(seed, ops, sizes);
       eval();
       const Arrays alone = one_by_one([&] { return held_results(seed, ops, sizes); });
-      for (size_t i = 0; i < fused.size(); ++i) ASSERT_EQ(bit_difference(fused[i], alone[i]), "") << where << ", result " << i;
+      for (size_t i = 0; i < fused.size(); ++i)
+        ASSERT_EQ(bit_difference(fused[i], alone[i]), "") << where << ", result " << i;
     } catch (const std::exception& error) {
       FAIL() << where << ": " << error.what();
     }
@@ -164,7 +181,7 @@ void compare_programs(uint64_t first, uint64_t last, const RandomProgram::Sizes&
 }
 
 TEST(OpSuitePrograms, GiveTheSameBitsFusedAndAlone) { compare_programs(0, 2000, small); }
-TEST(OpSuitePrograms, GiveTheSameBitsFusedAndAloneOnManyTiles) { compare_programs(5000, 5150, large); }
+TEST(OpSuitePrograms, GiveTheSameBitsFusedAndAloneOnManyTiles) { compare_programs(5000, 5600, large); }
 TEST(OpSuitePrograms, GiveTheSameBitsFusedAndAloneOnEmptyArrays) { compare_programs(9000, 9200, with_empty); }
 
 TEST(OpSuitePrograms, GiveTheSameGradientsFusedAndAloneButForRounding) {
@@ -172,13 +189,15 @@ TEST(OpSuitePrograms, GiveTheSameGradientsFusedAndAloneButForRounding) {
     const size_t ops = 8 + seed % 20;
     const auto make = [&] {
       const Array start = Array({0.5f, -0.25f, 1.5f, 0.125f}, {4});
-      return gradient([&](const Arrays& x) {
-        Array total = sum(x[0]);
-        for (const Array& value : held_results(seed, ops)) {
-          if (value.dtype() == Float32) total = total + mean(tanh(value * x[0].size(0) + sum(x[0] * x[0]) * 0.25));
-        }
-        return total;
-      }, Arrays{start});
+      return gradient(
+          [&](const Arrays& x) {
+            Array total = sum(x[0]);
+            for (const Array& value : held_results(seed, ops)) {
+              if (value.dtype() == Float32) total = total + mean(tanh(value * x[0].size(0) + sum(x[0] * x[0]) * 0.25));
+            }
+            return total;
+          },
+          Arrays{start});
     };
     const Arrays fused = make();
     eval();
@@ -191,7 +210,7 @@ TEST(OpSuitePrograms, GiveTheSameGradientsFusedAndAloneButForRounding) {
 }
 
 TEST(OpSuitePrograms, GiveTheSameBitsForAnyNumberOfThreads) {
-  for (uint64_t seed = 2; seed < 60; seed += 3) {
+  for (uint64_t seed = 2; seed < 40; seed += 3) {
     set_num_threads(1);
     const Arrays one = held_results(seed, 40, large);
     eval();

@@ -38,7 +38,9 @@ void note_gradients(const OpEntry& row, const OracleCase& entry, std::set<std::s
 /// Ops that only draw numbers: no oracle, because their values follow from counters.
 void note_draws(std::set<std::string_view>& reached) {
   Rng rng(1);
-  note({uniform(rng, {3}, 0, 1), normal(rng, {3}, 0, 1), bernoulli(rng, 0.5, {3}), randint(rng, 0, 9, {3}), permutation(rng, 5)}, reached);
+  note({uniform(rng, {3}, 0, 1), normal(rng, {3}, 0, 1), bernoulli(rng, 0.5, {3}), randint(rng, 0, 9, {3}),
+        permutation(rng, 5)},
+       reached);
 }
 
 /// Ops that no function of the table records: those of gradient calls (grad.hpp) and of optimiser rules (moments.hpp),
@@ -69,8 +71,9 @@ TEST(OpSuiteRegistry, EveryOpIsReachedByATableRowOrAGradient) {
 /// Ops whose result varies with no operand, or in steps without slope (comparisons, logic, places), and constants on
 /// purpose; trigamma's derivative has no op. Those with a slope of 0 (sign, floor, ...) state it instead.
 const std::set<std::string_view> without_gradient = {
-    "all",   "any",    "argmax",      "argmin",      "argsort",    "eq",       "is_finite", "is_inf",  "is_nan",        "le",       "leaf",
-    "logical_and", "logical_not", "logical_or", "lt", "ne", "onehot", "peak", "permutation", "randint", "scalar", "stop_gradient", "trigamma", "uniform"};
+    "all",         "any",     "argmax",      "argmin",        "argsort",    "eq",     "is_finite", "is_inf", "is_nan",
+    "le",          "leaf",    "logical_and", "logical_not",   "logical_or", "lt",     "ne",        "onehot", "peak",
+    "permutation", "randint", "scalar",      "stop_gradient", "trigamma",   "uniform"};
 
 TEST(OpSuiteRegistry, OpsWithoutGradientAreThoseThatHaveNone) {
   std::set<std::string_view> found;

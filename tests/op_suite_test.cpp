@@ -74,7 +74,8 @@ Array with_dim_in_front(const Array& x, int64_t size) {
 
 /// One operand is the same along a dim, the others vary: every element of that dim is a copy of the plain result.
 TEST(OpSuiteBroadcast, ElementwiseOpsRepeatOperandsAlongMissingDims) {
-  for_each_case({"elementwise.txt", "activations.txt"}, [](const OpEntry& row, const OracleCase& entry, const std::string& where) {
+  for_each_case({"elementwise.txt", "activations.txt"}, [](const OpEntry& row, const OracleCase& entry,
+                                                           const std::string& where) {
     if (is_complex_case(entry)) return;
     const Arrays leaves = inputs_of(entry);
     for (const int64_t size : {int64_t{1}, int64_t{3}, int64_t{0}}) {
@@ -98,7 +99,8 @@ TEST(OpSuiteBroadcast, ElementwiseOpsRepeatOperandsAlongMissingDims) {
 
 /// Elementwise ops on one element and on none.
 TEST(OpSuiteBroadcast, ElementwiseOpsTakeArraysOfOneElementAndOfNone) {
-  for_each_case({"elementwise.txt", "activations.txt"}, [](const OpEntry& row, const OracleCase& entry, const std::string& where) {
+  for_each_case({"elementwise.txt", "activations.txt"}, [](const OpEntry& row, const OracleCase& entry,
+                                                           const std::string& where) {
     const Shape shape = oracles::shape_of(entry.inputs[0]);
     for (const OracleArray& input : entry.inputs) {
       if (input.shape != entry.inputs[0].shape || shape.count() == 0) return;

@@ -52,7 +52,8 @@ Arrays results_or_refusal(const std::function<Arrays()>& call, const std::string
 }
 
 /// Narrow inputs give what the wide ones give, rounded once, where `once`; losses and layers may round on the way.
-void check_rounding(const OpEntry& row, const OracleCase& entry, const Arrays& inputs, const std::string& where, bool once) {
+void check_rounding(const OpEntry& row, const OracleCase& entry, const Arrays& inputs, const std::string& where,
+                    bool once) {
   const Arrays got = results_or_refusal([&] { return row.call(entry, inputs); }, where);
   if (!once) return;
   Arrays wide;
@@ -86,12 +87,14 @@ TEST(OpSuiteTypes, OtherOpsRunInEveryTypeOrRefuseAtTheCall) {
   const std::vector<std::string> files(op_oracle_files().begin() + 2, op_oracle_files().end());
   for_each_case(files, [&](const OpEntry& row, const OracleCase& entry, const std::string& where) {
     const Arrays plain = inputs_of(entry);
-    if (!is_float(plain[0].dtype()) || plain[0].count() == 0 || entry.has("samples") || row.call(entry, plain).empty()) return;
+    if (!is_float(plain[0].dtype()) || plain[0].count() == 0 || entry.has("samples") || row.call(entry, plain).empty())
+      return;
     if (!done.insert(std::string(row.name) + "/" + std::string(row.oracle)).second) return;
     for (const DType type : element_types) {
       Arrays inputs;
       for (const Array& x : plain) inputs.push_back(is_float(x.dtype()) ? evaluated(cast(x, type)) : x);
-      check_rounding(row, entry, inputs, where + " of " + to_string(type), row.name == row.oracle && where.find("loss.txt") == std::string::npos);
+      check_rounding(row, entry, inputs, where + " of " + to_string(type),
+                     row.name == row.oracle && where.find("loss.txt") == std::string::npos);
     }
   });
 }

@@ -64,7 +64,8 @@ bool is_set(const OracleCase& e, const std::string& key) { return e.number(key, 
 /// (start, stop, step) of each dim: range0=START,STOP,STEP range1=...
 std::vector<std::vector<int64_t>> ranges_of(const OracleCase& e) {
   std::vector<std::vector<int64_t>> ranges;
-  while (e.has("range" + std::to_string(ranges.size()))) ranges.push_back(e.integers("range" + std::to_string(ranges.size())));
+  while (e.has("range" + std::to_string(ranges.size())))
+    ranges.push_back(e.integers("range" + std::to_string(ranges.size())));
   return ranges;
 }
 
@@ -220,28 +221,30 @@ Arrays summed_to(const OracleCase& e, const Arrays& x) {
 }
 
 std::vector<OpEntry> reductions() {
-  return {{"sum", "sum", reduction(sum, sum)},
-          {"sum_to", "sum", summed_to},
-          {"prod", "prod", reduction(prod, prod)},
-          {"mean", "mean", reduction(mean, mean)},
-          {"maximum", "maximum", reduction(maximum, maximum)},
-          {"minimum", "minimum", reduction(minimum, minimum)},
-          {"any", "any", reduction(any, any)},
-          {"all", "all", reduction(all, all)},
-          {"argmax", "argmax", place(argmax, argmax)},
-          {"argmin", "argmin", place(argmin, argmin)},
-          {"var", "var", variance},
-          {"stddev", "stddev", deviation},
-          {"logsumexp", "logsumexp", reduction(logsumexp, logsumexp)},
-          {"norm", "norm", length},
-          {"cumsum", "cumsum", [](const OracleCase& e, const Arrays& x) { return Arrays{cumsum(x[0], dim_of(e))}; }},
-          {"cumprod", "cumprod", [](const OracleCase& e, const Arrays& x) { return Arrays{cumprod(x[0], dim_of(e))}; }}};
+  return {
+      {"sum", "sum", reduction(sum, sum)},
+      {"sum_to", "sum", summed_to},
+      {"prod", "prod", reduction(prod, prod)},
+      {"mean", "mean", reduction(mean, mean)},
+      {"maximum", "maximum", reduction(maximum, maximum)},
+      {"minimum", "minimum", reduction(minimum, minimum)},
+      {"any", "any", reduction(any, any)},
+      {"all", "all", reduction(all, all)},
+      {"argmax", "argmax", place(argmax, argmax)},
+      {"argmin", "argmin", place(argmin, argmin)},
+      {"var", "var", variance},
+      {"stddev", "stddev", deviation},
+      {"logsumexp", "logsumexp", reduction(logsumexp, logsumexp)},
+      {"norm", "norm", length},
+      {"cumsum", "cumsum", [](const OracleCase& e, const Arrays& x) { return Arrays{cumsum(x[0], dim_of(e))}; }},
+      {"cumprod", "cumprod", [](const OracleCase& e, const Arrays& x) { return Arrays{cumprod(x[0], dim_of(e))}; }}};
 }
 
 Arrays sliced(const OracleCase& e, const Arrays& x) {
   Array result = x[0];
   const auto ranges = ranges_of(e);
-  for (size_t d = 0; d < ranges.size(); ++d) result = slice(result, static_cast<int>(d), ranges[d][0], ranges[d][1], ranges[d][2]);
+  for (size_t d = 0; d < ranges.size(); ++d)
+    result = slice(result, static_cast<int>(d), ranges[d][0], ranges[d][1], ranges[d][2]);
   return {result};
 }
 
@@ -279,38 +282,42 @@ OracleCall line_of_matrix(int which) {
 Arrays padded(const OracleCase& e, const Arrays& x) {
   const auto low = e.integers("low"), high = e.integers("high");
   Array result = x[0];
-  for (size_t d = 0; d < low.size(); ++d) result = pad(result, static_cast<int>(d), low[d], high[d], e.number("value", 0));
+  for (size_t d = 0; d < low.size(); ++d)
+    result = pad(result, static_cast<int>(d), low[d], high[d], e.number("value", 0));
   return {result};
 }
 
 std::vector<OpEntry> movements() {
-  return {{"reshape", "reshape", [](const OracleCase& e, const Arrays& x) {
-             if (e.attributes.at("shape") == "scalar") return Arrays{reshape(x[0], Shape{})};
-             return Arrays{reshape(x[0], e.integers("shape"))};
-           }},
-          {"flatten", "flatten", unary(flatten)},
-          {"permute", "permute", [](const OracleCase& e, const Arrays& x) { return Arrays{permute(x[0], ints(e, "dims"))}; }},
-          {"transpose", "transpose", unary(transpose)},
-          {"flip", "flip", [](const OracleCase& e, const Arrays& x) { return Arrays{flip(x[0], dim_of(e))}; }},
-          {"expand", "expand", [](const OracleCase& e, const Arrays& x) { return Arrays{expand(x[0], target_shape(e))}; }},
-          {"squeeze", "squeeze", [](const OracleCase& e, const Arrays& x) {
-             return Arrays{e.has("dim") ? squeeze(x[0], dim_of(e)) : squeeze(x[0])};
-           }},
-          {"unsqueeze", "unsqueeze", [](const OracleCase& e, const Arrays& x) { return Arrays{unsqueeze(x[0], dim_of(e))}; }},
-          {"slice", "slice", sliced},
-          {"index", "slice", indexed},
-          {"select", "gather", selected},
-          {"row", "gather", line_of_matrix(0)},
-          {"column", "gather", line_of_matrix(1)},
-          {"pad", "pad", padded},
-          {"concat", "concat", [](const OracleCase& e, const Arrays& x) { return Arrays{concat(x, dim_of(e))}; }},
-          {"stack", "stack", [](const OracleCase& e, const Arrays& x) { return Arrays{stack(x, dim_of(e))}; }},
-          {"repeat", "repeat", [](const OracleCase& e, const Arrays& x) {
-             return Arrays{repeat(x[0], e.integers("times")[0], dim_of(e))};
-           }},
-          {"tile", "tile", [](const OracleCase& e, const Arrays& x) {
-             return Arrays{tile(x[0], e.integers("times")[0], dim_of(e))};
-           }}};
+  return {
+      {"reshape", "reshape",
+       [](const OracleCase& e, const Arrays& x) {
+         if (e.attributes.at("shape") == "scalar") return Arrays{reshape(x[0], Shape{})};
+         return Arrays{reshape(x[0], e.integers("shape"))};
+       }},
+      {"flatten", "flatten", unary(flatten)},
+      {"permute", "permute",
+       [](const OracleCase& e, const Arrays& x) { return Arrays{permute(x[0], ints(e, "dims"))}; }},
+      {"transpose", "transpose", unary(transpose)},
+      {"flip", "flip", [](const OracleCase& e, const Arrays& x) { return Arrays{flip(x[0], dim_of(e))}; }},
+      {"expand", "expand", [](const OracleCase& e, const Arrays& x) { return Arrays{expand(x[0], target_shape(e))}; }},
+      {"squeeze", "squeeze",
+       [](const OracleCase& e, const Arrays& x) {
+         return Arrays{e.has("dim") ? squeeze(x[0], dim_of(e)) : squeeze(x[0])};
+       }},
+      {"unsqueeze", "unsqueeze",
+       [](const OracleCase& e, const Arrays& x) { return Arrays{unsqueeze(x[0], dim_of(e))}; }},
+      {"slice", "slice", sliced},
+      {"index", "slice", indexed},
+      {"select", "gather", selected},
+      {"row", "gather", line_of_matrix(0)},
+      {"column", "gather", line_of_matrix(1)},
+      {"pad", "pad", padded},
+      {"concat", "concat", [](const OracleCase& e, const Arrays& x) { return Arrays{concat(x, dim_of(e))}; }},
+      {"stack", "stack", [](const OracleCase& e, const Arrays& x) { return Arrays{stack(x, dim_of(e))}; }},
+      {"repeat", "repeat",
+       [](const OracleCase& e, const Arrays& x) { return Arrays{repeat(x[0], e.integers("times")[0], dim_of(e))}; }},
+      {"tile", "tile",
+       [](const OracleCase& e, const Arrays& x) { return Arrays{tile(x[0], e.integers("times")[0], dim_of(e))}; }}};
 }
 
 Arrays chosen(const OracleCase& e, const Arrays& x) {
@@ -319,26 +326,27 @@ Arrays chosen(const OracleCase& e, const Arrays& x) {
 }
 
 std::vector<OpEntry> index_ops() {
-  return {{"gather", "gather", [](const OracleCase& e, const Arrays& x) { return Arrays{gather(x[0], x[1], dim_of(e))}; }},
-          {"scatter", "scatter", [](const OracleCase& e, const Arrays& x) { return Arrays{scatter(x[0], x[1], x[2], dim_of(e))}; }},
-          {"scatter_add", "scatter_add", [](const OracleCase& e, const Arrays& x) {
-             return Arrays{scatter_add(x[0], x[1], x[2], dim_of(e))};
-           }},
-          {"take_along", "take_along", [](const OracleCase& e, const Arrays& x) {
-             return Arrays{take_along(x[0], x[1], dim_of(e))};
-           }},
-          {"onehot", "onehot", [](const OracleCase& e, const Arrays& x) { return Arrays{onehot(x[0], e.integers("classes")[0])}; }},
-          {"onecold", "onecold", unary(onecold)},
-          {"sort", "sort", [](const OracleCase& e, const Arrays& x) {
-             return Arrays{sort(x[0], dim_of(e), is_set(e, "descending"))};
-           }},
-          {"argsort", "argsort", [](const OracleCase& e, const Arrays& x) {
-             return Arrays{argsort(x[0], dim_of(e), is_set(e, "descending"))};
-           }},
-          {"topk", "topk", chosen}};
+  return {
+      {"gather", "gather", [](const OracleCase& e, const Arrays& x) { return Arrays{gather(x[0], x[1], dim_of(e))}; }},
+      {"scatter", "scatter",
+       [](const OracleCase& e, const Arrays& x) { return Arrays{scatter(x[0], x[1], x[2], dim_of(e))}; }},
+      {"scatter_add", "scatter_add",
+       [](const OracleCase& e, const Arrays& x) { return Arrays{scatter_add(x[0], x[1], x[2], dim_of(e))}; }},
+      {"take_along", "take_along",
+       [](const OracleCase& e, const Arrays& x) { return Arrays{take_along(x[0], x[1], dim_of(e))}; }},
+      {"onehot", "onehot",
+       [](const OracleCase& e, const Arrays& x) { return Arrays{onehot(x[0], e.integers("classes")[0])}; }},
+      {"onecold", "onecold", unary(onecold)},
+      {"sort", "sort",
+       [](const OracleCase& e, const Arrays& x) { return Arrays{sort(x[0], dim_of(e), is_set(e, "descending"))}; }},
+      {"argsort", "argsort",
+       [](const OracleCase& e, const Arrays& x) { return Arrays{argsort(x[0], dim_of(e), is_set(e, "descending"))}; }},
+      {"topk", "topk", chosen}};
 }
 
-Extents extents(const OracleCase& e, const std::string& key) { return Extents(std::span<const int64_t>(e.integers(key))); }
+Extents extents(const OracleCase& e, const std::string& key) {
+  return Extents(std::span<const int64_t>(e.integers(key)));
+}
 
 OracleCall convolution(bool flipped) {
   return [flipped](const OracleCase& e, const Arrays& x) -> Arrays {
@@ -384,71 +392,80 @@ Arrays normalised_channels(const OracleCase& e, const Arrays& x) {
 }
 
 std::vector<OpEntry> products_and_windows() {
-  return {{"matmul", "matmul", binary(matmul)},
-          {"dot", "dot", binary(dot)},
-          {"outer", "outer", binary(outer)},
-          {"cosine_similarity", "cosine_similarity", [](const OracleCase& e, const Arrays& x) {
-             return Arrays{cosine_similarity(x[0], x[1], dim_of(e))};
-           }},
-          {"tril", "tril", [](const OracleCase& e, const Arrays& x) { return Arrays{tril(x[0], e.integers("k")[0])}; }},
-          {"triu", "triu", [](const OracleCase& e, const Arrays& x) { return Arrays{triu(x[0], e.integers("k")[0])}; }},
-          {"conv", "conv", convolution(true)},
-          {"crosscor", "conv", convolution(false)},
-          {"conv_transpose", "conv_transpose", [](const OracleCase& e, const Arrays& x) {
-             const ConvOptions options{extents(e, "stride"), extents(e, "pad"), extents(e, "dilation"), e.integers("groups")[0]};
-             return Arrays{conv_transpose(x[0], x[1], options, extents(e, "outpad"))};
-           }},
-          {"maxpool", "maxpool", [](const OracleCase& e, const Arrays& x) {
-             return Arrays{maxpool(x[0], extents(e, "window"), extents(e, "stride"), extents(e, "pad"))};
-           }},
-          {"meanpool", "meanpool", [](const OracleCase& e, const Arrays& x) {
-             return Arrays{meanpool(x[0], extents(e, "window"), extents(e, "stride"), extents(e, "pad"))};
-           }},
-          {"adaptive_maxpool", "", nullptr},
-          {"adaptive_meanpool", "", nullptr},
-          {"global_maxpool", "", nullptr},
-          {"global_meanpool", "", nullptr},
-          {"softmax", "softmax", [](const OracleCase& e, const Arrays& x) { return Arrays{softmax(x[0], dim_of(e))}; }},
-          {"logsoftmax", "logsoftmax", [](const OracleCase& e, const Arrays& x) { return Arrays{logsoftmax(x[0], dim_of(e))}; }},
-          {"normalise", "normalise", [](const OracleCase& e, const Arrays& x) {
-             return Arrays{normalise(x[0], dims_of(e), e.number("eps", 1e-5))};
-           }},
-          {"normalise", "layernorm", normalised_features},
-          {"normalise", "batchnorm", normalised_channels},
-          {"normalise", "groupnorm", normalised_groups}};
+  return {
+      {"matmul", "matmul", binary(matmul)},
+      {"dot", "dot", binary(dot)},
+      {"outer", "outer", binary(outer)},
+      {"cosine_similarity", "cosine_similarity",
+       [](const OracleCase& e, const Arrays& x) { return Arrays{cosine_similarity(x[0], x[1], dim_of(e))}; }},
+      {"tril", "tril", [](const OracleCase& e, const Arrays& x) { return Arrays{tril(x[0], e.integers("k")[0])}; }},
+      {"triu", "triu", [](const OracleCase& e, const Arrays& x) { return Arrays{triu(x[0], e.integers("k")[0])}; }},
+      {"conv", "conv", convolution(true)},
+      {"crosscor", "conv", convolution(false)},
+      {"conv_transpose", "conv_transpose",
+       [](const OracleCase& e, const Arrays& x) {
+         const ConvOptions options{extents(e, "stride"), extents(e, "pad"), extents(e, "dilation"),
+                                   e.integers("groups")[0]};
+         return Arrays{conv_transpose(x[0], x[1], options, extents(e, "outpad"))};
+       }},
+      {"maxpool", "maxpool",
+       [](const OracleCase& e, const Arrays& x) {
+         return Arrays{maxpool(x[0], extents(e, "window"), extents(e, "stride"), extents(e, "pad"))};
+       }},
+      {"meanpool", "meanpool",
+       [](const OracleCase& e, const Arrays& x) {
+         return Arrays{meanpool(x[0], extents(e, "window"), extents(e, "stride"), extents(e, "pad"))};
+       }},
+      {"adaptive_maxpool", "", nullptr},
+      {"adaptive_meanpool", "", nullptr},
+      {"global_maxpool", "", nullptr},
+      {"global_meanpool", "", nullptr},
+      {"softmax", "softmax", [](const OracleCase& e, const Arrays& x) { return Arrays{softmax(x[0], dim_of(e))}; }},
+      {"logsoftmax", "logsoftmax",
+       [](const OracleCase& e, const Arrays& x) { return Arrays{logsoftmax(x[0], dim_of(e))}; }},
+      {"normalise", "normalise",
+       [](const OracleCase& e, const Arrays& x) { return Arrays{normalise(x[0], dims_of(e), e.number("eps", 1e-5))}; }},
+      {"normalise", "layernorm", normalised_features},
+      {"normalise", "batchnorm", normalised_channels},
+      {"normalise", "groupnorm", normalised_groups}};
 }
 
 std::vector<OpEntry> losses() {
-  return {{"mse", "mse", loss(mse)},
-          {"mae", "mae", loss(mae)},
-          {"msle", "msle", loss(msle)},
-          {"huber_loss", "huber_loss", [](const OracleCase&, const Arrays& x) { return Arrays{huber_loss(x[0], x[1])}; }},
-          {"crossentropy", "crossentropy", loss(crossentropy)},
-          {"logitcrossentropy", "logitcrossentropy", loss(logitcrossentropy)},
-          {"binarycrossentropy", "binarycrossentropy", loss(binarycrossentropy)},
-          {"logitbinarycrossentropy", "logitbinarycrossentropy", loss(logitbinarycrossentropy)},
-          {"kldivergence", "kldivergence", loss(kldivergence)},
-          {"poisson_loss", "poisson_loss", loss(poisson_loss)},
-          {"hinge_loss", "hinge_loss", loss(hinge_loss)},
-          {"squared_hinge_loss", "squared_hinge_loss", loss(squared_hinge_loss)},
-          {"dice_coeff_loss", "dice_coeff_loss", [](const OracleCase&, const Arrays& x) { return Arrays{dice_coeff_loss(x[0], x[1])}; }},
-          {"tversky_loss", "tversky_loss", [](const OracleCase& e, const Arrays& x) {
-             return Arrays{tversky_loss(x[0], x[1], {.beta = e.number("beta", 0.7)})};
-           }},
-          {"binary_focal_loss", "binary_focal_loss", [](const OracleCase&, const Arrays& x) { return Arrays{binary_focal_loss(x[0], x[1])}; }},
-          {"focal_loss", "focal_loss", [](const OracleCase&, const Arrays& x) { return Arrays{focal_loss(x[0], x[1])}; }},
-          {"siamese_contrastive_loss", "siamese_contrastive_loss", [](const OracleCase& e, const Arrays& x) {
-             return Arrays{siamese_contrastive_loss(x[0], x[1], {.margin = e.number("margin", 1)})};
-           }},
-          {"label_smoothing", "", nullptr},
-          {"binary_label_smoothing", "", nullptr}};
+  return {
+      {"mse", "mse", loss(mse)},
+      {"mae", "mae", loss(mae)},
+      {"msle", "msle", loss(msle)},
+      {"huber_loss", "huber_loss", [](const OracleCase&, const Arrays& x) { return Arrays{huber_loss(x[0], x[1])}; }},
+      {"crossentropy", "crossentropy", loss(crossentropy)},
+      {"logitcrossentropy", "logitcrossentropy", loss(logitcrossentropy)},
+      {"binarycrossentropy", "binarycrossentropy", loss(binarycrossentropy)},
+      {"logitbinarycrossentropy", "logitbinarycrossentropy", loss(logitbinarycrossentropy)},
+      {"kldivergence", "kldivergence", loss(kldivergence)},
+      {"poisson_loss", "poisson_loss", loss(poisson_loss)},
+      {"hinge_loss", "hinge_loss", loss(hinge_loss)},
+      {"squared_hinge_loss", "squared_hinge_loss", loss(squared_hinge_loss)},
+      {"dice_coeff_loss", "dice_coeff_loss",
+       [](const OracleCase&, const Arrays& x) { return Arrays{dice_coeff_loss(x[0], x[1])}; }},
+      {"tversky_loss", "tversky_loss",
+       [](const OracleCase& e, const Arrays& x) {
+         return Arrays{tversky_loss(x[0], x[1], {.beta = e.number("beta", 0.7)})};
+       }},
+      {"binary_focal_loss", "binary_focal_loss",
+       [](const OracleCase&, const Arrays& x) { return Arrays{binary_focal_loss(x[0], x[1])}; }},
+      {"focal_loss", "focal_loss", [](const OracleCase&, const Arrays& x) { return Arrays{focal_loss(x[0], x[1])}; }},
+      {"siamese_contrastive_loss", "siamese_contrastive_loss",
+       [](const OracleCase& e, const Arrays& x) {
+         return Arrays{siamese_contrastive_loss(x[0], x[1], {.margin = e.number("margin", 1)})};
+       }},
+      {"label_smoothing", "", nullptr},
+      {"binary_label_smoothing", "", nullptr}};
 }
 
 /// Functions whose values follow from their arguments alone, or from counters; the unit tests state them.
 std::vector<OpEntry> makers() {
   std::vector<OpEntry> entries;
-  for (const std::string_view name : {"full", "zeros", "ones", "zeros_like", "ones_like", "full_like", "arange", "linspace", "eye",
-                                      "uniform", "normal", "bernoulli", "randint", "permutation"}) {
+  for (const std::string_view name : {"full", "zeros", "ones", "zeros_like", "ones_like", "full_like", "arange",
+                                      "linspace", "eye", "uniform", "normal", "bernoulli", "randint", "permutation"}) {
     entries.push_back({name, "", nullptr});
   }
   return entries;
@@ -540,8 +557,8 @@ TEST(OpTable, RegisteredOpsHaveADocLineAndDifferentNames) {
 const std::vector<OpEntry>& op_table() {
   static const std::vector<OpEntry> table = [] {
     std::vector<OpEntry> all;
-    for (const auto& family : {arithmetic(), comparisons(), functions(), activations(), reductions(), movements(), index_ops(),
-                               products_and_windows(), losses(), makers()}) {
+    for (const auto& family : {arithmetic(), comparisons(), functions(), activations(), reductions(), movements(),
+                               index_ops(), products_and_windows(), losses(), makers()}) {
       all.insert(all.end(), family.begin(), family.end());
     }
     return all;
@@ -550,8 +567,9 @@ const std::vector<OpEntry>& op_table() {
 }
 
 const std::vector<std::string>& op_oracle_files() {
-  static const std::vector<std::string> files = {"elementwise.txt", "activations.txt", "reduce.txt", "movement.txt", "index.txt",
-                                                 "matmul.txt",      "conv.txt",        "norm.txt",   "loss.txt"};
+  static const std::vector<std::string> files = {"elementwise.txt", "activations.txt", "reduce.txt",
+                                                 "movement.txt",    "index.txt",       "matmul.txt",
+                                                 "conv.txt",        "norm.txt",        "loss.txt"};
   return files;
 }
 

@@ -14,6 +14,13 @@
 namespace rosin {
 namespace {
 
+// ThreadSanitizer allows no new threads in a forked child.
+#ifdef __SANITIZE_THREAD__
+constexpr bool child_may_start_threads = false;
+#else
+constexpr bool child_may_start_threads = true;
+#endif
+
 class WorkerPool : public testing::Test {
  protected:
   void SetUp() override { set_pool_threads(4); }
@@ -126,6 +133,7 @@ TEST_F(WorkerPool, TheNumberOfThreadsMayChangeInsideAChunkAndMeanwhile) {
 }
 
 TEST_F(WorkerPool, AForkedChildHasWorkersOfItsOwn) {
+  if (!child_may_start_threads) GTEST_SKIP();
   runs_of(100);  // the parent's workers exist, and do not in the child
   const pid_t child = fork();
   ASSERT_GE(child, 0);
@@ -141,6 +149,7 @@ TEST_F(WorkerPool, AForkedChildHasWorkersOfItsOwn) {
 }
 
 TEST_F(WorkerPool, AChildForkedWhileAnotherThreadUsesTheWorkersIsUsable) {
+  if (!child_may_start_threads) GTEST_SKIP();
   std::atomic<bool> stop{false};
   std::thread busy([&] {
     while (!stop) runs_of(50);

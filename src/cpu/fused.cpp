@@ -47,7 +47,9 @@ FusedKernel::FusedKernel(const lower::Structure& structure, const lower::Layout&
 
 void FusedKernel::choose_tiles() {
   const int64_t row = layout_->row;
-  if (kernel_->whole_rows && row > tile_target) tile_ = row;
+  // Kernels with roots take whole rows whether or not they reduce them: so a sum's order is the same in both.
+  const bool whole = kernel_->whole_rows || (!kernel_->roots.empty() && row <= lower::tile_limit);
+  if (whole && row > tile_target) tile_ = row;
   else if (row > 0 && row <= tile_target) tile_ = tile_target / row * row;
   else tile_ = tile_target;
   if (total_ == 0) return;

@@ -204,7 +204,9 @@ Level Fuser::level_in(int32_t unit, int32_t node) const {
   };
   const bool same_order = v(node).channels_first == v(kernel.domain).channels_first;
   if (same_order && wide == kernel.wide && (wide == 0 || any_known(Level::full))) return Level::full;
-  if (kernel.row_dims > 0 && wide == kernel.row_wide() && (wide == 0 || any_known(Level::row))) return Level::row;
+  if (v(node).channels_first) return Level::none;  // rows are written in logical order
+  const bool row = kernel.row_dims > 0 && wide == kernel.row_wide() && !v(node).channels_first;
+  if (row && (wide == 0 || any_known(Level::row))) return Level::row;
   return Level::none;
 }
 

@@ -23,7 +23,10 @@ template <class Model> double accuracy_after_training(int epochs) {
   seed(1);
   Model model;
   auto state = setup(Adam{.eta = 1e-3}, model);
-  const ImageArrays train = image_arrays(draw_digits(20000, 1)), test = image_arrays(draw_digits(5000, 2));
+  ImageArrays train = image_arrays(draw_digits(20000, 1)), test = image_arrays(draw_digits(5000, 2));
+  const Array centre = mean(train.images), spread = stddev(train.images);
+  train.images = (train.images - centre) / spread;
+  test.images = (test.images - centre) / spread;
   DataLoader loader(std::tuple{train.images, onehotbatch(train.labels, 10)}, {.batchsize = 64, .shuffle = true});
   for (int epoch = 0; epoch < epochs; ++epoch) {
     for (auto [x, y] : loader) {
