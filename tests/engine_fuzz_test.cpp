@@ -24,7 +24,8 @@ class Maker {
     const int inputs = 2 + below(3);
     for (int i = 0; i < inputs; ++i) program_.inputs.push_back(input());
     if (images_) {
-      for (const Sizes& sizes : {Sizes{5, 4, 3, 2}, Sizes{6, 1, 2, 3}, Sizes{1, 4, 3, 2}, Sizes{2, 2, 3, 4}, Sizes{1, 2, 4, 3}, Sizes{3, 1, 2, 1}}) {
+      for (const Sizes& sizes : {Sizes{5, 4, 3, 2}, Sizes{6, 1, 2, 3}, Sizes{1, 4, 3, 2}, Sizes{2, 2, 3, 4},
+                                 Sizes{1, 2, 4, 3}, Sizes{3, 1, 2, 1}}) {
         program_.inputs.push_back(made(sizes, [&](const Sizes&) { return below(9) - 4; }));
       }
     }
@@ -73,7 +74,9 @@ class Maker {
   }
 
   void add(const Instruction& op) {
-    const auto operand = [&](int i) -> const Plain& { return value(op.in[static_cast<size_t>(i)] < 0 ? op.in[0] : op.in[static_cast<size_t>(i)]); };
+    const auto operand = [&](int i) -> const Plain& {
+      return value(op.in[static_cast<size_t>(i)] < 0 ? op.in[0] : op.in[static_cast<size_t>(i)]);
+    };
     values_.push_back(apply(op, operand(0), operand(1), operand(2)));
     program_.instructions.push_back(op);
   }
@@ -146,8 +149,8 @@ class Maker {
   }
 
   void add_unary(int a) {
-    constexpr Do ops[] = {Do::negate, Do::magnitude, Do::plus_number, Do::number_minus, Do::times_number, Do::stop, Do::argument,
-                          Do::whole, Do::sigmoid_of, Do::tanh_of, Do::exp_of};
+    constexpr Do ops[] = {Do::negate,   Do::magnitude, Do::plus_number, Do::number_minus, Do::times_number, Do::stop,
+                          Do::argument, Do::whole,     Do::sigmoid_of,  Do::tanh_of,      Do::exp_of};
     const Do what = whole_ ? ops[below(8)] : chance(0.5) ? ops[below(7)] : ops[8 + below(3)];
     if (too_large(a, largest(value(a)) * 4 * (what == Do::exp_of ? 50 : 1))) return;
     add({what, {a, -1, -1}, {below(7) - 3}});
@@ -237,7 +240,9 @@ class Maker {
 std::vector<Plain> plain_values(const Program& program) {
   std::vector<Plain> values = program.inputs;
   for (const Instruction& op : program.instructions) {
-    const auto operand = [&](size_t i) -> const Plain& { return values[static_cast<size_t>(op.in[i] < 0 ? op.in[0] : op.in[i])]; };
+    const auto operand = [&](size_t i) -> const Plain& {
+      return values[static_cast<size_t>(op.in[i] < 0 ? op.in[0] : op.in[i])];
+    };
     values.push_back(apply(op, operand(0), operand(1), operand(2)));
   }
   return values;
@@ -268,7 +273,9 @@ std::vector<Array> array_values(const Program& program, Way way, uint64_t seed) 
   for (const Plain& input : program.inputs) values.push_back(array_of(input));
   for (size_t i = 0; i < program.instructions.size(); ++i) {
     const Instruction& op = program.instructions[i];
-    const auto operand = [&](size_t k) -> const Array& { return values[static_cast<size_t>(op.in[k] < 0 ? op.in[0] : op.in[k])]; };
+    const auto operand = [&](size_t k) -> const Array& {
+      return values[static_cast<size_t>(op.in[k] < 0 ? op.in[0] : op.in[k])];
+    };
     values.push_back(apply(op, operand(0), operand(1), operand(2)));
     for (size_t v = 0; v < values.size(); ++v) {
       if (!held[v] && last_use[v] <= i && v + 1 < values.size()) values[v] = Array();
@@ -292,7 +299,8 @@ std::string text_of(const Program& program) {
     text << "\n" << i << ": ";
     if (i >= program.inputs.size()) {
       const Instruction& op = program.instructions[i - program.inputs.size()];
-      text << "op " << static_cast<int>(op.what) << " of " << op.in[0] << " " << op.in[1] << " " << op.in[2] << " with ";
+      text << "op " << static_cast<int>(op.what) << " of " << op.in[0] << " " << op.in[1] << " " << op.in[2]
+           << " with ";
       sizes(op.parameters);
     }
     sizes(values[i].sizes);
@@ -356,7 +364,8 @@ TEST(EngineFuzz, RealNumbersHaveTheSameBitsFusedAndOpByOp) {
             << "seed " << seed << ", value " << i << text_of(program);
         for (size_t k = 0; k < got.size(); ++k) {
           const double error = std::abs(static_cast<double>(got[k]) - wanted[i].x[k]);
-          ASSERT_LE(error, 1e-3 * (1 + std::abs(wanted[i].x[k]))) << "seed " << seed << ", value " << i << text_of(program);
+          ASSERT_LE(error, 1e-3 * (1 + std::abs(wanted[i].x[k])))
+              << "seed " << seed << ", value " << i << text_of(program);
         }
       }
     }
@@ -379,7 +388,8 @@ TEST(EngineFuzz, ACachedPlanIsRightForOtherNumbers) {
       }
       const std::vector<Plain> wanted = plain_values(program);
       if (!is_small(wanted)) continue;
-      ASSERT_EQ(first_wrong(array_values(program, Way::fused, seed), wanted), -1) << "seed " << seed << text_of(program);
+      ASSERT_EQ(first_wrong(array_values(program, Way::fused, seed), wanted), -1)
+          << "seed " << seed << text_of(program);
     }
   }
 }

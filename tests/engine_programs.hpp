@@ -46,8 +46,7 @@ struct Plain {
 };
 
 /// Calls f(index) for every element of an array of these sizes, in column-major order.
-template <class F>
-void for_each_index(const Sizes& sizes, F&& f) {
+template <class F> void for_each_index(const Sizes& sizes, F&& f) {
   Sizes index(sizes.size(), 0);
   for (int64_t left = count_of(sizes); left > 0; --left) {
     f(index);
@@ -55,8 +54,7 @@ void for_each_index(const Sizes& sizes, F&& f) {
   }
 }
 
-template <class F>
-Plain made(const Sizes& sizes, F&& value) {
+template <class F> Plain made(const Sizes& sizes, F&& value) {
   Plain result{sizes, {}};
   result.x.reserve(static_cast<size_t>(count_of(sizes)));
   for_each_index(sizes, [&](const Sizes& index) { result.x.push_back(value(index)); });
@@ -73,13 +71,38 @@ inline Sizes broadcast(const Sizes& a, const Sizes& b) {
 }
 
 enum class Do : uint8_t {
-  add, subtract, multiply, higher, lower, negate, magnitude, limit, choose, plus_number, number_minus, times_number,
-  whole, stop, argument,  // casts to Int32 and back; identities
-  sigmoid_of, tanh_of, exp_of,
-  reshape_to, permute_dims, slice_dim, flip_dim, expand_to, pad_dim, concat_dim,
-  sum_over, maximum_over, minimum_over,
-  product,        // matrices
-  convolve, pool_largest, pool_mean  // images (w, h, channels, batch); windows of parameters[0] x parameters[1]
+  add,
+  subtract,
+  multiply,
+  higher,
+  lower,
+  negate,
+  magnitude,
+  limit,
+  choose,
+  plus_number,
+  number_minus,
+  times_number,
+  whole,
+  stop,
+  argument,  // casts to Int32 and back; identities
+  sigmoid_of,
+  tanh_of,
+  exp_of,
+  reshape_to,
+  permute_dims,
+  slice_dim,
+  flip_dim,
+  expand_to,
+  pad_dim,
+  concat_dim,
+  sum_over,
+  maximum_over,
+  minimum_over,
+  product,  // matrices
+  convolve,
+  pool_largest,
+  pool_mean  // images (w, h, channels, batch); windows of parameters[0] x parameters[1]
 };
 
 /// One op: which earlier values it takes, and its parameters.
@@ -142,20 +165,17 @@ inline Array apply(const Instruction& op, const Array& a, const Array& b, const 
   return {};
 }
 
-template <class F>
-Plain elementwise(const Plain& a, F&& f) {
+template <class F> Plain elementwise(const Plain& a, F&& f) {
   Plain result = a;
   for (double& x : result.x) x = f(x);
   return result;
 }
 
-template <class F>
-Plain combined(const Plain& a, const Plain& b, F&& f) {
+template <class F> Plain combined(const Plain& a, const Plain& b, F&& f) {
   return made(broadcast(a.sizes, b.sizes), [&](const Sizes& i) { return f(a.at(i), b.at(i)); });
 }
 
-template <class F>
-Plain reduced(const Plain& a, const Sizes& dims, double start, F&& combine) {
+template <class F> Plain reduced(const Plain& a, const Sizes& dims, double start, F&& combine) {
   Sizes sizes = a.sizes;
   for (int64_t d : dims) sizes[static_cast<size_t>(d)] = 1;
   Plain result{sizes, std::vector<double>(static_cast<size_t>(count_of(sizes)), start)};
@@ -266,8 +286,10 @@ inline Plain apply(const Instruction& op, const Plain& a, const Plain& b, const 
     case Do::tanh_of: return elementwise(a, [](double x) { return std::tanh(x); });
     case Do::exp_of: return elementwise(a, [](double x) { return std::exp(x * 0.0625); });
     case Do::sum_over: return reduced(a, op.parameters, 0, [](double x, double y) { return x + y; });
-    case Do::maximum_over: return reduced(a, op.parameters, -HUGE_VAL, [](double x, double y) { return std::max(x, y); });
-    case Do::minimum_over: return reduced(a, op.parameters, HUGE_VAL, [](double x, double y) { return std::min(x, y); });
+    case Do::maximum_over:
+      return reduced(a, op.parameters, -HUGE_VAL, [](double x, double y) { return std::max(x, y); });
+    case Do::minimum_over:
+      return reduced(a, op.parameters, HUGE_VAL, [](double x, double y) { return std::min(x, y); });
     case Do::product: return multiplied(a, b);
     case Do::convolve: return convolved(a, b, op.parameters);
     case Do::pool_largest: return pooled(a, op.parameters, true);

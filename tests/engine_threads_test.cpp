@@ -76,10 +76,11 @@ std::vector<Values> large_results(int threads) {
   Rng rng(1);
   const Array x = normal(rng, {1003, 517}, 0, 1), y = uniform(rng, {517, 301}, 0, 1), k = randint(rng, 0, 517, {900});
   std::vector<Values> results;
-  for (const Array& r : {sum(x), sum(x, 0), sum(x, 1), mean(exp(x) * 2, 1), softmax(x), softmax(x, 1), matmul(x, y),
-                         cumsum(x, 1), gather(x, k), maximum(x, {0, 1}), var(x, 1), logsumexp(x, 1), prod(slice(x, 0, 0, 9), 1),
-                         sum(cast(x, Float16), 1), sort(x, 0), normal(rng, {300, 300}, 0, 1), transpose(x) * 2,
-                         scatter_add(zeros({1003, 517}), k, gather(x, k)), sum(transpose(x) * transpose(x), 1)}) {
+  for (const Array& r :
+       {sum(x), sum(x, 0), sum(x, 1), mean(exp(x) * 2, 1), softmax(x), softmax(x, 1), matmul(x, y), cumsum(x, 1),
+        gather(x, k), maximum(x, {0, 1}), var(x, 1), logsumexp(x, 1), prod(slice(x, 0, 0, 9), 1),
+        sum(cast(x, Float16), 1), sort(x, 0), normal(rng, {300, 300}, 0, 1), transpose(x) * 2,
+        scatter_add(zeros({1003, 517}), k, gather(x, k)), sum(transpose(x) * transpose(x), 1)}) {
     results.push_back(r.to_vector());
   }
   set_num_threads(0);
@@ -90,7 +91,8 @@ TEST(EngineThreads, LargeOpsGiveTheSameBitsForAnyNumberOfThreads) {
   const std::vector<Values> one = large_results(1);
   for (int threads : {2, 3, 7}) {
     const std::vector<Values> many = large_results(threads);
-    for (size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(same_bits(one[i], many[i])) << threads << " threads, result " << i;
+    for (size_t i = 0; i < one.size(); ++i)
+      EXPECT_TRUE(same_bits(one[i], many[i])) << threads << " threads, result " << i;
   }
 }
 

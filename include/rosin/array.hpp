@@ -29,19 +29,22 @@ class ROSIN_API Array {
   Array() noexcept = default;
   /// A weak 0-d array: Float32 (or the float type it meets) for floating point, Int32 for integers, Bool for bool.
   template <Number T>
-  Array(T value) : node_(std::is_same_v<T, bool>      ? weak_bool(static_cast<bool>(value))
-                         : std::is_floating_point_v<T> ? weak_float(static_cast<double>(value))
-                                                       : weak_int(static_cast<int64_t>(value))) {}
+  Array(T value)
+      : node_(std::is_same_v<T, bool>       ? weak_bool(static_cast<bool>(value))
+              : std::is_floating_point_v<T> ? weak_float(static_cast<double>(value))
+                                            : weak_int(static_cast<int64_t>(value))) {}
   /// A copy of `values`, column-major. Error (shape) when the count differs from the shape's.
   template <class T>
     requires is_element<T>
-  Array(std::span<const T> values, const Shape& shape) : node_(copied(values.data(), values.size(), dtype_of<T>, shape)) {}
+  Array(std::span<const T> values, const Shape& shape)
+      : node_(copied(values.data(), values.size(), dtype_of<T>, shape)) {}
   template <class T>
     requires(is_element<T> && !std::same_as<T, bool>)
   Array(const std::vector<T>& values, const Shape& shape) : Array(std::span<const T>(values), shape) {}
   template <class T>
     requires is_element<T>
-  Array(std::initializer_list<T> values, const Shape& shape) : Array(std::span<const T>(values.begin(), values.size()), shape) {}
+  Array(std::initializer_list<T> values, const Shape& shape)
+      : Array(std::span<const T>(values.begin(), values.size()), shape) {}
 
   Array(const Array& other) noexcept : node_(other.node_) {
     if (node_) retain(node_);

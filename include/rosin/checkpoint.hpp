@@ -27,33 +27,28 @@ class ROSIN_API CheckpointRegion {
 /// A callable (a layer, a function) whose intermediate values are not kept for the gradient but computed again there.
 /// The callable itself runs once: what it recorded is recorded again, with the same random numbers, and no buffer is
 /// assigned twice. A model may hold it; its fields are those of `inner`.
-template <class F>
-struct Checkpointed {
+template <class F> struct Checkpointed {
   F inner;
 
-  template <class... Argument>
-  auto operator()(const Argument&... argument) const {
+  template <class... Argument> auto operator()(const Argument&... argument) const {
     const CheckpointRegion region;
     return inner(argument...);
   }
 };
 
 /// checkpoint(f)(x) is f(x) with less memory in gradient calls. Source: Chen et al. 2016, arXiv 1604.06174.
-template <class F>
-Checkpointed<F> checkpoint(F f) {
-  return {std::move(f)};
-}
+template <class F> Checkpointed<F> checkpoint(F f) { return {std::move(f)}; }
 
 /// What a rule of one's own gives: the gradient by each input, in order; nothing where there is none.
 using CustomRule = SmallFunction<std::vector<Array>(const Array& gradient)>;
 ROSIN_API Array with_rule(const Array& value, std::span<const Array> inputs, CustomRule rule);
 
-/// `value` with a gradient of one's own: in gradient calls, rule(dy) gives the gradients of the loss by `inputs` (at most
-/// three arrays of which value was computed), as a vector in their order or, for one input, as one array. Gradients that
-/// value has by itself are not used. Error (argument): no input, or more than three; a rule that gives another number.
-/// Example: custom_gradient(round(x), {x}, [](const Array& dy) { return dy; }) is the straight-through estimator.
-template <class Rule>
-Array custom_gradient(const Array& value, std::initializer_list<Array> inputs, Rule rule) {
+/// `value` with a gradient of one's own: in gradient calls, rule(dy) gives the gradients of the loss by `inputs` (at
+/// most three arrays of which value was computed), as a vector in their order or, for one input, as one array.
+/// Gradients that value has by itself are not used. Error (argument): no input, or more than three; a rule that gives
+/// another number. Example: custom_gradient(round(x), {x}, [](const Array& dy) { return dy; }) is the straight-through
+/// estimator.
+template <class Rule> Array custom_gradient(const Array& value, std::initializer_list<Array> inputs, Rule rule) {
   return with_rule(value, std::span<const Array>(inputs.begin(), inputs.size()),
                    CustomRule([rule](const Array& gradient) -> std::vector<Array> {
                      if constexpr (std::is_convertible_v<decltype(rule(gradient)), Array>) return {rule(gradient)};

@@ -16,14 +16,15 @@ struct ConvOptions {
 
 /// True convolution: the kernel is flipped in every spatial dim. w is (kernel..., in / groups, out).
 /// Result sizes: (in + low + high - ((k - 1) * dilation + 1)) / stride + 1, rounded down.
-/// Errors: shape (channels do not fit; the input is smaller than the kernel; a missing batch dim), dtype (types differ),
-/// argument (groups do not divide the channels). Source: NNlib.conv.
+/// Errors: shape (channels do not fit; the input is smaller than the kernel; a missing batch dim), dtype (types
+/// differ), argument (groups do not divide the channels). Source: NNlib.conv.
 ROSIN_API Array conv(const Array& x, const Array& w, const ConvOptions& options = {});
 /// Cross-correlation: as conv, kernel not flipped (what PyTorch calls convolution).
 ROSIN_API Array crosscor(const Array& x, const Array& w, const ConvOptions& options = {});
 
 /// Transposed convolution, the gradient of conv by its input: w is (kernel..., out / groups, in); result sizes
 /// (in - 1) * stride + 1 + (k - 1) * dilation - (low + high) + outpad. Errors as conv. Source: Flux.ConvTranspose.
-ROSIN_API Array conv_transpose(const Array& x, const Array& w, const ConvOptions& options = {}, const Extents& outpad = {});
+ROSIN_API Array conv_transpose(const Array& x, const Array& w, const ConvOptions& options = {},
+                               const Extents& outpad = {});
 
 }  // namespace rosin

@@ -62,10 +62,8 @@ constexpr bool is_integer(DType type) noexcept { return type >= DType::UInt8 && 
 ROSIN_API const char* to_string(DType type) noexcept;
 
 /// The C++ type of an element, e.g. dtype_of<float> is Float32.
-template <class T>
-inline constexpr bool is_element = false;
-template <class T>
-inline constexpr DType dtype_of = DType::Float32;
+template <class T> inline constexpr bool is_element = false;
+template <class T> inline constexpr DType dtype_of = DType::Float32;
 
 template <> inline constexpr bool is_element<bool> = true;
 template <> inline constexpr bool is_element<uint8_t> = true;

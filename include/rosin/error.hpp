@@ -10,18 +10,7 @@
 namespace rosin {
 
 /// What kind of rule was broken; the list is closed.
-enum class ErrorKind : uint8_t {
-  shape,
-  dtype,
-  device,
-  argument,
-  numeric,
-  io,
-  memory,
-  backend,
-  distributed,
-  internal
-};
+enum class ErrorKind : uint8_t { shape, dtype, device, argument, numeric, io, memory, backend, distributed, internal };
 
 /// Name of a kind, e.g. "shape".
 ROSIN_API const char* to_string(ErrorKind kind) noexcept;

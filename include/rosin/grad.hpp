@@ -13,8 +13,8 @@
 
 namespace rosin {
 
-/// One gradient call: for the templates below. The arguments' trainable arrays become fresh argument nodes, the function
-/// is run, then close() walks back from its loss.
+/// One gradient call: for the templates below. The arguments' trainable arrays become fresh argument nodes, the
+/// function is run, then close() walks back from its loss.
 class ROSIN_API GradientCall {
  public:
   GradientCall();
@@ -44,27 +44,23 @@ ROSIN_API bool in_gradient() noexcept;
 ROSIN_API Array stop_gradient(const Array& x);
 
 /// Value and gradient of a function; the gradient of a model has the model's own type.
-template <class Value, class Gradient>
-struct WithGradient {
+template <class Value, class Gradient> struct WithGradient {
   Value value;
   Gradient gradient;
 };
 
 namespace reflect {
 
-template <class T>
-using ArgumentOf = std::conditional_t<Number<std::remove_cvref_t<T>>, Array, std::remove_cvref_t<T>>;
+template <class T> using ArgumentOf = std::conditional_t<Number<std::remove_cvref_t<T>>, Array, std::remove_cvref_t<T>>;
 
 /// What f gets: a model or array as it is, a number as a weak float.
-template <class T>
-ArgumentOf<T> argument_of(const T& x) {
+template <class T> ArgumentOf<T> argument_of(const T& x) {
   if constexpr (Number<T>) return Array(static_cast<double>(x));
   else return copy_of(x);
 }
 
 /// The scalar that is differentiated: the result itself, or the first entry of a tuple or pair.
-template <class Value>
-Array loss_of(const Value& value) {
+template <class Value> Array loss_of(const Value& value) {
   if constexpr (std::is_convertible_v<const Value&, Array>) return value;
   else return std::get<0>(value);
 }
@@ -91,19 +87,17 @@ auto withgradient_of(F& f, std::index_sequence<i...>, Argument&... argument) {
 
 }  // namespace reflect
 
-/// Value of f at the arguments and the gradient by each: one argument gives its gradient, several a tuple. Arguments are
-/// models, arrays, numbers, tuples. If f gives a tuple, its first entry is differentiated and the whole is the value.
-/// Places without gradient hold nothing. Buffers assigned inside are written into arguments that are not const.
+/// Value of f at the arguments and the gradient by each: one argument gives its gradient, several a tuple. Arguments
+/// are models, arrays, numbers, tuples. If f gives a tuple, its first entry is differentiated and the whole is the
+/// value. Places without gradient hold nothing. Buffers assigned inside are written into arguments that are not const.
 /// Errors: shape (the loss has more than one element), dtype (it is no float), and whatever f throws.
-template <class F, class... Argument>
-auto withgradient(F&& f, Argument&&... argument) {
+template <class F, class... Argument> auto withgradient(F&& f, Argument&&... argument) {
   static_assert(sizeof...(Argument) > 0, "rosin: withgradient(f, model) needs something to differentiate by");
   return reflect::withgradient_of(f, std::index_sequence_for<Argument...>(), argument...);
 }
 
 /// The gradient alone: gradient([](auto x, auto y) { return x * y; }, 2, 3) is (3, 2).
-template <class F, class... Argument>
-auto gradient(F&& f, Argument&&... argument) {
+template <class F, class... Argument> auto gradient(F&& f, Argument&&... argument) {
   return withgradient(f, std::forward<Argument>(argument)...).gradient;
 }
 

@@ -9,16 +9,16 @@ namespace rosin {
 
 /// Counters since the start of the process (or reset_stats), and sizes now.
 struct Stats {
-  int64_t evaluations = 0;      // runs of a plan
-  int64_t structures = 0;       // structures compiled (a miss of the first level)
-  int64_t layouts = 0;          // structures laid out for sizes (a miss of the second level)
-  int64_t plan_hits = 0;        // evaluations that found both levels
-  int64_t evicted = 0;          // plans dropped to stay inside the budget
-  int64_t kernels = 0;          // fused kernels launched
-  int64_t calls = 0;            // opaque calls launched (matmul, convolution, ...)
-  int64_t cache_bytes = 0;      // plans and their arenas, now
-  int64_t live_bytes = 0;       // memory of arrays, now
-  int64_t pooled_bytes = 0;     // memory kept for arrays to come, now
+  int64_t evaluations = 0;   // runs of a plan
+  int64_t structures = 0;    // structures compiled (a miss of the first level)
+  int64_t layouts = 0;       // structures laid out for sizes (a miss of the second level)
+  int64_t plan_hits = 0;     // evaluations that found both levels
+  int64_t evicted = 0;       // plans dropped to stay inside the budget
+  int64_t kernels = 0;       // fused kernels launched
+  int64_t calls = 0;         // opaque calls launched (matmul, convolution, ...)
+  int64_t cache_bytes = 0;   // plans and their arenas, now
+  int64_t live_bytes = 0;    // memory of arrays, now
+  int64_t pooled_bytes = 0;  // memory kept for arrays to come, now
 };
 
 ROSIN_API Stats stats();

@@ -37,7 +37,8 @@ int threads_of_cgroup() {
   long long quota = 0, period = 0;
   const int read = std::fscanf(file, "%lld %lld", &quota, &period);
   std::fclose(file);
-  return read == 2 && period > 0 ? static_cast<int>(std::ceil(static_cast<double>(quota) / static_cast<double>(period))) : 0;
+  return read == 2 && period > 0 ? static_cast<int>(std::ceil(static_cast<double>(quota) / static_cast<double>(period)))
+                                 : 0;
 }
 
 int available_threads() {
@@ -101,7 +102,8 @@ class Pool {
     workers_ = 0;
     inside_ = false;
     chunks_.store(0, std::memory_order_relaxed);
-    ticket_.store(((ticket_.load(std::memory_order_relaxed) >> chunk_bits) + 1) << chunk_bits, std::memory_order_relaxed);
+    ticket_.store(((ticket_.load(std::memory_order_relaxed) >> chunk_bits) + 1) << chunk_bits,
+                  std::memory_order_relaxed);
     failed_.store(false, std::memory_order_relaxed);
     sleepers_.store(0, std::memory_order_relaxed);
     new (&owner_) std::mutex;
@@ -114,8 +116,7 @@ class Pool {
         const int index = workers_;
         std::thread([this, index] { serve(index); }).detach();
       }
-    } catch (const std::exception&) {
-    }
+    } catch (const std::exception&) {}
   }
 
   void publish(int64_t chunks, void (*body)(void*, int64_t), void* context) {
@@ -202,7 +203,9 @@ class Pool {
 
 }  // namespace
 
-void parallel(int64_t chunks, void (*body)(void*, int64_t), void* context) { Pool::instance().run(chunks, body, context); }
+void parallel(int64_t chunks, void (*body)(void*, int64_t), void* context) {
+  Pool::instance().run(chunks, body, context);
+}
 void set_pool_threads(int threads) { Pool::instance().set_threads(threads); }
 int pool_threads() { return Pool::instance().threads(); }
 

@@ -45,7 +45,8 @@ TEST_F(WorkerPool, EveryChunkRunsOnceInManyShortCallsOfChangingLength) {
   std::vector<std::atomic<int>> runs(64);
   for (int call = 0; call < 30000; ++call) {
     const int64_t chunks = 2 + call * 7 % 60;
-    parallel_for(chunks, [&](int64_t chunk) { runs[static_cast<size_t>(chunk)].fetch_add(1, std::memory_order_relaxed); });
+    parallel_for(chunks,
+                 [&](int64_t chunk) { runs[static_cast<size_t>(chunk)].fetch_add(1, std::memory_order_relaxed); });
     for (int64_t i = 0; i < chunks; ++i) ASSERT_EQ(runs[static_cast<size_t>(i)].exchange(0), 1) << call << " " << i;
   }
 }

@@ -9,8 +9,8 @@
 namespace rosin {
 
 const char* to_string(DType type) noexcept {
-  constexpr const char* names[dtype_count] = {"Bool",    "UInt8",   "Int8",     "Int16",   "UInt16",
-                                              "Int32",   "UInt32",  "Int64",    "UInt64",  "Float16",
+  constexpr const char* names[dtype_count] = {"Bool",     "UInt8",   "Int8",    "Int16",      "UInt16",
+                                              "Int32",    "UInt32",  "Int64",   "UInt64",     "Float16",
                                               "BFloat16", "Float32", "Float64", "ComplexF32", "ComplexF64"};
   return names[static_cast<int>(type)];
 }
@@ -45,7 +45,9 @@ int64_t Shape::count() const noexcept {
   return count;
 }
 
-bool Shape::operator==(const Shape& other) const noexcept { return std::equal(begin(), end(), other.begin(), other.end()); }
+bool Shape::operator==(const Shape& other) const noexcept {
+  return std::equal(begin(), end(), other.begin(), other.end());
+}
 
 std::string to_string(const Shape& shape) {
   std::string text = "(";

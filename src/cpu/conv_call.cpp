@@ -1,5 +1,6 @@
 // Convolutions: the batch is cut into groups by shape, each with a vendor call of its own. Images come in CWHN, or in
-// logical order (WHCN); then a group turns its images, and its result back. Gradients by the weights are added in order.
+// logical order (WHCN); then a group turns its images, and its result back. Gradients by the weights are added in
+// order.
 #include <vector>
 
 #include "cpu/contraction.hpp"
@@ -99,8 +100,7 @@ class ConvCall final : public Call {
  public:
   explicit ConvCall(const CallSpec& spec)
       : type_(spec.result.type), bytes_(size_of(type_)), kind_(kind_of(spec.op->contraction)),
-        result_count_(spec.result.shape.count()), batch_(conv_spec(spec).batch),
-        first_(image_of(spec.operands[0])),
+        result_count_(spec.result.shape.count()), batch_(conv_spec(spec).batch), first_(image_of(spec.operands[0])),
         second_(kind_ == ConvKind::backward_weights ? image_of(spec.operands[1]) : Image{}),
         result_(kind_ == ConvKind::backward_weights ? Image{} : image_of(spec.result)) {
     const ConvSpec conv = conv_spec(spec);

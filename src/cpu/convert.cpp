@@ -19,8 +19,7 @@ struct ComplexDouble {
 };
 
 /// Calls f with a value of the C++ type that stores `type`.
-template <class F>
-void with_type(DType type, F&& f) {
+template <class F> void with_type(DType type, F&& f) {
   switch (type) {
     case DType::Bool: return f(bool{});
     case DType::UInt8: return f(uint8_t{});
@@ -40,21 +39,17 @@ void with_type(DType type, F&& f) {
   }
 }
 
-template <class T>
-constexpr bool is_half = std::is_same_v<T, Half> || std::is_same_v<T, BFloat>;
-template <class T>
-constexpr bool is_complex_type = std::is_same_v<T, ComplexFloat> || std::is_same_v<T, ComplexDouble>;
+template <class T> constexpr bool is_half = std::is_same_v<T, Half> || std::is_same_v<T, BFloat>;
+template <class T> constexpr bool is_complex_type = std::is_same_v<T, ComplexFloat> || std::is_same_v<T, ComplexDouble>;
 
 /// A stored element as a number the language can convert.
-template <class S>
-auto number(const S& source) {
+template <class S> auto number(const S& source) {
   if constexpr (is_half<S>) return static_cast<float>(source);
   else if constexpr (is_complex_type<S>) return source.real;
   else return source;
 }
 
-template <class T, class N>
-T from_float_to_integer(N value) {
+template <class T, class N> T from_float_to_integer(N value) {
   if (value != value) return T(0);
   // Bounds are powers of two, exact in every float type.
   const N high = std::ldexp(N(1), std::numeric_limits<T>::digits);
@@ -64,8 +59,7 @@ T from_float_to_integer(N value) {
   return static_cast<T>(value);
 }
 
-template <class T, class S>
-T element(S source) {
+template <class T, class S> T element(S source) {
   if constexpr (is_complex_type<T>) {
     using Part = decltype(T{}.real);
     if constexpr (is_complex_type<S>) return {static_cast<Part>(source.real), static_cast<Part>(source.imaginary)};

@@ -21,7 +21,8 @@ struct FreeAligned {
 };
 
 unsigned char* aligned(size_t bytes) {
-  return static_cast<unsigned char*>(::operator new(std::max(bytes, memory_alignment), std::align_val_t{memory_alignment}));
+  return static_cast<unsigned char*>(
+      ::operator new(std::max(bytes, memory_alignment), std::align_val_t{memory_alignment}));
 }
 
 /// One opaque call with where its operands are.
@@ -116,7 +117,8 @@ class CpuInstance final : public Instance {
         data.scalars[i] = number.real;
         data.integers[i] = number.integer;
       } else {
-        data.operands[i] = static_cast<const unsigned char*>(memory_[static_cast<size_t>(prepared.roots[i])]) + prepared.offsets[i];
+        data.operands[i] =
+            static_cast<const unsigned char*>(memory_[static_cast<size_t>(prepared.roots[i])]) + prepared.offsets[i];
       }
     }
     data.result = memory_[static_cast<size_t>(prepared.node)];

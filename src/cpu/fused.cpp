@@ -12,16 +12,15 @@ namespace {
 
 using Do = lower::Instr::Do;
 
-constexpr int64_t tile_target = 1024;           // elements: a few registers of this size stay in the first cache
-constexpr int64_t root_chunk = 16 * 1024;       // elements of a chunk of kernels with roots: part of the summation tree
-constexpr int64_t chunk_work = 160 * 1024;      // element-instructions of a chunk: about ten microseconds
+constexpr int64_t tile_target = 1024;       // elements: a few registers of this size stay in the first cache
+constexpr int64_t root_chunk = 16 * 1024;   // elements of a chunk of kernels with roots: part of the summation tree
+constexpr int64_t chunk_work = 160 * 1024;  // element-instructions of a chunk: about ten microseconds
 constexpr int64_t most_chunks = 64;
 
 }  // namespace
 
 FusedKernel::FusedKernel(const lower::Structure& structure, const lower::Layout& layout, int32_t kernel)
-    : structure_(structure),
-      kernel_(&structure.kernels[static_cast<size_t>(kernel)]),
+    : structure_(structure), kernel_(&structure.kernels[static_cast<size_t>(kernel)]),
       layout_(&layout.kernels[static_cast<size_t>(kernel)]) {
   total_ = layout_->row * layout_->rows;
   choose_tiles();
@@ -129,7 +128,9 @@ void FusedKernel::prepare_roots() {
     roots_.push_back(root);
   }
   partial_bytes_ = bytes;
-  if (bytes > 0) partials_ = std::make_unique_for_overwrite<unsigned char[]>(bytes * static_cast<size_t>(std::max<int64_t>(chunks_, 1)));
+  if (bytes > 0)
+    partials_ =
+        std::make_unique_for_overwrite<unsigned char[]>(bytes * static_cast<size_t>(std::max<int64_t>(chunks_, 1)));
 }
 
 void FusedKernel::prepare_instrs() {

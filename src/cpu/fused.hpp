@@ -43,7 +43,7 @@ class FusedKernel {
     bool row = false;
     Access access = Access::direct;
     bool converts = false;
-    int64_t period = 0;      // repeated: elements after which the pattern starts again
+    int64_t period = 0;  // repeated: elements after which the pattern starts again
     int64_t offset = 0;
     int dims = 0;
     int64_t sizes[Shape::max_rank] = {};
@@ -55,9 +55,9 @@ class FusedKernel {
     DType storage = DType::Float32;
     ScalarType type = ScalarType::float32;
     ReduceLoops loops;
-    int64_t count = 0;       // elements of the result
-    bool folds = false;      // tiles are whole columns of one result: they are added pairwise
-    size_t partial = 0;      // bytes from the start of a chunk's partial results
+    int64_t count = 0;   // elements of the result
+    bool folds = false;  // tiles are whole columns of one result: they are added pairwise
+    size_t partial = 0;  // bytes from the start of a chunk's partial results
     int dims = 0;
     int64_t sizes[Shape::max_rank] = {};
     int64_t strides[Shape::max_rank] = {};
@@ -67,17 +67,17 @@ class FusedKernel {
   struct Ready {
     lower::Instr::Do what;
     bool row;
-    bool once;               // the same for all tiles: run once a chunk
+    bool once;  // the same for all tiles: run once a chunk
     ScalarType type, from;
     DType storage;
     uint16_t count, dst, in[Node::max_positions], port;
-    int32_t forward;         // apply, convert: store port that is written directly, or -1
+    int32_t forward;  // apply, convert: store port that is written directly, or -1
     TileLoop loop;
     ReduceLoops loops;
   };
 
   struct Tile {
-    int64_t begin, count;    // elements
+    int64_t begin, count;  // elements
     int64_t row_begin, rows;
   };
 
@@ -110,9 +110,9 @@ class FusedKernel {
   std::vector<Load> loads_;
   std::vector<Root> roots_;
   std::vector<Ready> instrs_;
-  int64_t total_ = 0;        // elements of the domain
-  int64_t tile_ = 1;         // elements of a tile
-  int64_t chunk_ = 1;        // elements of a chunk, a multiple of tiles
+  int64_t total_ = 0;  // elements of the domain
+  int64_t tile_ = 1;   // elements of a tile
+  int64_t chunk_ = 1;  // elements of a chunk, a multiple of tiles
   int64_t chunks_ = 0;
   size_t partial_bytes_ = 0;  // of one chunk
   std::unique_ptr<unsigned char[]> partials_;

@@ -41,8 +41,7 @@ bool grow(Scratch& target, size_t bytes) noexcept {
 }
 
 /// out[i] = x[i * stride] for elements of any size.
-template <class T>
-void gather_run(T* out, const T* x, int64_t stride, int64_t count) {
+template <class T> void gather_run(T* out, const T* x, int64_t stride, int64_t count) {
   if (stride == 0) std::fill(out, out + count, *x);
   else
     for (int64_t i = 0; i < count; ++i) out[i] = x[i * stride];
@@ -56,7 +55,8 @@ void gather_run(void* out, const unsigned char* x, int64_t stride, int64_t count
   else if (size == 1) gather_run(static_cast<uint8_t*>(out), x, stride, count);
   else
     for (int64_t i = 0; i < count; ++i) {
-      std::memcpy(static_cast<unsigned char*>(out) + static_cast<size_t>(i) * size, x + i * stride * static_cast<int64_t>(size), size);
+      std::memcpy(static_cast<unsigned char*>(out) + static_cast<size_t>(i) * size,
+                  x + i * stride * static_cast<int64_t>(size), size);
     }
 }
 
@@ -85,8 +85,7 @@ void for_runs(int dims, const int64_t* sizes, const int64_t* strides, int64_t be
   }
 }
 
-template <class T>
-void fill(void* out, T value, int64_t count) {
+template <class T> void fill(void* out, T value, int64_t count) {
   std::fill(static_cast<T*>(out), static_cast<T*>(out) + count, value);
 }
 
@@ -140,8 +139,8 @@ void FusedKernel::run_instr(const Ready& instr, const Tile& tile, State& state) 
 void FusedKernel::load(const Ready& instr, const Tile& tile, State& state) const {
   const Load& port = loads_[instr.port];
   const size_t size = size_of(port.storage);
-  const auto* memory = static_cast<const unsigned char*>(state.data.memory[port.root]) +
-                       port.offset * static_cast<int64_t>(size);
+  const auto* memory =
+      static_cast<const unsigned char*>(state.data.memory[port.root]) + port.offset * static_cast<int64_t>(size);
   const int64_t begin = port.row ? tile.row_begin : tile.begin;
   const int64_t count = port.row ? tile.rows : tile.count;
   if (port.access == Access::direct && !port.converts) {
@@ -163,7 +162,8 @@ void FusedKernel::load(const Ready& instr, const Tile& tile, State& state) const
   });
   for (int64_t done = gathered; done < count;) {
     const int64_t more = std::min(done, count - done);
-    std::memcpy(static_cast<unsigned char*>(raw) + static_cast<size_t>(done) * size, raw, static_cast<size_t>(more) * size);
+    std::memcpy(static_cast<unsigned char*>(raw) + static_cast<size_t>(done) * size, raw,
+                static_cast<size_t>(more) * size);
     done += more;
   }
   if (port.converts) cpu::convert(slot, tile_type(port.type), raw, port.storage, count);
@@ -191,7 +191,8 @@ void FusedKernel::expand(const Ready& instr, const Tile& tile, State& state) con
   auto* out = static_cast<unsigned char*>(state.slot(instr.dst));
   state.pointers[instr.dst] = out;
   for (int64_t r = 0; r < tile.rows; ++r) {
-    gather_run(out + static_cast<size_t>(r * layout_->row) * size, in + static_cast<size_t>(r) * size, 0, layout_->row, size);
+    gather_run(out + static_cast<size_t>(r * layout_->row) * size, in + static_cast<size_t>(r) * size, 0, layout_->row,
+               size);
   }
 }
 
@@ -201,14 +202,16 @@ void FusedKernel::reduce(const Ready& instr, const Tile& tile, State& state) con
   auto* out = static_cast<unsigned char*>(state.slot(instr.dst));
   state.pointers[instr.dst] = out;
   for (int64_t r = 0; r < tile.rows; ++r) {
-    instr.loops.reduce(out + static_cast<size_t>(r) * size, in + static_cast<size_t>(r * layout_->row) * size, layout_->row);
+    instr.loops.reduce(out + static_cast<size_t>(r) * size, in + static_cast<size_t>(r * layout_->row) * size,
+                       layout_->row);
   }
 }
 
 void* FusedKernel::output(uint16_t port, const Tile& tile, bool row, const RunData& data) const {
   const int32_t value = kernel_->stores[port].value;
   const size_t size = size_of(structure_.graph.values[static_cast<size_t>(value)].dtype);
-  return static_cast<unsigned char*>(data.memory[value]) + static_cast<size_t>(row ? tile.row_begin : tile.begin) * size;
+  return static_cast<unsigned char*>(data.memory[value]) +
+         static_cast<size_t>(row ? tile.row_begin : tile.begin) * size;
 }
 
 void FusedKernel::store(const Ready& instr, const Tile& tile, State& state) const {
@@ -219,7 +222,8 @@ void FusedKernel::store(const Ready& instr, const Tile& tile, State& state) cons
 }
 
 /// Adds the columns of a tile: the last half of them to the first, until one is left.
-void FusedKernel::fold(const Root& port, unsigned char* sum, const unsigned char* x, unsigned char* spare, int64_t count) {
+void FusedKernel::fold(const Root& port, unsigned char* sum, const unsigned char* x, unsigned char* spare,
+                       int64_t count) {
   const int64_t size = bytes_of(port.type), column = port.sizes[0];
   std::memcpy(spare, x, static_cast<size_t>(count * size));
   for (int64_t columns = count / column; columns > 1;) {
@@ -245,7 +249,8 @@ void FusedKernel::root(const Ready& instr, const Tile& tile, State& state) const
       port.loops.reduce(part, x, length);
       port.loops.combine(sum + offset * size, part, 1);
     } else if (port.strides[0] != 1) {
-      for (int64_t i = 0; i < length; ++i) port.loops.combine(sum + (offset + i * port.strides[0]) * size, x + i * size, 1);
+      for (int64_t i = 0; i < length; ++i)
+        port.loops.combine(sum + (offset + i * port.strides[0]) * size, x + i * size, 1);
     } else {
       port.loops.combine(sum + offset * size, x, length);
     }

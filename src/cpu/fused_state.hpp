@@ -15,8 +15,7 @@ void reserve_scratch(size_t bytes);
 
 struct FusedKernel::State {
   State(const FusedKernel& kernel, const RunData& run, int64_t chunk)
-      : data(run),
-        slot_bytes(kernel.slot_bytes()),
+      : data(run), slot_bytes(kernel.slot_bytes()),
         partials(kernel.partials_.get() + static_cast<size_t>(chunk) * kernel.partial_bytes_) {
     const size_t registers = kernel.kernel_->registers;
     unsigned char* memory = thread_scratch(kernel.scratch_bytes(), reserve);
@@ -33,9 +32,9 @@ struct FusedKernel::State {
   std::unique_lock<std::mutex> reserve;
   size_t slot_bytes;
   unsigned char* partials;
-  void** pointers;        // where each register is now: its slot, or memory of an array
+  void** pointers;  // where each register is now: its slot, or memory of an array
   unsigned char* slots;
-  unsigned char* spare;   // one tile for conversions
+  unsigned char* spare;  // one tile for conversions
 };
 
 }  // namespace rosin::cpu

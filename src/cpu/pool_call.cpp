@@ -39,7 +39,8 @@ class PoolCall final : public Call {
  public:
   explicit PoolCall(const CallSpec& spec) : call_(prepare_pool(pool_spec(spec))) {
     workspace_at_ = parts_.add(call_->workspace_bytes());
-    for (int64_t chunk = 0; chunk < call_->chunks(); ++chunk) scratch_at_ = parts_.add(call_->scratch_bytes_per_chunk());
+    for (int64_t chunk = 0; chunk < call_->chunks(); ++chunk)
+      scratch_at_ = parts_.add(call_->scratch_bytes_per_chunk());
   }
 
   int64_t chunks() const override { return call_->chunks(); }

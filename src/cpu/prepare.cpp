@@ -49,8 +49,8 @@ bool wants_channels_first(const Op& op, DType type, int operand) {
     case Contraction::convolution_weights: return operand != -1;  // the result: weights
     default: break;
   }
-  const bool pooled = op.window == Window::maximum || op.window == Window::mean || op.window == Window::maximum_gradient ||
-                      op.window == Window::mean_gradient;
+  const bool pooled = op.window == Window::maximum || op.window == Window::mean ||
+                      op.window == Window::maximum_gradient || op.window == Window::mean_gradient;
   return pooled && (type == DType::Float32 || type == DType::Float64);
 }
 

@@ -27,7 +27,8 @@ struct Product {
 
 struct Maximum {
   template <class T> static T neutral() {
-    return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
+    return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
+                                                : std::numeric_limits<T>::lowest();
   }
   template <class T> __attribute__((always_inline)) static T combine(T a, T b) { return a > b || a != a ? a : b; }
 };
@@ -72,15 +73,16 @@ __attribute__((always_inline)) inline void combine_body(void* into, const void* 
   for (int64_t i = 0; i < count; ++i) a[i] = R::combine(a[i], x[i]);
 }
 
-template <class R, class T>
-void neutral(void* into, int64_t count) {
+template <class R, class T> void neutral(void* into, int64_t count) {
   for (int64_t i = 0; i < count; ++i) static_cast<T*>(into)[i] = R::template neutral<T>();
 }
 
-template <class R, class T>
-void reduce_baseline(void* result, const void* x, int64_t count) { reduce_body<R, T>(result, x, count); }
-template <class R, class T>
-void combine_baseline(void* into, const void* x, int64_t count) { combine_body<R, T>(into, x, count); }
+template <class R, class T> void reduce_baseline(void* result, const void* x, int64_t count) {
+  reduce_body<R, T>(result, x, count);
+}
+template <class R, class T> void combine_baseline(void* into, const void* x, int64_t count) {
+  combine_body<R, T>(into, x, count);
+}
 
 #ifdef __x86_64__
 template <class R, class T>
@@ -92,17 +94,18 @@ __attribute__((target("arch=x86-64-v3"))) void combine_wide(void* into, const vo
   combine_body<R, T>(into, x, count);
 }
 template <class R, class T>
-__attribute__((target("arch=x86-64-v4,prefer-vector-width=512"))) void reduce_widest(void* r, const void* x, int64_t n) {
+__attribute__((target("arch=x86-64-v4,prefer-vector-width=512"))) void reduce_widest(void* r, const void* x,
+                                                                                     int64_t n) {
   reduce_body<R, T>(r, x, n);
 }
 template <class R, class T>
-__attribute__((target("arch=x86-64-v4,prefer-vector-width=512"))) void combine_widest(void* a, const void* x, int64_t n) {
+__attribute__((target("arch=x86-64-v4,prefer-vector-width=512"))) void combine_widest(void* a, const void* x,
+                                                                                      int64_t n) {
   combine_body<R, T>(a, x, n);
 }
 #endif
 
-template <class R, class T>
-ReduceLoops loops() {
+template <class R, class T> ReduceLoops loops() {
 #ifdef __x86_64__
   const InstructionSet set = best_instruction_set();
   if (set == InstructionSet::widest) return {reduce_widest<R, T>, combine_widest<R, T>, neutral<R, T>};
@@ -111,8 +114,7 @@ ReduceLoops loops() {
   return {reduce_baseline<R, T>, combine_baseline<R, T>, neutral<R, T>};
 }
 
-template <class R>
-ReduceLoops loops_of(ScalarType type) {
+template <class R> ReduceLoops loops_of(ScalarType type) {
   switch (type) {
     case ScalarType::int32: return loops<R, int32_t>();
     case ScalarType::uint32: return loops<R, uint32_t>();

@@ -1,4 +1,5 @@
-// Checkpoint regions are a mark on nodes; rules of users are kept by the context until the outermost gradient call ends.
+// Checkpoint regions are a mark on nodes; rules of users are kept by the context until the outermost gradient call
+// ends.
 #include <rosin/checkpoint.hpp>
 
 #include <string>

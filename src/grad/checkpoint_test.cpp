@@ -73,15 +73,16 @@ TEST(Checkpoint, RecomputedRegionsNeedLessMemory) {
     return sum(y);
   };
   const int64_t all_kept = arena_of([&](const Array& v) { return deep(v, block); });
-  const int64_t recomputed = arena_of([&](const Array& v) {
-    return deep(v, [](const Array& u, const Array& y) { return checkpoint(block)(u, y); });
-  });
+  const int64_t recomputed = arena_of(
+      [&](const Array& v) { return deep(v, [](const Array& u, const Array& y) { return checkpoint(block)(u, y); }); });
   EXPECT_LT(recomputed, all_kept * 3 / 4);
 }
 
 TEST(CustomGradient, TheRuleReplacesTheGradientOfTheValue) {
   const Array x({0.4f, 1.6f, -0.7f}, {3});
-  const auto rounded = [](const Array& y) { return custom_gradient(round(y), {y}, [](const Array& dy) { return dy * 3.0; }); };
+  const auto rounded = [](const Array& y) {
+    return custom_gradient(round(y), {y}, [](const Array& dy) { return dy * 3.0; });
+  };
   const auto [loss, g] = withgradient([&](const Array& y) { return sum(rounded(y) * y); }, x);
   EXPECT_FLOAT_EQ(static_cast<float>(loss.item()), 2 * 1.6f + 0.7f);
   const std::vector<float> want = {0.4f * 3, 2 + 1.6f * 3, -1 - 0.7f * 3};
@@ -106,8 +107,9 @@ TEST(CustomGradient, AWrongNumberOfGradientsIsAnError) {
     gradient([&](const Array& a) { return wrong(a); }, 2.0);
     FAIL();
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "custom_gradient: the rule must give one gradient for each input; got 0 for 1 inputs; use "
-                               "an empty Array where there is none");
+    EXPECT_STREQ(error.what(),
+                 "custom_gradient: the rule must give one gradient for each input; got 0 for 1 inputs; use "
+                 "an empty Array where there is none");
   }
 }
 

@@ -1,5 +1,5 @@
-// GradientCall: opens arguments, walks back, hands gradients and buffers out. States are kept for the next call, so that
-// a steady step takes no memory from the heap.
+// GradientCall: opens arguments, walks back, hands gradients and buffers out. States are kept for the next call, so
+// that a steady step takes no memory from the heap.
 #include <rosin/grad.hpp>
 
 #include <memory>
@@ -45,8 +45,7 @@ void end(Context& context) {
   CustomRules::of_thread().clear();
 }
 
-template <class State>
-std::vector<std::unique_ptr<State>>& spare_states() {
+template <class State> std::vector<std::unique_ptr<State>>& spare_states() {
   static thread_local std::vector<std::unique_ptr<State>> spare;
   return spare;
 }
@@ -97,7 +96,8 @@ void GradientCall::open(ModelEdit copy) {
 namespace {
 
 void check_loss(const Array& loss) {
-  if (loss.is_nothing()) throw Error(ErrorKind::argument, "gradient: the loss is nothing; return an array of one element");
+  if (loss.is_nothing())
+    throw Error(ErrorKind::argument, "gradient: the loss is nothing; return an array of one element");
   if (loss.count() != 1) {
     throw Error(ErrorKind::shape, "gradient: the loss must have one element; got " + to_string(loss.shape()) + " " +
                                       to_string(loss.dtype()) + "; reduce it with mean or sum");
@@ -116,8 +116,9 @@ void GradientCall::close(const Array& loss) {
   if (s.walk.run(Context::current(), loss.node(), s.first_sequence)) return;
   for (const State::Argument& argument : s.arguments) {
     if (argument.node.is_nothing() || !s.walk.reaches_leaf(argument.original.node())) continue;
-    warn_once("captured-model", "gradient: the function uses the model it captured, not the one it is given, so there is no "
-                                "gradient; write gradient([&](const auto& m) { ... m(x) ... }, model)");
+    warn_once("captured-model",
+              "gradient: the function uses the model it captured, not the one it is given, so there is no "
+              "gradient; write gradient([&](const auto& m) { ... m(x) ... }, model)");
     return;
   }
   warn_once("independent-loss", "gradient: the loss does not depend on any argument, so there is no gradient");
@@ -144,7 +145,7 @@ bool in_gradient() noexcept {
 }
 
 namespace {
-const Op& stop_op = [] () -> const Op& {
+const Op& stop_op = []() -> const Op& {
   Op op;
   op.name = "stop_gradient";
   op.kind = Kind::argument;

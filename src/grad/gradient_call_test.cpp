@@ -45,8 +45,7 @@ const auto no_read = [](const Array&) {};
 const auto read_it = [](const Array& x) { x.to_vector(); };
 
 /// A deep network's loss; `after` sees the result of every op.
-template <class After>
-Array loss_of(const Layers& m, const Array& x, After after) {
+template <class After> Array loss_of(const Layers& m, const Array& x, After after) {
   Array y = x;
   for (const Array& w : m.weights) {
     y = matmul(w, y);
@@ -75,8 +74,7 @@ TEST(GradientCall, ReadingEveryResultLeavesTheGradientAsItIs) {
 }
 
 /// Kernels and calls of one gradient of a network of this depth.
-template <class After>
-int64_t launches(int depth, After after) {
+template <class After> int64_t launches(int depth, After after) {
   const Layers m = layers(depth);
   const Array x = ones({4, 5});
   eval();
@@ -172,7 +170,8 @@ TEST(GradientCall, NumbersArraysModelsAndTuplesAreArguments) {
   const auto g = gradient([](const std::tuple<Array, Array>& t) { return sum(std::get<0>(t) * std::get<1>(t)); },
                           std::tuple(data({1, 2}), data({3, 4})));
   EXPECT_EQ(std::get<0>(g).to_vector(), (Values{3, 4}));
-  const auto [value, gradients] = withgradient([](const Array& x) { return std::tuple(sum(x * x), x + 1, 7); }, data({1, 2}));
+  const auto [value, gradients] =
+      withgradient([](const Array& x) { return std::tuple(sum(x * x), x + 1, 7); }, data({1, 2}));
   EXPECT_EQ(std::get<0>(value).item(), 5);
   EXPECT_EQ(std::get<1>(value).to_vector(), (Values{2, 3}));
   EXPECT_EQ(std::get<2>(value), 7);
@@ -262,8 +261,7 @@ TEST(GradientCall, AThrowInsideEndsTheCall) {
   EXPECT_EQ(gradient([](const Array& a) { return sum(a * a); }, x).to_vector(), (Values{2, 4}));
 }
 
-template <class F>
-std::string error_of(F f) {
+template <class F> std::string error_of(F f) {
   try {
     f();
   } catch (const Error& error) {
@@ -287,8 +285,9 @@ class Warnings : public testing::Test {
  protected:
   void SetUp() override {
     forget_said();
-    set_log_sink([](const LogMessage& m, void* said) { static_cast<std::vector<std::string>*>(said)->emplace_back(m.text); },
-                 &said_);
+    set_log_sink(
+        [](const LogMessage& m, void* said) { static_cast<std::vector<std::string>*>(said)->emplace_back(m.text); },
+        &said_);
   }
   void TearDown() override { set_log_sink(nullptr); }
   std::vector<std::string> said_;

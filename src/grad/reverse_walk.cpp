@@ -47,7 +47,8 @@ void ReverseWalk::collect(Context& context, Node* loss, uint64_t first) {
     step.reaches = false;
     for (int k = 0; k < Node::max_operands; ++k) {
       const Node* operand = step.node->in[k];
-      step.in[k] = operand && operand->mark == stamp && operand->recorder == &context ? static_cast<int32_t>(operand->slot) : -1;
+      step.in[k] =
+          operand && operand->mark == stamp && operand->recorder == &context ? static_cast<int32_t>(operand->slot) : -1;
     }
   }
 }
@@ -58,7 +59,8 @@ bool ReverseWalk::run(Context& context, Node* loss, uint64_t first) {
   for (Step& step : steps_) {
     step.reaches = step.node->op == &argument_op && step.node->sequence >= first;
     for (int32_t operand : step.in) {
-      if (operand >= 0 && is_float(step.node->dtype)) step.reaches = step.reaches || steps_[static_cast<size_t>(operand)].reaches;
+      if (operand >= 0 && is_float(step.node->dtype))
+        step.reaches = step.reaches || steps_[static_cast<size_t>(operand)].reaches;
     }
   }
   if (steps_.empty() || !steps_.back().reaches) return false;
@@ -125,8 +127,9 @@ void ReverseWalk::back(Step& step) {
 }
 
 Array ReverseWalk::gradient_of(const Node* argument) const {
-  const auto at = std::lower_bound(steps_.begin(), steps_.end(), argument,
-                                   [](const Step& step, const Node* node) { return step.node->sequence < node->sequence; });
+  const auto at = std::lower_bound(steps_.begin(), steps_.end(), argument, [](const Step& step, const Node* node) {
+    return step.node->sequence < node->sequence;
+  });
   return at != steps_.end() && at->node == argument ? at->gradient : Array();
 }
 

@@ -73,7 +73,8 @@ size_t bytes_of(DType type, const Shape& shape) {
   size_t bytes = size_of(type);
   for (int64_t size : shape) {
     if (__builtin_mul_overflow(bytes, static_cast<size_t>(size), &bytes) || bytes > size_t{1} << 62) {
-      throw Error(ErrorKind::memory, "array: the shape " + to_string(shape) + " has more bytes than memory has addresses");
+      throw Error(ErrorKind::memory,
+                  "array: the shape " + to_string(shape) + " has more bytes than memory has addresses");
     }
   }
   return bytes;
@@ -134,7 +135,8 @@ namespace {
 
 const Node& checked(const Node* node, const char* what) {
   if (node) return *node;
-  throw Error(ErrorKind::argument, std::string(what) + ": the array is nothing (an empty handle); give it a value first");
+  throw Error(ErrorKind::argument,
+              std::string(what) + ": the array is nothing (an empty handle); give it a value first");
 }
 
 }  // namespace

@@ -64,10 +64,10 @@ enum class Draw : uint8_t { none, uniform, normal, bits, permutation };
 /// Which contraction; lower and the devices know no other.
 enum class Contraction : uint8_t {
   none,
-  matmul,             // (m, k, batch...) x (k, n, batch...) -> (m, n, batch...), no attributes; batch dims broadcast
-  convolution,        // x (spatial..., in, batch), w (spatial..., in/groups, out) -> y
-  convolution_data,   // dy, w -> dx; sizes of x in the node
-  convolution_weights // x, dy -> dw; sizes of w in the node
+  matmul,              // (m, k, batch...) x (k, n, batch...) -> (m, n, batch...), no attributes; batch dims broadcast
+  convolution,         // x (spatial..., in, batch), w (spatial..., in/groups, out) -> y
+  convolution_data,    // dy, w -> dx; sizes of x in the node
+  convolution_weights  // x, dy -> dw; sizes of w in the node
 };
 
 /// Convolutions and pooling, up to three spatial dims (unused entries: stride 1, dilation 1, rest 0).

@@ -25,15 +25,13 @@ class Context;
 struct Attributes {
   alignas(8) unsigned char bytes[64] = {};
 
-  template <class T>
-  static Attributes of(const T& value) {
+  template <class T> static Attributes of(const T& value) {
     static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 64);
     Attributes attributes;
     std::memcpy(attributes.bytes, &value, sizeof(T));
     return attributes;
   }
-  template <class T>
-  T as() const {
+  template <class T> T as() const {
     T value;
     std::memcpy(&value, bytes, sizeof(T));
     return value;
@@ -55,29 +53,29 @@ struct alignas(64) Node {
 
   // User handles in the low half, references from other nodes in the high half; the node lives while either is not 0.
   std::atomic<uint64_t> counts;
-  const Op* op;             // never null
-  Node* in[max_operands];   // operands; null once the value is there (unless a gradient call still needs them)
-  uint64_t hash;            // of op, attributes, type and rank: the node's own part of a structure key
-  Context* recorder;        // the recording thread's context
+  const Op* op;                   // never null
+  Node* in[max_operands];         // operands; null once the value is there (unless a gradient call still needs them)
+  uint64_t hash;                  // of op, attributes, type and rank: the node's own part of a structure key
+  Context* recorder;              // the recording thread's context
   std::atomic<Context*> context;  // the same while the node is in one of its lists, else null
-  Node* previous;           // pending nodes of one context, in recording order
+  Node* previous;                 // pending nodes of one context, in recording order
   Node* next;
-  Memory* buffer;           // the value, once ready: contiguous, column-major
-  uint64_t sequence;        // recording order within the process's context
+  Memory* buffer;     // the value, once ready: contiguous, column-major
+  uint64_t sequence;  // recording order within the process's context
   std::atomic<NodeState> state;
   DType dtype;
   uint8_t rank;
   uint8_t operands;
-  bool weak;                // a C++ number: takes the type of its neighbours
-  bool tied;                // a tie made on purpose: copies inside one model are one parameter
-  bool kept;                // evaluated inside a gradient call that still needs its operands
-  uint8_t device;           // index of the device; 0 is the CPU
-  ScalarType compute;       // elementwise: the type the body runs in
-  uint8_t scalars;          // elementwise: bit i: operand i is a C++ number kept in `numbers`
+  bool weak;                    // a C++ number: takes the type of its neighbours
+  bool tied;                    // a tie made on purpose: copies inside one model are one parameter
+  bool kept;                    // evaluated inside a gradient call that still needs its operands
+  uint8_t device;               // index of the device; 0 is the CPU
+  ScalarType compute;           // elementwise: the type the body runs in
+  uint8_t scalars;              // elementwise: bit i: operand i is a C++ number kept in `numbers`
   std::atomic<uint8_t> guards;  // references that may be given back when a step fails; they do not hinder donation
-  uint32_t mark;            // scratch of walks by the recording thread: valid when equal to the walk's stamp
+  uint32_t mark;                // scratch of walks by the recording thread: valid when equal to the walk's stamp
   uint32_t slot;
-  uint32_t region;          // of checkpoint(): what the reverse walk records again instead of keeping; 0: none
+  uint32_t region;  // of checkpoint(): what the reverse walk records again instead of keeping; 0: none
   int64_t sizes[Shape::max_rank];
   union {
     Attributes attributes;

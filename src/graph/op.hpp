@@ -37,11 +37,12 @@ class Backward {
  public:
   Backward(Node* node, const Array& cotangent) : node_(node), gradient(cotangent) {}
 
-  Array in(int i) const { return node_->scalars >> i & 1 ? number(node_->number(i), node_->dtype) : handle(node_->in[i]); }
+  Array in(int i) const {
+    return node_->scalars >> i & 1 ? number(node_->number(i), node_->dtype) : handle(node_->in[i]);
+  }
   Array out() const { return handle(node_); }
   const Node& node() const { return *node_; }
-  template <class T>
-  T attributes() const { return node_->attributes.as<T>(); }
+  template <class T> T attributes() const { return node_->attributes.as<T>(); }
   /// Whether operand i reaches an argument of the gradient call; others need no gradient.
   bool needs(int i) const { return needs_ & (1u << i); }
   /// States the gradient by operand i; broadcast dims are summed by the walk.
@@ -68,12 +69,12 @@ using GradientRule = void (*)(Backward& b);
 
 /// How the element type of the result follows from the operands' common type.
 enum class TypeRule : uint8_t {
-  same,       // the common type
-  number,     // the common type, but Int32 for Bool (arithmetic counts)
-  floating,   // the common type if a float, else Float32
-  boolean,    // Bool
-  index,      // Int32
-  attribute   // stated by the recording function
+  same,      // the common type
+  number,    // the common type, but Int32 for Bool (arithmetic counts)
+  floating,  // the common type if a float, else Float32
+  boolean,   // Bool
+  index,     // Int32
+  attribute  // stated by the recording function
 };
 
 /// How a reduction combines; kernels know these and nothing else.
@@ -91,21 +92,27 @@ struct Op {
   int operands = 0;
   std::string_view doc;
   TypeRule type_rule = TypeRule::same;
-  Reducer reducer = Reducer::none;          // reductions and scans
+  Reducer reducer = Reducer::none;  // reductions and scans
   Movement movement = Movement::none;
   Contraction contraction = Contraction::none;
   Window window = Window::none;
   Draw draw = Draw::none;
-  bool mask_first = false;        // operand 0 is a Bool mask and takes no part in the common type (where)
-  uint8_t attribute_words = 0;    // 8-byte words of attributes that take part in comparisons
+  bool mask_first = false;           // operand 0 is a Bool mask and takes no part in the common type (where)
+  uint8_t attribute_words = 0;       // 8-byte words of attributes that take part in comparisons
   bool sizes_in_attributes = false;  // attributes belong to the shape key, not to the structure key
-  ElementBody body{};             // elementwise only
-  GradientRule gradient = nullptr;  // null: not differentiable, the gradient stops
+  ElementBody body{};                // elementwise only
+  GradientRule gradient = nullptr;   // null: not differentiable, the gradient stops
   SampleRange range{};
-  uint32_t id = 0;                // place in the registry; part of hashes
+  uint32_t id = 0;  // place in the registry; part of hashes
 
-  Op& with_gradient(GradientRule rule) { gradient = rule; return *this; }
-  Op& samples(double low, double high) { range = {low, high}; return *this; }
+  Op& with_gradient(GradientRule rule) {
+    gradient = rule;
+    return *this;
+  }
+  Op& samples(double low, double high) {
+    range = {low, high};
+    return *this;
+  }
 };
 
 /// All ops, in the order of their making (static initialisation); fixed once main starts.

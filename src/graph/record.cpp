@@ -78,8 +78,8 @@ ScalarType compute_type(const Op& op, DType common, bool stated) {
 
 /// Kinds that compute with elements, beside the elementwise one.
 bool is_arithmetic(const Op& op) {
-  return op.kind == Kind::reduction || op.kind == Kind::scan || op.kind == Kind::contraction || op.kind == Kind::window ||
-         op.kind == Kind::sort;
+  return op.kind == Kind::reduction || op.kind == Kind::scan || op.kind == Kind::contraction ||
+         op.kind == Kind::window || op.kind == Kind::sort;
 }
 
 __attribute__((cold, noreturn)) void throw_no_broadcast(std::string_view op, const Shape& a, const Shape& b) {
@@ -117,7 +117,8 @@ uint64_t own_hash(const Node& node) {
   uint64_t ones = 0;
   for (int d = 0; d < node.rank; ++d) ones |= uint64_t{node.sizes[d] == 1} << d;
   uint64_t hash = mix(node.op->id, static_cast<uint64_t>(node.dtype) | uint64_t{node.rank} << 8 | ones << 16 |
-                                       static_cast<uint64_t>(node.compute) << 24 | uint64_t{node.operands} << 32 | uint64_t{node.scalars} << 40);
+                                       static_cast<uint64_t>(node.compute) << 24 | uint64_t{node.operands} << 32 |
+                                       uint64_t{node.scalars} << 40);
   if (!node.op->sizes_in_attributes) {
     uint64_t words[8];
     std::memcpy(words, node.attributes.bytes, sizeof words);
@@ -149,7 +150,8 @@ void refer_or_keep(Node* node, const Node* const* operands) {
 
 Node* make_node(const Op& op, const Node* const* operands, int count, DType type, ScalarType compute) {
   Context& context = Context::current();
-  if (context.pending_count() >= pending_limit && context.gradient_depth.load(std::memory_order_relaxed) == 0) hooks.evaluate(context, nullptr);
+  if (context.pending_count() >= pending_limit && context.gradient_depth.load(std::memory_order_relaxed) == 0)
+    hooks.evaluate(context, nullptr);
   Node* node = context.allocate();
   node->counts.store(one_user, std::memory_order_relaxed);
   node->op = &op;
@@ -214,10 +216,12 @@ Array record_elementwise(const Op& op, const Node* const* operands, int count, c
   for (int i = 0; i < count; ++i) {
     if (i > 0) check_devices(op, operands[0], operands[i]);
     if (!broadcast_into(sizes, rank, operands[i])) {
-      throw_no_broadcast(op.name, Shape(std::span<const int64_t>(sizes, static_cast<size_t>(rank))), operands[i]->shape());
+      throw_no_broadcast(op.name, Shape(std::span<const int64_t>(sizes, static_cast<size_t>(rank))),
+                         operands[i]->shape());
     }
   }
-  Node* node = make_node(op, operands, count, stated ? *stated : result_type(op, common), compute_type(op, common, stated));
+  Node* node =
+      make_node(op, operands, count, stated ? *stated : result_type(op, common), compute_type(op, common, stated));
   node->rank = static_cast<uint8_t>(rank);
   std::copy(sizes, sizes + rank, node->sizes);
   node->weak = weak && !op.mask_first && !stated;
@@ -231,7 +235,8 @@ Array record_elementwise(const Op& op, const Node* const* operands, int count, c
 
 void require(const Op& op, const Array& x) {
   if (!x.is_nothing()) return;
-  throw Error(ErrorKind::argument, std::string(op.name) + ": an operand is nothing (an empty Array); give it a value first");
+  throw Error(ErrorKind::argument,
+              std::string(op.name) + ": an operand is nothing (an empty Array); give it a value first");
 }
 
 Array record(const Op& op, const Array& a) {

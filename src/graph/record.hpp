@@ -12,8 +12,8 @@
 
 namespace rosin {
 
-/// Records an elementwise op: operands broadcast (dims are aligned from dim 0; size 1 and missing last dims repeat), their
-/// common type is found by the rules of D1. Errors (shape, dtype, device).
+/// Records an elementwise op: operands broadcast (dims are aligned from dim 0; size 1 and missing last dims repeat),
+/// their common type is found by the rules of D1. Errors (shape, dtype, device).
 Array record(const Op& op, const Array& a);
 Array record(const Op& op, const Array& a, const Array& b);
 Array record(const Op& op, const Array& a, const Array& b, const Array& c);

@@ -24,8 +24,7 @@ Array drawn(Rng& rng, const Shape& shape) {
 }
 
 /// f with `step` after every op: the identity, or evaluation.
-template <class F>
-std::vector<float> values(F&& f, bool one_by_one) {
+template <class F> std::vector<float> values(F&& f, bool one_by_one) {
   const auto step = [one_by_one](const Array& x) {
     if (one_by_one) eval(x);
     return x;
@@ -33,8 +32,7 @@ std::vector<float> values(F&& f, bool one_by_one) {
   return f(step).template to_vector<float>();
 }
 
-template <class F>
-void expect_same_values(F&& f) {
+template <class F> void expect_same_values(F&& f) {
   const std::vector<float> together = values(f, false), alone = values(f, true);
   ASSERT_EQ(together.size(), alone.size());
   for (size_t i = 0; i < alone.size(); ++i) EXPECT_NEAR(together[i], alone[i], 1e-5 * (1 + std::abs(alone[i]))) << i;
@@ -54,7 +52,8 @@ TEST(ChannelsFirst, ANetworkOfConvolutionsAndPoolsIsTheSame) {
 TEST(ChannelsFirst, ReductionsOverAnyDimsAreTheSame) {
   Rng rng(2);
   const Array x = drawn(rng, {6, 5, 2, 3}), w = drawn(rng, {2, 2, 2, 4});
-  for (const std::initializer_list<int> dims : {std::initializer_list<int>{0}, {1}, {2}, {3}, {0, 1}, {0, 1, 3}, {2, 3}, {0, 1, 2}}) {
+  for (const std::initializer_list<int> dims :
+       {std::initializer_list<int>{0}, {1}, {2}, {3}, {0, 1}, {0, 1, 3}, {2, 3}, {0, 1, 2}}) {
     expect_same_values([&](auto step) {
       const Array y = step(conv(x, w));
       return step(step(sum(step(y * 2), Dims(dims))) + step(sum(step(square(y)), Dims(dims))));
@@ -69,7 +68,8 @@ TEST(ChannelsFirst, SoftmaxOverTheFirstDimIsTheSame) {
 }
 
 TEST(ChannelsFirst, RowResultsMeetImages) {
-  const Array x = reshape(cast(arange(3 * 4 * 2 * 2), Float32), {3, 4, 2, 2}), i = reshape(cast(arange(16), Float32), {1, 4, 2, 2});
+  const Array x = reshape(cast(arange(3 * 4 * 2 * 2), Float32), {3, 4, 2, 2}),
+              i = reshape(cast(arange(16), Float32), {1, 4, 2, 2});
   const Array w = reshape(cast(arange(4), Float32), {1, 1, 2, 2});
   eval();
   expect_same_values([&](auto step) { return step(step(sum(step(x * 1), 0)) + step(conv(i, w))); });
@@ -89,7 +89,8 @@ TEST(ChannelsFirst, ViewsHandlesAndOtherArraysSeeTheLogicalOrder) {
 
 TEST(ChannelsFirst, GradientsAreTheSame) {
   Rng rng(5);
-  const Array x = drawn(rng, {8, 8, 3, 4}), w = drawn(rng, {3, 3, 3, 4}), u = drawn(rng, {2, 2, 4, 2}), b = drawn(rng, {1, 1, 4});
+  const Array x = drawn(rng, {8, 8, 3, 4}), w = drawn(rng, {3, 3, 3, 4}), u = drawn(rng, {2, 2, 4, 2}),
+              b = drawn(rng, {1, 1, 4});
   for (const bool by_images : {false, true}) {
     expect_same_values([&](auto step) {
       const auto loss = [&](const Array& images, const Array& kernels, const Array& bias) {

@@ -18,13 +18,9 @@ bool contains(const std::vector<int32_t>& list, int32_t value) {
 }  // namespace
 
 Fuser::Fuser(Structure& structure, const Target& target)
-    : s_(structure),
-      target_(target),
-      unit_of_(structure.graph.values.size(), -1),
-      level_(structure.graph.values.size(), Level::none),
-      channels_first_(structure.graph.values.size(), -1),
-      wanted_at_(structure.graph.values.size(), 0),
-      loaded_by_(structure.graph.values.size(), -1) {}
+    : s_(structure), target_(target), unit_of_(structure.graph.values.size(), -1),
+      level_(structure.graph.values.size(), Level::none), channels_first_(structure.graph.values.size(), -1),
+      wanted_at_(structure.graph.values.size(), 0), loaded_by_(structure.graph.values.size(), -1) {}
 
 int32_t Fuser::plain(int32_t value) const {
   while (v(value).op && v(value).op->kind == Kind::argument) value = v(value).in[0];
@@ -32,7 +28,8 @@ int32_t Fuser::plain(int32_t value) const {
 }
 
 int32_t Fuser::without_broadcast(int32_t value) const {
-  for (value = plain(value); v(value).op && v(value).op->movement == Movement::broadcast;) value = plain(v(value).in[0]);
+  for (value = plain(value); v(value).op && v(value).op->movement == Movement::broadcast;)
+    value = plain(v(value).in[0]);
   return value;
 }
 
@@ -89,7 +86,8 @@ void Fuser::look_at(int32_t node, int32_t operand, Home home) {
 /// The value itself when its memory is contiguous, else a copy that is.
 int32_t Fuser::contiguous(int32_t value) {
   bool strided = false;
-  for (int32_t u = value; s_.homes[static_cast<size_t>(u)] == Home::alias || s_.homes[static_cast<size_t>(u)] == Home::view;
+  for (int32_t u = value;
+       s_.homes[static_cast<size_t>(u)] == Home::alias || s_.homes[static_cast<size_t>(u)] == Home::view;
        u = s_.base[static_cast<size_t>(u)]) {
     strided = strided || s_.homes[static_cast<size_t>(u)] == Home::view;
   }
@@ -285,7 +283,8 @@ void Fuser::try_merge(int32_t into, int32_t from) {
   if (v(a.domain).channels_first != v(b.domain).channels_first) return;
   if (a.wide != b.wide || units.depends(into, from) || units.depends(from, into)) return;
   if (a.row_dims > 0 && b.row_dims > 0 && a.row_dims != b.row_dims) return;
-  if (a.members.size() + b.members.size() > member_limit || a.full_loads.size() + b.full_loads.size() > load_limit) return;
+  if (a.members.size() + b.members.size() > member_limit || a.full_loads.size() + b.full_loads.size() > load_limit)
+    return;
   for (int32_t member : b.members) unit_of_[static_cast<size_t>(member)] = into;
   for (int32_t load : b.full_loads) loaded_by_[static_cast<size_t>(load)] = into;
   units.merge(into, from);
@@ -309,8 +308,8 @@ void Fuser::join_reduction(int32_t node) {
   const Unit& kernel = units[unit];
   const uint8_t leading = static_cast<uint8_t>(kernel.wide & ~rest_after(kernel.wide, dims));
   const bool full = !usable || known(unit, operand, Level::full);
-  const bool row = full && dims > 0 && !v(kernel.domain).channels_first && v(node).small_row && (kernel.row_dims == 0 || kernel.row_dims == dims) &&
-                   reduced == leading;
+  const bool row = full && dims > 0 && !v(kernel.domain).channels_first && v(node).small_row &&
+                   (kernel.row_dims == 0 || kernel.row_dims == dims) && reduced == leading;
   if (row) units[unit].row_dims = dims;
   add_member(unit, node, row ? Level::row : Level::late);
 }

@@ -20,7 +20,9 @@ class Fuser {
   /// The unit that computes the value's memory, or -1.
   int32_t unit_of(int32_t value) const;
   /// When a value is wanted: its own place in the recording order, a copy's first reader's.
-  int32_t wanted_at(int32_t value) const { return value < s_.graph.nodes ? value : wanted_at_[static_cast<size_t>(value)]; }
+  int32_t wanted_at(int32_t value) const {
+    return value < s_.graph.nodes ? value : wanted_at_[static_cast<size_t>(value)];
+  }
   Level level(int32_t value) const { return level_[static_cast<size_t>(value)]; }
 
   Units units;
@@ -50,7 +52,7 @@ class Fuser {
 
   Structure& s_;
   const Target& target_;
-  std::vector<int32_t> unit_of_;    // of values with memory or registers of their own
+  std::vector<int32_t> unit_of_;  // of values with memory or registers of their own
   std::vector<Level> level_;
   std::vector<int32_t> channels_first_;  // a copy of the value in CWHN where one is made, else -1
   std::vector<int32_t> wanted_at_;       // of copies: the node that was placed when they were made

@@ -24,11 +24,12 @@ struct Launched {
   int64_t kernels = 0, calls = 0;
   bool operator==(const Launched&) const = default;
 };
-std::ostream& operator<<(std::ostream& out, const Launched& l) { return out << l.kernels << " kernels, " << l.calls << " calls"; }
+std::ostream& operator<<(std::ostream& out, const Launched& l) {
+  return out << l.kernels << " kernels, " << l.calls << " calls";
+}
 
 /// What the evaluation of the arrays that f returns launches.
-template <class F>
-Launched launches(F&& f) {
+template <class F> Launched launches(F&& f) {
   eval();
   const Stats before = stats();
   [[maybe_unused]] const auto held = f();
@@ -95,7 +96,9 @@ TEST_F(Fusion, TheStepOfAnAdaptiveRuleIsOneKernel) {
 }
 
 TEST_F(Fusion, ViewsCostNothing) {
-  EXPECT_EQ(launches([&] { return transpose(slice(x, 1, 2, 20)) * 2 + reshape(expand(bias, {10, 18}), {10, 18}).size(0); }),
+  EXPECT_EQ(launches([&] {
+              return transpose(slice(x, 1, 2, 20)) * 2 + reshape(expand(bias, {10, 18}), {10, 18}).size(0);
+            }),
             (Launched{1, 0}));
   EXPECT_EQ(launches([&] { return reshape(x, {33, 10}); }), (Launched{0, 0}));
   EXPECT_EQ(launches([&] { return matmul(transpose(x), y); }), (Launched{0, 1}));
@@ -116,9 +119,9 @@ TEST_F(Fusion, ADiamondThroughAProductHasNoCycle) {
   eval();
   Array a, c;
   EXPECT_EQ(launches([&] {
-              a = x + y;                       // before the product ...
+              a = x + y;  // before the product ...
               const Array b = matmul(w, a);
-              return c = a * b + a;            // ... and needed after it
+              return c = a * b + a;  // ... and needed after it
             }),
             (Launched{2, 1}));
   EXPECT_EQ(c.to_vector(), (a * matmul(w, a) + a).to_vector());
@@ -140,7 +143,8 @@ TEST_F(Fusion, ADiamondThroughAReductionHasNoCycle) {
   for (size_t i = 0; i < xs.size(); i += 17) {
     const double b = std::exp(xs[i]) / total + other[i % 10];
     EXPECT_NEAR(first.item(static_cast<int64_t>(i % 10), static_cast<int64_t>(i / 10)), b, 1e-5);
-    EXPECT_NEAR(second.item(static_cast<int64_t>(i % 10), static_cast<int64_t>(i / 10)), std::exp(xs[i]) * total + b, 0.05);
+    EXPECT_NEAR(second.item(static_cast<int64_t>(i % 10), static_cast<int64_t>(i / 10)), std::exp(xs[i]) * total + b,
+                0.05);
   }
 }
 
@@ -161,7 +165,9 @@ TEST_F(Fusion, ABroadcastOverAnyDimIsRight) {
     for (int j = 0; j < 4; ++j)
       for (int k = 0; k < 3; ++k)
         for (int l = 0; l < 2; ++l) {
-          EXPECT_NEAR(z.item(i, j, k, l), av[static_cast<size_t>(i + 2 * k)] + bv[static_cast<size_t>(j)] * cv[static_cast<size_t>(l)], 1e-6);
+          EXPECT_NEAR(z.item(i, j, k, l),
+                      av[static_cast<size_t>(i + 2 * k)] + bv[static_cast<size_t>(j)] * cv[static_cast<size_t>(l)],
+                      1e-6);
         }
 }
 
@@ -173,7 +179,9 @@ TEST_F(Fusion, ViewsOfViewsOfBroadcastsAreRight) {
   EXPECT_EQ(sum(seen, 0).to_vector(), (Values{8, 12}));
   EXPECT_EQ(reshape(seen, {2, 4}).to_vector(), (Values{2, 2, 2, 2, 3, 3, 3, 3}));
   EXPECT_EQ(matmul(transpose(seen), seen).to_vector(), (Values{16, 24, 24, 36}));
-  const Array odd = slice(transpose(reshape(slice(Array({0.0f, 1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f, 7.0f}, {8}), 0, 7, to_end, -2), {2, 2})), 0, 1, 2);
+  const Array odd = slice(
+      transpose(reshape(slice(Array({0.0f, 1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f, 7.0f}, {8}), 0, 7, to_end, -2), {2, 2})),
+      0, 1, 2);
   EXPECT_EQ(odd.to_vector(), (Values{3, 1}));
 }
 
@@ -228,7 +236,10 @@ TEST_F(Fusion, EightDimsAreRight) {
     }
     return 0.01 * static_cast<double>(offset);
   };
-  for (std::array<int64_t, 8> i : {std::array<int64_t, 8>{0, 0, 0, 0, 0, 0, 0, 0}, {1, 1, 2, 1, 1, 1, 1, 1}, {1, 0, 2, 0, 1, 1, 0, 1}, {0, 1, 1, 1, 0, 1, 1, 0}}) {
+  for (std::array<int64_t, 8> i : {std::array<int64_t, 8>{0, 0, 0, 0, 0, 0, 0, 0},
+                                   {1, 1, 2, 1, 1, 1, 1, 1},
+                                   {1, 0, 2, 0, 1, 1, 0, 1},
+                                   {0, 1, 1, 1, 0, 1, 1, 0}}) {
     EXPECT_NEAR(z.item(i[7], i[3], i[5], i[1], i[2], i[0], i[4], i[6]), at(a, i) * at(b, i), 1e-6);
   }
   EXPECT_NEAR(sum(sum(z, {0, 2, 4}), {1, 3, 5, 6, 7}).item(), sum(z).item(), 1e-3);

@@ -110,7 +110,8 @@ class LayoutMaker {
     const Attributes& attributes = sizes_.attributes[at(value)];
     switch (v(value).op->movement) {
       case Movement::broadcast:
-        for (int d = 0; d < view.rank; ++d) view.strides[d] = d < base.rank && base.sizes[d] == view.sizes[d] ? base.strides[d] : 0;
+        for (int d = 0; d < view.rank; ++d)
+          view.strides[d] = d < base.rank && base.sizes[d] == view.sizes[d] ? base.strides[d] : 0;
         break;
       case Movement::permute: {
         const auto permute = attributes.as<PermuteAttributes>();
@@ -257,7 +258,8 @@ Layout lay_out(std::shared_ptr<const Structure> structure, const Sizes& sizes) {
 
 size_t Layout::bytes() const {
   size_t bytes = sizeof(Layout) + views.size() * sizeof(View) + places.size() * sizeof(Place) +
-                 outputs.size() * sizeof(Output) + results.size() * sizeof(Result) + attributes.size() * sizeof(Attributes);
+                 outputs.size() * sizeof(Output) + results.size() * sizeof(Result) +
+                 attributes.size() * sizeof(Attributes);
   for (const KernelLayout& kernel : kernels) {
     bytes += sizeof(KernelLayout) + (kernel.loads.size() + kernel.roots.size()) * sizeof(PortLayout);
   }

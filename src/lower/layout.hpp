@@ -31,12 +31,12 @@ struct PortLayout {
 };
 
 struct KernelLayout {
-  int dims = 0;                     // wide dims of the domain
+  int dims = 0;  // wide dims of the domain
   int64_t sizes[Shape::max_rank] = {};
-  int64_t row = 1;                  // elements of a row
+  int64_t row = 1;  // elements of a row
   int64_t rows = 1;
-  std::vector<PortLayout> loads;    // as in Kernel::loads
-  std::vector<PortLayout> roots;    // where the results of roots stand: stride 0 in reduced dims
+  std::vector<PortLayout> loads;  // as in Kernel::loads
+  std::vector<PortLayout> roots;  // where the results of roots stand: stride 0 in reduced dims
   std::vector<int64_t> root_counts;
 };
 
@@ -62,7 +62,7 @@ struct Result {
 
 struct Layout {
   std::shared_ptr<const Structure> structure;
-  std::vector<View> views;           // of all values
+  std::vector<View> views;             // of all values
   std::vector<Attributes> attributes;  // of all nodes, as recorded for these sizes
   std::vector<KernelLayout> kernels;
   std::vector<Place> places;

@@ -118,7 +118,8 @@ class Emitter {
     uint16_t in[Node::max_positions] = {};
     for (int i = 0; i < value.operands; ++i) {
       const ScalarType wanted = value.op->mask_first && i == 0 ? ScalarType::boolean : value.compute;
-      in[i] = value.in[i] < 0 ? scalar(member, i, wanted, row) : get(fuser_.without_broadcast(value.in[i]), wanted, row);
+      in[i] =
+          value.in[i] < 0 ? scalar(member, i, wanted, row) : get(fuser_.without_broadcast(value.in[i]), wanted, row);
     }
     if (!value.op->body.loops[static_cast<int>(value.compute)]) throw_no_body(value);
     Instr& instr = append(Do::apply, value.compute, row);

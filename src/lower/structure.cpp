@@ -136,7 +136,8 @@ class Compiler {
       for (Port& store : kernel.stores) {
         for (size_t k = 0; k < kernel.loads.size(); ++k) {
           const bool after_calls = static_cast<int32_t>(i) > last_call;
-          if (taken[k] || !donates(kernel, kernel.loads[k], store, last_read, static_cast<int32_t>(i), after_calls)) continue;
+          if (taken[k] || !donates(kernel, kernel.loads[k], store, last_read, static_cast<int32_t>(i), after_calls))
+            continue;
           taken[k] = 1;
           store.aliased = true;
           store.alias = static_cast<uint16_t>(k);
@@ -150,7 +151,8 @@ class Compiler {
   bool donates(const Kernel& kernel, const Port& load, const Port& store, const std::vector<int32_t>& last_read,
                int32_t step, bool after_calls) const {
     const Value &from = v(load.value), &to = v(store.value);
-    if (load.row || store.row || from.dtype != to.dtype || from.wide != kernel.wide || to.wide != kernel.wide) return false;
+    if (load.row || store.row || from.dtype != to.dtype || from.wide != kernel.wide || to.wide != kernel.wide)
+      return false;
     if (from.channels_first != kernel.channels_first) return false;
     if (last_read[at(load.value)] != step || escapes_[at(load.value)]) return false;
     const auto same_memory = [&](const Port& port) { return fuser_.storage(port.value) == load.value; };
@@ -176,7 +178,8 @@ Structure compile(Graph&& graph, const Target& target) {
 }
 
 size_t Structure::bytes() const {
-  size_t bytes = sizeof(Structure) + graph.values.size() * (sizeof(Value) + 5 * sizeof(int32_t)) + steps.size() * sizeof(Step);
+  size_t bytes =
+      sizeof(Structure) + graph.values.size() * (sizeof(Value) + 5 * sizeof(int32_t)) + steps.size() * sizeof(Step);
   for (const Kernel& kernel : kernels) bytes += sizeof(Kernel) + kernel.instrs.size() * sizeof(Instr);
   return bytes;
 }

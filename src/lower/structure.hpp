@@ -16,12 +16,12 @@ struct Value {
   DType dtype = DType::Float32;
   ScalarType compute = ScalarType::float32;
   uint8_t rank = 0;
-  uint8_t wide = 0;            // bit d: dim d has a size other than 1
+  uint8_t wide = 0;  // bit d: dim d has a size other than 1
   uint8_t operands = 0;
-  bool held = false;           // a user handle holds it: its value must come out
-  bool donatable = false;      // leaf: nobody else reads its buffer, it may be overwritten
+  bool held = false;            // a user handle holds it: its value must come out
+  bool donatable = false;       // leaf: nobody else reads its buffer, it may be overwritten
   bool channels_first = false;  // images: memory order is channels, spatial dims, batch (CWHN)
-  bool small_row = false;      // reduction: the reduced elements fit a tile
+  bool small_row = false;       // reduction: the reduced elements fit a tile
   int32_t in[Node::max_positions] = {-1, -1, -1, -1, -1, -1, -1, -1};  // -1: a C++ number of that node, or no operand
   Attributes attributes;
 
@@ -64,50 +64,50 @@ struct Instr {
 
 /// What a kernel reads or writes.
 struct Port {
-  int32_t value = -1;       // scalar ports: the scalar leaf, or the node that keeps the number
-  int32_t operand = -1;     // scalar ports: which operand of that node, -1 for a leaf
-  bool row = false;         // store: one element a row
-  bool aliased = false;     // store: takes over the memory of load port `alias`
+  int32_t value = -1;    // scalar ports: the scalar leaf, or the node that keeps the number
+  int32_t operand = -1;  // scalar ports: which operand of that node, -1 for a leaf
+  bool row = false;      // store: one element a row
+  bool aliased = false;  // store: takes over the memory of load port `alias`
   uint16_t alias = 0;
 };
 
 /// A fused kernel: for every tile of the domain, run the instructions.
 struct Kernel {
-  int32_t domain = -1;      // the value whose sizes are the domain
-  uint8_t wide = 0;         // its wide dims; dims of size 1 do not count
+  int32_t domain = -1;          // the value whose sizes are the domain
+  uint8_t wide = 0;             // its wide dims; dims of size 1 do not count
   bool channels_first = false;  // tiles run through the domain in CWHN order
-  int row_dims = 1;         // leading wide dims that form a row
-  bool whole_rows = false;  // tiles hold whole rows (there are row reductions)
+  int row_dims = 1;             // leading wide dims that form a row
+  bool whole_rows = false;      // tiles hold whole rows (there are row reductions)
   std::vector<Instr> instrs;
-  uint16_t registers = 0;   // after allocation
+  uint16_t registers = 0;  // after allocation
   std::vector<Port> loads, scalars, stores, roots;
 };
 
 /// One launch: a fused kernel, or a call of an opaque kind (contraction, window, gather, ...).
 struct Step {
-  int32_t kernel = -1;  // index into kernels, or -1
-  int32_t node = -1;    // the opaque node
+  int32_t kernel = -1;                 // index into kernels, or -1
+  int32_t node = -1;                   // the opaque node
   std::vector<int32_t> reads, writes;  // values with storage of their own
 };
 
 /// Where the elements of a value are.
 enum class Home : uint8_t {
-  none,    // never in memory: a register of one kernel
+  none,  // never in memory: a register of one kernel
   leaf,
   scalar,
-  own,     // written by a step
-  alias,   // the memory of another value, contiguous (reshape, argument)
-  view     // the memory of another value, strided (permute, slice, broadcast)
+  own,    // written by a step
+  alias,  // the memory of another value, contiguous (reshape, argument)
+  view    // the memory of another value, strided (permute, slice, broadcast)
 };
 
 struct Structure {
-  Graph graph;                    // nodes, leaves, and copies made contiguous (appended, op = null)
+  Graph graph;  // nodes, leaves, and copies made contiguous (appended, op = null)
   std::vector<Home> homes;
-  std::vector<int32_t> base;      // alias, view: the operand it looks at; copy: its source
+  std::vector<int32_t> base;        // alias, view: the operand it looks at; copy: its source
   std::vector<int32_t> contiguous;  // a contiguous copy of the value where one is made, else -1
   std::vector<Kernel> kernels;
-  std::vector<Step> steps;        // in order of execution
-  std::vector<int32_t> donor;     // own: the value (leaf or own) whose memory it takes over, else -1
+  std::vector<Step> steps;     // in order of execution
+  std::vector<int32_t> donor;  // own: the value (leaf or own) whose memory it takes over, else -1
   size_t bytes() const;
 };
 

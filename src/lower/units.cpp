@@ -57,7 +57,8 @@ void Units::merge(int32_t into, int32_t from) {
   closure_[static_cast<size_t>(into)] = gained;
   set(gained, into);
   for (int32_t u = 0; u < count(); ++u) {
-    if (u != into && u != from && (depends(u, from) || depends(u, into))) unite(closure_[static_cast<size_t>(u)], gained);
+    if (u != into && u != from && (depends(u, from) || depends(u, into)))
+      unite(closure_[static_cast<size_t>(u)], gained);
   }
 }
 

@@ -13,13 +13,13 @@ enum class Level : uint8_t { none, full, row, late };  // late: a root, there on
 
 struct Unit {
   bool call = false;
-  int32_t domain = -1;           // kernels: a value with the domain's sizes
+  int32_t domain = -1;  // kernels: a value with the domain's sizes
   uint8_t wide = 0;
-  int row_dims = 0;              // 0 = no row reduction yet
-  std::vector<int32_t> members;  // nodes, in recording order once sorted
+  int row_dims = 0;                            // 0 = no row reduction yet
+  std::vector<int32_t> members;                // nodes, in recording order once sorted
   std::vector<int32_t> full_loads, row_loads;  // values from outside, known to be as large as domain / row
 
-  uint8_t row_wide() const;      // wide dims of row-level values
+  uint8_t row_wide() const;  // wide dims of row-level values
 };
 
 /// Units with the transitive closure of their dependencies.

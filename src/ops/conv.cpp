@@ -79,17 +79,20 @@ void match_types(const Op& op, Array& x, Array& w) {
 void check_ranks(std::string_view op, const Array& x, const Array& w, int spatial) {
   if (w.rank() == x.rank()) return;
   if (w.rank() == x.rank() + 1) {
-    refuse(ErrorKind::shape, op, "x must be (spatial..., channels, batch)", to_string(x.shape()) + " for kernels " + to_string(w.shape()),
+    refuse(ErrorKind::shape, op, "x must be (spatial..., channels, batch)",
+           to_string(x.shape()) + " for kernels " + to_string(w.shape()),
            "add the batch dim with unsqueeze(x, " + std::to_string(x.rank()) + ")");
   }
   refuse(ErrorKind::shape, op, "kernels must be (kernel..., in / groups, out)",
-         to_string(w.shape()) + " for images with " + std::to_string(spatial) + " spatial dims", "use as many kernel dims");
+         to_string(w.shape()) + " for images with " + std::to_string(spatial) + " spatial dims",
+         "use as many kernel dims");
 }
 
 /// Sizes of one dim: what is read of the input by `out` windows.
 int64_t span_of(int64_t kernel, int64_t dilation) { return (kernel - 1) * dilation + 1; }
 
-WindowAttributes attributes_of(std::string_view op, const Array& w, const ConvOptions& options, int spatial, bool flipped) {
+WindowAttributes attributes_of(std::string_view op, const Array& w, const ConvOptions& options, int spatial,
+                               bool flipped) {
   WindowAttributes a;
   a.groups = static_cast<int16_t>(options.groups);
   a.flipped = flipped;
@@ -99,8 +102,9 @@ WindowAttributes attributes_of(std::string_view op, const Array& w, const ConvOp
     const Padding pad = padding_for(op, options.pad, d, spatial);
     if (stride < 1 || dilation < 1 || pad.low < 0 || pad.high < 0 || options.groups < 1 || w.size(d) < 1) {
       refuse(ErrorKind::argument, op, "kernel, stride, dilation and groups are at least 1, pads at least 0",
-             "kernel " + std::to_string(w.size(d)) + ", stride " + std::to_string(stride) + ", dilation " + std::to_string(dilation) + ", pad (" +
-                 std::to_string(pad.low) + ", " + std::to_string(pad.high) + "), groups " + std::to_string(options.groups),
+             "kernel " + std::to_string(w.size(d)) + ", stride " + std::to_string(stride) + ", dilation " +
+                 std::to_string(dilation) + ", pad (" + std::to_string(pad.low) + ", " + std::to_string(pad.high) +
+                 "), groups " + std::to_string(options.groups),
              "use larger numbers");
     }
     a.stride[d] = static_cast<int32_t>(stride);
@@ -115,13 +119,14 @@ void check_channels(std::string_view op, const Array& x, const Array& w, int64_t
   const int64_t channels = x.size(-2);
   if (channels % groups != 0 || w.size(-1) % groups != 0) {
     refuse(ErrorKind::argument, op, "groups must divide the channels of input and output",
-           std::to_string(groups) + " groups for " + std::to_string(channels) + " and " + std::to_string(w.size(-1)) + " channels",
+           std::to_string(groups) + " groups for " + std::to_string(channels) + " and " + std::to_string(w.size(-1)) +
+               " channels",
            "use another number of groups");
   }
   if (channels / groups == w.size(-2)) return;
   refuse(ErrorKind::shape, op, "kernels and images must have the same channels",
-         "images " + to_string(x.shape()) + " with " + std::to_string(channels) + " channels, kernels " + to_string(w.shape()) +
-             " for " + std::to_string(w.size(-2) * groups),
+         "images " + to_string(x.shape()) + " with " + std::to_string(channels) + " channels, kernels " +
+             to_string(w.shape()) + " for " + std::to_string(w.size(-2) * groups),
          "images are (spatial..., channels, batch), kernels (kernel..., in / groups, out)");
 }
 
@@ -164,12 +169,14 @@ Array conv_transpose(const Array& images, const Array& kernels, const ConvOption
   const WindowAttributes a = attributes_of(op, w, options, spatial, true);
   if (x.size(-2) != w.size(-1) || x.size(-2) % options.groups != 0) {
     refuse(ErrorKind::shape, op, "kernels must be (kernel..., out / groups, in) for the images' channels",
-           "images " + to_string(x.shape()) + ", kernels " + to_string(w.shape()), "swap the last two dims of the kernels");
+           "images " + to_string(x.shape()) + ", kernels " + to_string(w.shape()),
+           "swap the last two dims of the kernels");
   }
   Shape y = with_size(x.shape(), spatial, w.size(-2) * options.groups);
   for (int d = 0; d < spatial; ++d) {
     const int64_t extra = extent_for(op, "outpad", outpad, d, spatial, 0);
-    const int64_t size = (x.size(d) - 1) * a.stride[d] + span_of(w.size(d), a.dilation[d]) - a.pad_low[d] - a.pad_high[d] + extra;
+    const int64_t size =
+        (x.size(d) - 1) * a.stride[d] + span_of(w.size(d), a.dilation[d]) - a.pad_low[d] - a.pad_high[d] + extra;
     if (size < 1 || extra < 0 || extra >= std::max<int64_t>(a.stride[d], a.dilation[d])) {
       refuse(ErrorKind::shape, op, "sizes must be positive and outpad smaller than stride or dilation",
              "size " + std::to_string(size) + " and outpad " + std::to_string(extra) + " in dim " + std::to_string(d),

@@ -143,7 +143,8 @@ Array scatter(const Array& target, const Array& indices, const Array& updates, i
 Array scatter_add(const Array& target, const Array& indices, const Array& updates, int dim) {
   require(scatter_add_op, target);
   if (target.dtype() == Bool || is_complex(target.dtype())) {
-    refuse(ErrorKind::dtype, "scatter_add", "it adds numbers", to_string(target.dtype()), "convert with cast(target, Int32)");
+    refuse(ErrorKind::dtype, "scatter_add", "it adds numbers", to_string(target.dtype()),
+           "convert with cast(target, Int32)");
   }
   return scattered(scatter_add_op, target, indices, updates, dim);
 }

@@ -73,8 +73,8 @@ Array matmul(const Array& a, const Array& b) {
   require(matmul_op, a);
   require(matmul_op, b);
   if (a.rank() == 0 || b.rank() == 0) {
-    refuse(ErrorKind::shape, "matmul", "operands have one dim or more", to_string(a.shape()) + " x " + to_string(b.shape()),
-           "for products with numbers write a * b");
+    refuse(ErrorKind::shape, "matmul", "operands have one dim or more",
+           to_string(a.shape()) + " x " + to_string(b.shape()), "for products with numbers write a * b");
   }
   const Array* both[] = {&a, &b};
   const DType type = product_type(common_type(matmul_op, both));
@@ -87,7 +87,8 @@ Array matmul(const Array& a, const Array& b) {
     const Array column = product(left, reshape(right, {right.size(0), 1}), type);
     return reshape(column, with_dims(column.shape(), 1, 1, {}));
   }
-  if (left.rank() == 2 && right.rank() > 2 && left.size(1) == right.size(0)) return with_columns_joined(left, right, type);
+  if (left.rank() == 2 && right.rank() > 2 && left.size(1) == right.size(0))
+    return with_columns_joined(left, right, type);
   return product(left, right, type);
 }
 

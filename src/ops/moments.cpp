@@ -9,15 +9,16 @@
 namespace rosin {
 namespace {
 
-const Op& running_mean_op = elementwise<4>(
-                                "running_mean", "weight*old + rest*now",
-                                [](auto old, auto now, auto weight, auto rest) { return weight * old + rest * now; }, floats)
-                                .with_gradient([](Backward& b) {
-                                  b.give(0, b.gradient * b.in(2));
-                                  b.give(1, b.gradient * b.in(3));
-                                  if (b.needs(2)) b.give(2, b.gradient * b.in(0));
-                                  if (b.needs(3)) b.give(3, b.gradient * b.in(1));
-                                });
+const Op& running_mean_op =
+    elementwise<4>(
+        "running_mean", "weight*old + rest*now",
+        [](auto old, auto now, auto weight, auto rest) { return weight * old + rest * now; }, floats)
+        .with_gradient([](Backward& b) {
+          b.give(0, b.gradient * b.in(2));
+          b.give(1, b.gradient * b.in(3));
+          if (b.needs(2)) b.give(2, b.gradient * b.in(0));
+          if (b.needs(3)) b.give(3, b.gradient * b.in(1));
+        });
 
 const Op& running_square_op =
     elementwise<4>(
@@ -33,7 +34,8 @@ const Op& running_square_op =
 const Op& scaled_by_root_op =
     elementwise<4>(
         "scaled_by_root", "scale*mean/(sqrt(square) + epsilon)",
-        [](auto mean, auto square, auto scale, auto epsilon) { return scale * mean / (sqrt(square) + epsilon); }, floats)
+        [](auto mean, auto square, auto scale, auto epsilon) { return scale * mean / (sqrt(square) + epsilon); },
+        floats)
         .with_gradient([](Backward& b) {
           const Array root = sqrt(b.in(1)), below = root + b.in(3);
           if (b.needs(0)) b.give(0, b.gradient * b.in(2) / below);

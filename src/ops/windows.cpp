@@ -3,7 +3,8 @@
 
 namespace rosin {
 
-int64_t extent_for(std::string_view op, std::string_view what, const Extents& values, int d, int spatial, int64_t otherwise) {
+int64_t extent_for(std::string_view op, std::string_view what, const Extents& values, int d, int spatial,
+                   int64_t otherwise) {
   const auto list = values.list();
   if (list.empty()) return otherwise;
   if (list.size() == 1) return list[0];

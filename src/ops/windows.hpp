@@ -8,7 +8,8 @@
 namespace rosin {
 
 /// The number for spatial dim d: one number holds for all, none means `otherwise`. Error (argument) for other counts.
-int64_t extent_for(std::string_view op, std::string_view what, const Extents& values, int d, int spatial, int64_t otherwise);
+int64_t extent_for(std::string_view op, std::string_view what, const Extents& values, int d, int spatial,
+                   int64_t otherwise);
 
 struct Padding {
   int64_t low = 0, high = 0;

@@ -125,8 +125,9 @@ class Pool {
   }
 
   [[noreturn]] void throw_out_of_memory(size_t bytes) {
-    throw Error(ErrorKind::memory, "allocate: out of memory on CPU; requested " + std::to_string(bytes) + " bytes, live " +
-                                       std::to_string(live()) + ", cached " + std::to_string(pooled()) +
+    throw Error(ErrorKind::memory, "allocate: out of memory on CPU; requested " + std::to_string(bytes) +
+                                       " bytes, live " + std::to_string(live()) + ", cached " +
+                                       std::to_string(pooled()) +
                                        "; use a smaller batch or drop arrays that are no longer needed");
   }
 

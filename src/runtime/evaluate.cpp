@@ -1,4 +1,5 @@
-// Evaluation: which pending nodes are needed, the key of that graph, its plan, and the run. See D2 and D3 of the design.
+// Evaluation: which pending nodes are needed, the key of that graph, its plan, and the run. See D2 and D3 of the
+// design.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -114,12 +115,12 @@ class Evaluation {
   void allocate_outputs(const lower::Layout& layout);
   void release_outputs() noexcept;
   void commit(const lower::Layout& layout, Context& context, Context& here) noexcept;
-  std::vector<Node*> order_;      // needed pending nodes in recording order
-  std::vector<Held> held_;        // of each in order_
-  std::vector<uint32_t> uses_;    // of each in order_: as an operand of others there
+  std::vector<Node*> order_;       // needed pending nodes in recording order
+  std::vector<Held> held_;         // of each in order_
+  std::vector<uint32_t> uses_;     // of each in order_: as an operand of others there
   std::vector<int32_t> operands_;  // four a node: >= 0 node, < 0 leaf -1 - i, `none` where absent
-  std::vector<Node*> evaluated_;  // nodes on their way out of the pending list
-  std::vector<Array> foreign_;    // pending nodes of other threads that are operands
+  std::vector<Node*> evaluated_;   // nodes on their way out of the pending list
+  std::vector<Array> foreign_;     // pending nodes of other threads that are operands
   LeafTable leaves_;
   Key structure_key_, sizes_key_;
   std::vector<Memory*> outputs_;
@@ -141,8 +142,8 @@ void Evaluation::add_operands(Context& context, Node* node) {
 /// Counts a reference unless the node is dead: another thread dropped its last handle, and it waits among the orphans.
 bool refer(Node* node) noexcept {
   uint64_t counts = node->counts.load(std::memory_order_relaxed);
-  while (counts != 0 && !node->counts.compare_exchange_weak(counts, counts + one_reference, std::memory_order_acq_rel)) {
-  }
+  while (counts != 0 &&
+         !node->counts.compare_exchange_weak(counts, counts + one_reference, std::memory_order_acq_rel)) {}
   return counts != 0;
 }
 
@@ -232,7 +233,8 @@ uint64_t Evaluation::leaf_word(const LeafTable::Leaf& leaf, bool may_donate) con
     const uint32_t guards = node.guards.load(std::memory_order_relaxed);
     // (acquire: who let go last has read what it wanted to read)
     const uint64_t counts = node.counts.load(std::memory_order_acquire);
-    donatable = counts == one_reference * (leaf.uses + guards) && node.buffer->owners.load(std::memory_order_acquire) == 1;
+    donatable =
+        counts == one_reference * (leaf.uses + guards) && node.buffer->owners.load(std::memory_order_acquire) == 1;
   }
   return static_cast<uint64_t>(node.dtype) | uint64_t{node.rank} << 8 | uint64_t{wide_dims(node)} << 16 |
          uint64_t{is_scalar(node)} << 24 | uint64_t{donatable} << 25 | uint64_t{node.weak} << 26;
@@ -389,7 +391,8 @@ void Evaluation::execute(const std::shared_ptr<Plan>& plan) {
     scalars_.resize(memory_.size() * lower::scalars_of_value);
     for (size_t n = 0; n < order_.size(); ++n) {
       for (int i = 0; order_[n]->scalars >> i; ++i) {
-        if (order_[n]->scalars >> i & 1) scalars_[lower::scalar_index(static_cast<int32_t>(n), i)] = order_[n]->number(i);
+        if (order_[n]->scalars >> i & 1)
+          scalars_[lower::scalar_index(static_cast<int32_t>(n), i)] = order_[n]->number(i);
       }
     }
     for (size_t i = 0; i < leaves_.leaves().size(); ++i) {
@@ -410,7 +413,8 @@ void Evaluation::execute(const std::shared_ptr<Plan>& plan) {
   cache.give_back(*plan, std::move(instance));
   std::lock_guard guard(cache.lock);
   ++cache.counters.evaluations;
-  for (const lower::Step& step : layout.structure->steps) ++(step.kernel >= 0 ? cache.counters.kernels : cache.counters.calls);
+  for (const lower::Step& step : layout.structure->steps)
+    ++(step.kernel >= 0 ? cache.counters.kernels : cache.counters.calls);
 }
 
 /// Hands the values to the nodes; nodes of this thread let their operands go.

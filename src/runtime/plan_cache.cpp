@@ -50,8 +50,8 @@ void PlanCache::insert(const std::shared_ptr<Plan>& plan) {
   plans_.splice(plans_.begin(), added);
   ++structure.plans;
   plan->cached = true;
-  plan->bytes = static_cast<int64_t>(plan->layout->bytes() +
-                                     (plan->structure_key.words.size() + plan->sizes_key.words.size()) * sizeof(uint64_t));
+  plan->bytes = static_cast<int64_t>(
+      plan->layout->bytes() + (plan->structure_key.words.size() + plan->sizes_key.words.size()) * sizeof(uint64_t));
   bytes_ += plan->bytes;
   evict();
 }
@@ -61,7 +61,8 @@ PlanCache::StructureEntry& PlanCache::entry_of(const Plan& plan) {
   for (auto at = first; at != last; ++at) {
     if (at->second.structure == plan.structure) return at->second;
   }
-  const auto added = structures_.emplace(plan.structure_key.hash, StructureEntry{plan.structure_key, plan.structure, 0});
+  const auto added =
+      structures_.emplace(plan.structure_key.hash, StructureEntry{plan.structure_key, plan.structure, 0});
   bytes_ += static_cast<int64_t>(plan.structure->bytes());
   return added->second;
 }

@@ -1,5 +1,6 @@
 // PlanCache: structures found by structure, layouts found by sizes; both compared in full after the hash selected them.
-// Bounded by bytes, least recently used first. A layout keeps idle instances (arena and prepared calls) for the next run.
+// Bounded by bytes, least recently used first. A layout keeps idle instances (arena and prepared calls) for the next
+// run.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +33,7 @@ struct Plan {
   std::shared_ptr<const lower::Layout> layout;
   Key structure_key, sizes_key;
   std::vector<std::unique_ptr<lower::Instance>> idle;
-  int64_t bytes = 0;       // counted in the cache
+  int64_t bytes = 0;  // counted in the cache
   bool cached = false;
 };
 
@@ -55,7 +56,7 @@ class PlanCache {
   void clear();
   int64_t bytes() const { return bytes_; }  // hold lock
 
-  Stats counters;            // guarded by lock
+  Stats counters;  // guarded by lock
   std::mutex lock;
 
  private:
@@ -63,7 +64,7 @@ class PlanCache {
   void evict();
   void erase(List::iterator plan);
 
-  List plans_;               // most recently used first
+  List plans_;  // most recently used first
   std::unordered_multimap<uint64_t, List::iterator> by_hash_;
   struct StructureEntry {
     Key key;

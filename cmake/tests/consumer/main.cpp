@@ -1,5 +1,5 @@
-// Uses the installed library as a user does: a model of its own, one training step, a file. Prints the size of the result
-// of a product, 12, and whether the file came back.
+// Uses the installed library as a user does: a model of its own, one training step, a file. Prints the size of the
+// result of a product, 12, and whether the file came back.
 #include <cstdio>
 
 #include <rosin/rosin.hpp>
