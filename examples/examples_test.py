@@ -92,8 +92,8 @@ class DemoTest(unittest.TestCase):
     def test_leaves_a_model_and_a_curve_and_ends_with_the_accuracy(self):
         data = self.write_data()
         for model in ("mlp", "lenet"):
-            result = run(self.work, "demo", "--data", data, "--model", model, "--epochs", 2, "--batchsize=32", "--device",
-                         "cpu", "--seed", 3)
+            options = ["--model", model, "--epochs", 2, "--batchsize=32", "--device", "cpu", "--seed", 3]
+            result = run(self.work, "demo", "--data", data, *options)
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertRegex(result.stdout, r"(?m)^device: CPU \(.+\)$")
             self.assertRegex(result.stdout, r"(?m)^epoch 2/2  loss ")
@@ -107,7 +107,8 @@ class DemoTest(unittest.TestCase):
         for threads in (1, 2, 3, 7):
             ENVIRONMENT["ROSIN_NUM_THREADS"] = str(threads)
             self.addCleanup(ENVIRONMENT.pop, "ROSIN_NUM_THREADS", None)
-            result = run(self.work, "demo", "--data", data, "--model", "lenet", "--epochs", 2, "--save", "m.safetensors")
+            options = ["--model", "lenet", "--epochs", 2, "--save", "m.safetensors"]
+            result = run(self.work, "demo", "--data", data, *options)
             self.assertEqual(result.returncode, 0, result.stderr)
             files.append((self.work / "m.safetensors").read_bytes())
         self.assertTrue(all(file == files[0] for file in files))

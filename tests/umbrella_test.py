@@ -16,7 +16,8 @@ class UmbrellaTest(unittest.TestCase):
 
     def test_what_is_declared_ahead_is_defined_somewhere(self):
         definitions = "\n".join(path.read_text(encoding="utf-8") for path in HEADERS.glob("*.hpp"))
-        for kind, name in re.findall(r"^(class|struct) (\w+);", (HEADERS / "fwd.hpp").read_text(encoding="utf-8"), re.M):
+        declarations = (HEADERS / "fwd.hpp").read_text(encoding="utf-8")
+        for kind, name in re.findall(r"^(class|struct) (\w+);", declarations, re.M):
             self.assertRegex(definitions, rf"\b{kind} (ROSIN_API )?{name}( :[^:]| {{)", name)
 
 

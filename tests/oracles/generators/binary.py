@@ -212,69 +212,41 @@ def write_selection(file, rng):
 
 
 def write_casts(file):
-    """Float to integer truncates, to the nearest bound where it does not fit, NaN to 0; to Bool: not zero; between
-    integers: the low bits."""
+    write_casts_of_floats(file)
+    write_casts_of_integers(file)
+
+
+def write_casts_of_floats(file):
+    """To integers: truncated, the nearest bound where it does not fit, NaN to 0; to Bool: not zero."""
     extreme = np.array([1e20, -1e20, 300.0, -300.0, INF, -INF, NAN])
+    source = text.rounded(extreme, "Float32")
     for to, kind in text.INTEGERS.items():
         low, high = np.iinfo(kind).min, np.iinfo(kind).max
         result = [0 if math.isnan(x) else low if x < low else high if x > high else int(x) for x in extreme]
-        text.case(
-            file,
-            "cast",
-            "Float32",
-            [text.rounded(extreme, "Float32")],
-            [(to, np.array(result))],
-            "exact",
-            to=to,
-            samples="special",
-        )
+        text.case(file, "cast", "Float32", [source], [(to, np.array(result))], "exact", to=to, samples="special")
     floats = np.array([0.0, -0.0, 1.9, -1.9, 2.5, 100.0, -100.25, 3.0])
     for to in ("Int32", "Int64", "Int8", "Bool"):
         result = floats != 0 if to == "Bool" else np.trunc(floats).astype(np.int64)
         text.case(file, "cast", "Float32", [text.rounded(floats, "Float32")], [(to, result)], "exact", to=to)
-    text.case(
-        file, "cast", "Float32", [np.array([0.0, 1.9, 255.0])], [("UInt8", np.array([0, 1, 255]))], "exact", to="UInt8"
-    )
+    small = np.array([0.0, 1.9, 255.0])
+    text.case(file, "cast", "Float32", [small], [("UInt8", np.array([0, 1, 255]))], "exact", to="UInt8")
     wide = np.array(
-        [
-            1 / 3,
-            -2 / 3,
-            1e-50,
-            1e300,
-            -1e300,
-            1 + 2.0**-24,
-            1 + 3 * 2.0**-24,
-            65519.9,
-            65520.0,
-            2.0**-25,
-            1.5 * 2.0**-25,
-            1.00390625,
-            1.01171875,
-            3.4e38,
-            INF,
-            -INF,
-            NAN,
-            -0.0,
-        ]
+        [1 / 3, -2 / 3, 1e-50, 1e300, -1e300, 1 + 2.0**-24, 1 + 3 * 2.0**-24, 65519.9, 65520.0]
+        + [2.0**-25, 1.5 * 2.0**-25, 1.00390625, 1.01171875, 3.4e38, INF, -INF, NAN, -0.0]
     )
-    for dtype, narrow in (
-        ("Float64", ("Float32", "Float16", "BFloat16")),
-        ("Float32", ("Float16", "BFloat16", "Float64")),
-    ):
+    narrower = {"Float64": ("Float32", "Float16", "BFloat16"), "Float32": ("Float16", "BFloat16", "Float64")}
+    for dtype, targets in narrower.items():
         values = text.rounded(wide, dtype)
-        for to in narrow:
+        for to in targets:
             text.case(file, "cast", dtype, [values], [(to, text.rounded(values, to))], "exact", to=to)
+
+
+def write_casts_of_integers(file):
+    """Between integers: the low bits."""
     integers = np.array([0, 1, -1, 127, 128, 255, 256, -129, 2**24 + 1, -(2**24) - 3, 2**31 - 1])
     for to in ("Float32", "Float64", "Float16", "Bool", "Int64", "UInt8", "Int8", "UInt32"):
-        text.case(
-            file,
-            "cast",
-            "Int32",
-            [integers],
-            [(to, integers != 0 if to == "Bool" else text.rounded(integers, to))],
-            "exact",
-            to=to,
-        )
+        result = integers != 0 if to == "Bool" else text.rounded(integers, to)
+        text.case(file, "cast", "Int32", [integers], [(to, result)], "exact", to=to)
     long = np.array([2**53 + 1, -(2**62) - 1, 2**40 + 2**15, 5])
     for to in ("Float32", "Float64", "Int32"):
         text.case(file, "cast", "Int64", [long], [(to, text.rounded(long, to))], "exact", to=to)
