@@ -20,7 +20,9 @@ int main(int argc, char** argv) {
     bench::Training training(bench::mlp(inputs, rosin::relu),
                              [=](const bench::MLP& m) { return rosin::logitcrossentropy(m(x), y); });
     bench::Record record;
+    rosin::reset_stats();
     record.ms = {bench::milliseconds([&] { record.losses = bench::losses(training, 1); })};
+    record.launches = bench::launches_per_step(1);
     const auto later = bench::losses(training, bench::compared_steps - 1);
     record.losses.insert(record.losses.end(), later.begin(), later.end());
     return record;

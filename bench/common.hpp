@@ -89,12 +89,19 @@ template <class F> double milliseconds(F&& function) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// What is launched in a step of a repeat: fused kernels, calls of a vendor library and the like, runs of a plan.
+/// What is launched in a step: fused kernels, calls of a vendor library and the like, runs of a plan.
 struct Launches {
   double kernels = 0;
   double calls = 0;
   double evaluations = 0;
 };
+
+/// Launches since reset_stats(), divided by the steps done.
+inline Launches launches_per_step(int steps) {
+  const rosin::Stats stats = rosin::stats();
+  const auto per_step = [&](int64_t count) { return static_cast<double>(count) / steps; };
+  return {per_step(stats.kernels), per_step(stats.calls), per_step(stats.evaluations)};
+}
 
 /// One program's results.
 struct Record {
@@ -116,9 +123,7 @@ void repeat(const Options& options, Record& record, Prepare&& prepare, Step&& st
       finish();
     });
     record.ms.push_back(ms / options.steps);
-    const rosin::Stats stats = rosin::stats();
-    const auto per_step = [&](int64_t count) { return static_cast<double>(count) / options.steps; };
-    record.launches = {per_step(stats.kernels), per_step(stats.calls), per_step(stats.evaluations)};
+    record.launches = launches_per_step(options.steps);
   }
 }
 

@@ -1,6 +1,6 @@
 """The workloads in PyTorch, in the modes eager | compile | compile reduce-overhead | compile max-autotune.
-(on a CPU reduce-overhead is compile: it adds CUDA graphs only). Compiled training is one program for forward, backward and
-Adam, which is its fastest form. Read peer.py first."""
+(reduce-overhead adds CUDA graphs only: on a CPU it is compile). Compiled training is one program for forward, backward
+and Adam, which is its fastest form. Read peer.py first."""
 import math
 
 import torch

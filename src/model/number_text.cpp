@@ -98,7 +98,7 @@ std::string number_text(float value) { return float_text(static_cast<double>(val
 
 std::string grouped(int64_t value) {
   std::string text = std::to_string(value);
-  for (size_t i = text.size(); i > 3; i -= 3) text.insert(i - 3, "_");
+  for (size_t i = text.size(); i > 3; i -= 3) text.insert(i - 3, 1, '_');
   return text;
 }
 
