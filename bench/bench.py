@@ -25,8 +25,8 @@ REPEAT_MS = 200  # about what a repeat of a peer takes at most
 
 
 def setups(workload, quick, missing=()):
-    """Ways to run every peer, with OpenMP's default wait policy; of a missing peer one per thread count, for the row that
-    says so."""
+    """Ways to run every peer, with OpenMP's default wait policy; of a missing peer one per thread count, for the row
+    that says so."""
     layouts = workload.layouts[-1:] if quick else workload.layouts
     found = []
     for peer, modes in MODES.items():

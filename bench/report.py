@@ -1,5 +1,5 @@
-"""From rows of measurements to ratios, the table, the summary and the page of results; nothing here runs anything. A row
-is a dict with the keys of COLUMNS. Read next: bench.py."""
+"""From rows of measurements to ratios, the table, the summary and the page of results; nothing here runs anything. A
+row is a dict with the keys of COLUMNS. Read next: bench.py."""
 import dataclasses
 import datetime
 import re
@@ -190,11 +190,11 @@ def page(run):
     warning = [f"**Warning:** {load_warning(run.load)}."] if run.load > MOST_LOAD else []
     return "\n\n".join([
         "# Results of bench", f"`{run.command}`, {datetime.date.today()}: {facts(run)}.", *warning,
-        "Written by the command; README.md says how a number is made. Times are medians of a step; ratio = peer / ours, "
-        "above 1 we are faster. Each side stands here with its best mode and number of threads; `prime sizes` is the "
-        "ratio with each size changed to the nearest prime, and its change.",
+        "Written by the command; README.md says how a number is made. Times are medians of a step; ratio = peer / "
+        "ours, above 1 we are faster. Each side stands here with its best mode and number of threads; `prime sizes` is "
+        "the ratio with each size changed to the nearest prime, and its change.",
         summary_table(run), "## Every mode",
-        "A star marks the best peer of a thread count. Rows with fewer repeats were only looked at to find the best mode.",
+        "A star marks the best peer of a thread count. Rows with fewer repeats only served to find the best mode.",
         table(run.rows), "## Launches in a step", launches(run)]) + "\n"
 
 

@@ -1,5 +1,5 @@
-"""The two sides of a comparison as processes: our programs, and the peers, which stay alive, keep several sessions and are
-stopped while they have nothing to do. Read next: peer.py (the other end of the talk), bench.py (who is asked what)."""
+"""The two sides of a comparison as processes: our programs, and the peers, which stay alive, keep several sessions and
+are stopped while they have nothing to do. Read next: peer.py (the other end of the talk), bench.py (who is asked)."""
 import dataclasses
 import json
 import os
