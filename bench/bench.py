@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import platform
+import re
 import statistics
 import subprocess
 import sys
@@ -20,7 +21,8 @@ from sides import BUILD, Failure, Ours, Servers, Setup
 PACKAGES = {"torch": ["numpy", "torch"], "jax": ["numpy", "jax"]}
 MODES = {"torch": ["eager", "compile", "compile max-autotune"], "jax": ["jit"]}
 QUICK_MODES = {"eager", "compile", "jit"}
-LOOKS, ROUNDS, QUICK_ROUNDS = 3, 7, 3  # repeats of a mode to find the best one, and of the best ones
+LOOKS, ROUNDS, QUICK_ROUNDS = 5, 7, 3  # repeats of a mode to find the best ones, and of those
+FINALISTS = 2  # modes of each peer and thread count
 REPEAT_MS = 200  # about what a repeat of a peer takes at most
 
 
@@ -57,10 +59,10 @@ class Trial:
     def middle(self):
         return middle(self.ms)
 
-    def repeat(self, times):
-        """Adds repeats; a failure ends the trial and becomes a note."""
+    def repeat(self):
+        """Adds a repeat; a failure ends the trial and becomes a note."""
         try:
-            for _ in range(times if self.measure else 0):
+            if self.measure:
                 self.ms.append(self.measure())
         except Failure as failure:
             self.note(str(failure))
@@ -69,6 +71,17 @@ class Trial:
     def note(self, text):
         if text not in self.notes:
             self.notes.append(text)
+
+
+def in_turn(trials, rounds):
+    for _ in range(rounds):
+        for trial in trials:
+            trial.repeat()
+
+
+def best_of(trials, count):
+    """The fastest of each peer and thread count."""
+    return report.winners(trials, lambda t: (t.setup.peer, t.setup.threads), Trial.middle, count)
 
 
 class Task:
@@ -121,26 +134,22 @@ class Task:
             trial.note(f"LOSSES DIFFER by {difference:.1e}")
 
     def look(self, quick):
-        """Finds the best modes: of each peer and thread count one trial."""
-        looks = 1 if quick or self.workload.first_step else LOOKS
-        for setup in setups(self.workload, quick, self.bench.missing):
-            self.open(setup).repeat(looks)
-        fastest = sorted((t for t in self.trials if t.ms and with_waits(t.setup)), key=Trial.middle)[:0 if quick else 2]
-        for trial in fastest:
-            for setup in with_waits(trial.setup):
-                self.open(setup).repeat(looks)
-        return report.winners(self.trials, lambda t: (t.setup.peer, t.setup.threads), Trial.middle)
+        """Finds the best modes: the finalists. All are looked at in turn, so that a noise hits them alike."""
+        once = quick or self.workload.first_step
+        trials = [self.open(setup) for setup in setups(self.workload, quick, self.bench.missing)]
+        in_turn(trials, 1 if once else LOOKS)
+        fastest = sorted((t for t in trials if t.ms and with_waits(t.setup)), key=Trial.middle)[:0 if quick else 2]
+        in_turn([self.open(setup) for trial in fastest for setup in with_waits(trial.setup)], LOOKS)
+        return best_of(self.trials, 1 if once else FINALISTS)
 
-    def final(self, trials, rounds):
-        """Repeats in the order ours, a peer, another peer, ours, ..."""
+    def final(self, finalists, rounds):
+        """Repeats in the order ours, a peer, another peer, ours, ...; returns the best of each peer and thread count."""
         for threads, ours in self.ours.items():
-            beside = [t for t in trials if t.setup.threads == threads]
+            beside = [t for t in finalists if t.setup.threads == threads]
             for trial in beside:
                 trial.ms = []
-            for _ in range(rounds):
-                ours.repeat(1)
-                for trial in beside:
-                    trial.repeat(1)
+            in_turn([ours, *beside], rounds)
+        return best_of(finalists, 1)
 
     def rows(self):
         for trial in self.trials:
@@ -157,8 +166,7 @@ class Bench:
 
     def workload(self, workload):
         task = Task(self, workload, workload.name, workload.sizes)
-        best = task.look(self.quick)
-        task.final(best, self.rounds)
+        best = task.final(task.look(self.quick), self.rounds)
         prime = Task(self, workload, workload.name + report.PRIME, workloads.prime_variant(workload.sizes))
         prime.final([prime.open(trial.setup) for trial in best], self.rounds)
         self.servers.forget()
@@ -240,8 +248,9 @@ def main():
         bench = Bench(args, servers, missing)
         for name in args.names:
             bench.workload(workloads.TABLE[name])
+    ours = re.search(r"project\(rosin VERSION ([\d.]+)", (BUILD.parent / "CMakeLists.txt").read_text())
     run = report.Run(bench.rows, bench.records, [workloads.TABLE[name] for name in args.names],
-                     machine=processor(), versions=servers.versions, load=load,
+                     machine=processor(), versions={"rosin": ours[1], **servers.versions}, load=load,
                      command=" ".join(["python3 bench/bench.py", *sys.argv[1:]]),
                      minutes=(time.monotonic() - started) / 60)
     print(report.text(run))

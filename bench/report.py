@@ -30,12 +30,12 @@ def least(rows, key):
     return min((r for r in rows if r[key]), key=lambda r: r[key], default=None)
 
 
-def winners(trials, group, time):
-    """Of each group the trial with the least time; where none has a time, the first, for the row that says why."""
+def winners(trials, group, time, count):
+    """Of each group the `count` trials with the least time; those without a time come last."""
     groups = {}
     for trial in trials:
         groups.setdefault(group(trial), []).append(trial)
-    return [min(members, key=lambda t: time(t) or float("inf")) for members in groups.values()]
+    return [t for members in groups.values() for t in sorted(members, key=lambda t: time(t) or float("inf"))[:count]]
 
 
 def finals(rows):

@@ -66,8 +66,7 @@ class Setups(unittest.TestCase):
                 return ms
             raise sides.Failure("gone")
         trial = bench.Trial(sides.Setup("jax", "jit", "", 1), measure)
-        trial.repeat(4)
-        trial.repeat(1)
+        bench.in_turn([trial], 4)
         self.assertEqual((trial.middle(), trial.notes), (2.5, ["gone"]))
 
 
@@ -91,10 +90,11 @@ class Rows(unittest.TestCase):
         self.assertIsNone(row["ratio"])
         self.assertIn("| -       | 3       | -     | 0       | bench_c4 is not built |", report.table([row]))
 
-    def test_the_fastest_trial_of_each_group_wins_and_one_without_times_only_alone(self):
+    def test_the_fastest_trials_of_each_group_win_and_one_without_times_only_alone(self):
         trials = [("torch", 1, 5.0), ("torch", 1, 4.0), ("torch", 1, None), ("jax", 1, None)]
-        kept = report.winners(trials, lambda t: t[:2], lambda t: t[2])
-        self.assertEqual(kept, [("torch", 1, 4.0), ("jax", 1, None)])
+        kept = [report.winners(trials, lambda t: t[:2], lambda t: t[2], count) for count in (1, 2)]
+        self.assertEqual(kept, [[("torch", 1, 4.0), ("jax", 1, None)],
+                                [("torch", 1, 4.0), ("torch", 1, 5.0), ("jax", 1, None)]])
 
     def test_the_best_peer_of_a_thread_count_has_a_star(self):
         lines = report.table(self.rows()).splitlines()

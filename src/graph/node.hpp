@@ -62,16 +62,17 @@ struct alignas(64) Node {
   Node* next;
   Memory* buffer;     // the value, once ready: contiguous, column-major
   uint64_t sequence;  // recording order within the process's context
-  std::atomic<NodeState> state;
+  // What never changes stands together: other threads read it, and compilers read it at once.
   DType dtype;
   uint8_t rank;
   uint8_t operands;
-  bool weak;                    // a C++ number: takes the type of its neighbours
-  bool tied;                    // a tie made on purpose: copies inside one model are one parameter
+  bool weak;           // a C++ number: takes the type of its neighbours
+  bool tied;           // a tie made on purpose: copies inside one model are one parameter
+  uint8_t device;      // index of the device; 0 is the CPU
+  ScalarType compute;  // elementwise: the type the body runs in
+  uint8_t scalars;     // elementwise: bit i: operand i is a C++ number kept in `numbers`
+  std::atomic<NodeState> state;
   bool kept;                    // evaluated inside a gradient call that still needs its operands
-  uint8_t device;               // index of the device; 0 is the CPU
-  ScalarType compute;           // elementwise: the type the body runs in
-  uint8_t scalars;              // elementwise: bit i: operand i is a C++ number kept in `numbers`
   std::atomic<uint8_t> guards;  // references that may be given back when a step fails; they do not hinder donation
   uint32_t mark;                // scratch of walks by the recording thread: valid when equal to the walk's stamp
   uint32_t slot;
