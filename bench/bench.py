@@ -143,7 +143,7 @@ class Task:
         return best_of(self.trials, 1 if once else FINALISTS)
 
     def final(self, finalists, rounds):
-        """Repeats in the order ours, a peer, another peer, ours, ...; returns the best of each peer and thread count."""
+        """Repeats in the order ours, a peer, another, ours, ...; returns the best of each peer and thread count."""
         for threads, ours in self.ours.items():
             beside = [t for t in finalists if t.setup.threads == threads]
             for trial in beside:

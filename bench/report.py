@@ -38,12 +38,6 @@ def winners(trials, group, time, count):
     return [t for members in groups.values() for t in sorted(members, key=lambda t: time(t) or float("inf"))[:count]]
 
 
-def finals(rows):
-    """The rows with the most repeats: those of the modes that were found to be the best."""
-    most = max((r["repeats"] for r in rows if r["peer_ms"]), default=0)
-    return [r for r in rows if r["repeats"] == most]
-
-
 def number(value):
     return "-" if value is None else f"{value:.4g}"
 
@@ -53,7 +47,7 @@ def table(rows):
     groups = {}
     for r in rows:
         groups.setdefault((r["workload"], r["threads"]), []).append(r)
-    best = {id(least(finals(group), "peer_ms")) for group in groups.values()}
+    best = {id(least(group, "peer_ms")) for group in groups.values()}
     lines = [("workload", "threads", "peer", "mode", "ours ms", "peer ms", "ratio", "repeats", "")]
     for r in rows:
         star = "*" if id(r) in best else ""
@@ -71,7 +65,6 @@ def markdown(lines):
 
 def best_ratio(rows):
     """(our best thread count, the fastest row of any peer, ratio); None where one is missing."""
-    rows = finals(rows)
     counts = {r["threads"]: [s["ours_ms"] for s in rows if s["threads"] == r["threads"]] for r in rows if r["ours_ms"]}
     medians = [{"threads": n, "ours_ms": statistics.median(filter(None, ms))} for n, ms in counts.items()]
     ours, peer = least(medians, "ours_ms"), least(rows, "peer_ms")
@@ -194,7 +187,7 @@ def page(run):
         "ours, above 1 we are faster. Each side stands here with its best mode and number of threads; `prime sizes` is "
         "the ratio with each size changed to the nearest prime, and its change.",
         summary_table(run), "## Every mode",
-        "A star marks the best peer of a thread count. Rows with fewer repeats only served to find the best mode.",
+        "A star marks the best peer of a thread count. The modes with most repeats were the fastest of the first look.",
         table(run.rows), "## Launches in a step", launches(run)]) + "\n"
 
 
