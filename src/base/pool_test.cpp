@@ -134,7 +134,7 @@ TEST_F(WorkerPool, TheNumberOfThreadsMayChangeInsideAChunkAndMeanwhile) {
 }
 
 TEST_F(WorkerPool, AForkedChildHasWorkersOfItsOwn) {
-  if (!child_may_start_threads) GTEST_SKIP();
+  if (!child_may_start_threads) GTEST_SKIP() << "ThreadSanitizer starts no threads in a forked child";
   runs_of(100);  // the parent's workers exist, and do not in the child
   const pid_t child = fork();
   ASSERT_GE(child, 0);
@@ -150,7 +150,7 @@ TEST_F(WorkerPool, AForkedChildHasWorkersOfItsOwn) {
 }
 
 TEST_F(WorkerPool, AChildForkedWhileAnotherThreadUsesTheWorkersIsUsable) {
-  if (!child_may_start_threads) GTEST_SKIP();
+  if (!child_may_start_threads) GTEST_SKIP() << "ThreadSanitizer starts no threads in a forked child";
   std::atomic<bool> stop{false};
   std::thread busy([&] {
     while (!stop) runs_of(50);
