@@ -50,7 +50,7 @@ class Emitter {
     if (v(value).is_scalar()) return scalar(value, -1, type, row);
     bool at_row = row;
     uint16_t reg = source(value, row, at_row);
-    reg = converted(reg, scalar_type(v(value).dtype), type, at_row, v(value).dtype);
+    reg = converted(reg, scalar_type(v(value).dtype), type, at_row);
     return at_row && !row ? expanded(reg, type) : reg;
   }
 
@@ -81,7 +81,7 @@ class Emitter {
     return loads_[key] = instr.dst;
   }
 
-  uint16_t converted(uint16_t reg, ScalarType from, ScalarType type, bool row, DType) {
+  uint16_t converted(uint16_t reg, ScalarType from, ScalarType type, bool row) {
     if (from == type) return reg;
     const auto key = std::pair(reg, type);
     if (auto found = conversions_.find(key); found != conversions_.end()) return found->second;
