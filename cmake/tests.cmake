@@ -41,6 +41,11 @@ foreach(room IN LISTS rooms)
   list(APPEND unit_sources ${tests})
 endforeach()
 rosin_inside_tests(unit_tests ${unit_sources})
+if(TARGET unit_tests)
+  # Tests of device kernels run them in the interpreter of the reference back end.
+  target_sources(unit_tests PRIVATE $<TARGET_OBJECTS:rosin_interpreter>)
+  target_include_directories(unit_tests PRIVATE ${PROJECT_SOURCE_DIR})
+endif()
 
 file(GLOB suite_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*_test.cpp)
 rosin_inside_tests(suite_tests ${suite_sources})

@@ -16,6 +16,7 @@
 #include <rosin/reduce.hpp>
 
 #include "oracle_reader.hpp"
+#include "test_device.hpp"
 
 namespace rosin::oracles {
 
@@ -31,12 +32,13 @@ inline DType dtype_named(const std::string& name) {
 
 inline Shape shape_of(const OracleArray& array) { return Shape(std::span<const int64_t>(array.shape)); }
 
+/// On the test device.
 inline Array to_array(const OracleArray& array) {
   const DType type = dtype_named(array.dtype);
   const Array exact = is_float(type) ? Array(array.values, shape_of(array)) : Array(array.integers, shape_of(array));
   Array converted = cast(exact, type);
   eval(converted);
-  return converted;
+  return there(converted);
 }
 
 inline std::vector<double> values_of(const Array& array) {

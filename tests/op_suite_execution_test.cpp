@@ -19,7 +19,7 @@ namespace {
 
 Array drawn(const Shape& shape, uint64_t key, DType type = Float32) {
   Rng rng(key);
-  return evaluated(normal(rng, shape, 0, 1, type));
+  return there(evaluated(normal(rng, shape, 0, 1, type)));
 }
 
 struct Program {

@@ -85,7 +85,7 @@ class Samples {
   Array numbers(const Shape& shape, double low, double high) {
     std::vector<double> values(static_cast<size_t>(shape.count()));
     for (double& value : values) value = low + (high - low) * static_cast<double>(engine_() >> 11) * 0x1p-53;
-    return Array(values, shape);
+    return there(Array(values, shape));
   }
   Array mask(const Shape& shape) { return evaluated(numbers(shape, 0, 1) > 0.5); }
 

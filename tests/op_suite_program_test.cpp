@@ -52,7 +52,7 @@ class RandomProgram {
     const Shape made{std::span<const int64_t>(shape)};
     std::vector<float> values(static_cast<size_t>(made.count()));
     for (float& value : values) value = static_cast<float>(below(64)) * 0.0625f - 2;
-    return Array(values, made);
+    return there(Array(values, made));
   }
 
   Array any() {
@@ -132,7 +132,7 @@ class RandomProgram {
       case 23:
         return x.rank() == 2 && x.size(0) * x.size(0) <= sizes_.limit ? matmul(exact(x), transpose(exact(x))) * 0.0625
                                                                       : -x;
-      case 24: return x.size(dim) == 0 ? -x : gather(x, Array({0, -1}, {2}), dim);
+      case 24: return x.size(dim) == 0 ? -x : gather(x, there(Array({0, -1}, {2})), dim);
       default: return sort(x, dim);
     }
   }
@@ -188,7 +188,7 @@ TEST(OpSuitePrograms, GiveTheSameGradientsFusedAndAloneButForRounding) {
   for (uint64_t seed = 1000; seed < 1400; ++seed) {
     const size_t ops = 8 + seed % 20;
     const auto make = [&] {
-      const Array start = Array({0.5f, -0.25f, 1.5f, 0.125f}, {4});
+      const Array start = there(Array({0.5f, -0.25f, 1.5f, 0.125f}, {4}));
       return gradient(
           [&](const Arrays& x) {
             Array total = sum(x[0]);

@@ -30,7 +30,7 @@ Array some_numbers(const Shape& shape, DType type, double low, double high, uint
     value = fractions ? low + (high - low) * unit : std::floor(unit * 40) - (type == UInt8 || type == UInt32 ? 0 : 20);
     if (type == Bool) value = value > 0;
   }
-  return evaluated(cast(Array(values, shape), type));
+  return there(evaluated(cast(Array(values, shape), type)));
 }
 
 /// What the function gives, or nothing where it refuses the type at the call.

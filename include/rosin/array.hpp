@@ -139,6 +139,10 @@ class ROSIN_API Array {
 /// Whether both handles are the same value object (Julia's ===).
 inline bool same(const Array& a, const Array& b) noexcept { return a.node() == b.node(); }
 
+/// Whether this thread may read single elements of arrays on other devices, x.item(i, j): a copy each. Off by default;
+/// an Error (device) then. Reading an array of one element, x.item(), is always allowed.
+ROSIN_API void allowscalar(bool on = true);
+
 /// Computes everything pending on this thread that a handle holds.
 ROSIN_API void eval();
 /// As eval(), and makes sure that this array has its values (also when another thread recorded it).

@@ -7,9 +7,14 @@
 #include <string_view>
 #include <vector>
 
+#include <rosin/dtype.hpp>
 #include <rosin/export.hpp>
 
 namespace rosin {
+
+/// `device.with(keep)`: moves to it change no element types.
+struct KeepTypes {};
+inline constexpr KeepTypes keep;
 
 /// One device of this process. Copied freely; a default-constructed one is the CPU.
 class ROSIN_API Device {
@@ -26,7 +31,17 @@ class ROSIN_API Device {
   int64_t memory() const;
   bool is_gpu() const noexcept;
 
-  bool operator==(const Device&) const noexcept = default;
+  /// The same device with another rule for element types of arrays that are moved to it. Without one, a move from the
+  /// CPU to another device makes Float64 Float32 and ComplexF64 ComplexF32 (one notice, `float64-moved`) and keeps all
+  /// other types; a move to the CPU keeps all. keep: all types stay. A float type: all floats become that type.
+  /// Error (argument): not a float type.
+  Device with(KeepTypes) const noexcept;
+  Device with(DType type) const;
+  /// The type that elements of `type` get on a move from `from` to this device.
+  DType type_after_move(DType type, const Device& from) const noexcept;
+
+  /// Whether both are the same device; rules for element types do not count.
+  bool operator==(const Device& other) const noexcept { return position_ == other.position_; }
 
   /// x on this device: as `x | device`. Include <rosin/move.hpp> for it.
   template <class T> auto operator()(const T& x) const { return x | *this; }
@@ -36,7 +51,10 @@ class ROSIN_API Device {
   static Device at_position(int position) noexcept;
 
  private:
+  static constexpr uint8_t usual_types = 255, kept_types = 254;  // else the DType of floats
+
   uint8_t position_ = 0;
+  uint8_t types_ = usual_types;
 };
 
 /// Devices in the order of their ids.
@@ -56,12 +74,18 @@ struct DeviceList {
 ROSIN_API const std::vector<std::string>& supported_devices();
 /// The same without the CPU.
 ROSIN_API std::vector<std::string> supported_gpu_backends();
-/// Whether a back end is part of the process, and whether it can be used. Error (argument): no such back end.
+/// Whether a back end is part of the process, and whether it has a device that works. Asking loads an installed plug-in
+/// unless that is switched off (ROSIN_AUTOLOAD=0, preference autoload = false). Error (argument): no such back end.
 ROSIN_API bool loaded(std::string_view backend);
 ROSIN_API bool functional(std::string_view backend);
+/// Whether a library of the vendor that the back end can use is there, such as "MIOpen" of AMDGPU.
+ROSIN_API bool functional(std::string_view backend, std::string_view library);
 /// Why a back end is not functional; empty when it is.
 ROSIN_API std::string why_not(std::string_view backend);
-/// All usable devices, or those of one back end.
+/// Loads the plug-in of a back end. Needed only where loading by itself is switched off. Error (device): it is not
+/// installed, or not a plug-in of this version.
+ROSIN_API void use(std::string_view backend);
+/// All devices that are chosen by themselves and the CPU, or all of one back end.
 ROSIN_API DeviceList devices();
 ROSIN_API DeviceList devices(std::string_view backend);
 
@@ -70,7 +94,8 @@ ROSIN_API DeviceList devices(std::string_view backend);
 struct DeviceChoice {
   bool verbose = false;  // says which device was chosen and why
 };
-/// The back end that ROSIN_GPU_BACKEND names, else the first functional one in the order of supported_devices().
+/// The back end of the preference (ROSIN_GPU_BACKEND, LocalPreferences.toml), else the first functional one in the
+/// order of supported_devices(). OpenCL devices that are no GPUs are taken by name only, or with ROSIN_OPENCL_CPU=1.
 ROSIN_API Device get_device(DeviceChoice choice = {});
 /// Device `id` of a back end; the CPU ignores the id. Errors (device): the back end is not available; there is no such
 /// device. (argument): no such back end.
@@ -79,10 +104,57 @@ ROSIN_API Device get_device(std::string_view backend, int id = 0);
 struct GpuChoice {
   bool force = false;  // no GPU is an error
 };
-/// The first functional GPU, or, with one notice, the CPU. Error (device) when there is none and `force` is set.
+/// The GPU of the preference, else the first functional one, or, with one notice, the CPU. The choice is remembered
+/// until reset_gpu_device(). Error (device) when there is none and `force` is set.
 ROSIN_API Device gpu_device(GpuChoice choice = {});
+/// The same with an id within the back end. Error (argument): there is no such id.
+ROSIN_API Device gpu_device(int id, GpuChoice choice = {});
+/// Forgets what gpu_device() chose.
+ROSIN_API void reset_gpu_device();
+/// Makes device `id` of a back end the one that gpu_device() returns. Errors as for get_device.
+ROSIN_API void set_device(std::string_view backend, int id);
+/// The same by the rank of a process among several: id = rank modulo the number of devices.
+ROSIN_API void set_device_by_rank(std::string_view backend, int rank);
+
+/// Writes the preference gpu_backend into LocalPreferences.toml; devices chosen afterwards follow it. An empty name
+/// removes it. Errors (argument): no such back end; (io): the file cannot be written.
+ROSIN_API void set_gpu_backend(std::string_view backend);
+/// The preference, else "CUDA".
+ROSIN_API std::string gpu_backend();
+
 inline Device cpu_device() noexcept { return {}; }
 inline Device CPUDevice() noexcept { return {}; }
+/// Device `id` of CUDA, AMDGPU, OpenCL; the one of Metal. Errors as for get_device.
+inline Device CUDADevice(int id = 0) { return get_device("CUDA", id); }
+inline Device AMDGPUDevice(int id = 0) { return get_device("AMDGPU", id); }
+inline Device MetalDevice() { return get_device("Metal", 0); }
+inline Device OpenCLDevice(int id = 0) { return get_device("OpenCL", id); }
+inline Device FluxCPUDevice() noexcept { return {}; }
+inline Device FluxCUDADevice(int id = 0) { return CUDADevice(id); }
+inline Device FluxAMDGPUDevice(int id = 0) { return AMDGPUDevice(id); }
+inline Device FluxMetalDevice() { return MetalDevice(); }
+inline Device LuxCPUDevice() noexcept { return {}; }
+inline Device LuxCUDADevice(int id = 0) { return CUDADevice(id); }
+inline Device LuxAMDGPUDevice(int id = 0) { return AMDGPUDevice(id); }
+inline Device LuxMetalDevice() { return MetalDevice(); }
+
+// --- What runs on one.
+
+/// Waits until all work that was given to the device has ended. Error (backend): some of it failed.
+ROSIN_API void synchronize(const Device& device);
+
+/// Memory of arrays and plans on a device, in bytes.
+struct MemoryStats {
+  int64_t live = 0;    // held by arrays and plans
+  int64_t cached = 0;  // free, kept for the next arrays
+  int64_t peak = 0;    // the most that was live at a time (0: not counted, on the CPU)
+  int64_t limit = 0;   // of live and cached together; 0: none but the device's
+};
+ROSIN_API MemoryStats memory_stats(const Device& device);
+/// Gives free memory back to the device's driver.
+ROSIN_API void trim(const Device& device);
+/// Bounds the memory that arrays and plans take on a device; 0: no bound. Error (argument): the CPU, or negative.
+ROSIN_API void set_memory_limit(const Device& device, int64_t bytes);
 
 /// "CPU (AMD EPYC 7763)", "CUDA:0 (NVIDIA GeForce GTX 1650)".
 ROSIN_API std::string to_string(const Device& device);

@@ -1,12 +1,14 @@
 // The table of ROSIN_* variables, and the one place that reads the environment.
 #include "base/environment.hpp"
 
+#include <sys/auxv.h>
+
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <charconv>
 #include <cstdlib>
-#include <mutex>
-#include <vector>
+#include <utility>
 
 #include <rosin/log.hpp>
 
@@ -17,30 +19,45 @@ extern char** environ;
 namespace rosin {
 namespace {
 
-constexpr std::array<EnvironmentVariable, 13> table = {{
-    {Setting::autoload, "ROSIN_AUTOLOAD", "0: plug-ins are found only after use(\"NAME\")"},
-    {Setting::plugin_path, "ROSIN_PLUGIN_PATH", "absolute folders, parted by ':', that hold plug-ins beside lib/rosin"},
-    {Setting::gpu_backend, "ROSIN_GPU_BACKEND", "the back end to choose; beats preference files"},
-    {Setting::preferences, "ROSIN_PREFERENCES", "the preference file to read"},
-    {Setting::opencl_cpu, "ROSIN_OPENCL_CPU", "1: OpenCL devices of type CPU may be chosen"},
-    {Setting::cache_dir, "ROSIN_CACHE_DIR", "folder for compiled kernels"},
-    {Setting::num_threads, "ROSIN_NUM_THREADS", "threads that compute on the CPU; results do not depend on it"},
-    {Setting::jit, "ROSIN_JIT", "0: kernels are interpreted"},
-    {Setting::strict, "ROSIN_STRICT", "1: conversions that are warned about are errors"},
-    {Setting::sync, "ROSIN_SYNC", "1: launches one by one, so that a device fault names its op"},
-    {Setting::eager, "ROSIN_EAGER", "1: every op is computed when it is called"},
-    {Setting::nan_check, "ROSIN_NAN_CHECK", "1: the first op with a NaN or Inf result is named"},
-    {Setting::log, "ROSIN_LOG", "what is written to stderr: warning, info or none"},
+constexpr std::array<EnvironmentVariable, 9> table = {{
+    {Setting::autoload, "ROSIN_AUTOLOAD", "0: plug-ins are loaded by `use` alone", "1"},
+    {Setting::plugin_path, "ROSIN_PLUGIN_PATH", "absolute folders, parted by `:`, that may hold plug-ins",
+     "the folder beside librosin alone"},
+    {Setting::gpu_backend, "ROSIN_GPU_BACKEND", "the back end to choose; beats preference files", "what a file says"},
+    {Setting::preferences, "ROSIN_PREFERENCES", "the preference file", "the places named above"},
+    {Setting::opencl_cpu, "ROSIN_OPENCL_CPU", "1: OpenCL devices of type CPU may be chosen", "0"},
+    {Setting::cache_dir, "ROSIN_CACHE_DIR", "folder for compiled kernels", "`rosin` in the user's cache folder"},
+    {Setting::num_threads, "ROSIN_NUM_THREADS", "threads that compute on the CPU; results do not depend on it",
+     "one for each core that the process may use"},
+    {Setting::sync, "ROSIN_SYNC", "1: launches one by one, so that a device fault names its op", "0"},
+    {Setting::log, "ROSIN_LOG", "notices on stderr: `info` (all), `warning` or `none`", "`info`"},
 }};
 
 const EnvironmentVariable& entry(Setting setting) { return table[static_cast<size_t>(setting)]; }
 
-void warn_about_unknown_variables() {
+void warn_about_value(Setting setting, const std::string& expected, const std::string& value) {
+  const std::string name(entry(setting).name);
+  warn_once("environment-value",
+            "environment: " + name + " must be " + expected + "; got \"" + value + "\", which is ignored", name);
+}
+
+void check_variables() {
   for (char** variable = environ; variable && *variable; ++variable) {
     const std::string_view text(*variable);
     const std::string_view name = text.substr(0, text.find('='));
     if (is_unknown_variable(name)) warn_once("unknown-variable", unknown_variable_text(name), name);
   }
+  const std::string level = environment(Setting::log).value_or("info");
+  if (level != "info" && level != "warning" && level != "none") {
+    warn_about_value(Setting::log, "info, warning or none", level);
+  }
+}
+
+/// The value of a variable that is not ours, if it is an absolute path.
+std::optional<std::string> absolute_path(const char* name) {
+  const char* value = std::getenv(name);
+  if (!value || *value != '/') return std::nullopt;
+  return value;
 }
 
 }  // namespace
@@ -63,8 +80,9 @@ std::string unknown_variable_text(std::string_view name) {
 }
 
 std::optional<std::string> environment(Setting setting) {
-  static std::once_flag checked;
-  std::call_once(checked, warn_about_unknown_variables);
+  // A flag, not call_once: the log asks for ROSIN_LOG while the check is warning.
+  static std::atomic<bool> checked{false};
+  if (!checked.exchange(true)) check_variables();
   const char* value = std::getenv(entry(setting).name.data());
   if (!value || !*value) return std::nullopt;
   return value;
@@ -76,12 +94,53 @@ std::optional<int64_t> environment_number(Setting setting, int64_t least) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
   if (error == std::errc() && end == text->data() + text->size() && value >= least) return value;
-  const std::string name(entry(setting).name);
-  warn_once("environment-value",
-            "environment: " + name + " must be a whole number of at least " + std::to_string(least) + "; got \"" +
-                *text + "\", which is ignored",
-            name);
+  warn_about_value(setting, "a whole number of at least " + std::to_string(least), *text);
   return std::nullopt;
+}
+
+std::optional<bool> environment_switch(Setting setting) {
+  const std::optional<std::string> text = environment(setting);
+  if (!text) return std::nullopt;
+  if (*text == "0" || *text == "1") return *text == "1";
+  warn_about_value(setting, "0 or 1", *text);
+  return std::nullopt;
+}
+
+std::vector<std::string> plugin_folders() {
+  std::vector<std::string> folders;
+  const std::optional<std::string> path = environment(Setting::plugin_path);
+  if (!path) return folders;
+  if (getauxval(AT_SECURE) != 0) {
+    warn_once("plugin-path", "environment: ROSIN_PLUGIN_PATH is ignored in a program with more rights than its user");
+    return folders;
+  }
+  for (size_t begin = 0; begin <= path->size();) {
+    const size_t end = std::min(path->find(':', begin), path->size());
+    std::string folder = path->substr(begin, end - begin);
+    begin = end + 1;
+    if (folder.starts_with('/')) {
+      folders.push_back(std::move(folder));
+      continue;
+    }
+    const std::string what = folder.empty() ? "an empty element" : "the relative folder \"" + folder + "\"";
+    warn_once("plugin-path",
+              "environment: ROSIN_PLUGIN_PATH takes absolute folders; got " + what + ", which is ignored", folder);
+  }
+  return folders;
+}
+
+std::optional<std::string> config_folder() {
+  if (std::optional<std::string> folder = absolute_path("XDG_CONFIG_HOME")) return folder;
+  std::optional<std::string> home = absolute_path("HOME");
+  if (home) home->append("/.config");
+  return home;
+}
+
+std::optional<std::string> user_cache_folder() {
+  if (std::optional<std::string> folder = absolute_path("XDG_CACHE_HOME")) return *folder + "/rosin";
+  std::optional<std::string> home = absolute_path("HOME");
+  if (home) home->append("/.cache/rosin");
+  return home;
 }
 
 }  // namespace rosin

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace rosin {
 
@@ -19,11 +20,7 @@ enum class Setting : uint8_t {
   opencl_cpu,
   cache_dir,
   num_threads,
-  jit,
-  strict,
   sync,
-  eager,
-  nan_check,
   log
 };
 
@@ -31,18 +28,32 @@ struct EnvironmentVariable {
   Setting setting;
   std::string_view name;     // "ROSIN_NUM_THREADS"
   std::string_view meaning;  // one line for people
+  std::string_view when_unset;
 };
 
 /// All variables, in the order of Setting.
 std::span<const EnvironmentVariable> environment_variables();
 
 /// The value of a variable; nothing when it is unset or empty. The first call of the process warns about variables that
-/// begin with ROSIN_ and are not in the table (warning `unknown-variable`).
+/// begin with ROSIN_ and are not in the table (warning `unknown-variable`), and about a ROSIN_LOG that says nothing.
 std::optional<std::string> environment(Setting setting);
 
 /// The value as a whole number of at least `least`; nothing when it is unset, or, with one warning
 /// (`environment-value`), when it is no such number.
 std::optional<int64_t> environment_number(Setting setting, int64_t least);
+
+/// The value of a switch, "0" or "1"; nothing when it is unset, or, with one warning (`environment-value`), otherwise.
+std::optional<bool> environment_switch(Setting setting);
+
+/// The folders of ROSIN_PLUGIN_PATH. Relative and empty elements are left out with a warning (`plugin-path`), all of
+/// them in a process that runs with more rights than its user has (AT_SECURE).
+std::vector<std::string> plugin_folders();
+
+/// The user's folder of settings: XDG_CONFIG_HOME, else .config in HOME; nothing where neither is an absolute path.
+std::optional<std::string> config_folder();
+/// Where rosin may keep what it can make again: rosin in XDG_CACHE_HOME, else .cache/rosin in HOME; nothing where
+/// neither is an absolute path.
+std::optional<std::string> user_cache_folder();
 
 /// Whether a variable is meant for rosin (it begins with ROSIN_) but not in the table, and what is said about it then.
 bool is_unknown_variable(std::string_view name);

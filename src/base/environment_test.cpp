@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <fstream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,7 +25,7 @@ class Environment : public testing::Test {
         &said_);
   }
   void TearDown() override {
-    unsetenv("ROSIN_NUM_THREADS");
+    for (const EnvironmentVariable& variable : environment_variables()) unsetenv(variable.name.data());
     set_log_sink(nullptr);
   }
   std::vector<std::string> said_;
@@ -35,7 +37,21 @@ TEST_F(Environment, TheTableStandsInTheOrderOfTheSettings) {
     EXPECT_EQ(static_cast<int>(variable.setting), position++) << variable.name;
     EXPECT_TRUE(variable.name.starts_with("ROSIN_"));
     EXPECT_FALSE(variable.meaning.empty());
+    EXPECT_FALSE(variable.when_unset.empty());
   }
+}
+
+TEST_F(Environment, ThePageListsTheTable) {
+  std::ifstream file(ROSIN_SOURCE_DIR "/docs/preferences.md");
+  std::string row, rows, expected;
+  while (std::getline(file, row)) {
+    if (row.starts_with("| `ROSIN_")) rows.append(row).append("\n");
+  }
+  for (const EnvironmentVariable& variable : environment_variables()) {
+    expected.append("| `").append(variable.name).append("` | ").append(variable.meaning).append(" | ");
+    expected.append(variable.when_unset).append(" |\n");
+  }
+  EXPECT_EQ(rows, expected);
 }
 
 TEST_F(Environment, AnUnsetOrEmptyVariableIsNothing) {
@@ -59,6 +75,48 @@ TEST_F(Environment, AValueThatIsNoNumberIsIgnoredWithOneWarning) {
   ASSERT_EQ(said_.size(), 1u);
   EXPECT_EQ(said_[0],
             "environment: ROSIN_NUM_THREADS must be a whole number of at least 1; got \"many\", which is ignored");
+}
+
+TEST_F(Environment, ASwitchIsZeroOrOne) {
+  EXPECT_EQ(environment_switch(Setting::sync), std::nullopt);
+  setenv("ROSIN_SYNC", "1", 1);
+  EXPECT_EQ(environment_switch(Setting::sync), true);
+  setenv("ROSIN_SYNC", "0", 1);
+  EXPECT_EQ(environment_switch(Setting::sync), false);
+  EXPECT_TRUE(said_.empty());
+  setenv("ROSIN_SYNC", "yes", 1);
+  EXPECT_EQ(environment_switch(Setting::sync), std::nullopt);
+  EXPECT_EQ(said_, std::vector<std::string>{"environment: ROSIN_SYNC must be 0 or 1; got \"yes\", which is ignored"});
+}
+
+TEST_F(Environment, OnlyAbsoluteFoldersArePluginFolders) {
+  EXPECT_TRUE(plugin_folders().empty());
+  setenv("ROSIN_PLUGIN_PATH", "/a b:/c", 1);
+  EXPECT_EQ(plugin_folders(), (std::vector<std::string>{"/a b", "/c"}));
+  EXPECT_TRUE(said_.empty());
+  setenv("ROSIN_PLUGIN_PATH", "lib:/a::./b", 1);
+  EXPECT_EQ(plugin_folders(), std::vector<std::string>{"/a"});
+  EXPECT_EQ(said_,
+            (std::vector<std::string>{
+                "environment: ROSIN_PLUGIN_PATH takes absolute folders; got the relative folder \"lib\", which is "
+                "ignored",
+                "environment: ROSIN_PLUGIN_PATH takes absolute folders; got an empty element, which is ignored",
+                "environment: ROSIN_PLUGIN_PATH takes absolute folders; got the relative folder \"./b\", which "
+                "is ignored"}));
+}
+
+TEST(ConfigFolder, IsThatOfXdgOrInTheHome) {
+  const char *config = std::getenv("XDG_CONFIG_HOME"), *home = std::getenv("HOME");
+  const std::string config_before = config ? config : "", home_before = home ? home : "";
+  setenv("HOME", "/home/somebody", 1);
+  setenv("XDG_CONFIG_HOME", "/etc/xdg", 1);
+  EXPECT_EQ(config_folder(), "/etc/xdg");
+  setenv("XDG_CONFIG_HOME", "relative", 1);
+  EXPECT_EQ(config_folder(), "/home/somebody/.config");
+  setenv("HOME", "", 1);
+  EXPECT_EQ(config_folder(), std::nullopt);
+  config ? setenv("XDG_CONFIG_HOME", config_before.c_str(), 1) : unsetenv("XDG_CONFIG_HOME");
+  home ? setenv("HOME", home_before.c_str(), 1) : unsetenv("HOME");
 }
 
 TEST_F(Environment, AnUnknownVariableIsNamedWithTheNearestKnownOne) {

@@ -6,6 +6,8 @@
 #include <mutex>
 #include <set>
 
+#include "base/environment.hpp"
+
 namespace rosin {
 namespace {
 
@@ -39,13 +41,25 @@ Log& the_log() {
   return *log;
 }
 
+/// What ROSIN_LOG lets through. Asked before the log is locked: the first look at the environment may itself warn.
+bool may_go_to_stderr(LogLevel level) {
+  const std::string least = environment(Setting::log).value_or("info");
+  return least != "none" && (least != "warning" || level == LogLevel::warning);
+}
+
+/// With the lock held.
+void deliver(Log& log, const LogMessage& message, bool to_stderr) {
+  if (log.sink != write_to_stderr || to_stderr) log.sink(message, log.data);
+}
+
 void say_once(LogLevel level, std::string_view id, std::string_view text, std::string_view subject) {
+  const bool to_stderr = may_go_to_stderr(level);
   Log& log = the_log();
   std::lock_guard<std::mutex> hold(log.lock);
   if (log.off.contains(id)) return;
   std::string key(id);
   key.append("\n").append(subject);
-  if (log.said.insert(std::move(key)).second) log.sink({level, id, text}, log.data);
+  if (log.said.insert(std::move(key)).second) deliver(log, {level, id, text}, to_stderr);
 }
 
 }  // namespace
@@ -73,9 +87,10 @@ void inform_once(std::string_view id, std::string_view text, std::string_view su
 }
 
 void inform(std::string_view text) {
+  const bool to_stderr = may_go_to_stderr(LogLevel::info);
   Log& log = the_log();
   std::lock_guard<std::mutex> hold(log.lock);
-  log.sink({LogLevel::info, {}, text}, log.data);
+  deliver(log, {LogLevel::info, {}, text}, to_stderr);
 }
 
 void forget_said() {

@@ -1,5 +1,9 @@
 #include <rosin/log.hpp>
 
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -50,6 +54,52 @@ TEST(LogSink, WritesToStderrInTheMannerOfJulia) {
   warn_once("test-frame", "one\ntwo\nthree");
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
             "[ Info: Using backend: CPU.\n┌ Warning: one\n│ two\n└ three (test-frame)\n");
+}
+
+TEST(LogSink, WritesToStderrWhatTheEnvironmentAsksFor) {
+  const auto written = [](const char* level) {
+    setenv("ROSIN_LOG", level, 1);
+    forget_said();
+    testing::internal::CaptureStderr();
+    inform("news");
+    inform_once("test-news", "more");
+    warn_once("test-alarm", "alarm");
+    unsetenv("ROSIN_LOG");
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(written("info"), "[ Info: news\n[ Info: more\n[ Warning: alarm (test-alarm)\n");
+  EXPECT_EQ(written("warning"), "[ Warning: alarm (test-alarm)\n");
+  EXPECT_EQ(written("none"), "");
+}
+
+TEST_F(Log, GivesASinkWhateverTheEnvironmentAsksFor) {
+  setenv("ROSIN_LOG", "none", 1);
+  inform("news");
+  unsetenv("ROSIN_LOG");
+  EXPECT_EQ(said, std::vector<std::string>{"news"});
+}
+
+/// In a process of its own, since the environment is checked once; says what went to stderr.
+std::string said_by_a_new_process(const char* program, const char* variables) {
+  const std::string command = std::string(variables) + " '" + program + "' --gtest_filter=LogSink.SaysOneThing 2>&1";
+  FILE* pipe = popen(command.c_str(), "r");
+  std::string text;
+  char part[256];
+  while (pipe && fgets(part, sizeof part, pipe)) text += part;
+  if (pipe) pclose(pipe);
+  return text;
+}
+
+TEST(LogSink, SaysOneThing) { warn_once("test-one-thing", "one thing"); }
+
+TEST(LogSink, IsWarnedAboutTheEnvironmentFirst) {
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
+  const std::string text = said_by_a_new_process(program.c_str(), "ROSIN_LOGG=x ROSIN_LOG=loud timeout 60");
+  EXPECT_NE(text.find("[ Warning: environment: rosin reads no variable ROSIN_LOGG; did you mean ROSIN_LOG? "
+                      "(unknown-variable)\n[ Warning: environment: ROSIN_LOG must be info, warning or none; got "
+                      "\"loud\", which is ignored (environment-value)\n[ Warning: one thing (test-one-thing)\n"),
+            std::string::npos)
+      << text;
 }
 
 }  // namespace

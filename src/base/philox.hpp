@@ -11,14 +11,16 @@ namespace rosin::philox {
 using Words = std::array<uint32_t, 4>;
 
 inline constexpr int rounds = 10;
+/// What counter words are multiplied by in a round.
+inline constexpr uint32_t first_factor = 0xD2511F53u, second_factor = 0xCD9E8D57u;
 /// What the key's words grow by from round to round.
 inline constexpr uint32_t low_step = 0x9E3779B9u, high_step = 0xBB67AE85u;
 
 /// One round on four counter words under the key's words.
 [[gnu::always_inline]] constexpr void mix(uint32_t& a, uint32_t& b, uint32_t& c, uint32_t& d, uint32_t low,
                                           uint32_t high) noexcept {
-  const uint64_t first = uint64_t{0xD2511F53u} * a;
-  const uint64_t second = uint64_t{0xCD9E8D57u} * c;
+  const uint64_t first = uint64_t{first_factor} * a;
+  const uint64_t second = uint64_t{second_factor} * c;
   a = static_cast<uint32_t>(second >> 32) ^ b ^ low;
   c = static_cast<uint32_t>(first >> 32) ^ d ^ high;
   b = static_cast<uint32_t>(second);

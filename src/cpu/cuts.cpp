@@ -10,6 +10,13 @@ constexpr int64_t row_unit = 64;
 constexpr int64_t most_chunks = 8;
 constexpr int64_t chunk_microseconds = 5;
 
+bool rows_are_better(const MatmulSpec& spec, int64_t chunks) {
+  if (spec.a_transposed == spec.b_transposed) return spec.m > spec.n;
+  if (spec.a_transposed && spec.m >= std::min<int64_t>(4, chunks) * row_unit / 2) return true;
+  if (spec.b_transposed && spec.n >= chunks * column_unit) return false;
+  return spec.m > spec.n;
+}
+
 }  // namespace
 
 int64_t worthwhile_chunks(int64_t operations, int64_t per_microsecond) {
@@ -29,8 +36,9 @@ MatmulCut cut_matmul(const MatmulSpec& spec, int64_t thousands_per_microsecond) 
     if (spec.batch >= wanted || wanted == 1) return cut;
   }
   // A batch shorter than the number of chunks is cut inside its items, which the engines then walk per chunk.
-  const bool by_rows = spec.m > spec.n;
-  const int64_t unit = by_rows ? row_unit : column_unit;
+  // An operand that is copied transposed is copied once where the cut goes along its own free dim.
+  const bool by_rows = rows_are_better(spec, wanted);
+  const int64_t unit = by_rows ? (spec.a_transposed ? row_unit / 2 : row_unit) : column_unit;
   const int64_t length = by_rows ? spec.m : spec.n;
   if (wanted == 1 || length < 2 * unit) {
     return cut;

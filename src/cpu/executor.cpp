@@ -146,6 +146,7 @@ class CpuExecutor final : public DeviceExecutor {
   std::unique_ptr<Instance> prepare(std::shared_ptr<const Layout> layout) override {
     return std::make_unique<CpuInstance>(std::move(layout));
   }
+  Memory* allocate(size_t bytes) override { return hooks.allocate(bytes); }
 };
 
 [[maybe_unused]] const bool installed = [] {

@@ -8,11 +8,12 @@ template <class T, int V, int N> struct Accumulators {
   typename Vec<T>::Register sums[V][N];
 };
 
-/// One tile of V row vectors and N columns. The last row vector is masked.
-template <class T, int V, int N, bool UnitColumns>
-void run_tile(const TileProduct<T>& p, int64_t first_row, int64_t first_column, typename Vec<T>::Mask mask) {
+/// One tile of V row vectors and N columns. The last row vector is masked unless Whole: a masked load costs a second
+/// instruction, on a port that the multiplications need.
+template <class T, int V, int N, bool UnitColumns, bool Whole>
+void run_tile(const TileProduct<T>& p, int64_t first_row, int64_t first_column, typename Vec<T>::Mask edge) {
   using R = Vec<T>;
-  const typename R::Mask full = R::mask_of(R::lanes);
+  const typename R::Mask full = R::mask_of(R::lanes), mask = Whole ? full : edge;
   const int64_t b_column = UnitColumns ? 1 : p.b_column;
   T* c = p.c + first_row + first_column * p.c_column;
   Accumulators<T, V, N> acc;
@@ -54,40 +55,45 @@ void run_tile(const TileProduct<T>& p, int64_t first_row, int64_t first_column, 
   }
 }
 
-template <class T, bool UnitColumns>
-using TileFunction = void (*)(const TileProduct<T>&, int64_t, int64_t, typename Vec<T>::Mask);
+template <class T> using TileFunction = void (*)(const TileProduct<T>&, int64_t, int64_t, typename Vec<T>::Mask);
 
-template <class T, int V, bool UnitColumns, int... N>
-constexpr TileFunction<T, UnitColumns> tile_of(int columns, std::integer_sequence<int, N...>) {
-  constexpr TileFunction<T, UnitColumns> table[] = {&run_tile<T, V, N + 1, UnitColumns>...};
+template <class T, int V, bool UnitColumns, bool Whole, int... N>
+constexpr TileFunction<T> tile_of(int columns, std::integer_sequence<int, N...>) {
+  constexpr TileFunction<T> table[] = {&run_tile<T, V, N + 1, UnitColumns, Whole>...};
   return table[columns - 1];
 }
 
 /// All columns for V row vectors, in tiles of nearly equal width.
-template <class T, int V, int Most, bool UnitColumns>
-void run_columns(const TileProduct<T>& p, int64_t first_row, typename Vec<T>::Mask mask) {
+template <class T, int V, int Most, bool UnitColumns, bool Whole>
+void run_columns(const TileProduct<T>& p, int64_t first_row, typename Vec<T>::Mask edge) {
   const int64_t tiles = (p.columns + Most - 1) / Most;
   for (int64_t tile = 0, first = 0; tile < tiles; ++tile) {
     const int64_t next = p.columns * (tile + 1) / tiles;
     const auto run =
-        tile_of<T, V, UnitColumns>(static_cast<int>(next - first), std::make_integer_sequence<int, Most>());
-    run(p, first_row, first, mask);
+        tile_of<T, V, UnitColumns, Whole>(static_cast<int>(next - first), std::make_integer_sequence<int, Most>());
+    run(p, first_row, first, edge);
     first = next;
+  }
+}
+
+/// `rows` rows from `first_row` on, as V row vectors.
+template <class T, int V, int Most, bool UnitColumns>
+void run_panel(const TileProduct<T>& p, int64_t first_row, int64_t rows) {
+  if (rows == V * Vec<T>::lanes) {
+    run_columns<T, V, Most, UnitColumns, true>(p, first_row, Vec<T>::mask_of(Vec<T>::lanes));
+  } else {
+    run_columns<T, V, Most, UnitColumns, false>(p, first_row, Vec<T>::mask_of(rows - (V - 1) * Vec<T>::lanes));
   }
 }
 
 template <class T, bool UnitColumns> void run_rows(const TileProduct<T>& p) {
   constexpr int64_t lanes = Vec<T>::lanes;
-  int64_t row = 0;
-  while (row < p.rows) {
+  for (int64_t row = 0; row < p.rows; row += 2 * lanes) {
     const int64_t left = p.rows - row;
     if (left > lanes) {
-      const int64_t take = left < 2 * lanes ? left : 2 * lanes;
-      run_columns<T, 2, full_columns, UnitColumns>(p, row, Vec<T>::mask_of(take - lanes));
-      row += take;
+      run_panel<T, 2, full_columns, UnitColumns>(p, row, left < 2 * lanes ? left : 2 * lanes);
     } else {
-      run_columns<T, 1, narrow_columns, UnitColumns>(p, row, Vec<T>::mask_of(left));
-      row += left;
+      run_panel<T, 1, narrow_columns, UnitColumns>(p, row, left);
     }
   }
 }

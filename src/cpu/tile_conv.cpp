@@ -269,19 +269,26 @@ template <class T> class TileBackwardData final : public TileConv<T> {
   static constexpr int64_t no_offset = 0;
 };
 
-/// dw: each chunk sums its images into a packed partial gradient; finish adds the partials in order.
+/// dw: each chunk sums its images into a packed partial gradient; finish adds the partials in order. A partial holds,
+/// for each kernel row, (out x group, run) or, where that fills vectors better, (run, out): `turned_`.
 template <class T> class TileBackwardWeights final : public TileConv<T> {
   using Base = TileConv<T>;
   using Base::group_, Base::group_size_, Base::joined_, Base::s_, Base::spec_;
 
  public:
   explicit TileBackwardWeights(const ConvSpec& spec) : Base(spec) {
+    const int64_t steps = this->kernel_rows() * this->steps_of_row(), run = turned_run();
+    const int64_t lanes = tile_kernels().lanes<T>();
+    const auto vectors = [&](int64_t rows) { return (rows + lanes - 1) / lanes; };
+    turned_ = vectors(run) * s_.out_channels * group_ < vectors(this->rows()) * straight_run();
+    if (turned_) {
+      group_ = 1;
+      group_size_ = steps * run * s_.out_channels;
+    }
     this->has_finish_ = true;
     this->workspace_bytes_ = static_cast<size_t>(group_size_ * s_.groups * this->chunks_) * sizeof(T);
-    for (int64_t d = 0; d < s_.out.d; ++d) {
-      for (int64_t h = 0; h < s_.out.h; ++h) {
-        offsets_.push_back(this->pixel_offset(0, h * s_.stride.h, d * s_.stride.d));
-      }
+    for (int64_t h = 0; h < s_.out.h; ++h) {
+      offsets_.push_back(turned_ ? h * s_.out.w * spec_.out_channels : this->pixel_offset(0, h * s_.stride.h, 0));
     }
   }
 
@@ -292,49 +299,69 @@ template <class T> class TileBackwardWeights final : public TileConv<T> {
       const T* x = this->image(buffers.first, n, scratch);
       const T* dy = static_cast<const T*>(buffers.second) + n * this->result_size();
       for (int64_t g = 0; g < s_.groups; ++g) {
-        sum_pixels(x + g * s_.in_channels, dy + g * s_.out_channels, partial + g * group_size_, n != first);
+        for (int64_t d = 0; d < s_.out.d; ++d) {
+          sum_pixels(x + g * s_.in_channels + this->pixel_offset(0, 0, d * s_.stride.d),
+                     dy + g * s_.out_channels + d * s_.out.h * s_.out.w * spec_.out_channels, partial + g * group_size_,
+                     n != first || d != 0);
+        }
       }
     }
   }
 
   void finish(const VendorBuffers& buffers) const override {
-    const T* partials = static_cast<const T*>(buffers.workspace);
+    T* sums = static_cast<T*>(buffers.workspace);
+    const int64_t size = group_size_ * s_.groups;
+    for (int64_t chunk = 1; chunk < this->chunks_; ++chunk) {
+      const T* partial = sums + chunk * size;
+      for (int64_t i = 0; i < size; ++i) sums[i] += partial[i];
+    }
     T* dw = static_cast<T*>(buffers.result);
     this->each_weight([&](int64_t g, int64_t row, int64_t tap, int64_t in, int64_t out) {
       T sum = T(0);
-      for (int64_t chunk = 0; chunk < this->chunks_; ++chunk) {
-        const T* partial = partials + (chunk * s_.groups + g) * group_size_;
-        for (int64_t p = 0; p < group_; ++p) sum += partial[this->packed_place(row, tap, in, out, p)];
-      }
+      for (int64_t p = 0; p < group_; ++p) sum += sums[g * group_size_ + partial_place(row, tap, in, out, p)];
       dw[this->logical_place(g, row, tap, in, out)] = sum;
     });
   }
 
  private:
+  /// Neighbouring elements of x that one product takes: taps x channels.
+  int64_t turned_run() const { return (joined_ ? s_.kernel.w : 1) * s_.in_channels; }
+  int64_t straight_run() const { return (joined_ ? this->row_taps_ : 1) * s_.in_channels; }
+
+  int64_t partial_place(int64_t row, int64_t tap, int64_t in, int64_t out, int64_t p) const {
+    if (!turned_) return this->packed_place(row, tap, in, out, p);
+    const int64_t step = joined_ ? row : row * s_.kernel.w + tap;
+    return (step * s_.out_channels + out) * turned_run() + (joined_ ? tap * s_.in_channels : 0) + in;
+  }
+
+  /// One depth of pixels; x and dy are a's and b's operands, or b's and a's where turned.
   void sum_pixels(const T* x, const T* dy, T* partial, bool accumulate) const {
+    const int64_t x_step = group_ * s_.stride.w * spec_.in_channels, dy_step = group_ * spec_.out_channels;
     TileProduct<T> product;
-    product.a = dy;
-    product.a_inner = group_ * spec_.out_channels;
-    product.a_outer = s_.out.w * spec_.out_channels;
-    product.outer = static_cast<int64_t>(offsets_.size());
+    product.a_inner = turned_ ? x_step : dy_step;
+    product.a_outer = turned_ ? this->pixel_offset(0, s_.stride.h, 0) : s_.out.w * spec_.out_channels;
+    product.outer = s_.out.h;
     product.inner = s_.out.w / group_;
     product.b_offsets = offsets_.data();
-    product.b_inner = group_ * s_.stride.w * spec_.in_channels;
+    product.b_inner = turned_ ? dy_step : x_step;
     product.b_column = 1;
     product.c = partial;
-    product.rows = product.c_column = this->rows();
-    product.columns = (joined_ ? this->row_taps_ : 1) * s_.in_channels;
+    product.rows = product.c_column = turned_ ? turned_run() : this->rows();
+    product.columns = turned_ ? s_.out_channels : straight_run();
     product.accumulate = accumulate;
     for (int64_t row = 0; row < this->kernel_rows(); ++row) {
       for (int64_t tap = 0; tap < this->steps_of_row(); ++tap) {
-        product.b = x + this->tap_offset(row, tap);
+        const T* corner = x + this->tap_offset(row, tap);
+        product.a = turned_ ? corner : dy;
+        product.b = turned_ ? dy : corner;
         this->multiply_(product);
         product.c += product.columns * product.c_column;
       }
     }
   }
 
-  std::vector<int64_t> offsets_;
+  bool turned_ = false;
+  std::vector<int64_t> offsets_;  // of b's rows of pixels
 };
 
 template <class T> std::unique_ptr<VendorCall> prepare_typed(const ConvSpec& spec) {

@@ -12,8 +12,10 @@ namespace rosin::cpu {
 namespace {
 
 constexpr int64_t step_block = 256;      // steps of k per block: a panel of A and a tile of B stay in the first cache
-constexpr int64_t packing_columns = 48;  // from here on copying a panel of A pays
-constexpr int64_t packing_pitch = 2048;  // bytes between A's columns from which they are worth copying
+constexpr int64_t column_block = 384;    // columns of B copied at a time: they stay in the second cache
+constexpr int64_t packing_columns = 48;  // from here on copying a panel of A pays, where its columns lie far apart
+constexpr int64_t packing_rows = 64;     // from here on copying a transposed B pays, where its rows lie far apart
+constexpr int64_t pitch_unit = 16;       // elements; copied rows of B start at multiples of it
 constexpr int64_t small_result = 4096;   // elements; such results are cut along k
 constexpr int64_t long_sum = 2048;
 
@@ -79,9 +81,7 @@ template <class T> class TileMatmul final : public VendorCall {
       workspace_bytes_ = static_cast<size_t>(chunks_ * spec.m * spec.n) * sizeof(T);
       has_finish_ = true;
     }
-    packs_ = spec.a_transposed ||
-             (spec.lda * static_cast<int64_t>(sizeof(T)) >= packing_pitch && spec.n >= packing_columns && spec.k > 32);
-    if (packs_) scratch_bytes_ = static_cast<size_t>(panel_rows_ * std::min(step_block, spec.k)) * sizeof(T);
+    plan_copies();
   }
 
   const char* engine() const noexcept override { return "tile"; }
@@ -121,6 +121,19 @@ template <class T> class TileMatmul final : public VendorCall {
   }
 
  private:
+  /// Copying costs more than strided reads but where these miss the cache or its pages (measured on AVX-512).
+  void plan_copies() {
+    const MatmulPart part = cut_.part(0);
+    const int64_t columns = part.last_column - part.first_column, rows = part.last_row - part.first_row;
+    const int64_t steps = std::min(step_block, spec_.k), element = sizeof(T);
+    const bool far_columns = spec_.lda * element >= 3072 && columns >= packing_columns && spec_.k >= step_block;
+    packs_a_ = spec_.a_transposed || far_columns;
+    packs_b_ = spec_.b_transposed && spec_.ldb * element >= 1024 && rows >= packing_rows && spec_.k >= 64;
+    if (packs_a_) b_at_ = panel_rows_ * steps;
+    const int64_t b_block = packs_b_ ? steps * round_up(std::min(column_block, columns), pitch_unit) : 0;
+    scratch_bytes_ = static_cast<size_t>(b_at_ + b_block) * sizeof(T);
+  }
+
   /// Which steps of k, and how they meet the result.
   struct Steps {
     int64_t first, last;
@@ -132,29 +145,43 @@ template <class T> class TileMatmul final : public VendorCall {
     int64_t first = steps.first;
     do {  // once even where k is 0
       const int64_t last = std::min(steps.last, first + step_block);
-      const bool final_block = last == steps.last;
       TileProduct<T> product;
       product.b_offsets = &no_offset;
-      product.b_inner = spec_.b_transposed ? spec_.ldb : 1;
-      product.b_column = spec_.b_transposed ? 1 : spec_.ldb;
-      product.b = b + first * product.b_inner + part.first_column * product.b_column;
       product.c_column = c_column;
-      product.columns = part.last_column - part.first_column;
       product.inner = last - first;
       product.accumulate = steps.accumulate || first != steps.first;
-      product.relu = final_block && steps.relu;
-      const T* block_bias = final_block ? bias : nullptr;
-      run_row_panels(product, part, first, a, block_bias, c + part.first_column * c_column, static_cast<T*>(scratch));
+      product.relu = last == steps.last && steps.relu;
+      const T* block_bias = last == steps.last ? bias : nullptr;
+      const int64_t width = packs_b_ ? column_block : part.last_column - part.first_column;
+      for (int64_t column = part.first_column; column < part.last_column; column += width) {
+        product.columns = std::min(width, part.last_column - column);
+        place_b(product, b + first * b_inner() + column * b_column(), static_cast<T*>(scratch) + b_at_);
+        run_row_panels(product, part, first, a, block_bias, c + column * c_column, static_cast<T*>(scratch));
+      }
       first = last;
     } while (first < steps.last);
   }
 
+  int64_t b_inner() const { return spec_.b_transposed ? spec_.ldb : 1; }
+  int64_t b_column() const { return spec_.b_transposed ? 1 : spec_.ldb; }
+
+  /// The product's block of B, which begins at `b`: where it stands, or copied with its rows close together.
+  void place_b(TileProduct<T>& product, const T* b, T* copy) const {
+    product.b = packs_b_ ? copy : b;
+    product.b_inner = packs_b_ ? round_up(product.columns, pitch_unit) : b_inner();
+    product.b_column = b_column();
+    if (!packs_b_) return;
+    for (int64_t step = 0; step < product.inner; ++step) {
+      std::copy_n(b + step * spec_.ldb, product.columns, copy + step * product.b_inner);
+    }
+  }
+
   void run_row_panels(TileProduct<T>& product, const MatmulPart& part, int64_t first_step, const T* a, const T* bias,
                       T* c, T* scratch) const {
-    const int64_t panel = packs_ ? panel_rows_ : part.last_row - part.first_row;
+    const int64_t panel = packs_a_ ? panel_rows_ : part.last_row - part.first_row;
     for (int64_t row = part.first_row; row < part.last_row; row += panel) {
       product.rows = std::min(panel, part.last_row - row);
-      if (packs_) {
+      if (packs_a_) {
         pack_panel(a, row, product.rows, first_step, product.inner, scratch);
         product.a = scratch;
         product.a_inner = panel_rows_;
@@ -173,9 +200,9 @@ template <class T> class TileMatmul final : public VendorCall {
       gather_rows(a + first_step + row * spec_.lda, spec_.lda, scratch, panel_rows_, rows, steps);
       return;
     }
+    const T* from = a + row + first_step * spec_.lda;
     for (int64_t step = 0; step < steps; ++step) {
-      const T* column = a + row + (first_step + step) * spec_.lda;
-      std::copy(column, column + rows, scratch + step * panel_rows_);
+      std::copy_n(from + step * spec_.lda, rows, scratch + step * panel_rows_);
     }
   }
 
@@ -186,7 +213,8 @@ template <class T> class TileMatmul final : public VendorCall {
   MatmulCut cut_;
   int64_t panel_rows_ = 0;
   int64_t step_cut_ = 0;
-  bool packs_ = false;
+  bool packs_a_ = false, packs_b_ = false;
+  int64_t b_at_ = 0;  // of the copied B in scratch, in elements
 };
 
 }  // namespace

@@ -48,13 +48,15 @@ MatmulSpec folded(const MatmulSpec& given) {
   return spec;
 }
 
-/// Measured on AVX-512 (Sapphire Rapids): the tile kernel has no call overhead and wins while the product is small,
-/// where one of the sizes is (a sum over a long k, a product with very few columns), and not once A must be gathered.
+/// Measured on AVX-512 (Sapphire Rapids): up to 30 M multiply-adds the tile kernel is as fast as oneDNN, which needs
+/// 30 ms at its first product to build its kernels. It is slower where it would copy a transposed A for few columns,
+/// where a wide A is read for few columns, and where a short k leaves little work between reading and writing C.
 bool tile_is_faster(const MatmulSpec& spec) {
   const int64_t work = spec.m * spec.n * spec.k;
-  if (spec.a_transposed) return work <= 8192;
-  if (spec.b_transposed) return work <= 4000000 || spec.m * spec.n <= 4096;
-  return work <= 300000 || spec.n <= 3;
+  const bool middle = work <= 30'000'000;
+  if (spec.a_transposed) return work <= 8192 || (middle && spec.n >= 32 && (spec.k >= 48 || work <= 2'000'000));
+  if (spec.b_transposed) return work <= 4'000'000 || spec.m * spec.n <= 4096 || (middle && spec.k >= 48);
+  return work <= 1'000'000 || spec.n <= 3 || (middle && spec.m >= 32 && spec.m <= 768 && spec.n >= 48);
 }
 
 Engine best_for_matmul(const MatmulSpec& spec) {
@@ -82,20 +84,23 @@ void check_conv(const ConvSpec& spec) {
   }
 }
 
-/// Few channels leave most of oneDNN's register blocks empty; there the tile kernel is faster (measured as above).
+/// oneDNN computes channels in blocks of 16; where few of them fill those badly the tile kernel is faster (measured as
+/// above).
+bool tile_is_faster(const ConvSpec& spec) {
+  if (spec.groups > 1) return false;
+  const int64_t in = spec.in_channels, out = spec.out_channels;
+  if (spec.kind == ConvKind::forward) return in <= 8 && out <= 16;
+  if (spec.kind == ConvKind::backward_data) return in <= 6;
+  const bool pairs_of_pixels = spec.out[0] % 2 == 0;  // which the tile kernel computes as one
+  return (in <= 2 && out <= 8 && pairs_of_pixels) || (in <= 24 && out > 16 && out % 16 != 0);
+}
+
 Engine best_for_conv(const ConvSpec& spec) {
   if (spec.batch * spec.in_channels * spec.out_channels == 0) return Engine::plain;
   if (spec.type == DType::Float64) return Engine::tile;
   if (spec.type == DType::BFloat16) return have_onednn ? Engine::onednn : Engine::plain;
   if (spec.type != DType::Float32) return Engine::plain;
-  const int64_t in = spec.in_channels, out = spec.out_channels;
-  bool few = !have_onednn;
-  if (spec.groups == 1) {
-    if (spec.kind == ConvKind::forward) few = few || (in <= 8 && out <= 32);
-    if (spec.kind == ConvKind::backward_data) few = few || in <= 6;
-    if (spec.kind == ConvKind::backward_weights) few = few || (in <= 2 && out <= 8);
-  }
-  return few ? Engine::tile : Engine::onednn;
+  return have_onednn && !tile_is_faster(spec) ? Engine::onednn : Engine::tile;
 }
 
 /// oneDNN where it takes the call; else what computes the type without it (some processors have no BFloat16).

@@ -1,13 +1,16 @@
-// Moves between devices. The CPU is the only one so far, so that a move is the identity on handles.
+// Moves between devices: the rule for element types, then a transfer of each array.
 #include <rosin/move.hpp>
 
 #include <optional>
 
+#include <rosin/elementwise.hpp>
 #include <rosin/error.hpp>
 #include <rosin/log.hpp>
 #include <rosin/model.hpp>
 
 #include "graph/context.hpp"
+#include "runtime/device_choice.hpp"
+#include "runtime/transfer.hpp"
 
 namespace rosin {
 namespace {
@@ -36,14 +39,21 @@ class OneDevice : public ModelVisitor {
 }  // namespace
 
 Array moved(const Array& x, const Device& device) {
-  if (x.is_nothing() || x.device() == device) return x;
-  throw Error(ErrorKind::device, "move: no way leads from " + to_string(x.device()) + " to " + to_string(device) +
-                                     "; its back end is not loaded");
+  if (x.is_nothing()) return x;
+  const DType type = device.type_after_move(x.dtype(), x.device());
+  if (type == x.dtype()) return transferred(x, device.position());
+  if (x.dtype() == Float64 && type == Float32) {
+    inform_once("float64-moved",
+                "Float64 arrays become Float32 when they are moved to a GPU; device.with(keep) keeps their type.");
+  }
+  return transferred(cast(x, type), device.position());
 }
 
 void move_arrays(ModelEdit model, const Device& device) {
-  const auto call = [](void* target, const Array& x, const ModelPath&) {
-    return moved(x, *static_cast<const Device*>(target));
+  const auto call = [](void* target, const Array& x, const ModelPath& path) {
+    Array there = moved(x, *static_cast<const Device*>(target));
+    if (!there.is_nothing()) label_memory(there, path.text());
+    return there;
   };
   Device target = device;
   map_arrays(model, {&target, call});
@@ -52,14 +62,13 @@ void move_arrays(ModelEdit model, const Device& device) {
 }
 
 Device device_of_gpu() {
-  for (const std::string& backend : supported_gpu_backends()) {
-    if (functional(backend)) return get_device(backend);
-  }
+  const Device device = chosen_gpu();
+  if (device.position() != 0) return device;
   inform_once(
       "gpu-not-functional",
       "gpu: no functional GPU; data stays on the CPU. \"rosin devices\" says why. (No action is required if you "
       "want to run on the CPU.)");
-  return Device();
+  return device;
 }
 
 Device device_of_cu() {

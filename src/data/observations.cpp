@@ -73,15 +73,15 @@ class Take : public ModelEditor {
 
   void array(Array& x, const ModelPath& path) override {
     check_counted(x, "getobs", path);
-    eval(x);
-    const Node& source = *x.node();
+    const Array host = on_cpu(x);
+    const Node& source = *host.node();
     const int64_t n = x.size(-1);
     const size_t column = n > 0 ? static_cast<size_t>(source.count() / n) * size_of(source.dtype) : 0;
     check_observations(at_, n);
     Array taken = fresh_leaf(source.dtype, with_last(source, source.rank - 1, static_cast<int64_t>(at_.size())));
     copy_runs(static_cast<unsigned char*>(taken.node()->data()), static_cast<const unsigned char*>(source.data()),
               column);
-    x = std::move(taken);
+    x = hooks.transfer(taken, x.node()->device);
   }
 
  private:
@@ -125,9 +125,9 @@ class PutColumn : public ModelVisitor {
       else hooks.convert(target, x.dtype(), &value.integer, Int64, 1);
       return;
     }
-    eval(x);
+    const Array host = on_cpu(x);
     const size_t bytes = static_cast<size_t>(x.count()) * size_of(x.dtype());
-    if (bytes > 0) std::memcpy(target, x.node()->data(), bytes);
+    if (bytes > 0) std::memcpy(target, host.node()->data(), bytes);
   }
 
   const std::vector<ArrayPlace<Array*>>& targets_;
@@ -176,8 +176,8 @@ void stack_observations(ModelEdit batch, std::span<const ModelView> observations
 
 std::vector<Array> unbatch(const Array& x) {
   const int64_t n = count_observations(x, "unbatch");
-  eval(x);
-  const Node& whole = *x.node();
+  const Array host = on_cpu(x);
+  const Node& whole = *host.node();
   const Shape shape(std::span<const int64_t>(whole.sizes, static_cast<size_t>(whole.rank) - 1));
   const size_t bytes = static_cast<size_t>(shape.count()) * size_of(whole.dtype);
   std::vector<Array> observations;
@@ -187,7 +187,7 @@ std::vector<Array> unbatch(const Array& x) {
       std::memcpy(one.node()->data(), static_cast<const unsigned char*>(whole.data()) + static_cast<size_t>(i) * bytes,
                   bytes);
     }
-    observations.push_back(std::move(one));
+    observations.push_back(hooks.transfer(one, x.node()->device));
   }
   return observations;
 }

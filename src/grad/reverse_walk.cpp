@@ -7,6 +7,7 @@
 #include <rosin/movement.hpp>
 #include <rosin/reduce.hpp>
 
+#include "graph/context.hpp"
 #include "graph/leaf.hpp"
 #include "graph/record.hpp"
 
@@ -64,6 +65,7 @@ bool ReverseWalk::run(Context& context, Node* loss, uint64_t first) {
     }
   }
   if (steps_.empty() || !steps_.back().reaches) return false;
+  const DeviceScope scope(*loss);
   const Array one = 1.0;
   steps_.back().gradient = loss->rank == 0 ? one : expand(one, loss->shape());
   for (size_t i = steps_.size(); i-- > 0;) {
@@ -114,6 +116,7 @@ void ReverseWalk::back(Step& step) {
     if (step.in[k] >= 0 && steps_[static_cast<size_t>(step.in[k])].reaches) backward.needs_ |= 1u << k;
   }
   if (backward.needs_ == 0) return;
+  const DeviceScope scope(*step.node);
   op.gradient(backward);
   for (int k = 0; k < Node::max_operands; ++k) {
     const Array& given = backward.given_[k];

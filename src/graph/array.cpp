@@ -7,7 +7,6 @@
 
 #include <rosin/error.hpp>
 
-#include "base/hash.hpp"
 #include "graph/context.hpp"
 #include "graph/hooks.hpp"
 #include "graph/leaf.hpp"
@@ -36,27 +35,27 @@ const Op& argument_op = make_leaf_op("argument", Kind::argument, 1, "argument of
 namespace {
 
 Node* make_ready(const Op& op, DType type, const Shape& shape) {
-  Node* node = Context::current().allocate();
+  Context& context = Context::current();
+  Node* node = context.allocate();
   node->counts.store(one_user, std::memory_order_relaxed);
+  node->own.store(0, std::memory_order_relaxed);
   node->op = &op;
   for (Node*& operand : node->in) operand = nullptr;
-  node->recorder = nullptr;
-  node->context.store(nullptr, std::memory_order_relaxed);
+  node->recorder = &context;
+  node->listed.store(false, std::memory_order_relaxed);
   node->guards.store(0, std::memory_order_relaxed);
   node->buffer = nullptr;
   node->sequence = 0;
   node->state.store(NodeState::ready, std::memory_order_relaxed);
   node->dtype = type;
   node->compute = scalar_type(type);
-  node->rank = static_cast<uint8_t>(shape.rank());
-  std::copy(shape.begin(), shape.end(), node->sizes);
+  node->set_sizes(shape.begin(), shape.rank());
   node->operands = 0;
   node->scalars = 0;
   node->region = 0;
-  node->weak = node->tied = node->kept = false;
+  node->weak = node->tied = node->kept = node->left = false;
   node->device = 0;
   node->mark = 0;
-  node->hash = mix(op.id, static_cast<uint64_t>(type) | uint64_t{node->rank} << 8);
   return node;
 }
 
@@ -88,6 +87,17 @@ Array leaf(Memory* buffer, DType type, const Shape& shape) {
 }
 
 Array fresh_leaf(DType type, const Shape& shape) { return leaf(hooks.allocate(bytes_of(type, shape)), type, shape); }
+
+Array in_scope(const Array& x) {
+  const Context& context = Context::current();
+  return context.device == x.node()->device ? x : hooks.transfer(x, context.device);
+}
+
+Array on_cpu(const Array& x) {
+  if (x.node()->device != 0) return hooks.transfer(x, 0);
+  eval(x);
+  return x;
+}
 
 Array argument(const Array& x) {
   const Array* operands[] = {&x};
@@ -141,6 +151,19 @@ const Node& checked(const Node* node, const char* what) {
 
 }  // namespace
 
+namespace {
+
+[[noreturn]] void throw_scalar_indexing() {
+  throw Error(ErrorKind::device,
+              "Scalar indexing is disallowed.\nInvocation of item resulted in scalar indexing of a GPU array.\n"
+              "This is typically caused by calling an iterating implementation of a method.\n"
+              "Such implementations *do not* execute on the GPU, but very slowly on the CPU,\n"
+              "and therefore should be avoided.\n\n"
+              "If you want to allow scalar iteration, use `allowscalar(true)`, or copy the array with `cpu(x)`.");
+}
+
+}  // namespace
+
 Shape Array::shape() const { return checked(node_, "shape").shape(); }
 int Array::rank() const { return checked(node_, "rank").rank; }
 int64_t Array::count() const { return checked(node_, "count").count(); }
@@ -164,6 +187,8 @@ void Array::read_item(void* value, DType type) const {
   read_all(value, 1, type);
 }
 
+void allowscalar(bool on) { Context::current().allows_scalar = on; }
+
 double Array::read_element(std::span<const int64_t> at) const {
   const Node& node = checked(node_, "item");
   if (at.size() != node.rank) {
@@ -182,6 +207,10 @@ double Array::read_element(std::span<const int64_t> at) const {
     stride *= node.sizes[d];
   }
   if (is_scalar(node)) return scalar_value(node).real;
+  if (node.device != 0) {
+    if (!Context::current().allows_scalar) throw_scalar_indexing();
+    return hooks.transfer(*this, 0).read_element(at);
+  }
   eval(*this);
   double value;
   const auto* bytes = static_cast<const unsigned char*>(node_->data());
@@ -201,6 +230,7 @@ void Array::read_all(void* target, size_t count, DType type) const {
     else hooks.convert(target, type, &value.integer, DType::Int64, 1);
     return;
   }
+  if (node.device != 0) return hooks.transfer(*this, 0).read_all(target, count, type);
   eval(*this);
   hooks.convert(target, type, node.data(), node.dtype, node.count());
 }

@@ -27,7 +27,7 @@ Store& store() {
 
 }  // namespace
 
-thread_local Context* Context::current_ = nullptr;
+constinit thread_local Context* Context::current_ = nullptr;
 
 // Retires the context when its thread ends.
 struct ContextOwner {
@@ -56,10 +56,7 @@ Context& Context::acquire() {
       ++store().contexts;
     }
   }
-  {
-    std::lock_guard lock(context->orphan_lock_);
-    context->owned_ = true;
-  }
+  context->take_over();
   current_ = context;
   owner.context = context;
   return *context;
@@ -67,13 +64,55 @@ Context& Context::acquire() {
 
 void Context::retire(Context* context) noexcept {
   context->collect_orphans();
-  {
-    std::lock_guard lock(context->orphan_lock_);
-    context->owned_ = false;
-  }
-  current_ = nullptr;
+  context->leave();
   std::lock_guard lock(store().lock);
   store().retired.push_back(context);
+}
+
+/// A new thread holds what another one has left; dead nodes leave the list here (see bury).
+void Context::take_over() noexcept {
+  std::lock_guard lock(orphan_lock_);
+  owned_ = true;
+  for (Node* node = pending_.next; node != &pending_;) {
+    Node* next = node->next;
+    uint64_t counts = node->counts.load(std::memory_order_relaxed);
+    while (counts != 0 && !node->counts.compare_exchange_weak(counts, counts | held_by_recorder)) {}
+    if (counts == 0) unlist(node);
+    node = next;
+  }
+}
+
+/// What the thread's nodes refer to is counted for all threads to drop.
+void Context::count_references_for_all() noexcept {
+  for (Node* node = pending_.next; node != &pending_; node = node->next) {
+    for (Node* operand : node->in) {
+      if (!operand || !is_own(node, operand)) continue;
+      add_count(operand, one_reference);
+      const uint32_t own = operand->own.load(std::memory_order_relaxed) - 1;
+      operand->own.store(own, std::memory_order_relaxed);
+      const bool listed = operand->listed.load(std::memory_order_relaxed);
+      if (own == 0 && !listed) operand->counts.fetch_sub(held_by_recorder, std::memory_order_release);
+    }
+    node->left = true;
+  }
+}
+
+/// The thread ends: its nodes belong to all threads until another one takes over.
+void Context::leave() noexcept {
+  release_kept();
+  count_references_for_all();
+  Node* orphans = nullptr;
+  {
+    std::lock_guard lock(orphan_lock_);
+    for (Node* node = pending_.next; node != &pending_; node = node->next) {
+      node->counts.fetch_sub(held_by_recorder, std::memory_order_release);
+    }
+    owned_ = false;
+    std::swap(orphans, orphans_);
+    has_orphans_.store(false, std::memory_order_relaxed);
+  }
+  current_ = nullptr;
+  drop_orphans(orphans);
 }
 
 Node* Context::allocate() {
@@ -123,7 +162,7 @@ void Context::free(Node* node) noexcept {
 }
 
 void Context::list(Node* node) noexcept {
-  node->context.store(this, std::memory_order_relaxed);
+  node->listed.store(true, std::memory_order_relaxed);
   node->next = &pending_;
   node->previous = pending_.previous;
   pending_.previous->next = node;
@@ -134,14 +173,14 @@ void Context::list(Node* node) noexcept {
 void Context::unlist(Node* node) noexcept {
   node->previous->next = node->next;
   node->next->previous = node->previous;
-  node->context.store(nullptr, std::memory_order_relaxed);
+  node->listed.store(false, std::memory_order_relaxed);
   if (!node->kept) --pending_count_;
 }
 
 void Context::keep(Node* node) noexcept {
   unlist(node);
   node->kept = true;
-  node->context.store(this, std::memory_order_relaxed);
+  node->listed.store(true, std::memory_order_relaxed);
   node->next = &kept_;
   node->previous = kept_.previous;
   kept_.previous->next = node;
@@ -149,14 +188,7 @@ void Context::keep(Node* node) noexcept {
 }
 
 void Context::release_kept() noexcept {
-  while (kept_.next != &kept_) {
-    Node* node = kept_.next;
-    unlist(node);
-    node->kept = false;
-    add_count(node, one_reference);  // alive while its operands go
-    drop_operands(node);
-    drop_count(node, one_reference);
-  }
+  while (kept_.next != &kept_) let_go(kept_.next);
 }
 
 uint32_t Context::fresh_stamp() noexcept {
@@ -164,28 +196,67 @@ uint32_t Context::fresh_stamp() noexcept {
   return stamp_;
 }
 
-bool Context::give_back(Node* node) noexcept {
+bool Context::adopt(Node* node, uint64_t which) noexcept {
   std::lock_guard lock(orphan_lock_);
-  if (!owned_) {
-    unlist(node);
-    return true;
-  }
-  node->hash = reinterpret_cast<uint64_t>(orphans_);
+  if (!owned_) return false;
+  node->counts.fetch_add(one_reference - which, std::memory_order_acq_rel);
+  node->next_orphan = orphans_;
   orphans_ = node;
   has_orphans_.store(true, std::memory_order_release);
-  return false;
+  return true;
+}
+
+void Context::bury(Node* node) noexcept {
+  std::lock_guard lock(orphan_lock_);
+  if (node->listed.load(std::memory_order_relaxed)) unlist(node);
 }
 
 namespace {
 
-/// Drops a count; whether it was the last. The holder of the only count needs no locked instruction where nobody else
-/// can make a new one. (While another thread lists the node, its evaluation may: it must find the count gone.)
-bool is_last(Node* node, uint64_t which) noexcept {
-  if (node->counts.load(std::memory_order_acquire) == which) {
-    const Context* lists = node->context.load(std::memory_order_relaxed);
-    if (!lists || lists == Context::current_or_null()) return true;
+/// Drops a count of a node that this thread recorded; whether it was the last. Who holds all counts needs no locked
+/// instruction: nobody else can make a new one.
+bool is_last_here(Node* node, uint64_t which) noexcept {
+  const uint64_t counts = node->counts.load(std::memory_order_acquire);
+  const bool referred = node->own.load(std::memory_order_relaxed) > 0;
+  if ((counts & ~held_by_recorder) == which) {
+    if (!referred) return true;
+    node->counts.store(held_by_recorder, std::memory_order_release);
+    return false;
   }
-  return node->counts.fetch_sub(which, std::memory_order_acq_rel) == which;
+  const uint64_t rest = node->counts.fetch_sub(which, std::memory_order_acq_rel) - which;
+  return !referred && (rest & ~held_by_recorder) == 0;
+}
+
+/// Drops a count; whether it was the last. What its recorder still lists is left to it.
+bool is_last(Node* node, uint64_t which) noexcept {
+  if (node->recorder == Context::current_or_null()) return is_last_here(node, which);
+  uint64_t counts = node->counts.load(std::memory_order_acquire);
+  for (;;) {
+    if (counts == which && !node->listed.load(std::memory_order_relaxed)) return true;
+    if (counts == (which | held_by_recorder)) {
+      if (node->recorder->adopt(node, which)) return false;
+      counts = node->counts.load(std::memory_order_acquire);
+    } else if (node->counts.compare_exchange_weak(counts, counts - which, std::memory_order_acq_rel,
+                                                  std::memory_order_acquire)) {
+      return counts == which;
+    }
+  }
+}
+
+/// The recorder holds a node no longer; whether nobody does.
+bool is_last_hold(Node* node) noexcept {
+  if (node->counts.load(std::memory_order_acquire) == held_by_recorder) return true;
+  return node->counts.fetch_sub(held_by_recorder, std::memory_order_acq_rel) == held_by_recorder;
+}
+
+/// Drops the reference from a node to its operand; whether nothing holds the operand any more.
+bool is_last_reference(const Node* node, Node* operand) noexcept {
+  if (!is_own(node, operand)) return is_last(operand, one_reference);
+  const uint32_t own = operand->own.load(std::memory_order_relaxed) - 1;
+  operand->own.store(own, std::memory_order_relaxed);
+  if (own > 0) return false;
+  const bool listed = operand->listed.load(std::memory_order_relaxed);
+  return listed ? operand->counts.load(std::memory_order_acquire) == held_by_recorder : is_last_hold(operand);
 }
 
 /// Takes a node without counts to the free nodes of this thread, or of all when this one never recorded (or has ended).
@@ -201,9 +272,9 @@ void destroy(Node* first) noexcept {
   Context* here = Context::current_or_null();
   Node* stack = nullptr;
   const auto push = [&](Node* node) {
-    if (Context* lists = node->context.load(std::memory_order_relaxed)) {
-      if (lists == here) lists->unlist(node);
-      else if (!lists->give_back(node)) return;
+    if (node->listed.load(std::memory_order_relaxed)) {
+      if (node->recorder == here) here->unlist(node);
+      else node->recorder->bury(node);
     }
     node->next = stack;
     stack = node;
@@ -214,7 +285,7 @@ void destroy(Node* first) noexcept {
     stack = node->next;
     for (Node* operand : node->in) {
       if (!operand) continue;
-      if (is_last(operand, one_reference)) push(operand);
+      if (is_last_reference(node, operand)) push(operand);
     }
     if (node->buffer) release(node->buffer);
     free_node(here, node);
@@ -227,27 +298,34 @@ void drop_count(Node* node, uint64_t which) noexcept {
   if (is_last(node, which)) destroy(node);
 }
 
-void drop_operands(Node* node) noexcept {
+void Context::let_go(Node* node) noexcept {
+  unlist(node);
+  node->kept = false;
   for (Node*& in : node->in) {
     Node* operand = in;
     in = nullptr;
-    if (operand) drop_count(operand, one_reference);
+    if (operand && is_last_reference(node, operand)) destroy(operand);
+  }
+  if (node->own.load(std::memory_order_relaxed) == 0 && is_last_hold(node)) destroy(node);
+}
+
+void Context::drop_orphans(Node* first) noexcept {
+  while (first) {
+    Node* node = first;
+    first = node->next_orphan;
+    drop_count(node, one_reference);
   }
 }
 
 void Context::collect_orphans() noexcept {
   if (!has_orphans_.load(std::memory_order_acquire)) return;
-  Node* dead = nullptr;
+  Node* orphans = nullptr;
   {
     std::lock_guard lock(orphan_lock_);
-    std::swap(dead, orphans_);
+    std::swap(orphans, orphans_);
     has_orphans_.store(false, std::memory_order_relaxed);
   }
-  while (dead) {
-    Node* node = dead;
-    dead = reinterpret_cast<Node*>(node->hash);
-    destroy(node);
-  }
+  drop_orphans(orphans);
 }
 
 }  // namespace rosin

@@ -1,5 +1,5 @@
 // Context: what one recording thread owns. Its nodes come from here; its pending nodes are listed here in recording
-// order. Only the owning thread touches the lists; another thread that drops a listed node leaves it in `orphans_`.
+// order. Only the owning thread touches the lists; another thread that drops a listed node leaves it to `orphans_`.
 // Evaluation (by any thread) holds `evaluating`. Contexts are never freed: a new thread takes over a retired one.
 #pragma once
 
@@ -42,6 +42,10 @@ class Context {
   /// Ends the outermost gradient call: kept nodes let their operands go.
   void release_kept() noexcept;
 
+  /// The device of arrays that are made from numbers alone, such as random draws; see DeviceScope.
+  uint8_t device = 0;
+  /// Whether single elements of arrays on other devices may be read.
+  bool allows_scalar = false;
   /// The checkpoint region that nodes are recorded in now, 0 for none; and a fresh one.
   uint32_t region = 0;
   uint32_t fresh_region() noexcept { return ++regions_; }
@@ -51,11 +55,15 @@ class Context {
   /// A stamp for Node::mark that no node carries. Hold `evaluating` while using marks.
   uint32_t fresh_stamp() noexcept;
 
-  /// Frees nodes that other threads dropped. Owning thread only.
+  /// Evaluated nodes leave the list, and their operands go. Owning thread only.
+  void let_go(Node* node) noexcept;
+
+  /// Drops nodes that other threads left here. Owning thread only.
   void collect_orphans() noexcept;
-  /// Leaves a dead listed node to the owning thread, or unlists it here when that thread is gone.
-  /// Returns whether the caller may free it now.
-  bool give_back(Node* node) noexcept;
+  /// Takes over the only count of a listed node from another thread; false where the owning thread has gone.
+  bool adopt(Node* node, uint64_t which) noexcept;
+  /// Takes a dead node out of the list of a thread that has gone.
+  void bury(Node* node) noexcept;
 
   std::mutex evaluating;
 
@@ -64,9 +72,13 @@ class Context {
   static Context& acquire();
   static void retire(Context* context) noexcept;
   friend struct ContextOwner;
+  void take_over() noexcept;
+  void leave() noexcept;
+  void count_references_for_all() noexcept;
+  void drop_orphans(Node* first) noexcept;
   void refill();
 
-  static __attribute__((tls_model("initial-exec"))) thread_local Context* current_;
+  static constinit __attribute__((tls_model("initial-exec"))) thread_local Context* current_;
 
   Node* free_ = nullptr;
   int64_t free_count_ = 0;
@@ -79,10 +91,25 @@ class Context {
   std::mutex orphan_lock_;
   bool owned_ = true;
   std::atomic<bool> has_orphans_{false};
-  Node* orphans_ = nullptr;  // a stack through Node::hash, which dead nodes do not need
+  Node* orphans_ = nullptr;  // each with one reference, which is to be dropped
 };
 
-/// Drops the operands of a node (after evaluation) and frees what only they held.
-void drop_operands(Node* node) noexcept;
+/// Fresh values where a DeviceScope wants them.
+Array in_scope(const Array& x);
+
+/// While it lives, arrays that this thread makes from numbers alone stand on the device of `x`.
+class DeviceScope {
+ public:
+  explicit DeviceScope(const Node& x) noexcept : context_(Context::current()), before_(context_.device) {
+    context_.device = x.device;
+  }
+  DeviceScope(const DeviceScope&) = delete;
+  DeviceScope& operator=(const DeviceScope&) = delete;
+  ~DeviceScope() { context_.device = before_; }
+
+ private:
+  Context& context_;
+  uint8_t before_;
+};
 
 }  // namespace rosin

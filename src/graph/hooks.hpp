@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
+#include <rosin/array.hpp>
 #include <rosin/dtype.hpp>
 
 namespace rosin {
@@ -19,6 +21,10 @@ struct Hooks {
   Memory* (*allocate)(size_t bytes) = nullptr;
   /// Copies elements with conversion between element types (host memory, contiguous).
   void (*convert)(void* target, DType target_type, const void* source, DType source_type, int64_t count) = nullptr;
+  /// The array on the device at this position (0 is the CPU).
+  Array (*transfer)(const Array& x, int position) = nullptr;
+  /// "CPU", "CUDA:0": the device at this position.
+  std::string (*device_text)(int position) = nullptr;
 };
 
 extern Hooks hooks;

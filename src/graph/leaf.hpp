@@ -21,6 +21,9 @@ Array argument(const Array& x);
 bool is_scalar(const Node& node);
 ScalarValue scalar_value(const Node& node);
 
+/// The array with its value in memory of the CPU: x itself, evaluated, or a copy of what is on another device.
+Array on_cpu(const Array& x);
+
 /// Bytes of an array; Error (memory) when they do not fit an address.
 size_t bytes_of(DType type, const Shape& shape);
 

@@ -2,10 +2,12 @@
 // Read next: op.hpp (what an op is), record.hpp (how nodes are made).
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <type_traits>
 
 #include <rosin/array.hpp>
@@ -36,6 +38,11 @@ struct Attributes {
     std::memcpy(&value, bytes, sizeof(T));
     return value;
   }
+  uint64_t word(int i) const {
+    uint64_t value;
+    std::memcpy(&value, bytes + i * 8, sizeof value);
+    return value;
+  }
 };
 
 /// Value of a C++ number; floats are exact as double, integers as int64.
@@ -51,20 +58,24 @@ struct alignas(64) Node {
   static constexpr int max_operands = 4;   // that are arrays
   static constexpr int max_positions = 8;  // of elementwise ops: arrays (in the first four) and numbers
 
-  // User handles in the low half, references from other nodes in the high half; the node lives while either is not 0.
+  // User handles in bits 0 to 31, references from other nodes in bits 32 to 62; bit 63 while the recorder holds the
+  // node: it lists it, or `own` is not 0. The node lives while any bit is set, but for a recorder that is the only
+  // holder and has `own` 0. Only the recorder's thread changes bit 63.
   std::atomic<uint64_t> counts;
-  const Op* op;                   // never null
-  Node* in[max_operands];         // operands; null once the value is there (unless a gradient call still needs them)
-  uint64_t hash;                  // of op, attributes, type and rank: the node's own part of a structure key
-  Context* recorder;              // the recording thread's context
-  std::atomic<Context*> context;  // the same while the node is in one of its lists, else null
-  Node* previous;                 // pending nodes of one context, in recording order
+  const Op* op;            // never null
+  Node* in[max_operands];  // operands; null once the value is there (unless a gradient call still needs them)
+  Context* recorder;       // the context of the thread that made it
+  Node* previous;          // pending nodes of one context, in recording order
   Node* next;
+  Node* next_orphan;
   Memory* buffer;     // the value, once ready: contiguous, column-major
-  uint64_t sequence;  // recording order within the process's context
+  uint64_t sequence;  // recording order within the context
+  // References from nodes of the same recorder; only its thread changes them, so no instruction is locked.
+  std::atomic<uint32_t> own;
   // What never changes stands together: other threads read it, and compilers read it at once.
   DType dtype;
   uint8_t rank;
+  uint8_t wide;  // bit d: dim d has a size other than 1
   uint8_t operands;
   bool weak;           // a C++ number: takes the type of its neighbours
   bool tied;           // a tie made on purpose: copies inside one model are one parameter
@@ -72,7 +83,9 @@ struct alignas(64) Node {
   ScalarType compute;  // elementwise: the type the body runs in
   uint8_t scalars;     // elementwise: bit i: operand i is a C++ number kept in `numbers`
   std::atomic<NodeState> state;
+  std::atomic<bool> listed;     // in one of the lists of its recorder
   bool kept;                    // evaluated inside a gradient call that still needs its operands
+  bool left;                    // its thread has ended: what it refers to does not count it in `own`
   std::atomic<uint8_t> guards;  // references that may be given back when a step fails; they do not hinder donation
   uint32_t mark;                // scratch of walks by the recording thread: valid when equal to the walk's stamp
   uint32_t slot;
@@ -87,6 +100,17 @@ struct alignas(64) Node {
   /// The C++ number at a position whose bit is set in `scalars`.
   ScalarValue& number(int position) { return numbers[std::popcount(scalars & ((1u << position) - 1))]; }
   const ScalarValue& number(int position) const { return numbers[std::popcount(scalars & ((1u << position) - 1))]; }
+  /// Operands that are nodes; null where a C++ number stands, and once the value is there.
+  std::span<Node* const> arrays() const { return {in, std::min<size_t>(operands, max_operands)}; }
+  void set_sizes(const int64_t* from, int count) {
+    rank = static_cast<uint8_t>(count);
+    unsigned others = 0;
+    for (int d = 0; d < count; ++d) {
+      sizes[d] = from[d];
+      others |= unsigned{from[d] != 1} << d;
+    }
+    wide = static_cast<uint8_t>(others);
+  }
   Shape shape() const { return Shape(std::span<const int64_t>(sizes, rank)); }
   int64_t count() const {
     int64_t n = 1;
@@ -95,16 +119,32 @@ struct alignas(64) Node {
   }
   bool ready() const { return state.load(std::memory_order_acquire) == NodeState::ready; }
   uint32_t users() const { return static_cast<uint32_t>(counts.load(std::memory_order_relaxed)); }
-  uint32_t references() const { return static_cast<uint32_t>(counts.load(std::memory_order_relaxed) >> 32); }
+  uint32_t references() const { return references_in(counts.load(std::memory_order_relaxed)); }
+  /// The same where `counts` is loaded already.
+  uint32_t references_in(uint64_t loaded) const {
+    return static_cast<uint32_t>(loaded >> 32 & 0x7FFFFFFF) + own.load(std::memory_order_relaxed);
+  }
   /// The bytes of a ready node.
   void* data() const { return buffer->data; }
 };
 
 inline constexpr uint64_t one_user = 1;
 inline constexpr uint64_t one_reference = uint64_t{1} << 32;
+inline constexpr uint64_t held_by_recorder = uint64_t{1} << 63;
 
 inline void add_count(Node* node, uint64_t which) { node->counts.fetch_add(which, std::memory_order_relaxed); }
 /// Drops a count and, with the last one, the node (and what only it held, without recursion).
 void drop_count(Node* node, uint64_t which) noexcept;
+
+/// Whether a reference counts in the operand's `own`.
+inline bool is_own(const Node* node, const Node* operand) { return node->recorder == operand->recorder && !node->left; }
+/// Counts the reference from a node of this thread to its operand.
+inline void add_reference(const Node* node, Node* operand) {
+  if (!is_own(node, operand)) return add_count(operand, one_reference);
+  const uint32_t own = operand->own.load(std::memory_order_relaxed);
+  operand->own.store(own + 1, std::memory_order_relaxed);
+  const bool held = operand->counts.load(std::memory_order_relaxed) & held_by_recorder;
+  if (!held) add_count(operand, held_by_recorder);
+}
 
 }  // namespace rosin

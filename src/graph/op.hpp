@@ -29,7 +29,8 @@ enum class Kind : uint8_t {
   window,       // pooling
   sort,
   scan,
-  random
+  random,
+  transfer  // to another device: done at the call, never part of a plan
 };
 
 /// What a gradient rule sees: the recorded op, its value, and the gradient of the loss by its value.

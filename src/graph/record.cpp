@@ -6,7 +6,6 @@
 
 #include <rosin/error.hpp>
 
-#include "base/hash.hpp"
 #include "graph/context.hpp"
 #include "graph/hooks.hpp"
 #include "graph/leaf.hpp"
@@ -108,42 +107,33 @@ bool broadcast_into(int64_t* sizes, int& rank, const Node* operand) {
   return true;
 }
 
-void check_devices(const Op& op, const Node* a, const Node* b) {
-  if (a->device == b->device || a->op == &scalar_op || b->op == &scalar_op) return;
+__attribute__((cold, noreturn)) void throw_two_devices(const Op& op) {
   throw Error(ErrorKind::device, std::string(op.name) + ": operands are on two devices; move one with x | device");
 }
 
-uint64_t own_hash(const Node& node) {
-  uint64_t ones = 0;
-  for (int d = 0; d < node.rank; ++d) ones |= uint64_t{node.sizes[d] == 1} << d;
-  uint64_t hash = mix(node.op->id, static_cast<uint64_t>(node.dtype) | uint64_t{node.rank} << 8 | ones << 16 |
-                                       static_cast<uint64_t>(node.compute) << 24 | uint64_t{node.operands} << 32 |
-                                       uint64_t{node.scalars} << 40);
-  if (!node.op->sizes_in_attributes) {
-    uint64_t words[8];
-    std::memcpy(words, node.attributes.bytes, sizeof words);
-    hash = hash_words(words, node.op->attribute_words, hash);
-  }
-  return hash;
+void check_devices(const Op& op, const Node* a, const Node* b) {
+  if (a->device == b->device || a->op == &scalar_op || b->op == &scalar_op) return;
+  throw_two_devices(op);
 }
 
 /// Other kinds refer to all their operands.
 void refer(Node* node, const Node* const* operands) {
   for (int i = 0; i < node->operands; ++i) {
     node->in[i] = const_cast<Node*>(operands[i]);
-    add_count(node->in[i], one_reference);
+    add_reference(node, node->in[i]);
   }
 }
 
 /// Elementwise ops keep C++ numbers in themselves: such a number costs no node in the graph.
 void refer_or_keep(Node* node, const Node* const* operands) {
+  int numbers = 0;
   for (int i = 0; i < node->operands; ++i) {
     if (operands[i]->op == &scalar_op) {
-      node->number(i) = scalar_value(*operands[i]);
+      node->numbers[numbers++] = scalar_value(*operands[i]);
       node->scalars = static_cast<uint8_t>(node->scalars | 1u << i);
     } else {
       node->in[i] = const_cast<Node*>(operands[i]);
-      add_count(node->in[i], one_reference);
+      add_reference(node, node->in[i]);
     }
   }
 }
@@ -153,7 +143,8 @@ Node* make_node(const Op& op, const Node* const* operands, int count, DType type
   if (context.pending_count() >= pending_limit && context.gradient_depth.load(std::memory_order_relaxed) == 0)
     hooks.evaluate(context, nullptr);
   Node* node = context.allocate();
-  node->counts.store(one_user, std::memory_order_relaxed);
+  node->counts.store(one_user | held_by_recorder, std::memory_order_relaxed);
+  node->own.store(0, std::memory_order_relaxed);
   node->op = &op;
   node->scalars = 0;
   for (Node*& in : node->in) in = nullptr;
@@ -165,39 +156,20 @@ Node* make_node(const Op& op, const Node* const* operands, int count, DType type
   node->dtype = type;
   node->compute = compute;
   node->operands = static_cast<uint8_t>(count);
-  node->weak = node->tied = node->kept = false;
-  node->device = count > 0 && operands[0] ? operands[0]->device : uint8_t{0};
+  node->weak = node->tied = node->kept = node->left = false;
+  node->device = count > 0 && operands[0] && !is_scalar(*operands[0]) ? operands[0]->device : context.device;
   node->mark = 0;
   node->region = context.region;
   context.list(node);
   return node;
 }
 
-/// Two arrays that need no rule: one type, one shape.
-bool alike(const Node* a, const Node* b) {
-  return a->dtype == b->dtype && a->device == b->device && !a->weak && !b->weak && a->rank == b->rank &&
-         std::equal(a->sizes, a->sizes + a->rank, b->sizes);
-}
-
-Array record_alike(const Op& op, const Node* const* operands, const DType* stated) {
-  const DType common = operands[0]->dtype;
-  Node* node = make_node(op, operands, 2, stated ? *stated : result_type(op, common), compute_type(op, common, stated));
-  node->rank = operands[0]->rank;
-  std::copy(operands[0]->sizes, operands[0]->sizes + node->rank, node->sizes);
-  refer(node, operands);
-  node->hash = own_hash(*node);
-  return Array::adopt(node);
-}
-
-/// All elementwise ops come here; `type` is the stated type, or empty.
-Array record_elementwise(const Op& op, const Node* const* operands, int count, const DType* stated) {
-  if (count == 2 && alike(operands[0], operands[1])) return record_alike(op, operands, stated);
-  bool weak = true;
+/// The common type of operands, and whether all are weak: strong ones first, weak ones follow them.
+DType common_of_all(const Op& op, const Node* const* operands, int count, bool& weak) {
   bool first = true;
   DType common = DType::Float32;
-  const int start = op.mask_first ? 1 : 0;
-  for (int pass = 0; pass < 2; ++pass) {  // strong operands first, weak ones follow them
-    for (int i = start; i < count; ++i) {
+  for (int pass = 0; pass < 2; ++pass) {
+    for (int i = 0; i < count; ++i) {
       const Node* x = operands[i];
       if (x->weak != (pass == 1)) continue;
       if (first) common = x->dtype;
@@ -207,14 +179,42 @@ Array record_elementwise(const Op& op, const Node* const* operands, int count, c
       weak = weak && x->weak;
     }
   }
-  if (op.mask_first && operands[0]->dtype != DType::Bool) {
-    throw Error(ErrorKind::dtype, std::string(op.name) + ": the condition must be Bool; got " +
-                                      to_string(operands[0]->dtype) + "; write e.g. where(x > 0, a, b)");
+  return common;
+}
+
+/// The same; for arrays of one float type, beside what is weak, without any rule.
+DType common_type(const Op& op, const Node* const* operands, int count, bool& weak) {
+  const Node* strong = nullptr;
+  bool alike = true;
+  for (int i = 0; i < count; ++i) {
+    if (operands[i]->weak) continue;
+    if (!strong) strong = operands[i];
+    alike = alike && operands[i]->dtype == strong->dtype;
   }
+  weak = !strong;
+  return strong && alike && is_float(strong->dtype) ? strong->dtype : common_of_all(op, operands, count, weak);
+}
+
+void check_mask(const Op& op, const Node* mask) {
+  if (mask->dtype == DType::Bool) return;
+  throw Error(ErrorKind::dtype, std::string(op.name) + ": the condition must be Bool; got " + to_string(mask->dtype) +
+                                    "; write e.g. where(x > 0, a, b)");
+}
+
+/// All elementwise ops come here; `type` is the stated type, or empty.
+Array record_elementwise(const Op& op, const Node* const* operands, int count, const DType* stated) {
+  bool weak = true;
+  const int start = op.mask_first ? 1 : 0;
+  const DType common = common_type(op, operands + start, count - start, weak);
+  if (op.mask_first) check_mask(op, operands[0]);
   int64_t sizes[Shape::max_rank];
   int rank = 0;
+  const Node* placed = nullptr;  // an operand that stands on a device
   for (int i = 0; i < count; ++i) {
-    if (i > 0) check_devices(op, operands[0], operands[i]);
+    if (operands[i]->op != &scalar_op) {
+      if (placed) check_devices(op, placed, operands[i]);
+      placed = operands[i];
+    }
     if (!broadcast_into(sizes, rank, operands[i])) {
       throw_no_broadcast(op.name, Shape(std::span<const int64_t>(sizes, static_cast<size_t>(rank))),
                          operands[i]->shape());
@@ -222,12 +222,10 @@ Array record_elementwise(const Op& op, const Node* const* operands, int count, c
   }
   Node* node =
       make_node(op, operands, count, stated ? *stated : result_type(op, common), compute_type(op, common, stated));
-  node->rank = static_cast<uint8_t>(rank);
-  std::copy(sizes, sizes + rank, node->sizes);
+  node->set_sizes(sizes, rank);
   node->weak = weak && !op.mask_first && !stated;
-  for (int i = 1; i < count; ++i) node->device = std::max(node->device, operands[i]->device);
+  if (placed) node->device = placed->device;
   refer_or_keep(node, operands);
-  node->hash = own_hash(*node);
   return Array::adopt(node);
 }
 
@@ -281,16 +279,17 @@ Array record(const Op& op, Operands operands, DType type, const Shape& shape, co
   int count = 0;
   for (const Array* operand : operands) {
     require(op, *operand);
-    if (count > 0) check_devices(op, nodes[0], operand->node());
+    for (int i = 0; i < count; ++i) check_devices(op, nodes[i], operand->node());
     if (is_complex(operand->node()->dtype) && is_arithmetic(op)) throw_not_defined(op, operand->node()->dtype);
     nodes[count++] = operand->node();
   }
   Node* node = make_node(op, nodes, count, type, scalar_type(type));
-  node->rank = static_cast<uint8_t>(shape.rank());
-  std::copy(shape.begin(), shape.end(), node->sizes);
+  for (int i = 1; i < count; ++i) {
+    if (!is_scalar(*nodes[i])) node->device = nodes[i]->device;
+  }
+  node->set_sizes(shape.begin(), shape.rank());
   node->attributes = attributes;
   refer(node, nodes);
-  node->hash = own_hash(*node);
   return Array::adopt(node);
 }
 
@@ -298,16 +297,14 @@ Array record_again(const Node& original, const std::array<Node*, Node::max_opera
   Node* node = make_node(*original.op, in.data(), original.operands, original.dtype, original.compute);
   for (size_t i = 0; i < in.size(); ++i) {
     node->in[i] = in[i];
-    if (in[i]) add_count(in[i], one_reference);
+    if (in[i]) add_reference(node, in[i]);
   }
   node->region = 0;
   node->weak = original.weak;
   node->device = original.device;
   node->scalars = original.scalars;
   node->attributes = original.attributes;
-  node->rank = original.rank;
-  std::copy(original.sizes, original.sizes + original.rank, node->sizes);
-  node->hash = original.hash;
+  node->set_sizes(original.sizes, original.rank);
   return Array::adopt(node);
 }
 
@@ -317,8 +314,8 @@ DType common_type(const Op& op, Operands operands) {
   for (int pass = 0; pass < 2; ++pass) {
     for (const Array* x : operands) {
       if (x->node()->weak != (pass == 1)) continue;
-      if (!found) common = x->dtype();
-      else common = pass == 0 ? common_of(op, common, x->dtype()) : join_weak(common, x->dtype());
+      if (!found) common = x->node()->dtype;
+      else common = pass == 0 ? common_of(op, common, x->node()->dtype) : join_weak(common, x->node()->dtype);
       found = true;
     }
   }

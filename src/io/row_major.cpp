@@ -138,10 +138,7 @@ Array rearranged(const Array& x, std::span<const int> order, std::span<const boo
 }
 
 Array with_values(const Array& x) {
-  if (!is_scalar(*x.node())) {
-    eval(x);
-    return x;
-  }
+  if (!is_scalar(*x.node())) return on_cpu(x);
   const ScalarValue value = scalar_value(*x.node());
   const bool real = is_float(x.dtype());
   const void* number = real ? static_cast<const void*>(&value.real) : &value.integer;

@@ -30,6 +30,8 @@ class DeviceExecutor {
   virtual Target target() const = 0;
   /// Does all that can fail before a launch: compiles, prepares vendor calls, reserves memory.
   virtual std::unique_ptr<Instance> prepare(std::shared_ptr<const Layout> layout) = 0;
+  /// Memory for an array; Error (memory) when the device has none left.
+  virtual Memory* allocate(size_t bytes) = 0;
 };
 
 /// The built-in device; the cpu room installs it.

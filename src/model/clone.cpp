@@ -3,8 +3,7 @@
 
 #include <cstring>
 
-#include <rosin/error.hpp>
-
+#include "graph/hooks.hpp"
 #include "graph/leaf.hpp"
 #include "graph/node.hpp"
 
@@ -28,10 +27,7 @@ Array cloned(const Array& x) {
   }
   eval(x);
   const Node& node = *x.node();
-  if (node.device != 0) {
-    throw Error(ErrorKind::device,
-                "clone: the array must be on the CPU; move it there first, clone it and move it back");
-  }
+  if (node.device != 0) return hooks.transfer(hooks.transfer(x, 0), node.device);
   Array made = fresh_leaf(node.dtype, node.shape());
   const size_t bytes = bytes_of(node.dtype, node.shape());
   if (bytes > 0) std::memcpy(made.node()->data(), node.data(), bytes);

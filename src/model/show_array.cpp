@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "graph/hooks.hpp"
 #include "graph/node.hpp"
 #include "model/number_text.hpp"
 #include "model/table.hpp"
@@ -32,8 +33,7 @@ class Elements {
 };
 
 std::string device_text(const Array& x) {
-  const int device = x.node()->device;
-  return device == 0 ? "CPU" : "device " + std::to_string(device);
+  return hooks.device_text(x.node()->device);
 }
 
 /// Positions along one of the later dims that are shown: of more than ten the first and the last three.

@@ -8,6 +8,7 @@
 #include <rosin/layer.hpp>
 #include <rosin/show.hpp>
 
+#include "graph/context.hpp"
 #include "graph/record.hpp"
 
 namespace rosin {
@@ -54,6 +55,7 @@ Array dropout(const Array& x, double p, const Dims& dims) { return dropout(defau
 Array dropout(Rng& rng, const Array& x, double p, const Dims& dims) {
   check_probability("dropout", p);
   if (p == 0) return x;
+  const DeviceScope scope(*x.node());
   const Array kept = bernoulli(rng, 1 - p, noise_shape(x, dims));
   return where(kept, p == 1 ? x : x * (1 / (1 - p)), 0);
 }
@@ -77,6 +79,7 @@ AlphaDropout::AlphaDropout(double probability, const AlphaDropoutOptions& option
 Array AlphaDropout::operator()(const Array& x) const {
   if (!is_training(mode) || p == 0) return x;
   constexpr double low = -1.7580993408473766;  // selu at -infinity
+  const DeviceScope scope(*x.node());
   if (p == 1) return where(bernoulli(generator(rng), 0, x.shape()), x, low);
   const double a = 1 / std::sqrt((1 - p) * (1 + p * low * low)), b = -a * low * p;
   return a * where(bernoulli(generator(rng), 1 - p, x.shape()), x, low) + b;

@@ -5,6 +5,7 @@
 #include <rosin/elementwise.hpp>
 #include <rosin/movement.hpp>
 
+#include "graph/context.hpp"
 #include "ops/reduction.hpp"
 #include "ops/shapes.hpp"
 
@@ -24,6 +25,7 @@ void check_equal_shapes(std::string_view op, const Array& a, const Array& b) {
 // Where the column index minus the row index is at most (or at least) k.
 Array triangle(std::string_view op, const Array& x, int64_t k, bool lower) {
   if (x.rank() < 2) refuse(ErrorKind::shape, op, "it takes matrices", to_string(x.shape()), "reshape to two dims");
+  const DeviceScope scope(*x.node());
   const Array distance = reshape(arange(x.size(1)), {1, x.size(1)}) - arange(x.size(0));
   return where(lower ? le(distance, k) : ge(distance, k), x, 0);
 }

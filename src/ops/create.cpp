@@ -7,6 +7,7 @@
 #include <rosin/elementwise.hpp>
 #include <rosin/movement.hpp>
 
+#include "graph/context.hpp"
 #include "ops/shapes.hpp"
 
 namespace rosin {
@@ -18,7 +19,7 @@ template <class Value> Array filled(int64_t count, DType type, Value value) {
   values.reserve(static_cast<size_t>(count));
   for (int64_t i = 0; i < count; ++i) values.push_back(value(i));
   const Array exact(values, Shape{count});
-  return type == Float64 ? exact : cast(exact, type);
+  return in_scope(type == Float64 ? exact : cast(exact, type));
 }
 
 }  // namespace
@@ -35,9 +36,15 @@ Array full(const Shape& shape, const Array& value, DType type) {
 
 Array zeros(const Shape& shape, DType type) { return full(shape, 0, type); }
 Array ones(const Shape& shape, DType type) { return full(shape, 1, type); }
-Array zeros_like(const Array& x) { return zeros(x.shape(), x.dtype()); }
-Array ones_like(const Array& x) { return ones(x.shape(), x.dtype()); }
-Array full_like(const Array& x, const Array& value) { return full(x.shape(), value, x.dtype()); }
+
+Array zeros_like(const Array& x) { return full_like(x, 0); }
+Array ones_like(const Array& x) { return full_like(x, 1); }
+
+Array full_like(const Array& x, const Array& value) {
+  const Shape shape = x.shape();
+  const DeviceScope scope(*x.node());
+  return full(shape, value, x.dtype());
+}
 
 Array integer_range(int64_t start, int64_t step, int64_t count) {
   const int64_t last = start + (count > 0 ? count - 1 : 0) * step;
@@ -47,11 +54,11 @@ Array integer_range(int64_t start, int64_t step, int64_t count) {
   if (fits(start) && fits(last)) {
     std::vector<int32_t> values;
     for (int64_t i = 0; i < count; ++i) values.push_back(static_cast<int32_t>(start + i * step));
-    return Array(values, Shape{count});
+    return in_scope(Array(values, Shape{count}));
   }
   std::vector<int64_t> values;
   for (int64_t i = 0; i < count; ++i) values.push_back(start + i * step);
-  return Array(values, Shape{count});
+  return in_scope(Array(values, Shape{count}));
 }
 
 Array integer_range_between(int64_t start, int64_t stop, int64_t step) {

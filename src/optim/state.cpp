@@ -3,6 +3,7 @@
 
 #include <rosin/log.hpp>
 
+#include "graph/context.hpp"
 #include "optim/options.hpp"
 #include "optim/tree.hpp"
 
@@ -55,6 +56,7 @@ class TreeMaker : public ModelVisitor {
     append_steps(leaf.path, path);
     leaf.text = path.file_text();
     leaf.rule.reset(rule_.copy());
+    const DeviceScope scope(*x.node());
     leaf.rule->init(x);
     leaf.place = place;
     leaf.shape = x.shape();

@@ -8,6 +8,7 @@
 #include <rosin/elementwise.hpp>
 #include <rosin/error.hpp>
 
+#include "graph/context.hpp"
 #include "optim/step.hpp"
 #include "optim/tree.hpp"
 
@@ -128,6 +129,7 @@ void record_leaf(StateTree& tree, size_t index, Step& step) {
   leaf.rule->visit_state(keep, {});
   step.leaf = static_cast<int>(index);
   step.begin_rule();
+  const DeviceScope scope(*x.node());
   Array next = leaf.rule->step(x, g);
   if (next.is_nothing()) return;
   next.node()->tied = x.node()->tied;

@@ -2,19 +2,18 @@
 // list for each class, up to a bound of bytes.
 #include "runtime/buffer_pool.hpp"
 
-#include <algorithm>
-#include <bit>
 #include <mutex>
 #include <new>
 #include <string>
 
 #include <rosin/error.hpp>
 
+#include "runtime/size_class.hpp"
+
 namespace rosin {
 namespace {
 
 constexpr size_t header_bytes = 64;
-constexpr int class_count = 4 * 64;
 constexpr int64_t pool_limit = int64_t{1} << 30;
 
 struct PooledBuffer : Memory {
@@ -22,22 +21,6 @@ struct PooledBuffer : Memory {
   PooledBuffer* next = nullptr;
 };
 static_assert(sizeof(PooledBuffer) <= header_bytes);
-
-/// The class of a size: the doubling, and which quarter of it.
-int class_of(size_t bytes) {
-  const size_t units = std::max<size_t>(bytes, 1);
-  const int doubling = static_cast<int>(std::bit_width(units - 1));
-  if (doubling < 8) return 4 * 8 - 1;
-  const size_t quarter = size_t{1} << (doubling - 3);
-  const size_t above = units - (size_t{1} << (doubling - 1));
-  return 4 * (doubling - 1) + static_cast<int>((above + quarter - 1) / quarter) + 3;
-}
-
-size_t bytes_of_class(int size_class) {
-  const int doubling = (size_class - 4) / 4 + 1;
-  const int quarters = (size_class - 4) % 4 + 1;
-  return (size_t{1} << (doubling - 1)) + static_cast<size_t>(quarters) * (size_t{1} << (doubling - 3));
-}
 
 class Pool {
  public:
@@ -47,9 +30,9 @@ class Pool {
   }
 
   Memory* allocate(size_t bytes) {
-    const int size_class = class_of(bytes);
+    const int size_class = size_class_of(bytes);
     if (PooledBuffer* found = take(size_class)) return found;
-    const size_t size = bytes_of_class(size_class);
+    const size_t size = bytes_of_size_class(size_class);
     void* block = ::operator new(header_bytes + size, std::align_val_t{64}, std::nothrow);
     if (!block) {
       trim();
@@ -132,7 +115,7 @@ class Pool {
   }
 
   std::mutex lock_;
-  PooledBuffer* free_[class_count] = {};
+  PooledBuffer* free_[size_class_count] = {};
   int64_t live_ = 0;
   int64_t pooled_ = 0;
 };

@@ -1,102 +1,80 @@
-// Devices: the CPU, and what is said about back ends that are not there. Plug-ins will add rows to the list of devices.
-// Read next: cpu_facts.hpp (name and memory of the machine).
+// Devices as values: what they are, what there is, what runs on one. Read next: device_choice.cpp (choosing),
+// devices.hpp (the table behind them).
 #include <rosin/device.hpp>
-
-#include <dlfcn.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <system_error>
 
 #include <rosin/array.hpp>
 #include <rosin/error.hpp>
-#include <rosin/log.hpp>
 
 #include "base/environment.hpp"
-#include "base/nearest.hpp"
 #include "graph/node.hpp"
+#include "runtime/backends.hpp"
+#include "runtime/buffer_pool.hpp"
 #include "runtime/cpu_facts.hpp"
+#include "runtime/devices.hpp"
 
 namespace rosin {
 namespace {
 
-struct Backend {
-  const char* name;
-  const char* plugin;  // its file; null for the built-in one
-};
+DeviceTable& table() { return DeviceTable::instance(); }
 
-/// In the order of automatic choice.
-constexpr Backend backends[] = {{"CUDA", "librosin_cuda.so"},
-                                {"AMDGPU", "librosin_amdgpu.so"},
-                                {"Metal", "librosin_metal.so"},
-                                {"OpenCL", "librosin_opencl.so"},
-                                {"CPU", nullptr}};
-constexpr const Backend& cpu_backend = backends[4];
-
-/// `("CUDA", "AMDGPU", ...)`, as messages list the back ends.
-std::string listed_backends() {
-  std::string text;
-  for (const Backend& backend : backends) {
-    text.append(text.empty() ? "(\"" : ", \"").append(backend.name).append("\"");
+/// The devices of a back end other than the CPU; `by_itself`: only those that may be chosen without being named.
+std::vector<Device> devices_of(const BackendName& backend, bool by_itself) {
+  std::vector<Device> found;
+  const Plugin* plugin = table().plugin(backend.name);
+  if (!plugin || !plugin->reason.empty()) return found;
+  const bool takes_cpu =
+      std::string_view(backend.name) == "OpenCL" && environment_switch(Setting::opencl_cpu).value_or(false);
+  for (int id = 0; id < plugin->device_count; ++id) {
+    const Device device = Device::at_position(table().position(backend.name, id));
+    if (!by_itself || device.is_gpu() || takes_cpu) found.push_back(device);
   }
-  return text.append(")");
-}
-
-const Backend* find_backend(std::string_view name) {
-  if (equal_without_case(name, "rocm") || equal_without_case(name, "hip")) name = "AMDGPU";
-  if (name == "AMD") {
-    warn_once("deprecated-backend", "\"AMD\" backend is deprecated. Please use \"AMDGPU\" instead.");
-    name = "AMDGPU";
-  }
-  const auto* found = std::find_if(std::begin(backends), std::end(backends),
-                                   [name](const Backend& backend) { return equal_without_case(backend.name, name); });
-  return found == std::end(backends) ? nullptr : found;
-}
-
-const Backend& backend_named(std::string_view name) {
-  if (const Backend* found = find_backend(name)) return *found;
-  std::vector<std::string_view> names;
-  for (const Backend& backend : backends) names.emplace_back(backend.name);
-  std::string text("Unsupported backend: ");
-  text.append(name).append(". ");
-  const std::string_view meant = nearest_name(name, names);
-  if (!meant.empty()) text.append("Did you mean \"").append(meant).append("\"? ");
-  throw Error(ErrorKind::argument, text + "Supported backends are " + listed_backends() + ".");
-}
-
-bool is_cpu(const Backend& backend) { return &backend == &cpu_backend; }
-
-/// The folder beside librosin in which plug-ins are installed.
-std::string plugin_folder() {
-  Dl_info info{};
-  const bool found = dladdr(reinterpret_cast<void*>(&plugin_folder), &info) != 0 && info.dli_fname;
-  std::error_code ignored;
-  const std::filesystem::path library = std::filesystem::absolute(found ? info.dli_fname : "", ignored);
-  return (library.parent_path() / "rosin").lexically_normal().string();
-}
-
-/// Why a GPU back end cannot be used.
-std::string reason(const Backend& backend) {
-  const std::string folder = plugin_folder();
-  if (access((folder + "/" + backend.plugin).c_str(), F_OK) == 0) {
-    return std::string(backend.plugin) + ": this version of librosin loads no plug-ins";
-  }
-  return std::string(backend.plugin) + ": not in " + folder;
+  return found;
 }
 
 }  // namespace
 
-std::string_view Device::backend() const noexcept { return cpu_backend.name; }
-int Device::id() const noexcept { return 0; }
-std::string Device::name() const { return cpu_name(); }
-int64_t Device::memory() const { return cpu_memory(); }
-bool Device::is_gpu() const noexcept { return false; }
+std::string_view Device::backend() const noexcept { return position_ == 0 ? "CPU" : table().backend_of(position_); }
+int Device::id() const noexcept { return position_ == 0 ? 0 : table().id_of(position_); }
+std::string Device::name() const { return position_ == 0 ? cpu_name() : table().info_of(position_).name; }
+
+int64_t Device::memory() const {
+  return position_ == 0 ? cpu_memory() : static_cast<int64_t>(table().info_of(position_).memory);
+}
+
+bool Device::is_gpu() const noexcept { return position_ != 0 && table().info_of(position_).kind == ROSIN_DEVICE_GPU; }
 
 Device Device::at_position(int position) noexcept {
   Device device;
   device.position_ = static_cast<uint8_t>(position);
   return device;
+}
+
+Device Device::with(KeepTypes) const noexcept {
+  Device device = *this;
+  device.types_ = kept_types;
+  return device;
+}
+
+Device Device::with(DType type) const {
+  if (!is_float(type)) {
+    throw Error(ErrorKind::argument, std::string("with: the element type of a device must be a float type; got ") +
+                                         to_string(type) + "; integers keep their type on every move");
+  }
+  Device device = *this;
+  device.types_ = static_cast<uint8_t>(type);
+  return device;
+}
+
+DType Device::type_after_move(DType type, const Device& from) const noexcept {
+  if (types_ == kept_types) return type;
+  if (types_ != usual_types) {
+    const auto wanted = static_cast<DType>(types_);
+    if (is_complex(type)) return wanted == DType::Float64 ? DType::ComplexF64 : DType::ComplexF32;
+    return is_float(type) ? wanted : type;
+  }
+  if (position_ == 0 || from.position_ != 0) return type;
+  if (type == DType::Float64) return DType::Float32;
+  return type == DType::ComplexF64 ? DType::ComplexF32 : type;
 }
 
 Device Array::device() const {
@@ -109,7 +87,9 @@ Device Array::device() const {
 const std::vector<std::string>& supported_devices() {
   static const auto* names = [] {
     auto* list = new std::vector<std::string>;
-    for (const Backend& backend : backends) list->emplace_back(backend.name);
+    for (const BackendName& backend : backend_names()) {
+      if (backend.listed) list->emplace_back(backend.name);
+    }
     return list;
   }();
   return *names;
@@ -117,69 +97,94 @@ const std::vector<std::string>& supported_devices() {
 
 std::vector<std::string> supported_gpu_backends() {
   std::vector<std::string> names = supported_devices();
-  std::erase(names, cpu_backend.name);
+  std::erase(names, "CPU");
   return names;
 }
 
-bool loaded(std::string_view backend) { return is_cpu(backend_named(backend)); }
-bool functional(std::string_view backend) { return is_cpu(backend_named(backend)); }
+bool loaded(std::string_view backend) {
+  const BackendName& named = backend_named(backend);
+  if (is_cpu(named)) return true;
+  const Plugin* plugin = table().plugin(named.name);
+  return plugin && plugin->functions;
+}
+
+bool functional(std::string_view backend) {
+  const BackendName& named = backend_named(backend);
+  return is_cpu(named) || !devices_of(named, false).empty();
+}
+
+bool functional(std::string_view backend, std::string_view library) {
+  const BackendName& named = backend_named(backend);
+  const Plugin* plugin = is_cpu(named) ? nullptr : table().plugin(named.name);
+  if (!plugin || !plugin->functions || !plugin->reason.empty()) return false;
+  // A plug-in names the libraries that it found in its version text.
+  return plugin->functions->version &&
+         std::string_view(plugin->functions->version).find(library) != std::string_view::npos;
+}
 
 std::string why_not(std::string_view backend) {
-  const Backend& named = backend_named(backend);
-  return is_cpu(named) ? std::string() : reason(named);
+  const BackendName& named = backend_named(backend);
+  if (is_cpu(named)) return {};
+  const Plugin* plugin = table().plugin(named.name);
+  if (plugin) return plugin->reason;
+  return "its plug-in is not loaded, and loading by itself is switched off; call use(\"" + std::string(named.name) +
+         "\")";
 }
 
-DeviceList devices() { return {{}, {Device()}}; }
+void use(std::string_view backend) {
+  const BackendName& named = backend_named(backend);
+  if (is_cpu(named)) return;
+  const Plugin& plugin = table().use(named.name);
+  if (plugin.functions) return;
+  throw Error(ErrorKind::device, std::string("use: the plug-in of ") + named.name + " cannot be loaded; " +
+                                     plugin.reason + "; \"rosin devices\" shows what was tried");
+}
+
+DeviceList devices() {
+  DeviceList all;
+  for (const BackendName& backend : backend_names()) {
+    if (!backend.listed || is_cpu(backend)) continue;
+    const std::vector<Device> found = devices_of(backend, true);
+    all.list.insert(all.list.end(), found.begin(), found.end());
+  }
+  all.list.push_back(Device());
+  return all;
+}
 
 DeviceList devices(std::string_view backend) {
-  const Backend& named = backend_named(backend);
-  DeviceList found{named.name, {}};
-  if (is_cpu(named)) found.list.push_back(Device());
-  return found;
+  const BackendName& named = backend_named(backend);
+  if (is_cpu(named)) return {named.name, {Device()}};
+  return {named.name, devices_of(named, false)};
 }
 
-Device get_device(DeviceChoice choice) {
-  if (const std::optional<std::string> preferred = environment(Setting::gpu_backend)) {
-    if (const Backend* backend = find_backend(*preferred)) {
-      const std::string name(backend->name);
-      if (choice.verbose) inform("Using backend set in preferences: " + name + ".");
-      if (is_cpu(*backend)) return Device();
-      warn_once("backend-unavailable",
-                "Trying to use backend: " + name + " but its plug-in is not installed (" + reason(*backend) +
-                    "). Choosing automatically.",
-                name);
-    } else {
-      warn_once("unknown-backend", "`gpu_backend` preference is set to " + *preferred +
-                                       ", which is not allowed.\nDefaulting to automatic device selection.");
-    }
+void synchronize(const Device& device) {
+  if (device.position() != 0) table().open(device.position()).synchronize();
+}
+
+MemoryStats memory_stats(const Device& device) {
+  if (device.position() == 0) return {live_buffer_bytes(), pooled_buffer_bytes(), 0, 0};
+  const DevicePool::Usage usage = table().open(device.position()).pool.usage();
+  return {usage.live, usage.cached, usage.peak, usage.limit};
+}
+
+void trim(const Device& device) {
+  if (device.position() == 0) trim_buffers();
+  else table().open(device.position()).trim();
+}
+
+void set_memory_limit(const Device& device, int64_t bytes) {
+  if (device.position() == 0 || bytes < 0) {
+    throw Error(ErrorKind::argument,
+                "set_memory_limit: the limit must not be negative, and the device not the CPU; got " +
+                    std::to_string(bytes) + " on " + to_string(device) +
+                    "; limit the CPU's memory with the system (ulimit, cgroups)");
   }
-  if (choice.verbose) inform(std::string("Using backend: ") + cpu_backend.name + ".");
-  return Device();
-}
-
-Device get_device(std::string_view backend, int) {
-  const Backend& named = backend_named(backend);
-  if (is_cpu(named)) return Device();
-  throw Error(ErrorKind::device, std::string("Unavailable backend: ") + named.name +
-                                     ". Its plug-in is not installed (" + reason(named) +
-                                     "); get_device() chooses among those that are there.");
-}
-
-Device gpu_device(GpuChoice choice) {
-  if (choice.force) {
-    throw Error(ErrorKind::device,
-                "gpu_device: No functional GPU device found! \"rosin devices\" says why; without "
-                ".force the CPU is taken");
-  }
-  warn_once("no-gpu",
-            "No functional GPU backend found! Defaulting to CPU. \"rosin devices\" says why. (No action is "
-            "required if you want to run on the CPU.)");
-  return Device();
+  table().open(device.position()).pool.set_limit(bytes);
 }
 
 std::string to_string(const Device& device) {
   std::string text(device.backend());
-  if (device.is_gpu()) text.append(":").append(std::to_string(device.id()));
+  if (device.position() != 0) text.append(":").append(std::to_string(device.id()));
   return text.append(" (").append(device.name()).append(")");
 }
 

@@ -11,6 +11,7 @@
 #include "graph/hooks.hpp"
 #include "graph/leaf.hpp"
 #include "runtime/buffer_pool.hpp"
+#include "runtime/devices.hpp"
 #include "runtime/plan_cache.hpp"
 
 namespace rosin {
@@ -43,6 +44,9 @@ class LeafTable {
     return static_cast<int32_t>(slots_[slot] - 1);
   }
 
+  /// The number of a leaf that was added.
+  int32_t number(const Node* node) const { return static_cast<int32_t>(slots_[find(node)] - 1); }
+
   const std::vector<Leaf>& leaves() const { return leaves_; }
 
  private:
@@ -66,12 +70,6 @@ class LeafTable {
   std::vector<uint32_t> slots_;
 };
 
-uint8_t wide_dims(const Node& node) {
-  uint8_t wide = 0;
-  for (int d = 0; d < node.rank; ++d) wide = static_cast<uint8_t>(wide | (node.sizes[d] != 1) << d);
-  return wide;
-}
-
 /// Inside a gradient call these results are kept: recomputing them would cost more than an elementwise chain.
 bool costly(const Op& op) {
   return op.kind != Kind::elementwise && op.kind != Kind::movement && op.kind != Kind::argument;
@@ -82,10 +80,6 @@ bool has_own_sizes(const Op& op) {
   return op.kind != Kind::elementwise && op.kind != Kind::reduction && op.kind != Kind::argument &&
          op.contraction != Contraction::matmul;
 }
-
-/// Whether a node's value must come out: a gradient call needs it, or user handles hold it (then it carries a reference
-/// of this evaluation).
-enum class Held : uint8_t { no, kept, pinned };
 
 /// One evaluation. Its vectors stay with the thread, so that a steady step allocates nothing.
 class Evaluation {
@@ -98,57 +92,53 @@ class Evaluation {
   void run(Context& context, Context& here, Node* target);
 
  private:
+  struct Outgoing {
+    Memory* buffer;
+    bool given;  // its owner is a node by now
+  };
+
   bool run_once(Context& context, Context& here, Node* target);
-  void unpin() noexcept;
   bool collect(Context& context, Context& here, Node* target);
   void collect_pending(Context& context, Node* target);
   void collect_target(Context& context, Node* target);
-  void let_go(Context& context) noexcept;
-  void add_operands(Context& context, Node* node);
-  bool may_donate(Context& context) const;
+  void let_go(Context& context, Node* node) noexcept;
+  void add_foreign(Node* operand);
   void make_keys(Context& context);
+  void add_node(size_t n);
   uint64_t leaf_word(const LeafTable::Leaf& leaf, bool may_donate) const;
   lower::Graph graph() const;
   lower::Sizes sizes() const;
   std::shared_ptr<Plan> plan();
   void execute(const std::shared_ptr<Plan>& plan);
-  void allocate_outputs(const lower::Layout& layout);
+  void allocate_outputs(const Plan& plan);
   void release_outputs() noexcept;
+  Memory* value_of(const lower::Result& result) noexcept;
   void commit(const lower::Layout& layout, Context& context, Context& here) noexcept;
-  std::vector<Node*> order_;       // needed pending nodes in recording order
-  std::vector<Held> held_;         // of each in order_
-  std::vector<uint32_t> uses_;     // of each in order_: as an operand of others there
-  std::vector<int32_t> operands_;  // four a node: >= 0 node, < 0 leaf -1 - i, `none` where absent
-  std::vector<Node*> evaluated_;   // nodes on their way out of the pending list
-  std::vector<Array> foreign_;     // pending nodes of other threads that are operands
+  int32_t operand(const Node& node, int i) const;
+
+  std::vector<Node*> order_;      // needed pending nodes in recording order
+  std::vector<uint8_t> held_;     // of each in order_: whether its value must come out
+  std::vector<Node*> evaluated_;  // nodes of the pending list that other threads have evaluated
+  std::vector<Array> foreign_;    // pending nodes of other threads that are operands
+  uint8_t device_ = 0;            // of the nodes in order_
+  bool elsewhere_ = false;        // nodes of another device are held and pending
+  int64_t readers_ = 0;           // references to nodes that are not held, from outside of order_
   LeafTable leaves_;
   Key structure_key_, sizes_key_;
-  std::vector<Memory*> outputs_;
+  std::vector<Outgoing> outputs_;
   std::vector<void*> memory_;
   std::vector<ScalarValue> scalars_;
 
   static constexpr int32_t none = INT32_MIN;
 };
 
-void Evaluation::add_operands(Context& context, Node* node) {
-  for (Node* operand : node->in) {
-    if (!operand || operand->ready()) continue;
-    if (operand->recorder == &context) continue;
-    add_count(operand, one_user);
-    foreign_.push_back(Array::adopt(operand));
-  }
+void Evaluation::add_foreign(Node* operand) {
+  add_count(operand, one_user);
+  foreign_.push_back(Array::adopt(operand));
 }
 
-/// Counts a reference unless the node is dead: another thread dropped its last handle, and it waits among the orphans.
-bool refer(Node* node) noexcept {
-  uint64_t counts = node->counts.load(std::memory_order_relaxed);
-  while (counts != 0 &&
-         !node->counts.compare_exchange_weak(counts, counts + one_reference, std::memory_order_acq_rel)) {}
-  return counts != 0;
-}
-
-/// All pending nodes that a user handle holds, and what they need: one walk from the newest to the oldest. Held nodes
-/// are pinned: other threads may drop their handles meanwhile.
+/// All pending nodes that a user handle holds, and what they need: one walk from the newest to the oldest. This thread
+/// holds what it lists, so none of them ends meanwhile.
 void Evaluation::collect_pending(Context& context, Node* target) {
   const uint32_t stamp = context.fresh_stamp();
   const bool in_gradient = context.gradient_depth.load(std::memory_order_relaxed) > 0;
@@ -156,45 +146,37 @@ void Evaluation::collect_pending(Context& context, Node* target) {
   order_.reserve(pending);
   held_.reserve(pending);
   evaluated_.reserve(pending);
-  for (Node* node = context.last(); node != context.end();) {
-    Node* previous = node->previous;
+  for (Node* node = context.last(); node != context.end(); node = node->previous) {
     if (node->ready()) {
-      if (refer(node)) evaluated_.push_back(node);
-      node = previous;
+      evaluated_.push_back(node);
       continue;
     }
-    const bool user = (node->users() > 0 || node == target) && refer(node);
-    if (user || node->mark == stamp) {
-      node->mark = stamp;
-      order_.push_back(node);
-      const bool kept = in_gradient && node->sequence > context.gradient_start && costly(*node->op);
-      held_.push_back(user ? Held::pinned : kept ? Held::kept : Held::no);
-      for (Node* operand : node->in) {
-        if (operand && !operand->ready() && operand->recorder == &context) operand->mark = stamp;
-      }
-      add_operands(context, node);
+    const bool user = node->users() > 0 || node == target;
+    if (!user && node->mark != stamp) continue;
+    if (order_.empty() && !target) device_ = node->device;
+    if (node->device != device_) {
+      elsewhere_ = true;
+      continue;
     }
-    node = previous;
+    order_.push_back(node);
+    held_.push_back(user || (in_gradient && node->sequence > context.gradient_start && costly(*node->op)));
+    for (Node* operand : node->arrays()) {
+      if (!operand || operand->ready()) continue;
+      if (operand->recorder == &context) operand->mark = stamp;
+      else add_foreign(operand);
+    }
   }
   std::reverse(order_.begin(), order_.end());
   std::reverse(held_.begin(), held_.end());
-  let_go(context);
+  for (; !evaluated_.empty(); evaluated_.pop_back()) let_go(context, evaluated_.back());
 }
 
-/// Takes evaluated nodes out of the pending list; their operands go, unless a gradient call still walks over them.
-/// Each carries one reference of ours, which goes last.
-void Evaluation::let_go(Context& context) noexcept {
+/// An evaluated node leaves the pending list; its operands go, unless a gradient call still walks over them. Older
+/// nodes first: what a later one holds then ends with that one.
+void Evaluation::let_go(Context& context, Node* node) noexcept {
   const bool in_gradient = context.gradient_depth.load(std::memory_order_relaxed) > 0;
-  for (Node* node : evaluated_) {
-    if (in_gradient && node->sequence > context.gradient_start) {
-      context.keep(node);
-    } else {
-      context.unlist(node);
-      drop_operands(node);
-    }
-  }
-  for (Node* node : evaluated_) drop_count(node, one_reference);
-  evaluated_.clear();
+  if (in_gradient && node->sequence > context.gradient_start) context.keep(node);
+  else context.let_go(node);
 }
 
 /// What one node of another thread needs (that thread's list is its own).
@@ -204,15 +186,18 @@ void Evaluation::collect_target(Context& context, Node* target) {
   order_.push_back(target);
   for (size_t i = 0; i < order_.size(); ++i) {
     Node* node = order_[i];
-    for (Node* operand : node->in) {
-      if (!operand || operand->ready() || operand->recorder != &context || operand->mark == stamp) continue;
-      operand->mark = stamp;
-      order_.push_back(operand);
+    for (Node* operand : node->arrays()) {
+      if (!operand || operand->ready()) continue;
+      if (operand->recorder != &context) {
+        add_foreign(operand);
+      } else if (operand->mark != stamp) {
+        operand->mark = stamp;
+        order_.push_back(operand);
+      }
     }
-    add_operands(context, node);
   }
   std::sort(order_.begin(), order_.end(), [](const Node* a, const Node* b) { return a->sequence < b->sequence; });
-  for (const Node* node : order_) held_.push_back(node->users() > 0 || node == target ? Held::kept : Held::no);
+  for (const Node* node : order_) held_.push_back(node->users() > 0 || node == target);
 }
 
 /// False when nodes of other threads must be evaluated first (they are in foreign_).
@@ -220,9 +205,10 @@ bool Evaluation::collect(Context& context, Context& here, Node* target) {
   order_.clear();
   held_.clear();
   foreign_.clear();
+  elsewhere_ = false;
+  if (target) device_ = target->device;
   if (&context == &here) collect_pending(context, target);
   else collect_target(context, target);
-  for (size_t i = 0; i < order_.size(); ++i) order_[i]->slot = static_cast<uint32_t>(i);
   return foreign_.empty();
 }
 
@@ -233,10 +219,10 @@ uint64_t Evaluation::leaf_word(const LeafTable::Leaf& leaf, bool may_donate) con
     const uint32_t guards = node.guards.load(std::memory_order_relaxed);
     // (acquire: who let go last has read what it wanted to read)
     const uint64_t counts = node.counts.load(std::memory_order_acquire);
-    donatable =
-        counts == one_reference * (leaf.uses + guards) && node.buffer->owners.load(std::memory_order_acquire) == 1;
+    donatable = static_cast<uint32_t>(counts) == 0 && node.references_in(counts) == leaf.uses + guards &&
+                node.buffer->owners.load(std::memory_order_acquire) == 1;
   }
-  return static_cast<uint64_t>(node.dtype) | uint64_t{node.rank} << 8 | uint64_t{wide_dims(node)} << 16 |
+  return static_cast<uint64_t>(node.dtype) | uint64_t{node.rank} << 8 | uint64_t{node.wide} << 16 |
          uint64_t{is_scalar(node)} << 24 | uint64_t{donatable} << 25 | uint64_t{node.weak} << 26;
 }
 
@@ -247,54 +233,57 @@ bool small_reduction(const Node& node) {
   return elements > 0 && elements / results <= lower::tile_limit;
 }
 
-/// Whether leaves may be overwritten: not while a gradient call walks, nor when a value that is not kept has readers
-/// outside (pending nodes of other threads): they would compute it once more.
-bool Evaluation::may_donate(Context& context) const {
-  if (context.gradient_depth.load(std::memory_order_relaxed) > 0) return false;
-  for (size_t n = 0; n < order_.size(); ++n) {
-    if (held_[n] == Held::no && order_[n]->references() != uses_[n]) return false;
-  }
-  return true;
+/// What an operand is: >= 0 the node of that number, < 0 leaf -1 - i, or none.
+int32_t Evaluation::operand(const Node& node, int i) const {
+  const Node* operand = node.in[i];
+  if (!operand) return none;
+  return operand->ready() ? -1 - leaves_.number(operand) : static_cast<int32_t>(operand->slot);
 }
 
+/// Numbers a node and writes what it adds to the keys; its operands have their numbers.
+void Evaluation::add_node(size_t n) {
+  Node& node = *order_[n];
+  const Op& op = *node.op;
+  node.slot = static_cast<uint32_t>(n);
+  if (!held_[n]) readers_ += node.references();
+  uint64_t packed[2] = {};
+  int i = 0;
+  for (Node* operand : node.arrays()) {
+    int32_t at = none;
+    if (operand && operand->ready()) {
+      at = -1 - leaves_.add(operand);
+    } else if (operand) {
+      at = static_cast<int32_t>(operand->slot);
+      if (!held_[operand->slot]) --readers_;
+    }
+    packed[i / 2] |= static_cast<uint64_t>(static_cast<uint32_t>(at)) << (i % 2 * 32);
+    ++i;
+  }
+  const bool small = op.kind == Kind::reduction && small_reduction(node);
+  structure_key_.add(uint64_t{op.id} | static_cast<uint64_t>(node.dtype) << 32 | uint64_t{node.rank} << 40 |
+                     uint64_t{node.wide} << 44 | static_cast<uint64_t>(node.compute) << 52 | uint64_t{held_[n]} << 56 |
+                     uint64_t{small} << 57 | uint64_t{node.operands} << 58);
+  structure_key_.add(packed[0]);
+  if (node.operands > 2) structure_key_.add(packed[1]);
+  Key& attributes_key = op.sizes_in_attributes ? sizes_key_ : structure_key_;
+  for (int w = 0; w < op.attribute_words; ++w) attributes_key.add(node.attributes.word(w));
+  if (has_own_sizes(op)) {
+    for (int d = 0; d < node.rank; ++d) sizes_key_.add(static_cast<uint64_t>(node.sizes[d]));
+  }
+}
+
+/// Leaves may be overwritten unless a gradient call walks, or a value that is not kept has readers outside (pending
+/// nodes of other threads): they would compute it once more.
 void Evaluation::make_keys(Context& context) {
   structure_key_.clear();
   sizes_key_.clear();
-  operands_.clear();
   leaves_.clear();
-  uses_.assign(order_.size(), 0);
-  structure_key_.add(order_.size());
-  for (size_t n = 0; n < order_.size(); ++n) {
-    const Node& node = *order_[n];
-    const Op& op = *node.op;
-    uint64_t packed[2] = {};
-    for (int i = 0; i < Node::max_operands; ++i) {
-      int32_t at = none;
-      if (node.in[i]) {
-        Node* operand = node.in[i];
-        at = operand->ready() ? -1 - leaves_.add(operand) : static_cast<int32_t>(operand->slot);
-        if (at >= 0) ++uses_[static_cast<size_t>(at)];
-      }
-      operands_.push_back(at);
-      packed[i / 2] |= static_cast<uint64_t>(static_cast<uint32_t>(at)) << (i % 2 * 32);
-    }
-    const bool small = op.kind == Kind::reduction && small_reduction(node);
-    structure_key_.add(uint64_t{op.id} | static_cast<uint64_t>(node.dtype) << 32 | uint64_t{node.rank} << 40 |
-                       uint64_t{wide_dims(node)} << 44 | static_cast<uint64_t>(node.compute) << 52 |
-                       uint64_t{held_[n] != Held::no} << 56 | uint64_t{small} << 57);
-    structure_key_.add(packed[0]);
-    if (node.operands > 2) structure_key_.add(packed[1]);
-    uint64_t words[8];
-    std::memcpy(words, node.attributes.bytes, sizeof words);
-    Key& attributes_key = op.sizes_in_attributes ? sizes_key_ : structure_key_;
-    for (int w = 0; w < op.attribute_words; ++w) attributes_key.add(words[w]);
-    if (has_own_sizes(op)) {
-      for (int d = 0; d < node.rank; ++d) sizes_key_.add(static_cast<uint64_t>(node.sizes[d]));
-    }
-  }
-  const bool donate = may_donate(context);
+  readers_ = 0;
+  structure_key_.add(order_.size() | uint64_t{device_} << 32);
+  for (size_t n = 0; n < order_.size(); ++n) add_node(n);
+  const bool may_donate = readers_ == 0 && context.gradient_depth.load(std::memory_order_relaxed) == 0;
   for (const LeafTable::Leaf& leaf : leaves_.leaves()) {
-    structure_key_.add(leaf_word(leaf, donate));
+    structure_key_.add(leaf_word(leaf, may_donate));
     for (int d = 0; d < leaf.node->rank; ++d) sizes_key_.add(static_cast<uint64_t>(leaf.node->sizes[d]));
   }
   structure_key_.finish();
@@ -310,18 +299,18 @@ lower::Graph Evaluation::graph() const {
     value.dtype = node.dtype;
     value.compute = node.compute;
     value.rank = node.rank;
-    value.wide = wide_dims(node);
+    value.wide = node.wide;
     return value;
   };
   for (size_t n = 0; n < order_.size(); ++n) {
     const Node& node = *order_[n];
     Value& value = add(node);
     value.operands = node.operands;
-    value.held = held_[n] != Held::no;
+    value.held = held_[n];
     value.small_row = node.op->kind == Kind::reduction && small_reduction(node);
     if (node.op->kind != Kind::elementwise) value.attributes = node.attributes;
     for (int i = 0; i < Node::max_operands; ++i) {
-      const int32_t at = operands_[n * Node::max_operands + static_cast<size_t>(i)];
+      const int32_t at = operand(node, i);
       if (at != none) value.in[i] = at >= 0 ? at : graph.nodes + (-1 - at);
     }
   }
@@ -348,10 +337,11 @@ std::shared_ptr<Plan> Evaluation::plan() {
   PlanCache& cache = PlanCache::instance();
   if (std::shared_ptr<Plan> found = cache.find(structure_key_, sizes_key_)) return found;
   auto plan = std::make_shared<Plan>();
+  plan->executor = &DeviceTable::instance().executor(device_);
   plan->structure = cache.find_structure(structure_key_);
   const bool new_structure = !plan->structure;
   if (new_structure) {
-    plan->structure = std::make_shared<lower::Structure>(lower::compile(graph(), lower::cpu_executor->target()));
+    plan->structure = std::make_shared<lower::Structure>(lower::compile(graph(), plan->executor->target()));
   }
   plan->layout = std::make_shared<lower::Layout>(lower::lay_out(plan->structure, sizes()));
   plan->structure_key = structure_key_;
@@ -363,21 +353,23 @@ std::shared_ptr<Plan> Evaluation::plan() {
   return plan;
 }
 
-void Evaluation::allocate_outputs(const lower::Layout& layout) {
+void Evaluation::allocate_outputs(const Plan& plan) {
   outputs_.clear();
-  for (const lower::Output& output : layout.outputs) {
+  for (const lower::Output& output : plan.layout->outputs) {
     if (output.donor < 0) {
-      outputs_.push_back(allocate_buffer(output.bytes));
+      outputs_.push_back({plan.executor->allocate(output.bytes), false});
       continue;
     }
     Memory* donated = leaves_.leaves()[static_cast<size_t>(output.donor) - order_.size()].node->buffer;
     retain(donated);
-    outputs_.push_back(donated);
+    outputs_.push_back({donated, false});
   }
 }
 
 void Evaluation::release_outputs() noexcept {
-  for (Memory* buffer : outputs_) release(buffer);
+  for (const Outgoing& output : outputs_) {
+    if (!output.given) release(output.buffer);
+  }
   outputs_.clear();
 }
 
@@ -386,7 +378,7 @@ void Evaluation::execute(const std::shared_ptr<Plan>& plan) {
   PlanCache& cache = PlanCache::instance();
   std::unique_ptr<lower::Instance> instance = cache.take(*plan);
   try {
-    allocate_outputs(layout);
+    allocate_outputs(*plan);
     memory_.assign(layout.structure->graph.values.size(), nullptr);
     scalars_.resize(memory_.size() * lower::scalars_of_value);
     for (size_t n = 0; n < order_.size(); ++n) {
@@ -402,7 +394,7 @@ void Evaluation::execute(const std::shared_ptr<Plan>& plan) {
       else memory_[value] = node.data();
     }
     for (size_t i = 0; i < layout.outputs.size(); ++i) {
-      memory_[static_cast<size_t>(layout.outputs[i].value)] = outputs_[i]->data;
+      memory_[static_cast<size_t>(layout.outputs[i].value)] = outputs_[i].buffer->data;
     }
     instance->run(memory_.data(), scalars_.data());
   } catch (...) {
@@ -421,47 +413,39 @@ void Evaluation::execute(const std::shared_ptr<Plan>& plan) {
 void Evaluation::commit(const lower::Layout& layout, Context& context, Context& here) noexcept {
   for (const lower::Result& result : layout.results) {
     Node* node = order_[static_cast<size_t>(result.node)];
-    node->buffer = result.output >= 0 ? outputs_[static_cast<size_t>(result.output)]
-                                      : leaves_.leaves()[static_cast<size_t>(result.leaf) - order_.size()].node->buffer;
-    retain(node->buffer);
+    node->buffer = value_of(result);
     node->state.store(NodeState::ready, std::memory_order_release);
   }
   release_outputs();
   if (&context != &here) return;  // the recording thread lets the operands go when it evaluates next
-  for (const lower::Result& result : layout.results) {
-    Node* node = order_[static_cast<size_t>(result.node)];
-    Held& held = held_[static_cast<size_t>(result.node)];
-    if (held != Held::pinned) add_count(node, one_reference);
-    held = Held::kept;  // the pin goes with the operands
-    evaluated_.push_back(node);
-  }
-  let_go(context);
+  for (const lower::Result& result : layout.results) let_go(context, order_[static_cast<size_t>(result.node)]);
 }
 
-void Evaluation::unpin() noexcept {
-  for (size_t n = 0; n < held_.size(); ++n) {
-    if (held_[n] == Held::pinned) drop_count(order_[n], one_reference);
+/// The memory of a result, with one owner more: what an output has from the beginning goes to the first that asks.
+Memory* Evaluation::value_of(const lower::Result& result) noexcept {
+  if (result.output >= 0) {
+    Outgoing& output = outputs_[static_cast<size_t>(result.output)];
+    if (output.given) retain(output.buffer);
+    output.given = true;
+    return output.buffer;
   }
-  held_.clear();
+  Memory* buffer = leaves_.leaves()[static_cast<size_t>(result.leaf) - order_.size()].node->buffer;
+  retain(buffer);
+  return buffer;
 }
 
-/// False when nodes of other threads must be evaluated first.
+/// False when more is to be done: nodes of other threads come first, or some of another device are left.
 bool Evaluation::run_once(Context& context, Context& here, Node* target) {
   std::lock_guard lock(context.evaluating);
   if (&context == &here) context.collect_orphans();
   if (target && target->ready()) return true;
-  struct Unpin {
-    Evaluation& self;
-    ~Unpin() { self.unpin(); }
-  } at_end{*this};
   if (!collect(context, here, target)) return false;
   if (order_.empty()) return true;
   make_keys(context);
   const std::shared_ptr<Plan> found = plan();
-  evaluated_.reserve(found->layout->results.size());  // commit must not fail
   execute(found);
   commit(*found->layout, context, here);
-  return true;
+  return !elsewhere_;
 }
 
 void Evaluation::run(Context& context, Context& here, Node* target) {

@@ -76,7 +76,7 @@ std::unique_ptr<lower::Instance> PlanCache::take(Plan& plan) {
       return instance;
     }
   }
-  return lower::cpu_executor->prepare(plan.layout);
+  return plan.executor->prepare(plan.layout);
 }
 
 /// The plan has run: without memory for the list the instance goes, and nothing fails.

@@ -29,6 +29,7 @@ struct Key {
 
 /// One layout with its instances. Shared by the cache and the runs that use it.
 struct Plan {
+  lower::DeviceExecutor* executor = nullptr;
   std::shared_ptr<const lower::Structure> structure;
   std::shared_ptr<const lower::Layout> layout;
   Key structure_key, sizes_key;

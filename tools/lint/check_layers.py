@@ -161,7 +161,7 @@ def _room_broken(room, included, target):
 def room_of(relative):
     """The room a file counts as, or None where no rule applies, or an error text starting with '!'."""
     parts = relative.parts
-    if parts[0] == "tests" or relative.stem.endswith("_test") or "tests" in parts:
+    if parts[0] == "tests" or relative.stem.endswith(("_test", "_testing")) or "tests" in parts:
         return "test"
     if parts[0] in USERS:
         return "user"

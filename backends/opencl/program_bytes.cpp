@@ -1,0 +1,85 @@
+// Packing compiled programs; see program_bytes.hpp. Numbers are 64 bits in this machine's order, texts follow their
+// length; the first two numbers are a mark and the checksum of all that follows them.
+#include "program_bytes.hpp"
+
+#include <cstring>
+
+namespace rosin::opencl {
+namespace {
+
+constexpr uint64_t mark = 0x314C434E49534F52;  // "ROSINCL1"
+constexpr size_t head = 2 * sizeof(uint64_t);
+
+void put(std::string& out, uint64_t number) { out.append(reinterpret_cast<const char*>(&number), sizeof number); }
+void put(std::string& out, std::string_view text) {
+  put(out, text.size());
+  out.append(text);
+}
+
+class Reader {
+ public:
+  explicit Reader(std::string_view bytes) : rest_(bytes) {}
+  uint64_t number() {
+    uint64_t value = 0;
+    std::memcpy(&value, take(sizeof value).data(), sizeof value);
+    return value;
+  }
+  std::string text() { return std::string(take(number())); }
+
+ private:
+  std::string_view take(uint64_t count) {
+    if (count > rest_.size()) throw Failure{ROSIN_INVALID, "the compiled program is cut off"};
+    const std::string_view taken = rest_.substr(0, count);
+    rest_.remove_prefix(count);
+    return taken;
+  }
+  std::string_view rest_;
+};
+
+}  // namespace
+
+uint64_t checksum(std::string_view bytes) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return hash;
+}
+
+std::string pack(const ProgramBytes& program) {
+  std::string body;
+  put(body, program.target);
+  put(body, program.kernels.size());
+  for (const Signature& kernel : program.kernels) {
+    put(body, kernel.name);
+    put(body, kernel.group);
+    put(body, kernel.buffer_count);
+    put(body, kernel.parameters.size());
+    for (const int32_t type : kernel.parameters) put(body, static_cast<uint64_t>(type));
+  }
+  put(body, program.binary);
+  std::string out;
+  put(out, mark);
+  put(out, checksum(body));
+  return out + body;
+}
+
+ProgramBytes unpack(std::string_view bytes) {
+  Reader reader(bytes);
+  if (reader.number() != mark || reader.number() != checksum(bytes.substr(head)))
+    throw Failure{ROSIN_INVALID, "these bytes are no program that this plug-in compiled"};
+  ProgramBytes program;
+  program.target = reader.text();
+  const uint64_t kernels = reader.number();
+  for (uint64_t i = 0; i < kernels; ++i) {
+    Signature kernel;
+    kernel.name = reader.text();
+    kernel.group = static_cast<uint32_t>(reader.number());
+    kernel.buffer_count = static_cast<uint32_t>(reader.number());
+    const uint64_t parameters = reader.number();
+    for (uint64_t p = 0; p < parameters; ++p) kernel.parameters.push_back(static_cast<int32_t>(reader.number()));
+    program.kernels.push_back(std::move(kernel));
+  }
+  program.binary = reader.text();
+  return program;
+}
+
+}  // namespace rosin::opencl

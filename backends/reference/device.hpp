@@ -1,0 +1,61 @@
+// Devices and their memory. Device memory is blocks of the heap that only the plug-in touches.
+// Read next: stream.hpp (work on them), program.hpp (kernels).
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include <rosin/backend.h>
+
+#include "failure.hpp"
+#include "options.hpp"
+
+struct rosin_memory {
+  rosin_device* device = nullptr;
+  char* base = nullptr;
+  uint64_t bytes = 0;
+};
+
+struct rosin_device {
+  rosin::reference::Options options;
+  std::string target;
+
+  rosin_memory* alloc(uint64_t bytes);
+  void release(rosin_memory* memory);
+  uint64_t used() const { return used_; }
+
+  /// Throws what made the device fail, if something did.
+  void need_alive() const;
+  void fail(const std::string& why);
+  bool failed() const { return failed_; }
+  /// Whether the launch that begins now is the one that shall fail.
+  bool launch_fails() { return launches_++ == options.fault; }
+
+ private:
+  std::atomic<uint64_t> used_ = 0;
+  std::atomic<int64_t> allocations_ = 0, launches_ = 0;
+  std::atomic<bool> failed_ = false;
+  mutable std::mutex mutex_;
+  std::string why_;  // it failed
+};
+
+namespace rosin::reference {
+
+inline constexpr int32_t alignment = 256;
+inline constexpr uint64_t offset_unit = 64;  // offsets into blocks are multiples of it
+
+/// The target of devices with or without 64-bit floats.
+const char* target_name(bool float64);
+
+void* alloc_pinned(uint64_t bytes);
+void release_pinned(void* memory);
+/// Whether all of it is pinned.
+bool is_pinned(const void* memory, uint64_t bytes);
+
+/// The bytes at a place; throws where they are not all inside of a block of this device.
+char* bytes_at(const rosin_device& device, rosin_place place, uint64_t bytes);
+
+}  // namespace rosin::reference

@@ -1,0 +1,179 @@
+// Loads and stores: buffers in global memory, shared arrays, and what rounding to an element type does.
+#include <cstring>
+
+#include "steps.hpp"
+#include "types.hpp"
+
+namespace rosin::reference {
+namespace {
+
+template <class Index> [[noreturn]] void outside(Frame& frame, const Step& step, int item, Index at, uint64_t count) {
+  fault(frame, step, item,
+        "element " + std::to_string(at) + " of buffer " + std::to_string(step.immediate) + ", which holds " +
+            std::to_string(count));
+}
+
+template <class E, class Index> void load_elements(Frame& frame, const Step& step) {
+  using Stored = typename E::Stored;
+  const Lanes lanes = frame.active();
+  const Block& block = frame.buffers[step.immediate];
+  const uint64_t count = block.bytes / sizeof(Stored);
+  auto* out = frame.at<typename E::Scalar>(step.out);
+  const Index* at = frame.at<Index>(step.operands[0]);
+  const char* base = static_cast<const char*>(block.base);
+  for (int i = lanes.first; i < lanes.last; ++i) {
+    if (!lanes.has(i)) continue;
+    const auto element = static_cast<uint64_t>(at[i]);  // below 0: far outside
+    if (element >= count) outside(frame, step, i, at[i], count);
+    Stored stored;
+    std::memcpy(&stored, base + element * sizeof(Stored), sizeof(Stored));
+    out[i] = E::widened(stored);
+  }
+}
+
+template <class E, class Index> void store_elements(Frame& frame, const Step& step) {
+  using Stored = typename E::Stored;
+  const Lanes lanes = frame.active();
+  const Block& block = frame.buffers[step.immediate];
+  const uint64_t count = block.bytes / sizeof(Stored);
+  const Index* at = frame.at<Index>(step.operands[0]);
+  const auto* value = frame.at<typename E::Scalar>(step.operands[1]);
+  char* base = static_cast<char*>(block.base);
+  for (int i = lanes.first; i < lanes.last; ++i) {
+    if (!lanes.has(i)) continue;
+    const auto element = static_cast<uint64_t>(at[i]);
+    if (element >= count) outside(frame, step, i, at[i], count);
+    const Stored stored = E::narrowed(value[i]);
+    std::memcpy(base + element * sizeof(Stored), &stored, sizeof(Stored));
+  }
+}
+
+template <class E> void round_elements(Frame& frame, const Step& step) {
+  using T = typename E::Scalar;
+  const Lanes lanes = frame.active();
+  T* __restrict out = frame.at<T>(step.out);
+  const T* x = frame.at<T>(step.operands[0]);
+  for (int i = lanes.first; i < lanes.last; ++i) out[i] = E::widened(E::narrowed(x[i]));
+}
+
+std::string element_of(const Step& step, int64_t at) {
+  return "element " + std::to_string(at) + " of shared array " + std::to_string(step.immediate);
+}
+
+void check_shared(Frame& frame, const Step& step, int item, int64_t at) {
+  const int64_t count = frame.shared[step.immediate].count;
+  if (at < 0 || at >= count) fault(frame, step, item, element_of(step, at) + ", which holds " + std::to_string(count));
+}
+
+/// Reads are right only of what the item itself wrote, or what was there at the last barrier.
+void note_read(Frame& frame, const Step& step, int item, int64_t at) {
+  Touch& touch = frame.touches[frame.shared[step.immediate].first_element + static_cast<size_t>(at)];
+  if (touch.written == frame.epoch && touch.writer != item)
+    fault(frame, step, item,
+          element_of(step, at) + ", which item " + std::to_string(touch.writer) + " wrote with no barrier between");
+  touch.reader = touch.read == frame.epoch && touch.reader != item ? Touch::many : item;
+  touch.read = frame.epoch;
+}
+
+void note_write(Frame& frame, const Step& step, int item, int64_t at, bool changes) {
+  Touch& touch = frame.touches[frame.shared[step.immediate].first_element + static_cast<size_t>(at)];
+  if (changes && touch.written == frame.epoch && touch.writer != item)
+    fault(frame, step, item,
+          element_of(step, at) + ", to which item " + std::to_string(touch.writer) +
+              " wrote something else with no barrier between");
+  if (changes && touch.read == frame.epoch && touch.reader != item)
+    fault(frame, step, item, element_of(step, at) + ", which another item read with no barrier between");
+  touch.written = frame.epoch;
+  touch.writer = item;
+}
+
+template <class T, class Index> void load_shared(Frame& frame, const Step& step) {
+  const Lanes lanes = frame.active();
+  T* out = frame.at<T>(step.out);
+  const Index* at = frame.at<Index>(step.operands[0]);
+  const T* array = reinterpret_cast<const T*>(frame.shared_memory + frame.shared[step.immediate].offset);
+  for (int i = lanes.first; i < lanes.last; ++i) {
+    if (!lanes.has(i)) continue;
+    check_shared(frame, step, i, at[i]);
+    note_read(frame, step, i, at[i]);
+    out[i] = array[at[i]];
+  }
+}
+
+template <class T, class Index> void store_shared(Frame& frame, const Step& step) {
+  const Lanes lanes = frame.active();
+  const Index* at = frame.at<Index>(step.operands[0]);
+  const T* value = frame.at<T>(step.operands[1]);
+  T* array = reinterpret_cast<T*>(frame.shared_memory + frame.shared[step.immediate].offset);
+  for (int i = lanes.first; i < lanes.last; ++i) {
+    if (!lanes.has(i)) continue;
+    check_shared(frame, step, i, at[i]);
+    const bool changes = std::memcmp(array + at[i], value + i, sizeof(T)) != 0;
+    note_write(frame, step, i, at[i], changes);
+    array[at[i]] = value[i];
+  }
+}
+
+template <class T> void assign_scalars(Frame& frame, const Step& step) {
+  const Lanes lanes = frame.active();
+  T* variable = frame.at<T>(step.operands[0]);
+  const T* value = frame.at<T>(step.operands[1]);
+  if (lanes.all) std::memmove(variable, value, static_cast<size_t>(frame.items) * sizeof(T));
+  else
+    for (int i = lanes.first; i < lanes.last; ++i) variable[i] = lanes.on[i] ? value[i] : variable[i];
+}
+
+template <class T> void copy_scalars(Frame& frame, const Step& step) {
+  const Lanes lanes = frame.active();
+  T* __restrict out = frame.at<T>(step.out);
+  const T* x = frame.at<T>(step.operands[0]);
+  for (int i = lanes.first; i < lanes.last; ++i) out[i] = x[i];
+}
+
+}  // namespace
+
+Run round(int rosin_type) {
+  return with_element(rosin_type, Run{}, []<class E>(E) -> Run { return &round_elements<E>; });
+}
+
+Run load(int rosin_type, int index_type) {
+  return with_element(rosin_type, Run{}, [index_type]<class E>(E) -> Run {
+    if (index_type == ROSIN_SCALAR_INT32) return &load_elements<E, int32_t>;
+    if (index_type == ROSIN_SCALAR_INT64) return &load_elements<E, int64_t>;
+    return nullptr;
+  });
+}
+
+Run store(int rosin_type, int index_type) {
+  return with_element(rosin_type, Run{}, [index_type]<class E>(E) -> Run {
+    if (index_type == ROSIN_SCALAR_INT32) return &store_elements<E, int32_t>;
+    if (index_type == ROSIN_SCALAR_INT64) return &store_elements<E, int64_t>;
+    return nullptr;
+  });
+}
+
+Run shared_load(int type, int index_type) {
+  return with_scalar(type, Run{}, [index_type]<class Tag>(Tag) -> Run {
+    if (index_type == ROSIN_SCALAR_INT32) return &load_shared<typename Tag::Type, int32_t>;
+    if (index_type == ROSIN_SCALAR_INT64) return &load_shared<typename Tag::Type, int64_t>;
+    return nullptr;
+  });
+}
+
+Run shared_store(int type, int index_type) {
+  return with_scalar(type, Run{}, [index_type]<class Tag>(Tag) -> Run {
+    if (index_type == ROSIN_SCALAR_INT32) return &store_shared<typename Tag::Type, int32_t>;
+    if (index_type == ROSIN_SCALAR_INT64) return &store_shared<typename Tag::Type, int64_t>;
+    return nullptr;
+  });
+}
+
+Run assign(int type) {
+  return with_scalar(type, Run{}, []<class Tag>(Tag) -> Run { return &assign_scalars<typename Tag::Type>; });
+}
+
+Run copy(int type) {
+  return with_scalar(type, Run{}, []<class Tag>(Tag) -> Run { return &copy_scalars<typename Tag::Type>; });
+}
+
+}  // namespace rosin::reference

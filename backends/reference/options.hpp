@@ -1,0 +1,57 @@
+// What the plug-in plays, as the environment says: how many devices, how large, which faults.
+//
+//   ROSIN_REFERENCE="devices=3,memory=64M,fp64=0"
+//     devices=N       how many (1)
+//     memory=N[KMG]   bytes of each device (2G)
+//     fp64=0          devices without 64-bit floats
+//     kind=gpu        also cpu, other (other)
+//     functional=0    as if the driver were missing
+//     vendor=1        offers matmul as a vendor call
+//     delay=N         every piece of work takes N milliseconds more
+//     fault=N         launch number N of a device, from 0, is a fault
+//     alloc_fail=N    allocation number N of a device, from 0, fails as if memory were used up
+//
+// The plug-in is also built under the names of vendors' back ends, for tests; then ROSIN_REFERENCE_CUDA goes before
+// ROSIN_REFERENCE, and CUDA_VISIBLE_DEVICES says which of the devices are seen.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <rosin/backend.h>
+
+namespace rosin::reference {
+
+/// What the plug-in is called and what its devices look like.
+struct Role {
+  const char* name;
+  const char* device;  // the name of its devices, to which a number is added
+  const char* capability;
+  const char* variable;    // in the environment, before ROSIN_REFERENCE
+  const char* visible[2];  // variables that select devices, the outer one first; or null
+  int32_t kind;            // rosin_device_kind
+};
+
+/// Of this library; set when it is compiled.
+extern const Role role;
+
+struct Options {
+  int32_t devices = 1;
+  uint64_t memory = uint64_t{2} << 30;
+  bool float64 = true;
+  bool functional = true;
+  bool vendor = false;
+  int64_t delay = 0;        // milliseconds
+  int64_t fault = -1;       // the number of a launch
+  int64_t alloc_fail = -1;  // the number of an allocation
+  int32_t kind = ROSIN_DEVICE_OTHER;
+  std::vector<int32_t> visible;  // hardware number of each device that is seen
+  std::string hidden_by;         // why none is seen
+};
+
+/// Reads the environment. Throws Failure (failure.hpp), with ROSIN_INVALID where a value is malformed and
+/// ROSIN_UNSUPPORTED for functional=0.
+Options read_options();
+
+}  // namespace rosin::reference

@@ -1,0 +1,389 @@
+// The reference back end: devices that are this processor, with memory and streams of their own, running the code of
+// kernels instruction by instruction. It plays what tests need (options.hpp), finds what a GPU would not tell
+// (interpret.hpp), and is the shortest full example of a plug-in.
+// Read first: rosin/backend.h. Read next: device.hpp, stream.hpp, program.hpp, interpret.hpp.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "matmul.hpp"
+#include "program.hpp"
+#include "stream.hpp"
+
+namespace rosin::reference {
+namespace {
+
+// ---- Devices ----
+
+/// What device_count saw last. Never destroyed: threads may ask until the process ends.
+struct Visible {
+  std::mutex mutex;
+  bool read = false;
+  Options options;
+};
+
+Visible& visible() {
+  static auto* all = new Visible;
+  return *all;
+}
+
+Options options_now(bool again) {
+  Visible& seen = visible();
+  const std::lock_guard lock(seen.mutex);
+  if (again || !seen.read) seen.options = read_options();
+  seen.read = true;
+  return seen.options;
+}
+
+Options options_for(int32_t device) {
+  const Options options = options_now(false);
+  need(device >= 0 && device < static_cast<int32_t>(options.visible.size()), "no such device");
+  return options;
+}
+
+const char* last_error() { return error_text().c_str(); }
+
+rosin_status device_count(int32_t* count) {
+  const rosin_status status = guarded([&] { *count = static_cast<int32_t>(options_now(true).visible.size()); });
+  if (status == ROSIN_OK) error_text() = options_now(false).hidden_by;
+  return status;
+}
+
+template <size_t n> void put(char (&to)[n], const std::string& text) { std::snprintf(to, n, "%s", text.c_str()); }
+
+rosin_status device_info(int32_t device, rosin_device_info* info) {
+  return guarded([&] {
+    const Options options = options_for(device);
+    need(info != nullptr && info->size >= sizeof(info->size), "device_info: a struct without its size");
+    rosin_device_info all{};
+    all.size = info->size;
+    const int32_t hardware = options.visible[static_cast<size_t>(device)];
+    put(all.name, std::string(role.device) + " " + std::to_string(hardware));
+    put(all.driver, std::string("rosin reference ") + ROSIN_VERSION);
+    put(all.capability, role.capability);
+    put(all.target, target_name(options.float64));
+    all.memory = all.largest_allocation = options.memory;
+    all.kind = options.kind;
+    all.language = ROSIN_LANGUAGE_NONE;
+    all.float64 = options.float64;
+    all.largest_group = largest_group;
+    all.shared_bytes = shared_bytes;
+    all.alignment = alignment;
+    std::memcpy(info, &all, std::min(info->size, sizeof(all)));
+  });
+}
+
+rosin_status open(int32_t device, rosin_device** out) {
+  return guarded([&] {
+    auto opened = std::make_unique<rosin_device>();
+    opened->options = options_for(device);
+    opened->target = target_name(opened->options.float64);
+    *out = opened.release();
+  });
+}
+
+void close(rosin_device* device) { delete device; }
+
+// ---- Memory ----
+
+rosin_status alloc(rosin_device* device, uint64_t bytes, rosin_memory** out) {
+  return guarded([&] { *out = device->alloc(bytes); });
+}
+
+void release(rosin_device* device, rosin_memory* memory) { device->release(memory); }
+
+rosin_status memory_left(rosin_device* device, uint64_t* free_bytes, uint64_t* total_bytes) {
+  return guarded([&] {
+    *total_bytes = device->options.memory;
+    *free_bytes = device->options.memory - device->used();
+  });
+}
+
+rosin_status pinned_alloc(rosin_device* device, uint64_t bytes, void** out) {
+  return guarded([&] {
+    device->need_alive();
+    *out = alloc_pinned(bytes);
+  });
+}
+
+void pinned_release(rosin_device*, void* memory) { release_pinned(memory); }
+
+// ---- Streams and events ----
+
+rosin_status stream_create(rosin_device* device, rosin_stream** out) {
+  return guarded([&] {
+    device->need_alive();
+    *out = new rosin_stream(*device);
+  });
+}
+
+void stream_destroy(rosin_stream* stream) { delete stream; }
+
+rosin_status stream_sync(rosin_stream* stream) {
+  return guarded([&] {
+    need(!stream->recording(), "stream_sync: the stream is recording");
+    stream->wait();
+    stream->device.need_alive();
+  });
+}
+
+rosin_status event_create(rosin_device* device, rosin_event** out) {
+  return guarded([&] {
+    auto event = std::make_unique<rosin_event>();
+    event->device = device;
+    *out = event.release();
+  });
+}
+
+void event_destroy(rosin_event* event) { delete event; }
+
+rosin_status event_record(rosin_event* event, rosin_stream* stream) {
+  return guarded([&] {
+    need(!stream->recording(), "event_record: the stream is recording");
+    event->progress = stream->progress;
+    event->number = stream->given();
+  });
+}
+
+rosin_status event_query(rosin_event* event) {
+  bool reached = true;
+  const rosin_status status = guarded([&] {
+    event->device->need_alive();
+    reached = !event->progress || event->progress->reached(event->number);
+  });
+  return status == ROSIN_OK && !reached ? ROSIN_NOT_READY : status;
+}
+
+rosin_status event_sync(rosin_event* event) {
+  return guarded([&] {
+    if (event->progress) event->progress->wait(event->number);
+    event->device->need_alive();
+  });
+}
+
+rosin_status stream_wait(rosin_stream* stream, rosin_event* event) {
+  return guarded([&] {
+    need(!stream->recording(), "stream_wait: the stream is recording");
+    if (!event->progress) return;
+    stream->give([progress = event->progress, number = event->number] { progress->wait(number); });
+  });
+}
+
+// ---- Copies ----
+
+rosin_status copy_in(rosin_stream* stream, rosin_place to, const void* from, uint64_t bytes) {
+  return guarded([&] {
+    stream->device.need_alive();
+    char* target = bytes_at(stream->device, to, bytes);
+    if (bytes == 0) return;
+    if (is_pinned(from, bytes)) return stream->give([=] { std::memcpy(target, from, bytes); });
+    const auto* letters = static_cast<const char*>(from);
+    stream->give([target, kept = std::vector<char>(letters, letters + bytes)] {
+      std::memcpy(target, kept.data(), kept.size());
+    });
+  });
+}
+
+rosin_status copy_out(rosin_stream* stream, void* to, rosin_place from, uint64_t bytes) {
+  return guarded([&] {
+    stream->device.need_alive();
+    const char* source = bytes_at(stream->device, from, bytes);
+    if (bytes == 0) return;
+    const bool waits = !is_pinned(to, bytes);
+    if (waits && stream->recording()) throw Failure(ROSIN_UNSUPPORTED, "copy_out: graphs copy to pinned memory only");
+    stream->give([=] { std::memcpy(to, source, bytes); });
+    if (!waits) return;
+    stream->wait();
+    stream->device.need_alive();
+  });
+}
+
+rosin_status copy(rosin_stream* stream, rosin_place to, rosin_place from, uint64_t bytes) {
+  return guarded([&] {
+    stream->device.need_alive();
+    char* target = bytes_at(stream->device, to, bytes);
+    const char* source = bytes_at(stream->device, from, bytes);
+    need(target + bytes <= source || source + bytes <= target, "copy: the ranges overlap");
+    stream->give([=] { std::memcpy(target, source, bytes); });
+  });
+}
+
+rosin_status copy_peer(rosin_stream* stream, rosin_place to, rosin_device* from_device, rosin_place from,
+                       uint64_t bytes) {
+  return guarded([&] {
+    stream->device.need_alive();
+    from_device->need_alive();
+    char* target = bytes_at(stream->device, to, bytes);
+    const char* source = bytes_at(*from_device, from, bytes);
+    stream->give([=] { std::memmove(target, source, bytes); });
+  });
+}
+
+// ---- Kernels ----
+
+rosin_status compile(rosin_device*, const char* target, const rosin_program* program, void** bytes, uint64_t* count) {
+  return guarded([&] {
+    const std::string made = program_bytes(taken(program), target);
+    *bytes = std::malloc(made.size());
+    if (!*bytes) throw std::bad_alloc();
+    std::memcpy(*bytes, made.data(), made.size());
+    *count = made.size();
+  });
+}
+
+void free_bytes(void* bytes) { std::free(bytes); }
+
+rosin_status load(rosin_device* device, const void* bytes, uint64_t count, rosin_module** out) {
+  return guarded([&] {
+    device->need_alive();
+    auto made = std::make_unique<rosin_module>();
+    made->kernels = kernels_in({static_cast<const char*>(bytes), count}, *device);
+    *out = made.release();
+  });
+}
+
+void unload(rosin_module* module) { delete module; }
+
+rosin_status kernel(rosin_module* module, const char* name, rosin_kernel** out) {
+  return guarded([&] {
+    for (rosin_kernel& one : module->kernels) {
+      if (one.code.name() != name) continue;
+      *out = &one;
+      return;
+    }
+    throw Failure(ROSIN_INVALID, std::string("kernel: the module has no ") + name);
+  });
+}
+
+void check_groups(const rosin_launch& launch) {
+  constexpr uint32_t most[3] = {2147483647, 65535, 65535};
+  for (int dim = 0; dim < 3; ++dim) {
+    need(launch.groups[dim] >= 1 && launch.groups[dim] <= most[dim], "launch: too many groups, or none");
+  }
+}
+
+rosin_status launch(rosin_stream* stream, rosin_kernel* kernel, const rosin_launch* launch) {
+  return guarded([&] {
+    rosin_device& device = stream->device;
+    device.need_alive();
+    need(kernel->device == &device, "launch: the kernel was loaded on another device");
+    const rosin_launch all = taken(launch);
+    check_groups(all);
+    std::vector<Block> blocks;
+    for (size_t i = 0; i < kernel->code.buffer_count(); ++i) {
+      const rosin_place& place = all.buffers[i];
+      need(place.offset % offset_unit == 0, "launch: an offset that is not aligned");
+      char* base = bytes_at(device, place, 0);
+      blocks.push_back({base, place.memory->bytes - place.offset});
+    }
+    std::vector<rosin_number> parameters;
+    if (const size_t count = kernel->code.parameter_count()) {
+      parameters.assign(all.parameters, all.parameters + count);
+    }
+    stream->give([&device, kernel, all, blocks = std::move(blocks), parameters = std::move(parameters)] {
+      if (device.launch_fails()) throw Fault("kernel " + kernel->code.name() + ": a fault, as fault=N says");
+      kernel->code.run(all.groups, blocks.data(), parameters.data());
+    });
+  });
+}
+
+// ---- Vendor calls ----
+
+rosin_status call_prepare(rosin_device* device, const rosin_call_description* description, rosin_call** out,
+                          uint64_t* workspace) {
+  return guarded([&] {
+    const rosin_call_description what = taken(description);
+    check_matmul(*device, what);
+    auto call = std::make_unique<rosin_call>();
+    *call = {device, what};
+    *out = call.release();
+    *workspace = matmul_workspace;
+  });
+}
+
+void call_destroy(rosin_call* call) { delete call; }
+
+rosin_status call_run(rosin_stream* stream, rosin_call* call, const rosin_place* buffers, rosin_place workspace) {
+  return guarded([&] {
+    stream->device.need_alive();
+    need(call->device == &stream->device, "call_run: the call was prepared on another device");
+    bytes_at(stream->device, workspace, matmul_workspace);
+    stream->give([what = call->what, at = matmul_bytes(*call, buffers)] { matmul(what, at); });
+  });
+}
+
+// ---- Graphs ----
+
+rosin_status graph_begin(rosin_stream* stream) {
+  return guarded([&] {
+    stream->device.need_alive();
+    stream->begin_recording();
+  });
+}
+
+rosin_status graph_end(rosin_stream* stream, rosin_graph** out) {
+  return guarded([&] { *out = stream->end_recording().release(); });
+}
+
+rosin_status graph_launch(rosin_stream* stream, rosin_graph* graph) {
+  return guarded([&] {
+    stream->device.need_alive();
+    need(graph->device == &stream->device, "graph_launch: the graph was recorded on another device");
+    for (const Work& work : graph->works) stream->give(work);
+  });
+}
+
+void graph_destroy(rosin_graph* graph) { delete graph; }
+
+rosin_backend table() {
+  rosin_backend all{};
+  all.size = sizeof(all);
+  all.abi = ROSIN_BACKEND_ABI;
+  all.name = role.name;
+  all.version = ROSIN_VERSION;
+  all.error_text = &last_error;
+  all.device_count = &device_count;
+  all.device_info = &device_info;
+  all.open = &open;
+  all.close = &close;
+  all.alloc = &alloc;
+  all.release = &release;
+  all.memory_left = &memory_left;
+  all.alloc_pinned = &pinned_alloc;
+  all.release_pinned = &pinned_release;
+  all.stream_create = &stream_create;
+  all.stream_destroy = &stream_destroy;
+  all.stream_sync = &stream_sync;
+  all.event_create = &event_create;
+  all.event_destroy = &event_destroy;
+  all.event_record = &event_record;
+  all.event_query = &event_query;
+  all.event_sync = &event_sync;
+  all.stream_wait = &stream_wait;
+  all.copy_in = &copy_in;
+  all.copy_out = &copy_out;
+  all.copy = &copy;
+  all.copy_peer = &copy_peer;
+  all.compile = &compile;
+  all.free_bytes = &free_bytes;
+  all.load = &load;
+  all.unload = &unload;
+  all.kernel = &kernel;
+  all.launch = &launch;
+  all.call_prepare = &call_prepare;
+  all.call_destroy = &call_destroy;
+  all.call_run = &call_run;
+  all.graph_begin = &graph_begin;
+  all.graph_end = &graph_end;
+  all.graph_launch = &graph_launch;
+  all.graph_destroy = &graph_destroy;
+  return all;
+}
+
+}  // namespace
+}  // namespace rosin::reference
+
+extern "C" __attribute__((visibility("default"))) const rosin_backend* rosin_backend_open(uint32_t abi) {
+  static const rosin_backend all = rosin::reference::table();
+  return abi == ROSIN_BACKEND_ABI ? &all : nullptr;
+}

@@ -1,0 +1,281 @@
+// Kernel's constructor: checks every instruction and turns it into steps.
+#include "interpret.hpp"
+
+#include <algorithm>
+
+#include "types.hpp"
+
+namespace rosin::reference {
+
+class Translator {
+ public:
+  Translator(const rosin_kernel_code& code, Kernel& kernel) : code_(code), kernel_(kernel) {}
+  void translate();
+
+ private:
+  /// A LOOP or IF that is still open.
+  struct Scope {
+    uint32_t place = 0;  // of its instruction; values after it are seen inside only
+    size_t step = 0;     // its step; after an ELSE, the step of that
+    bool loop = false;
+    bool after_else = false;
+  };
+
+  const rosin_instruction& at(uint32_t place) const { return code_.instructions[place]; }
+  [[noreturn]] void refuse(const std::string& what) const;
+  void need(bool holds, const char* what) const {
+    if (!holds) refuse(what);
+  }
+  void take_arguments();
+  void take_shared();
+  size_t reserve(int type);
+  uint32_t operand(int number) const;
+  int type_of(int operand_number) const { return at(operand(operand_number)).type; }
+  size_t register_of(int operand_number) const { return registers_[operand(operand_number)]; }
+  void value(Run run, int operands);
+  void action(Run run, int operands);
+  Step step_of(Run run, int operands) const;
+  void instruction();
+  void compute();
+  void touch_memory();
+  void open_loop();
+  void open_if();
+  void turn_else();
+  void close(bool loop);
+  void hide(uint32_t from);
+
+  const rosin_kernel_code& code_;
+  Kernel& kernel_;
+  uint32_t place_ = 0;
+  std::vector<size_t> registers_;  // of each place: the offset of its value
+  std::vector<bool> visible_;      // of each place: it has a value that may be used here
+  std::vector<Scope> scopes_;
+};
+
+Kernel::Kernel(const rosin_kernel_code& code) {
+  if (!code.name || !*code.name) throw InvalidCode("a kernel without a name");
+  name_ = code.name;
+  Translator(code, *this).translate();
+}
+
+void Translator::refuse(const std::string& what) const {
+  std::string text = "kernel " + kernel_.name_ + ": ";
+  if (place_ < code_.instruction_count) {
+    text += "instruction " + std::to_string(place_) + " (operation " + std::to_string(at(place_).operation) + "): ";
+  }
+  throw InvalidCode(text + what);
+}
+
+void Translator::translate() {
+  place_ = code_.instruction_count;
+  take_arguments();
+  take_shared();
+  registers_.resize(code_.instruction_count);
+  visible_.resize(code_.instruction_count);
+  for (place_ = 0; place_ < code_.instruction_count; ++place_) instruction();
+  need(scopes_.empty(), "a LOOP or an IF has no end");
+}
+
+void Translator::take_arguments() {
+  need(code_.group >= 1 && code_.group <= largest_group, "groups have 1 to 256 items");
+  kernel_.items_ = code_.group;
+  kernel_.buffer_count_ = code_.buffer_count;
+  for (uint32_t i = 0; i < code_.buffer_count; ++i) {
+    need(code_.buffers[i] >= ROSIN_BOOL && code_.buffers[i] <= ROSIN_COMPLEX64, "a buffer of no rosin_type");
+    kernel_.uses_float64_ |= code_.buffers[i] == ROSIN_FLOAT64;
+  }
+  for (uint32_t i = 0; i < code_.parameter_count; ++i) {
+    const int32_t type = code_.parameters[i];
+    need(type > ROSIN_SCALAR_BOOL && type <= ROSIN_SCALAR_FLOAT64, "a parameter of no number type");
+    kernel_.uses_float64_ |= type == ROSIN_SCALAR_FLOAT64;
+    kernel_.parameters_.push_back(type);
+  }
+}
+
+void Translator::take_shared() {
+  for (uint32_t i = 0; i < code_.shared_count; ++i) {
+    const rosin_shared_array& array = code_.shared[i];
+    const size_t bytes = scalar_bytes(array.type);
+    need(bytes != 0 && array.count > 0 && array.count <= shared_bytes, "a shared array of no type or no size");
+    kernel_.shared_size_ = (kernel_.shared_size_ + bytes - 1) / bytes * bytes;
+    kernel_.shared_.push_back({array.type, array.count, kernel_.shared_size_, kernel_.shared_elements_});
+    kernel_.shared_size_ += bytes * static_cast<size_t>(array.count);
+    kernel_.shared_elements_ += static_cast<size_t>(array.count);
+    need(kernel_.shared_size_ <= shared_bytes, "a group has 16384 bytes of shared memory");
+  }
+}
+
+/// Room for one scalar of each item.
+size_t Translator::reserve(int type) {
+  const size_t at = kernel_.register_bytes_;
+  kernel_.register_bytes_ += (scalar_bytes(type) * static_cast<size_t>(kernel_.items_) + 63) / 64 * 64;
+  kernel_.uses_float64_ |= type == ROSIN_SCALAR_FLOAT64;
+  return at;
+}
+
+uint32_t Translator::operand(int number) const {
+  const uint32_t place = at(place_).operands[number];
+  if (place >= place_ || !visible_[place]) {
+    refuse("operand " + std::to_string(number) + " is no value that is seen here: " + std::to_string(place));
+  }
+  return place;
+}
+
+Step Translator::step_of(Run run, int operands) const {
+  need(run != nullptr, "no meaning for these types");
+  Step step;
+  step.run = run;
+  step.place = place_;
+  step.immediate = at(place_).immediate;
+  for (int i = 0; i < operands; ++i) step.operands[i] = register_of(i);
+  return step;
+}
+
+/// A step with a value of the instruction's type.
+void Translator::value(Run run, int operands) {
+  Step step = step_of(run, operands);
+  const int operation = at(place_).operation;
+  step.out = registers_[place_] = reserve(at(place_).type);
+  visible_[place_] = true;
+  const bool fixed = operation == ROSIN_LITERAL || operation == ROSIN_PARAMETER || operation == ROSIN_ITEM;
+  (fixed ? kernel_.once_ : kernel_.steps_).push_back(step);
+}
+
+void Translator::action(Run run, int operands) { kernel_.steps_.push_back(step_of(run, operands)); }
+
+void Translator::instruction() {
+  const rosin_instruction& in = at(place_);
+  need(in.type <= ROSIN_SCALAR_FLOAT64, "no scalar type");
+  switch (in.operation) {
+    case ROSIN_LITERAL:
+    case ROSIN_ITEM: return value(constant(in.operation, in.type), 0);
+    case ROSIN_PARAMETER:
+      need(in.immediate >= 0 && in.immediate < static_cast<int64_t>(kernel_.parameters_.size()), "no such parameter");
+      need(kernel_.parameters_[static_cast<size_t>(in.immediate)] == in.type, "not the parameter's type");
+      return value(constant(in.operation, in.type), 0);
+    case ROSIN_GROUP:
+      need(in.immediate >= 0 && in.immediate <= 2, "groups have dims 0 to 2");
+      return value(constant(in.operation, in.type), 0);
+    case ROSIN_ROUND:
+      need(scalar_of_element(in.immediate) == in.type && type_of(0) == in.type, "rounds to elements of another type");
+      return value(round(static_cast<int>(in.immediate)), 1);
+    case ROSIN_LOAD:
+    case ROSIN_STORE:
+    case ROSIN_SHARED_LOAD:
+    case ROSIN_SHARED_STORE: return touch_memory();
+    case ROSIN_BARRIER: return action(&barrier, 0);
+    case ROSIN_VARIABLE: need(type_of(0) == in.type, "starts as another type"); return value(copy(in.type), 1);
+    case ROSIN_ASSIGN:
+      need(at(operand(0)).operation == ROSIN_VARIABLE, "operand 0 is no VARIABLE");
+      need(type_of(0) == type_of(1), "assigns another type");
+      return action(assign(type_of(0)), 2);
+    case ROSIN_LOOP: return open_loop();
+    case ROSIN_END_LOOP: return close(true);
+    case ROSIN_IF: return open_if();
+    case ROSIN_ELSE: return turn_else();
+    case ROSIN_END_IF: return close(false);
+    default: return compute();
+  }
+}
+
+void Translator::compute() {
+  const int operation = at(place_).operation, type = at(place_).type;
+  if (operation == ROSIN_CONVERT || operation == ROSIN_REINTERPRET) {
+    return value(primitive(operation, type, type_of(0)), 1);
+  }
+  if (operation == ROSIN_SELECT) {
+    need(type_of(0) == ROSIN_SCALAR_BOOL && type_of(1) == type && type_of(2) == type, "selects other types");
+    return value(primitive(operation, type, type), 3);
+  }
+  const bool one = operation == ROSIN_NEGATE || operation == ROSIN_ABSOLUTE || operation == ROSIN_LOGICAL_NOT ||
+                   (operation >= ROSIN_FLOOR && operation <= ROSIN_SQRT);
+  const int operands = one ? 1 : operation == ROSIN_FMA ? 3 : 2;
+  const bool compares = operation >= ROSIN_LESS && operation <= ROSIN_NOT_EQUAL;
+  const int in = type_of(0);
+  for (int i = 1; i < operands; ++i) need(type_of(i) == in, "operands of different types");
+  need(type == (compares ? ROSIN_SCALAR_BOOL : in), "a result of another type");
+  value(primitive(operation, type, in), operands);
+}
+
+void Translator::touch_memory() {
+  const rosin_instruction& in = at(place_);
+  const bool shared = in.operation == ROSIN_SHARED_LOAD || in.operation == ROSIN_SHARED_STORE;
+  const size_t count = shared ? kernel_.shared_.size() : kernel_.buffer_count_;
+  need(in.immediate >= 0 && in.immediate < static_cast<int64_t>(count), "no such buffer or shared array");
+  const auto number = static_cast<size_t>(in.immediate);
+  const int element = shared ? kernel_.shared_[number].type : code_.buffers[number];
+  const int scalar = shared ? element : scalar_of_element(element);
+  const int index = type_of(0);
+  switch (in.operation) {
+    case ROSIN_LOAD:
+      need(in.type == scalar, "not the scalar type of the elements");
+      return value(load(element, index), 1);
+    case ROSIN_SHARED_LOAD:
+      need(in.type == scalar, "not the array's type");
+      return value(shared_load(element, index), 1);
+    case ROSIN_STORE:
+      need(type_of(1) == scalar, "stores another type than the elements'");
+      return action(store(element, index), 2);
+    default:
+      need(type_of(1) == scalar, "stores another type than the array's");
+      return action(shared_store(element, index), 2);
+  }
+}
+
+void Translator::open_loop() {
+  const int type = at(place_).type;
+  for (int i = 0; i < 3; ++i) need(type_of(i) == type, "bounds of another type than the counter's");
+  Step loop = step_of(begin_loop(type), 3);
+  loop.out = registers_[place_] = reserve(type);
+  // The end and the step are read once: they may be variables that the body assigns.
+  for (int i = 1; i < 3; ++i) {
+    Step kept = step_of(copy(type), 0);
+    kept.operands[0] = register_of(i);
+    kept.out = loop.operands[i] = reserve(type);
+    kernel_.steps_.push_back(kept);
+  }
+  scopes_.push_back({place_, kernel_.steps_.size(), true, false});
+  kernel_.depth_ = std::max(kernel_.depth_, static_cast<int>(scopes_.size()));
+  kernel_.steps_.push_back(loop);
+  visible_[place_] = true;
+}
+
+void Translator::open_if() {
+  need(type_of(0) == ROSIN_SCALAR_BOOL, "the condition is no Bool");
+  scopes_.push_back({place_, kernel_.steps_.size(), false, false});
+  kernel_.depth_ = std::max(kernel_.depth_, static_cast<int>(scopes_.size()));
+  action(&begin_if, 1);
+}
+
+void Translator::turn_else() {
+  need(!scopes_.empty() && !scopes_.back().loop && !scopes_.back().after_else, "no IF is open here");
+  hide(scopes_.back().place);
+  kernel_.steps_[scopes_.back().step].jump = kernel_.steps_.size();
+  scopes_.back().step = kernel_.steps_.size();
+  scopes_.back().after_else = true;
+  action(&begin_else, 0);
+}
+
+void Translator::close(bool loop) {
+  need(!scopes_.empty() && scopes_.back().loop == loop, "ends what is not open");
+  const Scope scope = scopes_.back();
+  scopes_.pop_back();
+  hide(scope.place);
+  if (!loop) {
+    kernel_.steps_[scope.step].jump = kernel_.steps_.size();
+    return action(&end_if, 0);
+  }
+  Step end = step_of(end_loop(at(scope.place).type), 0);
+  Step& begin = kernel_.steps_[scope.step];
+  for (int i = 1; i < 3; ++i) end.operands[i] = begin.operands[i];
+  end.out = begin.out;
+  end.jump = scope.step + 1;
+  begin.jump = kernel_.steps_.size() + 1;
+  kernel_.steps_.push_back(end);
+}
+
+void Translator::hide(uint32_t from) {
+  for (uint32_t place = from; place < place_; ++place) visible_[place] = false;
+}
+
+}  // namespace rosin::reference

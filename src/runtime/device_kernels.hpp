@@ -1,0 +1,56 @@
+// DeviceKernels: the compiled kernels of one device. Codes that are new are compiled together, as one program, or come
+// from disk. Read first: lower/kernel_code.hpp. Read next: kernel_files.hpp.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <rosin/backend.h>
+
+#include "lower/kernel_code.hpp"
+
+namespace rosin {
+
+class DeviceKernels {
+ public:
+  DeviceKernels(const rosin_backend& functions, rosin_device* device, std::string name, const rosin_device_info& info);
+
+  /// The kernel of each launch, in their order. Error (backend) with the compiler's log when one does not compile,
+  /// (dtype) when the device lacks a type that one computes in.
+  std::vector<rosin_kernel*> kernels_for(std::span<const lower::Launch> launches);
+
+  struct Counts {
+    int64_t kernels = 0;   // compiled or loaded
+    int64_t programs = 0;  // compiled by the plug-in
+    int64_t from_disk = 0;
+  };
+  Counts counts();
+
+ private:
+  struct Entry {
+    lower::KernelCode code;
+    rosin_kernel* kernel;
+  };
+  rosin_kernel* find(const lower::KernelCode& code, uint64_t hash) const;
+  void check_types(const lower::Launch& launch) const;
+  void compile(const std::vector<const lower::Launch*>& fresh);
+  rosin_module* load(const rosin_program& program, const std::string& ops);
+  rosin_module* load_from_disk(const std::string& key);
+  std::string key_of(const char* text) const;
+  [[noreturn]] void throw_not_compiled(const rosin_program& program, const std::string& ops);
+
+  const rosin_backend& functions_;
+  rosin_device* device_;
+  std::string name_;
+  rosin_device_info info_;
+  std::mutex lock_;
+  std::unordered_multimap<uint64_t, Entry> entries_;
+  Counts counts_;
+};
+
+}  // namespace rosin

@@ -1,0 +1,66 @@
+// See open_device.hpp.
+#include "runtime/open_device.hpp"
+
+#include <algorithm>
+
+#include <rosin/error.hpp>
+
+#include "runtime/status.hpp"
+
+namespace rosin {
+
+std::string OpenDevice::name_of(const rosin_backend& functions, int id) {
+  return std::string(functions.name) + ":" + std::to_string(id);
+}
+
+rosin_device* OpenDevice::open(int id) {
+  info.size = sizeof info;
+  require_ok(functions, functions.device_info(id, &info), "open", name);
+  rosin_device* opened = nullptr;
+  require_ok(functions, functions.open(id, &opened), "open", name);
+  return opened;
+}
+
+OpenDevice::OpenDevice(const rosin_backend& backend, int id, int index)
+    : functions(backend), name(name_of(backend, id)), device(open(id)), pool(*this, index, info.largest_allocation),
+      kernels(backend, device, name, info) {
+  const rosin_status status = functions.stream_create(device, &stream);
+  if (status == ROSIN_OK) return;
+  const std::string said = functions.error_text();
+  functions.close(device);
+  throw Error(ErrorKind::device, "open: " + name + " gives no stream; " + said);
+}
+
+OpenDevice::Turn::Turn(OpenDevice& device) : lock_(device.turn_) {
+  if (!device.fault_.empty()) {
+    throw Error(ErrorKind::backend, device.name + ": the device failed before and is not used any more; " +
+                                        device.fault_ + "; other devices work on, this one needs a new process");
+  }
+}
+
+void OpenDevice::synchronize() {
+  const Turn turn(*this);
+  settle(turn);
+}
+
+void OpenDevice::settle(const Turn&) {
+  check(functions.stream_sync(stream), "synchronize");
+  noted_ = 0;
+}
+
+void OpenDevice::fail(rosin_status status, std::string_view what) {
+  if (status != ROSIN_DEVICE_FAULT) throw_status(functions, status, what, name);
+  fault_ = functions.error_text();
+  std::string text = std::string(what) + ": " + name + " failed; " + fault_;
+  if (noted_ > 0) text += "; in flight, the last ones:";
+  for (size_t i = noted_ - std::min(noted_, in_flight_.size()); i < noted_; ++i) {
+    text += " [" + in_flight_[i % in_flight_.size()] + "]";
+  }
+  throw Error(ErrorKind::backend, text + "; ROSIN_SYNC=1 launches one by one and names the op");
+}
+
+void OpenDevice::note(const std::string& ops) { in_flight_[noted_++ % in_flight_.size()] = ops; }
+
+void OpenDevice::trim() { pool.trim(); }
+
+}  // namespace rosin

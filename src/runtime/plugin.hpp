@@ -1,0 +1,38 @@
+// Plug-ins: found beside librosin and on ROSIN_PLUGIN_PATH, loaded once, asked for their devices once. What went wrong
+// is kept as text, path by path. Read first: include/rosin/backend.h. Read next: plugin.cpp, devices.hpp.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <rosin/backend.h>
+
+namespace rosin {
+
+/// One file that was tried, and why it could not be used; the reason is empty for the one that is.
+struct PluginAttempt {
+  std::string path;
+  std::string reason;
+};
+
+struct Plugin {
+  std::string backend;                       // "CUDA"
+  std::string file;                          // "librosin_cuda.so"
+  std::vector<PluginAttempt> attempts;       // in the order of the search
+  const rosin_backend* functions = nullptr;  // null: not loaded
+  int device_count = 0;
+  std::string reason;  // why it is not functional; empty: it is
+};
+
+/// The folder beside librosin in which plug-ins are installed.
+std::string installed_plugin_folder();
+/// All folders in which plug-ins are looked for, in order.
+std::vector<std::string> plugin_search_folders();
+
+/// Looks for the plug-in of a back end, loads it and asks for its devices. Never throws but for lack of memory.
+Plugin load_plugin(std::string_view backend);
+/// The functions of one file, or null with the reason.
+const rosin_backend* load_plugin_file(const std::string& path, std::string_view backend, std::string& reason);
+
+}  // namespace rosin

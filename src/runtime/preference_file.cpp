@@ -1,0 +1,134 @@
+// Places, a lock on the folder (it leaves no file behind, and the file itself is replaced), and the rewriting.
+#include "runtime/preference_file.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <filesystem>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include <rosin/error.hpp>
+#include <rosin/log.hpp>
+
+#include "base/environment.hpp"
+#include "base/file.hpp"
+#include "runtime/toml_text.hpp"
+
+namespace rosin {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* file_name = "LocalPreferences.toml";
+
+[[noreturn]] void fail_writing(const fs::path& path, const std::string& why) {
+  throw Error(ErrorKind::io, "preferences: cannot write '" + path.string() + "'; " + why);
+}
+
+std::string text_of(int code) { return std::generic_category().message(code); }
+
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+std::optional<std::string> first_usual_place() {
+  std::vector<std::string> places = {file_name};
+  if (const std::optional<std::string> folder = config_folder()) places.push_back(*folder + "/rosin/" + file_name);
+  for (std::string& place : places) {
+    if (is_there(place)) return place;
+  }
+  return std::nullopt;
+}
+
+/// Where links lead, so that a linked file stays linked. A file that is not there yet gets its folder.
+fs::path target_of(const fs::path& path) {
+  std::error_code error;
+  if (is_there(path)) {
+    const fs::path target = fs::canonical(path, error);
+    if (error) fail_writing(path, error.message());
+    return target;
+  }
+  if (fs::is_symlink(path, error)) fail_writing(path, "it is a symbolic link that leads nowhere; remove or mend it");
+  const fs::path folder = fs::absolute(path, error).parent_path();
+  if (!error) fs::create_directories(folder, error);
+  if (error) fail_writing(path, "its folder cannot be made: " + error.message());
+  const fs::path target = fs::canonical(folder, error) / path.filename();
+  if (error) fail_writing(path, error.message());
+  return target;
+}
+
+/// Holds the folder for one writer; others wait up to ten seconds.
+class FolderLock {
+ public:
+  explicit FolderLock(const fs::path& file)
+      : descriptor_(open(file.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    if (descriptor_ < 0) fail_writing(file, "its folder cannot be opened: " + text_of(errno));
+    for (int tries = 0; flock(descriptor_, LOCK_EX | LOCK_NB) != 0; ++tries) {
+      const int code = errno;
+      if ((code == EWOULDBLOCK || code == EINTR) && tries < 2000) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        continue;
+      }
+      close(descriptor_);
+      fail_writing(file, "its folder cannot be locked: " + text_of(code));
+    }
+  }
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+  ~FolderLock() { close(descriptor_); }
+
+ private:
+  int descriptor_;
+};
+
+/// A file is replaced through its folder, so its own permission must be asked for; root's may do all, and a file
+/// without any write bit is meant to stay.
+void insist_on_writable(const fs::path& file) {
+  struct stat info {};
+  if (stat(file.c_str(), &info) != 0) return;
+  if ((info.st_mode & 0222) == 0 || access(file.c_str(), W_OK) != 0) {
+    fail_writing(file, "it is read-only; allow writing or name another file in ROSIN_PREFERENCES");
+  }
+}
+
+}  // namespace
+
+std::optional<std::string> preference_file() {
+  const std::optional<std::string> named = environment(Setting::preferences);
+  if (named && is_there(*named)) return named;
+  std::optional<std::string> usual = first_usual_place();
+  if (named) {
+    warn_once("no-preference-file",
+              "preferences: ROSIN_PREFERENCES must name a file; " + *named + " does not exist; " +
+                  (usual ? *usual + " is read" : "no file is read"),
+              *named);
+  }
+  return usual;
+}
+
+std::string preference_text(const std::string& path) {
+  const std::vector<uint8_t> bytes = read_whole_file(path);
+  return {bytes.begin(), bytes.end()};
+}
+
+void write_preference(const std::string& key, std::optional<std::string_view> value) {
+  const std::optional<std::string> named = environment(Setting::preferences);
+  const fs::path path = named ? *named : first_usual_place().value_or(file_name);
+  if (!value && !is_there(path)) return;
+  const fs::path target = target_of(path);
+  const FolderLock lock(target);
+  const std::string text = is_there(target) ? preference_text(target.string()) : std::string();
+  const std::string changed = with_toml_string(path.string(), text, "rosin", key, value);
+  if (changed == text) return;
+  insist_on_writable(target);
+  write_file_atomically(target.string(), changed);
+}
+
+}  // namespace rosin

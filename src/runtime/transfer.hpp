@@ -1,0 +1,17 @@
+// Transfers: arrays from one device to another. A transfer happens at the call: what it copies is evaluated first, so
+// no plan holds nodes of two devices. It is an op with a gradient, which is transferred back.
+// Read first: devices.hpp.
+#pragma once
+
+#include <string>
+
+#include <rosin/array.hpp>
+
+namespace rosin {
+
+/// x on the device at `position`; x itself where it is there. Its element type stays. Error (device, memory, backend).
+Array transferred(const Array& x, int position);
+/// Names the memory of an array in messages about memory: its path in a model.
+void label_memory(const Array& x, const std::string& path);
+
+}  // namespace rosin

@@ -1,0 +1,124 @@
+// Kernels as text, compiled for GPUs that are not here: those of every op of the oracles with its gradient, and samples
+// of every primitive with every type. A compiler that is not installed is a skipped test.
+// Read first: device_compilers.hpp, kernel_samples.hpp, lower/kernel_text.hpp.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+
+#include <rosin/stats.hpp>
+
+#include "device_compilers.hpp"
+#include "kernel_samples.hpp"
+#include "lower/device.hpp"
+#include "lower/launches.hpp"
+#include "op_suite.hpp"
+
+namespace rosin::suite {
+namespace {
+
+using lower::KernelCode;
+
+class NothingHappens final : public lower::Instance {
+ public:
+  void run(void* const*, const ScalarValue*) override {}
+  size_t bytes() const override { return sizeof *this; }
+};
+
+/// A device that keeps the codes of the kernels that it is asked for, and runs none.
+class Collector final : public lower::DeviceExecutor {
+ public:
+  Collector() : host_(*lower::cpu_executor) {
+    set_plan_cache(false);  // so that every program is prepared
+    lower::cpu_executor = this;
+  }
+  ~Collector() override {
+    lower::cpu_executor = &host_;
+    set_plan_cache(true);
+  }
+
+  lower::Target target() const override {
+    return {[](const Op& op, int) { return op.kind == Kind::movement || op.contraction == Contraction::matmul; },
+            nullptr};
+  }
+  std::unique_ptr<lower::Instance> prepare(std::shared_ptr<const lower::Layout> layout) override {
+    for (const lower::Launch& launch : lower::write_launches(*layout).launches)
+      kernels.emplace(launch.code.name, launch.code);
+    return std::make_unique<NothingHappens>();
+  }
+  Memory* allocate(size_t bytes) override { return host_.allocate(bytes); }
+
+  std::map<std::string, KernelCode> kernels;  // by their names
+
+ private:
+  lower::DeviceExecutor& host_;
+};
+
+bool is_complex_case(const OracleCase& entry) { return entry.dtype.rfind("Complex", 0) == 0; }
+
+void eval_all(const Arrays& arrays) {
+  for (const Array& array : arrays)
+    if (!array.is_nothing()) eval(array);
+}
+
+void record_case(const OpEntry& row, const OracleCase& entry) {
+  if (is_complex_case(entry) || row.call(entry, inputs_of(entry)).empty()) return;
+  for (const Layout layout : {Layout::contiguous, Layout::strided, Layout::pending})
+    eval_all(row.call(entry, inputs_of(entry, layout)));
+  if (entry.cotangents.empty()) return;
+  const Function f = [&](const Arrays& x) { return row.call(entry, x); };
+  eval_all(gradients_of(f, inputs_of(entry), cotangents_of(entry)));
+}
+
+/// The kernels of every case of every oracle, and the samples.
+const std::vector<KernelCode>& all_kernels() {
+  static const std::vector<KernelCode> list = [] {
+    eval();
+    Collector collector;
+    for_each_case(op_oracle_files(),
+                  [](const OpEntry& row, const OracleCase& entry, const std::string&) { record_case(row, entry); });
+    for (const samples::PrimitiveSample& sample : samples::primitive_samples())
+      collector.kernels.emplace(sample.kernel.name, sample.kernel);
+    for (const KernelCode& kernel : samples::control_samples()) collector.kernels.emplace(kernel.name, kernel);
+    std::vector<KernelCode> kernels;
+    for (const auto& [name, kernel] : collector.kernels) kernels.push_back(kernel);
+    return kernels;
+  }();
+  return list;
+}
+
+constexpr size_t kernels_of_program = 50;
+constexpr int seconds_of_program = 120;
+
+struct Job {
+  const compilers::Compiler* compiler;
+  const char* target;
+};
+
+class SlowDeviceText : public testing::TestWithParam<Job> {};
+
+TEST_P(SlowDeviceText, Compiles) {
+  const Job job = GetParam();
+  const std::string missing = job.compiler->missing(job.target);
+  if (!missing.empty()) GTEST_SKIP() << missing;
+  const std::span<const KernelCode> kernels = all_kernels();
+  for (size_t first = 0; first < kernels.size(); first += kernels_of_program) {
+    const size_t count = std::min(kernels_of_program, kernels.size() - first);
+    const std::string text = kernel_text(job.compiler->language, kernels.subspan(first, count));
+    const std::string problem =
+        compilers::in_child([&] { return job.compiler->compile(text, job.target); }, seconds_of_program);
+    ASSERT_EQ(problem, "") << "kernels " << first << " to " << first + count << ", from " << kernels[first].name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Targets, SlowDeviceText,
+    testing::Values(Job{&compilers::nvrtc_compiler, "sm_75"}, Job{&compilers::nvrtc_compiler, "sm_90"},
+                    Job{&compilers::hiprtc_compiler, "gfx90a"}, Job{&compilers::hiprtc_compiler, "gfx1030"},
+                    Job{&compilers::clang_compiler, "gfx942"}, Job{&compilers::clang_compiler, "gfx1100"}),
+    [](const auto& job) { return std::string(job.param.compiler->name) + "_" + job.param.target; });
+
+TEST(SlowDeviceText, HasTheKernelsOfEveryOp) { EXPECT_GT(all_kernels().size(), 300u); }
+
+}  // namespace
+}  // namespace rosin::suite
