@@ -38,11 +38,12 @@ if(ROSIN_BUILD_BENCH)
   rosin_programs(bench bench)
 endif()
 
-# The command-line tool. Its target cannot be called rosin, which is the library.
+# The command-line tool, where CLI11 and nlohmann-json are. Its target cannot be called rosin, which is the library.
 file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/rosin/*.cpp)
 list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
-if(sources)
+if(sources AND ROSIN_CLI11_INCLUDE AND ROSIN_JSON_INCLUDE)
   rosin_program(rosin_command tools ${sources})
+  target_link_libraries(rosin_command PRIVATE rosin_vendor_cli11 rosin_vendor_json)
   set_target_properties(rosin_command PROPERTIES OUTPUT_NAME rosin)
 endif()
 

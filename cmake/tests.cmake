@@ -1,6 +1,9 @@
-# The tests. unit_tests: src/**/*_test.cpp; suite_tests: tests/*_test.cpp; both linked from the rooms' objects, so they
-# see the inside. public_tests: tests/public/*_test.cpp against librosin and its public headers, as a user would.
+# The tests. unit_tests: src/**/*_test.cpp, backends/**/*_test.cpp; suite_tests: tests/*_test.cpp; both linked from the
+# rooms' objects, so they see the inside. public_tests: tests/public/*_test.cpp against librosin and its public headers,
+# as a user would.
+# seeds_tests: tests/seeds/*.cpp, as a user would, one process for each situation of devices and preferences.
 # steady_tests: what training takes from the heap; a program of its own, as it replaces operator new.
+# conformance: tests/conformance, checks any plug-in of backends/ by its path.
 # surface: each public header by itself, the examples and the reflection tests, only compiled (clang-16 does).
 # All test programs run in the root of the checkout.
 
@@ -40,11 +43,14 @@ foreach(room IN LISTS rooms)
   get_property(tests GLOBAL PROPERTY ROSIN_TESTS_OF_${room})
   list(APPEND unit_sources ${tests})
 endforeach()
+file(GLOB backend_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/backends/*/*_test.cpp)
+list(APPEND unit_sources ${backend_sources})
 rosin_inside_tests(unit_tests ${unit_sources})
 if(TARGET unit_tests)
   # Tests of device kernels run them in the interpreter of the reference back end.
   target_sources(unit_tests PRIVATE $<TARGET_OBJECTS:rosin_interpreter>)
   target_include_directories(unit_tests PRIVATE ${PROJECT_SOURCE_DIR})
+  add_dependencies(unit_tests rosin_plugins)
 endif()
 
 file(GLOB suite_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*_test.cpp)
@@ -56,11 +62,30 @@ if(TARGET public_tests)
   target_link_libraries(public_tests PRIVATE rosin rosin_compile)
 endif()
 
+# seeds_tests: skips everything by itself; tests/seeds/seeds_test.py runs it in each situation.
+file(GLOB seeds_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/seeds/*.cpp)
+rosin_test_program(seeds_tests ${seeds_sources})
+if(TARGET seeds_tests)
+  target_link_libraries(seeds_tests PRIVATE rosin rosin_compile)
+  add_dependencies(seeds_tests rosin_plugins)
+endif()
+
 file(GLOB steady_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/steady/*_test.cpp)
 rosin_inside_tests(steady_tests ${steady_sources})
 if(TARGET steady_tests AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(steady_tests PRIVATE -Wno-mismatched-new-delete)
 endif()
+
+# conformance: no librosin; it shares with it the text of kernels.
+file(GLOB conformance_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/conformance/*.cpp)
+add_executable(conformance ${conformance_sources})
+rosin_internal(conformance)
+foreach(room base graph lower)
+  target_sources(conformance PRIVATE $<TARGET_OBJECTS:rosin_${room}>)
+endforeach()
+target_link_libraries(conformance PRIVATE ${CMAKE_DL_LIBS})
+add_dependencies(conformance rosin_plugins)
+add_test(NAME conformance COMMAND conformance $<TARGET_FILE:rosin_reference>)
 
 # surface: one generated source per public header, beside the examples and the reflection tests.
 file(GLOB headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/include

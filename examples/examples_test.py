@@ -13,13 +13,15 @@ import unittest
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
 PROGRAMS = pathlib.Path(os.environ.get("ROSIN_BUILD", ROOT / "build" / "release")).resolve() / "examples"
+FAKE_PLUGINS = PROGRAMS.parent / "plugins" / "fake"  # the reference plug-in under the names of vendors' back ends
 TOUR = sorted(HERE.glob("[0-9][0-9]_*.cpp"))
+TOUR_OF_GPUS = [path for path in TOUR if path.name[:2] >= "10"]
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("ROSIN_")}
 
 
-def run(folder, program, *arguments):
-    return subprocess.run([PROGRAMS / program, *map(str, arguments)], cwd=folder, env=ENVIRONMENT, check=False,
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
+def run(folder, program, *arguments, **variables):
+    return subprocess.run([PROGRAMS / program, *map(str, arguments)], cwd=folder, env=ENVIRONMENT | variables,
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False)
 
 
 def code_lines(text):
@@ -39,14 +41,37 @@ class ExamplesTest(unittest.TestCase):
         self.addCleanup(temporary.cleanup)
         self.folder = pathlib.Path(temporary.name)
 
-    def test_each_example_ends_with_the_line_at_its_top(self):
-        self.assertGreaterEqual(len(TOUR), 9)
-        for path in TOUR:
+    def check_last_lines(self, tour, **variables):
+        """Runs examples; what they said by name."""
+        said = {}
+        for path in tour:
             with self.subTest(path.name):
                 expected = re.search(r"^// Last line: (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
-                result = run(self.folder, f"example_{path.stem}")
+                result = run(self.folder, f"example_{path.stem}", **variables)
                 self.assertEqual(result.returncode, 0, result.stderr)
                 self.assertEqual(result.stdout.rstrip("\n").rsplit("\n", 1)[-1], expected.group(1))
+                said[path.stem] = result.stdout
+        return said
+
+    def test_each_example_ends_with_the_line_at_its_top(self):
+        self.assertGreaterEqual(len(TOUR), 15)
+        self.check_last_lines(TOUR)
+
+    def test_those_for_gpus_end_alike_on_a_stand_in_with_three_devices(self):
+        if not (FAKE_PLUGINS / "librosin_cuda.so").is_file():
+            self.skipTest("the build has no stand-ins for GPUs")
+        said = self.check_last_lines(TOUR_OF_GPUS, ROSIN_PLUGIN_PATH=str(FAKE_PLUGINS), ROSIN_GPU_BACKEND="CUDA",
+                                     ROSIN_REFERENCE_CUDA="devices=3")
+        for name, output in said.items():
+            self.assertIn("CUDA:0", output, name)
+        self.assertIn("CUDA:1", said["14_two_devices"])
+
+    def test_those_for_gpus_end_alike_on_opencl(self):
+        probe = run(self.folder, "example_07_devices")
+        if "OpenCL: ready" not in probe.stdout:
+            self.skipTest("there is no OpenCL device")
+        for name, output in self.check_last_lines(TOUR_OF_GPUS, ROSIN_GPU_BACKEND="OpenCL").items():
+            self.assertIn("OpenCL:0", output, name)
 
     def test_examples_are_short_and_numbered_without_a_gap(self):
         self.assertEqual([int(path.name[:2]) for path in TOUR], list(range(1, len(TOUR) + 1)))
@@ -113,6 +138,18 @@ class DemoTest(unittest.TestCase):
             files.append((self.work / "m.safetensors").read_bytes())
         self.assertTrue(all(file == files[0] for file in files))
 
+    def test_trains_on_a_named_device(self):
+        if not (FAKE_PLUGINS / "librosin_cuda.so").is_file():
+            self.skipTest("the build has no stand-ins for GPUs")
+        fake = {"ROSIN_PLUGIN_PATH": str(FAKE_PLUGINS), "ROSIN_REFERENCE_CUDA": "devices=2", "ROSIN_LOG": "none"}
+        result = run(self.work, "demo", "--data", self.write_data(), "--epochs", 1, "--device", "CUDA:1", **fake)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertRegex(result.stdout, r"(?m)^device: CUDA:1 \(.+\)$")
+        self.assertRegex(result.stdout, r"\ntest accuracy: [01]\.\d{4}\n\Z")
+        result = run(self.work, "demo", "--device", "CUDA:2", **fake)
+        self.assertEqual((result.returncode, result.stderr),
+                         (2, "demo: get_device: CUDA has 2 devices; got id 2; ids count from 0\n"))
+
     def test_names_a_folder_that_is_not_there(self):
         self.assertIn(str(self.folder / "nowhere"), self.refused("--data", self.folder / "nowhere"))
 
@@ -138,6 +175,8 @@ class DemoTest(unittest.TestCase):
             (["--epochs", "many"], '--epochs needs a whole number of at least 1; got "many"'),
             (["--batchsize=0"], '--batchsize needs a whole number of at least 1; got "0"'),
             (["--device", "CUDA"], "Unavailable backend: CUDA"),
+            (["--device", "CUDA:one"], '--device: the id needs a whole number of at least 0; got "one"'),
+            (["--device", "CUDO:1"], 'Did you mean "CUDA"?'),
             (["--speed", "9"], "there is no option --speed"),
             (["--seed"], "--seed needs a value"),
             (["data"], "data is no option"),

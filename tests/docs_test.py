@@ -3,6 +3,9 @@
 A page is read from top to bottom: each ```cpp block opens a scope inside the scopes of the blocks before it, so it
 sees their names and may use them anew. A block with `int main(` is a program of its own; ```cpp global stands outside
 of all, for what must (templates, namespaces). All go through the compiler at once.
+
+The page of GPUs is run too: without any plug-in, and with the reference plug-in under the name CUDA, where each ```text
+block must be what the program says. tools/run_tests.py names the build in ROSIN_BUILD.
 """
 
 import os
@@ -16,6 +19,8 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
+BUILD = pathlib.Path(os.environ.get("ROSIN_BUILD", ROOT / "build" / "release")).resolve()
+FAKE_PLUGINS = BUILD / "plugins" / "fake"  # the reference plug-in under the names of vendors' back ends
 PLUMBING = {"rosin.hpp", "fwd.hpp", "export.hpp"}  # headers that need no page
 
 
@@ -46,6 +51,64 @@ def page_source(number, path):
     body = "".join(inside) + "}" * scopes
     return includes, (f"{''.join(everywhere)}\nnamespace page_{number} {{\n{''.join(outside)}\n"
                       f"[[maybe_unused]] void page() {{\n{body}\n}}\n}}\n")
+
+
+def run_page(program, folder, **variables):
+    """What a page's program says in an empty folder, notices included."""
+    kept = {name: value for name, value in os.environ.items() if not re.match("ROSIN_|CUDA_|HIP_|ROCR_|XDG_", name)}
+    variables |= {"XDG_CONFIG_HOME": str(folder), "XDG_CACHE_HOME": str(folder)}
+    folder.mkdir()
+    return subprocess.run([program], cwd=folder, env=kept | variables, stdin=subprocess.DEVNULL, check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
+
+
+class GpuPage(unittest.TestCase):
+    """docs/gpu.md as a program."""
+
+    @classmethod
+    def setUpClass(cls):
+        if not COMPILER or not (BUILD / "librosin.so").is_file():
+            raise unittest.SkipTest("no C++ compiler, or no build")
+        temporary = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(temporary.cleanup)
+        cls.folder = pathlib.Path(temporary.name)
+        cls.page = ROOT / "docs" / "gpu.md"
+        includes, code = page_source(0, cls.page)
+        start = "int main() {\n  std::cout << std::unitbuf;\n  page_0::page();\n}\n"
+        source = cls.folder / "gpu.cpp"
+        source.write_text("\n".join(["#include <rosin/rosin.hpp>", *includes,
+                                     "using namespace rosin;", code, start]), encoding="utf-8")
+        cls.program = cls.folder / "gpu"
+        command = [COMPILER, "-std=c++20", "-I", ROOT / "include", source, "-o", cls.program, "-L", BUILD, "-lrosin",
+                   f"-Wl,-rpath,{BUILD}", "-pthread"]
+        subprocess.run(command, check=True)
+
+    def test_runs_without_a_gpu(self):
+        result = run_page(self.program, self.folder / "cpu", ROSIN_AUTOLOAD="0")
+        self.assertEqual(result.returncode, 0, result.stdout)
+        self.assertIn("gpu: no functional GPU", result.stdout)
+
+    def test_says_what_the_page_shows_where_there_are_three_devices(self):
+        if not FAKE_PLUGINS.is_dir():
+            self.skipTest("the build has no stand-ins for GPUs")
+        result = run_page(self.program, self.folder / "cuda", ROSIN_PLUGIN_PATH=str(FAKE_PLUGINS),
+                          ROSIN_REFERENCE_CUDA="devices=3")
+        self.assertEqual(result.returncode, 0, result.stdout)
+        position = 0
+        for line, words, shown in blocks(self.page.read_text(encoding="utf-8")):
+            if words == ["text"]:
+                self.assertIn(shown, result.stdout[position:], f"docs/gpu.md:{line}")
+                position = result.stdout.index(shown, position) + len(shown)
+        saved = [(self.folder / "cuda" / name).read_bytes() for name in ("moved.safetensors", "straight.safetensors")]
+        self.assertEqual(*saved)
+
+    def test_has_the_headings_of_the_page_it_follows_in_their_order(self):
+        wanted = ["GPU support", "availability", "Selecting", "Basic", "Transferring", "Saving", "Disabling",
+                  "device objects", "across GPU devices", "Distributed", "Phrase book"]
+        headings = re.findall(r"^##? (.*)$", self.page.read_text(encoding="utf-8"), re.MULTILINE)
+        self.assertEqual(len(headings), len(wanted))
+        for heading, words in zip(headings, wanted):
+            self.assertIn(words, heading)
 
 
 class Docs(unittest.TestCase):

@@ -39,6 +39,11 @@ enum class Layout {
 inline constexpr std::array<Layout, 7> all_layouts = {Layout::contiguous, Layout::transposed, Layout::sliced,
                                                       Layout::strided,    Layout::repeated,   Layout::pending,
                                                       Layout::tangled};
+/// All of them; where kernels are compiled, those that differ most.
+inline std::vector<Layout> tested_layouts() {
+  if (compiles_there()) return {Layout::contiguous, Layout::strided, Layout::tangled};
+  return {all_layouts.begin(), all_layouts.end()};
+}
 inline const char* name_of(Layout layout) {
   constexpr const char* names[] = {"contiguous", "transposed", "sliced", "strided", "repeated", "pending", "tangled"};
   return names[static_cast<int>(layout)];
@@ -110,6 +115,13 @@ inline Arrays inputs_of(const OracleCase& entry, Layout layout = Layout::contigu
   Arrays inputs;
   for (const OracleArray& input : entry.inputs) inputs.push_back(laid_out(oracles::to_array(input), layout));
   return inputs;
+}
+
+/// Whether the test device has the types of a case.
+inline bool has_types_there(const OracleCase& entry) {
+  const auto has = [](const OracleArray& array) { return has_type_there(oracles::dtype_named(array.dtype)); };
+  return std::all_of(entry.inputs.begin(), entry.inputs.end(), has) &&
+         std::all_of(entry.outputs.begin(), entry.outputs.end(), has);
 }
 
 using Function = std::function<Arrays(const Arrays&)>;
@@ -229,23 +241,36 @@ inline const OracleCase* example_of(const OpEntry& row) {
   return example;
 }
 
-/// Calls `check(row, case, where)` for every table row and every case of its oracle op in these files.
-inline void for_each_case(const std::vector<std::string>& files,
-                          const std::function<void(const OpEntry&, const OracleCase&, const std::string&)>& check) {
+/// A case of an oracle op, and a row of the table that computes it.
+struct CaseOfOp {
+  const OpEntry* row;
+  const OracleCase* entry;
+  std::string where;
+};
+using Check = std::function<void(const OpEntry&, const OracleCase&, const std::string&)>;
+using Choose = std::function<bool(const OpEntry&, const OracleCase&, const std::string&)>;
+
+/// Calls `check(row, case, where)` for every table row and every case of its oracle op in these files that is chosen.
+inline void for_each_case(const std::vector<std::string>& files, const Check& check, const Choose& choose = {}) {
+  std::vector<CaseOfOp> cases;
   for (const std::string& file : files) {
     for (const OracleCase& entry : cases_of(file)) {
+      if (!has_types_there(entry)) continue;
       for (const OpEntry& row : op_table()) {
         if (row.oracle != entry.op) continue;
         const std::string where =
             std::string(row.name) + " " + entry.dtype + " (" + file + ":" + std::to_string(entry.line) + ")";
-        try {
-          check(row, entry, where);
-        } catch (const std::exception& error) {
-          ADD_FAILURE() << where << ": " << error.what();
-        }
+        if (!choose || choose(row, entry, where)) cases.push_back({&row, &entry, where});
       }
     }
   }
+  run_checks(cases.size(), [&](size_t i) {
+    try {
+      check(*cases[i].row, *cases[i].entry, cases[i].where);
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << cases[i].where << ": " << error.what();
+    }
+  });
 }
 
 }  // namespace rosin::suite

@@ -47,7 +47,7 @@ void note_draws(std::set<std::string_view>& reached) {
 /// whose tests stand in src/grad and src/optim.
 bool is_of_other_room(const Op& op) {
   const bool is_moment = op.name == "running_mean" || op.name == "running_square" || op.name == "scaled_by_root";
-  return op.kind == Kind::argument || op.name == "stop_gradient" || is_moment;
+  return op.kind == Kind::argument || op.kind == Kind::transfer || op.name == "stop_gradient" || is_moment;
 }
 
 /// A registered op is a public function of the table, a part of one, or a step of their first or second gradients; an

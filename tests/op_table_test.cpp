@@ -131,7 +131,7 @@ std::vector<OpEntry> comparisons() {
 Array exponents_for(const OracleCase& e, const Array& x) {
   std::vector<int64_t> sizes(static_cast<size_t>(x.rank()), 1);
   sizes.back() = -1;
-  return reshape(Array(e.numbers("exponents"), {static_cast<int64_t>(e.numbers("exponents").size())}), sizes);
+  return reshape(there(Array(e.numbers("exponents"), {static_cast<int64_t>(e.numbers("exponents").size())})), sizes);
 }
 
 std::vector<OpEntry> functions() {

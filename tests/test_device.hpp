@@ -2,15 +2,20 @@
 // made on the CPU and moved there; results are read back by whatever compares them.
 #pragma once
 
+#include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <string>
 
 #include <rosin/device.hpp>
-#include <rosin/move.hpp>
+#include <rosin/error.hpp>
+#include <rosin/stats.hpp>
 
 #include "runtime/devices.hpp"
+#include "runtime/transfer.hpp"
 
 namespace rosin {
 
@@ -29,12 +34,50 @@ inline const Device& test_device() {
 inline bool on_other_device() { return test_device().position() != 0; }
 
 /// x on the test device, in its own type.
-inline Array there(const Array& x) { return x | test_device(); }
+inline Array there(const Array& x) { return transferred(x, test_device().position()); }
 
 /// Whether arrays of this type can stand on the test device.
 inline bool has_type_there(DType type) {
   const bool wide = type == Float64 || type == ComplexF64;
   return !wide || !on_other_device() || DeviceTable::instance().info_of(test_device().position()).float64;
+}
+
+/// Whether kernels are compiled from text there, each for a tenth of a second.
+inline bool compiles_there() {
+  return on_other_device() &&
+         DeviceTable::instance().info_of(test_device().position()).language != ROSIN_LANGUAGE_NONE;
+}
+
+/// Finds out which kernels the checks from `first` to `last` need, without running any, and compiles them as one program.
+inline void compile_for(size_t first, size_t last, const std::function<void(size_t)>& check) {
+  DeviceKernels& kernels = DeviceTable::instance().open(test_device().position()).kernels;
+  kernels.collect();
+  testing::TestPartResultArray ignored;  // values that were never computed are wrong, and may throw
+  {
+    const testing::ScopedFakeTestPartResultReporter reporter(
+        testing::ScopedFakeTestPartResultReporter::INTERCEPT_ONLY_CURRENT_THREAD, &ignored);
+    for (size_t i = first; i < last; ++i) {
+      try {
+        check(i);
+      } catch (const std::exception&) {
+      }
+    }
+  }
+  try {
+    kernels.compile_collected();
+  } catch (const Error&) {  // the check that needs the kernel will say so
+  }
+  trim();  // forgets the plans without kernels
+}
+
+/// check(i) for every i below the count. Where kernels are compiled, some dozens of checks run twice: see compile_for.
+inline void run_checks(size_t count, const std::function<void(size_t)>& check) {
+  constexpr size_t together = 32;
+  for (size_t first = 0; first < count; first += together) {
+    const size_t last = std::min(first + together, count);
+    if (compiles_there()) compile_for(first, last, check);
+    for (size_t i = first; i < last; ++i) check(i);
+  }
 }
 
 }  // namespace rosin

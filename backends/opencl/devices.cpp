@@ -110,6 +110,8 @@ DeviceFacts facts_of(cl_platform_id platform, cl_device_id id) {
   info.shared_bytes = static_cast<int64_t>(number<cl_ulong>(id, CL_DEVICE_LOCAL_MEM_SIZE));
   info.alignment =
       static_cast<int32_t>(std::clamp<cl_uint>(number<cl_uint>(id, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8, 16, 256));
+  // PoCL compiles every kernel once more for its binaries, and keeps what it compiles on disk by itself.
+  facts.keeps_source = text(platform, CL_PLATFORM_NAME) == "Portable Computing Language";
   facts.options = "-cl-std=CL1.2 -w";
   if (number<cl_device_fp_config>(id, CL_DEVICE_SINGLE_FP_CONFIG) & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT)
     facts.options += " -cl-fp32-correctly-rounded-divide-sqrt";

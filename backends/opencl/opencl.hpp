@@ -72,7 +72,8 @@ struct DeviceFacts {
   cl_platform_id platform = nullptr;
   cl_device_id id = nullptr;
   rosin_device_info info{};
-  std::string options;  // of every build
+  std::string options;        // of every build
+  bool keeps_source = false;  // compile() gives the source instead of the driver's binary
 };
 
 /// All usable devices of all platforms, in the drivers' order; looked for once. Throws where there is no driver.
@@ -134,6 +135,7 @@ struct rosin_device {
   std::mutex lock;                                           // guards what follows
   uint64_t used = 0;                                         // bytes given out
   std::map<const char*, rosin::opencl::PinnedBlock> pinned;  // by their addresses
+  std::deque<rosin::opencl::Event> retired;                  // see streams.cpp; the oldest first
 };
 
 struct rosin_memory {

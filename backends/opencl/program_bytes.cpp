@@ -55,7 +55,7 @@ std::string pack(const ProgramBytes& program) {
     put(body, kernel.parameters.size());
     for (const int32_t type : kernel.parameters) put(body, static_cast<uint64_t>(type));
   }
-  put(body, program.binary);
+  put(body, program.content);
   std::string out;
   put(out, mark);
   put(out, checksum(body));
@@ -78,7 +78,7 @@ ProgramBytes unpack(std::string_view bytes) {
     for (uint64_t p = 0; p < parameters; ++p) kernel.parameters.push_back(static_cast<int32_t>(reader.number()));
     program.kernels.push_back(std::move(kernel));
   }
-  program.binary = reader.text();
+  program.content = reader.text();
   return program;
 }
 

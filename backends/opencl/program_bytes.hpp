@@ -1,4 +1,5 @@
-// The bytes that compile() gives and load() takes: what launches need to know of each kernel, and the driver's binary.
+// The bytes that compile() gives and load() takes: what launches need to know of each kernel, and the driver's binary
+// (or the source, see DeviceFacts::keeps_source).
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@ namespace rosin::opencl {
 struct ProgramBytes {
   std::string target;
   std::vector<Signature> kernels;
-  std::string binary;
+  std::string content;
 };
 
 uint64_t checksum(std::string_view bytes);  // FNV-1a

@@ -38,6 +38,23 @@ Signature signature_of(const rosin_kernel_code& code) {
           std::vector<int32_t>(code.parameters, code.parameters + code.parameter_count)};
 }
 
+Program program_of_source(const rosin_device* device, const char* text) {
+  cl_int code = CL_SUCCESS;
+  Program program(clCreateProgramWithSource(device->context.get(), 1, &text, nullptr, &code));
+  check(code, "clCreateProgramWithSource");
+  return program;
+}
+
+Program program_of_binary(const rosin_device* device, const std::string& content) {
+  const auto* binary = reinterpret_cast<const unsigned char*>(content.data());
+  const size_t size = content.size();
+  cl_int state = CL_SUCCESS, code = CL_SUCCESS;
+  Program program(
+      clCreateProgramWithBinary(device->context.get(), 1, &device->facts->id, &size, &binary, &state, &code));
+  if (code != CL_SUCCESS || state != CL_SUCCESS) throw Failure{ROSIN_INVALID, "the driver does not take the binary"};
+  return program;
+}
+
 void set_argument(cl_kernel kernel, cl_uint number, size_t bytes, const void* value) {
   check(clSetKernelArg(kernel, number, bytes, value), "clSetKernelArg");
 }
@@ -68,12 +85,10 @@ rosin_status compile(rosin_device* device, const char* /*target*/, const rosin_p
   return guarded([&] {
     if (!device) throw Failure{ROSIN_UNSUPPORTED, "OpenCL compiles only for a device that is open"};
     if (!program->text) throw Failure{ROSIN_INVALID, "the program has no text"};
-    cl_int code = CL_SUCCESS;
-    const char* text = program->text;
-    const Program made(clCreateProgramWithSource(device->context.get(), 1, &text, nullptr, &code));
-    check(code, "clCreateProgramWithSource");
+    const Program made = program_of_source(device, program->text);
     build(device, made.get(), ROSIN_COMPILE_FAILED);
-    ProgramBytes compiled{device->facts->info.target, {}, binary_of(made.get())};
+    const DeviceFacts& facts = *device->facts;
+    ProgramBytes compiled{facts.info.target, {}, facts.keeps_source ? program->text : binary_of(made.get())};
     for (uint32_t i = 0; i < program->kernel_count; ++i) compiled.kernels.push_back(signature_of(program->kernels[i]));
     const std::string packed = pack(compiled);
     void* out = std::malloc(packed.size());
@@ -92,14 +107,11 @@ rosin_status load(rosin_device* device, const void* bytes, uint64_t count, rosin
     if (compiled.target != device->facts->info.target)
       throw Failure{ROSIN_INVALID, "the program was compiled for " + compiled.target};
     auto module = std::make_unique<rosin_module>();
-    const auto* binary = reinterpret_cast<const unsigned char*>(compiled.binary.data());
-    const size_t size = compiled.binary.size();
-    cl_int state = CL_SUCCESS, code = CL_SUCCESS;
-    module->program =
-        Program(clCreateProgramWithBinary(device->context.get(), 1, &device->facts->id, &size, &binary, &state, &code));
-    if (code != CL_SUCCESS || state != CL_SUCCESS) throw Failure{ROSIN_INVALID, "the driver does not take the binary"};
+    module->program = device->facts->keeps_source ? program_of_source(device, compiled.content.c_str())
+                                                  : program_of_binary(device, compiled.content);
     build(device, module->program.get(), ROSIN_INVALID);
     for (Signature& signature : compiled.kernels) {
+      cl_int code = CL_SUCCESS;
       rosin_kernel& kernel = module->kernels.emplace_back();
       kernel.kernel = Kernel(clCreateKernel(module->program.get(), signature.name.c_str(), &code));
       check(code, "clCreateKernel");

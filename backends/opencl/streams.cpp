@@ -1,5 +1,6 @@
 // Streams are in-order command queues; an event is the marker that was recorded last. Read next: programs.cpp.
 #include <memory>
+#include <utility>
 
 #include "opencl.hpp"
 
@@ -28,13 +29,30 @@ rosin_status event_create(rosin_device* device, rosin_event** out) {
   });
 }
 
-void event_destroy(rosin_event* event) { delete event; }
+namespace {
+
+/// PoCL 3.1 aborts when the last reference to an event goes while the thread that completes it is still leaving it
+/// ("PTHREAD ERROR in POclReleaseEvent"). So the last events are held for a while.
+void retire(rosin_device& device, Event event) {
+  constexpr size_t held_events = 256;
+  if (!event.get()) return;
+  const std::lock_guard guard(device.lock);
+  device.retired.push_back(std::move(event));
+  if (device.retired.size() > held_events) device.retired.pop_front();
+}
+
+}  // namespace
+
+void event_destroy(rosin_event* event) {
+  retire(*event->device, std::move(event->event));
+  delete event;
+}
 
 rosin_status event_record(rosin_event* event, rosin_stream* stream) {
   return guarded([&] {
     cl_event made = nullptr;
     check(clEnqueueMarkerWithWaitList(stream->queue.get(), 0, nullptr, &made), "clEnqueueMarkerWithWaitList");
-    event->event = Event(made);
+    retire(*event->device, std::exchange(event->event, Event(made)));
     event->device = stream->device;
     // Whoever waits for the event from elsewhere does not start this queue.
     check(clFlush(stream->queue.get()), "clFlush");

@@ -95,7 +95,7 @@ template <class Model> void train_and_save(const Options& options, const ImageFo
 }
 
 void run(const Options& options) {
-  const Device device = options.device.empty() ? get_device() : get_device(options.device);
+  const Device device = options.device.empty() ? get_device() : get_device(options.device, options.device_id);
   seed(options.seed);
   const ImageFolder folder = read_or_draw(options);
   std::cout << "device: " << device << "\ndata: " << folder.train.count << " images to train on, " << folder.test.count

@@ -16,7 +16,7 @@ Trains a network on images of ten classes, shows its accuracy, and leaves the mo
   --model NAME     mlp (784-256-10) or lenet (default: mlp)
   --epochs N       passes over the training images (default: 10, lenet 12)
   --batchsize N    images in one step (default: 64)
-  --device NAME    CPU, CUDA, ... (default: the first that works)
+  --device NAME    CPU, CUDA, OpenCL, ..., or one of several: CUDA:1 (default: the first that works)
   --seed N         start of all random numbers (default: 1)
   --save FILE      where the model goes (default: mlp.safetensors or lenet.safetensors)
   --help           this text
@@ -32,12 +32,21 @@ template <class Integer> Integer number(const std::string& option, std::string_v
                               std::string(text) + "\"");
 }
 
+/// "CUDA" or "CUDA:1".
+void take_device(Options& options, std::string_view value) {
+  const size_t colon = value.find(':');
+  options.device = value.substr(0, colon);
+  if (options.device.empty()) throw std::invalid_argument("--device needs a name such as CPU or CUDA:1");
+  if (colon == std::string_view::npos) return;
+  options.device_id = number<int>("--device: the id", value.substr(colon + 1), 0);
+}
+
 void take(Options& options, const std::string& option, const std::string& value) {
   if (option == "--data") options.data = value;
   else if (option == "--model") options.model = value;
   else if (option == "--epochs") options.epochs = number<int64_t>(option, value, 1);
   else if (option == "--batchsize") options.batchsize = number<int64_t>(option, value, 1);
-  else if (option == "--device") options.device = value;
+  else if (option == "--device") take_device(options, value);
   else if (option == "--seed") options.seed = number<uint64_t>(option, value, 0);
   else if (option == "--save") options.save = value;
   else throw std::invalid_argument("there is no option " + option + "; --help lists them");

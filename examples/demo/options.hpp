@@ -12,7 +12,8 @@ struct Options {
   std::string model = "mlp";
   int64_t epochs = 0;  // 0: the model's own number
   int64_t batchsize = 64;
-  std::string device;  // empty: chosen by rosin
+  std::string device;  // a back end; empty: chosen by rosin
+  int device_id = 0;   // among the devices of the back end
   uint64_t seed = 1;
   std::string save;  // empty: MODEL.safetensors
 };

@@ -228,8 +228,8 @@ typedef struct rosin_backend {
 
   const char* (*error_text)(void);
 
-  /* How many devices there are. No device is a success with count 0; a missing driver is ROSIN_UNSUPPORTED with the
-   * reason as error text. Asked once. */
+  /* How many devices there are. No device is a success with count 0 (error_text() may say why); a missing driver is
+   * ROSIN_UNSUPPORTED with the reason as error text. Asked once. */
   rosin_status (*device_count)(int32_t* count);
   /* Fills at most info->size bytes; needs no open device and takes no memory of it. */
   rosin_status (*device_info)(int32_t device, rosin_device_info* info);
@@ -282,7 +282,7 @@ typedef struct rosin_backend {
   /* `launch` and what it points to may go when the function returns. */
   rosin_status (*launch)(rosin_stream* stream, rosin_kernel* kernel, const rosin_launch* launch);
 
-  /* Vendor calls (optional, all four or none). ROSIN_UNSUPPORTED: rosin takes its own kernel. `workspace`: bytes of
+  /* Vendor calls (optional, all three or none). ROSIN_UNSUPPORTED: rosin takes its own kernel. `workspace`: bytes of
    * device memory that every run needs. buffers: a, b, result. */
   rosin_status (*call_prepare)(rosin_device* device, const rosin_call_description* description, rosin_call** out,
                                uint64_t* workspace);
@@ -290,7 +290,8 @@ typedef struct rosin_backend {
   rosin_status (*call_run)(rosin_stream* stream, rosin_call* call, const rosin_place* buffers, rosin_place workspace);
 
   /* Graphs (optional, all four or none): what is given to the stream between begin and end is not run but recorded;
-   * graph_launch runs it, with the same arguments. */
+   * graph_launch runs it, with the same arguments. Only launches, vendor calls and copies are recorded, the latter with
+   * pinned host memory; other functions are not called on that stream meanwhile. */
   rosin_status (*graph_begin)(rosin_stream* stream);
   rosin_status (*graph_end)(rosin_stream* stream, rosin_graph** out);
   rosin_status (*graph_launch)(rosin_stream* stream, rosin_graph* graph);

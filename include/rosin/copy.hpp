@@ -33,7 +33,7 @@ template <class T, class... Around> consteval bool copies_plainly() {
     return elements_copy_plainly<T, Around...>(std::make_integer_sequence<int, count>());
   } else if constexpr (alternatives<T> > 0) {
     return alternatives_copy_plainly<Around...>(static_cast<const T*>(nullptr));
-  } else if constexpr (Aggregate<T> && !Adapted<T> && FieldsOf<T>::count > 0) {
+  } else if constexpr (Aggregate<T> && !Adapted<T> && !StatesList<T> && FieldsOf<T>::count > 0) {
     return bind_members<FieldsOf<T>::count>(subject<T>(), [](auto&... member) {
       return (copies_plainly<std::remove_cvref_t<decltype(member)>, T, Around...>() && ...);
     });
@@ -43,6 +43,12 @@ template <class T, class... Around> consteval bool copies_plainly() {
 }
 
 template <class T> T copy_parts(const T& x);
+
+/// All members of an aggregate: its list of fields may name a few of them only.
+template <class T> consteval int members_of() {
+  if constexpr (StatesList<T> || Adapted<T>) return count_aggregate<T>();
+  else return FieldsOf<T>::count;
+}
 
 template <class T, int... i> T copy_elements(const T& x, std::integer_sequence<int, i...>) {
   if constexpr (SequenceLike<T>) return T{copy_parts(x[i])...};
@@ -81,7 +87,7 @@ template <class T> T copy_parts(const T& x) {
     return copy_alternative<0>(x);
   } else {
     static_assert(Aggregate<T>, "rosin: a model of this class cannot be copied; give it a copy constructor");
-    return bind_members<FieldsOf<T>::count>(x, [](auto&... member) { return T{copy_parts(member)...}; });
+    return bind_members<members_of<T>()>(x, [](auto&... member) { return T{copy_parts(member)...}; });
   }
 }
 

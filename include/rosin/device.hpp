@@ -105,19 +105,22 @@ struct GpuChoice {
   bool force = false;  // no GPU is an error
 };
 /// The GPU of the preference, else the first functional one, or, with one notice, the CPU. The choice is remembered
-/// until reset_gpu_device(). Error (device) when there is none and `force` is set.
+/// until reset_gpu_device(), `use` or a change of the preference. Error (device) when there is none and `force` is set.
 ROSIN_API Device gpu_device(GpuChoice choice = {});
 /// The same with an id within the back end. Error (argument): there is no such id.
 ROSIN_API Device gpu_device(int id, GpuChoice choice = {});
 /// Forgets what gpu_device() chose.
 ROSIN_API void reset_gpu_device();
-/// Makes device `id` of a back end the one that gpu_device() returns. Errors as for get_device.
+/// Makes device `id` of a back end the one that gpu_device() returns. Of the CPU and of a back end that is not
+/// functional it is ignored, with a warning (`device-setting`). Errors: (device) there is no such device; (argument) no
+/// such back end.
 ROSIN_API void set_device(std::string_view backend, int id);
 /// The same by the rank of a process among several: id = rank modulo the number of devices.
 ROSIN_API void set_device_by_rank(std::string_view backend, int rank);
 
 /// Writes the preference gpu_backend into LocalPreferences.toml; devices chosen afterwards follow it. An empty name
-/// removes it. Errors (argument): no such back end; (io): the file cannot be written.
+/// removes it. While ROSIN_GPU_BACKEND is set, that goes before the file, and the notice says so.
+/// Errors (argument): no such back end; (io): the file cannot be written.
 ROSIN_API void set_gpu_backend(std::string_view backend);
 /// The preference, else "CUDA".
 ROSIN_API std::string gpu_backend();

@@ -1,9 +1,12 @@
-// functor_of: a model taken apart into a tuple of named references, and a function that puts it together again.
+// functor_of: a model taken apart into a tuple of named references, and a function that puts it together again; arrays
+// by their path; fmap over several models in step. Read first: model.hpp (fmap over one).
 #pragma once
 
+#include <string_view>
 #include <tuple>
+#include <vector>
 
-#include <rosin/copy.hpp>
+#include <rosin/model.hpp>
 
 namespace rosin {
 
@@ -74,6 +77,47 @@ template <class M> struct Functor {
 /// values, or of the named references themselves.
 template <class M> Functor<M> functor_of(const M& model) {
   return {reflect::TupleOfFields<reflect::FieldsOf<M>>::make(model), {&model}};
+}
+
+// --- Arrays by path: "layers[0].weight" as in messages, or "layers.0.weight" as in files.
+
+/// Whether there is a place for an array at the path (it may hold nothing).
+ROSIN_API bool haskeypath(ModelView model, std::string_view path);
+/// The array at the path. Error (argument): no such path; names the nearest.
+ROSIN_API Array getkeypath(ModelView model, std::string_view path);
+/// Puts an array there, whatever its shape. Error (argument): no such path; names the nearest.
+ROSIN_API void setkeypath(ModelEdit model, std::string_view path, const Array& value);
+
+// --- Several models in step.
+
+/// The arrays of a model by path, for a walk through another one; for the template below.
+class ROSIN_API ArraysByPath {
+ public:
+  explicit ArraysByPath(ModelView model);
+  /// Error (argument): there is no such place. `tree` counts the models from 1, for the message.
+  const Array& at(const ModelPath& path, int tree) const;
+
+ private:
+  struct Place {
+    uint64_t path;  // ModelPath::hash
+    Array value;
+  };
+  std::vector<Place> places_;  // in the order of `path`
+};
+
+/// f applied to the arrays that stand at the same path of several models: f(x, y, ...) for each x that is not nothing.
+/// The result has the structure and the ties of the first model. The others may hold more, and nothing (an absent
+/// gradient, say). Error (argument): one of them lacks a path of the first.
+template <class F, class M, Walkable... More>
+  requires(Walkable<M> && sizeof...(More) > 0)
+M fmap(F f, const M& model, const More&... more) {
+  const ArraysByPath beside[] = {ArraysByPath(more)...};
+  const auto call = [&]<int... i>(const ModelPath& path, const Array& x, std::integer_sequence<int, i...>) {
+    return f(x, beside[i].at(path, i + 1)...);
+  };
+  return fmap([&](const ModelPath& path,
+                  const Array& x) { return call(path, x, std::make_integer_sequence<int, int{sizeof...(More)}>()); },
+              model);
 }
 
 }  // namespace rosin

@@ -113,6 +113,20 @@ class ROSIN_API SavedFile {
   std::vector<std::pair<std::string, std::string>> metadata_;
 };
 
+/// One tensor as a file's header states it.
+struct TensorListing {
+  std::string name;
+  std::string type;  // as the format writes it: "F32"; types that arrays lack are listed too
+  std::vector<uint64_t> sizes;
+  uint64_t bytes = 0;
+};
+
+/// What a file says of its content.
+struct FileListing {
+  std::vector<TensorListing> tensors;  // in the order in which the file stores them
+  std::vector<std::pair<std::string, std::string>> metadata;
+};
+
 /// Writes all arrays and buffers of the model, tied ones once. The file appears whole or not at all: whatever goes
 /// wrong, an older file of that name stays. Arrays keep their logical shape, stored row-major: a Dense weight
 /// (out, in) is (out, in) for NumPy and PyTorch. Needs memory for one array beside the model.
@@ -126,6 +140,8 @@ ROSIN_API void save(const std::string& path, const std::vector<NamedArray>& arra
 /// All that a file holds. Errors (io): the file cannot be read, or breaks a rule of its format; nothing in it is
 /// trusted.
 ROSIN_API SavedFile load(const std::string& path);
+/// The names, types and shapes of a file, from its header alone: no array is read. Errors as load(path).
+ROSIN_API FileListing list_file(const std::string& path);
 /// Reads the file into the model, all or nothing; element types of the model stay.
 /// Errors: as load(path); argument (names that do not match), shape (sizes that differ).
 ROSIN_API void load(const std::string& path, ModelEdit model, LoadFileOptions options = {});

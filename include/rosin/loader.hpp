@@ -1,6 +1,7 @@
 // DataLoader: goes through data in batches, `for (auto [x, y] : loader)`. Read next: data.hpp (what can be data).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -26,7 +27,16 @@ struct LoaderOptions {
   std::optional<Rng> rng = {};  // where the orders come from; default: this thread's generator
 };
 
+/// Where the time of a loader's loops goes, since the loader was made.
+struct LoaderStats {
+  int64_t batches = 0;        // given to loops
+  double waited_seconds = 0;  // in which a loop stood still for a batch that was not ready
+};
+
 // --- For the template below.
+
+/// Seconds of a clock that only moves forward.
+ROSIN_API double seconds_now() noexcept;
 
 /// The options that are used for n observations. Error (argument): a batch size below 1, a negative number of workers.
 ROSIN_API LoaderOptions checked_options(LoaderOptions options, int64_t n);
@@ -137,6 +147,7 @@ template <Observations Data> class DataLoader {
   }
   const Data& data() const noexcept { return data_; }
   const LoaderOptions& options() const noexcept { return options_; }
+  LoaderStats stats() const noexcept { return stats_; }
 
   struct End {};
   /// The batches of one epoch in order; neither copied nor moved.
@@ -145,15 +156,22 @@ template <Observations Data> class DataLoader {
     using value_type = Batch;
     using difference_type = int64_t;
 
-    Iterator(const DataLoader& loader, uint64_t epoch)
-        : batches_{loader.data_, loader.options_, epoch, epoch_order(loader.options_, loader.observations_, epoch)},
+    Iterator(DataLoader& loader, uint64_t epoch)
+        : stats_(loader.stats_),
+          batches_{loader.data_, loader.options_, epoch, epoch_order(loader.options_, loader.observations_, epoch)},
           count_(loader.size()) {
       if (loader.options_.num_workers > 0) prepared_.emplace(batches_, count_);
     }
     Iterator(const Iterator&) = delete;
     Iterator& operator=(const Iterator&) = delete;
 
-    Batch operator*() { return prepared_ ? prepared_->at(position_) : batches_.make(position_); }
+    Batch operator*() {
+      const double begin = seconds_now();
+      Batch batch = prepared_ ? prepared_->at(position_) : batches_.make(position_);
+      stats_.waited_seconds += seconds_now() - begin;
+      ++stats_.batches;
+      return batch;
+    }
     Iterator& operator++() {
       ++position_;
       return *this;
@@ -161,6 +179,7 @@ template <Observations Data> class DataLoader {
     bool operator==(End) const noexcept { return position_ >= count_; }
 
    private:
+    LoaderStats& stats_;
     EpochBatches<Data> batches_;
     int64_t count_;
     int64_t position_ = 0;
@@ -185,7 +204,52 @@ template <Observations Data> class DataLoader {
   Data data_;
   int64_t observations_;
   LoaderOptions options_;
+  LoaderStats stats_;
   uint64_t epoch_ = 0;
+};
+
+/// Goes through a range of batches (a loader, a vector of tuples) and gives each one on a device. The copy of a batch
+/// runs beside the work that was given to the device before. A batch stays valid as long as it is held. The range
+/// outlives the iterator.
+///
+///     DataLoader loader(...);
+///     for (auto [x, y] : DeviceIterator(device, loader)) ...
+template <class Batches> class DeviceIterator {
+ public:
+  DeviceIterator(const Device& device, Batches& batches) : device_(device), batches_(&batches) {}
+
+  class Iterator {
+   public:
+    explicit Iterator(Batches& batches, const Device& device)
+        : device_(device), at_(batches.begin()), end_(batches.end()) {}
+    Iterator(const Iterator&) = delete;
+    Iterator& operator=(const Iterator&) = delete;
+    auto operator*() { return *at_ | device_; }
+    Iterator& operator++() {
+      ++at_;
+      return *this;
+    }
+    bool operator==(std::nullptr_t) const { return at_ == end_; }
+
+   private:
+    Device device_;
+    decltype(std::declval<Batches&>().begin()) at_;
+    decltype(std::declval<Batches&>().end()) end_;
+  };
+
+  Iterator begin() { return Iterator(*batches_, device_); }
+  std::nullptr_t end() const noexcept { return nullptr; }
+  int64_t size() const { return static_cast<int64_t>(batches_->size()); }
+
+ private:
+  Device device_;
+  Batches* batches_;
+};
+
+/// The same on CUDA, with element types kept. Error (device): CUDA is not functional.
+template <class Batches> class CuIterator : public DeviceIterator<Batches> {
+ public:
+  explicit CuIterator(Batches& batches) : DeviceIterator<Batches>(device_of_cu().with(keep), batches) {}
 };
 
 /// As MLUtils shows a loader: its options and its first batch.

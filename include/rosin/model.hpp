@@ -1,5 +1,6 @@
 // What one does with a whole model: map its arrays, count, list and load them, change their precision.
-// Models are plain structs (fields.hpp says which); show.hpp prints them, functor.hpp takes them apart.
+// Models are plain structs (fields.hpp says which); show.hpp prints them, functor.hpp takes them apart and goes through
+// several in step.
 #pragma once
 
 #include <string>
@@ -87,7 +88,9 @@ template <class M> M fmap(Array (*f)(const Array&), const M& model) {
   return fmap([f](const Array& x) { return f(x); }, model);
 }
 /// The same, but for arrays that `exclude` holds for; it takes an array or a path.
-template <class F, class M, class E> M fmap(F f, const M& model, E exclude) {
+template <class F, class M, class E>
+  requires(!Walkable<E>)
+M fmap(F f, const M& model, E exclude) {
   M copy = copy_of(model);
   if constexpr (Walkable<M>) map_arrays(copy, {&f, reflect::call_on_array<F>, &exclude, reflect::excludes_array<E>});
   else warn_unwalked(reflect::type_name<M>, {});
@@ -121,8 +124,9 @@ template <Walkable M> M f64(const M& model) { return with_floats(model, Float64)
 struct LoadOptions {
   bool strict = true;  // every array must be in the source, and every entry of the source in the model
 };
-/// Takes over the values of the source by path, all or nothing; element types and absent biases of dst stay. An absent
-/// bias in a source model sets dst's to zero. Errors (argument) name the paths that do not match, (shape) the sizes.
+/// Takes over the values of the source by path, all or nothing; element types, devices and absent biases of dst stay.
+/// An absent bias in a source model sets dst's to zero. Errors (argument) name the paths that do not match, (shape) the
+/// sizes.
 ROSIN_API void loadmodel(ModelEdit dst, const std::vector<NamedArray>& source, LoadOptions options = {});
 ROSIN_API void loadmodel(ModelEdit dst, ModelView source, LoadOptions options = {});
 

@@ -7,6 +7,7 @@
 #include <rosin/copy.hpp>
 #include <rosin/device.hpp>
 #include <rosin/export.hpp>
+#include <rosin/fwd.hpp>
 #include <rosin/walk.hpp>
 
 namespace rosin {
@@ -65,5 +66,8 @@ template <Movable T> auto operator|(const T& x, ToCuda) { return cu(x); }
 /// The device that the arrays of a model are on; the CPU when it has none. Error (device) with two paths when they are
 /// on different ones.
 ROSIN_API Device device_of(ModelView model);
+
+/// The generator of this thread for draws on a device: default_rng(), as numbers are the same on every device.
+ROSIN_API Rng& default_device_rng(const Device& device);
 
 }  // namespace rosin

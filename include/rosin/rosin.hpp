@@ -3,6 +3,7 @@
 
 #include <rosin/activation.hpp>
 #include <rosin/activation_value.hpp>
+#include <rosin/approx.hpp>
 #include <rosin/array.hpp>
 #include <rosin/buffer.hpp>
 #include <rosin/chain.hpp>
@@ -17,6 +18,7 @@
 #include <rosin/data.hpp>
 #include <rosin/dense.hpp>
 #include <rosin/device.hpp>
+#include <rosin/diagnostics.hpp>
 #include <rosin/drawn_digits.hpp>
 #include <rosin/dropout.hpp>
 #include <rosin/dtype.hpp>

@@ -34,7 +34,8 @@ struct CallSpec {
   CallArray result;
 };
 
-/// Values of one run. `scalars[i]` is the value of operand i where that operand is a weak scalar (else unused).
+/// Values of one run. Where operand i is a C++ number, `operands[i]` is an element of its type and scalars[i] and
+/// integers[i] are its value (else unused).
 struct CallData {
   const void* operands[Node::max_operands] = {};
   double scalars[Node::max_operands] = {};

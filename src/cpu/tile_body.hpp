@@ -15,13 +15,19 @@ void run_tile(const TileProduct<T>& p, int64_t first_row, int64_t first_column, 
   using R = Vec<T>;
   const typename R::Mask full = R::mask_of(R::lanes), mask = Whole ? full : edge;
   const int64_t b_column = UnitColumns ? 1 : p.b_column;
-  T* c = p.c + first_row + first_column * p.c_column;
+  const int64_t c_column = p.c_column;
+  T* c = p.c + first_row + first_column * c_column;
   Accumulators<T, V, N> acc;
 #pragma GCC unroll 16
   for (int n = 0; n < N; ++n) {
 #pragma GCC unroll 4
-    for (int v = 0; v < V; ++v) {
-      acc.sums[v][n] = p.accumulate ? R::load(c + n * p.c_column + v * R::lanes, v == V - 1 ? mask : full) : R::zero();
+    for (int v = 0; v < V; ++v) acc.sums[v][n] = R::zero();
+  }
+  if (p.accumulate) {
+#pragma GCC unroll 16
+    for (int n = 0; n < N; ++n) {
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) acc.sums[v][n] = R::load(c + n * c_column + v * R::lanes, v == V - 1 ? mask : full);
     }
   }
   for (int64_t r = 0; r < p.outer; ++r) {
@@ -41,25 +47,33 @@ void run_tile(const TileProduct<T>& p, int64_t first_row, int64_t first_column, 
       b += p.b_inner;
     }
   }
+  if (p.bias != nullptr) {
 #pragma GCC unroll 4
-  for (int v = 0; v < V; ++v) {
-    const typename R::Mask part = v == V - 1 ? mask : full;
-    const typename R::Register shift = p.bias == nullptr ? R::zero() : R::load(p.bias + first_row + v * R::lanes, part);
+    for (int v = 0; v < V; ++v) {
+      const typename R::Register shift = R::load(p.bias + first_row + v * R::lanes, v == V - 1 ? mask : full);
+#pragma GCC unroll 16
+      for (int n = 0; n < N; ++n) acc.sums[v][n] = R::add(acc.sums[v][n], shift);
+    }
+  }
+  if (p.relu) {
 #pragma GCC unroll 16
     for (int n = 0; n < N; ++n) {
-      typename R::Register value = acc.sums[v][n];
-      if (p.bias != nullptr) value = R::add(value, shift);
-      if (p.relu) value = R::positive(value);
-      R::store(c + n * p.c_column + v * R::lanes, value, part);
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) acc.sums[v][n] = R::positive(acc.sums[v][n]);
     }
+  }
+#pragma GCC unroll 16
+  for (int n = 0; n < N; ++n) {
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v) R::store(c + n * c_column + v * R::lanes, acc.sums[v][n], v == V - 1 ? mask : full);
   }
 }
 
 template <class T> using TileFunction = void (*)(const TileProduct<T>&, int64_t, int64_t, typename Vec<T>::Mask);
 
 template <class T, int V, bool UnitColumns, bool Whole, int... N>
-constexpr TileFunction<T> tile_of(int columns, std::integer_sequence<int, N...>) {
-  constexpr TileFunction<T> table[] = {&run_tile<T, V, N + 1, UnitColumns, Whole>...};
+TileFunction<T> tile_of(int columns, std::integer_sequence<int, N...>) {
+  static constexpr TileFunction<T> table[] = {&run_tile<T, V, N + 1, UnitColumns, Whole>...};
   return table[columns - 1];
 }
 

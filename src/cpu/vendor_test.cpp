@@ -141,6 +141,14 @@ TEST(VendorMatmul, BiasReluGapsAndAccumulationAreKept) {
   }
 }
 
+TEST(VendorMatmul, OperandsThatAreCopiedInBlocksKeepTheirValues) {
+  for (Engine engine : {Engine::best, Engine::tile}) {
+    check_matmul_engine<float>(matmul(DType::Float32, 66, 3100, 70, false, true), engine, 2e-6);
+    check_matmul_engine<float>(matmul(DType::Float32, 801, 53, 261, false, false), engine, 2e-6);
+    check_matmul_engine<float>(matmul(DType::Float32, 230, 33, 300, true, false), engine, 2e-6);
+  }
+}
+
 TEST(VendorMatmul, BatchesMayBroadcastEitherOperand) {
   for (int64_t batch : {0, 1, 2, 5, 37}) {
     for (int broadcast = 0; broadcast < 3; ++broadcast) {
@@ -215,6 +223,9 @@ const ConvCase conv_cases[] = {
     {1, 3, 5, 7, 1, {20, 0, 0}, {4, 0, 0}, {1, 0, 0}, {2, 0, 0}, {1, 0, 0}, {1, 0, 0}},
     {1, 2, 6, 4, 2, {15, 0, 0}, {3, 0, 0}, {2, 0, 0}, {3, 0, 0}, {0, 0, 0}, {3, 0, 0}},
     {3, 2, 2, 3, 1, {6, 5, 4}, {2, 3, 2}, {1, 1, 1}, {1, 0, 1}, {0, 2, 0}, {1, 1, 1}},
+    {2, 9, 7, 17, 1, {12, 12, 0}, {5, 5, 0}, {1, 1, 0}, {0, 0, 0}, {0, 0, 0}, {1, 1, 0}},
+    {2, 3, 14, 17, 1, {9, 8, 0}, {3, 3, 0}, {1, 2, 0}, {2, 1, 0}, {0, 2, 0}, {2, 1, 0}},
+    {3, 2, 10, 34, 2, {5, 4, 4}, {3, 2, 2}, {1, 1, 1}, {1, 0, 1}, {0, 1, 0}, {1, 1, 1}},
     {3, 1, 4, 6, 2, {7, 6, 5}, {3, 2, 2}, {2, 1, 2}, {1, 1, 0}, {1, 0, 1}, {1, 2, 1}},
 };
 

@@ -1,6 +1,7 @@
 // What all loaders share: checks, orders, printing, and the threads that prepare batches.
 #include <rosin/loader.hpp>
 
+#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -75,6 +76,10 @@ std::string loader_text(const LoaderOptions& options, int64_t batches, const Mod
   Headings headings;
   first->visit_with(headings);
   return text + "\n  with first element:\n  " + headings.text();
+}
+
+double seconds_now() noexcept {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 ObservationDraws::ObservationDraws(const Rng& rng, uint64_t epoch, int64_t observation) : before_(default_rng()) {

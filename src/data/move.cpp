@@ -7,6 +7,7 @@
 #include <rosin/error.hpp>
 #include <rosin/log.hpp>
 #include <rosin/model.hpp>
+#include <rosin/random.hpp>
 
 #include "graph/context.hpp"
 #include "runtime/device_choice.hpp"
@@ -63,7 +64,7 @@ void move_arrays(ModelEdit model, const Device& device) {
 
 Device device_of_gpu() {
   const Device device = chosen_gpu();
-  if (device.position() != 0) return device;
+  if (device.position() != 0 || cpu_is_preferred()) return device;
   inform_once(
       "gpu-not-functional",
       "gpu: no functional GPU; data stays on the CPU. \"rosin devices\" says why. (No action is required if you "
@@ -76,6 +77,8 @@ Device device_of_cu() {
   throw Error(ErrorKind::device,
               "cu: CUDA is not functional (" + why_not("CUDA") + "); use gpu(x) to fall back to the CPU");
 }
+
+Rng& default_device_rng(const Device&) { return default_rng(); }
 
 Device device_of(ModelView model) {
   OneDevice visitor;

@@ -21,11 +21,7 @@
 namespace rosin {
 
 struct GradientCall::State {
-  struct Argument {
-    Array original;  // what the model holds
-    Array node;      // the fresh argument, or nothing where the place is not trained
-  };
-  std::vector<Argument> arguments;
+  std::vector<Array> arguments;        // a fresh one for each place, nothing where it is not trained
   std::vector<size_t> first_argument;  // of each opened model
   std::vector<size_t> first_note;
   std::vector<ArrayPlace<Array*>> places;
@@ -83,12 +79,11 @@ void GradientCall::open(ModelEdit copy) {
   const size_t first = s.arguments.size();
   for (size_t i = 0; i < s.places.size(); ++i) {
     const ArrayPlace<Array*>& place = s.places[i];
-    State::Argument made;
-    made.original = *place.array;
     const size_t tie = static_cast<size_t>(place.first);
-    if (tie != i) made.node = s.arguments[first + tie].node;
-    else if (place.trainable) made.node = argument(*place.array);
-    if (!made.node.is_nothing()) *place.array = made.node;
+    Array made;
+    if (tie != i) made = s.arguments[first + tie];
+    else if (place.trainable) made = argument(*place.array);
+    if (!made.is_nothing()) *place.array = made;
     s.arguments.push_back(std::move(made));
   }
 }
@@ -114,8 +109,8 @@ void GradientCall::close(const Array& loss) {
   State& s = *state_;
   check_loss(loss);
   if (s.walk.run(Context::current(), loss.node(), s.first_sequence)) return;
-  for (const State::Argument& argument : s.arguments) {
-    if (argument.node.is_nothing() || !s.walk.reaches_leaf(argument.original.node())) continue;
+  for (const Array& argument : s.arguments) {
+    if (argument.is_nothing() || !s.walk.reaches_leaf(argument.node()->in[0])) continue;  // what the model holds
     warn_once("captured-model",
               "gradient: the function uses the model it captured, not the one it is given, so there is no "
               "gradient; write gradient([&](const auto& m) { ... m(x) ... }, model)");
@@ -128,7 +123,7 @@ void GradientCall::write_gradient(size_t argument, ModelEdit result) {
   State& s = *state_;
   list_arrays(result, s.places);
   for (size_t i = 0; i < s.places.size(); ++i) {
-    const Array& node = s.arguments[s.first_argument[argument] + i].node;
+    const Array& node = s.arguments[s.first_argument[argument] + i];
     Array g = node.is_nothing() ? Array() : s.walk.gradient_of(node.node());
     if (!g.is_nothing() && g.node()->weak && !node.node()->weak) g = cast(g, node.dtype());
     *s.places[i].array = std::move(g);

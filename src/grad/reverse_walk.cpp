@@ -2,6 +2,7 @@
 #include "grad/reverse_walk.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <rosin/elementwise.hpp>
 #include <rosin/movement.hpp>
@@ -75,10 +76,9 @@ bool ReverseWalk::run(Context& context, Node* loss, uint64_t first) {
 }
 
 /// The gradient in the shape and type of the operand: broadcast dims are summed.
-Array ReverseWalk::fitted(const Array& gradient, const Node& operand) {
-  const Shape from = gradient.shape(), to = operand.shape();
-  Array g = gradient;
-  if (!(from == to)) {
+Array ReverseWalk::fitted(Array g, const Node& operand) {
+  if (!g.node()->has_sizes_of(operand)) {
+    const Shape from = g.shape(), to = operand.shape();
     int dims[Shape::max_rank];
     size_t count = 0;
     for (int d = 0; d < from.rank(); ++d) {
@@ -87,9 +87,9 @@ Array ReverseWalk::fitted(const Array& gradient, const Node& operand) {
     }
     if (count > 0) g = sum(g, Dims(std::span<const int>(dims, count)));
     if (g.rank() > to.rank()) g = reshape(g, to);
-    else if (!(g.shape() == to)) g = expand(g, to);
+    else if (!g.node()->has_sizes_of(operand)) g = expand(g, to);
   }
-  if (g.dtype() != operand.dtype && !operand.weak && !g.node()->weak) g = cast(g, operand.dtype);
+  if (g.node()->dtype != operand.dtype && !operand.weak && !g.node()->weak) g = cast(g, operand.dtype);
   return g;
 }
 
@@ -119,11 +119,10 @@ void ReverseWalk::back(Step& step) {
   const DeviceScope scope(*step.node);
   op.gradient(backward);
   for (int k = 0; k < Node::max_operands; ++k) {
-    const Array& given = backward.given_[k];
-    if (given.is_nothing()) continue;
+    if (backward.given_[k].is_nothing()) continue;
     Array& sum = steps_[static_cast<size_t>(step.in[k])].gradient;
-    const Array g = fitted(given, *step.node->in[k]);
-    sum = sum.is_nothing() ? g : sum + g;
+    Array g = fitted(std::move(backward.given_[k]), *step.node->in[k]);
+    sum = sum.is_nothing() ? std::move(g) : sum + g;
   }
   step.again = Array();
   if (op.kind != Kind::argument) step.gradient = Array();

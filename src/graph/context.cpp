@@ -10,7 +10,6 @@ namespace rosin {
 namespace {
 
 constexpr int64_t nodes_per_slab = 64;
-constexpr int64_t free_limit = 4096;  // more free nodes than this go back to the shared store
 
 // Free nodes of all threads, and contexts whose threads are gone. Never destroyed: globals may outlive everything.
 struct Store {
@@ -115,14 +114,6 @@ void Context::leave() noexcept {
   drop_orphans(orphans);
 }
 
-Node* Context::allocate() {
-  if (!free_) refill();
-  Node* node = free_;
-  free_ = node->next;
-  --free_count_;
-  return node;
-}
-
 void Context::refill() {
   collect_orphans();  // a thread that records and never evaluates gets back what others dropped
   if (free_) return;
@@ -146,10 +137,7 @@ void Context::refill() {
   }
 }
 
-void Context::free(Node* node) noexcept {
-  node->next = free_;
-  free_ = node;
-  if (++free_count_ < free_limit) return;
+void Context::give_free_nodes() noexcept {
   Store& shared = store();
   std::lock_guard lock(shared.lock);
   while (free_count_ > free_limit / 2) {
@@ -161,30 +149,10 @@ void Context::free(Node* node) noexcept {
   }
 }
 
-void Context::list(Node* node) noexcept {
-  node->listed.store(true, std::memory_order_relaxed);
-  node->next = &pending_;
-  node->previous = pending_.previous;
-  pending_.previous->next = node;
-  pending_.previous = node;
-  ++pending_count_;
-}
-
-void Context::unlist(Node* node) noexcept {
-  node->previous->next = node->next;
-  node->next->previous = node->previous;
-  node->listed.store(false, std::memory_order_relaxed);
-  if (!node->kept) --pending_count_;
-}
-
 void Context::keep(Node* node) noexcept {
   unlist(node);
   node->kept = true;
-  node->listed.store(true, std::memory_order_relaxed);
-  node->next = &kept_;
-  node->previous = kept_.previous;
-  kept_.previous->next = node;
-  kept_.previous = node;
+  append(kept_, node);
 }
 
 void Context::release_kept() noexcept {
@@ -199,7 +167,7 @@ uint32_t Context::fresh_stamp() noexcept {
 bool Context::adopt(Node* node, uint64_t which) noexcept {
   std::lock_guard lock(orphan_lock_);
   if (!owned_) return false;
-  node->counts.fetch_add(one_reference - which, std::memory_order_acq_rel);
+  change_count(node, which, one_reference);
   node->next_orphan = orphans_;
   orphans_ = node;
   has_orphans_.store(true, std::memory_order_release);
@@ -283,7 +251,7 @@ void destroy(Node* first) noexcept {
   while (stack) {
     Node* node = stack;
     stack = node->next;
-    for (Node* operand : node->in) {
+    for (Node* operand : node->arrays()) {
       if (!operand) continue;
       if (is_last_reference(node, operand)) push(operand);
     }

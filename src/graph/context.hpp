@@ -19,13 +19,31 @@ class Context {
   static Context* current_or_null() noexcept { return current_; }
 
   /// A fresh node, counts one user, fields unset but for counts, context and list.
-  Node* allocate();
-  void free(Node* node) noexcept;
+  Node* allocate() {
+    if (!free_) refill();
+    Node* node = free_;
+    free_ = node->next;
+    --free_count_;
+    return node;
+  }
+  void free(Node* node) noexcept {
+    node->next = free_;
+    free_ = node;
+    if (++free_count_ >= free_limit) give_free_nodes();
+  }
 
   /// Appends a node to the pending nodes.
-  void list(Node* node) noexcept;
+  void list(Node* node) noexcept {
+    append(pending_, node);
+    ++pending_count_;
+  }
   /// Takes a node out of the list it is in. Owning thread only.
-  void unlist(Node* node) noexcept;
+  void unlist(Node* node) noexcept {
+    node->previous->next = node->next;
+    node->next->previous = node->previous;
+    node->listed.store(false, std::memory_order_relaxed);
+    if (!node->kept) --pending_count_;
+  }
   /// Moves a ready node to the kept nodes: evaluated inside a gradient call that still needs its operands.
   void keep(Node* node) noexcept;
 
@@ -77,6 +95,16 @@ class Context {
   void count_references_for_all() noexcept;
   void drop_orphans(Node* first) noexcept;
   void refill();
+  void give_free_nodes() noexcept;
+  void append(Node& list, Node* node) noexcept {
+    node->listed.store(true, std::memory_order_relaxed);
+    node->next = &list;
+    node->previous = list.previous;
+    list.previous->next = node;
+    list.previous = node;
+  }
+
+  static constexpr int64_t free_limit = 4096;  // more free nodes than this go back to the shared store
 
   static constinit __attribute__((tls_model("initial-exec"))) thread_local Context* current_;
 

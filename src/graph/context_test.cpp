@@ -91,6 +91,48 @@ TEST(Context, AHandleOutlivesTheThreadThatRecordedIt) {
   EXPECT_EQ((pending + ready).to_vector(), (std::vector<float>{8, 11}));
 }
 
+TEST(Context, WhatAThreadLeavesBehindIsReadAndDroppedInAnyOrder) {
+  for (int round = 0; round < 100; ++round) {
+    Array shared, twice, thrice, more;
+    std::thread([&] {
+      const Array x = full({4}, round);
+      shared = x + 1;
+      twice = shared * 2;
+      thrice = shared * 3;
+    }).join();
+    std::latch start(3);
+    std::thread drops([&] {
+      start.arrive_and_wait();
+      twice = Array();
+    });
+    std::thread reads([&] {
+      start.arrive_and_wait();
+      EXPECT_EQ(thrice.item(0), 3.0 * (round + 1));
+      thrice = Array();
+    });
+    std::thread records([&] {  // one of the three takes over what the first thread has left
+      start.arrive_and_wait();
+      more = shared + 5;
+      eval(more);
+    });
+    for (std::thread* thread : {&drops, &reads, &records}) thread->join();
+    EXPECT_EQ(more.item(2), round + 6);
+    EXPECT_EQ(shared.item(3), round + 1);
+    EXPECT_EQ(shared.node()->references(), 0u);
+  }
+}
+
+TEST(Context, ANodeThatAnotherThreadDroppedLastEndsWithTheNextEvaluation) {
+  const Array x = ones({3});
+  Array y = x + 1;
+  const int64_t before = Context::current().pending_count();
+  std::thread([&] { y = Array(); }).join();
+  EXPECT_EQ(Context::current().pending_count(), before);
+  eval();
+  EXPECT_EQ(Context::current().pending_count(), 0);
+  EXPECT_EQ(x.node()->references(), 0u);
+}
+
 TEST(Context, ThreadsThatLeavePendingNodesBehindDoNotAddUp) {
   const auto leave = [](Array* held) {
     std::thread([held] {

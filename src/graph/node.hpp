@@ -98,7 +98,6 @@ struct alignas(64) Node {
 
   Node() : attributes() {}
   /// The C++ number at a position whose bit is set in `scalars`.
-  ScalarValue& number(int position) { return numbers[std::popcount(scalars & ((1u << position) - 1))]; }
   const ScalarValue& number(int position) const { return numbers[std::popcount(scalars & ((1u << position) - 1))]; }
   /// Operands that are nodes; null where a C++ number stands, and once the value is there.
   std::span<Node* const> arrays() const { return {in, std::min<size_t>(operands, max_operands)}; }
@@ -110,6 +109,14 @@ struct alignas(64) Node {
       others |= unsigned{from[d] != 1} << d;
     }
     wide = static_cast<uint8_t>(others);
+  }
+  bool has_sizes_of(const Node& other) const {
+    return rank == other.rank && std::equal(sizes, sizes + rank, other.sizes);
+  }
+  void set_sizes_of(const Node& other) {
+    rank = other.rank;
+    wide = other.wide;
+    std::memcpy(sizes, other.sizes, sizeof sizes);  // all of them: a copy of known length
   }
   Shape shape() const { return Shape(std::span<const int64_t>(sizes, rank)); }
   int64_t count() const {
@@ -133,6 +140,10 @@ inline constexpr uint64_t one_reference = uint64_t{1} << 32;
 inline constexpr uint64_t held_by_recorder = uint64_t{1} << 63;
 
 inline void add_count(Node* node, uint64_t which) { node->counts.fetch_add(which, std::memory_order_relaxed); }
+/// Makes one count another one.
+inline void change_count(Node* node, uint64_t from, uint64_t to) {
+  node->counts.fetch_add(to - from, std::memory_order_relaxed);
+}
 /// Drops a count and, with the last one, the node (and what only it held, without recursion).
 void drop_count(Node* node, uint64_t which) noexcept;
 

@@ -138,7 +138,8 @@ void refer_or_keep(Node* node, const Node* const* operands) {
   }
 }
 
-Node* make_node(const Op& op, const Node* const* operands, int count, DType type, ScalarType compute) {
+/// A node on the device of arrays that are made from numbers alone; sizes and operands are set by the caller.
+Node* make_node(const Op& op, int count, DType type, ScalarType compute) {
   Context& context = Context::current();
   if (context.pending_count() >= pending_limit && context.gradient_depth.load(std::memory_order_relaxed) == 0)
     hooks.evaluate(context, nullptr);
@@ -157,7 +158,7 @@ Node* make_node(const Op& op, const Node* const* operands, int count, DType type
   node->compute = compute;
   node->operands = static_cast<uint8_t>(count);
   node->weak = node->tied = node->kept = node->left = false;
-  node->device = count > 0 && operands[0] && !is_scalar(*operands[0]) ? operands[0]->device : context.device;
+  node->device = context.device;
   node->mark = 0;
   node->region = context.region;
   context.list(node);
@@ -201,8 +202,35 @@ void check_mask(const Op& op, const Node* mask) {
                                     "; write e.g. where(x > 0, a, b)");
 }
 
+bool is_number(const Node* x) { return x->op == &scalar_op && x->weak; }
+
+/// The operand that the result is like, where no rule is needed: arrays of one float type, one shape and one device,
+/// and numbers, which follow. Else null.
+const Node* pattern_of(const Node* const* operands, int count) {
+  const Node* pattern = nullptr;
+  for (int i = 0; i < count; ++i) {
+    const Node* x = operands[i];
+    if (is_number(x)) continue;
+    if (!pattern) pattern = x;
+    if (x->weak || x->dtype != pattern->dtype || x->device != pattern->device) return nullptr;
+    if (x != pattern && !x->has_sizes_of(*pattern)) return nullptr;
+  }
+  return pattern && is_float(pattern->dtype) ? pattern : nullptr;
+}
+
+Array record_like(const Node& pattern, const Op& op, const Node* const* operands, int count, const DType* stated) {
+  const ScalarType compute = compute_type(op, pattern.dtype, stated);
+  Node* node = make_node(op, count, stated ? *stated : result_type(op, pattern.dtype), compute);
+  node->set_sizes_of(pattern);
+  node->device = pattern.device;
+  refer_or_keep(node, operands);
+  return Array::adopt(node);
+}
+
 /// All elementwise ops come here; `type` is the stated type, or empty.
 Array record_elementwise(const Op& op, const Node* const* operands, int count, const DType* stated) {
+  const Node* pattern = op.mask_first ? nullptr : pattern_of(operands, count);
+  if (pattern) return record_like(*pattern, op, operands, count, stated);
   bool weak = true;
   const int start = op.mask_first ? 1 : 0;
   const DType common = common_type(op, operands + start, count - start, weak);
@@ -220,8 +248,7 @@ Array record_elementwise(const Op& op, const Node* const* operands, int count, c
                          operands[i]->shape());
     }
   }
-  Node* node =
-      make_node(op, operands, count, stated ? *stated : result_type(op, common), compute_type(op, common, stated));
+  Node* node = make_node(op, count, stated ? *stated : result_type(op, common), compute_type(op, common, stated));
   node->set_sizes(sizes, rank);
   node->weak = weak && !op.mask_first && !stated;
   if (placed) node->device = placed->device;
@@ -231,8 +258,7 @@ Array record_elementwise(const Op& op, const Node* const* operands, int count, c
 
 }  // namespace
 
-void require(const Op& op, const Array& x) {
-  if (!x.is_nothing()) return;
+void refuse_nothing(const Op& op) {
   throw Error(ErrorKind::argument,
               std::string(op.name) + ": an operand is nothing (an empty Array); give it a value first");
 }
@@ -283,8 +309,8 @@ Array record(const Op& op, Operands operands, DType type, const Shape& shape, co
     if (is_complex(operand->node()->dtype) && is_arithmetic(op)) throw_not_defined(op, operand->node()->dtype);
     nodes[count++] = operand->node();
   }
-  Node* node = make_node(op, nodes, count, type, scalar_type(type));
-  for (int i = 1; i < count; ++i) {
+  Node* node = make_node(op, count, type, scalar_type(type));
+  for (int i = 0; i < count; ++i) {
     if (!is_scalar(*nodes[i])) node->device = nodes[i]->device;
   }
   node->set_sizes(shape.begin(), shape.rank());
@@ -294,7 +320,7 @@ Array record(const Op& op, Operands operands, DType type, const Shape& shape, co
 }
 
 Array record_again(const Node& original, const std::array<Node*, Node::max_operands>& in) {
-  Node* node = make_node(*original.op, in.data(), original.operands, original.dtype, original.compute);
+  Node* node = make_node(*original.op, original.operands, original.dtype, original.compute);
   for (size_t i = 0; i < in.size(); ++i) {
     node->in[i] = in[i];
     if (in[i]) add_reference(node, in[i]);

@@ -39,8 +39,11 @@ DType common_type(const Op& op, std::span<const Array* const> operands);
 /// The shape to which both broadcast; Error (shape) naming `op`.
 Shape broadcast_shapes(std::string_view op, const Shape& a, const Shape& b);
 
-/// Throws Error (argument) `op: operand N is nothing ...` for an empty handle.
-void require(const Op& op, const Array& x);
+/// Throws Error (argument) `op: an operand is nothing ...`; require() does for an empty handle.
+[[noreturn]] void refuse_nothing(const Op& op);
+inline void require(const Op& op, const Array& x) {
+  if (x.is_nothing()) refuse_nothing(op);
+}
 
 /// dim counted from the end when negative; Error (shape) when there is none.
 int checked_dim(std::string_view op, int dim, const Shape& shape);

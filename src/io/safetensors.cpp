@@ -46,6 +46,14 @@ uint64_t read_header_length(const InputFile& file) {
   return length;
 }
 
+SafetensorsHeader read_header(const InputFile& file, uint64_t length) {
+  std::string text(static_cast<size_t>(length), '\0');
+  file.read(8, text.data(), text.size());
+  SafetensorsHeader header = parse_header(text, file.path());
+  check_header(header, file.size() - 8 - length, file.path());
+  return header;
+}
+
 Array read_tensor(const InputFile& file, uint64_t data, const TensorInfo& tensor) {
   const DType type = array_type(tensor, file.path());
   const Shape shape = array_shape(tensor, file.path());
@@ -135,16 +143,25 @@ void write_array(AtomicFile& file, const OutgoingArray& entry) {
 SavedFile read_safetensors(const std::string& path) {
   const InputFile file(path);
   const uint64_t length = read_header_length(file);
-  std::string text(static_cast<size_t>(length), '\0');
-  file.read(8, text.data(), text.size());
-  SafetensorsHeader header = parse_header(text, path);
-  check_header(header, file.size() - 8 - length, path);
+  SafetensorsHeader header = read_header(file, length);
   std::vector<NamedArray> arrays;
   for (const TensorInfo& tensor : header.tensors) {
     arrays.push_back({tensor.name, read_tensor(file, 8 + length, tensor)});
     check_bools(arrays.back().value, tensor, path);
   }
   return SavedFile(std::move(arrays), std::move(header.metadata));
+}
+
+FileListing list_safetensors(const std::string& path) {
+  const InputFile file(path);
+  SafetensorsHeader header = read_header(file, read_header_length(file));
+  FileListing listing;
+  for (TensorInfo& tensor : header.tensors) {
+    const uint64_t bytes = tensor.end - tensor.begin;
+    listing.tensors.push_back({std::move(tensor.name), std::move(tensor.type), std::move(tensor.sizes), bytes});
+  }
+  listing.metadata = std::move(header.metadata);
+  return listing;
 }
 
 void write_safetensors(const std::string& path, std::vector<OutgoingArray> arrays) {

@@ -22,6 +22,8 @@ struct OutgoingArray {
 
 /// Error (io): the file breaks a rule of the format. (dtype), (shape): arrays cannot hold what it has.
 SavedFile read_safetensors(const std::string& path);
+/// The same without the arrays. Error (io): the file breaks a rule of the format.
+FileListing list_safetensors(const std::string& path);
 
 /// Larger elements first, then by name: every tensor is aligned. Error (argument): a name is empty or used twice;
 /// (dtype): the format has no such type; (io): the file cannot be written, and what stood there stays.

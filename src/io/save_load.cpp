@@ -122,6 +122,11 @@ SavedFile load(const std::string& path) {
   return read_safetensors(path);
 }
 
+FileListing list_file(const std::string& path) {
+  check_extension("load", path);
+  return list_safetensors(path);
+}
+
 void load(const std::string& path, ModelEdit model, LoadFileOptions options) { load_entries(path, model, options); }
 
 void load(const std::string& path, std::initializer_list<LoadEntry> entries, LoadFileOptions options) {

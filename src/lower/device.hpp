@@ -32,6 +32,8 @@ class DeviceExecutor {
   virtual std::unique_ptr<Instance> prepare(std::shared_ptr<const Layout> layout) = 0;
   /// Memory for an array; Error (memory) when the device has none left.
   virtual Memory* allocate(size_t bytes) = 0;
+  /// The next run reads this memory, which may still be on its way to the device.
+  virtual void expect(Memory&) {}
 };
 
 /// The built-in device; the cpu room installs it.

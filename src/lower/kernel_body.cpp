@@ -59,7 +59,9 @@ void KernelBody::declare_load(uint16_t number) {
   const PortLayout& moves = sizes_.loads[number];
   Load& load = loads_[number];
   const View& view = layout_.views[static_cast<size_t>(port.value)];
-  load.buffer = writer_.buffer(layout_.structure->graph.values[static_cast<size_t>(port.value)].dtype, {view.root, -1});
+  const DType type = layout_.structure->graph.values[static_cast<size_t>(port.value)].dtype;
+  load.complex = is_complex(type);
+  load.buffer = writer_.buffer(part_type(type), {view.root, -1});
   if (moves.offset != 0) load.offset = writer_.number(moves.offset);
   int64_t stride = 1;
   load.contiguous = true;
@@ -98,16 +100,29 @@ Term KernelBody::operand(size_t instr, int i, const Spot& spot, bool at_row) {
 Term KernelBody::compute(size_t i, const Spot& spot, bool at_row) {
   const Instr& instr = kernel_.instrs[i];
   switch (instr.what) {
-    case Do::load: return load(loads_[instr.port], spot);
+    case Do::load: return load(loads_[instr.port], spot, 0);
     case Do::apply: return apply(i, spot, at_row);
-    case Do::convert: return writer_.round(writer_.convert(operand(i, 0, spot, at_row), instr.type), instr.storage);
+    case Do::convert: return convert(instr, operand(i, 0, spot, at_row));
     default: return operand(i, 0, spot, at_row);  // expand: the row's value
   }
 }
 
-Term KernelBody::load(const Load& load, const Spot& spot) {
+/// Floats saturate at the bounds of narrow integers too; integers keep their low bits.
+Term KernelBody::convert(const Instr& instr, Term x) {
+  const bool real = x.type == ScalarType::float32 || x.type == ScalarType::float64;
+  Term made = writer_.convert(x, instr.type);
+  const int bits = 8 * static_cast<int>(size_of(instr.storage));
+  if (real && is_integer(instr.storage) && bits < 32) {
+    const bool is_signed = instr.storage == DType::Int8 || instr.storage == DType::Int16;
+    const int64_t highest = (int64_t{1} << (is_signed ? bits - 1 : bits)) - 1;
+    made = min(max(made, like(made, is_signed ? -highest - 1 : 0)), like(made, highest));
+  }
+  return writer_.round(made, part_type(instr.storage));
+}
+
+Term KernelBody::load(const Load& load, const Spot& spot, int part) {
   Term at = load.offset;
-  const auto add = [&](Term part) { at = at.writer ? at + part : part; };
+  const auto add = [&](Term more) { at = at.writer ? at + more : more; };
   if (load.contiguous) {
     add(spot.linear);
   } else {
@@ -115,7 +130,14 @@ Term KernelBody::load(const Load& load, const Spot& spot) {
       if (load.strides[d].writer) add(spot.coordinates[d] * load.strides[d]);
     }
   }
-  return writer_.load(load.buffer, at.writer ? at : writer_.index(0));
+  if (!at.writer) at = writer_.index(0);
+  return writer_.load(load.buffer, load.complex ? at * 2 + part : at);
+}
+
+Term KernelBody::imaginary(size_t i, const Spot& spot) {
+  const Instr& instr = kernel_.instrs[i];
+  if (instr.what == Do::load && loads_[instr.port].complex) return load(loads_[instr.port], spot, 1);
+  return writer_.literal(instr.type, 0);
 }
 
 Term KernelBody::apply(size_t i, const Spot& spot, bool at_row) {

@@ -1,5 +1,4 @@
-// Kernels of matmul, convolution and pooling against the CPU, which is tested
-// against oracles made elsewhere.
+// Kernels of matmul, convolution and pooling against the CPU, which is tested against oracles made elsewhere.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -102,6 +101,7 @@ TEST_F(Contractions, ViewsAreMultipliedWhereTheyStand) {
   expect_same([&] { return matmul(transpose(slice(b, 0, 2, 9)), slice(a, 0, 3, 10)); });
   expect_same([&] { return matmul(expand(row, {5, 17}), transpose(a)); });
   expect_same([&] { return matmul(a, transpose(expand(row, {5, 17}))); });
+  expect_same([&] { return matmul(flip(transpose(a), 1), flip(b, 0)); });
 }
 
 TEST_F(Contractions, BatchesBroadcast) {
@@ -277,8 +277,7 @@ TEST_F(Contractions, AdaptivePoolsAreThoseOfTheCpu) {
 }
 
 TEST_F(Contractions, PicksFollowTheFirstLargestElement) {
-  // The gradient of the gradient by dy picks, of what is differentiated, the
-  // largest elements.
+  // The gradient of the gradient, by dy, is a pick.
   for (const DType type : {DType::Float64, DType::Float16}) {
     for (const PoolCase& c : pool_cases()) {
       SCOPED_TRACE(to_string(c.x));

@@ -8,6 +8,8 @@
 #include <rosin/elementwise.hpp>
 #include <rosin/error.hpp>
 
+#include "graph/hooks.hpp"
+#include "graph/node.hpp"
 #include "model/clone.hpp"
 #include "model/ties.hpp"
 
@@ -99,16 +101,17 @@ class Match : public ModelEditor {
                                          "; rename it, or load with {.strict = false}");
   }
 
+  /// In the type and on the device of x.
   static Array converted(const Array& value, const Array& x, const std::string& name) {
-    if (value.is_nothing()) return zeros(x.shape(), x.dtype());
+    if (value.is_nothing()) return hooks.transfer(zeros(x.shape(), x.dtype()), x.node()->device);
     if (!(value.shape() == x.shape())) {
       throw Error(ErrorKind::shape, "loadmodel: sizes must match; " + name + " is " + to_string(x.shape()) +
                                         " and the source has " + to_string(value.shape()) +
                                         "; build the model with the sizes it was saved with");
     }
-    if (value.dtype() != x.dtype()) return cast(value, x.dtype());
+    if (value.dtype() != x.dtype()) return hooks.transfer(cast(value, x.dtype()), x.node()->device);
     // A tie of the source must not become one here, nor the other way round.
-    return is_tied(value) != is_tied(x) ? cloned(value) : value;
+    return hooks.transfer(is_tied(value) != is_tied(x) ? cloned(value) : value, x.node()->device);
   }
 
   static void check_tie(const Array& a, const Array& b, const std::string& name, const std::string& first) {

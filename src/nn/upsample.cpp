@@ -8,6 +8,7 @@
 #include <rosin/index.hpp>
 #include <rosin/movement.hpp>
 
+#include "graph/context.hpp"
 #include "nn/layer_parts.hpp"
 
 namespace rosin {
@@ -29,15 +30,17 @@ Shape vector_along(int dim, int rank, int64_t size) {
 
 /// Element i of the result is element floor(i * in / out) of x.
 Array nearest_along(const Array& x, int dim, int64_t out) {
+  const DeviceScope scope(*x.node());
   const int64_t in = x.size(dim);
   if (out % in == 0) return repeat(x, out / in, dim);
   std::vector<int64_t> source(static_cast<size_t>(out));
   for (int64_t i = 0; i < out; ++i) source[static_cast<size_t>(i)] = i * in / out;
-  return gather(x, Array(source, {out}), dim);
+  return gather(x, in_scope(Array(source, {out})), dim);
 }
 
 /// Element i of the result lies at i * (in - 1) / (out - 1), between two elements of x.
 Array linear_along(const Array& x, int dim, int64_t out) {
+  const DeviceScope scope(*x.node());
   const int64_t in = x.size(dim);
   std::vector<int64_t> below(static_cast<size_t>(out)), above(static_cast<size_t>(out));
   std::vector<double> part(static_cast<size_t>(out));
@@ -48,8 +51,9 @@ Array linear_along(const Array& x, int dim, int64_t out) {
     above[i] = std::min(below[i] + 1, in - 1);
     part[i] = place - static_cast<double>(below[i]);
   }
-  const Array weight = cast(Array(part, vector_along(dim, x.rank(), out)), x.dtype());
-  const Array low = gather(x, Array(below, {out}), dim), high = gather(x, Array(above, {out}), dim);
+  const Array weight = in_scope(cast(Array(part, vector_along(dim, x.rank(), out)), x.dtype()));
+  const Array low = gather(x, in_scope(Array(below, {out})), dim);
+  const Array high = gather(x, in_scope(Array(above, {out})), dim);
   return low + weight * (high - low);
 }
 

@@ -1,6 +1,7 @@
 // Comparisons, logic, choice, conversion. Read first: elementwise_op.hpp.
 #include <rosin/elementwise.hpp>
 
+#include "graph/context.hpp"
 #include "graph/leaf.hpp"
 #include "graph/record.hpp"
 #include "ops/elementwise_op.hpp"
@@ -86,7 +87,7 @@ Array is_finite(const Array& x) { return record(is_finite_op, x); }
 Array cast(const Array& x, DType type) {
   require(cast_op, x);
   // A C++ number is exact as double, but would pass through Float32 as a recorded operand.
-  if (type == Float64 && is_scalar(*x.node())) return Array({scalar_value(*x.node()).real}, Shape{});
+  if (type == Float64 && is_scalar(*x.node())) return in_scope(Array({scalar_value(*x.node()).real}, Shape{}));
   return x.dtype() == type && !x.node()->weak ? x : record_as(cast_op, x, type);
 }
 

@@ -8,6 +8,7 @@
 #include <rosin/elementwise.hpp>
 #include <rosin/movement.hpp>
 
+#include "graph/context.hpp"
 #include "ops/reduction.hpp"
 #include "ops/shapes.hpp"
 
@@ -117,7 +118,10 @@ Array reduce(const Op& op, const Array& x, DType type, uint64_t mask) {
   for (int d = 0; d < shape.rank(); ++d) {
     if ((mask >> d) & 1) shape = with_size(shape, d, 1);
   }
-  if (x.count() == 0) return full(shape, of_nothing(op.reducer), type);
+  if (x.count() == 0) {
+    const DeviceScope scope(*x.node());
+    return full(shape, of_nothing(op.reducer), type);
+  }
   return record_one(op, x, type, shape, Attributes::of(ReductionAttributes{mask}));
 }
 

@@ -7,6 +7,7 @@
 #include <rosin/elementwise.hpp>
 #include <rosin/movement.hpp>
 
+#include "graph/context.hpp"
 #include "ops/reduction.hpp"
 #include "ops/shapes.hpp"
 
@@ -41,6 +42,7 @@ Array norm_over(const Array& x, uint64_t mask, double p) {
   if (p == 2) return narrow(scale * root(sum_over(part * part, mask)), x);
   const Array size = abs(part);
   if (p == 1) return narrow(scale * sum_over(size, mask), x);
+  const DeviceScope scope(*x.node());
   const Array order = cast(p, values.dtype());
   const Array zero = eq(size, 0);
   const Array total = sum_over(where(zero, 0, pow(where(zero, 1, size), order)), mask);

@@ -27,9 +27,8 @@ void Step::keep(Array* place) {
 void Step::guard() noexcept {
   for (Kept& kept : kept_) {
     if (!kept.old || is_scalar(*kept.old)) continue;  // numbers have no memory of their own
-    add_count(kept.old, one_reference);
+    change_count(kept.old, one_user, one_reference);
     kept.old->guards.fetch_add(1, std::memory_order_relaxed);
-    drop_count(kept.old, one_user);
     kept.guarded = true;
   }
 }

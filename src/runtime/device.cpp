@@ -134,7 +134,9 @@ std::string why_not(std::string_view backend) {
 void use(std::string_view backend) {
   const BackendName& named = backend_named(backend);
   if (is_cpu(named)) return;
+  const bool fresh = !table().plugin(named.name);
   const Plugin& plugin = table().use(named.name);
+  if (fresh) reset_gpu_device();  // what it brings was not there to be chosen
   if (plugin.functions) return;
   throw Error(ErrorKind::device, std::string("use: the plug-in of ") + named.name + " cannot be loaded; " +
                                      plugin.reason + "; \"rosin devices\" shows what was tried");

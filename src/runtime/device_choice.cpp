@@ -86,6 +86,14 @@ Device choose(bool verbose) {
 
 constexpr const char* no_gpu = "No functional GPU device found!";
 
+/// Says that a device cannot be set, and why.
+void warn_setting_ignored(const BackendName& backend) {
+  const std::string name(backend.name);
+  const std::string why = is_cpu(backend) ? "setting a device of the CPU makes no sense"
+                                          : name + " is not functional (" + why_not(name) + ")";
+  warn_once("device-setting", "set_device: " + why + ". Ignoring the device setting.", name);
+}
+
 }  // namespace
 
 Device get_device(DeviceChoice choice) { return choose(choice.verbose); }
@@ -108,13 +116,24 @@ Device chosen_gpu() {
   return *last.device;
 }
 
+bool cpu_is_preferred() {
+  const std::optional<Preference> preference = gpu_backend_preference();
+  const BackendName* backend = preference ? find_backend(preference->value) : nullptr;
+  return backend && is_cpu(*backend);
+}
+
 Device gpu_device(GpuChoice choice) {
   const Device device = chosen_gpu();
   if (device.position() != 0) return device;
+  const bool wanted = cpu_is_preferred();
   if (choice.force) {
     throw Error(ErrorKind::device,
-                std::string("gpu_device: ") + no_gpu + " \"rosin devices\" says why; without .force the CPU is taken");
+                std::string("gpu_device: ") +
+                    (wanted ? "the preference gpu_backend is CPU, and .force asks for a GPU; set_gpu_backend(\"\") "
+                              "removes the preference"
+                            : std::string(no_gpu) + " \"rosin devices\" says why; without .force the CPU is taken"));
   }
+  if (wanted) return {};
   warn_once("no-gpu",
             "No functional GPU backend found! Defaulting to CPU. \"rosin devices\" says why. (No action is "
             "required if you want to run on the CPU.)");
@@ -141,7 +160,9 @@ void reset_gpu_device() {
 }
 
 void set_device(std::string_view backend, int id) {
-  const Device device = get_device(backend, id);
+  const BackendName& named = backend_named(backend);
+  if (is_cpu(named) || !functional(named.name)) return warn_setting_ignored(named);
+  const Device device = get_device(named.name, id);
   Chosen& last = chosen();
   std::lock_guard guard(last.lock);
   last.device = device;
@@ -156,6 +177,7 @@ void set_device_by_rank(std::string_view backend, int rank) {
 void set_gpu_backend(std::string_view name) {
   if (name.empty()) {
     write_gpu_backend_preference(std::nullopt);
+    reset_gpu_device();
     return inform(
         "Deleted the local preference for `gpu_backend`.\nDevices chosen from now on are chosen automatically.");
   }
@@ -170,7 +192,10 @@ void set_gpu_backend(std::string_view name) {
   }
   write_gpu_backend_preference(backend->name);
   reset_gpu_device();
-  inform(std::string("New GPU backend set: ") + backend->name + ".\nDevices chosen from now on use it.");
+  const bool overruled = before && before->file.empty();
+  inform(std::string("New GPU backend set: ") + backend->name + ".\n" +
+         (overruled ? before->table + "=" + before->value + " goes before it while that variable is set."
+                    : "Devices chosen from now on use it."));
 }
 
 std::string gpu_backend() {

@@ -8,4 +8,7 @@ namespace rosin {
 /// The device that gpu_device() returns; the CPU where there is no GPU.
 Device chosen_gpu();
 
+/// Whether a preference names the CPU, so that there is nothing to say where it is taken.
+bool cpu_is_preferred();
+
 }  // namespace rosin

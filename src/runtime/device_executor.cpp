@@ -47,12 +47,14 @@ class PluginInstance final : public lower::Instance {
     const std::vector<rosin_kernel*> kernels = device.kernels.kernels_for(list.launches);
     find_donating(list);
     for (size_t i = 0; i < kernels.size(); ++i) add(list.launches[i], kernels[i]);
+    complete_ = std::find(kernels.begin(), kernels.end(), nullptr) == kernels.end();
     checks_ = std::move(list.checks);
     flag_scratch_ = list.flag_scratch;
     reserve(list);
   }
 
   void run(void* const* memory, const ScalarValue* scalars) override {
+    if (!complete_) return;
     for (const Patch& patch : patches_) {
       numbers_[patch.number] = number_of(patch.what, scalars[patch.what.scalar]);
     }
@@ -113,13 +115,19 @@ class PluginInstance final : public lower::Instance {
   }
 
   void reserve(const lower::LaunchList& list) {
-    if (layout_->arena_bytes > 0) arena_.reset(device_.pool.allocate(layout_->arena_bytes));
+    // Arrays without elements have a place too.
+    const auto in_arena = [&](const lower::LaunchBuffer& buffer) {
+      return buffer.value >= 0 && layout_->places[static_cast<size_t>(buffer.value)].where == Place::Where::arena;
+    };
+    if (std::any_of(buffers_.begin(), buffers_.end(), in_arena)) {
+      arena_.reset(device_.pool.allocate(std::max<size_t>(layout_->arena_bytes, 1)));
+    }
     size_t total = 0;
     for (const int64_t bytes : list.scratch_bytes) {
       scratch_offsets_.push_back(total);
       total += (static_cast<size_t>(bytes) + scratch_alignment - 1) / scratch_alignment * scratch_alignment;
     }
-    if (total > 0) scratch_.reset(device_.pool.allocate(total));
+    if (!scratch_offsets_.empty()) scratch_.reset(device_.pool.allocate(std::max<size_t>(total, 1)));
     size_t most = 0;
     for (const Step& step : steps_) most = std::max(most, step.buffer_count);
     places_.resize(most);
@@ -174,6 +182,7 @@ class PluginInstance final : public lower::Instance {
   OpenDevice& device_;
   std::shared_ptr<const lower::Layout> layout_;
   std::vector<Step> steps_;
+  bool complete_ = true;  // not while kernels are collected: see DeviceKernels::collect
   size_t first_donating_ = 0;
   std::vector<lower::LaunchBuffer> buffers_;
   std::vector<rosin_number> numbers_;
@@ -196,6 +205,13 @@ lower::Target PluginExecutor::target() const { return {accepts_strides, no_chann
 
 std::unique_ptr<lower::Instance> PluginExecutor::prepare(std::shared_ptr<const lower::Layout> layout) {
   return std::make_unique<PluginInstance>(device_, std::move(layout));
+}
+
+void PluginExecutor::expect(Memory& memory) {
+  auto& block = static_cast<DeviceBlock&>(memory);
+  if (!block.arriving) return;
+  const OpenDevice::Turn turn(device_);
+  device_.arrived(block);
 }
 
 int64_t device_launches() { return launched.load(std::memory_order_relaxed); }

@@ -15,6 +15,7 @@ class PluginExecutor final : public lower::DeviceExecutor {
   lower::Target target() const override;
   std::unique_ptr<lower::Instance> prepare(std::shared_ptr<const lower::Layout> layout) override;
   Memory* allocate(size_t bytes) override { return device_.pool.allocate(bytes); }
+  void expect(Memory& memory) override;
 
  private:
   OpenDevice& device_;

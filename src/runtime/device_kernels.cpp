@@ -95,11 +95,32 @@ std::vector<rosin_kernel*> DeviceKernels::kernels_for(std::span<const lower::Lau
     if (std::any_of(fresh.begin(), fresh.end(), same)) continue;
     check_types(launch);
     fresh.push_back(&launch);
+    if (collecting_) note(launch);
   }
-  if (!fresh.empty()) compile(fresh);
+  if (!fresh.empty() && !collecting_) compile(fresh);
   std::vector<rosin_kernel*> kernels;
   for (const lower::Launch& launch : launches) kernels.push_back(find(launch.code, launch.code.hash()));
   return kernels;
+}
+
+void DeviceKernels::collect() {
+  std::lock_guard guard(lock_);
+  collecting_ = true;
+}
+
+void DeviceKernels::note(const lower::Launch& launch) {
+  const auto same = [&](const lower::Launch& other) { return other.code == launch.code; };
+  if (std::none_of(collected_.begin(), collected_.end(), same)) collected_.push_back(launch);
+}
+
+void DeviceKernels::compile_collected() {
+  std::lock_guard guard(lock_);
+  collecting_ = false;
+  const std::vector<lower::Launch> collected = std::move(collected_);
+  collected_.clear();
+  std::vector<const lower::Launch*> fresh;
+  for (const lower::Launch& launch : collected) fresh.push_back(&launch);
+  if (!fresh.empty()) compile(fresh);
 }
 
 void DeviceKernels::check_types(const lower::Launch& launch) const {

@@ -24,6 +24,11 @@ class DeviceKernels {
   /// (dtype) when the device lacks a type that one computes in.
   std::vector<rosin_kernel*> kernels_for(std::span<const lower::Launch> launches);
 
+  /// From now on codes that are new are noted instead of compiled, and null stands for their kernels; then they are
+  /// compiled as one program. So tests, whose plans are small and many, wait for few compilations.
+  void collect();
+  void compile_collected();
+
   struct Counts {
     int64_t kernels = 0;   // compiled or loaded
     int64_t programs = 0;  // compiled by the plug-in
@@ -38,6 +43,7 @@ class DeviceKernels {
   };
   rosin_kernel* find(const lower::KernelCode& code, uint64_t hash) const;
   void check_types(const lower::Launch& launch) const;
+  void note(const lower::Launch& launch);
   void compile(const std::vector<const lower::Launch*>& fresh);
   rosin_module* load(const rosin_program& program, const std::string& ops);
   rosin_module* load_from_disk(const std::string& key);
@@ -50,6 +56,8 @@ class DeviceKernels {
   rosin_device_info info_;
   std::mutex lock_;
   std::unordered_multimap<uint64_t, Entry> entries_;
+  bool collecting_ = false;
+  std::vector<lower::Launch> collected_;
   Counts counts_;
 };
 

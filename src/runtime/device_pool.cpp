@@ -26,6 +26,10 @@ DevicePool::DevicePool(OpenDevice& device, int index, uint64_t largest_block) no
 DeviceBlock* DevicePool::allocate(size_t bytes) {
   const int size_class = size_class_of(bytes);
   DeviceBlock* block = take(size_class);
+  if (block && block->arriving) {  // dropped before it was used: the copy may still run
+    device_.functions.event_sync(block->arriving);
+    block->arriving = nullptr;
+  }
   if (!block) block = make(size_class);
   if (!block) {
     trim();

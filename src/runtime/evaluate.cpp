@@ -246,8 +246,12 @@ void Evaluation::add_node(size_t n) {
   const Op& op = *node.op;
   node.slot = static_cast<uint32_t>(n);
   if (!held_[n]) readers_ += node.references();
-  uint64_t packed[2] = {};
-  int i = 0;
+  const bool small = op.kind == Kind::reduction && small_reduction(node);
+  structure_key_.add(uint64_t{op.id} | static_cast<uint64_t>(node.dtype) << 32 | uint64_t{node.rank} << 40 |
+                     uint64_t{node.wide} << 44 | static_cast<uint64_t>(node.compute) << 52 | uint64_t{held_[n]} << 56 |
+                     uint64_t{small} << 57 | uint64_t{node.operands} << 58);
+  uint64_t packed = 0;  // two operands a word
+  bool second = false;
   for (Node* operand : node.arrays()) {
     int32_t at = none;
     if (operand && operand->ready()) {
@@ -256,15 +260,11 @@ void Evaluation::add_node(size_t n) {
       at = static_cast<int32_t>(operand->slot);
       if (!held_[operand->slot]) --readers_;
     }
-    packed[i / 2] |= static_cast<uint64_t>(static_cast<uint32_t>(at)) << (i % 2 * 32);
-    ++i;
+    packed = packed << 32 | static_cast<uint32_t>(at);
+    if (second) structure_key_.add(packed);
+    second = !second;
   }
-  const bool small = op.kind == Kind::reduction && small_reduction(node);
-  structure_key_.add(uint64_t{op.id} | static_cast<uint64_t>(node.dtype) << 32 | uint64_t{node.rank} << 40 |
-                     uint64_t{node.wide} << 44 | static_cast<uint64_t>(node.compute) << 52 | uint64_t{held_[n]} << 56 |
-                     uint64_t{small} << 57 | uint64_t{node.operands} << 58);
-  structure_key_.add(packed[0]);
-  if (node.operands > 2) structure_key_.add(packed[1]);
+  if (second) structure_key_.add(packed);
   Key& attributes_key = op.sizes_in_attributes ? sizes_key_ : structure_key_;
   for (int w = 0; w < op.attribute_words; ++w) attributes_key.add(node.attributes.word(w));
   if (has_own_sizes(op)) {
@@ -382,9 +382,10 @@ void Evaluation::execute(const std::shared_ptr<Plan>& plan) {
     memory_.assign(layout.structure->graph.values.size(), nullptr);
     scalars_.resize(memory_.size() * lower::scalars_of_value);
     for (size_t n = 0; n < order_.size(); ++n) {
-      for (int i = 0; order_[n]->scalars >> i; ++i) {
-        if (order_[n]->scalars >> i & 1)
-          scalars_[lower::scalar_index(static_cast<int32_t>(n), i)] = order_[n]->number(i);
+      const Node& node = *order_[n];
+      const ScalarValue* number = node.numbers;
+      for (int i = 0; node.scalars >> i; ++i) {
+        if (node.scalars >> i & 1) scalars_[lower::scalar_index(static_cast<int32_t>(n), i)] = *number++;
       }
     }
     for (size_t i = 0; i < leaves_.leaves().size(); ++i) {
@@ -392,6 +393,7 @@ void Evaluation::execute(const std::shared_ptr<Plan>& plan) {
       const size_t value = order_.size() + i;
       if (is_scalar(node)) scalars_[lower::scalar_index(static_cast<int32_t>(value), -1)] = scalar_value(node);
       else memory_[value] = node.data();
+      if (device_ != 0 && !is_scalar(node)) plan->executor->expect(*node.buffer);
     }
     for (size_t i = 0; i < layout.outputs.size(); ++i) {
       memory_[static_cast<size_t>(layout.outputs[i].value)] = outputs_[i].buffer->data;

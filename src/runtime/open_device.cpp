@@ -2,12 +2,19 @@
 #include "runtime/open_device.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 
 #include <rosin/error.hpp>
 
 #include "runtime/status.hpp"
 
 namespace rosin {
+namespace {
+
+constexpr size_t staging_bytes = size_t{8} << 20;  // of one piece of a copy
+
+}  // namespace
 
 std::string OpenDevice::name_of(const rosin_backend& functions, int id) {
   return std::string(functions.name) + ":" + std::to_string(id);
@@ -62,5 +69,44 @@ void OpenDevice::fail(rosin_status status, std::string_view what) {
 void OpenDevice::note(const std::string& ops) { in_flight_[noted_++ % in_flight_.size()] = ops; }
 
 void OpenDevice::trim() { pool.trim(); }
+
+/// Holds `uploading_`. Waits until the copy that went through it last has ended.
+OpenDevice::Staging& OpenDevice::next_staging(size_t bytes) {
+  Staging& staging = staging_[next_staging_++ % staging_.size()];
+  if (!staging.event) check(functions.event_create(device, &staging.event), "copy to the device");
+  check(functions.event_sync(staging.event), "copy to the device");
+  if (staging.bytes >= bytes) return staging;
+  if (staging.memory) functions.release_pinned(device, staging.memory);
+  staging.memory = nullptr;
+  staging.bytes = 0;
+  check(functions.alloc_pinned(device, bytes, &staging.memory), "copy to the device");
+  staging.bytes = bytes;
+  return staging;
+}
+
+void OpenDevice::upload(DeviceBlock& to, const void* from, size_t bytes) {
+  std::lock_guard guard(uploading_);
+  if (!copy_stream_) check(functions.stream_create(device, &copy_stream_), "copy to the device");
+  if (!used_) check(functions.event_create(device, &used_), "copy to the device");
+  {
+    const Turn turn(*this);
+    check(functions.event_record(used_, stream), "copy to the device");
+  }
+  check(functions.stream_wait(copy_stream_, used_), "copy to the device");
+  for (size_t begin = 0; begin < bytes; begin += staging_bytes) {
+    const size_t count = std::min(bytes - begin, staging_bytes);
+    Staging& staging = next_staging(std::bit_ceil(count));
+    std::memcpy(staging.memory, static_cast<const unsigned char*>(from) + begin, count);
+    const rosin_place place{static_cast<rosin_memory*>(to.data), begin};
+    check(functions.copy_in(copy_stream_, place, staging.memory, count), "copy to the device");
+    check(functions.event_record(staging.event, copy_stream_), "copy to the device");
+    to.arriving = staging.event;
+  }
+}
+
+void OpenDevice::wait_for(DeviceBlock& block) {
+  check(functions.stream_wait(stream, block.arriving), "copy to the device");
+  block.arriving = nullptr;
+}
 
 }  // namespace rosin

@@ -42,6 +42,13 @@ class OpenDevice {
   void note(const std::string& ops);
   /// Gives free memory back, when nothing uses it.
   void trim();
+  /// Copies host memory, which may be used again at once, into a block that nothing else uses. The copy runs beside
+  /// other work; who uses the block calls `arrived` first.
+  void upload(DeviceBlock& to, const void* from, size_t bytes);
+  /// Work given to the stream from now on sees what was copied into the block. For who has the turn.
+  void arrived(DeviceBlock& block) {
+    if (block.arriving) wait_for(block);
+  }
 
   const rosin_backend& functions;
   const std::string name;  // "CUDA:0"
@@ -50,10 +57,25 @@ class OpenDevice {
   rosin_stream* stream = nullptr;
 
  private:
+  /// Pinned memory that one copy after the other goes through.
+  struct Staging {
+    void* memory = nullptr;
+    size_t bytes = 0;
+    rosin_event* event = nullptr;
+  };
+
+  Staging& next_staging(size_t bytes);
+  void wait_for(DeviceBlock& block);
+
   static std::string name_of(const rosin_backend& functions, int id);
   rosin_device* open(int id);
 
   std::mutex turn_;
+  std::mutex uploading_;
+  rosin_stream* copy_stream_ = nullptr;
+  rosin_event* used_ = nullptr;  // what the block was used for before
+  std::array<Staging, 4> staging_;
+  size_t next_staging_ = 0;
   std::string fault_;  // why the device is not used any more
   std::array<std::string, 8> in_flight_;
   size_t noted_ = 0;  // since the last time all work had ended

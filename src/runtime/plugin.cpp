@@ -16,12 +16,6 @@
 namespace rosin {
 namespace {
 
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return lower;
-}
-
 /// What every plug-in must offer, with the names for messages.
 std::string missing_function(const rosin_backend& b) {
   const std::pair<const char*, bool> needed[] = {{"error_text", b.error_text != nullptr},
@@ -79,21 +73,27 @@ std::string text_of(const rosin_backend& functions, const char* otherwise) {
   return text && *text ? text : otherwise;
 }
 
-void ask_for_devices(Plugin& plugin) {
-  int32_t count = 0;
+}  // namespace
+
+std::string count_devices(const rosin_backend& functions, int& count) {
+  int32_t counted = 0;
   try {
-    const rosin_status status = plugin.functions->device_count(&count);
-    if (status != ROSIN_OK) plugin.reason = text_of(*plugin.functions, "the driver gives no reason");
-    else if (count <= 0) plugin.reason = text_of(*plugin.functions, "there is no such device");
-    else plugin.device_count = count;
+    if (functions.device_count(&counted) != ROSIN_OK) return text_of(functions, "the driver gives no reason");
   } catch (const std::exception& error) {
-    plugin.reason = std::string("threw an exception when asked for its devices: ") + error.what();
+    return std::string("threw an exception when asked for its devices: ") + error.what();
   } catch (...) {
-    plugin.reason = "threw an exception when asked for its devices";
+    return "threw an exception when asked for its devices";
   }
+  if (counted <= 0) return text_of(functions, "there is no such device");
+  count = counted;
+  return {};
 }
 
-}  // namespace
+std::string plugin_file_name(std::string_view backend) {
+  std::string name(backend);
+  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return "librosin_" + name + ".so";
+}
 
 std::string installed_plugin_folder() {
   Dl_info info{};
@@ -135,7 +135,7 @@ const rosin_backend* load_plugin_file(const std::string& path, std::string_view 
 Plugin load_plugin(std::string_view backend) {
   Plugin plugin;
   plugin.backend = backend;
-  plugin.file = "librosin_" + lower_case(backend) + ".so";
+  plugin.file = plugin_file_name(backend);
   std::string not_in;
   for (const std::string& folder : plugin_search_folders()) {
     PluginAttempt& attempt = plugin.attempts.emplace_back();
@@ -153,8 +153,7 @@ Plugin load_plugin(std::string_view backend) {
       plugin.reason.append(plugin.reason.empty() ? "" : "; ").append(attempt.path + ": " + attempt.reason);
   }
   if (plugin.functions) {
-    plugin.reason.clear();
-    ask_for_devices(plugin);
+    plugin.reason = count_devices(*plugin.functions, plugin.device_count);
   } else if (plugin.reason.empty()) {
     plugin.reason = plugin.file + ": not in " + not_in;
   }

@@ -25,6 +25,8 @@ struct Plugin {
   std::string reason;  // why it is not functional; empty: it is
 };
 
+/// "librosin_cuda.so" of "CUDA".
+std::string plugin_file_name(std::string_view backend);
 /// The folder beside librosin in which plug-ins are installed.
 std::string installed_plugin_folder();
 /// All folders in which plug-ins are looked for, in order.
@@ -34,5 +36,7 @@ std::vector<std::string> plugin_search_folders();
 Plugin load_plugin(std::string_view backend);
 /// The functions of one file, or null with the reason.
 const rosin_backend* load_plugin_file(const std::string& path, std::string_view backend, std::string& reason);
+/// Asks a plug-in how many devices it has; the reason why there are none.
+std::string count_devices(const rosin_backend& functions, int& count);
 
 }  // namespace rosin

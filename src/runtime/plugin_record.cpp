@@ -5,9 +5,12 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <system_error>
 
+#include <rosin/diagnostics.hpp>
 #include <rosin/error.hpp>
 
 #include "base/file.hpp"
@@ -16,6 +19,17 @@
 
 namespace rosin {
 namespace {
+
+/// Probes that this process noted, which count where the cache folder cannot be written: path to how they ended.
+struct Noted {
+  std::mutex lock;
+  std::map<std::string, bool> crashed;
+};
+
+Noted& noted() {
+  static auto* record = new Noted;
+  return *record;
+}
 
 /// The file that stands for "this plug-in, as it is now, crashed".
 std::optional<std::string> mark_of(const std::string& path) {
@@ -32,11 +46,20 @@ std::optional<std::string> mark_of(const std::string& path) {
 }  // namespace
 
 bool crashed_in_last_probe(const std::string& path) {
+  {
+    std::lock_guard guard(noted().lock);
+    const auto found = noted().crashed.find(path);
+    if (found != noted().crashed.end()) return found->second;
+  }
   const std::optional<std::string> mark = mark_of(path);
   return mark && access(mark->c_str(), F_OK) == 0;
 }
 
 void note_probe(const std::string& path, bool crashed) {
+  {
+    std::lock_guard guard(noted().lock);
+    noted().crashed[path] = crashed;
+  }
   const std::optional<std::string> mark = mark_of(path);
   if (!mark) return;
   if (!crashed) {
@@ -48,7 +71,7 @@ void note_probe(const std::string& path, bool crashed) {
   try {
     write_file_atomically(*mark, path + "\n");
   } catch (const Error&) {
-    // Without the note the file is tried again: a convenience is lost, nothing else.
+    // Without the note later processes try the file again: a convenience is lost, nothing else.
   }
 }
 

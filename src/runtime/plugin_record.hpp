@@ -1,5 +1,5 @@
 // What probes of plug-ins found: a file that crashed its probe is not loaded by programs until it has changed or a
-// later probe went well. Read next: plugin.hpp.
+// later probe went well. note_probe() is public: include/rosin/diagnostics.hpp. Read next: plugin.hpp.
 #pragma once
 
 #include <string>
@@ -8,7 +8,5 @@ namespace rosin {
 
 /// Whether the last probe of this very file (path, size, time of change) ended in a crash.
 bool crashed_in_last_probe(const std::string& path);
-/// Notes how a probe ended. Does nothing where the cache folder cannot be written.
-void note_probe(const std::string& path, bool crashed);
 
 }  // namespace rosin

@@ -23,21 +23,23 @@ const Op& transfer_op =
 
 rosin_place place_of(const Memory& memory) { return {static_cast<rosin_memory*>(memory.data), 0}; }
 
-void copy_in(OpenDevice& to, const Memory& target, const void* source, size_t bytes) {
-  const OpenDevice::Turn turn(to);
-  to.check(to.functions.copy_in(to.stream, place_of(target), source, bytes), "copy to the device");
-}
+DeviceBlock& block_of(Memory& memory) { return static_cast<DeviceBlock&>(memory); }
 
-void copy_out(OpenDevice& from, void* target, const Memory& source, size_t bytes) {
+void copy_out(OpenDevice& from, void* target, Memory& source, size_t bytes) {
   const OpenDevice::Turn turn(from);
+  from.arrived(block_of(source));
   from.check(from.functions.copy_out(from.stream, target, place_of(source), bytes), "copy from the device");
   from.settle(turn);
 }
 
 /// Straight from one device to another of the same back end; false where that is not offered.
-bool copy_peer(OpenDevice& to, const Memory& target, OpenDevice& from, const Memory& source, size_t bytes) {
+bool copy_peer(OpenDevice& to, const Memory& target, OpenDevice& from, Memory& source, size_t bytes) {
   if (&to.functions != &from.functions || !to.functions.copy_peer) return false;
-  from.synchronize();
+  {
+    const OpenDevice::Turn turn(from);
+    from.arrived(block_of(source));
+    from.settle(turn);
+  }
   const OpenDevice::Turn turn(to);
   const rosin_status status = to.functions.copy_peer(to.stream, place_of(target), from.device, place_of(source), bytes);
   if (status == ROSIN_UNSUPPORTED) return false;
@@ -46,17 +48,17 @@ bool copy_peer(OpenDevice& to, const Memory& target, OpenDevice& from, const Mem
   return true;
 }
 
-void copy_memory(const Memory& target, const Memory& source, size_t bytes) {
+void copy_memory(Memory& target, Memory& source, size_t bytes) {
   if (bytes == 0) return;
   DeviceTable& table = DeviceTable::instance();
-  if (source.device == 0) return copy_in(table.open(target.device), target, source.data, bytes);
+  if (source.device == 0) return table.open(target.device).upload(block_of(target), source.data, bytes);
   OpenDevice& from = table.open(source.device);
   if (target.device == 0) return copy_out(from, target.data, source, bytes);
   OpenDevice& to = table.open(target.device);
   if (copy_peer(to, target, from, source, bytes)) return;
   std::vector<unsigned char> host(bytes);
   copy_out(from, host.data(), source, bytes);
-  copy_in(to, target, host.data(), bytes);
+  to.upload(block_of(target), host.data(), bytes);
 }
 
 void check_type(DType type, int position) {

@@ -50,7 +50,7 @@ void an_older_caller_gets_no_more_than_it_asked_for(Rig& rig) {
   small.info.size = sizeof(size_t) + sizeof(small.info.name);
   rig.good(rig.api.device_info(rig.number, &small.info), "device_info");
   expect(std::strcmp(small.info.name, rig.info.name) == 0, "another name for a smaller struct");
-  const unsigned char* end = small.bytes + sizeof(small.bytes);
+  unsigned char* const end = small.bytes + sizeof(small.bytes);
   expect(std::all_of(small.bytes + small.info.size, end, [](unsigned char c) { return c == 0xa5; }),
          "device_info wrote behind info->size");
 }
@@ -92,7 +92,7 @@ void each_thread_has_its_own_error_text(Rig& rig) {
 
 void blocks_of_all_sizes_come_and_go(Rig& rig) {
   std::vector<std::unique_ptr<Memory>> blocks;
-  for (const uint64_t bytes : {1, 2, 3, 255, 256, 257, 65536, 1000003}) {
+  for (const uint64_t bytes : {1u, 2u, 3u, 255u, 256u, 257u, 65536u, 1000003u}) {
     blocks.push_back(std::make_unique<Memory>(rig, bytes));
     for (size_t i = 0; i + 1 < blocks.size(); ++i) {
       expect(blocks[i]->at().memory != blocks.back()->at().memory, "two live blocks are one");

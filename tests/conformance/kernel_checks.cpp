@@ -31,8 +31,8 @@ std::vector<int32_t> result_of(Rig& rig, const Code& code, size_t count, uint32_
 
 void expect_equal(const std::vector<int32_t>& got, const std::vector<int32_t>& wanted, const std::string& what) {
   for (size_t i = 0; i < wanted.size(); ++i) {
-    expect(got[i] == wanted[i], what + ": element " + std::to_string(i) + " is " + std::to_string(got[i]) +
-                                    ", not " + std::to_string(wanted[i]));
+    expect(got[i] == wanted[i], what + ": element " + std::to_string(i) + " is " + std::to_string(got[i]) + ", not " +
+                                    std::to_string(wanted[i]));
   }
 }
 

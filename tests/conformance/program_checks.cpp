@@ -68,10 +68,11 @@ void foreign_bytes_are_invalid(Rig& rig) {
 void damaged_bytes_are_invalid(Rig& rig) {
   const Code codes[] = {copies_an_element("whole")};
   const std::vector<char> whole = rig.compiled(codes);
-  for (const size_t eighths : {1, 4, 7}) {
-    const size_t at = whole.size() * eighths / 8;
+  for (size_t part = 0; part < 64; ++part) {
+    const size_t at = whole.size() * part / 64;
     const auto end = whole.begin() + static_cast<std::ptrdiff_t>(at);
-    refused(rig, {whole.begin(), end}, "the first " + std::to_string(at) + " of " + std::to_string(whole.size()) + " bytes");
+    refused(rig, {whole.begin(), end},
+            "the first " + std::to_string(at) + " of " + std::to_string(whole.size()) + " bytes");
     std::vector<char> changed = whole;
     changed[at] = static_cast<char>(changed[at] ^ 0x55);
     refused(rig, changed, "bytes with a change at " + std::to_string(at));

@@ -2,6 +2,7 @@
 #include "rig.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <optional>
 
 #include "lower/kernel_text.hpp"
@@ -51,10 +52,12 @@ const char* name_of(rosin_status status) {
   return "a status that backend.h does not know";
 }
 
-Memory::Memory(Rig& rig, uint64_t bytes) : rig_(rig) {
-  rig.good(rig.api.alloc(rig.device, bytes, &memory_), "alloc");
+Memory::Memory(Rig& rig, uint64_t bytes) : rig_(rig) { rig.good(rig.api.alloc(rig.device, bytes, &memory_), "alloc"); }
+Memory::~Memory() {
+  // After a check that failed, work may still be under way.
+  if (std::uncaught_exceptions() > 0) (void)rig_.api.stream_sync(rig_.stream);
+  rig_.api.release(rig_.device, memory_);
 }
-Memory::~Memory() { rig_.api.release(rig_.device, memory_); }
 
 Module::Module(Rig& rig, std::span<const Code> codes) : rig_(rig) {
   const std::vector<char> bytes = rig.compiled(codes);

@@ -13,7 +13,10 @@ constexpr size_t large = size_t{4} << 20;
 class Stream {
  public:
   explicit Stream(Rig& rig) : rig_(rig) { rig.good(rig.api.stream_create(rig.device, &stream_), "stream_create"); }
-  ~Stream() { rig_.api.stream_destroy(stream_); }
+  ~Stream() {
+    (void)rig_.api.stream_sync(stream_);
+    rig_.api.stream_destroy(stream_);
+  }
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
   rosin_stream* get() const { return stream_; }
@@ -35,6 +38,8 @@ class Event {
   Rig& rig_;
   rosin_event* event_ = nullptr;
 };
+
+// Streams stand after the memory they use, so that they end first, whatever happens.
 
 /// Gives the stream work that ends with `value` in every byte of `memory` (of `large` bytes).
 void long_work(Rig& rig, rosin_stream* stream, const Memory& memory, const Memory& scratch, uint8_t value) {
@@ -59,9 +64,9 @@ void an_event_never_recorded_has_ended(Rig& rig) {
 }
 
 void an_event_ends_with_the_work_before_it(Rig& rig) {
-  Stream stream(rig);
-  Event event(rig);
   Memory memory(rig, large), scratch(rig, large);
+  Event event(rig);
+  Stream stream(rig);
   for (uint8_t round = 1; round < 4; ++round) {
     long_work(rig, stream.get(), memory, scratch, round);
     rig.good(rig.api.event_record(event.get(), stream.get()), "event_record");
@@ -74,9 +79,9 @@ void an_event_ends_with_the_work_before_it(Rig& rig) {
 }
 
 void stream_sync_waits_for_all_work(Rig& rig) {
-  Stream stream(rig);
-  Event event(rig);
   Memory memory(rig, large), scratch(rig, large);
+  Event event(rig);
+  Stream stream(rig);
   long_work(rig, stream.get(), memory, scratch, 9);
   rig.good(rig.api.event_record(event.get(), stream.get()), "event_record");
   rig.good(rig.api.stream_sync(stream.get()), "stream_sync");
@@ -85,9 +90,9 @@ void stream_sync_waits_for_all_work(Rig& rig) {
 }
 
 void a_stream_waits_for_another(Rig& rig) {
-  Stream one(rig), other(rig);
-  Event ready(rig), taken(rig);
   Memory memory(rig, large), scratch(rig, large), result(rig, large);
+  Event ready(rig), taken(rig);
+  Stream one(rig), other(rig);
   for (uint8_t round = 1; round < 6; ++round) {
     // `one` writes again only when `other` has read: two events, both ways.
     rig.good(rig.api.stream_wait(one.get(), taken.get()), "stream_wait");
@@ -103,9 +108,9 @@ void a_stream_waits_for_another(Rig& rig) {
 }
 
 void a_wait_means_the_event_as_it_was(Rig& rig) {
-  Stream one(rig), other(rig);
-  Event event(rig);
   Memory memory(rig, large), scratch(rig, large), result(rig, large);
+  Event event(rig);
+  Stream one(rig), other(rig);
   long_work(rig, one.get(), memory, scratch, 1);
   rig.good(rig.api.event_record(event.get(), one.get()), "event_record");
   rig.good(rig.api.stream_wait(other.get(), event.get()), "stream_wait");
@@ -122,8 +127,8 @@ void devices_wait_for_each_other(Rig& rig) {
   for (int32_t i = 0; i < count; ++i) {
     if (i == rig.number) continue;
     Rig other(rig.api, i);
-    Event event(rig);
     Memory memory(rig, large), scratch(rig, large), there(other, large);
+    Event event(rig);
     long_work(rig, rig.stream, memory, scratch, 5);
     rig.good(rig.api.event_record(event.get(), rig.stream), "event_record");
     other.good(rig.api.stream_wait(other.stream, event.get()), "stream_wait on another device");

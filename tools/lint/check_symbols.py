@@ -1,8 +1,10 @@
-"""Checks what librosin.so exports: names of rosin:: with their vtables and type information, and C functions rosin_*.
+"""Checks what librosin.so exports: names of rosin:: with vtables and type information, and C functions rosin_*.
+Plug-ins, librosin_<name>.so, export rosin_backend_open, perhaps C functions rosin_<name>_*, and need nothing of rosin.
 
-usage: python3 tools/lint/check_symbols.py build/release/librosin.so
+usage: python3 tools/lint/check_symbols.py build/release/librosin.so build/release/rosin/librosin_*.so
 """
 
+import pathlib
 import re
 import subprocess
 import sys
@@ -13,9 +15,9 @@ import sources
 _OURS = re.compile(r"^(?:rosin_\w+|_Z(?:T[ISVT]|GV|Th[n\d]*_|Tv\d+_n\d+_)?N[KRO]*5rosin.*)$")
 
 
-def foreign(symbols):
+def foreign(listing):
     """The symbols that are not rosin's, from the lines of `nm -D --defined-only -P`."""
-    names = [line.split()[0].partition("@")[0] for line in symbols.splitlines() if line.strip()]
+    names = [line.split()[0].partition("@")[0] for line in listing.splitlines() if line.strip()]
     return [name for name in names if not _OURS.match(name)]
 
 
@@ -24,15 +26,38 @@ def demangled(names):
     return result.stdout.splitlines()
 
 
+def symbols(library, which):
+    """The lines of `nm -D -P`, or the error text as the second value."""
+    listing = subprocess.run(["nm", "-D", which, "-P", library], capture_output=True, text=True, check=False)
+    return listing.stdout, f"{library}: {listing.stderr.strip()}" if listing.returncode else ""
+
+
+def plugin_errors(library, name):
+    defined, error = symbols(library, "--defined-only")
+    needed, _ = symbols(library, "--undefined-only")
+    if error:
+        return [error]
+    exported = [line.split()[0].partition("@")[0] for line in defined.splitlines() if line.strip()]
+    errors = [f"{library}: exports {symbol}, which is not its own" for symbol in exported
+              if symbol != "rosin_backend_open" and not symbol.startswith(f"rosin_{name}_")]
+    if "rosin_backend_open" not in exported:
+        errors.append(f"{library}: exports no rosin_backend_open")
+    needed = [line.split()[0].partition("@")[0] for line in needed.splitlines() if line.strip()]
+    return errors + [f"{library}: needs {symbol} of librosin" for symbol in needed if _OURS.match(symbol)]
+
+
 def check(library):
-    listing = subprocess.run(["nm", "-D", "--defined-only", "-P", library], capture_output=True, text=True, check=False)
-    if listing.returncode:
-        return [f"{library}: {listing.stderr.strip()}"]
-    if not listing.stdout.strip():
+    plugin = re.fullmatch(r"librosin_(\w+)\.so", pathlib.Path(library).name)
+    if plugin:
+        return plugin_errors(library, plugin.group(1))
+    listing, error = symbols(library, "--defined-only")
+    if error:
+        return [error]
+    if not listing.strip():
         return [f"{library}: exports nothing; is ROSIN_API missing?"]
-    names = foreign(listing.stdout)
+    names = foreign(listing)
     return [f"{library}: exports a foreign symbol: {name}" for name in (demangled(names) if names else [])]
 
 
 if __name__ == "__main__":
-    sys.exit(sources.finish(check(sys.argv[1])))
+    sys.exit(sources.finish([error for path in sys.argv[1:] for error in check(path)]))

@@ -21,6 +21,14 @@ API void grow(std::vector<Array>& all) { all.push_back(Array()); }
 extern "C" API int rosin_open(void) { return 0; }
 """
 
+PLUGIN = """
+extern "C" {
+%s int rosin_backend_open() { return %s; }
+__attribute__((visibility("default"))) int rosin_toy_counts() { return 0; }
+}
+"""
+OPEN = '__attribute__((visibility("default")))'
+
 
 class Symbols(unittest.TestCase):
     def test_names_of_rosin_pass_and_all_others_do_not(self):
@@ -53,6 +61,23 @@ class Symbols(unittest.TestCase):
         exported = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         for name in ("rosin::grow(", "rosin::Array::item() const &", "typeinfo for rosin::Array", "rosin_open"):
             self.assertIn(name, exported)
+
+    def plugin(self, name, text):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        source, library = pathlib.Path(folder.name) / "x.cpp", pathlib.Path(folder.name) / f"librosin_{name}.so"
+        source.write_text(text, encoding="utf-8")
+        subprocess.run(["g++", "-shared", "-fPIC", "-fvisibility=hidden", str(source), "-o", str(library)], check=True)
+        return check_symbols.check(str(library))
+
+    def test_a_plugin_exports_its_entrance_and_functions_of_its_name(self):
+        self.assertEqual(self.plugin("toy", PLUGIN % (OPEN, 0)), [])
+        self.assertIn("which is not its own", self.plugin("other", PLUGIN % (OPEN, 0))[0])
+        self.assertIn("exports no rosin_backend_open", self.plugin("toy", PLUGIN % ("", 0))[0])
+
+    def test_a_plugin_that_needs_librosin_is_refused(self):
+        text = "namespace rosin { int seed(); }\n" + PLUGIN % (OPEN, "rosin::seed()")
+        self.assertIn("of librosin", self.plugin("toy", text)[0])
 
 
 if __name__ == "__main__":

@@ -1,0 +1,24 @@
+// Comparing arrays to within a tolerance, as a bool.
+#pragma once
+
+#include <rosin/array.hpp>
+#include <rosin/export.hpp>
+
+namespace rosin {
+
+struct ApproxOptions {
+  double rtol = -1;  // negative: the square root of the epsilon of the coarser type; 0 where atol is given
+  double atol = 0;
+};
+/// Whether norm(x - y) <= max(atol, rtol * max(norm(x), norm(y))), over all elements; both are read on the host.
+/// Error (shape) when the shapes differ. Source: Julia's isapprox.
+ROSIN_API bool isapprox(const Array& x, const Array& y, ApproxOptions options = {});
+
+struct CloseOptions {
+  double rtol = 1e-5;
+  double atol = 1e-8;
+};
+/// Whether |x - y| <= atol + rtol * |y| for every element. Error (shape) when the shapes differ. Source: NumPy.
+ROSIN_API bool allclose(const Array& x, const Array& y, CloseOptions options = {});
+
+}  // namespace rosin

@@ -1,0 +1,178 @@
+// Tests of loaders whose batches stand on a device, on the reference back end, which is part of every build.
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <rosin/create.hpp>
+#include <rosin/elementwise.hpp>
+#include <rosin/error.hpp>
+#include <rosin/loader.hpp>
+#include <rosin/move.hpp>
+#include <rosin/reduce.hpp>
+
+namespace rosin {
+namespace {
+
+using Values = std::vector<float>;
+
+class DeviceLoading : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!functional("reference")) GTEST_SKIP() << why_not("reference");
+    device_ = get_device("reference", 0);
+  }
+  Device device_;
+};
+
+/// (2, n): column i is (i, 1000 + i).
+Array columns(int64_t n) {
+  Values values;
+  for (int64_t i = 0; i < n; ++i) {
+    values.push_back(static_cast<float>(i));
+    values.push_back(static_cast<float>(1000 + i));
+  }
+  return Array(values, {2, n});
+}
+
+TEST_F(DeviceLoading, BatchesStandOnTheDeviceWithTheValuesOfTheData) {
+  DataLoader loader(std::tuple{columns(7), columns(7)}, {.batchsize = 3});
+  auto moved = loader | device_;
+  std::vector<Values> seen;
+  for (auto [x, y] : moved) {
+    EXPECT_EQ(x.device(), device_);
+    EXPECT_EQ(y.device(), device_);
+    seen.push_back(x.to_vector<float>());
+  }
+  ASSERT_EQ(seen.size(), 3u);
+  EXPECT_EQ(seen[1], (Values{3, 1003, 4, 1004, 5, 1005}));
+  EXPECT_EQ(seen[2], (Values{6, 1006}));
+}
+
+TEST_F(DeviceLoading, TheOrderIsTheSameForAnyNumberOfWorkers) {
+  std::vector<Values> orders;
+  for (int64_t workers : {0, 1, 3}) {
+    DataLoader loader(columns(40), {.batchsize = 7, .shuffle = true, .num_workers = workers, .rng = Rng(5)});
+    auto moved = loader | device_;
+    Values& order = orders.emplace_back();
+    for (const Array& x : moved) {
+      for (float value : x.to_vector<float>()) order.push_back(value);
+    }
+  }
+  EXPECT_EQ(orders[0].size(), 80u);
+  EXPECT_EQ(orders[1], orders[0]);
+  EXPECT_EQ(orders[2], orders[0]);
+}
+
+TEST_F(DeviceLoading, WhoKeepsTenBatchesKeepsTenDistinctBatches) {
+  for (int64_t workers : {0, 2}) {
+    DataLoader loader(columns(50), {.batchsize = 5, .num_workers = workers});
+    auto moved = loader | device_;
+    std::vector<Array> kept;
+    for (const Array& x : moved) kept.push_back(x);
+    ASSERT_EQ(kept.size(), 10u);
+    for (size_t i = 0; i < kept.size(); ++i) {
+      EXPECT_EQ(kept[i].to_vector<float>()[0], static_cast<float>(5 * i)) << workers << " workers";
+      EXPECT_EQ(kept[i].to_vector<float>()[9], static_cast<float>(1000 + 5 * i + 4));
+    }
+  }
+}
+
+/// Fails at one observation.
+struct Broken {
+  int64_t numobs() const { return 20; }
+  Array getobs(int64_t i) const {
+    if (i == 13) throw std::runtime_error("the file is gone");
+    return Array({static_cast<float>(i)}, {1});
+  }
+};
+
+TEST_F(DeviceLoading, AWorkersExceptionArrivesInTheLoopWithTheObservation) {
+  DataLoader loader(Broken{}, {.batchsize = 4, .num_workers = 2});
+  auto moved = loader | device_;
+  int64_t batches = 0;
+  try {
+    for (const Array& x : moved) batches += x.size(1) > 0;
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("observation 13"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("the file is gone"), std::string::npos) << error.what();
+  }
+  EXPECT_EQ(batches, 3);
+}
+
+TEST_F(DeviceLoading, ThePoolDoesNotGrowOverAThousandBatches) {
+  DataLoader loader(columns(1000), {.batchsize = 10});
+  auto moved = loader | device_;
+  const auto epoch = [&] {
+    for (const Array& x : moved) eval(x + 1);
+    const MemoryStats now = memory_stats(device_);
+    return now.live + now.cached;
+  };
+  epoch();
+  const int64_t before = epoch();
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(epoch(), before);
+}
+
+TEST_F(DeviceLoading, StatsCountTheBatchesAndTheTimeOfWaiting) {
+  DataLoader loader(columns(20), {.batchsize = 5});
+  auto moved = loader | device_;
+  EXPECT_EQ(moved.stats().batches, 0);
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    for (const Array& x : moved) eval(x);
+  }
+  EXPECT_EQ(moved.stats().batches, 8);
+  EXPECT_GT(moved.stats().waited_seconds, 0);
+}
+
+TEST_F(DeviceLoading, ADeviceIteratorMovesTheBatchesOfAnyRange) {
+  DataLoader loader(std::tuple{columns(6), columns(6)}, {.batchsize = 4});
+  DeviceIterator from_loader(device_, loader);
+  EXPECT_EQ(from_loader.size(), 2);
+  Values sums;
+  for (auto [x, y] : from_loader) {
+    EXPECT_EQ(x.device(), device_);
+    sums.push_back(sum(x - y).item<float>());
+    sums.push_back(sum(x).item<float>());
+  }
+  EXPECT_EQ(sums, (Values{0, 6 + 4006, 0, 9 + 2009}));
+  std::vector<Array> list{columns(1), columns(2)};
+  int64_t n = 0;
+  for (const Array& x : DeviceIterator(device_, list)) n += x.size(1);
+  EXPECT_EQ(n, 3);
+}
+
+TEST_F(DeviceLoading, MappedObservationsAreMovedOneBatchAtATime) {
+  const auto data = mapobs(device_, std::tuple{columns(6), columns(6)});
+  const std::vector<int64_t> at{4, 1};
+  const auto [x, y] = getobs(data, at);
+  EXPECT_EQ(x.device(), device_);
+  EXPECT_EQ(y.to_vector<float>(), (Values{4, 1004, 1, 1001}));
+}
+
+TEST_F(DeviceLoading, DataOnADeviceIsLoadedThere) {
+  DataLoader loader(columns(5) | device_, {.batchsize = 2});
+  Values seen;
+  for (const Array& x : loader) {
+    EXPECT_EQ(x.device(), device_);
+    seen.push_back(x.to_vector<float>()[0]);
+  }
+  EXPECT_EQ(seen, (Values{0, 2, 4}));
+}
+
+TEST_F(DeviceLoading, LargeArraysArriveWhole) {
+  const Array large = arange(0.0, 3e6, 1.0, Float32);  // more than one piece of the way to the device
+  const Array there = large | device_;
+  EXPECT_EQ(there.to_vector<float>(), large.to_vector<float>());
+  EXPECT_EQ(sum(there - 1).count(), 1);
+}
+
+TEST_F(DeviceLoading, CuIteratorNeedsCuda) {
+  if (functional("CUDA")) GTEST_SKIP() << "CUDA is functional here";
+  DataLoader loader(columns(5), {.batchsize = 2});
+  EXPECT_THROW(CuIterator{loader}, Error);
+}
+
+}  // namespace
+}  // namespace rosin

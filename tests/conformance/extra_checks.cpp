@@ -1,0 +1,127 @@
+// What is optional, where it is offered: copies between devices, vendor calls, graphs, native handles.
+#include "checks.hpp"
+
+namespace rosin::conformance {
+namespace {
+
+std::vector<float> numbers(size_t count, int seed) {
+  std::vector<float> all(count);
+  // Small integers: every order of summation gives the same.
+  for (size_t i = 0; i < count; ++i) all[i] = static_cast<float>((i * 7 + static_cast<size_t>(seed)) % 13) - 6;
+  return all;
+}
+
+void copies_between_devices(Rig& rig) {
+  if (!rig.api.copy_peer) return;
+  int32_t count = 0;
+  rig.good(rig.api.device_count(&count), "device_count");
+  for (int32_t i = 0; i < count; ++i) {
+    if (i == rig.number) continue;
+    Rig other(rig.api, i);
+    const Memory here(rig, 4000), there(other, 4000);
+    const auto values = numbers(1000, i);
+    rig.write<float>(here.at(), values);
+    rig.sync();
+    const rosin_status status = rig.api.copy_peer(other.stream, there.at(40), rig.device, here.at(80), 2000);
+    if (status == ROSIN_UNSUPPORTED) continue;
+    rig.good(status, "copy_peer");
+    const std::vector<float> wanted(values.begin() + 20, values.begin() + 520);
+    expect(other.read<float>(there.at(40), 500) == wanted, "copy_peer changed what it copied");
+  }
+}
+
+rosin_matrix matrix(int64_t row, int64_t column, int64_t batch) { return {ROSIN_FLOAT32, {row, column, batch}}; }
+
+/// result (5, 4) = a (5, 3) * b (3, 4), three times; a is stored by rows, b by columns with a gap.
+void run_matmul(Rig& rig, const rosin_call_description& what, rosin_call* call, uint64_t workspace) {
+  const auto a = numbers(45, 1), b = numbers(48, 2);
+  const Memory place_a(rig, 45 * 4), place_b(rig, 48 * 4), result(rig, 60 * 4);
+  const Memory scratch(rig, workspace ? workspace : 1);
+  rig.write<float>(place_a.at(), a);
+  rig.write<float>(place_b.at(), b);
+  const rosin_place buffers[] = {place_a.at(), place_b.at(), result.at()};
+  for (int i = 0; i < 2; ++i) rig.good(rig.api.call_run(rig.stream, call, buffers, scratch.at()), "call_run");
+  const auto got = rig.read<float>(result.at(), 60);
+  const auto at = [](const rosin_matrix& of, int64_t i, int64_t j, int64_t q) {
+    return static_cast<size_t>(i * of.strides[0] + j * of.strides[1] + q * of.strides[2]);
+  };
+  for (int64_t q = 0; q < 3; ++q)
+    for (int64_t i = 0; i < 5; ++i)
+      for (int64_t j = 0; j < 4; ++j) {
+        float sum = 0;
+        for (int64_t l = 0; l < 3; ++l) sum += a[at(what.a, i, l, q)] * b[at(what.b, l, j, q)];
+        expect(got[at(what.result, i, j, q)] == sum, "an element of a matmul is wrong");
+      }
+}
+
+void a_vendor_matmul_is_right_or_unsupported(Rig& rig) {
+  if (!rig.api.call_prepare) return;
+  rosin_call_description what{};
+  what.size = sizeof(what);
+  what.kind = ROSIN_CALL_MATMUL;
+  what.m = 5;
+  what.n = 4;
+  what.k = 3;
+  what.batch = 3;
+  what.a = matrix(3, 1, 15);
+  what.b = matrix(1, 4, 16);
+  what.result = matrix(1, 5, 20);
+  rosin_call* call = nullptr;
+  uint64_t workspace = 0;
+  const rosin_status status = rig.api.call_prepare(rig.device, &what, &call, &workspace);
+  if (status == ROSIN_UNSUPPORTED) return;
+  rig.good(status, "call_prepare");
+  run_matmul(rig, what, call, workspace);
+  rig.api.call_destroy(call);
+}
+
+Code adds_one() {
+  Code code;
+  code.name = "adds_one";
+  code.group = 4;
+  code.buffers = {ROSIN_INT32};
+  const Value at = code.item();
+  code.store(0, at, code.binary(ROSIN_ADD, code.load(0, ROSIN_SCALAR_INT32, at), code.int32(1)));
+  return code;
+}
+
+void a_graph_runs_when_it_is_launched(Rig& rig) {
+  if (!rig.api.graph_begin) return;
+  const Code code = adds_one();
+  const Module module(rig, {&code, 1});
+  const Memory memory(rig, 16), copied(rig, 16);
+  rig.write<int32_t>(memory.at(), std::vector<int32_t>{1, 2, 3, 4});
+  rig.write<int32_t>(copied.at(), std::vector<int32_t>(4));
+  rig.sync();
+  const rosin_status status = rig.api.graph_begin(rig.stream);
+  if (status == ROSIN_UNSUPPORTED) return;
+  rig.good(status, "graph_begin");
+  const rosin_place places[] = {memory.at()};
+  for (int i = 0; i < 3; ++i) rig.launch(rig.stream, module.kernel("adds_one"), places, 1);
+  rig.good(rig.api.copy(rig.stream, copied.at(), memory.at(), 16), "copy");
+  rosin_graph* graph = nullptr;
+  rig.good(rig.api.graph_end(rig.stream, &graph), "graph_end");
+  expect(rig.read<int32_t>(memory.at(), 4) == std::vector<int32_t>{1, 2, 3, 4}, "recording a graph ran it");
+  for (int i = 0; i < 5; ++i) rig.good(rig.api.graph_launch(rig.stream, graph), "graph_launch");
+  expect(rig.read<int32_t>(copied.at(), 4) == std::vector<int32_t>{16, 17, 18, 19}, "five runs of a graph are wrong");
+  rig.api.graph_destroy(graph);
+}
+
+void native_handles_are_there_where_offered(Rig& rig) {
+  const Memory memory(rig, 16);
+  if (rig.api.native_stream) expect(rig.api.native_stream(rig.stream) != nullptr, "native_stream gives null");
+  if (rig.api.native_memory) expect(rig.api.native_memory(memory.at().memory) != nullptr, "native_memory gives null");
+}
+
+constexpr Check checks[] = {
+    {"copies between devices", copies_between_devices},
+    {"a vendor matmul is right or unsupported", a_vendor_matmul_is_right_or_unsupported},
+    {"a graph runs when it is launched", a_graph_runs_when_it_is_launched},
+    {"native handles are there where offered", native_handles_are_there_where_offered},
+};
+
+}  // namespace
+
+const Part extras_part = {"extras", checks};
+
+}  // namespace rosin::conformance

@@ -1,0 +1,104 @@
+// The command `rosin`: its arguments, and what every command's errors become. Read next: commands.hpp.
+#include <cstdio>
+#include <exception>
+
+#include <CLI/CLI.hpp>
+
+#include <rosin/diagnostics.hpp>
+
+#include "commands.hpp"
+#include "text.hpp"
+
+namespace command {
+
+void print_json(const Json& json) { std::puts(json.dump(2, ' ', false, Json::error_handler_t::replace).c_str()); }
+
+namespace {
+
+/// What the arguments say.
+struct Arguments {
+  Style style;
+  std::vector<std::string> backends;
+  std::string name, device, file;
+  bool remove = false, brief = false;
+};
+
+void add_style(CLI::App* part, Style& style) { part->add_flag("--json", style.json, "JSON instead of text"); }
+
+void add_limit(CLI::App* part, Style& style) {
+  part->add_option("--limit", style.limit, "Seconds for the probe of a plug-in (20)")
+      ->check(CLI::Range(0.1, 86400.0))
+      ->option_text("SECONDS");
+}
+
+void add_commands(CLI::App& app, Arguments& said, Status& status) {
+  auto* devices = app.add_subcommand("devices", "Back ends, plug-ins, devices and a brief self-test");
+  devices->add_option("NAME", said.backends, "Back ends to show; without: all")->option_text(" ");
+  devices->callback([&] { status = show_devices(said.backends, said.style); });
+  auto* backend = app.add_subcommand("backend", "What decides which back end is taken");
+  auto* name = backend->add_option("NAME", said.name, "The new preference")->option_text(" ");
+  backend->add_flag("--delete", said.remove, "Remove the preference")->excludes(name);
+  backend->callback([&] { status = show_backend(said.name, said.remove, said.style); });
+  auto* environment = app.add_subcommand("env", "Versions, folders and environment variables");
+  environment->callback([&] { status = show_environment(said.style); });
+  auto* selftest = app.add_subcommand("selftest", "Compute on devices and compare");
+  selftest->add_option("--device", said.device, "A back end or a device, as CUDA:0")->option_text("NAME");
+  selftest->callback([&] { status = self_test(said.device, said.style); });
+  auto* inspection = app.add_subcommand("inspect", "What a safetensors file holds");
+  inspection->add_option("FILE", said.file, "The file")->required()->option_text(" ");
+  inspection->callback([&] { status = inspect(said.file, said.style); });
+  for (CLI::App* part : {devices, backend, environment, selftest, inspection}) add_style(part, said.style);
+  for (CLI::App* part : {devices, backend, selftest}) add_limit(part, said.style);
+}
+
+/// What this program asks of itself in a child process; not shown.
+void add_child_commands(CLI::App& app, Arguments& said, Status& status) {
+  auto* probing = app.add_subcommand("probe")->group("");
+  probing->add_option("FILE", said.file)->required();
+  probing->callback([&] { status = probe(said.file); });
+  auto* checking = app.add_subcommand("check")->group("");
+  checking->add_option("DEVICE", said.device)->required();
+  checking->add_flag("--brief", said.brief);
+  checking->callback([&] { status = check(said.device, said.brief); });
+}
+
+Status complain(const std::string& text, Status status) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "rosin: %s\n", text.c_str());
+  return status;
+}
+
+Status run(int argc, char** argv) {
+  CLI::App app("rosin looks after the neural-network library of this name.", "rosin");
+  app.set_version_flag("--version", "rosin " + rosin::library_report().version);
+  app.footer("Exit status: 0 all fine; 1 something asked for does not work; 2 wrong usage.");
+  app.get_formatter()->column_width(24);
+  app.require_subcommand(1);
+  Arguments said;
+  Status status = all_fine;
+  add_commands(app, said, status);
+  add_child_commands(app, said, status);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& asked) {  // help, version
+    app.exit(asked);
+  } catch (const CLI::ParseError& error) {
+    return complain(std::string(error.what()) + "; rosin --help lists what there is", wrong_usage);
+  } catch (const UsageError& error) {
+    return complain(error.text, wrong_usage);
+  } catch (const std::exception& error) {
+    return complain(error.what(), not_functional);
+  }
+  return status;
+}
+
+}  // namespace
+}  // namespace command
+
+int main(int argc, char** argv) {
+  try {
+    return command::run(argc, argv);
+  } catch (const std::exception& error) {
+    return command::complain(error.what(), command::not_functional);
+  }
+}
