@@ -16,6 +16,7 @@ struct Stats {
   int64_t evicted = 0;       // plans dropped to stay inside the budget
   int64_t kernels = 0;       // fused kernels launched
   int64_t calls = 0;         // opaque calls launched (matmul, convolution, ...)
+  int64_t launches = 0;      // kernels launched on devices of plug-ins; a call may be several
   int64_t cache_bytes = 0;   // plans and their arenas, now
   int64_t live_bytes = 0;    // memory of arrays, now
   int64_t pooled_bytes = 0;  // memory kept for arrays to come, now

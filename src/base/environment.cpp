@@ -60,12 +60,18 @@ std::optional<std::string> absolute_path(const char* name) {
   return value;
 }
 
+/// Variables with these beginnings are read by others: the reference back end, the tests, the benchmarks.
+bool is_read_by_others(std::string_view name) {
+  constexpr std::string_view beginnings[] = {"ROSIN_REFERENCE", "ROSIN_TEST_", "ROSIN_BENCH_"};
+  return std::any_of(std::begin(beginnings), std::end(beginnings), [&](auto text) { return name.starts_with(text); });
+}
+
 }  // namespace
 
 std::span<const EnvironmentVariable> environment_variables() { return table; }
 
 bool is_unknown_variable(std::string_view name) {
-  return name.starts_with("ROSIN_") &&
+  return name.starts_with("ROSIN_") && !is_read_by_others(name) &&
          std::none_of(table.begin(), table.end(), [&](const EnvironmentVariable& known) { return known.name == name; });
 }
 

@@ -123,6 +123,7 @@ TEST_F(Environment, AnUnknownVariableIsNamedWithTheNearestKnownOne) {
   EXPECT_TRUE(is_unknown_variable("ROSIN_NUM_THREAD"));
   EXPECT_FALSE(is_unknown_variable("ROSIN_NUM_THREADS"));
   EXPECT_FALSE(is_unknown_variable("PATH"));
+  EXPECT_FALSE(is_unknown_variable("ROSIN_REFERENCE_CUDA"));  // the reference back end reads it
   EXPECT_EQ(unknown_variable_text("ROSIN_NUM_THREAD"),
             "environment: rosin reads no variable ROSIN_NUM_THREAD; did you mean ROSIN_NUM_THREADS?");
   EXPECT_EQ(unknown_variable_text("ROSIN_SOMETHING_ELSE"), "environment: rosin reads no variable ROSIN_SOMETHING_ELSE");

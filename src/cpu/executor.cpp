@@ -33,7 +33,6 @@ struct PreparedCall {
   int32_t roots[Node::max_operands] = {};
   int64_t offsets[Node::max_operands] = {};  // bytes
   bool is_scalar[Node::max_operands] = {};
-  DType types[Node::max_operands] = {};
 };
 
 CallArray call_array(const Value& value, const View& view) {
@@ -94,7 +93,6 @@ class CpuInstance final : public Instance {
       made.roots[i] = view.root;
       made.offsets[i] = view.offset * static_cast<int64_t>(size_of(from.dtype));
       made.is_scalar[i] = from.is_scalar();
-      made.types[i] = from.dtype;
     }
     made.call = prepare(spec);
     scratch_bytes_ = std::max(scratch_bytes_, made.call->scratch_bytes());
@@ -113,16 +111,11 @@ class CpuInstance final : public Instance {
 
   void run_call(const PreparedCall& prepared, const ScalarValue* scalars) {
     CallData data;
-    alignas(8) unsigned char elements[Node::max_operands][16];
     for (int i = 0; i < prepared.operands; ++i) {
       if (prepared.is_scalar[i]) {
         const ScalarValue& number = scalars[scalar_index(prepared.roots[i], -1)];
         data.scalars[i] = number.real;
         data.integers[i] = number.integer;
-        const bool real = is_float(prepared.types[i]) || is_complex(prepared.types[i]);
-        if (real) convert(elements[i], prepared.types[i], &number.real, DType::Float64, 1);
-        else convert(elements[i], prepared.types[i], &number.integer, DType::Int64, 1);
-        data.operands[i] = elements[i];
       } else {
         data.operands[i] =
             static_cast<const unsigned char*>(memory_[static_cast<size_t>(prepared.roots[i])]) + prepared.offsets[i];

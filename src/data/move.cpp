@@ -10,6 +10,7 @@
 #include <rosin/random.hpp>
 
 #include "graph/context.hpp"
+#include "graph/leaf.hpp"
 #include "runtime/device_choice.hpp"
 #include "runtime/transfer.hpp"
 
@@ -20,7 +21,7 @@ namespace {
 class OneDevice : public ModelVisitor {
  public:
   void array(const Array& x, const ModelPath& path) override {
-    if (x.is_nothing()) return;
+    if (x.is_nothing() || is_scalar(*x.node())) return;  // numbers are everywhere
     const Device here = x.device();
     if (!device) {
       device = here;

@@ -56,7 +56,7 @@ Array onehotbatch(const Array& labels, int64_t classes, DType type) {
     }
     std::memcpy(bytes + i * column + static_cast<size_t>(places[i]) * element, one, element);
   }
-  return made;
+  return hooks.transfer(made, labels.node()->device);
 }
 
 }  // namespace rosin

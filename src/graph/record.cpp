@@ -107,13 +107,15 @@ bool broadcast_into(int64_t* sizes, int& rank, const Node* operand) {
   return true;
 }
 
-__attribute__((cold, noreturn)) void throw_two_devices(const Op& op) {
-  throw Error(ErrorKind::device, std::string(op.name) + ": operands are on two devices; move one with x | device");
+__attribute__((cold, noreturn)) void throw_two_devices(const Op& op, const Node* a, const Node* b) {
+  throw Error(ErrorKind::device, std::string(op.name) + ": operands must be on one device; got " +
+                                     hooks.device_text(a->device) + " and " + hooks.device_text(b->device) +
+                                     "; move one with x | device");
 }
 
 void check_devices(const Op& op, const Node* a, const Node* b) {
   if (a->device == b->device || a->op == &scalar_op || b->op == &scalar_op) return;
-  throw_two_devices(op);
+  throw_two_devices(op, a, b);
 }
 
 /// Other kinds refer to all their operands.

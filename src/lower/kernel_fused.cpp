@@ -66,14 +66,16 @@ Term combine_lanes(KernelWriter& w, int shared, Reducer reducer, Term value, Ter
   const ScalarType travels = shared_type(value.type);
   w.barrier();  // what was read before is read
   w.shared_store(shared, item, w.convert(value, travels));
-  for (int half = items_of_group / 2; half > 0; half /= 2) {
+  constexpr int halvings = std::bit_width(static_cast<unsigned>(items_of_group)) - 1;
+  w.loop(w.index(halvings), [&](Term step) {
+    const Term half = w.apply(Primitive::shift_right, step.type, {w.index(items_of_group / 2), step});
     w.barrier();
-    w.when(lane < half && w.index(half) < lanes, [&] {
-      const Term other = w.convert(w.shared_load(shared, item + half), value.type);
+    w.when(lane < half && half < lanes, [&] {
+      const Term other = w.convert(w.shared_load(shared, item + w.convert(half, item.type)), value.type);
       const Term own = w.convert(w.shared_load(shared, item), value.type);
       w.shared_store(shared, item, w.convert(combine(w, reducer, own, other), travels));
     });
-  }
+  });
   w.barrier();
   return w.convert(w.shared_load(shared, item - lane), value.type);
 }

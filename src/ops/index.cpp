@@ -6,10 +6,22 @@
 #include <rosin/movement.hpp>
 #include <rosin/reduce.hpp>
 
+#include "graph/context.hpp"
+#include "graph/leaf.hpp"
 #include "ops/shapes.hpp"
 
 namespace rosin {
 namespace {
+
+/// A C++ number as an array beside `x`: the kernels of this family read their operands from memory.
+Array in_memory(const Array& number, const Array& x) {
+  if (!is_scalar(*number.node())) return number;
+  const ScalarValue value = scalar_value(*number.node());
+  const DeviceScope scope(*x.node());
+  const bool real = is_float(number.dtype());
+  const Array exact = real ? Array({value.real}, Shape{}) : Array({value.integer}, Shape{});
+  return in_scope(cast(exact, number.dtype()));
+}
 
 Array add_along(const Shape& shape, const Array& indices, const Array& updates, int dim);
 
@@ -120,8 +132,9 @@ Array scattered(const Op& op, const Array& target, const Array& indices, const A
   const Array* both[] = {&target, &updates};
   const DType type = common_type(op, both);
   const Array base = target.dtype() == type ? target : cast(target, type);
-  const Array values = updates.dtype() == type ? updates : cast(updates, type);
-  const Array* in[] = {&base, &indices, &values};
+  const Array values = in_memory(updates.dtype() == type ? updates : cast(updates, type), target);
+  const Array places = in_memory(indices, target);
+  const Array* in[] = {&base, &places, &values};
   return record(op, in, type, base.shape(), Attributes::of(DimAttributes{at}));
 }
 
@@ -131,7 +144,8 @@ Array gather(const Array& x, const Array& indices, int dim) {
   require(gather_op, x);
   check_indices(gather_op, indices);
   const int at = checked_dim("gather", dim, x.shape());
-  const Array* in[] = {&x, &indices};
+  const Array places = in_memory(indices, x);
+  const Array* in[] = {&x, &places};
   return record(gather_op, in, x.dtype(), with_dims(x.shape(), at, 1, sizes_of(indices.shape())),
                 Attributes::of(GatherAttributes{at, 0}));
 }
@@ -167,7 +181,7 @@ Array onehot(const Array& labels, int64_t classes) {
     refuse(ErrorKind::argument, "onehot", "there must be at least one class", std::to_string(classes),
            "pass the number of classes, not a label");
   }
-  return record_one(onehot_op, labels, Bool, with_dims(labels.shape(), 0, 0, {classes}));
+  return record_one(onehot_op, in_memory(labels, labels), Bool, with_dims(labels.shape(), 0, 0, {classes}));
 }
 
 Array onecold(const Array& y) { return squeeze(argmax(y, 0), 0); }

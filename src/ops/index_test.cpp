@@ -24,6 +24,15 @@ Arrays chosen(const OracleCase& e, const Array& x) {
   return {top.values, top.indices};
 }
 
+TEST(Index, OperandsMayBeNumbers) {
+  const Array x({1, 2, 3, 4, 5, 6}, {2, 3});
+  EXPECT_EQ(gather(x, 2, 1).to_vector<int>(), (std::vector<int>{5, 6}));
+  EXPECT_EQ(gather(x, -1, 0).shape(), Shape{3});
+  EXPECT_EQ(scatter(Array({1, 2, 3}, {3}), 1, 9).to_vector<int>(), (std::vector<int>{1, 9, 3}));
+  EXPECT_EQ(scatter_add(Array({1, 2, 3}, {3}), 1, 9).to_vector<int>(), (std::vector<int>{1, 11, 3}));
+  EXPECT_EQ(onehot(1, 3).to_vector<int>(), (std::vector<int>{0, 1, 0}));
+}
+
 TEST(Index, AgreesWithNumPyAndPyTorch) {
   oracles::run_oracles(
       "index.txt",

@@ -1,6 +1,8 @@
 // State: made from a walk over the model, copied, and walked itself.
 #include <rosin/optim.hpp>
 
+#include <algorithm>
+
 #include <rosin/log.hpp>
 
 #include "graph/context.hpp"
@@ -24,18 +26,25 @@ class TreeMaker : public ModelVisitor {
     list_arrays(model, places_);
     tree_.leaf_of.assign(places_.size(), -1);
     model.visit_with(*this);
+    while (!open_.empty()) close_last();
   }
 
   bool enter(const ModelPart&, const ModelPath& path) override {
-    tree_.items.push_back({TreeItem::What::open, std::string(path.name())});
+    step_to(path);
+    open(path);
     return true;
   }
-  void leave(const ModelPart&, const ModelPath&) override { tree_.items.push_back({TreeItem::What::close, {}}); }
+  void leave(const ModelPart&, const ModelPath& path) override {
+    while (open_.back() != path.hash()) close_last();
+    close_last();
+  }
   void leaf(const ModelPart&, const ModelPath& path) override {
+    step_to(path);
     tree_.items.push_back({TreeItem::What::empty, std::string(path.name())});
   }
 
   void array(const Array& x, const ModelPath& path) override {
+    step_to(path);
     const size_t place = tree_.paths.size();
     const size_t first = static_cast<size_t>(places_[place].first);
     tree_.paths.push_back(path.hash());
@@ -49,6 +58,27 @@ class TreeMaker : public ModelVisitor {
   }
 
  private:
+  /// Opens what the path leads through, also steps that are no part of their own (the `layers` of a chain).
+  void step_to(const ModelPath& path) {
+    if (!path.is_root()) keep_open(*path.parent());
+  }
+  void keep_open(const ModelPath& path) {
+    if (std::find(open_.begin(), open_.end(), path.hash()) != open_.end()) {
+      while (open_.back() != path.hash()) close_last();
+    } else {
+      step_to(path);
+      open(path);
+    }
+  }
+  void open(const ModelPath& path) {
+    tree_.items.push_back({TreeItem::What::open, std::string(path.name())});
+    open_.push_back(path.hash());
+  }
+  void close_last() {
+    tree_.items.push_back({TreeItem::What::close, {}});
+    open_.pop_back();
+  }
+
   void add_leaf(const Array& x, const ModelPath& path) {
     const size_t place = tree_.paths.size() - 1;
     tree_.leaf_of[place] = static_cast<int>(tree_.leaves.size());
@@ -71,6 +101,7 @@ class TreeMaker : public ModelVisitor {
   StateTree& tree_;
   const ErasedRule& rule_;
   std::vector<ArrayPlace<const Array*>> places_;
+  std::vector<uint64_t> open_;  // paths
 };
 
 /// Walks over what a rule keeps, at the path of its parameter.

@@ -1,9 +1,12 @@
 // The two-level cache of plans, its budget, and the public counters.
 #include "runtime/plan_cache.hpp"
 
+#include <atomic>
+
 #include "base/hash.hpp"
 #include "base/pool.hpp"
 #include "runtime/buffer_pool.hpp"
+#include "runtime/device_executor.hpp"
 
 namespace rosin {
 
@@ -15,6 +18,8 @@ PlanCache& PlanCache::instance() {
 }
 
 namespace {
+std::atomic<int64_t> launches_at_reset{0};
+
 uint64_t joint_hash(const Key& structure, const Key& sizes) { return mix(structure.hash, sizes.hash); }
 }  // namespace
 
@@ -155,6 +160,7 @@ Stats stats() {
     now = cache.counters;
     now.cache_bytes = cache.bytes();
   }
+  now.launches = device_launches() - launches_at_reset.load(std::memory_order_relaxed);
   now.live_bytes = live_buffer_bytes();
   now.pooled_bytes = pooled_buffer_bytes();
   return now;
@@ -164,6 +170,7 @@ void reset_stats() {
   PlanCache& cache = PlanCache::instance();
   std::lock_guard guard(cache.lock);
   cache.counters = {};
+  launches_at_reset.store(device_launches(), std::memory_order_relaxed);
 }
 
 void set_plan_cache_limit(int64_t bytes) { PlanCache::instance().set_limit(bytes); }
