@@ -34,8 +34,11 @@ endfunction()
 if(ROSIN_BUILD_EXAMPLES)
   rosin_programs(examples example)
 endif()
-if(ROSIN_BUILD_BENCH)
+if(ROSIN_BUILD_BENCH AND ROSIN_JSON_INCLUDE)
   rosin_programs(bench bench)
+elseif(ROSIN_BUILD_BENCH)
+  # The others read their inputs as JSON.
+  rosin_program(bench_devices bench ${PROJECT_SOURCE_DIR}/bench/devices.cpp)
 endif()
 
 # The command-line tool, where CLI11 and nlohmann-json are. Its target cannot be called rosin, which is the library.
@@ -46,6 +49,10 @@ if(sources AND ROSIN_CLI11_INCLUDE AND ROSIN_JSON_INCLUDE)
   target_link_libraries(rosin_command PRIVATE rosin_vendor_cli11 rosin_vendor_json)
   set_target_properties(rosin_command PROPERTIES OUTPUT_NAME rosin)
 endif()
+
+# What ./run gpu-check asks; it needs the library alone.
+file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/gpu_check/*.cpp)
+rosin_program(gpu_check tools ${sources})
 
 # Back ends and transports bring their own CMakeLists.txt and see nothing of src/; adding one changes no file here.
 file(GLOB plugins CONFIGURE_DEPENDS

@@ -142,10 +142,12 @@ class DemoTest(unittest.TestCase):
         if not (FAKE_PLUGINS / "librosin_cuda.so").is_file():
             self.skipTest("the build has no stand-ins for GPUs")
         fake = {"ROSIN_PLUGIN_PATH": str(FAKE_PLUGINS), "ROSIN_REFERENCE_CUDA": "devices=2", "ROSIN_LOG": "none"}
-        result = run(self.work, "demo", "--data", self.write_data(), "--epochs", 1, "--device", "CUDA:1", **fake)
+        result = run(self.work, "demo", "--data", self.write_data(), "--epochs", 1, "--device", "CUDA:1",
+                     "--save", "none", **fake)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertRegex(result.stdout, r"(?m)^device: CUDA:1 \(.+\)$")
         self.assertRegex(result.stdout, r"\ntest accuracy: [01]\.\d{4}\n\Z")
+        self.assertEqual(list(self.work.iterdir()), [])
         result = run(self.work, "demo", "--device", "CUDA:2", **fake)
         self.assertEqual((result.returncode, result.stderr),
                          (2, "demo: get_device: CUDA has 2 devices; got id 2; ids count from 0\n"))

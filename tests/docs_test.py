@@ -89,10 +89,7 @@ class GpuPage(unittest.TestCase):
         self.assertIn("gpu: no functional GPU", result.stdout)
 
     def test_says_what_the_page_shows_where_there_are_three_devices(self):
-        if not FAKE_PLUGINS.is_dir():
-            self.skipTest("the build has no stand-ins for GPUs")
-        result = run_page(self.program, self.folder / "cuda", ROSIN_PLUGIN_PATH=str(FAKE_PLUGINS),
-                          ROSIN_REFERENCE_CUDA="devices=3")
+        result = self.run_with_three_devices("cuda")
         self.assertEqual(result.returncode, 0, result.stdout)
         position = 0
         for line, words, shown in blocks(self.page.read_text(encoding="utf-8")):
@@ -101,6 +98,19 @@ class GpuPage(unittest.TestCase):
                 position = result.stdout.index(shown, position) + len(shown)
         saved = [(self.folder / "cuda" / name).read_bytes() for name in ("moved.safetensors", "straight.safetensors")]
         self.assertEqual(*saved)
+
+    def test_devices_are_hidden_as_the_page_says(self):
+        hidden = self.run_with_three_devices("hidden", CUDA_VISIBLE_DEVICES="-1")
+        self.assertRegex(hidden.stdout, r"(?m)^CUDA: no, .*CUDA_VISIBLE_DEVICES")
+        two = self.run_with_three_devices("two", CUDA_VISIBLE_DEVICES="0,2")
+        self.assertIn("2 CUDA devices:\n0. NVIDIA Reference GPU 0\n1. NVIDIA Reference GPU 2\n", two.stdout)
+        self.assertEqual((hidden.returncode, two.returncode), (0, 0))
+
+    def run_with_three_devices(self, name, **variables):
+        if not FAKE_PLUGINS.is_dir():
+            self.skipTest("the build has no stand-ins for GPUs")
+        return run_page(self.program, self.folder / name, ROSIN_PLUGIN_PATH=str(FAKE_PLUGINS),
+                        ROSIN_REFERENCE_CUDA="devices=3", **variables)
 
     def test_has_the_headings_of_the_page_it_follows_in_their_order(self):
         wanted = ["GPU support", "availability", "Selecting", "Basic", "Transferring", "Saving", "Disabling",

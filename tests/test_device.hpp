@@ -33,6 +33,9 @@ inline const Device& test_device() {
 
 inline bool on_other_device() { return test_device().position() != 0; }
 
+/// For tests of devices alone: the test device, or the reference one where that is the CPU. Types stay.
+inline Device some_device() { return on_other_device() ? test_device() : get_device("reference", 0).with(keep); }
+
 /// x on the test device, in its own type.
 inline Array there(const Array& x) { return transferred(x, test_device().position()); }
 

@@ -89,9 +89,12 @@ template <class Model> void train_and_save(const Options& options, const ImageFo
     progress.finish_epoch(epoch, loss, share);
     curve.push_back({static_cast<double>(epoch + 1), loss, share});
   }
-  save(options.save, model);
-  write_curve(curve, options.model + " on " + (options.data.empty() ? "drawn digits" : options.data));
-  std::printf("saved %s and training.svg\ntest accuracy: %.4f\n", options.save.c_str(), curve.back().accuracy);
+  if (options.save != "none") {
+    save(options.save, model);
+    write_curve(curve, options.model + " on " + (options.data.empty() ? "drawn digits" : options.data));
+    std::printf("saved %s and training.svg\n", options.save.c_str());
+  }
+  std::printf("test accuracy: %.4f\n", curve.back().accuracy);
 }
 
 void run(const Options& options) {

@@ -18,7 +18,7 @@ Trains a network on images of ten classes, shows its accuracy, and leaves the mo
   --batchsize N    images in one step (default: 64)
   --device NAME    CPU, CUDA, OpenCL, ..., or one of several: CUDA:1 (default: the first that works)
   --seed N         start of all random numbers (default: 1)
-  --save FILE      where the model goes (default: mlp.safetensors or lenet.safetensors)
+  --save FILE      where the model goes (default: mlp.safetensors or lenet.safetensors); none: nothing is kept
   --help           this text
 )";
 
@@ -58,6 +58,7 @@ void complete(Options& options) {
   }
   if (options.epochs == 0) options.epochs = options.model == "mlp" ? 10 : 12;
   if (options.save.empty()) options.save = options.model + ".safetensors";
+  if (options.save == "none") return;
   const std::filesystem::path file(options.save);
   if (file.extension() != ".safetensors") {
     throw std::invalid_argument("--save needs a name that ends in .safetensors; got \"" + options.save + "\"");

@@ -15,7 +15,7 @@ struct Options {
   std::string device;  // a back end; empty: chosen by rosin
   int device_id = 0;   // among the devices of the back end
   uint64_t seed = 1;
-  std::string save;  // empty: MODEL.safetensors
+  std::string save;  // empty: MODEL.safetensors; none: neither model nor curve
 };
 
 /// Throws std::invalid_argument with one line that names the option.

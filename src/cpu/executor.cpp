@@ -53,14 +53,11 @@ class CpuInstance final : public Instance {
     }
     arena_.reset(aligned(layout_->arena_bytes));
     scratch_.reset(aligned(scratch_bytes_));
-    memory_.resize(s_.graph.values.size());
+    place_values();
   }
 
   void run(void* const* memory, const ScalarValue* scalars) override {
-    for (size_t i = 0; i < memory_.size(); ++i) {
-      const Place& place = layout_->places[i];
-      memory_[i] = place.where == Place::Where::arena ? arena_.get() + place.at : memory[i];
-    }
+    for (const size_t value : given_) memory_[value] = memory[value];
     for (size_t i = 0; i < s_.steps.size(); ++i) {
       const Step& step = s_.steps[i];
       if (step.kernel >= 0) run_kernel(kernels_[static_cast<size_t>(step.kernel)], scalars);
@@ -75,6 +72,16 @@ class CpuInstance final : public Instance {
   }
 
  private:
+  /// The arena stays where it is; leaves and outputs have other memory in each run.
+  void place_values() {
+    memory_.resize(s_.graph.values.size());
+    for (size_t i = 0; i < memory_.size(); ++i) {
+      const Place& place = layout_->places[i];
+      if (place.where == Place::Where::arena) memory_[i] = arena_.get() + place.at;
+      else if (place.where != Place::Where::none) given_.push_back(i);
+    }
+  }
+
   PreparedCall prepared(int32_t node) {
     const Value& value = s_.graph.values[static_cast<size_t>(node)];
     const View& result = layout_->views[static_cast<size_t>(node)];
@@ -135,7 +142,8 @@ class CpuInstance final : public Instance {
   const Structure& s_;
   std::vector<FusedKernel> kernels_;
   std::vector<PreparedCall> calls_;  // by step
-  std::vector<void*> memory_;
+  std::vector<void*> memory_;        // by value
+  std::vector<size_t> given_;        // values whose memory a run is given
   size_t scratch_bytes_ = 0;
   std::unique_ptr<unsigned char, FreeAligned> arena_, scratch_;
 };

@@ -191,7 +191,7 @@ bool is_last_here(Node* node, uint64_t which) noexcept {
     node->counts.store(held_by_recorder, std::memory_order_release);
     return false;
   }
-  const uint64_t rest = node->counts.fetch_sub(which, std::memory_order_acq_rel) - which;
+  const uint64_t rest = add_to(node->counts, -which, std::memory_order_acq_rel) - which;
   return !referred && (rest & ~held_by_recorder) == 0;
 }
 
@@ -214,7 +214,7 @@ bool is_last(Node* node, uint64_t which) noexcept {
 /// The recorder holds a node no longer; whether nobody does.
 bool is_last_hold(Node* node) noexcept {
   if (node->counts.load(std::memory_order_acquire) == held_by_recorder) return true;
-  return node->counts.fetch_sub(held_by_recorder, std::memory_order_acq_rel) == held_by_recorder;
+  return add_to(node->counts, -held_by_recorder, std::memory_order_acq_rel) == held_by_recorder;
 }
 
 /// Drops the reference from a node to its operand; whether nothing holds the operand any more.

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "graph/counting.hpp"
+
 namespace rosin {
 
 /// Memory that arrays stand in. Whoever drops the last owner calls `release`, which frees memory and struct.
@@ -16,9 +18,9 @@ struct Memory {
   void (*release)(Memory* self) noexcept = nullptr;
 };
 
-inline void retain(Memory* buffer) noexcept { buffer->owners.fetch_add(1, std::memory_order_relaxed); }
+inline void retain(Memory* buffer) noexcept { add_to(buffer->owners, 1, std::memory_order_relaxed); }
 inline void release(Memory* buffer) noexcept {
-  if (buffer->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) buffer->release(buffer);
+  if (add_to(buffer->owners, -1, std::memory_order_acq_rel) == 1) buffer->release(buffer);
 }
 
 }  // namespace rosin

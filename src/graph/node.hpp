@@ -16,6 +16,7 @@
 
 #include "graph/attributes.hpp"
 #include "graph/body.hpp"
+#include "graph/counting.hpp"
 #include "graph/memory.hpp"
 
 namespace rosin {
@@ -111,7 +112,11 @@ struct alignas(64) Node {
     wide = static_cast<uint8_t>(others);
   }
   bool has_sizes_of(const Node& other) const {
-    return rank == other.rank && std::equal(sizes, sizes + rank, other.sizes);
+    if (rank != other.rank) return false;
+    for (int d = 0; d < rank; ++d) {  // a call of memcmp would cost more
+      if (sizes[d] != other.sizes[d]) return false;
+    }
+    return true;
   }
   void set_sizes_of(const Node& other) {
     rank = other.rank;
@@ -139,10 +144,10 @@ inline constexpr uint64_t one_user = 1;
 inline constexpr uint64_t one_reference = uint64_t{1} << 32;
 inline constexpr uint64_t held_by_recorder = uint64_t{1} << 63;
 
-inline void add_count(Node* node, uint64_t which) { node->counts.fetch_add(which, std::memory_order_relaxed); }
+inline void add_count(Node* node, uint64_t which) { add_to(node->counts, which, std::memory_order_relaxed); }
 /// Makes one count another one.
 inline void change_count(Node* node, uint64_t from, uint64_t to) {
-  node->counts.fetch_add(to - from, std::memory_order_relaxed);
+  add_to(node->counts, to - from, std::memory_order_relaxed);
 }
 /// Drops a count and, with the last one, the node (and what only it held, without recursion).
 void drop_count(Node* node, uint64_t which) noexcept;

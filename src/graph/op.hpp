@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <rosin/array.hpp>
@@ -47,8 +48,8 @@ class Backward {
   /// Whether operand i reaches an argument of the gradient call; others need no gradient.
   bool needs(int i) const { return needs_ & (1u << i); }
   /// States the gradient by operand i; broadcast dims are summed by the walk.
-  void give(int i, const Array& g) {
-    if (needs(i)) given_[i] = g;
+  void give(int i, Array g) {
+    if (needs(i)) given_[i] = std::move(g);
   }
 
  private:

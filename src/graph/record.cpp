@@ -204,7 +204,7 @@ void check_mask(const Op& op, const Node* mask) {
                                     "; write e.g. where(x > 0, a, b)");
 }
 
-bool is_number(const Node* x) { return x->op == &scalar_op && x->weak; }
+bool is_number(const Node* x) { return x->weak && x->op == &scalar_op; }
 
 /// The operand that the result is like, where no rule is needed: arrays of one float type, one shape and one device,
 /// and numbers, which follow. Else null.
@@ -220,8 +220,10 @@ const Node* pattern_of(const Node* const* operands, int count) {
   return pattern && is_float(pattern->dtype) ? pattern : nullptr;
 }
 
+/// The body runs in the pattern's own type, which no type rule widens: it is a float.
 Array record_like(const Node& pattern, const Op& op, const Node* const* operands, int count, const DType* stated) {
-  const ScalarType compute = compute_type(op, pattern.dtype, stated);
+  const ScalarType compute = scalar_type(pattern.dtype);
+  if (!op.body.loops[static_cast<int>(compute)]) throw_not_defined(op, pattern.dtype);
   Node* node = make_node(op, count, stated ? *stated : result_type(op, pattern.dtype), compute);
   node->set_sizes_of(pattern);
   node->device = pattern.device;

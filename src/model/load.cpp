@@ -9,7 +9,9 @@
 #include <rosin/error.hpp>
 
 #include "graph/hooks.hpp"
+#include "graph/leaf.hpp"
 #include "graph/node.hpp"
+#include "graph/record.hpp"
 #include "model/clone.hpp"
 #include "model/ties.hpp"
 
@@ -109,6 +111,8 @@ class Match : public ModelEditor {
                                         " and the source has " + to_string(value.shape()) +
                                         "; build the model with the sizes it was saved with");
     }
+    // Counters are numbers of the host, wherever the arrays beside them are.
+    if (is_scalar(*x.node()) && x.dtype() == Int64) return scalar_argument(value.item<int64_t>());
     if (value.dtype() != x.dtype()) return hooks.transfer(cast(value, x.dtype()), x.node()->device);
     // A tie of the source must not become one here, nor the other way round.
     return hooks.transfer(is_tied(value) != is_tied(x) ? cloned(value) : value, x.node()->device);

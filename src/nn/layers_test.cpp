@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <rosin/activation.hpp>
+#include <rosin/approx.hpp>
 #include <rosin/chain.hpp>
 #include <rosin/combine_layers.hpp>
 #include <rosin/compose.hpp>
@@ -12,10 +13,12 @@
 #include <rosin/embedding.hpp>
 #include <rosin/normalise_layers.hpp>
 #include <rosin/pool_layers.hpp>
+#include <rosin/upsample.hpp>
 
 #include <rosin/log.hpp>
 
 #include "../tests/layer_testing.hpp"
+#include "../tests/test_device.hpp"
 #include "graph/node.hpp"
 
 namespace rosin {
@@ -88,6 +91,38 @@ TEST(Layers, GradientsAgreeWithFiniteDifferences) {
     const std::string name = to_string(entry.layer);
     layer_testing::check_layer_gradient(entry.layer, randn<double>(entry.input), name);
   }
+}
+
+/// Values and gradients by parameters and input of one layer on two devices; random draws are the same everywhere.
+void compare_devices(const Layer& layer, const Array& x, const Device& device) {
+  const auto loss = [](const Layer& l, const Array& a) { return sum(sin(l(a) * 1.7 + 0.3)); };
+  const auto run = [&](const Layer& l, const Array& a) {
+    seed(7);
+    auto [value, gradients] = withgradient(loss, l, a);
+    std::vector<Array> all = {value};
+    for (const Array& g : fleaves(std::get<0>(gradients))) all.push_back(g);
+    if (!std::get<1>(gradients).is_nothing()) all.push_back(std::get<1>(gradients));
+    return all;
+  };
+  const std::vector<Array> want = run(layer, x), got = run(layer | device, x | device);
+  ASSERT_EQ(want.size(), got.size()) << to_string(layer);
+  for (size_t i = 0; i < want.size(); ++i) {
+    EXPECT_EQ(got[i].device(), device) << to_string(layer);
+    EXPECT_TRUE(allclose(cpu(got[i]), want[i], {.rtol = 1e-4, .atol = 1e-5})) << to_string(layer) << ", array " << i;
+  }
+}
+
+TEST(Layers, GiveTheSameOnADevice) {
+  const Device device = some_device();
+  seed(1);
+  for (const LayerCase& entry : layer_cases()) compare_devices(entry.layer, randn(entry.input), device);
+  const Array indices({2, 0, 2, 1, 3, 3}, {3, 2});
+  compare_devices(Embedding(4, 3), indices, device);
+  compare_devices(EmbeddingBag(4, 3), indices, device);
+  for (const UpsampleMode mode : {UpsampleMode::nearest, UpsampleMode::bilinear}) {
+    compare_devices(Upsample(mode, {.size = {7, 5}}), randn({3, 4, 2, 1}), device);
+  }
+  compare_devices(PixelShuffle(2), randn({2, 3, 4, 2}), device);
 }
 
 TEST(Layers, GradientsOfEmbeddingsAgreeWithFiniteDifferences) {

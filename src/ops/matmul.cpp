@@ -78,18 +78,17 @@ Array matmul(const Array& a, const Array& b) {
   }
   const Array* both[] = {&a, &b};
   const DType type = product_type(common_type(matmul_op, both));
-  const Array left = a.dtype() == type ? a : cast(a, type), right = b.dtype() == type ? b : cast(b, type);
-  if (left.rank() == 1) {
-    const Array row = matmul(reshape(left, {1, left.size(0)}), right);
+  if (a.dtype() != type || b.dtype() != type) return matmul(cast(a, type), cast(b, type));
+  if (a.rank() == 1) {
+    const Array row = matmul(reshape(a, {1, a.size(0)}), b);
     return row.rank() == 1 ? reshape(row, Shape{}) : reshape(row, with_dims(row.shape(), 0, 1, {}));
   }
-  if (right.rank() == 1) {
-    const Array column = product(left, reshape(right, {right.size(0), 1}), type);
+  if (b.rank() == 1) {
+    const Array column = product(a, reshape(b, {b.size(0), 1}), type);
     return reshape(column, with_dims(column.shape(), 1, 1, {}));
   }
-  if (left.rank() == 2 && right.rank() > 2 && left.size(1) == right.size(0))
-    return with_columns_joined(left, right, type);
-  return product(left, right, type);
+  if (a.rank() == 2 && b.rank() > 2 && a.size(1) == b.size(0)) return with_columns_joined(a, b, type);
+  return product(a, b, type);
 }
 
 }  // namespace rosin

@@ -13,8 +13,10 @@
 
 #include <rosin/elementwise.hpp>
 #include <rosin/error.hpp>
+#include <rosin/move.hpp>
 
 #include "../tests/oracle_reader.hpp"
+#include "../tests/test_device.hpp"
 
 namespace rosin {
 namespace {
@@ -89,15 +91,15 @@ State state_of(const Case& c, const One& model) {
   return makers().at(c.op)(c, model);
 }
 
-TEST(Rules, GiveTheStepsThatWereComputedElsewhere) {
+void check_steps(const Device& device) {
   const auto cases = oracles::read_oracles(oracles::oracle_path("optim.txt"));
   ASSERT_GT(cases.size(), 60u);
   for (const Case& c : cases) {
     SCOPED_TRACE("optim.txt:" + std::to_string(c.line) + " " + c.op + " " + c.dtype);
-    One model{array_of(c.inputs[0])};
+    One model = One{array_of(c.inputs[0])} | device;
     State state = state_of(c, model);
     for (size_t step = 0; step < c.outputs.size(); ++step) {
-      update(state, model, One{array_of(c.inputs[step + 1])});
+      update(state, model, One{array_of(c.inputs[step + 1])} | device);
       ASSERT_STREQ(to_string(model.x.dtype()), c.dtype.c_str());
       const std::vector<double> got = model.x.to_vector<double>();
       for (size_t i = 0; i < got.size(); ++i) {
@@ -107,6 +109,9 @@ TEST(Rules, GiveTheStepsThatWereComputedElsewhere) {
     }
   }
 }
+
+TEST(Rules, GiveTheStepsThatWereComputedElsewhere) { check_steps(cpu_device()); }
+TEST(Rules, GiveTheSameStepsOnADevice) { check_steps(some_device()); }
 
 One vector_model(std::vector<double> values) {
   const auto count = static_cast<int64_t>(values.size());

@@ -29,23 +29,20 @@ class LeafTable {
   };
 
   void clear() {
-    for (const Leaf& leaf : leaves_) slots_[leaf.slot] = 0;
+    for (const Leaf& leaf : leaves_) slots_[leaf.slot] = {};
     leaves_.clear();
   }
 
   int32_t add(Node* node) {
-    if (leaves_.size() * 2 >= slots_.size()) grow();
-    const size_t slot = find(node);
-    if (slots_[slot] == 0) {
-      leaves_.push_back({node, 0, static_cast<uint32_t>(slot)});
-      slots_[slot] = static_cast<uint32_t>(leaves_.size());
-    }
-    ++leaves_[slots_[slot] - 1].uses;
-    return static_cast<int32_t>(slots_[slot] - 1);
+    const size_t at = find(node);
+    if (!slots_[at].node) return insert(node, at);
+    const int32_t number = slots_[at].number;
+    ++leaves_[static_cast<size_t>(number)].uses;
+    return number;
   }
 
   /// The number of a leaf that was added.
-  int32_t number(const Node* node) const { return static_cast<int32_t>(slots_[find(node)] - 1); }
+  int32_t number(const Node* node) const { return slots_[find(node)].number; }
 
   const std::vector<Leaf>& leaves() const { return leaves_; }
 
@@ -53,21 +50,33 @@ class LeafTable {
   size_t find(const Node* node) const {
     const size_t mask = slots_.size() - 1;
     size_t slot = (reinterpret_cast<uintptr_t>(node) >> 6) * 0x9E3779B97F4A7C15ull >> 20 & mask;
-    while (slots_[slot] != 0 && leaves_[slots_[slot] - 1].node != node) slot = (slot + 1) & mask;
+    while (slots_[slot].node && slots_[slot].node != node) slot = (slot + 1) & mask;
     return slot;
   }
 
+  int32_t insert(Node* node, size_t at) {
+    const int32_t number = static_cast<int32_t>(leaves_.size());
+    leaves_.push_back({node, 1, static_cast<uint32_t>(at)});
+    slots_[at] = {node, number};
+    if (leaves_.size() * 2 > slots_.size()) grow();
+    return number;
+  }
+
   void grow() {
-    std::fill(slots_.begin(), slots_.end(), 0);
-    slots_.resize(std::max<size_t>(64, slots_.size() * 2));
+    slots_.assign(slots_.size() * 2, {});
     for (size_t i = 0; i < leaves_.size(); ++i) {
       leaves_[i].slot = static_cast<uint32_t>(find(leaves_[i].node));
-      slots_[leaves_[i].slot] = static_cast<uint32_t>(i + 1);
+      slots_[leaves_[i].slot] = {leaves_[i].node, static_cast<int32_t>(i)};
     }
   }
 
+  struct Slot {
+    Node* node = nullptr;  // null: free
+    int32_t number = 0;
+  };
+
   std::vector<Leaf> leaves_;
-  std::vector<uint32_t> slots_;
+  std::vector<Slot> slots_ = std::vector<Slot>(64);
 };
 
 /// Inside a gradient call these results are kept: recomputing them would cost more than an elementwise chain.
@@ -75,10 +84,9 @@ bool costly(const Op& op) {
   return op.kind != Kind::elementwise && op.kind != Kind::movement && op.kind != Kind::argument;
 }
 
-/// Sizes that do not follow from the operands' sizes by the kind of op alone.
+/// Sizes that do not follow from the operands' sizes by the kind of op alone; elementwise ops have none.
 bool has_own_sizes(const Op& op) {
-  return op.kind != Kind::elementwise && op.kind != Kind::reduction && op.kind != Kind::argument &&
-         op.contraction != Contraction::matmul;
+  return op.kind != Kind::reduction && op.kind != Kind::argument && op.contraction != Contraction::matmul;
 }
 
 /// One evaluation. Its vectors stay with the thread, so that a steady step allocates nothing.
@@ -104,7 +112,7 @@ class Evaluation {
   void let_go(Context& context, Node* node) noexcept;
   void add_foreign(Node* operand);
   void make_keys(Context& context);
-  void add_node(size_t n);
+  int64_t add_node(size_t n);
   uint64_t leaf_word(const LeafTable::Leaf& leaf, bool may_donate) const;
   lower::Graph graph() const;
   lower::Sizes sizes() const;
@@ -122,7 +130,6 @@ class Evaluation {
   std::vector<Array> foreign_;    // pending nodes of other threads that are operands
   uint8_t device_ = 0;            // of the nodes in order_
   bool elsewhere_ = false;        // nodes of another device are held and pending
-  int64_t readers_ = 0;           // references to nodes that are not held, from outside of order_
   LeafTable leaves_;
   Key structure_key_, sizes_key_;
   std::vector<Outgoing> outputs_;
@@ -143,9 +150,10 @@ void Evaluation::collect_pending(Context& context, Node* target) {
   const uint32_t stamp = context.fresh_stamp();
   const bool in_gradient = context.gradient_depth.load(std::memory_order_relaxed) > 0;
   const size_t pending = static_cast<size_t>(context.pending_count());
-  order_.reserve(pending);
-  held_.reserve(pending);
   evaluated_.reserve(pending);
+  order_.resize(pending);
+  held_.resize(pending);
+  size_t first = pending;  // filled from the back: what is recorded later comes first
   for (Node* node = context.last(); node != context.end(); node = node->previous) {
     if (node->ready()) {
       evaluated_.push_back(node);
@@ -153,21 +161,21 @@ void Evaluation::collect_pending(Context& context, Node* target) {
     }
     const bool user = node->users() > 0 || node == target;
     if (!user && node->mark != stamp) continue;
-    if (order_.empty() && !target) device_ = node->device;
+    if (first == pending && !target) device_ = node->device;
     if (node->device != device_) {
       elsewhere_ = true;
       continue;
     }
-    order_.push_back(node);
-    held_.push_back(user || (in_gradient && node->sequence > context.gradient_start && costly(*node->op)));
+    order_[--first] = node;
+    held_[first] = user || (in_gradient && node->sequence > context.gradient_start && costly(*node->op));
     for (Node* operand : node->arrays()) {
       if (!operand || operand->ready()) continue;
       if (operand->recorder == &context) operand->mark = stamp;
       else add_foreign(operand);
     }
   }
-  std::reverse(order_.begin(), order_.end());
-  std::reverse(held_.begin(), held_.end());
+  order_.erase(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(first));
+  held_.erase(held_.begin(), held_.begin() + static_cast<std::ptrdiff_t>(first));
   for (; !evaluated_.empty(); evaluated_.pop_back()) let_go(context, evaluated_.back());
 }
 
@@ -240,12 +248,12 @@ int32_t Evaluation::operand(const Node& node, int i) const {
   return operand->ready() ? -1 - leaves_.number(operand) : static_cast<int32_t>(operand->slot);
 }
 
-/// Numbers a node and writes what it adds to the keys; its operands have their numbers.
-void Evaluation::add_node(size_t n) {
+/// Numbers a node and writes what it adds to the keys; its operands have their numbers. What it adds to the readers.
+int64_t Evaluation::add_node(size_t n) {
   Node& node = *order_[n];
   const Op& op = *node.op;
   node.slot = static_cast<uint32_t>(n);
-  if (!held_[n]) readers_ += node.references();
+  int64_t readers = held_[n] ? 0 : node.references();
   const bool small = op.kind == Kind::reduction && small_reduction(node);
   structure_key_.add(uint64_t{op.id} | static_cast<uint64_t>(node.dtype) << 32 | uint64_t{node.rank} << 40 |
                      uint64_t{node.wide} << 44 | static_cast<uint64_t>(node.compute) << 52 | uint64_t{held_[n]} << 56 |
@@ -258,18 +266,20 @@ void Evaluation::add_node(size_t n) {
       at = -1 - leaves_.add(operand);
     } else if (operand) {
       at = static_cast<int32_t>(operand->slot);
-      if (!held_[operand->slot]) --readers_;
+      readers -= !held_[operand->slot];
     }
     packed = packed << 32 | static_cast<uint32_t>(at);
     if (second) structure_key_.add(packed);
     second = !second;
   }
   if (second) structure_key_.add(packed);
+  if (op.kind == Kind::elementwise) return readers;
   Key& attributes_key = op.sizes_in_attributes ? sizes_key_ : structure_key_;
   for (int w = 0; w < op.attribute_words; ++w) attributes_key.add(node.attributes.word(w));
   if (has_own_sizes(op)) {
     for (int d = 0; d < node.rank; ++d) sizes_key_.add(static_cast<uint64_t>(node.sizes[d]));
   }
+  return readers;
 }
 
 /// Leaves may be overwritten unless a gradient call walks, or a value that is not kept has readers outside (pending
@@ -278,10 +288,10 @@ void Evaluation::make_keys(Context& context) {
   structure_key_.clear();
   sizes_key_.clear();
   leaves_.clear();
-  readers_ = 0;
   structure_key_.add(order_.size() | uint64_t{device_} << 32);
-  for (size_t n = 0; n < order_.size(); ++n) add_node(n);
-  const bool may_donate = readers_ == 0 && context.gradient_depth.load(std::memory_order_relaxed) == 0;
+  int64_t readers = 0;  // references to nodes that are not held, from outside of order_
+  for (size_t n = 0; n < order_.size(); ++n) readers += add_node(n);
+  const bool may_donate = readers == 0 && context.gradient_depth.load(std::memory_order_relaxed) == 0;
   for (const LeafTable::Leaf& leaf : leaves_.leaves()) {
     structure_key_.add(leaf_word(leaf, may_donate));
     for (int d = 0; d < leaf.node->rank; ++d) sizes_key_.add(static_cast<uint64_t>(leaf.node->sizes[d]));

@@ -59,19 +59,22 @@ TEST_F(Seeds, Row15BatchesAreMovedByHand) {
 
 TEST_F(Seeds, Row16AMovedLoaderGivesTheSameBatchesOnTheDevice) {
   const auto [X, Y] = labelled_points();
-  DataLoader by_hand(std::tuple{X, Y}, {.batchsize = 64, .shuffle = true, .rng = Rng(3)});
-  auto gpu_train_loader = DataLoader(std::tuple{X, Y}, {.batchsize = 64, .shuffle = true, .rng = Rng(3)}) | gpu;
-  EXPECT_EQ(gpu_train_loader.size(), by_hand.size());
-  for (int epoch = 0; epoch < 2; ++epoch) {
-    std::vector<std::tuple<Array, Array>> expected;
-    for (auto batch : by_hand) expected.push_back(batch);
-    size_t i = 0;
-    for (auto [x, y] : gpu_train_loader) {
-      EXPECT_EQ(text_of(x.device()), gpu_text());
-      expect_equal(cpu(x), std::get<0>(expected[i]));
-      expect_equal(cpu(y), std::get<1>(expected[i++]));
+  for (int64_t workers : {0, 2}) {
+    DataLoader by_hand(std::tuple{X, Y}, {.batchsize = 64, .shuffle = true, .rng = Rng(3)});
+    const LoaderOptions options{.batchsize = 64, .shuffle = true, .num_workers = workers, .rng = Rng(3)};
+    auto gpu_train_loader = DataLoader(std::tuple{X, Y}, options) | gpu;
+    EXPECT_EQ(gpu_train_loader.size(), by_hand.size());
+    for (int epoch = 0; epoch < 2; ++epoch) {
+      std::vector<std::tuple<Array, Array>> expected;
+      for (auto batch : by_hand) expected.push_back(batch);
+      size_t i = 0;
+      for (auto [x, y] : gpu_train_loader) {
+        EXPECT_EQ(text_of(x.device()), gpu_text());
+        expect_equal(cpu(x), std::get<0>(expected[i]));
+        expect_equal(cpu(y), std::get<1>(expected[i++]));
+      }
+      EXPECT_EQ(i, expected.size());
     }
-    EXPECT_EQ(i, expected.size());
   }
 }
 
@@ -102,7 +105,8 @@ struct XY {
 };
 
 TEST_F(Seeds, Row18ACuIteratorKeepsTheElementType) {
-  DataLoader train_loader(XY{rand<double>({3, 20}), arange(20)}, {.batchsize = 8});
+  const DType type = here.float64 ? Float64 : Float32;
+  DataLoader train_loader(XY{cast(rand<double>({3, 20}), type), arange(20)}, {.batchsize = 8});
   if (!cu_works()) {
     EXPECT_THROW(CuIterator batches(train_loader), Error);
     return;
@@ -110,7 +114,7 @@ TEST_F(Seeds, Row18ACuIteratorKeepsTheElementType) {
   int64_t seen = 0;
   for (const XY& batch : CuIterator(train_loader)) {
     EXPECT_EQ(text_of(batch.x.device()), "CUDA:0");
-    EXPECT_EQ(batch.x.dtype(), Float64);
+    EXPECT_EQ(batch.x.dtype(), type);
     seen += batch.y.count();
   }
   EXPECT_EQ(seen, 20);
@@ -183,6 +187,34 @@ TEST_F(Seeds, OptimiserStateIsSavedAndLoadedOnItsDevice) {
   for (size_t i = 0; i < fleaves(model).size(); ++i) expect_close(cpu(fleaves(model)[i]), cpu(fleaves(other)[i]), 1e-7);
   EXPECT_EQ(text_of(device_of(state | cpu)), "CPU");
   EXPECT_EQ(text_of(device_of(state)), gpu_text());
+}
+
+// --- Training is the same on every device
+
+TEST_F(Seeds, RunningStatisticsAndDropoutAreTheSameOnEveryDevice) {
+  const Chain start(Dense(4, 6), BatchNorm(6, relu), Dropout(0.5), Dense(6, 1));
+  const Array x = randn({4, 16});
+  const auto trained = [&](const Device& device) {
+    seed(7);
+    Chain model = start | device;
+    State state = setup(Adam{.eta = 0.01}, model);
+    const Array input = x | device;
+    for (int step = 0; step < 5; ++step) {
+      update(state, model, gradient([&](const Chain& m) { return mean(square(m(input))); }, model));
+    }
+    EXPECT_EQ(device_of(model), device);
+    EXPECT_EQ(device_of(state), device);
+    return cpu(model);
+  };
+  const Chain expected = trained(cpu_device());
+  EXPECT_FALSE(isapprox(getkeypath(expected, "layers[1].mean"), getkeypath(start, "layers[1].mean")));
+  for (const Device& device : gpus()) {
+    const Chain found = trained(device);
+    for (const NamedArray& entry : state(expected)) {
+      SCOPED_TRACE(entry.name);
+      expect_close(getkeypath(found, entry.name), entry.value, 1e-4);
+    }
+  }
 }
 
 // --- The distributed example, as far as one process goes

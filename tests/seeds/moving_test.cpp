@@ -377,9 +377,13 @@ TEST_F(Seeds, D24DeviceOfNamesTwoPathsOfAModelOnTwoDevices) {
 
 TEST_F(Seeds, D25AMoveToTheSameDeviceReturnsTheSameObject) {
   for (const Device& device : gpus()) {
-    const Array x = device.with(keep)(rand<double>({3}));
+    const Array x = device(rand({3}));
     EXPECT_TRUE(same(device(x), x));
-    EXPECT_EQ(device(x).dtype(), Float64);
+    EXPECT_TRUE(same(device.with(keep)(x), x));
+    if (!here.float64) continue;
+    const Array wide = device.with(keep)(rand<double>({3}));
+    EXPECT_TRUE(same(device(wide), wide));
+    EXPECT_EQ(device(wide).dtype(), Float64);
   }
   const Array x = rand<double>({3});
   EXPECT_TRUE(same(cpu_device()(x), x));

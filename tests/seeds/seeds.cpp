@@ -59,6 +59,7 @@ Situation stated_situation() {
   }
   here.preference = variable("SEEDS_PREFERENCE");
   here.stated = {variable("SEEDS_CHOSEN"), lines_of(variable("SEEDS_SAID"))};
+  here.float64 = variable("SEEDS_FLOAT64") == "1";
   return here;
 }
 
@@ -118,17 +119,20 @@ TemporaryFolder::~TemporaryFolder() {
 
 OwnPreferences::OwnPreferences(const std::string& text)
     : folder_(std::filesystem::temp_directory_path() / "rosin_seeds_XXXXXX"),
-      backend_before_(variable("ROSIN_GPU_BACKEND")), file_before_(variable("ROSIN_PREFERENCES")) {
+      backend_before_(variable("ROSIN_GPU_BACKEND")), file_before_(variable("ROSIN_PREFERENCES")),
+      autoload_before_(variable("ROSIN_AUTOLOAD")) {
   if (!mkdtemp(folder_.data())) ADD_FAILURE() << "no temporary folder";
   file_ = folder_ + "/LocalPreferences.toml";
   std::ofstream(file_) << text;
   unsetenv("ROSIN_GPU_BACKEND");
   setenv("ROSIN_PREFERENCES", file_.c_str(), 1);
+  setenv("ROSIN_AUTOLOAD", variable("SEEDS_AUTOLOAD").c_str(), 1);
   reset_gpu_device();
 }
 OwnPreferences::~OwnPreferences() {
   set_variable("ROSIN_GPU_BACKEND", backend_before_);
   set_variable("ROSIN_PREFERENCES", file_before_);
+  set_variable("ROSIN_AUTOLOAD", autoload_before_);
   reset_gpu_device();
   std::error_code ignored;
   std::filesystem::remove_all(folder_, ignored);

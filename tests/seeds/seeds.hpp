@@ -38,6 +38,7 @@ struct Situation {
   std::vector<BackendFacts> backends;  // CUDA, AMDGPU, Metal, OpenCL
   std::string preference;              // empty: none
   Choice stated;                       // by the table, for get_device({.verbose = true})
+  bool float64 = true;                 // whether the devices have it
 
   BackendFacts& at(std::string_view name);
   /// The device that is chosen where no preference says otherwise.
@@ -45,7 +46,7 @@ struct Situation {
   Choice choice(const std::string& preference, bool verbose) const;
 };
 
-/// Directs preferences to a file of its own while it lives, with this text.
+/// Directs preferences to a file of its own while it lives, with this text; loading by itself stays on or off.
 class OwnPreferences {
  public:
   explicit OwnPreferences(const std::string& text = {});
@@ -57,7 +58,7 @@ class OwnPreferences {
   std::string text() const;
 
  private:
-  std::string folder_, file_, backend_before_, file_before_;
+  std::string folder_, file_, backend_before_, file_before_, autoload_before_;
 };
 
 /// A file name in a folder that goes with the object.

@@ -47,10 +47,14 @@ class Stage:
 
     def environment(self):
         folders = f"{self.plugins}, {self.library}/rosin"
-        stated = {f"SEEDS_{name.upper()}": self.situation.states.get(name, MISSING.format(plugin)).replace("%s", folders)
+        stated = {f"SEEDS_{name.upper()}": self.situation.states.get(name, MISSING.format(plugin))
                   for name, plugin in BACKENDS.items()}
-        stated |= {"SEEDS_PREFERENCE": self.situation.preference, "SEEDS_CHOSEN": self.situation.chosen,
-                   "SEEDS_SAID": "\x1f".join(self.situation.said).replace("%s", folders)}
+        stated |= {"SEEDS_AUTOLOAD": "0" if self.situation.alone else "1",
+                   "SEEDS_FLOAT64": "1" if self.situation.float64 else "0",
+                   "SEEDS_PREFERENCE": self.situation.preference,
+                   "SEEDS_CHOSEN": self.situation.chosen,
+                   "SEEDS_SAID": "\x1f".join(self.situation.said)}
+        stated = {name: text.replace("%s", folders) for name, text in stated.items()}
         own = {"ROSIN_PLUGIN_PATH": str(self.plugins), "ROSIN_NUM_THREADS": "1", "LD_LIBRARY_PATH": str(self.library),
                "XDG_CONFIG_HOME": str(self.work), "XDG_CACHE_HOME": str(self.work / "cache")}
         return clean_environment() | own | self.situation.environment | stated

@@ -22,6 +22,7 @@ class Situation:
     preference: str = ""  # what environment and file prefer, where that is a back end
     chosen: str = "CPU"
     said: tuple = ("Using backend: CPU.",)
+    float64: bool = True  # the devices have it
     alone: bool = False  # each test in a process of its own: loading a plug-in cannot be undone
 
 
@@ -65,6 +66,9 @@ SITUATIONS = {
     "amdgpu_behind_cuda_that_fails": Situation(
         BOTH, {"ROSIN_REFERENCE_CUDA": "functional=0", "ROSIN_REFERENCE_AMDGPU": "devices=3"},
         states={"CUDA": broken(SWITCHED_OFF), "AMDGPU": functional(3)}, chosen="AMDGPU:0", said=USING_AMDGPU),
+    "cuda_without_float64": Situation(
+        CUDA, {"ROSIN_REFERENCE_CUDA": "fp64=0"}, states={"CUDA": functional(1)}, chosen="CUDA:0", said=USING_CUDA,
+        float64=False),
     "cuda_with_vendor_calls": Situation(
         CUDA, {"ROSIN_REFERENCE_CUDA": "memory=256M,vendor=1"}, states={"CUDA": functional(1)}, chosen="CUDA:0",
         said=USING_CUDA),
@@ -110,8 +114,9 @@ SITUATIONS = {
     "cuda_hidden_by_nothing_and_preferred": Situation(
         CUDA, THREE_DEVICES | {"CUDA_VISIBLE_DEVICES": "", "ROSIN_GPU_BACKEND": "CUDA"}, preference="CUDA",
         states={"CUDA": broken("CUDA_VISIBLE_DEVICES='' hides every device")},
-        said=preferred("CUDA", "Backend: CUDA from the set preferences is not functional (CUDA_VISIBLE_DEVICES='' hides "
-                               "every device). Defaulting to automatic device selection.", "Using backend: CPU.")),
+        said=preferred("CUDA", "Backend: CUDA from the set preferences is not functional (CUDA_VISIBLE_DEVICES='' "
+                               "hides every device). Defaulting to automatic device selection.",
+                       "Using backend: CPU.")),
     "two_of_three_cuda": Situation(
         CUDA, THREE_DEVICES | {"CUDA_VISIBLE_DEVICES": "0,1"}, states={"CUDA": functional(2)}, chosen="CUDA:0",
         said=USING_CUDA),
