@@ -55,6 +55,13 @@ endif()
 
 file(GLOB suite_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*_test.cpp)
 rosin_inside_tests(suite_tests ${suite_sources})
+if(TARGET suite_tests)
+  add_dependencies(suite_tests rosin_plugins)
+  # The op suite on the device of the reference back end; tools/run_tests.py runs it on OpenCL devices too.
+  add_test(NAME suite_on_reference WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+    COMMAND suite_tests --gtest_filter=OpSuite*:*/OpSuite*:EngineFuzz*:DeviceSteps*:DeviceMemory*)
+  set_tests_properties(suite_on_reference PROPERTIES ENVIRONMENT ROSIN_TEST_DEVICE=reference:0)
+endif()
 
 file(GLOB public_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/public/*_test.cpp)
 rosin_test_program(public_tests ${public_sources})

@@ -1,5 +1,5 @@
-// Trouble with devices and the cache of kernels, each in a process of its own, whose environment makes the trouble: this
-// program runs itself, with one of the tests that are switched off here. Read first: test_device.hpp.
+// Trouble with devices and the cache of kernels, each in a process of its own, whose environment makes the trouble:
+// this program runs itself, with one of the tests that are switched off here. Read first: test_device.hpp.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -31,8 +31,9 @@ struct Outcome {
 
 Outcome run_itself(const std::string& test, const std::string& environment) {
   const std::string self = fs::read_symlink("/proc/self/exe").string();
-  const std::string command = "env " + environment + " '" + self + "' --gtest_also_run_disabled_tests --gtest_filter=" +
-                              "'DISABLED_Inside." + test + "' 2>&1";
+  const std::string command = "env " + environment + " '" + self +
+                              "' --gtest_also_run_disabled_tests --gtest_filter=" + "'DISABLED_Inside." + test +
+                              "' 2>&1";
   FILE* pipe = popen(command.c_str(), "r");
   Outcome outcome{0, {}};
   char buffer[4096];
@@ -132,7 +133,8 @@ TEST(DISABLED_Inside, ThreeDevices) {
   }
   for (int id = 0; id < 3; ++id) {
     const float by = static_cast<float>(id);
-    EXPECT_EQ(results[static_cast<size_t>(id)].to_vector<float>(), (std::vector<float>{by + 1, 2 * by + 1, 3 * by + 1}));
+    EXPECT_EQ(results[static_cast<size_t>(id)].to_vector<float>(),
+              (std::vector<float>{by + 1, 2 * by + 1, 3 * by + 1}));
     EXPECT_EQ(results[static_cast<size_t>(id)].device().id(), id);
   }
   EXPECT_EQ((results[1] | get_device("reference", 2)).to_vector<float>(), (std::vector<float>{2, 3, 4}));

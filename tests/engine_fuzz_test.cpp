@@ -9,11 +9,13 @@
 #include <rosin/stats.hpp>
 
 #include "engine_programs.hpp"
+#include "test_device.hpp"
 
 namespace rosin {
 namespace {
 
 using namespace engine_programs;
+using engine_programs::Instruction;
 
 /// Makes random programs. Whole programs use ops that keep integers; others only ops without sums.
 class Maker {
@@ -249,7 +251,7 @@ std::vector<Plain> plain_values(const Program& program) {
 }
 
 Array array_of(const Plain& plain) {
-  return Array(std::vector<float>(plain.x.begin(), plain.x.end()), Shape(plain.sizes));
+  return there(Array(std::vector<float>(plain.x.begin(), plain.x.end()), Shape(plain.sizes)));
 }
 
 enum class Way { op_by_op, fused, in_gradient };

@@ -41,7 +41,7 @@ inline constexpr std::array<Layout, 7> all_layouts = {Layout::contiguous, Layout
                                                       Layout::tangled};
 /// All of them; where kernels are compiled, those that differ most.
 inline std::vector<Layout> tested_layouts() {
-  if (compiles_there()) return {Layout::contiguous, Layout::strided, Layout::tangled};
+  if (compiles_there()) return {Layout::contiguous, Layout::tangled};
   return {all_layouts.begin(), all_layouts.end()};
 }
 inline const char* name_of(Layout layout) {

@@ -24,8 +24,7 @@ class RandomProgram {
     std::vector<int64_t> list;
     int64_t limit;
   };
-  RandomProgram(uint64_t seed, Sizes sizes, int device)
-      : engine_(seed), sizes_(std::move(sizes)), device_(device) {}
+  RandomProgram(uint64_t seed, Sizes sizes, int device) : engine_(seed), sizes_(std::move(sizes)), device_(device) {}
 
   /// Values in recording order; the first ones are leaves.
   Arrays record(size_t ops) {

@@ -47,11 +47,11 @@ inline bool has_type_there(DType type) {
 
 /// Whether kernels are compiled from text there, each for a tenth of a second.
 inline bool compiles_there() {
-  return on_other_device() &&
-         DeviceTable::instance().info_of(test_device().position()).language != ROSIN_LANGUAGE_NONE;
+  return on_other_device() && DeviceTable::instance().info_of(test_device().position()).language != ROSIN_LANGUAGE_NONE;
 }
 
-/// Finds out which kernels the checks from `first` to `last` need, without running any, and compiles them as one program.
+/// Finds out which kernels the checks from `first` to `last` need, without running any, and compiles them as one
+/// program.
 inline void compile_for(size_t first, size_t last, const std::function<void(size_t)>& check) {
   DeviceKernels& kernels = DeviceTable::instance().open(test_device().position()).kernels;
   kernels.collect();
@@ -62,8 +62,7 @@ inline void compile_for(size_t first, size_t last, const std::function<void(size
     for (size_t i = first; i < last; ++i) {
       try {
         check(i);
-      } catch (const std::exception&) {
-      }
+      } catch (const std::exception&) {}
     }
   }
   try {

@@ -1,12 +1,14 @@
 """Runs the test programs of a build, counts their tests, and ends with the line `N passed, N failed`.
 
 A stage's counts are left in build/results/STAGE.json, where later stages and .ci/run find them. Called by ./run:
-  run_tests.py --stage test --build build/release [--filter F] [--python]    run test programs (and the Python tests)
+  run_tests.py --stage test --build build/release [--filter F] [--python] [--devices]    run test programs (and the
+                                                    Python tests; and the op suite on the devices of plug-ins)
   run_tests.py --stage lint --counted PASSED FAILED                          note counts made elsewhere
   run_tests.py --stage all --sum STAGE...                                    add up stages
 """
 
 import argparse
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -21,6 +23,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "build" / "results"
 PROGRAMS = ("unit_tests", "suite_tests", "public_tests")
 PYTHON_FOLDERS = ("tools", "cmake", "tests", "bench", "examples")
+# Device, shards that run at a time, and what the environment says beside that.
+# PoCL compiles each kernel for a tenth of a second, most of it for optimising what runs once.
+DEVICES = (("reference:0", 1, {}), ("OpenCL:0", 2, {"POCL_EXTRA_BUILD_FLAGS": "-cl-opt-disable"}))
+DEVICE_TESTS = "OpSuite*:*/OpSuite*:EngineFuzz*:DeviceSteps*:DeviceMemory*"
 PARTS = ("asan", "tsan", "surface")  # stages of a stage; they name themselves, since their line is not the last
 LIMIT = 40 * 60  # seconds for one program
 
@@ -78,9 +84,9 @@ def fixed_addresses():
         return []
 
 
-def run_program(program, prefix, test_filter):
+def run_program(program, prefix, test_filter, label="", environment=None):
     """Runs one GoogleTest program, prints what failed, and gives its counts."""
-    report, log = program.with_name(program.name + ".json"), program.with_name(program.name + ".log")
+    report, log = program.with_name(f"{program.name}{label}.json"), program.with_name(f"{program.name}{label}.log")
     report.unlink(missing_ok=True)
     command = [*prefix, str(program), f"--gtest_output=json:{report}", "--gtest_color=no"]
     if test_filter:
@@ -89,7 +95,8 @@ def run_program(program, prefix, test_filter):
     with open(log, "wb") as output:
         try:
             status = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=output,
-                                    stderr=subprocess.STDOUT, timeout=LIMIT, check=False).returncode
+                                    stderr=subprocess.STDOUT, env={**os.environ, **(environment or {})},
+                                    timeout=LIMIT, check=False).returncode
         except subprocess.TimeoutExpired:
             status, trouble = 1, f"stopped after {LIMIT} s"
     counts = count_report(json.loads(report.read_text(encoding="utf-8"))) if report.is_file() else Counts()
@@ -98,8 +105,33 @@ def run_program(program, prefix, test_filter):
         trouble = trouble or f"ended with status {status}"
     if status:
         print(without_passes(log.read_text(encoding="utf-8", errors="replace")))
-    print(f"{program.parent.name}/{program.name}: {counts} in {time.monotonic() - start:.1f} s"
+    print(f"{program.parent.name}/{program.name}{label}: {counts} in {time.monotonic() - start:.1f} s"
           + (f"; {trouble}" if trouble else ""), flush=True)
+    return counts
+
+
+def device_counts(build, prefix):
+    """Runs the op suite on each device that is there, parts of it at a time."""
+    counts, program = Counts(), build / "suite_tests"
+    if not os.access(program, os.X_OK):
+        return counts
+    for device, shards, more in DEVICES:
+        environment = {"ROSIN_TEST_DEVICE": device, "ROSIN_CACHE_DIR": str(build / "kernels"),
+                       "POCL_CACHE_DIR": str(build / "pocl"), **more}
+        probe = subprocess.run([program, "--gtest_filter=TestDevice.IsThere"], cwd=ROOT, check=False,
+                               stdin=subprocess.DEVNULL, capture_output=True, env={**os.environ, **environment})
+        if probe.returncode:
+            print(f"{build.name}/suite_tests on {device}: not run, there is no such device", flush=True)
+            continue
+
+        def run_shard(shard, device=device, shards=shards, environment=environment):
+            label = f"-{device.replace(':', '-')}" + (f"-{shard}" if shards > 1 else "")
+            part = {"GTEST_TOTAL_SHARDS": str(shards), "GTEST_SHARD_INDEX": str(shard)}
+            return run_program(program, prefix, DEVICE_TESTS, label, {**environment, **part})
+
+        with concurrent.futures.ThreadPoolExecutor(shards) as pool:
+            for part in pool.map(run_shard, range(shards)):
+                counts.add(part)
     return counts
 
 
@@ -146,6 +178,8 @@ def run_build(arguments):
         counts.failed += 1
     for program in programs:
         counts.add(run_program(program, prefix, arguments.filter))
+    if arguments.devices:
+        counts.add(device_counts(arguments.build.resolve(), prefix))
     if arguments.python:
         os.environ["ROSIN_BUILD"] = str(arguments.build.resolve())  # for tests that look at the build itself
         counts.add(python_counts([ROOT / folder for folder in PYTHON_FOLDERS]))
@@ -158,6 +192,7 @@ def main():
     parser.add_argument("--build", type=pathlib.Path)
     parser.add_argument("--filter", help="GoogleTest's filter")
     parser.add_argument("--python", action="store_true", help="run the *_test.py files too")
+    parser.add_argument("--devices", action="store_true", help="run the op suite on the devices of plug-ins too")
     parser.add_argument("--fixed-addresses", action="store_true", help="switch address randomisation off")
     parser.add_argument("--counted", nargs=2, type=int, metavar=("PASSED", "FAILED"))
     parser.add_argument("--sum", nargs="+", metavar="STAGE")

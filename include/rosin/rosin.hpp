@@ -17,6 +17,7 @@
 #include <rosin/curve_svg.hpp>
 #include <rosin/data.hpp>
 #include <rosin/dense.hpp>
+#include <rosin/destructure.hpp>
 #include <rosin/device.hpp>
 #include <rosin/diagnostics.hpp>
 #include <rosin/drawn_digits.hpp>

@@ -193,7 +193,7 @@ void FusedKernel::run(int64_t chunk, const RunData& data) const {
   const int64_t end = std::min(total_, (chunk + 1) * chunk_);
   const int64_t row = std::max<int64_t>(layout_->row, 1);
   const auto tile_at = [&](int64_t begin, int64_t count) {
-    return Tile{begin, count, begin / row, kernel_->whole_rows ? count / row : 0};
+    return kernel_->whole_rows ? Tile{begin, count, begin / row, count / row} : Tile{begin, count, 0, 0};
   };
   const Tile whole = tile_at(chunk * chunk_, std::min(tile_, end - chunk * chunk_));
   for (const Ready& instr : instrs_) {

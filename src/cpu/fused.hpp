@@ -2,6 +2,7 @@
 // A tile is a range of the domain's elements in memory order; which range depends on sizes only.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -101,7 +102,8 @@ class FusedKernel {
   void root(const Ready& instr, const Tile& tile, State& state) const;
   static void fold(const Root& port, unsigned char* sum, const unsigned char* x, unsigned char* spare, int64_t count);
   void* output(uint16_t port, const Tile& tile, bool row, const RunData& data) const;
-  size_t slot_bytes() const { return (static_cast<size_t>(tile_) * 8 + 63) / 64 * 64; }
+  /// Of a register. Those of a small domain stand close together: far ones would compete for the same cache lines.
+  size_t slot_bytes() const { return (static_cast<size_t>(std::min(tile_, total_)) * 8 + 63) / 64 * 64; }
   size_t scratch_bytes() const { return kernel_->registers * (slot_bytes() + sizeof(void*)) + slot_bytes() + 64; }
 
   const lower::Structure& structure_;

@@ -67,6 +67,9 @@ struct TileKernels {
 
 /// The best kernels this processor can run; chosen once.
 const TileKernels& tile_kernels();
+/// The same for products whose columns have so many bytes: half a wide vector is slower than a whole narrow one. (All
+/// kernels that fuse multiply and add give the same bits.)
+const TileKernels& tile_kernels_for(int64_t column_bytes);
 
 extern const TileKernels portable_tile_kernels;
 #if defined(__x86_64__)

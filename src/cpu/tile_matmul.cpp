@@ -71,7 +71,8 @@ void gather_rows(const T* in, int64_t in_row, T* out, int64_t out_step, int64_t 
 template <class T> class TileMatmul final : public VendorCall {
  public:
   explicit TileMatmul(const MatmulSpec& spec)
-      : spec_(spec), kernels_(tile_kernels()), cut_(cut_matmul(spec, sizeof(T) == 4 ? 50 : 25)) {
+      : spec_(spec), kernels_(tile_kernels_for(spec.m * int64_t{sizeof(T)})),
+        cut_(cut_matmul(spec, sizeof(T) == 4 ? 50 : 25)) {
     panel_rows_ = kernels_.row_vectors * kernels_.lanes<T>();
     chunks_ = cut_.chunks();
     const int64_t wanted = worthwhile_chunks(spec.m * spec.n * spec.k, sizeof(T) == 4 ? 50000 : 25000);

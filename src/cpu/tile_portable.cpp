@@ -71,4 +71,12 @@ const TileKernels& tile_kernels() {
   return chosen;
 }
 
+const TileKernels& tile_kernels_for([[maybe_unused]] int64_t column_bytes) {
+#if defined(__x86_64__)
+  const bool wide = &tile_kernels() == &wide_tile_kernels;
+  if (wide && column_bytes <= fma_tile_kernels.vector_bytes) return fma_tile_kernels;
+#endif
+  return tile_kernels();
+}
+
 }  // namespace rosin::cpu

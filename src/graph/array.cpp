@@ -167,7 +167,10 @@ namespace {
 Shape Array::shape() const { return checked(node_, "shape").shape(); }
 int Array::rank() const { return checked(node_, "rank").rank; }
 int64_t Array::count() const { return checked(node_, "count").count(); }
-int64_t Array::size(int dim) const { return checked(node_, "size").shape()[dim]; }
+int64_t Array::size(int dim) const {
+  const Node& node = checked(node_, "size");
+  return dim >= 0 && dim < node.rank ? node.sizes[dim] : node.shape()[dim];
+}
 DType Array::dtype() const { return checked(node_, "dtype").dtype; }
 
 void eval(const Array& x) {

@@ -218,7 +218,7 @@ bool is_last_hold(Node* node) noexcept {
 }
 
 /// Drops the reference from a node to its operand; whether nothing holds the operand any more.
-bool is_last_reference(const Node* node, Node* operand) noexcept {
+[[gnu::always_inline]] inline bool is_last_reference(const Node* node, Node* operand) noexcept {
   if (!is_own(node, operand)) return is_last(operand, one_reference);
   const uint32_t own = operand->own.load(std::memory_order_relaxed) - 1;
   operand->own.store(own, std::memory_order_relaxed);

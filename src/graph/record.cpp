@@ -231,10 +231,8 @@ Array record_like(const Node& pattern, const Op& op, const Node* const* operands
   return Array::adopt(node);
 }
 
-/// All elementwise ops come here; `type` is the stated type, or empty.
-Array record_elementwise(const Op& op, const Node* const* operands, int count, const DType* stated) {
-  const Node* pattern = op.mask_first ? nullptr : pattern_of(operands, count);
-  if (pattern) return record_like(*pattern, op, operands, count, stated);
+/// Where rules are needed. Apart from the short path, whose calls would save the registers of this one.
+[[gnu::noinline]] Array record_by_rules(const Op& op, const Node* const* operands, int count, const DType* stated) {
   bool weak = true;
   const int start = op.mask_first ? 1 : 0;
   const DType common = common_type(op, operands + start, count - start, weak);
@@ -258,6 +256,12 @@ Array record_elementwise(const Op& op, const Node* const* operands, int count, c
   if (placed) node->device = placed->device;
   refer_or_keep(node, operands);
   return Array::adopt(node);
+}
+
+/// All elementwise ops come here; `stated` is the stated type, or null.
+Array record_elementwise(const Op& op, const Node* const* operands, int count, const DType* stated) {
+  const Node* pattern = op.mask_first ? nullptr : pattern_of(operands, count);
+  return pattern ? record_like(*pattern, op, operands, count, stated) : record_by_rules(op, operands, count, stated);
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include <rosin/upsample.hpp>
 
 #include <rosin/log.hpp>
+#include <rosin/move.hpp>
 
 #include "../tests/layer_testing.hpp"
 #include "../tests/test_device.hpp"

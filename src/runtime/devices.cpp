@@ -81,9 +81,10 @@ std::string DeviceTable::text_of(int position) {
 
 OpenDevice& DeviceTable::open(int position) {
   Row& found = row(position);
+  std::string name = text_of(position);
   std::lock_guard guard(lock_);
   if (!found.open) {
-    auto opened = std::make_unique<OpenDevice>(*found.plugin->functions, found.id, position);
+    auto opened = std::make_unique<OpenDevice>(*found.plugin->functions, found.id, std::move(name), position);
     found.executor = std::make_unique<PluginExecutor>(*opened);
     found.open = std::move(opened);
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include <rosin/error.hpp>
 
@@ -16,10 +17,6 @@ constexpr size_t staging_bytes = size_t{8} << 20;  // of one piece of a copy
 
 }  // namespace
 
-std::string OpenDevice::name_of(const rosin_backend& functions, int id) {
-  return std::string(functions.name) + ":" + std::to_string(id);
-}
-
 rosin_device* OpenDevice::open(int id) {
   info.size = sizeof info;
   require_ok(functions, functions.device_info(id, &info), "open", name);
@@ -28,8 +25,8 @@ rosin_device* OpenDevice::open(int id) {
   return opened;
 }
 
-OpenDevice::OpenDevice(const rosin_backend& backend, int id, int index)
-    : functions(backend), name(name_of(backend, id)), device(open(id)), pool(*this, index, info.largest_allocation),
+OpenDevice::OpenDevice(const rosin_backend& backend, int id, std::string text, int index)
+    : functions(backend), name(std::move(text)), device(open(id)), pool(*this, index, info.largest_allocation),
       kernels(backend, device, name, info) {
   const rosin_status status = functions.stream_create(device, &stream);
   if (status == ROSIN_OK) return;

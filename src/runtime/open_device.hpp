@@ -16,8 +16,8 @@ namespace rosin {
 
 class OpenDevice {
  public:
-  /// Error (device): it cannot be opened. `index`: its position in the list of devices.
-  OpenDevice(const rosin_backend& functions, int id, int index);
+  /// Error (device): it cannot be opened. `name`: "CUDA:0"; `index`: its position in the list of devices.
+  OpenDevice(const rosin_backend& functions, int id, std::string name, int index);
 
   /// Held while work is given to the stream.
   class Turn {
@@ -51,7 +51,7 @@ class OpenDevice {
   }
 
   const rosin_backend& functions;
-  const std::string name;  // "CUDA:0"
+  const std::string name;
   rosin_device_info info{};
   rosin_device* device = nullptr;
   rosin_stream* stream = nullptr;
@@ -67,7 +67,6 @@ class OpenDevice {
   Staging& next_staging(size_t bytes);
   void wait_for(DeviceBlock& block);
 
-  static std::string name_of(const rosin_backend& functions, int id);
   rosin_device* open(int id);
 
   std::mutex turn_;

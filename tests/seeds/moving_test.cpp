@@ -257,6 +257,17 @@ TEST_F(Seeds, D13TheGradientOfConvolutionsIsOnTheirDevice) {
   check(CrossCor({3, 3}, 2, 3));
 }
 
+TEST_F(Seeds, D20TheGradientOfARebuiltModelIsOnItsDevice) {
+  const auto model = gpu(Chain(Dense(3, 4, relu), Dense(4, 2)));
+  const Array x = gpu(rand({3, 5}));
+  const auto made = destructure(model);
+  const Array g = gradient([&](const Array& p) { return sum(square(made.second(p)(x))); }, made.first);
+  EXPECT_EQ(text_of(g.device()), gpu_text());
+  EXPECT_EQ(g.shape(), (Shape{4 * 3 + 4 + 2 * 4 + 2}));
+  const auto direct = gradient([&](const auto& m) { return sum(square(m(x))); }, model);
+  expect_close(cpu(g), cpu(trained_elements(direct)));
+}
+
 struct Named {
   Array a;
 };

@@ -10,7 +10,7 @@ GPU_BUILD=build/release
 GPU_DONE=${GPU_DONE:-$PWD/$GPU_BUILD/gpu-check}    # what went well
 GPU_RESULTS=${GPU_RESULTS:-bench/results}          # what was said, a file per back end and day
 declare -A gpu_verdicts=()
-gpu_devices=() gpu_status=0 gpu_began=0
+gpu_devices=() gpu_built= gpu_status=0 gpu_began=0
 
 # gpu_check [STEP...] [--device NAME]
 gpu_check() {
@@ -54,6 +54,7 @@ gpu_build() {
   timeout $GPU_STEP_SECONDS cmake --build $GPU_BUILD -j "$(jobs_that_fit)" --target "${targets[@]}" || status=$?
   [ $status -ne 124 ] || { echo "gpu-check: build: not done after $GPU_STEP_SECONDS s; call it again"; exit 75; }
   [ $status -eq 0 ] || stop "gpu-check: the build failed"
+  gpu_built=", build good"
 }
 
 # gpu_find [NAME]: fills gpu_devices, and says what there is.
@@ -159,7 +160,7 @@ gpu_results() {
 gpu_sum() {
   local device step line
   for device in "${gpu_devices[@]}"; do
-    line=
+    line=$gpu_built
     for step in "${GPU_STEPS[@]}"; do
       [ -z "${gpu_verdicts[$device/$step]:-}" ] || line+=", $step ${gpu_verdicts[$device/$step]}"
     done

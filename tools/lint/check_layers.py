@@ -52,6 +52,7 @@ HEADER_ROOM = {
     "sort.hpp": "ops",
     "buffer.hpp": "model",
     "copy.hpp": "model",
+    "destructure.hpp": "model",
     "fields.hpp": "model",
     "functor.hpp": "model",
     "model.hpp": "model",

@@ -1,0 +1,63 @@
+// See rosin/destructure.hpp.
+#include <rosin/destructure.hpp>
+
+#include <rosin/create.hpp>
+#include <rosin/elementwise.hpp>
+#include <rosin/error.hpp>
+#include <rosin/movement.hpp>
+
+namespace rosin {
+namespace {
+
+/// A float type that holds both.
+DType wider(DType a, DType b) {
+  if (a == b) return a;
+  if (is_complex(a) || is_complex(b)) return a == ComplexF64 || b == ComplexF64 ? ComplexF64 : ComplexF32;
+  if (a == Float64 || b == Float64) return Float64;
+  return Float32;  // also of Float16 and BFloat16
+}
+
+}  // namespace
+
+Array trained_elements(ModelView model) {
+  const std::vector<Array> arrays = trainables(model);
+  if (arrays.empty()) return zeros({0});
+  DType type = arrays.front().dtype();
+  for (const Array& x : arrays) type = wider(type, x.dtype());
+  std::vector<Array> parts;
+  for (const Array& x : arrays) {
+    const Array flat = reshape(x, {x.count()});
+    parts.push_back(x.dtype() == type ? flat : cast(flat, type));
+  }
+  return concat(parts, 0);
+}
+
+void set_trained_elements(ModelEdit model, const Array& flat) {
+  std::vector<ArrayPlace<Array*>> places;
+  list_arrays(model, places);
+  int64_t length = 0;
+  for (size_t i = 0; i < places.size(); ++i) {
+    if (places[i].trainable && places[i].first == static_cast<int>(i)) length += places[i].array->count();
+  }
+  if (flat.rank() != 1 || flat.count() != length) {
+    throw Error(ErrorKind::shape, "Restructure: Rebuild expected a vector of length " + std::to_string(length) +
+                                      ", got " + to_string(flat.shape()) +
+                                      "; take the vector that destructure gives for such a model");
+  }
+  int64_t at = 0;
+  for (size_t i = 0; i < places.size(); ++i) {
+    if (!places[i].trainable) continue;
+    Array& x = *places[i].array;
+    if (places[i].first != static_cast<int>(i)) {
+      x = *places[static_cast<size_t>(places[i].first)].array;
+      continue;
+    }
+    const Array part = reshape(slice(flat, 0, at, at + x.count()), x.shape());
+    at += x.count();
+    const bool tie = is_tied(x);
+    const Array value = part.dtype() == x.dtype() ? part : cast(part, x.dtype());
+    x = tie ? tied(value) : value;
+  }
+}
+
+}  // namespace rosin
