@@ -322,10 +322,13 @@ int first_wrong(const std::vector<Array>& arrays, const std::vector<Plain>& want
   return -1;
 }
 
-constexpr int programs = 400;
+/// check(seed) for many seeds; for few where kernels are compiled.
+void for_seeds(uint64_t first, uint64_t count, const std::function<void(uint64_t)>& check) {
+  run_checks(compiles_there() ? count / 50 : count, [&](size_t i) { check(first + i); });
+}
 
 TEST(EngineFuzz, ProgramsOnImagesAreExactInEveryWayOfEvaluation) {
-  for (uint64_t seed = 0; seed < programs; ++seed) {
+  for_seeds(0, 400, [](uint64_t seed) {
     const Program program = Maker(seed, true, true).run(4 + static_cast<int>(seed % 40));
     const std::vector<Plain> wanted = plain_values(program);
     for (Way way : {Way::op_by_op, Way::fused, Way::in_gradient}) {
@@ -335,11 +338,11 @@ TEST(EngineFuzz, ProgramsOnImagesAreExactInEveryWayOfEvaluation) {
                              << text_of(program);
       }
     }
-  }
+  });
 }
 
 TEST(EngineFuzz, WholeNumbersAreExactInEveryWayOfEvaluation) {
-  for (uint64_t seed = 0; seed < programs; ++seed) {
+  for_seeds(0, 400, [](uint64_t seed) {
     const Program program = Maker(seed, true).run(4 + static_cast<int>(seed % 40));
     const std::vector<Plain> wanted = plain_values(program);
     for (Way way : {Way::op_by_op, Way::fused, Way::in_gradient}) {
@@ -349,11 +352,11 @@ TEST(EngineFuzz, WholeNumbersAreExactInEveryWayOfEvaluation) {
                              << text_of(program);
       }
     }
-  }
+  });
 }
 
 TEST(EngineFuzz, RealNumbersHaveTheSameBitsFusedAndOpByOp) {
-  for (uint64_t seed = 0; seed < programs; ++seed) {
+  for_seeds(0, 400, [](uint64_t seed) {
     const Program program = Maker(seed, false).run(4 + static_cast<int>(seed % 40));
     const std::vector<Plain> wanted = plain_values(program);
     const std::vector<Array> alone = array_values(program, Way::op_by_op, 0);
@@ -371,7 +374,7 @@ TEST(EngineFuzz, RealNumbersHaveTheSameBitsFusedAndOpByOp) {
         }
       }
     }
-  }
+  });
 }
 
 /// Whether every value is small enough that sums of a few hundred of them are exact.
@@ -382,7 +385,7 @@ bool is_small(const std::vector<Plain>& values) {
 }
 
 TEST(EngineFuzz, ACachedPlanIsRightForOtherNumbers) {
-  for (uint64_t seed = 1000; seed < 1000 + programs / 4; ++seed) {
+  for_seeds(1000, 100, [](uint64_t seed) {
     Program program = Maker(seed, true).run(20);
     for (double shift : {0.0, 1.0, -3.0}) {
       for (Plain& input : program.inputs) {
@@ -393,7 +396,7 @@ TEST(EngineFuzz, ACachedPlanIsRightForOtherNumbers) {
       ASSERT_EQ(first_wrong(array_values(program, Way::fused, seed), wanted), -1)
           << "seed " << seed << text_of(program);
     }
-  }
+  });
 }
 
 }  // namespace

@@ -79,6 +79,14 @@ void drop_unused(std::vector<KernelInstruction>& list) {
 
 }  // namespace
 
+void name_by_hash(KernelCode& code) {
+  char digits[17];
+  uint64_t hash = code.hash();
+  for (int i = 15; i >= 0; --i, hash >>= 4) digits[i] = "0123456789abcdef"[hash & 15];
+  digits[16] = 0;
+  code.name.append("_").append(digits);
+}
+
 KernelWriter::KernelWriter(std::string name, int group, ScalarType index) : index_type_(index) {
   launch_.code.name = std::move(name);
   launch_.code.group = group;
@@ -229,12 +237,7 @@ Launch KernelWriter::finish(int64_t groups, int64_t second, int64_t third) {
   launch_.groups[0] = groups;
   launch_.groups[1] = second;
   launch_.groups[2] = third;
-  // Equal codes have equal names, different ones different names.
-  char digits[17];
-  uint64_t hash = launch_.code.hash();
-  for (int i = 15; i >= 0; --i, hash >>= 4) digits[i] = "0123456789abcdef"[hash & 15];
-  digits[16] = 0;
-  launch_.code.name.append("_").append(digits);
+  name_by_hash(launch_.code);
   return std::move(launch_);
 }
 

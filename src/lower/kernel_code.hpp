@@ -67,6 +67,9 @@ struct KernelCode {
   uint64_t hash() const;
 };
 
+/// Appends the hash to the name: equal codes then have equal names, different ones different names.
+void name_by_hash(KernelCode& code);
+
 /// A buffer argument: the memory of a value of the structure, or scratch block number `scratch` of the plan.
 struct LaunchBuffer {
   static constexpr int32_t flag = -2;  // as `scratch`, while kernels are written: the block LaunchList::flag_scratch
@@ -83,7 +86,8 @@ struct LaunchNumber {
 
 struct Launch {
   KernelCode code;
-  std::string what;  // the ops, for messages
+  std::string what;    // the ops, for messages
+  bool alone = false;  // each item works for itself and does nothing beyond a bound: may share a launch with others
   int64_t groups[3] = {1, 1, 1};
   std::vector<LaunchBuffer> buffers;
   std::vector<LaunchNumber> numbers;

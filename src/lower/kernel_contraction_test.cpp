@@ -70,6 +70,11 @@ TEST_F(Contractions, ProductsOfOddSizesAreThoseOfTheCpu) {
   }
 }
 
+TEST_F(Contractions, AnArrayIsMultipliedByItself) {
+  const Array a = drawn({20, 20});
+  expect_same([&] { return matmul(a, a); }, 1e-5);
+}
+
 TEST_F(Contractions, LargeProductsUseLargerSquares) {
   // 8 x 8 squares of 32, and of 64.
   for (const int64_t size : {250, 500}) {

@@ -180,6 +180,7 @@ class FusedWriter {
       }
     });
     list_.launches.push_back(w.finish(groups_for(total())));
+    list_.launches.back().alone = true;
   }
 
   // ---- Row programs ----

@@ -48,10 +48,11 @@ std::vector<Term> coordinates(Term row, Term column, std::span<const Term> batch
 /// stands at l * (length + 1) + i, so that neither way of filling it meets itself in a memory bank.
 class Part {
  public:
-  Part(KernelWriter& writer, const Product& product, int32_t operand, int length)
-      : w_(writer), array_(writer, product.layout, operand), is_a_(operand == product.a), length_(length),
+  /// (Both operands may be one value.)
+  Part(KernelWriter& writer, const Product& product, bool is_a, int length)
+      : w_(writer), array_(writer, product.layout, is_a ? product.a : product.b), is_a_(is_a), length_(length),
         shared_(writer.shared(product.compute(), side * (length + 1))) {
-    const View& view = product.view(operand);
+    const View& view = product.view(is_a ? product.a : product.b);
     along_k_ = view.strides[is_a_ ? 1 : 0] == 1 && view.strides[is_a_ ? 0 : 1] != 1;
   }
 
@@ -85,7 +86,7 @@ class Part {
 Launch tiled(const Product& product, int each) {
   KernelWriter w("matmul", items_of_group, product.index());
   const int length = side * each;
-  Part a(w, product, product.a, length), b(w, product, product.b, length);
+  Part a(w, product, true, length), b(w, product, false, length);
   const ArrayTerm c(w, product.layout, product.c);
   const Term m = w.number(product.m()), n = w.number(product.n()), k = w.number(product.k());
   const std::vector<Term> sizes = size_terms(w, product.layout, product.c);

@@ -49,6 +49,7 @@ LaunchList write_launches(const Layout& layout) {
     else write_call(layout, step.node, list);
     for (size_t i = first; i < list.launches.size(); ++i) list.launches[i].what = ops_of(*layout.structure, step);
   }
+  merge_launches(layout, list);
   if (list.checks.empty()) return list;
   list.flag_scratch = list.scratch(static_cast<int64_t>(list.checks.size() * sizeof(int64_t)));
   for (Launch& launch : list.launches) {

@@ -27,6 +27,9 @@ struct LaunchList {
 /// All launches of a run of this layout. Error (dtype) where no kernel exists for the types of a step.
 LaunchList write_launches(const Layout& layout);
 
+/// Joins neighbouring launches whose items work alone; part of write_launches.
+void merge_launches(const Layout& layout, LaunchList& list);
+
 /// The error that the CPU throws for the index of a node of `checks` whose flag is not 0 after a run.
 [[noreturn]] void throw_index_error(const Layout& layout, int32_t node, int64_t flag);
 

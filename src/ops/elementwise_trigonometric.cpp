@@ -14,15 +14,15 @@ namespace {
 constexpr double two_over_root_pi = 1.1283791670955126;
 
 const Op& sin_op = elementwise<1>(
-                       "sin", "sine", [](auto x) { return math::sin(x); }, floats)
+                       "sin", "sine", [](auto x) __attribute__((always_inline)) { return math::sin(x); }, floats)
                        .with_gradient([](Backward& b) { b.give(0, b.gradient * cos(b.in(0))); });
 
 const Op& cos_op = elementwise<1>(
-                       "cos", "cosine", [](auto x) { return math::cos(x); }, floats)
+                       "cos", "cosine", [](auto x) __attribute__((always_inline)) { return math::cos(x); }, floats)
                        .with_gradient([](Backward& b) { b.give(0, -(b.gradient * sin(b.in(0)))); });
 
 const Op& tan_op = elementwise<1>(
-                       "tan", "tangent", [](auto x) { return math::tan(x); }, floats)
+                       "tan", "tangent", [](auto x) __attribute__((always_inline)) { return math::tan(x); }, floats)
                        .with_gradient([](Backward& b) { b.give(0, b.gradient * (1.0 + square(b.out()))); })
                        .samples(-1, 1);
 

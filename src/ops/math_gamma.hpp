@@ -19,7 +19,7 @@ template <FloatScalar X> [[gnu::always_inline]] inline PiAngle<X> pi_angle(X x) 
   const X r = select(abs(x) < 0x1p51, x - ((x + shift) - shift), 0);
   const auto wide = abs(r) > 0.25;
   const X t = select(wide, 0.5 - abs(r), abs(r)) * pi;
-  const X s = sin_kernel(t), c = cos_kernel(t);
+  const X s = rounded(sin_kernel(t, lit(t, 0))), c = rounded(cos_kernel(t, lit(t, 0)));
   return {with_sign_of(select(wide, c, s), r), select(wide, s, c)};
 }
 

@@ -1,91 +1,26 @@
 // Circular and hyperbolic functions and their inverses, as generic bodies without branches. Float32 is computed in
-// Float64 where the reduction of the argument needs it. Read first: math_exponential.hpp.
+// Float64 for atan and atan2. Read first: math_angle.hpp.
 #pragma once
 
-#include "ops/math_exponential.hpp"
+#include "ops/math_angle.hpp"
 
 namespace rosin::math {
-
-inline constexpr double half_pi = 0x1.921fb54442d18p+0;
-inline constexpr double half_pi_rest = 0x1.1a62633145c07p-54;
-/// What rounding pi/2 to the type of X takes away.
-template <class X>
-inline constexpr double half_pi_rest_of =
-    is_double<X> ? half_pi_rest : half_pi - static_cast<double>(static_cast<float>(half_pi));
 
 /// The value in the type of X.
 template <FloatScalar X, FloatScalar Wide> [[gnu::always_inline]] inline X narrowed(Wide x) {
   return convert<typename X::Element>(x);
 }
 
-/// sin(r) and cos(r) for |r| <= pi/4, within 1 ulp of Float64.
-template <FloatScalar X> [[gnu::always_inline]] inline X sin_kernel(X r) {
-  const X z = r * r;
-  return r + r * z *
-                 polynomial(z, -0.166666666666666667, 0.00833333333333333126, -0.000198412698412645659,
-                            2.75573192189547623e-6, -2.50521061002559892e-8, 1.60585108753191949e-10,
-                            -7.58548648523593814e-13);
-}
-template <FloatScalar X> [[gnu::always_inline]] inline X cos_kernel(X r) {
-  const X z = r * r;
-  const X half = z * 0.5;
-  const X w = 1 - half;
-  const X tail =
-      polynomial(z, 0.0416666666666666667, -0.00138888888888888877, 0.000024801587301584369, -2.75573192211891042e-7,
-                 2.08767557175844037e-9, -1.14704493544667726e-11, 4.74519880720287581e-14);
-  return w + (((1 - w) - half) + z * z * tail);
-}
-
-/// |x| = quarters*pi/2 + r, |r| <= pi/4 (and a little); quarters modulo 4 in the low bits of `quarters`.
-template <FloatScalar X> struct Quarters {
-  X r;
-  Bits<X> quarters;
-};
-
-/// The angle of a Float32 in Float64: its product with 2/pi, cut into seven parts whose products are exact, modulo 4.
-template <FloatScalar X> [[gnu::always_inline]] inline Quarters<X> quarters_of_float(X a) {
-  constexpr double parts[] = {0x1.45f306cp-1,   0x1.c9c882ap-29, 0x1.4fe13a8p-59, 0x1.f47d4dp-86,
-                              0x1.bb81b6cp-113, 0x1.4acc9ep-143, 0x1.0e4107cp-170};
-  const X to_fours = lit(a, 0x1.8p54), to_ones = lit(a, 0x1.8p52);
-  X rest = lit(a, 0), whole = lit(a, 0);
-  for (int i = 0; i < 5; ++i) {
-    const X product = a * parts[i];
-    X part = product - ((product + to_fours) - to_fours);
-    if (i == 0) part = select(product < 0x1p56, part, product - product);  // a multiple of 4, or NaN from Inf
-    const X sum = rest + part;
-    const X ones = (sum + to_ones) - to_ones;
-    rest = sum - ones;
-    whole = whole + ones;
-  }
-  rest = rest + a * parts[5] + a * parts[6];
-  return {rest * half_pi, bits_of(whole + to_ones)};
-}
-
-/// The angle of a Float64: pi/2 in parts whose products with n are exact below 2^20; beyond, x counts as if changed by
-/// an ulp, and from 2^51 on only the range of the result is kept.
-template <FloatScalar X> [[gnu::always_inline]] inline Quarters<X> quarters_of_double(X a) {
-  const X shift = rounding_shift(a);
-  const X sum = a * 0x1.45f306dc9c883p-1 + shift;
-  const X n = sum - shift;
-  const X r = ((a - n * 0x1.921fb544p+0) - n * 0x1.0b4611a6p-34) - n * 0x1.3198a2ep-69 - n * 0x1.b839a252049c1p-104;
-  const X below = select(r > 0.8, 0.8, r);
-  return {select(below < -0.8, -0.8, below), bits_of(sum)};
-}
-
 /// Whether the low bit of n is set, as a comparison of floats: older processors do not compare 64-bit integers.
-template <IntegerScalar I> [[gnu::always_inline]] inline auto is_odd(I n) { return float_of_bits((n & 1) << 62) > 1; }
+template <IntegerScalar I> [[gnu::always_inline]] inline auto is_odd(I n) {
+  return float_of_bits((n & 1) << (mantissa_bits<Bits<I>> + (is_double<Bits<I>> ? 10 : 7))) > 1;
+}
 
 /// The sine of an angle, so many quarters further.
 template <FloatScalar X> [[gnu::always_inline]] inline X sin_of_quarters(Quarters<X> angle, int shift) {
   const auto n = angle.quarters + shift;
-  const X value = select(is_odd(n), cos_kernel(angle.r), sin_kernel(angle.r));
-  return float_of_bits(bits_of(value) ^ (shift_right_zero(n & 2, 1) << 63));
-}
-
-/// The angle |x| in Float64.
-template <FloatScalar X> [[gnu::always_inline]] inline auto quarters_of(X x) {
-  if constexpr (is_double<X>) return quarters_of_double(abs(x));
-  else return quarters_of_float(abs(convert<double>(x)));
+  const X value = select(is_odd(n), rounded(cos_kernel(angle.r, angle.rest)), rounded(sin_kernel(angle.r, angle.rest)));
+  return float_of_bits(bits_of(value) ^ (shift_right_zero(n & 2, 1) << (8 * sizeof(typename X::Element) - 1)));
 }
 
 /// `value`, negated where x is negative.
@@ -94,19 +29,23 @@ template <FloatScalar X> [[gnu::always_inline]] inline X odd(X value, X x) {
   return float_of_bits(bits_of(value) ^ (bits_of(x) & sign));
 }
 
-template <FloatScalar X> [[gnu::always_inline]] inline X sin(X x) {
-  return odd(narrowed<X>(sin_of_quarters(quarters_of(x), 0)), x);
-}
+template <FloatScalar X> [[gnu::always_inline]] inline X sin(X x) { return odd(sin_of_quarters(quarters_of(x), 0), x); }
 
-template <FloatScalar X> [[gnu::always_inline]] inline X cos(X x) {
-  return narrowed<X>(sin_of_quarters(quarters_of(x), 1));
+template <FloatScalar X> [[gnu::always_inline]] inline X cos(X x) { return sin_of_quarters(quarters_of(x), 1); }
+
+/// a/b, with a correction for what rounding the sums takes away.
+template <FloatScalar X> [[gnu::always_inline]] inline X quotient(Sum<X> a, Sum<X> b) {
+  const X top = rounded(a), bottom = rounded(b), q = top / bottom;
+  return q + (((a.high - top) + a.low) - q * ((b.high - bottom) + b.low)) / bottom;
 }
 
 template <FloatScalar X> [[gnu::always_inline]] inline X tan(X x) {
   const auto angle = quarters_of(x);
-  const auto s = sin_kernel(angle.r), c = cos_kernel(angle.r);
+  const auto s = sin_kernel(angle.r, angle.rest), c = cos_kernel(angle.r, angle.rest);
   const auto swapped = is_odd(angle.quarters);
-  return odd(narrowed<X>(select(swapped, -c, s) / select(swapped, s, c)), x);
+  const Sum<X> top = {select(swapped, -c.high, s.high), select(swapped, -c.low, s.low)};
+  const Sum<X> bottom = {select(swapped, s.high, c.high), select(swapped, s.low, c.low)};
+  return odd(quotient(top, bottom), x);
 }
 
 /// atan(t) for |t| <= tan(pi/8).
