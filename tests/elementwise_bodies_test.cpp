@@ -2,10 +2,12 @@
 // NumPy and PyTorch, and against the interpreter, bit for bit. Read first: src/graph/make_body.hpp, oracle_reader.hpp.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -189,6 +191,21 @@ TEST(ElementwiseBodies, EveryBodyWritesCodeThatEndsInItsResult) {
       for (size_t i = 0; i < code.list.size(); ++i)
         for (int k = 0; k < info(code.list[i].primitive).arity; ++k) EXPECT_LT(code.list[i].operands[k], i) << op->name;
     }
+  }
+}
+
+TEST(ElementwiseBodies, Float32NeedsNoFloat64) {
+  // These still compute in Float64 inside, and are refused on devices without it.
+  const std::set<std::string_view> exceptions = {"atan", "atan2",  "cbrt",    "pow",
+                                                 "mod",  "lgamma", "digamma", "trigamma"};
+  for (const Op* op : registry()) {
+    if (op->kind != Kind::elementwise || !op->body.loops[static_cast<int>(ScalarType::float32)]) continue;
+    ScalarCode code;
+    op->body.code(ScalarType::float32, code);
+    const bool wide = std::any_of(code.list.begin(), code.list.end(), [](const Instruction& instruction) {
+      return instruction.type == ScalarType::float64;
+    });
+    EXPECT_EQ(wide, exceptions.contains(op->name)) << op->name;
   }
 }
 

@@ -34,23 +34,40 @@ extern "C" {
 
 typedef enum rosin_status {
   ROSIN_OK = 0,
-  ROSIN_NOT_READY = 1,     /* event_query: the work before the event has not ended */
-  ROSIN_OUT_OF_MEMORY = 2, /* the device (or the host, for pinned memory) has no such block left */
-  ROSIN_UNSUPPORTED = 3,   /* this device or this plug-in does not do that; another way must be taken */
-  ROSIN_INVALID = 4,       /* the arguments break this page */
+  ROSIN_NOT_READY = 1,      /* event_query: the work before the event has not ended */
+  ROSIN_OUT_OF_MEMORY = 2,  /* the device (or the host, for pinned memory) has no such block left */
+  ROSIN_UNSUPPORTED = 3,    /* this device or this plug-in does not do that; another way must be taken */
+  ROSIN_INVALID = 4,        /* the arguments break this page */
   ROSIN_COMPILE_FAILED = 5, /* error_text() is the compiler's log */
-  ROSIN_DEVICE_FAULT = 6   /* the device is lost: all later calls on it may fail; other devices go on */
+  ROSIN_DEVICE_FAULT = 6    /* the device is lost: all later calls on it may fail; other devices go on */
 } rosin_status;
 
 /* Types of elements in memory. Bool is one byte, 0 or 1. */
 typedef enum rosin_type {
-  ROSIN_BOOL, ROSIN_UINT8, ROSIN_INT8, ROSIN_INT16, ROSIN_UINT16, ROSIN_INT32, ROSIN_UINT32, ROSIN_INT64, ROSIN_UINT64,
-  ROSIN_FLOAT16, ROSIN_BFLOAT16, ROSIN_FLOAT32, ROSIN_FLOAT64, ROSIN_COMPLEX32, ROSIN_COMPLEX64
+  ROSIN_BOOL,
+  ROSIN_UINT8,
+  ROSIN_INT8,
+  ROSIN_INT16,
+  ROSIN_UINT16,
+  ROSIN_INT32,
+  ROSIN_UINT32,
+  ROSIN_INT64,
+  ROSIN_UINT64,
+  ROSIN_FLOAT16,
+  ROSIN_BFLOAT16,
+  ROSIN_FLOAT32,
+  ROSIN_FLOAT64,
+  ROSIN_COMPLEX32,
+  ROSIN_COMPLEX64
 } rosin_type;
 
 /* Types that kernels compute in. */
 typedef enum rosin_scalar_type {
-  ROSIN_SCALAR_BOOL, ROSIN_SCALAR_INT32, ROSIN_SCALAR_UINT32, ROSIN_SCALAR_INT64, ROSIN_SCALAR_FLOAT32,
+  ROSIN_SCALAR_BOOL,
+  ROSIN_SCALAR_INT32,
+  ROSIN_SCALAR_UINT32,
+  ROSIN_SCALAR_INT64,
+  ROSIN_SCALAR_FLOAT32,
   ROSIN_SCALAR_FLOAT64
 } rosin_scalar_type;
 
@@ -75,19 +92,19 @@ typedef struct rosin_graph rosin_graph;   /* recorded launches that run again as
 
 typedef struct rosin_device_info {
   size_t size;
-  char name[128];       /* of the hardware: "NVIDIA GeForce GTX 1650" */
-  char driver[128];     /* driver and its version */
-  char capability[64];  /* what compilers call it: "sm_75", "gfx1030", "OpenCL 3.0" */
-  char pci[32];         /* "0000:65:00.0", or empty */
-  char target[64];      /* for compile() */
-  uint64_t memory;      /* bytes of the device */
+  char name[128];              /* of the hardware: "NVIDIA GeForce GTX 1650" */
+  char driver[128];            /* driver and its version */
+  char capability[64];         /* what compilers call it: "sm_75", "gfx1030", "OpenCL 3.0" */
+  char pci[32];                /* "0000:65:00.0", or empty */
+  char target[64];             /* for compile() */
+  uint64_t memory;             /* bytes of the device */
   uint64_t largest_allocation; /* bytes of one block at most */
-  int32_t kind;         /* rosin_device_kind; only GPUs are chosen by themselves */
-  int32_t language;     /* rosin_language */
-  int32_t float64;      /* 1: kernels may use ROSIN_SCALAR_FLOAT64 and 64-bit float elements */
-  int32_t largest_group; /* items of a group at most; at least 256 */
-  int64_t shared_bytes; /* shared memory of a group; at least 16384 */
-  int32_t alignment;    /* of blocks; a power of two from 64 to 256. Offsets into them are multiples of 64 */
+  int32_t kind;                /* rosin_device_kind; only GPUs are chosen by themselves */
+  int32_t language;            /* rosin_language */
+  int32_t float64;             /* 1: kernels may use ROSIN_SCALAR_FLOAT64 and 64-bit float elements */
+  int32_t largest_group;       /* items of a group at most; at least 256 */
+  int64_t shared_bytes;        /* shared memory of a group; at least 16384 */
+  int32_t alignment;           /* of blocks; a power of two from 64 to 256. Offsets into them are multiples of 64 */
 } rosin_device_info;
 
 /* ---- Kernels -------------------------------------------------------------------------------------------------------
@@ -104,22 +121,38 @@ typedef struct rosin_device_info {
  * A read of memory that another item of the launch writes is defined only in shared memory with a BARRIER between. */
 typedef enum rosin_operation {
   /* The primitives, with operands x, y, z; `type` is the result's. */
-  ROSIN_INPUT,       /* not in kernels */
-  ROSIN_LITERAL,     /* the value whose bits are `immediate` (integers sign-extended, Bool 0 or 1) */
-  ROSIN_ADD, ROSIN_SUBTRACT, ROSIN_MULTIPLY,
-  ROSIN_DIVIDE,      /* integers: rounded toward zero, x / 0 = 0, the lowest divided by -1 is itself */
-  ROSIN_NEGATE, ROSIN_ABSOLUTE,
-  ROSIN_MINIMUM,     /* x if x < y or x is NaN, else y */
-  ROSIN_MAXIMUM,     /* x if x > y or x is NaN, else y */
-  ROSIN_FLOOR, ROSIN_CEIL, ROSIN_TRUNC, ROSIN_ROUND_EVEN, ROSIN_SQRT,
-  ROSIN_FMA,         /* x * y + z, rounded once */
-  ROSIN_LESS, ROSIN_LESS_EQUAL, ROSIN_EQUAL, ROSIN_NOT_EQUAL, /* Bool; false (not equal: true) where one is NaN */
-  ROSIN_LOGICAL_AND, ROSIN_LOGICAL_OR, ROSIN_LOGICAL_NOT,
-  ROSIN_SELECT,      /* y where the Bool x is true, else z */
-  ROSIN_BIT_AND, ROSIN_BIT_OR, ROSIN_BIT_XOR,
-  ROSIN_SHIFT_LEFT, ROSIN_SHIFT_RIGHT, ROSIN_SHIFT_RIGHT_ZERO, /* y counts modulo the bits of the type */
-  ROSIN_REINTERPRET, /* the same bits: Float32 <-> Int32, Float64 <-> Int64 */
-  ROSIN_CONVERT,     /* float to integer: toward zero, saturating, NaN to 0; to Bool: not equal to 0 */
+  ROSIN_INPUT,   /* not in kernels */
+  ROSIN_LITERAL, /* the value whose bits are `immediate` (integers sign-extended, Bool 0 or 1) */
+  ROSIN_ADD,
+  ROSIN_SUBTRACT,
+  ROSIN_MULTIPLY,
+  ROSIN_DIVIDE, /* integers: rounded toward zero, x / 0 = 0, the lowest divided by -1 is itself */
+  ROSIN_NEGATE,
+  ROSIN_ABSOLUTE,
+  ROSIN_MINIMUM, /* x if x < y or x is NaN, else y */
+  ROSIN_MAXIMUM, /* x if x > y or x is NaN, else y */
+  ROSIN_FLOOR,
+  ROSIN_CEIL,
+  ROSIN_TRUNC,
+  ROSIN_ROUND_EVEN,
+  ROSIN_SQRT,
+  ROSIN_FMA, /* x * y + z, rounded once */
+  ROSIN_LESS,
+  ROSIN_LESS_EQUAL,
+  ROSIN_EQUAL,
+  ROSIN_NOT_EQUAL, /* Bool; false (not equal: true) where one is NaN */
+  ROSIN_LOGICAL_AND,
+  ROSIN_LOGICAL_OR,
+  ROSIN_LOGICAL_NOT,
+  ROSIN_SELECT, /* y where the Bool x is true, else z */
+  ROSIN_BIT_AND,
+  ROSIN_BIT_OR,
+  ROSIN_BIT_XOR,
+  ROSIN_SHIFT_LEFT,
+  ROSIN_SHIFT_RIGHT,
+  ROSIN_SHIFT_RIGHT_ZERO, /* y counts modulo the bits of the type */
+  ROSIN_REINTERPRET,      /* the same bits: Float32 <-> Int32, Float64 <-> Int64 */
+  ROSIN_CONVERT,          /* float to integer: toward zero, saturating, NaN to 0; to Bool: not equal to 0 */
   /* What kernels do beside computing. */
   ROSIN_ROUND,        /* x as an element of rosin_type `immediate` would come back from memory */
   ROSIN_PARAMETER,    /* parameter number `immediate` of the launch */
@@ -134,7 +167,7 @@ typedef enum rosin_operation {
   ROSIN_ASSIGN,       /* the variable x becomes y */
   ROSIN_LOOP,         /* for (value = x; value < y; value += z), z > 0; x, y, z are read once */
   ROSIN_END_LOOP,
-  ROSIN_IF,           /* where the Bool x holds */
+  ROSIN_IF, /* where the Bool x holds */
   ROSIN_ELSE,
   ROSIN_END_IF
 } rosin_operation;
@@ -156,12 +189,12 @@ typedef struct rosin_shared_array {
 
 typedef struct rosin_kernel_code {
   size_t size;
-  const char* name;                   /* in the text, and for kernel() */
-  int32_t group;                      /* items of a group, at most largest_group */
+  const char* name; /* in the text, and for kernel() */
+  int32_t group;    /* items of a group, at most largest_group */
   uint32_t buffer_count;
-  const int32_t* buffers;             /* rosin_type of each */
+  const int32_t* buffers; /* rosin_type of each */
   uint32_t parameter_count;
-  const int32_t* parameters;          /* rosin_scalar_type of each; never Bool */
+  const int32_t* parameters; /* rosin_scalar_type of each; never Bool */
   uint32_t shared_count;
   const rosin_shared_array* shared;
   uint32_t instruction_count;
@@ -222,9 +255,9 @@ typedef struct rosin_call rosin_call; /* a prepared vendor call; it may run many
 
 typedef struct rosin_backend {
   size_t size;
-  uint32_t abi;         /* ROSIN_BACKEND_ABI */
-  const char* name;     /* "CUDA"; the plug-in's file has it in lower case */
-  const char* version;  /* of the plug-in and of the libraries it found, for people */
+  uint32_t abi;        /* ROSIN_BACKEND_ABI */
+  const char* name;    /* "CUDA"; the plug-in's file has it in lower case */
+  const char* version; /* of the plug-in and of the libraries it found, for people */
 
   const char* (*error_text)(void);
 

@@ -34,8 +34,8 @@ struct CallSpec {
   CallArray result;
 };
 
-/// Values of one run. Where operand i is a C++ number, operands[i] is null, and scalars[i] and integers[i] are its value
-/// (else unused).
+/// Values of one run. Where operand i is a C++ number, operands[i] is null, and scalars[i] and integers[i] are its
+/// value (else unused).
 struct CallData {
   const void* operands[Node::max_operands] = {};
   double scalars[Node::max_operands] = {};

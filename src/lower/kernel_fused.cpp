@@ -122,11 +122,11 @@ class FusedWriter {
     if (kernel_.whole_rows) {
       for (RootJob& root : roots_) root.scratch = list_.scratch(operand_bytes(root));
       write_rows(stores);
-      write_roots();
+      write_roots({});
     } else {
-      // First the roots: a store may take over the memory of a load.
-      write_roots();
-      if (!stores.empty() && total() > 0) write_elements(stores);
+      // First the roots: a store may take over the memory of a load. The last walk may do the stores on its way.
+      write_roots(stores);
+      if (!stores.empty() && total() > 0 && !stored_) write_elements(stores);
     }
   }
 
@@ -168,19 +168,25 @@ class FusedWriter {
     const Term at = w.global();
     w.when(at < count, [&] {
       const Spot spot{at, w.coordinates(at, sizes)};
-      std::vector<Term> values;
-      for (const size_t store : stores) values.push_back(body.element(body.definition(store, 0), spot));
-      for (size_t i = 0; i < stores.size(); ++i) {
-        if (!is_complex(kernel_.instrs[stores[i]].storage)) {
-          w.store(buffers[i], at, values[i]);
-          continue;
-        }
-        w.store(buffers[i], at * 2, values[i]);
-        w.store(buffers[i], at * 2 + 1, body.imaginary(body.definition(stores[i], 0), spot));
-      }
+      store_elements(w, body, stores, buffers, spot);
     });
     list_.launches.push_back(w.finish(groups_for(total())));
     list_.launches.back().alone = true;
+  }
+
+  /// All values first: a store may take over the memory of a load.
+  void store_elements(KernelWriter& w, KernelBody& body, const std::vector<size_t>& stores,
+                      const std::vector<int>& buffers, const Spot& spot) const {
+    std::vector<Term> values;
+    for (const size_t store : stores) values.push_back(body.element(body.definition(store, 0), spot));
+    for (size_t i = 0; i < stores.size(); ++i) {
+      if (!is_complex(kernel_.instrs[stores[i]].storage)) {
+        w.store(buffers[i], spot.linear, values[i]);
+        continue;
+      }
+      w.store(buffers[i], spot.linear * 2, values[i]);
+      w.store(buffers[i], spot.linear * 2 + 1, body.imaginary(body.definition(stores[i], 0), spot));
+    }
   }
 
   // ---- Row programs ----
@@ -312,7 +318,7 @@ class FusedWriter {
     return bits;
   }
 
-  void write_roots() {
+  void write_roots(const std::vector<size_t>& stores) {
     // Roots that keep the same dims are added up in one walk.
     std::vector<char> done(roots_.size(), 0);
     for (size_t i = 0; i < roots_.size(); ++i) {
@@ -325,11 +331,18 @@ class FusedWriter {
         done[k] = 1;
         together.push_back(roots_[k]);
       }
-      write_root(together);
+      const bool last = std::find(done.begin(), done.end(), 0) == done.end();
+      write_root(together, last && stores_go_along(together) ? stores : std::vector<size_t>{});
     }
   }
 
-  void write_root(const std::vector<RootJob>& jobs) {
+  /// A walk of neighbours meets neighbours where the first dim is added up; elsewhere it pays for few elements.
+  bool stores_go_along(const std::vector<RootJob>& jobs) const {
+    constexpr int64_t few = 1 << 16;
+    return !kernel_.instrs[jobs.front().instr].row && (total() <= few || !(kept(jobs.front()) & 1));
+  }
+
+  void write_root(const std::vector<RootJob>& jobs, const std::vector<size_t>& stores) {
     const bool row = kernel_.instrs[jobs.front().instr].row;
     const int first = row ? kernel_.row_dims : 0;
     const uint8_t keep = kept(jobs.front());
@@ -343,7 +356,8 @@ class FusedWriter {
       const ScalarType type = shared_type(kernel_.instrs[job.instr].type);
       if (parts > 1) partial.push_back(list_.scratch(results * parts * bytes_of(type)));
     }
-    write_sums(jobs, {first, keep, results, reduced, parts}, partial);
+    write_sums(jobs, {first, keep, results, reduced, parts}, partial, stores);
+    stored_ = !stores.empty();
     if (parts > 1) write_parts(jobs, results, parts, partial);
   }
 
@@ -360,9 +374,10 @@ class FusedWriter {
     return w.buffer(instr.storage, {kernel_.roots[instr.port].value, -1});
   }
 
-  void write_sums(const std::vector<RootJob>& jobs, const RootSizes& s, const std::vector<int32_t>& partial) {
+  void write_sums(const std::vector<RootJob>& jobs, const RootSizes& s, const std::vector<int32_t>& partial,
+                  const std::vector<size_t>& stores) {
     KernelWriter w("sums", items_of_group, index_);
-    std::vector<size_t> computed;
+    std::vector<size_t> computed = stores;
     for (const RootJob& job : jobs) {
       if (job.scratch < 0) computed.push_back(job.instr);
     }
@@ -373,6 +388,8 @@ class FusedWriter {
       from.push_back(jobs[i].scratch < 0 ? -1 : w.buffer(storage_of(type), {-1, jobs[i].scratch}));
       to.push_back(result_buffer(w, jobs[i], partial.empty() ? -1 : partial[i]));
     }
+    std::vector<int> store_to;
+    for (const size_t store : stores) store_to.push_back(store_buffer(w, kernel_.instrs[store]));
     const int64_t lanes_of_result = lanes_for((s.reduced + s.parts - 1) / s.parts);
     const Term results = w.number(s.results), reduced = w.number(s.reduced), parts = w.number(s.parts);
     const Term lanes = w.number(lanes_of_result), part_size = w.number((s.reduced + s.parts - 1) / s.parts);
@@ -397,6 +414,7 @@ class FusedWriter {
                                    : w.convert(w.load(from[i], spot.linear), instr.type);
         w.assign(sums[i], combine(w, instr.reducer, sums[i], x));
       }
+      store_elements(w, body, stores, store_to, spot);
     });
     SharedArrays shared(w);
     for (size_t i = 0; i < jobs.size(); ++i) {
@@ -461,6 +479,7 @@ class FusedWriter {
   LaunchList& list_;
   ScalarType index_;
   std::vector<RootJob> roots_;
+  bool stored_ = false;  // by the walk of a root
 };
 
 }  // namespace

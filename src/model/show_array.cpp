@@ -32,9 +32,7 @@ class Elements {
   std::vector<int64_t> integers_;
 };
 
-std::string device_text(const Array& x) {
-  return hooks.device_text(x.node()->device);
-}
+std::string device_text(const Array& x) { return hooks.device_text(x.node()->device); }
 
 /// Positions along one of the later dims that are shown: of more than ten the first and the last three.
 std::vector<int64_t> shown_slices(int64_t size) {

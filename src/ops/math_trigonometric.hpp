@@ -13,14 +13,14 @@ template <FloatScalar X, FloatScalar Wide> [[gnu::always_inline]] inline X narro
 
 /// Whether the low bit of n is set, as a comparison of floats: older processors do not compare 64-bit integers.
 template <IntegerScalar I> [[gnu::always_inline]] inline auto is_odd(I n) {
-  return float_of_bits((n & 1) << (mantissa_bits<Bits<I>> + (is_double<Bits<I>> ? 10 : 7))) > 1;
+  return float_of_bits((n & 1) << (8 * int{sizeof(typename I::Element)} - 2)) > 1;
 }
 
 /// The sine of an angle, so many quarters further.
 template <FloatScalar X> [[gnu::always_inline]] inline X sin_of_quarters(Quarters<X> angle, int shift) {
   const auto n = angle.quarters + shift;
   const X value = select(is_odd(n), rounded(cos_kernel(angle.r, angle.rest)), rounded(sin_kernel(angle.r, angle.rest)));
-  return float_of_bits(bits_of(value) ^ (shift_right_zero(n & 2, 1) << (8 * sizeof(typename X::Element) - 1)));
+  return float_of_bits(bits_of(value) ^ (shift_right_zero(n & 2, 1) << (8 * int{sizeof(typename X::Element)} - 1)));
 }
 
 /// `value`, negated where x is negative.

@@ -25,7 +25,7 @@ struct DeviceBlock : Memory {
   int size_class = 0;
   DeviceBlock* previous = nullptr;  // in the list of live or of free blocks
   DeviceBlock* next = nullptr;
-  std::string label;                // path of the parameter in a model that was moved, or empty
+  std::string label;                            // path of the parameter in a model that was moved, or empty
   std::atomic<rosin_event*> arriving{nullptr};  // a copy into it on the copy stream, which nobody has waited for yet
 };
 
