@@ -93,12 +93,12 @@ TEST(DeviceSteps, ANewLearningRateMissesNothing) {
 }
 
 TEST(DeviceSteps, AThousandBatchSizesStayInsideTheBudget) {
-  constexpr int64_t budget = int64_t{1} << 22;
+  const int64_t budget = int64_t{1} << (compiles_there() ? 20 : 22);
   trim();
   set_plan_cache_limit(budget);
   {
     Training<Network> training(some_device(), {12});
-    for (int64_t batch = 1; batch <= 1000; ++batch) training.step(batch);
+    for (int64_t batch = 1; batch <= (compiles_there() ? 100 : 1000); ++batch) training.step(batch);
     EXPECT_LE(stats().cache_bytes, budget);
     EXPECT_GT(stats().evicted, 0);
   }
@@ -110,20 +110,20 @@ TEST(DeviceSteps, TenThousandStepsTakeNoMoreMemoryThanAFew) {
   for (int i = 0; i < 5; ++i) training.step(8);
   synchronize(some_device());
   const MemoryStats before = memory_stats(some_device());
-  const int steps = compiles_there() ? 1000 : 10000;
+  const int steps = compiles_there() ? 300 : 10000;
   for (int i = 0; i < steps; ++i) training.step(8);
   const MemoryStats after = memory_stats(some_device());
   EXPECT_EQ(after.live, before.live);
   EXPECT_EQ(after.cached, before.cached);
 }
 
-TEST(DeviceSteps, AStepOfLeNetTakesFewLaunches) {
+TEST(DeviceSteps, AStepOfLeNetTakesAtMostFortyLaunches) {
   Training<demo::LeNet> training(some_device(), {28, 28, 1});
   for (int i = 0; i < 2; ++i) training.step(4);
   const Stats before = stats();
   training.step(4);
-  // Forward 12, loss 4, backward 20, Adam's ten parameters and two counters; copies of the batch are no launches.
-  EXPECT_LE(stats().launches - before.launches, 48);
+  // (Copies of the batch are no launches.)
+  EXPECT_LE(stats().launches - before.launches, 40);
 }
 
 TEST(DeviceSteps, SeveralThreadsGiveWhatOneGives) {

@@ -121,7 +121,9 @@ inline Arrays inputs_of(const OracleCase& entry, Layout layout = Layout::contigu
 inline bool has_types_there(const OracleCase& entry) {
   const auto has = [](const OracleArray& array) { return has_type_there(oracles::dtype_named(array.dtype)); };
   return std::all_of(entry.inputs.begin(), entry.inputs.end(), has) &&
-         std::all_of(entry.outputs.begin(), entry.outputs.end(), has);
+         std::all_of(entry.outputs.begin(), entry.outputs.end(), has) &&
+         std::all_of(entry.cotangents.begin(), entry.cotangents.end(), has) &&
+         (!entry.has("exponents") || has_type_there(Float64));
 }
 
 using Function = std::function<Arrays(const Arrays&)>;

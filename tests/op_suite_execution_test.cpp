@@ -22,13 +22,15 @@ Array drawn(const Shape& shape, uint64_t key, DType type = Float32) {
   return there(evaluated(normal(rng, shape, 0, 1, type)));
 }
 
+DType widest_there() { return has_type_there(Float64) ? Float64 : Float32; }
+
 struct Program {
   const char* name;
   std::function<Arrays()> run;
 };
 
 std::vector<Program> rows_and_reductions() {
-  const Array x = drawn({700, 300}, 1), wide = drawn({700, 300}, 2, Float64), cube = drawn({30, 50, 70}, 3);
+  const Array x = drawn({700, 300}, 1), wide = drawn({700, 300}, 2, widest_there()), cube = drawn({30, 50, 70}, 3);
   const Array flat = drawn({1000003}, 4), tall = drawn({3, 100000}, 5);
   return {{"sums of everything",
            [=] {
@@ -88,7 +90,7 @@ std::vector<Program> contractions_and_movements() {
            [=] {
              return Arrays{matmul(a, b), matmul(transpose(b), transpose(a)), relu(matmul(a, b) + bias)};
            }},
-          {"matmul of Float64", [=] { return Arrays{matmul(cast(a, Float64), cast(b, Float64))}; }},
+          {"matmul of Float64", [=] { return Arrays{matmul(cast(a, widest_there()), cast(b, widest_there()))}; }},
           {"matmul in batches",
            [=] {
              return Arrays{matmul(drawn({30, 40, 50}, 9), drawn({40, 20, 50}, 10))};
@@ -174,6 +176,7 @@ TEST(OpSuiteExecution, ResultsAreTheSameBitsForAnyNumberOfThreads) {
 }
 
 TEST(OpSuiteExecution, ResultsAreTheSameBitsWithoutThePlanCache) {
+  if (compiles_there()) GTEST_SKIP() << "about evaluation, which is the same on the reference device";
   const std::vector<Program> all = programs();
   run_checks(all.size(), [&](size_t i) {
     const Program& program = all[i];
@@ -194,6 +197,7 @@ TEST(OpSuiteExecution, ResultsAreTheSameBitsFusedAndAlone) {
 }
 
 TEST(OpSuiteExecution, ASecondRunOfAProgramPlansNothing) {
+  if (compiles_there()) GTEST_SKIP() << "about evaluation, which is the same on the reference device";
   for (const Program& program : programs()) {
     computed(program);
     const Stats before = stats();

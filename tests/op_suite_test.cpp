@@ -33,6 +33,7 @@ bool is_complex_case(const OracleCase& entry) { return entry.dtype.rfind("Comple
 void check_values(const OpEntry& row, const OracleCase& entry, const std::string& where) {
   if (is_complex_case(entry)) return;
   for (const Layout layout : tested_layouts()) {
+    if (compiles_there() && layout != Layout::tangled) continue;  // contiguous ones are those of check_fusion
     const bool consumed = layout != Layout::contiguous;
     const Arrays outputs = outputs_of(row, entry, layout, consumed);
     if (outputs.empty()) return;
@@ -81,7 +82,7 @@ TEST(OpSuiteBroadcast, ElementwiseOpsRepeatOperandsAlongMissingDims) {
     const Arrays leaves = inputs_of(entry);
     for (const int64_t size : {int64_t{1}, int64_t{3}, int64_t{0}}) {
       if (compiles_there() && size != 3) continue;
-      for (size_t wide = 0; wide < leaves.size(); ++wide) {
+      for (size_t wide = 0; wide < (compiles_there() ? 1 : leaves.size()); ++wide) {
         Arrays inputs;
         for (size_t i = 0; i < leaves.size(); ++i) {
           const Array x = with_dim_in_front(leaves[i], i == wide ? size : 1);
