@@ -146,7 +146,9 @@ void DeviceKernels::compile(const std::vector<const lower::Launch*>& fresh) {
   program.text = info_.language == ROSIN_LANGUAGE_NONE ? nullptr : text.c_str();
   program.kernel_count = static_cast<uint32_t>(codes.size());
   program.kernels = codes.data();
+  modules_.reserve(modules_.size() + 1);
   rosin_module* module = load(program, ops);
+  modules_.push_back(module);
   std::vector<rosin_kernel*> kernels(fresh.size());
   for (size_t i = 0; i < fresh.size(); ++i) {
     const rosin_status status = functions_.kernel(module, codes[i].name, &kernels[i]);

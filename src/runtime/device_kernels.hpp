@@ -56,6 +56,7 @@ class DeviceKernels {
   rosin_device_info info_;
   std::mutex lock_;
   std::unordered_multimap<uint64_t, Entry> entries_;
+  std::vector<rosin_module*> modules_;  // that the kernels belong to; they stay as long as the device
   bool collecting_ = false;
   std::vector<lower::Launch> collected_;
   Counts counts_;
