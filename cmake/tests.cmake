@@ -59,7 +59,7 @@ if(TARGET suite_tests)
   add_dependencies(suite_tests rosin_plugins)
   # The op suite on the device of the reference back end; tools/run_tests.py runs it on OpenCL devices too.
   add_test(NAME suite_on_reference WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
-    COMMAND suite_tests --gtest_filter=OpSuite*:*/OpSuite*:EngineFuzz*:DeviceSteps*:DeviceMemory*)
+    COMMAND suite_tests --gtest_filter=OpSuite*:*/OpSuite*:EngineFuzz*:*DeviceSteps*:DeviceMemory*)
   set_tests_properties(suite_on_reference PROPERTIES ENVIRONMENT ROSIN_TEST_DEVICE=reference:0)
 endif()
 

@@ -92,7 +92,7 @@ TEST(DeviceSteps, ANewLearningRateMissesNothing) {
   EXPECT_EQ(counts(some_device()).kernels, compiled.kernels);
 }
 
-TEST(DeviceSteps, AThousandBatchSizesStayInsideTheBudget) {
+TEST(SlowDeviceSteps, AThousandBatchSizesStayInsideTheBudget) {
   const int64_t budget = int64_t{1} << (compiles_there() ? 20 : 22);
   trim();
   set_plan_cache_limit(budget);
@@ -105,7 +105,7 @@ TEST(DeviceSteps, AThousandBatchSizesStayInsideTheBudget) {
   set_plan_cache_limit(int64_t{1} << 30);
 }
 
-TEST(DeviceSteps, TenThousandStepsTakeNoMoreMemoryThanAFew) {
+TEST(SlowDeviceSteps, TenThousandStepsTakeNoMoreMemoryThanAFew) {
   Training<Network> training(some_device(), {12});
   for (int i = 0; i < 5; ++i) training.step(8);
   synchronize(some_device());
