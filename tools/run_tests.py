@@ -32,13 +32,20 @@ LIMIT = 40 * 60  # seconds for one program
 
 
 class Counts:
-    def __init__(self, passed=0, failed=0, skipped=0):
-        self.passed, self.failed, self.skipped = passed, failed, skipped
+    """How many tests passed, failed and were skipped, and what to call those that failed."""
+
+    def __init__(self, passed=0, failed=0, skipped=0, names=()):
+        self.passed, self.failed, self.skipped, self.names = passed, failed, skipped, list(names)
 
     def add(self, other):
         self.passed += other.passed
         self.failed += other.failed
         self.skipped += other.skipped
+        self.names += other.names
+
+    def fail(self, name):
+        self.failed += 1
+        self.names.append(name)
 
     def __str__(self):
         return f"{self.passed} passed, {self.failed} failed" + (f", {self.skipped} skipped" if self.skipped else "")
@@ -50,7 +57,7 @@ def count_report(report):
     for suite in report["testsuites"]:
         for test in suite["testsuite"]:
             if test.get("failures"):
-                counts.failed += 1
+                counts.fail(f"{suite['name']}.{test['name']}")
             elif test.get("result") == "COMPLETED":
                 counts.passed += 1
             else:
@@ -101,8 +108,9 @@ def run_program(program, prefix, test_filter, label="", environment=None):
             status, trouble = 1, f"stopped after {LIMIT} s"
     counts = count_report(json.loads(report.read_text(encoding="utf-8"))) if report.is_file() else Counts()
     if status and not counts.failed:
-        counts.failed += 1
         trouble = trouble or f"ended with status {status}"
+        counts.fail(trouble)
+    counts.names = [f"{program.parent.name}/{program.name}{label}: {name}" for name in counts.names]
     if status:
         print(without_passes(log.read_text(encoding="utf-8", errors="replace")))
     print(f"{program.parent.name}/{program.name}{label}: {counts} in {time.monotonic() - start:.1f} s"
@@ -142,9 +150,9 @@ def python_counts(folders):
         result = subprocess.run([sys.executable, "-m", "unittest", "-v", path.name], cwd=path.parent, check=False,
                                 stdin=subprocess.DEVNULL, capture_output=True, text=True)
         one = count_unittest(result.stderr)
-        if result.returncode and not one.failed:
-            one.failed += 1
         if result.returncode:
+            one.failed = max(one.failed, 1)
+            one.names.append(str(path.relative_to(ROOT)))
             print(result.stdout + result.stderr)
         print(f"{path.relative_to(ROOT)}: {one}", flush=True)
         counts.add(one)
@@ -165,8 +173,7 @@ def stage_counts(stage):
     """What an earlier stage left; a stage that left nothing counts as one failure."""
     path = RESULTS / f"{stage}.json"
     if not path.is_file():
-        print(f"{stage}: left no result")
-        return Counts(failed=1)
+        return Counts(failed=1, names=[f"{stage}: left no result"])
     return Counts(**json.loads(path.read_text(encoding="utf-8")))
 
 
@@ -174,8 +181,7 @@ def run_build(arguments):
     counts, prefix = Counts(), fixed_addresses() if arguments.fixed_addresses else []
     programs = [arguments.build.resolve() / name for name in PROGRAMS if os.access(arguments.build / name, os.X_OK)]
     if not programs:
-        print(f"{arguments.build}: no test program")
-        counts.failed += 1
+        counts.fail(f"{arguments.build}: no test program")
     for program in programs:
         counts.add(run_program(program, prefix, arguments.filter))
     if arguments.devices:
@@ -195,6 +201,7 @@ def main():
     parser.add_argument("--devices", action="store_true", help="run the op suite on the devices of plug-ins too")
     parser.add_argument("--fixed-addresses", action="store_true", help="switch address randomisation off")
     parser.add_argument("--counted", nargs=2, type=int, metavar=("PASSED", "FAILED"))
+    parser.add_argument("--failed-names", nargs="*", default=[], help="what failed, for --counted")
     parser.add_argument("--sum", nargs="+", metavar="STAGE")
     arguments = parser.parse_args()
     RESULTS.mkdir(parents=True, exist_ok=True)
@@ -203,10 +210,12 @@ def main():
     if arguments.build:
         counts.add(run_build(arguments))
     if arguments.counted:
-        counts.add(Counts(*arguments.counted))
+        counts.add(Counts(*arguments.counted, names=arguments.failed_names))
     for stage in arguments.sum or []:
         counts.add(stage_counts(stage))
     (RESULTS / f"{arguments.stage}.json").write_text(json.dumps(vars(counts)), encoding="utf-8")
+    for name in counts.names:
+        print(f"failed: {name}")
     print(f"{arguments.stage}: {counts}" if arguments.stage in PARTS else counts)
     return 1 if counts.failed else 0
 

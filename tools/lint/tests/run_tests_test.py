@@ -28,10 +28,12 @@ class Counting(unittest.TestCase):
         return str(counts), said.getvalue()
 
     def test_a_report_counts_passed_failed_and_skipped_tests(self):
-        report = {"testsuites": [{"testsuite": [
-            {"result": "COMPLETED"}, {"result": "COMPLETED", "failures": [{"failure": "x"}]}, {"result": "SKIPPED"},
-            {"result": "SUPPRESSED"}, {"result": "COMPLETED"}]}]}
-        self.assertEqual(str(run_tests.count_report(report)), "2 passed, 1 failed, 2 skipped")
+        report = {"testsuites": [{"name": "A", "testsuite": [
+            {"result": "COMPLETED"}, {"name": "Bad", "result": "COMPLETED", "failures": [{"failure": "x"}]},
+            {"result": "SKIPPED"}, {"result": "SUPPRESSED"}, {"result": "COMPLETED"}]}]}
+        counts = run_tests.count_report(report)
+        self.assertEqual(str(counts), "2 passed, 1 failed, 2 skipped")
+        self.assertEqual(counts.names, ["A.Bad"])
 
     def test_a_program_that_crashes_fails_and_names_the_test_that_ran(self):
         log = "echo '[ RUN      ] A.Good'; echo '[       OK ] A.Good'; echo '[ RUN      ] A.Bad'; kill -SEGV $$"
@@ -63,6 +65,15 @@ class Counting(unittest.TestCase):
             self.assertEqual(str(run_tests.stage_counts("lint")), "0 passed, 1 failed")
             (self.folder / "lint.json").write_text('{"passed": 7, "failed": 0, "skipped": 1}', encoding="utf-8")
             self.assertEqual(str(run_tests.stage_counts("lint")), "7 passed, 0 failed, 1 skipped")
+
+    def test_the_sum_of_stages_names_what_failed_in_them(self):
+        (self.folder / "asan.json").write_text(
+            '{"passed": 1, "failed": 1, "skipped": 0, "names": ["asan/unit_tests: A.Bad"]}', encoding="utf-8")
+        said = io.StringIO()
+        with mock.patch.object(run_tests, "RESULTS", self.folder), contextlib.redirect_stdout(said), \
+                mock.patch.object(sys, "argv", ["run_tests.py", "--stage", "all", "--sum", "asan"]):
+            self.assertEqual(run_tests.main(), 1)
+        self.assertEqual(said.getvalue(), "failed: asan/unit_tests: A.Bad\n1 passed, 1 failed\n")
 
 
 if __name__ == "__main__":
