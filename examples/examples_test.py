@@ -1,12 +1,15 @@
-"""Runs the numbered examples and the demo's error cases. Called by tools/run_tests.py, which names the build in
-ROSIN_BUILD; by hand: ROSIN_BUILD=build/release python3 -m unittest examples_test.py (in this folder)."""
+"""Runs the numbered examples and the demo: on the CPU, on devices, and with what it refuses. Called by
+tools/run_tests.py, which names the build in ROSIN_BUILD; by hand, in this folder: python3 -m unittest examples_test.py
+"""
 
 import gzip
 import os
 import pathlib
+import random
 import re
 import struct
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -17,11 +20,22 @@ FAKE_PLUGINS = PROGRAMS.parent / "plugins" / "fake"  # the reference plug-in und
 TOUR = sorted(HERE.glob("[0-9][0-9]_*.cpp"))
 TOUR_OF_GPUS = [path for path in TOUR if path.name[:2] >= "10"]
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("ROSIN_")}
+# On OpenCL: kernels are kept from run to run, apart from those of the op suite, which PoCL does not optimise.
+ON_OPENCL = {"ROSIN_CACHE_DIR": str(PROGRAMS / "kernels"), "POCL_CACHE_DIR": str(PROGRAMS / "pocl")}
+TRAINING_IMAGES, TEST_IMAGES = 1000, 200
+sys.path.insert(0, str(ROOT / "tests"))
+from read_safetensors import read_plainly  # noqa: E402
 
 
 def run(folder, program, *arguments, **variables):
     return subprocess.run([PROGRAMS / program, *map(str, arguments)], cwd=folder, env=ENVIRONMENT | variables,
                           stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False)
+
+
+def need_opencl(test):
+    """Skips a test where there is no OpenCL device."""
+    if "OpenCL: ready" not in run(test.folder, "example_07_devices", **ON_OPENCL).stdout:
+        test.skipTest("there is no OpenCL device")
 
 
 def code_lines(text):
@@ -33,6 +47,20 @@ def code_lines(text):
 def idx(dims, values):
     """An idx file of unsigned bytes."""
     return struct.pack(f">BBBB{len(dims)}I", 0, 0, 8, len(dims), *dims) + bytes(values)
+
+
+def write_images(folder, name, count, seed):
+    """The two idx files of one part of a data set: ten patterns of 7x7 squares, half of each image noise."""
+    source = random.Random(seed)
+    squares = [random.Random(label).randbytes(49) for label in range(10)]
+    patterns = [[square[y // 4 * 7 + x // 4] for y in range(28) for x in range(28)] for square in squares]
+    labels = [source.randrange(10) for _ in range(count)]
+    pixels = bytearray()
+    for label in labels:
+        noise, gate = source.randbytes(784), source.randbytes(784)
+        pixels += bytes(p if g < 128 else n for p, n, g in zip(patterns[label], noise, gate))
+    (folder / f"{name}-images-idx3-ubyte").write_bytes(idx((count, 28, 28), pixels))
+    (folder / f"{name}-labels-idx1-ubyte").write_bytes(idx((count,), labels))
 
 
 class ExamplesTest(unittest.TestCase):
@@ -67,10 +95,8 @@ class ExamplesTest(unittest.TestCase):
         self.assertIn("CUDA:1", said["14_two_devices"])
 
     def test_those_for_gpus_end_alike_on_opencl(self):
-        probe = run(self.folder, "example_07_devices")
-        if "OpenCL: ready" not in probe.stdout:
-            self.skipTest("there is no OpenCL device")
-        for name, output in self.check_last_lines(TOUR_OF_GPUS, ROSIN_GPU_BACKEND="OpenCL").items():
+        need_opencl(self)
+        for name, output in self.check_last_lines(TOUR_OF_GPUS, ROSIN_GPU_BACKEND="OpenCL", **ON_OPENCL).items():
             self.assertIn("OpenCL:0", output, name)
 
     def test_examples_are_short_and_numbered_without_a_gap(self):
@@ -193,6 +219,59 @@ class DemoTest(unittest.TestCase):
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         for option in ("--data", "--model", "--epochs", "--batchsize", "--device", "--seed", "--save"):
             self.assertIn(option, result.stdout)
+
+
+class DemoOnDevicesTest(unittest.TestCase):
+    """An epoch of the demo on a device learns what the same epoch on the CPU learns."""
+
+    @classmethod
+    def setUpClass(cls):
+        temporary = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(temporary.cleanup)
+        cls.folder = pathlib.Path(temporary.name)
+        write_images(cls.folder, "train", TRAINING_IMAGES, seed=1)
+        write_images(cls.folder, "t10k", TEST_IMAGES, seed=2)
+
+    def train(self, model, device, **variables):
+        """Loss, accuracy and {name: weights} after an epoch."""
+        file = self.folder / f"{model}-{device.split(':')[0]}.safetensors"
+        result = run(self.folder, "demo", "--model", model, "--device", device, "--epochs", 1, "--seed", 5,
+                     "--batchsize", 32, "--data", self.folder, "--save", file, ROSIN_LOG="none", **variables)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertRegex(result.stdout, rf"(?m)^device: {device} \(.+\)$")
+        loss = re.search(r"(?m)^epoch 1/1  loss (\d+\.\d+) ", result.stdout)
+        accuracy = re.search(r"\ntest accuracy: ([01]\.\d{4})\n\Z", result.stdout)
+        weights = {name: (shape, values) for name, _, shape, values in read_plainly(file)}
+        return float(loss.group(1)), float(accuracy.group(1)), weights
+
+    def compare(self, device, model, **variables):
+        """Sums in another order differ in their last bits. Adam divides a gradient by its own size, so one that is
+        nearly zero makes a visible step of them: no weight may be off by half a step, hardly any by a part of one."""
+        loss, accuracy, weights = self.train(model, "CPU")
+        other_loss, other_accuracy, other_weights = self.train(model, device, **variables)
+        self.assertGreater(accuracy, 0.8)
+        self.assertAlmostEqual(other_accuracy, accuracy, delta=1.5 / TEST_IMAGES)
+        self.assertAlmostEqual(other_loss, loss, delta=1.5e-4)
+        self.assertEqual({name: shape for name, (shape, _) in other_weights.items()},
+                         {name: shape for name, (shape, _) in weights.items()})
+        for name, (_, values) in weights.items():
+            differences = [abs(a - b) for a, b in zip(values, other_weights[name][1])]
+            self.assertLess(max(differences), 5e-4, name)
+            self.assertLess(sum(differences) / len(differences), 1e-6, name)
+
+    def test_mlp_on_opencl(self):
+        need_opencl(self)
+        self.compare("OpenCL:0", "mlp", **ON_OPENCL)
+
+    def test_lenet_on_opencl(self):
+        need_opencl(self)
+        self.compare("OpenCL:0", "lenet", **ON_OPENCL)
+
+    def test_mlp_on_reference(self):
+        self.compare("reference:0", "mlp")
+
+    def test_lenet_on_reference(self):
+        self.compare("reference:0", "lenet")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@
 # Read next: main.cpp (the devices, the table of ops), ../../bench/devices.cpp.
 
 GPU_STEPS=(build ops seeds train bench)
-GPU_STEP_SECONDS=460
+GPU_STEP_SECONDS=${GPU_STEP_SECONDS:-460}
 GPU_BUILD=build/release
 GPU_DONE=${GPU_DONE:-$PWD/$GPU_BUILD/gpu-check}    # what went well
 GPU_RESULTS=${GPU_RESULTS:-bench/results}          # what was said, a file per back end and day
