@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
@@ -21,7 +22,8 @@
 #include <rosin/reduce.hpp>
 
 #include "graph/context.hpp"
-#include "test_device.hpp"
+#include "graph/op.hpp"
+#include "op_suite.hpp"
 
 namespace rosin {
 namespace {
@@ -195,8 +197,52 @@ TEST(DISABLED_Inside, Float32WithoutFloat64) {
   EXPECT_TRUE(allclose(normal(first, {6}, 1, 2) | cpu_device(), expected));
 }
 
+/// The outputs of a case, and its gradients by its inputs where all of these are floats and it has gradients.
+suite::Arrays results_of(const suite::OpEntry& row, const suite::OracleCase& entry, const suite::Arrays& inputs) {
+  suite::Arrays results = row.call(entry, inputs);
+  const auto real = [](const Array& x) { return is_float(x.dtype()); };
+  if (!std::all_of(results.begin(), results.end(), real) || !std::all_of(inputs.begin(), inputs.end(), real)) {
+    return results;
+  }
+  const Op* const op = find_op(entry.op);
+  if (results.empty() || op == nullptr || !op->gradient) return results;
+  suite::Arrays cotangents;
+  for (const Array& result : results) cotangents.push_back(ones_like(result));
+  const auto function = [&](const suite::Arrays& x) { return row.call(entry, x); };
+  for (const Array& slope : suite::gradients_of(function, inputs, cotangents))
+    if (!slope.is_nothing()) results.push_back(slope);
+  return results;
+}
+
+/// Results on the device beside those of the CPU: elementwise ops have one body, so the same bits.
+void expect_the_same_here(const suite::OpEntry& row, const suite::OracleCase& entry, const std::string& where) {
+  const suite::Arrays inputs = suite::inputs_of(entry), far = results_of(row, entry, inputs);
+  suite::Arrays moved;
+  for (const Array& input : inputs) moved.push_back(on_cpu(input));
+  const suite::Arrays near = results_of(row, entry, moved);
+  const Op* const op = find_op(entry.op);
+  oracles::OracleTolerance tolerance{.ulp = 32, .atol = 1e-5};
+  if (op != nullptr && op->kind == Kind::elementwise) tolerance = {.exact = true};
+  ASSERT_EQ(far.size(), near.size()) << where;
+  for (size_t i = 0; i < near.size(); ++i) {
+    const suite::OracleArray want{"result " + std::to_string(i),
+                                  to_string(near[i].dtype()),
+                                  suite::sizes_of(near[i]),
+                                  oracles::values_of(near[i]),
+                                  {}};
+    EXPECT_EQ(suite::difference(far[i], want, tolerance), "") << where;
+  }
+}
+
+TEST(DISABLED_Inside, OpsWithoutFloat64) {
+  ASSERT_FALSE(has_type_there(Float64));
+  const auto real = [](const auto&, const auto& entry, const auto&) { return entry.dtype.rfind("Complex", 0) != 0; };
+  suite::for_each_case(suite::op_oracle_files(), expect_the_same_here, real);
+}
+
 TEST(DeviceTrouble, Float32NeedsNoFloat64) {
   expect_success(run_itself("Float32WithoutFloat64", "ROSIN_REFERENCE=devices=1,fp64=0"));
+  expect_success(run_itself("OpsWithoutFloat64", "ROSIN_TEST_DEVICE=reference:0 ROSIN_REFERENCE=devices=1,fp64=0"));
 }
 
 // ---- The cache of kernels: on devices that compile ----

@@ -34,8 +34,8 @@ ROSIN_API Array mul(const Array& a, const Array& b);
 ROSIN_API Array div(const Array& a, const Array& b);
 ROSIN_API Array neg(const Array& x);
 
-/// a - b*floor(a/b): the remainder with the sign of b (Julia's mod), exact while |a/b| < 2^52, meaningless beyond.
-/// Integers: 0 where b is 0. The gradient by b is -floor(a/b).
+/// a - b*floor(a/b): the remainder with the sign of b (Julia's mod), exact; of Float64 while |a/b| < 2^52, meaningless
+/// beyond. Integers: 0 where b is 0. The gradient by b is -floor(a/b).
 ROSIN_API Array mod(const Array& a, const Array& b);
 /// |x|. The gradient at 0 is 0.
 ROSIN_API Array abs(const Array& x);
@@ -135,7 +135,8 @@ ROSIN_API Array tanh(const Array& x);
 ROSIN_API Array erf(const Array& x);
 /// log|Gamma(x)|; Inf at 0, -1, -2, ...
 ROSIN_API Array lgamma(const Array& x);
-/// The derivative of lgamma; NaN at 0, -1, -2, ... Near its root 1.4616 only the absolute error is small.
+/// The derivative of lgamma; NaN at 0, -1, -2, ... Near roots of Float64, and below 0, only the absolute error
+/// is small.
 ROSIN_API Array digamma(const Array& x);
 /// The derivative of digamma; Inf at 0, -1, -2, ... It has no gradient.
 ROSIN_API Array trigamma(const Array& x);

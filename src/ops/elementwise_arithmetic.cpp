@@ -1,4 +1,4 @@
-// Arithmetic: + - * / and what needs no function of real numbers. Read first: elementwise_op.hpp.
+// Arithmetic: + - * / and what needs no function of real numbers. Read first: elementwise_op.hpp, math_remainder.hpp.
 #include <cmath>
 #include <limits>
 
@@ -7,6 +7,7 @@
 
 #include "graph/record.hpp"
 #include "ops/elementwise_op.hpp"
+#include "ops/math_remainder.hpp"
 
 namespace rosin {
 namespace {
@@ -60,36 +61,11 @@ const Op& reciprocal_op = elementwise<1>(
                               .with_gradient([](Backward& b) { b.give(0, -(b.gradient * square(b.out()))); })
                               .samples(0.5, 2);
 
-/// a - b*q with the product taken in two exact halves (Dekker), so that the difference is exact while |q| < 2^53.
-template <FloatScalar X> [[gnu::always_inline]] inline X exact_rest(X a, X b, X q) {
-  const X b_wide = b * 0x1.000002p27, q_wide = q * 0x1.000002p27;
-  const X b_high = b_wide - (b_wide - b), q_high = q_wide - (q_wide - q);
-  const X b_low = b - b_high, q_low = q - q_high;
-  const X product = b * q;
-  const X rounded_away = ((b_high * q_high - product) + b_high * q_low + b_low * q_high) + b_low * q_low;
-  return (a - product) - rounded_away;
-}
-
-/// The remainder with the sign of b, from one that has the sign of a (or is a little beyond).
-template <class X> [[gnu::always_inline]] inline X floored(X rest, X b) {
-  return select((rest != 0) & ((rest < 0) != (b < 0)), rest + b, rest);
-}
-
 const Op& mod_op =
     elementwise<2>(
-        "mod", "a - b*floor(a/b), with the sign of b; 0 for integers where b is 0; exact while |a/b| < 2^52",
-        [](auto a, auto b) {
-          if constexpr (FloatScalar<decltype(a)>) {
-            const auto x = scalar::convert<double>(a), y = scalar::convert<double>(b);
-            const auto q = trunc(x / y);
-            const auto rest = floored(select(q == 0, x, exact_rest(x, y, q)), y);
-            const auto signed_zero = select(rest == 0, with_sign_of(rest, y), rest);
-            return scalar::convert<typename decltype(a)::Element>(signed_zero);
-          } else {
-            return floored(select(b == 0, 0, a - b * (a / b)), b);
-          }
-        },
-        numbers)
+        "mod",
+        "a - b*floor(a/b), with the sign of b; 0 for integers where b is 0; exact, of Float64 while |a/b| < 2^52",
+        [](auto a, auto b) { return math::mod(a, b); }, numbers)
         .with_gradient([](Backward& b) {
           b.give(0, b.gradient);
           if (b.needs(1)) b.give(1, -(b.gradient * floor(b.in(0) / b.in(1))));

@@ -24,6 +24,11 @@ template <FloatScalar X> [[gnu::always_inline]] inline X rounding_shift(X x) {
 template <class X> inline constexpr int mantissa_bits = is_double<X> ? 52 : 23;
 template <class X> inline constexpr int exponent_bias = is_double<X> ? 1023 : 127;
 
+/// From it on all numbers are integers.
+template <FloatScalar X> [[gnu::always_inline]] inline X first_without_fraction(X x) {
+  return lit(x, static_cast<double>(int64_t{1} << mantissa_bits<X>));
+}
+
 /// 2^n for an integer within the exponents of normal numbers.
 template <IntegerScalar I> [[gnu::always_inline]] inline Bits<I> power_of_two(I n) {
   return float_of_bits((n + exponent_bias<Bits<I>>) << mantissa_bits<Bits<I>>);
@@ -42,6 +47,10 @@ template <FloatScalar X> [[gnu::always_inline]] inline X exp_edges(X x, X value,
   return select(x < low, 0, select(x > high, infinity(x), value));
 }
 
+/// ln 2 in two parts, the first short enough for n times it to be exact.
+template <class X> inline constexpr double log_of_two_high = is_double<X> ? 0x1.62e42fefa2p-1 : 0x1.62e4p-1;
+template <class X> inline constexpr double log_of_two_low = is_double<X> ? 0x1.9ef35793c7673p-41 : 0x1.7f7d1cp-20;
+
 /// What exp() works on: x = n*ln 2 + r, |r| <= ln(2)/2; n also as an integer.
 template <FloatScalar X> struct ExpParts {
   X r, n;
@@ -53,23 +62,23 @@ template <FloatScalar X> [[gnu::always_inline]] inline ExpParts<X> exp_parts(X x
   const X sum = x * 0x1.71547652b82fep+0 + shift;
   const X n = sum - shift;
   const auto exponent = bits_of(sum) - bits_of(shift);
-  // ln 2 in two parts, the first short enough for n times it to be exact.
-  if constexpr (is_double<X>) return {x - n * 0x1.62e42fefa2p-1 - n * 0x1.9ef35793c7673p-41, n, exponent};
-  else return {x - n * 0x1.62e4p-1 - n * 0x1.7f7d1cp-20, n, exponent};
+  return {x - n * log_of_two_high<X> - n * log_of_two_low<X>, n, exponent};
+}
+
+/// exp(r) - 1 - r for |r| <= ln(2)/2.
+template <FloatScalar X> [[gnu::always_inline]] inline X exp_beyond_line(X r) {
+  if constexpr (is_double<X>) {
+    return r * r *
+           polynomial(r, 0.5, 0.166666666666666714, 0.0416666666666666701, 0.0083333333333255447,
+                      0.00138888888888833267, 0.000198412698768643549, 0.0000248015873270071867, 2.75572528335169097e-6,
+                      2.75572718102197996e-7, 2.51062747335732947e-8, 2.09154422977801152e-9);
+  } else {
+    return r * r * polynomial(r, 0.5, 0.1666657338, 0.04166655011, 0.008363773874, 0.001392692661);
+  }
 }
 
 /// exp(r) - 1 for |r| <= ln(2)/2.
-template <FloatScalar X> [[gnu::always_inline]] inline X exp_tail(X r) {
-  if constexpr (is_double<X>) {
-    return r + r * r *
-                   polynomial(r, 0.5, 0.166666666666666714, 0.0416666666666666701, 0.0083333333333255447,
-                              0.00138888888888833267, 0.000198412698768643549, 0.0000248015873270071867,
-                              2.75572528335169097e-6, 2.75572718102197996e-7, 2.51062747335732947e-8,
-                              2.09154422977801152e-9);
-  } else {
-    return r + r * r * polynomial(r, 0.5, 0.1666657338, 0.04166655011, 0.008363773874, 0.001392692661);
-  }
-}
+template <FloatScalar X> [[gnu::always_inline]] inline X exp_tail(X r) { return r + exp_beyond_line(r); }
 
 /// Beyond these exp(x) and exp(x)/2 are Inf and 0.
 template <class X> inline constexpr double exp_highest = is_double<X> ? 712 : 91;
@@ -141,10 +150,14 @@ template <FloatScalar X> [[gnu::always_inline]] inline LogParts<X> log_parts(X x
   }
 }
 
-/// (log((1 + s)/(1 - s)) - 2s)/s^3, where z = s*s, in Float64.
-template <FloatScalar X> [[gnu::always_inline]] inline X log_cubic(X z) {
-  return polynomial(z, 0.666666666666666664, 0.400000000000009413, 0.285714285707644501, 0.222222224005477573,
-                    0.181817947008977996, 0.15386290534658992, 0.132674185964748834, 0.131007213835034914);
+/// (log((1 + s)/(1 - s)) - 2s - s^3*2/3)/s^5, where z = s*s.
+template <FloatScalar X> [[gnu::always_inline]] inline X log_quintic(X z) {
+  if constexpr (is_double<X>) {
+    return polynomial(z, 0.400000000000009413, 0.285714285707644501, 0.222222224005477573, 0.181817947008977996,
+                      0.15386290534658992, 0.132674185964748834, 0.131007213835034914);
+  } else {
+    return polynomial(z, 0.4000015215, 0.2854713627, 0.2341852319);
+  }
 }
 
 /// f^2/2 - (f - log(1 + f)), small beside f, for 1 + f in [sqrt(1/2), sqrt(2)).
@@ -152,7 +165,7 @@ template <FloatScalar X> [[gnu::always_inline]] inline X log_tail(X f) {
   if constexpr (is_double<X>) {
     const X s = f / (2 + f);
     const X z = s * s;
-    return s * (f * f * 0.5 + z * log_cubic(z));
+    return s * (f * f * 0.5 + z * (log_quintic(z) * z + 0.666666666666666664));
   } else {
     return f * f * f *
            polynomial(f, 0.3333333118, -0.2499999696, 0.2000071575, -0.1666780232, 0.1424905765, -0.1242568733,
@@ -170,8 +183,8 @@ template <FloatScalar X> [[gnu::always_inline]] inline X log_edges(X x, X value)
 /// log(1 + f) + n*ln(2) + correction.
 template <FloatScalar X> [[gnu::always_inline]] inline X log_sum(LogParts<X> parts, X correction) {
   const X f = parts.f;
-  const X low = log_tail(f) + (parts.n * (is_double<X> ? 0x1.9ef35793c7673p-41 : 0x1.7f7d1cp-20) + correction);
-  return parts.n * (is_double<X> ? 0x1.62e42fefa2p-1 : 0x1.62e4p-1) + (f - (f * f * 0.5 - low));
+  const X low = log_tail(f) + (parts.n * log_of_two_low<X> + correction);
+  return parts.n * log_of_two_high<X> + (f - (f * f * 0.5 - low));
 }
 
 template <FloatScalar X> [[gnu::always_inline]] inline X log(X x) {

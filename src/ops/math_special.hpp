@@ -1,5 +1,5 @@
-// Roots, powers, the error function and the gamma function's family, as generic bodies without branches. Float32 goes
-// through Float64 for cbrt, pow and the gamma family. Read first: math_exponential.hpp, math_trigonometric.hpp.
+// Roots, powers and the error function, as generic bodies without branches.
+// Read first: math_exponential.hpp, math_trigonometric.hpp.
 #pragma once
 
 #include "ops/math_exponential.hpp"
@@ -8,28 +8,27 @@
 namespace rosin::math {
 
 template <FloatScalar X> [[gnu::always_inline]] inline X cbrt(X x) {
-  if constexpr (is_double<X>) {
-    const X a = abs(x);
-    const auto tiny = a < least_normal(x);
-    const X normal = select(tiny, a * 0x1p54, a);
-    // a = 2^(3k) * m, m in [1/2, 4): the exponent e as a float by its bits, k = round(e/3).
-    const auto bits = bits_of(normal);
-    const X e = float_of_bits(shift_right_zero(bits, 52) | 0x4330000000000000LL) - (0x1p52 + 1023);
-    const X shift = rounding_shift(x);
-    const X sum = e * (1.0 / 3) + shift;
-    const auto k = bits_of(sum) - bits_of(shift);
-    const X m = float_of_bits(bits - ((k * 3) << 52));
-    X y = polynomial(m, 0.482915114989, 0.775941216088, -0.355959150189, 0.115890796117, -0.020279205113,
-                     0.00143634521092);
-    for (int step = 0; step < 2; ++step) {  // Halley
-      const X cube = y * y * y;
-      y = y - y * ((cube - m) / (2 * cube + m));
-    }
-    const X root = y * power_of_two(k) * select(tiny, 0x1p-18, lit(x, 1));
-    return select((a < infinity(x)) & (a > 0), with_sign_of(root, x), x);
-  } else {
-    return narrowed<X>(cbrt(convert<double>(x)));
+  constexpr int digits = mantissa_bits<X>;
+  constexpr double one_above = is_double<X> ? 0x1p54 : 0x1p24, root_of_it = is_double<X> ? 0x1p18 : 0x1p8;
+  const X a = abs(x);
+  const auto tiny = a < least_normal(x);
+  const X normal = select(tiny, a * one_above, a);
+  // a = 2^(3k) * m, m in [1/2, 4): the exponent e as a float by its bits, k = round(e/3).
+  const auto bits = bits_of(normal);
+  const X unit = first_without_fraction(x);
+  const X e = float_of_bits(shift_right_zero(bits, digits) | bits_of(unit)) - (unit + exponent_bias<X>);
+  const X shift = rounding_shift(x);
+  const X sum = e * (1.0 / 3) + shift;
+  const auto k = bits_of(sum) - bits_of(shift);
+  const X m = float_of_bits(bits - ((k * 3) << digits));
+  X y =
+      polynomial(m, 0.482915114989, 0.775941216088, -0.355959150189, 0.115890796117, -0.020279205113, 0.00143634521092);
+  for (int step = 0; step < 2; ++step) {  // Halley
+    const X cube = y * y * y;
+    y = y - y * ((cube - m) / (2 * cube + m));
   }
+  const X root = y * power_of_two(k) * select(tiny, 1 / root_of_it, lit(x, 1));
+  return select((a < infinity(x)) & (a > 0), with_sign_of(root, x), x);
 }
 
 /// exp(-scale*a*a) for a >= 0; the rounding of the square does not count.
@@ -89,43 +88,58 @@ template <FloatScalar X> [[gnu::always_inline]] inline X normal_below(X x) {
   return select(a > 0.7072, far, 0.5 + 0.5 * (t + t * erf_tail(t * t)));
 }
 
-/// A number as the sum of two, the first with 21 significant bits (Float64).
+/// The leading bits of a number: 21 of a Float64, 12 of a Float32. Products of two such numbers are exact.
 template <FloatScalar X> [[gnu::always_inline]] inline X leading_bits(X x) {
-  return float_of_bits(bits_of(x) & -0x100000000LL);
+  return float_of_bits(bits_of(x) & (is_double<X> ? -0x100000000LL : -0x1000LL));
 }
 
-/// a^y for 0 < a < Inf in Float64: the logarithm and its product with y in two parts each.
-template <FloatScalar X> [[gnu::always_inline]] inline X positive_power(X a, X y) {
+/// log((1 + s)/(1 - s)) - 2s, where s is a sum and s.high has leading bits only.
+template <FloatScalar X> [[gnu::always_inline]] inline Sum<X> log_beyond_line(Sum<X> s) {
+  // s * (2/3*z + z^2*c(z)), z = s^2: 11/16 of the first bits of z make an exact product, the rest is small beside it.
+  const X whole = rounded(s), z = whole * whole, square = s.high * s.high;
+  const X first = float_of_bits(bits_of(square) & (is_double<X> ? -0x1000000000LL : -0x10000LL));
+  const X high = first * (11.0 / 16), others = z * z * log_quintic(z) - first * (1.0 / 48);
+  const X low = ((square - first) + s.low * (s.high + whole)) * (2.0 / 3) + others;
+  return {s.high * high, s.high * low + s.low * (high + low)};
+}
+
+/// log(a) for 0 < a < Inf.
+template <FloatScalar X> [[gnu::always_inline]] inline Sum<X> log_in_parts(X a) {
   const auto parts = log_parts(a);
   const X f = parts.f, d = 2 + f;
   const X s = leading_bits(f / d), d_high = leading_bits(d), d_low = (d - d_high) + (f - (d - 2));
   const X s_low = ((f - s * d_high) - s * d_low) / d;
-  const X z = (s + s_low) * (s + s_low);
-  const X cubic = (s + s_low) * z * log_cubic(z);
-  const X whole = parts.n * 0x1.62e42ffp-1;  // ln 2 in two parts
+  const auto beyond = log_beyond_line<X>({s, s_low});
+  const X whole = parts.n * log_of_two_high<X>, whole_low = parts.n * log_of_two_low<X>;
   const X sum = whole + 2 * s;
-  const X low = (2 * s - (sum - whole)) + (cubic + 2 * s_low - parts.n * 0x1.718432a1b0e26p-35);
-  const X log_high = leading_bits(sum), log_low = (sum - log_high) + low;
+  const X lost = 2 * s - (sum - whole);
+  const X high = sum + beyond.high;
+  return {high, lost + ((beyond.high - (high - sum)) + (beyond.low + 2 * s_low + whole_low))};
+}
+
+/// a^y for 0 < a < Inf: the logarithm and its product with y in two parts each.
+template <FloatScalar X> [[gnu::always_inline]] inline X positive_power(X a, X y) {
+  const auto log = log_in_parts(a);
+  const X log_high = leading_bits(log.high), log_low = (log.high - log_high) + log.low;
   const X y_high = leading_bits(y);
   const X high = y_high * log_high;
   const X rest = y * log_low + (y - y_high) * log_high;
   const X logarithm = high + rest;
   const auto e = exp_parts(logarithm);
-  const X r = ((high - e.n * 0x1.62e42fefa2p-1) + rest) - e.n * 0x1.9ef35793c7673p-41;
-  return exp_edges(logarithm, scaled(1 + exp_tail(r), e.exponent), exp_lowest<X>, exp_highest<X>);
+  // What is left of it, and 1 more, in two parts too: powers that are numbers of this type come out as these.
+  const X near = high - e.n * log_of_two_high<X>, correction = rest - e.n * log_of_two_low<X>;
+  const X r = near + correction, above = 1 + r;
+  const X lost = ((near - r) + correction) + ((1 - above) + r);
+  const X value = above + (exp_beyond_line(r) + lost);
+  return exp_edges(logarithm, scaled(value, e.exponent), exp_lowest<X>, exp_highest<X>);
 }
 
-/// What x^y is rounded to: Float32 needs no logarithm of more than Float64.
-enum class Precision : uint8_t { narrow, full };
-
-/// x^y in Float64.
-template <Precision precision, FloatScalar X> [[gnu::always_inline]] inline X wide_pow(X x, X y) {
+template <FloatScalar X> [[gnu::always_inline]] inline X pow(X x, X y) {
   const X a = abs(x);
   // Beyond 2^70 an exponent gives nothing but 0, 1 and Inf.
   const X below = select(y > 0x1p70, 0x1p70, y);
   const X exponent = select(below < -0x1p70, -0x1p70, below);
-  const X core =
-      precision == Precision::full ? positive_power(a, exponent) : exp(exponent * log_sum(log_parts(a), lit(a, 0)));
+  const X core = positive_power(a, exponent);
   // At 0 and Inf: |x|^y is the like end for positive y, the other one for negative y.
   const X end = select(y > 0, a, select(a == 0, infinity(x), 0));
   const X magnitude = select(a == 1, 1, select(a == 0, end, select(a == infinity(x), end, core)));
@@ -137,11 +151,6 @@ template <Precision precision, FloatScalar X> [[gnu::always_inline]] inline X wi
   const X value = select(whole == exponent, with_sign, root);
   const X with_nan = select(is_nan(x), x, select(is_nan(y), y, value));
   return select(y == 0, 1, select(x == 1, 1, with_nan));
-}
-
-template <FloatScalar X> [[gnu::always_inline]] inline X pow(X x, X y) {
-  if constexpr (is_double<X>) return wide_pow<Precision::full>(x, y);
-  else return narrowed<X>(wide_pow<Precision::narrow>(convert<double>(x), convert<double>(y)));
 }
 
 }  // namespace rosin::math

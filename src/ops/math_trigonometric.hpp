@@ -1,15 +1,10 @@
-// Circular and hyperbolic functions and their inverses, as generic bodies without branches. Float32 is computed in
-// Float64 for atan and atan2. Read first: math_angle.hpp.
+// Circular and hyperbolic functions and their inverses, as generic bodies without branches.
+// Read first: math_angle.hpp.
 #pragma once
 
 #include "ops/math_angle.hpp"
 
 namespace rosin::math {
-
-/// The value in the type of X.
-template <FloatScalar X, FloatScalar Wide> [[gnu::always_inline]] inline X narrowed(Wide x) {
-  return convert<typename X::Element>(x);
-}
 
 /// Whether the low bit of n is set, as a comparison of floats: older processors do not compare 64-bit integers.
 template <IntegerScalar I> [[gnu::always_inline]] inline auto is_odd(I n) {
@@ -48,18 +43,33 @@ template <FloatScalar X> [[gnu::always_inline]] inline X tan(X x) {
   return odd(quotient(top, bottom), x);
 }
 
-/// atan(t) for |t| <= tan(pi/8).
+/// atan(t) for |t| <= tan(pi/8) in Float64, for |t| <= 1 in Float32.
 template <FloatScalar X> [[gnu::always_inline]] inline X atan_kernel(X t) {
   const X z = t * t;
-  return t + t * z *
-                 polynomial(z, -0.333333333333333332, 0.199999999999998025, -0.142857142856593273, 0.111111111051067051,
-                            -0.0909090875107663588, 0.0769229630497447006, -0.0666642362806925758, 0.058789145444006217,
-                            -0.0523034787301607419, 0.0455110812632517194, -0.0345580925514137975,
-                            0.0162719447516240619);
+  if constexpr (is_double<X>) {
+    return t + t * z *
+                   polynomial(z, -0.333333333333333332, 0.199999999999998025, -0.142857142856593273,
+                              0.111111111051067051, -0.0909090875107663588, 0.0769229630497447006,
+                              -0.0666642362806925758, 0.058789145444006217, -0.0523034787301607419,
+                              0.0455110812632517194, -0.0345580925514137975, 0.0162719447516240619);
+  } else {
+    return t + t * z *
+                   polynomial(z, -0.333332991, 0.199985486, -0.1426424429, 0.1095219653, -0.08403476089, 0.05795797028,
+                              -0.03117817813, 0.01091476824, -0.001793655521);
+  }
+}
+
+/// The angle of (|x|, |y|), in [0, pi/2], in Float32: what rounding the quotient takes away is less than the digits of
+/// the result below pi/4, and nothing cancels above.
+template <FloatScalar X> [[gnu::always_inline]] inline X first_octants_of_float(X y, X x) {
+  const X low = min(x, y), high = max(x, y);
+  const X at_origin = select(high == 0, high, low / high);
+  const X small = atan_kernel(select(low == infinity(x), 1, at_origin));  // Inf and Inf: pi/4
+  return select(y > x, (half_pi_rest_of<X> - small) + half_pi, small);
 }
 
 /// The angle of (|x|, |y|), in [0, pi/2], in Float64.
-template <FloatScalar X> [[gnu::always_inline]] inline X first_octants(X y, X x) {
+template <FloatScalar X> [[gnu::always_inline]] inline X first_octants_of_double(X y, X x) {
   // Halves, so that sums do not overflow, unless that would lose digits.
   const auto huge = max(x, y) > 0x1p1000;
   const X scale = select(huge, 0.25, lit(x, 1));
@@ -74,28 +84,32 @@ template <FloatScalar X> [[gnu::always_inline]] inline X first_octants(X y, X x)
   return select(y > x, (half_pi_rest - octant) + half_pi, octant);
 }
 
+/// The angle of (|x|, |y|), in [0, pi/2].
+template <FloatScalar X> [[gnu::always_inline]] inline X first_octants(X y, X x) {
+  if constexpr (is_double<X>) return first_octants_of_double(abs(y), abs(x));
+  else return first_octants_of_float(abs(y), abs(x));
+}
+
 template <FloatScalar X> [[gnu::always_inline]] inline X atan2(X y, X x) {
-  if constexpr (is_double<X>) {
-    const X angle = first_octants(abs(y), abs(x));
-    // The sign bit of x counts, also that of a zero.
-    const auto left = with_sign_of(lit(x, 1), x) < 0;
-    const X full = select(left, (2 * half_pi_rest - angle) + 2 * half_pi, angle);
-    return select(is_nan(x) | is_nan(y), x + y, with_sign_of(full, y));
-  } else {
-    return narrowed<X>(atan2(convert<double>(y), convert<double>(x)));
-  }
+  const X angle = first_octants(y, x);
+  // The sign bit of x counts, also that of a zero.
+  const auto left = with_sign_of(lit(x, 1), x) < 0;
+  const X full = select(left, (2 * half_pi_rest_of<X> - angle) + 2 * half_pi, angle);
+  return select(is_nan(x) | is_nan(y), x + y, with_sign_of(full, y));
 }
 
 template <FloatScalar X> [[gnu::always_inline]] inline X atan(X x) {
+  const X a = abs(x);
   if constexpr (is_double<X>) {
-    const X a = abs(x);
     // Around 1 the angle less pi/4, beyond tan(3*pi/8) less pi/2.
     const auto middle = a > 0.4142135623730951, steep = a > 2.414213562373095;
     const X t = select(steep, -1, select(middle, a - 1, a)) / select(steep, a, select(middle, a + 1, 1));
     const X turn = select(steep, 1, select(middle, 0.5, lit(x, 0)));
     return with_sign_of((atan_kernel(t) + turn * half_pi_rest) + turn * half_pi, x);
   } else {
-    return narrowed<X>(atan(convert<double>(x)));
+    const auto steep = a > 1;
+    const X small = atan_kernel(select(steep, 1 / a, a));
+    return with_sign_of(select(steep, (half_pi_rest_of<X> - small) + half_pi, small), x);
   }
 }
 
