@@ -12,7 +12,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   target_compile_options(rosin_compile INTERFACE -Wundefined-var-template)
 endif()
 
-# -O2 for what runs once a step; rooms with loops over elements ask for -O3 (rosin_room(... LOOPS)), which vectorises.
+# -O2 for what runs once a step; rooms with work per element or per op ask for -O3 (rosin_room(... HOT)).
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_CXX_STANDARD 20)

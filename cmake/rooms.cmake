@@ -10,10 +10,10 @@ function(rosin_internal target)
     POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
 endfunction()
 
-# rosin_room(name [LOOPS] [VENDORS vendor...]): src/<name>/*.cpp as an object library; LOOPS: its files hold loops over
-# elements that must vectorise. A room without sources is left out.
+# rosin_room(name [HOT] [VENDORS vendor...]): src/<name>/*.cpp as an object library; HOT: what its files do
+# is paid for per element or per recorded op. A room without sources is left out.
 function(rosin_room room)
-  cmake_parse_arguments(ARG "LOOPS" "" "VENDORS" ${ARGN})
+  cmake_parse_arguments(ARG "HOT" "" "VENDORS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${room}/*.cpp)
   file(GLOB tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${room}/*_test.cpp)
   if(tests)
@@ -29,7 +29,9 @@ function(rosin_room room)
   endif()
   add_library(rosin_${room} OBJECT ${sources})
   rosin_internal(rosin_${room})
-  if(ARG_LOOPS)
+  # librosin has static thread-local storage anyway (graph/context.hpp): so all of it is reached without a call.
+  target_compile_options(rosin_${room} PRIVATE -ftls-model=initial-exec)
+  if(ARG_HOT)
     target_compile_options(rosin_${room} PRIVATE $<$<CONFIG:Release>:-O3>)
   endif()
   list(TRANSFORM ARG_VENDORS PREPEND rosin_vendor_)

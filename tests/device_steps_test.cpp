@@ -71,6 +71,20 @@ TEST(DeviceSteps, GiveTheLossesOfTheCpu) {
   for (int i = 0; i < 5; ++i) EXPECT_NEAR(there.step(16).item(), here.step(16).item(), 1e-5) << "step " << i;
 }
 
+TEST(DeviceSteps, TrimUnloadsTheKernelsThatNoPlanUses) {
+  const Array x = ones({7}) | some_device();
+  const auto compute = [&] { return sum(x * 2 - 1).item(); };
+  EXPECT_EQ(compute(), 7);
+  trim(some_device());
+  const DeviceKernels::Counts before = counts(some_device());
+  EXPECT_GT(before.loaded, 0);  // the plan is cached
+  trim();
+  trim(some_device());
+  EXPECT_EQ(counts(some_device()).loaded, 0);
+  EXPECT_EQ(compute(), 7);
+  EXPECT_GT(counts(some_device()).kernels, before.kernels);
+}
+
 TEST(DeviceSteps, ANewBatchSizeCompilesNothing) {
   Training<Network> training(some_device(), {12});
   for (const int64_t batch : {16, 300, 5}) training.step(batch);

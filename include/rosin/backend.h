@@ -309,6 +309,7 @@ typedef struct rosin_backend {
   void (*free_bytes)(void* bytes);
   /* Bytes that compile() did not make here (another driver, damaged): ROSIN_INVALID; rosin compiles again. */
   rosin_status (*load)(rosin_device* device, const void* bytes, uint64_t count, rosin_module** out);
+  /* No launch of its kernels is under way. */
   void (*unload)(rosin_module* module);
   /* Belongs to the module. */
   rosin_status (*kernel)(rosin_module* module, const char* name, rosin_kernel** out);

@@ -154,7 +154,7 @@ struct MemoryStats {
   int64_t limit = 0;   // of live and cached together; 0: none but the device's
 };
 ROSIN_API MemoryStats memory_stats(const Device& device);
-/// Gives free memory back to the device's driver.
+/// Gives free memory back to the device's driver, and kernels that no cached plan uses (trim() empties that cache).
 ROSIN_API void trim(const Device& device);
 /// Bounds the memory that arrays and plans take on a device; 0: no bound. Error (argument): the CPU, or negative.
 ROSIN_API void set_memory_limit(const Device& device, int64_t bytes);

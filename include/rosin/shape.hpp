@@ -10,6 +10,8 @@
 
 namespace rosin {
 
+struct Node;
+
 /// The sizes of an array's dimensions, dim 0 first. A 0-d shape has one element.
 class ROSIN_API Shape {
  public:
@@ -31,6 +33,12 @@ class ROSIN_API Shape {
   bool operator==(const Shape& other) const noexcept;
 
  private:
+  friend struct Node;
+  /// Sizes that were checked before; those from `rank` on count for nothing.
+  Shape(const int64_t (&sizes)[max_rank], int rank) noexcept : rank_(rank) {
+    for (int d = 0; d < max_rank; ++d) sizes_[d] = sizes[d];
+  }
+
   int64_t sizes_[max_rank] = {};
   int rank_ = 0;
 };

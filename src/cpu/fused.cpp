@@ -3,6 +3,7 @@
 #include "cpu/fused.hpp"
 
 #include <algorithm>
+#include <span>
 
 #include "cpu/convert.hpp"
 #include "cpu/fused_state.hpp"
@@ -155,6 +156,9 @@ void FusedKernel::prepare_instrs() {
     if (instr.what == Do::scalar) ready.once = true;
     instrs_.push_back(ready);
   }
+  once_ = static_cast<size_t>(
+      std::stable_partition(instrs_.begin(), instrs_.end(), [](const Ready& instr) { return instr.once; }) -
+      instrs_.begin());
   for (size_t i = 0; i < instrs_.size(); ++i) {
     if (instrs_[i].what != Do::store || tile_type(instrs_[i].type) != instrs_[i].storage) continue;
     for (size_t k = i; k-- > 0;) {
@@ -196,13 +200,13 @@ void FusedKernel::run(int64_t chunk, const RunData& data) const {
     return kernel_->whole_rows ? Tile{begin, count, begin / row, count / row} : Tile{begin, count, 0, 0};
   };
   const Tile whole = tile_at(chunk * chunk_, std::min(tile_, end - chunk * chunk_));
-  for (const Ready& instr : instrs_) {
-    if (instr.once) run_instr(instr, whole, state);
-  }
+  const std::span instrs(instrs_);
+  for (const Ready& instr : instrs.first(once_)) run_instr(instr, whole, state);
   for (int64_t begin = chunk * chunk_; begin < end; begin += tile_) {
     const Tile tile = tile_at(begin, std::min(tile_, end - begin));
-    for (const Ready& instr : instrs_) {
-      if (!instr.once) run_instr(instr, tile, state);
+    for (const Ready& instr : instrs.subspan(once_)) {
+      if (instr.what == Do::apply) apply(instr, tile, state);
+      else run_instr(instr, tile, state);
     }
   }
 }

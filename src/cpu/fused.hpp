@@ -68,7 +68,7 @@ class FusedKernel {
   struct Ready {
     lower::Instr::Do what;
     bool row;
-    bool once;  // the same for all tiles: run once a chunk
+    bool once;  // the same for all tiles
     ScalarType type, from;
     DType storage;
     uint16_t count, dst, in[Node::max_positions], port;
@@ -93,6 +93,7 @@ class FusedKernel {
   void choose_tiles();
 
   void run_instr(const Ready& instr, const Tile& tile, State& state) const;
+  void apply(const Ready& instr, const Tile& tile, State& state) const;
   void load(const Ready& instr, const Tile& tile, State& state) const;
   void scalar(const Ready& instr, const Tile& tile, State& state) const;
   void convert(const Ready& instr, int64_t count, State& state) const;
@@ -112,6 +113,7 @@ class FusedKernel {
   std::vector<Load> loads_;
   std::vector<Root> roots_;
   std::vector<Ready> instrs_;
+  size_t once_ = 0;    // so many instructions, the first ones, run once a chunk
   int64_t total_ = 0;  // elements of the domain
   int64_t tile_ = 1;   // elements of a tile
   int64_t chunk_ = 1;  // elements of a chunk, a multiple of tiles

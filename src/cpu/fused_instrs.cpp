@@ -40,9 +40,26 @@ bool grow(Scratch& target, size_t bytes) noexcept {
   return true;
 }
 
+/// The first `done` of `count` bytes once more and once more, until all are written.
+void repeat(void* memory, size_t done, size_t count) {
+  auto* bytes = static_cast<unsigned char*>(memory);
+  while (done < count) {
+    const size_t more = std::min(done, count - done);
+    std::memcpy(bytes + done, bytes, more);
+    done += more;
+  }
+}
+
+/// A line of memory one by one, the rest by copies, which are wide on every processor.
+template <class T> void fill(void* out, T value, int64_t count) {
+  constexpr int64_t line = 64 / sizeof(T);
+  std::fill_n(static_cast<T*>(out), std::min(count, line), value);
+  if (count > line) repeat(out, 64, static_cast<size_t>(count) * sizeof(T));
+}
+
 /// out[i] = x[i * stride] for elements of any size.
 template <class T> void gather_run(T* out, const T* x, int64_t stride, int64_t count) {
-  if (stride == 0) std::fill(out, out + count, *x);
+  if (stride == 0) fill(out, *x, count);
   else
     for (int64_t i = 0; i < count; ++i) out[i] = x[i * stride];
 }
@@ -85,10 +102,6 @@ void for_runs(int dims, const int64_t* sizes, const int64_t* strides, int64_t be
   }
 }
 
-template <class T> void fill(void* out, T value, int64_t count) {
-  std::fill(static_cast<T*>(out), static_cast<T*>(out) + count, value);
-}
-
 }  // namespace
 
 void reserve_scratch(size_t bytes) {
@@ -107,15 +120,7 @@ void FusedKernel::run_instr(const Ready& instr, const Tile& tile, State& state) 
   switch (instr.what) {
     case lower::Instr::Do::load: return load(instr, tile, state);
     case lower::Instr::Do::scalar: return scalar(instr, tile, state);
-    case lower::Instr::Do::apply: {
-      const void* in[Node::max_positions];
-      for (int i = 0; i < instr.count; ++i) in[i] = state.pointers[instr.in[i]];
-      void* out = instr.forward < 0 ? state.slot(instr.dst)
-                                    : output(static_cast<uint16_t>(instr.forward), tile, instr.row, state.data);
-      instr.loop(out, in, count);
-      state.pointers[instr.dst] = out;
-      return;
-    }
+    case lower::Instr::Do::apply: return apply(instr, tile, state);
     case lower::Instr::Do::convert: {
       void* out = instr.forward < 0 ? state.slot(instr.dst)
                                     : output(static_cast<uint16_t>(instr.forward), tile, instr.row, state.data);
@@ -160,12 +165,7 @@ void FusedKernel::load(const Ready& instr, const Tile& tile, State& state) const
     gather_run(static_cast<unsigned char*>(raw) + static_cast<size_t>(done) * size,
                memory + offset * static_cast<int64_t>(size), port.strides[0], length, size);
   });
-  for (int64_t done = gathered; done < count;) {
-    const int64_t more = std::min(done, count - done);
-    std::memcpy(static_cast<unsigned char*>(raw) + static_cast<size_t>(done) * size, raw,
-                static_cast<size_t>(more) * size);
-    done += more;
-  }
+  if (gathered > 0) repeat(raw, static_cast<size_t>(gathered) * size, static_cast<size_t>(count) * size);
   if (port.converts) cpu::convert(slot, tile_type(port.type), raw, port.storage, count);
 }
 

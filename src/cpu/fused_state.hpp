@@ -37,4 +37,16 @@ struct FusedKernel::State {
   unsigned char* spare;  // one tile for conversions
 };
 
+/// The instruction that most kernels consist of; small arrays pay for every step of it.
+inline void FusedKernel::apply(const Ready& instr, const Tile& tile, State& state) const {
+  const void* in[Node::max_positions];
+  in[0] = state.pointers[instr.in[0]];
+  in[1] = state.pointers[instr.in[1]];
+  for (int i = 2; i < instr.count; ++i) in[i] = state.pointers[instr.in[i]];
+  void* out = instr.forward < 0 ? state.slot(instr.dst)
+                                : output(static_cast<uint16_t>(instr.forward), tile, instr.row, state.data);
+  instr.loop(out, in, instr.row ? tile.rows : tile.count);
+  state.pointers[instr.dst] = out;
+}
+
 }  // namespace rosin::cpu

@@ -36,26 +36,9 @@ namespace {
 
 Node* make_ready(const Op& op, DType type, const Shape& shape) {
   Context& context = Context::current();
-  Node* node = context.allocate();
-  node->counts.store(one_user, std::memory_order_relaxed);
-  node->own.store(0, std::memory_order_relaxed);
-  node->op = &op;
-  for (Node*& operand : node->in) operand = nullptr;
-  node->recorder = &context;
-  node->listed.store(false, std::memory_order_relaxed);
-  node->guards.store(0, std::memory_order_relaxed);
-  node->buffer = nullptr;
-  node->sequence = 0;
-  node->state.store(NodeState::ready, std::memory_order_relaxed);
-  node->dtype = type;
-  node->compute = scalar_type(type);
+  context.make_room();
+  Node* node = context.start(op, NodeState::ready, type, scalar_type(type), 0);
   node->set_sizes(shape.begin(), shape.rank());
-  node->operands = 0;
-  node->scalars = 0;
-  node->region = 0;
-  node->weak = node->tied = node->kept = node->left = false;
-  node->device = 0;
-  node->mark = 0;
   return node;
 }
 
@@ -105,9 +88,6 @@ Array argument(const Array& x) {
   made.node()->weak = x.node()->weak;
   return made;
 }
-
-bool is_scalar(const Node& node) { return node.op == &scalar_op; }
-ScalarValue scalar_value(const Node& node) { return node.attributes.as<ScalarValue>(); }
 
 Array Backward::number(const ScalarValue& value, DType type) {
   const bool whole = !is_float(type) && !is_complex(type);

@@ -152,6 +152,7 @@ void Context::give_free_nodes() noexcept {
 void Context::keep(Node* node) noexcept {
   unlist(node);
   node->kept = true;
+  node->listed.store(true, std::memory_order_relaxed);
   append(kept_, node);
 }
 
@@ -183,7 +184,7 @@ namespace {
 
 /// Drops a count of a node that this thread recorded; whether it was the last. Who holds all counts needs no locked
 /// instruction: nobody else can make a new one.
-bool is_last_here(Node* node, uint64_t which) noexcept {
+[[gnu::always_inline]] inline bool is_last_here(Node* node, uint64_t which) noexcept {
   const uint64_t counts = node->counts.load(std::memory_order_acquire);
   const bool referred = node->own.load(std::memory_order_relaxed) > 0;
   if ((counts & ~held_by_recorder) == which) {
@@ -195,9 +196,8 @@ bool is_last_here(Node* node, uint64_t which) noexcept {
   return !referred && (rest & ~held_by_recorder) == 0;
 }
 
-/// Drops a count; whether it was the last. What its recorder still lists is left to it.
-bool is_last(Node* node, uint64_t which) noexcept {
-  if (node->recorder == Context::current_or_null()) return is_last_here(node, which);
+/// The same for a node that another thread recorded: what that one still lists is left to it.
+[[gnu::noinline]] bool is_last_elsewhere(Node* node, uint64_t which) noexcept {
   uint64_t counts = node->counts.load(std::memory_order_acquire);
   for (;;) {
     if (counts == which && !node->listed.load(std::memory_order_relaxed)) return true;
@@ -209,6 +209,11 @@ bool is_last(Node* node, uint64_t which) noexcept {
       return counts == which;
     }
   }
+}
+
+/// Drops a count; whether it was the last.
+[[gnu::always_inline]] inline bool is_last(Node* node, uint64_t which) noexcept {
+  return node->recorder == Context::current_or_null() ? is_last_here(node, which) : is_last_elsewhere(node, which);
 }
 
 /// The recorder holds a node no longer; whether nobody does.

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <mutex>
 
-#include "graph/node.hpp"
+#include "graph/op.hpp"
 
 namespace rosin {
 
@@ -18,12 +18,40 @@ class Context {
   /// The same, or null when this thread never recorded.
   static Context* current_or_null() noexcept { return current_; }
 
-  /// A fresh node, counts one user, fields unset but for counts, context and list.
-  Node* allocate() {
+  /// From here on `start` has a node to give.
+  void make_room() {
     if (!free_) refill();
+  }
+  /// A fresh node with one user handle, listed when it is pending. Sizes, device and operands are the caller's to set;
+  /// make_room() came before. Inlined where all is known, it is a handful of wide stores.
+  Node* start(const Op& op, NodeState state, DType type, ScalarType compute, int operands) {
     Node* node = free_;
     free_ = node->next;
     --free_count_;
+    const bool pending = state == NodeState::pending;
+    node->counts.store(one_user | (pending ? held_by_recorder : 0), std::memory_order_relaxed);
+    node->op = &op;
+    for (Node*& in : node->in) in = nullptr;
+    node->recorder = this;
+    node->buffer = nullptr;
+    node->sequence = pending ? ++sequence_ : 0;
+    node->own.store(0, std::memory_order_relaxed);
+    node->weak = false;
+    node->device = 0;
+    node->dtype = type;
+    node->compute = compute;
+    node->op_id = op.id;
+    node->operands = static_cast<uint8_t>(operands);
+    node->scalars = 0;
+    node->tied = false;
+    node->state.store(state, std::memory_order_relaxed);
+    node->listed.store(pending, std::memory_order_relaxed);
+    node->kept = false;
+    node->left = false;
+    node->guards.store(0, std::memory_order_relaxed);
+    node->mark = 0;
+    node->region = 0;
+    if (pending) list(node);
     return node;
   }
   void free(Node* node) noexcept {
@@ -32,11 +60,6 @@ class Context {
     if (++free_count_ >= free_limit) give_free_nodes();
   }
 
-  /// Appends a node to the pending nodes.
-  void list(Node* node) noexcept {
-    append(pending_, node);
-    ++pending_count_;
-  }
   /// Takes a node out of the list it is in. Owning thread only.
   void unlist(Node* node) noexcept {
     node->previous->next = node->next;
@@ -68,7 +91,6 @@ class Context {
   uint32_t region = 0;
   uint32_t fresh_region() noexcept { return ++regions_; }
 
-  uint64_t next_sequence() noexcept { return ++sequence_; }
   uint64_t sequence() const noexcept { return sequence_; }
   /// A stamp for Node::mark that no node carries. Hold `evaluating` while using marks.
   uint32_t fresh_stamp() noexcept;
@@ -96,8 +118,12 @@ class Context {
   void drop_orphans(Node* first) noexcept;
   void refill();
   void give_free_nodes() noexcept;
+  /// Appends a fresh node to the pending nodes.
+  void list(Node* node) noexcept {
+    append(pending_, node);
+    ++pending_count_;
+  }
   void append(Node& list, Node* node) noexcept {
-    node->listed.store(true, std::memory_order_relaxed);
     node->next = &list;
     node->previous = list.previous;
     list.previous->next = node;

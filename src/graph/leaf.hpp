@@ -18,8 +18,8 @@ Array fresh_leaf(DType type, const Shape& shape);
 /// A fresh identity of x: what a gradient call differentiates by.
 Array argument(const Array& x);
 /// Whether the node is a C++ number.
-bool is_scalar(const Node& node);
-ScalarValue scalar_value(const Node& node);
+inline bool is_scalar(const Node& node) { return node.op == &scalar_op; }
+inline ScalarValue scalar_value(const Node& node) { return node.attributes.as<ScalarValue>(); }
 
 /// The array with its value in memory of the CPU: x itself, evaluated, or a copy of what is on another device.
 Array on_cpu(const Array& x);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -73,16 +74,17 @@ struct alignas(64) Node {
   uint64_t sequence;  // recording order within the context
   // References from nodes of the same recorder; only its thread changes them, so no instruction is locked.
   std::atomic<uint32_t> own;
-  // What never changes stands together: other threads read it, and compilers read it at once.
+  // What never changes stands together, in the order of likeness() and facts(): each is read at once.
+  bool weak;       // a C++ number: takes the type of its neighbours
+  uint8_t device;  // index of the device; 0 is the CPU
   DType dtype;
   uint8_t rank;
-  uint8_t wide;  // bit d: dim d has a size other than 1
-  uint8_t operands;
-  bool weak;           // a C++ number: takes the type of its neighbours
-  bool tied;           // a tie made on purpose: copies inside one model are one parameter
-  uint8_t device;      // index of the device; 0 is the CPU
+  uint8_t wide;        // bit d: dim d has a size other than 1
   ScalarType compute;  // elementwise: the type the body runs in
-  uint8_t scalars;     // elementwise: bit i: operand i is a C++ number kept in `numbers`
+  uint16_t op_id;
+  uint8_t operands;
+  uint8_t scalars;  // elementwise: bit i: operand i is a C++ number kept in `numbers`
+  bool tied;        // a tie made on purpose: copies inside one model are one parameter
   std::atomic<NodeState> state;
   std::atomic<bool> listed;     // in one of the lists of its recorder
   bool kept;                    // evaluated inside a gradient call that still needs its operands
@@ -91,7 +93,7 @@ struct alignas(64) Node {
   uint32_t mark;                // scratch of walks by the recording thread: valid when equal to the walk's stamp
   uint32_t slot;
   uint32_t region;  // of checkpoint(): what the reverse walk records again instead of keeping; 0: none
-  int64_t sizes[Shape::max_rank];
+  int64_t sizes[Shape::max_rank] = {};
   union {
     Attributes attributes;
     ScalarValue numbers[4];  // elementwise: the C++ numbers among the operands, in their order
@@ -102,6 +104,12 @@ struct alignas(64) Node {
   const ScalarValue& number(int position) const { return numbers[std::popcount(scalars & ((1u << position) - 1))]; }
   /// Operands that are nodes; null where a C++ number stands, and once the value is there.
   std::span<Node* const> arrays() const { return {in, std::min<size_t>(operands, max_operands)}; }
+  /// weak, device, dtype and rank as one word.
+  uint32_t likeness() const { return word_at<uint32_t>(offsetof(Node, weak)); }
+  /// dtype, rank, wide, compute, op_id, operands and scalars as one word: what a kernel must know beside the operands.
+  /// The fourth byte, compute, has free bits from `free_fact`.
+  uint64_t facts() const { return word_at<uint64_t>(offsetof(Node, dtype)); }
+  static constexpr int free_fact = std::endian::native == std::endian::little ? 28 : 36;
   void set_sizes(const int64_t* from, int count) {
     rank = static_cast<uint8_t>(count);
     unsigned others = 0;
@@ -123,7 +131,7 @@ struct alignas(64) Node {
     wide = other.wide;
     std::memcpy(sizes, other.sizes, sizeof sizes);  // all of them: a copy of known length
   }
-  Shape shape() const { return Shape(std::span<const int64_t>(sizes, rank)); }
+  Shape shape() const { return Shape(sizes, rank); }
   int64_t count() const {
     int64_t n = 1;
     for (int d = 0; d < rank; ++d) n *= sizes[d];
@@ -138,6 +146,13 @@ struct alignas(64) Node {
   }
   /// The bytes of a ready node.
   void* data() const { return buffer->data; }
+
+ private:
+  template <class Word> Word word_at(size_t offset) const {
+    Word word;
+    std::memcpy(&word, reinterpret_cast<const unsigned char*>(this) + offset, sizeof word);
+    return word;
+  }
 };
 
 inline constexpr uint64_t one_user = 1;
@@ -154,9 +169,9 @@ void drop_count(Node* node, uint64_t which) noexcept;
 
 /// Whether a reference counts in the operand's `own`.
 inline bool is_own(const Node* node, const Node* operand) { return node->recorder == operand->recorder && !node->left; }
-/// Counts the reference from a node of this thread to its operand.
+/// Counts the reference from a fresh node of this thread to its operand.
 inline void add_reference(const Node* node, Node* operand) {
-  if (!is_own(node, operand)) return add_count(operand, one_reference);
+  if (node->recorder != operand->recorder) return add_count(operand, one_reference);
   const uint32_t own = operand->own.load(std::memory_order_relaxed);
   operand->own.store(own + 1, std::memory_order_relaxed);
   const bool held = operand->counts.load(std::memory_order_relaxed) & held_by_recorder;

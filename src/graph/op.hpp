@@ -105,7 +105,7 @@ struct Op {
   ElementBody body{};                // elementwise only
   GradientRule gradient = nullptr;   // null: not differentiable, the gradient stops
   SampleRange range{};
-  uint32_t id = 0;  // place in the registry; part of hashes
+  uint16_t id = 0;  // place in the registry; part of keys
 
   Op& with_gradient(GradientRule rule) {
     gradient = rule;

@@ -1,5 +1,4 @@
-// Recording: type and shape rules, and the making of nodes. The path of an elementwise op on matching arrays is kept
-// short: it is what every training step pays per op.
+// Recording: type and shape rules, and the making of nodes.
 #include "graph/record.hpp"
 
 #include <algorithm>
@@ -118,52 +117,41 @@ void check_devices(const Op& op, const Node* a, const Node* b) {
   throw_two_devices(op, a, b);
 }
 
-/// Other kinds refer to all their operands.
-void refer(Node* node, const Node* const* operands) {
-  for (int i = 0; i < node->operands; ++i) {
-    node->in[i] = const_cast<Node*>(operands[i]);
-    add_reference(node, node->in[i]);
-  }
+/// The node refers to its operand number i.
+void refer(Node* node, int i, const Node* operand) {
+  node->in[i] = const_cast<Node*>(operand);
+  add_reference(node, node->in[i]);
 }
 
 /// Elementwise ops keep C++ numbers in themselves: such a number costs no node in the graph.
-void refer_or_keep(Node* node, const Node* const* operands) {
+void refer_or_keep(Node* node, const Node* const* operands, int count) {
   int numbers = 0;
-  for (int i = 0; i < node->operands; ++i) {
-    if (operands[i]->op == &scalar_op) {
+  for (int i = 0; i < count; ++i) {
+    if (is_scalar(*operands[i])) {
       node->numbers[numbers++] = scalar_value(*operands[i]);
       node->scalars = static_cast<uint8_t>(node->scalars | 1u << i);
     } else {
-      node->in[i] = const_cast<Node*>(operands[i]);
-      add_reference(node, node->in[i]);
+      refer(node, i, operands[i]);
     }
   }
 }
 
-/// A node on the device of arrays that are made from numbers alone; sizes and operands are set by the caller.
-Node* make_node(const Op& op, int count, DType type, ScalarType compute) {
+/// This thread's context with room for a node. What may call other functions comes first: what follows keeps its values
+/// in registers then.
+[[gnu::always_inline]] inline Context& context_with_room() {
   Context& context = Context::current();
   if (context.pending_count() >= pending_limit && context.gradient_depth.load(std::memory_order_relaxed) == 0)
     hooks.evaluate(context, nullptr);
-  Node* node = context.allocate();
-  node->counts.store(one_user | held_by_recorder, std::memory_order_relaxed);
-  node->own.store(0, std::memory_order_relaxed);
-  node->op = &op;
-  node->scalars = 0;
-  for (Node*& in : node->in) in = nullptr;
-  node->buffer = nullptr;
-  node->recorder = &context;
-  node->guards.store(0, std::memory_order_relaxed);
-  node->sequence = context.next_sequence();
-  node->state.store(NodeState::pending, std::memory_order_relaxed);
-  node->dtype = type;
-  node->compute = compute;
-  node->operands = static_cast<uint8_t>(count);
-  node->weak = node->tied = node->kept = node->left = false;
+  context.make_room();
+  return context;
+}
+
+/// A node on the device of arrays that are made from numbers alone; sizes and operands are set by the caller.
+[[gnu::always_inline]] inline Node* make_node(Context& context, const Op& op, int count, DType type,
+                                              ScalarType compute) {
+  Node* node = context.start(op, NodeState::pending, type, compute, count);
   node->device = context.device;
-  node->mark = 0;
   node->region = context.region;
-  context.list(node);
   return node;
 }
 
@@ -204,30 +192,48 @@ void check_mask(const Op& op, const Node* mask) {
                                     "; write e.g. where(x > 0, a, b)");
 }
 
-bool is_number(const Node* x) { return x->weak && x->op == &scalar_op; }
+// What follows is inlined with a known count, so that it has no loops: every training step pays for it per op.
 
-/// The operand that the result is like, where no rule is needed: arrays of one float type, one shape and one device,
-/// and numbers, which follow. Else null.
-const Node* pattern_of(const Node* const* operands, int count) {
-  const Node* pattern = nullptr;
+/// What the operands of an elementwise op are where no rule is needed.
+struct Pattern {
+  const Node* like = nullptr;  // arrays of one float type, one shape and one device: one of them
+  bool numbers = false;        // there are C++ numbers beside them, which follow
+};
+
+/// No `like` where a rule is needed.
+[[gnu::always_inline]] inline Pattern pattern_of(const Node* const* operands, int count) {
+  Pattern pattern;
+#pragma GCC unroll 4
   for (int i = 0; i < count; ++i) {
     const Node* x = operands[i];
-    if (is_number(x)) continue;
-    if (!pattern) pattern = x;
-    if (x->weak || x->dtype != pattern->dtype || x->device != pattern->device) return nullptr;
-    if (x != pattern && !x->has_sizes_of(*pattern)) return nullptr;
+    if (x->weak) {
+      if (!is_scalar(*x)) return {};
+      pattern.numbers = true;
+    } else if (!pattern.like) {
+      pattern.like = x;
+    } else if (x->likeness() != pattern.like->likeness() || !x->has_sizes_of(*pattern.like)) {
+      return {};
+    }
   }
-  return pattern && is_float(pattern->dtype) ? pattern : nullptr;
+  if (pattern.like && !is_float(pattern.like->dtype)) pattern.like = nullptr;
+  return pattern;
 }
 
 /// The body runs in the pattern's own type, which no type rule widens: it is a float.
-Array record_like(const Node& pattern, const Op& op, const Node* const* operands, int count, const DType* stated) {
-  const ScalarType compute = scalar_type(pattern.dtype);
-  if (!op.body.loops[static_cast<int>(compute)]) throw_not_defined(op, pattern.dtype);
-  Node* node = make_node(op, count, stated ? *stated : result_type(op, pattern.dtype), compute);
-  node->set_sizes_of(pattern);
-  node->device = pattern.device;
-  refer_or_keep(node, operands);
+[[gnu::always_inline]] inline Array record_like(Context& context, const Pattern& pattern, const Op& op,
+                                                const Node* const* operands, int count) {
+  const DType type = pattern.like->dtype;
+  const ScalarType compute = scalar_type(type);
+  if (!op.body.loops[static_cast<int>(compute)]) throw_not_defined(op, type);
+  Node* node = make_node(context, op, count, result_type(op, type), compute);
+  node->set_sizes_of(*pattern.like);
+  node->device = pattern.like->device;
+  if (pattern.numbers) {
+    refer_or_keep(node, operands, count);
+  } else {
+#pragma GCC unroll 4
+    for (int i = 0; i < count; ++i) refer(node, i, operands[i]);
+  }
   return Array::adopt(node);
 }
 
@@ -250,18 +256,21 @@ Array record_like(const Node& pattern, const Op& op, const Node* const* operands
                          operands[i]->shape());
     }
   }
-  Node* node = make_node(op, count, stated ? *stated : result_type(op, common), compute_type(op, common, stated));
+  Node* node = make_node(context_with_room(), op, count, stated ? *stated : result_type(op, common),
+                         compute_type(op, common, stated));
   node->set_sizes(sizes, rank);
   node->weak = weak && !op.mask_first && !stated;
   if (placed) node->device = placed->device;
-  refer_or_keep(node, operands);
+  refer_or_keep(node, operands, count);
   return Array::adopt(node);
 }
 
-/// All elementwise ops come here; `stated` is the stated type, or null.
-Array record_elementwise(const Op& op, const Node* const* operands, int count, const DType* stated) {
-  const Node* pattern = op.mask_first ? nullptr : pattern_of(operands, count);
-  return pattern ? record_like(*pattern, op, operands, count, stated) : record_by_rules(op, operands, count, stated);
+/// All elementwise ops come here, but for those whose type is stated.
+[[gnu::always_inline]] inline Array record_elementwise(const Op& op, const Node* const* operands, int count) {
+  Context& context = context_with_room();
+  const Pattern pattern = op.mask_first ? Pattern() : pattern_of(operands, count);
+  return pattern.like ? record_like(context, pattern, op, operands, count)
+                      : record_by_rules(op, operands, count, nullptr);
 }
 
 }  // namespace
@@ -274,14 +283,14 @@ void refuse_nothing(const Op& op) {
 Array record(const Op& op, const Array& a) {
   require(op, a);
   const Node* operands[] = {a.node()};
-  return record_elementwise(op, operands, 1, nullptr);
+  return record_elementwise(op, operands, 1);
 }
 
 Array record(const Op& op, const Array& a, const Array& b) {
   require(op, a);
   require(op, b);
   const Node* operands[] = {a.node(), b.node()};
-  return record_elementwise(op, operands, 2, nullptr);
+  return record_elementwise(op, operands, 2);
 }
 
 Array record(const Op& op, const Array& a, const Array& b, const Array& c) {
@@ -289,7 +298,7 @@ Array record(const Op& op, const Array& a, const Array& b, const Array& c) {
   require(op, b);
   require(op, c);
   const Node* operands[] = {a.node(), b.node(), c.node()};
-  return record_elementwise(op, operands, 3, nullptr);
+  return record_elementwise(op, operands, 3);
 }
 
 Array record_elementwise(const Op& op, Operands operands) {
@@ -299,13 +308,13 @@ Array record_elementwise(const Op& op, Operands operands) {
     require(op, *operand);
     nodes[count++] = operand->node();
   }
-  return record_elementwise(op, nodes, count, nullptr);
+  return record_elementwise(op, nodes, count);
 }
 
 Array record_as(const Op& op, const Array& a, DType type) {
   require(op, a);
   const Node* operands[] = {a.node()};
-  return record_elementwise(op, operands, 1, &type);
+  return record_by_rules(op, operands, 1, &type);
 }
 
 Array record(const Op& op, Operands operands, DType type, const Shape& shape, const Attributes& attributes) {
@@ -317,21 +326,20 @@ Array record(const Op& op, Operands operands, DType type, const Shape& shape, co
     if (is_complex(operand->node()->dtype) && is_arithmetic(op)) throw_not_defined(op, operand->node()->dtype);
     nodes[count++] = operand->node();
   }
-  Node* node = make_node(op, count, type, scalar_type(type));
+  Node* node = make_node(context_with_room(), op, count, type, scalar_type(type));
   for (int i = 0; i < count; ++i) {
     if (!is_scalar(*nodes[i])) node->device = nodes[i]->device;
   }
   node->set_sizes(shape.begin(), shape.rank());
   node->attributes = attributes;
-  refer(node, nodes);
+  for (int i = 0; i < count; ++i) refer(node, i, nodes[i]);
   return Array::adopt(node);
 }
 
 Array record_again(const Node& original, const std::array<Node*, Node::max_operands>& in) {
-  Node* node = make_node(*original.op, original.operands, original.dtype, original.compute);
-  for (size_t i = 0; i < in.size(); ++i) {
-    node->in[i] = in[i];
-    if (in[i]) add_reference(node, in[i]);
+  Node* node = make_node(context_with_room(), *original.op, original.operands, original.dtype, original.compute);
+  for (int i = 0; i < Node::max_operands; ++i) {
+    if (in[static_cast<size_t>(i)]) refer(node, i, in[static_cast<size_t>(i)]);
   }
   node->region = 0;
   node->weak = original.weak;

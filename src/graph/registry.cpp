@@ -31,7 +31,7 @@ Op* register_op(const Op& op) {
   Registry& all = the_registry();
   all.ops.push_back(op);
   Op* made = &all.ops.back();
-  made->id = static_cast<uint32_t>(all.list.size() + 1);
+  made->id = static_cast<uint16_t>(all.list.size() + 1);
   all.list.push_back(made);
   return made;
 }

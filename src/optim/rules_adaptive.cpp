@@ -35,7 +35,8 @@ Array quotient(const Array& mean, const Array& square, double scale, const std::
 }
 
 std::array<double, 2> powers(const std::array<double, 2>& beta, int64_t t) {
-  return {std::pow(beta[0], static_cast<double>(t)), std::pow(beta[1], static_cast<double>(t))};
+  Step& step = Step::of_thread();
+  return {step.power(beta[0], t), step.power(beta[1], t)};
 }
 
 Moments no_moments(const Array& x) { return {zeros_like(x), zeros_like(x), counter(0)}; }

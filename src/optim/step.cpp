@@ -28,7 +28,7 @@ void Step::guard() noexcept {
   for (Kept& kept : kept_) {
     if (!kept.old || is_scalar(*kept.old)) continue;  // numbers have no memory of their own
     change_count(kept.old, one_user, one_reference);
-    kept.old->guards.fetch_add(1, std::memory_order_relaxed);
+    add_to<uint8_t>(kept.old->guards, 1, std::memory_order_relaxed);
     kept.guarded = true;
   }
 }
@@ -84,7 +84,7 @@ void Step::undo(bool evaluated) noexcept {
 
 void Step::release(const Kept& kept) noexcept {
   if (!kept.old) return;
-  if (kept.guarded) kept.old->guards.fetch_sub(1, std::memory_order_relaxed);
+  if (kept.guarded) add_to<uint8_t>(kept.old->guards, UINT8_MAX, std::memory_order_relaxed);
   drop_count(kept.old, kept.guarded ? one_reference : one_user);
 }
 
@@ -109,6 +109,15 @@ Array Step::shared(Number wanted) {
 }
 
 Array Step::number(double value) { return active ? shared({false, value, 0, {}}) : Array(value); }
+double Step::power(double base, int64_t exponent) {
+  for (const Power& known : powers_) {
+    if (known.base == base && known.exponent == exponent) return known.value;
+  }
+  Power& made = powers_[next_power_++ % powers_.size()];
+  made = {base, exponent, std::pow(base, static_cast<double>(exponent))};
+  return made.value;
+}
+
 Array Step::counter(int64_t value) { return active ? shared({true, 0, value, {}}) : scalar_argument(value); }
 
 }  // namespace rosin

@@ -2,6 +2,7 @@
 // the thread, so that a steady step takes no memory from the heap. Read next: update.cpp.
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include <rosin/model.hpp>
@@ -46,6 +47,8 @@ class Step {
   void begin_rule() noexcept { next_number_ = 0; }
   Array number(double value);
   Array counter(int64_t value);
+  /// base^exponent. The last ones are remembered: all parameters of a step ask for the same.
+  double power(double base, int64_t exponent);
 
  private:
   struct Kept {
@@ -60,6 +63,11 @@ class Step {
     int64_t count;
     Array node;
   };
+  struct Power {
+    double base = 0;
+    int64_t exponent = 0;
+    double value = 1;
+  };
   Array shared(Number wanted);
   Array selected(const Array& ok, size_t index, const Array& now) const;
   static void release(const Kept& kept) noexcept;
@@ -67,6 +75,8 @@ class Step {
   std::vector<Kept> kept_;
   std::vector<Number> numbers_;
   size_t next_number_ = 0;
+  std::array<Power, 4> powers_;
+  size_t next_power_ = 0;
 };
 
 /// A step as update() takes it. `loss`, unless null, must be finite: false, and everything as it was, where it is not.

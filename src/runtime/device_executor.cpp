@@ -44,10 +44,9 @@ class PluginInstance final : public lower::Instance {
     std::erase_if(list.launches, [](const lower::Launch& launch) {
       return launch.groups[0] == 0 || launch.groups[1] == 0 || launch.groups[2] == 0;
     });
-    const std::vector<rosin_kernel*> kernels = device.kernels.kernels_for(list.launches);
+    std::vector<LoadedKernel> kernels = device.kernels.kernels_for(list.launches);
     find_donating(list);
-    for (size_t i = 0; i < kernels.size(); ++i) add(list.launches[i], kernels[i]);
-    complete_ = std::find(kernels.begin(), kernels.end(), nullptr) == kernels.end();
+    for (size_t i = 0; i < kernels.size(); ++i) add(list.launches[i], std::move(kernels[i]));
     checks_ = std::move(list.checks);
     flag_scratch_ = list.flag_scratch;
     reserve(list);
@@ -80,7 +79,7 @@ class PluginInstance final : public lower::Instance {
   using Block = std::unique_ptr<Memory, ReleaseMemory>;
 
   struct Step {
-    rosin_kernel* kernel;
+    LoadedKernel kernel;
     uint32_t groups[3];
     size_t first_buffer, buffer_count, first_number;
     std::string what;
@@ -103,8 +102,9 @@ class PluginInstance final : public lower::Instance {
     first_donating_ = static_cast<size_t>(first - list.launches.begin());
   }
 
-  void add(const lower::Launch& launch, rosin_kernel* kernel) {
-    Step step{kernel, {}, buffers_.size(), launch.buffers.size(), numbers_.size(), launch.what};
+  void add(const lower::Launch& launch, LoadedKernel kernel) {
+    complete_ = complete_ && kernel.kernel;
+    Step step{std::move(kernel), {}, buffers_.size(), launch.buffers.size(), numbers_.size(), launch.what};
     for (int d = 0; d < 3; ++d) step.groups[d] = static_cast<uint32_t>(launch.groups[d]);
     steps_.push_back(std::move(step));
     buffers_.insert(buffers_.end(), launch.buffers.begin(), launch.buffers.end());
@@ -153,7 +153,7 @@ class PluginInstance final : public lower::Instance {
     launch.buffers = places_.data();
     launch.parameters = numbers_.data() + step.first_number;
     device_.note(step.what);
-    device_.check(device_.functions.launch(device_.stream, step.kernel, &launch), step.what);
+    device_.check(device_.functions.launch(device_.stream, step.kernel.kernel, &launch), step.what);
     if (one_by_one()) {
       device_.check(device_.functions.stream_sync(device_.stream), step.what);
       device_.settle(turn);
@@ -204,6 +204,7 @@ bool no_channels_first(const Op&, DType, int) { return false; }
 lower::Target PluginExecutor::target() const { return {accepts_strides, no_channels_first}; }
 
 std::unique_ptr<lower::Instance> PluginExecutor::prepare(std::shared_ptr<const lower::Layout> layout) {
+  if (device_.kernels.has_many()) device_.unload_kernels();
   return std::make_unique<PluginInstance>(device_, std::move(layout));
 }
 

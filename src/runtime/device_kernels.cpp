@@ -78,15 +78,15 @@ DeviceKernels::DeviceKernels(const rosin_backend& functions, rosin_device* devic
                              const rosin_device_info& info)
     : functions_(functions), device_(device), name_(std::move(name)), info_(info) {}
 
-rosin_kernel* DeviceKernels::find(const KernelCode& code, uint64_t hash) const {
+const DeviceKernels::Entry* DeviceKernels::find(const KernelCode& code, uint64_t hash) const {
   const auto [first, last] = entries_.equal_range(hash);
   for (auto at = first; at != last; ++at) {
-    if (at->second.code == code) return at->second.kernel;
+    if (at->second.code == code) return &at->second;
   }
   return nullptr;
 }
 
-std::vector<rosin_kernel*> DeviceKernels::kernels_for(std::span<const lower::Launch> launches) {
+std::vector<LoadedKernel> DeviceKernels::kernels_for(std::span<const lower::Launch> launches) {
   std::lock_guard guard(lock_);
   std::vector<const lower::Launch*> fresh;
   for (const lower::Launch& launch : launches) {
@@ -98,9 +98,24 @@ std::vector<rosin_kernel*> DeviceKernels::kernels_for(std::span<const lower::Lau
     if (collecting_) note(launch);
   }
   if (!fresh.empty() && !collecting_) compile(fresh);
-  std::vector<rosin_kernel*> kernels;
-  for (const lower::Launch& launch : launches) kernels.push_back(find(launch.code, launch.code.hash()));
+  std::vector<LoadedKernel> kernels;
+  for (const lower::Launch& launch : launches) {
+    const Entry* entry = find(launch.code, launch.code.hash());
+    kernels.push_back(entry ? LoadedKernel{entry->kernel, entry->module.lock()} : LoadedKernel{});
+  }
   return kernels;
+}
+
+bool DeviceKernels::has_many() {
+  std::lock_guard guard(lock_);
+  return entries_.size() > many_;
+}
+
+void DeviceKernels::unload_unused() {
+  std::lock_guard guard(lock_);
+  std::erase_if(modules_, [](const std::shared_ptr<rosin_module>& module) { return module.use_count() == 1; });
+  std::erase_if(entries_, [](const auto& entry) { return entry.second.module.expired(); });
+  many_ = std::max(many_, 2 * entries_.size());
 }
 
 void DeviceKernels::collect() {
@@ -146,17 +161,16 @@ void DeviceKernels::compile(const std::vector<const lower::Launch*>& fresh) {
   program.text = info_.language == ROSIN_LANGUAGE_NONE ? nullptr : text.c_str();
   program.kernel_count = static_cast<uint32_t>(codes.size());
   program.kernels = codes.data();
-  modules_.reserve(modules_.size() + 1);
-  rosin_module* module = load(program, ops);
+  const std::shared_ptr<rosin_module> module = load(program, ops);
   modules_.push_back(module);
   std::vector<rosin_kernel*> kernels(fresh.size());
   for (size_t i = 0; i < fresh.size(); ++i) {
-    const rosin_status status = functions_.kernel(module, codes[i].name, &kernels[i]);
+    const rosin_status status = functions_.kernel(module.get(), codes[i].name, &kernels[i]);
     require_ok(functions_, status, fresh[i]->what, name_);
   }
   for (size_t i = 0; i < fresh.size(); ++i) {
     const uint64_t hash = originals[i].hash();
-    entries_.emplace(hash, Entry{std::move(originals[i]), kernels[i]});
+    entries_.emplace(hash, Entry{std::move(originals[i]), kernels[i], module});
   }
   counts_.kernels += static_cast<int64_t>(fresh.size());
 }
@@ -178,11 +192,11 @@ rosin_module* DeviceKernels::load_from_disk(const std::string& key) {
   return module;
 }
 
-rosin_module* DeviceKernels::load(const rosin_program& program, const std::string& ops) {
+std::shared_ptr<rosin_module> DeviceKernels::load(const rosin_program& program, const std::string& ops) {
   // Code without text costs nothing to compile: it is not kept on disk.
   const std::string key = program.text ? key_of(program.text) : std::string();
   if (program.text) {
-    if (rosin_module* module = load_from_disk(key)) return module;
+    if (rosin_module* module = load_from_disk(key)) return {module, functions_.unload};
   }
   void* bytes = nullptr;
   uint64_t count = 0;
@@ -194,7 +208,7 @@ rosin_module* DeviceKernels::load(const rosin_program& program, const std::strin
   if (loaded == ROSIN_OK && program.text) store_kernel_file(key, bytes, count);
   functions_.free_bytes(bytes);
   require_ok(functions_, loaded, ops, name_);
-  return module;
+  return {module, functions_.unload};
 }
 
 void DeviceKernels::throw_not_compiled(const rosin_program& program, const std::string& ops) {
@@ -210,7 +224,9 @@ void DeviceKernels::throw_not_compiled(const rosin_program& program, const std::
 
 DeviceKernels::Counts DeviceKernels::counts() {
   std::lock_guard guard(lock_);
-  return counts_;
+  Counts counts = counts_;
+  counts.loaded = static_cast<int64_t>(entries_.size());
+  return counts;
 }
 
 }  // namespace rosin

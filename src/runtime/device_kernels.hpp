@@ -16,13 +16,24 @@
 
 namespace rosin {
 
+/// A kernel, and what keeps it loaded.
+struct LoadedKernel {
+  rosin_kernel* kernel = nullptr;
+  std::shared_ptr<rosin_module> module;
+};
+
 class DeviceKernels {
  public:
   DeviceKernels(const rosin_backend& functions, rosin_device* device, std::string name, const rosin_device_info& info);
 
   /// The kernel of each launch, in their order. Error (backend) with the compiler's log when one does not compile,
   /// (dtype) when the device lacks a type that one computes in.
-  std::vector<rosin_kernel*> kernels_for(std::span<const lower::Launch> launches);
+  std::vector<LoadedKernel> kernels_for(std::span<const lower::Launch> launches);
+
+  /// Whether there are so many kernels that those without a plan should go.
+  bool has_many();
+  /// Unloads what nobody else keeps. The device must have ended all work.
+  void unload_unused();
 
   /// From now on codes that are new are noted instead of compiled, and null stands for their kernels; then they are
   /// compiled as one program. So tests, whose plans are small and many, wait for few compilations.
@@ -33,6 +44,7 @@ class DeviceKernels {
     int64_t kernels = 0;   // compiled or loaded
     int64_t programs = 0;  // compiled by the plug-in
     int64_t from_disk = 0;
+    int64_t loaded = 0;  // kernels that are ready to run
   };
   Counts counts();
 
@@ -40,12 +52,13 @@ class DeviceKernels {
   struct Entry {
     lower::KernelCode code;
     rosin_kernel* kernel;
+    std::weak_ptr<rosin_module> module;
   };
-  rosin_kernel* find(const lower::KernelCode& code, uint64_t hash) const;
+  const Entry* find(const lower::KernelCode& code, uint64_t hash) const;
   void check_types(const lower::Launch& launch) const;
   void note(const lower::Launch& launch);
   void compile(const std::vector<const lower::Launch*>& fresh);
-  rosin_module* load(const rosin_program& program, const std::string& ops);
+  std::shared_ptr<rosin_module> load(const rosin_program& program, const std::string& ops);
   rosin_module* load_from_disk(const std::string& key);
   std::string key_of(const char* text) const;
   [[noreturn]] void throw_not_compiled(const rosin_program& program, const std::string& ops);
@@ -56,7 +69,8 @@ class DeviceKernels {
   rosin_device_info info_;
   std::mutex lock_;
   std::unordered_multimap<uint64_t, Entry> entries_;
-  std::vector<rosin_module*> modules_;  // that the kernels belong to; they stay as long as the device
+  std::vector<std::shared_ptr<rosin_module>> modules_;  // that the kernels belong to
+  size_t many_ = 4096;                                  // kernels after which unused ones go
   bool collecting_ = false;
   std::vector<lower::Launch> collected_;
   Counts counts_;

@@ -19,7 +19,8 @@ namespace {
 
 using lower::Value;
 
-/// Leaves of one graph: found by address, numbered in order of first use.
+/// Leaves of one graph, numbered in order of first use. Those of the context are marked with its stamp and carry their
+/// number; those of others, whose marks are not ours, are found by address.
 class LeafTable {
  public:
   struct Leaf {
@@ -28,12 +29,42 @@ class LeafTable {
     uint32_t slot;
   };
 
-  void clear() {
-    for (const Leaf& leaf : leaves_) slots_[leaf.slot] = {};
+  void clear(const Context& context, uint32_t stamp) {
+    for (const Leaf& leaf : leaves_) {
+      if (leaf.slot != no_slot) slots_[leaf.slot] = {};
+    }
     leaves_.clear();
+    context_ = &context;
+    stamp_ = stamp;
   }
 
-  int32_t add(Node* node) {
+  [[gnu::always_inline]] int32_t add(Node* node) {
+    if (node->recorder != context_) return add_foreign(node);
+    if (node->mark != stamp_) {
+      node->mark = stamp_;
+      node->slot = append(node, no_slot);
+    } else {
+      ++leaves_[node->slot].uses;
+    }
+    return static_cast<int32_t>(node->slot);
+  }
+
+  /// The number of a leaf that was added.
+  int32_t number(const Node* node) const {
+    return node->recorder == context_ ? static_cast<int32_t>(node->slot) : slots_[find(node)].number;
+  }
+
+  const std::vector<Leaf>& leaves() const { return leaves_; }
+
+ private:
+  static constexpr uint32_t no_slot = UINT32_MAX;
+
+  uint32_t append(Node* node, size_t slot) {
+    leaves_.push_back({node, 1, static_cast<uint32_t>(slot)});
+    return static_cast<uint32_t>(leaves_.size() - 1);
+  }
+
+  int32_t add_foreign(Node* node) {
     const size_t at = find(node);
     if (!slots_[at].node) return insert(node, at);
     const int32_t number = slots_[at].number;
@@ -41,12 +72,6 @@ class LeafTable {
     return number;
   }
 
-  /// The number of a leaf that was added.
-  int32_t number(const Node* node) const { return slots_[find(node)].number; }
-
-  const std::vector<Leaf>& leaves() const { return leaves_; }
-
- private:
   size_t find(const Node* node) const {
     const size_t mask = slots_.size() - 1;
     size_t slot = (reinterpret_cast<uintptr_t>(node) >> 6) * 0x9E3779B97F4A7C15ull >> 20 & mask;
@@ -55,8 +80,7 @@ class LeafTable {
   }
 
   int32_t insert(Node* node, size_t at) {
-    const int32_t number = static_cast<int32_t>(leaves_.size());
-    leaves_.push_back({node, 1, static_cast<uint32_t>(at)});
+    const int32_t number = static_cast<int32_t>(append(node, at));
     slots_[at] = {node, number};
     if (leaves_.size() * 2 > slots_.size()) grow();
     return number;
@@ -65,6 +89,7 @@ class LeafTable {
   void grow() {
     slots_.assign(slots_.size() * 2, {});
     for (size_t i = 0; i < leaves_.size(); ++i) {
+      if (leaves_[i].slot == no_slot) continue;
       leaves_[i].slot = static_cast<uint32_t>(find(leaves_[i].node));
       slots_[leaves_[i].slot] = {leaves_[i].node, static_cast<int32_t>(i)};
     }
@@ -75,6 +100,8 @@ class LeafTable {
     int32_t number = 0;
   };
 
+  const Context* context_ = nullptr;
+  uint32_t stamp_ = 0;
   std::vector<Leaf> leaves_;
   std::vector<Slot> slots_ = std::vector<Slot>(64);
 };
@@ -112,8 +139,10 @@ class Evaluation {
   void let_go(Context& context, Node* node) noexcept;
   void add_foreign(Node* operand);
   void make_keys(Context& context);
-  int64_t add_node(size_t n);
-  uint64_t leaf_word(const LeafTable::Leaf& leaf, bool may_donate) const;
+  void add_node(size_t n);
+  uint32_t operand_word(Node* operand);
+  bool has_readers_outside() const;
+  bool only_read_here(const LeafTable::Leaf& leaf) const;
   lower::Graph graph() const;
   lower::Sizes sizes() const;
   std::shared_ptr<Plan> plan();
@@ -124,12 +153,14 @@ class Evaluation {
   void commit(const lower::Layout& layout, Context& context, Context& here) noexcept;
   int32_t operand(const Node& node, int i) const;
 
+  uint32_t stamp_ = 0;            // marks the nodes that are needed, and leaves
   std::vector<Node*> order_;      // needed pending nodes in recording order
   std::vector<uint8_t> held_;     // of each in order_: whether its value must come out
   std::vector<Node*> evaluated_;  // nodes of the pending list that other threads have evaluated
   std::vector<Array> foreign_;    // pending nodes of other threads that are operands
   uint8_t device_ = 0;            // of the nodes in order_
   bool elsewhere_ = false;        // nodes of another device are held and pending
+  bool has_numbers_ = false;      // some nodes of order_ carry C++ numbers
   LeafTable leaves_;
   Key structure_key_, sizes_key_;
   std::vector<Outgoing> outputs_;
@@ -147,7 +178,7 @@ void Evaluation::add_foreign(Node* operand) {
 /// All pending nodes that a user handle holds, and what they need: one walk from the newest to the oldest. This thread
 /// holds what it lists, so none of them ends meanwhile.
 void Evaluation::collect_pending(Context& context, Node* target) {
-  const uint32_t stamp = context.fresh_stamp();
+  const uint32_t stamp = stamp_;
   const bool in_gradient = context.gradient_depth.load(std::memory_order_relaxed) > 0;
   const size_t pending = static_cast<size_t>(context.pending_count());
   evaluated_.reserve(pending);
@@ -189,7 +220,7 @@ void Evaluation::let_go(Context& context, Node* node) noexcept {
 
 /// What one node of another thread needs (that thread's list is its own).
 void Evaluation::collect_target(Context& context, Node* target) {
-  const uint32_t stamp = context.fresh_stamp();
+  const uint32_t stamp = stamp_;
   target->mark = stamp;
   order_.push_back(target);
   for (size_t i = 0; i < order_.size(); ++i) {
@@ -214,24 +245,19 @@ bool Evaluation::collect(Context& context, Context& here, Node* target) {
   held_.clear();
   foreign_.clear();
   elsewhere_ = false;
+  stamp_ = context.fresh_stamp();
   if (target) device_ = target->device;
   if (&context == &here) collect_pending(context, target);
   else collect_target(context, target);
   return foreign_.empty();
 }
 
-uint64_t Evaluation::leaf_word(const LeafTable::Leaf& leaf, bool may_donate) const {
-  const Node& node = *leaf.node;
-  bool donatable = false;
-  if (may_donate && node.buffer) {
-    const uint32_t guards = node.guards.load(std::memory_order_relaxed);
-    // (acquire: who let go last has read what it wanted to read)
-    const uint64_t counts = node.counts.load(std::memory_order_acquire);
-    donatable = static_cast<uint32_t>(counts) == 0 && node.references_in(counts) == leaf.uses + guards &&
-                node.buffer->owners.load(std::memory_order_acquire) == 1;
-  }
+constexpr int donatable_bit = 25;
+
+/// What a kernel must know of a leaf.
+uint64_t leaf_word(const Node& node) {
   return static_cast<uint64_t>(node.dtype) | uint64_t{node.rank} << 8 | uint64_t{node.wide} << 16 |
-         uint64_t{is_scalar(node)} << 24 | uint64_t{donatable} << 25 | uint64_t{node.weak} << 26;
+         uint64_t{is_scalar(node)} << 24 | uint64_t{node.weak} << 26;
 }
 
 /// Not where there is nothing to reduce: no tile would write the result.
@@ -248,52 +274,68 @@ int32_t Evaluation::operand(const Node& node, int i) const {
   return operand->ready() ? -1 - leaves_.number(operand) : static_cast<int32_t>(operand->slot);
 }
 
-/// Numbers a node and writes what it adds to the keys; its operands have their numbers. What it adds to the readers.
-int64_t Evaluation::add_node(size_t n) {
+/// The same as a part of a key; a leaf gets its number.
+[[gnu::always_inline]] inline uint32_t Evaluation::operand_word(Node* operand) {
+  if (!operand) return static_cast<uint32_t>(none);
+  return static_cast<uint32_t>(operand->ready() ? -1 - leaves_.add(operand) : static_cast<int32_t>(operand->slot));
+}
+
+/// Numbers a node and writes what it adds to the keys; its operands have their numbers.
+void Evaluation::add_node(size_t n) {
   Node& node = *order_[n];
   const Op& op = *node.op;
   node.slot = static_cast<uint32_t>(n);
-  int64_t readers = held_[n] ? 0 : node.references();
+  has_numbers_ |= node.scalars != 0;
   const bool small = op.kind == Kind::reduction && small_reduction(node);
-  structure_key_.add(uint64_t{op.id} | static_cast<uint64_t>(node.dtype) << 32 | uint64_t{node.rank} << 40 |
-                     uint64_t{node.wide} << 44 | static_cast<uint64_t>(node.compute) << 52 | uint64_t{held_[n]} << 56 |
-                     uint64_t{small} << 57 | uint64_t{node.operands} << 58);
-  uint64_t packed = 0;  // two operands a word
-  bool second = false;
-  for (Node* operand : node.arrays()) {
-    int32_t at = none;
-    if (operand && operand->ready()) {
-      at = -1 - leaves_.add(operand);
-    } else if (operand) {
-      at = static_cast<int32_t>(operand->slot);
-      readers -= !held_[operand->slot];
-    }
-    packed = packed << 32 | static_cast<uint32_t>(at);
-    if (second) structure_key_.add(packed);
-    second = !second;
+  structure_key_.add(node.facts() | uint64_t{held_[n]} << Node::free_fact | uint64_t{small} << (Node::free_fact + 1));
+  for (int i = 0; i < Node::max_operands && i < node.operands; i += 2) {
+    const uint64_t first = operand_word(node.in[i]);
+    structure_key_.add(first << 32 | operand_word(node.in[i + 1]));
   }
-  if (second) structure_key_.add(packed);
-  if (op.kind == Kind::elementwise) return readers;
+  if (op.kind == Kind::elementwise) return;
   Key& attributes_key = op.sizes_in_attributes ? sizes_key_ : structure_key_;
   for (int w = 0; w < op.attribute_words; ++w) attributes_key.add(node.attributes.word(w));
   if (has_own_sizes(op)) {
     for (int d = 0; d < node.rank; ++d) sizes_key_.add(static_cast<uint64_t>(node.sizes[d]));
   }
-  return readers;
 }
 
-/// Leaves may be overwritten unless a gradient call walks, or a value that is not kept has readers outside (pending
-/// nodes of other threads): they would compute it once more.
+/// Whether pending nodes of other threads read a value that is not kept: they would compute it once more.
+bool Evaluation::has_readers_outside() const {
+  int64_t readers = 0;  // references to nodes that are not held, less those from order_
+  for (size_t n = 0; n < order_.size(); ++n) {
+    if (!held_[n]) readers += order_[n]->references();
+    for (const Node* operand : order_[n]->arrays()) readers -= operand && !operand->ready() && !held_[operand->slot];
+  }
+  return readers != 0;
+}
+
+/// Whether nobody else holds the leaf, so that its memory may take a result.
+bool Evaluation::only_read_here(const LeafTable::Leaf& leaf) const {
+  const Node& node = *leaf.node;
+  if (!node.buffer) return false;
+  const uint32_t guards = node.guards.load(std::memory_order_relaxed);
+  // (acquire: who let go last has read what it wanted to read)
+  const uint64_t counts = node.counts.load(std::memory_order_acquire);
+  return static_cast<uint32_t>(counts) == 0 && node.references_in(counts) == leaf.uses + guards &&
+         node.buffer->owners.load(std::memory_order_acquire) == 1;
+}
+
+/// Leaves may be overwritten unless a gradient call walks, or values that are not kept have readers outside.
 void Evaluation::make_keys(Context& context) {
   structure_key_.clear();
   sizes_key_.clear();
-  leaves_.clear();
+  leaves_.clear(context, stamp_);
   structure_key_.add(order_.size() | uint64_t{device_} << 32);
-  int64_t readers = 0;  // references to nodes that are not held, from outside of order_
-  for (size_t n = 0; n < order_.size(); ++n) readers += add_node(n);
-  const bool may_donate = readers == 0 && context.gradient_depth.load(std::memory_order_relaxed) == 0;
+  has_numbers_ = false;
+  for (size_t n = 0; n < order_.size(); ++n) add_node(n);
+  bool may_donate = context.gradient_depth.load(std::memory_order_relaxed) == 0;
+  bool asked = false;  // for readers: only where something could be donated
   for (const LeafTable::Leaf& leaf : leaves_.leaves()) {
-    structure_key_.add(leaf_word(leaf, may_donate));
+    const bool donatable = may_donate && only_read_here(leaf);
+    if (donatable && !asked) may_donate = !has_readers_outside();
+    asked = asked || donatable;
+    structure_key_.add(leaf_word(*leaf.node) | uint64_t{donatable && may_donate} << donatable_bit);
     for (int d = 0; d < leaf.node->rank; ++d) sizes_key_.add(static_cast<uint64_t>(leaf.node->sizes[d]));
   }
   structure_key_.finish();
@@ -328,7 +370,7 @@ lower::Graph Evaluation::graph() const {
   for (size_t i = 0; i < leaves_.leaves().size(); ++i) {
     Value& value = add(*leaves_.leaves()[i].node);
     if (!value.is_scalar()) value.op = &leaf_op;
-    value.donatable = structure_key_.words[leaf_words + i] >> 25 & 1;
+    value.donatable = structure_key_.words[leaf_words + i] >> donatable_bit & 1;
   }
   return graph;
 }
@@ -391,7 +433,7 @@ void Evaluation::execute(const std::shared_ptr<Plan>& plan) {
     allocate_outputs(*plan);
     memory_.assign(layout.structure->graph.values.size(), nullptr);
     scalars_.resize(memory_.size() * lower::scalars_of_value);
-    for (size_t n = 0; n < order_.size(); ++n) {
+    for (size_t n = 0; has_numbers_ && n < order_.size(); ++n) {
       const Node& node = *order_[n];
       const ScalarValue* number = node.numbers;
       for (int i = 0; node.scalars >> i; ++i) {

@@ -65,7 +65,16 @@ void OpenDevice::fail(rosin_status status, std::string_view what) {
 
 void OpenDevice::note(const std::string& ops) { in_flight_[noted_++ % in_flight_.size()] = ops; }
 
-void OpenDevice::trim() { pool.trim(); }
+void OpenDevice::trim() {
+  unload_kernels();
+  pool.trim();
+}
+
+void OpenDevice::unload_kernels() {
+  const Turn turn(*this);
+  settle(turn);
+  kernels.unload_unused();
+}
 
 /// Holds `uploading_`. Waits until the copy that went through it last has ended.
 OpenDevice::Staging& OpenDevice::next_staging(size_t bytes) {

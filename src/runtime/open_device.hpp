@@ -40,8 +40,10 @@ class OpenDevice {
   }
   /// Notes work for the message of a fault.
   void note(const std::string& ops);
-  /// Gives free memory back, when nothing uses it.
+  /// Gives free memory back, and kernels that no plan uses.
   void trim();
+  /// Unloads kernels that no plan uses, when all work has ended.
+  void unload_kernels();
   /// Copies host memory, which may be used again at once, into a block that nothing else uses. The copy runs beside
   /// other work; who uses the block calls `arrived` first.
   void upload(DeviceBlock& to, const void* from, size_t bytes);
