@@ -24,33 +24,12 @@
 #include "graph/context.hpp"
 #include "graph/op.hpp"
 #include "op_suite.hpp"
+#include "run_itself.hpp"
 
 namespace rosin {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// What another process of this program says, and its exit status.
-struct Outcome {
-  int status;
-  std::string text;
-};
-
-Outcome run_itself(const std::string& test, const std::string& environment) {
-  const std::string self = fs::read_symlink("/proc/self/exe").string();
-  // (Devices are at work until the process ends, which a leak checker cannot look at.)
-  const std::string command = "env ASAN_OPTIONS=detect_leaks=0 " + environment + " '" + self +
-                              "' --gtest_also_run_disabled_tests --gtest_filter=" + "'DISABLED_Inside." + test +
-                              "' 2>&1";
-  FILE* pipe = popen(command.c_str(), "r");
-  Outcome outcome{0, {}};
-  char buffer[4096];
-  while (const size_t count = fread(buffer, 1, sizeof buffer, pipe)) outcome.text.append(buffer, count);
-  outcome.status = pclose(pipe);
-  return outcome;
-}
-
-void expect_success(const Outcome& outcome) { EXPECT_EQ(outcome.status, 0) << outcome.text; }
 
 size_t count_of(const std::string& text, const std::string& part) {
   size_t count = 0;

@@ -36,6 +36,11 @@ ROSIN_API void inform_once(std::string_view id, std::string_view text, std::stri
 /// Says `text` now; for output that the user asked for.
 ROSIN_API void inform(std::string_view text);
 
+/// Makes an error of what a layer otherwise converts with a warning: input of another float type than its parameters.
+/// For the whole process; ROSIN_STRICT=1 is the same from the start.
+ROSIN_API void set_strict(bool on = true);
+ROSIN_API bool is_strict();
+
 /// Forgets what was said, so that tests can hear it again.
 ROSIN_API void forget_said();
 

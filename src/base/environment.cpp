@@ -19,7 +19,7 @@ extern char** environ;
 namespace rosin {
 namespace {
 
-constexpr std::array<EnvironmentVariable, 9> table = {{
+constexpr std::array<EnvironmentVariable, 12> table = {{
     {Setting::autoload, "ROSIN_AUTOLOAD", "0: plug-ins are loaded by `use` alone", "1"},
     {Setting::plugin_path, "ROSIN_PLUGIN_PATH", "absolute folders, parted by `:`, that may hold plug-ins",
      "the folder beside librosin alone"},
@@ -29,7 +29,11 @@ constexpr std::array<EnvironmentVariable, 9> table = {{
     {Setting::cache_dir, "ROSIN_CACHE_DIR", "folder for compiled kernels", "`rosin` in the user's cache folder"},
     {Setting::num_threads, "ROSIN_NUM_THREADS", "threads that compute on the CPU; results do not depend on it",
      "one for each core that the process may use"},
+    {Setting::strict, "ROSIN_STRICT", "1: what layers convert with a warning is an error; see `set_strict`", "0"},
     {Setting::sync, "ROSIN_SYNC", "1: launches one by one, so that a device fault names its op", "0"},
+    {Setting::eager, "ROSIN_EAGER", "1: every op is evaluated at its call, so that an error is thrown there", "0"},
+    {Setting::nan_check, "ROSIN_NAN_CHECK", "1: the same, and an op whose result has NaN is an error that names it",
+     "0"},
     {Setting::log, "ROSIN_LOG", "notices on stderr: `info` (all), `warning` or `none`", "`info`"},
 }};
 

@@ -20,7 +20,10 @@ enum class Setting : uint8_t {
   opencl_cpu,
   cache_dir,
   num_threads,
+  strict,
   sync,
+  eager,
+  nan_check,
   log
 };
 

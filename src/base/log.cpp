@@ -2,6 +2,7 @@
 #include <rosin/log.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <mutex>
 #include <set>
@@ -62,7 +63,15 @@ void say_once(LogLevel level, std::string_view id, std::string_view text, std::s
   if (log.said.insert(std::move(key)).second) deliver(log, {level, id, text}, to_stderr);
 }
 
+std::atomic<bool>& strict() {
+  static std::atomic<bool> on{environment_switch(Setting::strict).value_or(false)};
+  return on;
+}
+
 }  // namespace
+
+void set_strict(bool on) { strict() = on; }
+bool is_strict() { return strict(); }
 
 void set_log_sink(LogSink sink, void* data) {
   Log& log = the_log();

@@ -38,20 +38,24 @@ template <class T> class TileConv : public VendorCall {
   const char* engine() const noexcept override { return "tile"; }
 
  protected:
-  /// The number of pixels per group with the fewest vector operations per pixel.
+  /// The number of pixels per group with the fewest vector operations per row; pixels at its end that make no group
+  /// are computed one by one.
   void choose_group(int64_t lanes) {
-    double least = 1e300;
-    for (int64_t group = 1; group <= (joined_ ? largest_group : 1); ++group) {
-      if (s_.out.w % group != 0) continue;
+    const auto cost_of = [&](int64_t group) {
       const int64_t vectors = (group * s_.out_channels + lanes - 1) / lanes;
-      const int64_t taps = s_.kernel.w + (group - 1) * s_.stride.w;
-      const double cost = static_cast<double>(vectors * taps) / static_cast<double>(group);
+      return vectors * (s_.kernel.w + (group - 1) * s_.stride.w);
+    };
+    int64_t least = INT64_MAX;
+    for (int64_t group = 1; group <= std::min(joined_ ? largest_group : 1, s_.out.w); ++group) {
+      const int64_t cost = s_.out.w / group * cost_of(group) + s_.out.w % group * cost_of(1);
       if (cost < least) {
         least = cost;
         group_ = group;
       }
     }
   }
+  /// The first pixel of a row that belongs to no group.
+  int64_t first_single() const { return s_.out.w / group_ * group_; }
 
   int64_t rows() const { return group_ * s_.out_channels; }  // of a packed forward kernel
   int64_t kernel_rows() const { return s_.kernel.d * s_.kernel.h; }
@@ -192,6 +196,23 @@ template <class T> class TileForward final : public TileConv<T> {
       for (int64_t h = 0; h < s_.out.h; ++h) {
         product.b = x + this->pixel_offset(0, h * s_.stride.h, d * s_.stride.d);
         product.c = y + (d * s_.out.h + h) * s_.out.w * spec_.out_channels;
+        this->multiply_(product);
+      }
+    }
+    slide_down(product, x, y);
+  }
+
+  /// Pixels that belong to no group, a column of them at a time: the first pixel of a group's weights.
+  void slide_down(TileProduct<T> product, const T* x, T* y) const {
+    product.rows = s_.out_channels;
+    product.inner = (joined_ ? s_.kernel.w : 1) * s_.in_channels;
+    product.b_column = this->pixel_offset(0, s_.stride.h, 0);
+    product.c_column = s_.out.w * spec_.out_channels;
+    product.columns = s_.out.h;
+    for (int64_t d = 0; d < s_.out.d; ++d) {
+      for (int64_t w = this->first_single(); w < s_.out.w; ++w) {
+        product.b = x + this->pixel_offset(w * s_.stride.w, 0, d * s_.stride.d);
+        product.c = y + (d * s_.out.h * s_.out.w + w) * spec_.out_channels;
         this->multiply_(product);
       }
     }
@@ -355,9 +376,25 @@ template <class T> class TileBackwardWeights final : public TileConv<T> {
         product.a = turned_ ? corner : dy;
         product.b = turned_ ? dy : corner;
         this->multiply_(product);
+        if (this->first_single() < s_.out.w) add_singles(product, corner, dy);
         product.c += product.columns * product.c_column;
       }
     }
+  }
+
+  /// The same for the pixels that belong to no group, into the weights of a group's first pixel. There are none where
+  /// turned.
+  void add_singles(TileProduct<T> product, const T* corner, const T* dy) const {
+    const int64_t w = this->first_single();
+    product.a = dy + w * spec_.out_channels;
+    product.a_inner = spec_.out_channels;
+    product.b = corner + w * s_.stride.w * spec_.in_channels;
+    product.b_inner = s_.stride.w * spec_.in_channels;
+    product.inner = s_.out.w - w;
+    product.rows = s_.out_channels;
+    product.columns = turned_run();
+    product.accumulate = true;
+    this->multiply_(product);
   }
 
   bool turned_ = false;

@@ -90,9 +90,8 @@ bool tile_is_faster(const ConvSpec& spec) {
   if (spec.groups > 1) return false;
   const int64_t in = spec.in_channels, out = spec.out_channels;
   if (spec.kind == ConvKind::forward) return out <= (in <= 5 ? 32 : 16) && in <= 8;
-  if (spec.kind == ConvKind::backward_data) return in <= 6;
-  const bool pairs_of_pixels = spec.out[0] % 2 == 0;  // which the tile kernel computes as one
-  return (in <= 2 && out <= 8 && pairs_of_pixels) || (in <= 24 && out > 16 && out % 16 != 0);
+  if (spec.kind == ConvKind::backward_data) return in <= 6 || (in <= 8 && out >= 12) || (in <= 12 && out >= 32);
+  return (in <= 2 && out <= 8) || (in <= 24 && out > 16 && out % 16 != 0);
 }
 
 Engine best_for_conv(const ConvSpec& spec) {

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "graph/watch.hpp"
+
 namespace rosin {
 
 namespace {
@@ -56,6 +58,7 @@ Context& Context::acquire() {
     }
   }
   context->take_over();
+  context->watched = watches_ops();
   current_ = context;
   owner.context = context;
   return *context;

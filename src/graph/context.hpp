@@ -87,6 +87,8 @@ class Context {
   uint8_t device = 0;
   /// Whether single elements of arrays on other devices may be read.
   bool allows_scalar = false;
+  /// Whether every op is evaluated at its call; see watch.hpp.
+  bool watched = false;
   /// The checkpoint region that nodes are recorded in now, 0 for none; and a fresh one.
   uint32_t region = 0;
   uint32_t fresh_region() noexcept { return ++regions_; }

@@ -119,8 +119,9 @@ struct alignas(64) Node {
     }
     wide = static_cast<uint8_t>(others);
   }
-  bool has_sizes_of(const Node& other) const {
-    if (rank != other.rank) return false;
+  bool has_sizes_of(const Node& other) const { return rank == other.rank && is_as_large_as(other); }
+  /// The same for a node of the same rank.
+  bool is_as_large_as(const Node& other) const {
     for (int d = 0; d < rank; ++d) {  // a call of memcmp would cost more
       if (sizes[d] != other.sizes[d]) return false;
     }

@@ -8,6 +8,7 @@
 #include "graph/context.hpp"
 #include "graph/hooks.hpp"
 #include "graph/leaf.hpp"
+#include "graph/watch.hpp"
 
 namespace rosin {
 namespace {
@@ -155,6 +156,14 @@ void refer_or_keep(Node* node, const Node* const* operands, int count) {
   return node;
 }
 
+/// The node as an array, once all of it is set.
+[[gnu::always_inline]] inline Array finished(const Context& context, Node* node) {
+  Array made = Array::adopt(node);
+  if (context.watched) [[unlikely]]
+    watch(made);
+  return made;
+}
+
 /// The common type of operands, and whether all are weak: strong ones first, weak ones follow them.
 DType common_of_all(const Op& op, const Node* const* operands, int count, bool& weak) {
   bool first = true;
@@ -211,7 +220,7 @@ struct Pattern {
       pattern.numbers = true;
     } else if (!pattern.like) {
       pattern.like = x;
-    } else if (x->likeness() != pattern.like->likeness() || !x->has_sizes_of(*pattern.like)) {
+    } else if (x->likeness() != pattern.like->likeness() || !x->is_as_large_as(*pattern.like)) {
       return {};
     }
   }
@@ -234,7 +243,7 @@ struct Pattern {
 #pragma GCC unroll 4
     for (int i = 0; i < count; ++i) refer(node, i, operands[i]);
   }
-  return Array::adopt(node);
+  return finished(context, node);
 }
 
 /// Where rules are needed. Apart from the short path, whose calls would save the registers of this one.
@@ -262,7 +271,7 @@ struct Pattern {
   node->weak = weak && !op.mask_first && !stated;
   if (placed) node->device = placed->device;
   refer_or_keep(node, operands, count);
-  return Array::adopt(node);
+  return finished(*node->recorder, node);
 }
 
 /// All elementwise ops come here, but for those whose type is stated.
@@ -333,7 +342,7 @@ Array record(const Op& op, Operands operands, DType type, const Shape& shape, co
   node->set_sizes(shape.begin(), shape.rank());
   node->attributes = attributes;
   for (int i = 0; i < count; ++i) refer(node, i, nodes[i]);
-  return Array::adopt(node);
+  return finished(*node->recorder, node);
 }
 
 Array record_again(const Node& original, const std::array<Node*, Node::max_operands>& in) {
@@ -347,7 +356,7 @@ Array record_again(const Node& original, const std::array<Node*, Node::max_opera
   node->scalars = original.scalars;
   node->attributes = original.attributes;
   node->set_sizes(original.sizes, original.rank);
-  return Array::adopt(node);
+  return finished(*node->recorder, node);
 }
 
 DType common_type(const Op& op, Operands operands) {

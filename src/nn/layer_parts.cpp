@@ -29,13 +29,12 @@ Array bias_for(std::string_view layer, const Array& wanted, const Array& weight,
 }
 
 Array converted_input(const Array& x, DType type, const std::string& layer) {
-  if (is_float(x.dtype())) {
-    warn_once("layer-input-type",
-              "layer " + layer + " with " + to_string(type) + " parameters got " + to_string(x.dtype()) +
-                  " input; it is converted, but earlier layers may be slow; convert the data once with cast(x, " +
-                  to_string(type) + ")",
-              layer);
-  }
+  if (!is_float(x.dtype())) return cast(x, type);
+  const std::string what =
+      "layer " + layer + " with " + to_string(type) + " parameters got " + to_string(x.dtype()) + " input; ";
+  const std::string cure = std::string("convert the data once with cast(x, ") + to_string(type) + ")";
+  if (is_strict()) throw Error(ErrorKind::dtype, what + cure);
+  warn_once("layer-input-type", what + "it is converted, but earlier layers may be slow; " + cure, layer);
   return cast(x, type);
 }
 

@@ -182,5 +182,22 @@ TEST(Layers, FloatInputOfAnotherTypeIsConvertedWithOneWarning) {
             "slow; convert the data once with cast(x, Float32)");
 }
 
+TEST(Layers, OtherFloatTypesAreAnErrorWhereThatIsWanted) {
+  const Dense layer(4, 2);
+  set_strict();
+  std::string text;
+  try {
+    layer(rand<double>({4, 3}));
+  } catch (const Error& error) {
+    text = error.what();
+    EXPECT_EQ(error.kind(), ErrorKind::dtype);
+  }
+  EXPECT_EQ(layer(ones({4, 3}, Int32)).dtype(), Float32);
+  set_strict(false);
+  EXPECT_EQ(
+      text,
+      "layer Dense(4 => 2) with Float32 parameters got Float64 input; convert the data once with cast(x, Float32)");
+}
+
 }  // namespace
 }  // namespace rosin

@@ -1,0 +1,15 @@
+// What ROSIN_EAGER=1 and ROSIN_NAN_CHECK=1 do with every op: it is evaluated at its call, and NaN is looked for.
+// For finding faults: an error is thrown where the op stands in the program. Read next: record.cpp (who calls it).
+#pragma once
+
+#include <rosin/array.hpp>
+
+namespace rosin {
+
+/// Whether one of the two is on; asked once a thread.
+bool watches_ops();
+
+/// Evaluates what was just recorded. Error (numeric): it has NaN, and that is looked for.
+void watch(const Array& made);
+
+}  // namespace rosin

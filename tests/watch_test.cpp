@@ -1,0 +1,71 @@
+// ROSIN_EAGER and ROSIN_NAN_CHECK, each in a process of its own. Read first: run_itself.hpp.
+#include <cmath>
+#include <limits>
+
+#include <rosin/create.hpp>
+#include <rosin/elementwise.hpp>
+#include <rosin/error.hpp>
+#include <rosin/grad.hpp>
+#include <rosin/move.hpp>
+#include <rosin/reduce.hpp>
+#include <rosin/stats.hpp>
+
+#include "run_itself.hpp"
+#include "test_device.hpp"
+
+namespace rosin {
+namespace {
+
+/// What the function throws, or "".
+template <class F> std::string error_of(F&& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST(DISABLED_Inside, EveryOpIsEvaluated) {
+  const Array x({1.0f, 2.0f, 3.0f}, {3});
+  reset_stats();
+  const Array y = exp(x * 2.0f);
+  EXPECT_EQ(stats().evaluations, 2);
+  EXPECT_NEAR(sum(y).item(), 7.389056 + 54.59815 + 403.4288, 1e-3);
+  const Array g = gradient([](const Array& a) { return sum(a * a); }, x);
+  EXPECT_EQ(g.to_vector(), (std::vector<float>{2, 4, 6}));
+  EXPECT_TRUE(std::isnan(log(-x).to_vector()[0]));
+}
+
+TEST(DISABLED_Inside, NanIsFound) {
+  for (const Device& device : {Device(), some_device()}) {
+    const Array x = Array({4.0f, 1.0f, -1.0f, -2.0f}, {2, 2}) | device;
+    EXPECT_EQ(sum(abs(x)).item(), 8);
+    EXPECT_EQ(error_of([&] { return sum(sqrt(x) + 1); }),
+              "sqrt: the result must have no NaN where ROSIN_NAN_CHECK is 1; got 2 of 4 elements, the first at (0, 1); "
+              "no operand has NaN: keep them inside the op's range");
+    EXPECT_EQ(sum(x).item(), 2);
+  }
+  const Array data({1.0f, std::numeric_limits<float>::quiet_NaN()}, {2});
+  EXPECT_EQ(
+      error_of([&] { return data * 2.0f; }),
+      "mul: the result must have no NaN where ROSIN_NAN_CHECK is 1; got 1 of 2 elements, the first at (1); array 0 "
+      "of its operands has NaN already: look at the data, or where that comes from");
+}
+
+TEST(DISABLED_Inside, NanIsFoundInGradients) {
+  const Array zero({0.0f, 1.0f}, {2});
+  const std::string said =
+      error_of([&] { return gradient([](const Array& a) { return sum(sqrt(a) * a / a); }, zero); });
+  EXPECT_EQ(said.substr(0, 4), "div:") << said;  // 0 / 0
+  const auto slope = [](const Array& a) { return sum(sqrt(a * 0.0f)); };
+  EXPECT_EQ(error_of([&] { return slope(zero); }), "");
+  EXPECT_NE(error_of([&] { return gradient(slope, zero); }).find("NaN"), std::string::npos);
+}
+
+TEST(Watch, EagerEvaluatesEveryOp) { expect_success(run_itself("EveryOpIsEvaluated", "ROSIN_EAGER=1")); }
+TEST(Watch, NanIsAnErrorThatNamesItsOp) { expect_success(run_itself("NanIsFound", "ROSIN_NAN_CHECK=1")); }
+TEST(Watch, NanIsFoundInTheBackwardPass) { expect_success(run_itself("NanIsFoundInGradients", "ROSIN_NAN_CHECK=1")); }
+
+}  // namespace
+}  // namespace rosin
