@@ -156,11 +156,10 @@ void refer_or_keep(Node* node, const Node* const* operands, int count) {
   return node;
 }
 
-/// The node as an array, once all of it is set.
-[[gnu::always_inline]] inline Array finished(const Context& context, Node* node) {
+/// The node as an array, once all of it is set; evaluated where every op is. (The short path is not taken then.)
+Array finished(Node* node) {
   Array made = Array::adopt(node);
-  if (context.watched) [[unlikely]]
-    watch(made);
+  if (node->recorder->watched) watch(made);
   return made;
 }
 
@@ -243,7 +242,7 @@ struct Pattern {
 #pragma GCC unroll 4
     for (int i = 0; i < count; ++i) refer(node, i, operands[i]);
   }
-  return finished(context, node);
+  return Array::adopt(node);
 }
 
 /// Where rules are needed. Apart from the short path, whose calls would save the registers of this one.
@@ -271,13 +270,13 @@ struct Pattern {
   node->weak = weak && !op.mask_first && !stated;
   if (placed) node->device = placed->device;
   refer_or_keep(node, operands, count);
-  return finished(*node->recorder, node);
+  return finished(node);
 }
 
 /// All elementwise ops come here, but for those whose type is stated.
 [[gnu::always_inline]] inline Array record_elementwise(const Op& op, const Node* const* operands, int count) {
   Context& context = context_with_room();
-  const Pattern pattern = op.mask_first ? Pattern() : pattern_of(operands, count);
+  const Pattern pattern = op.mask_first || context.watched ? Pattern() : pattern_of(operands, count);
   return pattern.like ? record_like(context, pattern, op, operands, count)
                       : record_by_rules(op, operands, count, nullptr);
 }
@@ -342,7 +341,7 @@ Array record(const Op& op, Operands operands, DType type, const Shape& shape, co
   node->set_sizes(shape.begin(), shape.rank());
   node->attributes = attributes;
   for (int i = 0; i < count; ++i) refer(node, i, nodes[i]);
-  return finished(*node->recorder, node);
+  return finished(node);
 }
 
 Array record_again(const Node& original, const std::array<Node*, Node::max_operands>& in) {
@@ -356,7 +355,7 @@ Array record_again(const Node& original, const std::array<Node*, Node::max_opera
   node->scalars = original.scalars;
   node->attributes = original.attributes;
   node->set_sizes(original.sizes, original.rank);
-  return finished(*node->recorder, node);
+  return finished(node);
 }
 
 DType common_type(const Op& op, Operands operands) {
