@@ -16,22 +16,13 @@
 #include <rosin/log.hpp>
 #include <rosin/movement.hpp>
 
+#include "base/error_testing.hpp"
+
 namespace rosin {
 namespace {
 
 /// X (2, 5) as in L1: columns (0, 1), (2, 3), ...
 Array columns() { return reshape(arange(10), {2, 5}); }
-
-template <class F> std::string error_of(F f, ErrorKind kind) {
-  try {
-    f();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), kind);
-    return error.what();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return {};
-}
 
 template <class Loader> std::vector<int> read(Loader& loader) {
   std::vector<int> seen;

@@ -8,19 +8,10 @@
 #include <rosin/error.hpp>
 #include <rosin/idx.hpp>
 
+#include "base/error_testing.hpp"
+
 namespace rosin {
 namespace {
-
-template <class F> std::string error_of(F f, ErrorKind kind) {
-  try {
-    f();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), kind);
-    return error.what();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return {};
-}
 
 TEST(OneHot, ColumnsHaveOneAtTheLabel) {
   const Array y = onehotbatch(std::vector<int>{2, 0}, 3);

@@ -20,6 +20,7 @@
 #include <rosin/reduce.hpp>
 #include <rosin/stats.hpp>
 
+#include "base/error_testing.hpp"
 #include "graph/context.hpp"
 
 namespace rosin {
@@ -259,15 +260,6 @@ TEST(GradientCall, AThrowInsideEndsTheCall) {
   EXPECT_THROW(gradient(bad, x), std::runtime_error);
   EXPECT_FALSE(in_gradient());
   EXPECT_EQ(gradient([](const Array& a) { return sum(a * a); }, x).to_vector(), (Values{2, 4}));
-}
-
-template <class F> std::string error_of(F f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
 }
 
 TEST(GradientCall, ALossOfManyElementsOrWithoutNumbersIsRefused) {

@@ -14,6 +14,8 @@
 
 #include <rosin/error.hpp>
 
+#include "base/error_testing.hpp"
+
 namespace rosin::testing {
 
 /// A folder of real files made by others; ROSIN_FILES, or ../shared/files beside the checkout.
@@ -37,16 +39,6 @@ inline std::vector<std::vector<std::string>> table_rows(const std::string& path)
     if (!line.empty() && line[0] != '#') rows.push_back(split_text(line, '\t'));
   }
   return rows;
-}
-
-/// The text of the Error that f throws, or "no error".
-template <class F> std::string error_of(F f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 /// A test with a folder of its own, removed afterwards.

@@ -14,6 +14,7 @@
 #include <rosin/reduce.hpp>
 #include <rosin/sort.hpp>
 
+#include "base/error_testing.hpp"
 #include "base/philox.hpp"
 #include "graph/node.hpp"
 #include "lower/kernel_testing.hpp"
@@ -56,21 +57,12 @@ template <class F> void expect_same_bytes(F&& f, const std::string& what = "") {
   EXPECT_EQ(std::memcmp(got.node()->data(), wanted.node()->data(), bytes), 0) << what;
 }
 
-template <class F> std::string error_text(F&& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 /// The CPU's error comes out of the kernels, word by word.
 template <class F> void expect_same_error(F&& f) {
   const auto run = [&] { return evaluated(f()); };
-  const std::string wanted = error_text(run);
+  const std::string wanted = error_of(run);
   EXPECT_NE(wanted, "no error");
-  EXPECT_EQ(error_text([&] { return by_kernels(run); }), wanted);
+  EXPECT_EQ(error_of([&] { return by_kernels(run); }), wanted);
 }
 
 /// f(true) after f(false) needs no new code.

@@ -2,7 +2,6 @@
 #include <rosin/model.hpp>
 
 #include <array>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -14,6 +13,8 @@
 
 #include <rosin/error.hpp>
 #include <rosin/log.hpp>
+
+#include "base/error_testing.hpp"
 
 namespace rosin {
 namespace {
@@ -211,15 +212,6 @@ TEST(Precision, ConvertsFloatsOnly) {
 
 // --- loadmodel
 
-std::string message_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 TEST(LoadModel, CopiesByPathAndKeepsTypes) {
   Layer dst = f64(Layer{});
   Layer source;
@@ -241,19 +233,19 @@ TEST(LoadModel, AbsentBiasesStayAbsentAndAbsentSourcesGiveZero) {
 
 TEST(LoadModel, NamesWhatDoesNotMatch) {
   Layer dst;
-  EXPECT_EQ(message_of([&] {
+  EXPECT_EQ(error_of([&] {
               loadmodel(dst, {{"weights", vector_of({1, 2})}, {"bias", vector_of({1})}});
             }),
             "loadmodel: every array needs an entry in the source; weight is missing there; the nearest of its names is "
             "weights; rename it, or load with {.strict = false}");
   EXPECT_EQ(
-      message_of([&] {
+      error_of([&] {
         loadmodel(dst, {{"weight", vector_of({1, 2})}, {"bias", vector_of({1})}, {"more", vector_of({1})}});
       }),
       "loadmodel: every entry of the source must have its place; more is in the source only; load into a model of the "
       "same structure, or with {.strict = false}");
   EXPECT_EQ(
-      message_of([&] {
+      error_of([&] {
         loadmodel(dst, {{"weight", vector_of({1})}, {"bias", vector_of({1})}});
       }),
       "loadmodel: sizes must match; weight is (2) and the source has (1); build the model with the sizes it was saved "
@@ -279,7 +271,7 @@ TEST(LoadModel, TiedPlacesNeedEqualSources) {
   EXPECT_TRUE(same(dst.a.weight, dst.b.weight));
   Pair different;
   different.b.weight = vector_of({5, 6});
-  EXPECT_EQ(message_of([&] { loadmodel(dst, different); }),
+  EXPECT_EQ(error_of([&] { loadmodel(dst, different); }),
             "loadmodel: b.weight is tied to a.weight, but the source has different values for them; untie them or load "
             "another "
             "source");

@@ -17,6 +17,8 @@
 #include <rosin/move.hpp>
 #include <rosin/show.hpp>
 
+#include "base/error_testing.hpp"
+
 namespace rosin {
 namespace {
 
@@ -37,17 +39,6 @@ class DeviceTest : public testing::Test {
   }
   std::vector<std::string> said_;
 };
-
-template <class F> std::string error_of(F f, ErrorKind kind) {
-  try {
-    f();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), kind);
-    return error.what();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return {};
-}
 
 TEST_F(DeviceTest, TheCpuIsChosenWhereThereIsNoGpu) {
   EXPECT_EQ(get_device(), CPUDevice());

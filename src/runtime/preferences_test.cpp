@@ -20,6 +20,7 @@
 #include <rosin/error.hpp>
 #include <rosin/log.hpp>
 
+#include "base/error_testing.hpp"
 #include "runtime/preference_file.hpp"
 #include "runtime/toml_text.hpp"
 
@@ -76,17 +77,6 @@ class PreferencesTest : public testing::Test {
   std::optional<std::string> config_before_;
   std::vector<std::string> said_;
 };
-
-template <class F> std::string error_of(F f, ErrorKind kind) {
-  try {
-    f();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), kind);
-    return error.what();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return {};
-}
 
 // --- Reading. ---
 

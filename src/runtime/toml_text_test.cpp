@@ -11,6 +11,8 @@
 
 #include <rosin/error.hpp>
 
+#include "base/error_testing.hpp"
+
 namespace rosin {
 namespace {
 
@@ -29,16 +31,7 @@ std::string remove(const std::string& text) {
   return with_toml_string("F.toml", text, "rosin", "gpu_backend", std::nullopt);
 }
 
-template <class F> std::string error_of(F f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::argument);
-    return error.what();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return {};
-}
+template <class F> std::string refusal_of(F f) { return error_of(f, ErrorKind::argument); }
 
 TEST_F(TomlText, EveryKeyAtTheTopAndInATableIsListedWithItsLine) {
   const auto entries = toml_entries("F.toml", "top = 1\n\n[rosin]\ngpu_backend = 'CPU'\nautoload = false\nx.y = 2\n");
@@ -55,13 +48,13 @@ TEST_F(TomlText, MalformedTextIsAnErrorWithFileAndLine) {
   for (const char* text :
        {"[rosin]\ngpu_backend = \n", "[rosin]\ngpu_backend = \"CUDA\n", "[rosin]\n\xFF = 1\n", "[rosin]\n\u00E4 = 1\n",
         "[=]\n", "[rosin]\n[rosin]\n", "[rosin]\na = 1 gpu_backend = 'CPU'\n"}) {
-    const std::string said = error_of([&] { toml_entries("F.toml", text); });
+    const std::string said = refusal_of([&] { toml_entries("F.toml", text); });
     EXPECT_EQ(said.find("preferences: F.toml:"), 0u) << said;
     EXPECT_NE(said.find("not valid TOML"), std::string::npos) << said;
-    EXPECT_EQ(error_of([&] { set(text); }), said);
-    EXPECT_EQ(error_of([&] { remove(text); }), said);
+    EXPECT_EQ(refusal_of([&] { set(text); }), said);
+    EXPECT_EQ(refusal_of([&] { remove(text); }), said);
   }
-  EXPECT_EQ(error_of([] { toml_entries("F.toml", "[a]\n\n[rosin]\nx = ?\n"); }).find("preferences: F.toml:4: "), 0u);
+  EXPECT_EQ(refusal_of([] { toml_entries("F.toml", "[a]\n\n[rosin]\nx = ?\n"); }).find("preferences: F.toml:4: "), 0u);
 }
 
 struct Change {
@@ -131,15 +124,15 @@ TEST_F(TomlText, RemovingTakesTheLineAndLeavesItsComment) {
 
 TEST_F(TomlText, AFormThatAllowsNoSafeChangeIsAnErrorWithFileAndLine) {
   const std::string inline_table = "a = 1\nrosin = { autoload = true }\n";
-  EXPECT_EQ(error_of([&] { set(inline_table); }),
+  EXPECT_EQ(refusal_of([&] { set(inline_table); }),
             "preferences: F.toml:2: gpu_backend cannot be set without touching other text; [rosin] is written as an "
             "inline table or the like; change the line by hand");
   EXPECT_EQ(
-      error_of([&] { remove("rosin = { autoload = true, gpu_backend = 'CPU' }\n"); }),
+      refusal_of([&] { remove("rosin = { autoload = true, gpu_backend = 'CPU' }\n"); }),
       "preferences: F.toml:1: gpu_backend cannot be removed without touching other text; [rosin] is written as an "
       "inline table or the like; change the line by hand");
-  EXPECT_EQ(error_of([&] { set("[[rosin]]\na = 1\n"); }).find("preferences: F.toml:1: "), 0u);
-  EXPECT_EQ(error_of([&] { set("\nrosin = 3\n"); }).find("preferences: F.toml:2: "), 0u);
+  EXPECT_EQ(refusal_of([&] { set("[[rosin]]\na = 1\n"); }).find("preferences: F.toml:1: "), 0u);
+  EXPECT_EQ(refusal_of([&] { set("\nrosin = 3\n"); }).find("preferences: F.toml:2: "), 0u);
 }
 
 // --- Random damage. ---
