@@ -2,6 +2,7 @@
 // Read first: test_device.hpp.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <thread>
 
 #include <rosin/activation.hpp>
@@ -83,6 +84,20 @@ TEST(DeviceSteps, TrimUnloadsTheKernelsThatNoPlanUses) {
   EXPECT_EQ(counts(some_device()).loaded, 0);
   EXPECT_EQ(compute(), 7);
   EXPECT_GT(counts(some_device()).kernels, before.kernels);
+}
+
+TEST(DeviceSteps, DrawsStandWithTheirBounds) {
+  const Array low({0.0f, 1.0f, 2.0f}, {3}), high({1.0f, 3.0f, 2.5f}, {3}), p({0.0f, 1.0f, 0.5f}, {3});
+  const auto draw = [](const Array& a, const Array& b, const Array& c) {
+    seed(5);
+    return std::array{uniform({3, 4}, a, b), normal({3, 4}, 1, b), bernoulli(c, {3, 4})};
+  };
+  const auto here = draw(low, high, p);
+  const auto there = draw(low | some_device(), high | some_device(), p | some_device());
+  for (size_t i = 0; i < here.size(); ++i) {
+    EXPECT_EQ(device_of(there[i]), some_device());
+    EXPECT_TRUE(allclose(cast(there[i] | Device(), Float32), cast(here[i], Float32), {.rtol = 1e-6, .atol = 1e-6}));
+  }
 }
 
 TEST(DeviceSteps, ANewBatchSizeCompilesNothing) {

@@ -35,9 +35,9 @@ template <TextStream Stream> Stream& operator<<(Stream& stream, const Shown& sho
   return stream;
 }
 template <TextStream Stream> Stream& operator<<(Stream& stream, const Array& x) { return stream << show(x); }
-/// Layers print themselves.
+/// Layers and what is made of them print themselves.
 template <TextStream Stream, class Layer>
-  requires reflect::ShowsItself<Layer>
+  requires reflect::ShowsItself<Layer> || reflect::WalksItself<const Layer, ModelVisitor>
 Stream& operator<<(Stream& stream, const Layer& layer) {
   return stream << show(layer);
 }

@@ -153,11 +153,12 @@ class Context {
 /// Fresh values where a DeviceScope wants them.
 Array in_scope(const Array& x);
 
-/// While it lives, arrays that this thread makes from numbers alone stand on the device of `x`.
+/// While it lives, arrays that this thread makes from numbers alone stand on the device of `x`, or at that position.
 class DeviceScope {
  public:
-  explicit DeviceScope(const Node& x) noexcept : context_(Context::current()), before_(context_.device) {
-    context_.device = x.device;
+  explicit DeviceScope(const Node& x) noexcept : DeviceScope(x.device) {}
+  explicit DeviceScope(uint8_t device) noexcept : context_(Context::current()), before_(context_.device) {
+    context_.device = device;
   }
   DeviceScope(const DeviceScope&) = delete;
   DeviceScope& operator=(const DeviceScope&) = delete;

@@ -10,6 +10,7 @@
 #include <rosin/movement.hpp>
 
 #include "base/philox.hpp"
+#include "graph/context.hpp"
 #include "graph/leaf.hpp"
 #include "ops/shapes.hpp"
 
@@ -58,6 +59,14 @@ bool is_number(const Array& x, double value) {
   if (x.is_nothing() || !is_scalar(*x.node())) return false;
   const ScalarValue number = scalar_value(*x.node());
   return is_float(x.dtype()) ? number.real == value : static_cast<double>(number.integer) == value;
+}
+
+// Draws stand with a bound or parameter that is an array, else where all arrays made from numbers do.
+uint8_t place_of_draws(const Array& a, const Array& b) {
+  for (const Array* bound : {&a, &b}) {
+    if (!bound->is_nothing() && !is_scalar(*bound->node())) return bound->node()->device;
+  }
+  return Context::current().device;
 }
 
 // Bounds and parameters may be arrays, but not larger than the result.
@@ -118,6 +127,7 @@ Rng& default_rng() {
 }
 
 Array uniform(Rng& rng, const Shape& shape, const Array& low, const Array& high, DType type) {
+  const DeviceScope scope(place_of_draws(low, high));
   Array result = draw(rng, shape, drawn_type("uniform", type));
   if (!is_number(low, 0) || !is_number(high, 1)) result = result * (high - low) + low;
   return checked("uniform", result, shape, type);
@@ -128,6 +138,7 @@ Array uniform(const Shape& shape, const Array& low, const Array& high, DType typ
 }
 
 Array normal(Rng& rng, const Shape& shape, const Array& mean, const Array& deviation, DType type) {
+  const DeviceScope scope(place_of_draws(mean, deviation));
   const DType drawn = drawn_type("normal", type);
   const Array radius = sqrt(-2.0 * log(1.0 - draw(rng, shape, drawn)));
   Array result = radius * cos(2 * std::numbers::pi * draw(rng, shape, drawn));
@@ -141,6 +152,7 @@ Array normal(const Shape& shape, const Array& mean, const Array& deviation, DTyp
 
 Array bernoulli(Rng& rng, const Array& p, const Shape& shape) {
   require(uniform_op, p);
+  const DeviceScope scope(place_of_draws(p, p));
   const Array numbers = draw(rng, shape, p.dtype() == Float64 ? Float64 : Float32);
   return checked("bernoulli", lt(numbers, is_float(p.dtype()) && size_of(p.dtype()) == 2 ? cast(p, Float32) : p), shape,
                  Bool);

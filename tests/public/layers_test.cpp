@@ -67,6 +67,10 @@ TEST(PublicLayers, LayersPrintThroughStreams) {
   std::ostringstream text;
   text << Conv({5, 5}, 3, 7, relu, {.stride = 2, .pad = 1, .bias = false});
   EXPECT_EQ(text.str(), "Conv((5, 5), 3 => 7, relu, pad=1, stride=2, bias=false)  # 525 parameters");
+  const Chain chain(Dense(2, 3), Dense(3, 1));
+  std::ostringstream of_chain;
+  of_chain << chain << "\n" << SkipConnection(Dense(4, 4), add);
+  EXPECT_EQ(of_chain.str(), to_string(chain) + "\n" + to_string(SkipConnection(Dense(4, 4), add)));
 }
 
 TEST(PublicLayers, GradientsHaveTheTypeOfTheModel) {
