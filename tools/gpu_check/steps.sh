@@ -73,8 +73,13 @@ gpu_each() {
   done
 }
 
+# gpu_timed COMMAND...: ends it with what is left of the step's time.
+gpu_timed() {
+  timeout $((gpu_began + GPU_STEP_SECONDS - SECONDS)) "$@"
+}
+
 gpu_ops() {
-  gpu_unit ops "$1" table $GPU_BUILD/tools/gpu_check ops "$1"
+  gpu_unit ops "$1" table gpu_timed $GPU_BUILD/tools/gpu_check ops "$1"
 }
 
 # The examples that are the programs of Flux's GPU page; they choose the first device of a back end.
@@ -92,7 +97,7 @@ gpu_example() {
   name=$(basename "$1" .cpp)
   program=$PWD/$GPU_BUILD/examples/example_$name
   expected=$(sed -n 's|^// Last line: ||p' "$1")
-  last=$(cd "$GPU_DONE" && ROSIN_LOG=none ROSIN_GPU_BACKEND=$2 timeout $GPU_STEP_SECONDS "$program" | tail -n 1)
+  last=$(cd "$GPU_DONE" && ROSIN_LOG=none ROSIN_GPU_BACKEND=$2 gpu_timed "$program" | tail -n 1)
   echo "$name on $2:0: $last"
   [ "$last" = "$expected" ]
 }
@@ -106,30 +111,32 @@ gpu_train() {
 gpu_demo() {
   local began=$SECONDS last
   local program=("$PWD/$GPU_BUILD/examples/demo" --model "$1" --epochs "$2" --device "$3" --save none)
-  last=$(cd "$GPU_DONE" && timeout $GPU_STEP_SECONDS "${program[@]}" | tail -n 1)
+  last=$(cd "$GPU_DONE" && gpu_timed "${program[@]}" | tail -n 1)
   echo "$1 on $3, epochs: $2, $last, $((SECONDS - began)) s"
   [[ $last =~ ^"test accuracy: "(0\.9|1\.) ]]
 }
 
 gpu_bench() {
-  gpu_unit bench "$1" steps $GPU_BUILD/bench/bench_devices "$1"
+  gpu_unit bench "$1" steps gpu_timed $GPU_BUILD/bench/bench_devices "$1"
 }
 
-# gpu_unit STEP DEVICE NAME COMMAND...: runs it unless it went well since the last build.
+# gpu_unit STEP DEVICE NAME COMMAND...: runs it unless it went well since the last build. One that began late and met
+# the end of the step's time is run again by the next call, one that had all of it has failed.
 gpu_unit() {
-  local step=$1 device=$2 name=$3 log
+  local step=$1 device=$2 name=$3 log began=$SECONDS
   shift 3
   log=$GPU_DONE/$step-$device-$name
   if [ "$log" -nt $GPU_BUILD/librosin.so ]; then
     sed 's/^/done before: /' "$log"
-  elif [ $((SECONDS - gpu_began)) -ge $GPU_STEP_SECONDS ]; then
-    echo "$step: $name on $device is left for the next call"
-    gpu_verdicts[$device/$step]=unfinished
-    gpu_at_worst 75
+  elif gpu_time_is_up; then
+    gpu_leave "$step" "$device" "$name"
     return
   elif "$@" >"$log.new" 2>&1; then
     mv "$log.new" "$log"
     tee -a "$(gpu_results "$device")" <"$log"
+  elif gpu_time_is_up && [ "$began" -gt "$gpu_began" ]; then
+    gpu_leave "$step" "$device" "$name"
+    return
   else
     sed -i '1s/^/FAILED /' "$log.new"
     tee -a "$(gpu_results "$device")" <"$log.new"
@@ -138,6 +145,16 @@ gpu_unit() {
     return
   fi
   : "${gpu_verdicts[$device/$step]:=good}"
+}
+
+gpu_leave() {
+  echo "$1: $3 on $2 is left for the next call"
+  gpu_verdicts[$2/$1]=unfinished
+  gpu_at_worst 75
+}
+
+gpu_time_is_up() {
+  [ $((SECONDS - gpu_began)) -ge "$GPU_STEP_SECONDS" ]
 }
 
 # gpu_results DEVICE: the file of its back end and this day. A new build begins a new block with what was checked.
