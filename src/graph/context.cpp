@@ -248,7 +248,7 @@ void destroy(Node* first) noexcept {
   Context* here = Context::current_or_null();
   Node* stack = nullptr;
   const auto push = [&](Node* node) {
-    if (node->listed.load(std::memory_order_relaxed)) {
+    if (node->listed.load(std::memory_order_acquire)) {
       if (node->recorder == here) here->unlist(node);
       else node->recorder->bury(node);
     }

@@ -64,8 +64,8 @@ class Context {
   void unlist(Node* node) noexcept {
     node->previous->next = node->next;
     node->next->previous = node->previous;
-    node->listed.store(false, std::memory_order_relaxed);
     if (!node->kept) --pending_count_;
+    node->listed.store(false, std::memory_order_release);  // last: who sees it may free the node
   }
   /// Moves a ready node to the kept nodes: evaluated inside a gradient call that still needs its operands.
   void keep(Node* node) noexcept;

@@ -27,8 +27,9 @@ DeviceBlock* DevicePool::allocate(size_t bytes) {
   const int size_class = size_class_of(bytes);
   DeviceBlock* block = take(size_class);
   if (block && block->arriving) {  // dropped before it was used: the copy may still run
-    device_.functions.event_sync(block->arriving);
-    block->arriving = nullptr;
+    SharedEvent& copied = *block->arriving.exchange(nullptr);
+    std::lock_guard guard(copied.lock);
+    device_.functions.event_sync(copied.event);
   }
   if (!block) block = make(size_class);
   if (!block) {

@@ -19,6 +19,12 @@ namespace rosin {
 class DevicePool;
 class OpenDevice;
 
+/// An event that several threads record or wait for: who calls the plug-in with it holds `lock`.
+struct SharedEvent {
+  rosin_event* event = nullptr;
+  std::mutex lock;
+};
+
 /// A block of device memory; `data` is the rosin_memory.
 struct DeviceBlock : Memory {
   DevicePool* pool = nullptr;
@@ -26,7 +32,7 @@ struct DeviceBlock : Memory {
   DeviceBlock* previous = nullptr;  // in the list of live or of free blocks
   DeviceBlock* next = nullptr;
   std::string label;                            // path of the parameter in a model that was moved, or empty
-  std::atomic<rosin_event*> arriving{nullptr};  // a copy into it on the copy stream, which nobody has waited for yet
+  std::atomic<SharedEvent*> arriving{nullptr};  // a copy into it on the copy stream, which nobody has waited for yet
 };
 
 class DevicePool {

@@ -79,8 +79,11 @@ void OpenDevice::unload_kernels() {
 /// Holds `uploading_`. Waits until the copy that went through it last has ended.
 OpenDevice::Staging& OpenDevice::next_staging(size_t bytes) {
   Staging& staging = staging_[next_staging_++ % staging_.size()];
-  if (!staging.event) check(functions.event_create(device, &staging.event), "copy to the device");
-  check(functions.event_sync(staging.event), "copy to the device");
+  {
+    std::lock_guard guard(staging.copied.lock);
+    if (!staging.copied.event) check(functions.event_create(device, &staging.copied.event), "copy to the device");
+    check(functions.event_sync(staging.copied.event), "copy to the device");
+  }
   if (staging.bytes >= bytes) return staging;
   if (staging.memory) functions.release_pinned(device, staging.memory);
   staging.memory = nullptr;
@@ -105,13 +108,16 @@ void OpenDevice::upload(DeviceBlock& to, const void* from, size_t bytes) {
     std::memcpy(staging.memory, static_cast<const unsigned char*>(from) + begin, count);
     const rosin_place place{static_cast<rosin_memory*>(to.data), begin};
     check(functions.copy_in(copy_stream_, place, staging.memory, count), "copy to the device");
-    check(functions.event_record(staging.event, copy_stream_), "copy to the device");
-    to.arriving = staging.event;
+    std::lock_guard recording(staging.copied.lock);
+    check(functions.event_record(staging.copied.event, copy_stream_), "copy to the device");
+    to.arriving = &staging.copied;
   }
 }
 
 void OpenDevice::wait_for(DeviceBlock& block) {
-  check(functions.stream_wait(stream, block.arriving), "copy to the device");
+  SharedEvent& copied = *block.arriving.load();
+  std::lock_guard guard(copied.lock);
+  check(functions.stream_wait(stream, copied.event), "copy to the device");
   block.arriving = nullptr;
 }
 

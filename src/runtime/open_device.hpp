@@ -63,7 +63,7 @@ class OpenDevice {
   struct Staging {
     void* memory = nullptr;
     size_t bytes = 0;
-    rosin_event* event = nullptr;
+    SharedEvent copied;
   };
 
   Staging& next_staging(size_t bytes);
