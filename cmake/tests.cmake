@@ -77,7 +77,7 @@ if(TARGET seeds_tests)
   add_dependencies(seeds_tests rosin_plugins)
   set_tests_properties(seeds_tests PROPERTIES DISABLED TRUE)
   add_test(NAME seeds COMMAND python3 ${PROJECT_SOURCE_DIR}/tests/seeds/seeds_test.py)
-  set_tests_properties(seeds PROPERTIES ENVIRONMENT ROSIN_BUILD=${PROJECT_BINARY_DIR})
+  set_tests_properties(seeds PROPERTIES ENVIRONMENT ROSIN_TEST_BUILD=${PROJECT_BINARY_DIR})
 endif()
 
 file(GLOB steady_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/steady/*_test.cpp)

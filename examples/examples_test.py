@@ -1,5 +1,6 @@
 """Runs the numbered examples and the demo: on the CPU, on devices, and with what it refuses. Called by
-tools/run_tests.py, which names the build in ROSIN_BUILD; by hand, in this folder: python3 -m unittest examples_test.py
+tools/run_tests.py, which names the build in ROSIN_TEST_BUILD; by hand, in this folder:
+python3 -m unittest examples_test.py
 """
 
 import gzip
@@ -15,7 +16,7 @@ import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
-PROGRAMS = pathlib.Path(os.environ.get("ROSIN_BUILD", ROOT / "build" / "release")).resolve() / "examples"
+PROGRAMS = pathlib.Path(os.environ.get("ROSIN_TEST_BUILD", ROOT / "build" / "release")).resolve() / "examples"
 FAKE_PLUGINS = PROGRAMS.parent / "plugins" / "fake"  # the reference plug-in under the names of vendors' back ends
 TOUR = sorted(HERE.glob("[0-9][0-9]_*.cpp"))
 TOUR_OF_GPUS = [path for path in TOUR if path.name[:2] >= "10"]

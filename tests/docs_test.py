@@ -5,7 +5,7 @@ sees their names and may use them anew. A block with `int main(` is a program of
 of all, for what must (templates, namespaces). All go through the compiler at once.
 
 The page of GPUs is run too: without any plug-in, and with the reference plug-in under the name CUDA, where each ```text
-block must be what the program says. tools/run_tests.py names the build in ROSIN_BUILD.
+block must be what the program says. tools/run_tests.py names the build in ROSIN_TEST_BUILD.
 """
 
 import os
@@ -19,7 +19,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
-BUILD = pathlib.Path(os.environ.get("ROSIN_BUILD", ROOT / "build" / "release")).resolve()
+BUILD = pathlib.Path(os.environ.get("ROSIN_TEST_BUILD", ROOT / "build" / "release")).resolve()
 FAKE_PLUGINS = BUILD / "plugins" / "fake"  # the reference plug-in under the names of vendors' back ends
 PLUMBING = {"rosin.hpp", "fwd.hpp", "export.hpp"}  # headers that need no page
 

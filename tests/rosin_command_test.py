@@ -1,7 +1,7 @@
 """The command `rosin`: what it prints, its JSON and its exit statuses, with plug-ins that work and that do not.
 
-Needs a build (ROSIN_BUILD, else build/release) with the command and the plug-ins of plugins/fake; the plug-ins that
-misbehave are compiled here.
+Needs a build (ROSIN_TEST_BUILD, else build/release) with the command and the plug-ins of plugins/fake; the plug-ins
+that misbehave are compiled here.
 """
 
 import json
@@ -15,7 +15,7 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-BUILD = pathlib.Path(os.environ.get("ROSIN_BUILD", ROOT / "build" / "release"))
+BUILD = pathlib.Path(os.environ.get("ROSIN_TEST_BUILD", ROOT / "build" / "release"))
 COMMAND = BUILD / "tools" / "rosin"
 FAKE = BUILD / "plugins" / "fake"
 C_COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")

@@ -187,7 +187,7 @@ def run_build(arguments):
     if arguments.devices:
         counts.add(device_counts(arguments.build.resolve(), prefix))
     if arguments.python:
-        os.environ["ROSIN_BUILD"] = str(arguments.build.resolve())  # for tests that look at the build itself
+        os.environ["ROSIN_TEST_BUILD"] = str(arguments.build.resolve())  # for tests that look at the build itself
         counts.add(python_counts([ROOT / folder for folder in PYTHON_FOLDERS]))
     return counts
 

@@ -1,6 +1,6 @@
 """Installs the build, moves the tree, and builds and runs a user's project against it with CMake and with pkg-config.
 
-The build is the folder named by ROSIN_BUILD, else build/release; ./run test sets it.
+The build is the folder named by ROSIN_TEST_BUILD, else build/release; ./run test sets it.
 """
 
 import os
@@ -11,7 +11,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CONSUMER = pathlib.Path(__file__).resolve().parent / "consumer"
-BUILD = pathlib.Path(os.environ.get("ROSIN_BUILD", ROOT / "build" / "release"))
+BUILD = pathlib.Path(os.environ.get("ROSIN_TEST_BUILD", ROOT / "build" / "release"))
 
 
 def run(*command, cwd=None, **environment):

@@ -1,6 +1,6 @@
 """Runs the program `conformance` on the plug-ins of the build, and replays docs/how_to_add_backend.md.
 
-The build is the folder named by ROSIN_BUILD, else build/release; ./run test sets it.
+The build is the folder named by ROSIN_TEST_BUILD, else build/release; ./run test sets it.
 """
 
 import os
@@ -11,7 +11,7 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("ROSIN_BUILD", ROOT / "build" / "release")).resolve()
+BUILD = pathlib.Path(os.environ.get("ROSIN_TEST_BUILD", ROOT / "build" / "release")).resolve()
 CONFORMANCE = BUILD / "conformance"
 PLUGINS = BUILD / "rosin"
 FAKE = BUILD / "plugins" / "fake"

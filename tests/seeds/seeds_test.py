@@ -1,7 +1,7 @@
 """Runs seeds_tests once for each situation of situations.py, and checks CASES.md against the tests.
 
 By hand: `python3 tests/seeds/seeds_test.py SITUATION [FILTER]` runs one situation with the output of GoogleTest. The
-build is the folder named by ROSIN_BUILD, else build/release; ./run test sets it.
+build is the folder named by ROSIN_TEST_BUILD, else build/release; ./run test sets it.
 """
 
 import os
@@ -17,7 +17,7 @@ from situations import MISSING, SITUATIONS  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-BUILD = pathlib.Path(os.environ.get("ROSIN_BUILD", ROOT / "build" / "release")).resolve()
+BUILD = pathlib.Path(os.environ.get("ROSIN_TEST_BUILD", ROOT / "build" / "release")).resolve()
 PROGRAM = BUILD / "seeds_tests"
 FILES = {"cuda": BUILD / "plugins" / "fake" / "librosin_cuda.so",
          "amdgpu": BUILD / "plugins" / "fake" / "librosin_amdgpu.so",

@@ -1,5 +1,5 @@
 """Runs gpu_check and ./run gpu-check where the reference plug-in stands in for a GPU. tools/run_tests.py names the
-build in ROSIN_BUILD."""
+build in ROSIN_TEST_BUILD."""
 
 import os
 import pathlib
@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("ROSIN_BUILD", ROOT / "build" / "release")).resolve()
+BUILD = pathlib.Path(os.environ.get("ROSIN_TEST_BUILD", ROOT / "build" / "release")).resolve()
 FAKE_PLUGINS = BUILD / "plugins" / "fake"
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not re.match("ROSIN_|CUDA_|GPU_", name)}
 FAKE = {"ROSIN_PLUGIN_PATH": str(FAKE_PLUGINS), "ROSIN_REFERENCE_CUDA": "devices=2", "ROSIN_LOG": "none"}
