@@ -17,6 +17,8 @@
 #include <rosin/reduce.hpp>
 #include <rosin/show.hpp>
 
+#include "error_testing.hpp"
+
 namespace rosin::layer_testing {
 
 /// A number from an array that weighs each element differently.
@@ -77,16 +79,6 @@ inline void check_layer_gradient(const Layer& given, const Array& x, const std::
     });
     *places[i].array = kept;
   }
-}
-
-/// What a call throws, as text; empty when it throws nothing.
-template <class F> std::string message_of(F f) {
-  try {
-    f();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "";
 }
 
 inline std::vector<double> values(const Array& x) { return x.to_vector<double>(); }

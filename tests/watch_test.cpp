@@ -10,7 +10,7 @@
 #include <rosin/reduce.hpp>
 #include <rosin/stats.hpp>
 
-#include "base/error_testing.hpp"
+#include "error_testing.hpp"
 #include "run_itself.hpp"
 #include "test_device.hpp"
 

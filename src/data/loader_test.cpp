@@ -16,7 +16,7 @@
 #include <rosin/log.hpp>
 #include <rosin/movement.hpp>
 
-#include "base/error_testing.hpp"
+#include "../tests/error_testing.hpp"
 
 namespace rosin {
 namespace {

@@ -8,7 +8,7 @@
 #include <rosin/error.hpp>
 #include <rosin/idx.hpp>
 
-#include "base/error_testing.hpp"
+#include "../tests/error_testing.hpp"
 
 namespace rosin {
 namespace {

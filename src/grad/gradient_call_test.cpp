@@ -20,7 +20,7 @@
 #include <rosin/reduce.hpp>
 #include <rosin/stats.hpp>
 
-#include "base/error_testing.hpp"
+#include "../tests/error_testing.hpp"
 #include "graph/context.hpp"
 
 namespace rosin {

@@ -13,7 +13,6 @@
 namespace rosin {
 namespace {
 
-using layer_testing::message_of;
 using oracles::OracleCall;
 using oracles::OracleCase;
 using Inputs = std::vector<Array>;
@@ -113,18 +112,18 @@ TEST(Loss, ANumberStandsForEveryLabel) { EXPECT_NEAR(mse(Array({1.0f, 3.0f}, {2}
 
 TEST(Loss, ChecksSizesAndOptions) {
   EXPECT_EQ(
-      message_of([] {
+      error_of([] {
         mse(ones({2, 3}), ones({3, 2}));
       }),
       "mse: loss function expects size(yhat) = (2, 3) to match size(y) = (3, 2); sizes do not broadcast here: reshape "
       "one, or onehot(y, classes) for labels");
   for (const NamedLoss& entry : all_losses) {
-    const std::string text = message_of([&] { entry.loss(ones({10, 4}), ones({4})); });
+    const std::string text = error_of([&] { entry.loss(ones({10, 4}), ones({4})); });
     EXPECT_EQ(text.substr(0, text.find(';')), std::string(entry.name) +
                                                   ": loss function expects size(yhat) = (10, 4) to "
                                                   "match size(y) = (4)");
   }
-  EXPECT_EQ(message_of([] { siamese_contrastive_loss(ones({2}), ones({2}), {.margin = -1}); }),
+  EXPECT_EQ(error_of([] { siamese_contrastive_loss(ones({2}), ones({2}), {.margin = -1}); }),
             "siamese_contrastive_loss: margin must be non-negative; got -1.000000; use the default 1");
 }
 
@@ -132,7 +131,7 @@ TEST(Loss, LabelSmoothingFollowsFlux) {
   // label_smoothing([0 1; 1 0; 0 0], 0.3) and label_smoothing of labels 0 and 1 with dims = 0 in Flux's words.
   layer_testing::expect_near(label_smoothing(Array({0.0, 1.0, 0.0}, {3}), 0.3), {0.1, 0.8, 0.1}, 1e-12);
   layer_testing::expect_near(binary_label_smoothing(Array({0.0, 1.0}, {2}), 0.2), {0.1, 0.9}, 1e-12);
-  EXPECT_EQ(message_of([] { label_smoothing(ones({2}), 1); }),
+  EXPECT_EQ(error_of([] { label_smoothing(ones({2}), 1); }),
             "label_smoothing: alpha must be between 0 and 1; got 1.000000; use a small number such as 0.1");
 }
 

@@ -14,7 +14,7 @@
 #include <rosin/reduce.hpp>
 #include <rosin/sort.hpp>
 
-#include "base/error_testing.hpp"
+#include "../tests/error_testing.hpp"
 #include "base/philox.hpp"
 #include "graph/node.hpp"
 #include "lower/kernel_testing.hpp"

@@ -14,7 +14,7 @@
 #include <rosin/error.hpp>
 #include <rosin/log.hpp>
 
-#include "base/error_testing.hpp"
+#include "../tests/error_testing.hpp"
 
 namespace rosin {
 namespace {

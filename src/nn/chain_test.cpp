@@ -15,8 +15,6 @@
 namespace rosin {
 namespace {
 
-using layer_testing::message_of;
-
 TEST(Chain, PrintsAsFluxDoes) {
   EXPECT_EQ(to_string(Chain(Dense(1, 256, tanh), Dense(256, 1))),
             "Chain(\n"
@@ -71,11 +69,11 @@ TEST(Chain, IndexesSlicesAndNames) {
   EXPECT_EQ(last.name(0), "b");
   EXPECT_EQ(chain.slice(0, -1).size(), 2);
   EXPECT_EQ(
-      message_of([&] { chain[3]; }),
+      error_of([&] { chain[3]; }),
       "Chain: an index must be below the number of layers; got 3 for 3 layers; count from 0, or from the end with -1");
-  EXPECT_EQ(message_of([&] { chain["d"]; }), "Chain: no layer has that name; got \"d\"; the names are a, b, c");
+  EXPECT_EQ(error_of([&] { chain["d"]; }), "Chain: no layer has that name; got \"d\"; the names are a, b, c");
   EXPECT_EQ(
-      message_of([] {
+      error_of([] {
         Chain({{"layers", relu}});
       }),
       "Chain: names of layers must be different, not empty and not \"layers\"; got \"layers\"; choose another name");
@@ -106,7 +104,7 @@ TEST(Chain, SeveralArraysGoThroughLayersThatTakeThem) {
   const Array inputs[] = {Array(5.0), Array(3.0)};
   EXPECT_EQ(Chain(both)(std::span<const Array>(inputs))[0].item(), 2);
   EXPECT_EQ(
-      message_of([&] { static_cast<void>(Chain{relu}(std::span<const Array>(inputs))); }),
+      error_of([&] { static_cast<void>(Chain{relu}(std::span<const Array>(inputs))); }),
       "FunctionLayer: a layer takes as many arrays as its call operator; got 2; use Parallel to split them, or another "
       "layer");
 }
@@ -146,12 +144,12 @@ TEST(Dense, ComputesTheExampleOfFlux) {
 
 TEST(Dense, SaysWhichSizeIsWrong) {
   EXPECT_EQ(
-      message_of([] {
+      error_of([] {
         Dense(10, 5)(ones({64, 10}));
       }),
       "layer Dense(10 => 5) expects size(input, 0) == 10, but got 64×10 Array{Float32}; arrays are (features, batch), "
       "with the features first: transpose(x) exchanges the two");
-  EXPECT_EQ(message_of([] {
+  EXPECT_EQ(error_of([] {
               Dense(ones({3, 2}), ones({4}));
             }),
             "Dense: expected bias of size (3); got size (4); give true, false or an array of that size");

@@ -13,7 +13,6 @@ namespace rosin {
 namespace {
 
 using layer_testing::expect_near;
-using layer_testing::message_of;
 
 Layer times(double factor) {
   return [factor](const Array& x) { return x * factor; };
@@ -34,7 +33,7 @@ TEST(Parallel, TakesOneInputOrOneForEachLayer) {
   EXPECT_EQ(layer(Array(2.0)).item(), 222);
   const Array three[] = {Array(1.0), Array(2.0), Array(3.0)};
   EXPECT_EQ(layer(std::span<const Array>(three))[0].item(), 321);
-  EXPECT_EQ(message_of([&] { layer(std::span<const Array>(three, 2)); }),
+  EXPECT_EQ(error_of([&] { layer(std::span<const Array>(three, 2)); }),
             "Parallel: 3 sub-layers can take one input or 3 inputs; got 2 inputs; give one for each layer");
   const Parallel one([](std::span<const Array> all) { return Arrays{all[0] * 10 + all[2]}; }, {times(2)});
   EXPECT_EQ(one(std::span<const Array>(three))[0].item(), 26);
@@ -70,7 +69,7 @@ TEST(Embedding, LooksUpColumns) {
   EXPECT_EQ(layer(zeros({4, 5}, Int64)).shape(), (Shape{2, 4, 5}));
   expect_near(layer(onehot(Array({1, 1, 0, 2}, {2, 2}), 3)), {3, 4, 3, 4, 1, 2, 5, 6}, 0);
   EXPECT_EQ(
-      message_of([&] { layer(ones({2})); }),
+      error_of([&] { layer(ones({2})); }),
       "layer Embedding(3 => 2): indices must be integers or one-hot Bool; got 2-element Array{Float32}; convert them "
       "with cast(x, Int32)");
 }

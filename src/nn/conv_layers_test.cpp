@@ -16,8 +16,6 @@
 namespace rosin {
 namespace {
 
-using layer_testing::message_of;
-
 bool allclose_to(const Array& a, const Array& b) { return a.shape() == b.shape() && maximum(abs(a - b)).item() < 1e-5; }
 
 TEST(Conv, AnImpulseGivesTheWeight) {
@@ -89,20 +87,20 @@ TEST(Conv, ANetworkOfConvolutionsClassifies) {
 
 TEST(Conv, RefusesImagesThatDoNotFit) {
   const Conv layer({3, 3}, 3, 16);
-  EXPECT_EQ(message_of([&] {
+  EXPECT_EQ(error_of([&] {
               layer(rand({8, 8, 1, 2}));
             }),
             "layer Conv((3, 3), 3 => 16) expects size(input, 2) == 3, but got 8×8×1×2 Array{Float32}; images are "
             "(spatial..., "
             "channels, batch)");
   EXPECT_EQ(
-      message_of([&] {
+      error_of([&] {
         layer(rand({8, 8, 3}));
       }),
       "layer Conv((3, 3), 3 => 16) expects 4 dims (spatial..., channels, batch), but got 8×8×3 Array{Float32}; add "
       "the batch dim with unsqueeze(x, -1)");
   EXPECT_EQ(
-      message_of([] {
+      error_of([] {
         Conv({3, 3}, 3, 16, {.groups = 2});
       }),
       "Conv: input channel dimension must be divisible by groups; got 2 groups for 3 and 16 channels; use another "

@@ -10,8 +10,6 @@
 namespace rosin {
 namespace {
 
-using layer_testing::message_of;
-
 /// What a layer gives inside a gradient call.
 template <class L> Array inside(const L& layer, const Array& x) {
   Array y;
@@ -78,7 +76,7 @@ TEST(Dropout, DrawsFromTheGeneratorItIsGiven) {
 }
 
 TEST(Dropout, RefusesWhatIsNoProbability) {
-  EXPECT_EQ(message_of([] { Dropout(1.5); }),
+  EXPECT_EQ(error_of([] { Dropout(1.5); }),
             "Dropout: the probability must be between 0 and 1; got 1.5; 0.5 drops half of the elements");
 }
 

@@ -14,8 +14,6 @@
 namespace rosin {
 namespace {
 
-using layer_testing::message_of;
-
 double deviation(const Array& x) { return stddev(x).item(); }
 
 TEST(Init, FansFollowFlux) {
@@ -55,7 +53,7 @@ TEST(Init, TruncatedNormalStaysBetweenItsLimits) {
   EXPECT_LE(maximum(y).item(), 2);
   EXPECT_NEAR(mean(y).item(), 0.5, 0.05);
   EXPECT_NEAR(deviation(lecun_normal({100, 400})), 0.05, 0.005);
-  EXPECT_EQ(message_of([] { truncated_normal({2}, {.std = 0}); }).substr(0, 69),
+  EXPECT_EQ(error_of([] { truncated_normal({2}, {.std = 0}); }).substr(0, 69),
             "truncated_normal: std must be positive and lo below hi; got std 0.000");
 }
 
@@ -76,7 +74,7 @@ TEST(Init, SparseHasTheStatedNumberOfZerosInEachColumn) {
   const std::vector<int64_t> counts = sum(cast(x == 0, Int32), 0).to_vector<int64_t>();
   EXPECT_TRUE(std::all_of(counts.begin(), counts.end(), [](int64_t count) { return count == 26; }));
   EXPECT_NEAR(deviation(x), 0.01 * std::sqrt(0.74), 0.001);
-  EXPECT_EQ(message_of([] {
+  EXPECT_EQ(error_of([] {
               sparse_init({2, 2, 2}, {});
             }),
             "sparse_init: only matrices can be sparse; got (2, 2, 2); use two sizes");
@@ -97,7 +95,7 @@ TEST(Init, DrawsFromTheGeneratorItIsGiven) {
   const Dense b(4, 5, {.init = [&](const Shape& shape) { return glorot_uniform(shape, {.rng = &other}); }});
   EXPECT_TRUE(all(a.weight == b.weight).item<bool>());
   EXPECT_EQ(glorot_uniform({2, 2}, {.type = Float64}).dtype(), Float64);
-  EXPECT_EQ(message_of([] { Dense(2, 3, {.init = [](const Shape&) { return zeros({1}); }}); }),
+  EXPECT_EQ(error_of([] { Dense(2, 3, {.init = [](const Shape&) { return zeros({1}); }}); }),
             "init: the initialiser must give an array of size (3, 2); got (1); use the shape it is given");
 }
 

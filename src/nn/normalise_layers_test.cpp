@@ -12,7 +12,6 @@ namespace rosin {
 namespace {
 
 using layer_testing::expect_near;
-using layer_testing::message_of;
 using oracles::OracleCase;
 using Inputs = std::vector<Array>;
 
@@ -70,7 +69,7 @@ TEST(BatchNorm, TracksStatisticsInsideGradientCallsOnly) {
 TEST(BatchNorm, RefusesOneValuePerChannelInTraining) {
   BatchNorm layer(1);
   EXPECT_EQ(
-      message_of([&] {
+      error_of([&] {
         gradient([](const BatchNorm& l) { return sum(l(ones({1, 1}))); }, layer);
       }),
       "BatchNorm: expected more than 1 value per channel when training; got input of size (1, 1); use larger batches, "
@@ -79,7 +78,7 @@ TEST(BatchNorm, RefusesOneValuePerChannelInTraining) {
   EXPECT_EQ(gradient([](const Array& x) { return sum(x); }, ones({1, 1})).item(), 1);
   expect_near(layer(zeros({1, 1})), {0}, 0);
   EXPECT_EQ(
-      message_of([&] {
+      error_of([&] {
         layer(ones({3, 2}));
       }),
       "layer BatchNorm(1, active=false) expects size(input, 0) == 1 of at least 2 dims, but got 3×2 Array{Float32}; "
@@ -109,7 +108,7 @@ TEST(GroupNorm, HasInstanceNormAndBatchNormAsSpecialCases) {
   const Array one = randn({3, 4, 1});
   EXPECT_TRUE(near(GroupNorm(4, 4)(one), BatchNorm(4, {.track_stats = false})(one)));
   EXPECT_EQ(
-      message_of([] { GroupNorm(4, 3); }),
+      error_of([] { GroupNorm(4, 3); }),
       "GroupNorm: the number of groups (3) must divide the number of channels (4); got a remainder; use another number "
       "of groups");
 }
@@ -119,7 +118,7 @@ TEST(LayerNorm, NormalisesTheFirstDims) {
   EXPECT_TRUE(near(LayerNorm(2)(x), normalise(x, 0)));
   EXPECT_TRUE(near(LayerNorm({2, 3, 4})(x), normalise(x, {0, 1, 2})));
   EXPECT_EQ(
-      message_of([&] { LayerNorm(3)(x); }),
+      error_of([&] { LayerNorm(3)(x); }),
       "layer LayerNorm(3) expects first sizes (3), but got 2×3×4×5 Array{Float32}; arrays are (features..., batch)");
 }
 

@@ -9,7 +9,6 @@ namespace rosin {
 namespace {
 
 using layer_testing::expect_near;
-using layer_testing::message_of;
 
 TEST(Upsample, NearestRepeatsElements) {
   const Array x = reshape(Array({1.0f, 2.0f, 3.0f, 4.0f}, {4}), {2, 2, 1, 1});
@@ -35,10 +34,10 @@ TEST(Upsample, GradientsAgreeWithFiniteDifferences) {
 TEST(Upsample, PrintsAndRefuses) {
   EXPECT_EQ(to_string(Upsample(2)), "Upsample(:nearest, scale = 2)");
   EXPECT_EQ(to_string(Upsample(UpsampleMode::bilinear, {.size = {3, 4}})), "Upsample(:bilinear, size = (3, 4))");
-  EXPECT_EQ(message_of([] { Upsample(UpsampleMode::nearest, {.scale = 2, .size = 3}); }),
+  EXPECT_EQ(error_of([] { Upsample(UpsampleMode::nearest, {.scale = 2, .size = 3}); }),
             "Upsample: either scale or size should be specified (but not both); got both; write Upsample(2) to double "
             "sizes");
-  EXPECT_EQ(message_of([] {
+  EXPECT_EQ(error_of([] {
               Upsample(2, UpsampleMode::bilinear)(ones({2, 1, 1}));
             }),
             "layer Upsample(:bilinear, scale = 2) expects 2 spatial dims, but got 2×1×1 Array{Float32}; images are "

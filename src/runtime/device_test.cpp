@@ -17,7 +17,7 @@
 #include <rosin/move.hpp>
 #include <rosin/show.hpp>
 
-#include "base/error_testing.hpp"
+#include "../tests/error_testing.hpp"
 
 namespace rosin {
 namespace {

@@ -20,7 +20,7 @@
 #include <rosin/error.hpp>
 #include <rosin/log.hpp>
 
-#include "base/error_testing.hpp"
+#include "../tests/error_testing.hpp"
 #include "runtime/preference_file.hpp"
 #include "runtime/toml_text.hpp"
 

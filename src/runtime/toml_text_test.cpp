@@ -11,7 +11,7 @@
 
 #include <rosin/error.hpp>
 
-#include "base/error_testing.hpp"
+#include "../tests/error_testing.hpp"
 
 namespace rosin {
 namespace {

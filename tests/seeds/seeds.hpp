@@ -11,6 +11,8 @@
 
 #include <rosin/rosin.hpp>
 
+#include "../error_testing.hpp"
+
 namespace rosin::seeds {
 
 /// A back end as the situation states it.
@@ -100,17 +102,6 @@ class Seeds : public testing::Test {
 
 /// "CUDA:0", "CPU".
 std::string text_of(const Device& device);
-/// The text of the error that f throws, of this kind.
-template <class F> std::string error_of(F f, ErrorKind kind) {
-  try {
-    f();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), kind) << error.what();
-    return error.what();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return {};
-}
 /// Shapes agree, and elements to within `tolerance`.
 void expect_close(const Array& x, const Array& y, double tolerance = 1e-4);
 /// Shapes, types and elements agree.
