@@ -27,6 +27,7 @@ inline Outcome run_itself(const std::string& test, const std::string& environmen
   char buffer[4096];
   while (const size_t count = fread(buffer, 1, sizeof buffer, pipe)) outcome.text.append(buffer, count);
   outcome.status = pclose(pipe);
+  EXPECT_NE(outcome.text.find("Running 1 test from"), std::string::npos) << "there is no test called " << test;
   return outcome;
 }
 
