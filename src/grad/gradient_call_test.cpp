@@ -306,6 +306,32 @@ TEST(GradientCall, StopGradientStopsIt) {
   EXPECT_EQ(g.to_vector(), (Values{3, 4}));
 }
 
+TEST(GradientCall, EqualGradientsComeInTheShapeOfTheirArgument) {
+  const Array row = ones({1, 3}), column = data({1, 2});
+  const auto [by_row, by_column] =
+      gradient([](const Array& r, const Array& c) { return mean(-(r + c) / 4.0); }, row, column);
+  EXPECT_EQ(by_row.shape(), Shape({1, 3}));
+  EXPECT_EQ(by_row.to_vector(), Values(3, -1.f / 12));
+  EXPECT_EQ(by_column.shape(), Shape{2});
+  EXPECT_EQ(by_column.to_vector(), Values(2, -1.f / 8));
+  const Array by_cube = gradient([](const Array& a) { return sum(reshape(a, {4, 2})); }, ones({2, 2, 2}));
+  EXPECT_EQ(by_cube.shape(), Shape({2, 2, 2}));
+  EXPECT_EQ(by_cube.to_vector(), Values(8, 1));
+  const Array of_itself = gradient([](const Array& a) { return a; }, Array({3.0}, Shape{}));
+  EXPECT_EQ(of_itself.dtype(), Float64);
+  EXPECT_EQ(of_itself.rank(), 0);
+  EXPECT_EQ(of_itself.item(), 1);
+}
+
+TEST(GradientCall, NumbersInItAreAsExactAsItsArrays) {
+  const Array x({1.0, 2.0, 3.0}, {3});
+  const auto third = [](const Array& a) { return sum(a) / 3.0; };
+  EXPECT_EQ(gradient(third, x).to_vector<double>(), std::vector<double>(3, 1 / 3.0));
+  EXPECT_EQ((ones({1}, Float64) * (Array(1.0) / 3.0)).item(), 1 / 3.0);
+  const auto weighted = [](const Array& a) { return sum(a * arange(3)) / 3.0; };
+  EXPECT_EQ(gradient(weighted, x).to_vector<double>(), (std::vector<double>{0, 1 / 3.0, 2 / 3.0}));
+}
+
 TEST(GradientCall, ALargeGraphIsWalkedWithoutRecursion) {
   const Array x = data({1, 1});
   const Array g = gradient(

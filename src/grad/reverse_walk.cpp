@@ -67,27 +67,27 @@ bool ReverseWalk::run(Context& context, Node* loss, uint64_t first) {
   }
   if (steps_.empty() || !steps_.back().reaches) return false;
   const DeviceScope scope(*loss);
-  const Array one = 1.0;
-  steps_.back().gradient = loss->rank == 0 ? one : expand(one, loss->shape());
+  steps_.back().gradient = 1.0;
   for (size_t i = steps_.size(); i-- > 0;) {
     if (steps_[i].reaches && !steps_[i].gradient.is_nothing()) back(steps_[i]);
   }
   return true;
 }
 
-/// The gradient in the shape and type of the operand: broadcast dims are summed.
-Array ReverseWalk::fitted(Array g, const Node& operand) {
+/// What an operand of the node gets of the gradient, in the operand's shape and type: broadcast dims are summed. A
+/// number stays one, which stands for any shape.
+Array ReverseWalk::fitted(Array g, const Node& node, const Node& operand) {
+  if (is_scalar(*g.node())) {
+    const int64_t count = operand.count(), results = node.op->kind == Kind::elementwise ? node.count() : count;
+    return results == count ? g : g * (static_cast<double>(results) / static_cast<double>(count));
+  }
   if (!g.node()->has_sizes_of(operand)) {
     const Shape from = g.shape(), to = operand.shape();
-    int dims[Shape::max_rank];
-    size_t count = 0;
-    for (int d = 0; d < from.rank(); ++d) {
-      const int64_t size = d < to.rank() ? to[d] : 1;
-      if (size == 1 && from[d] != 1) dims[count++] = d;
-    }
-    if (count > 0) g = sum(g, Dims(std::span<const int>(dims, count)));
-    if (g.rank() > to.rank()) g = reshape(g, to);
-    else if (!g.node()->has_sizes_of(operand)) g = expand(g, to);
+    int64_t sizes[Shape::max_rank];
+    const int rank = std::min(from.rank(), to.rank());
+    for (int d = 0; d < rank; ++d) sizes[d] = to[d] == 1 ? 1 : from[d];
+    g = sum_to(g, Shape(std::span<const int64_t>(sizes, static_cast<size_t>(rank))));
+    if (!g.node()->has_sizes_of(operand)) g = expand(g, to);
   }
   if (g.node()->dtype != operand.dtype && !operand.weak && !g.node()->weak) g = cast(g, operand.dtype);
   return g;
@@ -107,21 +107,33 @@ void ReverseWalk::record_region_again(uint32_t region) {
   }
 }
 
+namespace {
+
+/// Whether the op's rule can do with a number for its gradient. (Beside integers a number would become Float32.)
+bool takes_number(const Node& node) {
+  const auto alike = [&](const Node* operand) { return !operand || operand->dtype == node.dtype; };
+  return node.op->takes_number && std::all_of(std::begin(node.in), std::end(node.in), alike);
+}
+
+}  // namespace
+
 void ReverseWalk::back(Step& step) {
   const Op& op = *step.node->op;
   if (!op.gradient) return;
+  const DeviceScope scope(*step.node);
+  if (is_scalar(*step.gradient.node()) && !takes_number(*step.node))
+    step.gradient = expand(cast(step.gradient, step.node->dtype), step.node->shape());
   if (step.node->region != 0 && step.again.is_nothing()) record_region_again(step.node->region);
   Backward backward(step.again.is_nothing() ? step.node : step.again.node(), step.gradient);
   for (int k = 0; k < Node::max_operands; ++k) {
     if (step.in[k] >= 0 && steps_[static_cast<size_t>(step.in[k])].reaches) backward.needs_ |= 1u << k;
   }
   if (backward.needs_ == 0) return;
-  const DeviceScope scope(*step.node);
   op.gradient(backward);
   for (int k = 0; k < Node::max_operands; ++k) {
     if (backward.given_[k].is_nothing()) continue;
     Array& sum = steps_[static_cast<size_t>(step.in[k])].gradient;
-    Array g = fitted(std::move(backward.given_[k]), *step.node->in[k]);
+    Array g = fitted(std::move(backward.given_[k]), *step.node, *step.node->in[k]);
     sum = sum.is_nothing() ? std::move(g) : sum + g;
   }
   step.again = Array();

@@ -32,7 +32,7 @@ class ReverseWalk {
   void collect(Context& context, Node* loss, uint64_t first);
   void back(Step& step);
   void record_region_again(uint32_t region);
-  static Array fitted(Array gradient, const Node& operand);
+  static Array fitted(Array gradient, const Node& node, const Node& operand);
 
   std::vector<Step> steps_;  // in recording order
   std::vector<Node*> found_;

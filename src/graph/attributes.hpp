@@ -48,6 +48,11 @@ struct ReductionAttributes {
   uint64_t dims = 0;
 };
 
+/// Matmul: which operands are read as if their first two dims were exchanged.
+struct MatmulAttributes {
+  int32_t transposed[2] = {};
+};
+
 struct SortAttributes {
   int64_t dim = 0;
   int64_t descending = 0;
@@ -64,7 +69,7 @@ enum class Draw : uint8_t { none, uniform, normal, bits, permutation };
 /// Which contraction; lower and the devices know no other.
 enum class Contraction : uint8_t {
   none,
-  matmul,              // (m, k, batch...) x (k, n, batch...) -> (m, n, batch...), no attributes; batch dims broadcast
+  matmul,              // (m, k, batch...) x (k, n, batch...) -> (m, n, batch...); batch dims broadcast
   convolution,         // x (spatial..., in, batch), w (spatial..., in/groups, out) -> y
   convolution_data,    // dy, w -> dx; sizes of x in the node
   convolution_weights  // x, dy -> dw; sizes of w in the node

@@ -64,7 +64,7 @@ class Backward {
   Array given_[Node::max_operands];
 
  public:
-  Array gradient;  // of the loss by out(), shaped like out()
+  Array gradient;  // of the loss by out(), shaped like out(); or a number, where the op takes one
 };
 
 using GradientRule = void (*)(Backward& b);
@@ -104,12 +104,18 @@ struct Op {
   bool sizes_in_attributes = false;  // attributes belong to the shape key, not to the structure key
   ElementBody body{};                // elementwise only
   GradientRule gradient = nullptr;   // null: not differentiable, the gradient stops
+  bool takes_number = false;         // the rule also holds where the gradient is a C++ number: all elements are that
   SampleRange range{};
   uint16_t id = 0;  // place in the registry; part of keys
 
   Op& with_gradient(GradientRule rule) {
     gradient = rule;
     return *this;
+  }
+  /// The same for a rule that only adds, multiplies, divides or negates the gradient: a number stays one then.
+  Op& with_arithmetic_gradient(GradientRule rule) {
+    takes_number = true;
+    return with_gradient(rule);
   }
   Op& samples(double low, double high) {
     range = {low, high};

@@ -245,12 +245,33 @@ struct Pattern {
   return Array::adopt(node);
 }
 
+/// Whether the op makes a float of C++ numbers alone.
+bool makes_number(const Op& op, const Node* const* operands, int count, DType common) {
+  const auto is_number = [](const Node* x) { return x->weak && is_scalar(*x); };
+  constexpr int exact = static_cast<int>(ScalarType::float64);
+  return is_float(result_type(op, common)) && std::all_of(operands, operands + count, is_number) &&
+         op.body.loops[exact] && op.body.result[exact] == ScalarType::float64;
+}
+
+/// Numbers are as exact as in C++ until they meet an array: Float64 would see the rounding of anything less.
+Array number_of(const Op& op, const Node* const* operands, int count) {
+  double values[Node::max_positions], result;
+  const void* in[Node::max_positions] = {};
+  for (int i = 0; i < count; ++i) {
+    values[i] = scalar_value(*operands[i]).real;
+    in[i] = &values[i];
+  }
+  op.body.loops[static_cast<int>(ScalarType::float64)](&result, in, 1);
+  return result;
+}
+
 /// Where rules are needed. Apart from the short path, whose calls would save the registers of this one.
 [[gnu::noinline]] Array record_by_rules(const Op& op, const Node* const* operands, int count, const DType* stated) {
   bool weak = true;
   const int start = op.mask_first ? 1 : 0;
   const DType common = common_type(op, operands + start, count - start, weak);
   if (op.mask_first) check_mask(op, operands[0]);
+  else if (weak && !stated && makes_number(op, operands, count, common)) return number_of(op, operands, count);
   int64_t sizes[Shape::max_rank];
   int rank = 0;
   const Node* placed = nullptr;  // an operand that stands on a device

@@ -108,6 +108,31 @@ int32_t Fuser::channels_first(int32_t value) {
   return s_.homes[static_cast<size_t>(value)] == Home::own && v(value).channels_first ? value : copied(value, true);
 }
 
+/// A value that is no node.
+int32_t Fuser::append(Value value, Home home, int32_t base) {
+  s_.graph.values.push_back(value);
+  s_.homes.push_back(home);
+  s_.base.push_back(base);
+  s_.contiguous.push_back(-1);
+  unit_of_.push_back(-1);
+  level_.push_back(Level::none);
+  channels_first_.push_back(-1);
+  wanted_at_.push_back(placing_);
+  loaded_by_.push_back(-1);
+  return static_cast<int32_t>(s_.graph.values.size()) - 1;
+}
+
+/// A look at a matrix with its first two dims exchanged.
+int32_t Fuser::transposed(int32_t value) {
+  Value look = v(value);
+  look.op = nullptr;
+  look.held = false;
+  look.operands = 0;
+  look.transposed = true;
+  look.wide = static_cast<uint8_t>((look.wide & ~3) | (look.wide & 1) << 1 | (look.wide >> 1 & 1));
+  return append(look, Home::view, value);
+}
+
 /// A kernel that copies the value (strided, or a scalar) into memory of its own.
 int32_t Fuser::copied(int32_t value, bool channels_first) {
   int32_t& known = (channels_first ? channels_first_ : s_.contiguous)[static_cast<size_t>(value)];
@@ -118,17 +143,8 @@ int32_t Fuser::copied(int32_t value, bool channels_first) {
   copy.held = false;
   copy.operands = 1;
   copy.in[0] = value;
-  const int32_t made = static_cast<int32_t>(s_.graph.values.size());
-  known = made;
-  s_.graph.values.push_back(copy);
-  s_.homes.push_back(Home::own);
-  s_.base.push_back(value);
-  s_.contiguous.push_back(-1);
-  unit_of_.push_back(-1);
-  level_.push_back(Level::none);
-  channels_first_.push_back(-1);
-  wanted_at_.push_back(placing_);
-  loaded_by_.push_back(-1);
+  const int32_t made = known = static_cast<int32_t>(s_.graph.values.size());
+  append(copy, Home::own, value);  // (`known` is no more)
   const int32_t unit = units.add(false);
   units[unit].domain = made;
   units[unit].wide = copy.wide;
@@ -163,9 +179,12 @@ bool Fuser::wants_channels_first(int32_t node, int operand) const {
 
 /// Operand i of a call, in memory as the call takes it.
 int32_t Fuser::call_operand(int32_t node, int i) {
-  const int32_t operand = plain(v(node).in[i]);
+  int32_t operand = plain(v(node).in[i]);
+  const Op& op = *v(node).op;
   if (wants_channels_first(node, i)) return channels_first(operand);
-  const bool strides = target_.accepts_strides && target_.accepts_strides(*v(node).op, i);
+  if (op.contraction == Contraction::matmul && v(node).attributes.as<MatmulAttributes>().transposed[i] != 0)
+    operand = transposed(operand);
+  const bool strides = target_.accepts_strides && target_.accepts_strides(op, i);
   return strides ? operand : contiguous(operand);
 }
 

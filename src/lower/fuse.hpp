@@ -37,6 +37,8 @@ class Fuser {
   int32_t copied(int32_t value, bool channels_first = false);
   bool orders_differ(int32_t value) const;
   bool wants_channels_first(int32_t node, int operand) const;
+  int32_t transposed(int32_t value);
+  int32_t append(Value value, Home home, int32_t base);
   int32_t call_operand(int32_t node, int i);
   bool meets_channels_first(int32_t node) const;
   void add_member(int32_t unit, int32_t value, Level level);

@@ -78,13 +78,14 @@ class LayoutMaker {
   void make_view(int32_t value) {
     View& view = layout_.views[at(value)];
     if (view.root >= 0) return;
-    const bool copy = v(value).op == nullptr;
-    if (copy) {
+    const bool node_or_leaf = v(value).op != nullptr;
+    if (!node_or_leaf) {
       // A copy stands for its source, but contiguous.
       const int32_t source = s_.base[at(value)];
       make_view(source);
       view = layout_.views[at(source)];
       view.offset = 0;
+      if (v(value).transposed) std::swap(view.sizes[0], view.sizes[1]);
     } else {
       const Shape& shape = sizes_.shapes[at(value)];
       view.rank = static_cast<uint8_t>(shape.rank());
@@ -106,6 +107,10 @@ class LayoutMaker {
       // An identity of a strided view keeps its strides; all other aliases are contiguous.
       if (v(value).op->kind == Kind::argument) std::copy(base.strides, base.strides + Shape::max_rank, view.strides);
       return;
+    }
+    if (v(value).transposed) {
+      std::copy(base.strides, base.strides + Shape::max_rank, view.strides);
+      return std::swap(view.strides[0], view.strides[1]);
     }
     const Attributes& attributes = sizes_.attributes[at(value)];
     switch (v(value).op->movement) {

@@ -22,6 +22,7 @@ struct Value {
   bool donatable = false;       // leaf: nobody else reads its buffer, it may be overwritten
   bool channels_first = false;  // images: memory order is channels, spatial dims, batch (CWHN)
   bool small_row = false;       // reduction: the reduced elements fit a tile
+  bool transposed = false;      // looks at another value with its first two dims exchanged (matmul); no op
   int32_t in[Node::max_positions] = {-1, -1, -1, -1, -1, -1, -1, -1};  // -1: a C++ number of that node, or no operand
   Attributes attributes;
 
@@ -101,7 +102,7 @@ enum class Home : uint8_t {
 };
 
 struct Structure {
-  Graph graph;  // nodes, leaves, and copies made contiguous (appended, op = null)
+  Graph graph;  // nodes, leaves; appended, without op: copies made contiguous, and matrices looked at as transposed
   std::vector<Home> homes;
   std::vector<int32_t> base;        // alias, view: the operand it looks at; copy: its source
   std::vector<int32_t> contiguous;  // a contiguous copy of the value where one is made, else -1

@@ -11,16 +11,16 @@
 namespace rosin {
 namespace {
 
+void matmul_gradient(Backward& b);
+
 const Op& matmul_op = *register_op({.name = "matmul",
                                     .kind = Kind::contraction,
                                     .operands = 2,
                                     .doc = "matrix product over the first two dims, batches over the rest",
                                     .type_rule = TypeRule::number,
                                     .contraction = Contraction::matmul,
-                                    .gradient = [](Backward& b) {
-                                      if (b.needs(0)) b.give(0, matmul(b.gradient, transpose(b.in(1))));
-                                      if (b.needs(1)) b.give(1, matmul(transpose(b.in(0)), b.gradient));
-                                    }});
+                                    .attribute_words = 1,
+                                    .gradient = matmul_gradient});
 
 [[noreturn]] void refuse_sizes(const Shape& a, const Shape& b) {
   const bool transposed_fits = b.rank() >= 2 && a[1] == b[1];
@@ -47,10 +47,29 @@ Shape product_shape(const Shape& a, const Shape& b) {
   return Shape(std::span<const int64_t>(sizes, static_cast<size_t>(rank)));
 }
 
+/// The shape with its first two dims exchanged where `transposed`.
+Shape read_as(const Shape& shape, bool transposed) {
+  if (!transposed) return shape;
+  int64_t sizes[Shape::max_rank];
+  std::copy(shape.begin(), shape.end(), sizes);
+  std::swap(sizes[0], sizes[1]);
+  return Shape(std::span<const int64_t>(sizes, static_cast<size_t>(shape.rank())));
+}
+
 /// Both have rank 2 or more.
-Array product(const Array& a, const Array& b, DType type) {
+Array product(const Array& a, const Array& b, DType type, bool a_transposed = false, bool b_transposed = false) {
   const Array* in[] = {&a, &b};
-  return record(matmul_op, in, type, product_shape(a.shape(), b.shape()));
+  const Shape shape = product_shape(read_as(a.shape(), a_transposed), read_as(b.shape(), b_transposed));
+  return record(matmul_op, in, type, shape, Attributes::of(MatmulAttributes{{a_transposed, b_transposed}}));
+}
+
+/// Of C = A B: dA = dC B', dB = A' dC, each transposed where the operand is.
+void matmul_gradient(Backward& b) {
+  const auto [ta, tb] = b.attributes<MatmulAttributes>().transposed;
+  const Array& dc = b.gradient;
+  const DType type = dc.dtype();
+  if (b.needs(0)) b.give(0, ta ? product(b.in(1), dc, type, tb, true) : product(dc, b.in(1), type, false, !tb));
+  if (b.needs(1)) b.give(1, tb ? product(dc, b.in(0), type, true, ta) : product(b.in(0), dc, type, !ta, false));
 }
 
 DType product_type(DType common) {

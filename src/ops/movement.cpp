@@ -15,12 +15,17 @@
 namespace rosin {
 namespace {
 
+void reshape_gradient(Backward& b) {
+  b.give(0, is_scalar(*b.gradient.node()) ? b.gradient : reshape(b.gradient, b.in(0).shape()));
+}
+
 const Op& reshape_op = *register_op({.name = "reshape",
                                      .kind = Kind::movement,
                                      .operands = 1,
                                      .doc = "the same elements under other sizes",
                                      .movement = Movement::reshape,
-                                     .gradient = [](Backward& b) { b.give(0, reshape(b.gradient, b.in(0).shape())); }});
+                                     .gradient = reshape_gradient,
+                                     .takes_number = true});
 
 const Op& expand_op = *register_op({.name = "expand",
                                     .kind = Kind::movement,

@@ -2,6 +2,7 @@
 // Read next: statistics.cpp (mean, var, norm, ... made of these), scan.cpp (running sums and products).
 #include <rosin/reduce.hpp>
 
+#include <algorithm>
 #include <limits>
 
 #include <rosin/create.hpp>
@@ -9,13 +10,16 @@
 #include <rosin/movement.hpp>
 
 #include "graph/context.hpp"
+#include "graph/leaf.hpp"
 #include "ops/reduction.hpp"
 #include "ops/shapes.hpp"
 
 namespace rosin {
 namespace {
 
-void sum_gradient(Backward& b) { b.give(0, expand(b.gradient, b.in(0).shape())); }
+void sum_gradient(Backward& b) {
+  b.give(0, is_scalar(*b.gradient.node()) ? b.gradient : expand(b.gradient, b.in(0).shape()));
+}
 
 const Op& sum_op = *register_op({.name = "sum",
                                  .kind = Kind::reduction,
@@ -24,7 +28,8 @@ const Op& sum_op = *register_op({.name = "sum",
                                  .type_rule = TypeRule::attribute,
                                  .reducer = Reducer::sum,
                                  .attribute_words = 1,
-                                 .gradient = sum_gradient});
+                                 .gradient = sum_gradient,
+                                 .takes_number = true});
 
 // The product of the others: the reduced dims are brought together as dim 0 unless there is only one.
 void prod_gradient(Backward& b) {
@@ -111,13 +116,15 @@ const Op& argmin_op = *register_op({.name = "argmin",
 // What a reduction of no elements gives.
 int of_nothing(Reducer reducer) { return reducer == Reducer::product || reducer == Reducer::all ? 1 : 0; }
 
-// Records the reduction; no dims give x itself, no elements a constant.
-Array reduce(const Op& op, const Array& x, DType type, uint64_t mask) {
-  Shape shape = x.shape();
-  if (mask == 0) return x;
-  for (int d = 0; d < shape.rank(); ++d) {
-    if ((mask >> d) & 1) shape = with_size(shape, d, 1);
-  }
+// Records the reduction; no dims give x itself, no elements a constant. Dims from `rank` on, whose size is 1 by then,
+// are left out of the result.
+Array reduce(const Op& op, const Array& x, DType type, uint64_t mask, int rank) {
+  int64_t sizes[Shape::max_rank];
+  const Shape from = x.shape();
+  const int count = std::min(rank, from.rank());
+  for (int d = 0; d < count; ++d) sizes[d] = (mask >> d) & 1 ? 1 : from[d];
+  const Shape shape{std::span<const int64_t>(sizes, static_cast<size_t>(count))};
+  if (mask == 0) return reshape(x, shape);
   if (x.count() == 0) {
     const DeviceScope scope(*x.node());
     return full(shape, of_nothing(op.reducer), type);
@@ -125,18 +132,18 @@ Array reduce(const Op& op, const Array& x, DType type, uint64_t mask) {
   return record_one(op, x, type, shape, Attributes::of(ReductionAttributes{mask}));
 }
 
-Array choose(const Op& op, const Array& x, uint64_t mask) {
+Array choose(const Op& op, const Array& x, uint64_t mask, int rank = Shape::max_rank) {
   require(op, x);
   if (reduced_count(x.shape(), mask) == 0) {
     refuse(ErrorKind::argument, op.name, "nothing to choose from in an empty dim", to_string(x.shape()),
            "check the size before the call");
   }
-  return reduce(op, x, x.dtype(), mask);
+  return reduce(op, x, x.dtype(), mask, rank);
 }
 
-Array truth(const Op& op, const Array& x, uint64_t mask) {
+Array truth(const Op& op, const Array& x, uint64_t mask, int rank = Shape::max_rank) {
   require(op, x);
-  return reduce(op, x.dtype() == Bool ? x : ne(x, 0), Bool, mask);
+  return reduce(op, x.dtype() == Bool ? x : ne(x, 0), Bool, mask, rank);
 }
 
 // Narrow integers count in Int32.
@@ -151,10 +158,10 @@ Array widened(const Array& x) {
   }
 }
 
-Array accumulate(const Op& op, const Array& x, uint64_t mask) {
+Array accumulate(const Op& op, const Array& x, uint64_t mask, int rank = Shape::max_rank) {
   require(op, x);
   const Array wide = widened(x);
-  return reduce(op, wide, wide.dtype(), mask);
+  return reduce(op, wide, wide.dtype(), mask, rank);
 }
 
 Array place_along(const Op& op, const Array& x, int dim) {
@@ -195,21 +202,21 @@ int64_t reduced_count(const Shape& shape, uint64_t mask) {
   return count;
 }
 
-Array sum_over(const Array& x, uint64_t mask) { return accumulate(sum_op, x, mask); }
+Array sum_over(const Array& x, uint64_t mask, int rank) { return accumulate(sum_op, x, mask, rank); }
 Array peak_over(const Array& x, uint64_t mask) { return choose(peak_op, x, mask); }
-Array maximum_over(const Array& x, uint64_t mask) { return choose(maximum_op, x, mask); }
+Array maximum_over(const Array& x, uint64_t mask, int rank) { return choose(maximum_op, x, mask, rank); }
 
-Array sum(const Array& x) { return scalar(sum_over(x, all_dims(x.shape()))); }
+Array sum(const Array& x) { return sum_over(x, all_dims(x.shape()), 0); }
 Array sum(const Array& x, Dims dims) { return sum_over(x, dims_mask("sum", dims, x.shape())); }
-Array prod(const Array& x) { return scalar(accumulate(prod_op, x, all_dims(x.shape()))); }
+Array prod(const Array& x) { return accumulate(prod_op, x, all_dims(x.shape()), 0); }
 Array prod(const Array& x, Dims dims) { return accumulate(prod_op, x, dims_mask("prod", dims, x.shape())); }
-Array maximum(const Array& x) { return scalar(maximum_over(x, all_dims(x.shape()))); }
+Array maximum(const Array& x) { return maximum_over(x, all_dims(x.shape()), 0); }
 Array maximum(const Array& x, Dims dims) { return maximum_over(x, dims_mask("maximum", dims, x.shape())); }
-Array minimum(const Array& x) { return scalar(choose(minimum_op, x, all_dims(x.shape()))); }
+Array minimum(const Array& x) { return choose(minimum_op, x, all_dims(x.shape()), 0); }
 Array minimum(const Array& x, Dims dims) { return choose(minimum_op, x, dims_mask("minimum", dims, x.shape())); }
-Array any(const Array& x) { return scalar(truth(any_op, x, all_dims(x.shape()))); }
+Array any(const Array& x) { return truth(any_op, x, all_dims(x.shape()), 0); }
 Array any(const Array& x, Dims dims) { return truth(any_op, x, dims_mask("any", dims, x.shape())); }
-Array all(const Array& x) { return scalar(truth(all_op, x, all_dims(x.shape()))); }
+Array all(const Array& x) { return truth(all_op, x, all_dims(x.shape()), 0); }
 Array all(const Array& x, Dims dims) { return truth(all_op, x, dims_mask("all", dims, x.shape())); }
 
 Array argmax(const Array& x) { return scalar(place_along(argmax_op, reshape(x, {x.count()}), 0)); }
@@ -227,9 +234,9 @@ Array sum_to(const Array& x, const Shape& shape) {
       refuse(ErrorKind::shape, "sum_to", "the shape must broadcast to that of the array",
              to_string(from) + " -> " + to_string(shape), "reshape first");
     }
-    if (!kept) mask |= uint64_t{1} << d;
+    if (!kept && from[d] != 1) mask |= uint64_t{1} << d;
   }
-  return reshape(sum_over(x, mask), shape);
+  return reshape(sum_over(x, mask, shape.rank()), shape);
 }
 
 }  // namespace rosin

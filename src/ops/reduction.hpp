@@ -16,10 +16,11 @@ uint64_t all_dims(const Shape& shape);
 /// Number of elements that are combined into one.
 int64_t reduced_count(const Shape& shape, uint64_t mask);
 
-/// Reductions by mask; reduced dims keep size 1. Types as in reduce.hpp.
-Array sum_over(const Array& x, uint64_t mask);
-Array mean_over(const Array& x, uint64_t mask);
-Array maximum_over(const Array& x, uint64_t mask);
+/// Reductions by mask; reduced dims keep size 1, but the result has at most `rank` dims (those left out have size 1).
+/// Types as in reduce.hpp.
+Array sum_over(const Array& x, uint64_t mask, int rank = Shape::max_rank);
+Array mean_over(const Array& x, uint64_t mask, int rank = Shape::max_rank);
+Array maximum_over(const Array& x, uint64_t mask, int rank = Shape::max_rank);
 /// The largest elements, as a constant: no gradient. What stable forms of exp and norm subtract or divide by.
 Array peak_over(const Array& x, uint64_t mask);
 Array logsumexp_over(const Array& x, uint64_t mask);

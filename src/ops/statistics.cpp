@@ -62,9 +62,9 @@ Array root(const Array& x) {
   return where(zero, 0, sqrt(where(zero, 1, x)));
 }
 
-Array mean_over(const Array& x, uint64_t mask) {
+Array mean_over(const Array& x, uint64_t mask, int rank) {
   const auto count = static_cast<double>(reduced_count(x.shape(), mask));
-  return narrow(sum_over(wide(x), mask) / count, x);
+  return narrow(sum_over(wide(x), mask, rank) / count, x);
 }
 
 Array logsumexp_over(const Array& x, uint64_t mask) {
@@ -75,7 +75,7 @@ Array logsumexp_over(const Array& x, uint64_t mask) {
   return narrow(log(sum_over(exp(values - shift), mask)) + shift, x);
 }
 
-Array mean(const Array& x) { return reshape(mean_over(x, all_dims(x.shape())), Shape{}); }
+Array mean(const Array& x) { return mean_over(x, all_dims(x.shape()), 0); }
 Array mean(const Array& x, Dims dims) { return mean_over(x, dims_mask("mean", dims, x.shape())); }
 Array var_of_all(const Array& x, bool corrected) {
   return reshape(var_over(x, all_dims(x.shape()), corrected), Shape{});
