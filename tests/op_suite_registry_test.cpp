@@ -46,7 +46,8 @@ void note_draws(std::set<std::string_view>& reached) {
 /// Ops that no function of the table records: those of gradient calls (grad.hpp) and of optimiser rules (moments.hpp),
 /// whose tests stand in src/grad and src/optim.
 bool is_of_other_room(const Op& op) {
-  const bool is_moment = op.name == "running_mean" || op.name == "running_square" || op.name == "scaled_by_root";
+  const bool is_moment = op.name == "running_mean" || op.name == "running_square" || op.name == "scaled_by_root" ||
+                         op.name == "moved_by_root";
   return op.kind == Kind::argument || op.kind == Kind::transfer || op.name == "stop_gradient" || is_moment;
 }
 

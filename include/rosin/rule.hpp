@@ -68,6 +68,17 @@ concept GivesStep = requires(const R& rule, RuleState<R>& state, const Array& x)
   { rule.apply(state, x, x) } -> std::convertible_to<Array>;
 };
 
+/// x less what the rule gives for g, or nothing where it gives nothing. A rule that can do both in fewer ops does so in
+/// a function of its own.
+template <class R> Array moved(const R& rule, RuleState<R>& state, const Array& x, const Array& g) {
+  if constexpr (requires { rule.moved(state, x, g); }) {
+    return rule.moved(state, x, g);
+  } else {
+    const Array d = rule.apply(state, x, g);
+    return d.is_nothing() ? Array() : moved_parameter(x, d);
+  }
+}
+
 template <class T> RuleOption option_of(std::string_view name, T& value) {
   RuleOption option;
   option.name = name;
@@ -120,12 +131,8 @@ template <Rule R> class RuleOf final : public ErasedRule {
   ErasedRule* copy() const override { return new RuleOf(*this); }
   void init(const Array& x) override { state_ = rule_.init(x); }
   Array step(const Array& x, const Array& g) override {
-    if constexpr (reflect::ReplacesParameter<R>) {
-      return rule_.replace(state_, x, g);
-    } else {
-      const Array d = rule_.apply(state_, x, g);
-      return d.is_nothing() ? Array() : moved_parameter(x, d);
-    }
+    if constexpr (reflect::ReplacesParameter<R>) return rule_.replace(state_, x, g);
+    else return reflect::moved(rule_, state_, x, g);
   }
   void visit_state(ModelEditor& editor, const ModelPath& path) override { visit(state_, editor, path); }
   void visit_state(ModelVisitor& visitor, const ModelPath& path) const override { visit(state_, visitor, path); }

@@ -99,6 +99,8 @@ struct ROSIN_API Adam {
 
   Moments init(const Array& x) const;
   Array apply(Moments& state, const Array& x, const Array& g) const;
+  /// x less what apply gives.
+  Array moved(Moments& state, const Array& x, const Array& g) const;
 };
 
 /// Adam with weight decay: with d that of Adam at eta = 1, eta*(d + lambda*x), or eta*d + lambda*x when not coupled.
@@ -333,9 +335,9 @@ template <Rule R> struct MixedPrecision {
   }
   /// The parameter's new value, or nothing where it stays.
   Array replace(State& state, const Array& x, const Array& g) const {
-    const Array d = rule.apply(state.inner, state.copy, converted_parameter(g, dtype));
-    if (d.is_nothing()) return {};
-    state.copy = moved_parameter(state.copy, d);
+    const Array copy = reflect::moved(rule, state.inner, state.copy, converted_parameter(g, dtype));
+    if (copy.is_nothing()) return {};
+    state.copy = copy;
     return converted_parameter(state.copy, x.dtype());
   }
   void visit_rules(RuleVisitor& visitor) {

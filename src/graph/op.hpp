@@ -40,7 +40,8 @@ class Backward {
   Backward(Node* node, const Array& cotangent) : node_(node), gradient(cotangent) {}
 
   Array in(int i) const {
-    return node_->scalars >> i & 1 ? number(node_->number(i), node_->dtype) : handle(node_->in[i]);
+    const bool is_number = i >= Node::max_operands || (node_->scalars >> i & 1);
+    return is_number ? number(node_->number(i), node_->dtype) : handle(node_->in[i]);
   }
   Array out() const { return handle(node_); }
   const Node& node() const { return *node_; }

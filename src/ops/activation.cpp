@@ -6,6 +6,7 @@
 #include "ops/elementwise_op.hpp"
 #include "ops/math_exponential.hpp"
 #include "ops/math_special.hpp"
+#include "ops/slopes.hpp"
 
 namespace rosin {
 namespace {
@@ -28,7 +29,7 @@ Array inside(const Array& x, double low, double high, const Array& g) { return w
 
 const Op& sigmoid_op = elementwise<1>(
                            "sigmoid", "1/(1 + e^-x)", [](auto x) { return math::sigmoid(x); }, floats)
-                           .with_gradient([](Backward& b) { b.give(0, b.gradient * (b.out() * (1.0 - b.out()))); });
+                           .with_gradient([](Backward& b) { b.give(0, sigmoid_slope(b.gradient, b.out())); });
 
 const Op& hardsigmoid_op =
     elementwise<1>(
@@ -48,7 +49,7 @@ const Op& hardtanh_op =
 const Op& relu_op = elementwise<1>(
                         "relu", "x where positive, else 0; gradient 0 at 0; NaN stays",
                         [](auto x) { return select(x < 0, 0, x); }, floats)
-                        .with_gradient([](Backward& b) { b.give(0, where(b.out() > 0, b.gradient, 0.0)); })
+                        .with_gradient([](Backward& b) { b.give(0, relu_slope(b.gradient, b.out())); })
                         .samples(0.5, 2);
 
 const Op& leakyrelu_op = elementwise<2>(

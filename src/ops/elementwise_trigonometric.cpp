@@ -7,6 +7,7 @@
 #include "ops/math_gamma.hpp"
 #include "ops/math_special.hpp"
 #include "ops/math_trigonometric.hpp"
+#include "ops/slopes.hpp"
 
 namespace rosin {
 namespace {
@@ -63,7 +64,7 @@ const Op& cosh_op = elementwise<1>(
 
 const Op& tanh_op = elementwise<1>(
                         "tanh", "hyperbolic tangent", [](auto x) { return math::tanh(x); }, floats)
-                        .with_gradient([](Backward& b) { b.give(0, b.gradient * (1.0 - square(b.out()))); });
+                        .with_gradient([](Backward& b) { b.give(0, tanh_slope(b.gradient, b.out())); });
 
 const Op& erf_op =
     elementwise<1>(

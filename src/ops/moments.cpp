@@ -46,6 +46,21 @@ const Op& scaled_by_root_op =
         })
         .samples(0.5, 2);
 
+const Op& moved_by_root_op = elementwise<5>(
+                                 "moved_by_root", "x - scale*mean/(sqrt(square) + epsilon)",
+                                 [](auto x, auto mean, auto square, auto scale, auto epsilon) {
+                                   return x - scale * mean / (sqrt(square) + epsilon);
+                                 },
+                                 floats)
+                                 .with_gradient([](Backward& b) {
+                                   const Array root = sqrt(b.in(2)), below = root + b.in(4);
+                                   b.give(0, b.gradient);
+                                   const Array by_mean = -(b.gradient * b.in(3) / below);
+                                   b.give(1, by_mean);
+                                   if (b.needs(2)) b.give(2, -(by_mean * b.in(1) / below) / (2.0 * root));
+                                 })
+                                 .samples(0.5, 2);
+
 Array record_four(const Op& op, const Array& a, const Array& b, const Array& c, const Array& d) {
   const Array* operands[] = {&a, &b, &c, &d};
   return record_elementwise(op, operands);
@@ -61,6 +76,10 @@ Array running_square(const Array& old, const Array& now, const Array& weight, co
 }
 Array scaled_by_root(const Array& mean, const Array& square, const Array& scale, const Array& epsilon) {
   return record_four(scaled_by_root_op, mean, square, scale, epsilon);
+}
+Array moved_by_root(const Array& x, const Array& mean, const Array& square, const Array& scale, const Array& epsilon) {
+  const Array* operands[] = {&x, &mean, &square, &scale, &epsilon};
+  return record_elementwise(moved_by_root_op, operands);
 }
 
 }  // namespace rosin

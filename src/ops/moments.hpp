@@ -12,5 +12,7 @@ Array running_mean(const Array& old, const Array& now, const Array& weight, cons
 Array running_square(const Array& old, const Array& now, const Array& weight, const Array& rest);
 /// scale*mean/(sqrt(square) + epsilon).
 Array scaled_by_root(const Array& mean, const Array& square, const Array& scale, const Array& epsilon);
+/// x less that; scale and epsilon are C++ numbers.
+Array moved_by_root(const Array& x, const Array& mean, const Array& square, const Array& scale, const Array& epsilon);
 
 }  // namespace rosin

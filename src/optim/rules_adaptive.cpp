@@ -22,16 +22,22 @@ Array running_squared(double weight, const Array& old, const Array& now) {
   return running_square(old, now, number(weight), number(1 - weight));
 }
 
-/// scale * mean/(1 - correction[0]) / (sqrt(square/(1 - correction[1])) + epsilon), the corrections being powers of
-/// beta.
-Array quotient(const Array& mean, const Array& square, double scale, const std::array<double, 2>& correction,
-               double epsilon) {
-  const double first = 1 - correction[0], second = 1 - correction[1];
+/// How far the running means are on their way: their divisors by powers of beta.
+struct Correction {
+  double first, root;  // of the mean; of the root of the mean square
+
+  explicit Correction(const std::array<double, 2>& power) : first(1 - power[0]), root(std::sqrt(1 - power[1])) {}
+  Array scale(double eta) const { return number(eta * root / first); }
+  Array epsilon(double value) const { return number(value * root); }
+};
+
+/// eta * mean/(1 - power[0]) / (sqrt(square/(1 - power[1])) + epsilon), the powers being those of beta.
+Array quotient(const Array& mean, const Array& square, double eta, const std::array<double, 2>& power, double epsilon) {
   if (is_half(mean)) {
-    return mean / number(first) / (sqrt(square / number(second)) + number(epsilon)) * number(scale);
+    return mean / number(1 - power[0]) / (sqrt(square / number(1 - power[1])) + number(epsilon)) * number(eta);
   }
-  const double root = std::sqrt(second);
-  return scaled_by_root(mean, square, number(scale * root / first), number(epsilon * root));
+  const Correction correction(power);
+  return scaled_by_root(mean, square, correction.scale(eta), correction.epsilon(epsilon));
 }
 
 std::array<double, 2> powers(const std::array<double, 2>& beta, int64_t t) {
@@ -65,6 +71,12 @@ Moments Adam::init(const Array& x) const { return no_moments(x); }
 Array Adam::apply(Moments& state, const Array&, const Array& g) const {
   const auto power = take_in(state, g, beta);
   return quotient(state.m, state.v, eta, power, epsilon_of(g, epsilon));
+}
+
+Array Adam::moved(Moments& state, const Array& x, const Array& g) const {
+  if (is_half(state.m)) return x - apply(state, x, g);
+  const Correction correction(take_in(state, g, beta));
+  return moved_by_root(x, state.m, state.v, correction.scale(eta), correction.epsilon(epsilon_of(g, epsilon)));
 }
 
 Moments AdamW::init(const Array& x) const { return no_moments(x); }

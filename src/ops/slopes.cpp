@@ -1,0 +1,44 @@
+// Slopes of activations. Read first: elementwise_op.hpp.
+#include "ops/slopes.hpp"
+
+#include <rosin/create.hpp>
+#include <rosin/elementwise.hpp>
+
+#include "graph/record.hpp"
+#include "ops/elementwise_op.hpp"
+
+namespace rosin {
+namespace {
+
+using scalar::select;
+
+const Op& relu_slope_op =
+    elementwise<2>(
+        "relu_slope", "g where y > 0, else 0", [](auto g, auto y) { return select(y > 0, g, 0); }, floats)
+        .with_gradient([](Backward& b) {
+          b.give(0, relu_slope(b.gradient, b.in(1)));
+          if (b.needs(1)) b.give(1, zeros_like(b.in(1)));
+        });
+
+const Op& sigmoid_slope_op =
+    elementwise<2>(
+        "sigmoid_slope", "g*y*(1 - y)", [](auto g, auto y) { return g * (y * (1 - y)); }, floats)
+        .with_gradient([](Backward& b) {
+          b.give(0, sigmoid_slope(b.gradient, b.in(1)));
+          if (b.needs(1)) b.give(1, b.gradient * b.in(0) * (1.0 - 2.0 * b.in(1)));
+        });
+
+const Op& tanh_slope_op = elementwise<2>(
+                              "tanh_slope", "g*(1 - y^2)", [](auto g, auto y) { return g * (1 - y * y); }, floats)
+                              .with_gradient([](Backward& b) {
+                                b.give(0, tanh_slope(b.gradient, b.in(1)));
+                                if (b.needs(1)) b.give(1, b.gradient * b.in(0) * (-2.0 * b.in(1)));
+                              });
+
+}  // namespace
+
+Array relu_slope(const Array& g, const Array& y) { return record(relu_slope_op, g, y); }
+Array sigmoid_slope(const Array& g, const Array& y) { return record(sigmoid_slope_op, g, y); }
+Array tanh_slope(const Array& g, const Array& y) { return record(tanh_slope_op, g, y); }
+
+}  // namespace rosin
