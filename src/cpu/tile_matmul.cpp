@@ -1,7 +1,9 @@
-// Matmul by the tile kernel: cuts k into blocks that stay in the cache, gathers the rows of a transposed A, and splits
-// a long k into partial sums when the result is too small to be cut. Read after tile_kernel.hpp.
+// Matmul by the tile kernel: cuts k into blocks that stay in the cache, gathers the rows of a transposed A, splits a
+// long k into partial sums when the result is too small to be cut, and computes the transpose of a product whose rows
+// would fill vectors badly. Read after tile_kernel.hpp.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "cpu/cuts.hpp"
 #include "cpu/tile.hpp"
@@ -218,12 +220,72 @@ template <class T> class TileMatmul final : public VendorCall {
   int64_t b_at_ = 0;  // of the copied B in scratch, in elements
 };
 
+/// C' = B'A', the same sums, where that takes fewer vectors; the product is then written out transposed.
+template <class T> class TurnedMatmul final : public VendorCall {
+ public:
+  explicit TurnedMatmul(const MatmulSpec& spec) : spec_(spec), turned_(turned(spec)) {
+    chunks_ = turned_.chunks();
+    scratch_bytes_ = turned_.scratch_bytes_per_chunk();
+    product_at_ = static_cast<size_t>(round_up(static_cast<int64_t>(turned_.workspace_bytes()), 64));
+    workspace_bytes_ = product_at_ + static_cast<size_t>(spec.m * spec.n * spec.batch) * sizeof(T);
+    has_finish_ = true;
+  }
+
+  /// Worth it where reading the operands so needs no copy, and the sums saved outweigh the transposition.
+  static bool pays(const MatmulSpec& spec) {
+    if (spec.a_transposed || !spec.b_transposed || spec.accumulate || spec.epilogue != Epilogue::none) return false;
+    const int64_t lanes = tile_kernels().lanes<T>();
+    const auto vectors = [&](int64_t rows) { return (rows + lanes - 1) / lanes; };
+    const int64_t saved = vectors(spec.m) * spec.n - vectors(spec.n) * spec.m;
+    return saved * spec.k >= 2 * spec.m * spec.n;
+  }
+
+  const char* engine() const noexcept override { return "tile"; }
+
+  void run_chunk(int64_t chunk, const VendorBuffers& buffers, void* scratch) const override {
+    turned_.run_chunk(chunk, turned(buffers), scratch);
+  }
+
+  void finish(const VendorBuffers& buffers) const override {
+    const VendorBuffers inner = turned(buffers);
+    turned_.finish(inner);
+    const T* product = static_cast<const T*>(inner.result);
+    for (int64_t item = 0; item < spec_.batch; ++item) {
+      T* c = static_cast<T*>(buffers.result) + item * spec_.c_batch_stride;
+      gather_rows(product + item * spec_.m * spec_.n, spec_.n, c, spec_.ldc, spec_.m, spec_.n);
+    }
+  }
+
+ private:
+  static MatmulSpec turned(const MatmulSpec& spec) {
+    MatmulSpec turned = spec;
+    std::swap(turned.m, turned.n);
+    std::swap(turned.lda, turned.ldb);
+    std::swap(turned.a_batch_stride, turned.b_batch_stride);
+    turned.ldc = spec.n;
+    turned.c_batch_stride = spec.m * spec.n;
+    return turned;
+  }
+  VendorBuffers turned(const VendorBuffers& buffers) const {
+    return {buffers.second, buffers.first, nullptr, static_cast<unsigned char*>(buffers.workspace) + product_at_,
+            buffers.workspace};
+  }
+
+  MatmulSpec spec_;
+  TileMatmul<T> turned_;
+  size_t product_at_ = 0;  // in the workspace
+};
+
+template <class T> std::unique_ptr<VendorCall> prepared(const MatmulSpec& spec) {
+  if (TurnedMatmul<T>::pays(spec)) return std::make_unique<TurnedMatmul<T>>(spec);
+  return std::make_unique<TileMatmul<T>>(spec);
+}
+
 }  // namespace
 
 std::unique_ptr<VendorCall> prepare_tile_matmul(const MatmulSpec& spec) {
   require_tile_type(spec.type, "matmul");
-  if (spec.type == DType::Float64) return std::make_unique<TileMatmul<double>>(spec);
-  return std::make_unique<TileMatmul<float>>(spec);
+  return spec.type == DType::Float64 ? prepared<double>(spec) : prepared<float>(spec);
 }
 
 }  // namespace rosin::cpu
