@@ -55,6 +55,8 @@ class Call {
   virtual void run(int64_t chunk, const CallData& data) = 0;
   /// Runs once after all pieces (adds partial sums, in order).
   virtual void finish(const CallData&) {}
+  /// Whether running can throw: values may be refused, or memory be needed.
+  virtual bool may_fail() const { return true; }
 };
 
 /// Error (dtype) when the CPU has no such kernel for these types.

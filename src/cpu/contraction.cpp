@@ -92,6 +92,7 @@ class MatmulCall final : public Call {
 
   int64_t chunks() const override { return call_->chunks(); }
   size_t scratch_bytes() const override { return parts_.total(); }
+  bool may_fail() const override { return call_->may_fail(); }
 
   void begin(const CallData& data) override {
     for (int i = 0; i < 2; ++i) {

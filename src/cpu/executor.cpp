@@ -54,6 +54,7 @@ class CpuInstance final : public Instance {
     arena_.reset(aligned(layout_->arena_bytes));
     scratch_.reset(aligned(scratch_bytes_));
     place_values();
+    may_run_behind_ = fits_behind();
   }
 
   void run(void* const* memory, const ScalarValue* scalars) override {
@@ -65,6 +66,8 @@ class CpuInstance final : public Instance {
     }
   }
 
+  bool may_run_behind() const override { return may_run_behind_; }
+
   size_t bytes() const override {
     size_t bytes = sizeof(*this) + layout_->arena_bytes + scratch_bytes_ + memory_.capacity() * sizeof(void*);
     for (const FusedKernel& kernel : kernels_) bytes += kernel.bytes();
@@ -72,6 +75,14 @@ class CpuInstance final : public Instance {
   }
 
  private:
+  bool fits_behind() const {
+    const auto splits = [](const FusedKernel& kernel) { return kernel.chunks() > 1; };
+    const auto stays = [](const PreparedCall& made) {
+      return made.call && (made.call->may_fail() || made.call->chunks() > 1);
+    };
+    return std::none_of(kernels_.begin(), kernels_.end(), splits) && std::none_of(calls_.begin(), calls_.end(), stays);
+  }
+
   /// The arena stays where it is; leaves and outputs have other memory in each run.
   void place_values() {
     memory_.resize(s_.graph.values.size());
@@ -145,6 +156,7 @@ class CpuInstance final : public Instance {
   std::vector<void*> memory_;        // by value
   std::vector<size_t> given_;        // values whose memory a run is given
   size_t scratch_bytes_ = 0;
+  bool may_run_behind_ = false;
   std::unique_ptr<unsigned char, FreeAligned> arena_, scratch_;
 };
 

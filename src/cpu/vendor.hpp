@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string_view>
 
 #include <rosin/dtype.hpp>
 
@@ -99,6 +100,8 @@ class VendorCall {
   size_t scratch_bytes_per_chunk() const noexcept { return scratch_bytes_; }
   bool has_begin() const noexcept { return has_begin_; }
   bool has_finish() const noexcept { return has_finish_; }
+  /// Whether running can throw.
+  bool may_fail() const noexcept { return std::string_view(engine()) == "onednn"; }
 
   virtual void begin(const VendorBuffers&) const {}
   /// `scratch` has scratch_bytes_per_chunk() bytes that no other running chunk uses.

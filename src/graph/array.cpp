@@ -156,8 +156,8 @@ DType Array::dtype() const { return checked(node_, "dtype").dtype; }
 void eval(const Array& x) {
   checked(x.node(), "eval");
   Context& context = Context::current();
-  if (x.node()->ready()) return;
-  hooks.evaluate(context, x.node());
+  if (!x.node()->ready()) hooks.evaluate(context, x.node());
+  else if (x.node()->buffer) x.node()->data();  // waits
 }
 
 void eval() { hooks.evaluate(Context::current(), nullptr); }

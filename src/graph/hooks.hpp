@@ -17,6 +17,10 @@ class Context;
 struct Hooks {
   /// Evaluates what is pending in the context (all its user-held nodes), and `target` in any case (may be null).
   void (*evaluate)(Context& context, Node* target) = nullptr;
+  /// Evaluates what is pending as well, but may return before it is computed: whoever reads a value waits for it.
+  void (*evaluate_behind)(Context& context) = nullptr;
+  /// Waits until the run of this number is over.
+  void (*wait_for_run)(uint64_t run) = nullptr;
   /// Memory for an array of the CPU.
   Memory* (*allocate)(size_t bytes) = nullptr;
   /// Copies elements with conversion between element types (host memory, contiguous).

@@ -16,7 +16,17 @@ struct Memory {
   void* data = nullptr;
   size_t bytes = 0;
   void (*release)(Memory* self) noexcept = nullptr;
+  // The last runs behind their threads (runtime/cpu_stream.hpp) that use it, and that write it.
+  std::atomic<uint64_t> used_by{0};
+  std::atomic<uint64_t> written_by{0};
 };
+
+/// Runs behind their threads have numbers; all up to this one are over.
+inline constinit std::atomic<uint64_t> finished_runs{0};
+
+inline bool is_over(const std::atomic<uint64_t>& run) noexcept {
+  return run.load(std::memory_order_relaxed) <= finished_runs.load(std::memory_order_acquire);
+}
 
 inline void retain(Memory* buffer) noexcept { add_to(buffer->owners, 1, std::memory_order_relaxed); }
 inline void release(Memory* buffer) noexcept {

@@ -18,6 +18,7 @@
 #include "graph/attributes.hpp"
 #include "graph/body.hpp"
 #include "graph/counting.hpp"
+#include "graph/hooks.hpp"
 #include "graph/memory.hpp"
 
 namespace rosin {
@@ -145,8 +146,11 @@ struct alignas(64) Node {
   uint32_t references_in(uint64_t loaded) const {
     return static_cast<uint32_t>(loaded >> 32 & 0x7FFFFFFF) + own.load(std::memory_order_relaxed);
   }
-  /// The bytes of a ready node.
-  void* data() const { return buffer->data; }
+  /// The bytes of a ready node; waits while a run behind its thread writes them.
+  void* data() const {
+    if (!is_over(buffer->written_by)) hooks.wait_for_run(buffer->written_by.load(std::memory_order_relaxed));
+    return buffer->data;
+  }
 
  private:
   template <class Word> Word word_at(size_t offset) const {

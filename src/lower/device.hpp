@@ -22,6 +22,8 @@ class Instance {
   /// Throws what a kernel throws; donated memory is written last.
   virtual void run(void* const* memory, const ScalarValue* scalars) = 0;
   virtual size_t bytes() const = 0;
+  /// Whether a run takes one thread of the CPU only, and cannot fail: it may go on behind the thread that asks for it.
+  virtual bool may_run_behind() const { return false; }
 };
 
 class DeviceExecutor {

@@ -9,6 +9,7 @@
 #include <rosin/error.hpp>
 
 #include "graph/context.hpp"
+#include "graph/hooks.hpp"
 #include "optim/step.hpp"
 #include "optim/tree.hpp"
 
@@ -109,7 +110,7 @@ class KeepState : public ModelEditor {
  public:
   explicit KeepState(Step& step) : step_(step) {}
   void array(Array& x, const ModelPath&) override {
-    if (!x.is_nothing()) eval(x);
+    if (!x.is_nothing() && !x.node()->ready()) eval(x);
     step_.keep(&x);
   }
 
@@ -124,7 +125,7 @@ void record_leaf(StateTree& tree, size_t index, Step& step) {
   const Array g = gradient_of(tree, index, step);
   if (g.is_nothing()) return;
   check_parameter(tree, leaf, x, g);
-  eval(x);
+  if (!x.node()->ready()) eval(x);
   KeepState keep(step);
   leaf.rule->visit_state(keep, {});
   step.leaf = static_cast<int>(index);
@@ -149,7 +150,8 @@ void run(StateTree& tree, ModelEdit model, ModelView gradient, const Array* loss
   for (size_t leaf = 0; leaf < tree.leaves.size(); ++leaf) record_leaf(tree, leaf, step);
   if (!step.checks.empty()) step.select_by_checks();
   step.guard();
-  eval();
+  if (step.checks.empty()) hooks.evaluate_behind(Context::current());
+  else eval();  // the checks are read at once
 }
 
 [[noreturn]] void refuse_value(const StateTree& tree, const Step::Check& check) {

@@ -50,6 +50,10 @@ class Pool {
   }
 
   void trim() {
+    {
+      std::lock_guard lock(lock_);
+      collect();
+    }
     for (PooledBuffer*& list : free_) {
       PooledBuffer* chain = nullptr;
       {
@@ -77,6 +81,7 @@ class Pool {
  private:
   PooledBuffer* take(int size_class) {
     std::lock_guard lock(lock_);
+    collect();
     PooledBuffer*& list = free_[size_class];
     PooledBuffer* buffer = list;
     if (!buffer) return nullptr;
@@ -92,14 +97,28 @@ class Pool {
     {
       std::lock_guard lock(lock_);
       live_ -= bytes;
-      if (pooled_ + bytes <= pool_limit) {
+      const bool in_use = !is_over(buffer->used_by);
+      if (in_use || pooled_ + bytes <= pool_limit) {
         pooled_ += bytes;
-        buffer->next = free_[buffer->size_class];
-        free_[buffer->size_class] = buffer;
+        push(in_use ? in_use_ : free_[buffer->size_class], buffer);
         return;
       }
     }
     destroy(buffer);
+  }
+
+  static void push(PooledBuffer*& list, PooledBuffer* buffer) noexcept {
+    buffer->next = list;
+    list = buffer;
+  }
+
+  /// Buffers whose last run is over are free. (The run at the head is the latest one.)
+  void collect() noexcept {
+    if (!in_use_ || !is_over(in_use_->used_by)) return;
+    while (PooledBuffer* buffer = in_use_) {
+      in_use_ = buffer->next;
+      push(free_[buffer->size_class], buffer);
+    }
   }
 
   static void destroy(PooledBuffer* buffer) noexcept {
@@ -116,6 +135,7 @@ class Pool {
 
   std::mutex lock_;
   PooledBuffer* free_[size_class_count] = {};
+  PooledBuffer* in_use_ = nullptr;  // given back while a run behind its thread still uses them
   int64_t live_ = 0;
   int64_t pooled_ = 0;
 };

@@ -11,6 +11,7 @@
 #include "graph/hooks.hpp"
 #include "graph/leaf.hpp"
 #include "runtime/buffer_pool.hpp"
+#include "runtime/cpu_stream.hpp"
 #include "runtime/devices.hpp"
 #include "runtime/plan_cache.hpp"
 
@@ -125,6 +126,8 @@ class Evaluation {
   }
 
   void run(Context& context, Context& here, Node* target);
+  /// What is pending here; it may be computed behind this thread.
+  void run_behind(Context& here);
 
  private:
   struct Outgoing {
@@ -147,6 +150,8 @@ class Evaluation {
   lower::Sizes sizes() const;
   std::shared_ptr<Plan> plan();
   void execute(const std::shared_ptr<Plan>& plan);
+  void fill_memory(const Plan& plan);
+  bool post(const std::shared_ptr<Plan>& plan, std::unique_ptr<lower::Instance>& instance) noexcept;
   void allocate_outputs(const Plan& plan);
   void release_outputs() noexcept;
   Memory* value_of(const lower::Result& result) noexcept;
@@ -164,8 +169,8 @@ class Evaluation {
   LeafTable leaves_;
   Key structure_key_, sizes_key_;
   std::vector<Outgoing> outputs_;
-  std::vector<void*> memory_;
-  std::vector<ScalarValue> scalars_;
+  CpuStream::Run run_;   // what the instance runs on
+  bool behind_ = false;  // may return before it has run
 
   static constexpr int32_t none = INT32_MIN;
 };
@@ -425,41 +430,66 @@ void Evaluation::release_outputs() noexcept {
   outputs_.clear();
 }
 
+/// Where the instance finds leaves, outputs and numbers.
+void Evaluation::fill_memory(const Plan& plan) {
+  const lower::Layout& layout = *plan.layout;
+  run_.memory.assign(layout.structure->graph.values.size(), nullptr);
+  run_.scalars.resize(run_.memory.size() * lower::scalars_of_value);
+  for (size_t n = 0; has_numbers_ && n < order_.size(); ++n) {
+    const Node& node = *order_[n];
+    const ScalarValue* number = node.numbers;
+    for (int i = 0; node.scalars >> i; ++i) {
+      if (node.scalars >> i & 1) run_.scalars[lower::scalar_index(static_cast<int32_t>(n), i)] = *number++;
+    }
+  }
+  for (size_t i = 0; i < leaves_.leaves().size(); ++i) {
+    const Node& node = *leaves_.leaves()[i].node;
+    const size_t value = order_.size() + i;
+    if (is_scalar(node)) run_.scalars[lower::scalar_index(static_cast<int32_t>(value), -1)] = scalar_value(node);
+    else run_.memory[value] = node.data();
+    if (device_ != 0 && !is_scalar(node)) plan.executor->expect(*node.buffer);
+  }
+  for (size_t i = 0; i < layout.outputs.size(); ++i) {
+    run_.memory[static_cast<size_t>(layout.outputs[i].value)] = outputs_[i].buffer->data;
+  }
+}
+
+/// Leaves the run to the CPU's stream; false where that does not take it.
+bool Evaluation::post(const std::shared_ptr<Plan>& plan, std::unique_ptr<lower::Instance>& instance) noexcept {
+  if (!behind_ || !instance->may_run_behind()) return false;
+  CpuStream& stream = CpuStream::instance();
+  const uint64_t number = stream.begin();
+  if (number == 0) return false;
+  for (const LeafTable::Leaf& leaf : leaves_.leaves()) {
+    if (!is_scalar(*leaf.node)) leaf.node->buffer->used_by.store(number, std::memory_order_relaxed);
+  }
+  for (const Outgoing& output : outputs_) {
+    output.buffer->used_by.store(number, std::memory_order_relaxed);
+    output.buffer->written_by.store(number, std::memory_order_relaxed);
+  }
+  run_.plan = plan;
+  run_.instance = std::move(instance);
+  stream.post(run_);
+  return true;
+}
+
 void Evaluation::execute(const std::shared_ptr<Plan>& plan) {
-  const lower::Layout& layout = *plan->layout;
   PlanCache& cache = PlanCache::instance();
+  CpuStream::instance().finish();
   std::unique_ptr<lower::Instance> instance = cache.take(*plan);
   try {
     allocate_outputs(*plan);
-    memory_.assign(layout.structure->graph.values.size(), nullptr);
-    scalars_.resize(memory_.size() * lower::scalars_of_value);
-    for (size_t n = 0; has_numbers_ && n < order_.size(); ++n) {
-      const Node& node = *order_[n];
-      const ScalarValue* number = node.numbers;
-      for (int i = 0; node.scalars >> i; ++i) {
-        if (node.scalars >> i & 1) scalars_[lower::scalar_index(static_cast<int32_t>(n), i)] = *number++;
-      }
-    }
-    for (size_t i = 0; i < leaves_.leaves().size(); ++i) {
-      const Node& node = *leaves_.leaves()[i].node;
-      const size_t value = order_.size() + i;
-      if (is_scalar(node)) scalars_[lower::scalar_index(static_cast<int32_t>(value), -1)] = scalar_value(node);
-      else memory_[value] = node.data();
-      if (device_ != 0 && !is_scalar(node)) plan->executor->expect(*node.buffer);
-    }
-    for (size_t i = 0; i < layout.outputs.size(); ++i) {
-      memory_[static_cast<size_t>(layout.outputs[i].value)] = outputs_[i].buffer->data;
-    }
-    instance->run(memory_.data(), scalars_.data());
+    fill_memory(*plan);
+    if (!post(plan, instance)) instance->run(run_.memory.data(), run_.scalars.data());
   } catch (...) {
     release_outputs();
     cache.give_back(*plan, std::move(instance));
     throw;
   }
-  cache.give_back(*plan, std::move(instance));
+  if (instance) cache.give_back(*plan, std::move(instance));
   std::lock_guard guard(cache.lock);
   ++cache.counters.evaluations;
-  for (const lower::Step& step : layout.structure->steps)
+  for (const lower::Step& step : plan->structure->steps)
     ++(step.kernel >= 0 ? cache.counters.kernels : cache.counters.calls);
 }
 
@@ -509,13 +539,26 @@ void Evaluation::run(Context& context, Context& here, Node* target) {
   }
 }
 
+void Evaluation::run_behind(Context& here) {
+  behind_ = true;
+  try {
+    run(here, here, nullptr);
+  } catch (...) {
+    behind_ = false;
+    throw;
+  }
+  behind_ = false;
+}
+
 void evaluate(Context& here, Node* target) {
   Context& context = target && target->recorder ? *target->recorder : here;
   Evaluation::of_thread().run(context, here, target);
+  CpuStream::instance().finish();
 }
 
 [[maybe_unused]] const bool installed = [] {
   hooks.evaluate = evaluate;
+  hooks.evaluate_behind = [](Context& here) { Evaluation::of_thread().run_behind(here); };
   hooks.allocate = allocate_buffer;
   return true;
 }();

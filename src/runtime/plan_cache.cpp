@@ -6,6 +6,7 @@
 #include "base/hash.hpp"
 #include "base/pool.hpp"
 #include "runtime/buffer_pool.hpp"
+#include "runtime/cpu_stream.hpp"
 #include "runtime/device_executor.hpp"
 
 namespace rosin {
@@ -177,6 +178,7 @@ void set_plan_cache_limit(int64_t bytes) { PlanCache::instance().set_limit(bytes
 void set_plan_cache(bool on) { PlanCache::instance().set_enabled(on); }
 
 void trim() {
+  CpuStream::instance().finish();
   PlanCache::instance().clear();
   trim_buffers();
 }

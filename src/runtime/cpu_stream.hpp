@@ -1,0 +1,68 @@
+// The CPU's stream: runs a small plan behind the thread that recorded it, while that thread records its next step. One
+// run at a time; the memory it uses carries its number (graph/memory.hpp), and who reads what it writes waits for it.
+//
+// Only updates of models come here (a loss that is read at once would gain nothing), of threads that have left alone
+// what their last updates wrote. Runs that can fail, or that several threads share, stay with their thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "runtime/plan_cache.hpp"
+
+namespace rosin {
+
+class CpuStream {
+ public:
+  static CpuStream& instance();
+
+  /// A plan on its way, with all that it needs.
+  struct Run {
+    std::shared_ptr<Plan> plan;
+    std::unique_ptr<lower::Instance> instance;
+    std::vector<void*> memory;
+    std::vector<ScalarValue> scalars;
+  };
+
+  /// The number of the run that the calling thread may post now, or 0: it runs by itself then.
+  uint64_t begin() noexcept;
+  /// Starts it; `run` gets vectors of a run before. The memory that it uses has the number by now.
+  void post(Run& run) noexcept;
+
+  /// Waits for what this thread has posted; its instance is idle again.
+  void finish();
+  /// Waits for a run whose result is read.
+  void wait(uint64_t number);
+
+ private:
+  /// What a thread has done here.
+  struct Poster {
+    uint64_t number = 0;   // of its run that may be in progress
+    int calm = 0;          // updates since it last waited for a result
+    int calm_wanted = 16;  // of them, before runs go behind: twice as many after each wait
+  };
+  static Poster& poster();
+
+  CpuStream();
+  bool start() noexcept;
+  void wake() noexcept;
+  void serve() noexcept;
+  uint64_t next_run(uint64_t last) noexcept;
+  void spin_until(uint64_t number) const noexcept;
+  void take_back() noexcept;
+
+  std::mutex lock_;       // held from begin to post, and while `run_` is looked at
+  Run run_;               // the last one posted
+  uint64_t number_ = 0;   // its number, or that of the one that is begun
+  bool started_ = false;  // there is a thread
+  std::exception_ptr error_;
+  alignas(64) std::atomic<uint64_t> posted_{0};
+  std::atomic<bool> awake_{false};
+  std::atomic<uint32_t> calls_{0};  // changes when the thread shall look
+};
+
+}  // namespace rosin
