@@ -16,8 +16,7 @@
 namespace rosin {
 namespace {
 
-constexpr int spin_turns = 4000;  // a thread that waits looks so often before it sleeps or gives its processor away
-constexpr int least_calm = 16, most_calm = 1 << 14;
+constexpr int spin_turns = 4000;  // who waits for a run looks so often before it gives its processor away
 
 void pause() noexcept {
 #if defined(__x86_64__)
@@ -54,10 +53,16 @@ CpuStream::CpuStream() {
   std::atexit([] { instance().spin_until(instance().posted_.load(std::memory_order_acquire)); });
 }
 
+/// What went behind gained nothing: it was waited for.
+void CpuStream::Poster::disturbed() noexcept {
+  const bool soon = calm < 3 * calm_wanted;
+  calm_wanted = soon ? std::min(calm_wanted * 2, most_calm) : std::max(calm_wanted / 2, least_calm);
+  calm = 0;
+}
+
 uint64_t CpuStream::begin() noexcept {
   Poster& self = poster();
-  if (pool_threads() < 2 || ++self.calm < self.calm_wanted) return 0;
-  if (self.calm > 4 * self.calm_wanted) self.calm_wanted = least_calm;
+  if (pool_threads() < 2 || ++self.calm <= self.calm_wanted) return 0;
   std::unique_lock lock(lock_, std::try_to_lock);
   if (!lock || finished_runs.load(std::memory_order_acquire) != number_ || !start()) return 0;
   if (!awake_.load(std::memory_order_acquire)) {
@@ -80,9 +85,10 @@ void CpuStream::post(Run& run) noexcept {
 }
 
 void CpuStream::finish() {
-  const uint64_t number = std::exchange(poster().number, 0);
+  Poster& self = poster();
+  const uint64_t number = std::exchange(self.number, 0);
   if (number == 0) return;
-  spin_until(number);
+  if (!spin_until(number)) self.disturbed();
   std::lock_guard lock(lock_);
   if (number != number_) return;  // another thread's run took its place
   take_back();
@@ -91,17 +97,19 @@ void CpuStream::finish() {
 
 void CpuStream::wait(uint64_t number) {
   Poster& self = poster();
-  self.calm = 0;
-  self.calm_wanted = std::min(self.calm_wanted * 2, most_calm);
+  self.disturbed();
   spin_until(number);
   if (number == self.number) finish();
 }
 
-void CpuStream::spin_until(uint64_t number) const noexcept {
-  for (int turn = 0; finished_runs.load(std::memory_order_acquire) < number; ++turn) {
+/// False where that took so long that the processors must be busy with something else.
+bool CpuStream::spin_until(uint64_t number) const noexcept {
+  int turn = 0;
+  for (; finished_runs.load(std::memory_order_acquire) < number; turn = std::min(turn + 1, spin_turns)) {
     if (turn < spin_turns) pause();
     else sched_yield();
   }
+  return turn < spin_turns;
 }
 
 /// The plan of a finished run gets its instance back.
@@ -143,7 +151,7 @@ uint64_t CpuStream::next_run(uint64_t last) noexcept {
   for (;;) {
     const uint32_t calls = calls_.load(std::memory_order_seq_cst);
     awake_.store(true, std::memory_order_seq_cst);
-    for (int turn = 0; turn < spin_turns; ++turn) {
+    for (int turn = 0; turn < patience_.load(std::memory_order_relaxed); ++turn) {
       const uint64_t posted = posted_.load(std::memory_order_acquire);
       if (posted != last) return posted;
       pause();

@@ -38,13 +38,19 @@ class CpuStream {
   /// Waits for a run whose result is read.
   void wait(uint64_t number);
 
+  /// How often the stream's thread looks for a run before it sleeps: 4000 times; for tests.
+  void set_patience(int turns) { patience_.store(turns, std::memory_order_relaxed); }
+
  private:
   /// What a thread has done here.
   struct Poster {
-    uint64_t number = 0;   // of its run that may be in progress
-    int calm = 0;          // updates since it last waited for a result
-    int calm_wanted = 16;  // of them, before runs go behind: twice as many after each wait
+    uint64_t number = 0;           // of its run that may be in progress
+    int calm = 0;                  // updates since it last waited for a result
+    int calm_wanted = least_calm;  // of them, before its runs go behind: more where it soon waited after that
+
+    void disturbed() noexcept;
   };
+  static constexpr int least_calm = 16, most_calm = 1 << 14;
   static Poster& poster();
 
   CpuStream();
@@ -52,7 +58,7 @@ class CpuStream {
   void wake() noexcept;
   void serve() noexcept;
   uint64_t next_run(uint64_t last) noexcept;
-  void spin_until(uint64_t number) const noexcept;
+  bool spin_until(uint64_t number) const noexcept;
   void take_back() noexcept;
 
   std::mutex lock_;       // held from begin to post, and while `run_` is looked at
@@ -63,6 +69,7 @@ class CpuStream {
   alignas(64) std::atomic<uint64_t> posted_{0};
   std::atomic<bool> awake_{false};
   std::atomic<uint32_t> calls_{0};  // changes when the thread shall look
+  std::atomic<int> patience_{4000};
 };
 
 }  // namespace rosin
