@@ -33,6 +33,7 @@ ROSIN_API void set_plan_cache(bool on);
 ROSIN_API void trim();
 
 /// Threads that compute; 0 = from affinity and cgroup (the default, or ROSIN_NUM_THREADS). Results do not depend on it.
+/// With two or more, updates of small models run behind the thread that asks for them (docs/performance.md).
 ROSIN_API void set_num_threads(int threads);
 ROSIN_API int num_threads();
 
