@@ -14,7 +14,6 @@ namespace {
 using Do = lower::Instr::Do;
 
 constexpr int64_t tile_target = 1024;       // elements: a few registers of this size stay in the first cache
-constexpr int64_t root_chunk = 16 * 1024;   // elements of a chunk of kernels with roots: part of the summation tree
 constexpr int64_t chunk_work = 160 * 1024;  // element-instructions of a chunk: about ten microseconds
 constexpr int64_t most_chunks = 64;
 
@@ -46,25 +45,29 @@ FusedKernel::FusedKernel(const lower::Structure& structure, const lower::Layout&
 }
 
 void FusedKernel::choose_tiles() {
-  const int64_t row = layout_->row;
-  // Kernels with roots take whole rows whether or not they reduce them: so a sum's order is the same in both.
-  const bool whole = kernel_->whole_rows || (!kernel_->roots.empty() && row <= lower::tile_limit);
-  if (whole && row > tile_target) tile_ = row;
-  else if (row > 0 && row <= tile_target) tile_ = tile_target / row * row;
-  else tile_ = tile_target;
   if (total_ == 0) return;
-  int64_t chunk = root_chunk;
-  int64_t most = most_chunks;
-  if (kernel_->roots.empty()) {
-    chunk = chunk_work / static_cast<int64_t>(std::max<size_t>(kernel_->instrs.size(), 1));
-  } else {
-    int64_t results = 0;
-    for (int64_t count : layout_->root_counts) results += count;
-    most = std::clamp<int64_t>(total_ / (4 * std::max<int64_t>(results, 1)), 1, most_chunks);
+  const int64_t row = layout_->row;
+  if (kernel_->whole_rows && row > tile_target) tile_ = row;
+  else if (row <= tile_target) tile_ = tile_target / row * row;
+  else tile_ = tile_target;
+  int64_t parts = 0;  // elements; of one thread, since they are whole parts of each sum
+  for (size_t i = 0; i < kernel_->roots.size(); ++i) {
+    const lower::Port& root = kernel_->roots[i];
+    const SumOrder order = sum_order(domain_of(root), layout_->root_counts[i]);
+    if (root.row) continue;
+    tile_ = order.block;
+    parts = std::max(parts, order.part);
   }
-  chunk = std::max(chunk, (total_ + most - 1) / most);
-  chunk_ = (chunk + tile_ - 1) / tile_ * tile_;
+  const int64_t work = chunk_work / static_cast<int64_t>(std::max<size_t>(kernel_->instrs.size(), 1));
+  const int64_t chunk = std::max(work, (total_ + most_chunks - 1) / most_chunks);
+  chunk_ = parts > 0 ? parts : (chunk + tile_ - 1) / tile_ * tile_;
   chunks_ = (total_ + chunk_ - 1) / chunk_;
+}
+
+/// The sizes over which a root adds up: those of the kernel, or of its rows.
+std::span<const int64_t> FusedKernel::domain_of(const lower::Port& root) const {
+  const int first = root.row ? kernel_->row_dims : 0;
+  return {layout_->sizes + first, static_cast<size_t>(std::max(layout_->dims - first, 0))};
 }
 
 /// Joins neighbouring dims over which the port moves evenly, and leaves out dims of one element.
@@ -104,34 +107,44 @@ void FusedKernel::find_access(Load& load, int64_t elements) const {
 }
 
 void FusedKernel::prepare_roots() {
-  size_t bytes = 0;
+  const auto place = [this](size_t bytes) {
+    const size_t at = partial_bytes_;
+    partial_bytes_ += (bytes + 63) / 64 * 64;
+    return at;
+  };
+  int64_t block_bytes = 0;
   for (size_t i = 0; i < kernel_->roots.size(); ++i) {
     const lower::Port& port = kernel_->roots[i];
     const lower::Value& value = structure_.graph.values[static_cast<size_t>(port.value)];
+    const std::span<const int64_t> domain = domain_of(port);
     Root root;
     root.value = port.value;
     root.storage = value.dtype;
     root.type = value.compute;
     root.loops = reduce_loops(value.op->reducer, value.compute);
     root.count = layout_->root_counts[i];
-    root.partial = bytes;
-    bytes += (static_cast<size_t>(root.count) * static_cast<size_t>(bytes_of(root.type)) + 63) / 64 * 64;
+    root.row = port.row;
+    root.total = port.row ? layout_->rows : total_;
+    root.order = sum_order(domain, root.count);
+    root.part_bytes = (static_cast<size_t>(root.count * bytes_of(root.type)) + 63) / 64 * 64;
+    root.first_part = place(root.part_bytes * static_cast<size_t>(std::max<int64_t>(root.order.parts, 1)));
+    if (root.row) {
+      root.kept_values = place(static_cast<size_t>(root.total * bytes_of(root.type)));
+      block_bytes = std::max(block_bytes, std::min(root.order.block, root.total) * bytes_of(root.type));
+    }
     Load moves;
     const int first = port.row ? kernel_->row_dims : 0;
     std::copy(layout_->roots[i].strides + first, layout_->roots[i].strides + layout_->dims, moves.strides);
     merge_dims(moves, layout_->sizes + first, std::max(layout_->dims - first, 0));
     root.dims = moves.dims;
-    const int64_t unit = port.row ? tile_ / std::max<int64_t>(layout_->row, 1) : tile_;
     root.folds = moves.dims == 2 && moves.strides[0] == 1 && moves.strides[1] == 0 && moves.sizes[0] > 0 &&
-                 moves.sizes[0] <= 256 && unit % moves.sizes[0] == 0;
+                 moves.sizes[0] <= 256 && root.order.block % moves.sizes[0] == 0;
     std::copy(moves.sizes, moves.sizes + Shape::max_rank, root.sizes);
     std::copy(moves.strides, moves.strides + Shape::max_rank, root.strides);
     roots_.push_back(root);
   }
-  partial_bytes_ = bytes;
-  if (bytes > 0)
-    partials_ =
-        std::make_unique_for_overwrite<unsigned char[]>(bytes * static_cast<size_t>(std::max<int64_t>(chunks_, 1)));
+  spare_block_ = place(static_cast<size_t>(block_bytes));
+  if (!roots_.empty()) partials_ = std::make_unique_for_overwrite<unsigned char[]>(partial_bytes_);
 }
 
 void FusedKernel::prepare_instrs() {
@@ -192,8 +205,7 @@ bool FusedKernel::may_forward(size_t store, size_t producer) const {
 }
 
 void FusedKernel::run(int64_t chunk, const RunData& data) const {
-  State state(*this, data, chunk);
-  for (const Root& root : roots_) root.loops.neutral(state.partial(root), root.count);
+  State state(*this, data);
   const int64_t end = std::min(total_, (chunk + 1) * chunk_);
   const int64_t row = std::max<int64_t>(layout_->row, 1);
   const auto tile_at = [&](int64_t begin, int64_t count) {
@@ -213,11 +225,14 @@ void FusedKernel::run(int64_t chunk, const RunData& data) const {
 
 void FusedKernel::finish(const RunData& data) const {
   for (const Root& root : roots_) {
-    unsigned char* sum = partials_.get() + root.partial;
-    if (chunks_ == 0) root.loops.neutral(sum, root.count);
-    for (int64_t chunk = 1; chunk < chunks_; ++chunk) {
-      root.loops.combine(sum, sum + static_cast<size_t>(chunk) * partial_bytes_, root.count);
+    const unsigned char* values = partials_.get() + root.kept_values;
+    for (int64_t begin = 0; root.row && begin < root.total; begin += root.order.block) {
+      add(root, begin, std::min(root.order.block, root.total - begin), values + begin * bytes_of(root.type),
+          partials_.get() + spare_block_);
     }
+    unsigned char* sum = part_of(root, 0);
+    if (root.order.parts == 0) root.loops.neutral(sum, root.count);
+    for (int64_t part = 1; part < root.order.parts; ++part) root.loops.combine(sum, part_of(root, part), root.count);
     cpu::convert(data.memory[root.value], root.storage, sum, tile_type(root.type), root.count);
   }
 }

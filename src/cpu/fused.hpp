@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "cpu/reduce_loops.hpp"
+#include "cpu/sum_order.hpp"
 #include "graph/leaf.hpp"
 #include "lower/layout.hpp"
 
@@ -25,12 +27,12 @@ class FusedKernel {
 
   int64_t chunks() const { return chunks_; }
   void run(int64_t chunk, const RunData& data) const;
-  /// Adds the partial results of roots in the order of chunks and writes them out.
+  /// Combines the partial results of roots in their order and writes them out.
   void finish(const RunData& data) const;
   bool has_roots() const { return !kernel_->roots.empty(); }
   size_t bytes() const {
-    return sizeof(*this) + partial_bytes_ * static_cast<size_t>(chunks_) + loads_.capacity() * sizeof(Load) +
-           roots_.capacity() * sizeof(Root) + instrs_.capacity() * sizeof(Ready);
+    return sizeof(*this) + partial_bytes_ + loads_.capacity() * sizeof(Load) + roots_.capacity() * sizeof(Root) +
+           instrs_.capacity() * sizeof(Ready);
   }
 
  private:
@@ -56,9 +58,14 @@ class FusedKernel {
     DType storage = DType::Float32;
     ScalarType type = ScalarType::float32;
     ReduceLoops loops;
-    int64_t count = 0;   // elements of the result
-    bool folds = false;  // tiles are whole columns of one result: they are added pairwise
-    size_t partial = 0;  // bytes from the start of a chunk's partial results
+    bool row = false;        // of values at row level: they are kept, and added up when all rows are there
+    int64_t total = 0;       // elements of the domain: that of the kernel, or its rows
+    int64_t count = 0;       // elements of the result
+    bool folds = false;      // blocks are whole columns of one result: they are added pairwise
+    SumOrder order;          // of the domain
+    size_t first_part = 0;   // bytes from the start of partials_
+    size_t part_bytes = 0;   // of the partial result of one part
+    size_t kept_values = 0;  // row: bytes from the start of partials_
     int dims = 0;
     int64_t sizes[Shape::max_rank] = {};
     int64_t strides[Shape::max_rank] = {};
@@ -88,6 +95,7 @@ class FusedKernel {
   void merge_dims(Load& load, const int64_t* sizes, int dims);
   void find_access(Load& load, int64_t elements) const;
   void prepare_roots();
+  std::span<const int64_t> domain_of(const lower::Port& root) const;
   void prepare_instrs();
   bool may_forward(size_t store, size_t producer) const;
   void choose_tiles();
@@ -101,6 +109,10 @@ class FusedKernel {
   void reduce(const Ready& instr, const Tile& tile, State& state) const;
   void store(const Ready& instr, const Tile& tile, State& state) const;
   void root(const Ready& instr, const Tile& tile, State& state) const;
+  void add(const Root& port, int64_t begin, int64_t count, const unsigned char* x, unsigned char* spare) const;
+  unsigned char* part_of(const Root& port, int64_t part) const {
+    return partials_.get() + port.first_part + static_cast<size_t>(part) * port.part_bytes;
+  }
   static void fold(const Root& port, unsigned char* sum, const unsigned char* x, unsigned char* spare, int64_t count);
   void* output(uint16_t port, const Tile& tile, bool row, const RunData& data) const;
   /// Of a register. Those of a small domain stand close together: far ones would compete for the same cache lines.
@@ -118,8 +130,9 @@ class FusedKernel {
   int64_t tile_ = 1;   // elements of a tile
   int64_t chunk_ = 1;  // elements of a chunk, a multiple of tiles
   int64_t chunks_ = 0;
-  size_t partial_bytes_ = 0;  // of one chunk
-  std::unique_ptr<unsigned char[]> partials_;
+  size_t partial_bytes_ = 0;
+  std::unique_ptr<unsigned char[]> partials_;  // what roots keep until the end; last, memory of one block
+  size_t spare_block_ = 0;                     // bytes from the start of partials_
 };
 
 }  // namespace rosin::cpu

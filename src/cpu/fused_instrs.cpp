@@ -238,16 +238,23 @@ void FusedKernel::root(const Ready& instr, const Tile& tile, State& state) const
   const Root& port = roots_[instr.port];
   const int64_t size = bytes_of(port.type);
   const auto* in = static_cast<const unsigned char*>(state.pointers[instr.in[0]]);
-  auto* sum = static_cast<unsigned char*>(state.partial(port));
-  const int64_t begin = instr.row ? tile.row_begin : tile.begin;
-  const int64_t count = instr.row ? tile.rows : tile.count;
-  if (port.folds) return fold(port, sum, in, state.spare, count);
+  if (!port.row) return add(port, tile.begin, tile.count, in, state.spare);
+  std::memcpy(partials_.get() + port.kept_values + tile.row_begin * size, in, static_cast<size_t>(tile.rows * size));
+}
+
+/// Adds a block of the domain, or its end, to the partial result that it belongs to.
+void FusedKernel::add(const Root& port, int64_t begin, int64_t count, const unsigned char* in,
+                      unsigned char* spare) const {
+  const int64_t size = bytes_of(port.type), part = begin / port.order.part;
+  unsigned char* sum = part_of(port, part);
+  if (begin == part * port.order.part) port.loops.neutral(sum, port.count);
+  if (port.folds) return fold(port, sum, in, spare, count);
   for_runs(port.dims, port.sizes, port.strides, begin, count, [&](int64_t done, int64_t offset, int64_t length) {
     const unsigned char* x = in + done * size;
     if (port.strides[0] == 0) {
-      alignas(8) unsigned char part[8];
-      port.loops.reduce(part, x, length);
-      port.loops.combine(sum + offset * size, part, 1);
+      alignas(8) unsigned char run[8];
+      port.loops.reduce(run, x, length);
+      port.loops.combine(sum + offset * size, run, 1);
     } else if (port.strides[0] != 1) {
       for (int64_t i = 0; i < length; ++i)
         port.loops.combine(sum + (offset + i * port.strides[0]) * size, x + i * size, 1);

@@ -14,9 +14,7 @@ unsigned char* thread_scratch(size_t bytes, std::unique_lock<std::mutex>& locked
 void reserve_scratch(size_t bytes);
 
 struct FusedKernel::State {
-  State(const FusedKernel& kernel, const RunData& run, int64_t chunk)
-      : data(run), slot_bytes(kernel.slot_bytes()),
-        partials(kernel.partials_.get() + static_cast<size_t>(chunk) * kernel.partial_bytes_) {
+  State(const FusedKernel& kernel, const RunData& run) : data(run), slot_bytes(kernel.slot_bytes()) {
     const size_t registers = kernel.kernel_->registers;
     unsigned char* memory = thread_scratch(kernel.scratch_bytes(), reserve);
     pointers = reinterpret_cast<void**>(memory);
@@ -26,12 +24,10 @@ struct FusedKernel::State {
   }
 
   void* slot(uint16_t reg) { return slots + reg * slot_bytes; }
-  void* partial(const Root& root) { return partials + root.partial; }
 
   const RunData& data;
   std::unique_lock<std::mutex> reserve;
   size_t slot_bytes;
-  unsigned char* partials;
   void** pointers;  // where each register is now: its slot, or memory of an array
   unsigned char* slots;
   unsigned char* spare;  // one tile for conversions

@@ -1,0 +1,105 @@
+// Tests that the bits of a sum depend on sizes alone: not on threads, and not on what else its kernel computes.
+#include "cpu/sum_order.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+#include <rosin/compose.hpp>
+#include <rosin/create.hpp>
+#include <rosin/elementwise.hpp>
+#include <rosin/movement.hpp>
+#include <rosin/random.hpp>
+#include <rosin/reduce.hpp>
+#include <rosin/stats.hpp>
+
+namespace rosin {
+namespace {
+
+using Values = std::vector<float>;
+
+const std::vector<Shape> shapes = {{10, 128},      {8, 200},       {100, 100},   {3, 70, 50},  {64, 64, 30},
+                                   {5000, 7},      {7, 5000},      {1, 300, 40}, {17, 19, 23}, {4097, 3},
+                                   {2, 2, 2, 900}, {33, 31, 5, 6}, {16, 16, 17}, {300, 400},   {257, 129, 3}};
+
+/// All sets of dims of an array of this rank but the empty one.
+std::vector<std::vector<int>> sets_of_dims(int rank) {
+  std::vector<std::vector<int>> sets;
+  for (unsigned bits = 1; bits < 1u << rank; ++bits) {
+    sets.emplace_back();
+    for (int d = 0; d < rank; ++d) {
+      if (bits >> d & 1) sets.back().push_back(d);
+    }
+  }
+  return sets;
+}
+
+Array drawn(const Shape& shape) {
+  Rng rng(3);
+  const Array x = normal(rng, shape, 0, 1);
+  eval(x);
+  return x;
+}
+
+/// The sum of an elementwise function, so that it is fused.
+Array sum_of(const Array& x, const std::vector<int>& dims) { return sum(x * 1.5 + 0.25, Dims(dims)); }
+
+class SumOrderTest : public testing::TestWithParam<Shape> {};
+
+TEST_P(SumOrderTest, CompanyChangesNoBit) {
+  const Array x = drawn(GetParam());
+  for (const auto& dims : sets_of_dims(x.rank())) {
+    const Values alone = sum_of(x, dims).to_vector();
+    for (const auto& others : sets_of_dims(x.rank())) {
+      const Array y = x * 1.5 + 0.25;
+      const Array beside = sum(y, Dims(others)), of_squares = sum(square(y), Dims(others));
+      const Array row_program = y - mean(y, Dims(others)), found = sum(y, Dims(dims));
+      eval();
+      ASSERT_EQ(found.to_vector(), alone);
+    }
+  }
+}
+
+TEST_P(SumOrderTest, ASumOfRowsIsTheSameWhereTheRowsAreThere) {
+  const Array x = drawn(GetParam());
+  for (const auto& rows : sets_of_dims(x.rank())) {
+    for (const auto& dims : sets_of_dims(x.rank())) {
+      const Array fused = sum(maximum(x * 1.5, Dims(rows)) * 0.5, Dims(dims));
+      const Values together = fused.to_vector();
+      const Array row = maximum(x * 1.5, Dims(rows));
+      eval();
+      ASSERT_EQ(sum(row * 0.5, Dims(dims)).to_vector(), together);
+    }
+  }
+}
+
+TEST_P(SumOrderTest, ThreadsChangeNoBit) {
+  const Array x = drawn(GetParam());
+  for (const auto& dims : sets_of_dims(x.rank())) {
+    set_num_threads(1);
+    const Values expected = sum_of(x, dims).to_vector();
+    for (const int threads : {2, 3, 7}) {
+      set_num_threads(threads);
+      ASSERT_EQ(sum_of(x, dims).to_vector(), expected) << threads << " threads";
+    }
+  }
+  set_num_threads(0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, SumOrderTest, testing::ValuesIn(shapes));
+
+TEST(SumOrder, PartsOfOneDomainDivideEachOther) {
+  const int64_t sizes[] = {13, 77, 900};
+  int64_t before = cpu::sum_order(sizes, 1).part;
+  for (int64_t results = 1; results < 100000; results *= 3) {
+    const cpu::SumOrder order = cpu::sum_order(sizes, results);
+    EXPECT_EQ(order.part % order.block, 0);
+    EXPECT_EQ(order.part % before, 0);
+    EXPECT_GE(order.parts * order.part, 13 * 77 * 900);
+    before = order.part;
+  }
+}
+
+}  // namespace
+}  // namespace rosin
