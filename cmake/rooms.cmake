@@ -10,6 +10,11 @@ function(rosin_internal target)
     POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
 endfunction()
 
+# Where the linker puts code shall not matter: without the alignment a recorded op takes up to 7 % longer or not,
+# depending on code that it never meets.
+set(ROSIN_HOT_OPTIONS $<$<CONFIG:Release>:-O3>
+    "$<$<AND:$<CONFIG:Release>,$<CXX_COMPILER_ID:GNU>>:-falign-functions=32;-falign-loops=32;-falign-jumps=16>")
+
 # rosin_room(name [HOT] [VENDORS vendor...]): src/<name>/*.cpp as an object library; HOT: what its files do
 # is paid for per element or per recorded op. A room without sources is left out.
 function(rosin_room room)
@@ -32,7 +37,7 @@ function(rosin_room room)
   # librosin has static thread-local storage anyway (graph/context.hpp): so all of it is reached without a call.
   target_compile_options(rosin_${room} PRIVATE -ftls-model=initial-exec)
   if(ARG_HOT)
-    target_compile_options(rosin_${room} PRIVATE $<$<CONFIG:Release>:-O3>)
+    target_compile_options(rosin_${room} PRIVATE ${ROSIN_HOT_OPTIONS})
   endif()
   list(TRANSFORM ARG_VENDORS PREPEND rosin_vendor_)
   target_link_libraries(rosin_${room} PRIVATE ${ARG_VENDORS})

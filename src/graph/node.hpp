@@ -142,10 +142,11 @@ struct alignas(64) Node {
   bool ready() const { return state.load(std::memory_order_acquire) == NodeState::ready; }
   uint32_t users() const { return static_cast<uint32_t>(counts.load(std::memory_order_relaxed)); }
   uint32_t references() const { return references_in(counts.load(std::memory_order_relaxed)); }
-  /// The same where `counts` is loaded already.
-  uint32_t references_in(uint64_t loaded) const {
-    return static_cast<uint32_t>(loaded >> 32 & 0x7FFFFFFF) + own.load(std::memory_order_relaxed);
-  }
+  /// From nodes of other recorders, or whose thread has ended.
+  uint32_t foreign_references() const { return foreign_in(counts.load(std::memory_order_relaxed)); }
+  static uint32_t foreign_in(uint64_t loaded) { return static_cast<uint32_t>(loaded >> 32 & 0x7FFFFFFF); }
+  /// All of them, where `counts` is loaded already.
+  uint32_t references_in(uint64_t loaded) const { return foreign_in(loaded) + own.load(std::memory_order_relaxed); }
   /// The bytes of a ready node; waits while a run behind its thread writes them.
   void* data() const {
     if (!is_over(buffer->written_by)) hooks.wait_for_run(buffer->written_by.load(std::memory_order_relaxed));

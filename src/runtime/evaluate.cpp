@@ -1,8 +1,7 @@
 // Evaluation: which pending nodes are needed, the key of that graph, its plan, and the run. See D2 and D3 of the
 // design.
 #include <algorithm>
-#include <array>
-#include <cstring>
+#include <bit>
 
 #include <rosin/error.hpp>
 
@@ -141,7 +140,7 @@ class Evaluation {
   void collect_target(Context& context, Node* target);
   void let_go(Context& context, Node* node) noexcept;
   void add_foreign(Node* operand);
-  void make_keys(Context& context);
+  void make_keys(Context& context, bool is_own);
   void add_node(size_t n);
   uint32_t operand_word(Node* operand);
   bool has_readers_outside() const;
@@ -305,14 +304,13 @@ void Evaluation::add_node(size_t n) {
   }
 }
 
-/// Whether pending nodes of other threads read a value that is not kept: they would compute it once more.
+/// Whether pending nodes of other threads read a value that is not kept: they would compute it once more. (Nodes of
+/// this thread that are pending and read one are evaluated with it, or their readers would be such nodes too.)
 bool Evaluation::has_readers_outside() const {
-  int64_t readers = 0;  // references to nodes that are not held, less those from order_
   for (size_t n = 0; n < order_.size(); ++n) {
-    if (!held_[n]) readers += order_[n]->references();
-    for (const Node* operand : order_[n]->arrays()) readers -= operand && !operand->ready() && !held_[operand->slot];
+    if (!held_[n] && order_[n]->foreign_references() != 0) return true;
   }
-  return readers != 0;
+  return false;
 }
 
 /// Whether nobody else holds the leaf, so that its memory may take a result.
@@ -326,15 +324,16 @@ bool Evaluation::only_read_here(const LeafTable::Leaf& leaf) const {
          node.buffer->owners.load(std::memory_order_acquire) == 1;
 }
 
-/// Leaves may be overwritten unless a gradient call walks, or values that are not kept have readers outside.
-void Evaluation::make_keys(Context& context) {
+/// Leaves may be overwritten unless a gradient call walks, or values that are not kept have readers outside. (Another
+/// thread does not look for those.)
+void Evaluation::make_keys(Context& context, bool is_own) {
   structure_key_.clear();
   sizes_key_.clear();
   leaves_.clear(context, stamp_);
   structure_key_.add(order_.size() | uint64_t{device_} << 32);
   has_numbers_ = false;
   for (size_t n = 0; n < order_.size(); ++n) add_node(n);
-  bool may_donate = context.gradient_depth.load(std::memory_order_relaxed) == 0;
+  bool may_donate = is_own && context.gradient_depth.load(std::memory_order_relaxed) == 0;
   bool asked = false;  // for readers: only where something could be donated
   for (const LeafTable::Leaf& leaf : leaves_.leaves()) {
     const bool donatable = may_donate && only_read_here(leaf);
@@ -435,17 +434,18 @@ void Evaluation::fill_memory(const Plan& plan) {
   const lower::Layout& layout = *plan.layout;
   run_.memory.assign(layout.structure->graph.values.size(), nullptr);
   run_.scalars.resize(run_.memory.size() * lower::scalars_of_value);
+  ScalarValue* scalars = run_.scalars.data();
   for (size_t n = 0; has_numbers_ && n < order_.size(); ++n) {
     const Node& node = *order_[n];
     const ScalarValue* number = node.numbers;
-    for (int i = 0; node.scalars >> i; ++i) {
-      if (node.scalars >> i & 1) run_.scalars[lower::scalar_index(static_cast<int32_t>(n), i)] = *number++;
+    for (unsigned left = node.scalars; left != 0; left &= left - 1) {
+      scalars[lower::scalar_index(static_cast<int32_t>(n), std::countr_zero(left))] = *number++;
     }
   }
   for (size_t i = 0; i < leaves_.leaves().size(); ++i) {
     const Node& node = *leaves_.leaves()[i].node;
     const size_t value = order_.size() + i;
-    if (is_scalar(node)) run_.scalars[lower::scalar_index(static_cast<int32_t>(value), -1)] = scalar_value(node);
+    if (is_scalar(node)) scalars[lower::scalar_index(static_cast<int32_t>(value), -1)] = scalar_value(node);
     else run_.memory[value] = node.data();
     if (device_ != 0 && !is_scalar(node)) plan.executor->expect(*node.buffer);
   }
@@ -525,7 +525,7 @@ bool Evaluation::run_once(Context& context, Context& here, Node* target) {
   if (target && target->ready()) return true;
   if (!collect(context, here, target)) return false;
   if (order_.empty()) return true;
-  make_keys(context);
+  make_keys(context, &context == &here);
   const std::shared_ptr<Plan> found = plan();
   execute(found);
   commit(*found->layout, context, here);
