@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <rosin/array.hpp>
+#include <rosin/complex.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/grad.hpp>
 #include <rosin/reduce.hpp>
@@ -35,6 +36,14 @@ inline Shape shape_of(const OracleArray& array) { return Shape(std::span<const i
 /// On the test device.
 inline Array to_array(const OracleArray& array) {
   const DType type = dtype_named(array.dtype);
+  if (is_complex(type)) {
+    std::vector<int64_t> sizes{2};
+    for (const int64_t size : shape_of(array)) sizes.push_back(size);
+    const Array parts(array.values, Shape(std::span<const int64_t>(sizes)));
+    const Array made = view_as_complex(type == ComplexF64 ? parts : cast(parts, Float32));
+    eval(made);
+    return there(made);
+  }
   const Array exact = is_float(type) ? Array(array.values, shape_of(array)) : Array(array.integers, shape_of(array));
   Array converted = cast(exact, type);
   eval(converted);
@@ -43,6 +52,7 @@ inline Array to_array(const OracleArray& array) {
 
 inline std::vector<double> values_of(const Array& array) {
   if (is_float(array.dtype())) return array.to_vector<double>();
+  if (is_complex(array.dtype())) return view_as_real(array).to_vector<double>();
   std::vector<double> values;
   for (const int64_t value : array.to_vector<int64_t>()) values.push_back(static_cast<double>(value));
   return values;

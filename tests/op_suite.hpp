@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include <rosin/complex.hpp>
 #include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/grad.hpp>
@@ -128,12 +129,18 @@ inline bool has_types_there(const OracleCase& entry) {
 
 using Function = std::function<Arrays(const Arrays&)>;
 
-/// Sum over float outputs of sum(cotangent * output).
+/// sum(cotangent * output), of both parts where they are complex.
+inline Array weighted_sum(const Array& output, const Array& cotangent) {
+  const bool parts = is_complex(output.dtype());
+  return parts ? sum(view_as_real(output) * view_as_real(cotangent)) : sum(output * cotangent);
+}
+
+/// The sum of that over all outputs that have a cotangent.
 inline Array weighted(const Arrays& outputs, const Arrays& cotangents) {
   Array total;
   for (size_t i = 0; i < cotangents.size(); ++i) {
     if (cotangents[i].is_nothing()) continue;
-    const Array part = sum(outputs[i] * cotangents[i]);
+    const Array part = weighted_sum(outputs[i], cotangents[i]);
     total = total.is_nothing() ? part : total + part;
   }
   return total;
@@ -220,7 +227,7 @@ inline std::string bit_difference(const Array& a, const Array& b) {
   const size_t count = static_cast<size_t>(a.count());
   if (count == 0 || std::memcmp(one.node()->data(), other.node()->data(), count * size_of(a.dtype())) == 0) return {};
   const std::vector<double> x = oracles::values_of(one), y = oracles::values_of(other);
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < x.size(); ++i) {
     if (std::isnan(x[i]) && std::isnan(y[i])) continue;
     if (x[i] == y[i] && std::signbit(x[i]) == std::signbit(y[i])) continue;
     std::ostringstream text;

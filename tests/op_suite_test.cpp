@@ -27,11 +27,7 @@ oracles::OracleTolerance tolerance_of(const OracleCase& entry) {
   return tolerance;
 }
 
-/// Complex numbers are stored, moved and cast; their arithmetic refuses at the call until it is written.
-bool is_complex_case(const OracleCase& entry) { return entry.dtype.rfind("Complex", 0) == 0; }
-
 void check_values(const OpEntry& row, const OracleCase& entry, const std::string& where) {
-  if (is_complex_case(entry)) return;
   for (const Layout layout : tested_layouts()) {
     if (compiles_there() && layout != Layout::tangled) continue;  // contiguous ones are those of check_fusion
     const bool consumed = layout != Layout::contiguous;
@@ -46,7 +42,6 @@ void check_values(const OpEntry& row, const OracleCase& entry, const std::string
 }
 
 void check_fusion(const OpEntry& row, const OracleCase& entry, const std::string& where) {
-  if (is_complex_case(entry)) return;
   for (const Layout layout : {Layout::pending, Layout::tangled, Layout::strided}) {
     if (compiles_there() && layout != Layout::tangled) continue;
     const Arrays fused = outputs_of(row, entry, layout, true);
@@ -78,7 +73,6 @@ Array with_dim_in_front(const Array& x, int64_t size) {
 TEST(OpSuiteBroadcast, ElementwiseOpsRepeatOperandsAlongMissingDims) {
   for_each_case({"elementwise.txt", "activations.txt"}, [](const OpEntry& row, const OracleCase& entry,
                                                            const std::string& where) {
-    if (is_complex_case(entry)) return;
     const Arrays leaves = inputs_of(entry);
     for (const int64_t size : {int64_t{1}, int64_t{3}, int64_t{0}}) {
       if (compiles_there() && size != 3) continue;
@@ -108,7 +102,7 @@ TEST(OpSuiteBroadcast, ElementwiseOpsTakeArraysOfOneElementAndOfNone) {
     for (const OracleArray& input : entry.inputs) {
       if (input.shape != entry.inputs[0].shape || shape.count() == 0) return;
     }
-    if (entry.has("exponents") || is_complex_case(entry)) return;
+    if (entry.has("exponents")) return;
     for (const int64_t stop : {0, 1}) {
       Arrays inputs;
       for (const Array& leaf : inputs_of(entry)) {

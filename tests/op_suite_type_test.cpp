@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include <rosin/complex.hpp>
 #include <rosin/error.hpp>
 
 #include "op_suite.hpp"
@@ -40,7 +41,8 @@ Array some_numbers(const Shape& shape, DType type, double low, double high, uint
     value = fractions ? low + (high - low) * unit : std::floor(unit * 40) - (type == UInt8 || type == UInt32 ? 0 : 20);
     if (type == Bool) value = value > 0;
   }
-  return there(evaluated(cast(Array(values, shape), type)));
+  const Array numbers(values, shape);
+  return there(evaluated(cast(is_complex(type) ? complex(numbers, 1.0 - 0.5 * numbers) : numbers, type)));
 }
 
 /// What the function gives, or nothing where it refuses the type at the call.

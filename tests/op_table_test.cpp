@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include <rosin/activation.hpp>
+#include <rosin/complex.hpp>
 #include <rosin/compose.hpp>
 #include <rosin/conv.hpp>
 #include <rosin/create.hpp>
@@ -132,6 +133,12 @@ Array exponents_for(const OracleCase& e, const Array& x) {
   std::vector<int64_t> sizes(static_cast<size_t>(x.rank()), 1);
   sizes.back() = -1;
   return reshape(there(Array(e.numbers("exponents"), {static_cast<int64_t>(e.numbers("exponents").size())})), sizes);
+}
+
+std::vector<OpEntry> complex_functions() {
+  return {{"conj", "conj", unary(conj)},    {"real", "real", unary(real)}, {"imag", "imag", unary(imag)},
+          {"angle", "angle", unary(angle)}, {"complex", "", nullptr},      {"view_as_real", "", nullptr},
+          {"view_as_complex", "", nullptr}};
 }
 
 std::vector<OpEntry> functions() {
@@ -557,8 +564,8 @@ TEST(OpTable, RegisteredOpsHaveADocLineAndDifferentNames) {
 const std::vector<OpEntry>& op_table() {
   static const std::vector<OpEntry> table = [] {
     std::vector<OpEntry> all;
-    for (const auto& family : {arithmetic(), comparisons(), functions(), activations(), reductions(), movements(),
-                               index_ops(), products_and_windows(), losses(), makers()}) {
+    for (const auto& family : {arithmetic(), comparisons(), functions(), complex_functions(), activations(),
+                               reductions(), movements(), index_ops(), products_and_windows(), losses(), makers()}) {
       all.insert(all.end(), family.begin(), family.end());
     }
     return all;
@@ -567,9 +574,9 @@ const std::vector<OpEntry>& op_table() {
 }
 
 const std::vector<std::string>& op_oracle_files() {
-  static const std::vector<std::string> files = {"elementwise.txt", "activations.txt", "reduce.txt",
-                                                 "movement.txt",    "index.txt",       "matmul.txt",
-                                                 "conv.txt",        "norm.txt",        "loss.txt"};
+  static const std::vector<std::string> files = {"elementwise.txt", "activations.txt", "complex.txt", "reduce.txt",
+                                                 "movement.txt",    "index.txt",       "matmul.txt",  "conv.txt",
+                                                 "norm.txt",        "loss.txt"};
   return files;
 }
 

@@ -9,6 +9,7 @@
 #include <rosin/chain.hpp>
 #include <rosin/checkpoint.hpp>
 #include <rosin/combine_layers.hpp>
+#include <rosin/complex.hpp>
 #include <rosin/compose.hpp>
 #include <rosin/conv.hpp>
 #include <rosin/conv_layers.hpp>

@@ -61,7 +61,7 @@ bool ReverseWalk::run(Context& context, Node* loss, uint64_t first) {
   for (Step& step : steps_) {
     step.reaches = step.node->op == &argument_op && step.node->sequence >= first;
     for (int32_t operand : step.in) {
-      if (operand >= 0 && is_float(step.node->dtype))
+      if (operand >= 0 && (is_float(step.node->dtype) || is_complex(step.node->dtype)))
         step.reaches = step.reaches || steps_[static_cast<size_t>(operand)].reaches;
     }
   }

@@ -12,6 +12,7 @@ namespace rosin {
 enum class Movement : uint8_t {
   none,
   reshape,    // no attributes
+  parts,      // no attributes: complex elements as a first dim of their two parts, or the way back
   broadcast,  // no attributes: size-1 dims (and missing last dims) are repeated
   permute,    // PermuteAttributes
   slice,      // SliceAttributes

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -70,6 +71,9 @@ class Backward {
 
 using GradientRule = void (*)(Backward& b);
 
+/// What an elementwise op records where operands are complex: ops on their parts.
+using ComplexForm = Array (*)(std::span<const Array> operands);
+
 /// How the element type of the result follows from the operands' common type.
 enum class TypeRule : uint8_t {
   same,      // the common type
@@ -100,12 +104,13 @@ struct Op {
   Contraction contraction = Contraction::none;
   Window window = Window::none;
   Draw draw = Draw::none;
-  bool mask_first = false;           // operand 0 is a Bool mask and takes no part in the common type (where)
-  uint8_t attribute_words = 0;       // 8-byte words of attributes that take part in comparisons
-  bool sizes_in_attributes = false;  // attributes belong to the shape key, not to the structure key
-  ElementBody body{};                // elementwise only
-  GradientRule gradient = nullptr;   // null: not differentiable, the gradient stops
-  bool takes_number = false;         // the rule also holds where the gradient is a C++ number: all elements are that
+  bool mask_first = false;             // operand 0 is a Bool mask and takes no part in the common type (where)
+  uint8_t attribute_words = 0;         // 8-byte words of attributes that take part in comparisons
+  bool sizes_in_attributes = false;    // attributes belong to the shape key, not to the structure key
+  ElementBody body{};                  // elementwise only
+  GradientRule gradient = nullptr;     // null: not differentiable, the gradient stops
+  bool takes_number = false;           // the rule also holds where the gradient is a C++ number: all elements are that
+  ComplexForm complex_form = nullptr;  // null: not defined for complex numbers
   SampleRange range{};
   uint16_t id = 0;  // place in the registry; part of keys
 
@@ -117,6 +122,10 @@ struct Op {
   Op& with_arithmetic_gradient(GradientRule rule) {
     takes_number = true;
     return with_gradient(rule);
+  }
+  Op& with_complex(ComplexForm form) {
+    complex_form = form;
+    return *this;
   }
   Op& samples(double low, double high) {
     range = {low, high};

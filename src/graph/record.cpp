@@ -67,11 +67,23 @@ __attribute__((cold, noreturn)) void throw_not_defined(const Op& op, DType type)
                                     "; got such an operand; convert it with cast(x, type)");
 }
 
-/// The type in which the body runs: operands are converted to it. Complex numbers are stored, moved and cast only.
-ScalarType compute_type(const Op& op, DType common, bool stated) {
+/// Complex operands: what the op makes of their parts.
+Array record_complex(const Op& op, const Node* const* operands, int count, DType common) {
+  if (!op.complex_form) throw_not_defined(op, common);
+  Array arrays[Node::max_operands];
+  for (int i = 0; i < count; ++i) {
+    Node* operand = const_cast<Node*>(operands[i]);
+    add_count(operand, one_user);
+    arrays[i] = Array::adopt(operand);
+  }
+  return op.complex_form(std::span<const Array>(arrays, static_cast<size_t>(count)));
+}
+
+/// The type in which the body runs: operands are converted to it.
+ScalarType compute_type(const Op& op, DType common) {
   const bool widens = op.type_rule == TypeRule::floating || op.type_rule == TypeRule::number;
   const ScalarType type = scalar_type(widens ? result_type(op, common) : common);
-  if (!op.body.loops[static_cast<int>(type)] || (is_complex(common) && !stated)) throw_not_defined(op, common);
+  if (!op.body.loops[static_cast<int>(type)]) throw_not_defined(op, common);
   return type;
 }
 
@@ -272,6 +284,7 @@ Array number_of(const Op& op, const Node* const* operands, int count) {
   const DType common = common_type(op, operands + start, count - start, weak);
   if (op.mask_first) check_mask(op, operands[0]);
   else if (weak && !stated && makes_number(op, operands, count, common)) return number_of(op, operands, count);
+  if (is_complex(common) && !stated) return record_complex(op, operands, count, common);
   int64_t sizes[Shape::max_rank];
   int rank = 0;
   const Node* placed = nullptr;  // an operand that stands on a device
@@ -285,8 +298,8 @@ Array number_of(const Op& op, const Node* const* operands, int count) {
                          operands[i]->shape());
     }
   }
-  Node* node = make_node(context_with_room(), op, count, stated ? *stated : result_type(op, common),
-                         compute_type(op, common, stated));
+  Node* node =
+      make_node(context_with_room(), op, count, stated ? *stated : result_type(op, common), compute_type(op, common));
   node->set_sizes(sizes, rank);
   node->weak = weak && !op.mask_first && !stated;
   if (placed) node->device = placed->device;

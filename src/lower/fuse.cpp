@@ -66,7 +66,9 @@ void Fuser::place(int32_t node) {
       if (op.reducer != Reducer::argmax && op.reducer != Reducer::argmin) return join_reduction(node);
       break;
     case Kind::movement:
-      if (op.movement == Movement::reshape) return look_at(node, contiguous(v(node).in[0]), Home::alias);
+      if (op.movement == Movement::parts && !is_complex(v(node).dtype)) return look_at(node, v(node).in[0], Home::view);
+      if (op.movement == Movement::reshape || op.movement == Movement::parts)
+        return look_at(node, contiguous(v(node).in[0]), Home::alias);
       if (op.movement != Movement::pad && op.movement != Movement::concat) {
         return look_at(node, v(node).in[0], Home::view);
       }
@@ -91,7 +93,8 @@ int32_t Fuser::contiguous(int32_t value) {
        u = s_.base[static_cast<size_t>(u)]) {
     strided = strided || s_.homes[static_cast<size_t>(u)] == Home::view;
   }
-  return strided || v(storage(value)).channels_first ? copied(value) : value;
+  if (!strided && !v(storage(value)).channels_first) return value;
+  return is_complex(v(value).dtype) ? copied_by_parts(value) : copied(value);
 }
 
 /// Whether CWHN and the logical order of the value's dims differ in memory.
@@ -122,25 +125,41 @@ int32_t Fuser::append(Value value, Home home, int32_t base) {
   return static_cast<int32_t>(s_.graph.values.size()) - 1;
 }
 
+Value Fuser::look_of(int32_t value, Look look) const {
+  Value made = v(value);
+  made.op = nullptr;
+  made.held = false;
+  made.operands = 0;
+  made.look = look;
+  return made;
+}
+
 /// A look at a matrix with its first two dims exchanged.
 int32_t Fuser::transposed(int32_t value) {
-  Value look = v(value);
-  look.op = nullptr;
-  look.held = false;
-  look.operands = 0;
-  look.transposed = true;
+  Value look = look_of(value, Look::transposed);
   look.wide = static_cast<uint8_t>((look.wide & ~3) | (look.wide & 1) << 1 | (look.wide >> 1 & 1));
   return append(look, Home::view, value);
+}
+
+/// A contiguous copy of a complex value: kernels know real numbers only.
+int32_t Fuser::copied_by_parts(int32_t value) {
+  if (const int32_t known = s_.contiguous[static_cast<size_t>(value)]; known >= 0) return known;
+  Value parts = look_of(value, Look::parts);
+  parts.dtype = parts.dtype == DType::ComplexF64 ? DType::Float64 : DType::Float32;
+  parts.rank = static_cast<uint8_t>(parts.rank + 1);
+  parts.wide = static_cast<uint8_t>(parts.wide << 1 | 1);
+  const Value whole = look_of(value, Look::whole);
+  const int32_t copy = copied(append(parts, Home::view, value));
+  const int32_t made = append(whole, Home::alias, copy);
+  return s_.contiguous[static_cast<size_t>(value)] = made;
 }
 
 /// A kernel that copies the value (strided, or a scalar) into memory of its own.
 int32_t Fuser::copied(int32_t value, bool channels_first) {
   int32_t& known = (channels_first ? channels_first_ : s_.contiguous)[static_cast<size_t>(value)];
   if (known >= 0) return known;
-  Value copy = v(value);
-  copy.op = nullptr;
+  Value copy = look_of(value, Look::none);
   copy.channels_first = channels_first;
-  copy.held = false;
   copy.operands = 1;
   copy.in[0] = value;
   const int32_t made = known = static_cast<int32_t>(s_.graph.values.size());

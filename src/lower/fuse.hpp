@@ -38,6 +38,8 @@ class Fuser {
   bool orders_differ(int32_t value) const;
   bool wants_channels_first(int32_t node, int operand) const;
   int32_t transposed(int32_t value);
+  int32_t copied_by_parts(int32_t value);
+  Value look_of(int32_t value, Look look) const;
   int32_t append(Value value, Home home, int32_t base);
   int32_t call_operand(int32_t node, int i);
   bool meets_channels_first(int32_t node) const;

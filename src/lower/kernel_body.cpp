@@ -60,8 +60,7 @@ void KernelBody::declare_load(uint16_t number) {
   Load& load = loads_[number];
   const View& view = layout_.views[static_cast<size_t>(port.value)];
   const DType type = layout_.structure->graph.values[static_cast<size_t>(port.value)].dtype;
-  load.complex = is_complex(type);
-  load.buffer = writer_.buffer(part_type(type), {view.root, -1});
+  load.buffer = writer_.buffer(type, {view.root, -1});
   if (moves.offset != 0) load.offset = writer_.number(moves.offset);
   int64_t stride = 1;
   load.contiguous = true;
@@ -100,7 +99,7 @@ Term KernelBody::operand(size_t instr, int i, const Spot& spot, bool at_row) {
 Term KernelBody::compute(size_t i, const Spot& spot, bool at_row) {
   const Instr& instr = kernel_.instrs[i];
   switch (instr.what) {
-    case Do::load: return load(loads_[instr.port], spot, 0);
+    case Do::load: return load(loads_[instr.port], spot);
     case Do::apply: return apply(i, spot, at_row);
     case Do::convert: return convert(instr, operand(i, 0, spot, at_row));
     default: return operand(i, 0, spot, at_row);  // expand: the row's value
@@ -117,10 +116,10 @@ Term KernelBody::convert(const Instr& instr, Term x) {
     const int64_t highest = (int64_t{1} << (is_signed ? bits - 1 : bits)) - 1;
     made = min(max(made, like(made, is_signed ? -highest - 1 : 0)), like(made, highest));
   }
-  return writer_.round(made, part_type(instr.storage));
+  return writer_.round(made, instr.storage);
 }
 
-Term KernelBody::load(const Load& load, const Spot& spot, int part) {
+Term KernelBody::load(const Load& load, const Spot& spot) {
   Term at = load.offset;
   const auto add = [&](Term more) { at = at.writer ? at + more : more; };
   if (load.contiguous) {
@@ -131,13 +130,7 @@ Term KernelBody::load(const Load& load, const Spot& spot, int part) {
     }
   }
   if (!at.writer) at = writer_.index(0);
-  return writer_.load(load.buffer, load.complex ? at * 2 + part : at);
-}
-
-Term KernelBody::imaginary(size_t i, const Spot& spot) {
-  const Instr& instr = kernel_.instrs[i];
-  if (instr.what == Do::load && loads_[instr.port].complex) return load(loads_[instr.port], spot, 1);
-  return writer_.literal(instr.type, 0);
+  return writer_.load(load.buffer, at);
 }
 
 Term KernelBody::apply(size_t i, const Spot& spot, bool at_row) {

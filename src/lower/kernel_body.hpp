@@ -31,9 +31,6 @@ class KernelBody {
   /// Computes a value at row level and keeps it; operands at row level must be known.
   Term row(size_t instr, const Spot& spot);
   void set_row(size_t instr, Term value) { known_[instr] = value; }
-  /// The imaginary part of an instr's value at an element: what a complex array held there, else 0. Complex arrays are
-  /// buffers of their parts, two for each element.
-  Term imaginary(size_t instr, const Spot& spot);
   /// Forgets the values at elements: another loop begins.
   void leave();
 
@@ -43,7 +40,6 @@ class KernelBody {
  private:
   struct Load {
     int buffer = -1;
-    bool complex = false;
     Term offset{};
     bool contiguous = false;
     std::vector<Term> strides;  // of each dim of the level; none: the port does not move with it
@@ -55,7 +51,7 @@ class KernelBody {
   Term compute(size_t instr, const Spot& spot, bool row);
   Term operand(size_t instr, int i, const Spot& spot, bool row);
   Term convert(const Instr& instr, Term x);
-  Term load(const Load& load, const Spot& spot, int part);
+  Term load(const Load& load, const Spot& spot);
   Term apply(size_t instr, const Spot& spot, bool row);
 
   KernelWriter& writer_;
@@ -68,12 +64,6 @@ class KernelBody {
   std::vector<Load> loads_;
   std::vector<Term> known_;
 };
-
-/// What a buffer of such an array holds: the parts of complex numbers.
-constexpr DType part_type(DType type) {
-  if (type == DType::ComplexF32) return DType::Float32;
-  return type == DType::ComplexF64 ? DType::Float64 : type;
-}
 
 /// The number of operands of an instr that are registers.
 int operand_count(const Instr& instr);

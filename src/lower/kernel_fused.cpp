@@ -137,9 +137,6 @@ class FusedWriter {
   ScalarType find_index_type() const {
     std::vector<int32_t> values{kernel_.domain};
     for (const Port& port : kernel_.loads) values.push_back(port.value);
-    for (const int32_t value : values) {
-      if (is_complex(v(value).dtype)) return ScalarType::int64;  // parts are counted
-    }
     return index_type(layout_, values);
   }
 
@@ -155,7 +152,7 @@ class FusedWriter {
   }
 
   int store_buffer(KernelWriter& w, const Instr& instr) const {
-    return w.buffer(part_type(instr.storage), {kernel_.stores[instr.port].value, -1});
+    return w.buffer(instr.storage, {kernel_.stores[instr.port].value, -1});
   }
 
   void write_elements(const std::vector<size_t>& stores) {
@@ -179,14 +176,7 @@ class FusedWriter {
                       const std::vector<int>& buffers, const Spot& spot) const {
     std::vector<Term> values;
     for (const size_t store : stores) values.push_back(body.element(body.definition(store, 0), spot));
-    for (size_t i = 0; i < stores.size(); ++i) {
-      if (!is_complex(kernel_.instrs[stores[i]].storage)) {
-        w.store(buffers[i], spot.linear, values[i]);
-        continue;
-      }
-      w.store(buffers[i], spot.linear * 2, values[i]);
-      w.store(buffers[i], spot.linear * 2 + 1, body.imaginary(body.definition(stores[i], 0), spot));
-    }
+    for (size_t i = 0; i < stores.size(); ++i) w.store(buffers[i], spot.linear, values[i]);
   }
 
   // ---- Row programs ----

@@ -85,7 +85,7 @@ class LayoutMaker {
       make_view(source);
       view = layout_.views[at(source)];
       view.offset = 0;
-      if (v(value).transposed) std::swap(view.sizes[0], view.sizes[1]);
+      change_sizes(v(value).look, view);
     } else {
       const Shape& shape = sizes_.shapes[at(value)];
       view.rank = static_cast<uint8_t>(shape.rank());
@@ -98,6 +98,26 @@ class LayoutMaker {
     if (home == Home::alias || home == Home::view) look(value, view);
   }
 
+  static void change_sizes(Look look, View& view) {
+    switch (look) {
+      case Look::none: return;
+      case Look::transposed: return std::swap(view.sizes[0], view.sizes[1]);
+      case Look::parts:
+        std::copy_backward(view.sizes, view.sizes + view.rank, view.sizes + view.rank + 1);
+        view.sizes[0] = 2;
+        ++view.rank;
+        return;
+      case Look::whole: std::copy(view.sizes + 1, view.sizes + view.rank, view.sizes); --view.rank;
+    }
+  }
+
+  /// Parts stand one after the other.
+  static void look_at_parts(const View& base, View& view) {
+    view.strides[0] = 1;
+    for (int d = 0; d < base.rank; ++d) view.strides[d + 1] = 2 * base.strides[d];
+    view.offset = 2 * base.offset;
+  }
+
   void look(int32_t value, View& view) {
     make_view(s_.base[at(value)]);
     const View& base = layout_.views[at(s_.base[at(value)])];
@@ -105,13 +125,15 @@ class LayoutMaker {
     view.offset = base.offset;
     if (s_.homes[at(value)] == Home::alias) {
       // An identity of a strided view keeps its strides; all other aliases are contiguous.
-      if (v(value).op->kind == Kind::argument) std::copy(base.strides, base.strides + Shape::max_rank, view.strides);
+      if (v(value).op && v(value).op->kind == Kind::argument)
+        std::copy(base.strides, base.strides + Shape::max_rank, view.strides);
       return;
     }
-    if (v(value).transposed) {
+    if (v(value).look == Look::transposed) {
       std::copy(base.strides, base.strides + Shape::max_rank, view.strides);
       return std::swap(view.strides[0], view.strides[1]);
     }
+    if (v(value).look == Look::parts || v(value).op->movement == Movement::parts) return look_at_parts(base, view);
     const Attributes& attributes = sizes_.attributes[at(value)];
     switch (v(value).op->movement) {
       case Movement::broadcast:

@@ -10,6 +10,14 @@
 
 namespace rosin::lower {
 
+/// How a value that is no node looks at another one.
+enum class Look : uint8_t {
+  none,
+  transposed,  // first two dims exchanged (operands of matmul)
+  parts,       // complex elements as a first dim of their two parts
+  whole        // the way back
+};
+
 /// One value of the graph: a node, or a leaf. Values [0, nodes) are nodes in recording order, the rest leaves.
 struct Value {
   const Op* op = nullptr;
@@ -22,7 +30,7 @@ struct Value {
   bool donatable = false;       // leaf: nobody else reads its buffer, it may be overwritten
   bool channels_first = false;  // images: memory order is channels, spatial dims, batch (CWHN)
   bool small_row = false;       // reduction: the reduced elements fit a tile
-  bool transposed = false;      // looks at another value with its first two dims exchanged (matmul); no op
+  Look look = Look::none;       // without an op: a look, or a contiguous copy
   int32_t in[Node::max_positions] = {-1, -1, -1, -1, -1, -1, -1, -1};  // -1: a C++ number of that node, or no operand
   Attributes attributes;
 
@@ -102,7 +110,7 @@ enum class Home : uint8_t {
 };
 
 struct Structure {
-  Graph graph;  // nodes, leaves; appended, without op: copies made contiguous, and matrices looked at as transposed
+  Graph graph;  // nodes, leaves; appended, without op: copies made contiguous, and looks at other values
   std::vector<Home> homes;
   std::vector<int32_t> base;        // alias, view: the operand it looks at; copy: its source
   std::vector<int32_t> contiguous;  // a contiguous copy of the value where one is made, else -1

@@ -6,6 +6,7 @@
 #include <rosin/elementwise.hpp>
 
 #include "graph/record.hpp"
+#include "ops/complex_forms.hpp"
 #include "ops/elementwise_op.hpp"
 #include "ops/math_remainder.hpp"
 
@@ -20,6 +21,7 @@ void no_slope(Backward& b) { b.give(0, zeros_like(b.in(0))); }
 
 const Op& add_op = elementwise<2>(
                        "add", "a + b; integers wrap around", [](auto a, auto b) { return a + b; }, numbers)
+                       .with_complex(complex_form::add)
                        .with_arithmetic_gradient([](Backward& b) {
                          b.give(0, b.gradient);
                          b.give(1, b.gradient);
@@ -27,6 +29,7 @@ const Op& add_op = elementwise<2>(
 
 const Op& sub_op = elementwise<2>(
                        "sub", "a - b; integers wrap around", [](auto a, auto b) { return a - b; }, numbers)
+                       .with_complex(complex_form::sub)
                        .with_arithmetic_gradient([](Backward& b) {
                          b.give(0, b.gradient);
                          if (b.needs(1)) b.give(1, -b.gradient);
@@ -34,6 +37,7 @@ const Op& sub_op = elementwise<2>(
 
 const Op& mul_op = elementwise<2>(
                        "mul", "a * b; integers wrap around", [](auto a, auto b) { return a * b; }, numbers)
+                       .with_complex(complex_form::mul)
                        .with_arithmetic_gradient([](Backward& b) {
                          if (b.needs(0)) b.give(0, b.gradient * b.in(1));
                          if (b.needs(1)) b.give(1, b.gradient * b.in(0));
@@ -41,6 +45,7 @@ const Op& mul_op = elementwise<2>(
 
 const Op& div_op = elementwise<2>(
                        "div", "a / b; integers give Float32", [](auto a, auto b) { return a / b; }, floats)
+                       .with_complex(complex_form::div)
                        .with_arithmetic_gradient([](Backward& b) {
                          const Array by_a = b.gradient / b.in(1);
                          b.give(0, by_a);
@@ -50,14 +55,17 @@ const Op& div_op = elementwise<2>(
 
 const Op& neg_op = elementwise<1>(
                        "neg", "-x", [](auto x) { return -x; }, numbers)
+                       .with_complex(complex_form::neg)
                        .with_arithmetic_gradient([](Backward& b) { b.give(0, -b.gradient); });
 
 const Op& square_op = elementwise<1>(
                           "square", "x*x", [](auto x) { return x * x; }, numbers)
+                          .with_complex(complex_form::square)
                           .with_arithmetic_gradient([](Backward& b) { b.give(0, b.gradient * 2.0 * b.in(0)); });
 
 const Op& reciprocal_op = elementwise<1>(
                               "reciprocal", "1/x", [](auto x) { return 1 / x; }, floats)
+                              .with_complex(complex_form::reciprocal)
                               .with_arithmetic_gradient([](Backward& b) { b.give(0, -(b.gradient * square(b.out()))); })
                               .samples(0.5, 2);
 
@@ -74,6 +82,7 @@ const Op& mod_op =
 
 const Op& abs_op = elementwise<1>(
                        "abs", "|x|; gradient 0 at 0", [](auto x) { return abs(x); }, numbers)
+                       .with_complex(complex_form::abs)
                        .with_arithmetic_gradient([](Backward& b) { b.give(0, b.gradient * sign(b.in(0))); })
                        .samples(0.5, 2);
 

@@ -4,6 +4,7 @@
 #include "graph/context.hpp"
 #include "graph/leaf.hpp"
 #include "graph/record.hpp"
+#include "ops/complex_forms.hpp"
 #include "ops/elementwise_op.hpp"
 
 namespace rosin {
@@ -12,9 +13,11 @@ namespace {
 using scalar::FloatScalar;
 
 const Op& eq_op = elementwise<2>(
-    "eq", "a == b", [](auto a, auto b) { return a == b; }, everything);
+                      "eq", "a == b", [](auto a, auto b) { return a == b; }, everything)
+                      .with_complex(complex_form::eq);
 const Op& ne_op = elementwise<2>(
-    "ne", "a != b; true for NaN", [](auto a, auto b) { return a != b; }, everything);
+                      "ne", "a != b; true for NaN", [](auto a, auto b) { return a != b; }, everything)
+                      .with_complex(complex_form::ne);
 const Op& lt_op = elementwise<2>(
     "lt", "a < b", [](auto a, auto b) { return a < b; }, everything);
 const Op& le_op = elementwise<2>(
@@ -30,34 +33,38 @@ const Op& not_op = elementwise<1>(
 const Op& where_op = elementwise<3, Operands::mask_first>(
                          "where", "a where the condition holds, else b",
                          [](auto condition, auto a, auto b) { return select(condition, a, b); }, everything)
+                         .with_complex(complex_form::where)
                          .with_gradient([](Backward& b) {
                            if (b.needs(1)) b.give(1, where(b.in(0), b.gradient, 0.0));
                            if (b.needs(2)) b.give(2, where(b.in(0), 0.0, b.gradient));
                          });
 
 const Op& is_nan_op = elementwise<1>(
-    "is_nan", "whether x is NaN", [](auto x) { return is_nan(x); }, everything);
+                          "is_nan", "whether x is NaN", [](auto x) { return is_nan(x); }, everything)
+                          .with_complex(complex_form::is_nan);
 const Op& is_inf_op = elementwise<1>(
-    "is_inf", "whether x is Inf or -Inf",
-    [](auto x) {
-      if constexpr (FloatScalar<decltype(x)>) return abs(x) == infinity(x);
-      else return x != x;
-    },
-    everything);
+                          "is_inf", "whether x is Inf or -Inf",
+                          [](auto x) {
+                            if constexpr (FloatScalar<decltype(x)>) return abs(x) == infinity(x);
+                            else return x != x;
+                          },
+                          everything)
+                          .with_complex(complex_form::is_inf);
 const Op& is_finite_op = elementwise<1>(
-    "is_finite", "whether x is neither NaN nor infinite",
-    [](auto x) {
-      if constexpr (FloatScalar<decltype(x)>) return abs(x) < infinity(x);
-      else return x == x;
-    },
-    everything);
+                             "is_finite", "whether x is neither NaN nor infinite",
+                             [](auto x) {
+                               if constexpr (FloatScalar<decltype(x)>) return abs(x) < infinity(x);
+                               else return x == x;
+                             },
+                             everything)
+                             .with_complex(complex_form::is_finite);
 
 const Op& cast_op = elementwise<1>(
                         "cast", "x in another type; floats are cut toward zero and saturate, NaN gives 0",
                         [](auto x) { return x; }, everything)
                         .with_gradient([](Backward& b) {
                           const DType from = b.in(0).dtype();
-                          if (is_float(from) || is_complex(from)) b.give(0, cast(b.gradient, from));
+                          if (is_float(from)) b.give(0, cast(b.gradient, from));
                         });
 
 }  // namespace
@@ -88,7 +95,8 @@ Array cast(const Array& x, DType type) {
   require(cast_op, x);
   // A C++ number is exact as double, but would pass through Float32 as a recorded operand.
   if (type == Float64 && is_scalar(*x.node())) return in_scope(Array({scalar_value(*x.node()).real}, Shape{}));
-  return x.dtype() == type && !x.node()->weak ? x : record_as(cast_op, x, type);
+  if (x.dtype() == type && !x.node()->weak) return x;
+  return is_complex(type) || is_complex(x.dtype()) ? complex_form::cast(x, type) : record_as(cast_op, x, type);
 }
 
 }  // namespace rosin

@@ -4,6 +4,7 @@
 
 #include "graph/leaf.hpp"
 #include "graph/record.hpp"
+#include "ops/complex_forms.hpp"
 #include "ops/elementwise_op.hpp"
 #include "ops/math_exponential.hpp"
 #include "ops/math_special.hpp"
@@ -15,6 +16,7 @@ constexpr double log_of_two = 0x1.62e42fefa39efp-1;
 
 const Op& sqrt_op = elementwise<1>(
                         "sqrt", "square root, NaN below 0; gradient Inf at 0", [](auto x) { return sqrt(x); }, floats)
+                        .with_complex(complex_form::sqrt)
                         .with_gradient([](Backward& b) { b.give(0, b.gradient * 0.5 / b.out()); })
                         .samples(0.5, 2);
 
@@ -31,6 +33,7 @@ const Op& cbrt_op =
 
 const Op& exp_op = elementwise<1>(
                        "exp", "e^x", [](auto x) { return math::exp(x); }, floats)
+                       .with_complex(complex_form::exp)
                        .with_gradient([](Backward& b) { b.give(0, b.gradient * b.out()); });
 
 const Op& exp2_op = elementwise<1>(
@@ -43,6 +46,7 @@ const Op& expm1_op = elementwise<1>(
 
 const Op& log_op = elementwise<1>(
                        "log", "natural logarithm; -Inf at 0, NaN below", [](auto x) { return math::log(x); }, floats)
+                       .with_complex(complex_form::log)
                        .with_gradient([](Backward& b) { b.give(0, b.gradient / b.in(0)); })
                        .samples(0.5, 2);
 

@@ -164,6 +164,7 @@ class Evaluation {
   std::vector<Array> foreign_;    // pending nodes of other threads that are operands
   uint8_t device_ = 0;            // of the nodes in order_
   bool elsewhere_ = false;        // nodes of another device are held and pending
+  bool has_others_ = false;       // pending nodes that only other threads may need
   bool has_numbers_ = false;      // some nodes of order_ carry C++ numbers
   LeafTable leaves_;
   Key structure_key_, sizes_key_;
@@ -195,7 +196,10 @@ void Evaluation::collect_pending(Context& context, Node* target) {
       continue;
     }
     const bool user = node->users() > 0 || node == target;
-    if (!user && node->mark != stamp) continue;
+    if (!user && node->mark != stamp) {
+      has_others_ = true;
+      continue;
+    }
     if (first == pending && !target) device_ = node->device;
     if (node->device != device_) {
       elsewhere_ = true;
@@ -249,6 +253,7 @@ bool Evaluation::collect(Context& context, Context& here, Node* target) {
   held_.clear();
   foreign_.clear();
   elsewhere_ = false;
+  has_others_ = false;
   stamp_ = context.fresh_stamp();
   if (target) device_ = target->device;
   if (&context == &here) collect_pending(context, target);
@@ -304,9 +309,10 @@ void Evaluation::add_node(size_t n) {
   }
 }
 
-/// Whether pending nodes of other threads read a value that is not kept: they would compute it once more. (Nodes of
-/// this thread that are pending and read one are evaluated with it, or their readers would be such nodes too.)
+/// Whether nodes that are not evaluated now read a value that is not kept: they would compute it once more. These are
+/// nodes of other threads, or such as only these may need.
 bool Evaluation::has_readers_outside() const {
+  if (has_others_) return true;
   for (size_t n = 0; n < order_.size(); ++n) {
     if (!held_[n] && order_[n]->foreign_references() != 0) return true;
   }

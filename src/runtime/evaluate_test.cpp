@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
+#include <thread>
 
 #include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
@@ -52,6 +54,30 @@ int64_t resident_bytes() {
   EXPECT_EQ(std::fscanf(file, "%lld %lld", &pages, &resident), 2);
   std::fclose(file);
   return static_cast<int64_t>(resident) * sysconf(_SC_PAGESIZE);
+}
+
+TEST(Evaluate, WhatOnlyAnotherThreadsNodeNeedsIsNotOverwritten) {
+  for (const bool ends : {true, false}) {
+    eval();
+    Array x = data({1, 2, 3});
+    Array shared = x * 2, inner = shared + 1;
+    const Array here = shared * 3;
+    Array there;
+    std::atomic<bool> made{false}, done{false};
+    std::thread other([&] {
+      there = inner * 10;
+      made = true;
+      while (!ends && !done) std::this_thread::yield();
+    });
+    while (!made) std::this_thread::yield();
+    if (ends) other.join();
+    x = shared = inner = Array();
+    eval();
+    EXPECT_EQ(here.to_vector(), (Values{6, 12, 18}));
+    EXPECT_EQ(there.to_vector(), (Values{30, 50, 70}));
+    done = true;
+    if (!ends) other.join();
+  }
 }
 
 TEST(Evaluate, OnlyWhatAHandleHoldsGetsAValue) {

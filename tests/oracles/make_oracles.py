@@ -17,6 +17,7 @@ import mpmath
 FAMILIES = {  # file: modules that write it
     "elementwise": ["unary", "binary", "elementwise_gradients"],
     "activations": ["activations"],
+    "complex": ["complex"],
     "reduce": ["reduce"],
     "movement": ["movement"],
     "index": ["index"],
