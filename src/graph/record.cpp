@@ -76,6 +76,8 @@ Array record_complex(const Op& op, const Node* const* operands, int count, DType
     add_count(operand, one_user);
     arrays[i] = Array::adopt(operand);
   }
+  const auto stands = [](const Node* operand) { return !is_scalar(*operand); };
+  const DeviceScope scope(**std::find_if(operands, operands + count, stands));  // numbers go where the arrays are
   return op.complex_form(std::span<const Array>(arrays, static_cast<size_t>(count)));
 }
 
