@@ -40,6 +40,7 @@ HEADER_ROOM = {
     "approx.hpp": "ops",
     "array.hpp": "graph",
     "activation.hpp": "ops",
+    "complex.hpp": "ops",
     "compose.hpp": "ops",
     "conv.hpp": "ops",
     "create.hpp": "ops",
