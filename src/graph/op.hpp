@@ -96,6 +96,7 @@ struct SampleRange {
 struct Op {
   std::string_view name;
   Kind kind = Kind::leaf;
+  uint16_t id = 0;  // place in the registry; part of keys
   int operands = 0;
   std::string_view doc;
   TypeRule type_rule = TypeRule::same;
@@ -112,7 +113,6 @@ struct Op {
   bool takes_number = false;           // the rule also holds where the gradient is a C++ number: all elements are that
   ComplexForm complex_form = nullptr;  // null: not defined for complex numbers
   SampleRange range{};
-  uint16_t id = 0;  // place in the registry; part of keys
 
   Op& with_gradient(GradientRule rule) {
     gradient = rule;

@@ -71,7 +71,7 @@ uint64_t CpuStream::begin() noexcept {
   }
   take_back();
   lock.release();
-  return self.number = ++number_;
+  return posted_here_ = ++number_;
 }
 
 void CpuStream::post(Run& run) noexcept {
@@ -84,11 +84,9 @@ void CpuStream::post(Run& run) noexcept {
   lock_.unlock();
 }
 
-void CpuStream::finish() {
-  Poster& self = poster();
-  const uint64_t number = std::exchange(self.number, 0);
-  if (number == 0) return;
-  if (!spin_until(number)) self.disturbed();
+void CpuStream::finish_posted() {
+  const uint64_t number = std::exchange(posted_here_, 0);
+  if (!spin_until(number)) poster().disturbed();
   std::lock_guard lock(lock_);
   if (number != number_) return;  // another thread's run took its place
   take_back();
@@ -96,10 +94,9 @@ void CpuStream::finish() {
 }
 
 void CpuStream::wait(uint64_t number) {
-  Poster& self = poster();
-  self.disturbed();
+  poster().disturbed();
   spin_until(number);
-  if (number == self.number) finish();
+  if (number == posted_here_) finish();
 }
 
 /// False where that took so long that the processors must be busy with something else.

@@ -34,7 +34,9 @@ class CpuStream {
   void post(Run& run) noexcept;
 
   /// Waits for what this thread has posted; its instance is idle again.
-  void finish();
+  static void finish() {
+    if (posted_here_ != 0) instance().finish_posted();
+  }
   /// Waits for a run whose result is read.
   void wait(uint64_t number);
 
@@ -44,7 +46,6 @@ class CpuStream {
  private:
   /// What a thread has done here.
   struct Poster {
-    uint64_t number = 0;           // of its run that may be in progress
     int calm = 0;                  // updates since it last waited for a result
     int calm_wanted = least_calm;  // of them, before its runs go behind: more where it soon waited after that
 
@@ -52,8 +53,10 @@ class CpuStream {
   };
   static constexpr int least_calm = 16, most_calm = 1 << 14;
   static Poster& poster();
+  static inline constinit thread_local uint64_t posted_here_ = 0;  // this thread's run that may be in progress
 
   CpuStream();
+  void finish_posted();
   bool start() noexcept;
   void wake() noexcept;
   void serve() noexcept;

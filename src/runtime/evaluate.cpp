@@ -141,7 +141,8 @@ class Evaluation {
   void let_go(Context& context, Node* node) noexcept;
   void add_foreign(Node* operand);
   void make_keys(Context& context, bool is_own);
-  void add_node(size_t n);
+  uint64_t* add_node(size_t n, uint64_t* words);
+  void add_attributes(const Node& node);
   uint32_t operand_word(Node* operand);
   bool has_readers_outside() const;
   bool only_read_here(const LeafTable::Leaf& leaf) const;
@@ -168,6 +169,7 @@ class Evaluation {
   bool has_numbers_ = false;      // some nodes of order_ carry C++ numbers
   LeafTable leaves_;
   Key structure_key_, sizes_key_;
+  std::vector<uint64_t> attributes_;  // words of the structure key that follow those of the nodes
   std::vector<Outgoing> outputs_;
   CpuStream::Run run_;   // what the instance runs on
   bool behind_ = false;  // may return before it has run
@@ -289,21 +291,30 @@ int32_t Evaluation::operand(const Node& node, int i) const {
   return static_cast<uint32_t>(operand->ready() ? -1 - leaves_.add(operand) : static_cast<int32_t>(operand->slot));
 }
 
-/// Numbers a node and writes what it adds to the keys; its operands have their numbers.
-void Evaluation::add_node(size_t n) {
+/// Words of the structure key for a node, at most.
+constexpr size_t node_words = 1 + Node::max_operands / 2;
+
+/// Numbers a node and writes what it adds to the keys, for the structure from `words` on; its operands have their
+/// numbers. Where the words end. (Every recorded op comes here: appending to the vector would take twice as long.)
+[[gnu::always_inline]] inline uint64_t* Evaluation::add_node(size_t n, uint64_t* words) {
   Node& node = *order_[n];
   const Op& op = *node.op;
   node.slot = static_cast<uint32_t>(n);
   has_numbers_ |= node.scalars != 0;
   const bool small = op.kind == Kind::reduction && small_reduction(node);
-  structure_key_.add(node.facts() | uint64_t{held_[n]} << Node::free_fact | uint64_t{small} << (Node::free_fact + 1));
+  *words++ = node.facts() | uint64_t{held_[n]} << Node::free_fact | uint64_t{small} << (Node::free_fact + 1);
   for (int i = 0; i < Node::max_operands && i < node.operands; i += 2) {
     const uint64_t first = operand_word(node.in[i]);
-    structure_key_.add(first << 32 | operand_word(node.in[i + 1]));
+    *words++ = first << 32 | operand_word(node.in[i + 1]);
   }
-  if (op.kind == Kind::elementwise) return;
-  Key& attributes_key = op.sizes_in_attributes ? sizes_key_ : structure_key_;
-  for (int w = 0; w < op.attribute_words; ++w) attributes_key.add(node.attributes.word(w));
+  if (op.kind != Kind::elementwise) add_attributes(node);
+  return words;
+}
+
+void Evaluation::add_attributes(const Node& node) {
+  const Op& op = *node.op;
+  std::vector<uint64_t>& words = op.sizes_in_attributes ? sizes_key_.words : attributes_;
+  for (int w = 0; w < op.attribute_words; ++w) words.push_back(node.attributes.word(w));
   if (has_own_sizes(op)) {
     for (int d = 0; d < node.rank; ++d) sizes_key_.add(static_cast<uint64_t>(node.sizes[d]));
   }
@@ -333,12 +344,17 @@ bool Evaluation::only_read_here(const LeafTable::Leaf& leaf) const {
 /// Leaves may be overwritten unless a gradient call walks, or values that are not kept have readers outside. (Another
 /// thread does not look for those.)
 void Evaluation::make_keys(Context& context, bool is_own) {
-  structure_key_.clear();
   sizes_key_.clear();
+  attributes_.clear();
   leaves_.clear(context, stamp_);
-  structure_key_.add(order_.size() | uint64_t{device_} << 32);
+  std::vector<uint64_t>& words = structure_key_.words;
+  words.resize(1 + order_.size() * node_words);
+  uint64_t* end = words.data();
+  *end++ = order_.size() | uint64_t{device_} << 32;
   has_numbers_ = false;
-  for (size_t n = 0; n < order_.size(); ++n) add_node(n);
+  for (size_t n = 0; n < order_.size(); ++n) end = add_node(n, end);
+  words.resize(static_cast<size_t>(end - words.data()));
+  words.insert(words.end(), attributes_.begin(), attributes_.end());
   bool may_donate = is_own && context.gradient_depth.load(std::memory_order_relaxed) == 0;
   bool asked = false;  // for readers: only where something could be donated
   for (const LeafTable::Leaf& leaf : leaves_.leaves()) {
@@ -481,7 +497,7 @@ bool Evaluation::post(const std::shared_ptr<Plan>& plan, std::unique_ptr<lower::
 
 void Evaluation::execute(const std::shared_ptr<Plan>& plan) {
   PlanCache& cache = PlanCache::instance();
-  CpuStream::instance().finish();
+  CpuStream::finish();
   std::unique_ptr<lower::Instance> instance = cache.take(*plan);
   try {
     allocate_outputs(*plan);
@@ -530,7 +546,10 @@ bool Evaluation::run_once(Context& context, Context& here, Node* target) {
   if (&context == &here) context.collect_orphans();
   if (target && target->ready()) return true;
   if (!collect(context, here, target)) return false;
-  if (order_.empty()) return true;
+  if (order_.empty()) {
+    if (!behind_) CpuStream::finish();
+    return true;
+  }
   make_keys(context, &context == &here);
   const std::shared_ptr<Plan> found = plan();
   execute(found);
@@ -559,7 +578,6 @@ void Evaluation::run_behind(Context& here) {
 void evaluate(Context& here, Node* target) {
   Context& context = target && target->recorder ? *target->recorder : here;
   Evaluation::of_thread().run(context, here, target);
-  CpuStream::instance().finish();
 }
 
 [[maybe_unused]] const bool installed = [] {

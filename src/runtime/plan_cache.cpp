@@ -178,7 +178,7 @@ void set_plan_cache_limit(int64_t bytes) { PlanCache::instance().set_limit(bytes
 void set_plan_cache(bool on) { PlanCache::instance().set_enabled(on); }
 
 void trim() {
-  CpuStream::instance().finish();
+  CpuStream::finish();
   PlanCache::instance().clear();
   trim_buffers();
 }
