@@ -30,10 +30,10 @@ const Op& view_as_complex_op = *register_op({.name = "view_as_complex",
 DType part_type(DType type) { return type == ComplexF64 ? Float64 : Float32; }
 DType whole_type(DType part) { return part == Float64 ? ComplexF64 : ComplexF32; }
 
-/// The operand of a pending look that is undone at once.
+/// The operand of a pending look that is undone at once. (Another thread's node may let its operand go meanwhile.)
 Array undone(const Array& x, const Op& op) {
   const Node& node = *x.node();
-  if (node.op != &op || !node.in[0]) return {};
+  if (node.op != &op || node.recorder != &Context::current() || !node.in[0]) return {};
   add_count(node.in[0], one_user);
   return Array::adopt(node.in[0]);
 }
@@ -128,6 +128,7 @@ Array complex(const Array& re, const Array& im) {
   const Array* both[] = {&re, &im};
   const DType type = common_type(view_as_complex_op, both);
   check_part("complex", type);
+  const DeviceScope scope(is_scalar(*re.node()) ? *im.node() : *re.node());
   const auto whole = [&](const Array& x) { return beside_parts(x.dtype() == type ? x : cast(x, type)); };
   return view_as_complex(joined(whole(re), whole(im)));
 }

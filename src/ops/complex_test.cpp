@@ -8,8 +8,10 @@
 #include <vector>
 
 #include <rosin/create.hpp>
+#include <rosin/device.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/grad.hpp>
+#include <rosin/move.hpp>
 #include <rosin/movement.hpp>
 #include <rosin/optim.hpp>
 #include <rosin/reduce.hpp>
@@ -44,6 +46,12 @@ TEST(Complex, IsMadeOfPartsThatBroadcast) {
 TEST(Complex, LooksAreUndone) {
   const Array twice = ones({2, 3}) * 2.0;
   EXPECT_TRUE(same(view_as_real(view_as_complex(twice)), twice));
+}
+
+TEST(Complex, NumbersGoToTheDeviceOfTheOtherPart) {
+  const Array there = Array({1.0, 2.0}, {2}) | get_device("reference", 0).with(keep);
+  EXPECT_EQ(view_as_real(complex(there, 0.5)).to_vector<double>(), (std::vector<double>{1, 0.5, 2, 0.5}));
+  EXPECT_EQ(view_as_real(complex(0.5, there) * 2.0).to_vector<double>(), (std::vector<double>{1, 2, 1, 4}));
 }
 
 TEST(Complex, MovesWithBothParts) {
