@@ -16,8 +16,6 @@
 namespace rosin {
 namespace {
 
-constexpr int spin_turns = 4000;  // who waits for a run looks so often before it gives its processor away
-
 void pause() noexcept {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -101,12 +99,13 @@ void CpuStream::wait(uint64_t number) {
 
 /// False where that took so long that the processors must be busy with something else.
 bool CpuStream::spin_until(uint64_t number) const noexcept {
+  const int most = patience_.load(std::memory_order_relaxed);
   int turn = 0;
-  for (; finished_runs.load(std::memory_order_acquire) < number; turn = std::min(turn + 1, spin_turns)) {
-    if (turn < spin_turns) pause();
+  for (; finished_runs.load(std::memory_order_acquire) < number; turn = std::min(turn + 1, most)) {
+    if (turn < most) pause();
     else sched_yield();
   }
-  return turn < spin_turns;
+  return turn < most;
 }
 
 /// The plan of a finished run gets its instance back.

@@ -40,8 +40,12 @@ class CpuStream {
   /// Waits for a run whose result is read.
   void wait(uint64_t number);
 
-  /// How often the stream's thread looks for a run before it sleeps: 4000 times; for tests.
-  void set_patience(int turns) { patience_.store(turns, std::memory_order_relaxed); }
+  /// For tests: how often a thread that waits looks before it sleeps or gives its processor away (4000 times); the
+  /// calling thread counts its updates anew.
+  void set_patience(int turns) {
+    patience_.store(turns, std::memory_order_relaxed);
+    poster() = {};
+  }
 
  private:
   /// What a thread has done here.
