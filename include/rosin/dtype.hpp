@@ -55,6 +55,11 @@ constexpr size_t size_of(DType type) noexcept {
 constexpr bool is_float(DType type) noexcept { return type >= DType::Float16 && type <= DType::Float64; }
 /// ComplexF32, ComplexF64.
 constexpr bool is_complex(DType type) noexcept { return type >= DType::ComplexF32; }
+/// The type of the two parts of a complex number; other types have one part, themselves.
+constexpr DType part_type(DType type) noexcept {
+  if (type == DType::ComplexF32) return DType::Float32;
+  return type == DType::ComplexF64 ? DType::Float64 : type;
+}
 /// Signed or unsigned integers, not Bool.
 constexpr bool is_integer(DType type) noexcept { return type >= DType::UInt8 && type <= DType::UInt64; }
 

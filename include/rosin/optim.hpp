@@ -54,7 +54,8 @@ class ROSIN_API State {
 template <Rule R> State setup(const R& rule, ModelView model) { return State(RuleOf<R>(rule), model); }
 
 /// One step, in place: changes the model's trained arrays and the state, and evaluates what is pending on this thread,
-/// together, as one program; arrays that only the model holds are overwritten where they stand. `gradient` has the
+/// together, as one program, which for a small model may still run when update returns (docs/performance.md: who reads
+/// a value waits for it); arrays that only the model holds are overwritten where they stand. `gradient` has the
 /// model's type; places where it holds nothing, and frozen ones, stay as they are with their state. Tied places have
 /// one gradient: the same array in each (as `gradient` gives it) counts once, different ones are added. Errors leave
 /// model and state as they were: argument (state or gradient of another model), shape, dtype, numeric (a rule found a

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/environment.hpp"
+#include "base/pause.hpp"
 
 namespace rosin {
 namespace {
@@ -24,12 +25,6 @@ constexpr uint64_t chunk_bits = 40;
 constexpr uint64_t chunk_mask = (uint64_t{1} << chunk_bits) - 1;
 constexpr int spin_turns = 4000;  // about 20 us of pauses
 constexpr int64_t most_threads = 1024;
-
-void pause() noexcept {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
 
 int threads_of_cgroup() {
   FILE* file = std::fopen("/sys/fs/cgroup/cpu.max", "re");
@@ -170,7 +165,7 @@ class Pool {
     for (int turn = 0; turn < spin_turns; ++turn) {
       const uint32_t now = epoch_.load(std::memory_order_acquire);
       if (now != seen) return now;
-      pause();
+      pause_processor();
     }
     sleepers_.fetch_add(1, std::memory_order_seq_cst);
     epoch_.wait(seen, std::memory_order_seq_cst);
@@ -179,7 +174,7 @@ class Pool {
   }
 
   static void wait_a_little(int turn) noexcept {
-    if (turn < spin_turns) pause();
+    if (turn < spin_turns) pause_processor();
     else sched_yield();
   }
 

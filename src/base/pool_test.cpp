@@ -11,15 +11,10 @@
 #include <thread>
 #include <vector>
 
+#include "../tests/sanitizer_testing.hpp"
+
 namespace rosin {
 namespace {
-
-// ThreadSanitizer allows no new threads in a forked child.
-#ifdef __SANITIZE_THREAD__
-constexpr bool child_may_start_threads = false;
-#else
-constexpr bool child_may_start_threads = true;
-#endif
 
 class WorkerPool : public testing::Test {
  protected:

@@ -53,8 +53,8 @@ void FusedKernel::choose_tiles() {
   int64_t parts = 0;  // elements; of one thread, since they are whole parts of each sum
   for (size_t i = 0; i < kernel_->roots.size(); ++i) {
     const lower::Port& root = kernel_->roots[i];
-    const SumOrder order = sum_order(domain_of(root), layout_->root_counts[i]);
     if (root.row) continue;
+    const SumOrder order = sum_order(domain_of(root), layout_->root_counts[i]);
     tile_ = order.block;
     parts = std::max(parts, order.part);
   }

@@ -157,7 +157,7 @@ void eval(const Array& x) {
   checked(x.node(), "eval");
   Context& context = Context::current();
   if (!x.node()->ready()) hooks.evaluate(context, x.node());
-  else if (x.node()->buffer) x.node()->data();  // waits
+  else if (x.node()->buffer) wait_for_values(*x.node()->buffer);
 }
 
 void eval() { hooks.evaluate(Context::current(), nullptr); }

@@ -18,15 +18,10 @@
 #include <rosin/reduce.hpp>
 #include <rosin/stats.hpp>
 
+#include "../tests/sanitizer_testing.hpp"
+
 namespace rosin {
 namespace {
-
-// Sanitizers keep memory of their own.
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr bool counts_memory = false;
-#else
-constexpr bool counts_memory = true;
-#endif
 
 /// Bytes of this process that are in memory.
 int64_t resident_bytes() {

@@ -8,10 +8,11 @@
 #include <rosin/array.hpp>
 #include <rosin/dtype.hpp>
 
+#include "graph/memory.hpp"
+
 namespace rosin {
 
 struct Node;
-struct Memory;
 class Context;
 
 struct Hooks {
@@ -32,6 +33,11 @@ struct Hooks {
 };
 
 extern Hooks hooks;
+
+/// Waits while a run behind its thread writes the memory.
+inline void wait_for_values(const Memory& memory) {
+  if (!is_over(memory.written_by)) hooks.wait_for_run(memory.written_by.load(std::memory_order_relaxed));
+}
 
 /// Pending nodes after which recording evaluates by itself.
 inline constexpr int64_t pending_limit = 20000;

@@ -149,7 +149,7 @@ struct alignas(64) Node {
   uint32_t references_in(uint64_t loaded) const { return foreign_in(loaded) + own.load(std::memory_order_relaxed); }
   /// The bytes of a ready node; waits while a run behind its thread writes them.
   void* data() const {
-    if (!is_over(buffer->written_by)) hooks.wait_for_run(buffer->written_by.load(std::memory_order_relaxed));
+    wait_for_values(*buffer);
     return buffer->data;
   }
 

@@ -145,7 +145,7 @@ int32_t Fuser::transposed(int32_t value) {
 int32_t Fuser::copied_by_parts(int32_t value) {
   if (const int32_t known = s_.contiguous[static_cast<size_t>(value)]; known >= 0) return known;
   Value parts = look_of(value, Look::parts);
-  parts.dtype = parts.dtype == DType::ComplexF64 ? DType::Float64 : DType::Float32;
+  parts.dtype = part_type(parts.dtype);
   parts.rank = static_cast<uint8_t>(parts.rank + 1);
   parts.wide = static_cast<uint8_t>(parts.wide << 1 | 1);
   const Value whole = look_of(value, Look::whole);
@@ -162,8 +162,8 @@ int32_t Fuser::copied(int32_t value, bool channels_first) {
   copy.channels_first = channels_first;
   copy.operands = 1;
   copy.in[0] = value;
-  const int32_t made = known = static_cast<int32_t>(s_.graph.values.size());
-  append(copy, Home::own, value);  // (`known` is no more)
+  known = static_cast<int32_t>(s_.graph.values.size());
+  const int32_t made = append(copy, Home::own, value);  // from here on `known` refers to nothing
   const int32_t unit = units.add(false);
   units[unit].domain = made;
   units[unit].wide = copy.wide;

@@ -8,11 +8,6 @@
 namespace rosin::lower {
 namespace {
 
-DType part_type(DType type) {
-  if (type == DType::ComplexF32) return DType::Float32;
-  return type == DType::ComplexF64 ? DType::Float64 : type;
-}
-
 // A C++ number as an element; any number but 0 is true.
 Term number(KernelWriter& writer, const CallStep& step, int32_t value, DType type) {
   const size_t at = scalar_index(step.view(value).root, -1);

@@ -78,9 +78,8 @@ class LayoutMaker {
   void make_view(int32_t value) {
     View& view = layout_.views[at(value)];
     if (view.root >= 0) return;
-    const bool node_or_leaf = v(value).op != nullptr;
-    if (!node_or_leaf) {
-      // A copy stands for its source, but contiguous.
+    if (!v(value).op) {
+      // A copy or a look: it has its source's sizes, or those that its kind of look makes of them.
       const int32_t source = s_.base[at(value)];
       make_view(source);
       view = layout_.views[at(source)];

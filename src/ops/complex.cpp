@@ -27,7 +27,6 @@ const Op& view_as_complex_op = *register_op({.name = "view_as_complex",
                                              .movement = Movement::parts,
                                              .gradient = [](Backward& b) { b.give(0, view_as_real(b.gradient)); }});
 
-DType part_type(DType type) { return type == ComplexF64 ? Float64 : Float32; }
 DType whole_type(DType part) { return part == Float64 ? ComplexF64 : ComplexF32; }
 
 /// The operand of a pending look that is undone at once. (Another thread's node may let its operand go meanwhile.)

@@ -163,8 +163,7 @@ Array accumulate(const Op& op, const Array& x, uint64_t mask, int rank = Shape::
   require(op, x);
   if (is_complex(x.dtype()) && op.reducer == Reducer::sum) {
     const int parts_rank = std::min(rank, x.rank()) + 1;
-    return view_as_complex(
-        reduce(op, view_as_real(x), x.dtype() == ComplexF64 ? Float64 : Float32, mask << 1, parts_rank));
+    return view_as_complex(reduce(op, view_as_real(x), part_type(x.dtype()), mask << 1, parts_rank));
   }
   const Array wide = widened(x);
   return reduce(op, wide, wide.dtype(), mask, rank);

@@ -9,20 +9,12 @@
 #include <thread>
 #include <utility>
 
+#include "base/pause.hpp"
 #include "base/pool.hpp"
 #include "graph/hooks.hpp"
 #include "graph/memory.hpp"
 
 namespace rosin {
-namespace {
-
-void pause() noexcept {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
-
-}  // namespace
 
 // Never destroyed: its thread may still sleep on its members when the process exits.
 CpuStream& CpuStream::instance() {
@@ -102,7 +94,7 @@ bool CpuStream::spin_until(uint64_t number) const noexcept {
   const int most = patience_.load(std::memory_order_relaxed);
   int turn = 0;
   for (; finished_runs.load(std::memory_order_acquire) < number; turn = std::min(turn + 1, most)) {
-    if (turn < most) pause();
+    if (turn < most) pause_processor();
     else sched_yield();
   }
   return turn < most;
@@ -150,7 +142,7 @@ uint64_t CpuStream::next_run(uint64_t last) noexcept {
     for (int turn = 0; turn < patience_.load(std::memory_order_relaxed); ++turn) {
       const uint64_t posted = posted_.load(std::memory_order_acquire);
       if (posted != last) return posted;
-      pause();
+      pause_processor();
     }
     awake_.store(false, std::memory_order_seq_cst);
     if (posted_.load(std::memory_order_seq_cst) == last) calls_.wait(calls, std::memory_order_seq_cst);

@@ -21,18 +21,12 @@
 #include <rosin/random.hpp>
 #include <rosin/stats.hpp>
 
+#include "../tests/sanitizer_testing.hpp"
 #include "graph/context.hpp"
 #include "graph/memory.hpp"
 
 namespace rosin {
 namespace {
-
-// ThreadSanitizer allows no new threads in a forked child.
-#ifdef __SANITIZE_THREAD__
-constexpr bool child_may_start_threads = false;
-#else
-constexpr bool child_may_start_threads = true;
-#endif
 
 struct Net {
   Dense hidden;

@@ -17,17 +17,11 @@
 #include <rosin/reduce.hpp>
 #include <rosin/stats.hpp>
 
+#include "../tests/sanitizer_testing.hpp"
 #include "graph/context.hpp"
 
 namespace rosin {
 namespace {
-
-// Sanitizers keep memory of their own.
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr bool counts_memory = false;
-#else
-constexpr bool counts_memory = true;
-#endif
 
 using Values = std::vector<float>;
 

@@ -51,7 +51,7 @@ bool copy_peer(OpenDevice& to, const Memory& target, OpenDevice& from, Memory& s
 void copy_memory(Memory& target, Memory& source, size_t bytes) {
   if (bytes == 0) return;
   DeviceTable& table = DeviceTable::instance();
-  if (!is_over(source.written_by)) hooks.wait_for_run(source.written_by.load(std::memory_order_relaxed));
+  wait_for_values(source);
   if (source.device == 0) return table.open(target.device).upload(block_of(target), source.data, bytes);
   OpenDevice& from = table.open(source.device);
   if (target.device == 0) return copy_out(from, target.data, source, bytes);

@@ -1,0 +1,20 @@
+// What sanitizers keep tests from.
+#pragma once
+
+namespace rosin {
+
+// ThreadSanitizer allows no new threads in a forked child.
+#ifdef __SANITIZE_THREAD__
+constexpr bool child_may_start_threads = false;
+#else
+constexpr bool child_may_start_threads = true;
+#endif
+
+// Sanitizers keep memory of their own.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr bool counts_memory = false;
+#else
+constexpr bool counts_memory = true;
+#endif
+
+}  // namespace rosin
