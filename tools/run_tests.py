@@ -124,7 +124,7 @@ def device_counts(build, prefix):
     if not os.access(program, os.X_OK):
         return counts
     for device, shards, more in DEVICES:
-        environment = {"ROSIN_TEST_DEVICE": device, "ROSIN_CACHE_DIR": str(build / "kernels"),
+        environment = {"ROSIN_TEST_DEVICE": device, "ROSIN_CACHE_DIR": str(build / "kernel_cache"),
                        "POCL_CACHE_DIR": str(build / "pocl"), **more}
         probe = subprocess.run([program, "--gtest_filter=TestDevice.IsThere"], cwd=ROOT, check=False,
                                stdin=subprocess.DEVNULL, capture_output=True, env={**os.environ, **environment})

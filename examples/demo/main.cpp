@@ -4,9 +4,7 @@
 
 #include <cstdio>
 #include <exception>
-#include <fstream>
 #include <iostream>
-#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -67,12 +65,6 @@ double train_epoch(Model& model, State& state, Loader& loader, int64_t epoch, Pr
   return total / static_cast<double>(done);
 }
 
-void write_curve(const std::vector<CurvePoint>& curve, const std::string& title) {
-  std::ofstream file("training.svg");
-  file << curve_svg(curve, title);
-  if (!file.flush()) throw std::runtime_error("training.svg: the file cannot be written");
-}
-
 template <class Model> void train_and_save(const Options& options, const ImageFolder& folder, const Device& device) {
   auto model = Model{} | device;
   auto state = setup(Adam{.eta = 1e-3}, model);
@@ -91,7 +83,8 @@ template <class Model> void train_and_save(const Options& options, const ImageFo
   }
   if (options.save != "none") {
     save(options.save, model);
-    write_curve(curve, options.model + " on " + (options.data.empty() ? "drawn digits" : options.data));
+    save_curve_svg("training.svg", curve,
+                   options.model + " on " + (options.data.empty() ? "drawn digits" : options.data));
     std::printf("saved %s and training.svg\n", options.save.c_str());
   }
   std::printf("test accuracy: %.4f\n", curve.back().accuracy);

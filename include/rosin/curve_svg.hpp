@@ -19,4 +19,8 @@ struct CurvePoint {
 /// or dark colours the viewer prefers. Points come in the order of their epochs; none at all gives empty axes.
 ROSIN_API std::string curve_svg(const std::vector<CurvePoint>& points, const std::string& title = "");
 
+/// Writes that image to a file, which appears whole or not at all, as with save(). Error (io): it cannot be written.
+ROSIN_API void save_curve_svg(const std::string& path, const std::vector<CurvePoint>& points,
+                              const std::string& title = "");
+
 }  // namespace rosin

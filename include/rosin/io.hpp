@@ -48,13 +48,16 @@ class SaveEntry {
   }
 
  private:
-  /// Integers are stored as Int64, floating-point numbers as Float64.
+  /// Integers are stored as Int64 (unsigned ones of 64 bits as UInt64), floating-point numbers as Float64.
   template <class T> static Array stored(T number) {
     using Stored = std::conditional_t<std::is_same_v<T, bool>, bool,
-                                      std::conditional_t<std::is_floating_point_v<T>, double, int64_t>>;
+                                      std::conditional_t<std::is_floating_point_v<T>, double, WholeNumber<T>>>;
     const Stored value = static_cast<Stored>(number);
     return Array(std::span<const Stored>(&value, 1), Shape());
   }
+
+  template <class T>
+  using WholeNumber = std::conditional_t<std::is_unsigned_v<T> && sizeof(T) == sizeof(uint64_t), uint64_t, int64_t>;
 
   std::string_view name_;
   const void* model_ = nullptr;
@@ -85,7 +88,9 @@ class LoadEntry {
   void set_number(const Array& x) const { set_(target_, x); }
 
  private:
-  template <class T> using Read = std::conditional_t<is_element<T>, T, int64_t>;
+  /// What is no element type is long long, or its unsigned kind.
+  template <class T>
+  using Read = std::conditional_t<is_element<T>, T, std::conditional_t<std::is_unsigned_v<T>, uint64_t, int64_t>>;
 
   std::string_view name_;
   void* target_ = nullptr;
@@ -142,8 +147,10 @@ ROSIN_API void save(const std::string& path, const std::vector<NamedArray>& arra
 ROSIN_API SavedFile load(const std::string& path);
 /// The names, types and shapes of a file, from its header alone: no array is read. Errors as load(path).
 ROSIN_API FileListing list_file(const std::string& path);
-/// Reads the file into the model, all or nothing; element types of the model stay.
-/// Errors: as load(path); argument (names that do not match), shape (sizes that differ).
+/// Reads the file into the model, all or nothing; element types of the model stay. Floating-point values may be rounded
+/// to the model's floating-point type; every other value must be the same in the model's type.
+/// Errors: as load(path); argument (names that do not match), shape (sizes that differ), dtype (1200 for an Int8, 0.5
+/// for an integer, 1e6 for a Float16).
 ROSIN_API void load(const std::string& path, ModelEdit model, LoadFileOptions options = {});
 /// Reads several named things: `load("run.safetensors", {{"model", m}, {"step", n}})`, all or nothing.
 ROSIN_API void load(const std::string& path, std::initializer_list<LoadEntry> entries, LoadFileOptions options = {});

@@ -126,7 +126,7 @@ struct LoadOptions {
 };
 /// Takes over the values of the source by path, all or nothing; element types, devices and absent biases of dst stay.
 /// An absent bias in a source model sets dst's to zero. Errors (argument) name the paths that do not match, (shape) the
-/// sizes.
+/// sizes, (dtype) a value that its place cannot hold: only from one floating-point type to another are values rounded.
 ROSIN_API void loadmodel(ModelEdit dst, const std::vector<NamedArray>& source, LoadOptions options = {});
 ROSIN_API void loadmodel(ModelEdit dst, ModelView source, LoadOptions options = {});
 

@@ -57,9 +57,12 @@ void check_variables() {
   }
 }
 
+/// Whether this process has rights that whoever set its environment lacks.
+bool has_more_rights_than_its_user() { return getauxval(AT_SECURE) != 0; }
+
 /// The value of a variable that is not ours, if it is an absolute path.
 std::optional<std::string> absolute_path(const char* name) {
-  const char* value = std::getenv(name);
+  const char* value = secure_getenv(name);
   if (!value || *value != '/') return std::nullopt;
   return value;
 }
@@ -120,7 +123,7 @@ std::vector<std::string> plugin_folders() {
   std::vector<std::string> folders;
   const std::optional<std::string> path = environment(Setting::plugin_path);
   if (!path) return folders;
-  if (getauxval(AT_SECURE) != 0) {
+  if (has_more_rights_than_its_user()) {
     warn_once("plugin-path", "environment: ROSIN_PLUGIN_PATH is ignored in a program with more rights than its user");
     return folders;
   }
@@ -137,6 +140,20 @@ std::vector<std::string> plugin_folders() {
               "environment: ROSIN_PLUGIN_PATH takes absolute folders; got " + what + ", which is ignored", folder);
   }
   return folders;
+}
+
+std::optional<std::string> cache_dir_setting() {
+  std::optional<std::string> folder = environment(Setting::cache_dir);
+  if (!folder) return std::nullopt;
+  if (has_more_rights_than_its_user()) {
+    warn_once("cache-folder", "environment: ROSIN_CACHE_DIR is ignored in a program with more rights than its user");
+    return std::nullopt;
+  }
+  if (folder->starts_with('/')) return folder;
+  warn_once("cache-folder",
+            "environment: ROSIN_CACHE_DIR must be an absolute folder; got \"" + *folder + "\", which is ignored",
+            *folder);
+  return std::nullopt;
 }
 
 std::optional<std::string> config_folder() {

@@ -52,10 +52,14 @@ std::optional<bool> environment_switch(Setting setting);
 /// them in a process that runs with more rights than its user has (AT_SECURE).
 std::vector<std::string> plugin_folders();
 
-/// The user's folder of settings: XDG_CONFIG_HOME, else .config in HOME; nothing where neither is an absolute path.
+/// ROSIN_CACHE_DIR. A relative folder counts as unset with a warning (`cache-folder`), as does any in a process that
+/// runs with more rights than its user has (AT_SECURE).
+std::optional<std::string> cache_dir_setting();
+
+/// The user's folder of settings: XDG_CONFIG_HOME, else .config in HOME; nothing where neither is an absolute path, or
+/// in a process that runs with more rights than its user has.
 std::optional<std::string> config_folder();
-/// Where rosin may keep what it can make again: rosin in XDG_CACHE_HOME, else .cache/rosin in HOME; nothing where
-/// neither is an absolute path.
+/// Where rosin may keep what it can make again: rosin in XDG_CACHE_HOME, else .cache/rosin in HOME; nothing as above.
 std::optional<std::string> user_cache_folder();
 
 /// Whether a variable is meant for rosin (it begins with ROSIN_) but not in the table, and what is said about it then.

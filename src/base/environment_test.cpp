@@ -2,8 +2,13 @@
 #include "base/environment.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <string>
@@ -103,6 +108,51 @@ TEST_F(Environment, OnlyAbsoluteFoldersArePluginFolders) {
                 "environment: ROSIN_PLUGIN_PATH takes absolute folders; got an empty element, which is ignored",
                 "environment: ROSIN_PLUGIN_PATH takes absolute folders; got the relative folder \"./b\", which "
                 "is ignored"}));
+}
+
+TEST_F(Environment, TheCacheFolderMustBeAbsolute) {
+  EXPECT_FALSE(cache_dir_setting());
+  setenv("ROSIN_CACHE_DIR", "/a b", 1);
+  EXPECT_EQ(cache_dir_setting(), "/a b");
+  EXPECT_TRUE(said_.empty());
+  setenv("ROSIN_CACHE_DIR", "a", 1);
+  EXPECT_FALSE(cache_dir_setting());
+  EXPECT_EQ(said_, std::vector<std::string>{
+                       "environment: ROSIN_CACHE_DIR must be an absolute folder; got \"a\", which is ignored"});
+}
+
+TEST_F(Environment, DISABLED_WithMoreRightsNamesNoFolders) {
+  ASSERT_NE(getauxval(AT_SECURE), 0u) << "no more rights";
+  for (const char* name : {"ROSIN_CACHE_DIR", "ROSIN_PLUGIN_PATH", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "HOME"})
+    setenv(name, "/a", 1);
+  EXPECT_FALSE(cache_dir_setting());
+  EXPECT_FALSE(user_cache_folder());
+  EXPECT_FALSE(config_folder());
+  EXPECT_TRUE(plugin_folders().empty());
+  EXPECT_EQ(said_, (std::vector<std::string>{
+                       "environment: ROSIN_CACHE_DIR is ignored in a program with more rights than its user",
+                       "environment: ROSIN_PLUGIN_PATH is ignored in a program with more rights than its user"}));
+}
+
+// A copy of this program that takes on the rights of somebody else when root starts it.
+TEST_F(Environment, AProgramWithMoreRightsThanItsUserTakesNoFolderFromIt) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can make a program with more rights";
+  std::string name = "/tmp/rosin-environment-XXXXXX";
+  ASSERT_NE(mkdtemp(name.data()), nullptr);
+  const std::filesystem::path copy = std::filesystem::path(name) / "program";
+  std::filesystem::copy_file("/proc/self/exe", copy);
+  ASSERT_EQ(chown(copy.c_str(), 65534, 65534), 0);
+  ASSERT_EQ(chmod(copy.c_str(), 04755), 0);
+  ASSERT_EQ(chmod(name.c_str(), 0755), 0);
+  const std::string command =
+      copy.string() + " --gtest_also_run_disabled_tests --gtest_filter='*MoreRightsNames*' 2>&1";
+  FILE* pipe = popen(command.c_str(), "r");
+  std::string text;
+  for (char part[4096]; size_t count = fread(part, 1, sizeof part, pipe);) text.append(part, count);
+  const int status = pclose(pipe);
+  std::filesystem::remove_all(name);
+  if (text.find("no more rights") != std::string::npos) GTEST_SKIP() << "this file system takes no such programs";
+  EXPECT_EQ(status, 0) << text;
 }
 
 TEST(ConfigFolder, IsThatOfXdgOrInTheHome) {

@@ -1,21 +1,29 @@
-// Whole-file reading and atomic writing: a reader sees the old file or the complete new one, never a part.
-// Every failure is an Error of kind io that names the path and says why. Read next: file.cpp.
+// Atomic writing, the one way in which rosin writes files: a reader sees the old file or the complete new one, never a
+// part. Every failure is an Error of kind io that names the path and says why. Read next: file.cpp; input_file.hpp.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
+
+struct stat;
 
 namespace rosin {
 
+/// Whose a written file is.
+enum class FileAccess : uint8_t {
+  usual,       // a file that is replaced keeps its owner and permissions, a new one has what the umask gives
+  owner_only,  // ours, and closed to all others, whatever stood under that name; a link is replaced, not followed
+};
+
 /// A file under construction. Bytes go to a temporary file in the directory of `path`; `commit` makes it appear under
-/// its name. Destroyed without commit, it leaves nothing behind. A symbolic link is followed, the permissions of a file
-/// that is replaced are kept, and a target that is no regular file is refused. For one thread at a time.
+/// its name. Destroyed without commit, it leaves nothing behind; what a killed process left in that directory goes with
+/// the next file written there. A symbolic link is followed; one that leads nowhere, a target that is no regular file,
+/// a read-only one, and one whose owner cannot be kept are refused. For one thread at a time.
 class AtomicFile {
  public:
-  explicit AtomicFile(const std::string& path);
+  explicit AtomicFile(const std::string& path, FileAccess access = FileAccess::usual);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
   ~AtomicFile();
@@ -26,7 +34,11 @@ class AtomicFile {
   void commit();
 
  private:
-  void create_temporary();
+  void replace_politely();
+  void create_temporary(unsigned mode);
+  bool hold_temporary();
+  void keep_owner_and_permissions(const struct stat& old);
+  void check_open() const;
   void discard() noexcept;
   [[noreturn]] void fail(const char* what, int code);
 
@@ -37,9 +49,12 @@ class AtomicFile {
 };
 
 /// Writes `text` (any bytes) as the whole content of `path`, all or nothing.
-void write_file_atomically(const std::string& path, std::string_view text);
+void write_file_atomically(const std::string& path, std::string_view text, FileAccess access = FileAccess::usual);
 
-/// The whole content of a regular file.
-std::vector<uint8_t> read_whole_file(const std::string& path);
+/// Why a folder is no place for files that nobody else may write: it must be a folder itself (no link to one), belong
+/// to the effective user and be closed to all others (mode 0700). Empty: it is one.
+std::string trouble_with_private_folder(const std::string& path);
+/// The same; one that is not there is made so, with the folders above it as the umask has them.
+std::string make_private_folder(const std::string& path);
 
 }  // namespace rosin

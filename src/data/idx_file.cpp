@@ -10,7 +10,7 @@
 
 #include <rosin/error.hpp>
 
-#include "base/file.hpp"
+#include "base/input_file.hpp"
 #include "data/gzip.hpp"
 
 namespace rosin {

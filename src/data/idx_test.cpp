@@ -119,8 +119,10 @@ TEST_F(Idx, AMissingPathOrADirectoryIsNamed) {
     }
     return "no error";
   };
-  EXPECT_EQ(message(path("no")), "read: cannot read '" + path("no") + "'; No such file or directory");
-  EXPECT_EQ(message(directory.string()), "read: cannot read '" + directory.string() + "'; it is a directory");
+  EXPECT_EQ(message(path("no")),
+            "read: the file must be readable; '" + path("no") + "': No such file or directory; check the path");
+  EXPECT_EQ(message(directory.string()),
+            "read: the file must be readable; '" + directory.string() + "': it is a directory; check the path");
 }
 
 TEST_F(Idx, AForeignFileIsRefused) {

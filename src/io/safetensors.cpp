@@ -10,9 +10,9 @@
 
 #include "base/file.hpp"
 #include "base/hash.hpp"
+#include "base/input_file.hpp"
 #include "graph/leaf.hpp"
 #include "graph/node.hpp"
-#include "io/input_file.hpp"
 #include "io/row_major.hpp"
 #include "io/safetensors_header.hpp"
 
@@ -141,7 +141,7 @@ void write_array(AtomicFile& file, const OutgoingArray& entry) {
 }  // namespace
 
 SavedFile read_safetensors(const std::string& path) {
-  const InputFile file(path);
+  const InputFile file(path, "load");
   const uint64_t length = read_header_length(file);
   SafetensorsHeader header = read_header(file, length);
   std::vector<NamedArray> arrays;
@@ -153,7 +153,7 @@ SavedFile read_safetensors(const std::string& path) {
 }
 
 FileListing list_safetensors(const std::string& path) {
-  const InputFile file(path);
+  const InputFile file(path, "load");
   SafetensorsHeader header = read_header(file, read_header_length(file));
   FileListing listing;
   for (TensorInfo& tensor : header.tensors) {

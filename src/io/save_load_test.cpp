@@ -3,6 +3,7 @@
 
 #include <sys/resource.h>
 
+#include <cmath>
 #include <csignal>
 #include <cstring>
 
@@ -143,6 +144,83 @@ TEST_F(SaveAndLoad, SeveralEntriesGoIntoOneFile) {
   EXPECT_EQ(eta, 0.1);
   EXPECT_TRUE(done);
   EXPECT_EQ(x.to_vector(), (std::vector<float>{1, 1}));
+}
+
+template <class To, class From> std::string message_of_loading(const std::string& path, From saved, To target = {}) {
+  const To before = target;
+  save(path, {{"n", saved}});
+  try {
+    load(path, {{"n", target}});
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::dtype);
+    EXPECT_EQ(target, before);
+    return error.what();
+  }
+  EXPECT_EQ(static_cast<long double>(target), static_cast<long double>(static_cast<To>(saved)));
+  return "";
+}
+
+TEST_F(SaveAndLoad, ANumberThatItsPlaceCannotHoldIsAnError) {
+  const std::string file = path("n.safetensors");
+  EXPECT_EQ(
+      message_of_loading<int8_t>(file, 1200),
+      "load: '" + file +
+          "': values must fit the type of their place; n is Int8 and the source has 1200 of type Int64; load into a "
+          "wider type");
+  EXPECT_NE(message_of_loading<int8_t>(file, -129), "");
+  EXPECT_EQ(message_of_loading<int8_t>(file, -128), "");
+  EXPECT_NE(message_of_loading<uint8_t>(file, -1), "");
+  EXPECT_NE(message_of_loading<bool>(file, 2), "");
+  EXPECT_NE(message_of_loading<int>(file, 2.5), "");
+  EXPECT_NE(message_of_loading<int>(file, std::nan("")), "");
+  EXPECT_NE(message_of_loading<int64_t>(file, 9223372036854775808.0), "");
+  EXPECT_NE(message_of_loading<float>(file, 16777217), "");
+  EXPECT_NE(message_of_loading<double>(file, (int64_t{1} << 62) + 1), "");
+  EXPECT_NE(message_of_loading<float>(file, 1e300), "");
+  EXPECT_NE(message_of_loading<int64_t>(file, ~uint64_t{0}), "");
+}
+
+TEST_F(SaveAndLoad, ANumberGoesIntoEveryTypeThatHoldsIt) {
+  const std::string file = path("n.safetensors");
+  EXPECT_EQ(message_of_loading<uint64_t>(file, ~uint64_t{0}), "");
+  EXPECT_EQ(message_of_loading<unsigned long long>(file, ~0ull), "");
+  EXPECT_EQ(message_of_loading<long long>(file, size_t{7}), "");
+  EXPECT_EQ(message_of_loading<int8_t>(file, 3.0), "");
+  EXPECT_EQ(message_of_loading<bool>(file, 1), "");
+  EXPECT_EQ(message_of_loading<float>(file, 0.1), "");  // rounded
+  EXPECT_EQ(message_of_loading<float>(file, INFINITY), "");
+  EXPECT_EQ(message_of_loading<double>(file, 1.5f), "");
+  EXPECT_EQ(message_of_loading<uint16_t>(file, true), "");
+}
+
+TEST_F(SaveAndLoad, AnArrayWhoseTypeCannotHoldTheValuesIsAnErrorAndTheModelStays) {
+  struct Part {
+    Array x;
+  };
+  const auto loads = [&](const Array& saved, DType type) {
+    save(path("a.safetensors"), Part{saved});
+    Part m{zeros(saved.shape(), type)};
+    const Array before = m.x;
+    try {
+      load(path("a.safetensors"), m);
+    } catch (const Error& error) {
+      EXPECT_TRUE(same(m.x, before));
+      EXPECT_EQ(error.kind(), ErrorKind::dtype) << error.what();
+      return false;
+    }
+    EXPECT_EQ(m.x.dtype(), type);
+    return true;
+  };
+  const Array wide = where(arange(2000) == 1999, 70000.0f, 0.1f);  // the last of several blocks
+  EXPECT_FALSE(loads(wide, Float16));
+  EXPECT_TRUE(loads(wide, BFloat16));
+  EXPECT_FALSE(loads(wide, Int32));
+  EXPECT_FALSE(loads(Array({1.0f, 2.5f}, {2}), Int64));
+  EXPECT_TRUE(loads(Array({1.0f, -2.0f}, {2}), Int8));
+  EXPECT_FALSE(loads(Array({1, 300}, {2}), UInt8));
+  EXPECT_TRUE(loads(Array({0, 1}, {2}), Bool));
+  EXPECT_FALSE(loads(Array({0, 2}, {2}), Bool));
+  EXPECT_TRUE(loads(zeros({0}), Int8));
 }
 
 TEST_F(SaveAndLoad, AFailedLoadOfEntriesChangesNothing) {

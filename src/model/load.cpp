@@ -13,6 +13,7 @@
 #include "graph/node.hpp"
 #include "graph/record.hpp"
 #include "model/clone.hpp"
+#include "model/lost_value.hpp"
 #include "model/ties.hpp"
 
 namespace rosin {
@@ -110,6 +111,11 @@ class Match : public ModelEditor {
       throw Error(ErrorKind::shape, "loadmodel: sizes must match; " + name + " is " + to_string(x.shape()) +
                                         " and the source has " + to_string(value.shape()) +
                                         "; build the model with the sizes it was saved with");
+    }
+    if (const std::optional<std::string> lost = lost_value(value, x.dtype())) {
+      throw Error(ErrorKind::dtype, "loadmodel: values must fit the type of their place; " + name + " is " +
+                                        to_string(x.dtype()) + " and the source has " + *lost + " of type " +
+                                        to_string(value.dtype()) + "; load into a wider type");
     }
     // Counters are numbers of the host, wherever the arrays beside them are.
     if (is_scalar(*x.node()) && x.dtype() == Int64) return scalar_argument(value.item<int64_t>());

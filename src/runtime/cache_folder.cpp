@@ -1,17 +1,13 @@
 // See cache_folder.hpp.
 #include "runtime/cache_folder.hpp"
 
-#include <cstdlib>
-
 #include "base/environment.hpp"
 #include "base/hash.hpp"
 
 namespace rosin {
 
 std::optional<std::string> cache_folder() {
-  if (std::optional<std::string> stated = environment(Setting::cache_dir)) {
-    if (stated->front() == '/') return stated;
-  }
+  if (std::optional<std::string> stated = cache_dir_setting()) return stated;
   return user_cache_folder();
 }
 

@@ -8,8 +8,9 @@
 
 namespace rosin {
 
-/// ROSIN_CACHE_DIR, else rosin in XDG_CACHE_HOME, else .cache/rosin in HOME; nothing where none is an absolute path. It
-/// may not exist.
+/// ROSIN_CACHE_DIR (see cache_dir_setting), else rosin in XDG_CACHE_HOME, else .cache/rosin in HOME; nothing where none
+/// is an absolute path. It may not exist, and others may
+/// write there: what is kept stands in private folders in it (see base/file.hpp).
 std::optional<std::string> cache_folder();
 
 /// 64 bits that follow from the bytes of a text.

@@ -91,10 +91,21 @@ TEST_F(Diagnostics, AFileThatCrashedIsRememberedUntilAProbeGoesWell) {
   EXPECT_FALSE(crashed_in_last_probe(path));
   note_probe(path, true);
   EXPECT_TRUE(crashed_in_last_probe(path));
-  EXPECT_FALSE(std::filesystem::is_empty(folder_ / "cache"));
+  EXPECT_FALSE(std::filesystem::is_empty(folder_ / "cache/probes"));
   note_probe(path, false);
   EXPECT_FALSE(crashed_in_last_probe(path));
-  EXPECT_TRUE(std::filesystem::is_empty(folder_ / "cache"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder_ / "cache/probes"));
+}
+
+TEST_F(Diagnostics, NotesInAFolderThatOthersMayWriteDoNotCount) {
+  const std::string path = file("librosin_metal.so", "text"), other = file("librosin_cuda.so", "text");
+  note_probe(path, true);
+  const auto notes = folder_ / "cache/probes";
+  EXPECT_EQ(std::filesystem::status(notes).permissions(), std::filesystem::perms(0700));
+  std::filesystem::permissions(notes, std::filesystem::perms(0777));
+  note_probe(other, true);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(notes), std::filesystem::directory_iterator()), 1);
+  EXPECT_TRUE(crashed_in_last_probe(other));  // in this process all the same
 }
 
 TEST_F(Diagnostics, ACrashIsRememberedInThisProcessWhereNothingCanBeWritten) {

@@ -4,11 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <map>
 #include <mutex>
 #include <optional>
-#include <system_error>
 
 #include <rosin/diagnostics.hpp>
 #include <rosin/error.hpp>
@@ -31,16 +29,22 @@ Noted& noted() {
   return *record;
 }
 
-/// The file that stands for "this plug-in, as it is now, crashed".
-std::optional<std::string> mark_of(const std::string& path) {
+/// A file that stands for "this plug-in, as it is now, crashed", in a folder that counts if it is ours alone.
+struct Mark {
+  std::string folder, path;
+};
+
+std::optional<Mark> mark_of(const std::string& path) {
   struct stat facts {};
-  const std::optional<std::string> folder = cache_folder();
-  if (!folder || stat(path.c_str(), &facts) != 0) return std::nullopt;
+  if (stat(path.c_str(), &facts) != 0) return std::nullopt;
+  const std::optional<std::string> cache = cache_folder();
+  if (!cache) return std::nullopt;
   uint64_t hash = hash_text(path);
   hash = mix(hash, static_cast<uint64_t>(facts.st_size));
   hash = mix(hash, static_cast<uint64_t>(facts.st_mtim.tv_sec));
   hash = mix(hash, static_cast<uint64_t>(facts.st_mtim.tv_nsec));
-  return *folder + "/crashed-" + hex_text(hash);
+  const std::string folder = *cache + "/probes";
+  return Mark{folder, folder + "/crashed-" + hex_text(hash)};
 }
 
 }  // namespace
@@ -51,8 +55,8 @@ bool crashed_in_last_probe(const std::string& path) {
     const auto found = noted().crashed.find(path);
     if (found != noted().crashed.end()) return found->second;
   }
-  const std::optional<std::string> mark = mark_of(path);
-  return mark && access(mark->c_str(), F_OK) == 0;
+  const std::optional<Mark> mark = mark_of(path);
+  return mark && trouble_with_private_folder(mark->folder).empty() && access(mark->path.c_str(), F_OK) == 0;
 }
 
 void note_probe(const std::string& path, bool crashed) {
@@ -60,16 +64,15 @@ void note_probe(const std::string& path, bool crashed) {
     std::lock_guard guard(noted().lock);
     noted().crashed[path] = crashed;
   }
-  const std::optional<std::string> mark = mark_of(path);
+  const std::optional<Mark> mark = mark_of(path);
   if (!mark) return;
   if (!crashed) {
-    unlink(mark->c_str());
+    if (trouble_with_private_folder(mark->folder).empty()) unlink(mark->path.c_str());
     return;
   }
-  std::error_code ignored;
-  std::filesystem::create_directories(std::filesystem::path(*mark).parent_path(), ignored);
+  if (!make_private_folder(mark->folder).empty()) return;
   try {
-    write_file_atomically(*mark, path + "\n");
+    write_file_atomically(mark->path, path + "\n", FileAccess::owner_only);
   } catch (const Error&) {
     // Without the note later processes try the file again: a convenience is lost, nothing else.
   }

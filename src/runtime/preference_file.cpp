@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -18,6 +17,9 @@
 
 #include "base/environment.hpp"
 #include "base/file.hpp"
+#include "base/input_file.hpp"
+#include "base/system_call.hpp"
+#include "runtime/toml_bounds.hpp"
 #include "runtime/toml_text.hpp"
 
 namespace rosin {
@@ -30,8 +32,6 @@ constexpr const char* file_name = "LocalPreferences.toml";
 [[noreturn]] void fail_writing(const fs::path& path, const std::string& why) {
   throw Error(ErrorKind::io, "preferences: cannot write '" + path.string() + "'; " + why);
 }
-
-std::string text_of(int code) { return std::generic_category().message(code); }
 
 bool is_there(const fs::path& path) {
   std::error_code ignored;
@@ -69,7 +69,7 @@ class FolderLock {
  public:
   explicit FolderLock(const fs::path& file)
       : descriptor_(open(file.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-    if (descriptor_ < 0) fail_writing(file, "its folder cannot be opened: " + text_of(errno));
+    if (descriptor_ < 0) fail_writing(file, "its folder cannot be opened: " + system_text(errno));
     for (int tries = 0; flock(descriptor_, LOCK_EX | LOCK_NB) != 0; ++tries) {
       const int code = errno;
       if ((code == EWOULDBLOCK || code == EINTR) && tries < 2000) {
@@ -77,7 +77,7 @@ class FolderLock {
         continue;
       }
       close(descriptor_);
-      fail_writing(file, "its folder cannot be locked: " + text_of(code));
+      fail_writing(file, "its folder cannot be locked: " + system_text(code));
     }
   }
   FolderLock(const FolderLock&) = delete;
@@ -87,16 +87,6 @@ class FolderLock {
  private:
   int descriptor_;
 };
-
-/// A file is replaced through its folder, so its own permission must be asked for; root's may do all, and a file
-/// without any write bit is meant to stay.
-void insist_on_writable(const fs::path& file) {
-  struct stat info {};
-  if (stat(file.c_str(), &info) != 0) return;
-  if ((info.st_mode & 0222) == 0 || access(file.c_str(), W_OK) != 0) {
-    fail_writing(file, "it is read-only; allow writing or name another file in ROSIN_PREFERENCES");
-  }
-}
 
 }  // namespace
 
@@ -114,7 +104,7 @@ std::optional<std::string> preference_file() {
 }
 
 std::string preference_text(const std::string& path) {
-  const std::vector<uint8_t> bytes = read_whole_file(path);
+  const std::vector<uint8_t> bytes = read_whole_file(path, most_toml_bytes);
   return {bytes.begin(), bytes.end()};
 }
 
@@ -127,7 +117,6 @@ void write_preference(const std::string& key, std::optional<std::string_view> va
   const std::string text = is_there(target) ? preference_text(target.string()) : std::string();
   const std::string changed = with_toml_string(path.string(), text, "rosin", key, value);
   if (changed == text) return;
-  insist_on_writable(target);
   write_file_atomically(target.string(), changed);
 }
 

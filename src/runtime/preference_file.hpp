@@ -13,7 +13,7 @@ namespace rosin {
 /// about.
 std::optional<std::string> preference_file();
 
-/// The whole text of a file. Error (io): it cannot be read.
+/// The whole text of a file. Error (io): it cannot be read, or is far larger than a preference file.
 std::string preference_text(const std::string& path);
 
 /// Sets a key of table [rosin], or removes it, in the file that ROSIN_PREFERENCES names, else in the one that is read,

@@ -158,7 +158,7 @@ TEST_F(PreferencesTest, AMalformedOrUnreadableFileIsAnErrorUnlessTheEnvironmentD
   fs::remove(file_);
   fs::create_directory(file_);
   EXPECT_EQ(error_of([] { gpu_backend_preference(); }, ErrorKind::io),
-            "read: cannot read 'LocalPreferences.toml'; it is a directory");
+            "read: the file must be readable; 'LocalPreferences.toml': it is a directory; check the path");
   setenv("ROSIN_GPU_BACKEND", "CPU", 1);
   EXPECT_EQ(backend(), "CPU from ROSIN_GPU_BACKEND");
 }
@@ -245,11 +245,27 @@ TEST_F(PreferencesTest, ALinkedFileStaysLinkedAndALinkToNowhereIsAnError) {
   EXPECT_TRUE(fs::is_symlink(file_));
 }
 
+TEST_F(PreferencesTest, AFileFarTooLargeOrTooDeepIsAnErrorAndStays) {
+  put(file_, "[rosin]\n");
+  fs::resize_file(file_, uint64_t{1} << 42);  // more than memory holds: it is not tried
+  error_of([] { gpu_backend_preference(); }, ErrorKind::io);
+  error_of([] { write_gpu_backend_preference("CPU"); }, ErrorKind::io);
+  std::string deep = "a";
+  for (int i = 0; i < 200000; ++i) deep += ".a";
+  put(file_, deep + " = 1\n");
+  const std::string said =
+      "preferences: LocalPreferences.toml:1: tables and lists may stand at most 16 deep; the line "
+      "has more; shorten it or remove the file";
+  EXPECT_EQ(error_of([] { gpu_backend_preference(); }, ErrorKind::argument), said);
+  EXPECT_EQ(error_of([] { write_gpu_backend_preference("CPU"); }, ErrorKind::argument), said);
+  EXPECT_EQ(content(file_), deep + " = 1\n");
+}
+
 TEST_F(PreferencesTest, AReadOnlyFileStaysAsItIs) {
   put(file_, "[rosin]\n");
   ASSERT_EQ(chmod(file_.c_str(), 0444), 0);
   const std::string said = error_of([] { write_gpu_backend_preference("CPU"); }, ErrorKind::io);
-  EXPECT_NE(said.find("it is read-only; allow writing or name another file"), std::string::npos) << said;
+  EXPECT_NE(said.find("it is read-only; allow writing or choose another name"), std::string::npos) << said;
   EXPECT_EQ(content(file_), "[rosin]\n");
 }
 

@@ -8,6 +8,8 @@
 
 #include <rosin/error.hpp>
 
+#include "runtime/toml_bounds.hpp"
+
 #ifdef ROSIN_HAVE_TOML
 
 #include <algorithm>
@@ -57,7 +59,21 @@ std::string from_ascii(std::string_view ascii) {
   throw Error(ErrorKind::argument, "preferences: " + path + ":" + std::to_string(line) + ": " + what);
 }
 
+void check_bounds(const std::string& path, std::string_view text) {
+  if (text.size() > most_toml_bytes) {
+    fail(path, 1,
+         "a preference file has at most " + std::to_string(most_toml_bytes) + " bytes; this one has " +
+             std::to_string(text.size()) + "; shorten it or remove it");
+  }
+  if (const std::optional<long> line = too_deep_line(text)) {
+    fail(path, *line,
+         "tables and lists may stand at most " + std::to_string(most_toml_levels) +
+             " deep; the line has more; shorten it or remove the file");
+  }
+}
+
 toml::table parse(const std::string& path, std::string_view ascii) {
+  check_bounds(path, ascii);
   toml::parse_result result = toml::parse(ascii);
   if (result) return std::move(result).table();
   const toml::parse_error& error = result.error();

@@ -1,5 +1,6 @@
 // TOML as text: what stands directly in its tables, and a change of one key that leaves every other byte alone.
-// Failures are Errors of kind argument that name file and line. Read next: toml_text.cpp.
+// Failures are Errors of kind argument that name file and line; a text beyond toml_bounds.hpp is one. Read next:
+// toml_text.cpp.
 #pragma once
 
 #include <optional>

@@ -135,6 +135,52 @@ TEST_F(TomlText, AFormThatAllowsNoSafeChangeIsAnErrorWithFileAndLine) {
   EXPECT_EQ(refusal_of([&] { set("\nrosin = 3\n"); }).find("preferences: F.toml:2: "), 0u);
 }
 
+// --- Depth. ---
+
+std::string repeated(const std::string& text, int times) {
+  std::string all;
+  for (int i = 0; i < times; ++i) all += text;
+  return all;
+}
+
+TEST_F(TomlText, ATextThatIsTooDeepIsAnErrorBeforeItIsParsed) {
+  constexpr int deep = 50000;
+  const std::string dots = repeated(".a", deep);
+  for (const std::string& text : {
+           "a" + dots + " = 1",
+           "a" + repeated(R"( . 'a."' . "a\"'")", deep) + " = 1",
+           "[a" + dots + "]",
+           "[[a" + dots + "]]",
+           "a = " + repeated("[", deep) + repeated("]", deep),
+           "a = " + repeated("{ a = ", deep),
+           "a = " + repeated("[{ a.b.c = ", deep),
+           "s = \"\"\"\"\"x\"\"\"\"\" # '\nt = '\\'\nl = '''\n\\'''''\na" + dots + " = 1",
+           "[x]\na = \"unfinished\nb = " + repeated("[", deep),
+       }) {
+    const std::string said = refusal_of([&] { toml_entries("F.toml", text); });
+    EXPECT_NE(said.find("deep; the line has more; shorten it or remove the file"), std::string::npos) << said;
+    EXPECT_EQ(refusal_of([&] { set(text); }), said);
+  }
+  const std::string third = "\n\n[a" + repeated(".a", 17) + "]", long_text = "# " + repeated("long", 300000);
+  EXPECT_EQ(refusal_of([&] { toml_entries("F.toml", third); }).find("preferences: F.toml:3: "), 0u);
+  EXPECT_NE(refusal_of([&] { toml_entries("F.toml", long_text); }).find("at most 1048576 bytes"), std::string::npos);
+}
+
+TEST_F(TomlText, WhatIsDeepInsideOfStringsAndWideListsIsNotDeep) {
+  const std::string odd = repeated("[.{", 100), list = repeated("1.5, ", 100) + repeated("[1, {x.y = 2.0}], ", 100);
+  const std::string text = "a = [" + list + "]\nb = '" + odd + "' # " + odd + "\nc = \"\"\"\n\\\"\"\"" + odd +
+                           "\"\"\"\nd" + repeated(".d", 15) + " = 1\n";
+  EXPECT_EQ(toml_entries("F.toml", text).size(), 4u);
+  EXPECT_EQ(set(text).find(text), 0u);
+}
+
+TEST_F(TomlText, OddNumbersAndStringsComeToAnEnd) {
+  const std::string text = "a = [1,inf]\n[rosin]\ngpu_= \"\"\"\"\"A\"\"\"\n";
+  EXPECT_EQ(toml_entries("F.toml", text).size(), 2u);
+  EXPECT_EQ(set(text), "a = [1,inf]\n[rosin]\ngpu_backend = \"CUDA\"\ngpu_= \"\"\"\"\"A\"\"\"\n");
+  EXPECT_EQ(remove(text), text);
+}
+
 // --- Random damage. ---
 
 const std::vector<std::string> seeds = {

@@ -8,6 +8,7 @@
 #include <limits>
 #include <span>
 
+#include "base/file.hpp"
 #include "train/readable_number.hpp"
 
 namespace rosin {
@@ -215,6 +216,10 @@ std::string curve_svg(const std::vector<CurvePoint>& points, const std::string& 
          ticks_beside(accuracy, false, "accuracy-ink") + ticks_below(across) + legend_entry(left, "loss") +
          legend_entry(left + 90, "accuracy") + curve(points, &CurvePoint::loss, across, loss, "loss") +
          curve(points, &CurvePoint::accuracy, across, accuracy, "accuracy") + "</svg>\n";
+}
+
+void save_curve_svg(const std::string& path, const std::vector<CurvePoint>& points, const std::string& title) {
+  write_file_atomically(path, curve_svg(points, title));
 }
 
 }  // namespace rosin

@@ -2,12 +2,18 @@
 // no value can break it.
 #include <rosin/curve_svg.hpp>
 
+#include <unistd.h>
+
 #include <clocale>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <rosin/error.hpp>
 
 namespace rosin {
 namespace {
@@ -108,6 +114,16 @@ TEST(CurveSvg, NoValueBreaksThePicture) {
       ASSERT_LT(count_of(svg, "<line"), 60U) << a << " " << b;
     }
   }
+}
+
+TEST(CurveSvg, TheFileHoldsThePictureOrAnErrorSaysWhyNot) {
+  const std::vector<CurvePoint> points = {{1, 0.6, 0.7}, {2, 0.5, 0.8}};
+  const std::string path = testing::TempDir() + "curve-" + std::to_string(getpid()) + ".svg";
+  save_curve_svg(path, points, "run");
+  std::ifstream file(path);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), curve_svg(points, "run"));
+  std::remove(path.c_str());
+  EXPECT_THROW(save_curve_svg(path + "/no/folder.svg", points), Error);
 }
 
 TEST(CurveSvg, ALocaleWithCommasChangesNothing) {
