@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include "graph/hooks.hpp"
 #include "graph/op.hpp"
 
 namespace rosin {
@@ -75,6 +76,9 @@ class Context {
   Node* last() noexcept { return pending_.previous; }
   Node* end() noexcept { return &pending_; }
   int64_t pending_count() const noexcept { return pending_count_; }
+  /// Whether so many nodes are pending that recording evaluates by itself; what an evaluation left does not count.
+  bool is_full() const noexcept { return pending_count_ >= pending_bound_; }
+  void set_bound() noexcept { pending_bound_ = pending_count_ + pending_limit; }
 
   /// Gradient calls in progress; evaluation keeps what they need.
   std::atomic<int> gradient_depth{0};
@@ -87,6 +91,8 @@ class Context {
   uint8_t device = 0;
   /// Whether single elements of arrays on other devices may be read.
   bool allows_scalar = false;
+  /// Whether some of the pending nodes have failed (NodeState).
+  bool has_failed = false;
   /// Whether every op is evaluated at its call; see watch.hpp.
   bool watched = false;
   /// The checkpoint region that nodes are recorded in now, 0 for none; and a fresh one.
@@ -139,6 +145,7 @@ class Context {
   Node* free_ = nullptr;
   int64_t free_count_ = 0;
   int64_t pending_count_ = 0;
+  int64_t pending_bound_ = pending_limit;
   uint64_t sequence_ = 0;
   uint32_t stamp_ = 0;
   uint32_t regions_ = 0;

@@ -54,8 +54,9 @@ struct ScalarValue {
   int64_t integer;
 };
 
-/// Whether a node has its value.
-enum class NodeState : uint8_t { pending, ready };
+/// Whether a node has its value. What could not be computed is left out until it, or what depends on it, is asked for:
+/// it has failed where no error was thrown for it yet, and is reported where one was.
+enum class NodeState : uint8_t { pending, ready, failed, reported };
 
 struct alignas(64) Node {
   static constexpr int max_operands = 4;   // that are arrays
@@ -140,6 +141,7 @@ struct alignas(64) Node {
     return n;
   }
   bool ready() const { return state.load(std::memory_order_acquire) == NodeState::ready; }
+  bool is_set_aside() const { return state.load(std::memory_order_relaxed) > NodeState::ready; }
   uint32_t users() const { return static_cast<uint32_t>(counts.load(std::memory_order_relaxed)); }
   uint32_t references() const { return references_in(counts.load(std::memory_order_relaxed)); }
   /// From nodes of other recorders, or whose thread has ended.

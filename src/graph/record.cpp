@@ -155,7 +155,7 @@ void refer_or_keep(Node* node, const Node* const* operands, int count) {
 /// in registers then.
 [[gnu::always_inline]] inline Context& context_with_room() {
   Context& context = Context::current();
-  if (context.pending_count() >= pending_limit && context.gradient_depth.load(std::memory_order_relaxed) == 0)
+  if (context.is_full() && context.gradient_depth.load(std::memory_order_relaxed) == 0)
     hooks.evaluate(context, nullptr);
   context.make_room();
   return context;

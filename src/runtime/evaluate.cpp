@@ -1,110 +1,24 @@
-// Evaluation: which pending nodes are needed, the key of that graph, its plan, and the run. See D2 and D3 of the
-// design.
+// One run: which pending nodes are needed, the key of that graph, its plan, and its execution. See D2 and D3 of the
+// design. Read next: evaluate_order.cpp (which runs there are).
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include <rosin/error.hpp>
 
 #include "base/hash.hpp"
 #include "graph/context.hpp"
-#include "graph/hooks.hpp"
 #include "graph/leaf.hpp"
-#include "runtime/buffer_pool.hpp"
 #include "runtime/cpu_stream.hpp"
 #include "runtime/devices.hpp"
+#include "runtime/evaluate.hpp"
+#include "runtime/leaf_table.hpp"
 #include "runtime/plan_cache.hpp"
 
 namespace rosin {
 namespace {
 
 using lower::Value;
-
-/// Leaves of one graph, numbered in order of first use. Those of the context are marked with its stamp and carry their
-/// number; those of others, whose marks are not ours, are found by address.
-class LeafTable {
- public:
-  struct Leaf {
-    Node* node;
-    uint32_t uses;
-    uint32_t slot;
-  };
-
-  void clear(const Context& context, uint32_t stamp) {
-    for (const Leaf& leaf : leaves_) {
-      if (leaf.slot != no_slot) slots_[leaf.slot] = {};
-    }
-    leaves_.clear();
-    context_ = &context;
-    stamp_ = stamp;
-  }
-
-  [[gnu::always_inline]] int32_t add(Node* node) {
-    if (node->recorder != context_) return add_foreign(node);
-    if (node->mark != stamp_) {
-      node->mark = stamp_;
-      node->slot = append(node, no_slot);
-    } else {
-      ++leaves_[node->slot].uses;
-    }
-    return static_cast<int32_t>(node->slot);
-  }
-
-  /// The number of a leaf that was added.
-  int32_t number(const Node* node) const {
-    return node->recorder == context_ ? static_cast<int32_t>(node->slot) : slots_[find(node)].number;
-  }
-
-  const std::vector<Leaf>& leaves() const { return leaves_; }
-
- private:
-  static constexpr uint32_t no_slot = UINT32_MAX;
-
-  uint32_t append(Node* node, size_t slot) {
-    leaves_.push_back({node, 1, static_cast<uint32_t>(slot)});
-    return static_cast<uint32_t>(leaves_.size() - 1);
-  }
-
-  int32_t add_foreign(Node* node) {
-    const size_t at = find(node);
-    if (!slots_[at].node) return insert(node, at);
-    const int32_t number = slots_[at].number;
-    ++leaves_[static_cast<size_t>(number)].uses;
-    return number;
-  }
-
-  size_t find(const Node* node) const {
-    const size_t mask = slots_.size() - 1;
-    size_t slot = (reinterpret_cast<uintptr_t>(node) >> 6) * 0x9E3779B97F4A7C15ull >> 20 & mask;
-    while (slots_[slot].node && slots_[slot].node != node) slot = (slot + 1) & mask;
-    return slot;
-  }
-
-  int32_t insert(Node* node, size_t at) {
-    const int32_t number = static_cast<int32_t>(append(node, at));
-    slots_[at] = {node, number};
-    if (leaves_.size() * 2 > slots_.size()) grow();
-    return number;
-  }
-
-  void grow() {
-    slots_.assign(slots_.size() * 2, {});
-    for (size_t i = 0; i < leaves_.size(); ++i) {
-      if (leaves_[i].slot == no_slot) continue;
-      leaves_[i].slot = static_cast<uint32_t>(find(leaves_[i].node));
-      slots_[leaves_[i].slot] = {leaves_[i].node, static_cast<int32_t>(i)};
-    }
-  }
-
-  struct Slot {
-    Node* node = nullptr;  // null: free
-    int32_t number = 0;
-  };
-
-  const Context* context_ = nullptr;
-  uint32_t stamp_ = 0;
-  std::vector<Leaf> leaves_;
-  std::vector<Slot> slots_ = std::vector<Slot>(64);
-};
 
 /// Inside a gradient call these results are kept: recomputing them would cost more than an elementwise chain.
 bool costly(const Op& op) {
@@ -124,9 +38,9 @@ class Evaluation {
     return evaluation;
   }
 
-  void run(Context& context, Context& here, Node* target);
-  /// What is pending here; it may be computed behind this thread.
-  void run_behind(Context& here);
+  bool run(const Wanted& wanted, Context& here);
+
+  std::vector<Array> foreign;  // pending nodes of other threads that are operands
 
  private:
   struct Outgoing {
@@ -134,13 +48,12 @@ class Evaluation {
     bool given;  // its owner is a node by now
   };
 
-  bool run_once(Context& context, Context& here, Node* target);
-  bool collect(Context& context, Context& here, Node* target);
+  bool collect(const Wanted& wanted);
   void collect_pending(Context& context, Node* target);
-  void collect_target(Context& context, Node* target);
+  void collect_alone(Context& context, std::span<const Array> nodes);
   void let_go(Context& context, Node* node) noexcept;
   void add_foreign(Node* operand);
-  void make_keys(Context& context, bool is_own);
+  void make_keys(Context& context, bool may_donate);
   uint64_t* add_node(size_t n, uint64_t* words);
   void add_attributes(const Node& node);
   uint32_t operand_word(Node* operand);
@@ -162,7 +75,6 @@ class Evaluation {
   std::vector<Node*> order_;      // needed pending nodes in recording order
   std::vector<uint8_t> held_;     // of each in order_: whether its value must come out
   std::vector<Node*> evaluated_;  // nodes of the pending list that other threads have evaluated
-  std::vector<Array> foreign_;    // pending nodes of other threads that are operands
   uint8_t device_ = 0;            // of the nodes in order_
   bool elsewhere_ = false;        // nodes of another device are held and pending
   bool has_others_ = false;       // pending nodes that only other threads may need
@@ -179,7 +91,7 @@ class Evaluation {
 
 void Evaluation::add_foreign(Node* operand) {
   add_count(operand, one_user);
-  foreign_.push_back(Array::adopt(operand));
+  foreign.push_back(Array::adopt(operand));
 }
 
 /// All pending nodes that a user handle holds, and what they need: one walk from the newest to the oldest. This thread
@@ -198,7 +110,7 @@ void Evaluation::collect_pending(Context& context, Node* target) {
       continue;
     }
     const bool user = node->users() > 0 || node == target;
-    if (!user && node->mark != stamp) {
+    if ((!user || node->is_set_aside()) && node->mark != stamp) {
       has_others_ = true;
       continue;
     }
@@ -228,39 +140,44 @@ void Evaluation::let_go(Context& context, Node* node) noexcept {
   else context.let_go(node);
 }
 
-/// What one node of another thread needs (that thread's list is its own).
-void Evaluation::collect_target(Context& context, Node* target) {
+/// What these nodes need, which may be another thread's: that thread's list is its own.
+void Evaluation::collect_alone(Context& context, std::span<const Array> nodes) {
   const uint32_t stamp = stamp_;
-  target->mark = stamp;
-  order_.push_back(target);
+  const auto add = [&](Node* node) {
+    if (node->mark == stamp) return;
+    node->mark = stamp;
+    order_.push_back(node);
+  };
+  for (const Array& x : nodes) {
+    Node* node = x.node();
+    if (node->ready()) continue;
+    if (order_.empty()) device_ = node->device;
+    if (node->device == device_) add(node);
+    else elsewhere_ = true;
+  }
   for (size_t i = 0; i < order_.size(); ++i) {
-    Node* node = order_[i];
-    for (Node* operand : node->arrays()) {
+    for (Node* operand : order_[i]->arrays()) {
       if (!operand || operand->ready()) continue;
-      if (operand->recorder != &context) {
-        add_foreign(operand);
-      } else if (operand->mark != stamp) {
-        operand->mark = stamp;
-        order_.push_back(operand);
-      }
+      if (operand->recorder == &context) add(operand);
+      else add_foreign(operand);
     }
   }
   std::sort(order_.begin(), order_.end(), [](const Node* a, const Node* b) { return a->sequence < b->sequence; });
-  for (const Node* node : order_) held_.push_back(node->users() > 0 || node == target);
+  for (const Node* node : order_) held_.push_back(node->users() > 0);
 }
 
-/// False when nodes of other threads must be evaluated first (they are in foreign_).
-bool Evaluation::collect(Context& context, Context& here, Node* target) {
+/// False when nodes of other threads must be evaluated first.
+bool Evaluation::collect(const Wanted& wanted) {
   order_.clear();
   held_.clear();
-  foreign_.clear();
+  foreign.clear();
   elsewhere_ = false;
   has_others_ = false;
-  stamp_ = context.fresh_stamp();
-  if (target) device_ = target->device;
-  if (&context == &here) collect_pending(context, target);
-  else collect_target(context, target);
-  return foreign_.empty();
+  stamp_ = wanted.context.fresh_stamp();
+  if (wanted.target) device_ = wanted.target->device;
+  if (wanted.alone.empty()) collect_pending(wanted.context, wanted.target);
+  else collect_alone(wanted.context, wanted.alone);
+  return foreign.empty();
 }
 
 constexpr int donatable_bit = 25;
@@ -341,9 +258,9 @@ bool Evaluation::only_read_here(const LeafTable::Leaf& leaf) const {
          node.buffer->owners.load(std::memory_order_acquire) == 1;
 }
 
-/// Leaves may be overwritten unless a gradient call walks, or values that are not kept have readers outside. (Another
-/// thread does not look for those.)
-void Evaluation::make_keys(Context& context, bool is_own) {
+/// Leaves may be overwritten unless a gradient call walks, or values that are not kept have readers outside. (Who
+/// computes some nodes alone does not look for those.)
+void Evaluation::make_keys(Context& context, bool may_donate) {
   sizes_key_.clear();
   attributes_.clear();
   leaves_.clear(context, stamp_);
@@ -355,7 +272,7 @@ void Evaluation::make_keys(Context& context, bool is_own) {
   for (size_t n = 0; n < order_.size(); ++n) end = add_node(n, end);
   words.resize(static_cast<size_t>(end - words.data()));
   words.insert(words.end(), attributes_.begin(), attributes_.end());
-  bool may_donate = is_own && context.gradient_depth.load(std::memory_order_relaxed) == 0;
+  may_donate = may_donate && context.gradient_depth.load(std::memory_order_relaxed) == 0;
   bool asked = false;  // for readers: only where something could be donated
   for (const LeafTable::Leaf& leaf : leaves_.leaves()) {
     const bool donatable = may_donate && only_read_here(leaf);
@@ -540,52 +457,31 @@ Memory* Evaluation::value_of(const lower::Result& result) noexcept {
   return buffer;
 }
 
-/// False when more is to be done: nodes of other threads come first, or some of another device are left.
-bool Evaluation::run_once(Context& context, Context& here, Node* target) {
+bool Evaluation::run(const Wanted& wanted, Context& here) {
+  Context& context = wanted.context;
   std::lock_guard lock(context.evaluating);
   if (&context == &here) context.collect_orphans();
-  if (target && target->ready()) return true;
-  if (!collect(context, here, target)) return false;
+  if (wanted.target && wanted.target->ready()) return true;
+  if (!collect(wanted)) return false;
+  behind_ = wanted.may_be_behind;
   if (order_.empty()) {
     if (!behind_) CpuStream::finish();
     return true;
   }
-  make_keys(context, &context == &here);
+  make_keys(context, wanted.alone.empty());
   const std::shared_ptr<Plan> found = plan();
   execute(found);
   commit(*found->layout, context, here);
   return !elsewhere_;
 }
 
-void Evaluation::run(Context& context, Context& here, Node* target) {
-  while (!run_once(context, here, target)) {
-    const std::vector<Array> others = std::move(foreign_);
-    for (const Array& other : others) run(*other.node()->recorder, here, other.node());
-  }
-}
-
-void Evaluation::run_behind(Context& here) {
-  behind_ = true;
-  try {
-    run(here, here, nullptr);
-  } catch (...) {
-    behind_ = false;
-    throw;
-  }
-  behind_ = false;
-}
-
-void evaluate(Context& here, Node* target) {
-  Context& context = target && target->recorder ? *target->recorder : here;
-  Evaluation::of_thread().run(context, here, target);
-}
-
-[[maybe_unused]] const bool installed = [] {
-  hooks.evaluate = evaluate;
-  hooks.evaluate_behind = [](Context& here) { Evaluation::of_thread().run_behind(here); };
-  hooks.allocate = allocate_buffer;
-  return true;
-}();
-
 }  // namespace
+
+bool run_once(const Wanted& wanted, Context& here, std::vector<Array>& missing) {
+  Evaluation& evaluation = Evaluation::of_thread();
+  if (evaluation.run(wanted, here)) return true;
+  missing = std::exchange(evaluation.foreign, {});
+  return false;
+}
+
 }  // namespace rosin

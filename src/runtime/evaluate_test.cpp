@@ -321,6 +321,100 @@ TEST(KernelErrors, OverwriteNothing) {
   EXPECT_EQ(memory_of(w), memory);
 }
 
+/// The text of the error that computing throws, or nothing.
+template <class Compute> std::string error_of(Compute compute) {
+  try {
+    compute();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST(KernelErrors, OfAHeldArrayStopNoReadOfAnother) {
+  const Array bad = gather(data({1, 2, 3}), Array({9}, {1}));
+  const Array first = data({1, 2}) * 2;
+  EXPECT_EQ(first.to_vector(), (Values{2, 4}));
+  const Array second = first + 1, needs = bad * 2;
+  EXPECT_EQ(second.to_vector(), (Values{3, 5}));
+  EXPECT_EQ(error_of([&] { needs.item(0); }).substr(0, 8), "gather: ");
+  EXPECT_EQ(error_of([&] { bad.item(0); }).substr(0, 8), "gather: ");
+  EXPECT_EQ((second * 2).to_vector(), (Values{6, 10}));
+}
+
+TEST(KernelErrors, OfAHeldArrayAreThrownAtOneBoundaryWithItsName) {
+  for (const bool read_before : {false, true}) {
+    const Array bad = gather(data({1, 2, 3}), Array({9}, {1}));
+    const Array good = data({1, 2}) * 2;
+    if (read_before) good.item(0);
+    const std::string text = error_of([] { eval(); });
+    EXPECT_NE(text.find("got 9"), std::string::npos) << text;
+    EXPECT_NE(text.find("a result of gather, (1) Float32"), std::string::npos) << text;
+    eval();
+    EXPECT_TRUE(has_value(good));
+    EXPECT_EQ(error_of([&] { bad.item(0); }).find("a result of"), std::string::npos);  // who asked knows the array
+  }
+}
+
+TEST(KernelErrors, OfADroppedArrayAreThrownNowhere) {
+  Array bad = gather(data({1, 2, 3}), Array({9}, {1}));
+  EXPECT_EQ((data({1, 2}) * 2).to_vector(), (Values{2, 4}));
+  bad = Array();
+  eval();
+}
+
+TEST(KernelErrors, OfSeveralArraysAreThrownOneAtATime) {
+  const Array table = data({1, 2, 3});
+  std::vector<Array> held;
+  for (int i = 0; i < 20; ++i) held.push_back(i % 7 == 3 ? gather(table, Array({i + 10}, {1})) : table * i);
+  for (const char* came : {"got 13", "got 20", "got 27"}) {
+    const std::string text = error_of([] { eval(); });
+    EXPECT_NE(text.find(came), std::string::npos) << text;
+  }
+  eval();
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(has_value(held[static_cast<size_t>(i)]), i % 7 != 3);
+}
+
+TEST(KernelErrors, OfAHeldArrayChangeNothingOfWhatSharesItsOperands) {
+  Array w = data({5, 6});
+  const Array inner = w * 3;
+  const Array bad = gather(inner + 1, Array({9}, {1}));
+  w = w + inner;
+  EXPECT_EQ(w.to_vector(), (Values{20, 24}));
+  EXPECT_THROW(bad.item(0), Error);
+  w = w * 2;
+  EXPECT_EQ(w.to_vector(), (Values{40, 48}));
+  EXPECT_EQ(inner.to_vector(), (Values{15, 18}));
+}
+
+TEST(KernelErrors, OfManyHeldArraysDoNotMakeRecordingEvaluateAtEachOp) {
+  const Array bad = gather(data({1, 2, 3}), Array({9}, {1}));
+  std::vector<Array> held;
+  EXPECT_THROW(
+      {
+        for (int64_t i = 0; i < pending_limit + 10; ++i) held.push_back(bad + 1);
+      },
+      Error);
+  const int64_t before = stats().evaluations;
+  for (int i = 0; i < 100; ++i) held.push_back(bad + 1);
+  EXPECT_EQ(stats().evaluations, before);
+}
+
+TEST(KernelErrors, OfMemoryStopNoReadOfAnother) {
+  const Array huge = zeros({int64_t{1} << 46}) + 1;
+  const Array good = data({1, 2}) * 2;
+  EXPECT_EQ(good.to_vector(), (Values{2, 4}));
+  try {
+    eval();
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::memory);
+    EXPECT_NE(std::string(error.what()).find("(70368744177664) Float32"), std::string::npos) << error.what();
+  }
+  eval();
+  EXPECT_THROW(huge.item(0), Error);
+}
+
 TEST(KernelErrors, InAGradientCallLeaveTheThreadUsable) {
   const Array w = data({1, 2, 3});
   const auto f = [](const Array& x) {

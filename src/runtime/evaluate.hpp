@@ -1,0 +1,24 @@
+// Evaluation in two parts: one run of nodes of one thread's context (evaluate.cpp), and which runs there are, in which
+// order, and what becomes of nodes that cannot be computed (evaluate_order.cpp).
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "graph/context.hpp"
+
+namespace rosin {
+
+/// What one run computes: all pending nodes of the context that a handle holds, or some of them alone.
+struct Wanted {
+  Context& context;
+  Node* target = nullptr;             // of this context; computed even where no handle holds it
+  std::span<const Array> alone = {};  // nodes of the context: these, and what they need; nothing is overwritten then
+  bool may_be_behind = false;         // may return before it is computed
+};
+
+/// False when more is to be done: nodes of other threads come first (`missing`), or some of another device are left.
+/// Holds the lock of the one context only. What `here`, the caller's, has of the nodes leaves the pending list.
+bool run_once(const Wanted& wanted, Context& here, std::vector<Array>& missing);
+
+}  // namespace rosin
