@@ -33,7 +33,8 @@ class ROSIN_API Array {
       : node_(std::is_same_v<T, bool>       ? weak_bool(static_cast<bool>(value))
               : std::is_floating_point_v<T> ? weak_float(static_cast<double>(value))
                                             : weak_int(static_cast<int64_t>(value))) {}
-  /// A copy of `values`, column-major. Error (shape) when the count differs from the shape's.
+  /// A copy of `values`, column-major. Error (shape) when the count differs from the shape's. Values in braces are a
+  /// constant of the program, which follows arrays that it meets to their device; data stays where it is.
   template <class T>
     requires is_element<T>
   Array(std::span<const T> values, const Shape& shape)
@@ -44,7 +45,7 @@ class ROSIN_API Array {
   template <class T>
     requires is_element<T>
   Array(std::initializer_list<T> values, const Shape& shape)
-      : Array(std::span<const T>(values.begin(), values.size()), shape) {}
+      : node_(literal(values.begin(), values.size(), dtype_of<T>, shape)) {}
 
   Array(const Array& other) noexcept : node_(other.node_) {
     if (node_) retain(node_);
@@ -127,6 +128,7 @@ class ROSIN_API Array {
   static Node* weak_int(int64_t value);
   static Node* weak_float(double value);
   static Node* copied(const void* values, size_t count, DType type, const Shape& shape);
+  static Node* literal(const void* values, size_t count, DType type, const Shape& shape);
   static void retain(Node* node) noexcept;
   static void release(Node* node) noexcept;
   void read_item(void* value, DType type) const;

@@ -8,6 +8,7 @@
 
 #include <rosin/array.hpp>
 #include <rosin/copy.hpp>
+#include <rosin/error.hpp>
 #include <rosin/model.hpp>
 #include <rosin/walk.hpp>
 
@@ -25,6 +26,15 @@ class ROSIN_API GradientCall {
 
   /// Makes the trainable arrays of a copy of one argument what the loss is differentiated by.
   void open(ModelEdit copy);
+  /// What the function gives; an error that passes gets the path of the layer in which it arose.
+  template <class F> auto located(F&& f) {
+    try {
+      return f();
+    } catch (Error& error) {
+      locate(error);
+      throw;
+    }
+  }
   /// Walks back from the loss. Error (shape) when it has more than one element, (dtype) when it is no float.
   void close(const Array& loss);
   /// Replaces every array of `result` (a copy of the i-th argument) by its gradient, or nothing.
@@ -33,6 +43,7 @@ class ROSIN_API GradientCall {
   void write_buffers(size_t argument, ModelEdit model);
 
  private:
+  void locate(Error& error) const;
   struct State;
   State* state_;
 };
@@ -70,7 +81,7 @@ auto withgradient_of(F& f, std::index_sequence<i...>, Argument&... argument) {
   GradientCall call;
   std::tuple<ArgumentOf<Argument>...> copies{argument_of(argument)...};
   (call.open(std::get<i>(copies)), ...);
-  auto value = f(static_cast<const ArgumentOf<Argument>&>(std::get<i>(copies))...);
+  auto value = call.located([&] { return f(static_cast<const ArgumentOf<Argument>&>(std::get<i>(copies))...); });
   call.close(loss_of(value));
   std::tuple<ArgumentOf<Argument>...> gradients = copies;
   (call.write_gradient(i, std::get<i>(gradients)), ...);

@@ -82,11 +82,9 @@ class ROSIN_API Layer {
     if (table_) table_->destroy(object_);
   }
 
-  Array operator()(const Array& x) const { return table_ ? table_->call(object_, x) : x; }
+  Array operator()(const Array& x) const;
   /// Error (argument): the layer does not take that many arrays.
-  Arrays operator()(std::span<const Array> inputs) const {
-    return table_ ? table_->call_list(object_, inputs) : Arrays(inputs.begin(), inputs.end());
-  }
+  Arrays operator()(std::span<const Array> inputs) const;
   /// Whether the layer itself maps lists, so that several arrays may come out of it.
   bool maps_lists() const { return table_ && table_->maps_lists(object_); }
   bool is_empty() const noexcept { return table_ == nullptr; }

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include <rosin/array.hpp>
+#include <rosin/array_options.hpp>
 #include <rosin/export.hpp>
 
 namespace rosin {
@@ -56,22 +57,33 @@ ROSIN_API Rng& default_rng();
 
 /// Numbers in [low, high): of `type`, Float32 from 24 random bits, Float64 from 53; halves are rounded Float32.
 ROSIN_API Array uniform(Rng& rng, const Shape& shape, const Array& low, const Array& high, DType type = Float32);
+ROSIN_API Array uniform(Rng& rng, const Shape& shape, const Array& low, const Array& high, const ArrayOptions& options);
 ROSIN_API Array uniform(const Shape& shape, const Array& low = 0, const Array& high = 1, DType type = Float32);
+ROSIN_API Array uniform(const Shape& shape, const Array& low, const Array& high, const ArrayOptions& options);
 /// Normal numbers with mean and standard deviation. Source: Box and Muller.
 ROSIN_API Array normal(Rng& rng, const Shape& shape, const Array& mean, const Array& deviation, DType type = Float32);
+ROSIN_API Array normal(Rng& rng, const Shape& shape, const Array& mean, const Array& deviation,
+                       const ArrayOptions& options);
 ROSIN_API Array normal(const Shape& shape, const Array& mean = 0, const Array& deviation = 1, DType type = Float32);
+ROSIN_API Array normal(const Shape& shape, const Array& mean, const Array& deviation, const ArrayOptions& options);
 /// Bool: true with probability p (0-d, or broadcast to shape).
 ROSIN_API Array bernoulli(Rng& rng, const Array& p, const Shape& shape);
+ROSIN_API Array bernoulli(Rng& rng, const Array& p, const Shape& shape, const ArrayOptions& options);
 ROSIN_API Array bernoulli(const Array& p, const Shape& shape);
+ROSIN_API Array bernoulli(const Array& p, const Shape& shape, const ArrayOptions& options);
 /// Integers in [low, high), equally likely to within 2^-32; Int32, or Int64 where a bound needs it.
 /// Error (argument): low >= high.
 ROSIN_API Array randint(Rng& rng, int64_t low, int64_t high, const Shape& shape);
+ROSIN_API Array randint(Rng& rng, int64_t low, int64_t high, const Shape& shape, const ArrayOptions& options);
 ROSIN_API Array randint(int64_t low, int64_t high, const Shape& shape);
+ROSIN_API Array randint(int64_t low, int64_t high, const Shape& shape, const ArrayOptions& options);
 /// The numbers 0 .. n - 1 in random order (Int32), every order equally likely.
 ROSIN_API Array permutation(Rng& rng, int64_t n);
+ROSIN_API Array permutation(Rng& rng, int64_t n, const ArrayOptions& options);
 ROSIN_API Array permutation(int64_t n);
+ROSIN_API Array permutation(int64_t n, const ArrayOptions& options);
 
-/// Uniform in [0, 1) and standard normal; T is float or double.
+/// Uniform in [0, 1) and standard normal; T is float or double, unless the options state a type.
 template <std::floating_point T = float> Array rand(const Shape& shape) { return uniform(shape, 0, 1, dtype_of<T>); }
 template <std::floating_point T = float> Array rand(Rng& rng, const Shape& shape) {
   return uniform(rng, shape, 0, 1, dtype_of<T>);
@@ -79,6 +91,19 @@ template <std::floating_point T = float> Array rand(Rng& rng, const Shape& shape
 template <std::floating_point T = float> Array randn(const Shape& shape) { return normal(shape, 0, 1, dtype_of<T>); }
 template <std::floating_point T = float> Array randn(Rng& rng, const Shape& shape) {
   return normal(rng, shape, 0, 1, dtype_of<T>);
+}
+
+template <std::floating_point T = float> Array rand(const Shape& shape, const ArrayOptions& options) {
+  return uniform(shape, 0, 1, options.with_type(dtype_of<T>));
+}
+template <std::floating_point T = float> Array rand(Rng& rng, const Shape& shape, const ArrayOptions& options) {
+  return uniform(rng, shape, 0, 1, options.with_type(dtype_of<T>));
+}
+template <std::floating_point T = float> Array randn(const Shape& shape, const ArrayOptions& options) {
+  return normal(shape, 0, 1, options.with_type(dtype_of<T>));
+}
+template <std::floating_point T = float> Array randn(Rng& rng, const Shape& shape, const ArrayOptions& options) {
+  return normal(rng, shape, 0, 1, options.with_type(dtype_of<T>));
 }
 
 }  // namespace rosin

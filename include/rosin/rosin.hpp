@@ -5,6 +5,7 @@
 #include <rosin/activation_value.hpp>
 #include <rosin/approx.hpp>
 #include <rosin/array.hpp>
+#include <rosin/array_options.hpp>
 #include <rosin/buffer.hpp>
 #include <rosin/chain.hpp>
 #include <rosin/checkpoint.hpp>

@@ -302,12 +302,15 @@ class ModelEdit {
   template <Walkable M>
     requires(!std::is_const_v<M>)
   ModelEdit(M& model)
-      : model_(&model), walk_([](void* object, ModelEditor& editor) { visit(*static_cast<M*>(object), editor); }) {}
+      : model_(&model), walk_([](void* object, ModelEditor& editor) { visit(*static_cast<M*>(object), editor); }),
+        view_(static_cast<const M&>(model)) {}
   void edit_with(ModelEditor& editor) const { walk_(model_, editor); }
+  const ModelView& view() const noexcept { return view_; }
 
  private:
   void* model_;
   void (*walk_)(void*, ModelEditor&);
+  ModelView view_;
 };
 
 }  // namespace rosin

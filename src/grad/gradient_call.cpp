@@ -16,6 +16,7 @@
 #include "graph/context.hpp"
 #include "graph/leaf.hpp"
 #include "graph/record.hpp"
+#include "model/locate.hpp"
 #include "model/notes.hpp"
 
 namespace rosin {
@@ -25,6 +26,7 @@ struct GradientCall::State {
   std::vector<size_t> first_argument;  // of each opened model
   std::vector<size_t> first_note;
   std::vector<ArrayPlace<Array*>> places;
+  std::vector<ModelView> models;  // the opened copies
   std::optional<BufferNotes> notes;
   ReverseWalk walk;
   uint64_t first_sequence = 0;
@@ -66,6 +68,7 @@ GradientCall::~GradientCall() {
   state_->first_argument.clear();
   state_->first_note.clear();
   state_->places.clear();
+  state_->models.clear();
   state_->walk.clear();
   spare_states<State>().emplace_back(state_);
   end(Context::current());
@@ -73,6 +76,7 @@ GradientCall::~GradientCall() {
 
 void GradientCall::open(ModelEdit copy) {
   State& s = *state_;
+  s.models.push_back(copy.view());
   s.first_note.push_back(s.notes->adopt(copy));
   s.first_argument.push_back(s.arguments.size());
   list_arrays(copy, s.places);
@@ -104,6 +108,10 @@ void check_loss(const Array& loss) {
 }
 
 }  // namespace
+
+void GradientCall::locate(Error& error) const {
+  for (const ModelView& model : state_->models) rosin::locate(error, model);
+}
 
 void GradientCall::close(const Array& loss) {
   State& s = *state_;

@@ -103,7 +103,7 @@ void ReverseWalk::record_region_again(uint32_t region) {
       const bool inside = operand >= 0 && !steps_[static_cast<size_t>(operand)].again.is_nothing();
       in[static_cast<size_t>(k)] = inside ? steps_[static_cast<size_t>(operand)].again.node() : step.node->in[k];
     }
-    step.again = record_again(*step.node, in);
+    step.again = record_again(*step.node, in, step.node->device);
   }
 }
 

@@ -66,7 +66,13 @@ Array leaf(Memory* buffer, DType type, const Shape& shape) {
   Node* node = make_ready(leaf_op, type, shape);
   node->buffer = buffer;
   node->device = static_cast<uint8_t>(buffer->device);
+  node->attributes = {};
   return Array::adopt(node);
+}
+
+Array constant(Array x) {
+  x.node()->attributes.bytes[0] = 1;
+  return x;
 }
 
 Array fresh_leaf(DType type, const Shape& shape) { return leaf(hooks.allocate(bytes_of(type, shape)), type, shape); }
@@ -116,6 +122,10 @@ Node* Array::copied(const void* values, size_t count, DType type, const Shape& s
   Array made = fresh_leaf(type, shape);
   if (count > 0) std::memcpy(made.node()->data(), values, count * size_of(type));
   return made.leak();
+}
+
+Node* Array::literal(const void* values, size_t count, DType type, const Shape& shape) {
+  return constant(adopt(copied(values, count, type, shape))).leak();
 }
 
 void Array::retain(Node* node) noexcept { add_count(node, one_user); }

@@ -15,6 +15,9 @@ extern const Op& argument_op;
 Array leaf(Memory* buffer, DType type, const Shape& shape);
 /// A fresh array with memory that the caller fills before anybody else sees it.
 Array fresh_leaf(DType type, const Shape& shape);
+/// x, a leaf of the CPU, as a constant: values that stand in the program, and so follow what they meet (follow.hpp).
+Array constant(Array x);
+inline bool is_constant(const Node& node) { return node.op == &leaf_op && node.attributes.bytes[0] != 0; }
 /// A fresh identity of x: what a gradient call differentiates by.
 Array argument(const Array& x);
 /// Whether the node is a C++ number.

@@ -6,6 +6,7 @@
 #include <rosin/error.hpp>
 
 #include "graph/context.hpp"
+#include "graph/follow.hpp"
 #include "graph/hooks.hpp"
 #include "graph/leaf.hpp"
 #include "graph/watch.hpp"
@@ -121,15 +122,9 @@ bool broadcast_into(int64_t* sizes, int& rank, const Node* operand) {
   return true;
 }
 
-__attribute__((cold, noreturn)) void throw_two_devices(const Op& op, const Node* a, const Node* b) {
-  throw Error(ErrorKind::device, std::string(op.name) + ": operands must be on one device; got " +
-                                     hooks.device_text(a->device) + " and " + hooks.device_text(b->device) +
-                                     "; move one with x | device");
-}
-
-void check_devices(const Op& op, const Node* a, const Node* b) {
-  if (a->device == b->device || a->op == &scalar_op || b->op == &scalar_op) return;
-  throw_two_devices(op, a, b);
+/// Whether both stand on one device; numbers stand on any.
+bool stand_together(const Node* a, const Node* b) {
+  return a->device == b->device || a->op == &scalar_op || b->op == &scalar_op;
 }
 
 /// The node refers to its operand number i.
@@ -292,7 +287,10 @@ Array number_of(const Op& op, const Node* const* operands, int count) {
   const Node* placed = nullptr;  // an operand that stands on a device
   for (int i = 0; i < count; ++i) {
     if (operands[i]->op != &scalar_op) {
-      if (placed) check_devices(op, placed, operands[i]);
+      if (placed && placed->device != operands[i]->device) {
+        const Gathered gathered(op, operands, count);
+        return record_by_rules(op, gathered.nodes(), count, stated);
+      }
       placed = operands[i];
     }
     if (!broadcast_into(sizes, rank, operands[i])) {
@@ -361,15 +359,30 @@ Array record_as(const Op& op, const Array& a, DType type) {
   return record_by_rules(op, operands, 1, &type);
 }
 
+namespace {
+
+/// Operands that do not stand together, brought together.
+[[gnu::cold]] Array record_together(const Op& op, const Node* const* nodes, int count, DType type, const Shape& shape,
+                                    const Attributes& attributes) {
+  const Gathered gathered(op, nodes, count);
+  const Array* operands[Node::max_operands];
+  for (int i = 0; i < count; ++i) operands[i] = &gathered[i];
+  return record(op, Operands(operands, static_cast<size_t>(count)), type, shape, attributes);
+}
+
+}  // namespace
+
 Array record(const Op& op, Operands operands, DType type, const Shape& shape, const Attributes& attributes) {
   const Node* nodes[Node::max_operands] = {};
   int count = 0;
+  bool together = true;
   for (const Array* operand : operands) {
     require(op, *operand);
-    for (int i = 0; i < count; ++i) check_devices(op, nodes[i], operand->node());
+    for (int i = 0; i < count; ++i) together = together && stand_together(nodes[i], operand->node());
     if (is_complex(operand->node()->dtype) && is_arithmetic(op)) throw_not_defined(op, operand->node()->dtype);
     nodes[count++] = operand->node();
   }
+  if (!together) return record_together(op, nodes, count, type, shape, attributes);
   Node* node = make_node(context_with_room(), op, count, type, scalar_type(type));
   for (int i = 0; i < count; ++i) {
     if (!is_scalar(*nodes[i])) node->device = nodes[i]->device;
@@ -380,14 +393,14 @@ Array record(const Op& op, Operands operands, DType type, const Shape& shape, co
   return finished(node);
 }
 
-Array record_again(const Node& original, const std::array<Node*, Node::max_operands>& in) {
+Array record_again(const Node& original, const std::array<Node*, Node::max_operands>& in, uint8_t device) {
   Node* node = make_node(context_with_room(), *original.op, original.operands, original.dtype, original.compute);
   for (int i = 0; i < Node::max_operands; ++i) {
     if (in[static_cast<size_t>(i)]) refer(node, i, in[static_cast<size_t>(i)]);
   }
   node->region = 0;
   node->weak = original.weak;
-  node->device = original.device;
+  node->device = device;
   node->scalars = original.scalars;
   node->attributes = original.attributes;
   node->set_sizes(original.sizes, original.rank);

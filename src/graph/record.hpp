@@ -27,8 +27,8 @@ Array record(const Op& op, std::span<const Array* const> operands, DType type, c
 /// Records an elementwise op of one operand whose result type is stated (cast).
 Array record_as(const Op& op, const Array& a, DType type);
 
-/// Records an op that was recorded before once more, on other operands of the same types and shapes.
-Array record_again(const Node& original, const std::array<Node*, Node::max_operands>& in);
+/// Records an op that was recorded before once more, on other operands of the same types and shapes, on that device.
+Array record_again(const Node& original, const std::array<Node*, Node::max_operands>& in, uint8_t device);
 
 /// A weak scalar that is an Int64 whatever its neighbours are (keys and offsets of random ops).
 Array scalar_argument(int64_t value);

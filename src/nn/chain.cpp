@@ -5,6 +5,8 @@
 
 #include <rosin/error.hpp>
 
+#include "model/locate.hpp"
+
 namespace rosin {
 namespace {
 
@@ -45,16 +47,18 @@ Chain::Chain(std::span<const NamedLayer> layers) {
 }
 
 Array Chain::operator()(const Array& x) const {
-  Array y = x;
-  for (size_t i = 0; i < layers_.size(); ++i) {
-    if (layers_[i].maps_lists()) return reflect::only_array(through(layers_, i, {y}), "Chain");
-    y = layers_[i](y);
-  }
-  return y;
+  return located(*this, [&] {
+    Array y = x;
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      if (layers_[i].maps_lists()) return reflect::only_array(through(layers_, i, {y}), "Chain");
+      y = layers_[i](y);
+    }
+    return y;
+  });
 }
 
 Arrays Chain::operator()(std::span<const Array> inputs) const {
-  return through(layers_, 0, Arrays(inputs.begin(), inputs.end()));
+  return located(*this, [&]() -> Arrays { return through(layers_, 0, Arrays(inputs.begin(), inputs.end())); });
 }
 
 bool Chain::maps_lists() const {

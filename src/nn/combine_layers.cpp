@@ -4,6 +4,8 @@
 #include <rosin/elementwise.hpp>
 #include <rosin/error.hpp>
 
+#include "model/locate.hpp"
+
 namespace rosin {
 namespace {
 
@@ -68,7 +70,9 @@ void Connection::rosin_visit(ModelEditor& editor, const ModelPath& path) {
 SkipConnection::SkipConnection(Layer layer, Connection connection)
     : layer_(std::move(layer)), connection_(std::move(connection)) {}
 
-Array SkipConnection::operator()(const Array& x) const { return connection_(layer_(x), x); }
+Array SkipConnection::operator()(const Array& x) const {
+  return located(*this, [&] { return connection_(layer_(x), x); });
+}
 
 template <class Self, class Visitor> void SkipConnection::walk(Self& self, Visitor& visitor, const ModelPath& path) {
   const ModelPart part = reflect::part_of(self, PartKind::fields, 2);
@@ -90,14 +94,16 @@ Parallel::Parallel(Connection connection, Chain layers)
 Array Parallel::operator()(const Array& x) const { return (*this)(std::span<const Array>(&x, 1)).front(); }
 
 Arrays Parallel::operator()(std::span<const Array> inputs) const {
-  Arrays results;
-  if (layers_.size() == 1) {
-    for (const Array& x : inputs) results.push_back(layers_[0](x));
-  } else {
-    const Arrays given = inputs_for("Parallel", layers_, inputs);
-    for (const Layer& layer : layers_) results.push_back(layer(given[results.size()]));
-  }
-  return {connection_(std::span<const Array>(results))};
+  return located(*this, [&]() -> Arrays {
+    Arrays results;
+    if (layers_.size() == 1) {
+      for (const Array& x : inputs) results.push_back(layers_[0](x));
+    } else {
+      const Arrays given = inputs_for("Parallel", layers_, inputs);
+      for (const Layer& layer : layers_) results.push_back(layer(given[results.size()]));
+    }
+    return {connection_(std::span<const Array>(results))};
+  });
 }
 
 template <class Self, class Visitor> void Parallel::walk(Self& self, Visitor& visitor, const ModelPath& path) {
@@ -118,13 +124,15 @@ PairwiseFusion::PairwiseFusion(Connection connection, Chain layers)
 }
 
 Arrays PairwiseFusion::operator()(std::span<const Array> inputs) const {
-  const Arrays given = inputs_for("PairwiseFusion", layers_, inputs);
-  Arrays results;
-  for (const Layer& layer : layers_) {
-    const Array& x = given[results.size()];
-    results.push_back(layer(results.empty() ? x : connection_(results.back(), x)));
-  }
-  return results;
+  return located(*this, [&]() -> Arrays {
+    const Arrays given = inputs_for("PairwiseFusion", layers_, inputs);
+    Arrays results;
+    for (const Layer& layer : layers_) {
+      const Array& x = given[results.size()];
+      results.push_back(layer(results.empty() ? x : connection_(results.back(), x)));
+    }
+    return results;
+  });
 }
 
 template <class Self, class Visitor> void PairwiseFusion::walk(Self& self, Visitor& visitor, const ModelPath& path) {
@@ -142,12 +150,14 @@ void PairwiseFusion::rosin_visit(ModelEditor& editor, const ModelPath& path) { w
 Maxout::Maxout(Chain layers) : layers_(std::move(layers)) { check_layers("Maxout", layers_); }
 
 Array Maxout::operator()(const Array& x) const {
-  Array largest;
-  for (const Layer& layer : layers_) {
-    const Array y = layer(x);
-    largest = largest.is_nothing() ? y : max(largest, y);
-  }
-  return largest;
+  return located(*this, [&] {
+    Array largest;
+    for (const Layer& layer : layers_) {
+      const Array y = layer(x);
+      largest = largest.is_nothing() ? y : max(largest, y);
+    }
+    return largest;
+  });
 }
 
 template <class Self, class Visitor> void Maxout::walk(Self& self, Visitor& visitor, const ModelPath& path) {

@@ -6,6 +6,7 @@
 #include <rosin/matmul.hpp>
 #include <rosin/movement.hpp>
 
+#include "model/locate.hpp"
 #include "nn/layer_parts.hpp"
 
 namespace rosin {
@@ -49,12 +50,14 @@ Dense::Dense(const Array& w, const Array& b, Activation activation) : weight(w),
 }
 
 Array Dense::operator()(const Array& x) const {
-  if (x.rank() == 0 || x.size(0) != weight.size(1)) {
-    refuse_input(rosin_show(), "expects size(input, 0) == " + std::to_string(weight.size(1)), x,
-                 "arrays are (features, batch), with the features first: transpose(x) exchanges the two");
-  }
-  const Array y = matmul(weight, as_columns(matched_input(x, weight, *this)));
-  return with_rest_of(finished(y, bias, act), x);
+  return located(*this, [&] {
+    if (x.rank() == 0 || x.size(0) != weight.size(1)) {
+      refuse_input(rosin_show(), "expects size(input, 0) == " + std::to_string(weight.size(1)), x,
+                   "arrays are (features, batch), with the features first: transpose(x) exchanges the two");
+    }
+    const Array y = matmul(weight, as_columns(matched_input(x, weight, *this)));
+    return with_rest_of(finished(y, bias, act), x);
+  });
 }
 
 std::string Dense::rosin_show() const {
@@ -70,7 +73,9 @@ Scale::Scale(const Array& s, const Array& b, Activation activation) : scale(s), 
   bias = bias_for("Scale", b, s, s.shape());
 }
 
-Array Scale::operator()(const Array& x) const { return finished(scale * matched_input(x, scale, *this), bias, act); }
+Array Scale::operator()(const Array& x) const {
+  return located(*this, [&] { return finished(scale * matched_input(x, scale, *this), bias, act); });
+}
 
 std::string Scale::rosin_show() const {
   if (scale.is_nothing()) return "Scale()";
@@ -89,21 +94,23 @@ Bilinear::Bilinear(const Array& w, const Array& b, Activation activation) : weig
 }
 
 Array Bilinear::operator()(const Array& x, const Array& y) const {
-  const int64_t out = weight.size(0), in_of_x = weight.size(1), in_of_y = weight.size(2);
-  if (x.rank() == 0 || x.size(0) != in_of_x) {
-    refuse_input(rosin_show(), "expects size(x, 0) == " + std::to_string(in_of_x), x, "arrays are (features, batch)");
-  }
-  if (y.rank() != x.rank() || y.size(0) != in_of_y) {
-    refuse_input(rosin_show(), "expects size(y, 0) == " + std::to_string(in_of_y) + " and the rank of x", y,
-                 "arrays are (features, batch)");
-  }
-  const Array a = as_columns(matched_input(x, weight, *this)), b = as_columns(matched_input(y, weight, *this));
-  const int64_t batch = a.rank() > 1 ? a.size(1) : 1;
-  // For all k at once: (out * in of x, in of y) * y, then the products with x are summed.
-  const Array half = matmul(reshape(weight, {out * in_of_x, in_of_y}), reshape(b, {in_of_y, batch}));
-  const Array products = matmul(reshape(half, {out, in_of_x, batch}), reshape(a, {in_of_x, 1, batch}));
-  const Array z = x.rank() == 1 ? reshape(products, {out}) : reshape(products, {out, batch});
-  return with_rest_of(finished(z, bias, act), x);
+  return located(*this, [&] {
+    const int64_t out = weight.size(0), in_of_x = weight.size(1), in_of_y = weight.size(2);
+    if (x.rank() == 0 || x.size(0) != in_of_x) {
+      refuse_input(rosin_show(), "expects size(x, 0) == " + std::to_string(in_of_x), x, "arrays are (features, batch)");
+    }
+    if (y.rank() != x.rank() || y.size(0) != in_of_y) {
+      refuse_input(rosin_show(), "expects size(y, 0) == " + std::to_string(in_of_y) + " and the rank of x", y,
+                   "arrays are (features, batch)");
+    }
+    const Array a = as_columns(matched_input(x, weight, *this)), b = as_columns(matched_input(y, weight, *this));
+    const int64_t batch = a.rank() > 1 ? a.size(1) : 1;
+    // For all k at once: (out * in of x, in of y) * y, then the products with x are summed.
+    const Array half = matmul(reshape(weight, {out * in_of_x, in_of_y}), reshape(b, {in_of_y, batch}));
+    const Array products = matmul(reshape(half, {out, in_of_x, batch}), reshape(a, {in_of_x, 1, batch}));
+    const Array z = x.rank() == 1 ? reshape(products, {out}) : reshape(products, {out, batch});
+    return with_rest_of(finished(z, bias, act), x);
+  });
 }
 
 std::string Bilinear::rosin_show() const {

@@ -10,6 +10,7 @@
 
 #include "graph/context.hpp"
 #include "graph/record.hpp"
+#include "model/locate.hpp"
 
 namespace rosin {
 namespace {
@@ -65,7 +66,9 @@ Dropout::Dropout(double probability, const DropoutOptions& options)
   check_probability("Dropout", p);
 }
 
-Array Dropout::operator()(const Array& x) const { return is_training(mode) ? dropout(generator(rng), x, p, dims) : x; }
+Array Dropout::operator()(const Array& x) const {
+  return located(*this, [&] { return is_training(mode) ? dropout(generator(rng), x, p, dims) : x; });
+}
 
 std::string Dropout::rosin_show() const {
   return "Dropout(" + number_text(p) + dims_text(dims) + mode_text(mode) + ")";
@@ -77,12 +80,14 @@ AlphaDropout::AlphaDropout(double probability, const AlphaDropoutOptions& option
 }
 
 Array AlphaDropout::operator()(const Array& x) const {
-  if (!is_training(mode) || p == 0) return x;
-  constexpr double low = -1.7580993408473766;  // selu at -infinity
-  const DeviceScope scope(*x.node());
-  if (p == 1) return where(bernoulli(generator(rng), 0, x.shape()), x, low);
-  const double a = 1 / std::sqrt((1 - p) * (1 + p * low * low)), b = -a * low * p;
-  return a * where(bernoulli(generator(rng), 1 - p, x.shape()), x, low) + b;
+  return located(*this, [&] {
+    if (!is_training(mode) || p == 0) return x;
+    constexpr double low = -1.7580993408473766;  // selu at -infinity
+    const DeviceScope scope(*x.node());
+    if (p == 1) return where(bernoulli(generator(rng), 0, x.shape()), x, low);
+    const double a = 1 / std::sqrt((1 - p) * (1 + p * low * low)), b = -a * low * p;
+    return a * where(bernoulli(generator(rng), 1 - p, x.shape()), x, low) + b;
+  });
 }
 
 std::string AlphaDropout::rosin_show() const { return "AlphaDropout(" + number_text(p) + mode_text(mode) + ")"; }

@@ -4,6 +4,7 @@
 #include <rosin/error.hpp>
 
 #include "graph/context.hpp"
+#include "model/locate.hpp"
 
 namespace rosin {
 
@@ -23,6 +24,15 @@ ModelPart part_of_function(const FunctionLayer& layer) {
 }
 
 }  // namespace
+
+Array Layer::operator()(const Array& x) const {
+  return table_ ? located(*this, [&] { return table_->call(object_, x); }) : x;
+}
+
+Arrays Layer::operator()(std::span<const Array> inputs) const {
+  if (!table_) return Arrays(inputs.begin(), inputs.end());
+  return located(*this, [&] { return table_->call_list(object_, inputs); });
+}
 
 void FunctionLayer::rosin_visit(ModelVisitor& visitor, const ModelPath& path) const {
   visitor.leaf(part_of_function(*this), path);

@@ -5,6 +5,7 @@
 
 #include <rosin/movement.hpp>
 
+#include "model/locate.hpp"
 #include "nn/layer_parts.hpp"
 #include "nn/padding.hpp"
 
@@ -39,10 +40,14 @@ std::string text_of(const char* name, const Extents& k, const PoolOptions& optio
 
 }  // namespace
 
-Array MaxPool::operator()(const Array& x) const { return maxpool(x, k, options.stride, padding_of(options, k, x)); }
+Array MaxPool::operator()(const Array& x) const {
+  return located(*this, [&] { return maxpool(x, k, options.stride, padding_of(options, k, x)); });
+}
 std::string MaxPool::rosin_show() const { return text_of("MaxPool", k, options); }
 
-Array MeanPool::operator()(const Array& x) const { return meanpool(x, k, options.stride, padding_of(options, k, x)); }
+Array MeanPool::operator()(const Array& x) const {
+  return located(*this, [&] { return meanpool(x, k, options.stride, padding_of(options, k, x)); });
+}
 std::string MeanPool::rosin_show() const { return text_of("MeanPool", k, options); }
 
 std::string AdaptiveMaxPool::rosin_show() const { return "AdaptiveMaxPool(" + tuple_of(out) + ")"; }

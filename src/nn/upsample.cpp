@@ -9,6 +9,7 @@
 #include <rosin/movement.hpp>
 
 #include "graph/context.hpp"
+#include "model/locate.hpp"
 #include "nn/layer_parts.hpp"
 
 namespace rosin {
@@ -75,17 +76,19 @@ Upsample::Upsample(UpsampleMode how, const UpsampleOptions& options)
 }
 
 Array Upsample::operator()(const Array& x) const {
-  const int spatial = x.rank() - 2, wanted = mode == UpsampleMode::nearest ? spatial : static_cast<int>(mode);
-  if (spatial < 1 || spatial != wanted) {
-    refuse_input(rosin_show(), "expects " + std::to_string(std::max(wanted, 1)) + " spatial dims", x,
-                 "images are (spatial..., channels, batch)");
-  }
-  Array y = x;
-  for (int d = 0; d < spatial; ++d) {
-    const int64_t out = size.empty() ? x.size(d) * at(scale, d) : at(size, d);
-    y = mode == UpsampleMode::nearest ? nearest_along(y, d, out) : linear_along(y, d, out);
-  }
-  return y;
+  return located(*this, [&] {
+    const int spatial = x.rank() - 2, wanted = mode == UpsampleMode::nearest ? spatial : static_cast<int>(mode);
+    if (spatial < 1 || spatial != wanted) {
+      refuse_input(rosin_show(), "expects " + std::to_string(std::max(wanted, 1)) + " spatial dims", x,
+                   "images are (spatial..., channels, batch)");
+    }
+    Array y = x;
+    for (int d = 0; d < spatial; ++d) {
+      const int64_t out = size.empty() ? x.size(d) * at(scale, d) : at(size, d);
+      y = mode == UpsampleMode::nearest ? nearest_along(y, d, out) : linear_along(y, d, out);
+    }
+    return y;
+  });
 }
 
 std::string Upsample::rosin_show() const {
@@ -94,30 +97,32 @@ std::string Upsample::rosin_show() const {
 }
 
 Array PixelShuffle::operator()(const Array& x) const {
-  const int spatial = x.rank() - 2;
-  int64_t factor = 1;
-  for (int d = 0; d < spatial; ++d) factor *= r;
-  if (spatial < 1 || spatial > 3 || r < 1 || x.size(-2) % factor != 0) {
-    refuse_input(rosin_show(), "expects channels that are a multiple of r for each spatial dim", x,
-                 "images are (spatial..., channels, batch)");
-  }
-  // (spatial..., r..., channels, batch), then each r before its dim.
-  int64_t apart[Shape::max_rank], together[Shape::max_rank];
-  int order[Shape::max_rank];
-  for (int d = 0; d < spatial; ++d) {
-    apart[d] = x.size(d);
-    apart[spatial + d] = r;
-    order[2 * d] = spatial + d;
-    order[2 * d + 1] = d;
-    together[d] = x.size(d) * r;
-  }
-  apart[2 * spatial] = together[spatial] = x.size(-2) / factor;
-  apart[2 * spatial + 1] = together[spatial + 1] = x.size(-1);
-  order[2 * spatial] = 2 * spatial;
-  order[2 * spatial + 1] = 2 * spatial + 1;
-  const size_t rank = static_cast<size_t>(2 * spatial + 2);
-  const Array parts = permute(reshape(x, std::span<const int64_t>(apart, rank)), std::span<const int>(order, rank));
-  return reshape(parts, std::span<const int64_t>(together, static_cast<size_t>(spatial + 2)));
+  return located(*this, [&] {
+    const int spatial = x.rank() - 2;
+    int64_t factor = 1;
+    for (int d = 0; d < spatial; ++d) factor *= r;
+    if (spatial < 1 || spatial > 3 || r < 1 || x.size(-2) % factor != 0) {
+      refuse_input(rosin_show(), "expects channels that are a multiple of r for each spatial dim", x,
+                   "images are (spatial..., channels, batch)");
+    }
+    // (spatial..., r..., channels, batch), then each r before its dim.
+    int64_t apart[Shape::max_rank], together[Shape::max_rank];
+    int order[Shape::max_rank];
+    for (int d = 0; d < spatial; ++d) {
+      apart[d] = x.size(d);
+      apart[spatial + d] = r;
+      order[2 * d] = spatial + d;
+      order[2 * d + 1] = d;
+      together[d] = x.size(d) * r;
+    }
+    apart[2 * spatial] = together[spatial] = x.size(-2) / factor;
+    apart[2 * spatial + 1] = together[spatial + 1] = x.size(-1);
+    order[2 * spatial] = 2 * spatial;
+    order[2 * spatial + 1] = 2 * spatial + 1;
+    const size_t rank = static_cast<size_t>(2 * spatial + 2);
+    const Array parts = permute(reshape(x, std::span<const int64_t>(apart, rank)), std::span<const int>(order, rank));
+    return reshape(parts, std::span<const int64_t>(together, static_cast<size_t>(spatial + 2)));
+  });
 }
 
 }  // namespace rosin

@@ -8,6 +8,7 @@
 #include <rosin/movement.hpp>
 
 #include "graph/context.hpp"
+#include "graph/leaf.hpp"
 #include "ops/shapes.hpp"
 
 namespace rosin {
@@ -18,8 +19,15 @@ template <class Value> Array filled(int64_t count, DType type, Value value) {
   std::vector<double> values;
   values.reserve(static_cast<size_t>(count));
   for (int64_t i = 0; i < count; ++i) values.push_back(value(i));
-  const Array exact(values, Shape{count});
+  const Array exact = constant(Array(values, Shape{count}));
   return in_scope(type == Float64 ? exact : cast(exact, type));
+}
+
+// What `make` makes, where the options say.
+template <class Make> Array placed(const ArrayOptions& options, Make make) {
+  if (!options.has_device()) return make();
+  const DeviceScope scope(static_cast<uint8_t>(options.position()));
+  return make();
 }
 
 }  // namespace
@@ -34,6 +42,17 @@ Array full(const Shape& shape, const Array& value, DType type) {
   return expand(cast(value, type), shape);
 }
 
+Array full(const Shape& shape, const Array& value, const ArrayOptions& options) {
+  return placed(options,
+                [&] { return full(shape, value, options.type_or(value.is_nothing() ? Float32 : value.dtype())); });
+}
+
+Array zeros(const Shape& shape, const ArrayOptions& options) {
+  return placed(options, [&] { return zeros(shape, options.type_or(Float32)); });
+}
+Array ones(const Shape& shape, const ArrayOptions& options) {
+  return placed(options, [&] { return ones(shape, options.type_or(Float32)); });
+}
 Array zeros(const Shape& shape, DType type) { return full(shape, 0, type); }
 Array ones(const Shape& shape, DType type) { return full(shape, 1, type); }
 
@@ -54,11 +73,11 @@ Array integer_range(int64_t start, int64_t step, int64_t count) {
   if (fits(start) && fits(last)) {
     std::vector<int32_t> values;
     for (int64_t i = 0; i < count; ++i) values.push_back(static_cast<int32_t>(start + i * step));
-    return in_scope(Array(values, Shape{count}));
+    return in_scope(constant(Array(values, Shape{count})));
   }
   std::vector<int64_t> values;
   for (int64_t i = 0; i < count; ++i) values.push_back(start + i * step);
-  return in_scope(Array(values, Shape{count}));
+  return in_scope(constant(Array(values, Shape{count})));
 }
 
 Array integer_range_between(int64_t start, int64_t stop, int64_t step) {
@@ -66,6 +85,21 @@ Array integer_range_between(int64_t start, int64_t stop, int64_t step) {
   const int64_t span = step > 0 ? stop - start : start - stop;
   const int64_t stride = step > 0 ? step : -step;
   return integer_range(start, step, span > 0 ? (span + stride - 1) / stride : 0);
+}
+
+Array integer_range_between(int64_t start, int64_t stop, int64_t step, const ArrayOptions& options) {
+  return placed(options, [&] {
+    const Array range = integer_range_between(start, stop, step);
+    return cast(range, options.type_or(range.dtype()));
+  });
+}
+
+Array arange(double start, double stop, double step, const ArrayOptions& options) {
+  return placed(options, [&] { return arange(start, stop, step, options.type_or(Float32)); });
+}
+
+Array linspace(double start, double stop, int64_t count, const ArrayOptions& options) {
+  return placed(options, [&] { return linspace(start, stop, count, options.type_or(Float32)); });
 }
 
 Array arange(double start, double stop, double step, DType type) {
@@ -95,6 +129,12 @@ Array eye(int64_t n, DType type) { return eye(n, n, type); }
 
 Array eye(int64_t rows, int64_t columns, DType type) {
   return cast(eq(arange(rows), reshape(arange(columns), {1, columns})), type);
+}
+
+Array eye(int64_t n, const ArrayOptions& options) { return eye(n, n, options); }
+
+Array eye(int64_t rows, int64_t columns, const ArrayOptions& options) {
+  return placed(options, [&] { return eye(rows, columns, options.type_or(Float32)); });
 }
 
 }  // namespace rosin

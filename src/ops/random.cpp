@@ -61,8 +61,10 @@ bool is_number(const Array& x, double value) {
   return is_float(x.dtype()) ? number.real == value : static_cast<double>(number.integer) == value;
 }
 
-// Draws stand with a bound or parameter that is an array, else where all arrays made from numbers do.
-uint8_t place_of_draws(const Array& a, const Array& b) {
+// Draws stand where the options say, else with a bound or parameter that is an array, else where all arrays made from
+// numbers do.
+uint8_t place_of_draws(const ArrayOptions& options, const Array& a, const Array& b) {
+  if (options.has_device()) return static_cast<uint8_t>(options.position());
   for (const Array* bound : {&a, &b}) {
     if (!bound->is_nothing() && !is_scalar(*bound->node())) return bound->node()->device;
   }
@@ -126,19 +128,29 @@ Rng& default_rng() {
   return generator.rng;
 }
 
-Array uniform(Rng& rng, const Shape& shape, const Array& low, const Array& high, DType type) {
-  const DeviceScope scope(place_of_draws(low, high));
+Array uniform(Rng& rng, const Shape& shape, const Array& low, const Array& high, const ArrayOptions& options) {
+  const DType type = options.type_or(Float32);
+  const DeviceScope scope(place_of_draws(options, low, high));
   Array result = draw(rng, shape, drawn_type("uniform", type));
   if (!is_number(low, 0) || !is_number(high, 1)) result = result * (high - low) + low;
   return checked("uniform", result, shape, type);
+}
+
+Array uniform(Rng& rng, const Shape& shape, const Array& low, const Array& high, DType type) {
+  return uniform(rng, shape, low, high, ArrayOptions(type));
+}
+
+Array uniform(const Shape& shape, const Array& low, const Array& high, const ArrayOptions& options) {
+  return uniform(default_rng(), shape, low, high, options);
 }
 
 Array uniform(const Shape& shape, const Array& low, const Array& high, DType type) {
   return uniform(default_rng(), shape, low, high, type);
 }
 
-Array normal(Rng& rng, const Shape& shape, const Array& mean, const Array& deviation, DType type) {
-  const DeviceScope scope(place_of_draws(mean, deviation));
+Array normal(Rng& rng, const Shape& shape, const Array& mean, const Array& deviation, const ArrayOptions& options) {
+  const DType type = options.type_or(Float32);
+  const DeviceScope scope(place_of_draws(options, mean, deviation));
   const DType drawn = drawn_type("normal", type);
   const Array radius = sqrt(-2.0 * log(1.0 - draw(rng, shape, drawn)));
   Array result = radius * cos(2 * std::numbers::pi * draw(rng, shape, drawn));
@@ -146,19 +158,31 @@ Array normal(Rng& rng, const Shape& shape, const Array& mean, const Array& devia
   return checked("normal", result, shape, type);
 }
 
+Array normal(Rng& rng, const Shape& shape, const Array& mean, const Array& deviation, DType type) {
+  return normal(rng, shape, mean, deviation, ArrayOptions(type));
+}
+
+Array normal(const Shape& shape, const Array& mean, const Array& deviation, const ArrayOptions& options) {
+  return normal(default_rng(), shape, mean, deviation, options);
+}
+
 Array normal(const Shape& shape, const Array& mean, const Array& deviation, DType type) {
   return normal(default_rng(), shape, mean, deviation, type);
 }
 
-Array bernoulli(Rng& rng, const Array& p, const Shape& shape) {
+Array bernoulli(Rng& rng, const Array& p, const Shape& shape, const ArrayOptions& options) {
   require(uniform_op, p);
-  const DeviceScope scope(place_of_draws(p, p));
+  const DeviceScope scope(place_of_draws(options, p, p));
   const Array numbers = draw(rng, shape, p.dtype() == Float64 ? Float64 : Float32);
   return checked("bernoulli", lt(numbers, is_float(p.dtype()) && size_of(p.dtype()) == 2 ? cast(p, Float32) : p), shape,
-                 Bool);
+                 options.type_or(Bool));
 }
 
+Array bernoulli(Rng& rng, const Array& p, const Shape& shape) { return bernoulli(rng, p, shape, Bool); }
 Array bernoulli(const Array& p, const Shape& shape) { return bernoulli(default_rng(), p, shape); }
+Array bernoulli(const Array& p, const Shape& shape, const ArrayOptions& options) {
+  return bernoulli(default_rng(), p, shape, options);
+}
 
 Array randint(Rng& rng, int64_t low, int64_t high, const Shape& shape) {
   if (low >= high) {
@@ -176,6 +200,16 @@ Array randint(Rng& rng, int64_t low, int64_t high, const Shape& shape) {
 
 Array randint(int64_t low, int64_t high, const Shape& shape) { return randint(default_rng(), low, high, shape); }
 
+Array randint(Rng& rng, int64_t low, int64_t high, const Shape& shape, const ArrayOptions& options) {
+  const DeviceScope scope(place_of_draws(options, {}, {}));
+  const Array drawn = randint(rng, low, high, shape);
+  return cast(drawn, options.type_or(drawn.dtype()));
+}
+
+Array randint(int64_t low, int64_t high, const Shape& shape, const ArrayOptions& options) {
+  return randint(default_rng(), low, high, shape, options);
+}
+
 Array permutation(Rng& rng, int64_t n) {
   if (n < 0 || n > std::numeric_limits<int32_t>::max()) {
     refuse(ErrorKind::argument, "permutation", "n must be in [0, 2147483647]", std::to_string(n),
@@ -187,5 +221,12 @@ Array permutation(Rng& rng, int64_t n) {
 }
 
 Array permutation(int64_t n) { return permutation(default_rng(), n); }
+
+Array permutation(Rng& rng, int64_t n, const ArrayOptions& options) {
+  const DeviceScope scope(place_of_draws(options, {}, {}));
+  return cast(permutation(rng, n), options.type_or(Int32));
+}
+
+Array permutation(int64_t n, const ArrayOptions& options) { return permutation(default_rng(), n, options); }
 
 }  // namespace rosin

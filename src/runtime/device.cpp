@@ -3,6 +3,7 @@
 #include <rosin/device.hpp>
 
 #include <rosin/array.hpp>
+#include <rosin/array_options.hpp>
 #include <rosin/error.hpp>
 
 #include "base/environment.hpp"
@@ -83,6 +84,8 @@ Device Array::device() const {
   }
   return Device::at_position(node()->device);
 }
+
+ArrayOptions::ArrayOptions(const Device& device) noexcept : position_(device.position()) {}
 
 const std::vector<std::string>& supported_devices() {
   static const auto* names = [] {

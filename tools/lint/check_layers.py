@@ -39,6 +39,7 @@ HEADER_ROOM = {
     "shape.hpp": "base",
     "approx.hpp": "ops",
     "array.hpp": "graph",
+    "array_options.hpp": "graph",
     "activation.hpp": "ops",
     "complex.hpp": "ops",
     "compose.hpp": "ops",

@@ -1,0 +1,93 @@
+// Constants follow: see follow.hpp.
+#include "graph/follow.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+#include <vector>
+
+#include <rosin/error.hpp>
+
+#include "graph/context.hpp"
+#include "graph/hooks.hpp"
+#include "graph/leaf.hpp"
+#include "graph/record.hpp"
+
+namespace rosin {
+namespace {
+
+Array handle(const Node* node) {
+  add_count(const_cast<Node*>(node), one_user);
+  return Array::adopt(const_cast<Node*>(node));
+}
+
+/// Ops that give the same values wherever they are recorded. Arguments of gradients and moves are what they are.
+bool may_be_recorded_again(const Node& node) {
+  const Kind kind = node.op->kind;
+  return kind != Kind::leaf && kind != Kind::scalar && kind != Kind::argument && kind != Kind::transfer;
+}
+
+/// What `root` is computed from, in recording order and with itself last; empty where something is no constant.
+std::vector<const Node*> constants_below(const Node* root) {
+  std::vector<const Node*> found{root}, open{root};
+  std::unordered_map<const Node*, bool> seen{{root, true}};
+  while (!open.empty()) {
+    const Node* node = open.back();
+    open.pop_back();
+    if (is_scalar(*node) || (is_constant(*node) && node->device == 0)) continue;
+    const bool pending = node->recorder == &Context::current() && !node->ready();
+    if (!pending || node->device != 0 || !may_be_recorded_again(*node)) return {};
+    for (const Node* operand : node->arrays()) {
+      if (!operand || !seen.try_emplace(operand, true).second) continue;
+      found.push_back(operand);
+      open.push_back(operand);
+    }
+  }
+  // Leaves and numbers have sequence 0.
+  std::sort(found.begin(), found.end(), [](const Node* a, const Node* b) { return a->sequence < b->sequence; });
+  return found;
+}
+
+/// The constant on another device: recorded again there, with what it is computed from.
+Array made_there(const std::vector<const Node*>& constants, uint8_t device) {
+  std::unordered_map<const Node*, Array> there;
+  for (const Node* node : constants) {
+    if (is_scalar(*node) || is_constant(*node)) {
+      there[node] = hooks.transfer(handle(node), device);
+      continue;
+    }
+    std::array<Node*, Node::max_operands> in = {};
+    for (size_t i = 0; i < node->arrays().size(); ++i) {
+      if (node->in[i]) in[i] = there.at(node->in[i]).node();
+    }
+    there[node] = record_again(*node, in, device);
+    there[node].node()->region = node->region;
+  }
+  return there.at(constants.back());
+}
+
+[[noreturn]] void throw_two_devices(const Op& op, const Node* a, const Node* b) {
+  throw Error(ErrorKind::device, std::string(op.name) + ": operands must be on one device; got " +
+                                     hooks.device_text(a->device) + " and " + hooks.device_text(b->device) +
+                                     "; move one with x | device");
+}
+
+}  // namespace
+
+Gathered::Gathered(const Op& op, const Node* const* operands, int count) {
+  std::vector<const Node*> constants[Node::max_positions];
+  const Node* placed = nullptr;
+  for (int i = 0; i < count; ++i) {
+    if (is_scalar(*operands[i])) continue;
+    if (operands[i]->device == 0) constants[i] = constants_below(operands[i]);
+    if (!constants[i].empty()) continue;
+    if (placed && placed->device != operands[i]->device) throw_two_devices(op, placed, operands[i]);
+    placed = operands[i];
+  }
+  for (int i = 0; i < count; ++i) {
+    const bool follows = placed && placed->device != 0 && !constants[i].empty();
+    arrays_[i] = follows ? made_there(constants[i], placed->device) : handle(operands[i]);
+    nodes_[i] = arrays_[i].node();
+  }
+}
+
+}  // namespace rosin

@@ -1,0 +1,24 @@
+// Constants follow: where an op meets operands on several devices, those that were made from nothing but the program
+// (numbers, ranges, draws, values in braces) and have no value yet are made where the others stand.
+// Read next: record.cpp, which asks for it.
+#pragma once
+
+#include "graph/op.hpp"
+
+namespace rosin {
+
+/// Operands of one op on one device: that of those which cannot follow.
+class Gathered {
+ public:
+  /// Error (device): two operands that cannot follow stand on different devices.
+  Gathered(const Op& op, const Node* const* operands, int count);
+
+  const Array& operator[](int i) const { return arrays_[i]; }
+  const Node* const* nodes() const { return nodes_; }
+
+ private:
+  Array arrays_[Node::max_positions];
+  const Node* nodes_[Node::max_positions] = {};
+};
+
+}  // namespace rosin
