@@ -15,9 +15,8 @@ template <class T, class Visit> void each_register(const PoolRun<T>& run, Visit 
 template <class T> void max_forward_run(const PoolRun<T>& run) {
   using R = Vec<T>;
   each_register(run, [&run](int64_t window, int64_t channel, typename R::Mask mask) {
-    const T lowest = std::numeric_limits<T>::lowest();
     const T* x = run.x + window * run.x_step + channel;
-    typename R::Register largest = R::splat(&lowest);
+    typename R::Register largest = R::splat(&run.least);
     for (int64_t t = 0; t < run.taps; ++t) largest = R::larger(largest, R::load(x + run.offsets[t], mask));
     R::store(run.y + window * run.channels + channel, largest, mask);
   });
@@ -28,7 +27,7 @@ void put_gradient(const PoolRun<T>& run, T* to, typename Vec<T>::Register value,
   Vec<T>::store(to, run.overlaps ? Vec<T>::add(Vec<T>::load(to, mask), value) : value, mask);
 }
 
-/// Adds each window's dy to the first element that equals its y.
+/// Adds each window's dy to the first element that equals its y, or to the first NaN.
 template <class T> void max_backward_run(const PoolRun<T>& run) {
   using R = Vec<T>;
   each_register(run, [&run](int64_t window, int64_t channel, typename R::Mask mask) {
@@ -38,8 +37,8 @@ template <class T> void max_backward_run(const PoolRun<T>& run) {
     for (int64_t t = 0; t < run.taps; ++t) {
       const typename R::Register value = R::load(run.x + in + run.offsets[t], mask);
       T* dx = run.dx + in + run.offsets[t];
-      put_gradient<T>(run, dx, R::where_equal(value, largest, pending), mask);
-      pending = R::where_different(value, largest, pending);
+      put_gradient<T>(run, dx, R::where_taken(value, largest, pending), mask);
+      pending = R::where_left(value, largest, pending);
     }
   });
 }

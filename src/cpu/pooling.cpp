@@ -1,6 +1,7 @@
 // Pooling and its gradients: windows that lie inside the image run side by side, windows at the border one by one with
 // a shortened list of taps. Read after conv_shape.hpp; next pool_body.hpp.
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -64,6 +65,7 @@ template <class T> class Pool final : public VendorCall {
       run.channels = spec_.channels;
       run.overlaps = overlaps_;
       run.share = T(1) / static_cast<T>(shape_.kernel.count());
+      run.least = std::numeric_limits<T>::lowest();
       if (forward) {
         run.x = first + n * in;
         run.y = result + n * out;
@@ -100,7 +102,9 @@ template <class T> class Pool final : public VendorCall {
         const int64_t first = row_inside ? first_inside_ : s.out.w, last = row_inside ? last_inside_ : s.out.w;
         for (int64_t w = 0; w < first; ++w) run_border(image, {w, h, d}, row + w, border);
         if (first < last) {
-          run_windows(image, {first, h, d}, row + first, last - first, offsets_.data(), s.kernel.count());
+          PoolRun<T> inside = image;
+          inside.least = -std::numeric_limits<T>::infinity();
+          run_windows(inside, {first, h, d}, row + first, last - first, offsets_.data(), s.kernel.count());
         }
         for (int64_t w = last; w < s.out.w; ++w) run_border(image, {w, h, d}, row + w, border);
       }

@@ -1,7 +1,8 @@
 // The body of the tile kernel, included once by each tile_*.cpp that defines, for its processor and in an unnamed
 // namespace, `template <class T> struct Vec` (a register: lanes, Mask, mask_of, load, store, splat, zero, fma, add,
-// mul, positive, larger, where_equal, where_different) and the tile sizes `full_columns` (columns of a tile two vectors
-// high) and `narrow_columns` (columns of a tile one vector high). Templates here are compiled for that processor.
+// mul, positive, larger, where_taken (a equals b, or is NaN), where_left (the others)) and the tile sizes
+// `full_columns` (columns of a tile two vectors high) and `narrow_columns` (columns of a tile one vector high).
+// Templates here are compiled for that processor.
 #pragma once
 
 template <class T, int V, int N> struct Accumulators {
@@ -120,6 +121,29 @@ template <class T> void multiply_tiles(const TileProduct<T>& product) {
   }
 }
 
+/// Zero times what is not finite is NaN, and stays so in a sum.
+template <class T> bool all_finite(const T* x, int64_t count) {
+  using R = Vec<T>;
+  constexpr int64_t vectors = 4;
+  const typename R::Mask full = R::mask_of(R::lanes);
+  typename R::Register sums[vectors] = {R::zero(), R::zero(), R::zero(), R::zero()};
+  int64_t i = 0;
+  for (; i + vectors * R::lanes <= count; i += vectors * R::lanes) {
+#pragma GCC unroll 4
+    for (int64_t v = 0; v < vectors; ++v) sums[v] = R::fma(R::load(x + i + v * R::lanes, full), R::zero(), sums[v]);
+  }
+  for (; i < count; i += R::lanes) {
+    const int64_t left = count - i;
+    sums[0] = R::fma(R::load(x + i, R::mask_of(left < R::lanes ? left : R::lanes)), R::zero(), sums[0]);
+  }
+  T lanes[R::lanes];
+  R::store(lanes, R::add(R::add(sums[0], sums[1]), R::add(sums[2], sums[3])), full);
+  T sum = T(0);
+  for (int64_t lane = 0; lane < R::lanes; ++lane) sum += lanes[lane];
+  return sum == T(0);
+}
+
 template <class T> constexpr TypedKernels<T> typed_kernels() {
-  return {&multiply_tiles<T>, &max_forward_run<T>, &max_backward_run<T>, &mean_forward_run<T>, &mean_backward_run<T>};
+  return {&multiply_tiles<T>,   &max_forward_run<T>,   &max_backward_run<T>,
+          &mean_forward_run<T>, &mean_backward_run<T>, &all_finite<T>};
 }

@@ -2,7 +2,9 @@
 // width x channels neighbouring elements. Forward: a row of pixels is a product whose B columns (the runs) overlap.
 // Gradient of the input: products are added into the rows of the padded image. Gradient of the weights: sums over
 // pixels. Where the channels fill a vector badly, `group` neighbouring pixels are computed as one pixel with more
-// channels, by a kernel row widened with zeros. Read after tile_kernel.hpp.
+// channels, by a kernel row widened with zeros. Zeros times what is not finite are no zeros: an image that is not
+// finite, or meets weights or gradients that are not in its padding, is computed window by window from the taps inside.
+// Read after tile_kernel.hpp.
 #include <algorithm>
 #include <vector>
 
@@ -16,6 +18,11 @@ namespace rosin::cpu {
 namespace {
 
 constexpr int64_t largest_group = 4;
+
+struct Range {
+  int64_t first, last;
+  int64_t count() const { return std::max<int64_t>(0, last - first); }
+};
 
 /// What the three kinds share: sizes, padding, the packed order of weights.
 template <class T> class TileConv : public VendorCall {
@@ -94,6 +101,21 @@ template <class T> class TileConv : public VendorCall {
     return pixel_offset(w * s_.dilation.w, h * s_.dilation.h, d * s_.dilation.d);
   }
 
+  static bool finite(const T* x, int64_t count) { return tile_kernels().of<T>().finite(x, count); }
+
+  /// The taps of window `out` that lie inside the image, in one dim.
+  static Range taps_inside(int64_t out, int64_t in, int64_t kernel, int64_t stride, int64_t dilation, int64_t pad) {
+    const int64_t start = out * stride - pad;
+    const int64_t first = start >= 0 ? 0 : (-start + dilation - 1) / dilation;
+    return {first, start >= in ? 0 : std::min(kernel, (in - 1 - start) / dilation + 1)};
+  }
+  /// The windows whose tap `tap` lies inside the image, in one dim.
+  static Range windows_inside(int64_t tap, int64_t in, int64_t out, int64_t stride, int64_t dilation, int64_t pad) {
+    const int64_t shift = tap * dilation - pad;  // of the tap from window 0's place in the image
+    const int64_t first = shift >= 0 ? 0 : (-shift + stride - 1) / stride;
+    return {first, shift >= in ? 0 : std::min(out, (in - 1 - shift) / stride + 1)};
+  }
+
   /// Copies rows between an image (channels, w, h, d) and its padded form; `padded` receives unless `crop`.
   void copy_rows(T* padded, const T* x, T* crop) const {
     const int64_t length = s_.in.w * spec_.in_channels;
@@ -140,16 +162,18 @@ template <class T> class TileForward final : public TileConv<T> {
  public:
   explicit TileForward(const ConvSpec& spec) : Base(spec) {
     this->has_begin_ = true;
-    this->workspace_bytes_ = static_cast<size_t>(s_.groups * (group_size_ + this->rows())) * sizeof(T);
+    this->workspace_bytes_ = static_cast<size_t>(finite_at() + 1) * sizeof(T);
+    for (int64_t w = 0; w < s_.kernel.w; ++w) tap_offsets_.push_back(this->tap_offset(0, w));
     for (int64_t row = 0; row < this->kernel_rows(); ++row) {
       for (int64_t w = 0; w < this->steps_of_row(); ++w) offsets_.push_back(this->tap_offset(row, w));
     }
   }
 
-  /// Packs the weights, and the bias once for each pixel of a group.
+  /// Packs the weights, and the bias once for each pixel of a group; notes whether the weights are finite.
   void begin(const VendorBuffers& buffers) const override {
     T* packed = static_cast<T*>(buffers.workspace);
     const T* w = static_cast<const T*>(buffers.second);
+    packed[finite_at()] = this->finite(w, s_.kernel.count() * s_.in_channels * spec_.out_channels) ? T(1) : T(0);
     if (group_ > 1) std::fill(packed, packed + group_size_ * s_.groups, T(0));
     this->each_weight([&](int64_t g, int64_t row, int64_t tap, int64_t in, int64_t out) {
       const T value = w[this->logical_place(g, row, tap, in, out)];
@@ -167,17 +191,67 @@ template <class T> class TileForward final : public TileConv<T> {
   void run_chunk(int64_t chunk, const VendorBuffers& buffers, void* scratch) const override {
     const T* packed = static_cast<const T*>(buffers.workspace);
     const T* bias = spec_.epilogue == Epilogue::none ? nullptr : packed + group_size_ * s_.groups;
+    const bool inside = this->pads_ && packed[finite_at()] == T(0);
     for (int64_t n = chunk * this->image_step_; n < this->last_image(chunk); ++n) {
       const T* x = this->image(buffers.first, n, scratch);
       T* y = static_cast<T*>(buffers.result) + n * this->result_size();
+      const bool by_window =
+          inside || (group_ > 1 &&
+                     !this->finite(static_cast<const T*>(buffers.first) + n * this->image_size(), this->image_size()));
       for (int64_t g = 0; g < s_.groups; ++g) {
-        slide(packed + g * group_size_, x + g * s_.in_channels, bias == nullptr ? nullptr : bias + g * this->rows(),
-              y + g * s_.out_channels);
+        const T* own_bias = bias == nullptr ? nullptr : bias + g * this->rows();
+        const auto compute = by_window ? &TileForward::each_window : &TileForward::slide;
+        (this->*compute)(packed + g * group_size_, x + g * s_.in_channels, own_bias, y + g * s_.out_channels);
       }
     }
   }
 
  private:
+  /// Place in the workspace, behind weights and bias, of 1 where the weights are finite, else 0.
+  int64_t finite_at() const { return s_.groups * (group_size_ + this->rows()); }
+
+  /// The same sums in the same order, but of no products that the definition does not have.
+  void each_window(const T* packed, const T* x, const T* bias, T* y) const {
+    for (int64_t d = 0; d < s_.out.d; ++d) {
+      for (int64_t h = 0; h < s_.out.h; ++h) {
+        for (int64_t w = 0; w < s_.out.w; ++w) {
+          T* c = y + ((d * s_.out.h + h) * s_.out.w + w) * spec_.out_channels;
+          one_window(packed, x, {w, h, d}, c);
+          for (int64_t out = 0; bias != nullptr && out < s_.out_channels; ++out) {
+            c[out] += bias[out];
+            if (spec_.epilogue == Epilogue::bias_relu && c[out] < T(0)) c[out] = T(0);
+          }
+        }
+      }
+    }
+  }
+
+  void one_window(const T* packed, const T* x, const Extent& at, T* c) const {
+    const Range w = this->taps_inside(at.w, s_.in.w, s_.kernel.w, s_.stride.w, s_.dilation.w, s_.pad_low.w);
+    const Range h = this->taps_inside(at.h, s_.in.h, s_.kernel.h, s_.stride.h, s_.dilation.h, s_.pad_low.h);
+    const Range d = this->taps_inside(at.d, s_.in.d, s_.kernel.d, s_.stride.d, s_.dilation.d, s_.pad_low.d);
+    const T* corner = x + this->pixel_offset(at.w * s_.stride.w, at.h * s_.stride.h, at.d * s_.stride.d);
+    std::fill_n(c, s_.out_channels, T(0));
+    TileProduct<T> product;
+    product.rows = s_.out_channels;
+    product.columns = product.b_inner = 1;
+    product.a_inner = this->rows();
+    product.inner = s_.in_channels;
+    product.a_outer = product.inner * product.a_inner;
+    product.outer = w.count();
+    product.b_offsets = tap_offsets_.data() + w.first;
+    product.c = c;
+    product.accumulate = true;
+    for (int64_t kd = d.first; kd < d.last; ++kd) {
+      for (int64_t kh = h.first; kh < h.last; ++kh) {
+        const int64_t row = kd * s_.kernel.h + kh;
+        product.a = packed + this->packed_place(row, w.first, 0, 0, 0);
+        product.b = corner + this->tap_offset(row, 0);
+        if (product.outer > 0) this->multiply_(product);
+      }
+    }
+  }
+
   void slide(const T* packed, const T* x, const T* bias, T* y) const {
     TileProduct<T> product;
     product.a = packed;
@@ -218,7 +292,7 @@ template <class T> class TileForward final : public TileConv<T> {
     }
   }
 
-  std::vector<int64_t> offsets_;
+  std::vector<int64_t> offsets_, tap_offsets_;  // of products; of the taps of one kernel row
 };
 
 /// dx: for each column of pixels and each kernel row, (kernel row x channels, pixels of the column) is added in place.
@@ -319,6 +393,10 @@ template <class T> class TileBackwardWeights final : public TileConv<T> {
     for (int64_t n = first; n < this->last_image(chunk); ++n) {
       const T* x = this->image(buffers.first, n, scratch);
       const T* dy = static_cast<const T*>(buffers.second) + n * this->result_size();
+      if (this->pads_ && !this->finite(dy, this->result_size())) {
+        sum_inside(x, dy, partial, n != first);
+        continue;
+      }
       for (int64_t g = 0; g < s_.groups; ++g) {
         for (int64_t d = 0; d < s_.out.d; ++d) {
           sum_pixels(x + g * s_.in_channels + this->pixel_offset(0, 0, d * s_.stride.d),
@@ -395,6 +473,47 @@ template <class T> class TileBackwardWeights final : public TileConv<T> {
     product.columns = turned_run();
     product.accumulate = true;
     this->multiply_(product);
+  }
+
+  /// One image, tap by tap: only the windows whose tap lies inside it.
+  void sum_inside(const T* x, const T* dy, T* partial, bool accumulate) const {
+    if (!accumulate) std::fill_n(partial, group_size_ * s_.groups, T(0));
+    for (int64_t g = 0; g < s_.groups; ++g) {
+      for (int64_t row = 0; row < this->kernel_rows(); ++row) {
+        for (int64_t tap = 0; tap < s_.kernel.w; ++tap) {
+          sum_tap(x + g * s_.in_channels, dy + g * s_.out_channels, row, tap, partial + g * group_size_);
+        }
+      }
+    }
+  }
+
+  void sum_tap(const T* x, const T* dy, int64_t row, int64_t tap, T* partial) const {
+    const int64_t kh = row % s_.kernel.h, kd = row / s_.kernel.h;
+    const Range w = this->windows_inside(tap, s_.in.w, s_.out.w, s_.stride.w, s_.dilation.w, s_.pad_low.w);
+    const Range h = this->windows_inside(kh, s_.in.h, s_.out.h, s_.stride.h, s_.dilation.h, s_.pad_low.h);
+    const Range d = this->windows_inside(kd, s_.in.d, s_.out.d, s_.stride.d, s_.dilation.d, s_.pad_low.d);
+    const int64_t x_step = s_.stride.w * spec_.in_channels, dy_step = spec_.out_channels;
+    TileProduct<T> product;
+    product.a_inner = turned_ ? x_step : dy_step;
+    product.a_outer = turned_ ? this->pixel_offset(0, s_.stride.h, 0) : s_.out.w * spec_.out_channels;
+    product.outer = h.count();
+    product.inner = w.count();
+    product.b_offsets = offsets_.data();
+    product.b_inner = turned_ ? dy_step : x_step;
+    product.b_column = 1;
+    product.c = partial + partial_place(row, tap, 0, 0, 0);
+    product.c_column = turned_ ? turned_run() : this->rows();
+    product.rows = turned_ ? s_.in_channels : s_.out_channels;
+    product.columns = turned_ ? s_.out_channels : s_.in_channels;
+    product.accumulate = true;
+    for (int64_t at = d.first; at < d.last && product.outer * product.inner > 0; ++at) {
+      const T* from = x + this->pixel_offset(w.first * s_.stride.w, h.first * s_.stride.h, at * s_.stride.d) +
+                      this->tap_offset(row, tap);
+      const T* by = dy + ((at * s_.out.h + h.first) * s_.out.w + w.first) * spec_.out_channels;
+      product.a = turned_ ? from : by;
+      product.b = turned_ ? by : from;
+      this->multiply_(product);
+    }
   }
 
   bool turned_ = false;

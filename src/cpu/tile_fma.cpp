@@ -47,12 +47,11 @@ template <> struct Vec<float> {
         _mm256_or_ps(_mm256_cmp_ps(value, kept, _CMP_GT_OQ), _mm256_cmp_ps(value, value, _CMP_UNORD_Q));
     return _mm256_blendv_ps(kept, value, taken);
   }
-  static Register where_equal(Register a, Register b, Register value) {
-    return _mm256_and_ps(_mm256_cmp_ps(a, b, _CMP_EQ_OQ), value);
+  static Register taken(Register a, Register b) {
+    return _mm256_or_ps(_mm256_cmp_ps(a, b, _CMP_EQ_OQ), _mm256_cmp_ps(a, a, _CMP_UNORD_Q));
   }
-  static Register where_different(Register a, Register b, Register value) {
-    return _mm256_and_ps(_mm256_cmp_ps(a, b, _CMP_NEQ_UQ), value);
-  }
+  static Register where_taken(Register a, Register b, Register value) { return _mm256_and_ps(taken(a, b), value); }
+  static Register where_left(Register a, Register b, Register value) { return _mm256_andnot_ps(taken(a, b), value); }
   static Register positive(Register a) { return _mm256_max_ps(_mm256_setzero_ps(), a); }
 };
 
@@ -81,12 +80,11 @@ template <> struct Vec<double> {
         _mm256_or_pd(_mm256_cmp_pd(value, kept, _CMP_GT_OQ), _mm256_cmp_pd(value, value, _CMP_UNORD_Q));
     return _mm256_blendv_pd(kept, value, taken);
   }
-  static Register where_equal(Register a, Register b, Register value) {
-    return _mm256_and_pd(_mm256_cmp_pd(a, b, _CMP_EQ_OQ), value);
+  static Register taken(Register a, Register b) {
+    return _mm256_or_pd(_mm256_cmp_pd(a, b, _CMP_EQ_OQ), _mm256_cmp_pd(a, a, _CMP_UNORD_Q));
   }
-  static Register where_different(Register a, Register b, Register value) {
-    return _mm256_and_pd(_mm256_cmp_pd(a, b, _CMP_NEQ_UQ), value);
-  }
+  static Register where_taken(Register a, Register b, Register value) { return _mm256_and_pd(taken(a, b), value); }
+  static Register where_left(Register a, Register b, Register value) { return _mm256_andnot_pd(taken(a, b), value); }
   static Register positive(Register a) { return _mm256_max_pd(_mm256_setzero_pd(), a); }
 };
 

@@ -36,6 +36,7 @@ template <class T> struct PoolRun {
   T* dx = nullptr;        // as x
   bool overlaps = true;   // the backward kernels add to dx; where windows do not overlap they just write
   T share = T(1);         // of each tap in a mean
+  T least = T(0);         // what every maximum is at least: -Inf, or for windows in the padding the lowest number
 };
 
 /// Kernels for one element type.
@@ -45,6 +46,7 @@ template <class T> struct TypedKernels {
   void (*max_backward)(const PoolRun<T>&);
   void (*mean_forward)(const PoolRun<T>&);
   void (*mean_backward)(const PoolRun<T>&);
+  bool (*finite)(const T* x, int64_t count);  // whether no element is infinite or NaN
 };
 
 /// Kernels for one kind of processor.

@@ -36,8 +36,12 @@ template <class T> struct Vec {
   static Register add(Register a, Register b) { return a + b; }
   static Register mul(Register a, Register b) { return a * b; }
   static Register larger(Register kept, Register value) { return ((value > kept) | (value != value)) ? value : kept; }
-  static Register where_equal(Register a, Register b, Register value) { return a == b ? value : Register{}; }
-  static Register where_different(Register a, Register b, Register value) { return a != b ? value : Register{}; }
+  static Register where_taken(Register a, Register b, Register value) {
+    return ((a == b) | (a != a)) ? value : Register{};
+  }
+  static Register where_left(Register a, Register b, Register value) {
+    return ((a == b) | (a != a)) ? Register{} : value;
+  }
   static Register positive(Register a) { return a < Register{} ? Register{} : a; }
 };
 

@@ -40,11 +40,14 @@ template <> struct Vec<float> {
         static_cast<Mask>(_mm512_cmp_ps_mask(value, kept, _CMP_GT_OQ) | _mm512_cmp_ps_mask(value, value, _CMP_UNORD_Q));
     return _mm512_mask_mov_ps(kept, taken, value);
   }
-  static Register where_equal(Register a, Register b, Register value) {
-    return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ), value);
+  static Mask taken(Register a, Register b) {
+    return static_cast<Mask>(_mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ) | _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q));
   }
-  static Register where_different(Register a, Register b, Register value) {
-    return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(a, b, _CMP_NEQ_UQ), value);
+  static Register where_taken(Register a, Register b, Register value) {
+    return _mm512_maskz_mov_ps(taken(a, b), value);
+  }
+  static Register where_left(Register a, Register b, Register value) {
+    return _mm512_maskz_mov_ps(static_cast<Mask>(~taken(a, b)), value);
   }
   static Register positive(Register a) { return _mm512_maskz_max_ps(0xffff, _mm512_setzero_ps(), a); }
 };
@@ -66,11 +69,14 @@ template <> struct Vec<double> {
         static_cast<Mask>(_mm512_cmp_pd_mask(value, kept, _CMP_GT_OQ) | _mm512_cmp_pd_mask(value, value, _CMP_UNORD_Q));
     return _mm512_mask_mov_pd(kept, taken, value);
   }
-  static Register where_equal(Register a, Register b, Register value) {
-    return _mm512_maskz_mov_pd(_mm512_cmp_pd_mask(a, b, _CMP_EQ_OQ), value);
+  static Mask taken(Register a, Register b) {
+    return static_cast<Mask>(_mm512_cmp_pd_mask(a, b, _CMP_EQ_OQ) | _mm512_cmp_pd_mask(a, a, _CMP_UNORD_Q));
   }
-  static Register where_different(Register a, Register b, Register value) {
-    return _mm512_maskz_mov_pd(_mm512_cmp_pd_mask(a, b, _CMP_NEQ_UQ), value);
+  static Register where_taken(Register a, Register b, Register value) {
+    return _mm512_maskz_mov_pd(taken(a, b), value);
+  }
+  static Register where_left(Register a, Register b, Register value) {
+    return _mm512_maskz_mov_pd(static_cast<Mask>(~taken(a, b)), value);
   }
   static Register positive(Register a) { return _mm512_maskz_max_pd(0xff, _mm512_setzero_pd(), a); }
 };

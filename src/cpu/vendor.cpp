@@ -7,6 +7,7 @@
 
 #include <rosin/error.hpp>
 
+#include "cpu/checked.hpp"
 #include "cpu/onednn.hpp"
 #include "cpu/plain.hpp"
 #include "cpu/tile.hpp"
@@ -102,17 +103,64 @@ Engine best_for_conv(const ConvSpec& spec) {
   return have_onednn && !tile_is_faster(spec) ? Engine::onednn : Engine::tile;
 }
 
+/// What oneDNN's product is watched for: odd sums of BFloat16 are filled up with zeros on some processors.
+Watched watched(const MatmulSpec& spec) {
+  if (spec.type != DType::BFloat16 || spec.accumulate) return {};
+  const auto length = [&](int64_t columns, int64_t rows, int64_t distance, int64_t stride) {
+    return (spec.batch - 1) * stride + (columns - 1) * distance + rows;
+  };
+  return {spec.a_transposed ? length(spec.m, spec.k, spec.lda, spec.a_batch_stride)
+                            : length(spec.k, spec.m, spec.lda, spec.a_batch_stride),
+          spec.b_transposed ? length(spec.k, spec.n, spec.ldb, spec.b_batch_stride)
+                            : length(spec.n, spec.k, spec.ldb, spec.b_batch_stride),
+          0};
+}
+
+/// The same for convolutions: weights meet the padding of images, and in BFloat16 channels are filled up too.
+Watched watched(const ConvSpec& spec) {
+  int64_t in = spec.batch * spec.in_channels, out = spec.batch * spec.out_channels;
+  int64_t weights = spec.in_channels / spec.groups * spec.out_channels, pads = 0;
+  for (int i = 0; i < spec.spatial; ++i) {
+    in *= spec.in[i];
+    out *= spec.out[i];
+    weights *= spec.kernel[i];
+    pads += spec.pad_low[i] + spec.pad_high[i];
+  }
+  const bool half = spec.type == DType::BFloat16;
+  if (spec.kind == ConvKind::backward_weights) return {0, 0, half || pads > 0 ? weights : 0};
+  if (spec.kind == ConvKind::backward_data) return {half ? out : 0, half ? weights : 0, 0};
+  return {half ? in : 0, half || pads > 0 ? weights : 0, 0};
+}
+
+/// What computes the type without oneDNN.
+template <class Spec>
+std::unique_ptr<VendorCall> own(std::unique_ptr<VendorCall> (*tile)(const Spec&),
+                                std::unique_ptr<VendorCall> (*plain)(const Spec&), const Spec& spec) {
+  return spec.type == DType::Float32 ? tile(spec) : plain(spec);
+}
+
+/// oneDNN, and our own engine where its answer is not the definition's.
+template <class Spec>
+std::unique_ptr<VendorCall> onednn_checked(std::unique_ptr<VendorCall> (*onednn)(const Spec&),
+                                           std::unique_ptr<VendorCall> (*tile)(const Spec&),
+                                           std::unique_ptr<VendorCall> (*plain)(const Spec&), const Spec& spec) {
+  std::unique_ptr<VendorCall> call = onednn(spec);
+  const Watched counts = watched(spec);
+  if (counts.first + counts.second + counts.result == 0) return call;
+  return checked(std::move(call), own(tile, plain, spec), spec.type, counts);
+}
+
 /// oneDNN where it takes the call; else what computes the type without it (some processors have no BFloat16).
 template <class Spec>
 std::unique_ptr<VendorCall> onednn_or(std::unique_ptr<VendorCall> (*onednn)(const Spec&),
                                       std::unique_ptr<VendorCall> (*tile)(const Spec&),
                                       std::unique_ptr<VendorCall> (*plain)(const Spec&), const Spec& spec) {
   try {
-    return onednn(spec);
+    return onednn_checked(onednn, tile, plain, spec);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::backend) throw;
   }
-  return spec.type == DType::Float32 ? tile(spec) : plain(spec);
+  return own(tile, plain, spec);
 }
 
 }  // namespace
@@ -127,7 +175,9 @@ std::unique_ptr<VendorCall> prepare_matmul(const MatmulSpec& given, Engine engin
       return onednn_or(&prepare_onednn_matmul, &prepare_tile_matmul, &prepare_plain_matmul, spec);
     }
   }
-  if (engine == Engine::onednn) return prepare_onednn_matmul(spec);
+  if (engine == Engine::onednn) {
+    return onednn_checked(&prepare_onednn_matmul, &prepare_tile_matmul, &prepare_plain_matmul, spec);
+  }
   if (engine == Engine::tile) return prepare_tile_matmul(spec);
   return prepare_plain_matmul(spec);
 }
@@ -138,7 +188,8 @@ std::unique_ptr<VendorCall> prepare_conv(const ConvSpec& spec, Engine engine) {
     engine = best_for_conv(spec);
     if (engine == Engine::onednn) return onednn_or(&prepare_onednn_conv, &prepare_tile_conv, &prepare_plain_conv, spec);
   }
-  if (engine == Engine::onednn) return prepare_onednn_conv(spec);
+  if (engine == Engine::onednn)
+    return onednn_checked(&prepare_onednn_conv, &prepare_tile_conv, &prepare_plain_conv, spec);
   if (engine == Engine::tile) return prepare_tile_conv(spec);
   return prepare_plain_conv(spec);
 }
