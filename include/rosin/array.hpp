@@ -47,6 +47,26 @@ class ROSIN_API Array {
   Array(std::initializer_list<T> values, const Shape& shape)
       : node_(literal(values.begin(), values.size(), dtype_of<T>, shape)) {}
 
+  /// An array on memory of the caller, column-major, without a copy; `values` must be aligned as T is. The values may
+  /// not change while the array, a copy of it or something pending that reads it lives; rosin never writes them.
+  /// `owner` (a shared_ptr, say, or nullptr for memory that outlives all arrays) is kept until the last use and then
+  /// destroyed, by whichever thread that is. Error (argument): not aligned.
+  template <class T, class Owner>
+    requires is_element<T>
+  static Array borrow(const T* values, const Shape& shape, Owner owner) {
+    return adopt(borrowed(values, dtype_of<T>, shape, new Owner(static_cast<Owner&&>(owner)),
+                          [](void* kept) noexcept { delete static_cast<Owner*>(kept); }));
+  }
+  /// The same for a vector, which is moved in. Error (shape) when the count differs from the shape's.
+  template <class T>
+    requires(is_element<T> && !std::same_as<T, bool>)
+  static Array borrow(std::vector<T> values, const Shape& shape) {
+    check_count(values.size(), shape);
+    auto* kept = new std::vector<T>(static_cast<std::vector<T>&&>(values));
+    return adopt(borrowed(kept->data(), dtype_of<T>, shape, kept,
+                          [](void* vector) noexcept { delete static_cast<std::vector<T>*>(vector); }));
+  }
+
   Array(const Array& other) noexcept : node_(other.node_) {
     if (node_) retain(node_);
   }
@@ -108,6 +128,16 @@ class ROSIN_API Array {
     read_all(target.data(), target.size(), dtype_of<T>);
   }
 
+  /// The elements where they stand, column-major: evaluates what is pending, and copies nothing. They stay as they are
+  /// while this handle or a copy of it lives; `update` gives a model's member another array, so hold a copy of that.
+  /// Errors: device (elsewhere than on the CPU), dtype (elements of another type), argument (a C++ number).
+  template <class T>
+    requires is_element<T>
+  std::span<const T> data() const& {
+    return {static_cast<const T*>(values_of(dtype_of<T>)), static_cast<size_t>(count())};
+  }
+  template <class T> std::span<const T> data() const&& = delete;
+
   /// The node; for the library.
   Node* node() const noexcept { return node_; }
   /// Takes over one user count of the node; for the library.
@@ -129,11 +159,14 @@ class ROSIN_API Array {
   static Node* weak_float(double value);
   static Node* copied(const void* values, size_t count, DType type, const Shape& shape);
   static Node* literal(const void* values, size_t count, DType type, const Shape& shape);
+  static void check_count(size_t count, const Shape& shape);
+  static Node* borrowed(const void* values, DType type, const Shape& shape, void* owner, void (*drop)(void*) noexcept);
   static void retain(Node* node) noexcept;
   static void release(Node* node) noexcept;
   void read_item(void* value, DType type) const;
   double read_element(std::span<const int64_t> at) const;
   void read_all(void* target, size_t count, DType type) const;
+  const void* values_of(DType type) const;
 
   Node* node_ = nullptr;
 };

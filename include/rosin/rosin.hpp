@@ -6,6 +6,7 @@
 #include <rosin/approx.hpp>
 #include <rosin/array.hpp>
 #include <rosin/array_options.hpp>
+#include <rosin/borrow.hpp>
 #include <rosin/buffer.hpp>
 #include <rosin/chain.hpp>
 #include <rosin/checkpoint.hpp>
@@ -22,9 +23,11 @@
 #include <rosin/destructure.hpp>
 #include <rosin/device.hpp>
 #include <rosin/diagnostics.hpp>
+#include <rosin/dlpack.hpp>
 #include <rosin/drawn_digits.hpp>
 #include <rosin/dropout.hpp>
 #include <rosin/dtype.hpp>
+#include <rosin/eigen.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/embedding.hpp>
 #include <rosin/error.hpp>
@@ -33,6 +36,7 @@
 #include <rosin/functor.hpp>
 #include <rosin/grad.hpp>
 #include <rosin/idx.hpp>
+#include <rosin/image_memory.hpp>
 #include <rosin/index.hpp>
 #include <rosin/init.hpp>
 #include <rosin/io.hpp>
@@ -41,6 +45,7 @@
 #include <rosin/log.hpp>
 #include <rosin/loss.hpp>
 #include <rosin/matmul.hpp>
+#include <rosin/mdspan.hpp>
 #include <rosin/model.hpp>
 #include <rosin/move.hpp>
 #include <rosin/movement.hpp>

@@ -114,11 +114,14 @@ Node* Array::weak_float(double value) {
   return make_scalar(DType::Float32, {value, fits ? static_cast<int64_t>(value) : 0}, true);
 }
 
+void Array::check_count(size_t count, const Shape& shape) {
+  if (static_cast<int64_t>(count) == shape.count()) return;
+  throw Error(ErrorKind::shape, "array: the shape " + to_string(shape) + " has " + std::to_string(shape.count()) +
+                                    " elements; got " + std::to_string(count) + " values");
+}
+
 Node* Array::copied(const void* values, size_t count, DType type, const Shape& shape) {
-  if (static_cast<int64_t>(count) != shape.count()) {
-    throw Error(ErrorKind::shape, "array: the shape " + to_string(shape) + " has " + std::to_string(shape.count()) +
-                                      " elements; got " + std::to_string(count) + " values");
-  }
+  check_count(count, shape);
   Array made = fresh_leaf(type, shape);
   if (count > 0) std::memcpy(made.node()->data(), values, count * size_of(type));
   return made.leak();

@@ -18,6 +18,27 @@ Array fresh_leaf(DType type, const Shape& shape);
 /// x, a leaf of the CPU, as a constant: values that stand in the program, and so follow what they meet (follow.hpp).
 Array constant(Array x);
 inline bool is_constant(const Node& node) { return node.op == &leaf_op && node.attributes.bytes[0] != 0; }
+/// What keeps memory of a user alive: `drop(object)` lets it go, once, on whichever thread uses the memory last.
+class MemoryOwner {
+ public:
+  MemoryOwner(void* object, void (*drop)(void* object) noexcept) noexcept : object_(object), drop_(drop) {}
+  MemoryOwner(MemoryOwner&& other) noexcept : object_(other.object_), drop_(other.drop_) { other.drop_ = nullptr; }
+  MemoryOwner& operator=(MemoryOwner&&) = delete;
+  ~MemoryOwner() {
+    if (drop_) drop_(object_);
+  }
+
+ private:
+  void* object_;
+  void (*drop_)(void* object) noexcept;
+};
+/// A ready node on memory of a user, column-major, which is read and never written. Error (argument): it is not aligned
+/// as its elements are.
+Array borrowed_leaf(const void* values, DType type, const Shape& shape, MemoryOwner owner);
+/// What releases such memory, which is how it is known.
+void release_lent(Memory* self) noexcept;
+/// Whether memory is a user's, so that no result may take it.
+inline bool is_lent(const Memory& memory) noexcept { return memory.release == release_lent; }
 /// A fresh identity of x: what a gradient call differentiates by.
 Array argument(const Array& x);
 /// Whether the node is a C++ number.

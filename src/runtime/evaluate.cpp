@@ -250,7 +250,7 @@ bool Evaluation::has_readers_outside() const {
 /// Whether nobody else holds the leaf, so that its memory may take a result.
 bool Evaluation::only_read_here(const LeafTable::Leaf& leaf) const {
   const Node& node = *leaf.node;
-  if (!node.buffer) return false;
+  if (!node.buffer || is_lent(*node.buffer)) return false;
   const uint32_t guards = node.guards.load(std::memory_order_relaxed);
   // (acquire: who let go last has read what it wanted to read)
   const uint64_t counts = node.counts.load(std::memory_order_acquire);
