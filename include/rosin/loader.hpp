@@ -38,8 +38,10 @@ struct LoaderStats {
 /// Seconds of a clock that only moves forward.
 ROSIN_API double seconds_now() noexcept;
 
-/// The options that are used for n observations. Error (argument): a batch size below 1, a negative number of workers.
-ROSIN_API LoaderOptions checked_options(LoaderOptions options, int64_t n);
+/// The options that are used for n observations. Without a generator the loader takes one from this thread's: a new one
+/// where it draws (orders, or code of the user's in getobs), so that no two loaders draw the same.
+/// Error (argument): a batch size below 1, a negative number of workers.
+ROSIN_API LoaderOptions checked_options(LoaderOptions options, int64_t n, bool draws);
 /// Observations in the order of one epoch; it depends on the generator and the epoch alone.
 ROSIN_API std::vector<int64_t> epoch_order(const LoaderOptions& options, int64_t n, uint64_t epoch);
 /// "938-element DataLoader(batchsize=64, shuffle=true)", and the first batch where there is one.
@@ -57,11 +59,54 @@ class ROSIN_API ObservationDraws {
   Rng before_;
 };
 
-/// Threads that call make(context, batch) for batches 0, 1, ..., at most `ahead` of the one that is waited for.
+/// Where a loader's loops are and begin. Several threads may use one. A copy has a place of its own; what was moved
+/// from is an Error (argument) to use.
+class ROSIN_API LoaderPosition {
+ public:
+  struct Place {
+    int64_t epoch = 0;
+    int64_t batch = 0;
+  };
+
+  LoaderPosition();
+  LoaderPosition(const LoaderPosition& other);
+  LoaderPosition(LoaderPosition&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+  LoaderPosition& operator=(LoaderPosition other) noexcept {
+    std::swap(state_, other.state_);
+    return *this;
+  }
+  ~LoaderPosition();
+  /// Begins here; loops from it are steps of this one too.
+  LoaderPosition followed() const;
+
+  /// The batch after the last one that was given, in a loop; between loops where the next one begins.
+  Place now() const;
+  /// Where the next loop begins.
+  Place next() const;
+  /// The next loop begins there. Error (argument): a negative epoch, or a batch that is not in 0 ... batches.
+  void seek(int64_t epoch, int64_t batch, int64_t batches);
+  /// A loop gives this batch; from its first one on, the next loop begins with the next epoch.
+  void gives(Place batch, bool first, double waited_seconds);
+  /// The loop over this epoch is left. `empty`: it had no batches, and was a loop all the same.
+  void leaves(int64_t epoch, bool empty) noexcept;
+  LoaderStats stats() const;
+  /// Error (argument): the loader was moved from.
+  void check() const { state(); }
+
+ private:
+  struct State;
+  explicit LoaderPosition(State* state) noexcept : state_(state) {}
+  State& state() const;
+
+  State* state_;
+};
+
+/// Threads that call make(context, batch) for batches first, first + 1, ..., at most `ahead` of the one that is waited
+/// for.
 class ROSIN_API BatchWorkers {
  public:
-  BatchWorkers(int64_t batches, int64_t threads, int64_t ahead, void (*make)(void* context, int64_t batch),
-               void* context);
+  BatchWorkers(int64_t first, int64_t batches, int64_t threads, int64_t ahead,
+               void (*make)(void* context, int64_t batch), void* context);
   /// Waits for the threads.
   ~BatchWorkers();
   BatchWorkers(const BatchWorkers&) = delete;
@@ -102,13 +147,14 @@ template <Observations Data> class PreparedBatches {
  public:
   using Batch = typename EpochBatches<Data>::Batch;
 
-  PreparedBatches(const EpochBatches<Data>& batches, int64_t count)
+  PreparedBatches(const EpochBatches<Data>& batches, int64_t first, int64_t count)
       : batches_(batches), slots_(static_cast<size_t>(2 * batches.options.num_workers)),
-        workers_(count, batches.options.num_workers, 2 * batches.options.num_workers, make, this) {}
+        workers_(first, count, batches.options.num_workers, 2 * batches.options.num_workers, make, this) {}
 
-  const Batch& at(int64_t batch) {
+  /// To be taken away, once.
+  Batch&& at(int64_t batch) {
     workers_.wait(batch);
-    return *slots_[static_cast<size_t>(batch) % slots_.size()];
+    return std::move(*slots_[static_cast<size_t>(batch) % slots_.size()]);
   }
 
  private:
@@ -126,28 +172,43 @@ template <Observations Data> class PreparedBatches {
 
 /// Batches of data, again and again: each `for` over a loader is one epoch, with a new order when `shuffle` is set. A
 /// batch has the structure of the data, with arrays (..., batchsize) of their own, which stay valid as long as they are
-/// held. Orders depend on the generator and the epoch alone. The loader outlives its loops.
+/// held; `auto& [x, y]` refers to the loop's own handles, which last until the next batch. Orders depend on the
+/// generator and the epoch alone, and so do random numbers that are drawn when data is read. The loader outlives its
+/// loops. A const loader may be gone through, by several threads too, each of which sees a whole epoch.
 ///
 ///     DataLoader loader(std::tuple{X, Y}, {.batchsize = 64, .shuffle = true});
 ///     for (auto [x, y] : loader) ...
 ///
-/// Errors: shape (numbers of observations differ), argument (batchsize below 1).
+/// Errors: shape (numbers of observations differ), argument (batchsize below 1; the loader was moved from).
 template <Observations Data> class DataLoader {
  public:
   using Batch = typename EpochBatches<Data>::Batch;
 
   explicit DataLoader(Data data, LoaderOptions options = {}) : data_(std::move(data)), observations_(count(data_)) {
-    options_ = checked_options(options, observations_);
+    options_ = checked_options(std::move(options), observations_, reflect::runs_code<Data>);
   }
 
   /// The number of batches of an epoch.
-  int64_t size() const noexcept {
+  int64_t size() const {
+    position_.check();
     const int64_t full = observations_ / options_.batchsize;
     return full + (options_.partial && observations_ % options_.batchsize != 0 ? 1 : 0);
   }
-  const Data& data() const noexcept { return data_; }
+  const Data& data() const {
+    position_.check();
+    return data_;
+  }
   const LoaderOptions& options() const noexcept { return options_; }
-  LoaderStats stats() const noexcept { return stats_; }
+  LoaderStats stats() const { return position_.stats(); }
+
+  /// The epoch of the loop that runs, from 0; between loops the one that comes next, which is how many have begun.
+  int64_t epoch() const { return position_.now().epoch; }
+  /// How many batches of this epoch were given.
+  int64_t batch() const { return position_.now().batch; }
+  /// The next loop begins with this batch of this epoch: a loader of the same data and generator goes on exactly where
+  /// another one was, `loader.seek(epoch, batch)` with its epoch() and batch(). After the last batch comes the next
+  /// epoch. Error (argument): there are no such epoch and batch.
+  void seek(int64_t epoch, int64_t batch = 0) { position_.seek(epoch, batch, size()); }
 
   struct End {};
   /// The batches of one epoch in order; neither copied nor moved.
@@ -156,46 +217,65 @@ template <Observations Data> class DataLoader {
     using value_type = Batch;
     using difference_type = int64_t;
 
-    Iterator(DataLoader& loader, uint64_t epoch)
-        : stats_(loader.stats_),
-          batches_{loader.data_, loader.options_, epoch, epoch_order(loader.options_, loader.observations_, epoch)},
+    explicit Iterator(const DataLoader& loader)
+        : position_(loader.position_), place_(position_.next()),
+          batches_{loader.data_, loader.options_, static_cast<uint64_t>(place_.epoch),
+                   epoch_order(loader.options_, loader.observations_, static_cast<uint64_t>(place_.epoch))},
           count_(loader.size()) {
-      if (loader.options_.num_workers > 0) prepared_.emplace(batches_, count_);
+      if (loader.options_.num_workers > 0) prepared_.emplace(batches_, place_.batch, count_);
     }
     Iterator(const Iterator&) = delete;
     Iterator& operator=(const Iterator&) = delete;
+    ~Iterator() { leave(); }
 
-    Batch operator*() {
-      const double begin = seconds_now();
-      Batch batch = prepared_ ? prepared_->at(position_) : batches_.make(position_);
-      stats_.waited_seconds += seconds_now() - begin;
-      ++stats_.batches;
-      return batch;
+    Batch& operator*() {
+      if (!batch_) {
+        const double begin = seconds_now();
+        if (prepared_) batch_.emplace(prepared_->at(place_.batch));
+        else batch_.emplace(batches_.make(place_.batch));
+        position_.gives(place_, !std::exchange(gave_, true), seconds_now() - begin);
+      }
+      return *batch_;
     }
     Iterator& operator++() {
-      ++position_;
+      batch_.reset();
+      if (++place_.batch >= count_) leave();
       return *this;
     }
-    bool operator==(End) const noexcept { return position_ >= count_; }
+    bool operator==(End) const noexcept { return place_.batch >= count_; }
 
    private:
-    LoaderStats& stats_;
+    void leave() {
+      if (gave_ || place_.batch >= count_) position_.leaves(place_.epoch, !gave_);
+    }
+
+    LoaderPosition& position_;
+    LoaderPosition::Place place_;
     EpochBatches<Data> batches_;
     int64_t count_;
-    int64_t position_ = 0;
+    bool gave_ = false;
+    std::optional<Batch> batch_;
     std::optional<PreparedBatches<Data>> prepared_;
   };
 
-  /// Begins the next epoch.
-  Iterator begin() { return Iterator(*this, epoch_++); }
+  /// The next epoch, which counts as begun with its first batch.
+  Iterator begin() const {
+    position_.check();
+    return Iterator(*this);
+  }
   End end() const noexcept { return {}; }
 
-  /// A loader of the same batches that moves each one when it is made; for `loader | device`.
+  /// A loader of the same batches that moves each one when it is made; for `loader | device`. It begins where this one
+  /// is, and its loops move this one on too: `for (auto [x, y] : loader | device)` is a new epoch each time.
   auto rosin_moved(const Device& device) const {
-    return DataLoader<MappedData<Device, Data>>(mapobs(device, data_), options_);
+    DataLoader<MappedData<Device, Data>> there(mapobs(device, data()), options_);
+    there.position_ = position_.followed();
+    return there;
   }
 
  private:
+  template <Observations Other> friend class DataLoader;
+
   static int64_t count(const Data& data) {
     if constexpr (BatchData<Data> || SingleData<Data>) return numobs(data);
     else return count_observations(data, "DataLoader");
@@ -204,8 +284,7 @@ template <Observations Data> class DataLoader {
   Data data_;
   int64_t observations_;
   LoaderOptions options_;
-  LoaderStats stats_;
-  uint64_t epoch_ = 0;
+  mutable LoaderPosition position_;  // loops over a const loader are epochs too
 };
 
 /// Goes through a range of batches (a loader, a vector of tuples) and gives each one on a device. The copy of a batch
@@ -224,20 +303,27 @@ template <class Batches> class DeviceIterator {
         : device_(device), at_(batches.begin()), end_(batches.end()) {}
     Iterator(const Iterator&) = delete;
     Iterator& operator=(const Iterator&) = delete;
-    auto operator*() { return *at_ | device_; }
+    auto& operator*() {
+      if (!batch_) batch_.emplace(*at_ | device_);
+      return *batch_;
+    }
     Iterator& operator++() {
+      batch_.reset();
       ++at_;
       return *this;
     }
     bool operator==(std::nullptr_t) const { return at_ == end_; }
 
    private:
+    using Begin = decltype(std::declval<Batches&>().begin());
+
     Device device_;
-    decltype(std::declval<Batches&>().begin()) at_;
+    Begin at_;
     decltype(std::declval<Batches&>().end()) end_;
+    std::optional<decltype(*std::declval<Begin&>() | std::declval<const Device&>())> batch_;
   };
 
-  Iterator begin() { return Iterator(*batches_, device_); }
+  Iterator begin() const { return Iterator(*batches_, device_); }
   std::nullptr_t end() const noexcept { return nullptr; }
   int64_t size() const { return static_cast<int64_t>(batches_->size()); }
 
@@ -260,6 +346,7 @@ template <Observations Data> std::string to_string(const DataLoader<Data>& loade
       const int64_t n = numobs(loader.data());
       std::vector<int64_t> first;
       for (int64_t i = 0; i < n && i < loader.options().batchsize; ++i) first.push_back(i);
+      const ObservationDraws draws(*loader.options().rng, 0, 0);  // printing leaves this thread's generator alone
       const Batch shown = getobs(loader.data(), first);
       const ModelView view(shown);
       return loader_text(loader.options(), loader.size(), &view);

@@ -17,6 +17,8 @@ struct Stats {
   int64_t kernels = 0;       // fused kernels launched
   int64_t calls = 0;         // opaque calls launched (matmul, convolution, ...)
   int64_t launches = 0;      // kernels launched on devices of plug-ins; a call may be several
+  int64_t to_devices = 0;    // bytes of arrays copied from the host to devices
+  int64_t from_devices = 0;  // bytes of arrays copied from devices to the host
   int64_t cache_bytes = 0;   // plans and their arenas, now
   int64_t live_bytes = 0;    // memory of arrays, now
   int64_t pooled_bytes = 0;  // memory kept for arrays to come, now

@@ -102,7 +102,7 @@ std::unique_ptr<Call> prepare_gather(const CallSpec& spec) {
   const auto attributes = spec.attributes.as<GatherAttributes>();
   const int dim = static_cast<int>(attributes.dim);
   return with_bytes_of(spec.result.type, [&]<class T>(std::type_identity<T>) -> std::unique_ptr<Call> {
-    if (attributes.along != 0) return std::make_unique<TakeCall<T>>(spec, dim);
+    if (attributes.along == 1) return std::make_unique<TakeCall<T>>(spec, dim);
     return std::make_unique<GatherCall<T>>(spec, dim);
   });
 }

@@ -10,7 +10,9 @@
 #include <rosin/error.hpp>
 #include <rosin/loader.hpp>
 #include <rosin/move.hpp>
+#include <rosin/movement.hpp>
 #include <rosin/reduce.hpp>
+#include <rosin/stats.hpp>
 
 namespace rosin {
 namespace {
@@ -159,6 +161,86 @@ TEST_F(DeviceLoading, DataOnADeviceIsLoadedThere) {
     seen.push_back(x.to_vector<float>()[0]);
   }
   EXPECT_EQ(seen, (Values{0, 2, 4}));
+}
+
+/// The devices of this machine on which a gather can be tried: the reference one, and OpenCL's (PoCL) where it is.
+std::vector<Device> gather_devices() {
+  std::vector<Device> found{get_device("reference", 0)};
+  if (functional("OpenCL")) found.push_back(get_device("OpenCL", 0));
+  return found;
+}
+
+TEST_F(DeviceLoading, BatchesOfDataOnADeviceAreCutThere) {
+  for (const Device& device : gather_devices()) {
+    const auto data = std::tuple{columns(60), cast(columns(60), UInt8), reshape(columns(30), {60})};
+    const auto there = data | device;
+    const LoaderOptions options{.batchsize = 16, .shuffle = true, .rng = Rng(4)};
+    DataLoader loader(there, options), expected(data, options);
+    const Stats before = stats();
+    std::vector<std::tuple<Array, Array, Array>> batches;
+    for (int epoch = 0; epoch < 3; ++epoch) {
+      for (const auto& batch : loader) batches.push_back(batch);
+    }
+    // The indices of the batches go there, and nothing comes back.
+    EXPECT_EQ(stats().from_devices - before.from_devices, 0) << to_string(device);
+    EXPECT_EQ(stats().to_devices - before.to_devices, 3 * 60 * 8) << to_string(device);
+    size_t i = 0;
+    for (int epoch = 0; epoch < 3; ++epoch) {
+      for (const auto& [x, y, z] : expected) {
+        ASSERT_EQ(device_of(batches[i]), device);
+        EXPECT_EQ(std::get<0>(batches[i]).to_vector(), x.to_vector());
+        EXPECT_EQ(std::get<1>(batches[i]).to_vector<int>(), y.to_vector<int>());
+        EXPECT_EQ(std::get<1>(batches[i]).dtype(), UInt8);
+        EXPECT_EQ(std::get<2>(batches[i++]).to_vector(), z.to_vector());
+      }
+    }
+    EXPECT_EQ(i, batches.size());
+    EXPECT_GT(stats().from_devices, before.from_devices);  // the test's own reading is counted
+  }
+}
+
+TEST_F(DeviceLoading, ViewsAndPartsOfDataOnADeviceStayThere) {
+  const Array there = columns(10) | device_;
+  const auto [train, test] = splitobs(shuffleobs(std::tuple{there, there}), {.at = 0.8});
+  const int64_t before = stats().from_devices;
+  DataLoader loader(train, {.batchsize = 3, .num_workers = 2});
+  int64_t seen = 0;
+  for (const auto& [x, y] : loader) {
+    EXPECT_EQ(x.device(), device_);
+    seen += y.size(1);
+  }
+  const auto [x, y] = test;
+  EXPECT_EQ(x.device(), device_);
+  EXPECT_EQ(seen + x.size(1), 10);
+  EXPECT_EQ(stats().from_devices, before);
+}
+
+TEST_F(DeviceLoading, NoObservationsOfADeviceAreAnEmptyArrayThere) {
+  const Array none = getobs(columns(3) | device_, std::vector<int64_t>{});
+  EXPECT_EQ(none.shape(), (Shape{2, 0}));
+  EXPECT_EQ(none.device(), device_);
+  EXPECT_THROW(getobs(columns(3) | device_, {3}), Error);
+}
+
+/// Observations that stand on a device, with a number beside each.
+struct MadeThere {
+  Device device;
+  int64_t numobs() const { return 5; }
+  std::tuple<Array, Array> getobs(int64_t i) const {
+    return {Array({static_cast<float>(i), static_cast<float>(-i)}, {2}) | device, Array(i)};
+  }
+};
+
+TEST_F(DeviceLoading, ObservationsOfADeviceAreStackedThere) {
+  const DataLoader loader(MadeThere{device_}, {.batchsize = 5});
+  const int64_t before = stats().from_devices;
+  for (const auto& [x, y] : loader) {
+    EXPECT_EQ(x.device(), device_);
+    EXPECT_EQ(y.device(), device_);
+    EXPECT_EQ(stats().from_devices, before);
+    EXPECT_EQ(x.to_vector(), (Values{0, 0, 1, -1, 2, -2, 3, -3, 4, -4}));
+    EXPECT_EQ(y.to_vector<int>(), (std::vector<int>{0, 1, 2, 3, 4}));
+  }
 }
 
 TEST_F(DeviceLoading, LargeArraysArriveWhole) {

@@ -1,11 +1,11 @@
 // What all loaders share: checks, orders, printing, and the threads that prepare batches.
 #include <rosin/loader.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
-#include <numeric>
 #include <thread>
 
 #include <rosin/error.hpp>
@@ -13,7 +13,7 @@
 
 namespace rosin {
 
-LoaderOptions checked_options(LoaderOptions options, int64_t n) {
+LoaderOptions checked_options(LoaderOptions options, int64_t n, bool draws) {
   if (options.batchsize < 1) {
     throw Error(ErrorKind::argument, "DataLoader: the batch size must be at least 1; got " +
                                          std::to_string(options.batchsize) +
@@ -29,7 +29,7 @@ LoaderOptions checked_options(LoaderOptions options, int64_t n) {
         "DataLoader: Number of observations less than batch-size, decreasing the batch-size to " + std::to_string(n));
     options.batchsize = n;
   }
-  if (!options.rng) options.rng = options.shuffle ? default_rng().split() : default_rng();
+  if (!options.rng) options.rng = options.shuffle || draws ? default_rng().split() : default_rng();
   return options;
 }
 
@@ -38,9 +38,7 @@ std::vector<int64_t> epoch_order(const LoaderOptions& options, int64_t n, uint64
     Rng rng = options.rng->derive(epoch);
     return shuffled_order(n, rng);
   }
-  std::vector<int64_t> order(static_cast<size_t>(n));
-  std::iota(order.begin(), order.end(), int64_t{0});
-  return order;
+  return natural_order(n);
 }
 
 namespace {
@@ -87,6 +85,106 @@ ObservationDraws::ObservationDraws(const Rng& rng, uint64_t epoch, int64_t obser
 }
 
 ObservationDraws::~ObservationDraws() { default_rng() = before_; }
+
+/// Owned by one LoaderPosition and by those that follow it.
+struct LoaderPosition::State {
+  std::atomic<int> owners = 1;
+  std::mutex lock;
+  Place begin;  // of the next loop
+  Place now;    // the batch after the last one that was given
+  LoaderStats stats;
+  State* followed = nullptr;  // its loops go on with the loops of this one
+
+  void gives(Place batch, bool first, double waited_seconds) {
+    {
+      const std::lock_guard hold(lock);
+      if (first && batch.epoch >= begin.epoch) begin = {batch.epoch + 1, 0};
+      now = {batch.epoch, batch.batch + 1};
+      ++stats.batches;
+      stats.waited_seconds += waited_seconds;
+    }
+    if (followed) followed->gives(batch, first, waited_seconds);
+  }
+
+  void leaves(int64_t epoch, bool empty) noexcept {
+    {
+      const std::lock_guard hold(lock);
+      if (empty && epoch >= begin.epoch) begin = {epoch + 1, 0};
+      if (now.epoch == epoch) now = begin;
+    }
+    if (followed) followed->leaves(epoch, empty);
+  }
+
+  static void release(State* state) noexcept {
+    while (state && --state->owners == 0) delete std::exchange(state, state->followed);
+  }
+};
+
+LoaderPosition::LoaderPosition() : state_(new State) {}
+
+LoaderPosition::LoaderPosition(const LoaderPosition& other) : state_(nullptr) {
+  if (!other.state_) return;
+  const std::lock_guard hold(other.state_->lock);
+  state_ = new State;
+  state_->begin = other.state_->begin;
+  state_->now = other.state_->now;
+  state_->stats = other.state_->stats;
+}
+
+LoaderPosition::~LoaderPosition() { State::release(state_); }
+
+LoaderPosition::State& LoaderPosition::state() const {
+  if (state_) return *state_;
+  throw Error(ErrorKind::argument,
+              "DataLoader: a loader that was moved from has no data; got one; use the loader that it was moved to");
+}
+
+LoaderPosition LoaderPosition::followed() const {
+  const Place begin = next();
+  State* const made = new State;
+  made->begin = made->now = begin;
+  made->followed = state_;
+  ++state_->owners;
+  return LoaderPosition(made);
+}
+
+LoaderPosition::Place LoaderPosition::now() const {
+  State& s = state();
+  const std::lock_guard hold(s.lock);
+  return s.now;
+}
+
+LoaderPosition::Place LoaderPosition::next() const {
+  State& s = state();
+  const std::lock_guard hold(s.lock);
+  return s.begin;
+}
+
+LoaderStats LoaderPosition::stats() const {
+  State& s = state();
+  const std::lock_guard hold(s.lock);
+  return s.stats;
+}
+
+void LoaderPosition::seek(int64_t epoch, int64_t batch, int64_t batches) {
+  if (epoch < 0 || batch < 0 || batch > batches) {
+    throw Error(ErrorKind::argument, "seek: epochs count from 0 and batches up to the " + std::to_string(batches) +
+                                         " of an epoch; got epoch " + std::to_string(epoch) + ", batch " +
+                                         std::to_string(batch) +
+                                         "; give what epoch() and batch() were for the same data and batch size");
+  }
+  State& s = state();
+  const std::lock_guard hold(s.lock);
+  s.begin = s.now = batches > 0 && batch == batches ? Place{epoch + 1, 0} : Place{epoch, batch};
+}
+
+void LoaderPosition::gives(Place batch, bool first, double waited_seconds) {
+  state().gives(batch, first, waited_seconds);
+}
+
+void LoaderPosition::leaves(int64_t epoch, bool empty) noexcept {
+  if (state_) state_->leaves(epoch, empty);
+}
 
 struct BatchWorkers::State {
   int64_t batches, ahead;
@@ -140,10 +238,12 @@ struct BatchWorkers::State {
   }
 };
 
-BatchWorkers::BatchWorkers(int64_t batches, int64_t threads, int64_t ahead, void (*make)(void*, int64_t), void* context)
+BatchWorkers::BatchWorkers(int64_t first, int64_t batches, int64_t threads, int64_t ahead, void (*make)(void*, int64_t),
+                           void* context)
     : state_(new State) {
   State& s = *state_;
   s.batches = batches;
+  s.next = s.wanted = first;
   s.ahead = ahead;
   s.make = make;
   s.context = context;

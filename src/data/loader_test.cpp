@@ -318,13 +318,14 @@ TEST(Observations, AreMappedWhenTheyAreRead) {
 
 TEST(Observations, AreSplitByTheirShare) {
   const auto [train, test] = splitobs(std::tuple{columns(), arange(5)}, {.at = 0.6});
-  EXPECT_EQ(std::get<1>(train).to_vector<int>(), (std::vector<int>{0, 1, 2}));
-  EXPECT_EQ(std::get<0>(test).to_vector<int>(), (std::vector<int>{6, 7, 8, 9}));
+  EXPECT_EQ(get<1>(train).to_vector<int>(), (std::vector<int>{0, 1, 2}));
+  EXPECT_EQ(get<0>(test).to_vector<int>(), (std::vector<int>{6, 7, 8, 9}));
   const auto [none, all] = splitobs(columns(), {.at = 0});
-  EXPECT_EQ(none.shape(), (Shape{2, 0}));
-  EXPECT_EQ(all.shape(), (Shape{2, 5}));
+  EXPECT_EQ(getobs(none).shape(), (Shape{2, 0}));
+  EXPECT_EQ(getobs(all).shape(), (Shape{2, 5}));
   EXPECT_EQ(error_of([] { splitobs(columns(), {.at = 1.5}); }, ErrorKind::argument),
-            "splitobs: the share of the first part lies between 0 and 1; got 1.500000");
+            "splitobs: the shares of the parts must lie between 0 and 1 and their sum must not be above 1; got 1.5; "
+            "write {.at = 0.8} for four fifths in the first part");
 }
 
 TEST(Observations, AreShuffledTogether) {

@@ -1,16 +1,22 @@
-// Observations of arrays: counted, copied out and put together, column by column in host memory; nothing is recorded.
+// Observations of arrays: counted, copied out and put together. In host memory column by column; on a device by its own
+// gather, so that the whole array never leaves it. Results are values of their own: nothing stays recorded.
 #include <rosin/data.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <numeric>
 
 #include <rosin/error.hpp>
 #include <rosin/model.hpp>
+#include <rosin/movement.hpp>
+#include <rosin/show.hpp>
 
+#include "graph/context.hpp"
 #include "graph/hooks.hpp"
 #include "graph/leaf.hpp"
 #include "graph/node.hpp"
+#include "ops/gather_in_range.hpp"
 
 namespace rosin {
 namespace {
@@ -73,18 +79,42 @@ class Take : public ModelEditor {
 
   void array(Array& x, const ModelPath& path) override {
     check_counted(x, "getobs", path);
+    check_observations(at_, x.size(-1));
+    x = x.node()->device == 0 ? taken_here(x) : taken_there(x);
+  }
+  /// Whether there is something to compute.
+  bool recorded() const { return !places_.empty(); }
+
+ private:
+  Array taken_here(const Array& x) const {
     const Array host = on_cpu(x);
     const Node& source = *host.node();
     const int64_t n = x.size(-1);
     const size_t column = n > 0 ? static_cast<size_t>(source.count() / n) * size_of(source.dtype) : 0;
-    check_observations(at_, n);
     Array taken = fresh_leaf(source.dtype, with_last(source, source.rank - 1, static_cast<int64_t>(at_.size())));
     copy_runs(static_cast<unsigned char*>(taken.node()->data()), static_cast<const unsigned char*>(source.data()),
               column);
-    x = hooks.transfer(taken, x.node()->device);
+    return taken;
   }
 
- private:
+  /// Recorded; inside a gradient call a constant, as what is copied on the host is.
+  Array taken_there(const Array& x) {
+    const Array taken = gather_in_range(x, places_on(x.node()->device));
+    if (Context::current().gradient_depth.load(std::memory_order_relaxed) == 0) return taken;
+    eval(taken);
+    retain(taken.node()->buffer);
+    return rosin::leaf(taken.node()->buffer, taken.dtype(), taken.shape());
+  }
+
+  /// `at_` on a device: copied there once for all arrays.
+  const Array& places_on(int device) {
+    for (const Array& places : places_) {
+      if (places.node()->device == device) return places;
+    }
+    const Array here(at_, Shape{static_cast<int64_t>(at_.size())});
+    return places_.emplace_back(hooks.transfer(here, device));
+  }
+
   /// Neighbours are copied together.
   void copy_runs(unsigned char* target, const unsigned char* source, size_t column) const {
     for (size_t begin = 0, end = 0; begin < at_.size(); begin = end) {
@@ -96,23 +126,31 @@ class Take : public ModelEditor {
   }
 
   std::span<const int64_t> at_;
+  std::vector<Array> places_;  // one for each device
 };
 
-/// Copies one observation into its columns of the batch's arrays.
+/// Observations side by side: one array of the batch.
+struct Stack {
+  Array* target;             // of the batch
+  Array first;               // of the first observation
+  std::vector<Array> there;  // of all observations, where they are on a device
+};
+
+/// Copies one observation into its columns of the batch's arrays, or notes what is on a device.
 class PutColumn : public ModelVisitor {
  public:
-  PutColumn(const std::vector<ArrayPlace<Array*>>& targets, int64_t column) : targets_(targets), column_(column) {}
+  PutColumn(std::vector<Stack>& stacks, int64_t column) : stacks_(stacks), column_(column) {}
 
   void array(const Array& x, const ModelPath& path) override {
-    if (next_ >= targets_.size()) refuse(ErrorKind::shape, "batch", "all observations must hold the same arrays");
-    const Array& target = *targets_[next_++].array;
-    const Node& whole = *target.node();
-    if (x.is_nothing() || x.dtype() != target.dtype() ||
-        !(with_last(*x.node(), x.rank(), whole.sizes[whole.rank - 1]) == target.shape())) {
+    if (next_ >= stacks_.size()) refuse(ErrorKind::shape, "batch", "all observations must hold the same arrays");
+    Stack& stack = stacks_[next_++];
+    if (x.is_nothing() || x.dtype() != stack.first.dtype() || !(x.shape() == stack.first.shape())) {
       refuse(ErrorKind::shape, "batch",
              "all observations must have the same sizes and types; " + place(path) + " of observation " +
                  std::to_string(column_) + " differs from the first one's");
     }
+    if (stack.first.node()->device != 0) return stack.there.push_back(x);
+    const Node& whole = *stack.target->node();
     copy_into(
         x, static_cast<unsigned char*>(whole.data()) + static_cast<size_t>(column_ * x.count()) * size_of(whole.dtype));
   }
@@ -130,7 +168,7 @@ class PutColumn : public ModelVisitor {
     if (bytes > 0) std::memcpy(target, host.node()->data(), bytes);
   }
 
-  const std::vector<ArrayPlace<Array*>>& targets_;
+  std::vector<Stack>& stacks_;
   int64_t column_;
   size_t next_ = 0;
 };
@@ -157,21 +195,31 @@ void check_observations(std::span<const int64_t> at, int64_t n) {
 void take_observations(ModelEdit batch, std::span<const int64_t> at) {
   Take take(at);
   batch.edit_with(take);
+  if (take.recorded()) eval();
 }
 
 void stack_observations(ModelEdit batch, std::span<const ModelView> observations) {
   std::vector<ArrayPlace<Array*>> targets;
   list_arrays(batch, targets);
+  std::vector<Stack> stacks;
+  int device = 0;  // of any array: numbers beside it go there too
   for (const ArrayPlace<Array*>& target : targets) {
     if (target.array->is_nothing())
       refuse(ErrorKind::argument, "batch", "an observation holds nothing in the place of an array");
-    const Node& first = *target.array->node();
-    *target.array = fresh_leaf(first.dtype, with_last(first, first.rank, static_cast<int64_t>(observations.size())));
+    const Node& first = *stacks.emplace_back(Stack{target.array, *target.array, {}}).first.node();
+    device = std::max<int>(device, first.device);
+    if (first.device == 0)
+      *target.array = fresh_leaf(first.dtype, with_last(first, first.rank, static_cast<int64_t>(observations.size())));
   }
   for (size_t i = 0; i < observations.size(); ++i) {
-    PutColumn put(targets, static_cast<int64_t>(i));
+    PutColumn put(stacks, static_cast<int64_t>(i));
     observations[i].visit_with(put);
   }
+  for (const Stack& made : stacks) {
+    if (!made.there.empty()) *made.target = stack(made.there, -1);
+    else if (is_scalar(*made.first.node())) *made.target = hooks.transfer(*made.target, device);
+  }
+  if (device != 0) eval();
 }
 
 std::vector<Array> unbatch(const Array& x) {
@@ -192,11 +240,24 @@ std::vector<Array> unbatch(const Array& x) {
   return observations;
 }
 
-std::vector<int64_t> shuffled_order(int64_t n, Rng& rng) {
+std::vector<int64_t> natural_order(int64_t n) {
   std::vector<int64_t> order(static_cast<size_t>(n));
   std::iota(order.begin(), order.end(), int64_t{0});
+  return order;
+}
+
+std::vector<int64_t> shuffled_order(int64_t n, Rng& rng) {
+  std::vector<int64_t> order = natural_order(n);
   for (size_t left = order.size(); left > 1; --left) std::swap(order[left - 1], order[rng.below(left)]);
   return order;
+}
+
+std::vector<int64_t> looked_up(std::span<const int64_t> places, std::span<const int64_t> at) {
+  check_observations(places, static_cast<int64_t>(at.size()));
+  std::vector<int64_t> found;
+  found.reserve(places.size());
+  for (int64_t i : places) found.push_back(at[static_cast<size_t>(i)]);
+  return found;
 }
 
 void rethrow_with_observation(const std::exception& error, int64_t observation) {
@@ -205,12 +266,21 @@ void rethrow_with_observation(const std::exception& error, int64_t observation) 
               "getobs: observation " + std::to_string(observation) + " could not be read; " + error.what());
 }
 
-int64_t share_of(double share, int64_t n) {
-  if (!(share >= 0 && share <= 1)) {
-    refuse(ErrorKind::argument, "splitobs",
-           "the share of the first part lies between 0 and 1; got " + std::to_string(share));
+std::vector<int64_t> part_starts(std::span<const double> shares, int64_t n) {
+  constexpr double rounding = 1e-9;  // of shares that add up to 1
+  std::vector<int64_t> starts;
+  double sum = 0;
+  for (double share : shares) {
+    sum += share;
+    if (!(share >= 0 && share <= 1 && sum <= 1 + rounding)) {
+      refuse(ErrorKind::argument, "splitobs",
+             "the shares of the parts must lie between 0 and 1 and their sum must not be above 1; got " +
+                 number_text(share) + (share == sum ? "" : " with the sum " + number_text(sum)) +
+                 "; write {.at = 0.8} for four fifths in the first part");
+    }
+    starts.push_back(std::min<int64_t>(std::llround(sum * static_cast<double>(n)), n));
   }
-  return std::llround(share * static_cast<double>(n));
+  return starts;
 }
 
 }  // namespace rosin

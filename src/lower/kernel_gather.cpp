@@ -1,9 +1,18 @@
 // Kernels of gather, take_along and one-hot, one item an element of the result. Where an index is bad the element is
 // not written and the step's flag tells. Read first: kernel_indices.hpp.
+#include "graph/gather_form.hpp"
 #include "lower/kernel_indices.hpp"
 
 namespace rosin::lower {
 namespace {
+
+/// Coordinates in x of the element at `at` of the result, in which `rank` coordinates of the indices stand for one.
+std::vector<Term> with_place(const std::vector<Term>& at, int64_t dim, int rank, Term place) {
+  std::vector<Term> from(at.begin(), at.begin() + dim);
+  from.push_back(place);
+  from.insert(from.end(), at.begin() + dim + rank, at.end());
+  return from;
+}
 
 // x (before..., n, after...), indices -> (before..., sizes of the indices..., after...).
 void write_slices(const CallStep& step, int64_t dim, LaunchList& list) {
@@ -15,13 +24,23 @@ void write_slices(const CallStep& step, int64_t dim, LaunchList& list) {
   const int rank = step.view(step.in(1)).rank;
   launch_each(list, writer, step.view(step.node).count(), [&](Term i) {
     const std::vector<Term> at = writer.coordinates(i, sizes);
-    const auto first = at.begin() + dim, last = first + rank;
-    indices.at(std::vector<Term>(first, last), true, [&](Term place) {
-      std::vector<Term> from(at.begin(), first);
-      from.push_back(place);
-      from.insert(from.end(), last, at.end());
-      out.copy(at, x, from);
-    });
+    const auto first = at.begin() + dim;
+    indices.at(std::vector<Term>(first, first + rank), true,
+               [&](Term place) { out.copy(at, x, with_place(at, dim, rank, place)); });
+  });
+}
+
+// The same where the indices are known to be good: nothing is reported.
+void write_slices_in_range(const CallStep& step, int64_t dim, LaunchList& list) {
+  KernelWriter writer = step.writer();
+  const std::vector<Term> sizes = size_terms(writer, step.layout, step.node);
+  const Elements out(writer, step, step.node), x(writer, step, step.in(0)), indices(writer, step, step.in(1));
+  const int rank = step.view(step.in(1)).rank;
+  launch_each(list, writer, step.view(step.node).count(), [&](Term i) {
+    const std::vector<Term> at = writer.coordinates(i, sizes);
+    const auto first = at.begin() + dim;
+    const Term place = writer.convert(indices.load(std::vector<Term>(first, first + rank)), writer.index_type());
+    out.copy(at, x, with_place(at, dim, rank, place));
   });
 }
 
@@ -58,9 +77,11 @@ void write_onehot(const CallStep& step, LaunchList& list) {
 
 void write_gather(const Layout& layout, int32_t node, LaunchList& list) {
   const CallStep step(layout, node);
+  const bool labels = step.value.operands == 1;
+  const auto [dim, along] = labels ? GatherAttributes() : step.attributes<GatherAttributes>();
+  if (along == slices_in_range) return write_slices_in_range(step, dim, list);
   list.checks.push_back(node);
-  if (step.value.operands == 1) return write_onehot(step, list);
-  const auto [dim, along] = step.attributes<GatherAttributes>();
+  if (labels) return write_onehot(step, list);
   if (along != 0) return write_along(step, dim, list);
   write_slices(step, dim, list);
 }

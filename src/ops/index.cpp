@@ -7,7 +7,9 @@
 #include <rosin/reduce.hpp>
 
 #include "graph/context.hpp"
+#include "graph/gather_form.hpp"
 #include "graph/leaf.hpp"
+#include "ops/gather_in_range.hpp"
 #include "ops/shapes.hpp"
 
 namespace rosin {
@@ -148,6 +150,13 @@ Array gather(const Array& x, const Array& indices, int dim) {
   const Array* in[] = {&x, &places};
   return record(gather_op, in, x.dtype(), with_dims(x.shape(), at, 1, sizes_of(indices.shape())),
                 Attributes::of(GatherAttributes{at, 0}));
+}
+
+Array gather_in_range(const Array& x, const Array& indices) {
+  const int last = x.rank() - 1;
+  const Array* in[] = {&x, &indices};
+  return record(gather_op, in, x.dtype(), with_dims(x.shape(), last, 1, sizes_of(indices.shape())),
+                Attributes::of(GatherAttributes{last, slices_in_range}));
 }
 
 Array scatter(const Array& target, const Array& indices, const Array& updates, int dim) {

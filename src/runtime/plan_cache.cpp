@@ -8,6 +8,7 @@
 #include "runtime/buffer_pool.hpp"
 #include "runtime/cpu_stream.hpp"
 #include "runtime/device_executor.hpp"
+#include "runtime/transfer.hpp"
 
 namespace rosin {
 
@@ -19,7 +20,7 @@ PlanCache& PlanCache::instance() {
 }
 
 namespace {
-std::atomic<int64_t> launches_at_reset{0};
+std::atomic<int64_t> launches_at_reset{0}, bytes_in_at_reset{0}, bytes_out_at_reset{0};
 
 uint64_t joint_hash(const Key& structure, const Key& sizes) { return mix(structure.hash, sizes.hash); }
 }  // namespace
@@ -162,6 +163,9 @@ Stats stats() {
     now.cache_bytes = cache.bytes();
   }
   now.launches = device_launches() - launches_at_reset.load(std::memory_order_relaxed);
+  const CopiedBytes copied = copied_bytes();
+  now.to_devices = copied.to_devices - bytes_in_at_reset.load(std::memory_order_relaxed);
+  now.from_devices = copied.from_devices - bytes_out_at_reset.load(std::memory_order_relaxed);
   now.live_bytes = live_buffer_bytes();
   now.pooled_bytes = pooled_buffer_bytes();
   return now;
@@ -172,6 +176,9 @@ void reset_stats() {
   std::lock_guard guard(cache.lock);
   cache.counters = {};
   launches_at_reset.store(device_launches(), std::memory_order_relaxed);
+  const CopiedBytes copied = copied_bytes();
+  bytes_in_at_reset.store(copied.to_devices, std::memory_order_relaxed);
+  bytes_out_at_reset.store(copied.from_devices, std::memory_order_relaxed);
 }
 
 void set_plan_cache_limit(int64_t bytes) { PlanCache::instance().set_limit(bytes); }

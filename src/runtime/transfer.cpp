@@ -1,6 +1,7 @@
 // See transfer.hpp.
 #include "runtime/transfer.hpp"
 
+#include <atomic>
 #include <vector>
 
 #include <rosin/error.hpp>
@@ -21,15 +22,23 @@ const Op& transfer_op =
                   .doc = "the same values on another device",
                   .gradient = [](Backward& b) { b.give(0, transferred(b.gradient, b.in(0).node()->device)); }});
 
+std::atomic<int64_t> bytes_in{0}, bytes_out{0};
+
 rosin_place place_of(const Memory& memory) { return {static_cast<rosin_memory*>(memory.data), 0}; }
 
 DeviceBlock& block_of(Memory& memory) { return static_cast<DeviceBlock&>(memory); }
+
+void copy_in(OpenDevice& to, Memory& target, const void* source, size_t bytes) {
+  to.upload(block_of(target), source, bytes);
+  bytes_in.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed);
+}
 
 void copy_out(OpenDevice& from, void* target, Memory& source, size_t bytes) {
   const OpenDevice::Turn turn(from);
   from.arrived(block_of(source));
   from.check(from.functions.copy_out(from.stream, target, place_of(source), bytes), "copy from the device");
   from.settle(turn);
+  bytes_out.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed);
 }
 
 /// Straight from one device to another of the same back end; false where that is not offered.
@@ -52,14 +61,14 @@ void copy_memory(Memory& target, Memory& source, size_t bytes) {
   if (bytes == 0) return;
   DeviceTable& table = DeviceTable::instance();
   wait_for_values(source);
-  if (source.device == 0) return table.open(target.device).upload(block_of(target), source.data, bytes);
+  if (source.device == 0) return copy_in(table.open(target.device), target, source.data, bytes);
   OpenDevice& from = table.open(source.device);
   if (target.device == 0) return copy_out(from, target.data, source, bytes);
   OpenDevice& to = table.open(target.device);
   if (copy_peer(to, target, from, source, bytes)) return;
   std::vector<unsigned char> host(bytes);
   copy_out(from, host.data(), source, bytes);
-  to.upload(block_of(target), host.data(), bytes);
+  copy_in(to, target, host.data(), bytes);
 }
 
 void check_type(DType type, int position) {
@@ -111,6 +120,10 @@ Array transferred(const Array& x, int position) {
     release(memory);
     throw;
   }
+}
+
+CopiedBytes copied_bytes() noexcept {
+  return {bytes_in.load(std::memory_order_relaxed), bytes_out.load(std::memory_order_relaxed)};
 }
 
 void label_memory(const Array& x, const std::string& path) {
