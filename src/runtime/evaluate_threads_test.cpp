@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include <rosin/activation.hpp>
 #include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/error.hpp>
