@@ -43,12 +43,13 @@ void note_draws(std::set<std::string_view>& reached) {
        reached);
 }
 
-/// Ops that no function of the table records: those of gradient calls (grad.hpp) and of optimiser rules (moments.hpp),
-/// whose tests stand in src/grad and src/optim.
+/// Ops that no function of the table records: those of gradient calls (grad.hpp), of optimiser rules (moments.hpp) and
+/// of embeddings (lookup.hpp), whose tests stand in src/grad, src/optim and src/nn.
 bool is_of_other_room(const Op& op) {
   const bool is_moment = op.name == "running_mean" || op.name == "running_square" || op.name == "scaled_by_root" ||
                          op.name == "moved_by_root";
-  return op.kind == Kind::argument || op.kind == Kind::transfer || op.name == "stop_gradient" || is_moment;
+  const bool is_lookup = op.name == "Embedding" || op.name == "EmbeddingBag";
+  return op.kind == Kind::argument || op.kind == Kind::transfer || op.name == "stop_gradient" || is_moment || is_lookup;
 }
 
 /// A registered op is a public function of the table, a part of one, or a step of their first or second gradients; an

@@ -415,6 +415,14 @@ std::vector<OpEntry> products_and_windows() {
                                    e.integers("groups")[0]};
          return Arrays{conv_transpose(x[0], x[1], options, extents(e, "outpad"))};
        }},
+      {"crosscor_transpose", "conv_transpose",
+       [](const OracleCase& e, const Arrays& x) {  // with the kernel flipped it is the convolution
+         const ConvOptions options{extents(e, "stride"), extents(e, "pad"), extents(e, "dilation"),
+                                   e.integers("groups")[0]};
+         Array flipped = x[1];
+         for (int d = 0; d + 2 < flipped.rank(); ++d) flipped = flip(flipped, d);
+         return Arrays{crosscor_transpose(x[0], flipped, options, extents(e, "outpad"))};
+       }},
       {"maxpool", "maxpool",
        [](const OracleCase& e, const Arrays& x) {
          return Arrays{maxpool(x[0], extents(e, "window"), extents(e, "stride"), extents(e, "pad"))};

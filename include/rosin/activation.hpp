@@ -13,8 +13,9 @@ namespace rosin {
 ROSIN_API Array identity(const Array& x);
 /// 1/(1 + e^-x).
 ROSIN_API Array sigmoid(const Array& x);
-/// (x + 3)/6 between 0 and 1; derivative 0 at both ends.
+/// (x + 3)/6, or alpha*x + beta, between 0 and 1; derivative 0 at both ends.
 ROSIN_API Array hardsigmoid(const Array& x);
+ROSIN_API Array hardsigmoid(const Array& x, double alpha, double beta);
 /// log(sigmoid(x)), accurate at both ends.
 ROSIN_API Array logsigmoid(const Array& x);
 /// x between -1 and 1; derivative 0 at both ends.
@@ -35,14 +36,16 @@ ROSIN_API Array gelu(const Array& x);
 ROSIN_API Array gelu_sigmoid(const Array& x);
 /// The same without approximation.
 ROSIN_API Array gelu_erf(const Array& x);
-/// x*sigmoid(x).
+/// x*sigmoid(x), or x*sigmoid(beta*x).
 ROSIN_API Array swish(const Array& x);
+ROSIN_API Array swish(const Array& x, double beta);
 /// x*hardsigmoid(x); derivative 0 at -3 and 1 at 3.
 ROSIN_API Array hardswish(const Array& x);
 /// x*tanh(x).
 ROSIN_API Array lisht(const Array& x);
-/// 1.0507009873554805 * elu(x, 1.6732632423543772).
+/// 1.0507009873554805 * elu(x, 1.6732632423543772), or scale * elu(x, alpha).
 ROSIN_API Array selu(const Array& x);
+ROSIN_API Array selu(const Array& x, double alpha, double scale);
 /// x where positive, else alpha*(e^(x/alpha) - 1).
 ROSIN_API Array celu(const Array& x);
 ROSIN_API Array celu(const Array& x, double alpha);

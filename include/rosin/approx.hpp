@@ -1,4 +1,5 @@
-// Comparing arrays to within a tolerance, as a bool.
+// Comparing arrays to within a tolerance, as a bool; complex ones by the sizes of differences. Infinite elements must
+// be equal, NaN never is.
 #pragma once
 
 #include <rosin/array.hpp>

@@ -26,5 +26,9 @@ ROSIN_API Array crosscor(const Array& x, const Array& w, const ConvOptions& opti
 /// (in - 1) * stride + 1 + (k - 1) * dilation - (low + high) + outpad. Errors as conv. Source: Flux.ConvTranspose.
 ROSIN_API Array conv_transpose(const Array& x, const Array& w, const ConvOptions& options = {},
                                const Extents& outpad = {});
+/// The gradient of crosscor by its input: as conv_transpose, kernel not flipped (what PyTorch calls transposed
+/// convolution).
+ROSIN_API Array crosscor_transpose(const Array& x, const Array& w, const ConvOptions& options = {},
+                                   const Extents& outpad = {});
 
 }  // namespace rosin

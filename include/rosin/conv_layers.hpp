@@ -116,6 +116,30 @@ struct ROSIN_API ConvTranspose {
   std::string rosin_show() const;
 };
 
+/// As ConvTranspose, but the kernel is not flipped: the gradient of CrossCor by its input. Source: PyTorch's
+/// ConvTranspose.
+struct ROSIN_API CrossCorTranspose {
+  Array weight;  // (kernel..., out / groups, in)
+  Array bias;    // (out), or nothing
+  Activation act;
+  ConvOptions window;
+  Extents outpad;
+  static constexpr auto rosin_fields =
+      fields<&CrossCorTranspose::weight, &CrossCorTranspose::bias, &CrossCorTranspose::act>{};
+
+  CrossCorTranspose() = default;
+  CrossCorTranspose(const Extents& filter, int64_t in, int64_t out, Activation activation = {},
+                    const ConvTransposeOptions& options = {});
+  CrossCorTranspose(const Extents& filter, int64_t in, int64_t out, const ConvTransposeOptions& options)
+      : CrossCorTranspose(filter, in, out, {}, options) {}
+  CrossCorTranspose(const Array& w, const Array& b, Activation activation = {},
+                    const ConvTransposeOptions& options = {});
+
+  /// x is (spatial..., in, batch) -> (spatial'..., out, batch). Error (shape).
+  Array operator()(const Array& x) const;
+  std::string rosin_show() const;
+};
+
 /// A Conv in which every channel is a group of its own. Source: Flux.DepthwiseConv.
 ROSIN_API Conv DepthwiseConv(const Extents& filter, int64_t in, int64_t out, Activation activation = {},
                              const ConvLayerOptions& options = {});

@@ -87,8 +87,8 @@ ROSIN_API Array where(const Array& condition, const Array& a, const Array& b);
 ROSIN_API Array is_nan(const Array& x);
 ROSIN_API Array is_inf(const Array& x);
 ROSIN_API Array is_finite(const Array& x);
-/// x in another type. Float to integer: toward zero, to the nearest bound where it does not fit, NaN to 0; to Bool: not
-/// equal to 0; integer to integer: the low bits. The gradient is cast back; integers and Bool have none.
+/// x in another type. Float to integer: toward zero, at most to the bounds, NaN to 0; to Bool: not equal to 0; integer
+/// to integer: the low bits; complex to real: Error (dtype), see real and abs. Floats have the gradient, cast back.
 ROSIN_API Array cast(const Array& x, DType type);
 
 /// x*x.

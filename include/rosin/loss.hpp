@@ -3,6 +3,9 @@
 // Sizes of yhat and y must be equal (Error (shape)); y may be a C++ number. y may be Bool, integers, or of yhat's type,
 // which the result has. `agg` maps the losses of elements (or of observations, where a loss sums over classes) to the
 // result: mean by default, or any function of one array (sum, identity, a lambda without captures).
+//
+// A term whose weight y (or 1 - y) is 0 is 0, and so is its gradient, also where the logarithm is -Inf: logits may be
+// masked with -Inf. A loss of +Inf has finite gradients where the definition has.
 #pragma once
 
 #include <rosin/array.hpp>
@@ -16,7 +19,7 @@ struct LossOptions {
   double eps = -1;
 };
 
-/// agg((yhat - y)^2).
+/// agg(|yhat - y|^2). This, mae and huber_loss take complex arrays too, the others refuse them: Error (dtype).
 ROSIN_API Array mse(const Array& yhat, const Array& y, const LossOptions& options = {});
 /// agg(|yhat - y|).
 ROSIN_API Array mae(const Array& yhat, const Array& y, const LossOptions& options = {});
@@ -36,7 +39,8 @@ ROSIN_API Array crossentropy(const Array& yhat, const Array& y, const LossOption
 ROSIN_API Array logitcrossentropy(const Array& yhat, const Array& y, const LossOptions& options = {});
 /// agg(-y * log(yhat + eps) - (1 - y) * log(1 - yhat + eps)).
 ROSIN_API Array binarycrossentropy(const Array& yhat, const Array& y, const LossOptions& options = {});
-/// agg((1 - y) * yhat - logsigmoid(yhat)): as binarycrossentropy(sigmoid(yhat), y), without overflow.
+/// agg((1 - y) * yhat - logsigmoid(yhat)): as binarycrossentropy(sigmoid(yhat), y), without overflow; also of infinite
+/// yhat.
 ROSIN_API Array logitbinarycrossentropy(const Array& yhat, const Array& y, const LossOptions& options = {});
 /// agg(sum(y * log(y), dims)) + crossentropy(yhat, y).
 ROSIN_API Array kldivergence(const Array& yhat, const Array& y, const LossOptions& options = {});
@@ -65,9 +69,11 @@ struct FocalOptions {
   double gamma = 2;
   double eps = -1;
 };
-/// agg(-(1 - p)^gamma * log(p)), p = y * (yhat + eps) + (1 - y) * (1 - yhat - eps). Source: Lin et al. (2017).
+/// agg(-(1 - p)^gamma * log(p)), p = y * yhat + (1 - y) * (1 - yhat) + eps. Source: Lin et al. (2017). (Flux subtracts
+/// eps where y is 0, so that a yhat of 1 has no logarithm there.) Where gamma is no whole number, 1 - p is at least
+/// eps.
 ROSIN_API Array binary_focal_loss(const Array& yhat, const Array& y, const FocalOptions& options = {});
-/// agg(sum(-y * (1 - yhat - eps)^gamma * log(yhat + eps), dims)).
+/// agg(sum(-y * (1 - yhat - eps)^gamma * log(yhat + eps), dims)); as above where gamma is no whole number.
 ROSIN_API Array focal_loss(const Array& yhat, const Array& y, const FocalOptions& options = {});
 
 struct SiameseOptions {

@@ -106,14 +106,14 @@ template <Walkable M> M clone(const M& model) {
   return copy;
 }
 
-/// Converts every floating-point array of the model to another floating-point type.
+/// Converts every floating-point array of the model to another float type; Buffers to Float32 where that is a half.
 ROSIN_API void convert_floats(ModelEdit model, DType type);
 template <Walkable M> M with_floats(const M& model, DType type) {
   M copy = copy_of(model);
   convert_floats(copy, type);
   return copy;
 }
-/// The model with all floating-point arrays in one type; integers and Bool stay.
+/// The model with all floating-point arrays in one type, running statistics as above; integers, Bool, complex stay.
 template <Walkable M> M f16(const M& model) { return with_floats(model, Float16); }
 template <Walkable M> M bf16(const M& model) { return with_floats(model, BFloat16); }
 template <Walkable M> M f32(const M& model) { return with_floats(model, Float32); }

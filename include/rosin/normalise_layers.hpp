@@ -26,7 +26,8 @@ struct BatchNormOptions {
 
 /// act(scale * (x - mean) / sqrt(variance + eps) + bias) with the statistics of each channel: in training those of the
 /// batch (biased variance), else the running ones. Running statistics move by `momentum` towards those of the batch
-/// (corrected variance) in training inside a gradient call. Source: Flux.BatchNorm; Ioffe and Szegedy (2015).
+/// (corrected variance) in training inside a gradient call. Halves are computed in Float32. An empty x has no
+/// statistics and moves none. Source: Flux.BatchNorm; Ioffe and Szegedy (2015).
 struct ROSIN_API BatchNorm {
   Array scale;  // (channels), or nothing
   Array bias;   // (channels), or nothing
@@ -68,6 +69,7 @@ struct ROSIN_API LayerNorm {
       : LayerNorm(Shape{features}, activation, options) {}
   LayerNorm(int64_t features, const LayerNormOptions& options) : LayerNorm(Shape{features}, {}, options) {}
   LayerNorm(const Shape& sizes, Activation activation = {}, const LayerNormOptions& options = {});
+  LayerNorm(const Shape& sizes, const LayerNormOptions& options) : LayerNorm(sizes, {}, options) {}
 
   /// x is (size..., batch...). Error (shape).
   Array operator()(const Array& x) const;
@@ -103,7 +105,8 @@ struct ROSIN_API InstanceNorm {
   InstanceNorm(int64_t channel_count, Activation activation = {}, const InstanceNormOptions& options = {});
   InstanceNorm(int64_t channel_count, const InstanceNormOptions& options) : InstanceNorm(channel_count, {}, options) {}
 
-  /// x is (spatial..., channels, batch), at least one spatial dim. Error (shape).
+  /// x is (spatial..., channels, batch), at least one spatial dim. Errors: shape; argument (one value per channel where
+  /// statistics are tracked).
   Array operator()(const Array& x) const;
   std::string rosin_show() const;
 };

@@ -58,7 +58,7 @@ ROSIN_API Array argmax(const Array& x, int dim);
 ROSIN_API Array argmin(const Array& x);
 ROSIN_API Array argmin(const Array& x, int dim);
 
-/// Variance: sum((x - mean)^2) / (n - 1), or / n when not `corrected`. Two passes. Types as mean.
+/// Variance: sum(|x - mean|^2) / (n - 1), or / n when not `corrected`; NaN of nothing. Types as mean; of complex real.
 ROSIN_API Array var(const Array& x);
 ROSIN_API Array var(const Array& x, Dims dims, bool corrected = true);
 template <std::same_as<bool> B> Array var(const Array& x, B corrected);
@@ -66,10 +66,10 @@ template <std::same_as<bool> B> Array var(const Array& x, B corrected);
 ROSIN_API Array stddev(const Array& x);
 ROSIN_API Array stddev(const Array& x, Dims dims, bool corrected = true);
 template <std::same_as<bool> B> Array stddev(const Array& x, B corrected);
-/// log(sum(exp(x))) without overflow. All -Inf (or empty): -Inf.
+/// log(sum(exp(x))) without overflow. All -Inf (or empty): -Inf, with gradient 0.
 ROSIN_API Array logsumexp(const Array& x);
 ROSIN_API Array logsumexp(const Array& x, Dims dims);
-/// (sum(|x|^p))^(1/p) without overflow, p > 0; p = infinity: the largest |x|. At x = 0 the gradient is 0.
+/// (sum(|x|^p))^(1/p) without overflow, p > 0; p = infinity: the largest |x|; real. At x = 0 the gradient is 0.
 ROSIN_API Array norm(const Array& x);
 ROSIN_API Array norm(const Array& x, Dims dims, double p = 2);
 

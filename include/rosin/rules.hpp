@@ -221,8 +221,8 @@ struct ROSIN_API AdaBelief {
   Array apply(State& state, const Array& x, const Array& g) const;
 };
 
-/// m = b2*g + (1 - b2)*m; d = eta*sign((b2 - b1)*g + b1*m). As in Optimisers.jl, where m's weights are those of the
-/// paper turned round.
+/// d = eta*sign(b1*m + (1 - b1)*g) with the old m; then m = b2*m + (1 - b2)*g. Source: Chen et al. (2023).
+/// Optimisers.jl differs: it turns the weights of m round, and computes d from the new m.
 struct ROSIN_API Lion {
   double eta = 0.001;
   std::array<double, 2> beta = {0.9, 0.999};

@@ -10,42 +10,47 @@
 
 namespace rosin {
 
+/// Error (argument) where a schedule has fewer steps than it needs; for the library.
+ROSIN_API void check_steps(const char* schedule, int64_t steps, int64_t least);
+
 /// Always the same.
 struct ConstantRate {
   double rate = 1e-3;
   double operator()(int64_t) const noexcept { return rate; }
 };
 
-/// start * decay^(step/steps), but not below `lowest`.
+/// start * decay^(step/steps), but not below `lowest`. Error (argument) of the call: steps below 1.
 struct ROSIN_API ExponentialRate {
   double start = 1e-3;
   double decay = 0.1;
   int64_t steps = 1000;
   double lowest = 0;
-  double operator()(int64_t step) const noexcept;
+  double operator()(int64_t step) const;
 };
 
-/// start, multiplied by `decay` after every so many steps.
+/// start, multiplied by `decay` after every so many steps. Error (argument) of the call: steps below 1.
 struct ROSIN_API StepRate {
   double start = 1e-3;
   double decay = 0.1;
   int64_t steps = 1000;
-  double operator()(int64_t step) const noexcept;
+  double operator()(int64_t step) const;
 };
 
-/// From start to end along half a cosine, then end.
+/// From start to end along half a cosine, then end. Error (argument) of the call: steps below 1.
 struct ROSIN_API CosineRate {
   double start = 1e-3;
   double end = 0;
   int64_t steps = 1000;
-  double operator()(int64_t step) const noexcept;
+  double operator()(int64_t step) const;
 };
 
-/// Grows evenly over `steps` steps, the last of which has the full first rate of `then`; then continues with that.
+/// Grows evenly over `steps` steps, the last of which has the full first rate of `then`; then continues with that, at
+/// once where `steps` is 0. Error (argument) of the call: steps below 0.
 template <class Schedule> struct WarmupRate {
   int64_t steps = 100;
   Schedule then = {};
   double operator()(int64_t step) const {
+    check_steps("warmup", steps, 0);
     if (step >= steps) return then(step - steps);
     return then(0) * static_cast<double>(step + 1) / static_cast<double>(steps);
   }

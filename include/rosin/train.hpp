@@ -98,11 +98,12 @@ auto early_stopping(F f, int64_t delay, StoppingOptions<Distance> options = {}) 
 
 template <class Distance = ScoreGain> struct PlateauOptions {
   Distance distance = {};
-  double init_score = 0;
+  double init_score = std::numeric_limits<double>::infinity();
   double min_dist = 1e-6;
 };
 
-/// True once the score f(...) changed by less than min_dist for `width` calls in a row.
+/// True once the score f(...) changed by less than min_dist for `width` calls in a row; the first call has no score
+/// before it, so with the usual init_score it counts as a change.
 template <class F, class Distance = ScoreGain> auto plateau(F f, int64_t width, PlateauOptions<Distance> options = {}) {
   const auto still = [f = std::move(f), options, last = options.init_score](auto&&... argument) mutable {
     const double score = static_cast<double>(f(std::forward<decltype(argument)>(argument)...));

@@ -175,6 +175,17 @@ void eval(const Array& x) {
 
 void eval() { hooks.evaluate(Context::current(), nullptr); }
 
+namespace {
+
+/// A complex number has no real value: parts are not dropped unasked.
+void check_real(const char* what, DType from, DType to) {
+  if (!is_complex(from) || is_complex(to)) return;
+  throw Error(ErrorKind::dtype, std::string(what) + ": complex elements are not real numbers; got " + to_string(from) +
+                                    "; read real(z), imag(z), or both with view_as_real(z)");
+}
+
+}  // namespace
+
 void Array::read_item(void* value, DType type) const {
   if (checked(node_, "item").count() != 1) {
     throw Error(ErrorKind::shape, "item: the array must have one element; got " + to_string(shape()) +
@@ -191,6 +202,7 @@ double Array::read_element(std::span<const int64_t> at) const {
     throw Error(ErrorKind::shape, "item: an index for each dim is needed; got " + std::to_string(at.size()) +
                                       " indices for " + to_string(shape()));
   }
+  check_real("item", node.dtype, DType::Float64);
   int64_t offset = 0, stride = 1;
   for (int d = 0; d < node.rank; ++d) {
     const int64_t index = at[static_cast<size_t>(d)], i = index < 0 ? index + node.sizes[d] : index;
@@ -220,6 +232,7 @@ void Array::read_all(void* target, size_t count, DType type) const {
     throw Error(ErrorKind::shape, "copy_to: the target must have as many elements as the array " + to_string(shape()) +
                                       "; got " + std::to_string(count));
   }
+  check_real("copy_to", node.dtype, type);
   if (is_scalar(node)) {
     const ScalarValue value = scalar_value(node);
     if (is_float(node.dtype)) hooks.convert(target, type, &value.real, DType::Float64, 1);

@@ -9,6 +9,7 @@
 #include "graph/follow.hpp"
 #include "graph/hooks.hpp"
 #include "graph/leaf.hpp"
+#include "graph/refuse_type.hpp"
 #include "graph/watch.hpp"
 
 namespace rosin {
@@ -63,10 +64,7 @@ DType result_type(const Op& op, DType common) {
   }
 }
 
-__attribute__((cold, noreturn)) void throw_not_defined(const Op& op, DType type) {
-  throw Error(ErrorKind::dtype, std::string(op.name) + ": not defined for elements of type " + to_string(type) +
-                                    "; got such an operand; convert it with cast(x, type)");
-}
+__attribute__((cold, noreturn)) void throw_not_defined(const Op& op, DType type) { refuse_type(op.name, type); }
 
 /// Complex operands: what the op makes of their parts.
 Array record_complex(const Op& op, const Node* const* operands, int count, DType common) {
@@ -316,6 +314,13 @@ Array number_of(const Op& op, const Node* const* operands, int count) {
 }
 
 }  // namespace
+
+void refuse_type(std::string_view op, DType type) {
+  const char* cure = is_complex(type) ? "take abs(z), real(z) or imag(z), or both parts with view_as_real(z)"
+                                      : "convert it with cast(x, type)";
+  throw Error(ErrorKind::dtype, std::string(op) + ": not defined for elements of type " + to_string(type) +
+                                    "; got such an operand; " + cure);
+}
 
 void refuse_nothing(const Op& op) {
   throw Error(ErrorKind::argument,

@@ -29,6 +29,7 @@ constexpr TorchField torch_fields[] = {
     {"Conv", "weight", "weight", Storage::flipped},
     {"ConvTranspose", "weight", "weight", Storage::flipped},
     {"CrossCor", "weight", "weight", Storage::backwards},
+    {"CrossCorTranspose", "weight", "weight", Storage::backwards},
     {"Embedding", "weight", "weight", Storage::backwards},
     {"EmbeddingBag", "weight", "weight", Storage::backwards},
     {"BatchNorm", "scale", "weight", Storage::plain},

@@ -11,6 +11,9 @@
 #include <rosin/reduce.hpp>
 
 #include "graph/node.hpp"
+#include "graph/refuse_type.hpp"
+#include "ops/loss_terms.hpp"
+#include "ops/reduction.hpp"
 
 namespace rosin {
 namespace {
@@ -21,9 +24,14 @@ Array aggregated(const Array& losses, Aggregate agg) { return agg ? agg(losses) 
 
 int64_t size_at(const Shape& shape, int dim) { return dim < shape.rank() ? shape[dim] : 1; }
 
-/// Sizes are equal, missing last dims being 1; a C++ number fits everything.
-void check_sizes(const char* loss, const Array& yhat, const Array& y) {
+enum class Numbers : uint8_t { real, complex_too };
+
+/// Sizes are equal, missing last dims being 1; a C++ number fits everything. Complex numbers fit few losses.
+void check_sizes(const char* loss, const Array& yhat, const Array& y, Numbers numbers = Numbers::real) {
   const bool given = !yhat.is_nothing() && !y.is_nothing();
+  for (const Array* x : {&yhat, &y}) {
+    if (given && numbers == Numbers::real && is_complex(x->dtype())) refuse_type(loss, x->dtype());
+  }
   if (given && y.node()->weak) return;
   bool fits = given;
   for (int d = 0; fits && d < std::max(yhat.rank(), y.rank()); ++d) {
@@ -51,10 +59,11 @@ Array labels_for(const Array& yhat, const Array& y) {
   return is_float(yhat.dtype()) && !is_float(y.dtype()) && !is_complex(y.dtype()) ? cast(y, yhat.dtype()) : y;
 }
 
-/// x^n, made of products where n is a whole number.
-Array power(const Array& x, double n) {
+/// (1 - p)^n, made of products where n is a whole number; else 1 - p is at least eps, as powers of numbers below 0 are
+/// NaN and slopes at 0 infinite.
+Array doubt_power(const Array& p, double n, double eps) {
   const auto whole = static_cast<int64_t>(n);
-  return static_cast<double>(whole) == n ? pow(x, whole) : pow(x, n);
+  return static_cast<double>(whole) == n ? pow(1 - p, whole) : pow(max(1 - p, eps), n);
 }
 
 /// x * log(y), 0 where x is 0, with finite gradients there.
@@ -75,12 +84,13 @@ Array negated_sum(const Array& terms, int dims, Aggregate agg) {
 }  // namespace
 
 Array mse(const Array& yhat, const Array& y, const LossOptions& options) {
-  check_sizes("mse", yhat, y);
-  return aggregated(square(yhat - y), options.agg);
+  check_sizes("mse", yhat, y, Numbers::complex_too);
+  const Array distance = yhat - y;
+  return aggregated(is_complex(distance.dtype()) ? squared_size(distance) : square(distance), options.agg);
 }
 
 Array mae(const Array& yhat, const Array& y, const LossOptions& options) {
-  check_sizes("mae", yhat, y);
+  check_sizes("mae", yhat, y, Numbers::complex_too);
   return aggregated(abs(yhat - y), options.agg);
 }
 
@@ -92,10 +102,12 @@ Array msle(const Array& yhat, const Array& labels, const LossOptions& options) {
 }
 
 Array huber_loss(const Array& yhat, const Array& y, const HuberOptions& options) {
-  check_sizes("huber_loss", yhat, y);
+  check_sizes("huber_loss", yhat, y, Numbers::complex_too);
   const Array distance = abs(yhat - y);
   const double delta = options.delta;
-  return aggregated(where(lt(distance, delta), square(distance) * 0.5, delta * (distance - delta / 2)), options.agg);
+  // The square sees nothing infinite, whose slope would be NaN where it is not chosen.
+  const Array near = square(min(distance, delta)) * 0.5;
+  return aggregated(where(lt(distance, delta), near, delta * (distance - delta / 2)), options.agg);
 }
 
 Array crossentropy(const Array& yhat, const Array& labels, const LossOptions& options) {
@@ -106,7 +118,7 @@ Array crossentropy(const Array& yhat, const Array& labels, const LossOptions& op
 
 Array logitcrossentropy(const Array& yhat, const Array& y, const LossOptions& options) {
   check_sizes("logitcrossentropy", yhat, y);
-  return negated_sum(y * logsoftmax(yhat, options.dims), options.dims, options.agg);
+  return negated_sum(masked_product(y, logsoftmax(yhat, options.dims)), options.dims, options.agg);
 }
 
 Array binarycrossentropy(const Array& yhat, const Array& labels, const LossOptions& options) {
@@ -119,7 +131,7 @@ Array binarycrossentropy(const Array& yhat, const Array& labels, const LossOptio
 Array logitbinarycrossentropy(const Array& yhat, const Array& labels, const LossOptions& options) {
   check_sizes("logitbinarycrossentropy", yhat, labels);
   const Array y = labels_for(yhat, labels);
-  return aggregated((1 - y) * yhat - logsigmoid(yhat), options.agg);
+  return aggregated(logit_entropy(yhat, y), options.agg);
 }
 
 Array kldivergence(const Array& yhat, const Array& labels, const LossOptions& options) {
@@ -164,16 +176,17 @@ Array tversky_loss(const Array& yhat, const Array& labels, const TverskyOptions&
 Array binary_focal_loss(const Array& yhat, const Array& labels, const FocalOptions& options) {
   check_sizes("binary_focal_loss", yhat, labels);
   const Array y = labels_for(yhat, labels);
-  const Array moved = yhat + eps_for(yhat, options.eps);
-  const Array p = y * moved + (1 - y) * (1 - moved);
-  return aggregated(-power(1 - p, options.gamma) * log(p), options.agg);
+  const double eps = eps_for(yhat, options.eps);
+  const Array p = y * yhat + (1 - y) * (1 - yhat) + eps;
+  return aggregated(-doubt_power(p, options.gamma, eps) * log(p), options.agg);
 }
 
 Array focal_loss(const Array& yhat, const Array& labels, const FocalOptions& options) {
   check_sizes("focal_loss", yhat, labels);
   const Array y = labels_for(yhat, labels);
-  const Array moved = yhat + eps_for(yhat, options.eps);
-  return negated_sum(y * power(1 - moved, options.gamma) * log(moved), options.dims, options.agg);
+  const double eps = eps_for(yhat, options.eps);
+  const Array moved = yhat + eps;
+  return negated_sum(doubt_power(moved, options.gamma, eps) * xlogy(y, moved), options.dims, options.agg);
 }
 
 Array siamese_contrastive_loss(const Array& yhat, const Array& labels, const SiameseOptions& options) {
@@ -183,7 +196,8 @@ Array siamese_contrastive_loss(const Array& yhat, const Array& labels, const Sia
     throw Error(ErrorKind::argument, "siamese_contrastive_loss: margin must be non-negative; got " +
                                          std::to_string(options.margin) + "; use the default 1");
   }
-  return aggregated((1 - y) * square(yhat) + y * square(max(0, options.margin - yhat)), options.agg);
+  return aggregated(masked_product(1 - y, square(yhat)) + masked_product(y, square(max(0, options.margin - yhat))),
+                    options.agg);
 }
 
 namespace {

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
 #include <rosin/activation.hpp>
 #include <rosin/compose.hpp>
 #include <rosin/index.hpp>
@@ -16,6 +19,7 @@ namespace {
 using oracles::OracleCall;
 using oracles::OracleCase;
 using Inputs = std::vector<Array>;
+using Values = std::vector<float>;
 
 template <class Options> OracleCall plain(Array (*loss)(const Array&, const Array&, const Options&)) {
   return [loss](const OracleCase&, const Inputs& x) { return Inputs{loss(x[0], x[1], Options{})}; };
@@ -106,6 +110,67 @@ TEST(Loss, LogitcrossentropyStaysFiniteForLargeLogits) {
   auto [loss, by_yhat] = withgradient([&](const Array& x) { return logitcrossentropy(x, y); }, yhat);
   EXPECT_NEAR(loss.item(), (2e4 + std::log(2.0)) / 2, 1e-2);
   layer_testing::expect_near(by_yhat, {0.5, -0.5, -0.25, 0.25}, 1e-6);
+}
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+/// PyTorch's cross_entropy of class indices: masked classes take no part, their gradient is 0. Of two classes with
+/// logits 0 and 1: log(1 + e) of the first, whose gradient is softmax less one-hot.
+TEST(Loss, LogitcrossentropyTakesLogitsMaskedWithMinusInfinity) {
+  const Array yhat({0.0f, -infinity, 1.0f}, {3, 1});
+  const Array y({1.0f, 0.0f, 0.0f}, {3, 1});
+  auto [loss, by] = withgradient([](const Array& x, const Array& l) { return logitcrossentropy(x, l); }, yhat, y);
+  EXPECT_NEAR(loss.item(), std::log1p(std::exp(1.0)), 1e-6);
+  layer_testing::expect_near(std::get<0>(by), {-0.7310586, 0, 0.7310586}, 1e-6);
+  layer_testing::expect_near(std::get<1>(by), {1.3132617, 0, 0.3132617}, 1e-6);
+  EXPECT_NEAR(logitcrossentropy(yhat, y > 0, {.agg = sum}).item(), std::log1p(std::exp(1.0)), 1e-6);
+  EXPECT_EQ(logitcrossentropy(yhat, Array({0.0f, 1.0f, 0.0f}, {3, 1})).item(), infinity);
+}
+
+/// Limits by hand: a prediction that is surely right costs nothing, one that is surely wrong costs Inf, and slopes are
+/// sigmoid(x) - y.
+TEST(Loss, LogitbinarycrossentropyTakesInfiniteLogits) {
+  const Array yhat({-infinity, infinity, -infinity, infinity, 0.0f}, {5}), y({0.0f, 1.0f, 1.0f, 0.0f, 1.0f}, {5});
+  const auto loss = [](const Array& x, const Array& l) { return logitbinarycrossentropy(x, l, {.agg = identity}); };
+  const Values got = loss(yhat, y).to_vector();
+  EXPECT_EQ(Values(got.begin(), got.begin() + 4), (Values{0, 0, infinity, infinity}));
+  EXPECT_NEAR(got[4], std::log(2.0), 1e-6);
+  const auto total = [&](const Array& x, const Array& l) { return sum(loss(x, l)); };
+  auto [by_yhat, by_y] = gradient(total, yhat, y);
+  layer_testing::expect_near(by_yhat, {0, 0, -1, 1, -0.5}, 1e-7);
+  layer_testing::expect_near(by_y, {0, 0, 0, 0, 0}, 0);
+}
+
+/// Probabilities of exactly 0 and 1, right and wrong, with and without eps: no loss is NaN, and where it is finite the
+/// gradient is too.
+TEST(Loss, ProbabilitiesAtTheirEndsGiveNoNaN) {
+  const Array yhat({1.0f, 0.0f, 0.0f, 1.0f}, {2, 2}), right = yhat, wrong = 1 - yhat;
+  const auto check = [&](const char* name, auto loss) {
+    for (const Array& y : {right, wrong}) {
+      auto [value, by_yhat] = withgradient([&](const Array& x) { return loss(x, y); }, yhat);
+      EXPECT_FALSE(std::isnan(value.item())) << name;
+      if (!std::isfinite(value.item())) continue;
+      for (float slope : by_yhat.to_vector()) EXPECT_TRUE(std::isfinite(slope)) << name;
+    }
+  };
+  for (const NamedLoss& entry : all_losses) check(entry.name, entry.loss);
+  for (double gamma : {0.0, 0.5, 1.0, 1.5, 2.0}) {
+    check("focal_loss", [&](const Array& x, const Array& y) { return focal_loss(x, y, {.gamma = gamma}); });
+    check("binary_focal_loss",
+          [&](const Array& x, const Array& y) { return binary_focal_loss(x, y, {.gamma = gamma}); });
+  }
+  const Array none({1.0f, 0.0f}, {2, 1});
+  EXPECT_EQ(crossentropy(none, none, {.eps = 0}).item(), 0);
+  EXPECT_EQ(kldivergence(none, none, {.eps = 0}).item(), 0);
+  EXPECT_EQ(focal_loss(none, none, {.eps = 0}).item(), 0);
+  EXPECT_EQ(poisson_loss(none, none).item(), 0.5);
+}
+
+TEST(Loss, HuberOfAnInfiniteDistanceHasTheSlopeDelta) {
+  const Array yhat({infinity, -infinity, 0.5f}, {3});
+  auto [value, slope] = withgradient([](const Array& x) { return sum(huber_loss(x, 0, {.agg = identity})); }, yhat);
+  EXPECT_EQ(value.item(), infinity);
+  EXPECT_EQ(slope.to_vector(), (Values{1, -1, 0.5}));
 }
 
 TEST(Loss, ANumberStandsForEveryLabel) { EXPECT_NEAR(mse(Array({1.0f, 3.0f}, {2}), 1).item(), 2, 1e-6); }

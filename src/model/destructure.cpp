@@ -1,6 +1,7 @@
 // See rosin/destructure.hpp.
 #include <rosin/destructure.hpp>
 
+#include <rosin/complex.hpp>
 #include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/error.hpp>
@@ -52,7 +53,9 @@ void set_trained_elements(ModelEdit model, const Array& flat) {
       x = *places[static_cast<size_t>(places[i].first)].array;
       continue;
     }
-    const Array part = reshape(slice(flat, 0, at, at + x.count()), x.shape());
+    // Beside complex arrays the vector is complex; of the places of a real one its real parts count.
+    const Array piece = reshape(slice(flat, 0, at, at + x.count()), x.shape());
+    const Array part = is_complex(x.dtype()) ? piece : real(piece);
     at += x.count();
     const bool tie = is_tied(x);
     const Array value = part.dtype() == x.dtype() ? part : cast(part, x.dtype());

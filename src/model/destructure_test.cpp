@@ -7,6 +7,7 @@
 #include <tuple>
 #include <vector>
 
+#include <rosin/complex.hpp>
 #include <rosin/create.hpp>
 #include <rosin/dense.hpp>
 #include <rosin/elementwise.hpp>
@@ -82,6 +83,14 @@ TEST(Destructure, BothWaysAreDifferentiable) {
       gradient([](const std::tuple<Array, Array>& m) { return sum(pow(destructure(m).first, 2)); }, model);
   EXPECT_EQ(gx.to_vector<double>(), (Values{2, 4}));
   EXPECT_EQ(gy.to_vector<double>(), (Values{6, 8}));
+}
+
+TEST(Destructure, ComplexArraysKeepBothPartsAndRealOnesStayReal) {
+  const auto [flat, re] = destructure(std::tuple{complex(Array({1.f}, {1}), 2.0), Array({3.f}, {1})});
+  EXPECT_EQ(view_as_real(flat).to_vector(), (std::vector<float>{1, 2, 3, 0}));
+  const auto [z, x] = re(flat * 2.0);
+  EXPECT_EQ(view_as_real(z).to_vector(), (std::vector<float>{2, 4}));
+  EXPECT_EQ(x.to_vector<float>(), (std::vector<float>{6}));
 }
 
 TEST(Destructure, PrintsTheModelAndTheLength) {

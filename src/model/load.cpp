@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include <rosin/complex.hpp>
 #include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/error.hpp>
@@ -117,6 +118,11 @@ class Match : public ModelEditor {
                                         to_string(x.dtype()) + " and the source has " + *lost + " of type " +
                                         to_string(value.dtype()) + "; load into a wider type");
     }
+    if (is_complex(value.dtype()) && !is_complex(x.dtype())) {
+      throw Error(ErrorKind::dtype, "loadmodel: a real array cannot take complex values; " + name + " is " +
+                                        to_string(x.dtype()) + " and the source has " + to_string(value.dtype()) +
+                                        "; load real(z), imag(z) or abs(z) of it, or make the array complex");
+    }
     // Counters are numbers of the host, wherever the arrays beside them are.
     if (is_scalar(*x.node()) && x.dtype() == Int64) return scalar_argument(value.item<int64_t>());
     if (value.dtype() != x.dtype()) return hooks.transfer(cast(value, x.dtype()), x.node()->device);
@@ -125,7 +131,8 @@ class Match : public ModelEditor {
   }
 
   static void check_tie(const Array& a, const Array& b, const std::string& name, const std::string& first) {
-    if (same(a, b) || a.to_vector<double>() == b.to_vector<double>()) return;
+    const auto values = [](const Array& x) { return is_complex(x.dtype()) ? view_as_real(x) : x; };
+    if (same(a, b) || values(a).to_vector<double>() == values(b).to_vector<double>()) return;
     throw Error(ErrorKind::argument,
                 "loadmodel: " + name + " is tied to " + first +
                     ", but the source has different values for them; untie them or load another source");

@@ -107,6 +107,25 @@ class Separate : public ModelEditor {
   SharedCopies copies_;
 };
 
+/// Parameters become floats of one type, running statistics of another.
+class ConvertFloats : public ModelEditor {
+ public:
+  ConvertFloats(DType parameters, DType statistics) : types_{parameters, statistics} {}
+  void array(Array& x, const ModelPath& path) override { parameters_.array(x, path); }
+  void buffer(Buffer& x, const ModelPath& path) override { statistics_.array(x.stored(), path); }
+
+ private:
+  static Array converted(void* type, const Array& x, const ModelPath&) {
+    const DType wanted = *static_cast<const DType*>(type);
+    return is_float(x.dtype()) && x.dtype() != wanted ? cast(x, wanted) : x;
+  }
+
+  DType types_[2];
+  ArrayMap maps_[2] = {{&types_[0], converted}, {&types_[1], converted}};
+  Mapper parameters_{maps_[0]};
+  Mapper statistics_{maps_[1]};
+};
+
 class SetModes : public ModelEditor {
  public:
   SetModes(LayerMode mode) : mode_(mode) {}
@@ -136,7 +155,9 @@ void convert_floats(ModelEdit model, DType type) {
     throw Error(ErrorKind::dtype, std::string("convert_floats: the target must be a floating-point type; got ") +
                                       to_string(type) + "; use cast for single arrays");
   }
-  map_each(model, [type](const Array& x) { return is_float(x.dtype()) && x.dtype() != type ? cast(x, type) : x; });
+  const bool is_half = type == Float16 || type == BFloat16;
+  ConvertFloats editor(type, is_half ? Float32 : type);
+  model.edit_with(editor);
 }
 
 void separate_shared(ModelEdit copy) {

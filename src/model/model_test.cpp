@@ -210,6 +210,19 @@ TEST(Precision, ConvertsFloatsOnly) {
   EXPECT_TRUE(same(f32(model).layer.weight, model.layer.weight));
 }
 
+TEST(Precision, KeepsRunningStatisticsInFloat32) {
+  struct Model {
+    Layer layer;
+    Buffer mean{vector_of({1})};
+  };
+  const Model model;
+  for (const Model& half : {f16(model), bf16(model), f16(f64(model)), bf16(f16(model))}) {
+    EXPECT_EQ(size_of(half.layer.weight.dtype()), 2u);
+    EXPECT_EQ(half.mean.value().dtype(), Float32);
+  }
+  EXPECT_TRUE(same(f16(model).mean.value(), model.mean.value()));
+}
+
 // --- loadmodel
 
 TEST(LoadModel, CopiesByPathAndKeepsTypes) {

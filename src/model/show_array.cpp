@@ -5,32 +5,12 @@
 
 #include "graph/hooks.hpp"
 #include "graph/node.hpp"
+#include "model/element_text.hpp"
 #include "model/number_text.hpp"
 #include "model/table.hpp"
 
 namespace rosin {
 namespace {
-
-/// The elements of an array as texts, column-major.
-class Elements {
- public:
-  Elements(const Array& x) : type_(x.dtype()), compact_(x.rank() > 1 && x.size(1) > 1) {
-    if (is_float(type_)) floats_ = x.to_vector<double>();
-    else integers_ = x.to_vector<int64_t>();
-  }
-  std::string text(int64_t at, bool alone = false) const {
-    const auto i = static_cast<size_t>(at);
-    if (is_float(type_)) return float_text(floats_[i], type_, compact_);
-    if (type_ == Bool && alone) return integers_[i] ? "true" : "false";
-    return type_ == UInt64 ? std::to_string(static_cast<uint64_t>(integers_[i])) : std::to_string(integers_[i]);
-  }
-
- private:
-  DType type_;
-  bool compact_;
-  std::vector<double> floats_;
-  std::vector<int64_t> integers_;
-};
 
 std::string device_text(const Array& x) { return hooks.device_text(x.node()->device); }
 
@@ -45,7 +25,7 @@ std::vector<int64_t> shown_slices(int64_t size) {
 
 class Slices {
  public:
-  Slices(const Shape& shape, const Elements& elements) : shape_(shape), elements_(elements) {}
+  Slices(const Shape& shape, const ElementTexts& elements) : shape_(shape), elements_(elements) {}
 
   std::string text() {
     add(shape_.rank() - 1, "", 0);
@@ -72,7 +52,7 @@ class Slices {
   }
 
   const Shape& shape_;
-  const Elements& elements_;
+  const ElementTexts& elements_;
   std::string text_;
 };
 
@@ -81,13 +61,14 @@ class Slices {
 std::string to_string(const Array& x) {
   if (x.is_nothing()) return "nothing";
   const Shape shape = x.shape();
-  if (shape.rank() == 0 && !is_complex(x.dtype())) return Elements(x).text(0, true);
+  const bool compact = shape.rank() > 1 && shape[1] > 1;
+  if (shape.rank() == 0) return ElementTexts(x, compact).text(0, true);
   std::string text = sizes_text(shape.begin(), shape.rank());
   if (!text.empty()) text += ' ';
   text += std::string("Array{") + to_string(x.dtype()) + "} on " + device_text(x);
-  if (shape.count() == 0 || is_complex(x.dtype())) return text;
+  if (shape.count() == 0) return text;
   text += ":\n";
-  const Elements elements(x);
+  const ElementTexts elements(x, compact);
   if (shape.rank() > 2) return text + Slices(shape, elements).text();
   const int64_t rows = shape[0], columns = shape.rank() == 1 ? 1 : shape[1];
   return text + table_text(rows, columns, [&](int64_t i, int64_t j) { return elements.text(j * rows + i); });

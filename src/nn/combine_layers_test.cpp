@@ -74,6 +74,15 @@ TEST(Embedding, LooksUpColumns) {
       "with cast(x, Int32)");
 }
 
+TEST(Embedding, NamesItselfWhereAnIndexLiesOutside) {
+  const Array w = ones({2, 3}), beyond({0, 3}, {2});
+  const std::string rest =
+      ": an index must lie in its dim of 3 elements; got 3; indices count from 0, negative ones "
+      "from the end";
+  EXPECT_EQ(error_of([&] { static_cast<void>(Embedding(w)(beyond).to_vector()); }), "Embedding" + rest);
+  EXPECT_EQ(error_of([&] { static_cast<void>(EmbeddingBag(w)(beyond).to_vector()); }), "EmbeddingBag" + rest);
+}
+
 TEST(EmbeddingBag, ReducesBagsOfSeveralLengths) {
   const EmbeddingBag layer(Array({1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f}, {2, 3}), sum);
   expect_near(layer(Array({0, 1, 2, 2}, {2, 2})), {4, 6, 10, 12}, 0);

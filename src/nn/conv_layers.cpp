@@ -29,7 +29,7 @@ int spatial_dims_of(std::string_view layer, const Array& weight) {
                                     (weight.is_nothing() ? "nothing" : to_string(weight.shape())) + "; reshape it");
 }
 
-/// Checks and completes what a layer was given; `transposed` for ConvTranspose.
+/// Checks and completes what a layer was given; `transposed` for ConvTranspose and CrossCorTranspose.
 template <class Options>
 ConvOptions window_for(std::string_view layer, const Array& weight, const Options& options, bool transposed) {
   const int spatial = spatial_dims_of(layer, weight);
@@ -168,6 +168,28 @@ Array ConvTranspose::operator()(const Array& x) const {
 }
 
 std::string ConvTranspose::rosin_show() const { return text_of("ConvTranspose", weight, bias, act, window, true); }
+
+CrossCorTranspose::CrossCorTranspose(const Extents& filter, int64_t in, int64_t out, Activation activation,
+                                     const ConvTransposeOptions& options)
+    : CrossCorTranspose(options.init(weight_shape("CrossCorTranspose", filter, out, in, options.groups)), options.bias,
+                        std::move(activation), options) {}
+
+CrossCorTranspose::CrossCorTranspose(const Array& w, const Array& b, Activation activation,
+                                     const ConvTransposeOptions& options)
+    : weight(w), act(std::move(activation)), window(window_for("CrossCorTranspose", w, options, true)),
+      outpad(options.outpad) {
+  eval(weight);
+  bias = bias_for("CrossCorTranspose", b, w, {w.size(-2) * options.groups});
+}
+
+Array CrossCorTranspose::operator()(const Array& x) const {
+  const Array images = checked_images(x, weight, weight.size(-1), *this);
+  return finished(crosscor_transpose(images, weight, window, outpad), bias, act);
+}
+
+std::string CrossCorTranspose::rosin_show() const {
+  return text_of("CrossCorTranspose", weight, bias, act, window, true);
+}
 
 Conv DepthwiseConv(const Extents& filter, int64_t in, int64_t out, Activation activation,
                    const ConvLayerOptions& options) {

@@ -50,6 +50,33 @@ TEST(Conv, CrossCorDoesNotFlip) {
   EXPECT_TRUE(allclose_to(Conv(flip(flip(w, 0), 1), false)(x), y));
 }
 
+/// PyTorch's ConvTranspose2d by hand: each pixel lays the kernel, as it is, at twice its place.
+TEST(Conv, CrossCorTransposeDoesNotFlip) {
+  const Array x = reshape(Array({1.0f, 10.0f}, {2}), {2, 1, 1, 1});
+  const Array w = reshape(Array({1.0f, 2.0f, 3.0f}, {3}), {3, 1, 1, 1});
+  const CrossCorTranspose layer(w, false, {}, {.stride = {2, 1}});
+  EXPECT_EQ(layer(x).to_vector(), (std::vector<float>{1, 2, 13, 20, 30}));
+  EXPECT_EQ(ConvTranspose(w, false, {}, {.stride = {2, 1}})(x).to_vector(), (std::vector<float>{3, 2, 31, 20, 10}));
+  const Array image = rand({5, 4, 2, 1}), kernel = rand({3, 2, 3, 2});
+  const Array y = CrossCorTranspose(kernel, false, {}, {.stride = 2})(image);
+  EXPECT_TRUE(allclose_to(ConvTranspose(flip(flip(kernel, 0), 1), false, {}, {.stride = 2})(image), y));
+  const Array back = gradient([&](const Array& a) { return sum(crosscor(a, kernel, {.stride = 2}) * image); }, y);
+  EXPECT_TRUE(allclose_to(back, y));
+  EXPECT_EQ(error_of([&] { crosscor_transpose(image, w); }).substr(0, 19), "crosscor_transpose:");
+}
+
+TEST(Pool, RefusesAWindowWithoutSizes) {
+  EXPECT_EQ(error_of([] {
+              MaxPool(Extents{}, {.pad = SamePad()})(ones({3, 3, 1, 1}));
+            }),
+            "layer MaxPool((), pad=SamePad()): the window has no sizes; got (); give one number, or one for each "
+            "spatial dim");
+  EXPECT_EQ(error_of([] {
+              MeanPool{Extents{}}(ones({3, 3, 1, 1}));
+            }).substr(0, 43),
+            "layer MeanPool(()): the window has no sizes");
+}
+
 TEST(Conv, SamePadKeepsSizesAndDividesByTheStride) {
   for (const Extents& kernel : {Extents{1}, Extents{2}, Extents{3}, Extents{4, 5}, Extents{6, 7, 8}}) {
     const int spatial = static_cast<int>(kernel.list().size());

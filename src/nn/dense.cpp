@@ -74,7 +74,10 @@ Scale::Scale(const Array& s, const Array& b, Activation activation) : scale(s), 
 }
 
 Array Scale::operator()(const Array& x) const {
-  return located(*this, [&] { return finished(scale * matched_input(x, scale, *this), bias, act); });
+  return located(*this, [&] {
+    const bool by_parts = is_complex(x.dtype()) || is_complex(scale.dtype());
+    return finished(scale * (by_parts ? x : matched_input(x, scale, *this)), bias, act);
+  });
 }
 
 std::string Scale::rosin_show() const {

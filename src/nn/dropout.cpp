@@ -11,6 +11,7 @@
 #include "graph/context.hpp"
 #include "graph/record.hpp"
 #include "model/locate.hpp"
+#include "nn/layer_parts.hpp"
 
 namespace rosin {
 namespace {
@@ -81,6 +82,7 @@ AlphaDropout::AlphaDropout(double probability, const AlphaDropoutOptions& option
 
 Array AlphaDropout::operator()(const Array& x) const {
   return located(*this, [&] {
+    if (is_complex(x.dtype())) refuse_complex(rosin_show(), x);
     if (!is_training(mode) || p == 0) return x;
     constexpr double low = -1.7580993408473766;  // selu at -infinity
     const DeviceScope scope(*x.node());

@@ -4,11 +4,11 @@
 #include <vector>
 
 #include <rosin/elementwise.hpp>
-#include <rosin/index.hpp>
 #include <rosin/matmul.hpp>
 #include <rosin/movement.hpp>
 
 #include "nn/layer_parts.hpp"
+#include "ops/lookup.hpp"
 
 namespace rosin {
 namespace {
@@ -29,6 +29,7 @@ std::string text_of(const char* name, const Array& weight) {
 
 /// The product of the weight with one-hot columns (in, shape...).
 Array of_onehot(const Array& weight, const Array& x, const std::string& layer) {
+  if (is_complex(weight.dtype())) refuse_complex(layer, weight);
   if (x.rank() == 0 || x.size(0) != weight.size(1)) {
     refuse_input(layer, "expects size(input, 0) == " + std::to_string(weight.size(1)) + " of one-hot input", x,
                  "give indices, or onehot(labels, classes)");
@@ -51,7 +52,7 @@ Array Embedding::operator()(const Array& x) const {
     throw Error(ErrorKind::dtype, "layer " + rosin_show() + ": indices must be integers or one-hot Bool; got " +
                                       summary(x) + "; convert them with cast(x, Int32)");
   }
-  return gather(weight, x);
+  return embedding(weight, x);
 }
 
 std::string Embedding::rosin_show() const { return text_of("Embedding", weight); }
@@ -64,7 +65,7 @@ Array EmbeddingBag::operator()(const Array& x) const {
     throw Error(ErrorKind::dtype, "layer " + rosin_show() + ": bags must be integers (bag, ...); got " + summary(x) +
                                       "; convert them with cast(x, Int32)");
   }
-  return squeeze(reduction(gather(weight, x), 1), 1);
+  return squeeze(reduction(embedding_bag(weight, x), 1), 1);
 }
 
 Array EmbeddingBag::operator()(std::span<const Array> bags) const {

@@ -19,6 +19,10 @@ Array bias_for(std::string_view layer, const Array& wanted, const Array& weight,
     if (!wanted.item<bool>()) return {};
     bias = zeros(shape, weight.dtype());
   }
+  if (is_complex(bias.dtype()) && !is_complex(weight.dtype())) {
+    throw Error(ErrorKind::dtype, std::string(layer) + ": a complex bias needs a complex weight; got " + summary(bias) +
+                                      " beside " + summary(weight) + "; give real(bias), or a complex weight");
+  }
   if (bias.shape() != shape) {
     throw Error(ErrorKind::shape, std::string(layer) + ": expected bias of size " + to_string(shape) + "; got size " +
                                       to_string(bias.shape()) + "; give true, false or an array of that size");
@@ -28,7 +32,15 @@ Array bias_for(std::string_view layer, const Array& wanted, const Array& weight,
   return bias;
 }
 
-Array converted_input(const Array& x, DType type, const std::string& layer) {
+void refuse_complex(const std::string& layer, const Array& x) {
+  throw Error(ErrorKind::dtype, "layer " + layer + ": not defined for complex numbers; got " + summary(x) +
+                                    "; give it real(x) or abs(x), or both parts as reals with view_as_real(x)");
+}
+
+Array converted_input(const Array& x, const Array& parameter, const std::string& layer) {
+  const DType type = parameter.is_nothing() ? Float32 : parameter.dtype();
+  if (is_complex(x.dtype())) refuse_complex(layer, x);
+  if (is_complex(type)) refuse_complex(layer, parameter);
   if (!is_float(x.dtype())) return cast(x, type);
   const std::string what =
       "layer " + layer + " with " + to_string(type) + " parameters got " + to_string(x.dtype()) + " input; ";

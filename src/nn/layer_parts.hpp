@@ -14,12 +14,17 @@ namespace rosin {
 /// converted. Evaluated. Error (shape): an array of another shape.
 Array bias_for(std::string_view layer, const Array& wanted, const Array& weight, const Shape& shape);
 
-/// x in the type of a parameter: other floats with one warning for each layer, integers and Bool silently.
-Array converted_input(const Array& x, DType type, const std::string& layer);
+/// x in the type of a parameter: other floats with one warning for each layer, integers and Bool silently (Float32
+/// where there is no parameter). Error (dtype): x or the parameter is complex.
+Array converted_input(const Array& x, const Array& parameter, const std::string& layer);
 template <class L> Array matched_input(const Array& x, const Array& parameter, const L& layer) {
-  if (parameter.is_nothing() || x.dtype() == parameter.dtype()) return x;
-  return converted_input(x, parameter.dtype(), layer.rosin_show());
+  const DType type = x.dtype();
+  if (is_float(type) && (parameter.is_nothing() || type == parameter.dtype())) return x;
+  return converted_input(x, parameter, layer.rosin_show());
 }
+
+/// Throws Error (dtype): the layer does not compute with complex numbers, and x is one of its input or parameters.
+[[noreturn]] void refuse_complex(const std::string& layer, const Array& x);
 
 /// A vector (n) with its elements along `dim` of arrays of that rank: (1, ..., n, 1, ...).
 Array along_dim(const Array& vector, int dim, int rank);

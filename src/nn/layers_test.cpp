@@ -6,11 +6,13 @@
 #include <rosin/approx.hpp>
 #include <rosin/chain.hpp>
 #include <rosin/combine_layers.hpp>
+#include <rosin/complex.hpp>
 #include <rosin/compose.hpp>
 #include <rosin/conv_layers.hpp>
 #include <rosin/dense.hpp>
 #include <rosin/dropout.hpp>
 #include <rosin/embedding.hpp>
+#include <rosin/index.hpp>
 #include <rosin/normalise_layers.hpp>
 #include <rosin/pool_layers.hpp>
 #include <rosin/upsample.hpp>
@@ -50,6 +52,10 @@ std::vector<LayerCase> layer_cases() {
        "Conv((2, 2), 1 => 2, pad=(1, 0, 1, 1), dilation=(1, 2))"},
       {CrossCor({3, 3}, 1, 2, tanh), {4, 4, 1, 2}, 2, "CrossCor((3, 3), 1 => 2, tanh)"},
       {ConvTranspose({3, 3}, 2, 1, {.stride = 2}), {3, 2, 2, 1}, 2, "ConvTranspose((3, 3), 2 => 1, stride=2)"},
+      {CrossCorTranspose({3, 2}, 2, 1, tanh, {.stride = 2, .bias = false}),
+       {3, 2, 2, 1},
+       1,
+       "CrossCorTranspose((3, 2), 2 => 1, tanh, stride=2, bias=false)"},
       {DepthwiseConv({2, 2}, 2, 4), {3, 3, 2, 1}, 2, "Conv((2, 2), 2 => 4, groups=2)"},
       {MaxPool({2, 2}), {4, 5, 2, 1}, 0, "MaxPool((2, 2))"},
       {MeanPool({3, 2}, {.pad = 1, .stride = 2}), {4, 5, 2, 1}, 0, "MeanPool((3, 2), pad=1, stride=2)"},
@@ -92,6 +98,66 @@ TEST(Layers, GradientsAgreeWithFiniteDifferences) {
     const std::string name = to_string(entry.layer);
     layer_testing::check_layer_gradient(entry.layer, randn<double>(entry.input), name);
   }
+}
+
+/// What is linear in x up to a constant c has f(re + i*im) = f(re) + i*(f(im) - c).
+void expect_linear(const Layer& layer, const Array& re, const Array& im, const Array& got, const std::string& name) {
+  ASSERT_TRUE(is_complex(got.dtype())) << name << " drops imaginary parts";
+  EXPECT_TRUE(allclose(real(got), layer(re), {.atol = 1e-6})) << name;
+  EXPECT_TRUE(allclose(imag(got), layer(im) - layer(im * 0.0), {.atol = 1e-6})) << name;
+}
+
+/// Every layer computes both parts of complex input, or says at the call that it does not.
+TEST(Layers, AreRightForComplexInputOrRefuseIt) {
+  std::vector<std::string> computed;
+  for (const LayerCase& entry : layer_cases()) {
+    const std::string name = to_string(entry.layer);
+    const Array re = randn(entry.input), im = randn(entry.input);
+    Array got;
+    const auto call = [&] { got = entry.layer(complex(re, im)); };
+    try {
+      call();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::dtype) << name << ": " << error.what();
+      EXPECT_NE(std::string_view(error.what()).find(": not defined for"), std::string_view::npos) << error.what();
+      continue;
+    }
+    computed.push_back(name.substr(0, name.find('(')));
+    expect_linear(entry.layer, re, im, got, name);
+  }
+  EXPECT_EQ(computed, (std::vector<std::string>{"Scale", "GlobalMeanPool", "Flatten", "flatten", "Dropout"}));
+  const Array re = randn({2, 3, 2, 1}), im = randn({2, 3, 2, 1}), z = complex(re, im);
+  for (const Layer& layer : {Layer(Upsample(2)), Layer(Upsample(UpsampleMode::bilinear, {.scale = 2}))}) {
+    expect_linear(layer, re, im, layer(z), to_string(layer));
+  }
+  expect_linear(PixelShuffle(1), re, im, PixelShuffle(1)(z), "PixelShuffle");
+}
+
+TEST(Layers, AreRightForComplexParametersOrRefuseThem) {
+  const Array w = complex(Array({1.f, 2.f}, {1, 2}), Array({3.f, -1.f}, {1, 2}));
+  const auto refused = [](auto f) { return error_of([&] { static_cast<void>(f()); }, ErrorKind::dtype); };
+  EXPECT_EQ(refused([&] {
+              return Dense(w, false)(ones({2, 3}));
+            }),
+            "layer Dense(2 => 1): not defined for complex numbers; got 1×2 Array{ComplexF32}; give it real(x) or "
+            "abs(x), or both parts as reals with view_as_real(x)");
+  EXPECT_EQ(refused([&] { return Dense(2, 1)(transpose(w)); }),
+            "layer Dense(2 => 1): not defined for complex numbers; got 2×1 Array{ComplexF32}; give it real(x) or "
+            "abs(x), or both parts as reals with view_as_real(x)");
+  EXPECT_EQ(refused([&] {
+              return Dense(ones({1, 2}), slice(w, 1, 0, 1));
+            }),
+            "Dense: a complex bias needs a complex weight; got 1×1 Array{ComplexF32} beside 1×2 Array{Float32}; give "
+            "real(bias), or a complex weight");
+  EXPECT_NE(refused([&] {
+              return Conv(reshape(w, {1, 2, 1}), true)(ones({3, 2, 1}));
+            }).find("Conv"),
+            std::string::npos);
+  const Array column = reshape(w, {2});
+  EXPECT_EQ(view_as_real(Scale(column, true)(Array({2.f, 2.f}, {2}))).to_vector(), (std::vector<float>{2, 6, 4, -2}));
+  EXPECT_EQ(view_as_real(Embedding(w)(Array({1, 0}, {2}))).to_vector(), (std::vector<float>{2, -1, 1, 3}));
+  EXPECT_EQ(view_as_real(EmbeddingBag(w)(Array({1, 0}, {2}))).to_vector(), (std::vector<float>{1.5, 1}));
+  EXPECT_NE(refused([&] { return Embedding(w)(onehot(Array({1, 0}, {2}), 2)); }).find("Embedding"), std::string::npos);
 }
 
 /// Values and gradients by parameters and input of one layer on two devices; random draws are the same everywhere.

@@ -11,6 +11,7 @@
 #include <rosin/reduce.hpp>
 
 #include "nn/layer_parts.hpp"
+#include "ops/reduction.hpp"
 
 namespace rosin {
 namespace {
@@ -38,14 +39,27 @@ Moments moments_of(const Array& x, const Dims& dims) {
   return m;
 }
 
-/// act(scale * distance / sqrt(variance + eps) + bias); scale and bias are (channels), channels the second dim from the
-/// end of distance.
-Array standardised(const Array& distance, const Array& variance, double eps, const Array& scale, const Array& bias,
-                   const Activation& act) {
+/// y*scale + bias; scale and bias are (channels), channels the second dim from the end of y.
+Array scaled(const Array& y, const Array& scale, const Array& bias) {
+  const int rank = y.rank();
+  if (scale.is_nothing()) return y;
+  return y * along_dim(scale, rank - 2, rank) + along_dim(bias, rank - 2, rank);
+}
+
+/// scale * distance / sqrt(variance + eps) + bias, with the layer's activation, in the type of its input. Halves are
+/// computed in Float32.
+template <class L> Array standardised(const L& layer, const Array& in, const Array& distance, const Array& variance) {
   const int rank = distance.rank();
-  const Array factor = rsqrt(variance + eps);
-  if (scale.is_nothing()) return act(distance * factor);
-  return act(distance * (factor * along_dim(scale, rank - 2, rank)) + along_dim(bias, rank - 2, rank));
+  const Array factor = rsqrt(variance + layer.eps);
+  if (layer.scale.is_nothing()) return layer.act(narrow(distance * factor, in));
+  const Array scale = along_dim(wide(layer.scale), rank - 2, rank), bias = along_dim(wide(layer.bias), rank - 2, rank);
+  return layer.act(narrow(distance * (factor * scale) + bias, in));
+}
+
+/// What a layer makes of no elements: no statistics take part, so that those of nothing spoil neither the running ones
+/// nor a gradient.
+template <class L> Array of_nothing(const L& layer, const Array& in) {
+  return layer.act(scaled(in, layer.scale, layer.bias));
 }
 
 template <class L> void check_channels(const L& layer, const Array& x, int least_rank) {
@@ -56,26 +70,37 @@ template <class L> void check_channels(const L& layer, const Array& x, int least
                x, "arrays are (..., channels, batch)");
 }
 
-/// Moves the running statistics of a layer: `values` elements were averaged for each; m has size 1 in all dims but the
-/// channels'.
+[[noreturn]] void refuse_one_value(const char* layer, const Array& x) {
+  throw Error(ErrorKind::argument, std::string(layer) +
+                                       ": expected more than 1 value per channel when training; got input of size " +
+                                       to_string(x.shape()) + "; use larger batches, or testmode(model)");
+}
+
+/// Moves one running statistic of a layer towards that of a batch, which has size 1 in all dims but the channels'.
+void move_towards(const Buffer& running, double keep, const Array& batch, double weight) {
+  const Array& old = running.value();
+  assign(running, narrow(keep * wide(old) + weight * reshape(batch, old.shape()), old));
+}
+
+/// Moves the running statistics of a layer; `values` elements were averaged for each.
 template <class L> void track(const L& layer, const Array& batch_mean, const Array& batch_variance, int64_t values) {
   const double keep = 1 - layer.momentum, n = static_cast<double>(values);
-  const Shape shape{layer.channels};
-  assign(layer.mean, keep * layer.mean.value() + layer.momentum * reshape(batch_mean, shape));
-  assign(layer.variance, keep * layer.variance.value() + layer.momentum * n / (n - 1) * reshape(batch_variance, shape));
+  move_towards(layer.mean, keep, batch_mean, layer.momentum);
+  move_towards(layer.variance, keep, batch_variance, layer.momentum * n / (n - 1));
 }
 
 /// With the running statistics.
-template <class L> Array with_running(const L& layer, const Array& x) {
-  const int rank = x.rank();
-  const Array distance = x - along_dim(layer.mean.value(), rank - 2, rank);
-  return standardised(distance, along_dim(layer.variance.value(), rank - 2, rank), layer.eps, layer.scale, layer.bias,
-                      layer.act);
+template <class L> Array with_running(const L& layer, const Array& in) {
+  const int rank = in.rank();
+  const Array distance = wide(in) - along_dim(wide(layer.mean.value()), rank - 2, rank);
+  return standardised(layer, in, distance, along_dim(wide(layer.variance.value()), rank - 2, rank));
 }
 
+/// x in the type of scale; without that in the type of the statistics, or in a half where those are Float32.
 template <class L> Array input_of(const L& layer, const Array& x) {
   const Array& parameter = layer.scale.is_nothing() ? layer.mean.value() : layer.scale;
-  if (parameter.is_nothing() && !is_float(x.dtype())) return cast(x, Float32);
+  const bool is_half = x.dtype() == Float16 || x.dtype() == BFloat16;
+  if (is_half && layer.scale.is_nothing() && !parameter.is_nothing() && parameter.dtype() == Float32) return x;
   return matched_input(x, parameter, layer);
 }
 
@@ -118,17 +143,14 @@ BatchNorm::BatchNorm(int64_t channel_count, Activation activation, const BatchNo
 Array BatchNorm::operator()(const Array& x) const {
   check_channels(*this, x, 2);
   const Array in = input_of(*this, x);
+  if (x.count() == 0) return of_nothing(*this, in);
   const bool training = is_training(mode);
   if (!training && !mean.is_nothing()) return with_running(*this, in);
-  const int64_t values = channels > 0 ? x.count() / channels : 0;
-  if (training && values == 1) {
-    throw Error(ErrorKind::argument,
-                "BatchNorm: expected more than 1 value per channel when training; got input of size " +
-                    to_string(x.shape()) + "; use larger batches, or testmode(model)");
-  }
-  const Moments batch = moments_of(in, dims_between(0, x.rank(), x.rank() - 2));
+  const int64_t values = x.count() / channels;
+  if (training && values == 1) refuse_one_value("BatchNorm", x);
+  const Moments batch = moments_of(wide(in), dims_between(0, x.rank(), x.rank() - 2));
   if (training && !mean.is_nothing()) track(*this, batch.mean, batch.variance, values);
-  return standardised(batch.distance, batch.variance, eps, scale, bias, act);
+  return standardised(*this, in, batch.distance, batch.variance);
 }
 
 std::string BatchNorm::rosin_show() const { return text_of("BatchNorm(" + std::to_string(channels), *this, true); }
@@ -149,7 +171,9 @@ Array LayerNorm::operator()(const Array& x) const {
   }
   const Array in = matched_input(x, scale, *this);
   Array y;
-  if (size.rank() == 1) {
+  if (x.count() == 0) {
+    y = in;
+  } else if (size.rank() == 1) {
     y = normalise(in, 0, eps);
   } else {
     // One dim of all that is averaged together, so that it is a reduction of rows.
@@ -173,15 +197,17 @@ InstanceNorm::InstanceNorm(int64_t channel_count, Activation activation, const I
 Array InstanceNorm::operator()(const Array& x) const {
   check_channels(*this, x, 3);
   const Array in = input_of(*this, x);
+  if (x.count() == 0) return of_nothing(*this, in);
   const bool training = is_training(mode);
   if (!training && !mean.is_nothing()) return with_running(*this, in);
   const int batch_dim = x.rank() - 1;
-  const Moments m = moments_of(in, dims_between(0, x.rank() - 2, -1));
+  const Moments m = moments_of(wide(in), dims_between(0, x.rank() - 2, -1));
   if (training && !mean.is_nothing()) {
     const int64_t values = x.count() / (channels * x.size(batch_dim));
+    if (values == 1) refuse_one_value("InstanceNorm", x);
     track(*this, rosin::mean(m.mean, batch_dim), rosin::mean(m.variance, batch_dim), values);
   }
-  return standardised(m.distance, m.variance, eps, scale, bias, act);
+  return standardised(*this, in, m.distance, m.variance);
 }
 
 std::string InstanceNorm::rosin_show() const {
@@ -200,12 +226,11 @@ GroupNorm::GroupNorm(int64_t channel_count, int64_t group_count, Activation acti
 
 Array GroupNorm::operator()(const Array& x) const {
   check_channels(*this, x, 2);
-  const Array in = scale.is_nothing() && !is_float(x.dtype()) ? cast(x, Float32) : matched_input(x, scale, *this);
+  const Array in = matched_input(x, scale, *this);
+  if (x.count() == 0) return of_nothing(*this, in);
   // All of one group of one sample in one dim.
   const Array rows = reshape(in, {x.count() / (groups * x.size(-1)), groups * x.size(-1)});
-  const Array y = reshape(normalise(rows, 0, eps), x.shape());
-  if (scale.is_nothing()) return act(y);
-  return act(y * along_dim(scale, x.rank() - 2, x.rank()) + along_dim(bias, x.rank() - 2, x.rank()));
+  return act(scaled(reshape(normalise(rows, 0, eps), x.shape()), scale, bias));
 }
 
 std::string GroupNorm::rosin_show() const {

@@ -85,6 +85,66 @@ TEST(BatchNorm, RefusesOneValuePerChannelInTraining) {
       "arrays are (..., channels, batch)");
 }
 
+/// In a gradient call, in training mode; the layer comes back with its statistics.
+template <class L> void expect_nothing_of_nothing(L layer, const Array& x, const std::string& name) {
+  auto [by_layer, by_x] = gradient([](const L& l, const Array& in) { return sum(l(in)); }, layer, x);
+  EXPECT_EQ(layer(x).shape(), x.shape()) << name;
+  EXPECT_EQ(by_x.shape(), x.shape()) << name;
+  expect_near(by_layer.scale, std::vector<double>(static_cast<size_t>(layer.scale.count())), 0);
+  expect_near(by_layer.bias, std::vector<double>(static_cast<size_t>(layer.scale.count())), 0);
+  if constexpr (requires { layer.mean; }) {
+    expect_near(layer.mean, {0, 0}, 0);
+    expect_near(layer.variance, {1, 1}, 0);
+  }
+  testmode(layer);
+  EXPECT_EQ(layer(x).shape(), x.shape()) << name;
+}
+
+TEST(NormaliseLayers, TakeEmptyBatches) {
+  for (const Shape& shape : {Shape{4, 4, 2, 0}, Shape{0, 3, 2, 5}}) {
+    const Array x = zeros(shape);
+    expect_nothing_of_nothing(BatchNorm(2), x, "BatchNorm");
+    expect_nothing_of_nothing(GroupNorm(2, 1), x, "GroupNorm");
+    expect_nothing_of_nothing(InstanceNorm(2, {.affine = true, .track_stats = true}), x, "InstanceNorm");
+  }
+  expect_nothing_of_nothing(BatchNorm(2), zeros({2, 0}), "BatchNorm");
+  expect_nothing_of_nothing(LayerNorm(3), zeros({3, 0}), "LayerNorm");
+  expect_nothing_of_nothing(LayerNorm({3, 2}), zeros({3, 2, 0}), "LayerNorm");
+}
+
+/// What PyTorch's autocast and Flux do: halves pass through, statistics and what is computed from them are Float32.
+TEST(NormaliseLayers, HalvesAreComputedWithStatisticsInFloat32) {
+  const Array x = randn({6, 2, 5});
+  for (DType type : {Float16, BFloat16}) {
+    const Array half = cast(x, type), wide = cast(half, Float32);
+    const auto expect_rounded_once = [&]<class L>(L layer) {
+      L small = with_floats(layer, type);
+      Array y, z;
+      gradient([&](const L& l) { return sum(cast(y = l(half), Float32)); }, small);
+      gradient([&](const L& l) { return sum(z = l(wide)); }, layer);
+      EXPECT_EQ(y.dtype(), type);
+      EXPECT_EQ(small.mean.value().dtype(), Float32);
+      EXPECT_EQ(small.mean.value().to_vector(), layer.mean.value().to_vector());
+      EXPECT_EQ(small.variance.value().to_vector(), layer.variance.value().to_vector());
+      EXPECT_EQ(y.to_vector(), cast(z, type).to_vector());
+      EXPECT_EQ(small(half).to_vector(), cast(layer(wide), type).to_vector());
+    };
+    expect_rounded_once(BatchNorm(2));
+    expect_rounded_once(BatchNorm(2, {.affine = false}));
+    expect_rounded_once(InstanceNorm(2, {.affine = true, .track_stats = true}));
+  }
+}
+
+TEST(InstanceNorm, RefusesOneValuePerChannelWhereItTracks) {
+  InstanceNorm layer(1, {.track_stats = true});
+  EXPECT_EQ(
+      error_of([&] {
+        gradient([](const InstanceNorm& l) { return sum(l(ones({1, 1, 3}))); }, layer);
+      }),
+      "InstanceNorm: expected more than 1 value per channel when training; got input of size (1, 1, 3); use larger "
+      "batches, or testmode(model)");
+}
+
 TEST(InstanceNorm, TracksMeansOverTheBatch) {
   InstanceNorm layer(2, {.affine = true, .track_stats = true});
   const Array x = reshape(arange(1.0, 13.0, 1.0), {3, 2, 2});
@@ -117,6 +177,8 @@ TEST(LayerNorm, NormalisesTheFirstDims) {
   const Array x = randn({2, 3, 4, 5});
   EXPECT_TRUE(near(LayerNorm(2)(x), normalise(x, 0)));
   EXPECT_TRUE(near(LayerNorm({2, 3, 4})(x), normalise(x, {0, 1, 2})));
+  EXPECT_TRUE(near(LayerNorm({2, 3}, {.eps = 0.5})(x), normalise(x, {0, 1}, 0.5)));
+  EXPECT_TRUE(LayerNorm(Shape{2, 3}, {.affine = false}).scale.is_nothing());
   EXPECT_EQ(
       error_of([&] { LayerNorm(3)(x); }),
       "layer LayerNorm(3) expects first sizes (3), but got 2×3×4×5 Array{Float32}; arrays are (features..., batch)");

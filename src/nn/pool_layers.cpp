@@ -13,7 +13,13 @@ namespace rosin {
 namespace {
 
 /// The padding for images x; SamePad follows from the window of each spatial dim.
-Extents padding_of(const PoolOptions& options, const Extents& window, const Array& x) {
+template <class L> Extents padding_of(const L& layer, const Array& x) {
+  const PoolOptions& options = layer.options;
+  const Extents& window = layer.k;
+  if (window.empty()) {
+    throw Error(ErrorKind::argument, "layer " + layer.rosin_show() + ": the window has no sizes; got (); give one " +
+                                         "number, or one for each spatial dim");
+  }
   if (!options.pad.is_same()) return options.pad.extents();
   const auto list = window.list();
   int64_t windows[3] = {};
@@ -41,12 +47,12 @@ std::string text_of(const char* name, const Extents& k, const PoolOptions& optio
 }  // namespace
 
 Array MaxPool::operator()(const Array& x) const {
-  return located(*this, [&] { return maxpool(x, k, options.stride, padding_of(options, k, x)); });
+  return located(*this, [&] { return maxpool(x, k, options.stride, padding_of(*this, x)); });
 }
 std::string MaxPool::rosin_show() const { return text_of("MaxPool", k, options); }
 
 Array MeanPool::operator()(const Array& x) const {
-  return located(*this, [&] { return meanpool(x, k, options.stride, padding_of(options, k, x)); });
+  return located(*this, [&] { return meanpool(x, k, options.stride, padding_of(*this, x)); });
 }
 std::string MeanPool::rosin_show() const { return text_of("MeanPool", k, options); }
 

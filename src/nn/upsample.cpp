@@ -75,6 +75,18 @@ Upsample::Upsample(UpsampleMode how, const UpsampleOptions& options)
                   (scale.empty() ? "neither" : "both") + "; write Upsample(2) to double sizes");
 }
 
+namespace {
+
+/// The size that a dim of `layer`'s input gets. Nothing can be spread, and only nothing can vanish.
+int64_t size_after(const Upsample& layer, const Array& x, int dim) {
+  const int64_t in = x.size(dim), out = layer.size.empty() ? in * at(layer.scale, dim) : at(layer.size, dim);
+  if (out >= 0 && (in == 0) == (out == 0)) return out;
+  refuse_input(layer.rosin_show(), "makes images of at least 1 element in each dim out of such", x,
+               "give images with elements, and a positive scale or size");
+}
+
+}  // namespace
+
 Array Upsample::operator()(const Array& x) const {
   return located(*this, [&] {
     const int spatial = x.rank() - 2, wanted = mode == UpsampleMode::nearest ? spatial : static_cast<int>(mode);
@@ -84,7 +96,8 @@ Array Upsample::operator()(const Array& x) const {
     }
     Array y = x;
     for (int d = 0; d < spatial; ++d) {
-      const int64_t out = size.empty() ? x.size(d) * at(scale, d) : at(size, d);
+      const int64_t out = size_after(*this, x, d);
+      if (out == 0) continue;
       y = mode == UpsampleMode::nearest ? nearest_along(y, d, out) : linear_along(y, d, out);
     }
     return y;

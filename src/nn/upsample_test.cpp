@@ -44,6 +44,19 @@ TEST(Upsample, PrintsAndRefuses) {
             "(spatial..., channels, batch)");
 }
 
+TEST(Upsample, TakesEmptyBatchesAndImagesAndRefusesWhatHasNoSize) {
+  EXPECT_EQ(Upsample(2)(zeros({2, 3, 1, 0})).shape(), (Shape{4, 6, 1, 0}));
+  EXPECT_EQ(Upsample(2, UpsampleMode::bilinear)(zeros({2, 3, 1, 0})).shape(), (Shape{4, 6, 1, 0}));
+  EXPECT_EQ(Upsample(2)(zeros({0, 3, 1, 2})).shape(), (Shape{0, 6, 1, 2}));
+  EXPECT_EQ(error_of([] {
+              Upsample(UpsampleMode::nearest, {.size = 4})(zeros({0, 3, 1, 2}));
+            }),
+            "layer Upsample(:nearest, size = 4) makes images of at least 1 element in each dim out of such, but got "
+            "0×3×1×2 Array{Float32}; give images with elements, and a positive scale or size");
+  error_of([] { Upsample(0)(ones({2, 3, 1, 1})); });
+  error_of([] { Upsample(-1)(ones({2, 3, 1, 1})); });
+}
+
 TEST(PixelShuffle, ComputesTheExampleOfFlux) {
   std::vector<double> x;
   for (int channel = 1; channel <= 4; ++channel) {

@@ -3,6 +3,7 @@
 #include <rosin/elementwise.hpp>
 
 #include "graph/record.hpp"
+#include "graph/refuse_type.hpp"
 #include "ops/elementwise_op.hpp"
 #include "ops/math_exponential.hpp"
 #include "ops/math_special.hpp"
@@ -211,6 +212,10 @@ const Op& softshrink_op =
 Array identity(const Array& x) { return x; }
 Array sigmoid(const Array& x) { return record(sigmoid_op, x); }
 Array hardsigmoid(const Array& x) { return record(hardsigmoid_op, x); }
+Array hardsigmoid(const Array& x, double alpha, double beta) {
+  require_real("hardsigmoid", x);
+  return hardtanh(2 * alpha * x + (2 * beta - 1)) * 0.5 + 0.5;
+}
 Array logsigmoid(const Array& x) { return record(logsigmoid_op, x); }
 Array hardtanh(const Array& x) { return record(hardtanh_op, x); }
 Array relu(const Array& x) { return record(relu_op, x); }
@@ -223,9 +228,17 @@ Array gelu(const Array& x) { return record(gelu_op, x); }
 Array gelu_sigmoid(const Array& x) { return record(gelu_sigmoid_op, x); }
 Array gelu_erf(const Array& x) { return record(gelu_erf_op, x); }
 Array swish(const Array& x) { return record(swish_op, x); }
+Array swish(const Array& x, double beta) {
+  require_real("swish", x);
+  return x * sigmoid(beta * x);
+}
 Array hardswish(const Array& x) { return record(hardswish_op, x); }
 Array lisht(const Array& x) { return record(lisht_op, x); }
 Array selu(const Array& x) { return record(selu_op, x); }
+Array selu(const Array& x, double alpha, double scale) {
+  require_real("selu", x);
+  return scale * elu(x, alpha);
+}
 Array celu(const Array& x) { return celu(x, 1); }
 Array celu(const Array& x, double alpha) { return record(celu_op, x, alpha); }
 Array trelu(const Array& x) { return trelu(x, 1); }

@@ -3,28 +3,41 @@
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <functional>
 #include <string>
 
+#include <rosin/complex.hpp>
 #include <rosin/error.hpp>
 
 namespace rosin {
 namespace {
 
+/// An element of any type.
+using Element = std::complex<double>;
+
 struct Pair {
-  std::vector<double> x, y;
+  std::vector<Element> x, y;
 };
+
+std::vector<Element> numbers_of(const Array& x) {
+  const std::vector<double> values = (is_complex(x.dtype()) ? view_as_real(x) : x).to_vector<double>();
+  if (!is_complex(x.dtype())) return {values.begin(), values.end()};
+  std::vector<Element> numbers;
+  for (size_t i = 0; i < values.size(); i += 2) numbers.emplace_back(values[i], values[i + 1]);
+  return numbers;
+}
 
 Pair values_of(const char* op, const Array& x, const Array& y) {
   if (!(x.shape() == y.shape())) {
     throw Error(ErrorKind::shape, std::string(op) + ": the shapes must agree; got " + to_string(x.shape()) + " and " +
                                       to_string(y.shape()) + "; compare arrays of one shape");
   }
-  return {x.to_vector<double>(), y.to_vector<double>()};
+  return {numbers_of(x), numbers_of(y)};
 }
 
 double epsilon_of(DType type) {
-  switch (type) {
+  switch (part_type(type)) {
     case DType::BFloat16: return 0x1p-7;
     case DType::Float16: return 0x1p-10;
     case DType::Float32: return 0x1p-23;
@@ -33,13 +46,15 @@ double epsilon_of(DType type) {
   }
 }
 
-double norm_of(const std::vector<double>& x) {
+double norm_of(const std::vector<Element>& x) {
   double squares = 0;
-  for (double value : x) squares += value * value;
+  for (const Element& value : x) squares += std::norm(value);
   return std::sqrt(squares);
 }
 
-bool near(double x, double y, double rtol, double atol) {
+bool is_finite(const Element& x) { return std::isfinite(x.real()) && std::isfinite(x.imag()); }
+
+bool near(const Element& x, const Element& y, double rtol, double atol) {
   return x == y || std::abs(x - y) <= std::max(atol, rtol * std::max(std::abs(x), std::abs(y)));
 }
 
@@ -49,21 +64,22 @@ bool isapprox(const Array& x, const Array& y, ApproxOptions options) {
   const Pair values = values_of("isapprox", x, y);
   const double usual = options.atol > 0 ? 0 : std::sqrt(std::max(epsilon_of(x.dtype()), epsilon_of(y.dtype())));
   const double rtol = options.rtol < 0 ? usual : options.rtol;
-  std::vector<double> difference(values.x.size());
+  std::vector<Element> difference(values.x.size());
   std::transform(values.x.begin(), values.x.end(), values.y.begin(), difference.begin(), std::minus<>());
   const double distance = norm_of(difference);
   if (std::isfinite(distance)) {
     return distance <= std::max(options.atol, rtol * std::max(norm_of(values.x), norm_of(values.y)));
   }
   // Infinite elements: each pair for itself.
-  return std::equal(values.x.begin(), values.x.end(), values.y.begin(),
-                    [&](double a, double b) { return a == b || (std::isfinite(a) && near(a, b, rtol, options.atol)); });
+  return std::equal(values.x.begin(), values.x.end(), values.y.begin(), [&](const Element& a, const Element& b) {
+    return a == b || (is_finite(a) && is_finite(b) && near(a, b, rtol, options.atol));
+  });
 }
 
 bool allclose(const Array& x, const Array& y, CloseOptions options) {
   const Pair values = values_of("allclose", x, y);
-  return std::equal(values.x.begin(), values.x.end(), values.y.begin(), [&](double a, double b) {
-    return a == b || std::abs(a - b) <= options.atol + options.rtol * std::abs(b);
+  return std::equal(values.x.begin(), values.x.end(), values.y.begin(), [&](const Element& a, const Element& b) {
+    return a == b || (is_finite(a) && is_finite(b) && std::abs(a - b) <= options.atol + options.rtol * std::abs(b));
   });
 }
 

@@ -140,7 +140,11 @@ Array angle(const Array& z) { return atan2(imag(z), real(z)); }
 namespace complex_form {
 
 Array cast(const Array& x, DType type) {
-  if (!is_complex(type)) return rosin::cast(real(x), type);
+  if (type == Bool) return ne(x, 0.0);
+  if (!is_complex(type)) {
+    refuse(ErrorKind::dtype, "cast", "a complex array has no real values",
+           std::string(to_string(x.dtype())) + " for " + to_string(type), "take real(z), imag(z) or abs(z)");
+  }
   if (!is_complex(x.dtype())) return complex(rosin::cast(x, part_type(type)), 0.0);
   return view_as_complex(rosin::cast(view_as_real(x), part_type(type)));
 }

@@ -8,7 +8,8 @@
 
 namespace rosin::complex_form {
 
-/// x in the other type, one of both being complex: the imaginary part of a real is 0, that of z is left out in a real.
+/// x in the other type, one of both being complex: the imaginary part of a real is 0; a Bool says whether z is not 0.
+/// Error (dtype): another real type, which would drop the imaginary part.
 Array cast(const Array& x, DType type);
 
 Array add(std::span<const Array> x);

@@ -6,6 +6,7 @@
 #include <rosin/movement.hpp>
 
 #include "graph/context.hpp"
+#include "graph/refuse_type.hpp"
 #include "ops/reduction.hpp"
 #include "ops/shapes.hpp"
 
@@ -35,6 +36,7 @@ Array triangle(std::string_view op, const Array& x, int64_t k, bool lower) {
 Array softmax(const Array& x) { return softmax(x, 0); }
 
 Array softmax(const Array& x, int dim) {
+  require_real("softmax", x);
   const uint64_t mask = one_dim("softmax", dim, x);
   if (x.count() == 0) return as_float(x);
   const Array values = wide(x);
@@ -45,6 +47,7 @@ Array softmax(const Array& x, int dim) {
 Array logsoftmax(const Array& x) { return logsoftmax(x, 0); }
 
 Array logsoftmax(const Array& x, int dim) {
+  require_real("logsoftmax", x);
   const uint64_t mask = one_dim("logsoftmax", dim, x);
   if (x.count() == 0) return as_float(x);
   const Array values = wide(x);
@@ -58,7 +61,7 @@ Array normalise(const Array& x, Dims dims, double eps) {
   const uint64_t mask = dims_mask("normalise", dims, x.shape());
   const Array values = wide(x);
   const Array distance = values - mean_over(values, mask);
-  return narrow(distance / sqrt(mean_over(distance * distance, mask) + eps), x);
+  return narrow(distance / sqrt(mean_over(squared_size(distance), mask) + eps), x);
 }
 
 Array dot(const Array& a, const Array& b) {
@@ -77,6 +80,8 @@ Array outer(const Array& a, const Array& b) {
 
 Array cosine_similarity(const Array& a, const Array& b, int dim) {
   check_equal_shapes("cosine_similarity", a, b);
+  require_real("cosine_similarity", a);
+  require_real("cosine_similarity", b);
   const Array x = wide(a), y = wide(b);
   const Array sizes = norm(x, dim) * norm(y, dim);
   const Array zero = eq(sizes, 0);

@@ -3,6 +3,7 @@
 
 #include <rosin/elementwise.hpp>
 
+#include "graph/refuse_type.hpp"
 #include "ops/windows.hpp"
 
 namespace rosin {
@@ -68,7 +69,9 @@ Array by_weights(const Array& x, const Array& dy, const Attributes& attributes, 
 }
 
 /// Both operands in one float type.
-void match_types(const Op& op, Array& x, Array& w) {
+void match_types(std::string_view name, const Op& op, Array& x, Array& w) {
+  require_real(name, x);
+  require_real(name, w);
   const Array* both[] = {&x, &w};
   DType type = common_type(op, both);
   if (!is_float(type)) type = DType::Float32;
@@ -137,7 +140,7 @@ Array convolved(const Array& images, const Array& kernels, const ConvOptions& op
   Array x = images, w = kernels;
   check_ranks(op, x, w, x.rank() - 2);
   const int spatial = spatial_dims(op, x);
-  match_types(conv_op, x, w);
+  match_types(op, conv_op, x, w);
   const WindowAttributes a = attributes_of(op, w, options, spatial, flipped);
   check_channels(op, x, w, options.groups);
   Shape y = x.shape();
@@ -158,15 +161,18 @@ Array convolved(const Array& images, const Array& kernels, const ConvOptions& op
 Array conv(const Array& x, const Array& w, const ConvOptions& options) { return convolved(x, w, options, true); }
 Array crosscor(const Array& x, const Array& w, const ConvOptions& options) { return convolved(x, w, options, false); }
 
-Array conv_transpose(const Array& images, const Array& kernels, const ConvOptions& options, const Extents& outpad) {
-  constexpr std::string_view op = "conv_transpose";
+namespace {
+
+Array transposed(const Array& images, const Array& kernels, const ConvOptions& options, const Extents& outpad,
+                 bool flipped) {
+  const std::string_view op = flipped ? "conv_transpose" : "crosscor_transpose";
   require(conv_data_op, images);
   require(conv_data_op, kernels);
   Array x = images, w = kernels;
   check_ranks(op, x, w, x.rank() - 2);
   const int spatial = spatial_dims(op, x);
-  match_types(conv_data_op, x, w);
-  const WindowAttributes a = attributes_of(op, w, options, spatial, true);
+  match_types(op, conv_data_op, x, w);
+  const WindowAttributes a = attributes_of(op, w, options, spatial, flipped);
   if (x.size(-2) != w.size(-1) || x.size(-2) % options.groups != 0) {
     refuse(ErrorKind::shape, op, "kernels must be (kernel..., out / groups, in) for the images' channels",
            "images " + to_string(x.shape()) + ", kernels " + to_string(w.shape()),
@@ -185,6 +191,15 @@ Array conv_transpose(const Array& images, const Array& kernels, const ConvOption
     y = with_size(y, d, size);
   }
   return by_data(x, w, Attributes::of(a), y);
+}
+
+}  // namespace
+
+Array conv_transpose(const Array& x, const Array& w, const ConvOptions& options, const Extents& outpad) {
+  return transposed(x, w, options, outpad, true);
+}
+Array crosscor_transpose(const Array& x, const Array& w, const ConvOptions& options, const Extents& outpad) {
+  return transposed(x, w, options, outpad, false);
 }
 
 }  // namespace rosin

@@ -1,6 +1,7 @@
 // Gather, scatter, scatter_add along one dim; take_along and its adjoint; one-hot. Values are checked by the kernels.
 #include <rosin/index.hpp>
 
+#include <rosin/complex.hpp>
 #include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/movement.hpp>
@@ -9,7 +10,9 @@
 #include "graph/context.hpp"
 #include "graph/gather_form.hpp"
 #include "graph/leaf.hpp"
+#include "graph/refuse_type.hpp"
 #include "ops/gather_in_range.hpp"
+#include "ops/lookup.hpp"
 #include "ops/shapes.hpp"
 
 namespace rosin {
@@ -35,14 +38,19 @@ void gather_gradient(Backward& b) {
   b.give(0, scatter_add(zeros_like(x), b.in(1), b.gradient, dim_of(b)));
 }
 
-const Op& gather_op =
-    *register_op({.name = "gather",
-                  .kind = Kind::gather,
-                  .operands = 2,
-                  .doc = "slices of operand 0 along a dim, by indices; repeated ones add in the gradient",
-                  .type_rule = TypeRule::attribute,
-                  .attribute_words = 2,
-                  .gradient = gather_gradient});
+/// Gather under the name of who asks, which messages about indices show.
+const Op& gather_named(std::string_view name) {
+  return *register_op({.name = name,
+                       .kind = Kind::gather,
+                       .operands = 2,
+                       .doc = "slices of operand 0 along a dim, by indices; repeated ones add in the gradient",
+                       .type_rule = TypeRule::attribute,
+                       .attribute_words = 2,
+                       .gradient = gather_gradient});
+}
+const Op& gather_op = gather_named("gather");
+const Op& embedding_op = gather_named("Embedding");
+const Op& embedding_bag_op = gather_named("EmbeddingBag");
 
 void take_gradient(Backward& b) { b.give(0, add_along(b.in(0).shape(), b.in(1), b.gradient, dim_of(b))); }
 
@@ -134,25 +142,42 @@ Array scattered(const Op& op, const Array& target, const Array& indices, const A
   const Array* both[] = {&target, &updates};
   const DType type = common_type(op, both);
   const Array base = target.dtype() == type ? target : cast(target, type);
+  if (is_complex(type)) {
+    const Array added = updates.dtype() == type ? updates : cast(updates, type);
+    return view_as_complex(scattered(op, view_as_real(base), indices, view_as_real(added), at + 1));
+  }
   const Array values = in_memory(updates.dtype() == type ? updates : cast(updates, type), target);
   const Array places = in_memory(indices, target);
   const Array* in[] = {&base, &places, &values};
   return record(op, in, type, base.shape(), Attributes::of(DimAttributes{at}));
 }
 
-}  // namespace
-
-Array gather(const Array& x, const Array& indices, int dim) {
-  require(gather_op, x);
-  check_indices(gather_op, indices);
-  const int at = checked_dim("gather", dim, x.shape());
+Array gathered(const Op& op, const Array& x, const Array& indices, int dim) {
+  require(op, x);
+  check_indices(op, indices);
+  const int at = checked_dim(op.name, dim, x.shape());
+  if (is_complex(x.dtype())) return view_as_complex(gathered(op, view_as_real(x), indices, at + 1));
   const Array places = in_memory(indices, x);
   const Array* in[] = {&x, &places};
-  return record(gather_op, in, x.dtype(), with_dims(x.shape(), at, 1, sizes_of(indices.shape())),
+  return record(op, in, x.dtype(), with_dims(x.shape(), at, 1, sizes_of(indices.shape())),
                 Attributes::of(GatherAttributes{at, 0}));
 }
 
+/// Indices for each element of complex arrays as those of the parts.
+Array for_both_parts(const Array& indices) {
+  return expand(reshape(indices, with_dims(indices.shape(), 0, 0, {1})), with_dims(indices.shape(), 0, 0, {2}));
+}
+
+}  // namespace
+
+Array gather(const Array& x, const Array& indices, int dim) { return gathered(gather_op, x, indices, dim); }
+Array embedding(const Array& weight, const Array& indices) { return gathered(embedding_op, weight, indices, -1); }
+Array embedding_bag(const Array& weight, const Array& indices) {
+  return gathered(embedding_bag_op, weight, indices, -1);
+}
+
 Array gather_in_range(const Array& x, const Array& indices) {
+  if (is_complex(x.dtype())) return view_as_complex(gather_in_range(view_as_real(x), indices));
   const int last = x.rank() - 1;
   const Array* in[] = {&x, &indices};
   return record(gather_op, in, x.dtype(), with_dims(x.shape(), last, 1, sizes_of(indices.shape())),
@@ -165,7 +190,7 @@ Array scatter(const Array& target, const Array& indices, const Array& updates, i
 
 Array scatter_add(const Array& target, const Array& indices, const Array& updates, int dim) {
   require(scatter_add_op, target);
-  if (target.dtype() == Bool || is_complex(target.dtype())) {
+  if (target.dtype() == Bool) {
     refuse(ErrorKind::dtype, "scatter_add", "it adds numbers", to_string(target.dtype()),
            "convert with cast(target, Int32)");
   }
@@ -180,6 +205,7 @@ Array take_along(const Array& x, const Array& indices, int dim) {
     refuse(ErrorKind::shape, "take_along", "all sizes but that of dim " + std::to_string(at) + " must be equal",
            to_string(x.shape()) + " and " + to_string(indices.shape()), "use gather for whole slices");
   }
+  if (is_complex(x.dtype())) return view_as_complex(take_along(view_as_real(x), for_both_parts(indices), at + 1));
   const Array* in[] = {&x, &indices};
   return record(take_op, in, x.dtype(), indices.shape(), Attributes::of(GatherAttributes{at, 1}));
 }
@@ -193,6 +219,9 @@ Array onehot(const Array& labels, int64_t classes) {
   return record_one(onehot_op, in_memory(labels, labels), Bool, with_dims(labels.shape(), 0, 0, {classes}));
 }
 
-Array onecold(const Array& y) { return squeeze(argmax(y, 0), 0); }
+Array onecold(const Array& y) {
+  require_real("onecold", y);
+  return squeeze(argmax(y, 0), 0);
+}
 
 }  // namespace rosin

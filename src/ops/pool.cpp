@@ -3,6 +3,7 @@
 
 #include <rosin/reduce.hpp>
 
+#include "graph/refuse_type.hpp"
 #include "ops/reduction.hpp"
 #include "ops/windows.hpp"
 
@@ -122,26 +123,27 @@ Windows windows_of(const Op& op, const Array& x, const Extents& window, const Ex
   return windows;
 }
 
-Windows adaptive_windows(const Op& op, const Array& x, const Extents& out) {
+Windows adaptive_windows(std::string_view name, const Op& op, const Array& x, const Extents& out) {
   require(op, x);
-  const int spatial = spatial_dims(op.name, x);
+  const int spatial = spatial_dims(name, x);
   Windows windows{{}, x.shape()};
   for (int16_t& size : windows.attributes.window) size = 1;
   for (int d = 0; d < spatial; ++d) {
-    const int64_t wanted = extent_for(op.name, "out", out, d, spatial, 0);
+    const int64_t wanted = extent_for(name, "out", out, d, spatial, 0);
     const int64_t size = x.size(d);
     if (wanted < 1 || wanted > size) {
-      refuse(ErrorKind::shape, op.name, "the result's sizes must be in [1, input size]",
+      refuse(ErrorKind::shape, name, "the result's sizes must be in [1, input size]",
              std::to_string(wanted) + " for an input of " + std::to_string(size), "use a smaller size");
     }
     const int64_t stride = size / wanted;
-    add_window(op.name, windows, d, size - (wanted - 1) * stride, stride, {});
+    add_window(name, windows, d, size - (wanted - 1) * stride, stride, {});
   }
   return windows;
 }
 
-Array pooled(const Op& op, const Array& x, const Windows& windows) {
-  if (x.dtype() == Bool) refuse(ErrorKind::dtype, op.name, "it takes numbers", "Bool", "convert with cast(x, Float32)");
+Array pooled(std::string_view name, const Op& op, const Array& x, const Windows& windows) {
+  if (x.dtype() == Bool) refuse(ErrorKind::dtype, name, "it takes numbers", "Bool", "convert with cast(x, Float32)");
+  require_real(name, x);
   return record_one(op, x, x.dtype(), windows.out, Attributes::of(windows.attributes));
 }
 
@@ -158,24 +160,29 @@ Extents::Extents(std::span<const int64_t> values) {
 }
 
 Array maxpool(const Array& x, const Extents& window, const Extents& stride, const Extents& pad) {
-  return pooled(maxpool_op, x, windows_of(maxpool_op, x, window, stride, pad));
+  return pooled("maxpool", maxpool_op, x, windows_of(maxpool_op, x, window, stride, pad));
 }
 
 Array meanpool(const Array& x, const Extents& window, const Extents& stride, const Extents& pad) {
   const Windows windows = windows_of(meanpool_op, x, window, stride, pad);
-  return pooled(meanpool_op, as_float(x), windows);
+  return pooled("meanpool", meanpool_op, as_float(x), windows);
 }
 
 Array adaptive_maxpool(const Array& x, const Extents& out) {
-  return pooled(maxpool_op, x, adaptive_windows(maxpool_op, x, out));
+  constexpr std::string_view name = "adaptive_maxpool";
+  return pooled(name, maxpool_op, x, adaptive_windows(name, maxpool_op, x, out));
 }
 
 Array adaptive_meanpool(const Array& x, const Extents& out) {
-  const Windows windows = adaptive_windows(meanpool_op, x, out);
-  return pooled(meanpool_op, as_float(x), windows);
+  constexpr std::string_view name = "adaptive_meanpool";
+  const Windows windows = adaptive_windows(name, meanpool_op, x, out);
+  return pooled(name, meanpool_op, as_float(x), windows);
 }
 
-Array global_maxpool(const Array& x) { return maximum_over(x, spatial_mask("global_maxpool", x)); }
+Array global_maxpool(const Array& x) {
+  require_real("global_maxpool", x);
+  return maximum_over(x, spatial_mask("global_maxpool", x));
+}
 Array global_meanpool(const Array& x) { return mean_over(x, spatial_mask("global_meanpool", x)); }
 
 }  // namespace rosin

@@ -7,6 +7,7 @@
 #include <rosin/error.hpp>
 #include <rosin/movement.hpp>
 
+#include "../tests/error_testing.hpp"
 #include "../tests/op_oracles.hpp"
 
 namespace rosin {
@@ -42,6 +43,19 @@ TEST(Pool, WindowsThatDoNotFitAreRefused) {
   EXPECT_THROW(maxpool(zeros({3, 3, 1, 1}), 4), Error);
   EXPECT_THROW(maxpool(zeros({3, 3}), 2), Error);
   EXPECT_THROW(maxpool(zeros({3, 3, 1, 1}), {2, 2, 2}), Error);
+}
+
+TEST(Pool, AdaptiveFormsNameThemselves) {
+  EXPECT_EQ(error_of([] {
+              static_cast<void>(adaptive_maxpool(ones({4, 1, 1}), 5));
+            }),
+            "adaptive_maxpool: the result's sizes must be in [1, input size]; got 5 for an input of 4; use a smaller "
+            "size");
+  EXPECT_EQ(error_of([] { static_cast<void>(adaptive_meanpool(ones({4}), 2)); }).substr(0, 18), "adaptive_meanpool:");
+  EXPECT_EQ(error_of([] {
+              static_cast<void>(adaptive_maxpool(full({4, 1, 1}, true), 2));
+            }),
+            "adaptive_maxpool: it takes numbers; got Bool; convert with cast(x, Float32)");
 }
 
 }  // namespace

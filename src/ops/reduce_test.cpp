@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include <rosin/create.hpp>
 #include <rosin/error.hpp>
 #include <rosin/movement.hpp>
@@ -90,6 +92,20 @@ TEST(Reduce, NothingToChooseFromIsRefused) {
   EXPECT_THROW(maximum(zeros({0, 3}), 0), Error);
   EXPECT_THROW(argmax(zeros({0})), Error);
   EXPECT_THROW(sum(zeros({2}), 1), Error);
+}
+
+/// As NumPy: the mean, the variance and the deviation of nothing are NaN, whatever is subtracted from the count.
+TEST(Reduce, StatisticsOfNothingAreNaN) {
+  for (const Array& x : {zeros({0}), zeros({0}, Float64), zeros({0}, Float16), zeros({0}, Int32)}) {
+    for (const Array& value : {mean(x), var(x), stddev(x), var(x, false), stddev(x, 0, false)}) {
+      EXPECT_TRUE(std::isnan(value.item())) << to_string(x.dtype());
+    }
+  }
+  EXPECT_TRUE(std::isnan(var(Array({2.0f}, {1})).item()));
+  EXPECT_EQ(var(Array({2.0f}, {1}), false).item(), 0);
+  const Array rows = var(zeros({2, 0}), 1);
+  EXPECT_EQ(rows.shape(), Shape({2, 1}));
+  EXPECT_TRUE(std::isnan(rows.to_vector()[1]));
 }
 
 }  // namespace

@@ -31,6 +31,8 @@ Array as_float(const Array& x);
 /// half.
 Array wide(const Array& x);
 Array narrow(const Array& result, const Array& x);
+/// |x|^2, real also where x is complex.
+Array squared_size(const Array& x);
 /// sqrt with gradient 0 at 0.
 Array root(const Array& x);
 

@@ -5,6 +5,7 @@
 
 #include <rosin/index.hpp>
 
+#include "graph/refuse_type.hpp"
 #include "ops/shapes.hpp"
 
 namespace rosin {
@@ -37,10 +38,15 @@ Array argsort(const Array& x, int dim, bool descending) {
   return places(x, at, descending, x.size(at));
 }
 
-Array sort(const Array& x, int dim, bool descending) { return take_along(x, argsort(x, dim, descending), dim); }
+Array sort(const Array& x, int dim, bool descending) {
+  require(argsort_op, x);
+  require_real("sort", x);
+  return take_along(x, argsort(x, dim, descending), dim);
+}
 
 TopK topk(const Array& x, int64_t k, int dim, bool largest) {
   require(argsort_op, x);
+  require_real("topk", x);
   const int at = checked_dim("topk", dim, x.shape());
   if (k < 0 || k > x.size(at)) {
     refuse(ErrorKind::argument, "topk", "k must be in [0, " + std::to_string(x.size(at)) + "]", std::to_string(k),

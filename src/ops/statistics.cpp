@@ -1,13 +1,16 @@
 // Reductions composed of others: mean, var, stddev, logsumexp, norm. All are stable; halves are computed in Float32.
 #include <rosin/reduce.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include <rosin/complex.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/movement.hpp>
 
 #include "graph/context.hpp"
+#include "graph/refuse_type.hpp"
 #include "ops/reduction.hpp"
 #include "ops/shapes.hpp"
 
@@ -19,8 +22,8 @@ bool is_half(DType type) { return type == Float16 || type == BFloat16; }
 Array variance(const Array& x, uint64_t mask, bool corrected) {
   const Array values = wide(x);
   const Array distance = values - mean_over(values, mask);
-  const int64_t count = reduced_count(x.shape(), mask) - (corrected ? 1 : 0);
-  return sum_over(distance * distance, mask) / static_cast<double>(count);
+  const int64_t count = std::max<int64_t>(reduced_count(x.shape(), mask) - (corrected ? 1 : 0), 0);
+  return sum_over(squared_size(distance), mask) / static_cast<double>(count);
 }
 
 Array var_over(const Array& x, uint64_t mask, bool corrected) { return narrow(variance(x, mask, corrected), x); }
@@ -32,8 +35,8 @@ Array stddev_over(const Array& x, uint64_t mask, bool corrected) {
 Array norm_over(const Array& x, uint64_t mask, double p) {
   if (!(p > 0))
     refuse(ErrorKind::argument, "norm", "the order must be positive", std::to_string(p), "the default is 2");
-  if (reduced_count(x.shape(), mask) == 0) return sum_over(wide(x), mask);
-  const Array values = wide(x);
+  const Array values = is_complex(x.dtype()) ? abs(x) : wide(x);
+  if (reduced_count(x.shape(), mask) == 0) return sum_over(values, mask);
   if (std::isinf(p)) return narrow(maximum_over(abs(values), mask), x);
   const double infinity = std::numeric_limits<double>::infinity();
   const Array largest = peak_over(abs(values), mask);
@@ -57,6 +60,8 @@ Array narrow(const Array& result, const Array& x) { return is_half(x.dtype()) ? 
 
 Array as_float(const Array& x) { return is_float(x.dtype()) || is_complex(x.dtype()) ? x : cast(x, Float32); }
 
+Array squared_size(const Array& x) { return is_complex(x.dtype()) ? square(real(x)) + square(imag(x)) : x * x; }
+
 Array root(const Array& x) {
   const Array zero = eq(x, 0);
   return where(zero, 0, sqrt(where(zero, 1, x)));
@@ -68,11 +73,15 @@ Array mean_over(const Array& x, uint64_t mask, int rank) {
 }
 
 Array logsumexp_over(const Array& x, uint64_t mask) {
+  require_real("logsumexp", x);
   const Array values = wide(x);
   if (reduced_count(x.shape(), mask) == 0) return narrow(log(sum_over(values, mask)), x);
+  constexpr double infinity = std::numeric_limits<double>::infinity();
   const Array largest = peak_over(values, mask);
-  const Array shift = where(lt(abs(largest), std::numeric_limits<double>::infinity()), largest, 0);
-  return narrow(log(sum_over(exp(values - shift), mask)) + shift, x);
+  const Array shift = where(lt(abs(largest), infinity), largest, 0);
+  const Array total = sum_over(exp(values - shift), mask);
+  const Array none = eq(total, 0);  // all are -Inf: so is the logarithm, and its gradient is 0
+  return narrow(where(none, -infinity, log(where(none, 1, total))) + shift, x);
 }
 
 Array mean(const Array& x) { return mean_over(x, all_dims(x.shape()), 0); }

@@ -36,8 +36,9 @@ Array Nesterov::apply(State& state, const Array&, const Array& g) const {
 
 Lion::State Lion::init(const Array& x) const { return {zeros_like(x)}; }
 Array Lion::apply(State& state, const Array&, const Array& g) const {
-  state.m = number(beta[1]) * g + number(1 - beta[1]) * state.m;
-  return number(eta) * sign(number(beta[1] - beta[0]) * g + number(beta[0]) * state.m);
+  const Array direction = number(beta[0]) * state.m + number(1 - beta[0]) * g;
+  state.m = number(beta[1]) * state.m + number(1 - beta[1]) * g;
+  return number(eta) * sign(direction);
 }
 
 Rprop::State Rprop::init(const Array& x) const { return {zeros_like(x), full_like(x, eta)}; }

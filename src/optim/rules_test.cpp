@@ -232,6 +232,19 @@ TEST(Rules, DriveALossDown) {
   drives_to_target(Lion{}, steps);
 }
 
+/// By hand from the paper's equations: c = b1*m + (1 - b1)*g, the step is eta*sign(c), then m = b2*m + (1 - b2)*g.
+TEST(Rules, LionFollowsThePaper) {
+  const Lion rule{.eta = 0.125, .beta = {0.5, 0.75}};
+  const Array x({1.0}, {1});
+  Lion::State state = rule.init(x);
+  const double gradients[] = {2, -0.25, -1, 0}, steps[] = {0.125, 0.125, -0.125, -0.125};
+  const double means[] = {0.5, 0.3125, -0.015625, -0.01171875};
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(rule.apply(state, x, Array({gradients[i]}, {1})).item(), steps[i]) << "step " << i;
+    EXPECT_EQ(state.m.item(), means[i]) << "step " << i;
+  }
+}
+
 /// A rule of the user, with a state of its own.
 struct Averaged {
   double eta = 0.5;

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "../tests/error_testing.hpp"
+
 namespace rosin {
 namespace {
 
@@ -38,6 +40,20 @@ TEST(Schedules, WarmupGrowsToWhatFollows) {
   EXPECT_DOUBLE_EQ(rate(5), 1);
   EXPECT_DOUBLE_EQ(rate(6), 0);
   EXPECT_DOUBLE_EQ(ConstantRate{0.5}(7), 0.5);
+}
+
+TEST(Schedules, RefuseStepsThatTheyCannotCount) {
+  const auto refused = [](auto rate) { return error_of([&] { static_cast<void>(rate(3)); }); };
+  EXPECT_EQ(refused(ExponentialRate{.steps = 0}),
+            "ExponentialRate: steps must be at least 1; got 0; ConstantRate keeps the rate");
+  EXPECT_EQ(refused(ExponentialRate{.steps = -5}),
+            "ExponentialRate: steps must be at least 1; got -5; ConstantRate keeps the rate");
+  EXPECT_EQ(refused(StepRate{.steps = 0}), "StepRate: steps must be at least 1; got 0; ConstantRate keeps the rate");
+  EXPECT_EQ(refused(CosineRate{.steps = 0}),
+            "CosineRate: steps must be at least 1; got 0; ConstantRate keeps the rate");
+  EXPECT_EQ(refused(warmup(-1, ConstantRate{})),
+            "warmup: steps must be at least 0; got -1; ConstantRate keeps the rate");
+  EXPECT_DOUBLE_EQ(warmup(0, ConstantRate{0.5})(0), 0.5);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "model/number_text.hpp"
+#include "model/element_text.hpp"
 #include "optim/tree.hpp"
 
 namespace rosin {
@@ -25,18 +25,18 @@ std::vector<int64_t> shown_indices(int64_t n, int64_t limit) {
   return indices;
 }
 
-std::string list_text(const Array& x, const std::vector<double>& values) {
+std::string list_text(const Array& x, const ElementTexts& elements) {
   std::string text;
   for (int64_t i : shown_indices(x.count(), full_list)) {
     const bool after_gap = text.ends_with("  ");
     if (i < 0) text += "  …  ";
-    else text += (text.empty() || after_gap ? "" : ", ") + float_text(values[static_cast<size_t>(i)], x.dtype(), true);
+    else text += (text.empty() || after_gap ? "" : ", ") + elements.text(i);
   }
   return text;
 }
 
 /// Rows by "; ", elements by spaces; more dims than two are shown as columns of one matrix.
-std::string matrix_text(const Array& x, const std::vector<double>& values) {
+std::string matrix_text(const Array& x, const ElementTexts& elements) {
   const int64_t rows = x.size(0), columns = rows > 0 ? x.count() / rows : 0;
   std::string text;
   for (int64_t row : shown_indices(rows, full_matrix)) {
@@ -45,7 +45,7 @@ std::string matrix_text(const Array& x, const std::vector<double>& values) {
     bool first = true;
     for (int64_t column : shown_indices(row < 0 ? 0 : columns, full_matrix)) {
       text += first ? "" : " ";
-      text += column < 0 ? "…" : float_text(values[static_cast<size_t>(row + column * rows)], x.dtype(), true);
+      text += column < 0 ? "…" : elements.text(row + column * rows);
       first = false;
     }
   }
@@ -54,9 +54,10 @@ std::string matrix_text(const Array& x, const std::vector<double>& values) {
 
 std::string array_text(const Array& x) {
   if (x.is_nothing()) return "nothing";
-  if (!is_float(x.dtype())) return x.count() == 1 ? std::to_string(x.item<int64_t>()) : to_string(x.dtype());
-  const std::vector<double> values = x.to_vector<double>();
-  const std::string inside = x.rank() < 2 ? list_text(x, values) : matrix_text(x, values);
+  const bool whole = !is_float(x.dtype()) && !is_complex(x.dtype());
+  if (whole) return x.count() == 1 ? std::to_string(x.item<int64_t>()) : to_string(x.dtype());
+  const ElementTexts elements(x, true);
+  const std::string inside = x.rank() < 2 ? list_text(x, elements) : matrix_text(x, elements);
   return std::string(to_string(x.dtype())) + "[" + inside + "]";
 }
 

@@ -13,6 +13,11 @@ namespace rosin {
 
 namespace {
 
+/// The name of a leaf of the model in print: Flux's for the activation of a layer.
+std::string shown_name(const ModelPart& part, const ModelPath& path) {
+  return part.type == "Activation" && path.name() == "act" ? "σ" : std::string(path.name());
+}
+
 void append_steps(std::vector<PathStep>& steps, const ModelPath& path) {
   if (path.is_root()) return;
   append_steps(steps, *path.parent());
@@ -38,9 +43,9 @@ class TreeMaker : public ModelVisitor {
     while (open_.back() != path.hash()) close_last();
     close_last();
   }
-  void leaf(const ModelPart&, const ModelPath& path) override {
+  void leaf(const ModelPart& part, const ModelPath& path) override {
     step_to(path);
-    tree_.items.push_back({TreeItem::What::empty, std::string(path.name())});
+    tree_.items.push_back({TreeItem::What::empty, shown_name(part, path)});
   }
 
   void array(const Array& x, const ModelPath& path) override {

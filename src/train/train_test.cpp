@@ -119,6 +119,13 @@ TEST(Triggers, PlateauStopsAfterThreeSmallChanges) {
   EXPECT_EQ(count, 3);
 }
 
+TEST(Triggers, PlateauTakesTheFirstScoreForAChange) {
+  auto stop = plateau([] { return 0.0; }, 3);
+  int calls = 1;
+  while (calls < 10 && !stop()) ++calls;
+  EXPECT_EQ(calls, 4);
+}
+
 double now = 0;
 
 TEST(Triggers, ThrottleCallsOnceInSoManySeconds) {

@@ -231,8 +231,8 @@ TEST_F(Seeds, Row46TheStateTreeMirrorsTheModel) {
       "Float32[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0  …  0.0, 0.0, 0.0, 0.0, 0.0, 0.0, "
       "0.0, 0.0, 0.0, 0.0], ";
   EXPECT_EQ(to_string(state), "(layers = ((weight = " + leaf + "(" + tall + tall + powers + ", bias = " + leaf + "(" +
-                                  list + list + powers + ", act = ()), (weight = " + leaf + "(" + flat + flat + powers +
-                                  ", bias = " + leaf + "(Float32[0.0], Float32[0.0], " + powers + ", act = ())),)");
+                                  list + list + powers + ", σ = ()), (weight = " + leaf + "(" + flat + flat + powers +
+                                  ", bias = " + leaf + "(Float32[0.0], Float32[0.0], " + powers + ", σ = ())),)");
   EXPECT_EQ(text_of(device_of(state)), gpu_text());
 }
 

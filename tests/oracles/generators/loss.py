@@ -42,8 +42,7 @@ def tversky(p, y, beta=0.7):
 
 
 def binary_focal(p, y, gamma=2.0, eps=0.0):
-    shifted = p + eps
-    true = y * shifted + (1 - y) * (1 - shifted)
+    true = y * p + (1 - y) * (1 - p) + eps
     return (-((1 - true) ** gamma) * torch.log(true)).mean()
 
 

@@ -117,9 +117,10 @@ def adadelta(x, g, s, rho=0.9, epsilon=1e-8):
 
 
 def lion(x, g, s, eta=0.001, beta=(0.9, 0.999)):
+    """Chen et al. (2023); Optimisers.jl turns the weights of m round and moves by the new m."""
     old = s.get("m", 0)
-    s["m"] = beta[1] * g + (1 - beta[1]) * old  # as Optimisers.jl has it; reversed from the paper
-    return eta * np.sign((beta[1] - beta[0]) * g + beta[0] * s["m"])
+    s["m"] = beta[1] * old + (1 - beta[1]) * g
+    return eta * np.sign(beta[0] * old + (1 - beta[0]) * g)
 
 
 def clip_grad(x, g, s, delta=10.0):
