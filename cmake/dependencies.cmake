@@ -25,6 +25,8 @@ function(rosin_vendor name)
     target_compile_definitions(rosin_vendor_${name} INTERFACE ROSIN_HAVE_${upper}=1)
     if(ARG_LIBRARY)
       target_link_libraries(rosin_vendor_${name} INTERFACE ${ROSIN_${upper}_LIBRARY})
+      set_property(GLOBAL APPEND PROPERTY ROSIN_VENDOR_LIBRARIES
+        $<BUILD_INTERFACE:${ROSIN_${upper}_LIBRARY}> $<INSTALL_INTERFACE:${ARG_LIBRARY}>)
     endif()
     rosin_note_dependency("${name}" "${ROSIN_${upper}_INCLUDE}/${ARG_HEADER}" "${ARG_USE}")
   else()

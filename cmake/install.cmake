@@ -1,9 +1,13 @@
-# The install tree: headers, library, CMake package (find_package(rosin), target rosin::rosin), pkg-config file.
+# The install tree: headers, libraries, CMake package (find_package(rosin), targets rosin::rosin and
+# rosin::rosin_static), pkg-config file.
 # Nothing in it names the prefix, so the tree may be moved.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/rosin)
 install(TARGETS rosin EXPORT rosinTargets)
+if(TARGET rosin_static)
+  install(TARGETS rosin_static EXPORT rosinTargets)
+endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/rosin DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
 install(EXPORT rosinTargets NAMESPACE rosin:: DESTINATION ${package_dir})

@@ -41,18 +41,20 @@ elseif(ROSIN_BUILD_BENCH)
   rosin_program(bench_devices bench ${PROJECT_SOURCE_DIR}/bench/devices.cpp)
 endif()
 
-# The command-line tool, where CLI11 and nlohmann-json are. Its target cannot be called rosin, which is the library.
-file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/rosin/*.cpp)
-list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
-if(sources AND ROSIN_CLI11_INCLUDE AND ROSIN_JSON_INCLUDE)
-  rosin_program(rosin_command tools ${sources})
-  target_link_libraries(rosin_command PRIVATE rosin_vendor_cli11 rosin_vendor_json)
-  set_target_properties(rosin_command PROPERTIES OUTPUT_NAME rosin)
-endif()
+if(ROSIN_BUILD_TOOLS)
+  # The command-line tool, where CLI11 and nlohmann-json are. Its target cannot be called rosin, which is the library.
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/rosin/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
+  if(sources AND ROSIN_CLI11_INCLUDE AND ROSIN_JSON_INCLUDE)
+    rosin_program(rosin_command tools ${sources})
+    target_link_libraries(rosin_command PRIVATE rosin_vendor_cli11 rosin_vendor_json)
+    set_target_properties(rosin_command PROPERTIES OUTPUT_NAME rosin)
+  endif()
 
-# What ./run gpu-check asks; it needs the library alone.
-file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/gpu_check/*.cpp)
-rosin_program(gpu_check tools ${sources})
+  # What ./run gpu-check asks; it needs the library alone.
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/gpu_check/*.cpp)
+  rosin_program(gpu_check tools ${sources})
+endif()
 
 # Back ends and transports bring their own CMakeLists.txt and see nothing of src/; adding one changes no file here.
 file(GLOB plugins CONFIGURE_DEPENDS

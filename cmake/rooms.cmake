@@ -74,3 +74,22 @@ function(rosin_library)
     endif()
   endif()
 endfunction()
+
+# The same objects as librosin.a. They are joined into one object first: an archive of many would lose those that only
+# register something, ops for one. Its initialisers run before those of the program, so that global arrays and layers
+# find the library ready, and hidden symbols stay inside.
+function(rosin_static_library)
+  get_property(objects GLOBAL PROPERTY ROSIN_OBJECTS)
+  set(joined ${PROJECT_BINARY_DIR}/rosin_joined.o)
+  add_custom_command(OUTPUT ${joined} DEPENDS ${objects} VERBATIM COMMAND_EXPAND_LISTS
+    COMMAND ${CMAKE_LINKER} -r --force-group-allocation -o ${joined} ${objects}
+    COMMAND ${CMAKE_OBJCOPY} --localize-hidden --rename-section .init_array=.init_array.00200 ${joined})
+  add_library(rosin_static STATIC ${joined})
+  add_library(rosin::rosin_static ALIAS rosin_static)
+  set_target_properties(rosin_static PROPERTIES OUTPUT_NAME rosin LINKER_LANGUAGE CXX)
+  target_compile_features(rosin_static INTERFACE cxx_std_20)
+  target_include_directories(rosin_static INTERFACE
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  get_property(libraries GLOBAL PROPERTY ROSIN_VENDOR_LIBRARIES)
+  target_link_libraries(rosin_static INTERFACE ${libraries} Threads::Threads ${CMAKE_DL_LIBS})
+endfunction()

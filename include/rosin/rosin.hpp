@@ -1,6 +1,10 @@
 // Everything of rosin.
 #pragma once
 
+#if __cplusplus < 202002L
+#error "rosin needs C++20: compile with -std=c++20 or later"
+#endif
+
 #include <rosin/activation.hpp>
 #include <rosin/activation_value.hpp>
 #include <rosin/approx.hpp>
