@@ -7,6 +7,7 @@
 #include <rosin/error.hpp>
 #include <rosin/grad.hpp>
 #include <rosin/move.hpp>
+#include <rosin/optim.hpp>
 #include <rosin/reduce.hpp>
 #include <rosin/stats.hpp>
 
@@ -54,8 +55,30 @@ TEST(DISABLED_Inside, NanIsFoundInGradients) {
   EXPECT_NE(error_of([&] { return gradient(slope, zero); }).find("NaN"), std::string::npos);
 }
 
+struct Pair {
+  Array a, b;
+};
+
+TEST(DISABLED_Inside, UpdatesRefuseGradientsThatAreNotFinite) {
+  Pair model{ones({2}), ones({1})};
+  State state = setup(Descent{0.5}, model);
+  for (const float wrong : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    EXPECT_EQ(error_of([&] {
+                update(state, model, Pair{ones({2}), Array({wrong}, {1})});
+              }),
+              "update: a gradient must be finite; it is not at b; lower the learning rate or look for such values in "
+              "the data");
+    EXPECT_EQ(sum(model.a).item() + sum(model.b).item(), 3);
+  }
+  update(state, model, Pair{ones({2}), ones({1})});
+  EXPECT_EQ(sum(model.a).item() + sum(model.b).item(), 1.5);
+}
+
 TEST(Watch, EagerEvaluatesEveryOp) { expect_success(run_itself("EveryOpIsEvaluated", "ROSIN_EAGER=1")); }
 TEST(Watch, NanIsAnErrorThatNamesItsOp) { expect_success(run_itself("NanIsFound", "ROSIN_NAN_CHECK=1")); }
+TEST(Watch, UpdatesLookForNanToo) {
+  expect_success(run_itself("UpdatesRefuseGradientsThatAreNotFinite", "ROSIN_NAN_CHECK=1"));
+}
 TEST(Watch, NanIsFoundInTheBackwardPass) { expect_success(run_itself("NanIsFoundInGradients", "ROSIN_NAN_CHECK=1")); }
 
 }  // namespace

@@ -20,13 +20,21 @@ class ROSIN_API Buffer {
 
   /// The array held; for the library.
   Array& stored() noexcept { return value_; }
+  /// Takes over what a gradient call has noted, and keeps what the last step left until the next one has run; for the
+  /// library. `step` differs once the model's parameters have changed.
+  void advance(const Array& value, uint64_t step);
+  /// What the last step left, or nothing where no gradient call has written since.
+  const Array& earlier() const noexcept { return earlier_; }
+  void settle() noexcept { earlier_ = Array(); }
   /// Which note of a gradient call the buffer writes to, 0 for none; for the library.
   uint64_t note() const noexcept { return note_; }
   void set_note(uint64_t note) noexcept { note_ = note; }
 
  private:
   Array value_;
+  Array earlier_;
   uint64_t note_ = 0;  // set in the copy of a model that a gradient call hands out
+  uint64_t step_ = 0;  // that `earlier_` belongs to
 };
 
 /// Gives the buffer a value of the same shape; Error (shape) otherwise. Inside a gradient call the value is noted and

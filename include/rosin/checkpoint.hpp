@@ -45,9 +45,9 @@ ROSIN_API Array with_rule(const Array& value, std::span<const Array> inputs, Cus
 
 /// `value` with a gradient of one's own: in gradient calls, rule(dy) gives the gradients of the loss by `inputs` (at
 /// most three arrays of which value was computed), as a vector in their order or, for one input, as one array.
-/// Gradients that value has by itself are not used. Error (argument): no input, or more than three; a rule that gives
-/// another number. Example: custom_gradient(round(x), {x}, [](const Array& dy) { return dy; }) is the straight-through
-/// estimator.
+/// Gradients that value has by itself are not used. Errors: argument (no input, or more than three; a rule that gives
+/// another number), shape (a gradient has not the shape of its input), dtype (a complex one of a real input). Example:
+/// custom_gradient(round(x), {x}, [](const Array& dy) { return dy; }) is the straight-through estimator.
 template <class Rule> Array custom_gradient(const Array& value, std::initializer_list<Array> inputs, Rule rule) {
   return with_rule(value, std::span<const Array>(inputs.begin(), inputs.size()),
                    CustomRule([rule](const Array& gradient) -> std::vector<Array> {

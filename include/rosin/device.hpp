@@ -19,6 +19,8 @@ inline constexpr KeepTypes keep;
 /// One device of this process. Copied freely; a default-constructed one is the CPU.
 class ROSIN_API Device {
  public:
+  static constexpr bool rosin_leaf = true;  // in a model it is as a number
+
   Device() noexcept = default;
 
   /// "CPU", "CUDA", "AMDGPU", "Metal" or "OpenCL".

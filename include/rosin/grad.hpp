@@ -9,6 +9,7 @@
 #include <rosin/array.hpp>
 #include <rosin/copy.hpp>
 #include <rosin/error.hpp>
+#include <rosin/known_parts.hpp>
 #include <rosin/model.hpp>
 #include <rosin/walk.hpp>
 
@@ -35,11 +36,12 @@ class ROSIN_API GradientCall {
       throw;
     }
   }
-  /// Walks back from the loss. Error (shape) when it has more than one element, (dtype) when it is no float.
+  /// Walks back from the loss. Error (shape) when it has more than one element, (dtype) when it is no float, (argument)
+  /// when another thread has computed part of it.
   void close(const Array& loss);
   /// Replaces every array of `result` (a copy of the i-th argument) by its gradient, or nothing.
   void write_gradient(size_t argument, ModelEdit result);
-  /// Writes what was assigned to buffers inside the call into the i-th model.
+  /// Writes what was assigned to buffers and drawn from generators inside the call into the i-th model.
   void write_buffers(size_t argument, ModelEdit model);
 
  private:
@@ -78,12 +80,13 @@ template <class Value> Array loss_of(const Value& value) {
 
 template <class F, class... Argument, size_t... i>
 auto withgradient_of(F& f, std::index_sequence<i...>, Argument&... argument) {
+  static_assert((check_parts<ArgumentOf<Argument>>() && ...));
   GradientCall call;
   std::tuple<ArgumentOf<Argument>...> copies{argument_of(argument)...};
   (call.open(std::get<i>(copies)), ...);
   auto value = call.located([&] { return f(static_cast<const ArgumentOf<Argument>&>(std::get<i>(copies))...); });
   call.close(loss_of(value));
-  std::tuple<ArgumentOf<Argument>...> gradients = copies;
+  std::tuple<ArgumentOf<Argument>...> gradients{copy_parts(std::get<i>(copies))...};
   (call.write_gradient(i, std::get<i>(gradients)), ...);
   const auto write = [&]<class A>(size_t at, A& model) {
     if constexpr (!std::is_const_v<A> && Walkable<A>) call.write_buffers(at, ModelEdit(model));
@@ -100,8 +103,10 @@ auto withgradient_of(F& f, std::index_sequence<i...>, Argument&... argument) {
 
 /// Value of f at the arguments and the gradient by each: one argument gives its gradient, several a tuple. Arguments
 /// are models, arrays, numbers, tuples. If f gives a tuple, its first entry is differentiated and the whole is the
-/// value. Places without gradient hold nothing. Buffers assigned inside are written into arguments that are not const.
-/// Errors: shape (the loss has more than one element), dtype (it is no float), and whatever f throws.
+/// value. Places without gradient hold nothing; tied places hold one gradient, which is tied. Buffers assigned inside,
+/// and generators drawn from, are moved on in arguments that are not const; the update that follows takes that back
+/// where it fails. Errors: shape (the loss has more than one element), dtype (it is no float), argument (another thread
+/// has computed part of it from the arguments), and whatever f throws.
 template <class F, class... Argument> auto withgradient(F&& f, Argument&&... argument) {
   static_assert(sizeof...(Argument) > 0, "rosin: withgradient(f, model) needs something to differentiate by");
   return reflect::withgradient_of(f, std::index_sequence_for<Argument...>(), argument...);

@@ -13,6 +13,7 @@
 #include <rosin/array.hpp>
 #include <rosin/copy.hpp>
 #include <rosin/free_list.hpp>
+#include <rosin/known_parts.hpp>
 #include <rosin/walk.hpp>
 
 namespace rosin {
@@ -64,6 +65,7 @@ class ROSIN_API Layer {
     requires(!std::same_as<L, Layer> && LayerLike<L>)
   Layer(L layer) : table_(&table_of<L>), object_(take_block(sizeof(L))) {
     static_assert(alignof(L) <= alignof(std::max_align_t), "rosin: a layer with extended alignment");
+    static_assert(reflect::check_parts<L>());
     ::new (object_) L(static_cast<L&&>(layer));
   }
   Layer(const Layer& other) : table_(other.table_) {

@@ -63,6 +63,16 @@ template <Movable T> auto operator|(const T& x, ToGpu) { return gpu(x); }
 template <Movable T> auto operator|(const T& x, ToCpu) { return cpu(x); }
 template <Movable T> auto operator|(const T& x, ToCuda) { return cu(x); }
 
+/// Not meant: says what is missing for a class that cannot be walked.
+template <class T, class Target>
+  requires(reflect::UnknownClass<T> && !MovesItself<T> &&
+           (std::is_same_v<Target, Device> || std::is_same_v<Target, ToGpu> || std::is_same_v<Target, ToCpu> ||
+            std::is_same_v<Target, ToCuda>))
+T operator|(const T& x, const Target&) {
+  reflect::refuse_unknown<T>();
+  return x;
+}
+
 /// The device that the arrays of a model are on; the CPU when it has none. Error (device) with two paths when they are
 /// on different ones.
 ROSIN_API Device device_of(ModelView model);

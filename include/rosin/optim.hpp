@@ -14,6 +14,7 @@
 #include <rosin/array.hpp>
 #include <rosin/copy.hpp>
 #include <rosin/export.hpp>
+#include <rosin/known_parts.hpp>
 #include <rosin/rule.hpp>
 #include <rosin/rules.hpp>
 #include <rosin/show.hpp>
@@ -49,27 +50,38 @@ class ROSIN_API State {
   StateTree* tree_ = nullptr;
 };
 
-/// The state that a rule begins with. Warns when the model has nothing to train. Error (argument): a negative learning
-/// rate, AccumGrad with n < 1.
-template <Rule R> State setup(const R& rule, ModelView model) { return State(RuleOf<R>(rule), model); }
+/// The state that a rule begins with. Warns when the model has nothing to train. Error (argument): a learning rate that
+/// is negative or NaN, AccumGrad with n < 1.
+template <Rule R, class M> State setup(const R& rule, const M& model) {
+  static_assert(reflect::check_parts<M>());
+  return State(RuleOf<R>(rule), model);
+}
+
+struct UpdateOptions {
+  /// Refuses a gradient with NaN or infinite elements: the step waits for its values, and leaves all as it was where
+  /// there are any. ROSIN_NAN_CHECK=1 does so in every step.
+  bool check = false;
+};
 
 /// One step, in place: changes the model's trained arrays and the state, and evaluates what is pending on this thread,
 /// together, as one program, which for a small model may still run when update returns (docs/performance.md: who reads
 /// a value waits for it); arrays that only the model holds are overwritten where they stand. `gradient` has the
 /// model's type; places where it holds nothing, and frozen ones, stay as they are with their state. Tied places have
 /// one gradient: the same array in each (as `gradient` gives it) counts once, different ones are added. Errors leave
-/// model and state as they were: argument (state or gradient of another model), shape, dtype, numeric (a rule found a
-/// value that is not finite), memory.
-ROSIN_API void update(State& state, ModelEdit model, ModelView gradient);
+/// model and state as they were, with the running statistics and generators that the gradient call has moved on:
+/// argument (state or gradient of another model, gradient and model in each other's place), shape, dtype, numeric (a
+/// rule or `check` found a value that is not finite), memory.
+ROSIN_API void update(State& state, ModelEdit model, ModelView gradient, UpdateOptions options = {});
 
 template <class M> struct Updated {
   State state;
   M model;
 };
 /// The same as values: `state` and `model` stay as they are.
-template <Walkable M> Updated<M> updated(const State& state, const M& model, ModelView gradient) {
+template <Walkable M>
+Updated<M> updated(const State& state, const M& model, ModelView gradient, UpdateOptions options = {}) {
   Updated<M> next{state, copy_of(model)};
-  update(next.state, next.model, gradient);
+  update(next.state, next.model, gradient, options);
   return next;
 }
 
@@ -91,8 +103,8 @@ struct Adjustment {
   double omega = keep;
 };
 
-/// Changes hyper-parameters in place; what the rule keeps stays. Error (argument): a negative learning rate, nothing
-/// given to change, no path matches.
+/// Changes hyper-parameters in place; what the rule keeps stays. Error (argument): a learning rate that is negative or,
+/// given alone, NaN, nothing given to change, no path matches.
 ROSIN_API void adjust(State& state, double eta, std::string_view pattern = {});
 ROSIN_API void adjust(State& state, const Adjustment& change, std::string_view pattern = {});
 /// The same as a value.

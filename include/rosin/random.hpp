@@ -13,9 +13,23 @@
 namespace rosin {
 
 /// A generator: a key and a counter. A plain value: copies draw the same numbers. Not for use by two threads at once.
+/// As a member of a layer, `mutable Rng rng{7};`, it moves on like a Buffer: what a gradient call draws from the copy
+/// of the model that it hands out, the model that is not const has drawn when the call has returned, unless its step
+/// fails.
 class ROSIN_API Rng {
  public:
   explicit Rng(uint64_t seed = 0) noexcept : key_(seed) {}
+  Rng(const Rng&) noexcept = default;
+  Rng& operator=(const Rng& other) noexcept {
+    key_ = other.key_;
+    counter_ = other.counter_;
+    earlier_key_ = other.earlier_key_;
+    earlier_counter_ = other.earlier_counter_;
+    step_ = other.step_;
+    stepped_ = other.stepped_;
+    if (note_ != 0) tell_call();
+    return *this;
+  }
 
   /// An independent generator; this one moves on.
   Rng split() noexcept;
@@ -35,6 +49,7 @@ class ROSIN_API Rng {
   uint64_t take(uint64_t blocks) noexcept {
     const uint64_t before = counter_;
     counter_ += blocks;
+    if (note_ != 0) tell_call();
     return before;
   }
   /// The next 64 bits, at once and on the host (shuffling).
@@ -42,11 +57,26 @@ class ROSIN_API Rng {
   /// A number in [0, bound), every one equally likely. bound > 0.
   uint64_t below(uint64_t bound) noexcept;
 
-  bool operator==(const Rng&) const = default;
+  /// Whether both draw the same numbers from here on.
+  bool operator==(const Rng& other) const noexcept { return key_ == other.key_ && counter_ == other.counter_; }
+
+  /// Which note of a gradient call learns of draws, 0 for none; for the library.
+  uint64_t note() const noexcept { return note_; }
+  void set_note(uint64_t note) noexcept { note_ = note; }
+  /// What a gradient call has drawn, which a step may take back; for the library. As Buffer::advance.
+  void advance(uint64_t key, uint64_t counter, uint64_t step) noexcept;
+  bool has_earlier() const noexcept { return stepped_; }
+  void settle() noexcept { stepped_ = false; }
+  void step_back() noexcept;
 
  private:
+  void tell_call() const noexcept;
+
   uint64_t key_;
   uint64_t counter_ = 0;
+  uint64_t note_ = 0;  // set in the copy of a model that a gradient call hands out
+  uint64_t earlier_key_ = 0, earlier_counter_ = 0, step_ = 0;
+  bool stepped_ = false;  // the earlier ones are those of the last step
 };
 
 /// Restarts the generators of all threads: this thread has (value, 0), others (value, 1), (value, 2), ... in order of

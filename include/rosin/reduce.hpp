@@ -15,6 +15,8 @@ namespace rosin {
 /// Dims to reduce: `sum(x, 0)`, `sum(x, {0, 2})`. Negative dims count from the end; a dim named twice counts once.
 class ROSIN_API Dims {
  public:
+  static constexpr bool rosin_leaf = true;
+
   Dims(int dim) noexcept : count_(1) { dims_[0] = dim; }
   Dims(std::initializer_list<int> dims) : Dims(std::span<const int>(dims.begin(), dims.size())) {}
   /// Error (shape): more than eight.

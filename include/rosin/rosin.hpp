@@ -44,6 +44,7 @@
 #include <rosin/index.hpp>
 #include <rosin/init.hpp>
 #include <rosin/io.hpp>
+#include <rosin/known_parts.hpp>
 #include <rosin/layer.hpp>
 #include <rosin/loader.hpp>
 #include <rosin/log.hpp>

@@ -1,6 +1,7 @@
 // Sizes of an array: up to eight dimensions, the first one contiguous (column-major).
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
@@ -17,9 +18,15 @@ class ROSIN_API Shape {
  public:
   static constexpr int max_rank = 8;
 
+  /// A size of any integral type, so that `{v.size(), 2}` is a shape.
+  struct Size {
+    int64_t value;
+    template <std::integral I> constexpr Size(I size) noexcept : value(static_cast<int64_t>(size)) {}
+  };
+
   constexpr Shape() noexcept = default;
   /// Error (shape): more than eight dimensions, or a negative size.
-  Shape(std::initializer_list<int64_t> sizes);
+  Shape(std::initializer_list<Size> sizes);
   explicit Shape(std::span<const int64_t> sizes);
 
   int rank() const noexcept { return rank_; }
@@ -38,6 +45,8 @@ class ROSIN_API Shape {
   Shape(const int64_t (&sizes)[max_rank], int rank) noexcept : rank_(rank) {
     for (int d = 0; d < max_rank; ++d) sizes_[d] = sizes[d];
   }
+
+  void append(int64_t size);
 
   int64_t sizes_[max_rank] = {};
   int rank_ = 0;

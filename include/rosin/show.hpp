@@ -4,6 +4,7 @@
 #include <string>
 
 #include <rosin/array.hpp>
+#include <rosin/known_parts.hpp>
 #include <rosin/walk.hpp>
 
 namespace rosin {
@@ -35,6 +36,8 @@ template <TextStream Stream> Stream& operator<<(Stream& stream, const Shown& sho
   return stream;
 }
 template <TextStream Stream> Stream& operator<<(Stream& stream, const Array& x) { return stream << show(x); }
+template <TextStream Stream> Stream& operator<<(Stream& stream, const Shape& shape) { return stream << show(shape); }
+template <TextStream Stream> Stream& operator<<(Stream& stream, DType type) { return stream << show(type); }
 /// Layers and what is made of them print themselves.
 template <TextStream Stream, class Layer>
   requires reflect::ShowsItself<Layer> || reflect::WalksItself<const Layer, ModelVisitor>
@@ -42,4 +45,28 @@ Stream& operator<<(Stream& stream, const Layer& layer) {
   return stream << show(layer);
 }
 
+}  // namespace rosin
+
+// What stands here is found by `using namespace rosin;` and by lookup from inside rosin, but not by the arguments
+// alone.
+namespace rosin::printing {
+
+/// Whether a class brings a way of its own to be printed.
+template <class Stream, class T>
+concept StreamsItself = requires(Stream& stream, const T& x) { operator<<(stream, x); };
+
+/// std::cout << model, for structs with arrays.
+template <TextStream Stream, class Model>
+  requires(std::is_class_v<Model> && !std::is_convertible_v<const Model&, std::string_view> &&
+           !reflect::ShowsItself<Model> && !reflect::WalksItself<const Model, ModelVisitor> &&
+           !reflect::Container<Model> && !StreamsItself<Stream, Model> && reflect::HasFields<Model> &&
+           reflect::holds_arrays<Model>())
+Stream& operator<<(Stream& stream, const Model& model) {
+  return stream << show(model);
+}
+
+}  // namespace rosin::printing
+
+namespace rosin {
+using namespace printing;  // NOLINT(google-build-using-namespace)
 }  // namespace rosin

@@ -12,6 +12,7 @@
 namespace rosin {
 
 class Buffer;
+class Rng;
 
 /// Mode of layers that behave differently in training: automatic is training inside gradient calls, testing outside.
 /// The walk finds members of this type.
@@ -41,6 +42,9 @@ class ROSIN_API ModelVisitor {
   virtual void array(const Array& x, const ModelPath& path) = 0;
   /// A running statistic; by default its value is visited as an array that is not trained.
   virtual void buffer(const Buffer& x, const ModelPath& path);
+  /// A generator that is part of the model (`mutable Rng rng{7};`): its key and counter are its whole state. By default
+  /// it is a leaf.
+  virtual void rng(const Rng& x, const ModelPath& path);
   /// Before the children of a class or container; false leaves them out (then `leave` is not called).
   virtual bool enter(const ModelPart& part, const ModelPath& path);
   virtual void leave(const ModelPart& part, const ModelPath& path);
@@ -71,6 +75,8 @@ class ROSIN_API ModelEditor {
   virtual void array(Array& x, const ModelPath& path) = 0;
   /// By default the value is edited as an array that is not trained.
   virtual void buffer(Buffer& x, const ModelPath& path);
+  /// By default it stays as it is. One assigns to it: `x = Rng::restored(key, counter);`.
+  virtual void rng(Rng& x, const ModelPath& path);
   virtual void mode(LayerMode& mode, const ModelPath& path);
   virtual bool enter(const ModelPart& part, const ModelPath& path);
   virtual void leave(const ModelPart& part, const ModelPath& path);

@@ -91,6 +91,25 @@ template <class T> consteval bool is_function() {
   if constexpr (std::is_pointer_v<T>) return std::is_function_v<std::remove_pointer_t<T>>;
   else return std::is_member_pointer_v<T> || FunctionLike<T> || type_name<T> == "lambda";
 }
+/// Engines of <random>: as members of a model they would draw the same numbers in each gradient call.
+template <class T>
+concept RandomEngine = requires(T& x) {
+  typename T::result_type;
+  T::min();
+  T::max();
+  x.discard(1);
+};
+/// Times, paths, locks and other classes of the standard library that hold nothing of a user's.
+template <class T> consteval bool is_standard_value() {
+  constexpr std::string_view text = spelled_type<T>();
+  if constexpr (!std::is_class_v<T> || text.substr(text.find("T = ") + 4, 5) != "std::" || RandomEngine<T>)
+    return false;
+  else if constexpr (
+      requires { typename T::element_type; } || requires { typename T::type; })
+    return false;
+  else if constexpr (requires { typename T::value_type; }) return std::is_arithmetic_v<typename T::value_type>;
+  else return type_name<T> != "any";
+}
 /// Things that hold no arrays by their nature.
 template <class T>
 inline constexpr bool is_leaf =
@@ -100,9 +119,29 @@ inline constexpr bool is_leaf =
 template <class T>
 concept Container =
     SequenceLike<T> || MapLike<T> || OptionalLike<T> || PointerLike<T> || TupleLike<T> || (alternatives<T> > 0);
+/// What a walk hands to its visitor as such.
 template <class T>
-concept Walked = std::is_same_v<T, Array> || std::is_same_v<T, Buffer> || WalksItself<T, ModelEditor> ||
-                 WalksItself<const T, ModelVisitor> || (!is_leaf<T> && (Container<T> || HasFields<T>));
+inline constexpr bool is_visited = std::is_same_v<T, Array> || std::is_same_v<T, Buffer> || std::is_same_v<T, Rng>;
+template <class T>
+concept Walked = is_visited<T> || WalksItself<T, ModelEditor> || WalksItself<const T, ModelVisitor> ||
+                 (!is_leaf<T> && (Container<T> || HasFields<T>));
+/// Classes whose members cannot be found and that do not say that they hold no arrays.
+template <class T>
+concept UnknownClass = std::is_class_v<T> && !Walked<T> && !is_leaf<T> && !is_standard_value<T>();
+
+/// Refuses such a class, saying what its author may do.
+template <class T> consteval void refuse_unknown() {
+  static_assert(!UnknownClass<T> || !std::is_polymorphic_v<T>,
+                "rosin: a polymorphic class cannot be walked; hold layers of different classes as rosin::Layer");
+  static_assert(!UnknownClass<T> || !RandomEngine<T>,
+                "rosin: an engine of <random> in a model draws the same numbers in each gradient call; hold a "
+                "rosin::Rng: mutable Rng rng{7};");
+  static_assert(!UnknownClass<T> || std::is_polymorphic_v<T> || RandomEngine<T>,
+                "rosin: the members of a class with constructors cannot be found; state their number inside it: "
+                "static constexpr int rosin_fields = 2; or list them: static constexpr auto rosin_fields = "
+                "rosin::fields<&T::a, &T::b>{}; or say that it holds no arrays: static constexpr bool rosin_leaf = "
+                "true;");
+}
 
 template <class T> ModelPart part_of(const T& x, PartKind kind, int64_t count = 0) {
   ModelPart part;
@@ -237,12 +276,16 @@ template <class M, class V> void walk(M& x, V& visitor, const ModelPath& path) {
                   "rosin: a const Array member cannot be trained, moved or loaded; drop const");
     if constexpr (std::is_same_v<T, Array>) visitor.array(x, path);
     else visitor.buffer(x, path.fixed());
+  } else if constexpr (std::is_same_v<T, Rng>) {
+    if constexpr (!edits || !std::is_const_v<M>) visitor.rng(x, path);  // a const generator never moves on
   } else if constexpr (WalksItself<M, V>) {
     x.rosin_visit(visitor, path);
   } else if constexpr (edits && std::is_same_v<M, LayerMode>) {
     visitor.mode(x, path);
   } else if constexpr (is_leaf<T>) {
     visitor.leaf(leaf_part(x), path);
+  } else if constexpr (!Adapted<T> && is_standard_value<T>()) {
+    visitor.leaf(part_of(x, PartKind::other), path);
   } else if constexpr (Adapted<T> || !Container<T>) {
     if constexpr (HasFields<T>) {
       walk_fields(x, visitor, path);
@@ -285,10 +328,18 @@ template <class M> void visit(M& model, ModelEditor& editor, const ModelPath& pa
 /// A const model of any class, for compiled code. Refers to the model; made by conversion in a call.
 class ModelView {
  public:
+  static constexpr bool rosin_leaf = true;
+
   template <Walkable M>
   ModelView(const M& model)
       : model_(&model),
         walk_([](const void* object, ModelVisitor& visitor) { visit(*static_cast<const M*>(object), visitor); }) {}
+  /// Not meant: says what is missing.
+  template <class M>
+    requires reflect::UnknownClass<M>
+  ModelView(const M&) {
+    reflect::refuse_unknown<M>();
+  }
   void visit_with(ModelVisitor& visitor) const { walk_(model_, visitor); }
 
  private:
@@ -299,11 +350,19 @@ class ModelView {
 /// A model of any class that may be changed in place, for compiled code.
 class ModelEdit {
  public:
+  static constexpr bool rosin_leaf = true;
+
   template <Walkable M>
     requires(!std::is_const_v<M>)
   ModelEdit(M& model)
       : model_(&model), walk_([](void* object, ModelEditor& editor) { visit(*static_cast<M*>(object), editor); }),
         view_(static_cast<const M&>(model)) {}
+  /// Not meant: says what is missing.
+  template <class M>
+    requires reflect::UnknownClass<M>
+  ModelEdit(M& model) : view_(model) {
+    reflect::refuse_unknown<M>();
+  }
   void edit_with(ModelEditor& editor) const { walk_(model_, editor); }
   const ModelView& view() const noexcept { return view_; }
 

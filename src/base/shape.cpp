@@ -15,19 +15,31 @@ const char* to_string(DType type) noexcept {
   return names[static_cast<int>(type)];
 }
 
-Shape::Shape(std::initializer_list<int64_t> sizes) : Shape(std::span(sizes.begin(), sizes.size())) {}
+namespace {
+
+void check_rank(size_t rank) {
+  if (rank <= Shape::max_rank) return;
+  throw Error(ErrorKind::shape,
+              "shape: an array has at most 8 dimensions; got " + std::to_string(rank) + "; reshape or split the data");
+}
+
+}  // namespace
+
+Shape::Shape(std::initializer_list<Size> sizes) {
+  check_rank(sizes.size());
+  for (const Size& size : sizes) append(size.value);
+}
 
 Shape::Shape(std::span<const int64_t> sizes) {
-  if (sizes.size() > max_rank) {
-    throw Error(ErrorKind::shape, "shape: an array has at most 8 dimensions; got " + std::to_string(sizes.size()) +
-                                      "; reshape or split the data");
+  check_rank(sizes.size());
+  for (int64_t size : sizes) append(size);
+}
+
+void Shape::append(int64_t size) {
+  if (size < 0) {
+    throw Error(ErrorKind::shape, "shape: a size cannot be negative; got " + std::to_string(size));
   }
-  for (int64_t size : sizes) {
-    if (size < 0) {
-      throw Error(ErrorKind::shape, "shape: a size cannot be negative; got " + std::to_string(size));
-    }
-    sizes_[rank_++] = size;
-  }
+  sizes_[rank_++] = size;
 }
 
 int64_t Shape::operator[](int dim) const {

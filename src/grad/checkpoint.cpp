@@ -22,6 +22,20 @@ CheckpointRegion::~CheckpointRegion() { Context::current().region = outer_; }
 
 namespace {
 
+/// What a user's rule gives must fit its input; only the real type of another precision is converted.
+void check_rule(int i, const Array& g, const Node& input) {
+  if (g.is_nothing()) return;
+  const std::string which = "custom_gradient: the gradient of input " + std::to_string(i) + " must have its ";
+  if (!g.node()->has_sizes_of(input)) {
+    throw Error(ErrorKind::shape, which + "shape " + to_string(input.shape()) + "; got " + to_string(g.shape()) +
+                                      "; reduce it with sum_to, or repeat it with expand");
+  }
+  if (is_complex(g.dtype()) && !is_complex(input.dtype)) {
+    throw Error(ErrorKind::dtype, which + "type " + to_string(input.dtype) + "; got " + to_string(g.dtype()) +
+                                      "; give the real part: real(g)");
+  }
+}
+
 /// The identity of operand 0; the gradient of the others is the user's rule.
 const Op& custom_op = []() -> const Op& {
   Op op;
@@ -39,7 +53,10 @@ const Op& custom_op = []() -> const Op& {
                                            std::to_string(gradients.size()) + " for " + std::to_string(inputs) +
                                            " inputs; use an empty Array where there is none");
     }
-    for (int i = 0; i < inputs; ++i) b.give(i + 1, gradients[static_cast<size_t>(i)]);
+    for (int i = 0; i < inputs; ++i) {
+      check_rule(i, gradients[static_cast<size_t>(i)], *b.node().in[i + 1]);
+      b.give(i + 1, gradients[static_cast<size_t>(i)]);
+    }
   };
   return *register_op(op);
 }();

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <rosin/complex.hpp>
 #include <rosin/compose.hpp>
+#include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/error.hpp>
 #include <rosin/grad.hpp>
@@ -12,6 +14,8 @@
 #include <rosin/random.hpp>
 #include <rosin/reduce.hpp>
 #include <rosin/stats.hpp>
+
+#include "../tests/error_testing.hpp"
 
 namespace rosin {
 namespace {
@@ -111,6 +115,25 @@ TEST(CustomGradient, AWrongNumberOfGradientsIsAnError) {
                  "custom_gradient: the rule must give one gradient for each input; got 0 for 1 inputs; use "
                  "an empty Array where there is none");
   }
+}
+
+TEST(CustomGradient, AGradientOfAnotherShapeOrOfNumbersThatDoNotFitIsAnError) {
+  const auto of_rule = [](auto rule) {
+    return error_of(
+        [&] { gradient([&](const Array& v) { return sum(custom_gradient(v * 2, {v}, rule)); }, ones({3})); });
+  };
+  EXPECT_EQ(
+      of_rule([](const Array& dy) { return sum(dy); }),
+      "custom_gradient: the gradient of input 0 must have its shape (3); got (); reduce it with sum_to, or repeat "
+      "it with expand");
+  EXPECT_NE(of_rule([](const Array&) { return ones({3, 1}); }).find("got (3, 1)"), std::string::npos);
+  EXPECT_NE(of_rule([](const Array&) { return ones({1}); }).find("got (1)"), std::string::npos);
+  EXPECT_NE(of_rule([](const Array&) { return Array(1.0); }).find("got ()"), std::string::npos);
+  EXPECT_EQ(of_rule([](const Array& dy) { return complex(dy, dy); }),
+            "custom_gradient: the gradient of input 0 must have its type Float32; got ComplexF32; give the real part: "
+            "real(g)");
+  EXPECT_EQ(of_rule([](const Array& dy) { return cast(dy, Float64); }), "no error");
+  EXPECT_EQ(of_rule([](const Array&) { return Array(); }), "no error");
 }
 
 TEST(CustomGradient, OutsideGradientCallsTheValueIsReturnedAsItIs) {

@@ -18,13 +18,14 @@
 #include "graph/record.hpp"
 #include "model/locate.hpp"
 #include "model/notes.hpp"
+#include "model/ties.hpp"
 
 namespace rosin {
 
 struct GradientCall::State {
   std::vector<Array> arguments;        // a fresh one for each place, nothing where it is not trained
   std::vector<size_t> first_argument;  // of each opened model
-  std::vector<size_t> first_note;
+  std::vector<NotePosition> first_note;
   std::vector<ArrayPlace<Array*>> places;
   std::vector<ModelView> models;  // the opened copies
   std::optional<BufferNotes> notes;
@@ -35,7 +36,8 @@ struct GradientCall::State {
 namespace {
 /// Gradient calls in progress on this thread count in its context.
 void begin(Context& context) {
-  if (context.gradient_depth.fetch_add(1, std::memory_order_relaxed) == 0) context.gradient_start = context.sequence();
+  if (context.gradient_depth.load(std::memory_order_relaxed) == 0) context.start_gradient();
+  context.gradient_depth.fetch_add(1, std::memory_order_relaxed);
 }
 void end(Context& context) {
   if (context.gradient_depth.fetch_sub(1, std::memory_order_relaxed) != 1) return;
@@ -74,6 +76,18 @@ GradientCall::~GradientCall() {
   end(Context::current());
 }
 
+namespace {
+
+/// A fresh argument for a place; the first one tells the steps of the model apart.
+Array argument_at(const ArrayPlace<Array*>& place, NotePosition& position) {
+  if (position.step == 0) position.step = place.array->node()->sequence;
+  Array made = argument(*place.array);
+  made.node()->tied = is_tied(*place.array);
+  return made;
+}
+
+}  // namespace
+
 void GradientCall::open(ModelEdit copy) {
   State& s = *state_;
   s.models.push_back(copy.view());
@@ -86,7 +100,7 @@ void GradientCall::open(ModelEdit copy) {
     const size_t tie = static_cast<size_t>(place.first);
     Array made;
     if (tie != i) made = s.arguments[first + tie];
-    else if (place.trainable) made = argument(*place.array);
+    else if (place.trainable) made = argument_at(place, s.first_note.back());
     if (!made.is_nothing()) *place.array = made;
     s.arguments.push_back(std::move(made));
   }
@@ -131,9 +145,15 @@ void GradientCall::write_gradient(size_t argument, ModelEdit result) {
   State& s = *state_;
   list_arrays(result, s.places);
   for (size_t i = 0; i < s.places.size(); ++i) {
+    const size_t tie = static_cast<size_t>(s.places[i].first);
+    if (tie != i) {
+      *s.places[i].array = *s.places[tie].array;
+      continue;
+    }
     const Array& node = s.arguments[s.first_argument[argument] + i];
     Array g = node.is_nothing() ? Array() : s.walk.gradient_of(node.node());
     if (!g.is_nothing() && g.node()->weak && !node.node()->weak) g = cast(g, node.dtype());
+    if (!g.is_nothing() && is_tied(*s.places[i].array)) g = tied_alone(std::move(g), 2);  // the walk has the other one
     *s.places[i].array = std::move(g);
   }
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <rosin/elementwise.hpp>
+#include <rosin/error.hpp>
 #include <rosin/movement.hpp>
 #include <rosin/reduce.hpp>
 
@@ -20,12 +21,26 @@ void ReverseWalk::clear() {
   leaves_.clear();
 }
 
+namespace {
+
+[[noreturn]] void refuse_foreign(const Node& node) {
+  throw Error(
+      ErrorKind::argument,
+      "gradient: the thread of the call must record all that the loss depends on; another thread has computed " +
+          std::string(node.op->name) + " " + to_string(node.shape()) +
+          " from the call's arrays, so its part of the gradient is unknown; compute it on this thread, or give "
+          "the other thread stop_gradient(x)");
+}
+
+}  // namespace
+
 /// Nodes recorded since the call began that the loss depends on. Marks belong to whoever holds the lock.
 void ReverseWalk::collect(Context& context, Node* loss, uint64_t first) {
   std::lock_guard lock(context.evaluating);
   const uint32_t stamp = context.fresh_stamp();
-  const auto visit = [&](Node* node) {
+  const auto visit = [&](Node* node, bool constant) {
     if (node->recorder != &context || node->sequence < first) {
+      if (!constant && node->recorder != &context && context.came_from_here(*node)) refuse_foreign(*node);
       leaves_.push_back(node);
       return;
     }
@@ -33,11 +48,11 @@ void ReverseWalk::collect(Context& context, Node* loss, uint64_t first) {
     node->mark = stamp;
     found_.push_back(node);
   };
-  visit(loss);
+  visit(loss, false);
   for (size_t i = 0; i < found_.size(); ++i) {
     Node* node = found_[i];
     for (Node* operand : node->in) {
-      if (operand) visit(operand);
+      if (operand) visit(operand, !node->op->gradient);
     }
   }
   std::sort(found_.begin(), found_.end(), [](const Node* a, const Node* b) { return a->sequence < b->sequence; });
@@ -50,7 +65,7 @@ void ReverseWalk::collect(Context& context, Node* loss, uint64_t first) {
     for (int k = 0; k < Node::max_operands; ++k) {
       const Node* operand = step.node->in[k];
       step.in[k] =
-          operand && operand->mark == stamp && operand->recorder == &context ? static_cast<int32_t>(operand->slot) : -1;
+          operand && operand->recorder == &context && operand->mark == stamp ? static_cast<int32_t>(operand->slot) : -1;
     }
   }
 }

@@ -304,4 +304,38 @@ void Context::collect_orphans() noexcept {
   drop_orphans(orphans);
 }
 
+void Context::start_gradient() {
+  gradient_start.store(sequence_, std::memory_order_relaxed);
+  if (!is_used_.load(std::memory_order_relaxed)) return;
+  std::lock_guard lock(use_lock_);
+  uses_.clear();
+  is_used_.store(false, std::memory_order_relaxed);
+}
+
+void Context::used_elsewhere(const Node& operand, const Node& node) {
+  if (gradient_depth.load(std::memory_order_relaxed) == 0) return;
+  const bool of_call = operand.sequence > gradient_start.load(std::memory_order_relaxed);
+  if (!of_call || !operand.op->gradient) return;  // constants may go anywhere
+  std::lock_guard lock(use_lock_);
+  for (const Use& use : uses_) {
+    if (use.user == node.recorder) return;
+  }
+  uses_.push_back({node.recorder, node.sequence});
+  is_used_.store(true, std::memory_order_relaxed);
+}
+
+bool Context::came_from_here(const Node& node) {
+  if (!is_used_.load(std::memory_order_relaxed) || !node.op->gradient) return false;
+  std::lock_guard lock(use_lock_);
+  for (const Use& use : uses_) {
+    if (use.user == node.recorder && node.sequence >= use.first) return true;
+  }
+  return false;
+}
+
+void add_foreign_reference(const Node* node, Node* operand) {
+  add_count(operand, one_reference);
+  operand->recorder->used_elsewhere(*operand, *node);
+}
+
 }  // namespace rosin

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <vector>
 
 #include "graph/hooks.hpp"
 #include "graph/op.hpp"
@@ -35,7 +36,7 @@ class Context {
     for (Node*& in : node->in) in = nullptr;
     node->recorder = this;
     node->buffer = nullptr;
-    node->sequence = pending ? ++sequence_ : 0;
+    node->sequence = ++sequence_;
     node->own.store(0, std::memory_order_relaxed);
     node->weak = false;
     node->device = 0;
@@ -83,7 +84,14 @@ class Context {
   /// Gradient calls in progress; evaluation keeps what they need.
   std::atomic<int> gradient_depth{0};
   /// Nodes with a lower sequence number were recorded before the outermost gradient call.
-  uint64_t gradient_start = 0;
+  std::atomic<uint64_t> gradient_start{0};
+  /// Begins the outermost gradient call.
+  void start_gradient();
+  /// Another thread has recorded `node` from an operand of this context.
+  void used_elsewhere(const Node& operand, const Node& node);
+  /// Whether another thread computed the node from what the gradient call in progress has recorded, as far as that is
+  /// known: it says so of all that the thread recorded since.
+  bool came_from_here(const Node& node);
   /// Ends the outermost gradient call: kept nodes let their operands go.
   void release_kept() noexcept;
 
@@ -155,6 +163,15 @@ class Context {
   bool owned_ = true;
   std::atomic<bool> has_orphans_{false};
   Node* orphans_ = nullptr;  // each with one reference, which is to be dropped
+
+  /// A thread that used nodes of the gradient call in progress, and the first node that it made of them.
+  struct Use {
+    Context* user;
+    uint64_t first;
+  };
+  std::mutex use_lock_;
+  std::atomic<bool> is_used_{false};
+  std::vector<Use> uses_;
 };
 
 /// Fresh values where a DeviceScope wants them.

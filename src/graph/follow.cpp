@@ -42,8 +42,11 @@ std::vector<const Node*> constants_below(const Node* root) {
       open.push_back(operand);
     }
   }
-  // Leaves and numbers have sequence 0.
-  std::sort(found.begin(), found.end(), [](const Node* a, const Node* b) { return a->sequence < b->sequence; });
+  // Leaves and numbers come first: other threads, with sequences of their own, may have made them.
+  const auto order = [](const Node* node) {
+    return is_scalar(*node) || is_constant(*node) ? uint64_t{0} : node->sequence;
+  };
+  std::sort(found.begin(), found.end(), [&](const Node* a, const Node* b) { return order(a) < order(b); });
   return found;
 }
 

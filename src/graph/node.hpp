@@ -177,9 +177,11 @@ void drop_count(Node* node, uint64_t which) noexcept;
 
 /// Whether a reference counts in the operand's `own`.
 inline bool is_own(const Node* node, const Node* operand) { return node->recorder == operand->recorder && !node->left; }
+/// Counts the reference to an operand that another thread has recorded.
+void add_foreign_reference(const Node* node, Node* operand);
 /// Counts the reference from a fresh node of this thread to its operand.
 inline void add_reference(const Node* node, Node* operand) {
-  if (node->recorder != operand->recorder) return add_count(operand, one_reference);
+  if (node->recorder != operand->recorder) return add_foreign_reference(node, operand);
   const uint32_t own = operand->own.load(std::memory_order_relaxed);
   operand->own.store(own + 1, std::memory_order_relaxed);
   const bool held = operand->counts.load(std::memory_order_relaxed) & held_by_recorder;

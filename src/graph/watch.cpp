@@ -17,11 +17,6 @@ namespace {
 
 bool is_on(Setting setting) { return environment_switch(setting).value_or(false); }
 
-bool looks_for_nan() {
-  static const bool on = is_on(Setting::nan_check);
-  return on;
-}
-
 /// Where NaN stands in an array of floats.
 struct Found {
   int64_t count = 0;
@@ -87,6 +82,11 @@ class Blink {
 };
 
 }  // namespace
+
+bool looks_for_nan() {
+  static const bool on = is_on(Setting::nan_check);
+  return on;
+}
 
 bool watches_ops() {
   static const bool on = is_on(Setting::eager) || looks_for_nan();

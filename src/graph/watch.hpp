@@ -9,6 +9,9 @@ namespace rosin {
 /// Whether one of the two is on; asked once a thread.
 bool watches_ops();
 
+/// Whether NaN is looked for: ROSIN_NAN_CHECK=1.
+bool looks_for_nan();
+
 /// Evaluates what was just recorded. Error (numeric): it has NaN, and that is looked for.
 void watch(const Array& made);
 

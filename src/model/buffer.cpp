@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <rosin/error.hpp>
+#include <rosin/random.hpp>
 
 #include "model/notes.hpp"
 
@@ -35,30 +36,45 @@ void check_assigned(const Buffer& buffer, const Array& value) {
 
 class Adopt : public ModelEditor {
  public:
-  Adopt(uint64_t first) : next_(first) {}
+  Adopt(uint64_t first, DrawnNotes& drawn) : next_(first), drawn_(drawn) {}
   void array(Array&, const ModelPath&) override {}
-  void buffer(Buffer& x, const ModelPath&) override { x.set_note(next_++); }
+  void buffer(Buffer& x, const ModelPath&) override {
+    x.settle();  // the step belongs to the model itself
+    x.set_note(next_++);
+  }
+  void rng(Rng& x, const ModelPath&) override { x.set_note(drawn_.add()); }
   uint64_t next() const { return next_; }
 
  private:
   uint64_t next_;
+  DrawnNotes& drawn_;
 };
 
 class Write : public ModelEditor {
  public:
-  Write(const std::vector<Array>& values, size_t position) : values_(values), at_(position) {}
+  Write(const std::vector<Array>& values, const DrawnNotes& drawn, NotePosition position)
+      : values_(values), drawn_(drawn), at_(position) {}
   void array(Array&, const ModelPath&) override {}
   void buffer(Buffer& x, const ModelPath& path) override {
-    if (at_ >= values_.size()) {
-      throw Error(ErrorKind::internal, "assign: the model has more buffers than its copy; first at " + path.text());
-    }
-    const Array& value = values_[at_++];
-    if (!value.is_nothing()) assign(x, value);
+    if (at_.buffer >= values_.size()) refuse(path);
+    const Array& value = values_[at_.buffer++];
+    if (!value.is_nothing()) x.advance(value, at_.step);
+  }
+  void rng(Rng& x, const ModelPath& path) override {
+    if (at_.rng >= drawn_.size()) refuse(path);
+    const DrawnNotes::Note& note = drawn_[at_.rng++];
+    if (note.drawn) x.advance(note.key, note.counter, at_.step);
   }
 
  private:
+  [[noreturn]] static void refuse(const ModelPath& path) {
+    throw Error(ErrorKind::internal,
+                "gradient: the model has more buffers or generators than its copy; first at " + path.text());
+  }
+
   const std::vector<Array>& values_;
-  size_t at_;
+  const DrawnNotes& drawn_;
+  NotePosition at_;
 };
 
 }  // namespace
@@ -70,9 +86,19 @@ const Array& Buffer::value() const noexcept {
   return value_;
 }
 
+void Buffer::advance(const Array& value, uint64_t step) {
+  check_assigned(*this, value);
+  if (BufferNotes::note(*this, value)) return;  // of a model that an outer gradient call has handed out
+  if (earlier_.is_nothing() || step != step_) earlier_ = std::move(value_);
+  step_ = step;
+  value_ = value;
+}
+
 void assign(Buffer& buffer, const Array& value) {
   check_assigned(buffer, value);
-  if (!BufferNotes::note(buffer, value)) buffer.stored() = value;
+  if (BufferNotes::note(buffer, value)) return;
+  buffer.settle();
+  buffer.stored() = value;
 }
 
 void assign(const Buffer& buffer, const Array& value) {
@@ -93,9 +119,9 @@ BufferNotes::~BufferNotes() {
   if (values_.capacity() > 0) spare.push_back(std::move(values_));
 }
 
-size_t BufferNotes::adopt(ModelEdit copy) {
-  const size_t position = values_.size();
-  Adopt adopt(first_ + position);
+NotePosition BufferNotes::adopt(ModelEdit copy) {
+  const NotePosition position{values_.size(), drawn_.size(), 0};
+  Adopt adopt(first_ + position.buffer, drawn_);
   copy.edit_with(adopt);
   values_.resize(static_cast<size_t>(adopt.next() - first_));
   next_note = adopt.next();
@@ -103,14 +129,15 @@ size_t BufferNotes::adopt(ModelEdit copy) {
 }
 
 bool BufferNotes::any() const {
+  if (drawn_.any()) return true;
   for (const Array& value : values_) {
     if (!value.is_nothing()) return true;
   }
   return false;
 }
 
-void BufferNotes::write(ModelEdit model, size_t position) const {
-  Write write(values_, position);
+void BufferNotes::write(ModelEdit model, NotePosition position) const {
+  Write write(values_, drawn_, position);
   model.edit_with(write);
 }
 

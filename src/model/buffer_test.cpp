@@ -97,7 +97,7 @@ TEST(Buffers, OfSeveralModelsInOneCallAreKeptApart) {
   Norm a, b;
   BufferNotes notes;
   Norm copy_a = copy_of(a), copy_b = copy_of(b);
-  const size_t at_a = notes.adopt(copy_a), at_b = notes.adopt(copy_b);
+  const auto at_a = notes.adopt(copy_a), at_b = notes.adopt(copy_b);
   assign(static_cast<const Norm&>(copy_b).mean, number(2));
   EXPECT_TRUE(notes.any());
   notes.write(a, at_a);

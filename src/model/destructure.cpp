@@ -7,6 +7,8 @@
 #include <rosin/error.hpp>
 #include <rosin/movement.hpp>
 
+#include "model/ties.hpp"
+
 namespace rosin {
 namespace {
 
@@ -58,8 +60,8 @@ void set_trained_elements(ModelEdit model, const Array& flat) {
     const Array part = is_complex(x.dtype()) ? piece : real(piece);
     at += x.count();
     const bool tie = is_tied(x);
-    const Array value = part.dtype() == x.dtype() ? part : cast(part, x.dtype());
-    x = tie ? tied(value) : value;
+    Array value = part.dtype() == x.dtype() ? part : cast(part, x.dtype());
+    x = tie ? tied_alone(std::move(value)) : value;
   }
 }
 

@@ -83,7 +83,7 @@ class Mapper : public ModelEditor {
     }
     const bool was_tied = is_tied(x);
     x = map_.call(map_.function, x, path);
-    if (was_tied && !x.is_nothing()) tied(x);
+    if (was_tied && !x.is_nothing() && !is_tied(x)) x = tied_alone(std::move(x));
     if (was_tied || path.shared()) mapped_.push_back(x);
   }
 

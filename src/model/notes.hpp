@@ -1,5 +1,6 @@
-// Notes: what was assigned to buffers inside one gradient call, kept until the call may write it into the model.
-// Used by gradient calls: make one, adopt() the copy of the model that f gets, run f, then write() or drop.
+// Notes: what was assigned to buffers and drawn from generators inside one gradient call, kept until the call may write
+// it into the model. Used by gradient calls: make one, adopt() the copy of the model that f gets, run f, then write()
+// or drop.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +9,19 @@
 #include <rosin/array.hpp>
 #include <rosin/walk.hpp>
 
+#include "ops/drawn.hpp"
+
 namespace rosin {
 
 class Buffer;
 
-/// One gradient call's assignments. Lives on the stack of the thread that makes the call; calls nest.
+/// Where the notes of one model begin. `step` tells steps apart: see Buffer::advance.
+struct NotePosition {
+  size_t buffer = 0, rng = 0;
+  uint64_t step = 0;
+};
+
+/// One gradient call's assignments and draws. Lives on the stack of the thread that makes the call; calls nest.
 class BufferNotes {
  public:
   BufferNotes();
@@ -20,16 +29,16 @@ class BufferNotes {
   BufferNotes(const BufferNotes&) = delete;
   BufferNotes& operator=(const BufferNotes&) = delete;
 
-  /// Gives every buffer of the copy a note of its own; copies of the copy share it. Returns the position of the first
-  /// among values(); a call with several models adopts each in turn.
-  size_t adopt(ModelEdit copy);
-  /// Whether anything was assigned.
+  /// Gives every buffer and generator of the copy a note of its own; copies of the copy share it. A call with several
+  /// models adopts each in turn.
+  NotePosition adopt(ModelEdit copy);
+  /// Whether anything was assigned or drawn.
   bool any() const;
   /// The noted values in walk order, nothing where there is none; a step evaluates them together with its update.
   std::vector<Array>& values() { return values_; }
   /// Writes the noted values into the model that the copy was made of (a second walk in the same order), from the
   /// position that adopt returned for it. Not called when f or the step throws.
-  void write(ModelEdit model, size_t position = 0) const;
+  void write(ModelEdit model, NotePosition position = {}) const;
 
   /// The value noted for a buffer by any gradient call in progress on this thread, or null.
   static const Array* noted(const Buffer& buffer) noexcept;
@@ -42,6 +51,7 @@ class BufferNotes {
   BufferNotes* outer_;
   uint64_t first_;  // numbers of notes never repeat in a thread
   std::vector<Array> values_;
+  DrawnNotes drawn_;
 };
 
 }  // namespace rosin

@@ -1,7 +1,9 @@
 // Lists of places, by which compiled code goes through several models in step.
 #include <rosin/model.hpp>
+#include <rosin/random.hpp>
 
 #include "model/ties.hpp"
+#include "model/unsettled.hpp"
 
 namespace rosin {
 namespace {
@@ -41,6 +43,22 @@ class ListForEdit : public ModelEditor {
   PlaceList<Array*> list_;
 };
 
+class ListForStep : public ListForEdit {
+ public:
+  ListForStep(std::vector<ArrayPlace<Array*>>& places, Unsettled& unsettled)
+      : ListForEdit(places), unsettled_(unsettled) {}
+  void buffer(Buffer& x, const ModelPath& path) override {
+    if (!x.earlier().is_nothing()) unsettled_.buffers.push_back(&x);
+    ListForEdit::buffer(x, path);
+  }
+  void rng(Rng& x, const ModelPath&) override {
+    if (x.has_earlier()) unsettled_.rngs.push_back(&x);
+  }
+
+ private:
+  Unsettled& unsettled_;
+};
+
 class ListForView : public ModelVisitor {
  public:
   ListForView(std::vector<ArrayPlace<const Array*>>& places) : list_(places) {}
@@ -67,6 +85,13 @@ class PathAt : public ModelVisitor {
 
 void list_arrays(ModelEdit model, std::vector<ArrayPlace<Array*>>& places) {
   ListForEdit list(places);
+  model.edit_with(list);
+}
+
+void list_arrays(ModelEdit model, std::vector<ArrayPlace<Array*>>& places, Unsettled& unsettled) {
+  unsettled.buffers.clear();
+  unsettled.rngs.clear();
+  ListForStep list(places, unsettled);
   model.edit_with(list);
 }
 

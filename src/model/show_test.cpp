@@ -2,13 +2,16 @@
 #include <rosin/show.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 #include <map>
+#include <ostream>
 #include <sstream>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include <rosin/error.hpp>
 #include <rosin/model.hpp>
 
 namespace rosin {
@@ -173,6 +176,41 @@ TEST(ShowArray, LongVectorsAreElidedInTheMiddle) {
             "100-element Array{Int32} on CPU:\n  0\n  1\n  2\n  3\n  4\n  5\n  6\n  7\n  8\n  9\n  ⋮\n 91\n 92\n 93\n "
             "94\n 95\n"
             " 96\n 97\n 98\n 99");
+}
+
+/// What a program's own classes print stays theirs.
+struct Coded {
+  Array codes;
+  int flags[2] = {1, 2};
+  friend std::ostream& operator<<(std::ostream& stream, const Coded&) { return stream << "coded"; }
+};
+
+struct Plain {
+  Array a = ones_of({2}), b = ones_of({3});
+};
+
+TEST(Streams, TakeModelsShapesAndTypes) {
+  const auto text = [](const auto& x) {
+    std::ostringstream stream;
+    stream << x;
+    return stream.str();
+  };
+  EXPECT_EQ(text(Plain()), to_string(Plain()));
+  EXPECT_NE(text(Plain()).find("Plain(a = 2-element Array{Float32}"), std::string::npos) << text(Plain());
+  EXPECT_EQ(text(Shape{2, 3}), "(2, 3)");
+  EXPECT_EQ(text(Shape()), "()");
+  EXPECT_EQ(text(Float32), "Float32");
+  EXPECT_EQ(text(Coded()), "coded");
+}
+
+TEST(Shapes, TakeSizesOfAnyIntegralType) {
+  const std::vector<float> v(3);
+  const unsigned char few = 2;
+  EXPECT_EQ(Shape({v.size(), 2}), Shape({3, 2}));
+  EXPECT_EQ(Shape({few, 4u, short{5}, 6LL}), Shape({2, 4, 5, 6}));
+  EXPECT_EQ(ones_of({v.size()}).shape(), Shape{3});
+  EXPECT_EQ(Array(v, {v.size()}).count(), 3);
+  EXPECT_THROW(Shape({SIZE_MAX, 2}), Error);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <rosin/error.hpp>
 #include <rosin/tied.hpp>
 
+#include "graph/leaf.hpp"
 #include "graph/node.hpp"
 
 namespace rosin {
@@ -17,6 +18,12 @@ Array tied(const Array& x) {
 }
 
 bool is_tied(const Array& x) noexcept { return !x.is_nothing() && x.node()->tied; }
+
+Array tied_alone(Array x, uint32_t own) {
+  if (x.node()->users() > own || is_scalar(*x.node())) x = argument(x);
+  x.node()->tied = true;
+  return x;
+}
 
 const Ties::First* Ties::find_or_add(const Array& x, const ModelPath& path, size_t position) {
   const bool marked = is_tied(x);

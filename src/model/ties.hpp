@@ -26,4 +26,7 @@ class Ties {
   std::vector<First> firsts_;
 };
 
+/// x marked as tied, with no other place: where more than the `own` handles hold its node, a fresh identity of it.
+Array tied_alone(Array x, uint32_t own = 1);
+
 }  // namespace rosin

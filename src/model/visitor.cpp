@@ -10,12 +10,22 @@ namespace rosin {
 
 ModelVisitor::~ModelVisitor() = default;
 void ModelVisitor::buffer(const Buffer& x, const ModelPath& path) { array(x.value(), path); }
+void ModelVisitor::rng(const Rng& x, const ModelPath& path) {
+  ModelPart part;
+  part.type = "Rng";
+  part.object = &x;
+  leaf(part, path);
+}
 bool ModelVisitor::enter(const ModelPart&, const ModelPath&) { return true; }
 void ModelVisitor::leave(const ModelPart&, const ModelPath&) {}
 void ModelVisitor::leaf(const ModelPart&, const ModelPath&) {}
 
 ModelEditor::~ModelEditor() = default;
-void ModelEditor::buffer(Buffer& x, const ModelPath& path) { array(x.stored(), path); }
+void ModelEditor::buffer(Buffer& x, const ModelPath& path) {
+  x.settle();
+  array(x.stored(), path);
+}
+void ModelEditor::rng(Rng&, const ModelPath&) {}
 void ModelEditor::mode(LayerMode&, const ModelPath&) {}
 bool ModelEditor::enter(const ModelPart&, const ModelPath&) { return true; }
 void ModelEditor::leave(const ModelPart&, const ModelPath&) {}

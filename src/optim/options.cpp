@@ -22,9 +22,11 @@ class CheckRates : public RuleVisitor {
   void enter(std::string_view rule) override { rules_.emplace_back(rule); }
   void leave() override { rules_.pop_back(); }
   void option(const RuleOption& option) override {
-    if (option.name != "eta" || !option.numbers || !(*option.numbers < 0)) return;
-    throw Error(ErrorKind::argument, op_ + ": " + rules_.back() + ": the learning rate cannot be negative, got " +
-                                         number_text(*option.numbers));
+    if (option.name != "eta" || !option.numbers || *option.numbers >= 0) return;
+    throw Error(ErrorKind::argument,
+                op_ + ": " + rules_.back() + ": the learning rate cannot be " +
+                    (std::isnan(*option.numbers) ? "NaN; give a number, such as 0.001"
+                                                 : "negative, got " + number_text(*option.numbers)));
   }
 
  private:

@@ -24,15 +24,24 @@ std::string as_in_files(std::string_view pattern) {
   return text;
 }
 
-/// `*` stands for any letters, none too.
+/// `*` stands for any letters, none too. What comes between two stars stands at the first place that it can: no other
+/// one would leave more of the text.
 bool matches(std::string_view text, std::string_view pattern) {
-  const size_t star = pattern.find('*');
-  if (star == std::string_view::npos) return text == pattern;
-  if (text.substr(0, star) != pattern.substr(0, star)) return false;
-  for (size_t at = star; at <= text.size(); ++at) {
-    if (matches(text.substr(at), pattern.substr(star + 1))) return true;
+  const size_t first = pattern.find('*');
+  if (first == std::string_view::npos) return text == pattern;
+  const size_t last = pattern.rfind('*');
+  const std::string_view head = pattern.substr(0, first), tail = pattern.substr(last + 1);
+  if (text.size() < head.size() + tail.size() || !text.starts_with(head) || !text.ends_with(tail)) return false;
+  text = text.substr(first, text.size() - head.size() - tail.size());
+  for (size_t at = first + 1; at <= last;) {
+    const size_t star = pattern.find('*', at);
+    const std::string_view part = pattern.substr(at, star - at);
+    const size_t found = text.find(part);
+    if (found == std::string_view::npos) return false;
+    text = text.substr(found + part.size());
+    at = star + 1;
   }
-  return false;
+  return true;
 }
 
 /// Whether the pattern is the path, or that of a part around it.
@@ -110,6 +119,9 @@ void adjust(State& state, const Adjustment& change, std::string_view pattern) {
 }
 
 void adjust(State& state, double eta, std::string_view pattern) {
+  if (std::isnan(eta)) {
+    throw Error(ErrorKind::argument, "adjust: the learning rate cannot be NaN; give a number, such as 0.001");
+  }
   Adjustment change;
   change.eta = eta;
   adjust(state, change, pattern);

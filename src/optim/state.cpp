@@ -96,6 +96,7 @@ class TreeMaker : public ModelVisitor {
     leaf.place = place;
     leaf.shape = x.shape();
     leaf.dtype = x.dtype();
+    leaf.remember(*x.node());
   }
 
   void share_leaf(size_t place, int leaf) {
@@ -134,6 +135,8 @@ StateTree* copied(const StateTree* tree) {
     own.tied = leaf.tied;
     own.shape = leaf.shape;
     own.dtype = leaf.dtype;
+    own.recorder = leaf.recorder;
+    own.sequence = leaf.sequence;
   }
   return copy.release();
 }

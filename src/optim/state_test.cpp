@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <memory>
 #include <string>
@@ -14,6 +15,7 @@
 #include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/error.hpp>
+#include <rosin/functor.hpp>
 #include <rosin/grad.hpp>
 #include <rosin/log.hpp>
 #include <rosin/matmul.hpp>
@@ -420,6 +422,110 @@ TEST(State, AChangedRateIsFoundInThePlanCache) {
     step();
   }
   EXPECT_EQ(stats().structures, structures);
+}
+
+TEST(State, ModelAndGradientInEachOthersPlaceAreRefused) {
+  Net model = small_net();
+  State state = setup(Adam{}, model);
+  const std::string before = to_string(state);
+  const auto call = [&] { return gradient([](const Net& m) { return sum(m.out(m.hidden(ones({2, 1})))); }, model); };
+  const std::string text =
+      "update: the model comes before its gradient; the gradient holds the parameter hidden.weight; write "
+      "update(state, model, gradient)";
+  for (int step = 0; step < 2; ++step) {
+    Net grad = call();
+    EXPECT_EQ(refusal([&] { update(state, grad, model); }, ErrorKind::argument), text);
+    if (step == 0) {
+      EXPECT_EQ(to_string(state), before);
+    }
+    update(state, model, grad);  // in their order they are taken
+  }
+  Net copy = model, grad = call();
+  State other = state;
+  EXPECT_EQ(refusal([&] { update(other, grad, copy); }, ErrorKind::argument), text);
+}
+
+TEST(State, AParameterMayBeItsOwnGradient) {
+  Twice model{vec({1, 2}), {vec({5, 6}), vec({7, 8})}};
+  State state = setup(Descent{0.5}, model);
+  update(state, model, Twice(model));  // as of half the squared norm
+  EXPECT_EQ(values(model.first), (Values{0.5, 1}));
+  const Twice old = model;
+  model.first = vec({1, 1});
+  update(state, model, Twice{vec({2, 2}), {Array(), Array()}});
+  EXPECT_EQ(values(model.first), (Values{0, 0}));
+  EXPECT_EQ(values(old.first), (Values{0.5, 1}));
+}
+
+TEST(State, AGradientThatIsNotFiniteIsRefusedWhereThatIsAsked) {
+  const double nan = std::numeric_limits<double>::quiet_NaN(), infinite = std::numeric_limits<double>::infinity();
+  Pair model{vec({1, 2}), vec({3})};
+  State state = setup(Adam{}, model);
+  update(state, model, Pair{vec({1, 1}), vec({1})}, {.check = true});
+  const Values x = values(model.x), y = values(model.y);
+  const std::string before = to_string(state);
+  for (const double wrong : {nan, infinite, -infinite}) {
+    const Pair g{vec({1, 1}), vec({wrong})};
+    EXPECT_EQ(refusal([&] { update(state, model, g, {.check = true}); }, ErrorKind::numeric),
+              std::string("update: a gradient must be finite; it is ") + (std::isnan(wrong) ? "NaN" : "Inf") +
+                  " at y; lower the learning rate or look for such values in the data");
+    EXPECT_EQ(values(model.x), x);
+    EXPECT_EQ(values(model.y), y);
+    EXPECT_EQ(to_string(state), before);
+    EXPECT_THROW(updated(state, model, g, {.check = true}), Error);
+  }
+  freeze(state, "y");
+  update(state, model, Pair{vec({1, 1}), vec({nan})}, {.check = true});
+  EXPECT_NE(values(model.x), x);
+  EXPECT_EQ(values(model.y), y);
+}
+
+TEST(State, RatesThatAreNaNAreRefused) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  Pair model{vec({1}), vec({2})};
+  EXPECT_EQ(refusal([&] { setup(Descent{nan}, model); }, ErrorKind::argument),
+            "setup: Descent: the learning rate cannot be NaN; give a number, such as 0.001");
+  EXPECT_NE(refusal([&] { setup(OptimiserChain(WeightDecay{1e-4}, Adam{nan}), model); }, ErrorKind::argument)
+                .find("Adam: the learning rate cannot be NaN"),
+            std::string::npos);
+  State state = setup(Adam{}, model);
+  EXPECT_EQ(refusal([&] { adjust(state, nan); }, ErrorKind::argument),
+            "adjust: the learning rate cannot be NaN; give a number, such as 0.001");
+  EXPECT_EQ(refusal([&] { adjusted(state, nan); }, ErrorKind::argument),
+            "adjust: the learning rate cannot be NaN; give a number, such as 0.001");
+  EXPECT_NE(refusal([&] { adjust(state, -1); }, ErrorKind::argument).find("cannot be negative, got -1"),
+            std::string::npos);
+}
+
+TEST(State, PatternsMayHaveAnyNumberOfStars) {
+  Net model = small_net();
+  State state = setup(Descent{}, model);
+  const auto frozen = [&](const std::string& pattern) {
+    thaw(state);
+    freeze(state, pattern);
+    Net next = small_net();
+    State copy = state;
+    update(copy, next, Net{{ones({3, 2}), ones({3})}, {ones({1, 3}), ones({1})}});
+    std::string text;
+    for (const auto& [name, value] : named_trainables(next)) {
+      if (value.to_vector() == getkeypath(small_net(), name).to_vector()) text += name + " ";
+    }
+    return text;
+  };
+  const std::string stars(1000000, '*');
+  EXPECT_EQ(frozen(stars + "t"), "hidden.weight out.weight out.bias ");  // "out" is around both
+  EXPECT_EQ(frozen(stars + "bias"), "hidden.bias out.bias ");
+  EXPECT_EQ(frozen("h" + stars + "w" + stars), "hidden.weight ");
+  EXPECT_EQ(frozen("*d*n*.*i*t*"), "hidden.weight ");
+  EXPECT_EQ(frozen("*en.bias"), "hidden.bias ");
+  EXPECT_EQ(frozen("hid*den*"), "hidden.weight hidden.bias ");
+  EXPECT_EQ(frozen("hidden.bi*as"), "hidden.bias ");
+  EXPECT_NE(refusal([&] { freeze(state, "hidden.bias*s"); }, ErrorKind::argument).find("no parameter"),
+            std::string::npos);
+  std::string letters;
+  for (int i = 0; i < 100000; ++i) letters += "*e";
+  EXPECT_NE(refusal([&] { freeze(state, letters + "x"); }, ErrorKind::argument).find("no parameter"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <rosin/elementwise.hpp>
+#include <rosin/random.hpp>
 #include <rosin/reduce.hpp>
 
 #include "graph/hooks.hpp"
@@ -19,9 +20,17 @@ Step& Step::of_thread() {
   return step;
 }
 
-void Step::keep(Array* place) {
-  kept_.push_back({place, place->node()});
-  if (place->node()) add_count(place->node(), one_user);
+void Step::keep(Array* place, const Array& old) {
+  kept_.push_back({place, old.node()});
+  if (old.node()) add_count(old.node(), one_user);
+}
+
+void Step::keep_unsettled() {
+  for (Buffer* buffer : unsettled.buffers) {
+    if (!buffer->earlier().node()->ready()) eval(buffer->earlier());
+    keep(&buffer->stored(), buffer->earlier());
+    buffer->settle();
+  }
 }
 
 void Step::guard() noexcept {
@@ -80,6 +89,7 @@ void Step::undo(bool evaluated) noexcept {
     *kept.place = std::move(old);
   }
   kept_.clear();
+  for (Rng* rng : unsettled.rngs) rng->step_back();
 }
 
 void Step::release(const Kept& kept) noexcept {
@@ -91,6 +101,9 @@ void Step::release(const Kept& kept) noexcept {
 void Step::finish() noexcept {
   for (const Kept& kept : kept_) release(kept);
   kept_.clear();
+  for (Rng* rng : unsettled.rngs) rng->settle();
+  unsettled.buffers.clear();
+  unsettled.rngs.clear();
   checks.clear();
   numbers_.clear();
   next_number_ = 0;

@@ -9,6 +9,7 @@
 #include <rosin/optim.hpp>
 
 #include "graph/node.hpp"
+#include "model/unsettled.hpp"
 
 namespace rosin {
 
@@ -28,9 +29,13 @@ class Step {
   std::vector<Check> checks;
   std::vector<ArrayPlace<Array*>> places;           // of the model
   std::vector<ArrayPlace<const Array*>> gradients;  // the same places of the gradient
+  Unsettled unsettled;                              // of the model
 
   /// Remembers what stands at a place of model or state, before that changes.
-  void keep(Array* place);
+  void keep(Array* place) { keep(place, *place); }
+  void keep(Array* place, const Array& old);
+  /// Remembers what the last step left in buffers that gradient calls have written since.
+  void keep_unsettled();
   /// From now on what was kept does not hinder that its memory is overwritten.
   void guard() noexcept;
   /// Where a check fails, the changed arrays get their old elements.
@@ -80,6 +85,6 @@ class Step {
 };
 
 /// A step as update() takes it. `loss`, unless null, must be finite: false, and everything as it was, where it is not.
-bool take_step(State& state, ModelEdit model, ModelView gradient, const Array* loss);
+bool take_step(State& state, ModelEdit model, ModelView gradient, const Array* loss, UpdateOptions options = {});
 
 }  // namespace rosin

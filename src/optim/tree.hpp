@@ -9,6 +9,8 @@
 #include <rosin/optim.hpp>
 #include <rosin/shape.hpp>
 
+#include "graph/node.hpp"
+
 namespace rosin {
 
 /// One step of a path that outlives the walk: a name, or an index.
@@ -26,6 +28,15 @@ struct StateLeaf {
   std::vector<size_t> tied;  // other places of the same parameter
   Shape shape;
   DType dtype = Float32;
+  // The parameter's node as setup or the last update left it; both are never those of another node again.
+  const Context* recorder = nullptr;
+  uint64_t sequence = 0;
+
+  void remember(const Node& parameter) noexcept {
+    recorder = parameter.recorder;
+    sequence = parameter.sequence;
+  }
+  bool is_parameter(const Node& node) const noexcept { return node.recorder == recorder && node.sequence == sequence; }
 };
 
 /// What is printed, in the order of the walk.

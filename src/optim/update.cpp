@@ -7,9 +7,11 @@
 
 #include <rosin/elementwise.hpp>
 #include <rosin/error.hpp>
+#include <rosin/reduce.hpp>
 
 #include "graph/context.hpp"
 #include "graph/hooks.hpp"
+#include "graph/watch.hpp"
 #include "optim/step.hpp"
 #include "optim/tree.hpp"
 
@@ -47,7 +49,8 @@ template <class Places> int64_t first_difference(const StateTree& tree, const Pl
 }
 
 void match(const StateTree& tree, ModelEdit model, ModelView gradient, Step& step) {
-  list_arrays(model, step.places);
+  list_arrays(model, step.places, step.unsettled);
+  step.keep_unsettled();
   if (const int64_t at = first_difference(tree, step.places); at >= 0) {
     PathOfPlace path(static_cast<size_t>(at));
     model.edit_with(path);
@@ -89,6 +92,16 @@ void check_ties(const StateTree& tree, const Step& step) {
     } else if (tree.leaves[static_cast<size_t>(leaf)].place != static_cast<size_t>(place.first)) {
       refuse_parameter(tree, i, "was tied to another place, or none, when setup was called");
     }
+  }
+}
+
+/// Both have one type, so the compiler takes them in either order.
+void check_order(const StateTree& tree, const Step& step) {
+  for (const StateLeaf& leaf : tree.leaves) {
+    const Array& g = *step.gradients[leaf.place].array;
+    if (g.is_nothing() || !leaf.is_parameter(*g.node()) || same(g, *step.places[leaf.place].array)) continue;
+    throw Error(ErrorKind::argument, "update: the model comes before its gradient; the gradient holds the parameter " +
+                                         tree.names[leaf.place] + "; write update(state, model, gradient)");
   }
 }
 
@@ -143,9 +156,39 @@ void record_leaf(StateTree& tree, size_t index, Step& step) {
   x = std::move(next);
 }
 
-void run(StateTree& tree, ModelEdit model, ModelView gradient, const Array* loss, Step& step) {
+[[noreturn]] void refuse_value(const StateTree& tree, const StateLeaf& leaf, const std::string& rule) {
+  throw Error(ErrorKind::numeric,
+              rule + " at " + tree.names[leaf.place] + "; lower the learning rate or look for such values in the data");
+}
+
+/// Every element of the gradients must be finite, or the step is undone. Where ops are watched for NaN, none may come
+/// out of the check: it is done at once.
+void check_gradients(const StateTree& tree, Step& step) {
+  for (size_t i = 0; i < tree.leaves.size(); ++i) {
+    const StateLeaf& leaf = tree.leaves[i];
+    const Array g = leaf.frozen ? Array() : gradient_of(tree, i, step);
+    if (g.is_nothing() || g.count() == 0) continue;
+    const DeviceScope scope(*g.node());
+    if (looks_for_nan()) {
+      if (!all(is_finite(g)).item<bool>()) refuse_value(tree, leaf, "update: a gradient must be finite; it is not");
+      continue;
+    }
+    step.checks.push_back({maximum(abs(g)), "update: a gradient must be finite", static_cast<int>(i)});
+  }
+}
+
+void remember_parameters(StateTree& tree, const Step& step) {
+  for (StateLeaf& leaf : tree.leaves) {
+    const Array& x = *step.places[leaf.place].array;
+    if (!x.is_nothing()) leaf.remember(*x.node());
+  }
+}
+
+void run(StateTree& tree, ModelEdit model, ModelView gradient, const Array* loss, bool check, Step& step) {
   match(tree, model, gradient, step);
+  check_order(tree, step);
   check_ties(tree, step);
+  if (check) check_gradients(tree, step);
   if (loss) step.checks.push_back({*loss, nullptr, -1});
   for (size_t leaf = 0; leaf < tree.leaves.size(); ++leaf) record_leaf(tree, leaf, step);
   if (!step.checks.empty()) step.select_by_checks();
@@ -154,16 +197,9 @@ void run(StateTree& tree, ModelEdit model, ModelView gradient, const Array* loss
   else eval();  // the checks are read at once
 }
 
-[[noreturn]] void refuse_value(const StateTree& tree, const Step::Check& check) {
-  const size_t place = tree.leaves[static_cast<size_t>(check.leaf)].place;
-  throw Error(ErrorKind::numeric, std::string(check.text) + "; it is " + number_text(check.value.item()) + " at " +
-                                      tree.names[place] +
-                                      "; lower the learning rate or look for such values in the data");
-}
-
 }  // namespace
 
-bool take_step(State& state, ModelEdit model, ModelView gradient, const Array* loss) {
+bool take_step(State& state, ModelEdit model, ModelView gradient, const Array* loss, UpdateOptions options) {
   if (!state.tree()) {
     throw Error(ErrorKind::argument, "update: the state is empty; make it with state = setup(rule, model)");
   }
@@ -171,20 +207,26 @@ bool take_step(State& state, ModelEdit model, ModelView gradient, const Array* l
   step.active = true;
   const Step::Check* failed = nullptr;
   try {
-    run(*state.tree(), model, gradient, loss, step);
+    run(*state.tree(), model, gradient, loss, options.check || looks_for_nan(), step);
     failed = step.failed();
-    if (failed && failed->leaf >= 0) refuse_value(*state.tree(), *failed);
+    if (failed && failed->leaf >= 0) {
+      refuse_value(*state.tree(), state.tree()->leaves[static_cast<size_t>(failed->leaf)],
+                   std::string(failed->text) + "; it is " + number_text(failed->value.item()));
+    }
   } catch (...) {
     step.undo(failed != nullptr);
     step.finish();
     throw;
   }
   if (failed) step.undo(true);
+  else remember_parameters(*state.tree(), step);
   step.finish();
   return !failed;
 }
 
-void update(State& state, ModelEdit model, ModelView gradient) { take_step(state, model, gradient, nullptr); }
+void update(State& state, ModelEdit model, ModelView gradient, UpdateOptions options) {
+  take_step(state, model, gradient, nullptr, options);
+}
 
 void require_finite(const Array& value, const char* text) {
   Step& step = Step::of_thread();

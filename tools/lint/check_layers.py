@@ -61,6 +61,7 @@ HEADER_ROOM = {
     "copy.hpp": "model",
     "destructure.hpp": "model",
     "fields.hpp": "model",
+    "known_parts.hpp": "model",
     "functor.hpp": "model",
     "model.hpp": "model",
     "path.hpp": "model",
