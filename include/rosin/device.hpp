@@ -152,13 +152,13 @@ ROSIN_API void synchronize(const Device& device);
 struct MemoryStats {
   int64_t live = 0;    // held by arrays and plans
   int64_t cached = 0;  // free, kept for the next arrays
-  int64_t peak = 0;    // the most that was live at a time (0: not counted, on the CPU)
+  int64_t peak = 0;    // the most that was live at a time
   int64_t limit = 0;   // of live and cached together; 0: none but the device's
 };
 ROSIN_API MemoryStats memory_stats(const Device& device);
 /// Gives free memory back to the device's driver, and kernels that no cached plan uses (trim() empties that cache).
 ROSIN_API void trim(const Device& device);
-/// Bounds the memory that arrays and plans take on a device; 0: no bound. Error (argument): the CPU, or negative.
+/// Bounds the memory that arrays and plans take on a device; 0: no bound but the device's. Error (argument): negative.
 ROSIN_API void set_memory_limit(const Device& device, int64_t bytes);
 
 /// "CPU (AMD EPYC 7763)", "CUDA:0 (NVIDIA GeForce GTX 1650)".

@@ -21,13 +21,13 @@ struct Stats {
   int64_t from_devices = 0;  // bytes of arrays copied from devices to the host
   int64_t cache_bytes = 0;   // plans and their arenas, now
   int64_t live_bytes = 0;    // memory of arrays, now
-  int64_t pooled_bytes = 0;  // memory kept for arrays to come, now
+  int64_t pooled_bytes = 0;  // memory kept for arrays and arenas to come, now
 };
 
 ROSIN_API Stats stats();
 ROSIN_API void reset_stats();
 
-/// Bytes that cached plans and their arenas may take; least recently used plans go first. Default 1 GiB.
+/// Bytes that cached plans and idle arenas may take, default 256 MiB: arenas used longest ago go first, then plans.
 ROSIN_API void set_plan_cache_limit(int64_t bytes);
 /// Off: every evaluation plans anew (for tests). Default on.
 ROSIN_API void set_plan_cache(bool on);

@@ -1,6 +1,6 @@
 // The CPU as a device: prepares a layout's kernels and calls, and runs them step by step on the worker pool.
 #include <algorithm>
-#include <new>
+#include <utility>
 
 #include <rosin/error.hpp>
 
@@ -16,14 +16,32 @@ namespace {
 
 using namespace lower;
 
-struct FreeAligned {
-  void operator()(unsigned char* memory) const { ::operator delete(memory, std::align_val_t{memory_alignment}); }
+/// Memory of a run, counted apart from that of arrays.
+class Arena {
+ public:
+  Arena() = default;
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+  ~Arena() { clear(); }
+
+  void reserve(size_t bytes) {
+    clear();
+    memory_ = hooks.allocate(std::max(bytes, memory_alignment));
+    arena_bytes_of_cpu.fetch_add(static_cast<int64_t>(memory_->bytes), std::memory_order_relaxed);
+  }
+  void clear() noexcept {
+    if (!memory_) return;
+    arena_bytes_of_cpu.fetch_sub(static_cast<int64_t>(memory_->bytes), std::memory_order_relaxed);
+    release(std::exchange(memory_, nullptr));
+  }
+  unsigned char* data() const { return static_cast<unsigned char*>(memory_->data); }
+  size_t bytes() const { return memory_ ? memory_->bytes : 0; }
+
+ private:
+  Memory* memory_ = nullptr;
 };
 
-unsigned char* aligned(size_t bytes) {
-  return static_cast<unsigned char*>(
-      ::operator new(std::max(bytes, memory_alignment), std::align_val_t{memory_alignment}));
-}
+constexpr size_t bytes_of_call = 512;  // about: what engines keep is theirs
 
 /// One opaque call with where its operands are.
 struct PreparedCall {
@@ -46,16 +64,31 @@ CallArray call_array(const Value& value, const View& view) {
 class CpuInstance final : public Instance {
  public:
   explicit CpuInstance(std::shared_ptr<const Layout> layout) : layout_(std::move(layout)), s_(*layout_->structure) {
+    kernels_.reserve(s_.kernels.size());
     for (size_t i = 0; i < s_.kernels.size(); ++i) kernels_.emplace_back(s_, *layout_, static_cast<int32_t>(i));
     calls_.resize(s_.steps.size());
     for (size_t i = 0; i < s_.steps.size(); ++i) {
       if (s_.steps[i].kernel < 0) calls_[i] = prepared(s_.steps[i].node);
     }
-    arena_.reset(aligned(layout_->arena_bytes));
-    scratch_.reset(aligned(scratch_bytes_));
-    place_values();
+    memory_.resize(s_.graph.values.size());
+    for (size_t i = 0; i < memory_.size(); ++i) {
+      const Place::Where where = layout_->places[i].where;
+      if (where != Place::Where::none && where != Place::Where::arena) given_.push_back(i);
+    }
     may_run_behind_ = fits_behind();
   }
+
+  /// The arena stays where it is until it is given back; leaves and outputs have other memory in each run.
+  void furnish() override {
+    const size_t arena = (layout_->arena_bytes + memory_alignment - 1) / memory_alignment * memory_alignment;
+    arena_.reserve(arena + scratch_bytes_);
+    for (size_t i = 0; i < memory_.size(); ++i) {
+      const Place& place = layout_->places[i];
+      if (place.where == Place::Where::arena) memory_[i] = arena_.data() + place.at;
+    }
+    scratch_ = arena_.data() + arena;
+  }
+  void strip() noexcept override { arena_.clear(); }
 
   void run(void* const* memory, const ScalarValue* scalars) override {
     for (const size_t value : given_) memory_[value] = memory[value];
@@ -69,9 +102,12 @@ class CpuInstance final : public Instance {
   bool may_run_behind() const override { return may_run_behind_; }
 
   size_t bytes() const override {
-    size_t bytes = sizeof(*this) + layout_->arena_bytes + scratch_bytes_ + memory_.capacity() * sizeof(void*);
+    size_t bytes = sizeof(*this) + arena_.bytes() + memory_.capacity() * sizeof(void*);
     for (const FusedKernel& kernel : kernels_) bytes += kernel.bytes();
-    return bytes;
+    const auto calls = static_cast<size_t>(
+        std::count_if(calls_.begin(), calls_.end(), [](const PreparedCall& made) { return made.call != nullptr; }));
+    return bytes + calls_.capacity() * sizeof(PreparedCall) + calls * bytes_of_call +
+           given_.capacity() * sizeof(size_t);
   }
 
  private:
@@ -81,16 +117,6 @@ class CpuInstance final : public Instance {
       return made.call && (made.call->may_fail() || made.call->chunks() > 1);
     };
     return std::none_of(kernels_.begin(), kernels_.end(), splits) && std::none_of(calls_.begin(), calls_.end(), stays);
-  }
-
-  /// The arena stays where it is; leaves and outputs have other memory in each run.
-  void place_values() {
-    memory_.resize(s_.graph.values.size());
-    for (size_t i = 0; i < memory_.size(); ++i) {
-      const Place& place = layout_->places[i];
-      if (place.where == Place::Where::arena) memory_[i] = arena_.get() + place.at;
-      else if (place.where != Place::Where::none) given_.push_back(i);
-    }
   }
 
   PreparedCall prepared(int32_t node) {
@@ -140,7 +166,7 @@ class CpuInstance final : public Instance {
       }
     }
     data.result = memory_[static_cast<size_t>(prepared.node)];
-    data.scratch = scratch_.get();
+    data.scratch = scratch_;
     Call& call = *prepared.call;
     call.begin(data);
     const int64_t chunks = call.chunks();
@@ -157,7 +183,8 @@ class CpuInstance final : public Instance {
   std::vector<size_t> given_;        // values whose memory a run is given
   size_t scratch_bytes_ = 0;
   bool may_run_behind_ = false;
-  std::unique_ptr<unsigned char, FreeAligned> arena_, scratch_;
+  Arena arena_;                       // of values, then of calls
+  unsigned char* scratch_ = nullptr;  // inside the arena
 };
 
 class CpuExecutor final : public DeviceExecutor {

@@ -1,5 +1,6 @@
 // Pictures of bytes as arrays. Row after row of a picture is column-major (columns, rows), so nothing is reordered.
 #include <rosin/error.hpp>
+#include <rosin/host_vector.hpp>
 #include <rosin/idx.hpp>
 
 namespace rosin {
@@ -14,7 +15,7 @@ ImageArrays image_arrays(const LabelledImages& pictures) {
                                          std::to_string(pictures.count) + " images of " +
                                          std::to_string(pictures.rows) + "x" + std::to_string(pictures.columns));
   }
-  std::vector<float> values(pictures.pixels.size());
+  std::vector<float> values = host_vector<float>("image_arrays", static_cast<int64_t>(pictures.pixels.size()));
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(pictures.pixels[i]) / 255.0f;
   const std::vector<int32_t> labels(pictures.labels.begin(), pictures.labels.end());
   return {Array(values, {pictures.columns, pictures.rows, 1, pictures.count}), Array(labels, {pictures.count})};

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include <rosin/error.hpp>
+#include <rosin/host_vector.hpp>
 #include <rosin/model.hpp>
 #include <rosin/movement.hpp>
 #include <rosin/show.hpp>
@@ -241,7 +242,7 @@ std::vector<Array> unbatch(const Array& x) {
 }
 
 std::vector<int64_t> natural_order(int64_t n) {
-  std::vector<int64_t> order(static_cast<size_t>(n));
+  std::vector<int64_t> order = host_vector<int64_t>("DataLoader", n);
   std::iota(order.begin(), order.end(), int64_t{0});
   return order;
 }

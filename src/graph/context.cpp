@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include <rosin/host_vector.hpp>
+
 #include "graph/watch.hpp"
 
 namespace rosin {
@@ -130,7 +132,9 @@ void Context::refill() {
     ++free_count_;
   }
   if (free_) return;
-  Node* slab = static_cast<Node*>(::operator new(nodes_per_slab * sizeof(Node), std::align_val_t{alignof(Node)}));
+  constexpr std::align_val_t alignment{alignof(Node)};
+  auto* slab = static_cast<Node*>(::operator new(nodes_per_slab * sizeof(Node), alignment, std::nothrow));
+  if (!slab) throw_out_of_memory("record", nodes_per_slab, sizeof(Node));
   for (int64_t i = 0; i < nodes_per_slab; ++i) {
     Node* node = new (slab + i) Node;
     node->mark = 0;

@@ -1,6 +1,7 @@
 // What a device offers to the runtime: it prepares a layout once and runs it many times.
 #pragma once
 
+#include <atomic>
 #include <memory>
 
 #include "graph/leaf.hpp"
@@ -22,8 +23,16 @@ class Instance {
   /// Throws what a kernel throws; donated memory is written last.
   virtual void run(void* const* memory, const ScalarValue* scalars) = 0;
   virtual size_t bytes() const = 0;
+  /// Takes the arena, which a run needs. Error (memory) when the device has none left.
+  virtual void furnish() {}
+  /// Gives the arena back until the next run.
+  virtual void strip() noexcept {}
   /// Whether a run takes one thread of the CPU only, and cannot fail: it may go on behind the thread that asks for it.
   virtual bool may_run_behind() const { return false; }
+
+  // For the plan cache.
+  bool furnished = false;
+  size_t counted = 0;  // bytes that the cache counts for it
 };
 
 class DeviceExecutor {
@@ -37,6 +46,9 @@ class DeviceExecutor {
   /// The next run reads this memory, which may still be on its way to the device.
   virtual void expect(Memory&) {}
 };
+
+/// Bytes of the CPU's memory that instances hold.
+extern std::atomic<int64_t> arena_bytes_of_cpu;
 
 /// The built-in device; the cpu room installs it.
 extern DeviceExecutor* cpu_executor;

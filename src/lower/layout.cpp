@@ -8,6 +8,7 @@
 namespace rosin::lower {
 
 DeviceExecutor* cpu_executor = nullptr;
+std::atomic<int64_t> arena_bytes_of_cpu{0};
 
 int64_t View::count() const {
   int64_t n = 1;
@@ -51,6 +52,7 @@ class LayoutMaker {
   Layout run() {
     layout_.attributes = sizes_.attributes;
     make_views();
+    layout_.kernels.reserve(s_.kernels.size());
     for (const Kernel& kernel : s_.kernels) layout_.kernels.push_back(kernel_layout(kernel));
     find_outputs();
     place_arena();
@@ -287,7 +289,8 @@ size_t Layout::bytes() const {
                  outputs.size() * sizeof(Output) + results.size() * sizeof(Result) +
                  attributes.size() * sizeof(Attributes);
   for (const KernelLayout& kernel : kernels) {
-    bytes += sizeof(KernelLayout) + (kernel.loads.size() + kernel.roots.size()) * sizeof(PortLayout);
+    bytes += sizeof(KernelLayout) + (kernel.loads.capacity() + kernel.roots.capacity()) * sizeof(PortLayout) +
+             kernel.root_counts.capacity() * sizeof(int64_t);
   }
   return bytes;
 }

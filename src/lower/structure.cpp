@@ -174,13 +174,25 @@ Structure compile(Graph&& graph, const Target& target) {
   Structure structure;
   structure.graph = std::move(graph);
   Compiler(structure, target).run();
+  structure.graph.values.shrink_to_fit();  // it is kept for long
+  structure.kernels.shrink_to_fit();
+  structure.steps.shrink_to_fit();
   return structure;
 }
 
+namespace {
+
+template <class T> size_t room_of(const std::vector<T>& list) { return list.capacity() * sizeof(T); }
+
+}  // namespace
+
 size_t Structure::bytes() const {
-  size_t bytes =
-      sizeof(Structure) + graph.values.size() * (sizeof(Value) + 5 * sizeof(int32_t)) + steps.size() * sizeof(Step);
-  for (const Kernel& kernel : kernels) bytes += sizeof(Kernel) + kernel.instrs.size() * sizeof(Instr);
+  size_t bytes = sizeof(Structure) + room_of(graph.values) + room_of(homes) + room_of(base) + room_of(contiguous) +
+                 room_of(donor) + room_of(kernels) + room_of(steps);
+  for (const Step& step : steps) bytes += room_of(step.reads) + room_of(step.writes);
+  for (const Kernel& k : kernels) {
+    bytes += room_of(k.instrs) + room_of(k.loads) + room_of(k.scalars) + room_of(k.stores) + room_of(k.roots);
+  }
   return bytes;
 }
 

@@ -8,6 +8,7 @@
 #include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/error.hpp>
+#include <rosin/host_vector.hpp>
 #include <rosin/movement.hpp>
 
 namespace rosin {
@@ -86,7 +87,7 @@ Array orthogonal(const Shape& shape, const GainOptions& options) {
   const size_t longer = std::max(rows, columns), shorter = std::min(rows, columns);
   std::vector<double> drawn = normal(generator(options.rng), {shape.count()}, 0, 1, Float64).to_vector<double>();
   orthonormalise(drawn, longer, shorter);
-  std::vector<double> values(drawn.size());
+  std::vector<double> values = host_vector<double>("orthogonal", static_cast<int64_t>(drawn.size()));
   for (size_t j = 0; j < columns; ++j) {
     for (size_t i = 0; i < rows; ++i) {
       values[j * rows + i] = options.gain * (rows >= columns ? drawn[j * longer + i] : drawn[i * longer + j]);
@@ -126,7 +127,7 @@ Array identity_init(const Shape& shape, const IdentityOptions& options) {
     middle += (shape[d] - 1) / 2 * plane;
     plane *= shape[d];
   }
-  std::vector<double> values(static_cast<size_t>(shape.count()));
+  std::vector<double> values = host_vector<double>("identity_init", shape.count());
   const int64_t size = shape[0];
   for (int64_t i = 0; i < std::min(shape[-2], shape[-1]); ++i) {
     const int64_t at = middle + plane * (i + shape[-2] * i), first = at % size;

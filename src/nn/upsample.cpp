@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <rosin/elementwise.hpp>
+#include <rosin/host_vector.hpp>
 #include <rosin/index.hpp>
 #include <rosin/movement.hpp>
 
@@ -34,7 +35,7 @@ Array nearest_along(const Array& x, int dim, int64_t out) {
   const DeviceScope scope(*x.node());
   const int64_t in = x.size(dim);
   if (out % in == 0) return repeat(x, out / in, dim);
-  std::vector<int64_t> source(static_cast<size_t>(out));
+  std::vector<int64_t> source = host_vector<int64_t>("Upsample", out);
   for (int64_t i = 0; i < out; ++i) source[static_cast<size_t>(i)] = i * in / out;
   return gather(x, in_scope(Array(source, {out})), dim);
 }
@@ -43,8 +44,8 @@ Array nearest_along(const Array& x, int dim, int64_t out) {
 Array linear_along(const Array& x, int dim, int64_t out) {
   const DeviceScope scope(*x.node());
   const int64_t in = x.size(dim);
-  std::vector<int64_t> below(static_cast<size_t>(out)), above(static_cast<size_t>(out));
-  std::vector<double> part(static_cast<size_t>(out));
+  std::vector<int64_t> below = host_vector<int64_t>("Upsample", out), above = host_vector<int64_t>("Upsample", out);
+  std::vector<double> part = host_vector<double>("Upsample", out);
   for (size_t i = 0; i < below.size(); ++i) {
     const double place =
         out > 1 ? static_cast<double>(i) * static_cast<double>(in - 1) / static_cast<double>(out - 1) : 0;

@@ -2,7 +2,6 @@
 #include <rosin/create.hpp>
 
 #include <limits>
-#include <vector>
 
 #include <rosin/elementwise.hpp>
 #include <rosin/movement.hpp>
@@ -14,12 +13,17 @@
 namespace rosin {
 namespace {
 
-// A leaf of values computed in double and rounded once to `type`.
+/// A constant leaf of values, which are written where they stay.
+template <class T, class Value> Array leaf_of(int64_t count, Value value) {
+  Array made = fresh_leaf(dtype_of<T>, Shape{count});
+  T* values = static_cast<T*>(made.node()->data());
+  for (int64_t i = 0; i < count; ++i) values[i] = static_cast<T>(value(i));
+  return constant(made);
+}
+
+/// A leaf of values computed in double and rounded once to `type`.
 template <class Value> Array filled(int64_t count, DType type, Value value) {
-  std::vector<double> values;
-  values.reserve(static_cast<size_t>(count));
-  for (int64_t i = 0; i < count; ++i) values.push_back(value(i));
-  const Array exact = constant(Array(values, Shape{count}));
+  const Array exact = leaf_of<double>(count, value);
   return in_scope(type == Float64 ? exact : cast(exact, type));
 }
 
@@ -70,14 +74,8 @@ Array integer_range(int64_t start, int64_t step, int64_t count) {
   const auto fits = [](int64_t value) {
     return value >= std::numeric_limits<int32_t>::min() && value <= std::numeric_limits<int32_t>::max();
   };
-  if (fits(start) && fits(last)) {
-    std::vector<int32_t> values;
-    for (int64_t i = 0; i < count; ++i) values.push_back(static_cast<int32_t>(start + i * step));
-    return in_scope(constant(Array(values, Shape{count})));
-  }
-  std::vector<int64_t> values;
-  for (int64_t i = 0; i < count; ++i) values.push_back(start + i * step);
-  return in_scope(constant(Array(values, Shape{count})));
+  const auto value = [=](int64_t i) { return start + i * step; };
+  return in_scope(fits(start) && fits(last) ? leaf_of<int32_t>(count, value) : leaf_of<int64_t>(count, value));
 }
 
 Array integer_range_between(int64_t start, int64_t stop, int64_t step) {

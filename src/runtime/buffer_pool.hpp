@@ -8,10 +8,18 @@
 
 namespace rosin {
 
-/// A buffer of at least `bytes`, aligned to 64; Error (memory) when the system has none left.
+/// A buffer of at least `bytes`, aligned to 64; Error (memory) when the system has none left, or the limit is reached.
 Memory* allocate_buffer(size_t bytes);
-int64_t live_buffer_bytes();
-int64_t pooled_buffer_bytes();
+
+/// In bytes: what arrays and plans hold, what is kept for the next ones, the most that was held at a time, and the
+/// limit of the first two together (0: none).
+struct BufferUsage {
+  int64_t live = 0, pooled = 0, peak = 0, limit = 0;
+};
+BufferUsage buffer_usage();
+void set_buffer_limit(int64_t bytes);
+/// A step is over. Free buffers that the last steps had no use for go when there are too many bytes of them.
+void count_step() noexcept;
 /// Gives all free buffers back.
 void trim_buffers();
 

@@ -167,7 +167,10 @@ void synchronize(const Device& device) {
 }
 
 MemoryStats memory_stats(const Device& device) {
-  if (device.position() == 0) return {live_buffer_bytes(), pooled_buffer_bytes(), 0, 0};
+  if (device.position() == 0) {
+    const BufferUsage usage = buffer_usage();
+    return {usage.live, usage.pooled, usage.peak, usage.limit};
+  }
   const DevicePool::Usage usage = table().open(device.position()).pool.usage();
   return {usage.live, usage.cached, usage.peak, usage.limit};
 }
@@ -178,12 +181,11 @@ void trim(const Device& device) {
 }
 
 void set_memory_limit(const Device& device, int64_t bytes) {
-  if (device.position() == 0 || bytes < 0) {
-    throw Error(ErrorKind::argument,
-                "set_memory_limit: the limit must not be negative, and the device not the CPU; got " +
-                    std::to_string(bytes) + " on " + to_string(device) +
-                    "; limit the CPU's memory with the system (ulimit, cgroups)");
+  if (bytes < 0) {
+    throw Error(ErrorKind::argument, "set_memory_limit: the limit must not be negative; got " + std::to_string(bytes) +
+                                         " on " + to_string(device) + "; 0 is no limit");
   }
+  if (device.position() == 0) return set_buffer_limit(bytes);
   table().open(device.position()).pool.set_limit(bytes);
 }
 

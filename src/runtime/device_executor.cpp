@@ -49,7 +49,16 @@ class PluginInstance final : public lower::Instance {
     for (size_t i = 0; i < kernels.size(); ++i) add(list.launches[i], std::move(kernels[i]));
     checks_ = std::move(list.checks);
     flag_scratch_ = list.flag_scratch;
-    reserve(list);
+    place_scratch(list);
+  }
+
+  void furnish() override {
+    if (arena_bytes_ > 0) arena_.reset(device_.pool.allocate(arena_bytes_));
+    if (scratch_bytes_ > 0) scratch_.reset(device_.pool.allocate(scratch_bytes_));
+  }
+  void strip() noexcept override {
+    arena_.reset();
+    scratch_.reset();
   }
 
   void run(void* const* memory, const ScalarValue* scalars) override {
@@ -114,20 +123,19 @@ class PluginInstance final : public lower::Instance {
     }
   }
 
-  void reserve(const lower::LaunchList& list) {
+  void place_scratch(const lower::LaunchList& list) {
     // Arrays without elements have a place too.
     const auto in_arena = [&](const lower::LaunchBuffer& buffer) {
       return buffer.value >= 0 && layout_->places[static_cast<size_t>(buffer.value)].where == Place::Where::arena;
     };
-    if (std::any_of(buffers_.begin(), buffers_.end(), in_arena)) {
-      arena_.reset(device_.pool.allocate(std::max<size_t>(layout_->arena_bytes, 1)));
-    }
+    if (std::any_of(buffers_.begin(), buffers_.end(), in_arena))
+      arena_bytes_ = std::max<size_t>(layout_->arena_bytes, 1);
     size_t total = 0;
     for (const int64_t bytes : list.scratch_bytes) {
       scratch_offsets_.push_back(total);
       total += (static_cast<size_t>(bytes) + scratch_alignment - 1) / scratch_alignment * scratch_alignment;
     }
-    if (!scratch_offsets_.empty()) scratch_.reset(device_.pool.allocate(std::max<size_t>(total, 1)));
+    if (!scratch_offsets_.empty()) scratch_bytes_ = std::max<size_t>(total, 1);
     size_t most = 0;
     for (const Step& step : steps_) most = std::max(most, step.buffer_count);
     places_.resize(most);
@@ -192,6 +200,7 @@ class PluginInstance final : public lower::Instance {
   std::vector<int64_t> flags_;
   int32_t flag_scratch_ = -1;
   Block arena_, scratch_;
+  size_t arena_bytes_ = 0, scratch_bytes_ = 0;
   std::vector<size_t> scratch_offsets_;
 };
 

@@ -4,19 +4,14 @@
 #include <algorithm>
 #include <vector>
 
-#include <rosin/error.hpp>
-
+#include "runtime/memory_text.hpp"
 #include "runtime/open_device.hpp"
+#include "runtime/plan_cache.hpp"
 
 namespace rosin {
 namespace {
 
 constexpr size_t listed_blocks = 10;
-
-std::string mebibytes(int64_t bytes) {
-  const int64_t tenths = bytes * 10 / (1 << 20);
-  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " MiB";
-}
 
 }  // namespace
 
@@ -33,6 +28,7 @@ DeviceBlock* DevicePool::allocate(size_t bytes) {
   }
   if (!block) block = make(size_class);
   if (!block) {
+    PlanCache::instance().strip();
     trim();
     block = make(size_class);
   }

@@ -2,6 +2,8 @@
 // design. Read next: evaluate_order.cpp (which runs there are).
 #include <algorithm>
 #include <bit>
+#include <new>
+#include <stdexcept>
 #include <utility>
 
 #include <rosin/error.hpp>
@@ -9,10 +11,12 @@
 #include "base/hash.hpp"
 #include "graph/context.hpp"
 #include "graph/leaf.hpp"
+#include "runtime/buffer_pool.hpp"
 #include "runtime/cpu_stream.hpp"
 #include "runtime/devices.hpp"
 #include "runtime/evaluate.hpp"
 #include "runtime/leaf_table.hpp"
+#include "runtime/memory_text.hpp"
 #include "runtime/plan_cache.hpp"
 
 namespace rosin {
@@ -426,6 +430,7 @@ void Evaluation::execute(const std::shared_ptr<Plan>& plan) {
     throw;
   }
   if (instance) cache.give_back(*plan, std::move(instance));
+  count_step();
   std::lock_guard guard(cache.lock);
   ++cache.counters.evaluations;
   for (const lower::Step& step : plan->structure->steps)
@@ -457,7 +462,7 @@ Memory* Evaluation::value_of(const lower::Result& result) noexcept {
   return buffer;
 }
 
-bool Evaluation::run(const Wanted& wanted, Context& here) {
+bool Evaluation::run(const Wanted& wanted, Context& here) try {
   Context& context = wanted.context;
   std::lock_guard lock(context.evaluating);
   if (&context == &here) context.collect_orphans();
@@ -473,6 +478,10 @@ bool Evaluation::run(const Wanted& wanted, Context& here) {
   execute(found);
   commit(*found->layout, context, here);
   return !elsewhere_;
+} catch (const std::bad_alloc&) {
+  throw_no_memory("eval", unknown_bytes);
+} catch (const std::length_error&) {  // of a vector: more bytes than there are addresses
+  throw_no_memory("eval", unknown_bytes);
 }
 
 }  // namespace

@@ -115,6 +115,7 @@ void throw_failed(Context& here) {
   here.has_failed = false;
   const Nodes failed = held_nodes(here, NodeState::failed);
   for (const Array& x : failed) {
+    if (x.node()->left) continue;
     try {
       complete_alone(x, here);
     } catch (const Error&) {
@@ -136,17 +137,23 @@ void compute_target(Context& here, Node* target) {
   }
 }
 
-/// Everything together could not be computed.
+/// Everything together could not be computed. What a thread that has ended left here is nobody's error but its
+/// reader's.
 [[gnu::cold]] void compute_apart(Context& here, Node* target) {
   if (target) compute_target(here, target);
-  const Culprit culprit = find_culprit(here);
-  if (culprit.node.is_nothing()) return;
-  set_aside(here, culprit.node.node(), target ? NodeState::failed : NodeState::reported);
-  if (target) return;
-  try {
-    std::rethrow_exception(culprit.error);
-  } catch (...) {
-    throw_for(*culprit.node.node());
+  for (;;) {
+    const Culprit culprit = find_culprit(here);
+    if (culprit.node.is_nothing()) return;
+    Node& node = *culprit.node.node();
+    const bool is_thrown = !target && !node.left;
+    set_aside(here, &node, is_thrown || node.left ? NodeState::reported : NodeState::failed);
+    if (target) return;
+    if (!is_thrown) continue;
+    try {
+      std::rethrow_exception(culprit.error);
+    } catch (...) {
+      throw_for(node);
+    }
   }
 }
 

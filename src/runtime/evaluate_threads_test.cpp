@@ -176,6 +176,23 @@ TEST(HandedOver, WhatCannotBeComputedStopsOnlyWhoNeedsIt) {
   EXPECT_THROW(bad.item(0), Error);
 }
 
+TEST(HandedOver, WhatAThreadLeavesBehindIsNoErrorOfTheNextOne) {
+  Array bad, good;
+  std::thread([&] {
+    bad = gather(ones({3}), Array({9}, {1}));
+    good = ones({3}) * 2;
+  }).join();
+  std::thread([] {  // takes over what the first one recorded with
+    const Array own = ones({2}) * 3;
+    eval();
+    EXPECT_TRUE(own.node()->ready());
+    eval();
+  })
+      .join();
+  EXPECT_EQ(good.item(0), 2);
+  EXPECT_THROW(bad.item(0), Error);
+}
+
 TEST(HandedOver, AGradientCallUsesPendingArraysOfOthers) {
   const Array here = ones({3}) * 2;
   Array there;

@@ -2,6 +2,7 @@
 #include "runtime/plan_cache.hpp"
 
 #include <atomic>
+#include <utility>
 
 #include "base/hash.hpp"
 #include "base/pool.hpp"
@@ -21,6 +22,13 @@ PlanCache& PlanCache::instance() {
 
 namespace {
 std::atomic<int64_t> launches_at_reset{0}, bytes_in_at_reset{0}, bytes_out_at_reset{0};
+
+int64_t bytes_of(const Key& key) { return static_cast<int64_t>(key.words.capacity() * sizeof(uint64_t)); }
+
+/// What all plans of the structure share.
+int64_t bytes_of_structure(const Plan& plan) {
+  return static_cast<int64_t>(plan.structure->bytes() + plan.structure_key.words.size() * sizeof(uint64_t));
+}
 
 uint64_t joint_hash(const Key& structure, const Key& sizes) { return mix(structure.hash, sizes.hash); }
 }  // namespace
@@ -57,8 +65,8 @@ void PlanCache::insert(const std::shared_ptr<Plan>& plan) {
   plans_.splice(plans_.begin(), added);
   ++structure.plans;
   plan->cached = true;
-  plan->bytes = static_cast<int64_t>(
-      plan->layout->bytes() + (plan->structure_key.words.size() + plan->sizes_key.words.size()) * sizeof(uint64_t));
+  plan->bytes = static_cast<int64_t>(sizeof(Plan) + plan->layout->bytes()) + bytes_of(plan->structure_key) +
+                bytes_of(plan->sizes_key);
   bytes_ += plan->bytes;
   evict();
 }
@@ -70,46 +78,74 @@ PlanCache::StructureEntry& PlanCache::entry_of(const Plan& plan) {
   }
   const auto added =
       structures_.emplace(plan.structure_key.hash, StructureEntry{plan.structure_key, plan.structure, 0});
-  bytes_ += static_cast<int64_t>(plan.structure->bytes());
+  bytes_ += bytes_of_structure(plan);
   return added->second;
 }
 
 std::unique_ptr<lower::Instance> PlanCache::take(Plan& plan) {
+  std::unique_ptr<lower::Instance> instance;
   {
     std::lock_guard guard(lock);
     if (!plan.idle.empty()) {
-      std::unique_ptr<lower::Instance> instance = std::move(plan.idle.back());
+      instance = std::move(plan.idle.back());
       plan.idle.pop_back();
-      return instance;
     }
   }
-  return plan.executor->prepare(plan.layout);
+  if (!instance) instance = plan.executor->prepare(plan.layout);
+  if (!instance->furnished) {
+    instance->furnish();
+    instance->furnished = true;
+  }
+  return instance;
 }
 
 /// The plan has run: without memory for the list the instance goes, and nothing fails.
 void PlanCache::give_back(Plan& plan, std::unique_ptr<lower::Instance> instance) noexcept {
   std::lock_guard guard(lock);
   if (!plan.cached) return;
-  if (plan.idle.capacity() == plan.idle.size()) {  // a new instance: it counts from now on
+  if (plan.idle.capacity() == plan.idle.size()) {
     try {
       plan.idle.reserve(plan.idle.size() + 1);
     } catch (const std::bad_alloc&) {
+      plan.bytes -= static_cast<int64_t>(instance->counted);
+      bytes_ -= static_cast<int64_t>(instance->counted);
       return;
     }
-    const int64_t bytes = static_cast<int64_t>(instance->bytes());
-    plan.bytes += bytes;
-    bytes_ += bytes;
+  }
+  if (instance->counted == 0) {  // it is new, or has its arena again
+    instance->counted = instance->bytes();
+    plan.bytes += static_cast<int64_t>(instance->counted);
+    bytes_ += static_cast<int64_t>(instance->counted);
   }
   plan.idle.push_back(std::move(instance));
   evict();
 }
 
-/// Drops the least recently used plans until the budget holds; the one used last stays.
+/// Keeps to the budget, whatever the plans used last take: the arenas of the others go first, then the others.
 void PlanCache::evict() {
-  while (bytes_ > limit_ && plans_.size() > 1) {
+  size_t others = plans_.size() > always_kept ? plans_.size() - always_kept : 0;
+  for (auto oldest = plans_.end(); bytes_ > limit_ && others > 0; --others) strip(**--oldest);
+  while (bytes_ > limit_ && plans_.size() > always_kept) {
     erase(std::prev(plans_.end()));
     ++counters.evicted;
   }
+}
+
+/// Holds the lock.
+void PlanCache::strip(Plan& plan) noexcept {
+  for (const std::unique_ptr<lower::Instance>& instance : plan.idle) {
+    if (!instance->furnished) continue;
+    instance->strip();
+    instance->furnished = false;
+    const int64_t less = static_cast<int64_t>(std::exchange(instance->counted, 0));
+    plan.bytes -= less;
+    bytes_ -= less;
+  }
+}
+
+void PlanCache::strip() noexcept {
+  std::lock_guard guard(lock);
+  for (const std::shared_ptr<Plan>& plan : plans_) strip(*plan);
 }
 
 void PlanCache::erase(List::iterator plan) {
@@ -124,7 +160,7 @@ void PlanCache::erase(List::iterator plan) {
   for (auto at = begin; at != end; ++at) {
     if (at->second.structure != (*plan)->structure) continue;
     if (--at->second.plans == 0) {
-      bytes_ -= static_cast<int64_t>((*plan)->structure->bytes());
+      bytes_ -= bytes_of_structure(**plan);
       structures_.erase(at);
     }
     break;
@@ -162,12 +198,13 @@ Stats stats() {
     now = cache.counters;
     now.cache_bytes = cache.bytes();
   }
+  const BufferUsage usage = buffer_usage();
   now.launches = device_launches() - launches_at_reset.load(std::memory_order_relaxed);
   const CopiedBytes copied = copied_bytes();
   now.to_devices = copied.to_devices - bytes_in_at_reset.load(std::memory_order_relaxed);
   now.from_devices = copied.from_devices - bytes_out_at_reset.load(std::memory_order_relaxed);
-  now.live_bytes = live_buffer_bytes();
-  now.pooled_bytes = pooled_buffer_bytes();
+  now.live_bytes = usage.live - lower::arena_bytes_of_cpu.load(std::memory_order_relaxed);
+  now.pooled_bytes = usage.pooled;
   return now;
 }
 

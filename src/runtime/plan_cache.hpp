@@ -1,6 +1,6 @@
 // PlanCache: structures found by structure, layouts found by sizes; both compared in full after the hash selected them.
-// Bounded by bytes, least recently used first. A layout keeps idle instances (arena and prepared calls) for the next
-// run.
+// A layout keeps idle instances (arena and prepared calls) for the next run. All is bounded by bytes, least recently
+// used first: arenas, which are soon had again, then plans.
 #pragma once
 
 #include <cstdint>
@@ -48,11 +48,14 @@ class PlanCache {
   std::shared_ptr<const lower::Structure> find_structure(const Key& structure);
   void insert(const std::shared_ptr<Plan>& plan);
 
-  /// An idle instance of the plan, or a new one.
+  /// An idle instance of the plan, or a new one; with its arena.
   std::unique_ptr<lower::Instance> take(Plan& plan);
   void give_back(Plan& plan, std::unique_ptr<lower::Instance> instance) noexcept;
 
+  /// Gives the arenas of all idle instances back to their pools.
+  void strip() noexcept;
   void set_limit(int64_t bytes);
+  static constexpr int64_t usual_limit = int64_t{256} << 20;
   void set_enabled(bool on);
   void clear();
   int64_t bytes() const { return bytes_; }  // hold lock
@@ -62,7 +65,9 @@ class PlanCache {
 
  private:
   using List = std::list<std::shared_ptr<Plan>>;
+  static constexpr size_t always_kept = 2;  // plans: a program that alternates between two makes none anew
   void evict();
+  void strip(Plan& plan) noexcept;
   void erase(List::iterator plan);
 
   List plans_;  // most recently used first
@@ -75,7 +80,7 @@ class PlanCache {
   StructureEntry& entry_of(const Plan& plan);
 
   std::unordered_multimap<uint64_t, StructureEntry> structures_;
-  int64_t limit_ = int64_t{1} << 30;
+  int64_t limit_ = usual_limit;
   int64_t bytes_ = 0;
   bool enabled_ = true;
 };

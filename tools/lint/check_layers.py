@@ -45,6 +45,7 @@ HEADER_ROOM = {
     "mdspan.hpp": "ops",
     "array.hpp": "graph",
     "array_options.hpp": "graph",
+    "host_vector.hpp": "graph",
     "activation.hpp": "ops",
     "complex.hpp": "ops",
     "compose.hpp": "ops",
