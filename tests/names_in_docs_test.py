@@ -1,7 +1,7 @@
 """Every public name stands in code that is compiled: in a block of docs/ or README.md, or in an example.
 
-Names are those that the headers in include/rosin declare in namespace rosin itself. What a comment marks as meant for the
-library ("For the library", "For compiled code") is left out, with what follows it up to an empty line.
+Names are those that the headers in include/rosin declare in namespace rosin itself. What a comment marks as meant for
+the library ("For the library", "For compiled code") is left out, with what follows it up to an empty line.
 """
 
 import pathlib
@@ -10,7 +10,8 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 INSIDE = re.compile(r"[Ff]or (?:the library|compiled code|the templates below|train:)")
-FUNCTION = re.compile(r"^(?:template\s*<.*?>\s*)?(?:ROSIN_API |inline |constexpr |\[\[\w+\]\] )*[A-Za-z_][\w:<>,&\* ]*?[ &\*](\w+)\s*\(")
+FUNCTION = re.compile(r"^(?:template\s*<.*?>\s*)?(?:ROSIN_API |inline |constexpr |\[\[\w+\]\] )*"
+                      r"[A-Za-z_][\w:<>,&\* ]*?[ &\*](\w+)\s*\(")
 CLASS = re.compile(r"^(?:template\s*<.*>\s*)?(?:struct|class|enum class)\s+(?:ROSIN_API\s+)?(\w+)[^;]*$")
 CONSTANT = re.compile(r"^inline constexpr [\w:]+ (\w+)")
 NO_NAMES = {"requires", "decltype", "static_assert", "noexcept", "operator", "if"}
@@ -24,7 +25,7 @@ def public_names(text):
         if not line.strip():
             inside = False
         inside = inside or ("//" in line and bool(INSIDE.search(line)))
-        space = re.match(r"\s*namespace (\w+) \{", code)
+        space = re.match(r"\s*namespace ([\w:]+) \{", code)
         if space and space.group(1) != "rosin" and hidden is None:
             hidden = depth
         if hidden is None and depth <= 1 and not inside and not code.startswith(" "):
@@ -41,8 +42,8 @@ def public_names(text):
 def compiled_code():
     """The text of all blocks of the pages, and of the examples."""
     pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
-    parts = [block for page in pages
-             for block in re.findall(r"^[ ]*```cpp[^\n]*\n(.*?)^[ ]*```", page.read_text(encoding="utf-8"), re.M | re.S)]
+    block = re.compile(r"^[ ]*```cpp[^\n]*\n(.*?)^[ ]*```", re.M | re.S)
+    parts = [code for page in pages for code in block.findall(page.read_text(encoding="utf-8"))]
     parts += [path.read_text(encoding="utf-8") for path in (ROOT / "examples").rglob("*.[ch]pp")]
     return "\n".join(parts)
 
@@ -55,12 +56,13 @@ class NamesInDocs(unittest.TestCase):
             names = [name for name in public_names(header.read_text(encoding="utf-8")) if name not in words]
             if names:
                 missing[header.name] = sorted(set(names))
-        self.assertEqual(missing, {}, "use these on a page of docs/ (catalogue.md has every name), or mark them as meant "
-                                      "for the library")
+        self.assertEqual(missing, {}, "use these on a page of docs/ (catalogue.md has every name), or mark them as "
+                                      "meant for the library")
 
     def test_the_reader_of_headers_finds_names_and_leaves_out_what_is_inside(self):
-        text = ("namespace rosin {\nROSIN_API Array f(int x);\nstruct S {\n  int member();\n};\n/// For the library: g.\n"
-                "int g();\n\ntemplate <class T> T h(T x) {\n  return x;\n}\nnamespace reflect {\nint hidden();\n}\n}\n")
+        text = ("namespace rosin {\nROSIN_API Array f(int x);\nstruct S {\n  int member();\n};\n"
+                "/// For the library: g.\nint g();\n\ntemplate <class T> T h(T x) {\n  return x;\n}\n"
+                "namespace reflect {\nint hidden();\n}\n}\n")
         self.assertEqual(list(public_names(text)), ["f", "S", "h"])
 
 
