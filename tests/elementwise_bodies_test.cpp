@@ -35,7 +35,8 @@ void store(Memory& memory, ScalarType type, size_t at, double real, int64_t inte
     case ScalarType::boolean: put(static_cast<uint8_t>(integer)); break;
     case ScalarType::int32: put(static_cast<int32_t>(integer)); break;
     case ScalarType::uint32: put(static_cast<uint32_t>(integer)); break;
-    case ScalarType::int64: put(integer); break;
+    case ScalarType::int64:
+    case ScalarType::uint64: put(integer); break;
     case ScalarType::float32: put(static_cast<float>(real)); break;
     case ScalarType::float64: put(real); break;
   }
@@ -51,6 +52,7 @@ double load(const Memory& memory, ScalarType type, size_t at) {
     case ScalarType::int32: return get(int32_t{});
     case ScalarType::uint32: return get(uint32_t{});
     case ScalarType::int64: return get(int64_t{});
+    case ScalarType::uint64: return get(uint64_t{});
     case ScalarType::float32: return get(float{});
     default: return get(double{});
   }
@@ -214,8 +216,9 @@ const std::map<std::string, double>& default_parameters() {
 
 bool scalar_type_named(const std::string& name, ScalarType& type) {
   static const std::map<std::string, ScalarType> names = {
-      {"Bool", ScalarType::boolean}, {"Int32", ScalarType::int32},     {"UInt32", ScalarType::uint32},
-      {"Int64", ScalarType::int64},  {"Float32", ScalarType::float32}, {"Float64", ScalarType::float64}};
+      {"Bool", ScalarType::boolean},   {"Int32", ScalarType::int32},   {"UInt32", ScalarType::uint32},
+      {"Int64", ScalarType::int64},    {"UInt64", ScalarType::uint64}, {"Float32", ScalarType::float32},
+      {"Float64", ScalarType::float64}};
   const auto found = names.find(name);
   if (found != names.end()) type = found->second;
   return found != names.end();
@@ -227,7 +230,7 @@ Memory operand_of(const OracleArray& array, ScalarType from, ScalarType to, size
   for (size_t i = 0; i < count; ++i) {
     const size_t at = array.values.size() == 1 ? 0 : i;
     const int64_t integer = array.integers.empty() ? 0 : array.integers[at];
-    const bool integral = from <= ScalarType::int64;
+    const bool integral = from <= ScalarType::uint64;
     store(memory, to, i, integral ? static_cast<double>(integer) : array.values[at], integer);
   }
   return memory;

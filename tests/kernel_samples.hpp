@@ -26,12 +26,13 @@ struct PrimitiveSample {
 
 inline constexpr int items = 256;
 
-inline constexpr ScalarType all_types[] = {ScalarType::boolean, ScalarType::int32,   ScalarType::uint32,
-                                           ScalarType::int64,   ScalarType::float32, ScalarType::float64};
+inline constexpr ScalarType all_types[] = {ScalarType::boolean, ScalarType::int32,  ScalarType::uint32,
+                                           ScalarType::int64,   ScalarType::uint64, ScalarType::float32,
+                                           ScalarType::float64};
 
 inline DType stored(ScalarType type) {
-  constexpr DType types[scalar_type_count] = {DType::Bool,  DType::Int32,   DType::UInt32,
-                                              DType::Int64, DType::Float32, DType::Float64};
+  constexpr DType types[scalar_type_count] = {DType::Bool,   DType::Int32,   DType::UInt32, DType::Int64,
+                                              DType::UInt64, DType::Float32, DType::Float64};
   return types[static_cast<int>(type)];
 }
 
@@ -61,7 +62,7 @@ inline bool has_meaning(Primitive primitive, ScalarType type) {
     case Primitive::shift_left:
     case Primitive::shift_right:
     case Primitive::shift_right_zero: return !boolean && !is_float(type);
-    case Primitive::reinterpret: return !boolean && type != ScalarType::uint32;
+    case Primitive::reinterpret: return !boolean && type != ScalarType::uint32 && type != ScalarType::uint64;
     case Primitive::input:
     case Primitive::literal:
     case Primitive::convert: return false;
@@ -134,7 +135,7 @@ inline KernelCode literals_of(ScalarType type) {
       values.push_back(writer.literal(type, value));
     }
   } else {
-    const int64_t lowest = type == ScalarType::int64 ? INT64_MIN : INT32_MIN;
+    const int64_t lowest = bytes_of(type) == 8 ? INT64_MIN : INT32_MIN;
     for (const int64_t value : {int64_t{0}, int64_t{1}, int64_t{-1}, lowest, -(lowest + 1)})
       values.push_back(writer.bits(type, value));
   }

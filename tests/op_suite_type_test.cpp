@@ -7,19 +7,20 @@
 #include <rosin/complex.hpp>
 #include <rosin/error.hpp>
 
+#include "graph/integers.hpp"
 #include "op_suite.hpp"
 
 namespace rosin::suite {
 namespace {
 
-constexpr std::array<DType, 12> element_types = {Bool,    UInt8,    Int8,    Int32,   UInt32,     Int64,
-                                                 Float16, BFloat16, Float32, Float64, ComplexF32, Int16};
+constexpr std::array<DType, 14> element_types = {Bool,    UInt8,    Int8,    Int32,   UInt32,     Int64, UInt64,
+                                                 Float16, BFloat16, Float32, Float64, ComplexF32, Int16, UInt16};
 
 /// Those that the test device has; where kernels are compiled, one of each sort.
 std::vector<DType> tested_types() {
   std::vector<DType> types;
   for (const DType type : element_types) {
-    const bool special = type == UInt8 || type == UInt32 || type == BFloat16 || type == Int16;
+    const bool special = type == UInt8 || type == UInt32 || type == BFloat16 || type == Int16 || type == UInt16;
     if (has_type_there(type) && !(special && compiles_there())) types.push_back(type);
   }
   return types;
@@ -38,7 +39,8 @@ Array some_numbers(const Shape& shape, DType type, double low, double high, uint
   const bool fractions = is_float(type) || is_complex(type);
   for (double& value : values) {
     const double unit = static_cast<double>(engine() >> 11) * 0x1p-53;
-    value = fractions ? low + (high - low) * unit : std::floor(unit * 40) - (type == UInt8 || type == UInt32 ? 0 : 20);
+    value =
+        fractions ? low + (high - low) * unit : std::floor(unit * 40) - (is_integer(type) && !is_signed(type) ? 0 : 20);
     if (type == Bool) value = value > 0;
   }
   const Array numbers(values, shape);

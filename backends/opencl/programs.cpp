@@ -60,7 +60,8 @@ void set_argument(cl_kernel kernel, cl_uint number, size_t bytes, const void* va
 }
 
 size_t bytes_of_number(int32_t type) {
-  return type == ROSIN_SCALAR_INT64 || type == ROSIN_SCALAR_FLOAT64 ? sizeof(int64_t) : sizeof(int32_t);
+  const bool wide = type == ROSIN_SCALAR_INT64 || type == ROSIN_SCALAR_UINT64 || type == ROSIN_SCALAR_FLOAT64;
+  return wide ? sizeof(int64_t) : sizeof(int32_t);
 }
 
 void set_arguments(const rosin_kernel& kernel, const rosin_launch& launch) {

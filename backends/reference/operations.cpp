@@ -213,7 +213,7 @@ template <class T> void parameter(Frame& frame, const Step& step) {
   const rosin_number& number = frame.parameters[step.immediate];
   if constexpr (std::same_as<T, int32_t>) fill(frame, step.out, number.int32);
   else if constexpr (std::same_as<T, uint32_t>) fill(frame, step.out, number.uint32);
-  else if constexpr (std::same_as<T, int64_t>) fill(frame, step.out, number.int64);
+  else if constexpr (Integer<T>) fill(frame, step.out, static_cast<T>(number.int64));
   else if constexpr (std::same_as<T, float>) fill(frame, step.out, number.float32);
   else if constexpr (std::same_as<T, double>) fill(frame, step.out, number.float64);
 }

@@ -17,7 +17,8 @@ using Bool = uint8_t;
 template <class T>
 concept Float = std::same_as<T, float> || std::same_as<T, double>;
 template <class T>
-concept Integer = std::same_as<T, int32_t> || std::same_as<T, uint32_t> || std::same_as<T, int64_t>;
+concept Integer =
+    std::same_as<T, int32_t> || std::same_as<T, uint32_t> || std::same_as<T, int64_t> || std::same_as<T, uint64_t>;
 template <class T>
 concept Number = Float<T> || Integer<T>;
 
@@ -32,6 +33,7 @@ template <class Result, class F> Result with_scalar(int type, Result nothing, F&
     case ROSIN_SCALAR_INT32: return f(TypeTag<int32_t>{});
     case ROSIN_SCALAR_UINT32: return f(TypeTag<uint32_t>{});
     case ROSIN_SCALAR_INT64: return f(TypeTag<int64_t>{});
+    case ROSIN_SCALAR_UINT64: return f(TypeTag<uint64_t>{});
     case ROSIN_SCALAR_FLOAT32: return f(TypeTag<float>{});
     case ROSIN_SCALAR_FLOAT64: return f(TypeTag<double>{});
     default: return nothing;
@@ -103,7 +105,7 @@ template <class Result, class F> Result with_element(int64_t type, Result nothin
     case ROSIN_INT32: return f(Element<int32_t, int32_t>{});
     case ROSIN_UINT32: return f(Element<uint32_t, uint32_t>{});
     case ROSIN_INT64: return f(Element<int64_t, int64_t>{});
-    case ROSIN_UINT64: return f(Element<uint64_t, int64_t>{});
+    case ROSIN_UINT64: return f(Element<uint64_t, uint64_t>{});
     case ROSIN_FLOAT16: return f(Element<Half, float>{});
     case ROSIN_BFLOAT16: return f(Element<Brain, float>{});
     case ROSIN_FLOAT32: return f(Element<float, float>{});
@@ -118,6 +120,7 @@ template <class T> constexpr int scalar_of() {
   else if constexpr (std::same_as<T, int32_t>) return ROSIN_SCALAR_INT32;
   else if constexpr (std::same_as<T, uint32_t>) return ROSIN_SCALAR_UINT32;
   else if constexpr (std::same_as<T, int64_t>) return ROSIN_SCALAR_INT64;
+  else if constexpr (std::same_as<T, uint64_t>) return ROSIN_SCALAR_UINT64;
   else if constexpr (std::same_as<T, float>) return ROSIN_SCALAR_FLOAT32;
   else return ROSIN_SCALAR_FLOAT64;
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <rosin/dtype.hpp>
@@ -17,9 +18,11 @@ namespace rosin {
 struct Node;
 class Device;
 
-/// A C++ number that may stand where an Array is expected; it takes the type of its neighbours (it is "weak").
+/// A C++ number that may stand where an Array is expected; it takes the type of its neighbours (it is "weak"). An Error
+/// (dtype) where that is an integer type that cannot hold it.
 template <class T>
-concept Number = is_element<T> || std::same_as<T, long long> || std::same_as<T, unsigned long long>;
+concept Number =
+    (is_element<T> && std::is_arithmetic_v<T>) || std::same_as<T, long long> || std::same_as<T, unsigned long long>;
 
 /// An immutable n-dimensional array: column-major, dim 0 contiguous, data as (features, batch), images as (width,
 /// height, channels, batch). Copying copies one pointer. An empty handle is `nothing` (absent bias, no gradient).
@@ -27,11 +30,13 @@ class ROSIN_API Array {
  public:
   /// Nothing.
   Array() noexcept = default;
-  /// A weak 0-d array: Float32 (or the float type it meets) for floating point, Int32 for integers, Bool for bool.
+  /// A weak 0-d array: Float32 (or the float type it meets) for floating point, Int32 (or the integer type it meets; of
+  /// its own Int64 or UInt64 where it needs them) for integers, Bool for bool.
   template <Number T>
   Array(T value)
       : node_(std::is_same_v<T, bool>       ? weak_bool(static_cast<bool>(value))
               : std::is_floating_point_v<T> ? weak_float(static_cast<double>(value))
+              : std::is_unsigned_v<T>       ? weak_unsigned(static_cast<uint64_t>(value))
                                             : weak_int(static_cast<int64_t>(value))) {}
   /// A copy of `values`, column-major. Error (shape) when the count differs from the shape's. Values in braces are a
   /// constant of the program, which follows arrays that it meets to their device; data stays where it is.
@@ -156,6 +161,7 @@ class ROSIN_API Array {
  private:
   static Node* weak_bool(bool value);
   static Node* weak_int(int64_t value);
+  static Node* weak_unsigned(uint64_t value);
   static Node* weak_float(double value);
   static Node* copied(const void* values, size_t count, DType type, const Shape& shape);
   static Node* literal(const void* values, size_t count, DType type, const Shape& shape);

@@ -67,6 +67,7 @@ typedef enum rosin_scalar_type {
   ROSIN_SCALAR_INT32,
   ROSIN_SCALAR_UINT32,
   ROSIN_SCALAR_INT64,
+  ROSIN_SCALAR_UINT64,
   ROSIN_SCALAR_FLOAT32,
   ROSIN_SCALAR_FLOAT64
 } rosin_scalar_type;

@@ -16,6 +16,7 @@ struct ConvOptions {
 
 /// True convolution: the kernel is flipped in every spatial dim. w is (kernel..., in / groups, out).
 /// Result sizes: (in + low + high - ((k - 1) * dilation + 1)) / stride + 1, rounded down.
+/// Types: the common type; images and kernels both of Bool or integers give Int64 (UInt64: itself), exactly.
 /// Errors: shape (channels do not fit; the input is smaller than the kernel; a missing batch dim), dtype (types
 /// differ), argument (groups do not divide the channels). Source: NNlib.conv.
 ROSIN_API Array conv(const Array& x, const Array& w, const ConvOptions& options = {});

@@ -8,7 +8,7 @@
 
 namespace rosin {
 
-/// Element type of an Array. Int16, UInt16 and UInt64 are storage only: they can be made, moved, saved and cast.
+/// Element type of an Array. All compute; what each op gives for each type stands in docs/types.md.
 enum class DType : uint8_t {
   Bool,
   UInt8,
@@ -66,7 +66,7 @@ constexpr bool is_integer(DType type) noexcept { return type >= DType::UInt8 && 
 /// Name as printed, e.g. "Float32".
 ROSIN_API const char* to_string(DType type) noexcept;
 
-/// The C++ type of an element, e.g. dtype_of<float> is Float32.
+/// The C++ type of an element, e.g. dtype_of<float> is Float32. (Half and BFloat, of 16 bits: rosin/half.hpp.)
 template <class T> inline constexpr bool is_element = false;
 template <class T> inline constexpr DType dtype_of = DType::Float32;
 

@@ -2,9 +2,11 @@
 // Operands broadcast: dims are aligned from dim 0, size 1 (and missing last dims) repeat. C++ numbers may stand for
 // arrays and take the type of their neighbours. Read next: activation.hpp, reduce.hpp.
 //
-// Errors of all of them: shape (sizes do not broadcast), dtype (two different floats; a type without the op), device
-// (operands on two devices), argument (an operand is nothing). Integers wrap around. Functions of real numbers (sqrt,
-// exp, sin, ...) turn integers into Float32. Edge rules follow IEEE 754: NaN gives NaN where nothing else is said.
+// Errors of all of them: shape (sizes do not broadcast), dtype (two different floats; UInt64 beside a signed integer; a
+// number that the integer type beside it does not hold; a type without the op), device (operands on two devices),
+// argument (an operand is nothing). Integers wrap around. All result types: docs/types.md. Functions of real numbers
+// (sqrt, exp, sin, ...) turn integers into Float32. Edge rules follow IEEE 754: NaN gives NaN where nothing else is
+// said.
 #pragma once
 
 #include <rosin/array.hpp>
@@ -37,6 +39,9 @@ ROSIN_API Array neg(const Array& x);
 /// a - b*floor(a/b): the remainder with the sign of b (Julia's mod), exact; of Float64 while |a/b| < 2^52, meaningless
 /// beyond. Integers: 0 where b is 0. The gradient by b is -floor(a/b).
 ROSIN_API Array mod(const Array& a, const Array& b);
+/// floor(a/b) in the type of a and b: the quotient to mod, as Python's // is to its %, so that a = b*floor_divide(a, b)
+/// + mod(a, b). Integers: 0 where b is 0. The gradient is 0.
+ROSIN_API Array floor_divide(const Array& a, const Array& b);
 /// |x|. The gradient at 0 is 0.
 ROSIN_API Array abs(const Array& x);
 /// -1, 0 or 1; NaN for NaN. The gradient is 0.
@@ -58,7 +63,8 @@ ROSIN_API Array min(const Array& a, const Array& b);
 /// The gradient is 1 inside and at the bounds, 0 outside.
 ROSIN_API Array clamp(const Array& x, double low, double high);
 
-/// Bool arrays; comparisons with NaN are false, except that NaN is unequal to everything.
+/// Bool arrays; comparisons with NaN are false, except that NaN is unequal to everything. A whole number that the
+/// integer type beside it does not hold compares as in mathematics: UInt32 1 > -1.
 ROSIN_API Array eq(const Array& a, const Array& b);
 ROSIN_API Array ne(const Array& a, const Array& b);
 ROSIN_API Array lt(const Array& a, const Array& b);
@@ -73,12 +79,15 @@ ROSIN_API Array operator<=(const Array& a, const Array& b);
 ROSIN_API Array operator>(const Array& a, const Array& b);
 ROSIN_API Array operator>=(const Array& a, const Array& b);
 
-/// Of Bool arrays: both, at least one, the opposite. && and || are not overloaded.
+/// Of Bool arrays: both, at least one, exactly one, the opposite. && and || are not overloaded. Error (dtype):
+/// integers.
 ROSIN_API Array logical_and(const Array& a, const Array& b);
 ROSIN_API Array logical_or(const Array& a, const Array& b);
+ROSIN_API Array logical_xor(const Array& a, const Array& b);
 ROSIN_API Array logical_not(const Array& x);
 ROSIN_API Array operator&(const Array& a, const Array& b);
 ROSIN_API Array operator|(const Array& a, const Array& b);
+ROSIN_API Array operator^(const Array& a, const Array& b);
 ROSIN_API Array operator!(const Array& x);
 
 /// a where the Bool array `condition` holds, else b. Error (dtype): condition is not Bool.

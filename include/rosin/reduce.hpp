@@ -29,13 +29,14 @@ class ROSIN_API Dims {
   int count_ = 0;
 };
 
-/// Sum. Bool, Int8, UInt8, Int16, UInt16 are summed in Int32, other types in their own; halves round once. Empty: 0.
+/// Sum. Bool and integers are summed in Int64 and give it, UInt64 in its own type; halves round once. Empty: 0.
 ROSIN_API Array sum(const Array& x);
 ROSIN_API Array sum(const Array& x, Dims dims);
 /// Product; types as sum. Empty: 1. The gradient is right where elements are 0.
 ROSIN_API Array prod(const Array& x);
 ROSIN_API Array prod(const Array& x, Dims dims);
-/// Mean; integers and Bool give Float32, halves are added in Float32. Empty: NaN.
+/// Mean; integers and Bool give Float32 (those of up to 32 bits are added exactly), halves are added in Float32.
+/// Empty: NaN.
 ROSIN_API Array mean(const Array& x);
 ROSIN_API Array mean(const Array& x, Dims dims);
 /// Largest element; NaN where one is NaN. Equal largest elements share the gradient. Error (argument): nothing to

@@ -39,6 +39,7 @@
 #include <rosin/free_list.hpp>
 #include <rosin/functor.hpp>
 #include <rosin/grad.hpp>
+#include <rosin/half.hpp>
 #include <rosin/host_vector.hpp>
 #include <rosin/idx.hpp>
 #include <rosin/image_memory.hpp>

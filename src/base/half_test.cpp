@@ -1,5 +1,5 @@
 // The 16-bit floats against the compiler's own binary16 (all 65536 values) and against bit patterns of the formats.
-#include "base/half.hpp"
+#include <rosin/half.hpp>
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "base/half.hpp"
+#include <rosin/half.hpp>
 
 namespace rosin::cpu {
 namespace {
@@ -94,8 +94,8 @@ void convert(void* target, DType target_type, const void* source, DType source_t
 }
 
 DType tile_type(ScalarType type) noexcept {
-  constexpr DType types[scalar_type_count] = {DType::Bool,  DType::Int32,   DType::UInt32,
-                                              DType::Int64, DType::Float32, DType::Float64};
+  constexpr DType types[scalar_type_count] = {DType::Bool,   DType::Int32,   DType::UInt32, DType::Int64,
+                                              DType::UInt64, DType::Float32, DType::Float64};
   return types[static_cast<int>(type)];
 }
 

@@ -11,8 +11,8 @@
 
 #include <rosin/dtype.hpp>
 #include <rosin/error.hpp>
+#include <rosin/half.hpp>
 
-#include "base/half.hpp"
 #include "cpu/call.hpp"
 
 namespace rosin::cpu {

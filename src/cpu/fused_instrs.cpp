@@ -180,6 +180,7 @@ void FusedKernel::scalar(const Ready& instr, const Tile& tile, State& state) con
     case ScalarType::int32: return fill<int32_t>(out, static_cast<int32_t>(number.integer), count);
     case ScalarType::uint32: return fill<uint32_t>(out, static_cast<uint32_t>(number.integer), count);
     case ScalarType::int64: return fill<int64_t>(out, number.integer, count);
+    case ScalarType::uint64: return fill<uint64_t>(out, static_cast<uint64_t>(number.integer), count);
     case ScalarType::float32: return fill<float>(out, static_cast<float>(number.real), count);
     case ScalarType::float64: return fill<double>(out, number.real, count);
   }

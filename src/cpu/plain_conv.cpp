@@ -2,6 +2,7 @@
 // Read after conv_shape.hpp.
 #include <algorithm>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <rosin/error.hpp>
@@ -82,7 +83,9 @@ void plain_conv_forward(const ConvSpec& spec, int64_t first, int64_t last, const
             sum += static_cast<S>(from[in]) * static_cast<S>(w[(out * s.in_channels + in) * taps + tap]);
           }
         });
-        if (spec.epilogue == Epilogue::bias_relu && sum < S(0)) sum = S(0);
+        if constexpr (!std::is_integral_v<T>) {
+          if (spec.epilogue == Epilogue::bias_relu && sum < S(0)) sum = S(0);
+        }
         y[(n * s.out.count() + pixel) * spec.out_channels + out] = static_cast<T>(sum);
       }
     });
@@ -147,7 +150,9 @@ std::unique_ptr<VendorCall> prepare_plain_conv(const ConvSpec& spec) {
   if (spec.type == DType::Float32) return std::make_unique<PlainConv<float>>(spec);
   if (spec.type == DType::BFloat16) return std::make_unique<PlainConv<BFloatElement>>(spec);
   if (spec.type == DType::Float16) return std::make_unique<PlainConv<_Float16>>(spec);
-  throw Error(ErrorKind::dtype, std::string("conv: images are floating point; got ") + to_string(spec.type) +
+  if (spec.type == DType::Int64) return std::make_unique<PlainConv<int64_t>>(spec);
+  if (spec.type == DType::UInt64) return std::make_unique<PlainConv<uint64_t>>(spec);
+  throw Error(ErrorKind::dtype, std::string("conv: images are floats, Int64 or UInt64; got ") + to_string(spec.type) +
                                     "; convert them, for example with f32(x)");
 }
 

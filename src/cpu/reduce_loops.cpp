@@ -119,6 +119,7 @@ template <class R> ReduceLoops loops_of(ScalarType type) {
     case ScalarType::int32: return loops<R, int32_t>();
     case ScalarType::uint32: return loops<R, uint32_t>();
     case ScalarType::int64: return loops<R, int64_t>();
+    case ScalarType::uint64: return loops<R, uint64_t>();
     case ScalarType::float32: return loops<R, float>();
     case ScalarType::float64: return loops<R, double>();
     case ScalarType::boolean: return loops<R, uint8_t>();

@@ -158,12 +158,7 @@ class PutColumn : public ModelVisitor {
 
  private:
   static void copy_into(const Array& x, unsigned char* target) {
-    if (is_scalar(*x.node())) {
-      const ScalarValue value = scalar_value(*x.node());
-      if (is_float(x.dtype())) hooks.convert(target, x.dtype(), &value.real, Float64, 1);
-      else hooks.convert(target, x.dtype(), &value.integer, Int64, 1);
-      return;
-    }
+    if (is_scalar(*x.node())) return write_number(*x.node(), target, x.dtype());
     const Array host = on_cpu(x);
     const size_t bytes = static_cast<size_t>(x.count()) * size_of(x.dtype());
     if (bytes > 0) std::memcpy(target, host.node()->data(), bytes);

@@ -267,7 +267,7 @@ TEST(GradientCall, ALossOfManyElementsOrWithoutNumbersIsRefused) {
   EXPECT_EQ(error_of([&] { gradient([](const Array& a) { return a * 2; }, x); }),
             "gradient: the loss must have one element; got (2) Float32; reduce it with mean or sum");
   EXPECT_EQ(error_of([&] { gradient([](const Array& a) { return sum(cast(a, Int32)); }, x); }),
-            "gradient: the loss must be a float; got Int32; convert it with cast(loss, Float32)");
+            "gradient: the loss must be a float; got Int64; convert it with cast(loss, Float32)");
   EXPECT_EQ(error_of([&] { gradient([](const Array&) { return Array(); }, x); }),
             "gradient: the loss is nothing; return an array of one element");
   EXPECT_EQ(gradient([](const Array& a) { return reshape(sum(a * 3), {1, 1}); }, x).to_vector(), (Values{3, 3}));

@@ -77,6 +77,12 @@ Array constant(Array x) {
 
 Array fresh_leaf(DType type, const Shape& shape) { return leaf(hooks.allocate(bytes_of(type, shape)), type, shape); }
 
+void write_number(const Node& number, void* target, DType type) {
+  const ScalarValue value = scalar_value(number);
+  if (is_float(number.dtype)) return hooks.convert(target, type, &value.real, DType::Float64, 1);
+  hooks.convert(target, type, &value.integer, number.dtype == DType::UInt64 ? DType::UInt64 : DType::Int64, 1);
+}
+
 Array in_scope(const Array& x) {
   const Context& context = Context::current();
   return context.device == x.node()->device ? x : hooks.transfer(x, context.device);
@@ -108,6 +114,10 @@ Node* Array::weak_bool(bool value) { return make_scalar(DType::Bool, {value ? 1.
 Node* Array::weak_int(int64_t value) {
   const bool fits = value == static_cast<int32_t>(value);
   return make_scalar(fits ? DType::Int32 : DType::Int64, {static_cast<double>(value), value}, true);
+}
+Node* Array::weak_unsigned(uint64_t value) {
+  if (value <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) return weak_int(static_cast<int64_t>(value));
+  return make_scalar(DType::UInt64, {static_cast<double>(value), static_cast<int64_t>(value)}, true);
 }
 Node* Array::weak_float(double value) {
   const bool fits = value > -9e18 && value < 9e18;
@@ -233,12 +243,7 @@ void Array::read_all(void* target, size_t count, DType type) const {
                                       "; got " + std::to_string(count));
   }
   check_real("copy_to", node.dtype, type);
-  if (is_scalar(node)) {
-    const ScalarValue value = scalar_value(node);
-    if (is_float(node.dtype)) hooks.convert(target, type, &value.real, DType::Float64, 1);
-    else hooks.convert(target, type, &value.integer, DType::Int64, 1);
-    return;
-  }
+  if (is_scalar(node)) return write_number(node, target, type);
   if (node.device != 0) return hooks.transfer(*this, 0).read_all(target, count, type);
   eval(*this);
   hooks.convert(target, type, node.data(), node.dtype, node.count());

@@ -11,17 +11,17 @@ namespace rosin {
 struct ScalarCode;
 
 /// The types that kernels compute in. Narrower types are computed in a wider one and rounded once, at each op.
-enum class ScalarType : uint8_t { boolean, int32, uint32, int64, float32, float64 };
-inline constexpr int scalar_type_count = 6;
+enum class ScalarType : uint8_t { boolean, int32, uint32, int64, uint64, float32, float64 };
+inline constexpr int scalar_type_count = 7;
 
 /// The type in which elements of `type` are computed; Int8, UInt8, Int16, UInt16: Int32; halves: Float32.
-/// UInt64 counts as Int64; complex types have none (they count as Float32 of twice the elements where that is meant).
+/// Complex types have none (they count as Float32 of twice the elements where that is meant).
 constexpr ScalarType scalar_type(DType type) noexcept {
   switch (type) {
     case DType::Bool: return ScalarType::boolean;
     case DType::UInt32: return ScalarType::uint32;
-    case DType::Int64:
-    case DType::UInt64: return ScalarType::int64;
+    case DType::Int64: return ScalarType::int64;
+    case DType::UInt64: return ScalarType::uint64;
     case DType::Float16:
     case DType::BFloat16:
     case DType::Float32:
@@ -33,7 +33,7 @@ constexpr ScalarType scalar_type(DType type) noexcept {
 }
 
 constexpr int bytes_of(ScalarType type) noexcept {
-  constexpr int8_t bytes[scalar_type_count] = {1, 4, 4, 8, 4, 8};
+  constexpr int8_t bytes[scalar_type_count] = {1, 4, 4, 8, 8, 4, 8};
   return bytes[static_cast<int>(type)];
 }
 

@@ -17,7 +17,8 @@ namespace rosin {
 template <class T>
 concept FloatElement = std::same_as<T, float> || std::same_as<T, double>;
 template <class T>
-concept IntegerElement = std::same_as<T, int32_t> || std::same_as<T, uint32_t> || std::same_as<T, int64_t>;
+concept IntegerElement =
+    std::same_as<T, int32_t> || std::same_as<T, uint32_t> || std::same_as<T, int64_t> || std::same_as<T, uint64_t>;
 template <class T>
 concept NumericElement = FloatElement<T> || IntegerElement<T>;
 
@@ -35,6 +36,9 @@ template <> struct ElementOf<ScalarType::uint32> {
 template <> struct ElementOf<ScalarType::int64> {
   using Type = int64_t;
 };
+template <> struct ElementOf<ScalarType::uint64> {
+  using Type = uint64_t;
+};
 template <> struct ElementOf<ScalarType::float32> {
   using Type = float;
 };
@@ -46,6 +50,7 @@ template <class T> inline constexpr ScalarType scalar_type_of = ScalarType::bool
 template <> inline constexpr ScalarType scalar_type_of<int32_t> = ScalarType::int32;
 template <> inline constexpr ScalarType scalar_type_of<uint32_t> = ScalarType::uint32;
 template <> inline constexpr ScalarType scalar_type_of<int64_t> = ScalarType::int64;
+template <> inline constexpr ScalarType scalar_type_of<uint64_t> = ScalarType::uint64;
 template <> inline constexpr ScalarType scalar_type_of<float> = ScalarType::float32;
 template <> inline constexpr ScalarType scalar_type_of<double> = ScalarType::float64;
 

@@ -45,6 +45,9 @@ Array argument(const Array& x);
 inline bool is_scalar(const Node& node) { return node.op == &scalar_op; }
 inline ScalarValue scalar_value(const Node& node) { return node.attributes.as<ScalarValue>(); }
 
+/// Writes the C++ number as an element of `type`.
+void write_number(const Node& number, void* target, DType type);
+
 /// The array with its value in memory of the CPU: x itself, evaluated, or a copy of what is on another device.
 Array on_cpu(const Array& x);
 

@@ -17,12 +17,12 @@ namespace rosin {
 template <ScalarType... types> struct TypeSet {};
 
 inline constexpr TypeSet<ScalarType::float32, ScalarType::float64> floats;
-inline constexpr TypeSet<ScalarType::int32, ScalarType::uint32, ScalarType::int64, ScalarType::float32,
-                         ScalarType::float64>
+inline constexpr TypeSet<ScalarType::int32, ScalarType::uint32, ScalarType::int64, ScalarType::uint64,
+                         ScalarType::float32, ScalarType::float64>
     numbers;
 inline constexpr TypeSet<ScalarType::boolean> bools;
 inline constexpr TypeSet<ScalarType::boolean, ScalarType::int32, ScalarType::uint32, ScalarType::int64,
-                         ScalarType::float32, ScalarType::float64>
+                         ScalarType::uint64, ScalarType::float32, ScalarType::float64>
     everything;
 
 /// What the operands of a body are.

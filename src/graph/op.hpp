@@ -74,10 +74,14 @@ using GradientRule = void (*)(Backward& b);
 /// What an elementwise op records where operands are complex: ops on their parts.
 using ComplexForm = Array (*)(std::span<const Array> operands);
 
+/// What an elementwise op of two operands records where the one beside x is a C++ number that x's integer type cannot
+/// hold: the first operand or the second, above what the type holds or below it.
+using BeyondForm = Array (*)(const Array& x, bool number_first, bool above);
+
 /// How the element type of the result follows from the operands' common type.
 enum class TypeRule : uint8_t {
   same,      // the common type
-  number,    // the common type, but Int32 for Bool (arithmetic counts)
+  number,    // the common type, but Int32 for Bool, which counts as 0 and 1 in arithmetic
   floating,  // the common type if a float, else Float32
   boolean,   // Bool
   index,     // Int32
@@ -112,6 +116,7 @@ struct Op {
   GradientRule gradient = nullptr;     // null: not differentiable, the gradient stops
   bool takes_number = false;           // the rule also holds where the gradient is a C++ number: all elements are that
   ComplexForm complex_form = nullptr;  // null: not defined for complex numbers
+  BeyondForm beyond_form = nullptr;    // null: such a number is an Error
   SampleRange range{};
 
   Op& with_gradient(GradientRule rule) {
@@ -125,6 +130,10 @@ struct Op {
   }
   Op& with_complex(ComplexForm form) {
     complex_form = form;
+    return *this;
+  }
+  Op& with_beyond(BeyondForm form) {
+    beyond_form = form;
     return *this;
   }
   Op& samples(double low, double high) {

@@ -2,12 +2,15 @@
 #include "graph/record.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <optional>
 
 #include <rosin/error.hpp>
 
 #include "graph/context.hpp"
 #include "graph/follow.hpp"
 #include "graph/hooks.hpp"
+#include "graph/integers.hpp"
 #include "graph/leaf.hpp"
 #include "graph/refuse_type.hpp"
 #include "graph/watch.hpp"
@@ -22,20 +25,6 @@ using Operands = std::span<const Array* const>;
                                     " and " + to_string(b) + "; convert one with cast(x, " + to_string(a) + ")");
 }
 
-/// Order in which integer types absorb each other (NumPy's rule for the types that rosin has).
-DType common_integer(DType a, DType b) {
-  const auto is_signed = [](DType t) {
-    return t == DType::Int8 || t == DType::Int16 || t == DType::Int32 || t == DType::Int64;
-  };
-  if (a == DType::Bool) return b;
-  if (b == DType::Bool) return a;
-  if (is_signed(a) == is_signed(b)) return size_of(a) >= size_of(b) ? a : b;
-  const DType s = is_signed(a) ? a : b, u = is_signed(a) ? b : a;
-  if (size_of(s) > size_of(u)) return s;
-  if (size_of(u) == 1) return DType::Int16;
-  return size_of(u) == 2 ? DType::Int32 : DType::Int64;
-}
-
 DType common_of(const Op& op, DType a, DType b) {
   if (a == b) return a;
   const bool complex_a = is_complex(a), complex_b = is_complex(b);
@@ -44,7 +33,7 @@ DType common_of(const Op& op, DType a, DType b) {
   if (float_a && float_b) throw_float_mix(op, a, b);
   if (float_a) return a;
   if (float_b) return b;
-  return common_integer(a, b);
+  return common_integer(op.name, a, b);
 }
 
 /// A weak number meets a type: it follows, unless a float meets integers (then Float32).
@@ -52,6 +41,12 @@ DType join_weak(DType strong, DType weak) {
   if (is_float(weak) && !is_float(strong) && !is_complex(strong)) return weak;
   if (strong == DType::Bool) return weak;
   return strong;
+}
+
+/// Two C++ numbers: the type that both would have alone.
+DType join_numbers(const Op& op, DType a, DType b) {
+  if (!is_integer(a) || !is_integer(b)) return common_of(op, a, b);
+  return a == DType::UInt64 || b == DType::UInt64 ? DType::UInt64 : common_integer(op.name, a, b);
 }
 
 DType result_type(const Op& op, DType common) {
@@ -64,7 +59,14 @@ DType result_type(const Op& op, DType common) {
   }
 }
 
-__attribute__((cold, noreturn)) void throw_not_defined(const Op& op, DType type) { refuse_type(op.name, type); }
+__attribute__((cold, noreturn)) void throw_not_defined(const Op& op, DType type) {
+  const auto& loops = op.body.loops;
+  if (loops[static_cast<int>(ScalarType::boolean)] && !loops[static_cast<int>(ScalarType::int32)]) {
+    throw Error(ErrorKind::dtype, std::string(op.name) + ": the operands must be Bool; got " + to_string(type) +
+                                      "; compare first, e.g. (a > 0) & (b != 0)");
+  }
+  refuse_type(op.name, type);
+}
 
 /// Complex operands: what the op makes of their parts.
 Array record_complex(const Op& op, const Node* const* operands, int count, DType common) {
@@ -179,7 +181,8 @@ DType common_of_all(const Op& op, const Node* const* operands, int count, bool& 
       const Node* x = operands[i];
       if (x->weak != (pass == 1)) continue;
       if (first) common = x->dtype;
-      else if (pass == 0 || weak) common = common_of(op, common, x->dtype);
+      else if (pass == 0) common = common_of(op, common, x->dtype);
+      else if (weak) common = join_numbers(op, common, x->dtype);
       else common = join_weak(common, x->dtype);
       first = false;
       weak = weak && x->weak;
@@ -252,24 +255,50 @@ struct Pattern {
   return Array::adopt(node);
 }
 
-/// Whether the op makes a float of C++ numbers alone.
-bool makes_number(const Op& op, const Node* const* operands, int count, DType common) {
+/// The type in which an op on C++ numbers alone is computed at once; none where an operand is no such number.
+std::optional<ScalarType> type_of_numbers(const Op& op, const Node* const* operands, int count, DType common) {
   const auto is_number = [](const Node* x) { return x->weak && is_scalar(*x); };
-  constexpr int exact = static_cast<int>(ScalarType::float64);
-  return is_float(result_type(op, common)) && std::all_of(operands, operands + count, is_number) &&
-         op.body.loops[exact] && op.body.result[exact] == ScalarType::float64;
+  if (is_complex(common) || !std::all_of(operands, operands + count, is_number)) return std::nullopt;
+  const bool real = is_float(common) || op.type_rule == TypeRule::floating;
+  const bool huge = std::any_of(operands, operands + count, [](const Node* x) { return x->dtype == DType::UInt64; });
+  const ScalarType type = real ? ScalarType::float64 : huge ? ScalarType::uint64 : ScalarType::int64;
+  const ScalarType result = op.body.result[static_cast<int>(type)];
+  const bool stays = result == type || result == ScalarType::boolean;
+  return op.body.loops[static_cast<int>(type)] && stays ? std::optional(type) : std::nullopt;
 }
 
-/// Numbers are as exact as in C++ until they meet an array: Float64 would see the rounding of anything less.
-Array number_of(const Op& op, const Node* const* operands, int count) {
-  double values[Node::max_positions], result;
+/// Numbers are as exact as in C++ until they meet an array: Float64 would see the rounding of anything less, and Int8
+/// what a narrower sum has lost.
+Array number_of(const Op& op, const Node* const* operands, int count, ScalarType type) {
+  ScalarValue values[Node::max_positions];
   const void* in[Node::max_positions] = {};
   for (int i = 0; i < count; ++i) {
-    values[i] = scalar_value(*operands[i]).real;
-    in[i] = &values[i];
+    values[i] = scalar_value(*operands[i]);
+    if (type == ScalarType::uint64 && beyond(DType::UInt64, *operands[i]) != 0) {
+      throw_not_held(op.name, DType::UInt64, *operands[i]);
+    }
+    in[i] = type == ScalarType::float64 ? static_cast<const void*>(&values[i].real) : &values[i].integer;
   }
-  op.body.loops[static_cast<int>(ScalarType::float64)](&result, in, 1);
-  return result;
+  const bool boolean = op.body.result[static_cast<int>(type)] == ScalarType::boolean;
+  int64_t bits = 0;
+  op.body.loops[static_cast<int>(type)](&bits, in, 1);
+  if (boolean) return *reinterpret_cast<const uint8_t*>(&bits) != 0;
+  if (type == ScalarType::float64) return std::bit_cast<double>(bits);
+  return type == ScalarType::uint64 ? Array(static_cast<uint64_t>(bits)) : Array(bits);
+}
+
+/// A number that the arrays' integer type does not hold: what the op makes of that, or nothing where all are held.
+Array record_beyond(const Op& op, const Node* const* operands, int count, DType common) {
+  for (int i = 0; i < count; ++i) {
+    const Node* x = operands[i];
+    const int side = x->weak && is_scalar(*x) ? beyond(common, *x) : 0;
+    if (side == 0) continue;
+    if (!op.beyond_form) throw_not_held(op.name, common, *x);
+    Node* other = const_cast<Node*>(operands[1 - i]);
+    add_count(other, one_user);
+    return op.beyond_form(Array::adopt(other), i == 0, side > 0);
+  }
+  return {};
 }
 
 /// Where rules are needed. Apart from the short path, whose calls would save the registers of this one.
@@ -278,8 +307,12 @@ Array number_of(const Op& op, const Node* const* operands, int count) {
   const int start = op.mask_first ? 1 : 0;
   const DType common = common_type(op, operands + start, count - start, weak);
   if (op.mask_first) check_mask(op, operands[0]);
-  else if (weak && !stated && makes_number(op, operands, count, common)) return number_of(op, operands, count);
+  else if (const auto type = weak && !stated ? type_of_numbers(op, operands, count, common) : std::nullopt)
+    return number_of(op, operands, count, *type);
   if (is_complex(common) && !stated) return record_complex(op, operands, count, common);
+  if (is_integer(common) && !stated && op.type_rule != TypeRule::floating) {
+    if (Array made = record_beyond(op, operands + start, count - start, common); !made.is_nothing()) return made;
+  }
   int64_t sizes[Shape::max_rank];
   int rank = 0;
   const Node* placed = nullptr;  // an operand that stands on a device
@@ -423,6 +456,7 @@ DType common_type(const Op& op, Operands operands) {
       found = true;
     }
   }
+  for (const Array* x : operands) require_held(op.name, common, *x);
   return common;
 }
 

@@ -69,6 +69,9 @@ TEST(Primitives, ConversionToIntegersSaturates) {
             (std::vector<int32_t>{1, -1, highest, lowest, highest, lowest, 0}));
   EXPECT_EQ((values_of<uint32_t, 1>([](auto x) { return scalar::convert<uint32_t>(x); }, operand)),
             (std::vector<uint32_t>{1, 0, 3000000000U, 0, 0xffffffffU, 0, 0}));
+  EXPECT_EQ((values_of<uint64_t, 1>([](auto x) { return scalar::convert<uint64_t>(x); },
+                                    std::vector<std::vector<float>>{{1.9F, -1.9F, 0x1p63F, 0x1p64F, inf, -inf, nan}})),
+            (std::vector<uint64_t>{1, 0, uint64_t{1} << 63, UINT64_MAX, UINT64_MAX, 0, 0}));
 }
 
 TEST(Primitives, MinimumAndMaximumKeepNaN) {

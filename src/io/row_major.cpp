@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "graph/hooks.hpp"
 #include "graph/leaf.hpp"
 #include "graph/node.hpp"
 
@@ -139,11 +138,8 @@ Array rearranged(const Array& x, std::span<const int> order, std::span<const boo
 
 Array with_values(const Array& x) {
   if (!is_scalar(*x.node())) return on_cpu(x);
-  const ScalarValue value = scalar_value(*x.node());
-  const bool real = is_float(x.dtype());
-  const void* number = real ? static_cast<const void*>(&value.real) : &value.integer;
   Array made = fresh_leaf(x.dtype(), Shape());
-  hooks.convert(made.node()->data(), x.dtype(), number, real ? DType::Float64 : DType::Int64, 1);
+  write_number(*x.node(), made.node()->data(), x.dtype());
   return made;
 }
 

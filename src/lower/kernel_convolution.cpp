@@ -2,9 +2,6 @@
 // share what it reads. By weights: a group adds up one element of a kernel for a few output channels.
 // Read first: launches.hpp, window_terms.hpp. Read next: kernel_window.cpp.
 #include <array>
-#include <string>
-
-#include <rosin/error.hpp>
 
 #include "lower/kernel_sum.hpp"
 #include "lower/launches.hpp"
@@ -189,10 +186,6 @@ Launch by_weights(const Convolution& conv) {
 
 void write_convolution(const Layout& layout, int32_t node, LaunchList& list) {
   const Convolution conv(layout, node);
-  if (!is_float(conv.dtype())) {
-    throw Error(ErrorKind::dtype, std::string("conv: images are floating point; got ") + to_string(conv.dtype()) +
-                                      "; convert them, for example with f32(x)");
-  }
   if (conv.view(node).count() == 0) return;
   const bool weights = conv.what == Contraction::convolution_weights;
   list.launches.push_back(weights ? by_weights(conv) : by_places(conv, conv.what == Contraction::convolution_data));

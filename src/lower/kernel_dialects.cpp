@@ -90,6 +90,10 @@ constexpr Word words_of_all[] = {
   const i64 quotient = x / (y == 0 || y == -1 ? 1 : y);
   return y == -1 ? (i64)(0 - (u64)x) : y == 0 ? 0 : quotient;
 })"},
+    {"divide_u64", R"($F u64 divide_u64(u64 x, u64 y) {
+  const u64 quotient = x / (y == 0 ? 1 : y);
+  return y == 0 ? 0 : quotient;
+})"},
     {"i32_of_f32", R"($F i32 i32_of_f32(f32 x) {
   const i32 inside = (i32)(x >= -0x1p+31f && x < 0x1p+31f ? x : 0.0f);
   return x >= 0x1p+31f ? 2147483647 : x < -0x1p+31f ? -2147483647 - 1 : inside;
@@ -102,6 +106,10 @@ constexpr Word words_of_all[] = {
   const i64 inside = (i64)(x >= -0x1p+63f && x < 0x1p+63f ? x : 0.0f);
   return x >= 0x1p+63f ? 9223372036854775807 : x < -0x1p+63f ? -9223372036854775807 - 1 : inside;
 })"},
+    {"u64_of_f32", R"($F u64 u64_of_f32(f32 x) {
+  const u64 inside = (u64)(x >= 0.0f && x < 0x1p+64f ? x : 0.0f);
+  return x >= 0x1p+64f ? 18446744073709551615ul : inside;
+})"},
     {"i32_of_f64", R"($F i32 i32_of_f64(f64 x) {
   const i32 inside = (i32)(x >= -0x1p+31 && x < 0x1p+31 ? x : 0.0);
   return x >= 0x1p+31 ? 2147483647 : x < -0x1p+31 ? -2147483647 - 1 : inside;
@@ -113,6 +121,10 @@ constexpr Word words_of_all[] = {
     {"i64_of_f64", R"($F i64 i64_of_f64(f64 x) {
   const i64 inside = (i64)(x >= -0x1p+63 && x < 0x1p+63 ? x : 0.0);
   return x >= 0x1p+63 ? 9223372036854775807 : x < -0x1p+63 ? -9223372036854775807 - 1 : inside;
+})"},
+    {"u64_of_f64", R"($F u64 u64_of_f64(f64 x) {
+  const u64 inside = (u64)(x >= 0.0 && x < 0x1p+64 ? x : 0.0);
+  return x >= 0x1p+64 ? 18446744073709551615ul : inside;
 })"},
     {"f32_of_b16", "$F f32 f32_of_b16(u16 x) { return as_f32((i32)((u32)x << 16)); }"},
     {"b16_of_f32", R"($F u16 b16_of_f32(f32 x) {

@@ -1,8 +1,6 @@
 // Operands of opaque steps in kernels; see kernel_elements.hpp.
 #include "lower/kernel_elements.hpp"
 
-#include <limits>
-
 #include "lower/device.hpp"
 
 namespace rosin::lower {
@@ -66,10 +64,7 @@ void Elements::copy(std::span<const Term> at, const Elements& from, std::span<co
 }
 
 Term ordered(Term element, DType type) {
-  if (type == DType::Bool) return element.writer->convert(element, ScalarType::int32);
-  if (type != DType::UInt64) return element;
-  const Term sign = element.writer->bits(ScalarType::int64, std::numeric_limits<int64_t>::min());
-  return element.writer->apply(Primitive::bit_xor, ScalarType::int64, {element, sign});
+  return type == DType::Bool ? element.writer->convert(element, ScalarType::int32) : element;
 }
 
 Term is_below(Term x, Term y) {

@@ -55,7 +55,7 @@ class Elements {
   KernelWriter* writer_ = nullptr;
 };
 
-/// A loaded element as a number that < orders as its type does: Bool as 0 and 1, UInt64 without its sign.
+/// A loaded element as a number that < orders: Bool as 0 and 1.
 Term ordered(Term element, DType type);
 
 /// Whether x comes before y in ascending order, in which NaN is the largest.

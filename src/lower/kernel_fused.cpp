@@ -18,8 +18,8 @@ constexpr int64_t part_elements = 16 * 1024;  // of a reduction to few results: 
 constexpr int64_t most_parts = 1024;
 
 DType storage_of(ScalarType type) {
-  constexpr DType types[scalar_type_count] = {DType::Bool,  DType::Int32,   DType::UInt32,
-                                              DType::Int64, DType::Float32, DType::Float64};
+  constexpr DType types[scalar_type_count] = {DType::Bool,   DType::Int32,   DType::UInt32, DType::Int64,
+                                              DType::UInt64, DType::Float32, DType::Float64};
   return types[static_cast<int>(type)];
 }
 
@@ -31,6 +31,7 @@ Term neutral(KernelWriter& w, Reducer reducer, ScalarType type) {
     switch (type) {
       case ScalarType::int64:
         return w.bits(type, lower ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int64_t>::max());
+      case ScalarType::uint64: return w.bits(type, lower ? 0 : -1);  // all bits
       case ScalarType::uint32: return w.bits(type, lower ? 0 : std::numeric_limits<uint32_t>::max());
       case ScalarType::int32:
         return w.bits(type, lower ? std::numeric_limits<int32_t>::min() : std::numeric_limits<int32_t>::max());
@@ -92,7 +93,7 @@ class SharedArrays {
 
  private:
   KernelWriter& writer_;
-  int arrays_[scalar_type_count] = {-1, -1, -1, -1, -1, -1};
+  int arrays_[scalar_type_count] = {-1, -1, -1, -1, -1, -1, -1};
 };
 
 /// A power of two of items that share `elements`.

@@ -57,7 +57,8 @@ inline rosin_number number_of(const LaunchNumber& number, const ScalarValue* sca
   switch (number.type) {
     case ScalarType::float32: value.float32 = static_cast<float>(real); break;
     case ScalarType::float64: value.float64 = real; break;
-    case ScalarType::int64: value.int64 = integer; break;
+    case ScalarType::int64:
+    case ScalarType::uint64: value.int64 = integer; break;
     default: value.int32 = static_cast<int32_t>(integer);
   }
   return value;

@@ -58,15 +58,15 @@ constexpr Form forms[] = {
 
 bool is_float(ScalarType type) { return type == ScalarType::float32 || type == ScalarType::float64; }
 
-constexpr std::string_view scalar_names[scalar_type_count] = {"bool", "i32", "u32", "i64", "f32", "f64"};
-constexpr std::string_view unsigned_names[scalar_type_count] = {"bool", "u32", "u32", "u64", "", ""};
+constexpr std::string_view scalar_names[scalar_type_count] = {"bool", "i32", "u32", "i64", "u64", "f32", "f64"};
+constexpr std::string_view unsigned_names[scalar_type_count] = {"bool", "u32", "u32", "u64", "u64", "", ""};
 
 std::string_view name_of(ScalarType type) { return scalar_names[static_cast<int>(type)]; }
 
 /// What elements are in memory; 16-bit floats by their bits, complex numbers by their parts.
 std::string_view element_name(DType type) {
   constexpr std::string_view names[dtype_count] = {"u8",  "u8",  "i8",  "i16", "u16", "i32", "u32", "i64",
-                                                   "i64", "u16", "u16", "f32", "f64", "f32", "f64"};
+                                                   "u64", "u16", "u16", "f32", "f64", "f32", "f64"};
   return names[static_cast<int>(type)];
 }
 
@@ -113,6 +113,7 @@ std::string literal(ScalarType type, int64_t bits) {
     case ScalarType::int32: return integer_literal(static_cast<int32_t>(bits), INT32_MIN);
     case ScalarType::uint32: return std::to_string(static_cast<uint32_t>(bits)) + "u";
     case ScalarType::int64: return integer_literal(bits, INT64_MIN);
+    case ScalarType::uint64: return std::to_string(static_cast<uint64_t>(bits)) + "ul";
     case ScalarType::float32: {
       const float value = std::bit_cast<float>(static_cast<int32_t>(bits));
       if (std::isfinite(value)) return float_literal(value);

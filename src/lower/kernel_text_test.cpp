@@ -163,6 +163,7 @@ TEST(KernelText, WritesNumbersExactly) {
   EXPECT_EQ(literal_text(ScalarType::int32, INT32_MIN), "-2147483647 - 1");
   EXPECT_EQ(literal_text(ScalarType::uint32, -1), "4294967295u");
   EXPECT_EQ(literal_text(ScalarType::int64, INT64_MIN), "-9223372036854775807 - 1");
+  EXPECT_EQ(literal_text(ScalarType::uint64, -1), "18446744073709551615ul");
   EXPECT_EQ(literal_text(ScalarType::float32, 0x3dcccccd), "0x1.99999ap-4f");
   EXPECT_EQ(literal_text(ScalarType::float32, INT32_MIN), "-0x0p+0f");
   EXPECT_EQ(literal_text(ScalarType::float32, 0x7f800000), "as_f32(2139095040)");

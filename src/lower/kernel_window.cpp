@@ -42,24 +42,18 @@ struct Pooling {
   }
 };
 
-/// What compares as elements of `type` do: UInt64 is computed as Int64, where its upper half is below 0.
-Term ordered(Term x, DType type) {
-  if (type != DType::UInt64) return x;
-  return x.writer->apply(Primitive::bit_xor, x.type, {x, x.writer->bits(x.type, std::numeric_limits<int64_t>::min())});
-}
-
-/// The lowest finite element, as `ordered` has it: what padding holds.
+/// The lowest finite element: what padding holds.
 Term lowest(KernelWriter& w, DType type) {
   const ScalarType compute = scalar_type(type);
   switch (type) {
     case DType::UInt8:
     case DType::UInt16:
-    case DType::UInt32: return w.bits(compute, 0);
+    case DType::UInt32:
+    case DType::UInt64: return w.bits(compute, 0);
     case DType::Int8: return w.bits(compute, std::numeric_limits<int8_t>::min());
     case DType::Int16: return w.bits(compute, std::numeric_limits<int16_t>::min());
     case DType::Int32: return w.bits(compute, std::numeric_limits<int32_t>::min());
-    case DType::Int64:
-    case DType::UInt64: return w.bits(compute, std::numeric_limits<int64_t>::min());
+    case DType::Int64: return w.bits(compute, std::numeric_limits<int64_t>::min());
     case DType::Float16: return w.literal(compute, -65504);
     case DType::BFloat16: return w.bits(compute, std::bit_cast<int32_t>(0xff7f0000u));
     case DType::Float32: return w.literal(compute, std::numeric_limits<float>::lowest());
@@ -128,10 +122,9 @@ class WindowWriter {
 
   Term maximum(std::span<const Term> place) {
     const Term best = w_.variable(below_all(w_, windows_, place, type_));
-    windows_.each_tap(place, [&](std::span<const Term> at, std::span<const Term>) {
-      w_.assign(best, max(ordered(load(0, at), type_), best));
-    });
-    return ordered(best, type_);
+    windows_.each_tap(
+        place, [&](std::span<const Term> at, std::span<const Term>) { w_.assign(best, max(load(0, at), best)); });
+    return best;
   }
 
   /// The sum of the window, or (gradient) over the windows that hold the element, divided by the window's size.
@@ -150,7 +143,7 @@ class WindowWriter {
     const Term best = w_.variable(below_all(w_, windows_, place, type_)), found = w_.variable(w_.bits(boolean, 0));
     const Term picked = w_.variable(zero());
     windows_.each_tap(place, [&](std::span<const Term> at, std::span<const Term>) {
-      const Term x = ordered(load(0, at), type_);
+      const Term x = load(0, at);
       Term wins = best < x || (!found && x == best);
       if (is_float(x)) wins = wins || (x != x && best == best);
       w_.when(wins, [&] {

@@ -105,8 +105,8 @@ class Emitter {
   }
 
   static DType plain_storage(ScalarType type) {
-    constexpr DType types[scalar_type_count] = {DType::Bool,  DType::Int32,   DType::UInt32,
-                                                DType::Int64, DType::Float32, DType::Float64};
+    constexpr DType types[scalar_type_count] = {DType::Bool,   DType::Int32,   DType::UInt32, DType::Int64,
+                                                DType::UInt64, DType::Float32, DType::Float64};
     return types[static_cast<int>(type)];
   }
 

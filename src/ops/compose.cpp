@@ -28,7 +28,8 @@ Array triangle(std::string_view op, const Array& x, int64_t k, bool lower) {
   if (x.rank() < 2) refuse(ErrorKind::shape, op, "it takes matrices", to_string(x.shape()), "reshape to two dims");
   const DeviceScope scope(*x.node());
   const Array distance = reshape(arange(x.size(1)), {1, x.size(1)}) - arange(x.size(0));
-  return where(lower ? le(distance, k) : ge(distance, k), x, 0);
+  const Array none = x.dtype() == Bool ? Array(false) : Array(0);
+  return where(lower ? le(distance, k) : ge(distance, k), x, none);
 }
 
 }  // namespace
@@ -66,6 +67,8 @@ Array normalise(const Array& x, Dims dims, double eps) {
 
 Array dot(const Array& a, const Array& b) {
   check_equal_shapes("dot", a, b);
+  const auto is_whole = [](const Array& x) { return is_integer(x.dtype()) || x.dtype() == Bool; };
+  if (is_whole(a) && is_whole(b)) return sum(cast(a, sum_type(a.dtype())) * cast(b, sum_type(b.dtype())));
   if (!is_float(a.dtype())) return sum(a * b);
   return narrow(sum(wide(a) * wide(b)), a);
 }

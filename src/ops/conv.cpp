@@ -4,6 +4,7 @@
 #include <rosin/elementwise.hpp>
 
 #include "graph/refuse_type.hpp"
+#include "ops/reduction.hpp"
 #include "ops/windows.hpp"
 
 namespace rosin {
@@ -19,7 +20,7 @@ const Op& conv_op = *register_op({.name = "conv",
                                   .kind = Kind::contraction,
                                   .operands = 2,
                                   .doc = "convolution or cross-correlation of images with kernels",
-                                  .type_rule = TypeRule::floating,
+                                  .type_rule = TypeRule::attribute,
                                   .contraction = Contraction::convolution,
                                   .attribute_words = window_words,
                                   .gradient = [](Backward& b) {
@@ -32,7 +33,7 @@ const Op& conv_data_op = *register_op({.name = "conv_data",
                                        .kind = Kind::contraction,
                                        .operands = 2,
                                        .doc = "gradient of conv by its images; transposed convolution",
-                                       .type_rule = TypeRule::floating,
+                                       .type_rule = TypeRule::attribute,
                                        .contraction = Contraction::convolution_data,
                                        .attribute_words = window_words,
                                        .gradient = [](Backward& b) {
@@ -45,7 +46,7 @@ const Op& conv_weights_op = *register_op({.name = "conv_weights",
                                           .kind = Kind::contraction,
                                           .operands = 2,
                                           .doc = "gradient of conv by its kernels",
-                                          .type_rule = TypeRule::floating,
+                                          .type_rule = TypeRule::attribute,
                                           .contraction = Contraction::convolution_weights,
                                           .attribute_words = window_words,
                                           .gradient = [](Backward& b) {
@@ -68,13 +69,12 @@ Array by_weights(const Array& x, const Array& dy, const Attributes& attributes, 
   return recorded(conv_weights_op, x, dy, attributes, w);
 }
 
-/// Both operands in one float type.
+/// Both operands in the type that they are multiplied in.
 void match_types(std::string_view name, const Op& op, Array& x, Array& w) {
   require_real(name, x);
   require_real(name, w);
   const Array* both[] = {&x, &w};
-  DType type = common_type(op, both);
-  if (!is_float(type)) type = DType::Float32;
+  const DType type = sum_type(common_type(op, both));
   if (x.dtype() != type) x = cast(x, type);
   if (w.dtype() != type) w = cast(w, type);
 }

@@ -7,6 +7,7 @@
 #include <rosin/movement.hpp>
 
 #include "graph/context.hpp"
+#include "graph/integers.hpp"
 #include "graph/leaf.hpp"
 #include "ops/shapes.hpp"
 
@@ -43,6 +44,7 @@ Array full(const Shape& shape, const Array& value, DType type) {
     refuse(ErrorKind::argument, "full", "the value must be a number or 0-d",
            value.is_nothing() ? "nothing" : "shape " + to_string(value.shape()), "use expand for arrays");
   }
+  require_held("full", type, value);
   return expand(cast(value, type), shape);
 }
 

@@ -1,10 +1,10 @@
 // Arithmetic: + - * / and what needs no function of real numbers. Read first: elementwise_op.hpp, math_remainder.hpp.
 #include <cmath>
-#include <limits>
 
 #include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
 
+#include "graph/integers.hpp"
 #include "graph/record.hpp"
 #include "ops/complex_forms.hpp"
 #include "ops/elementwise_op.hpp"
@@ -77,6 +77,17 @@ const Op& mod_op =
         .with_gradient([](Backward& b) {
           b.give(0, b.gradient);
           if (b.needs(1)) b.give(1, -(b.gradient * floor(b.in(0) / b.in(1))));
+        })
+        .samples(0.25, 0.75);
+
+const Op& floor_divide_op =
+    elementwise<2>(
+        "floor_divide", "floor(a/b), the quotient to the remainder mod; 0 for integers where b is 0; gradient 0",
+        [](auto a, auto b) { return math::floor_divide(a, b); }, numbers)
+        .with_gradient([](Backward& b) {
+          for (int i = 0; i < 2; ++i) {
+            if (b.needs(i)) b.give(i, zeros_like(b.in(i)));
+          }
         })
         .samples(0.25, 0.75);
 
@@ -193,17 +204,19 @@ Array trunc(const Array& x) { return record(trunc_op, x); }
 Array round(const Array& x) { return record(round_op, x); }
 Array max(const Array& a, const Array& b) { return record(max_op, a, b); }
 Array min(const Array& a, const Array& b) { return record(min_op, a, b); }
+Array floor_divide(const Array& a, const Array& b) { return record(floor_divide_op, a, b); }
+
 namespace {
 
 /// The bound of a clamp as a number: whole bounds of integers are integers, moved into the type's range.
 Array bound_for(const Array& x, double bound) {
-  if (!is_integer(x.dtype()) || bound != std::trunc(bound)) return bound;
-  const int bits = 8 * static_cast<int>(size_of(x.dtype()));
-  const bool is_signed = x.dtype() == Int8 || x.dtype() == Int16 || x.dtype() == Int32 || x.dtype() == Int64;
-  const int64_t highest = std::numeric_limits<int64_t>::max() >> (64 - bits - (is_signed || bits == 64 ? 0 : 1));
-  const int64_t lowest = is_signed ? -highest - 1 : 0;
-  if (bound >= static_cast<double>(highest)) return highest;
-  return bound <= static_cast<double>(lowest) ? lowest : static_cast<int64_t>(bound);
+  const DType type = x.dtype() == Bool ? Int32 : x.dtype();
+  if (!is_integer(type) || bound != std::trunc(bound)) return bound;
+  const IntegerBounds range = bounds_of(type);
+  if (bound >= static_cast<double>(range.highest)) return range.highest;
+  return bound <= static_cast<double>(range.lowest) ? Array(range.lowest)
+         : bound < 0                                ? Array(static_cast<int64_t>(bound))
+                                                    : Array(static_cast<uint64_t>(bound));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <rosin/elementwise.hpp>
 
 #include "graph/context.hpp"
+#include "graph/integers.hpp"
 #include "graph/leaf.hpp"
 #include "graph/record.hpp"
 #include "ops/complex_forms.hpp"
@@ -12,21 +13,38 @@ namespace {
 
 using scalar::FloatScalar;
 
+/// The same answer for every element of an array of integers.
+Array everywhere(const Array& x, bool answer) {
+  const int64_t lowest = bounds_of(x.dtype()).lowest;
+  return answer ? le(lowest, x) : lt(x, lowest);
+}
+
+// What comparisons with a number beyond the array's type give.
+Array always(const Array& x, bool, bool) { return everywhere(x, true); }
+Array never(const Array& x, bool, bool) { return everywhere(x, false); }
+Array is_first_lower(const Array& x, bool number_first, bool above) { return everywhere(x, number_first != above); }
+
 const Op& eq_op = elementwise<2>(
                       "eq", "a == b", [](auto a, auto b) { return a == b; }, everything)
+                      .with_beyond(never)
                       .with_complex(complex_form::eq);
 const Op& ne_op = elementwise<2>(
                       "ne", "a != b; true for NaN", [](auto a, auto b) { return a != b; }, everything)
+                      .with_beyond(always)
                       .with_complex(complex_form::ne);
 const Op& lt_op = elementwise<2>(
-    "lt", "a < b", [](auto a, auto b) { return a < b; }, everything);
+                      "lt", "a < b", [](auto a, auto b) { return a < b; }, everything)
+                      .with_beyond(is_first_lower);
 const Op& le_op = elementwise<2>(
-    "le", "a <= b", [](auto a, auto b) { return a <= b; }, everything);
+                      "le", "a <= b", [](auto a, auto b) { return a <= b; }, everything)
+                      .with_beyond(is_first_lower);
 
 const Op& and_op = elementwise<2>(
     "logical_and", "both, of Bool", [](auto a, auto b) { return a & b; }, bools);
 const Op& or_op = elementwise<2>(
     "logical_or", "at least one, of Bool", [](auto a, auto b) { return a | b; }, bools);
+const Op& xor_op = elementwise<2>(
+    "logical_xor", "exactly one, of Bool", [](auto a, auto b) { return a != b; }, bools);
 const Op& not_op = elementwise<1>(
     "logical_not", "the opposite, of Bool", [](auto a) { return !a; }, bools);
 
@@ -83,9 +101,11 @@ Array operator>(const Array& a, const Array& b) { return record(lt_op, b, a); }
 Array operator>=(const Array& a, const Array& b) { return record(le_op, b, a); }
 Array logical_and(const Array& a, const Array& b) { return record(and_op, a, b); }
 Array logical_or(const Array& a, const Array& b) { return record(or_op, a, b); }
+Array logical_xor(const Array& a, const Array& b) { return record(xor_op, a, b); }
 Array logical_not(const Array& x) { return record(not_op, x); }
 Array operator&(const Array& a, const Array& b) { return record(and_op, a, b); }
 Array operator|(const Array& a, const Array& b) { return record(or_op, a, b); }
+Array operator^(const Array& a, const Array& b) { return record(xor_op, a, b); }
 Array operator!(const Array& x) { return record(not_op, x); }
 Array where(const Array& condition, const Array& a, const Array& b) { return record(where_op, condition, a, b); }
 Array is_nan(const Array& x) { return record(is_nan_op, x); }
@@ -93,8 +113,12 @@ Array is_inf(const Array& x) { return record(is_inf_op, x); }
 Array is_finite(const Array& x) { return record(is_finite_op, x); }
 Array cast(const Array& x, DType type) {
   require(cast_op, x);
-  // A C++ number is exact as double, but would pass through Float32 as a recorded operand.
-  if (type == Float64 && is_scalar(*x.node())) return in_scope(Array({scalar_value(*x.node()).real}, Shape{}));
+  // A C++ number is exact as double or integer, but would pass through Float32 or Int32 as a recorded operand.
+  if (is_scalar(*x.node()) && size_of(type) == 8 && !is_complex(type)) {
+    const Array exact = constant(fresh_leaf(type, Shape{}));
+    write_number(*x.node(), exact.node()->data(), type);
+    return in_scope(exact);
+  }
   if (x.dtype() == type && !x.node()->weak) return x;
   return is_complex(type) || is_complex(x.dtype()) ? complex_form::cast(x, type) : record_as(cast_op, x, type);
 }

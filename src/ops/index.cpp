@@ -1,6 +1,8 @@
 // Gather, scatter, scatter_add along one dim; take_along and its adjoint; one-hot. Values are checked by the kernels.
 #include <rosin/index.hpp>
 
+#include <limits>
+
 #include <rosin/complex.hpp>
 #include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
@@ -21,11 +23,10 @@ namespace {
 /// A C++ number as an array beside `x`: the kernels of this family read their operands from memory.
 Array in_memory(const Array& number, const Array& x) {
   if (!is_scalar(*number.node())) return number;
-  const ScalarValue value = scalar_value(*number.node());
   const DeviceScope scope(*x.node());
-  const bool real = is_float(number.dtype());
-  const Array exact = real ? Array({value.real}, Shape{}) : Array({value.integer}, Shape{});
-  return in_scope(cast(exact, number.dtype()));
+  const Array made = fresh_leaf(number.dtype(), Shape{});
+  write_number(*number.node(), made.node()->data(), number.dtype());
+  return in_scope(made);
 }
 
 Array add_along(const Shape& shape, const Array& indices, const Array& updates, int dim);
@@ -117,9 +118,11 @@ const Op& add_along_op = *register_op({.name = "add_along",
                                        .attribute_words = 1,
                                        .gradient = add_along_gradient});
 
-void check_indices(const Op& op, const Array& indices) {
+/// Indices as the kernels read them, in signed 64 bits at most; those beyond stay too large for any dim.
+Array checked_indices(const Op& op, const Array& indices) {
   require(op, indices);
-  if (is_integer(indices.dtype())) return;
+  if (indices.dtype() == UInt64) return cast(min(indices, std::numeric_limits<int64_t>::max()), Int64);
+  if (is_integer(indices.dtype())) return indices;
   refuse(ErrorKind::dtype, op.name, "indices must be integers", to_string(indices.dtype()),
          "convert them with cast(x, Int32)");
 }
@@ -132,7 +135,7 @@ Array add_along(const Shape& shape, const Array& indices, const Array& updates, 
 Array scattered(const Op& op, const Array& target, const Array& indices, const Array& updates, int dim) {
   require(op, target);
   require(op, updates);
-  check_indices(op, indices);
+  const Array checked = checked_indices(op, indices);
   const int at = checked_dim(op.name, dim, target.shape());
   const Shape wanted = with_dims(target.shape(), at, 1, sizes_of(indices.shape()));
   if (!(updates.shape() == wanted)) {
@@ -147,17 +150,16 @@ Array scattered(const Op& op, const Array& target, const Array& indices, const A
     return view_as_complex(scattered(op, view_as_real(base), indices, view_as_real(added), at + 1));
   }
   const Array values = in_memory(updates.dtype() == type ? updates : cast(updates, type), target);
-  const Array places = in_memory(indices, target);
+  const Array places = in_memory(checked, target);
   const Array* in[] = {&base, &places, &values};
   return record(op, in, type, base.shape(), Attributes::of(DimAttributes{at}));
 }
 
 Array gathered(const Op& op, const Array& x, const Array& indices, int dim) {
   require(op, x);
-  check_indices(op, indices);
   const int at = checked_dim(op.name, dim, x.shape());
   if (is_complex(x.dtype())) return view_as_complex(gathered(op, view_as_real(x), indices, at + 1));
-  const Array places = in_memory(indices, x);
+  const Array places = in_memory(checked_indices(op, indices), x);
   const Array* in[] = {&x, &places};
   return record(op, in, x.dtype(), with_dims(x.shape(), at, 1, sizes_of(indices.shape())),
                 Attributes::of(GatherAttributes{at, 0}));
@@ -199,24 +201,24 @@ Array scatter_add(const Array& target, const Array& indices, const Array& update
 
 Array take_along(const Array& x, const Array& indices, int dim) {
   require(take_op, x);
-  check_indices(take_op, indices);
+  const Array places = checked_indices(take_op, indices);
   const int at = checked_dim("take_along", dim, x.shape());
   if (x.rank() != indices.rank() || !(with_size(x.shape(), at, 0) == with_size(indices.shape(), at, 0))) {
     refuse(ErrorKind::shape, "take_along", "all sizes but that of dim " + std::to_string(at) + " must be equal",
            to_string(x.shape()) + " and " + to_string(indices.shape()), "use gather for whole slices");
   }
   if (is_complex(x.dtype())) return view_as_complex(take_along(view_as_real(x), for_both_parts(indices), at + 1));
-  const Array* in[] = {&x, &indices};
+  const Array* in[] = {&x, &places};
   return record(take_op, in, x.dtype(), indices.shape(), Attributes::of(GatherAttributes{at, 1}));
 }
 
 Array onehot(const Array& labels, int64_t classes) {
-  check_indices(onehot_op, labels);
+  const Array places = checked_indices(onehot_op, labels);
   if (classes < 1) {
     refuse(ErrorKind::argument, "onehot", "there must be at least one class", std::to_string(classes),
            "pass the number of classes, not a label");
   }
-  return record_one(onehot_op, in_memory(labels, labels), Bool, with_dims(labels.shape(), 0, 0, {classes}));
+  return record_one(onehot_op, in_memory(places, places), Bool, with_dims(labels.shape(), 0, 0, {classes}));
 }
 
 Array onecold(const Array& y) {

@@ -1,5 +1,6 @@
-// The remainder of a division with the sign of the divisor, as a generic body without branches: exact for Float32
-// whatever the quotient, for Float64 while the quotient is below 2^52. Read first: math_exponential.hpp.
+// The remainder of a division with the sign of the divisor, and the quotient to it, as generic bodies without branches:
+// exact for Float32 whatever the quotient, for Float64 while the quotient is below 2^52. Read first:
+// math_exponential.hpp.
 #pragma once
 
 #include "ops/math_exponential.hpp"
@@ -68,6 +69,20 @@ template <NumericScalar X> [[gnu::always_inline]] inline X mod(X a, X b) {
   if constexpr (IntegerScalar<X>) return floored(select(b == 0, 0, a - b * (a / b)), b);
   else if constexpr (is_double<X>) return mod_of_double(a, b);
   else return mod_of_float(a, b);
+}
+
+/// floor(a/b), so that a = b*floor_divide(a, b) + mod(a, b). Of floats the quotient is rounded: it lies within an ulp
+/// of a whole number, as a less its remainder is a multiple of b but for rounding.
+template <NumericScalar X> [[gnu::always_inline]] inline X floor_divide(X a, X b) {
+  if constexpr (IntegerScalar<X>) {
+    const X quotient = a / b, rest = a - b * quotient;
+    return select((rest != 0) & ((rest < 0) != (b < 0)) & (b != 0), quotient - 1, quotient);
+  } else {
+    const X whole = round_even((a - mod(a, b)) / b);
+    const X beside_infinity = select((a != 0) & ((a < 0) != (b < 0)), lit(a, -1), a / b);
+    const X finite = select((abs(b) == infinity(b)) & (abs(a) < infinity(a)), beside_infinity, whole);
+    return select(b == 0, a / b, finite);
+  }
 }
 
 }  // namespace rosin::math

@@ -6,6 +6,7 @@
 #include <rosin/elementwise.hpp>
 #include <rosin/movement.hpp>
 
+#include "ops/reduction.hpp"
 #include "ops/shapes.hpp"
 
 namespace rosin {
@@ -17,7 +18,7 @@ const Op& matmul_op = *register_op({.name = "matmul",
                                     .kind = Kind::contraction,
                                     .operands = 2,
                                     .doc = "matrix product over the first two dims, batches over the rest",
-                                    .type_rule = TypeRule::number,
+                                    .type_rule = TypeRule::attribute,
                                     .contraction = Contraction::matmul,
                                     .attribute_words = 1,
                                     .gradient = matmul_gradient});
@@ -72,11 +73,6 @@ void matmul_gradient(Backward& b) {
   if (b.needs(1)) b.give(1, tb ? product(dc, b.in(0), type, true, ta) : product(b.in(0), dc, type, !ta, false));
 }
 
-DType product_type(DType common) {
-  const bool narrow = common == DType::Bool || (is_integer(common) && size_of(common) < 4);
-  return narrow ? DType::Int32 : common;
-}
-
 /// One matrix times many columns: the batches of b are more columns.
 Array with_columns_joined(const Array& a, const Array& b, DType type) {
   const Shape shape = b.shape();
@@ -96,7 +92,7 @@ Array matmul(const Array& a, const Array& b) {
            to_string(a.shape()) + " x " + to_string(b.shape()), "for products with numbers write a * b");
   }
   const Array* both[] = {&a, &b};
-  const DType type = product_type(common_type(matmul_op, both));
+  const DType type = sum_type(common_type(matmul_op, both));
   if (a.dtype() != type || b.dtype() != type) return matmul(cast(a, type), cast(b, type));
   if (a.rank() == 1) {
     const Array row = matmul(reshape(a, {1, a.size(0)}), b);

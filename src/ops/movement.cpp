@@ -9,6 +9,7 @@
 #include <rosin/elementwise.hpp>
 #include <rosin/reduce.hpp>
 
+#include "graph/integers.hpp"
 #include "graph/leaf.hpp"
 #include "ops/shapes.hpp"
 
@@ -244,6 +245,7 @@ Array pad(const Array& x, int dim, int64_t low, int64_t high, const Array& value
            "use concat to join arrays");
   }
   if (low == 0 && high == 0) return x;
+  require_held("pad", x.dtype(), value);
   const Array fill = value.dtype() == x.dtype() || is_scalar(*value.node()) ? value : cast(value, x.dtype());
   const Array* in[] = {&x, &fill};
   return record(pad_op, in, x.dtype(), with_size(x.shape(), at, low + x.size(at) + high),

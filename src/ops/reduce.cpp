@@ -25,7 +25,7 @@ void sum_gradient(Backward& b) {
 const Op& sum_op = *register_op({.name = "sum",
                                  .kind = Kind::reduction,
                                  .operands = 1,
-                                 .doc = "sum over dims; narrow integers in Int32",
+                                 .doc = "sum over dims; integers in Int64",
                                  .type_rule = TypeRule::attribute,
                                  .reducer = Reducer::sum,
                                  .attribute_words = 1,
@@ -147,26 +147,14 @@ Array truth(const Op& op, const Array& x, uint64_t mask, int rank = Shape::max_r
   return reduce(op, x.dtype() == Bool ? x : ne(x, 0), Bool, mask, rank);
 }
 
-// Narrow integers count in Int32.
-Array widened(const Array& x) {
-  switch (x.dtype()) {
-    case DType::Bool:
-    case DType::Int8:
-    case DType::UInt8:
-    case DType::Int16:
-    case DType::UInt16: return cast(x, Int32);
-    default: return x;
-  }
-}
-
 Array accumulate(const Op& op, const Array& x, uint64_t mask, int rank = Shape::max_rank) {
   require(op, x);
   if (is_complex(x.dtype()) && op.reducer == Reducer::sum) {
     const int parts_rank = std::min(rank, x.rank()) + 1;
     return view_as_complex(reduce(op, view_as_real(x), part_type(x.dtype()), mask << 1, parts_rank));
   }
-  const Array wide = widened(x);
-  return reduce(op, wide, wide.dtype(), mask, rank);
+  const DType type = sum_type(x.dtype());
+  return reduce(op, x.dtype() == type ? x : cast(x, type), type, mask, rank);
 }
 
 Array place_along(const Op& op, const Array& x, int dim) {
@@ -198,6 +186,11 @@ uint64_t dims_mask(std::string_view op, const Dims& dims, const Shape& shape) {
 }
 
 uint64_t all_dims(const Shape& shape) { return (uint64_t{1} << shape.rank()) - 1; }
+
+DType sum_type(DType type) {
+  const bool counted = type == DType::Bool || (is_integer(type) && type != DType::UInt64);
+  return counted ? DType::Int64 : type;
+}
 
 int64_t reduced_count(const Shape& shape, uint64_t mask) {
   int64_t count = 1;

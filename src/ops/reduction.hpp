@@ -25,6 +25,10 @@ Array maximum_over(const Array& x, uint64_t mask, int rank = Shape::max_rank);
 Array peak_over(const Array& x, uint64_t mask);
 Array logsumexp_over(const Array& x, uint64_t mask);
 
+/// The type in which elements are summed and multiplied, and what sums, running sums and contractions give: Int64 for
+/// Bool and integers, as their own would overflow; UInt64 and floats stay.
+DType sum_type(DType type);
+
 /// Floats stay; integers and Bool become Float32.
 Array as_float(const Array& x);
 /// What functions of many elements are computed in: Float32 for the halves; and back to x's own type where that is a

@@ -72,10 +72,11 @@ void recurrence_gradient(Backward& b) {
   if (b.needs(0)) b.give(0, by_b * shifted(b.out(), dim, reversed, 0));
 }
 
-// Narrow integers count in Int32, as in sum.
+// Types as in sum.
 Array widened(const Op& op, const Array& x) {
   require(op, x);
-  return is_integer(x.dtype()) && size_of(x.dtype()) < 4 ? cast(x, Int32) : x.dtype() == Bool ? cast(x, Int32) : x;
+  const DType type = sum_type(x.dtype());
+  return x.dtype() == type ? x : cast(x, type);
 }
 
 }  // namespace

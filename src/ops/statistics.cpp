@@ -69,7 +69,9 @@ Array root(const Array& x) {
 
 Array mean_over(const Array& x, uint64_t mask, int rank) {
   const auto count = static_cast<double>(reduced_count(x.shape(), mask));
-  return narrow(sum_over(wide(x), mask, rank) / count, x);
+  // Sums of integers of up to 32 bits are exact in Int64; those of more might not fit it.
+  const bool exact = (is_integer(x.dtype()) || x.dtype() == Bool) && size_of(x.dtype()) < 8;
+  return narrow(sum_over(exact ? x : wide(x), mask, rank) / count, x);
 }
 
 Array logsumexp_over(const Array& x, uint64_t mask) {

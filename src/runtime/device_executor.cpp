@@ -27,7 +27,8 @@ bool one_by_one() {
 rosin_number number_of(const lower::LaunchNumber& number, const ScalarValue& value) {
   rosin_number made{};
   switch (number.type) {
-    case ScalarType::int64: made.int64 = value.integer; break;
+    case ScalarType::int64:
+    case ScalarType::uint64: made.int64 = value.integer; break;  // the same bits
     case ScalarType::uint32: made.uint32 = static_cast<uint32_t>(value.integer); break;
     case ScalarType::float32: made.float32 = static_cast<float>(value.real); break;
     case ScalarType::float64: made.float64 = value.real; break;

@@ -80,7 +80,7 @@ void integers(Rig& rig) {
   check_integer<int32_t, int32_t>(rig, ROSIN_INT32);
   check_integer<uint32_t, uint32_t>(rig, ROSIN_UINT32);
   check_integer<int64_t, int64_t>(rig, ROSIN_INT64);
-  check_integer<uint64_t, int64_t>(rig, ROSIN_UINT64);
+  check_integer<uint64_t, uint64_t>(rig, ROSIN_UINT64);
 }
 
 void bools(Rig& rig) {

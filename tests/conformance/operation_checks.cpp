@@ -79,7 +79,7 @@ class Batch {
 };
 
 template <class T> const char* type_name() {
-  constexpr const char* names[] = {"bool", "int32", "uint32", "int64", "float32", "float64"};
+  constexpr const char* names[] = {"bool", "int32", "uint32", "int64", "uint64", "float32", "float64"};
   return names[scalar_of<T>];
 }
 
@@ -89,6 +89,7 @@ template <class F> void for_each_type(const Rig& rig, F&& f) {
   f(int32_t{});
   f(uint32_t{});
   f(int64_t{});
+  f(uint64_t{});
   f(float{});
   if (rig.info.float64) f(double{});
 }

@@ -31,10 +31,11 @@ constexpr int scalar_of = std::same_as<T, Bool>       ? ROSIN_SCALAR_BOOL
                           : std::same_as<T, int32_t>  ? ROSIN_SCALAR_INT32
                           : std::same_as<T, uint32_t> ? ROSIN_SCALAR_UINT32
                           : std::same_as<T, int64_t>  ? ROSIN_SCALAR_INT64
+                          : std::same_as<T, uint64_t> ? ROSIN_SCALAR_UINT64
                           : std::same_as<T, float>    ? ROSIN_SCALAR_FLOAT32
                                                       : ROSIN_SCALAR_FLOAT64;
-inline constexpr int32_t element_of_scalar[] = {ROSIN_BOOL,  ROSIN_INT32,   ROSIN_UINT32,
-                                                ROSIN_INT64, ROSIN_FLOAT32, ROSIN_FLOAT64};
+inline constexpr int32_t element_of_scalar[] = {ROSIN_BOOL,   ROSIN_INT32,   ROSIN_UINT32, ROSIN_INT64,
+                                                ROSIN_UINT64, ROSIN_FLOAT32, ROSIN_FLOAT64};
 template <class T> constexpr int32_t element_of = element_of_scalar[scalar_of<T>];
 
 /// Equal bits, or both NaN.
@@ -67,6 +68,8 @@ template <class T> std::vector<T> special() {
                       T(0x1p53),
                       T(0x1p63),
                       T(0x1p63) - T(0x1p40),
+                      T(0x1p64),
+                      T(0x1p64) - T(0x1p41),
                       T(1e-30),
                       T(1e30),
                       Limits::max(),
@@ -196,7 +199,7 @@ template <class To, class From> To converted(From x) {
     const auto exact = std::trunc(static_cast<long double>(x));
     if (exact >= static_cast<long double>(std::numeric_limits<To>::max())) return std::numeric_limits<To>::max();
     if (exact <= static_cast<long double>(std::numeric_limits<To>::min())) return std::numeric_limits<To>::min();
-    return static_cast<To>(static_cast<int64_t>(exact));
+    return static_cast<To>(static_cast<Wide>(exact));
   } else {
     return static_cast<To>(x);
   }

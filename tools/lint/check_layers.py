@@ -35,6 +35,7 @@ HEADER_ROOM = {
     "error.hpp": "base",
     "export.hpp": "base",
     "fwd.hpp": "base",
+    "half.hpp": "base",
     "log.hpp": "base",
     "shape.hpp": "base",
     "approx.hpp": "ops",

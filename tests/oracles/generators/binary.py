@@ -13,7 +13,14 @@ from .unary import FLOATS, HALVES, INF, NAN, uniform
 C_LIBRARY = ctypes.CDLL(ctypes.util.find_library("m"))
 C_LIBRARY.pow.argtypes, C_LIBRARY.pow.restype = [ctypes.c_double, ctypes.c_double], ctypes.c_double
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 2.5, INF, -INF, NAN]
-ARITHMETIC = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "mod": np.mod}
+ARITHMETIC = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.divide,
+    "mod": np.mod,
+    "floor_divide": np.floor_divide,
+}
 CHOICES = {"max": np.maximum, "min": np.minimum}
 COMPARISONS = {
     "eq": np.equal,
@@ -23,7 +30,7 @@ COMPARISONS = {
     "gt": np.greater,
     "ge": np.greater_equal,
 }
-LOGIC = {"logical_and": np.logical_and, "logical_or": np.logical_or}
+LOGIC = {"logical_and": np.logical_and, "logical_or": np.logical_or, "logical_xor": np.logical_xor}
 NATIVE = {"Float16": np.float16, "Float32": np.float32, "Float64": np.float64, "BFloat16": np.float32}
 
 
@@ -73,12 +80,12 @@ def integer_pairs(rng, kind):
 
 
 def write_integers(file, rng):
-    """Arithmetic wraps; mod has the sign of the divisor; a quotient is a Float32."""
+    """Arithmetic wraps; mod has the sign of the divisor, floor_divide is the quotient to it; div gives Float32."""
     for dtype, kind in text.INTEGERS.items():
         a, b = integer_pairs(rng, kind)
         pair = [a.astype(np.int64), b.astype(np.int64)]
         with np.errstate(over="ignore"):
-            for name in ("add", "sub", "mul", "mod", "max", "min"):
+            for name in ("add", "sub", "mul", "mod", "floor_divide", "max", "min"):
                 function = (ARITHMETIC | CHOICES)[name]
                 text.case(file, name, dtype, pair, [function(a, b).astype(np.int64)], "exact")
         for name, function in COMPARISONS.items():
@@ -88,7 +95,8 @@ def write_integers(file, rng):
         quotient = pair[0].astype(np.float32) / pair[1].astype(np.float32)
         text.case(file, "div", dtype, pair, [("Float32", quotient.astype(np.float64))], "exact")
     divided = [np.array([5, -5, 0]), np.array([0, 0, 0])]
-    text.case(file, "mod", "Int32", divided, [np.array([0, 0, 0])], "exact", samples="special")
+    for name in ("mod", "floor_divide"):
+        text.case(file, name, "Int32", divided, [np.array([0, 0, 0])], "exact", samples="special")
     text.case(file, "div", "Int32", divided, [("Float32", np.array([INF, -INF, NAN]))], "exact", samples="special")
 
 

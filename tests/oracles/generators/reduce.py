@@ -66,18 +66,18 @@ def write_floats(file, rng):
 
 
 def write_exact(file, rng):
-    """Sums of small multiples of 1/8 are exact; choices are exact always. Narrow integers and Bool sum in Int32."""
+    """Sums of small multiples of 1/8 are exact; choices are exact always. Integers and Bool sum in Int64."""
     for dtype in ("Float32", "Float16", "BFloat16", "Int32", "Int64", "UInt8"):
         for dims in DIMS:
             x = text.distinct(rng, SHAPE, 0.0 if "Int" in dtype else -1.5)
             x = (8 * x).astype(np.int64) if "Int" in dtype else x
             for op, function in (CHOOSING | {"sum": np.sum}).items():
-                kind = "Int32" if op == "sum" and dtype == "UInt8" else dtype
+                kind = "Int64" if op == "sum" and "Int" in dtype else dtype
                 expected = text.rounded(reduced(function, x, dims), kind)
                 text.case(file, op, dtype, [x], [(kind, expected)], "exact", **attributes(dims))
     for dims in (None, (0,), (1, 2)):
         flags = rng.integers(0, 2, SHAPE).astype(bool)
-        text.case(file, "sum", "Bool", [flags], [("Int32", reduced(np.sum, flags, dims))], "exact", **attributes(dims))
+        text.case(file, "sum", "Bool", [flags], [("Int64", reduced(np.sum, flags, dims))], "exact", **attributes(dims))
         text.case(
             file,
             "mean",
@@ -89,7 +89,13 @@ def write_exact(file, rng):
         )
         x = rng.integers(-3, 4, SHAPE)
         text.case(
-            file, "prod", "Int32", [x + (x == 0)], [reduced(np.prod, x + (x == 0), dims)], "exact", **attributes(dims)
+            file,
+            "prod",
+            "Int32",
+            [x + (x == 0)],
+            [("Int64", reduced(np.prod, x + (x == 0), dims))],
+            "exact",
+            **attributes(dims)
         )
         mean = text.rounded(reduced(np.mean, x, dims), "Float32")
         text.case(file, "mean", "Int32", [x], [("Float32", mean)], "ulp=2", **attributes(dims))
@@ -183,8 +189,9 @@ def write_running(file, rng):
     for dtype in ("Float32", "Float64", "Int32"):
         for dims in (0, 1, 2, -1):
             x = text.dyadic(rng, SHAPE) if dtype != "Int32" else rng.integers(-3, 4, SHAPE)
-            text.case(file, "cumsum", dtype, [x], [np.cumsum(x, axis=dims)], "exact", dim=dims)
-            text.case(file, "cumprod", dtype, [x], [np.cumprod(x, axis=dims)], "exact", dim=dims)
+            kind = "Int64" if dtype == "Int32" else dtype
+            text.case(file, "cumsum", dtype, [x], [(kind, np.cumsum(x, axis=dims))], "exact", dim=dims)
+            text.case(file, "cumprod", dtype, [x], [(kind, np.cumprod(x, axis=dims))], "exact", dim=dims)
     text.case(file, "cumsum", "Float32", [np.zeros((3, 0))], [np.zeros((3, 0))], "exact", dim=1, samples="empty")
 
 

@@ -1,12 +1,16 @@
-// The 16-bit floats as they are stored. Numbers are computed in float and rounded to nearest even when stored.
+// Half and BFloat: elements of Float16 and BFloat16 arrays as they lie in memory. Numbers are computed in float and
+// rounded to nearest even when stored. Foreign memory of 16-bit floats is read without a conversion, e.g.
+//   Array(std::span(reinterpret_cast<const Half*>(pointer), count), shape), x.to_vector<Half>(), x.item<BFloat>().bits
 #pragma once
 
 #include <bit>
 #include <cstdint>
 
+#include <rosin/dtype.hpp>
+
 namespace rosin {
 
-/// IEEE 754 binary16: 1 sign, 5 exponent, 10 fraction bits.
+/// The bits of the nearest IEEE 754 binary16 number: 1 sign, 5 exponent, 10 fraction bits; and their value.
 constexpr uint16_t half_bits(float value) noexcept {
   const uint32_t word = std::bit_cast<uint32_t>(value);
   const uint32_t sign = (word >> 16) & 0x8000u;
@@ -32,7 +36,7 @@ constexpr float half_value(uint16_t bits) noexcept {
   return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(magnitude));
 }
 
-/// The upper half of a float: 1 sign, 8 exponent, 7 fraction bits.
+/// The same for BFloat16, the upper half of a float: 1 sign, 8 exponent, 7 fraction bits.
 constexpr uint16_t bfloat_bits(float value) noexcept {
   const uint32_t word = std::bit_cast<uint32_t>(value);
   const bool nan = (word & 0x7fffffffu) > 0x7f800000u;
@@ -42,7 +46,7 @@ constexpr uint16_t bfloat_bits(float value) noexcept {
 
 constexpr float bfloat_value(uint16_t bits) noexcept { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 
-/// Elements of Float16 and BFloat16 arrays: read as float, written from float.
+/// An element of a Float16 array: two bytes, read as float, written from float.
 struct Half {
   uint16_t bits = 0;
   Half() = default;
@@ -50,11 +54,17 @@ struct Half {
   constexpr operator float() const noexcept { return half_value(bits); }
 };
 
+/// An element of a BFloat16 array: two bytes, read as float, written from float.
 struct BFloat {
   uint16_t bits = 0;
   BFloat() = default;
   constexpr explicit BFloat(float value) noexcept : bits(bfloat_bits(value)) {}
   constexpr operator float() const noexcept { return bfloat_value(bits); }
 };
+
+template <> inline constexpr bool is_element<Half> = true;
+template <> inline constexpr bool is_element<BFloat> = true;
+template <> inline constexpr DType dtype_of<Half> = DType::Float16;
+template <> inline constexpr DType dtype_of<BFloat> = DType::BFloat16;
 
 }  // namespace rosin
