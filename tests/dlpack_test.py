@@ -1,5 +1,7 @@
-"""NumPy and PyTorch on rosin's memory and the other way round: builds dlpack/library.cpp and runs dlpack/checks.py with
-the first Python that has the package: the one that PYTHON names, this one, that of build/venv (see bench/), the system's.
+"""NumPy and PyTorch on rosin's memory and the other way round: builds dlpack/library.cpp and runs dlpack/checks.py.
+
+It runs in the first Python that has the package: the one that PYTHON names, this one, that of build/venv (see bench/),
+the system's.
 """
 
 import os
@@ -13,7 +15,8 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 BUILD = pathlib.Path(os.environ.get("ROSIN_TEST_BUILD", ROOT / "build" / "release")).resolve()
 COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
-PYTHONS = [os.environ.get("PYTHON"), sys.executable, str(ROOT / "build" / "venv" / "bin" / "python"), "/usr/bin/python3"]
+VENV = ROOT / "build" / "venv"
+PYTHONS = [os.environ.get("PYTHON"), sys.executable, str(VENV / "bin" / "python"), "/usr/bin/python3"]
 
 
 def python_with(package):

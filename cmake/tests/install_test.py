@@ -1,5 +1,5 @@
-"""A user's project reaches rosin in six ways: the installed package (find_package), pkg-config, a tree that was moved, the
-static library, add_subdirectory and FetchContent. Each builds and runs consumer/.
+"""A user's project reaches rosin in six ways, each of which builds and runs consumer/: the installed package
+(find_package), pkg-config, a tree that was moved, the static library, add_subdirectory and FetchContent.
 
 The build is the folder named by ROSIN_TEST_BUILD, else build/release; ./run test sets it. The library is not compiled
 again: the ways that build it take over the objects of that build.

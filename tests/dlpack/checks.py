@@ -114,7 +114,8 @@ class NumPy(unittest.TestCase):
         for view in (a[1:3, ::2], a[::-1], a.T, a[:, 1:2]):
             x = taken(view)
             self.assertEqual(x.shape, view.shape)
-            self.assertEqual([[x.item(i, j) for j in range(view.shape[1])] for i in range(view.shape[0])], view.tolist())
+            rows, columns = view.shape
+            self.assertEqual([[x.item(i, j) for j in range(columns)] for i in range(rows)], view.tolist())
 
     def test_types_correspond(self):
         for ours, theirs in (("UInt8", "uint8"), ("Int8", "int8"), ("Int16", "int16"), ("UInt16", "uint16"),
