@@ -62,6 +62,9 @@ ROSIN_API Array min(const Array& a, const Array& b);
 /// x, but at least low and at most high (high wins if low > high). Integers stay integers where both bounds are whole.
 /// The gradient is 1 inside and at the bounds, 0 outside.
 ROSIN_API Array clamp(const Array& x, double low, double high);
+/// The same with bounds that are arrays, which broadcast; NaN where a bound is NaN. What the bounds replace has its
+/// gradient at the bound.
+ROSIN_API Array clamp(const Array& x, const Array& low, const Array& high);
 
 /// Bool arrays; comparisons with NaN are false, except that NaN is unequal to everything. A whole number that the
 /// integer type beside it does not hold compares as in mathematics: UInt32 1 > -1.

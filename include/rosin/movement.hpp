@@ -51,24 +51,36 @@ inline Array permute(const Array& x, std::initializer_list<int> order) {
 }
 /// (m, n, ...) -> (n, m, ...): the first two dims change places; a vector (n) becomes (1, n).
 ROSIN_API Array transpose(const Array& x);
-/// The elements of one dim in reverse order.
+/// The elements of one dim, or of several, in reverse order.
 ROSIN_API Array flip(const Array& x, int dim);
+ROSIN_API Array flip(const Array& x, std::span<const int> dims);
+inline Array flip(const Array& x, std::initializer_list<int> dims) {
+  return flip(x, std::span<const int>(dims.begin(), dims.size()));
+}
 /// x repeated along dims of size 1 and along missing last dims. Error (shape): it does not fit.
 ROSIN_API Array expand(const Array& x, const Shape& shape);
 inline Array broadcast_to(const Array& x, const Shape& shape) { return expand(x, shape); }
-/// Drops all dims of size 1; or one of them. Error (shape): its size is not 1.
+/// Drops all dims of size 1; or one of them, or several. Error (shape): its size is not 1.
 ROSIN_API Array squeeze(const Array& x);
 ROSIN_API Array squeeze(const Array& x, int dim);
+ROSIN_API Array squeeze(const Array& x, std::span<const int> dims);
+inline Array squeeze(const Array& x, std::initializer_list<int> dims) {
+  return squeeze(x, std::span<const int>(dims.begin(), dims.size()));
+}
 /// A new dim of size 1 before dim `dim`; -1: as the last one.
 ROSIN_API Array unsqueeze(const Array& x, int dim);
 
 /// Elements start, start + step, ... before `stop` of one dim. A negative step runs down and excludes `stop` too.
-/// Error (argument): outside the dim, or step 0.
+/// As in NumPy, a range ends where the dim does: of 3 elements, slice(x, 0, 1, 9) has 2, slice(x, 0, 5, 9) none.
+/// Error (argument): step 0.
 ROSIN_API Array slice(const Array& x, int dim, int64_t start, int64_t stop, int64_t step = 1);
 /// x[ranges...]: `index(x, {slice(), slice(0, 3), 5})`; dims without a range are taken whole, single indices drop
-/// theirs.
-ROSIN_API Array index(const Array& x, std::initializer_list<Slice> ranges);
-/// Element `at` of one dim, without that dim.
+/// theirs. Ranges end where the dim does; Error (argument): a single index outside it, or more ranges than dims.
+ROSIN_API Array index(const Array& x, std::span<const Slice> ranges);
+inline Array index(const Array& x, std::initializer_list<Slice> ranges) {
+  return index(x, std::span<const Slice>(ranges.begin(), ranges.size()));
+}
+/// Element `at` of one dim, without that dim. Error (argument): outside the dim.
 ROSIN_API Array select(const Array& x, int dim, int64_t at);
 /// Row i (n elements) or column j (m elements) of a matrix (m, n).
 ROSIN_API Array row(const Array& x, int64_t i);
@@ -77,7 +89,10 @@ ROSIN_API Array column(const Array& x, int64_t j);
 /// `low` elements of `value` (0-d, default 0) before and `high` after a dim. Error (argument): a negative count.
 ROSIN_API Array pad(const Array& x, int dim, int64_t low, int64_t high, const Array& value = 0);
 /// (low, high) for the first dims: `pad(x, {{1, 1}, {2, 2}})`.
-ROSIN_API Array pad(const Array& x, std::initializer_list<std::pair<int64_t, int64_t>> widths, const Array& value = 0);
+ROSIN_API Array pad(const Array& x, std::span<const std::pair<int64_t, int64_t>> widths, const Array& value = 0);
+inline Array pad(const Array& x, std::initializer_list<std::pair<int64_t, int64_t>> widths, const Array& value = 0) {
+  return pad(x, std::span<const std::pair<int64_t, int64_t>>(widths.begin(), widths.size()), value);
+}
 
 /// Arrays one after another along `dim`; all other sizes are equal. Error (shape), Error (argument): none given.
 ROSIN_API Array concat(std::span<const Array> arrays, int dim);
@@ -89,11 +104,20 @@ ROSIN_API Array stack(std::span<const Array> arrays, int dim);
 inline Array stack(std::initializer_list<Array> arrays, int dim) {
   return stack(std::span<const Array>(arrays.begin(), arrays.size()), dim);
 }
-/// Each element `times` times in a row along `dim`: (1, 2) -> (1, 1, 2, 2).
+/// Each element `times` times in a row along `dim`: (1, 2) -> (1, 1, 2, 2); or times[d] times along each dim d.
 ROSIN_API Array repeat(const Array& x, int64_t times, int dim);
-/// The whole `times` times along `dim`: (1, 2) -> (1, 2, 1, 2).
+ROSIN_API Array repeat(const Array& x, std::span<const int64_t> times);
+inline Array repeat(const Array& x, std::initializer_list<int64_t> times) {
+  return repeat(x, std::span<const int64_t>(times.begin(), times.size()));
+}
+/// The whole `times` times along `dim`: (1, 2) -> (1, 2, 1, 2); or times[d] times along each dim d. More times than
+/// dims make further last dims, of which x has one element.
 ROSIN_API Array tile(const Array& x, int64_t times, int dim);
-/// Pieces of the stated sizes along `dim`. Error (argument): the sizes do not add up.
+ROSIN_API Array tile(const Array& x, std::span<const int64_t> times);
+inline Array tile(const Array& x, std::initializer_list<int64_t> times) {
+  return tile(x, std::span<const int64_t>(times.begin(), times.size()));
+}
+/// Pieces of the stated sizes along `dim`. Error (argument): the sizes do not add up. Error (shape): a negative one.
 ROSIN_API std::vector<Array> split(const Array& x, std::span<const int64_t> sizes, int dim);
 inline std::vector<Array> split(const Array& x, std::initializer_list<int64_t> sizes, int dim) {
   return split(x, std::span<const int64_t>(sizes.begin(), sizes.size()), dim);

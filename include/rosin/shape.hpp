@@ -25,7 +25,7 @@ class ROSIN_API Shape {
   };
 
   constexpr Shape() noexcept = default;
-  /// Error (shape): more than eight dimensions, or a negative size.
+  /// Error (shape): more than eight dimensions, a negative size, or more than 2^58 elements (sizes of 0 count as 1).
   Shape(std::initializer_list<Size> sizes);
   explicit Shape(std::span<const int64_t> sizes);
 

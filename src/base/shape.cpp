@@ -6,6 +6,8 @@
 #include <rosin/dtype.hpp>
 #include <rosin/error.hpp>
 
+#include "base/sizes.hpp"
+
 namespace rosin {
 
 const char* to_string(DType type) noexcept {
@@ -40,6 +42,7 @@ void Shape::append(int64_t size) {
     throw Error(ErrorKind::shape, "shape: a size cannot be negative; got " + std::to_string(size));
   }
   sizes_[rank_++] = size;
+  if (!can_be_sizes(sizes_, rank_)) refuse_sizes("shape", sizes_, rank_);
 }
 
 int64_t Shape::operator[](int dim) const {

@@ -203,9 +203,10 @@ uint8_t draw_digit(uint8_t* pixels, Draws draws) {
 }  // namespace
 
 LabelledImages draw_digits(int64_t count, uint64_t seed) {
-  if (count < 0) {
-    throw Error(ErrorKind::argument,
-                "draw_digits: the number of images cannot be negative; got " + std::to_string(count));
+  constexpr int64_t most = int64_t{1} << 24;
+  if (count < 0 || count > most) {
+    throw Error(ErrorKind::argument, "draw_digits: the number of images must be in [0, " + std::to_string(most) +
+                                         "]; got " + std::to_string(count) + "; draw parts with several seeds");
   }
   const auto images = static_cast<std::size_t>(count);
   LabelledImages drawn{count, side, side, std::vector<uint8_t>(images * pixels_per_image),

@@ -19,8 +19,10 @@ LoaderOptions checked_options(LoaderOptions options, int64_t n, bool draws) {
                                          std::to_string(options.batchsize) +
                                          "; for single observations use .batchsize = 1");
   }
-  if (options.num_workers < 0) {
-    throw Error(ErrorKind::argument, "DataLoader: the number of workers cannot be negative; got " +
+  constexpr int64_t most_workers = 1024;
+  if (options.num_workers < 0 || options.num_workers > most_workers) {
+    const std::string rule = options.num_workers < 0 ? "cannot be negative" : "can be at most 1024";
+    throw Error(ErrorKind::argument, "DataLoader: the number of workers " + rule + "; got " +
                                          std::to_string(options.num_workers) + "; 0 prepares batches in the loop");
   }
   if (n > 0 && options.batchsize > n) {

@@ -51,16 +51,7 @@ Node* make_scalar(DType type, ScalarValue value, bool weak) {
 
 }  // namespace
 
-size_t bytes_of(DType type, const Shape& shape) {
-  size_t bytes = size_of(type);
-  for (int64_t size : shape) {
-    if (__builtin_mul_overflow(bytes, static_cast<size_t>(size), &bytes) || bytes > size_t{1} << 62) {
-      throw Error(ErrorKind::memory,
-                  "array: the shape " + to_string(shape) + " has more bytes than memory has addresses");
-    }
-  }
-  return bytes;
-}
+size_t bytes_of(DType type, const Shape& shape) { return static_cast<size_t>(shape.count()) * size_of(type); }
 
 Array leaf(Memory* buffer, DType type, const Shape& shape) {
   Node* node = make_ready(leaf_op, type, shape);

@@ -51,7 +51,15 @@ void write_number(const Node& number, void* target, DType type);
 /// The array with its value in memory of the CPU: x itself, evaluated, or a copy of what is on another device.
 Array on_cpu(const Array& x);
 
-/// Bytes of an array; Error (memory) when they do not fit an address.
+/// A fresh array on the CPU whose element i is value(i).
+template <class T, class Value> Array leaf_of(const Shape& shape, Value value) {
+  Array made = fresh_leaf(dtype_of<T>, shape);
+  T* const elements = static_cast<T*>(made.node()->data());
+  for (int64_t i = 0, count = shape.count(); i < count; ++i) elements[i] = value(i);
+  return made;
+}
+
+/// Bytes of an array.
 size_t bytes_of(DType type, const Shape& shape);
 
 }  // namespace rosin

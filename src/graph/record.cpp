@@ -7,6 +7,7 @@
 
 #include <rosin/error.hpp>
 
+#include "base/sizes.hpp"
 #include "graph/context.hpp"
 #include "graph/follow.hpp"
 #include "graph/hooks.hpp"
@@ -20,9 +21,16 @@ namespace {
 
 using Operands = std::span<const Array* const>;
 
+/// Float64 comes from numbers such as 1.0 more often than it is meant.
+std::string float_cure(DType a, DType b) {
+  const std::string cast = "convert one with cast(x, " + std::string(to_string(a == DType::Float64 ? b : a)) + ")";
+  const bool wide = a == DType::Float64 || b == DType::Float64;
+  return wide ? cast + "; arrays of numbers such as 1.0 are Float64: write 1.0f for Float32" : cast;
+}
+
 [[noreturn]] __attribute__((cold)) void throw_float_mix(const Op& op, DType a, DType b) {
   throw Error(ErrorKind::dtype, std::string(op.name) + ": two different float types in one op; got " + to_string(a) +
-                                    " and " + to_string(b) + "; convert one with cast(x, " + to_string(a) + ")");
+                                    " and " + to_string(b) + "; " + float_cure(a, b));
 }
 
 DType common_of(const Op& op, DType a, DType b) {
@@ -329,6 +337,7 @@ Array record_beyond(const Op& op, const Node* const* operands, int count, DType 
                          operands[i]->shape());
     }
   }
+  if (!can_be_sizes(sizes, rank)) refuse_sizes(op.name, sizes, rank);
   Node* node =
       make_node(context_with_room(), op, count, stated ? *stated : result_type(op, common), compute_type(op, common));
   node->set_sizes(sizes, rank);

@@ -7,6 +7,8 @@
 
 #include <rosin/error.hpp>
 
+#include "base/sizes.hpp"
+
 namespace rosin {
 namespace {
 
@@ -135,6 +137,10 @@ Shape array_shape(const TensorInfo& tensor, const std::string& path) {
       refuse_file(path, tensor.name, "its size must not overflow", "the shape is " + text_of(tensor.sizes));
     }
     sizes[d] = static_cast<int64_t>(tensor.sizes[d]);
+  }
+  const auto rank = static_cast<int>(tensor.sizes.size());
+  if (!can_be_sizes(sizes, rank)) {
+    refuse_file(path, tensor.name, "an array has at most 2^58 elements", "the shape is " + text_of(tensor.sizes));
   }
   return Shape(std::span<const int64_t>(sizes, tensor.sizes.size()));
 }

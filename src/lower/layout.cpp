@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/sizes.hpp"
 #include "lower/device.hpp"
 
 namespace rosin::lower {
@@ -263,13 +264,13 @@ class LayoutMaker {
       for (size_t k : placed) {
         const Block& other = blocks[k];
         if (other.last < block.first || block.last < other.first) continue;
-        if (offset + block.bytes <= other.offset) break;
+        if (sum_of_bytes(offset, block.bytes) <= other.offset) break;
         offset = std::max(offset, other.offset + other.bytes);
       }
       block.offset = offset;
       const auto after = [&](size_t a, size_t b) { return blocks[a].offset < blocks[b].offset; };
       placed.insert(std::upper_bound(placed.begin(), placed.end(), i, after), i);
-      layout_.arena_bytes = std::max(layout_.arena_bytes, offset + block.bytes);
+      layout_.arena_bytes = std::max(layout_.arena_bytes, sum_of_bytes(offset, block.bytes));
     }
   }
 

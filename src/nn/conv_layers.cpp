@@ -1,8 +1,11 @@
 // Convolution layers: see rosin/conv_layers.hpp.
 #include <rosin/conv_layers.hpp>
 
+#include <algorithm>
+
 #include <rosin/elementwise.hpp>
 
+#include "base/sizes.hpp"
 #include "nn/layer_parts.hpp"
 #include "nn/padding.hpp"
 
@@ -46,10 +49,19 @@ ConvOptions window_for(std::string_view layer, const Array& weight, const Option
                      .pad = options.pad.extents(),
                      .dilation = each_dim(options.dilation, spatial),
                      .groups = options.groups};
+  const auto positive = [](int64_t value) { return value >= 1; };
+  const auto strides = window.stride.list(), dilations = window.dilation.list();
+  if (!std::all_of(strides.begin(), strides.end(), positive) ||
+      !std::all_of(dilations.begin(), dilations.end(), positive) || options.groups < 1) {
+    throw Error(ErrorKind::argument, std::string(layer) +
+                                         ": stride, dilation and groups are at least 1; got a smaller number; use 1 " +
+                                         "for neighbouring elements and one group");
+  }
   if (options.pad.is_same()) {
     int64_t kernel[3] = {};
     for (int d = 0; d < spatial; ++d) {
-      const int64_t spread = (weight.size(d) - 1) * at(window.dilation, d) + 1;
+      const int64_t gaps = std::max<int64_t>(weight.size(d) - 1, 0);
+      const int64_t spread = product_of_sizes(layer, {gaps, at(window.dilation, d)}) + 1;
       kernel[d] = transposed ? spread - at(window.stride, d) + 1 : spread;
     }
     window.pad = same_padding({kernel, static_cast<size_t>(spatial)});
@@ -159,7 +171,7 @@ ConvTranspose::ConvTranspose(const Array& w, const Array& b, Activation activati
     : weight(w), act(std::move(activation)), window(window_for("ConvTranspose", w, options, true)),
       outpad(options.outpad) {
   eval(weight);
-  bias = bias_for("ConvTranspose", b, w, {w.size(-2) * options.groups});
+  bias = bias_for("ConvTranspose", b, w, {product_of_sizes("ConvTranspose", {w.size(-2), options.groups})});
 }
 
 Array ConvTranspose::operator()(const Array& x) const {

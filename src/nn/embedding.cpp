@@ -82,6 +82,12 @@ Array EmbeddingBag::operator()(const Array& data, const Array& at) const {
   }
   std::vector<Array> bags;
   for (size_t i = 0; i < starts.size(); ++i) {
+    if (starts[i] > data.size(0) || (i > 0 && starts[i] < starts[i - 1])) {
+      throw Error(ErrorKind::argument, "layer " + rosin_show() +
+                                           ": bags must begin inside the data, one after the other; got " +
+                                           std::to_string(starts[i]) + " as the start of bag " + std::to_string(i) +
+                                           " with " + std::to_string(data.size(0)) + " indices; sort the starts");
+    }
     bags.push_back(slice(data, 0, starts[i], i + 1 < starts.size() ? starts[i + 1] : to_end));
   }
   return (*this)(std::span<const Array>(bags));

@@ -11,6 +11,8 @@
 #include <rosin/host_vector.hpp>
 #include <rosin/movement.hpp>
 
+#include "graph/leaf.hpp"
+
 namespace rosin {
 namespace {
 
@@ -18,11 +20,14 @@ namespace {
 
 Rng& generator(Rng* rng) { return rng ? *rng : default_rng(); }
 
-Array made(const std::vector<double>& values, const Shape& shape, DType type) {
-  const Array exact(values, shape);
+Array converted(const Array& exact, DType type) {
   Array x = type == Float64 ? exact : cast(exact, type);
   eval(x);
   return x;
+}
+
+Array made(const std::vector<double>& values, const Shape& shape, DType type) {
+  return converted(Array(values, shape), type);
 }
 
 double normal_cdf(double x) { return 0.5 * std::erfc(-x * std::sqrt(0.5)); }
@@ -101,6 +106,7 @@ Array sparse_init(const Shape& shape, const SparseOptions& options) {
     refuse_options(ErrorKind::shape,
                    "sparse_init: only matrices can be sparse; got " + to_string(shape) + "; use two sizes");
   }
+  if (shape.count() == 0) return zeros(shape, options.type);
   const size_t rows = static_cast<size_t>(shape[0]), columns = static_cast<size_t>(shape[1]);
   const double wanted = std::ceil(std::clamp(options.sparsity, 0.0, 1.0) * static_cast<double>(rows));
   Rng& rng = generator(options.rng);
@@ -127,14 +133,15 @@ Array identity_init(const Shape& shape, const IdentityOptions& options) {
     middle += (shape[d] - 1) / 2 * plane;
     plane *= shape[d];
   }
-  std::vector<double> values = host_vector<double>("identity_init", shape.count());
-  const int64_t size = shape[0];
+  const Array exact = leaf_of<double>(shape, [](int64_t) { return 0.0; });
+  double* const values = static_cast<double*>(exact.node()->data());
+  const int64_t size = shape[0], shift = options.shift % size;
   for (int64_t i = 0; i < std::min(shape[-2], shape[-1]); ++i) {
     const int64_t at = middle + plane * (i + shape[-2] * i), first = at % size;
-    const int64_t shifted = ((first + options.shift) % size + size) % size;
-    values[static_cast<size_t>(at - first + shifted)] = options.gain;
+    const int64_t shifted = ((first + shift) % size + size) % size;
+    values[at - first + shifted] = options.gain;
   }
-  return made(values, shape, options.type);
+  return converted(exact, options.type);
 }
 
 }  // namespace rosin

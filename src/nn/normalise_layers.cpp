@@ -105,11 +105,12 @@ template <class L> Array input_of(const L& layer, const Array& x) {
 }
 
 template <class L, class Options> void make_parameters(L& layer, int64_t channels, const Options& options) {
+  const Shape each{channels};  // Error where that is no size
   layer.channels = channels;
   layer.eps = options.eps;
   if (!options.affine) return;
-  layer.scale = options.initgamma({channels});
-  layer.bias = options.initbeta({channels});
+  layer.scale = options.initgamma(each);
+  layer.bias = options.initbeta(each);
 }
 
 template <class L, class Options> void make_statistics(L& layer, int64_t channels, const Options& options) {

@@ -2,14 +2,15 @@
 #include <rosin/upsample.hpp>
 
 #include <algorithm>
-#include <vector>
 
 #include <rosin/elementwise.hpp>
 #include <rosin/host_vector.hpp>
 #include <rosin/index.hpp>
 #include <rosin/movement.hpp>
 
+#include "base/sizes.hpp"
 #include "graph/context.hpp"
+#include "graph/leaf.hpp"
 #include "model/locate.hpp"
 #include "nn/layer_parts.hpp"
 
@@ -35,27 +36,23 @@ Array nearest_along(const Array& x, int dim, int64_t out) {
   const DeviceScope scope(*x.node());
   const int64_t in = x.size(dim);
   if (out % in == 0) return repeat(x, out / in, dim);
-  std::vector<int64_t> source = host_vector<int64_t>("Upsample", out);
-  for (int64_t i = 0; i < out; ++i) source[static_cast<size_t>(i)] = i * in / out;
-  return gather(x, in_scope(Array(source, {out})), dim);
+  product_of_sizes("Upsample", {in, out});
+  return gather(x, in_scope(leaf_of<int64_t>({out}, [=](int64_t i) { return i * in / out; })), dim);
 }
 
 /// Element i of the result lies at i * (in - 1) / (out - 1), between two elements of x.
 Array linear_along(const Array& x, int dim, int64_t out) {
   const DeviceScope scope(*x.node());
   const int64_t in = x.size(dim);
-  std::vector<int64_t> below = host_vector<int64_t>("Upsample", out), above = host_vector<int64_t>("Upsample", out);
-  std::vector<double> part = host_vector<double>("Upsample", out);
-  for (size_t i = 0; i < below.size(); ++i) {
-    const double place =
-        out > 1 ? static_cast<double>(i) * static_cast<double>(in - 1) / static_cast<double>(out - 1) : 0;
-    below[i] = std::min(static_cast<int64_t>(place), in - 1);
-    above[i] = std::min(below[i] + 1, in - 1);
-    part[i] = place - static_cast<double>(below[i]);
-  }
-  const Array weight = in_scope(cast(Array(part, vector_along(dim, x.rank(), out)), x.dtype()));
-  const Array low = gather(x, in_scope(Array(below, {out})), dim);
-  const Array high = gather(x, in_scope(Array(above, {out})), dim);
+  const auto place = [=](int64_t i) {
+    return out > 1 ? static_cast<double>(i) * static_cast<double>(in - 1) / static_cast<double>(out - 1) : 0;
+  };
+  const auto below = [=](int64_t i) { return std::min(static_cast<int64_t>(place(i)), in - 1); };
+  const auto above = [=](int64_t i) { return std::min(below(i) + 1, in - 1); };
+  const auto part = [=](int64_t i) { return place(i) - static_cast<double>(below(i)); };
+  const Array weight = in_scope(cast(leaf_of<double>(vector_along(dim, x.rank(), out), part), x.dtype()));
+  const Array low = gather(x, in_scope(leaf_of<int64_t>({out}, below)), dim);
+  const Array high = gather(x, in_scope(leaf_of<int64_t>({out}, above)), dim);
   return low + weight * (high - low);
 }
 
@@ -80,8 +77,11 @@ namespace {
 
 /// The size that a dim of `layer`'s input gets. Nothing can be spread, and only nothing can vanish.
 int64_t size_after(const Upsample& layer, const Array& x, int dim) {
-  const int64_t in = x.size(dim), out = layer.size.empty() ? in * at(layer.scale, dim) : at(layer.size, dim);
-  if (out >= 0 && (in == 0) == (out == 0)) return out;
+  const int64_t in = x.size(dim), stated = at(layer.size.empty() ? layer.scale : layer.size, dim);
+  if (stated >= 0) {
+    const int64_t out = layer.size.empty() ? product_of_sizes("Upsample", {in, stated}) : stated;
+    if ((in == 0) == (out == 0)) return out;
+  }
   refuse_input(layer.rosin_show(), "makes images of at least 1 element in each dim out of such", x,
                "give images with elements, and a positive scale or size");
 }
@@ -113,9 +113,10 @@ std::string Upsample::rosin_show() const {
 Array PixelShuffle::operator()(const Array& x) const {
   return located(*this, [&] {
     const int spatial = x.rank() - 2;
+    const bool images = spatial >= 1 && spatial <= 3 && r >= 1;
     int64_t factor = 1;
-    for (int d = 0; d < spatial; ++d) factor *= r;
-    if (spatial < 1 || spatial > 3 || r < 1 || x.size(-2) % factor != 0) {
+    for (int d = 0; images && d < spatial; ++d) factor = product_of_sizes("PixelShuffle", {factor, r});
+    if (!images || x.size(-2) % factor != 0) {
       refuse_input(rosin_show(), "expects channels that are a multiple of r for each spatial dim", x,
                    "images are (spatial..., channels, batch)");
     }
@@ -127,7 +128,7 @@ Array PixelShuffle::operator()(const Array& x) const {
       apart[spatial + d] = r;
       order[2 * d] = spatial + d;
       order[2 * d + 1] = d;
-      together[d] = x.size(d) * r;
+      together[d] = product_of_sizes("PixelShuffle", {x.size(d), r});
     }
     apart[2 * spatial] = together[spatial] = x.size(-2) / factor;
     apart[2 * spatial + 1] = together[spatial + 1] = x.size(-1);

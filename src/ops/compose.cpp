@@ -1,6 +1,8 @@
 // Functions made of recorded ops; see rosin/compose.hpp. Gradients follow from their parts.
 #include <rosin/compose.hpp>
 
+#include <algorithm>
+
 #include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/movement.hpp>
@@ -13,9 +15,7 @@
 namespace rosin {
 namespace {
 
-uint64_t one_dim(std::string_view op, int dim, const Array& x) {
-  return uint64_t{1} << checked_dim(op, dim, x.shape());
-}
+uint64_t one_dim(std::string_view op, int dim, const Array& x) { return dims_mask(op, dim, x.shape()); }
 
 void check_equal_shapes(std::string_view op, const Array& a, const Array& b) {
   if (a.shape() == b.shape()) return;
@@ -26,10 +26,11 @@ void check_equal_shapes(std::string_view op, const Array& a, const Array& b) {
 // Where the column index minus the row index is at most (or at least) k.
 Array triangle(std::string_view op, const Array& x, int64_t k, bool lower) {
   if (x.rank() < 2) refuse(ErrorKind::shape, op, "it takes matrices", to_string(x.shape()), "reshape to two dims");
+  const int64_t diagonal = std::clamp(k, -x.size(0), x.size(1));  // beyond these all is zero, or all stays
   const DeviceScope scope(*x.node());
   const Array distance = reshape(arange(x.size(1)), {1, x.size(1)}) - arange(x.size(0));
   const Array none = x.dtype() == Bool ? Array(false) : Array(0);
-  return where(lower ? le(distance, k) : ge(distance, k), x, none);
+  return where(lower ? le(distance, diagonal) : ge(distance, diagonal), x, none);
 }
 
 }  // namespace

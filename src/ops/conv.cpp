@@ -3,6 +3,7 @@
 
 #include <rosin/elementwise.hpp>
 
+#include "base/sizes.hpp"
 #include "graph/refuse_type.hpp"
 #include "ops/reduction.hpp"
 #include "ops/windows.hpp"
@@ -91,13 +92,15 @@ void check_ranks(std::string_view op, const Array& x, const Array& w, int spatia
          "use as many kernel dims");
 }
 
-/// Sizes of one dim: what is read of the input by `out` windows.
-int64_t span_of(int64_t kernel, int64_t dilation) { return (kernel - 1) * dilation + 1; }
+/// What one window reads of the input along a dim. The kernel has an element.
+int64_t span_of(std::string_view op, int64_t kernel, int64_t dilation) {
+  return product_of_sizes(op, {kernel - 1, dilation}) + 1;
+}
 
 WindowAttributes attributes_of(std::string_view op, const Array& w, const ConvOptions& options, int spatial,
                                bool flipped) {
   WindowAttributes a;
-  a.groups = static_cast<int16_t>(options.groups);
+  a.groups = narrowed<int16_t>(op, "groups", options.groups);
   a.flipped = flipped;
   for (int d = 0; d < spatial; ++d) {
     const int64_t stride = extent_for(op, "stride", options.stride, d, spatial, 1);
@@ -110,10 +113,10 @@ WindowAttributes attributes_of(std::string_view op, const Array& w, const ConvOp
                  "), groups " + std::to_string(options.groups),
              "use larger numbers");
     }
-    a.stride[d] = static_cast<int32_t>(stride);
-    a.dilation[d] = static_cast<int32_t>(dilation);
-    a.pad_low[d] = static_cast<int32_t>(pad.low);
-    a.pad_high[d] = static_cast<int32_t>(pad.high);
+    a.stride[d] = narrowed<int32_t>(op, "stride", stride);
+    a.dilation[d] = narrowed<int32_t>(op, "dilation", dilation);
+    a.pad_low[d] = narrowed<int32_t>(op, "pad", pad.low);
+    a.pad_high[d] = narrowed<int32_t>(op, "pad", pad.high);
   }
   return a;
 }
@@ -145,7 +148,7 @@ Array convolved(const Array& images, const Array& kernels, const ConvOptions& op
   check_channels(op, x, w, options.groups);
   Shape y = x.shape();
   for (int d = 0; d < spatial; ++d) {
-    const int64_t free = x.size(d) + a.pad_low[d] + a.pad_high[d] - span_of(w.size(d), a.dilation[d]);
+    const int64_t free = x.size(d) + a.pad_low[d] + a.pad_high[d] - span_of(op, w.size(d), a.dilation[d]);
     if (free < 0) {
       refuse(ErrorKind::shape, op, "the padded input must be at least as large as the kernel",
              "input " + to_string(x.shape()) + ", kernel " + to_string(w.shape()) + " in dim " + std::to_string(d),
@@ -178,15 +181,19 @@ Array transposed(const Array& images, const Array& kernels, const ConvOptions& o
            "images " + to_string(x.shape()) + ", kernels " + to_string(w.shape()),
            "swap the last two dims of the kernels");
   }
-  Shape y = with_size(x.shape(), spatial, w.size(-2) * options.groups);
+  Shape y = with_size(x.shape(), spatial, product_of_sizes(op, {w.size(-2), options.groups}));
   for (int d = 0; d < spatial; ++d) {
     const int64_t extra = extent_for(op, "outpad", outpad, d, spatial, 0);
-    const int64_t size =
-        (x.size(d) - 1) * a.stride[d] + span_of(w.size(d), a.dilation[d]) - a.pad_low[d] - a.pad_high[d] + extra;
-    if (size < 1 || extra < 0 || extra >= std::max<int64_t>(a.stride[d], a.dilation[d])) {
-      refuse(ErrorKind::shape, op, "sizes must be positive and outpad smaller than stride or dilation",
-             "size " + std::to_string(size) + " and outpad " + std::to_string(extra) + " in dim " + std::to_string(d),
-             "use less padding");
+    if (x.size(d) < 1 || extra < 0 || extra >= std::max<int64_t>(a.stride[d], a.dilation[d])) {
+      refuse(ErrorKind::shape, op, "images must have pixels and outpad be smaller than stride or dilation",
+             "images " + to_string(x.shape()) + " and outpad " + std::to_string(extra) + " in dim " + std::to_string(d),
+             "use a smaller outpad");
+    }
+    const int64_t size = product_of_sizes(op, {x.size(d) - 1, a.stride[d]}) + span_of(op, w.size(d), a.dilation[d]) -
+                         a.pad_low[d] - a.pad_high[d] + extra;
+    if (size < 1) {
+      refuse(ErrorKind::shape, op, "sizes must be positive",
+             "size " + std::to_string(size) + " in dim " + std::to_string(d), "use less padding");
     }
     y = with_size(y, d, size);
   }

@@ -1,11 +1,14 @@
 // Arrays made from nothing; see rosin/create.hpp. Constant ones are recorded as a broadcast number, ranges are leaves.
 #include <rosin/create.hpp>
 
+#include <cmath>
+#include <cstdio>
 #include <limits>
 
 #include <rosin/elementwise.hpp>
 #include <rosin/movement.hpp>
 
+#include "base/sizes.hpp"
 #include "graph/context.hpp"
 #include "graph/integers.hpp"
 #include "graph/leaf.hpp"
@@ -14,18 +17,22 @@
 namespace rosin {
 namespace {
 
-/// A constant leaf of values, which are written where they stay.
-template <class T, class Value> Array leaf_of(int64_t count, Value value) {
-  Array made = fresh_leaf(dtype_of<T>, Shape{count});
-  T* values = static_cast<T*>(made.node()->data());
-  for (int64_t i = 0; i < count; ++i) values[i] = static_cast<T>(value(i));
-  return constant(made);
-}
-
 /// A leaf of values computed in double and rounded once to `type`.
 template <class Value> Array filled(int64_t count, DType type, Value value) {
-  const Array exact = leaf_of<double>(count, value);
+  const Array exact = constant(leaf_of<double>(Shape{count}, value));
   return in_scope(type == Float64 ? exact : cast(exact, type));
+}
+
+std::string short_text(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", value);
+  return text;
+}
+
+// `span` > 0 in steps of `step`, rounded up; of any two numbers of 64 bits.
+uint64_t steps_in(uint64_t span, int64_t step) {
+  const uint64_t stride = step > 0 ? static_cast<uint64_t>(step) : 0 - static_cast<uint64_t>(step);
+  return (span - 1) / stride + 1;
 }
 
 // What `make` makes, where the options say.
@@ -72,19 +79,33 @@ Array full_like(const Array& x, const Array& value) {
 }
 
 Array integer_range(int64_t start, int64_t step, int64_t count) {
-  const int64_t last = start + (count > 0 ? count - 1 : 0) * step;
+  int64_t last = 0;
+  if (count < 0 || __builtin_mul_overflow(count > 0 ? count - 1 : 0, step, &last) ||
+      __builtin_add_overflow(start, last, &last)) {
+    refuse(ErrorKind::argument, "arange", "its numbers must be integers of 64 bits",
+           std::to_string(count) + " numbers from " + std::to_string(start) + " in steps of " + std::to_string(step),
+           "use a smaller count");
+  }
   const auto fits = [](int64_t value) {
     return value >= std::numeric_limits<int32_t>::min() && value <= std::numeric_limits<int32_t>::max();
   };
   const auto value = [=](int64_t i) { return start + i * step; };
-  return in_scope(fits(start) && fits(last) ? leaf_of<int32_t>(count, value) : leaf_of<int64_t>(count, value));
+  if (!fits(start) || !fits(last)) return in_scope(constant(leaf_of<int64_t>(Shape{count}, value)));
+  const auto narrow = [=](int64_t i) { return static_cast<int32_t>(value(i)); };
+  return in_scope(constant(leaf_of<int32_t>(Shape{count}, narrow)));
 }
 
 Array integer_range_between(int64_t start, int64_t stop, int64_t step) {
   if (step == 0) refuse(ErrorKind::argument, "arange", "the step cannot be 0", "0", "use full for equal numbers");
-  const int64_t span = step > 0 ? stop - start : start - stop;
-  const int64_t stride = step > 0 ? step : -step;
-  return integer_range(start, step, span > 0 ? (span + stride - 1) / stride : 0);
+  const int64_t low = step > 0 ? start : stop, high = step > 0 ? stop : start;
+  if (low >= high) return integer_range(start, step, 0);
+  const uint64_t count = steps_in(static_cast<uint64_t>(high) - static_cast<uint64_t>(low), step);
+  if (count > uint64_t{largest_count}) {
+    refuse(ErrorKind::shape, "arange", "an array has at most 2^58 elements",
+           std::to_string(count) + " numbers from " + std::to_string(start) + " to " + std::to_string(stop),
+           "use a smaller range or a larger step");
+  }
+  return integer_range(start, step, static_cast<int64_t>(count));
 }
 
 Array integer_range_between(int64_t start, int64_t stop, int64_t step, const ArrayOptions& options) {
@@ -104,9 +125,11 @@ Array linspace(double start, double stop, int64_t count, const ArrayOptions& opt
 
 Array arange(double start, double stop, double step, DType type) {
   const double steps = (stop - start) / step;
-  if (!(steps < 9e15)) {
-    refuse(ErrorKind::argument, "arange", "the range must be finite and the step not 0",
-           "start " + std::to_string(start) + ", stop " + std::to_string(stop) + ", step " + std::to_string(step),
+  if (!(steps < 9e15)) {  // up to here a double counts without gaps
+    const bool finite = std::isfinite(start) && std::isfinite(stop) && std::isfinite(step) && step != 0;
+    refuse(ErrorKind::argument, "arange",
+           finite ? "the range must have fewer than 9e15 numbers" : "the range must be finite and the step not 0",
+           "start " + short_text(start) + ", stop " + short_text(stop) + ", step " + short_text(step),
            "use linspace for a number of points");
   }
   int64_t count = steps > 0 ? static_cast<int64_t>(steps) : 0;
@@ -128,6 +151,7 @@ Array linspace(double start, double stop, int64_t count, DType type) {
 Array eye(int64_t n, DType type) { return eye(n, n, type); }
 
 Array eye(int64_t rows, int64_t columns, DType type) {
+  product_of_sizes("eye", {rows, columns});
   return cast(eq(arange(rows), reshape(arange(columns), {1, columns})), type);
 }
 

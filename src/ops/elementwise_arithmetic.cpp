@@ -219,11 +219,20 @@ Array bound_for(const Array& x, double bound) {
                                                     : Array(static_cast<uint64_t>(bound));
 }
 
+/// x where it is beyond the bound on the right side, or NaN; else the bound.
+Array bounded(const Array& x, const Array& beyond, const Array& bound) { return where(beyond | ne(x, x), x, bound); }
+
 }  // namespace
 
 Array clamp(const Array& x, double low, double high) {
   require(clamp_op, x);
   return record(clamp_op, x, bound_for(x, low), bound_for(x, high));
+}
+
+Array clamp(const Array& x, const Array& low, const Array& high) {
+  for (const Array* operand : {&x, &low, &high}) require(clamp_op, *operand);
+  const Array raised = bounded(x, ge(x, low), low);
+  return bounded(raised, le(raised, high), high);
 }
 
 }  // namespace rosin

@@ -9,6 +9,7 @@
 #include <rosin/elementwise.hpp>
 #include <rosin/reduce.hpp>
 
+#include "base/sizes.hpp"
 #include "graph/integers.hpp"
 #include "graph/leaf.hpp"
 #include "ops/shapes.hpp"
@@ -114,38 +115,41 @@ const Op& concat_op = *register_op({.name = "concat",
                                     .attribute_words = 1,
                                     .gradient = concat_gradient});
 
+[[noreturn]] void refuse_reshape(const std::string& rule, std::span<const int64_t> sizes, const Array& x,
+                                 std::string_view cure) {
+  std::string wanted = "(";
+  for (const int64_t size : sizes) wanted += (wanted.size() > 1 ? ", " : "") + std::to_string(size);
+  refuse(ErrorKind::shape, "reshape", rule, to_string(x.shape()) + " -> " + wanted + ")", cure);
+}
+
 // The one size that was given as -1 is what the count leaves for it.
 Shape completed(std::span<const int64_t> sizes, const Array& x) {
-  if (sizes.size() > size_t{Shape::max_rank}) return Shape(sizes);  // refuses
-  int64_t memory[Shape::max_rank];
-  const std::span<int64_t> all(memory, sizes.size());
-  std::copy(sizes.begin(), sizes.end(), memory);
-  int64_t known = 1;
-  int64_t* open = nullptr;
-  for (int64_t& size : all) {
-    if (size == -1 && open == nullptr) {
-      open = &size;
-    } else {
-      known *= size;
-    }
+  const auto open = std::find(sizes.begin(), sizes.end(), -1);
+  if (open != sizes.end() && std::find(open + 1, sizes.end(), -1) != sizes.end()) {
+    refuse_reshape("only one size can be left open", sizes, x, "state all other sizes");
   }
-  if (open != nullptr) *open = known > 0 && x.count() % known == 0 ? x.count() / known : 0;
-  const Shape shape{std::span<const int64_t>(all)};
-  if (shape.count() != x.count()) {
-    std::string wanted = "(";
-    for (const int64_t size : sizes) wanted += (wanted.size() > 1 ? ", " : "") + std::to_string(size);
-    refuse(ErrorKind::shape, "reshape", "the number of elements must stay " + std::to_string(x.count()),
-           to_string(x.shape()) + " -> " + wanted + ")", "leave one size to be computed by writing -1");
+  if (sizes.size() > size_t{Shape::max_rank}) return Shape(sizes);  // refuses
+  int64_t all[Shape::max_rank];
+  const auto rank = static_cast<int>(sizes.size());
+  std::copy(sizes.begin(), sizes.end(), all);
+  if (open != sizes.end()) {
+    int64_t& left = all[open - sizes.begin()];
+    left = 1;
+    const int64_t known = Shape(std::span<const int64_t>(all, sizes.size())).count();
+    left = known > 0 && x.count() % known == 0 ? x.count() / known : 0;
+  }
+  const bool fits = std::none_of(all, all + rank, [](int64_t size) { return size < 0; }) && can_be_sizes(all, rank);
+  const Shape shape = fits ? Shape(std::span<const int64_t>(all, sizes.size())) : Shape{};
+  if (!fits || shape.count() != x.count()) {
+    refuse_reshape("the number of elements must stay " + std::to_string(x.count()), sizes, x,
+                   "leave one size to be computed by writing -1");
   }
   return shape;
 }
 
-// A non-negative place from one that may count from the end; [0, size] are allowed.
-int64_t place(int64_t at, int64_t size) { return at < 0 ? at + size : at; }
-
-std::string range_text(int64_t start, int64_t stop, int64_t step) {
-  const std::string end = stop == to_end ? "to_end" : std::to_string(stop);
-  return "start " + std::to_string(start) + ", stop " + end + ", step " + std::to_string(step);
+// A place that may count from the end, at the nearest end of [low, high] where it lies outside.
+int64_t place(int64_t at, int64_t size, int64_t low, int64_t high) {
+  return std::clamp(at < 0 ? at + size : at, low, high);
 }
 
 void check_concat(const Array& first, const Array& other, size_t place_of_other, int dim) {
@@ -162,7 +166,7 @@ Array concat_few(std::span<const Array> arrays, int dim) {
   int64_t size = 0;
   for (size_t i = 0; i < arrays.size(); ++i) {
     in[i] = &arrays[i];
-    size += arrays[i].size(dim);
+    size = sum_of_sizes("concat", {size, arrays[i].size(dim)});
   }
   return record(concat_op, std::span<const Array* const>(in, arrays.size()), arrays[0].dtype(),
                 with_size(arrays[0].shape(), dim, size), Attributes::of(DimAttributes{dim}));
@@ -212,24 +216,21 @@ Array permute(const Array& x, std::span<const int> order) {
 Array slice(const Array& x, int dim, int64_t start, int64_t stop, int64_t step) {
   require(slice_op, x);
   const int at = checked_dim("slice", dim, x.shape());
-  const int64_t size = x.size(at);
-  const int64_t first = place(start, size);
-  const int64_t last = stop == to_end ? (step > 0 ? size : -1) : place(stop, size);
-  const int64_t low = step > 0 ? 0 : -1;
-  const int64_t high = step > 0 ? size : size - 1;
-  const bool inside = first >= low && first <= high && last >= low && last <= high;
-  const bool empty_down = step < 0 && size == 0;
-  if (step == 0 || !(inside || empty_down)) {
-    refuse(ErrorKind::argument, "slice",
-           "a range must lie in its dim, here dim " + std::to_string(at) + " of " + std::to_string(size) + " elements",
-           range_text(start, stop, step), "indices count from 0, stop is excluded, step is not 0");
+  if (step == 0) {
+    refuse(ErrorKind::argument, "slice", "the step cannot be 0",
+           "start " + std::to_string(start) + ", stop " + std::to_string(stop), "use select for one element");
   }
-  const int64_t span = step > 0 ? last - first : first - last;
-  const int64_t stride = step > 0 ? step : -step;
-  const int64_t count = span > 0 ? (span + stride - 1) / stride : 0;
-  if (count == size && step == 1) return x;
-  return record_one(slice_op, x, x.dtype(), with_size(x.shape(), at, count),
-                    Attributes::of(SliceAttributes{at, first, step}));
+  const bool up = step > 0;
+  const int64_t size = x.size(at), low = up ? 0 : -1, high = up ? size : size - 1;
+  const int64_t first = place(start, size, low, high);
+  const int64_t last = stop == to_end ? (up ? size : -1) : place(stop, size, low, high);
+  const int64_t span = up ? last - first : first - last;
+  // Steps across the whole dim are all the same.
+  const int64_t stride = up ? std::min(step, size + 1) : -std::max(step, -size - 1);
+  const int64_t count = span > 0 ? (span - 1) / stride + 1 : 0;
+  const SliceAttributes attributes{at, count > 0 ? first : 0, count > 1 ? (up ? stride : -stride) : 1};
+  if (count == size && attributes.step == 1) return x;
+  return record_one(slice_op, x, x.dtype(), with_size(x.shape(), at, count), Attributes::of(attributes));
 }
 
 Array pad(const Array& x, int dim, int64_t low, int64_t high, const Array& value) {
@@ -248,7 +249,7 @@ Array pad(const Array& x, int dim, int64_t low, int64_t high, const Array& value
   require_held("pad", x.dtype(), value);
   const Array fill = value.dtype() == x.dtype() || is_scalar(*value.node()) ? value : cast(value, x.dtype());
   const Array* in[] = {&x, &fill};
-  return record(pad_op, in, x.dtype(), with_size(x.shape(), at, low + x.size(at) + high),
+  return record(pad_op, in, x.dtype(), with_size(x.shape(), at, sum_of_sizes("pad", {low, x.size(at), high})),
                 Attributes::of(PadAttributes{at, low, high}));
 }
 

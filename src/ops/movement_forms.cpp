@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "base/sizes.hpp"
 #include "ops/shapes.hpp"
 
 namespace rosin {
@@ -25,9 +26,25 @@ Array multiplied(std::string_view op, const Array& x, int64_t times, int dim, bo
   }
   if (times == 1) return x;
   const Fold fold = fold_at(x.shape(), at);
+  const Shape result = with_size(x.shape(), at, product_of_sizes(op, {fold.size, times}));
   const Shape before = each ? Shape{fold.inner, 1, fold.size, fold.outer} : Shape{fold.inner, fold.size, 1, fold.outer};
   const Shape after = with_size(before, each ? 1 : 2, times);
-  return reshape(expand(reshape(x, before), after), with_size(x.shape(), at, fold.size * times));
+  return reshape(expand(reshape(x, before), after), result);
+}
+
+// x, with further last dims of size 1 where `times` has more.
+Array with_rank_of(const Array& x, std::span<const int64_t> times) {
+  const Shape shape = x.shape();
+  std::vector<int64_t> sizes(shape.begin(), shape.end());
+  if (sizes.size() < times.size()) sizes.resize(times.size(), 1);
+  return reshape(x, sizes);
+}
+
+// The dims that are named, as a bit for each.
+unsigned named(std::string_view op, std::span<const int> dims, const Shape& shape) {
+  unsigned mask = 0;
+  for (const int dim : dims) mask |= 1u << checked_dim(op, dim, shape);
+  return mask;
 }
 
 }  // namespace
@@ -53,6 +70,15 @@ Array flip(const Array& x, int dim) {
   return size < 2 ? x : slice(x, dim, size - 1, to_end, -1);
 }
 
+Array flip(const Array& x, std::span<const int> dims) {
+  const unsigned mask = named("flip", dims, x.shape());
+  Array result = x;
+  for (int d = 0; d < x.rank(); ++d) {
+    if (mask >> d & 1) result = flip(result, d);
+  }
+  return result;
+}
+
 Array squeeze(const Array& x) {
   std::vector<int64_t> sizes;
   for (const int64_t size : x.shape()) {
@@ -70,13 +96,22 @@ Array squeeze(const Array& x, int dim) {
   return reshape(x, with_dims(x.shape(), at, 1, {}));
 }
 
+Array squeeze(const Array& x, std::span<const int> dims) {
+  const unsigned mask = named("squeeze", dims, x.shape());
+  Array result = x;
+  for (int d = x.rank() - 1; d >= 0; --d) {
+    if (mask >> d & 1) result = squeeze(result, d);
+  }
+  return result;
+}
+
 Array unsqueeze(const Array& x, int dim) {
   const int at = new_dim("unsqueeze", dim, x.shape());
   return reshape(x, with_dims(x.shape(), at, 0, {1}));
 }
 
-Array index(const Array& x, std::initializer_list<Slice> ranges) {
-  if (static_cast<int>(ranges.size()) > x.rank()) {
+Array index(const Array& x, std::span<const Slice> ranges) {
+  if (ranges.size() > static_cast<size_t>(x.rank())) {
     refuse(ErrorKind::argument, "index", "there cannot be more ranges than dims",
            std::to_string(ranges.size()) + " for shape " + to_string(x.shape()), "drop ranges or reshape");
   }
@@ -118,7 +153,12 @@ Array column(const Array& x, int64_t j) {
   return select(x, 1, j);
 }
 
-Array pad(const Array& x, std::initializer_list<std::pair<int64_t, int64_t>> widths, const Array& value) {
+Array pad(const Array& x, std::span<const std::pair<int64_t, int64_t>> widths, const Array& value) {
+  if (widths.size() > static_cast<size_t>(x.rank())) {
+    refuse(ErrorKind::argument, "pad", "there cannot be more widths than dims",
+           std::to_string(widths.size()) + " for shape " + to_string(x.shape()),
+           "drop widths or add dims with reshape");
+  }
   Array result = x;
   int dim = 0;
   for (const auto& [low, high] : widths) result = pad(result, dim++, low, high, value);
@@ -145,10 +185,22 @@ Array repeat(const Array& x, int64_t times, int dim) { return multiplied("repeat
 
 Array tile(const Array& x, int64_t times, int dim) { return multiplied("tile", x, times, dim, false); }
 
+Array repeat(const Array& x, std::span<const int64_t> times) {
+  Array result = with_rank_of(x, times);
+  for (size_t d = 0; d < times.size(); ++d) result = repeat(result, times[d], static_cast<int>(d));
+  return result;
+}
+
+Array tile(const Array& x, std::span<const int64_t> times) {
+  Array result = with_rank_of(x, times);
+  for (size_t d = 0; d < times.size(); ++d) result = tile(result, times[d], static_cast<int>(d));
+  return result;
+}
+
 std::vector<Array> split(const Array& x, std::span<const int64_t> sizes, int dim) {
   const int at = checked_dim("split", dim, x.shape());
   int64_t total = 0;
-  for (const int64_t size : sizes) total += size;
+  for (const int64_t size : sizes) total = sum_of_sizes("split", {total, size});
   if (total != x.size(at)) {
     refuse(ErrorKind::argument, "split", "the sizes must add up to " + std::to_string(x.size(at)),
            "a total of " + std::to_string(total), "use slice for a part");
@@ -169,7 +221,7 @@ std::vector<Array> chunk(const Array& x, int64_t parts, int dim) {
            "use split for sizes");
   }
   const int64_t size = x.size(at);
-  const int64_t step = (size + parts - 1) / parts;
+  const int64_t step = size > 0 ? (size - 1) / parts + 1 : 1;
   std::vector<Array> pieces;
   for (int64_t start = 0; start < size; start += step) {
     pieces.push_back(slice(x, at, start, start + step < size ? start + step : size));

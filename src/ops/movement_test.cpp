@@ -96,6 +96,49 @@ TEST(Movement, ChunksAreEqualButForTheLast) {
   EXPECT_EQ(parts[2].to_vector<int32_t>(), (std::vector<int32_t>{8, 9}));
 }
 
+// Python: x = [0, 1, 2, 3, 4]; x[start:stop:step].
+TEST(Movement, RangesEndWhereTheDimDoesAsInNumPy) {
+  const Array x = arange(5);
+  const auto part = [&](int64_t start, int64_t stop, int64_t step = 1) {
+    return slice(x, 0, start, stop, step).to_vector<int32_t>();
+  };
+  using Values = std::vector<int32_t>;
+  EXPECT_EQ(part(2, 9), (Values{2, 3, 4}));
+  EXPECT_EQ(part(7, 9), Values{});
+  EXPECT_EQ(part(-9, 2), (Values{0, 1}));
+  EXPECT_EQ(part(-9, -7), Values{});
+  EXPECT_EQ(part(9, 1, -1), (Values{4, 3, 2}));
+  EXPECT_EQ(part(9, -9, -2), (Values{4, 2, 0}));
+  EXPECT_EQ(part(-7, to_end, -1), Values{});
+  EXPECT_EQ(part(1, 99, 99), Values{1});
+  EXPECT_EQ(index(x, {slice(3, 100)}).to_vector<int32_t>(), (Values{3, 4}));
+  const Array g = gradient([](const Array& v) { return sum(square(slice(v, 0, 1, 9, 2))); }, Array({1.f, 2.f, 3.f, 4.f}, {4}));
+  EXPECT_EQ(g.to_vector(), (std::vector<float>{0, 4, 0, 8}));
+}
+
+// NumPy: np.tile, np.repeat along each axis, np.flip, np.squeeze, np.pad; its last axis is dim 0 here.
+TEST(Movement, RanksMayBeKnownAtRunTimeOnly) {
+  const Array x = Array({1, 2, 3, 4, 5, 6}, {2, 3});
+  using Values = std::vector<int32_t>;
+  const std::vector<Slice> ranges = {1, slice(0, 2)};
+  EXPECT_EQ(index(x, ranges).to_vector<int32_t>(), (Values{2, 4}));
+  const std::vector<int> both = {0, -1};
+  EXPECT_EQ(flip(x, both).to_vector<int32_t>(), (Values{6, 5, 4, 3, 2, 1}));
+  EXPECT_EQ(flip(x, {1}).to_vector<int32_t>(), (Values{5, 6, 3, 4, 1, 2}));
+  EXPECT_TRUE(same(flip(x, std::vector<int>{}), x));
+  const std::vector<int64_t> times = {2, 1, 2};
+  EXPECT_EQ(tile(Array({1, 2}, {2}), times).shape(), (Shape{4, 1, 2}));
+  EXPECT_EQ(tile(Array({1, 2}, {2}), times).to_vector<int32_t>(), (Values{1, 2, 1, 2, 1, 2, 1, 2}));
+  EXPECT_EQ(repeat(Array({1, 2}, {2}), {2, 2}).to_vector<int32_t>(), (Values{1, 1, 2, 2, 1, 1, 2, 2}));
+  const std::vector<std::pair<int64_t, int64_t>> widths = {{1, 0}, {0, 1}};
+  EXPECT_EQ(pad(Array({1, 2}, {1, 2}), widths).to_vector<int32_t>(), (Values{0, 1, 0, 2, 0, 0}));
+  EXPECT_EQ(squeeze(ones({1, 2, 1, 1}), std::vector<int>{0, -1}).shape(), (Shape{2, 1}));
+  EXPECT_EQ(message([&] { squeeze(x, {0, 1}); }),
+            "squeeze: the dim must have size 1; got dim 1 of shape (2, 3); use select or reshape");
+  EXPECT_EQ(message([&] { pad(Array({1}, {1}), {{0, 0}, {0, 0}}); }),
+            "pad: there cannot be more widths than dims; got 2 for shape (1); drop widths or add dims with reshape");
+}
+
 TEST(Movement, RefusalsNameWhatCameAndTheCure) {
   const Array x = zeros({2, 3});
   EXPECT_EQ(message([&] {
@@ -109,9 +152,7 @@ TEST(Movement, RefusalsNameWhatCameAndTheCure) {
       }),
       "permute: the order must name each dim once; got 2 dims for shape (2, 3); write e.g. permute(x, {1, 0, 2})");
   EXPECT_EQ(
-      message([&] { slice(x, 1, 0, 4); }),
-      "slice: a range must lie in its dim, here dim 1 of 3 elements; got start 0, stop 4, step 1; indices count from "
-      "0, stop is excluded, step is not 0");
+      message([&] { slice(x, 1, 0, 4, 0); }), "slice: the step cannot be 0; got start 0, stop 4; use select for one element");
   EXPECT_EQ(
       message([&] {
         concat({x, zeros({3, 3})}, 1);

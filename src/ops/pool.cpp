@@ -3,6 +3,7 @@
 
 #include <rosin/reduce.hpp>
 
+#include "base/sizes.hpp"
 #include "graph/refuse_type.hpp"
 #include "ops/reduction.hpp"
 #include "ops/windows.hpp"
@@ -95,19 +96,19 @@ struct Windows {
 
 void add_window(std::string_view op, Windows& windows, int d, int64_t window, int64_t stride, Padding pad) {
   const int64_t size = windows.out[d];
-  const int64_t free = size + pad.low + pad.high - window;
-  if (window < 1 || window > 32767 || stride < 1 || pad.low < 0 || pad.high < 0 || free < 0) {
+  const bool positive = window >= 1 && stride >= 1 && pad.low >= 0 && pad.high >= 0;
+  if (!positive || sum_of_sizes(op, {size, pad.low, pad.high}) < window) {
     refuse(ErrorKind::shape, op, "the window must be at least 1 and fit the padded input, the stride at least 1",
            "size " + std::to_string(size) + ", window " + std::to_string(window) + ", stride " +
                std::to_string(stride) + ", pad (" + std::to_string(pad.low) + ", " + std::to_string(pad.high) +
                ") in dim " + std::to_string(d),
            "use a smaller window or more padding");
   }
-  windows.attributes.window[d] = static_cast<int16_t>(window);
-  windows.attributes.stride[d] = static_cast<int32_t>(stride);
-  windows.attributes.pad_low[d] = static_cast<int32_t>(pad.low);
-  windows.attributes.pad_high[d] = static_cast<int32_t>(pad.high);
-  windows.out = with_size(windows.out, d, free / stride + 1);
+  windows.attributes.window[d] = narrowed<int16_t>(op, "window", window);
+  windows.attributes.stride[d] = narrowed<int32_t>(op, "stride", stride);
+  windows.attributes.pad_low[d] = narrowed<int32_t>(op, "pad", pad.low);
+  windows.attributes.pad_high[d] = narrowed<int32_t>(op, "pad", pad.high);
+  windows.out = with_size(windows.out, d, (size + pad.low + pad.high - window) / stride + 1);
 }
 
 Windows windows_of(const Op& op, const Array& x, const Extents& window, const Extents& stride, const Extents& pad) {

@@ -159,6 +159,7 @@ Array accumulate(const Op& op, const Array& x, uint64_t mask, int rank = Shape::
 
 Array place_along(const Op& op, const Array& x, int dim) {
   require(op, x);
+  if (is_dim_of_one(dim, x.shape())) return reshape(place_along(op, reshape(x, {1}), 0), Shape{});
   const int at = checked_dim(op.name, dim, x.shape());
   const int64_t size = x.size(at);
   if (size == 0 || size > std::numeric_limits<int32_t>::max()) {
@@ -181,7 +182,10 @@ Dims::Dims(std::span<const int> dims) {
 
 uint64_t dims_mask(std::string_view op, const Dims& dims, const Shape& shape) {
   uint64_t mask = 0;
-  for (const int dim : dims.list()) mask |= uint64_t{1} << checked_dim(op, dim, shape);
+  for (const int dim : dims.list()) {
+    // Of one element there is nothing to combine.
+    if (!is_dim_of_one(dim, shape)) mask |= uint64_t{1} << checked_dim(op, dim, shape);
+  }
   return mask;
 }
 

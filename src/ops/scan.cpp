@@ -82,10 +82,12 @@ Array widened(const Op& op, const Array& x) {
 }  // namespace
 
 Array cumsum(const Array& x, int dim) {
+  if (!x.is_nothing() && is_dim_of_one(dim, x.shape())) return reshape(cumsum(reshape(x, {1})), Shape{});
   return record_scan(cumsum_op, widened(cumsum_op, x), checked_dim("cumsum", dim, x.shape()), false);
 }
 
 Array cumprod(const Array& x, int dim) {
+  if (!x.is_nothing() && is_dim_of_one(dim, x.shape())) return reshape(cumprod(reshape(x, {1})), Shape{});
   return record_scan(cumprod_op, widened(cumprod_op, x), checked_dim("cumprod", dim, x.shape()), false);
 }
 

@@ -30,6 +30,9 @@ inline Shape with_dims(const Shape& shape, int dim, int count, std::initializer_
   return with_dims(shape, dim, count, std::span<const int64_t>(sizes.begin(), sizes.size()));
 }
 
+/// Functions along a dim take a 0-d array as a vector of one element, whose result is 0-d again: its dims are 0 and -1.
+inline bool is_dim_of_one(int dim, const Shape& shape) { return shape.rank() == 0 && (dim == 0 || dim == -1); }
+
 /// An array seen from one dim: everything before it, the dim, everything after it.
 struct Fold {
   int64_t inner = 1, size = 1, outer = 1;

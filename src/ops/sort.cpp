@@ -4,6 +4,7 @@
 #include <limits>
 
 #include <rosin/index.hpp>
+#include <rosin/movement.hpp>
 
 #include "graph/refuse_type.hpp"
 #include "ops/shapes.hpp"
@@ -34,6 +35,7 @@ Array places(const Array& x, int dim, bool descending, int64_t count) {
 
 Array argsort(const Array& x, int dim, bool descending) {
   require(argsort_op, x);
+  if (is_dim_of_one(dim, x.shape())) return reshape(argsort(reshape(x, {1}), 0, descending), Shape{});
   const int at = checked_dim("argsort", dim, x.shape());
   return places(x, at, descending, x.size(at));
 }
@@ -41,12 +43,15 @@ Array argsort(const Array& x, int dim, bool descending) {
 Array sort(const Array& x, int dim, bool descending) {
   require(argsort_op, x);
   require_real("sort", x);
-  return take_along(x, argsort(x, dim, descending), dim);
+  if (is_dim_of_one(dim, x.shape())) return reshape(sort(reshape(x, {1}), 0, descending), Shape{});
+  const int at = checked_dim("sort", dim, x.shape());
+  return take_along(x, places(x, at, descending, x.size(at)), at);
 }
 
 TopK topk(const Array& x, int64_t k, int dim, bool largest) {
   require(argsort_op, x);
   require_real("topk", x);
+  if (is_dim_of_one(dim, x.shape())) return topk(reshape(x, {1}), k, 0, largest);
   const int at = checked_dim("topk", dim, x.shape());
   if (k < 0 || k > x.size(at)) {
     refuse(ErrorKind::argument, "topk", "k must be in [0, " + std::to_string(x.size(at)) + "]", std::to_string(k),

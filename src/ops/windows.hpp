@@ -1,6 +1,8 @@
 // What convolution and pooling share: numbers per spatial dim, paddings, the rank of images.
 #pragma once
 
+#include <limits>
+
 #include <rosin/pool.hpp>
 
 #include "ops/shapes.hpp"
@@ -16,6 +18,14 @@ struct Padding {
 };
 /// One number for all, one for each dim, or two (low, high) for each dim.
 Padding padding_for(std::string_view op, const Extents& pad, int d, int spatial);
+
+/// A number of a window as its attributes keep it; Error (argument) where it is too large for them.
+template <class Narrow> Narrow narrowed(std::string_view op, std::string_view what, int64_t value) {
+  constexpr int64_t most = std::numeric_limits<Narrow>::max();
+  if (value <= most) return static_cast<Narrow>(value);
+  refuse(ErrorKind::argument, op, std::string(what) + " can be at most " + std::to_string(most), std::to_string(value),
+         "use a smaller number");
+}
 
 /// Spatial dims of images (spatial..., channels, batch); Error (shape) unless there are one to three.
 int spatial_dims(std::string_view op, const Array& x);

@@ -7,6 +7,7 @@
 #include <rosin/error.hpp>
 
 #include "base/environment.hpp"
+#include "base/sizes.hpp"
 #include "lower/launches.hpp"
 
 namespace rosin {
@@ -134,7 +135,8 @@ class PluginInstance final : public lower::Instance {
     size_t total = 0;
     for (const int64_t bytes : list.scratch_bytes) {
       scratch_offsets_.push_back(total);
-      total += (static_cast<size_t>(bytes) + scratch_alignment - 1) / scratch_alignment * scratch_alignment;
+      total = sum_of_bytes(
+          total, (static_cast<size_t>(bytes) + scratch_alignment - 1) / scratch_alignment * scratch_alignment);
     }
     if (!scratch_offsets_.empty()) scratch_bytes_ = std::max<size_t>(total, 1);
     size_t most = 0;
