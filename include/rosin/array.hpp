@@ -38,8 +38,8 @@ class ROSIN_API Array {
               : std::is_floating_point_v<T> ? weak_float(static_cast<double>(value))
               : std::is_unsigned_v<T>       ? weak_unsigned(static_cast<uint64_t>(value))
                                             : weak_int(static_cast<int64_t>(value))) {}
-  /// A copy of `values`, column-major. Error (shape) when the count differs from the shape's. Values in braces are a
-  /// constant of the program, which follows arrays that it meets to their device; data stays where it is.
+  /// A copy of `values`, column-major: {1.0} is Float64, {1.0f} Float32. Error (shape): the counts differ. Values in
+  /// braces are a constant of the program, which follows arrays that it meets to their device; data stays where it is.
   template <class T>
     requires is_element<T>
   Array(std::span<const T> values, const Shape& shape)

@@ -153,7 +153,9 @@ namespace {
               "This is typically caused by calling an iterating implementation of a method.\n"
               "Such implementations *do not* execute on the GPU, but very slowly on the CPU,\n"
               "and therefore should be avoided.\n\n"
-              "If you want to allow scalar iteration, use `allowscalar(true)`, or copy the array with `cpu(x)`.");
+              "If you want to allow scalar iteration, use `allowscalar(true)`\n"
+              "to enable scalar iteration in this thread or for the operations in question,\n"
+              "or copy the array with `cpu(x)`.");
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include <rosin/elementwise.hpp>
-#include <rosin/host_vector.hpp>
 #include <rosin/index.hpp>
 #include <rosin/movement.hpp>
 

@@ -99,6 +99,7 @@ void check_import(const dlpack::Tensor& tensor) {
   if (tensor.ndim < 0 || tensor.ndim > Shape::max_rank) {
     refuse(ErrorKind::shape, op, "a tensor has at most 8 dims", std::to_string(tensor.ndim), "reshape it before");
   }
+  const Shape fits(std::span<const int64_t>(tensor.shape, static_cast<size_t>(tensor.ndim)));  // Error where not
 }
 
 /// Shape and strides by our dims.

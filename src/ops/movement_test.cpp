@@ -112,7 +112,8 @@ TEST(Movement, RangesEndWhereTheDimDoesAsInNumPy) {
   EXPECT_EQ(part(-7, to_end, -1), Values{});
   EXPECT_EQ(part(1, 99, 99), Values{1});
   EXPECT_EQ(index(x, {slice(3, 100)}).to_vector<int32_t>(), (Values{3, 4}));
-  const Array g = gradient([](const Array& v) { return sum(square(slice(v, 0, 1, 9, 2))); }, Array({1.f, 2.f, 3.f, 4.f}, {4}));
+  const Array g =
+      gradient([](const Array& v) { return sum(square(slice(v, 0, 1, 9, 2))); }, Array({1.f, 2.f, 3.f, 4.f}, {4}));
   EXPECT_EQ(g.to_vector(), (std::vector<float>{0, 4, 0, 8}));
 }
 
@@ -133,9 +134,13 @@ TEST(Movement, RanksMayBeKnownAtRunTimeOnly) {
   const std::vector<std::pair<int64_t, int64_t>> widths = {{1, 0}, {0, 1}};
   EXPECT_EQ(pad(Array({1, 2}, {1, 2}), widths).to_vector<int32_t>(), (Values{0, 1, 0, 2, 0, 0}));
   EXPECT_EQ(squeeze(ones({1, 2, 1, 1}), std::vector<int>{0, -1}).shape(), (Shape{2, 1}));
-  EXPECT_EQ(message([&] { squeeze(x, {0, 1}); }),
+  EXPECT_EQ(message([&] {
+              squeeze(x, {0, 1});
+            }),
             "squeeze: the dim must have size 1; got dim 1 of shape (2, 3); use select or reshape");
-  EXPECT_EQ(message([&] { pad(Array({1}, {1}), {{0, 0}, {0, 0}}); }),
+  EXPECT_EQ(message([&] {
+              pad(Array({1}, {1}), {{0, 0}, {0, 0}});
+            }),
             "pad: there cannot be more widths than dims; got 2 for shape (1); drop widths or add dims with reshape");
 }
 
@@ -151,8 +156,8 @@ TEST(Movement, RefusalsNameWhatCameAndTheCure) {
         permute(x, {0, 0});
       }),
       "permute: the order must name each dim once; got 2 dims for shape (2, 3); write e.g. permute(x, {1, 0, 2})");
-  EXPECT_EQ(
-      message([&] { slice(x, 1, 0, 4, 0); }), "slice: the step cannot be 0; got start 0, stop 4; use select for one element");
+  EXPECT_EQ(message([&] { slice(x, 1, 0, 4, 0); }),
+            "slice: the step cannot be 0; got start 0, stop 4; use select for one element");
   EXPECT_EQ(
       message([&] {
         concat({x, zeros({3, 3})}, 1);

@@ -419,14 +419,15 @@ bool Evaluation::post(const std::shared_ptr<Plan>& plan, std::unique_ptr<lower::
 void Evaluation::execute(const std::shared_ptr<Plan>& plan) {
   PlanCache& cache = PlanCache::instance();
   CpuStream::finish();
-  std::unique_ptr<lower::Instance> instance = cache.take(*plan);
+  std::unique_ptr<lower::Instance> instance;
   try {
-    allocate_outputs(*plan);
+    allocate_outputs(*plan);  // first: what has memory has sizes that the calls can compute with
+    instance = cache.take(*plan);
     fill_memory(*plan);
     if (!post(plan, instance)) instance->run(run_.memory.data(), run_.scalars.data());
   } catch (...) {
     release_outputs();
-    cache.give_back(*plan, std::move(instance));
+    if (instance) cache.give_back(*plan, std::move(instance));
     throw;
   }
   if (instance) cache.give_back(*plan, std::move(instance));
