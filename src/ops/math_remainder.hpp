@@ -79,9 +79,10 @@ template <NumericScalar X> [[gnu::always_inline]] inline X floor_divide(X a, X b
     return select((rest != 0) & ((rest < 0) != (b < 0)) & (b != 0), quotient - 1, quotient);
   } else {
     const X whole = round_even((a - mod(a, b)) / b);
-    const X beside_infinity = select((a != 0) & ((a < 0) != (b < 0)), lit(a, -1), a / b);
-    const X finite = select((abs(b) == infinity(b)) & (abs(a) < infinity(a)), beside_infinity, whole);
-    return select(b == 0, a / b, finite);
+    const X beside_infinity = select((a != 0) & ((a < 0) != (b < 0)), lit(a, -1), 0);
+    const X floored = select((abs(b) == infinity(b)) & (abs(a) < infinity(a)), beside_infinity, whole);
+    const X quotient = select(floored == 0, with_sign_of(floored, a / b), floored);
+    return select(b == 0, a / b, quotient);
   }
 }
 
