@@ -102,19 +102,18 @@ void check_import(const dlpack::Tensor& tensor) {
   const Shape fits(std::span<const int64_t>(tensor.shape, static_cast<size_t>(tensor.ndim)));  // Error where not
 }
 
-/// Shape and strides by our dims.
+/// Sizes and strides by our dims.
 struct Form {
   std::array<int64_t, Shape::max_rank> shape{}, strides{};
 };
 
 Form form_of(const dlpack::Tensor& tensor, DlpackDims dims) {
   Form form;
-  const auto rank = static_cast<size_t>(tensor.ndim);
+  const Shape given(std::span<const int64_t>(tensor.shape, static_cast<size_t>(tensor.ndim)));  // checks the sizes
   int64_t row_major = 1;
-  for (size_t d = rank; d-- > 0;) {
-    form.shape[d] = tensor.shape[d];
-    form.strides[d] = tensor.strides ? tensor.strides[d] : row_major;
-    row_major *= tensor.shape[d];
+  for (int d = given.rank() - 1; d >= 0; row_major *= given[d--]) {
+    form.shape[static_cast<size_t>(d)] = given[d];
+    form.strides[static_cast<size_t>(d)] = tensor.strides ? tensor.strides[d] : row_major;
   }
   if (dims == DlpackDims::same) return form;
   std::reverse(form.shape.begin(), form.shape.begin() + tensor.ndim);

@@ -232,6 +232,8 @@ TEST(DlpackMemory, WhatCannotBeTakenIsAnErrorAndLetGo) {
   EXPECT_EQ(refused(ErrorKind::dtype, [](Tensor& t) { t.dtype.lanes = 4; }),
             "dlpack: a tensor must have an element type of arrays; got code 2, 32 bits, 4 lanes; convert it before");
   refused(ErrorKind::shape, [](Tensor& t) { t.ndim = 9; });
+  refused(ErrorKind::shape, [](Tensor& t) { t.shape[1] = -1; });
+  refused(ErrorKind::shape, [](Tensor& t) { t.shape[0] = t.shape[1] = int64_t{1} << 40; });
   refused(ErrorKind::argument, [](Tensor& t) { t.byte_offset = 1; });
   dlpack::ManagedTensorVersioned* newer = to_dlpack(ones({2}));
   newer->version.major = 2;
