@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include <rosin/complex.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/error.hpp>
 #include <rosin/move.hpp>
@@ -243,6 +244,33 @@ TEST(Rules, LionFollowsThePaper) {
     EXPECT_EQ(rule.apply(state, x, Array({gradients[i]}, {1})).item(), steps[i]) << "step " << i;
     EXPECT_EQ(state.m.item(), means[i]) << "step " << i;
   }
+}
+
+/// As in PyTorch: the step of a complex parameter is that of its two parts.
+template <class Rule> void expect_steps_by_parts(const Rule& rule, const char* name) {
+  One whole{complex(Array({1.0, -2.0}, {2}), Array({0.5, 3.0}, {2}))}, parts{view_as_real(whole.x)};
+  State of_whole = setup(rule, whole), of_parts = setup(rule, parts);
+  for (int i = 0; i < 3; ++i) {
+    const Array g = complex(Array({0.5, -1.0 + i}, {2}), Array({0.25, 2.0}, {2}));
+    update(of_whole, whole, One{g});
+    update(of_parts, parts, One{view_as_real(g)});
+  }
+  EXPECT_EQ(whole.x.dtype(), ComplexF64) << name;
+  EXPECT_EQ(view_as_real(whole.x).to_vector<double>(), parts.x.to_vector<double>()) << name;
+}
+
+TEST(Rules, StepComplexParametersByTheirParts) {
+  expect_steps_by_parts(Descent{}, "Descent");
+  expect_steps_by_parts(Momentum{}, "Momentum");
+  expect_steps_by_parts(RMSProp{}, "RMSProp");
+  expect_steps_by_parts(Rprop{}, "Rprop");
+  expect_steps_by_parts(Adam{}, "Adam");
+  expect_steps_by_parts(AdaGrad{}, "AdaGrad");
+  expect_steps_by_parts(AdaDelta{}, "AdaDelta");
+  expect_steps_by_parts(AdaBelief{}, "AdaBelief");
+  expect_steps_by_parts(AdaMax{}, "AdaMax");
+  expect_steps_by_parts(Lion{}, "Lion");
+  expect_steps_by_parts(OptimiserChain(ClipNorm{0.5}, WeightDecay{0.1}, Adam{}), "a chain");
 }
 
 /// A rule of the user, with a state of its own.

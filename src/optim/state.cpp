@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include <rosin/complex.hpp>
 #include <rosin/log.hpp>
 
 #include "graph/context.hpp"
@@ -92,7 +93,7 @@ class TreeMaker : public ModelVisitor {
     leaf.text = path.file_text();
     leaf.rule.reset(rule_.copy());
     const DeviceScope scope(*x.node());
-    leaf.rule->init(x);
+    leaf.rule->init(is_complex(x.dtype()) ? view_as_real(x) : x);
     leaf.place = place;
     leaf.shape = x.shape();
     leaf.dtype = x.dtype();

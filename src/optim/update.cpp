@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string>
 
+#include <rosin/complex.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/error.hpp>
 #include <rosin/reduce.hpp>
@@ -131,6 +132,13 @@ class KeepState : public ModelEditor {
   Step& step_;
 };
 
+/// The parameter after the rule's step; nothing where it makes none. A rule sees a complex one as its parts.
+Array stepped(ErasedRule& rule, const Array& x, const Array& g) {
+  if (!is_complex(x.dtype())) return rule.step(x, g);
+  const Array parts = rule.step(view_as_real(x), view_as_real(g));
+  return parts.is_nothing() ? parts : view_as_complex(parts);
+}
+
 void record_leaf(StateTree& tree, size_t index, Step& step) {
   StateLeaf& leaf = tree.leaves[index];
   Array& x = *step.places[leaf.place].array;
@@ -144,7 +152,7 @@ void record_leaf(StateTree& tree, size_t index, Step& step) {
   step.leaf = static_cast<int>(index);
   step.begin_rule();
   const DeviceScope scope(*x.node());
-  Array next = leaf.rule->step(x, g);
+  Array next = stepped(*leaf.rule, x, g);
   if (next.is_nothing()) return;
   next.node()->tied = x.node()->tied;
   step.keep(&x);
