@@ -41,47 +41,56 @@ std::string refusal(const std::function<void()>& call) {
   return {};
 }
 
+/// Where kernels are compiled, all that the body needs are compiled as one program.
+void at_once(const std::function<void()>& body) {
+  run_checks(1, [&](size_t) { body(); });
+}
+
 TEST(OpSuiteIntegers, UInt64IsUnsignedToItsLastBit) {
-  const Array u = row_of<uint64_t>({top, 1, last, 10});
-  EXPECT_EQ(read<float>(cast(u, Float32)), (std::vector<float>{0x1p63F, 1, 0x1p64F, 10}));
-  EXPECT_EQ(read<uint64_t>(cast(row_of({1e19F, -1.0F, 1e30F, 7.5F}), UInt64)),
-            (std::vector<uint64_t>{static_cast<uint64_t>(1e19F), 0, last, 7}));
-  EXPECT_EQ(maximum(u).item<uint64_t>(), last);
-  EXPECT_EQ(minimum(u).item<uint64_t>(), 1u);
-  EXPECT_EQ(truth(u > row_of<uint64_t>({2, 2, 2, 2})), (std::vector<int>{1, 0, 1, 1}));
-  EXPECT_EQ(truth(u <= row_of<uint64_t>({last, 0, top, 10})), (std::vector<int>{1, 0, 0, 1}));
-  EXPECT_EQ(read<uint64_t>(max(u, 11)), (std::vector<uint64_t>{top, 11, last, 11}));
-  EXPECT_EQ(read<uint64_t>(min(u, 11)), (std::vector<uint64_t>{11, 1, 11, 10}));
-  EXPECT_EQ(read<uint64_t>(mod(u, 10)), (std::vector<uint64_t>{8, 1, 5, 0}));
-  EXPECT_EQ(read<uint64_t>(floor_divide(u, 10)),
-            (std::vector<uint64_t>{922337203685477580u, 0, 1844674407370955161u, 1}));
-  EXPECT_EQ(read<uint64_t>(u + last), (std::vector<uint64_t>{top - 1, 0, last - 1, 9}));
-  EXPECT_EQ(read<uint64_t>(u * 3), (std::vector<uint64_t>{top, 3, last - 2, 30}));
-  EXPECT_EQ(read<uint64_t>(abs(u)), (std::vector<uint64_t>{top, 1, last, 10}));
-  EXPECT_EQ(read<uint64_t>(sign(u)), (std::vector<uint64_t>{1, 1, 1, 1}));
-  EXPECT_EQ(read<uint64_t>(clamp(u, 5, 1e19)), (std::vector<uint64_t>{top, 5, 10000000000000000000u, 10}));
-  EXPECT_EQ(read<uint64_t>(where(u > top, u, last)), (std::vector<uint64_t>{last, last, last, last}));
-  EXPECT_EQ(read<float>(u / 2.0F), (std::vector<float>{0x1p62F, 0.5F, 0x1p63F, 5}));
-  EXPECT_EQ(truth(cast(u, Bool)), (std::vector<int>{1, 1, 1, 1}));
+  at_once([] {
+    const Array u = row_of<uint64_t>({top, 1, last, 10});
+    EXPECT_EQ(read<float>(cast(u, Float32)), (std::vector<float>{0x1p63F, 1, 0x1p64F, 10}));
+    EXPECT_EQ(read<uint64_t>(cast(row_of({1e19F, -1.0F, 1e30F, 7.5F}), UInt64)),
+              (std::vector<uint64_t>{static_cast<uint64_t>(1e19F), 0, last, 7}));
+    EXPECT_EQ(maximum(u).item<uint64_t>(), last);
+    EXPECT_EQ(minimum(u).item<uint64_t>(), 1u);
+    EXPECT_EQ(truth(u > row_of<uint64_t>({2, 2, 2, 2})), (std::vector<int>{1, 0, 1, 1}));
+    EXPECT_EQ(truth(u <= row_of<uint64_t>({last, 0, top, 10})), (std::vector<int>{1, 0, 0, 1}));
+    EXPECT_EQ(read<uint64_t>(max(u, 11)), (std::vector<uint64_t>{top, 11, last, 11}));
+    EXPECT_EQ(read<uint64_t>(min(u, 11)), (std::vector<uint64_t>{11, 1, 11, 10}));
+    EXPECT_EQ(read<uint64_t>(mod(u, 10)), (std::vector<uint64_t>{8, 1, 5, 0}));
+    EXPECT_EQ(read<uint64_t>(floor_divide(u, 10)),
+              (std::vector<uint64_t>{922337203685477580u, 0, 1844674407370955161u, 1}));
+    EXPECT_EQ(read<uint64_t>(u + last), (std::vector<uint64_t>{top - 1, 0, last - 1, 9}));
+    EXPECT_EQ(read<uint64_t>(u * 3), (std::vector<uint64_t>{top, 3, last - 2, 30}));
+    EXPECT_EQ(read<uint64_t>(abs(u)), (std::vector<uint64_t>{top, 1, last, 10}));
+    EXPECT_EQ(read<uint64_t>(sign(u)), (std::vector<uint64_t>{1, 1, 1, 1}));
+    EXPECT_EQ(read<uint64_t>(clamp(u, 5, 1e19)), (std::vector<uint64_t>{top, 5, 10000000000000000000u, 10}));
+    EXPECT_EQ(read<uint64_t>(where(u > top, u, last)), (std::vector<uint64_t>{last, last, last, last}));
+    EXPECT_EQ(read<float>(u / 2.0F), (std::vector<float>{0x1p62F, 0.5F, 0x1p63F, 5}));
+    EXPECT_EQ(truth(cast(u, Bool)), (std::vector<int>{1, 1, 1, 1}));
+  });
 }
 
 TEST(OpSuiteIntegers, UInt64IsUnsignedInSumsPlacesAndWindows) {
-  const Array u = row_of<uint64_t>({1, top, 10, last});
-  EXPECT_EQ(sum(u).dtype(), UInt64);
-  EXPECT_EQ(sum(u).item<uint64_t>(), top + 10);
-  EXPECT_EQ(read<uint64_t>(cumsum(u)), (std::vector<uint64_t>{1, top + 1, top + 11, top + 10}));
-  EXPECT_EQ(prod(row_of<uint64_t>({top - 1, 2})).item<uint64_t>(), last - 1);
-  EXPECT_FLOAT_EQ(mean(row_of<uint64_t>({top, 1})).item<float>(), 0x1p62F);
-  EXPECT_EQ(argmax(u).item<int>(), 3);
-  EXPECT_EQ(argmin(row_of<uint64_t>({top, last, 5})).item<int>(), 2);
-  EXPECT_EQ(read<uint64_t>(sort(u)), (std::vector<uint64_t>{1, 10, top, last}));
-  EXPECT_EQ(read<uint64_t>(topk(u, 2).values), (std::vector<uint64_t>{last, top}));
-  EXPECT_EQ(read<uint64_t>(maxpool(reshape(u, {4, 1, 1}), 2)), (std::vector<uint64_t>{top, last}));
-  EXPECT_EQ(read<uint64_t>(pad(u, 0, 0, 1, last)).back(), last);
-  EXPECT_EQ(full({1}, last, UInt64).item<uint64_t>(), last);
-  EXPECT_EQ(read<uint64_t>(matmul(reshape(u, {2, 2}), reshape(u, {2, 2}))),
-            (std::vector<uint64_t>{top * 10 + 1, top * last + top, 10 + last * 10, top * 10 + 1}));
-  EXPECT_THROW(eval(gather(u, row_of<uint64_t>({top}))), Error);
+  at_once([] {
+    const Array u = row_of<uint64_t>({1, top, 10, last});
+    EXPECT_EQ(sum(u).dtype(), UInt64);
+    EXPECT_EQ(sum(u).item<uint64_t>(), top + 10);
+    EXPECT_EQ(read<uint64_t>(cumsum(u)), (std::vector<uint64_t>{1, top + 1, top + 11, top + 10}));
+    EXPECT_EQ(prod(row_of<uint64_t>({top - 1, 2})).item<uint64_t>(), last - 1);
+    EXPECT_FLOAT_EQ(mean(row_of<uint64_t>({top, 1})).item<float>(), 0x1p62F);
+    EXPECT_EQ(argmax(u).item<int>(), 3);
+    EXPECT_EQ(argmin(row_of<uint64_t>({top, last, 5})).item<int>(), 2);
+    EXPECT_EQ(read<uint64_t>(sort(u)), (std::vector<uint64_t>{1, 10, top, last}));
+    EXPECT_EQ(read<uint64_t>(topk(u, 2).values), (std::vector<uint64_t>{last, top}));
+    EXPECT_EQ(read<uint64_t>(maxpool(reshape(u, {4, 1, 1}), 2)), (std::vector<uint64_t>{top, last}));
+    EXPECT_EQ(read<uint64_t>(pad(u, 0, 0, 1, last)).back(), last);
+    EXPECT_EQ(full({1}, last, UInt64).item<uint64_t>(), last);
+    EXPECT_EQ(read<uint64_t>(matmul(reshape(u, {2, 2}), reshape(u, {2, 2}))),
+              (std::vector<uint64_t>{top * 10 + 1, top * last + top, 10 + last * 10, top * 10 + 1}));
+    EXPECT_THROW(eval(gather(u, row_of<uint64_t>({top}))), Error);
+  });
 }
 
 TEST(OpSuiteIntegers, PlacesOfInt64SeeEveryBit) {
@@ -112,52 +121,56 @@ TEST(OpSuiteIntegers, ABatchOfPicturesIsSummedExactly) {
 }
 
 TEST(OpSuiteIntegers, ContractionsOfIntegersAreExactInInt64) {
-  const Array a = row_of<int8_t>({127, -128, 127, 127}), b = row_of<int8_t>({127, -128, 127, -128});
-  EXPECT_EQ(dot(a, b).dtype(), Int64);
-  EXPECT_EQ(dot(a, b).item<int64_t>(), 127 * 127 + 128 * 128 + 127 * 127 - 127 * 128);
-  const Array wide = row_of<int32_t>({1 << 30, 1 << 30, 3, -7});
-  const Array square = matmul(reshape(wide, {2, 2}), reshape(wide, {2, 2}));
-  const int64_t q = int64_t{1} << 30;
-  EXPECT_EQ(square.dtype(), Int64);
-  EXPECT_EQ(read<int64_t>(square), (std::vector<int64_t>{q * q + 3 * q, q * q - 7 * q, 3 * q - 21, 3 * q + 49}));
-  const Array pixels = reshape(wide, {4, 1, 1}), kernel = reshape(row_of<int32_t>({1 << 20, 16777217}), {2, 1, 1});
-  const int64_t k = 1 << 20, l = 16777217;
-  const Array seen = crosscor(pixels, kernel);
-  EXPECT_EQ(seen.dtype(), Int64);
-  EXPECT_EQ(read<int64_t>(seen), (std::vector<int64_t>{q * k + q * l, q * k + 3 * l, 3 * k - 7 * l}));
-  EXPECT_EQ(read<int64_t>(conv(pixels, kernel)), (std::vector<int64_t>{q * l + q * k, q * l + 3 * k, 3 * l - 7 * k}));
-  EXPECT_EQ(read<int64_t>(conv_transpose(pixels, kernel)).front(), q * l);
-  EXPECT_EQ(crosscor(pixels, cast(kernel, Float32)).dtype(), Float32);
+  at_once([] {
+    const Array a = row_of<int8_t>({127, -128, 127, 127}), b = row_of<int8_t>({127, -128, 127, -128});
+    EXPECT_EQ(dot(a, b).dtype(), Int64);
+    EXPECT_EQ(dot(a, b).item<int64_t>(), 127 * 127 + 128 * 128 + 127 * 127 - 127 * 128);
+    const Array wide = row_of<int32_t>({1 << 30, 1 << 30, 3, -7});
+    const Array square = matmul(reshape(wide, {2, 2}), reshape(wide, {2, 2}));
+    const int64_t q = int64_t{1} << 30;
+    EXPECT_EQ(square.dtype(), Int64);
+    EXPECT_EQ(read<int64_t>(square), (std::vector<int64_t>{q * q + 3 * q, q * q - 7 * q, 3 * q - 21, 3 * q + 49}));
+    const Array pixels = reshape(wide, {4, 1, 1}), kernel = reshape(row_of<int32_t>({1 << 20, 16777217}), {2, 1, 1});
+    const int64_t k = 1 << 20, l = 16777217;
+    const Array seen = crosscor(pixels, kernel);
+    EXPECT_EQ(seen.dtype(), Int64);
+    EXPECT_EQ(read<int64_t>(seen), (std::vector<int64_t>{q * k + q * l, q * k + 3 * l, 3 * k - 7 * l}));
+    EXPECT_EQ(read<int64_t>(conv(pixels, kernel)), (std::vector<int64_t>{q * l + q * k, q * l + 3 * k, 3 * l - 7 * k}));
+    EXPECT_EQ(read<int64_t>(conv_transpose(pixels, kernel)).front(), q * l);
+    EXPECT_EQ(crosscor(pixels, cast(kernel, Float32)).dtype(), Float32);
+  });
 }
 
 /// Python's // and % of whole numbers.
 int64_t floored_quotient(int64_t a, int64_t b) { return b == 0 ? 0 : a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 
 TEST(OpSuiteIntegers, FloorDivisionAndRemainderAreThoseOfPython) {
-  std::vector<int64_t> a, b;
-  for (int64_t x = -7; x <= 7; ++x) {
-    for (int64_t y = -7; y <= 7; ++y) {
-      a.push_back(x);
-      b.push_back(y);
+  at_once([] {
+    std::vector<int64_t> a, b;
+    for (int64_t x = -7; x <= 7; ++x) {
+      for (int64_t y = -7; y <= 7; ++y) {
+        a.push_back(x);
+        b.push_back(y);
+      }
     }
-  }
-  const auto count = static_cast<int64_t>(a.size());
-  for (const DType type : integer_types) {
-    const bool is_signed = type == Int8 || type == Int16 || type == Int32 || type == Int64;
-    const Array x = there(cast(is_signed ? Array(a, {count}) : abs(Array(a, {count})), type));
-    const Array y = there(cast(is_signed ? Array(b, {count}) : abs(Array(b, {count})), type));
-    const Array quotient = floor_divide(x, y), rest = mod(x, y);
-    EXPECT_EQ(quotient.dtype(), type);
-    const std::vector<int64_t> got = read<int64_t>(quotient), left = read<int64_t>(rest);
-    for (size_t i = 0; i < a.size(); ++i) {
-      const int64_t p = is_signed ? a[i] : std::abs(a[i]), q = is_signed ? b[i] : std::abs(b[i]);
-      EXPECT_EQ(got[i], floored_quotient(p, q)) << to_string(type) << ": " << p << " // " << q;
-      EXPECT_EQ(left[i], q == 0 ? 0 : p - q * floored_quotient(p, q)) << to_string(type) << ": " << p << " % " << q;
+    const auto count = static_cast<int64_t>(a.size());
+    for (const DType type : integer_types) {
+      const bool is_signed = type == Int8 || type == Int16 || type == Int32 || type == Int64;
+      const Array x = there(cast(is_signed ? Array(a, {count}) : abs(Array(a, {count})), type));
+      const Array y = there(cast(is_signed ? Array(b, {count}) : abs(Array(b, {count})), type));
+      const Array quotient = floor_divide(x, y), rest = mod(x, y);
+      EXPECT_EQ(quotient.dtype(), type);
+      const std::vector<int64_t> got = read<int64_t>(quotient), left = read<int64_t>(rest);
+      for (size_t i = 0; i < a.size(); ++i) {
+        const int64_t p = is_signed ? a[i] : std::abs(a[i]), q = is_signed ? b[i] : std::abs(b[i]);
+        EXPECT_EQ(got[i], floored_quotient(p, q)) << to_string(type) << ": " << p << " // " << q;
+        EXPECT_EQ(left[i], q == 0 ? 0 : p - q * floored_quotient(p, q)) << to_string(type) << ": " << p << " % " << q;
+      }
     }
-  }
-  const Array parts = floor_divide(row_of({7.5F, -7.5F, 7.5F, 1.0F}), row_of({2.0F, 2.0F, -2.0F, 0.0F}));
-  EXPECT_EQ(read<float>(parts), (std::vector<float>{3, -4, -4, std::numeric_limits<float>::infinity()}));
-  EXPECT_EQ(read<float>(row_of({7, -7}) / 2), (std::vector<float>{3.5F, -3.5F}));
+    const Array parts = floor_divide(row_of({7.5F, -7.5F, 7.5F, 1.0F}), row_of({2.0F, 2.0F, -2.0F, 0.0F}));
+    EXPECT_EQ(read<float>(parts), (std::vector<float>{3, -4, -4, std::numeric_limits<float>::infinity()}));
+    EXPECT_EQ(read<float>(row_of({7, -7}) / 2), (std::vector<float>{3.5F, -3.5F}));
+  });
 }
 
 TEST(OpSuiteIntegers, ANumberThatTheTypeDoesNotHoldIsRefused) {
@@ -198,41 +211,45 @@ std::vector<int> compared(const Array& a, const Array& b) {
 }
 
 TEST(OpSuiteIntegers, ComparisonsWithNumbersAreThoseOfMathematics) {
-  const std::vector<int64_t> numbers = {
-      0,        -1,  1,    127,   128,        -128,       -129,        255,
-      256,      300, -300, 65536, 2147483648, 4294967296, -2147483649, int64_t{1} << 62,
-      INT64_MIN};
-  for (const DType type : integer_types) {
-    const Array zero = there(evaluated(full({1}, 0, type)));
-    for (const int64_t number : numbers) {
-      EXPECT_EQ(compared(zero, Array(number)), compared(0, Wide{number})) << to_string(type) << " 0 and " << number;
-      EXPECT_EQ(compared(Array(number), zero), compared(Wide{number}, 0))
-          << number << " and " << to_string(type) << " 0";
+  at_once([] {
+    const std::vector<int64_t> numbers = {
+        0,        -1,  1,    127,   128,        -128,       -129,        255,
+        256,      300, -300, 65536, 2147483648, 4294967296, -2147483649, int64_t{1} << 62,
+        INT64_MIN};
+    for (const DType type : integer_types) {
+      const Array zero = there(evaluated(full({1}, 0, type)));
+      for (const int64_t number : numbers) {
+        EXPECT_EQ(compared(zero, Array(number)), compared(0, Wide{number})) << to_string(type) << " 0 and " << number;
+        EXPECT_EQ(compared(Array(number), zero), compared(Wide{number}, 0))
+            << number << " and " << to_string(type) << " 0";
+      }
+      EXPECT_EQ(compared(zero, Array(last)), compared(0, Wide{last})) << to_string(type);
+      EXPECT_EQ(compared(Array(top), zero), compared(Wide{top}, 0)) << to_string(type);
     }
-    EXPECT_EQ(compared(zero, Array(last)), compared(0, Wide{last})) << to_string(type);
-    EXPECT_EQ(compared(Array(top), zero), compared(Wide{top}, 0)) << to_string(type);
-  }
-  EXPECT_EQ(compared(row_of<uint64_t>({last}), Array(last)), compared(1, 1));
+    EXPECT_EQ(compared(row_of<uint64_t>({last}), Array(last)), compared(1, 1));
+  });
 }
 
 TEST(OpSuiteIntegers, TwoIntegerTypesMeetInOneThatHoldsBoth) {
-  const std::map<std::pair<DType, DType>, DType> meetings = {
-      // numpy.promote_types
-      {{UInt8, Int8}, Int16},   {{UInt8, Int16}, Int16},  {{UInt8, UInt16}, UInt16},   {{UInt8, UInt64}, UInt64},
-      {{Int8, UInt16}, Int32},  {{Int8, Int64}, Int64},   {{Int16, UInt16}, Int32},    {{Int16, UInt32}, Int64},
-      {{UInt16, Int32}, Int32}, {{Int32, UInt32}, Int64}, {{UInt32, Int64}, Int64},    {{UInt32, UInt64}, UInt64},
-      {{Bool, UInt64}, UInt64}, {{Bool, Int8}, Int8},     {{Int32, Float16}, Float16}, {{UInt64, Float32}, Float32}};
-  for (const auto& [types, common] : meetings) {
-    const Array a = there(evaluated(full({2}, 1, types.first))), b = there(evaluated(full({2}, 1, types.second)));
-    EXPECT_EQ((a + b).dtype(), common) << to_string(types.first) << " and " << to_string(types.second);
-    EXPECT_EQ((b + a).dtype(), common);
-    EXPECT_EQ(read<int>(b + a), (std::vector<int>{2, 2}));
-  }
-  for (const DType type : {Int8, Int16, Int32, Int64}) {
-    const Array a = there(evaluated(full({1}, 1, type))), b = row_of<uint64_t>({1});
-    EXPECT_EQ(refusal([&] { a < b; }), "lt: no integer type holds both " + std::string(to_string(type)) +
-                                           " and UInt64; got such operands; convert one, e.g. with cast(x, Int64)");
-  }
+  at_once([] {
+    const std::map<std::pair<DType, DType>, DType> meetings = {
+        // numpy.promote_types
+        {{UInt8, Int8}, Int16},   {{UInt8, Int16}, Int16},  {{UInt8, UInt16}, UInt16},   {{UInt8, UInt64}, UInt64},
+        {{Int8, UInt16}, Int32},  {{Int8, Int64}, Int64},   {{Int16, UInt16}, Int32},    {{Int16, UInt32}, Int64},
+        {{UInt16, Int32}, Int32}, {{Int32, UInt32}, Int64}, {{UInt32, Int64}, Int64},    {{UInt32, UInt64}, UInt64},
+        {{Bool, UInt64}, UInt64}, {{Bool, Int8}, Int8},     {{Int32, Float16}, Float16}, {{UInt64, Float32}, Float32}};
+    for (const auto& [types, common] : meetings) {
+      const Array a = there(evaluated(full({2}, 1, types.first))), b = there(evaluated(full({2}, 1, types.second)));
+      EXPECT_EQ((a + b).dtype(), common) << to_string(types.first) << " and " << to_string(types.second);
+      EXPECT_EQ((b + a).dtype(), common);
+      EXPECT_EQ(read<int>(b + a), (std::vector<int>{2, 2}));
+    }
+    for (const DType type : {Int8, Int16, Int32, Int64}) {
+      const Array a = there(evaluated(full({1}, 1, type))), b = row_of<uint64_t>({1});
+      EXPECT_EQ(refusal([&] { a < b; }), "lt: no integer type holds both " + std::string(to_string(type)) +
+                                             " and UInt64; got such operands; convert one, e.g. with cast(x, Int64)");
+    }
+  });
 }
 
 TEST(OpSuiteIntegers, NumbersAloneAreComputedIn64Bits) {

@@ -283,8 +283,7 @@ Arrays selected(const OracleCase& e, const Arrays& x) {
 /// Rows (which = 0) or columns (which = 1) of a matrix.
 OracleCall line_of_matrix(int which) {
   return [which](const OracleCase& e, const Arrays& x) -> Arrays {
-    const int dim = dim_of(e) < 0 ? dim_of(e) + x[0].rank() : dim_of(e);
-    if (x[0].rank() != 2 || dim != which) return {};
+    if (x[0].rank() != 2 || (dim_of(e) + 2) % 2 != which) return {};
     return gathered(e, x, [&](int, int64_t at) { return which == 0 ? row(x[0], at) : column(x[0], at); });
   };
 }
