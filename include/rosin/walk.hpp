@@ -284,7 +284,7 @@ template <class M, class V> void walk(M& x, V& visitor, const ModelPath& path) {
     visitor.mode(x, path);
   } else if constexpr (is_leaf<T>) {
     visitor.leaf(leaf_part(x), path);
-  } else if constexpr (!Adapted<T> && is_standard_value<T>()) {
+  } else if constexpr (!Adapted<T> && !Container<T> && is_standard_value<T>()) {
     visitor.leaf(part_of(x, PartKind::other), path);
   } else if constexpr (Adapted<T> || !Container<T>) {
     if constexpr (HasFields<T>) {

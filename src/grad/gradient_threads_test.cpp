@@ -24,7 +24,7 @@ Array data() {
 template <class F> Array elsewhere(F f) { return std::async(std::launch::async, f).get(); }
 
 constexpr const char* text =
-    "gradient: the thread of the call must record all that the loss depends on; another thread has computed * (3) "
+    "gradient: the thread of the call must record all that the loss depends on; another thread has computed mul (3) "
     "from the call's arrays, so its part of the gradient is unknown; compute it on this thread, or give the other "
     "thread stop_gradient(x)";
 
