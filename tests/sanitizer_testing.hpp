@@ -10,11 +10,14 @@ constexpr bool child_may_start_threads = false;
 constexpr bool child_may_start_threads = true;
 #endif
 
-// Sanitizers keep memory of their own.
+// Sanitizers look at their process in ways that one with the rights of several users does not allow, and keep memory
+// of their own.
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 constexpr bool counts_memory = false;
+constexpr bool runs_with_more_rights = false;
 #else
 constexpr bool counts_memory = true;
+constexpr bool runs_with_more_rights = true;
 #endif
 
 }  // namespace rosin
