@@ -5,8 +5,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -116,6 +118,33 @@ TEST_F(CpuStreamTest, ResultsAreThoseOfOneThread) {
   const uint64_t alone = runs_behind();
   EXPECT_EQ(behind, trained_and_read());
   EXPECT_EQ(runs_behind(), alone) << "one thread runs its plans by itself";
+}
+
+/// Memory of a user that is spoiled, as freed memory would be, when it is let go.
+struct Spoiled {
+  Values values;
+  ~Spoiled() { std::fill(values.begin(), values.end(), 1e30f); }
+};
+
+TEST_F(CpuStreamTest, BorrowedMemoryIsKeptUntilTheRunThatReadsItIsOver) {
+  const auto trained_on = [](bool borrowed) {
+    Training training;
+    for (int i = 0; i < 300; ++i) {
+      auto input = std::make_shared<Spoiled>();
+      for (int k = 0; k < 30; ++k) input->values.push_back(static_cast<float>((i + k) % 7) * 0.25f);
+      training.x = borrowed ? Array::borrow(input->values.data(), {3, 10}, input) : Array(input->values, {3, 10});
+      input.reset();
+      training.step();
+      training.x = {};
+    }
+    return training.weights();
+  };
+  Training other;
+  warm(other);
+  const uint64_t before = runs_behind();
+  const Values weights = trained_on(true);
+  EXPECT_GT(runs_behind(), before);
+  EXPECT_EQ(weights, trained_on(false));
 }
 
 TEST_F(CpuStreamTest, EvalReturnsWhenAllIsThere) {

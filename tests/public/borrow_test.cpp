@@ -1,7 +1,6 @@
 // Memory of users as arrays: what is shared, how long it is kept, that it is never written, and the errors.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -122,31 +121,6 @@ TEST(Borrow, AModelOnBorrowedMemoryIsTrainedAndTheMemoryStays) {
   }
   EXPECT_LT(last, first / 4);
   EXPECT_EQ(*values, before);
-}
-
-/// Spoils its values when it is let go, as freed memory would be.
-struct Spoiled {
-  Floats values;
-  ~Spoiled() { std::fill(values.begin(), values.end(), 1e30f); }
-};
-
-// Updates of small models run behind their thread; what they read must last until they have run.
-TEST(Borrow, WhatAStepReadsLastsUntilItHasRun) {
-  const auto train = [](bool borrowed) {
-    Line model{ones({2, 4}), zeros({2})};
-    auto state = setup(Descent{.eta = 0.01}, model);
-    for (int step = 0; step < 300; ++step) {
-      auto input = std::make_shared<Spoiled>();
-      for (int i = 0; i < 20; ++i) input->values.push_back(static_cast<float>((step + i) % 7) * 0.25f);
-      const float* memory = input->values.data();
-      const Array x = borrowed ? Array::borrow(memory, {4, 5}, input) : Array(input->values, {4, 5});
-      input.reset();
-      const auto grad = gradient([&](const Line& m) { return mse(matmul(m.weight, x) + m.bias, ones({2, 5})); }, model);
-      update(state, model, grad);
-    }
-    return model.weight.to_vector();
-  };
-  EXPECT_EQ(train(true), train(false));
 }
 
 TEST(Borrow, ElementsThatCannotBeSeenAreErrorsWithACure) {
