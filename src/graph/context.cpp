@@ -45,6 +45,24 @@ Context::Context() {
   kept_.next = kept_.previous = &kept_;
 }
 
+namespace {
+
+/// Nodes that other threads have evaluated let their operands go, from the oldest on, until so many are found that are
+/// not evaluated. (A thread that evaluates itself does so then.)
+void let_go_of_evaluated(Context& context, int64_t patience) noexcept {
+  if (context.gradient_depth.load(std::memory_order_relaxed) > 0) return;
+  std::unique_lock lock(context.evaluating, std::try_to_lock);
+  if (!lock) return;
+  for (Node* node = context.first(); node != context.end() && patience > 0;) {
+    Node* next = node->next;
+    if (node->ready()) context.let_go(node);
+    else --patience;
+    node = next;
+  }
+}
+
+}  // namespace
+
 Context& Context::acquire() {
   static thread_local ContextOwner owner;
   Context* context = nullptr;
@@ -63,6 +81,7 @@ Context& Context::acquire() {
   context->watched = watches_ops();
   current_ = context;
   owner.context = context;
+  let_go_of_evaluated(*context, context->pending_count());
   return *context;
 }
 
@@ -120,7 +139,8 @@ void Context::leave() noexcept {
 }
 
 void Context::refill() {
-  collect_orphans();  // a thread that records and never evaluates gets back what others dropped
+  collect_orphans();  // a thread that records and never evaluates gets back what others dropped, and have evaluated
+  let_go_of_evaluated(*this, 4);
   if (free_) return;
   Store& shared = store();
   std::lock_guard lock(shared.lock);

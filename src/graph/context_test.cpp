@@ -286,6 +286,42 @@ TEST(Context, AThreadThatOnlyRecordsGetsBackWhatOthersDrop) {
   EXPECT_LT(most - before, int64_t{200} << 17);  // a slab of nodes holds 64 results of 100 KB
 }
 
+TEST(Context, AThreadThatOnlyRecordsKeepsLittleOfWhatOthersHaveEvaluated) {
+  constexpr int64_t count = 1000;
+  constexpr int rounds = 12000, most_kept = 6000;  // it looks when its free nodes, up to 4096, are used up
+  const int64_t before = stats().live_bytes;
+  Mailbox box;
+  std::thread recorder([&box] {
+    Array x = ones({count});
+    for (int i = 0; i < rounds; ++i) {
+      x = x + 1;
+      box.put(x);
+      while (box.size() > 20) std::this_thread::yield();
+    }
+  });
+  int64_t most = 0;
+  int wrong = 0;
+  for (int i = 0; i < rounds; ++i) {
+    wrong += box.take().item(0) != i + 2;
+    most = std::max(most, stats().live_bytes - before);
+  }
+  recorder.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_LT(most, most_kept * count * 4);
+}
+
+TEST(Context, ThreadsThatTakeOverKeepNothingThatOthersHaveEvaluated) {
+  constexpr int64_t count = 100000;
+  Array x = ones({count});
+  eval(x);
+  const int64_t before = stats().live_bytes;
+  for (int i = 0; i < 100; ++i) {
+    std::thread([&x] { x = x + 1; }).join();
+    EXPECT_EQ(x.item(0), i + 2);
+  }
+  EXPECT_LT(stats().live_bytes - before, 8 * count * 4);
+}
+
 TEST(Context, AValueThatAnotherThreadStillNeedsIsNotOverwritten) {
   Array w({1.0f, 2.0f, 3.0f, 4.0f}, {4});
   Array doubled = w * 2;

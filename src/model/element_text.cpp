@@ -5,15 +5,16 @@
 
 #include <rosin/complex.hpp>
 
+#include "graph/host_values.hpp"
 #include "graph/leaf.hpp"
 #include "model/number_text.hpp"
 
 namespace rosin {
 
 ElementTexts::ElementTexts(const Array& x, bool compact) : type_(x.dtype()), compact_(compact) {
-  if (is_complex(type_)) floats_ = view_as_real(on_cpu(x)).to_vector<double>();
-  else if (is_float(type_)) floats_ = x.to_vector<double>();
-  else integers_ = x.to_vector<int64_t>();
+  if (is_complex(type_)) floats_ = host_values<double>("to_string", view_as_real(on_cpu(x)));
+  else if (is_float(type_)) floats_ = host_values<double>("to_string", x);
+  else integers_ = host_values<int64_t>("to_string", x);
 }
 
 std::string ElementTexts::text(int64_t at, bool alone) const {

@@ -9,7 +9,8 @@
 
 #include <rosin/complex.hpp>
 #include <rosin/error.hpp>
-#include <rosin/host_vector.hpp>
+
+#include "graph/host_values.hpp"
 
 namespace rosin {
 namespace {
@@ -22,7 +23,7 @@ struct Pair {
 };
 
 std::vector<Element> numbers_of(const Array& x) {
-  const std::vector<double> values = (is_complex(x.dtype()) ? view_as_real(x) : x).to_vector<double>();
+  const std::vector<double> values = host_values<double>("isapprox", is_complex(x.dtype()) ? view_as_real(x) : x);
   if (!is_complex(x.dtype())) return {values.begin(), values.end()};
   std::vector<Element> numbers;
   for (size_t i = 0; i < values.size(); i += 2) numbers.emplace_back(values[i], values[i + 1]);

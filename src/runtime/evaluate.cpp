@@ -109,12 +109,13 @@ void Evaluation::collect_pending(Context& context, Node* target) {
   held_.resize(pending);
   size_t first = pending;  // filled from the back: what is recorded later comes first
   for (Node* node = context.last(); node != context.end(); node = node->previous) {
-    if (node->ready()) {
+    const NodeState state = node->state.load(std::memory_order_acquire);
+    if (state == NodeState::ready) {
       evaluated_.push_back(node);
       continue;
     }
     const bool user = node->users() > 0 || node == target;
-    if ((!user || node->is_set_aside()) && node->mark != stamp) {
+    if ((!user || state != NodeState::pending) && node->mark != stamp) {  // what is set aside only where it is needed
       has_others_ = true;
       continue;
     }

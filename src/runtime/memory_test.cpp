@@ -58,10 +58,10 @@ TEST_F(CpuMemory, IsCountedForArraysAndForPlans) {
   const int64_t arrays = stats().live_bytes;
   Array x = fresh_leaf(Float32, {mebibyte});
   EXPECT_EQ(memory().live - before.live, 4 * mebibyte);
-  eval(sum(matmul(w + 1, w * 2)));  // operands of the product stand in the plan's arena
-  EXPECT_GE(memory().live - before.live, 12 * mebibyte);
+  eval(sum(exp(matmul(matmul(w, w), w))));  // its plan has an arena
+  EXPECT_GE(memory().live - before.live, 5 * mebibyte);
   EXPECT_EQ(stats().live_bytes - arrays, 4 * mebibyte);
-  EXPECT_GE(stats().cache_bytes, 8 * mebibyte);
+  EXPECT_GE(stats().cache_bytes, mebibyte);
   EXPECT_GE(memory().peak, memory().live);
   x = Array();
   trim();
@@ -104,13 +104,13 @@ TEST_F(CpuMemory, RunningOutIsOneKindOfErrorEverywhere) {
   refusal([&] { eval(conv(image, full({3, 3, 64, 64}, 1.0f))); });
   refusal([] { arange(one << 44); });
   refusal([] { arange(0.0, 1e14, 1.0); });
-  refusal([] { linspace(0, 1, one << 62); });
-  refusal([] { eye(one << 44); });
+  refusal([] { linspace(0, 1, one << 56); });
   refusal([] { eval(tile(full({4}, 1.0f), one << 44, 0)); });
   refusal([] { eval(repeat(full({4}, 1.0f), one << 44, 0)); });
   refusal([] { eval(pad(full({4}, 1.0f), 0, one << 44, 0)); });
   refusal([] { eval(cumsum(expand(full({1}, 1.0f), {one << 44}), 0)); });
   refusal([] { eval(matmul(expand(full({1, 1}, 1.0f), {one << 22, 2}), expand(full({1, 1}, 1.0f), {2, one << 22}))); });
+  refusal([] { to_string(expand(full({1}, 1.0f), {one << 44})); });
   refusal([] { host_vector<double>("read", one << 61); });
   EXPECT_EQ((full({2}, 1.0f) + 1).item(0), 2);
 }
@@ -186,7 +186,7 @@ TEST_F(CpuMemory, BuffersThatNoStepUsesForAWhileGoBack) {
     for (int i = 0; i < 5; ++i) once.push_back(fresh_leaf(UInt8, {large + i * large / 4}));
   }
   EXPECT_GE(memory().cached, 5 * large);
-  for (int i = 0; i < 20; ++i) {
+  for (int i = 0; i < 40; ++i) {
     const Array used = fresh_leaf(UInt8, {large});
     eval(full({4}, 1.0f) + i);
   }

@@ -9,6 +9,8 @@
 #include <rosin/activation.hpp>
 #include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
+#include <rosin/error.hpp>
+#include <rosin/index.hpp>
 #include <rosin/matmul.hpp>
 #include <rosin/reduce.hpp>
 #include <rosin/schedule.hpp>
@@ -45,6 +47,27 @@ template <class R> double loss_after(const R& rule, int steps) {
     update(state, model, grad);
   }
   return loss_of(model).item();
+}
+
+TEST(Optimisers, AnArrayThatCannotBeComputedStopsOneStepAndChangesNothing) {
+  const auto train_two = [](bool with_bad) {
+    Net model = fresh_net();
+    State state = setup(Adam{.eta = 0.01}, model);
+    const auto step = [&] {
+      auto [loss, grad] = withgradient(loss_of, model);
+      update(state, model, grad);
+    };
+    const Array bad = gather(inputs, Array({0, with_bad ? 9 : 1}, {2}), 1);
+    const std::vector<float> before = model.hidden.weight.to_vector();
+    if (with_bad) {
+      EXPECT_THROW(step(), Error);
+      EXPECT_EQ(model.hidden.weight.to_vector(), before);
+    }
+    step();
+    step();
+    return model.hidden.weight.to_vector();
+  };
+  EXPECT_EQ(train_two(true), train_two(false));
 }
 
 TEST(Optimisers, EveryRuleLowersTheLossOfANetwork) {
