@@ -22,8 +22,7 @@
 
 namespace rosin {
 
-// --- For compiled code; numobs, getobs and the rest are what one calls.
-
+// --- For the library; numobs, getobs and the rest are what one calls.
 /// The common number of observations of all arrays. Error (shape): they differ, or an array is 0-d; (argument): there
 /// is no array, or a container of numbers, which is no array yet. `op` begins the message.
 ROSIN_API int64_t count_observations(ModelView data, const char* op);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <rosin/export.hpp>
+#include <rosin/generator_state.hpp>
 #include <rosin/model.hpp>
 
 namespace rosin {
@@ -29,23 +30,44 @@ struct LoadFileOptions {
   NameStyle names = NameStyle::rosin;
 };
 
-/// One named thing of a file that holds several: a model, an array or a number. Refers to a model; made in a call.
+namespace reflect {
+
+/// Lists of things that are no arrays: std::array<int, 3>. Files take std::vector.
+template <class T>
+concept LeafList = SequenceLike<T> && is_leaf<typename T::value_type>;
+
+}  // namespace reflect
+
+/// One named thing of a file that holds several: a model, an array, a number, a vector of numbers, a generator, a text
+/// or a vector of texts. Refers to it; made in a call.
 class SaveEntry {
  public:
   template <Walkable M>
-    requires(!std::same_as<M, Array>)
+    requires(!std::same_as<M, Array> && !reflect::LeafList<M>)
   SaveEntry(std::string_view name, const M& model)
       : name_(name), model_(&model), walk_([](const void* object, ModelVisitor& visitor, const ModelPath& path) {
           visit(*static_cast<const M*>(object), visitor, path);
         }) {}
   SaveEntry(std::string_view name, const Array& array) : name_(name), array_(array) {}
   template <Number T> SaveEntry(std::string_view name, T number) : name_(name), array_(stored(number)) {}
+  template <class T>
+    requires(is_element<T> && !std::same_as<T, bool>)
+  SaveEntry(std::string_view name, const std::vector<T>& numbers)
+      : name_(name), array_(numbers, {static_cast<int64_t>(numbers.size())}) {}
+  SaveEntry(std::string_view name, const Rng& rng) : name_(name), array_(generator_state(rng)) {}
+  template <class T>
+    requires std::convertible_to<const T&, std::string_view>
+  SaveEntry(std::string_view name, const T& text) : name_(name), text_(text), is_text_(true) {}
+  SaveEntry(std::string_view name, const std::vector<std::string>& texts) : name_(name), texts_(&texts) {}
 
   std::string_view name() const noexcept { return name_; }
   void visit_with(ModelVisitor& visitor, const ModelPath& path) const {
     if (walk_) walk_(model_, visitor, path);
-    else visitor.array(array_, path);
+    else if (!is_text_ && !texts_) visitor.array(array_, path);
   }
+  /// Null unless it is one.
+  const std::string_view* text() const noexcept { return is_text_ ? &text_ : nullptr; }
+  const std::vector<std::string>* texts() const noexcept { return texts_; }
 
  private:
   /// Integers are stored as Int64 (unsigned ones of 64 bits as UInt64), floating-point numbers as Float64.
@@ -63,13 +85,16 @@ class SaveEntry {
   const void* model_ = nullptr;
   void (*walk_)(const void*, ModelVisitor&, const ModelPath&) = nullptr;
   Array array_;
+  std::string_view text_;
+  bool is_text_ = false;
+  const std::vector<std::string>* texts_ = nullptr;
 };
 
 /// One named thing that a file's entry is loaded into. Refers to it; made in a call.
 class LoadEntry {
  public:
   template <Walkable M>
-    requires(!std::is_const_v<M>)
+    requires(!std::is_const_v<M> && !reflect::LeafList<M>)
   LoadEntry(std::string_view name, M& model)
       : name_(name), target_(&model), walk_([](void* object, ModelEditor& editor, const ModelPath& path) {
           visit(*static_cast<M*>(object), editor, path);
@@ -79,13 +104,30 @@ class LoadEntry {
   LoadEntry(std::string_view name, T& number)
       : name_(name), target_(&number), type_(dtype_of<Read<T>>),
         set_([](void* target, const Array& x) { *static_cast<T*>(target) = static_cast<T>(x.item<Read<T>>()); }) {}
+  template <class T>
+    requires(is_element<T> && !std::same_as<T, bool>)
+  LoadEntry(std::string_view name, std::vector<T>& numbers)
+      : name_(name), target_(&numbers), type_(dtype_of<T>), any_count_(true),
+        set_([](void* target, const Array& x) { *static_cast<std::vector<T>*>(target) = x.to_vector<T>(); }) {}
+  LoadEntry(std::string_view name, Rng& rng)
+      : name_(name), target_(&rng), type_(DType::UInt64), shape_{2},
+        set_([](void* target, const Array& x) { *static_cast<Rng*>(target) = restored_generator(x); }) {}
+  LoadEntry(std::string_view name, std::string& text) : name_(name), text_(&text) {}
+  LoadEntry(std::string_view name, std::vector<std::string>& texts) : name_(name), texts_(&texts) {}
 
   std::string_view name() const noexcept { return name_; }
-  bool is_number() const noexcept { return set_ != nullptr; }
-  /// Of a number: its element type.
+  /// Whether it is no model, and stands in the file as one array: of this type, and of this shape unless it has any
+  /// count.
+  bool is_value() const noexcept { return set_ != nullptr; }
   DType type() const noexcept { return type_; }
+  const Shape& shape() const noexcept { return shape_; }
+  bool has_any_count() const noexcept { return any_count_; }
+  void set_value(const Array& x) const { set_(target_, x); }
+  /// Null unless it is one.
+  std::string* text() const noexcept { return text_; }
+  std::vector<std::string>* texts() const noexcept { return texts_; }
+  /// Of a model or an array.
   void edit_with(ModelEditor& editor, const ModelPath& path) const { walk_(target_, editor, path); }
-  void set_number(const Array& x) const { set_(target_, x); }
 
  private:
   /// What is no element type is long long, or its unsigned kind.
@@ -95,8 +137,12 @@ class LoadEntry {
   std::string_view name_;
   void* target_ = nullptr;
   DType type_ = DType::Float32;
+  Shape shape_;
+  bool any_count_ = false;
   void (*walk_)(void*, ModelEditor&, const ModelPath&) = nullptr;
   void (*set_)(void*, const Array&) = nullptr;
+  std::string* text_ = nullptr;
+  std::vector<std::string>* texts_ = nullptr;
 };
 
 /// What a file holds: arrays by name, in the order in which the file stores them, and its metadata.
@@ -110,6 +156,9 @@ class ROSIN_API SavedFile {
   bool contains(std::string_view name) const noexcept;
   /// Error (argument): there is no such array; names the nearest.
   const Array& operator[](std::string_view name) const;
+  /// An entry that is a text, or a vector of them. Error (argument): there is no such text; (io): it is no vector.
+  const std::string& text(std::string_view name) const;
+  std::vector<std::string> texts(std::string_view name) const;
   /// The arrays of one entry, named as inside it: `loadmodel(m, file.part("model"))`. Error (argument): none.
   std::vector<NamedArray> part(std::string_view entry) const;
 
@@ -132,12 +181,13 @@ struct FileListing {
   std::vector<std::pair<std::string, std::string>> metadata;
 };
 
-/// Writes all arrays and buffers of the model, tied ones once. The file appears whole or not at all: whatever goes
-/// wrong, an older file of that name stays. Arrays keep their logical shape, stored row-major: a Dense weight
-/// (out, in) is (out, in) for NumPy and PyTorch. Needs memory for one array beside the model.
-/// Errors: io (the file cannot be written), argument (unknown extension, names used twice), dtype (no such type there).
+/// Writes all arrays, buffers and generators of the model, tied ones once. The file appears whole or not at all:
+/// whatever goes wrong, an older file of that name stays. Arrays keep their logical shape, stored row-major: a Dense
+/// weight (out, in) is (out, in) for NumPy and PyTorch. Needs memory for one array beside the model. Errors: io (the
+/// file cannot be written), argument (unknown extension, names used twice), dtype (no such type there).
 ROSIN_API void save(const std::string& path, ModelView model, SaveOptions options = {});
-/// Several named things: `save("run.safetensors", {{"model", m}, {"step", n}})`. Names become "model.layers.0.weight".
+/// Several named things: `save("run.safetensors", {{"model", m}, {"step", n}, {"rng", default_rng()}})`. Names become
+/// "model.layers.0.weight". Texts go into the file's metadata, a vector of texts as a JSON list.
 ROSIN_API void save(const std::string& path, std::initializer_list<SaveEntry> entries, SaveOptions options = {});
 /// Named arrays, such as those of state(model).
 ROSIN_API void save(const std::string& path, const std::vector<NamedArray>& arrays);

@@ -33,13 +33,11 @@ struct LoaderStats {
   double waited_seconds = 0;  // in which a loop stood still for a batch that was not ready
 };
 
-// --- For the template below.
-
-/// Seconds of a clock that only moves forward.
+/// For the library: seconds of a clock that only moves forward.
 ROSIN_API double seconds_now() noexcept;
 
-/// The options that are used for n observations. Without a generator the loader takes one from this thread's: a new one
-/// where it draws (orders, or code of the user's in getobs), so that no two loaders draw the same.
+/// For the library: the options that are used for n observations. Without a generator the loader takes one from this
+/// thread's: a new one where it draws (orders, or code of the user's in getobs), so that no two loaders draw the same.
 /// Error (argument): a batch size below 1, a negative number of workers.
 ROSIN_API LoaderOptions checked_options(LoaderOptions options, int64_t n, bool draws);
 /// Observations in the order of one epoch; it depends on the generator and the epoch alone.
@@ -47,7 +45,7 @@ ROSIN_API std::vector<int64_t> epoch_order(const LoaderOptions& options, int64_t
 /// "938-element DataLoader(batchsize=64, shuffle=true)", and the first batch where there is one.
 ROSIN_API std::string loader_text(const LoaderOptions& options, int64_t batches, const ModelView* first);
 
-/// While it lives, functions without an Rng draw from a generator of this epoch and observation.
+/// For the library: while it lives, functions without an Rng draw from a generator of this epoch and observation.
 class ROSIN_API ObservationDraws {
  public:
   ObservationDraws(const Rng& rng, uint64_t epoch, int64_t observation);
@@ -59,8 +57,8 @@ class ROSIN_API ObservationDraws {
   Rng before_;
 };
 
-/// Where a loader's loops are and begin. Several threads may use one. A copy has a place of its own; what was moved
-/// from is an Error (argument) to use.
+/// For the library: where a loader's loops are and begin. Several threads may use one. A copy has a place of its own;
+/// what was moved from is an Error (argument) to use.
 class ROSIN_API LoaderPosition {
  public:
   struct Place {
@@ -101,8 +99,8 @@ class ROSIN_API LoaderPosition {
   State* state_;
 };
 
-/// Threads that call make(context, batch) for batches first, first + 1, ..., at most `ahead` of the one that is waited
-/// for.
+/// For the library: threads that call make(context, batch) for batches first, first + 1, ..., at most `ahead` of the
+/// one that is waited for.
 class ROSIN_API BatchWorkers {
  public:
   BatchWorkers(int64_t first, int64_t batches, int64_t threads, int64_t ahead,
@@ -120,7 +118,7 @@ class ROSIN_API BatchWorkers {
   State* state_;
 };
 
-/// What a loader's batches are made of, in one epoch. Batches may be made by several threads at once.
+/// For the library: what a loader's batches are made of, in one epoch. Batches may be made by several threads at once.
 template <Observations Data> struct EpochBatches {
   using Batch = decltype(getobs(std::declval<const Data&>(), std::span<const int64_t>()));
 
@@ -142,7 +140,7 @@ template <Observations Data> struct EpochBatches {
   }
 };
 
-/// Batches that workers prepare ahead, in slots that are used in turn.
+/// For the library: batches that workers prepare ahead, in slots that are used in turn.
 template <Observations Data> class PreparedBatches {
  public:
   using Batch = typename EpochBatches<Data>::Batch;
@@ -167,8 +165,6 @@ template <Observations Data> class PreparedBatches {
   std::vector<std::optional<Batch>> slots_;
   BatchWorkers workers_;  // last: the threads end before the slots go
 };
-
-// ---
 
 /// Batches of data, again and again: each `for` over a loader is one epoch, with a new order when `shuffle` is set. A
 /// batch has the structure of the data, with arrays (..., batchsize) of their own, which stay valid as long as they are
@@ -205,9 +201,9 @@ template <Observations Data> class DataLoader {
   int64_t epoch() const { return position_.now().epoch; }
   /// How many batches of this epoch were given.
   int64_t batch() const { return position_.now().batch; }
-  /// The next loop begins with this batch of this epoch: a loader of the same data and generator goes on exactly where
-  /// another one was, `loader.seek(epoch, batch)` with its epoch() and batch(). After the last batch comes the next
-  /// epoch. Error (argument): there are no such epoch and batch.
+  /// The next loop begins with this batch of this epoch: a loader of the same data, options and generator goes on
+  /// exactly where another one was, `loader.seek(epoch, batch)` with its epoch() and batch(). Where all batches of the
+  /// epoch were given that loop is empty. Error (argument): there are no such epoch and batch.
   void seek(int64_t epoch, int64_t batch = 0) { position_.seek(epoch, batch, size()); }
 
   struct End {};

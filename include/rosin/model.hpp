@@ -28,7 +28,8 @@ ROSIN_API std::vector<Array> trainables(ModelView model);
 ROSIN_API std::vector<NamedArray> named_trainables(ModelView model);
 /// Number of trained elements.
 ROSIN_API int64_t parameter_count(ModelView model);
-/// Every array and buffer with its path, tied ones once: what is saved.
+/// Every array and buffer with its path, tied ones once, then every generator (as generator_state gives it): what is
+/// saved.
 ROSIN_API std::vector<NamedArray> state(ModelView model);
 
 /// One place of a model, in a list that compiled code makes to go through several models in step (model, gradient,
@@ -124,9 +125,10 @@ template <Walkable M> M f64(const M& model) { return with_floats(model, Float64)
 struct LoadOptions {
   bool strict = true;  // every array must be in the source, and every entry of the source in the model
 };
-/// Takes over the values of the source by path, all or nothing; element types, devices and absent biases of dst stay.
-/// An absent bias in a source model sets dst's to zero. Errors (argument) name the paths that do not match, (shape) the
-/// sizes, (dtype) a value that its place cannot hold: only from one floating-point type to another are values rounded.
+/// Takes over the values of the source by path, all or nothing; element types, devices and absent biases of dst stay,
+/// and generators that the source lacks. An absent bias in a source model sets dst's to zero. Errors (argument) name
+/// the paths that do not match, (shape) the sizes, (dtype) a value that its place cannot hold: only from one
+/// floating-point type to another are values rounded.
 ROSIN_API void loadmodel(ModelEdit dst, const std::vector<NamedArray>& source, LoadOptions options = {});
 ROSIN_API void loadmodel(ModelEdit dst, ModelView source, LoadOptions options = {});
 

@@ -38,6 +38,7 @@
 #include <rosin/fields.hpp>
 #include <rosin/free_list.hpp>
 #include <rosin/functor.hpp>
+#include <rosin/generator_state.hpp>
 #include <rosin/grad.hpp>
 #include <rosin/half.hpp>
 #include <rosin/host_vector.hpp>

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <rosin/complex.hpp>
 #include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/error.hpp>
@@ -197,6 +198,21 @@ TEST_F(DeviceLoading, BatchesOfDataOnADeviceAreCutThere) {
     EXPECT_EQ(i, batches.size());
     EXPECT_GT(stats().from_devices, before.from_devices);  // the test's own reading is counted
   }
+}
+
+TEST_F(DeviceLoading, EveryTypeOfElementIsCutOnADevice) {
+  const Array numbers = cast(slice(columns(6), 0, 0, 1), Int32);
+  for (DType type :
+       {Bool, UInt8, Int8, Int16, UInt16, Int32, UInt32, Int64, UInt64, Float16, BFloat16, Float32, Float64}) {
+    const Array x = cast(numbers, type), taken = getobs(x | device_.with(keep), {5, 0, 3});
+    EXPECT_EQ(taken.dtype(), type);
+    EXPECT_EQ(taken.to_vector<double>(), getobs(x, {5, 0, 3}).to_vector<double>()) << to_string(type);
+  }
+  const Array z = complex(columns(3), columns(3) + 0.5f);
+  const Array taken = getobs(z | device_, {2, 1}) | cpu_device();
+  EXPECT_EQ(taken.dtype(), ComplexF32);
+  EXPECT_EQ(real(taken).to_vector(), (Values{2, 1002, 1, 1001}));
+  EXPECT_EQ(imag(taken).to_vector(), (Values{2.5, 1002.5, 1.5, 1001.5}));
 }
 
 TEST_F(DeviceLoading, ViewsAndPartsOfDataOnADeviceStayThere) {

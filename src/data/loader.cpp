@@ -177,7 +177,7 @@ void LoaderPosition::seek(int64_t epoch, int64_t batch, int64_t batches) {
   }
   State& s = state();
   const std::lock_guard hold(s.lock);
-  s.begin = s.now = batches > 0 && batch == batches ? Place{epoch + 1, 0} : Place{epoch, batch};
+  s.begin = s.now = {epoch, batch};
 }
 
 void LoaderPosition::gives(Place batch, bool first, double waited_seconds) {

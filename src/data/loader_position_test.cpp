@@ -121,7 +121,10 @@ TEST(LoaderPosition, SeekSaysWhereTheNextLoopBegins) {
   EXPECT_EQ(read(), (std::vector<int>{8}));
   EXPECT_EQ(loader.epoch(), 6);
   EXPECT_EQ(read(), (std::vector<int>{0, 4, 8}));
-  loader.seek(1, 3);  // after the last batch
+  loader.seek(1, 3);  // after the last batch: nothing is left of the epoch, and what follows its loop follows
+  EXPECT_EQ(loader.epoch(), 1);
+  EXPECT_EQ(loader.batch(), 3);
+  EXPECT_EQ(read(), std::vector<int>());
   EXPECT_EQ(loader.epoch(), 2);
   EXPECT_EQ(loader.batch(), 0);
   for (const Array& x : loader) {

@@ -112,6 +112,14 @@ void check_names(const std::vector<OutgoingArray>& arrays, const std::string& pa
                                        "' is not; rename it");
 }
 
+/// What is written can be read again.
+void check_length(const std::string& header, const std::string& path) {
+  if (header.size() <= longest_header) return;
+  throw Error(ErrorKind::argument, "save: names and texts must fit into a header of 100000000 bytes; those for '" +
+                                       path + "' take " + std::to_string(header.size()) +
+                                       "; save long texts as arrays of UInt8");
+}
+
 SafetensorsHeader make_header(const std::vector<OutgoingArray>& arrays) {
   SafetensorsHeader header;
   uint64_t place = 0;
@@ -165,13 +173,17 @@ FileListing list_safetensors(const std::string& path) {
   return listing;
 }
 
-void write_safetensors(const std::string& path, std::vector<OutgoingArray> arrays) {
+void write_safetensors(const std::string& path, std::vector<OutgoingArray> arrays,
+                       const std::vector<std::pair<std::string, std::string>>& texts) {
   check_names(arrays, path);
   std::sort(arrays.begin(), arrays.end(), [](const OutgoingArray& a, const OutgoingArray& b) {
     const size_t wide = size_of(a.array.dtype()), other = size_of(b.array.dtype());
     return wide != other ? wide > other : a.name < b.name;
   });
-  const std::string text = header_text(make_header(arrays));
+  SafetensorsHeader header = make_header(arrays);
+  header.metadata.insert(header.metadata.end(), texts.begin(), texts.end());
+  const std::string text = header_text(header);
+  check_length(text, path);
   unsigned char length[8];
   for (int i = 0; i < 8; ++i) length[i] = static_cast<unsigned char>(text.size() >> (8 * i));
   AtomicFile file(path);

@@ -27,6 +27,8 @@ FileListing list_safetensors(const std::string& path);
 
 /// Larger elements first, then by name: every tensor is aligned. Error (argument): a name is empty or used twice;
 /// (dtype): the format has no such type; (io): the file cannot be written, and what stood there stays.
-void write_safetensors(const std::string& path, std::vector<OutgoingArray> arrays);
+/// `texts`: metadata beside the file's own.
+void write_safetensors(const std::string& path, std::vector<OutgoingArray> arrays,
+                       const std::vector<std::pair<std::string, std::string>>& texts = {});
 
 }  // namespace rosin

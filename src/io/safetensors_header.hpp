@@ -41,6 +41,10 @@ SafetensorsHeader parse_header(std::string_view json, const std::string& path);
 /// The JSON text of a header, padded with spaces so that the data starts at a multiple of 8 bytes.
 std::string header_text(const SafetensorsHeader& header);
 
+/// A list of texts as one text (JSON), and the way back. Error (io): `json` is no list of texts.
+std::string list_text(const std::vector<std::string>& texts);
+std::vector<std::string> parse_list(const std::string& json, std::string_view name);
+
 /// Checks types, sizes and places, and puts the tensors into the order of their data. `bytes`: length of the data.
 void check_header(SafetensorsHeader& header, uint64_t bytes, const std::string& path);
 

@@ -125,11 +125,52 @@ std::string quoted(const std::string& text) {
   try {
     return nlohmann::json(text).dump();
   } catch (const nlohmann::json::exception&) {
-    throw Error(ErrorKind::argument, "save: names must be UTF-8 text; one has other bytes; rename it");
+    throw Error(
+        ErrorKind::argument,
+        "save: names and texts must be UTF-8; one has other bytes; rename it, or save bytes as an array of UInt8");
   }
 }
 
+/// A list of texts and nothing else.
+class ListEvents : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  std::vector<std::string> texts;
+
+  bool null() override { return false; }
+  bool boolean(bool) override { return false; }
+  bool number_integer(int64_t) override { return false; }
+  bool number_unsigned(uint64_t) override { return false; }
+  bool number_float(double, const std::string&) override { return false; }
+  bool binary(binary_t&) override { return false; }
+  bool start_object(size_t) override { return false; }
+  bool key(std::string&) override { return false; }
+  bool end_object() override { return false; }
+  bool start_array(size_t) override { return !std::exchange(inside_, true); }
+  bool end_array() override { return true; }
+  bool string(std::string& text) override {
+    texts.push_back(std::move(text));
+    return inside_;
+  }
+  bool parse_error(size_t, const std::string&, const nlohmann::json::exception&) override { return false; }
+
+ private:
+  bool inside_ = false;
+};
+
 }  // namespace
+
+std::string list_text(const std::vector<std::string>& texts) {
+  std::string list = "[";
+  for (const std::string& text : texts) list += (list.size() > 1 ? "," : "") + quoted(text);
+  return list + "]";
+}
+
+std::vector<std::string> parse_list(const std::string& json, std::string_view name) {
+  ListEvents events;
+  if (nlohmann::json::sax_parse(json.begin(), json.end(), &events)) return std::move(events.texts);
+  throw Error(ErrorKind::io, "load: a vector of texts must be a JSON list of strings; the entry '" + std::string(name) +
+                                 "' is not; read it as one text");
+}
 
 SafetensorsHeader parse_header(std::string_view json, const std::string& path) {
   SafetensorsHeader header;
@@ -178,6 +219,8 @@ namespace {
 
 SafetensorsHeader parse_header(std::string_view, const std::string& path) { refuse_format("load: '" + path + "'"); }
 std::string header_text(const SafetensorsHeader&) { refuse_format("save"); }
+std::string list_text(const std::vector<std::string>&) { refuse_format("save"); }
+std::vector<std::string> parse_list(const std::string&, std::string_view) { refuse_format("load"); }
 
 }  // namespace rosin
 

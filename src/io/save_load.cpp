@@ -3,12 +3,14 @@
 #include <rosin/io.hpp>
 
 #include <algorithm>
+#include <optional>
 #include <span>
 
 #include <rosin/error.hpp>
 
 #include "graph/leaf.hpp"
 #include "io/safetensors.hpp"
+#include "io/safetensors_header.hpp"
 #include "io/torch_names.hpp"
 
 namespace rosin {
@@ -28,18 +30,51 @@ struct EntriesToSave {
   }
 };
 
-/// The same for loading; numbers are loaded into arrays first, so that a failure changes nothing.
+/// The same for loading; values are loaded into arrays first, so that a failure changes nothing.
 struct EntriesToLoad {
   std::span<const LoadEntry> entries;
-  std::vector<Array> numbers;  // one for each entry; nothing for models
+  std::vector<Array> values;  // one for each entry; nothing for models and texts
   void rosin_visit(ModelEditor& editor, const ModelPath& path) {
     for (size_t i = 0; i < entries.size(); ++i) {
-      const ModelPath place = path.field(entries[i].name());
-      if (entries[i].is_number()) editor.array(numbers[i], place.fixed());
-      else entries[i].edit_with(editor, place);
+      const LoadEntry& entry = entries[i];
+      const ModelPath place = path.field(entry.name());
+      if (entry.is_value()) editor.array(values[i], place.fixed());
+      else if (!entry.text() && !entry.texts()) entry.edit_with(editor, place);
     }
   }
 };
+
+using Texts = std::vector<std::pair<std::string, std::string>>;
+
+Texts texts_of(std::span<const SaveEntry> entries) {
+  Texts texts;
+  for (const SaveEntry& entry : entries) {
+    if (!entry.text() && !entry.texts()) continue;
+    if (entry.name().starts_with("rosin.")) {
+      throw Error(ErrorKind::argument, "save: names of texts that begin with 'rosin.' are the library's own; got '" +
+                                           std::string(entry.name()) + "'; rename it");
+    }
+    texts.emplace_back(entry.name(), entry.text() ? std::string(*entry.text()) : list_text(*entry.texts()));
+  }
+  return texts;
+}
+
+const std::string* find_text(const SavedFile& file, std::string_view name) {
+  for (const auto& [key, text] : file.metadata()) {
+    if (key == name) return &text;
+  }
+  return nullptr;
+}
+
+/// A place for the value of the file; where any count will do, of the file's.
+Array place_for(const LoadEntry& entry, const SavedFile& file) {
+  Shape shape = entry.shape();
+  if (entry.has_any_count()) {
+    shape = {0};
+    if (file.contains(entry.name())) shape = {file[entry.name()].count()};
+  }
+  return fresh_leaf(entry.type(), shape);
+}
 
 template <class Entry> void check_entries(const char* op, std::span<const Entry> entries) {
   for (const Entry& entry : entries) {
@@ -59,8 +94,11 @@ std::vector<OutgoingArray> outgoing(const std::vector<NamedArray>& arrays) {
   return list;
 }
 
-void load_entries(const std::string& path, ModelEdit model, const LoadFileOptions& options) {
-  const SavedFile file = load(path);
+std::vector<OutgoingArray> arrays_of(ModelView model, const SaveOptions& options) {
+  return options.names == NameStyle::torch ? to_torch(model) : outgoing(state(model));
+}
+
+void load_arrays(const SavedFile& file, const std::string& path, ModelEdit model, const LoadFileOptions& options) {
   try {
     if (options.names == NameStyle::torch) loadmodel(model, from_torch(model, file.arrays()), {options.strict});
     else loadmodel(model, file.arrays(), {options.strict});
@@ -70,6 +108,19 @@ void load_entries(const std::string& path, ModelEdit model, const LoadFileOption
     if (text.starts_with(prefix)) text.remove_prefix(prefix.size());
     throw Error(error.kind(), "load: '" + path + "': " + std::string(text));
   }
+}
+
+/// The texts that entries ask for, in their order; nothing for other entries and, unless `strict`, for missing ones.
+std::vector<std::optional<std::vector<std::string>>> find_texts(const SavedFile& file,
+                                                                std::span<const LoadEntry> entries, bool strict) {
+  std::vector<std::optional<std::vector<std::string>>> found(entries.size());
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const bool one = entries[i].text() != nullptr;
+    if (!one && !entries[i].texts()) continue;
+    if (!strict && !find_text(file, entries[i].name())) continue;
+    found[i] = one ? std::vector{file.text(entries[i].name())} : file.texts(entries[i].name());
+  }
+  return found;
 }
 
 }  // namespace
@@ -100,16 +151,25 @@ std::vector<NamedArray> SavedFile::part(std::string_view entry) const {
                                        "' is not; arrays() lists the names of all arrays");
 }
 
+const std::string& SavedFile::text(std::string_view name) const {
+  if (const std::string* found = find_text(*this, name)) return *found;
+  throw Error(ErrorKind::argument, "load: a text must be in the file; '" + std::string(name) +
+                                       "' is not; metadata() lists all, and arrays() what is no text");
+}
+
+std::vector<std::string> SavedFile::texts(std::string_view name) const { return parse_list(text(name), name); }
+
 void save(const std::string& path, ModelView model, SaveOptions options) {
   check_extension("save", path);
-  write_safetensors(path, options.names == NameStyle::torch ? to_torch(model) : outgoing(state(model)));
+  write_safetensors(path, arrays_of(model, options));
 }
 
 void save(const std::string& path, std::initializer_list<SaveEntry> entries, SaveOptions options) {
   const std::span<const SaveEntry> list(entries.begin(), entries.size());
   check_entries("save", list);
+  check_extension("save", path);
   const EntriesToSave whole{list};
-  save(path, ModelView(whole), options);
+  write_safetensors(path, arrays_of(ModelView(whole), options), texts_of(list));
 }
 
 void save(const std::string& path, const std::vector<NamedArray>& arrays) {
@@ -127,18 +187,25 @@ FileListing list_file(const std::string& path) {
   return list_safetensors(path);
 }
 
-void load(const std::string& path, ModelEdit model, LoadFileOptions options) { load_entries(path, model, options); }
+void load(const std::string& path, ModelEdit model, LoadFileOptions options) {
+  load_arrays(load(path), path, model, options);
+}
 
 void load(const std::string& path, std::initializer_list<LoadEntry> entries, LoadFileOptions options) {
   EntriesToLoad whole{{entries.begin(), entries.size()}, {}};
   check_entries("load", whole.entries);
+  const SavedFile file = load(path);
   for (const LoadEntry& entry : whole.entries) {
-    whole.numbers.push_back(entry.is_number() ? fresh_leaf(entry.type(), Shape()) : Array());
+    whole.values.push_back(entry.is_value() ? place_for(entry, file) : Array());
   }
-  const std::vector<Array> before = whole.numbers;
-  load_entries(path, whole, options);
+  const std::vector<Array> before = whole.values;
+  auto texts = find_texts(file, whole.entries, options.strict);
+  load_arrays(file, path, whole, options);
   for (size_t i = 0; i < whole.entries.size(); ++i) {
-    if (!same(whole.numbers[i], before[i])) whole.entries[i].set_number(whole.numbers[i]);
+    const LoadEntry& entry = whole.entries[i];
+    if (!same(whole.values[i], before[i])) entry.set_value(whole.values[i]);
+    if (texts[i] && entry.text()) *entry.text() = std::move(texts[i]->front());
+    else if (texts[i]) *entry.texts() = std::move(*texts[i]);
   }
 }
 

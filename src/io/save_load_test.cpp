@@ -291,7 +291,7 @@ TEST_F(SaveAndLoad, NamesThatAFileCannotHoldAreRefused) {
   EXPECT_EQ(error_here([&] {
               save(path("m.safetensors"), {{"\xff", 1}});
             }),
-            "save: names must be UTF-8 text; one has other bytes; rename it");
+            "save: names and texts must be UTF-8; one has other bytes; rename it, or save bytes as an array of UInt8");
   EXPECT_TRUE(names_in_folder().empty());
 }
 

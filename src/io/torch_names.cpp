@@ -162,7 +162,9 @@ std::vector<OutgoingArray> to_torch(ModelView model) {
   for (TorchPlace& place : list.places) places.emplace(place.name, place);
   std::vector<OutgoingArray> arrays;
   for (const NamedArray& entry : state(model)) {
-    const TorchPlace& place = places.at(entry.name);
+    const auto found = places.find(entry.name);
+    if (found == places.end()) continue;  // a generator; PyTorch has none in its models
+    const TorchPlace& place = found->second;
     OutgoingArray outgoing{place.torch_name, entry.value, entry.value.shape()};
     if (place.storage != Storage::plain) {
       outgoing.shape = reversed_shape(outgoing.shape);

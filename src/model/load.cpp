@@ -8,6 +8,7 @@
 #include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/error.hpp>
+#include <rosin/generator_state.hpp>
 
 #include "graph/hooks.hpp"
 #include "graph/leaf.hpp"
@@ -31,6 +32,7 @@ class TakeSource : public ModelVisitor {
  public:
   TakeSource(Source& source) : source_(source) {}
   void array(const Array& x, const ModelPath& path) override { source_[path.file_text()] = {x}; }
+  void rng(const Rng& x, const ModelPath& path) override { source_[path.file_text()] = {generator_state(x)}; }
 
  private:
   Source& source_;
@@ -86,6 +88,19 @@ class Match : public ModelEditor {
     changes.push_back({&x, first ? changes[first->position].value : value});
   }
 
+  /// A source without it (a file of PyTorch, say) leaves a generator where it is.
+  void rng(Rng& x, const ModelPath& path) override {
+    const auto found = source_.find(path.file_text());
+    if (found == source_.end()) return;
+    found->second.used = true;
+    try {
+      generators.emplace_back(&x, restored_generator(found->second.value));
+    } catch (const Error&) {
+      throw Error(ErrorKind::argument, "loadmodel: a generator has a state of UInt64 (2) in the source; " +
+                                           path.file_text() + " has another entry there; rename one of the two");
+    }
+  }
+
   void check_unused() const {
     if (!strict_) return;
     for (const auto& [name, entry] : source_) {
@@ -97,6 +112,7 @@ class Match : public ModelEditor {
   }
 
   std::vector<Change> changes;
+  std::vector<std::pair<Rng*, Rng>> generators;
 
  private:
   [[noreturn]] void refuse_missing(const std::string& name) const {
@@ -150,6 +166,7 @@ void load(ModelEdit dst, Source& source, const LoadOptions& options) {
   for (Match::Change& change : match.changes) eval(change.value);
   for (Match::Change& change : match.changes)
     *change.place = is_tied(*change.place) ? tied(change.value) : change.value;
+  for (auto& [place, value] : match.generators) *place = value;
 }
 
 }  // namespace

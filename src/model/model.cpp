@@ -3,6 +3,7 @@
 
 #include <rosin/elementwise.hpp>
 #include <rosin/error.hpp>
+#include <rosin/generator_state.hpp>
 
 #include "model/clone.hpp"
 #include "model/ties.hpp"
@@ -27,6 +28,16 @@ template <class F> class EachArray : public ModelVisitor {
   F f_;
   bool once_;
   Ties ties_;
+};
+
+class ListGenerators : public ModelVisitor {
+ public:
+  ListGenerators(std::vector<NamedArray>& found) : found_(found) {}
+  void array(const Array&, const ModelPath&) override {}
+  void rng(const Rng& x, const ModelPath& path) override { found_.push_back({path.file_text(), generator_state(x)}); }
+
+ private:
+  std::vector<NamedArray>& found_;
 };
 
 template <class F> void each_array(ModelView model, bool once, F f) {
@@ -67,6 +78,8 @@ int64_t parameter_count(ModelView model) {
 std::vector<NamedArray> state(ModelView model) {
   std::vector<NamedArray> found;
   each_array(model, true, [&](const Array& x, const ModelPath& path, bool) { found.push_back({path.file_text(), x}); });
+  ListGenerators generators(found);
+  model.visit_with(generators);
   return found;
 }
 

@@ -149,6 +149,12 @@ TEST(Dense, SaysWhichSizeIsWrong) {
       }),
       "layer Dense(10 => 5) expects size(input, 0) == 10, but got 64×10 Array{Float32}; arrays are (features, batch), "
       "with the features first: transpose(x) exchanges the two");
+  EXPECT_EQ(
+      error_of([] {
+        Dense(784, 5)(ones({28, 28, 1, 3}));
+      }),
+      "layer Dense(784 => 5) expects size(input, 0) == 784, but got 28×28×1×3 Array{Float32}; arrays are (features, "
+      "batch): flatten(x) makes them of images");
   EXPECT_EQ(error_of([] {
               Dense(ones({3, 2}), ones({4}));
             }),

@@ -27,6 +27,9 @@ void check_rank(std::string_view layer, const Array& weight, int rank, std::stri
                                     (weight.is_nothing() ? "nothing" : to_string(weight.shape())) + "; reshape it");
 }
 
+/// Whether x, which does not begin with `in` features, was probably meant to be flattened.
+bool is_image(const Array& x, int64_t in) { return x.rank() > 3 || (x.rank() == 3 && x.size(0) * x.size(1) == in); }
+
 /// x (size, rest...) as (size, all the rest); rank 0 and 1 stay.
 Array as_columns(const Array& x) { return x.rank() > 2 ? reshape(x, {x.size(0), -1}) : x; }
 
@@ -53,7 +56,9 @@ Array Dense::operator()(const Array& x) const {
   return located(*this, [&] {
     if (x.rank() == 0 || x.size(0) != weight.size(1)) {
       refuse_input(rosin_show(), "expects size(input, 0) == " + std::to_string(weight.size(1)), x,
-                   "arrays are (features, batch), with the features first: transpose(x) exchanges the two");
+                   is_image(x, weight.size(1))
+                       ? "arrays are (features, batch): flatten(x) makes them of images"
+                       : "arrays are (features, batch), with the features first: transpose(x) exchanges the two");
     }
     const Array y = matmul(weight, as_columns(matched_input(x, weight, *this)));
     return with_rest_of(finished(y, bias, act), x);

@@ -25,7 +25,7 @@ FORBIDDEN = {
     "data": '"train/loop.hpp"',
     "train": '"runtime/executor.hpp"',
     "dist": '"grad/walk.hpp"',
-    "io": '"ops/elementwise.hpp"',
+    "io": '"data/loader.hpp"',
 }
 HEADERS = {"array.hpp": "graph", "dense.hpp": "nn", "rosin.hpp": "user", "backend.h": "backend.h", "comm.h": "comm.h"}
 
