@@ -30,11 +30,13 @@ void check_rank(size_t rank) {
 Shape::Shape(std::initializer_list<Size> sizes) {
   check_rank(sizes.size());
   for (const Size& size : sizes) append(size.value);
+  if (!can_be_sizes(sizes_, rank_)) refuse_sizes("shape", sizes_, rank_);
 }
 
 Shape::Shape(std::span<const int64_t> sizes) {
   check_rank(sizes.size());
   for (int64_t size : sizes) append(size);
+  if (!can_be_sizes(sizes_, rank_)) refuse_sizes("shape", sizes_, rank_);
 }
 
 void Shape::append(int64_t size) {
@@ -42,7 +44,6 @@ void Shape::append(int64_t size) {
     throw Error(ErrorKind::shape, "shape: a size cannot be negative; got " + std::to_string(size));
   }
   sizes_[rank_++] = size;
-  if (!can_be_sizes(sizes_, rank_)) refuse_sizes("shape", sizes_, rank_);
 }
 
 int64_t Shape::operator[](int dim) const {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <exception>
+#include <limits>
 #include <mutex>
 #include <thread>
 
@@ -169,7 +170,7 @@ LoaderStats LoaderPosition::stats() const {
 }
 
 void LoaderPosition::seek(int64_t epoch, int64_t batch, int64_t batches) {
-  if (epoch < 0 || batch < 0 || batch > batches) {
+  if (epoch < 0 || epoch == std::numeric_limits<int64_t>::max() || batch < 0 || batch > batches) {
     throw Error(ErrorKind::argument, "seek: epochs count from 0 and batches up to the " + std::to_string(batches) +
                                          " of an epoch; got epoch " + std::to_string(epoch) + ", batch " +
                                          std::to_string(batch) +

@@ -57,6 +57,7 @@ ConvOptions window_for(std::string_view layer, const Array& weight, const Option
                                          ": stride, dilation and groups are at least 1; got a smaller number; use 1 " +
                                          "for neighbouring elements and one group");
   }
+  product_of_sizes(layer, {weight.size(-2), options.groups});  // all channels of the other side
   if (options.pad.is_same()) {
     int64_t kernel[3] = {};
     for (int d = 0; d < spatial; ++d) {
@@ -171,7 +172,7 @@ ConvTranspose::ConvTranspose(const Array& w, const Array& b, Activation activati
     : weight(w), act(std::move(activation)), window(window_for("ConvTranspose", w, options, true)),
       outpad(options.outpad) {
   eval(weight);
-  bias = bias_for("ConvTranspose", b, w, {product_of_sizes("ConvTranspose", {w.size(-2), options.groups})});
+  bias = bias_for("ConvTranspose", b, w, {w.size(-2) * options.groups});
 }
 
 Array ConvTranspose::operator()(const Array& x) const {

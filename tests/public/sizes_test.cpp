@@ -343,6 +343,10 @@ TEST(Sizes, LayersWithWeightsRefuseWhatNoArrayHas) {
        [](int64_t n) {
          return Conv({3, 3}, 4, 4, {.groups = n}).weight;
        }},
+      {"Conv of a weight",
+       [](int64_t n) {
+         return Conv(ones({3, 3, 4, 2}), true, {}, {.groups = n})(images());
+       }},
       {"CrossCor", [](int64_t n) { return CrossCor({n}, 4, 2).weight; }},
       {"ConvTranspose",
        [](int64_t n) {
@@ -351,6 +355,10 @@ TEST(Sizes, LayersWithWeightsRefuseWhatNoArrayHas) {
       {"ConvTranspose of a weight",
        [](int64_t n) {
          return ConvTranspose(ones({3, 3, 2, 4}), true, {}, {.groups = n}).bias;
+       }},
+      {"CrossCorTranspose",
+       [](int64_t n) {
+         return CrossCorTranspose(ones({3, 3, 2, 4}), true, {}, {.stride = n, .groups = n}).bias;
        }},
       {"DepthwiseConv", [](int64_t n) { return DepthwiseConv({3}, n, n).weight; }},
   });
@@ -412,6 +420,12 @@ TEST(Sizes, DataRefusesWhatNobodyHas) {
       {"num_workers",
        [](int64_t n) {
          return n == 0 ? Array(0) : *DataLoader(ones({2, 4}), {.batchsize = 2, .num_workers = n}).begin();
+       }},
+      {"seek",
+       [](int64_t n) {
+         DataLoader loader(ones({2, 4}), {.batchsize = 2});
+         loader.seek(n, 2);
+         return *loader.begin();
        }},
       {"getobs",
        [](int64_t n) {
