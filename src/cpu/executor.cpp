@@ -5,6 +5,7 @@
 #include <rosin/error.hpp>
 
 #include "base/pool.hpp"
+#include "base/sizes.hpp"
 #include "cpu/call.hpp"
 #include "cpu/convert.hpp"
 #include "cpu/fused.hpp"
@@ -81,7 +82,7 @@ class CpuInstance final : public Instance {
   /// The arena stays where it is until it is given back; leaves and outputs have other memory in each run.
   void furnish() override {
     const size_t arena = (layout_->arena_bytes + memory_alignment - 1) / memory_alignment * memory_alignment;
-    arena_.reserve(arena + scratch_bytes_);
+    arena_.reserve(sum_of_bytes(arena, scratch_bytes_));
     for (size_t i = 0; i < memory_.size(); ++i) {
       const Place& place = layout_->places[i];
       if (place.where == Place::Where::arena) memory_[i] = arena_.data() + place.at;
