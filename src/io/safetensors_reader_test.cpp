@@ -187,6 +187,14 @@ TEST_F(SafetensorsRules, TypesAndRanksThatArraysLackAreNamed) {
             "reshape it where it was made");
 }
 
+TEST_F(SafetensorsRules, SizesThatNoArrayHasAreRefusedBesideASizeOfZeroToo) {
+  for (const char* sizes : {"0,4611686018427387904,4", "0,9223372036854775807", "4294967296,0,4294967296"}) {
+    EXPECT_NE(verdict("{" + tensor("a", "F32", sizes, "0,0") + "}", 0).find("an array has at most 2^58 elements"),
+              std::string::npos)
+        << sizes;
+  }
+}
+
 TEST_F(SafetensorsRules, EveryTypeOfTheFormatThatArraysHaveIsRead) {
   // 1 in each type, little-endian; the oracle is the definition of the types.
   const struct {
