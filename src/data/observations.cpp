@@ -68,7 +68,7 @@ class Counter : public ModelVisitor {
 };
 
 Shape with_last(const Node& node, int rank, int64_t last) {
-  int64_t sizes[Shape::max_rank];
+  int64_t sizes[Shape::max_rank + 1];
   for (int d = 0; d < rank; ++d) sizes[d] = node.sizes[d];
   sizes[rank] = last;
   return Shape(std::span<const int64_t>(sizes, static_cast<size_t>(rank) + 1));

@@ -440,6 +440,19 @@ TEST(Sizes, DataRefusesWhatNobodyHas) {
   });
 }
 
+/// Observations of as many dims as an array can have, so that a batch would have one more.
+struct OfEightDims {
+  int64_t numobs() const { return 2; }
+  Array getobs(int64_t) const { return ones({1, 1, 1, 1, 1, 1, 1, 1}); }
+};
+
+TEST(Sizes, ABatchHasNoMoreDimsThanAnArray) {
+  EXPECT_THROW(getobs(OfEightDims{}, std::vector<int64_t>{0, 1}), Error);
+  EXPECT_THROW(stack({OfEightDims{}.getobs(0), OfEightDims{}.getobs(1)}, -1), Error);
+  EXPECT_THROW(onehot(zeros({1, 1, 1, 1, 1, 1, 1, 1}, Int32), 3), Error);
+  EXPECT_THROW(tile(ones({2}), std::vector<int64_t>(9, 1)), Error);
+}
+
 TEST(Sizes, WhatFitsIsRight) {
   EXPECT_EQ(slice(ones({3}), 0, 0, 3, highest).count(), 1);
   EXPECT_EQ(slice(ones({3}), 0, 2, to_end, lowest).count(), 1);
