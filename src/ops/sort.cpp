@@ -51,7 +51,10 @@ Array sort(const Array& x, int dim, bool descending) {
 TopK topk(const Array& x, int64_t k, int dim, bool largest) {
   require(argsort_op, x);
   require_real("topk", x);
-  if (is_dim_of_one(dim, x.shape())) return topk(reshape(x, {1}), k, 0, largest);
+  if (is_dim_of_one(dim, x.shape())) {
+    const TopK found = topk(reshape(x, {1}), k, 0, largest);
+    return k == 1 ? TopK{reshape(found.values, Shape{}), reshape(found.indices, Shape{})} : found;
+  }
   const int at = checked_dim("topk", dim, x.shape());
   if (k < 0 || k > x.size(at)) {
     refuse(ErrorKind::argument, "topk", "k must be in [0, " + std::to_string(x.size(at)) + "]", std::to_string(k),
