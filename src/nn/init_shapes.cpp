@@ -30,6 +30,12 @@ Array made(const std::vector<double>& values, const Shape& shape, DType type) {
   return converted(Array(values, shape), type);
 }
 
+std::vector<double> values_of(const char* op, const Array& x) {
+  std::vector<double> values = host_vector<double>(op, x.count());
+  x.copy_to(std::span<double>(values));
+  return values;
+}
+
 double normal_cdf(double x) { return 0.5 * std::erfc(-x * std::sqrt(0.5)); }
 
 /// The inverse of erf on (-1, 1): a start by Winitzki's formula, then Newton's steps until they change nothing.
@@ -72,7 +78,7 @@ Array truncated_normal(const Shape& shape, const TruncatedNormalOptions& options
   }
   const double low = normal_cdf((options.lo - options.mean) / options.std);
   const double high = normal_cdf((options.hi - options.mean) / options.std);
-  std::vector<double> values = uniform(generator(options.rng), shape, 0, 1, Float64).to_vector<double>();
+  std::vector<double> values = values_of("truncated_normal", uniform(generator(options.rng), shape, 0, 1, Float64));
   for (double& value : values) {
     const double quantile = erf_inverse(2 * (low + value * (high - low)) - 1) * std::sqrt(2.0);
     value = std::clamp(options.mean + options.std * quantile, options.lo, options.hi);
@@ -90,7 +96,7 @@ Array orthogonal(const Shape& shape, const GainOptions& options) {
   if (shape.count() == 0) return zeros(shape, options.type);
   const size_t rows = static_cast<size_t>(shape.count()) / columns;
   const size_t longer = std::max(rows, columns), shorter = std::min(rows, columns);
-  std::vector<double> drawn = normal(generator(options.rng), {shape.count()}, 0, 1, Float64).to_vector<double>();
+  std::vector<double> drawn = values_of("orthogonal", normal(generator(options.rng), {shape.count()}, 0, 1, Float64));
   orthonormalise(drawn, longer, shorter);
   std::vector<double> values = host_vector<double>("orthogonal", static_cast<int64_t>(drawn.size()));
   for (size_t j = 0; j < columns; ++j) {
@@ -110,7 +116,7 @@ Array sparse_init(const Shape& shape, const SparseOptions& options) {
   const size_t rows = static_cast<size_t>(shape[0]), columns = static_cast<size_t>(shape[1]);
   const double wanted = std::ceil(std::clamp(options.sparsity, 0.0, 1.0) * static_cast<double>(rows));
   Rng& rng = generator(options.rng);
-  std::vector<double> values = normal(rng, shape, 0, options.std, Float64).to_vector<double>();
+  std::vector<double> values = values_of("sparse_init", normal(rng, shape, 0, options.std, Float64));
   std::vector<size_t> order(rows);
   for (size_t column = 0; column < columns; ++column) {
     for (size_t i = 0; i < rows; ++i) order[i] = i;

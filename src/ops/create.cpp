@@ -23,6 +23,8 @@ template <class Value> Array filled(int64_t count, DType type, Value value) {
   return in_scope(type == Float64 ? exact : cast(exact, type));
 }
 
+__extension__ using Wide = __int128;  // of two numbers of 64 bits, the product
+
 std::string short_text(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%g", value);
@@ -79,17 +81,17 @@ Array full_like(const Array& x, const Array& value) {
 }
 
 Array integer_range(int64_t start, int64_t step, int64_t count) {
-  int64_t last = 0;
-  if (count < 0 || __builtin_mul_overflow(count > 0 ? count - 1 : 0, step, &last) ||
-      __builtin_add_overflow(start, last, &last)) {
+  using Limits = std::numeric_limits<int64_t>;
+  const Wide last = start + Wide{count > 0 ? count - 1 : 0} * step;
+  if (count < 0 || last < Limits::min() || last > Limits::max()) {
     refuse(ErrorKind::argument, "arange", "its numbers must be integers of 64 bits",
            std::to_string(count) + " numbers from " + std::to_string(start) + " in steps of " + std::to_string(step),
            "use a smaller count");
   }
-  const auto fits = [](int64_t value) {
+  const auto fits = [](Wide value) {
     return value >= std::numeric_limits<int32_t>::min() && value <= std::numeric_limits<int32_t>::max();
   };
-  const auto value = [=](int64_t i) { return start + i * step; };
+  const auto value = [=](int64_t i) { return static_cast<int64_t>(start + Wide{i} * step); };
   if (!fits(start) || !fits(last)) return in_scope(constant(leaf_of<int64_t>(Shape{count}, value)));
   const auto narrow = [=](int64_t i) { return static_cast<int32_t>(value(i)); };
   return in_scope(constant(leaf_of<int32_t>(Shape{count}, narrow)));
