@@ -192,7 +192,7 @@ CrossCorTranspose::CrossCorTranspose(const Array& w, const Array& b, Activation 
     : weight(w), act(std::move(activation)), window(window_for("CrossCorTranspose", w, options, true)),
       outpad(options.outpad) {
   eval(weight);
-  bias = bias_for("CrossCorTranspose", b, w, {w.size(-2) * options.groups});
+  bias = bias_for("CrossCorTranspose", b, w, {product_of_sizes("CrossCorTranspose", {w.size(-2), options.groups})});
 }
 
 Array CrossCorTranspose::operator()(const Array& x) const {
