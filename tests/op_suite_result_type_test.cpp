@@ -84,7 +84,7 @@ const OracleCase* case_for(const OpEntry& row) {
 std::string result_type(const OpEntry& row, const OracleCase& entry, DType type) {
   Arrays inputs = inputs_of(entry);
   for (size_t i = 0; i < inputs.size(); ++i) {
-    if (entry.inputs[i].dtype == entry.dtype) inputs[i] = evaluated(cast(inputs[i], type));
+    if (entry.inputs[i].dtype == entry.dtype) inputs[i] = evaluated(cast(real(inputs[i]), type));
   }
   try {
     const Arrays results = row.call(entry, inputs);

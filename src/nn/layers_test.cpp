@@ -136,11 +136,12 @@ TEST(Layers, AreRightForComplexInputOrRefuseIt) {
 TEST(Layers, AreRightForComplexParametersOrRefuseThem) {
   const Array w = complex(Array({1.f, 2.f}, {1, 2}), Array({3.f, -1.f}, {1, 2}));
   const auto refused = [](auto f) { return error_of([&] { static_cast<void>(f()); }, ErrorKind::dtype); };
-  EXPECT_EQ(refused([&] {
-              return Dense(w, false)(ones({2, 3}));
-            }),
-            "layer Dense(2 => 1): not defined for complex numbers; got 1×2 Array{ComplexF32}; give it real(x) or "
-            "abs(x), or both parts as reals with view_as_real(x)");
+  EXPECT_EQ(
+      refused([&] {
+        return Dense(w, false)(ones({2, 3}));
+      }),
+      "layer Dense(2 => 1; bias=false): not defined for complex numbers; got 1×2 Array{ComplexF32}; give it real(x) or "
+      "abs(x), or both parts as reals with view_as_real(x)");
   EXPECT_EQ(refused([&] { return Dense(2, 1)(transpose(w)); }),
             "layer Dense(2 => 1): not defined for complex numbers; got 2×1 Array{ComplexF32}; give it real(x) or "
             "abs(x), or both parts as reals with view_as_real(x)");

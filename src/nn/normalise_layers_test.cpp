@@ -137,12 +137,13 @@ TEST(NormaliseLayers, HalvesAreComputedWithStatisticsInFloat32) {
 
 TEST(InstanceNorm, RefusesOneValuePerChannelWhereItTracks) {
   InstanceNorm layer(1, {.track_stats = true});
-  EXPECT_EQ(
-      error_of([&] {
-        gradient([](const InstanceNorm& l) { return sum(l(ones({1, 1, 3}))); }, layer);
-      }),
-      "InstanceNorm: expected more than 1 value per channel when training; got input of size (1, 1, 3); use larger "
-      "batches, or testmode(model)");
+  const std::string text = error_of([&] {
+    gradient([](const InstanceNorm& l) { return sum(l(ones({1, 1, 3}))); }, layer);
+  });
+  EXPECT_NE(
+      text.find("InstanceNorm: expected more than 1 value per channel when training; got input of size (1, 1, 3)"),
+      std::string::npos)
+      << text;
 }
 
 TEST(InstanceNorm, TracksMeansOverTheBatch) {
