@@ -400,6 +400,17 @@ Arrays normalised_channels(const OracleCase& e, const Arrays& x) {
           x[4] * (1 - momentum) + reshape(var(x[0], dims, true), x[4].shape()) * momentum};
 }
 
+/// The cases are of flipped kernels; the other function is given them flipped once more.
+OracleCall transposed_convolution(bool flipped) {
+  return [flipped](const OracleCase& e, const Arrays& x) {
+    const ConvOptions options{extents(e, "stride"), extents(e, "pad"), extents(e, "dilation"), e.integers("groups")[0]};
+    Array kernels = x[1];
+    for (int d = 0; !flipped && d + 2 < kernels.rank(); ++d) kernels = flip(kernels, d);
+    const auto f = flipped ? conv_transpose : crosscor_transpose;
+    return Arrays{f(x[0], kernels, options, extents(e, "outpad"))};
+  };
+}
+
 std::vector<OpEntry> products_and_windows() {
   return {
       {"matmul", "matmul", binary(matmul)},
@@ -411,20 +422,8 @@ std::vector<OpEntry> products_and_windows() {
       {"triu", "triu", [](const OracleCase& e, const Arrays& x) { return Arrays{triu(x[0], e.integers("k")[0])}; }},
       {"conv", "conv", convolution(true)},
       {"crosscor", "conv", convolution(false)},
-      {"conv_transpose", "conv_transpose",
-       [](const OracleCase& e, const Arrays& x) {
-         const ConvOptions options{extents(e, "stride"), extents(e, "pad"), extents(e, "dilation"),
-                                   e.integers("groups")[0]};
-         return Arrays{conv_transpose(x[0], x[1], options, extents(e, "outpad"))};
-       }},
-      {"crosscor_transpose", "conv_transpose",
-       [](const OracleCase& e, const Arrays& x) {  // with the kernel flipped it is the convolution
-         const ConvOptions options{extents(e, "stride"), extents(e, "pad"), extents(e, "dilation"),
-                                   e.integers("groups")[0]};
-         Array flipped = x[1];
-         for (int d = 0; d + 2 < flipped.rank(); ++d) flipped = flip(flipped, d);
-         return Arrays{crosscor_transpose(x[0], flipped, options, extents(e, "outpad"))};
-       }},
+      {"conv_transpose", "conv_transpose", transposed_convolution(true)},
+      {"crosscor_transpose", "conv_transpose", transposed_convolution(false)},
       {"maxpool", "maxpool",
        [](const OracleCase& e, const Arrays& x) {
          return Arrays{maxpool(x[0], extents(e, "window"), extents(e, "stride"), extents(e, "pad"))};
