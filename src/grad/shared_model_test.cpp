@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <latch>
 #include <thread>
 #include <vector>
 
@@ -66,16 +67,19 @@ TEST(SharedModel, IsUsedByManyThreadsBesideATraining) {
   const Results want = results_of(shared, batch, false);
   constexpr int count = 16;
   std::atomic<int> wrong{0}, running{count};
+  std::latch started(count + 1);
   std::vector<std::thread> threads;
   for (int t = 0; t < count; ++t) {
     threads.emplace_back([&, t] {
+      started.arrive_and_wait();
       for (int i = 0; i < 5; ++i) {
         if (!(results_of(shared, batch, (i + t) % 2 == 0) == want)) wrong.fetch_add(1);
       }
       running.fetch_sub(1);
     });
   }
-  while (running.load() > 0) {
+  started.count_down();
+  for (int step = 0; step < 10 || running.load() > 0; ++step) {
     const auto [loss, g] = withgradient([&](const Net& m) { return batch.loss(m); }, trained);
     update(state, trained, g);
   }
