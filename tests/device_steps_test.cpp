@@ -24,6 +24,7 @@
 #include <rosin/stats.hpp>
 
 #include "../examples/demo/models.hpp"
+#include "error_testing.hpp"
 #include "test_device.hpp"
 
 namespace rosin {
@@ -70,6 +71,23 @@ TEST(TestDevice, IsThere) { EXPECT_EQ(sum(there(ones({3})) + 1).item(), 6); }
 TEST(DeviceSteps, GiveTheLossesOfTheCpu) {
   Training<Network> there(some_device(), {12}), here(Device(), {12});
   for (int i = 0; i < 5; ++i) EXPECT_NEAR(there.step(16).item(), here.step(16).item(), 1e-5) << "step " << i;
+}
+
+TEST(DeviceSteps, AStateLeftBehindAndAGradientFromElsewhereAreNamed) {
+  Network model;
+  State state = setup(Adam{}, model);
+  Network there = model | some_device();
+  const auto loss = [](const Network& m) { return sum(m(ones({12, 1}))); };
+  const Network g = gradient(loss, there);
+  const std::string place = DeviceTable::instance().text_of(some_device().position());
+  EXPECT_EQ(error_of([&] { update(state, there, g); }, ErrorKind::device),
+            "update: a parameter and its state must be on one device; hidden.weight is on " + place +
+                ", its state on CPU; move it along: state = state | device");
+  EXPECT_EQ(error_of([&] { update(state, model, g); }, ErrorKind::device),
+            "update: a parameter and its gradient must be on one device; hidden.weight is on CPU, its gradient on " +
+                place + "; compute it with the moved model");
+  state = state | some_device();
+  update(state, there, g);
 }
 
 TEST(DeviceSteps, TrimUnloadsTheKernelsThatNoPlanUses) {

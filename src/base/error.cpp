@@ -15,7 +15,8 @@ struct Error::Text {
 
   void compose() {
     // Many messages of layers name them.
-    const bool named = layer.empty() || message.find(layer) != std::string::npos;
+    const bool begins = !place.type.empty() && message.starts_with(place.type);
+    const bool named = layer.empty() || begins || message.find(layer) != std::string::npos;
     text = path;
     if (!named) text += (path.empty() ? "" : ", ") + layer;
     text += (text.empty() ? "" : ": ") + message;

@@ -98,11 +98,28 @@ std::vector<OutgoingArray> arrays_of(ModelView model, const SaveOptions& options
   return options.names == NameStyle::torch ? to_torch(model) : outgoing(state(model));
 }
 
+bool has_all(const std::vector<NamedArray>& arrays, const std::vector<NamedArray>& wanted) {
+  return std::all_of(wanted.begin(), wanted.end(), [&](const NamedArray& place) {
+    const auto is_it = [&](const NamedArray& entry) { return entry.name == place.name; };
+    return place.value.is_nothing() || std::any_of(arrays.begin(), arrays.end(), is_it);
+  });
+}
+
+/// Whether the file fits the model only when it is read as one of PyTorch.
+bool has_torch_names(ModelEdit model, const std::vector<NamedArray>& arrays) {
+  const std::vector<NamedArray> wanted = state(model.view());
+  return !has_all(arrays, wanted) && has_all(from_torch(model, arrays), wanted);
+}
+
 void load_arrays(const SavedFile& file, const std::string& path, ModelEdit model, const LoadFileOptions& options) {
   try {
     if (options.names == NameStyle::torch) loadmodel(model, from_torch(model, file.arrays()), {options.strict});
     else loadmodel(model, file.arrays(), {options.strict});
   } catch (const Error& error) {
+    if (options.names == NameStyle::rosin && has_torch_names(model, file.arrays())) {
+      throw Error(ErrorKind::argument,
+                  "load: '" + path + "': its names are those that PyTorch uses; load it with {.names = torch}");
+    }
     std::string_view text = error.what();
     constexpr std::string_view prefix = "loadmodel: ";
     if (text.starts_with(prefix)) text.remove_prefix(prefix.size());

@@ -246,14 +246,15 @@ TEST_F(SaveAndLoad, MissingExtraAndMisshapenNamesAreNamed) {
   } renamed{affine(2, 2, 5), affine(2, 2, 5)};
   EXPECT_EQ(error_here([&] { load(path("m.safetensors"), renamed); }),
             "load: 'DIR/m.safetensors': every array needs an entry in the source; hiden.weight is missing there; the "
-            "nearest of its names is hidden.weight; rename it, or load with {.strict = false}");
+            "nearest of its names is hidden.weight; rename it, load into what was saved (a state: of the same rule), "
+            "or load with {.strict = false}");
   EXPECT_EQ(renamed.out.bias.to_vector(), (std::vector<float>{5, 5}));
   struct Smaller {
     Affine hidden;
   } smaller{affine(2, 2, 5)};
   EXPECT_EQ(error_here([&] { load(path("m.safetensors"), smaller); }),
             "load: 'DIR/m.safetensors': every entry of the source must have its place; out.bias is in the source only; "
-            "load into a model of the same structure, or with {.strict = false}");
+            "load into what was saved (a state: of the same rule), or with {.strict = false}");
   load(path("m.safetensors"), smaller, {.strict = false});
   EXPECT_EQ(smaller.hidden.bias.to_vector(), (std::vector<float>{1, 1}));
   struct Misshapen {

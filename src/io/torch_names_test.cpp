@@ -41,6 +41,19 @@ TEST_F(TorchNames, ARealFileOfPyTorchLayersComputesTheSame) {
   for (size_t i = 0; i < 16; ++i) EXPECT_NEAR(y[i], expected[i], 1e-6) << i;
 }
 
+TEST_F(TorchNames, AFileWithThemSaysSoWhereItIsReadWithoutThem) {
+  const std::string file = path("names.safetensors");
+  save(file, Chain(Dense(2, 3), Dense(3, 1)), {.names = torch});
+  Chain model(Dense(2, 3), Dense(3, 1)), other(Dense(2, 3));
+  EXPECT_EQ(error_of([&] { load(file, model); }, ErrorKind::argument),
+            "load: '" + file + "': its names are those that PyTorch uses; load it with {.names = torch}");
+  struct Plain {
+    Dense hidden{2, 3};
+  } plain, smaller{{2, 2}};
+  save(file, plain, {.names = torch});  // these names are the same in both
+  EXPECT_NE(error_of([&] { load(file, smaller); }, ErrorKind::shape).find("sizes must match"), std::string::npos);
+}
+
 TEST_F(TorchNames, WhatWasSavedForPyTorchComesBack) {
   Chain saved(Conv({3, 3}, 1, 2), BatchNorm(2, relu), CrossCor({2, 3}, 2, 3), ConvTranspose({2, 2}, 3, 2));
   save(path("m.safetensors"), saved, {.names = torch});

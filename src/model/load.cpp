@@ -105,9 +105,10 @@ class Match : public ModelEditor {
     if (!strict_) return;
     for (const auto& [name, entry] : source_) {
       if (entry.used || entry.value.is_nothing()) continue;
-      throw Error(ErrorKind::argument, "loadmodel: every entry of the source must have its place; " + name +
-                                           " is in the source only; load into a model of the same structure, or with "
-                                           "{.strict = false}");
+      throw Error(ErrorKind::argument,
+                  "loadmodel: every entry of the source must have its place; " + name +
+                      " is in the source only; load into what was saved (a state: of the same rule), or with "
+                      "{.strict = false}");
     }
   }
 
@@ -116,9 +117,11 @@ class Match : public ModelEditor {
 
  private:
   [[noreturn]] void refuse_missing(const std::string& name) const {
-    throw Error(ErrorKind::argument, "loadmodel: every array needs an entry in the source; " + name +
-                                         " is missing there" + nearest(name, source_) +
-                                         "; rename it, or load with {.strict = false}");
+    throw Error(ErrorKind::argument,
+                "loadmodel: every array needs an entry in the source; " + name + " is missing there" +
+                    nearest(name, source_) +
+                    "; rename it, load into what was saved (a state: of the same rule), or load with "
+                    "{.strict = false}");
   }
 
   /// In the type and on the device of x.

@@ -250,7 +250,7 @@ TEST(LoadModel, NamesWhatDoesNotMatch) {
               loadmodel(dst, {{"weights", vector_of({1, 2})}, {"bias", vector_of({1})}});
             }),
             "loadmodel: every array needs an entry in the source; weight is missing there; the nearest of its names is "
-            "weights; rename it, or load with {.strict = false}");
+            "weights; rename it, load into what was saved (a state: of the same rule), or load with {.strict = false}");
   EXPECT_EQ(
       error_of([&] {
         loadmodel(dst, {{"weight", vector_of({1, 2})}, {"bias", vector_of({1})}, {"more", vector_of({1})}});

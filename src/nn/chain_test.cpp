@@ -103,10 +103,10 @@ TEST(Chain, SeveralArraysGoThroughLayersThatTakeThem) {
   EXPECT_EQ(chain(Array(3.0)).item(), -3);
   const Array inputs[] = {Array(5.0), Array(3.0)};
   EXPECT_EQ(Chain(both)(std::span<const Array>(inputs))[0].item(), 2);
-  EXPECT_EQ(
-      error_of([&] { static_cast<void>(Chain{relu}(std::span<const Array>(inputs))); }),
-      "FunctionLayer: a layer takes as many arrays as its call operator; got 2; use Parallel to split them, or another "
-      "layer");
+  EXPECT_EQ(error_of([&] { static_cast<void>(Chain{relu}(std::span<const Array>(inputs))); }),
+            "layers[0]: FunctionLayer: a layer takes as many arrays as its call operator; got 2; use Parallel to split "
+            "them, or another "
+            "layer");
 }
 
 TEST(Activation, KnowsItsName) {

@@ -6,6 +6,7 @@
 #include <rosin/elementwise.hpp>
 
 #include "base/sizes.hpp"
+#include "model/locate.hpp"
 #include "nn/layer_parts.hpp"
 #include "nn/padding.hpp"
 
@@ -139,8 +140,10 @@ Conv::Conv(const Array& w, const Array& b, Activation activation, const ConvLaye
 }
 
 Array Conv::operator()(const Array& x) const {
-  const Array images = checked_images(x, weight, weight.size(-2) * window.groups, *this);
-  return finished(conv(images, weight, window), bias, act);
+  return located(*this, [&] {
+    const Array images = checked_images(x, weight, weight.size(-2) * window.groups, *this);
+    return finished(conv(images, weight, window), bias, act);
+  });
 }
 
 std::string Conv::rosin_show() const { return text_of("Conv", weight, bias, act, window, false); }
@@ -157,8 +160,10 @@ CrossCor::CrossCor(const Array& w, const Array& b, Activation activation, const 
 }
 
 Array CrossCor::operator()(const Array& x) const {
-  const Array images = checked_images(x, weight, weight.size(-2) * window.groups, *this);
-  return finished(crosscor(images, weight, window), bias, act);
+  return located(*this, [&] {
+    const Array images = checked_images(x, weight, weight.size(-2) * window.groups, *this);
+    return finished(crosscor(images, weight, window), bias, act);
+  });
 }
 
 std::string CrossCor::rosin_show() const { return text_of("CrossCor", weight, bias, act, window, false); }
@@ -176,8 +181,10 @@ ConvTranspose::ConvTranspose(const Array& w, const Array& b, Activation activati
 }
 
 Array ConvTranspose::operator()(const Array& x) const {
-  const Array images = checked_images(x, weight, weight.size(-1), *this);
-  return finished(conv_transpose(images, weight, window, outpad), bias, act);
+  return located(*this, [&] {
+    const Array images = checked_images(x, weight, weight.size(-1), *this);
+    return finished(conv_transpose(images, weight, window, outpad), bias, act);
+  });
 }
 
 std::string ConvTranspose::rosin_show() const { return text_of("ConvTranspose", weight, bias, act, window, true); }
@@ -196,8 +203,10 @@ CrossCorTranspose::CrossCorTranspose(const Array& w, const Array& b, Activation 
 }
 
 Array CrossCorTranspose::operator()(const Array& x) const {
-  const Array images = checked_images(x, weight, weight.size(-1), *this);
-  return finished(crosscor_transpose(images, weight, window, outpad), bias, act);
+  return located(*this, [&] {
+    const Array images = checked_images(x, weight, weight.size(-1), *this);
+    return finished(crosscor_transpose(images, weight, window, outpad), bias, act);
+  });
 }
 
 std::string CrossCorTranspose::rosin_show() const {

@@ -10,6 +10,7 @@
 #include <rosin/movement.hpp>
 #include <rosin/reduce.hpp>
 
+#include "model/locate.hpp"
 #include "nn/layer_parts.hpp"
 #include "ops/reduction.hpp"
 
@@ -142,16 +143,18 @@ BatchNorm::BatchNorm(int64_t channel_count, Activation activation, const BatchNo
 }
 
 Array BatchNorm::operator()(const Array& x) const {
-  check_channels(*this, x, 2);
-  const Array in = input_of(*this, x);
-  if (x.count() == 0) return of_nothing(*this, in);
-  const bool training = is_training(mode);
-  if (!training && !mean.is_nothing()) return with_running(*this, in);
-  const int64_t values = x.count() / channels;
-  if (training && values == 1) refuse_one_value("BatchNorm", x);
-  const Moments batch = moments_of(wide(in), dims_between(0, x.rank(), x.rank() - 2));
-  if (training && !mean.is_nothing()) track(*this, batch.mean, batch.variance, values);
-  return standardised(*this, in, batch.distance, batch.variance);
+  return located(*this, [&] {
+    check_channels(*this, x, 2);
+    const Array in = input_of(*this, x);
+    if (x.count() == 0) return of_nothing(*this, in);
+    const bool training = is_training(mode);
+    if (!training && !mean.is_nothing()) return with_running(*this, in);
+    const int64_t values = x.count() / channels;
+    if (training && values == 1) refuse_one_value("BatchNorm", x);
+    const Moments batch = moments_of(wide(in), dims_between(0, x.rank(), x.rank() - 2));
+    if (training && !mean.is_nothing()) track(*this, batch.mean, batch.variance, values);
+    return standardised(*this, in, batch.distance, batch.variance);
+  });
 }
 
 std::string BatchNorm::rosin_show() const { return text_of("BatchNorm(" + std::to_string(channels), *this, true); }
@@ -165,22 +168,24 @@ LayerNorm::LayerNorm(const Shape& sizes, Activation activation, const LayerNormO
 }
 
 Array LayerNorm::operator()(const Array& x) const {
-  bool fits = x.rank() >= size.rank();
-  for (int d = 0; fits && d < size.rank(); ++d) fits = x.size(d) == size[d];
-  if (!fits) {
-    refuse_input(rosin_show(), "expects first sizes " + to_string(size), x, "arrays are (features..., batch)");
-  }
-  const Array in = matched_input(x, scale, *this);
-  Array y;
-  if (x.count() == 0) {
-    y = in;
-  } else if (size.rank() == 1) {
-    y = normalise(in, 0, eps);
-  } else {
-    // One dim of all that is averaged together, so that it is a reduction of rows.
-    y = reshape(normalise(reshape(in, {size.count(), -1}), 0, eps), x.shape());
-  }
-  return act(scale.is_nothing() ? y : y * scale + bias);
+  return located(*this, [&] {
+    bool fits = x.rank() >= size.rank();
+    for (int d = 0; fits && d < size.rank(); ++d) fits = x.size(d) == size[d];
+    if (!fits) {
+      refuse_input(rosin_show(), "expects first sizes " + to_string(size), x, "arrays are (features..., batch)");
+    }
+    const Array in = matched_input(x, scale, *this);
+    Array y;
+    if (x.count() == 0) {
+      y = in;
+    } else if (size.rank() == 1) {
+      y = normalise(in, 0, eps);
+    } else {
+      // One dim of all that is averaged together, so that it is a reduction of rows.
+      y = reshape(normalise(reshape(in, {size.count(), -1}), 0, eps), x.shape());
+    }
+    return act(scale.is_nothing() ? y : y * scale + bias);
+  });
 }
 
 std::string LayerNorm::rosin_show() const {
@@ -196,19 +201,21 @@ InstanceNorm::InstanceNorm(int64_t channel_count, Activation activation, const I
 }
 
 Array InstanceNorm::operator()(const Array& x) const {
-  check_channels(*this, x, 3);
-  const Array in = input_of(*this, x);
-  if (x.count() == 0) return of_nothing(*this, in);
-  const bool training = is_training(mode);
-  if (!training && !mean.is_nothing()) return with_running(*this, in);
-  const int batch_dim = x.rank() - 1;
-  const Moments m = moments_of(wide(in), dims_between(0, x.rank() - 2, -1));
-  if (training && !mean.is_nothing()) {
-    const int64_t values = x.count() / (channels * x.size(batch_dim));
-    if (values == 1) refuse_one_value("InstanceNorm", x);
-    track(*this, rosin::mean(m.mean, batch_dim), rosin::mean(m.variance, batch_dim), values);
-  }
-  return standardised(*this, in, m.distance, m.variance);
+  return located(*this, [&] {
+    check_channels(*this, x, 3);
+    const Array in = input_of(*this, x);
+    if (x.count() == 0) return of_nothing(*this, in);
+    const bool training = is_training(mode);
+    if (!training && !mean.is_nothing()) return with_running(*this, in);
+    const int batch_dim = x.rank() - 1;
+    const Moments m = moments_of(wide(in), dims_between(0, x.rank() - 2, -1));
+    if (training && !mean.is_nothing()) {
+      const int64_t values = x.count() / (channels * x.size(batch_dim));
+      if (values == 1) refuse_one_value("InstanceNorm", x);
+      track(*this, rosin::mean(m.mean, batch_dim), rosin::mean(m.variance, batch_dim), values);
+    }
+    return standardised(*this, in, m.distance, m.variance);
+  });
 }
 
 std::string InstanceNorm::rosin_show() const {
@@ -226,12 +233,14 @@ GroupNorm::GroupNorm(int64_t channel_count, int64_t group_count, Activation acti
 }
 
 Array GroupNorm::operator()(const Array& x) const {
-  check_channels(*this, x, 2);
-  const Array in = matched_input(x, scale, *this);
-  if (x.count() == 0) return of_nothing(*this, in);
-  // All of one group of one sample in one dim.
-  const Array rows = reshape(in, {x.count() / (groups * x.size(-1)), groups * x.size(-1)});
-  return act(scaled(reshape(normalise(rows, 0, eps), x.shape()), scale, bias));
+  return located(*this, [&] {
+    check_channels(*this, x, 2);
+    const Array in = matched_input(x, scale, *this);
+    if (x.count() == 0) return of_nothing(*this, in);
+    // All of one group of one sample in one dim.
+    const Array rows = reshape(in, {x.count() / (groups * x.size(-1)), groups * x.size(-1)});
+    return act(scaled(reshape(normalise(rows, 0, eps), x.shape()), scale, bias));
+  });
 }
 
 std::string GroupNorm::rosin_show() const {

@@ -12,6 +12,7 @@
 
 #include "graph/context.hpp"
 #include "graph/hooks.hpp"
+#include "graph/leaf.hpp"
 #include "graph/watch.hpp"
 #include "optim/step.hpp"
 #include "optim/tree.hpp"
@@ -70,12 +71,22 @@ void match(const StateTree& tree, ModelEdit model, ModelView gradient, Step& ste
 
 std::string sizes_of(const Array& x) { return to_string(x.shape()) + " " + to_string(x.dtype()); }
 
+/// What a step of a leaf reads stands where its parameter does.
+void check_place(const StateTree& tree, const StateLeaf& leaf, const char* what, const Array& y, const Array& x,
+                 const char* cure) {
+  if (y.is_nothing() || is_scalar(*y.node()) || y.node()->device == x.node()->device) return;
+  throw Error(ErrorKind::device, std::string("update: a parameter and its ") + what + " must be on one device; " +
+                                     tree.names[leaf.place] + " is on " + hooks.device_text(x.node()->device) +
+                                     ", its " + what + " on " + hooks.device_text(y.node()->device) + "; " + cure);
+}
+
 void check_parameter(const StateTree& tree, const StateLeaf& leaf, const Array& x, const Array& g) {
   if (!(x.shape() == leaf.shape) || x.dtype() != leaf.dtype) {
     refuse_parameter(tree, leaf.place,
                      "is " + sizes_of(x) + " and was " + to_string(leaf.shape) + " " + to_string(leaf.dtype) +
                          " when setup was called");
   }
+  check_place(tree, leaf, "gradient", g, x, "compute it with the moved model");
   if (g.shape() == leaf.shape) return;
   throw Error(ErrorKind::shape, "update: a gradient must have the shape of its parameter; that of " +
                                     tree.names[leaf.place] + " is " + to_string(g.shape()) + ", the parameter " +
@@ -119,16 +130,21 @@ Array gradient_of(const StateTree& tree, size_t leaf, const Step& step) {
   return cast(sum, own.dtype);
 }
 
-/// Keeps every array of a leaf's state.
+/// Keeps every array of a leaf's state, which stands where the parameter does.
 class KeepState : public ModelEditor {
  public:
-  explicit KeepState(Step& step) : step_(step) {}
+  KeepState(const StateTree& tree, const StateLeaf& leaf, const Array& parameter, Step& step)
+      : tree_(tree), leaf_(leaf), parameter_(parameter), step_(step) {}
   void array(Array& x, const ModelPath&) override {
+    check_place(tree_, leaf_, "state", x, parameter_, "move it along: state = state | device");
     if (!x.is_nothing() && !x.node()->ready()) eval(x);
     step_.keep(&x);
   }
 
  private:
+  const StateTree& tree_;
+  const StateLeaf& leaf_;
+  const Array& parameter_;
   Step& step_;
 };
 
@@ -147,7 +163,7 @@ void record_leaf(StateTree& tree, size_t index, Step& step) {
   if (g.is_nothing()) return;
   check_parameter(tree, leaf, x, g);
   if (!x.node()->ready()) eval(x);
-  KeepState keep(step);
+  KeepState keep(tree, leaf, x, step);
   leaf.rule->visit_state(keep, {});
   step.leaf = static_cast<int>(index);
   step.begin_rule();
