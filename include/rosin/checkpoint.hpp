@@ -12,7 +12,7 @@
 
 namespace rosin {
 
-/// Marks what is recorded while it lives, for Checkpointed.
+/// For the library: marks what is recorded while it lives, for Checkpointed.
 class ROSIN_API CheckpointRegion {
  public:
   CheckpointRegion();
@@ -39,7 +39,7 @@ template <class F> struct Checkpointed {
 /// checkpoint(f)(x) is f(x) with less memory in gradient calls. Source: Chen et al. 2016, arXiv 1604.06174.
 template <class F> Checkpointed<F> checkpoint(F f) { return {std::move(f)}; }
 
-/// What a rule of one's own gives: the gradient by each input, in order; nothing where there is none.
+/// For the library: what a rule of one's own gives: the gradient by each input, in order; nothing where there is none.
 using CustomRule = SmallFunction<std::vector<Array>(const Array& gradient)>;
 ROSIN_API Array with_rule(const Array& value, std::span<const Array> inputs, CustomRule rule);
 

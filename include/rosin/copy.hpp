@@ -95,7 +95,7 @@ template <class T> T copy_parts(const T& x) {
 
 namespace rosin {
 
-/// Gives the shared pointers of a fresh copy objects of their own.
+/// For the library: gives the shared pointers of a fresh copy objects of their own.
 ROSIN_API void separate_shared(ModelEdit copy);
 
 /// A model that is independent of `model`: changing one leaves the other as it is. Arrays are the same handles.

@@ -41,7 +41,7 @@ struct BackendReport {
 /// back end.
 ROSIN_API BackendReport backend_report(std::string_view backend);
 
-// --- Plug-ins that might crash. A probe belongs into a child process, its result into the record.
+// --- For the library: plug-ins that might crash. A probe belongs into a child process, its result into the record.
 
 /// The files in which the plug-in of a back end is looked for, in the order of the search, there or not. None for the
 /// CPU. Error (argument): no such back end.

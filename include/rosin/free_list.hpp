@@ -9,12 +9,12 @@
 
 namespace rosin {
 
-/// A block of at least `bytes` bytes, aligned for every type without extended alignment.
+/// For the library: a block of at least `bytes` bytes, aligned for every type without extended alignment.
 ROSIN_API void* take_block(size_t bytes);
-/// Gives a block back, on any thread; `bytes` as it was taken.
+/// For the library: gives a block back, on any thread; `bytes` as it was taken.
 ROSIN_API void give_block(void* block, size_t bytes) noexcept;
 
-/// For containers inside layers.
+/// For the library: for containers inside layers.
 template <class T> struct FreeListAllocator {
   using value_type = T;
 

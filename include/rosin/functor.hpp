@@ -90,7 +90,7 @@ ROSIN_API void setkeypath(ModelEdit model, std::string_view path, const Array& v
 
 // --- Several models in step.
 
-/// The arrays of a model by path, for a walk through another one; for the template below.
+/// For the library: the arrays of a model by path, for a walk through another one.
 class ROSIN_API ArraysByPath {
  public:
   explicit ArraysByPath(ModelView model);

@@ -32,7 +32,7 @@ ROSIN_API int64_t parameter_count(ModelView model);
 /// saved.
 ROSIN_API std::vector<NamedArray> state(ModelView model);
 
-/// One place of a model, in a list that compiled code makes to go through several models in step (model, gradient,
+/// For compiled code: one place of a model, in a list to go through several models in step (model, gradient,
 /// optimiser state): the i-th place of one is the i-th place of the other when the paths' hashes agree.
 template <class ArrayPointer> struct ArrayPlace {
   ArrayPointer array;  // valid while the model is not changed but by writing to its arrays
@@ -42,8 +42,8 @@ template <class ArrayPointer> struct ArrayPlace {
   bool buffer;
 };
 
-/// Fills `places` with all arrays, also nothing. The vector keeps its memory, so a list that is kept costs no
-/// allocation.
+/// For compiled code: fills `places` with all arrays, also nothing. The vector keeps its memory: a list that is kept
+/// costs no allocation.
 ROSIN_API void list_arrays(ModelEdit model, std::vector<ArrayPlace<Array*>>& places);
 ROSIN_API void list_arrays(ModelView model, std::vector<ArrayPlace<const Array*>>& places);
 /// The path of the place at a position of such a list, as text; for messages.
@@ -51,14 +51,14 @@ ROSIN_API std::string path_at(ModelView model, size_t position);
 
 // --- Maps.
 
-/// A function on arrays as compiled code sees it.
+/// For the library: a function on arrays as compiled code sees it.
 struct ArrayMap {
   void* function;
   Array (*call)(void* function, const Array& x, const ModelPath& path);
   void* exclude = nullptr;
   bool (*excludes)(void* exclude, const Array& x, const ModelPath& path) = nullptr;
 };
-/// Replaces each array of the model, tied ones together; nothing stays.
+/// For the library: replaces each array of the model, tied ones together; nothing stays.
 ROSIN_API void map_arrays(ModelEdit model, const ArrayMap& map);
 
 namespace reflect {
@@ -98,7 +98,7 @@ M fmap(F f, const M& model, E exclude) {
   return copy;
 }
 
-/// Copies the values of every array into arrays of their own.
+/// For the library: copies the values of every array into arrays of their own.
 ROSIN_API void clone_arrays(ModelEdit model);
 /// A copy of a model (or an array) that shares no array with it; ties inside it stay.
 template <Walkable M> M clone(const M& model) {
@@ -107,7 +107,7 @@ template <Walkable M> M clone(const M& model) {
   return copy;
 }
 
-/// Converts every floating-point array of the model to another float type; Buffers to Float32 where that is a half.
+/// For the library: converts every floating-point array to another float type; Buffers to Float32 where that is a half.
 ROSIN_API void convert_floats(ModelEdit model, DType type);
 template <Walkable M> M with_floats(const M& model, DType type) {
   M copy = copy_of(model);

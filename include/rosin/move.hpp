@@ -14,7 +14,7 @@ namespace rosin {
 
 /// The array on a device. Tied and equal handles stay so.
 ROSIN_API Array moved(const Array& x, const Device& device);
-/// Moves every array of a model in place.
+/// For the library: moves every array of a model in place.
 ROSIN_API void move_arrays(ModelEdit model, const Device& device);
 
 /// Array, models, containers of them: what can be moved as a whole.
@@ -37,12 +37,12 @@ template <Movable T> auto operator|(const T& x, const Device& device) {
   else return moved(x, device);
 }
 
-/// What `gpu(x)` needs to know: the device it moves to (the CPU where there is no GPU, with one notice).
+/// For the library: the device that `gpu(x)` moves to (the CPU where there is no GPU, with one notice).
 ROSIN_API Device device_of_gpu();
 /// The same for `cu(x)`. Error (device): CUDA is not functional.
 ROSIN_API Device device_of_cu();
 
-/// Types of the objects gpu, cpu and cu, which one calls or writes after `|`.
+/// For the library: types of the objects gpu, cpu and cu, which one calls or writes after `|`.
 struct ToGpu {
   template <Movable T> auto operator()(const T& x) const { return x | device_of_gpu(); }
 };

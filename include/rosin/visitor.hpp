@@ -52,7 +52,7 @@ class ROSIN_API ModelVisitor {
   virtual void leaf(const ModelPart& part, const ModelPath& path);
 };
 
-/// Which objects behind shared pointers were already copied: two pointers to one object stay two pointers to one copy.
+/// For the library: objects behind shared pointers that were copied: two pointers to one stay two pointers to one copy.
 class ROSIN_API SharedCopies {
  public:
   SharedCopies() noexcept;
@@ -86,7 +86,7 @@ class ROSIN_API ModelEditor {
   virtual SharedCopies* copies();
 };
 
-/// Says once for each class that it cannot be walked (warning `unwalked-class`).
+/// For the library: says once for each class that it cannot be walked (warning `unwalked-class`).
 ROSIN_API void warn_unwalked(std::string_view type, const ModelPath& path);
 /// Throws Error (argument): an object behind a shared pointer has a class that cannot be copied.
 [[noreturn]] ROSIN_API void refuse_copy(std::string_view type, const ModelPath& path);
