@@ -71,12 +71,11 @@ TEST(OpSuiteRegistry, EveryOpIsReachedByATableRowOrAGradient) {
 }
 
 /// Ops whose result varies with no operand, or in steps without slope (comparisons, logic, places), and constants on
-/// purpose; trigamma's derivative has no op. Those with a slope of 0 (sign, floor, ...) state it instead.
+/// purpose. Those with a slope of 0 (sign, floor, ...) state it instead.
 const std::set<std::string_view> without_gradient = {
     "all",    "any",    "argmax", "argmin",      "argsort",     "eq",         "is_finite",     "is_inf",
     "is_nan", "le",     "leaf",   "logical_and", "logical_not", "logical_or", "logical_xor",   "lt",
-    "ne",     "onehot", "peak",   "permutation", "randint",     "scalar",     "stop_gradient", "trigamma",
-    "uniform"};
+    "ne",     "onehot", "peak",   "permutation", "randint",     "scalar",     "stop_gradient", "uniform"};
 
 TEST(OpSuiteRegistry, OpsWithoutGradientAreThoseThatHaveNone) {
   std::set<std::string_view> found;

@@ -150,7 +150,7 @@ ROSIN_API Array lgamma(const Array& x);
 /// The derivative of lgamma; NaN at 0, -1, -2, ... Near roots of Float64, and below 0, only the absolute error
 /// is small.
 ROSIN_API Array digamma(const Array& x);
-/// The derivative of digamma; Inf at 0, -1, -2, ... It has no gradient.
+/// The derivative of digamma; Inf at 0, -1, -2, ... Gradients of any order.
 ROSIN_API Array trigamma(const Array& x);
 
 }  // namespace rosin

@@ -184,10 +184,13 @@ Array transposed(const Array& images, const Array& kernels, const ConvOptions& o
   Shape y = with_size(x.shape(), spatial, product_of_sizes(op, {w.size(-2), options.groups}));
   for (int d = 0; d < spatial; ++d) {
     const int64_t extra = extent_for(op, "outpad", outpad, d, spatial, 0);
-    if (x.size(d) < 1 || extra < 0 || extra >= std::max<int64_t>(a.stride[d], a.dilation[d])) {
-      refuse(ErrorKind::shape, op, "images must have pixels and outpad be smaller than stride or dilation",
-             "images " + to_string(x.shape()) + " and outpad " + std::to_string(extra) + " in dim " + std::to_string(d),
-             "use a smaller outpad");
+    if (x.size(d) < 1) {
+      refuse(ErrorKind::shape, op, "images must have at least one pixel in each spatial dim", to_string(x.shape()),
+             "an empty batch is taken, empty images are not");
+    }
+    if (extra < 0 || extra >= std::max<int64_t>(a.stride[d], a.dilation[d])) {
+      refuse(ErrorKind::shape, op, "outpad must be smaller than stride or dilation",
+             "outpad " + std::to_string(extra) + " in dim " + std::to_string(d), "use a smaller outpad");
     }
     const int64_t size = product_of_sizes(op, {x.size(d) - 1, a.stride[d]}) + span_of(op, w.size(d), a.dilation[d]) -
                          a.pad_low[d] - a.pad_high[d] + extra;

@@ -8,6 +8,7 @@
 #include "ops/elementwise_op.hpp"
 #include "ops/math_exponential.hpp"
 #include "ops/math_special.hpp"
+#include "ops/slopes.hpp"
 
 namespace rosin {
 namespace {
@@ -65,8 +66,9 @@ const Op& pow_op = elementwise<2>(
                        "pow", "x^y; x^0 and 1^y are 1; gradient 0 by x where y is 0 and by y where x is 0",
                        [](auto x, auto y) { return math::pow(x, y); }, floats)
                        .with_gradient([](Backward& b) {
-                         const Array x = b.in(0), y = b.in(1);
-                         const Array one = full(Shape{}, 1.0, b.node().dtype);
+                         const DType type = b.node().dtype;  // one of the operands may be of integers
+                         const Array x = as_computed(b.in(0), type), y = as_computed(b.in(1), type),
+                                     one = full(Shape{}, 1.0, type);
                          if (b.needs(0)) b.give(0, b.gradient * (y * pow(x, where(y == 0, one, y - 1.0))));
                          if (b.needs(1)) b.give(1, b.gradient * (b.out() * log(where(x == 0, one, x))));
                        })

@@ -7,6 +7,7 @@
 #include "ops/math_gamma.hpp"
 #include "ops/math_special.hpp"
 #include "ops/math_trigonometric.hpp"
+#include "ops/polygamma.hpp"
 #include "ops/slopes.hpp"
 
 namespace rosin {
@@ -47,7 +48,9 @@ const Op& atan2_op = elementwise<2>(
                          "atan2", "the angle of the point (second operand, first operand); gradient 0 at (0, 0)",
                          [](auto y, auto x) { return math::atan2(y, x); }, floats)
                          .with_gradient([](Backward& b) {
-                           const Array y = b.in(0), x = b.in(1), squares = square(x) + square(y);
+                           const DType type = b.node().dtype;  // squares of integers would overflow
+                           const Array y = as_computed(b.in(0), type), x = as_computed(b.in(1), type),
+                                       squares = square(x) + square(y);
                            const Array scaled = b.gradient / where(squares == 0, 1.0, squares);
                            if (b.needs(0)) b.give(0, scaled * x);
                            if (b.needs(1)) b.give(1, -(scaled * y));
@@ -84,8 +87,9 @@ const Op& digamma_op =
         .samples(0.5, 4);
 
 const Op& trigamma_op = elementwise<1>(
-                            "trigamma", "the derivative of digamma; Inf at 0, -1, -2, ...; no gradient",
+                            "trigamma", "the derivative of digamma; Inf at 0, -1, -2, ...",
                             [](auto x) { return math::trigamma(x); }, floats)
+                            .with_gradient([](Backward& b) { b.give(0, b.gradient * polygamma(2, b.in(0))); })
                             .samples(0.5, 4);
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
 
+#include "graph/leaf.hpp"
 #include "graph/record.hpp"
 #include "ops/elementwise_op.hpp"
 
@@ -36,6 +37,10 @@ const Op& tanh_slope_op = elementwise<2>(
                               });
 
 }  // namespace
+
+Array as_computed(const Array& x, DType type) {
+  return is_float(x.dtype()) || is_scalar(*x.node()) ? x : cast(x, type);
+}
 
 Array relu_slope(const Array& g, const Array& y) { return record(relu_slope_op, g, y); }
 Array sigmoid_slope(const Array& g, const Array& y) { return record(sigmoid_slope_op, g, y); }

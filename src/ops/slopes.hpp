@@ -1,4 +1,5 @@
-// The slopes of activations times the gradient, each one node: every training step records some of them.
+// What gradient rules share: the slopes of activations times the gradient, each one node, since every training step
+// records some of them; and operands as the op computes them.
 #pragma once
 
 #include <rosin/array.hpp>
@@ -11,5 +12,8 @@ Array relu_slope(const Array& g, const Array& y);
 Array sigmoid_slope(const Array& g, const Array& y);
 /// g*(1 - y^2): tanh, whose value is y.
 Array tanh_slope(const Array& g, const Array& y);
+
+/// An operand of an op whose result is of the float type `type`: an array of integers converted, all else as it is.
+Array as_computed(const Array& x, DType type);
 
 }  // namespace rosin
