@@ -50,22 +50,37 @@ void FusedKernel::choose_tiles() {
   if (kernel_->whole_rows && row > tile_target) tile_ = row;
   else if (row <= tile_target) tile_ = tile_target / row * row;
   else tile_ = tile_target;
-  int64_t parts = 0;  // elements; of one thread, since they are whole parts of each sum
+  const int64_t work = chunk_work / static_cast<int64_t>(std::max<size_t>(kernel_->instrs.size(), 1));
+  const int64_t chunk = std::max(work, (total_ + most_chunks - 1) / most_chunks);
+  cut_ = SumOrder::cut(total_, total_, tile_, chunk);
+  if (kernel_->channels_first && !kernel_->roots.empty()) {
+    find_planes();
+    cut_ = planes_.cut(chunk);
+    return;  // any tile will do
+  }
+  bool sums = false;
   for (size_t i = 0; i < kernel_->roots.size(); ++i) {
     const lower::Port& root = kernel_->roots[i];
     if (root.row) continue;
     const SumOrder order = sum_order(domain_of(root), layout_->root_counts[i]);
+    if (!sums || order.part > cut_.part) cut_ = order;  // whole parts of each sum
     tile_ = order.block;
-    parts = std::max(parts, order.part);
+    sums = true;
   }
-  const int64_t work = chunk_work / static_cast<int64_t>(std::max<size_t>(kernel_->instrs.size(), 1));
-  const int64_t chunk = std::max(work, (total_ + most_chunks - 1) / most_chunks);
-  chunk_ = parts > 0 ? parts : (chunk + tile_ - 1) / tile_ * tile_;
-  chunks_ = (total_ + chunk_ - 1) / chunk_;
 }
 
-/// The sizes over which a root adds up: those of the kernel, or of its rows.
+/// The domain stands in CWHN: (channels, spatial..., images).
+void FusedKernel::find_planes() {
+  const lower::Value& image = structure_.graph.values[static_cast<size_t>(kernel_->domain)];
+  const bool batched = kernel_->wide >> (image.rank - 1) & 1;
+  logical_sizes_.assign(layout_->sizes, layout_->sizes + layout_->dims);
+  std::rotate(logical_sizes_.begin(), logical_sizes_.begin() + 1, logical_sizes_.end() - (batched ? 1 : 0));
+  planes_ = PlaneRuns(logical_sizes_, layout_->sizes[0], batched ? logical_sizes_.back() : 1);
+}
+
+/// The sizes over which a root adds up, in logical order: those of the kernel, or of its rows.
 std::span<const int64_t> FusedKernel::domain_of(const lower::Port& root) const {
+  if (!logical_sizes_.empty()) return logical_sizes_;
   const int first = root.row ? kernel_->row_dims : 0;
   return {layout_->sizes + first, static_cast<size_t>(std::max(layout_->dims - first, 0))};
 }
@@ -128,6 +143,13 @@ void FusedKernel::prepare_roots() {
     root.order = sum_order(domain, root.count);
     root.part_bytes = (static_cast<size_t>(root.count * bytes_of(root.type)) + 63) / 64 * 64;
     root.first_part = place(root.part_bytes * static_cast<size_t>(std::max<int64_t>(root.order.parts, 1)));
+    if (!logical_sizes_.empty()) {
+      root.planes = true;
+      root.image_stride = planes_.images > 1 ? layout_->roots[i].strides[layout_->dims - 1] : 0;
+      root.kept_values = place(static_cast<size_t>(planes_.runs() * planes_.channels * bytes_of(root.type)));
+      root.lanes_at = lanes_bytes_;
+      lanes_bytes_ += (static_cast<size_t>(planes_.lanes() * bytes_of(root.type)) + 63) / 64 * 64;
+    }
     if (root.row) {
       root.kept_values = place(static_cast<size_t>(root.total * bytes_of(root.type)));
       block_bytes = std::max(block_bytes, std::min(root.order.block, root.total) * bytes_of(root.type));
@@ -206,29 +228,39 @@ bool FusedKernel::may_forward(size_t store, size_t producer) const {
 
 void FusedKernel::run(int64_t chunk, const RunData& data) const {
   State state(*this, data);
-  const int64_t end = std::min(total_, (chunk + 1) * chunk_);
+  const int64_t first = cut_.begin(chunk), end = cut_.end(chunk);
   const int64_t row = std::max<int64_t>(layout_->row, 1);
-  const auto tile_at = [&](int64_t begin, int64_t count) {
+  const auto tile_from = [&](int64_t begin) {
+    const int64_t count = std::min(end, cut_.stretch_end(begin, tile_)) - begin;
     return kernel_->whole_rows ? Tile{begin, count, begin / row, count / row} : Tile{begin, count, 0, 0};
   };
-  const Tile whole = tile_at(chunk * chunk_, std::min(tile_, end - chunk * chunk_));
+  const Tile whole = tile_from(first);
   const std::span instrs(instrs_);
   for (const Ready& instr : instrs.first(once_)) run_instr(instr, whole, state);
-  for (int64_t begin = chunk * chunk_; begin < end; begin += tile_) {
-    const Tile tile = tile_at(begin, std::min(tile_, end - begin));
+  for (int64_t begin = first; begin < end;) {
+    const Tile tile = tile_from(begin);
     for (const Ready& instr : instrs.subspan(once_)) {
       if (instr.what == Do::apply) apply(instr, tile, state);
       else run_instr(instr, tile, state);
     }
+    begin += tile.count;
   }
 }
 
 void FusedKernel::finish(const RunData& data) const {
   for (const Root& root : roots_) {
     const unsigned char* values = partials_.get() + root.kept_values;
-    for (int64_t begin = 0; root.row && begin < root.total; begin += root.order.block) {
-      add(root, begin, std::min(root.order.block, root.total - begin), values + begin * bytes_of(root.type),
-          partials_.get() + spare_block_);
+    const int64_t size = bytes_of(root.type);
+    for (int64_t begin = 0, end = 0; root.row && begin < root.total; begin = end) {
+      end = std::min(root.total, root.order.stretch_end(begin, root.order.block));
+      add(root, begin, end - begin, values + begin * size, partials_.get() + spare_block_);
+    }
+    for (int64_t part = 0; root.planes && part < root.order.parts; ++part) {
+      root.loops.neutral(part_of(root, part), root.count);
+    }
+    if (root.planes) {
+      combine_runs(planes_, root.order, root.loops, size, root.image_stride, values,
+                   [&](int64_t part) { return part_of(root, part); });
     }
     unsigned char* sum = part_of(root, 0);
     if (root.order.parts == 0) root.loops.neutral(sum, root.count);

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "cpu/plane_sums.hpp"
 #include "cpu/reduce_loops.hpp"
 #include "cpu/sum_order.hpp"
 #include "graph/leaf.hpp"
@@ -25,7 +26,7 @@ class FusedKernel {
  public:
   FusedKernel(const lower::Structure& structure, const lower::Layout& layout, int32_t kernel);
 
-  int64_t chunks() const { return chunks_; }
+  int64_t chunks() const { return cut_.parts; }
   void run(int64_t chunk, const RunData& data) const;
   /// Combines the partial results of roots in their order and writes them out.
   void finish(const RunData& data) const;
@@ -58,14 +59,17 @@ class FusedKernel {
     DType storage = DType::Float32;
     ScalarType type = ScalarType::float32;
     ReduceLoops loops;
-    bool row = false;        // of values at row level: they are kept, and added up when all rows are there
-    int64_t total = 0;       // elements of the domain: that of the kernel, or its rows
-    int64_t count = 0;       // elements of the result
-    bool folds = false;      // blocks are whole columns of one result: they are added pairwise
-    SumOrder order;          // of the domain
-    size_t first_part = 0;   // bytes from the start of partials_
-    size_t part_bytes = 0;   // of the partial result of one part
-    size_t kept_values = 0;  // row: bytes from the start of partials_
+    bool row = false;          // of values at row level: they are kept, and added up when all rows are there
+    int64_t total = 0;         // elements of the domain: that of the kernel, or its rows
+    int64_t count = 0;         // elements of the result
+    bool planes = false;       // of images in CWHN: the sums of runs are kept, and combined at the end
+    int64_t image_stride = 0;  // planes: of the result
+    size_t lanes_at = 0;       // planes: bytes from the start of a chunk's lanes
+    bool folds = false;        // blocks are whole columns of one result: they are added pairwise
+    SumOrder order;            // of the domain
+    size_t first_part = 0;     // bytes from the start of partials_
+    size_t part_bytes = 0;     // of the partial result of one part
+    size_t kept_values = 0;    // row, planes: bytes from the start of partials_
     int dims = 0;
     int64_t sizes[Shape::max_rank] = {};
     int64_t strides[Shape::max_rank] = {};
@@ -109,6 +113,7 @@ class FusedKernel {
   void reduce(const Ready& instr, const Tile& tile, State& state) const;
   void store(const Ready& instr, const Tile& tile, State& state) const;
   void root(const Ready& instr, const Tile& tile, State& state) const;
+  void find_planes();
   void add(const Root& port, int64_t begin, int64_t count, const unsigned char* x, unsigned char* spare) const;
   unsigned char* part_of(const Root& port, int64_t part) const {
     return partials_.get() + port.first_part + static_cast<size_t>(part) * port.part_bytes;
@@ -117,7 +122,9 @@ class FusedKernel {
   void* output(uint16_t port, const Tile& tile, bool row, const RunData& data) const;
   /// Of a register. Those of a small domain stand close together: far ones would compete for the same cache lines.
   size_t slot_bytes() const { return (static_cast<size_t>(std::min(tile_, total_)) * 8 + 63) / 64 * 64; }
-  size_t scratch_bytes() const { return kernel_->registers * (slot_bytes() + sizeof(void*)) + slot_bytes() + 64; }
+  size_t scratch_bytes() const {
+    return kernel_->registers * (slot_bytes() + sizeof(void*)) + slot_bytes() + lanes_bytes_ + 64;
+  }
 
   const lower::Structure& structure_;
   const lower::Kernel* kernel_;
@@ -125,11 +132,13 @@ class FusedKernel {
   std::vector<Load> loads_;
   std::vector<Root> roots_;
   std::vector<Ready> instrs_;
-  size_t once_ = 0;    // so many instructions, the first ones, run once a chunk
-  int64_t total_ = 0;  // elements of the domain
-  int64_t tile_ = 1;   // elements of a tile
-  int64_t chunk_ = 1;  // elements of a chunk, a multiple of tiles
-  int64_t chunks_ = 0;
+  size_t once_ = 0;                     // so many instructions, the first ones, run once a chunk
+  int64_t total_ = 0;                   // elements of the domain
+  int64_t tile_ = 1;                    // elements of a tile
+  SumOrder cut_;                        // into chunks, which are its parts
+  std::vector<int64_t> logical_sizes_;  // where the domain is in CWHN and there are roots, else empty
+  PlaneRuns planes_;                    // where the domain is in CWHN and there are roots
+  size_t lanes_bytes_ = 0;
   size_t partial_bytes_ = 0;
   std::unique_ptr<unsigned char[]> partials_;  // what roots keep until the end; last, memory of one block
   size_t spare_block_ = 0;                     // bytes from the start of partials_

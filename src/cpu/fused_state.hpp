@@ -20,6 +20,7 @@ struct FusedKernel::State {
     pointers = reinterpret_cast<void**>(memory);
     slots = memory + (registers * sizeof(void*) + 63) / 64 * 64;
     spare = slots + registers * slot_bytes;
+    lanes = spare + slot_bytes;
     for (size_t i = 0; i < registers; ++i) pointers[i] = slots + i * slot_bytes;
   }
 
@@ -31,6 +32,7 @@ struct FusedKernel::State {
   void** pointers;  // where each register is now: its slot, or memory of an array
   unsigned char* slots;
   unsigned char* spare;  // one tile for conversions
+  unsigned char* lanes;  // of roots over planes
 };
 
 /// The instruction that most kernels consist of; small arrays pay for every step of it.

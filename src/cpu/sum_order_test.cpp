@@ -21,7 +21,8 @@ using Values = std::vector<float>;
 
 const std::vector<Shape> shapes = {{10, 128},      {8, 200},       {100, 100},   {3, 70, 50},  {64, 64, 30},
                                    {5000, 7},      {7, 5000},      {1, 300, 40}, {17, 19, 23}, {4097, 3},
-                                   {2, 2, 2, 900}, {33, 31, 5, 6}, {16, 16, 17}, {300, 400},   {257, 129, 3}};
+                                   {2, 2, 2, 900}, {33, 31, 5, 6}, {16, 16, 17}, {300, 400},   {257, 129, 3},
+                                   {90, 70, 5, 3}, {61, 77, 9}};
 
 /// All sets of dims of an array of this rank but the empty one.
 std::vector<std::vector<int>> sets_of_dims(int rank) {
@@ -98,6 +99,26 @@ TEST(SumOrder, PartsOfOneDomainDivideEachOther) {
     EXPECT_EQ(order.part % before, 0);
     EXPECT_GE(order.parts * order.part, 13 * 77 * 900);
     before = order.part;
+  }
+}
+
+TEST(SumOrder, PartsHoldOneAnotherWhereBlocksStartAnew) {
+  const int64_t sizes[] = {90, 700, 11};  // blocks of 990 start anew at multiples of 63000
+  std::vector<cpu::SumOrder> orders;
+  for (int64_t results = 1; results < 300000; results *= 2) orders.push_back(cpu::sum_order(sizes, results));
+  for (size_t k = 0; k < orders.size(); ++k) {
+    const cpu::SumOrder& order = orders[k];
+    int64_t at = 0;
+    for (int64_t p = 0; p < order.parts; ++p) {
+      EXPECT_EQ(order.begin(p), at);
+      at = order.end(p);
+      EXPECT_EQ(order.part_of(order.begin(p)), p);
+      EXPECT_EQ(order.part_of(at - 1), p);
+      if (k == 0) continue;
+      const cpu::SumOrder& smaller = orders[k - 1];
+      EXPECT_EQ(order.part_of(smaller.begin(smaller.part_of(order.begin(p)))), p);
+    }
+    EXPECT_EQ(at, 90 * 700 * 11);
   }
 }
 

@@ -328,20 +328,35 @@ void Fuser::try_merge(int32_t into, int32_t from) {
   units.merge(into, from);
 }
 
+/// Whether a reduction of the image is over all spatial dims and not over the channels: over whole planes.
+bool Fuser::over_planes(int32_t image, uint8_t reduced) const {
+  const uint8_t channels = static_cast<uint8_t>(1u << (v(image).rank - 2));
+  const uint8_t spatial = static_cast<uint8_t>(v(image).wide & (channels - 1));
+  return (reduced & spatial) == spatial && (reduced & channels) == 0;
+}
+
+/// A result may not depend on the order of its operand in memory. Over whole planes of images in CWHN kernels know how
+/// to combine elements as if the order were logical; for other dims it is made so.
 void Fuser::join_reduction(int32_t node) {
-  const int32_t operand = plain(v(node).in[0]);
+  const auto dims_of_node = static_cast<uint8_t>(v(node).attributes.as<ReductionAttributes>().dims);
+  int32_t operand = plain(v(node).in[0]);
+  if (v(operand).channels_first && !over_planes(operand, dims_of_node & v(operand).wide)) {
+    operand = contiguous(operand);  // may add values
+    v(node).in[0] = operand;
+  }
   int32_t unit = unit_of_[static_cast<size_t>(operand)];
   if (unit < 0 || units[unit].call || level_[static_cast<size_t>(operand)] == Level::late) {
     unit = loaded_by_[static_cast<size_t>(operand)];
   }
+  const uint8_t reduced = static_cast<uint8_t>(dims_of_node & v(operand).wide);
   const bool usable = unit >= 0 && units.alive(unit) && !units[unit].call &&
-                      (known(unit, operand, Level::full) || known(unit, operand, Level::row));
+                      (known(unit, operand, Level::full) || known(unit, operand, Level::row)) &&
+                      (!v(units[unit].domain).channels_first || over_planes(units[unit].domain, reduced));
   if (!usable) {
     unit = units.add(false);
     units[unit].domain = operand;
     units[unit].wide = v(operand).wide;
   }
-  const uint8_t reduced = static_cast<uint8_t>(v(node).attributes.as<ReductionAttributes>().dims & v(operand).wide);
   const int dims = std::popcount(reduced);
   const Unit& kernel = units[unit];
   const uint8_t leading = static_cast<uint8_t>(kernel.wide & ~rest_after(kernel.wide, dims));

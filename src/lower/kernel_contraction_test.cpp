@@ -321,5 +321,54 @@ TEST_F(Contractions, ElementsBeyondInt32AreCountedInInt64) {
   expect_same([&] { return adjoint(largest, x, dm); }, 1e-6, true);
 }
 
+/// x with a value that is not finite at one place.
+Array spoilt(const Array& x, int64_t place, double value) {
+  std::vector<double> values = x.to_vector<double>();
+  values[static_cast<size_t>(place)] = value;
+  return cast(Array(values, x.shape()), x.dtype());
+}
+
+/// f of two operands, of which either has Inf or NaN, at every `step`th place.
+template <class F> void at_each_place(const Array& a, const Array& b, int64_t step, F&& f) {
+  for (const double bad : {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
+    for (int64_t place = 0; place < a.count(); place += step) f(spoilt(a, place, bad), b);
+    for (int64_t place = 0; place < b.count(); place += step) f(a, spoilt(b, place, bad));
+  }
+}
+
+TEST_F(Contractions, WhatIsNotFiniteReachesWhatReadsItAlone) {
+  const Array a = drawn({17, 5}), b = drawn({5, 18}), bits = drawn({3, 1030}), more = drawn({1030, 2});
+  at_each_place(a, b, 11, [&](const Array& x, const Array& y) { expect_same([&] { return matmul(x, y); }, 1e-5); });
+  at_each_place(bits, more, 991,
+                [&](const Array& x, const Array& y) { expect_same([&] { return matmul(x, y); }, 1e-4); });
+  struct Form {
+    Shape x, w;
+    ConvOptions options;
+  };
+  for (const Form& c : {Form{{5, 4, 2, 2}, {3, 2, 2, 5}, {.pad = 1}}, Form{{6, 5, 4, 1}, {2, 2, 2, 6}, {.groups = 2}},
+                        Form{{7, 6, 1, 1}, {3, 2, 1, 2}, {.stride = 2, .pad = {1, 1}, .dilation = 2}}}) {
+    const Array x = drawn(c.x), w = drawn(c.w);
+    at_each_place(x, w, 7, [&](const Array& images, const Array& kernels) {
+      expect_same([&] { return conv(images, kernels, c.options); }, 1e-5);
+    });
+    const Array dy = drawn(conv(x, w, c.options).shape());
+    const auto slopes = [&](const Array& images, const Array& kernels, const Array& factors, int which) {
+      const auto loss = [&](const Array& i, const Array& k) { return sum(conv(i, k, c.options) * factors); };
+      const auto [by_image, by_kernel] = gradient(loss, images, kernels);
+      return which == 0 ? by_image : by_kernel;
+    };
+    at_each_place(w, dy, 7,
+                  [&](const Array& k, const Array& d) { expect_same([&] { return slopes(x, k, d, 0); }, 1e-5); });
+    at_each_place(x, dy, 7,
+                  [&](const Array& i, const Array& d) { expect_same([&] { return slopes(i, w, d, 1); }, 1e-5); });
+  }
+  const Array image = drawn({6, 5, 2, 1}), beside = drawn({6, 5, 2, 1});
+  at_each_place(image, beside, 5, [&](const Array& x, const Array& factors) {
+    expect_same([&] { return maxpool(x * factors, {3, 2}, 1); }, 1e-5);
+    expect_same([&] { return meanpool(x * factors, {3, 2}, {2, 1}, {1, 0}); }, 1e-5);
+    expect_same([&] { return gradient([&](const Array& i) { return sum(maxpool(i, 2) * 3.0f); }, x * factors); }, 1e-5);
+  });
+}
+
 }  // namespace
 }  // namespace rosin::lower

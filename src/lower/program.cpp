@@ -24,7 +24,9 @@ class Emitter {
 
   Kernel run() {
     std::vector<int32_t> members = fuser_.units[unit_].members;
-    std::sort(members.begin(), members.end());
+    // Copies come from memory, and nodes of their kernel may read them.
+    const auto place = [this](int32_t member) { return std::pair(member < s_.graph.nodes, member); };
+    std::sort(members.begin(), members.end(), [&](int32_t a, int32_t b) { return place(a) < place(b); });
     for (int32_t member : members) emit(member);
     for (int32_t member : members) store(member);
     share_registers();
