@@ -104,9 +104,9 @@ TEST(GammaFamily, DerivativesOfHigherOrdersAreThoseOfTheZetaFunction) {
     expect(3, third);
     expect(4, fourth);
   }
-  const Array fifth = derivative([](const Array& at) { return lgamma(at); }, 5, Array(1.0));
+  const Array fifth = derivative([](const Array& at) { return lgamma(at); }, 5, Array({1.0}, {1}));
   EXPECT_NEAR(fifth.item(), -24 * zeta5, 1e-10);
-  const Array far = derivative([](const Array& at) { return lgamma(at); }, 3, Array(1e6));
+  const Array far = derivative([](const Array& at) { return lgamma(at); }, 3, Array({1e6}, {1}));
   EXPECT_NEAR(far.item() * 1e12, -1.000001, 1e-11);  // -1/x^2 - 1/x^3
   EXPECT_NEAR(derivative([](const Array& at) { return lgamma(at); }, 3, cast(Array(2.0), Float16)).item(), -0.404,
               1e-3);
