@@ -1,8 +1,8 @@
 """Every public name stands in code that is compiled: in a block of docs/ or README.md, or in an example.
 
 Names are those that the headers in include/rosin declare in namespace rosin itself. What a comment marks as meant for
-the library ("For the library", "For compiled code") is left out, with what follows it up to an empty line; where the comment
-opens a section (// ---), up to the next one.
+the library ("For the library", "For compiled code") is left out, with what follows it up to an empty line; where the
+comment opens a section (// ---), up to the next one. A class that a function of its header returns need not be named.
 """
 
 import pathlib
