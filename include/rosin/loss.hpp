@@ -2,20 +2,42 @@
 //
 // Sizes of yhat and y must be equal (Error (shape)); y may be a C++ number. y may be Bool, integers, or of yhat's type,
 // which the result has. `agg` maps the losses of elements (or of observations, where a loss sums over classes) to the
-// result: mean by default, or any function of one array (sum, identity, a lambda without captures).
+// result: mean by default, or any function of one array (sum, identity, a lambda).
 //
 // A term whose weight y (or 1 - y) is 0 is 0, and so is its gradient, also where the logarithm is -Inf: logits may be
 // masked with -Inf. A loss of +Inf has finite gradients where the definition has.
 #pragma once
 
+#include <concepts>
+#include <type_traits>
+#include <utility>
+
 #include <rosin/array.hpp>
+#include <rosin/small_function.hpp>
 
 namespace rosin {
+
+/// How losses become one result: the mean, unless a function of one array is given (sum, identity, a lambda).
+class Aggregation {
+ public:
+  Aggregation() = default;
+  Aggregation(Array (*function)(const Array& losses)) : function_(function) {}
+  template <class F>
+    requires(!std::same_as<F, Aggregation> && std::is_invocable_r_v<Array, const F&, const Array&>)
+  Aggregation(F callable) : function_(std::move(callable)) {}
+
+  bool is_mean() const noexcept { return function_.is_empty(); }
+  /// Not for the mean.
+  Array operator()(const Array& losses) const { return function_(losses); }
+
+ private:
+  SmallFunction<Array(const Array& losses)> function_;
+};
 
 /// `eps` keeps logarithms finite; negative means the machine epsilon of yhat's type. `dims` is the dim of the classes.
 struct LossOptions {
   int dims = 0;
-  Array (*agg)(const Array& losses) = nullptr;  // null: mean
+  Aggregation agg = {};
   double eps = -1;
 };
 
@@ -27,7 +49,7 @@ ROSIN_API Array mae(const Array& yhat, const Array& y, const LossOptions& option
 ROSIN_API Array msle(const Array& yhat, const Array& y, const LossOptions& options = {});
 
 struct HuberOptions {
-  Array (*agg)(const Array& losses) = nullptr;
+  Aggregation agg = {};
   double delta = 1;
 };
 /// d^2/2 where d = |yhat - y| is below delta, else delta * (d - delta/2).
@@ -65,7 +87,7 @@ ROSIN_API Array tversky_loss(const Array& yhat, const Array& y, const TverskyOpt
 
 struct FocalOptions {
   int dims = 0;
-  Array (*agg)(const Array& losses) = nullptr;
+  Aggregation agg = {};
   double gamma = 2;
   double eps = -1;
 };
@@ -77,7 +99,7 @@ ROSIN_API Array binary_focal_loss(const Array& yhat, const Array& y, const Focal
 ROSIN_API Array focal_loss(const Array& yhat, const Array& y, const FocalOptions& options = {});
 
 struct SiameseOptions {
-  Array (*agg)(const Array& losses) = nullptr;
+  Aggregation agg = {};
   double margin = 1;
 };
 /// agg((1 - y) * yhat^2 + y * max(0, margin - yhat)^2). Error (argument): a negative margin.

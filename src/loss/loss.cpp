@@ -18,9 +18,7 @@
 namespace rosin {
 namespace {
 
-using Aggregate = Array (*)(const Array&);
-
-Array aggregated(const Array& losses, Aggregate agg) { return agg ? agg(losses) : mean(losses); }
+Array aggregated(const Array& losses, const Aggregation& agg) { return agg.is_mean() ? mean(losses) : agg(losses); }
 
 int64_t size_at(const Shape& shape, int dim) { return dim < shape.rank() ? shape[dim] : 1; }
 
@@ -76,8 +74,8 @@ Array xlogy(const Array& x, const Array& y) {
 Array over_classes(const Array& terms, int dims) { return sum(terms, dims); }
 
 /// agg(-sum(terms, dims)); the mean of all is one sum, which keeps training steps short.
-Array negated_sum(const Array& terms, int dims, Aggregate agg) {
-  if (agg || terms.count() == 0) return aggregated(-over_classes(terms, dims), agg);
+Array negated_sum(const Array& terms, int dims, const Aggregation& agg) {
+  if (!agg.is_mean() || terms.count() == 0) return aggregated(-over_classes(terms, dims), agg);
   return sum(terms) * (-static_cast<double>(terms.size(dims)) / static_cast<double>(terms.count()));
 }
 

@@ -102,6 +102,10 @@ TEST(Loss, LogitcrossentropyTakesOneHotLabelsOfEveryType) {
   EXPECT_NEAR(logitcrossentropy(yhat, y, {.agg = mean}).item(), want, 1e-6);
   EXPECT_NEAR(logitcrossentropy(yhat, y, {.agg = sum}).item(), want * 6, 1e-5);
   EXPECT_EQ(logitcrossentropy(yhat, y, {.agg = identity}).shape(), (Shape{1, 6}));
+  const Array weights({1.0f, 0.0f, 0.0f, 0.0f, 0.0f, 2.0f}, {1, 6});
+  const Array each = logitcrossentropy(yhat, y, {.agg = identity});
+  const Array weighted = logitcrossentropy(yhat, y, {.agg = [&](const Array& l) { return sum(l * weights); }});
+  EXPECT_NEAR(weighted.item(), each.item(0, 0) + 2 * each.item(0, 5), 1e-5);
   EXPECT_NEAR(crossentropy(softmax(yhat), y).item(), want, 1e-5);
 }
 
