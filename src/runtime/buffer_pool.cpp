@@ -7,8 +7,7 @@
 #include <mutex>
 #include <new>
 
-#include <rosin/host_vector.hpp>
-
+#include "graph/host_memory.hpp"
 #include "runtime/cpu_facts.hpp"
 #include "runtime/memory_text.hpp"
 #include "runtime/plan_cache.hpp"
@@ -221,11 +220,12 @@ void throw_no_memory(const std::string& what, int64_t bytes) {
   throw Error(ErrorKind::memory, text + "; use a smaller batch or drop arrays that are no longer needed");
 }
 
-void throw_out_of_memory(const char* what, int64_t count, size_t size) {
-  int64_t bytes = 0;
-  if (__builtin_mul_overflow(count, static_cast<int64_t>(size), &bytes)) bytes = INT64_MAX;
-  throw_no_memory(what, bytes);
-}
+namespace {
+[[maybe_unused]] const bool installed = [] {
+  refuse_host_memory = throw_no_memory;
+  return true;
+}();
+}  // namespace
 
 Memory* allocate_buffer(size_t bytes) { return Pool::instance().allocate(bytes); }
 BufferUsage buffer_usage() { return Pool::instance().usage(); }
