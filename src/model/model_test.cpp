@@ -251,12 +251,11 @@ TEST(LoadModel, NamesWhatDoesNotMatch) {
             }),
             "loadmodel: every array needs an entry in the source; weight is missing there; the nearest of its names is "
             "weights; rename it, load into what was saved (a state: of the same rule), or load with {.strict = false}");
-  EXPECT_EQ(
-      error_of([&] {
-        loadmodel(dst, {{"weight", vector_of({1, 2})}, {"bias", vector_of({1})}, {"more", vector_of({1})}});
-      }),
-      "loadmodel: every entry of the source must have its place; more is in the source only; load into a model of the "
-      "same structure, or with {.strict = false}");
+  EXPECT_EQ(error_of([&] {
+              loadmodel(dst, {{"weight", vector_of({1, 2})}, {"bias", vector_of({1})}, {"more", vector_of({1})}});
+            }),
+            "loadmodel: every entry of the source must have its place; more is in the source only; load into what was "
+            "saved (a state: of the same rule), or with {.strict = false}");
   EXPECT_EQ(
       error_of([&] {
         loadmodel(dst, {{"weight", vector_of({1})}, {"bias", vector_of({1})}});

@@ -117,6 +117,16 @@ const Op& argmin_op = *register_op({.name = "argmin",
 // What a reduction of no elements gives.
 int of_nothing(Reducer reducer) { return reducer == Reducer::product || reducer == Reducer::all ? 1 : 0; }
 
+// x with one element that changes no result in each empty dim that is reduced, so that the result depends on x still:
+// its gradient is that of nothing, not nothing.
+Array with_something(const Op& op, const Array& x, uint64_t mask) {
+  Array filled = x;
+  for (int d = 0; d < x.rank(); ++d) {
+    if ((mask >> d & 1) && x.size(d) == 0) filled = pad(filled, d, 0, 1, of_nothing(op.reducer));
+  }
+  return filled;
+}
+
 // Records the reduction; no dims give x itself, no elements a constant. Dims from `rank` on, whose size is 1 by then,
 // are left out of the result.
 Array reduce(const Op& op, const Array& x, DType type, uint64_t mask, int rank) {
@@ -127,6 +137,8 @@ Array reduce(const Op& op, const Array& x, DType type, uint64_t mask, int rank) 
   const Shape shape{std::span<const int64_t>(sizes, static_cast<size_t>(count))};
   if (mask == 0) return reshape(x, shape);
   if (x.count() == 0) {
+    const Array filled = op.gradient ? with_something(op, x, mask) : x;
+    if (filled.count() > 0) return reduce(op, filled, type, mask, rank);
     const DeviceScope scope(*x.node());
     return full(shape, of_nothing(op.reducer), type);
   }
