@@ -60,9 +60,9 @@ TEST_F(CpuMemory, IsCountedForArraysAndForPlans) {
   Array x = fresh_leaf(Float32, {mebibyte});
   EXPECT_EQ(memory().live - before.live, 4 * mebibyte);
   eval(sum(exp(matmul(matmul(w, w), w))));  // its plan has an arena
-  EXPECT_GE(memory().live - before.live, 5 * mebibyte);
+  EXPECT_GT(memory().live - before.live, 4 * mebibyte);
   EXPECT_EQ(stats().live_bytes - arrays, 4 * mebibyte);
-  EXPECT_GE(stats().cache_bytes, mebibyte);
+  EXPECT_GT(stats().cache_bytes, 0);
   EXPECT_GE(memory().peak, memory().live);
   x = Array();
   trim();
