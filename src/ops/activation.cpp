@@ -73,9 +73,9 @@ const Op& elu_op = elementwise<2>(
                        "elu", "x where positive, else alpha*(e^x - 1)",
                        [](auto x, auto alpha) { return select(x > 0, x, alpha * math::expm1(x)); }, floats)
                        .with_gradient([](Backward& b) {
-                         const Array positive = b.in(0) > 0;
+                         const Array x = as_computed(b.in(0), b.out().dtype()), positive = x > 0;
                          if (b.needs(0)) b.give(0, b.gradient * where(positive, 1.0, b.out() + b.in(1)));
-                         if (b.needs(1)) b.give(1, b.gradient * where(positive, 0.0, expm1(min(b.in(0), 0.0))));
+                         if (b.needs(1)) b.give(1, b.gradient * where(positive, 0.0, expm1(min(x, 0.0))));
                        })
                        .samples(0.5, 2);
 

@@ -26,7 +26,8 @@ void expect_same_gradient(const Binary& f, const Array& x, const Array& other, c
   SCOPED_TRACE(name + " of " + to_string(x.dtype()) + " and " + to_string(other.dtype()));
   const Array converted = cast(other, x.dtype());
   const auto slope = [&](const Array& with) {
-    return gradient([&](const Array& at) { return sum(f(at, with)); }, x).to_vector<double>();
+    const Array g = gradient([&](const Array& at) { return sum(f(at, with)); }, x);
+    return g.is_nothing() ? std::vector<double>() : g.to_vector<double>();  // trelu has none by its threshold
   };
   std::vector<double> mixed;
   ASSERT_NO_THROW(mixed = slope(other));
@@ -39,20 +40,12 @@ void expect_same_gradient(const Binary& f, const Array& x, const Array& other, c
   }
 }
 
-/// Ops whose second operand is a number of the user's, or that the library gives floats only.
-bool takes_two_arrays(const Op& op) {
-  for (const char* name : {"elu", "trelu", "logit_entropy", "masked_product"}) {
-    if (op.name == name) return false;
-  }
-  return op.kind == Kind::elementwise && op.operands == 2 && op.gradient != nullptr;
-}
-
 /// Every elementwise op of two operands in the registry, each operand in turn an array of integers. Squares of these
 /// integers leave their types.
 TEST(GradientTypes, IntegersBesideFloatsChangeNoGradient) {
   int ops = 0;
   for (const Op* op : registry()) {
-    if (!takes_two_arrays(*op)) continue;
+    if (op->kind != Kind::elementwise || op->operands != 2 || op->gradient == nullptr) continue;
     ++ops;
     const Binary forward = [op](const Array& a, const Array& b) { return record(*op, a, b); };
     const Binary backward = [op](const Array& a, const Array& b) { return record(*op, b, a); };

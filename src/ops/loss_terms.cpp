@@ -7,6 +7,7 @@
 #include "graph/record.hpp"
 #include "ops/elementwise_op.hpp"
 #include "ops/math_exponential.hpp"
+#include "ops/slopes.hpp"
 
 namespace rosin {
 namespace {
@@ -19,7 +20,7 @@ const Op& masked_product_op =
         "masked_product", "weight*value, 0 where the weight is 0",
         [](auto weight, auto value) { return select(weight == 0, 0, weight * value); }, floats)
         .with_arithmetic_gradient([](Backward& b) {
-          if (b.needs(0)) b.give(0, b.gradient * finite_part(b.in(1)));
+          if (b.needs(0)) b.give(0, b.gradient * finite_part(as_computed(b.in(1), b.out().dtype())));
           if (b.needs(1)) b.give(1, b.gradient * b.in(0));
         });
 
@@ -32,7 +33,8 @@ const Op& logit_entropy_op = elementwise<2>(
                                  floats)
                                  .with_arithmetic_gradient([](Backward& b) {
                                    if (b.needs(0)) b.give(0, b.gradient * (sigmoid(b.in(0)) - b.in(1)));
-                                   if (b.needs(1)) b.give(1, b.gradient * -finite_part(b.in(0)));
+                                   if (b.needs(1))
+                                     b.give(1, b.gradient * -finite_part(as_computed(b.in(0), b.out().dtype())));
                                  });
 
 }  // namespace
