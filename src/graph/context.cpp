@@ -2,6 +2,7 @@
 #include "graph/context.hpp"
 
 #include <new>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -47,11 +48,23 @@ Context::Context() {
 
 namespace {
 
+/// Holds `evaluating` if that gets free within `tries`.
+std::unique_lock<std::mutex> lock_soon(std::mutex& evaluating, int tries) noexcept {
+  std::unique_lock lock(evaluating, std::try_to_lock);
+  for (; !lock && tries > 0; --tries) {
+    std::this_thread::yield();
+    if (evaluating.try_lock()) lock = std::unique_lock(evaluating, std::adopt_lock);
+  }
+  return lock;
+}
+
 /// Nodes that other threads have evaluated let their operands go, from the oldest on, until so many are found that are
-/// not evaluated. (A thread that evaluates itself does so then.)
+/// not evaluated. (A thread that evaluates itself does so then.) Where many wait, others that evaluate without end do
+/// not keep it from that.
 void let_go_of_evaluated(Context& context, int64_t patience) noexcept {
   if (context.gradient_depth.load(std::memory_order_relaxed) > 0) return;
-  std::unique_lock lock(context.evaluating, std::try_to_lock);
+  constexpr int64_t many = 4096;
+  const std::unique_lock lock = lock_soon(context.evaluating, context.pending_count() > many ? 100 : 0);
   if (!lock) return;
   for (Node* node = context.first(); node != context.end() && patience > 0;) {
     Node* next = node->next;
