@@ -16,14 +16,14 @@
 #include <string_view>
 #include <vector>
 
-#include "lower/kernel_text.hpp"
+#include "kernels/text.hpp"
 
 namespace rosin::compilers {
 
 /// What came of a call: empty text where all went well.
 struct Compiler {
   const char* name;
-  lower::Language language;
+  kernels::Language language;
   /// Why it is not here, or an empty text.
   std::string (*missing)(const std::string& target);
   /// Compiles the text; the log where it fails.
@@ -168,8 +168,8 @@ inline std::string clang_compile(const std::string& text, const std::string& tar
   return said;
 }
 
-inline constexpr Compiler nvrtc_compiler{"NVRTC", lower::Language::cuda, nvrtc_missing, nvrtc_compile};
-inline constexpr Compiler hiprtc_compiler{"hipRTC", lower::Language::hip, hiprtc_missing, hiprtc_compile};
-inline constexpr Compiler clang_compiler{"clang", lower::Language::hip, clang_missing, clang_compile};
+inline constexpr Compiler nvrtc_compiler{"NVRTC", kernels::Language::cuda, nvrtc_missing, nvrtc_compile};
+inline constexpr Compiler hiprtc_compiler{"hipRTC", kernels::Language::hip, hiprtc_missing, hiprtc_compile};
+inline constexpr Compiler clang_compiler{"clang", kernels::Language::hip, clang_missing, clang_compile};
 
 }  // namespace rosin::compilers

@@ -1,6 +1,6 @@
 // Kernels as text, compiled for GPUs that are not here: those of every op of the oracles with its gradient, and samples
 // of every primitive with every type. A compiler that is not installed is a skipped test.
-// Read first: device_compilers.hpp, kernel_samples.hpp, lower/kernel_text.hpp.
+// Read first: device_compilers.hpp, kernel_samples.hpp, kernels/text.hpp.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -13,47 +13,47 @@
 
 #include "device_compilers.hpp"
 #include "kernel_samples.hpp"
-#include "lower/device.hpp"
-#include "lower/launches.hpp"
+#include "kernels/launches.hpp"
 #include "op_suite.hpp"
+#include "plan/device.hpp"
 #include "test_device.hpp"
 
 namespace rosin::suite {
 namespace {
 
-using lower::KernelCode;
+using kernels::KernelCode;
 
 /// Every result is zero: a value that the host may look at, such as an index of select, is a good one.
-class Zeros final : public lower::Instance {
+class Zeros final : public plan::Instance {
  public:
-  explicit Zeros(std::shared_ptr<const lower::Layout> layout) : layout_(std::move(layout)) {}
+  explicit Zeros(std::shared_ptr<const plan::Layout> layout) : layout_(std::move(layout)) {}
   void run(void* const* memory, const ScalarValue*) override {
-    for (const lower::Output& output : layout_->outputs) std::memset(memory[output.value], 0, output.bytes);
+    for (const plan::Output& output : layout_->outputs) std::memset(memory[output.value], 0, output.bytes);
   }
   size_t bytes() const override { return sizeof *this; }
 
  private:
-  std::shared_ptr<const lower::Layout> layout_;
+  std::shared_ptr<const plan::Layout> layout_;
 };
 
 /// A device that keeps the codes of the kernels that it is asked for, and runs none.
-class Collector final : public lower::DeviceExecutor {
+class Collector final : public plan::DeviceExecutor {
  public:
-  Collector() : host_(*lower::cpu_executor) {
+  Collector() : host_(*plan::cpu_executor) {
     set_plan_cache(false);  // so that every program is prepared
-    lower::cpu_executor = this;
+    plan::cpu_executor = this;
   }
   ~Collector() override {
-    lower::cpu_executor = &host_;
+    plan::cpu_executor = &host_;
     set_plan_cache(true);
   }
 
-  lower::Target target() const override {
+  plan::Target target() const override {
     return {[](const Op& op, int) { return op.kind == Kind::movement || op.contraction == Contraction::matmul; },
             nullptr};
   }
-  std::unique_ptr<lower::Instance> prepare(std::shared_ptr<const lower::Layout> layout) override {
-    for (const lower::Launch& launch : lower::write_launches(*layout).launches)
+  std::unique_ptr<plan::Instance> prepare(std::shared_ptr<const plan::Layout> layout) override {
+    for (const kernels::Launch& launch : kernels::write_launches(*layout).launches)
       kernels.emplace(launch.code.name, launch.code);
     return std::make_unique<Zeros>(std::move(layout));
   }
@@ -62,7 +62,7 @@ class Collector final : public lower::DeviceExecutor {
   std::map<std::string, KernelCode> kernels;  // by their names
 
  private:
-  lower::DeviceExecutor& host_;
+  plan::DeviceExecutor& host_;
 };
 
 void eval_all(const Arrays& arrays) {

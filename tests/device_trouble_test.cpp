@@ -309,12 +309,12 @@ TEST_F(KernelCache, ProcessesShareAFolder) {
 
 TEST(DISABLED_Inside, DoesNotCompile) {
   OpenDevice& device = DeviceTable::instance().open(get_device("OpenCL", 0).position());
-  lower::KernelWriter writer("broken", 64, ScalarType::int32);
-  lower::Launch launch = writer.finish(1);
+  kernels::KernelWriter writer("broken", 64, ScalarType::int32);
+  kernels::Launch launch = writer.finish(1);
   launch.code.name = "broken kernel";  // no name in C
   launch.what = "an op";
   try {
-    device.kernels.kernels_for(std::span<const lower::Launch>(&launch, 1));
+    device.kernels.kernels_for(std::span<const kernels::Launch>(&launch, 1));
     ADD_FAILURE() << "it compiles";
   } catch (const Error& error) {
     const std::string text = error.what(), kept = "the source is kept in ";

@@ -1,5 +1,5 @@
 // Bodies of elementwise ops without the graph: compiled loops of every instruction set against values made by mpmath,
-// NumPy and PyTorch, and against the interpreter, bit for bit. Read first: src/graph/make_body.hpp, oracle_reader.hpp.
+// NumPy and PyTorch, and against the interpreter, bit for bit. Read first: src/scalar/make_body.hpp, oracle_reader.hpp.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "graph/op.hpp"
-#include "graph/scalar_code.hpp"
 #include "oracle_reader.hpp"
+#include "scalar/scalar_code.hpp"
 
 namespace rosin {
 namespace {

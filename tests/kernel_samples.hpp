@@ -1,5 +1,5 @@
 // Small kernels that together use every operation of kernels with every type it has: what is compiled for devices that
-// are not here, and run on those that are. Read first: lower/kernel_code.hpp. Read next: device_text_test.cpp.
+// are not here, and run on those that are. Read first: kernels/code.hpp. Read next: device_text_test.cpp.
 #pragma once
 
 #include <algorithm>
@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "lower/kernel_code.hpp"
+#include "kernels/code.hpp"
 
 namespace rosin::samples {
 
-using lower::KernelCode;
-using lower::KernelWriter;
-using lower::Term;
+using kernels::KernelCode;
+using kernels::KernelWriter;
+using kernels::Term;
 
 /// One primitive on elements: buffer number arity, the result, gets element i = primitive(element i of the others);
 /// the one parameter is the count of elements.
@@ -206,7 +206,7 @@ inline bool uses_float64(const KernelCode& kernel) {
                      [&](DType type) { return is_wide(scalar_type(type)); }) ||
          std::any_of(kernel.parameters.begin(), kernel.parameters.end(), is_wide) ||
          std::any_of(kernel.instructions.begin(), kernel.instructions.end(),
-                     [&](const lower::KernelInstruction& instruction) { return is_wide(instruction.type); });
+                     [&](const kernels::KernelInstruction& instruction) { return is_wide(instruction.type); });
 }
 
 }  // namespace rosin::samples

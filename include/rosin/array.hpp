@@ -11,6 +11,7 @@
 
 #include <rosin/dtype.hpp>
 #include <rosin/export.hpp>
+#include <rosin/host_vector.hpp>
 #include <rosin/shape.hpp>
 
 namespace rosin {
@@ -122,7 +123,7 @@ class ROSIN_API Array {
   template <class T = float>
     requires(is_element<T> && !std::same_as<T, bool>)
   std::vector<T> to_vector() const {
-    std::vector<T> values(static_cast<size_t>(count()));
+    std::vector<T> values = host_vector<T>("to_vector", count());
     copy_to(std::span<T>(values));
     return values;
   }

@@ -80,7 +80,7 @@ class MatmulCall final : public Call {
     if (!batch_of(operands_[0], operands_[1], spec.result)) {
       for (int i = 0; i < 2; ++i) copy(i, whole_batch(spec.operands[static_cast<size_t>(i)], spec.result), &spec);
     }
-    call_ = prepare_matmul(matmul_spec(spec));
+    call_ = engines::prepare_matmul(matmul_spec(spec));
     for (int i = 0; i < 2; ++i) {
       if (!copies_[i]) continue;
       copy_at_[i] = parts_.add(static_cast<size_t>(operands_[i].shape.count()) * size_of(operands_[i].type));
@@ -127,10 +127,10 @@ class MatmulCall final : public Call {
     return Shape(std::span<const int64_t>(sizes));
   }
 
-  MatmulSpec matmul_spec(const CallSpec& spec) const {
+  engines::MatmulSpec matmul_spec(const CallSpec& spec) const {
     const MatrixLayout a = *layout_of(operands_[0]), b = *layout_of(operands_[1]);
     const Batch batch = *batch_of(operands_[0], operands_[1], spec.result);
-    MatmulSpec matmul;
+    engines::MatmulSpec matmul;
     matmul.type = spec.result.type;
     matmul.m = spec.result.shape[0];
     matmul.n = spec.result.shape[1];
@@ -144,11 +144,11 @@ class MatmulCall final : public Call {
     matmul.a_batch_stride = batch.a;
     matmul.b_batch_stride = batch.b;
     matmul.c_batch_stride = batch.c;
-    if (spec.operands.size() > 2) matmul.epilogue = Epilogue::bias;
+    if (spec.operands.size() > 2) matmul.epilogue = engines::Epilogue::bias;
     return matmul;
   }
 
-  VendorBuffers buffers(const CallData& data) const {
+  engines::VendorBuffers buffers(const CallData& data) const {
     return {copies_[0] ? part_at(data, copy_at_[0]) : data.operands[0],
             copies_[1] ? part_at(data, copy_at_[1]) : data.operands[1], data.operands[2], data.result,
             part_at(data, workspace_at_)};
@@ -157,7 +157,7 @@ class MatmulCall final : public Call {
   CallArray operands_[2];
   std::unique_ptr<Call> copies_[2];
   size_t copy_at_[2] = {};
-  std::unique_ptr<VendorCall> call_;
+  std::unique_ptr<engines::VendorCall> call_;
   ScratchParts parts_;
   size_t workspace_at_ = 0, chunks_at_ = 0, chunk_bytes_ = 0;
 };

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "cpu/call.hpp"
-#include "cpu/vendor.hpp"
+#include "engines/vendor.hpp"
 
 namespace rosin::cpu {
 

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "cpu/contraction.hpp"
-#include "cpu/cuts.hpp"
 #include "cpu/dispatch.hpp"
+#include "engines/cuts.hpp"
 
 namespace rosin::cpu {
 namespace {
@@ -52,9 +52,10 @@ void transpose_images(DType type, const void* from, void* to, int64_t images, in
   });
 }
 
-ConvKind kind_of(Contraction contraction) {
-  if (contraction == Contraction::convolution) return ConvKind::forward;
-  return contraction == Contraction::convolution_data ? ConvKind::backward_data : ConvKind::backward_weights;
+engines::ConvKind kind_of(Contraction contraction) {
+  if (contraction == Contraction::convolution) return engines::ConvKind::forward;
+  return contraction == Contraction::convolution_data ? engines::ConvKind::backward_data
+                                                      : engines::ConvKind::backward_weights;
 }
 
 // What the operands and the result are, by kind.
@@ -65,16 +66,16 @@ struct Roles {
 Roles roles_of(const CallSpec& spec) {
   const CallArray *first = &spec.operands[0], *second = &spec.operands[1], *result = &spec.result;
   switch (kind_of(spec.op->contraction)) {
-    case ConvKind::forward: return {first, second, result};
-    case ConvKind::backward_data: return {result, second, first};
+    case engines::ConvKind::forward: return {first, second, result};
+    case engines::ConvKind::backward_data: return {result, second, first};
     default: return {first, result, second};
   }
 }
 
-ConvSpec conv_spec(const CallSpec& spec) {
+engines::ConvSpec conv_spec(const CallSpec& spec) {
   const auto attributes = spec.attributes.as<WindowAttributes>();
   const Roles roles = roles_of(spec);
-  ConvSpec conv;
+  engines::ConvSpec conv;
   conv.kind = kind_of(spec.op->contraction);
   conv.type = spec.result.type;
   conv.spatial = roles.x->shape.rank() - 2;
@@ -92,7 +93,7 @@ ConvSpec conv_spec(const CallSpec& spec) {
     conv.dilation[d] = attributes.dilation[d];
   }
   conv.flipped = attributes.flipped != 0;
-  if (spec.operands.size() > 2) conv.epilogue = Epilogue::bias;
+  if (spec.operands.size() > 2) conv.epilogue = engines::Epilogue::bias;
   return conv;
 }
 
@@ -101,13 +102,13 @@ class ConvCall final : public Call {
   explicit ConvCall(const CallSpec& spec)
       : type_(spec.result.type), bytes_(size_of(type_)), kind_(kind_of(spec.op->contraction)),
         result_count_(spec.result.shape.count()), batch_(conv_spec(spec).batch), first_(image_of(spec.operands[0])),
-        second_(kind_ == ConvKind::backward_weights ? image_of(spec.operands[1]) : Image{}),
-        result_(kind_ == ConvKind::backward_weights ? Image{} : image_of(spec.result)) {
-    const ConvSpec conv = conv_spec(spec);
+        second_(kind_ == engines::ConvKind::backward_weights ? image_of(spec.operands[1]) : Image{}),
+        result_(kind_ == engines::ConvKind::backward_weights ? Image{} : image_of(spec.result)) {
+    const engines::ConvSpec conv = conv_spec(spec);
     const int64_t wanted = groups_for(conv);
     images_ = Pieces{batch_, std::max<int64_t>(1, (batch_ + wanted - 1) / wanted)};
     for (int64_t group = 0; group < images_.count(); ++group) add_group(conv, group);
-    sums_at_ = kind_ == ConvKind::backward_weights && groups_.size() > 1
+    sums_at_ = kind_ == engines::ConvKind::backward_weights && groups_.size() > 1
                    ? parts_.add(groups_.size() * static_cast<size_t>(result_count_) * bytes_)
                    : 0;
   }
@@ -118,9 +119,9 @@ class ConvCall final : public Call {
   void run(int64_t chunk, const CallData& data) override {
     const Group& group = groups_[static_cast<size_t>(chunk)];
     const int64_t first = images_.first(chunk), images = images_.last(chunk) - first;
-    VendorBuffers buffers;
+    engines::VendorBuffers buffers;
     buffers.first = turned(data.operands[0], first_, first, images, data, group.first_at);
-    buffers.second = kind_ == ConvKind::backward_weights
+    buffers.second = kind_ == engines::ConvKind::backward_weights
                          ? turned(data.operands[1], second_, first, images, data, group.second_at)
                          : data.operands[1];
     buffers.third = data.operands[2];
@@ -136,7 +137,7 @@ class ConvCall final : public Call {
 
   void finish(const CallData& data) override {
     if (groups_.empty()) std::memset(data.result, 0, static_cast<size_t>(result_count_) * bytes_);
-    if (kind_ != ConvKind::backward_weights || groups_.size() < 2) return;
+    if (kind_ != engines::ConvKind::backward_weights || groups_.size() < 2) return;
     with_number("conv", type_, [&]<class T>(std::type_identity<T>) {
       const T* sums = static_cast<const T*>(part_at(data, sums_at_));
       T* out = static_cast<T*>(data.result);
@@ -151,24 +152,24 @@ class ConvCall final : public Call {
 
  private:
   struct Group {
-    std::unique_ptr<VendorCall> call;
+    std::unique_ptr<engines::VendorCall> call;
     size_t first_at = 0, second_at = 0, result_at = 0, workspace_at = 0, scratch_at = 0;
   };
 
   // One group of images below about 10 us of work; halves are never added up from rounded parts.
-  int64_t groups_for(const ConvSpec& conv) const {
-    if (conv.batch < 2 || (kind_ == ConvKind::backward_weights && bytes_ == 2)) return 1;
+  int64_t groups_for(const engines::ConvSpec& conv) const {
+    if (conv.batch < 2 || (kind_ == engines::ConvKind::backward_weights && bytes_ == 2)) return 1;
     int64_t products = conv.batch * conv.in_channels / conv.groups * conv.out_channels;
     for (int d = 0; d < conv.spatial; ++d) products *= conv.out[d] * conv.kernel[d];
     constexpr int64_t products_per_microsecond = 20000;
     return std::min<int64_t>(
-        {conv.batch, 4, std::max<int64_t>(1, worthwhile_chunks(products, products_per_microsecond))});
+        {conv.batch, 4, std::max<int64_t>(1, engines::worthwhile_chunks(products, products_per_microsecond))});
   }
 
-  void add_group(ConvSpec conv, int64_t group) {
+  void add_group(engines::ConvSpec conv, int64_t group) {
     conv.batch = images_.last(group) - images_.first(group);
     Group added;
-    added.call = prepare_conv(conv);
+    added.call = engines::prepare_conv(conv);
     const auto image_bytes = [&](const Image& image) {
       return static_cast<size_t>(image.count() * conv.batch) * bytes_;
     };
@@ -193,7 +194,7 @@ class ConvCall final : public Call {
   }
 
   void* result_at(int64_t chunk, int64_t first, const CallData& data) const {
-    if (kind_ != ConvKind::backward_weights) {
+    if (kind_ != engines::ConvKind::backward_weights) {
       return static_cast<char*>(data.result) + static_cast<size_t>(first * result_.count()) * bytes_;
     }
     if (groups_.size() == 1) return data.result;
@@ -202,7 +203,7 @@ class ConvCall final : public Call {
 
   DType type_;
   size_t bytes_;
-  ConvKind kind_;
+  engines::ConvKind kind_;
   int64_t result_count_, batch_;
   Image first_, second_, result_;
   Pieces images_;

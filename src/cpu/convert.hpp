@@ -5,7 +5,7 @@
 
 #include <rosin/dtype.hpp>
 
-#include "graph/body.hpp"
+#include "scalar/body.hpp"
 
 namespace rosin::cpu {
 

@@ -10,12 +10,12 @@
 #include "cpu/convert.hpp"
 #include "cpu/fused.hpp"
 #include "graph/hooks.hpp"
-#include "lower/device.hpp"
+#include "plan/device.hpp"
 
 namespace rosin::cpu {
 namespace {
 
-using namespace lower;
+using namespace plan;
 
 /// Memory of a run, counted apart from that of arrays.
 class Arena {

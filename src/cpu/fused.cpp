@@ -11,7 +11,7 @@
 namespace rosin::cpu {
 namespace {
 
-using Do = lower::Instr::Do;
+using Do = plan::Instr::Do;
 
 constexpr int64_t tile_target = 1024;       // elements: a few registers of this size stay in the first cache
 constexpr int64_t chunk_work = 160 * 1024;  // element-instructions of a chunk: about ten microseconds
@@ -19,13 +19,13 @@ constexpr int64_t most_chunks = 64;
 
 }  // namespace
 
-FusedKernel::FusedKernel(const lower::Structure& structure, const lower::Layout& layout, int32_t kernel)
+FusedKernel::FusedKernel(const plan::Structure& structure, const plan::Layout& layout, int32_t kernel)
     : structure_(structure), kernel_(&structure.kernels[static_cast<size_t>(kernel)]),
       layout_(&layout.kernels[static_cast<size_t>(kernel)]) {
   total_ = layout_->row * layout_->rows;
   choose_tiles();
   for (size_t i = 0; i < kernel_->loads.size(); ++i) {
-    const lower::Port& port = kernel_->loads[i];
+    const plan::Port& port = kernel_->loads[i];
     Load load;
     load.root = layout.views[static_cast<size_t>(port.value)].root;
     load.row = port.row;
@@ -60,7 +60,7 @@ void FusedKernel::choose_tiles() {
   }
   bool sums = false;
   for (size_t i = 0; i < kernel_->roots.size(); ++i) {
-    const lower::Port& root = kernel_->roots[i];
+    const plan::Port& root = kernel_->roots[i];
     if (root.row) continue;
     const SumOrder order = sum_order(domain_of(root), layout_->root_counts[i]);
     if (!sums || order.part > cut_.part) cut_ = order;  // whole parts of each sum
@@ -71,7 +71,7 @@ void FusedKernel::choose_tiles() {
 
 /// The domain stands in CWHN: (channels, spatial..., images).
 void FusedKernel::find_planes() {
-  const lower::Value& image = structure_.graph.values[static_cast<size_t>(kernel_->domain)];
+  const plan::Value& image = structure_.graph.values[static_cast<size_t>(kernel_->domain)];
   const bool batched = kernel_->wide >> (image.rank - 1) & 1;
   logical_sizes_.assign(layout_->sizes, layout_->sizes + layout_->dims);
   std::rotate(logical_sizes_.begin(), logical_sizes_.begin() + 1, logical_sizes_.end() - (batched ? 1 : 0));
@@ -79,7 +79,7 @@ void FusedKernel::find_planes() {
 }
 
 /// The sizes over which a root adds up, in logical order: those of the kernel, or of its rows.
-std::span<const int64_t> FusedKernel::domain_of(const lower::Port& root) const {
+std::span<const int64_t> FusedKernel::domain_of(const plan::Port& root) const {
   if (!logical_sizes_.empty()) return logical_sizes_;
   const int first = root.row ? kernel_->row_dims : 0;
   return {layout_->sizes + first, static_cast<size_t>(std::max(layout_->dims - first, 0))};
@@ -129,8 +129,8 @@ void FusedKernel::prepare_roots() {
   };
   int64_t block_bytes = 0;
   for (size_t i = 0; i < kernel_->roots.size(); ++i) {
-    const lower::Port& port = kernel_->roots[i];
-    const lower::Value& value = structure_.graph.values[static_cast<size_t>(port.value)];
+    const plan::Port& port = kernel_->roots[i];
+    const plan::Value& value = structure_.graph.values[static_cast<size_t>(port.value)];
     const std::span<const int64_t> domain = domain_of(port);
     Root root;
     root.value = port.value;
@@ -170,7 +170,7 @@ void FusedKernel::prepare_roots() {
 }
 
 void FusedKernel::prepare_instrs() {
-  for (const lower::Instr& instr : kernel_->instrs) {
+  for (const plan::Instr& instr : kernel_->instrs) {
     Ready ready{};
     ready.what = instr.what;
     ready.row = instr.row;
@@ -210,7 +210,7 @@ bool FusedKernel::may_forward(size_t store, size_t producer) const {
   const Ready& made = instrs_[producer];
   if ((made.what != Do::apply && made.what != Do::convert) || made.forward >= 0) return false;
   if (made.what == Do::convert && tile_type(made.type) != made.storage) return false;
-  const lower::Port& port = kernel_->stores[instrs_[store].port];
+  const plan::Port& port = kernel_->stores[instrs_[store].port];
   if (!port.aliased) return true;
   // The memory is also a load's: nothing may read that load after the producer.
   for (size_t k = producer + 1; k < instrs_.size(); ++k) {

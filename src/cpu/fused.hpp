@@ -12,7 +12,7 @@
 #include "cpu/reduce_loops.hpp"
 #include "cpu/sum_order.hpp"
 #include "graph/leaf.hpp"
-#include "lower/layout.hpp"
+#include "plan/layout.hpp"
 
 namespace rosin::cpu {
 
@@ -24,7 +24,7 @@ struct RunData {
 
 class FusedKernel {
  public:
-  FusedKernel(const lower::Structure& structure, const lower::Layout& layout, int32_t kernel);
+  FusedKernel(const plan::Structure& structure, const plan::Layout& layout, int32_t kernel);
 
   int64_t chunks() const { return cut_.parts; }
   void run(int64_t chunk, const RunData& data) const;
@@ -77,7 +77,7 @@ class FusedKernel {
 
   /// An instruction ready to run.
   struct Ready {
-    lower::Instr::Do what;
+    plan::Instr::Do what;
     bool row;
     bool once;  // the same for all tiles
     ScalarType type, from;
@@ -99,7 +99,7 @@ class FusedKernel {
   void merge_dims(Load& load, const int64_t* sizes, int dims);
   void find_access(Load& load, int64_t elements) const;
   void prepare_roots();
-  std::span<const int64_t> domain_of(const lower::Port& root) const;
+  std::span<const int64_t> domain_of(const plan::Port& root) const;
   void prepare_instrs();
   bool may_forward(size_t store, size_t producer) const;
   void choose_tiles();
@@ -126,9 +126,9 @@ class FusedKernel {
     return kernel_->registers * (slot_bytes() + sizeof(void*)) + slot_bytes() + lanes_bytes_ + 64;
   }
 
-  const lower::Structure& structure_;
-  const lower::Kernel* kernel_;
-  const lower::KernelLayout* layout_;
+  const plan::Structure& structure_;
+  const plan::Kernel* kernel_;
+  const plan::KernelLayout* layout_;
   std::vector<Load> loads_;
   std::vector<Root> roots_;
   std::vector<Ready> instrs_;

@@ -7,7 +7,7 @@
 #include "cpu/convert.hpp"
 #include "cpu/fused.hpp"
 #include "cpu/fused_state.hpp"
-#include "lower/device.hpp"
+#include "plan/device.hpp"
 
 namespace rosin::cpu {
 namespace {
@@ -118,10 +118,10 @@ unsigned char* thread_scratch(size_t bytes, std::unique_lock<std::mutex>& locked
 void FusedKernel::run_instr(const Ready& instr, const Tile& tile, State& state) const {
   const int64_t count = instr.row ? tile.rows : tile.count;
   switch (instr.what) {
-    case lower::Instr::Do::load: return load(instr, tile, state);
-    case lower::Instr::Do::scalar: return scalar(instr, tile, state);
-    case lower::Instr::Do::apply: return apply(instr, tile, state);
-    case lower::Instr::Do::convert: {
+    case plan::Instr::Do::load: return load(instr, tile, state);
+    case plan::Instr::Do::scalar: return scalar(instr, tile, state);
+    case plan::Instr::Do::apply: return apply(instr, tile, state);
+    case plan::Instr::Do::convert: {
       void* out = instr.forward < 0 ? state.slot(instr.dst)
                                     : output(static_cast<uint16_t>(instr.forward), tile, instr.row, state.data);
       const void* source = state.pointers[instr.in[0]];
@@ -134,10 +134,10 @@ void FusedKernel::run_instr(const Ready& instr, const Tile& tile, State& state) 
       }
       return;
     }
-    case lower::Instr::Do::expand: return expand(instr, tile, state);
-    case lower::Instr::Do::reduce: return reduce(instr, tile, state);
-    case lower::Instr::Do::store: return store(instr, tile, state);
-    case lower::Instr::Do::root: return root(instr, tile, state);
+    case plan::Instr::Do::expand: return expand(instr, tile, state);
+    case plan::Instr::Do::reduce: return reduce(instr, tile, state);
+    case plan::Instr::Do::store: return store(instr, tile, state);
+    case plan::Instr::Do::root: return root(instr, tile, state);
   }
 }
 
@@ -170,8 +170,8 @@ void FusedKernel::load(const Ready& instr, const Tile& tile, State& state) const
 }
 
 void FusedKernel::scalar(const Ready& instr, const Tile& tile, State& state) const {
-  const lower::Port& port = kernel_->scalars[instr.port];
-  const ScalarValue& number = state.data.scalars[lower::scalar_index(port.value, port.operand)];
+  const plan::Port& port = kernel_->scalars[instr.port];
+  const ScalarValue& number = state.data.scalars[plan::scalar_index(port.value, port.operand)];
   const int64_t count = instr.row ? tile.rows : tile.count;
   void* out = state.slot(instr.dst);
   state.pointers[instr.dst] = out;

@@ -4,21 +4,21 @@
 namespace rosin::cpu {
 namespace {
 
-PoolKind kind_of(Window window) {
+engines::PoolKind kind_of(Window window) {
   switch (window) {
-    case Window::maximum: return PoolKind::max_forward;
-    case Window::maximum_gradient: return PoolKind::max_backward;
-    case Window::mean: return PoolKind::mean_forward;
-    default: return PoolKind::mean_backward;
+    case Window::maximum: return engines::PoolKind::max_forward;
+    case Window::maximum_gradient: return engines::PoolKind::max_backward;
+    case Window::mean: return engines::PoolKind::mean_forward;
+    default: return engines::PoolKind::mean_backward;
   }
 }
 
-PoolSpec pool_spec(const CallSpec& spec) {
+engines::PoolSpec pool_spec(const CallSpec& spec) {
   const auto attributes = spec.attributes.as<WindowAttributes>();
-  PoolSpec pool;
+  engines::PoolSpec pool;
   pool.kind = kind_of(spec.op->window);
   pool.type = spec.result.type;
-  const bool backward = pool.kind == PoolKind::max_backward || pool.kind == PoolKind::mean_backward;
+  const bool backward = pool.kind == engines::PoolKind::max_backward || pool.kind == engines::PoolKind::mean_backward;
   const Shape& image = backward ? spec.result.shape : spec.operands[0].shape;
   const Shape& pooled = backward ? spec.operands[spec.operands.size() - 1].shape : spec.result.shape;
   pool.spatial = image.rank() - 2;
@@ -37,7 +37,7 @@ PoolSpec pool_spec(const CallSpec& spec) {
 
 class PoolCall final : public Call {
  public:
-  explicit PoolCall(const CallSpec& spec) : call_(prepare_pool(pool_spec(spec))) {
+  explicit PoolCall(const CallSpec& spec) : call_(engines::prepare_pool(pool_spec(spec))) {
     workspace_at_ = parts_.add(call_->workspace_bytes());
     for (int64_t chunk = 0; chunk < call_->chunks(); ++chunk)
       scratch_at_ = parts_.add(call_->scratch_bytes_per_chunk());
@@ -54,11 +54,11 @@ class PoolCall final : public Call {
   void finish(const CallData& data) override { call_->finish(buffers(data)); }
 
  private:
-  VendorBuffers buffers(const CallData& data) const {
+  engines::VendorBuffers buffers(const CallData& data) const {
     return {data.operands[0], data.operands[1], data.operands[2], data.result, part_at(data, workspace_at_)};
   }
 
-  std::unique_ptr<VendorCall> call_;
+  std::unique_ptr<engines::VendorCall> call_;
   ScratchParts parts_;
   size_t workspace_at_ = 0, scratch_at_ = 0;
 };

@@ -1,7 +1,7 @@
 // Random draws. Element i depends on key, counter and i alone, so chunks do not matter. Read first: base/philox.hpp.
 #include "base/philox.hpp"
 #include "cpu/dispatch.hpp"
-#include "graph/body.hpp"
+#include "scalar/body.hpp"
 
 namespace rosin::cpu {
 namespace {

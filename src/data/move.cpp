@@ -9,10 +9,10 @@
 #include <rosin/model.hpp>
 #include <rosin/random.hpp>
 
+#include "devices/device_choice.hpp"
 #include "graph/context.hpp"
 #include "graph/leaf.hpp"
-#include "runtime/device_choice.hpp"
-#include "runtime/transfer.hpp"
+#include "run/transfer.hpp"
 
 namespace rosin {
 namespace {

@@ -1,4 +1,4 @@
-// The one inversion of the house: graph must start evaluation but may not see runtime, which installs these functions.
+// The one inversion of the house: graph must start evaluation but may not see run, which installs these functions.
 #pragma once
 
 #include <cstddef>

@@ -12,11 +12,11 @@ namespace rosin {
 /// Memory that arrays stand in. Whoever drops the last owner calls `release`, which frees memory and struct.
 struct Memory {
   std::atomic<int> owners{1};
-  int device = 0;  // index into the runtime's devices; 0 is the CPU
+  int device = 0;  // index into the devices of the process; 0 is the CPU
   void* data = nullptr;
   size_t bytes = 0;
   void (*release)(Memory* self) noexcept = nullptr;
-  // The last runs behind their threads (runtime/cpu_stream.hpp) that use it, and that write it.
+  // The last runs behind their threads (run/cpu_stream.hpp) that use it, and that write it.
   std::atomic<uint64_t> used_by{0};
   std::atomic<uint64_t> written_by{0};
 };

@@ -16,10 +16,10 @@
 #include <rosin/shape.hpp>
 
 #include "graph/attributes.hpp"
-#include "graph/body.hpp"
 #include "graph/counting.hpp"
 #include "graph/hooks.hpp"
 #include "graph/memory.hpp"
+#include "scalar/body.hpp"
 
 namespace rosin {
 

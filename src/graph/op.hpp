@@ -12,8 +12,8 @@
 #include <rosin/array.hpp>
 
 #include "graph/attributes.hpp"
-#include "graph/body.hpp"
 #include "graph/node.hpp"
+#include "scalar/body.hpp"
 
 namespace rosin {
 

@@ -1,11 +1,11 @@
 // Making an elementwise op in one place: name, doc line, body, types; gradient and sample range follow by
-// with_gradient() and samples(). Read first: graph/scalar.hpp. Read next: elementwise_arithmetic.cpp.
+// with_gradient() and samples(). Read first: scalar/scalar.hpp. Read next: elementwise_arithmetic.cpp.
 #pragma once
 
 #include <string_view>
 
-#include "graph/make_body.hpp"
 #include "graph/op.hpp"
+#include "scalar/make_body.hpp"
 
 namespace rosin {
 

@@ -1,9 +1,9 @@
 // exp, log and what is made of them, as generic bodies without branches: Float32 within 2 ulp, Float64 within 3.
 // Polynomials are Chebyshev fits (relative error below an eighth of an ulp on the reduced range).
-// Read first: graph/scalar.hpp. Read next: math_trigonometric.hpp, math_special.hpp.
+// Read first: scalar/scalar.hpp. Read next: math_trigonometric.hpp, math_special.hpp.
 #pragma once
 
-#include "graph/scalar.hpp"
+#include "scalar/scalar.hpp"
 
 namespace rosin::math {
 

@@ -5,13 +5,13 @@
 #include <exception>
 #include <optional>
 
-#include "lower/kernel_text.hpp"
+#include "kernels/text.hpp"
 
 namespace rosin::conformance {
 namespace {
 
-lower::KernelCode with_text(const Code& code) {
-  lower::KernelCode all;
+kernels::KernelCode with_text(const Code& code) {
+  kernels::KernelCode all;
   all.name = code.name;
   all.group = code.group;
   for (const int32_t type : code.buffers) all.buffers.push_back(static_cast<DType>(type));
@@ -20,19 +20,19 @@ lower::KernelCode with_text(const Code& code) {
     all.shared.push_back({static_cast<ScalarType>(array.type), array.count});
   }
   for (const rosin_instruction& in : code.list) {
-    lower::KernelInstruction out{in.operation, static_cast<ScalarType>(in.type), {}, in.immediate};
+    kernels::KernelInstruction out{in.operation, static_cast<ScalarType>(in.type), {}, in.immediate};
     std::copy(in.operands, in.operands + 3, out.operands);
     all.instructions.push_back(out);
   }
   return all;
 }
 
-std::optional<lower::Language> language(int32_t number) {
+std::optional<kernels::Language> language(int32_t number) {
   switch (number) {
-    case ROSIN_LANGUAGE_OPENCL: return lower::Language::opencl;
-    case ROSIN_LANGUAGE_CUDA: return lower::Language::cuda;
-    case ROSIN_LANGUAGE_HIP: return lower::Language::hip;
-    case ROSIN_LANGUAGE_METAL: return lower::Language::metal;
+    case ROSIN_LANGUAGE_OPENCL: return kernels::Language::opencl;
+    case ROSIN_LANGUAGE_CUDA: return kernels::Language::cuda;
+    case ROSIN_LANGUAGE_HIP: return kernels::Language::hip;
+    case ROSIN_LANGUAGE_METAL: return kernels::Language::metal;
     default: return std::nullopt;
   }
 }
@@ -95,13 +95,13 @@ void Rig::fails(rosin_status status, rosin_status wanted, const std::string& wha
 
 rosin_status Rig::compile(std::span<const Code> codes, rosin_device* with, std::vector<char>& bytes) const {
   std::vector<rosin_kernel_code> views;
-  std::vector<lower::KernelCode> twins;
+  std::vector<kernels::KernelCode> twins;
   const auto dialect = language(info.language);
   for (const Code& code : codes) {
     views.push_back(code.view());
     if (dialect) twins.push_back(with_text(code));
   }
-  const std::string text = dialect ? lower::kernel_text(*dialect, twins) : "";
+  const std::string text = dialect ? kernels::kernel_text(*dialect, twins) : "";
   rosin_program program{};
   program.size = sizeof(program);
   program.text = dialect ? text.c_str() : nullptr;

@@ -13,20 +13,24 @@ import sources
 # room -> the rooms it may include beside itself
 ALLOWED = {
     "base": [],
-    "graph": ["base"],
-    "ops": ["graph", "base"],
+    "scalar": ["base"],
+    "graph": ["scalar", "base"],
+    "ops": ["graph", "scalar", "base"],
     "model": ["ops", "graph", "base"],
     "grad": ["model", "ops", "graph", "base"],
-    "lower": ["graph", "base"],
-    "runtime": ["lower", "graph", "base", "backend.h"],
-    "cpu": ["lower", "graph", "base", "backend.h"],
+    "plan": ["graph", "scalar", "base", "backend.h"],
+    "kernels": ["plan", "graph", "scalar", "base", "backend.h"],
+    "engines": ["base"],
+    "cpu": ["engines", "plan", "graph", "scalar", "base"],
+    "run": ["plan", "kernels", "graph", "base", "backend.h"],
+    "devices": ["run", "graph", "base", "backend.h"],
     "nn": ["ops", "model", "graph", "base"],
     "loss": ["ops", "model", "graph", "base"],
     "optim": ["ops", "model", "graph", "base"],
-    "data": ["runtime", "ops", "model", "graph", "base"],
+    "data": ["devices", "run", "ops", "model", "graph", "base"],
     "train": ["optim", "loss", "data", "grad", "model", "ops", "base"],
-    "dist": ["optim", "runtime", "model", "ops", "graph", "base", "comm.h"],
-    "io": ["ops", "model", "runtime", "graph", "base"],
+    "dist": ["optim", "run", "devices", "model", "ops", "graph", "base", "comm.h"],
+    "io": ["nn", "ops", "model", "devices", "graph", "base"],
 }
 
 # public header -> the room that implements it; "user" marks headers that only users of the library include
@@ -71,8 +75,8 @@ HEADER_ROOM = {
     "show.hpp": "model",
     "visitor.hpp": "model",
     "walk.hpp": "model",
-    "device.hpp": "runtime",
-    "diagnostics.hpp": "runtime",
+    "device.hpp": "devices",
+    "diagnostics.hpp": "devices",
     "move.hpp": "data",
     "data.hpp": "data",
     "loader.hpp": "data",
@@ -81,7 +85,7 @@ HEADER_ROOM = {
     "curve_svg.hpp": "train",
     "grad.hpp": "grad",
     "matmul.hpp": "ops",
-    "stats.hpp": "runtime",
+    "stats.hpp": "run",
     "tied.hpp": "model",
     "idx.hpp": "data",
     "io.hpp": "io",
@@ -114,15 +118,15 @@ HEADER_ROOM = {
 
 # vendor header (its first path element) -> the rooms it is for
 VENDOR_ROOMS = {
-    "dnnl.h": ["cpu"],
-    "dnnl.hpp": ["cpu"],
-    "oneapi": ["cpu"],
+    "dnnl.h": ["engines"],
+    "dnnl.hpp": ["engines"],
+    "oneapi": ["engines"],
     "xbyak": ["cpu"],
     "nlohmann": ["io"],
     "zlib.h": ["data", "io"],
     "bson": ["io"],
     "hdf5.h": ["io"],
-    "toml++": ["runtime"],
+    "toml++": ["devices"],
 }
 
 # folders that see public headers only, and plug-in folders with the C header they may see

@@ -1,0 +1,119 @@
+// Reports on plug-ins, devices and surroundings: gathers what plugin.hpp, devices.hpp and preferences.hpp know.
+#include <rosin/diagnostics.hpp>
+
+#include <filesystem>
+
+#include "base/environment.hpp"
+#include "devices/backends.hpp"
+#include "devices/plugin.hpp"
+#include "devices/plugin_table.hpp"
+#include "devices/preference_file.hpp"
+#include "devices/preferences.hpp"
+#include "run/cache_folder.hpp"
+#include "run/device_table.hpp"
+
+namespace rosin {
+namespace {
+
+DeviceReport report_of(int position) {
+  if (position == 0) return {Device(), {}, {}, {}, true};
+  const rosin_device_info& info = DeviceTable::instance().info_of(position);
+  return {Device::at_position(position), info.driver, info.capability, info.pci, info.float64 != 0};
+}
+
+/// The back end whose plug-in has the name of this file, or null.
+const BackendName* backend_of_file(const std::string& path) {
+  const std::string name = std::filesystem::path(path).filename().string();
+  for (const BackendName& backend : backend_names()) {
+    if (!is_cpu(backend) && plugin_file_name(backend.name) == name) return &backend;
+  }
+  return nullptr;
+}
+
+/// Opens a device and closes it; the reason when that fails.
+std::string fault_of_device(const rosin_backend& functions, int id) {
+  rosin_device_info info{};
+  info.size = sizeof info;
+  rosin_device* device = nullptr;
+  const bool opened = functions.device_info(id, &info) == ROSIN_OK && functions.open(id, &device) == ROSIN_OK;
+  if (opened) {
+    functions.close(device);
+    return {};
+  }
+  const char* said = functions.error_text();
+  return "device " + std::to_string(id) + " cannot be opened: " + (said && *said ? said : "no reason is given");
+}
+
+}  // namespace
+
+BackendReport backend_report(std::string_view name) {
+  const BackendName& backend = backend_named(name);
+  BackendReport report;
+  report.backend = backend.name;
+  if (is_cpu(backend)) {
+    report.devices.push_back(report_of(0));
+    return report;
+  }
+  PluginTable& plugins = PluginTable::instance();
+  const Plugin& plugin = plugins.use(backend.name);
+  report.reason = plugin.reason;
+  if (plugin.functions && plugin.functions->version) report.version = plugin.functions->version;
+  for (const PluginAttempt& attempt : plugin.attempts) report.tried.push_back({attempt.path, attempt.reason});
+  for (int id = 0; id < plugin.device_count; ++id) {
+    const int position = DeviceTable::instance().position(backend.name, id);
+    if (position > 0) report.devices.push_back(report_of(position));
+  }
+  return report;
+}
+
+std::vector<std::string> plugin_files(std::string_view name) {
+  const BackendName& backend = backend_named(name);
+  std::vector<std::string> files;
+  if (is_cpu(backend)) return files;
+  for (const std::string& folder : plugin_search_folders()) {
+    files.push_back(folder + "/" + plugin_file_name(backend.name));
+  }
+  return files;
+}
+
+PluginProbe probe_plugin(const std::string& path) {
+  PluginProbe probe;
+  const BackendName* backend = backend_of_file(path);
+  if (!backend) {
+    probe.reason = "has not the name of a plug-in, such as librosin_cuda.so";
+    return probe;
+  }
+  const rosin_backend* functions = load_plugin_file(path, backend->name, probe.reason);
+  if (!functions) return probe;
+  probe.loaded = true;
+  if (functions->version) probe.version = functions->version;
+  int count = 0;
+  probe.reason = count_devices(*functions, count);
+  for (int id = 0; id < count && probe.reason.empty(); ++id) {
+    probe.reason = fault_of_device(*functions, id);
+    if (probe.reason.empty()) ++probe.devices;
+  }
+  return probe;
+}
+
+BackendDecision backend_decision() {
+  const std::optional<Preference> preference = gpu_backend_preference();
+  if (!preference) return {};
+  if (preference->file.empty()) return {DecidedBy::environment, preference->value, {}, 0, {}};
+  return {DecidedBy::file, preference->value, preference->file, preference->line, preference->table};
+}
+
+std::vector<VariableReport> environment_report() {
+  std::vector<VariableReport> reports;
+  for (const EnvironmentVariable& variable : environment_variables()) {
+    reports.push_back({std::string(variable.name), std::string(variable.meaning), std::string(variable.when_unset),
+                       environment(variable.setting).value_or("")});
+  }
+  return reports;
+}
+
+LibraryReport library_report() {
+  return {ROSIN_VERSION, preference_file().value_or(""), cache_folder().value_or(""), plugin_search_folders()};
+}
+
+}  // namespace rosin

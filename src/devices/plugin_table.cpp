@@ -1,0 +1,54 @@
+// See plugin_table.hpp.
+#include "devices/plugin_table.hpp"
+
+#include <string>
+#include <utility>
+
+#include "devices/preferences.hpp"
+#include "run/device_table.hpp"
+
+namespace rosin {
+
+PluginTable& PluginTable::instance() {
+  static auto* table = new PluginTable;  // never destroyed: arrays at namespace scope outlive it otherwise
+  return *table;
+}
+
+const Plugin* PluginTable::find(std::string_view backend) const {
+  for (const auto& plugin : plugins_) {
+    if (plugin->backend == backend) return plugin.get();
+  }
+  return nullptr;
+}
+
+/// Holds the lock. The devices of a plug-in get their positions in the order in which plug-ins are loaded.
+const Plugin& PluginTable::load(std::string_view backend) {
+  auto plugin = std::make_unique<Plugin>(load_plugin(backend));
+  for (int id = 0; id < plugin->device_count; ++id) {
+    DeviceTable::Entry entry{.backend = plugin->backend, .functions = plugin->functions, .id = id};
+    entry.info.size = sizeof entry.info;
+    if (plugin->functions->device_info(id, &entry.info) != ROSIN_OK) {
+      plugin->reason = "device " + std::to_string(id) + " says nothing of itself: " + plugin->functions->error_text();
+      plugin->device_count = id;
+      break;
+    }
+    if (!DeviceTable::instance().add(std::move(entry))) break;
+  }
+  plugins_.push_back(std::move(plugin));
+  return *plugins_.back();
+}
+
+const Plugin* PluginTable::plugin(std::string_view backend) {
+  const bool autoload = autoload_preference();
+  std::lock_guard guard(lock_);
+  if (const Plugin* found = find(backend)) return found;
+  return autoload ? &load(backend) : nullptr;
+}
+
+const Plugin& PluginTable::use(std::string_view backend) {
+  std::lock_guard guard(lock_);
+  const Plugin* found = find(backend);
+  return found ? *found : load(backend);
+}
+
+}  // namespace rosin

@@ -1,0 +1,75 @@
+// See checked.hpp.
+#include "engines/checked.hpp"
+
+#include <algorithm>
+#include <atomic>
+
+#include "engines/cuts.hpp"
+#include "engines/tile_kernel.hpp"
+
+namespace rosin::engines {
+namespace {
+
+/// Whether no element of [first, last) is infinite or NaN.
+bool finite(DType type, const void* x, int64_t first, int64_t last) {
+  if (type == DType::Float32) return tile_kernels().floats.finite(static_cast<const float*>(x) + first, last - first);
+  const auto* bits = static_cast<const uint16_t*>(x);
+  int endless = 0;
+  for (int64_t i = first; i < last; ++i) endless |= (bits[i] & 0x7f80) == 0x7f80;
+  return endless == 0;
+}
+
+class Checked final : public VendorCall {
+ public:
+  Checked(std::unique_ptr<VendorCall> fast, std::unique_ptr<VendorCall> exact, DType type, const Watched& watched)
+      : fast_(std::move(fast)), exact_(std::move(exact)), type_(type), watched_(watched) {
+    chunks_ = fast_->chunks();
+    scratch_bytes_ = fast_->scratch_bytes_per_chunk();
+    exact_scratch_at_ = static_cast<size_t>(round_up(static_cast<int64_t>(exact_->workspace_bytes()), 64));
+    workspace_bytes_ = std::max(fast_->workspace_bytes(), exact_scratch_at_ + exact_->scratch_bytes_per_chunk());
+    has_begin_ = has_finish_ = true;
+  }
+
+  const char* engine() const noexcept override { return fast_->engine(); }
+
+  void begin(const VendorBuffers& buffers) const override {
+    finite_.store(true, std::memory_order_relaxed);
+    if (fast_->has_begin()) fast_->begin(buffers);
+  }
+
+  void run_chunk(int64_t chunk, const VendorBuffers& buffers, void* scratch) const override {
+    fast_->run_chunk(chunk, buffers, scratch);
+    if (part_finite(buffers.first, watched_.first, chunk) && part_finite(buffers.second, watched_.second, chunk))
+      return;
+    finite_.store(false, std::memory_order_relaxed);
+  }
+
+  void finish(const VendorBuffers& buffers) const override {
+    if (fast_->has_finish()) fast_->finish(buffers);
+    if (finite_.load(std::memory_order_relaxed) && finite(type_, buffers.result, 0, watched_.result)) return;
+    if (exact_->has_begin()) exact_->begin(buffers);
+    void* scratch = static_cast<char*>(buffers.workspace) + exact_scratch_at_;
+    for (int64_t chunk = 0; chunk < exact_->chunks(); ++chunk) exact_->run_chunk(chunk, buffers, scratch);
+    if (exact_->has_finish()) exact_->finish(buffers);
+  }
+
+ private:
+  bool part_finite(const void* x, int64_t count, int64_t chunk) const {
+    return finite(type_, x, count * chunk / chunks_, count * (chunk + 1) / chunks_);
+  }
+
+  std::unique_ptr<VendorCall> fast_, exact_;
+  DType type_;
+  Watched watched_;
+  size_t exact_scratch_at_ = 0;              // in the workspace
+  mutable std::atomic<bool> finite_ = true;  // of this execution's operands so far
+};
+
+}  // namespace
+
+std::unique_ptr<VendorCall> checked(std::unique_ptr<VendorCall> fast, std::unique_ptr<VendorCall> exact, DType type,
+                                    const Watched& watched) {
+  return std::make_unique<Checked>(std::move(fast), std::move(exact), type, watched);
+}
+
+}  // namespace rosin::engines

@@ -1,0 +1,57 @@
+// The rule of cuts.hpp: enough chunks that a few workers stay busy, none below about 5 us.
+#include "engines/cuts.hpp"
+
+namespace rosin::engines {
+
+namespace {
+
+constexpr int64_t column_unit = 16;  // chunks are multiples of these, so that kernels see whole tiles
+constexpr int64_t row_unit = 64;
+constexpr int64_t most_chunks = 8;
+constexpr int64_t chunk_microseconds = 5;
+
+bool rows_are_better(const MatmulSpec& spec, int64_t chunks) {
+  if (spec.a_transposed == spec.b_transposed) return spec.m > spec.n;
+  if (spec.a_transposed && spec.m >= std::min<int64_t>(4, chunks) * row_unit / 2) return true;
+  if (spec.b_transposed && spec.n >= chunks * column_unit) return false;
+  return spec.m > spec.n;
+}
+
+}  // namespace
+
+int64_t worthwhile_chunks(int64_t operations, int64_t per_microsecond) {
+  const int64_t microseconds = operations / std::max<int64_t>(1, per_microsecond);
+  if (microseconds < 2 * chunk_microseconds) return 1;
+  return std::min(most_chunks, microseconds / chunk_microseconds);
+}
+
+MatmulCut cut_matmul(const MatmulSpec& spec, int64_t thousands_per_microsecond) {
+  MatmulCut cut{MatmulCut::Axis::columns, spec.batch, spec.n, spec.m, spec.n, std::max<int64_t>(1, spec.n)};
+  const int64_t item = spec.m * spec.n * std::max<int64_t>(1, spec.k);
+  const int64_t wanted = worthwhile_chunks(item * spec.batch, 1000 * thousands_per_microsecond);
+  if (spec.batch > 1) {
+    cut.axis = MatmulCut::Axis::items;
+    cut.length = spec.batch;
+    cut.step = (spec.batch + wanted - 1) / wanted;
+    if (spec.batch >= wanted || wanted == 1) return cut;
+  }
+  // A batch shorter than the number of chunks is cut inside its items, which the engines then walk per chunk.
+  // An operand that is copied transposed is copied once where the cut goes along its own free dim.
+  const bool by_rows = rows_are_better(spec, wanted);
+  const int64_t unit = by_rows ? (spec.a_transposed ? row_unit / 2 : row_unit) : column_unit;
+  const int64_t length = by_rows ? spec.m : spec.n;
+  if (wanted == 1 || length < 2 * unit) {
+    return cut;
+  }
+  cut.axis = by_rows ? MatmulCut::Axis::rows : MatmulCut::Axis::columns;
+  cut.length = length;
+  cut.step = round_up((length + wanted - 1) / wanted, unit);
+  return cut;
+}
+
+int64_t images_per_chunk(int64_t batch, int64_t operations, int64_t thousands_per_microsecond) {
+  const int64_t wanted = worthwhile_chunks(batch * operations, 1000 * thousands_per_microsecond);
+  return std::max<int64_t>(1, (batch + wanted - 1) / wanted);
+}
+
+}  // namespace rosin::engines

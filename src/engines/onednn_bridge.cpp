@@ -1,0 +1,148 @@
+// Implementation of onednn_bridge.hpp.
+#include "engines/onednn_bridge.hpp"
+
+#if defined(ROSIN_HAVE_ONEDNN)
+
+#include <string>
+#include <utility>
+
+#include <rosin/error.hpp>
+
+// Weak: librosin does not link libgomp itself; where oneDNN brought no OpenMP along there is nothing to restrain.
+extern "C" {
+int omp_get_max_threads(void) __attribute__((weak));
+void omp_set_num_threads(int) __attribute__((weak));
+}
+
+namespace rosin::engines::onednn {
+
+namespace {
+
+const char* status_name(dnnl_status_t status) {
+  switch (status) {
+    case dnnl_out_of_memory: return "out of memory";
+    case dnnl_invalid_arguments: return "invalid arguments";
+    case dnnl_unimplemented: return "unimplemented";
+    case dnnl_runtime_error: return "runtime error";
+    default: return "unknown failure";
+  }
+}
+
+bool has_openmp() { return omp_get_max_threads != nullptr && omp_set_num_threads != nullptr; }
+
+template <class Handle> Owned<Handle> owned(Handle handle) { return Owned<Handle>(handle); }
+
+}  // namespace
+
+void check(dnnl_status_t status, const char* what) {
+  if (status == dnnl_success) return;
+  throw Error(status == dnnl_out_of_memory ? ErrorKind::memory : ErrorKind::backend,
+              std::string(what) + ": oneDNN refused the call; it said: " + status_name(status) +
+                  "; please report it with the shapes of the operands");
+}
+
+SingleThread::SingleThread() : before_(has_openmp() ? omp_get_max_threads() : 1) {
+  if (before_ != 1) omp_set_num_threads(1);
+}
+
+SingleThread::~SingleThread() {
+  if (before_ != 1) omp_set_num_threads(before_);
+}
+
+dnnl_engine_t cpu_engine() {
+  static const dnnl_engine_t engine = [] {
+    const SingleThread guard;
+    dnnl_engine_t made = nullptr;
+    check(dnnl_engine_create(&made, dnnl_cpu, 0), "oneDNN");
+    return made;
+  }();
+  return engine;
+}
+
+dnnl_data_type_t data_type_of(DType type, const char* what) {
+  if (type == DType::Float32) return dnnl_f32;
+  if (type == DType::BFloat16) return dnnl_bf16;
+  throw Error(ErrorKind::dtype, std::string(what) + ": oneDNN computes Float32 and BFloat16 on the CPU; got " +
+                                    to_string(type) + "; convert the operands");
+}
+
+dnnl_memory_desc_t strided(int dims_count, const dnnl_dims_t dims, dnnl_data_type_t type, const dnnl_dims_t strides,
+                           const char* what) {
+  dnnl_memory_desc_t desc;
+  check(dnnl_memory_desc_init_by_strides(&desc, dims_count, dims, type, strides), what);
+  return desc;
+}
+
+Primitive::Primitive(const_dnnl_op_desc_t op_desc, const_dnnl_primitive_attr_t attr,
+                     const_dnnl_primitive_desc_t forward, const char* what) {
+  const SingleThread guard;  // oneDNN plans its inner loops for the number of threads it sees here
+  dnnl_primitive_desc_t desc = nullptr;
+  check(dnnl_primitive_desc_create(&desc, op_desc, attr, cpu_engine(), forward), what);
+  *this = Primitive(desc, what);
+}
+
+Primitive::Primitive(dnnl_primitive_desc_t desc, const char* what) : desc_(desc) {
+  const SingleThread guard;
+  dnnl_primitive_t primitive = nullptr;
+  check(dnnl_primitive_create(&primitive, desc), what);
+  primitive_.reset(primitive);
+}
+
+dnnl_memory_desc_t Primitive::layout(dnnl_query_t query, int index) const {
+  return *dnnl_primitive_desc_query_md(desc_.get(), query, index);
+}
+
+size_t Primitive::scratch_bytes() const {
+  const dnnl_memory_desc_t desc = layout(dnnl_query_scratchpad_md);
+  return dnnl_memory_desc_get_size(&desc);
+}
+
+Owned<dnnl_primitive_attr_t> attributes(bool accumulate, bool relu, const char* what) {
+  dnnl_primitive_attr_t attr = nullptr;
+  check(dnnl_primitive_attr_create(&attr), what);
+  Owned<dnnl_primitive_attr_t> result(attr);
+  check(dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user), what);
+  if (!accumulate && !relu) return result;
+  dnnl_post_ops_t ops = nullptr;
+  check(dnnl_post_ops_create(&ops), what);
+  const Owned<dnnl_post_ops_t> owned_ops(ops);
+  if (accumulate) check(dnnl_post_ops_append_sum(ops, 1.0f), what);
+  if (relu) check(dnnl_post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_relu, 0.0f, 0.0f), what);
+  check(dnnl_primitive_attr_set_post_ops(attr, ops), what);
+  return result;
+}
+
+Execution::Execution(const Primitive& primitive, std::vector<Operand> operands, const char* what)
+    : primitive_(primitive.primitive()), what_(what) {
+  const SingleThread guard;
+  dnnl_stream_t stream = nullptr;
+  check(dnnl_stream_create(&stream, cpu_engine(), dnnl_stream_default_flags), what);
+  stream_.reset(stream);
+  operands.push_back({DNNL_ARG_SCRATCHPAD, primitive.layout(dnnl_query_scratchpad_md)});
+  for (const Operand& operand : operands) {
+    dnnl_memory_t memory = nullptr;
+    check(dnnl_memory_create(&memory, &operand.layout, cpu_engine(), DNNL_MEMORY_NONE), what);
+    memories_.push_back(owned(memory));
+    pointers_.push_back(nullptr);
+    arguments_.push_back({operand.argument, memory});
+  }
+}
+
+void Execution::point(size_t operand, const void* data) {
+  if (pointers_[operand] == data) return;
+  check(dnnl_memory_set_data_handle(memories_[operand].get(), const_cast<void*>(data)), what_);
+  pointers_[operand] = data;
+}
+
+void Execution::run(const void* const* data, void* scratch) {
+  const SingleThread guard;
+  const size_t last = memories_.size() - 1;
+  for (size_t operand = 0; operand < last; ++operand) point(operand, data[operand]);
+  point(last, scratch);
+  check(dnnl_primitive_execute(primitive_, stream_.get(), static_cast<int>(arguments_.size()), arguments_.data()),
+        what_);
+}
+
+}  // namespace rosin::engines::onednn
+
+#endif

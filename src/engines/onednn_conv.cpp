@@ -1,0 +1,302 @@
+// Convolution by oneDNN: images in CWHN (its nhwc), cut along the batch into at most two primitives; weights in the
+// order oneDNN asks for, made from the logical ones once per execution (begin) and turned back for gradients (finish).
+// Read after onednn_bridge.hpp.
+#include "engines/onednn.hpp"
+
+#if defined(ROSIN_HAVE_ONEDNN)
+
+#include <algorithm>
+#include <cstring>
+
+#include "engines/conv_shape.hpp"
+#include "engines/cuts.hpp"
+#include "engines/onednn_bridge.hpp"
+
+namespace rosin::engines {
+
+namespace {
+
+using namespace onednn;
+
+constexpr const char* what = "conv";
+constexpr size_t alignment = 64;
+
+/// oneDNN's arrays of one number per spatial dim, slowest first.
+struct Window {
+  dnnl_dims_t stride, dilation, pad_low, pad_high;
+};
+
+Window window_of(const ConvSpec& spec) {
+  Window window{};
+  for (int i = 0; i < spec.spatial; ++i) {
+    const int from = spec.spatial - 1 - i;
+    window.stride[i] = spec.stride[from];
+    window.dilation[i] = spec.dilation[from] - 1;
+    window.pad_low[i] = spec.pad_low[from];
+    window.pad_high[i] = spec.pad_high[from];
+  }
+  return window;
+}
+
+dnnl_memory_desc_t image_layout(int spatial, int64_t batch, int64_t channels, const int64_t* size,
+                                dnnl_data_type_t type) {
+  dnnl_dims_t dims{batch, channels};
+  for (int i = 0; i < spatial; ++i) dims[2 + i] = size[spatial - 1 - i];
+  constexpr dnnl_format_tag_t tags[] = {dnnl_nwc, dnnl_nhwc, dnnl_ndhwc};
+  dnnl_memory_desc_t desc;
+  check(dnnl_memory_desc_init_by_tag(&desc, spatial + 2, dims, type, tags[spatial - 1]), what);
+  return desc;
+}
+
+/// The logical weights, (w, h, d, in, out) column-major; `any` leaves the order to oneDNN.
+dnnl_memory_desc_t weights_layout(const ConvSpec& spec, dnnl_data_type_t type, bool any) {
+  dnnl_dims_t dims, strides;
+  int count = 0;
+  if (spec.groups > 1) dims[count++] = spec.groups;
+  dims[count++] = spec.out_channels / spec.groups;
+  dims[count++] = spec.in_channels / spec.groups;
+  for (int i = spec.spatial - 1; i >= 0; --i) dims[count++] = spec.kernel[i];
+  int64_t stride = 1;
+  for (int i = count - 1; i >= 0; --i) {
+    strides[i] = stride;
+    stride *= dims[i];
+  }
+  dnnl_memory_desc_t desc;
+  if (any) {
+    check(dnnl_memory_desc_init_by_tag(&desc, count, dims, type, dnnl_format_tag_any), what);
+    return desc;
+  }
+  return strided(count, dims, type, strides, what);
+}
+
+/// Descriptors of one convolution over `batch` images.
+struct Layouts {
+  dnnl_memory_desc_t x, y, weights, bias;
+  bool has_bias;
+};
+
+Layouts layouts_of(const ConvSpec& spec, int64_t batch, const dnnl_memory_desc_t& weights) {
+  const dnnl_data_type_t type = data_type_of(spec.type, what);
+  const dnnl_dims_t bias_dims{spec.out_channels}, bias_strides{1};
+  return {image_layout(spec.spatial, batch, spec.in_channels, spec.in, type),
+          image_layout(spec.spatial, batch, spec.out_channels, spec.out, type), weights,
+          strided(1, bias_dims, type, bias_strides, what), spec.epilogue != Epilogue::none};
+}
+
+Primitive forward_primitive(const ConvSpec& spec, const Layouts& l) {
+  const Window w = window_of(spec);
+  dnnl_convolution_desc_t desc;
+  check(dnnl_dilated_convolution_forward_desc_init(&desc, dnnl_forward_training, dnnl_convolution_direct, &l.x,
+                                                   &l.weights, l.has_bias ? &l.bias : nullptr, &l.y, w.stride,
+                                                   w.dilation, w.pad_low, w.pad_high),
+        what);
+  return Primitive(&desc, attributes(false, spec.epilogue == Epilogue::bias_relu, what).get(), nullptr, what);
+}
+
+Primitive backward_data_primitive(const ConvSpec& spec, const Layouts& l, const_dnnl_primitive_desc_t hint) {
+  const Window w = window_of(spec);
+  dnnl_convolution_desc_t desc;
+  check(dnnl_dilated_convolution_backward_data_desc_init(&desc, dnnl_convolution_direct, &l.x, &l.weights, &l.y,
+                                                         w.stride, w.dilation, w.pad_low, w.pad_high),
+        what);
+  return Primitive(&desc, attributes(false, false, what).get(), hint, what);
+}
+
+Primitive backward_weights_primitive(const ConvSpec& spec, const Layouts& l, const_dnnl_primitive_desc_t hint) {
+  const Window w = window_of(spec);
+  dnnl_convolution_desc_t desc;
+  check(dnnl_dilated_convolution_backward_weights_desc_init(&desc, dnnl_convolution_direct, &l.x, &l.weights, nullptr,
+                                                            &l.y, w.stride, w.dilation, w.pad_low, w.pad_high),
+        what);
+  return Primitive(&desc, attributes(false, false, what).get(), hint, what);
+}
+
+/// A reorder of weights between two layouts, and its execution.
+class Turn {
+ public:
+  Turn(const dnnl_memory_desc_t& from, const dnnl_memory_desc_t& to) {
+    const SingleThread guard;
+    dnnl_primitive_desc_t desc = nullptr;
+    const auto attr = attributes(false, false, what);
+    check(dnnl_reorder_primitive_desc_create(&desc, &from, cpu_engine(), &to, cpu_engine(), attr.get()), what);
+    primitive_ = Primitive(desc, what);
+    execution_ =
+        std::make_unique<Execution>(primitive_, std::vector<Operand>{{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}}, what);
+  }
+  size_t scratch_bytes() const { return primitive_.scratch_bytes(); }
+  void run(const void* from, const void* to, void* scratch) const {
+    const void* data[] = {from, to};
+    execution_->run(data, scratch);
+  }
+
+ private:
+  Primitive primitive_;
+  std::unique_ptr<Execution> execution_;
+};
+
+class OnednnConv final : public VendorCall {
+ public:
+  explicit OnednnConv(const ConvSpec& spec) : spec_(spec), type_(data_type_of(spec.type, what)) {
+    const ConvShape s(spec);
+    const int64_t per_image = s.out.count() * s.kernel.count() * s.in_channels * s.out_channels * s.groups;
+    step_ = images_per_chunk(spec.batch, per_image, 30);
+    chunks_ = (spec.batch + step_ - 1) / step_;
+    // Gradients of weights are summed over chunks, so they are kept in Float32.
+    const dnnl_data_type_t kept = spec.kind == ConvKind::backward_weights ? dnnl_f32 : type_;
+    full_ = make_primitive(std::min(step_, spec.batch), weights_layout(spec, kept, true));
+    packed_ =
+        full_.layout(spec.kind == ConvKind::backward_weights ? dnnl_query_diff_weights_md : dnnl_query_weights_md);
+    if (spec.batch % step_ != 0) tail_ = make_primitive(spec.batch % step_, packed_);
+    scratch_bytes_ = std::max(full_.scratch_bytes(), tail_ ? tail_.scratch_bytes() : 0);
+    plan_weights();
+    for (int64_t chunk = 0; chunk < chunks_; ++chunk) {
+      const Primitive& primitive = tail_ && chunk == chunks_ - 1 ? tail_ : full_;
+      executions_.emplace_back(primitive, operands(chunk), what);
+    }
+  }
+
+  const char* engine() const noexcept override { return "onednn"; }
+
+  void begin(const VendorBuffers& buffers) const override {
+    if (!has_begin_) return;
+    char* workspace = static_cast<char*>(buffers.workspace);
+    const void* weights = buffers.second;
+    if (spec_.flipped) {
+      turn_round(weights, workspace + turned_at_);
+      weights = workspace + turned_at_;
+    }
+    turn_->run(weights, workspace, workspace + turn_scratch_at_);
+    for (Execution& execution : executions_) execution.point(weights_operand, workspace);
+  }
+
+  void run_chunk(int64_t chunk, const VendorBuffers& buffers, void* scratch) const override {
+    const int64_t first = chunk * step_;
+    const ConvShape s(spec_);
+    const auto x_at = [&](const void* base) { return at(base, first * s.in.count() * spec_.in_channels); };
+    const auto y_at = [&](const void* base) { return at(base, first * s.out.count() * spec_.out_channels); };
+    Execution& execution = executions_[static_cast<size_t>(chunk)];
+    char* workspace = static_cast<char*>(buffers.workspace);
+    if (spec_.kind == ConvKind::forward) {
+      const void* data[] = {x_at(buffers.first), workspace, y_at(buffers.result), buffers.third};
+      execution.run(data, scratch);
+    } else if (spec_.kind == ConvKind::backward_data) {
+      const void* data[] = {y_at(buffers.first), workspace, x_at(buffers.result)};
+      execution.run(data, scratch);
+    } else {
+      const size_t partial = static_cast<size_t>(chunk) * packed_bytes_;
+      const void* data[] = {x_at(buffers.first), workspace + partial, y_at(buffers.second)};
+      execution.run(data, scratch);
+    }
+  }
+
+  void finish(const VendorBuffers& buffers) const override {
+    if (!has_finish_) return;
+    char* workspace = static_cast<char*>(buffers.workspace);
+    float* sums = reinterpret_cast<float*>(workspace);
+    const size_t count = packed_bytes_ / sizeof(float);
+    for (int64_t chunk = 1; chunk < chunks_; ++chunk) {
+      const float* partial = sums + static_cast<size_t>(chunk) * count;
+      for (size_t i = 0; i < count; ++i) sums[i] += partial[i];
+    }
+    void* logical = spec_.flipped ? workspace + turned_at_ : buffers.result;
+    turn_->run(workspace, logical, workspace + turn_scratch_at_);
+    if (spec_.flipped) turn_round(logical, buffers.result);
+  }
+
+ private:
+  static constexpr size_t weights_operand = 1;  // in every list of operands
+
+  const char* at(const void* base, int64_t elements) const {
+    return static_cast<const char*>(base) + elements * static_cast<int64_t>(size_of(spec_.type));
+  }
+
+  Primitive make_primitive(int64_t batch, const dnnl_memory_desc_t& weights) const {
+    const Layouts layouts = layouts_of(spec_, batch, weights);
+    if (spec_.kind == ConvKind::forward) return forward_primitive(spec_, layouts);
+    const Primitive hint = forward_primitive(spec_, layouts_of(spec_, batch, weights_layout(spec_, type_, true)));
+    if (spec_.kind == ConvKind::backward_data) return backward_data_primitive(spec_, layouts, hint.desc());
+    return backward_weights_primitive(spec_, layouts, hint.desc());
+  }
+
+  /// The workspace: packed weights (or one partial gradient per chunk), logical weights turned round, reorder's
+  /// scratch.
+  void plan_weights() {
+    const dnnl_memory_desc_t logical = weights_layout(spec_, type_, false);
+    const bool gradient = spec_.kind == ConvKind::backward_weights;
+    turn_ = std::make_unique<Turn>(gradient ? packed_ : logical, gradient ? logical : packed_);
+    has_begin_ = !gradient;
+    has_finish_ = gradient;
+    packed_bytes_ = round_up_bytes(dnnl_memory_desc_get_size(&packed_));
+    turned_at_ = packed_bytes_ * static_cast<size_t>(gradient ? chunks_ : 1);
+    turn_scratch_at_ = turned_at_ + (spec_.flipped ? round_up_bytes(dnnl_memory_desc_get_size(&logical)) : 0);
+    workspace_bytes_ = turn_scratch_at_ + turn_->scratch_bytes();
+  }
+
+  static size_t round_up_bytes(size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+
+  std::vector<Operand> operands(int64_t chunk) const {
+    const Primitive& primitive = tail_ && chunk == chunks_ - 1 ? tail_ : full_;
+    if (spec_.kind == ConvKind::backward_data) {
+      return {{DNNL_ARG_DIFF_DST, primitive.layout(dnnl_query_diff_dst_md)},
+              {DNNL_ARG_WEIGHTS, primitive.layout(dnnl_query_weights_md)},
+              {DNNL_ARG_DIFF_SRC, primitive.layout(dnnl_query_diff_src_md)}};
+    }
+    if (spec_.kind == ConvKind::backward_weights) {
+      return {{DNNL_ARG_SRC, primitive.layout(dnnl_query_src_md)},
+              {DNNL_ARG_DIFF_WEIGHTS, primitive.layout(dnnl_query_diff_weights_md)},
+              {DNNL_ARG_DIFF_DST, primitive.layout(dnnl_query_diff_dst_md)}};
+    }
+    std::vector<Operand> list{{DNNL_ARG_SRC, primitive.layout(dnnl_query_src_md)},
+                              {DNNL_ARG_WEIGHTS, primitive.layout(dnnl_query_weights_md)},
+                              {DNNL_ARG_DST, primitive.layout(dnnl_query_dst_md)}};
+    if (spec_.epilogue != Epilogue::none) {
+      list.push_back({DNNL_ARG_BIAS, primitive.layout(dnnl_query_weights_md, 1)});
+    }
+    return list;
+  }
+
+  /// Reverses every kernel in all spatial dims.
+  void turn_round(const void* from, void* to) const {
+    const ConvShape s(spec_);
+    const int64_t taps = s.kernel.count(), filters = s.in_channels * spec_.out_channels;
+    const auto reverse = [&](const auto* in, auto* out) {
+      for (int64_t filter = 0; filter < filters; ++filter) {
+        std::reverse_copy(in + filter * taps, in + (filter + 1) * taps, out + filter * taps);
+      }
+    };
+    if (spec_.type == DType::Float32) {
+      reverse(static_cast<const uint32_t*>(from), static_cast<uint32_t*>(to));
+    } else {
+      reverse(static_cast<const uint16_t*>(from), static_cast<uint16_t*>(to));
+    }
+  }
+
+  ConvSpec spec_;
+  dnnl_data_type_t type_;
+  int64_t step_ = 1;
+  Primitive full_, tail_;
+  dnnl_memory_desc_t packed_;
+  size_t packed_bytes_ = 0, turned_at_ = 0, turn_scratch_at_ = 0;
+  std::unique_ptr<Turn> turn_;
+  mutable std::vector<Execution> executions_;  // entry i belongs to the thread that runs chunk i
+};
+
+}  // namespace
+
+std::unique_ptr<VendorCall> prepare_onednn_conv(const ConvSpec& spec) { return std::make_unique<OnednnConv>(spec); }
+
+}  // namespace rosin::engines
+
+#else
+
+#include <rosin/error.hpp>
+
+namespace rosin::engines {
+
+std::unique_ptr<VendorCall> prepare_onednn_conv(const ConvSpec&) {
+  throw Error(ErrorKind::backend, "conv: oneDNN was asked for; this build has none; install libdnnl-dev and rebuild");
+}
+
+}  // namespace rosin::engines
+
+#endif

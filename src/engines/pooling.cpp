@@ -1,0 +1,171 @@
+// Pooling and its gradients: windows that lie inside the image run side by side, windows at the border one by one with
+// a shortened list of taps. Read after conv_shape.hpp; next pool_body.hpp.
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <rosin/error.hpp>
+
+#include "engines/conv_shape.hpp"
+#include "engines/cuts.hpp"
+#include "engines/tile_kernel.hpp"
+
+namespace rosin::engines {
+
+namespace {
+
+struct PoolShape {
+  explicit PoolShape(const PoolSpec& spec)
+      : channels(spec.channels), in(extent_of(spec.in, spec.spatial, 1)), out(extent_of(spec.out, spec.spatial, 1)),
+        kernel(extent_of(spec.kernel, spec.spatial, 1)), stride(extent_of(spec.stride, spec.spatial, 1)),
+        dilation(extent_of(spec.dilation, spec.spatial, 1)), pad_low(extent_of(spec.pad_low, spec.spatial, 0)) {}
+
+  int64_t channels;
+  Extent in, out, kernel, stride, dilation, pad_low;
+};
+
+/// Places along one dim: where window `index` starts, and whether it lies inside [0, size).
+struct Axis {
+  int64_t size, kernel, stride, dilation, pad;
+  int64_t start(int64_t index) const { return index * stride - pad; }
+  bool overlaps() const { return stride <= (kernel - 1) * dilation; }
+  bool holds(int64_t index) const { return start(index) >= 0 && start(index) + (kernel - 1) * dilation < size; }
+};
+
+template <class T> class Pool final : public VendorCall {
+ public:
+  explicit Pool(const PoolSpec& spec) : spec_(spec), shape_(spec), kernels_(tile_kernels().of<T>()) {
+    const PoolShape& s = shape_;
+    const int64_t taps = s.kernel.count();
+    step_ = images_per_chunk(spec.batch, s.out.count() * taps * spec.channels, 2);
+    chunks_ = spec.channels == 0 ? 0 : (spec.batch + step_ - 1) / step_;
+    scratch_bytes_ = static_cast<size_t>(taps) * sizeof(int64_t);
+    width_ = {s.in.w, s.kernel.w, s.stride.w, s.dilation.w, s.pad_low.w};
+    height_ = {s.in.h, s.kernel.h, s.stride.h, s.dilation.h, s.pad_low.h};
+    depth_ = {s.in.d, s.kernel.d, s.stride.d, s.dilation.d, s.pad_low.d};
+    overlaps_ = width_.overlaps() || height_.overlaps() || depth_.overlaps();
+    offsets_.resize(static_cast<size_t>(taps));
+    for (int64_t tap = 0; tap < taps; ++tap) offsets_[static_cast<size_t>(tap)] = offset(tap_place(tap));
+    first_inside_ = 0;
+    while (first_inside_ < s.out.w && !width_.holds(first_inside_)) ++first_inside_;
+    last_inside_ = first_inside_;
+    while (last_inside_ < s.out.w && width_.holds(last_inside_)) ++last_inside_;
+  }
+
+  const char* engine() const noexcept override { return "tile"; }
+
+  void run_chunk(int64_t chunk, const VendorBuffers& buffers, void* scratch) const override {
+    const int64_t in = shape_.in.count() * spec_.channels, out = shape_.out.count() * spec_.channels;
+    const bool forward = spec_.kind == PoolKind::max_forward || spec_.kind == PoolKind::mean_forward;
+    const T* first = static_cast<const T*>(buffers.first);
+    T* result = static_cast<T*>(buffers.result);
+    for (int64_t n = chunk * step_; n < std::min(spec_.batch, (chunk + 1) * step_); ++n) {
+      PoolRun<T> run;
+      run.channels = spec_.channels;
+      run.overlaps = overlaps_;
+      run.share = T(1) / static_cast<T>(shape_.kernel.count());
+      run.least = std::numeric_limits<T>::lowest();
+      if (forward) {
+        run.x = first + n * in;
+        run.y = result + n * out;
+      } else {
+        run.dx = result + n * in;
+        std::fill(run.dx, run.dx + in, T(0));
+        if (spec_.kind == PoolKind::max_backward) {
+          run.x = first + n * in;
+          run.y = const_cast<T*>(static_cast<const T*>(buffers.second)) + n * out;  // only read by this kernel
+          run.dy = static_cast<const T*>(buffers.third) + n * out;
+        } else {
+          run.dy = first + n * out;
+        }
+      }
+      run_image(run, static_cast<int64_t*>(scratch));
+    }
+  }
+
+ private:
+  Extent tap_place(int64_t tap) const {
+    const Extent& k = shape_.kernel;
+    return {tap % k.w * shape_.dilation.w, tap / k.w % k.h * shape_.dilation.h, tap / k.w / k.h * shape_.dilation.d};
+  }
+  int64_t offset(const Extent& place) const {
+    return ((place.d * shape_.in.h + place.h) * shape_.in.w + place.w) * shape_.channels;
+  }
+
+  void run_image(const PoolRun<T>& image, int64_t* border) const {
+    const PoolShape& s = shape_;
+    for (int64_t d = 0; d < s.out.d; ++d) {
+      for (int64_t h = 0; h < s.out.h; ++h) {
+        const bool row_inside = depth_.holds(d) && height_.holds(h);
+        const int64_t row = (d * s.out.h + h) * s.out.w;
+        const int64_t first = row_inside ? first_inside_ : s.out.w, last = row_inside ? last_inside_ : s.out.w;
+        for (int64_t w = 0; w < first; ++w) run_border(image, {w, h, d}, row + w, border);
+        if (first < last) {
+          PoolRun<T> inside = image;
+          inside.least = -std::numeric_limits<T>::infinity();
+          run_windows(inside, {first, h, d}, row + first, last - first, offsets_.data(), s.kernel.count());
+        }
+        for (int64_t w = last; w < s.out.w; ++w) run_border(image, {w, h, d}, row + w, border);
+      }
+    }
+  }
+
+  /// One window that leaves the image: only the taps inside count.
+  void run_border(const PoolRun<T>& image, const Extent& at, int64_t pixel, int64_t* list) const {
+    int64_t count = 0;
+    for (int64_t tap = 0; tap < shape_.kernel.count(); ++tap) {
+      const Extent place = tap_place(tap);
+      const int64_t w = width_.start(at.w) + place.w, h = height_.start(at.h) + place.h;
+      const int64_t d = depth_.start(at.d) + place.d;
+      if (w < 0 || w >= shape_.in.w || h < 0 || h >= shape_.in.h || d < 0 || d >= shape_.in.d) continue;
+      list[count++] = offset(place);
+    }
+    run_windows(image, at, pixel, 1, list, count);
+  }
+
+  /// `windows` windows from place `at` on, whose first output is pixel number `pixel`.
+  void run_windows(const PoolRun<T>& image, const Extent& at, int64_t pixel, int64_t windows, const int64_t* offsets,
+                   int64_t taps) const {
+    const int64_t corner = offset({width_.start(at.w), height_.start(at.h), depth_.start(at.d)});
+    PoolRun<T> run = image;
+    if (run.x != nullptr) run.x += corner;
+    if (run.dx != nullptr) run.dx += corner;
+    if (run.y != nullptr) run.y += pixel * shape_.channels;
+    if (run.dy != nullptr) run.dy += pixel * shape_.channels;
+    run.x_step = shape_.stride.w * shape_.channels;
+    run.offsets = offsets;
+    run.taps = taps;
+    run.windows = windows;
+    switch (spec_.kind) {
+      case PoolKind::max_forward: kernels_.max_forward(run); break;
+      case PoolKind::max_backward: kernels_.max_backward(run); break;
+      case PoolKind::mean_forward: kernels_.mean_forward(run); break;
+      case PoolKind::mean_backward: kernels_.mean_backward(run); break;
+    }
+  }
+
+  PoolSpec spec_;
+  PoolShape shape_;
+  const TypedKernels<T>& kernels_;
+  Axis width_, height_, depth_;
+  std::vector<int64_t> offsets_;                // of all taps, from a window's corner
+  int64_t first_inside_ = 0, last_inside_ = 0;  // windows along w that need no border
+  bool overlaps_ = true;                        // whether two windows may share an element
+  int64_t step_ = 1;
+};
+
+}  // namespace
+
+std::unique_ptr<VendorCall> prepare_pool(const PoolSpec& spec) {
+  if (spec.spatial < 1 || spec.spatial > 3) {
+    throw Error(ErrorKind::argument, "pool: there are 1 to 3 spatial dims; got " + std::to_string(spec.spatial) +
+                                         "; correct the call's spec");
+  }
+  if (spec.type == DType::Float32) return std::make_unique<Pool<float>>(spec);
+  if (spec.type == DType::Float64) return std::make_unique<Pool<double>>(spec);
+  throw Error(ErrorKind::dtype, std::string("pool: images are Float32 or Float64; got ") + to_string(spec.type) +
+                                    "; convert them, for example with f32(x)");
+}
+
+}  // namespace rosin::engines

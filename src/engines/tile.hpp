@@ -1,0 +1,17 @@
+// Calls made of the tile kernel. Read after tile_kernel.hpp; next tile_matmul.cpp, tile_conv.cpp.
+#pragma once
+
+#include <memory>
+
+#include "engines/vendor.hpp"
+
+namespace rosin::engines {
+
+/// Throws Error(dtype) unless `type` is Float32 or Float64, which is what the tile kernel computes.
+void require_tile_type(DType type, const char* what);
+
+std::unique_ptr<VendorCall> prepare_tile_matmul(const MatmulSpec& spec);
+
+std::unique_ptr<VendorCall> prepare_tile_conv(const ConvSpec& spec);
+
+}  // namespace rosin::engines

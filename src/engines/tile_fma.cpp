@@ -1,0 +1,104 @@
+// The tile kernel for AVX2 with FMA. Read after tile_body.hpp.
+#include "engines/tile_kernel.hpp"
+
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+
+#include <limits>
+#include <utility>
+
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
+#else
+#pragma GCC target("avx2,fma")
+#endif
+
+namespace rosin::engines {
+
+namespace {
+
+constexpr int full_columns = 6, narrow_columns = 12;
+
+template <class T> struct Vec;
+
+template <> struct Vec<float> {
+  using Register = __m256;
+  using Mask = __m256i;
+  static constexpr int lanes = 8;
+  static Mask mask_of(int64_t count) {
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(count)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+  }
+  static Register load(const float* from, Mask mask) { return _mm256_maskload_ps(from, mask); }
+  static void store(float* to, Register value, Mask mask) {
+    if (_mm256_movemask_ps(_mm256_castsi256_ps(mask)) == 0xff) {
+      _mm256_storeu_ps(to, value);  // a masked store is slow on some processors
+    } else {
+      _mm256_maskstore_ps(to, mask, value);
+    }
+  }
+  static Register splat(const float* from) { return _mm256_broadcast_ss(from); }
+  static Register zero() { return _mm256_setzero_ps(); }
+  static Register fma(Register a, Register b, Register c) { return _mm256_fmadd_ps(a, b, c); }
+  static Register add(Register a, Register b) { return _mm256_add_ps(a, b); }
+  static Register mul(Register a, Register b) { return _mm256_mul_ps(a, b); }
+  static Register larger(Register kept, Register value) {
+    const Register taken =
+        _mm256_or_ps(_mm256_cmp_ps(value, kept, _CMP_GT_OQ), _mm256_cmp_ps(value, value, _CMP_UNORD_Q));
+    return _mm256_blendv_ps(kept, value, taken);
+  }
+  static Register taken(Register a, Register b) {
+    return _mm256_or_ps(_mm256_cmp_ps(a, b, _CMP_EQ_OQ), _mm256_cmp_ps(a, a, _CMP_UNORD_Q));
+  }
+  static Register where_taken(Register a, Register b, Register value) { return _mm256_and_ps(taken(a, b), value); }
+  static Register where_left(Register a, Register b, Register value) { return _mm256_andnot_ps(taken(a, b), value); }
+  static Register positive(Register a) { return _mm256_max_ps(_mm256_setzero_ps(), a); }
+};
+
+template <> struct Vec<double> {
+  using Register = __m256d;
+  using Mask = __m256i;
+  static constexpr int lanes = 4;
+  static Mask mask_of(int64_t count) {
+    return _mm256_cmpgt_epi64(_mm256_set1_epi64x(count), _mm256_setr_epi64x(0, 1, 2, 3));
+  }
+  static Register load(const double* from, Mask mask) { return _mm256_maskload_pd(from, mask); }
+  static void store(double* to, Register value, Mask mask) {
+    if (_mm256_movemask_pd(_mm256_castsi256_pd(mask)) == 0xf) {
+      _mm256_storeu_pd(to, value);
+    } else {
+      _mm256_maskstore_pd(to, mask, value);
+    }
+  }
+  static Register splat(const double* from) { return _mm256_broadcast_sd(from); }
+  static Register zero() { return _mm256_setzero_pd(); }
+  static Register fma(Register a, Register b, Register c) { return _mm256_fmadd_pd(a, b, c); }
+  static Register add(Register a, Register b) { return _mm256_add_pd(a, b); }
+  static Register mul(Register a, Register b) { return _mm256_mul_pd(a, b); }
+  static Register larger(Register kept, Register value) {
+    const Register taken =
+        _mm256_or_pd(_mm256_cmp_pd(value, kept, _CMP_GT_OQ), _mm256_cmp_pd(value, value, _CMP_UNORD_Q));
+    return _mm256_blendv_pd(kept, value, taken);
+  }
+  static Register taken(Register a, Register b) {
+    return _mm256_or_pd(_mm256_cmp_pd(a, b, _CMP_EQ_OQ), _mm256_cmp_pd(a, a, _CMP_UNORD_Q));
+  }
+  static Register where_taken(Register a, Register b, Register value) { return _mm256_and_pd(taken(a, b), value); }
+  static Register where_left(Register a, Register b, Register value) { return _mm256_andnot_pd(taken(a, b), value); }
+  static Register positive(Register a) { return _mm256_max_pd(_mm256_setzero_pd(), a); }
+};
+
+#include "engines/pool_body.hpp"
+#include "engines/tile_body.hpp"
+
+}  // namespace
+
+constinit const TileKernels fma_tile_kernels{"avx2", 32, 2, typed_kernels<float>(), typed_kernels<double>()};
+
+}  // namespace rosin::engines
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#endif
+
+#endif

@@ -1,0 +1,82 @@
+// The tile kernel: small products held in vector registers. Products below the size where oneDNN's call pays, all
+// Float64 products, and convolutions with few channels are made of it; pooling uses the same vectors. Read after
+// vendor.hpp; next tile_body.hpp and pool_body.hpp (the kernels), tile_matmul.cpp, tile_conv.cpp, pooling.cpp (who
+// calls them).
+#pragma once
+
+#include <cstdint>
+
+namespace rosin::engines {
+
+/// C(rows, columns) = [C +] sum over r < outer, j < inner of A(row; r, j) * B(r, j; column) [+ bias(row)] [max 0].
+/// Each element is one running sum, r ascending and j ascending within r, so the result does not depend on tiles.
+/// A's rows are contiguous; nothing beyond `rows` is read or written.
+template <class T> struct TileProduct {
+  const T* a = nullptr;  // element (row; r, j) is a[row + r * a_outer + j * a_inner]
+  int64_t a_outer = 0, a_inner = 0;
+  const T* b = nullptr;                // element (r, j; column) is b[b_offsets[r] + j * b_inner + column * b_column]
+  const int64_t* b_offsets = nullptr;  // `outer` entries
+  int64_t b_inner = 0, b_column = 0;
+  T* c = nullptr;  // element (row, column) is c[row + column * c_column]
+  int64_t c_column = 0;
+  const T* bias = nullptr;  // `rows` entries, or null
+  int64_t rows = 0, columns = 0, outer = 1, inner = 0;
+  bool accumulate = false, relu = false;
+};
+
+/// A run of pooling windows side by side. Window i has its taps at x[offsets[t] + i * x_step + channel] and its output
+/// at y[i * channels + channel]; offsets are in the order of the window's scan.
+template <class T> struct PoolRun {
+  const T* x = nullptr;
+  int64_t x_step = 0;
+  const int64_t* offsets = nullptr;
+  int64_t taps = 0, channels = 0, windows = 0;
+  T* y = nullptr;         // written by the forward kernels, read by max_backward
+  const T* dy = nullptr;  // as y
+  T* dx = nullptr;        // as x
+  bool overlaps = true;   // the backward kernels add to dx; where windows do not overlap they just write
+  T share = T(1);         // of each tap in a mean
+  T least = T(0);         // what every maximum is at least: -Inf, or for windows in the padding the lowest number
+};
+
+/// Kernels for one element type.
+template <class T> struct TypedKernels {
+  void (*multiply)(const TileProduct<T>&);
+  void (*max_forward)(const PoolRun<T>&);
+  void (*max_backward)(const PoolRun<T>&);
+  void (*mean_forward)(const PoolRun<T>&);
+  void (*mean_backward)(const PoolRun<T>&);
+  bool (*finite)(const T* x, int64_t count);  // whether no element is infinite or NaN
+};
+
+/// Kernels for one kind of processor.
+struct TileKernels {
+  const char* name;
+  int vector_bytes;
+  int row_vectors;  // row vectors of one full tile: A panels of row_vectors * vector_bytes are used best
+  TypedKernels<float> floats;
+  TypedKernels<double> doubles;
+
+  template <class T> const TypedKernels<T>& of() const {
+    if constexpr (sizeof(T) == sizeof(float)) {
+      return floats;
+    } else {
+      return doubles;
+    }
+  }
+  template <class T> int64_t lanes() const { return vector_bytes / static_cast<int64_t>(sizeof(T)); }
+};
+
+/// The best kernels this processor can run; chosen once.
+const TileKernels& tile_kernels();
+/// The same for products whose columns have so many bytes: half a wide vector is slower than a whole narrow one. (All
+/// kernels that fuse multiply and add give the same bits.)
+const TileKernels& tile_kernels_for(int64_t column_bytes);
+
+extern const TileKernels portable_tile_kernels;
+#if defined(__x86_64__)
+extern const TileKernels fma_tile_kernels;   // AVX2 and FMA
+extern const TileKernels wide_tile_kernels;  // AVX-512
+#endif
+
+}  // namespace rosin::engines

@@ -1,0 +1,86 @@
+// The tile kernel for any processor, on sixteen-byte vectors of the compiler; and the choice among the kernels.
+// Read after tile_body.hpp.
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include <rosin/error.hpp>
+
+#include "engines/tile.hpp"
+#include "engines/tile_kernel.hpp"
+
+namespace rosin::engines {
+
+namespace {
+
+constexpr int full_columns = 4, narrow_columns = 6;
+
+/// Sums are rounded twice here (multiply, then add): a fused multiply-add without hardware would be far slower.
+template <class T> struct Vec {
+  typedef T Register __attribute__((vector_size(16)));
+  using Mask = int64_t;  // the number of lanes in use
+  static constexpr int lanes = static_cast<int>(16 / sizeof(T));
+  static Mask mask_of(int64_t count) { return count; }
+  static Register load(const T* from, Mask count) {
+    Register value = {};
+    for (int64_t lane = 0; lane < std::min<int64_t>(count, lanes); ++lane) value[lane] = from[lane];
+    return value;
+  }
+  static void store(T* to, Register value, Mask count) {
+    for (int64_t lane = 0; lane < std::min<int64_t>(count, lanes); ++lane) to[lane] = value[lane];
+  }
+  static Register splat(const T* from) { return *from - Register{}; }
+  static Register zero() { return Register{}; }
+  static Register fma(Register a, Register b, Register c) { return a * b + c; }
+  static Register add(Register a, Register b) { return a + b; }
+  static Register mul(Register a, Register b) { return a * b; }
+  static Register larger(Register kept, Register value) { return ((value > kept) | (value != value)) ? value : kept; }
+  static Register where_taken(Register a, Register b, Register value) {
+    return ((a == b) | (a != a)) ? value : Register{};
+  }
+  static Register where_left(Register a, Register b, Register value) {
+    return ((a == b) | (a != a)) ? Register{} : value;
+  }
+  static Register positive(Register a) { return a < Register{} ? Register{} : a; }
+};
+
+#include "engines/pool_body.hpp"
+#include "engines/tile_body.hpp"
+
+const TileKernels& choose_tile_kernels() {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512dq")) {
+    return wide_tile_kernels;
+  }
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return fma_tile_kernels;
+#endif
+  return portable_tile_kernels;
+}
+
+}  // namespace
+
+constinit const TileKernels portable_tile_kernels{"portable", 16, 2, typed_kernels<float>(), typed_kernels<double>()};
+
+void require_tile_type(DType type, const char* what) {
+  if (type == DType::Float32 || type == DType::Float64) return;
+  throw Error(ErrorKind::dtype, std::string(what) + ": the tile kernel computes Float32 and Float64; got " +
+                                    to_string(type) + "; let the library choose the engine");
+}
+
+const TileKernels& tile_kernels() {
+  static const TileKernels& chosen = choose_tile_kernels();
+  return chosen;
+}
+
+const TileKernels& tile_kernels_for([[maybe_unused]] int64_t column_bytes) {
+#if defined(__x86_64__)
+  const bool wide = &tile_kernels() == &wide_tile_kernels;
+  if (wide && column_bytes <= fma_tile_kernels.vector_bytes) return fma_tile_kernels;
+#endif
+  return tile_kernels();
+}
+
+}  // namespace rosin::engines

@@ -1,0 +1,97 @@
+// The tile kernel for AVX-512. Read after tile_body.hpp.
+#include "engines/tile_kernel.hpp"
+
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+
+#include <limits>
+#include <utility>
+
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,avx2,fma"))), \
+                                 apply_to = function)
+#else
+#pragma GCC target("avx512f,avx512vl,avx512bw,avx512dq,avx2,fma")
+#endif
+
+namespace rosin::engines {
+
+namespace {
+
+constexpr int full_columns = 12, narrow_columns = 14;
+
+template <class T> struct Vec;
+
+template <> struct Vec<float> {
+  using Register = __m512;
+  using Mask = __mmask16;
+  static constexpr int lanes = 16;
+  static Mask mask_of(int64_t count) { return static_cast<Mask>((1u << count) - 1u); }
+  static Register load(const float* from, Mask mask) { return _mm512_maskz_loadu_ps(mask, from); }
+  static void store(float* to, Register value, Mask mask) { _mm512_mask_storeu_ps(to, mask, value); }
+  static Register splat(const float* from) { return _mm512_set1_ps(*from); }
+  static Register zero() { return _mm512_setzero_ps(); }
+  static Register fma(Register a, Register b, Register c) { return _mm512_fmadd_ps(a, b, c); }
+  static Register add(Register a, Register b) { return _mm512_add_ps(a, b); }
+  static Register mul(Register a, Register b) { return _mm512_mul_ps(a, b); }
+  static Register larger(Register kept, Register value) {
+    const Mask taken =
+        static_cast<Mask>(_mm512_cmp_ps_mask(value, kept, _CMP_GT_OQ) | _mm512_cmp_ps_mask(value, value, _CMP_UNORD_Q));
+    return _mm512_mask_mov_ps(kept, taken, value);
+  }
+  static Mask taken(Register a, Register b) {
+    return static_cast<Mask>(_mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ) | _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q));
+  }
+  static Register where_taken(Register a, Register b, Register value) {
+    return _mm512_maskz_mov_ps(taken(a, b), value);
+  }
+  static Register where_left(Register a, Register b, Register value) {
+    return _mm512_maskz_mov_ps(static_cast<Mask>(~taken(a, b)), value);
+  }
+  static Register positive(Register a) { return _mm512_maskz_max_ps(0xffff, _mm512_setzero_ps(), a); }
+};
+
+template <> struct Vec<double> {
+  using Register = __m512d;
+  using Mask = __mmask8;
+  static constexpr int lanes = 8;
+  static Mask mask_of(int64_t count) { return static_cast<Mask>((1u << count) - 1u); }
+  static Register load(const double* from, Mask mask) { return _mm512_maskz_loadu_pd(mask, from); }
+  static void store(double* to, Register value, Mask mask) { _mm512_mask_storeu_pd(to, mask, value); }
+  static Register splat(const double* from) { return _mm512_set1_pd(*from); }
+  static Register zero() { return _mm512_setzero_pd(); }
+  static Register fma(Register a, Register b, Register c) { return _mm512_fmadd_pd(a, b, c); }
+  static Register add(Register a, Register b) { return _mm512_add_pd(a, b); }
+  static Register mul(Register a, Register b) { return _mm512_mul_pd(a, b); }
+  static Register larger(Register kept, Register value) {
+    const Mask taken =
+        static_cast<Mask>(_mm512_cmp_pd_mask(value, kept, _CMP_GT_OQ) | _mm512_cmp_pd_mask(value, value, _CMP_UNORD_Q));
+    return _mm512_mask_mov_pd(kept, taken, value);
+  }
+  static Mask taken(Register a, Register b) {
+    return static_cast<Mask>(_mm512_cmp_pd_mask(a, b, _CMP_EQ_OQ) | _mm512_cmp_pd_mask(a, a, _CMP_UNORD_Q));
+  }
+  static Register where_taken(Register a, Register b, Register value) {
+    return _mm512_maskz_mov_pd(taken(a, b), value);
+  }
+  static Register where_left(Register a, Register b, Register value) {
+    return _mm512_maskz_mov_pd(static_cast<Mask>(~taken(a, b)), value);
+  }
+  static Register positive(Register a) { return _mm512_maskz_max_pd(0xff, _mm512_setzero_pd(), a); }
+};
+
+#include "engines/pool_body.hpp"
+#include "engines/tile_body.hpp"
+
+}  // namespace
+
+constinit const TileKernels wide_tile_kernels{"avx512", 64, 2, typed_kernels<float>(), typed_kernels<double>()};
+
+}  // namespace rosin::engines
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#endif
+
+#endif

@@ -1,0 +1,197 @@
+// Who answers a vendor call: checks of the spec, then the rule that picks an engine by shape. Read after vendor.hpp;
+// next onednn_matmul.cpp, tile_matmul.cpp, plain_matmul.cpp.
+#include "engines/vendor.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include <rosin/error.hpp>
+
+#include "engines/checked.hpp"
+#include "engines/onednn.hpp"
+#include "engines/plain.hpp"
+#include "engines/tile.hpp"
+
+namespace rosin::engines {
+
+namespace {
+
+std::string numbers(const int64_t* values, int count) {
+  std::string text = "(";
+  for (int i = 0; i < count; ++i) text += (i == 0 ? "" : ", ") + std::to_string(values[i]);
+  return text + ")";
+}
+
+void require(bool holds, const char* op, const char* rule, const std::string& came) {
+  if (holds) return;
+  throw Error(ErrorKind::argument, std::string(op) + ": " + rule + "; got " + came + "; correct the call's spec");
+}
+
+void check_matmul(const MatmulSpec& spec) {
+  const int64_t sizes[] = {spec.m, spec.n, spec.k, spec.batch};
+  require(std::min({spec.m, spec.n, spec.k, spec.batch}) >= 0, "matmul", "sizes (m, n, k, batch) are not negative",
+          numbers(sizes, 4));
+  const int64_t strides[] = {spec.lda, spec.ldb, spec.ldc};
+  require(spec.lda >= (spec.a_transposed ? spec.k : spec.m) && spec.ldb >= (spec.b_transposed ? spec.n : spec.k) &&
+              spec.ldc >= spec.m,
+          "matmul", "columns do not overlap", "distances (lda, ldb, ldc) " + numbers(strides, 3));
+}
+
+/// A batch whose items all read one A and lie behind one another is one wide product.
+MatmulSpec folded(const MatmulSpec& given) {
+  MatmulSpec spec = given;
+  const bool adjacent =
+      !spec.b_transposed && spec.b_batch_stride == spec.ldb * spec.n && spec.c_batch_stride == spec.ldc * spec.n;
+  if (spec.batch > 1 && spec.a_batch_stride == 0 && adjacent) {
+    spec.n *= spec.batch;
+    spec.batch = 1;
+  }
+  return spec;
+}
+
+/// Measured on AVX-512 (Sapphire Rapids): up to 30 M multiply-adds the tile kernel is as fast as oneDNN, which needs
+/// 30 ms at its first product to build its kernels. It is slower where it would copy a transposed A for few columns,
+/// where a wide A is read for few columns, and where a short k leaves little work between reading and writing C.
+bool tile_is_faster(const MatmulSpec& spec) {
+  const int64_t work = spec.m * spec.n * spec.k;
+  const bool middle = work <= 30'000'000;
+  if (spec.a_transposed) return work <= 8192 || (middle && spec.n >= 32 && (spec.k >= 48 || work <= 2'000'000));
+  if (spec.b_transposed) return work <= 4'000'000 || spec.m * spec.n <= 4096 || (middle && spec.k >= 48);
+  return work <= 1'000'000 || spec.n <= 3 || (middle && spec.m >= 32 && spec.m <= 768 && spec.n >= 48);
+}
+
+Engine best_for_matmul(const MatmulSpec& spec) {
+  if (spec.type == DType::Float64) return Engine::tile;
+  if (spec.type == DType::BFloat16) return have_onednn ? Engine::onednn : Engine::plain;
+  if (spec.type != DType::Float32) return Engine::plain;
+  return have_onednn && !tile_is_faster(spec) ? Engine::onednn : Engine::tile;
+}
+
+void check_conv(const ConvSpec& spec) {
+  require(spec.spatial >= 1 && spec.spatial <= 3, "conv", "there are 1 to 3 spatial dims",
+          std::to_string(spec.spatial));
+  const int64_t channels[] = {spec.in_channels, spec.out_channels, spec.groups};
+  require(spec.groups >= 1 && spec.in_channels % spec.groups == 0 && spec.out_channels % spec.groups == 0, "conv",
+          "groups divide the channels", "(in, out, groups) " + numbers(channels, 3));
+  for (int i = 0; i < spec.spatial; ++i) {
+    const int64_t reach = (spec.kernel[i] - 1) * spec.dilation[i] + 1;
+    const int64_t room = spec.in[i] + spec.pad_low[i] + spec.pad_high[i] - reach;
+    const int64_t sizes[] = {spec.in[i], spec.kernel[i], spec.pad_low[i], spec.pad_high[i], spec.out[i]};
+    const bool positive = spec.kernel[i] >= 1 && spec.stride[i] >= 1 && spec.dilation[i] >= 1 &&
+                          std::min(spec.pad_low[i], spec.pad_high[i]) >= 0;
+    require(positive && room >= 0 && spec.out[i] == room / spec.stride[i] + 1, "conv",
+            "out is (in + pads - reach) / stride + 1",
+            "(in, kernel, pad_low, pad_high, out) " + numbers(sizes, 5) + " in spatial dim " + std::to_string(i));
+  }
+}
+
+/// oneDNN computes channels in blocks of 16; where few of them fill those badly the tile kernel is faster (measured as
+/// above).
+bool tile_is_faster(const ConvSpec& spec) {
+  if (spec.groups > 1) return false;
+  const int64_t in = spec.in_channels, out = spec.out_channels;
+  if (spec.kind == ConvKind::forward) return out <= (in <= 5 ? 32 : 16) && in <= 8;
+  if (spec.kind == ConvKind::backward_data) return in <= 6 || (in <= 8 && out >= 12) || (in <= 12 && out >= 32);
+  return (in <= 2 && out <= 8) || (in <= 24 && out > 16 && out % 16 != 0);
+}
+
+Engine best_for_conv(const ConvSpec& spec) {
+  if (spec.batch * spec.in_channels * spec.out_channels == 0) return Engine::plain;
+  if (spec.type == DType::Float64) return Engine::tile;
+  if (spec.type == DType::BFloat16) return have_onednn ? Engine::onednn : Engine::plain;
+  if (spec.type != DType::Float32) return Engine::plain;
+  return have_onednn && !tile_is_faster(spec) ? Engine::onednn : Engine::tile;
+}
+
+/// What oneDNN's product is watched for: odd sums of BFloat16 are filled up with zeros on some processors.
+Watched watched(const MatmulSpec& spec) {
+  if (spec.type != DType::BFloat16 || spec.accumulate) return {};
+  const auto length = [&](int64_t columns, int64_t rows, int64_t distance, int64_t stride) {
+    return (spec.batch - 1) * stride + (columns - 1) * distance + rows;
+  };
+  return {spec.a_transposed ? length(spec.m, spec.k, spec.lda, spec.a_batch_stride)
+                            : length(spec.k, spec.m, spec.lda, spec.a_batch_stride),
+          spec.b_transposed ? length(spec.k, spec.n, spec.ldb, spec.b_batch_stride)
+                            : length(spec.n, spec.k, spec.ldb, spec.b_batch_stride),
+          0};
+}
+
+/// The same for convolutions: weights meet the padding of images, and in BFloat16 channels are filled up too.
+Watched watched(const ConvSpec& spec) {
+  int64_t in = spec.batch * spec.in_channels, out = spec.batch * spec.out_channels;
+  int64_t weights = spec.in_channels / spec.groups * spec.out_channels, pads = 0;
+  for (int i = 0; i < spec.spatial; ++i) {
+    in *= spec.in[i];
+    out *= spec.out[i];
+    weights *= spec.kernel[i];
+    pads += spec.pad_low[i] + spec.pad_high[i];
+  }
+  const bool half = spec.type == DType::BFloat16;
+  if (spec.kind == ConvKind::backward_weights) return {0, 0, half || pads > 0 ? weights : 0};
+  if (spec.kind == ConvKind::backward_data) return {half ? out : 0, half ? weights : 0, 0};
+  return {half ? in : 0, half || pads > 0 ? weights : 0, 0};
+}
+
+/// What computes the type without oneDNN.
+template <class Spec>
+std::unique_ptr<VendorCall> own(std::unique_ptr<VendorCall> (*tile)(const Spec&),
+                                std::unique_ptr<VendorCall> (*plain)(const Spec&), const Spec& spec) {
+  return spec.type == DType::Float32 ? tile(spec) : plain(spec);
+}
+
+/// oneDNN, and our own engine where its answer is not the definition's.
+template <class Spec>
+std::unique_ptr<VendorCall> onednn_checked(std::unique_ptr<VendorCall> (*onednn)(const Spec&),
+                                           std::unique_ptr<VendorCall> (*tile)(const Spec&),
+                                           std::unique_ptr<VendorCall> (*plain)(const Spec&), const Spec& spec) {
+  std::unique_ptr<VendorCall> call = onednn(spec);
+  const Watched counts = watched(spec);
+  if (counts.first + counts.second + counts.result == 0) return call;
+  return checked(std::move(call), own(tile, plain, spec), spec.type, counts);
+}
+
+/// oneDNN where it takes the call; else what computes the type without it (some processors have no BFloat16).
+template <class Spec>
+std::unique_ptr<VendorCall> onednn_or(std::unique_ptr<VendorCall> (*onednn)(const Spec&),
+                                      std::unique_ptr<VendorCall> (*tile)(const Spec&),
+                                      std::unique_ptr<VendorCall> (*plain)(const Spec&), const Spec& spec) {
+  try {
+    return onednn_checked(onednn, tile, plain, spec);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::backend) throw;
+  }
+  return own(tile, plain, spec);
+}
+
+}  // namespace
+
+std::unique_ptr<VendorCall> prepare_matmul(const MatmulSpec& given, Engine engine) {
+  check_matmul(given);
+  const MatmulSpec spec = folded(given);
+  const bool empty = spec.m * spec.n * spec.batch * spec.k == 0;
+  if (engine == Engine::best) {
+    engine = empty ? Engine::plain : best_for_matmul(spec);
+    if (engine == Engine::onednn) {
+      return onednn_or(&prepare_onednn_matmul, &prepare_tile_matmul, &prepare_plain_matmul, spec);
+    }
+  }
+  if (engine == Engine::onednn) {
+    return onednn_checked(&prepare_onednn_matmul, &prepare_tile_matmul, &prepare_plain_matmul, spec);
+  }
+  if (engine == Engine::tile) return prepare_tile_matmul(spec);
+  return prepare_plain_matmul(spec);
+}
+
+std::unique_ptr<VendorCall> prepare_conv(const ConvSpec& spec, Engine engine) {
+  check_conv(spec);
+  if (engine == Engine::best) {
+    engine = best_for_conv(spec);
+    if (engine == Engine::onednn) return onednn_or(&prepare_onednn_conv, &prepare_tile_conv, &prepare_plain_conv, spec);
+  }
+  if (engine == Engine::onednn)
+    return onednn_checked(&prepare_onednn_conv, &prepare_tile_conv, &prepare_plain_conv, spec);
+  if (engine == Engine::tile) return prepare_tile_conv(spec);
+  return prepare_plain_conv(spec);
+}
+
+}  // namespace rosin::engines

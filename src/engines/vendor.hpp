@@ -1,0 +1,133 @@
+// Vendor calls of the CPU: matmul, convolution and pooling, prepared once and run many times.
+//
+// A plan prepares each call when it is made; the executor then runs it at every step:
+//   call->begin(buffers);                                           // one thread, before the first chunk
+//   for each chunk, on any thread: call->run_chunk(chunk, buffers, scratch of that thread);
+//   call->finish(buffers);                                          // one thread, after the last chunk
+// begin and finish do nothing for most calls (has_begin, has_finish). How the work is cut depends on the shape only, so
+// results are equal for any number of threads. No function here touches the caller's OpenMP settings.
+// Who answers (oneDNN, the tile kernels, plain loops) is decided in vendor.cpp; read that next, then tile_kernel.hpp.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include <rosin/dtype.hpp>
+
+namespace rosin::engines {
+
+/// What is added to a product before it is stored: nothing, bias(m), or bias and then max(0, x).
+enum class Epilogue : uint8_t { none, bias, bias_relu };
+
+/// C(m, n) = [C +] A(m, k) * B(k, n) for each of `batch` items, all column-major, strides in elements.
+/// Types: Float32, Float64, BFloat16, Float16 and the integers; operands, bias and result have the same type.
+struct MatmulSpec {
+  DType type = DType::Float32;
+  int64_t m = 0, n = 0, k = 0, batch = 1;
+  bool a_transposed = false;                                           // the buffer holds (k, m)
+  bool b_transposed = false;                                           // the buffer holds (n, k)
+  int64_t lda = 0, ldb = 0, ldc = 0;                                   // distance of columns in the buffer
+  int64_t a_batch_stride = 0, b_batch_stride = 0, c_batch_stride = 0;  // 0: every item reads the same operand
+  bool accumulate = false;                                             // C is added to, before the epilogue's relu
+  Epilogue epilogue = Epilogue::none;                                  // bias has m elements, added along dim 0
+};
+
+enum class ConvKind : uint8_t { forward, backward_data, backward_weights };
+
+/// Cross-correlation in 1, 2 or 3 spatial dims; entry 0 of each array is the fastest dim (w, then h, then d).
+/// Images are CWHN: (channels, w, h, d, batch) column-major, contiguous. Weights are logical and contiguous:
+/// (w, h, d, in_channels / groups, out_channels) column-major; `flipped` says that the buffer holds the kernel of a
+/// true convolution (reversed in every spatial dim), for backward_weights the result is written reversed too.
+/// Types: Float32, Float64, BFloat16.
+struct ConvSpec {
+  ConvKind kind = ConvKind::forward;
+  DType type = DType::Float32;
+  int spatial = 2;
+  int64_t batch = 1, in_channels = 1, out_channels = 1, groups = 1;
+  int64_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1}, kernel[3] = {1, 1, 1};
+  int64_t stride[3] = {1, 1, 1}, pad_low[3] = {0, 0, 0}, pad_high[3] = {0, 0, 0};
+  int64_t dilation[3] = {1, 1, 1};  // 1: dense
+  bool flipped = false;
+  Epilogue epilogue = Epilogue::none;  // forward only; bias has out_channels elements
+};
+
+/// Mean divides by the whole window, padding counted. Max takes the lowest finite value for padding and passes NaN on;
+/// its gradient goes to the first largest element of a window (w fastest).
+enum class PoolKind : uint8_t { max_forward, max_backward, mean_forward, mean_backward };
+
+/// Pooling of images in CWHN: (channels, w, h, d, batch). Types: Float32, Float64.
+struct PoolSpec {
+  PoolKind kind = PoolKind::max_forward;
+  DType type = DType::Float32;
+  int spatial = 2;
+  int64_t batch = 1, channels = 1;
+  int64_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1}, kernel[3] = {1, 1, 1};
+  int64_t stride[3] = {1, 1, 1}, pad_low[3] = {0, 0, 0};
+  int64_t dilation[3] = {1, 1, 1};
+};
+
+/// The memory of one execution. Which operand is which:
+///   call                    first  second  third  result
+///   matmul                  A      B       bias   C
+///   conv forward            x      w       bias   y
+///   conv backward_data      dy     w       -      dx
+///   conv backward_weights   x      dy      -      dw
+///   max_forward, mean_forward   x  -       -      y
+///   max_backward            x      y       dy     dx
+///   mean_backward           dy     -       -      dx
+/// The result overlaps no operand. `workspace` has workspace_bytes() bytes, the same for begin, all chunks and finish.
+struct VendorBuffers {
+  const void* first = nullptr;
+  const void* second = nullptr;
+  const void* third = nullptr;
+  void* result = nullptr;
+  void* workspace = nullptr;
+};
+
+/// One prepared call. Threads: chunks of one execution may run at the same time; a second execution of the same object
+/// must wait for the first one (a plan takes its own instance). Workspace and scratch are aligned to 64 bytes; they may
+/// hold anything before, and hold nothing of use after.
+class VendorCall {
+ public:
+  virtual ~VendorCall() = default;
+  VendorCall(const VendorCall&) = delete;
+  VendorCall& operator=(const VendorCall&) = delete;
+
+  int64_t chunks() const noexcept { return chunks_; }  // 0: there is nothing to compute
+  size_t workspace_bytes() const noexcept { return workspace_bytes_; }
+  size_t scratch_bytes_per_chunk() const noexcept { return scratch_bytes_; }
+  bool has_begin() const noexcept { return has_begin_; }
+  bool has_finish() const noexcept { return has_finish_; }
+  /// Whether running can throw.
+  bool may_fail() const noexcept { return std::string_view(engine()) == "onednn"; }
+
+  virtual void begin(const VendorBuffers&) const {}
+  /// `scratch` has scratch_bytes_per_chunk() bytes that no other running chunk uses.
+  virtual void run_chunk(int64_t chunk, const VendorBuffers& buffers, void* scratch) const = 0;
+  virtual void finish(const VendorBuffers&) const {}
+
+  /// Who computes: "onednn", "tile" or "plain"; for reports and tests.
+  virtual const char* engine() const noexcept = 0;
+
+ protected:
+  VendorCall() = default;
+
+  int64_t chunks_ = 1;
+  size_t workspace_bytes_ = 0;
+  size_t scratch_bytes_ = 0;
+  bool has_begin_ = false;
+  bool has_finish_ = false;
+};
+
+/// Which answer prepare may choose; everything but `best` is for tests and measurements and throws where it cannot.
+enum class Engine : uint8_t { best, onednn, tile, plain };
+
+/// Each throws Error(dtype) for a type it does not compute, Error(argument) for a spec that breaks a rule above, and
+/// Error(backend) when oneDNN refuses.
+std::unique_ptr<VendorCall> prepare_matmul(const MatmulSpec& spec, Engine engine = Engine::best);
+std::unique_ptr<VendorCall> prepare_conv(const ConvSpec& spec, Engine engine = Engine::best);
+std::unique_ptr<VendorCall> prepare_pool(const PoolSpec& spec);
+
+}  // namespace rosin::engines

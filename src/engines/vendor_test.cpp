@@ -1,0 +1,462 @@
+// Vendor calls against the plain definition in Float64, over many shapes and every engine; and the promises about
+// chunks, threads and OpenMP. The plain definition itself is checked against PyTorch in plain_test.cpp.
+#include "engines/vendor.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <rosin/error.hpp>
+
+#include "engines/onednn.hpp"
+#include "engines/plain.hpp"
+#include "engines/tile_kernel.hpp"
+#include "engines/vendor_testing.hpp"
+
+extern "C" {
+int omp_get_max_threads(void) __attribute__((weak));
+void omp_set_num_threads(int) __attribute__((weak));
+}
+
+namespace rosin::engines {
+namespace {
+
+std::vector<double> random_values(int64_t count) {
+  static std::mt19937 generator(7);
+  std::uniform_int_distribution<int> eighths(-16, 16);  // exact in every type, sums of products exact in Float32
+  std::vector<double> values(static_cast<size_t>(count));
+  for (double& value : values) value = eighths(generator) / 8.0;
+  return values;
+}
+
+template <class T> std::vector<T> converted(const std::vector<double>& values) {
+  std::vector<T> result;
+  for (double value : values) result.push_back(static_cast<T>(static_cast<float>(value)));
+  return result;
+}
+
+template <class T>
+void expect_close(const std::vector<T>& values, const std::vector<double>& expected, double tolerance,
+                  const std::string& name) {
+  ASSERT_EQ(values.size(), expected.size());
+  double scale = 1.0;
+  for (double value : expected) scale = std::max(scale, std::abs(value));
+  for (size_t i = 0; i < values.size(); ++i) {
+    const double value = static_cast<double>(values[i]);
+    ASSERT_TRUE(std::abs(value - expected[i]) <= tolerance * scale)
+        << name << ", element " << i << ": got " << value << ", expected " << expected[i];
+  }
+}
+
+std::string name_of(const MatmulSpec& s, const char* engine) {
+  return std::string(engine) + " (m, n, k, batch) (" + std::to_string(s.m) + ", " + std::to_string(s.n) + ", " +
+         std::to_string(s.k) + ", " + std::to_string(s.batch) + ")" + (s.a_transposed ? " A transposed" : "") +
+         (s.b_transposed ? " B transposed" : "") + (s.accumulate ? " accumulating" : "") +
+         (s.epilogue == Epilogue::none   ? ""
+          : s.epilogue == Epilogue::bias ? " bias"
+                                         : " bias relu");
+}
+
+int64_t length_of(int64_t items, int64_t stride, int64_t columns, int64_t distance) {
+  return std::max<int64_t>(1, (std::max<int64_t>(items, 1) - 1) * stride + columns * distance);
+}
+
+template <class T> void check_matmul_engine(const MatmulSpec& spec, Engine engine, double tolerance) {
+  const auto a =
+      random_values(length_of(spec.batch, spec.a_batch_stride, spec.a_transposed ? spec.m : spec.k, spec.lda));
+  const auto b =
+      random_values(length_of(spec.batch, spec.b_batch_stride, spec.b_transposed ? spec.k : spec.n, spec.ldb));
+  const auto bias = random_values(std::max<int64_t>(1, spec.m));
+  auto expected = random_values(length_of(spec.batch, spec.c_batch_stride, spec.n, spec.ldc));
+  const std::vector<T> ta = converted<T>(a), tb = converted<T>(b), tbias = converted<T>(bias);
+  std::vector<T> result = converted<T>(expected);
+  MatmulSpec wide = spec;
+  wide.type = DType::Float64;
+  plain_matmul<double>(wide, 0, spec.batch, 0, spec.n, a.data(), b.data(),
+                       spec.epilogue == Epilogue::none ? nullptr : bias.data(), expected.data());
+  const auto call = prepare_matmul(spec, engine);
+  execute(*call, {ta.data(), tb.data(), tbias.data(), result.data(), nullptr});
+  expect_close(result, expected, tolerance, name_of(spec, call->engine()));
+}
+
+std::vector<Engine> engines_for(DType type) {
+  std::vector<Engine> engines{Engine::best, Engine::plain};
+  if (type == DType::Float32 || type == DType::Float64) engines.push_back(Engine::tile);
+  if (have_onednn && type == DType::Float32) engines.push_back(Engine::onednn);
+  return engines;
+}
+
+template <class T> void check_matmul_all(MatmulSpec spec, double tolerance) {
+  for (Engine engine : engines_for(spec.type)) {
+    if (spec.m * spec.n * spec.k * spec.batch == 0 && engine == Engine::onednn) continue;
+    check_matmul_engine<T>(spec, engine, tolerance);
+  }
+}
+
+MatmulSpec matmul(DType type, int64_t m, int64_t n, int64_t k, bool a_transposed, bool b_transposed, int64_t gap = 0) {
+  MatmulSpec spec;
+  spec.type = type;
+  spec.m = m;
+  spec.n = n;
+  spec.k = k;
+  spec.a_transposed = a_transposed;
+  spec.b_transposed = b_transposed;
+  spec.lda = (a_transposed ? k : m) + gap;
+  spec.ldb = (b_transposed ? n : k) + gap;
+  spec.ldc = m + gap;
+  return spec;
+}
+
+/// m, n, k: zero and one, below and above one vector, ragged tiles, several blocks of k, several chunks.
+constexpr int64_t matmul_sizes[][3] = {{0, 3, 2},      {3, 0, 2},     {3, 2, 0},      {1, 1, 1},      {1, 7, 5},
+                                       {7, 1, 5},      {2, 8, 200},   {8, 24, 24},    {17, 13, 9},    {33, 29, 31},
+                                       {16, 12, 16},   {5, 300, 3},   {300, 5, 3},    {64, 64, 64},   {65, 50, 300},
+                                       {10, 128, 256}, {96, 100, 90}, {130, 257, 70}, {257, 20, 200}, {16, 32, 5000}};
+
+TEST(VendorMatmul, EveryEngineAgreesWithThePlainDefinition) {
+  for (const auto& size : matmul_sizes) {
+    for (int form = 0; form < 4; ++form) {
+      MatmulSpec spec = matmul(DType::Float32, size[0], size[1], size[2], form & 1, form & 2);
+      check_matmul_all<float>(spec, 2e-6);
+      spec.type = DType::Float64;
+      check_matmul_all<double>(spec, 1e-14);
+    }
+  }
+}
+
+TEST(VendorMatmul, BiasReluGapsAndAccumulationAreKept) {
+  for (const auto& size : matmul_sizes) {
+    for (Epilogue epilogue : {Epilogue::none, Epilogue::bias, Epilogue::bias_relu}) {
+      for (int form = 0; form < 8; ++form) {
+        MatmulSpec spec = matmul(DType::Float32, size[0], size[1], size[2], form & 1, form & 2, 3);
+        spec.epilogue = epilogue;
+        spec.accumulate = form & 4;
+        check_matmul_all<float>(spec, 2e-6);
+      }
+    }
+  }
+}
+
+TEST(VendorMatmul, OperandsThatAreCopiedInBlocksKeepTheirValues) {
+  for (Engine engine : {Engine::best, Engine::tile}) {
+    check_matmul_engine<float>(matmul(DType::Float32, 66, 3100, 70, false, true), engine, 2e-6);
+    check_matmul_engine<float>(matmul(DType::Float32, 801, 53, 261, false, false), engine, 2e-6);
+    check_matmul_engine<float>(matmul(DType::Float32, 230, 33, 300, true, false), engine, 2e-6);
+  }
+}
+
+TEST(VendorMatmul, BatchesMayBroadcastEitherOperand) {
+  for (int64_t batch : {0, 1, 2, 5, 37}) {
+    for (int broadcast = 0; broadcast < 3; ++broadcast) {
+      for (int form = 0; form < 4; ++form) {
+        for (int64_t size : {3, 20, 70}) {
+          MatmulSpec spec = matmul(DType::Float32, size, size + 1, size + 2, form & 1, form & 2);
+          spec.batch = batch;
+          spec.a_batch_stride = broadcast == 1 ? 0 : (size + 2) * (size + 2);
+          spec.b_batch_stride = broadcast == 2 ? 0 : (size + 2) * (size + 1);
+          spec.c_batch_stride = size * (size + 1);
+          check_matmul_all<float>(spec, 2e-6);
+        }
+      }
+    }
+  }
+}
+
+TEST(VendorMatmul, HalvesKeepSumsInFloat) {
+  for (const auto& size : matmul_sizes) {
+    for (int form = 0; form < 4; ++form) {
+      MatmulSpec spec = matmul(DType::BFloat16, size[0], size[1], size[2], form & 1, form & 2);
+      check_matmul_all<BFloatElement>(spec, 4.0e-3);
+      spec.type = DType::Float16;
+      check_matmul_all<_Float16>(spec, 5.0e-4);
+    }
+  }
+}
+
+TEST(VendorMatmul, IntegersWrap) {
+  const std::vector<int8_t> a{100, 50, -3, 7}, b{2, 1, 3, -1};
+  std::vector<int8_t> c(4);
+  const auto call = prepare_matmul(matmul(DType::Int8, 2, 2, 2, false, false));
+  execute(*call, {a.data(), b.data(), nullptr, c.data(), nullptr});
+  // NumPy: np.array([[100,-3],[50,7]],np.int8) @ np.array([[2,3],[1,-1]],np.int8)
+  EXPECT_EQ(c, (std::vector<int8_t>{-59, 107, 47, -113}));
+}
+
+TEST(VendorMatmul, TypesWithoutAProductAreRefused) {
+  try {
+    prepare_matmul(matmul(DType::ComplexF32, 2, 2, 2, false, false));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::dtype);
+    EXPECT_STREQ(error.what(),
+                 "matmul: element type ComplexF32 has no product; convert both operands, for example with f32(x)");
+  }
+}
+
+TEST(VendorMatmul, OverlappingColumnsAreRefused) {
+  MatmulSpec spec = matmul(DType::Float32, 4, 4, 4, false, false);
+  spec.ldc = 3;
+  EXPECT_THROW(prepare_matmul(spec), Error);
+}
+
+struct ConvCase {
+  int spatial;
+  int64_t batch, in_channels, out_channels, groups;
+  int64_t in[3], kernel[3], stride[3], low[3], high[3], dilation[3];
+};
+
+const ConvCase conv_cases[] = {
+    {2, 4, 1, 6, 1, {28, 28, 0}, {5, 5, 0}, {1, 1, 0}, {0, 0, 0}, {0, 0, 0}, {1, 1, 0}},
+    {2, 9, 6, 16, 1, {12, 12, 0}, {5, 5, 0}, {1, 1, 0}, {0, 0, 0}, {0, 0, 0}, {1, 1, 0}},
+    {2, 2, 3, 8, 1, {9, 7, 0}, {3, 3, 0}, {1, 1, 0}, {1, 1, 0}, {1, 1, 0}, {1, 1, 0}},
+    {2, 2, 3, 8, 1, {10, 7, 0}, {3, 2, 0}, {2, 3, 0}, {0, 1, 0}, {1, 2, 0}, {1, 1, 0}},
+    {2, 3, 4, 6, 2, {8, 9, 0}, {3, 3, 0}, {1, 1, 0}, {1, 0, 0}, {2, 1, 0}, {2, 1, 0}},
+    {2, 2, 4, 4, 4, {8, 8, 0}, {3, 3, 0}, {1, 1, 0}, {1, 1, 0}, {1, 1, 0}, {1, 1, 0}},
+    {2, 1, 2, 5, 1, {11, 12, 0}, {3, 2, 0}, {2, 1, 0}, {2, 0, 0}, {0, 3, 0}, {2, 3, 0}},
+    {2, 1, 1, 1, 1, {1, 1, 0}, {1, 1, 0}, {1, 1, 0}, {0, 0, 0}, {0, 0, 0}, {1, 1, 0}},
+    {2, 5, 32, 40, 1, {6, 6, 0}, {1, 1, 0}, {1, 1, 0}, {0, 0, 0}, {0, 0, 0}, {1, 1, 0}},
+    {2, 17, 16, 32, 1, {14, 14, 0}, {3, 3, 0}, {2, 2, 0}, {1, 1, 0}, {1, 1, 0}, {1, 1, 0}},
+    {1, 3, 5, 7, 1, {20, 0, 0}, {4, 0, 0}, {1, 0, 0}, {2, 0, 0}, {1, 0, 0}, {1, 0, 0}},
+    {1, 2, 6, 4, 2, {15, 0, 0}, {3, 0, 0}, {2, 0, 0}, {3, 0, 0}, {0, 0, 0}, {3, 0, 0}},
+    {3, 2, 2, 3, 1, {6, 5, 4}, {2, 3, 2}, {1, 1, 1}, {1, 0, 1}, {0, 2, 0}, {1, 1, 1}},
+    {2, 9, 7, 17, 1, {12, 12, 0}, {5, 5, 0}, {1, 1, 0}, {0, 0, 0}, {0, 0, 0}, {1, 1, 0}},
+    {2, 3, 14, 17, 1, {9, 8, 0}, {3, 3, 0}, {1, 2, 0}, {2, 1, 0}, {0, 2, 0}, {2, 1, 0}},
+    {3, 2, 10, 34, 2, {5, 4, 4}, {3, 2, 2}, {1, 1, 1}, {1, 0, 1}, {0, 1, 0}, {1, 1, 1}},
+    {3, 1, 4, 6, 2, {7, 6, 5}, {3, 2, 2}, {2, 1, 2}, {1, 1, 0}, {1, 0, 1}, {1, 2, 1}},
+    // The tile kernel takes pixels in groups of up to four; widths of 25, 11, 7, 5 and 3 leave one or more over.
+    {2, 5, 1, 7, 1, {29, 29, 0}, {5, 5, 0}, {1, 1, 0}, {0, 0, 0}, {0, 0, 0}, {1, 1, 0}},
+    {2, 3, 2, 4, 1, {23, 6, 0}, {3, 2, 0}, {2, 3, 0}, {0, 1, 0}, {0, 2, 0}, {1, 1, 0}},
+    {2, 2, 3, 3, 1, {7, 5, 0}, {3, 3, 0}, {1, 1, 0}, {1, 1, 0}, {1, 1, 0}, {1, 2, 0}},
+    {1, 4, 2, 6, 1, {13, 0, 0}, {4, 0, 0}, {2, 0, 0}, {1, 0, 0}, {0, 0, 0}, {1, 0, 0}},
+    {3, 2, 1, 5, 1, {4, 3, 5}, {2, 2, 2}, {1, 2, 1}, {0, 1, 0}, {0, 0, 1}, {1, 1, 1}},
+};
+
+ConvSpec conv_spec(const ConvCase& c, ConvKind kind) {
+  ConvSpec spec;
+  spec.kind = kind;
+  spec.spatial = c.spatial;
+  spec.batch = c.batch;
+  spec.in_channels = c.in_channels;
+  spec.out_channels = c.out_channels;
+  spec.groups = c.groups;
+  for (int i = 0; i < c.spatial; ++i) {
+    spec.in[i] = c.in[i];
+    spec.kernel[i] = c.kernel[i];
+    spec.stride[i] = c.stride[i];
+    spec.pad_low[i] = c.low[i];
+    spec.pad_high[i] = c.high[i];
+    spec.dilation[i] = c.dilation[i];
+    spec.out[i] = (c.in[i] + c.low[i] + c.high[i] - (c.kernel[i] - 1) * c.dilation[i] - 1) / c.stride[i] + 1;
+  }
+  return spec;
+}
+
+int64_t product(const int64_t* sizes, int count) {
+  int64_t result = 1;
+  for (int i = 0; i < count; ++i) result *= sizes[i];
+  return result;
+}
+
+/// First operand, second operand, result of a kind: 0 is x, 1 is w, 2 is y.
+constexpr int conv_roles[3][3] = {{0, 1, 2}, {2, 1, 0}, {0, 2, 1}};
+
+template <class T> void check_conv_engine(const ConvSpec& spec, Engine engine, double tolerance, int threads = 1) {
+  const int64_t sizes[] = {spec.batch * spec.in_channels * product(spec.in, spec.spatial),
+                           spec.out_channels * (spec.in_channels / spec.groups) * product(spec.kernel, spec.spatial),
+                           spec.batch * spec.out_channels * product(spec.out, spec.spatial)};
+  const int* roles = conv_roles[static_cast<int>(spec.kind)];
+  const auto first = random_values(sizes[roles[0]]), second = random_values(sizes[roles[1]]);
+  const auto bias = random_values(spec.out_channels);
+  std::vector<double> expected(static_cast<size_t>(sizes[roles[2]]));
+  if (spec.kind == ConvKind::forward) {
+    plain_conv_forward(spec, 0, spec.batch, first.data(), second.data(), bias.data(), expected.data());
+  } else if (spec.kind == ConvKind::backward_data) {
+    plain_conv_backward_data(spec, 0, spec.batch, first.data(), second.data(), expected.data());
+  } else {
+    plain_conv_backward_weights(spec, 0, spec.out_channels, first.data(), second.data(), expected.data());
+  }
+  const std::vector<T> a = converted<T>(first), b = converted<T>(second), c = converted<T>(bias);
+  std::vector<T> result = converted<T>(random_values(sizes[roles[2]]));
+  const auto call = prepare_conv(spec, engine);
+  execute(*call, {a.data(), b.data(), c.data(), result.data(), nullptr}, threads);
+  expect_close(result, expected, tolerance,
+               std::string(call->engine()) + " kind " + std::to_string(static_cast<int>(spec.kind)) + " channels " +
+                   std::to_string(spec.in_channels) + " " + std::to_string(spec.out_channels));
+}
+
+TEST(VendorConv, EveryEngineAgreesWithThePlainDefinition) {
+  for (const ConvCase& c : conv_cases) {
+    for (ConvKind kind : {ConvKind::forward, ConvKind::backward_data, ConvKind::backward_weights}) {
+      for (bool flipped : {false, true}) {
+        ConvSpec spec = conv_spec(c, kind);
+        spec.flipped = flipped;
+        for (Engine engine : engines_for(DType::Float32)) check_conv_engine<float>(spec, engine, 3e-6);
+        spec.type = DType::Float64;
+        for (Engine engine : engines_for(DType::Float64)) check_conv_engine<double>(spec, engine, 1e-14);
+        spec.type = DType::BFloat16;
+        for (Engine engine : engines_for(DType::BFloat16)) check_conv_engine<BFloatElement>(spec, engine, 4e-3);
+      }
+    }
+  }
+}
+
+TEST(VendorConv, BiasAndReluAreApplied) {
+  for (const ConvCase& c : conv_cases) {
+    for (Epilogue epilogue : {Epilogue::bias, Epilogue::bias_relu}) {
+      ConvSpec spec = conv_spec(c, ConvKind::forward);
+      spec.epilogue = epilogue;
+      for (Engine engine : engines_for(DType::Float32)) check_conv_engine<float>(spec, engine, 3e-6);
+    }
+  }
+}
+
+TEST(VendorConv, WrongOutputSizesAreRefused) {
+  ConvSpec spec = conv_spec(conv_cases[0], ConvKind::forward);
+  spec.out[1] += 1;
+  EXPECT_THROW(prepare_conv(spec), Error);
+}
+
+TEST(VendorConv, AnEmptyBatchHasAZeroWeightGradient) {
+  ConvSpec spec = conv_spec(conv_cases[0], ConvKind::backward_weights);
+  spec.batch = 0;
+  std::vector<float> dw(150, 7.0f);
+  execute(*prepare_conv(spec), {nullptr, nullptr, nullptr, dw.data(), nullptr});
+  EXPECT_EQ(dw, std::vector<float>(150, 0.0f));
+}
+
+/// Runs one call three ways and compares bits: in order, backwards, on three threads.
+void expect_equal_bits(const VendorCall& call, VendorBuffers buffers, size_t result_bytes, const std::string& name) {
+  std::vector<std::vector<char>> results;
+  for (int way = 0; way < 3; ++way) {
+    std::vector<char> result(result_bytes);
+    buffers.result = result.data();
+    execute(call, buffers, way == 2 ? 3 : 1, way == 1);
+    results.push_back(result);
+  }
+  EXPECT_EQ(std::memcmp(results[0].data(), results[1].data(), result_bytes), 0) << name;
+  EXPECT_EQ(std::memcmp(results[0].data(), results[2].data(), result_bytes), 0) << name;
+}
+
+std::vector<float> irregular_values(int64_t count) {
+  static std::mt19937 generator(11);
+  std::normal_distribution<float> normal;
+  std::vector<float> values(static_cast<size_t>(count));
+  for (float& value : values) value = normal(generator);
+  return values;
+}
+
+TEST(VendorCalls, ResultsAreBitEqualForAnyOrderOfChunksAndAnyNumberOfThreads) {
+  const int64_t sizes[][3] = {{256, 128, 784}, {120, 256, 128}, {16, 32, 10000}, {32, 10000, 4}};
+  for (const auto& s : sizes) {
+    for (int form = 0; form < 4; ++form) {
+      for (Engine engine : engines_for(DType::Float32)) {
+        const MatmulSpec spec = matmul(DType::Float32, s[0], s[1], s[2], form & 1, form & 2);
+        const auto a = irregular_values(s[0] * s[2]), b = irregular_values(s[1] * s[2]);
+        const auto call = prepare_matmul(spec, engine);
+        const int64_t least = engine == Engine::plain ? 1 : 2;
+        EXPECT_GE(call->chunks(), least) << name_of(spec, call->engine());
+        expect_equal_bits(*call, {a.data(), b.data(), nullptr, nullptr, nullptr},
+                          static_cast<size_t>(s[0] * s[1]) * sizeof(float), name_of(spec, call->engine()));
+      }
+    }
+  }
+}
+
+TEST(VendorCalls, ConvolutionsAreBitEqualForAnyNumberOfThreads) {
+  ConvCase c = conv_cases[1];
+  c.batch = 128;
+  for (ConvKind kind : {ConvKind::forward, ConvKind::backward_data, ConvKind::backward_weights}) {
+    for (Engine engine : engines_for(DType::Float32)) {
+      const ConvSpec spec = conv_spec(c, kind);
+      const int64_t sizes[] = {128 * 6 * 144, 2400, 128 * 16 * 64};
+      const int* roles = conv_roles[static_cast<int>(kind)];
+      const auto a = irregular_values(sizes[roles[0]]), b = irregular_values(sizes[roles[1]]);
+      const auto call = prepare_conv(spec, engine);
+      EXPECT_GT(call->chunks(), 1);
+      expect_equal_bits(*call, {a.data(), b.data(), nullptr, nullptr, nullptr},
+                        static_cast<size_t>(sizes[roles[2]]) * sizeof(float), call->engine());
+    }
+  }
+}
+
+TEST(VendorCalls, TheCallersOpenMPSettingIsKept) {
+  if (omp_set_num_threads == nullptr || omp_get_max_threads == nullptr) GTEST_SKIP() << "no OpenMP in this process";
+  const int before = omp_get_max_threads();
+  omp_set_num_threads(5);
+  check_matmul_engine<float>(matmul(DType::Float32, 96, 100, 90, false, false), Engine::best, 2e-6);
+  check_conv_engine<float>(conv_spec(conv_cases[9], ConvKind::forward), Engine::best, 3e-6);
+  EXPECT_EQ(omp_get_max_threads(), 5);
+  omp_set_num_threads(before);
+}
+
+std::vector<const TileKernels*> kernels_of_this_processor() {
+  std::vector<const TileKernels*> kernels{&portable_tile_kernels};
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) kernels.push_back(&fma_tile_kernels);
+  if (std::string(tile_kernels().name) == "avx512") kernels.push_back(&wide_tile_kernels);
+#endif
+  return kernels;
+}
+
+TEST(TileKernels, PoolingIsBitEqualInEveryKernelOfThisProcessor) {
+  constexpr int64_t channels = 37, windows = 5, taps = 3;
+  const int64_t offsets[taps] = {0, channels, 3 * channels};
+  const auto x = converted<float>(random_values(channels * 12)),
+             dy = converted<float>(random_values(channels * windows));
+  std::vector<std::vector<float>> expected;
+  for (const TileKernels* kernel : kernels_of_this_processor()) {
+    std::vector<float> largest(channels * windows), mean(channels * windows), routed(x.size()), spread(x.size());
+    PoolRun<float> run{x.data(), 2 * channels, offsets, taps, channels, windows, largest.data(), dy.data(), nullptr};
+    run.share = 1.0f / taps;
+    kernel->floats.max_forward(run);
+    run.dx = routed.data();
+    kernel->floats.max_backward(run);
+    run.dx = spread.data();
+    kernel->floats.mean_backward(run);
+    run.y = mean.data();
+    kernel->floats.mean_forward(run);
+    const std::vector<std::vector<float>> results{largest, routed, spread, mean};
+    if (expected.empty()) expected = results;
+    EXPECT_EQ(results, expected) << kernel->name;
+  }
+}
+
+TEST(TileKernels, EveryKernelOfThisProcessorAgrees) {
+  for (const TileKernels* kernel : kernels_of_this_processor()) {
+    for (int64_t rows : {1, 3, 8, 15, 16, 17, 33}) {
+      for (int64_t columns : {1, 2, 5, 6, 7, 12, 13, 29}) {
+        for (bool transposed : {false, true}) {
+          MatmulSpec spec = matmul(DType::Float64, rows, columns, 11, false, transposed);
+          const auto a = random_values(rows * 11), b = random_values(columns * 11);
+          const std::vector<float> fa = converted<float>(a), fb = converted<float>(b);
+          std::vector<double> expected(static_cast<size_t>(rows * columns));
+          std::vector<float> result(expected.size() + 1, 9.0f);
+          plain_matmul<double>(spec, 0, 1, 0, columns, a.data(), b.data(), nullptr, expected.data());
+          const int64_t offset = 0;
+          TileProduct<float> tile;
+          tile.a = fa.data();
+          tile.a_inner = rows;
+          tile.b = fb.data();
+          tile.b_offsets = &offset;
+          tile.b_inner = transposed ? columns : 1;
+          tile.b_column = transposed ? 1 : 11;
+          tile.c = result.data();
+          tile.rows = tile.c_column = rows;
+          tile.columns = columns;
+          tile.inner = 11;
+          kernel->floats.multiply(tile);
+          EXPECT_EQ(result.back(), 9.0f) << "written beyond the result";
+          result.pop_back();
+          expect_close(result, expected, 1e-6, kernel->name);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rosin::engines

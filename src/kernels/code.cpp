@@ -1,0 +1,260 @@
+// Writing kernels; see code.hpp.
+#include "kernels/code.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/hash.hpp"
+
+namespace rosin::kernels {
+
+uint64_t KernelCode::hash() const {
+  uint64_t hash = mix(static_cast<uint64_t>(group), instructions.size());
+  for (const DType type : buffers) hash = mix(hash, static_cast<uint64_t>(type));
+  for (const ScalarType type : parameters) hash = mix(hash, static_cast<uint64_t>(type));
+  for (const SharedArray& array : shared) {
+    hash = mix(hash, static_cast<uint64_t>(array.type) | static_cast<uint64_t>(array.count) << 8);
+  }
+  for (const KernelInstruction& instruction : instructions) {
+    hash = mix(hash, uint64_t{instruction.operation} | static_cast<uint64_t>(instruction.type) << 16 |
+                         uint64_t{instruction.operands[0]} << 32);
+    hash = mix(hash, uint64_t{instruction.operands[1]} | uint64_t{instruction.operands[2]} << 32);
+    hash = mix(hash, static_cast<uint64_t>(instruction.immediate));
+  }
+  return hash;
+}
+
+namespace {
+
+/// How many of an instruction's operands mean something.
+int operand_count(const KernelInstruction& instruction) {
+  if (instruction.operation < primitive_count) return info(static_cast<Primitive>(instruction.operation)).arity;
+  switch (static_cast<KernelOperation>(instruction.operation)) {
+    case KernelOperation::loop: return 3;
+    case KernelOperation::store:
+    case KernelOperation::shared_store:
+    case KernelOperation::assign: return 2;
+    case KernelOperation::round:
+    case KernelOperation::load:
+    case KernelOperation::shared_load:
+    case KernelOperation::variable:
+    case KernelOperation::begin_if: return 1;
+    default: return 0;
+  }
+}
+
+/// Whether it only computes a value.
+bool is_pure(const KernelInstruction& instruction) {
+  if (instruction.operation < primitive_count) return true;
+  switch (static_cast<KernelOperation>(instruction.operation)) {
+    case KernelOperation::round:
+    case KernelOperation::parameter:
+    case KernelOperation::group:
+    case KernelOperation::item:
+    case KernelOperation::load:
+    case KernelOperation::shared_load: return true;
+    default: return false;
+  }
+}
+
+/// Drops instructions whose values nobody needs.
+void drop_unused(std::vector<KernelInstruction>& list) {
+  std::vector<char> needed(list.size(), 0);
+  for (size_t i = list.size(); i-- > 0;) {
+    if (is_pure(list[i]) && !needed[i]) continue;
+    needed[i] = 1;
+    for (int k = 0; k < operand_count(list[i]); ++k) needed[list[i].operands[k]] = 1;
+  }
+  std::vector<uint32_t> place(list.size(), 0);
+  size_t kept = 0;
+  for (size_t i = 0; i < list.size(); ++i) {
+    if (!needed[i]) continue;
+    KernelInstruction instruction = list[i];
+    for (int k = 0; k < operand_count(instruction); ++k) instruction.operands[k] = place[instruction.operands[k]];
+    place[i] = static_cast<uint32_t>(kept);
+    list[kept++] = instruction;
+  }
+  list.resize(kept);
+}
+
+}  // namespace
+
+void name_by_hash(KernelCode& code) {
+  char digits[17];
+  uint64_t hash = code.hash();
+  for (int i = 15; i >= 0; --i, hash >>= 4) digits[i] = "0123456789abcdef"[hash & 15];
+  digits[16] = 0;
+  code.name.append("_").append(digits);
+}
+
+KernelWriter::KernelWriter(std::string name, int group, ScalarType index) : index_type_(index) {
+  launch_.code.name = std::move(name);
+  launch_.code.group = group;
+}
+
+Term KernelWriter::append(uint16_t operation, ScalarType type, std::initializer_list<uint32_t> operands,
+                          int64_t immediate) {
+  KernelInstruction instruction;
+  instruction.operation = operation;
+  instruction.type = type;
+  std::copy(operands.begin(), operands.end(), instruction.operands);
+  instruction.immediate = immediate;
+  launch_.code.instructions.push_back(instruction);
+  return {this, static_cast<uint32_t>(launch_.code.instructions.size() - 1), type};
+}
+
+int KernelWriter::buffer(DType type, LaunchBuffer where) {
+  launch_.code.buffers.push_back(type);
+  launch_.buffers.push_back(where);
+  return static_cast<int>(launch_.buffers.size() - 1);
+}
+
+Term KernelWriter::number(int64_t value) {
+  launch_.code.parameters.push_back(index_type_);
+  launch_.numbers.push_back({index_type_, value, -1});
+  return append(static_cast<uint16_t>(KernelOperation::parameter), index_type_, {},
+                static_cast<int64_t>(launch_.numbers.size() - 1));
+}
+
+Term KernelWriter::scalar(ScalarType type, size_t scalar_index) {
+  // There are no Bool parameters: a Bool number travels as Int32.
+  const ScalarType travels = type == ScalarType::boolean ? ScalarType::int32 : type;
+  launch_.code.parameters.push_back(travels);
+  launch_.numbers.push_back({travels, 0, static_cast<int64_t>(scalar_index)});
+  const Term value = append(static_cast<uint16_t>(KernelOperation::parameter), travels, {},
+                            static_cast<int64_t>(launch_.numbers.size() - 1));
+  return convert(value, type);
+}
+
+Term KernelWriter::bits(ScalarType type, int64_t immediate) {
+  return append(static_cast<uint16_t>(Primitive::literal), type, {}, immediate);
+}
+
+Term KernelWriter::literal(ScalarType type, double value) {
+  if (type == ScalarType::float32) return bits(type, std::bit_cast<int32_t>(static_cast<float>(value)));
+  if (type == ScalarType::float64) return bits(type, std::bit_cast<int64_t>(value));
+  return bits(type, static_cast<int64_t>(value));
+}
+
+Term KernelWriter::group(int dim) {
+  return append(static_cast<uint16_t>(KernelOperation::group), index_type_, {}, dim);
+}
+
+Term KernelWriter::item() {
+  return convert(append(static_cast<uint16_t>(KernelOperation::item), ScalarType::int32, {}), index_type_);
+}
+
+Term KernelWriter::global() { return group(0) * items() + item(); }
+
+Term KernelWriter::load(int buffer, Term at) {
+  return append(static_cast<uint16_t>(KernelOperation::load), type_of_buffer(buffer), {at.place}, buffer);
+}
+
+void KernelWriter::store(int buffer, Term at, Term value) {
+  append(static_cast<uint16_t>(KernelOperation::store), type_of_buffer(buffer), {at.place, value.place}, buffer);
+}
+
+int KernelWriter::shared(ScalarType type, int count) {
+  launch_.code.shared.push_back({type, count});
+  return static_cast<int>(launch_.code.shared.size() - 1);
+}
+
+Term KernelWriter::shared_load(int array, Term at) {
+  const ScalarType type = launch_.code.shared[static_cast<size_t>(array)].type;
+  return append(static_cast<uint16_t>(KernelOperation::shared_load), type, {at.place}, array);
+}
+
+void KernelWriter::shared_store(int array, Term at, Term value) {
+  append(static_cast<uint16_t>(KernelOperation::shared_store), value.type, {at.place, value.place}, array);
+}
+
+void KernelWriter::barrier() { append(static_cast<uint16_t>(KernelOperation::barrier), ScalarType::int32, {}); }
+
+Term KernelWriter::variable(Term initial) {
+  return append(static_cast<uint16_t>(KernelOperation::variable), initial.type, {initial.place});
+}
+
+void KernelWriter::assign(Term variable, Term value) {
+  append(static_cast<uint16_t>(KernelOperation::assign), value.type, {variable.place, value.place});
+}
+
+Term KernelWriter::begin_loop(Term from, Term to, Term step) {
+  return append(static_cast<uint16_t>(KernelOperation::loop), from.type, {from.place, to.place, step.place});
+}
+
+Term KernelWriter::apply(Primitive primitive, ScalarType type, std::initializer_list<Term> operands) {
+  uint32_t places[3] = {};
+  std::transform(operands.begin(), operands.end(), places, [](Term term) { return term.place; });
+  return append(static_cast<uint16_t>(primitive), type, {places[0], places[1], places[2]});
+}
+
+Term KernelWriter::apply(const ScalarCode& body, std::span<const Term> operands) {
+  std::vector<uint32_t> places;
+  places.reserve(body.list.size());
+  for (const Instruction& instruction : body.list) {
+    if (instruction.primitive == Primitive::input) {
+      places.push_back(operands[static_cast<size_t>(instruction.immediate)].place);
+      continue;
+    }
+    uint32_t in[3] = {};
+    const int arity = info(instruction.primitive).arity;
+    for (int i = 0; i < arity; ++i) in[i] = places[instruction.operands[i]];
+    const Term term = append(static_cast<uint16_t>(instruction.primitive), instruction.type, {in[0], in[1], in[2]},
+                             instruction.immediate);
+    places.push_back(term.place);
+  }
+  return {this, places[body.result], body.list[body.result].type};
+}
+
+Term KernelWriter::convert(Term x, ScalarType type) {
+  if (x.type == type) return x;
+  return apply(Primitive::convert, type, {x});
+}
+
+Term KernelWriter::round(Term x, DType storage) {
+  if (size_of(storage) == static_cast<size_t>(bytes_of(x.type))) return x;
+  return append(static_cast<uint16_t>(KernelOperation::round), x.type, {x.place}, static_cast<int64_t>(storage));
+}
+
+Term KernelWriter::select(Term mask, Term x, Term y) { return apply(Primitive::select, x.type, {mask, x, y}); }
+
+std::vector<Term> KernelWriter::coordinates(Term linear, std::span<const Term> sizes) {
+  std::vector<Term> at;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (d + 1 == sizes.size()) {
+      at.push_back(linear);
+      break;
+    }
+    const Term rest = linear / sizes[d];
+    at.push_back(linear - rest * sizes[d]);
+    linear = rest;
+  }
+  return at;
+}
+
+Launch KernelWriter::finish(int64_t groups, int64_t second, int64_t third) {
+  drop_unused(launch_.code.instructions);
+  launch_.groups[0] = groups;
+  launch_.groups[1] = second;
+  launch_.groups[2] = third;
+  name_by_hash(launch_.code);
+  return std::move(launch_);
+}
+
+Term operator+(Term x, Term y) { return x.writer->apply(Primitive::add, x.type, {x, y}); }
+Term operator-(Term x, Term y) { return x.writer->apply(Primitive::subtract, x.type, {x, y}); }
+Term operator*(Term x, Term y) { return x.writer->apply(Primitive::multiply, x.type, {x, y}); }
+Term operator/(Term x, Term y) { return x.writer->apply(Primitive::divide, x.type, {x, y}); }
+Term operator%(Term x, Term y) { return x - x / y * y; }
+Term operator<(Term x, Term y) { return x.writer->apply(Primitive::less, ScalarType::boolean, {x, y}); }
+Term operator<=(Term x, Term y) { return x.writer->apply(Primitive::less_equal, ScalarType::boolean, {x, y}); }
+Term operator==(Term x, Term y) { return x.writer->apply(Primitive::equal, ScalarType::boolean, {x, y}); }
+Term operator!=(Term x, Term y) { return x.writer->apply(Primitive::not_equal, ScalarType::boolean, {x, y}); }
+Term operator&&(Term x, Term y) { return x.writer->apply(Primitive::logical_and, ScalarType::boolean, {x, y}); }
+Term operator||(Term x, Term y) { return x.writer->apply(Primitive::logical_or, ScalarType::boolean, {x, y}); }
+Term operator!(Term x) { return x.writer->apply(Primitive::logical_not, ScalarType::boolean, {x}); }
+Term min(Term x, Term y) { return x.writer->apply(Primitive::minimum, x.type, {x, y}); }
+Term max(Term x, Term y) { return x.writer->apply(Primitive::maximum, x.type, {x, y}); }
+Term like(Term x, int64_t value) { return x.writer->literal(x.type, static_cast<double>(value)); }
+
+}  // namespace rosin::kernels

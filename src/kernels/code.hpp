@@ -1,0 +1,195 @@
+// KernelCode: what one kernel of a device does, as a list of instructions; from it come the text in every language
+// (text.hpp) and what plug-ins without a compiler run. Sizes are run-time parameters, so one code serves all
+// sizes. KernelWriter writes a code and, in the same breath, the arguments of its launch.
+// Read first: scalar/primitives.hpp, include/rosin/backend.h (Kernels). Read next: launches.hpp (who writes what).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <rosin/dtype.hpp>
+
+#include "scalar/body.hpp"
+#include "scalar/primitives.hpp"
+#include "scalar/scalar_code.hpp"
+
+namespace rosin::kernels {
+
+/// What kernels do beside computing; the numbers follow those of the primitives. Meaning: backend.h.
+enum class KernelOperation : uint16_t {
+  round = primitive_count,
+  parameter,
+  group,
+  item,
+  load,
+  store,
+  shared_load,
+  shared_store,
+  barrier,
+  variable,
+  assign,
+  loop,
+  end_loop,
+  begin_if,
+  begin_else,
+  end_if
+};
+
+/// `operation` is a Primitive or a KernelOperation.
+struct KernelInstruction {
+  uint16_t operation = 0;
+  ScalarType type = ScalarType::int32;
+  uint32_t operands[3] = {};
+  int64_t immediate = 0;
+
+  bool is(Primitive primitive) const { return operation == static_cast<uint16_t>(primitive); }
+  bool is(KernelOperation what) const { return operation == static_cast<uint16_t>(what); }
+  bool operator==(const KernelInstruction&) const = default;
+};
+
+struct SharedArray {
+  ScalarType type = ScalarType::float32;
+  int32_t count = 0;
+  bool operator==(const SharedArray&) const = default;
+};
+
+struct KernelCode {
+  std::string name;  // letters, digits, underscores; equal codes have equal names
+  int32_t group = 1;
+  std::vector<DType> buffers;
+  std::vector<ScalarType> parameters;
+  std::vector<SharedArray> shared;
+  std::vector<KernelInstruction> instructions;
+
+  bool operator==(const KernelCode&) const = default;
+  uint64_t hash() const;
+};
+
+/// Appends the hash to the name: equal codes then have equal names, different ones different names.
+void name_by_hash(KernelCode& code);
+
+/// A buffer argument: the memory of a value of the structure, or scratch block number `scratch` of the plan.
+struct LaunchBuffer {
+  static constexpr int32_t flag = -2;  // as `scratch`, while kernels are written: the block LaunchList::flag_scratch
+  int32_t value = -1;
+  int32_t scratch = -1;
+};
+
+/// A parameter: an integer that follows from the layout, or the C++ number that stands at `scalar` in each run.
+struct LaunchNumber {
+  ScalarType type = ScalarType::int32;
+  int64_t integer = 0;
+  int64_t scalar = -1;
+};
+
+struct Launch {
+  KernelCode code;
+  std::string what;    // the ops, for messages
+  bool alone = false;  // each item works for itself and does nothing beyond a bound: may share a launch with others
+  int64_t groups[3] = {1, 1, 1};
+  std::vector<LaunchBuffer> buffers;
+  std::vector<LaunchNumber> numbers;
+};
+
+class KernelWriter;
+
+/// A value of the kernel that is being written. An operation on two of them needs equal types; integers join as
+/// literals.
+struct Term {
+  KernelWriter* writer = nullptr;
+  uint32_t place = 0;
+  ScalarType type = ScalarType::int32;
+};
+
+class KernelWriter {
+ public:
+  /// `index`: the type of element numbers, Int32 or Int64.
+  KernelWriter(std::string name, int group, ScalarType index);
+
+  // Arguments. Whatever depends on sizes comes in through number(), so that the code does not.
+  int buffer(DType type, LaunchBuffer where);
+  Term number(int64_t value);                         // of the index type
+  Term scalar(ScalarType type, size_t scalar_index);  // see kernels::scalar_index
+
+  Term literal(ScalarType type, double value);  // exact for integers below 2^53
+  Term bits(ScalarType type, int64_t immediate);
+  Term index(int64_t value) { return bits(index_type_, value); }
+  Term group(int dim);
+  Term item();    // in this group
+  Term global();  // group(0) * items of a group + item()
+
+  Term load(int buffer, Term at);
+  void store(int buffer, Term at, Term value);
+  int shared(ScalarType type, int count);
+  Term shared_load(int array, Term at);
+  void shared_store(int array, Term at, Term value);
+  void barrier();
+
+  Term variable(Term initial);
+  void assign(Term variable, Term value);
+  /// body(i) for i = from, from + step, ... below to.
+  template <class F> void loop(Term from, Term to, Term step, F&& body) {
+    body(begin_loop(from, to, step));
+    end(KernelOperation::end_loop);
+  }
+  template <class F> void loop(Term count, F&& body) { loop(index(0), count, index(1), body); }
+  template <class F> void when(Term condition, F&& body) {
+    append(static_cast<uint16_t>(KernelOperation::begin_if), condition.type, {condition.place});
+    body();
+    end(KernelOperation::end_if);
+  }
+
+  Term apply(Primitive primitive, ScalarType type, std::initializer_list<Term> operands);
+  /// The body of an op on these operands.
+  Term apply(const ScalarCode& body, std::span<const Term> operands);
+  Term convert(Term x, ScalarType type);
+  /// x as an element of `storage` would come back from memory.
+  Term round(Term x, DType storage);
+  Term select(Term mask, Term x, Term y);
+
+  /// The coordinates of element `linear` of an array of these sizes, first dim fastest. The last is not reduced.
+  std::vector<Term> coordinates(Term linear, std::span<const Term> sizes);
+
+  ScalarType index_type() const { return index_type_; }
+  int32_t items() const { return launch_.code.group; }
+  ScalarType type_of_buffer(int buffer) const { return scalar_type(launch_.code.buffers[static_cast<size_t>(buffer)]); }
+  Launch finish(int64_t groups, int64_t second = 1, int64_t third = 1);
+
+ private:
+  Term append(uint16_t operation, ScalarType type, std::initializer_list<uint32_t> operands, int64_t immediate = 0);
+  Term begin_loop(Term from, Term to, Term step);
+  void end(KernelOperation what) { append(static_cast<uint16_t>(what), ScalarType::int32, {}); }
+
+  Launch launch_;
+  ScalarType index_type_;
+};
+
+Term operator+(Term x, Term y);
+Term operator-(Term x, Term y);
+Term operator*(Term x, Term y);
+Term operator/(Term x, Term y);
+Term operator%(Term x, Term y);  // integers: x - x / y * y
+Term operator<(Term x, Term y);
+Term operator<=(Term x, Term y);
+Term operator==(Term x, Term y);
+Term operator!=(Term x, Term y);
+Term operator&&(Term x, Term y);  // Bool; both are computed
+Term operator||(Term x, Term y);
+Term operator!(Term x);
+Term min(Term x, Term y);
+Term max(Term x, Term y);
+/// The integer as a literal of x's type.
+Term like(Term x, int64_t value);
+inline Term operator+(Term x, int64_t y) { return x + like(x, y); }
+inline Term operator-(Term x, int64_t y) { return x - like(x, y); }
+inline Term operator*(Term x, int64_t y) { return x * like(x, y); }
+inline Term operator/(Term x, int64_t y) { return x / like(x, y); }
+inline Term operator%(Term x, int64_t y) { return x % like(x, y); }
+inline Term operator<(Term x, int64_t y) { return x < like(x, y); }
+inline Term operator<=(Term x, int64_t y) { return x <= like(x, y); }
+inline Term operator==(Term x, int64_t y) { return x == like(x, y); }
+inline Term operator!=(Term x, int64_t y) { return x != like(x, y); }
+
+}  // namespace rosin::kernels

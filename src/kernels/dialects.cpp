@@ -1,0 +1,218 @@
+// The dialects; see dialects.hpp.
+#include "kernels/dialects.hpp"
+
+namespace rosin::kernels {
+namespace {
+
+constexpr Word opencl_types[] = {
+    {"i8", "typedef char i8;"},    {"u8", "typedef uchar u8;"},
+    {"i16", "typedef short i16;"}, {"u16", "typedef ushort u16;"},
+    {"i32", "typedef int i32;"},   {"u32", "typedef uint u32;"},
+    {"i64", "typedef long i64;"},  {"u64", "typedef ulong u64;"},
+    {"f32", "typedef float f32;"}, {"f64", "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\ntypedef double f64;"},
+};
+
+constexpr Word opencl_words[] = {
+    {"as_i32", "$F i32 as_i32(f32 x) { return as_int(x); }"},
+    {"as_f32", "$F f32 as_f32(i32 x) { return as_float(x); }"},
+    {"as_i64", "$F i64 as_i64(f64 x) { return as_long(x); }"},
+    {"as_f64", "$F f64 as_f64(i64 x) { return as_double(x); }"},
+    // By address, since values of type half need cl_khr_fp16.
+    {"f32_of_f16", "$F f32 f32_of_f16(u16 x) { return vload_half(0, (const half*)&x); }"},
+    {"f16_of_f32", R"($F u16 f16_of_f32(f32 x) {
+  u16 y;
+  vstore_half_rte(x, 0, (half*)&y);
+  return y;
+})"},
+};
+
+// long has 32 bits on some systems.
+constexpr Word cuda_types[] = {
+    {"i8", "typedef signed char i8;"}, {"u8", "typedef unsigned char u8;"},
+    {"i16", "typedef short i16;"},     {"u16", "typedef unsigned short u16;"},
+    {"i32", "typedef int i32;"},       {"u32", "typedef unsigned int u32;"},
+    {"i64", "typedef long long i64;"}, {"u64", "typedef unsigned long long u64;"},
+    {"f32", "typedef float f32;"},     {"f64", "typedef double f64;"},
+};
+
+constexpr Word cuda_words[] = {
+    {"as_i32", "$F i32 as_i32(f32 x) { return __float_as_int(x); }"},
+    {"as_f32", "$F f32 as_f32(i32 x) { return __int_as_float(x); }"},
+    {"as_i64", "$F i64 as_i64(f64 x) { return __double_as_longlong(x); }"},
+    {"as_f64", "$F f64 as_f64(i64 x) { return __longlong_as_double(x); }"},
+    // Half types need a header; these instructions exist on every device.
+    {"f32_of_f16", R"($F f32 f32_of_f16(u16 x) {
+  f32 y;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x));
+  return y;
+})"},
+    {"f16_of_f32", R"($F u16 f16_of_f32(f32 x) {
+  u16 y;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x));
+  return y;
+})"},
+};
+
+constexpr Word hip_words[] = {
+    {"as_i32", "$F i32 as_i32(f32 x) { return __builtin_bit_cast(i32, x); }"},
+    {"as_f32", "$F f32 as_f32(i32 x) { return __builtin_bit_cast(f32, x); }"},
+    {"as_i64", "$F i64 as_i64(f64 x) { return __builtin_bit_cast(i64, x); }"},
+    {"as_f64", "$F f64 as_f64(i64 x) { return __builtin_bit_cast(f64, x); }"},
+    {"f32_of_f16", "$F f32 f32_of_f16(u16 x) { return (f32)__builtin_bit_cast(_Float16, x); }"},
+    {"f16_of_f32", "$F u16 f16_of_f32(f32 x) { return __builtin_bit_cast(u16, (_Float16)x); }"},
+};
+
+constexpr Word metal_types[] = {
+    {"i8", "typedef char i8;"},     {"u8", "typedef uchar u8;"},   {"i16", "typedef short i16;"},
+    {"u16", "typedef ushort u16;"}, {"i32", "typedef int i32;"},   {"u32", "typedef uint u32;"},
+    {"i64", "typedef long i64;"},   {"u64", "typedef ulong u64;"}, {"f32", "typedef float f32;"},
+};
+
+constexpr Word metal_words[] = {
+    {"as_i32", "$F i32 as_i32(f32 x) { return as_type<int>(x); }"},
+    {"as_f32", "$F f32 as_f32(i32 x) { return as_type<float>(x); }"},
+    {"f32_of_f16", "$F f32 f32_of_f16(u16 x) { return float(as_type<half>(x)); }"},
+    {"f16_of_f32", "$F u16 f16_of_f32(f32 x) { return as_type<ushort>(half(x)); }"},
+};
+
+// The divisor is one where the result is another's, so that no divider of any device meets a case it may trap on.
+// Bounds of conversions are exact floats: the lowest integer, and one above the highest.
+constexpr Word words_of_all[] = {
+    {"divide_i32", R"($F i32 divide_i32(i32 x, i32 y) {
+  const i32 quotient = x / (y == 0 || y == -1 ? 1 : y);
+  return y == -1 ? (i32)(0 - (u32)x) : y == 0 ? 0 : quotient;
+})"},
+    {"divide_u32", R"($F u32 divide_u32(u32 x, u32 y) {
+  const u32 quotient = x / (y == 0 ? 1 : y);
+  return y == 0 ? 0 : quotient;
+})"},
+    {"divide_i64", R"($F i64 divide_i64(i64 x, i64 y) {
+  const i64 quotient = x / (y == 0 || y == -1 ? 1 : y);
+  return y == -1 ? (i64)(0 - (u64)x) : y == 0 ? 0 : quotient;
+})"},
+    {"divide_u64", R"($F u64 divide_u64(u64 x, u64 y) {
+  const u64 quotient = x / (y == 0 ? 1 : y);
+  return y == 0 ? 0 : quotient;
+})"},
+    {"i32_of_f32", R"($F i32 i32_of_f32(f32 x) {
+  const i32 inside = (i32)(x >= -0x1p+31f && x < 0x1p+31f ? x : 0.0f);
+  return x >= 0x1p+31f ? 2147483647 : x < -0x1p+31f ? -2147483647 - 1 : inside;
+})"},
+    {"u32_of_f32", R"($F u32 u32_of_f32(f32 x) {
+  const u32 inside = (u32)(x >= 0.0f && x < 0x1p+32f ? x : 0.0f);
+  return x >= 0x1p+32f ? 4294967295u : inside;
+})"},
+    {"i64_of_f32", R"($F i64 i64_of_f32(f32 x) {
+  const i64 inside = (i64)(x >= -0x1p+63f && x < 0x1p+63f ? x : 0.0f);
+  return x >= 0x1p+63f ? 9223372036854775807 : x < -0x1p+63f ? -9223372036854775807 - 1 : inside;
+})"},
+    {"u64_of_f32", R"($F u64 u64_of_f32(f32 x) {
+  const u64 inside = (u64)(x >= 0.0f && x < 0x1p+64f ? x : 0.0f);
+  return x >= 0x1p+64f ? 18446744073709551615ul : inside;
+})"},
+    {"i32_of_f64", R"($F i32 i32_of_f64(f64 x) {
+  const i32 inside = (i32)(x >= -0x1p+31 && x < 0x1p+31 ? x : 0.0);
+  return x >= 0x1p+31 ? 2147483647 : x < -0x1p+31 ? -2147483647 - 1 : inside;
+})"},
+    {"u32_of_f64", R"($F u32 u32_of_f64(f64 x) {
+  const u32 inside = (u32)(x >= 0.0 && x < 0x1p+32 ? x : 0.0);
+  return x >= 0x1p+32 ? 4294967295u : inside;
+})"},
+    {"i64_of_f64", R"($F i64 i64_of_f64(f64 x) {
+  const i64 inside = (i64)(x >= -0x1p+63 && x < 0x1p+63 ? x : 0.0);
+  return x >= 0x1p+63 ? 9223372036854775807 : x < -0x1p+63 ? -9223372036854775807 - 1 : inside;
+})"},
+    {"u64_of_f64", R"($F u64 u64_of_f64(f64 x) {
+  const u64 inside = (u64)(x >= 0.0 && x < 0x1p+64 ? x : 0.0);
+  return x >= 0x1p+64 ? 18446744073709551615ul : inside;
+})"},
+    {"f32_of_b16", "$F f32 f32_of_b16(u16 x) { return as_f32((i32)((u32)x << 16)); }"},
+    {"b16_of_f32", R"($F u16 b16_of_f32(f32 x) {
+  const u32 bits = (u32)as_i32(x);
+  return (u16)((x != x ? bits | 0x400000 : bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+})"},
+};
+
+}  // namespace
+
+const std::span<const Word> common_words = words_of_all;
+
+const Dialect dialects[] = {
+    {
+        .name = "OpenCL",
+        .prologue = "#pragma OPENCL FP_CONTRACT OFF\n",
+        .kernel = "__kernel __attribute__((reqd_work_group_size($G, 1, 1))) void $N(",
+        .buffer = "__global uchar* b$N, ulong o$N",
+        .place = "__global $T* const p$N = (__global $T*)(b$N + o$N);",
+        .parameter = "$T a$N",
+        .hidden = "",
+        .shared = "__local $T s$N[$C];",
+        .function = "static",
+        .barrier = "barrier(CLK_LOCAL_MEM_FENCE);",
+        .group = {"get_group_id(0)", "get_group_id(1)", "get_group_id(2)"},
+        .item = "get_local_id(0)",
+        .math_prefix = "",
+        .math_suffix = "",
+        .types = opencl_types,
+        .words = opencl_words,
+    },
+    {
+        .name = "CUDA",
+        .prologue = "",
+        .kernel = "extern \"C\" __global__ void __launch_bounds__($G) $N(",
+        .buffer = "$T* p$N",
+        .place = "",
+        .parameter = "$T a$N",
+        .hidden = "",
+        .shared = "__shared__ $T s$N[$C];",
+        .function = "static __device__ __forceinline__",
+        .barrier = "__syncthreads();",
+        .group = {"blockIdx.x", "blockIdx.y", "blockIdx.z"},
+        .item = "threadIdx.x",
+        .math_prefix = "",
+        .math_suffix = "f",
+        .types = cuda_types,
+        .words = cuda_words,
+    },
+    {
+        .name = "HIP",
+        .prologue = "#pragma clang fp contract(off)\n",
+        .kernel = "extern \"C\" __attribute__((global)) __attribute__((amdgpu_flat_work_group_size($G, $G))) void $N(",
+        .buffer = "$T* p$N",
+        .place = "",
+        .parameter = "$T a$N",
+        .hidden = "",
+        .shared = "__attribute__((shared)) $T s$N[$C];",
+        .function = "static __attribute__((device)) __attribute__((always_inline))",
+        .barrier = "__builtin_amdgcn_fence(__ATOMIC_RELEASE, \"workgroup\"); __builtin_amdgcn_s_barrier(); "
+                   "__builtin_amdgcn_fence(__ATOMIC_ACQUIRE, \"workgroup\");",
+        .group = {"__builtin_amdgcn_workgroup_id_x()", "__builtin_amdgcn_workgroup_id_y()",
+                  "__builtin_amdgcn_workgroup_id_z()"},
+        .item = "__builtin_amdgcn_workitem_id_x()",
+        .math_prefix = "__builtin_",
+        .math_suffix = "f",
+        .types = cuda_types,
+        .words = hip_words,
+    },
+    {
+        .name = "Metal",
+        .prologue = "#include <metal_stdlib>\nusing namespace metal;\n#pragma clang fp contract(off)\n",
+        .kernel = "[[max_total_threads_per_threadgroup($G)]] kernel void $N(",
+        .buffer = "device $T* p$N [[buffer($A)]]",
+        .place = "",
+        .parameter = "constant $T& a$N [[buffer($A)]]",
+        .hidden =
+            ", uint3 group_place [[threadgroup_position_in_grid]], uint item_place [[thread_index_in_threadgroup]]",
+        .shared = "threadgroup $T s$N[$C];",
+        .function = "static inline",
+        .barrier = "threadgroup_barrier(mem_flags::mem_threadgroup);",
+        .group = {"group_place.x", "group_place.y", "group_place.z"},
+        .item = "item_place",
+        .math_prefix = "",
+        .math_suffix = "",
+        .types = metal_types,
+        .words = metal_words,
+    },
+};
+
+}  // namespace rosin::kernels

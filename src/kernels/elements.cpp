@@ -1,0 +1,88 @@
+// Operands of opaque steps in kernels; see elements.hpp.
+#include "kernels/elements.hpp"
+
+namespace rosin::kernels {
+namespace {
+
+// A C++ number as an element; any number but 0 is true.
+Term number(KernelWriter& writer, const CallStep& step, int32_t value, DType type) {
+  const size_t at = scalar_index(step.view(value).root, -1);
+  if (type != DType::Bool) return writer.scalar(scalar_type(type), at);
+  const bool real = is_float(step.dtype(value));
+  return writer.convert(writer.scalar(real ? ScalarType::float32 : ScalarType::int64, at), ScalarType::boolean);
+}
+
+bool is_number(const CallStep& step, int32_t value) {
+  return step.layout.structure->graph.values[static_cast<size_t>(value)].is_scalar();
+}
+
+}  // namespace
+
+ScalarType CallStep::index() const {
+  std::vector<int32_t> values = {node};
+  for (int i = 0; i < value.operands; ++i) values.push_back(value.in[i]);
+  for (const int32_t of : values) {
+    if (is_complex(dtype(of))) return ScalarType::int64;  // their parts are counted
+  }
+  return index_type(layout, values);
+}
+
+Elements::Elements(KernelWriter& writer, const CallStep& step, int32_t value)
+    : Elements(writer, step, value, step.dtype(value)) {}
+
+Elements::Elements(KernelWriter& writer, const CallStep& step, int32_t value, DType type)
+    : parts_(parts_of(type)), writer_(&writer) {
+  if (is_number(step, value)) {
+    number_ = number(writer, step, value, type);
+  } else {
+    array_.emplace(writer, step.layout, value, part_type(type), LaunchBuffer{step.view(value).root, -1});
+  }
+}
+
+Elements Elements::sums(KernelWriter& writer, const CallStep& step, int32_t value, int32_t scratch) {
+  return Elements(ArrayTerm(writer, step.layout, value, DType::Float32, LaunchBuffer{-1, scratch}), writer);
+}
+
+Term Elements::place(std::span<const Term> at, int part) const {
+  const Term element = array_->at(at);
+  return parts_ == 1 ? element : element * parts_ + part;
+}
+
+Term Elements::load(std::span<const Term> at, int part) const {
+  if (array_) return writer_->load(array_->buffer(), place(at, part));
+  return part == 0 ? number_ : like(number_, 0);
+}
+
+void Elements::store(std::span<const Term> at, Term element, int part) const {
+  writer_->store(array_->buffer(), place(at, part), element);
+}
+
+void Elements::copy(std::span<const Term> at, const Elements& from, std::span<const Term> from_at) const {
+  for (int part = 0; part < parts_; ++part) store(at, from.load(from_at, part), part);
+}
+
+Term ordered(Term element, DType type) {
+  return type == DType::Bool ? element.writer->convert(element, ScalarType::int32) : element;
+}
+
+Term is_below(Term x, Term y) {
+  const Term less = x < y;
+  const bool real = x.type == ScalarType::float32 || x.type == ScalarType::float64;
+  return real ? less || (y != y && x == x) : less;
+}
+
+int64_t count_lines(const View& view, int dim) {
+  int64_t lines = 1;
+  for (int d = 0; d < view.rank; ++d) lines *= d == dim ? 1 : view.sizes[d];
+  return lines;
+}
+
+std::vector<Term> line_sizes(KernelWriter& writer, const View& view, int dim) {
+  std::vector<Term> sizes;
+  for (int d = 0; d < view.rank; ++d) {
+    sizes.push_back(d == dim || view.sizes[d] == 1 ? writer.index(1) : writer.number(view.sizes[d]));
+  }
+  return sizes;
+}
+
+}  // namespace rosin::kernels

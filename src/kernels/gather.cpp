@@ -1,0 +1,89 @@
+// Kernels of gather, take_along and one-hot, one item an element of the result. Where an index is bad the element is
+// not written and the step's flag tells. Read first: indices.hpp.
+#include "graph/gather_form.hpp"
+#include "kernels/indices.hpp"
+
+namespace rosin::kernels {
+namespace {
+
+/// Coordinates in x of the element at `at` of the result, in which `rank` coordinates of the indices stand for one.
+std::vector<Term> with_place(const std::vector<Term>& at, int64_t dim, int rank, Term place) {
+  std::vector<Term> from(at.begin(), at.begin() + dim);
+  from.push_back(place);
+  from.insert(from.end(), at.begin() + dim + rank, at.end());
+  return from;
+}
+
+// x (before..., n, after...), indices -> (before..., sizes of the indices..., after...).
+void write_slices(const CallStep& step, int64_t dim, LaunchList& list) {
+  KernelWriter writer = step.writer();
+  const View& x_view = step.view(step.in(0));
+  const std::vector<Term> sizes = size_terms(writer, step.layout, step.node);
+  const Elements out(writer, step, step.node), x(writer, step, step.in(0));
+  const Indices indices(writer, step, list, step.in(1), x_view.sizes[dim]);
+  const int rank = step.view(step.in(1)).rank;
+  launch_each(list, writer, step.view(step.node).count(), [&](Term i) {
+    const std::vector<Term> at = writer.coordinates(i, sizes);
+    const auto first = at.begin() + dim;
+    indices.at(std::vector<Term>(first, first + rank), true,
+               [&](Term place) { out.copy(at, x, with_place(at, dim, rank, place)); });
+  });
+}
+
+// The same where the indices are known to be good: nothing is reported.
+void write_slices_in_range(const CallStep& step, int64_t dim, LaunchList& list) {
+  KernelWriter writer = step.writer();
+  const std::vector<Term> sizes = size_terms(writer, step.layout, step.node);
+  const Elements out(writer, step, step.node), x(writer, step, step.in(0)), indices(writer, step, step.in(1));
+  const int rank = step.view(step.in(1)).rank;
+  launch_each(list, writer, step.view(step.node).count(), [&](Term i) {
+    const std::vector<Term> at = writer.coordinates(i, sizes);
+    const auto first = at.begin() + dim;
+    const Term place = writer.convert(indices.load(std::vector<Term>(first, first + rank)), writer.index_type());
+    out.copy(at, x, with_place(at, dim, rank, place));
+  });
+}
+
+// x (before..., n, after...), indices (before..., m, after...) -> the shape of the indices.
+void write_along(const CallStep& step, int64_t dim, LaunchList& list) {
+  KernelWriter writer = step.writer();
+  const std::vector<Term> sizes = size_terms(writer, step.layout, step.node);
+  const Elements out(writer, step, step.node), x(writer, step, step.in(0));
+  const Indices indices(writer, step, list, step.in(1), step.view(step.in(0)).sizes[dim]);
+  launch_each(list, writer, step.view(step.node).count(), [&](Term i) {
+    const std::vector<Term> at = writer.coordinates(i, sizes);
+    indices.at(at, true, [&](Term place) {
+      std::vector<Term> from = at;
+      from[static_cast<size_t>(dim)] = place;
+      out.copy(at, x, from);
+    });
+  });
+}
+
+// labels -> Bool (classes, sizes of the labels...).
+void write_onehot(const CallStep& step, LaunchList& list) {
+  KernelWriter writer = step.writer();
+  const View& view = step.view(step.node);
+  const std::vector<Term> sizes = size_terms(writer, step.layout, step.node);
+  const Elements out(writer, step, step.node);
+  const Indices labels(writer, step, list, step.in(0), view.sizes[0]);
+  launch_each(list, writer, view.count(), [&](Term i) {
+    const std::vector<Term> at = writer.coordinates(i, sizes);
+    labels.at(std::vector<Term>(at.begin() + 1, at.end()), false, [&](Term label) { out.store(at, label == at[0]); });
+  });
+}
+
+}  // namespace
+
+void write_gather(const Layout& layout, int32_t node, LaunchList& list) {
+  const CallStep step(layout, node);
+  const bool labels = step.value.operands == 1;
+  const auto [dim, along] = labels ? GatherAttributes() : step.attributes<GatherAttributes>();
+  if (along == slices_in_range) return write_slices_in_range(step, dim, list);
+  list.checks.push_back(node);
+  if (labels) return write_onehot(step, list);
+  if (along != 0) return write_along(step, dim, list);
+  write_slices(step, dim, list);
+}
+
+}  // namespace rosin::kernels

@@ -1,0 +1,43 @@
+// Indices: how kernels read them, check them against a dim, and report those outside it.
+// Read first: elements.hpp. Read next: gather.cpp, scatter.cpp.
+#pragma once
+
+#include <span>
+
+#include "kernels/elements.hpp"
+
+namespace rosin::kernels {
+
+/// The indices of a step into a dim of `size` elements. The flag of the step tells the last bad one: below 0 the index
+/// itself, else the index plus 1, so that no bad index is 0.
+class Indices {
+ public:
+  /// The node must be the last of list.checks.
+  Indices(KernelWriter& writer, const CallStep& step, const LaunchList& list, int32_t value, int64_t size);
+
+  /// Calls body(place) where the index at these coordinates is in [-size, size) (`from_end`: negative ones count from
+  /// the end) or in [0, size); else reports it.
+  template <class F> void at(std::span<const Term> coordinates, bool from_end, F&& body) const {
+    const Found found = find(coordinates, from_end);
+    writer_->when(found.good, [&] { body(found.place); });
+    writer_->when(!found.good, [&] { report(found.index); });
+  }
+
+ private:
+  struct Found {
+    Term index;  // Int64
+    Term place;  // of the kernel's index type
+    Term good;
+  };
+
+  Found find(std::span<const Term> coordinates, bool from_end) const;
+  void report(Term index) const;
+
+  KernelWriter* writer_;
+  Elements indices_;
+  Term size_;  // Int64
+  int flags_;
+  Term flag_;
+};
+
+}  // namespace rosin::kernels

@@ -1,0 +1,199 @@
+// For tests of kernels: by_kernels(f) evaluates what f records by the launches that devices run, interpreted on host
+// memory by the code of backends/reference. Read first: launches.hpp, device.hpp. Read next:
+// contraction_test.cpp.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <rosin/error.hpp>
+#include <rosin/stats.hpp>
+
+#include "kernels/launches.hpp"
+#include "plan/device.hpp"
+
+#include "backends/reference/interpret.hpp"
+
+namespace rosin::kernels {
+
+/// The code as plug-ins get it; it refers to `code`.
+class PluginCode {
+ public:
+  explicit PluginCode(const KernelCode& code) {
+    for (const DType type : code.buffers) buffers_.push_back(static_cast<int32_t>(type));
+    for (const ScalarType type : code.parameters) parameters_.push_back(static_cast<int32_t>(type));
+    for (const SharedArray& array : code.shared) shared_.push_back({static_cast<int32_t>(array.type), array.count});
+    for (const KernelInstruction& from : code.instructions) {
+      rosin_instruction to{from.operation, static_cast<uint16_t>(from.type), {}, from.immediate};
+      std::copy(from.operands, from.operands + 3, to.operands);
+      instructions_.push_back(to);
+    }
+    plain_ = {sizeof plain_,       code.name.c_str(),
+              code.group,          static_cast<uint32_t>(buffers_.size()),
+              buffers_.data(),     static_cast<uint32_t>(parameters_.size()),
+              parameters_.data(),  static_cast<uint32_t>(shared_.size()),
+              shared_.data(),      static_cast<uint32_t>(instructions_.size()),
+              instructions_.data()};
+  }
+  const rosin_kernel_code& plain() const { return plain_; }
+
+ private:
+  std::vector<int32_t> buffers_, parameters_;
+  std::vector<rosin_shared_array> shared_;
+  std::vector<rosin_instruction> instructions_;
+  rosin_kernel_code plain_{};
+};
+
+inline rosin_number number_of(const LaunchNumber& number, const ScalarValue* scalars) {
+  const bool given = number.scalar >= 0;
+  const int64_t integer = given ? scalars[number.scalar].integer : number.integer;
+  const double real = given ? scalars[number.scalar].real : static_cast<double>(number.integer);
+  rosin_number value{};
+  switch (number.type) {
+    case ScalarType::float32: value.float32 = static_cast<float>(real); break;
+    case ScalarType::float64: value.float64 = real; break;
+    case ScalarType::int64:
+    case ScalarType::uint64: value.int64 = integer; break;
+    default: value.int32 = static_cast<int32_t>(integer);
+  }
+  return value;
+}
+
+/// Elements between the place that kernels get for a far leaf and its first element: too many for an Int32.
+inline constexpr int64_t far_offset = int64_t{1} << 33;
+
+class InterpretedInstance final : public plan::Instance {
+ public:
+  InterpretedInstance(std::shared_ptr<const Layout> layout, LaunchList list, bool far)
+      : layout_(std::move(layout)), list_(std::move(list)), far_(far) {}
+
+  void run(void* const* memory, const ScalarValue* scalars) override {
+    std::vector<unsigned char> arena(layout_->arena_bytes + memory_alignment, 0xa5);
+    std::vector<void*> values(memory, memory + layout_->views.size());
+    for (size_t i = 0; i < values.size(); ++i) {
+      const Place& place = layout_->places[i];
+      if (place.where == Place::Where::arena) values[i] = arena.data() + place.at;
+    }
+    Scratch scratch;
+    for (const int64_t bytes : list_.scratch_bytes) scratch.emplace_back(static_cast<size_t>(bytes), 0xa5);
+    if (list_.flag_scratch >= 0) {
+      auto& flags = scratch[static_cast<size_t>(list_.flag_scratch)];
+      std::fill(flags.begin(), flags.end(), 0);
+    }
+    for (const Launch& launch : list_.launches) run_launch(launch, values, scratch, scalars);
+    if (list_.flag_scratch >= 0) check(scratch[static_cast<size_t>(list_.flag_scratch)]);
+  }
+  size_t bytes() const override { return sizeof *this; }
+
+ private:
+  using Scratch = std::vector<std::vector<unsigned char>>;
+
+  reference::Block block_of(int32_t value, const std::vector<void*>& values) const {
+    const size_t at = static_cast<size_t>(value);
+    const DType type = layout_->structure->graph.values[at].dtype;
+    const uint64_t before = far_ && layout_->structure->homes[at] == Home::leaf ? far_offset * size_of(type) : 0;
+    void* base = reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(values[at]) - before);
+    return {base, before + static_cast<uint64_t>(layout_->views[at].count()) * size_of(type)};
+  }
+
+  void run_launch(const Launch& launch, const std::vector<void*>& values, Scratch& scratch,
+                  const ScalarValue* scalars) const {
+    std::vector<reference::Block> buffers;
+    for (const LaunchBuffer& buffer : launch.buffers) {
+      if (buffer.value >= 0) {
+        buffers.push_back(block_of(buffer.value, values));
+      } else {
+        auto& bytes = scratch[static_cast<size_t>(buffer.scratch)];
+        buffers.push_back({bytes.data(), bytes.size()});
+      }
+    }
+    std::vector<rosin_number> numbers;
+    for (const LaunchNumber& number : launch.numbers) numbers.push_back(number_of(number, scalars));
+    uint32_t groups[3];
+    std::transform(launch.groups, launch.groups + 3, groups, [](int64_t n) { return static_cast<uint32_t>(n); });
+    reference::Kernel(PluginCode(launch.code).plain()).run(groups, buffers.data(), numbers.data());
+  }
+
+  void check(const std::vector<unsigned char>& flags) const {
+    for (size_t i = 0; i < list_.checks.size(); ++i) {
+      int64_t flag = 0;
+      std::memcpy(&flag, flags.data() + i * sizeof flag, sizeof flag);
+      if (flag != 0) throw_index_error(*layout_, list_.checks[i], flag);
+    }
+  }
+
+  std::shared_ptr<const Layout> layout_;
+  const LaunchList list_;
+  bool far_;
+};
+
+/// A device without CWHN images, on which movements and matmul read strided operands; it keeps the codes it has run.
+class InterpretedExecutor final : public plan::DeviceExecutor {
+ public:
+  std::map<std::string, KernelCode> codes;
+  bool far = false;  // calls find their leaves at far_offset, and so count elements in Int64
+
+  plan::Target target() const override {
+    return {[](const Op& op, int) { return op.kind == Kind::movement || op.contraction == Contraction::matmul; },
+            nullptr};
+  }
+  std::unique_ptr<plan::Instance> prepare(std::shared_ptr<const Layout> layout) override {
+    LaunchList list = write_launches(far ? moved(*layout) : *layout);
+    for (const Launch& launch : list.launches) codes.emplace(launch.code.name, launch.code);
+    return std::make_unique<InterpretedInstance>(std::move(layout), std::move(list), far);
+  }
+  Memory* allocate(size_t bytes) override { return host_.allocate(bytes); }
+
+ private:
+  /// The layout with its leaves at far_offset.
+  static Layout moved(Layout layout) {
+    const Structure& structure = *layout.structure;
+    for (size_t i = 0; i < structure.kernels.size(); ++i) {
+      const std::vector<Port>& loads = structure.kernels[i].loads;
+      for (size_t port = 0; port < loads.size(); ++port) {
+        const View& view = layout.views[static_cast<size_t>(loads[port].value)];
+        if (in_leaf(structure, view)) layout.kernels[i].loads[port].offset += far_offset;
+      }
+    }
+    for (View& view : layout.views) {
+      if (in_leaf(structure, view)) view.offset += far_offset;
+    }
+    return layout;
+  }
+  static bool in_leaf(const Structure& structure, const View& view) {
+    return view.root >= 0 && structure.homes[static_cast<size_t>(view.root)] == Home::leaf;
+  }
+
+  plan::DeviceExecutor& host_ = *plan::cpu_executor;
+};
+
+/// What f returns, arrays evaluated, when `executor` evaluates in place of the CPU.
+template <class F> auto by_kernels(F&& f, InterpretedExecutor& executor) {
+  struct Swap {
+    plan::DeviceExecutor* before = plan::cpu_executor;
+    explicit Swap(plan::DeviceExecutor* now) {
+      set_plan_cache(false);  // plans of one executor are not another's
+      plan::cpu_executor = now;
+    }
+    ~Swap() {
+      plan::cpu_executor = before;
+      set_plan_cache(true);
+    }
+  };
+  eval();
+  const Swap swap(&executor);
+  auto result = f();
+  eval();
+  return result;
+}
+template <class F> auto by_kernels(F&& f) {
+  InterpretedExecutor executor;
+  return by_kernels(std::forward<F>(f), executor);
+}
+
+}  // namespace rosin::kernels

@@ -1,0 +1,109 @@
+// Which kernels a layout needs; see launches.hpp.
+#include "kernels/launches.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include <rosin/error.hpp>
+
+namespace rosin::kernels {
+namespace {
+
+bool moves(const View& view, int d) { return view.sizes[d] != 1; }
+
+/// The ops of a step, for messages.
+std::string ops_of(const Structure& structure, const Step& step) {
+  if (step.kernel < 0) return std::string(structure.graph.values[static_cast<size_t>(step.node)].op->name);
+  std::string text;
+  for (const Instr& instr : structure.kernels[static_cast<size_t>(step.kernel)].instrs) {
+    if (instr.op) text.append(text.empty() ? "" : " ").append(instr.op->name);
+  }
+  return text.empty() ? "copy" : text;
+}
+
+void write_call(const Layout& layout, int32_t node, LaunchList& list) {
+  const Op& op = *layout.structure->graph.values[static_cast<size_t>(node)].op;
+  switch (op.kind) {
+    case Kind::movement: return write_movement(layout, node, list);
+    case Kind::gather: return write_gather(layout, node, list);
+    case Kind::scatter: return write_scatter(layout, node, list);
+    case Kind::contraction:
+      return op.contraction == Contraction::matmul ? write_matmul(layout, node, list)
+                                                   : write_convolution(layout, node, list);
+    case Kind::window: return write_window(layout, node, list);
+    case Kind::sort: return write_sort(layout, node, list);
+    case Kind::scan: return write_scan(layout, node, list);
+    case Kind::random: return write_random(layout, node, list);
+    default:
+      throw Error(ErrorKind::internal, std::string(op.name) + ": no kernel is written for ops of this kind; report it");
+  }
+}
+
+}  // namespace
+
+LaunchList write_launches(const Layout& layout) {
+  LaunchList list;
+  for (const Step& step : layout.structure->steps) {
+    const size_t first = list.launches.size();
+    if (step.kernel >= 0) write_fused(layout, step.kernel, list);
+    else write_call(layout, step.node, list);
+    for (size_t i = first; i < list.launches.size(); ++i) list.launches[i].what = ops_of(*layout.structure, step);
+  }
+  merge_launches(layout, list);
+  if (list.checks.empty()) return list;
+  list.flag_scratch = list.scratch(static_cast<int64_t>(list.checks.size() * sizeof(int64_t)));
+  for (Launch& launch : list.launches) {
+    for (LaunchBuffer& buffer : launch.buffers) {
+      if (buffer.scratch == LaunchBuffer::flag) buffer.scratch = list.flag_scratch;
+    }
+  }
+  return list;
+}
+
+ScalarType index_type(const Layout& layout, std::span<const int32_t> values) {
+  constexpr int64_t most = std::numeric_limits<int32_t>::max() - items_of_group;
+  for (const int32_t value : values) {
+    const View& view = layout.views[static_cast<size_t>(value)];
+    int64_t last = view.offset, elements = 1;
+    for (int d = 0; d < view.rank; ++d) {
+      last += std::max<int64_t>(view.sizes[d] - 1, 0) * std::max<int64_t>(view.strides[d], 0);
+      elements *= view.sizes[d];
+    }
+    if (last > most || elements > most) return ScalarType::int64;
+  }
+  return ScalarType::int32;
+}
+
+ArrayTerm::ArrayTerm(KernelWriter& writer, const Layout& layout, int32_t value)
+    : ArrayTerm(writer, layout, value, layout.structure->graph.values[static_cast<size_t>(value)].dtype,
+                {layout.views[static_cast<size_t>(value)].root, -1}) {}
+
+ArrayTerm::ArrayTerm(KernelWriter& writer, const Layout& layout, int32_t value, DType type, LaunchBuffer where)
+    : writer_(&writer), buffer_(writer.buffer(type, where)) {
+  const View& view = layout.views[static_cast<size_t>(value)];
+  has_offset_ = view.offset != 0;
+  if (has_offset_) offset_ = writer.number(view.offset);
+  for (int d = 0; d < view.rank; ++d) {
+    moves_.push_back(moves(view, d));
+    strides_.push_back(moves_.back() ? writer.number(view.strides[d]) : Term{});
+  }
+}
+
+Term ArrayTerm::at(std::span<const Term> coordinates) const {
+  Term sum = has_offset_ ? offset_ : Term{};
+  for (size_t d = 0; d < strides_.size(); ++d) {
+    if (!moves_[d]) continue;
+    const Term part = coordinates[d] * strides_[d];
+    sum = sum.writer ? sum + part : part;
+  }
+  return sum.writer ? sum : writer_->index(0);
+}
+
+std::vector<Term> size_terms(KernelWriter& writer, const Layout& layout, int32_t value) {
+  const View& view = layout.views[static_cast<size_t>(value)];
+  std::vector<Term> sizes;
+  for (int d = 0; d < view.rank; ++d) sizes.push_back(moves(view, d) ? writer.number(view.sizes[d]) : writer.index(1));
+  return sizes;
+}
+
+}  // namespace rosin::kernels

@@ -1,0 +1,82 @@
+// What a device launches to run a layout. Every step becomes one or more launches; a code depends on structure only
+// (sizes are parameters), so layouts of one structure share their codes.
+// Read first: code.hpp, layout.hpp. Read next: fused.cpp, then the kernels of the other kinds.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/code.hpp"
+#include "kernels/plan.hpp"
+
+namespace rosin::kernels {
+
+/// Launches in order, and what they need beside the values of the structure.
+struct LaunchList {
+  std::vector<Launch> launches;
+  std::vector<int64_t> scratch_bytes;  // of each scratch block, which lives for the whole run
+  std::vector<int32_t> checks;         // nodes that check indices, see throw_index_error
+  int32_t flag_scratch = -1;           // Int64 elements, one for each entry of `checks`; zeroed before a run
+
+  int32_t scratch(int64_t bytes) {
+    scratch_bytes.push_back(bytes);
+    return static_cast<int32_t>(scratch_bytes.size() - 1);
+  }
+};
+
+/// All launches of a run of this layout. Error (dtype) where no kernel exists for the types of a step.
+LaunchList write_launches(const Layout& layout);
+
+/// Joins neighbouring launches whose items work alone; part of write_launches.
+void merge_launches(const Layout& layout, LaunchList& list);
+
+/// The error that the CPU throws for the index of a node of `checks` whose flag is not 0 after a run.
+[[noreturn]] void throw_index_error(const Layout& layout, int32_t node, int64_t flag);
+
+// What follows is for the files that write kernels.
+
+/// Int32 where every element number of these values fits, else Int64.
+ScalarType index_type(const Layout& layout, std::span<const int32_t> values);
+
+/// An array as a kernel sees it: its buffer, and strides that are literals where sizes do not matter (0 for dims of one
+/// element) and parameters elsewhere.
+class ArrayTerm {
+ public:
+  ArrayTerm(KernelWriter& writer, const Layout& layout, int32_t value);
+  /// An array like the value, of another element type, in other memory.
+  ArrayTerm(KernelWriter& writer, const Layout& layout, int32_t value, DType type, LaunchBuffer where);
+  /// The number of the element at these coordinates (as many as the value has dims).
+  Term at(std::span<const Term> coordinates) const;
+  Term load(std::span<const Term> coordinates) const { return writer_->load(buffer_, at(coordinates)); }
+  void store(std::span<const Term> coordinates, Term value) const { writer_->store(buffer_, at(coordinates), value); }
+  int buffer() const { return buffer_; }
+  int rank() const { return static_cast<int>(strides_.size()); }
+
+ private:
+  KernelWriter* writer_;
+  int buffer_;
+  bool has_offset_;
+  Term offset_{};
+  std::vector<bool> moves_;
+  std::vector<Term> strides_;
+};
+
+/// The sizes of a value as parameters (dims of one element as literals).
+std::vector<Term> size_terms(KernelWriter& writer, const Layout& layout, int32_t value);
+
+inline constexpr int items_of_group = 256;
+constexpr int64_t groups_for(int64_t items, int64_t each = items_of_group) { return (items + each - 1) / each; }
+
+// One file each: the launches of one step.
+void write_fused(const Layout& layout, int32_t kernel, LaunchList& list);
+void write_movement(const Layout& layout, int32_t node, LaunchList& list);
+void write_gather(const Layout& layout, int32_t node, LaunchList& list);
+void write_scatter(const Layout& layout, int32_t node, LaunchList& list);
+void write_matmul(const Layout& layout, int32_t node, LaunchList& list);
+void write_convolution(const Layout& layout, int32_t node, LaunchList& list);
+void write_window(const Layout& layout, int32_t node, LaunchList& list);
+void write_sort(const Layout& layout, int32_t node, LaunchList& list);
+void write_scan(const Layout& layout, int32_t node, LaunchList& list);
+void write_random(const Layout& layout, int32_t node, LaunchList& list);
+
+}  // namespace rosin::kernels

@@ -1,0 +1,326 @@
+// Printing kernels; see text.hpp. What an operation looks like is data too: the forms below and the dialects.
+#include "kernels/text.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <initializer_list>
+#include <string_view>
+#include <utility>
+
+#include <rosin/error.hpp>
+
+#include "kernels/dialects.hpp"
+
+namespace rosin::kernels {
+namespace {
+
+/// How primitives are written; an empty form has no meaning for those types. $x $y $z: the operands, $T: type of x,
+/// $U: its unsigned twin, $B: its bits less one, $R: type of the result, $P and $S: the dialect's math_prefix and
+/// _suffix.
+struct Form {
+  Primitive primitive;
+  std::string_view floats, integers;
+};
+
+constexpr Form forms[] = {
+    {Primitive::add, "$x + $y", "($T)(($U)$x + ($U)$y)"},
+    {Primitive::subtract, "$x - $y", "($T)(($U)$x - ($U)$y)"},
+    {Primitive::multiply, "$x * $y", "($T)(($U)$x * ($U)$y)"},
+    {Primitive::divide, "$x / $y", "divide_$T($x, $y)"},
+    {Primitive::negate, "-$x", "($T)(0 - ($U)$x)"},
+    {Primitive::absolute, "$Pfabs$S($x)", "$x < 0 ? ($T)(0 - ($U)$x) : $x"},
+    {Primitive::minimum, "$x < $y || $x != $x ? $x : $y", "$x < $y ? $x : $y"},
+    {Primitive::maximum, "$x > $y || $x != $x ? $x : $y", "$x > $y ? $x : $y"},
+    {Primitive::floor, "$Pfloor$S($x)", ""},
+    {Primitive::ceil, "$Pceil$S($x)", ""},
+    {Primitive::trunc, "$Ptrunc$S($x)", ""},
+    {Primitive::round_even, "$Print$S($x)", ""},
+    {Primitive::sqrt, "$Psqrt$S($x)", ""},
+    {Primitive::fma, "$Pfma$S($x, $y, $z)", ""},
+    {Primitive::less, "$x < $y", "$x < $y"},
+    {Primitive::less_equal, "$x <= $y", "$x <= $y"},
+    {Primitive::equal, "$x == $y", "$x == $y"},
+    {Primitive::not_equal, "$x != $y", "$x != $y"},
+    {Primitive::logical_and, "", "$x && $y"},
+    {Primitive::logical_or, "", "$x || $y"},
+    {Primitive::logical_not, "", "!$x"},
+    {Primitive::select, "", "$x ? $y : $z"},
+    {Primitive::bit_and, "", "$x & $y"},
+    {Primitive::bit_or, "", "$x | $y"},
+    {Primitive::bit_xor, "", "$x ^ $y"},
+    {Primitive::shift_left, "", "($T)(($U)$x << ($y & $B))"},
+    {Primitive::shift_right, "", "$x >> ($y & $B)"},
+    {Primitive::shift_right_zero, "", "($T)(($U)$x >> ($y & $B))"},
+    {Primitive::reinterpret, "as_$R($x)", "as_$R($x)"},
+};
+
+bool is_float(ScalarType type) { return type == ScalarType::float32 || type == ScalarType::float64; }
+
+constexpr std::string_view scalar_names[scalar_type_count] = {"bool", "i32", "u32", "i64", "u64", "f32", "f64"};
+constexpr std::string_view unsigned_names[scalar_type_count] = {"bool", "u32", "u32", "u64", "u64", "", ""};
+
+std::string_view name_of(ScalarType type) { return scalar_names[static_cast<int>(type)]; }
+
+/// What elements are in memory; 16-bit floats by their bits, complex numbers by their parts.
+std::string_view element_name(DType type) {
+  constexpr std::string_view names[dtype_count] = {"u8",  "u8",  "i8",  "i16", "u16", "i32", "u32", "i64",
+                                                   "u64", "u16", "u16", "f32", "f64", "f32", "f64"};
+  return names[static_cast<int>(type)];
+}
+
+/// Shared Bools are bytes, as in memory.
+std::string_view shared_name(ScalarType type) { return type == ScalarType::boolean ? "u8" : name_of(type); }
+
+using Slots = std::initializer_list<std::pair<char, std::string_view>>;
+
+/// The form with its slots filled in.
+std::string fill(std::string_view form, Slots slots) {
+  std::string text;
+  for (size_t i = 0; i < form.size(); ++i) {
+    if (form[i] != '$') {
+      text += form[i];
+      continue;
+    }
+    ++i;
+    for (const auto& [letter, value] : slots)
+      if (letter == form[i]) text += value;
+  }
+  return text;
+}
+
+std::string numbered(char letter, int64_t number) { return letter + std::to_string(number); }
+
+template <class F> std::string float_literal(F value) {
+  char digits[40];
+  const F magnitude = std::abs(value);
+  const auto end = std::to_chars(digits, digits + sizeof digits, magnitude, std::chars_format::hex);
+  std::string text = std::signbit(value) ? "-0x" : "0x";
+  text.append(digits, end.ptr);
+  return sizeof(F) == 4 ? text + "f" : text;
+}
+
+std::string integer_literal(int64_t value, int64_t lowest) {
+  // The digits of the lowest number alone are none of its type.
+  return value == lowest ? std::to_string(value + 1) + " - 1" : std::to_string(value);
+}
+
+/// The value whose bits are `bits`, exactly.
+std::string literal(ScalarType type, int64_t bits) {
+  switch (type) {
+    case ScalarType::boolean: return bits ? "true" : "false";
+    case ScalarType::int32: return integer_literal(static_cast<int32_t>(bits), INT32_MIN);
+    case ScalarType::uint32: return std::to_string(static_cast<uint32_t>(bits)) + "u";
+    case ScalarType::int64: return integer_literal(bits, INT64_MIN);
+    case ScalarType::uint64: return std::to_string(static_cast<uint64_t>(bits)) + "ul";
+    case ScalarType::float32: {
+      const float value = std::bit_cast<float>(static_cast<int32_t>(bits));
+      if (std::isfinite(value)) return float_literal(value);
+      return "as_f32(" + literal(ScalarType::int32, bits) + ")";
+    }
+    default: {
+      const double value = std::bit_cast<double>(bits);
+      if (std::isfinite(value)) return float_literal(value);
+      return "as_f64(" + literal(ScalarType::int64, bits) + ")";
+    }
+  }
+}
+
+/// One kernel as text.
+class Printer {
+ public:
+  Printer(const Dialect& dialect, const KernelCode& code) : dialect_(dialect), code_(code) {}
+
+  std::string print() {
+    head();
+    for (size_t i = 0; i < code_.instructions.size(); ++i) {
+      const KernelInstruction& instruction = code_.instructions[i];
+      if (instruction.operation < primitive_count) compute(i, instruction);
+      else if (!structure(i, instruction)) act(i, instruction);
+    }
+    text_ += "}\n";
+    return std::move(text_);
+  }
+
+ private:
+  void head() {
+    text_ += fill(dialect_.kernel, {{'N', code_.name}, {'G', std::to_string(code_.group)}});
+    std::string places;
+    size_t count = 0;
+    const auto argument = [&](std::string_view form, std::string_view type, size_t number) {
+      if (count > 0) text_ += ", ";
+      text_ += fill(form, {{'T', type}, {'N', std::to_string(number)}, {'A', std::to_string(count)}});
+      ++count;
+    };
+    for (size_t i = 0; i < code_.buffers.size(); ++i) argument(dialect_.buffer, element_name(code_.buffers[i]), i);
+    for (size_t i = 0; i < code_.parameters.size(); ++i) argument(dialect_.parameter, name_of(code_.parameters[i]), i);
+    text_.append(dialect_.hidden).append(") {\n");
+    for (size_t i = 0; i < code_.buffers.size() && !dialect_.place.empty(); ++i)
+      line(fill(dialect_.place, {{'T', element_name(code_.buffers[i])}, {'N', std::to_string(i)}}));
+    for (size_t i = 0; i < code_.shared.size(); ++i) {
+      const SharedArray& array = code_.shared[i];
+      line(fill(dialect_.shared,
+                {{'T', shared_name(array.type)}, {'N', std::to_string(i)}, {'C', std::to_string(array.count)}}));
+    }
+  }
+
+  void line(std::string_view what) { text_.append(depth_ * 2, ' ').append(what) += '\n'; }
+  void value(size_t place, std::string_view what) {
+    const std::string_view type = name_of(code_.instructions[place].type);
+    line(fill("const $T $v = $w;", {{'T', type}, {'v', numbered('v', static_cast<int64_t>(place))}, {'w', what}}));
+  }
+  std::string operand(const KernelInstruction& instruction, int i) const {
+    return numbered('v', instruction.operands[i]);
+  }
+  ScalarType operand_type(const KernelInstruction& instruction, int i) const {
+    return code_.instructions[instruction.operands[i]].type;
+  }
+
+  void compute(size_t place, const KernelInstruction& instruction) {
+    const Primitive primitive = static_cast<Primitive>(instruction.operation);
+    if (primitive == Primitive::literal) return value(place, literal(instruction.type, instruction.immediate));
+    if (primitive == Primitive::convert) return value(place, conversion(instruction));
+    const ScalarType type = operand_type(instruction, 0);
+    for (const Form& form : forms) {
+      if (form.primitive != primitive) continue;
+      const std::string_view chosen = is_float(type) ? form.floats : form.integers;
+      value(place, fill(chosen, {{'x', operand(instruction, 0)},
+                                 {'y', operand(instruction, 1)},
+                                 {'z', operand(instruction, 2)},
+                                 {'T', name_of(type)},
+                                 {'U', unsigned_names[static_cast<int>(type)]},
+                                 {'B', bytes_of(type) == 8 ? "63" : "31"},
+                                 {'R', name_of(instruction.type)},
+                                 {'P', dialect_.math_prefix},
+                                 {'S', type == ScalarType::float32 ? dialect_.math_suffix : ""}}));
+    }
+  }
+
+  std::string conversion(const KernelInstruction& instruction) const {
+    const ScalarType from = operand_type(instruction, 0), to = instruction.type;
+    std::string_view form = "($R)$x";
+    if (to == ScalarType::boolean) form = "$x != 0";
+    else if (is_float(from) && !is_float(to)) form = "$R_of_$T($x)";
+    return fill(form, {{'x', operand(instruction, 0)}, {'T', name_of(from)}, {'R', name_of(to)}});
+  }
+
+  /// Loops, branches and variables; false for other operations.
+  bool structure(size_t place, const KernelInstruction& instruction) {
+    const std::string x = operand(instruction, 0), y = operand(instruction, 1), z = operand(instruction, 2);
+    switch (static_cast<KernelOperation>(instruction.operation)) {
+      case KernelOperation::variable:
+        line(fill("$T v$N = $x;", {{'T', name_of(instruction.type)}, {'N', std::to_string(place)}, {'x', x}}));
+        break;
+      case KernelOperation::assign: line(x + " = " + y + ";"); break;
+      case KernelOperation::loop:
+        // The bounds are copied, as they may be variables that the loop assigns.
+        line(fill("for ($T v$N = $x, end$N = $y, step$N = $z; v$N < end$N; v$N += step$N) {",
+                  {{'T', name_of(instruction.type)}, {'N', std::to_string(place)}, {'x', x}, {'y', y}, {'z', z}}));
+        ++depth_;
+        break;
+      case KernelOperation::begin_if:
+        line("if (" + x + ") {");
+        ++depth_;
+        break;
+      case KernelOperation::begin_else:
+        --depth_;
+        line("} else {");
+        ++depth_;
+        break;
+      case KernelOperation::end_loop:
+      case KernelOperation::end_if:
+        --depth_;
+        line("}");
+        break;
+      default: return false;
+    }
+    return true;
+  }
+
+  /// Arguments, places and memory.
+  void act(size_t place, const KernelInstruction& instruction) {
+    const auto which = static_cast<size_t>(instruction.immediate);
+    const std::string x = operand(instruction, 0), y = operand(instruction, 1), number = std::to_string(which);
+    const std::string_view type = name_of(instruction.type);
+    switch (static_cast<KernelOperation>(instruction.operation)) {
+      case KernelOperation::round: return value(place, rounded(x, instruction.type, static_cast<DType>(which)));
+      case KernelOperation::parameter: return value(place, "a" + number);
+      case KernelOperation::group: return value(place, fill("($T)$G", {{'T', type}, {'G', dialect_.group[which]}}));
+      case KernelOperation::item: return value(place, fill("($T)$G", {{'T', type}, {'G', dialect_.item}}));
+      case KernelOperation::load:
+        return value(place, from_memory("p" + number + "[" + x + "]", instruction.type, code_.buffers[which]));
+      case KernelOperation::store:
+        return line("p" + number + "[" + x + "] = " + to_memory(y, code_.buffers[which]) + ";");
+      case KernelOperation::shared_load:
+        return value(place, "s" + number + "[" + x + "]" + (instruction.type == ScalarType::boolean ? " != 0" : ""));
+      case KernelOperation::shared_store: return line("s" + number + "[" + x + "] = " + y + ";");
+      default: return line(dialect_.barrier);
+    }
+  }
+
+  static std::string to_memory(const std::string& value, DType type) {
+    if (type == DType::Float16) return "f16_of_f32(" + value + ")";
+    if (type == DType::BFloat16) return "b16_of_f32(" + value + ")";
+    return fill("($T)$x", {{'T', element_name(type)}, {'x', value}});
+  }
+
+  static std::string from_memory(const std::string& element, ScalarType type, DType stored) {
+    if (stored == DType::Float16) return "f32_of_f16(" + element + ")";
+    if (stored == DType::BFloat16) return "f32_of_b16(" + element + ")";
+    if (stored == DType::Bool) return element + " != 0";
+    return fill("($T)$x", {{'T', name_of(type)}, {'x', element}});
+  }
+
+  static std::string rounded(const std::string& value, ScalarType type, DType storage) {
+    if (storage == DType::Bool) return value;
+    const std::string narrow = type == ScalarType::float64 && size_of(storage) == 2 ? "(f32)" + value : value;
+    return from_memory(to_memory(narrow, storage), type, storage);
+  }
+
+  const Dialect& dialect_;
+  const KernelCode& code_;
+  std::string text_;
+  size_t depth_ = 1;
+};
+
+bool is_of_name(char c) {
+  return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/// Whether the text contains the name as a whole word.
+bool uses(std::string_view text, std::string_view name) {
+  for (size_t at = text.find(name); at != text.npos; at = text.find(name, at + 1)) {
+    const size_t end = at + name.size();
+    if ((at == 0 || !is_of_name(text[at - 1])) && (end == text.size() || !is_of_name(text[end]))) return true;
+  }
+  return false;
+}
+
+/// Puts those of the words before the text that it uses, the last first, as words use only earlier ones.
+void define(std::string& text, std::span<const Word> words, const Dialect& dialect) {
+  for (size_t i = words.size(); i-- > 0;) {
+    if (!uses(text, words[i].name)) continue;
+    text = fill(words[i].text, {{'F', dialect.function}}) + "\n" + text;
+  }
+}
+
+}  // namespace
+
+std::string kernel_text(Language language, std::span<const KernelCode> codes) {
+  const Dialect& dialect = dialects[static_cast<int>(language)];
+  std::string text;
+  for (const KernelCode& code : codes) text += "\n" + Printer(dialect, code).print();
+  define(text, common_words, dialect);
+  define(text, dialect.words, dialect);
+  const bool has_float64 =
+      std::any_of(dialect.types.begin(), dialect.types.end(), [](const Word& type) { return type.name == "f64"; });
+  if (!has_float64 && uses(text, "f64")) {
+    throw Error(ErrorKind::dtype, "kernel: " + std::string(dialect.name) +
+                                      " has no 64-bit floats; the kernel uses Float64; convert the arrays to Float32");
+  }
+  define(text, dialect.types, dialect);
+  return std::string(dialect.prologue) + text;
+}
+
+}  // namespace rosin::kernels

@@ -1,0 +1,190 @@
+// Golden texts of one small kernel in each language, and what each kind of number looks like. That the texts mean what
+// they should is tested where they run: tests/device_text.
+#include "kernels/text.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include <rosin/error.hpp>
+
+namespace rosin::kernels {
+namespace {
+
+/// out[i] = Float16(in[i] / 3) for the items below the count, by way of shared memory.
+KernelCode small_kernel() {
+  KernelWriter writer("small", 64, ScalarType::int32);
+  const int in = writer.buffer(DType::Int32, {}), out = writer.buffer(DType::Float16, {});
+  const Term at = writer.item();
+  const int shared = writer.shared(ScalarType::int32, 64);
+  writer.when(at < writer.number(0), [&] {
+    writer.shared_store(shared, at, writer.load(in, at) / 3);
+    writer.store(out, at, writer.convert(writer.shared_load(shared, at), ScalarType::float32));
+  });
+  writer.barrier();
+  KernelCode code = writer.finish(1).code;
+  code.name = "small";
+  return code;
+}
+
+std::string text_of(Language language, const KernelCode& code) { return kernel_text(language, {&code, 1}); }
+
+constexpr const char* divide = R"(i32 divide_i32(i32 x, i32 y) {
+  const i32 quotient = x / (y == 0 || y == -1 ? 1 : y);
+  return y == -1 ? (i32)(0 - (u32)x) : y == 0 ? 0 : quotient;
+}
+)";
+
+std::string body(const std::string& item, const std::string& barrier) {
+  return "  const i32 v0 = (i32)" + item + R"(;
+  const i32 v1 = a0;
+  const bool v2 = v0 < v1;
+  if (v2) {
+    const i32 v4 = (i32)p0[v0];
+    const i32 v5 = 3;
+    const i32 v6 = divide_i32(v4, v5);
+    s0[v0] = v6;
+    const i32 v8 = s0[v0];
+    const f32 v9 = (f32)v8;
+    p1[v0] = f16_of_f32(v9);
+  }
+  )" + barrier +
+         "\n}\n";
+}
+
+TEST(KernelText, IsOpenCl) {
+  EXPECT_EQ(text_of(Language::opencl, small_kernel()),
+            std::string(R"(#pragma OPENCL FP_CONTRACT OFF
+typedef ushort u16;
+typedef int i32;
+typedef uint u32;
+typedef float f32;
+static u16 f16_of_f32(f32 x) {
+  u16 y;
+  vstore_half_rte(x, 0, (half*)&y);
+  return y;
+}
+static )") + divide +
+                R"(
+__kernel __attribute__((reqd_work_group_size(64, 1, 1))) void small()"
+                R"(__global uchar* b0, ulong o0, __global uchar* b1, ulong o1, i32 a0) {
+  __global i32* const p0 = (__global i32*)(b0 + o0);
+  __global u16* const p1 = (__global u16*)(b1 + o1);
+  __local i32 s0[64];
+)" + body("get_local_id(0)", "barrier(CLK_LOCAL_MEM_FENCE);"));
+}
+
+TEST(KernelText, IsCuda) {
+  EXPECT_EQ(text_of(Language::cuda, small_kernel()), std::string(R"(typedef unsigned short u16;
+typedef int i32;
+typedef unsigned int u32;
+typedef float f32;
+static __device__ __forceinline__ u16 f16_of_f32(f32 x) {
+  u16 y;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x));
+  return y;
+}
+static __device__ __forceinline__ )") + divide + R"(
+extern "C" __global__ void __launch_bounds__(64) small(i32* p0, u16* p1, i32 a0) {
+  __shared__ i32 s0[64];
+)" + body("threadIdx.x", "__syncthreads();"));
+}
+
+TEST(KernelText, IsHip) {
+  const std::string text = text_of(Language::hip, small_kernel());
+  EXPECT_EQ(text, std::string(R"(#pragma clang fp contract(off)
+typedef unsigned short u16;
+typedef int i32;
+typedef unsigned int u32;
+typedef float f32;
+static __attribute__((device)) __attribute__((always_inline)) u16 f16_of_f32(f32 x) )"
+                              R"({ return __builtin_bit_cast(u16, (_Float16)x); }
+static __attribute__((device)) __attribute__((always_inline)) )") +
+                      divide + R"(
+extern "C" __attribute__((global)) __attribute__((amdgpu_flat_work_group_size(64, 64))) void small()" +
+                      R"(i32* p0, u16* p1, i32 a0) {
+  __attribute__((shared)) i32 s0[64];
+)" +
+                      body("__builtin_amdgcn_workitem_id_x()",
+                           "__builtin_amdgcn_fence(__ATOMIC_RELEASE, \"workgroup\"); __builtin_amdgcn_s_barrier(); "
+                           "__builtin_amdgcn_fence(__ATOMIC_ACQUIRE, \"workgroup\");"));
+}
+
+TEST(KernelText, IsMetal) {
+  EXPECT_EQ(
+      text_of(Language::metal, small_kernel()),
+      std::string(R"(#include <metal_stdlib>
+using namespace metal;
+#pragma clang fp contract(off)
+typedef ushort u16;
+typedef int i32;
+typedef uint u32;
+typedef float f32;
+static inline u16 f16_of_f32(f32 x) { return as_type<ushort>(half(x)); }
+static inline )") +
+          divide +
+          R"(
+[[max_total_threads_per_threadgroup(64)]] kernel void small()"
+          R"(device i32* p0 [[buffer(0)]], device u16* p1 [[buffer(1)]], constant i32& a0 [[buffer(2)]], )"
+          R"(uint3 group_place [[threadgroup_position_in_grid]], uint item_place [[thread_index_in_threadgroup]]) {
+  threadgroup i32 s0[64];
+)" + body("item_place", "threadgroup_barrier(mem_flags::mem_threadgroup);"));
+}
+
+TEST(KernelText, HasNoFloat64InMetal) {
+  KernelWriter writer("wide", 1, ScalarType::int32);
+  writer.store(writer.buffer(DType::Float64, {}), writer.index(0), writer.literal(ScalarType::float64, 1));
+  const KernelCode code = writer.finish(1).code;
+  EXPECT_NE(text_of(Language::opencl, code).find("#pragma OPENCL EXTENSION cl_khr_fp64 : enable"), std::string::npos);
+  try {
+    text_of(Language::metal, code);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::dtype);
+    EXPECT_NE(std::string(error.what()).find("Metal has no 64-bit floats"), std::string::npos) << error.what();
+  }
+}
+
+/// The text of a literal in OpenCL.
+std::string literal_text(ScalarType type, int64_t bits) {
+  KernelCode code{.name = "literal", .group = 1, .buffers = {}, .parameters = {}, .shared = {}, .instructions = {}};
+  KernelInstruction& literal = code.instructions.emplace_back();
+  literal.operation = static_cast<uint16_t>(Primitive::literal);
+  literal.type = type;
+  literal.immediate = bits;
+  const std::string text = text_of(Language::opencl, code);
+  const size_t from = text.find("v0 = ") + 5;
+  return text.substr(from, text.find(';', from) - from);
+}
+
+TEST(KernelText, WritesNumbersExactly) {
+  EXPECT_EQ(literal_text(ScalarType::boolean, 1), "true");
+  EXPECT_EQ(literal_text(ScalarType::int32, -7), "-7");
+  EXPECT_EQ(literal_text(ScalarType::int32, INT32_MIN), "-2147483647 - 1");
+  EXPECT_EQ(literal_text(ScalarType::uint32, -1), "4294967295u");
+  EXPECT_EQ(literal_text(ScalarType::int64, INT64_MIN), "-9223372036854775807 - 1");
+  EXPECT_EQ(literal_text(ScalarType::uint64, -1), "18446744073709551615ul");
+  EXPECT_EQ(literal_text(ScalarType::float32, 0x3dcccccd), "0x1.99999ap-4f");
+  EXPECT_EQ(literal_text(ScalarType::float32, INT32_MIN), "-0x0p+0f");
+  EXPECT_EQ(literal_text(ScalarType::float32, 0x7f800000), "as_f32(2139095040)");
+  EXPECT_EQ(literal_text(ScalarType::float64, 0x3fb999999999999a), "0x1.999999999999ap-4");
+}
+
+TEST(KernelText, DefinesOnlyWhatItsKernelsUse) {
+  KernelWriter writer("nothing", 1, ScalarType::int32);
+  const std::string text = text_of(Language::cuda, writer.finish(1).code);
+  EXPECT_EQ(text.find("typedef"), std::string::npos) << text;
+  EXPECT_EQ(text.find("static"), std::string::npos) << text;
+}
+
+TEST(KernelText, ReadsTheBoundsOfALoopOnce) {
+  KernelWriter writer("loop", 1, ScalarType::int32);
+  const Term from = writer.index(0), step = writer.index(1), end = writer.variable(writer.index(3));
+  writer.loop(from, end, step, [&](Term i) { writer.assign(end, end + i); });
+  writer.store(writer.buffer(DType::Int32, {}), from, end);
+  const std::string text = text_of(Language::opencl, writer.finish(1).code);
+  EXPECT_NE(text.find("for (i32 v4 = v0, end4 = v3, step4 = v1; v4 < end4; v4 += step4) {"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace rosin::kernels

@@ -1,0 +1,210 @@
+// Pooling and its gradients: an item computes one element of the result. Gradients gather: an element of the image
+// looks at the windows that hold it. Read first: launches.hpp, window_terms.hpp. Read next: the meaning in
+// attributes.hpp (Window).
+#include <bit>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <rosin/error.hpp>
+
+#include "kernels/launches.hpp"
+#include "kernels/window_terms.hpp"
+
+namespace rosin::kernels {
+namespace {
+
+/// A node with its operands: all (spatial..., channels, batch).
+struct Pooling {
+  const Layout& layout;
+  int32_t node;
+  const Value& call;
+  WindowAttributes attributes;
+
+  Pooling(const Layout& all, int32_t value)
+      : layout(all), node(value), call(all.structure->graph.values[static_cast<size_t>(value)]),
+        attributes(all.attributes[static_cast<size_t>(value)].as<WindowAttributes>()) {}
+
+  Window what() const { return call.op->window; }
+  const View& view(int32_t value) const { return layout.views[static_cast<size_t>(value)]; }
+  const View& image() const {
+    return what() == Window::maximum_gradient || what() == Window::mean_gradient ? view(node) : view(call.in[0]);
+  }
+  const View& pooled() const {
+    return what() == Window::maximum_gradient ? view(call.in[2])
+           : what() == Window::mean_gradient  ? view(call.in[0])
+                                              : view(node);
+  }
+  ScalarType index() const {
+    std::vector<int32_t> values{node};
+    values.insert(values.end(), call.in, call.in + call.operands);
+    return index_type(layout, values);
+  }
+};
+
+/// The lowest finite element: what padding holds.
+Term lowest(KernelWriter& w, DType type) {
+  const ScalarType compute = scalar_type(type);
+  switch (type) {
+    case DType::UInt8:
+    case DType::UInt16:
+    case DType::UInt32:
+    case DType::UInt64: return w.bits(compute, 0);
+    case DType::Int8: return w.bits(compute, std::numeric_limits<int8_t>::min());
+    case DType::Int16: return w.bits(compute, std::numeric_limits<int16_t>::min());
+    case DType::Int32: return w.bits(compute, std::numeric_limits<int32_t>::min());
+    case DType::Int64: return w.bits(compute, std::numeric_limits<int64_t>::min());
+    case DType::Float16: return w.literal(compute, -65504);
+    case DType::BFloat16: return w.bits(compute, std::bit_cast<int32_t>(0xff7f0000u));
+    case DType::Float32: return w.literal(compute, std::numeric_limits<float>::lowest());
+    default: return w.literal(compute, std::numeric_limits<double>::lowest());
+  }
+}
+
+/// What every element of the window at `place` beats or equals: minus infinity where the type has it, but the lowest
+/// finite element where the window holds padding.
+Term below_all(KernelWriter& w, const WindowTerms& windows, std::span<const Term> place, DType type) {
+  const Term finite = lowest(w, type);
+  if (!is_float(type)) return finite;
+  const Term infinite = w.literal(scalar_type(type), -std::numeric_limits<double>::infinity());
+  return windows.has_padding() ? w.select(windows.touches_padding(place), finite, infinite) : infinite;
+}
+
+std::vector<Term> with_plane(std::span<const Term> spatial, std::span<const Term> plane) {
+  std::vector<Term> all(spatial.begin(), spatial.end());
+  all.insert(all.end(), plane.begin(), plane.end());
+  return all;
+}
+
+bool is_float(Term x) { return x.type == ScalarType::float32 || x.type == ScalarType::float64; }
+
+/// A kernel of one item for each element of the result; what stands in it is written by the functions below.
+class WindowWriter {
+ public:
+  explicit WindowWriter(const Pooling& pooling)
+      : pooling_(pooling), type_(pooling.call.dtype),
+        w_(std::string(pooling.call.op->name), items_of_group, pooling.index()),
+        result_(w_, pooling.layout, pooling.node),
+        windows_(w_, pooling.image(), pooling.pooled(), window_sizes(pooling), pooling.attributes) {
+    for (int i = 0; i < pooling.call.operands; ++i) from_.emplace_back(w_, pooling.layout, pooling.call.in[i]);
+  }
+
+  Launch run() {
+    const int64_t count = pooling_.view(pooling_.node).count();
+    const std::vector<Term> sizes = size_terms(w_, pooling_.layout, pooling_.node);
+    const Term global = w_.global();
+    w_.when(global < w_.number(count), [&] {
+      const std::vector<Term> at = w_.coordinates(global, sizes);
+      const auto dims = static_cast<size_t>(windows_.dims());
+      plane_.assign(at.begin() + windows_.dims(), at.end());
+      result_.store(at, value(std::span(at).first(dims)));
+    });
+    return w_.finish(groups_for(count));
+  }
+
+ private:
+  static std::vector<int64_t> window_sizes(const Pooling& pooling) {
+    return {pooling.attributes.window, pooling.attributes.window + 3};
+  }
+
+  Term value(std::span<const Term> at) {
+    switch (pooling_.what()) {
+      case Window::maximum: return maximum(at);
+      case Window::maximum_gradient: return maximum_gradient(at);
+      case Window::maximum_pick: return maximum_pick(at);
+      default: return mean(at, pooling_.what() == Window::mean_gradient);
+    }
+  }
+
+  /// Of operand i, the element of this item's channel and image.
+  Term load(size_t i, std::span<const Term> at) const { return from_[i].load(with_plane(at, plane_)); }
+  Term zero() { return w_.literal(scalar_type(type_), 0); }
+
+  Term maximum(std::span<const Term> place) {
+    const Term best = w_.variable(below_all(w_, windows_, place, type_));
+    windows_.each_tap(
+        place, [&](std::span<const Term> at, std::span<const Term>) { w_.assign(best, max(load(0, at), best)); });
+    return best;
+  }
+
+  /// The sum of the window, or (gradient) over the windows that hold the element, divided by the window's size.
+  Term mean(std::span<const Term> place, bool gradient) {
+    const Term sum = w_.variable(zero());
+    const auto add = [&](std::span<const Term> at, std::span<const Term>) { w_.assign(sum, sum + load(0, at)); };
+    if (gradient) windows_.each_window(place, add);
+    else windows_.each_tap(place, add);
+    Term size = windows_.window(0);
+    for (int d = 1; d < windows_.dims(); ++d) size = size * windows_.window(d);
+    return sum / w_.convert(size, sum.type);
+  }
+
+  /// Of operand 1, what stands at the window's first largest element; 0 where padding wins.
+  Term maximum_pick(std::span<const Term> place) {
+    const Term best = w_.variable(below_all(w_, windows_, place, type_)), found = w_.variable(w_.bits(boolean, 0));
+    const Term picked = w_.variable(zero());
+    windows_.each_tap(place, [&](std::span<const Term> at, std::span<const Term>) {
+      const Term x = load(0, at);
+      Term wins = best < x || (!found && x == best);
+      if (is_float(x)) wins = wins || (x != x && best == best);
+      w_.when(wins, [&] {
+        w_.assign(best, x);
+        w_.assign(found, w_.bits(boolean, 1));
+        w_.assign(picked, load(1, at));
+      });
+    });
+    return picked;
+  }
+
+  /// x, y, dy: the sum of dy of the windows whose first largest element this is. It equals y then, and no element
+  /// before it in the window does.
+  Term maximum_gradient(std::span<const Term> at) {
+    const Term x = load(0, at), sum = w_.variable(zero()), own = place_in_image(at);
+    windows_.each_window(at, [&](std::span<const Term> place, std::span<const Term>) {
+      const Term y = load(1, place);
+      w_.when(same(x, y), [&] {
+        const Term first = w_.variable(w_.bits(boolean, 1));
+        windows_.each_tap(place, [&](std::span<const Term> other, std::span<const Term>) {
+          w_.when(place_in_image(other) < own && same(load(0, other), y),
+                  [&] { w_.assign(first, w_.bits(boolean, 0)); });
+        });
+        w_.when(first, [&] { w_.assign(sum, sum + load(2, place)); });
+      });
+    });
+    return sum;
+  }
+
+  /// Equal, or both NaN.
+  static Term same(Term x, Term y) { return is_float(x) ? x == y || (x != x && y != y) : x == y; }
+
+  Term place_in_image(std::span<const Term> at) const {
+    Term number = at.back();
+    for (int d = windows_.dims() - 2; d >= 0; --d) number = number * windows_.image(d) + at[static_cast<size_t>(d)];
+    return number;
+  }
+
+  static constexpr ScalarType boolean = ScalarType::boolean;
+
+  const Pooling& pooling_;
+  DType type_;
+  KernelWriter w_;
+  ArrayTerm result_;
+  WindowTerms windows_;
+  std::vector<ArrayTerm> from_;
+  std::vector<Term> plane_;  // channel and image of this item
+};
+
+}  // namespace
+
+void write_window(const Layout& layout, int32_t node, LaunchList& list) {
+  const Pooling pooling(layout, node);
+  const DType type = pooling.call.dtype;
+  const bool mean = pooling.what() == Window::mean || pooling.what() == Window::mean_gradient;
+  if (type == DType::Bool || is_complex(type) || (mean && !is_float(type))) {
+    throw Error(ErrorKind::dtype, std::string(pooling.call.op->name) + ": devices pool numbers, means of floats; got " +
+                                      to_string(type) + "; convert them, for example with f32(x)");
+  }
+  if (pooling.view(node).count() == 0) return;
+  list.launches.push_back(WindowWriter(pooling).run());
+}
+
+}  // namespace rosin::kernels

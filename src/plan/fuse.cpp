@@ -1,0 +1,375 @@
+// Fusion: every elementwise node and reduction joins a kernel whose tiles have its sizes, when that makes no cycle.
+// Decisions use only what a structure knows: which dims are 1 and which values meet in one op. (Two operands of an
+// elementwise op with the same wide dims have the same sizes, whatever these are.)
+#include <algorithm>
+#include <bit>
+
+#include "plan/fuse.hpp"
+
+namespace rosin::plan {
+
+namespace {
+constexpr size_t member_limit = 400;
+constexpr size_t load_limit = 60;
+
+bool contains(const std::vector<int32_t>& list, int32_t value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
+}  // namespace
+
+Fuser::Fuser(Structure& structure, const Target& target)
+    : s_(structure), target_(target), unit_of_(structure.graph.values.size(), -1),
+      level_(structure.graph.values.size(), Level::none), channels_first_(structure.graph.values.size(), -1),
+      wanted_at_(structure.graph.values.size(), 0), loaded_by_(structure.graph.values.size(), -1) {}
+
+int32_t Fuser::plain(int32_t value) const {
+  while (v(value).op && v(value).op->kind == Kind::argument) value = v(value).in[0];
+  return value;
+}
+
+int32_t Fuser::without_broadcast(int32_t value) const {
+  for (value = plain(value); v(value).op && v(value).op->movement == Movement::broadcast;)
+    value = plain(v(value).in[0]);
+  return value;
+}
+
+int32_t Fuser::storage(int32_t value) const {
+  for (;;) {
+    const Home home = s_.homes[static_cast<size_t>(value)];
+    if (home != Home::alias && home != Home::view) return value;
+    value = s_.base[static_cast<size_t>(value)];
+  }
+}
+
+int32_t Fuser::unit_of(int32_t value) const { return unit_of_[static_cast<size_t>(storage(value))]; }
+
+void Fuser::run() {
+  s_.homes.assign(s_.graph.values.size(), Home::none);
+  s_.base.assign(s_.graph.values.size(), -1);
+  s_.contiguous.assign(s_.graph.values.size(), -1);
+  for (size_t i = static_cast<size_t>(s_.graph.nodes); i < s_.graph.values.size(); ++i) {
+    s_.homes[i] = s_.graph.values[i].is_scalar() ? Home::scalar : Home::leaf;
+  }
+  for (int32_t node = 0; node < s_.graph.nodes; ++node) place(node);
+  for (int32_t node = 0; node < s_.graph.nodes; ++node) {
+    if (v(node).held) contiguous(node);
+  }
+}
+
+void Fuser::place(int32_t node) {
+  placing_ = node;
+  const Op& op = *v(node).op;
+  switch (op.kind) {
+    case Kind::argument: look_at(node, v(node).in[0], Home::alias); return;
+    case Kind::elementwise: join_elementwise(node); return;
+    case Kind::reduction:
+      if (op.reducer != Reducer::argmax && op.reducer != Reducer::argmin) return join_reduction(node);
+      break;
+    case Kind::movement:
+      if (op.movement == Movement::parts && !is_complex(v(node).dtype)) return look_at(node, v(node).in[0], Home::view);
+      if (op.movement == Movement::reshape || op.movement == Movement::parts)
+        return look_at(node, contiguous(v(node).in[0]), Home::alias);
+      if (op.movement != Movement::pad && op.movement != Movement::concat) {
+        return look_at(node, v(node).in[0], Home::view);
+      }
+      break;
+    default: break;
+  }
+  add_call(node);
+}
+
+/// The node looks at another value's memory. A look at a scalar needs that scalar in memory.
+void Fuser::look_at(int32_t node, int32_t operand, Home home) {
+  if (s_.homes[static_cast<size_t>(storage(operand))] == Home::scalar) operand = copied(operand);
+  s_.homes[static_cast<size_t>(node)] = home;
+  s_.base[static_cast<size_t>(node)] = operand;
+}
+
+/// The value itself when its memory is contiguous, else a copy that is.
+int32_t Fuser::contiguous(int32_t value) {
+  bool strided = false;
+  for (int32_t u = value;
+       s_.homes[static_cast<size_t>(u)] == Home::alias || s_.homes[static_cast<size_t>(u)] == Home::view;
+       u = s_.base[static_cast<size_t>(u)]) {
+    strided = strided || s_.homes[static_cast<size_t>(u)] == Home::view;
+  }
+  if (!strided && !v(storage(value)).channels_first) return value;
+  return is_complex(v(value).dtype) ? copied_by_parts(value) : copied(value);
+}
+
+/// Whether CWHN and the logical order of the value's dims differ in memory.
+bool Fuser::orders_differ(int32_t value) const {
+  const Value& image = v(value);
+  if (image.rank < 3) return false;
+  const uint8_t channels = static_cast<uint8_t>(1u << (image.rank - 2));
+  return (image.wide & channels) != 0 && (image.wide & (channels - 1)) != 0;
+}
+
+/// The value in CWHN: itself, or a copy.
+int32_t Fuser::channels_first(int32_t value) {
+  if (!orders_differ(value)) return contiguous(value);
+  return s_.homes[static_cast<size_t>(value)] == Home::own && v(value).channels_first ? value : copied(value, true);
+}
+
+/// A value that is no node.
+int32_t Fuser::append(Value value, Home home, int32_t base) {
+  s_.graph.values.push_back(value);
+  s_.homes.push_back(home);
+  s_.base.push_back(base);
+  s_.contiguous.push_back(-1);
+  unit_of_.push_back(-1);
+  level_.push_back(Level::none);
+  channels_first_.push_back(-1);
+  wanted_at_.push_back(placing_);
+  loaded_by_.push_back(-1);
+  return static_cast<int32_t>(s_.graph.values.size()) - 1;
+}
+
+Value Fuser::look_of(int32_t value, Look look) const {
+  Value made = v(value);
+  made.op = nullptr;
+  made.held = false;
+  made.operands = 0;
+  made.look = look;
+  return made;
+}
+
+/// A look at a matrix with its first two dims exchanged.
+int32_t Fuser::transposed(int32_t value) {
+  Value look = look_of(value, Look::transposed);
+  look.wide = static_cast<uint8_t>((look.wide & ~3) | (look.wide & 1) << 1 | (look.wide >> 1 & 1));
+  return append(look, Home::view, value);
+}
+
+/// A contiguous copy of a complex value: kernels know real numbers only.
+int32_t Fuser::copied_by_parts(int32_t value) {
+  if (const int32_t known = s_.contiguous[static_cast<size_t>(value)]; known >= 0) return known;
+  Value parts = look_of(value, Look::parts);
+  parts.dtype = part_type(parts.dtype);
+  parts.rank = static_cast<uint8_t>(parts.rank + 1);
+  parts.wide = static_cast<uint8_t>(parts.wide << 1 | 1);
+  const Value whole = look_of(value, Look::whole);
+  const int32_t copy = copied(append(parts, Home::view, value));
+  const int32_t made = append(whole, Home::alias, copy);
+  return s_.contiguous[static_cast<size_t>(value)] = made;
+}
+
+/// A kernel that copies the value (strided, or a scalar) into memory of its own.
+int32_t Fuser::copied(int32_t value, bool channels_first) {
+  int32_t& known = (channels_first ? channels_first_ : s_.contiguous)[static_cast<size_t>(value)];
+  if (known >= 0) return known;
+  Value copy = look_of(value, Look::none);
+  copy.channels_first = channels_first;
+  copy.operands = 1;
+  copy.in[0] = value;
+  known = static_cast<int32_t>(s_.graph.values.size());
+  const int32_t made = append(copy, Home::own, value);  // from here on `known` refers to nothing
+  const int32_t unit = units.add(false);
+  units[unit].domain = made;
+  units[unit].wide = copy.wide;
+  add_member(unit, made, Level::full);
+  return made;
+}
+
+void Fuser::add_member(int32_t unit, int32_t value, Level level) {
+  units[unit].members.push_back(value);
+  unit_of_[static_cast<size_t>(value)] = unit;
+  level_[static_cast<size_t>(value)] = level;
+  s_.homes[static_cast<size_t>(value)] = Home::own;  // `none` later when nobody outside reads it
+  const bool elementwise = v(value).op && v(value).op->kind == Kind::elementwise;
+  for (int i = 0; i < v(value).operands; ++i) {
+    if (v(value).in[i] < 0) continue;
+    const int32_t operand = elementwise ? without_broadcast(v(value).in[i]) : plain(v(value).in[i]);
+    const int32_t other = unit_of(operand);
+    if (other == unit) continue;
+    if (other >= 0) units.add_dependency(unit, other);
+    if (v(operand).wide == units[unit].wide) {
+      if (!contains(units[unit].full_loads, operand)) units[unit].full_loads.push_back(operand);
+      loaded_by_[static_cast<size_t>(operand)] = unit;
+    } else if (level == Level::row && v(operand).wide == units[unit].row_wide()) {
+      units[unit].row_loads.push_back(operand);
+    }
+  }
+}
+
+bool Fuser::wants_channels_first(int32_t node, int operand) const {
+  return target_.wants_channels_first && target_.wants_channels_first(*v(node).op, v(node).dtype, operand);
+}
+
+/// Operand i of a call, in memory as the call takes it.
+int32_t Fuser::call_operand(int32_t node, int i) {
+  int32_t operand = plain(v(node).in[i]);
+  const Op& op = *v(node).op;
+  if (wants_channels_first(node, i)) return channels_first(operand);
+  if (op.contraction == Contraction::matmul && v(node).attributes.as<MatmulAttributes>().transposed[i] != 0)
+    operand = transposed(operand);
+  const bool strides = target_.accepts_strides && target_.accepts_strides(op, i);
+  return strides ? operand : contiguous(operand);
+}
+
+void Fuser::add_call(int32_t node) {
+  const int32_t unit = units.add(true);
+  units[unit].members.push_back(node);
+  v(node).channels_first = wants_channels_first(node, -1) && orders_differ(node);
+  for (int i = 0; i < v(node).operands; ++i) {
+    const int32_t operand = call_operand(node, i);  // may add values: no reference into their list stays valid
+    v(node).in[i] = operand;
+    if (unit_of(operand) >= 0) units.add_dependency(unit, unit_of(operand));
+  }
+  unit_of_[static_cast<size_t>(node)] = unit;
+  level_[static_cast<size_t>(node)] = Level::late;
+  s_.homes[static_cast<size_t>(node)] = Home::own;
+}
+
+bool Fuser::known(int32_t unit, int32_t value, Level level) const {
+  if (unit_of_[static_cast<size_t>(value)] == unit) return level_[static_cast<size_t>(value)] == level;
+  return contains(level == Level::full ? units[unit].full_loads : units[unit].row_loads, value);
+}
+
+/// The level at which an elementwise node fits into a kernel, by sizes alone.
+Level Fuser::level_in(int32_t unit, int32_t node) const {
+  const Unit& kernel = units[unit];
+  const uint8_t wide = v(node).wide;
+  const auto any_known = [&](Level level) {
+    for (int i = 0; i < v(node).operands; ++i) {
+      if (v(node).in[i] < 0) continue;
+      const int32_t operand = without_broadcast(v(node).in[i]);
+      if (v(operand).wide == wide && known(unit, operand, level)) return true;
+    }
+    return false;
+  };
+  const bool same_order = v(node).channels_first == v(kernel.domain).channels_first;
+  if (same_order && wide == kernel.wide && (wide == 0 || any_known(Level::full))) return Level::full;
+  if (v(node).channels_first) return Level::none;  // rows are written in logical order
+  const bool row = kernel.row_dims > 0 && wide == kernel.row_wide() && !v(node).channels_first;
+  if (row && (wide == 0 || any_known(Level::row))) return Level::row;
+  return Level::none;
+}
+
+/// Whether the node may join: none of its operands comes from a kernel that depends on this one.
+bool Fuser::legal(int32_t unit, int32_t node) const {
+  const Unit& kernel = units[unit];
+  if (kernel.call || kernel.members.size() > member_limit || kernel.full_loads.size() > load_limit) return false;
+  for (int i = 0; i < v(node).operands; ++i) {
+    if (v(node).in[i] < 0) continue;
+    const int32_t operand = without_broadcast(v(node).in[i]);
+    const int32_t other = unit_of(operand);
+    if (other < 0) continue;
+    if (other == unit) {
+      // Inside one kernel a value can only be used as it stands in the registers.
+      if (operand != storage(operand) || level_[static_cast<size_t>(operand)] == Level::late) return false;
+    } else if (units.depends(other, unit)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// Whether a kernel already waits for all that the node reads. A kernel that only shares a load with the node does not
+/// wait for more on its account: that would keep values alive longer (and undo what checkpoint() is for).
+bool Fuser::needs_nothing_new(int32_t unit, int32_t node) const {
+  for (int i = 0; i < v(node).operands; ++i) {
+    if (v(node).in[i] < 0) continue;
+    const int32_t other = unit_of(without_broadcast(v(node).in[i]));
+    if (other >= 0 && other != unit && !units.depends(unit, other)) return false;
+  }
+  return true;
+}
+
+/// Whether an operand of the node's own size stands in CWHN: then so does the node.
+bool Fuser::meets_channels_first(int32_t node) const {
+  for (int i = 0; i < v(node).operands; ++i) {
+    if (v(node).in[i] < 0) continue;
+    const int32_t operand = without_broadcast(v(node).in[i]);
+    if (v(operand).channels_first && v(operand).wide == v(node).wide && v(operand).rank == v(node).rank) return true;
+  }
+  return false;
+}
+
+void Fuser::join_elementwise(int32_t node) {
+  v(node).channels_first = meets_channels_first(node);
+  int32_t chosen = -1;
+  Level level = Level::none;
+  for (int i = 0; i < v(node).operands; ++i) {
+    if (v(node).in[i] < 0) continue;
+    const int32_t operand = without_broadcast(v(node).in[i]);
+    const int32_t maker = unit_of_[static_cast<size_t>(operand)];
+    for (int32_t unit : {maker, loaded_by_[static_cast<size_t>(operand)]}) {
+      if (unit < 0 || unit == chosen || !units.alive(unit) || !legal(unit, node)) continue;
+      if (unit != maker && !needs_nothing_new(unit, node)) continue;
+      const Level fits = level_in(unit, node);
+      if (fits == Level::none) continue;
+      if (chosen < 0) {
+        chosen = unit;
+        level = fits;
+      } else if (level == Level::full && fits == Level::full) {
+        try_merge(chosen, unit);
+      }
+    }
+  }
+  if (chosen < 0) {
+    chosen = units.add(false);
+    units[chosen].domain = node;
+    units[chosen].wide = v(node).wide;
+    level = Level::full;
+  }
+  add_member(chosen, node, level);
+}
+
+void Fuser::try_merge(int32_t into, int32_t from) {
+  const Unit &a = units[into], &b = units[from];
+  if (v(a.domain).channels_first != v(b.domain).channels_first) return;
+  if (a.wide != b.wide || units.depends(into, from) || units.depends(from, into)) return;
+  if (a.row_dims > 0 && b.row_dims > 0 && a.row_dims != b.row_dims) return;
+  if (a.members.size() + b.members.size() > member_limit || a.full_loads.size() + b.full_loads.size() > load_limit)
+    return;
+  for (int32_t member : b.members) unit_of_[static_cast<size_t>(member)] = into;
+  for (int32_t load : b.full_loads) loaded_by_[static_cast<size_t>(load)] = into;
+  units.merge(into, from);
+}
+
+/// Whether a reduction of the image is over all spatial dims and not over the channels: over whole planes.
+bool Fuser::over_planes(int32_t image, uint8_t reduced) const {
+  const uint8_t channels = static_cast<uint8_t>(1u << (v(image).rank - 2));
+  const uint8_t spatial = static_cast<uint8_t>(v(image).wide & (channels - 1));
+  return (reduced & spatial) == spatial && (reduced & channels) == 0;
+}
+
+/// A result may not depend on the order of its operand in memory. Over whole planes of images in CWHN kernels know how
+/// to combine elements as if the order were logical; for other dims it is made so.
+void Fuser::join_reduction(int32_t node) {
+  const auto dims_of_node = static_cast<uint8_t>(v(node).attributes.as<ReductionAttributes>().dims);
+  int32_t operand = plain(v(node).in[0]);
+  if (v(operand).channels_first && !over_planes(operand, dims_of_node & v(operand).wide)) {
+    operand = contiguous(operand);  // may add values
+    v(node).in[0] = operand;
+  }
+  int32_t unit = unit_of_[static_cast<size_t>(operand)];
+  if (unit < 0 || units[unit].call || level_[static_cast<size_t>(operand)] == Level::late) {
+    unit = loaded_by_[static_cast<size_t>(operand)];
+  }
+  const uint8_t reduced = static_cast<uint8_t>(dims_of_node & v(operand).wide);
+  const bool usable = unit >= 0 && units.alive(unit) && !units[unit].call &&
+                      (known(unit, operand, Level::full) || known(unit, operand, Level::row)) &&
+                      (!v(units[unit].domain).channels_first || over_planes(units[unit].domain, reduced));
+  if (!usable) {
+    unit = units.add(false);
+    units[unit].domain = operand;
+    units[unit].wide = v(operand).wide;
+  }
+  const int dims = std::popcount(reduced);
+  const Unit& kernel = units[unit];
+  const uint8_t leading = static_cast<uint8_t>(kernel.wide & ~rest_after(kernel.wide, dims));
+  const bool full = !usable || known(unit, operand, Level::full);
+  const bool row = full && dims > 0 && !v(kernel.domain).channels_first && v(node).small_row &&
+                   (kernel.row_dims == 0 || kernel.row_dims == dims) && reduced == leading;
+  if (row) units[unit].row_dims = dims;
+  add_member(unit, node, row ? Level::row : Level::late);
+}
+
+uint8_t Fuser::rest_after(uint8_t wide, int dims) {
+  for (int d = 0; d < dims; ++d) wide = static_cast<uint8_t>(wide & (wide - 1));
+  return wide;
+}
+
+}  // namespace rosin::plan

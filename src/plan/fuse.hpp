@@ -1,0 +1,68 @@
+// Fuser: turns the nodes of a graph into units.
+#pragma once
+
+#include "plan/units.hpp"
+
+namespace rosin::plan {
+
+class Fuser {
+ public:
+  Fuser(Structure& structure, const Target& target);
+  /// Places every node: fills homes, base, contiguous of the structure and the units.
+  void run();
+
+  /// The value without identities (arguments of gradient calls) around it.
+  int32_t plain(int32_t value) const;
+  /// The same, without broadcasts: elementwise ops broadcast by themselves.
+  int32_t without_broadcast(int32_t value) const;
+  /// The value whose memory this one looks at (itself if it has its own).
+  int32_t storage(int32_t value) const;
+  /// The unit that computes the value's memory, or -1.
+  int32_t unit_of(int32_t value) const;
+  /// When a value is wanted: its own place in the recording order, a copy's first reader's.
+  int32_t wanted_at(int32_t value) const {
+    return value < s_.graph.nodes ? value : wanted_at_[static_cast<size_t>(value)];
+  }
+  Level level(int32_t value) const { return level_[static_cast<size_t>(value)]; }
+
+  Units units;
+
+ private:
+  Value& v(int32_t value) { return s_.graph.values[static_cast<size_t>(value)]; }
+  const Value& v(int32_t value) const { return s_.graph.values[static_cast<size_t>(value)]; }
+  void place(int32_t node);
+  void look_at(int32_t node, int32_t operand, Home home);
+  int32_t contiguous(int32_t value);
+  int32_t channels_first(int32_t value);
+  int32_t copied(int32_t value, bool channels_first = false);
+  bool orders_differ(int32_t value) const;
+  bool wants_channels_first(int32_t node, int operand) const;
+  int32_t transposed(int32_t value);
+  int32_t copied_by_parts(int32_t value);
+  Value look_of(int32_t value, Look look) const;
+  int32_t append(Value value, Home home, int32_t base);
+  int32_t call_operand(int32_t node, int i);
+  bool meets_channels_first(int32_t node) const;
+  void add_member(int32_t unit, int32_t value, Level level);
+  void add_call(int32_t node);
+  bool known(int32_t unit, int32_t value, Level level) const;
+  Level level_in(int32_t unit, int32_t node) const;
+  bool legal(int32_t unit, int32_t node) const;
+  bool needs_nothing_new(int32_t unit, int32_t node) const;
+  void join_elementwise(int32_t node);
+  void join_reduction(int32_t node);
+  bool over_planes(int32_t image, uint8_t reduced) const;
+  void try_merge(int32_t into, int32_t from);
+  static uint8_t rest_after(uint8_t wide, int dims);
+
+  Structure& s_;
+  const Target& target_;
+  std::vector<int32_t> unit_of_;  // of values with memory or registers of their own
+  std::vector<Level> level_;
+  std::vector<int32_t> channels_first_;  // a copy of the value in CWHN where one is made, else -1
+  std::vector<int32_t> wanted_at_;       // of copies: the node that was placed when they were made
+  int32_t placing_ = 0;
+  std::vector<int32_t> loaded_by_;  // a kernel that loads the value at its domain's size
+};
+
+}  // namespace rosin::plan

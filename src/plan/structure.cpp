@@ -1,0 +1,199 @@
+// compile(): fuse, emit, put the steps in order, find out whose memory may be taken over.
+#include "plan/structure.hpp"
+
+#include <algorithm>
+#include <queue>
+
+#include "plan/fuse.hpp"
+#include "plan/program.hpp"
+
+namespace rosin::plan {
+namespace {
+
+class Compiler {
+ public:
+  Compiler(Structure& structure, const Target& target) : s_(structure), fuser_(structure, target) {}
+
+  void run() {
+    fuser_.run();
+    find_stored();
+    order_units();
+    for (int32_t unit : order_) add_step(unit);
+    find_donors();
+  }
+
+ private:
+  const Value& v(int32_t value) const { return s_.graph.values[static_cast<size_t>(value)]; }
+  static size_t at(int32_t i) { return static_cast<size_t>(i); }
+
+  /// The operands of a unit's member as its kernel or call sees them.
+  int32_t seen(int32_t member, int i) const {
+    const Value& value = v(member);
+    const bool elementwise = value.op && value.op->kind == Kind::elementwise;
+    return elementwise ? fuser_.without_broadcast(value.in[i]) : fuser_.plain(value.in[i]);
+  }
+
+  void find_stored() {
+    stored_.assign(s_.graph.values.size(), 0);
+    escapes_.assign(s_.graph.values.size(), 0);
+    for (int32_t u = 0; u < fuser_.units.count(); ++u) {
+      if (!fuser_.units.alive(u)) continue;
+      for (int32_t member : fuser_.units[u].members) {
+        for (int i = 0; i < v(member).operands; ++i) {
+          if (v(member).in[i] < 0) continue;
+          const int32_t operand = seen(member, i), root = fuser_.storage(operand);
+          const bool inside = fuser_.unit_of(operand) == u && root == operand;
+          if (!inside) stored_[at(root)] = 1;
+        }
+      }
+    }
+    for (int32_t node = 0; node < s_.graph.nodes; ++node) {
+      if (!v(node).held) continue;
+      const int32_t copy = s_.contiguous[at(node)];
+      const int32_t root = fuser_.storage(copy >= 0 ? copy : node);
+      stored_[at(root)] = escapes_[at(root)] = 1;
+    }
+    for (size_t i = 0; i < s_.homes.size(); ++i) {
+      if (s_.homes[i] == Home::own && !stored_[i] && fuser_.level(static_cast<int32_t>(i)) != Level::late) {
+        s_.homes[i] = Home::none;
+      }
+    }
+  }
+
+  /// Recording order as far as dependencies allow, but kernels that nobody waits for (optimiser updates) come last:
+  /// what can fail has run by then.
+  void order_units() {
+    const int32_t count = fuser_.units.count();
+    std::vector<char> awaited(at(count), 0);
+    std::vector<int32_t> waiting(at(count), 0);
+    for (int32_t a = 0; a < count; ++a) {
+      for (int32_t b = 0; b < count && fuser_.units.alive(a); ++b) {
+        if (a == b || !fuser_.units.alive(b) || !fuser_.units.depends(a, b)) continue;
+        ++waiting[at(a)];
+        awaited[at(b)] = 1;
+      }
+    }
+    using Entry = std::pair<int64_t, int32_t>;
+    std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
+    const auto push = [&](int32_t u) {
+      const std::vector<int32_t>& members = fuser_.units[u].members;
+      int64_t last = 0;
+      for (int32_t member : members) last = std::max<int64_t>(last, fuser_.wanted_at(member));
+      const bool sink = !awaited[at(u)] && !fuser_.units[u].call;
+      ready.emplace(last + (sink ? int64_t{1} << 40 : 0), u);
+    };
+    for (int32_t u = 0; u < count; ++u) {
+      if (fuser_.units.alive(u) && waiting[at(u)] == 0) push(u);
+    }
+    while (!ready.empty()) {
+      const int32_t done = ready.top().second;
+      ready.pop();
+      order_.push_back(done);
+      for (int32_t u = 0; u < count; ++u) {
+        if (u != done && fuser_.units.alive(u) && fuser_.units.depends(u, done) && --waiting[at(u)] == 0) push(u);
+      }
+    }
+  }
+
+  void add_step(int32_t unit) {
+    Step step;
+    if (fuser_.units[unit].call) {
+      step.node = fuser_.units[unit].members.front();
+      for (int i = 0; i < v(step.node).operands; ++i) add_unique(step.reads, fuser_.storage(v(step.node).in[i]));
+      step.writes.push_back(step.node);
+    } else {
+      Kernel kernel = emit(s_, fuser_, unit, stored_);
+      if (kernel.stores.empty() && kernel.roots.empty()) return;
+      step.kernel = static_cast<int32_t>(s_.kernels.size());
+      for (const Port& port : kernel.loads) add_unique(step.reads, fuser_.storage(port.value));
+      for (const Port& port : kernel.stores) step.writes.push_back(port.value);
+      for (const Port& port : kernel.roots) step.writes.push_back(port.value);
+      s_.kernels.push_back(std::move(kernel));
+    }
+    s_.steps.push_back(std::move(step));
+  }
+
+  static void add_unique(std::vector<int32_t>& list, int32_t value) {
+    if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(value);
+  }
+
+  /// A store may take over the memory of a load that ends with this kernel and has the same elements in the same
+  /// places: a parameter that nobody else holds, or an intermediate.
+  void find_donors() {
+    s_.donor.assign(s_.graph.values.size(), -1);
+    std::vector<int32_t> last_read(s_.graph.values.size(), -1);
+    for (size_t i = 0; i < s_.steps.size(); ++i) {
+      for (int32_t value : s_.steps[i].reads) last_read[at(value)] = static_cast<int32_t>(i);
+    }
+    int32_t last_call = -1;
+    for (size_t i = 0; i < s_.steps.size(); ++i) {
+      if (s_.steps[i].kernel < 0) last_call = static_cast<int32_t>(i);
+    }
+    for (size_t i = 0; i < s_.steps.size(); ++i) {
+      if (s_.steps[i].kernel < 0) continue;
+      Kernel& kernel = s_.kernels[at(s_.steps[i].kernel)];
+      std::vector<char> taken(kernel.loads.size(), 0);
+      for (Port& store : kernel.stores) {
+        for (size_t k = 0; k < kernel.loads.size(); ++k) {
+          const bool after_calls = static_cast<int32_t>(i) > last_call;
+          if (taken[k] || !donates(kernel, kernel.loads[k], store, last_read, static_cast<int32_t>(i), after_calls))
+            continue;
+          taken[k] = 1;
+          store.aliased = true;
+          store.alias = static_cast<uint16_t>(k);
+          s_.donor[at(store.value)] = kernel.loads[k].value;
+          break;
+        }
+      }
+    }
+  }
+
+  bool donates(const Kernel& kernel, const Port& load, const Port& store, const std::vector<int32_t>& last_read,
+               int32_t step, bool after_calls) const {
+    const Value &from = v(load.value), &to = v(store.value);
+    if (load.row || store.row || from.dtype != to.dtype || from.wide != kernel.wide || to.wide != kernel.wide)
+      return false;
+    if (from.channels_first != kernel.channels_first) return false;
+    if (last_read[at(load.value)] != step || escapes_[at(load.value)]) return false;
+    const auto same_memory = [&](const Port& port) { return fuser_.storage(port.value) == load.value; };
+    if (std::count_if(kernel.loads.begin(), kernel.loads.end(), same_memory) != 1) return false;
+    const Home home = s_.homes[at(load.value)];
+    if (home == Home::leaf) return from.donatable && escapes_[at(store.value)] && after_calls;
+    return home == Home::own && !escapes_[at(store.value)];
+  }
+
+  Structure& s_;
+  Fuser fuser_;
+  std::vector<char> stored_, escapes_;
+  std::vector<int32_t> order_;
+};
+
+}  // namespace
+
+Structure compile(Graph&& graph, const Target& target) {
+  Structure structure;
+  structure.graph = std::move(graph);
+  Compiler(structure, target).run();
+  structure.graph.values.shrink_to_fit();  // it is kept for long
+  structure.kernels.shrink_to_fit();
+  structure.steps.shrink_to_fit();
+  return structure;
+}
+
+namespace {
+
+template <class T> size_t room_of(const std::vector<T>& list) { return list.capacity() * sizeof(T); }
+
+}  // namespace
+
+size_t Structure::bytes() const {
+  size_t bytes = sizeof(Structure) + room_of(graph.values) + room_of(homes) + room_of(base) + room_of(contiguous) +
+                 room_of(donor) + room_of(kernels) + room_of(steps);
+  for (const Step& step : steps) bytes += room_of(step.reads) + room_of(step.writes);
+  for (const Kernel& k : kernels) {
+    bytes += room_of(k.instrs) + room_of(k.loads) + room_of(k.scalars) + room_of(k.stores) + room_of(k.roots);
+  }
+  return bytes;
+}
+
+}  // namespace rosin::plan

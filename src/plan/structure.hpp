@@ -1,0 +1,132 @@
+// Structure: what is compiled for one pattern of recorded ops, without sizes. A Graph goes in (nodes of one evaluation
+// in recording order), kernels and their order come out. Read next: fuse.cpp (which nodes form one kernel),
+// program.cpp (what a kernel does), layout.hpp (sizes and memory).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "graph/op.hpp"
+
+namespace rosin::plan {
+
+/// How a value that is no node looks at another one.
+enum class Look : uint8_t {
+  none,
+  transposed,  // first two dims exchanged (operands of matmul)
+  parts,       // complex elements as a first dim of their two parts
+  whole        // the way back
+};
+
+/// One value of the graph: a node, or a leaf. Values [0, nodes) are nodes in recording order, the rest leaves.
+struct Value {
+  const Op* op = nullptr;
+  DType dtype = DType::Float32;
+  ScalarType compute = ScalarType::float32;
+  uint8_t rank = 0;
+  uint8_t wide = 0;  // bit d: dim d has a size other than 1
+  uint8_t operands = 0;
+  bool held = false;            // a user handle holds it: its value must come out
+  bool donatable = false;       // leaf: nobody else reads its buffer, it may be overwritten
+  bool channels_first = false;  // images: memory order is channels, spatial dims, batch (CWHN)
+  bool small_row = false;       // reduction: the reduced elements fit a tile
+  Look look = Look::none;       // without an op: a look, or a contiguous copy
+  int32_t in[Node::max_positions] = {-1, -1, -1, -1, -1, -1, -1, -1};  // -1: a C++ number of that node, or no operand
+  Attributes attributes;
+
+  bool is_scalar() const { return op && op->kind == Kind::scalar; }  // a copy made contiguous has no op
+  bool is_leaf() const { return op && op->kind == Kind::leaf; }
+};
+
+struct Graph {
+  int32_t nodes = 0;
+  std::vector<Value> values;
+};
+
+/// Elements that a tile holds at most: rows up to this length can be reduced and used within one kernel.
+inline constexpr int64_t tile_limit = 4096;
+
+/// One instruction of a kernel; it works on one tile. Registers hold tiles (full) or one element a row (row).
+struct Instr {
+  enum class Do : uint8_t {
+    load,     // dst = port (converted from its storage type to `type`)
+    scalar,   // dst = scalar port, in all elements
+    apply,    // dst = loop(in...)
+    convert,  // dst = in[0] of type `from` as `type`, rounded to `storage`
+    expand,   // dst (full) = in[0] (row), repeated along the row
+    reduce,   // dst (row) = in[0] (full) combined along the row
+    store,    // port = in[0], converted to `storage`
+    root      // port (a reduction over other dims than the row) combines in[0]
+  };
+  Do what = Do::load;
+  bool row = false;  // level of dst (load, scalar, apply, convert, reduce) or of in[0] (store, root)
+  ScalarType type = ScalarType::float32;
+  ScalarType from = ScalarType::float32;
+  DType storage = DType::Float32;
+  Reducer reducer = Reducer::none;
+  uint16_t count = 0;  // operands of apply
+  uint16_t dst = 0;
+  uint16_t in[Node::max_positions] = {};
+  uint16_t port = 0;
+  const Op* op = nullptr;
+};
+
+/// What a kernel reads or writes.
+struct Port {
+  int32_t value = -1;    // scalar ports: the scalar leaf, or the node that keeps the number
+  int32_t operand = -1;  // scalar ports: which operand of that node, -1 for a leaf
+  bool row = false;      // store: one element a row
+  bool aliased = false;  // store: takes over the memory of load port `alias`
+  uint16_t alias = 0;
+};
+
+/// A fused kernel: for every tile of the domain, run the instructions.
+struct Kernel {
+  int32_t domain = -1;          // the value whose sizes are the domain
+  uint8_t wide = 0;             // its wide dims; dims of size 1 do not count
+  bool channels_first = false;  // tiles run through the domain in CWHN order
+  int row_dims = 1;             // leading wide dims that form a row
+  bool whole_rows = false;      // tiles hold whole rows (there are row reductions)
+  std::vector<Instr> instrs;
+  uint16_t registers = 0;  // after allocation
+  std::vector<Port> loads, scalars, stores, roots;
+};
+
+/// One launch: a fused kernel, or a call of an opaque kind (contraction, window, gather, ...).
+struct Step {
+  int32_t kernel = -1;                 // index into kernels, or -1
+  int32_t node = -1;                   // the opaque node
+  std::vector<int32_t> reads, writes;  // values with storage of their own
+};
+
+/// Where the elements of a value are.
+enum class Home : uint8_t {
+  none,  // never in memory: a register of one kernel
+  leaf,
+  scalar,
+  own,    // written by a step
+  alias,  // the memory of another value, contiguous (reshape, argument)
+  view    // the memory of another value, strided (permute, slice, broadcast)
+};
+
+struct Structure {
+  Graph graph;  // nodes, leaves; appended, without op: copies made contiguous, and looks at other values
+  std::vector<Home> homes;
+  std::vector<int32_t> base;        // alias, view: the operand it looks at; copy: its source
+  std::vector<int32_t> contiguous;  // a contiguous copy of the value where one is made, else -1
+  std::vector<Kernel> kernels;
+  std::vector<Step> steps;     // in order of execution
+  std::vector<int32_t> donor;  // own: the value (leaf or own) whose memory it takes over, else -1
+  size_t bytes() const;
+};
+
+/// Capabilities of the device that the structure is made for.
+struct Target {
+  bool (*accepts_strides)(const Op& op, int operand) = nullptr;
+  /// Whether a call computes on images in CWHN: operand i, or the result (-1).
+  bool (*wants_channels_first)(const Op& op, DType type, int operand) = nullptr;
+};
+
+Structure compile(Graph&& graph, const Target& target);
+
+}  // namespace rosin::plan

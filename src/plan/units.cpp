@@ -1,0 +1,65 @@
+// The closure of dependencies, as one bit set a unit.
+#include "plan/units.hpp"
+
+#include <bit>
+
+namespace rosin::plan {
+
+uint8_t Unit::row_wide() const {
+  uint8_t rest = wide;
+  for (int d = 0; d < row_dims; ++d) rest = static_cast<uint8_t>(rest & (rest - 1));
+  return rest;
+}
+
+bool Units::test(const Bits& bits, int32_t i) {
+  const size_t word = static_cast<size_t>(i) / 64;
+  return word < bits.size() && (bits[word] >> (i % 64) & 1);
+}
+
+void Units::set(Bits& bits, int32_t i) {
+  const size_t word = static_cast<size_t>(i) / 64;
+  if (word >= bits.size()) bits.resize(word + 1);
+  bits[word] |= uint64_t{1} << (i % 64);
+}
+
+void Units::unite(Bits& into, const Bits& from) {
+  if (into.size() < from.size()) into.resize(from.size());
+  for (size_t i = 0; i < from.size(); ++i) into[i] |= from[i];
+}
+
+int32_t Units::add(bool call) {
+  units_.emplace_back().call = call;
+  alive_.push_back(true);
+  closure_.emplace_back();
+  return count() - 1;
+}
+
+void Units::add_dependency(int32_t unit, int32_t on) {
+  if (unit == on || depends(unit, on)) return;
+  Bits gained = closure_[static_cast<size_t>(on)];
+  set(gained, on);
+  for (int32_t u = 0; u < count(); ++u) {
+    if (u == unit || depends(u, unit)) unite(closure_[static_cast<size_t>(u)], gained);
+  }
+}
+
+void Units::merge(int32_t into, int32_t from) {
+  Unit& a = units_[static_cast<size_t>(into)];
+  Unit& b = units_[static_cast<size_t>(from)];
+  const auto append = [](auto& x, const auto& y) { x.insert(x.end(), y.begin(), y.end()); };
+  append(a.members, b.members);
+  append(a.full_loads, b.full_loads);
+  append(a.row_loads, b.row_loads);
+  if (a.row_dims == 0) a.row_dims = b.row_dims;
+  alive_[static_cast<size_t>(from)] = false;
+  Bits gained = closure_[static_cast<size_t>(from)];
+  unite(gained, closure_[static_cast<size_t>(into)]);
+  closure_[static_cast<size_t>(into)] = gained;
+  set(gained, into);
+  for (int32_t u = 0; u < count(); ++u) {
+    if (u != into && u != from && (depends(u, from) || depends(u, into)))
+      unite(closure_[static_cast<size_t>(u)], gained);
+  }
+}
+
+}  // namespace rosin::plan

@@ -1,0 +1,51 @@
+// Units: what becomes one launch (a fused kernel in the making, or one opaque call), and who depends on whom.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "plan/structure.hpp"
+
+namespace rosin::plan {
+
+/// At which level a value exists inside a kernel.
+enum class Level : uint8_t { none, full, row, late };  // late: a root, there only when the kernel has ended
+
+struct Unit {
+  bool call = false;
+  int32_t domain = -1;  // kernels: a value with the domain's sizes
+  uint8_t wide = 0;
+  int row_dims = 0;                            // 0 = no row reduction yet
+  std::vector<int32_t> members;                // nodes, in recording order once sorted
+  std::vector<int32_t> full_loads, row_loads;  // values from outside, known to be as large as domain / row
+
+  uint8_t row_wide() const;  // wide dims of row-level values
+};
+
+/// Units with the transitive closure of their dependencies.
+class Units {
+ public:
+  int32_t add(bool call);
+  Unit& operator[](int32_t unit) { return units_[static_cast<size_t>(unit)]; }
+  const Unit& operator[](int32_t unit) const { return units_[static_cast<size_t>(unit)]; }
+  int32_t count() const { return static_cast<int32_t>(units_.size()); }
+  bool alive(int32_t unit) const { return alive_[static_cast<size_t>(unit)]; }
+
+  bool depends(int32_t unit, int32_t on) const { return test(closure_[static_cast<size_t>(unit)], on); }
+  /// `unit` reads what `on` writes; whoever depends on `unit` now depends on `on` and its dependencies as well.
+  void add_dependency(int32_t unit, int32_t on);
+  /// Moves everything of `from` into `into`.
+  void merge(int32_t into, int32_t from);
+
+ private:
+  using Bits = std::vector<uint64_t>;
+  static bool test(const Bits& bits, int32_t i);
+  static void set(Bits& bits, int32_t i);
+  static void unite(Bits& into, const Bits& from);
+
+  std::vector<Unit> units_;
+  std::vector<char> alive_;
+  std::vector<Bits> closure_;
+};
+
+}  // namespace rosin::plan

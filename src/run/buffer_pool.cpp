@@ -1,0 +1,236 @@
+// A buffer and its header are one block. Blocks come in classes of four sizes to the doubling; free ones wait in a
+// list for each class. Beyond a bound of bytes those go that the last steps had no use for.
+#include "run/buffer_pool.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <new>
+
+#include "graph/host_memory.hpp"
+#include "run/cpu_facts.hpp"
+#include "run/memory_text.hpp"
+#include "run/plan_cache.hpp"
+#include "run/size_class.hpp"
+
+namespace rosin {
+namespace {
+
+constexpr size_t header_bytes = 64;
+constexpr int64_t usual_pooled = int64_t{256} << 20;  // beyond it, buffers that are not used for a while go
+constexpr int64_t most_pooled = int64_t{1} << 30;
+constexpr uint32_t steps_of_a_while = 8;
+
+std::atomic<uint32_t> steps{0};
+
+struct PooledBuffer : Memory {
+  int size_class = 0;
+  PooledBuffer* next = nullptr;
+};
+static_assert(sizeof(PooledBuffer) <= header_bytes);
+
+class Pool {
+ public:
+  static Pool& instance() {
+    static Pool* pool = new Pool;  // never destroyed: globals of the user outlive it otherwise
+    return *pool;
+  }
+
+  Memory* allocate(size_t bytes) {
+    const int size_class = size_class_of(bytes);
+    if (PooledBuffer* found = take(size_class)) return found;
+    if (PooledBuffer* made = make(size_class)) return made;
+    PlanCache::instance().strip();
+    trim();
+    if (PooledBuffer* made = make(size_class)) return made;
+    throw_no_memory("allocate", static_cast<int64_t>(std::min(bytes, most_bytes)));
+  }
+
+  void trim() {
+    {
+      std::lock_guard lock(lock_);
+      collect();
+    }
+    for (FreeList& list : free_) {
+      PooledBuffer* chain = nullptr;
+      {
+        std::lock_guard lock(lock_);
+        chain = take_first(list, list.count);
+      }
+      destroy_all(chain);
+    }
+  }
+
+  BufferUsage usage() {
+    std::lock_guard lock(lock_);
+    return usage_;
+  }
+  void set_limit(int64_t bytes) {
+    std::lock_guard lock(lock_);
+    usage_.limit = bytes;
+  }
+
+ private:
+  struct FreeList {
+    PooledBuffer* first = nullptr;
+    int64_t count = 0;
+    int64_t least = 0;  // the fewest that were here since the last look: so many had no use
+  };
+
+  PooledBuffer* take(int size_class) {
+    std::lock_guard lock(lock_);
+    collect();
+    FreeList& list = free_[size_class];
+    PooledBuffer* buffer = list.first;
+    if (!buffer) return nullptr;
+    list.first = buffer->next;
+    list.least = std::min(list.least, --list.count);
+    buffer->owners.store(1, std::memory_order_relaxed);
+    usage_.pooled -= static_cast<int64_t>(buffer->bytes);
+    usage_.live += static_cast<int64_t>(buffer->bytes);
+    usage_.peak = std::max(usage_.peak, usage_.live);
+    return buffer;
+  }
+
+  /// A buffer that the system gives; null where it does not, or the limit is in the way.
+  PooledBuffer* make(int size_class) {
+    const size_t size = bytes_of_size_class(size_class);
+    {
+      std::lock_guard lock(lock_);
+      const int64_t all = usage_.live + usage_.pooled;
+      if (size > most_bytes || (usage_.limit > 0 && all + static_cast<int64_t>(size) > usage_.limit)) return nullptr;
+      if (size >= large_bytes && all + static_cast<int64_t>(size) > machine_bytes()) return nullptr;
+      usage_.live += static_cast<int64_t>(size);
+    }
+    void* block = ::operator new(header_bytes + size, std::align_val_t{64}, std::nothrow);
+    {
+      std::lock_guard lock(lock_);
+      if (!block) usage_.live -= static_cast<int64_t>(size);
+      usage_.peak = std::max(usage_.peak, usage_.live);
+    }
+    if (!block) return nullptr;
+    auto* buffer = new (block) PooledBuffer;
+    buffer->data = static_cast<unsigned char*>(block) + header_bytes;
+    buffer->bytes = size;
+    buffer->size_class = size_class;
+    buffer->release = [](Memory* self) noexcept { instance().put(static_cast<PooledBuffer*>(self)); };
+    return buffer;
+  }
+
+  void put(PooledBuffer* buffer) noexcept {
+    const int64_t bytes = static_cast<int64_t>(buffer->bytes);
+    PooledBuffer* surplus = nullptr;
+    {
+      std::lock_guard lock(lock_);
+      usage_.live -= bytes;
+      const bool in_use = !is_over(buffer->used_by);
+      if (in_use || usage_.pooled + bytes <= most_pooled) {
+        usage_.pooled += bytes;
+        if (in_use) push(in_use_, buffer);
+        else push_free(buffer);
+        if (usage_.pooled > usual_pooled) surplus = take_surplus();
+      } else {
+        buffer->next = nullptr;
+        surplus = buffer;
+      }
+    }
+    destroy_all(surplus);
+  }
+
+  static void push(PooledBuffer*& list, PooledBuffer* buffer) noexcept {
+    buffer->next = list;
+    list = buffer;
+  }
+  void push_free(PooledBuffer* buffer) noexcept {
+    FreeList& list = free_[buffer->size_class];
+    push(list.first, buffer);
+    ++list.count;
+  }
+
+  /// The first so many of a list, which leave it. Holds the lock.
+  PooledBuffer* take_first(FreeList& list, int64_t count) noexcept {
+    PooledBuffer* taken = nullptr;
+    for (; count > 0; --count, --list.count) {
+      PooledBuffer* buffer = list.first;
+      list.first = buffer->next;
+      usage_.pooled -= static_cast<int64_t>(buffer->bytes);
+      push(taken, buffer);
+    }
+    list.least = std::min(list.least, list.count);
+    return taken;
+  }
+
+  /// What the steps since the last look had no use for, the largest first, as far as it is too much. Holds the lock.
+  PooledBuffer* take_surplus() noexcept {
+    const uint32_t now = steps.load(std::memory_order_relaxed);
+    if (now - looked_at_ < steps_of_a_while) return nullptr;
+    looked_at_ = now;
+    PooledBuffer* surplus = nullptr;
+    for (int i = size_class_count; i-- > 0;) {
+      FreeList& list = free_[i];
+      for (; list.least > 0 && usage_.pooled > usual_pooled; --list.least) push(surplus, take_first(list, 1));
+      list.least = list.count;
+    }
+    return surplus;
+  }
+
+  /// Buffers whose last run is over are free. (The run at the head is the latest one.)
+  void collect() noexcept {
+    if (!in_use_ || !is_over(in_use_->used_by)) return;
+    while (PooledBuffer* buffer = in_use_) {
+      in_use_ = buffer->next;
+      push_free(buffer);
+    }
+  }
+
+  static void destroy_all(PooledBuffer* buffer) noexcept {
+    while (buffer) destroy(std::exchange(buffer, buffer->next));
+  }
+
+  static void destroy(PooledBuffer* buffer) noexcept {
+    buffer->~PooledBuffer();
+    ::operator delete(static_cast<void*>(buffer), std::align_val_t{64});
+  }
+
+  /// What the machine, or the container, has: more would not fail here, but end the process when it is used.
+  static int64_t machine_bytes() {
+    static const int64_t bytes = cpu_memory();
+    return bytes;
+  }
+
+  static constexpr size_t most_bytes = size_t{1} << 62;
+  static constexpr size_t large_bytes = size_t{1} << 26;
+
+  std::mutex lock_;
+  FreeList free_[size_class_count];
+  PooledBuffer* in_use_ = nullptr;  // given back while a run behind its thread still uses them
+  uint32_t looked_at_ = 0;
+  BufferUsage usage_;
+};
+
+}  // namespace
+
+void throw_no_memory(const std::string& what, int64_t bytes) {
+  const BufferUsage usage = buffer_usage();
+  std::string text = what + ": out of memory on CPU; ";
+  if (bytes != unknown_bytes) text += "requested " + mebibytes(bytes) + ", ";
+  text += "live " + mebibytes(usage.live) + ", cached " + mebibytes(usage.pooled) + ", the machine has " +
+          mebibytes(cpu_memory());
+  if (usage.limit > 0) text += ", limit " + mebibytes(usage.limit);
+  throw Error(ErrorKind::memory, text + "; use a smaller batch or drop arrays that are no longer needed");
+}
+
+namespace {
+[[maybe_unused]] const bool installed = [] {
+  refuse_host_memory = throw_no_memory;
+  return true;
+}();
+}  // namespace
+
+Memory* allocate_buffer(size_t bytes) { return Pool::instance().allocate(bytes); }
+BufferUsage buffer_usage() { return Pool::instance().usage(); }
+void set_buffer_limit(int64_t bytes) { Pool::instance().set_limit(bytes); }
+void count_step() noexcept { steps.store(steps.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
+void trim_buffers() { Pool::instance().trim(); }
+
+}  // namespace rosin

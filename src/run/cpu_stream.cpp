@@ -1,0 +1,157 @@
+// See cpu_stream.hpp.
+#include "run/cpu_stream.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <thread>
+#include <utility>
+
+#include "base/pause.hpp"
+#include "base/pool.hpp"
+#include "graph/hooks.hpp"
+#include "graph/memory.hpp"
+
+namespace rosin {
+
+// Never destroyed: its thread may still sleep on its members when the process exits.
+CpuStream& CpuStream::instance() {
+  static CpuStream* stream = new CpuStream;
+  return *stream;
+}
+
+CpuStream::Poster& CpuStream::poster() {
+  static thread_local Poster poster;
+  return poster;
+}
+
+/// No run is in progress when the process forks or exits. A forked child has no thread here until it starts one.
+CpuStream::CpuStream() {
+  pthread_atfork(
+      [] {
+        instance().lock_.lock();
+        instance().spin_until(instance().number_);
+      },
+      [] { instance().lock_.unlock(); },
+      [] {
+        instance().started_ = false;
+        instance().awake_.store(false, std::memory_order_relaxed);
+        instance().lock_.unlock();
+      });
+  std::atexit([] { instance().spin_until(instance().posted_.load(std::memory_order_acquire)); });
+}
+
+/// What went behind gained nothing: it was waited for.
+void CpuStream::Poster::disturbed() noexcept {
+  const bool soon = calm < 3 * calm_wanted;
+  calm_wanted = soon ? std::min(calm_wanted * 2, most_calm) : std::max(calm_wanted / 2, least_calm);
+  calm = 0;
+}
+
+uint64_t CpuStream::begin() noexcept {
+  Poster& self = poster();
+  if (pool_threads() < 2 || ++self.calm <= self.calm_wanted) return 0;
+  std::unique_lock lock(lock_, std::try_to_lock);
+  if (!lock || finished_runs.load(std::memory_order_acquire) != number_ || !start()) return 0;
+  if (!awake_.load(std::memory_order_acquire)) {
+    wake();  // for the next one
+    return 0;
+  }
+  take_back();
+  lock.release();
+  return posted_here_ = ++number_;
+}
+
+void CpuStream::post(Run& run) noexcept {
+  std::swap(run_.memory, run.memory);
+  std::swap(run_.scalars, run.scalars);
+  run_.plan = std::move(run.plan);
+  run_.instance = std::move(run.instance);
+  posted_.store(number_, std::memory_order_seq_cst);
+  if (!awake_.load(std::memory_order_seq_cst)) wake();  // it fell asleep since
+  lock_.unlock();
+}
+
+void CpuStream::finish_posted() {
+  const uint64_t number = std::exchange(posted_here_, 0);
+  if (!spin_until(number)) poster().disturbed();
+  std::lock_guard lock(lock_);
+  if (number != number_) return;  // another thread's run took its place
+  take_back();
+  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+}
+
+void CpuStream::wait(uint64_t number) {
+  poster().disturbed();
+  spin_until(number);
+  if (number == posted_here_) finish();
+}
+
+/// False where that took so long that the processors must be busy with something else.
+bool CpuStream::spin_until(uint64_t number) const noexcept {
+  const int most = patience_.load(std::memory_order_relaxed);
+  int turn = 0;
+  for (; finished_runs.load(std::memory_order_acquire) < number; turn = std::min(turn + 1, most)) {
+    if (turn < most) pause_processor();
+    else sched_yield();
+  }
+  return turn < most;
+}
+
+/// The plan of a finished run gets its instance back.
+void CpuStream::take_back() noexcept {
+  if (!run_.plan) return;
+  PlanCache::instance().give_back(*run_.plan, std::move(run_.instance));
+  run_.plan = nullptr;
+}
+
+/// False where the system has no more threads.
+bool CpuStream::start() noexcept {
+  if (started_) return true;
+  try {
+    std::thread([this] { serve(); }).detach();
+    started_ = true;
+  } catch (const std::exception&) {}
+  return started_;
+}
+
+void CpuStream::wake() noexcept {
+  calls_.fetch_add(1, std::memory_order_seq_cst);
+  calls_.notify_one();
+}
+
+void CpuStream::serve() noexcept {
+  for (uint64_t last = finished_runs.load(std::memory_order_acquire);;) {
+    last = next_run(last);
+    try {
+      run_.instance->run(run_.memory.data(), run_.scalars.data());
+    } catch (...) {
+      error_ = std::current_exception();
+    }
+    finished_runs.store(last, std::memory_order_release);
+  }
+}
+
+/// The number of the run after `last`, once it is posted.
+uint64_t CpuStream::next_run(uint64_t last) noexcept {
+  for (;;) {
+    const uint32_t calls = calls_.load(std::memory_order_seq_cst);
+    awake_.store(true, std::memory_order_seq_cst);
+    for (int turn = 0; turn < patience_.load(std::memory_order_relaxed); ++turn) {
+      const uint64_t posted = posted_.load(std::memory_order_acquire);
+      if (posted != last) return posted;
+      pause_processor();
+    }
+    awake_.store(false, std::memory_order_seq_cst);
+    if (posted_.load(std::memory_order_seq_cst) == last) calls_.wait(calls, std::memory_order_seq_cst);
+  }
+}
+
+[[maybe_unused]] const bool installed = [] {
+  hooks.wait_for_run = [](uint64_t run) { CpuStream::instance().wait(run); };
+  return true;
+}();
+
+}  // namespace rosin

@@ -1,0 +1,27 @@
+// DeviceExecutor of plug-ins: a layout becomes launches on the device's stream.
+// Read first: plan/device.hpp, kernels/launches.hpp, open_device.hpp.
+#pragma once
+
+#include <memory>
+
+#include "plan/device.hpp"
+#include "run/open_device.hpp"
+
+namespace rosin {
+
+class PluginExecutor final : public plan::DeviceExecutor {
+ public:
+  explicit PluginExecutor(OpenDevice& device) : device_(device) {}
+  plan::Target target() const override;
+  std::unique_ptr<plan::Instance> prepare(std::shared_ptr<const plan::Layout> layout) override;
+  Memory* allocate(size_t bytes) override { return device_.pool.allocate(bytes); }
+  void expect(Memory& memory) override;
+
+ private:
+  OpenDevice& device_;
+};
+
+/// Launches given to devices since the start of the process.
+int64_t device_launches();
+
+}  // namespace rosin

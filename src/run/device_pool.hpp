@@ -1,0 +1,72 @@
+// DevicePool: memory of arrays on one device. Freed blocks wait in lists by size class and are given out again at once:
+// all work of a device runs on one stream, so what reads the old content has been given to it before.
+// Read next: open_device.hpp.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+#include <rosin/backend.h>
+
+#include "graph/memory.hpp"
+#include "run/size_class.hpp"
+
+namespace rosin {
+
+class DevicePool;
+class OpenDevice;
+
+/// An event that several threads record or wait for: who calls the plug-in with it holds `lock`.
+struct SharedEvent {
+  rosin_event* event = nullptr;
+  std::mutex lock;
+};
+
+/// A block of device memory; `data` is the rosin_memory.
+struct DeviceBlock : Memory {
+  DevicePool* pool = nullptr;
+  int size_class = 0;
+  DeviceBlock* previous = nullptr;  // in the list of live or of free blocks
+  DeviceBlock* next = nullptr;
+  std::string label;                            // path of the parameter in a model that was moved, or empty
+  std::atomic<SharedEvent*> arriving{nullptr};  // a copy into it on the copy stream, which nobody has waited for yet
+};
+
+class DevicePool {
+ public:
+  /// `index`: the device's position among all.
+  DevicePool(OpenDevice& device, int index, uint64_t largest_block) noexcept;
+
+  /// At least `bytes`; Error (memory) when the device has none left, after all free blocks were given back.
+  DeviceBlock* allocate(size_t bytes);
+  /// Gives free blocks back to the device, when its work has ended.
+  void trim();
+  /// Bytes that live and free blocks may take together; 0: no limit but the device's.
+  void set_limit(int64_t bytes);
+
+  struct Usage {
+    int64_t live = 0, cached = 0, peak = 0, limit = 0;
+  };
+  Usage usage();
+
+ private:
+  DeviceBlock* take(int size_class);
+  DeviceBlock* make(int size_class);
+  void put(DeviceBlock* block) noexcept;
+  void list_live(DeviceBlock* block);
+  void destroy(DeviceBlock* block) noexcept;
+  [[noreturn]] void throw_out_of_memory(size_t bytes);
+
+  OpenDevice& device_;
+  int index_;
+  uint64_t largest_block_;
+  std::mutex lock_;
+  DeviceBlock* free_[size_class_count] = {};
+  DeviceBlock* live_list_ = nullptr;
+  Usage usage_;
+};
+
+}  // namespace rosin

@@ -1,0 +1,67 @@
+// See device_table.hpp.
+#include "run/device_table.hpp"
+
+#include <limits>
+#include <utility>
+
+namespace rosin {
+namespace {
+
+constexpr size_t most_devices = std::numeric_limits<uint8_t>::max();  // positions stand in a byte of each node
+
+}  // namespace
+
+DeviceTable& DeviceTable::instance() {
+  static auto* table = new DeviceTable;  // never destroyed: arrays at namespace scope outlive it otherwise
+  return *table;
+}
+
+bool DeviceTable::add(Entry entry) {
+  std::lock_guard guard(lock_);
+  if (rows_.size() == most_devices) return false;
+  auto row = std::make_unique<Row>();
+  row->entry = std::move(entry);
+  rows_.push_back(std::move(row));
+  return true;
+}
+
+int DeviceTable::position(std::string_view backend, int id) {
+  std::lock_guard guard(lock_);
+  for (size_t i = 0; i < rows_.size(); ++i) {
+    if (rows_[i]->entry.backend == backend && rows_[i]->entry.id == id) return static_cast<int>(i) + 1;
+  }
+  return -1;
+}
+
+DeviceTable::Row& DeviceTable::row(int position) {
+  std::lock_guard guard(lock_);
+  return *rows_[static_cast<size_t>(position) - 1];
+}
+
+std::string_view DeviceTable::backend_of(int position) { return row(position).entry.backend; }
+int DeviceTable::id_of(int position) { return row(position).entry.id; }
+const rosin_device_info& DeviceTable::info_of(int position) { return row(position).entry.info; }
+
+std::string DeviceTable::text_of(int position) {
+  return std::string(backend_of(position)) + ":" + std::to_string(id_of(position));
+}
+
+OpenDevice& DeviceTable::open(int position) {
+  Row& found = row(position);
+  std::string name = text_of(position);
+  std::lock_guard guard(lock_);
+  if (!found.open) {
+    auto opened = std::make_unique<OpenDevice>(*found.entry.functions, found.entry.id, std::move(name), position);
+    found.executor = std::make_unique<PluginExecutor>(*opened);
+    found.open = std::move(opened);
+  }
+  return *found.open;
+}
+
+plan::DeviceExecutor& DeviceTable::executor(int position) {
+  if (position == 0) return *plan::cpu_executor;
+  open(position);
+  return *row(position).executor;
+}
+
+}  // namespace rosin

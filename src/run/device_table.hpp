@@ -1,0 +1,56 @@
+// DeviceTable: the devices of the process by position: the CPU at 0, then those of plug-ins in the order in which they
+// were added. A device is opened when something is done on it. Positions are for ever, rows are never taken out.
+// Read first: open_device.hpp. Read next: devices/plugin_table.hpp (who adds them).
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "run/device_executor.hpp"
+
+namespace rosin {
+
+class DeviceTable {
+ public:
+  static DeviceTable& instance();
+
+  /// What a plug-in says of one of its devices.
+  struct Entry {
+    std::string backend;  // "CUDA"
+    const rosin_backend* functions = nullptr;
+    int id = 0;
+    rosin_device_info info{};
+  };
+  /// Gives the device a position; false where there are as many devices as can be told apart.
+  bool add(Entry entry);
+
+  /// The position of a device, or -1 where no such device was added.
+  int position(std::string_view backend, int id);
+  /// Of the device at a position other than 0.
+  std::string_view backend_of(int position);
+  int id_of(int position);
+  const rosin_device_info& info_of(int position);
+  /// "CUDA:0"
+  std::string text_of(int position);
+
+  /// The device, opened. Error (device) where that fails.
+  OpenDevice& open(int position);
+  plan::DeviceExecutor& executor(int position);
+
+ private:
+  struct Row {
+    Entry entry;
+    std::unique_ptr<OpenDevice> open;
+    std::unique_ptr<PluginExecutor> executor;
+  };
+
+  Row& row(int position);
+
+  std::mutex lock_;
+  std::vector<std::unique_ptr<Row>> rows_;  // position - 1
+};
+
+}  // namespace rosin

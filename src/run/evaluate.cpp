@@ -1,0 +1,498 @@
+// One run: which pending nodes are needed, the key of that graph, its plan, and its execution. See D2 and D3 of the
+// design. Read next: evaluate_order.cpp (which runs there are).
+#include <algorithm>
+#include <bit>
+#include <new>
+#include <stdexcept>
+#include <utility>
+
+#include <rosin/error.hpp>
+
+#include "base/hash.hpp"
+#include "graph/context.hpp"
+#include "graph/leaf.hpp"
+#include "run/buffer_pool.hpp"
+#include "run/cpu_stream.hpp"
+#include "run/device_table.hpp"
+#include "run/evaluate.hpp"
+#include "run/leaf_table.hpp"
+#include "run/memory_text.hpp"
+#include "run/plan_cache.hpp"
+
+namespace rosin {
+namespace {
+
+using plan::Value;
+
+/// Inside a gradient call these results are kept: recomputing them would cost more than an elementwise chain.
+bool costly(const Op& op) {
+  return op.kind != Kind::elementwise && op.kind != Kind::movement && op.kind != Kind::argument;
+}
+
+/// Sizes that do not follow from the operands' sizes by the kind of op alone; elementwise ops have none.
+bool has_own_sizes(const Op& op) {
+  return op.kind != Kind::reduction && op.kind != Kind::argument && op.contraction != Contraction::matmul;
+}
+
+/// One evaluation. Its vectors stay with the thread, so that a steady step allocates nothing.
+class Evaluation {
+ public:
+  static Evaluation& of_thread() {
+    static thread_local Evaluation evaluation;
+    return evaluation;
+  }
+
+  bool run(const Wanted& wanted, Context& here);
+
+  std::vector<Array> foreign;  // pending nodes of other threads that are operands
+
+ private:
+  struct Outgoing {
+    Memory* buffer;
+    bool given;  // its owner is a node by now
+  };
+
+  bool collect(const Wanted& wanted);
+  void collect_pending(Context& context, Node* target);
+  void collect_alone(Context& context, std::span<const Array> nodes);
+  void let_go(Context& context, Node* node) noexcept;
+  void add_foreign(Node* operand);
+  void make_keys(Context& context, bool may_donate);
+  uint64_t* add_node(size_t n, uint64_t* words);
+  void add_attributes(const Node& node);
+  uint32_t operand_word(Node* operand);
+  bool has_readers_outside() const;
+  bool only_read_here(const LeafTable::Leaf& leaf) const;
+  plan::Graph graph() const;
+  plan::Sizes sizes() const;
+  std::shared_ptr<Plan> plan();
+  void execute(const std::shared_ptr<Plan>& plan);
+  void fill_memory(const Plan& plan);
+  bool post(const std::shared_ptr<Plan>& plan, std::unique_ptr<plan::Instance>& instance) noexcept;
+  void allocate_outputs(const Plan& plan);
+  void release_outputs() noexcept;
+  Memory* value_of(const plan::Result& result) noexcept;
+  void commit(const plan::Layout& layout, Context& context, Context& here) noexcept;
+  int32_t operand(const Node& node, int i) const;
+
+  uint32_t stamp_ = 0;            // marks the nodes that are needed, and leaves
+  std::vector<Node*> order_;      // needed pending nodes in recording order
+  std::vector<uint8_t> held_;     // of each in order_: whether its value must come out
+  std::vector<Node*> evaluated_;  // nodes of the pending list that other threads have evaluated
+  uint8_t device_ = 0;            // of the nodes in order_
+  bool elsewhere_ = false;        // nodes of another device are held and pending
+  bool has_others_ = false;       // pending nodes that only other threads may need
+  bool has_numbers_ = false;      // some nodes of order_ carry C++ numbers
+  LeafTable leaves_;
+  Key structure_key_, sizes_key_;
+  std::vector<uint64_t> attributes_;  // words of the structure key that follow those of the nodes
+  std::vector<Outgoing> outputs_;
+  CpuStream::Run run_;   // what the instance runs on
+  bool behind_ = false;  // may return before it has run
+
+  static constexpr int32_t none = INT32_MIN;
+};
+
+void Evaluation::add_foreign(Node* operand) {
+  add_count(operand, one_user);
+  foreign.push_back(Array::adopt(operand));
+}
+
+/// All pending nodes that a user handle holds, and what they need: one walk from the newest to the oldest. This thread
+/// holds what it lists, so none of them ends meanwhile.
+void Evaluation::collect_pending(Context& context, Node* target) {
+  const uint32_t stamp = stamp_;
+  const bool in_gradient = context.gradient_depth.load(std::memory_order_relaxed) > 0;
+  const size_t pending = static_cast<size_t>(context.pending_count());
+  evaluated_.reserve(pending);
+  order_.resize(pending);
+  held_.resize(pending);
+  size_t first = pending;  // filled from the back: what is recorded later comes first
+  for (Node* node = context.last(); node != context.end(); node = node->previous) {
+    const NodeState state = node->state.load(std::memory_order_acquire);
+    if (state == NodeState::ready) {
+      evaluated_.push_back(node);
+      continue;
+    }
+    const bool user = node->users() > 0 || node == target;
+    if ((!user || state != NodeState::pending) && node->mark != stamp) {  // what is set aside only where it is needed
+      has_others_ = true;
+      continue;
+    }
+    if (first == pending && !target) device_ = node->device;
+    if (node->device != device_) {
+      elsewhere_ = true;
+      continue;
+    }
+    order_[--first] = node;
+    held_[first] = user || (in_gradient && node->sequence > context.gradient_start && costly(*node->op));
+    for (Node* operand : node->arrays()) {
+      if (!operand || operand->ready()) continue;
+      if (operand->recorder == &context) operand->mark = stamp;
+      else add_foreign(operand);
+    }
+  }
+  order_.erase(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(first));
+  held_.erase(held_.begin(), held_.begin() + static_cast<std::ptrdiff_t>(first));
+  for (; !evaluated_.empty(); evaluated_.pop_back()) let_go(context, evaluated_.back());
+}
+
+/// An evaluated node leaves the pending list; its operands go, unless a gradient call still walks over them. Older
+/// nodes first: what a later one holds then ends with that one.
+void Evaluation::let_go(Context& context, Node* node) noexcept {
+  const bool in_gradient = context.gradient_depth.load(std::memory_order_relaxed) > 0;
+  if (in_gradient && node->sequence > context.gradient_start) context.keep(node);
+  else context.let_go(node);
+}
+
+/// What these nodes need, which may be another thread's: that thread's list is its own.
+void Evaluation::collect_alone(Context& context, std::span<const Array> nodes) {
+  const uint32_t stamp = stamp_;
+  const auto add = [&](Node* node) {
+    if (node->mark == stamp) return;
+    node->mark = stamp;
+    order_.push_back(node);
+  };
+  for (const Array& x : nodes) {
+    Node* node = x.node();
+    if (node->ready()) continue;
+    if (order_.empty()) device_ = node->device;
+    if (node->device == device_) add(node);
+    else elsewhere_ = true;
+  }
+  for (size_t i = 0; i < order_.size(); ++i) {
+    for (Node* operand : order_[i]->arrays()) {
+      if (!operand || operand->ready()) continue;
+      if (operand->recorder == &context) add(operand);
+      else add_foreign(operand);
+    }
+  }
+  std::sort(order_.begin(), order_.end(), [](const Node* a, const Node* b) { return a->sequence < b->sequence; });
+  for (const Node* node : order_) held_.push_back(node->users() > 0);
+}
+
+/// False when nodes of other threads must be evaluated first.
+bool Evaluation::collect(const Wanted& wanted) {
+  order_.clear();
+  held_.clear();
+  foreign.clear();
+  elsewhere_ = false;
+  has_others_ = false;
+  stamp_ = wanted.context.fresh_stamp();
+  if (wanted.target) device_ = wanted.target->device;
+  if (wanted.alone.empty()) collect_pending(wanted.context, wanted.target);
+  else collect_alone(wanted.context, wanted.alone);
+  return foreign.empty();
+}
+
+constexpr int donatable_bit = 25;
+
+/// What a kernel must know of a leaf.
+uint64_t leaf_word(const Node& node) {
+  return static_cast<uint64_t>(node.dtype) | uint64_t{node.rank} << 8 | uint64_t{node.wide} << 16 |
+         uint64_t{is_scalar(node)} << 24 | uint64_t{node.weak} << 26;
+}
+
+/// Not where there is nothing to reduce: no tile would write the result.
+bool small_reduction(const Node& node) {
+  const int64_t results = node.count();
+  const int64_t elements = node.in[0]->count();
+  return elements > 0 && elements / results <= plan::tile_limit;
+}
+
+/// What an operand is: >= 0 the node of that number, < 0 leaf -1 - i, or none.
+int32_t Evaluation::operand(const Node& node, int i) const {
+  const Node* operand = node.in[i];
+  if (!operand) return none;
+  return operand->ready() ? -1 - leaves_.number(operand) : static_cast<int32_t>(operand->slot);
+}
+
+/// The same as a part of a key; a leaf gets its number.
+[[gnu::always_inline]] inline uint32_t Evaluation::operand_word(Node* operand) {
+  if (!operand) return static_cast<uint32_t>(none);
+  return static_cast<uint32_t>(operand->ready() ? -1 - leaves_.add(operand) : static_cast<int32_t>(operand->slot));
+}
+
+/// Words of the structure key for a node, at most.
+constexpr size_t node_words = 1 + Node::max_operands / 2;
+
+/// Numbers a node and writes what it adds to the keys, for the structure from `words` on; its operands have their
+/// numbers. Where the words end. (Every recorded op comes here: appending to the vector makes it 4 % slower.)
+[[gnu::always_inline]] inline uint64_t* Evaluation::add_node(size_t n, uint64_t* words) {
+  Node& node = *order_[n];
+  const Op& op = *node.op;
+  node.slot = static_cast<uint32_t>(n);
+  has_numbers_ |= node.scalars != 0;
+  const bool small = op.kind == Kind::reduction && small_reduction(node);
+  *words++ = node.facts() | uint64_t{held_[n]} << Node::free_fact | uint64_t{small} << (Node::free_fact + 1);
+  for (int i = 0; i < Node::max_operands && i < node.operands; i += 2) {
+    const uint64_t first = operand_word(node.in[i]);
+    *words++ = first << 32 | operand_word(node.in[i + 1]);
+  }
+  if (op.kind != Kind::elementwise) add_attributes(node);
+  return words;
+}
+
+void Evaluation::add_attributes(const Node& node) {
+  const Op& op = *node.op;
+  std::vector<uint64_t>& words = op.sizes_in_attributes ? sizes_key_.words : attributes_;
+  for (int w = 0; w < op.attribute_words; ++w) words.push_back(node.attributes.word(w));
+  if (has_own_sizes(op)) {
+    for (int d = 0; d < node.rank; ++d) sizes_key_.add(static_cast<uint64_t>(node.sizes[d]));
+  }
+}
+
+/// Whether nodes that are not evaluated now read a value that is not kept: they would compute it once more. These are
+/// nodes of other threads, or such as only these may need.
+bool Evaluation::has_readers_outside() const {
+  if (has_others_) return true;
+  for (size_t n = 0; n < order_.size(); ++n) {
+    if (!held_[n] && order_[n]->foreign_references() != 0) return true;
+  }
+  return false;
+}
+
+/// Whether nobody else holds the leaf, so that its memory may take a result.
+bool Evaluation::only_read_here(const LeafTable::Leaf& leaf) const {
+  const Node& node = *leaf.node;
+  if (!node.buffer || is_lent(*node.buffer)) return false;
+  const uint32_t guards = node.guards.load(std::memory_order_relaxed);
+  // (acquire: who let go last has read what it wanted to read)
+  const uint64_t counts = node.counts.load(std::memory_order_acquire);
+  return static_cast<uint32_t>(counts) == 0 && node.references_in(counts) == leaf.uses + guards &&
+         node.buffer->owners.load(std::memory_order_acquire) == 1;
+}
+
+/// Leaves may be overwritten unless a gradient call walks, or values that are not kept have readers outside. (Who
+/// computes some nodes alone does not look for those.)
+void Evaluation::make_keys(Context& context, bool may_donate) {
+  sizes_key_.clear();
+  attributes_.clear();
+  leaves_.clear(context, stamp_);
+  std::vector<uint64_t>& words = structure_key_.words;
+  words.resize(1 + order_.size() * node_words);
+  uint64_t* end = words.data();
+  *end++ = order_.size() | uint64_t{device_} << 32;
+  has_numbers_ = false;
+  for (size_t n = 0; n < order_.size(); ++n) end = add_node(n, end);
+  words.resize(static_cast<size_t>(end - words.data()));
+  words.insert(words.end(), attributes_.begin(), attributes_.end());
+  may_donate = may_donate && context.gradient_depth.load(std::memory_order_relaxed) == 0;
+  bool asked = false;  // for readers: only where something could be donated
+  for (const LeafTable::Leaf& leaf : leaves_.leaves()) {
+    const bool donatable = may_donate && only_read_here(leaf);
+    if (donatable && !asked) may_donate = !has_readers_outside();
+    asked = asked || donatable;
+    structure_key_.add(leaf_word(*leaf.node) | uint64_t{donatable && may_donate} << donatable_bit);
+    for (int d = 0; d < leaf.node->rank; ++d) sizes_key_.add(static_cast<uint64_t>(leaf.node->sizes[d]));
+  }
+  structure_key_.finish();
+  sizes_key_.finish();
+}
+
+plan::Graph Evaluation::graph() const {
+  plan::Graph graph;
+  graph.nodes = static_cast<int32_t>(order_.size());
+  const auto add = [&](const Node& node) -> Value& {
+    Value& value = graph.values.emplace_back();
+    value.op = node.op;
+    value.dtype = node.dtype;
+    value.compute = node.compute;
+    value.rank = node.rank;
+    value.wide = node.wide;
+    return value;
+  };
+  for (size_t n = 0; n < order_.size(); ++n) {
+    const Node& node = *order_[n];
+    Value& value = add(node);
+    value.operands = node.operands;
+    value.held = held_[n];
+    value.small_row = node.op->kind == Kind::reduction && small_reduction(node);
+    if (node.op->kind != Kind::elementwise) value.attributes = node.attributes;
+    for (int i = 0; i < Node::max_operands; ++i) {
+      const int32_t at = operand(node, i);
+      if (at != none) value.in[i] = at >= 0 ? at : graph.nodes + (-1 - at);
+    }
+  }
+  const size_t leaf_words = structure_key_.words.size() - leaves_.leaves().size();
+  for (size_t i = 0; i < leaves_.leaves().size(); ++i) {
+    Value& value = add(*leaves_.leaves()[i].node);
+    if (!value.is_scalar()) value.op = &leaf_op;
+    value.donatable = structure_key_.words[leaf_words + i] >> donatable_bit & 1;
+  }
+  return graph;
+}
+
+plan::Sizes Evaluation::sizes() const {
+  plan::Sizes sizes;
+  for (const Node* node : order_) {
+    sizes.shapes.push_back(node->shape());
+    sizes.attributes.push_back(node->op->kind == Kind::elementwise ? Attributes{} : node->attributes);
+  }
+  for (const LeafTable::Leaf& leaf : leaves_.leaves()) sizes.shapes.push_back(leaf.node->shape());
+  return sizes;
+}
+
+std::shared_ptr<Plan> Evaluation::plan() {
+  PlanCache& cache = PlanCache::instance();
+  if (std::shared_ptr<Plan> found = cache.find(structure_key_, sizes_key_)) return found;
+  auto plan = std::make_shared<Plan>();
+  plan->executor = &DeviceTable::instance().executor(device_);
+  plan->structure = cache.find_structure(structure_key_);
+  const bool new_structure = !plan->structure;
+  if (new_structure) {
+    plan->structure = std::make_shared<plan::Structure>(plan::compile(graph(), plan->executor->target()));
+  }
+  plan->layout = std::make_shared<plan::Layout>(plan::lay_out(plan->structure, sizes()));
+  plan->structure_key = structure_key_;
+  plan->sizes_key = sizes_key_;
+  cache.insert(plan);
+  std::lock_guard guard(cache.lock);
+  cache.counters.structures += new_structure;
+  ++cache.counters.layouts;
+  return plan;
+}
+
+void Evaluation::allocate_outputs(const Plan& plan) {
+  outputs_.clear();
+  for (const plan::Output& output : plan.layout->outputs) {
+    if (output.donor < 0) {
+      outputs_.push_back({plan.executor->allocate(output.bytes), false});
+      continue;
+    }
+    Memory* donated = leaves_.leaves()[static_cast<size_t>(output.donor) - order_.size()].node->buffer;
+    retain(donated);
+    outputs_.push_back({donated, false});
+  }
+}
+
+void Evaluation::release_outputs() noexcept {
+  for (const Outgoing& output : outputs_) {
+    if (!output.given) release(output.buffer);
+  }
+  outputs_.clear();
+}
+
+/// Where the instance finds leaves, outputs and numbers.
+void Evaluation::fill_memory(const Plan& plan) {
+  const plan::Layout& layout = *plan.layout;
+  run_.memory.assign(layout.structure->graph.values.size(), nullptr);
+  run_.scalars.resize(run_.memory.size() * plan::scalars_of_value);
+  ScalarValue* scalars = run_.scalars.data();
+  for (size_t n = 0; has_numbers_ && n < order_.size(); ++n) {
+    const Node& node = *order_[n];
+    const ScalarValue* number = node.numbers;
+    for (unsigned left = node.scalars; left != 0; left &= left - 1) {
+      scalars[plan::scalar_index(static_cast<int32_t>(n), std::countr_zero(left))] = *number++;
+    }
+  }
+  for (size_t i = 0; i < leaves_.leaves().size(); ++i) {
+    const Node& node = *leaves_.leaves()[i].node;
+    const size_t value = order_.size() + i;
+    if (is_scalar(node)) scalars[plan::scalar_index(static_cast<int32_t>(value), -1)] = scalar_value(node);
+    else run_.memory[value] = node.data();
+    if (device_ != 0 && !is_scalar(node)) plan.executor->expect(*node.buffer);
+  }
+  for (size_t i = 0; i < layout.outputs.size(); ++i) {
+    run_.memory[static_cast<size_t>(layout.outputs[i].value)] = outputs_[i].buffer->data;
+  }
+}
+
+/// Leaves the run to the CPU's stream; false where that does not take it.
+bool Evaluation::post(const std::shared_ptr<Plan>& plan, std::unique_ptr<plan::Instance>& instance) noexcept {
+  if (!behind_ || !instance->may_run_behind()) return false;
+  CpuStream& stream = CpuStream::instance();
+  const uint64_t number = stream.begin();
+  if (number == 0) return false;
+  for (const LeafTable::Leaf& leaf : leaves_.leaves()) {
+    if (!is_scalar(*leaf.node)) leaf.node->buffer->used_by.store(number, std::memory_order_relaxed);
+  }
+  for (const Outgoing& output : outputs_) {
+    output.buffer->used_by.store(number, std::memory_order_relaxed);
+    output.buffer->written_by.store(number, std::memory_order_relaxed);
+  }
+  run_.plan = plan;
+  run_.instance = std::move(instance);
+  stream.post(run_);
+  return true;
+}
+
+void Evaluation::execute(const std::shared_ptr<Plan>& plan) {
+  PlanCache& cache = PlanCache::instance();
+  CpuStream::finish();
+  std::unique_ptr<plan::Instance> instance;
+  try {
+    allocate_outputs(*plan);  // first: what has memory has sizes that the calls can compute with
+    instance = cache.take(*plan);
+    fill_memory(*plan);
+    if (!post(plan, instance)) instance->run(run_.memory.data(), run_.scalars.data());
+  } catch (...) {
+    release_outputs();
+    if (instance) cache.give_back(*plan, std::move(instance));
+    throw;
+  }
+  if (instance) cache.give_back(*plan, std::move(instance));
+  count_step();
+  std::lock_guard guard(cache.lock);
+  ++cache.counters.evaluations;
+  for (const plan::Step& step : plan->structure->steps)
+    ++(step.kernel >= 0 ? cache.counters.kernels : cache.counters.calls);
+}
+
+/// Hands the values to the nodes; nodes of this thread let their operands go.
+void Evaluation::commit(const plan::Layout& layout, Context& context, Context& here) noexcept {
+  for (const plan::Result& result : layout.results) {
+    Node* node = order_[static_cast<size_t>(result.node)];
+    node->buffer = value_of(result);
+    node->state.store(NodeState::ready, std::memory_order_release);
+  }
+  release_outputs();
+  if (&context != &here) return;  // the recording thread lets the operands go when it evaluates next
+  for (const plan::Result& result : layout.results) let_go(context, order_[static_cast<size_t>(result.node)]);
+}
+
+/// The memory of a result, with one owner more: what an output has from the beginning goes to the first that asks.
+Memory* Evaluation::value_of(const plan::Result& result) noexcept {
+  if (result.output >= 0) {
+    Outgoing& output = outputs_[static_cast<size_t>(result.output)];
+    if (output.given) retain(output.buffer);
+    output.given = true;
+    return output.buffer;
+  }
+  Memory* buffer = leaves_.leaves()[static_cast<size_t>(result.leaf) - order_.size()].node->buffer;
+  retain(buffer);
+  return buffer;
+}
+
+bool Evaluation::run(const Wanted& wanted, Context& here) try {
+  Context& context = wanted.context;
+  std::lock_guard lock(context.evaluating);
+  if (&context == &here) context.collect_orphans();
+  if (wanted.target && wanted.target->ready()) return true;
+  if (!collect(wanted)) return false;
+  behind_ = wanted.may_be_behind;
+  if (order_.empty()) {
+    if (!behind_) CpuStream::finish();
+    return true;
+  }
+  make_keys(context, wanted.alone.empty());
+  const std::shared_ptr<Plan> found = plan();
+  execute(found);
+  commit(*found->layout, context, here);
+  return !elsewhere_;
+} catch (const std::bad_alloc&) {
+  throw_no_memory("eval", unknown_bytes);
+} catch (const std::length_error&) {  // of a vector: more bytes than there are addresses
+  throw_no_memory("eval", unknown_bytes);
+}
+
+}  // namespace
+
+bool run_once(const Wanted& wanted, Context& here, std::vector<Array>& missing) {
+  Evaluation& evaluation = Evaluation::of_thread();
+  if (evaluation.run(wanted, here)) return true;
+  missing = std::exchange(evaluation.foreign, {});
+  return false;
+}
+
+}  // namespace rosin

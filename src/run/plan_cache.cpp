@@ -1,0 +1,233 @@
+// The two-level cache of plans, its budget, and the public counters.
+#include "run/plan_cache.hpp"
+
+#include <atomic>
+#include <utility>
+
+#include "base/hash.hpp"
+#include "base/pool.hpp"
+#include "run/buffer_pool.hpp"
+#include "run/cpu_stream.hpp"
+#include "run/device_executor.hpp"
+#include "run/transfer.hpp"
+
+namespace rosin {
+
+void Key::finish() { hash = hash_words(words.data(), words.size()); }
+
+PlanCache& PlanCache::instance() {
+  static PlanCache* cache = new PlanCache;  // never destroyed: threads may still evaluate at exit
+  return *cache;
+}
+
+namespace {
+std::atomic<int64_t> launches_at_reset{0}, bytes_in_at_reset{0}, bytes_out_at_reset{0};
+
+int64_t bytes_of(const Key& key) { return static_cast<int64_t>(key.words.capacity() * sizeof(uint64_t)); }
+
+/// What all plans of the structure share.
+int64_t bytes_of_structure(const Plan& plan) {
+  return static_cast<int64_t>(plan.structure->bytes() + plan.structure_key.words.size() * sizeof(uint64_t));
+}
+
+uint64_t joint_hash(const Key& structure, const Key& sizes) { return mix(structure.hash, sizes.hash); }
+}  // namespace
+
+std::shared_ptr<Plan> PlanCache::find(const Key& structure, const Key& sizes) {
+  std::lock_guard guard(lock);
+  const auto [first, last] = by_hash_.equal_range(joint_hash(structure, sizes));
+  for (auto at = first; at != last; ++at) {
+    const List::iterator plan = at->second;
+    if (!((*plan)->structure_key == structure) || !((*plan)->sizes_key == sizes)) continue;
+    plans_.splice(plans_.begin(), plans_, plan);
+    ++counters.plan_hits;
+    return *plan;
+  }
+  return nullptr;
+}
+
+std::shared_ptr<const plan::Structure> PlanCache::find_structure(const Key& structure) {
+  std::lock_guard guard(lock);
+  const auto [first, last] = structures_.equal_range(structure.hash);
+  for (auto at = first; at != last; ++at) {
+    if (at->second.key == structure) return at->second.structure;
+  }
+  return nullptr;
+}
+
+void PlanCache::insert(const std::shared_ptr<Plan>& plan) {
+  std::lock_guard guard(lock);
+  if (!enabled_) return;
+  StructureEntry& structure = entry_of(*plan);
+  List added{plan};
+  by_hash_.emplace(joint_hash(plan->structure_key, plan->sizes_key), added.begin());
+  // Nothing fails from here.
+  plans_.splice(plans_.begin(), added);
+  ++structure.plans;
+  plan->cached = true;
+  plan->bytes = static_cast<int64_t>(sizeof(Plan) + plan->layout->bytes()) + bytes_of(plan->structure_key) +
+                bytes_of(plan->sizes_key);
+  bytes_ += plan->bytes;
+  evict();
+}
+
+PlanCache::StructureEntry& PlanCache::entry_of(const Plan& plan) {
+  const auto [first, last] = structures_.equal_range(plan.structure_key.hash);
+  for (auto at = first; at != last; ++at) {
+    if (at->second.structure == plan.structure) return at->second;
+  }
+  const auto added =
+      structures_.emplace(plan.structure_key.hash, StructureEntry{plan.structure_key, plan.structure, 0});
+  bytes_ += bytes_of_structure(plan);
+  return added->second;
+}
+
+std::unique_ptr<plan::Instance> PlanCache::take(Plan& plan) {
+  std::unique_ptr<plan::Instance> instance;
+  {
+    std::lock_guard guard(lock);
+    if (!plan.idle.empty()) {
+      instance = std::move(plan.idle.back());
+      plan.idle.pop_back();
+    }
+  }
+  if (!instance) instance = plan.executor->prepare(plan.layout);
+  if (!instance->furnished) {
+    instance->furnish();
+    instance->furnished = true;
+  }
+  return instance;
+}
+
+/// The plan has run: without memory for the list the instance goes, and nothing fails.
+void PlanCache::give_back(Plan& plan, std::unique_ptr<plan::Instance> instance) noexcept {
+  std::lock_guard guard(lock);
+  if (!plan.cached) return;
+  if (plan.idle.capacity() == plan.idle.size()) {
+    try {
+      plan.idle.reserve(plan.idle.size() + 1);
+    } catch (const std::bad_alloc&) {
+      plan.bytes -= static_cast<int64_t>(instance->counted);
+      bytes_ -= static_cast<int64_t>(instance->counted);
+      return;
+    }
+  }
+  if (instance->counted == 0) {  // it is new, or has its arena again
+    instance->counted = instance->bytes();
+    plan.bytes += static_cast<int64_t>(instance->counted);
+    bytes_ += static_cast<int64_t>(instance->counted);
+  }
+  plan.idle.push_back(std::move(instance));
+  evict();
+}
+
+/// Keeps to the budget, whatever the plans used last take: the arenas of the others go first, then the others.
+void PlanCache::evict() {
+  size_t others = plans_.size() > always_kept ? plans_.size() - always_kept : 0;
+  for (auto oldest = plans_.end(); bytes_ > limit_ && others > 0; --others) strip(**--oldest);
+  while (bytes_ > limit_ && plans_.size() > always_kept) {
+    erase(std::prev(plans_.end()));
+    ++counters.evicted;
+  }
+}
+
+/// Holds the lock.
+void PlanCache::strip(Plan& plan) noexcept {
+  for (const std::unique_ptr<plan::Instance>& instance : plan.idle) {
+    if (!instance->furnished) continue;
+    instance->strip();
+    instance->furnished = false;
+    const int64_t less = static_cast<int64_t>(std::exchange(instance->counted, 0));
+    plan.bytes -= less;
+    bytes_ -= less;
+  }
+}
+
+void PlanCache::strip() noexcept {
+  std::lock_guard guard(lock);
+  for (const std::shared_ptr<Plan>& plan : plans_) strip(*plan);
+}
+
+void PlanCache::erase(List::iterator plan) {
+  const Key& key = (*plan)->structure_key;
+  const auto [first, last] = by_hash_.equal_range(joint_hash(key, (*plan)->sizes_key));
+  for (auto at = first; at != last; ++at) {
+    if (at->second != plan) continue;
+    by_hash_.erase(at);
+    break;
+  }
+  const auto [begin, end] = structures_.equal_range(key.hash);
+  for (auto at = begin; at != end; ++at) {
+    if (at->second.structure != (*plan)->structure) continue;
+    if (--at->second.plans == 0) {
+      bytes_ -= bytes_of_structure(**plan);
+      structures_.erase(at);
+    }
+    break;
+  }
+  bytes_ -= (*plan)->bytes;
+  (*plan)->cached = false;
+  (*plan)->idle.clear();
+  plans_.erase(plan);
+}
+
+void PlanCache::clear() {
+  std::lock_guard guard(lock);
+  while (!plans_.empty()) erase(plans_.begin());
+}
+
+void PlanCache::set_limit(int64_t bytes) {
+  std::lock_guard guard(lock);
+  limit_ = bytes;
+  evict();
+}
+
+void PlanCache::set_enabled(bool on) {
+  {
+    std::lock_guard guard(lock);
+    enabled_ = on;
+  }
+  if (!on) clear();
+}
+
+Stats stats() {
+  PlanCache& cache = PlanCache::instance();
+  Stats now;
+  {
+    std::lock_guard guard(cache.lock);
+    now = cache.counters;
+    now.cache_bytes = cache.bytes();
+  }
+  const BufferUsage usage = buffer_usage();
+  now.launches = device_launches() - launches_at_reset.load(std::memory_order_relaxed);
+  const CopiedBytes copied = copied_bytes();
+  now.to_devices = copied.to_devices - bytes_in_at_reset.load(std::memory_order_relaxed);
+  now.from_devices = copied.from_devices - bytes_out_at_reset.load(std::memory_order_relaxed);
+  now.live_bytes = usage.live - plan::arena_bytes_of_cpu.load(std::memory_order_relaxed);
+  now.pooled_bytes = usage.pooled;
+  return now;
+}
+
+void reset_stats() {
+  PlanCache& cache = PlanCache::instance();
+  std::lock_guard guard(cache.lock);
+  cache.counters = {};
+  launches_at_reset.store(device_launches(), std::memory_order_relaxed);
+  const CopiedBytes copied = copied_bytes();
+  bytes_in_at_reset.store(copied.to_devices, std::memory_order_relaxed);
+  bytes_out_at_reset.store(copied.from_devices, std::memory_order_relaxed);
+}
+
+void set_plan_cache_limit(int64_t bytes) { PlanCache::instance().set_limit(bytes); }
+void set_plan_cache(bool on) { PlanCache::instance().set_enabled(on); }
+
+void trim() {
+  CpuStream::finish();
+  PlanCache::instance().clear();
+  trim_buffers();
+}
+
+void set_num_threads(int threads) { set_pool_threads(threads); }
+int num_threads() { return pool_threads(); }
+
+}  // namespace rosin
