@@ -111,7 +111,7 @@ class Layers(unittest.TestCase):
 
     def test_vendor_headers_stay_in_their_room(self):
         self.assertEqual(self.errors("src/engines/x.cpp", "<dnnl.hpp>"), [])
-        self.refuses("src/ops/x.cpp", "<dnnl.hpp>", "is for cpu only")
+        self.refuses("src/ops/x.cpp", "<dnnl.hpp>", "is for engines only")
 
     def test_tests_may_look_into_every_room(self):
         self.assertEqual(self.errors("src/base/x_test.cpp", '"run/evaluate.hpp"', "<gtest/gtest.h>"), [])
