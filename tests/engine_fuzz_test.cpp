@@ -269,7 +269,7 @@ std::vector<Array> array_values(const Program& program, Way way, uint64_t seed) 
   }
   std::vector<char> held(count, 1);
   for (size_t i = 0; i < count && way != Way::op_by_op; ++i) held[i] = i + 3 > count || chance(0.3);
-  std::optional<GradientCall> call;
+  std::optional<detail::GradientCall> call;
   if (way == Way::in_gradient) call.emplace();
   std::vector<Array> values;
   for (const Plain& input : program.inputs) values.push_back(array_of(input));

@@ -67,16 +67,17 @@ inline void check_layer_gradient(const Layer& given, const Array& x, const std::
   auto [by_layer, by_x] = withgradient(loss, layer, in).gradient;
   if (floating) compare_differences(in, by_x, name + " by input", [&](const Array& a) { return value_at(layer, a); });
   Layer moved = layer;
-  std::vector<ArrayPlace<Array*>> places, gradients;
-  list_arrays(ModelEdit(moved), places);
-  list_arrays(ModelEdit(by_layer), gradients);
+  std::vector<detail::ArrayPlace<Array*>> places, gradients;
+  detail::list_arrays(ModelEdit(moved), places);
+  detail::list_arrays(ModelEdit(by_layer), gradients);
   for (size_t i = 0; i < places.size(); ++i) {
     if (!places[i].trainable) continue;
     const Array kept = *places[i].array;
-    compare_differences(kept, *gradients[i].array, name + " by " + path_at(ModelView(layer), i), [&](const Array& a) {
-      *places[i].array = a;
-      return value_at(moved, in);
-    });
+    compare_differences(kept, *gradients[i].array, name + " by " + detail::path_at(ModelView(layer), i),
+                        [&](const Array& a) {
+                          *places[i].array = a;
+                          return value_at(moved, in);
+                        });
     *places[i].array = kept;
   }
 }

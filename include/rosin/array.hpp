@@ -123,7 +123,7 @@ class ROSIN_API Array {
   template <class T = float>
     requires(is_element<T> && !std::same_as<T, bool>)
   std::vector<T> to_vector() const {
-    std::vector<T> values = host_vector<T>("to_vector", count());
+    std::vector<T> values = detail::host_vector<T>("to_vector", count());
     copy_to(std::span<T>(values));
     return values;
   }

@@ -61,14 +61,14 @@ class ROSIN_API Chain {
   void visit_layers(ModelEditor& editor, const ModelPath& path);
 
  private:
-  using Name = std::basic_string<char, std::char_traits<char>, FreeListAllocator<char>>;
+  using Name = std::basic_string<char, std::char_traits<char>, detail::FreeListAllocator<char>>;
   size_t place(int64_t index) const;
   size_t place(std::string_view name) const;
   template <class Self, class Visitor> static void walk(Self& self, Visitor& visitor, const ModelPath& path);
   template <class Self, class Visitor> static void walk_layers(Self& self, Visitor& visitor, const ModelPath& path);
 
-  std::vector<Layer, FreeListAllocator<Layer>> layers_;
-  std::vector<Name, FreeListAllocator<Name>> names_;  // empty, or one per layer
+  std::vector<Layer, detail::FreeListAllocator<Layer>> layers_;
+  std::vector<Name, detail::FreeListAllocator<Name>> names_;  // empty, or one per layer
 };
 
 /// What each layer of the chain gives: the last one is chain(x). Source: Flux.activations.

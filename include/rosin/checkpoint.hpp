@@ -12,7 +12,9 @@
 
 namespace rosin {
 
-/// For the library: marks what is recorded while it lives, for Checkpointed.
+namespace detail {
+
+/// Marks what is recorded while it lives, for Checkpointed.
 class ROSIN_API CheckpointRegion {
  public:
   CheckpointRegion();
@@ -24,6 +26,8 @@ class ROSIN_API CheckpointRegion {
   uint32_t outer_;
 };
 
+}  // namespace detail
+
 /// A callable (a layer, a function) whose intermediate values are not kept for the gradient but computed again there.
 /// The callable itself runs once: what it recorded is recorded again, with the same random numbers, and no buffer is
 /// assigned twice. A model may hold it; its fields are those of `inner`.
@@ -31,7 +35,7 @@ template <class F> struct Checkpointed {
   F inner;
 
   template <class... Argument> auto operator()(const Argument&... argument) const {
-    const CheckpointRegion region;
+    const detail::CheckpointRegion region;
     return inner(argument...);
   }
 };
@@ -39,9 +43,13 @@ template <class F> struct Checkpointed {
 /// checkpoint(f)(x) is f(x) with less memory in gradient calls. Source: Chen et al. 2016, arXiv 1604.06174.
 template <class F> Checkpointed<F> checkpoint(F f) { return {std::move(f)}; }
 
-/// For the library: what a rule of one's own gives: the gradient by each input, in order; nothing where there is none.
+namespace detail {
+
+/// What a rule of one's own gives: the gradient by each input, in order; nothing where there is none.
 using CustomRule = SmallFunction<std::vector<Array>(const Array& gradient)>;
 ROSIN_API Array with_rule(const Array& value, std::span<const Array> inputs, CustomRule rule);
+
+}  // namespace detail
 
 /// `value` with a gradient of one's own: in gradient calls, rule(dy) gives the gradients of the loss by `inputs` (at
 /// most three arrays of which value was computed), as a vector in their order or, for one input, as one array.
@@ -49,11 +57,12 @@ ROSIN_API Array with_rule(const Array& value, std::span<const Array> inputs, Cus
 /// another number), shape (a gradient has not the shape of its input), dtype (a complex one of a real input). Example:
 /// custom_gradient(round(x), {x}, [](const Array& dy) { return dy; }) is the straight-through estimator.
 template <class Rule> Array custom_gradient(const Array& value, std::initializer_list<Array> inputs, Rule rule) {
-  return with_rule(value, std::span<const Array>(inputs.begin(), inputs.size()),
-                   CustomRule([rule](const Array& gradient) -> std::vector<Array> {
-                     if constexpr (std::is_convertible_v<decltype(rule(gradient)), Array>) return {rule(gradient)};
-                     else return rule(gradient);
-                   }));
+  return detail::with_rule(value, std::span<const Array>(inputs.begin(), inputs.size()),
+                           detail::CustomRule([rule](const Array& gradient) -> std::vector<Array> {
+                             if constexpr (std::is_convertible_v<decltype(rule(gradient)), Array>)
+                               return {rule(gradient)};
+                             else return rule(gradient);
+                           }));
 }
 
 }  // namespace rosin

@@ -95,13 +95,17 @@ template <class T> T copy_parts(const T& x) {
 
 namespace rosin {
 
-/// For the library: gives the shared pointers of a fresh copy objects of their own.
+namespace detail {
+
+/// Gives the shared pointers of a fresh copy objects of their own.
 ROSIN_API void separate_shared(ModelEdit copy);
+
+}  // namespace detail
 
 /// A model that is independent of `model`: changing one leaves the other as it is. Arrays are the same handles.
 template <class M> M copy_of(const M& model) {
   M copy = reflect::copy_parts(model);
-  if constexpr (Walkable<M>) separate_shared(copy);
+  if constexpr (Walkable<M>) detail::separate_shared(copy);
   return copy;
 }
 

@@ -24,22 +24,28 @@ ROSIN_API Array zeros_like(const Array& x);
 ROSIN_API Array ones_like(const Array& x);
 ROSIN_API Array full_like(const Array& x, const Array& value);
 
-/// For the library: start, start + step, ..., `count` of them; Int32, or Int64 where a value needs it.
+namespace detail {
+
+/// Start, start + step, ..., `count` of them; Int32, or Int64 where a value needs it.
 ROSIN_API Array integer_range(int64_t start, int64_t step, int64_t count);
-/// For the library: the numbers of [start, stop) in steps of `step`. Error (argument): step 0.
+/// The numbers of [start, stop) in steps of `step`. Error (argument): step 0.
 ROSIN_API Array integer_range_between(int64_t start, int64_t stop, int64_t step);
 ROSIN_API Array integer_range_between(int64_t start, int64_t stop, int64_t step, const ArrayOptions& options);
 
+}  // namespace detail
+
 /// 0, 1, ..., stop - 1; start, start + step, ... before stop. Int32, or Int64 where a value needs it.
-template <std::integral T> Array arange(T stop) { return integer_range_between(0, static_cast<int64_t>(stop), 1); }
+template <std::integral T> Array arange(T stop) {
+  return detail::integer_range_between(0, static_cast<int64_t>(stop), 1);
+}
 template <std::integral T> Array arange(T stop, const ArrayOptions& options) {
-  return integer_range_between(0, static_cast<int64_t>(stop), 1, options);
+  return detail::integer_range_between(0, static_cast<int64_t>(stop), 1, options);
 }
 template <std::integral T, std::integral U> Array arange(T start, U stop, int64_t step = 1) {
-  return integer_range_between(static_cast<int64_t>(start), static_cast<int64_t>(stop), step);
+  return detail::integer_range_between(static_cast<int64_t>(start), static_cast<int64_t>(stop), step);
 }
 template <std::integral T, std::integral U> Array arange(T start, U stop, int64_t step, const ArrayOptions& options) {
-  return integer_range_between(static_cast<int64_t>(start), static_cast<int64_t>(stop), step, options);
+  return detail::integer_range_between(static_cast<int64_t>(start), static_cast<int64_t>(stop), step, options);
 }
 /// start, start + step, ... before stop, each computed as start + i * step in double and rounded once.
 ROSIN_API Array arange(double start, double stop, double step, DType type = Float32);

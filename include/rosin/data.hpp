@@ -22,7 +22,8 @@
 
 namespace rosin {
 
-// --- For the library; numobs, getobs and the rest are what one calls.
+namespace detail {
+
 /// The common number of observations of all arrays. Error (shape): they differ, or an array is 0-d; (argument): there
 /// is no array, or a container of numbers, which is no array yet. `op` begins the message.
 ROSIN_API int64_t count_observations(ModelView data, const char* op);
@@ -45,6 +46,8 @@ ROSIN_API std::vector<int64_t> natural_order(int64_t n);
 /// Replaces each place by what `at` has there. Error (argument): outside `at`.
 ROSIN_API std::vector<int64_t> looked_up(std::span<const int64_t> places, std::span<const int64_t> at);
 
+}  // namespace detail
+
 /// A class that gives a batch: `auto getobs(std::span<const int64_t> at) const`.
 template <class T>
 concept BatchData = requires(const T& data, std::span<const int64_t> at) {
@@ -60,19 +63,17 @@ concept SingleData = !BatchData<T> && requires(const T& data, int64_t i) {
 template <class T>
 concept Observations = BatchData<T> || SingleData<T> || Walkable<T>;
 
-// ---
-
 /// The number of observations.
 template <Observations Data> int64_t numobs(const Data& data) {
   if constexpr (BatchData<Data> || SingleData<Data>) return static_cast<int64_t>(data.numobs());
-  else return count_observations(data, "numobs");
+  else return detail::count_observations(data, "numobs");
 }
 
 /// Observations of one structure side by side: arrays (...) become (..., observations.size()).
 template <Walkable Observation> Observation batch(const std::vector<Observation>& observations) {
   std::vector<ModelView> views(observations.begin(), observations.end());
   Observation result = observations.empty() ? Observation() : copy_of(observations.front());
-  stack_observations(result, views);
+  detail::stack_observations(result, views);
   return result;
 }
 /// The opposite: each observation without the last dim.
@@ -89,13 +90,13 @@ template <Observations Data> auto getobs(const Data& data, std::span<const int64
       try {
         found.push_back(data.getobs(i));
       } catch (const std::exception& error) {
-        rethrow_with_observation(error, i);
+        detail::rethrow_with_observation(error, i);
       }
     }
     return batch(found);
   } else {
     Data taken = copy_of(data);
-    take_observations(taken, at);
+    detail::take_observations(taken, at);
     return taken;
   }
 }
@@ -103,7 +104,7 @@ template <Observations Data> auto getobs(const Data& data, const std::vector<int
   return getobs(data, std::span<const int64_t>(at));
 }
 /// All of them, read at once.
-template <Observations Data> auto getobs(const Data& data) { return getobs(data, natural_order(numobs(data))); }
+template <Observations Data> auto getobs(const Data& data) { return getobs(data, detail::natural_order(numobs(data))); }
 
 /// Data that is mapped when it is read, batch by batch: `mapobs(gpu, std::tuple{X, Y})`.
 template <class F, Observations Data> struct MappedData {
@@ -124,11 +125,11 @@ template <Observations Data> class ObsView {
  public:
   /// Error (argument): an index that the data does not have.
   ObsView(Data data, std::vector<int64_t> indices) : data_(std::move(data)), indices_(std::move(indices)) {
-    check_observations(indices_, rosin::numobs(data_));
+    detail::check_observations(indices_, rosin::numobs(data_));
   }
 
   int64_t numobs() const noexcept { return static_cast<int64_t>(indices_.size()); }
-  auto getobs(std::span<const int64_t> at) const { return rosin::getobs(data_, looked_up(at, indices_)); }
+  auto getobs(std::span<const int64_t> at) const { return rosin::getobs(data_, detail::looked_up(at, indices_)); }
   const Data& data() const noexcept { return data_; }
   const std::vector<int64_t>& indices() const noexcept { return indices_; }
 
@@ -156,7 +157,7 @@ template <Observations Data> ObsView<Data> obsview(const Data& data, std::vector
   return {data, std::move(indices)};
 }
 template <Observations Data> ObsView<Data> obsview(const ObsView<Data>& view, const std::vector<int64_t>& indices) {
-  return {view.data(), looked_up(indices, view.indices())};
+  return {view.data(), detail::looked_up(indices, view.indices())};
 }
 
 /// Element i of the observations of a view of a tuple of arrays.
@@ -168,7 +169,7 @@ auto get(const ObsView<Data>& view) {
 
 /// All observations in random order, drawn from `rng` or this thread's generator now, as a view.
 template <Observations Data> auto shuffleobs(const Data& data, Rng& rng) {
-  return obsview(data, shuffled_order(numobs(data), rng));
+  return obsview(data, detail::shuffled_order(numobs(data), rng));
 }
 template <Observations Data> auto shuffleobs(const Data& data) { return shuffleobs(data, default_rng()); }
 
@@ -180,7 +181,8 @@ struct SplitOptions {
 /// 0.2});`. In random order: `splitobs(shuffleobs(data), std::array{0.7, 0.2})`. Errors (argument): a share outside [0,
 /// 1], a sum above 1.
 template <Observations Data, size_t n> auto splitobs(const Data& data, const std::array<double, n>& shares) {
-  const std::vector<int64_t> order = natural_order(numobs(data)), starts = part_starts(shares, numobs(data));
+  const std::vector<int64_t> order = detail::natural_order(numobs(data)),
+                             starts = detail::part_starts(shares, numobs(data));
   const auto part = [&](size_t i) {
     const auto begin = i == 0 ? order.begin() : order.begin() + starts[i - 1];
     const auto end = i == n ? order.end() : order.begin() + starts[i];
@@ -193,7 +195,7 @@ template <Observations Data, size_t n> auto splitobs(const Data& data, const std
 template <Observations Data> auto splitobs(const Data& data, const SplitOptions& options) {
   const std::array shares{options.at};
   auto [first, second] =
-      splitobs(options.shuffle ? shuffleobs(data) : obsview(data, natural_order(numobs(data))), shares);
+      splitobs(options.shuffle ? shuffleobs(data) : obsview(data, detail::natural_order(numobs(data))), shares);
   return std::pair(std::move(first), std::move(second));
 }
 

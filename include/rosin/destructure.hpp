@@ -15,12 +15,16 @@ namespace rosin {
 
 // --- For compiled code.
 
+namespace detail {
+
 /// The trained arrays (see trainables), one after the other in the order of the walk, as a vector of their common float
 /// type on their device; an empty Float32 vector where there are none.
 ROSIN_API Array trained_elements(ModelView model);
 /// Puts the elements of such a vector into the model's arrays, which keep their shapes, types and ties. Error (shape):
 /// a vector of another length.
 ROSIN_API void set_trained_elements(ModelEdit model, const Array& flat);
+
+}  // namespace detail
 
 // ---
 
@@ -34,7 +38,7 @@ template <Walkable M> class Restructure {
   /// The same with all else taken from `model`.
   M operator()(const M& model, const Array& flat) const {
     M copy = copy_of(model);
-    set_trained_elements(copy, flat);
+    detail::set_trained_elements(copy, flat);
     return copy;
   }
   int64_t size() const noexcept { return length_; }
@@ -51,7 +55,7 @@ template <Walkable M> std::string to_string(const Restructure<M>& restructure) {
 /// All trained elements as one vector, and the way back: `auto [flat, re] = destructure(model); re(2 * flat)`. Tied
 /// arrays are in the vector once. Both are differentiable.
 template <Walkable M> std::pair<Array, Restructure<M>> destructure(const M& model) {
-  return {trained_elements(model), Restructure<M>(model)};
+  return {detail::trained_elements(model), Restructure<M>(model)};
 }
 
 }  // namespace rosin

@@ -41,7 +41,9 @@ struct BackendReport {
 /// back end.
 ROSIN_API BackendReport backend_report(std::string_view backend);
 
-// --- For the library: plug-ins that might crash. A probe belongs into a child process, its result into the record.
+// --- Plug-ins that might crash. A probe belongs into a child process, its result into the record.
+
+namespace detail {
 
 /// The files in which the plug-in of a back end is looked for, in the order of the search, there or not. None for the
 /// CPU. Error (argument): no such back end.
@@ -62,6 +64,8 @@ ROSIN_API PluginProbe probe_plugin(const std::string& path);
 /// is not loaded until it changes or a later probe goes well. Where that folder cannot be written, later processes do
 /// not know.
 ROSIN_API void note_probe(const std::string& path, bool crashed);
+
+}  // namespace detail
 
 // --- Which back end is chosen.
 

@@ -9,12 +9,14 @@
 
 namespace rosin {
 
-/// For the library: a block of at least `bytes` bytes, aligned for every type without extended alignment.
+namespace detail {
+
+/// A block of at least `bytes` bytes, aligned for every type without extended alignment.
 ROSIN_API void* take_block(size_t bytes);
-/// For the library: gives a block back, on any thread; `bytes` as it was taken.
+/// Gives a block back, on any thread; `bytes` as it was taken.
 ROSIN_API void give_block(void* block, size_t bytes) noexcept;
 
-/// For the library: for containers inside layers.
+/// For containers inside layers.
 template <class T> struct FreeListAllocator {
   using value_type = T;
 
@@ -24,5 +26,7 @@ template <class T> struct FreeListAllocator {
   void deallocate(T* block, size_t count) noexcept { give_block(block, count * sizeof(T)); }
   template <class U> bool operator==(const FreeListAllocator<U>&) const noexcept { return true; }
 };
+
+}  // namespace detail
 
 }  // namespace rosin

@@ -90,7 +90,9 @@ ROSIN_API void setkeypath(ModelEdit model, std::string_view path, const Array& v
 
 // --- Several models in step.
 
-/// For the library: the arrays of a model by path, for a walk through another one.
+namespace detail {
+
+/// The arrays of a model by path, for a walk through another one.
 class ROSIN_API ArraysByPath {
  public:
   explicit ArraysByPath(ModelView model);
@@ -105,13 +107,15 @@ class ROSIN_API ArraysByPath {
   std::vector<Place> places_;  // in the order of `path`
 };
 
+}  // namespace detail
+
 /// f applied to the arrays that stand at the same path of several models: f(x, y, ...) for each x that is not nothing.
 /// The result has the structure and the ties of the first model. The others may hold more, and nothing (an absent
 /// gradient, say). Error (argument): one of them lacks a path of the first.
 template <class F, class M, Walkable... More>
   requires(Walkable<M> && sizeof...(More) > 0)
 M fmap(F f, const M& model, const More&... more) {
-  const ArraysByPath beside[] = {ArraysByPath(more)...};
+  const detail::ArraysByPath beside[] = {detail::ArraysByPath(more)...};
   const auto call = [&]<int... i>(const ModelPath& path, const Array& x, std::integer_sequence<int, i...>) {
     return f(x, beside[i].at(path, i + 1)...);
   };

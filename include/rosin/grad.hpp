@@ -15,6 +15,8 @@
 
 namespace rosin {
 
+namespace detail {
+
 /// One gradient call: for the templates below. The arguments' trainable arrays become fresh argument nodes, the
 /// function is run, then close() walks back from its loss.
 class ROSIN_API GradientCall {
@@ -50,6 +52,8 @@ class ROSIN_API GradientCall {
   State* state_;
 };
 
+}  // namespace detail
+
 /// Whether a gradient call is in progress on this thread (layers train then, unless a mode says otherwise).
 ROSIN_API bool in_gradient() noexcept;
 
@@ -81,7 +85,7 @@ template <class Value> Array loss_of(const Value& value) {
 template <class F, class... Argument, size_t... i>
 auto withgradient_of(F& f, std::index_sequence<i...>, Argument&... argument) {
   static_assert((check_parts<ArgumentOf<Argument>>() && ...));
-  GradientCall call;
+  detail::GradientCall call;
   std::tuple<ArgumentOf<Argument>...> copies{argument_of(argument)...};
   (call.open(std::get<i>(copies)), ...);
   auto value = call.located([&] { return f(static_cast<const ArgumentOf<Argument>&>(std::get<i>(copies))...); });

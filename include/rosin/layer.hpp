@@ -63,7 +63,7 @@ class ROSIN_API Layer {
   Layer(UnaryFunction function) : Layer(FunctionLayer{function}) {}
   template <class L>
     requires(!std::same_as<L, Layer> && LayerLike<L>)
-  Layer(L layer) : table_(&table_of<L>), object_(take_block(sizeof(L))) {
+  Layer(L layer) : table_(&table_of<L>), object_(detail::take_block(sizeof(L))) {
     static_assert(alignof(L) <= alignof(std::max_align_t), "rosin: a layer with extended alignment");
     static_assert(reflect::check_parts<L>());
     ::new (object_) L(static_cast<L&&>(layer));
@@ -142,12 +142,12 @@ class ROSIN_API Layer {
     else return reflect::MapsList<L>;
   }
   template <class L> static void* copy(const void* object) {
-    void* block = take_block(sizeof(L));
+    void* block = detail::take_block(sizeof(L));
     return ::new (block) L(reflect::copy_parts(*static_cast<const L*>(object)));
   }
   template <class L> static void destroy(void* object) noexcept {
     static_cast<L*>(object)->~L();
-    give_block(object, sizeof(L));
+    detail::give_block(object, sizeof(L));
   }
   template <class L> static void visit(const void* object, ModelVisitor& visitor, const ModelPath& path) {
     reflect::walk(*static_cast<const L*>(object), visitor, path);

@@ -33,10 +33,12 @@ struct LoaderStats {
   double waited_seconds = 0;  // in which a loop stood still for a batch that was not ready
 };
 
-/// For the library: seconds of a clock that only moves forward.
+namespace detail {
+
+/// Seconds of a clock that only moves forward.
 ROSIN_API double seconds_now() noexcept;
 
-/// For the library: the options that are used for n observations. Without a generator the loader takes one from this
+/// The options that are used for n observations. Without a generator the loader takes one from this
 /// thread's: a new one where it draws (orders, or code of the user's in getobs), so that no two loaders draw the same.
 /// Error (argument): a batch size below 1, a negative number of workers.
 ROSIN_API LoaderOptions checked_options(LoaderOptions options, int64_t n, bool draws);
@@ -45,7 +47,7 @@ ROSIN_API std::vector<int64_t> epoch_order(const LoaderOptions& options, int64_t
 /// "938-element DataLoader(batchsize=64, shuffle=true)", and the first batch where there is one.
 ROSIN_API std::string loader_text(const LoaderOptions& options, int64_t batches, const ModelView* first);
 
-/// For the library: while it lives, functions without an Rng draw from a generator of this epoch and observation.
+/// While it lives, functions without an Rng draw from a generator of this epoch and observation.
 class ROSIN_API ObservationDraws {
  public:
   ObservationDraws(const Rng& rng, uint64_t epoch, int64_t observation);
@@ -57,7 +59,7 @@ class ROSIN_API ObservationDraws {
   Rng before_;
 };
 
-/// For the library: where a loader's loops are and begin. Several threads may use one. A copy has a place of its own;
+/// Where a loader's loops are and begin. Several threads may use one. A copy has a place of its own;
 /// what was moved from is an Error (argument) to use.
 class ROSIN_API LoaderPosition {
  public:
@@ -99,7 +101,7 @@ class ROSIN_API LoaderPosition {
   State* state_;
 };
 
-/// For the library: threads that call make(context, batch) for batches first, first + 1, ..., at most `ahead` of the
+/// Threads that call make(context, batch) for batches first, first + 1, ..., at most `ahead` of the
 /// one that is waited for.
 class ROSIN_API BatchWorkers {
  public:
@@ -118,7 +120,7 @@ class ROSIN_API BatchWorkers {
   State* state_;
 };
 
-/// For the library: what a loader's batches are made of, in one epoch. Batches may be made by several threads at once.
+/// What a loader's batches are made of, in one epoch. Batches may be made by several threads at once.
 template <Observations Data> struct EpochBatches {
   using Batch = decltype(getobs(std::declval<const Data&>(), std::span<const int64_t>()));
 
@@ -140,7 +142,7 @@ template <Observations Data> struct EpochBatches {
   }
 };
 
-/// For the library: batches that workers prepare ahead, in slots that are used in turn.
+/// Batches that workers prepare ahead, in slots that are used in turn.
 template <Observations Data> class PreparedBatches {
  public:
   using Batch = typename EpochBatches<Data>::Batch;
@@ -166,6 +168,8 @@ template <Observations Data> class PreparedBatches {
   BatchWorkers workers_;  // last: the threads end before the slots go
 };
 
+}  // namespace detail
+
 /// Batches of data, again and again: each `for` over a loader is one epoch, with a new order when `shuffle` is set. A
 /// batch has the structure of the data, with arrays (..., batchsize) of their own, which stay valid as long as they are
 /// held; `auto& [x, y]` refers to the loop's own handles, which last until the next batch. Orders depend on the
@@ -178,10 +182,10 @@ template <Observations Data> class PreparedBatches {
 /// Errors: shape (numbers of observations differ), argument (batchsize below 1; the loader was moved from).
 template <Observations Data> class DataLoader {
  public:
-  using Batch = typename EpochBatches<Data>::Batch;
+  using Batch = typename detail::EpochBatches<Data>::Batch;
 
   explicit DataLoader(Data data, LoaderOptions options = {}) : data_(std::move(data)), observations_(count(data_)) {
-    options_ = checked_options(std::move(options), observations_, reflect::runs_code<Data>);
+    options_ = detail::checked_options(std::move(options), observations_, reflect::runs_code<Data>);
   }
 
   /// The number of batches of an epoch.
@@ -216,7 +220,7 @@ template <Observations Data> class DataLoader {
     explicit Iterator(const DataLoader& loader)
         : position_(loader.position_), place_(position_.next()),
           batches_{loader.data_, loader.options_, static_cast<uint64_t>(place_.epoch),
-                   epoch_order(loader.options_, loader.observations_, static_cast<uint64_t>(place_.epoch))},
+                   detail::epoch_order(loader.options_, loader.observations_, static_cast<uint64_t>(place_.epoch))},
           count_(loader.size()) {
       if (loader.options_.num_workers > 0) prepared_.emplace(batches_, place_.batch, count_);
     }
@@ -226,10 +230,10 @@ template <Observations Data> class DataLoader {
 
     Batch& operator*() {
       if (!batch_) {
-        const double begin = seconds_now();
+        const double begin = detail::seconds_now();
         if (prepared_) batch_.emplace(prepared_->at(place_.batch));
         else batch_.emplace(batches_.make(place_.batch));
-        position_.gives(place_, !std::exchange(gave_, true), seconds_now() - begin);
+        position_.gives(place_, !std::exchange(gave_, true), detail::seconds_now() - begin);
       }
       return *batch_;
     }
@@ -245,13 +249,13 @@ template <Observations Data> class DataLoader {
       if (gave_ || place_.batch >= count_) position_.leaves(place_.epoch, !gave_);
     }
 
-    LoaderPosition& position_;
-    LoaderPosition::Place place_;
-    EpochBatches<Data> batches_;
+    detail::LoaderPosition& position_;
+    detail::LoaderPosition::Place place_;
+    detail::EpochBatches<Data> batches_;
     int64_t count_;
     bool gave_ = false;
     std::optional<Batch> batch_;
-    std::optional<PreparedBatches<Data>> prepared_;
+    std::optional<detail::PreparedBatches<Data>> prepared_;
   };
 
   /// The next epoch, which counts as begun with its first batch.
@@ -274,13 +278,13 @@ template <Observations Data> class DataLoader {
 
   static int64_t count(const Data& data) {
     if constexpr (BatchData<Data> || SingleData<Data>) return numobs(data);
-    else return count_observations(data, "DataLoader");
+    else return detail::count_observations(data, "DataLoader");
   }
 
   Data data_;
   int64_t observations_;
   LoaderOptions options_;
-  mutable LoaderPosition position_;  // loops over a const loader are epochs too
+  mutable detail::LoaderPosition position_;  // loops over a const loader are epochs too
 };
 
 /// Goes through a range of batches (a loader, a vector of tuples) and gives each one on a device. The copy of a batch
@@ -331,7 +335,7 @@ template <class Batches> class DeviceIterator {
 /// The same on CUDA, with element types kept. Error (device): CUDA is not functional.
 template <class Batches> class CuIterator : public DeviceIterator<Batches> {
  public:
-  explicit CuIterator(Batches& batches) : DeviceIterator<Batches>(device_of_cu().with(keep), batches) {}
+  explicit CuIterator(Batches& batches) : DeviceIterator<Batches>(detail::device_of_cu().with(keep), batches) {}
 };
 
 /// As MLUtils shows a loader: its options and its first batch.
@@ -342,13 +346,14 @@ template <Observations Data> std::string to_string(const DataLoader<Data>& loade
       const int64_t n = numobs(loader.data());
       std::vector<int64_t> first;
       for (int64_t i = 0; i < n && i < loader.options().batchsize; ++i) first.push_back(i);
-      const ObservationDraws draws(*loader.options().rng, 0, 0);  // printing leaves this thread's generator alone
+      const detail::ObservationDraws draws(*loader.options().rng, 0,
+                                           0);  // printing leaves this thread's generator alone
       const Batch shown = getobs(loader.data(), first);
       const ModelView view(shown);
-      return loader_text(loader.options(), loader.size(), &view);
+      return detail::loader_text(loader.options(), loader.size(), &view);
     }
   }
-  return loader_text(loader.options(), loader.size(), nullptr);
+  return detail::loader_text(loader.options(), loader.size(), nullptr);
 }
 template <TextStream Stream, Observations Data> Stream& operator<<(Stream& stream, const DataLoader<Data>& loader) {
   return stream << show(loader);

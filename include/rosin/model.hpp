@@ -32,6 +32,8 @@ ROSIN_API int64_t parameter_count(ModelView model);
 /// saved.
 ROSIN_API std::vector<NamedArray> state(ModelView model);
 
+namespace detail {
+
 /// For compiled code: one place of a model, in a list to go through several models in step (model, gradient,
 /// optimiser state): the i-th place of one is the i-th place of the other when the paths' hashes agree.
 template <class ArrayPointer> struct ArrayPlace {
@@ -42,24 +44,30 @@ template <class ArrayPointer> struct ArrayPlace {
   bool buffer;
 };
 
-/// For compiled code: fills `places` with all arrays, also nothing. The vector keeps its memory: a list that is kept
+/// Fills `places` with all arrays, also nothing. The vector keeps its memory: a list that is kept
 /// costs no allocation.
 ROSIN_API void list_arrays(ModelEdit model, std::vector<ArrayPlace<Array*>>& places);
 ROSIN_API void list_arrays(ModelView model, std::vector<ArrayPlace<const Array*>>& places);
 /// The path of the place at a position of such a list, as text; for messages.
 ROSIN_API std::string path_at(ModelView model, size_t position);
 
+}  // namespace detail
+
 // --- Maps.
 
-/// For the library: a function on arrays as compiled code sees it.
+namespace detail {
+
+/// A function on arrays as compiled code sees it.
 struct ArrayMap {
   void* function;
   Array (*call)(void* function, const Array& x, const ModelPath& path);
   void* exclude = nullptr;
   bool (*excludes)(void* exclude, const Array& x, const ModelPath& path) = nullptr;
 };
-/// For the library: replaces each array of the model, tied ones together; nothing stays.
+/// Replaces each array of the model, tied ones together; nothing stays.
 ROSIN_API void map_arrays(ModelEdit model, const ArrayMap& map);
+
+}  // namespace detail
 
 namespace reflect {
 
@@ -80,8 +88,8 @@ template <class E> bool excludes_array(void* exclude, const Array& x, const Mode
 /// be walked comes back unchanged, with a warning.
 template <class F, class M> M fmap(F f, const M& model) {
   M copy = copy_of(model);
-  if constexpr (Walkable<M>) map_arrays(copy, {&f, reflect::call_on_array<F>});
-  else warn_unwalked(reflect::type_name<M>, {});
+  if constexpr (Walkable<M>) detail::map_arrays(copy, {&f, reflect::call_on_array<F>});
+  else detail::warn_unwalked(reflect::type_name<M>, {});
   return copy;
 }
 /// The same, so that the name of an overloaded function may be given.
@@ -93,25 +101,36 @@ template <class F, class M, class E>
   requires(!Walkable<E>)
 M fmap(F f, const M& model, E exclude) {
   M copy = copy_of(model);
-  if constexpr (Walkable<M>) map_arrays(copy, {&f, reflect::call_on_array<F>, &exclude, reflect::excludes_array<E>});
-  else warn_unwalked(reflect::type_name<M>, {});
+  if constexpr (Walkable<M>)
+    detail::map_arrays(copy, {&f, reflect::call_on_array<F>, &exclude, reflect::excludes_array<E>});
+  else detail::warn_unwalked(reflect::type_name<M>, {});
   return copy;
 }
 
-/// For the library: copies the values of every array into arrays of their own.
+namespace detail {
+
+/// Copies the values of every array into arrays of their own.
 ROSIN_API void clone_arrays(ModelEdit model);
+
+}  // namespace detail
+
 /// A copy of a model (or an array) that shares no array with it; ties inside it stay.
 template <Walkable M> M clone(const M& model) {
   M copy = copy_of(model);
-  clone_arrays(copy);
+  detail::clone_arrays(copy);
   return copy;
 }
 
-/// For the library: converts every floating-point array to another float type; Buffers to Float32 where that is a half.
+namespace detail {
+
+/// Converts every floating-point array to another float type; Buffers to Float32 where that is a half.
 ROSIN_API void convert_floats(ModelEdit model, DType type);
+
+}  // namespace detail
+
 template <Walkable M> M with_floats(const M& model, DType type) {
   M copy = copy_of(model);
-  convert_floats(copy, type);
+  detail::convert_floats(copy, type);
   return copy;
 }
 /// The model with all floating-point arrays in one type, running statistics as above; integers, Bool, complex stay.

@@ -14,13 +14,18 @@ namespace rosin {
 
 /// The array on a device. Tied and equal handles stay so.
 ROSIN_API Array moved(const Array& x, const Device& device);
-/// For the library: moves every array of a model in place.
+
+namespace detail {
+
+/// Moves every array of a model in place.
 ROSIN_API void move_arrays(ModelEdit model, const Device& device);
+
+}  // namespace detail
 
 /// Array, models, containers of them: what can be moved as a whole.
 template <Walkable M> M moved(const M& model, const Device& device) {
   M copy = copy_of(model);
-  move_arrays(copy, device);
+  detail::move_arrays(copy, device);
   return copy;
 }
 
@@ -37,20 +42,24 @@ template <Movable T> auto operator|(const T& x, const Device& device) {
   else return moved(x, device);
 }
 
-/// For the library: the device that `gpu(x)` moves to (the CPU where there is no GPU, with one notice).
+namespace detail {
+
+/// The device that `gpu(x)` moves to (the CPU where there is no GPU, with one notice).
 ROSIN_API Device device_of_gpu();
 /// The same for `cu(x)`. Error (device): CUDA is not functional.
 ROSIN_API Device device_of_cu();
 
+}  // namespace detail
+
 /// For the library: types of the objects gpu, cpu and cu, which one calls or writes after `|`.
 struct ToGpu {
-  template <Movable T> auto operator()(const T& x) const { return x | device_of_gpu(); }
+  template <Movable T> auto operator()(const T& x) const { return x | detail::device_of_gpu(); }
 };
 struct ToCpu {
   template <Movable T> auto operator()(const T& x) const { return x | cpu_device(); }
 };
 struct ToCuda {
-  template <Movable T> auto operator()(const T& x) const { return x | device_of_cu(); }
+  template <Movable T> auto operator()(const T& x) const { return x | detail::device_of_cu(); }
 };
 
 /// gpu(x): to what gpu_device() gives; without a GPU x stays where it is. cpu(x): to the CPU. cu(x): to CUDA, or an

@@ -43,7 +43,7 @@ class ROSIN_API State {
   void rosin_visit(ModelVisitor& visitor, const ModelPath& path) const;
 
   /// For the library.
-  State(const ErasedRule& rule, ModelView model);
+  State(const detail::ErasedRule& rule, ModelView model);
   StateTree* tree() const noexcept { return tree_; }
 
  private:
@@ -114,7 +114,7 @@ ROSIN_API State adjusted(const State& state, const Adjustment& change, std::stri
 /// The tree as Flux prints it, in one line: (hidden = (weight = Leaf(Descent(0.1), nothing), bias = ...), ...).
 ROSIN_API std::string to_string(const State& state);
 /// A rule as Flux prints it: "Adam(0.001, (0.9, 0.999), 1.0e-8)".
-ROSIN_API std::string rule_text(const ErasedRule& rule);
+ROSIN_API std::string rule_text(const detail::ErasedRule& rule);
 template <Rule R> std::string to_string(const R& rule) { return rule_text(RuleOf<R>(rule)); }
 template <TextStream Stream> Stream& operator<<(Stream& stream, const State& state) { return stream << show(state); }
 template <TextStream Stream, Rule R> Stream& operator<<(Stream& stream, const R& rule) { return stream << show(rule); }

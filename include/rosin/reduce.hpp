@@ -85,11 +85,17 @@ ROSIN_API Array cumprod(const Array& x, int dim = 0);
 /// `shape`. Error (shape): `shape` does not broadcast to x's.
 ROSIN_API Array sum_to(const Array& x, const Shape& shape);
 
-/// For the library: var and stddev over all dims.
+namespace detail {
+
+/// Var and stddev over all dims.
 ROSIN_API Array var_of_all(const Array& x, bool corrected);
 ROSIN_API Array stddev_of_all(const Array& x, bool corrected);
 
-template <std::same_as<bool> B> Array var(const Array& x, B corrected) { return var_of_all(x, corrected); }
-template <std::same_as<bool> B> Array stddev(const Array& x, B corrected) { return stddev_of_all(x, corrected); }
+}  // namespace detail
+
+template <std::same_as<bool> B> Array var(const Array& x, B corrected) { return detail::var_of_all(x, corrected); }
+template <std::same_as<bool> B> Array stddev(const Array& x, B corrected) {
+  return detail::stddev_of_all(x, corrected);
+}
 
 }  // namespace rosin

@@ -48,9 +48,13 @@ class ROSIN_API RuleVisitor {
 /// What a rule keeps for one parameter.
 template <class R> using RuleState = decltype(std::declval<const R&>().init(std::declval<const Array&>()));
 
-/// For the library: x in another type, and x - d.
+namespace detail {
+
+/// X in another type, and x - d.
 ROSIN_API Array converted_parameter(const Array& x, DType type);
 ROSIN_API Array moved_parameter(const Array& x, const Array& d);
+
+}  // namespace detail
 
 /// Called by apply: stops the whole step with Error (numeric) and leaves the model as it was when the one element of
 /// `value` is NaN or infinite. `text` must outlive the step: "ClipNorm: the norm of the gradient must be finite".
@@ -75,7 +79,7 @@ template <class R> Array moved(const R& rule, RuleState<R>& state, const Array& 
     return rule.moved(state, x, g);
   } else {
     const Array d = rule.apply(state, x, g);
-    return d.is_nothing() ? Array() : moved_parameter(x, d);
+    return d.is_nothing() ? Array() : detail::moved_parameter(x, d);
   }
 }
 
@@ -107,6 +111,8 @@ template <class R> void describe(R& rule, RuleVisitor& visitor) {
 template <class R>
 concept Rule = std::copy_constructible<R> && (reflect::GivesStep<R> || reflect::ReplacesParameter<R>);
 
+namespace detail {
+
 /// A rule of any class with what it keeps for one parameter, for compiled code.
 class ROSIN_API ErasedRule {
  public:
@@ -124,11 +130,13 @@ class ROSIN_API ErasedRule {
   virtual void check() const = 0;
 };
 
-template <Rule R> class RuleOf final : public ErasedRule {
+}  // namespace detail
+
+template <Rule R> class RuleOf final : public detail::ErasedRule {
  public:
   explicit RuleOf(const R& rule) : rule_(rule), state_() {}
 
-  ErasedRule* copy() const override { return new RuleOf(*this); }
+  detail::ErasedRule* copy() const override { return new RuleOf(*this); }
   void init(const Array& x) override { state_ = rule_.init(x); }
   Array step(const Array& x, const Array& g) override {
     if constexpr (reflect::ReplacesParameter<R>) return rule_.replace(state_, x, g);

@@ -330,15 +330,15 @@ template <Rule R> struct MixedPrecision {
   MixedPrecision(DType type, R inner) : dtype(type), rule(std::move(inner)) {}
 
   State init(const Array& x) const {
-    const Array copy = converted_parameter(x, dtype);
+    const Array copy = detail::converted_parameter(x, dtype);
     return {copy, rule.init(copy)};
   }
   /// The parameter's new value, or nothing where it stays.
   Array replace(State& state, const Array& x, const Array& g) const {
-    const Array copy = reflect::moved(rule, state.inner, state.copy, converted_parameter(g, dtype));
+    const Array copy = reflect::moved(rule, state.inner, state.copy, detail::converted_parameter(g, dtype));
     if (copy.is_nothing()) return {};
     state.copy = copy;
-    return converted_parameter(state.copy, x.dtype());
+    return detail::converted_parameter(state.copy, x.dtype());
   }
   void visit_rules(RuleVisitor& visitor) {
     visitor.option({.name = "dtype", .type = &dtype});

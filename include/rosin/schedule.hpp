@@ -10,8 +10,12 @@
 
 namespace rosin {
 
+namespace detail {
+
 /// Error (argument) where a schedule has fewer steps than it needs; for the library.
 ROSIN_API void check_steps(const char* schedule, int64_t steps, int64_t least);
+
+}  // namespace detail
 
 /// Always the same.
 struct ConstantRate {
@@ -50,7 +54,7 @@ template <class Schedule> struct WarmupRate {
   int64_t steps = 100;
   Schedule then = {};
   double operator()(int64_t step) const {
-    check_steps("warmup", steps, 0);
+    detail::check_steps("warmup", steps, 0);
     if (step >= steps) return then(step - steps);
     return then(0) * static_cast<double>(step + 1) / static_cast<double>(steps);
   }

@@ -19,7 +19,7 @@ template <class Result, class... Argument> class SmallFunction<Result(Argument..
   SmallFunction() noexcept = default;
   template <class F>
     requires(!std::same_as<F, SmallFunction> && std::is_invocable_r_v<Result, const F&, Argument...>)
-  explicit SmallFunction(F callable) : table_(&table_of<F>), object_(take_block(sizeof(F))) {
+  explicit SmallFunction(F callable) : table_(&table_of<F>), object_(detail::take_block(sizeof(F))) {
     static_assert(alignof(F) <= alignof(std::max_align_t), "rosin: a callable with extended alignment");
     ::new (object_) F(std::move(callable));
   }
@@ -50,12 +50,12 @@ template <class Result, class... Argument> class SmallFunction<Result(Argument..
     void (*destroy)(void* object) noexcept;
   };
   template <class F> static void* copy(const void* object) {
-    void* block = take_block(sizeof(F));
+    void* block = detail::take_block(sizeof(F));
     return ::new (block) F(*static_cast<const F*>(object));
   }
   template <class F> static void destroy(void* object) noexcept {
     static_cast<F*>(object)->~F();
-    give_block(object, sizeof(F));
+    detail::give_block(object, sizeof(F));
   }
   template <class F> static Result call(const void* object, Argument... argument) {
     return (*static_cast<const F*>(object))(argument...);

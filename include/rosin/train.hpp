@@ -12,6 +12,8 @@
 
 namespace rosin {
 
+namespace detail {
+
 /// For train: one step, unless the loss is not finite. Error (numeric) then, before anything changed; `item` counts
 /// from 1 in the message.
 ROSIN_API void train_step(State& state, ModelEdit model, ModelView gradient, const Array& loss, int64_t item);
@@ -19,6 +21,8 @@ ROSIN_API void train_step(State& state, ModelEdit model, ModelView gradient, con
 ROSIN_API void warn_of_lost_state(const State& state, const ErasedRule& rule);
 /// Seconds of a clock that never runs backwards.
 ROSIN_API double steady_seconds() noexcept;
+
+}  // namespace detail
 
 namespace reflect {
 
@@ -44,14 +48,14 @@ template <class Loss, Walkable M, class Data> void train(Loss&& loss, M& model, 
   int64_t count = 0;
   for (auto&& item : data) {
     const auto [value, grad] = withgradient([&](const M& m) { return reflect::loss_on(loss, m, item); }, model);
-    train_step(state, model, grad, value, ++count);
+    detail::train_step(state, model, grad, value, ++count);
   }
 }
 
 /// The same with a state of its own, which ends with the call (a warning says so where the rule keeps something).
 template <class Loss, Walkable M, class Data, Rule R> void train(Loss&& loss, M& model, Data&& data, const R& rule) {
   State state = setup(rule, model);
-  warn_of_lost_state(state, RuleOf<R>(rule));
+  detail::warn_of_lost_state(state, RuleOf<R>(rule));
   train(loss, model, data, state);
 }
 
@@ -119,7 +123,7 @@ template <class F> struct Throttle {
   F f;
   double seconds;
   bool leading = true;
-  double (*clock)() noexcept = steady_seconds;
+  double (*clock)() noexcept = detail::steady_seconds;
   double last = -std::numeric_limits<double>::infinity();
 
   template <class... T> bool operator()(T&&... argument) {

@@ -52,7 +52,9 @@ class ROSIN_API ModelVisitor {
   virtual void leaf(const ModelPart& part, const ModelPath& path);
 };
 
-/// For the library: objects behind shared pointers that were copied: two pointers to one stay two pointers to one copy.
+namespace detail {
+
+/// Objects behind shared pointers that were copied: two pointers to one stay two pointers to one copy.
 class ROSIN_API SharedCopies {
  public:
   SharedCopies() noexcept;
@@ -67,6 +69,8 @@ class ROSIN_API SharedCopies {
   struct Entry;
   Entry* last_;
 };
+
+}  // namespace detail
 
 /// Changes the arrays of a model in place.
 class ROSIN_API ModelEditor {
@@ -83,12 +87,16 @@ class ROSIN_API ModelEditor {
   virtual void leaf(const ModelPart& part, const ModelPath& path);
   /// Not null when the model is a fresh copy whose shared pointers still point to the original's objects: the walk
   /// replaces them by copies.
-  virtual SharedCopies* copies();
+  virtual detail::SharedCopies* copies();
 };
 
-/// For the library: says once for each class that it cannot be walked (warning `unwalked-class`).
+namespace detail {
+
+/// Says once for each class that it cannot be walked (warning `unwalked-class`).
 ROSIN_API void warn_unwalked(std::string_view type, const ModelPath& path);
 /// Throws Error (argument): an object behind a shared pointer has a class that cannot be copied.
 [[noreturn]] ROSIN_API void refuse_copy(std::string_view type, const ModelPath& path);
+
+}  // namespace detail
 
 }  // namespace rosin

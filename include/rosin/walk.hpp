@@ -238,7 +238,7 @@ template <int i, class M, class V> void walk_alternative(M& x, V& visitor, const
 }
 
 /// Replaces a shared pointer of a copied model by one to a copy of its object.
-template <class P> void separate(P& pointer, SharedCopies& copies, const ModelPath& path) {
+template <class P> void separate(P& pointer, detail::SharedCopies& copies, const ModelPath& path) {
   using Element = typename P::element_type;
   const void* original = pointer.get();
   if (const void* copied = copies.find(original, type_name<P>)) {
@@ -247,7 +247,7 @@ template <class P> void separate(P& pointer, SharedCopies& copies, const ModelPa
     pointer = P(new Element(*pointer));
     copies.remember(original, type_name<P>, &pointer);
   } else {
-    refuse_copy(type_name<Element>, path);
+    detail::refuse_copy(type_name<Element>, path);
   }
 }
 
@@ -256,11 +256,11 @@ template <class M, class V> void walk_pointer(M& x, V& visitor, const ModelPath&
   constexpr bool shared = SharedPointerLike<std::remove_const_t<M>>;
   if (!x) return;
   if constexpr (std::is_const_v<Element> && std::is_same_v<V, ModelEditor>) {
-    warn_unwalked(type_name<std::remove_const_t<M>>, path);
+    detail::warn_unwalked(type_name<std::remove_const_t<M>>, path);
   } else {
     using Seen = std::conditional_t<std::is_const_v<M>, const Element, Element>;
     if constexpr (shared && std::is_same_v<V, ModelEditor>) {
-      if (SharedCopies* copies = visitor.copies()) separate(x, *copies, path);
+      if (detail::SharedCopies* copies = visitor.copies()) separate(x, *copies, path);
     }
     walk(static_cast<Seen&>(*x), visitor, shared ? path.through_pointer() : path);
   }
@@ -290,7 +290,7 @@ template <class M, class V> void walk(M& x, V& visitor, const ModelPath& path) {
     if constexpr (HasFields<T>) {
       walk_fields(x, visitor, path);
     } else {
-      warn_unwalked(type_name<T>, path);
+      detail::warn_unwalked(type_name<T>, path);
       visitor.leaf(part_of(x, PartKind::other), path);
     }
   } else if constexpr (SequenceLike<T>) {

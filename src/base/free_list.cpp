@@ -75,7 +75,7 @@ Block* from_reserve(size_t which) {
 
 }  // namespace
 
-void* take_block(size_t bytes) {
+void* detail::take_block(size_t bytes) {
   if (bytes > largest) return ::operator new(bytes);
   const size_t which = class_of(bytes);
   if (!closed) {
@@ -86,7 +86,7 @@ void* take_block(size_t bytes) {
   return ::operator new(smallest << which);
 }
 
-void give_block(void* block, size_t bytes) noexcept {
+void detail::give_block(void* block, size_t bytes) noexcept {
   if (bytes > largest) return ::operator delete(block);
   const size_t which = class_of(bytes);
   Block* free = ::new (block) Block{nullptr};

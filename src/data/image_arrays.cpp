@@ -15,7 +15,7 @@ ImageArrays image_arrays(const LabelledImages& pictures) {
                                          std::to_string(pictures.count) + " images of " +
                                          std::to_string(pictures.rows) + "x" + std::to_string(pictures.columns));
   }
-  std::vector<float> values = host_vector<float>("image_arrays", static_cast<int64_t>(pictures.pixels.size()));
+  std::vector<float> values = detail::host_vector<float>("image_arrays", static_cast<int64_t>(pictures.pixels.size()));
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(pictures.pixels[i]) / 255.0f;
   const std::vector<int32_t> labels(pictures.labels.begin(), pictures.labels.end());
   return {Array(values, {pictures.columns, pictures.rows, 1, pictures.count}), Array(labels, {pictures.count})};

@@ -14,7 +14,7 @@
 
 namespace rosin {
 
-LoaderOptions checked_options(LoaderOptions options, int64_t n, bool draws) {
+LoaderOptions detail::checked_options(LoaderOptions options, int64_t n, bool draws) {
   if (options.batchsize < 1) {
     throw Error(ErrorKind::argument, "DataLoader: the batch size must be at least 1; got " +
                                          std::to_string(options.batchsize) +
@@ -36,12 +36,12 @@ LoaderOptions checked_options(LoaderOptions options, int64_t n, bool draws) {
   return options;
 }
 
-std::vector<int64_t> epoch_order(const LoaderOptions& options, int64_t n, uint64_t epoch) {
+std::vector<int64_t> detail::epoch_order(const LoaderOptions& options, int64_t n, uint64_t epoch) {
   if (options.shuffle) {
     Rng rng = options.rng->derive(epoch);
-    return shuffled_order(n, rng);
+    return detail::shuffled_order(n, rng);
   }
-  return natural_order(n);
+  return detail::natural_order(n);
 }
 
 namespace {
@@ -67,7 +67,7 @@ class Headings : public ModelVisitor {
 
 }  // namespace
 
-std::string loader_text(const LoaderOptions& options, int64_t batches, const ModelView* first) {
+std::string detail::loader_text(const LoaderOptions& options, int64_t batches, const ModelView* first) {
   std::string text = std::to_string(batches) + "-element DataLoader(batchsize=" + std::to_string(options.batchsize);
   if (options.shuffle) text += ", shuffle=true";
   if (!options.partial) text += ", partial=false";
@@ -79,18 +79,19 @@ std::string loader_text(const LoaderOptions& options, int64_t batches, const Mod
   return text + "\n  with first element:\n  " + headings.text();
 }
 
-double seconds_now() noexcept {
+double detail::seconds_now() noexcept {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-ObservationDraws::ObservationDraws(const Rng& rng, uint64_t epoch, int64_t observation) : before_(default_rng()) {
+detail::ObservationDraws::ObservationDraws(const Rng& rng, uint64_t epoch, int64_t observation)
+    : before_(default_rng()) {
   default_rng() = rng.derive(epoch).derive(static_cast<uint64_t>(observation));
 }
 
-ObservationDraws::~ObservationDraws() { default_rng() = before_; }
+detail::ObservationDraws::~ObservationDraws() { default_rng() = before_; }
 
 /// Owned by one LoaderPosition and by those that follow it.
-struct LoaderPosition::State {
+struct detail::LoaderPosition::State {
   std::atomic<int> owners = 1;
   std::mutex lock;
   Place begin;  // of the next loop
@@ -123,9 +124,9 @@ struct LoaderPosition::State {
   }
 };
 
-LoaderPosition::LoaderPosition() : state_(new State) {}
+detail::LoaderPosition::LoaderPosition() : state_(new State) {}
 
-LoaderPosition::LoaderPosition(const LoaderPosition& other) : state_(nullptr) {
+detail::LoaderPosition::LoaderPosition(const detail::LoaderPosition& other) : state_(nullptr) {
   if (!other.state_) return;
   const std::lock_guard hold(other.state_->lock);
   state_ = new State;
@@ -134,42 +135,42 @@ LoaderPosition::LoaderPosition(const LoaderPosition& other) : state_(nullptr) {
   state_->stats = other.state_->stats;
 }
 
-LoaderPosition::~LoaderPosition() { State::release(state_); }
+detail::LoaderPosition::~LoaderPosition() { State::release(state_); }
 
-LoaderPosition::State& LoaderPosition::state() const {
+detail::LoaderPosition::State& detail::LoaderPosition::state() const {
   if (state_) return *state_;
   throw Error(ErrorKind::argument,
               "DataLoader: a loader that was moved from has no data; got one; use the loader that it was moved to");
 }
 
-LoaderPosition LoaderPosition::followed() const {
+detail::LoaderPosition detail::LoaderPosition::followed() const {
   const Place begin = next();
   State* const made = new State;
   made->begin = made->now = begin;
   made->followed = state_;
   ++state_->owners;
-  return LoaderPosition(made);
+  return detail::LoaderPosition(made);
 }
 
-LoaderPosition::Place LoaderPosition::now() const {
+detail::LoaderPosition::Place detail::LoaderPosition::now() const {
   State& s = state();
   const std::lock_guard hold(s.lock);
   return s.now;
 }
 
-LoaderPosition::Place LoaderPosition::next() const {
+detail::LoaderPosition::Place detail::LoaderPosition::next() const {
   State& s = state();
   const std::lock_guard hold(s.lock);
   return s.begin;
 }
 
-LoaderStats LoaderPosition::stats() const {
+LoaderStats detail::LoaderPosition::stats() const {
   State& s = state();
   const std::lock_guard hold(s.lock);
   return s.stats;
 }
 
-void LoaderPosition::seek(int64_t epoch, int64_t batch, int64_t batches) {
+void detail::LoaderPosition::seek(int64_t epoch, int64_t batch, int64_t batches) {
   if (epoch < 0 || epoch == std::numeric_limits<int64_t>::max() || batch < 0 || batch > batches) {
     throw Error(ErrorKind::argument, "seek: epochs count from 0 and batches up to the " + std::to_string(batches) +
                                          " of an epoch; got epoch " + std::to_string(epoch) + ", batch " +
@@ -181,15 +182,15 @@ void LoaderPosition::seek(int64_t epoch, int64_t batch, int64_t batches) {
   s.begin = s.now = {epoch, batch};
 }
 
-void LoaderPosition::gives(Place batch, bool first, double waited_seconds) {
+void detail::LoaderPosition::gives(Place batch, bool first, double waited_seconds) {
   state().gives(batch, first, waited_seconds);
 }
 
-void LoaderPosition::leaves(int64_t epoch, bool empty) noexcept {
+void detail::LoaderPosition::leaves(int64_t epoch, bool empty) noexcept {
   if (state_) state_->leaves(epoch, empty);
 }
 
-struct BatchWorkers::State {
+struct detail::BatchWorkers::State {
   int64_t batches, ahead;
   void (*make)(void*, int64_t);
   void* context;
@@ -241,8 +242,8 @@ struct BatchWorkers::State {
   }
 };
 
-BatchWorkers::BatchWorkers(int64_t first, int64_t batches, int64_t threads, int64_t ahead, void (*make)(void*, int64_t),
-                           void* context)
+detail::BatchWorkers::BatchWorkers(int64_t first, int64_t batches, int64_t threads, int64_t ahead,
+                                   void (*make)(void*, int64_t), void* context)
     : state_(new State) {
   State& s = *state_;
   s.batches = batches;
@@ -261,12 +262,12 @@ BatchWorkers::BatchWorkers(int64_t first, int64_t batches, int64_t threads, int6
   }
 }
 
-BatchWorkers::~BatchWorkers() {
+detail::BatchWorkers::~BatchWorkers() {
   state_->stop();
   delete state_;
 }
 
-void BatchWorkers::wait(int64_t batch) {
+void detail::BatchWorkers::wait(int64_t batch) {
   State& s = *state_;
   std::unique_lock hold(s.lock);
   s.wanted = batch;

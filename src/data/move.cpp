@@ -51,19 +51,19 @@ Array moved(const Array& x, const Device& device) {
   return transferred(cast(x, type), device.position());
 }
 
-void move_arrays(ModelEdit model, const Device& device) {
+void detail::move_arrays(ModelEdit model, const Device& device) {
   const auto call = [](void* target, const Array& x, const ModelPath& path) {
     Array there = moved(x, *static_cast<const Device*>(target));
     if (!there.is_nothing()) label_memory(there, path.text());
     return there;
   };
   Device target = device;
-  map_arrays(model, {&target, call});
+  detail::map_arrays(model, {&target, call});
   // Parameters are evaluated when they are moved, so that a model may go to other threads.
   if (Context::current().gradient_depth.load(std::memory_order_relaxed) == 0) eval();
 }
 
-Device device_of_gpu() {
+Device detail::device_of_gpu() {
   const Device device = chosen_gpu();
   if (device.position() != 0 || cpu_is_preferred()) return device;
   inform_once(
@@ -73,7 +73,7 @@ Device device_of_gpu() {
   return device;
 }
 
-Device device_of_cu() {
+Device detail::device_of_cu() {
   if (functional("CUDA")) return get_device("CUDA");
   throw Error(ErrorKind::device,
               "cu: CUDA is not functional (" + why_not("CUDA") + "); use gpu(x) to fall back to the CPU");

@@ -80,7 +80,7 @@ class Take : public ModelEditor {
 
   void array(Array& x, const ModelPath& path) override {
     check_counted(x, "getobs", path);
-    check_observations(at_, x.size(-1));
+    detail::check_observations(at_, x.size(-1));
     x = x.node()->device == 0 ? taken_here(x) : taken_there(x);
   }
   /// Whether there is something to compute.
@@ -171,14 +171,14 @@ class PutColumn : public ModelVisitor {
 
 }  // namespace
 
-int64_t count_observations(ModelView data, const char* op) {
+int64_t detail::count_observations(ModelView data, const char* op) {
   Counter counter(op);
   data.visit_with(counter);
   if (counter.count < 0) refuse(ErrorKind::argument, op, "data are arrays; there is none in what came");
   return counter.count;
 }
 
-void check_observations(std::span<const int64_t> at, int64_t n) {
+void detail::check_observations(std::span<const int64_t> at, int64_t n) {
   for (int64_t i : at) {
     if (i < 0 || i >= n) {
       refuse(
@@ -188,18 +188,18 @@ void check_observations(std::span<const int64_t> at, int64_t n) {
   }
 }
 
-void take_observations(ModelEdit batch, std::span<const int64_t> at) {
+void detail::take_observations(ModelEdit batch, std::span<const int64_t> at) {
   Take take(at);
   batch.edit_with(take);
   if (take.recorded()) eval();
 }
 
-void stack_observations(ModelEdit batch, std::span<const ModelView> observations) {
-  std::vector<ArrayPlace<Array*>> targets;
-  list_arrays(batch, targets);
+void detail::stack_observations(ModelEdit batch, std::span<const ModelView> observations) {
+  std::vector<detail::ArrayPlace<Array*>> targets;
+  detail::list_arrays(batch, targets);
   std::vector<Stack> stacks;
   int device = 0;  // of any array: numbers beside it go there too
-  for (const ArrayPlace<Array*>& target : targets) {
+  for (const detail::ArrayPlace<Array*>& target : targets) {
     if (target.array->is_nothing())
       refuse(ErrorKind::argument, "batch", "an observation holds nothing in the place of an array");
     const Node& first = *stacks.emplace_back(Stack{target.array, *target.array, {}}).first.node();
@@ -219,7 +219,7 @@ void stack_observations(ModelEdit batch, std::span<const ModelView> observations
 }
 
 std::vector<Array> unbatch(const Array& x) {
-  const int64_t n = count_observations(x, "unbatch");
+  const int64_t n = detail::count_observations(x, "unbatch");
   const Array host = on_cpu(x);
   const Node& whole = *host.node();
   const Shape shape(std::span<const int64_t>(whole.sizes, static_cast<size_t>(whole.rank) - 1));
@@ -236,33 +236,33 @@ std::vector<Array> unbatch(const Array& x) {
   return observations;
 }
 
-std::vector<int64_t> natural_order(int64_t n) {
-  std::vector<int64_t> order = host_vector<int64_t>("DataLoader", n);
+std::vector<int64_t> detail::natural_order(int64_t n) {
+  std::vector<int64_t> order = detail::host_vector<int64_t>("DataLoader", n);
   std::iota(order.begin(), order.end(), int64_t{0});
   return order;
 }
 
-std::vector<int64_t> shuffled_order(int64_t n, Rng& rng) {
-  std::vector<int64_t> order = natural_order(n);
+std::vector<int64_t> detail::shuffled_order(int64_t n, Rng& rng) {
+  std::vector<int64_t> order = detail::natural_order(n);
   for (size_t left = order.size(); left > 1; --left) std::swap(order[left - 1], order[rng.below(left)]);
   return order;
 }
 
-std::vector<int64_t> looked_up(std::span<const int64_t> places, std::span<const int64_t> at) {
-  check_observations(places, static_cast<int64_t>(at.size()));
+std::vector<int64_t> detail::looked_up(std::span<const int64_t> places, std::span<const int64_t> at) {
+  detail::check_observations(places, static_cast<int64_t>(at.size()));
   std::vector<int64_t> found;
   found.reserve(places.size());
   for (int64_t i : places) found.push_back(at[static_cast<size_t>(i)]);
   return found;
 }
 
-void rethrow_with_observation(const std::exception& error, int64_t observation) {
+void detail::rethrow_with_observation(const std::exception& error, int64_t observation) {
   const auto* ours = dynamic_cast<const Error*>(&error);
   throw Error(ours ? ours->kind() : ErrorKind::argument,
               "getobs: observation " + std::to_string(observation) + " could not be read; " + error.what());
 }
 
-std::vector<int64_t> part_starts(std::span<const double> shares, int64_t n) {
+std::vector<int64_t> detail::part_starts(std::span<const double> shares, int64_t n) {
   constexpr double rounding = 1e-9;  // of shares that add up to 1
   std::vector<int64_t> starts;
   double sum = 0;

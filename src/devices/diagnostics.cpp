@@ -66,7 +66,7 @@ BackendReport backend_report(std::string_view name) {
   return report;
 }
 
-std::vector<std::string> plugin_files(std::string_view name) {
+std::vector<std::string> detail::plugin_files(std::string_view name) {
   const BackendName& backend = backend_named(name);
   std::vector<std::string> files;
   if (is_cpu(backend)) return files;
@@ -76,8 +76,8 @@ std::vector<std::string> plugin_files(std::string_view name) {
   return files;
 }
 
-PluginProbe probe_plugin(const std::string& path) {
-  PluginProbe probe;
+detail::PluginProbe detail::probe_plugin(const std::string& path) {
+  detail::PluginProbe probe;
   const BackendName* backend = backend_of_file(path);
   if (!backend) {
     probe.reason = "has not the name of a plug-in, such as librosin_cuda.so";

@@ -62,11 +62,11 @@ TEST_F(Diagnostics, TheCpuNeedsNoFileAndHasOneDevice) {
   ASSERT_EQ(report.devices.size(), 1u);
   EXPECT_EQ(report.devices[0].device, cpu_device());
   EXPECT_TRUE(report.devices[0].float64);
-  EXPECT_TRUE(plugin_files("CPU").empty());
+  EXPECT_TRUE(detail::plugin_files("CPU").empty());
 }
 
 TEST_F(Diagnostics, PlugInFilesAreNamedAfterTheBackEndInTheOrderOfTheFolders) {
-  const std::vector<std::string> files = plugin_files("rocm"), folders = library_report().plugin_folders;
+  const std::vector<std::string> files = detail::plugin_files("rocm"), folders = library_report().plugin_folders;
   ASSERT_EQ(files.size(), folders.size());
   ASSERT_EQ(files.size(), 2u);
   EXPECT_EQ(files[0], (folder_ / "plug-ins/librosin_amdgpu.so").string());
@@ -75,13 +75,13 @@ TEST_F(Diagnostics, PlugInFilesAreNamedAfterTheBackEndInTheOrderOfTheFolders) {
 
 TEST_F(Diagnostics, AnUnknownBackEndIsAnError) {
   EXPECT_THROW(backend_report("CUDO"), Error);
-  EXPECT_THROW(plugin_files("CUDO"), Error);
+  EXPECT_THROW(detail::plugin_files("CUDO"), Error);
 }
 
 TEST_F(Diagnostics, AProbeSaysWhyAFileIsNoPlugIn) {
   const std::string odd = file("plugin.so", "text");
-  EXPECT_EQ(probe_plugin(odd).reason, "has not the name of a plug-in, such as librosin_cuda.so");
-  const PluginProbe probe = probe_plugin(file("librosin_metal.so", "text"));
+  EXPECT_EQ(detail::probe_plugin(odd).reason, "has not the name of a plug-in, such as librosin_cuda.so");
+  const detail::PluginProbe probe = detail::probe_plugin(file("librosin_metal.so", "text"));
   EXPECT_FALSE(probe.loaded);
   EXPECT_NE(probe.reason.find("librosin_metal.so"), std::string::npos) << probe.reason;
 }
@@ -89,21 +89,21 @@ TEST_F(Diagnostics, AProbeSaysWhyAFileIsNoPlugIn) {
 TEST_F(Diagnostics, AFileThatCrashedIsRememberedUntilAProbeGoesWell) {
   const std::string path = file("librosin_metal.so", "text");
   EXPECT_FALSE(crashed_in_last_probe(path));
-  note_probe(path, true);
+  detail::note_probe(path, true);
   EXPECT_TRUE(crashed_in_last_probe(path));
   EXPECT_FALSE(std::filesystem::is_empty(folder_ / "cache/probes"));
-  note_probe(path, false);
+  detail::note_probe(path, false);
   EXPECT_FALSE(crashed_in_last_probe(path));
   EXPECT_TRUE(std::filesystem::is_empty(folder_ / "cache/probes"));
 }
 
 TEST_F(Diagnostics, NotesInAFolderThatOthersMayWriteDoNotCount) {
   const std::string path = file("librosin_metal.so", "text"), other = file("librosin_cuda.so", "text");
-  note_probe(path, true);
+  detail::note_probe(path, true);
   const auto notes = folder_ / "cache/probes";
   EXPECT_EQ(std::filesystem::status(notes).permissions(), std::filesystem::perms(0700));
   std::filesystem::permissions(notes, std::filesystem::perms(0777));
-  note_probe(other, true);
+  detail::note_probe(other, true);
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(notes), std::filesystem::directory_iterator()), 1);
   EXPECT_TRUE(crashed_in_last_probe(other));  // in this process all the same
 }
@@ -111,9 +111,9 @@ TEST_F(Diagnostics, NotesInAFolderThatOthersMayWriteDoNotCount) {
 TEST_F(Diagnostics, ACrashIsRememberedInThisProcessWhereNothingCanBeWritten) {
   const Variable cache("ROSIN_CACHE_DIR", "/proc/nowhere");
   const std::string path = file("librosin_metal.so", "text");
-  note_probe(path, true);
+  detail::note_probe(path, true);
   EXPECT_TRUE(crashed_in_last_probe(path));
-  note_probe(path, false);
+  detail::note_probe(path, false);
   EXPECT_FALSE(crashed_in_last_probe(path));
 }
 

@@ -59,7 +59,7 @@ bool crashed_in_last_probe(const std::string& path) {
   return mark && trouble_with_private_folder(mark->folder).empty() && access(mark->path.c_str(), F_OK) == 0;
 }
 
-void note_probe(const std::string& path, bool crashed) {
+void detail::note_probe(const std::string& path, bool crashed) {
   {
     std::lock_guard guard(noted().lock);
     noted().crashed[path] = crashed;

@@ -13,12 +13,12 @@
 
 namespace rosin {
 
-CheckpointRegion::CheckpointRegion() : outer_(Context::current().region) {
+detail::CheckpointRegion::CheckpointRegion() : outer_(Context::current().region) {
   Context& context = Context::current();
   if (outer_ == 0) context.region = context.fresh_region();  // a region inside another is part of it
 }
 
-CheckpointRegion::~CheckpointRegion() { Context::current().region = outer_; }
+detail::CheckpointRegion::~CheckpointRegion() { Context::current().region = outer_; }
 
 namespace {
 
@@ -44,7 +44,7 @@ const Op& custom_op = []() -> const Op& {
   op.operands = 4;
   op.doc = "the identity, with a gradient that the user states";
   op.gradient = [](Backward& b) {
-    const CustomRule* rule = CustomRules::of_thread().find(b.node().sequence);
+    const detail::CustomRule* rule = CustomRules::of_thread().find(b.node().sequence);
     if (!rule) return;
     const std::vector<Array> gradients = (*rule)(b.gradient);
     const int inputs = b.node().operands - 1;
@@ -68,16 +68,16 @@ CustomRules& CustomRules::of_thread() {
   return rules;
 }
 
-void CustomRules::add(uint64_t sequence, CustomRule rule) { rules_.emplace_back(sequence, std::move(rule)); }
+void CustomRules::add(uint64_t sequence, detail::CustomRule rule) { rules_.emplace_back(sequence, std::move(rule)); }
 
-const CustomRule* CustomRules::find(uint64_t sequence) const {
+const detail::CustomRule* CustomRules::find(uint64_t sequence) const {
   for (const auto& [at, rule] : rules_) {
     if (at == sequence) return &rule;
   }
   return nullptr;
 }
 
-Array with_rule(const Array& value, std::span<const Array> inputs, CustomRule rule) {
+Array detail::with_rule(const Array& value, std::span<const Array> inputs, detail::CustomRule rule) {
   if (inputs.empty() || inputs.size() >= Node::max_operands) {
     throw Error(ErrorKind::argument, "custom_gradient: one to three inputs are possible; got " +
                                          std::to_string(inputs.size()) + "; stack or concat further ones");

@@ -12,13 +12,13 @@ namespace rosin {
 class CustomRules {
  public:
   static CustomRules& of_thread();
-  void add(uint64_t sequence, CustomRule rule);
+  void add(uint64_t sequence, detail::CustomRule rule);
   /// The rule of the node with this sequence number, or null.
-  const CustomRule* find(uint64_t sequence) const;
+  const detail::CustomRule* find(uint64_t sequence) const;
   void clear() { rules_.clear(); }
 
  private:
-  std::vector<std::pair<uint64_t, CustomRule>> rules_;
+  std::vector<std::pair<uint64_t, detail::CustomRule>> rules_;
 };
 
 }  // namespace rosin

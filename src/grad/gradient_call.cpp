@@ -22,11 +22,11 @@
 
 namespace rosin {
 
-struct GradientCall::State {
+struct detail::GradientCall::State {
   std::vector<Array> arguments;        // a fresh one for each place, nothing where it is not trained
   std::vector<size_t> first_argument;  // of each opened model
   std::vector<NotePosition> first_note;
-  std::vector<ArrayPlace<Array*>> places;
+  std::vector<detail::ArrayPlace<Array*>> places;
   std::vector<ModelView> models;  // the opened copies
   std::optional<BufferNotes> notes;
   ReverseWalk walk;
@@ -51,7 +51,7 @@ template <class State> std::vector<std::unique_ptr<State>>& spare_states() {
 }
 }  // namespace
 
-GradientCall::GradientCall() {
+detail::GradientCall::GradientCall() {
   auto& spare = spare_states<State>();
   if (spare.empty()) {
     state_ = new State;
@@ -64,7 +64,7 @@ GradientCall::GradientCall() {
   state_->first_sequence = Context::current().sequence() + 1;
 }
 
-GradientCall::~GradientCall() {
+detail::GradientCall::~GradientCall() {
   state_->notes.reset();
   state_->arguments.clear();
   state_->first_argument.clear();
@@ -79,7 +79,7 @@ GradientCall::~GradientCall() {
 namespace {
 
 /// A fresh argument for a place; the first one tells the steps of the model apart.
-Array argument_at(const ArrayPlace<Array*>& place, NotePosition& position) {
+Array argument_at(const detail::ArrayPlace<Array*>& place, NotePosition& position) {
   if (position.step == 0) position.step = place.array->node()->sequence;
   Array made = argument(*place.array);
   made.node()->tied = is_tied(*place.array);
@@ -88,15 +88,15 @@ Array argument_at(const ArrayPlace<Array*>& place, NotePosition& position) {
 
 }  // namespace
 
-void GradientCall::open(ModelEdit copy) {
+void detail::GradientCall::open(ModelEdit copy) {
   State& s = *state_;
   s.models.push_back(copy.view());
   s.first_note.push_back(s.notes->adopt(copy));
   s.first_argument.push_back(s.arguments.size());
-  list_arrays(copy, s.places);
+  detail::list_arrays(copy, s.places);
   const size_t first = s.arguments.size();
   for (size_t i = 0; i < s.places.size(); ++i) {
-    const ArrayPlace<Array*>& place = s.places[i];
+    const detail::ArrayPlace<Array*>& place = s.places[i];
     const size_t tie = static_cast<size_t>(place.first);
     Array made;
     if (tie != i) made = s.arguments[first + tie];
@@ -123,11 +123,11 @@ void check_loss(const Array& loss) {
 
 }  // namespace
 
-void GradientCall::locate(Error& error) const {
+void detail::GradientCall::locate(Error& error) const {
   for (const ModelView& model : state_->models) rosin::locate(error, model);
 }
 
-void GradientCall::close(const Array& loss) {
+void detail::GradientCall::close(const Array& loss) {
   State& s = *state_;
   check_loss(loss);
   if (s.walk.run(Context::current(), loss.node(), s.first_sequence)) return;
@@ -141,9 +141,9 @@ void GradientCall::close(const Array& loss) {
   warn_once("independent-loss", "gradient: the loss does not depend on any argument, so there is no gradient");
 }
 
-void GradientCall::write_gradient(size_t argument, ModelEdit result) {
+void detail::GradientCall::write_gradient(size_t argument, ModelEdit result) {
   State& s = *state_;
-  list_arrays(result, s.places);
+  detail::list_arrays(result, s.places);
   for (size_t i = 0; i < s.places.size(); ++i) {
     const size_t tie = static_cast<size_t>(s.places[i].first);
     if (tie != i) {
@@ -158,7 +158,7 @@ void GradientCall::write_gradient(size_t argument, ModelEdit result) {
   }
 }
 
-void GradientCall::write_buffers(size_t argument, ModelEdit model) {
+void detail::GradientCall::write_buffers(size_t argument, ModelEdit model) {
   if (state_->notes->any()) state_->notes->write(model, state_->first_note[argument]);
 }
 

@@ -167,7 +167,7 @@ void Context::refill() {
   if (free_) return;
   constexpr std::align_val_t alignment{alignof(Node)};
   auto* slab = static_cast<Node*>(::operator new(nodes_per_slab * sizeof(Node), alignment, std::nothrow));
-  if (!slab) throw_out_of_memory("record", nodes_per_slab, sizeof(Node));
+  if (!slab) detail::throw_out_of_memory("record", nodes_per_slab, sizeof(Node));
   for (int64_t i = 0; i < nodes_per_slab; ++i) {
     Node* node = new (slab + i) Node;
     node->mark = 0;

@@ -66,7 +66,7 @@ TEST(Context, PendingNodesThatNobodyHoldsLeaveTheList) {
 
 TEST(Context, AChainOfAMillionNodesEndsWithoutRecursion) {
   const Array x = ones({1});
-  GradientCall call;  // inside one nothing is evaluated by itself
+  detail::GradientCall call;  // inside one nothing is evaluated by itself
   Array sum = x;
   for (int i = 0; i < 1000000; ++i) sum = sum + x;
   sum = Array();

@@ -10,7 +10,7 @@ namespace rosin {
 
 void (*refuse_host_memory)(const std::string& what, int64_t bytes) = nullptr;
 
-void throw_out_of_memory(const char* what, int64_t count, size_t size) {
+void detail::throw_out_of_memory(const char* what, int64_t count, size_t size) {
   int64_t bytes = 0;
   if (__builtin_mul_overflow(count, static_cast<int64_t>(size), &bytes)) bytes = std::numeric_limits<int64_t>::max();
   if (refuse_host_memory) refuse_host_memory(what, bytes);

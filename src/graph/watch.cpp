@@ -29,7 +29,7 @@ Found find_nan(const Array& x) {
   if (!is_float(x.dtype())) return found;
   const Array here = on_cpu(x);
   const int64_t count = here.count();
-  std::vector<double> values = host_vector<double>("ROSIN_NAN_CHECK", count);
+  std::vector<double> values = detail::host_vector<double>("ROSIN_NAN_CHECK", count);
   if (is_scalar(*here.node())) values[0] = scalar_value(*here.node()).real;
   else hooks.convert(values.data(), DType::Float64, here.node()->data(), here.dtype(), count);
   for (int64_t i = 0; i < count; ++i) {

@@ -64,7 +64,7 @@ Array read_tensor(const InputFile& file, uint64_t data, const TensorInfo& tensor
     file.read(data + tensor.begin, made.node()->data(), bytes);
     return made;
   }
-  std::vector<uint64_t> rows = host_vector<uint64_t>("safetensors", static_cast<int64_t>((bytes + 7) / 8));
+  std::vector<uint64_t> rows = detail::host_vector<uint64_t>("safetensors", static_cast<int64_t>((bytes + 7) / 8));
   file.read(data + tensor.begin, rows.data(), bytes);
   from_row_major(made.node()->data(), rows.data(), shape, size_of(type));
   return made;
@@ -142,7 +142,7 @@ void write_array(AtomicFile& file, const OutgoingArray& entry) {
   const Array x = entry.make ? entry.make(entry.array) : with_values(entry.array);
   const size_t bytes = bytes_of(x.dtype(), x.shape());
   if (!changes_order(x.shape())) return file.write(x.node()->data(), bytes);
-  std::vector<uint64_t> rows = host_vector<uint64_t>("safetensors", static_cast<int64_t>((bytes + 7) / 8));
+  std::vector<uint64_t> rows = detail::host_vector<uint64_t>("safetensors", static_cast<int64_t>((bytes + 7) / 8));
   to_row_major(rows.data(), x.node()->data(), x.shape(), size_of(x.dtype()));
   file.write(rows.data(), bytes);
 }

@@ -22,7 +22,7 @@ DType wider(DType a, DType b) {
 
 }  // namespace
 
-Array trained_elements(ModelView model) {
+Array detail::trained_elements(ModelView model) {
   const std::vector<Array> arrays = trainables(model);
   if (arrays.empty()) return zeros({0});
   DType type = arrays.front().dtype();
@@ -35,9 +35,9 @@ Array trained_elements(ModelView model) {
   return concat(parts, 0);
 }
 
-void set_trained_elements(ModelEdit model, const Array& flat) {
-  std::vector<ArrayPlace<Array*>> places;
-  list_arrays(model, places);
+void detail::set_trained_elements(ModelEdit model, const Array& flat) {
+  std::vector<detail::ArrayPlace<Array*>> places;
+  detail::list_arrays(model, places);
   int64_t length = 0;
   for (size_t i = 0; i < places.size(); ++i) {
     if (places[i].trainable && places[i].first == static_cast<int>(i)) length += places[i].array->count();

@@ -82,14 +82,14 @@ void setkeypath(ModelEdit model, std::string_view path, const Array& value) {
   if (!replace.found) refuse("setkeypath", path, replace.paths);
 }
 
-ArraysByPath::ArraysByPath(ModelView model) {
-  std::vector<ArrayPlace<const Array*>> found;
-  list_arrays(model, found);
-  for (const ArrayPlace<const Array*>& place : found) places_.push_back({place.path, *place.array});
+detail::ArraysByPath::ArraysByPath(ModelView model) {
+  std::vector<detail::ArrayPlace<const Array*>> found;
+  detail::list_arrays(model, found);
+  for (const detail::ArrayPlace<const Array*>& place : found) places_.push_back({place.path, *place.array});
   std::sort(places_.begin(), places_.end(), [](const Place& a, const Place& b) { return a.path < b.path; });
 }
 
-const Array& ArraysByPath::at(const ModelPath& path, int tree) const {
+const Array& detail::ArraysByPath::at(const ModelPath& path, int tree) const {
   const auto place = std::lower_bound(places_.begin(), places_.end(), path.hash(),
                                       [](const Place& a, uint64_t hash) { return a.path < hash; });
   if (place != places_.end() && place->path == path.hash()) return place->value;

@@ -87,7 +87,7 @@ namespace {
 
 class Mapper : public ModelEditor {
  public:
-  Mapper(const ArrayMap& map) : map_(map) {}
+  Mapper(const detail::ArrayMap& map) : map_(map) {}
   void array(Array& x, const ModelPath& path) override {
     if (x.is_nothing() || (map_.excludes && map_.excludes(map_.exclude, x, path))) return;
     if (const Ties::First* first = ties_.find_or_add(x, path, mapped_.size())) {
@@ -101,23 +101,23 @@ class Mapper : public ModelEditor {
   }
 
  private:
-  const ArrayMap& map_;
+  const detail::ArrayMap& map_;
   Ties ties_;
   std::vector<Array> mapped_;  // results for the first places, in the order of their positions
 };
 
 template <class F> void map_each(ModelEdit model, F f) {
-  map_arrays(model,
-             {&f, [](void* function, const Array& x, const ModelPath&) { return (*static_cast<F*>(function))(x); }});
+  detail::map_arrays(
+      model, {&f, [](void* function, const Array& x, const ModelPath&) { return (*static_cast<F*>(function))(x); }});
 }
 
 class Separate : public ModelEditor {
  public:
   void array(Array&, const ModelPath&) override {}
-  SharedCopies* copies() override { return &copies_; }
+  detail::SharedCopies* copies() override { return &copies_; }
 
  private:
-  SharedCopies copies_;
+  detail::SharedCopies copies_;
 };
 
 /// Parameters become floats of one type, running statistics of another.
@@ -134,7 +134,7 @@ class ConvertFloats : public ModelEditor {
   }
 
   DType types_[2];
-  ArrayMap maps_[2] = {{&types_[0], converted}, {&types_[1], converted}};
+  detail::ArrayMap maps_[2] = {{&types_[0], converted}, {&types_[1], converted}};
   Mapper parameters_{maps_[0]};
   Mapper statistics_{maps_[1]};
 };
@@ -156,14 +156,14 @@ void set_modes(ModelEdit model, LayerMode mode) {
 
 }  // namespace
 
-void map_arrays(ModelEdit model, const ArrayMap& map) {
+void detail::map_arrays(ModelEdit model, const detail::ArrayMap& map) {
   Mapper mapper(map);
   model.edit_with(mapper);
 }
 
-void clone_arrays(ModelEdit model) { map_each(model, cloned); }
+void detail::clone_arrays(ModelEdit model) { map_each(model, cloned); }
 
-void convert_floats(ModelEdit model, DType type) {
+void detail::convert_floats(ModelEdit model, DType type) {
   if (!is_float(type)) {
     throw Error(ErrorKind::dtype, std::string("convert_floats: the target must be a floating-point type; got ") +
                                       to_string(type) + "; use cast for single arrays");
@@ -173,7 +173,7 @@ void convert_floats(ModelEdit model, DType type) {
   model.edit_with(editor);
 }
 
-void separate_shared(ModelEdit copy) {
+void detail::separate_shared(ModelEdit copy) {
   Separate editor;
   copy.edit_with(editor);
 }

@@ -126,11 +126,11 @@ TEST(Lists, PathsInStateAreThoseOfFiles) {
 TEST(Places, GoThroughModelsInStepAndReplaceArrays) {
   Pair model;
   model.b.weight = tied(model.a.weight);
-  std::vector<ArrayPlace<Array*>> places;
-  std::vector<ArrayPlace<const Array*>> others;
+  std::vector<detail::ArrayPlace<Array*>> places;
+  std::vector<detail::ArrayPlace<const Array*>> others;
   const Pair gradient = fmap(doubled, model);
-  list_arrays(model, places);
-  list_arrays(gradient, others);
+  detail::list_arrays(model, places);
+  detail::list_arrays(gradient, others);
   ASSERT_EQ(places.size(), 4u);
   ASSERT_EQ(others.size(), 4u);
   EXPECT_EQ(places[2].first, 0);
@@ -140,7 +140,7 @@ TEST(Places, GoThroughModelsInStepAndReplaceArrays) {
     *places[i].array = *others[i].array;
   }
   EXPECT_EQ(first(model.b.bias), 6);
-  EXPECT_EQ(path_at(model, 2), "b.weight");
+  EXPECT_EQ(detail::path_at(model, 2), "b.weight");
 }
 
 struct Owner {

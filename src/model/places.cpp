@@ -10,7 +10,7 @@ namespace {
 
 template <class ArrayPointer> class PlaceList {
  public:
-  PlaceList(std::vector<ArrayPlace<ArrayPointer>>& places) : places_(places) { places_.clear(); }
+  PlaceList(std::vector<detail::ArrayPlace<ArrayPointer>>& places) : places_(places) { places_.clear(); }
 
   void add(ArrayPointer x, const ModelPath& path, bool buffer) {
     const bool numeric = !x->is_nothing() && (is_float(x->dtype()) || is_complex(x->dtype()));
@@ -30,12 +30,12 @@ template <class ArrayPointer> class PlaceList {
     return own;
   }
 
-  std::vector<ArrayPlace<ArrayPointer>>& places_;
+  std::vector<detail::ArrayPlace<ArrayPointer>>& places_;
 };
 
 class ListForEdit : public ModelEditor {
  public:
-  ListForEdit(std::vector<ArrayPlace<Array*>>& places) : list_(places) {}
+  ListForEdit(std::vector<detail::ArrayPlace<Array*>>& places) : list_(places) {}
   void array(Array& x, const ModelPath& path) override { list_.add(&x, path, false); }
   void buffer(Buffer& x, const ModelPath& path) override { list_.add(&x.stored(), path, true); }
 
@@ -45,7 +45,7 @@ class ListForEdit : public ModelEditor {
 
 class ListForStep : public ListForEdit {
  public:
-  ListForStep(std::vector<ArrayPlace<Array*>>& places, Unsettled& unsettled)
+  ListForStep(std::vector<detail::ArrayPlace<Array*>>& places, Unsettled& unsettled)
       : ListForEdit(places), unsettled_(unsettled) {}
   void buffer(Buffer& x, const ModelPath& path) override {
     if (!x.earlier().is_nothing()) unsettled_.buffers.push_back(&x);
@@ -61,7 +61,7 @@ class ListForStep : public ListForEdit {
 
 class ListForView : public ModelVisitor {
  public:
-  ListForView(std::vector<ArrayPlace<const Array*>>& places) : list_(places) {}
+  ListForView(std::vector<detail::ArrayPlace<const Array*>>& places) : list_(places) {}
   void array(const Array& x, const ModelPath& path) override { list_.add(&x, path, false); }
   void buffer(const Buffer& x, const ModelPath& path) override { list_.add(&x.value(), path, true); }
 
@@ -83,24 +83,24 @@ class PathAt : public ModelVisitor {
 
 }  // namespace
 
-void list_arrays(ModelEdit model, std::vector<ArrayPlace<Array*>>& places) {
+void detail::list_arrays(ModelEdit model, std::vector<detail::ArrayPlace<Array*>>& places) {
   ListForEdit list(places);
   model.edit_with(list);
 }
 
-void list_arrays(ModelEdit model, std::vector<ArrayPlace<Array*>>& places, Unsettled& unsettled) {
+void detail::list_arrays(ModelEdit model, std::vector<detail::ArrayPlace<Array*>>& places, Unsettled& unsettled) {
   unsettled.buffers.clear();
   unsettled.rngs.clear();
   ListForStep list(places, unsettled);
   model.edit_with(list);
 }
 
-void list_arrays(ModelView model, std::vector<ArrayPlace<const Array*>>& places) {
+void detail::list_arrays(ModelView model, std::vector<detail::ArrayPlace<const Array*>>& places) {
   ListForView list(places);
   model.visit_with(list);
 }
 
-std::string path_at(ModelView model, size_t position) {
+std::string detail::path_at(ModelView model, size_t position) {
   PathAt at(position);
   model.visit_with(at);
   return at.text;

@@ -12,7 +12,11 @@ struct Unsettled {
   std::vector<Rng*> rngs;
 };
 
+namespace detail {
+
 /// As list_arrays, and fills `unsettled` from the same walk.
 void list_arrays(ModelEdit model, std::vector<ArrayPlace<Array*>>& places, Unsettled& unsettled);
+
+}  // namespace detail
 
 }  // namespace rosin

@@ -30,18 +30,18 @@ void ModelEditor::mode(LayerMode&, const ModelPath&) {}
 bool ModelEditor::enter(const ModelPart&, const ModelPath&) { return true; }
 void ModelEditor::leave(const ModelPart&, const ModelPath&) {}
 void ModelEditor::leaf(const ModelPart&, const ModelPath&) {}
-SharedCopies* ModelEditor::copies() { return nullptr; }
+detail::SharedCopies* ModelEditor::copies() { return nullptr; }
 
-struct SharedCopies::Entry {
+struct detail::SharedCopies::Entry {
   Entry* before;
   const void* original;
   std::string_view type;
   const void* pointer;
 };
 
-SharedCopies::SharedCopies() noexcept : last_(nullptr) {}
+detail::SharedCopies::SharedCopies() noexcept : last_(nullptr) {}
 
-SharedCopies::~SharedCopies() {
+detail::SharedCopies::~SharedCopies() {
   while (last_) {
     Entry* before = last_->before;
     delete last_;
@@ -49,24 +49,24 @@ SharedCopies::~SharedCopies() {
   }
 }
 
-const void* SharedCopies::find(const void* original, std::string_view type) const noexcept {
+const void* detail::SharedCopies::find(const void* original, std::string_view type) const noexcept {
   const Entry* entry = last_;
   while (entry && !(entry->original == original && entry->type == type)) entry = entry->before;
   return entry ? entry->pointer : nullptr;
 }
 
-void SharedCopies::remember(const void* original, std::string_view type, const void* pointer) {
+void detail::SharedCopies::remember(const void* original, std::string_view type, const void* pointer) {
   last_ = new Entry{last_, original, type, pointer};
 }
 
-void refuse_copy(std::string_view type, const ModelPath& path) {
+void detail::refuse_copy(std::string_view type, const ModelPath& path) {
   std::string text("copy: the object behind a shared pointer cannot be copied; its class is ");
   text.append(type).append(" at ").append(path.text());
   text.append("; give the class a copy constructor (a polymorphic one is held by a Layer instead)");
   throw Error(ErrorKind::argument, text);
 }
 
-void warn_unwalked(std::string_view type, const ModelPath& path) {
+void detail::warn_unwalked(std::string_view type, const ModelPath& path) {
   std::string text("the walk does not know the fields of the class ");
   text.append(type);
   if (!path.is_root()) text.append(" at ").append(path.text());

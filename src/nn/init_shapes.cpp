@@ -31,7 +31,7 @@ Array made(const std::vector<double>& values, const Shape& shape, DType type) {
 }
 
 std::vector<double> values_of(const char* op, const Array& x) {
-  std::vector<double> values = host_vector<double>(op, x.count());
+  std::vector<double> values = detail::host_vector<double>(op, x.count());
   x.copy_to(std::span<double>(values));
   return values;
 }
@@ -98,7 +98,7 @@ Array orthogonal(const Shape& shape, const GainOptions& options) {
   const size_t longer = std::max(rows, columns), shorter = std::min(rows, columns);
   std::vector<double> drawn = values_of("orthogonal", normal(generator(options.rng), {shape.count()}, 0, 1, Float64));
   orthonormalise(drawn, longer, shorter);
-  std::vector<double> values = host_vector<double>("orthogonal", static_cast<int64_t>(drawn.size()));
+  std::vector<double> values = detail::host_vector<double>("orthogonal", static_cast<int64_t>(drawn.size()));
   for (size_t j = 0; j < columns; ++j) {
     for (size_t i = 0; i < rows; ++i) {
       values[j * rows + i] = options.gain * (rows >= columns ? drawn[j * longer + i] : drawn[i * longer + j]);

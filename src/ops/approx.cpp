@@ -66,7 +66,7 @@ bool isapprox(const Array& x, const Array& y, ApproxOptions options) {
   const Pair values = values_of("isapprox", x, y);
   const double usual = options.atol > 0 ? 0 : std::sqrt(std::max(epsilon_of(x.dtype()), epsilon_of(y.dtype())));
   const double rtol = options.rtol < 0 ? usual : options.rtol;
-  std::vector<Element> difference = host_vector<Element>("isapprox", static_cast<int64_t>(values.x.size()));
+  std::vector<Element> difference = detail::host_vector<Element>("isapprox", static_cast<int64_t>(values.x.size()));
   std::transform(values.x.begin(), values.x.end(), values.y.begin(), difference.begin(), std::minus<>());
   const double distance = norm_of(difference);
   if (std::isfinite(distance)) {

@@ -80,7 +80,7 @@ Array full_like(const Array& x, const Array& value) {
   return full(shape, value, x.dtype());
 }
 
-Array integer_range(int64_t start, int64_t step, int64_t count) {
+Array detail::integer_range(int64_t start, int64_t step, int64_t count) {
   using Limits = std::numeric_limits<int64_t>;
   const Wide last = start + Wide{count > 0 ? count - 1 : 0} * step;
   if (count < 0 || last < Limits::min() || last > Limits::max()) {
@@ -97,22 +97,22 @@ Array integer_range(int64_t start, int64_t step, int64_t count) {
   return in_scope(constant(leaf_of<int32_t>(Shape{count}, narrow)));
 }
 
-Array integer_range_between(int64_t start, int64_t stop, int64_t step) {
+Array detail::integer_range_between(int64_t start, int64_t stop, int64_t step) {
   if (step == 0) refuse(ErrorKind::argument, "arange", "the step cannot be 0", "0", "use full for equal numbers");
   const int64_t low = step > 0 ? start : stop, high = step > 0 ? stop : start;
-  if (low >= high) return integer_range(start, step, 0);
+  if (low >= high) return detail::integer_range(start, step, 0);
   const uint64_t count = steps_in(static_cast<uint64_t>(high) - static_cast<uint64_t>(low), step);
   if (count > uint64_t{largest_count}) {
     refuse(ErrorKind::shape, "arange", "an array has at most 2^58 elements",
            std::to_string(count) + " numbers from " + std::to_string(start) + " to " + std::to_string(stop),
            "use a smaller range or a larger step");
   }
-  return integer_range(start, step, static_cast<int64_t>(count));
+  return detail::integer_range(start, step, static_cast<int64_t>(count));
 }
 
-Array integer_range_between(int64_t start, int64_t stop, int64_t step, const ArrayOptions& options) {
+Array detail::integer_range_between(int64_t start, int64_t stop, int64_t step, const ArrayOptions& options) {
   return placed(options, [&] {
-    const Array range = integer_range_between(start, stop, step);
+    const Array range = detail::integer_range_between(start, stop, step);
     return cast(range, options.type_or(range.dtype()));
   });
 }

@@ -88,17 +88,17 @@ Array logsumexp_over(const Array& x, uint64_t mask) {
 
 Array mean(const Array& x) { return mean_over(x, all_dims(x.shape()), 0); }
 Array mean(const Array& x, Dims dims) { return mean_over(x, dims_mask("mean", dims, x.shape())); }
-Array var_of_all(const Array& x, bool corrected) {
+Array detail::var_of_all(const Array& x, bool corrected) {
   return reshape(var_over(x, all_dims(x.shape()), corrected), Shape{});
 }
-Array var(const Array& x) { return var_of_all(x, true); }
+Array var(const Array& x) { return detail::var_of_all(x, true); }
 Array var(const Array& x, Dims dims, bool corrected) {
   return var_over(x, dims_mask("var", dims, x.shape()), corrected);
 }
-Array stddev_of_all(const Array& x, bool corrected) {
+Array detail::stddev_of_all(const Array& x, bool corrected) {
   return reshape(stddev_over(x, all_dims(x.shape()), corrected), Shape{});
 }
-Array stddev(const Array& x) { return stddev_of_all(x, true); }
+Array stddev(const Array& x) { return detail::stddev_of_all(x, true); }
 Array stddev(const Array& x, Dims dims, bool corrected) {
   return stddev_over(x, dims_mask("stddev", dims, x.shape()), corrected);
 }

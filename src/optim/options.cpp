@@ -12,7 +12,7 @@
 namespace rosin {
 
 RuleVisitor::~RuleVisitor() = default;
-ErasedRule::~ErasedRule() = default;
+detail::ErasedRule::~ErasedRule() = default;
 
 namespace {
 
@@ -97,18 +97,18 @@ class RuleText : public RuleVisitor {
 
 }  // namespace
 
-void check_rates(std::string_view op, ErasedRule& rule) {
+void check_rates(std::string_view op, detail::ErasedRule& rule) {
   CheckRates visitor{op};
   rule.describe(visitor);
 }
 
-void change_options(ErasedRule& rule, const Adjustment& change) {
+void change_options(detail::ErasedRule& rule, const Adjustment& change) {
   ChangeOptions visitor{change};
   rule.describe(visitor);
 }
 
-std::string rule_text(const ErasedRule& rule) {
-  const std::unique_ptr<ErasedRule> copy(rule.copy());
+std::string rule_text(const detail::ErasedRule& rule) {
+  const std::unique_ptr<detail::ErasedRule> copy(rule.copy());
   RuleText visitor;
   copy->describe(visitor);
   return visitor.text;

@@ -14,8 +14,8 @@
 
 namespace rosin {
 
-Array converted_parameter(const Array& x, DType type) { return x.dtype() == type ? x : cast(x, type); }
-Array moved_parameter(const Array& x, const Array& d) { return x - d; }
+Array detail::converted_parameter(const Array& x, DType type) { return x.dtype() == type ? x : cast(x, type); }
+Array detail::moved_parameter(const Array& x, const Array& d) { return x - d; }
 
 Descent::State Descent::init(const Array&) const { return {}; }
 Array Descent::apply(State&, const Array&, const Array& g) const { return number(eta) * g; }

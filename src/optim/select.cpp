@@ -108,7 +108,7 @@ void adjust(State& state, const Adjustment& change, std::string_view pattern) {
     throw Error(ErrorKind::argument,
                 "adjust: something must change; every value is NaN; write adjust(state, {.eta = 1e-4})");
   }
-  std::vector<std::unique_ptr<ErasedRule>> rules;
+  std::vector<std::unique_ptr<detail::ErasedRule>> rules;
   const std::vector<StateLeaf*> leaves = select("adjust", state, pattern);
   for (const StateLeaf* leaf : leaves) {
     rules.emplace_back(leaf->rule->copy());

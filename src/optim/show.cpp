@@ -83,7 +83,7 @@ class FindBeta : public RuleVisitor {
 
 class KeptText : public ModelVisitor {
  public:
-  explicit KeptText(ErasedRule& rule) : rule_(rule) {}
+  explicit KeptText(detail::ErasedRule& rule) : rule_(rule) {}
   void array(const Array& x, const ModelPath& path) override {
     ++count;
     if (!text.empty()) text += ", ";
@@ -99,7 +99,7 @@ class KeptText : public ModelVisitor {
   int count = 0;
 
  private:
-  ErasedRule& rule_;
+  detail::ErasedRule& rule_;
 };
 
 std::string leaf_text(const StateLeaf& leaf) {

@@ -28,8 +28,8 @@ void append_steps(std::vector<PathStep>& steps, const ModelPath& path) {
 /// Fills a tree from the walk over a model; `places` is the list of the same walk.
 class TreeMaker : public ModelVisitor {
  public:
-  TreeMaker(StateTree& tree, const ErasedRule& rule, ModelView model) : tree_(tree), rule_(rule) {
-    list_arrays(model, places_);
+  TreeMaker(StateTree& tree, const detail::ErasedRule& rule, ModelView model) : tree_(tree), rule_(rule) {
+    detail::list_arrays(model, places_);
     tree_.leaf_of.assign(places_.size(), -1);
     model.visit_with(*this);
     while (!open_.empty()) close_last();
@@ -106,8 +106,8 @@ class TreeMaker : public ModelVisitor {
   }
 
   StateTree& tree_;
-  const ErasedRule& rule_;
-  std::vector<ArrayPlace<const Array*>> places_;
+  const detail::ErasedRule& rule_;
+  std::vector<detail::ArrayPlace<const Array*>> places_;
   std::vector<uint64_t> open_;  // paths
 };
 
@@ -144,8 +144,8 @@ StateTree* copied(const StateTree* tree) {
 
 }  // namespace
 
-State::State(const ErasedRule& rule, ModelView model) {
-  const std::unique_ptr<ErasedRule> checked(rule.copy());
+State::State(const detail::ErasedRule& rule, ModelView model) {
+  const std::unique_ptr<detail::ErasedRule> checked(rule.copy());
   check_rates("setup", *checked);
   checked->check();
   auto tree = std::make_unique<StateTree>();

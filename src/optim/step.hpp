@@ -27,9 +27,9 @@ class Step {
   bool active = false;  // between the first rule and the end of the step
   int leaf = -1;        // whose rule runs
   std::vector<Check> checks;
-  std::vector<ArrayPlace<Array*>> places;           // of the model
-  std::vector<ArrayPlace<const Array*>> gradients;  // the same places of the gradient
-  Unsettled unsettled;                              // of the model
+  std::vector<detail::ArrayPlace<Array*>> places;           // of the model
+  std::vector<detail::ArrayPlace<const Array*>> gradients;  // the same places of the gradient
+  Unsettled unsettled;                                      // of the model
 
   /// Remembers what stands at a place of model or state, before that changes.
   void keep(Array* place) { keep(place, *place); }

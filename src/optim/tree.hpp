@@ -21,8 +21,8 @@ struct PathStep {
 
 struct StateLeaf {
   std::vector<PathStep> path;
-  std::string text;                  // the path as in files
-  std::unique_ptr<ErasedRule> rule;  // with what it keeps
+  std::string text;                          // the path as in files
+  std::unique_ptr<detail::ErasedRule> rule;  // with what it keeps
   bool frozen = false;
   size_t place = 0;          // of the parameter, in the walk over the model
   std::vector<size_t> tied;  // other places of the same parameter

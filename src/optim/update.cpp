@@ -51,16 +51,16 @@ template <class Places> int64_t first_difference(const StateTree& tree, const Pl
 }
 
 void match(const StateTree& tree, ModelEdit model, ModelView gradient, Step& step) {
-  list_arrays(model, step.places, step.unsettled);
+  detail::list_arrays(model, step.places, step.unsettled);
   step.keep_unsettled();
   if (const int64_t at = first_difference(tree, step.places); at >= 0) {
     PathOfPlace path(static_cast<size_t>(at));
     model.edit_with(path);
     refuse_model(tree, static_cast<size_t>(at), "model", path.text);
   }
-  list_arrays(gradient, step.gradients);
+  detail::list_arrays(gradient, step.gradients);
   if (const int64_t at = first_difference(tree, step.gradients); at >= 0) {
-    refuse_model(tree, static_cast<size_t>(at), "gradient", path_at(gradient, static_cast<size_t>(at)));
+    refuse_model(tree, static_cast<size_t>(at), "gradient", detail::path_at(gradient, static_cast<size_t>(at)));
   }
 }
 
@@ -96,7 +96,7 @@ void check_parameter(const StateTree& tree, const StateLeaf& leaf, const Array& 
 /// Ties must be as they were at setup, and what is trained must have been there.
 void check_ties(const StateTree& tree, const Step& step) {
   for (size_t i = 0; i < step.places.size(); ++i) {
-    const ArrayPlace<Array*>& place = step.places[i];
+    const detail::ArrayPlace<Array*>& place = step.places[i];
     const int leaf = tree.leaf_of[i];
     if (!place.trainable) continue;
     if (leaf < 0) {
@@ -149,7 +149,7 @@ class KeepState : public ModelEditor {
 };
 
 /// The parameter after the rule's step; nothing where it makes none. A rule sees a complex one as its parts.
-Array stepped(ErasedRule& rule, const Array& x, const Array& g) {
+Array stepped(detail::ErasedRule& rule, const Array& x, const Array& g) {
   if (!is_complex(x.dtype())) return rule.step(x, g);
   const Array parts = rule.step(view_as_real(x), view_as_real(g));
   return parts.is_nothing() ? parts : view_as_complex(parts);

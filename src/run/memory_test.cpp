@@ -113,7 +113,7 @@ TEST_F(CpuMemory, RunningOutIsOneKindOfErrorEverywhere) {
   refusal([] { eval(cumsum(expand(full({1}, 1.0f), {one << 44}), 0)); });
   refusal([] { eval(matmul(expand(full({1, 1}, 1.0f), {one << 22, 2}), expand(full({1, 1}, 1.0f), {2, one << 22}))); });
   refusal([] { to_string(expand(full({1}, 1.0f), {one << 44})); });
-  refusal([] { host_vector<double>("read", one << 61); });
+  refusal([] { detail::host_vector<double>("read", one << 61); });
   EXPECT_EQ((full({2}, 1.0f) + 1).item(0), 2);
 }
 

@@ -67,7 +67,7 @@ void copy_memory(Memory& target, Memory& source, size_t bytes) {
   if (target.device == 0) return copy_out(from, target.data, source, bytes);
   OpenDevice& to = table.open(target.device);
   if (copy_peer(to, target, from, source, bytes)) return;
-  std::vector<unsigned char> host = host_vector<unsigned char>("move", static_cast<int64_t>(bytes));
+  std::vector<unsigned char> host = detail::host_vector<unsigned char>("move", static_cast<int64_t>(bytes));
   copy_out(from, host.data(), source, bytes);
   copy_in(to, target, host.data(), bytes);
 }

@@ -12,13 +12,13 @@
 
 namespace rosin {
 
-void train_step(State& state, ModelEdit model, ModelView gradient, const Array& loss, int64_t item) {
+void detail::train_step(State& state, ModelEdit model, ModelView gradient, const Array& loss, int64_t item) {
   if (take_step(state, model, gradient, &loss)) return;
   throw Error(ErrorKind::numeric, "train: loss is " + number_text(loss.item()) + " on item " + std::to_string(item) +
                                       "; stopped before the update");
 }
 
-void warn_of_lost_state(const State& state, const ErasedRule& rule) {
+void detail::warn_of_lost_state(const State& state, const detail::ErasedRule& rule) {
   if (fleaves(state).empty()) return;
   const std::string name = rule_text(rule);
   warn_once("lost-state", "train: what " + name +
@@ -26,7 +26,7 @@ void warn_of_lost_state(const State& state, const ErasedRule& rule) {
                               ", model) and give train the state");
 }
 
-double steady_seconds() noexcept {
+double detail::steady_seconds() noexcept {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 

@@ -3,9 +3,9 @@
 
 #include <mdspan>
 
+#include <rosin/compose.hpp>
 #include <rosin/create.hpp>
 #include <rosin/mdspan.hpp>
-#include <rosin/movement.hpp>
 
 template <class M>
 concept IsTaken = rosin::MdspanLike<M>;
@@ -15,7 +15,7 @@ static_assert(IsTaken<std::mdspan<int, std::dextents<int64_t, 2>, std::layout_st
 static_assert(!IsTaken<std::mdspan<const char*, std::dextents<int, 1>>>);
 
 int main() {
-  const rosin::Array x = rosin::reshape(rosin::arange(0.0, 6.0, 1.0), {2, 3});
+  const rosin::Array x = rosin::tril(rosin::ones({2, 3}), 1);
   const auto span = rosin::as_mdspan<float, 2>(x);
   std::printf("%d %d:", static_cast<int>(span.extent(0)), static_cast<int>(span.extent(1)));
   for (int i = 0; i < 2; ++i) {

@@ -267,7 +267,7 @@ TEST_F(Seeds, D20TheGradientOfARebuiltModelIsOnItsDevice) {
   EXPECT_EQ(text_of(g.device()), gpu_text());
   EXPECT_EQ(g.shape(), (Shape{4 * 3 + 4 + 2 * 4 + 2}));
   const auto direct = gradient([&](const auto& m) { return sum(square(m(x))); }, model);
-  expect_close(cpu(g), cpu(trained_elements(direct)));
+  expect_close(cpu(g), cpu(detail::trained_elements(direct)));
 }
 
 struct Named {

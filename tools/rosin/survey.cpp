@@ -24,11 +24,11 @@ std::string crash_of(const std::string& path, double seconds, bool& loaded) {
 
 std::vector<rosin::TriedFile> probe_files(std::string_view backend, double seconds) {
   std::vector<rosin::TriedFile> crashed;
-  for (const std::string& path : rosin::plugin_files(backend)) {
+  for (const std::string& path : rosin::detail::plugin_files(backend)) {
     if (access(path.c_str(), F_OK) != 0) continue;
     bool loaded = false;
     const std::string crash = crash_of(path, seconds, loaded);
-    rosin::note_probe(path, !crash.empty());
+    rosin::detail::note_probe(path, !crash.empty());
     if (!crash.empty()) crashed.push_back({path, crash});
     if (loaded) break;
   }
@@ -58,7 +58,7 @@ std::string name_of(const rosin::Device& device) {
 
 Status probe(const std::string& file) {
   const int answers = take_stdout();
-  const rosin::PluginProbe probe = rosin::probe_plugin(file);
+  const rosin::detail::PluginProbe probe = rosin::detail::probe_plugin(file);
   const Json json = {
       {"loaded", probe.loaded}, {"reason", probe.reason}, {"version", probe.version}, {"devices", probe.devices}};
   write_line(answers, json.dump(-1, ' ', false, Json::error_handler_t::replace));
