@@ -14,6 +14,7 @@
 #include "device_compilers.hpp"
 #include "kernel_samples.hpp"
 #include "kernels/launches.hpp"
+#include "kernels/target.hpp"
 #include "op_suite.hpp"
 #include "plan/device.hpp"
 #include "test_device.hpp"
@@ -48,10 +49,7 @@ class Collector final : public plan::DeviceExecutor {
     set_plan_cache(true);
   }
 
-  plan::Target target() const override {
-    return {[](const Op& op, int) { return op.kind == Kind::movement || op.contraction == Contraction::matmul; },
-            nullptr};
-  }
+  const plan::Target& target() const override { return target_; }
   std::unique_ptr<plan::Instance> prepare(std::shared_ptr<const plan::Layout> layout) override {
     for (const kernels::Launch& launch : kernels::write_launches(*layout).launches)
       kernels.emplace(launch.code.name, launch.code);
@@ -62,6 +60,7 @@ class Collector final : public plan::DeviceExecutor {
   std::map<std::string, KernelCode> kernels;  // by their names
 
  private:
+  kernels::KernelTarget target_;
   plan::DeviceExecutor& host_;
 };
 

@@ -11,22 +11,14 @@
 #include <rosin/shape.hpp>
 
 #include "graph/op.hpp"
+#include "plan/call.hpp"
 
 namespace rosin::cpu {
 
-/// One operand or result: where element (i, j, ...) stands is sum of index * stride (in elements).
-struct CallArray {
-  DType type = DType::Float32;
-  Shape shape;
-  int64_t strides[Shape::max_rank] = {};
-
-  bool contiguous() const;
-  /// Images (spatial..., channels, batch) in CWHN, or in an order that is the same in memory.
-  bool channels_first() const;
-};
+using plan::CallArray;
 
 /// What is to be computed: the op with its attributes on these operands. Operands may be strided (transposed, sliced,
-/// broadcast with stride 0) when `accepts_strides` says so for the op; the result is contiguous, column-major.
+/// broadcast with stride 0) where the kernel of the op reads them so; the result is contiguous, column-major, or CWHN.
 struct CallSpec {
   const Op* op = nullptr;
   Attributes attributes;
@@ -62,11 +54,7 @@ class Call {
 /// Error (dtype) when the CPU has no such kernel for these types.
 std::unique_ptr<Call> prepare(const CallSpec& spec);
 
-/// Whether operand i of the op may be strided; otherwise the plan makes it contiguous first.
-bool accepts_strides(const Op& op, int operand);
-
-/// Whether the call takes operand i (the result: -1) as images in CWHN. Where size-1 dims make that the same as the
-/// logical order, the array looks contiguous.
-bool wants_channels_first(const Op& op, DType type, int operand);
+/// What the CPU says of plans that are made for it.
+const plan::Target& cpu_target();
 
 }  // namespace rosin::cpu

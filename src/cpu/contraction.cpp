@@ -6,12 +6,14 @@
 #include <vector>
 
 #include "cpu/dispatch.hpp"
+#include "engines/call_spec.hpp"
+#include "plan/describe.hpp"
 
 namespace rosin::cpu {
 namespace {
 
-CallArray contiguous_array(DType type, const Shape& shape) {
-  CallArray array{type, shape, {}};
+CallArray contiguous_array(const CallArray& like, const Shape& shape) {
+  CallArray array{like.type, shape, {}, like.role};
   int64_t stride = 1;
   for (int d = 0; d < shape.rank(); ++d) {
     array.strides[d] = stride;
@@ -20,70 +22,20 @@ CallArray contiguous_array(DType type, const Shape& shape) {
   return array;
 }
 
-// How a matrix (rows, columns) stands in memory.
-struct MatrixLayout {
-  bool transposed = false;
-  int64_t distance = 0;  // of columns, or of rows where transposed
-};
-
-// None where neither its columns nor its rows are contiguous.
-std::optional<MatrixLayout> layout_of(const CallArray& x) {
-  for (int d = 0; d < x.shape.rank(); ++d) {
-    if (x.strides[d] < 0) return std::nullopt;
-  }
-  const int64_t rows = x.shape[0], columns = x.shape[1];
-  if (x.shape.count() == 0) return MatrixLayout{false, std::max<int64_t>(rows, 1)};
-  if (rows == 1 || x.strides[0] == 1) {
-    const int64_t distance = columns == 1 ? std::max<int64_t>(rows, 1) : x.strides[1];
-    if (distance >= rows && distance >= 1) return MatrixLayout{false, distance};
-  }
-  if (columns == 1 || x.strides[1] == 1) {
-    const int64_t distance = rows == 1 ? std::max<int64_t>(columns, 1) : x.strides[0];
-    if (distance >= columns && distance >= 1) return MatrixLayout{true, distance};
-  }
-  return std::nullopt;
-}
-
-// Items of a batch, as strides of the two operands and the result.
-struct Batch {
-  int64_t size = 1, a = 0, b = 0, c = 0;
-};
-
-int64_t batch_stride(const CallArray& x, int dim) {
-  return dim < x.shape.rank() && x.shape[dim] != 1 ? x.strides[dim] : 0;
-}
-
-// The batch dims as one, or none where they do not line up.
-std::optional<Batch> batch_of(const CallArray& a, const CallArray& b, const CallArray& c) {
-  std::optional<Batch> batch;
-  for (int d = 2; d < c.shape.rank(); ++d) {
-    const Batch next{c.shape[d], batch_stride(a, d), batch_stride(b, d), c.strides[d]};
-    if (next.size == 1) continue;
-    if (!batch) {
-      batch = next;
-      continue;
-    }
-    if (next.a != batch->a * batch->size || next.b != batch->b * batch->size || next.c != batch->c * batch->size) {
-      return std::nullopt;
-    }
-    batch->size *= next.size;
-  }
-  return batch ? batch : Batch{};
-}
-
 class MatmulCall final : public Call {
  public:
-  explicit MatmulCall(const CallSpec& spec) : operands_{spec.operands[0], spec.operands[1]} {
-    for (int i = 0; i < 2; ++i) {
-      if (!layout_of(operands_[i])) copy(i, operands_[i].shape);
+  explicit MatmulCall(const plan::CallDescription& given) {
+    plan::CallDescription call = given;
+    for (size_t i = 0; i < 2; ++i) {
+      if (!engines::readable(call.arrays[i])) copy(i, given.arrays[i], given.arrays[i].shape, call);
     }
-    if (!batch_of(operands_[0], operands_[1], spec.result)) {
-      for (int i = 0; i < 2; ++i) copy(i, whole_batch(spec.operands[static_cast<size_t>(i)], spec.result), &spec);
+    if (!engines::one_batch(call)) {
+      for (size_t i = 0; i < 2; ++i) copy(i, given.arrays[i], whole_batch(given.arrays[i], given.result()), call);
     }
-    call_ = engines::prepare_matmul(matmul_spec(spec));
-    for (int i = 0; i < 2; ++i) {
+    call_ = engines::prepare_matmul(engines::matmul_spec(call));
+    for (size_t i = 0; i < 2; ++i) {
       if (!copies_[i]) continue;
-      copy_at_[i] = parts_.add(static_cast<size_t>(operands_[i].shape.count()) * size_of(operands_[i].type));
+      copy_at_[i] = parts_.add(static_cast<size_t>(call.arrays[i].shape.count()) * size_of(call.arrays[i].type));
     }
     workspace_at_ = parts_.add(call_->workspace_bytes());
     chunk_bytes_ = (call_->scratch_bytes_per_chunk() + 63) / 64 * 64;
@@ -112,11 +64,10 @@ class MatmulCall final : public Call {
   }
 
  private:
-  // Operand i is copied; `original` gives its strides where a copy of a copy was planned.
-  void copy(int i, const Shape& shape, const CallSpec* original = nullptr) {
-    const CallArray& from = original != nullptr ? original->operands[static_cast<size_t>(i)] : operands_[i];
+  // Operand i is read from a copy of the given one, of this shape.
+  void copy(size_t i, const CallArray& from, const Shape& shape, plan::CallDescription& call) {
     copies_[i] = prepare_copy(from, shape);
-    operands_[i] = contiguous_array(from.type, shape);
+    call.arrays[i] = contiguous_array(from, shape);
   }
 
   // The operand's matrix with the result's batch dims.
@@ -127,34 +78,12 @@ class MatmulCall final : public Call {
     return Shape(std::span<const int64_t>(sizes));
   }
 
-  engines::MatmulSpec matmul_spec(const CallSpec& spec) const {
-    const MatrixLayout a = *layout_of(operands_[0]), b = *layout_of(operands_[1]);
-    const Batch batch = *batch_of(operands_[0], operands_[1], spec.result);
-    engines::MatmulSpec matmul;
-    matmul.type = spec.result.type;
-    matmul.m = spec.result.shape[0];
-    matmul.n = spec.result.shape[1];
-    matmul.k = operands_[0].shape[1];
-    matmul.batch = batch.size;
-    matmul.a_transposed = a.transposed;
-    matmul.b_transposed = b.transposed;
-    matmul.lda = a.distance;
-    matmul.ldb = b.distance;
-    matmul.ldc = std::max<int64_t>(matmul.m, 1);
-    matmul.a_batch_stride = batch.a;
-    matmul.b_batch_stride = batch.b;
-    matmul.c_batch_stride = batch.c;
-    if (spec.operands.size() > 2) matmul.epilogue = engines::Epilogue::bias;
-    return matmul;
-  }
-
   engines::VendorBuffers buffers(const CallData& data) const {
     return {copies_[0] ? part_at(data, copy_at_[0]) : data.operands[0],
             copies_[1] ? part_at(data, copy_at_[1]) : data.operands[1], data.operands[2], data.result,
             part_at(data, workspace_at_)};
   }
 
-  CallArray operands_[2];
   std::unique_ptr<Call> copies_[2];
   size_t copy_at_[2] = {};
   std::unique_ptr<engines::VendorCall> call_;
@@ -164,19 +93,27 @@ class MatmulCall final : public Call {
 
 }  // namespace
 
-std::unique_ptr<Call> prepare_matmul_call(const CallSpec& spec) {
-  const CallArray& a = spec.operands[0];
-  const CallArray& b = spec.operands[1];
-  if (a.type != b.type || a.type != spec.result.type || a.shape.rank() < 2 || b.shape.rank() < 2) {
-    throw Error(ErrorKind::internal, std::string(spec.op->name) + ": operands must be matrices of one type; got " +
+std::unique_ptr<Call> prepare_matmul_call(const plan::CallDescription& call) {
+  const CallArray &a = call.arrays[0], &b = call.arrays[1];
+  if (a.type != b.type || a.type != call.result().type || a.shape.rank() < 2 || b.shape.rank() < 2) {
+    throw Error(ErrorKind::internal, std::string("matmul: operands must be matrices of one type; got ") +
                                          to_string(a.type) + to_string(a.shape) + " and " + to_string(b.type) +
                                          to_string(b.shape) + "; report it");
   }
-  return std::make_unique<MatmulCall>(spec);
+  return std::make_unique<MatmulCall>(call);
 }
 
 std::unique_ptr<Call> prepare_contraction(const CallSpec& spec) {
-  return spec.op->contraction == Contraction::matmul ? prepare_matmul_call(spec) : prepare_conv_call(spec);
+  const plan::CallDescription call = described(spec);
+  return call.kind == plan::CallKind::matmul ? prepare_matmul_call(call) : prepare_conv_call(call);
+}
+
+plan::CallDescription described(const CallSpec& spec) {
+  std::optional<plan::CallDescription> call = plan::describe(*spec.op, spec.attributes, spec.operands, spec.result);
+  if (!call) {
+    throw Error(ErrorKind::internal, std::string(spec.op->name) + ": no call is described for this op; report it");
+  }
+  return std::move(*call);
 }
 
 }  // namespace rosin::cpu

@@ -9,13 +9,15 @@
 
 namespace rosin::cpu {
 
+/// The description of a contraction or pooling. Error (internal): the op is neither.
+plan::CallDescription described(const CallSpec& spec);
+
 /// Matmul operands may have any strides; convolutions take contiguous operands, images in CWHN or WHCN.
-/// A third operand, where there is one, is a bias.
 std::unique_ptr<Call> prepare_contraction(const CallSpec& spec);
-std::unique_ptr<Call> prepare_matmul_call(const CallSpec& spec);
-std::unique_ptr<Call> prepare_conv_call(const CallSpec& spec);
+std::unique_ptr<Call> prepare_matmul_call(const plan::CallDescription& call);
+std::unique_ptr<Call> prepare_conv_call(const plan::CallDescription& call);
 /// Pooling of Float32 and Float64 images in CWHN.
-std::unique_ptr<Call> prepare_pool_call(const CallSpec& spec);
+std::unique_ptr<Call> prepare_pool_call(const plan::CallDescription& call);
 
 /// Parts of a run's scratch memory, one after another, aligned to 64 bytes.
 class ScratchParts {

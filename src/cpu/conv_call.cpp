@@ -5,6 +5,7 @@
 
 #include "cpu/contraction.hpp"
 #include "cpu/dispatch.hpp"
+#include "engines/call_spec.hpp"
 #include "engines/cuts.hpp"
 
 namespace rosin::cpu {
@@ -52,59 +53,15 @@ void transpose_images(DType type, const void* from, void* to, int64_t images, in
   });
 }
 
-engines::ConvKind kind_of(Contraction contraction) {
-  if (contraction == Contraction::convolution) return engines::ConvKind::forward;
-  return contraction == Contraction::convolution_data ? engines::ConvKind::backward_data
-                                                      : engines::ConvKind::backward_weights;
-}
-
-// What the operands and the result are, by kind.
-struct Roles {
-  const CallArray *x, *weights, *y;
-};
-
-Roles roles_of(const CallSpec& spec) {
-  const CallArray *first = &spec.operands[0], *second = &spec.operands[1], *result = &spec.result;
-  switch (kind_of(spec.op->contraction)) {
-    case engines::ConvKind::forward: return {first, second, result};
-    case engines::ConvKind::backward_data: return {result, second, first};
-    default: return {first, result, second};
-  }
-}
-
-engines::ConvSpec conv_spec(const CallSpec& spec) {
-  const auto attributes = spec.attributes.as<WindowAttributes>();
-  const Roles roles = roles_of(spec);
-  engines::ConvSpec conv;
-  conv.kind = kind_of(spec.op->contraction);
-  conv.type = spec.result.type;
-  conv.spatial = roles.x->shape.rank() - 2;
-  conv.batch = roles.x->shape[-1];
-  conv.in_channels = roles.x->shape[-2];
-  conv.out_channels = roles.y->shape[-2];
-  conv.groups = attributes.groups;
-  for (int d = 0; d < conv.spatial; ++d) {
-    conv.in[d] = roles.x->shape[d];
-    conv.out[d] = roles.y->shape[d];
-    conv.kernel[d] = roles.weights->shape[d];
-    conv.stride[d] = attributes.stride[d];
-    conv.pad_low[d] = attributes.pad_low[d];
-    conv.pad_high[d] = attributes.pad_high[d];
-    conv.dilation[d] = attributes.dilation[d];
-  }
-  conv.flipped = attributes.flipped != 0;
-  if (spec.operands.size() > 2) conv.epilogue = engines::Epilogue::bias;
-  return conv;
-}
-
 class ConvCall final : public Call {
  public:
-  explicit ConvCall(const CallSpec& spec)
-      : type_(spec.result.type), bytes_(size_of(type_)), kind_(kind_of(spec.op->contraction)),
-        result_count_(spec.result.shape.count()), batch_(conv_spec(spec).batch), first_(image_of(spec.operands[0])),
-        second_(kind_ == engines::ConvKind::backward_weights ? image_of(spec.operands[1]) : Image{}),
-        result_(kind_ == engines::ConvKind::backward_weights ? Image{} : image_of(spec.result)) {
-    const engines::ConvSpec conv = conv_spec(spec);
+  explicit ConvCall(const plan::CallDescription& call) : ConvCall(call, engines::conv_spec(call)) {}
+
+  ConvCall(const plan::CallDescription& call, const engines::ConvSpec& conv)
+      : type_(conv.type), bytes_(size_of(type_)), kind_(conv.kind), result_count_(call.result().shape.count()),
+        batch_(conv.batch), first_(image_of(call.arrays[0])),
+        second_(kind_ == engines::ConvKind::backward_weights ? image_of(call.arrays[1]) : Image{}),
+        result_(kind_ == engines::ConvKind::backward_weights ? Image{} : image_of(call.result())) {
     const int64_t wanted = groups_for(conv);
     images_ = Pieces{batch_, std::max<int64_t>(1, (batch_ + wanted - 1) / wanted)};
     for (int64_t group = 0; group < images_.count(); ++group) add_group(conv, group);
@@ -214,6 +171,6 @@ class ConvCall final : public Call {
 
 }  // namespace
 
-std::unique_ptr<Call> prepare_conv_call(const CallSpec& spec) { return std::make_unique<ConvCall>(spec); }
+std::unique_ptr<Call> prepare_conv_call(const plan::CallDescription& call) { return std::make_unique<ConvCall>(call); }
 
 }  // namespace rosin::cpu

@@ -190,7 +190,7 @@ class CpuInstance final : public Instance {
 
 class CpuExecutor final : public DeviceExecutor {
  public:
-  Target target() const override { return {accepts_strides, wants_channels_first}; }
+  const Target& target() const override { return cpu_target(); }
   std::unique_ptr<Instance> prepare(std::shared_ptr<const Layout> layout) override {
     return std::make_unique<CpuInstance>(std::move(layout));
   }

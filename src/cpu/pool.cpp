@@ -2,6 +2,7 @@
 // gradients need no synchronisation. Rows of results are computed together: dim 0 is the inner loop.
 #include "cpu/contraction.hpp"
 #include "cpu/dispatch.hpp"
+#include "plan/describe.hpp"
 
 namespace rosin::cpu {
 namespace {
@@ -314,7 +315,10 @@ template <class T, bool to_image> class MeanCall final : public WindowCall {
 }  // namespace
 
 std::unique_ptr<Call> prepare_window(const CallSpec& spec) {
-  if (wants_channels_first(*spec.op, spec.result.type, -1)) return prepare_pool_call(spec);
+  if (const auto call = plan::describe(*spec.op, spec.attributes, spec.operands, spec.result);
+      call && cpu_target().takes(*call)) {
+    return prepare_pool_call(*call);
+  }
   const auto attributes = spec.attributes.as<WindowAttributes>();
   const Window window = spec.op->window;
   const bool backward = window == Window::maximum_gradient || window == Window::mean_gradient;

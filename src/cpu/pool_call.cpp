@@ -1,43 +1,13 @@
 // Pooling of images in CWHN as a call: one vendor call, whose chunks are ours.
 #include "cpu/contraction.hpp"
+#include "engines/call_spec.hpp"
 
 namespace rosin::cpu {
 namespace {
 
-engines::PoolKind kind_of(Window window) {
-  switch (window) {
-    case Window::maximum: return engines::PoolKind::max_forward;
-    case Window::maximum_gradient: return engines::PoolKind::max_backward;
-    case Window::mean: return engines::PoolKind::mean_forward;
-    default: return engines::PoolKind::mean_backward;
-  }
-}
-
-engines::PoolSpec pool_spec(const CallSpec& spec) {
-  const auto attributes = spec.attributes.as<WindowAttributes>();
-  engines::PoolSpec pool;
-  pool.kind = kind_of(spec.op->window);
-  pool.type = spec.result.type;
-  const bool backward = pool.kind == engines::PoolKind::max_backward || pool.kind == engines::PoolKind::mean_backward;
-  const Shape& image = backward ? spec.result.shape : spec.operands[0].shape;
-  const Shape& pooled = backward ? spec.operands[spec.operands.size() - 1].shape : spec.result.shape;
-  pool.spatial = image.rank() - 2;
-  pool.batch = image[-1];
-  pool.channels = image[-2];
-  for (int d = 0; d < pool.spatial; ++d) {
-    pool.in[d] = image[d];
-    pool.out[d] = pooled[d];
-    pool.kernel[d] = attributes.window[d];
-    pool.stride[d] = attributes.stride[d];
-    pool.pad_low[d] = attributes.pad_low[d];
-    pool.dilation[d] = attributes.dilation[d];
-  }
-  return pool;
-}
-
 class PoolCall final : public Call {
  public:
-  explicit PoolCall(const CallSpec& spec) : call_(engines::prepare_pool(pool_spec(spec))) {
+  explicit PoolCall(const plan::CallDescription& call) : call_(engines::prepare_pool(engines::pool_spec(call))) {
     workspace_at_ = parts_.add(call_->workspace_bytes());
     for (int64_t chunk = 0; chunk < call_->chunks(); ++chunk)
       scratch_at_ = parts_.add(call_->scratch_bytes_per_chunk());
@@ -65,6 +35,6 @@ class PoolCall final : public Call {
 
 }  // namespace
 
-std::unique_ptr<Call> prepare_pool_call(const CallSpec& spec) { return std::make_unique<PoolCall>(spec); }
+std::unique_ptr<Call> prepare_pool_call(const plan::CallDescription& call) { return std::make_unique<PoolCall>(call); }
 
 }  // namespace rosin::cpu

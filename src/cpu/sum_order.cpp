@@ -24,7 +24,7 @@ Blocks blocks_of(std::span<const int64_t> sizes, int64_t total) {
   int64_t row = 1, product = 1, span = total;
   for (const int64_t size : sizes) {
     product *= size;
-    if (product > plan::tile_limit) {
+    if (product > tile_limit) {
       span = product;
       break;
     }

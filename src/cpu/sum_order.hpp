@@ -8,6 +8,9 @@
 
 namespace rosin::cpu {
 
+/// Elements that a tile holds at most: rows up to this length can be reduced and used within one kernel.
+inline constexpr int64_t tile_limit = 4096;
+
 /// Elements of the domain, in their logical order, are combined block by block into the result of their part; the
 /// results of the parts are combined one after the other. Within a block, whole columns of one result are halved until
 /// one is left, and runs that belong to one element are added in sixteen lanes. How an array stands in memory changes

@@ -15,6 +15,7 @@
 #include <rosin/stats.hpp>
 
 #include "kernels/launches.hpp"
+#include "kernels/target.hpp"
 #include "plan/device.hpp"
 
 #include "backends/reference/interpret.hpp"
@@ -138,10 +139,7 @@ class InterpretedExecutor final : public plan::DeviceExecutor {
   std::map<std::string, KernelCode> codes;
   bool far = false;  // calls find their leaves at far_offset, and so count elements in Int64
 
-  plan::Target target() const override {
-    return {[](const Op& op, int) { return op.kind == Kind::movement || op.contraction == Contraction::matmul; },
-            nullptr};
-  }
+  const plan::Target& target() const override { return target_; }
   std::unique_ptr<plan::Instance> prepare(std::shared_ptr<const Layout> layout) override {
     LaunchList list = write_launches(far ? moved(*layout) : *layout);
     for (const Launch& launch : list.launches) codes.emplace(launch.code.name, launch.code);
@@ -169,6 +167,7 @@ class InterpretedExecutor final : public plan::DeviceExecutor {
     return view.root >= 0 && structure.homes[static_cast<size_t>(view.root)] == Home::leaf;
   }
 
+  KernelTarget target_;
   plan::DeviceExecutor& host_ = *plan::cpu_executor;
 };
 

@@ -32,7 +32,8 @@ class Instance {
 class DeviceExecutor {
  public:
   virtual ~DeviceExecutor() = default;
-  virtual Target target() const = 0;
+  /// Of the device; asked from any thread.
+  virtual const Target& target() const = 0;
   /// Does all that can fail before a launch: compiles, prepares vendor calls, reserves memory.
   virtual std::unique_ptr<Instance> prepare(std::shared_ptr<const Layout> layout) = 0;
   /// Memory for an array; Error (memory) when the device has none left.

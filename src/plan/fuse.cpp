@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "plan/describe.hpp"
 #include "plan/fuse.hpp"
 
 namespace rosin::plan {
@@ -192,27 +193,35 @@ void Fuser::add_member(int32_t unit, int32_t value, Level level) {
   }
 }
 
-bool Fuser::wants_channels_first(int32_t node, int operand) const {
-  return target_.wants_channels_first && target_.wants_channels_first(*v(node).op, v(node).dtype, operand);
+/// The node's call as far as a structure knows it: without sizes.
+std::optional<CallDescription> Fuser::call_of(int32_t node) const {
+  constexpr int64_t unknown[Shape::max_rank] = {};
+  const auto array = [&](const Value& value) {
+    return CallArray{value.dtype, Shape(std::span(unknown, value.rank)), {}};
+  };
+  std::vector<CallArray> operands;
+  for (int i = 0; i < v(node).operands; ++i) operands.push_back(array(v(v(node).in[i])));
+  return describe(*v(node).op, v(node).attributes, operands, array(v(node)));
 }
 
 /// Operand i of a call, in memory as the call takes it.
-int32_t Fuser::call_operand(int32_t node, int i) {
+int32_t Fuser::call_operand(int32_t node, int i, Order order) {
   int32_t operand = plain(v(node).in[i]);
-  const Op& op = *v(node).op;
-  if (wants_channels_first(node, i)) return channels_first(operand);
-  if (op.contraction == Contraction::matmul && v(node).attributes.as<MatmulAttributes>().transposed[i] != 0)
+  if (order == Order::channels_first) return channels_first(operand);
+  if (v(node).op->contraction == Contraction::matmul && v(node).attributes.as<MatmulAttributes>().transposed[i] != 0)
     operand = transposed(operand);
-  const bool strides = target_.accepts_strides && target_.accepts_strides(op, i);
-  return strides ? operand : contiguous(operand);
+  return order == Order::strided ? operand : contiguous(operand);
 }
 
 void Fuser::add_call(int32_t node) {
   const int32_t unit = units.add(true);
   units[unit].members.push_back(node);
-  v(node).channels_first = wants_channels_first(node, -1) && orders_differ(node);
+  const std::optional<CallDescription> call = call_of(node);
+  const Order usual = v(node).op->kind == Kind::movement ? Order::strided : Order::contiguous;
+  const auto order = [&](int i) { return call ? target_.order(*call, static_cast<size_t>(i)) : usual; };
+  v(node).channels_first = order(v(node).operands) == Order::channels_first && orders_differ(node);
   for (int i = 0; i < v(node).operands; ++i) {
-    const int32_t operand = call_operand(node, i);  // may add values: no reference into their list stays valid
+    const int32_t operand = call_operand(node, i, order(i));  // may add values: references into their list end
     v(node).in[i] = operand;
     if (unit_of(operand) >= 0) units.add_dependency(unit, unit_of(operand));
   }

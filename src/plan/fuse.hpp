@@ -1,6 +1,8 @@
 // Fuser: turns the nodes of a graph into units.
 #pragma once
 
+#include <optional>
+
 #include "plan/units.hpp"
 
 namespace rosin::plan {
@@ -36,12 +38,12 @@ class Fuser {
   int32_t channels_first(int32_t value);
   int32_t copied(int32_t value, bool channels_first = false);
   bool orders_differ(int32_t value) const;
-  bool wants_channels_first(int32_t node, int operand) const;
+  std::optional<CallDescription> call_of(int32_t node) const;
   int32_t transposed(int32_t value);
   int32_t copied_by_parts(int32_t value);
   Value look_of(int32_t value, Look look) const;
   int32_t append(Value value, Home home, int32_t base);
-  int32_t call_operand(int32_t node, int i);
+  int32_t call_operand(int32_t node, int i, Order order);
   bool meets_channels_first(int32_t node) const;
   void add_member(int32_t unit, int32_t value, Level level);
   void add_call(int32_t node);

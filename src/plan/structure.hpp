@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "graph/op.hpp"
+#include "plan/call.hpp"
 
 namespace rosin::plan {
 
@@ -29,7 +30,7 @@ struct Value {
   bool held = false;            // a user handle holds it: its value must come out
   bool donatable = false;       // leaf: nobody else reads its buffer, it may be overwritten
   bool channels_first = false;  // images: memory order is channels, spatial dims, batch (CWHN)
-  bool small_row = false;       // reduction: the reduced elements fit a tile
+  bool small_row = false;       // reduction: the reduced elements fit Target::longest_row()
   Look look = Look::none;       // without an op: a look, or a contiguous copy
   int32_t in[Node::max_positions] = {-1, -1, -1, -1, -1, -1, -1, -1};  // -1: a C++ number of that node, or no operand
   Attributes attributes;
@@ -42,9 +43,6 @@ struct Graph {
   int32_t nodes = 0;
   std::vector<Value> values;
 };
-
-/// Elements that a tile holds at most: rows up to this length can be reduced and used within one kernel.
-inline constexpr int64_t tile_limit = 4096;
 
 /// One instruction of a kernel; it works on one tile. Registers hold tiles (full) or one element a row (row).
 struct Instr {
@@ -118,13 +116,6 @@ struct Structure {
   std::vector<Step> steps;     // in order of execution
   std::vector<int32_t> donor;  // own: the value (leaf or own) whose memory it takes over, else -1
   size_t bytes() const;
-};
-
-/// Capabilities of the device that the structure is made for.
-struct Target {
-  bool (*accepts_strides)(const Op& op, int operand) = nullptr;
-  /// Whether a call computes on images in CWHN: operand i, or the result (-1).
-  bool (*wants_channels_first)(const Op& op, DType type, int operand) = nullptr;
 };
 
 Structure compile(Graph&& graph, const Target& target);

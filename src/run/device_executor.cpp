@@ -207,13 +207,7 @@ class PluginInstance final : public plan::Instance {
   std::vector<size_t> scratch_offsets_;
 };
 
-bool accepts_strides(const Op& op, int) { return op.kind == Kind::movement || op.contraction == Contraction::matmul; }
-
-bool no_channels_first(const Op&, DType, int) { return false; }
-
 }  // namespace
-
-plan::Target PluginExecutor::target() const { return {accepts_strides, no_channels_first}; }
 
 std::unique_ptr<plan::Instance> PluginExecutor::prepare(std::shared_ptr<const plan::Layout> layout) {
   if (device_.kernels.has_many()) device_.unload_kernels();

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "kernels/target.hpp"
 #include "plan/device.hpp"
 #include "run/open_device.hpp"
 
@@ -12,13 +13,14 @@ namespace rosin {
 class PluginExecutor final : public plan::DeviceExecutor {
  public:
   explicit PluginExecutor(OpenDevice& device) : device_(device) {}
-  plan::Target target() const override;
+  const plan::Target& target() const override { return target_; }
   std::unique_ptr<plan::Instance> prepare(std::shared_ptr<const plan::Layout> layout) override;
   Memory* allocate(size_t bytes) override { return device_.pool.allocate(bytes); }
   void expect(Memory& memory) override;
 
  private:
   OpenDevice& device_;
+  kernels::KernelTarget target_;
 };
 
 /// Launches given to devices since the start of the process.

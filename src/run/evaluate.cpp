@@ -57,6 +57,7 @@ class Evaluation {
   void collect_alone(Context& context, std::span<const Array> nodes);
   void let_go(Context& context, Node* node) noexcept;
   void add_foreign(Node* operand);
+  void ask_device();
   void make_keys(Context& context, bool may_donate);
   uint64_t* add_node(size_t n, uint64_t* words);
   void add_attributes(const Node& node);
@@ -80,6 +81,8 @@ class Evaluation {
   std::vector<uint8_t> held_;     // of each in order_: whether its value must come out
   std::vector<Node*> evaluated_;  // nodes of the pending list that other threads have evaluated
   uint8_t device_ = 0;            // of the nodes in order_
+  uint8_t asked_ = 0;             // the device that was asked for its longest row
+  int64_t longest_row_ = 0;       // that the kernels of the device keep in a group
   bool elsewhere_ = false;        // nodes of another device are held and pending
   bool has_others_ = false;       // pending nodes that only other threads may need
   bool has_numbers_ = false;      // some nodes of order_ carry C++ numbers
@@ -194,10 +197,10 @@ uint64_t leaf_word(const Node& node) {
 }
 
 /// Not where there is nothing to reduce: no tile would write the result.
-bool small_reduction(const Node& node) {
+bool small_reduction(const Node& node, int64_t longest_row) {
   const int64_t results = node.count();
   const int64_t elements = node.in[0]->count();
-  return elements > 0 && elements / results <= plan::tile_limit;
+  return elements > 0 && elements / results <= longest_row;
 }
 
 /// What an operand is: >= 0 the node of that number, < 0 leaf -1 - i, or none.
@@ -223,7 +226,7 @@ constexpr size_t node_words = 1 + Node::max_operands / 2;
   const Op& op = *node.op;
   node.slot = static_cast<uint32_t>(n);
   has_numbers_ |= node.scalars != 0;
-  const bool small = op.kind == Kind::reduction && small_reduction(node);
+  const bool small = op.kind == Kind::reduction && small_reduction(node, longest_row_);
   *words++ = node.facts() | uint64_t{held_[n]} << Node::free_fact | uint64_t{small} << (Node::free_fact + 1);
   for (int i = 0; i < Node::max_operands && i < node.operands; i += 2) {
     const uint64_t first = operand_word(node.in[i]);
@@ -263,9 +266,17 @@ bool Evaluation::only_read_here(const LeafTable::Leaf& leaf) const {
          node.buffer->owners.load(std::memory_order_acquire) == 1;
 }
 
+/// What keys must know of the device. (Other devices than the first are found under a lock: each is asked once.)
+void Evaluation::ask_device() {
+  if (device_ != 0 && device_ == asked_) return;
+  longest_row_ = DeviceTable::instance().executor(device_).target().longest_row();
+  asked_ = device_;
+}
+
 /// Leaves may be overwritten unless a gradient call walks, or values that are not kept have readers outside. (Who
 /// computes some nodes alone does not look for those.)
 void Evaluation::make_keys(Context& context, bool may_donate) {
+  ask_device();
   sizes_key_.clear();
   attributes_.clear();
   leaves_.clear(context, stamp_);
@@ -307,7 +318,7 @@ plan::Graph Evaluation::graph() const {
     Value& value = add(node);
     value.operands = node.operands;
     value.held = held_[n];
-    value.small_row = node.op->kind == Kind::reduction && small_reduction(node);
+    value.small_row = node.op->kind == Kind::reduction && small_reduction(node, longest_row_);
     if (node.op->kind != Kind::elementwise) value.attributes = node.attributes;
     for (int i = 0; i < Node::max_operands; ++i) {
       const int32_t at = operand(node, i);

@@ -67,10 +67,14 @@ class Layers(unittest.TestCase):
 
     def test_every_row_takes_what_it_lists_and_itself(self):
         for room, allowed in check_layers.ALLOWED.items():
-            names = [f'"{other}/x.hpp"' for other in [room, *allowed] if not other.endswith(".h")]
+            names = [f'"{other}/x.hpp"' for other in [room, *allowed] if not other.endswith((".h", ".hpp"))]
+            names += [f'"{header}"' for header in allowed if header.endswith(".hpp")]
             names += [f"<rosin/{other}>" for other in allowed if other.endswith(".h")]
             with self.subTest(room):
                 self.assertEqual(self.errors(f"src/{room}/x.cpp", *names, "<vector>"), [])
+
+    def test_a_row_that_lists_one_header_takes_no_other_of_that_room(self):
+        self.refuses("src/engines/x.cpp", '"plan/fuse.hpp"', "engines may not include")
 
     def test_the_rows_are_a_hierarchy_without_circles(self):
         def below(room, seen):

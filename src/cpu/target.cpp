@@ -1,0 +1,50 @@
+// What the CPU says of plans that are made for it. Read first: plan/call.hpp.
+#include "cpu/call.hpp"
+#include "cpu/sum_order.hpp"
+#include "plan/call.hpp"
+
+namespace rosin::cpu {
+namespace {
+
+using plan::CallDescription;
+using plan::CallKind;
+using plan::CallRole;
+using plan::Order;
+
+class CpuTarget final : public plan::Target {
+ public:
+  /// Products and convolutions of all types; poolings of those that engines compute, others are kernels of this room.
+  bool takes(const CallDescription& call) const override {
+    if (!call.epilogue.none() || call.accumulate || call.compute != plan::ComputeMode::exact) return false;
+    switch (call.kind) {
+      case CallKind::matmul:
+      case CallKind::convolution:
+      case CallKind::convolution_data:
+      case CallKind::convolution_weights: return true;
+      case CallKind::pooling:
+      case CallKind::pooling_data: return call.result().type == DType::Float32 || call.result().type == DType::Float64;
+      default: return false;
+    }
+  }
+
+  /// Images in CWHN. (Where size-1 dims make that the same as the logical order, an array looks contiguous.)
+  Order order(const CallDescription& call, size_t i) const override {
+    if (call.kind == CallKind::matmul) return Order::strided;
+    const CallRole role = call.arrays[i].role;
+    const bool weights = role == CallRole::weights || role == CallRole::weights_gradient;
+    return weights || !takes(call) ? Order::contiguous : Order::channels_first;
+  }
+
+  int64_t longest_row() const override { return tile_limit; }
+  int vector_bytes() const override { return best_instruction_set() == InstructionSet::widest ? 64 : 32; }
+  Form form() const override { return Form::loops; }
+};
+
+}  // namespace
+
+const plan::Target& cpu_target() {
+  static const CpuTarget target;
+  return target;
+}
+
+}  // namespace rosin::cpu

@@ -1,0 +1,77 @@
+// See describe.hpp.
+#include "plan/describe.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace rosin::plan {
+namespace {
+
+/// Roles of the operands, and of the result as the last.
+struct Form {
+  CallKind kind;
+  std::array<CallRole, 4> roles;
+  size_t count;
+};
+
+template <class... Roles> Form form(CallKind kind, Roles... roles) { return {kind, {roles...}, sizeof...(roles)}; }
+
+using enum CallRole;
+
+std::optional<Form> form_of(Contraction contraction) {
+  switch (contraction) {
+    case Contraction::none: return std::nullopt;
+    case Contraction::matmul: return form(CallKind::matmul, left, right, output);
+    case Contraction::convolution: return form(CallKind::convolution, input, weights, output);
+    case Contraction::convolution_data:
+      return form(CallKind::convolution_data, output_gradient, weights, input_gradient);
+    case Contraction::convolution_weights:
+      return form(CallKind::convolution_weights, input, output_gradient, weights_gradient);
+  }
+  return std::nullopt;
+}
+
+std::optional<Form> form_of(Window window) {
+  switch (window) {
+    case Window::none:
+    case Window::maximum_pick: return std::nullopt;
+    case Window::maximum:
+    case Window::mean: return form(CallKind::pooling, input, output);
+    case Window::maximum_gradient: return form(CallKind::pooling_data, input, output, output_gradient, input_gradient);
+    case Window::mean_gradient: return form(CallKind::pooling_data, output_gradient, input_gradient);
+  }
+  return std::nullopt;
+}
+
+CallWindow window_of(const Op& op, const WindowAttributes& attributes, int rank) {
+  CallWindow window;
+  window.spatial = rank - 2;
+  std::copy_n(attributes.stride, 3, window.stride);
+  std::copy_n(attributes.dilation, 3, window.dilation);
+  std::copy_n(attributes.pad_low, 3, window.pad_low);
+  std::copy_n(attributes.pad_high, 3, window.pad_high);
+  std::copy_n(attributes.window, 3, window.window);
+  window.groups = attributes.groups;
+  window.flipped = attributes.flipped != 0;
+  window.mean = op.window == Window::mean || op.window == Window::mean_gradient;
+  return window;
+}
+
+}  // namespace
+
+std::optional<CallDescription> describe(const Op& op, const Attributes& attributes, std::span<const CallArray> operands,
+                                        const CallArray& result) {
+  const std::optional<Form> known = op.kind == Kind::window ? form_of(op.window) : form_of(op.contraction);
+  if (!known) return std::nullopt;
+  CallDescription call;
+  call.kind = known->kind;
+  call.arrays.assign(operands.begin(), operands.end());
+  call.arrays.push_back(result);
+  for (size_t i = 0; i < known->count; ++i) call.arrays[i].role = known->roles[i];
+  if (call.kind != CallKind::matmul) {
+    call.window = window_of(op, attributes.as<WindowAttributes>(), result.shape.rank());
+  }
+  return call;
+}
+
+}  // namespace rosin::plan
