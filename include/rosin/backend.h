@@ -257,7 +257,7 @@ typedef struct rosin_call rosin_call; /* a prepared vendor call; it may run many
 typedef struct rosin_backend {
   size_t size;
   uint32_t abi;        /* ROSIN_BACKEND_ABI */
-  const char* name;    /* "CUDA"; the plug-in's file has it in lower case */
+  const char* name;    /* "CUDA": letters, digits, underscores; the plug-in's file has it in lower case */
   const char* version; /* of the plug-in and of the libraries it found, for people */
 
   const char* (*error_text)(void);

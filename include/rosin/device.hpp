@@ -70,7 +70,9 @@ struct DeviceList {
   const Device& operator[](size_t id) const { return list[id]; }
 };
 
-// --- What there is. Names of back ends match without case; "rocm" and "hip" are AMDGPU.
+// --- What there is. Names of back ends match without case; "rocm" and "hip" are AMDGPU. A plug-in
+// librosin_<name>.so in the folder rosin/ beside librosin or in one of ROSIN_PLUGIN_PATH is a back end too, which is
+// taken by its name only.
 
 /// Back ends in the order in which they are tried: ("CUDA", "AMDGPU", "Metal", "OpenCL", "CPU").
 ROSIN_API const std::vector<std::string>& supported_devices();

@@ -20,15 +20,17 @@ namespace {
 DeviceTable& table() { return DeviceTable::instance(); }
 PluginTable& plugins() { return PluginTable::instance(); }
 
+/// The name of a back end, as it calls itself where it is loaded.
+std::string spelled(const BackendName& backend) { return find_backend(backend.name)->name; }
+
 /// The devices of a back end other than the CPU; `by_itself`: only those that may be chosen without being named.
 std::vector<Device> devices_of(const BackendName& backend, bool by_itself) {
   std::vector<Device> found;
   const Plugin* plugin = plugins().plugin(backend.name);
   if (!plugin || !plugin->reason.empty()) return found;
-  const bool takes_cpu =
-      std::string_view(backend.name) == "OpenCL" && environment_switch(Setting::opencl_cpu).value_or(false);
-  for (int id = 0; id < plugin->device_count; ++id) {
-    const Device device = Device::at_position(table().position(backend.name, id));
+  const bool takes_cpu = backend.name == "OpenCL" && environment_switch(Setting::opencl_cpu).value_or(false);
+  for (const int position : plugin->positions) {
+    const Device device = Device::at_position(position);
     if (!by_itself || device.is_gpu() || takes_cpu) found.push_back(device);
   }
   return found;
@@ -92,9 +94,7 @@ ArrayOptions::ArrayOptions(const Device& device) noexcept : position_(device.pos
 const std::vector<std::string>& supported_devices() {
   static const auto* names = [] {
     auto* list = new std::vector<std::string>;
-    for (const BackendName& backend : backend_names()) {
-      if (backend.listed) list->emplace_back(backend.name);
-    }
+    for (const BackendName& backend : backend_names()) list->emplace_back(backend.name);
     return list;
   }();
   return *names;
@@ -150,7 +150,7 @@ void use(std::string_view backend) {
 DeviceList devices() {
   DeviceList all;
   for (const BackendName& backend : backend_names()) {
-    if (!backend.listed || is_cpu(backend)) continue;
+    if (is_cpu(backend)) continue;
     const std::vector<Device> found = devices_of(backend, true);
     all.list.insert(all.list.end(), found.begin(), found.end());
   }
@@ -161,7 +161,8 @@ DeviceList devices() {
 DeviceList devices(std::string_view backend) {
   const BackendName& named = backend_named(backend);
   if (is_cpu(named)) return {named.name, {Device()}};
-  return {named.name, devices_of(named, false)};
+  std::vector<Device> found = devices_of(named, false);
+  return {spelled(named), std::move(found)};
 }
 
 void synchronize(const Device& device) {

@@ -10,7 +10,6 @@
 #include "devices/backends.hpp"
 #include "devices/plugin_table.hpp"
 #include "devices/preferences.hpp"
-#include "run/device_table.hpp"
 
 namespace rosin {
 namespace {
@@ -63,7 +62,7 @@ const BackendName* preferred(bool verbose) {
 
 Device first_device(const BackendName& backend) {
   if (is_cpu(backend)) return {};
-  return Device::at_position(DeviceTable::instance().position(backend.name, 0));
+  return devices(backend.name)[0];
 }
 
 /// The first device of the preference or of those that are chosen by themselves; the CPU where there is no other.
@@ -102,10 +101,11 @@ Device get_device(DeviceChoice choice) { return choose(choice.verbose); }
 Device get_device(std::string_view backend, int id) {
   const BackendName& named = backend_named(backend);
   if (is_cpu(named)) return {};
-  const int64_t count = devices(named.name).size();
+  const DeviceList there = devices(named.name);
+  const int64_t count = there.size();
   if (count == 0) throw_unavailable(named);
-  if (id >= 0 && id < count) return Device::at_position(DeviceTable::instance().position(named.name, id));
-  throw Error(ErrorKind::device, std::string("get_device: ") + named.name + " has " + std::to_string(count) +
+  if (id >= 0 && id < count) return there[static_cast<size_t>(id)];
+  throw Error(ErrorKind::device, "get_device: " + there.backend + " has " + std::to_string(count) +
                                      (count == 1 ? " device" : " devices") + "; got id " + std::to_string(id) +
                                      "; ids count from 0");
 }
@@ -183,7 +183,7 @@ void set_gpu_backend(std::string_view name) {
         "Deleted the local preference for `gpu_backend`.\nDevices chosen from now on are chosen automatically.");
   }
   const BackendName* backend = find_backend(name);
-  if (!backend || !backend->listed) {
+  if (!backend) {
     throw Error(ErrorKind::argument, "Unsupported GPU backend: " + std::string(name) + "." + meant_backend(name) +
                                          " Supported backends are: " + listed_backends() + ".");
   }

@@ -21,15 +21,6 @@ DeviceReport report_of(int position) {
   return {Device::at_position(position), info.driver, info.capability, info.pci, info.float64 != 0};
 }
 
-/// The back end whose plug-in has the name of this file, or null.
-const BackendName* backend_of_file(const std::string& path) {
-  const std::string name = std::filesystem::path(path).filename().string();
-  for (const BackendName& backend : backend_names()) {
-    if (!is_cpu(backend) && plugin_file_name(backend.name) == name) return &backend;
-  }
-  return nullptr;
-}
-
 /// Opens a device and closes it; the reason when that fails.
 std::string fault_of_device(const rosin_backend& functions, int id) {
   rosin_device_info info{};
@@ -56,13 +47,11 @@ BackendReport backend_report(std::string_view name) {
   }
   PluginTable& plugins = PluginTable::instance();
   const Plugin& plugin = plugins.use(backend.name);
+  report.backend = plugin.backend;
   report.reason = plugin.reason;
   if (plugin.functions && plugin.functions->version) report.version = plugin.functions->version;
   for (const PluginAttempt& attempt : plugin.attempts) report.tried.push_back({attempt.path, attempt.reason});
-  for (int id = 0; id < plugin.device_count; ++id) {
-    const int position = DeviceTable::instance().position(backend.name, id);
-    if (position > 0) report.devices.push_back(report_of(position));
-  }
+  for (const int position : plugin.positions) report.devices.push_back(report_of(position));
   return report;
 }
 
@@ -78,12 +67,12 @@ std::vector<std::string> detail::plugin_files(std::string_view name) {
 
 detail::PluginProbe detail::probe_plugin(const std::string& path) {
   detail::PluginProbe probe;
-  const BackendName* backend = backend_of_file(path);
-  if (!backend) {
+  const std::string backend = name_in_plugin_file(std::filesystem::path(path).filename().native());
+  if (backend.empty()) {
     probe.reason = "has not the name of a plug-in, such as librosin_cuda.so";
     return probe;
   }
-  const rosin_backend* functions = load_plugin_file(path, backend->name, probe.reason);
+  const rosin_backend* functions = load_plugin_file(path, backend, probe.reason);
   if (!functions) return probe;
   probe.loaded = true;
   if (functions->version) probe.version = functions->version;

@@ -4,9 +4,11 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cctype>
 #include <exception>
 #include <filesystem>
+#include <set>
 #include <system_error>
 
 #include "base/environment.hpp"
@@ -15,6 +17,8 @@
 
 namespace rosin {
 namespace {
+
+constexpr std::string_view file_prefix = "librosin_", file_suffix = ".so";
 
 /// What every plug-in must offer, with the names for messages.
 std::string missing_function(const rosin_backend& b) {
@@ -92,7 +96,16 @@ std::string count_devices(const rosin_backend& functions, int& count) {
 std::string plugin_file_name(std::string_view backend) {
   std::string name(backend);
   for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return "librosin_" + name + ".so";
+  return std::string(file_prefix).append(name).append(file_suffix);
+}
+
+std::string name_in_plugin_file(std::string_view file) {
+  if (!file.starts_with(file_prefix) || !file.ends_with(file_suffix)) return {};
+  file.remove_prefix(file_prefix.size());
+  if (file.size() <= file_suffix.size()) return {};
+  file.remove_suffix(file_suffix.size());
+  const auto belongs = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
+  return std::all_of(file.begin(), file.end(), belongs) ? std::string(file) : std::string();
 }
 
 std::string installed_plugin_folder() {
@@ -107,6 +120,26 @@ std::vector<std::string> plugin_search_folders() {
   std::vector<std::string> folders = plugin_folders();
   folders.push_back(installed_plugin_folder());
   return folders;
+}
+
+bool has_plugin_file(const std::string& file) {
+  if (name_in_plugin_file(file).empty()) return false;
+  const std::vector<std::string> folders = plugin_search_folders();
+  return std::any_of(folders.begin(), folders.end(),
+                     [&](const std::string& folder) { return access((folder + "/" + file).c_str(), F_OK) == 0; });
+}
+
+std::vector<std::string> names_of_plugin_files() {
+  std::set<std::string> names;
+  for (const std::string& folder : plugin_search_folders()) {
+    std::error_code failed;
+    for (std::filesystem::directory_iterator entry(folder, failed), end; !failed && entry != end;
+         entry.increment(failed)) {
+      std::string name = name_in_plugin_file(entry->path().filename().native());
+      if (!name.empty()) names.insert(std::move(name));
+    }
+  }
+  return {names.begin(), names.end()};
 }
 
 const rosin_backend* load_plugin_file(const std::string& path, std::string_view backend, std::string& reason) {
@@ -152,11 +185,8 @@ Plugin load_plugin(std::string_view backend) {
     if (attempt.reason != "not there")
       plugin.reason.append(plugin.reason.empty() ? "" : "; ").append(attempt.path + ": " + attempt.reason);
   }
-  if (plugin.functions) {
-    plugin.reason = count_devices(*plugin.functions, plugin.device_count);
-  } else if (plugin.reason.empty()) {
-    plugin.reason = plugin.file + ": not in " + not_in;
-  }
+  if (plugin.functions) plugin.reason.clear();
+  else if (plugin.reason.empty()) plugin.reason = plugin.file + ": not in " + not_in;
   return plugin;
 }
 

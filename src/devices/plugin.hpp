@@ -1,5 +1,5 @@
 // Plug-ins: found beside librosin and on ROSIN_PLUGIN_PATH, loaded once, asked for their devices once. What went wrong
-// is kept as text, path by path. Read first: include/rosin/backend.h. Read next: plugin.cpp, devices.hpp.
+// is kept as text, path by path. Read first: include/rosin/backend.h. Read next: plugin.cpp, plugin_table.hpp.
 #pragma once
 
 #include <string>
@@ -17,22 +17,29 @@ struct PluginAttempt {
 };
 
 struct Plugin {
-  std::string backend;                       // "CUDA"
+  std::string backend;                       // "CUDA": of one that is not known, as it calls itself
   std::string file;                          // "librosin_cuda.so"
   std::vector<PluginAttempt> attempts;       // in the order of the search
   const rosin_backend* functions = nullptr;  // null: not loaded
-  int device_count = 0;
-  std::string reason;  // why it is not functional; empty: it is
+  std::vector<int> positions;                // of its devices, by id, in the table of all devices
+  std::string reason;                        // why it is not functional; empty: it is
 };
 
 /// "librosin_cuda.so" of "CUDA".
 std::string plugin_file_name(std::string_view backend);
+/// "cuda" of "librosin_cuda.so"; empty where the file has no name of a plug-in (letters, digits and underscores).
+std::string name_in_plugin_file(std::string_view file);
 /// The folder beside librosin in which plug-ins are installed.
 std::string installed_plugin_folder();
 /// All folders in which plug-ins are looked for, in order.
 std::vector<std::string> plugin_search_folders();
 
-/// Looks for the plug-in of a back end, loads it and asks for its devices. Never throws but for lack of memory.
+/// Whether one of those folders has a plug-in's file of that name.
+bool has_plugin_file(const std::string& file);
+/// The names in all plug-in files there, sorted; nothing is opened.
+std::vector<std::string> names_of_plugin_files();
+
+/// Looks for the plug-in of a back end and loads it. Never throws but for lack of memory.
 Plugin load_plugin(std::string_view backend);
 /// The functions of one file, or null with the reason.
 const rosin_backend* load_plugin_file(const std::string& path, std::string_view backend, std::string& reason);

@@ -4,10 +4,36 @@
 #include <string>
 #include <utility>
 
+#include "base/nearest.hpp"
+#include "devices/backends.hpp"
 #include "devices/preferences.hpp"
 #include "run/device_table.hpp"
 
 namespace rosin {
+namespace {
+
+/// The devices of a plug-in get their positions in the order in which plug-ins are loaded.
+void add_devices(Plugin& plugin) {
+  plugin.backend = backend_as_loaded(plugin.functions->name).name;
+  int count = 0;
+  plugin.reason = count_devices(*plugin.functions, count);
+  for (int id = 0; id < count; ++id) {
+    DeviceTable::Entry entry{.backend = plugin.backend, .functions = plugin.functions, .id = id};
+    entry.info.size = sizeof entry.info;
+    if (plugin.functions->device_info(id, &entry.info) != ROSIN_OK) {
+      plugin.reason = "device " + std::to_string(id) + " says nothing of itself: " + plugin.functions->error_text();
+      return;
+    }
+    const int position = DeviceTable::instance().add(std::move(entry));
+    if (position < 0) {
+      if (plugin.positions.empty()) plugin.reason = "there are more devices than rosin can tell apart";
+      return;
+    }
+    plugin.positions.push_back(position);
+  }
+}
+
+}  // namespace
 
 PluginTable& PluginTable::instance() {
   static auto* table = new PluginTable;  // never destroyed: arrays at namespace scope outlive it otherwise
@@ -16,24 +42,15 @@ PluginTable& PluginTable::instance() {
 
 const Plugin* PluginTable::find(std::string_view backend) const {
   for (const auto& plugin : plugins_) {
-    if (plugin->backend == backend) return plugin.get();
+    if (equal_without_case(plugin->backend, backend)) return plugin.get();
   }
   return nullptr;
 }
 
-/// Holds the lock. The devices of a plug-in get their positions in the order in which plug-ins are loaded.
+/// Holds the lock.
 const Plugin& PluginTable::load(std::string_view backend) {
   auto plugin = std::make_unique<Plugin>(load_plugin(backend));
-  for (int id = 0; id < plugin->device_count; ++id) {
-    DeviceTable::Entry entry{.backend = plugin->backend, .functions = plugin->functions, .id = id};
-    entry.info.size = sizeof entry.info;
-    if (plugin->functions->device_info(id, &entry.info) != ROSIN_OK) {
-      plugin->reason = "device " + std::to_string(id) + " says nothing of itself: " + plugin->functions->error_text();
-      plugin->device_count = id;
-      break;
-    }
-    if (!DeviceTable::instance().add(std::move(entry))) break;
-  }
+  if (plugin->functions) add_devices(*plugin);
   plugins_.push_back(std::move(plugin));
   return *plugins_.back();
 }

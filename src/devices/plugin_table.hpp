@@ -16,7 +16,7 @@ class PluginTable {
  public:
   static PluginTable& instance();
 
-  /// The plug-in of a back end (its canonical name): loaded now if it was not, or null where that is switched off and
+  /// The plug-in of a back end: loaded now if it was not, or null where that is switched off and
   /// `use` did not ask for it.
   const Plugin* plugin(std::string_view backend);
   /// Loads it, whatever the preference says.

@@ -16,21 +16,13 @@ DeviceTable& DeviceTable::instance() {
   return *table;
 }
 
-bool DeviceTable::add(Entry entry) {
+int DeviceTable::add(Entry entry) {
   std::lock_guard guard(lock_);
-  if (rows_.size() == most_devices) return false;
+  if (rows_.size() == most_devices) return -1;
   auto row = std::make_unique<Row>();
   row->entry = std::move(entry);
   rows_.push_back(std::move(row));
-  return true;
-}
-
-int DeviceTable::position(std::string_view backend, int id) {
-  std::lock_guard guard(lock_);
-  for (size_t i = 0; i < rows_.size(); ++i) {
-    if (rows_[i]->entry.backend == backend && rows_[i]->entry.id == id) return static_cast<int>(i) + 1;
-  }
-  return -1;
+  return static_cast<int>(rows_.size());
 }
 
 DeviceTable::Row& DeviceTable::row(int position) {

@@ -24,11 +24,9 @@ class DeviceTable {
     int id = 0;
     rosin_device_info info{};
   };
-  /// Gives the device a position; false where there are as many devices as can be told apart.
-  bool add(Entry entry);
+  /// The position of the device from now on; -1 where there are as many devices as can be told apart.
+  int add(Entry entry);
 
-  /// The position of a device, or -1 where no such device was added.
-  int position(std::string_view backend, int id);
   /// Of the device at a position other than 0.
   std::string_view backend_of(int position);
   int id_of(int position);

@@ -6,6 +6,7 @@ The build is the folder named by ROSIN_TEST_BUILD, else build/release; ./run tes
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -15,6 +16,7 @@ BUILD = pathlib.Path(os.environ.get("ROSIN_TEST_BUILD", ROOT / "build" / "releas
 CONFORMANCE = BUILD / "conformance"
 PLUGINS = BUILD / "rosin"
 FAKE = BUILD / "plugins" / "fake"
+COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
 PAGE = ROOT / "docs" / "how_to_add_backend.md"
 
 
@@ -147,6 +149,19 @@ class Page(unittest.TestCase):
                           ["python3", ROOT / "tools/lint/check_symbols.py", build / "rosin" / "librosin_toy.so"]):
                 done = run(*words)
                 self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            if COMPILER and (BUILD / "librosin.so").is_file():
+                self.program_finds_the_toy(folder, build / "rosin")
+
+    def program_finds_the_toy(self, folder, plugins):
+        """The page's program, with the plug-in in a folder of ROSIN_PLUGIN_PATH."""
+        source, program = folder / "program.cpp", folder / "program"
+        text = PAGE.read_text(encoding="utf-8")
+        source.write_text(re.search(r"^```cpp\n(.*?int main.*?)^```", text, re.MULTILINE | re.DOTALL).group(1),
+                          encoding="utf-8")
+        for words in ([COMPILER, "-std=c++20", "-I", ROOT / "include", source, "-o", program, "-L", BUILD, "-lrosin",
+                       f"-Wl,-rpath,{BUILD}"], [program]):
+            done = run(*words, ROSIN_PLUGIN_PATH=str(plugins))
+            self.assertEqual((done.returncode, done.stdout), (0, ""), done.stdout + done.stderr)
 
 
 if __name__ == "__main__":
