@@ -25,11 +25,11 @@ namespace {
 using kernels::KernelCode;
 
 /// Every result is zero: a value that the host may look at, such as an index of select, is a good one.
-class Zeros final : public plan::Instance {
+class Zeros final : public plan::Prepared {
  public:
   explicit Zeros(std::shared_ptr<const plan::Layout> layout) : layout_(std::move(layout)) {}
-  void run(void* const* memory, const ScalarValue*) override {
-    for (const plan::Output& output : layout_->outputs) std::memset(memory[output.value], 0, output.bytes);
+  void run(const plan::RunMemory& memory) const override {
+    for (const plan::Output& output : layout_->outputs) std::memset(memory.values[output.value], 0, output.bytes);
   }
   size_t bytes() const override { return sizeof *this; }
 
@@ -50,7 +50,7 @@ class Collector final : public plan::DeviceExecutor {
   }
 
   const plan::Target& target() const override { return target_; }
-  std::unique_ptr<plan::Instance> prepare(std::shared_ptr<const plan::Layout> layout) override {
+  std::unique_ptr<const plan::Prepared> prepare(plan::Compiled&, std::shared_ptr<const plan::Layout> layout) override {
     for (const kernels::Launch& launch : kernels::write_launches(*layout).launches)
       kernels.emplace(launch.code.name, launch.code);
     return std::make_unique<Zeros>(std::move(layout));

@@ -162,6 +162,9 @@ ROSIN_API MemoryStats memory_stats(const Device& device);
 ROSIN_API void trim(const Device& device);
 /// Bounds the memory that arrays and plans take on a device; 0: no bound but the device's. Error (argument): negative.
 ROSIN_API void set_memory_limit(const Device& device, int64_t bytes);
+/// Bounds the idle arenas of a device, default 256 MiB: memory that evaluations work in, kept for the next ones. Those
+/// used longest ago go first; the two used last stay, whatever they take. Error (argument): negative.
+ROSIN_API void set_arena_limit(const Device& device, int64_t bytes);
 
 /// "CPU (AMD EPYC 7763)", "CUDA:0 (NVIDIA GeForce GTX 1650)".
 ROSIN_API std::string to_string(const Device& device);

@@ -16,18 +16,20 @@ struct Stats {
   int64_t evicted = 0;       // plans dropped to stay inside the budget
   int64_t kernels = 0;       // fused kernels launched
   int64_t calls = 0;         // opaque calls launched (matmul, convolution, ...)
+  int64_t allocations = 0;   // blocks of memory that the system and devices gave; a steady step needs none
   int64_t launches = 0;      // kernels launched on devices of plug-ins; a call may be several
   int64_t to_devices = 0;    // bytes of arrays copied from the host to devices
   int64_t from_devices = 0;  // bytes of arrays copied from devices to the host
-  int64_t cache_bytes = 0;   // plans and their arenas, now
-  int64_t live_bytes = 0;    // memory of arrays, now
-  int64_t pooled_bytes = 0;  // memory kept for arrays and arenas to come, now
+  int64_t cache_bytes = 0;   // plans, now; the memory that they run in is not theirs
+  int64_t live_bytes = 0;    // memory of arrays on the CPU, now
+  int64_t pooled_bytes = 0;  // memory of the CPU kept for arrays and runs to come, now
 };
 
 ROSIN_API Stats stats();
 ROSIN_API void reset_stats();
 
-/// Bytes that cached plans and idle arenas may take, default 256 MiB: arenas used longest ago go first, then plans.
+/// Bytes that cached plans may take, default 64 MiB: those used longest ago go first, the two used last stay. The
+/// memory that runs work in is no part of it (set_arena_limit in device.hpp).
 ROSIN_API void set_plan_cache_limit(int64_t bytes);
 /// Off: every evaluation plans anew (for tests). Default on.
 ROSIN_API void set_plan_cache(bool on);

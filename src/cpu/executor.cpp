@@ -17,31 +17,6 @@ namespace {
 
 using namespace plan;
 
-/// Memory of a run, counted apart from that of arrays.
-class Arena {
- public:
-  Arena() = default;
-  Arena(const Arena&) = delete;
-  Arena& operator=(const Arena&) = delete;
-  ~Arena() { clear(); }
-
-  void reserve(size_t bytes) {
-    clear();
-    memory_ = hooks.allocate(std::max(bytes, memory_alignment));
-    arena_bytes_of_cpu.fetch_add(static_cast<int64_t>(memory_->bytes), std::memory_order_relaxed);
-  }
-  void clear() noexcept {
-    if (!memory_) return;
-    arena_bytes_of_cpu.fetch_sub(static_cast<int64_t>(memory_->bytes), std::memory_order_relaxed);
-    release(std::exchange(memory_, nullptr));
-  }
-  unsigned char* data() const { return static_cast<unsigned char*>(memory_->data); }
-  size_t bytes() const { return memory_ ? memory_->bytes : 0; }
-
- private:
-  Memory* memory_ = nullptr;
-};
-
 constexpr size_t bytes_of_call = 512;  // about: what engines keep is theirs
 
 /// One opaque call with where its operands are.
@@ -62,56 +37,57 @@ CallArray call_array(const Value& value, const View& view) {
   return array;
 }
 
-class CpuInstance final : public Instance {
+class CpuPrepared final : public Prepared {
  public:
-  explicit CpuInstance(std::shared_ptr<const Layout> layout) : layout_(std::move(layout)), s_(*layout_->structure) {
+  explicit CpuPrepared(std::shared_ptr<const Layout> layout) : layout_(std::move(layout)), s_(*layout_->structure) {
     kernels_.reserve(s_.kernels.size());
-    for (size_t i = 0; i < s_.kernels.size(); ++i) kernels_.emplace_back(s_, *layout_, static_cast<int32_t>(i));
+    for (size_t i = 0; i < s_.kernels.size(); ++i) {
+      kernels_.emplace_back(s_, *layout_, static_cast<int32_t>(i));
+      scratch_bytes_ = std::max(scratch_bytes_, kernels_.back().partial_bytes());
+    }
     calls_.resize(s_.steps.size());
     for (size_t i = 0; i < s_.steps.size(); ++i) {
       if (s_.steps[i].kernel < 0) calls_[i] = prepared(s_.steps[i].node);
     }
-    memory_.resize(s_.graph.values.size());
-    for (size_t i = 0; i < memory_.size(); ++i) {
-      const Place::Where where = layout_->places[i].where;
-      if (where != Place::Where::none && where != Place::Where::arena) given_.push_back(i);
+    for (size_t i = 0; i < layout_->places.size(); ++i) {
+      const Place& place = layout_->places[i];
+      if (place.where == Place::Where::arena) in_arena_.push_back({i, place.at});
     }
+    scratch_at_ = (layout_->arena_bytes + memory_alignment - 1) / memory_alignment * memory_alignment;
+    arena_bytes_ = sum_of_bytes(scratch_at_, scratch_bytes_);
+    // Arrays without elements have a place too.
+    if (!in_arena_.empty()) arena_bytes_ = std::max(arena_bytes_, memory_alignment);
     may_run_behind_ = fits_behind();
   }
 
-  /// The arena stays where it is until it is given back; leaves and outputs have other memory in each run.
-  void furnish() override {
-    const size_t arena = (layout_->arena_bytes + memory_alignment - 1) / memory_alignment * memory_alignment;
-    arena_.reserve(sum_of_bytes(arena, scratch_bytes_));
-    for (size_t i = 0; i < memory_.size(); ++i) {
-      const Place& place = layout_->places[i];
-      if (place.where == Place::Where::arena) memory_[i] = arena_.data() + place.at;
-    }
-    scratch_ = arena_.data() + arena;
-  }
-  void strip() noexcept override { arena_.clear(); }
-
-  void run(void* const* memory, const ScalarValue* scalars) override {
-    for (const size_t value : given_) memory_[value] = memory[value];
+  void run(const RunMemory& memory) const override {
+    auto* arena = memory.arena ? static_cast<unsigned char*>(memory.arena->data) : nullptr;
+    for (const InArena& value : in_arena_) memory.values[value.value] = arena + value.at;
+    const RunData data{memory.values, memory.scalars, arena ? arena + scratch_at_ : nullptr};
     for (size_t i = 0; i < s_.steps.size(); ++i) {
       const Step& step = s_.steps[i];
-      if (step.kernel >= 0) run_kernel(kernels_[static_cast<size_t>(step.kernel)], scalars);
-      else run_call(calls_[i], scalars);
+      if (step.kernel >= 0) run_kernel(kernels_[static_cast<size_t>(step.kernel)], data);
+      else run_call(calls_[i], data);
     }
   }
 
+  size_t arena_bytes() const override { return arena_bytes_; }
   bool may_run_behind() const override { return may_run_behind_; }
 
   size_t bytes() const override {
-    size_t bytes = sizeof(*this) + arena_.bytes() + memory_.capacity() * sizeof(void*);
+    size_t bytes = sizeof(*this) + in_arena_.capacity() * sizeof(InArena);
     for (const FusedKernel& kernel : kernels_) bytes += kernel.bytes();
     const auto calls = static_cast<size_t>(
         std::count_if(calls_.begin(), calls_.end(), [](const PreparedCall& made) { return made.call != nullptr; }));
-    return bytes + calls_.capacity() * sizeof(PreparedCall) + calls * bytes_of_call +
-           given_.capacity() * sizeof(size_t);
+    return bytes + calls_.capacity() * sizeof(PreparedCall) + calls * bytes_of_call;
   }
 
  private:
+  struct InArena {
+    size_t value;
+    int64_t at;  // bytes
+  };
+
   bool fits_behind() const {
     const auto splits = [](const FusedKernel& kernel) { return kernel.chunks() > 1; };
     const auto stays = [](const PreparedCall& made) {
@@ -144,8 +120,7 @@ class CpuInstance final : public Instance {
     return made;
   }
 
-  void run_kernel(const FusedKernel& kernel, const ScalarValue* scalars) {
-    const RunData data{memory_.data(), scalars};
+  static void run_kernel(const FusedKernel& kernel, const RunData& data) {
     if (kernel.chunks() <= 1) {
       if (kernel.chunks() == 1) kernel.run(0, data);
     } else {
@@ -154,20 +129,20 @@ class CpuInstance final : public Instance {
     if (kernel.has_roots()) kernel.finish(data);
   }
 
-  void run_call(const PreparedCall& prepared, const ScalarValue* scalars) {
+  static void run_call(const PreparedCall& prepared, const RunData& run) {
     CallData data;
     for (int i = 0; i < prepared.operands; ++i) {
       if (prepared.is_scalar[i]) {
-        const ScalarValue& number = scalars[scalar_index(prepared.roots[i], -1)];
+        const ScalarValue& number = run.scalars[scalar_index(prepared.roots[i], -1)];
         data.scalars[i] = number.real;
         data.integers[i] = number.integer;
       } else {
         data.operands[i] =
-            static_cast<const unsigned char*>(memory_[static_cast<size_t>(prepared.roots[i])]) + prepared.offsets[i];
+            static_cast<const unsigned char*>(run.memory[static_cast<size_t>(prepared.roots[i])]) + prepared.offsets[i];
       }
     }
-    data.result = memory_[static_cast<size_t>(prepared.node)];
-    data.scratch = scratch_;
+    data.result = run.memory[static_cast<size_t>(prepared.node)];
+    data.scratch = run.scratch;
     Call& call = *prepared.call;
     call.begin(data);
     const int64_t chunks = call.chunks();
@@ -180,19 +155,18 @@ class CpuInstance final : public Instance {
   const Structure& s_;
   std::vector<FusedKernel> kernels_;
   std::vector<PreparedCall> calls_;  // by step
-  std::vector<void*> memory_;        // by value
-  std::vector<size_t> given_;        // values whose memory a run is given
-  size_t scratch_bytes_ = 0;
+  std::vector<InArena> in_arena_;
+  size_t scratch_bytes_ = 0;  // of the step that needs most: steps run one after the other
+  size_t scratch_at_ = 0;     // in the arena, after the values
+  size_t arena_bytes_ = 0;
   bool may_run_behind_ = false;
-  Arena arena_;                       // of values, then of calls
-  unsigned char* scratch_ = nullptr;  // inside the arena
 };
 
 class CpuExecutor final : public DeviceExecutor {
  public:
   const Target& target() const override { return cpu_target(); }
-  std::unique_ptr<Instance> prepare(std::shared_ptr<const Layout> layout) override {
-    return std::make_unique<CpuInstance>(std::move(layout));
+  std::unique_ptr<const Prepared> prepare(Compiled&, std::shared_ptr<const Layout> layout) override {
+    return std::make_unique<CpuPrepared>(std::move(layout));
   }
   Memory* allocate(size_t bytes) override { return hooks.allocate(bytes); }
 };

@@ -166,7 +166,6 @@ void FusedKernel::prepare_roots() {
     roots_.push_back(root);
   }
   spare_block_ = place(static_cast<size_t>(block_bytes));
-  if (!roots_.empty()) partials_ = std::make_unique_for_overwrite<unsigned char[]>(partial_bytes_);
 }
 
 void FusedKernel::prepare_instrs() {
@@ -249,22 +248,23 @@ void FusedKernel::run(int64_t chunk, const RunData& data) const {
 
 void FusedKernel::finish(const RunData& data) const {
   for (const Root& root : roots_) {
-    const unsigned char* values = partials_.get() + root.kept_values;
+    const unsigned char* values = data.scratch + root.kept_values;
     const int64_t size = bytes_of(root.type);
     for (int64_t begin = 0, end = 0; root.row && begin < root.total; begin = end) {
       end = std::min(root.total, root.order.stretch_end(begin, root.order.block));
-      add(root, begin, end - begin, values + begin * size, partials_.get() + spare_block_);
+      add(root, begin, end - begin, values + begin * size, data.scratch + spare_block_, data.scratch);
     }
     for (int64_t part = 0; root.planes && part < root.order.parts; ++part) {
-      root.loops.neutral(part_of(root, part), root.count);
+      root.loops.neutral(part_of(root, part, data.scratch), root.count);
     }
     if (root.planes) {
       combine_runs(planes_, root.order, root.loops, size, root.image_stride, values,
-                   [&](int64_t part) { return part_of(root, part); });
+                   [&](int64_t part) { return part_of(root, part, data.scratch); });
     }
-    unsigned char* sum = part_of(root, 0);
+    unsigned char* sum = part_of(root, 0, data.scratch);
     if (root.order.parts == 0) root.loops.neutral(sum, root.count);
-    for (int64_t part = 1; part < root.order.parts; ++part) root.loops.combine(sum, part_of(root, part), root.count);
+    for (int64_t part = 1; part < root.order.parts; ++part)
+      root.loops.combine(sum, part_of(root, part, data.scratch), root.count);
     cpu::convert(data.memory[root.value], root.storage, sum, tile_type(root.type), root.count);
   }
 }

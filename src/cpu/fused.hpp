@@ -20,8 +20,10 @@ namespace rosin::cpu {
 struct RunData {
   void* const* memory = nullptr;  // of values with memory of their own
   const ScalarValue* scalars = nullptr;
+  unsigned char* scratch = nullptr;  // of the step that runs, aligned to 64; a kernel keeps its partial results here
 };
 
+/// Ready to run by any number of threads; what a run keeps stands in its own memory.
 class FusedKernel {
  public:
   FusedKernel(const plan::Structure& structure, const plan::Layout& layout, int32_t kernel);
@@ -31,8 +33,10 @@ class FusedKernel {
   /// Combines the partial results of roots in their order and writes them out.
   void finish(const RunData& data) const;
   bool has_roots() const { return !kernel_->roots.empty(); }
+  /// What the roots of one run keep until the end.
+  size_t partial_bytes() const { return partial_bytes_; }
   size_t bytes() const {
-    return sizeof(*this) + partial_bytes_ + loads_.capacity() * sizeof(Load) + roots_.capacity() * sizeof(Root) +
+    return sizeof(*this) + loads_.capacity() * sizeof(Load) + roots_.capacity() * sizeof(Root) +
            instrs_.capacity() * sizeof(Ready);
   }
 
@@ -67,9 +71,9 @@ class FusedKernel {
     size_t lanes_at = 0;       // planes: bytes from the start of a chunk's lanes
     bool folds = false;        // blocks are whole columns of one result: they are added pairwise
     SumOrder order;            // of the domain
-    size_t first_part = 0;     // bytes from the start of partials_
+    size_t first_part = 0;     // bytes from the start of the partials
     size_t part_bytes = 0;     // of the partial result of one part
-    size_t kept_values = 0;    // row, planes: bytes from the start of partials_
+    size_t kept_values = 0;    // row, planes: bytes from the start of the partials
     int dims = 0;
     int64_t sizes[Shape::max_rank] = {};
     int64_t strides[Shape::max_rank] = {};
@@ -114,9 +118,10 @@ class FusedKernel {
   void store(const Ready& instr, const Tile& tile, State& state) const;
   void root(const Ready& instr, const Tile& tile, State& state) const;
   void find_planes();
-  void add(const Root& port, int64_t begin, int64_t count, const unsigned char* x, unsigned char* spare) const;
-  unsigned char* part_of(const Root& port, int64_t part) const {
-    return partials_.get() + port.first_part + static_cast<size_t>(part) * port.part_bytes;
+  static void add(const Root& port, int64_t begin, int64_t count, const unsigned char* x, unsigned char* spare,
+                  unsigned char* partials);
+  static unsigned char* part_of(const Root& port, int64_t part, unsigned char* partials) {
+    return partials + port.first_part + static_cast<size_t>(part) * port.part_bytes;
   }
   static void fold(const Root& port, unsigned char* sum, const unsigned char* x, unsigned char* spare, int64_t count);
   void* output(uint16_t port, const Tile& tile, bool row, const RunData& data) const;
@@ -140,8 +145,7 @@ class FusedKernel {
   PlaneRuns planes_;                    // where the domain is in CWHN and there are roots
   size_t lanes_bytes_ = 0;
   size_t partial_bytes_ = 0;
-  std::unique_ptr<unsigned char[]> partials_;  // what roots keep until the end; last, memory of one block
-  size_t spare_block_ = 0;                     // bytes from the start of partials_
+  size_t spare_block_ = 0;  // memory of one block: bytes from the start of the partials
 };
 
 }  // namespace rosin::cpu

@@ -239,19 +239,20 @@ void FusedKernel::root(const Ready& instr, const Tile& tile, State& state) const
   const Root& port = roots_[instr.port];
   const int64_t size = bytes_of(port.type);
   const auto* in = static_cast<const unsigned char*>(state.pointers[instr.in[0]]);
+  unsigned char* partials = state.data.scratch;
   if (port.planes) {
     return add_to_runs(planes_, port.loops, size, tile.begin, tile.count, in, state.lanes + port.lanes_at,
-                       partials_.get() + port.kept_values);
+                       partials + port.kept_values);
   }
-  if (!port.row) return add(port, tile.begin, tile.count, in, state.spare);
-  std::memcpy(partials_.get() + port.kept_values + tile.row_begin * size, in, static_cast<size_t>(tile.rows * size));
+  if (!port.row) return add(port, tile.begin, tile.count, in, state.spare, partials);
+  std::memcpy(partials + port.kept_values + tile.row_begin * size, in, static_cast<size_t>(tile.rows * size));
 }
 
 /// Adds a block of the domain, or its end, to the partial result that it belongs to.
-void FusedKernel::add(const Root& port, int64_t begin, int64_t count, const unsigned char* in,
-                      unsigned char* spare) const {
+void FusedKernel::add(const Root& port, int64_t begin, int64_t count, const unsigned char* in, unsigned char* spare,
+                      unsigned char* partials) {
   const int64_t size = bytes_of(port.type), part = port.order.part_of(begin);
-  unsigned char* sum = part_of(port, part);
+  unsigned char* sum = part_of(port, part, partials);
   if (begin == port.order.begin(part)) port.loops.neutral(sum, port.count);
   if (port.folds) return fold(port, sum, in, spare, count);
   for_runs(port.dims, port.sizes, port.strides, begin, count, [&](int64_t done, int64_t offset, int64_t length) {

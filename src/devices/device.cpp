@@ -192,6 +192,15 @@ void set_memory_limit(const Device& device, int64_t bytes) {
   table().open(device.position()).pool.set_limit(bytes);
 }
 
+void set_arena_limit(const Device& device, int64_t bytes) {
+  if (bytes < 0) {
+    throw Error(ErrorKind::argument, "set_arena_limit: the limit must not be negative; got " + std::to_string(bytes) +
+                                         " on " + to_string(device) + "; 0 keeps the two arenas used last");
+  }
+  if (device.position() == 0) return set_arena_limit_of_cpu(bytes);
+  table().open(device.position()).pool.set_arena_limit(bytes);
+}
+
 std::string to_string(const Device& device) {
   std::string text(device.backend());
   if (device.position() != 0) text.append(":").append(std::to_string(device.id()));

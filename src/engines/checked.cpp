@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <new>
 
 #include "engines/cuts.hpp"
 #include "engines/tile_kernel.hpp"
@@ -26,14 +27,16 @@ class Checked final : public VendorCall {
     chunks_ = fast_->chunks();
     scratch_bytes_ = fast_->scratch_bytes_per_chunk();
     exact_scratch_at_ = static_cast<size_t>(round_up(static_cast<int64_t>(exact_->workspace_bytes()), 64));
-    workspace_bytes_ = std::max(fast_->workspace_bytes(), exact_scratch_at_ + exact_->scratch_bytes_per_chunk());
+    const size_t bytes = std::max(fast_->workspace_bytes(), exact_scratch_at_ + exact_->scratch_bytes_per_chunk());
+    finite_at_ = static_cast<size_t>(round_up(static_cast<int64_t>(bytes), 64));
+    workspace_bytes_ = finite_at_ + sizeof(std::atomic<bool>);
     has_begin_ = has_finish_ = true;
   }
 
   const char* engine() const noexcept override { return fast_->engine(); }
 
   void begin(const VendorBuffers& buffers) const override {
-    finite_.store(true, std::memory_order_relaxed);
+    new (static_cast<char*>(buffers.workspace) + finite_at_) std::atomic<bool>(true);
     if (fast_->has_begin()) fast_->begin(buffers);
   }
 
@@ -41,12 +44,13 @@ class Checked final : public VendorCall {
     fast_->run_chunk(chunk, buffers, scratch);
     if (part_finite(buffers.first, watched_.first, chunk) && part_finite(buffers.second, watched_.second, chunk))
       return;
-    finite_.store(false, std::memory_order_relaxed);
+    all_finite(buffers).store(false, std::memory_order_relaxed);
   }
 
   void finish(const VendorBuffers& buffers) const override {
     if (fast_->has_finish()) fast_->finish(buffers);
-    if (finite_.load(std::memory_order_relaxed) && finite(type_, buffers.result, 0, watched_.result)) return;
+    if (all_finite(buffers).load(std::memory_order_relaxed) && finite(type_, buffers.result, 0, watched_.result))
+      return;
     if (exact_->has_begin()) exact_->begin(buffers);
     void* scratch = static_cast<char*>(buffers.workspace) + exact_scratch_at_;
     for (int64_t chunk = 0; chunk < exact_->chunks(); ++chunk) exact_->run_chunk(chunk, buffers, scratch);
@@ -54,6 +58,11 @@ class Checked final : public VendorCall {
   }
 
  private:
+  /// Whether this execution's operands are, so far.
+  std::atomic<bool>& all_finite(const VendorBuffers& buffers) const {
+    return *std::launder(reinterpret_cast<std::atomic<bool>*>(static_cast<char*>(buffers.workspace) + finite_at_));
+  }
+
   bool part_finite(const void* x, int64_t count, int64_t chunk) const {
     return finite(type_, x, count * chunk / chunks_, count * (chunk + 1) / chunks_);
   }
@@ -61,8 +70,7 @@ class Checked final : public VendorCall {
   std::unique_ptr<VendorCall> fast_, exact_;
   DType type_;
   Watched watched_;
-  size_t exact_scratch_at_ = 0;              // in the workspace
-  mutable std::atomic<bool> finite_ = true;  // of this execution's operands so far
+  size_t exact_scratch_at_ = 0, finite_at_ = 0;  // in the workspace
 };
 
 }  // namespace

@@ -143,6 +143,33 @@ void Execution::run(const void* const* data, void* scratch) {
         what_);
 }
 
+void ExecutionSets::add(const Primitive& primitive, std::vector<Operand> operands, const char* what) {
+  rows_.push_back({&primitive, std::move(operands), what});
+}
+
+ExecutionSets::Set* ExecutionSets::take() {
+  {
+    std::lock_guard guard(lock_);
+    if (!idle_.empty()) {
+      Set* set = idle_.back();
+      idle_.pop_back();
+      return set;
+    }
+  }
+  auto made = std::make_unique<Set>();
+  made->reserve(rows_.size());
+  for (const Row& row : rows_) made->emplace_back(*row.primitive, row.operands, row.what);
+  std::lock_guard guard(lock_);
+  idle_.reserve(all_.size() + 1);
+  all_.push_back(std::move(made));
+  return all_.back().get();
+}
+
+void ExecutionSets::give_back(Set* set) noexcept {
+  std::lock_guard guard(lock_);
+  idle_.push_back(set);
+}
+
 }  // namespace rosin::engines::onednn
 
 #endif

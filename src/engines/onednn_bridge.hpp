@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <type_traits>
 #include <vector>
 
@@ -100,6 +101,38 @@ class Execution {
   std::vector<Owned<dnnl_memory_t>> memories_;
   std::vector<const void*> pointers_;       // where each memory object points now: plans reuse addresses, so most calls
   std::vector<dnnl_exec_arg_t> arguments_;  // need not tell oneDNN again
+};
+
+/// The Executions of a call: one set for each execution of it that goes on, since a set can be used by one at a time.
+/// The workspace of an execution names its set. (One that threw in between keeps its set until the call ends.)
+class ExecutionSets {
+ public:
+  using Set = std::vector<Execution>;
+  static constexpr size_t bytes = 64;  // of the place in the workspace
+
+  /// From now on sets have this Execution too, as their last. The primitive stays where it is.
+  void add(const Primitive& primitive, std::vector<Operand> operands, const char* what);
+  /// Makes the first set.
+  void prepare() { give_back(take()); }
+
+  Set& begin(void* place) { return *(*static_cast<Set**>(place) = take()); }
+  static Set& of(const void* place) { return **static_cast<Set* const*>(place); }
+  void finish(void* place) noexcept { give_back(*static_cast<Set**>(place)); }
+
+ private:
+  struct Row {
+    const Primitive* primitive;
+    std::vector<Operand> operands;
+    const char* what;
+  };
+
+  Set* take();
+  void give_back(Set* set) noexcept;
+
+  std::vector<Row> rows_;
+  std::mutex lock_;
+  std::vector<std::unique_ptr<Set>> all_;
+  std::vector<Set*> idle_;  // has room for all
 };
 
 }  // namespace rosin::engines::onednn

@@ -111,28 +111,14 @@ Primitive backward_weights_primitive(const ConvSpec& spec, const Layouts& l, con
   return Primitive(&desc, attributes(false, false, what).get(), hint, what);
 }
 
-/// A reorder of weights between two layouts, and its execution.
-class Turn {
- public:
-  Turn(const dnnl_memory_desc_t& from, const dnnl_memory_desc_t& to) {
-    const SingleThread guard;
-    dnnl_primitive_desc_t desc = nullptr;
-    const auto attr = attributes(false, false, what);
-    check(dnnl_reorder_primitive_desc_create(&desc, &from, cpu_engine(), &to, cpu_engine(), attr.get()), what);
-    primitive_ = Primitive(desc, what);
-    execution_ =
-        std::make_unique<Execution>(primitive_, std::vector<Operand>{{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}}, what);
-  }
-  size_t scratch_bytes() const { return primitive_.scratch_bytes(); }
-  void run(const void* from, const void* to, void* scratch) const {
-    const void* data[] = {from, to};
-    execution_->run(data, scratch);
-  }
-
- private:
-  Primitive primitive_;
-  std::unique_ptr<Execution> execution_;
-};
+/// A reorder of weights between two layouts.
+Primitive reorder(const dnnl_memory_desc_t& from, const dnnl_memory_desc_t& to) {
+  const SingleThread guard;
+  dnnl_primitive_desc_t desc = nullptr;
+  const auto attr = attributes(false, false, what);
+  check(dnnl_reorder_primitive_desc_create(&desc, &from, cpu_engine(), &to, cpu_engine(), attr.get()), what);
+  return Primitive(desc, what);
+}
 
 class OnednnConv final : public VendorCall {
  public:
@@ -148,25 +134,29 @@ class OnednnConv final : public VendorCall {
         full_.layout(spec.kind == ConvKind::backward_weights ? dnnl_query_diff_weights_md : dnnl_query_weights_md);
     if (spec.batch % step_ != 0) tail_ = make_primitive(spec.batch % step_, packed_);
     scratch_bytes_ = std::max(full_.scratch_bytes(), tail_ ? tail_.scratch_bytes() : 0);
-    plan_weights();
     for (int64_t chunk = 0; chunk < chunks_; ++chunk) {
       const Primitive& primitive = tail_ && chunk == chunks_ - 1 ? tail_ : full_;
-      executions_.emplace_back(primitive, operands(chunk), what);
+      sets_.add(primitive, operands(chunk), what);
     }
+    plan_weights();
+    sets_.prepare();
   }
 
   const char* engine() const noexcept override { return "onednn"; }
 
   void begin(const VendorBuffers& buffers) const override {
-    if (!has_begin_) return;
     char* workspace = static_cast<char*>(buffers.workspace);
+    ExecutionSets::Set& set = sets_.begin(workspace + set_at_);
+    if (spec_.kind == ConvKind::backward_weights) return;
     const void* weights = buffers.second;
     if (spec_.flipped) {
       turn_round(weights, workspace + turned_at_);
       weights = workspace + turned_at_;
     }
-    turn_->run(weights, workspace, workspace + turn_scratch_at_);
-    for (Execution& execution : executions_) execution.point(weights_operand, workspace);
+    turn(weights, workspace, workspace);
+    for (int64_t chunk = 0; chunk < chunks_; ++chunk) {
+      set[static_cast<size_t>(chunk)].point(weights_operand, workspace);
+    }
   }
 
   void run_chunk(int64_t chunk, const VendorBuffers& buffers, void* scratch) const override {
@@ -174,8 +164,8 @@ class OnednnConv final : public VendorCall {
     const ConvShape s(spec_);
     const auto x_at = [&](const void* base) { return at(base, first * s.in.count() * spec_.in_channels); };
     const auto y_at = [&](const void* base) { return at(base, first * s.out.count() * spec_.out_channels); };
-    Execution& execution = executions_[static_cast<size_t>(chunk)];
     char* workspace = static_cast<char*>(buffers.workspace);
+    Execution& execution = ExecutionSets::of(workspace + set_at_)[static_cast<size_t>(chunk)];
     if (spec_.kind == ConvKind::forward) {
       const void* data[] = {x_at(buffers.first), workspace, y_at(buffers.result), buffers.third};
       execution.run(data, scratch);
@@ -190,21 +180,32 @@ class OnednnConv final : public VendorCall {
   }
 
   void finish(const VendorBuffers& buffers) const override {
-    if (!has_finish_) return;
     char* workspace = static_cast<char*>(buffers.workspace);
+    if (spec_.kind == ConvKind::backward_weights) add_up(workspace, buffers.result);
+    sets_.finish(workspace + set_at_);
+  }
+
+ private:
+  static constexpr size_t weights_operand = 1;  // in every list of operands
+
+  /// The partial gradients of all chunks, in order, as logical weights.
+  void add_up(char* workspace, void* result) const {
     float* sums = reinterpret_cast<float*>(workspace);
     const size_t count = packed_bytes_ / sizeof(float);
     for (int64_t chunk = 1; chunk < chunks_; ++chunk) {
       const float* partial = sums + static_cast<size_t>(chunk) * count;
       for (size_t i = 0; i < count; ++i) sums[i] += partial[i];
     }
-    void* logical = spec_.flipped ? workspace + turned_at_ : buffers.result;
-    turn_->run(workspace, logical, workspace + turn_scratch_at_);
-    if (spec_.flipped) turn_round(logical, buffers.result);
+    void* logical = spec_.flipped ? workspace + turned_at_ : result;
+    turn(workspace, logical, workspace);
+    if (spec_.flipped) turn_round(logical, result);
   }
 
- private:
-  static constexpr size_t weights_operand = 1;  // in every list of operands
+  /// Reorders weights by the last Execution of the set.
+  void turn(const void* from, const void* to, char* workspace) const {
+    const void* data[] = {from, to};
+    ExecutionSets::of(workspace + set_at_).back().run(data, workspace + turn_scratch_at_);
+  }
 
   const char* at(const void* base, int64_t elements) const {
     return static_cast<const char*>(base) + elements * static_cast<int64_t>(size_of(spec_.type));
@@ -219,17 +220,19 @@ class OnednnConv final : public VendorCall {
   }
 
   /// The workspace: packed weights (or one partial gradient per chunk), logical weights turned round, reorder's
-  /// scratch.
+  /// scratch, the set of the execution.
   void plan_weights() {
     const dnnl_memory_desc_t logical = weights_layout(spec_, type_, false);
     const bool gradient = spec_.kind == ConvKind::backward_weights;
-    turn_ = std::make_unique<Turn>(gradient ? packed_ : logical, gradient ? logical : packed_);
-    has_begin_ = !gradient;
-    has_finish_ = gradient;
+    const dnnl_memory_desc_t from = gradient ? packed_ : logical, to = gradient ? logical : packed_;
+    turn_ = reorder(from, to);
+    sets_.add(turn_, {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}}, what);
+    has_begin_ = has_finish_ = true;
     packed_bytes_ = round_up_bytes(dnnl_memory_desc_get_size(&packed_));
     turned_at_ = packed_bytes_ * static_cast<size_t>(gradient ? chunks_ : 1);
     turn_scratch_at_ = turned_at_ + (spec_.flipped ? round_up_bytes(dnnl_memory_desc_get_size(&logical)) : 0);
-    workspace_bytes_ = turn_scratch_at_ + turn_->scratch_bytes();
+    set_at_ = turn_scratch_at_ + round_up_bytes(turn_.scratch_bytes());
+    workspace_bytes_ = set_at_ + ExecutionSets::bytes;
   }
 
   static size_t round_up_bytes(size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
@@ -276,9 +279,9 @@ class OnednnConv final : public VendorCall {
   int64_t step_ = 1;
   Primitive full_, tail_;
   dnnl_memory_desc_t packed_;
-  size_t packed_bytes_ = 0, turned_at_ = 0, turn_scratch_at_ = 0;
-  std::unique_ptr<Turn> turn_;
-  mutable std::vector<Execution> executions_;  // entry i belongs to the thread that runs chunk i
+  size_t packed_bytes_ = 0, turned_at_ = 0, turn_scratch_at_ = 0, set_at_ = 0;
+  Primitive turn_;
+  mutable ExecutionSets sets_;  // entry i of a set belongs to the thread that runs chunk i, the last one turns weights
 };
 
 }  // namespace

@@ -27,14 +27,23 @@ class OnednnMatmul final : public VendorCall {
     full_ = make_primitive(cut_.part(0));
     if (cut_.axis != MatmulCut::Axis::items && cut_.tail() != cut_.step) tail_ = make_primitive(cut_.part(chunks_ - 1));
     scratch_bytes_ = std::max(full_.scratch_bytes(), tail_ ? tail_.scratch_bytes() : 0);
-    executions_.reserve(static_cast<size_t>(chunks_));
     for (int64_t chunk = 0; chunk < chunks_; ++chunk) {
       const Primitive& primitive = tail_ && chunk == chunks_ - 1 ? tail_ : full_;
-      executions_.emplace_back(primitive, operands(primitive), what);
+      sets_.add(primitive, operands(primitive), what);
     }
+    sets_.prepare();
+    workspace_bytes_ = ExecutionSets::bytes;
+    has_begin_ = has_finish_ = true;
   }
 
   const char* engine() const noexcept override { return "onednn"; }
+
+  void begin(const VendorBuffers& buffers) const override {
+    if (chunks_ > 0) sets_.begin(buffers.workspace);
+  }
+  void finish(const VendorBuffers& buffers) const override {
+    if (chunks_ > 0) sets_.finish(buffers.workspace);
+  }
 
   void run_chunk(int64_t chunk, const VendorBuffers& buffers, void* scratch) const override {
     const MatmulPart part = cut_.part(chunk);
@@ -42,7 +51,7 @@ class OnednnMatmul final : public VendorCall {
     const char* b = at(buffers.second, part.first_column * (spec_.b_transposed ? 1 : spec_.ldb));
     const void* bias = spec_.epilogue == Epilogue::none ? nullptr : at(buffers.third, part.first_row);
     const char* c = at(buffers.result, part.first_row + part.first_column * spec_.ldc);
-    Execution& execution = executions_[static_cast<size_t>(chunk)];
+    Execution& execution = ExecutionSets::of(buffers.workspace)[static_cast<size_t>(chunk)];
     for (int64_t item = part.first_item; item < part.last_item; ++item) {
       const void* data[] = {at(b, item * spec_.b_batch_stride), at(a, item * spec_.a_batch_stride),
                             at(c, item * spec_.c_batch_stride), bias};
@@ -88,7 +97,7 @@ class OnednnMatmul final : public VendorCall {
   int64_t element_;
   MatmulCut cut_;
   Primitive full_, tail_;
-  mutable std::vector<Execution> executions_;  // entry i belongs to the thread that runs chunk i
+  mutable ExecutionSets sets_;  // entry i of a set belongs to the thread that runs chunk i
 };
 
 }  // namespace

@@ -86,9 +86,9 @@ struct VendorBuffers {
   void* workspace = nullptr;
 };
 
-/// One prepared call. Threads: chunks of one execution may run at the same time; a second execution of the same object
-/// must wait for the first one (a plan takes its own instance). Workspace and scratch are aligned to 64 bytes; they may
-/// hold anything before, and hold nothing of use after.
+/// One prepared call, shared by all threads: chunks of one execution may run at the same time, and so may executions,
+/// each with a workspace of its own. Workspace and scratch are aligned to 64 bytes; they may hold anything before, and
+/// hold nothing of use after.
 class VendorCall {
  public:
   virtual ~VendorCall() = default;

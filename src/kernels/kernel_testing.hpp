@@ -68,14 +68,14 @@ inline rosin_number number_of(const LaunchNumber& number, const ScalarValue* sca
 /// Elements between the place that kernels get for a far leaf and its first element: too many for an Int32.
 inline constexpr int64_t far_offset = int64_t{1} << 33;
 
-class InterpretedInstance final : public plan::Instance {
+class InterpretedLaunches final : public plan::Prepared {
  public:
-  InterpretedInstance(std::shared_ptr<const Layout> layout, LaunchList list, bool far)
+  InterpretedLaunches(std::shared_ptr<const Layout> layout, LaunchList list, bool far)
       : layout_(std::move(layout)), list_(std::move(list)), far_(far) {}
 
-  void run(void* const* memory, const ScalarValue* scalars) override {
+  void run(const plan::RunMemory& memory) const override {
     std::vector<unsigned char> arena(layout_->arena_bytes + memory_alignment, 0xa5);
-    std::vector<void*> values(memory, memory + layout_->views.size());
+    std::vector<void*> values(memory.values, memory.values + layout_->views.size());
     for (size_t i = 0; i < values.size(); ++i) {
       const Place& place = layout_->places[i];
       if (place.where == Place::Where::arena) values[i] = arena.data() + place.at;
@@ -86,7 +86,7 @@ class InterpretedInstance final : public plan::Instance {
       auto& flags = scratch[static_cast<size_t>(list_.flag_scratch)];
       std::fill(flags.begin(), flags.end(), 0);
     }
-    for (const Launch& launch : list_.launches) run_launch(launch, values, scratch, scalars);
+    for (const Launch& launch : list_.launches) run_launch(launch, values, scratch, memory.scalars);
     if (list_.flag_scratch >= 0) check(scratch[static_cast<size_t>(list_.flag_scratch)]);
   }
   size_t bytes() const override { return sizeof *this; }
@@ -140,10 +140,10 @@ class InterpretedExecutor final : public plan::DeviceExecutor {
   bool far = false;  // calls find their leaves at far_offset, and so count elements in Int64
 
   const plan::Target& target() const override { return target_; }
-  std::unique_ptr<plan::Instance> prepare(std::shared_ptr<const Layout> layout) override {
+  std::unique_ptr<const plan::Prepared> prepare(plan::Compiled&, std::shared_ptr<const Layout> layout) override {
     LaunchList list = write_launches(far ? moved(*layout) : *layout);
     for (const Launch& launch : list.launches) codes.emplace(launch.code.name, launch.code);
-    return std::make_unique<InterpretedInstance>(std::move(layout), std::move(list), far);
+    return std::make_unique<InterpretedLaunches>(std::move(layout), std::move(list), far);
   }
   Memory* allocate(size_t bytes) override { return host_.allocate(bytes); }
 

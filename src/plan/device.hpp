@@ -1,32 +1,48 @@
-// What a device offers to those who run plans: it prepares a layout once and runs it many times.
+// What a device offers to those who run plans, as three objects:
+//   Compiled   of a structure: machine code or loaded modules. Shared by all threads and sizes; the plan cache owns it.
+//   Prepared   of a layout: offsets, launches, prepared calls. Shared by all threads; its plan owns it.
+//   RunMemory  of one run: where its values stand, and an arena borrowed from the device, which goes back when the run
+//   is
+//              over. Whoever runs owns it.
 #pragma once
 
-#include <atomic>
 #include <memory>
+#include <utility>
 
 #include "graph/leaf.hpp"
 #include "plan/layout.hpp"
 
 namespace rosin::plan {
 
-/// One prepared execution of a layout, with its own arena: used by one thread at a time.
-class Instance {
+/// What is made once of a structure, whatever sizes come. Devices keep here what has been compiled for it; the CPU runs
+/// loops that are compiled already, and would keep machine code here.
+class Compiled {
  public:
-  virtual ~Instance() = default;
-  /// `memory[v]` is the memory of value v where it is a leaf or an output. Numbers stand at scalar_index.
+  explicit Compiled(std::shared_ptr<const Structure> of) : structure(std::move(of)) {}
+  virtual ~Compiled() = default;
+
+  const std::shared_ptr<const Structure> structure;
+};
+
+/// The memory of one run, which nothing else uses as long as it goes on.
+struct RunMemory {
+  void** values = nullptr;  // by value of the structure: given for leaves and outputs, the run may fill in the others
+  const ScalarValue* scalars = nullptr;  // numbers, at scalar_index
+  Memory* arena = nullptr;               // arena_bytes() of the prepared layout; null where that is 0
+};
+
+/// A layout that is ready to run, any number of times and by any number of threads at once.
+class Prepared {
+ public:
+  virtual ~Prepared() = default;
   /// Throws what a kernel throws; donated memory is written last.
-  virtual void run(void* const* memory, const ScalarValue* scalars) = 0;
+  virtual void run(const RunMemory& memory) const = 0;
+  /// Of the arena that each run borrows.
+  virtual size_t arena_bytes() const { return 0; }
+  /// Of the object itself, for the budget of plans.
   virtual size_t bytes() const = 0;
-  /// Takes the arena, which a run needs. Error (memory) when the device has none left.
-  virtual void furnish() {}
-  /// Gives the arena back until the next run.
-  virtual void strip() noexcept {}
   /// Whether a run takes one thread of the CPU only, and cannot fail: it may go on behind the thread that asks for it.
   virtual bool may_run_behind() const { return false; }
-
-  // For the plan cache.
-  bool furnished = false;
-  size_t counted = 0;  // bytes that the cache counts for it
 };
 
 class DeviceExecutor {
@@ -34,16 +50,18 @@ class DeviceExecutor {
   virtual ~DeviceExecutor() = default;
   /// Of the device; asked from any thread.
   virtual const Target& target() const = 0;
-  /// Does all that can fail before a launch: compiles, prepares vendor calls, reserves memory.
-  virtual std::unique_ptr<Instance> prepare(std::shared_ptr<const Layout> layout) = 0;
+  /// What the layouts of a structure share.
+  virtual std::shared_ptr<Compiled> compile(std::shared_ptr<const Structure> structure) {
+    return std::make_shared<Compiled>(std::move(structure));
+  }
+  /// Does all that can fail before a launch, but for memory: compiles what the structure lacks for these sizes,
+  /// prepares vendor calls. Several threads may prepare layouts of one structure.
+  virtual std::unique_ptr<const Prepared> prepare(Compiled& compiled, std::shared_ptr<const Layout> layout) = 0;
   /// Memory for an array; Error (memory) when the device has none left.
   virtual Memory* allocate(size_t bytes) = 0;
   /// The next run reads this memory, which may still be on its way to the device.
   virtual void expect(Memory&) {}
 };
-
-/// Bytes of the CPU's memory that instances hold.
-extern std::atomic<int64_t> arena_bytes_of_cpu;
 
 /// The built-in device; the cpu room installs it.
 extern DeviceExecutor* cpu_executor;

@@ -9,7 +9,6 @@
 namespace rosin::plan {
 
 DeviceExecutor* cpu_executor = nullptr;
-std::atomic<int64_t> arena_bytes_of_cpu{0};
 
 int64_t View::count() const {
   int64_t n = 1;

@@ -1,5 +1,6 @@
 // A buffer and its header are one block. Blocks come in classes of four sizes to the doubling; free ones wait in a
-// list for each class. Beyond a bound of bytes those go that the last steps had no use for.
+// list for each class. Beyond a bound of bytes those go that the last steps had no use for. Arenas wait in a list of
+// their own (idle_arenas.hpp), and in those lists when they are too many.
 #include "run/buffer_pool.hpp"
 
 #include <algorithm>
@@ -9,8 +10,8 @@
 
 #include "graph/host_memory.hpp"
 #include "run/cpu_facts.hpp"
+#include "run/idle_arenas.hpp"
 #include "run/memory_text.hpp"
-#include "run/plan_cache.hpp"
 #include "run/size_class.hpp"
 
 namespace rosin {
@@ -25,6 +26,7 @@ std::atomic<uint32_t> steps{0};
 
 struct PooledBuffer : Memory {
   int size_class = 0;
+  bool is_arena = false;
   PooledBuffer* next = nullptr;
 };
 static_assert(sizeof(PooledBuffer) <= header_bytes);
@@ -40,16 +42,30 @@ class Pool {
     const int size_class = size_class_of(bytes);
     if (PooledBuffer* found = take(size_class)) return found;
     if (PooledBuffer* made = make(size_class)) return made;
-    PlanCache::instance().strip();
-    trim();
-    if (PooledBuffer* made = make(size_class)) return made;
-    throw_no_memory("allocate", static_cast<int64_t>(std::min(bytes, most_bytes)));
+    return make_after_trim(bytes);
+  }
+
+  Memory* borrow(size_t bytes) {
+    const int size_class = size_class_of(bytes);
+    const size_t size = bytes_of_size_class(size_class);
+    if (PooledBuffer* found = take_arena(size, most_for_arena(size))) return found;
+    PooledBuffer* made = take(size_class);
+    if (!made) made = make(size_class);
+    if (!made) {
+      if (PooledBuffer* found = take_arena(size, Arenas::any)) return found;
+      made = make_after_trim(bytes);
+    }
+    made->is_arena = true;
+    std::lock_guard lock(lock_);
+    usage_.borrowed += static_cast<int64_t>(made->bytes);
+    return made;
   }
 
   void trim() {
     {
       std::lock_guard lock(lock_);
       collect();
+      free_all(arenas_.take_all());
     }
     for (FreeList& list : free_) {
       PooledBuffer* chain = nullptr;
@@ -63,14 +79,23 @@ class Pool {
 
   BufferUsage usage() {
     std::lock_guard lock(lock_);
-    return usage_;
+    BufferUsage now = usage_;
+    now.arenas = arenas_.bytes();
+    return now;
   }
   void set_limit(int64_t bytes) {
     std::lock_guard lock(lock_);
     usage_.limit = bytes;
   }
+  void set_arena_limit(int64_t bytes) {
+    std::lock_guard lock(lock_);
+    arenas_.set_limit(bytes);
+    free_all(arenas_.take_surplus());
+  }
 
  private:
+  using Arenas = IdleArenas<PooledBuffer>;
+
   struct FreeList {
     PooledBuffer* first = nullptr;
     int64_t count = 0;
@@ -85,11 +110,33 @@ class Pool {
     if (!buffer) return nullptr;
     list.first = buffer->next;
     list.least = std::min(list.least, --list.count);
+    count_taken(buffer);
+    return buffer;
+  }
+
+  PooledBuffer* take_arena(size_t bytes, size_t most) {
+    std::lock_guard lock(lock_);
+    collect();
+    PooledBuffer* arena = arenas_.take(bytes, most);
+    if (!arena) return nullptr;
+    count_taken(arena);
+    usage_.borrowed += static_cast<int64_t>(arena->bytes);
+    return arena;
+  }
+
+  /// It was free. Holds the lock.
+  void count_taken(PooledBuffer* buffer) {
     buffer->owners.store(1, std::memory_order_relaxed);
     usage_.pooled -= static_cast<int64_t>(buffer->bytes);
     usage_.live += static_cast<int64_t>(buffer->bytes);
     usage_.peak = std::max(usage_.peak, usage_.live);
-    return buffer;
+  }
+
+  /// Where there is room only without what is free.
+  PooledBuffer* make_after_trim(size_t bytes) {
+    trim();
+    if (PooledBuffer* made = make(size_class_of(bytes))) return made;
+    throw_no_memory("allocate", static_cast<int64_t>(std::min(bytes, most_bytes)));
   }
 
   /// A buffer that the system gives; null where it does not, or the limit is in the way.
@@ -106,6 +153,7 @@ class Pool {
     {
       std::lock_guard lock(lock_);
       if (!block) usage_.live -= static_cast<int64_t>(size);
+      else ++usage_.made;
       usage_.peak = std::max(usage_.peak, usage_.live);
     }
     if (!block) return nullptr;
@@ -123,12 +171,13 @@ class Pool {
     {
       std::lock_guard lock(lock_);
       usage_.live -= bytes;
+      if (buffer->is_arena) usage_.borrowed -= bytes;
       const bool in_use = !is_over(buffer->used_by);
-      if (in_use || usage_.pooled + bytes <= most_pooled) {
+      if (in_use || buffer->is_arena || pooled_for_arrays() + bytes <= most_pooled) {
         usage_.pooled += bytes;
         if (in_use) push(in_use_, buffer);
-        else push_free(buffer);
-        if (usage_.pooled > usual_pooled) surplus = take_surplus();
+        else put_aside(buffer);
+        if (pooled_for_arrays() > usual_pooled) surplus = take_surplus();
       } else {
         buffer->next = nullptr;
         surplus = buffer;
@@ -146,6 +195,25 @@ class Pool {
     push(list.first, buffer);
     ++list.count;
   }
+
+  /// Nothing uses it any more: an arena waits for the next run, other buffers for the next array. Holds the lock.
+  void put_aside(PooledBuffer* buffer) noexcept {
+    if (!buffer->is_arena) return push_free(buffer);
+    arenas_.put(buffer);
+    free_all(arenas_.take_surplus());
+  }
+
+  /// These were arenas. Holds the lock.
+  void free_all(PooledBuffer* arena) noexcept {
+    while (arena) {
+      PooledBuffer* next = arena->next;
+      arena->is_arena = false;
+      push_free(arena);
+      arena = next;
+    }
+  }
+
+  int64_t pooled_for_arrays() const { return usage_.pooled - arenas_.bytes(); }
 
   /// The first so many of a list, which leave it. Holds the lock.
   PooledBuffer* take_first(FreeList& list, int64_t count) noexcept {
@@ -168,7 +236,7 @@ class Pool {
     PooledBuffer* surplus = nullptr;
     for (int i = size_class_count; i-- > 0;) {
       FreeList& list = free_[i];
-      for (; list.least > 0 && usage_.pooled > usual_pooled; --list.least) push(surplus, take_first(list, 1));
+      for (; list.least > 0 && pooled_for_arrays() > usual_pooled; --list.least) push(surplus, take_first(list, 1));
       list.least = list.count;
     }
     return surplus;
@@ -179,7 +247,7 @@ class Pool {
     if (!in_use_ || !is_over(in_use_->used_by)) return;
     while (PooledBuffer* buffer = in_use_) {
       in_use_ = buffer->next;
-      push_free(buffer);
+      put_aside(buffer);
     }
   }
 
@@ -203,6 +271,7 @@ class Pool {
 
   std::mutex lock_;
   FreeList free_[size_class_count];
+  Arenas arenas_;
   PooledBuffer* in_use_ = nullptr;  // given back while a run behind its thread still uses them
   uint32_t looked_at_ = 0;
   BufferUsage usage_;
@@ -228,8 +297,10 @@ namespace {
 }  // namespace
 
 Memory* allocate_buffer(size_t bytes) { return Pool::instance().allocate(bytes); }
+Memory* borrow_arena(size_t bytes) { return Pool::instance().borrow(bytes); }
 BufferUsage buffer_usage() { return Pool::instance().usage(); }
 void set_buffer_limit(int64_t bytes) { Pool::instance().set_limit(bytes); }
+void set_arena_limit_of_cpu(int64_t bytes) { Pool::instance().set_arena_limit(bytes); }
 void count_step() noexcept { steps.store(steps.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
 void trim_buffers() { Pool::instance().trim(); }
 

@@ -59,7 +59,7 @@ uint64_t CpuStream::begin() noexcept {
     wake();  // for the next one
     return 0;
   }
-  take_back();
+  run_.plan = nullptr;
   lock.release();
   return posted_here_ = ++number_;
 }
@@ -68,7 +68,8 @@ void CpuStream::post(Run& run) noexcept {
   std::swap(run_.memory, run.memory);
   std::swap(run_.scalars, run.scalars);
   run_.plan = std::move(run.plan);
-  run_.instance = std::move(run.instance);
+  run_.prepared = run.prepared;
+  run_.arena = run.arena;
   posted_.store(number_, std::memory_order_seq_cst);
   if (!awake_.load(std::memory_order_seq_cst)) wake();  // it fell asleep since
   lock_.unlock();
@@ -79,7 +80,7 @@ void CpuStream::finish_posted() {
   if (!spin_until(number)) poster().disturbed();
   std::lock_guard lock(lock_);
   if (number != number_) return;  // another thread's run took its place
-  take_back();
+  run_.plan = nullptr;
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
 }
 
@@ -98,13 +99,6 @@ bool CpuStream::spin_until(uint64_t number) const noexcept {
     else sched_yield();
   }
   return turn < most;
-}
-
-/// The plan of a finished run gets its instance back.
-void CpuStream::take_back() noexcept {
-  if (!run_.plan) return;
-  PlanCache::instance().give_back(*run_.plan, std::move(run_.instance));
-  run_.plan = nullptr;
 }
 
 /// False where the system has no more threads.
@@ -126,7 +120,7 @@ void CpuStream::serve() noexcept {
   for (uint64_t last = finished_runs.load(std::memory_order_acquire);;) {
     last = next_run(last);
     try {
-      run_.instance->run(run_.memory.data(), run_.scalars.data());
+      run_.prepared->run({run_.memory.data(), run_.scalars.data(), run_.arena});
     } catch (...) {
       error_ = std::current_exception();
     }

@@ -23,7 +23,8 @@ class CpuStream {
   /// A plan on its way, with all that it needs.
   struct Run {
     std::shared_ptr<Plan> plan;
-    std::unique_ptr<plan::Instance> instance;
+    const plan::Prepared* prepared = nullptr;  // the plan's
+    Memory* arena = nullptr;                   // has the run's number, and is in use until it is over
     std::vector<void*> memory;
     std::vector<ScalarValue> scalars;
   };
@@ -33,7 +34,7 @@ class CpuStream {
   /// Starts it; `run` gets vectors of a run before. The memory that it uses has the number by now.
   void post(Run& run) noexcept;
 
-  /// Waits for what this thread has posted; its instance is idle again.
+  /// Waits for what this thread has posted.
   static void finish() {
     if (posted_here_ != 0) instance().finish_posted();
   }
@@ -66,7 +67,6 @@ class CpuStream {
   void serve() noexcept;
   uint64_t next_run(uint64_t last) noexcept;
   bool spin_until(uint64_t number) const noexcept;
-  void take_back() noexcept;
 
   std::mutex lock_;       // held from begin to post, and while `run_` is looked at
   Run run_;               // the last one posted

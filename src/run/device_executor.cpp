@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
+#include <set>
 
 #include <rosin/error.hpp>
 
@@ -38,15 +40,33 @@ rosin_number number_of(const kernels::LaunchNumber& number, const ScalarValue& v
   return made;
 }
 
-class PluginInstance final : public plan::Instance {
+/// The modules that layouts of the structure have been prepared with, so that they stay loaded for its other sizes.
+class PluginCompiled final : public plan::Compiled {
  public:
-  PluginInstance(OpenDevice& device, std::shared_ptr<const plan::Layout> layout)
+  using Compiled::Compiled;
+
+  void keep(const std::vector<LoadedKernel>& kernels) {
+    std::lock_guard guard(lock_);
+    for (const LoadedKernel& kernel : kernels) modules_.insert(kernel.module);
+  }
+
+ private:
+  std::mutex lock_;
+  std::set<std::shared_ptr<rosin_module>> modules_;
+};
+
+/// Launches with what they need but memory. What changes from run to run (numbers, places, flags) is filled in and
+/// given to the device while the run has the device's turn: so all threads share it.
+class PluginPrepared final : public plan::Prepared {
+ public:
+  PluginPrepared(OpenDevice& device, PluginCompiled& compiled, std::shared_ptr<const plan::Layout> layout)
       : device_(device), layout_(std::move(layout)) {
     kernels::LaunchList list = kernels::write_launches(*layout_);
     std::erase_if(list.launches, [](const kernels::Launch& launch) {
       return launch.groups[0] == 0 || launch.groups[1] == 0 || launch.groups[2] == 0;
     });
     std::vector<LoadedKernel> kernels = device.kernels.kernels_for(list.launches);
+    compiled.keep(kernels);
     find_donating(list);
     for (size_t i = 0; i < kernels.size(); ++i) add(list.launches[i], std::move(kernels[i]));
     checks_ = std::move(list.checks);
@@ -54,41 +74,29 @@ class PluginInstance final : public plan::Instance {
     place_scratch(list);
   }
 
-  void furnish() override {
-    if (arena_bytes_ > 0) arena_.reset(device_.pool.allocate(arena_bytes_));
-    if (scratch_bytes_ > 0) scratch_.reset(device_.pool.allocate(scratch_bytes_));
-  }
-  void strip() noexcept override {
-    arena_.reset();
-    scratch_.reset();
-  }
+  size_t arena_bytes() const override { return arena_bytes_; }
 
-  void run(void* const* memory, const ScalarValue* scalars) override {
+  void run(const plan::RunMemory& memory) const override {
     if (!complete_) return;
-    for (const Patch& patch : patches_) {
-      numbers_[patch.number] = number_of(patch.what, scalars[patch.what.scalar]);
-    }
     const OpenDevice::Turn turn(device_);
-    if (!checks_.empty()) clear_flags();
+    for (const Patch& patch : patches_) {
+      numbers_[patch.number] = number_of(patch.what, memory.scalars[patch.what.scalar]);
+    }
+    if (!checks_.empty()) clear_flags(memory);
     for (size_t i = 0; i < steps_.size(); ++i) {
-      if (i == first_donating_) check_flags(turn);
+      if (i == first_donating_) check_flags(memory, turn);
       launch(steps_[i], memory, turn);
     }
-    if (first_donating_ >= steps_.size()) check_flags(turn);
+    if (first_donating_ >= steps_.size()) check_flags(memory, turn);
     launched.fetch_add(static_cast<int64_t>(steps_.size()), std::memory_order_relaxed);
   }
 
   size_t bytes() const override {
     return sizeof(*this) + steps_.size() * sizeof(Step) + buffers_.size() * sizeof(kernels::LaunchBuffer) +
-           numbers_.size() * sizeof(rosin_number) + (arena_ ? arena_->bytes : 0) + (scratch_ ? scratch_->bytes : 0);
+           numbers_.size() * sizeof(rosin_number);
   }
 
  private:
-  struct ReleaseMemory {
-    void operator()(Memory* memory) const { release(memory); }
-  };
-  using Block = std::unique_ptr<Memory, ReleaseMemory>;
-
   struct Step {
     LoadedKernel kernel;
     uint32_t groups[3];
@@ -130,33 +138,37 @@ class PluginInstance final : public plan::Instance {
     const auto in_arena = [&](const kernels::LaunchBuffer& buffer) {
       return buffer.value >= 0 && layout_->places[static_cast<size_t>(buffer.value)].where == Place::Where::arena;
     };
-    if (std::any_of(buffers_.begin(), buffers_.end(), in_arena))
-      arena_bytes_ = std::max<size_t>(layout_->arena_bytes, 1);
-    size_t total = 0;
+    const auto aligned = [](size_t bytes) {
+      return (bytes + scratch_alignment - 1) / scratch_alignment * scratch_alignment;
+    };
+    const bool has_values = std::any_of(buffers_.begin(), buffers_.end(), in_arena);
+    if (has_values) arena_bytes_ = aligned(layout_->arena_bytes);
     for (const int64_t bytes : list.scratch_bytes) {
-      scratch_offsets_.push_back(total);
-      total = sum_of_bytes(
-          total, (static_cast<size_t>(bytes) + scratch_alignment - 1) / scratch_alignment * scratch_alignment);
+      scratch_offsets_.push_back(arena_bytes_);
+      arena_bytes_ = sum_of_bytes(arena_bytes_, aligned(static_cast<size_t>(bytes)));
     }
-    if (!scratch_offsets_.empty()) scratch_bytes_ = std::max<size_t>(total, 1);
+    if (has_values || !scratch_offsets_.empty()) arena_bytes_ = std::max<size_t>(arena_bytes_, 1);
     size_t most = 0;
     for (const Step& step : steps_) most = std::max(most, step.buffer_count);
     places_.resize(most);
     flags_.resize(checks_.size());
   }
 
-  static rosin_place place_in(const Block& block, uint64_t offset) {
-    return {static_cast<rosin_memory*>(block->data), offset};
+  static rosin_place place_in(const Memory& block, uint64_t offset) {
+    return {static_cast<rosin_memory*>(block.data), offset};
+  }
+  rosin_place scratch_place(int32_t scratch, const plan::RunMemory& memory) const {
+    return place_in(*memory.arena, scratch_offsets_[static_cast<size_t>(scratch)]);
   }
 
-  rosin_place place_of(const kernels::LaunchBuffer& buffer, void* const* memory) const {
-    if (buffer.value < 0) return place_in(scratch_, scratch_offsets_[static_cast<size_t>(buffer.scratch)]);
+  rosin_place place_of(const kernels::LaunchBuffer& buffer, const plan::RunMemory& memory) const {
+    if (buffer.value < 0) return scratch_place(buffer.scratch, memory);
     const Place& place = layout_->places[static_cast<size_t>(buffer.value)];
-    if (place.where == Place::Where::arena) return place_in(arena_, static_cast<uint64_t>(place.at));
-    return {static_cast<rosin_memory*>(memory[buffer.value]), 0};
+    if (place.where == Place::Where::arena) return place_in(*memory.arena, static_cast<uint64_t>(place.at));
+    return {static_cast<rosin_memory*>(memory.values[buffer.value]), 0};
   }
 
-  void launch(const Step& step, void* const* memory, const OpenDevice::Turn& turn) {
+  void launch(const Step& step, const plan::RunMemory& memory, const OpenDevice::Turn& turn) const {
     for (size_t i = 0; i < step.buffer_count; ++i) places_[i] = place_of(buffers_[step.first_buffer + i], memory);
     rosin_launch launch{};
     launch.size = sizeof launch;
@@ -171,18 +183,18 @@ class PluginInstance final : public plan::Instance {
     }
   }
 
-  rosin_place flags_place() const { return place_in(scratch_, scratch_offsets_[static_cast<size_t>(flag_scratch_)]); }
-
-  void clear_flags() {
+  void clear_flags(const plan::RunMemory& memory) const {
     std::fill(flags_.begin(), flags_.end(), 0);
-    device_.check(device_.functions.copy_in(device_.stream, flags_place(), flags_.data(), flags_.size() * 8),
+    const rosin_place flags = scratch_place(flag_scratch_, memory);
+    device_.check(device_.functions.copy_in(device_.stream, flags, flags_.data(), flags_.size() * 8),
                   "check of indices");
   }
 
   /// Waits for the checks of values that the plan has, and throws what they found.
-  void check_flags(const OpenDevice::Turn& turn) {
+  void check_flags(const plan::RunMemory& memory, const OpenDevice::Turn& turn) const {
     if (checks_.empty()) return;
-    device_.check(device_.functions.copy_out(device_.stream, flags_.data(), flags_place(), flags_.size() * 8),
+    const rosin_place flags = scratch_place(flag_scratch_, memory);
+    device_.check(device_.functions.copy_out(device_.stream, flags_.data(), flags, flags_.size() * 8),
                   "check of indices");
     device_.settle(turn);
     for (size_t i = 0; i < flags_.size(); ++i) {
@@ -196,22 +208,27 @@ class PluginInstance final : public plan::Instance {
   bool complete_ = true;  // not while kernels are collected: see DeviceKernels::collect
   size_t first_donating_ = 0;
   std::vector<kernels::LaunchBuffer> buffers_;
-  std::vector<rosin_number> numbers_;
   std::vector<Patch> patches_;
-  std::vector<rosin_place> places_;
   std::vector<int32_t> checks_;
-  std::vector<int64_t> flags_;
   int32_t flag_scratch_ = -1;
-  Block arena_, scratch_;
-  size_t arena_bytes_ = 0, scratch_bytes_ = 0;
-  std::vector<size_t> scratch_offsets_;
+  size_t arena_bytes_ = 0;
+  std::vector<size_t> scratch_offsets_;  // in the arena, after the values
+  // Of the run that has the device's turn:
+  mutable std::vector<rosin_number> numbers_;
+  mutable std::vector<rosin_place> places_;
+  mutable std::vector<int64_t> flags_;
 };
 
 }  // namespace
 
-std::unique_ptr<plan::Instance> PluginExecutor::prepare(std::shared_ptr<const plan::Layout> layout) {
+std::shared_ptr<plan::Compiled> PluginExecutor::compile(std::shared_ptr<const plan::Structure> structure) {
+  return std::make_shared<PluginCompiled>(std::move(structure));
+}
+
+std::unique_ptr<const plan::Prepared> PluginExecutor::prepare(plan::Compiled& compiled,
+                                                              std::shared_ptr<const plan::Layout> layout) {
   if (device_.kernels.has_many()) device_.unload_kernels();
-  return std::make_unique<PluginInstance>(device_, std::move(layout));
+  return std::make_unique<PluginPrepared>(device_, static_cast<PluginCompiled&>(compiled), std::move(layout));
 }
 
 void PluginExecutor::expect(Memory& memory) {

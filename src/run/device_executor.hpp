@@ -14,7 +14,9 @@ class PluginExecutor final : public plan::DeviceExecutor {
  public:
   explicit PluginExecutor(OpenDevice& device) : device_(device) {}
   const plan::Target& target() const override { return target_; }
-  std::unique_ptr<plan::Instance> prepare(std::shared_ptr<const plan::Layout> layout) override;
+  std::shared_ptr<plan::Compiled> compile(std::shared_ptr<const plan::Structure> structure) override;
+  std::unique_ptr<const plan::Prepared> prepare(plan::Compiled& compiled,
+                                                std::shared_ptr<const plan::Layout> layout) override;
   Memory* allocate(size_t bytes) override { return device_.pool.allocate(bytes); }
   void expect(Memory& memory) override;
 

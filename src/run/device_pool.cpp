@@ -6,12 +6,13 @@
 
 #include "run/memory_text.hpp"
 #include "run/open_device.hpp"
-#include "run/plan_cache.hpp"
 
 namespace rosin {
 namespace {
 
 constexpr size_t listed_blocks = 10;
+
+std::atomic<int64_t> blocks_made{0};
 
 }  // namespace
 
@@ -21,31 +22,59 @@ DevicePool::DevicePool(OpenDevice& device, int index, uint64_t largest_block) no
 DeviceBlock* DevicePool::allocate(size_t bytes) {
   const int size_class = size_class_of(bytes);
   DeviceBlock* block = take(size_class);
-  if (block && block->arriving) {  // dropped before it was used: the copy may still run
-    SharedEvent& copied = *block->arriving.exchange(nullptr);
-    std::lock_guard guard(copied.lock);
-    device_.functions.event_sync(copied.event);
-  }
   if (!block) block = make(size_class);
-  if (!block) {
-    PlanCache::instance().strip();
-    trim();
-    block = make(size_class);
-  }
+  return block ? block : make_after_trim(bytes);
+}
+
+DeviceBlock* DevicePool::borrow(size_t bytes) {
+  const size_t size = bytes_of_size_class(size_class_of(bytes));
+  if (DeviceBlock* found = take_arena(size, most_for_arena(size))) return found;
+  DeviceBlock* block = take(size_class_of(bytes));
+  if (!block) block = make(size_class_of(bytes));
+  if (!block) block = take_arena(size, IdleArenas<DeviceBlock>::any);
+  if (!block) block = make_after_trim(bytes);
+  block->is_arena = true;
+  return block;
+}
+
+/// Where there is room only without what is free.
+DeviceBlock* DevicePool::make_after_trim(size_t bytes) {
+  trim();
+  DeviceBlock* block = make(size_class_of(bytes));
   if (!block) throw_out_of_memory(bytes);
   return block;
 }
 
 DeviceBlock* DevicePool::take(int size_class) {
+  DeviceBlock* block = nullptr;
+  {
+    std::lock_guard guard(lock_);
+    DeviceBlock*& list = free_[size_class];
+    block = list;
+    if (!block) return nullptr;
+    list = block->next;
+    count_taken(block);
+  }
+  if (block->arriving) {  // dropped before it was used: the copy may still run
+    SharedEvent& copied = *block->arriving.exchange(nullptr);
+    std::lock_guard guard(copied.lock);
+    device_.functions.event_sync(copied.event);
+  }
+  return block;
+}
+
+DeviceBlock* DevicePool::take_arena(size_t bytes, size_t most) {
   std::lock_guard guard(lock_);
-  DeviceBlock*& list = free_[size_class];
-  DeviceBlock* block = list;
-  if (!block) return nullptr;
-  list = block->next;
+  DeviceBlock* arena = arenas_.take(bytes, most);
+  if (arena) count_taken(arena);
+  return arena;
+}
+
+/// It was free. Holds the lock.
+void DevicePool::count_taken(DeviceBlock* block) {
   block->owners.store(1, std::memory_order_relaxed);
   usage_.cached -= static_cast<int64_t>(block->bytes);
   list_live(block);
-  return block;
 }
 
 /// A block that the device makes; null where it has no memory left for it.
@@ -62,6 +91,7 @@ DeviceBlock* DevicePool::make(int size_class) {
     if (status == ROSIN_OUT_OF_MEMORY) return nullptr;
     throw Error(ErrorKind::backend, "allocate: failed on " + device_.name + "; " + device_.functions.error_text());
   }
+  blocks_made.fetch_add(1, std::memory_order_relaxed);
   block->device = index_;
   block->data = memory;
   block->bytes = bytes;
@@ -92,9 +122,21 @@ void DevicePool::put(DeviceBlock* block) noexcept {
   usage_.live -= static_cast<int64_t>(block->bytes);
   usage_.cached += static_cast<int64_t>(block->bytes);
   block->label.clear();
-  DeviceBlock*& list = free_[block->size_class];
-  block->next = list;
-  list = block;
+  block->next = nullptr;
+  if (!block->is_arena) return free_all(block);
+  arenas_.put(block);
+  free_all(arenas_.take_surplus());
+}
+
+/// A chain of blocks that are no arenas any more. Holds the lock.
+void DevicePool::free_all(DeviceBlock* block) noexcept {
+  while (block) {
+    DeviceBlock* next = block->next;
+    block->is_arena = false;
+    block->next = free_[block->size_class];
+    free_[block->size_class] = block;
+    block = next;
+  }
 }
 
 void DevicePool::destroy(DeviceBlock* block) noexcept {
@@ -106,6 +148,7 @@ void DevicePool::trim() {
   std::vector<DeviceBlock*> chains;
   {
     std::lock_guard guard(lock_);
+    free_all(arenas_.take_all());
     for (DeviceBlock*& list : free_) {
       if (list) chains.push_back(list);
       list = nullptr;
@@ -127,6 +170,14 @@ void DevicePool::set_limit(int64_t bytes) {
   std::lock_guard guard(lock_);
   usage_.limit = std::max<int64_t>(bytes, 0);
 }
+
+void DevicePool::set_arena_limit(int64_t bytes) {
+  std::lock_guard guard(lock_);
+  arenas_.set_limit(bytes);
+  free_all(arenas_.take_surplus());
+}
+
+int64_t DevicePool::made() { return blocks_made.load(std::memory_order_relaxed); }
 
 DevicePool::Usage DevicePool::usage() {
   std::lock_guard guard(lock_);

@@ -1,5 +1,5 @@
-// DevicePool: memory of arrays on one device. Freed blocks wait in lists by size class and are given out again at once:
-// all work of a device runs on one stream, so what reads the old content has been given to it before.
+// DevicePool: memory of arrays and of runs on one device. Freed blocks wait in lists by size class and are given out
+// again at once: all work of a device runs on one stream, so what reads the old content has been given to it before.
 // Read next: open_device.hpp.
 #pragma once
 
@@ -12,6 +12,7 @@
 #include <rosin/backend.h>
 
 #include "graph/memory.hpp"
+#include "run/idle_arenas.hpp"
 #include "run/size_class.hpp"
 
 namespace rosin {
@@ -29,6 +30,7 @@ struct SharedEvent {
 struct DeviceBlock : Memory {
   DevicePool* pool = nullptr;
   int size_class = 0;
+  bool is_arena = false;
   DeviceBlock* previous = nullptr;  // in the list of live or of free blocks
   DeviceBlock* next = nullptr;
   std::string label;                            // path of the parameter in a model that was moved, or empty
@@ -42,19 +44,29 @@ class DevicePool {
 
   /// At least `bytes`; Error (memory) when the device has none left, after all free blocks were given back.
   DeviceBlock* allocate(size_t bytes);
+  /// The same for a run; when it is released, it waits for the next run.
+  DeviceBlock* borrow(size_t bytes);
   /// Gives free blocks back to the device, when its work has ended.
   void trim();
   /// Bytes that live and free blocks may take together; 0: no limit but the device's.
   void set_limit(int64_t bytes);
+  /// Bytes of idle arenas that are kept; those beyond it become free blocks.
+  void set_arena_limit(int64_t bytes);
 
   struct Usage {
     int64_t live = 0, cached = 0, peak = 0, limit = 0;
   };
+  /// Blocks that the devices of the process have made so far.
+  static int64_t made();
   Usage usage();
 
  private:
   DeviceBlock* take(int size_class);
+  DeviceBlock* take_arena(size_t bytes, size_t most);
   DeviceBlock* make(int size_class);
+  DeviceBlock* make_after_trim(size_t bytes);
+  void count_taken(DeviceBlock* block);
+  void free_all(DeviceBlock* block) noexcept;
   void put(DeviceBlock* block) noexcept;
   void list_live(DeviceBlock* block);
   void destroy(DeviceBlock* block) noexcept;
@@ -65,6 +77,7 @@ class DevicePool {
   uint64_t largest_block_;
   std::mutex lock_;
   DeviceBlock* free_[size_class_count] = {};
+  IdleArenas<DeviceBlock> arenas_;
   DeviceBlock* live_list_ = nullptr;
   Usage usage_;
 };

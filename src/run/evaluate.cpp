@@ -2,6 +2,7 @@
 // design. Read next: evaluate_order.cpp (which runs there are).
 #include <algorithm>
 #include <bit>
+#include <memory>
 #include <new>
 #include <stdexcept>
 #include <utility>
@@ -32,6 +33,17 @@ bool costly(const Op& op) {
 /// Sizes that do not follow from the operands' sizes by the kind of op alone; elementwise ops have none.
 bool has_own_sizes(const Op& op) {
   return op.kind != Kind::reduction && op.kind != Kind::argument && op.contraction != Contraction::matmul;
+}
+
+struct ReleaseMemory {
+  void operator()(Memory* memory) const { release(memory); }
+};
+using Arena = std::unique_ptr<Memory, ReleaseMemory>;
+
+/// From the arenas of the plan's device. It goes back when the run is over, which may be after it is released.
+Arena borrow(const Plan& plan, size_t bytes) {
+  if (bytes == 0) return nullptr;
+  return Arena(plan.device ? plan.device->pool.borrow(bytes) : borrow_arena(bytes));
 }
 
 /// One evaluation. Its vectors stay with the thread, so that a steady step allocates nothing.
@@ -69,7 +81,7 @@ class Evaluation {
   std::shared_ptr<Plan> plan();
   void execute(const std::shared_ptr<Plan>& plan);
   void fill_memory(const Plan& plan);
-  bool post(const std::shared_ptr<Plan>& plan, std::unique_ptr<plan::Instance>& instance) noexcept;
+  bool post(const std::shared_ptr<Plan>& plan, const plan::Prepared& prepared, Memory* arena) noexcept;
   void allocate_outputs(const Plan& plan);
   void release_outputs() noexcept;
   Memory* value_of(const plan::Result& result) noexcept;
@@ -90,7 +102,7 @@ class Evaluation {
   Key structure_key_, sizes_key_;
   std::vector<uint64_t> attributes_;  // words of the structure key that follow those of the nodes
   std::vector<Outgoing> outputs_;
-  CpuStream::Run run_;   // what the instance runs on
+  CpuStream::Run run_;   // what the plan runs on
   bool behind_ = false;  // may return before it has run
 
   static constexpr int32_t none = INT32_MIN;
@@ -349,12 +361,15 @@ std::shared_ptr<Plan> Evaluation::plan() {
   if (std::shared_ptr<Plan> found = cache.find(structure_key_, sizes_key_)) return found;
   auto plan = std::make_shared<Plan>();
   plan->executor = &DeviceTable::instance().executor(device_);
-  plan->structure = cache.find_structure(structure_key_);
-  const bool new_structure = !plan->structure;
+  if (device_ != 0) plan->device = &DeviceTable::instance().open(device_);
+  plan->compiled = cache.find_compiled(structure_key_);
+  const bool new_structure = !plan->compiled;
   if (new_structure) {
-    plan->structure = std::make_shared<plan::Structure>(plan::compile(graph(), plan->executor->target()));
+    plan->compiled =
+        plan->executor->compile(std::make_shared<plan::Structure>(plan::compile(graph(), plan->executor->target())));
   }
-  plan->layout = std::make_shared<plan::Layout>(plan::lay_out(plan->structure, sizes()));
+  plan->layout = std::make_shared<plan::Layout>(plan::lay_out(plan->compiled->structure, sizes()));
+  for (const plan::Step& step : plan->compiled->structure->steps) ++(step.kernel >= 0 ? plan->kernels : plan->calls);
   plan->structure_key = structure_key_;
   plan->sizes_key = sizes_key_;
   cache.insert(plan);
@@ -384,7 +399,7 @@ void Evaluation::release_outputs() noexcept {
   outputs_.clear();
 }
 
-/// Where the instance finds leaves, outputs and numbers.
+/// Where the run finds leaves, outputs and numbers.
 void Evaluation::fill_memory(const Plan& plan) {
   const plan::Layout& layout = *plan.layout;
   run_.memory.assign(layout.structure->graph.values.size(), nullptr);
@@ -410,8 +425,8 @@ void Evaluation::fill_memory(const Plan& plan) {
 }
 
 /// Leaves the run to the CPU's stream; false where that does not take it.
-bool Evaluation::post(const std::shared_ptr<Plan>& plan, std::unique_ptr<plan::Instance>& instance) noexcept {
-  if (!behind_ || !instance->may_run_behind()) return false;
+bool Evaluation::post(const std::shared_ptr<Plan>& plan, const plan::Prepared& prepared, Memory* arena) noexcept {
+  if (!behind_ || !prepared.may_run_behind()) return false;
   CpuStream& stream = CpuStream::instance();
   const uint64_t number = stream.begin();
   if (number == 0) return false;
@@ -422,8 +437,10 @@ bool Evaluation::post(const std::shared_ptr<Plan>& plan, std::unique_ptr<plan::I
     output.buffer->used_by.store(number, std::memory_order_relaxed);
     output.buffer->written_by.store(number, std::memory_order_relaxed);
   }
+  if (arena) arena->used_by.store(number, std::memory_order_relaxed);
   run_.plan = plan;
-  run_.instance = std::move(instance);
+  run_.prepared = &prepared;
+  run_.arena = arena;
   stream.post(run_);
   return true;
 }
@@ -431,23 +448,21 @@ bool Evaluation::post(const std::shared_ptr<Plan>& plan, std::unique_ptr<plan::I
 void Evaluation::execute(const std::shared_ptr<Plan>& plan) {
   PlanCache& cache = PlanCache::instance();
   CpuStream::finish();
-  std::unique_ptr<plan::Instance> instance;
   try {
     allocate_outputs(*plan);  // first: what has memory has sizes that the calls can compute with
-    instance = cache.take(*plan);
+    const plan::Prepared& prepared = cache.prepared(*plan);
+    const Arena arena = borrow(*plan, prepared.arena_bytes());
     fill_memory(*plan);
-    if (!post(plan, instance)) instance->run(run_.memory.data(), run_.scalars.data());
+    if (!post(plan, prepared, arena.get())) prepared.run({run_.memory.data(), run_.scalars.data(), arena.get()});
   } catch (...) {
     release_outputs();
-    if (instance) cache.give_back(*plan, std::move(instance));
     throw;
   }
-  if (instance) cache.give_back(*plan, std::move(instance));
   count_step();
   std::lock_guard guard(cache.lock);
   ++cache.counters.evaluations;
-  for (const plan::Step& step : plan->structure->steps)
-    ++(step.kernel >= 0 ? cache.counters.kernels : cache.counters.calls);
+  cache.counters.kernels += plan->kernels;
+  cache.counters.calls += plan->calls;
 }
 
 /// Hands the values to the nodes; nodes of this thread let their operands go.

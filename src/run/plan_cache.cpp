@@ -21,13 +21,13 @@ PlanCache& PlanCache::instance() {
 }
 
 namespace {
-std::atomic<int64_t> launches_at_reset{0}, bytes_in_at_reset{0}, bytes_out_at_reset{0};
+std::atomic<int64_t> launches_at_reset{0}, allocations_at_reset{0}, bytes_in_at_reset{0}, bytes_out_at_reset{0};
 
 int64_t bytes_of(const Key& key) { return static_cast<int64_t>(key.words.capacity() * sizeof(uint64_t)); }
 
 /// What all plans of the structure share.
 int64_t bytes_of_structure(const Plan& plan) {
-  return static_cast<int64_t>(plan.structure->bytes() + plan.structure_key.words.size() * sizeof(uint64_t));
+  return static_cast<int64_t>(plan.compiled->structure->bytes() + plan.structure_key.words.size() * sizeof(uint64_t));
 }
 
 uint64_t joint_hash(const Key& structure, const Key& sizes) { return mix(structure.hash, sizes.hash); }
@@ -46,11 +46,11 @@ std::shared_ptr<Plan> PlanCache::find(const Key& structure, const Key& sizes) {
   return nullptr;
 }
 
-std::shared_ptr<const plan::Structure> PlanCache::find_structure(const Key& structure) {
+std::shared_ptr<plan::Compiled> PlanCache::find_compiled(const Key& structure) {
   std::lock_guard guard(lock);
   const auto [first, last] = structures_.equal_range(structure.hash);
   for (auto at = first; at != last; ++at) {
-    if (at->second.key == structure) return at->second.structure;
+    if (at->second.key == structure) return at->second.compiled;
   }
   return nullptr;
 }
@@ -74,78 +74,33 @@ void PlanCache::insert(const std::shared_ptr<Plan>& plan) {
 PlanCache::StructureEntry& PlanCache::entry_of(const Plan& plan) {
   const auto [first, last] = structures_.equal_range(plan.structure_key.hash);
   for (auto at = first; at != last; ++at) {
-    if (at->second.structure == plan.structure) return at->second;
+    if (at->second.compiled == plan.compiled) return at->second;
   }
-  const auto added =
-      structures_.emplace(plan.structure_key.hash, StructureEntry{plan.structure_key, plan.structure, 0});
+  const auto added = structures_.emplace(plan.structure_key.hash, StructureEntry{plan.structure_key, plan.compiled, 0});
   bytes_ += bytes_of_structure(plan);
   return added->second;
 }
 
-std::unique_ptr<plan::Instance> PlanCache::take(Plan& plan) {
-  std::unique_ptr<plan::Instance> instance;
-  {
-    std::lock_guard guard(lock);
-    if (!plan.idle.empty()) {
-      instance = std::move(plan.idle.back());
-      plan.idle.pop_back();
-    }
-  }
-  if (!instance) instance = plan.executor->prepare(plan.layout);
-  if (!instance->furnished) {
-    instance->furnish();
-    instance->furnished = true;
-  }
-  return instance;
-}
-
-/// The plan has run: without memory for the list the instance goes, and nothing fails.
-void PlanCache::give_back(Plan& plan, std::unique_ptr<plan::Instance> instance) noexcept {
+const plan::Prepared& PlanCache::prepare(Plan& plan) {
+  std::lock_guard preparing(plan.preparing);
+  if (plan.prepared) return *plan.prepared;
+  plan.prepared = plan.executor->prepare(*plan.compiled, plan.layout);
+  plan.ready.store(plan.prepared.get(), std::memory_order_release);
   std::lock_guard guard(lock);
-  if (!plan.cached) return;
-  if (plan.idle.capacity() == plan.idle.size()) {
-    try {
-      plan.idle.reserve(plan.idle.size() + 1);
-    } catch (const std::bad_alloc&) {
-      plan.bytes -= static_cast<int64_t>(instance->counted);
-      bytes_ -= static_cast<int64_t>(instance->counted);
-      return;
-    }
-  }
-  if (instance->counted == 0) {  // it is new, or has its arena again
-    instance->counted = instance->bytes();
-    plan.bytes += static_cast<int64_t>(instance->counted);
-    bytes_ += static_cast<int64_t>(instance->counted);
-  }
-  plan.idle.push_back(std::move(instance));
+  if (!plan.cached) return *plan.prepared;
+  const auto more = static_cast<int64_t>(plan.prepared->bytes());
+  plan.bytes += more;
+  bytes_ += more;
   evict();
+  return *plan.prepared;
 }
 
-/// Keeps to the budget, whatever the plans used last take: the arenas of the others go first, then the others.
+/// Keeps to the budget, whatever the plans used last take.
 void PlanCache::evict() {
-  size_t others = plans_.size() > always_kept ? plans_.size() - always_kept : 0;
-  for (auto oldest = plans_.end(); bytes_ > limit_ && others > 0; --others) strip(**--oldest);
   while (bytes_ > limit_ && plans_.size() > always_kept) {
     erase(std::prev(plans_.end()));
     ++counters.evicted;
   }
-}
-
-/// Holds the lock.
-void PlanCache::strip(Plan& plan) noexcept {
-  for (const std::unique_ptr<plan::Instance>& instance : plan.idle) {
-    if (!instance->furnished) continue;
-    instance->strip();
-    instance->furnished = false;
-    const int64_t less = static_cast<int64_t>(std::exchange(instance->counted, 0));
-    plan.bytes -= less;
-    bytes_ -= less;
-  }
-}
-
-void PlanCache::strip() noexcept {
-  std::lock_guard guard(lock);
-  for (const std::shared_ptr<Plan>& plan : plans_) strip(*plan);
 }
 
 void PlanCache::erase(List::iterator plan) {
@@ -158,7 +113,7 @@ void PlanCache::erase(List::iterator plan) {
   }
   const auto [begin, end] = structures_.equal_range(key.hash);
   for (auto at = begin; at != end; ++at) {
-    if (at->second.structure != (*plan)->structure) continue;
+    if (at->second.compiled != (*plan)->compiled) continue;
     if (--at->second.plans == 0) {
       bytes_ -= bytes_of_structure(**plan);
       structures_.erase(at);
@@ -167,7 +122,6 @@ void PlanCache::erase(List::iterator plan) {
   }
   bytes_ -= (*plan)->bytes;
   (*plan)->cached = false;
-  (*plan)->idle.clear();
   plans_.erase(plan);
 }
 
@@ -199,11 +153,12 @@ Stats stats() {
     now.cache_bytes = cache.bytes();
   }
   const BufferUsage usage = buffer_usage();
+  now.allocations = usage.made + DevicePool::made() - allocations_at_reset.load(std::memory_order_relaxed);
   now.launches = device_launches() - launches_at_reset.load(std::memory_order_relaxed);
   const CopiedBytes copied = copied_bytes();
   now.to_devices = copied.to_devices - bytes_in_at_reset.load(std::memory_order_relaxed);
   now.from_devices = copied.from_devices - bytes_out_at_reset.load(std::memory_order_relaxed);
-  now.live_bytes = usage.live - plan::arena_bytes_of_cpu.load(std::memory_order_relaxed);
+  now.live_bytes = usage.live - usage.borrowed;
   now.pooled_bytes = usage.pooled;
   return now;
 }
@@ -212,6 +167,7 @@ void reset_stats() {
   PlanCache& cache = PlanCache::instance();
   std::lock_guard guard(cache.lock);
   cache.counters = {};
+  allocations_at_reset.store(buffer_usage().made + DevicePool::made(), std::memory_order_relaxed);
   launches_at_reset.store(device_launches(), std::memory_order_relaxed);
   const CopiedBytes copied = copied_bytes();
   bytes_in_at_reset.store(copied.to_devices, std::memory_order_relaxed);

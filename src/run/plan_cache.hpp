@@ -1,8 +1,8 @@
-// PlanCache: structures found by structure, layouts found by sizes; both compared in full after the hash selected them.
-// A layout keeps idle instances (arena and prepared calls) for the next run. All is bounded by bytes, least recently
-// used first: arenas, which are soon had again, then plans.
+// PlanCache: what is compiled found by structure, plans found by sizes; both compared in full after the hash selected
+// them. Plans are bounded by bytes, least recently used first. Memory that they run in is not theirs: idle_arenas.hpp.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -27,15 +27,22 @@ struct Key {
   bool operator==(const Key& other) const { return hash == other.hash && words == other.words; }
 };
 
-/// One layout with its instances. Shared by the cache and the runs that use it.
+class OpenDevice;
+
+/// One layout, prepared when it is first run. Shared by the cache and the runs that use it, of any number of threads.
 struct Plan {
   plan::DeviceExecutor* executor = nullptr;
-  std::shared_ptr<const plan::Structure> structure;
+  OpenDevice* device = nullptr;  // of a plug-in, or null: the CPU
+  std::shared_ptr<plan::Compiled> compiled;
   std::shared_ptr<const plan::Layout> layout;
   Key structure_key, sizes_key;
-  std::vector<std::unique_ptr<plan::Instance>> idle;
-  int64_t bytes = 0;  // counted in the cache
+  int64_t kernels = 0, calls = 0;  // of its steps
+  int64_t bytes = 0;               // counted in the cache
   bool cached = false;
+
+  std::mutex preparing;
+  std::unique_ptr<const plan::Prepared> prepared;      // made under `preparing`
+  std::atomic<const plan::Prepared*> ready = nullptr;  // the same, once it is made
 };
 
 class PlanCache {
@@ -44,18 +51,18 @@ class PlanCache {
 
   /// The plan for these keys, or null; counts a hit.
   std::shared_ptr<Plan> find(const Key& structure, const Key& sizes);
-  /// The structure alone, or null.
-  std::shared_ptr<const plan::Structure> find_structure(const Key& structure);
+  /// What is compiled of the structure alone, or null.
+  std::shared_ptr<plan::Compiled> find_compiled(const Key& structure);
   void insert(const std::shared_ptr<Plan>& plan);
 
-  /// An idle instance of the plan, or a new one; with its arena.
-  std::unique_ptr<plan::Instance> take(Plan& plan);
-  void give_back(Plan& plan, std::unique_ptr<plan::Instance> instance) noexcept;
+  /// The plan, ready to run; threads that ask for one that is not prepared yet wait for the first of them.
+  const plan::Prepared& prepared(Plan& plan) {
+    const plan::Prepared* ready = plan.ready.load(std::memory_order_acquire);
+    return ready ? *ready : prepare(plan);
+  }
 
-  /// Gives the arenas of all idle instances back to their pools.
-  void strip() noexcept;
   void set_limit(int64_t bytes);
-  static constexpr int64_t usual_limit = int64_t{256} << 20;
+  static constexpr int64_t usual_limit = int64_t{64} << 20;
   void set_enabled(bool on);
   void clear();
   int64_t bytes() const { return bytes_; }  // hold lock
@@ -66,15 +73,15 @@ class PlanCache {
  private:
   using List = std::list<std::shared_ptr<Plan>>;
   static constexpr size_t always_kept = 2;  // plans: a program that alternates between two makes none anew
+  const plan::Prepared& prepare(Plan& plan);
   void evict();
-  void strip(Plan& plan) noexcept;
   void erase(List::iterator plan);
 
   List plans_;  // most recently used first
   std::unordered_multimap<uint64_t, List::iterator> by_hash_;
   struct StructureEntry {
     Key key;
-    std::shared_ptr<const plan::Structure> structure;
+    std::shared_ptr<plan::Compiled> compiled;
     int64_t plans = 0;
   };
   StructureEntry& entry_of(const Plan& plan);

@@ -151,9 +151,9 @@ TEST_F(PlanCacheTest, ALimitOfNothingStillComputes) {
 
 std::shared_ptr<Plan> plan_of(uint64_t structure_word, uint64_t sizes_word) {
   auto plan = std::make_shared<Plan>();
-  plan->structure = std::make_shared<plan::Structure>();
+  plan->compiled = std::make_shared<plan::Compiled>(std::make_shared<plan::Structure>());
   auto layout = std::make_shared<plan::Layout>();
-  layout->structure = plan->structure;
+  layout->structure = plan->compiled->structure;
   plan->layout = layout;
   plan->structure_key = {{structure_word}, 1};  // all keys have the same hash
   plan->sizes_key = {{sizes_word}, 1};
@@ -163,22 +163,22 @@ std::shared_ptr<Plan> plan_of(uint64_t structure_word, uint64_t sizes_word) {
 TEST_F(PlanCacheTest, KeysOfOneHashAreToldApartByTheirWords) {
   PlanCache cache;
   const auto a = plan_of(10, 1), b = plan_of(11, 1), c = plan_of(10, 2);
-  c->structure = a->structure;
+  c->compiled = a->compiled;
   for (const auto& plan : {a, b, c}) cache.insert(plan);
   EXPECT_EQ(cache.find(a->structure_key, a->sizes_key), a);
   EXPECT_EQ(cache.find(b->structure_key, b->sizes_key), b);
   EXPECT_EQ(cache.find(c->structure_key, c->sizes_key), c);
   EXPECT_EQ(cache.find(b->structure_key, c->sizes_key), nullptr);
-  EXPECT_EQ(cache.find_structure(b->structure_key), b->structure);
-  EXPECT_EQ(cache.find_structure({{12}, 1}), nullptr);
+  EXPECT_EQ(cache.find_compiled(b->structure_key), b->compiled);
+  EXPECT_EQ(cache.find_compiled({{12}, 1}), nullptr);
   cache.set_limit(0);  // the least recently used go first, the last two stay
   EXPECT_EQ(cache.find(a->structure_key, a->sizes_key), nullptr);
   EXPECT_EQ(cache.find(b->structure_key, b->sizes_key), b);
   EXPECT_EQ(cache.find(c->structure_key, c->sizes_key), c);
-  EXPECT_EQ(cache.find_structure(a->structure_key), a->structure);
+  EXPECT_EQ(cache.find_compiled(a->structure_key), a->compiled);
   cache.clear();
   EXPECT_EQ(cache.bytes(), 0);
-  EXPECT_EQ(cache.find_structure(a->structure_key), nullptr);
+  EXPECT_EQ(cache.find_compiled(a->structure_key), nullptr);
 }
 
 TEST_F(PlanCacheTest, PlansMayBeDroppedWhileOtherThreadsRunThem) {
