@@ -57,6 +57,12 @@ Array labels_for(const Array& yhat, const Array& y) {
   return is_float(yhat.dtype()) && !is_float(y.dtype()) && !is_complex(y.dtype()) ? cast(y, yhat.dtype()) : y;
 }
 
+/// yhat - y; of integers as Float32, as unsigned ones have no negative differences.
+Array distance_of(const Array& yhat, const Array& y) {
+  const bool floats = is_float(yhat.dtype()) || is_float(y.dtype()) || is_complex(yhat.dtype()) || is_complex(y.dtype());
+  return floats ? yhat - y : cast(yhat, Float32) - y;
+}
+
 /// (1 - p)^n, made of products where n is a whole number; else 1 - p is at least eps, as powers of numbers below 0 are
 /// NaN and slopes at 0 infinite.
 Array doubt_power(const Array& p, double n, double eps) {
@@ -83,13 +89,13 @@ Array negated_sum(const Array& terms, int dims, const Aggregation& agg) {
 
 Array mse(const Array& yhat, const Array& y, const LossOptions& options) {
   check_sizes("mse", yhat, y, Numbers::complex_too);
-  const Array distance = yhat - y;
+  const Array distance = distance_of(yhat, y);
   return aggregated(is_complex(distance.dtype()) ? squared_size(distance) : square(distance), options.agg);
 }
 
 Array mae(const Array& yhat, const Array& y, const LossOptions& options) {
   check_sizes("mae", yhat, y, Numbers::complex_too);
-  return aggregated(abs(yhat - y), options.agg);
+  return aggregated(abs(distance_of(yhat, y)), options.agg);
 }
 
 Array msle(const Array& yhat, const Array& labels, const LossOptions& options) {
@@ -101,7 +107,7 @@ Array msle(const Array& yhat, const Array& labels, const LossOptions& options) {
 
 Array huber_loss(const Array& yhat, const Array& y, const HuberOptions& options) {
   check_sizes("huber_loss", yhat, y, Numbers::complex_too);
-  const Array distance = abs(yhat - y);
+  const Array distance = abs(distance_of(yhat, y));
   const double delta = options.delta;
   // The square sees nothing infinite, whose slope would be NaN where it is not chosen.
   const Array near = square(min(distance, delta)) * 0.5;

@@ -179,6 +179,14 @@ TEST(Loss, HuberOfAnInfiniteDistanceHasTheSlopeDelta) {
 
 TEST(Loss, ANumberStandsForEveryLabel) { EXPECT_NEAR(mse(Array({1.0f, 3.0f}, {2}), 1).item(), 2, 1e-6); }
 
+TEST(Loss, DistancesOfUnsignedIntegersDoNotWrapAround) {
+  const Array small = cast(Array({1.0f, 250.0f}, {2}), UInt8), large = cast(Array({4.0f, 249.0f}, {2}), UInt8);
+  EXPECT_EQ(mae(small, large).item(), 2);
+  EXPECT_EQ(mse(small, large).item(), 5);
+  EXPECT_EQ(huber_loss(small, large).item(), (2.5 + 0.5) / 2);
+  EXPECT_EQ(mae(cast(small, UInt64), large).item(), 2);
+}
+
 TEST(Loss, ChecksSizesAndOptions) {
   EXPECT_EQ(
       error_of([] {
