@@ -130,6 +130,7 @@ void detail::GradientCall::locate(Error& error) const {
 void detail::GradientCall::close(const Array& loss) {
   State& s = *state_;
   check_loss(loss);
+  Context::current().backward_start = Context::current().sequence();
   if (s.walk.run(Context::current(), loss.node(), s.first_sequence)) return;
   for (const Array& argument : s.arguments) {
     if (argument.is_nothing() || !s.walk.reaches_leaf(argument.node()->in[0])) continue;  // what the model holds

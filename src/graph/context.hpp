@@ -85,6 +85,8 @@ class Context {
   std::atomic<int> gradient_depth{0};
   /// Nodes with a lower sequence number were recorded before the outermost gradient call.
   std::atomic<uint64_t> gradient_start{0};
+  /// What has a higher sequence number was recorded since the last walk back began.
+  uint64_t backward_start = 0;
   /// Begins the outermost gradient call.
   void start_gradient();
   /// Another thread has recorded `node` from an operand of this context.

@@ -13,6 +13,7 @@ class KernelTarget : public plan::Target {
     return call.kind == plan::CallKind::matmul ? plan::Order::strided : plan::Order::contiguous;
   }
   int64_t longest_row() const override { return usual_row; }
+  int recomputed_work() const override { return 200; }  // arithmetic is nearly free beside memory
   int vector_bytes() const override { return 16; }
   Form form() const override { return Form::text; }
 

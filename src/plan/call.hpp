@@ -128,6 +128,8 @@ class Target {
   virtual Order order(const CallDescription& call, size_t i) const = 0;
   /// Elements of the longest row that is reduced and then used within one kernel.
   virtual int64_t longest_row() const = 0;
+  /// Primitives that computing a value once more may take where it saves memory traffic; 0: nothing is computed twice.
+  virtual int recomputed_work() const = 0;
   /// Bytes that an item loads and stores at a time at best.
   virtual int vector_bytes() const = 0;
   /// What becomes of a kernel: a walk over compiled loops, machine code, or text that the device's compiler takes.

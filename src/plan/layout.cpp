@@ -56,6 +56,7 @@ class LayoutMaker {
     for (const Kernel& kernel : s_.kernels) layout_.kernels.push_back(kernel_layout(kernel));
     find_outputs();
     place_arena();
+    count_traffic();
     return std::move(layout_);
   }
 
@@ -210,6 +211,57 @@ class LayoutMaker {
         layout_.outputs.push_back({root, bytes(root), s_.donor[at(root)]});
       }
       layout_.results.push_back({node, static_cast<int32_t>(place.at), -1});
+    }
+  }
+
+  int64_t bytes_of(int32_t value) const {
+    return layout_.views[at(value)].count() * static_cast<int64_t>(size_of(v(value).dtype));
+  }
+  /// The node that a value stands for: a copy stands for its source.
+  int32_t node_of(int32_t value) const {
+    while (!v(value).op) value = s_.base[at(value)];
+    return value;
+  }
+
+  bool is_backward(int32_t value) const {
+    const int32_t node = node_of(value);
+    return node >= s_.graph.backward && node < s_.graph.nodes;
+  }
+  /// The first step that belongs to the backward pass alone.
+  size_t first_backward() const {
+    const auto belongs = [this](const Step& step) {
+      return std::all_of(step.writes.begin(), step.writes.end(), [this](int32_t value) { return is_backward(value); });
+    };
+    return static_cast<size_t>(std::find_if(s_.steps.begin(), s_.steps.end(), belongs) - s_.steps.begin());
+  }
+
+  int64_t bytes_read_by(const Step& step) const {
+    int64_t bytes = 0;
+    if (step.kernel >= 0) {
+      for (const Port& port : s_.kernels[at(step.kernel)].loads) bytes += bytes_of(port.value);
+    } else {
+      for (int i = 0; i < v(step.node).operands; ++i) {
+        if (v(step.node).in[i] >= 0) bytes += bytes_of(v(step.node).in[i]);
+      }
+    }
+    return bytes;
+  }
+
+  void count_traffic() {
+    Traffic& traffic = layout_.traffic;
+    const size_t backward = first_backward();
+    std::vector<char> waits(at(count()), 0);  // written before, and not read since
+    for (size_t i = 0; i < s_.steps.size(); ++i) {
+      const Step& step = s_.steps[i];
+      traffic.read += bytes_read_by(step);
+      for (int32_t value : step.writes) {
+        traffic.written += bytes_of(value);
+        waits[at(value)] = i < backward;
+      }
+      for (int32_t value : step.reads) {
+        if (i >= backward && waits[at(value)]) traffic.kept += bytes_of(value);
+        if (i >= backward) waits[at(value)] = 0;
+      }
     }
   }
 

@@ -66,6 +66,11 @@ struct Result {
   int32_t leaf = -1;
 };
 
+/// Bytes that the steps of one run move. Kept: written before the backward pass begins and read in it.
+struct Traffic {
+  int64_t read = 0, written = 0, kept = 0;
+};
+
 struct Layout {
   std::shared_ptr<const Structure> structure;
   std::vector<View> views;             // of all values
@@ -75,6 +80,7 @@ struct Layout {
   std::vector<Output> outputs;
   std::vector<Result> results;
   size_t arena_bytes = 0;
+  Traffic traffic;
   size_t bytes() const;
 };
 

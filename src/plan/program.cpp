@@ -23,12 +23,16 @@ class Emitter {
   }
 
   Kernel run() {
-    std::vector<int32_t> members = fuser_.units[unit_].members;
+    const Unit& unit = fuser_.units[unit_];
+    std::vector<int32_t> members = unit.members;
+    members.insert(members.end(), unit.again.begin(), unit.again.end());
     // Copies come from memory, and nodes of their kernel may read them.
     const auto place = [this](int32_t member) { return std::pair(member < s_.graph.nodes, member); };
     std::sort(members.begin(), members.end(), [&](int32_t a, int32_t b) { return place(a) < place(b); });
     for (int32_t member : members) emit(member);
-    for (int32_t member : members) store(member);
+    for (int32_t member : members) {
+      if (is_own(member)) store(member);
+    }
     share_registers();
     return std::move(kernel_);
   }
@@ -36,6 +40,8 @@ class Emitter {
  private:
   const Value& v(int32_t value) const { return s_.graph.values[static_cast<size_t>(value)]; }
   Level level(int32_t value) const { return fuser_.level(value); }
+  /// Whether it is a member, and not one of another unit's that is computed here as well.
+  bool is_own(int32_t value) const { return fuser_.unit_of(value) == unit_ && fuser_.storage(value) == value; }
 
   Instr& append(Do what, ScalarType type, bool row) {
     Instr instr;
@@ -57,7 +63,8 @@ class Emitter {
   }
 
   uint16_t source(int32_t value, bool row, bool& at_row) {
-    if (fuser_.unit_of(value) == unit_ && fuser_.storage(value) == value && level(value) != Level::late) {
+    const bool computed = is_own(value) ? level(value) != Level::late : fuser_.units[unit_].computes_again(value);
+    if (computed) {
       at_row = level(value) == Level::row;
       return computed_.at(value);
     }
@@ -162,7 +169,7 @@ class Emitter {
     }
     if (!stored_[static_cast<size_t>(member)]) return;
     bool at_row = false;
-    if (fuser_.unit_of(operand) == unit_ && fuser_.storage(operand) == operand) at_row = level(operand) == Level::row;
+    if (is_own(operand)) at_row = level(operand) == Level::row;
     const uint16_t in = get(operand, value.compute, at_row);
     Instr& instr = append(Do::root, value.compute, at_row);
     instr.reducer = value.op->reducer;

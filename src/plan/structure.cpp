@@ -6,16 +6,19 @@
 
 #include "plan/fuse.hpp"
 #include "plan/program.hpp"
+#include "plan/recompute.hpp"
 
 namespace rosin::plan {
 namespace {
 
 class Compiler {
  public:
-  Compiler(Structure& structure, const Target& target) : s_(structure), fuser_(structure, target) {}
+  Compiler(Structure& structure, const Target& target)
+      : s_(structure), fuser_(structure, target), recomputed_work_(target.recomputed_work()) {}
 
   void run() {
     fuser_.run();
+    if (recomputed_work_ > 0) choose_recomputed(s_, fuser_, recomputed_work_);
     find_stored();
     order_units();
     for (int32_t unit : order_) add_step(unit);
@@ -26,31 +29,24 @@ class Compiler {
   const Value& v(int32_t value) const { return s_.graph.values[static_cast<size_t>(value)]; }
   static size_t at(int32_t i) { return static_cast<size_t>(i); }
 
-  /// The operands of a unit's member as its kernel or call sees them.
-  int32_t seen(int32_t member, int i) const {
-    const Value& value = v(member);
-    const bool elementwise = value.op && value.op->kind == Kind::elementwise;
-    return elementwise ? fuser_.without_broadcast(value.in[i]) : fuser_.plain(value.in[i]);
-  }
-
   void find_stored() {
     stored_.assign(s_.graph.values.size(), 0);
     escapes_.assign(s_.graph.values.size(), 0);
     for (int32_t u = 0; u < fuser_.units.count(); ++u) {
       if (!fuser_.units.alive(u)) continue;
-      for (int32_t member : fuser_.units[u].members) {
-        for (int i = 0; i < v(member).operands; ++i) {
-          if (v(member).in[i] < 0) continue;
-          const int32_t operand = seen(member, i), root = fuser_.storage(operand);
-          const bool inside = fuser_.unit_of(operand) == u && root == operand;
-          if (!inside) stored_[at(root)] = 1;
-        }
-      }
+      const Unit& unit = fuser_.units[u];
+      const auto store_reads = [&](int32_t member) {
+        each_read(s_, fuser_, member, [&](int32_t operand) {
+          const int32_t root = fuser_.storage(operand);
+          if (root != operand || (fuser_.unit_of(operand) != u && !unit.computes_again(operand))) stored_[at(root)] = 1;
+        });
+      };
+      std::for_each(unit.members.begin(), unit.members.end(), store_reads);
+      std::for_each(unit.again.begin(), unit.again.end(), store_reads);
     }
     for (int32_t node = 0; node < s_.graph.nodes; ++node) {
       if (!v(node).held) continue;
-      const int32_t copy = s_.contiguous[at(node)];
-      const int32_t root = fuser_.storage(copy >= 0 ? copy : node);
+      const int32_t root = held_storage(s_, fuser_, node);
       stored_[at(root)] = escapes_[at(root)] = 1;
     }
     for (size_t i = 0; i < s_.homes.size(); ++i) {
@@ -164,6 +160,7 @@ class Compiler {
 
   Structure& s_;
   Fuser fuser_;
+  int recomputed_work_;
   std::vector<char> stored_, escapes_;
   std::vector<int32_t> order_;
 };

@@ -41,6 +41,7 @@ struct Value {
 
 struct Graph {
   int32_t nodes = 0;
+  int32_t backward = 0;  // nodes from here on were recorded by the walk of a gradient call; `nodes`: there was none
   std::vector<Value> values;
 };
 

@@ -1,6 +1,7 @@
 // The closure of dependencies, as one bit set a unit.
 #include "plan/units.hpp"
 
+#include <algorithm>
 #include <bit>
 
 namespace rosin::plan {
@@ -10,6 +11,8 @@ uint8_t Unit::row_wide() const {
   for (int d = 0; d < row_dims; ++d) rest = static_cast<uint8_t>(rest & (rest - 1));
   return rest;
 }
+
+bool Unit::computes_again(int32_t value) const { return std::find(again.begin(), again.end(), value) != again.end(); }
 
 bool Units::test(const Bits& bits, int32_t i) {
   const size_t word = static_cast<size_t>(i) / 64;

@@ -17,9 +17,11 @@ struct Unit {
   uint8_t wide = 0;
   int row_dims = 0;                            // 0 = no row reduction yet
   std::vector<int32_t> members;                // nodes, in recording order once sorted
+  std::vector<int32_t> again;                  // values of other units that it computes as well; see recompute.hpp
   std::vector<int32_t> full_loads, row_loads;  // values from outside, known to be as large as domain / row
 
   uint8_t row_wide() const;  // wide dims of row-level values
+  bool computes_again(int32_t value) const;
 };
 
 /// Units with the transitive closure of their dependencies.

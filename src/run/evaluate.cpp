@@ -316,6 +316,8 @@ void Evaluation::make_keys(Context& context, bool may_donate) {
 plan::Graph Evaluation::graph() const {
   plan::Graph graph;
   graph.nodes = static_cast<int32_t>(order_.size());
+  const auto is_backward = [](const Node* node) { return node->sequence > node->recorder->backward_start; };
+  graph.backward = static_cast<int32_t>(std::find_if(order_.begin(), order_.end(), is_backward) - order_.begin());
   const auto add = [&](const Node& node) -> Value& {
     Value& value = graph.values.emplace_back();
     value.op = node.op;
@@ -463,6 +465,10 @@ void Evaluation::execute(const std::shared_ptr<Plan>& plan) {
   ++cache.counters.evaluations;
   cache.counters.kernels += plan->kernels;
   cache.counters.calls += plan->calls;
+  const plan::Traffic& traffic = plan->layout->traffic;
+  cache.counters.read_bytes += traffic.read;
+  cache.counters.written_bytes += traffic.written;
+  cache.counters.kept_bytes += traffic.kept;
 }
 
 /// Hands the values to the nodes; nodes of this thread let their operands go.
