@@ -41,6 +41,7 @@ const rosin_backend table = {
     .unload = unload,
     .kernel = kernel,
     .launch = launch,
+    .call_takes = nullptr,
     .call_prepare = nullptr,
     .call_destroy = nullptr,
     .call_run = nullptr,

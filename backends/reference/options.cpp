@@ -93,11 +93,12 @@ class Reader {
     else if (name == "fp64") options.float64 = number(value, 1) != 0;
     else if (name == "functional") options.functional = number(value, 1) != 0;
     else if (name == "vendor") options.vendor = number(value, 1) != 0;
+    else if (name == "vendor_rows") options.vendor_rows = number(value, many);
     else if (name == "delay") options.delay = number(value, 60000);
     else if (name == "fault") options.fault = number(value, many);
     else if (name == "alloc_fail") options.alloc_fail = number(value, many);
     else if (name == "kind") options.kind = kind(value);
-    else refuse("write devices, memory, fp64, functional, vendor, delay, fault, alloc_fail or kind");
+    else refuse("write devices, memory, fp64, functional, vendor, vendor_rows, delay, fault, alloc_fail or kind");
   }
 
   const char* variable_;

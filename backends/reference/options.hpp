@@ -6,7 +6,8 @@
 //     fp64=0          devices without 64-bit floats
 //     kind=gpu        also cpu, other (other)
 //     functional=0    as if the driver were missing
-//     vendor=1        offers matmul as a vendor call
+//     vendor=1        offers matmul with bias and relu as a vendor call
+//     vendor_rows=N   refuses calls of products with more than N rows when they are prepared
 //     delay=N         every piece of work takes N milliseconds more
 //     fault=N         launch number N of a device, from 0, is a fault
 //     alloc_fail=N    allocation number N of a device, from 0, fails as if memory were used up
@@ -42,9 +43,10 @@ struct Options {
   bool float64 = true;
   bool functional = true;
   bool vendor = false;
-  int64_t delay = 0;        // milliseconds
-  int64_t fault = -1;       // the number of a launch
-  int64_t alloc_fail = -1;  // the number of an allocation
+  int64_t vendor_rows = -1;  // any number
+  int64_t delay = 0;         // milliseconds
+  int64_t fault = -1;        // the number of a launch
+  int64_t alloc_fail = -1;   // the number of an allocation
   int32_t kind = ROSIN_DEVICE_OTHER;
   std::vector<int32_t> visible;  // hardware number of each device that is seen
   std::string hidden_by;         // why none is seen

@@ -289,13 +289,19 @@ rosin_status launch(rosin_stream* stream, rosin_kernel* kernel, const rosin_laun
 
 // ---- Vendor calls ----
 
+rosin_status call_takes(rosin_device* device, const rosin_call_description* description, int32_t* orders) {
+  return guarded([&] {
+    checked_matmul(*device, taken(description));
+    orders[0] = orders[1] = ROSIN_ORDER_STRIDED;
+  });
+}
+
 rosin_status call_prepare(rosin_device* device, const rosin_call_description* description, rosin_call** out,
                           uint64_t* workspace) {
   return guarded([&] {
-    const rosin_call_description what = taken(description);
-    check_matmul(*device, what);
     auto call = std::make_unique<rosin_call>();
-    *call = {device, what};
+    *call = {device, checked_matmul(*device, taken(description))};
+    check_sizes(*device, call->what);
     *out = call.release();
     *workspace = matmul_workspace;
   });
@@ -370,6 +376,7 @@ rosin_backend table() {
   all.unload = &unload;
   all.kernel = &kernel;
   all.launch = &launch;
+  all.call_takes = &call_takes;
   all.call_prepare = &call_prepare;
   all.call_destroy = &call_destroy;
   all.call_run = &call_run;

@@ -232,23 +232,119 @@ typedef struct rosin_launch {
   const rosin_number* parameters;
 } rosin_launch;
 
-/* ---- Vendor calls ------------------------------------------------------------------------------------------------ */
+/* ---- Vendor calls --------------------------------------------------------------------------------------------------
+ *
+ * What a vendor's library computes as one call. rosin asks for it twice: when a plan is made, before sizes are known
+ * (call_takes), and when the plan is prepared for sizes (call_prepare). A step whose call is refused is computed by
+ * rosin's kernels, that step alone. Today rosin asks for matmul, convolutions and poolings. Lists grow at their ends:
+ * a plug-in refuses kinds, roles, activations and modes that it does not know, and sizes of structs beyond its own. */
 
-typedef enum rosin_call_kind { ROSIN_CALL_MATMUL } rosin_call_kind;
+typedef enum rosin_call_kind {
+  ROSIN_CALL_MATMUL,              /* left (m, k, batch...), right (k, n, batch...) -> output (m, n, batch...) */
+  ROSIN_CALL_CONVOLUTION,         /* input, weights -> output */
+  ROSIN_CALL_CONVOLUTION_DATA,    /* output_gradient, weights -> input_gradient */
+  ROSIN_CALL_CONVOLUTION_WEIGHTS, /* input, output_gradient -> weights_gradient */
+  ROSIN_CALL_POOLING,             /* input -> output */
+  ROSIN_CALL_POOLING_DATA,        /* [of the maximum: input, output,] output_gradient -> input_gradient */
+  ROSIN_CALL_NORMALISATION,       /* this and what follows is named, and not asked for yet */
+  ROSIN_CALL_NORMALISATION_DATA,
+  ROSIN_CALL_ATTENTION,
+  ROSIN_CALL_ATTENTION_DATA,
+  ROSIN_CALL_RECURRENT,
+  ROSIN_CALL_RECURRENT_DATA,
+  ROSIN_CALL_OPTIMISER,
+  ROSIN_CALL_COLLECTIVE
+} rosin_call_kind;
 
-/* Matmul: result (m, n) = a (m, k) times b (k, n), and so for each of `batch`. Element (i, j) of matrix q of an operand
- * stands at i * strides[0] + j * strides[1] + q * strides[2] from its place, in elements. */
-typedef struct rosin_matrix {
+/* What an array is to its call. Images are (spatial..., channels, batch), weights (spatial..., in / groups, out). */
+typedef enum rosin_role {
+  ROSIN_ROLE_LEFT,
+  ROSIN_ROLE_RIGHT,
+  ROSIN_ROLE_INPUT,
+  ROSIN_ROLE_WEIGHTS,
+  ROSIN_ROLE_OUTPUT,
+  ROSIN_ROLE_INPUT_GRADIENT,
+  ROSIN_ROLE_WEIGHTS_GRADIENT,
+  ROSIN_ROLE_OUTPUT_GRADIENT,
+  ROSIN_ROLE_BIAS,          /* epilogue: one element a row of the product, or a channel; contiguous */
+  ROSIN_ROLE_RESIDUAL,      /* epilogue: as large as the result */
+  ROSIN_ROLE_AUXILIARY,     /* epilogue: receives the value before the activation */
+  ROSIN_ROLE_BIAS_GRADIENT, /* epilogue: receives the sums of output_gradient */
+  ROSIN_ROLE_MEAN,
+  ROSIN_ROLE_DEVIATION,
+  ROSIN_ROLE_QUERY,
+  ROSIN_ROLE_KEY,
+  ROSIN_ROLE_VALUE,
+  ROSIN_ROLE_STATE
+} rosin_role;
+
+/* Element (i, j, ...) stands at i * strides[0] + j * strides[1] + ... from its place, in elements. A stride of 0 in a
+ * dim of more than one element repeats; strides may be negative. call_takes: all sizes and strides are 0. */
+typedef struct rosin_call_array {
+  int32_t role; /* rosin_role */
   int32_t type; /* rosin_type */
-  int64_t strides[3];
-} rosin_matrix;
+  int32_t rank;
+  int64_t sizes[8];
+  int64_t strides[8];
+} rosin_call_array;
+
+/* Convolutions and poolings, the first spatial dim first; unused entries: stride and dilation 1, the rest 0. */
+typedef struct rosin_call_window {
+  int32_t spatial; /* dims, 1 to 3 */
+  int32_t stride[3];
+  int32_t dilation[3];
+  int32_t pad_low[3];
+  int32_t pad_high[3];
+  int32_t window[3]; /* poolings: its size */
+  int32_t groups;    /* convolutions: of channels */
+  int32_t flipped;   /* convolutions: 1 a true one (the kernel is flipped), 0 a cross-correlation */
+  int32_t mean;      /* poolings: 1 of the mean, 0 of the maximum */
+} rosin_call_window;
+
+typedef enum rosin_activation {
+  ROSIN_ACTIVATION_NONE,
+  ROSIN_ACTIVATION_RELU, /* x < 0 ? 0 : x; NaN stays */
+  ROSIN_ACTIVATION_SIGMOID,
+  ROSIN_ACTIVATION_TANH
+} rosin_activation;
+
+/* What is done with the result before it is stored, in this order: + bias, + residual, the activation. Arrays that a
+ * flag asks for are among the arrays of the call. Gradients by weights: bias_gradient. */
+typedef struct rosin_epilogue {
+  int32_t bias;
+  int32_t residual;
+  int32_t activation; /* rosin_activation */
+  int32_t auxiliary;
+  int32_t bias_gradient;
+} rosin_epilogue;
+
+/* In what products are computed: in the type of the operands (sums of halves in Float32), or less exactly. */
+typedef enum rosin_compute_mode {
+  ROSIN_COMPUTE_EXACT,
+  ROSIN_COMPUTE_TF32,
+  ROSIN_COMPUTE_FLOAT16,
+  ROSIN_COMPUTE_BFLOAT16
+} rosin_compute_mode;
 
 typedef struct rosin_call_description {
   size_t size;
   int32_t kind; /* rosin_call_kind */
-  int64_t m, n, k, batch;
-  rosin_matrix a, b, result;
+  uint32_t array_count;
+  const rosin_call_array* arrays; /* operands in the order of the kind, those of the epilogue, then the result */
+  rosin_call_window window;       /* zeros for kinds without one */
+  rosin_epilogue epilogue;
+  int32_t accumulate;    /* 1: the result is added to what stands there, before the epilogue */
+  int32_t compute;       /* rosin_compute_mode */
+  int32_t deterministic; /* 1: the same operands give the same bits, always */
+  uint64_t workspace;    /* bytes that call_prepare may ask for at most; 0: as many as it likes */
 } rosin_call_description;
+
+/* How a call wishes an array to lie. */
+typedef enum rosin_order {
+  ROSIN_ORDER_CONTIGUOUS,    /* column-major, without gaps */
+  ROSIN_ORDER_STRIDED,       /* any strides */
+  ROSIN_ORDER_CHANNELS_FIRST /* images: channels, spatial dims, batch */
+} rosin_order;
 
 typedef struct rosin_call rosin_call; /* a prepared vendor call; it may run many times, on one stream at a time */
 
@@ -317,11 +413,15 @@ typedef struct rosin_backend {
   /* `launch` and what it points to may go when the function returns. */
   rosin_status (*launch)(rosin_stream* stream, rosin_kernel* kernel, const rosin_launch* launch);
 
-  /* Vendor calls (optional, all three or none). ROSIN_UNSUPPORTED: rosin takes its own kernel. `workspace`: bytes of
-   * device memory that every run needs. buffers: a, b, result. */
+  /* Vendor calls (optional, all four or none). Whether calls like this one, of any sizes, may be taken: ROSIN_OK or
+   * ROSIN_UNSUPPORTED. orders[i], a rosin_order, is how rosin's own kernels read array i; the plug-in puts its wish
+   * there. */
+  rosin_status (*call_takes)(rosin_device* device, const rosin_call_description* description, int32_t* orders);
+  /* ROSIN_UNSUPPORTED: rosin takes its own kernels. `workspace`: bytes of device memory that every run needs. */
   rosin_status (*call_prepare)(rosin_device* device, const rosin_call_description* description, rosin_call** out,
                                uint64_t* workspace);
   void (*call_destroy)(rosin_call* call);
+  /* buffers: the places of the description's arrays, in their order. */
   rosin_status (*call_run)(rosin_stream* stream, rosin_call* call, const rosin_place* buffers, rosin_place workspace);
 
   /* Graphs (optional, all four or none): what is given to the stream between begin and end is not run but recorded;

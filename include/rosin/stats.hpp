@@ -21,6 +21,8 @@ struct Stats {
   int64_t kept_bytes = 0;     // of this, what stood there when a backward pass began, and was read by it
   int64_t allocations = 0;    // blocks of memory that the system and devices gave; a steady step needs none
   int64_t launches = 0;       // kernels launched on devices of plug-ins; a call may be several
+  int64_t library_calls = 0;  // of these launches: calls that a vendor's library computes
+  int64_t refused_calls = 0;  // calls that a library refused for their sizes: kernels compute them
   int64_t to_devices = 0;     // bytes of arrays copied from the host to devices
   int64_t from_devices = 0;   // bytes of arrays copied from devices to the host
   int64_t cache_bytes = 0;    // plans, now; the memory that they run in is not theirs

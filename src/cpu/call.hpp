@@ -24,7 +24,13 @@ struct CallSpec {
   Attributes attributes;
   std::vector<CallArray> operands;
   CallArray result;
+  plan::Epilogue epilogue;           // contractions
+  std::vector<CallArray> additions;  // of the epilogue: the bias and the residual, where it has them
 };
+
+/// Where the additions of an epilogue stand among the operands of a run.
+inline constexpr int bias_operand = 2, residual_operand = 3;
+static_assert(residual_operand < Node::max_operands);
 
 /// Values of one run. Where operand i is a C++ number, operands[i] is null, and scalars[i] and integers[i] are its
 /// value (else unused).

@@ -32,7 +32,9 @@ class MatmulCall final : public Call {
     if (!engines::one_batch(call)) {
       for (size_t i = 0; i < 2; ++i) copy(i, given.arrays[i], whole_batch(given.arrays[i], given.result()), call);
     }
-    call_ = engines::prepare_matmul(engines::matmul_spec(call));
+    engines::MatmulSpec spec = engines::matmul_spec(call);
+    spec.activation = activation_loop(call);
+    call_ = engines::prepare_matmul(spec);
     for (size_t i = 0; i < 2; ++i) {
       if (!copies_[i]) continue;
       copy_at_[i] = parts_.add(static_cast<size_t>(call.arrays[i].shape.count()) * size_of(call.arrays[i].type));
@@ -80,8 +82,11 @@ class MatmulCall final : public Call {
 
   engines::VendorBuffers buffers(const CallData& data) const {
     return {copies_[0] ? part_at(data, copy_at_[0]) : data.operands[0],
-            copies_[1] ? part_at(data, copy_at_[1]) : data.operands[1], data.operands[2], data.result,
-            part_at(data, workspace_at_)};
+            copies_[1] ? part_at(data, copy_at_[1]) : data.operands[1],
+            data.operands[bias_operand],
+            data.result,
+            part_at(data, workspace_at_),
+            data.operands[residual_operand]};
   }
 
   std::unique_ptr<Call> copies_[2];
@@ -108,11 +113,19 @@ std::unique_ptr<Call> prepare_contraction(const CallSpec& spec) {
   return call.kind == plan::CallKind::matmul ? prepare_matmul_call(call) : prepare_conv_call(call);
 }
 
+engines::ActivationLoop activation_loop(const plan::CallDescription& call) {
+  if (call.epilogue.activation == plan::Activation::none) return nullptr;
+  return plan::op_of(call.epilogue.activation).body.loops[static_cast<int>(scalar_type(call.result().type))];
+}
+
 plan::CallDescription described(const CallSpec& spec) {
   std::optional<plan::CallDescription> call = plan::describe(*spec.op, spec.attributes, spec.operands, spec.result);
   if (!call) {
     throw Error(ErrorKind::internal, std::string(spec.op->name) + ": no call is described for this op; report it");
   }
+  const bool has_bias = spec.epilogue.bias, has_residual = spec.epilogue.residual;
+  plan::add_epilogue(*call, spec.epilogue, has_bias ? &spec.additions.front() : nullptr,
+                     has_residual ? &spec.additions.back() : nullptr);
   return std::move(*call);
 }
 

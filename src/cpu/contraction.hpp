@@ -12,6 +12,9 @@ namespace rosin::cpu {
 /// The description of a contraction or pooling. Error (internal): the op is neither.
 plan::CallDescription described(const CallSpec& spec);
 
+/// What computes the activation of the call's epilogue, with the bits that it has in kernels; or null.
+engines::ActivationLoop activation_loop(const plan::CallDescription& call);
+
 /// Matmul operands may have any strides; convolutions take contiguous operands, images in CWHN or WHCN.
 std::unique_ptr<Call> prepare_contraction(const CallSpec& spec);
 std::unique_ptr<Call> prepare_matmul_call(const plan::CallDescription& call);

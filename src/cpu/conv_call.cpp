@@ -55,7 +55,7 @@ void transpose_images(DType type, const void* from, void* to, int64_t images, in
 
 class ConvCall final : public Call {
  public:
-  explicit ConvCall(const plan::CallDescription& call) : ConvCall(call, engines::conv_spec(call)) {}
+  explicit ConvCall(const plan::CallDescription& call) : ConvCall(call, spec_of(call)) {}
 
   ConvCall(const plan::CallDescription& call, const engines::ConvSpec& conv)
       : type_(conv.type), bytes_(size_of(type_)), kind_(conv.kind), result_count_(call.result().shape.count()),
@@ -81,7 +81,8 @@ class ConvCall final : public Call {
     buffers.second = kind_ == engines::ConvKind::backward_weights
                          ? turned(data.operands[1], second_, first, images, data, group.second_at)
                          : data.operands[1];
-    buffers.third = data.operands[2];
+    buffers.third = data.operands[bias_operand];
+    buffers.residual = result_place(data.operands[residual_operand], first);
     void* result = result_at(chunk, first, data);
     buffers.result = turns_result() ? part_at(data, group.result_at) : result;
     buffers.workspace = part_at(data, group.workspace_at);
@@ -108,6 +109,18 @@ class ConvCall final : public Call {
   }
 
  private:
+  static engines::ConvSpec spec_of(const plan::CallDescription& call) {
+    engines::ConvSpec conv = engines::conv_spec(call);
+    conv.activation = activation_loop(call);
+    return conv;
+  }
+
+  /// Of an array like the result of a convolution, or null.
+  const void* result_place(const void* images, int64_t first) const {
+    if (images == nullptr) return nullptr;
+    return static_cast<const char*>(images) + static_cast<size_t>(first * result_.count()) * bytes_;
+  }
+
   struct Group {
     std::unique_ptr<engines::VendorCall> call;
     size_t first_at = 0, second_at = 0, result_at = 0, workspace_at = 0, scratch_at = 0;

@@ -22,9 +22,9 @@ constexpr size_t bytes_of_call = 512;  // about: what engines keep is theirs
 /// One opaque call with where its operands are.
 struct PreparedCall {
   std::unique_ptr<Call> call;
-  int32_t node = -1;
+  int32_t result = -1;
   int operands = 0;
-  int32_t roots[Node::max_operands] = {};
+  int32_t roots[Node::max_operands] = {};    // -1: there is none
   int64_t offsets[Node::max_operands] = {};  // bytes
   bool is_scalar[Node::max_operands] = {};
 };
@@ -41,13 +41,14 @@ class CpuPrepared final : public Prepared {
  public:
   explicit CpuPrepared(std::shared_ptr<const Layout> layout) : layout_(std::move(layout)), s_(*layout_->structure) {
     kernels_.reserve(s_.kernels.size());
-    for (size_t i = 0; i < s_.kernels.size(); ++i) {
-      kernels_.emplace_back(s_, *layout_, static_cast<int32_t>(i));
+    for (const Step& step : s_.steps) {
+      if (step.kernel < 0) continue;
+      kernels_.emplace_back(s_, *layout_, step.kernel);  // those behind calls are not needed
       scratch_bytes_ = std::max(scratch_bytes_, kernels_.back().partial_bytes());
     }
     calls_.resize(s_.steps.size());
     for (size_t i = 0; i < s_.steps.size(); ++i) {
-      if (s_.steps[i].kernel < 0) calls_[i] = prepared(s_.steps[i].node);
+      if (s_.steps[i].kernel < 0) calls_[i] = prepared(s_.steps[i]);
     }
     for (size_t i = 0; i < layout_->places.size(); ++i) {
       const Place& place = layout_->places[i];
@@ -64,9 +65,9 @@ class CpuPrepared final : public Prepared {
     auto* arena = memory.arena ? static_cast<unsigned char*>(memory.arena->data) : nullptr;
     for (const InArena& value : in_arena_) memory.values[value.value] = arena + value.at;
     const RunData data{memory.values, memory.scalars, arena ? arena + scratch_at_ : nullptr};
+    const FusedKernel* kernel = kernels_.data();
     for (size_t i = 0; i < s_.steps.size(); ++i) {
-      const Step& step = s_.steps[i];
-      if (step.kernel >= 0) run_kernel(kernels_[static_cast<size_t>(step.kernel)], data);
+      if (s_.steps[i].kernel >= 0) run_kernel(*kernel++, data);
       else run_call(calls_[i], data);
     }
   }
@@ -96,25 +97,29 @@ class CpuPrepared final : public Prepared {
     return std::none_of(kernels_.begin(), kernels_.end(), splits) && std::none_of(calls_.begin(), calls_.end(), stays);
   }
 
-  PreparedCall prepared(int32_t node) {
-    const Value& value = s_.graph.values[static_cast<size_t>(node)];
-    const View& result = layout_->views[static_cast<size_t>(node)];
+  /// Operand i of the call, and how the call sees it.
+  CallArray take_operand(PreparedCall& made, int i, int32_t value) const {
+    const Value& from = s_.graph.values[static_cast<size_t>(value)];
+    const View& view = layout_->views[static_cast<size_t>(value)];
+    for (; made.operands <= i; ++made.operands) made.roots[made.operands] = -1;
+    made.roots[i] = view.root;
+    made.offsets[i] = view.offset * static_cast<int64_t>(size_of(from.dtype));
+    made.is_scalar[i] = from.is_scalar();
+    return call_array(from, view);
+  }
+
+  PreparedCall prepared(const Step& step) {
+    const Value& value = s_.graph.values[static_cast<size_t>(step.node)];
     CallSpec spec;
     spec.op = value.op;
-    spec.attributes = layout_->attributes[static_cast<size_t>(node)];
-    spec.result = call_array(value, result);
+    spec.attributes = layout_->attributes[static_cast<size_t>(step.node)];
+    spec.result = call_array(value, layout_->views[static_cast<size_t>(step.node)]);
+    spec.epilogue = step.epilogue;
     PreparedCall made;
-    made.node = node;
-    made.operands = value.operands;
-    for (int i = 0; i < value.operands; ++i) {
-      const size_t operand = static_cast<size_t>(value.in[i]);
-      const Value& from = s_.graph.values[operand];
-      const View& view = layout_->views[operand];
-      spec.operands.push_back(call_array(from, view));
-      made.roots[i] = view.root;
-      made.offsets[i] = view.offset * static_cast<int64_t>(size_of(from.dtype));
-      made.is_scalar[i] = from.is_scalar();
-    }
+    made.result = step.result;
+    for (int i = 0; i < value.operands; ++i) spec.operands.push_back(take_operand(made, i, value.in[i]));
+    if (step.bias >= 0) spec.additions.push_back(take_operand(made, bias_operand, step.bias));
+    if (step.residual >= 0) spec.additions.push_back(take_operand(made, residual_operand, step.residual));
     made.call = prepare(spec);
     scratch_bytes_ = std::max(scratch_bytes_, made.call->scratch_bytes());
     return made;
@@ -132,6 +137,7 @@ class CpuPrepared final : public Prepared {
   static void run_call(const PreparedCall& prepared, const RunData& run) {
     CallData data;
     for (int i = 0; i < prepared.operands; ++i) {
+      if (prepared.roots[i] < 0) continue;
       if (prepared.is_scalar[i]) {
         const ScalarValue& number = run.scalars[scalar_index(prepared.roots[i], -1)];
         data.scalars[i] = number.real;
@@ -141,7 +147,7 @@ class CpuPrepared final : public Prepared {
             static_cast<const unsigned char*>(run.memory[static_cast<size_t>(prepared.roots[i])]) + prepared.offsets[i];
       }
     }
-    data.result = run.memory[static_cast<size_t>(prepared.node)];
+    data.result = run.memory[static_cast<size_t>(prepared.result)];
     data.scratch = run.scratch;
     Call& call = *prepared.call;
     call.begin(data);
@@ -153,8 +159,8 @@ class CpuPrepared final : public Prepared {
 
   std::shared_ptr<const Layout> layout_;
   const Structure& s_;
-  std::vector<FusedKernel> kernels_;
-  std::vector<PreparedCall> calls_;  // by step
+  std::vector<FusedKernel> kernels_;  // in the order of their steps
+  std::vector<PreparedCall> calls_;   // by step
   std::vector<InArena> in_arena_;
   size_t scratch_bytes_ = 0;  // of the step that needs most: steps run one after the other
   size_t scratch_at_ = 0;     // in the arena, after the values

@@ -15,7 +15,7 @@ class CpuTarget final : public plan::Target {
  public:
   /// Products and convolutions of all types; poolings of those that engines compute, others are kernels of this room.
   bool takes(const CallDescription& call) const override {
-    if (!call.epilogue.none() || call.accumulate || call.compute != plan::ComputeMode::exact) return false;
+    if (!takes_epilogue(call) || call.accumulate || call.compute != plan::ComputeMode::exact) return false;
     switch (call.kind) {
       case CallKind::matmul:
       case CallKind::convolution:
@@ -25,6 +25,16 @@ class CpuTarget final : public plan::Target {
       case CallKind::pooling_data: return call.result().type == DType::Float32 || call.result().type == DType::Float64;
       default: return false;
     }
+  }
+
+  /// Of products and convolutions whose sums are kept in the type of their elements: halves would be rounded too late.
+  static bool takes_epilogue(const CallDescription& call) {
+    const plan::Epilogue& epilogue = call.epilogue;
+    if (epilogue.none()) return true;
+    const DType type = call.result().type;
+    const bool forward = call.kind == CallKind::matmul || call.kind == CallKind::convolution;
+    return forward && (type == DType::Float32 || type == DType::Float64) && !epilogue.auxiliary &&
+           !epilogue.bias_gradient;
   }
 
   /// Images in CWHN. (Where size-1 dims make that the same as the logical order, an array looks contiguous.)

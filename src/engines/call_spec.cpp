@@ -63,8 +63,6 @@ std::optional<Batch> batch_of(const CallArray& a, const CallArray& b, const Call
   return batch ? batch : Batch{};
 }
 
-Epilogue epilogue_of(const plan::Epilogue& wanted) { return wanted.none() ? Epilogue::none : Epilogue::bias; }
-
 /// The array of either role.
 const CallArray& array_of(const CallDescription& call, CallRole role, CallRole gradient) {
   const CallArray* found = call.find(role);
@@ -111,7 +109,7 @@ MatmulSpec matmul_spec(const CallDescription& call) {
   matmul.b_batch_stride = batch.b;
   matmul.c_batch_stride = batch.c;
   matmul.accumulate = call.accumulate;
-  matmul.epilogue = epilogue_of(call.epilogue);
+  matmul.epilogue = call.epilogue;
   return matmul;
 }
 
@@ -133,7 +131,7 @@ ConvSpec conv_spec(const CallDescription& call) {
     conv.pad_high[d] = call.window.pad_high[d];
   }
   conv.flipped = call.window.flipped;
-  conv.epilogue = epilogue_of(call.epilogue);
+  conv.epilogue = call.epilogue;
   return conv;
 }
 

@@ -31,6 +31,7 @@ class Checked final : public VendorCall {
     finite_at_ = static_cast<size_t>(round_up(static_cast<int64_t>(bytes), 64));
     workspace_bytes_ = finite_at_ + sizeof(std::atomic<bool>);
     has_begin_ = has_finish_ = true;
+    may_fail_ = fast_->may_fail();
   }
 
   const char* engine() const noexcept override { return fast_->engine(); }

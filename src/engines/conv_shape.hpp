@@ -31,4 +31,10 @@ struct ConvShape {
   Extent in, out, kernel, stride, dilation, pad_low, pad_high;
 };
 
+/// Images [first, last) of the result of a forward convolution.
+inline MatmulPart images_part(const ConvSpec& spec, int64_t first, int64_t last) {
+  const int64_t pixels = extent_of(spec.out, spec.spatial, 1).count();
+  return {0, 1, first * pixels, last * pixels, 0, spec.out_channels};
+}
+
 }  // namespace rosin::engines

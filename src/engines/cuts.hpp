@@ -10,11 +10,6 @@ namespace rosin::engines {
 
 constexpr int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
-/// Ranges of one chunk of a matmul.
-struct MatmulPart {
-  int64_t first_item, last_item, first_column, last_column, first_row, last_row;
-};
-
 /// A matmul cut along one of its three dims into equal chunks and one shorter tail.
 struct MatmulCut {
   enum class Axis : uint8_t { items, columns, rows };

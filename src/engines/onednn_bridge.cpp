@@ -97,17 +97,16 @@ size_t Primitive::scratch_bytes() const {
   return dnnl_memory_desc_get_size(&desc);
 }
 
-Owned<dnnl_primitive_attr_t> attributes(bool accumulate, bool relu, const char* what) {
+Owned<dnnl_primitive_attr_t> attributes(bool accumulate, const char* what) {
   dnnl_primitive_attr_t attr = nullptr;
   check(dnnl_primitive_attr_create(&attr), what);
   Owned<dnnl_primitive_attr_t> result(attr);
   check(dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user), what);
-  if (!accumulate && !relu) return result;
+  if (!accumulate) return result;
   dnnl_post_ops_t ops = nullptr;
   check(dnnl_post_ops_create(&ops), what);
   const Owned<dnnl_post_ops_t> owned_ops(ops);
-  if (accumulate) check(dnnl_post_ops_append_sum(ops, 1.0f), what);
-  if (relu) check(dnnl_post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_relu, 0.0f, 0.0f), what);
+  check(dnnl_post_ops_append_sum(ops, 1.0f), what);
   check(dnnl_primitive_attr_set_post_ops(attr, ops), what);
   return result;
 }

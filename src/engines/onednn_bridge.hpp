@@ -72,8 +72,8 @@ class Primitive {
   Owned<dnnl_primitive_t> primitive_;
 };
 
-/// Attributes with the caller's scratchpad, and post-operations: add to the result, then max(0, x).
-Owned<dnnl_primitive_attr_t> attributes(bool accumulate, bool relu, const char* what);
+/// Attributes with the caller's scratchpad; `accumulate`: the result is added to.
+Owned<dnnl_primitive_attr_t> attributes(bool accumulate, const char* what);
 
 /// One operand of an execution: oneDNN's argument number and its layout.
 struct Operand {

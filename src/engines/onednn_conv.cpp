@@ -71,26 +71,23 @@ dnnl_memory_desc_t weights_layout(const ConvSpec& spec, dnnl_data_type_t type, b
 
 /// Descriptors of one convolution over `batch` images.
 struct Layouts {
-  dnnl_memory_desc_t x, y, weights, bias;
-  bool has_bias;
+  dnnl_memory_desc_t x, y, weights;
 };
 
 Layouts layouts_of(const ConvSpec& spec, int64_t batch, const dnnl_memory_desc_t& weights) {
   const dnnl_data_type_t type = data_type_of(spec.type, what);
-  const dnnl_dims_t bias_dims{spec.out_channels}, bias_strides{1};
   return {image_layout(spec.spatial, batch, spec.in_channels, spec.in, type),
-          image_layout(spec.spatial, batch, spec.out_channels, spec.out, type), weights,
-          strided(1, bias_dims, type, bias_strides, what), spec.epilogue != Epilogue::none};
+          image_layout(spec.spatial, batch, spec.out_channels, spec.out, type), weights};
 }
 
 Primitive forward_primitive(const ConvSpec& spec, const Layouts& l) {
   const Window w = window_of(spec);
   dnnl_convolution_desc_t desc;
   check(dnnl_dilated_convolution_forward_desc_init(&desc, dnnl_forward_training, dnnl_convolution_direct, &l.x,
-                                                   &l.weights, l.has_bias ? &l.bias : nullptr, &l.y, w.stride,
-                                                   w.dilation, w.pad_low, w.pad_high),
+                                                   &l.weights, nullptr, &l.y, w.stride, w.dilation, w.pad_low,
+                                                   w.pad_high),
         what);
-  return Primitive(&desc, attributes(false, spec.epilogue == Epilogue::bias_relu, what).get(), nullptr, what);
+  return Primitive(&desc, attributes(false, what).get(), nullptr, what);
 }
 
 Primitive backward_data_primitive(const ConvSpec& spec, const Layouts& l, const_dnnl_primitive_desc_t hint) {
@@ -99,7 +96,7 @@ Primitive backward_data_primitive(const ConvSpec& spec, const Layouts& l, const_
   check(dnnl_dilated_convolution_backward_data_desc_init(&desc, dnnl_convolution_direct, &l.x, &l.weights, &l.y,
                                                          w.stride, w.dilation, w.pad_low, w.pad_high),
         what);
-  return Primitive(&desc, attributes(false, false, what).get(), hint, what);
+  return Primitive(&desc, attributes(false, what).get(), hint, what);
 }
 
 Primitive backward_weights_primitive(const ConvSpec& spec, const Layouts& l, const_dnnl_primitive_desc_t hint) {
@@ -108,14 +105,14 @@ Primitive backward_weights_primitive(const ConvSpec& spec, const Layouts& l, con
   check(dnnl_dilated_convolution_backward_weights_desc_init(&desc, dnnl_convolution_direct, &l.x, &l.weights, nullptr,
                                                             &l.y, w.stride, w.dilation, w.pad_low, w.pad_high),
         what);
-  return Primitive(&desc, attributes(false, false, what).get(), hint, what);
+  return Primitive(&desc, attributes(false, what).get(), hint, what);
 }
 
 /// A reorder of weights between two layouts.
 Primitive reorder(const dnnl_memory_desc_t& from, const dnnl_memory_desc_t& to) {
   const SingleThread guard;
   dnnl_primitive_desc_t desc = nullptr;
-  const auto attr = attributes(false, false, what);
+  const auto attr = attributes(false, what);
   check(dnnl_reorder_primitive_desc_create(&desc, &from, cpu_engine(), &to, cpu_engine(), attr.get()), what);
   return Primitive(desc, what);
 }
@@ -124,6 +121,7 @@ class OnednnConv final : public VendorCall {
  public:
   explicit OnednnConv(const ConvSpec& spec) : spec_(spec), type_(data_type_of(spec.type, what)) {
     const ConvShape s(spec);
+    may_fail_ = true;
     const int64_t per_image = s.out.count() * s.kernel.count() * s.in_channels * s.out_channels * s.groups;
     step_ = images_per_chunk(spec.batch, per_image, 30);
     chunks_ = (spec.batch + step_ - 1) / step_;
@@ -143,6 +141,11 @@ class OnednnConv final : public VendorCall {
   }
 
   const char* engine() const noexcept override { return "onednn"; }
+
+  std::optional<MatmulPart> part_of(int64_t chunk) const override {
+    if (spec_.kind != ConvKind::forward) return std::nullopt;
+    return images_part(spec_, chunk * step_, std::min(spec_.batch, (chunk + 1) * step_));
+  }
 
   void begin(const VendorBuffers& buffers) const override {
     char* workspace = static_cast<char*>(buffers.workspace);
@@ -167,7 +170,7 @@ class OnednnConv final : public VendorCall {
     char* workspace = static_cast<char*>(buffers.workspace);
     Execution& execution = ExecutionSets::of(workspace + set_at_)[static_cast<size_t>(chunk)];
     if (spec_.kind == ConvKind::forward) {
-      const void* data[] = {x_at(buffers.first), workspace, y_at(buffers.result), buffers.third};
+      const void* data[] = {x_at(buffers.first), workspace, y_at(buffers.result)};
       execution.run(data, scratch);
     } else if (spec_.kind == ConvKind::backward_data) {
       const void* data[] = {y_at(buffers.first), workspace, x_at(buffers.result)};
@@ -249,13 +252,9 @@ class OnednnConv final : public VendorCall {
               {DNNL_ARG_DIFF_WEIGHTS, primitive.layout(dnnl_query_diff_weights_md)},
               {DNNL_ARG_DIFF_DST, primitive.layout(dnnl_query_diff_dst_md)}};
     }
-    std::vector<Operand> list{{DNNL_ARG_SRC, primitive.layout(dnnl_query_src_md)},
-                              {DNNL_ARG_WEIGHTS, primitive.layout(dnnl_query_weights_md)},
-                              {DNNL_ARG_DST, primitive.layout(dnnl_query_dst_md)}};
-    if (spec_.epilogue != Epilogue::none) {
-      list.push_back({DNNL_ARG_BIAS, primitive.layout(dnnl_query_weights_md, 1)});
-    }
-    return list;
+    return {{DNNL_ARG_SRC, primitive.layout(dnnl_query_src_md)},
+            {DNNL_ARG_WEIGHTS, primitive.layout(dnnl_query_weights_md)},
+            {DNNL_ARG_DST, primitive.layout(dnnl_query_dst_md)}};
   }
 
   /// Reverses every kernel in all spatial dims.

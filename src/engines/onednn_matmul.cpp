@@ -1,6 +1,7 @@
-// Matmul by oneDNN: at most two primitives (a full chunk and the tail), one execution object for each chunk.
-// oneDNN is row-major, so the product is handed over transposed: C^T(n, m) = B^T(n, k) * A^T(k, m).
-// Read after onednn_bridge.hpp; next onednn_conv.cpp.
+// Matmul by oneDNN, without epilogues: it adds a bias before all products are summed, which rounds in another order
+// than adding it to the product, and its relu turns NaN to 0. At most two primitives (a full chunk and the tail), one
+// execution object for each chunk. oneDNN is row-major, so the product is handed over transposed: C^T(n, m) = B^T(n, k)
+// * A^T(k, m). Read after onednn_bridge.hpp; next onednn_conv.cpp.
 #include "engines/onednn.hpp"
 
 #if defined(ROSIN_HAVE_ONEDNN)
@@ -23,6 +24,7 @@ class OnednnMatmul final : public VendorCall {
   explicit OnednnMatmul(const MatmulSpec& spec)
       : spec_(spec), element_(static_cast<int64_t>(size_of(spec.type))), cut_(cut_matmul(spec, rate(spec.type))) {
     chunks_ = cut_.chunks();
+    may_fail_ = true;
     if (chunks_ == 0) return;
     full_ = make_primitive(cut_.part(0));
     if (cut_.axis != MatmulCut::Axis::items && cut_.tail() != cut_.step) tail_ = make_primitive(cut_.part(chunks_ - 1));
@@ -44,17 +46,17 @@ class OnednnMatmul final : public VendorCall {
   void finish(const VendorBuffers& buffers) const override {
     if (chunks_ > 0) sets_.finish(buffers.workspace);
   }
+  std::optional<MatmulPart> part_of(int64_t chunk) const override { return cut_.part(chunk); }
 
   void run_chunk(int64_t chunk, const VendorBuffers& buffers, void* scratch) const override {
     const MatmulPart part = cut_.part(chunk);
     const char* a = at(buffers.first, part.first_row * (spec_.a_transposed ? spec_.lda : 1));
     const char* b = at(buffers.second, part.first_column * (spec_.b_transposed ? 1 : spec_.ldb));
-    const void* bias = spec_.epilogue == Epilogue::none ? nullptr : at(buffers.third, part.first_row);
     const char* c = at(buffers.result, part.first_row + part.first_column * spec_.ldc);
     Execution& execution = ExecutionSets::of(buffers.workspace)[static_cast<size_t>(chunk)];
     for (int64_t item = part.first_item; item < part.last_item; ++item) {
       const void* data[] = {at(b, item * spec_.b_batch_stride), at(a, item * spec_.a_batch_stride),
-                            at(c, item * spec_.c_batch_stride), bias};
+                            at(c, item * spec_.c_batch_stride)};
       execution.run(data, scratch);
     }
   }
@@ -67,29 +69,24 @@ class OnednnMatmul final : public VendorCall {
   }
 
   std::vector<Operand> operands(const Primitive& primitive) const {
-    std::vector<Operand> list{{DNNL_ARG_SRC, primitive.layout(dnnl_query_src_md)},
-                              {DNNL_ARG_WEIGHTS, primitive.layout(dnnl_query_weights_md)},
-                              {DNNL_ARG_DST, primitive.layout(dnnl_query_dst_md)}};
-    if (spec_.epilogue != Epilogue::none) {
-      list.push_back({DNNL_ARG_BIAS, primitive.layout(dnnl_query_weights_md, 1)});
-    }
-    return list;
+    return {{DNNL_ARG_SRC, primitive.layout(dnnl_query_src_md)},
+            {DNNL_ARG_WEIGHTS, primitive.layout(dnnl_query_weights_md)},
+            {DNNL_ARG_DST, primitive.layout(dnnl_query_dst_md)}};
   }
 
   Primitive make_primitive(const MatmulPart& part) const {
     const int64_t m = part.last_row - part.first_row, n = part.last_column - part.first_column, k = spec_.k;
     const dnnl_data_type_t type = data_type_of(spec_.type, what);
-    const dnnl_dims_t b_dims{n, k}, a_dims{k, m}, c_dims{n, m}, bias_dims{1, m};
+    const dnnl_dims_t b_dims{n, k}, a_dims{k, m}, c_dims{n, m};
     const dnnl_dims_t b_strides{spec_.b_transposed ? 1 : spec_.ldb, spec_.b_transposed ? spec_.ldb : 1};
     const dnnl_dims_t a_strides{spec_.a_transposed ? 1 : spec_.lda, spec_.a_transposed ? spec_.lda : 1};
-    const dnnl_dims_t c_strides{spec_.ldc, 1}, bias_strides{m, 1};
+    const dnnl_dims_t c_strides{spec_.ldc, 1};
     const dnnl_memory_desc_t b = strided(2, b_dims, type, b_strides, what);
     const dnnl_memory_desc_t a = strided(2, a_dims, type, a_strides, what);
     const dnnl_memory_desc_t c = strided(2, c_dims, type, c_strides, what);
-    const dnnl_memory_desc_t bias = strided(2, bias_dims, type, bias_strides, what);
     dnnl_matmul_desc_t desc;
-    check(dnnl_matmul_desc_init(&desc, &b, &a, spec_.epilogue == Epilogue::none ? nullptr : &bias, &c), what);
-    const auto attr = attributes(spec_.accumulate, spec_.epilogue == Epilogue::bias_relu, what);
+    check(dnnl_matmul_desc_init(&desc, &b, &a, nullptr, &c), what);
+    const auto attr = attributes(spec_.accumulate, what);
     return Primitive(&desc, attr.get(), nullptr, what);
   }
 

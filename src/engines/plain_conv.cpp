@@ -45,6 +45,10 @@ template <class T> class PlainConv final : public VendorCall {
     chunks_ = (length_ + step_ - 1) / step_;
   }
   const char* engine() const noexcept override { return "plain"; }
+  std::optional<MatmulPart> part_of(int64_t chunk) const override {
+    if (spec_.kind != ConvKind::forward) return std::nullopt;
+    return images_part(spec_, chunk * step_, std::min(length_, (chunk + 1) * step_));
+  }
   void run_chunk(int64_t chunk, const VendorBuffers& buffers, void*) const override {
     const int64_t first = chunk * step_, last = std::min(length_, first + step_);
     const T* x = static_cast<const T*>(buffers.first);
@@ -76,15 +80,16 @@ void plain_conv_forward(const ConvSpec& spec, int64_t first, int64_t last, const
     each_output(s, [&](Extent at, int64_t pixel) {
       for (int64_t out = 0; out < spec.out_channels; ++out) {
         const int64_t g = out / s.out_channels;
-        S sum = spec.epilogue == Epilogue::none ? S(0) : static_cast<S>(bias[out]);
+        S sum = S(0);
         each_tap(s, at, spec.flipped, [&](int64_t tap, int64_t place) {
           const T* from = x + (n * s.in.count() + place) * spec.in_channels + g * s.in_channels;
           for (int64_t in = 0; in < s.in_channels; ++in) {
             sum += static_cast<S>(from[in]) * static_cast<S>(w[(out * s.in_channels + in) * taps + tap]);
           }
         });
+        if (spec.epilogue.bias) sum += static_cast<S>(bias[out]);
         if constexpr (!std::is_integral_v<T>) {
-          if (spec.epilogue == Epilogue::bias_relu && sum < S(0)) sum = S(0);
+          if (spec.epilogue.activation == Activation::relu && sum < S(0)) sum = S(0);
         }
         y[(n * s.out.count() + pixel) * spec.out_channels + out] = static_cast<T>(sum);
       }

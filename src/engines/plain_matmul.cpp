@@ -33,7 +33,7 @@ void plain_block(const MatmulSpec& spec, int64_t first_row, int64_t column, cons
     if (spec.accumulate) value += static_cast<S>(result[row]);
     if (bias != nullptr) value += static_cast<S>(bias[first_row + row]);
     if constexpr (!std::is_integral_v<T>) {
-      if (spec.epilogue == Epilogue::bias_relu && value < S(0)) value = S(0);
+      if (spec.epilogue.activation == Activation::relu && value < S(0)) value = S(0);
     }
     result[row] = static_cast<T>(value);
   }
@@ -43,11 +43,12 @@ template <class T> class PlainMatmul final : public VendorCall {
  public:
   explicit PlainMatmul(const MatmulSpec& spec) : spec_(spec), cut_(cut_matmul(spec, 1)) { chunks_ = cut_.chunks(); }
   const char* engine() const noexcept override { return "plain"; }
+  std::optional<MatmulPart> part_of(int64_t chunk) const override { return cut_.part(chunk); }
   void run_chunk(int64_t chunk, const VendorBuffers& buffers, void*) const override {
     const MatmulPart part = cut_.part(chunk);
     MatmulSpec spec = spec_;
     spec.m = part.last_row;
-    const T* bias = spec_.epilogue == Epilogue::none ? nullptr : static_cast<const T*>(buffers.third);
+    const T* bias = spec_.epilogue.bias ? static_cast<const T*>(buffers.third) : nullptr;
     const int64_t a_offset = part.first_row * (spec.a_transposed ? spec.lda : 1);
     spec.m -= part.first_row;
     plain_matmul(spec, part.first_item, part.last_item, part.first_column, part.last_column,

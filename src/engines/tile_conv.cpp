@@ -10,6 +10,7 @@
 
 #include "engines/conv_shape.hpp"
 #include "engines/cuts.hpp"
+#include "engines/epilogue.hpp"
 #include "engines/tile.hpp"
 #include "engines/tile_kernel.hpp"
 
@@ -169,6 +170,10 @@ template <class T> class TileForward final : public TileConv<T> {
     }
   }
 
+  std::optional<MatmulPart> part_of(int64_t chunk) const override {
+    return images_part(spec_, chunk * this->image_step_, this->last_image(chunk));
+  }
+
   /// Packs the weights, and the bias once for each pixel of a group; notes whether the weights are finite.
   void begin(const VendorBuffers& buffers) const override {
     T* packed = static_cast<T*>(buffers.workspace);
@@ -179,7 +184,7 @@ template <class T> class TileForward final : public TileConv<T> {
       const T value = w[this->logical_place(g, row, tap, in, out)];
       for (int64_t p = 0; p < group_; ++p) packed[g * group_size_ + this->packed_place(row, tap, in, out, p)] = value;
     });
-    if (spec_.epilogue == Epilogue::none) return;
+    if (!spec_.epilogue.bias) return;
     const T* bias = static_cast<const T*>(buffers.third);
     T* to = packed + group_size_ * s_.groups;
     for (int64_t g = 0; g < s_.groups; ++g) {
@@ -190,7 +195,7 @@ template <class T> class TileForward final : public TileConv<T> {
 
   void run_chunk(int64_t chunk, const VendorBuffers& buffers, void* scratch) const override {
     const T* packed = static_cast<const T*>(buffers.workspace);
-    const T* bias = spec_.epilogue == Epilogue::none ? nullptr : packed + group_size_ * s_.groups;
+    const T* bias = !spec_.epilogue.bias ? nullptr : packed + group_size_ * s_.groups;
     const bool inside = this->pads_ && packed[finite_at()] == T(0);
     for (int64_t n = chunk * this->image_step_; n < this->last_image(chunk); ++n) {
       const T* x = this->image(buffers.first, n, scratch);
@@ -217,9 +222,9 @@ template <class T> class TileForward final : public TileConv<T> {
         for (int64_t w = 0; w < s_.out.w; ++w) {
           T* c = y + ((d * s_.out.h + h) * s_.out.w + w) * spec_.out_channels;
           one_window(packed, x, {w, h, d}, c);
-          for (int64_t out = 0; bias != nullptr && out < s_.out_channels; ++out) {
-            c[out] += bias[out];
-            if (spec_.epilogue == Epilogue::bias_relu && c[out] < T(0)) c[out] = T(0);
+          for (int64_t out = 0; out < s_.out_channels; ++out) {
+            if (bias != nullptr) c[out] += bias[out];
+            if (spec_.epilogue.activation == Activation::relu && c[out] < T(0)) c[out] = T(0);
           }
         }
       }
@@ -265,7 +270,7 @@ template <class T> class TileForward final : public TileConv<T> {
     product.c_column = group_ * spec_.out_channels;
     product.columns = s_.out.w / group_;
     product.bias = bias;
-    product.relu = spec_.epilogue == Epilogue::bias_relu;
+    product.relu = spec_.epilogue.activation == Activation::relu;
     for (int64_t d = 0; d < s_.out.d; ++d) {
       for (int64_t h = 0; h < s_.out.h; ++h) {
         product.b = x + this->pixel_offset(0, h * s_.stride.h, d * s_.stride.d);
@@ -530,8 +535,7 @@ template <class T> std::unique_ptr<VendorCall> prepare_typed(const ConvSpec& spe
 
 std::unique_ptr<VendorCall> prepare_tile_conv(const ConvSpec& spec) {
   require_tile_type(spec.type, "conv");
-  if (spec.type == DType::Float64) return prepare_typed<double>(spec);
-  return prepare_typed<float>(spec);
+  return with_epilogue(spec, true, spec.type == DType::Float64 ? &prepare_typed<double> : &prepare_typed<float>);
 }
 
 }  // namespace rosin::engines

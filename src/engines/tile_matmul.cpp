@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engines/cuts.hpp"
+#include "engines/epilogue.hpp"
 #include "engines/tile.hpp"
 #include "engines/tile_kernel.hpp"
 
@@ -89,6 +90,11 @@ template <class T> class TileMatmul final : public VendorCall {
 
   const char* engine() const noexcept override { return "tile"; }
 
+  std::optional<MatmulPart> part_of(int64_t chunk) const override {
+    if (has_finish_) return std::nullopt;
+    return cut_.part(chunk);
+  }
+
   void run_chunk(int64_t chunk, const VendorBuffers& buffers, void* scratch) const override {
     const T* a = static_cast<const T*>(buffers.first);
     const T* b = static_cast<const T*>(buffers.second);
@@ -99,8 +105,8 @@ template <class T> class TileMatmul final : public VendorCall {
       return;
     }
     const MatmulPart part = cut_.part(chunk);
-    const T* bias = spec_.epilogue == Epilogue::none ? nullptr : static_cast<const T*>(buffers.third);
-    const Steps all{0, spec_.k, spec_.accumulate, spec_.epilogue == Epilogue::bias_relu};
+    const T* bias = spec_.epilogue.bias ? static_cast<const T*>(buffers.third) : nullptr;
+    const Steps all{0, spec_.k, spec_.accumulate, spec_.epilogue.activation == Activation::relu};
     for (int64_t item = part.first_item; item < part.last_item; ++item) {
       T* c = static_cast<T*>(buffers.result) + item * spec_.c_batch_stride;
       run_steps(all, part, a + item * spec_.a_batch_stride, b + item * spec_.b_batch_stride, bias, c, spec_.ldc,
@@ -110,7 +116,7 @@ template <class T> class TileMatmul final : public VendorCall {
 
   void finish(const VendorBuffers& buffers) const override {
     if (!has_finish_) return;
-    const T* bias = spec_.epilogue == Epilogue::none ? nullptr : static_cast<const T*>(buffers.third);
+    const T* bias = spec_.epilogue.bias ? static_cast<const T*>(buffers.third) : nullptr;
     const T* partials = static_cast<const T*>(buffers.workspace);
     for (int64_t column = 0; column < spec_.n; ++column) {
       T* c = static_cast<T*>(buffers.result) + column * spec_.ldc;
@@ -118,7 +124,7 @@ template <class T> class TileMatmul final : public VendorCall {
         T sum = spec_.accumulate ? c[row] : T(0);
         for (int64_t chunk = 0; chunk < chunks_; ++chunk) sum += partials[(chunk * spec_.n + column) * spec_.m + row];
         if (bias != nullptr) sum += bias[row];
-        c[row] = spec_.epilogue == Epilogue::bias_relu && sum < T(0) ? T(0) : sum;
+        c[row] = spec_.epilogue.activation == Activation::relu && sum < T(0) ? T(0) : sum;
       }
     }
   }
@@ -233,7 +239,7 @@ template <class T> class TurnedMatmul final : public VendorCall {
 
   /// Worth it where reading the operands so needs no copy, and the sums saved outweigh the transposition.
   static bool pays(const MatmulSpec& spec) {
-    if (spec.a_transposed || !spec.b_transposed || spec.accumulate || spec.epilogue != Epilogue::none) return false;
+    if (spec.a_transposed || !spec.b_transposed || spec.accumulate) return false;
     const int64_t lanes = tile_kernels().lanes<T>();
     const auto vectors = [&](int64_t rows) { return (rows + lanes - 1) / lanes; };
     const int64_t saved = vectors(spec.m) * spec.n - vectors(spec.n) * spec.m;
@@ -276,9 +282,13 @@ template <class T> class TurnedMatmul final : public VendorCall {
   size_t product_at_ = 0;  // in the workspace
 };
 
+/// The same engine with and without an epilogue: so are the sums.
 template <class T> std::unique_ptr<VendorCall> prepared(const MatmulSpec& spec) {
-  if (TurnedMatmul<T>::pays(spec)) return std::make_unique<TurnedMatmul<T>>(spec);
-  return std::make_unique<TileMatmul<T>>(spec);
+  const bool turned = TurnedMatmul<T>::pays(spec);
+  return with_epilogue(spec, !turned, [turned](const MatmulSpec& inner) -> std::unique_ptr<VendorCall> {
+    if (turned) return std::make_unique<TurnedMatmul<T>>(inner);
+    return std::make_unique<TileMatmul<T>>(inner);
+  });
 }
 
 }  // namespace

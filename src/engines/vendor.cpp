@@ -8,6 +8,7 @@
 #include <rosin/error.hpp>
 
 #include "engines/checked.hpp"
+#include "engines/epilogue.hpp"
 #include "engines/onednn.hpp"
 #include "engines/plain.hpp"
 #include "engines/tile.hpp"
@@ -132,6 +133,12 @@ Watched watched(const ConvSpec& spec) {
   return {half ? in : 0, half || pads > 0 ? weights : 0, 0};
 }
 
+/// oneDNN's sums, and then the epilogue: see onednn_matmul.cpp.
+template <class Spec>
+std::unique_ptr<VendorCall> onednn_finished(std::unique_ptr<VendorCall> (*onednn)(const Spec&), const Spec& spec) {
+  return with_epilogue(spec, false, onednn);
+}
+
 /// What computes the type without oneDNN.
 template <class Spec>
 std::unique_ptr<VendorCall> own(std::unique_ptr<VendorCall> (*tile)(const Spec&),
@@ -144,7 +151,7 @@ template <class Spec>
 std::unique_ptr<VendorCall> onednn_checked(std::unique_ptr<VendorCall> (*onednn)(const Spec&),
                                            std::unique_ptr<VendorCall> (*tile)(const Spec&),
                                            std::unique_ptr<VendorCall> (*plain)(const Spec&), const Spec& spec) {
-  std::unique_ptr<VendorCall> call = onednn(spec);
+  std::unique_ptr<VendorCall> call = onednn_finished(onednn, spec);
   const Watched counts = watched(spec);
   if (counts.first + counts.second + counts.result == 0) return call;
   return checked(std::move(call), own(tile, plain, spec), spec.type, counts);
@@ -179,7 +186,7 @@ std::unique_ptr<VendorCall> prepare_matmul(const MatmulSpec& given, Engine engin
     return onednn_checked(&prepare_onednn_matmul, &prepare_tile_matmul, &prepare_plain_matmul, spec);
   }
   if (engine == Engine::tile) return prepare_tile_matmul(spec);
-  return prepare_plain_matmul(spec);
+  return with_epilogue(spec, true, &prepare_plain_matmul);
 }
 
 std::unique_ptr<VendorCall> prepare_conv(const ConvSpec& spec, Engine engine) {
@@ -191,7 +198,7 @@ std::unique_ptr<VendorCall> prepare_conv(const ConvSpec& spec, Engine engine) {
   if (engine == Engine::onednn)
     return onednn_checked(&prepare_onednn_conv, &prepare_tile_conv, &prepare_plain_conv, spec);
   if (engine == Engine::tile) return prepare_tile_conv(spec);
-  return prepare_plain_conv(spec);
+  return with_epilogue(spec, true, &prepare_plain_conv);
 }
 
 }  // namespace rosin::engines

@@ -12,14 +12,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string_view>
+#include <optional>
 
 #include <rosin/dtype.hpp>
 
+#include "plan/call.hpp"
+
 namespace rosin::engines {
 
-/// What is added to a product before it is stored: nothing, bias(m), or bias and then max(0, x).
-enum class Epilogue : uint8_t { none, bias, bias_relu };
+using plan::Activation;
+using plan::Epilogue;
+
+/// An activation that the engines have no code for: out[i] = f(in[0][i]), where out may be in[0].
+using ActivationLoop = void (*)(void* out, const void* const* in, int64_t count);
 
 /// C(m, n) = [C +] A(m, k) * B(k, n) for each of `batch` items, all column-major, strides in elements.
 /// Types: Float32, Float64, BFloat16, Float16 and the integers; operands, bias and result have the same type.
@@ -30,8 +35,9 @@ struct MatmulSpec {
   bool b_transposed = false;                                           // the buffer holds (n, k)
   int64_t lda = 0, ldb = 0, ldc = 0;                                   // distance of columns in the buffer
   int64_t a_batch_stride = 0, b_batch_stride = 0, c_batch_stride = 0;  // 0: every item reads the same operand
-  bool accumulate = false;                                             // C is added to, before the epilogue's relu
-  Epilogue epilogue = Epilogue::none;                                  // bias has m elements, added along dim 0
+  bool accumulate = false;                                             // C is added to, before the epilogue
+  Epilogue epilogue;                    // bias has m elements, added along dim 0; the residual lies as C does
+  ActivationLoop activation = nullptr;  // of the epilogue, unless that is relu
 };
 
 enum class ConvKind : uint8_t { forward, backward_data, backward_weights };
@@ -50,7 +56,8 @@ struct ConvSpec {
   int64_t stride[3] = {1, 1, 1}, pad_low[3] = {0, 0, 0}, pad_high[3] = {0, 0, 0};
   int64_t dilation[3] = {1, 1, 1};  // 1: dense
   bool flipped = false;
-  Epilogue epilogue = Epilogue::none;  // forward only; bias has out_channels elements
+  Epilogue epilogue;                    // forward only; bias has out_channels elements, the residual lies as y does
+  ActivationLoop activation = nullptr;  // of the epilogue, unless that is relu
 };
 
 /// Mean divides by the whole window, padding counted. Max takes the lowest finite value for padding and passes NaN on;
@@ -70,7 +77,7 @@ struct PoolSpec {
 
 /// The memory of one execution. Which operand is which:
 ///   call                    first  second  third  result
-///   matmul                  A      B       bias   C
+///   matmul                  A      B       bias   C         (bias, residual: where the epilogue has them)
 ///   conv forward            x      w       bias   y
 ///   conv backward_data      dy     w       -      dx
 ///   conv backward_weights   x      dy      -      dw
@@ -84,6 +91,12 @@ struct VendorBuffers {
   const void* third = nullptr;
   void* result = nullptr;
   void* workspace = nullptr;
+  const void* residual = nullptr;
+};
+
+/// Ranges of a result: of its items, columns and rows. Images are one matrix (channels, all pixels of the batch).
+struct MatmulPart {
+  int64_t first_item, last_item, first_column, last_column, first_row, last_row;
 };
 
 /// One prepared call, shared by all threads: chunks of one execution may run at the same time, and so may executions,
@@ -101,7 +114,9 @@ class VendorCall {
   bool has_begin() const noexcept { return has_begin_; }
   bool has_finish() const noexcept { return has_finish_; }
   /// Whether running can throw.
-  bool may_fail() const noexcept { return std::string_view(engine()) == "onednn"; }
+  bool may_fail() const noexcept { return may_fail_; }
+  /// What of the result has its final value when the chunk has run; nothing where that takes finish().
+  virtual std::optional<MatmulPart> part_of(int64_t) const { return std::nullopt; }
 
   virtual void begin(const VendorBuffers&) const {}
   /// `scratch` has scratch_bytes_per_chunk() bytes that no other running chunk uses.
@@ -119,6 +134,7 @@ class VendorCall {
   size_t scratch_bytes_ = 0;
   bool has_begin_ = false;
   bool has_finish_ = false;
+  bool may_fail_ = false;
 };
 
 /// Which answer prepare may choose; everything but `best` is for tests and measurements and throws where it cannot.

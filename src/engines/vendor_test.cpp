@@ -56,9 +56,7 @@ std::string name_of(const MatmulSpec& s, const char* engine) {
   return std::string(engine) + " (m, n, k, batch) (" + std::to_string(s.m) + ", " + std::to_string(s.n) + ", " +
          std::to_string(s.k) + ", " + std::to_string(s.batch) + ")" + (s.a_transposed ? " A transposed" : "") +
          (s.b_transposed ? " B transposed" : "") + (s.accumulate ? " accumulating" : "") +
-         (s.epilogue == Epilogue::none   ? ""
-          : s.epilogue == Epilogue::bias ? " bias"
-                                         : " bias relu");
+         (s.epilogue.bias ? " bias" : "") + (s.epilogue.activation == Activation::relu ? " relu" : "");
 }
 
 int64_t length_of(int64_t items, int64_t stride, int64_t columns, int64_t distance) {
@@ -76,12 +74,15 @@ template <class T> void check_matmul_engine(const MatmulSpec& spec, Engine engin
   std::vector<T> result = converted<T>(expected);
   MatmulSpec wide = spec;
   wide.type = DType::Float64;
-  plain_matmul<double>(wide, 0, spec.batch, 0, spec.n, a.data(), b.data(),
-                       spec.epilogue == Epilogue::none ? nullptr : bias.data(), expected.data());
+  plain_matmul<double>(wide, 0, spec.batch, 0, spec.n, a.data(), b.data(), spec.epilogue.bias ? bias.data() : nullptr,
+                       expected.data());
   const auto call = prepare_matmul(spec, engine);
   execute(*call, {ta.data(), tb.data(), tbias.data(), result.data(), nullptr});
   expect_close(result, expected, tolerance, name_of(spec, call->engine()));
 }
+
+constexpr Epilogue epilogues[] = {
+    {}, {.bias = true}, {.bias = true, .activation = Activation::relu}, {.activation = Activation::relu}};
 
 std::vector<Engine> engines_for(DType type) {
   std::vector<Engine> engines{Engine::best, Engine::plain};
@@ -130,12 +131,78 @@ TEST(VendorMatmul, EveryEngineAgreesWithThePlainDefinition) {
 
 TEST(VendorMatmul, BiasReluGapsAndAccumulationAreKept) {
   for (const auto& size : matmul_sizes) {
-    for (Epilogue epilogue : {Epilogue::none, Epilogue::bias, Epilogue::bias_relu}) {
+    for (const Epilogue& epilogue : epilogues) {
       for (int form = 0; form < 8; ++form) {
         MatmulSpec spec = matmul(DType::Float32, size[0], size[1], size[2], form & 1, form & 2, 3);
         spec.epilogue = epilogue;
         spec.accumulate = form & 4;
         check_matmul_all<float>(spec, 2e-6);
+      }
+    }
+  }
+}
+
+/// Values whose sums are rounded.
+template <class T> std::vector<T> rough_values(int64_t count, double shift) {
+  std::vector<T> values(static_cast<size_t>(count));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(std::sin(static_cast<double>(i) * 1.7 + shift));
+  return values;
+}
+
+void add_one(void* out, const void* const* in, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) static_cast<float*>(out)[i] = static_cast<const float*>(in[0])[i] + 1;
+}
+
+/// What the epilogue makes of the results of the call without it.
+std::vector<float> by_hand(std::vector<float> result, const Epilogue& epilogue, const std::vector<float>& bias,
+                           const std::vector<float>& residual) {
+  for (size_t i = 0; i < result.size(); ++i) {
+    if (epilogue.bias) result[i] += bias[i % bias.size()];
+    if (epilogue.residual) result[i] += residual[i];
+    if (epilogue.activation == Activation::relu) result[i] = result[i] < 0 ? 0 : result[i];
+    if (epilogue.activation == Activation::tanh) result[i] += 1;  // see add_one
+  }
+  return result;
+}
+
+constexpr Epilogue all_epilogues[] = {{.bias = true},
+                                      {.residual = true},
+                                      {.activation = Activation::relu},
+                                      {.activation = Activation::tanh},
+                                      {.bias = true, .activation = Activation::relu},
+                                      {.bias = true, .activation = Activation::tanh},
+                                      {.bias = true, .residual = true, .activation = Activation::relu},
+                                      {.bias = true, .residual = true, .activation = Activation::tanh}};
+
+/// The bits of `prepare(spec)` with each epilogue are those of the same steps behind the call without one.
+template <class Spec, class Prepare>
+void check_epilogue_bits(Spec spec, const std::vector<float>& first, const std::vector<float>& second, int64_t rows,
+                         int64_t count, Prepare&& prepare, const std::string& name) {
+  const auto bias = rough_values<float>(std::max<int64_t>(rows, 1), 5), residual = rough_values<float>(count, 9);
+  std::vector<float> plain(static_cast<size_t>(count));
+  execute(*prepare(spec), {first.data(), second.data(), nullptr, plain.data(), nullptr});
+  for (const Epilogue& epilogue : all_epilogues) {
+    spec.epilogue = epilogue;
+    spec.activation = &add_one;
+    std::vector<float> got(static_cast<size_t>(count), 7.0f);
+    const auto call = prepare(spec);
+    execute(*call, {first.data(), second.data(), bias.data(), got.data(), nullptr, residual.data()}, 2, true);
+    const std::vector<float> wanted = by_hand(plain, epilogue, bias, residual);
+    EXPECT_EQ(std::memcmp(got.data(), wanted.data(), got.size() * sizeof(float)), 0)
+        << name << " by " << call->engine() << ", epilogue " << (&epilogue - all_epilogues);
+  }
+}
+
+TEST(VendorMatmul, AnEpilogueHasTheBitsOfTheSameStepsBehindTheProduct) {
+  for (const auto& size : matmul_sizes) {
+    for (int form = 0; form < 4; ++form) {
+      const MatmulSpec spec = matmul(DType::Float32, size[0], size[1], size[2], form & 1, form & 2);
+      const auto a = rough_values<float>(spec.m * spec.k + 1, 1), b = rough_values<float>(spec.k * spec.n + 1, 2);
+      for (Engine engine : engines_for(DType::Float32)) {
+        if (spec.m * spec.n * spec.k == 0 && engine == Engine::onednn) continue;
+        check_epilogue_bits(
+            spec, a, b, spec.m, spec.m * spec.n, [&](const MatmulSpec& s) { return prepare_matmul(s, engine); },
+            name_of(spec, "matmul"));
       }
     }
   }
@@ -306,10 +373,24 @@ TEST(VendorConv, EveryEngineAgreesWithThePlainDefinition) {
 
 TEST(VendorConv, BiasAndReluAreApplied) {
   for (const ConvCase& c : conv_cases) {
-    for (Epilogue epilogue : {Epilogue::bias, Epilogue::bias_relu}) {
+    for (const Epilogue& epilogue : epilogues) {
       ConvSpec spec = conv_spec(c, ConvKind::forward);
       spec.epilogue = epilogue;
       for (Engine engine : engines_for(DType::Float32)) check_conv_engine<float>(spec, engine, 3e-6);
+    }
+  }
+}
+
+TEST(VendorConv, AnEpilogueHasTheBitsOfTheSameStepsBehindTheConvolution) {
+  for (const ConvCase& c : conv_cases) {
+    const ConvSpec spec = conv_spec(c, ConvKind::forward);
+    const auto count = [&](const int64_t* sizes) { return sizes[0] * sizes[1] * sizes[2]; };
+    const auto x = rough_values<float>(count(spec.in) * spec.in_channels * spec.batch, 1);
+    const auto w = rough_values<float>(count(spec.kernel) * spec.in_channels / spec.groups * spec.out_channels, 2);
+    for (Engine engine : engines_for(DType::Float32)) {
+      check_epilogue_bits(
+          spec, x, w, spec.out_channels, count(spec.out) * spec.out_channels * spec.batch,
+          [&](const ConvSpec& s) { return prepare_conv(s, engine); }, "conv");
     }
   }
 }

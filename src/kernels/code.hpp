@@ -86,6 +86,7 @@ struct LaunchNumber {
 
 struct Launch {
   KernelCode code;
+  int32_t call = -1;   // the step that a library computes: then there is no code
   std::string what;    // the ops, for messages
   bool alone = false;  // each item works for itself and does nothing beyond a bound: may share a launch with others
   int64_t groups[3] = {1, 1, 1};

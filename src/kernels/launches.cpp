@@ -41,12 +41,19 @@ void write_call(const Layout& layout, int32_t node, LaunchList& list) {
 
 }  // namespace
 
-LaunchList write_launches(const Layout& layout) {
+LaunchList write_launches(const Layout& layout, std::span<const char> by_library) {
   LaunchList list;
-  for (const Step& step : layout.structure->steps) {
+  for (size_t number = 0; number < layout.structure->steps.size(); ++number) {
+    const Step& step = layout.structure->steps[number];
     const size_t first = list.launches.size();
-    if (step.kernel >= 0) write_fused(layout, step.kernel, list);
-    else write_call(layout, step.node, list);
+    if (step.kernel >= 0) {
+      write_fused(layout, step.kernel, list);
+    } else if (number < by_library.size() && by_library[number]) {
+      list.launches.emplace_back().call = static_cast<int32_t>(number);
+    } else {
+      write_call(layout, step.node, list);
+      if (step.behind >= 0) write_fused(layout, step.behind, list);
+    }
     for (size_t i = first; i < list.launches.size(); ++i) list.launches[i].what = ops_of(*layout.structure, step);
   }
   merge_launches(layout, list);

@@ -24,8 +24,9 @@ struct LaunchList {
   }
 };
 
-/// All launches of a run of this layout. Error (dtype) where no kernel exists for the types of a step.
-LaunchList write_launches(const Layout& layout);
+/// All launches of a run of this layout. `by_library[i]`: step i is a call that somebody else computes; then its launch
+/// says so and has no code. Error (dtype) where no kernel exists for the types of a step.
+LaunchList write_launches(const Layout& layout, std::span<const char> by_library = {});
 
 /// Joins neighbouring launches whose items work alone; part of write_launches.
 void merge_launches(const Layout& layout, LaunchList& list);

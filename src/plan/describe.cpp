@@ -74,4 +74,47 @@ std::optional<CallDescription> describe(const Op& op, const Attributes& attribut
   return call;
 }
 
+std::optional<CallDescription> describe(const Layout& layout, const Step& step) {
+  const auto array = [&](int32_t value) {
+    const View& view = layout.views[static_cast<size_t>(value)];
+    CallArray made{layout.structure->graph.values[static_cast<size_t>(value)].dtype,
+                   Shape(std::span<const int64_t>(view.sizes, view.rank)),
+                   {}};
+    std::copy(std::begin(view.strides), std::end(view.strides), made.strides);
+    return made;
+  };
+  const Value& node = layout.structure->graph.values[static_cast<size_t>(step.node)];
+  std::vector<CallArray> operands;
+  for (int i = 0; i < node.operands; ++i) operands.push_back(array(node.in[i]));
+  std::optional<CallDescription> call =
+      describe(*node.op, layout.attributes[static_cast<size_t>(step.node)], operands, array(step.node));
+  if (!call) return call;
+  const CallArray bias = step.bias < 0 ? CallArray{} : array(step.bias);
+  const CallArray residual = step.residual < 0 ? CallArray{} : array(step.residual);
+  add_epilogue(*call, step.epilogue, step.bias < 0 ? nullptr : &bias, step.residual < 0 ? nullptr : &residual);
+  return call;
+}
+
+void add_epilogue(CallDescription& call, const Epilogue& epilogue, const CallArray* bias, const CallArray* residual) {
+  call.epilogue = epilogue;
+  const auto insert = [&](const CallArray* array, CallRole role) {
+    if (array == nullptr) return;
+    call.arrays.insert(call.arrays.end() - 1, *array)->role = role;
+  };
+  insert(bias, CallRole::bias);
+  insert(residual, CallRole::residual);
+}
+
+const Op& op_of(Activation activation) {
+  static const Op* const ops[] = {nullptr, find_op("relu"), find_op("sigmoid"), find_op("tanh")};
+  return *ops[static_cast<size_t>(activation)];
+}
+
+Activation activation_of(const Op& op) {
+  for (const Activation known : {Activation::relu, Activation::sigmoid, Activation::tanh}) {
+    if (&op == &op_of(known)) return known;
+  }
+  return Activation::none;
+}
+
 }  // namespace rosin::plan

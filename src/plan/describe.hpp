@@ -6,11 +6,23 @@
 
 #include "graph/op.hpp"
 #include "plan/call.hpp"
+#include "plan/layout.hpp"
 
 namespace rosin::plan {
 
 /// The op on these operands as a call (their roles are set here), or nothing for ops that no library computes.
 std::optional<CallDescription> describe(const Op& op, const Attributes& attributes, std::span<const CallArray> operands,
                                         const CallArray& result);
+
+/// A step of the layout as a call, with its sizes.
+std::optional<CallDescription> describe(const Layout& layout, const Step& step);
+
+/// The same call with an epilogue; `bias` and `residual` may be null.
+void add_epilogue(CallDescription& call, const Epilogue& epilogue, const CallArray* bias, const CallArray* residual);
+
+/// The activation that the op is to epilogues, or none.
+Activation activation_of(const Op& op);
+/// The op of an activation other than none.
+const Op& op_of(Activation activation);
 
 }  // namespace rosin::plan

@@ -51,6 +51,12 @@ void Fuser::run() {
   for (size_t i = static_cast<size_t>(s_.graph.nodes); i < s_.graph.values.size(); ++i) {
     s_.homes[i] = s_.graph.values[i].is_scalar() ? Home::scalar : Home::leaf;
   }
+  readers_.assign(s_.graph.values.size(), 0);
+  for (int32_t node = 0; node < s_.graph.nodes; ++node) {
+    for (const int32_t operand : v(node).in) {
+      if (operand >= 0) ++readers_[static_cast<size_t>(operand)];
+    }
+  }
   for (int32_t node = 0; node < s_.graph.nodes; ++node) place(node);
   for (int32_t node = 0; node < s_.graph.nodes; ++node) {
     if (v(node).held) contiguous(node);
@@ -62,7 +68,9 @@ void Fuser::place(int32_t node) {
   const Op& op = *v(node).op;
   switch (op.kind) {
     case Kind::argument: look_at(node, v(node).in[0], Home::alias); return;
-    case Kind::elementwise: join_elementwise(node); return;
+    case Kind::elementwise:
+      if (!join_call(node)) join_elementwise(node);
+      return;
     case Kind::reduction:
       if (op.reducer != Reducer::argmax && op.reducer != Reducer::argmin) return join_reduction(node);
       break;
@@ -217,6 +225,7 @@ void Fuser::add_call(int32_t node) {
   const int32_t unit = units.add(true);
   units[unit].members.push_back(node);
   const std::optional<CallDescription> call = call_of(node);
+  units[unit].taken = call && target_.takes(*call);
   const Order usual = v(node).op->kind == Kind::movement ? Order::strided : Order::contiguous;
   const auto order = [&](int i) { return call ? target_.order(*call, static_cast<size_t>(i)) : usual; };
   v(node).channels_first = order(v(node).operands) == Order::channels_first && orders_differ(node);

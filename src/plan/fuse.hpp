@@ -39,6 +39,11 @@ class Fuser {
   int32_t copied(int32_t value, bool channels_first = false);
   bool orders_differ(int32_t value) const;
   std::optional<CallDescription> call_of(int32_t node) const;
+  bool join_call(int32_t node);
+  bool take_into_call(int32_t unit, int32_t node, int32_t other);
+  bool fits_epilogue(int32_t unit, int32_t other) const;
+  void add_to_call(int32_t unit, int32_t node, const Unit& wanted);
+  bool stands_in_memory(int32_t value) const;
   int32_t transposed(int32_t value);
   int32_t copied_by_parts(int32_t value);
   Value look_of(int32_t value, Look look) const;
@@ -64,6 +69,7 @@ class Fuser {
   std::vector<int32_t> channels_first_;  // a copy of the value in CWHN where one is made, else -1
   std::vector<int32_t> wanted_at_;       // of copies: the node that was placed when they were made
   int32_t placing_ = 0;
+  std::vector<int32_t> readers_;    // of nodes: how many operands of nodes they are
   std::vector<int32_t> loaded_by_;  // a kernel that loads the value at its domain's size
 };
 

@@ -94,10 +94,11 @@ class LayoutMaker {
       std::copy(shape.begin(), shape.end(), view.sizes);
     }
     view.root = value;
-    if (v(value).channels_first && s_.homes[at(value)] == Home::own) make_channels_first(view);
-    else make_contiguous(view);
     const Home home = s_.homes[at(value)];
+    if (v(value).channels_first && (home == Home::own || home == Home::result)) make_channels_first(view);
+    else make_contiguous(view);
     if (home == Home::alias || home == Home::view) look(value, view);
+    if (home == Home::result) view.root = s_.base[at(value)];
   }
 
   static void change_sizes(Look look, View& view) {
@@ -243,6 +244,7 @@ class LayoutMaker {
       for (int i = 0; i < v(step.node).operands; ++i) {
         if (v(step.node).in[i] >= 0) bytes += bytes_of(v(step.node).in[i]);
       }
+      for (const int32_t value : {step.bias, step.residual}) bytes += value >= 0 ? bytes_of(value) : 0;
     }
     return bytes;
   }

@@ -25,6 +25,7 @@ class Emitter {
   Kernel run() {
     const Unit& unit = fuser_.units[unit_];
     std::vector<int32_t> members = unit.members;
+    if (unit.call) members.erase(members.begin());  // the epilogue of a call: the rest, behind it
     members.insert(members.end(), unit.again.begin(), unit.again.end());
     // Copies come from memory, and nodes of their kernel may read them.
     const auto place = [this](int32_t member) { return std::pair(member < s_.graph.nodes, member); };

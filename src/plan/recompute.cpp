@@ -52,6 +52,10 @@ class Recompute {
   void find_readers() {
     for (int32_t unit = 0; unit < fuser_.units.count(); ++unit) {
       if (!fuser_.units.alive(unit)) continue;
+      if (fuser_.units[unit].call) {  // its product, of which an epilogue would follow, is never in memory
+        const int32_t result = fuser_.units[unit].members.back();
+        stored_[at(result)] = pinned_[at(result)] = 1;
+      }
       for (int32_t member : fuser_.units[unit].members) {
         each_read(s_, fuser_, member, [&](int32_t operand) { add_reader(unit, member, operand); });
       }

@@ -44,6 +44,9 @@ class Compiler {
       std::for_each(unit.members.begin(), unit.members.end(), store_reads);
       std::for_each(unit.again.begin(), unit.again.end(), store_reads);
     }
+    for (int32_t u = 0; u < fuser_.units.count(); ++u) {
+      if (fuser_.units.alive(u) && fuser_.units[u].call) stored_[at(fuser_.units[u].members.back())] = 1;
+    }
     for (int32_t node = 0; node < s_.graph.nodes; ++node) {
       if (!v(node).held) continue;
       const int32_t root = held_storage(s_, fuser_, node);
@@ -94,9 +97,7 @@ class Compiler {
   void add_step(int32_t unit) {
     Step step;
     if (fuser_.units[unit].call) {
-      step.node = fuser_.units[unit].members.front();
-      for (int i = 0; i < v(step.node).operands; ++i) add_unique(step.reads, fuser_.storage(v(step.node).in[i]));
-      step.writes.push_back(step.node);
+      add_call(step, unit);
     } else {
       Kernel kernel = emit(s_, fuser_, unit, stored_);
       if (kernel.stores.empty() && kernel.roots.empty()) return;
@@ -107,6 +108,29 @@ class Compiler {
       s_.kernels.push_back(std::move(kernel));
     }
     s_.steps.push_back(std::move(step));
+  }
+
+  void add_call(Step& step, int32_t number) {
+    const Unit& unit = fuser_.units[number];
+    step.node = unit.members.front();
+    step.result = unit.members.back();
+    step.taken = unit.taken;
+    step.epilogue = unit.epilogue;
+    step.bias = unit.bias;
+    step.residual = unit.residual;
+    for (int i = 0; i < v(step.node).operands; ++i) add_unique(step.reads, fuser_.storage(v(step.node).in[i]));
+    for (const int32_t value : {step.bias, step.residual}) {
+      if (value >= 0) add_unique(step.reads, fuser_.storage(value));
+    }
+    step.writes.push_back(step.result);
+    if (step.epilogue.none()) return;
+    Kernel kernel = emit(s_, fuser_, number, stored_);
+    const auto product = std::find_if(kernel.loads.begin(), kernel.loads.end(),
+                                      [&](const Port& port) { return port.value == step.node; });
+    kernel.stores.front().aliased = true;
+    kernel.stores.front().alias = static_cast<uint16_t>(product - kernel.loads.begin());
+    step.behind = static_cast<int32_t>(s_.kernels.size());
+    s_.kernels.push_back(std::move(kernel));
   }
 
   static void add_unique(std::vector<int32_t>& list, int32_t value) {

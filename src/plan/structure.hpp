@@ -95,6 +95,11 @@ struct Kernel {
 struct Step {
   int32_t kernel = -1;                 // index into kernels, or -1
   int32_t node = -1;                   // the opaque node
+  int32_t result = -1;                 // calls: the value that is written, the node's or that of its epilogue's end
+  Epilogue epilogue;                   // calls
+  int32_t bias = -1, residual = -1;    // values of the epilogue
+  bool taken = false;                  // calls: the target said that it takes calls like this one
+  int32_t behind = -1;                 // the kernel that computes the epilogue, in place, where the call is refused
   std::vector<int32_t> reads, writes;  // values with storage of their own
 };
 
@@ -105,7 +110,8 @@ enum class Home : uint8_t {
   scalar,
   own,    // written by a step
   alias,  // the memory of another value, contiguous (reshape, argument)
-  view    // the memory of another value, strided (permute, slice, broadcast)
+  view,   // the memory of another value, strided (permute, slice, broadcast)
+  result  // what a call with an epilogue makes before that: it stands where the call's result will
 };
 
 struct Structure {

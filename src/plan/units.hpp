@@ -16,6 +16,9 @@ struct Unit {
   int32_t domain = -1;  // kernels: a value with the domain's sizes
   uint8_t wide = 0;
   int row_dims = 0;                            // 0 = no row reduction yet
+  bool taken = false;                          // calls: by the target
+  Epilogue epilogue;                           // calls: what the members after the first compute
+  int32_t bias = -1, residual = -1;            // calls: values of the epilogue
   std::vector<int32_t> members;                // nodes, in recording order once sorted
   std::vector<int32_t> again;                  // values of other units that it computes as well; see recompute.hpp
   std::vector<int32_t> full_loads, row_loads;  // values from outside, known to be as large as domain / row

@@ -61,7 +61,11 @@ class PluginPrepared final : public plan::Prepared {
  public:
   PluginPrepared(OpenDevice& device, PluginCompiled& compiled, std::shared_ptr<const plan::Layout> layout)
       : device_(device), layout_(std::move(layout)) {
-    kernels::LaunchList list = kernels::write_launches(*layout_);
+    const std::vector<char> by_library = prepare_calls();
+    kernels::LaunchList list = kernels::write_launches(*layout_, by_library);
+    for (kernels::Launch& launch : list.launches) {
+      if (launch.call >= 0) place_call(launch, list);
+    }
     std::erase_if(list.launches, [](const kernels::Launch& launch) {
       return launch.groups[0] == 0 || launch.groups[1] == 0 || launch.groups[2] == 0;
     });
@@ -99,14 +103,49 @@ class PluginPrepared final : public plan::Prepared {
  private:
   struct Step {
     LoadedKernel kernel;
+    int32_t call;  // into calls_, or -1
     uint32_t groups[3];
     size_t first_buffer, buffer_count, first_number;
     std::string what;
+  };
+  struct Call {
+    int32_t step;
+    LibraryCall call;
   };
   struct Patch {
     size_t number;
     kernels::LaunchNumber what;
   };
+
+  /// Whether the step reads or writes an array without elements: that is no library's work.
+  bool is_empty(const plan::Step& step) const {
+    const auto empty = [&](int32_t value) { return layout_->views[static_cast<size_t>(value)].count() == 0; };
+    return empty(step.result) || std::any_of(step.reads.begin(), step.reads.end(), empty);
+  }
+
+  /// Which steps a vendor's library computes.
+  std::vector<char> prepare_calls() {
+    const std::vector<plan::Step>& steps = layout_->structure->steps;
+    std::vector<char> by_library(steps.size(), 0);
+    for (size_t i = 0; i < steps.size(); ++i) {
+      if (steps[i].kernel >= 0 || !steps[i].taken || is_empty(steps[i])) continue;
+      std::optional<LibraryCall> call = LibraryCall::prepare(device_, *layout_, steps[i]);
+      if (!call) continue;
+      by_library[i] = 1;
+      calls_.push_back({static_cast<int32_t>(i), std::move(*call)});
+    }
+    return by_library;
+  }
+
+  /// The buffers of a call: its arrays, then its workspace. From here on it is known by its place in calls_.
+  void place_call(kernels::Launch& launch, kernels::LaunchList& list) const {
+    const auto at = std::find_if(calls_.begin(), calls_.end(), [&](const Call& c) { return c.step == launch.call; });
+    for (const int32_t value : at->call.values()) launch.buffers.push_back({value, -1});
+    if (at->call.workspace() > 0) {
+      launch.buffers.push_back({-1, list.scratch(static_cast<int64_t>(at->call.workspace()))});
+    }
+    launch.call = static_cast<int32_t>(at - calls_.begin());
+  }
 
   /// The first launch that overwrites memory of a leaf: what can fail has been checked by then.
   void find_donating(const kernels::LaunchList& list) {
@@ -122,8 +161,8 @@ class PluginPrepared final : public plan::Prepared {
   }
 
   void add(const kernels::Launch& launch, LoadedKernel kernel) {
-    complete_ = complete_ && kernel.kernel;
-    Step step{std::move(kernel), {}, buffers_.size(), launch.buffers.size(), numbers_.size(), launch.what};
+    complete_ = complete_ && (kernel.kernel || launch.call >= 0);
+    Step step{std::move(kernel), launch.call, {}, buffers_.size(), launch.buffers.size(), numbers_.size(), launch.what};
     for (int d = 0; d < 3; ++d) step.groups[d] = static_cast<uint32_t>(launch.groups[d]);
     steps_.push_back(std::move(step));
     buffers_.insert(buffers_.end(), launch.buffers.begin(), launch.buffers.end());
@@ -170,17 +209,26 @@ class PluginPrepared final : public plan::Prepared {
 
   void launch(const Step& step, const plan::RunMemory& memory, const OpenDevice::Turn& turn) const {
     for (size_t i = 0; i < step.buffer_count; ++i) places_[i] = place_of(buffers_[step.first_buffer + i], memory);
+    device_.note(step.what);
+    device_.check(step.call < 0 ? launch_kernel(step) : run_call(step), step.what);
+    if (one_by_one()) {
+      device_.check(device_.functions.stream_sync(device_.stream), step.what);
+      device_.settle(turn);
+    }
+  }
+
+  rosin_status run_call(const Step& step) const {
+    const LibraryCall& call = calls_[static_cast<size_t>(step.call)].call;
+    return call.run(places_.data(), call.workspace() > 0 ? places_[call.values().size()] : rosin_place{});
+  }
+
+  rosin_status launch_kernel(const Step& step) const {
     rosin_launch launch{};
     launch.size = sizeof launch;
     std::copy(std::begin(step.groups), std::end(step.groups), launch.groups);
     launch.buffers = places_.data();
     launch.parameters = numbers_.data() + step.first_number;
-    device_.note(step.what);
-    device_.check(device_.functions.launch(device_.stream, step.kernel.kernel, &launch), step.what);
-    if (one_by_one()) {
-      device_.check(device_.functions.stream_sync(device_.stream), step.what);
-      device_.settle(turn);
-    }
+    return device_.functions.launch(device_.stream, step.kernel.kernel, &launch);
   }
 
   void clear_flags(const plan::RunMemory& memory) const {
@@ -205,6 +253,7 @@ class PluginPrepared final : public plan::Prepared {
   OpenDevice& device_;
   std::shared_ptr<const plan::Layout> layout_;
   std::vector<Step> steps_;
+  std::vector<Call> calls_;
   bool complete_ = true;  // not while kernels are collected: see DeviceKernels::collect
   size_t first_donating_ = 0;
   std::vector<kernels::LaunchBuffer> buffers_;

@@ -4,15 +4,15 @@
 
 #include <memory>
 
-#include "kernels/target.hpp"
 #include "plan/device.hpp"
+#include "run/library_call.hpp"
 #include "run/open_device.hpp"
 
 namespace rosin {
 
 class PluginExecutor final : public plan::DeviceExecutor {
  public:
-  explicit PluginExecutor(OpenDevice& device) : device_(device) {}
+  explicit PluginExecutor(OpenDevice& device) : device_(device), target_(device) {}
   const plan::Target& target() const override { return target_; }
   std::shared_ptr<plan::Compiled> compile(std::shared_ptr<const plan::Structure> structure) override;
   std::unique_ptr<const plan::Prepared> prepare(plan::Compiled& compiled,
@@ -22,7 +22,7 @@ class PluginExecutor final : public plan::DeviceExecutor {
 
  private:
   OpenDevice& device_;
-  kernels::KernelTarget target_;
+  PluginTarget target_;
 };
 
 /// Launches given to devices since the start of the process.

@@ -90,7 +90,7 @@ std::vector<LoadedKernel> DeviceKernels::kernels_for(std::span<const kernels::La
   std::lock_guard guard(lock_);
   std::vector<const kernels::Launch*> fresh;
   for (const kernels::Launch& launch : launches) {
-    if (find(launch.code, launch.code.hash())) continue;
+    if (launch.call >= 0 || find(launch.code, launch.code.hash())) continue;
     const auto same = [&](const kernels::Launch* other) { return other->code == launch.code; };
     if (std::any_of(fresh.begin(), fresh.end(), same)) continue;
     check_types(launch);
@@ -100,7 +100,7 @@ std::vector<LoadedKernel> DeviceKernels::kernels_for(std::span<const kernels::La
   if (!fresh.empty() && !collecting_) compile(fresh);
   std::vector<LoadedKernel> kernels;
   for (const kernels::Launch& launch : launches) {
-    const Entry* entry = find(launch.code, launch.code.hash());
+    const Entry* entry = launch.call < 0 ? find(launch.code, launch.code.hash()) : nullptr;
     kernels.push_back(entry ? LoadedKernel{entry->kernel, entry->module.lock()} : LoadedKernel{});
   }
   return kernels;

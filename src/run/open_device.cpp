@@ -48,8 +48,22 @@ void OpenDevice::synchronize() {
 }
 
 void OpenDevice::settle(const Turn&) {
+  std::vector<rosin_call*> ended;
+  {
+    std::lock_guard guard(retiring_);
+    ended.swap(retired_);
+  }
   check(functions.stream_sync(stream), "synchronize");
   noted_ = 0;
+  for (rosin_call* call : ended) functions.call_destroy(call);
+}
+
+void OpenDevice::retire(rosin_call* call) noexcept {
+  std::lock_guard guard(retiring_);
+  try {
+    retired_.push_back(call);
+  } catch (const std::bad_alloc&) {  // then it stays
+  }
 }
 
 void OpenDevice::fail(rosin_status status, std::string_view what) {

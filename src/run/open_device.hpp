@@ -6,6 +6,7 @@
 #include <array>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include <rosin/backend.h>
 
@@ -44,6 +45,8 @@ class OpenDevice {
   void trim();
   /// Unloads kernels that no plan uses, when all work has ended.
   void unload_kernels();
+  /// Gives a call back, which work under way may still use: it goes when that has ended.
+  void retire(rosin_call* call) noexcept;
   /// Copies host memory, which may be used again at once, into a block that nothing else uses. The copy runs beside
   /// other work; who uses the block calls `arrived` first.
   void upload(DeviceBlock& to, const void* from, size_t bytes);
@@ -72,6 +75,8 @@ class OpenDevice {
   rosin_device* open(int id);
 
   std::mutex turn_;
+  std::mutex retiring_;
+  std::vector<rosin_call*> retired_;
   std::mutex uploading_;
   rosin_stream* copy_stream_ = nullptr;
   rosin_event* used_ = nullptr;  // what the block was used for before

@@ -21,7 +21,8 @@ PlanCache& PlanCache::instance() {
 }
 
 namespace {
-std::atomic<int64_t> launches_at_reset{0}, allocations_at_reset{0}, bytes_in_at_reset{0}, bytes_out_at_reset{0};
+std::atomic<int64_t> launches_at_reset{0}, allocations_at_reset{0}, given_at_reset{0}, refused_at_reset{0},
+    bytes_in_at_reset{0}, bytes_out_at_reset{0};
 
 int64_t bytes_of(const Key& key) { return static_cast<int64_t>(key.words.capacity() * sizeof(uint64_t)); }
 
@@ -155,6 +156,9 @@ Stats stats() {
   const BufferUsage usage = buffer_usage();
   now.allocations = usage.made + DevicePool::made() - allocations_at_reset.load(std::memory_order_relaxed);
   now.launches = device_launches() - launches_at_reset.load(std::memory_order_relaxed);
+  const LibraryCalls calls = library_calls();
+  now.library_calls = calls.given - given_at_reset.load(std::memory_order_relaxed);
+  now.refused_calls = calls.refused - refused_at_reset.load(std::memory_order_relaxed);
   const CopiedBytes copied = copied_bytes();
   now.to_devices = copied.to_devices - bytes_in_at_reset.load(std::memory_order_relaxed);
   now.from_devices = copied.from_devices - bytes_out_at_reset.load(std::memory_order_relaxed);
@@ -169,6 +173,9 @@ void reset_stats() {
   cache.counters = {};
   allocations_at_reset.store(buffer_usage().made + DevicePool::made(), std::memory_order_relaxed);
   launches_at_reset.store(device_launches(), std::memory_order_relaxed);
+  const LibraryCalls calls = library_calls();
+  given_at_reset.store(calls.given, std::memory_order_relaxed);
+  refused_at_reset.store(calls.refused, std::memory_order_relaxed);
   const CopiedBytes copied = copied_bytes();
   bytes_in_at_reset.store(copied.to_devices, std::memory_order_relaxed);
   bytes_out_at_reset.store(copied.from_devices, std::memory_order_relaxed);

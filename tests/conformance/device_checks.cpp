@@ -18,7 +18,9 @@ void the_table_is_complete(Rig& rig) {
   expect(api.copy_in && api.copy_out && api.copy, "a copy function is null");
   expect(api.compile && api.free_bytes && api.load && api.unload && api.kernel && api.launch,
          "a function of kernels is null");
-  expect(!api.call_prepare == !api.call_run && !api.call_prepare == !api.call_destroy, "half of the vendor calls");
+  expect(!api.call_prepare == !api.call_run && !api.call_prepare == !api.call_destroy &&
+             !api.call_prepare == !api.call_takes,
+         "half of the vendor calls");
   expect(!api.graph_begin == !api.graph_end && !api.graph_begin == !api.graph_launch &&
              !api.graph_begin == !api.graph_destroy,
          "half of the graph functions");

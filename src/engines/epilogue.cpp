@@ -1,0 +1,98 @@
+// See epilogue.hpp.
+#include "engines/epilogue.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include <rosin/error.hpp>
+
+namespace rosin::engines {
+namespace {
+
+class Finished final : public VendorCall {
+ public:
+  Finished(std::unique_ptr<VendorCall> call, const Epilogue& epilogue, ActivationLoop activation,
+           const ResultShape& shape)
+      : call_(std::move(call)), epilogue_(epilogue), activation_(activation), shape_(shape) {
+    chunks_ = call_->chunks();
+    workspace_bytes_ = call_->workspace_bytes();
+    scratch_bytes_ = call_->scratch_bytes_per_chunk();
+    has_begin_ = call_->has_begin();
+    may_fail_ = call_->may_fail();
+    by_parts_ = chunks_ > 0 && call_->part_of(0).has_value();
+    has_finish_ = call_->has_finish() || (chunks_ > 0 && !by_parts_);
+  }
+
+  const char* engine() const noexcept override { return call_->engine(); }
+  void begin(const VendorBuffers& buffers) const override { call_->begin(buffers); }
+  std::optional<MatmulPart> part_of(int64_t chunk) const override { return call_->part_of(chunk); }
+
+  void run_chunk(int64_t chunk, const VendorBuffers& buffers, void* scratch) const override {
+    call_->run_chunk(chunk, buffers, scratch);
+    if (by_parts_) apply(*call_->part_of(chunk), buffers);
+  }
+
+  void finish(const VendorBuffers& buffers) const override {
+    if (call_->has_finish()) call_->finish(buffers);
+    if (!by_parts_) apply({0, shape_.items, 0, shape_.columns, 0, shape_.rows}, buffers);
+  }
+
+ private:
+  static constexpr int64_t stretch = 512;  // elements for which a bias of few rows is repeated
+
+  void apply(const MatmulPart& part, const VendorBuffers& buffers) const {
+    if (shape_.type == DType::Float64) apply_to<double>(part, buffers);
+    else apply_to<float>(part, buffers);
+  }
+
+  template <class T> void apply_to(const MatmulPart& part, const VendorBuffers& buffers) const {
+    const int64_t rows = part.last_row - part.first_row;
+    // Columns that lie one behind the other are one run.
+    const bool joined = rows == shape_.distance && rows <= stretch / 2;
+    const int64_t together = joined ? stretch / std::max<int64_t>(rows, 1) : 1;
+    T repeated[stretch];
+    const T* bias = epilogue_.bias ? static_cast<const T*>(buffers.third) + part.first_row : nullptr;
+    if (bias != nullptr && joined) {
+      for (int64_t i = 0; i < together; ++i) std::copy_n(bias, rows, repeated + i * rows);
+      bias = repeated;
+    }
+    for (int64_t item = part.first_item; item < part.last_item; ++item) {
+      for (int64_t column = part.first_column; column < part.last_column; column += together) {
+        const int64_t at = item * shape_.item_stride + column * shape_.distance + part.first_row;
+        const T* residual = epilogue_.residual ? static_cast<const T*>(buffers.residual) + at : nullptr;
+        apply_to_run(static_cast<T*>(buffers.result) + at, bias, residual,
+                     rows * std::min(together, part.last_column - column));
+      }
+    }
+  }
+
+  template <class T> void apply_to_run(T* c, const T* bias, const T* residual, int64_t count) const {
+    for (int64_t i = 0; bias != nullptr && i < count; ++i) c[i] += bias[i];
+    for (int64_t i = 0; residual != nullptr && i < count; ++i) c[i] += residual[i];
+    if (epilogue_.activation == Activation::relu) {
+      for (int64_t i = 0; i < count; ++i) c[i] = c[i] < T(0) ? T(0) : c[i];
+    } else if (epilogue_.activation != Activation::none) {
+      const void* in[] = {c};
+      activation_(c, in, count);
+    }
+  }
+
+  std::unique_ptr<VendorCall> call_;
+  Epilogue epilogue_;
+  ActivationLoop activation_;
+  ResultShape shape_;
+  bool by_parts_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<VendorCall> finished(std::unique_ptr<VendorCall> call, const Epilogue& epilogue,
+                                     ActivationLoop activation, const ResultShape& shape) {
+  if (shape.type != DType::Float32 && shape.type != DType::Float64) {
+    throw Error(ErrorKind::dtype, std::string("call: epilogues are of Float32 and Float64; got ") +
+                                      to_string(shape.type) + "; compute them apart");
+  }
+  return std::make_unique<Finished>(std::move(call), epilogue, activation, shape);
+}
+
+}  // namespace rosin::engines

@@ -1,0 +1,48 @@
+// Epilogues of calls: what an engine does not do in its registers is done with each part of the result as soon as that
+// is complete, while it is in the cache. Every step rounds as if the result had been stored before it, so the bits are
+// those of separate kernels. Read after vendor.hpp.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "engines/conv_shape.hpp"
+#include "engines/vendor.hpp"
+
+namespace rosin::engines {
+
+/// A result as matrices: element (row, column) of an item stands at row + column * distance + item * item_stride.
+struct ResultShape {
+  DType type;
+  int64_t items, columns, rows, distance, item_stride;
+};
+
+inline ResultShape result_shape(const MatmulSpec& spec) {
+  return {spec.type, spec.batch, spec.n, spec.m, spec.ldc, spec.c_batch_stride};
+}
+inline ResultShape result_shape(const ConvSpec& spec) {
+  const MatmulPart all = images_part(spec, 0, spec.batch);
+  return {spec.type, 1, all.last_column, spec.out_channels, spec.out_channels, 0};
+}
+
+/// The call, and then the epilogue. Types: Float32, Float64.
+std::unique_ptr<VendorCall> finished(std::unique_ptr<VendorCall> call, const Epilogue& epilogue,
+                                     ActivationLoop activation, const ResultShape& shape);
+
+/// What `make` prepares for the spec, with as much of the epilogue as the engine does in its registers (bias and relu,
+/// if any), then the rest.
+template <class Spec, class Make>
+std::unique_ptr<VendorCall> with_epilogue(const Spec& spec, bool in_registers, Make&& make) {
+  Spec inner = spec;
+  inner.epilogue = {};
+  Epilogue rest = spec.epilogue;
+  if (in_registers) {
+    inner.epilogue.bias = std::exchange(rest.bias, false);
+    if (!rest.residual && rest.activation == Activation::relu)
+      inner.epilogue.activation = std::exchange(rest.activation, Activation::none);
+  }
+  std::unique_ptr<VendorCall> call = make(inner);
+  return rest.none() ? std::move(call) : finished(std::move(call), rest, spec.activation, result_shape(spec));
+}
+
+}  // namespace rosin::engines

@@ -1,0 +1,108 @@
+// Fuser: which elementwise ops become the epilogue of the call whose result they read. They may where nobody else wants
+// what stands between, where the executor takes the call so, and where it needs nothing that waits for the call.
+// Read first: fuse.hpp, call.hpp.
+#include "plan/describe.hpp"
+#include "plan/fuse.hpp"
+
+namespace rosin::plan {
+namespace {
+
+/// The wide dims of a bias: rows of a product, channels of images.
+uint8_t bias_dims(const Value& made) {
+  const int dim = made.op->contraction == Contraction::matmul ? 0 : made.rank - 2;
+  return static_cast<uint8_t>(made.wide & (1u << dim));
+}
+
+bool is_sum(const Op& op) {
+  static const Op* const sum = find_op("add");
+  return &op == sum;
+}
+
+}  // namespace
+
+bool Fuser::join_call(int32_t node) {
+  const Activation activation = activation_of(*v(node).op);
+  if (activation == Activation::none && !is_sum(*v(node).op)) return false;
+  // The later one first: then no call waits for what comes long after it.
+  const int operands = v(node).operands, first = operands > 1 && v(node).in[1] > v(node).in[0] ? 1 : 0;
+  for (int k = 0; k < operands; ++k) {
+    const int i = (first + k) % operands;
+    const int32_t made = v(node).in[i];
+    if (made < 0 || made >= s_.graph.nodes || v(made).held || readers_[static_cast<size_t>(made)] != 1) continue;
+    const int32_t unit = unit_of_[static_cast<size_t>(made)];
+    if (unit < 0 || !units[unit].call || units[unit].members.back() != made) continue;
+    const Value &from = v(made), &to = v(node);
+    if (from.dtype != to.dtype || from.wide != to.wide || from.rank != to.rank) continue;
+    if (take_into_call(unit, node, activation == Activation::none ? v(node).in[1 - i] : -1)) return true;
+  }
+  return false;
+}
+
+/// `other`: what is added, or -1 where the node is an activation.
+bool Fuser::take_into_call(int32_t unit, int32_t node, int32_t other) {
+  const int32_t made = units[unit].members.front();
+  std::optional<CallDescription> call = call_of(made);
+  Unit wanted;
+  wanted.epilogue = units[unit].epilogue;
+  wanted.bias = units[unit].bias;
+  wanted.residual = units[unit].residual;
+  if (!call || !units[unit].taken || wanted.epilogue.activation != Activation::none) return false;
+  if (other < 0) {
+    wanted.epilogue.activation = activation_of(*v(node).op);
+    if (wanted.epilogue.activation == Activation::none) return false;  // a number is added
+  } else {
+    other = without_broadcast(other);
+    if (v(other).dtype != v(node).dtype || wanted.epilogue.residual || !fits_epilogue(unit, other)) return false;
+    const bool as_bias = !wanted.epilogue.bias && v(other).wide == bias_dims(v(made));
+    const bool as_large = v(other).wide == v(node).wide && v(other).rank == v(node).rank &&
+                          v(other).channels_first == v(made).channels_first;
+    if (as_bias && !v(other).channels_first) wanted.epilogue.bias = true, wanted.bias = other;
+    else if (as_large) wanted.epilogue.residual = true, wanted.residual = other;
+    else return false;
+  }
+  const CallArray bias{v(node).dtype, Shape{}, {}}, residual = call->result();
+  add_epilogue(*call, wanted.epilogue, wanted.bias < 0 ? nullptr : &bias, wanted.residual < 0 ? nullptr : &residual);
+  if (!target_.takes(*call)) return false;
+  add_to_call(unit, node, wanted);
+  return true;
+}
+
+/// Whether the value stands in memory without gaps, or would without this call: nothing is stored on its account.
+bool Fuser::fits_epilogue(int32_t unit, int32_t other) const {
+  if (!stands_in_memory(other)) return false;
+  const int32_t maker = unit_of(other);
+  if (maker < 0) return true;
+  if (maker == unit || units.depends(maker, unit)) return false;
+  return units[maker].call || v(other).held || readers_[static_cast<size_t>(other)] > 1;
+}
+
+bool Fuser::stands_in_memory(int32_t value) const {
+  int32_t root = value;
+  for (; s_.homes[static_cast<size_t>(root)] == Home::alias; root = s_.base[static_cast<size_t>(root)]) {}
+  const Home home = s_.homes[static_cast<size_t>(root)];
+  if (home != Home::leaf && home != Home::own) return false;
+  return !v(root).channels_first || root == value;
+}
+
+void Fuser::add_to_call(int32_t unit, int32_t node, const Unit& wanted) {
+  const int32_t made = units[unit].members.front(), before = units[unit].members.back();
+  Unit& call = units[unit];
+  call.epilogue = wanted.epilogue;
+  call.bias = wanted.bias;
+  call.residual = wanted.residual;
+  call.domain = node;
+  call.wide = v(node).wide;
+  call.members.push_back(node);
+  for (const int32_t value : {wanted.bias, wanted.residual}) {
+    if (value >= 0 && unit_of(value) >= 0) units.add_dependency(unit, unit_of(value));
+  }
+  if (before != made) s_.homes[static_cast<size_t>(before)] = Home::none;
+  s_.homes[static_cast<size_t>(made)] = Home::result;
+  s_.base[static_cast<size_t>(made)] = node;
+  s_.homes[static_cast<size_t>(node)] = Home::own;
+  v(node).channels_first = v(made).channels_first;
+  unit_of_[static_cast<size_t>(node)] = unit;
+  level_[static_cast<size_t>(node)] = Level::full;
+}
+
+}  // namespace rosin::plan

@@ -1,0 +1,221 @@
+// Epilogues of calls: what joins a call, and that it changes no bit: the same ops give the same bits where what stands
+// between them is held, and so computed apart.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include <rosin/activation.hpp>
+#include <rosin/conv.hpp>
+#include <rosin/create.hpp>
+#include <rosin/dense.hpp>
+#include <rosin/elementwise.hpp>
+#include <rosin/grad.hpp>
+#include <rosin/matmul.hpp>
+#include <rosin/movement.hpp>
+#include <rosin/random.hpp>
+#include <rosin/reduce.hpp>
+#include <rosin/stats.hpp>
+
+namespace rosin {
+namespace {
+
+using Op = Array (*)(const Array&);
+
+struct Launched {
+  int64_t kernels = 0, calls = 0;
+  bool operator==(const Launched&) const = default;
+};
+std::ostream& operator<<(std::ostream& out, const Launched& l) {
+  return out << l.kernels << " kernels, " << l.calls << " calls";
+}
+
+template <class F> Launched launches(F&& f) {
+  eval();
+  const Stats before = stats();
+  [[maybe_unused]] const auto held = f();
+  eval();
+  return {stats().kernels - before.kernels, stats().calls - before.calls};
+}
+
+bool same_bits(const Array& a, const Array& b) {
+  if (a.shape() != b.shape() || a.dtype() != b.dtype()) return false;
+  if (a.dtype() == Float64) {
+    const auto x = a.to_vector<double>(), y = b.to_vector<double>();
+    return std::memcmp(x.data(), y.data(), x.size() * sizeof(double)) == 0;
+  }
+  const auto x = a.to_vector<float>(), y = b.to_vector<float>();
+  return std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) == 0;
+}
+
+/// product() + bias + residual (each where there is one) and then the activation, in one evaluation. `apart`: all that
+/// stands between is held.
+template <class F> Array chain(F&& product, const Array& bias, const Array& residual, Op activation, bool apart) {
+  std::vector<Array> held;
+  Array y = product();
+  const auto then = [&](Array next) {
+    if (apart) held.push_back(y);
+    y = std::move(next);
+  };
+  if (!bias.is_nothing()) then(y + bias);
+  if (!residual.is_nothing()) then(y + residual);
+  if (activation) then(activation(y));
+  eval();
+  return y;
+}
+
+constexpr Op activations[] = {nullptr, relu, sigmoid, tanh};
+
+template <class F>
+void expect_same_bits(F&& product, const Array& bias, const Array& residual, const std::string& what) {
+  eval();
+  for (const Op activation : activations) {
+    for (int form = 1; form < 4; ++form) {
+      const Array b = form & 1 ? bias : Array(), r = form & 2 ? residual : Array();
+      for (const int threads : {1, 3}) {
+        set_num_threads(threads);
+        const Array joined = chain(product, b, r, activation, false);
+        EXPECT_TRUE(same_bits(joined, chain(product, b, r, activation, true)))
+            << what << ", form " << form << ", " << threads << " threads";
+      }
+    }
+  }
+  set_num_threads(0);
+}
+
+TEST(Epilogue, ProductsHaveTheSameBits) {
+  seed(1);
+  constexpr int64_t sizes[][3] = {{1, 1, 1},     {8, 200, 24}, {3, 5, 7},       {64, 64, 64}, {10, 128, 256},
+                                  {33, 70, 300}, {5, 1, 4000}, {256, 128, 784}, {1, 40, 9},   {130, 1, 20}};
+  for (const auto& [m, n, k] : sizes) {
+    for (const DType type : {Float32, Float64}) {
+      const Array a = normal({m, k}, 0, 1, type), b = normal({k, n}, 0, 1, type), ta = normal({k, m}, 0, 1, type),
+                  tb = normal({n, k}, 0, 1, type);
+      const Array bias = normal({m}, 0, 1, type), residual = normal({m, n}, 0, 1, type);
+      const std::string what = to_string(type) + to_string(Shape{m, n, k});
+      expect_same_bits([&] { return matmul(a, b); }, bias, residual, what);
+      expect_same_bits([&] { return matmul(transpose(ta), b); }, bias, residual, what + " a transposed");
+      expect_same_bits([&] { return matmul(a, transpose(tb)); }, bias, residual, what + " b transposed");
+    }
+  }
+}
+
+TEST(Epilogue, BatchesOfProductsHaveTheSameBits) {
+  seed(2);
+  const Array a = randn({6, 5, 3}), b = randn({5, 4, 3}), one = randn({6, 5, 1});
+  const Array bias = randn({6}), residual = randn({6, 4, 3});
+  expect_same_bits([&] { return matmul(a, b); }, bias, residual, "batch");
+  expect_same_bits([&] { return matmul(one, b); }, bias, residual, "batch of one matrix");
+}
+
+TEST(Epilogue, ConvolutionsHaveTheSameBits) {
+  seed(3);
+  struct Case {
+    Shape x, w;
+    int64_t pad;
+  };
+  for (const auto& [x_shape, w_shape, pad] :
+       {Case{{9, 8, 1, 5}, {3, 3, 1, 6}, 0}, Case{{12, 12, 6, 3}, {5, 5, 6, 16}, 2},
+        Case{{7, 7, 32, 4}, {3, 3, 32, 48}, 1}, Case{{20, 3, 2}, {4, 3, 5}, 1}}) {
+    for (const DType type : {Float32, Float64}) {
+      const Array x = normal(x_shape, 0, 1, type), w = normal(w_shape, 0, 1, type);
+      const int rank = x_shape.rank();
+      std::vector<int64_t> ones(static_cast<size_t>(rank), 1);
+      ones[static_cast<size_t>(rank - 2)] = w_shape[-1];
+      const Array bias = reshape(normal({w_shape[-1]}, 0, 1, type), Shape(std::span<const int64_t>(ones)));
+      const ConvOptions options{.pad = {pad}};
+      const Array residual = normal(conv(x, w, options).shape(), 0, 1, type);
+      expect_same_bits([&] { return conv(x, w, options); }, bias, residual, to_string(type) + to_string(x_shape));
+    }
+  }
+}
+
+TEST(Epilogue, NotANumberAndZerosWithASignStay) {
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
+  const Array a({1.0f, -1.0f, nan, -0.0f, infinity, 2.0f}, {6, 1}), b({1.0f, -0.0f, -2.0f}, {1, 3});
+  const Array bias({-0.0f, 1.0f, 0.0f, -0.0f, 1.0f, -infinity}, {6});
+  expect_same_bits([&] { return matmul(a, b); }, bias, matmul(a, b), "edges");
+}
+
+TEST(Epilogue, ALayerIsOneCall) {
+  const Array x = ones({4, 7});
+  for (const Activation& act : {Activation(identity), Activation(relu), Activation(sigmoid), Activation(tanh)}) {
+    const Dense layer(4, 6, act);
+    eval();
+    EXPECT_EQ(launches([&] { return layer(x); }), (Launched{0, 1}));
+  }
+  const Dense other(4, 6, gelu);  // whose gradient asks for the value before
+  eval();
+  EXPECT_EQ(launches([&] { return other(x); }), (Launched{1, 1}));
+}
+
+TEST(Epilogue, WhatSomebodyElseReadsIsComputedApart) {
+  const Array x = ones({4, 7}), w = ones({6, 4}), bias = ones({6});
+  eval();
+  Array product, shifted;
+  EXPECT_EQ(launches([&] {
+              product = matmul(w, x);
+              return relu(product + bias);
+            }),
+            (Launched{1, 1}));
+  EXPECT_EQ(launches([&] {  // the sum stays, relu is a kernel behind
+              shifted = matmul(w, x) + bias;
+              return relu(shifted);
+            }),
+            (Launched{1, 1}));
+  EXPECT_EQ(launches([&] {
+              const Array p = matmul(w, x);
+              return relu(p + bias) + p;
+            }),
+            (Launched{1, 1}));
+}
+
+TEST(Epilogue, ASumThatWaitsForTheCallIsNoPartOfIt) {
+  const Array x = ones({5, 5});
+  eval();
+  Array y;
+  EXPECT_EQ(launches([&] {
+              const Array p = matmul(x, x);
+              return y = matmul(p, x) + matmul(x, p);  // the first product is there by then: one call takes the other's
+            }),
+            (Launched{0, 3}));
+  EXPECT_EQ(y.to_vector<float>(), std::vector<float>(25, 50.0f));
+  EXPECT_EQ(launches([&] {
+              const Array p = matmul(x, x);
+              return y = p + matmul(p * 2, x);
+            }),
+            (Launched{1, 2}));
+  EXPECT_EQ(y.to_vector<float>(), std::vector<float>(25, 55.0f));
+}
+
+TEST(Epilogue, HalvesAndIntegersAreAddedApart) {
+  for (const DType type : {BFloat16, Float16, Int64}) {
+    const Array x = cast(ones({4, 7}), type), w = cast(ones({6, 4}), type), bias = cast(ones({6}), type);
+    eval();
+    EXPECT_EQ(launches([&] { return matmul(w, x) + bias; }), (Launched{1, 1})) << to_string(type);
+  }
+}
+
+TEST(Epilogue, GradientsOfALayerHaveTheSameBits) {
+  seed(4);
+  const Array x = randn({12, 9}), w = randn({7, 12}), b = randn({7});
+  for (const Op activation : {relu, sigmoid, tanh}) {
+    const auto gradients = [&](bool apart) {
+      std::vector<Array> held;
+      const auto loss = [&](const Array& weight, const Array& bias) {
+        const Array product = matmul(weight, x), shifted = product + bias;
+        if (apart) held = {product, shifted};
+        return sum(square(activation(shifted)));
+      };
+      const auto [dw, db] = gradient(loss, w, b);
+      eval();
+      return std::vector<Array>{dw, db};
+    };
+    const auto joined = gradients(false), separate = gradients(true);
+    for (size_t i = 0; i < joined.size(); ++i) EXPECT_TRUE(same_bits(joined[i], separate[i])) << i;
+  }
+}
+
+}  // namespace
+}  // namespace rosin

@@ -1,0 +1,61 @@
+// Calls that a vendor's library computes behind a plug-in: questions before a plan is made, and prepared calls.
+// Read first: plan/call.hpp, include/rosin/backend.h (Vendor calls), open_device.hpp. Read next: device_executor.hpp.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "kernels/target.hpp"
+#include "plan/layout.hpp"
+#include "run/open_device.hpp"
+
+namespace rosin {
+
+/// What the plug-in answers for its device. Immutable; asked from any thread.
+class PluginTarget final : public kernels::KernelTarget {
+ public:
+  explicit PluginTarget(OpenDevice& device) : device_(device) {}
+  bool takes(const plan::CallDescription& call) const override;
+  plan::Order order(const plan::CallDescription& call, size_t i) const override;
+  Form form() const override;
+
+ private:
+  OpenDevice& device_;
+};
+
+/// A prepared call of a device, which outlives it.
+class LibraryCall {
+ public:
+  /// The step's call, or nothing where the library refuses it for its sizes. Error (backend) where that fails.
+  static std::optional<LibraryCall> prepare(OpenDevice& device, const plan::Layout& layout, const plan::Step& step);
+
+  /// Gives the call to the device's stream. `buffers`: where the values begin that the arrays lie in, in their order.
+  /// For who has the turn.
+  rosin_status run(rosin_place* buffers, rosin_place workspace) const;
+
+  const std::vector<int32_t>& values() const { return values_; }  // whose memory the arrays lie in
+  uint64_t workspace() const { return workspace_; }
+
+ private:
+  struct Destroy {
+    OpenDevice* device;
+    void operator()(rosin_call* call) const { device->retire(call); }
+  };
+
+  explicit LibraryCall(OpenDevice& device) : device_(&device), call_(nullptr, Destroy{&device}) {}
+
+  OpenDevice* device_;
+  std::unique_ptr<rosin_call, Destroy> call_;
+  std::vector<int32_t> values_;
+  std::vector<uint64_t> offsets_;  // bytes from where the values begin
+  uint64_t workspace_ = 0;
+};
+
+/// Since the start of the process.
+struct LibraryCalls {
+  int64_t given = 0, refused = 0;
+};
+LibraryCalls library_calls();
+
+}  // namespace rosin

@@ -1,0 +1,118 @@
+// Calls that a device's library computes: the reference plug-in with vendor=1 has matmul with bias and relu. What it
+// refuses is computed by kernels, that step alone. Read first: test_device.hpp.
+#include <gtest/gtest.h>
+
+#include <rosin/activation.hpp>
+#include <rosin/approx.hpp>
+#include <rosin/create.hpp>
+#include <rosin/dense.hpp>
+#include <rosin/elementwise.hpp>
+#include <rosin/grad.hpp>
+#include <rosin/loss.hpp>
+#include <rosin/matmul.hpp>
+#include <rosin/move.hpp>
+#include <rosin/movement.hpp>
+#include <rosin/optim.hpp>
+#include <rosin/random.hpp>
+#include <rosin/stats.hpp>
+
+#include "run_itself.hpp"
+#include "test_device.hpp"
+
+namespace rosin {
+namespace {
+
+struct Launched {
+  int64_t launches = 0, by_library = 0, refused = 0;
+  bool operator==(const Launched&) const = default;
+};
+std::ostream& operator<<(std::ostream& out, const Launched& l) {
+  return out << l.launches << " launches, " << l.by_library << " by the library, " << l.refused << " refused";
+}
+
+/// What the evaluation of f's result launches; it must be what the CPU computes, to the last place.
+template <class F> Launched launches(F&& f, std::initializer_list<Array> arrays) {
+  std::vector<Array> here(arrays), there;
+  for (const Array& x : here) there.push_back(x | get_device("reference", 0).with(keep));
+  eval();
+  const Stats before = stats();
+  const Array got = f(there);
+  eval(got);
+  const Stats after = stats();
+  EXPECT_TRUE(allclose(got | Device(), f(here), {.rtol = 1e-6, .atol = 1e-6}));
+  return {after.launches - before.launches, after.library_calls - before.library_calls,
+          after.refused_calls - before.refused_calls};
+}
+
+using Arrays = std::vector<Array>;
+
+Array product(const Arrays& x) { return matmul(x[0], x[1]); }
+Array layer(const Arrays& x) { return relu(matmul(x[0], x[1]) + x[2]); }
+Array smooth_layer(const Arrays& x) { return tanh(matmul(x[0], x[1]) + x[2]); }
+
+TEST(DISABLED_Inside, ALibraryComputes) {
+  const Array w = randn({6, 5}), x = randn({5, 4}), b = randn({6});
+  EXPECT_EQ(launches(product, {w, x}), (Launched{1, 1, 0}));
+  EXPECT_EQ(launches(layer, {w, x, b}), (Launched{1, 1, 0}));
+  EXPECT_EQ(launches(smooth_layer, {w, x, b}), (Launched{2, 1, 0}));  // tanh is a kernel behind
+  EXPECT_EQ(launches([](const Arrays& a) { return matmul(transpose(a[0]), transpose(a[1])); }, {x, w}),
+            (Launched{1, 1, 0}));
+  EXPECT_EQ(launches(product, {randn({3, 4, 2}), randn({4, 5, 1})}), (Launched{1, 1, 0}));
+  EXPECT_EQ(launches(product, {cast(w, Float64), cast(x, Float64)}), (Launched{1, 1, 0}));
+  EXPECT_EQ(launches(product, {zeros({6, 0}), zeros({0, 4})}).by_library, 0);
+}
+
+TEST(LibraryCalls, TakeTheirBiasAndRelu) {
+  expect_success(run_itself("ALibraryComputes", "ROSIN_REFERENCE=devices=1,vendor=1"));
+}
+
+TEST(DISABLED_Inside, ALibraryRefuses) {
+  const Array w = randn({6, 5}), x = randn({5, 4}), b = randn({6});
+  EXPECT_EQ(launches(layer, {w, x, b}), (Launched{2, 0, 1}));  // for its sizes: the product, and a kernel behind it
+  EXPECT_EQ(launches(layer, {slice(w, 0, 0, 3), x, slice(b, 0, 0, 3)}).by_library, 1);
+  EXPECT_EQ(launches(product, {cast(w, Int64), cast(x, Int64)}), (Launched{1, 0, 0}));  // for its type: never asked
+  const auto both = [](const Arrays& a) { return relu(matmul(a[0], relu(matmul(a[1], a[2]) + a[3]))); };
+  EXPECT_EQ(launches(both, {randn({3, 6}), w, x, b}), (Launched{3, 1, 1}));  // the step that is refused, alone
+  // A matrix that does not begin where the plug-in can read.
+  const auto rest = [](const Arrays& a) { return matmul(slice(a[0], 1, 1, 5), a[1]); };
+  EXPECT_EQ(launches(rest, {randn({3, 5}), randn({4, 2})}), (Launched{1, 0, 1}));
+}
+
+TEST(LibraryCalls, ThatAreRefusedFallBackAlone) {
+  expect_success(run_itself("ALibraryRefuses", "ROSIN_REFERENCE=devices=1,vendor=1,vendor_rows=5"));
+}
+
+struct Network {
+  Dense hidden{12, 20, relu};
+  Dense out{20, 10};
+  Array operator()(const Array& x) const { return out(hidden(x)); }
+};
+
+std::vector<float> losses(const Device& device) {
+  seed(3);
+  Network model = Network{} | device;
+  State state = setup(Adam{.eta = 1e-2}, model);
+  std::vector<float> all;
+  for (int i = 0; i < 5; ++i) {
+    const Array x = randn({12, 16}) | device, y = cast(randn({10, 16}) > 1, Float32) | device;
+    const auto [loss, g] = withgradient([&](const Network& m) { return logitcrossentropy(m(x), y); }, model);
+    update(state, model, g);
+    all.push_back(loss.item<float>());
+  }
+  return all;
+}
+
+TEST(DISABLED_Inside, ALibraryTrains) {
+  const std::vector<float> here = losses(Device());
+  const Stats before = stats();
+  const std::vector<float> there = losses(get_device("reference", 0));
+  EXPECT_EQ(stats().library_calls - before.library_calls, 5 * 5);  // two forward, three backward
+  for (size_t i = 0; i < here.size(); ++i) EXPECT_NEAR(there[i], here[i], 1e-5) << i;
+  trim();  // calls of plans go with them
+  synchronize(get_device("reference", 0));
+}
+
+TEST(LibraryCalls, TrainAModel) { expect_success(run_itself("ALibraryTrains", "ROSIN_REFERENCE=devices=1,vendor=1")); }
+
+}  // namespace
+}  // namespace rosin
