@@ -263,6 +263,63 @@ TEST(DeviceMemory, UnusedBlocksAreGivenBackBeforeMemoryRunsOut) {
   set_memory_limit(device, 0);
 }
 
+/// The sum of a chain whose middle stands in an arena.
+double chain(const Array& w, const Array& x) {
+  const auto product = [&] { return sum(tanh(matmul(w, tanh(matmul(w, x))))); };
+  return product().item();
+}
+
+TEST(DeviceMemory, PlansInTurnShareOneArenaAndPlanNothingAnew) {
+  const Device device = some_device();
+  const Array w = full({16, 16}, 0.1f) | device, a = full({16, 3000}, 0.5f) | device,
+              b = full({16, 2600}, 0.5f) | device;
+  const double first = chain(w, a), second = chain(w, b);
+  const Stats before = stats();
+  const MemoryStats memory = memory_stats(device);
+  // (An arena of its own would want some 100 KiB more.)
+  set_memory_limit(device, memory.live + memory.cached + (int64_t{16} << 10));
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(chain(w, a), first);
+    EXPECT_EQ(chain(w, b), second);
+  }
+  set_memory_limit(device, 0);
+  EXPECT_EQ(stats().layouts, before.layouts);
+  EXPECT_EQ(stats().structures, before.structures);
+  EXPECT_EQ(stats().allocations, before.allocations);
+  EXPECT_EQ(memory_stats(device).live, memory.live);
+}
+
+TEST(DeviceMemory, ARunThatFailsGivesItsArenaBack) {
+  const Device device = some_device();
+  const Array w = full({16, 16}, 0.1f) | device, x = full({16, 300}, 0.5f) | device;
+  const auto pick = [&](int column) {
+    const Array at = Array({column}, {1}) | device;
+    const auto picked = [&] { return sum(gather(tanh(matmul(w, x)), at, 1)); };
+    return picked().item();
+  };
+  const double good = pick(3);
+  const Stats before = stats();
+  const int64_t live = memory_stats(device).live;
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_THROW(pick(300), Error);
+    EXPECT_EQ(memory_stats(device).live, live);
+  }
+  EXPECT_EQ(pick(3), good);
+  EXPECT_EQ(stats().allocations, before.allocations);
+}
+
+TEST(DeviceMemory, TrimGivesIdleArenasBackAndPlansStay) {
+  const Device device = some_device();
+  const Array w = full({16, 16}, 0.1f) | device, x = full({16, 300}, 0.5f) | device;
+  const double want = chain(w, x);
+  const Stats before = stats();
+  EXPECT_GT(memory_stats(device).cached, 0);
+  trim(device);
+  EXPECT_EQ(memory_stats(device).cached, 0);
+  EXPECT_EQ(chain(w, x), want);
+  EXPECT_EQ(stats().layouts, before.layouts);
+}
+
 TEST(DeviceMemory, RunningOutNamesTheLargestArraysAndTheDeviceWorksOn) {
   struct Two {
     Array small, large;

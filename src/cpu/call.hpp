@@ -42,9 +42,12 @@ struct CallData {
   void* scratch = nullptr;  // scratch_bytes() of this run
 };
 
+/// Shared by all threads: several runs may go on at the same time, and leave nothing in the call.
 class Call {
  public:
   virtual ~Call() = default;
+  /// About what it takes, for the budget of plans.
+  virtual size_t bytes() const { return 512; }
   /// Runs once before all pieces, on one thread.
   virtual void begin(const CallData&) {}
   /// Independent pieces; their number depends on shapes only. Every piece runs once, in any order, on any thread.

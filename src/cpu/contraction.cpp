@@ -46,6 +46,7 @@ class MatmulCall final : public Call {
 
   int64_t chunks() const override { return call_->chunks(); }
   size_t scratch_bytes() const override { return parts_.total(); }
+  size_t bytes() const override { return sizeof(*this) + call_->bytes(); }
   bool may_fail() const override { return call_->may_fail(); }
 
   void begin(const CallData& data) override {

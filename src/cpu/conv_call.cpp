@@ -72,6 +72,11 @@ class ConvCall final : public Call {
 
   int64_t chunks() const override { return static_cast<int64_t>(groups_.size()); }
   size_t scratch_bytes() const override { return parts_.total(); }
+  size_t bytes() const override {
+    size_t bytes = sizeof(*this);
+    for (const Group& group : groups_) bytes += sizeof(Group) + group.call->bytes();
+    return bytes;
+  }
 
   void run(int64_t chunk, const CallData& data) override {
     const Group& group = groups_[static_cast<size_t>(chunk)];

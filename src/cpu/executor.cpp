@@ -17,8 +17,6 @@ namespace {
 
 using namespace plan;
 
-constexpr size_t bytes_of_call = 512;  // about: what engines keep is theirs
-
 /// One opaque call with where its operands are.
 struct PreparedCall {
   std::unique_ptr<Call> call;
@@ -78,9 +76,8 @@ class CpuPrepared final : public Prepared {
   size_t bytes() const override {
     size_t bytes = sizeof(*this) + in_arena_.capacity() * sizeof(InArena);
     for (const FusedKernel& kernel : kernels_) bytes += kernel.bytes();
-    const auto calls = static_cast<size_t>(
-        std::count_if(calls_.begin(), calls_.end(), [](const PreparedCall& made) { return made.call != nullptr; }));
-    return bytes + calls_.capacity() * sizeof(PreparedCall) + calls * bytes_of_call;
+    for (const PreparedCall& made : calls_) bytes += made.call ? made.call->bytes() : 0;
+    return bytes + calls_.capacity() * sizeof(PreparedCall);
   }
 
  private:

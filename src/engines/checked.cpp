@@ -35,6 +35,7 @@ class Checked final : public VendorCall {
   }
 
   const char* engine() const noexcept override { return fast_->engine(); }
+  size_t bytes() const noexcept override { return fast_->bytes() + exact_->bytes(); }
 
   void begin(const VendorBuffers& buffers) const override {
     new (static_cast<char*>(buffers.workspace) + finite_at_) std::atomic<bool>(true);

@@ -50,6 +50,9 @@ dnnl_data_type_t data_type_of(DType type, const char* what);
 dnnl_memory_desc_t strided(int dims_count, const dnnl_dims_t dims, dnnl_data_type_t type, const dnnl_dims_t strides,
                            const char* what);
 
+/// Of a primitive with its machine code, about: measured over many shapes.
+inline constexpr size_t primitive_bytes = size_t{16} << 10;
+
 /// A prepared oneDNN primitive that takes its scratch memory from the caller, and how its operands lie.
 class Primitive {
  public:

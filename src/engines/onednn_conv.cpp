@@ -141,6 +141,7 @@ class OnednnConv final : public VendorCall {
   }
 
   const char* engine() const noexcept override { return "onednn"; }
+  size_t bytes() const noexcept override { return (tail_ ? 4 : 3) * primitive_bytes; }  // with that of the reorder
 
   std::optional<MatmulPart> part_of(int64_t chunk) const override {
     if (spec_.kind != ConvKind::forward) return std::nullopt;

@@ -39,6 +39,7 @@ class OnednnMatmul final : public VendorCall {
   }
 
   const char* engine() const noexcept override { return "onednn"; }
+  size_t bytes() const noexcept override { return (tail_ ? 2 : 1) * primitive_bytes; }
 
   void begin(const VendorBuffers& buffers) const override {
     if (chunks_ > 0) sets_.begin(buffers.workspace);

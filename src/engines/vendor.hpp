@@ -113,6 +113,8 @@ class VendorCall {
   size_t scratch_bytes_per_chunk() const noexcept { return scratch_bytes_; }
   bool has_begin() const noexcept { return has_begin_; }
   bool has_finish() const noexcept { return has_finish_; }
+  /// About what the call itself takes, for the budget of plans.
+  virtual size_t bytes() const noexcept { return 512; }
   /// Whether running can throw.
   bool may_fail() const noexcept { return may_fail_; }
   /// What of the result has its final value when the chunk has run; nothing where that takes finish().
