@@ -17,6 +17,7 @@
 #include "kernels/target.hpp"
 #include "op_suite.hpp"
 #include "plan/device.hpp"
+#include "run/device_table.hpp"
 #include "test_device.hpp"
 
 namespace rosin::suite {
@@ -40,12 +41,12 @@ class Zeros final : public plan::Prepared {
 /// A device that keeps the codes of the kernels that it is asked for, and runs none.
 class Collector final : public plan::DeviceExecutor {
  public:
-  Collector() : host_(*plan::cpu_executor) {
+  Collector() : host_(DeviceTable::instance().executor(0)) {
     set_plan_cache(false);  // so that every program is prepared
-    plan::cpu_executor = this;
+    DeviceTable::instance().set_cpu(*this);
   }
   ~Collector() override {
-    plan::cpu_executor = &host_;
+    DeviceTable::instance().set_cpu(host_);
     set_plan_cache(true);
   }
 

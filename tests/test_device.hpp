@@ -14,8 +14,8 @@
 #include <rosin/error.hpp>
 #include <rosin/stats.hpp>
 
+#include "graph/transfer.hpp"
 #include "run/device_table.hpp"
-#include "run/transfer.hpp"
 
 namespace rosin {
 

@@ -1,4 +1,6 @@
-// The CPU as a device: prepares a layout's kernels and calls, and runs them step by step on the worker pool.
+// See executor.hpp. Prepares a layout's kernels and calls, and runs them step by step on the worker pool.
+#include "cpu/executor.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -7,10 +9,9 @@
 #include "base/pool.hpp"
 #include "base/sizes.hpp"
 #include "cpu/call.hpp"
-#include "cpu/convert.hpp"
 #include "cpu/fused.hpp"
+
 #include "graph/hooks.hpp"
-#include "plan/device.hpp"
 
 namespace rosin::cpu {
 namespace {
@@ -171,15 +172,14 @@ class CpuExecutor final : public DeviceExecutor {
   std::unique_ptr<const Prepared> prepare(Compiled&, std::shared_ptr<const Layout> layout) override {
     return std::make_unique<CpuPrepared>(std::move(layout));
   }
-  Memory* allocate(size_t bytes) override { return hooks.allocate(bytes); }
+  Memory* allocate(size_t bytes) override { return hooks.allocate({.bytes = bytes}); }
 };
 
-[[maybe_unused]] const bool installed = [] {
-  static CpuExecutor executor;
-  cpu_executor = &executor;
-  hooks.convert = convert;
-  return true;
-}();
-
 }  // namespace
+
+DeviceExecutor& executor() {
+  static CpuExecutor executor;
+  return executor;
+}
+
 }  // namespace rosin::cpu

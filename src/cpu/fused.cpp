@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <span>
 
-#include "cpu/convert.hpp"
 #include "cpu/fused_state.hpp"
+#include "scalar/convert.hpp"
 
 namespace rosin::cpu {
 namespace {
@@ -31,7 +31,7 @@ FusedKernel::FusedKernel(const plan::Structure& structure, const plan::Layout& l
     load.row = port.row;
     load.storage = structure.graph.values[static_cast<size_t>(port.value)].dtype;
     load.type = scalar_type(load.storage);
-    load.converts = tile_type(load.type) != load.storage;
+    load.converts = storage_of(load.type) != load.storage;
     load.offset = layout_->loads[i].offset;
     const int first = port.row ? kernel_->row_dims : 0;
     std::copy(layout_->loads[i].strides + first, layout_->loads[i].strides + layout_->dims, load.strides);
@@ -194,7 +194,7 @@ void FusedKernel::prepare_instrs() {
       std::stable_partition(instrs_.begin(), instrs_.end(), [](const Ready& instr) { return instr.once; }) -
       instrs_.begin());
   for (size_t i = 0; i < instrs_.size(); ++i) {
-    if (instrs_[i].what != Do::store || tile_type(instrs_[i].type) != instrs_[i].storage) continue;
+    if (instrs_[i].what != Do::store || storage_of(instrs_[i].type) != instrs_[i].storage) continue;
     for (size_t k = i; k-- > 0;) {
       const bool writes = instrs_[k].what != Do::store && instrs_[k].what != Do::root;
       if (!writes || instrs_[k].dst != instrs_[i].in[0]) continue;
@@ -208,7 +208,7 @@ void FusedKernel::prepare_instrs() {
 bool FusedKernel::may_forward(size_t store, size_t producer) const {
   const Ready& made = instrs_[producer];
   if ((made.what != Do::apply && made.what != Do::convert) || made.forward >= 0) return false;
-  if (made.what == Do::convert && tile_type(made.type) != made.storage) return false;
+  if (made.what == Do::convert && storage_of(made.type) != made.storage) return false;
   const plan::Port& port = kernel_->stores[instrs_[store].port];
   if (!port.aliased) return true;
   // The memory is also a load's: nothing may read that load after the producer.
@@ -265,7 +265,7 @@ void FusedKernel::finish(const RunData& data) const {
     if (root.order.parts == 0) root.loops.neutral(sum, root.count);
     for (int64_t part = 1; part < root.order.parts; ++part)
       root.loops.combine(sum, part_of(root, part, data.scratch), root.count);
-    cpu::convert(data.memory[root.value], root.storage, sum, tile_type(root.type), root.count);
+    convert_elements(data.memory[root.value], root.storage, sum, storage_of(root.type), root.count);
   }
 }
 

@@ -4,10 +4,10 @@
 #include <memory>
 #include <new>
 
-#include "cpu/convert.hpp"
 #include "cpu/fused.hpp"
 #include "cpu/fused_state.hpp"
 #include "plan/device.hpp"
+#include "scalar/convert.hpp"
 
 namespace rosin::cpu {
 namespace {
@@ -126,11 +126,11 @@ void FusedKernel::run_instr(const Ready& instr, const Tile& tile, State& state) 
                                     : output(static_cast<uint16_t>(instr.forward), tile, instr.row, state.data);
       const void* source = state.pointers[instr.in[0]];
       state.pointers[instr.dst] = out;
-      if (tile_type(instr.type) == instr.storage) {
-        cpu::convert(out, instr.storage, source, tile_type(instr.from), count);
+      if (storage_of(instr.type) == instr.storage) {
+        convert_elements(out, instr.storage, source, storage_of(instr.from), count);
       } else {
-        cpu::convert(state.spare, instr.storage, source, tile_type(instr.from), count);
-        cpu::convert(out, tile_type(instr.type), state.spare, instr.storage, count);
+        convert_elements(state.spare, instr.storage, source, storage_of(instr.from), count);
+        convert_elements(out, storage_of(instr.type), state.spare, instr.storage, count);
       }
       return;
     }
@@ -156,7 +156,7 @@ void FusedKernel::load(const Ready& instr, const Tile& tile, State& state) const
   state.pointers[instr.dst] = slot;
   void* raw = port.converts ? state.spare : slot;
   if (port.access == Access::direct) {
-    cpu::convert(slot, tile_type(port.type), memory + static_cast<size_t>(begin) * size, port.storage, count);
+    convert_elements(slot, storage_of(port.type), memory + static_cast<size_t>(begin) * size, port.storage, count);
     return;
   }
   // A repeated pattern is gathered once and doubled.
@@ -166,7 +166,7 @@ void FusedKernel::load(const Ready& instr, const Tile& tile, State& state) const
                memory + offset * static_cast<int64_t>(size), port.strides[0], length, size);
   });
   if (gathered > 0) repeat(raw, static_cast<size_t>(gathered) * size, static_cast<size_t>(count) * size);
-  if (port.converts) cpu::convert(slot, tile_type(port.type), raw, port.storage, count);
+  if (port.converts) convert_elements(slot, storage_of(port.type), raw, port.storage, count);
 }
 
 void FusedKernel::scalar(const Ready& instr, const Tile& tile, State& state) const {
@@ -219,7 +219,7 @@ void FusedKernel::store(const Ready& instr, const Tile& tile, State& state) cons
   void* out = output(instr.port, tile, instr.row, state.data);
   const void* source = state.pointers[instr.in[0]];
   if (out == source) return;
-  cpu::convert(out, instr.storage, source, tile_type(instr.type), instr.row ? tile.rows : tile.count);
+  convert_elements(out, instr.storage, source, storage_of(instr.type), instr.row ? tile.rows : tile.count);
 }
 
 /// Adds the columns of a tile: the last half of them to the first, until one is left.

@@ -12,6 +12,7 @@
 #include "devices/device_choice.hpp"
 #include "graph/context.hpp"
 #include "graph/leaf.hpp"
+#include "graph/transfer.hpp"
 #include "run/transfer.hpp"
 
 namespace rosin {

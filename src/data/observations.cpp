@@ -14,9 +14,9 @@
 #include <rosin/show.hpp>
 
 #include "graph/context.hpp"
-#include "graph/hooks.hpp"
 #include "graph/leaf.hpp"
 #include "graph/node.hpp"
+#include "graph/transfer.hpp"
 #include "ops/gather_in_range.hpp"
 
 namespace rosin {
@@ -113,7 +113,7 @@ class Take : public ModelEditor {
       if (places.node()->device == device) return places;
     }
     const Array here(at_, Shape{static_cast<int64_t>(at_.size())});
-    return places_.emplace_back(hooks.transfer(here, device));
+    return places_.emplace_back(transferred(here, device));
   }
 
   /// Neighbours are copied together.
@@ -213,7 +213,7 @@ void detail::stack_observations(ModelEdit batch, std::span<const ModelView> obse
   }
   for (const Stack& made : stacks) {
     if (!made.there.empty()) *made.target = stack(made.there, -1);
-    else if (is_scalar(*made.first.node())) *made.target = hooks.transfer(*made.target, device);
+    else if (is_scalar(*made.first.node())) *made.target = transferred(*made.target, device);
   }
   if (device != 0) eval();
 }
@@ -231,7 +231,7 @@ std::vector<Array> unbatch(const Array& x) {
       std::memcpy(one.node()->data(), static_cast<const unsigned char*>(whole.data()) + static_cast<size_t>(i) * bytes,
                   bytes);
     }
-    observations.push_back(hooks.transfer(one, x.node()->device));
+    observations.push_back(transferred(one, x.node()->device));
   }
   return observations;
 }

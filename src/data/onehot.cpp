@@ -6,9 +6,10 @@
 
 #include <rosin/error.hpp>
 
-#include "graph/hooks.hpp"
 #include "graph/leaf.hpp"
 #include "graph/node.hpp"
+#include "graph/transfer.hpp"
+#include "scalar/convert.hpp"
 
 namespace rosin {
 namespace {
@@ -46,7 +47,7 @@ Array onehotbatch(const Array& labels, int64_t classes, DType type) {
   std::memset(bytes, 0, column * places.size());  // zero bytes are 0 in every type
   unsigned char one[16];
   const double value = 1;
-  hooks.convert(one, type, &value, Float64, 1);
+  convert_elements(one, type, &value, Float64, 1);
   for (size_t i = 0; i < places.size(); ++i) {
     if (places[i] < 0 || places[i] >= classes) {
       throw Error(ErrorKind::argument, "onehotbatch: label out of range: label " + std::to_string(places[i]) +
@@ -56,7 +57,7 @@ Array onehotbatch(const Array& labels, int64_t classes, DType type) {
     }
     std::memcpy(bytes + i * column + static_cast<size_t>(places[i]) * element, one, element);
   }
-  return hooks.transfer(made, labels.node()->device);
+  return transferred(made, labels.node()->device);
 }
 
 }  // namespace rosin

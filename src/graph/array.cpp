@@ -11,6 +11,8 @@
 #include "graph/hooks.hpp"
 #include "graph/leaf.hpp"
 #include "graph/record.hpp"
+#include "graph/transfer.hpp"
+#include "scalar/convert.hpp"
 
 namespace rosin {
 namespace {
@@ -66,21 +68,23 @@ Array constant(Array x) {
   return x;
 }
 
-Array fresh_leaf(DType type, const Shape& shape) { return leaf(hooks.allocate(bytes_of(type, shape)), type, shape); }
+Array fresh_leaf(DType type, const Shape& shape) {
+  return leaf(hooks.allocate({.bytes = bytes_of(type, shape)}), type, shape);
+}
 
 void write_number(const Node& number, void* target, DType type) {
   const ScalarValue value = scalar_value(number);
-  if (is_float(number.dtype)) return hooks.convert(target, type, &value.real, DType::Float64, 1);
-  hooks.convert(target, type, &value.integer, number.dtype == DType::UInt64 ? DType::UInt64 : DType::Int64, 1);
+  if (is_float(number.dtype)) return convert_elements(target, type, &value.real, DType::Float64, 1);
+  convert_elements(target, type, &value.integer, number.dtype == DType::UInt64 ? DType::UInt64 : DType::Int64, 1);
 }
 
 Array in_scope(const Array& x) {
   const Context& context = Context::current();
-  return context.device == x.node()->device ? x : hooks.transfer(x, context.device);
+  return context.device == x.node()->device ? x : transferred(x, context.device);
 }
 
 Array on_cpu(const Array& x) {
-  if (x.node()->device != 0) return hooks.transfer(x, 0);
+  if (x.node()->device != 0) return transferred(x, 0);
   eval(x);
   return x;
 }
@@ -172,11 +176,11 @@ DType Array::dtype() const { return checked(node_, "dtype").dtype; }
 void eval(const Array& x) {
   checked(x.node(), "eval");
   Context& context = Context::current();
-  if (!x.node()->ready()) hooks.evaluate(context, x.node());
+  if (!x.node()->ready()) hooks.evaluate(context, x.node(), Moment::read);
   else if (x.node()->buffer) wait_for_values(*x.node()->buffer);
 }
 
-void eval() { hooks.evaluate(Context::current(), nullptr); }
+void eval() { hooks.evaluate(Context::current(), nullptr, Moment::read); }
 
 namespace {
 
@@ -220,12 +224,12 @@ double Array::read_element(std::span<const int64_t> at) const {
   if (is_scalar(node)) return scalar_value(node).real;
   if (node.device != 0) {
     if (!Context::current().allows_scalar) throw_scalar_indexing();
-    return hooks.transfer(*this, 0).read_element(at);
+    return transferred(*this, 0).read_element(at);
   }
   eval(*this);
   double value;
   const auto* bytes = static_cast<const unsigned char*>(node_->data());
-  hooks.convert(&value, DType::Float64, bytes + static_cast<size_t>(offset) * size_of(node.dtype), node.dtype, 1);
+  convert_elements(&value, DType::Float64, bytes + static_cast<size_t>(offset) * size_of(node.dtype), node.dtype, 1);
   return value;
 }
 
@@ -237,9 +241,9 @@ void Array::read_all(void* target, size_t count, DType type) const {
   }
   check_real("copy_to", node.dtype, type);
   if (is_scalar(node)) return write_number(node, target, type);
-  if (node.device != 0) return hooks.transfer(*this, 0).read_all(target, count, type);
+  if (node.device != 0) return transferred(*this, 0).read_all(target, count, type);
   eval(*this);
-  hooks.convert(target, type, node.data(), node.dtype, node.count());
+  convert_elements(target, type, node.data(), node.dtype, node.count());
 }
 
 }  // namespace rosin

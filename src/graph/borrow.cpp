@@ -7,7 +7,7 @@
 
 #include <rosin/error.hpp>
 
-#include "graph/hooks.hpp"
+#include "graph/device_facts.hpp"
 #include "graph/leaf.hpp"
 #include "graph/node.hpp"
 
@@ -22,13 +22,15 @@ struct LentMemory : Memory {
 /// What elements of a type must be aligned to: their size, and of complex ones that of a part.
 size_t alignment_of(DType type) { return size_of(part_type(type)); }
 
-}  // namespace
-
 void release_lent(Memory* self) noexcept {
   auto* lent = static_cast<LentMemory*>(self);
   while (!is_over(lent->used_by)) sched_yield();  // a run behind its thread still reads
   delete lent;
 }
+
+}  // namespace
+
+const MemoryOperations lent_memory{.release = release_lent};
 
 Array borrowed_leaf(const void* values, DType type, const Shape& shape, MemoryOwner owner) {
   const size_t bytes = bytes_of(type, shape);
@@ -44,7 +46,7 @@ Array borrowed_leaf(const void* values, DType type, const Shape& shape, MemoryOw
   auto* lent = new LentMemory(std::move(owner));
   lent->data = const_cast<void*>(values);  // (nobody writes what is lent)
   lent->bytes = bytes;
-  lent->release = release_lent;
+  lent->operations = &lent_memory;
   return leaf(lent, type, shape);
 }
 
@@ -65,7 +67,7 @@ const void* Array::values_of(DType type) const {
   }
   if (node.device != 0) {
     throw Error(ErrorKind::device, "data: the elements must be in memory of the CPU; the array is on " +
-                                       hooks.device_text(node.device) + "; copy it with cpu(x) and hold the copy");
+                                       device_text(node.device) + "; copy it with cpu(x) and hold the copy");
   }
   eval(*this);
   return node.data();

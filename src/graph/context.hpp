@@ -8,10 +8,12 @@
 #include <mutex>
 #include <vector>
 
-#include "graph/hooks.hpp"
 #include "graph/op.hpp"
 
 namespace rosin {
+
+/// Pending nodes after which recording evaluates by itself.
+inline constexpr int64_t pending_limit = 20000;
 
 class Context {
  public:

@@ -8,9 +8,10 @@
 #include <rosin/error.hpp>
 
 #include "graph/context.hpp"
-#include "graph/hooks.hpp"
+#include "graph/device_facts.hpp"
 #include "graph/leaf.hpp"
 #include "graph/record.hpp"
+#include "graph/transfer.hpp"
 
 namespace rosin {
 namespace {
@@ -55,7 +56,7 @@ Array made_there(const std::vector<const Node*>& constants, uint8_t device) {
   std::unordered_map<const Node*, Array> there;
   for (const Node* node : constants) {
     if (is_scalar(*node) || is_constant(*node)) {
-      there[node] = hooks.transfer(handle(node), device);
+      there[node] = transferred(handle(node), device);
       continue;
     }
     std::array<Node*, Node::max_operands> in = {};
@@ -70,7 +71,7 @@ Array made_there(const std::vector<const Node*>& constants, uint8_t device) {
 
 [[noreturn]] void throw_two_devices(const Op& op, const Node* a, const Node* b) {
   throw Error(ErrorKind::device, std::string(op.name) + ": operands must be on one device; got " +
-                                     hooks.device_text(a->device) + " and " + hooks.device_text(b->device) +
+                                     device_text(a->device) + " and " + device_text(b->device) +
                                      "; move one with x | device");
 }
 

@@ -1,19 +1,19 @@
-// See host_memory.hpp.
-#include "graph/host_memory.hpp"
-
-#include <limits>
-
-#include <rosin/error.hpp>
+// Host memory that runs out.
 #include <rosin/host_vector.hpp>
 
-namespace rosin {
+#include <limits>
+#include <string>
 
-void (*refuse_host_memory)(const std::string& what, int64_t bytes) = nullptr;
+#include <rosin/error.hpp>
+
+#include "graph/hooks.hpp"
+
+namespace rosin {
 
 void detail::throw_out_of_memory(const char* what, int64_t count, size_t size) {
   int64_t bytes = 0;
   if (__builtin_mul_overflow(count, static_cast<int64_t>(size), &bytes)) bytes = std::numeric_limits<int64_t>::max();
-  if (refuse_host_memory) refuse_host_memory(what, bytes);
+  if (hooks.allocate) hooks.allocate({.bytes = static_cast<size_t>(bytes), .what = what});
   throw Error(ErrorKind::memory, std::string(what) + ": out of memory on the CPU; requested " + std::to_string(bytes) +
                                      " bytes; drop arrays that are no longer needed");
 }

@@ -35,10 +35,10 @@ class MemoryOwner {
 /// A ready node on memory of a user, column-major, which is read and never written. Error (argument): it is not aligned
 /// as its elements are.
 Array borrowed_leaf(const void* values, DType type, const Shape& shape, MemoryOwner owner);
-/// What releases such memory, which is how it is known.
-void release_lent(Memory* self) noexcept;
+/// The operations of such memory, by which it is known.
+extern const MemoryOperations lent_memory;
 /// Whether memory is a user's, so that no result may take it.
-inline bool is_lent(const Memory& memory) noexcept { return memory.release == release_lent; }
+inline bool is_lent(const Memory& memory) noexcept { return memory.operations == &lent_memory; }
 /// A fresh identity of x: what a gradient call differentiates by.
 Array argument(const Array& x);
 /// Whether the node is a C++ number.

@@ -1,4 +1,4 @@
-// Memory: counted memory of one array on one device, with its own release function.
+// Memory: counted memory of one array on one device, with what can be done with its kind of memory.
 #pragma once
 
 #include <atomic>
@@ -9,13 +9,25 @@
 
 namespace rosin {
 
-/// Memory that arrays stand in. Whoever drops the last owner calls `release`, which frees memory and struct.
+struct Memory;
+
+/// One table for each kind of memory; who makes the memory owns the table.
+struct MemoryOperations {
+  /// Frees memory and struct.
+  void (*release)(Memory* self) noexcept;
+  /// Waits until the run behind its thread that writes the memory is over; null where no such run writes it.
+  void (*wait)(const Memory& self) = nullptr;
+  /// Copies to or from memory of the CPU, or of another device; null for memory of the CPU.
+  void (*copy)(Memory& target, Memory& source, size_t bytes) = nullptr;
+};
+
+/// Memory that arrays stand in. Whoever drops the last owner releases it. Owners are counted by all threads.
 struct Memory {
   std::atomic<int> owners{1};
   int device = 0;  // index into the devices of the process; 0 is the CPU
   void* data = nullptr;
   size_t bytes = 0;
-  void (*release)(Memory* self) noexcept = nullptr;
+  const MemoryOperations* operations = nullptr;
   // The last runs behind their threads (run/cpu_stream.hpp) that use it, and that write it.
   std::atomic<uint64_t> used_by{0};
   std::atomic<uint64_t> written_by{0};
@@ -28,9 +40,14 @@ inline bool is_over(const std::atomic<uint64_t>& run) noexcept {
   return run.load(std::memory_order_relaxed) <= finished_runs.load(std::memory_order_acquire);
 }
 
+/// Waits while a run behind its thread writes the memory.
+inline void wait_for_values(const Memory& memory) {
+  if (!is_over(memory.written_by)) memory.operations->wait(memory);
+}
+
 inline void retain(Memory* buffer) noexcept { add_to(buffer->owners, 1, std::memory_order_relaxed); }
 inline void release(Memory* buffer) noexcept {
-  if (add_to(buffer->owners, -1, std::memory_order_acq_rel) == 1) buffer->release(buffer);
+  if (add_to(buffer->owners, -1, std::memory_order_acq_rel) == 1) buffer->operations->release(buffer);
 }
 
 }  // namespace rosin

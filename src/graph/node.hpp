@@ -17,7 +17,6 @@
 
 #include "graph/attributes.hpp"
 #include "graph/counting.hpp"
-#include "graph/hooks.hpp"
 #include "graph/memory.hpp"
 #include "scalar/body.hpp"
 

@@ -159,7 +159,7 @@ void refer_or_keep(Node* node, const Node* const* operands, int count) {
 [[gnu::always_inline]] inline Context& context_with_room() {
   Context& context = Context::current();
   if (context.is_full() && context.gradient_depth.load(std::memory_order_relaxed) == 0)
-    hooks.evaluate(context, nullptr);
+    hooks.evaluate(context, nullptr, Moment::read);
   context.make_room();
   return context;
 }

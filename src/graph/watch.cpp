@@ -10,8 +10,8 @@
 
 #include "base/environment.hpp"
 #include "graph/context.hpp"
-#include "graph/hooks.hpp"
 #include "graph/leaf.hpp"
+#include "scalar/convert.hpp"
 
 namespace rosin {
 namespace {
@@ -31,7 +31,7 @@ Found find_nan(const Array& x) {
   const int64_t count = here.count();
   std::vector<double> values = detail::host_vector<double>("ROSIN_NAN_CHECK", count);
   if (is_scalar(*here.node())) values[0] = scalar_value(*here.node()).real;
-  else hooks.convert(values.data(), DType::Float64, here.node()->data(), here.dtype(), count);
+  else convert_elements(values.data(), DType::Float64, here.node()->data(), here.dtype(), count);
   for (int64_t i = 0; i < count; ++i) {
     if (!std::isnan(values[static_cast<size_t>(i)])) continue;
     if (found.count++ == 0) found.first = i;

@@ -8,6 +8,7 @@
 
 #include "kernels/body.hpp"
 #include "kernels/launches.hpp"
+#include "scalar/convert.hpp"
 
 namespace rosin::kernels {
 namespace {
@@ -16,12 +17,6 @@ using Do = Instr::Do;
 
 constexpr int64_t part_elements = 16 * 1024;  // of a reduction to few results: each part is added up by itself
 constexpr int64_t most_parts = 1024;
-
-DType storage_of(ScalarType type) {
-  constexpr DType types[scalar_type_count] = {DType::Bool,   DType::Int32,   DType::UInt32, DType::Int64,
-                                              DType::UInt64, DType::Float32, DType::Float64};
-  return types[static_cast<int>(type)];
-}
 
 Term neutral(KernelWriter& w, Reducer reducer, ScalarType type) {
   constexpr double infinity = std::numeric_limits<double>::infinity();

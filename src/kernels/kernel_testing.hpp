@@ -17,6 +17,7 @@
 #include "kernels/launches.hpp"
 #include "kernels/target.hpp"
 #include "plan/device.hpp"
+#include "run/device_table.hpp"
 
 #include "backends/reference/interpret.hpp"
 
@@ -168,19 +169,19 @@ class InterpretedExecutor final : public plan::DeviceExecutor {
   }
 
   KernelTarget target_;
-  plan::DeviceExecutor& host_ = *plan::cpu_executor;
+  plan::DeviceExecutor& host_ = DeviceTable::instance().executor(0);
 };
 
 /// What f returns, arrays evaluated, when `executor` evaluates in place of the CPU.
 template <class F> auto by_kernels(F&& f, InterpretedExecutor& executor) {
   struct Swap {
-    plan::DeviceExecutor* before = plan::cpu_executor;
+    plan::DeviceExecutor& before = DeviceTable::instance().executor(0);
     explicit Swap(plan::DeviceExecutor* now) {
       set_plan_cache(false);  // plans of one executor are not another's
-      plan::cpu_executor = now;
+      DeviceTable::instance().set_cpu(*now);
     }
     ~Swap() {
-      plan::cpu_executor = before;
+      DeviceTable::instance().set_cpu(before);
       set_plan_cache(true);
     }
   };

@@ -3,9 +3,9 @@
 
 #include <cstring>
 
-#include "graph/hooks.hpp"
 #include "graph/leaf.hpp"
 #include "graph/node.hpp"
+#include "graph/transfer.hpp"
 
 namespace rosin {
 namespace {
@@ -27,7 +27,7 @@ Array cloned(const Array& x) {
   }
   eval(x);
   const Node& node = *x.node();
-  if (node.device != 0) return hooks.transfer(hooks.transfer(x, 0), node.device);
+  if (node.device != 0) return transferred(transferred(x, 0), node.device);
   Array made = fresh_leaf(node.dtype, node.shape());
   const size_t bytes = bytes_of(node.dtype, node.shape());
   if (bytes > 0) std::memcpy(made.node()->data(), node.data(), bytes);

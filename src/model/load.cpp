@@ -10,10 +10,10 @@
 #include <rosin/error.hpp>
 #include <rosin/generator_state.hpp>
 
-#include "graph/hooks.hpp"
 #include "graph/leaf.hpp"
 #include "graph/node.hpp"
 #include "graph/record.hpp"
+#include "graph/transfer.hpp"
 #include "model/clone.hpp"
 #include "model/lost_value.hpp"
 #include "model/ties.hpp"
@@ -126,7 +126,7 @@ class Match : public ModelEditor {
 
   /// In the type and on the device of x.
   static Array converted(const Array& value, const Array& x, const std::string& name) {
-    if (value.is_nothing()) return hooks.transfer(zeros(x.shape(), x.dtype()), x.node()->device);
+    if (value.is_nothing()) return transferred(zeros(x.shape(), x.dtype()), x.node()->device);
     if (!(value.shape() == x.shape())) {
       throw Error(ErrorKind::shape, "loadmodel: sizes must match; " + name + " is " + to_string(x.shape()) +
                                         " and the source has " + to_string(value.shape()) +
@@ -144,9 +144,9 @@ class Match : public ModelEditor {
     }
     // Counters are numbers of the host, wherever the arrays beside them are.
     if (is_scalar(*x.node()) && x.dtype() == Int64) return scalar_argument(value.item<int64_t>());
-    if (value.dtype() != x.dtype()) return hooks.transfer(cast(value, x.dtype()), x.node()->device);
+    if (value.dtype() != x.dtype()) return transferred(cast(value, x.dtype()), x.node()->device);
     // A tie of the source must not become one here, nor the other way round.
-    return hooks.transfer(is_tied(value) != is_tied(x) ? cloned(value) : value, x.node()->device);
+    return transferred(is_tied(value) != is_tied(x) ? cloned(value) : value, x.node()->device);
   }
 
   static void check_tie(const Array& a, const Array& b, const std::string& name, const std::string& first) {

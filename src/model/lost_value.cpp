@@ -7,9 +7,9 @@
 #include <cstdio>
 #include <limits>
 
-#include "graph/hooks.hpp"
 #include "graph/leaf.hpp"
 #include "graph/node.hpp"
+#include "scalar/convert.hpp"
 
 namespace rosin {
 namespace {
@@ -21,7 +21,7 @@ using Exact = std::array<long double, block>;
 
 template <class Wide> void read_as(Exact& exact, const void* values, DType type, int64_t count) {
   std::array<Wide, block> wide;
-  hooks.convert(wide.data(), dtype_of<Wide>, values, type, count);
+  convert_elements(wide.data(), dtype_of<Wide>, values, type, count);
   std::copy_n(wide.begin(), count, exact.begin());
 }
 
@@ -46,7 +46,7 @@ std::optional<std::string> lost_element(const unsigned char* bytes, DType from, 
   for (int64_t begin = 0; begin < count; begin += block) {
     const int64_t part = std::min(block, count - begin);
     const unsigned char* source = bytes + static_cast<size_t>(begin) * size_of(from);
-    hooks.convert(converted, to, source, from, part);
+    convert_elements(converted, to, source, from, part);
     read_exactly(before, source, from, part);
     read_exactly(after, converted, to, part);
     for (size_t i = 0; i < static_cast<size_t>(part); ++i) {

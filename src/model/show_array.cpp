@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "graph/hooks.hpp"
+#include "graph/device_facts.hpp"
 #include "graph/node.hpp"
 #include "model/element_text.hpp"
 #include "model/number_text.hpp"
@@ -11,8 +11,6 @@
 
 namespace rosin {
 namespace {
-
-std::string device_text(const Array& x) { return hooks.device_text(x.node()->device); }
 
 /// Positions along one of the later dims that are shown: of more than ten the first and the last three.
 std::vector<int64_t> shown_slices(int64_t size) {
@@ -65,7 +63,7 @@ std::string to_string(const Array& x) {
   if (shape.rank() == 0) return ElementTexts(x, compact).text(0, true);
   std::string text = sizes_text(shape.begin(), shape.rank());
   if (!text.empty()) text += ' ';
-  text += std::string("Array{") + to_string(x.dtype()) + "} on " + device_text(x);
+  text += std::string("Array{") + to_string(x.dtype()) + "} on " + device_text(x.node()->device);
   if (shape.count() == 0) return text;
   text += ":\n";
   const ElementTexts elements(x, compact);

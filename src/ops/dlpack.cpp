@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "graph/hooks.hpp"
+#include "graph/device_facts.hpp"
 #include "graph/leaf.hpp"
 #include "graph/node.hpp"
 #include "ops/shapes.hpp"
@@ -56,7 +56,7 @@ void check_export(const Array& x) {
   }
   if (node.device != 0) {
     refuse(ErrorKind::device, op, "the elements must be in memory of the CPU",
-           "an array on " + hooks.device_text(node.device), "copy it with cpu(x)");
+           "an array on " + device_text(node.device), "copy it with cpu(x)");
   }
   eval(x);
 }

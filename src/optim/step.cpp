@@ -9,9 +9,9 @@
 #include <rosin/random.hpp>
 #include <rosin/reduce.hpp>
 
-#include "graph/hooks.hpp"
 #include "graph/leaf.hpp"
 #include "graph/record.hpp"
+#include "graph/transfer.hpp"
 
 namespace rosin {
 
@@ -47,7 +47,7 @@ void Step::select_by_checks() {
   for (const Check& check : checks) {
     const Array finite = is_finite(check.value);
     const Array holds = finite.rank() == 0 ? finite : all(finite);
-    ok = ok.is_nothing() ? holds : logical_and(ok, hooks.transfer(holds, ok.node()->device));
+    ok = ok.is_nothing() ? holds : logical_and(ok, transferred(holds, ok.node()->device));
   }
   for (size_t i = 0; i < kept_.size(); ++i) {
     Kept& kept = kept_[i];
@@ -65,7 +65,7 @@ Array Step::selected(const Array& ok, size_t index, const Array& now) const {
   }
   Node* old = kept_[index].old;
   add_count(old, one_user);
-  const Array made = where(hooks.transfer(ok, now.node()->device), now, Array::adopt(old));
+  const Array made = where(transferred(ok, now.node()->device), now, Array::adopt(old));
   made.node()->tied = now.node()->tied;
   return made;
 }

@@ -11,6 +11,7 @@
 #include <rosin/reduce.hpp>
 
 #include "graph/context.hpp"
+#include "graph/device_facts.hpp"
 #include "graph/hooks.hpp"
 #include "graph/leaf.hpp"
 #include "graph/watch.hpp"
@@ -76,8 +77,8 @@ void check_place(const StateTree& tree, const StateLeaf& leaf, const char* what,
                  const char* cure) {
   if (y.is_nothing() || is_scalar(*y.node()) || y.node()->device == x.node()->device) return;
   throw Error(ErrorKind::device, std::string("update: a parameter and its ") + what + " must be on one device; " +
-                                     tree.names[leaf.place] + " is on " + hooks.device_text(x.node()->device) +
-                                     ", its " + what + " on " + hooks.device_text(y.node()->device) + "; " + cure);
+                                     tree.names[leaf.place] + " is on " + device_text(x.node()->device) + ", its " +
+                                     what + " on " + device_text(y.node()->device) + "; " + cure);
 }
 
 void check_parameter(const StateTree& tree, const StateLeaf& leaf, const Array& x, const Array& g) {
@@ -217,7 +218,7 @@ void run(StateTree& tree, ModelEdit model, ModelView gradient, const Array* loss
   for (size_t leaf = 0; leaf < tree.leaves.size(); ++leaf) record_leaf(tree, leaf, step);
   if (!step.checks.empty()) step.select_by_checks();
   step.guard();
-  if (step.checks.empty()) hooks.evaluate_behind(Context::current());
+  if (step.checks.empty()) hooks.evaluate(Context::current(), nullptr, Moment::step_end);
   else eval();  // the checks are read at once
 }
 

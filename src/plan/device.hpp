@@ -63,7 +63,5 @@ class DeviceExecutor {
   virtual void expect(Memory&) {}
 };
 
-/// The built-in device; the cpu room installs it.
-extern DeviceExecutor* cpu_executor;
 
 }  // namespace rosin::plan

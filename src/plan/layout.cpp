@@ -8,7 +8,6 @@
 
 namespace rosin::plan {
 
-DeviceExecutor* cpu_executor = nullptr;
 
 int64_t View::count() const {
   int64_t n = 1;

@@ -6,6 +6,8 @@
 
 #include <rosin/error.hpp>
 
+#include "scalar/convert.hpp"
+
 namespace rosin::plan {
 namespace {
 
@@ -95,7 +97,7 @@ class Emitter {
     if (from == type) return reg;
     const auto key = std::pair(reg, type);
     if (auto found = conversions_.find(key); found != conversions_.end()) return found->second;
-    const uint16_t dst = convert(reg, from, type, row, plain_storage(type));
+    const uint16_t dst = convert(reg, from, type, row, storage_of(type));
     return conversions_[key] = dst;
   }
 
@@ -112,12 +114,6 @@ class Emitter {
     Instr& instr = append(Do::expand, type, false);
     instr.in[0] = reg;
     return expansions_[reg] = instr.dst;
-  }
-
-  static DType plain_storage(ScalarType type) {
-    constexpr DType types[scalar_type_count] = {DType::Bool,   DType::Int32,   DType::UInt32, DType::Int64,
-                                                DType::UInt64, DType::Float32, DType::Float64};
-    return types[static_cast<int>(type)];
   }
 
   void emit(int32_t member) {
@@ -142,13 +138,13 @@ class Emitter {
 
   [[noreturn]] static void throw_no_body(const Value& value) {
     throw Error(ErrorKind::dtype, std::string(value.op->name) + ": not defined for elements of type " +
-                                      to_string(plain_storage(value.compute)) + "; convert with cast(x, type)");
+                                      to_string(storage_of(value.compute)) + "; convert with cast(x, type)");
   }
 
   /// A result as elements of `dtype`: converted, and rounded to narrow types, once per op.
   uint16_t rounded(uint16_t reg, ScalarType from, DType dtype, bool row) {
     const ScalarType type = scalar_type(dtype);
-    if (from == type && plain_storage(type) == dtype) return reg;
+    if (from == type && storage_of(type) == dtype) return reg;
     return convert(reg, from, type, row, dtype);
   }
 

@@ -8,8 +8,8 @@
 #include <mutex>
 #include <new>
 
-#include "graph/host_memory.hpp"
 #include "run/cpu_facts.hpp"
+#include "run/cpu_stream.hpp"
 #include "run/idle_arenas.hpp"
 #include "run/memory_text.hpp"
 #include "run/size_class.hpp"
@@ -161,7 +161,7 @@ class Pool {
     buffer->data = static_cast<unsigned char*>(block) + header_bytes;
     buffer->bytes = size;
     buffer->size_class = size_class;
-    buffer->release = [](Memory* self) noexcept { instance().put(static_cast<PooledBuffer*>(self)); };
+    buffer->operations = &operations;
     return buffer;
   }
 
@@ -266,6 +266,9 @@ class Pool {
     return bytes;
   }
 
+  static constexpr MemoryOperations operations{
+      .release = [](Memory* self) noexcept { instance().put(static_cast<PooledBuffer*>(self)); },
+      .wait = [](const Memory& self) { CpuStream::instance().wait(self.written_by.load(std::memory_order_relaxed)); }};
   static constexpr size_t most_bytes = size_t{1} << 62;
   static constexpr size_t large_bytes = size_t{1} << 26;
 
@@ -288,13 +291,6 @@ void throw_no_memory(const std::string& what, int64_t bytes) {
   if (usage.limit > 0) text += ", limit " + mebibytes(usage.limit);
   throw Error(ErrorKind::memory, text + "; use a smaller batch or drop arrays that are no longer needed");
 }
-
-namespace {
-[[maybe_unused]] const bool installed = [] {
-  refuse_host_memory = throw_no_memory;
-  return true;
-}();
-}  // namespace
 
 Memory* allocate_buffer(size_t bytes) { return Pool::instance().allocate(bytes); }
 Memory* borrow_arena(size_t bytes) { return Pool::instance().borrow(bytes); }

@@ -11,7 +11,6 @@
 
 #include "base/pause.hpp"
 #include "base/pool.hpp"
-#include "graph/hooks.hpp"
 #include "graph/memory.hpp"
 
 namespace rosin {
@@ -142,10 +141,5 @@ uint64_t CpuStream::next_run(uint64_t last) noexcept {
     if (posted_.load(std::memory_order_seq_cst) == last) calls_.wait(calls, std::memory_order_seq_cst);
   }
 }
-
-[[maybe_unused]] const bool installed = [] {
-  hooks.wait_for_run = [](uint64_t run) { CpuStream::instance().wait(run); };
-  return true;
-}();
 
 }  // namespace rosin

@@ -6,6 +6,7 @@
 
 #include "run/memory_text.hpp"
 #include "run/open_device.hpp"
+#include "run/transfer.hpp"
 
 namespace rosin {
 namespace {
@@ -15,6 +16,13 @@ constexpr size_t listed_blocks = 10;
 std::atomic<int64_t> blocks_made{0};
 
 }  // namespace
+
+const MemoryOperations DevicePool::operations{.release =
+                                                  [](Memory* self) noexcept {
+                                                    auto* own = static_cast<DeviceBlock*>(self);
+                                                    own->pool->put(own);
+                                                  },
+                                              .copy = copy_memory};
 
 DevicePool::DevicePool(OpenDevice& device, int index, uint64_t largest_block) noexcept
     : device_(device), index_(index), largest_block_(largest_block) {}
@@ -97,10 +105,7 @@ DeviceBlock* DevicePool::make(int size_class) {
   block->bytes = bytes;
   block->pool = this;
   block->size_class = size_class;
-  block->release = [](Memory* self) noexcept {
-    auto* own = static_cast<DeviceBlock*>(self);
-    own->pool->put(own);
-  };
+  block->operations = &operations;
   list_live(block);
   return block;
 }

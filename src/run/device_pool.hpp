@@ -72,6 +72,8 @@ class DevicePool {
   void destroy(DeviceBlock* block) noexcept;
   [[noreturn]] void throw_out_of_memory(size_t bytes);
 
+  static const MemoryOperations operations;
+
   OpenDevice& device_;
   int index_;
   uint64_t largest_block_;

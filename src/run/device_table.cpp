@@ -4,6 +4,10 @@
 #include <limits>
 #include <utility>
 
+#include "graph/device_facts.hpp"
+#include "run/buffer_pool.hpp"
+#include "run/memory_text.hpp"
+
 namespace rosin {
 namespace {
 
@@ -22,7 +26,10 @@ int DeviceTable::add(Entry entry) {
   auto row = std::make_unique<Row>();
   row->entry = std::move(entry);
   rows_.push_back(std::move(row));
-  return static_cast<int>(rows_.size());
+  const int position = static_cast<int>(rows_.size());
+  const Entry& added = rows_.back()->entry;
+  note_device(position, {added.backend + ":" + std::to_string(added.id), added.info.float64 != 0});
+  return position;
 }
 
 DeviceTable::Row& DeviceTable::row(int position) {
@@ -34,13 +41,9 @@ std::string_view DeviceTable::backend_of(int position) { return row(position).en
 int DeviceTable::id_of(int position) { return row(position).entry.id; }
 const rosin_device_info& DeviceTable::info_of(int position) { return row(position).entry.info; }
 
-std::string DeviceTable::text_of(int position) {
-  return std::string(backend_of(position)) + ":" + std::to_string(id_of(position));
-}
-
 OpenDevice& DeviceTable::open(int position) {
   Row& found = row(position);
-  std::string name = text_of(position);
+  std::string name = device_text(position);
   std::lock_guard guard(lock_);
   if (!found.open) {
     auto opened = std::make_unique<OpenDevice>(*found.entry.functions, found.entry.id, std::move(name), position);
@@ -51,9 +54,15 @@ OpenDevice& DeviceTable::open(int position) {
 }
 
 plan::DeviceExecutor& DeviceTable::executor(int position) {
-  if (position == 0) return *plan::cpu_executor;
+  if (position == 0) return *cpu_;
   open(position);
   return *row(position).executor;
+}
+
+Memory* allocate_memory(const MemoryRequest& request) {
+  if (request.what) throw_no_memory(request.what, static_cast<int64_t>(request.bytes));
+  if (request.device == 0) return allocate_buffer(request.bytes);
+  return DeviceTable::instance().executor(request.device).allocate(request.bytes);
 }
 
 }  // namespace rosin

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "graph/hooks.hpp"
 #include "run/device_executor.hpp"
 
 namespace rosin {
@@ -31,12 +32,12 @@ class DeviceTable {
   std::string_view backend_of(int position);
   int id_of(int position);
   const rosin_device_info& info_of(int position);
-  /// "CUDA:0"
-  std::string text_of(int position);
 
   /// The device, opened. Error (device) where that fails.
   OpenDevice& open(int position);
   plan::DeviceExecutor& executor(int position);
+  /// Makes this the executor of the CPU: the start of the process does, and tests that look at plans.
+  void set_cpu(plan::DeviceExecutor& executor) { cpu_ = &executor; }
 
  private:
   struct Row {
@@ -47,8 +48,12 @@ class DeviceTable {
 
   Row& row(int position);
 
+  plan::DeviceExecutor* cpu_ = nullptr;
   std::mutex lock_;
   std::vector<std::unique_ptr<Row>> rows_;  // position - 1
 };
+
+/// See Hooks.
+Memory* allocate_memory(const MemoryRequest& request);
 
 }  // namespace rosin

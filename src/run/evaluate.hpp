@@ -6,8 +6,12 @@
 #include <vector>
 
 #include "graph/context.hpp"
+#include "graph/hooks.hpp"
 
 namespace rosin {
+
+/// See Hooks. A small plan at the end of a step may run behind the thread that recorded it (cpu_stream.hpp).
+void evaluate(Context& here, Node* target, Moment moment);
 
 /// What one run computes: all pending nodes of the context that a handle holds, or some of them alone.
 struct Wanted {

@@ -7,8 +7,6 @@
 
 #include <rosin/error.hpp>
 
-#include "graph/hooks.hpp"
-#include "run/buffer_pool.hpp"
 #include "run/evaluate.hpp"
 
 namespace rosin {
@@ -170,17 +168,11 @@ void evaluate_own(Context& here, Node* target, bool may_be_behind) {
   here.set_bound();
 }
 
-void evaluate(Context& here, Node* target) {
+}  // namespace
+
+void evaluate(Context& here, Node* target, Moment moment) {
   if (target && target->recorder && target->recorder != &here) complete_alone(handle_on(target), here);
-  else evaluate_own(here, target, false);
+  else evaluate_own(here, target, moment == Moment::step_end);
 }
 
-[[maybe_unused]] const bool installed = [] {
-  hooks.evaluate = evaluate;
-  hooks.evaluate_behind = [](Context& here) { evaluate_own(here, nullptr, true); };
-  hooks.allocate = allocate_buffer;
-  return true;
-}();
-
-}  // namespace
 }  // namespace rosin

@@ -4,24 +4,13 @@
 #include <atomic>
 #include <vector>
 
-#include <rosin/error.hpp>
 #include <rosin/host_vector.hpp>
 
-#include "graph/context.hpp"
-#include "graph/hooks.hpp"
-#include "graph/leaf.hpp"
-#include "graph/record.hpp"
+#include "graph/node.hpp"
 #include "run/device_table.hpp"
 
 namespace rosin {
 namespace {
-
-const Op& transfer_op =
-    *register_op({.name = "transfer",
-                  .kind = Kind::transfer,
-                  .operands = 1,
-                  .doc = "the same values on another device",
-                  .gradient = [](Backward& b) { b.give(0, transferred(b.gradient, b.in(0).node()->device)); }});
 
 std::atomic<int64_t> bytes_in{0}, bytes_out{0};
 
@@ -58,10 +47,10 @@ bool copy_peer(OpenDevice& to, const Memory& target, OpenDevice& from, Memory& s
   return true;
 }
 
+}  // namespace
+
 void copy_memory(Memory& target, Memory& source, size_t bytes) {
-  if (bytes == 0) return;
   DeviceTable& table = DeviceTable::instance();
-  wait_for_values(source);
   if (source.device == 0) return copy_in(table.open(target.device), target, source.data, bytes);
   OpenDevice& from = table.open(source.device);
   if (target.device == 0) return copy_out(from, target.data, source, bytes);
@@ -70,57 +59,6 @@ void copy_memory(Memory& target, Memory& source, size_t bytes) {
   std::vector<unsigned char> host = detail::host_vector<unsigned char>("move", static_cast<int64_t>(bytes));
   copy_out(from, host.data(), source, bytes);
   copy_in(to, target, host.data(), bytes);
-}
-
-void check_type(DType type, int position) {
-  const bool wide = type == DType::Float64 || type == DType::ComplexF64;
-  if (position == 0 || !wide || DeviceTable::instance().info_of(position).float64) return;
-  throw Error(ErrorKind::dtype, "move: " + DeviceTable::instance().text_of(position) + " has no " +
-                                    to_string(DType::Float64) + "; got " + to_string(type) +
-                                    "; move with the default policy, which makes it Float32 (x | device), or cast it");
-}
-
-/// Inside a gradient call the copy remembers what it is a copy of.
-Array arrived(const Array& x, Memory* memory) {
-  const Node& from = *x.node();
-  if (Context::current().gradient_depth.load(std::memory_order_relaxed) == 0) {
-    Array made = leaf(memory, from.dtype, from.shape());
-    made.node()->tied = from.tied;
-    return made;
-  }
-  const Array* operands[] = {&x};
-  Array made = record(transfer_op, operands, from.dtype, from.shape());
-  Node* node = made.node();
-  node->device = static_cast<uint8_t>(memory->device);
-  node->tied = from.tied;
-  node->buffer = memory;
-  node->state.store(NodeState::ready, std::memory_order_release);
-  return made;
-}
-
-[[maybe_unused]] const bool installed = [] {
-  hooks.transfer = transferred;
-  hooks.device_text = [](int position) {
-    return position == 0 ? std::string("CPU") : DeviceTable::instance().text_of(position);
-  };
-  return true;
-}();
-
-}  // namespace
-
-Array transferred(const Array& x, int position) {
-  if (x.node()->device == position || is_scalar(*x.node())) return x;
-  check_type(x.dtype(), position);
-  eval(x);
-  const size_t bytes = bytes_of(x.dtype(), x.shape());
-  Memory* memory = DeviceTable::instance().executor(position).allocate(bytes);
-  try {
-    copy_memory(*memory, *x.node()->buffer, bytes);
-    return arrived(x, memory);
-  } catch (...) {
-    release(memory);
-    throw;
-  }
 }
 
 CopiedBytes copied_bytes() noexcept {

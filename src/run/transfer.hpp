@@ -1,17 +1,19 @@
-// Transfers: arrays from one device to another. A transfer happens at the call: what it copies is evaluated first, so
-// no plan holds nodes of two devices. It is an op with a gradient, which is transferred back.
-// Read first: devices.hpp.
+// Copies between memory of the CPU and of devices, and between devices. Read first: graph/transfer.hpp,
+// open_device.hpp.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
 #include <rosin/array.hpp>
 
+#include "graph/memory.hpp"
+
 namespace rosin {
 
-/// x on the device at `position`; x itself where it is there. Its element type stays. Error (device, memory, backend).
-Array transferred(const Array& x, int position);
+/// At least one of the two is a device's; the source has its values. Error (memory, backend).
+void copy_memory(Memory& target, Memory& source, size_t bytes);
 /// Bytes of arrays copied between the host and devices since the start of the process.
 struct CopiedBytes {
   int64_t to_devices = 0;

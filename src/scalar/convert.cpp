@@ -1,5 +1,5 @@
 // Conversions: one template over pairs of element types.
-#include "cpu/convert.hpp"
+#include "scalar/convert.hpp"
 
 #include <cmath>
 #include <cstring>
@@ -8,7 +8,7 @@
 
 #include <rosin/half.hpp>
 
-namespace rosin::cpu {
+namespace rosin {
 namespace {
 
 struct ComplexFloat {
@@ -76,7 +76,7 @@ template <class T, class S> T element(S source) {
 
 }  // namespace
 
-void convert(void* target, DType target_type, const void* source, DType source_type, int64_t count) {
+void convert_elements(void* target, DType target_type, const void* source, DType source_type, int64_t count) {
   if (count == 0) return;
   if (target_type == source_type) {
     std::memmove(target, source, static_cast<size_t>(count) * size_of(target_type));
@@ -93,10 +93,10 @@ void convert(void* target, DType target_type, const void* source, DType source_t
   });
 }
 
-DType tile_type(ScalarType type) noexcept {
+DType storage_of(ScalarType type) noexcept {
   constexpr DType types[scalar_type_count] = {DType::Bool,   DType::Int32,   DType::UInt32, DType::Int64,
                                               DType::UInt64, DType::Float32, DType::Float64};
   return types[static_cast<int>(type)];
 }
 
-}  // namespace rosin::cpu
+}  // namespace rosin
