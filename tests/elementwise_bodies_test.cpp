@@ -12,7 +12,7 @@
 
 #include "graph/op.hpp"
 #include "oracle_reader.hpp"
-#include "scalar/scalar_code.hpp"
+#include "scalar/interpret_testing.hpp"
 
 namespace rosin {
 namespace {

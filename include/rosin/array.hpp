@@ -1,5 +1,6 @@
 // Array: the one value type. A handle on a node of the recorded graph; immutable, copied freely.
-// Ops on arrays stand in ops.hpp; what is recorded runs at a step boundary or when a value is read.
+// Ops on arrays stand in headers of their own (elementwise.hpp, reduce.hpp, ...); what is recorded runs at a step
+// boundary or when a value is read.
 #pragma once
 
 #include <concepts>

@@ -99,7 +99,6 @@ class FusedKernel {
 
   struct State;
 
-  void prepare_loads();
   void merge_dims(Load& load, const int64_t* sizes, int dims);
   void find_access(Load& load, int64_t elements) const;
   void prepare_roots();

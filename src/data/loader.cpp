@@ -12,6 +12,8 @@
 #include <rosin/error.hpp>
 #include <rosin/log.hpp>
 
+#include "model/number_text.hpp"
+
 namespace rosin {
 
 LoaderOptions detail::checked_options(LoaderOptions options, int64_t n, bool draws) {
@@ -52,11 +54,7 @@ class Headings : public ModelVisitor {
   void array(const Array& x, const ModelPath&) override {
     if (x.is_nothing()) return;
     if (count_++ > 0) list_.append(", ");
-    const Shape shape = x.shape();
-    if (shape.rank() == 1) list_.append(std::to_string(shape[0])).append("-element");
-    for (int d = 0; shape.rank() > 1 && d < shape.rank(); ++d)
-      list_.append(d ? "×" : "").append(std::to_string(shape[d]));
-    list_.append(" Array{").append(to_string(x.dtype())).append("}");
+    list_ += heading_text(x.shape(), x.dtype());
   }
   std::string text() const { return count_ == 1 ? list_ : "(" + list_ + ")"; }
 

@@ -1,5 +1,5 @@
 // Devices as values: what they are, what there is, what runs on one. Read next: device_choice.cpp (choosing),
-// devices.hpp (the table behind them).
+// run/device_table.hpp (the table behind them).
 #include <rosin/device.hpp>
 
 #include <rosin/array.hpp>

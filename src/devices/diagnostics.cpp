@@ -1,4 +1,4 @@
-// Reports on plug-ins, devices and surroundings: gathers what plugin.hpp, devices.hpp and preferences.hpp know.
+// Reports on plug-ins, devices and surroundings: gathers what plugin.hpp, plugin_table.hpp and preferences.hpp know.
 #include <rosin/diagnostics.hpp>
 
 #include <filesystem>

@@ -2,32 +2,20 @@
 // for types and shapes that nobody else takes. Loops only; read plain_matmul.cpp, plain_conv.cpp, pooling.cpp.
 #pragma once
 
-#include <bit>
 #include <cstdint>
 #include <memory>
+
+#include <rosin/half.hpp>
 
 #include "engines/vendor.hpp"
 
 namespace rosin::engines {
 
-/// A half-precision element, 1 sign, 8 exponent, 7 fraction bits; conversions round to nearest even.
-struct BFloatElement {
-  uint16_t bits = 0;
-  BFloatElement() = default;
-  explicit BFloatElement(float value) {
-    const uint32_t word = std::bit_cast<uint32_t>(value);
-    const bool nan = (word & 0x7fffffffu) > 0x7f800000u;
-    const uint32_t rounded = nan ? (word | 0x400000u) : word + 0x7fffu + ((word >> 16) & 1u);
-    bits = static_cast<uint16_t>(rounded >> 16);
-  }
-  operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
-};
-
 /// The type sums are kept in: float for the halves, unsigned for integers (they wrap), else the type itself.
 template <class T> struct Sum {
   using type = T;
 };
-template <> struct Sum<BFloatElement> {
+template <> struct Sum<BFloat> {
   using type = float;
 };
 template <> struct Sum<_Float16> {

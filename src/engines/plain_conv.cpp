@@ -153,7 +153,7 @@ template void plain_conv_backward_weights<double>(const ConvSpec&, int64_t, int6
 std::unique_ptr<VendorCall> prepare_plain_conv(const ConvSpec& spec) {
   if (spec.type == DType::Float64) return std::make_unique<PlainConv<double>>(spec);
   if (spec.type == DType::Float32) return std::make_unique<PlainConv<float>>(spec);
-  if (spec.type == DType::BFloat16) return std::make_unique<PlainConv<BFloatElement>>(spec);
+  if (spec.type == DType::BFloat16) return std::make_unique<PlainConv<BFloat>>(spec);
   if (spec.type == DType::Float16) return std::make_unique<PlainConv<_Float16>>(spec);
   if (spec.type == DType::Int64) return std::make_unique<PlainConv<int64_t>>(spec);
   if (spec.type == DType::UInt64) return std::make_unique<PlainConv<uint64_t>>(spec);

@@ -83,7 +83,7 @@ std::unique_ptr<VendorCall> prepare_plain_matmul(const MatmulSpec& spec) {
   switch (spec.type) {
     case DType::Float32: return std::make_unique<PlainMatmul<float>>(spec);
     case DType::Float64: return std::make_unique<PlainMatmul<double>>(spec);
-    case DType::BFloat16: return std::make_unique<PlainMatmul<BFloatElement>>(spec);
+    case DType::BFloat16: return std::make_unique<PlainMatmul<BFloat>>(spec);
     case DType::Float16: return std::make_unique<PlainMatmul<_Float16>>(spec);
     case DType::Int8: return std::make_unique<PlainMatmul<int8_t>>(spec);
     case DType::UInt8: return std::make_unique<PlainMatmul<uint8_t>>(spec);

@@ -237,7 +237,7 @@ TEST(VendorMatmul, HalvesKeepSumsInFloat) {
   for (const auto& size : matmul_sizes) {
     for (int form = 0; form < 4; ++form) {
       MatmulSpec spec = matmul(DType::BFloat16, size[0], size[1], size[2], form & 1, form & 2);
-      check_matmul_all<BFloatElement>(spec, 4.0e-3);
+      check_matmul_all<BFloat>(spec, 4.0e-3);
       spec.type = DType::Float16;
       check_matmul_all<_Float16>(spec, 5.0e-4);
     }
@@ -365,7 +365,7 @@ TEST(VendorConv, EveryEngineAgreesWithThePlainDefinition) {
         spec.type = DType::Float64;
         for (Engine engine : engines_for(DType::Float64)) check_conv_engine<double>(spec, engine, 1e-14);
         spec.type = DType::BFloat16;
-        for (Engine engine : engines_for(DType::BFloat16)) check_conv_engine<BFloatElement>(spec, engine, 4e-3);
+        for (Engine engine : engines_for(DType::BFloat16)) check_conv_engine<BFloat>(spec, engine, 4e-3);
       }
     }
   }

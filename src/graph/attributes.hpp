@@ -65,7 +65,7 @@ struct ScanAttributes {
 };
 
 /// What a random op draws; operands are the scalars key and offset (Int64), then low and high where they are used.
-enum class Draw : uint8_t { none, uniform, normal, bits, permutation };
+enum class Draw : uint8_t { none, uniform, bits, permutation };
 
 /// Which contraction; lower and the devices know no other.
 enum class Contraction : uint8_t {

@@ -1,5 +1,5 @@
-// What a device launches to run a layout. Every step becomes one or more launches; a code depends on structure only
-// (sizes are parameters), so layouts of one structure share their codes.
+// What a device launches to run a layout. Every step becomes one or more launches; sizes are parameters of a code,
+// so layouts of one structure share most of their codes; matrix products choose theirs by size.
 // Read first: code.hpp, layout.hpp. Read next: fused.cpp, then the kernels of the other kinds.
 #pragma once
 

@@ -121,6 +121,11 @@ std::string sizes_text(const int64_t* sizes, int rank) {
   return text;
 }
 
+std::string heading_text(const Shape& shape, DType type) {
+  const std::string sizes = sizes_text(shape.begin(), shape.rank());
+  return (sizes.empty() ? "0-dimensional" : sizes) + " Array{" + to_string(type) + "}";
+}
+
 size_t width_of(const std::string& text) {
   size_t width = 0;
   for (char c : text) width += (static_cast<unsigned char>(c) & 0xc0) != 0x80;

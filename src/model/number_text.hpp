@@ -5,6 +5,7 @@
 #include <string>
 
 #include <rosin/dtype.hpp>
+#include <rosin/shape.hpp>
 
 namespace rosin {
 
@@ -20,6 +21,9 @@ std::string bytes_text(int64_t bytes);
 
 /// Sizes before an array's type: "2×5", "10-element"; empty for 0-d.
 std::string sizes_text(const int64_t* sizes, int rank);
+
+/// An array's sizes and type: "2×5 Array{Float32}".
+std::string heading_text(const Shape& shape, DType type);
 
 /// Characters (not bytes) of UTF-8 text.
 size_t width_of(const std::string& text);

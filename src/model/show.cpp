@@ -26,12 +26,6 @@ struct Part {
   std::vector<std::string> ties;  // "weight tied to embedding.weight"
 };
 
-std::string array_text(const Array& x) {
-  const Shape shape = x.shape();
-  const std::string sizes = sizes_text(shape.begin(), shape.rank());
-  return (sizes.empty() ? "0-dimensional" : sizes) + " Array{" + to_string(x.dtype()) + "}";
-}
-
 std::string leaf_text(const ModelPart& part) {
   switch (part.kind) {
     case PartKind::integer: return std::to_string(part.integer);
@@ -89,7 +83,7 @@ class TreeBuilder : public ModelVisitor {
     Part& made = add(path);
     made.leaf = true;
     made.hidden = buffer;
-    made.label = array_text(x);
+    made.label = heading_text(x.shape(), x.dtype());
     if (const Ties::First* first = ties_.find_or_add(x, path)) {
       const std::string own = path.name().empty() ? "" : std::string(path.name()) + " ";
       made.ties.push_back("tied to " + first->path);

@@ -61,9 +61,7 @@ std::string to_string(const Array& x) {
   const Shape shape = x.shape();
   const bool compact = shape.rank() > 1 && shape[1] > 1;
   if (shape.rank() == 0) return ElementTexts(x, compact).text(0, true);
-  std::string text = sizes_text(shape.begin(), shape.rank());
-  if (!text.empty()) text += ' ';
-  text += std::string("Array{") + to_string(x.dtype()) + "} on " + device_text(x.node()->device);
+  std::string text = heading_text(shape, x.dtype()) + " on " + device_text(x.node()->device);
   if (shape.count() == 0) return text;
   text += ":\n";
   const ElementTexts elements(x, compact);

@@ -60,11 +60,7 @@ Array along_dim(const Array& vector, int dim, int rank) {
 
 std::string activation_text(const Activation& act) { return act.is_identity() ? "" : ", " + std::string(act.name()); }
 
-std::string summary(const Array& x) {
-  const Shape shape = x.shape();
-  const std::string sizes = sizes_text(shape.begin(), shape.rank());
-  return (sizes.empty() ? "0-dimensional" : sizes) + " Array{" + to_string(x.dtype()) + "}";
-}
+std::string summary(const Array& x) { return heading_text(x.shape(), x.dtype()); }
 
 std::string tuple_text(const int64_t* values, int count) {
   std::string text = "(";

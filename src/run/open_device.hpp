@@ -1,5 +1,5 @@
 // OpenDevice: one device of a plug-in in use: its stream, its memory, its kernels. All work of a device is given to one
-// stream, one caller at a time. Read first: include/rosin/backend.h. Read next: devices.hpp (who opens them),
+// stream, one caller at a time. Read first: include/rosin/backend.h. Read next: device_table.hpp (who opens them),
 // device_executor.hpp (plans), transfer.hpp (copies).
 #pragma once
 

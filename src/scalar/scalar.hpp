@@ -106,10 +106,6 @@ template <class R, class T> Sym<R> convert(Sym<T> x) {
   if constexpr (std::same_as<R, T>) return x;
   else return {x.code, append(*x.code, {Primitive::convert, scalar_type_of<R>, {x.place}, 0})};
 }
-/// Float32 to Int32, Float64 to Int64, toward zero, saturating.
-template <FloatScalar X> [[gnu::always_inline]] inline Bits<X> to_int(X x) {
-  return convert<typename Bits<X>::Element>(x);
-}
 /// Int32 to Float32, Int64 to Float64.
 template <IntegerScalar X> [[gnu::always_inline]] inline Bits<X> to_float(X x) {
   return convert<typename Bits<X>::Element>(x);

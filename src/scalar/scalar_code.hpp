@@ -1,10 +1,9 @@
 // ScalarCode: an elementwise body as a flat list of instructions, the form that every executor but the compiled loops
-// starts from. Read first: primitives.hpp. Read next: scalar.hpp (how bodies write it), scalar_code.cpp (the
-// interpreter).
+// starts from. Read first: primitives.hpp. Read next: scalar.hpp (how bodies write it),
+// interpret_testing.hpp (the reference of the tests).
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "scalar/body.hpp"
@@ -29,13 +28,5 @@ struct ScalarCode {
 
 /// The place of an instruction in the list; one that stands there already is shared.
 uint16_t append(ScalarCode& code, const Instruction& instruction);
-
-/// Appends `body` to `into`, reading the values at `inputs` where the body reads its operands; returns the result's
-/// place.
-uint16_t splice(const ScalarCode& body, std::span<const uint16_t> inputs, ScalarCode& into);
-
-/// out[i] = code(in[0][i], in[1][i], ...) for i in [0, count): the portable reference. All contiguous, Bool as bytes 0
-/// and 1; out may equal an operand of the same element size.
-void evaluate(const ScalarCode& code, void* out, const void* const* in, int64_t count);
 
 }  // namespace rosin

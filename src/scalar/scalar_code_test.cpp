@@ -1,4 +1,4 @@
-// Primitives mean what the table says, in the interpreter and in compiled loops; code is shared and spliced.
+// Primitives mean what the table says, in the interpreter and in compiled loops; code is shared.
 #include "scalar/scalar_code.hpp"
 
 #include <gtest/gtest.h>
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "scalar/interpret_testing.hpp"
 #include "scalar/make_body.hpp"
 
 namespace rosin {
@@ -88,21 +89,6 @@ TEST(ScalarCode, SharesCommonSubexpressions) {
   const scalar::Sym<float> x{&code, append(code, {.primitive = Primitive::input})};
   code.result = (x * 2.0 + x * 2.0).place;
   EXPECT_EQ(code.list.size(), 4U);  // the input, 2, the product, the sum
-}
-
-TEST(ScalarCode, SplicesABodyIntoAnother) {
-  ScalarCode square, code;
-  const scalar::Sym<float> x{&square, append(square, {.primitive = Primitive::input})};
-  square.result = (x * x).place;
-  const scalar::Sym<float> y{&code, append(code, {.primitive = Primitive::input})};
-  const uint16_t sum[] = {(y + 1.0).place};
-  code.result = splice(square, sum, code);
-  const float in[] = {1, 2, 3};
-  const void* const operands[] = {in};
-  float out[3];
-  evaluate(code, out, operands, 3);
-  EXPECT_EQ(out[0], 4.0F);
-  EXPECT_EQ(out[2], 16.0F);
 }
 
 TEST(ScalarCode, EvaluatesMoreThanOneTile) {
