@@ -109,6 +109,14 @@ class Arguments(Command):
 
 @unittest.skipUnless(FAKE.is_dir(), f"no {FAKE}")
 class Devices(Command):
+    def test_capabilities_are_shown_with_their_versions(self):
+        row = self.cuda(plugins=FAKE, status=0, ROSIN_REFERENCE_CUDA="vendor=1")
+        self.assertEqual([one["name"] for one in row["found"]], ["reference-matmul"])
+        self.assertRegex(row["found"][0]["version"], r"\A\d+\.\d+\.\d+\Z")
+        self.assertEqual(self.cuda(plugins=FAKE, status=0)["found"], [])
+        text = self.rosin("devices", "CUDA", plugins=FAKE, ROSIN_REFERENCE_CUDA="vendor=1").stdout
+        self.assertRegex(text, r"\n  with      reference-matmul \d")
+
     def test_devices_are_shown_with_their_facts_and_a_self_test(self):
         result = self.rosin("devices", "CUDA", plugins=FAKE, ROSIN_REFERENCE_CUDA="devices=2,memory=64M")
         self.assertEqual(result.returncode, 0, result.stdout)

@@ -176,14 +176,22 @@ rosin_status kernel(rosin_module* module, const char*, rosin_kernel** out) {
 
 rosin_status launch(rosin_stream*, rosin_kernel*, const rosin_launch*) { return count(Function::launch); }
 
+/// It has none: what it computes is nothing.
+rosin_status capabilities(const rosin_capability** list, uint32_t* number) {
+  *list = nullptr;
+  *number = 0;
+  return ROSIN_OK;
+}
+
 rosin_backend table() {
   rosin_backend all{};
   all.size = sizeof(all);
   all.abi = ROSIN_BACKEND_ABI;
-  all.name = "Null";
+  all.name = "null";
   all.version = ROSIN_VERSION;
   all.error_text = &error_text;
   all.device_count = &device_count;
+  all.capabilities = &capabilities;
   all.device_info = &device_info;
   all.open = &open;
   all.close = &close;

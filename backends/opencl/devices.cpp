@@ -164,6 +164,42 @@ rosin_status device_count(int32_t* count) {
 
 namespace {
 
+/// A platform that has devices, and the version of OpenCL that it speaks.
+struct Platform {
+  std::string name, version;
+};
+
+std::vector<Platform> all_platforms() {
+  std::vector<Platform> list;
+  for (const DeviceFacts& device : all_devices()) {
+    const std::string name = text(device.platform, CL_PLATFORM_NAME);
+    const auto same = [&](const Platform& platform) { return platform.name == name; };
+    if (std::any_of(list.begin(), list.end(), same)) continue;
+    const std::string version = text(device.platform, CL_PLATFORM_VERSION).substr(std::strlen("OpenCL "));
+    list.push_back({name, version.substr(0, version.find(' '))});
+  }
+  return list;
+}
+
+std::vector<rosin_capability> capabilities_of(const std::vector<Platform>& platforms) {
+  std::vector<rosin_capability> list;
+  for (const Platform& platform : platforms) list.push_back({platform.name.c_str(), platform.version.c_str()});
+  return list;
+}
+
+}  // namespace
+
+rosin_status capabilities(const rosin_capability** list, uint32_t* count) {
+  return guarded([&] {
+    static const std::vector<Platform> platforms = all_platforms();
+    static const std::vector<rosin_capability> all = capabilities_of(platforms);
+    *list = all.data();
+    *count = static_cast<uint32_t>(all.size());
+  });
+}
+
+namespace {
+
 const DeviceFacts& facts_at(int32_t device) {
   const std::vector<DeviceFacts>& list = all_devices();
   if (device < 0 || static_cast<size_t>(device) >= list.size()) {

@@ -96,6 +96,7 @@ struct Signature {
 };
 
 rosin_status device_count(int32_t* count);
+rosin_status capabilities(const rosin_capability** list, uint32_t* count);
 rosin_status device_info(int32_t device, rosin_device_info* info);
 rosin_status open(int32_t device, rosin_device** out);
 void close(rosin_device* device);

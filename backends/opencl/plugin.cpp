@@ -14,6 +14,7 @@ const rosin_backend table = {
     .version = "OpenCL 1.2 and later",
     .error_text = error_text,
     .device_count = device_count,
+    .capabilities = capabilities,
     .device_info = device_info,
     .open = open,
     .close = close,

@@ -341,6 +341,15 @@ rosin_status graph_launch(rosin_stream* stream, rosin_graph* graph) {
 
 void graph_destroy(rosin_graph* graph) { delete graph; }
 
+/// The matmul that vendor=1 offers.
+rosin_status capabilities(const rosin_capability** list, uint32_t* count) {
+  return guarded([&] {
+    static constexpr rosin_capability all[] = {{"reference-matmul", ROSIN_VERSION}};
+    *list = all;
+    *count = options_now(false).vendor ? 1 : 0;
+  });
+}
+
 rosin_backend table() {
   rosin_backend all{};
   all.size = sizeof(all);
@@ -349,6 +358,7 @@ rosin_backend table() {
   all.version = ROSIN_VERSION;
   all.error_text = &last_error;
   all.device_count = &device_count;
+  all.capabilities = &capabilities;
   all.device_info = &device_info;
   all.open = &open;
   all.close = &close;

@@ -350,17 +350,26 @@ typedef struct rosin_call rosin_call; /* a prepared vendor call; it may run many
 
 /* ---- The functions ----------------------------------------------------------------------------------------------- */
 
+/* A library or ability that a plug-in found beside its driver: "MIOpen", "3.1.0". */
+typedef struct rosin_capability {
+  const char* name;    /* printable ASCII */
+  const char* version; /* the same without blanks, or empty */
+} rosin_capability;
+
 typedef struct rosin_backend {
   size_t size;
   uint32_t abi;        /* ROSIN_BACKEND_ABI */
   const char* name;    /* "CUDA": letters, digits, underscores; the plug-in's file has it in lower case */
-  const char* version; /* of the plug-in and of the libraries it found, for people */
+  const char* version; /* of the plug-in, for people */
 
   const char* (*error_text)(void);
 
   /* How many devices there are. No device is a success with count 0 (error_text() may say why); a missing driver is
    * ROSIN_UNSUPPORTED with the reason as error text. Asked once. */
   rosin_status (*device_count)(int32_t* count);
+  /* What was found beside the driver, each name once; asked after device_count() has succeeded. The list stays as it is
+   * (optional: nothing). */
+  rosin_status (*capabilities)(const rosin_capability** list, uint32_t* count);
   /* Fills at most info->size bytes; needs no open device and takes no memory of it. */
   rosin_status (*device_info)(int32_t device, rosin_device_info* info);
   rosin_status (*open)(int32_t device, rosin_device** out);

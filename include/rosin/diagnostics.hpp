@@ -29,10 +29,17 @@ struct DeviceReport {
   bool float64;            // whether it computes in Float64
 };
 
+/// A library of the vendor, or an ability, that a plug-in found: "MIOpen", "3.1.0".
+struct Capability {
+  std::string name;
+  std::string version;  // may be empty
+};
+
 struct BackendReport {
   std::string backend;                // "CUDA"
   std::string reason;                 // why it is not functional; empty when it is
-  std::string version;                // of the plug-in and of the vendor's libraries that it found
+  std::string version;                // of the plug-in
+  std::vector<Capability> found;      // libraries of the vendor, and abilities
   std::vector<TriedFile> tried;       // in the order of the search, up to the file that is used; none for the CPU
   std::vector<DeviceReport> devices;  // all of them, in the order of their ids
 };

@@ -2,11 +2,14 @@
 // run/device_table.hpp (the table behind them).
 #include <rosin/device.hpp>
 
+#include <algorithm>
+
 #include <rosin/array.hpp>
 #include <rosin/array_options.hpp>
 #include <rosin/error.hpp>
 
 #include "base/environment.hpp"
+#include "base/nearest.hpp"
 #include "devices/backends.hpp"
 #include "devices/plugin_table.hpp"
 #include "graph/node.hpp"
@@ -122,9 +125,9 @@ bool functional(std::string_view backend, std::string_view library) {
   const BackendName& named = backend_named(backend);
   const Plugin* plugin = is_cpu(named) ? nullptr : plugins().plugin(named.name);
   if (!plugin || !plugin->functions || !plugin->reason.empty()) return false;
-  // A plug-in names the libraries that it found in its version text.
-  return plugin->functions->version &&
-         std::string_view(plugin->functions->version).find(library) != std::string_view::npos;
+  const std::vector<Capability>& found = plugin->capabilities;
+  return std::any_of(found.begin(), found.end(),
+                     [&](const Capability& one) { return equal_without_case(one.name, library); });
 }
 
 std::string why_not(std::string_view backend) {

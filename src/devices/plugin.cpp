@@ -93,6 +93,15 @@ std::string count_devices(const rosin_backend& functions, int& count) {
   return {};
 }
 
+std::vector<Capability> capabilities_of(const rosin_backend& functions) {
+  const rosin_capability* list = nullptr;
+  uint32_t count = 0;
+  if (!functions.capabilities || functions.capabilities(&list, &count) != ROSIN_OK) return {};
+  std::vector<Capability> found;
+  for (uint32_t i = 0; i < count; ++i) found.push_back({list[i].name, list[i].version});
+  return found;
+}
+
 std::string plugin_file_name(std::string_view backend) {
   std::string name(backend);
   for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));

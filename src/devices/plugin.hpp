@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <rosin/backend.h>
+#include <rosin/diagnostics.hpp>
 
 namespace rosin {
 
@@ -21,8 +22,9 @@ struct Plugin {
   std::string file;                          // "librosin_cuda.so"
   std::vector<PluginAttempt> attempts;       // in the order of the search
   const rosin_backend* functions = nullptr;  // null: not loaded
-  std::vector<int> positions;                // of its devices, by id, in the table of all devices
-  std::string reason;                        // why it is not functional; empty: it is
+  std::vector<Capability> capabilities;
+  std::vector<int> positions;  // of its devices, by id, in the table of all devices
+  std::string reason;          // why it is not functional; empty: it is
 };
 
 /// "librosin_cuda.so" of "CUDA".
@@ -43,6 +45,8 @@ std::vector<std::string> names_of_plugin_files();
 Plugin load_plugin(std::string_view backend);
 /// The functions of one file, or null with the reason.
 const rosin_backend* load_plugin_file(const std::string& path, std::string_view backend, std::string& reason);
+/// What a plug-in found beside its driver, once it has counted its devices.
+std::vector<Capability> capabilities_of(const rosin_backend& functions);
 /// Asks a plug-in how many devices it has; the reason why there are none.
 std::string count_devices(const rosin_backend& functions, int& count);
 

@@ -17,6 +17,7 @@ void add_devices(Plugin& plugin) {
   plugin.backend = backend_as_loaded(plugin.functions->name).name;
   int count = 0;
   plugin.reason = count_devices(*plugin.functions, count);
+  if (plugin.reason.empty()) plugin.capabilities = capabilities_of(*plugin.functions);
   for (int id = 0; id < count; ++id) {
     DeviceTable::Entry entry{.backend = plugin.backend, .functions = plugin.functions, .id = id};
     entry.info.size = sizeof entry.info;

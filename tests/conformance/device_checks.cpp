@@ -26,6 +26,25 @@ void the_table_is_complete(Rig& rig) {
          "half of the graph functions");
 }
 
+/// Printable ASCII from `least` on.
+bool is_printable(const char* text, char least) {
+  return text && std::all_of(text, text + std::strlen(text), [least](char c) { return c >= least && c < 127; });
+}
+
+void capabilities_have_names_and_stay(Rig& rig) {
+  if (!rig.api.capabilities) return;
+  const rosin_capability *list = nullptr, *again = nullptr;
+  uint32_t count = 0, counted_again = 0;
+  rig.good(rig.api.capabilities(&list, &count), "capabilities");
+  for (uint32_t i = 0; i < count; ++i) {
+    expect(is_printable(list[i].name, ' ') && *list[i].name, "a name is empty or not printable");
+    expect(is_printable(list[i].version, '!'), "a version has blanks or is not printable");
+    for (uint32_t k = 0; k < i; ++k) expect(std::strcmp(list[i].name, list[k].name) != 0, "a name stands there twice");
+  }
+  rig.good(rig.api.capabilities(&again, &counted_again), "capabilities");
+  expect(again == list && counted_again == count, "the list is another one when it is asked for again");
+}
+
 template <size_t n> bool is_text(const char (&text)[n]) { return std::find(text, text + n, '\0') != text + n; }
 
 void the_info_keeps_its_bounds(Rig& rig) {
@@ -119,6 +138,7 @@ void free_memory_is_part_of_all_memory(Rig& rig) {
 
 constexpr Check checks[] = {
     {"the table is complete", the_table_is_complete},
+    {"capabilities have names and stay", capabilities_have_names_and_stay},
     {"the info keeps its bounds", the_info_keeps_its_bounds},
     {"an older caller gets no more than it asked for", an_older_caller_gets_no_more_than_it_asked_for},
     {"devices that are not there are refused", devices_that_are_not_there_are_refused},

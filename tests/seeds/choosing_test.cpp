@@ -2,6 +2,9 @@
 // 27-32, 34-37, 55-57, 59, 61 and cases D1-D6, D10, D21, D22, D27, D28, D31-D33, D39; see CASES.md.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <string_view>
+
 #include "seeds.hpp"
 
 namespace rosin::seeds {
@@ -34,8 +37,12 @@ TEST_F(Seeds, Row02AmdgpuIsFunctionalAndSoIsItsLibraryMIOpen) {
   EXPECT_EQ(why_not("AMDGPU"), here.at("AMDGPU").why);
   EXPECT_EQ(why_not("rocm"), here.at("AMDGPU").why);
   EXPECT_EQ(why_not("hip"), here.at("AMDGPU").why);
-  // The plug-in of these tests brings no library of the vendor.
+  // The plug-in of these tests brings no library of the vendor, and one of its own where that is asked for.
   EXPECT_FALSE(functional("AMDGPU", "MIOpen"));
+  const char* options = std::getenv("ROSIN_REFERENCE_CUDA");
+  const bool has_matmul = options && std::string_view(options).find("vendor=1") != std::string_view::npos;
+  EXPECT_EQ(functional("CUDA", "Reference-Matmul"), has_matmul);
+  EXPECT_FALSE(functional("CUDA", "reference"));
 }
 
 TEST_F(Seeds, Row03MetalIsNotFunctionalOffApple) {

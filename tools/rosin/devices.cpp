@@ -46,6 +46,7 @@ void print_backend(const Survey& found, const std::vector<Tested>& devices) {
     else say("  tried", indent, printable(tried.path + ": " + tried.reason));
   }
   if (!report.version.empty()) say({}, indent, printable(report.version));
+  for (const rosin::Capability& one : report.found) say("  with", indent, printable(one.name + " " + one.version));
   if (!works && has_plugin(report)) say("  reason", indent, printable(report.reason));
   for (const Tested& device : devices) print_device(device);
   say("");
@@ -59,7 +60,10 @@ Json json_of(const Tested& device) {
 }
 
 Json json_of(const Survey& found, const std::vector<Tested>& devices) {
-  Json tried = Json::array(), rows = Json::array();
+  Json tried = Json::array(), rows = Json::array(), capabilities = Json::array();
+  for (const rosin::Capability& one : found.report.found) {
+    capabilities.push_back({{"name", one.name}, {"version", one.version}});
+  }
   for (const rosin::TriedFile& file : found.report.tried) {
     tried.push_back({{"path", file.path}, {"reason", file.reason}});
   }
@@ -69,6 +73,7 @@ Json json_of(const Survey& found, const std::vector<Tested>& devices) {
           {"reason", found.report.reason},
           {"crashed", found.crashed},
           {"version", found.report.version},
+          {"found", capabilities},
           {"tried", tried},
           {"devices", rows}};
 }
