@@ -13,7 +13,6 @@ namespace {
 
 using Do = plan::Instr::Do;
 
-constexpr int64_t tile_target = 1024;       // elements: a few registers of this size stay in the first cache
 constexpr int64_t chunk_work = 160 * 1024;  // element-instructions of a chunk: about ten microseconds
 constexpr int64_t most_chunks = 64;
 
@@ -47,9 +46,9 @@ FusedKernel::FusedKernel(const plan::Structure& structure, const plan::Layout& l
 void FusedKernel::choose_tiles() {
   if (total_ == 0) return;
   const int64_t row = layout_->row;
-  if (kernel_->whole_rows && row > tile_target) tile_ = row;
-  else if (row <= tile_target) tile_ = tile_target / row * row;
-  else tile_ = tile_target;
+  if (kernel_->whole_rows && row > cached_elements) tile_ = row;
+  else if (row <= cached_elements) tile_ = cached_elements / row * row;
+  else tile_ = cached_elements;
   const int64_t work = chunk_work / static_cast<int64_t>(std::max<size_t>(kernel_->instrs.size(), 1));
   const int64_t chunk = std::max(work, (total_ + most_chunks - 1) / most_chunks);
   cut_ = SumOrder::cut(total_, total_, tile_, chunk);

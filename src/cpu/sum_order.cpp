@@ -8,7 +8,6 @@
 namespace rosin::cpu {
 namespace {
 
-constexpr int64_t block_target = 1024;     // elements: a few registers of this size stay in the first cache
 constexpr int64_t least_part = 16 * 1024;  // elements
 constexpr int64_t most_parts = 64;
 
@@ -30,7 +29,7 @@ Blocks blocks_of(std::span<const int64_t> sizes, int64_t total) {
     }
     row = product;
   }
-  return {row > block_target ? row : block_target / row * row, span};
+  return {row > cached_elements ? row : cached_elements / row * row, span};
 }
 
 }  // namespace

@@ -10,6 +10,8 @@ namespace rosin::cpu {
 
 /// Elements that a tile holds at most: rows up to this length can be reduced and used within one kernel.
 inline constexpr int64_t tile_limit = 4096;
+/// Elements of which a few registers stay in the first cache.
+inline constexpr int64_t cached_elements = 1024;
 
 /// Elements of the domain, in their logical order, are combined block by block into the result of their part; the
 /// results of the parts are combined one after the other. Within a block, whole columns of one result are halved until
