@@ -25,6 +25,7 @@
 
 #include "../examples/demo/models.hpp"
 #include "error_testing.hpp"
+#include "graph/device_facts.hpp"
 #include "test_device.hpp"
 
 namespace rosin {
@@ -79,7 +80,7 @@ TEST(DeviceSteps, AStateLeftBehindAndAGradientFromElsewhereAreNamed) {
   Network there = model | some_device();
   const auto loss = [](const Network& m) { return sum(m(ones({12, 1}))); };
   const Network g = gradient(loss, there);
-  const std::string place = DeviceTable::instance().text_of(some_device().position());
+  const std::string place = device_text(some_device().position());
   EXPECT_EQ(error_of([&] { update(state, there, g); }, ErrorKind::device),
             "update: a parameter and its state must be on one device; hidden.weight is on " + place +
                 ", its state on CPU; move it along: state = state | device");

@@ -63,5 +63,4 @@ class DeviceExecutor {
   virtual void expect(Memory&) {}
 };
 
-
 }  // namespace rosin::plan

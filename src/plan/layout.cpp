@@ -8,7 +8,6 @@
 
 namespace rosin::plan {
 
-
 int64_t View::count() const {
   int64_t n = 1;
   for (int d = 0; d < rank; ++d) n *= sizes[d];
