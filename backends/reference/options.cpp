@@ -12,7 +12,7 @@ namespace rosin::reference {
 namespace {
 
 constexpr Role roles[] = {
-    {"Reference", "Reference device", "reference", "ROSIN_REFERENCE", {nullptr, nullptr}, ROSIN_DEVICE_OTHER},
+    {"reference", "Reference device", "reference", "ROSIN_REFERENCE", {nullptr, nullptr}, ROSIN_DEVICE_OTHER},
     {"CUDA",
      "NVIDIA Reference GPU",
      "sm_reference",
