@@ -126,4 +126,25 @@ inline std::vector<int> ints(const OracleCase& entry, const std::string& key) {
 }
 inline Dims dims_of(const OracleCase& entry) { return Dims(std::span<const int>(ints(entry, "dims"))); }
 
+/// Functions of one array over all dims, over some (attribute dims), and along one (dim; the first of dims).
+using OfAll = Array (*)(const Array&);
+using OverDims = Array (*)(const Array&, Dims);
+using AlongDim = Array (*)(const Array&, int);
+
+inline OracleCall reduction(OfAll all_dims, OverDims some) {
+  return [=](const OracleCase& e, const std::vector<Array>& x) {
+    return std::vector<Array>{e.has("dims") ? some(x[0], dims_of(e)) : all_dims(x[0])};
+  };
+}
+inline OracleCall running(AlongDim along) {
+  return [=](const OracleCase& e, const std::vector<Array>& x) { return std::vector<Array>{along(x[0], dim_of(e))}; };
+}
+inline OracleCall place(OfAll everywhere, AlongDim along) {
+  return [=](const OracleCase& e, const std::vector<Array>& x) {
+    return std::vector<Array>{e.has("dims")  ? along(x[0], ints(e, "dims")[0])
+                              : e.has("dim") ? along(x[0], dim_of(e))
+                                             : everywhere(x[0])};
+  };
+}
+
 }  // namespace rosin::oracles

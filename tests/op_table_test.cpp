@@ -34,11 +34,12 @@ namespace {
 using oracles::dim_of;
 using oracles::dims_of;
 using oracles::ints;
+using oracles::place;
+using oracles::reduction;
+using oracles::running;
 
 using Unary = Array (*)(const Array&);
 using Binary = Array (*)(const Array&, const Array&);
-using OverDims = Array (*)(const Array&, Dims);
-using AlongDim = Array (*)(const Array&, int);
 using LossFunction = Array (*)(const Array&, const Array&, const LossOptions&);
 
 OracleCall unary(Unary f) {
@@ -46,16 +47,6 @@ OracleCall unary(Unary f) {
 }
 OracleCall binary(Binary f) {
   return [f](const OracleCase&, const Arrays& x) { return Arrays{f(x[0], x[1])}; };
-}
-OracleCall reduction(Unary all_dims, OverDims some) {
-  return [=](const OracleCase& e, const Arrays& x) {
-    return Arrays{e.has("dims") ? some(x[0], dims_of(e)) : all_dims(x[0])};
-  };
-}
-OracleCall place(Unary everywhere, AlongDim along) {
-  return [=](const OracleCase& e, const Arrays& x) {
-    return Arrays{e.has("dim") ? along(x[0], dim_of(e)) : everywhere(x[0])};
-  };
 }
 OracleCall loss(LossFunction f) {
   return [f](const OracleCase&, const Arrays& x) { return Arrays{f(x[0], x[1], {})}; };
@@ -231,23 +222,25 @@ Arrays summed_to(const OracleCase& e, const Arrays& x) {
 }
 
 std::vector<OpEntry> reductions() {
-  return {
-      {"sum", "sum", reduction(sum, sum)},
-      {"sum_to", "sum", summed_to},
-      {"prod", "prod", reduction(prod, prod)},
-      {"mean", "mean", reduction(mean, mean)},
-      {"maximum", "maximum", reduction(maximum, maximum)},
-      {"minimum", "minimum", reduction(minimum, minimum)},
-      {"any", "any", reduction(any, any)},
-      {"all", "all", reduction(all, all)},
-      {"argmax", "argmax", place(argmax, argmax)},
-      {"argmin", "argmin", place(argmin, argmin)},
-      {"var", "var", variance},
-      {"stddev", "stddev", deviation},
-      {"logsumexp", "logsumexp", reduction(logsumexp, logsumexp)},
-      {"norm", "norm", length},
-      {"cumsum", "cumsum", [](const OracleCase& e, const Arrays& x) { return Arrays{cumsum(x[0], dim_of(e))}; }},
-      {"cumprod", "cumprod", [](const OracleCase& e, const Arrays& x) { return Arrays{cumprod(x[0], dim_of(e))}; }}};
+  return {{"sum", "sum", reduction(sum, sum)},
+          {"sum_to", "sum", summed_to},
+          {"prod", "prod", reduction(prod, prod)},
+          {"mean", "mean", reduction(mean, mean)},
+          {"maximum", "maximum", reduction(maximum, maximum)},
+          {"minimum", "minimum", reduction(minimum, minimum)},
+          {"any", "any", reduction(any, any)},
+          {"all", "all", reduction(all, all)},
+          {"argmax", "argmax", place(argmax, argmax)},
+          {"argmin", "argmin", place(argmin, argmin)},
+          {"var", "var", variance},
+          {"stddev", "stddev", deviation},
+          {"logsumexp", "logsumexp", reduction(logsumexp, logsumexp)},
+          {"norm", "norm", length},
+          {"cumsum", "cumsum", running(cumsum)},
+          {"cumprod", "cumprod", running(cumprod)},
+          {"cummax", "cummax", running(cummax)},
+          {"cummin", "cummin", running(cummin)},
+          {"logcumsumexp", "logcumsumexp", running(logcumsumexp)}};
 }
 
 Arrays sliced(const OracleCase& e, const Arrays& x) {
@@ -511,18 +504,19 @@ std::vector<std::string> op_headers() {
   return {headers.begin(), headers.end()};
 }
 
-/// Names of functions declared `ROSIN_API Array name(`, without those marked "For the library".
+/// Names of functions declared `ROSIN_API Array name(`, without those of the library itself.
 std::set<std::string> declared_ops() {
   std::set<std::string> names;
   const std::regex declaration("^ROSIN_API (?:Array|TopK) ([a-z_0-9]+|operator[^(]+)\\(");
   for (const std::string& header : op_headers()) {
     std::istringstream lines(text_of(source_folder / "include/rosin" / header));
-    bool for_library = false;
+    bool for_library = false, in_detail = false;
     for (std::string line; std::getline(lines, line);) {
+      in_detail = line == "namespace detail {" || (in_detail && line != "}  // namespace detail");
       if (line.empty()) for_library = false;
       if (line.rfind("///", 0) == 0) for_library = line.find("For the library") != std::string::npos;
       std::smatch found;
-      if (!for_library && std::regex_search(line, found, declaration)) names.insert(found[1]);
+      if (!for_library && !in_detail && std::regex_search(line, found, declaration)) names.insert(found[1]);
     }
   }
   return names;

@@ -80,6 +80,13 @@ ROSIN_API Array norm(const Array& x, Dims dims, double p = 2);
 ROSIN_API Array cumsum(const Array& x, int dim = 0);
 /// Running product along `dim`; types as sum. The gradient is right where elements are 0.
 ROSIN_API Array cumprod(const Array& x, int dim = 0);
+/// Largest, smallest element so far along `dim`, of x's type; NaN from the first one on. Of equal elements the last one
+/// takes the gradient.
+ROSIN_API Array cummax(const Array& x, int dim = 0);
+ROSIN_API Array cummin(const Array& x, int dim = 0);
+/// log of the running sum of exp(x) along `dim`, without overflow; of integers Float32. While all are -Inf: -Inf, with
+/// gradient 0.
+ROSIN_API Array logcumsumexp(const Array& x, int dim = 0);
 
 /// Sums x over the dims along which `shape` broadcasts to x's shape: the adjoint of broadcasting. The result has
 /// `shape`. Error (shape): `shape` does not broadcast to x's.

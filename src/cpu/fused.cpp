@@ -6,6 +6,7 @@
 #include <span>
 
 #include "cpu/fused_state.hpp"
+#include "graph/reducer.hpp"
 #include "scalar/convert.hpp"
 
 namespace rosin::cpu {
@@ -135,7 +136,7 @@ void FusedKernel::prepare_roots() {
     root.value = port.value;
     root.storage = value.dtype;
     root.type = value.compute;
-    root.loops = reduce_loops(value.op->reducer, value.compute);
+    root.loops = value.op->reducer->body.of(value.compute);
     root.count = layout_->root_counts[i];
     root.row = port.row;
     root.total = port.row ? layout_->rows : total_;
@@ -181,7 +182,7 @@ void FusedKernel::prepare_instrs() {
     ready.port = instr.port;
     ready.forward = -1;
     if (instr.what == Do::apply) ready.loop = instr.op->body.loops[static_cast<int>(instr.type)];
-    if (instr.what == Do::reduce || instr.what == Do::root) ready.loops = reduce_loops(instr.reducer, instr.type);
+    if (instr.what == Do::reduce || instr.what == Do::root) ready.loops = instr.reducer->body.of(instr.type);
     if (instr.what == Do::load) {
       const Access access = loads_[instr.port].access;
       ready.once = access == Access::splat || access == Access::repeated;

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "cpu/plane_sums.hpp"
-#include "cpu/reduce_loops.hpp"
 #include "cpu/sum_order.hpp"
 #include "graph/leaf.hpp"
 #include "plan/layout.hpp"
+#include "scalar/combine.hpp"
 
 namespace rosin::cpu {
 
@@ -62,7 +62,7 @@ class FusedKernel {
     int32_t value = -1;
     DType storage = DType::Float32;
     ScalarType type = ScalarType::float32;
-    ReduceLoops loops;
+    CombineLoops loops;
     bool row = false;          // of values at row level: they are kept, and added up when all rows are there
     int64_t total = 0;         // elements of the domain: that of the kernel, or its rows
     int64_t count = 0;         // elements of the result
@@ -89,7 +89,7 @@ class FusedKernel {
     uint16_t count, dst, in[Node::max_positions], port;
     int32_t forward;  // apply, convert: store port that is written directly, or -1
     TileLoop loop;
-    ReduceLoops loops;
+    CombineLoops loops;
   };
 
   struct Tile {

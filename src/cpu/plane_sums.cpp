@@ -9,8 +9,8 @@
 namespace rosin::cpu {
 namespace {
 
-/// The lanes of a run of so many pixels become its sums: as reduce_loops.cpp halves sixteen lanes.
-void halve(const ReduceLoops& loops, int64_t size, int64_t channels, int64_t pixels, unsigned char* lanes) {
+/// The lanes of a run of so many pixels become its sums: as scalar/make_combine.hpp halves sixteen lanes.
+void halve(const CombineLoops& loops, int64_t size, int64_t channels, int64_t pixels, unsigned char* lanes) {
   int64_t used = std::min<int64_t>(pixels, 16);  // the others hold the neutral element
   for (int64_t half = 8; half > 0; half /= 2) {
     if (used <= half) continue;
@@ -37,7 +37,7 @@ SumOrder PlaneRuns::cut(int64_t target) const {
   return SumOrder::cut(elements(), span * channels, run * channels, target);
 }
 
-void add_to_runs(const PlaneRuns& runs, const ReduceLoops& loops, int64_t size, int64_t begin, int64_t count,
+void add_to_runs(const PlaneRuns& runs, const CombineLoops& loops, int64_t size, int64_t begin, int64_t count,
                  const unsigned char* x, unsigned char* lanes, unsigned char* sums) {
   const int64_t all = runs.lanes(), channels = runs.channels;
   const int64_t span = runs.span * channels, run = runs.run * channels;

@@ -1,15 +1,15 @@
 // Reductions of images in CWHN over whole planes (all spatial dims, perhaps the batch too, never the channels), with
 // the bits that the same reduction has of images in logical order: a run of pixels of one channel is added in sixteen
 // lanes, and the sums of runs are combined as sum_order.hpp says. In CWHN all channels' runs are added side by side.
-// Read after sum_order.hpp and reduce_loops.hpp.
+// Read after sum_order.hpp and scalar/combine.hpp.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
-#include "cpu/reduce_loops.hpp"
 #include "cpu/sum_order.hpp"
+#include "scalar/combine.hpp"
 
 namespace rosin::cpu {
 
@@ -34,13 +34,13 @@ struct PlaneRuns {
 
 /// Adds elements [begin, begin + count) of the images to the lanes, and writes each run's sums, one for each channel,
 /// when it ends: sums of run r at r * channels. `size`: bytes of an element.
-void add_to_runs(const PlaneRuns& runs, const ReduceLoops& loops, int64_t size, int64_t begin, int64_t count,
+void add_to_runs(const PlaneRuns& runs, const CombineLoops& loops, int64_t size, int64_t begin, int64_t count,
                  const unsigned char* x, unsigned char* lanes, unsigned char* sums);
 
 /// Combines the sums of runs into the parts of the logical order. part(p): the partial results; channel c of image n
 /// belongs to result c + n * image_stride.
 template <class Part>
-void combine_runs(const PlaneRuns& runs, const SumOrder& order, const ReduceLoops& loops, int64_t size,
+void combine_runs(const PlaneRuns& runs, const SumOrder& order, const CombineLoops& loops, int64_t size,
                   int64_t image_stride, const unsigned char* sums, Part part) {
   for (int64_t r = 0; r < runs.runs(); ++r) {
     const int64_t runs_of_plane = runs.pixels / runs.span * runs.runs_of_span();

@@ -15,10 +15,14 @@ std::unique_ptr<Call> prepare(const CallSpec& spec) {
     case Kind::sort: return prepare_sort(spec);
     case Kind::scan: return prepare_scan(spec);
     case Kind::random: return prepare_random(spec);
-    default:
-      throw Error(ErrorKind::internal,
-                  std::string(spec.op->name) + ": the CPU has no call for ops of this kind; report it");
+    case Kind::leaf:  // no calls
+    case Kind::scalar:
+    case Kind::argument:
+    case Kind::elementwise:
+    case Kind::reduction:
+    case Kind::transfer: break;
   }
+  throw_unknown(*spec.op, "the CPU");
 }
 
 }  // namespace rosin::cpu

@@ -161,9 +161,10 @@ std::unique_ptr<Call> prepare_random(const CallSpec& spec) {
       if (wide) return std::make_unique<IntegersCall<int64_t>>(spec);
       return std::make_unique<IntegersCall<int32_t>>(spec);
     case Draw::permutation: return std::make_unique<PermutationCall>(spec);
-    default:
-      throw Error(ErrorKind::internal, std::string(spec.op->name) + ": the CPU does not know this draw; report it");
+    case Draw::normal:
+    case Draw::none: break;
   }
+  throw_unknown(*spec.op, "the CPU");
 }
 
 }  // namespace rosin::cpu

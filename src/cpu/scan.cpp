@@ -1,5 +1,8 @@
-// Running sums and products, linear recurrences, and the places of extrema: one pass along a dim, lines side by side.
+// Running reductions, linear recurrences, and the places of extrema: one pass along a dim, lines side by side. What
+// elements are combined with is the op's reducer. Read first: dispatch.hpp, scalar/combine.hpp.
+#include "cpu/convert.hpp"
 #include "cpu/dispatch.hpp"
+#include "graph/reducer.hpp"
 
 namespace rosin::cpu {
 namespace {
@@ -13,37 +16,89 @@ struct Block {
   int64_t at(int64_t j, bool reversed) const { return start + (reversed ? size - 1 - j : j) * stride; }
 };
 
-// x (inner, n, outer) -> the same shape. Halves are added up in float and rounded at each element.
-template <class T, Reducer reducer> class RunningCall final : public Call {
+// Elements of any type in the type they are computed in: read and written in place where that is their own, else
+// through a buffer.
+class ComputedElements {
+ public:
+  ComputedElements(DType storage, ScalarType type) : storage_(storage), tile_(tile_type(type)) {}
+
+  bool in_place() const { return storage_ == tile_; }
+  int64_t bytes() const { return static_cast<int64_t>(size_of(tile_)); }
+  // `count` elements from number `at` on; what is given back is `buffer` unless they are read in place.
+  const unsigned char* read(const void* x, int64_t at, int64_t count, unsigned char* buffer) const {
+    const auto* from = static_cast<const unsigned char*>(x) + at * static_cast<int64_t>(size_of(storage_));
+    if (in_place()) return from;
+    convert(buffer, tile_, from, storage_, count);
+    return buffer;
+  }
+  void write(void* out, int64_t at, int64_t count, const unsigned char* buffer) const {
+    convert(static_cast<unsigned char*>(out) + at * static_cast<int64_t>(size_of(storage_)), storage_, buffer, tile_,
+            count);
+  }
+
+ private:
+  DType storage_, tile_;
+};
+
+constexpr int64_t most_bytes = 8;        // of an element that is computed with
+constexpr int64_t buffer_length = 1024;  // elements
+
+// x (inner, n, outer) -> the same shape. What comes out is rounded at each element, the totals are not.
+class RunningCall final : public Call {
  public:
   RunningCall(const CallSpec& spec, int dim, bool reversed)
-      : lines_(lines_of(spec.result.shape, dim)), blocks_(lines_, lines_.size), reversed_(reversed) {}
+      : lines_(lines_of(spec.result.shape, dim)), blocks_(lines_, lines_.size), reversed_(reversed),
+        elements_(spec.result.type, scalar_type(spec.result.type)),
+        loops_(spec.op->reducer->body.of(scalar_type(spec.result.type))) {}
 
   int64_t chunks() const override { return blocks_.count(); }
 
   void run(int64_t chunk, const CallData& data) override {
-    const T* x = static_cast<const T*>(data.operands[0]);
-    T* out = static_cast<T*>(data.result);
-    using Total = Computed<T>;
     blocks_.each(chunk, [&](int64_t outer, int64_t first, int64_t count) {
       const Block block(lines_, outer, first, count);
-      Total totals[LineBlocks::width];
-      std::fill_n(totals, count, reducer == Reducer::sum ? Total{0} : Total{1});
-      for (int64_t j = 0; j < block.size; ++j) {
-        const int64_t at = block.at(j, reversed_);
-        for (int64_t i = 0; i < count; ++i) {
-          const Total value = static_cast<Total>(x[at + i]);
-          totals[i] = reducer == Reducer::sum ? plus(totals[i], value) : times(totals[i], value);
-          out[at + i] = static_cast<T>(totals[i]);
-        }
-      }
+      alignas(8) unsigned char totals[LineBlocks::width * most_bytes];
+      loops_.neutral(totals, count);
+      if (elements_.in_place()) run_in_place(block, data, totals);
+      else run_in_pieces(block, data, totals);
     });
   }
 
  private:
+  void run_in_place(const Block& block, const CallData& data, unsigned char* totals) const {
+    const int64_t from = block.at(0, reversed_) * elements_.bytes();
+    loops_.running(static_cast<unsigned char*>(data.result) + from,
+                   static_cast<const unsigned char*>(data.operands[0]) + from, totals, block.count, block.size,
+                   reversed_ ? -block.stride : block.stride);
+  }
+
+  // So many rows at a time as the buffer holds.
+  void run_in_pieces(const Block& block, const CallData& data, unsigned char* totals) const {
+    alignas(8) unsigned char buffer[buffer_length * most_bytes];
+    const int64_t row_bytes = block.count * elements_.bytes(), rows = buffer_length / block.count;
+    for (int64_t j = 0; j < block.size; j += rows) {
+      const int64_t here = std::min(rows, block.size - j);
+      // Of whole lines side by side the piece is one stretch of memory.
+      const bool whole = block.count == block.stride;
+      const int64_t stretch = whole ? here : 1;
+      const auto each = [&](auto&& f) {
+        for (int64_t r = 0; r < here; r += stretch) {
+          const int64_t at = std::min(block.at(j + r, reversed_), block.at(j + r + stretch - 1, reversed_));
+          f(at, stretch * block.count, buffer + r * row_bytes);
+        }
+      };
+      each([&](int64_t at, int64_t n, unsigned char* to) { elements_.read(data.operands[0], at, n, to); });
+      const bool backward = whole && reversed_;
+      unsigned char* start = buffer + (backward ? (here - 1) * row_bytes : 0);
+      loops_.running(start, start, totals, block.count, here, backward ? -block.count : block.count);
+      each([&](int64_t at, int64_t n, unsigned char* from) { elements_.write(data.result, at, n, from); });
+    }
+  }
+
   Lines lines_;
   LineBlocks blocks_;
   bool reversed_;
+  ComputedElements elements_;
+  CombineLoops loops_;
 };
 
 // h[j] = a[j] * h[j - 1] + b[j]; h[-1] = 0.
@@ -79,65 +134,113 @@ template <class T> class RecurrenceCall final : public Call {
   bool reversed_;
 };
 
-// x (inner, n, outer) -> places (inner, 1, outer) of the first largest or smallest element; the first NaN wins.
-template <class T, Reducer reducer> class PlaceCall final : public Call {
+// x (inner, n, outer) -> places (inner, 1, outer) of the first element that the reducer, which chooses one of its
+// operands, gives; the first NaN wins. T: the type that elements are computed in.
+template <class T> class PlaceCall final : public Call {
  public:
-  PlaceCall(const CallSpec& spec, int dim)
-      : lines_(lines_of(spec.operands[0].shape, dim)), blocks_(lines_, lines_.size) {}
+  PlaceCall(const CallSpec& spec, int dim, DType storage)
+      : lines_(lines_of(spec.operands[0].shape, dim)), blocks_(lines_, lines_.size),
+        elements_(storage, scalar_type(storage)), loops_(spec.op->reducer->body.of(scalar_type(storage))) {}
 
   int64_t chunks() const override { return blocks_.count(); }
 
   void run(int64_t chunk, const CallData& data) override {
-    const T* x = static_cast<const T*>(data.operands[0]);
+    const void* x = data.operands[0];
     int32_t* out = static_cast<int32_t*>(data.result);
     blocks_.each(chunk, [&](int64_t outer, int64_t first, int64_t count) {
       const Block block(lines_, outer, first, count);
-      if (lines_.inner == 1) {
-        out[outer] = place_in_line(x + block.start, block.size);
-      } else {
-        place_in_block(x, block, out + outer * lines_.inner + first);
-      }
+      int32_t* places = out + outer * lines_.inner + first;
+      if (lines_.inner <= few_lines) place_in_lines(x, block, places);
+      else place_in_block(x, block, places);
     });
   }
 
  private:
-  using Value = Computed<T>;
+  static constexpr int64_t few_lines = 8;
 
-  static bool wins(Value value, Value best) {
-    const bool beats = reducer == Reducer::argmax ? value > best : value < best;
-    return beats || (is_nan(value) && !is_nan(best));
-  }
+  // The best element of a line so far, and where it stands.
+  struct Best {
+    T value;
+    int64_t place = -1;
+  };
 
-  static int32_t place_in_line(const T* x, int64_t size) {
-    Value best = static_cast<Value>(x[0]);
-    int32_t place = 0;
-    for (int64_t j = 1; j < size; ++j) {
-      const auto value = static_cast<Value>(x[j]);
-      if (!wins(value, best)) continue;
-      best = value;
-      place = static_cast<int32_t>(j);
+  // Looks through elements [from, from + count) of a line.
+  void look(Best& best, const T* piece, int64_t count, int64_t from) const {
+    T chosen;
+    loops_.reduce(&chosen, piece, count);
+    if (best.place >= 0) {
+      T joined = best.value;
+      loops_.combine(&joined, &chosen, 1);
+      if (joined == best.value || is_nan(best.value)) return;
     }
-    return place;
+    const auto is_chosen = [&](T value) { return is_nan(chosen) ? is_nan(value) : value == chosen; };
+    best = {chosen, from + (std::find_if(piece, piece + count, is_chosen) - piece)};
   }
 
-  static void place_in_block(const T* x, const Block& block, int32_t* out) {
-    Value best[LineBlocks::width];
+  // Lines of neighbours, which are few: whole rows are read, and taken apart.
+  void place_in_lines(const void* x, const Block& block, int32_t* out) const {
+    T buffer[buffer_length], line[buffer_length];
+    Best best[few_lines];
+    const int64_t lines = block.count, rows = buffer_length / lines;
+    for (int64_t j = 0; j < block.size; j += rows) {
+      const int64_t here = std::min(rows, block.size - j);
+      const auto* piece = static_cast<const T*>(static_cast<const void*>(
+          elements_.read(x, block.at(j, false), here * lines, reinterpret_cast<unsigned char*>(buffer))));
+      for (int64_t i = 0; i < lines; ++i) {
+        for (int64_t r = 0; r < here && lines > 1; ++r) line[r] = piece[r * lines + i];
+        look(best[i], lines > 1 ? line : piece, here, j);
+      }
+    }
+    for (int64_t i = 0; i < lines; ++i) out[i] = static_cast<int32_t>(best[i].place);
+  }
+
+  void place_in_block(const void* x, const Block& block, int32_t* out) const {
+    T best[LineBlocks::width], chosen[LineBlocks::width], spare[LineBlocks::width];
     int32_t places[LineBlocks::width] = {};
-    for (int64_t i = 0; i < block.count; ++i) best[i] = static_cast<Value>(x[block.start + i]);
+    const auto row = [&](int64_t j) {
+      return elements_.read(x, block.at(j, false), block.count, reinterpret_cast<unsigned char*>(spare));
+    };
+    const size_t bytes = static_cast<size_t>(block.count) * sizeof(T);
+    std::memcpy(best, row(0), bytes);
     for (int64_t j = 1; j < block.size; ++j) {
+      std::memcpy(chosen, best, bytes);
+      loops_.combine(chosen, row(j), block.count);
       for (int64_t i = 0; i < block.count; ++i) {
-        const auto value = static_cast<Value>(x[block.start + j * block.stride + i]);
-        const bool better = wins(value, best[i]);
-        best[i] = better ? value : best[i];
+        const bool better = chosen[i] != best[i] && !is_nan(best[i]);
         places[i] = better ? static_cast<int32_t>(j) : places[i];
       }
+      std::memcpy(best, chosen, bytes);
     }
     std::copy_n(places, block.count, out);
   }
 
   Lines lines_;
   LineBlocks blocks_;
+  ComputedElements elements_;
+  CombineLoops loops_;
 };
+
+// Elements of a scan; Bool counts as 0 and 1 where its place is asked for.
+std::unique_ptr<Call> prepare_place(const CallSpec& spec, int dim) {
+  const DType given = spec.operands[0].type, type = given == DType::Bool ? DType::UInt8 : given;
+  if (is_complex(type)) refuse_type(spec.op->name, type);
+  return with_number(spec.op->name, tile_type(scalar_type(type)),
+                     [&]<class T>(std::type_identity<T>) -> std::unique_ptr<Call> {
+                       return std::make_unique<PlaceCall<T>>(spec, dim, type);
+                     });
+}
+
+std::unique_ptr<Call> prepare_recurrence(const CallSpec& spec, int dim, bool reversed) {
+  return with_number(spec.op->name, spec.result.type, [&]<class T>(std::type_identity<T>) -> std::unique_ptr<Call> {
+    return std::make_unique<RecurrenceCall<T>>(spec, dim, reversed);
+  });
+}
+
+std::unique_ptr<Call> prepare_running(const CallSpec& spec, int dim, bool reversed) {
+  const DType type = spec.result.type;
+  if (is_complex(type) || !spec.op->reducer->body.of(scalar_type(type)).running) refuse_type(spec.op->name, type);
+  return std::make_unique<RunningCall>(spec, dim, reversed);
+}
 
 }  // namespace
 
@@ -145,17 +248,13 @@ std::unique_ptr<Call> prepare_scan(const CallSpec& spec) {
   const auto attributes = spec.attributes.as<ScanAttributes>();
   const int dim = static_cast<int>(attributes.dim);
   const bool reversed = attributes.reversed != 0;
-  const bool place = spec.op->reducer == Reducer::argmax || spec.op->reducer == Reducer::argmin;
-  const DType type = place && spec.operands[0].type == DType::Bool ? DType::UInt8 : spec.operands[0].type;
-  return with_number(spec.op->name, type, [&]<class T>(std::type_identity<T>) -> std::unique_ptr<Call> {
-    switch (spec.op->reducer) {
-      case Reducer::sum: return std::make_unique<RunningCall<T, Reducer::sum>>(spec, dim, reversed);
-      case Reducer::product: return std::make_unique<RunningCall<T, Reducer::product>>(spec, dim, reversed);
-      case Reducer::argmax: return std::make_unique<PlaceCall<T, Reducer::argmax>>(spec, dim);
-      case Reducer::argmin: return std::make_unique<PlaceCall<T, Reducer::argmin>>(spec, dim);
-      default: return std::make_unique<RecurrenceCall<T>>(spec, dim, reversed);
-    }
-  });
+  switch (spec.op->scan) {
+    case Scan::running: return prepare_running(spec, dim, reversed);
+    case Scan::recurrence: return prepare_recurrence(spec, dim, reversed);
+    case Scan::place: return prepare_place(spec, dim);
+    case Scan::none: break;
+  }
+  throw_unknown(*spec.op, "the CPU");
 }
 
 }  // namespace rosin::cpu

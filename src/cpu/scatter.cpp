@@ -127,15 +127,22 @@ template <class T> class AddAlongCall final : public Call {
 std::unique_ptr<Call> prepare_scatter(const CallSpec& spec) {
   const int dim = static_cast<int>(spec.attributes.as<DimAttributes>().dim);
   const DType type = spec.result.type;
-  if (spec.op->reducer == Reducer::none) {
-    return with_bytes_of(type, [&]<class T>(std::type_identity<T>) -> std::unique_ptr<Call> {
-      return std::make_unique<ScatterCall<T, false>>(spec, dim);
-    });
+  switch (spec.op->scatter) {
+    case Scatter::write:
+      return with_bytes_of(type, [&]<class T>(std::type_identity<T>) -> std::unique_ptr<Call> {
+        return std::make_unique<ScatterCall<T, false>>(spec, dim);
+      });
+    case Scatter::add:
+      return with_number(spec.op->name, type, [&]<class T>(std::type_identity<T>) -> std::unique_ptr<Call> {
+        return std::make_unique<ScatterCall<T, true>>(spec, dim);
+      });
+    case Scatter::add_along:
+      return with_number(spec.op->name, type, [&]<class T>(std::type_identity<T>) -> std::unique_ptr<Call> {
+        return std::make_unique<AddAlongCall<T>>(spec, dim);
+      });
+    case Scatter::none: break;
   }
-  return with_number(spec.op->name, type, [&]<class T>(std::type_identity<T>) -> std::unique_ptr<Call> {
-    if (spec.operands.size() == 2) return std::make_unique<AddAlongCall<T>>(spec, dim);
-    return std::make_unique<ScatterCall<T, true>>(spec, dim);
-  });
+  throw_unknown(*spec.op, "the CPU");
 }
 
 }  // namespace rosin::cpu

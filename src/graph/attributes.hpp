@@ -64,6 +64,22 @@ struct ScanAttributes {
   int64_t reversed = 0;
 };
 
+/// What a scan does along its dim, in order or, reversed, from the end.
+enum class Scan : uint8_t {
+  none,
+  running,     // y[i] = combine(y[i - 1], x[i]) by the op's reducer, from its neutral element
+  recurrence,  // (a, b): h[i] = a[i] * h[i - 1] + b[i], from h[0] = b[0]
+  place        // Int32: where the first element stands that the op's reducer, which chooses one of its operands, gives
+};
+
+/// What a scatter does with its updates (the last operand).
+enum class Scatter : uint8_t {
+  none,
+  write,     // (target, indices, updates): each takes the place of an element; the last one stays
+  add,       // (target, indices, updates): in the order of the indices
+  add_along  // (indices, updates): onto zeros, one index for each update
+};
+
 /// What a random op draws; operands are the scalars key and offset (Int64), then low and high where they are used.
 enum class Draw : uint8_t { none, uniform, bits, permutation };
 

@@ -9,6 +9,7 @@
 
 #include "graph/context.hpp"
 #include "graph/device_facts.hpp"
+#include "graph/kinds.hpp"
 #include "graph/leaf.hpp"
 #include "graph/record.hpp"
 #include "graph/transfer.hpp"
@@ -21,12 +22,6 @@ Array handle(const Node* node) {
   return Array::adopt(const_cast<Node*>(node));
 }
 
-/// Ops that give the same values wherever they are recorded. Arguments of gradients and moves are what they are.
-bool may_be_recorded_again(const Node& node) {
-  const Kind kind = node.op->kind;
-  return kind != Kind::leaf && kind != Kind::scalar && kind != Kind::argument && kind != Kind::transfer;
-}
-
 /// What `root` is computed from, in recording order and with itself last; empty where something is no constant.
 std::vector<const Node*> constants_below(const Node* root) {
   std::vector<const Node*> found{root}, open{root};
@@ -36,7 +31,7 @@ std::vector<const Node*> constants_below(const Node* root) {
     open.pop_back();
     if (is_scalar(*node) || (is_constant(*node) && node->device == 0)) continue;
     const bool pending = node->recorder == &Context::current() && !node->ready();
-    if (!pending || node->device != 0 || !may_be_recorded_again(*node)) return {};
+    if (!pending || node->device != 0 || !info(node->op->kind).repeatable) return {};
     for (const Node* operand : node->arrays()) {
       if (!operand || !seen.try_emplace(operand, true).second) continue;
       found.push_back(operand);

@@ -17,6 +17,8 @@
 
 namespace rosin {
 
+struct Reducer;
+
 /// The closed list that lowering knows.
 enum class Kind : uint8_t {
   leaf,         // data
@@ -88,9 +90,6 @@ enum class TypeRule : uint8_t {
   attribute  // stated by the recording function
 };
 
-/// How a reduction combines; kernels know these and nothing else.
-enum class Reducer : uint8_t { none, sum, product, maximum, minimum, any, all, argmax, argmin };
-
 /// Where the op suite draws inputs from: an interval in which the op is smooth.
 struct SampleRange {
   double low = -2;
@@ -104,8 +103,10 @@ struct Op {
   int operands = 0;
   std::string_view doc;
   TypeRule type_rule = TypeRule::same;
-  Reducer reducer = Reducer::none;  // reductions and scans
+  const Reducer* reducer = nullptr;  // reductions and scans: how elements are combined
   Movement movement = Movement::none;
+  Scatter scatter = Scatter::none;
+  Scan scan = Scan::none;
   Contraction contraction = Contraction::none;
   Window window = Window::none;
   Draw draw = Draw::none;
@@ -136,6 +137,8 @@ struct Op {
     beyond_form = form;
     return *this;
   }
+  /// The public function of one array that records this op alone; models print it as `shown`, or by the op's name.
+  Op& called(Array (*function)(const Array&), std::string_view shown = {});
   Op& samples(double low, double high) {
     range = {low, high};
     return *this;
@@ -146,6 +149,15 @@ struct Op {
 const std::vector<const Op*>& registry();
 /// Lists an op and gives it its id; called by makers only.
 Op* register_op(const Op& op);
+/// Names a public function of one array, for models that print it; beside the function's definition, at namespace
+/// scope.
+bool name_function(Array (*function)(const Array&), std::string_view name);
+/// Its name; empty where the function is not the library's.
+std::string_view name_of(Array (*function)(const Array&)) noexcept;
+std::vector<std::string_view> function_names();
+
+/// Error (internal): `who`, an executor or a pass, has no way to do this op.
+[[noreturn]] void throw_unknown(const Op& op, std::string_view who);
 /// The op of that name, or null.
 const Op* find_op(std::string_view name);
 

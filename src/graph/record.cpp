@@ -12,6 +12,7 @@
 #include "graph/follow.hpp"
 #include "graph/hooks.hpp"
 #include "graph/integers.hpp"
+#include "graph/kinds.hpp"
 #include "graph/leaf.hpp"
 #include "graph/refuse_type.hpp"
 #include "graph/watch.hpp"
@@ -96,12 +97,6 @@ ScalarType compute_type(const Op& op, DType common) {
   const ScalarType type = scalar_type(widens ? result_type(op, common) : common);
   if (!op.body.loops[static_cast<int>(type)]) throw_not_defined(op, common);
   return type;
-}
-
-/// Kinds that compute with elements, beside the elementwise one.
-bool is_arithmetic(const Op& op) {
-  return op.kind == Kind::reduction || op.kind == Kind::scan || op.kind == Kind::contraction ||
-         op.kind == Kind::window || op.kind == Kind::sort;
 }
 
 __attribute__((cold, noreturn)) void throw_no_broadcast(std::string_view op, const Shape& a, const Shape& b) {
@@ -426,7 +421,7 @@ Array record(const Op& op, Operands operands, DType type, const Shape& shape, co
   for (const Array* operand : operands) {
     require(op, *operand);
     for (int i = 0; i < count; ++i) together = together && stand_together(nodes[i], operand->node());
-    if (is_complex(operand->node()->dtype) && is_arithmetic(op)) throw_not_defined(op, operand->node()->dtype);
+    if (is_complex(operand->node()->dtype) && info(op.kind).computes) throw_not_defined(op, operand->node()->dtype);
     nodes[count++] = operand->node();
   }
   if (!together) return record_together(op, nodes, count, type, shape, attributes);

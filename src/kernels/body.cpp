@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include <rosin/error.hpp>
+
 namespace rosin::kernels {
 
 using Do = Instr::Do;
@@ -100,8 +102,13 @@ Term KernelBody::compute(size_t i, const Spot& spot, bool at_row) {
     case Do::load: return load(loads_[instr.port], spot);
     case Do::apply: return apply(i, spot, at_row);
     case Do::convert: return convert(instr, operand(i, 0, spot, at_row));
-    default: return operand(i, 0, spot, at_row);  // expand: the row's value
+    case Do::expand: return operand(i, 0, spot, at_row);  // the row's value
+    case Do::scalar:                                      // known from the start
+    case Do::reduce:                                      // known once the row was walked over
+    case Do::store:
+    case Do::root: break;
   }
+  throw Error(ErrorKind::internal, "kernels: a value is asked for before it is known; report it");
 }
 
 /// Floats saturate at the bounds of narrow integers too; integers keep their low bits.

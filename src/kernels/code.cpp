@@ -39,8 +39,15 @@ int operand_count(const KernelInstruction& instruction) {
     case KernelOperation::shared_load:
     case KernelOperation::variable:
     case KernelOperation::begin_if: return 1;
-    default: return 0;
+    case KernelOperation::parameter:
+    case KernelOperation::group:
+    case KernelOperation::item:
+    case KernelOperation::barrier:
+    case KernelOperation::end_loop:
+    case KernelOperation::begin_else:
+    case KernelOperation::end_if: break;
   }
+  return 0;
 }
 
 /// Whether it only computes a value.
@@ -53,8 +60,18 @@ bool is_pure(const KernelInstruction& instruction) {
     case KernelOperation::item:
     case KernelOperation::load:
     case KernelOperation::shared_load: return true;
-    default: return false;
+    case KernelOperation::store:
+    case KernelOperation::shared_store:
+    case KernelOperation::barrier:
+    case KernelOperation::variable:
+    case KernelOperation::assign:
+    case KernelOperation::loop:
+    case KernelOperation::end_loop:
+    case KernelOperation::begin_if:
+    case KernelOperation::begin_else:
+    case KernelOperation::end_if: break;
   }
+  return false;
 }
 
 /// Drops instructions whose values nobody needs.
@@ -204,6 +221,13 @@ Term KernelWriter::apply(const ScalarCode& body, std::span<const Term> operands)
     places.push_back(term.place);
   }
   return {this, places[body.result], body.list[body.result].type};
+}
+
+Term KernelWriter::combine(const CombineBody& body, Term x, Term y) {
+  ScalarCode code;
+  body.code(x.type, code);
+  const Term operands[] = {x, y};
+  return apply(code, operands);
 }
 
 Term KernelWriter::convert(Term x, ScalarType type) {

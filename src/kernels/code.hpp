@@ -12,6 +12,7 @@
 #include <rosin/dtype.hpp>
 
 #include "scalar/body.hpp"
+#include "scalar/combine.hpp"
 #include "scalar/primitives.hpp"
 #include "scalar/scalar_code.hpp"
 
@@ -145,6 +146,8 @@ class KernelWriter {
   Term apply(Primitive primitive, ScalarType type, std::initializer_list<Term> operands);
   /// The body of an op on these operands.
   Term apply(const ScalarCode& body, std::span<const Term> operands);
+  /// Both combined by a reducer's body, as elements of their type.
+  Term combine(const CombineBody& body, Term x, Term y);
   Term convert(Term x, ScalarType type);
   /// x as an element of `storage` would come back from memory.
   Term round(Term x, DType storage);

@@ -4,8 +4,8 @@
 // Read first: body.hpp, launches.hpp.
 #include <algorithm>
 #include <bit>
-#include <limits>
 
+#include "graph/reducer.hpp"
 #include "kernels/body.hpp"
 #include "kernels/launches.hpp"
 #include "scalar/convert.hpp"
@@ -18,46 +18,15 @@ using Do = Instr::Do;
 constexpr int64_t part_elements = 16 * 1024;  // of a reduction to few results: each part is added up by itself
 constexpr int64_t most_parts = 1024;
 
-Term neutral(KernelWriter& w, Reducer reducer, ScalarType type) {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  const bool real = type == ScalarType::float32 || type == ScalarType::float64;
-  const auto lowest = [&](bool lower) {
-    if (real) return w.literal(type, lower ? -infinity : infinity);
-    switch (type) {
-      case ScalarType::int64:
-        return w.bits(type, lower ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int64_t>::max());
-      case ScalarType::uint64: return w.bits(type, lower ? 0 : -1);  // all bits
-      case ScalarType::uint32: return w.bits(type, lower ? 0 : std::numeric_limits<uint32_t>::max());
-      case ScalarType::int32:
-        return w.bits(type, lower ? std::numeric_limits<int32_t>::min() : std::numeric_limits<int32_t>::max());
-      default: return w.bits(type, lower ? 0 : 1);
-    }
-  };
-  switch (reducer) {
-    case Reducer::product:
-    case Reducer::all: return w.literal(type, 1);
-    case Reducer::maximum: return lowest(true);
-    case Reducer::minimum: return lowest(false);
-    default: return w.literal(type, 0);
-  }
-}
-
-Term combine(KernelWriter& w, Reducer reducer, Term a, Term b) {
-  switch (reducer) {
-    case Reducer::product: return w.apply(Primitive::multiply, a.type, {a, b});
-    case Reducer::any: return a || b;
-    case Reducer::all: return a && b;
-    case Reducer::maximum: return a.type == ScalarType::boolean ? a || b : max(a, b);
-    case Reducer::minimum: return a.type == ScalarType::boolean ? a && b : min(a, b);
-    default: return a + b;
-  }
+Term neutral(KernelWriter& w, const Reducer& reducer, ScalarType type) {
+  return w.bits(type, reducer.body.neutral_bits(type));
 }
 
 /// Bool travels as Int32 in shared memory and scratch.
 ScalarType shared_type(ScalarType type) { return type == ScalarType::boolean ? ScalarType::int32 : type; }
 
 /// What `lanes` neighbouring items (a power of two) have, combined in a fixed tree; every one of them gets it.
-Term combine_lanes(KernelWriter& w, int shared, Reducer reducer, Term value, Term lane, Term lanes) {
+Term combine_lanes(KernelWriter& w, int shared, const Reducer& reducer, Term value, Term lane, Term lanes) {
   const Term item = w.item();
   const ScalarType travels = shared_type(value.type);
   w.barrier();  // what was read before is read
@@ -69,7 +38,7 @@ Term combine_lanes(KernelWriter& w, int shared, Reducer reducer, Term value, Ter
     w.when(lane < half && half < lanes, [&] {
       const Term other = w.convert(w.shared_load(shared, item + w.convert(half, item.type)), value.type);
       const Term own = w.convert(w.shared_load(shared, item), value.type);
-      w.shared_store(shared, item, w.convert(combine(w, reducer, own, other), travels));
+      w.shared_store(shared, item, w.convert(w.combine(reducer.body, own, other), travels));
     });
   });
   w.barrier();
@@ -251,19 +220,19 @@ class FusedWriter {
       std::vector<Term> sums;
       for (const size_t i : reductions) {
         const Instr& instr = body.kernel().instrs[i];
-        sums.push_back(w.variable(neutral(w, instr.reducer, instr.type)));
+        sums.push_back(w.variable(neutral(w, *instr.reducer, instr.type)));
       }
       w.loop(lane, end, lanes, [&](Term j) {
         const Spot spot = element(j);
         for (size_t k = 0; k < reductions.size(); ++k) {
           const Term x = body.element(body.definition(reductions[k], 0), spot);
-          w.assign(sums[k], combine(w, body.kernel().instrs[reductions[k]].reducer, sums[k], x));
+          w.assign(sums[k], w.combine(body.kernel().instrs[reductions[k]].reducer->body, sums[k], x));
         }
       });
       body.leave();
       for (size_t k = 0; k < reductions.size(); ++k) {
         const Instr& instr = body.kernel().instrs[reductions[k]];
-        body.set_row(reductions[k], combine_lanes(w, shared.of(instr.type), instr.reducer, sums[k], lane, lanes));
+        body.set_row(reductions[k], combine_lanes(w, shared.of(instr.type), *instr.reducer, sums[k], lane, lanes));
       }
       return true;
     }
@@ -390,7 +359,7 @@ class FusedWriter {
     std::vector<Term> sums;
     for (const RootJob& job : jobs) {
       const Instr& instr = kernel_.instrs[job.instr];
-      sums.push_back(w.variable(neutral(w, instr.reducer, instr.type)));
+      sums.push_back(w.variable(neutral(w, *instr.reducer, instr.type)));
     }
     w.loop(begin + lane, end, lanes, [&](Term n) {
       const Spot spot = joined(w, s, kept_at, w.coordinates(n, reduced_sizes), kept_sizes, reduced_sizes);
@@ -398,14 +367,14 @@ class FusedWriter {
         const Instr& instr = kernel_.instrs[jobs[i].instr];
         const Term x = from[i] < 0 ? body.element(body.definition(jobs[i].instr, 0), spot)
                                    : w.convert(w.load(from[i], spot.linear), instr.type);
-        w.assign(sums[i], combine(w, instr.reducer, sums[i], x));
+        w.assign(sums[i], w.combine(instr.reducer->body, sums[i], x));
       }
       store_elements(w, body, stores, store_to, spot);
     });
     SharedArrays shared(w);
     for (size_t i = 0; i < jobs.size(); ++i) {
       const Instr& instr = kernel_.instrs[jobs[i].instr];
-      const Term sum = combine_lanes(w, shared.of(instr.type), instr.reducer, sums[i], lane, lanes);
+      const Term sum = combine_lanes(w, shared.of(instr.type), *instr.reducer, sums[i], lane, lanes);
       store_result(w, to[i], valid && lane == 0, slot, sum);
     }
     list_.launches.push_back(w.finish(groups_for(s.results * s.parts * lanes_of_result)));
@@ -446,13 +415,13 @@ class FusedWriter {
       const Term count = w.number(results), of = w.number(parts), lanes = w.number(lanes_for(parts));
       const Term at = w.global(), result = at / lanes, lane = at - result * lanes;
       const Term valid = result < count;
-      const Term sum = w.variable(neutral(w, instr.reducer, instr.type));
+      const Term sum = w.variable(neutral(w, *instr.reducer, instr.type));
       w.loop(lane, w.select(valid, of, w.index(0)), lanes, [&](Term part) {
         const Term x = w.convert(w.load(from, part * count + result), instr.type);
-        w.assign(sum, combine(w, instr.reducer, sum, x));
+        w.assign(sum, w.combine(instr.reducer->body, sum, x));
       });
       SharedArrays shared(w);
-      const Term whole = combine_lanes(w, shared.of(instr.type), instr.reducer, sum, lane, lanes);
+      const Term whole = combine_lanes(w, shared.of(instr.type), *instr.reducer, sum, lane, lanes);
       store_result(w, to, valid && lane == 0, result, whole);
       list_.launches.push_back(w.finish(groups_for(results * lanes_for(parts))));
     }

@@ -155,9 +155,10 @@ void write_random(const Layout& layout, int32_t node, LaunchList& list) {
     case Draw::uniform: return write_uniform(step, list);
     case Draw::bits: return write_integers(step, list);
     case Draw::permutation: return write_permutation(step, list);
-    default:
-      throw Error(ErrorKind::internal, std::string(step.value.op->name) + ": no kernel knows this draw; report it");
+    case Draw::normal:
+    case Draw::none: break;
   }
+  throw_unknown(*step.value.op, "the writer of kernels");
 }
 
 }  // namespace rosin::kernels

@@ -3,6 +3,7 @@
 // element. The order depends on sizes only. Float products and recurrences are always taken in order, because a product
 // of a part of the line may overflow where the line's does not.
 // Read first: elements.hpp.
+#include "graph/reducer.hpp"
 #include "kernels/elements.hpp"
 
 namespace rosin::kernels {
@@ -21,16 +22,14 @@ class ScanKernel {
     if (lines == 0 || x_view_.sizes[dim_] == 0) return;
     if (can_be_taken_together() && x_view_.sizes[dim_] > items_of_group && lines < enough_lines) {
       line_ = writer_.coordinates(writer_.group(0), line_sizes_);
-      if (finds_place()) write_place_together();
+      if (form() == Scan::place) write_place_together();
       else write_running_together();
       list_.launches.push_back(writer_.finish(lines));
       return;
     }
     launch_each(list_, writer_, lines, [&](Term line) {
       line_ = writer_.coordinates(line, line_sizes_);
-      if (finds_place()) write_place();
-      else if (reducer() == Reducer::none) write_recurrence();
-      else write_running();
+      write_line();
     });
   }
 
@@ -38,10 +37,26 @@ class ScanKernel {
   // So many lines keep a device busy with one item each.
   static constexpr int64_t enough_lines = 2048;
 
-  Reducer reducer() const { return step_.value.op->reducer; }
-  bool finds_place() const { return reducer() == Reducer::argmax || reducer() == Reducer::argmin; }
+  Scan form() const { return step_.value.op->scan; }
+  const CombineBody& body() const { return step_.value.op->reducer->body; }
   bool can_be_taken_together() const {
-    return reducer() != Reducer::none && (reducer() != Reducer::product || !is_float(step_.value.dtype));
+    switch (form()) {
+      case Scan::running: return !step_.value.op->reducer->in_order || !is_float(step_.value.dtype);
+      case Scan::place: return true;
+      case Scan::recurrence:
+      case Scan::none: break;
+    }
+    return false;
+  }
+
+  void write_line() {
+    switch (form()) {
+      case Scan::running: return write_running();
+      case Scan::recurrence: return write_recurrence();
+      case Scan::place: return write_place();
+      case Scan::none: break;
+    }
+    throw_unknown(*step_.value.op, "the writer of kernels");
   }
 
   const std::vector<Term>& at(Term j) {
@@ -49,8 +64,11 @@ class ScanKernel {
     return line_;
   }
   Term element(Term j) { return ordered(x_.load(at(j)), step_.dtype(step_.in(0))); }
-  Term combined(Term x, Term y) const { return reducer() == Reducer::sum ? x + y : x * y; }
-  Term neutral() { return writer_.literal(scalar_type(step_.value.dtype), reducer() == Reducer::sum ? 0 : 1); }
+  Term combined(Term x, Term y) { return writer_.combine(body(), x, y); }
+  Term neutral() {
+    const ScalarType type = scalar_type(step_.value.dtype);
+    return writer_.bits(type, body().neutral_bits(type));
+  }
 
   void write_running() {
     const Term total = writer_.variable(neutral());
@@ -93,11 +111,11 @@ class ScanKernel {
     });
   }
 
-  // The first NaN, or the first largest or smallest element.
+  // Whether the reducer gives x rather than `best`, and that is not only another form of the same: the first NaN stays.
   Term wins(Term x, Term best) {
-    const Term beats = reducer() == Reducer::argmax ? best < x : x < best;
+    const Term beats = combined(best, x) != best;
     const bool real = x.type == ScalarType::float32 || x.type == ScalarType::float64;
-    return real ? beats || (x != x && best == best) : beats;
+    return real ? beats && best == best : beats;
   }
   Term same(Term x, Term y) { return !wins(x, y) && !wins(y, x); }
 

@@ -17,12 +17,22 @@ void require_numbers(const Value& value) {
                                     to_string(value.dtype) + "; convert the operand with cast");
 }
 
+bool adds_up(const Op& op) {
+  switch (op.scatter) {
+    case Scatter::write: return false;
+    case Scatter::add:
+    case Scatter::add_along: return true;
+    case Scatter::none: break;
+  }
+  throw_unknown(op, "the writer of kernels");
+}
+
 // What one scatter works on: target (before..., n, after...) or zeros, indices, updates (before..., m, after...), where
 // m is the indices' own number (along) or their sizes.
-struct Scatter {
-  Scatter(const CallStep& of, LaunchList& launches)
+struct Scattering {
+  Scattering(const CallStep& of, LaunchList& launches)
       : step(of), list(launches), dim(static_cast<int>(of.attributes<DimAttributes>().dim)),
-        along(of.value.operands == 2), adds(of.value.op->reducer == Reducer::sum) {
+        along(of.value.op->scatter == Scatter::add_along), adds(adds_up(*of.value.op)) {
     const bool half = of.value.dtype == DType::Float16 || of.value.dtype == DType::BFloat16;
     if (adds && half) sums = list.scratch(of.view(of.node).count() * static_cast<int64_t>(sizeof(float)));
   }
@@ -41,7 +51,7 @@ struct Scatter {
   int32_t sums = -1;  // scratch block
 };
 
-void write_start(const Scatter& s) {
+void write_start(const Scattering& s) {
   KernelWriter writer = s.step.writer();
   const std::vector<Term> sizes = size_terms(writer, s.step.layout, s.step.node);
   const Elements into = s.into(writer);
@@ -55,7 +65,7 @@ void write_start(const Scatter& s) {
   });
 }
 
-void write_rounding(const Scatter& s) {
+void write_rounding(const Scattering& s) {
   KernelWriter writer = s.step.writer();
   const std::vector<Term> sizes = size_terms(writer, s.step.layout, s.step.node);
   const Elements out(writer, s.step, s.step.node), sums = s.into(writer);
@@ -76,7 +86,7 @@ int64_t block_width(int64_t lines, int64_t size) {
 struct Update {
   std::vector<Term> at, index_at;
 
-  Update(const Scatter& s, KernelWriter& writer, const std::vector<Term>& line, std::span<const Term> sizes, Term k)
+  Update(const Scattering& s, KernelWriter& writer, const std::vector<Term>& line, std::span<const Term> sizes, Term k)
       : at(line.begin(), line.begin() + s.dim),
         index_at(s.along ? std::vector<Term>{k} : writer.coordinates(k, sizes)) {
     at.insert(at.end(), index_at.begin(), index_at.end());
@@ -85,7 +95,7 @@ struct Update {
   }
 };
 
-void write_walk(const Scatter& s) {
+void write_walk(const Scattering& s) {
   KernelWriter writer = s.step.writer();
   const View &view = s.step.view(s.step.node), &index_view = s.step.view(s.indices());
   const int64_t lines = count_lines(view, s.dim), size = view.sizes[s.dim], own = block_width(lines, size);
@@ -118,7 +128,7 @@ void write_walk(const Scatter& s) {
 void write_scatter(const Layout& layout, int32_t node, LaunchList& list) {
   const CallStep step(layout, node);
   list.checks.push_back(node);
-  const Scatter scatter(step, list);
+  const Scattering scatter(step, list);
   if (scatter.adds) require_numbers(step.value);
   write_start(scatter);
   write_walk(scatter);

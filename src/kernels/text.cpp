@@ -56,6 +56,18 @@ constexpr Form forms[] = {
     {Primitive::reinterpret, "as_$R($x)", "as_$R($x)"},
 };
 
+/// All primitives but those that are written otherwise, in their order.
+constexpr bool every_primitive_has_a_form() {
+  size_t next = 0;
+  for (const PrimitiveInfo& primitive : primitives) {
+    const Primitive p = primitive.primitive;
+    if (p == Primitive::input || p == Primitive::literal || p == Primitive::convert) continue;
+    if (next == std::size(forms) || forms[next++].primitive != p) return false;
+  }
+  return next == std::size(forms);
+}
+static_assert(every_primitive_has_a_form());
+
 bool is_float(ScalarType type) { return type == ScalarType::float32 || type == ScalarType::float64; }
 
 constexpr std::string_view scalar_names[scalar_type_count] = {"bool", "i32", "u32", "i64", "u64", "f32", "f64"};
@@ -119,12 +131,11 @@ std::string literal(ScalarType type, int64_t bits) {
       if (std::isfinite(value)) return float_literal(value);
       return "as_f32(" + literal(ScalarType::int32, bits) + ")";
     }
-    default: {
-      const double value = std::bit_cast<double>(bits);
-      if (std::isfinite(value)) return float_literal(value);
-      return "as_f64(" + literal(ScalarType::int64, bits) + ")";
-    }
+    case ScalarType::float64: break;
   }
+  const double value = std::bit_cast<double>(bits);
+  if (std::isfinite(value)) return float_literal(value);
+  return "as_f64(" + literal(ScalarType::int64, bits) + ")";
 }
 
 /// One kernel as text.
@@ -233,7 +244,15 @@ class Printer {
         --depth_;
         line("}");
         break;
-      default: return false;
+      case KernelOperation::round:
+      case KernelOperation::parameter:
+      case KernelOperation::group:
+      case KernelOperation::item:
+      case KernelOperation::load:
+      case KernelOperation::store:
+      case KernelOperation::shared_load:
+      case KernelOperation::shared_store:
+      case KernelOperation::barrier: return false;
     }
     return true;
   }
@@ -255,7 +274,14 @@ class Printer {
       case KernelOperation::shared_load:
         return value(place, "s" + number + "[" + x + "]" + (instruction.type == ScalarType::boolean ? " != 0" : ""));
       case KernelOperation::shared_store: return line("s" + number + "[" + x + "] = " + y + ";");
-      default: return line(dialect_.barrier);
+      case KernelOperation::barrier: return line(dialect_.barrier);
+      case KernelOperation::variable:
+      case KernelOperation::assign:
+      case KernelOperation::loop:
+      case KernelOperation::end_loop:
+      case KernelOperation::begin_if:
+      case KernelOperation::begin_else:
+      case KernelOperation::end_if: return;  // structure() has written them
     }
   }
 

@@ -112,8 +112,11 @@ class WindowWriter {
       case Window::maximum: return maximum(at);
       case Window::maximum_gradient: return maximum_gradient(at);
       case Window::maximum_pick: return maximum_pick(at);
-      default: return mean(at, pooling_.what() == Window::mean_gradient);
+      case Window::mean: return mean(at, false);
+      case Window::mean_gradient: return mean(at, true);
+      case Window::none: break;
     }
+    throw_unknown(*pooling_.call.op, "the writer of kernels");
   }
 
   /// Of operand i, the element of this item's channel and image.

@@ -78,7 +78,7 @@ const Op& scatter_add_op = *register_op({.name = "scatter_add",
                                          .operands = 3,
                                          .doc = "operand 0 with operand 2 added at indices along a dim, in their order",
                                          .type_rule = TypeRule::attribute,
-                                         .reducer = Reducer::sum,
+                                         .scatter = Scatter::add,
                                          .attribute_words = 1,
                                          .gradient = scatter_add_gradient});
 
@@ -104,6 +104,7 @@ const Op& scatter_op =
                   .operands = 3,
                   .doc = "operand 0 with operand 2 written at indices along a dim; the last one stays",
                   .type_rule = TypeRule::attribute,
+                  .scatter = Scatter::write,
                   .attribute_words = 1,
                   .gradient = scatter_gradient});
 
@@ -114,7 +115,7 @@ const Op& add_along_op = *register_op({.name = "add_along",
                                        .operands = 2,
                                        .doc = "zeros with operand 1 added along a dim, one index (operand 0) for each",
                                        .type_rule = TypeRule::attribute,
-                                       .reducer = Reducer::sum,
+                                       .scatter = Scatter::add_along,
                                        .attribute_words = 1,
                                        .gradient = add_along_gradient});
 
@@ -169,6 +170,8 @@ Array gathered(const Op& op, const Array& x, const Array& indices, int dim) {
 Array for_both_parts(const Array& indices) {
   return expand(reshape(indices, with_dims(indices.shape(), 0, 0, {1})), with_dims(indices.shape(), 0, 0, {2}));
 }
+
+const bool named[] = {name_function(onecold, "onecold")};
 
 }  // namespace
 

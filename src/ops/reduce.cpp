@@ -12,6 +12,7 @@
 
 #include "graph/context.hpp"
 #include "graph/leaf.hpp"
+#include "ops/reducers.hpp"
 #include "ops/reduction.hpp"
 #include "ops/shapes.hpp"
 
@@ -22,15 +23,16 @@ void sum_gradient(Backward& b) {
   b.give(0, is_scalar(*b.gradient.node()) ? b.gradient : expand(b.gradient, b.in(0).shape()));
 }
 
-const Op& sum_op = *register_op({.name = "sum",
-                                 .kind = Kind::reduction,
-                                 .operands = 1,
-                                 .doc = "sum over dims; integers in Int64",
-                                 .type_rule = TypeRule::attribute,
-                                 .reducer = Reducer::sum,
-                                 .attribute_words = 1,
-                                 .gradient = sum_gradient,
-                                 .takes_number = true});
+const Op& sum_op = register_op({.name = "sum",
+                                .kind = Kind::reduction,
+                                .operands = 1,
+                                .doc = "sum over dims; integers in Int64",
+                                .type_rule = TypeRule::attribute,
+                                .reducer = &sum_reducer,
+                                .attribute_words = 1,
+                                .gradient = sum_gradient,
+                                .takes_number = true})
+                       ->called(sum);
 
 // The product of the others: the reduced dims are brought together as dim 0 unless there is only one.
 void prod_gradient(Backward& b) {
@@ -50,14 +52,15 @@ void prod_gradient(Backward& b) {
   b.give(0, permute(reshape(others, moved.shape()), std::span<const int>(inverse, rank)) * b.gradient);
 }
 
-const Op& prod_op = *register_op({.name = "prod",
-                                  .kind = Kind::reduction,
-                                  .operands = 1,
-                                  .doc = "product over dims; the gradient holds at zeros",
-                                  .type_rule = TypeRule::attribute,
-                                  .reducer = Reducer::product,
-                                  .attribute_words = 1,
-                                  .gradient = prod_gradient});
+const Op& prod_op = register_op({.name = "prod",
+                                 .kind = Kind::reduction,
+                                 .operands = 1,
+                                 .doc = "product over dims; the gradient holds at zeros",
+                                 .type_rule = TypeRule::attribute,
+                                 .reducer = &product_reducer,
+                                 .attribute_words = 1,
+                                 .gradient = prod_gradient})
+                        ->called(prod);
 
 // Ties share.
 void extremum_gradient(Backward& b) {
@@ -65,64 +68,69 @@ void extremum_gradient(Backward& b) {
   b.give(0, chosen * (b.gradient / sum_over(chosen, b.attributes<ReductionAttributes>().dims)));
 }
 
-const Op& maximum_op = *register_op({.name = "maximum",
-                                     .kind = Kind::reduction,
-                                     .operands = 1,
-                                     .doc = "largest element over dims, NaN if there is one; ties share the gradient",
-                                     .reducer = Reducer::maximum,
-                                     .attribute_words = 1,
-                                     .gradient = extremum_gradient});
-const Op& minimum_op = *register_op({.name = "minimum",
-                                     .kind = Kind::reduction,
-                                     .operands = 1,
-                                     .doc = "smallest element over dims, NaN if there is one; ties share the gradient",
-                                     .reducer = Reducer::minimum,
-                                     .attribute_words = 1,
-                                     .gradient = extremum_gradient});
+const Op& maximum_op = register_op({.name = "maximum",
+                                    .kind = Kind::reduction,
+                                    .operands = 1,
+                                    .doc = "largest element over dims, NaN if there is one; ties share the gradient",
+                                    .reducer = &maximum_reducer,
+                                    .attribute_words = 1,
+                                    .gradient = extremum_gradient})
+                           ->called(maximum);
+const Op& minimum_op = register_op({.name = "minimum",
+                                    .kind = Kind::reduction,
+                                    .operands = 1,
+                                    .doc = "smallest element over dims, NaN if there is one; ties share the gradient",
+                                    .reducer = &minimum_reducer,
+                                    .attribute_words = 1,
+                                    .gradient = extremum_gradient})
+                           ->called(minimum);
 const Op& peak_op = *register_op({.name = "peak",
                                   .kind = Kind::reduction,
                                   .operands = 1,
                                   .doc = "largest element over dims, without gradient",
-                                  .reducer = Reducer::maximum,
+                                  .reducer = &maximum_reducer,
                                   .attribute_words = 1});
-const Op& any_op = *register_op({.name = "any",
-                                 .kind = Kind::reduction,
-                                 .operands = 1,
-                                 .doc = "whether any element over dims is true",
-                                 .type_rule = TypeRule::boolean,
-                                 .reducer = Reducer::any,
-                                 .attribute_words = 1});
-const Op& all_op = *register_op({.name = "all",
-                                 .kind = Kind::reduction,
-                                 .operands = 1,
-                                 .doc = "whether all elements over dims are true",
-                                 .type_rule = TypeRule::boolean,
-                                 .reducer = Reducer::all,
-                                 .attribute_words = 1});
-const Op& argmax_op = *register_op({.name = "argmax",
-                                    .kind = Kind::scan,
-                                    .operands = 1,
-                                    .doc = "place of the first largest element along a dim",
-                                    .type_rule = TypeRule::index,
-                                    .reducer = Reducer::argmax,
-                                    .attribute_words = 2});
-const Op& argmin_op = *register_op({.name = "argmin",
-                                    .kind = Kind::scan,
-                                    .operands = 1,
-                                    .doc = "place of the first smallest element along a dim",
-                                    .type_rule = TypeRule::index,
-                                    .reducer = Reducer::argmin,
-                                    .attribute_words = 2});
-
-// What a reduction of no elements gives.
-int of_nothing(Reducer reducer) { return reducer == Reducer::product || reducer == Reducer::all ? 1 : 0; }
+const Op& any_op = register_op({.name = "any",
+                                .kind = Kind::reduction,
+                                .operands = 1,
+                                .doc = "whether any element over dims is true",
+                                .type_rule = TypeRule::boolean,
+                                .reducer = &any_reducer,
+                                .attribute_words = 1})
+                       ->called(any);
+const Op& all_op = register_op({.name = "all",
+                                .kind = Kind::reduction,
+                                .operands = 1,
+                                .doc = "whether all elements over dims are true",
+                                .type_rule = TypeRule::boolean,
+                                .reducer = &all_reducer,
+                                .attribute_words = 1})
+                       ->called(all);
+const Op& argmax_op = register_op({.name = "argmax",
+                                   .kind = Kind::scan,
+                                   .operands = 1,
+                                   .doc = "place of the first largest element along a dim",
+                                   .type_rule = TypeRule::index,
+                                   .reducer = &maximum_reducer,
+                                   .scan = Scan::place,
+                                   .attribute_words = 2})
+                          ->called(argmax);
+const Op& argmin_op = register_op({.name = "argmin",
+                                   .kind = Kind::scan,
+                                   .operands = 1,
+                                   .doc = "place of the first smallest element along a dim",
+                                   .type_rule = TypeRule::index,
+                                   .reducer = &minimum_reducer,
+                                   .scan = Scan::place,
+                                   .attribute_words = 2})
+                          ->called(argmin);
 
 // x with one element that changes no result in each empty dim that is reduced, so that the result depends on x still:
 // its gradient is that of nothing, not nothing.
 Array with_something(const Op& op, const Array& x, uint64_t mask) {
   Array filled = x;
   for (int d = 0; d < x.rank(); ++d) {
-    if ((mask >> d & 1) && x.size(d) == 0) filled = pad(filled, d, 0, 1, of_nothing(op.reducer));
+    if ((mask >> d & 1) && x.size(d) == 0) filled = pad(filled, d, 0, 1, neutral_of(*op.reducer, x.dtype()));
   }
   return filled;
 }
@@ -140,7 +148,7 @@ Array reduce(const Op& op, const Array& x, DType type, uint64_t mask, int rank) 
     const Array filled = op.gradient ? with_something(op, x, mask) : x;
     if (filled.count() > 0) return reduce(op, filled, type, mask, rank);
     const DeviceScope scope(*x.node());
-    return full(shape, of_nothing(op.reducer), type);
+    return full(shape, neutral_of(*op.reducer, type), type);
   }
   return record_one(op, x, type, shape, Attributes::of(ReductionAttributes{mask}));
 }
@@ -161,7 +169,7 @@ Array truth(const Op& op, const Array& x, uint64_t mask, int rank = Shape::max_r
 
 Array accumulate(const Op& op, const Array& x, uint64_t mask, int rank = Shape::max_rank) {
   require(op, x);
-  if (is_complex(x.dtype()) && op.reducer == Reducer::sum) {
+  if (is_complex(x.dtype()) && op.reducer == &sum_reducer) {
     const int parts_rank = std::min(rank, x.rank()) + 1;
     return view_as_complex(reduce(op, view_as_real(x), part_type(x.dtype()), mask << 1, parts_rank));
   }

@@ -16,26 +16,11 @@ namespace {
 
 using oracles::dim_of;
 using oracles::dims_of;
-using oracles::OracleCall;
 using oracles::OracleCase;
+using oracles::place;
+using oracles::reduction;
+using oracles::running;
 using Arrays = std::vector<Array>;
-using OfAll = Array (*)(const Array&);
-using OverDims = Array (*)(const Array&, Dims);
-using AlongDim = Array (*)(const Array&, int);
-
-OracleCall reduction(OfAll all_dims, OverDims some) {
-  return [=](const OracleCase& e, const Arrays& x) {
-    return Arrays{e.has("dims") ? some(x[0], dims_of(e)) : all_dims(x[0])};
-  };
-}
-
-OracleCall place(OfAll everywhere, AlongDim along) {
-  return [=](const OracleCase& e, const Arrays& x) {
-    return Arrays{e.has("dims")  ? along(x[0], oracles::ints(e, "dims")[0])
-                  : e.has("dim") ? along(x[0], dim_of(e))
-                                 : everywhere(x[0])};
-  };
-}
 
 Array variance(const OracleCase& e, const Array& x) {
   const bool corrected = e.number("corrected", 1) != 0;
@@ -52,27 +37,29 @@ Array size_of_all(const Array& x, double p) {
 }
 
 TEST(Reduce, AgreesWithNumPy) {
-  oracles::run_oracles(
-      "reduce.txt",
-      {{"sum", reduction(sum, sum)},
-       {"prod", reduction(prod, prod)},
-       {"mean", reduction(mean, mean)},
-       {"maximum", reduction(maximum, maximum)},
-       {"minimum", reduction(minimum, minimum)},
-       {"any", reduction(any, any)},
-       {"all", reduction(all, all)},
-       {"logsumexp", reduction(logsumexp, logsumexp)},
-       {"argmax", place(argmax, argmax)},
-       {"argmin", place(argmin, argmin)},
-       {"var", [](const OracleCase& e, const Arrays& x) { return Arrays{variance(e, x[0])}; }},
-       {"stddev", [](const OracleCase& e, const Arrays& x) { return Arrays{deviation(e, x[0])}; }},
-       {"norm",
-        [](const OracleCase& e, const Arrays& x) {
-          const double p = e.number("p", 2);
-          return Arrays{e.has("dims") ? norm(x[0], dims_of(e), p) : size_of_all(x[0], p)};
-        }},
-       {"cumsum", [](const OracleCase& e, const Arrays& x) { return Arrays{cumsum(x[0], dim_of(e))}; }},
-       {"cumprod", [](const OracleCase& e, const Arrays& x) { return Arrays{cumprod(x[0], dim_of(e))}; }}});
+  oracles::run_oracles("reduce.txt",
+                       {{"sum", reduction(sum, sum)},
+                        {"prod", reduction(prod, prod)},
+                        {"mean", reduction(mean, mean)},
+                        {"maximum", reduction(maximum, maximum)},
+                        {"minimum", reduction(minimum, minimum)},
+                        {"any", reduction(any, any)},
+                        {"all", reduction(all, all)},
+                        {"logsumexp", reduction(logsumexp, logsumexp)},
+                        {"argmax", place(argmax, argmax)},
+                        {"argmin", place(argmin, argmin)},
+                        {"var", [](const OracleCase& e, const Arrays& x) { return Arrays{variance(e, x[0])}; }},
+                        {"stddev", [](const OracleCase& e, const Arrays& x) { return Arrays{deviation(e, x[0])}; }},
+                        {"norm",
+                         [](const OracleCase& e, const Arrays& x) {
+                           const double p = e.number("p", 2);
+                           return Arrays{e.has("dims") ? norm(x[0], dims_of(e), p) : size_of_all(x[0], p)};
+                         }},
+                        {"cumsum", running(cumsum)},
+                        {"cumprod", running(cumprod)},
+                        {"cummax", running(cummax)},
+                        {"cummin", running(cummin)},
+                        {"logcumsumexp", running(logcumsumexp)}});
 }
 
 TEST(Reduce, SumsOverBroadcastDimsGiveTheOperandsShape) {

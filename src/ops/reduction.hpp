@@ -7,6 +7,9 @@
 #include <rosin/array.hpp>
 #include <rosin/reduce.hpp>
 
+#include "graph/op.hpp"
+#include "graph/reducer.hpp"
+
 namespace rosin {
 
 /// The dims of `dims` as a bit mask for arrays of this shape. Error (shape).
@@ -39,6 +42,10 @@ Array narrow(const Array& result, const Array& x);
 Array squared_size(const Array& x);
 /// sqrt with gradient 0 at 0.
 Array root(const Array& x);
+
+/// Registers the scan of a reducer, and records it; its gradient follows from the reducer's slopes.
+Op& running_op(std::string_view name, std::string_view doc, const Reducer& reducer);
+Array record_scan(const Op& op, const Array& x, int dim, bool reversed);
 
 /// Running product from one end, including each element itself.
 Array running_product(const Array& x, int dim, bool reversed);

@@ -133,6 +133,10 @@ TEST(SecondGradient, ProductsAndScansAgreeWithDifferencesAtZeros) {
       "cumprod", [](const Array& a) { return cumprod(a, 0); }, x);
   check_second_gradient(
       "cumprod along 1", [](const Array& a) { return cumprod(a, 1); }, x);
+  check_second_gradient(
+      "logcumsumexp", [](const Array& a) { return logcumsumexp(a, 0); }, x);
+  check_second_gradient(
+      "cummax", [](const Array& a) { return cummax(square(a), 0); }, numbers({3, 4}, 0.1));
 }
 
 TEST(SecondGradient, IndexingAgreesWithDifferences) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "graph/kinds.hpp"
 #include "plan/describe.hpp"
 #include "plan/fuse.hpp"
 
@@ -66,25 +67,35 @@ void Fuser::run() {
 void Fuser::place(int32_t node) {
   placing_ = node;
   const Op& op = *v(node).op;
-  switch (op.kind) {
-    case Kind::argument: look_at(node, v(node).in[0], Home::alias); return;
-    case Kind::elementwise:
+  switch (info(op.kind).placing) {
+    case Placing::alias: return look_at(node, v(node).in[0], Home::alias);
+    case Placing::element:
       if (!join_call(node)) join_elementwise(node);
       return;
-    case Kind::reduction:
-      if (op.reducer != Reducer::argmax && op.reducer != Reducer::argmin) return join_reduction(node);
-      break;
-    case Kind::movement:
-      if (op.movement == Movement::parts && !is_complex(v(node).dtype)) return look_at(node, v(node).in[0], Home::view);
-      if (op.movement == Movement::reshape || op.movement == Movement::parts)
-        return look_at(node, contiguous(v(node).in[0]), Home::alias);
-      if (op.movement != Movement::pad && op.movement != Movement::concat) {
-        return look_at(node, v(node).in[0], Home::view);
-      }
-      break;
-    default: break;
+    case Placing::combined: return join_reduction(node);
+    case Placing::look: return place_movement(node);
+    case Placing::call: return add_call(node);
+    case Placing::never: break;
   }
-  add_call(node);
+  throw_unknown(op, "plans");
+}
+
+/// A look at the operand where strides can say the movement, else a call.
+void Fuser::place_movement(int32_t node) {
+  const int32_t operand = v(node).in[0];
+  switch (v(node).op->movement) {
+    case Movement::parts:
+      if (!is_complex(v(node).dtype)) return look_at(node, operand, Home::view);
+      [[fallthrough]];
+    case Movement::reshape: return look_at(node, contiguous(operand), Home::alias);
+    case Movement::broadcast:
+    case Movement::permute:
+    case Movement::slice: return look_at(node, operand, Home::view);
+    case Movement::pad:
+    case Movement::concat: return add_call(node);
+    case Movement::none: break;
+  }
+  throw_unknown(*v(node).op, "plans");
 }
 
 /// The node looks at another value's memory. A look at a scalar needs that scalar in memory.
@@ -226,7 +237,7 @@ void Fuser::add_call(int32_t node) {
   units[unit].members.push_back(node);
   const std::optional<CallDescription> call = call_of(node);
   units[unit].taken = call && target_.takes(*call);
-  const Order usual = v(node).op->kind == Kind::movement ? Order::strided : Order::contiguous;
+  const Order usual = info(v(node).op->kind).strided ? Order::strided : Order::contiguous;
   const auto order = [&](int i) { return call ? target_.order(*call, static_cast<size_t>(i)) : usual; };
   v(node).channels_first = order(v(node).operands) == Order::channels_first && orders_differ(node);
   for (int i = 0; i < v(node).operands; ++i) {

@@ -33,6 +33,7 @@ class Fuser {
   Value& v(int32_t value) { return s_.graph.values[static_cast<size_t>(value)]; }
   const Value& v(int32_t value) const { return s_.graph.values[static_cast<size_t>(value)]; }
   void place(int32_t node);
+  void place_movement(int32_t node);
   void look_at(int32_t node, int32_t operand, Home home);
   int32_t contiguous(int32_t value);
   int32_t channels_first(int32_t value);

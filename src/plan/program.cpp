@@ -6,6 +6,7 @@
 
 #include <rosin/error.hpp>
 
+#include "graph/reducer.hpp"
 #include "scalar/convert.hpp"
 
 namespace rosin::plan {
@@ -156,6 +157,7 @@ class Emitter {
   void emit_reduction(int32_t member) {
     const Value& value = v(member);
     const int32_t operand = fuser_.plain(value.in[0]);
+    if (!value.op->reducer->body.of(value.compute).reduce) throw_no_body(value);
     if (level(member) == Level::row) {
       const uint16_t in = get(operand, value.compute, false);
       Instr& instr = append(Do::reduce, value.compute, true);

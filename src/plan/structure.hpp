@@ -62,7 +62,7 @@ struct Instr {
   ScalarType type = ScalarType::float32;
   ScalarType from = ScalarType::float32;
   DType storage = DType::Float32;
-  Reducer reducer = Reducer::none;
+  const Reducer* reducer = nullptr;
   uint16_t count = 0;  // operands of apply
   uint16_t dst = 0;
   uint16_t in[Node::max_positions] = {};

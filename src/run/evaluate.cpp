@@ -11,6 +11,7 @@
 
 #include "base/hash.hpp"
 #include "graph/context.hpp"
+#include "graph/kinds.hpp"
 #include "graph/leaf.hpp"
 #include "run/buffer_pool.hpp"
 #include "run/cpu_stream.hpp"
@@ -24,16 +25,6 @@ namespace rosin {
 namespace {
 
 using plan::Value;
-
-/// Inside a gradient call these results are kept: recomputing them would cost more than an elementwise chain.
-bool costly(const Op& op) {
-  return op.kind != Kind::elementwise && op.kind != Kind::movement && op.kind != Kind::argument;
-}
-
-/// Sizes that do not follow from the operands' sizes by the kind of op alone; elementwise ops have none.
-bool has_own_sizes(const Op& op) {
-  return op.kind != Kind::reduction && op.kind != Kind::argument && op.contraction != Contraction::matmul;
-}
 
 struct ReleaseMemory {
   void operator()(Memory* memory) const { release(memory); }
@@ -140,7 +131,7 @@ void Evaluation::collect_pending(Context& context, Node* target) {
       continue;
     }
     order_[--first] = node;
-    held_[first] = user || (in_gradient && node->sequence > context.gradient_start && costly(*node->op));
+    held_[first] = user || (in_gradient && node->sequence > context.gradient_start && info(node->op->kind).costly);
     for (Node* operand : node->arrays()) {
       if (!operand || operand->ready()) continue;
       if (operand->recorder == &context) operand->mark = stamp;
@@ -252,7 +243,7 @@ void Evaluation::add_attributes(const Node& node) {
   const Op& op = *node.op;
   std::vector<uint64_t>& words = op.sizes_in_attributes ? sizes_key_.words : attributes_;
   for (int w = 0; w < op.attribute_words; ++w) words.push_back(node.attributes.word(w));
-  if (has_own_sizes(op)) {
+  if (!sizes_follow(op)) {
     for (int d = 0; d < node.rank; ++d) sizes_key_.add(static_cast<uint64_t>(node.sizes[d]));
   }
 }

@@ -291,6 +291,37 @@ def write_edges(file, rng):
     )
 
 
+RUNNING = {
+    "cummax": (np.maximum.accumulate, lambda x, dim: torch.cummax(x, dim).values),
+    "cummin": (np.minimum.accumulate, lambda x, dim: torch.cummin(x, dim).values),
+    "logcumsumexp": (np.logaddexp.accumulate, torch.logcumsumexp),
+}
+
+
+def write_running_others(file, rng):
+    """Of equal elements the last one takes the gradient of cummax and cummin, as in PyTorch."""
+    for op, (function, differentiable) in RUNNING.items():
+        exact = op != "logcumsumexp"
+        for dtype in ("Float32", "Float64", "Int32") if exact else ("Float32", "Float64"):
+            for dim in (0, 1, 2, -1):
+                x = text.dyadic(rng, SHAPE) if dtype != "Int32" else rng.integers(-3, 4, SHAPE)
+                expected = text.rounded(function(x, axis=dim), dtype) if dtype != "Int32" else function(x, axis=dim)
+                text.case(file, op, dtype, [x], [expected], "exact" if exact else ROUNDED[dtype], dim=dim)
+        text.case(file, op, "Float32", [np.zeros((3, 0))], [np.zeros((3, 0))], "exact", dim=1, samples="empty")
+        for dim in (0, 1):
+            gradient_case(file, op, lambda x: differentiable(x, dim), [text.distinct(rng, (4, 3))], rng, dim=dim)
+    nan, inf = math.nan, math.inf
+    x = np.array([[-inf, 1.0, -inf, 2.0], [-inf, nan, inf, 2.0], [1.0, 3.0, 0.0, -inf], [1.0, 2.0, 1.0, 2.0]])
+    for op, (function, _) in RUNNING.items():
+        with np.errstate(invalid="ignore"):
+            expected = text.rounded(function(x, axis=0), "Float32")
+        text.case(file, op, "Float32", [x], [expected], "rtol=2e-06 atol=1e-06", dim=0, samples="special")
+    ties = np.array([[1.0, 2.0, 0.0], [1.0, 2.0, 0.0], [0.5, 3.0, 1.0], [1.0, 3.0, 1.0]])
+    last = lambda g: g[0][0, 0] != 0 and g[0][2, 0] == 0 and g[0][3, 0] != 0
+    gradient_case(file, "cummax", lambda x: torch.cummax(x, 0).values, [ties], rng, last, dim=0, edge="ties")
+    gradient_case(file, "cummin", lambda x: torch.cummin(x, 0).values, [-ties], rng, last, dim=0, edge="ties")
+
+
 def write(file):
     rng = np.random.default_rng(5)
     write_floats(file, rng)
@@ -302,3 +333,4 @@ def write(file):
     write_running(file, rng)
     write_gradients(file, rng)
     write_edges(file, rng)
+    write_running_others(file, np.random.default_rng(6))
