@@ -30,28 +30,33 @@ Array inside(const Array& x, double low, double high, const Array& g) { return w
 
 const Op& sigmoid_op = elementwise<1>(
                            "sigmoid", "1/(1 + e^-x)", [](auto x) { return math::sigmoid(x); }, floats)
-                           .with_gradient([](Backward& b) { b.give(0, sigmoid_slope(b.gradient, b.out())); });
+                           .with_gradient([](Backward& b) { b.give(0, sigmoid_slope(b.gradient, b.out())); })
+                           .called(sigmoid, "σ");
 
 const Op& hardsigmoid_op =
     elementwise<1>(
         "hardsigmoid", "(x + 3)/6 between 0 and 1", [](auto x) { return between((x + 3) * (1.0 / 6), 0, 1); }, floats)
-        .with_gradient([](Backward& b) { b.give(0, inside(b.in(0), -3, 3, b.gradient * (1.0 / 6))); });
+        .with_gradient([](Backward& b) { b.give(0, inside(b.in(0), -3, 3, b.gradient * (1.0 / 6))); })
+        .called(hardsigmoid, "hardσ");
 
 const Op& logsigmoid_op = elementwise<1>(
                               "logsigmoid", "log(sigmoid(x))", [](auto x) { return -math::softplus(-x); }, floats)
-                              .with_gradient([](Backward& b) { b.give(0, b.gradient * sigmoid(-b.in(0))); });
+                              .with_gradient([](Backward& b) { b.give(0, b.gradient * sigmoid(-b.in(0))); })
+                              .called(logsigmoid, "logσ");
 
 const Op& hardtanh_op =
     elementwise<1>(
         "hardtanh", "x between -1 and 1; gradient 0 at both", [](auto x) { return between(x, -1, 1); }, floats)
         .with_gradient([](Backward& b) { b.give(0, inside(b.in(0), -1, 1, b.gradient)); })
-        .samples(-0.9, 0.9);
+        .samples(-0.9, 0.9)
+        .called(hardtanh);
 
 const Op& relu_op = elementwise<1>(
                         "relu", "x where positive, else 0; gradient 0 at 0; NaN stays",
                         [](auto x) { return select(x < 0, 0, x); }, floats)
                         .with_gradient([](Backward& b) { b.give(0, relu_slope(b.gradient, b.out())); })
-                        .samples(0.5, 2);
+                        .samples(0.5, 2)
+                        .called(relu);
 
 const Op& leakyrelu_op = elementwise<2>(
                              "leakyrelu", "x where positive, else slope*x; gradient slope at 0",
@@ -61,13 +66,15 @@ const Op& leakyrelu_op = elementwise<2>(
                                if (b.needs(0)) b.give(0, where(positive, b.gradient, b.gradient * b.in(1)));
                                if (b.needs(1)) b.give(1, where(positive, 0.0, b.gradient * b.in(0)));
                              })
-                             .samples(0.5, 2);
+                             .samples(0.5, 2)
+                             .called(leakyrelu);
 
 const Op& relu6_op =
     elementwise<1>(
         "relu6", "x between 0 and 6; gradient 0 at both", [](auto x) { return between(x, 0, 6); }, floats)
         .with_gradient([](Backward& b) { b.give(0, inside(b.in(0), 0, 6, b.gradient)); })
-        .samples(0.5, 2);
+        .samples(0.5, 2)
+        .called(relu6);
 
 const Op& elu_op = elementwise<2>(
                        "elu", "x where positive, else alpha*(e^x - 1)",
@@ -77,7 +84,8 @@ const Op& elu_op = elementwise<2>(
                          if (b.needs(0)) b.give(0, b.gradient * where(positive, 1.0, b.out() + b.in(1)));
                          if (b.needs(1)) b.give(1, b.gradient * where(positive, 0.0, expm1(min(x, 0.0))));
                        })
-                       .samples(0.5, 2);
+                       .samples(0.5, 2)
+                       .called(elu);
 
 const Op& gelu_op =
     elementwise<1>(
@@ -88,7 +96,8 @@ const Op& gelu_op =
           const Array s = sigmoid(x * (gelu_slope + gelu_slope * gelu_cubic * squared));
           const Array slope = x * (gelu_slope + 3 * gelu_slope * gelu_cubic * squared);
           b.give(0, b.gradient * (s * (1.0 + slope * (1.0 - s))));
-        });
+        })
+        .called(gelu);
 
 const Op& gelu_sigmoid_op =
     elementwise<1>(
@@ -96,7 +105,8 @@ const Op& gelu_sigmoid_op =
         .with_gradient([](Backward& b) {
           const Array s = sigmoid(b.in(0) * gelu_sigmoid_slope);
           b.give(0, b.gradient * (s + gelu_sigmoid_slope * (b.out() * (1.0 - s))));
-        });
+        })
+        .called(gelu_sigmoid);
 
 const Op& gelu_erf_op = elementwise<1>(
                             "gelu_erf", "x times the normal distribution function",
@@ -105,14 +115,16 @@ const Op& gelu_erf_op = elementwise<1>(
                               const Array x = b.in(0);
                               const Array below = 0.5 + 0.5 * erf(x * 0.7071067811865476);
                               b.give(0, b.gradient * (below + x * (0.3989422804014327 * exp(square(x) * -0.5))));
-                            });
+                            })
+                            .called(gelu_erf);
 
 const Op& swish_op = elementwise<1>(
                          "swish", "x*sigmoid(x)", [](auto x) { return x * math::sigmoid(x); }, floats)
                          .with_gradient([](Backward& b) {
                            const Array s = sigmoid(b.in(0));
                            b.give(0, b.gradient * (s + b.out() * (1.0 - s)));
-                         });
+                         })
+                         .called(swish);
 
 const Op& hardswish_op =
     elementwise<1>(
@@ -120,14 +132,16 @@ const Op& hardswish_op =
         .with_gradient([](Backward& b) {
           const Array x = b.in(0);
           b.give(0, b.gradient * where(x >= 3, 1.0, where(x > -3, x * (1.0 / 3) + 0.5, 0.0)));
-        });
+        })
+        .called(hardswish);
 
 const Op& lisht_op = elementwise<1>(
                          "lisht", "x*tanh(x)", [](auto x) { return x * math::tanh(x); }, floats)
                          .with_gradient([](Backward& b) {
                            const Array t = tanh(b.in(0));
                            b.give(0, b.gradient * (t + b.in(0) * (1.0 - square(t))));
-                         });
+                         })
+                         .called(lisht);
 
 const Op& selu_op = elementwise<1>(
                         "selu", "1.0507009873554805 * elu(x, 1.6732632423543772)",
@@ -135,7 +149,8 @@ const Op& selu_op = elementwise<1>(
                         .with_gradient([](Backward& b) {
                           b.give(0, b.gradient * where(b.in(0) > 0, selu_scale, b.out() + selu_scale * selu_alpha));
                         })
-                        .samples(0.5, 2);
+                        .samples(0.5, 2)
+                        .called(selu);
 
 const Op& celu_op = elementwise<2>(
                         "celu", "x where positive, else alpha*(e^(x/alpha) - 1)",
@@ -146,22 +161,26 @@ const Op& celu_op = elementwise<2>(
                           if (b.needs(0)) b.give(0, b.gradient * slope);
                           if (b.needs(1)) b.give(1, b.gradient * where(positive, 0.0, (b.out() - x * slope) / alpha));
                         })
-                        .samples(0.5, 2);
+                        .samples(0.5, 2)
+                        .called(celu);
 
 const Op& trelu_op = elementwise<2>(
                          "trelu", "x where above theta, else 0; gradient 0 at theta and by theta",
                          [](auto x, auto theta) { return select((x > theta) | is_nan(x), x, 0); }, floats)
                          .with_gradient([](Backward& b) {
                            if (b.needs(0)) b.give(0, where(b.in(0) > b.in(1), b.gradient, 0.0));
-                         });
+                         })
+                         .called(trelu);
 
 const Op& softsign_op = elementwise<1>(
                             "softsign", "x/(1 + |x|)", [](auto x) { return x / (1 + abs(x)); }, floats)
-                            .with_gradient([](Backward& b) { b.give(0, b.gradient * square(1.0 - abs(b.out()))); });
+                            .with_gradient([](Backward& b) { b.give(0, b.gradient * square(1.0 - abs(b.out()))); })
+                            .called(softsign);
 
 const Op& softplus_op = elementwise<1>(
                             "softplus", "log(1 + e^x)", [](auto x) { return math::softplus(x); }, floats)
-                            .with_gradient([](Backward& b) { b.give(0, b.gradient * sigmoid(b.in(0))); });
+                            .with_gradient([](Backward& b) { b.give(0, b.gradient * sigmoid(b.in(0))); })
+                            .called(softplus);
 
 const Op& logcosh_op = elementwise<1>(
                            "logcosh", "log(cosh(x))",
@@ -175,7 +194,8 @@ const Op& logcosh_op = elementwise<1>(
                              return select(near, logarithm * 0.5, (a - log_of_two) + logarithm);
                            },
                            floats)
-                           .with_gradient([](Backward& b) { b.give(0, b.gradient * tanh(b.in(0))); });
+                           .with_gradient([](Backward& b) { b.give(0, b.gradient * tanh(b.in(0))); })
+                           .called(logcosh);
 
 const Op& mish_op = elementwise<1>(
                         "mish", "x*tanh(softplus(x))",
@@ -189,11 +209,13 @@ const Op& mish_op = elementwise<1>(
                         .with_gradient([](Backward& b) {
                           const Array x = b.in(0), t = tanh(softplus(x));
                           b.give(0, b.gradient * (t + x * sigmoid(x) * (1.0 - square(t))));
-                        });
+                        })
+                        .called(mish);
 
 const Op& tanhshrink_op = elementwise<1>(
                               "tanhshrink", "x - tanh(x)", [](auto x) { return x - math::tanh(x); }, floats)
-                              .with_gradient([](Backward& b) { b.give(0, b.gradient * square(tanh(b.in(0)))); });
+                              .with_gradient([](Backward& b) { b.give(0, b.gradient * square(tanh(b.in(0)))); })
+                              .called(tanhshrink);
 
 const Op& softshrink_op =
     elementwise<2>(
@@ -205,7 +227,10 @@ const Op& softshrink_op =
           if (b.needs(0)) b.give(0, where(outside, b.gradient, 0.0));
           if (b.needs(1)) b.give(1, where(outside, -(b.gradient * sign(b.in(0))), 0.0));
         })
-        .samples(0.5, 2);
+        .samples(0.5, 2)
+        .called(softshrink);
+
+const bool named[] = {name_function(identity, "identity")};
 
 }  // namespace
 

@@ -98,6 +98,13 @@ void check_part(std::string_view op, DType type) {
   refuse(ErrorKind::dtype, op, "parts are Float32 or Float64", to_string(type), "convert them with cast(x, Float32)");
 }
 
+const bool named[] = {name_function(real, "real"),
+                      name_function(imag, "imag"),
+                      name_function(conj, "conj"),
+                      name_function(angle, "angle"),
+                      name_function(view_as_real, "view_as_real"),
+                      name_function(view_as_complex, "view_as_complex")};
+
 }  // namespace
 
 Array view_as_real(const Array& z) {

@@ -33,6 +33,9 @@ Array triangle(std::string_view op, const Array& x, int64_t k, bool lower) {
   return where(lower ? le(distance, diagonal) : ge(distance, diagonal), x, none);
 }
 
+const bool named[] = {name_function(softmax, "softmax"), name_function(logsoftmax, "logsoftmax"),
+                      name_function(normalise, "normalise")};
+
 }  // namespace
 
 Array softmax(const Array& x) { return softmax(x, 0); }

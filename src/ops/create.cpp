@@ -44,6 +44,8 @@ template <class Make> Array placed(const ArrayOptions& options, Make make) {
   return make();
 }
 
+const bool named[] = {name_function(zeros_like, "zeros_like"), name_function(ones_like, "ones_like")};
+
 }  // namespace
 
 Array full(const Shape& shape, const Array& value) { return full(shape, value, value.dtype()); }

@@ -56,18 +56,21 @@ const Op& div_op = elementwise<2>(
 const Op& neg_op = elementwise<1>(
                        "neg", "-x", [](auto x) { return -x; }, numbers)
                        .with_complex(complex_form::neg)
-                       .with_arithmetic_gradient([](Backward& b) { b.give(0, -b.gradient); });
+                       .with_arithmetic_gradient([](Backward& b) { b.give(0, -b.gradient); })
+                       .called(neg);
 
 const Op& square_op = elementwise<1>(
                           "square", "x*x", [](auto x) { return x * x; }, numbers)
                           .with_complex(complex_form::square)
-                          .with_arithmetic_gradient([](Backward& b) { b.give(0, b.gradient * 2.0 * b.in(0)); });
+                          .with_arithmetic_gradient([](Backward& b) { b.give(0, b.gradient * 2.0 * b.in(0)); })
+                          .called(square);
 
 const Op& reciprocal_op = elementwise<1>(
                               "reciprocal", "1/x", [](auto x) { return 1 / x; }, floats)
                               .with_complex(complex_form::reciprocal)
                               .with_arithmetic_gradient([](Backward& b) { b.give(0, -(b.gradient * square(b.out()))); })
-                              .samples(0.5, 2);
+                              .samples(0.5, 2)
+                              .called(reciprocal);
 
 const Op& mod_op =
     elementwise<2>(
@@ -95,14 +98,16 @@ const Op& abs_op = elementwise<1>(
                        "abs", "|x|; gradient 0 at 0", [](auto x) { return abs(x); }, numbers)
                        .with_complex(complex_form::abs)
                        .with_arithmetic_gradient([](Backward& b) { b.give(0, b.gradient * sign(b.in(0))); })
-                       .samples(0.5, 2);
+                       .samples(0.5, 2)
+                       .called(abs);
 
 const Op& sign_op =
     elementwise<1>(
         "sign", "-1, 0 or 1; NaN stays; gradient 0",
         [](auto x) { return select(x > 0, 1, select(x < 0, lit(x, -1), select(x == 0, 0, x))); }, numbers)
         .with_gradient(no_slope)
-        .samples(0.5, 2);
+        .samples(0.5, 2)
+        .called(sign);
 
 const Op& max_op =
     elementwise<2>(
@@ -145,7 +150,8 @@ const Op& floor_op = elementwise<1>(
                          },
                          numbers)
                          .with_gradient(no_slope)
-                         .samples(0.25, 0.75);
+                         .samples(0.25, 0.75)
+                         .called(floor);
 
 const Op& ceil_op = elementwise<1>(
                         "ceil", "the smallest integer not below x; gradient 0",
@@ -155,7 +161,8 @@ const Op& ceil_op = elementwise<1>(
                         },
                         numbers)
                         .with_gradient(no_slope)
-                        .samples(0.25, 0.75);
+                        .samples(0.25, 0.75)
+                        .called(ceil);
 
 const Op& trunc_op = elementwise<1>(
                          "trunc", "x without its fraction; gradient 0",
@@ -165,7 +172,8 @@ const Op& trunc_op = elementwise<1>(
                          },
                          numbers)
                          .with_gradient(no_slope)
-                         .samples(0.25, 0.75);
+                         .samples(0.25, 0.75)
+                         .called(trunc);
 
 const Op& round_op = elementwise<1>(
                          "round", "the nearest integer, halves to even; gradient 0",
@@ -175,7 +183,8 @@ const Op& round_op = elementwise<1>(
                          },
                          numbers)
                          .with_gradient(no_slope)
-                         .samples(0.55, 1.45);
+                         .samples(0.55, 1.45)
+                         .called(round);
 
 }  // namespace
 

@@ -46,7 +46,8 @@ const Op& or_op = elementwise<2>(
 const Op& xor_op = elementwise<2>(
     "logical_xor", "exactly one, of Bool", [](auto a, auto b) { return a != b; }, bools);
 const Op& not_op = elementwise<1>(
-    "logical_not", "the opposite, of Bool", [](auto a) { return !a; }, bools);
+                       "logical_not", "the opposite, of Bool", [](auto a) { return !a; }, bools)
+                       .called(logical_not);
 
 const Op& where_op = elementwise<3, Operands::mask_first>(
                          "where", "a where the condition holds, else b",
@@ -59,7 +60,8 @@ const Op& where_op = elementwise<3, Operands::mask_first>(
 
 const Op& is_nan_op = elementwise<1>(
                           "is_nan", "whether x is NaN", [](auto x) { return is_nan(x); }, everything)
-                          .with_complex(complex_form::is_nan);
+                          .with_complex(complex_form::is_nan)
+                          .called(is_nan);
 const Op& is_inf_op = elementwise<1>(
                           "is_inf", "whether x is Inf or -Inf",
                           [](auto x) {
@@ -67,7 +69,8 @@ const Op& is_inf_op = elementwise<1>(
                             else return x != x;
                           },
                           everything)
-                          .with_complex(complex_form::is_inf);
+                          .with_complex(complex_form::is_inf)
+                          .called(is_inf);
 const Op& is_finite_op = elementwise<1>(
                              "is_finite", "whether x is neither NaN nor infinite",
                              [](auto x) {
@@ -75,7 +78,8 @@ const Op& is_finite_op = elementwise<1>(
                                else return x == x;
                              },
                              everything)
-                             .with_complex(complex_form::is_finite);
+                             .with_complex(complex_form::is_finite)
+                             .called(is_finite);
 
 const Op& cast_op = elementwise<1>(
                         "cast", "x in another type; floats are cut toward zero and saturate, NaN gives 0",

@@ -19,48 +19,57 @@ const Op& sqrt_op = elementwise<1>(
                         "sqrt", "square root, NaN below 0; gradient Inf at 0", [](auto x) { return sqrt(x); }, floats)
                         .with_complex(complex_form::sqrt)
                         .with_gradient([](Backward& b) { b.give(0, b.gradient * 0.5 / b.out()); })
-                        .samples(0.5, 2);
+                        .samples(0.5, 2)
+                        .called(sqrt);
 
 const Op& rsqrt_op = elementwise<1>(
                          "rsqrt", "1/sqrt(x)", [](auto x) { return 1 / sqrt(x); }, floats)
                          .with_gradient([](Backward& b) { b.give(0, b.gradient * -0.5 * (b.out() * square(b.out()))); })
-                         .samples(0.5, 2);
+                         .samples(0.5, 2)
+                         .called(rsqrt);
 
 const Op& cbrt_op =
     elementwise<1>(
         "cbrt", "cube root, of negative numbers too; gradient Inf at 0", [](auto x) { return math::cbrt(x); }, floats)
         .with_gradient([](Backward& b) { b.give(0, b.gradient / (3.0 * square(b.out()))); })
-        .samples(0.5, 2);
+        .samples(0.5, 2)
+        .called(cbrt);
 
 const Op& exp_op = elementwise<1>(
                        "exp", "e^x", [](auto x) { return math::exp(x); }, floats)
                        .with_complex(complex_form::exp)
-                       .with_gradient([](Backward& b) { b.give(0, b.gradient * b.out()); });
+                       .with_gradient([](Backward& b) { b.give(0, b.gradient * b.out()); })
+                       .called(exp);
 
 const Op& exp2_op = elementwise<1>(
                         "exp2", "2^x", [](auto x) { return math::exp2(x); }, floats)
-                        .with_gradient([](Backward& b) { b.give(0, b.gradient * (b.out() * log_of_two)); });
+                        .with_gradient([](Backward& b) { b.give(0, b.gradient * (b.out() * log_of_two)); })
+                        .called(exp2);
 
 const Op& expm1_op = elementwise<1>(
                          "expm1", "e^x - 1", [](auto x) { return math::expm1(x); }, floats)
-                         .with_gradient([](Backward& b) { b.give(0, b.gradient * (b.out() + 1.0)); });
+                         .with_gradient([](Backward& b) { b.give(0, b.gradient * (b.out() + 1.0)); })
+                         .called(expm1);
 
 const Op& log_op = elementwise<1>(
                        "log", "natural logarithm; -Inf at 0, NaN below", [](auto x) { return math::log(x); }, floats)
                        .with_complex(complex_form::log)
                        .with_gradient([](Backward& b) { b.give(0, b.gradient / b.in(0)); })
-                       .samples(0.5, 2);
+                       .samples(0.5, 2)
+                       .called(log);
 
 const Op& log2_op =
     elementwise<1>(
         "log2", "logarithm of base 2; -Inf at 0, NaN below", [](auto x) { return math::log2(x); }, floats)
         .with_gradient([](Backward& b) { b.give(0, b.gradient / (b.in(0) * log_of_two)); })
-        .samples(0.5, 2);
+        .samples(0.5, 2)
+        .called(log2);
 
 const Op& log1p_op = elementwise<1>(
                          "log1p", "log(1 + x); -Inf at -1, NaN below", [](auto x) { return math::log1p(x); }, floats)
                          .with_gradient([](Backward& b) { b.give(0, b.gradient / (b.in(0) + 1.0)); })
-                         .samples(-0.5, 2);
+                         .samples(-0.5, 2)
+                         .called(log1p);
 
 const Op& pow_op = elementwise<2>(
                        "pow", "x^y; x^0 and 1^y are 1; gradient 0 by x where y is 0 and by y where x is 0",

@@ -17,32 +17,38 @@ constexpr double two_over_root_pi = 1.1283791670955126;
 
 const Op& sin_op = elementwise<1>(
                        "sin", "sine", [](auto x) __attribute__((always_inline)) { return math::sin(x); }, floats)
-                       .with_gradient([](Backward& b) { b.give(0, b.gradient * cos(b.in(0))); });
+                       .with_gradient([](Backward& b) { b.give(0, b.gradient * cos(b.in(0))); })
+                       .called(sin);
 
 const Op& cos_op = elementwise<1>(
                        "cos", "cosine", [](auto x) __attribute__((always_inline)) { return math::cos(x); }, floats)
-                       .with_gradient([](Backward& b) { b.give(0, -(b.gradient * sin(b.in(0)))); });
+                       .with_gradient([](Backward& b) { b.give(0, -(b.gradient * sin(b.in(0)))); })
+                       .called(cos);
 
 const Op& tan_op = elementwise<1>(
                        "tan", "tangent", [](auto x) __attribute__((always_inline)) { return math::tan(x); }, floats)
                        .with_gradient([](Backward& b) { b.give(0, b.gradient * (1.0 + square(b.out()))); })
-                       .samples(-1, 1);
+                       .samples(-1, 1)
+                       .called(tan);
 
 const Op& asin_op = elementwise<1>(
                         "asin", "the angle with this sine; NaN outside [-1, 1]; gradient Inf at both",
                         [](auto x) { return math::asin(x); }, floats)
                         .with_gradient([](Backward& b) { b.give(0, b.gradient * rsqrt(1.0 - square(b.in(0)))); })
-                        .samples(-0.9, 0.9);
+                        .samples(-0.9, 0.9)
+                        .called(asin);
 
 const Op& acos_op = elementwise<1>(
                         "acos", "the angle with this cosine; NaN outside [-1, 1]; gradient -Inf at both",
                         [](auto x) { return math::acos(x); }, floats)
                         .with_gradient([](Backward& b) { b.give(0, -(b.gradient * rsqrt(1.0 - square(b.in(0))))); })
-                        .samples(-0.9, 0.9);
+                        .samples(-0.9, 0.9)
+                        .called(acos);
 
 const Op& atan_op = elementwise<1>(
                         "atan", "the angle with this tangent", [](auto x) { return math::atan(x); }, floats)
-                        .with_gradient([](Backward& b) { b.give(0, b.gradient / (1.0 + square(b.in(0)))); });
+                        .with_gradient([](Backward& b) { b.give(0, b.gradient / (1.0 + square(b.in(0)))); })
+                        .called(atan);
 
 const Op& atan2_op = elementwise<2>(
                          "atan2", "the angle of the point (second operand, first operand); gradient 0 at (0, 0)",
@@ -59,38 +65,45 @@ const Op& atan2_op = elementwise<2>(
 
 const Op& sinh_op = elementwise<1>(
                         "sinh", "hyperbolic sine", [](auto x) { return math::sinh(x); }, floats)
-                        .with_gradient([](Backward& b) { b.give(0, b.gradient * cosh(b.in(0))); });
+                        .with_gradient([](Backward& b) { b.give(0, b.gradient * cosh(b.in(0))); })
+                        .called(sinh);
 
 const Op& cosh_op = elementwise<1>(
                         "cosh", "hyperbolic cosine", [](auto x) { return math::cosh(x); }, floats)
-                        .with_gradient([](Backward& b) { b.give(0, b.gradient * sinh(b.in(0))); });
+                        .with_gradient([](Backward& b) { b.give(0, b.gradient * sinh(b.in(0))); })
+                        .called(cosh);
 
 const Op& tanh_op = elementwise<1>(
                         "tanh", "hyperbolic tangent", [](auto x) { return math::tanh(x); }, floats)
-                        .with_gradient([](Backward& b) { b.give(0, tanh_slope(b.gradient, b.out())); });
+                        .with_gradient([](Backward& b) { b.give(0, tanh_slope(b.gradient, b.out())); })
+                        .called(tanh);
 
 const Op& erf_op =
     elementwise<1>(
         "erf", "error function", [](auto x) { return math::erf(x); }, floats)
-        .with_gradient([](Backward& b) { b.give(0, b.gradient * (two_over_root_pi * exp(-square(b.in(0))))); });
+        .with_gradient([](Backward& b) { b.give(0, b.gradient * (two_over_root_pi * exp(-square(b.in(0))))); })
+        .called(erf);
 
 const Op& lgamma_op = elementwise<1>(
                           "lgamma", "log|Gamma(x)|; Inf at 0, -1, -2, ...",
                           [](auto x) __attribute__((always_inline)) { return math::lgamma(x); }, floats)
                           .with_gradient([](Backward& b) { b.give(0, b.gradient * digamma(b.in(0))); })
-                          .samples(0.5, 4);
+                          .samples(0.5, 4)
+                          .called(lgamma);
 
 const Op& digamma_op =
     elementwise<1>(
         "digamma", "the derivative of lgamma; NaN at 0, -1, -2, ...", [](auto x) { return math::digamma(x); }, floats)
         .with_gradient([](Backward& b) { b.give(0, b.gradient * trigamma(b.in(0))); })
-        .samples(0.5, 4);
+        .samples(0.5, 4)
+        .called(digamma);
 
 const Op& trigamma_op = elementwise<1>(
                             "trigamma", "the derivative of digamma; Inf at 0, -1, -2, ...",
                             [](auto x) { return math::trigamma(x); }, floats)
                             .with_gradient([](Backward& b) { b.give(0, b.gradient * polygamma(2, b.in(0))); })
-                            .samples(0.5, 4);
+                            .samples(0.5, 4)
+                            .called(trigamma);
 
 }  // namespace
 

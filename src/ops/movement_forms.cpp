@@ -47,6 +47,9 @@ unsigned named(std::string_view op, std::span<const int> dims, const Shape& shap
   return mask;
 }
 
+const bool functions_named[] = {name_function(flatten, "flatten"), name_function(transpose, "transpose"),
+                                name_function(squeeze, "squeeze")};
+
 }  // namespace
 
 Array flatten(const Array& x) {

@@ -150,6 +150,9 @@ Array pooled(std::string_view name, const Op& op, const Array& x, const Windows&
 
 uint64_t spatial_mask(std::string_view op, const Array& x) { return (uint64_t{1} << spatial_dims(op, x)) - 1; }
 
+const bool named[] = {name_function(global_maxpool, "global_maxpool"),
+                      name_function(global_meanpool, "global_meanpool")};
+
 }  // namespace
 
 Extents::Extents(std::span<const int64_t> values) {

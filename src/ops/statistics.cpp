@@ -53,6 +53,9 @@ Array norm_over(const Array& x, uint64_t mask, double p) {
   return narrow(scale * where(none, 0, pow(where(none, 1, total), 1 / order)), x);
 }
 
+const bool named[] = {name_function(mean, "mean"), name_function(var, "var"), name_function(stddev, "stddev"),
+                      name_function(logsumexp, "logsumexp"), name_function(norm, "norm")};
+
 }  // namespace
 
 Array wide(const Array& x) { return is_half(x.dtype()) ? cast(x, Float32) : as_float(x); }
