@@ -59,8 +59,8 @@ Array labels_for(const Array& yhat, const Array& y) {
 
 /// yhat - y; of integers as Float32, as unsigned ones have no negative differences.
 Array distance_of(const Array& yhat, const Array& y) {
-  const bool floats = is_float(yhat.dtype()) || is_float(y.dtype()) || is_complex(yhat.dtype()) || is_complex(y.dtype());
-  return floats ? yhat - y : cast(yhat, Float32) - y;
+  const auto is_whole = [](const Array& x) { return !is_float(x.dtype()) && !is_complex(x.dtype()); };
+  return is_whole(yhat) && is_whole(y) ? cast(yhat, Float32) - y : yhat - y;
 }
 
 /// (1 - p)^n, made of products where n is a whole number; else 1 - p is at least eps, as powers of numbers below 0 are
