@@ -161,7 +161,6 @@ std::unique_ptr<Call> prepare_random(const CallSpec& spec) {
       if (wide) return std::make_unique<IntegersCall<int64_t>>(spec);
       return std::make_unique<IntegersCall<int32_t>>(spec);
     case Draw::permutation: return std::make_unique<PermutationCall>(spec);
-    case Draw::normal:
     case Draw::none: break;
   }
   throw_unknown(*spec.op, "the CPU");

@@ -1,8 +1,8 @@
 // Running reductions, linear recurrences, and the places of extrema: one pass along a dim, lines side by side. What
 // elements are combined with is the op's reducer. Read first: dispatch.hpp, scalar/combine.hpp.
-#include "cpu/convert.hpp"
 #include "cpu/dispatch.hpp"
 #include "graph/reducer.hpp"
+#include "scalar/convert.hpp"
 
 namespace rosin::cpu {
 namespace {
@@ -20,7 +20,7 @@ struct Block {
 // through a buffer.
 class ComputedElements {
  public:
-  ComputedElements(DType storage, ScalarType type) : storage_(storage), tile_(tile_type(type)) {}
+  ComputedElements(DType storage, ScalarType type) : storage_(storage), tile_(storage_of(type)) {}
 
   bool in_place() const { return storage_ == tile_; }
   int64_t bytes() const { return static_cast<int64_t>(size_of(tile_)); }
@@ -28,12 +28,12 @@ class ComputedElements {
   const unsigned char* read(const void* x, int64_t at, int64_t count, unsigned char* buffer) const {
     const auto* from = static_cast<const unsigned char*>(x) + at * static_cast<int64_t>(size_of(storage_));
     if (in_place()) return from;
-    convert(buffer, tile_, from, storage_, count);
+    convert_elements(buffer, tile_, from, storage_, count);
     return buffer;
   }
   void write(void* out, int64_t at, int64_t count, const unsigned char* buffer) const {
-    convert(static_cast<unsigned char*>(out) + at * static_cast<int64_t>(size_of(storage_)), storage_, buffer, tile_,
-            count);
+    convert_elements(static_cast<unsigned char*>(out) + at * static_cast<int64_t>(size_of(storage_)), storage_, buffer,
+                     tile_, count);
   }
 
  private:
@@ -224,7 +224,7 @@ template <class T> class PlaceCall final : public Call {
 std::unique_ptr<Call> prepare_place(const CallSpec& spec, int dim) {
   const DType given = spec.operands[0].type, type = given == DType::Bool ? DType::UInt8 : given;
   if (is_complex(type)) refuse_type(spec.op->name, type);
-  return with_number(spec.op->name, tile_type(scalar_type(type)),
+  return with_number(spec.op->name, storage_of(scalar_type(type)),
                      [&]<class T>(std::type_identity<T>) -> std::unique_ptr<Call> {
                        return std::make_unique<PlaceCall<T>>(spec, dim, type);
                      });

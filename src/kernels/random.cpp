@@ -155,7 +155,6 @@ void write_random(const Layout& layout, int32_t node, LaunchList& list) {
     case Draw::uniform: return write_uniform(step, list);
     case Draw::bits: return write_integers(step, list);
     case Draw::permutation: return write_permutation(step, list);
-    case Draw::normal:
     case Draw::none: break;
   }
   throw_unknown(*step.value.op, "the writer of kernels");
