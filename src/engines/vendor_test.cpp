@@ -188,7 +188,7 @@ void check_epilogue_bits(Spec spec, const std::vector<float>& first, const std::
     const auto call = prepare(spec);
     execute(*call, {first.data(), second.data(), bias.data(), got.data(), nullptr, residual.data()}, 2, true);
     const std::vector<float> wanted = by_hand(plain, epilogue, bias, residual);
-    EXPECT_EQ(std::memcmp(got.data(), wanted.data(), got.size() * sizeof(float)), 0)
+    EXPECT_TRUE(got.empty() || std::memcmp(got.data(), wanted.data(), got.size() * sizeof(float)) == 0)
         << name << " by " << call->engine() << ", epilogue " << (&epilogue - all_epilogues);
   }
 }
