@@ -3,10 +3,12 @@
 // several in step.
 #pragma once
 
+#include <concepts>
 #include <string>
 #include <vector>
 
 #include <rosin/copy.hpp>
+#include <rosin/error.hpp>
 #include <rosin/tied.hpp>
 #include <rosin/walk.hpp>
 
@@ -138,6 +140,29 @@ template <Walkable M> M f16(const M& model) { return with_floats(model, Float16)
 template <Walkable M> M bf16(const M& model) { return with_floats(model, BFloat16); }
 template <Walkable M> M f32(const M& model) { return with_floats(model, Float32); }
 template <Walkable M> M f64(const M& model) { return with_floats(model, Float64); }
+
+// --- Calling.
+
+namespace detail {
+
+/// Called where an error passes a layer, a container of layers, or who was given a whole model. The first one is the
+/// layer in which it arose; each one after it that has that layer as a part puts the part's path before the text.
+ROSIN_API void locate(Error& error, ModelView whole);
+
+}  // namespace detail
+
+/// model(x...), where an Error names the path of the layer in which it arose: "blocks[3].conv1: ...". Gradient calls
+/// and containers of layers do that by themselves; a struct that is called on its own knows no paths.
+template <Walkable M, class... X>
+  requires std::invocable<const M&, const X&...>
+auto predict(const M& model, const X&... x) {
+  try {
+    return model(x...);
+  } catch (Error& error) {
+    detail::locate(error, model);
+    throw;
+  }
+}
 
 // --- Loading and modes, in place.
 

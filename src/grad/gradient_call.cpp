@@ -124,7 +124,7 @@ void check_loss(const Array& loss) {
 }  // namespace
 
 void detail::GradientCall::locate(Error& error) const {
-  for (const ModelView& model : state_->models) rosin::locate(error, model);
+  for (const ModelView& model : state_->models) detail::locate(error, model);
 }
 
 void detail::GradientCall::close(const Array& loss) {

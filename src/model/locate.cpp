@@ -40,7 +40,7 @@ class Finder : public ModelVisitor {
 
 }  // namespace
 
-void locate(Error& error, ModelView whole) {
+void detail::locate(Error& error, ModelView whole) {
   Finder finder(error.place());
   whole.visit_with(finder);
   if (!error.place().object) error.arose_in(finder.whole, finder.shown);

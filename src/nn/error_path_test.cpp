@@ -45,6 +45,13 @@ TEST(ErrorPath, OfALayerCalledByHandAloneNamesTheLayer) {
   EXPECT_EQ(error_of([] { Net{}(ones({3})); }, ErrorKind::shape), dense_text);
 }
 
+TEST(ErrorPath, OfALayerCalledByHandIsKnownToPredict) {
+  const Net net;
+  EXPECT_EQ(error_of([&] { predict(net, ones({3})); }, ErrorKind::shape),
+            std::string("blocks[1].second: ") + dense_text);
+  EXPECT_EQ(predict(net.in, ones({3})).shape(), Shape({3}));
+}
+
 TEST(ErrorPath, OfALayerInAChainIsItsIndex) {
   const Chain chain(Dense(3, 3), Dense(4, 2));
   EXPECT_EQ(error_of([&] { chain(ones({3})); }, ErrorKind::shape), std::string("layers[1]: ") + dense_text);

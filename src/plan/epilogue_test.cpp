@@ -16,28 +16,13 @@
 #include <rosin/movement.hpp>
 #include <rosin/random.hpp>
 #include <rosin/reduce.hpp>
-#include <rosin/stats.hpp>
+
+#include "plan/plan_testing.hpp"
 
 namespace rosin {
 namespace {
 
 using Op = Array (*)(const Array&);
-
-struct Launched {
-  int64_t kernels = 0, calls = 0;
-  bool operator==(const Launched&) const = default;
-};
-std::ostream& operator<<(std::ostream& out, const Launched& l) {
-  return out << l.kernels << " kernels, " << l.calls << " calls";
-}
-
-template <class F> Launched launches(F&& f) {
-  eval();
-  const Stats before = stats();
-  [[maybe_unused]] const auto held = f();
-  eval();
-  return {stats().kernels - before.kernels, stats().calls - before.calls};
-}
 
 bool same_bits(const Array& a, const Array& b) {
   if (a.shape() != b.shape() || a.dtype() != b.dtype()) return false;

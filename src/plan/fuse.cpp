@@ -12,11 +12,6 @@ namespace rosin::plan {
 
 namespace {
 constexpr size_t member_limit = 400;
-constexpr size_t load_limit = 60;
-
-bool contains(const std::vector<int32_t>& list, int32_t value) {
-  return std::find(list.begin(), list.end(), value) != list.end();
-}
 }  // namespace
 
 Fuser::Fuser(Structure& structure, const Target& target)
@@ -204,7 +199,7 @@ void Fuser::add_member(int32_t unit, int32_t value, Level level) {
     if (other == unit) continue;
     if (other >= 0) units.add_dependency(unit, other);
     if (v(operand).wide == units[unit].wide) {
-      if (!contains(units[unit].full_loads, operand)) units[unit].full_loads.push_back(operand);
+      add_unique(units[unit].full_loads, operand);
       loaded_by_[static_cast<size_t>(operand)] = unit;
     } else if (level == Level::row && v(operand).wide == units[unit].row_wide()) {
       units[unit].row_loads.push_back(operand);

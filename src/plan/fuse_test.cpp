@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cmath>
-#include <ostream>
 
 #include <rosin/activation.hpp>
 #include <rosin/compose.hpp>
@@ -13,29 +12,13 @@
 #include <rosin/matmul.hpp>
 #include <rosin/movement.hpp>
 #include <rosin/reduce.hpp>
-#include <rosin/stats.hpp>
+
+#include "plan/plan_testing.hpp"
 
 namespace rosin {
 namespace {
 
 using Values = std::vector<float>;
-
-struct Launched {
-  int64_t kernels = 0, calls = 0;
-  bool operator==(const Launched&) const = default;
-};
-std::ostream& operator<<(std::ostream& out, const Launched& l) {
-  return out << l.kernels << " kernels, " << l.calls << " calls";
-}
-
-/// What the evaluation of the arrays that f returns launches.
-template <class F> Launched launches(F&& f) {
-  eval();
-  const Stats before = stats();
-  [[maybe_unused]] const auto held = f();
-  eval();
-  return {stats().kernels - before.kernels, stats().calls - before.calls};
-}
 
 Array ramp(const Shape& shape) { return reshape(cast(arange(shape.count()), Float32) * 0.01, shape); }
 

@@ -9,15 +9,6 @@
 namespace rosin::plan {
 namespace {
 
-constexpr size_t load_limit = 60;
-
-bool contains(const std::vector<int32_t>& list, int32_t value) {
-  return std::find(list.begin(), list.end(), value) != list.end();
-}
-void add_unique(std::vector<int32_t>& list, int32_t value) {
-  if (!contains(list, value)) list.push_back(value);
-}
-
 int primitives_of(const Value& value) {
   ScalarCode code;
   value.op->body.code(value.compute, code);

@@ -22,7 +22,7 @@ template <class F> void each_read(const Structure& structure, const Fuser& fuser
   }
 }
 
-/// Values whose memory must not go: who holds them, and where they come out.
+/// The value whose memory a held node gets: itself, what it looks at, or its contiguous copy.
 int32_t held_storage(const Structure& structure, const Fuser& fuser, int32_t node);
 
 }  // namespace rosin::plan

@@ -133,10 +133,6 @@ class Compiler {
     s_.kernels.push_back(std::move(kernel));
   }
 
-  static void add_unique(std::vector<int32_t>& list, int32_t value) {
-    if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(value);
-  }
-
   /// A store may take over the memory of a load that ends with this kernel and has the same elements in the same
   /// places: a parameter that nobody else holds, or an intermediate.
   void find_donors() {

@@ -12,7 +12,14 @@ uint8_t Unit::row_wide() const {
   return rest;
 }
 
-bool Unit::computes_again(int32_t value) const { return std::find(again.begin(), again.end(), value) != again.end(); }
+bool contains(const std::vector<int32_t>& list, int32_t value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
+void add_unique(std::vector<int32_t>& list, int32_t value) {
+  if (!contains(list, value)) list.push_back(value);
+}
+
+bool Unit::computes_again(int32_t value) const { return contains(again, value); }
 
 bool Units::test(const Bits& bits, int32_t i) {
   const size_t word = static_cast<size_t>(i) / 64;

@@ -1,12 +1,19 @@
 // Units: what becomes one launch (a fused kernel in the making, or one opaque call), and who depends on whom.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "plan/structure.hpp"
 
 namespace rosin::plan {
+
+/// Values that a kernel loads at most.
+inline constexpr size_t load_limit = 60;
+
+bool contains(const std::vector<int32_t>& list, int32_t value);
+void add_unique(std::vector<int32_t>& list, int32_t value);
 
 /// At which level a value exists inside a kernel.
 enum class Level : uint8_t { none, full, row, late };  // late: a root, there only when the kernel has ended
