@@ -46,8 +46,8 @@ void check(const Device& device) {
   expect(cumeither(p).to_vector<float>() == std::vector<float>{0.5f, 0.75f, 0.75f, 1.0f, 1.0f}, "values of cumeither");
   const Array by_p = gradient([](const Array& a) { return sum(cumeither(a)); }, p);
   // y[i] = 1 - (1 - p[0]) ... (1 - p[i])
-  expect(by_p.to_vector<float>() == std::vector<float>{2.0f * 0.5f + 1.0f, 0.5f + 0.5f, 0.25f, 0.25f * 0.75f + 0.25f, 0},
-         "gradient of cumeither");
+  const std::vector<float> slopes = {2.0f * 0.5f + 1.0f, 0.5f + 0.5f, 0.25f, 0.25f * 0.75f + 0.25f, 0};
+  expect(by_p.to_vector<float>() == slopes, "gradient of cumeither");
 
   const Array sorted = device(vector({1.0f, 2.0f, 2.0f, 5.0f, 8.0f, 9.0f, 12.0f}));
   const Array places = count_below(sorted, device(vector({0.0f, 1.0f, 2.0f, 2.5f, 9.0f, 12.0f, 13.0f})) + 0.0f);
@@ -78,7 +78,7 @@ def blocks(text):
 
 
 def changed(text, diff):
-    """`text` with a block of lines changed: ' ' and '-' lines must be there, once; ' ' and '+' lines take their place."""
+    """`text` with lines changed: ' ' and '-' lines must be there, once; ' ' and '+' lines take their place."""
     lines = diff.splitlines()
     before = "".join(line[1:] + "\n" for line in lines if line[0] in " -")
     after = "".join(line[1:] + "\n" for line in lines if line[0] in " +")
@@ -168,9 +168,9 @@ class OpPage(unittest.TestCase):
 
     def test_a_kind_that_a_place_forgets_does_not_compile(self):
         page = PAGE.read_text(encoding="utf-8")
+        cpu, kernels, missing = "src/cpu/prepare.cpp", "src/kernels/launches.cpp", "search.* not handled"
         for forgotten, source, why in (("src/graph/kinds.hpp", "src/plan/fuse.cpp", "kinds_are_in_order"),
-                                       ("src/cpu/prepare.cpp", "src/cpu/prepare.cpp", "search.* not handled"),
-                                       ("src/kernels/launches.cpp", "src/kernels/launches.cpp", "search.* not handled")):
+                                       (cpu, cpu, missing), (kernels, kernels, missing)):
             with self.subTest(forgotten=forgotten), tempfile.TemporaryDirectory() as name:
                 self.copy_sources(pathlib.Path(name), page, without=forgotten)
                 done = run([*self.command(source, pathlib.Path(name)), "-fsyntax-only"], cwd=BUILD)

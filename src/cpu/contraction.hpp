@@ -20,7 +20,7 @@ std::unique_ptr<Call> prepare_contraction(const CallSpec& spec);
 std::unique_ptr<Call> prepare_matmul_call(const plan::CallDescription& call);
 std::unique_ptr<Call> prepare_conv_call(const plan::CallDescription& call);
 /// Pooling of Float32 and Float64 images in CWHN.
-std::unique_ptr<Call> prepare_pool_call(const plan::CallDescription& call);
+std::unique_ptr<Call> prepare_pooling_call(const plan::CallDescription& call);
 
 /// Parts of a run's scratch memory, one after another, aligned to 64 bytes.
 class ScratchParts {

@@ -1,4 +1,4 @@
-// See executor.hpp. Prepares a layout's kernels and calls, and runs them step by step on the worker pool.
+// See executor.hpp. Prepares a layout's kernels and calls, and runs them step by step on the worker threads.
 #include "cpu/executor.hpp"
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 
 #include <rosin/error.hpp>
 
-#include "base/pool.hpp"
+#include "base/workers.hpp"
 #include "base/sizes.hpp"
 #include "cpu/call.hpp"
 #include "cpu/fused.hpp"

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/pause.hpp"
-#include "base/pool.hpp"
+#include "base/workers.hpp"
 #include "graph/memory.hpp"
 
 namespace rosin {
@@ -51,7 +51,7 @@ void CpuStream::Poster::disturbed() noexcept {
 
 uint64_t CpuStream::begin() noexcept {
   Poster& self = poster();
-  if (pool_threads() < 2 || ++self.calm <= self.calm_wanted) return 0;
+  if (worker_threads() < 2 || ++self.calm <= self.calm_wanted) return 0;
   std::unique_lock lock(lock_, std::try_to_lock);
   if (!lock || finished_runs.load(std::memory_order_acquire) != number_ || !start()) return 0;
   if (!awake_.load(std::memory_order_acquire)) {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/hash.hpp"
-#include "base/pool.hpp"
+#include "base/workers.hpp"
 #include "run/buffer_pool.hpp"
 #include "run/cpu_stream.hpp"
 #include "run/device_executor.hpp"
@@ -190,7 +190,7 @@ void trim() {
   trim_buffers();
 }
 
-void set_num_threads(int threads) { set_pool_threads(threads); }
-int num_threads() { return pool_threads(); }
+void set_num_threads(int threads) { set_worker_threads(threads); }
+int num_threads() { return worker_threads(); }
 
 }  // namespace rosin

@@ -1,4 +1,4 @@
-// The worker pool: one per process. Work is a number of chunks; idle workers and the caller take them one by one.
+// The worker threads: one per process. Work is a number of chunks; idle workers and the caller take them one by one.
 // Nobody waits for a worker that has not started: completion counts chunks, not workers.
 #pragma once
 
@@ -17,7 +17,7 @@ template <class F> void parallel_for(int64_t chunks, F&& body) {
 }
 
 /// Threads that take part, the caller's included. 0 = ROSIN_NUM_THREADS, or from affinity and cgroup.
-void set_pool_threads(int threads);
-int pool_threads();
+void set_worker_threads(int threads);
+int worker_threads();
 
 }  // namespace rosin

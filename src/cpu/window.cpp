@@ -317,7 +317,7 @@ template <class T, bool to_image> class MeanCall final : public WindowCall {
 std::unique_ptr<Call> prepare_window(const CallSpec& spec) {
   if (const auto call = plan::describe(*spec.op, spec.attributes, spec.operands, spec.result);
       call && cpu_target().takes(*call)) {
-    return prepare_pool_call(*call);
+    return prepare_pooling_call(*call);
   }
   const auto attributes = spec.attributes.as<WindowAttributes>();
   const Window window = spec.op->window;

@@ -1,5 +1,5 @@
-// Tests of the worker pool: every chunk runs once, whatever else happens.
-#include "base/pool.hpp"
+// Tests of the worker threads: every chunk runs once, whatever else happens.
+#include "base/workers.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -16,10 +16,10 @@
 namespace rosin {
 namespace {
 
-class WorkerPool : public testing::Test {
+class Workers : public testing::Test {
  protected:
-  void SetUp() override { set_pool_threads(4); }
-  void TearDown() override { set_pool_threads(0); }
+  void SetUp() override { set_worker_threads(4); }
+  void TearDown() override { set_worker_threads(0); }
 };
 
 /// How often each chunk of one call ran.
@@ -29,13 +29,13 @@ std::vector<int> runs_of(int64_t chunks) {
   return {runs.begin(), runs.end()};
 }
 
-TEST_F(WorkerPool, EveryChunkRunsOnce) {
+TEST_F(Workers, EveryChunkRunsOnce) {
   for (int64_t chunks : {0, 1, 2, 3, 4, 5, 64, 1000}) {
     EXPECT_EQ(runs_of(chunks), std::vector<int>(static_cast<size_t>(chunks), 1)) << chunks;
   }
 }
 
-TEST_F(WorkerPool, EveryChunkRunsOnceInManyShortCallsOfChangingLength) {
+TEST_F(Workers, EveryChunkRunsOnceInManyShortCallsOfChangingLength) {
   // A worker that comes late to one call must take no chunk of the next.
   std::vector<std::atomic<int>> runs(64);
   for (int call = 0; call < 30000; ++call) {
@@ -46,7 +46,7 @@ TEST_F(WorkerPool, EveryChunkRunsOnceInManyShortCallsOfChangingLength) {
   }
 }
 
-TEST_F(WorkerPool, WhatChunksWroteIsSeenAfterTheCall) {
+TEST_F(Workers, WhatChunksWroteIsSeenAfterTheCall) {
   std::vector<int> written(500, 0);
   for (int round = 1; round < 200; ++round) {
     parallel_for(500, [&](int64_t chunk) { written[static_cast<size_t>(chunk)] = round; });
@@ -54,9 +54,9 @@ TEST_F(WorkerPool, WhatChunksWroteIsSeenAfterTheCall) {
   }
 }
 
-TEST_F(WorkerPool, TheExceptionOfTheLowestChunkIsThrown) {
+TEST_F(Workers, TheExceptionOfTheLowestChunkIsThrown) {
   for (int threads : {1, 2, 4, 7}) {
-    set_pool_threads(threads);
+    set_worker_threads(threads);
     for (int call = 0; call < 50; ++call) {
       std::string text;
       try {
@@ -72,7 +72,7 @@ TEST_F(WorkerPool, TheExceptionOfTheLowestChunkIsThrown) {
   }
 }
 
-TEST_F(WorkerPool, ACallInsideAChunkRunsThere) {
+TEST_F(Workers, ACallInsideAChunkRunsThere) {
   std::atomic<int> inner{0};
   std::atomic<int> elsewhere{0};
   parallel_for(20, [&](int64_t) {
@@ -86,12 +86,12 @@ TEST_F(WorkerPool, ACallInsideAChunkRunsThere) {
   EXPECT_EQ(elsewhere, 0);
 }
 
-TEST_F(WorkerPool, AnExceptionInsideANestedCallComesOut) {
+TEST_F(Workers, AnExceptionInsideANestedCallComesOut) {
   EXPECT_THROW(parallel_for(8, [](int64_t) { parallel_for(4, [](int64_t) { throw std::runtime_error("inner"); }); }),
                std::runtime_error);
 }
 
-TEST_F(WorkerPool, ManyThreadsMayCallAtOnce) {
+TEST_F(Workers, ManyThreadsMayCallAtOnce) {
   std::atomic<int> wrong{0};
   std::vector<std::thread> callers;
   for (int caller = 0; caller < 6; ++caller) {
@@ -105,30 +105,30 @@ TEST_F(WorkerPool, ManyThreadsMayCallAtOnce) {
   EXPECT_EQ(wrong, 0);
 }
 
-TEST_F(WorkerPool, TheNumberOfThreadsMayChangeBetweenCalls) {
+TEST_F(Workers, TheNumberOfThreadsMayChangeBetweenCalls) {
   for (int round = 0; round < 50; ++round) {
-    set_pool_threads(1 + round % 5);
-    EXPECT_EQ(pool_threads(), 1 + round % 5);
+    set_worker_threads(1 + round % 5);
+    EXPECT_EQ(worker_threads(), 1 + round % 5);
     ASSERT_EQ(runs_of(33), std::vector<int>(33, 1));
   }
-  set_pool_threads(0);
-  EXPECT_GE(pool_threads(), 1);
+  set_worker_threads(0);
+  EXPECT_GE(worker_threads(), 1);
 }
 
-TEST_F(WorkerPool, TheNumberOfThreadsMayChangeInsideAChunkAndMeanwhile) {
+TEST_F(Workers, TheNumberOfThreadsMayChangeInsideAChunkAndMeanwhile) {
   std::atomic<bool> stop{false};
   std::thread changer([&] {
-    for (int n = 0; !stop; ++n) set_pool_threads(1 + n % 6);
+    for (int n = 0; !stop; ++n) set_worker_threads(1 + n % 6);
   });
   for (int call = 0; call < 300; ++call) ASSERT_EQ(runs_of(21), std::vector<int>(21, 1));
   stop = true;
   changer.join();
-  set_pool_threads(3);
-  parallel_for(6, [](int64_t chunk) { set_pool_threads(2 + static_cast<int>(chunk % 2)); });
+  set_worker_threads(3);
+  parallel_for(6, [](int64_t chunk) { set_worker_threads(2 + static_cast<int>(chunk % 2)); });
   EXPECT_EQ(runs_of(9), std::vector<int>(9, 1));
 }
 
-TEST_F(WorkerPool, AForkedChildHasWorkersOfItsOwn) {
+TEST_F(Workers, AForkedChildHasWorkersOfItsOwn) {
   if (!child_may_start_threads) GTEST_SKIP() << "ThreadSanitizer starts no threads in a forked child";
   runs_of(100);  // the parent's workers exist, and do not in the child
   const pid_t child = fork();
@@ -144,7 +144,7 @@ TEST_F(WorkerPool, AForkedChildHasWorkersOfItsOwn) {
   EXPECT_EQ(runs_of(100), std::vector<int>(100, 1));
 }
 
-TEST_F(WorkerPool, AChildForkedWhileAnotherThreadUsesTheWorkersIsUsable) {
+TEST_F(Workers, AChildForkedWhileAnotherThreadUsesTheWorkersIsUsable) {
   if (!child_may_start_threads) GTEST_SKIP() << "ThreadSanitizer starts no threads in a forked child";
   std::atomic<bool> stop{false};
   std::thread busy([&] {

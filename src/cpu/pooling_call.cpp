@@ -5,9 +5,9 @@
 namespace rosin::cpu {
 namespace {
 
-class PoolCall final : public Call {
+class PoolingCall final : public Call {
  public:
-  explicit PoolCall(const plan::CallDescription& call) : call_(engines::prepare_pool(engines::pool_spec(call))) {
+  explicit PoolingCall(const plan::CallDescription& call) : call_(engines::prepare_pool(engines::pool_spec(call))) {
     workspace_at_ = parts_.add(call_->workspace_bytes());
     for (int64_t chunk = 0; chunk < call_->chunks(); ++chunk)
       scratch_at_ = parts_.add(call_->scratch_bytes_per_chunk());
@@ -35,6 +35,8 @@ class PoolCall final : public Call {
 
 }  // namespace
 
-std::unique_ptr<Call> prepare_pool_call(const plan::CallDescription& call) { return std::make_unique<PoolCall>(call); }
+std::unique_ptr<Call> prepare_pooling_call(const plan::CallDescription& call) {
+  return std::make_unique<PoolingCall>(call);
+}
 
 }  // namespace rosin::cpu

@@ -1,6 +1,6 @@
-// Worker pool: workers spin a little on a ticket, then sleep. A job lives in one slot; a 64-bit atomic holds its
+// Worker threads: workers spin a little on a ticket, then sleep. A job lives in one slot; a 64-bit atomic holds its
 // generation and its next chunk, so that a late worker of an old job can never take a chunk of a new one.
-#include "base/pool.hpp"
+#include "base/workers.hpp"
 
 #include <pthread.h>
 #include <sched.h>
@@ -51,12 +51,12 @@ int default_threads() {
   return asked > 0 ? static_cast<int>(std::min<int64_t>(asked, most_threads)) : available_threads();
 }
 
-class Pool {
+class Workers {
  public:
   // Never destroyed: workers may still sleep on its members when the process exits.
-  static Pool& instance() {
-    static Pool* pool = new Pool;
-    return *pool;
+  static Workers& instance() {
+    static Workers* workers = new Workers;
+    return *workers;
   }
 
   int threads() { return threads_.load(std::memory_order_relaxed); }
@@ -87,7 +87,7 @@ class Pool {
   }
 
  private:
-  Pool() : threads_(default_threads()) {
+  Workers() : threads_(default_threads()) {
     pthread_atfork(nullptr, nullptr, [] { instance().forget_workers(); });
   }
 
@@ -199,9 +199,9 @@ class Pool {
 }  // namespace
 
 void parallel(int64_t chunks, void (*body)(void*, int64_t), void* context) {
-  Pool::instance().run(chunks, body, context);
+  Workers::instance().run(chunks, body, context);
 }
-void set_pool_threads(int threads) { Pool::instance().set_threads(threads); }
-int pool_threads() { return Pool::instance().threads(); }
+void set_worker_threads(int threads) { Workers::instance().set_threads(threads); }
+int worker_threads() { return Workers::instance().threads(); }
 
 }  // namespace rosin
