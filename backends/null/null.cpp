@@ -15,6 +15,10 @@ struct rosin_memory {};
 struct rosin_stream {};
 struct rosin_event {};
 struct rosin_kernel {};
+struct rosin_graph {
+  uint32_t nodes = 0;
+  bool finished = false;
+};
 struct rosin_module {
   rosin_kernel kernel;
 };
@@ -45,15 +49,22 @@ enum class Function {
   load,
   unload,
   kernel,
-  launch
+  launch,
+  graph_create,
+  graph_add,
+  graph_finish,
+  graph_update,
+  graph_launch,
+  graph_destroy
 };
 
 constexpr std::string_view names[] = {
-    "alloc",       "release",      "alloc_pinned",  "release_pinned", "stream_create", "stream_destroy",
-    "stream_sync", "event_create", "event_destroy", "event_record",   "event_query",   "event_sync",
-    "stream_wait", "copy_in",      "copy_out",      "copy",           "copy_peer",     "compile",
-    "load",        "unload",       "kernel",        "launch"};
-static_assert(std::size(names) == static_cast<size_t>(Function::launch) + 1);
+    "alloc",        "release",      "alloc_pinned",  "release_pinned", "stream_create", "stream_destroy",
+    "stream_sync",  "event_create", "event_destroy", "event_record",   "event_query",   "event_sync",
+    "stream_wait",  "copy_in",      "copy_out",      "copy",           "copy_peer",     "compile",
+    "load",         "unload",       "kernel",        "launch",         "graph_create",  "graph_add",
+    "graph_finish", "graph_update", "graph_launch",  "graph_destroy"};
+static_assert(std::size(names) == static_cast<size_t>(Function::graph_destroy) + 1);
 
 std::atomic<uint64_t> counts[std::size(names)];
 thread_local const char* text = "";
@@ -176,6 +187,31 @@ rosin_status kernel(rosin_module* module, const char*, rosin_kernel** out) {
 
 rosin_status launch(rosin_stream*, rosin_kernel*, const rosin_launch*) { return count(Function::launch); }
 
+rosin_status graph_create(rosin_device*, rosin_graph** out) { return make(Function::graph_create, out); }
+
+rosin_status graph_add(rosin_graph* graph, const rosin_graph_node* node) {
+  if (graph->finished) return refuse(ROSIN_INVALID, "graph_add: the graph is finished");
+  for (uint32_t i = 0; i < node->dependency_count; ++i) {
+    if (node->dependencies[i] >= graph->nodes) return refuse(ROSIN_INVALID, "graph_add: a dependency comes later");
+  }
+  ++graph->nodes;
+  return count(Function::graph_add);
+}
+
+rosin_status graph_finish(rosin_graph* graph) {
+  graph->finished = true;
+  return count(Function::graph_finish);
+}
+
+rosin_status graph_update(rosin_graph* graph, uint32_t node, const rosin_graph_node*) {
+  if (!graph->finished || node >= graph->nodes) return refuse(ROSIN_INVALID, "graph_update: no such node");
+  return count(Function::graph_update);
+}
+
+rosin_status graph_launch(rosin_stream*, rosin_graph* graph) {
+  return graph->finished ? count(Function::graph_launch) : refuse(ROSIN_INVALID, "graph_launch: not finished");
+}
+
 /// It has none: what it computes is nothing.
 rosin_status capabilities(const rosin_capability** list, uint32_t* number) {
   *list = nullptr;
@@ -218,6 +254,12 @@ rosin_backend table() {
   all.unload = &destroy<rosin_module, Function::unload>;
   all.kernel = &kernel;
   all.launch = &launch;
+  all.graph_create = &graph_create;
+  all.graph_add = &graph_add;
+  all.graph_finish = &graph_finish;
+  all.graph_update = &graph_update;
+  all.graph_launch = &graph_launch;
+  all.graph_destroy = &destroy<rosin_graph, Function::graph_destroy>;
   return all;
 }
 

@@ -21,6 +21,7 @@ TEST(NullBackend, CountsCallsAndGivesZeros) {
   const auto counts = reinterpret_cast<uint64_t (*)(const char*)>(dlsym(plugin, "rosin_null_counts"));
   const rosin_backend& api = *open(ROSIN_BACKEND_ABI);
   const uint64_t before = counts("launch"), copies = counts("copy_out");
+  const uint64_t added = counts("graph_add"), updated = counts("graph_update"), launched = counts("graph_launch");
   rosin_device* device = nullptr;
   rosin_stream* stream = nullptr;
   rosin_memory* memory = nullptr;
@@ -44,6 +45,23 @@ TEST(NullBackend, CountsCallsAndGivesZeros) {
   EXPECT_EQ(counts("launch"), before + 3);
   EXPECT_EQ(counts("copy_out"), copies + 1);
   EXPECT_EQ(counts("no such function"), 0u);
+  rosin_graph* graph = nullptr;
+  rosin_graph_node node{};
+  node.size = sizeof node;
+  node.kernel = kernel;
+  node.launch = &launch;
+  ASSERT_EQ(api.graph_create(device, &graph), ROSIN_OK);
+  EXPECT_EQ(api.graph_launch(stream, graph), ROSIN_INVALID);  // not finished: not counted
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(api.graph_add(graph, &node), ROSIN_OK);
+  EXPECT_EQ(api.graph_finish(graph), ROSIN_OK);
+  EXPECT_EQ(api.graph_update(graph, 1, &node), ROSIN_OK);
+  EXPECT_EQ(api.graph_update(graph, 2, &node), ROSIN_INVALID);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(api.graph_launch(stream, graph), ROSIN_OK);
+  EXPECT_EQ(counts("graph_add"), added + 2);
+  EXPECT_EQ(counts("graph_update"), updated + 1);
+  EXPECT_EQ(counts("graph_launch"), launched + 3);
+  EXPECT_EQ(counts("launch"), before + 3);
+  api.graph_destroy(graph);
   api.unload(module);
   api.release(device, memory);
   api.stream_destroy(stream);

@@ -33,10 +33,12 @@ struct rosin_device {
   bool failed() const { return failed_; }
   /// Whether the launch that begins now is the one that shall fail.
   bool launch_fails() { return launches_++ == options.fault; }
+  /// The same for launches of graphs.
+  bool graph_fails() { return graph_launches_++ == options.graph_fail; }
 
  private:
   std::atomic<uint64_t> used_ = 0;
-  std::atomic<int64_t> allocations_ = 0, launches_ = 0;
+  std::atomic<int64_t> allocations_ = 0, launches_ = 0, graph_launches_ = 0;
   std::atomic<bool> failed_ = false;
   mutable std::mutex mutex_;
   std::string why_;  // it failed

@@ -11,6 +11,7 @@
 //     delay=N         every piece of work takes N milliseconds more
 //     fault=N         launch number N of a device, from 0, is a fault
 //     alloc_fail=N    allocation number N of a device, from 0, fails as if memory were used up
+//     graph_fail=N    launch number N of graphs on a device, from 0, is refused
 //
 // The plug-in is also built under the names of vendors' back ends, for tests; then ROSIN_REFERENCE_CUDA goes before
 // ROSIN_REFERENCE, and CUDA_VISIBLE_DEVICES says which of the devices are seen.
@@ -47,6 +48,7 @@ struct Options {
   int64_t delay = 0;         // milliseconds
   int64_t fault = -1;        // the number of a launch
   int64_t alloc_fail = -1;   // the number of an allocation
+  int64_t graph_fail = -1;   // the number of a graph's launch
   int32_t kind = ROSIN_DEVICE_OTHER;
   std::vector<int32_t> visible;  // hardware number of each device that is seen
   std::string hidden_by;         // why none is seen

@@ -6,9 +6,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "matmul.hpp"
-#include "program.hpp"
-#include "stream.hpp"
+#include "graph.hpp"
+#include "work.hpp"
 
 namespace rosin::reference {
 namespace {
@@ -121,7 +120,6 @@ void stream_destroy(rosin_stream* stream) { delete stream; }
 
 rosin_status stream_sync(rosin_stream* stream) {
   return guarded([&] {
-    need(!stream->recording(), "stream_sync: the stream is recording");
     stream->wait();
     stream->device.need_alive();
   });
@@ -139,7 +137,6 @@ void event_destroy(rosin_event* event) { delete event; }
 
 rosin_status event_record(rosin_event* event, rosin_stream* stream) {
   return guarded([&] {
-    need(!stream->recording(), "event_record: the stream is recording");
     event->progress = stream->progress;
     event->number = stream->given();
   });
@@ -163,7 +160,6 @@ rosin_status event_sync(rosin_event* event) {
 
 rosin_status stream_wait(rosin_stream* stream, rosin_event* event) {
   return guarded([&] {
-    need(!stream->recording(), "stream_wait: the stream is recording");
     if (!event->progress) return;
     stream->give([progress = event->progress, number = event->number] { progress->wait(number); });
   });
@@ -190,7 +186,6 @@ rosin_status copy_out(rosin_stream* stream, void* to, rosin_place from, uint64_t
     const char* source = bytes_at(stream->device, from, bytes);
     if (bytes == 0) return;
     const bool waits = !is_pinned(to, bytes);
-    if (waits && stream->recording()) throw Failure(ROSIN_UNSUPPORTED, "copy_out: graphs copy to pinned memory only");
     stream->give([=] { std::memcpy(to, source, bytes); });
     if (!waits) return;
     stream->wait();
@@ -201,10 +196,7 @@ rosin_status copy_out(rosin_stream* stream, void* to, rosin_place from, uint64_t
 rosin_status copy(rosin_stream* stream, rosin_place to, rosin_place from, uint64_t bytes) {
   return guarded([&] {
     stream->device.need_alive();
-    char* target = bytes_at(stream->device, to, bytes);
-    const char* source = bytes_at(stream->device, from, bytes);
-    need(target + bytes <= source || source + bytes <= target, "copy: the ranges overlap");
-    stream->give([=] { std::memcpy(target, source, bytes); });
+    stream->give(copy_work(stream->device, to, from, bytes));
   });
 }
 
@@ -255,35 +247,10 @@ rosin_status kernel(rosin_module* module, const char* name, rosin_kernel** out) 
   });
 }
 
-void check_groups(const rosin_launch& launch) {
-  constexpr uint32_t most[3] = {2147483647, 65535, 65535};
-  for (int dim = 0; dim < 3; ++dim) {
-    need(launch.groups[dim] >= 1 && launch.groups[dim] <= most[dim], "launch: too many groups, or none");
-  }
-}
-
 rosin_status launch(rosin_stream* stream, rosin_kernel* kernel, const rosin_launch* launch) {
   return guarded([&] {
-    rosin_device& device = stream->device;
-    device.need_alive();
-    need(kernel->device == &device, "launch: the kernel was loaded on another device");
-    const rosin_launch all = taken(launch);
-    check_groups(all);
-    std::vector<Block> blocks;
-    for (size_t i = 0; i < kernel->code.buffer_count(); ++i) {
-      const rosin_place& place = all.buffers[i];
-      need(place.offset % offset_unit == 0, "launch: an offset that is not aligned");
-      char* base = bytes_at(device, place, 0);
-      blocks.push_back({base, place.memory->bytes - place.offset});
-    }
-    std::vector<rosin_number> parameters;
-    if (const size_t count = kernel->code.parameter_count()) {
-      parameters.assign(all.parameters, all.parameters + count);
-    }
-    stream->give([&device, kernel, all, blocks = std::move(blocks), parameters = std::move(parameters)] {
-      if (device.launch_fails()) throw Fault("kernel " + kernel->code.name() + ": a fault, as fault=N says");
-      kernel->code.run(all.groups, blocks.data(), parameters.data());
-    });
+    stream->device.need_alive();
+    stream->give(launch_work(stream->device, *kernel, launch));
   });
 }
 
@@ -312,30 +279,36 @@ void call_destroy(rosin_call* call) { delete call; }
 rosin_status call_run(rosin_stream* stream, rosin_call* call, const rosin_place* buffers, rosin_place workspace) {
   return guarded([&] {
     stream->device.need_alive();
-    need(call->device == &stream->device, "call_run: the call was prepared on another device");
-    bytes_at(stream->device, workspace, matmul_workspace);
-    stream->give([what = call->what, at = matmul_bytes(*call, buffers)] { matmul(what, at); });
+    stream->give(call_work(stream->device, *call, buffers, workspace));
   });
 }
 
 // ---- Graphs ----
 
-rosin_status graph_begin(rosin_stream* stream) {
+rosin_status graph_create(rosin_device* device, rosin_graph** out) {
   return guarded([&] {
-    stream->device.need_alive();
-    stream->begin_recording();
+    device->need_alive();
+    *out = new rosin_graph(*device);
   });
 }
 
-rosin_status graph_end(rosin_stream* stream, rosin_graph** out) {
-  return guarded([&] { *out = stream->end_recording().release(); });
+rosin_status graph_add(rosin_graph* graph, const rosin_graph_node* node) {
+  return guarded([&] { graph->add(taken(node)); });
+}
+
+rosin_status graph_finish(rosin_graph* graph) {
+  return guarded([&] { graph->finish(); });
+}
+
+rosin_status graph_update(rosin_graph* graph, uint32_t node, const rosin_graph_node* arguments) {
+  return guarded([&] { graph->update(node, taken(arguments)); });
 }
 
 rosin_status graph_launch(rosin_stream* stream, rosin_graph* graph) {
   return guarded([&] {
     stream->device.need_alive();
-    need(graph->device == &stream->device, "graph_launch: the graph was recorded on another device");
-    for (const Work& work : graph->works) stream->give(work);
+    if (stream->device.graph_fails()) throw Failure(ROSIN_OUT_OF_MEMORY, "graph_launch: refused; graph_fail says so");
+    graph->launch(*stream);
   });
 }
 
@@ -390,8 +363,10 @@ rosin_backend table() {
   all.call_prepare = &call_prepare;
   all.call_destroy = &call_destroy;
   all.call_run = &call_run;
-  all.graph_begin = &graph_begin;
-  all.graph_end = &graph_end;
+  all.graph_create = &graph_create;
+  all.graph_add = &graph_add;
+  all.graph_finish = &graph_finish;
+  all.graph_update = &graph_update;
   all.graph_launch = &graph_launch;
   all.graph_destroy = &graph_destroy;
   return all;

@@ -3,7 +3,6 @@
 
 #include <chrono>
 
-using rosin::reference::need;
 using rosin::reference::Work;
 
 rosin_stream::rosin_stream(rosin_device& owner) : device(owner), thread_([this] { work(); }) {}
@@ -18,27 +17,12 @@ rosin_stream::~rosin_stream() {
 }
 
 void rosin_stream::give(Work work) {
-  if (recording_) {
-    recording_->works.push_back(std::move(work));
-    return;
-  }
   {
     const std::lock_guard lock(mutex_);
     queue_.push_back(std::move(work));
   }
   ++given_;
   more_.notify_one();
-}
-
-void rosin_stream::begin_recording() {
-  need(!recording_, "graph_begin: the stream is recording already");
-  recording_ = std::make_unique<rosin_graph>();
-  recording_->device = &device;
-}
-
-std::unique_ptr<rosin_graph> rosin_stream::end_recording() {
-  need(recording_ != nullptr, "graph_end: the stream is not recording");
-  return std::move(recording_);
 }
 
 void rosin_stream::work() {

@@ -33,11 +33,6 @@ struct Progress {
 
 }  // namespace rosin::reference
 
-struct rosin_graph {
-  rosin_device* device = nullptr;
-  std::vector<rosin::reference::Work> works;
-};
-
 struct rosin_stream {
   explicit rosin_stream(rosin_device& owner);
   ~rosin_stream();
@@ -47,21 +42,17 @@ struct rosin_stream {
   rosin_device& device;
   const std::shared_ptr<rosin::reference::Progress> progress = std::make_shared<rosin::reference::Progress>();
 
-  /// Runs `work` after all that was given before, or records it. A Failure or Fault that it throws ends the device.
+  /// Runs `work` after all that was given before. A Failure or Fault that it throws ends the device.
   void give(rosin::reference::Work work);
   /// The number that `progress` reaches when all work given so far is done.
   uint64_t given() const { return given_; }
   void wait() { progress->wait(given_); }
-  bool recording() const { return recording_ != nullptr; }
-  void begin_recording();
-  std::unique_ptr<rosin_graph> end_recording();
 
  private:
   void work();
   void run(const rosin::reference::Work& work);
 
   uint64_t given_ = 0;  // of the calling side
-  std::unique_ptr<rosin_graph> recording_;
   std::mutex mutex_;
   std::condition_variable more_;
   std::deque<rosin::reference::Work> queue_;

@@ -89,7 +89,7 @@ typedef struct rosin_stream rosin_stream; /* work that runs in the order in whic
 typedef struct rosin_event rosin_event;   /* a point on a stream */
 typedef struct rosin_module rosin_module; /* compiled kernels, loaded on a device */
 typedef struct rosin_kernel rosin_kernel; /* one of them */
-typedef struct rosin_graph rosin_graph;   /* recorded launches that run again as one */
+typedef struct rosin_graph rosin_graph;   /* work in a known order that is launched as one */
 
 typedef struct rosin_device_info {
   size_t size;
@@ -348,6 +348,57 @@ typedef enum rosin_order {
 
 typedef struct rosin_call rosin_call; /* a prepared vendor call; it may run many times, on one stream at a time */
 
+/* ---- Graphs --------------------------------------------------------------------------------------------------------
+ *
+ * Work that a device does again and again, as one object: rosin makes it empty (graph_create), adds nodes (graph_add),
+ * finishes it (graph_finish), and from then on launches it (graph_launch), updating the nodes whose arguments differ
+ * from those of the launch before (graph_update).
+ *
+ *   order      a node runs after its dependencies, which have been added before it. Nodes without a path between them
+ *              run in any order or at the same time. A launch runs after what was given to its stream before, and
+ *              before what follows there, so also before the next launch of the graph.
+ *   arguments  count when graph_add or graph_update is called: the structs may go when it returns. Pinned memory is
+ *              written when the node runs.
+ *   updates    are for launches given afterwards; those given before keep the arguments that they had. Places, groups,
+ *              parameters, bytes and the value of a fill may change; kind, kernel, call and dependencies are those of
+ *              graph_add, and the update names them again.
+ *   calls      how work of a library gets into a graph is the plug-in's own: explicit nodes, or what it captures from
+ *              a stream of its own inside of graph_add.
+ *   lifetimes  a finished graph gets no more nodes. Modules, calls and memory that nodes name stay as long as
+ *              launches may use them, modules and calls until the graph is destroyed. No launch of a graph that is
+ *              destroyed is under way.
+ *   threads    calls on one graph are never made at the same time. A call that stands in a graph may run on its own,
+ *              on the stream that the graph is launched on.
+ *
+ * All of these but graph_destroy may answer ROSIN_UNSUPPORTED: rosin then runs the same work step by step.
+ *
+ * Kernels of devices that offer graphs may have up to 4096 bytes of arguments (8 for each buffer and parameter). */
+typedef enum rosin_graph_node_kind {
+  ROSIN_GRAPH_LAUNCH,   /* kernel, launch */
+  ROSIN_GRAPH_CALL,     /* call, buffers, workspace, as in call_run */
+  ROSIN_GRAPH_COPY,     /* to, from, bytes: within the device; the ranges do not overlap */
+  ROSIN_GRAPH_COPY_OUT, /* host, from, bytes: to pinned memory */
+  ROSIN_GRAPH_FILL      /* to, bytes, value: every byte becomes value */
+} rosin_graph_node_kind;
+
+/* Fields that the kind does not name are zero. */
+typedef struct rosin_graph_node {
+  size_t size;
+  int32_t kind; /* rosin_graph_node_kind */
+  uint32_t dependency_count;
+  const uint32_t* dependencies; /* numbers of nodes: the first added has 0 */
+  rosin_kernel* kernel;
+  const rosin_launch* launch;
+  rosin_call* call;
+  const rosin_place* buffers;
+  rosin_place workspace;
+  rosin_place to;
+  rosin_place from;
+  void* host;
+  uint64_t bytes;
+  uint8_t value;
+} rosin_graph_node;
+
 /* ---- The functions ----------------------------------------------------------------------------------------------- */
 
 /* A library or ability that a plug-in found beside its driver: "MIOpen", "3.1.0". */
@@ -433,11 +484,11 @@ typedef struct rosin_backend {
   /* buffers: the places of the description's arrays, in their order. */
   rosin_status (*call_run)(rosin_stream* stream, rosin_call* call, const rosin_place* buffers, rosin_place workspace);
 
-  /* Graphs (optional, all four or none): what is given to the stream between begin and end is not run but recorded;
-   * graph_launch runs it, with the same arguments. Only launches, vendor calls and copies are recorded, the latter with
-   * pinned host memory; other functions are not called on that stream meanwhile. */
-  rosin_status (*graph_begin)(rosin_stream* stream);
-  rosin_status (*graph_end)(rosin_stream* stream, rosin_graph** out);
+  /* Graphs (optional, all six or none); see above. */
+  rosin_status (*graph_create)(rosin_device* device, rosin_graph** out);
+  rosin_status (*graph_add)(rosin_graph* graph, const rosin_graph_node* node);
+  rosin_status (*graph_finish)(rosin_graph* graph);
+  rosin_status (*graph_update)(rosin_graph* graph, uint32_t node, const rosin_graph_node* arguments);
   rosin_status (*graph_launch)(rosin_stream* stream, rosin_graph* graph);
   void (*graph_destroy)(rosin_graph* graph);
 

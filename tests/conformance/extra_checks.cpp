@@ -1,4 +1,5 @@
-// What is optional, where it is offered: copies between devices, vendor calls, graphs, native handles.
+// What is optional, where it is offered: copies between devices, vendor calls, native handles. Graphs:
+// graph_checks.cpp.
 #include "checks.hpp"
 
 namespace rosin::conformance {
@@ -116,38 +117,6 @@ void a_vendor_matmul_is_right_or_unsupported(Rig& rig) {
   }
 }
 
-Code adds_one() {
-  Code code;
-  code.name = "adds_one";
-  code.group = 4;
-  code.buffers = {ROSIN_INT32};
-  const Value at = code.item();
-  code.store(0, at, code.binary(ROSIN_ADD, code.load(0, ROSIN_SCALAR_INT32, at), code.int32(1)));
-  return code;
-}
-
-void a_graph_runs_when_it_is_launched(Rig& rig) {
-  if (!rig.api.graph_begin) return;
-  const Code code = adds_one();
-  const Module module(rig, {&code, 1});
-  const Memory memory(rig, 16), copied(rig, 16);
-  rig.write<int32_t>(memory.at(), std::vector<int32_t>{1, 2, 3, 4});
-  rig.write<int32_t>(copied.at(), std::vector<int32_t>(4));
-  rig.sync();
-  const rosin_status status = rig.api.graph_begin(rig.stream);
-  if (status == ROSIN_UNSUPPORTED) return;
-  rig.good(status, "graph_begin");
-  const rosin_place places[] = {memory.at()};
-  for (int i = 0; i < 3; ++i) rig.launch(rig.stream, module.kernel("adds_one"), places, 1);
-  rig.good(rig.api.copy(rig.stream, copied.at(), memory.at(), 16), "copy");
-  rosin_graph* graph = nullptr;
-  rig.good(rig.api.graph_end(rig.stream, &graph), "graph_end");
-  expect(rig.read<int32_t>(memory.at(), 4) == std::vector<int32_t>{1, 2, 3, 4}, "recording a graph ran it");
-  for (int i = 0; i < 5; ++i) rig.good(rig.api.graph_launch(rig.stream, graph), "graph_launch");
-  expect(rig.read<int32_t>(copied.at(), 4) == std::vector<int32_t>{16, 17, 18, 19}, "five runs of a graph are wrong");
-  rig.api.graph_destroy(graph);
-}
-
 void native_handles_are_there_where_offered(Rig& rig) {
   const Memory memory(rig, 16);
   if (rig.api.native_stream) expect(rig.api.native_stream(rig.stream) != nullptr, "native_stream gives null");
@@ -157,7 +126,6 @@ void native_handles_are_there_where_offered(Rig& rig) {
 constexpr Check checks[] = {
     {"copies between devices", copies_between_devices},
     {"a vendor matmul is right or unsupported", a_vendor_matmul_is_right_or_unsupported},
-    {"a graph runs when it is launched", a_graph_runs_when_it_is_launched},
     {"native handles are there where offered", native_handles_are_there_where_offered},
 };
 
