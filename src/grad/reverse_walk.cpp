@@ -152,7 +152,7 @@ void ReverseWalk::back(Step& step) {
     sum = sum.is_nothing() ? std::move(g) : sum + g;
   }
   step.again = Array();
-  if (op.kind != Kind::argument) step.gradient = Array();
+  if (&op != &argument_op) step.gradient = Array();
 }
 
 Array ReverseWalk::gradient_of(const Node* argument) const {

@@ -33,8 +33,37 @@ Array triangle(std::string_view op, const Array& x, int64_t k, bool lower) {
   return where(lower ? le(distance, diagonal) : ge(distance, diagonal), x, none);
 }
 
-const bool named[] = {name_function(softmax, "softmax"), name_function(logsoftmax, "logsoftmax"),
-                      name_function(normalise, "normalise")};
+uint64_t dims_of(const Backward& b) { return b.attributes<ReductionAttributes>().dims; }
+
+/// The identity of operand 0, computed from operand 1 along some dims: the gradient by that is a rule of its own, so
+/// that none of the parts of operand 0 has one.
+Op& result_op(std::string_view name, int operands, std::string_view doc) {
+  return *register_op({.name = name, .kind = Kind::argument, .operands = operands, .doc = doc});
+}
+
+/// From the result alone: its parts need not be kept.
+const Op& softmax_op =
+    result_op("softmax", 2, "exp(x) over its sum along a dim").called(softmax).with_gradient([](Backward& b) {
+      const Array y = wide(b.out()), g = wide(b.gradient);
+      b.give(1, y * (g - sum_over(g * y, dims_of(b))));
+    });
+
+/// Operands 2 and 3 are exp(x - peak) and its sum: where a loss is one kernel with its gradient they are there, else
+/// they follow from x.
+const Op& logsoftmax_op =
+    result_op("logsoftmax", 4, "log(softmax(x)) along a dim").called(logsoftmax).with_gradient([](Backward& b) {
+      b.give(1, b.gradient - b.in(2) * (sum_over(b.gradient, dims_of(b)) / b.in(3)));
+    });
+
+/// operands[0] as the result of `op`.
+Array result_of(const Op& op, std::initializer_list<const Array*> operands, uint64_t mask) {
+  const Array& y = **operands.begin();
+  if (y.node()->weak) return y;  // of C++ numbers: its parts have gradients as well
+  return record(op, std::span(operands.begin(), operands.size()), y.dtype(), y.shape(),
+                Attributes::of(ReductionAttributes{mask}));
+}
+
+const bool named[] = {name_function(normalise, "normalise")};
 
 }  // namespace
 
@@ -46,7 +75,8 @@ Array softmax(const Array& x, int dim) {
   if (x.count() == 0) return as_float(x);
   const Array values = wide(x);
   const Array raised = exp(values - peak_over(values, mask));
-  return narrow(raised / sum_over(raised, mask), x);
+  const Array y = narrow(raised / sum_over(raised, mask), x);
+  return result_of(softmax_op, {&y, &x}, mask);
 }
 
 Array logsoftmax(const Array& x) { return logsoftmax(x, 0); }
@@ -57,7 +87,8 @@ Array logsoftmax(const Array& x, int dim) {
   if (x.count() == 0) return as_float(x);
   const Array values = wide(x);
   const Array lowered = values - peak_over(values, mask);
-  return narrow(lowered - log(sum_over(exp(lowered), mask)), x);
+  const Array raised = exp(lowered), total = sum_over(raised, mask), y = lowered - log(total);
+  return narrow(result_of(logsoftmax_op, {&y, &values, &raised, &total}, mask), x);
 }
 
 Array normalise(const Array& x) { return normalise(x, -1); }

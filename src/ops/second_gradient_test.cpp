@@ -110,7 +110,11 @@ TEST(SecondGradient, ReductionsAgreeWithDifferences) {
   check_second_gradient(
       "softmax", [](const Array& a) { return softmax(a); }, x);
   check_second_gradient(
-      "logsoftmax", [](const Array& a) { return logsoftmax(a, 1); }, x);
+      "softmax along dim 1", [](const Array& a) { return softmax(a, 1); }, x);
+  check_second_gradient(
+      "logsoftmax", [](const Array& a) { return logsoftmax(a); }, x);
+  check_second_gradient(
+      "logsoftmax along dim 1", [](const Array& a) { return logsoftmax(a, 1); }, x);
   check_second_gradient(
       "normalise", [](const Array& a) { return normalise(a, 0); }, x);
   check_second_gradient(

@@ -6,10 +6,12 @@
 
 #include <rosin/activation.hpp>
 #include <rosin/compose.hpp>
+#include <rosin/conv.hpp>
 #include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/grad.hpp>
 #include <rosin/matmul.hpp>
+#include <rosin/normalise_layers.hpp>
 #include <rosin/random.hpp>
 #include <rosin/reduce.hpp>
 #include <rosin/stats.hpp>
@@ -89,6 +91,32 @@ TEST_F(Recompute, AnActivationKeepsItsInputAlone) {
   expect_same_bits(activation);
   EXPECT_LE(kept_for([](const Array& z) { return gelu(z); }), size);
   EXPECT_EQ(kept_for([](const Array& z) { return relu(z); }), 0);
+}
+
+/// Its result, which the product behind it reads as well, and neither its exponentials nor what they were made of.
+TEST_F(Recompute, ASoftmaxKeepsItsResultAlone) {
+  for (const int dim : {0, 1}) {
+    EXPECT_LE(kept_for([&](const Array& z) { return softmax(z, dim); }), 0) << dim;
+  }
+}
+
+/// Where statistics are not of rows, but of planes or of what stands in one channel.
+TEST_F(Recompute, ABatchNormAndReluKeepOneArrayOfItsSizeBesideStatistics) {
+  const BatchNorm norm(rows, relu);
+  eval();
+  EXPECT_LE(kept_for([&](const Array& z) { return norm(z); }), size + 8 * rows * 4);
+  constexpr int64_t channels = 24, images = 9 * 7 * channels * 5;
+  const Array pictures = randn({9, 7, channels, 5}), filters = randn({3, 3, channels, channels});
+  const BatchNorm of_images(channels, relu);
+  eval();
+  const auto kept = [&](auto f) {
+    const auto loss = [&](const Array& a, const Array& b) {
+      return sum(square(conv(f(conv(pictures, a, {.pad = {1}})), b, {.pad = {1}})));
+    };
+    return counted([&] { return withgradient(loss, filters, filters); }).kept_bytes;
+  };
+  const int64_t without = kept([](const Array& z) { return z; });
+  EXPECT_LE(kept(of_images) - without, images * 4 + 8 * channels * 4);
 }
 
 }  // namespace
