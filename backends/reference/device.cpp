@@ -1,8 +1,10 @@
 // Memory of devices and pinned memory; see device.hpp.
 #include "device.hpp"
 
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <stdexcept>
 
 using rosin::reference::Failure;
 using rosin::reference::need;
@@ -57,6 +59,22 @@ void rosin_device::fail(const std::string& why) {
   const std::lock_guard lock(mutex_);
   if (!failed_) why_ = why;
   failed_ = true;
+}
+
+void rosin_device::begin_launch(const std::string& kernel, int64_t copies_before) {
+  const int64_t number = launches_++;
+  if (number == options.fault) throw std::runtime_error("kernel " + kernel + ": a fault, as fault=N says");
+  if (number != options.hold) return;
+  std::unique_lock lock(mutex_);
+  if (!copied_.wait_for(lock, std::chrono::seconds(20), [&] { return copies_out_ > copies_before; })) {
+    throw std::runtime_error("kernel " + kernel + ": held, as hold=N says, and nothing is copied out");
+  }
+}
+
+void rosin_device::end_copy_out() {
+  const std::lock_guard lock(mutex_);
+  ++copies_out_;
+  copied_.notify_all();
 }
 
 namespace rosin::reference {

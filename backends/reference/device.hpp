@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -31,16 +32,20 @@ struct rosin_device {
   void need_alive() const;
   void fail(const std::string& why);
   bool failed() const { return failed_; }
-  /// Whether the launch that begins now is the one that shall fail.
-  bool launch_fails() { return launches_++ == options.fault; }
-  /// The same for launches of graphs.
+  /// A launch begins, which was given when so many copies out had ended: it fails, or is held, where options say so.
+  void begin_launch(const std::string& kernel, int64_t copies_before);
+  /// How many copies out have ended.
+  int64_t copies_out() const { return copies_out_; }
+  void end_copy_out();
+  /// Whether the launch of a graph that begins now is the one that shall fail.
   bool graph_fails() { return graph_launches_++ == options.graph_fail; }
 
  private:
   std::atomic<uint64_t> used_ = 0;
-  std::atomic<int64_t> allocations_ = 0, launches_ = 0, graph_launches_ = 0;
+  std::atomic<int64_t> allocations_ = 0, launches_ = 0, graph_launches_ = 0, copies_out_ = 0;
   std::atomic<bool> failed_ = false;
   mutable std::mutex mutex_;
+  std::condition_variable copied_;
   std::string why_;  // it failed
 };
 

@@ -96,12 +96,14 @@ class Reader {
     else if (name == "vendor_rows") options.vendor_rows = number(value, many);
     else if (name == "delay") options.delay = number(value, 60000);
     else if (name == "fault") options.fault = number(value, many);
+    else if (name == "hold") options.hold = number(value, many);
     else if (name == "alloc_fail") options.alloc_fail = number(value, many);
     else if (name == "graph_fail") options.graph_fail = number(value, many);
     else if (name == "kind") options.kind = kind(value);
     else
       refuse(
-          "write devices, memory, fp64, functional, vendor, vendor_rows, delay, fault, alloc_fail, graph_fail or kind");
+          "write devices, memory, fp64, functional, vendor, vendor_rows, delay, fault, hold, alloc_fail, "
+          "graph_fail or kind");
   }
 
   const char* variable_;

@@ -10,6 +10,8 @@
 //     vendor_rows=N   refuses calls of products with more than N rows when they are prepared
 //     delay=N         every piece of work takes N milliseconds more
 //     fault=N         launch number N of a device, from 0, is a fault
+//     hold=N          launch number N of a device, from 0, begins when a copy out has ended that was given after it; a
+//                     fault where there is none for 20 seconds
 //     alloc_fail=N    allocation number N of a device, from 0, fails as if memory were used up
 //     graph_fail=N    launch number N of graphs on a device, from 0, is refused
 //
@@ -47,6 +49,7 @@ struct Options {
   int64_t vendor_rows = -1;  // any number
   int64_t delay = 0;         // milliseconds
   int64_t fault = -1;        // the number of a launch
+  int64_t hold = -1;         // the number of a launch
   int64_t alloc_fail = -1;   // the number of an allocation
   int64_t graph_fail = -1;   // the number of a graph's launch
   int32_t kind = ROSIN_DEVICE_OTHER;

@@ -186,7 +186,10 @@ rosin_status copy_out(rosin_stream* stream, void* to, rosin_place from, uint64_t
     const char* source = bytes_at(stream->device, from, bytes);
     if (bytes == 0) return;
     const bool waits = !is_pinned(to, bytes);
-    stream->give([=] { std::memcpy(to, source, bytes); });
+    stream->give([=, &device = stream->device] {
+      std::memcpy(to, source, bytes);
+      device.end_copy_out();
+    });
     if (!waits) return;
     stream->wait();
     stream->device.need_alive();

@@ -30,8 +30,9 @@ Work launch_work(rosin_device& device, const rosin_kernel& kernel, const rosin_l
   if (const size_t count = kernel.code.parameter_count()) {
     parameters.assign(all.parameters, all.parameters + count);
   }
-  return [&device, &kernel, all, blocks = std::move(blocks), parameters = std::move(parameters)] {
-    if (device.launch_fails()) throw Fault("kernel " + kernel.code.name() + ": a fault, as fault=N says");
+  return [&device, &kernel, all, blocks = std::move(blocks), parameters = std::move(parameters),
+          copies = device.copies_out()] {
+    device.begin_launch(kernel.code.name(), copies);
     kernel.code.run(all.groups, blocks.data(), parameters.data());
   };
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "graph/counting.hpp"
+#include "graph/ticket.hpp"
 
 namespace rosin {
 
@@ -15,7 +16,8 @@ struct Memory;
 struct MemoryOperations {
   /// Frees memory and struct.
   void (*release)(Memory* self) noexcept;
-  /// Waits until the run behind its thread that writes the memory is over; null where no such run writes it.
+  /// Waits until the host may read `data`: what writes the memory is over. Null where nothing but its own thread writes
+  /// it. (The host reads memory of devices by copies, which wait themselves.)
   void (*wait)(const Memory& self) = nullptr;
   /// Copies to or from memory of the CPU, or of another device; null for memory of the CPU.
   void (*copy)(Memory& target, Memory& source, size_t bytes) = nullptr;
@@ -28,19 +30,11 @@ struct Memory {
   void* data = nullptr;
   size_t bytes = 0;
   const MemoryOperations* operations = nullptr;
-  // The last runs behind their threads (run/cpu_stream.hpp) that use it, and that write it.
-  std::atomic<uint64_t> used_by{0};
-  std::atomic<uint64_t> written_by{0};
+  std::atomic<Ticket> used_by;     // the last work of another thread that uses it; devices keep one a stream
+  std::atomic<Ticket> written_by;  // the last work of another thread, or of a device, that writes it
 };
 
-/// Runs behind their threads have numbers; all up to this one are over.
-inline constinit std::atomic<uint64_t> finished_runs{0};
-
-inline bool is_over(const std::atomic<uint64_t>& run) noexcept {
-  return run.load(std::memory_order_relaxed) <= finished_runs.load(std::memory_order_acquire);
-}
-
-/// Waits while a run behind its thread writes the memory.
+/// Waits while work of another thread writes the memory.
 inline void wait_for_values(const Memory& memory) {
   if (!is_over(memory.written_by)) memory.operations->wait(memory);
 }

@@ -148,7 +148,7 @@ struct alignas(64) Node {
   static uint32_t foreign_in(uint64_t loaded) { return static_cast<uint32_t>(loaded >> 32 & 0x7FFFFFFF); }
   /// All of them, where `counts` is loaded already.
   uint32_t references_in(uint64_t loaded) const { return foreign_in(loaded) + own.load(std::memory_order_relaxed); }
-  /// The bytes of a ready node; waits while a run behind its thread writes them.
+  /// The bytes of a ready node on the CPU; waits while work of another thread writes them.
   void* data() const {
     wait_for_values(*buffer);
     return buffer->data;

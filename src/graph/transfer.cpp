@@ -31,7 +31,7 @@ void check_type(DType type, int position) {
 
 void copy_memory(Memory& target, Memory& source, size_t bytes) {
   if (bytes == 0) return;
-  wait_for_values(source);
+  if (source.device == 0) wait_for_values(source);
   const Memory& of_device = target.device != 0 ? target : source;
   of_device.operations->copy(target, source, bytes);
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "graph/leaf.hpp"
@@ -29,6 +30,8 @@ struct RunMemory {
   void** values = nullptr;  // by value of the structure: given for leaves and outputs, the run may fill in the others
   const ScalarValue* scalars = nullptr;  // numbers, at scalar_index
   Memory* arena = nullptr;               // arena_bytes() of the prepared layout; null where that is 0
+  // Devices, whose work goes on when a run returns: the memory that it reads, and that it writes (but for the arena).
+  std::span<Memory* const> reads = {}, writes = {};
 };
 
 /// A layout that is ready to run, any number of times and by any number of threads at once.
@@ -59,8 +62,6 @@ class DeviceExecutor {
   virtual std::unique_ptr<const Prepared> prepare(Compiled& compiled, std::shared_ptr<const Layout> layout) = 0;
   /// Memory for an array; Error (memory) when the device has none left.
   virtual Memory* allocate(size_t bytes) = 0;
-  /// The next run reads this memory, which may still be on its way to the device.
-  virtual void expect(Memory&) {}
 };
 
 }  // namespace rosin::plan

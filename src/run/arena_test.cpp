@@ -223,9 +223,9 @@ TEST_F(ArenaTest, ARunBehindItsThreadGivesItsArenaBackWhenItIsOver) {
     State state = setup(Adam{}, net);
     const Array x = full({6, 8}, 0.5f) * 1;
     const auto step = [&] { update(state, net, gradient([&](const Dense& m) { return sum(square(m(x))); }, net)); };
-    const uint64_t runs = finished_runs.load();
-    for (int i = 0; i < 20000 && finished_runs.load() < runs + 10; ++i) step();
-    EXPECT_GE(finished_runs.load(), runs + 10) << "no run went behind";
+    const uint64_t runs = CpuStream::instance().finished();
+    for (int i = 0; i < 20000 && CpuStream::instance().finished() < runs + 10; ++i) step();
+    EXPECT_GE(CpuStream::instance().finished(), runs + 10) << "no run went behind";
     const Stats before = stats();
     for (int i = 0; i < 500; ++i) step();
     eval();

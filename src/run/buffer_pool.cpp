@@ -9,10 +9,10 @@
 #include <new>
 
 #include "run/cpu_facts.hpp"
-#include "run/cpu_stream.hpp"
 #include "run/idle_arenas.hpp"
 #include "run/memory_text.hpp"
 #include "run/size_class.hpp"
+#include "run/stream.hpp"
 
 namespace rosin {
 namespace {
@@ -268,7 +268,11 @@ class Pool {
 
   static constexpr MemoryOperations operations{
       .release = [](Memory* self) noexcept { instance().put(static_cast<PooledBuffer*>(self)); },
-      .wait = [](const Memory& self) { CpuStream::instance().wait(self.written_by.load(std::memory_order_relaxed)); }};
+      .wait =
+          [](const Memory& self) {
+            const Ticket writer = self.written_by.load(std::memory_order_relaxed);
+            Stream::of(writer).wait(writer);
+          }};
   static constexpr size_t most_bytes = size_t{1} << 62;
   static constexpr size_t large_bytes = size_t{1} << 26;
 

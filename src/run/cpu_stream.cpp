@@ -27,7 +27,7 @@ CpuStream::Poster& CpuStream::poster() {
 }
 
 /// No run is in progress when the process forks or exits. A forked child has no thread here until it starts one.
-CpuStream::CpuStream() {
+CpuStream::CpuStream() : Stream(0) {
   pthread_atfork(
       [] {
         instance().lock_.lock();
@@ -49,18 +49,18 @@ void CpuStream::Poster::disturbed() noexcept {
   calm = 0;
 }
 
-uint64_t CpuStream::begin() noexcept {
+Ticket CpuStream::begin() noexcept {
   Poster& self = poster();
-  if (worker_threads() < 2 || ++self.calm <= self.calm_wanted) return 0;
+  if (worker_threads() < 2 || ++self.calm <= self.calm_wanted) return {};
   std::unique_lock lock(lock_, std::try_to_lock);
-  if (!lock || finished_runs.load(std::memory_order_acquire) != number_ || !start()) return 0;
+  if (!lock || finished() != number_ || !start()) return {};
   if (!awake_.load(std::memory_order_acquire)) {
     wake();  // for the next one
-    return 0;
+    return {};
   }
   run_.plan = nullptr;
   lock.release();
-  return posted_here_ = ++number_;
+  return ticket(posted_here_ = ++number_);
 }
 
 void CpuStream::post(Run& run) noexcept {
@@ -83,17 +83,17 @@ void CpuStream::finish_posted() {
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
 }
 
-void CpuStream::wait(uint64_t number) {
+void CpuStream::wait(Ticket ticket) {
   poster().disturbed();
-  spin_until(number);
-  if (number == posted_here_) finish();
+  spin_until(ticket.number());
+  if (ticket.number() == posted_here_) finish();
 }
 
 /// False where that took so long that the processors must be busy with something else.
 bool CpuStream::spin_until(uint64_t number) const noexcept {
   const int most = patience_.load(std::memory_order_relaxed);
   int turn = 0;
-  for (; finished_runs.load(std::memory_order_acquire) < number; turn = std::min(turn + 1, most)) {
+  for (; finished() < number; turn = std::min(turn + 1, most)) {
     if (turn < most) pause_processor();
     else sched_yield();
   }
@@ -116,14 +116,14 @@ void CpuStream::wake() noexcept {
 }
 
 void CpuStream::serve() noexcept {
-  for (uint64_t last = finished_runs.load(std::memory_order_acquire);;) {
+  for (uint64_t last = finished();;) {
     last = next_run(last);
     try {
       run_.prepared->run({run_.memory.data(), run_.scalars.data(), run_.arena});
     } catch (...) {
       error_ = std::current_exception();
     }
-    finished_runs.store(last, std::memory_order_release);
+    finished_tickets[index_].store(ticket(last).word(), std::memory_order_release);  // nobody else writes it
   }
 }
 

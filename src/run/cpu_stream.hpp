@@ -1,5 +1,5 @@
 // The CPU's stream: runs a small plan behind the thread that recorded it, while that thread records its next step. One
-// run at a time; the memory it uses carries its number (graph/memory.hpp), and who reads what it writes waits for it.
+// run at a time; the memory it uses carries its ticket (graph/ticket.hpp), and who reads what it writes waits for it.
 //
 // Only updates of models come here (a loss that is read at once would gain nothing), of threads that have left alone
 // what their last updates wrote. Runs that can fail, or that several threads share, stay with their thread.
@@ -13,10 +13,11 @@
 #include <vector>
 
 #include "run/plan_cache.hpp"
+#include "run/stream.hpp"
 
 namespace rosin {
 
-class CpuStream {
+class CpuStream final : public Stream {
  public:
   static CpuStream& instance();
 
@@ -24,14 +25,14 @@ class CpuStream {
   struct Run {
     std::shared_ptr<Plan> plan;
     const plan::Prepared* prepared = nullptr;  // the plan's
-    Memory* arena = nullptr;                   // has the run's number, and is in use until it is over
+    Memory* arena = nullptr;                   // has the run's ticket, and is in use until it is over
     std::vector<void*> memory;
     std::vector<ScalarValue> scalars;
   };
 
-  /// The number of the run that the calling thread may post now, or 0: it runs by itself then.
-  uint64_t begin() noexcept;
-  /// Starts it; `run` gets vectors of a run before. The memory that it uses has the number by now.
+  /// The ticket of the run that the calling thread may post now, or a fresh one: it runs by itself then.
+  Ticket begin() noexcept;
+  /// Starts it; `run` gets vectors of a run before. The memory that it uses has the ticket by now.
   void post(Run& run) noexcept;
 
   /// Waits for what this thread has posted.
@@ -39,7 +40,7 @@ class CpuStream {
     if (posted_here_ != 0) instance().finish_posted();
   }
   /// Waits for a run whose result is read.
-  void wait(uint64_t number);
+  void wait(Ticket ticket) override;
 
   /// For tests: how often a thread that waits looks before it sleeps or gives its processor away (4000 times); the
   /// calling thread counts its updates anew.

@@ -65,7 +65,7 @@ struct Training {
   }
 };
 
-uint64_t runs_behind() { return finished_runs.load(); }
+uint64_t runs_behind() { return CpuStream::instance().finished(); }
 
 class CpuStreamTest : public testing::Test {
  protected:

@@ -11,6 +11,7 @@
 #include "base/environment.hpp"
 #include "base/sizes.hpp"
 #include "kernels/launches.hpp"
+#include "run/device_run.hpp"
 
 namespace rosin {
 namespace {
@@ -76,22 +77,24 @@ class PluginPrepared final : public plan::Prepared {
     checks_ = std::move(list.checks);
     flag_scratch_ = list.flag_scratch;
     place_scratch(list);
+    ops_ = ops_of(list);
   }
 
   size_t arena_bytes() const override { return arena_bytes_; }
 
   void run(const plan::RunMemory& memory) const override {
     if (!complete_) return;
-    const OpenDevice::Turn turn(device_);
+    DeviceRun run(device_, memory, ops_);
     for (const Patch& patch : patches_) {
       numbers_[patch.number] = number_of(patch.what, memory.scalars[patch.what.scalar]);
     }
     if (!checks_.empty()) clear_flags(memory);
     for (size_t i = 0; i < steps_.size(); ++i) {
-      if (i == first_donating_) check_flags(memory, turn);
-      launch(steps_[i], memory, turn);
+      if (i == first_donating_) check_flags(memory);
+      launch(i, memory);
     }
-    if (first_donating_ >= steps_.size()) check_flags(memory, turn);
+    if (first_donating_ >= steps_.size()) check_flags(memory);
+    run.finish();
     launched.fetch_add(static_cast<int64_t>(steps_.size()), std::memory_order_relaxed);
   }
 
@@ -106,7 +109,6 @@ class PluginPrepared final : public plan::Prepared {
     int32_t call;  // into calls_, or -1
     uint32_t groups[3];
     size_t first_buffer, buffer_count, first_number;
-    std::string what;
   };
   struct Call {
     int32_t step;
@@ -116,6 +118,12 @@ class PluginPrepared final : public plan::Prepared {
     size_t number;
     kernels::LaunchNumber what;
   };
+
+  static std::shared_ptr<const std::vector<std::string>> ops_of(const kernels::LaunchList& list) {
+    std::vector<std::string> ops;
+    for (const kernels::Launch& launch : list.launches) ops.push_back(launch.what);
+    return std::make_shared<const std::vector<std::string>>(std::move(ops));
+  }
 
   /// Whether the step reads or writes an array without elements: that is no library's work.
   bool is_empty(const plan::Step& step) const {
@@ -162,7 +170,7 @@ class PluginPrepared final : public plan::Prepared {
 
   void add(const kernels::Launch& launch, LoadedKernel kernel) {
     complete_ = complete_ && (kernel.kernel || launch.call >= 0);
-    Step step{std::move(kernel), launch.call, {}, buffers_.size(), launch.buffers.size(), numbers_.size(), launch.what};
+    Step step{std::move(kernel), launch.call, {}, buffers_.size(), launch.buffers.size(), numbers_.size()};
     for (int d = 0; d < 3; ++d) step.groups[d] = static_cast<uint32_t>(launch.groups[d]);
     steps_.push_back(std::move(step));
     buffers_.insert(buffers_.end(), launch.buffers.begin(), launch.buffers.end());
@@ -207,14 +215,11 @@ class PluginPrepared final : public plan::Prepared {
     return {static_cast<rosin_memory*>(memory.values[buffer.value]), 0};
   }
 
-  void launch(const Step& step, const plan::RunMemory& memory, const OpenDevice::Turn& turn) const {
+  void launch(size_t number, const plan::RunMemory& memory) const {
+    const Step& step = steps_[number];
     for (size_t i = 0; i < step.buffer_count; ++i) places_[i] = place_of(buffers_[step.first_buffer + i], memory);
-    device_.note(step.what);
-    device_.check(step.call < 0 ? launch_kernel(step) : run_call(step), step.what);
-    if (one_by_one()) {
-      device_.check(device_.functions.stream_sync(device_.stream), step.what);
-      device_.settle(turn);
-    }
+    device_.check(step.call < 0 ? launch_kernel(step) : run_call(step), (*ops_)[number]);
+    if (one_by_one()) device_.check(device_.functions.stream_sync(device_.compute().queue()), (*ops_)[number]);
   }
 
   rosin_status run_call(const Step& step) const {
@@ -228,23 +233,23 @@ class PluginPrepared final : public plan::Prepared {
     std::copy(std::begin(step.groups), std::end(step.groups), launch.groups);
     launch.buffers = places_.data();
     launch.parameters = numbers_.data() + step.first_number;
-    return device_.functions.launch(device_.stream, step.kernel.kernel, &launch);
+    return device_.functions.launch(device_.compute().queue(), step.kernel.kernel, &launch);
   }
 
   void clear_flags(const plan::RunMemory& memory) const {
     std::fill(flags_.begin(), flags_.end(), 0);
     const rosin_place flags = scratch_place(flag_scratch_, memory);
-    device_.check(device_.functions.copy_in(device_.stream, flags, flags_.data(), flags_.size() * 8),
+    device_.check(device_.functions.copy_in(device_.compute().queue(), flags, flags_.data(), flags_.size() * 8),
                   "check of indices");
   }
 
   /// Waits for the checks of values that the plan has, and throws what they found.
-  void check_flags(const plan::RunMemory& memory, const OpenDevice::Turn& turn) const {
+  void check_flags(const plan::RunMemory& memory) const {
     if (checks_.empty()) return;
     const rosin_place flags = scratch_place(flag_scratch_, memory);
-    device_.check(device_.functions.copy_out(device_.stream, flags_.data(), flags, flags_.size() * 8),
+    device_.check(device_.functions.copy_out(device_.compute().queue(), flags_.data(), flags, flags_.size() * 8),
                   "check of indices");
-    device_.settle(turn);
+    device_.check(device_.functions.stream_sync(device_.compute().queue()), "check of indices");
     for (size_t i = 0; i < flags_.size(); ++i) {
       if (flags_[i] != 0) kernels::throw_index_error(*layout_, checks_[i], flags_[i]);
     }
@@ -253,6 +258,7 @@ class PluginPrepared final : public plan::Prepared {
   OpenDevice& device_;
   std::shared_ptr<const plan::Layout> layout_;
   std::vector<Step> steps_;
+  std::shared_ptr<const std::vector<std::string>> ops_;  // of each step, for messages
   std::vector<Call> calls_;
   bool complete_ = true;  // not while kernels are collected: see DeviceKernels::collect
   size_t first_donating_ = 0;
@@ -278,13 +284,6 @@ std::unique_ptr<const plan::Prepared> PluginExecutor::prepare(plan::Compiled& co
                                                               std::shared_ptr<const plan::Layout> layout) {
   if (device_.kernels.has_many()) device_.unload_kernels();
   return std::make_unique<PluginPrepared>(device_, static_cast<PluginCompiled&>(compiled), std::move(layout));
-}
-
-void PluginExecutor::expect(Memory& memory) {
-  auto& block = static_cast<DeviceBlock&>(memory);
-  if (!block.arriving) return;
-  const OpenDevice::Turn turn(device_);
-  device_.arrived(block);
 }
 
 int64_t device_launches() { return launched.load(std::memory_order_relaxed); }

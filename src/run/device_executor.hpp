@@ -1,4 +1,4 @@
-// DeviceExecutor of plug-ins: a layout becomes launches on the device's stream.
+// DeviceExecutor of plug-ins: a layout becomes launches on the device's compute stream.
 // Read first: plan/device.hpp, kernels/launches.hpp, open_device.hpp.
 #pragma once
 
@@ -18,7 +18,6 @@ class PluginExecutor final : public plan::DeviceExecutor {
   std::unique_ptr<const plan::Prepared> prepare(plan::Compiled& compiled,
                                                 std::shared_ptr<const plan::Layout> layout) override;
   Memory* allocate(size_t bytes) override { return device_.pool.allocate(bytes); }
-  void expect(Memory& memory) override;
 
  private:
   OpenDevice& device_;

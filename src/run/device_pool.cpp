@@ -22,6 +22,7 @@ const MemoryOperations DevicePool::operations{.release =
                                                     auto* own = static_cast<DeviceBlock*>(self);
                                                     own->pool->put(own);
                                                   },
+                                              .wait = [](const Memory&) {},
                                               .copy = copy_memory};
 
 DevicePool::DevicePool(OpenDevice& device, int index, uint64_t largest_block) noexcept
@@ -54,20 +55,12 @@ DeviceBlock* DevicePool::make_after_trim(size_t bytes) {
 }
 
 DeviceBlock* DevicePool::take(int size_class) {
-  DeviceBlock* block = nullptr;
-  {
-    std::lock_guard guard(lock_);
-    DeviceBlock*& list = free_[size_class];
-    block = list;
-    if (!block) return nullptr;
-    list = block->next;
-    count_taken(block);
-  }
-  if (block->arriving) {  // dropped before it was used: the copy may still run
-    SharedEvent& copied = *block->arriving.exchange(nullptr);
-    std::lock_guard guard(copied.lock);
-    device_.functions.event_sync(copied.event);
-  }
+  std::lock_guard guard(lock_);
+  DeviceBlock*& list = free_[size_class];
+  DeviceBlock* block = list;
+  if (!block) return nullptr;
+  list = block->next;
+  count_taken(block);
   return block;
 }
 

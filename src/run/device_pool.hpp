@@ -1,5 +1,6 @@
 // DevicePool: memory of arrays and of runs on one device. Freed blocks wait in lists by size class and are given out
-// again at once: all work of a device runs on one stream, so what reads the old content has been given to it before.
+// again at once, with the tickets of the work that may still use them: whoever writes such a block orders his stream
+// behind them first (DeviceStream::order_to_write), which costs nothing where that is the stream of its last user.
 // Read next: open_device.hpp.
 #pragma once
 
@@ -14,17 +15,12 @@
 #include "graph/memory.hpp"
 #include "run/idle_arenas.hpp"
 #include "run/size_class.hpp"
+#include "run/stream.hpp"
 
 namespace rosin {
 
 class DevicePool;
 class OpenDevice;
-
-/// An event that several threads record or wait for: who calls the plug-in with it holds `lock`.
-struct SharedEvent {
-  rosin_event* event = nullptr;
-  std::mutex lock;
-};
 
 /// A block of device memory; `data` is the rosin_memory.
 struct DeviceBlock : Memory {
@@ -34,7 +30,7 @@ struct DeviceBlock : Memory {
   DeviceBlock* previous = nullptr;  // in the list of live or of free blocks
   DeviceBlock* next = nullptr;
   std::string label;                            // path of the parameter in a model that was moved, or empty
-  std::atomic<SharedEvent*> arriving{nullptr};  // a copy into it on the copy stream, which nobody has waited for yet
+  std::atomic<Ticket> uses[stream_kinds] = {};  // by kind of stream: the last work that reads or writes it
 };
 
 class DevicePool {

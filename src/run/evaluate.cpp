@@ -72,6 +72,7 @@ class Evaluation {
   std::shared_ptr<Plan> plan();
   void execute(const std::shared_ptr<Plan>& plan);
   void fill_memory(const Plan& plan);
+  void* read_there(const Node& leaf);
   bool post(const std::shared_ptr<Plan>& plan, const plan::Prepared& prepared, Memory* arena) noexcept;
   void allocate_outputs(const Plan& plan);
   void release_outputs() noexcept;
@@ -93,8 +94,9 @@ class Evaluation {
   Key structure_key_, sizes_key_;
   std::vector<uint64_t> attributes_;  // words of the structure key that follow those of the nodes
   std::vector<Outgoing> outputs_;
-  CpuStream::Run run_;   // what the plan runs on
-  bool behind_ = false;  // may return before it has run
+  CpuStream::Run run_;                   // what the plan runs on
+  std::vector<Memory*> reads_, writes_;  // of a device, by the run
+  bool behind_ = false;                  // may return before it has run
 
   static constexpr int32_t none = INT32_MIN;
 };
@@ -395,6 +397,8 @@ void Evaluation::release_outputs() noexcept {
 /// Where the run finds leaves, outputs and numbers.
 void Evaluation::fill_memory(const Plan& plan) {
   const plan::Layout& layout = *plan.layout;
+  reads_.clear();
+  writes_.clear();
   run_.memory.assign(layout.structure->graph.values.size(), nullptr);
   run_.scalars.resize(run_.memory.size() * plan::scalars_of_value);
   ScalarValue* scalars = run_.scalars.data();
@@ -409,28 +413,35 @@ void Evaluation::fill_memory(const Plan& plan) {
     const Node& node = *leaves_.leaves()[i].node;
     const size_t value = order_.size() + i;
     if (is_scalar(node)) scalars[plan::scalar_index(static_cast<int32_t>(value), -1)] = scalar_value(node);
-    else run_.memory[value] = node.data();
-    if (device_ != 0 && !is_scalar(node)) plan.executor->expect(*node.buffer);
+    else if (device_ == 0) run_.memory[value] = node.data();
+    else run_.memory[value] = read_there(node);
   }
   for (size_t i = 0; i < layout.outputs.size(); ++i) {
     run_.memory[static_cast<size_t>(layout.outputs[i].value)] = outputs_[i].buffer->data;
+    if (device_ != 0) writes_.push_back(outputs_[i].buffer);
   }
+}
+
+/// Of a leaf on a device: its stream, not this thread, waits for what the leaf waits for.
+void* Evaluation::read_there(const Node& leaf) {
+  reads_.push_back(leaf.buffer);
+  return leaf.buffer->data;
 }
 
 /// Leaves the run to the CPU's stream; false where that does not take it.
 bool Evaluation::post(const std::shared_ptr<Plan>& plan, const plan::Prepared& prepared, Memory* arena) noexcept {
   if (!behind_ || !prepared.may_run_behind()) return false;
   CpuStream& stream = CpuStream::instance();
-  const uint64_t number = stream.begin();
-  if (number == 0) return false;
+  const Ticket ticket = stream.begin();
+  if (ticket == Ticket()) return false;
   for (const LeafTable::Leaf& leaf : leaves_.leaves()) {
-    if (!is_scalar(*leaf.node)) leaf.node->buffer->used_by.store(number, std::memory_order_relaxed);
+    if (!is_scalar(*leaf.node)) leaf.node->buffer->used_by.store(ticket, std::memory_order_relaxed);
   }
   for (const Outgoing& output : outputs_) {
-    output.buffer->used_by.store(number, std::memory_order_relaxed);
-    output.buffer->written_by.store(number, std::memory_order_relaxed);
+    output.buffer->used_by.store(ticket, std::memory_order_relaxed);
+    output.buffer->written_by.store(ticket, std::memory_order_relaxed);
   }
-  if (arena) arena->used_by.store(number, std::memory_order_relaxed);
+  if (arena) arena->used_by.store(ticket, std::memory_order_relaxed);
   run_.plan = plan;
   run_.prepared = &prepared;
   run_.arena = arena;
@@ -446,7 +457,9 @@ void Evaluation::execute(const std::shared_ptr<Plan>& plan) {
     const plan::Prepared& prepared = cache.prepared(*plan);
     const Arena arena = borrow(*plan, prepared.arena_bytes());
     fill_memory(*plan);
-    if (!post(plan, prepared, arena.get())) prepared.run({run_.memory.data(), run_.scalars.data(), arena.get()});
+    if (!post(plan, prepared, arena.get())) {
+      prepared.run({run_.memory.data(), run_.scalars.data(), arena.get(), reads_, writes_});
+    }
   } catch (...) {
     release_outputs();
     throw;

@@ -138,7 +138,7 @@ std::optional<LibraryCall> LibraryCall::prepare(OpenDevice& device, const plan::
 rosin_status LibraryCall::run(rosin_place* buffers, rosin_place workspace) const {
   for (size_t i = 0; i < offsets_.size(); ++i) buffers[i].offset += offsets_[i];
   given.fetch_add(1, std::memory_order_relaxed);
-  return device_->functions.call_run(device_->stream, call_.get(), buffers, workspace);
+  return device_->functions.call_run(device_->compute().queue(), call_.get(), buffers, workspace);
 }
 
 LibraryCalls library_calls() {

@@ -2,8 +2,8 @@
 #include "run/open_device.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include <rosin/error.hpp>
@@ -13,7 +13,7 @@
 namespace rosin {
 namespace {
 
-constexpr size_t staging_bytes = size_t{8} << 20;  // of one piece of a copy
+constexpr size_t listed_launches = 8;
 
 }  // namespace
 
@@ -28,56 +28,70 @@ rosin_device* OpenDevice::open(int id) {
 OpenDevice::OpenDevice(const rosin_backend& backend, int id, std::string text, int index)
     : functions(backend), name(std::move(text)), device(open(id)), pool(*this, index, info.largest_allocation),
       kernels(backend, device, name, info) {
-  const rosin_status status = functions.stream_create(device, &stream);
-  if (status == ROSIN_OK) return;
-  const std::string said = functions.error_text();
-  functions.close(device);
-  throw Error(ErrorKind::device, "open: " + name + " gives no stream; " + said);
+  for (int kind = 0; kind < stream_kinds; ++kind) {
+    streams_[static_cast<size_t>(kind)] = std::make_unique<DeviceStream>(*this, index, static_cast<StreamKind>(kind));
+  }
+  try {
+    const DeviceStream::Turn turn(compute());
+  } catch (const Error&) {
+    const std::string said = functions.error_text();
+    functions.close(device);
+    throw Error(ErrorKind::device, "open: " + name + " gives no stream; " + said);
+  }
 }
 
-OpenDevice::Turn::Turn(OpenDevice& device) : lock_(device.turn_) {
-  if (!device.fault_.empty()) {
-    throw Error(ErrorKind::backend, device.name + ": the device failed before and is not used any more; " +
-                                        device.fault_ + "; other devices work on, this one needs a new process");
-  }
+void OpenDevice::refuse_if_failed() {
+  const std::lock_guard guard(faults_);
+  if (fault_.empty()) return;
+  throw Error(ErrorKind::backend, name + ": the device failed before and is not used any more; " + fault_ +
+                                      "; other devices work on, this one needs a new process");
 }
 
 void OpenDevice::synchronize() {
-  const Turn turn(*this);
-  settle(turn);
-}
-
-void OpenDevice::settle(const Turn&) {
-  std::vector<rosin_call*> ended;
-  {
-    std::lock_guard guard(retiring_);
-    ended.swap(retired_);
-  }
-  check(functions.stream_sync(stream), "synchronize");
-  noted_ = 0;
-  for (rosin_call* call : ended) functions.call_destroy(call);
+  for (const auto& stream : streams_) stream->synchronize();
 }
 
 void OpenDevice::retire(rosin_call* call) noexcept {
-  std::lock_guard guard(retiring_);
+  const std::lock_guard guard(retiring_);
+  std::erase_if(retired_, [&](const Retired& one) {
+    const bool over = is_over(one.used_by);
+    if (over) functions.call_destroy(one.call);
+    return over;
+  });
   try {
-    retired_.push_back(call);
+    retired_.push_back({call, compute().last()});
   } catch (const std::bad_alloc&) {  // then it stays
   }
 }
 
+/// The launches of the last runs that are not known to be over. Holds `faults_`.
+std::string OpenDevice::in_flight() const {
+  std::vector<const std::string*> launches;
+  for (size_t i = noted_ - std::min(noted_, last_runs_.size()); i < noted_; ++i) {
+    const Note& note = last_runs_[i % last_runs_.size()];
+    if (is_over(note.run)) continue;
+    for (const std::string& ops : *note.ops) launches.push_back(&ops);
+  }
+  std::string text;
+  const size_t first = launches.size() - std::min(launches.size(), listed_launches);
+  for (size_t i = first; i < launches.size(); ++i) text += " [" + *launches[i] + "]";
+  return text;
+}
+
 void OpenDevice::fail(rosin_status status, std::string_view what) {
   if (status != ROSIN_DEVICE_FAULT) throw_status(functions, status, what, name);
+  const std::lock_guard guard(faults_);
   fault_ = functions.error_text();
+  if (fault_.empty()) fault_ = "the back end gives no reason";
   std::string text = std::string(what) + ": " + name + " failed; " + fault_;
-  if (noted_ > 0) text += "; in flight, the last ones:";
-  for (size_t i = noted_ - std::min(noted_, in_flight_.size()); i < noted_; ++i) {
-    text += " [" + in_flight_[i % in_flight_.size()] + "]";
-  }
+  if (const std::string launches = in_flight(); !launches.empty()) text += "; in flight, the last ones:" + launches;
   throw Error(ErrorKind::backend, text + "; ROSIN_SYNC=1 launches one by one and names the op");
 }
 
-void OpenDevice::note(const std::string& ops) { in_flight_[noted_++ % in_flight_.size()] = ops; }
+void OpenDevice::note(Ticket run, std::shared_ptr<const std::vector<std::string>> ops) {
+  const std::lock_guard guard(faults_);
+  last_runs_[noted_++ % last_runs_.size()] = {run, std::move(ops)};
+}
 
 void OpenDevice::trim() {
   unload_kernels();
@@ -85,54 +99,60 @@ void OpenDevice::trim() {
 }
 
 void OpenDevice::unload_kernels() {
-  const Turn turn(*this);
-  settle(turn);
+  const DeviceStream::Turn turn(compute());
+  check(functions.stream_sync(compute().queue()), "synchronize");
   kernels.unload_unused();
 }
 
-/// Holds `uploading_`. Waits until the copy that went through it last has ended.
-OpenDevice::Staging& OpenDevice::next_staging(size_t bytes) {
-  Staging& staging = staging_[next_staging_++ % staging_.size()];
-  {
-    std::lock_guard guard(staging.copied.lock);
-    if (!staging.copied.event) check(functions.event_create(device, &staging.copied.event), "copy to the device");
-    check(functions.event_sync(staging.copied.event), "copy to the device");
-  }
-  if (staging.bytes >= bytes) return staging;
-  if (staging.memory) functions.release_pinned(device, staging.memory);
-  staging.memory = nullptr;
-  staging.bytes = 0;
-  check(functions.alloc_pinned(device, bytes, &staging.memory), "copy to the device");
-  staging.bytes = bytes;
-  return staging;
-}
-
 void OpenDevice::upload(DeviceBlock& to, const void* from, size_t bytes) {
-  std::lock_guard guard(uploading_);
-  if (!copy_stream_) check(functions.stream_create(device, &copy_stream_), "copy to the device");
-  if (!used_) check(functions.event_create(device, &used_), "copy to the device");
-  {
-    const Turn turn(*this);
-    check(functions.event_record(used_, stream), "copy to the device");
-  }
-  check(functions.stream_wait(copy_stream_, used_), "copy to the device");
-  for (size_t begin = 0; begin < bytes; begin += staging_bytes) {
-    const size_t count = std::min(bytes - begin, staging_bytes);
-    Staging& staging = next_staging(std::bit_ceil(count));
-    std::memcpy(staging.memory, static_cast<const unsigned char*>(from) + begin, count);
+  DeviceStream& stream = this->stream(StreamKind::copy_in);
+  for (size_t begin = 0; begin < bytes; begin += Staging::most_bytes) {
+    const size_t count = std::min(bytes - begin, Staging::most_bytes);
+    Staged staged(staged_in_, count);
+    std::memcpy(staged.memory(), static_cast<const unsigned char*>(from) + begin, count);
+    const DeviceStream::Turn turn(stream);
+    stream.order_to_write(to);
     const rosin_place place{static_cast<rosin_memory*>(to.data), begin};
-    check(functions.copy_in(copy_stream_, place, staging.memory, count), "copy to the device");
-    std::lock_guard recording(staging.copied.lock);
-    check(functions.event_record(staging.copied.event, copy_stream_), "copy to the device");
-    to.arriving = &staging.copied;
+    check(functions.copy_in(stream.queue(), place, staged.memory(), count), "copy to the device");
+    const Ticket copied = stream.record();
+    staged.used_by(copied);
+    stream.has_written(to, copied);
   }
 }
 
-void OpenDevice::wait_for(DeviceBlock& block) {
-  SharedEvent& copied = *block.arriving.load();
-  std::lock_guard guard(copied.lock);
-  check(functions.stream_wait(stream, copied.event), "copy to the device");
-  block.arriving = nullptr;
+/// A part of a download, in memory that the device can copy to.
+struct OpenDevice::Piece {
+  Piece(Staging& staging, size_t from, size_t bytes) : begin(from), count(bytes), staged(staging, bytes) {}
+  size_t begin, count;
+  Staged staged;
+  Ticket copied;
+};
+
+void OpenDevice::start_download(DeviceBlock& from, Piece& piece) {
+  DeviceStream& stream = this->stream(StreamKind::copy_out);
+  const DeviceStream::Turn turn(stream);
+  stream.order_to_read(from);
+  const rosin_place place{static_cast<rosin_memory*>(from.data), piece.begin};
+  check(functions.copy_out(stream.queue(), piece.staged.memory(), place, piece.count), "copy from the device");
+  piece.copied = stream.record();
+  piece.staged.used_by(piece.copied);
+  stream.has_read(from, piece.copied);
+}
+
+void OpenDevice::finish_download(void* to, const Piece& piece) {
+  stream(StreamKind::copy_out).wait(piece.copied);
+  std::memcpy(static_cast<unsigned char*>(to) + piece.begin, piece.staged.memory(), piece.count);
+}
+
+void OpenDevice::download(void* to, DeviceBlock& from, size_t bytes) {
+  std::optional<Piece> pieces[2];  // while one is taken out, the next is on its way
+  size_t next = 0;
+  for (size_t begin = 0; begin < bytes; begin += Staging::most_bytes, next ^= 1) {
+    pieces[next].emplace(staged_out_, begin, std::min(bytes - begin, Staging::most_bytes));
+    start_download(from, *pieces[next]);
+    if (pieces[next ^ 1]) finish_download(to, *pieces[next ^ 1]);
+  }
+  if (pieces[next ^ 1]) finish_download(to, *pieces[next ^ 1]);
 }
 
 }  // namespace rosin

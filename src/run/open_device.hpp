@@ -1,9 +1,11 @@
-// OpenDevice: one device of a plug-in in use: its stream, its memory, its kernels. All work of a device is given to one
-// stream, one caller at a time. Read first: include/rosin/backend.h. Read next: device_table.hpp (who opens them),
+// OpenDevice: one device of a plug-in in use: its streams, its memory, its kernels. Runs are given to one stream,
+// copies to two others; work of one that needs what another has done is ordered behind its ticket (device_stream.hpp).
+// Read first: include/rosin/backend.h. Read next: device_table.hpp (who opens them), device_run.hpp (a run on them),
 // device_executor.hpp (plans), transfer.hpp (copies).
 #pragma once
 
 #include <array>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -12,6 +14,8 @@
 
 #include "run/device_kernels.hpp"
 #include "run/device_pool.hpp"
+#include "run/device_stream.hpp"
+#include "run/staging.hpp"
 
 namespace rosin {
 
@@ -20,27 +24,21 @@ class OpenDevice {
   /// Error (device): it cannot be opened. `name`: "CUDA:0"; `index`: its position in the list of devices.
   OpenDevice(const rosin_backend& functions, int id, std::string name, int index);
 
-  /// Held while work is given to the stream.
-  class Turn {
-   public:
-    /// Error (backend): the device has failed before.
-    explicit Turn(OpenDevice& device);
-
-   private:
-    std::unique_lock<std::mutex> lock_;
-  };
+  /// Made when it is first used.
+  DeviceStream& stream(StreamKind kind) { return *streams_[static_cast<size_t>(kind)]; }
+  DeviceStream& compute() { return stream(StreamKind::compute); }
 
   /// Waits until all work has ended. Error (backend): some of it failed; from then on the device is not used.
   void synchronize();
-  /// The same for who has the turn.
-  void settle(const Turn&);
-  /// A failure that the plug-in reports: poisons the device if it is a fault, and throws.
+  /// A failure that the plug-in reports: poisons the device if it is a fault, and throws. Any thread.
   [[noreturn]] void fail(rosin_status status, std::string_view what);
   void check(rosin_status status, std::string_view what) {
     if (status != ROSIN_OK) fail(status, what);
   }
-  /// Notes work for the message of a fault.
-  void note(const std::string& ops);
+  /// Error (backend): the device has failed before.
+  void refuse_if_failed();
+  /// The ops of each launch of the run that gets this ticket, for the message of a fault.
+  void note(Ticket run, std::shared_ptr<const std::vector<std::string>> ops);
   /// Gives free memory back, and kernels that no plan uses.
   void trim();
   /// Unloads kernels that no plan uses, when all work has ended.
@@ -48,43 +46,40 @@ class OpenDevice {
   /// Gives a call back, which work under way may still use: it goes when that has ended.
   void retire(rosin_call* call) noexcept;
   /// Copies host memory, which may be used again at once, into a block that nothing else uses. The copy runs beside
-  /// other work; who uses the block calls `arrived` first.
+  /// other work, behind what the block's memory was used for.
   void upload(DeviceBlock& to, const void* from, size_t bytes);
-  /// Work given to the stream from now on sees what was copied into the block. For who has the turn.
-  void arrived(DeviceBlock& block) {
-    if (block.arriving) wait_for(block);
-  }
+  /// Copies a block to host memory: waits for what writes the block, and for nothing else.
+  void download(void* to, DeviceBlock& from, size_t bytes);
 
   const rosin_backend& functions;
   const std::string name;
   rosin_device_info info{};
   rosin_device* device = nullptr;
-  rosin_stream* stream = nullptr;
 
  private:
-  /// Pinned memory that one copy after the other goes through.
-  struct Staging {
-    void* memory = nullptr;
-    size_t bytes = 0;
-    SharedEvent copied;
+  struct Note {
+    Ticket run;
+    std::shared_ptr<const std::vector<std::string>> ops;
   };
-
-  Staging& next_staging(size_t bytes);
-  void wait_for(DeviceBlock& block);
+  struct Retired {
+    rosin_call* call;
+    Ticket used_by;
+  };
+  struct Piece;
 
   rosin_device* open(int id);
+  std::string in_flight() const;
+  void start_download(DeviceBlock& from, Piece& piece);
+  void finish_download(void* to, const Piece& piece);
 
-  std::mutex turn_;
+  std::array<std::unique_ptr<DeviceStream>, stream_kinds> streams_;
+  Staging staged_in_{*this}, staged_out_{*this};
   std::mutex retiring_;
-  std::vector<rosin_call*> retired_;
-  std::mutex uploading_;
-  rosin_stream* copy_stream_ = nullptr;
-  rosin_event* used_ = nullptr;  // what the block was used for before
-  std::array<Staging, 4> staging_;
-  size_t next_staging_ = 0;
+  std::vector<Retired> retired_;
+  std::mutex faults_;
   std::string fault_;  // why the device is not used any more
-  std::array<std::string, 8> in_flight_;
-  size_t noted_ = 0;  // since the last time all work had ended
+  std::array<Note, 8> last_runs_;
+  size_t noted_ = 0;
 
  public:
   DevicePool pool;

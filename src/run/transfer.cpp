@@ -24,26 +24,27 @@ void copy_in(OpenDevice& to, Memory& target, const void* source, size_t bytes) {
 }
 
 void copy_out(OpenDevice& from, void* target, Memory& source, size_t bytes) {
-  const OpenDevice::Turn turn(from);
-  from.arrived(block_of(source));
-  from.check(from.functions.copy_out(from.stream, target, place_of(source), bytes), "copy from the device");
-  from.settle(turn);
+  from.download(target, block_of(source), bytes);
   bytes_out.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed);
 }
 
 /// Straight from one device to another of the same back end; false where that is not offered.
-bool copy_peer(OpenDevice& to, const Memory& target, OpenDevice& from, Memory& source, size_t bytes) {
+bool copy_peer(OpenDevice& to, Memory& target, OpenDevice& from, Memory& source, size_t bytes) {
   if (&to.functions != &from.functions || !to.functions.copy_peer) return false;
+  DeviceStream& stream = to.stream(StreamKind::copy_in);
+  Ticket copied;
   {
-    const OpenDevice::Turn turn(from);
-    from.arrived(block_of(source));
-    from.settle(turn);
+    const DeviceStream::Turn turn(stream);
+    stream.order_to_read(block_of(source));
+    stream.order_to_write(block_of(target));
+    const rosin_status status =
+        to.functions.copy_peer(stream.queue(), place_of(target), from.device, place_of(source), bytes);
+    if (status == ROSIN_UNSUPPORTED) return false;
+    to.check(status, "copy between devices");
+    copied = stream.record();
+    stream.has_written(block_of(target), copied);
   }
-  const OpenDevice::Turn turn(to);
-  const rosin_status status = to.functions.copy_peer(to.stream, place_of(target), from.device, place_of(source), bytes);
-  if (status == ROSIN_UNSUPPORTED) return false;
-  to.check(status, "copy between devices");
-  to.settle(turn);  // the source may be given away as soon as its last handle goes
+  stream.wait(copied);  // the source may be given away as soon as its last handle goes
   return true;
 }
 
