@@ -58,7 +58,7 @@ TEST(DISABLED_Inside, ReadsBesideALaunch) {
   EXPECT_FALSE(is_over(block_of(later).written_by));
   EXPECT_EQ(loss.to_vector(), (Values{2, 4, 6}));
   EXPECT_EQ(later.to_vector(), (Values{3, 6, 9}));
-  EXPECT_TRUE(is_over(block_of(later).written_by));
+  EXPECT_TRUE(opened().compute().has_ended(block_of(later).written_by));
 }
 
 TEST(DeviceStreams, ReadingAValueWaitsForThatValueAlone) {
