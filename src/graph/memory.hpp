@@ -12,6 +12,9 @@ namespace rosin {
 
 struct Memory;
 
+/// What became of a piece of work that changes memory: not known yet, done, or given up, which left the memory alone.
+enum class Fate { unknown, done, given_up };
+
 /// One table for each kind of memory; who makes the memory owns the table.
 struct MemoryOperations {
   /// Frees memory and struct.
@@ -21,6 +24,8 @@ struct MemoryOperations {
   void (*wait)(const Memory& self) = nullptr;
   /// Copies to or from memory of the CPU, or of another device; null for memory of the CPU.
   void (*copy)(Memory& target, Memory& source, size_t bytes) = nullptr;
+  /// What became of work that was to change the memory; null: it is always done.
+  Fate (*fate)(const Memory& self, Ticket work) = nullptr;
 };
 
 /// Memory that arrays stand in. Whoever drops the last owner releases it. Owners are counted by all threads.
@@ -37,6 +42,10 @@ struct Memory {
 /// Waits while work of another thread writes the memory.
 inline void wait_for_values(const Memory& memory) {
   if (!is_over(memory.written_by)) memory.operations->wait(memory);
+}
+
+inline Fate fate_of(const Memory& memory, Ticket work) {
+  return memory.operations->fate ? memory.operations->fate(memory, work) : Fate::done;
 }
 
 inline void retain(Memory* buffer) noexcept { add_to(buffer->owners, 1, std::memory_order_relaxed); }

@@ -73,7 +73,9 @@ void name_by_hash(KernelCode& code);
 
 /// A buffer argument: the memory of a value of the structure, or scratch block number `scratch` of the plan.
 struct LaunchBuffer {
-  static constexpr int32_t flag = -2;  // as `scratch`, while kernels are written: the block LaunchList::flag_scratch
+  // As `scratch`: the plan's flags, Int64 elements, one for each entry of LaunchList::checks; and the one Int64 of the
+  // device that is not 0 from the first check that fails until that is reported. Who runs launches keeps both.
+  static constexpr int32_t flag = -2, guard = -3;
   int32_t value = -1;
   int32_t scratch = -1;
 };

@@ -10,6 +10,7 @@ namespace rosin::kernels {
 Indices::Indices(KernelWriter& writer, const CallStep& step, const LaunchList& list, int32_t value, int64_t size)
     : writer_(&writer), indices_(writer, step, value), size_(writer.convert(writer.number(size), ScalarType::int64)),
       flags_(writer.buffer(DType::Int64, {-1, LaunchBuffer::flag})),
+      guard_(writer.buffer(DType::Int64, {-1, LaunchBuffer::guard})),
       flag_(writer.number(static_cast<int64_t>(list.checks.size()) - 1)) {}
 
 Indices::Found Indices::find(std::span<const Term> coordinates, bool from_end) const {
@@ -20,7 +21,10 @@ Indices::Found Indices::find(std::span<const Term> coordinates, bool from_end) c
   return {index, writer_->convert(place, writer_->index_type()), zero <= place && place < size_};
 }
 
-void Indices::report(Term index) const { writer_->store(flags_, flag_, writer_->select(index < 0, index, index + 1)); }
+void Indices::report(Term index) const {
+  writer_->store(flags_, flag_, writer_->select(index < 0, index, index + 1));
+  writer_->store(guard_, writer_->index(0), writer_->bits(ScalarType::int64, 1));
+}
 
 void throw_index_error(const Layout& layout, int32_t node, int64_t flag) {
   const CallStep step(layout, node);

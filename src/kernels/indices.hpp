@@ -9,7 +9,7 @@
 namespace rosin::kernels {
 
 /// The indices of a step into a dim of `size` elements. The flag of the step tells the last bad one: below 0 the index
-/// itself, else the index plus 1, so that no bad index is 0.
+/// itself, else the index plus 1, so that no bad index is 0; and the device's guard falls.
 class Indices {
  public:
   /// The node must be the last of list.checks.
@@ -36,7 +36,7 @@ class Indices {
   KernelWriter* writer_;
   Elements indices_;
   Term size_;  // Int64
-  int flags_;
+  int flags_, guard_;
   Term flag_;
 };
 

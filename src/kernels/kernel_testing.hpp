@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include <rosin/error.hpp>
 #include <rosin/stats.hpp>
 
@@ -83,12 +85,12 @@ class InterpretedLaunches final : public plan::Prepared {
     }
     Scratch scratch;
     for (const int64_t bytes : list_.scratch_bytes) scratch.emplace_back(static_cast<size_t>(bytes), 0xa5);
-    if (list_.flag_scratch >= 0) {
-      auto& flags = scratch[static_cast<size_t>(list_.flag_scratch)];
-      std::fill(flags.begin(), flags.end(), 0);
-    }
+    const size_t flags = scratch.size(), guard = flags + 1;
+    scratch.emplace_back(list_.checks.size() * sizeof(int64_t), 0);
+    scratch.emplace_back(sizeof(int64_t), 0);
     for (const Launch& launch : list_.launches) run_launch(launch, values, scratch, memory.scalars);
-    if (list_.flag_scratch >= 0) check(scratch[static_cast<size_t>(list_.flag_scratch)]);
+    check(scratch[flags]);
+    EXPECT_EQ(scratch[guard], std::vector<unsigned char>(sizeof(int64_t), 0));
   }
   size_t bytes() const override { return sizeof *this; }
 
@@ -110,7 +112,10 @@ class InterpretedLaunches final : public plan::Prepared {
       if (buffer.value >= 0) {
         buffers.push_back(block_of(buffer.value, values));
       } else {
-        auto& bytes = scratch[static_cast<size_t>(buffer.scratch)];
+        // (flag and guard are the last two)
+        const bool own = buffer.scratch >= 0;
+        auto& bytes = own ? scratch[static_cast<size_t>(buffer.scratch)]
+                          : scratch[scratch.size() - static_cast<size_t>(buffer.scratch + 4)];
         buffers.push_back({bytes.data(), bytes.size()});
       }
     }

@@ -62,13 +62,7 @@ LaunchList write_launches(const Layout& layout, std::span<const char> by_library
     for (size_t i = first; i < list.launches.size(); ++i) list.launches[i].what = ops_of(*layout.structure, step);
   }
   merge_launches(layout, list);
-  if (list.checks.empty()) return list;
-  list.flag_scratch = list.scratch(static_cast<int64_t>(list.checks.size() * sizeof(int64_t)));
-  for (Launch& launch : list.launches) {
-    for (LaunchBuffer& buffer : launch.buffers) {
-      if (buffer.scratch == LaunchBuffer::flag) buffer.scratch = list.flag_scratch;
-    }
-  }
+  guard_leaves(layout, list);
   return list;
 }
 

@@ -16,7 +16,6 @@ struct LaunchList {
   std::vector<Launch> launches;
   std::vector<int64_t> scratch_bytes;  // of each scratch block, which lives for the whole run
   std::vector<int32_t> checks;         // nodes that check indices, see throw_index_error
-  int32_t flag_scratch = -1;           // Int64 elements, one for each entry of `checks`; zeroed before a run
 
   int32_t scratch(int64_t bytes) {
     scratch_bytes.push_back(bytes);
@@ -30,6 +29,9 @@ LaunchList write_launches(const Layout& layout, std::span<const char> by_library
 
 /// Joins neighbouring launches whose items work alone; part of write_launches.
 void merge_launches(const Layout& layout, LaunchList& list);
+
+/// Makes stores to the memory of leaves depend on LaunchBuffer::guard; part of write_launches.
+void guard_leaves(const Layout& layout, LaunchList& list);
 
 /// The error that the CPU throws for the index of a node of `checks` whose flag is not 0 after a run.
 [[noreturn]] void throw_index_error(const Layout& layout, int32_t node, int64_t flag);

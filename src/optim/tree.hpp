@@ -10,6 +10,7 @@
 #include <rosin/shape.hpp>
 
 #include "graph/node.hpp"
+#include "optim/earlier_numbers.hpp"
 
 namespace rosin {
 
@@ -52,6 +53,7 @@ struct StateTree {
   std::vector<int> leaf_of;        // the leaf of each place, or -1
   std::vector<StateLeaf> leaves;
   std::vector<TreeItem> items;
+  EarlierNumbers earlier;
 };
 
 }  // namespace rosin

@@ -134,16 +134,17 @@ Array gradient_of(const StateTree& tree, size_t leaf, const Step& step) {
 /// Keeps every array of a leaf's state, which stands where the parameter does.
 class KeepState : public ModelEditor {
  public:
-  KeepState(const StateTree& tree, const StateLeaf& leaf, const Array& parameter, Step& step)
+  KeepState(StateTree& tree, const StateLeaf& leaf, const Array& parameter, Step& step)
       : tree_(tree), leaf_(leaf), parameter_(parameter), step_(step) {}
   void array(Array& x, const ModelPath&) override {
     check_place(tree_, leaf_, "state", x, parameter_, "move it along: state = state | device");
     if (!x.is_nothing() && !x.node()->ready()) eval(x);
     step_.keep(&x);
+    if (parameter_.node()->device != 0 && !x.is_nothing() && is_scalar(*x.node())) tree_.earlier.keep(&x);
   }
 
  private:
-  const StateTree& tree_;
+  StateTree& tree_;
   const StateLeaf& leaf_;
   const Array& parameter_;
   Step& step_;
@@ -209,8 +210,30 @@ void remember_parameters(StateTree& tree, const Step& step) {
   }
 }
 
-void run(StateTree& tree, ModelEdit model, ModelView gradient, const Array* loss, bool check, Step& step) {
+/// Memory of a device that the step changes; null where there is none.
+const Memory* memory_there(const StateTree& tree, const Step& step) {
+  for (const StateLeaf& leaf : tree.leaves) {
+    if (leaf.frozen || step.gradients[leaf.place].array->is_nothing()) continue;
+    const Array& x = *step.places[leaf.place].array;
+    if (!x.is_nothing()) return x.node()->device != 0 && x.node()->ready() ? x.node()->buffer : nullptr;
+  }
+  return nullptr;
+}
+
+/// The step in progress has failed: everything is as before it, and before those that are known to be given up now.
+/// `there`: see memory_there; null also where the step has not come so far.
+void undo(StateTree& tree, Step& step, bool evaluated, const Memory* there) {
+  step.undo(evaluated);
+  tree.earlier.drop();
+  if (there) tree.earlier.settle(*there);
+}
+
+/// `there` becomes what memory_there says before the step.
+void run(StateTree& tree, ModelEdit model, ModelView gradient, const Array* loss, bool check, Step& step,
+         const Memory*& there) {
   match(tree, model, gradient, step);
+  there = memory_there(tree, step);
+  if (there) tree.earlier.settle(*there);
   check_order(tree, step);
   check_ties(tree, step);
   if (check) check_gradients(tree, step);
@@ -231,20 +254,24 @@ bool take_step(State& state, ModelEdit model, ModelView gradient, const Array* l
   Step& step = Step::of_thread();
   step.active = true;
   const Step::Check* failed = nullptr;
+  const Memory* there = nullptr;
   try {
-    run(*state.tree(), model, gradient, loss, options.check || looks_for_nan(), step);
+    run(*state.tree(), model, gradient, loss, options.check || looks_for_nan(), step, there);
     failed = step.failed();
     if (failed && failed->leaf >= 0) {
       refuse_value(*state.tree(), state.tree()->leaves[static_cast<size_t>(failed->leaf)],
                    std::string(failed->text) + "; it is " + number_text(failed->value.item()));
     }
   } catch (...) {
-    step.undo(failed != nullptr);
+    undo(*state.tree(), step, failed != nullptr, there);
     step.finish();
     throw;
   }
-  if (failed) step.undo(true);
+  if (failed) undo(*state.tree(), step, true, there);
   else remember_parameters(*state.tree(), step);
+  if (const Memory* changed = there ? memory_there(*state.tree(), step) : nullptr) {
+    state.tree()->earlier.confirm(*changed);
+  }
   step.finish();
   return !failed;
 }

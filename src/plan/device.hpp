@@ -30,8 +30,10 @@ struct RunMemory {
   void** values = nullptr;  // by value of the structure: given for leaves and outputs, the run may fill in the others
   const ScalarValue* scalars = nullptr;  // numbers, at scalar_index
   Memory* arena = nullptr;               // arena_bytes() of the prepared layout; null where that is 0
-  // Devices, whose work goes on when a run returns: the memory that it reads, and that it writes (but for the arena).
-  std::span<Memory* const> reads = {}, writes = {};
+  // Devices, whose work goes on when a run returns: the memory that it reads, that it makes, and that it overwrites
+  // (but for the arena).
+  std::span<Memory* const> reads = {}, makes = {}, overwrites = {};
+  bool defers = false;  // who asks for the run does not wait for its checks: what they find is thrown later
 };
 
 /// A layout that is ready to run, any number of times and by any number of threads at once.

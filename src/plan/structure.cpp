@@ -150,6 +150,7 @@ class Compiler {
       Kernel& kernel = s_.kernels[at(s_.steps[i].kernel)];
       std::vector<char> taken(kernel.loads.size(), 0);
       for (Port& store : kernel.stores) {
+        passed_over_ = false;
         for (size_t k = 0; k < kernel.loads.size(); ++k) {
           const bool after_calls = static_cast<int32_t>(i) > last_call;
           if (taken[k] || !donates(kernel, kernel.loads[k], store, last_read, static_cast<int32_t>(i), after_calls))
@@ -160,12 +161,13 @@ class Compiler {
           s_.donor[at(store.value)] = kernel.loads[k].value;
           break;
         }
+        s_.beside = s_.beside || (passed_over_ && !store.aliased);
       }
     }
   }
 
   bool donates(const Kernel& kernel, const Port& load, const Port& store, const std::vector<int32_t>& last_read,
-               int32_t step, bool after_calls) const {
+               int32_t step, bool after_calls) {
     const Value &from = v(load.value), &to = v(store.value);
     if (load.row || store.row || from.dtype != to.dtype || from.wide != kernel.wide || to.wide != kernel.wide)
       return false;
@@ -174,13 +176,18 @@ class Compiler {
     const auto same_memory = [&](const Port& port) { return fuser_.storage(port.value) == load.value; };
     if (std::count_if(kernel.loads.begin(), kernel.loads.end(), same_memory) != 1) return false;
     const Home home = s_.homes[at(load.value)];
-    if (home == Home::leaf) return from.donatable && escapes_[at(store.value)] && after_calls;
+    if (home == Home::leaf) {
+      const bool wanted = escapes_[at(store.value)] && after_calls;
+      passed_over_ = passed_over_ || (wanted && !from.donatable);
+      return wanted && from.donatable;
+    }
     return home == Home::own && !escapes_[at(store.value)];
   }
 
   Structure& s_;
   Fuser fuser_;
   int recomputed_work_;
+  bool passed_over_ = false;  // a leaf whose memory a store would take over, because somebody else holds it
   std::vector<char> stored_, escapes_;
   std::vector<int32_t> order_;
 };

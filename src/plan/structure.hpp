@@ -122,6 +122,7 @@ struct Structure {
   std::vector<Kernel> kernels;
   std::vector<Step> steps;     // in order of execution
   std::vector<int32_t> donor;  // own: the value (leaf or own) whose memory it takes over, else -1
+  bool beside = false;         // a result would take over the memory of a leaf, but somebody else holds that
   size_t bytes() const;
 };
 

@@ -72,10 +72,12 @@ class PluginPrepared final : public plan::Prepared {
     });
     std::vector<LoadedKernel> kernels = device.kernels.kernels_for(list.launches);
     compiled.keep(kernels);
-    find_donating(list);
     for (size_t i = 0; i < kernels.size(); ++i) add(list.launches[i], std::move(kernels[i]));
-    checks_ = std::move(list.checks);
-    flag_scratch_ = list.flag_scratch;
+    const auto asks = [](const kernels::LaunchBuffer& buffer) {
+      return buffer.scratch == kernels::LaunchBuffer::guard;
+    };
+    if (std::any_of(buffers_.begin(), buffers_.end(), asks)) guard_ = &device.flags.guard();
+    if (!list.checks.empty()) checked_ = std::make_shared<const CheckedPlan>(device, layout_, std::move(list.checks));
     place_scratch(list);
     ops_ = ops_of(list);
   }
@@ -84,18 +86,10 @@ class PluginPrepared final : public plan::Prepared {
 
   void run(const plan::RunMemory& memory) const override {
     if (!complete_) return;
-    DeviceRun run(device_, memory, ops_);
-    for (const Patch& patch : patches_) {
-      numbers_[patch.number] = number_of(patch.what, memory.scalars[patch.what.scalar]);
-    }
-    if (!checks_.empty()) clear_flags(memory);
-    for (size_t i = 0; i < steps_.size(); ++i) {
-      if (i == first_donating_) check_flags(memory);
-      launch(i, memory);
-    }
-    if (first_donating_ >= steps_.size()) check_flags(memory);
-    run.finish();
-    launched.fetch_add(static_cast<int64_t>(steps_.size()), std::memory_order_relaxed);
+    const Ticket ticket = give(memory);
+    // (What it overwrites stays as it is where a run of another thread has failed.)
+    const bool may_fail = checked_ || !memory.overwrites.empty();
+    if (may_fail && !memory.defers) device_.flags.look(ticket, ticket);
   }
 
   size_t bytes() const override {
@@ -123,6 +117,23 @@ class PluginPrepared final : public plan::Prepared {
     std::vector<std::string> ops;
     for (const kernels::Launch& launch : list.launches) ops.push_back(launch.what);
     return std::make_shared<const std::vector<std::string>>(std::move(ops));
+  }
+
+  /// Gives the run to the device. Its ticket.
+  Ticket give(const plan::RunMemory& memory) const {
+    DeviceRun run(device_, memory, ops_);
+    if (guard_) run.reads(*guard_);
+    if (checked_) run.reads(checked_->flags());
+    for (const Patch& patch : patches_) {
+      numbers_[patch.number] = number_of(patch.what, memory.scalars[patch.what.scalar]);
+    }
+    for (size_t i = 0; i < steps_.size(); ++i) launch(i, memory);
+    launched.fetch_add(static_cast<int64_t>(steps_.size()), std::memory_order_relaxed);
+    if (!checked_) return run.finish();
+    const int place = device_.flags.send();
+    const Ticket ticket = run.finish();
+    device_.flags.expect(place, ticket, checked_);
+    return ticket;
   }
 
   /// Whether the step reads or writes an array without elements: that is no library's work.
@@ -155,19 +166,6 @@ class PluginPrepared final : public plan::Prepared {
     launch.call = static_cast<int32_t>(at - calls_.begin());
   }
 
-  /// The first launch that overwrites memory of a leaf: what can fail has been checked by then.
-  void find_donating(const kernels::LaunchList& list) {
-    const auto overwrites = [&](const kernels::LaunchBuffer& buffer) {
-      if (buffer.value < 0) return false;
-      const Place& place = layout_->places[static_cast<size_t>(buffer.value)];
-      return place.where == Place::Where::output && layout_->outputs[static_cast<size_t>(place.at)].donor >= 0;
-    };
-    const auto first = std::find_if(list.launches.begin(), list.launches.end(), [&](const kernels::Launch& launch) {
-      return std::any_of(launch.buffers.begin(), launch.buffers.end(), overwrites);
-    });
-    first_donating_ = static_cast<size_t>(first - list.launches.begin());
-  }
-
   void add(const kernels::Launch& launch, LoadedKernel kernel) {
     complete_ = complete_ && (kernel.kernel || launch.call >= 0);
     Step step{std::move(kernel), launch.call, {}, buffers_.size(), launch.buffers.size(), numbers_.size()};
@@ -198,7 +196,6 @@ class PluginPrepared final : public plan::Prepared {
     size_t most = 0;
     for (const Step& step : steps_) most = std::max(most, step.buffer_count);
     places_.resize(most);
-    flags_.resize(checks_.size());
   }
 
   static rosin_place place_in(const Memory& block, uint64_t offset) {
@@ -209,6 +206,8 @@ class PluginPrepared final : public plan::Prepared {
   }
 
   rosin_place place_of(const kernels::LaunchBuffer& buffer, const plan::RunMemory& memory) const {
+    if (buffer.scratch == kernels::LaunchBuffer::guard) return place_in(*guard_, 0);
+    if (buffer.scratch == kernels::LaunchBuffer::flag) return place_in(checked_->flags(), 0);
     if (buffer.value < 0) return scratch_place(buffer.scratch, memory);
     const Place& place = layout_->places[static_cast<size_t>(buffer.value)];
     if (place.where == Place::Where::arena) return place_in(*memory.arena, static_cast<uint64_t>(place.at));
@@ -236,42 +235,21 @@ class PluginPrepared final : public plan::Prepared {
     return device_.functions.launch(device_.compute().queue(), step.kernel.kernel, &launch);
   }
 
-  void clear_flags(const plan::RunMemory& memory) const {
-    std::fill(flags_.begin(), flags_.end(), 0);
-    const rosin_place flags = scratch_place(flag_scratch_, memory);
-    device_.check(device_.functions.copy_in(device_.compute().queue(), flags, flags_.data(), flags_.size() * 8),
-                  "check of indices");
-  }
-
-  /// Waits for the checks of values that the plan has, and throws what they found.
-  void check_flags(const plan::RunMemory& memory) const {
-    if (checks_.empty()) return;
-    const rosin_place flags = scratch_place(flag_scratch_, memory);
-    device_.check(device_.functions.copy_out(device_.compute().queue(), flags_.data(), flags, flags_.size() * 8),
-                  "check of indices");
-    device_.check(device_.functions.stream_sync(device_.compute().queue()), "check of indices");
-    for (size_t i = 0; i < flags_.size(); ++i) {
-      if (flags_[i] != 0) kernels::throw_index_error(*layout_, checks_[i], flags_[i]);
-    }
-  }
-
   OpenDevice& device_;
   std::shared_ptr<const plan::Layout> layout_;
   std::vector<Step> steps_;
   std::shared_ptr<const std::vector<std::string>> ops_;  // of each step, for messages
   std::vector<Call> calls_;
   bool complete_ = true;  // not while kernels are collected: see DeviceKernels::collect
-  size_t first_donating_ = 0;
   std::vector<kernels::LaunchBuffer> buffers_;
   std::vector<Patch> patches_;
-  std::vector<int32_t> checks_;
-  int32_t flag_scratch_ = -1;
+  const DeviceBlock* guard_ = nullptr;          // of the device, where kernels ask it
+  std::shared_ptr<const CheckedPlan> checked_;  // null: the plan checks nothing
   size_t arena_bytes_ = 0;
   std::vector<size_t> scratch_offsets_;  // in the arena, after the values
   // Of the run that has the device's turn:
   mutable std::vector<rosin_number> numbers_;
   mutable std::vector<rosin_place> places_;
-  mutable std::vector<int64_t> flags_;
 };
 
 }  // namespace

@@ -23,7 +23,12 @@ const MemoryOperations DevicePool::operations{.release =
                                                     own->pool->put(own);
                                                   },
                                               .wait = [](const Memory&) {},
-                                              .copy = copy_memory};
+                                              .copy = copy_memory,
+                                              .fate =
+                                                  [](const Memory& self, Ticket work) {
+                                                    const auto& own = static_cast<const DeviceBlock&>(self);
+                                                    return own.pool->device_.flags.fate(work);
+                                                  }};
 
 DevicePool::DevicePool(OpenDevice& device, int index, uint64_t largest_block) noexcept
     : device_(device), index_(index), largest_block_(largest_block) {}
@@ -154,7 +159,7 @@ void DevicePool::trim() {
     usage_.cached = 0;
   }
   if (chains.empty()) return;
-  device_.synchronize();
+  device_.finish();
   for (DeviceBlock* block : chains) {
     while (block) {
       DeviceBlock* next = block->next;

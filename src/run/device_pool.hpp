@@ -30,6 +30,7 @@ struct DeviceBlock : Memory {
   DeviceBlock* previous = nullptr;  // in the list of live or of free blocks
   DeviceBlock* next = nullptr;
   std::string label;                            // path of the parameter in a model that was moved, or empty
+  std::atomic<Ticket> made_by;                  // the run whose result it is; see index_flags.hpp
   std::atomic<Ticket> uses[stream_kinds] = {};  // by kind of stream: the last work that reads or writes it
 };
 

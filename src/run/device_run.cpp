@@ -14,9 +14,13 @@ DeviceBlock& block_of(Memory* memory) { return *static_cast<DeviceBlock*>(memory
 
 DeviceRun::DeviceRun(OpenDevice& device, const plan::RunMemory& memory,
                      std::shared_ptr<const std::vector<std::string>> ops)
-    : stream_(device.compute()), memory_(memory), turn_(stream_) {
-  for (Memory* read : memory_.reads) stream_.order_to_read(block_of(read));
-  for (Memory* written : memory_.writes) stream_.order_to_write(block_of(written));
+    : device_(device), stream_(device.compute()), memory_(memory), turn_(stream_) {
+  for (Memory* read : memory_.reads) {
+    device_.flags.refuse_lost(block_of(read));
+    stream_.order_to_read(block_of(read));
+  }
+  for (Memory* made : memory_.makes) stream_.order_to_write(block_of(made));
+  for (Memory* old : memory_.overwrites) stream_.order_to_write(block_of(old));
   if (memory_.arena) stream_.order_to_write(block_of(memory_.arena));
   device.note(stream_.ticket(stream_.last().number() + 1), std::move(ops));
 }
@@ -38,7 +42,11 @@ Ticket DeviceRun::finish() {
 
 void DeviceRun::tell(Ticket ticket) const noexcept {
   for (Memory* read : memory_.reads) stream_.has_read(block_of(read), ticket);
-  for (Memory* written : memory_.writes) stream_.has_written(block_of(written), ticket);
+  for (Memory* made : memory_.makes) {
+    stream_.has_written(block_of(made), ticket);
+    block_of(made).made_by.store(ticket, std::memory_order_relaxed);
+  }
+  for (Memory* old : memory_.overwrites) stream_.has_written(block_of(old), ticket);  // it keeps its values, or is good
   if (memory_.arena) stream_.has_written(block_of(memory_.arena), ticket);
 }
 

@@ -20,12 +20,15 @@ class DeviceRun {
   /// Where the run was not finished: what it was given uses its memory all the same.
   ~DeviceRun();
 
+  /// The run reads it too, whoever else does.
+  void reads(const DeviceBlock& block) { stream_.order_to_read(block); }
   /// All is given to the stream. The ticket is the run's.
   Ticket finish();
 
  private:
   void tell(Ticket ticket) const noexcept;
 
+  OpenDevice& device_;
   DeviceStream& stream_;
   const plan::RunMemory& memory_;
   DeviceStream::Turn turn_;

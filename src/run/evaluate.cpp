@@ -70,6 +70,7 @@ class Evaluation {
   plan::Graph graph() const;
   plan::Sizes sizes() const;
   std::shared_ptr<Plan> plan();
+  void look_at_checks(const Plan& plan);
   void execute(const std::shared_ptr<Plan>& plan);
   void fill_memory(const Plan& plan);
   void* read_there(const Node& leaf);
@@ -94,9 +95,10 @@ class Evaluation {
   Key structure_key_, sizes_key_;
   std::vector<uint64_t> attributes_;  // words of the structure key that follow those of the nodes
   std::vector<Outgoing> outputs_;
-  CpuStream::Run run_;                   // what the plan runs on
-  std::vector<Memory*> reads_, writes_;  // of a device, by the run
-  bool behind_ = false;                  // may return before it has run
+  CpuStream::Run run_;                               // what the plan runs on
+  std::vector<Memory*> reads_, makes_, overwrites_;  // of a device, by the run
+  bool behind_ = false;                              // may return before it has run
+  bool defers_ = false;                              // of a device: what its checks find is thrown later
 
   static constexpr int32_t none = INT32_MIN;
 };
@@ -398,7 +400,8 @@ void Evaluation::release_outputs() noexcept {
 void Evaluation::fill_memory(const Plan& plan) {
   const plan::Layout& layout = *plan.layout;
   reads_.clear();
-  writes_.clear();
+  makes_.clear();
+  overwrites_.clear();
   run_.memory.assign(layout.structure->graph.values.size(), nullptr);
   run_.scalars.resize(run_.memory.size() * plan::scalars_of_value);
   ScalarValue* scalars = run_.scalars.data();
@@ -418,7 +421,7 @@ void Evaluation::fill_memory(const Plan& plan) {
   }
   for (size_t i = 0; i < layout.outputs.size(); ++i) {
     run_.memory[static_cast<size_t>(layout.outputs[i].value)] = outputs_[i].buffer->data;
-    if (device_ != 0) writes_.push_back(outputs_[i].buffer);
+    if (device_ != 0) (layout.outputs[i].donor < 0 ? makes_ : overwrites_).push_back(outputs_[i].buffer);
   }
 }
 
@@ -458,7 +461,13 @@ void Evaluation::execute(const std::shared_ptr<Plan>& plan) {
     const Arena arena = borrow(*plan, prepared.arena_bytes());
     fill_memory(*plan);
     if (!post(plan, prepared, arena.get())) {
-      prepared.run({run_.memory.data(), run_.scalars.data(), arena.get(), reads_, writes_});
+      prepared.run({.values = run_.memory.data(),
+                    .scalars = run_.scalars.data(),
+                    .arena = arena.get(),
+                    .reads = reads_,
+                    .makes = makes_,
+                    .overwrites = overwrites_,
+                    .defers = defers_});
     }
   } catch (...) {
     release_outputs();
@@ -500,6 +509,13 @@ Memory* Evaluation::value_of(const plan::Result& result) noexcept {
   return buffer;
 }
 
+/// A step of training does not wait for what the checks of those before have found, nor for its own, where what it
+/// changes is overwritten in place: a step that fails leaves that alone.
+void Evaluation::look_at_checks(const Plan& plan) {
+  defers_ = behind_ && !plan.layout->structure->beside;
+  plan.device->flags.look(defers_ ? Ticket() : plan.device->compute().last());
+}
+
 bool Evaluation::run(const Wanted& wanted, Context& here) try {
   Context& context = wanted.context;
   std::lock_guard lock(context.evaluating);
@@ -513,6 +529,7 @@ bool Evaluation::run(const Wanted& wanted, Context& here) try {
   }
   make_keys(context, wanted.alone.empty());
   const std::shared_ptr<Plan> found = plan();
+  if (found->device) look_at_checks(*found);
   execute(found);
   commit(*found->layout, context, here);
   return !elsewhere_;

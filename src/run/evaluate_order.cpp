@@ -8,6 +8,7 @@
 #include <rosin/error.hpp>
 
 #include "run/evaluate.hpp"
+#include "run/index_flags.hpp"
 
 namespace rosin {
 namespace {
@@ -161,6 +162,8 @@ void evaluate_own(Context& here, Node* target, bool may_be_behind) {
   if (!target && here.has_failed) throw_failed(here);
   try {
     complete({.context = here, .target = target, .may_be_behind = may_be_behind}, here);
+  } catch (const EarlierCheckFailed&) {
+    throw;  // nothing has been run
   } catch (const Error&) {
     here.set_bound();
     compute_apart(here, target);

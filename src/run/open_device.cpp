@@ -47,8 +47,13 @@ void OpenDevice::refuse_if_failed() {
                                       "; other devices work on, this one needs a new process");
 }
 
-void OpenDevice::synchronize() {
+void OpenDevice::finish() {
   for (const auto& stream : streams_) stream->synchronize();
+}
+
+void OpenDevice::synchronize() {
+  finish();
+  flags.look(compute().last());
 }
 
 void OpenDevice::retire(rosin_call* call) noexcept {
@@ -117,6 +122,7 @@ void OpenDevice::upload(DeviceBlock& to, const void* from, size_t bytes) {
     const Ticket copied = stream.record();
     staged.used_by(copied);
     stream.has_written(to, copied);
+    to.made_by.store({}, std::memory_order_relaxed);
   }
 }
 
@@ -153,6 +159,8 @@ void OpenDevice::download(void* to, DeviceBlock& from, size_t bytes) {
     if (pieces[next ^ 1]) finish_download(to, *pieces[next ^ 1]);
   }
   if (pieces[next ^ 1]) finish_download(to, *pieces[next ^ 1]);
+  flags.look(from.made_by);
+  flags.refuse_lost(from);
 }
 
 }  // namespace rosin

@@ -15,6 +15,7 @@
 #include "run/device_kernels.hpp"
 #include "run/device_pool.hpp"
 #include "run/device_stream.hpp"
+#include "run/index_flags.hpp"
 #include "run/staging.hpp"
 
 namespace rosin {
@@ -29,6 +30,8 @@ class OpenDevice {
   DeviceStream& compute() { return stream(StreamKind::compute); }
 
   /// Waits until all work has ended. Error (backend): some of it failed; from then on the device is not used.
+  void finish();
+  /// The same, and throws what checks have found.
   void synchronize();
   /// A failure that the plug-in reports: poisons the device if it is a fault, and throws. Any thread.
   [[noreturn]] void fail(rosin_status status, std::string_view what);
@@ -48,7 +51,8 @@ class OpenDevice {
   /// Copies host memory, which may be used again at once, into a block that nothing else uses. The copy runs beside
   /// other work, behind what the block's memory was used for.
   void upload(DeviceBlock& to, const void* from, size_t bytes);
-  /// Copies a block to host memory: waits for what writes the block, and for nothing else.
+  /// Copies a block to host memory: waits for what writes the block, and for nothing else. Throws what checks of runs
+  /// up to that have found.
   void download(void* to, DeviceBlock& from, size_t bytes);
 
   const rosin_backend& functions;
@@ -84,6 +88,7 @@ class OpenDevice {
  public:
   DevicePool pool;
   DeviceKernels kernels;
+  IndexFlags flags{*this};
 };
 
 }  // namespace rosin

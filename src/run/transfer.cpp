@@ -43,7 +43,10 @@ bool copy_peer(OpenDevice& to, Memory& target, OpenDevice& from, Memory& source,
     to.check(status, "copy between devices");
     copied = stream.record();
     stream.has_written(block_of(target), copied);
+    block_of(target).made_by.store({}, std::memory_order_relaxed);
   }
+  from.flags.look(block_of(source).made_by);
+  from.flags.refuse_lost(block_of(source));
   stream.wait(copied);  // the source may be given away as soon as its last handle goes
   return true;
 }

@@ -1,0 +1,67 @@
+// Kernels that overwrite memory of leaves store nothing once a check has failed on the device, until that was reported:
+// the model stays what it was. Each such store asks one word of the device. Read first: launches.hpp.
+#include <algorithm>
+
+#include "kernels/launches.hpp"
+
+namespace rosin::kernels {
+namespace {
+
+bool overwrites_leaf(const Layout& layout, const LaunchBuffer& buffer) {
+  if (buffer.value < 0) return false;
+  const Place& place = layout.places[static_cast<size_t>(buffer.value)];
+  return place.where == Place::Where::output && layout.outputs[static_cast<size_t>(place.at)].donor >= 0;
+}
+
+KernelInstruction made(uint16_t operation, ScalarType type, int64_t immediate, uint32_t x = 0, uint32_t y = 0) {
+  KernelInstruction instruction;
+  instruction.operation = operation;
+  instruction.type = type;
+  instruction.immediate = immediate;
+  instruction.operands[0] = x;
+  instruction.operands[1] = y;
+  return instruction;
+}
+
+/// What says whether the word of buffer number `guard` is 0; the answer is the last value.
+std::vector<KernelInstruction> question(int64_t guard) {
+  constexpr auto literal = static_cast<uint16_t>(Primitive::literal), equal = static_cast<uint16_t>(Primitive::equal);
+  return {made(literal, ScalarType::int32, 0),
+          made(static_cast<uint16_t>(KernelOperation::load), ScalarType::int64, guard),
+          made(literal, ScalarType::int64, 0), made(equal, ScalarType::boolean, 0, 1, 2)};
+}
+
+void guard(Launch& launch, const std::vector<char>& overwritten) {
+  KernelCode& code = launch.code;
+  std::vector<KernelInstruction> whole = question(static_cast<int64_t>(code.buffers.size()));
+  const auto clear = static_cast<uint32_t>(whole.size() - 1);
+  code.buffers.push_back(DType::Int64);
+  launch.buffers.push_back({-1, LaunchBuffer::guard});
+  std::vector<uint32_t> place(code.instructions.size(), 0);
+  for (size_t i = 0; i < code.instructions.size(); ++i) {
+    KernelInstruction instruction = code.instructions[i];
+    for (uint32_t& operand : instruction.operands) operand = place[operand];
+    const bool store =
+        instruction.is(KernelOperation::store) && overwritten[static_cast<size_t>(instruction.immediate)];
+    if (store) whole.push_back(made(static_cast<uint16_t>(KernelOperation::begin_if), ScalarType::boolean, 0, clear));
+    place[i] = static_cast<uint32_t>(whole.size());
+    whole.push_back(instruction);
+    if (store) whole.push_back(made(static_cast<uint16_t>(KernelOperation::end_if), ScalarType::int32, 0));
+  }
+  code.instructions = std::move(whole);
+  code.name = "guarded";
+  name_by_hash(code);
+}
+
+}  // namespace
+
+void guard_leaves(const Layout& layout, LaunchList& list) {
+  for (Launch& launch : list.launches) {
+    if (launch.call >= 0) continue;
+    std::vector<char> overwritten;
+    for (const LaunchBuffer& buffer : launch.buffers) overwritten.push_back(overwrites_leaf(layout, buffer));
+    if (std::find(overwritten.begin(), overwritten.end(), 1) != overwritten.end()) guard(launch, overwritten);
+  }
+}
+
+}  // namespace rosin::kernels

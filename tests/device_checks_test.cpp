@@ -1,0 +1,219 @@
+// Checks of indices on a device: no step of training waits for them, what they find is thrown once at a later boundary,
+// and model and state are as before the step that failed, whatever has been given to the device since.
+// Read first: test_device.hpp, run/index_flags.hpp.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include <rosin/create.hpp>
+#include <rosin/dense.hpp>
+#include <rosin/elementwise.hpp>
+#include <rosin/embedding.hpp>
+#include <rosin/grad.hpp>
+#include <rosin/index.hpp>
+#include <rosin/loss.hpp>
+#include <rosin/move.hpp>
+#include <rosin/movement.hpp>
+#include <rosin/optim.hpp>
+#include <rosin/reduce.hpp>
+#include <rosin/stats.hpp>
+
+#include "error_testing.hpp"
+#include "run_itself.hpp"
+#include "test_device.hpp"
+
+namespace rosin {
+namespace {
+
+struct Table {
+  Array w;
+};
+
+using Values = std::vector<double>;
+
+/// A table in training, whose steps pick columns of it.
+struct Picking {
+  explicit Picking(const Device& device)
+      : where(device), model(Table{reshape(cast(arange(12), Float32), {3, 4})} | device),
+        state(setup(Adam{.eta = 0.1}, model)) {
+    good = columns(1, 3);
+    bad = columns(1, 7);
+  }
+
+  Array columns(int first, int second) const { return Array({first, second}, {2}) | where; }
+  Array step(const Array& at) {
+    const auto [loss, g] = withgradient([&](const Table& t) { return sum(square(gather(t.w, at, 1))); }, model);
+    update(state, model, g);
+    return loss;
+  }
+  Values weights() const { return model.w.to_vector<double>(); }
+
+  Device where;
+  Table model;
+  State state;
+  Array good, bad;
+};
+
+Values trained_here(int steps) {
+  Picking here{Device()};
+  for (int i = 0; i < steps; ++i) here.step(here.good);
+  return here.weights();
+}
+
+void expect_near(const Values& got, const Values& want) {
+  ASSERT_EQ(got.size(), want.size());
+  for (size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(got[i], want[i], 1e-5) << "element " << i;
+}
+
+const char* const bad_index =
+    "gather: an index must lie in its dim of 4 elements; got 7; indices count from 0, negative ones from the end";
+
+/// Steps on top of one that fails: those before the error are as if they had not been taken. How many came after it.
+int steps_after_the_error(Picking& there, int steps) {
+  int after = 0;
+  bool thrown = false;
+  there.step(there.bad);
+  for (int i = 0; i < steps; ++i) {
+    try {
+      there.step(there.good);
+      after += thrown;
+    } catch (const Error& error) {
+      EXPECT_FALSE(thrown) << "thrown twice";
+      EXPECT_STREQ(error.what(), bad_index);
+      thrown = true;
+    }
+  }
+  if (!thrown) {
+    EXPECT_EQ(error_of([&] { synchronize(there.where); }, ErrorKind::argument), bad_index);
+  }
+  return after;
+}
+
+TEST(DeviceChecks, StepsOnTopOfOneThatFailedChangeNothing) {
+  Picking there(some_device());
+  there.step(there.good);
+  const int after = steps_after_the_error(there, 12);
+  expect_near(there.weights(), trained_here(1 + after));
+  EXPECT_LT(after, 12);
+}
+
+TEST(DISABLED_Inside, StepsFarAhead) {
+  Picking there(some_device());
+  const Array witness = ones({3}) | there.where;
+  there.step(there.good);
+  const Array lost = there.step(there.bad);  // its first launch is held until something is copied out
+  std::vector<Array> losses;
+  for (int i = 0; i < 6; ++i) losses.push_back(there.step(there.good));
+  int thrown = 0;
+  const auto count = [&](const auto& f) {
+    try {
+      f();
+    } catch (const Error& error) {
+      EXPECT_STREQ(error.what(), bad_index);
+      ++thrown;
+    }
+  };
+  count([&] { witness.to_vector(); });
+  count([&] { synchronize(there.where); });
+  EXPECT_EQ(thrown, 1);
+  for (const Array& loss : losses) EXPECT_THROW(loss.item(), Error);
+  EXPECT_THROW(lost.item(), Error);
+  expect_near(there.weights(), trained_here(1));
+  there.step(there.good);
+  expect_near(there.weights(), trained_here(2));
+}
+
+TEST(DeviceChecks, TheHostMayBeFarAheadOfTheStepThatFails) {
+  const int64_t before = stats().launches;
+  Picking other(get_device("reference", 0));
+  other.step(other.good);
+  const std::string first = std::to_string(stats().launches - before);
+  expect_success(run_itself("StepsFarAhead", "ROSIN_TEST_DEVICE=reference:0 ROSIN_REFERENCE=hold=" + first));
+}
+
+TEST(DeviceChecks, WhatAStepThatFailedMadeIsRefusedAtEachRead) {
+  Picking there(some_device());
+  const Array good = there.step(there.columns(0, 2));
+  const Array lost = there.step(there.bad);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(error_of([&] { lost.item(); }, ErrorKind::argument), bad_index);
+  EXPECT_NE(error_of([&] { (lost + 1).item(); }, ErrorKind::argument).find(bad_index), std::string::npos);
+  Picking here{Device()};
+  EXPECT_EQ(good.item(), here.step(here.columns(0, 2)).item());
+  expect_near(there.weights(), here.weights());
+}
+
+TEST(DeviceChecks, ASnapshotDoesNotHinderThatTheModelStays) {
+  Picking there(some_device());
+  there.step(there.good);
+  const Table snapshot = there.model;
+  EXPECT_THROW(
+      {
+        there.step(there.bad);
+        synchronize(there.where);
+      },
+      Error);
+  expect_near(there.weights(), trained_here(1));
+  there.step(there.good);
+  expect_near(snapshot.w.to_vector<double>(), trained_here(1));
+  expect_near(there.weights(), trained_here(2));
+}
+
+TEST(DeviceChecks, AnEvaluationThrowsWhatItFindsItself) {
+  const Array x = arange(4) | some_device(), at = Array({0, 7}, {2}) | some_device();
+  EXPECT_EQ(error_of([&] { eval(gather(x, at, 0)); }, ErrorKind::argument), bad_index);
+  EXPECT_EQ(sum(x + 1).item(), 10);
+}
+
+TEST(DeviceChecks, ALossIsReadWhileLaterStepsAreUnderWay) {
+  Picking there(some_device()), here{Device()};
+  std::vector<Array> losses;
+  for (int i = 0; i < 5; ++i) losses.push_back(there.step(there.columns(i % 4, 3)));
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_NEAR(losses[static_cast<size_t>(i)].item(), here.step(here.columns(i % 4, 3)).item(), 1e-3) << "step " << i;
+  }
+}
+
+// ---- On the null back end, which counts what it is asked for ----
+
+struct Words {
+  Embedding table{20, 6};
+  Dense out{6, 5};
+  Array operator()(const Array& x) const { return out(table(x)); }
+};
+
+uint64_t null_count(const char* function) {
+  const auto folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  void* const plugin = dlopen((folder / "rosin" / "librosin_null.so").c_str(), RTLD_NOW | RTLD_LOCAL);
+  return reinterpret_cast<uint64_t (*)(const char*)>(dlsym(plugin, "rosin_null_counts"))(function);
+}
+
+TEST(DeviceChecks, StepsOfTrainingSynchroniseNothing) {
+  const Device device = get_device("null", 0);
+  Words model = Words{} | device;
+  State state = setup(Adam{}, model);
+  const Array x = Array({1, 19, 4}, {3}) | device, y = Array({0, 4, 2}, {3}) | device;
+  Array loss;
+  const auto step = [&] {
+    const auto [now, g] =
+        withgradient([&](const Words& m) { return logitcrossentropy(m(x), cast(onehot(y, 5), Float32)); }, model);
+    update(state, model, g);
+    loss = now;
+  };
+  for (int i = 0; i < 10; ++i) step();
+  const uint64_t syncs = null_count("stream_sync"), waits = null_count("event_sync"),
+                 pinned = null_count("alloc_pinned");
+  const uint64_t blocks = null_count("alloc"), copies_in = null_count("copy_in");
+  for (int i = 0; i < 200; ++i) step();
+  EXPECT_EQ(null_count("stream_sync"), syncs);
+  EXPECT_EQ(null_count("event_sync"), waits);
+  EXPECT_EQ(null_count("alloc_pinned"), pinned);
+  EXPECT_EQ(null_count("alloc"), blocks);
+  EXPECT_EQ(null_count("copy_in"), copies_in);
+  loss.item();
+  EXPECT_EQ(null_count("stream_sync"), syncs);
+  EXPECT_EQ(null_count("event_sync"), waits + 1);
+}
+
+}  // namespace
+}  // namespace rosin
