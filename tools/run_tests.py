@@ -26,7 +26,7 @@ PYTHON_FOLDERS = ("tools", "cmake", "tests", "bench", "examples")
 # Device, shards that run at a time, and what the environment says beside that.
 # PoCL compiles each kernel for a tenth of a second, most of it for optimising what runs once.
 DEVICES = (("reference:0", 1, {}), ("OpenCL:0", 2, {"POCL_EXTRA_BUILD_FLAGS": "-cl-opt-disable"}))
-DEVICE_TESTS = "OpSuite*:*/OpSuite*:EngineFuzz*:*DeviceSteps*:DeviceMemory*"
+DEVICE_TESTS = "OpSuite*:*/OpSuite*:EngineFuzz*:*DeviceSteps*:DeviceMemory*:DeviceChecks*"
 PARTS = ("asan", "tsan", "surface")  # stages of a stage; they name themselves, since their line is not the last
 LIMIT = 40 * 60  # seconds for one program
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <new>
 #include <thread>
 #include <utility>
 
@@ -49,11 +50,22 @@ void CpuStream::Poster::disturbed() noexcept {
   calm = 0;
 }
 
-Ticket CpuStream::begin() noexcept {
+/// `run` gets the vectors of the last one for its own: the first that is posted must find some as well.
+bool CpuStream::has_room_for(const Run& run) noexcept {
+  try {
+    run_.memory.reserve(run.memory.size());
+    run_.scalars.reserve(run.scalars.size());
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+Ticket CpuStream::begin(const Run& run) noexcept {
   Poster& self = poster();
   if (worker_threads() < 2 || ++self.calm <= self.calm_wanted) return {};
   std::unique_lock lock(lock_, std::try_to_lock);
-  if (!lock || finished() != number_ || !start()) return {};
+  if (!lock || finished() != number_ || !start() || !has_room_for(run)) return {};
   if (!awake_.load(std::memory_order_acquire)) {
     wake();  // for the next one
     return {};

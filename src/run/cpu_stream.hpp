@@ -31,7 +31,7 @@ class CpuStream final : public Stream {
   };
 
   /// The ticket of the run that the calling thread may post now, or a fresh one: it runs by itself then.
-  Ticket begin() noexcept;
+  Ticket begin(const Run& run) noexcept;
   /// Starts it; `run` gets vectors of a run before. The memory that it uses has the ticket by now.
   void post(Run& run) noexcept;
 
@@ -64,6 +64,7 @@ class CpuStream final : public Stream {
   CpuStream();
   void finish_posted();
   bool start() noexcept;
+  bool has_room_for(const Run& run) noexcept;
   void wake() noexcept;
   void serve() noexcept;
   uint64_t next_run(uint64_t last) noexcept;

@@ -73,7 +73,7 @@ void DeviceStream::order_queue(rosin_stream* queue, uint64_t number, OpenDevice&
 }
 
 void DeviceStream::order_behind(Ticket work) {
-  if (is_over(work) || work.stream() == index_) return;
+  if (work.stream() == index_ || is_over(work)) return;
   auto& other = static_cast<DeviceStream&>(Stream::of(work));
   const bool own = &other.device_ == &device_;
   uint64_t& behind = behind_[static_cast<size_t>(other.kind_)];
@@ -87,7 +87,11 @@ void DeviceStream::order_to_read(const DeviceBlock& block) {
 }
 
 void DeviceStream::order_to_write(const DeviceBlock& block) {
-  for (const std::atomic<Ticket>& use : block.uses) order_behind(use.load(std::memory_order_relaxed));
+  for (int kind = 0; kind < stream_kinds; ++kind) {
+    if (kind == static_cast<int>(kind_)) continue;  // its own work it follows anyway
+    const Ticket use = block.uses[kind].load(std::memory_order_relaxed);
+    if (!is_over(use)) order_behind(use);
+  }
 }
 
 void DeviceStream::has_read(DeviceBlock& block, Ticket ticket) const noexcept {

@@ -435,7 +435,7 @@ void* Evaluation::read_there(const Node& leaf) {
 bool Evaluation::post(const std::shared_ptr<Plan>& plan, const plan::Prepared& prepared, Memory* arena) noexcept {
   if (!behind_ || !prepared.may_run_behind()) return false;
   CpuStream& stream = CpuStream::instance();
-  const Ticket ticket = stream.begin();
+  const Ticket ticket = stream.begin(run_);
   if (ticket == Ticket()) return false;
   for (const LeafTable::Leaf& leaf : leaves_.leaves()) {
     if (!is_scalar(*leaf.node)) leaf.node->buffer->used_by.store(ticket, std::memory_order_relaxed);
