@@ -165,7 +165,7 @@ inline std::vector<Node*> pending_of(const Arrays& arrays) {
   };
   for (const Array& array : arrays) visit(array.node());
   for (size_t i = 0; i < found.size(); ++i) {
-    for (int k = 0; k < std::min<int>(found[i]->operands, Node::max_operands); ++k) visit(found[i]->in[k]);
+    for (Node* operand : found[i]->arrays()) visit(operand);
   }
   std::sort(found.begin(), found.end(), [](const Node* a, const Node* b) { return a->sequence < b->sequence; });
   return found;

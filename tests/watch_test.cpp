@@ -7,8 +7,10 @@
 #include <rosin/error.hpp>
 #include <rosin/grad.hpp>
 #include <rosin/move.hpp>
+#include <rosin/movement.hpp>
 #include <rosin/optim.hpp>
 #include <rosin/reduce.hpp>
+#include <rosin/sort.hpp>
 #include <rosin/stats.hpp>
 
 #include "error_testing.hpp"
@@ -27,6 +29,14 @@ TEST(DISABLED_Inside, EveryOpIsEvaluated) {
   const Array g = gradient([](const Array& a) { return sum(a * a); }, x);
   EXPECT_EQ(g.to_vector(), (std::vector<float>{2, 4, 6}));
   EXPECT_TRUE(std::isnan(log(-x).to_vector()[0]));
+  reset_stats();
+  const TopK best = topk(x, 2);
+  EXPECT_EQ(stats().evaluations, 1);
+  EXPECT_EQ(best.values.to_vector(), (std::vector<float>{3, 2}));
+  EXPECT_EQ(best.indices.to_vector<int32_t>(), (std::vector<int32_t>{2, 1}));
+  const auto twice = [](const Array& a) { return sum(square(topk(a, 1).values)); };
+  EXPECT_EQ(gradient(twice, x).to_vector(), (std::vector<float>{0, 0, 6}));
+  EXPECT_EQ(concat({x, x, x, x, x}, 0).count(), 15);
 }
 
 TEST(DISABLED_Inside, NanIsFound) {
@@ -39,6 +49,7 @@ TEST(DISABLED_Inside, NanIsFound) {
     EXPECT_EQ(sum(x).item(), 2);
   }
   const Array data({1.0f, std::numeric_limits<float>::quiet_NaN()}, {2});
+  EXPECT_EQ(error_of([&] { return topk(data, 1).indices; }).substr(0, 5), "sort:");
   EXPECT_EQ(
       error_of([&] { return data * 2.0f; }),
       "mul: the result must have no NaN where ROSIN_NAN_CHECK is 1; got 1 of 2 elements, the first at (1); array 0 "

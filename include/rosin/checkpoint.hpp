@@ -51,18 +51,20 @@ ROSIN_API Array with_rule(const Array& value, std::span<const Array> inputs, Cus
 
 }  // namespace detail
 
-/// `value` with a gradient of one's own: in gradient calls, rule(dy) gives the gradients of the loss by `inputs` (at
-/// most three arrays of which value was computed), as a vector in their order or, for one input, as one array.
-/// Gradients that value has by itself are not used. Errors: argument (no input, or more than three; a rule that gives
-/// another number), shape (a gradient has not the shape of its input), dtype (a complex one of a real input). Example:
+/// `value` with a gradient of one's own: in gradient calls, rule(dy) gives the gradients of the loss by `inputs` (any
+/// number of arrays of which value was computed), as a vector in their order or, for one input, as one array.
+/// Gradients that value has by itself are not used. Errors: argument (no input; a rule that gives another number),
+/// shape (a gradient has not the shape of its input), dtype (a complex one of a real input). Example:
 /// custom_gradient(round(x), {x}, [](const Array& dy) { return dy; }) is the straight-through estimator.
-template <class Rule> Array custom_gradient(const Array& value, std::initializer_list<Array> inputs, Rule rule) {
-  return detail::with_rule(value, std::span<const Array>(inputs.begin(), inputs.size()),
-                           detail::CustomRule([rule](const Array& gradient) -> std::vector<Array> {
+template <class Rule> Array custom_gradient(const Array& value, std::span<const Array> inputs, Rule rule) {
+  return detail::with_rule(value, inputs, detail::CustomRule([rule](const Array& gradient) -> std::vector<Array> {
                              if constexpr (std::is_convertible_v<decltype(rule(gradient)), Array>)
                                return {rule(gradient)};
                              else return rule(gradient);
                            }));
+}
+template <class Rule> Array custom_gradient(const Array& value, std::initializer_list<Array> inputs, Rule rule) {
+  return custom_gradient(value, std::span<const Array>(inputs.begin(), inputs.size()), std::move(rule));
 }
 
 }  // namespace rosin

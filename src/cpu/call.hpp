@@ -23,7 +23,7 @@ struct CallSpec {
   const Op* op = nullptr;
   Attributes attributes;
   std::vector<CallArray> operands;
-  CallArray result;
+  CallArray result;                  // of an op of several: number 0
   plan::Epilogue epilogue;           // contractions
   std::vector<CallArray> additions;  // of the epilogue: the bias and the residual, where it has them
 };
@@ -36,10 +36,14 @@ static_assert(residual_operand < Node::max_operands);
 /// value (else unused).
 struct CallData {
   const void* operands[Node::max_operands] = {};
+  const void* const* many = nullptr;  // where there are more operands than that: all of them, none a number
   double scalars[Node::max_operands] = {};
   int64_t integers[Node::max_operands] = {};
   void* result = nullptr;
-  void* scratch = nullptr;  // scratch_bytes() of this run
+  void* const* results = nullptr;  // of an op of several, by number; null where nobody reads one
+  void* scratch = nullptr;         // scratch_bytes() of this run
+
+  const void* operand(int i) const { return many ? many[i] : operands[i]; }
 };
 
 /// Shared by all threads: several runs may go on at the same time, and leave nothing in the call.

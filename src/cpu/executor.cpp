@@ -18,14 +18,19 @@ namespace {
 
 using namespace plan;
 
+/// Where an operand of a call is.
+struct CallOperand {
+  int32_t root = -1;   // -1: there is none
+  int64_t offset = 0;  // bytes
+  bool is_scalar = false;
+};
+
 /// One opaque call with where its operands are.
 struct PreparedCall {
   std::unique_ptr<Call> call;
   int32_t result = -1;
-  int operands = 0;
-  int32_t roots[Node::max_operands] = {};    // -1: there is none
-  int64_t offsets[Node::max_operands] = {};  // bytes
-  bool is_scalar[Node::max_operands] = {};
+  std::vector<int32_t> results;  // of an op of several, -1: nobody reads it
+  std::vector<CallOperand> operands;
 };
 
 CallArray call_array(const Value& value, const View& view) {
@@ -77,7 +82,10 @@ class CpuPrepared final : public Prepared {
   size_t bytes() const override {
     size_t bytes = sizeof(*this) + in_arena_.capacity() * sizeof(InArena);
     for (const FusedKernel& kernel : kernels_) bytes += kernel.bytes();
-    for (const PreparedCall& made : calls_) bytes += made.call ? made.call->bytes() : 0;
+    for (const PreparedCall& made : calls_) {
+      bytes += (made.call ? made.call->bytes() : 0) + made.operands.capacity() * sizeof(CallOperand) +
+               made.results.capacity() * sizeof(int32_t);
+    }
     return bytes + calls_.capacity() * sizeof(PreparedCall);
   }
 
@@ -96,13 +104,11 @@ class CpuPrepared final : public Prepared {
   }
 
   /// Operand i of the call, and how the call sees it.
-  CallArray take_operand(PreparedCall& made, int i, int32_t value) const {
+  CallArray take_operand(PreparedCall& made, size_t i, int32_t value) const {
     const Value& from = s_.graph.values[static_cast<size_t>(value)];
     const View& view = layout_->views[static_cast<size_t>(value)];
-    for (; made.operands <= i; ++made.operands) made.roots[made.operands] = -1;
-    made.roots[i] = view.root;
-    made.offsets[i] = view.offset * static_cast<int64_t>(size_of(from.dtype));
-    made.is_scalar[i] = from.is_scalar();
+    made.operands.resize(std::max(made.operands.size(), i + 1));
+    made.operands[i] = {view.root, view.offset * static_cast<int64_t>(size_of(from.dtype)), from.is_scalar()};
     return call_array(from, view);
   }
 
@@ -115,7 +121,11 @@ class CpuPrepared final : public Prepared {
     spec.epilogue = step.epilogue;
     PreparedCall made;
     made.result = step.result;
-    for (int i = 0; i < value.operands; ++i) spec.operands.push_back(take_operand(made, i, value.in[i]));
+    made.results = step.results;
+    made.operands.reserve(static_cast<size_t>(value.operands));
+    for (int i = 0; i < value.operands; ++i) {
+      spec.operands.push_back(take_operand(made, static_cast<size_t>(i), value.in[i]));
+    }
     if (step.bias >= 0) spec.additions.push_back(take_operand(made, bias_operand, step.bias));
     if (step.residual >= 0) spec.additions.push_back(take_operand(made, residual_operand, step.residual));
     made.call = prepare(spec);
@@ -132,19 +142,47 @@ class CpuPrepared final : public Prepared {
     if (kernel.has_roots()) kernel.finish(data);
   }
 
-  static void run_call(const PreparedCall& prepared, const RunData& run) {
-    CallData data;
-    for (int i = 0; i < prepared.operands; ++i) {
-      if (prepared.roots[i] < 0) continue;
-      if (prepared.is_scalar[i]) {
-        const ScalarValue& number = run.scalars[scalar_index(prepared.roots[i], -1)];
+  static const void* place_of(const CallOperand& operand, const RunData& run) {
+    return static_cast<const unsigned char*>(run.memory[static_cast<size_t>(operand.root)]) + operand.offset;
+  }
+
+  static void find_operands(const PreparedCall& prepared, const RunData& run, CallData& data) {
+    for (size_t i = 0; i < prepared.operands.size(); ++i) {
+      const CallOperand& operand = prepared.operands[i];
+      if (operand.root < 0) continue;
+      if (operand.is_scalar) {
+        const ScalarValue& number = run.scalars[scalar_index(operand.root, -1)];
         data.scalars[i] = number.real;
         data.integers[i] = number.integer;
       } else {
-        data.operands[i] =
-            static_cast<const unsigned char*>(run.memory[static_cast<size_t>(prepared.roots[i])]) + prepared.offsets[i];
+        data.operands[i] = place_of(operand, run);
       }
     }
+  }
+
+  /// Operands that have no room in a CallData; they stand with the thread, so that a steady step allocates nothing.
+  static const void* const* find_many(const PreparedCall& prepared, const RunData& run) {
+    static thread_local std::vector<const void*> places;
+    places.clear();
+    for (const CallOperand& operand : prepared.operands) places.push_back(place_of(operand, run));
+    return places.data();
+  }
+
+  /// Results of an op of several; they stand with the thread too.
+  static void* const* find_results(const PreparedCall& prepared, const RunData& run) {
+    static thread_local std::vector<void*> places;
+    places.clear();
+    for (const int32_t value : prepared.results) {
+      places.push_back(value < 0 ? nullptr : run.memory[static_cast<size_t>(value)]);
+    }
+    return places.data();
+  }
+
+  static void run_call(const PreparedCall& prepared, const RunData& run) {
+    CallData data;
+    if (prepared.operands.size() <= Node::max_operands) find_operands(prepared, run, data);
+    else data.many = find_many(prepared, run);
+    if (!prepared.results.empty()) data.results = find_results(prepared, run);
     data.result = run.memory[static_cast<size_t>(prepared.result)];
     data.scratch = run.scratch;
     Call& call = *prepared.call;

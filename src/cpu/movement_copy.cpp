@@ -1,5 +1,6 @@
 // Movements that copy: pad, concat, and views made contiguous. The result is cut into ranges of elements; a row of it
 // (dim 0, or the whole block up to the joined dim where all operands are contiguous) is put together from segments.
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -10,10 +11,11 @@ namespace {
 
 constexpr int fill = -1;
 
-// `length` elements of the joined dim: of an operand, or of the fill value.
+// `length` elements of the joined dim from `start` on: of an operand, or of the fill value.
 struct Segment {
   int operand = fill;
   int64_t length = 0;
+  int64_t start = 0;
 };
 
 struct Source {
@@ -101,21 +103,23 @@ template <class T> class CopyCall final : public Call {
       index[d] = row % plan_.sizes[d];
       row /= plan_.sizes[d];
     }
-    int64_t before = 0;
-    for (const Segment& segment : plan_.segments) {
-      const int64_t after = before + segment.length;
-      if (plan_.dim > 0) {
-        if (index[plan_.dim] >= before && index[plan_.dim] < after) {
-          index[plan_.dim] -= before;
-          copy_part(out, segment, index, column, length, data, value);
-          return;
-        }
-      } else {
-        const int64_t first = std::max(before, column), last = std::min(after, column + length);
-        if (first < last) copy_part(out + (first - column), segment, index, first - before, last - first, data, value);
-      }
-      before = after;
+    if (plan_.dim > 0) {
+      const Segment& segment = *segment_at(index[plan_.dim]);
+      index[plan_.dim] -= segment.start;
+      return copy_part(out, segment, index, column, length, data, value);
     }
+    const int64_t end = column + length;
+    for (auto segment = segment_at(column); segment != plan_.segments.end() && segment->start < end; ++segment) {
+      const int64_t first = std::max(segment->start, column), last = std::min(segment->start + segment->length, end);
+      if (first >= last) continue;
+      copy_part(out + (first - column), *segment, index, first - segment->start, last - first, data, value);
+    }
+  }
+
+  // The segment of element `at` of the joined dim: the last one that starts there or before.
+  std::vector<Segment>::const_iterator segment_at(int64_t at) const {
+    const auto starts_after = [](int64_t place, const Segment& segment) { return place < segment.start; };
+    return std::upper_bound(plan_.segments.begin(), plan_.segments.end(), at, starts_after) - 1;
   }
 
   void copy_part(T* out, const Segment& segment, const int64_t* index, int64_t first, int64_t length,
@@ -127,7 +131,7 @@ template <class T> class CopyCall final : public Call {
     const Source& source = plan_.sources[static_cast<size_t>(segment.operand)];
     int64_t offset = source.offset + first * source.strides[0];
     for (int d = 1; d < plan_.rank; ++d) offset += index[d] * source.strides[d];
-    const T* from = static_cast<const T*>(data.operands[segment.operand]) + offset;
+    const T* from = static_cast<const T*>(data.operand(segment.operand)) + offset;
     const int64_t stride = source.strides[0];
     if (stride == 1) {
       std::memcpy(out, from, static_cast<size_t>(length) * sizeof(T));
@@ -233,12 +237,22 @@ Plan make_plan(const CallSpec& spec) {
   return plan;
 }
 
+// Once all lengths are known.
+Plan with_starts(Plan plan) {
+  int64_t start = 0;
+  for (Segment& segment : plan.segments) {
+    segment.start = start;
+    start += segment.length;
+  }
+  return plan;
+}
+
 }  // namespace
 
 std::unique_ptr<Call> prepare_movement(const CallSpec& spec) {
   return with_bytes_of(spec.result.type, [&]<class T>(std::type_identity<T>) -> std::unique_ptr<Call> {
     const DType number_type = spec.operands.size() > 1 ? spec.operands[1].type : spec.result.type;
-    return std::make_unique<CopyCall<T>>(make_plan(spec), spec.result.type, number_type);
+    return std::make_unique<CopyCall<T>>(with_starts(make_plan(spec)), spec.result.type, number_type);
   });
 }
 

@@ -20,6 +20,7 @@ std::unique_ptr<Call> prepare(const CallSpec& spec) {
     case Kind::argument:
     case Kind::elementwise:
     case Kind::reduction:
+    case Kind::part:
     case Kind::transfer: break;
   }
   throw_unknown(*spec.op, "the CPU");

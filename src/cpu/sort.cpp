@@ -1,4 +1,4 @@
-// Argsort along one dim. Equal elements are ordered by their places, so any sort is stable and the result is unique.
+// Sorting along one dim. Equal elements are ordered by their places, so any sort is stable and the result is unique.
 #include "cpu/dispatch.hpp"
 
 namespace rosin::cpu {
@@ -12,10 +12,11 @@ template <class T> struct Entry {
 // NaN counts as larger than every number.
 template <class T> bool below(T a, T b) { return a < b || (is_nan(b) && !is_nan(a)); }
 
-// x (inner, n, outer) -> places (inner, k, outer) with k <= n; the first k of the sorted order.
-template <class T> class ArgsortCall final : public Call {
+// x (inner, n, outer) -> places (inner, k, outer) with k <= n, the first k of the sorted order; or the elements there,
+// and the places.
+template <class T> class SortCall final : public Call {
  public:
-  ArgsortCall(const CallSpec& spec, int dim, bool descending)
+  SortCall(const CallSpec& spec, int dim, bool descending)
       : x_(lines_of(spec.operands[0].shape, dim)), wanted_(spec.result.shape[dim]), descending_(descending),
         lines_(cut(x_)) {}
 
@@ -24,7 +25,9 @@ template <class T> class ArgsortCall final : public Call {
 
   void run(int64_t chunk, const CallData& data) override {
     const T* x = static_cast<const T*>(data.operands[0]);
-    int32_t* out = static_cast<int32_t*>(data.result);
+    const Wanted wanted = data.results
+                              ? Wanted{static_cast<T*>(data.results[0]), static_cast<int32_t*>(data.results[1])}
+                              : Wanted{nullptr, static_cast<int32_t*>(data.result)};
     Item* items = static_cast<Item*>(data.scratch) + chunk * x_.size;
     for (int64_t line = lines_.first(chunk); line < lines_.last(chunk); ++line) {
       const int64_t outer = line / x_.inner, inner = line % x_.inner;
@@ -33,13 +36,21 @@ template <class T> class ArgsortCall final : public Call {
         items[i] = {static_cast<Computed<T>>(from[i * x_.inner]), static_cast<int32_t>(i)};
       }
       order(items);
-      int32_t* to = out + outer * wanted_ * x_.inner + inner;
-      for (int64_t i = 0; i < wanted_; ++i) to[i * x_.inner] = items[i].place;
+      const int64_t to = outer * wanted_ * x_.inner + inner;
+      for (int64_t i = 0; wanted.values && i < wanted_; ++i) {
+        wanted.values[to + i * x_.inner] = from[items[i].place * x_.inner];
+      }
+      for (int64_t i = 0; wanted.places && i < wanted_; ++i) wanted.places[to + i * x_.inner] = items[i].place;
     }
   }
 
  private:
   using Item = Entry<Computed<T>>;
+
+  struct Wanted {
+    T* values;
+    int32_t* places;
+  };
 
   // At most 16 chunks, because each has its own scratch.
   static Pieces cut(const Lines& x) {
@@ -79,7 +90,7 @@ std::unique_ptr<Call> prepare_sort(const CallSpec& spec) {
   const int dim = static_cast<int>(attributes.dim);
   const DType type = spec.operands[0].type == DType::Bool ? DType::UInt8 : spec.operands[0].type;
   return with_number(spec.op->name, type, [&]<class T>(std::type_identity<T>) -> std::unique_ptr<Call> {
-    return std::make_unique<ArgsortCall<T>>(spec, dim, attributes.descending != 0);
+    return std::make_unique<SortCall<T>>(spec, dim, attributes.descending != 0);
   });
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include <rosin/error.hpp>
+#include <rosin/free_list.hpp>
 #include <rosin/grad.hpp>
 
 #include "grad/custom_rules.hpp"
@@ -41,20 +42,20 @@ const Op& custom_op = []() -> const Op& {
   Op op;
   op.name = "custom_gradient";
   op.kind = Kind::argument;
-  op.operands = 4;
+  op.operands = Op::any;
   op.doc = "the identity, with a gradient that the user states";
   op.gradient = [](Backward& b) {
     const detail::CustomRule* rule = CustomRules::of_thread().find(b.node().sequence);
     if (!rule) return;
     const std::vector<Array> gradients = (*rule)(b.gradient);
-    const int inputs = b.node().operands - 1;
+    const int inputs = b.operands() - 1;
     if (static_cast<int>(gradients.size()) != inputs) {
       throw Error(ErrorKind::argument, "custom_gradient: the rule must give one gradient for each input; got " +
                                            std::to_string(gradients.size()) + " for " + std::to_string(inputs) +
                                            " inputs; use an empty Array where there is none");
     }
     for (int i = 0; i < inputs; ++i) {
-      check_rule(i, gradients[static_cast<size_t>(i)], *b.node().in[i + 1]);
+      check_rule(i, gradients[static_cast<size_t>(i)], *b.node().arrays()[static_cast<size_t>(i) + 1]);
       b.give(i + 1, gradients[static_cast<size_t>(i)]);
     }
   };
@@ -78,18 +79,19 @@ const detail::CustomRule* CustomRules::find(uint64_t sequence) const {
 }
 
 Array detail::with_rule(const Array& value, std::span<const Array> inputs, detail::CustomRule rule) {
-  if (inputs.empty() || inputs.size() >= Node::max_operands) {
-    throw Error(ErrorKind::argument, "custom_gradient: one to three inputs are possible; got " +
-                                         std::to_string(inputs.size()) + "; stack or concat further ones");
+  if (inputs.empty()) {
+    throw Error(ErrorKind::argument,
+                "custom_gradient: there must be an input; got none; name the arrays of which the value was computed, "
+                "or write stop_gradient(value)");
   }
   require(custom_op, value);
   if (!in_gradient()) return value;
   const Array constant = stop_gradient(value);
-  const Array* operands[Node::max_operands] = {&constant};
-  for (size_t i = 0; i < inputs.size(); ++i) operands[i + 1] = &inputs[i];
+  std::vector<const Array*, detail::FreeListAllocator<const Array*>> operands{&constant};
+  for (const Array& input : inputs) operands.push_back(&input);
   Context& context = Context::current();
   const uint32_t region = std::exchange(context.region, 0u);  // a rule belongs to the node recorded now
-  Array made = record(custom_op, std::span(operands, inputs.size() + 1), value.dtype(), value.shape());
+  Array made = record(custom_op, operands, value.dtype(), value.shape());
   context.region = region;
   CustomRules::of_thread().add(made.node()->sequence, std::move(rule));
   return made;

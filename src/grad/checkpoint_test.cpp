@@ -102,6 +102,38 @@ TEST(CustomGradient, SeveralInputsGetTheirOwnGradients) {
   EXPECT_TRUE(by_b.is_nothing());
 }
 
+TEST(CustomGradient, AnyNumberOfInputsIsTaken) {
+  std::vector<Array> x;
+  for (int i = 0; i < 9; ++i) x.push_back(some({2, i + 1}));
+  const auto loss = [](const std::vector<Array>& in) {
+    Array value = 0.0f;
+    for (const Array& part : in) value = value + sum(part);
+    return custom_gradient(value, in, [in](const Array& dy) {
+      std::vector<Array> slopes;
+      for (size_t i = 0; i < in.size(); ++i) slopes.push_back(i == 4 ? Array() : dy * static_cast<float>(i) * in[i]);
+      return slopes;
+    });
+  };
+  const std::vector<Array> slopes = gradient(loss, x);
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (i == 4) EXPECT_TRUE(slopes[i].is_nothing());
+    else EXPECT_EQ(slopes[i].to_vector(), (static_cast<float>(i) * x[i]).to_vector()) << i;
+  }
+  const auto five = [](const Array& a, const Array& b) {
+    return custom_gradient(a * b, {a, b, a, b, a}, [=](const Array& dy) { return std::vector<Array>(5, dy); });
+  };
+  const auto [by_a, by_b] = gradient(five, 2.0, 5.0);
+  EXPECT_EQ(by_a.item(), 3);
+  EXPECT_EQ(by_b.item(), 2);
+}
+
+TEST(CustomGradient, NoInputIsAnError) {
+  const Array x({1.f}, {1});
+  EXPECT_EQ(error_of([&] { custom_gradient(x, {}, [](const Array& dy) { return dy; }); }),
+            "custom_gradient: there must be an input; got none; name the arrays of which the value was computed, or "
+            "write stop_gradient(value)");
+}
+
 TEST(CustomGradient, AWrongNumberOfGradientsIsAnError) {
   const auto wrong = [](const Array& a) {
     return custom_gradient(a, {a}, [](const Array&) { return std::vector<Array>{}; });

@@ -17,6 +17,11 @@ namespace rosin {
 
 void ReverseWalk::clear() {
   steps_.clear();
+  places_.clear();
+  given_.clear();
+  slopes_of_parts_.clear();
+  results_.clear();
+  slopes_.clear();
   found_.clear();
   leaves_.clear();
 }
@@ -27,7 +32,7 @@ namespace {
   throw Error(
       ErrorKind::argument,
       "gradient: the thread of the call must record all that the loss depends on; another thread has computed " +
-          std::string(node.op->name) + " " + to_string(node.shape()) +
+          std::string(op_name(node)) + " " + to_string(node.shape()) +
           " from the call's arrays, so its part of the gradient is unknown; compute it on this thread, or give "
           "the other thread stop_gradient(x)");
 }
@@ -51,22 +56,28 @@ void ReverseWalk::collect(Context& context, Node* loss, uint64_t first) {
   visit(loss, false);
   for (size_t i = 0; i < found_.size(); ++i) {
     Node* node = found_[i];
-    for (Node* operand : node->in) {
+    for (Node* operand : node->arrays()) {
       if (operand) visit(operand, !node->op->gradient);
     }
   }
   std::sort(found_.begin(), found_.end(), [](const Node* a, const Node* b) { return a->sequence < b->sequence; });
-  steps_.resize(found_.size());
   for (size_t i = 0; i < found_.size(); ++i) found_[i]->slot = static_cast<uint32_t>(i);
+  list_operands(context, stamp);
+}
+
+/// The steps of what was found, in order; what carries the stamp is one of them.
+void ReverseWalk::list_operands(const Context& context, uint32_t stamp) {
+  steps_.resize(found_.size());
   for (size_t i = 0; i < found_.size(); ++i) {
     Step& step = steps_[i];
     step.node = found_[i];
     step.reaches = false;
-    for (int k = 0; k < Node::max_operands; ++k) {
-      const Node* operand = step.node->in[k];
-      step.in[k] =
-          operand && operand->recorder == &context && operand->mark == stamp ? static_cast<int32_t>(operand->slot) : -1;
+    step.first = places_.size();
+    for (const Node* operand : step.node->arrays()) {
+      const bool is_step = operand && operand->recorder == &context && operand->mark == stamp;
+      places_.push_back(is_step ? static_cast<int32_t>(operand->slot) : -1);
     }
+    step.count = places_.size() - step.first;
   }
 }
 
@@ -75,10 +86,11 @@ bool ReverseWalk::run(Context& context, Node* loss, uint64_t first) {
   collect(context, loss, first);
   for (Step& step : steps_) {
     step.reaches = step.node->op == &argument_op && step.node->sequence >= first;
-    for (int32_t operand : step.in) {
-      if (operand >= 0 && (is_float(step.node->dtype) || is_complex(step.node->dtype)))
-        step.reaches = step.reaches || steps_[static_cast<size_t>(operand)].reaches;
-    }
+    const Op& op = *step.node->op;
+    const bool flows =
+        op.results > 1 ? op.gradient != nullptr : is_float(step.node->dtype) || is_complex(step.node->dtype);
+    if (!flows) continue;
+    for (const int32_t operand : operands(step)) step.reaches = step.reaches || reaches(operand);
   }
   if (steps_.empty() || !steps_.back().reaches) return false;
   const DeviceScope scope(*loss);
@@ -112,13 +124,14 @@ Array ReverseWalk::fitted(Array g, const Node& node, const Node& operand) {
 void ReverseWalk::record_region_again(uint32_t region) {
   for (Step& step : steps_) {
     if (step.node->region != region) continue;
-    std::array<Node*, Node::max_operands> in = {};
-    for (int k = 0; k < Node::max_operands; ++k) {
-      const int32_t operand = step.in[k];
+    const std::span<Node* const> in = step.node->arrays();
+    again_.assign(in.begin(), in.end());
+    for (size_t k = 0; k < step.count; ++k) {
+      const int32_t operand = operands(step)[k];
       const bool inside = operand >= 0 && !steps_[static_cast<size_t>(operand)].again.is_nothing();
-      in[static_cast<size_t>(k)] = inside ? steps_[static_cast<size_t>(operand)].again.node() : step.node->in[k];
+      if (inside) again_[k] = steps_[static_cast<size_t>(operand)].again.node();
     }
-    step.again = record_again(*step.node, in, step.node->device);
+    step.again = record_again(*step.node, again_, step.node->device);
   }
 }
 
@@ -127,32 +140,78 @@ namespace {
 /// Whether the op's rule can do with a number for its gradient. (Beside integers a number would become Float32.)
 bool takes_number(const Node& node) {
   const auto alike = [&](const Node* operand) { return !operand || operand->dtype == node.dtype; };
-  return node.op->takes_number && std::all_of(std::begin(node.in), std::end(node.in), alike);
+  const std::span<Node* const> in = node.arrays();
+  return node.op->takes_number && std::all_of(in.begin(), in.end(), alike);
 }
 
 }  // namespace
+
+/// The gradient by one of several results waits for those by the others.
+void ReverseWalk::hand_over(Step& part) {
+  const int32_t call = operands(part)[0];
+  const auto number = static_cast<int32_t>(part.node->attributes.as<PartAttributes>().number);
+  steps_[static_cast<size_t>(call)].gradient = part.gradient;
+  slopes_of_parts_.push_back({call, number, std::exchange(part.gradient, {})});
+}
+
+/// Fills results_ and slopes_ for an op of several results: what was recorded of them, and what came of the gradient.
+void ReverseWalk::find_results(const Step& step) {
+  const auto place = static_cast<int32_t>(&step - steps_.data());
+  const auto count = static_cast<size_t>(step.node->op->results);
+  results_.assign(count, {});
+  slopes_.assign(count, {});
+  for (const Step* part = &step + 1; part < steps_.data() + steps_.size(); ++part) {
+    if (part->node->sequence > step.node->sequence + count) break;  // they are recorded at once
+    if (part->node->op != &part_op || operands(*part)[0] != place) continue;
+    Array& result = results_[static_cast<size_t>(part->node->attributes.as<PartAttributes>().number)];
+    result = part->again;
+    if (result.is_nothing()) result = Backward::handle(part->node);
+  }
+  std::erase_if(slopes_of_parts_, [&](Slope& slope) {
+    if (slope.step != place) return false;
+    Array& sum = slopes_[static_cast<size_t>(slope.number)];
+    sum = sum.is_nothing() ? std::move(slope.gradient) : sum + slope.gradient;
+    return true;
+  });
+}
 
 void ReverseWalk::back(Step& step) {
   const Op& op = *step.node->op;
   if (!op.gradient) return;
   const DeviceScope scope(*step.node);
-  if (is_scalar(*step.gradient.node()) && !takes_number(*step.node))
+  if (op.results == 1 && is_scalar(*step.gradient.node()) && !takes_number(*step.node))
     step.gradient = expand(cast(step.gradient, step.node->dtype), step.node->shape());
+  if (op.kind == Kind::part) return hand_over(step);
   if (step.node->region != 0 && step.again.is_nothing()) record_region_again(step.node->region);
-  Backward backward(step.again.is_nothing() ? step.node : step.again.node(), step.gradient);
-  for (int k = 0; k < Node::max_operands; ++k) {
-    if (step.in[k] >= 0 && steps_[static_cast<size_t>(step.in[k])].reaches) backward.needs_ |= 1u << k;
-  }
-  if (backward.needs_ == 0) return;
-  op.gradient(backward);
-  for (int k = 0; k < Node::max_operands; ++k) {
-    if (backward.given_[k].is_nothing()) continue;
-    Array& sum = steps_[static_cast<size_t>(step.in[k])].gradient;
-    Array g = fitted(std::move(backward.given_[k]), *step.node, *step.node->in[k]);
+  if (!ask(step)) return;
+  for (size_t k = 0; k < step.count; ++k) {
+    if (given_[k].is_nothing()) continue;
+    Array& sum = steps_[static_cast<size_t>(operands(step)[k])].gradient;
+    Array g = fitted(std::move(given_[k]), *step.node, *step.node->arrays()[k]);
     sum = sum.is_nothing() ? std::move(g) : sum + g;
   }
   step.again = Array();
   if (&op != &argument_op) step.gradient = Array();
+}
+
+/// Has the op's rule fill given_; false where no operand needs a gradient.
+bool ReverseWalk::ask(Step& step) {
+  needs_.resize(step.count);
+  bool any = false;
+  for (size_t k = 0; k < step.count; ++k) {
+    needs_[k] = reaches(operands(step)[k]);
+    any = any || needs_[k];
+  }
+  if (!any) return false;
+  given_.resize(step.count);
+  Backward backward(step.again.is_nothing() ? step.node : step.again.node(), step.gradient, needs_.data(), given_);
+  if (step.node->op->results > 1) {
+    find_results(step);
+    backward.results_ = results_;
+    backward.slopes_ = slopes_;
+  }
+  step.node->op->gradient(backward);
+  return true;
 }
 
 Array ReverseWalk::gradient_of(const Node* argument) const {

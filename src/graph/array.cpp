@@ -33,6 +33,16 @@ const Op& leaf_op = make_leaf_op("leaf", Kind::leaf, 0, "data");
 const Op& scalar_op = make_leaf_op("scalar", Kind::scalar, 0, "a C++ number");
 const Op& argument_op = make_leaf_op("argument", Kind::argument, 1, "argument of a gradient call: the identity",
                                      [](Backward& b) { b.give(0, b.gradient); });
+const Op& part_op = []() -> const Op& {
+  Op op;
+  op.name = "part";
+  op.kind = Kind::part;
+  op.operands = 1;
+  op.doc = "one result of an op of several";
+  op.attribute_words = 1;
+  op.gradient = [](Backward&) {};  // the walk back asks the rule of the op, once for all results
+  return *register_op(op);
+}();
 
 namespace {
 
@@ -94,6 +104,11 @@ Array argument(const Array& x) {
   Array made = record(argument_op, operands, x.dtype(), x.shape());
   made.node()->weak = x.node()->weak;
   return made;
+}
+
+Array Backward::out(int k, DType type, const Shape& shape) const {
+  const Array& recorded = results_[static_cast<size_t>(k)];
+  return recorded.is_nothing() ? record_part(node_, k, {type, shape}) : recorded;
 }
 
 Array Backward::number(const ScalarValue& value, DType type) {

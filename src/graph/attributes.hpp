@@ -17,7 +17,7 @@ enum class Movement : uint8_t {
   permute,    // PermuteAttributes
   slice,      // SliceAttributes
   pad,        // PadAttributes; operand 1 is the 0-d value
-  concat      // DimAttributes; up to four operands
+  concat      // DimAttributes; any number of operands
 };
 
 struct PermuteAttributes {
@@ -31,6 +31,11 @@ struct SliceAttributes {
 
 struct PadAttributes {
   int64_t dim = 0, low = 0, high = 0;
+};
+
+/// Which result of its operand, an op of several, a node is.
+struct PartAttributes {
+  int64_t number = 0;
 };
 
 /// Ops along one dim: scatter, concat.

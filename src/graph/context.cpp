@@ -1,11 +1,14 @@
 // Slabs of nodes, the lists of pending nodes, and the end of nodes.
 #include "graph/context.hpp"
 
+#include <algorithm>
 #include <new>
+#include <span>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include <rosin/free_list.hpp>
 #include <rosin/host_vector.hpp>
 
 #include "graph/watch.hpp"
@@ -121,7 +124,7 @@ void Context::take_over() noexcept {
 /// What the thread's nodes refer to is counted for all threads to drop.
 void Context::count_references_for_all() noexcept {
   for (Node* node = pending_.next; node != &pending_; node = node->next) {
-    for (Node* operand : node->in) {
+    for (Node* operand : node->arrays()) {
       if (!operand || !is_own(node, operand)) continue;
       add_count(operand, one_reference);
       const uint32_t own = operand->own.load(std::memory_order_relaxed) - 1;
@@ -300,6 +303,7 @@ void destroy(Node* first) noexcept {
       if (!operand) continue;
       if (is_last_reference(node, operand)) push(operand);
     }
+    if (node->operands == Node::many && node->list) node->list->free();
     if (node->buffer) release(node->buffer);
     free_node(here, node);
   }
@@ -307,13 +311,41 @@ void destroy(Node* first) noexcept {
 
 }  // namespace
 
+namespace {
+size_t bytes_of_list(size_t count) { return sizeof(OperandList) + count * sizeof(Node*); }
+}  // namespace
+
+OperandList* OperandList::make(size_t count) try {
+  auto* list = ::new (detail::take_block(bytes_of_list(count))) OperandList{static_cast<uint32_t>(count)};
+  std::fill_n(list->nodes(), count, nullptr);
+  return list;
+} catch (const std::bad_alloc&) {
+  detail::throw_out_of_memory("record", static_cast<int64_t>(count), sizeof(Node*));
+}
+
+void OperandList::free() noexcept { detail::give_block(this, bytes_of_list(count)); }
+
 void drop_count(Node* node, uint64_t which) noexcept {
   if (is_last(node, which)) destroy(node);
 }
 
+namespace {
+
+[[gnu::cold]] void let_go_of_list(Node* node) noexcept {
+  OperandList* list = std::exchange(node->list, nullptr);
+  if (!list) return;
+  for (Node* operand : std::span(list->nodes(), list->count)) {
+    if (operand && is_last_reference(node, operand)) destroy(operand);
+  }
+  list->free();
+}
+
+}  // namespace
+
 void Context::let_go(Node* node) noexcept {
   unlist(node);
   node->kept = false;
+  if (node->operands == Node::many) let_go_of_list(node);
   for (Node*& in : node->in) {
     Node* operand = in;
     in = nullptr;

@@ -54,10 +54,8 @@ Array made_there(const std::vector<const Node*>& constants, uint8_t device) {
       there[node] = transferred(handle(node), device);
       continue;
     }
-    std::array<Node*, Node::max_operands> in = {};
-    for (size_t i = 0; i < node->arrays().size(); ++i) {
-      if (node->in[i]) in[i] = there.at(node->in[i]).node();
-    }
+    std::vector<Node*> in;
+    for (const Node* operand : node->arrays()) in.push_back(operand ? there.at(operand).node() : nullptr);
     there[node] = record_again(*node, in, device);
     there[node].node()->region = node->region;
   }
@@ -72,17 +70,18 @@ Array made_there(const std::vector<const Node*>& constants, uint8_t device) {
 
 }  // namespace
 
-Gathered::Gathered(const Op& op, const Node* const* operands, int count) {
-  std::vector<const Node*> constants[Node::max_positions];
+Gathered::Gathered(const Op& op, const Node* const* operands, int count)
+    : arrays_(static_cast<size_t>(count)), nodes_(static_cast<size_t>(count)) {
+  std::vector<std::vector<const Node*>> constants(arrays_.size());
   const Node* placed = nullptr;
-  for (int i = 0; i < count; ++i) {
+  for (size_t i = 0; i < constants.size(); ++i) {
     if (is_scalar(*operands[i])) continue;
     if (operands[i]->device == 0) constants[i] = constants_below(operands[i]);
     if (!constants[i].empty()) continue;
     if (placed && placed->device != operands[i]->device) throw_two_devices(op, placed, operands[i]);
     placed = operands[i];
   }
-  for (int i = 0; i < count; ++i) {
+  for (size_t i = 0; i < constants.size(); ++i) {
     const bool follows = placed && placed->device != 0 && !constants[i].empty();
     arrays_[i] = follows ? made_there(constants[i], placed->device) : handle(operands[i]);
     nodes_[i] = arrays_[i].node();

@@ -3,6 +3,8 @@
 // Read next: record.cpp, which asks for it.
 #pragma once
 
+#include <vector>
+
 #include "graph/op.hpp"
 
 namespace rosin {
@@ -13,12 +15,12 @@ class Gathered {
   /// Error (device): two operands that cannot follow stand on different devices.
   Gathered(const Op& op, const Node* const* operands, int count);
 
-  const Array& operator[](int i) const { return arrays_[i]; }
-  const Node* const* nodes() const { return nodes_; }
+  const Array& operator[](int i) const { return arrays_[static_cast<size_t>(i)]; }
+  const Node* const* nodes() const { return nodes_.data(); }
 
  private:
-  Array arrays_[Node::max_positions];
-  const Node* nodes_[Node::max_positions] = {};
+  std::vector<Array> arrays_;
+  std::vector<const Node*> nodes_;
 };
 
 }  // namespace rosin

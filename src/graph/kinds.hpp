@@ -16,7 +16,8 @@ enum class Placing : uint8_t {
   element,   // a member of a fused kernel, element by element
   combined,  // a member of a fused kernel that combines elements by the op's reducer
   look,      // a look at its operand's memory where the movement allows one, else a call
-  call       // a step of its own: each executor has a maker for the kind
+  call,      // a step of its own: each executor has a maker for the kind
+  result     // memory that its operand's call writes
 };
 
 struct KindInfo {
@@ -45,6 +46,7 @@ inline constexpr KindInfo kinds[] = {
     {Kind::sort, "sort", Placing::call, true, true, false, true, false},
     {Kind::scan, "scan", Placing::call, true, true, false, true, false},
     {Kind::random, "random", Placing::call, false, true, false, true, false},
+    {Kind::part, "part", Placing::result, false, true, false, true, false},
     {Kind::transfer, "transfer", Placing::never, false, false, false, true, false},
 };
 

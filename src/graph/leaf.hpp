@@ -1,6 +1,8 @@
 // Leaves: nodes that are data, C++ numbers, and arguments of gradient calls.
 #pragma once
 
+#include <string_view>
+
 #include <rosin/array.hpp>
 
 #include "graph/op.hpp"
@@ -10,6 +12,7 @@ namespace rosin {
 extern const Op& leaf_op;
 extern const Op& scalar_op;
 extern const Op& argument_op;
+extern const Op& part_op;
 
 /// A ready node on this memory (one owner of the buffer passes to the node).
 Array leaf(Memory* buffer, DType type, const Shape& shape);
@@ -43,6 +46,10 @@ inline bool is_lent(const Memory& memory) noexcept { return memory.operations ==
 Array argument(const Array& x);
 /// Whether the node is a C++ number.
 inline bool is_scalar(const Node& node) { return node.op == &scalar_op; }
+/// What messages call a node that is not evaluated: one of several results by its op.
+inline std::string_view op_name(const Node& node) {
+  return node.op == &part_op && node.in[0] ? node.in[0]->op->name : node.op->name;
+}
 inline ScalarValue scalar_value(const Node& node) { return node.attributes.as<ScalarValue>(); }
 
 /// Writes the C++ number as an element of `type`.

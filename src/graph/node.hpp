@@ -57,18 +57,35 @@ struct ScalarValue {
 /// it has failed where no error was thrown for it yet, and is reported where one was.
 enum class NodeState : uint8_t { pending, ready, failed, reported };
 
+struct Node;
+
+/// Operands of a node that has more than stand in it. The node owns the list; its block comes from the free lists.
+struct alignas(8) OperandList {
+  uint32_t count;
+
+  Node** nodes() { return reinterpret_cast<Node**>(this + 1); }
+  /// With null for all of them. Error (memory).
+  static OperandList* make(size_t count);
+  void free() noexcept;
+};
+
 struct alignas(64) Node {
-  static constexpr int max_operands = 4;   // that are arrays
+  static constexpr int max_operands = 4;   // arrays that stand in the node itself
   static constexpr int max_positions = 8;  // of elementwise ops: arrays (in the first four) and numbers
+  static constexpr uint8_t many = 255;     // as `operands`: there are more arrays, in a list. Not for elementwise ops
 
   // User handles in bits 0 to 31, references from other nodes in bits 32 to 62; bit 63 while the recorder holds the
   // node: it lists it, or `own` is not 0. The node lives while any bit is set, but for a recorder that is the only
   // holder and has `own` 0. Only the recorder's thread changes bit 63.
   std::atomic<uint64_t> counts;
-  const Op* op;            // never null
-  Node* in[max_operands];  // operands; null once the value is there (unless a gradient call still needs them)
-  Context* recorder;       // the context of the thread that made it
-  Node* previous;          // pending nodes of one context, in recording order
+  const Op* op;  // never null
+  // Operands: arrays() for who wants them all. Null once the value is there, unless a gradient call still needs them.
+  union {
+    Node* in[max_operands];
+    OperandList* list;  // where `operands` is `many`
+  };
+  Context* recorder;  // the context of the thread that made it
+  Node* previous;     // pending nodes of one context, in recording order
   Node* next;
   Node* next_orphan;
   Memory* buffer;     // the value, once ready: contiguous, column-major
@@ -103,8 +120,15 @@ struct alignas(64) Node {
   Node() : attributes() {}
   /// The C++ number at a position whose bit is set in `scalars`.
   const ScalarValue& number(int position) const { return numbers[std::popcount(scalars & ((1u << position) - 1))]; }
-  /// Operands that are nodes; null where a C++ number stands, and once the value is there.
-  std::span<Node* const> arrays() const { return {in, std::min<size_t>(operands, max_operands)}; }
+  /// Operands that are nodes; null where a C++ number stands, and (or none) once the value is there.
+  std::span<Node* const> arrays() const {
+    if (operands <= max_operands) [[likely]]
+      return {in, operands};
+    if (operands != many) return {in, max_operands};
+    return list ? std::span<Node* const>(list->nodes(), list->count) : std::span<Node* const>();
+  }
+  /// Operands, numbers among them; of a node that has not let them go.
+  int operand_count() const { return operands == many ? static_cast<int>(arrays().size()) : operands; }
   /// weak, device, dtype and rank as one word.
   uint32_t likeness() const { return word_at<uint32_t>(offsetof(Node, weak)); }
   /// dtype, rank, wide, compute, op_id, operands and scalars as one word: what a kernel must know beside the operands.
@@ -161,6 +185,8 @@ struct alignas(64) Node {
     return word;
   }
 };
+
+static_assert(sizeof(Node) == 256);
 
 inline constexpr uint64_t one_user = 1;
 inline constexpr uint64_t one_reference = uint64_t{1} << 32;

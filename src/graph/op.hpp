@@ -34,41 +34,49 @@ enum class Kind : uint8_t {
   sort,
   scan,
   random,
+  part,     // one result of its operand, an op of several (PartAttributes)
   transfer  // to another device: done at the call, never part of a plan
 };
 
 /// What a gradient rule sees: the recorded op, its value, and the gradient of the loss by its value.
 class Backward {
  public:
-  Backward(Node* node, const Array& cotangent) : node_(node), gradient(cotangent) {}
-
   Array in(int i) const {
-    const bool is_number = i >= Node::max_operands || (node_->scalars >> i & 1);
-    return is_number ? number(node_->number(i), node_->dtype) : handle(node_->in[i]);
+    const bool is_number = i < Node::max_positions && (node_->scalars >> i & 1);
+    return is_number ? number(node_->number(i), node_->dtype) : handle(node_->arrays()[static_cast<size_t>(i)]);
   }
+  int operands() const { return node_->operand_count(); }
   Array out() const { return handle(node_); }
+  /// Of an op of several results: number k of them, of this type and shape.
+  Array out(int k, DType type, const Shape& shape) const;
+  /// The gradient of the loss by that; nothing where the loss does not depend on it.
+  const Array& gradient_of(int k) const { return slopes_[static_cast<size_t>(k)]; }
   const Node& node() const { return *node_; }
   template <class T> T attributes() const { return node_->attributes.as<T>(); }
   /// Whether operand i reaches an argument of the gradient call; others need no gradient.
-  bool needs(int i) const { return needs_ & (1u << i); }
+  bool needs(int i) const { return static_cast<size_t>(i) < given_.size() && needs_[static_cast<size_t>(i)] != 0; }
   /// States the gradient by operand i; broadcast dims are summed by the walk.
   void give(int i, Array g) {
-    if (needs(i)) given_[i] = std::move(g);
+    if (needs(i)) given_[static_cast<size_t>(i)] = std::move(g);
   }
 
  private:
   friend class ReverseWalk;
+  /// `needs`: of each operand that is an array; `given` is filled in.
+  Backward(Node* node, const Array& cotangent, const char* needs, std::span<Array> given)
+      : node_(node), needs_(needs), given_(given), gradient(cotangent) {}
   static Array handle(Node* node) {
     add_count(node, one_user);
     return Array::adopt(node);
   }
   static Array number(const ScalarValue& value, DType type);
   Node* node_;
-  unsigned needs_ = 0;
-  Array given_[Node::max_operands];
+  const char* needs_;
+  std::span<Array> given_;
+  std::span<const Array> results_, slopes_;  // of an op of several results, where there are any
 
  public:
-  Array gradient;  // of the loss by out(), shaped like out(); or a number, where the op takes one
+  Array gradient;  // of the loss by out(), shaped like out(); or a number, where the op takes one. Of one result
 };
 
 using GradientRule = void (*)(Backward& b);
@@ -97,10 +105,12 @@ struct SampleRange {
 };
 
 struct Op {
+  static constexpr int any = -1;  // as `operands`
   std::string_view name;
   Kind kind = Kind::leaf;
   uint16_t id = 0;  // place in the registry; part of keys
   int operands = 0;
+  int results = 1;  // several: the node has no value, nodes of the kind `part` have one result each
   std::string_view doc;
   TypeRule type_rule = TypeRule::same;
   const Reducer* reducer = nullptr;  // reductions and scans: how elements are combined

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <optional>
+#include <vector>
 
 #include <rosin/error.hpp>
 
@@ -125,11 +126,6 @@ bool broadcast_into(int64_t* sizes, int& rank, const Node* operand) {
   return true;
 }
 
-/// Whether both stand on one device; numbers stand on any.
-bool stand_together(const Node* a, const Node* b) {
-  return a->device == b->device || a->op == &scalar_op || b->op == &scalar_op;
-}
-
 /// The node refers to its operand number i.
 void refer(Node* node, int i, const Node* operand) {
   node->in[i] = const_cast<Node*>(operand);
@@ -171,7 +167,7 @@ void refer_or_keep(Node* node, const Node* const* operands, int count) {
 /// The node as an array, once all of it is set; evaluated where every op is. (The short path is not taken then.)
 Array finished(Node* node) {
   Array made = Array::adopt(node);
-  if (node->recorder->watched) watch(made);
+  if (node->recorder->watched && node->op->results == 1) watch({&made, 1});
   return made;
 }
 
@@ -403,42 +399,95 @@ Array record_as(const Op& op, const Array& a, DType type) {
 
 namespace {
 
+/// A node with so many operands, all null. What has no room for them keeps them in a list.
+Node* make_node_of_any(const Op& op, size_t operands, DType type) {
+  const bool few = operands <= Node::max_operands;
+  Context& context = context_with_room();
+  OperandList* list = few ? nullptr : OperandList::make(operands);
+  Node* node = make_node(context, op, few ? static_cast<int>(operands) : Node::many, type, scalar_type(type));
+  if (!few) node->list = list;
+  return node;
+}
+
+/// Refers to operand i of a node of any number of them.
+void refer_of_any(Node* node, size_t i, const Node* operand) {
+  Node** in = node->operands == Node::many ? node->list->nodes() : node->in;
+  in[i] = const_cast<Node*>(operand);
+  add_reference(node, in[i]);
+}
+
+Node* record_node(const Op& op, Operands operands, DType type, const Shape& shape, const Attributes& attributes);
+
 /// Operands that do not stand together, brought together.
-[[gnu::cold]] Array record_together(const Op& op, const Node* const* nodes, int count, DType type, const Shape& shape,
+[[gnu::cold]] Node* record_together(const Op& op, Operands operands, DType type, const Shape& shape,
                                     const Attributes& attributes) {
-  const Gathered gathered(op, nodes, count);
-  const Array* operands[Node::max_operands];
-  for (int i = 0; i < count; ++i) operands[i] = &gathered[i];
-  return record(op, Operands(operands, static_cast<size_t>(count)), type, shape, attributes);
+  std::vector<const Node*> nodes;
+  for (const Array* operand : operands) nodes.push_back(operand->node());
+  const Gathered gathered(op, nodes.data(), static_cast<int>(nodes.size()));
+  std::vector<const Array*> together;
+  for (size_t i = 0; i < nodes.size(); ++i) together.push_back(&gathered[static_cast<int>(i)]);
+  return record_node(op, together, type, shape, attributes);
+}
+
+/// A node as stated, with one user handle that the caller takes.
+Node* record_node(const Op& op, Operands operands, DType type, const Shape& shape, const Attributes& attributes) {
+  const Node* placed = nullptr;  // an operand that is no number
+  bool together = true;
+  for (const Array* operand : operands) {
+    require(op, *operand);
+    const Node* x = operand->node();
+    if (is_complex(x->dtype) && info(op.kind).computes) throw_not_defined(op, x->dtype);
+    if (is_scalar(*x)) continue;
+    together = together && (!placed || placed->device == x->device);
+    placed = x;
+  }
+  if (!together) return record_together(op, operands, type, shape, attributes);
+  Node* node = make_node_of_any(op, operands.size(), type);
+  if (placed) node->device = placed->device;
+  node->set_sizes(shape.begin(), shape.rank());
+  node->attributes = attributes;
+  for (size_t i = 0; i < operands.size(); ++i) refer_of_any(node, i, operands[i]->node());
+  return node;
+}
+
+/// Not yet watched. Nothing is evaluated on the way: the op itself has a handle only until its results are there.
+Array make_part(Node* of, int k, const ResultForm& form) {
+  Context& context = Context::current();
+  context.make_room();
+  Node* node = make_node(context, part_op, 1, form.type, scalar_type(form.type));
+  node->device = of->device;
+  node->region = of->region;
+  node->set_sizes(form.shape.begin(), form.shape.rank());
+  node->attributes = Attributes::of(PartAttributes{k});
+  refer(node, 0, of);
+  return Array::adopt(node);
 }
 
 }  // namespace
 
 Array record(const Op& op, Operands operands, DType type, const Shape& shape, const Attributes& attributes) {
-  const Node* nodes[Node::max_operands] = {};
-  int count = 0;
-  bool together = true;
-  for (const Array* operand : operands) {
-    require(op, *operand);
-    for (int i = 0; i < count; ++i) together = together && stand_together(nodes[i], operand->node());
-    if (is_complex(operand->node()->dtype) && info(op.kind).computes) throw_not_defined(op, operand->node()->dtype);
-    nodes[count++] = operand->node();
-  }
-  if (!together) return record_together(op, nodes, count, type, shape, attributes);
-  Node* node = make_node(context_with_room(), op, count, type, scalar_type(type));
-  for (int i = 0; i < count; ++i) {
-    if (!is_scalar(*nodes[i])) node->device = nodes[i]->device;
-  }
-  node->set_sizes(shape.begin(), shape.rank());
-  node->attributes = attributes;
-  for (int i = 0; i < count; ++i) refer(node, i, nodes[i]);
-  return finished(node);
+  return finished(record_node(op, operands, type, shape, attributes));
 }
 
-Array record_again(const Node& original, const std::array<Node*, Node::max_operands>& in, uint8_t device) {
-  Node* node = make_node(context_with_room(), *original.op, original.operands, original.dtype, original.compute);
-  for (int i = 0; i < Node::max_operands; ++i) {
-    if (in[static_cast<size_t>(i)]) refer(node, i, in[static_cast<size_t>(i)]);
+void record(const Op& op, Operands operands, std::span<const ResultForm> forms, const Attributes& attributes,
+            std::span<Array> results) {
+  const Array call = Array::adopt(record_node(op, operands, forms[0].type, forms[0].shape, attributes));
+  for (size_t k = 0; k < forms.size(); ++k) results[k] = make_part(call.node(), static_cast<int>(k), forms[k]);
+  if (call.node()->recorder->watched) watch(results);
+}
+
+Array record_part(Node* node, int k, const ResultForm& form) {
+  Array made = make_part(node, k, form);
+  if (node->recorder->watched) watch({&made, 1});
+  return made;
+}
+
+Array record_again(const Node& original, std::span<Node* const> in, uint8_t device) {
+  Node* node = make_node_of_any(*original.op, in.size(), original.dtype);
+  node->compute = original.compute;
+  if (original.operands != Node::many) node->operands = original.operands;
+  for (size_t i = 0; i < in.size(); ++i) {
+    if (in[i]) refer_of_any(node, i, in[i]);
   }
   node->region = 0;
   node->weak = original.weak;

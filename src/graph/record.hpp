@@ -1,7 +1,6 @@
 // Recording: how ops in src/ops make nodes. Checks of types, shapes and devices happen here, at the call.
 #pragma once
 
-#include <array>
 #include <span>
 #include <string>
 
@@ -20,15 +19,28 @@ Array record(const Op& op, const Array& a, const Array& b, const Array& c);
 /// The same for up to eight operands; those after the fourth must be C++ numbers, of which there are four at most.
 Array record_elementwise(const Op& op, std::span<const Array* const> operands);
 
-/// Records a node as stated: for all other kinds. Operands must not be nothing.
+/// Records a node as stated: for all other kinds, with any number of operands. These must not be nothing.
 Array record(const Op& op, std::span<const Array* const> operands, DType type, const Shape& shape,
              const Attributes& attributes = {});
+
+/// What one of several results is.
+struct ResultForm {
+  DType type;
+  Shape shape;
+};
+
+/// Records an op of several results, of these forms, which `results` takes; nobody need hold them all.
+void record(const Op& op, std::span<const Array* const> operands, std::span<const ResultForm> forms,
+            const Attributes& attributes, std::span<Array> results);
+/// Result number k of such a node.
+Array record_part(Node* node, int k, const ResultForm& form);
 
 /// Records an elementwise op of one operand whose result type is stated (cast).
 Array record_as(const Op& op, const Array& a, DType type);
 
-/// Records an op that was recorded before once more, on other operands of the same types and shapes, on that device.
-Array record_again(const Node& original, const std::array<Node*, Node::max_operands>& in, uint8_t device);
+/// Records an op that was recorded before once more, on that device, on others in the place of its arrays() of the same
+/// types and shapes.
+Array record_again(const Node& original, std::span<Node* const> in, uint8_t device);
 
 /// A weak scalar that is an Int64 whatever its neighbours are (keys and offsets of random ops).
 Array scalar_argument(int64_t value);

@@ -49,6 +49,7 @@ std::string position_text(int64_t element, const Shape& shape) {
 }
 
 std::vector<Array> operands_of(const Node& node) {
+  if (node.op == &part_op) return operands_of(*node.in[0]);
   std::vector<Array> operands;
   for (Node* operand : node.arrays()) {
     if (!operand) continue;
@@ -58,8 +59,9 @@ std::vector<Array> operands_of(const Node& node) {
   return operands;
 }
 
-[[noreturn]] void throw_nan(const Array& made, const Found& found, const std::vector<Array>& operands) {
-  std::string text(made.node()->op->name);
+[[noreturn]] void throw_nan(std::string_view op, const Array& made, const Found& found,
+                            const std::vector<Array>& operands) {
+  std::string text(op);
   text += ": the result must have no NaN where ROSIN_NAN_CHECK is 1; got " + std::to_string(found.count) + " of " +
           std::to_string(made.count()) + " elements, the first at " + position_text(found.first, made.shape());
   for (size_t i = 0; i < operands.size(); ++i) {
@@ -94,13 +96,16 @@ bool watches_ops() {
   return on;
 }
 
-void watch(const Array& made) {
+void watch(std::span<const Array> made) {
   const Blink blink;
-  const std::vector<Array> operands = looks_for_nan() ? operands_of(*made.node()) : std::vector<Array>();
-  eval(made);
-  if (!looks_for_nan()) return;
-  const Found found = find_nan(made);
-  if (found.count > 0) throw_nan(made, found, operands);
+  const Node& first = *made[0].node();
+  const std::string_view op = op_name(first);
+  const std::vector<Array> operands = looks_for_nan() ? operands_of(first) : std::vector<Array>();
+  for (const Array& result : made) eval(result);
+  for (const Array& result : made) {
+    const Found found = looks_for_nan() ? find_nan(result) : Found();
+    if (found.count > 0) throw_nan(op, result, found, operands);
+  }
 }
 
 }  // namespace rosin

@@ -2,6 +2,8 @@
 // For finding faults: an error is thrown where the op stands in the program. Read next: record.cpp (who calls it).
 #pragma once
 
+#include <span>
+
 #include <rosin/array.hpp>
 
 namespace rosin {
@@ -12,7 +14,7 @@ bool watches_ops();
 /// Whether NaN is looked for: ROSIN_NAN_CHECK=1.
 bool looks_for_nan();
 
-/// Evaluates what was just recorded. Error (numeric): it has NaN, and that is looked for.
-void watch(const Array& made);
+/// Evaluates what was just recorded: the results of one op. Error (numeric): one has NaN, and that is looked for.
+void watch(std::span<const Array> made);
 
 }  // namespace rosin

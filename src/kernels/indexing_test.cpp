@@ -103,6 +103,24 @@ TEST(KernelMovement, ConcatReadsViews) {
   }
 }
 
+// More than one launch takes: each of them fills its part of the result.
+TEST(KernelMovement, ConcatOfManyArrays) {
+  for (const DType type : {UInt8, Float32, ComplexF64}) {
+    for (int dim = 0; dim < 3; ++dim) {
+      std::vector<Array> parts;
+      for (int i = 0; i < 27; ++i) {
+        int64_t sizes[] = {3, 2, 2};
+        sizes[dim] = i == 3 || (i >= 8 && i < 16) ? 0 : i % 4 + 1;
+        parts.push_back(counted(Shape(std::span<const int64_t>(sizes)), type));
+      }
+      expect_same_bytes([&] { return concat(parts, dim); }, to_string(type));
+    }
+    std::vector<Array> ones(17, counted({2, 1}, type));
+    expect_same_bytes([&] { return concat(ones, 1); }, to_string(type));
+    expect_same_bytes([&] { return stack(ones, 0); }, to_string(type));
+  }
+}
+
 TEST(KernelMovement, PadOfEveryTypeWithNumbersAndArrays) {
   for (const DType type : every_type) {
     const Array x = counted({3, 1, 4}, type), value = evaluated(cast(Array(7), type));

@@ -21,7 +21,8 @@ std::string ops_of(const Structure& structure, const Step& step) {
   return text.empty() ? "copy" : text;
 }
 
-void write_call(const Layout& layout, int32_t node, LaunchList& list) {
+void write_call(const Layout& layout, const Step& step, LaunchList& list) {
+  const int32_t node = step.node;
   const Op& op = *layout.structure->graph.values[static_cast<size_t>(node)].op;
   switch (op.kind) {
     case Kind::movement: return write_movement(layout, node, list);
@@ -31,7 +32,7 @@ void write_call(const Layout& layout, int32_t node, LaunchList& list) {
       return op.contraction == Contraction::matmul ? write_matmul(layout, node, list)
                                                    : write_convolution(layout, node, list);
     case Kind::window: return write_window(layout, node, list);
-    case Kind::sort: return write_sort(layout, node, list);
+    case Kind::sort: return write_sort(layout, step, list);
     case Kind::scan: return write_scan(layout, node, list);
     case Kind::random: return write_random(layout, node, list);
     case Kind::leaf:  // no calls
@@ -39,6 +40,7 @@ void write_call(const Layout& layout, int32_t node, LaunchList& list) {
     case Kind::argument:
     case Kind::elementwise:
     case Kind::reduction:
+    case Kind::part:
     case Kind::transfer: break;
   }
   throw_unknown(op, "the writer of kernels");
@@ -56,7 +58,7 @@ LaunchList write_launches(const Layout& layout, std::span<const char> by_library
     } else if (number < by_library.size() && by_library[number]) {
       list.launches.emplace_back().call = static_cast<int32_t>(number);
     } else {
-      write_call(layout, step.node, list);
+      write_call(layout, step, list);
       if (step.behind >= 0) write_fused(layout, step.behind, list);
     }
     for (size_t i = first; i < list.launches.size(); ++i) list.launches[i].what = ops_of(*layout.structure, step);

@@ -78,7 +78,7 @@ void write_scatter(const Layout& layout, int32_t node, LaunchList& list);
 void write_matmul(const Layout& layout, int32_t node, LaunchList& list);
 void write_convolution(const Layout& layout, int32_t node, LaunchList& list);
 void write_window(const Layout& layout, int32_t node, LaunchList& list);
-void write_sort(const Layout& layout, int32_t node, LaunchList& list);
+void write_sort(const Layout& layout, const Step& call, LaunchList& list);
 void write_scan(const Layout& layout, int32_t node, LaunchList& list);
 void write_random(const Layout& layout, int32_t node, LaunchList& list);
 

@@ -1,5 +1,7 @@
 // Kernels of movements that copy: concat and pad, one item an element of the result. (All other movements are views;
 // where one must stand in memory of its own, a fused kernel copies it.) Read first: elements.hpp.
+#include <algorithm>
+
 #include <rosin/error.hpp>
 
 #include "kernels/elements.hpp"
@@ -7,29 +9,50 @@
 namespace rosin::kernels {
 namespace {
 
-// Every item finds out which operand its element comes from.
-void write_concat(const CallStep& step, LaunchList& list) {
+// Operands that one launch joins: OpenCL promises 1024 bytes of arguments, and each item looks at all of them.
+constexpr int most_joined = 8;
+
+// Operands [begin, end), which start at `first` of the joined dim. Every item finds out which of them its element comes
+// from.
+void write_joined(const CallStep& step, int begin, int end, int64_t first, LaunchList& list) {
   KernelWriter writer = step.writer();
   const auto dim = static_cast<size_t>(step.attributes<DimAttributes>().dim);
-  const std::vector<Term> sizes = size_terms(writer, step.layout, step.node);
+  const View& whole = step.view(step.node);
+  std::vector<Term> sizes = size_terms(writer, step.layout, step.node);
   const Elements out(writer, step, step.node);
   std::vector<Elements> operands;
   std::vector<Term> starts = {writer.index(0)};
-  int64_t start = 0;
-  for (int i = 0; i < step.value.operands; ++i) {
+  int64_t length = 0;
+  for (int i = begin; i < end; ++i) {
     operands.emplace_back(writer, step, step.in(i), step.value.dtype);
-    starts.push_back(writer.number(start += step.view(step.in(i)).sizes[dim]));
+    starts.push_back(writer.number(length += step.view(step.in(i)).sizes[dim]));
   }
-  launch_each(list, writer, step.view(step.node).count(), [&](Term i) {
+  if (length == 0) return;
+  const bool all = begin == 0 && end == step.value.operands;
+  const Term shift = all ? starts[0] : writer.number(first);
+  if (!all) sizes[dim] = starts.back();
+  launch_each(list, writer, whole.count() / whole.sizes[dim] * length, [&](Term i) {
     const std::vector<Term> at = writer.coordinates(i, sizes);
+    std::vector<Term> to = at;
+    if (!all) to[dim] = at[dim] + shift;
     for (size_t k = 0; k < operands.size(); ++k) {
       writer.when(starts[k] <= at[dim] && at[dim] < starts[k + 1], [&] {
         std::vector<Term> from = at;
         from[dim] = at[dim] - starts[k];
-        out.copy(at, operands[k], from);
+        out.copy(to, operands[k], from);
       });
     }
   });
+}
+
+void write_concat(const CallStep& step, LaunchList& list) {
+  const auto dim = static_cast<size_t>(step.attributes<DimAttributes>().dim);
+  int64_t first = 0;
+  for (int begin = 0; begin < step.value.operands; begin += most_joined) {
+    const int end = std::min(begin + most_joined, step.value.operands);
+    write_joined(step, begin, end, first, list);
+    for (int i = begin; i < end; ++i) first += step.view(step.in(i)).sizes[dim];
+  }
 }
 
 void write_pad(const CallStep& step, LaunchList& list) {

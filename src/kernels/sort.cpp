@@ -1,7 +1,7 @@
-// Kernels of argsort: a stable merge sort of places. Short runs are sorted by counting, for each element, those that
-// come before it; then runs are merged in pairs, where each element finds its place by binary search in the other run.
-// Every merge is a launch of the same code; places go back and forth between two scratch blocks.
-// Read first: elements.hpp.
+// Kernels of argsort and sort: a stable merge sort of places. Short runs are sorted by counting, for each element,
+// those that come before it; then runs are merged in pairs, where each element finds its place by binary search in the
+// other run. Every merge is a launch of the same code; places go back and forth between two scratch blocks. Read first:
+// elements.hpp.
 #include <bit>
 
 #include "kernels/elements.hpp"
@@ -15,9 +15,11 @@ constexpr int64_t counted_run = 32;
 // One launch of a sort: item (line, q) moves one place of its line.
 class SortKernel {
  public:
-  SortKernel(const CallStep& step, LaunchList& list)
-      : step_(step), list_(list), x_view_(step.view(step.in(0))), attributes_(step.attributes<SortAttributes>()),
-        dim_(static_cast<size_t>(attributes_.dim)), writer_(std::string(step.value.op->name), items_of_group, index()),
+  // `results`: of the step, where it has several.
+  SortKernel(const CallStep& step, std::span<const int32_t> results, LaunchList& list)
+      : step_(step), results_(results), list_(list), x_view_(step.view(step.in(0))),
+        attributes_(step.attributes<SortAttributes>()), dim_(static_cast<size_t>(attributes_.dim)),
+        writer_(std::string(step.value.op->name), items_of_group, index()),
         line_sizes_(line_sizes(writer_, x_view_, static_cast<int>(dim_))), size_(writer_.number(x_view_.sizes[dim_])),
         x_(writer_, step, step.in(0)) {}
 
@@ -67,9 +69,17 @@ class SortKernel {
 
   // Nothing: the result, of which only the first places are wanted.
   void set_target(std::optional<int32_t> scratch) {
+    is_last_ = !scratch;
     if (scratch) into_ = writer_.buffer(DType::Int32, {-1, *scratch});
-    else out_.emplace(writer_, step_, step_.node);
+    else if (results_.empty()) out_.emplace(writer_, step_, step_.node);
+    else set_results();
     wanted_ = scratch ? size_ : writer_.number(step_.view(step_.node).sizes[dim_]);
+  }
+
+  // Values, places: what somebody reads of them.
+  void set_results() {
+    if (results_[0] >= 0) values_.emplace(writer_, step_, results_[0]);
+    if (results_[1] >= 0) out_.emplace(writer_, step_, results_[1]);
   }
 
   template <class F> void each(F&& body) {
@@ -90,14 +100,18 @@ class SortKernel {
 
   void put(Term at, Term place) {
     const Term number = writer_.convert(place, ScalarType::int32);
-    if (!out_) return writer_.store(into_, start_ + at, number);
+    if (!is_last_) return writer_.store(into_, start_ + at, number);
     writer_.when(at < wanted_, [&] {
+      std::vector<Term> from = line_;
+      from[dim_] = place;
       line_[dim_] = at;
-      out_->store(line_, number);
+      if (out_) out_->store(line_, number);
+      if (values_) values_->copy(line_, x_, from);
     });
   }
 
   const CallStep& step_;
+  std::span<const int32_t> results_;
   LaunchList& list_;
   const View& x_view_;
   SortAttributes attributes_;
@@ -106,7 +120,8 @@ class SortKernel {
   std::vector<Term> line_sizes_;
   Term size_;
   Elements x_;
-  std::optional<Elements> out_;
+  std::optional<Elements> out_, values_;
+  bool is_last_ = false;
   int from_ = -1, into_ = -1;  // buffers
   Term wanted_{}, start_{};    // start_: of the line in scratch
   std::vector<Term> line_;     // coordinates of the line's elements
@@ -114,18 +129,18 @@ class SortKernel {
 
 }  // namespace
 
-void write_sort(const Layout& layout, int32_t node, LaunchList& list) {
-  const CallStep step(layout, node);
+void write_sort(const Layout& layout, const Step& call, LaunchList& list) {
+  const CallStep step(layout, call.node);
   const View& x = step.view(step.in(0));
   const int64_t size = x.sizes[step.attributes<SortAttributes>().dim];
   if (x.count() == 0) return;
-  if (size <= counted_run) return SortKernel(step, list).count({});
+  if (size <= counted_run) return SortKernel(step, call.results, list).count({});
   const int64_t bytes = x.count() * static_cast<int64_t>(sizeof(int32_t));
   int32_t from = list.scratch(bytes), other = list.scratch(bytes);
-  SortKernel(step, list).count(from);
+  SortKernel(step, call.results, list).count(from);
   for (int64_t run = counted_run; run < size; run *= 2) {
     const bool last = run * 2 >= size;
-    SortKernel(step, list).merge(run, from, last ? std::nullopt : std::optional(other));
+    SortKernel(step, call.results, list).merge(run, from, last ? std::nullopt : std::optional(other));
     std::swap(from, other);
   }
 }

@@ -37,7 +37,7 @@ struct Pooling {
   }
   ScalarType index() const {
     std::vector<int32_t> values{node};
-    values.insert(values.end(), call.in, call.in + call.operands);
+    values.insert(values.end(), call.in.begin(), call.in.begin() + call.operands);
     return index_type(layout, values);
   }
 };

@@ -13,6 +13,7 @@
 #include "graph/gather_form.hpp"
 #include "graph/leaf.hpp"
 #include "graph/refuse_type.hpp"
+#include "ops/add_along.hpp"
 #include "ops/gather_in_range.hpp"
 #include "ops/lookup.hpp"
 #include "ops/shapes.hpp"
@@ -28,8 +29,6 @@ Array in_memory(const Array& number, const Array& x) {
   write_number(*number.node(), made.node()->data(), number.dtype());
   return in_scope(made);
 }
-
-Array add_along(const Shape& shape, const Array& indices, const Array& updates, int dim);
 
 // The dim is the first attribute of all ops here.
 int dim_of(const Backward& b) { return static_cast<int>(b.attributes<DimAttributes>().dim); }
@@ -128,11 +127,6 @@ Array checked_indices(const Op& op, const Array& indices) {
          "convert them with cast(x, Int32)");
 }
 
-Array add_along(const Shape& shape, const Array& indices, const Array& updates, int dim) {
-  const Array* in[] = {&indices, &updates};
-  return record(add_along_op, in, updates.dtype(), shape, Attributes::of(DimAttributes{dim}));
-}
-
 Array scattered(const Op& op, const Array& target, const Array& indices, const Array& updates, int dim) {
   require(op, target);
   require(op, updates);
@@ -174,6 +168,11 @@ Array for_both_parts(const Array& indices) {
 const bool named[] = {name_function(onecold, "onecold")};
 
 }  // namespace
+
+Array add_along(const Shape& shape, const Array& indices, const Array& updates, int dim) {
+  const Array* in[] = {&indices, &updates};
+  return record(add_along_op, in, updates.dtype(), shape, Attributes::of(DimAttributes{dim}));
+}
 
 Array gather(const Array& x, const Array& indices, int dim) { return gathered(gather_op, x, indices, dim); }
 Array embedding(const Array& weight, const Array& indices) { return gathered(embedding_op, weight, indices, -1); }

@@ -7,6 +7,7 @@
 
 #include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
+#include <rosin/free_list.hpp>
 #include <rosin/reduce.hpp>
 
 #include "base/sizes.hpp"
@@ -100,7 +101,7 @@ const Op& pad_op = *register_op({.name = "pad",
 void concat_gradient(Backward& b) {
   const int dim = static_cast<int>(b.attributes<DimAttributes>().dim);
   int64_t start = 0;
-  for (int i = 0; i < b.node().operands; ++i) {
+  for (int i = 0; i < b.operands(); ++i) {
     const int64_t size = b.in(i).size(dim);
     if (b.needs(i)) b.give(i, slice(b.gradient, dim, start, start + size));
     start += size;
@@ -109,8 +110,8 @@ void concat_gradient(Backward& b) {
 
 const Op& concat_op = *register_op({.name = "concat",
                                     .kind = Kind::movement,
-                                    .operands = Node::max_operands,
-                                    .doc = "up to four arrays one after another along a dim",
+                                    .operands = Op::any,
+                                    .doc = "any number of arrays one after another along a dim",
                                     .movement = Movement::concat,
                                     .attribute_words = 1,
                                     .gradient = concat_gradient});
@@ -160,17 +161,8 @@ void check_concat(const Array& first, const Array& other, size_t place_of_other,
          "slice, pad or reshape before joining");
 }
 
-Array concat_few(std::span<const Array> arrays, int dim) {
-  if (arrays.size() == 1) return arrays[0];
-  const Array* in[Node::max_operands];
-  int64_t size = 0;
-  for (size_t i = 0; i < arrays.size(); ++i) {
-    in[i] = &arrays[i];
-    size = sum_of_sizes("concat", {size, arrays[i].size(dim)});
-  }
-  return record(concat_op, std::span<const Array* const>(in, arrays.size()), arrays[0].dtype(),
-                with_size(arrays[0].shape(), dim, size), Attributes::of(DimAttributes{dim}));
-}
+// What lists of arrays are made of on the way: a steady step takes nothing from the heap.
+template <class T> using Few = std::vector<T, detail::FreeListAllocator<T>>;
 
 }  // namespace
 
@@ -257,25 +249,26 @@ Array concat(std::span<const Array> arrays, int dim) {
   if (arrays.empty()) {
     refuse(ErrorKind::argument, "concat", "there must be an array to join", "none", "check the list before the call");
   }
-  std::vector<const Array*> pointers;
+  Few<const Array*> in;
+  in.reserve(arrays.size());
   for (const Array& x : arrays) {
     require(concat_op, x);
-    pointers.push_back(&x);
+    in.push_back(&x);
   }
   const int at = checked_dim("concat", dim, arrays[0].shape());
   for (size_t i = 1; i < arrays.size(); ++i) check_concat(arrays[0], arrays[i], i, at);
-  const DType type = common_type(concat_op, pointers);
-  std::vector<Array> level;
-  for (const Array& x : arrays) level.push_back(x.dtype() == type ? x : cast(x, type));
-  while (level.size() > 1) {
-    std::vector<Array> next;
-    for (size_t i = 0; i < level.size(); i += Node::max_operands) {
-      const size_t count = std::min<size_t>(Node::max_operands, level.size() - i);
-      next.push_back(concat_few(std::span<const Array>(level).subspan(i, count), at));
-    }
-    level = std::move(next);
+  const DType type = common_type(concat_op, in);
+  Few<Array> converted;
+  converted.reserve(arrays.size());  // they are pointed to
+  int64_t size = 0;
+  for (const Array*& x : in) {
+    size = sum_of_sizes("concat", {size, x->size(at)});
+    if (x->dtype() == type) continue;
+    converted.push_back(cast(*x, type));
+    x = &converted.back();
   }
-  return level[0];
+  if (in.size() == 1) return *in[0];
+  return record(concat_op, in, type, with_size(arrays[0].shape(), at, size), Attributes::of(DimAttributes{at}));
 }
 
 }  // namespace rosin

@@ -3,6 +3,8 @@
 
 #include <vector>
 
+#include <rosin/free_list.hpp>
+
 #include "base/sizes.hpp"
 #include "ops/shapes.hpp"
 
@@ -173,7 +175,8 @@ Array stack(std::span<const Array> arrays, int dim) {
     refuse(ErrorKind::argument, "stack", "there must be an array to join", "none", "check the list before the call");
   }
   const int at = new_dim("stack", dim, arrays[0].shape());
-  std::vector<Array> layers;
+  std::vector<Array, detail::FreeListAllocator<Array>> layers;
+  layers.reserve(arrays.size());
   for (const Array& x : arrays) {
     if (!(x.shape() == arrays[0].shape())) {
       refuse(ErrorKind::shape, "stack", "all shapes must be equal",

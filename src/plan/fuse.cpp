@@ -49,8 +49,8 @@ void Fuser::run() {
   }
   readers_.assign(s_.graph.values.size(), 0);
   for (int32_t node = 0; node < s_.graph.nodes; ++node) {
-    for (const int32_t operand : v(node).in) {
-      if (operand >= 0) ++readers_[static_cast<size_t>(operand)];
+    for (int i = 0; i < v(node).operands; ++i) {
+      if (v(node).in[i] >= 0) ++readers_[static_cast<size_t>(v(node).in[i])];
     }
   }
   for (int32_t node = 0; node < s_.graph.nodes; ++node) place(node);
@@ -70,6 +70,7 @@ void Fuser::place(int32_t node) {
     case Placing::combined: return join_reduction(node);
     case Placing::look: return place_movement(node);
     case Placing::call: return add_call(node);
+    case Placing::result: return place_part(node);
     case Placing::never: break;
   }
   throw_unknown(op, "plans");
@@ -240,6 +241,19 @@ void Fuser::add_call(int32_t node) {
     v(node).in[i] = operand;
     if (unit_of(operand) >= 0) units.add_dependency(unit, unit_of(operand));
   }
+  unit_of_[static_cast<size_t>(node)] = unit;
+  level_[static_cast<size_t>(node)] = Level::late;
+  const int results = v(node).op->results;
+  if (results == 1) s_.homes[static_cast<size_t>(node)] = Home::own;
+  else units[unit].results.assign(static_cast<size_t>(results), -1);
+}
+
+/// One of several results stands where its call writes it. (Who recorded it twice looks at the first.)
+void Fuser::place_part(int32_t node) {
+  const int32_t unit = unit_of_[static_cast<size_t>(v(node).in[0])];
+  int32_t& result = units[unit].results[static_cast<size_t>(v(node).attributes.as<PartAttributes>().number)];
+  if (result >= 0) return look_at(node, result, Home::alias);
+  result = node;
   unit_of_[static_cast<size_t>(node)] = unit;
   level_[static_cast<size_t>(node)] = Level::late;
   s_.homes[static_cast<size_t>(node)] = Home::own;

@@ -53,6 +53,7 @@ class Fuser {
   bool meets_channels_first(int32_t node) const;
   void add_member(int32_t unit, int32_t value, Level level);
   void add_call(int32_t node);
+  void place_part(int32_t node);
   bool known(int32_t unit, int32_t value, Level level) const;
   Level level_in(int32_t unit, int32_t node) const;
   bool legal(int32_t unit, int32_t node) const;

@@ -131,7 +131,7 @@ class Emitter {
     if (!value.op->body.loops[static_cast<int>(value.compute)]) throw_no_body(value);
     Instr& instr = append(Do::apply, value.compute, row);
     instr.op = value.op;
-    instr.count = value.operands;
+    instr.count = static_cast<uint16_t>(value.operands);
     std::copy(std::begin(in), std::end(in), instr.in);
     const ScalarType result = value.op->body.result[static_cast<int>(value.compute)];
     computed_[member] = rounded(instr.dst, result, value.dtype, row);

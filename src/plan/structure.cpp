@@ -46,6 +46,9 @@ class Compiler {
     }
     for (int32_t u = 0; u < fuser_.units.count(); ++u) {
       if (fuser_.units.alive(u) && fuser_.units[u].call) stored_[at(fuser_.units[u].members.back())] = 1;
+      for (const int32_t result : fuser_.units[u].results) {
+        if (result >= 0) stored_[at(result)] = 1;
+      }
     }
     for (int32_t node = 0; node < s_.graph.nodes; ++node) {
       if (!v(node).held) continue;
@@ -122,7 +125,11 @@ class Compiler {
     for (const int32_t value : {step.bias, step.residual}) {
       if (value >= 0) add_unique(step.reads, fuser_.storage(value));
     }
-    step.writes.push_back(step.result);
+    step.results = unit.results;
+    if (step.results.empty()) step.writes.push_back(step.result);
+    for (const int32_t result : step.results) {
+      if (result >= 0) step.writes.push_back(result);
+    }
     if (step.epilogue.none()) return;
     Kernel kernel = emit(s_, fuser_, number, stored_);
     const auto product = std::find_if(kernel.loads.begin(), kernel.loads.end(),
@@ -213,7 +220,8 @@ template <class T> size_t room_of(const std::vector<T>& list) { return list.capa
 size_t Structure::bytes() const {
   size_t bytes = sizeof(Structure) + room_of(graph.values) + room_of(homes) + room_of(base) + room_of(contiguous) +
                  room_of(donor) + room_of(kernels) + room_of(steps);
-  for (const Step& step : steps) bytes += room_of(step.reads) + room_of(step.writes);
+  for (const Value& value : graph.values) bytes += value.in.bytes();
+  for (const Step& step : steps) bytes += room_of(step.reads) + room_of(step.writes) + room_of(step.results);
   for (const Kernel& k : kernels) {
     bytes += room_of(k.instrs) + room_of(k.loads) + room_of(k.scalars) + room_of(k.stores) + room_of(k.roots);
   }

@@ -19,6 +19,24 @@ enum class Look : uint8_t {
   whole        // the way back
 };
 
+/// Values that a value is computed from, by position; -1 where it keeps a C++ number, or has no operand.
+class OperandValues {
+ public:
+  int32_t& operator[](int i) { return begin()[i]; }
+  int32_t operator[](int i) const { return begin()[i]; }
+  int32_t* begin() { return more_.empty() ? few_ : more_.data(); }
+  const int32_t* begin() const { return more_.empty() ? few_ : more_.data(); }
+  /// Room for so many; before any is set.
+  void resize(int count) {
+    if (count > Node::max_positions) more_.resize(static_cast<size_t>(count), -1);
+  }
+  size_t bytes() const { return more_.capacity() * sizeof(int32_t); }
+
+ private:
+  int32_t few_[Node::max_positions] = {-1, -1, -1, -1, -1, -1, -1, -1};
+  std::vector<int32_t> more_;
+};
+
 /// One value of the graph: a node, or a leaf. Values [0, nodes) are nodes in recording order, the rest leaves.
 struct Value {
   const Op* op = nullptr;
@@ -26,13 +44,13 @@ struct Value {
   ScalarType compute = ScalarType::float32;
   uint8_t rank = 0;
   uint8_t wide = 0;  // bit d: dim d has a size other than 1
-  uint8_t operands = 0;
+  int32_t operands = 0;
   bool held = false;            // a user handle holds it: its value must come out
   bool donatable = false;       // leaf: nobody else reads its buffer, it may be overwritten
   bool channels_first = false;  // images: memory order is channels, spatial dims, batch (CWHN)
   bool small_row = false;       // reduction: the reduced elements fit Target::longest_row()
   Look look = Look::none;       // without an op: a look, or a contiguous copy
-  int32_t in[Node::max_positions] = {-1, -1, -1, -1, -1, -1, -1, -1};  // -1: a C++ number of that node, or no operand
+  OperandValues in;
   Attributes attributes;
 
   bool is_scalar() const { return op && op->kind == Kind::scalar; }  // a copy made contiguous has no op
@@ -98,6 +116,7 @@ struct Step {
   int32_t result = -1;                 // calls: the value that is written, the node's or that of its epilogue's end
   Epilogue epilogue;                   // calls
   int32_t bias = -1, residual = -1;    // values of the epilogue
+  std::vector<int32_t> results;        // of a node of several: values by number, -1: nobody reads it; `result` has none
   bool taken = false;                  // calls: the target said that it takes calls like this one
   int32_t behind = -1;                 // the kernel that computes the epilogue, in place, where the call is refused
   std::vector<int32_t> reads, writes;  // values with storage of their own

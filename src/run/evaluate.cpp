@@ -63,6 +63,7 @@ class Evaluation {
   void ask_device();
   void make_keys(Context& context, bool may_donate);
   uint64_t* add_node(size_t n, uint64_t* words);
+  void add_many(const Node& node);
   void add_attributes(const Node& node);
   uint32_t operand_word(Node* operand);
   bool has_readers_outside() const;
@@ -79,7 +80,7 @@ class Evaluation {
   void release_outputs() noexcept;
   Memory* value_of(const plan::Result& result) noexcept;
   void commit(const plan::Layout& layout, Context& context, Context& here) noexcept;
-  int32_t operand(const Node& node, int i) const;
+  int32_t number_of(const Node* operand) const;
 
   uint32_t stamp_ = 0;            // marks the nodes that are needed, and leaves
   std::vector<Node*> order_;      // needed pending nodes in recording order
@@ -108,6 +109,9 @@ void Evaluation::add_foreign(Node* operand) {
   foreign.push_back(Array::adopt(operand));
 }
 
+/// Whether a gradient call keeps results of the op. What has several has no value itself: its parts do.
+bool is_costly(const Op& op) { return info(op.kind).costly && op.results == 1; }
+
 /// All pending nodes that a user handle holds, and what they need: one walk from the newest to the oldest. This thread
 /// holds what it lists, so none of them ends meanwhile.
 void Evaluation::collect_pending(Context& context, Node* target) {
@@ -124,7 +128,7 @@ void Evaluation::collect_pending(Context& context, Node* target) {
       evaluated_.push_back(node);
       continue;
     }
-    const bool user = node->users() > 0 || node == target;
+    const bool user = (node->users() > 0 || node == target) && node->op->results == 1;
     if ((!user || state != NodeState::pending) && node->mark != stamp) {  // what is set aside only where it is needed
       has_others_ = true;
       continue;
@@ -135,7 +139,7 @@ void Evaluation::collect_pending(Context& context, Node* target) {
       continue;
     }
     order_[--first] = node;
-    held_[first] = user || (in_gradient && node->sequence > context.gradient_start && info(node->op->kind).costly);
+    held_[first] = user || (in_gradient && node->sequence > context.gradient_start && is_costly(*node->op));
     for (Node* operand : node->arrays()) {
       if (!operand || operand->ready()) continue;
       if (operand->recorder == &context) operand->mark = stamp;
@@ -178,7 +182,7 @@ void Evaluation::collect_alone(Context& context, std::span<const Array> nodes) {
     }
   }
   std::sort(order_.begin(), order_.end(), [](const Node* a, const Node* b) { return a->sequence < b->sequence; });
-  for (const Node* node : order_) held_.push_back(node->users() > 0);
+  for (const Node* node : order_) held_.push_back(node->users() > 0 && node->op->results == 1);
 }
 
 /// False when nodes of other threads must be evaluated first.
@@ -211,8 +215,7 @@ bool small_reduction(const Node& node, int64_t longest_row) {
 }
 
 /// What an operand is: >= 0 the node of that number, < 0 leaf -1 - i, or none.
-int32_t Evaluation::operand(const Node& node, int i) const {
-  const Node* operand = node.in[i];
+int32_t Evaluation::number_of(const Node* operand) const {
   if (!operand) return none;
   return operand->ready() ? -1 - leaves_.number(operand) : static_cast<int32_t>(operand->slot);
 }
@@ -235,12 +238,22 @@ constexpr size_t node_words = 1 + Node::max_operands / 2;
   has_numbers_ |= node.scalars != 0;
   const bool small = op.kind == Kind::reduction && small_reduction(node, longest_row_);
   *words++ = node.facts() | uint64_t{held_[n]} << Node::free_fact | uint64_t{small} << (Node::free_fact + 1);
-  for (int i = 0; i < Node::max_operands && i < node.operands; i += 2) {
-    const uint64_t first = operand_word(node.in[i]);
-    *words++ = first << 32 | operand_word(node.in[i + 1]);
+  if (node.operands == Node::many) {
+    add_many(node);
+  } else {
+    for (int i = 0; i < Node::max_operands && i < node.operands; i += 2) {
+      const uint64_t first = operand_word(node.in[i]);
+      *words++ = first << 32 | operand_word(node.in[i + 1]);
+    }
   }
   if (op.kind != Kind::elementwise) add_attributes(node);
   return words;
+}
+
+/// Words for the operands of a node that has them in a list.
+[[gnu::cold]] void Evaluation::add_many(const Node& node) {
+  attributes_.push_back(node.arrays().size());
+  for (Node* operand : node.arrays()) attributes_.push_back(operand_word(operand));
 }
 
 void Evaluation::add_attributes(const Node& node) {
@@ -325,13 +338,16 @@ plan::Graph Evaluation::graph() const {
   for (size_t n = 0; n < order_.size(); ++n) {
     const Node& node = *order_[n];
     Value& value = add(node);
-    value.operands = node.operands;
+    value.operands = node.operand_count();
+    value.in.resize(value.operands);
     value.held = held_[n];
     value.small_row = node.op->kind == Kind::reduction && small_reduction(node, longest_row_);
     if (node.op->kind != Kind::elementwise) value.attributes = node.attributes;
-    for (int i = 0; i < Node::max_operands; ++i) {
-      const int32_t at = operand(node, i);
-      if (at != none) value.in[i] = at >= 0 ? at : graph.nodes + (-1 - at);
+    int32_t* in = value.in.begin();
+    for (const Node* operand : node.arrays()) {
+      const int32_t at = number_of(operand);
+      if (at != none) *in = at >= 0 ? at : graph.nodes + (-1 - at);
+      ++in;
     }
   }
   const size_t leaf_words = structure_key_.words.size() - leaves_.leaves().size();

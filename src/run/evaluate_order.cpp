@@ -7,6 +7,7 @@
 
 #include <rosin/error.hpp>
 
+#include "graph/leaf.hpp"
 #include "run/evaluate.hpp"
 #include "run/index_flags.hpp"
 
@@ -82,7 +83,7 @@ void set_aside(Context& here, Node* node, NodeState state) {
   } catch (const Error& error) {
     throw Error(error.kind(),
                 std::string(error.what()) + "; this came up for an array that a handle holds, a result of " +
-                    std::string(node.op->name) + ", " + to_string(node.shape()) + " " + to_string(node.dtype) +
+                    std::string(op_name(node)) + ", " + to_string(node.shape()) + " " + to_string(node.dtype) +
                     "; it is left out from now on; ROSIN_EAGER=1 throws where it is recorded");
   }
 }

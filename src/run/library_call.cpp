@@ -108,7 +108,7 @@ std::optional<LibraryCall> LibraryCall::prepare(OpenDevice& device, const plan::
   LibraryCall made(device);
   std::vector<int32_t> arrays;
   const plan::Value& node = layout.structure->graph.values[static_cast<size_t>(step.node)];
-  arrays.insert(arrays.end(), node.in, node.in + node.operands);
+  arrays.insert(arrays.end(), node.in.begin(), node.in.begin() + node.operands);
   for (const int32_t value : {step.bias, step.residual}) {
     if (value >= 0) arrays.push_back(value);
   }
