@@ -16,6 +16,7 @@ using Do = plan::Instr::Do;
 
 constexpr int64_t chunk_work = 160 * 1024;  // element-instructions of a chunk: about ten microseconds
 constexpr int64_t most_chunks = 64;
+constexpr int64_t draw_instrs = 8;  // that take as long as a draw
 
 }  // namespace
 
@@ -50,7 +51,10 @@ void FusedKernel::choose_tiles() {
   if (kernel_->whole_rows && row > cached_elements) tile_ = row;
   else if (row <= cached_elements) tile_ = cached_elements / row * row;
   else tile_ = cached_elements;
-  const int64_t work = chunk_work / static_cast<int64_t>(std::max<size_t>(kernel_->instrs.size(), 1));
+  const auto draws = std::count_if(kernel_->instrs.begin(), kernel_->instrs.end(),
+                                   [](const plan::Instr& instr) { return instr.what == Do::draw; });
+  const int64_t instrs = static_cast<int64_t>(kernel_->instrs.size()) + draws * (draw_instrs - 1);
+  const int64_t work = chunk_work / std::max<int64_t>(instrs, 1);
   const int64_t chunk = std::max(work, (total_ + most_chunks - 1) / most_chunks);
   cut_ = SumOrder::cut(total_, total_, tile_, chunk);
   if (kernel_->channels_first && !kernel_->roots.empty()) {
@@ -182,6 +186,7 @@ void FusedKernel::prepare_instrs() {
     ready.port = instr.port;
     ready.forward = -1;
     if (instr.what == Do::apply) ready.loop = instr.op->body.loops[static_cast<int>(instr.type)];
+    if (instr.what == Do::draw) ready.draw = draw_loop(instr.type);
     if (instr.what == Do::reduce || instr.what == Do::root) ready.loops = instr.reducer->body.of(instr.type);
     if (instr.what == Do::load) {
       const Access access = loads_[instr.port].access;
@@ -207,14 +212,15 @@ void FusedKernel::prepare_instrs() {
 /// Whether the producer of a stored register may write straight to the output's memory.
 bool FusedKernel::may_forward(size_t store, size_t producer) const {
   const Ready& made = instrs_[producer];
-  if ((made.what != Do::apply && made.what != Do::convert) || made.forward >= 0) return false;
+  const bool writes = made.what == Do::apply || made.what == Do::convert || made.what == Do::draw;
+  if (!writes || made.forward >= 0) return false;
   if (made.what == Do::convert && storage_of(made.type) != made.storage) return false;
   const plan::Port& port = kernel_->stores[instrs_[store].port];
   if (!port.aliased) return true;
   // The memory is also a load's: nothing may read that load after the producer.
   for (size_t k = producer + 1; k < instrs_.size(); ++k) {
     const Ready& later = instrs_[k];
-    if (later.what == Do::load || later.what == Do::scalar) continue;
+    if (later.what == Do::load || later.what == Do::scalar || later.what == Do::draw) continue;
     const int operands = later.what == Do::apply ? later.count : 1;
     for (int j = 0; j < operands; ++j) {
       for (const Ready& first : instrs_) {

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "cpu/draw.hpp"
 #include "cpu/plane_sums.hpp"
 #include "cpu/sum_order.hpp"
 #include "graph/leaf.hpp"
@@ -87,9 +88,10 @@ class FusedKernel {
     ScalarType type, from;
     DType storage;
     uint16_t count, dst, in[Node::max_positions], port;
-    int32_t forward;  // apply, convert: store port that is written directly, or -1
+    int32_t forward;  // apply, convert, draw: store port that is written directly, or -1
     TileLoop loop;
     CombineLoops loops;
+    DrawLoop draw;
   };
 
   struct Tile {
@@ -111,6 +113,7 @@ class FusedKernel {
   void apply(const Ready& instr, const Tile& tile, State& state) const;
   void load(const Ready& instr, const Tile& tile, State& state) const;
   void scalar(const Ready& instr, const Tile& tile, State& state) const;
+  void draw(const Ready& instr, const Tile& tile, State& state) const;
   void convert(const Ready& instr, int64_t count, State& state) const;
   void expand(const Ready& instr, const Tile& tile, State& state) const;
   void reduce(const Ready& instr, const Tile& tile, State& state) const;

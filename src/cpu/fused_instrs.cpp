@@ -121,6 +121,7 @@ void FusedKernel::run_instr(const Ready& instr, const Tile& tile, State& state) 
     case plan::Instr::Do::load: return load(instr, tile, state);
     case plan::Instr::Do::scalar: return scalar(instr, tile, state);
     case plan::Instr::Do::apply: return apply(instr, tile, state);
+    case plan::Instr::Do::draw: return draw(instr, tile, state);
     case plan::Instr::Do::convert: {
       void* out = instr.forward < 0 ? state.slot(instr.dst)
                                     : output(static_cast<uint16_t>(instr.forward), tile, instr.row, state.data);
@@ -184,6 +185,17 @@ void FusedKernel::scalar(const Ready& instr, const Tile& tile, State& state) con
     case ScalarType::float32: return fill<float>(out, static_cast<float>(number.real), count);
     case ScalarType::float64: return fill<double>(out, number.real, count);
   }
+}
+
+void FusedKernel::draw(const Ready& instr, const Tile& tile, State& state) const {
+  const auto argument = [&](size_t i) {
+    const plan::Port& port = kernel_->scalars[instr.port + i];
+    return static_cast<uint64_t>(state.data.scalars[plan::scalar_index(port.value, port.operand)].integer);
+  };
+  void* out = instr.forward < 0 ? state.slot(instr.dst)
+                                : output(static_cast<uint16_t>(instr.forward), tile, instr.row, state.data);
+  instr.draw(out, tile.begin, tile.count, argument(0), argument(1));
+  state.pointers[instr.dst] = out;
 }
 
 void FusedKernel::expand(const Ready& instr, const Tile& tile, State& state) const {

@@ -19,6 +19,7 @@ std::unique_ptr<Call> prepare(const CallSpec& spec) {
     case Kind::scalar:
     case Kind::argument:
     case Kind::elementwise:
+    case Kind::draw:
     case Kind::reduction:
     case Kind::part:
     case Kind::transfer: break;

@@ -1,7 +1,7 @@
-// Random draws. Element i depends on key, counter and i alone, so chunks do not matter. Read first: base/philox.hpp.
+// Calls that draw integers. Element i depends on key, counter and i alone, so chunks do not matter.
+// Read first: base/philox.hpp; numbers in [0, 1) are drawn inside fused kernels: draw.hpp.
 #include "base/philox.hpp"
 #include "cpu/dispatch.hpp"
-#include "scalar/body.hpp"
 
 namespace rosin::cpu {
 namespace {
@@ -11,76 +11,6 @@ uint64_t counter_of(const CallData& data) { return static_cast<uint64_t>(data.in
 
 constexpr int64_t chunk_elements = 16384;  // a multiple of every block's elements
 
-// Blocks side by side, so that the rounds become vector instructions: elements [0, 128) from block `first` on.
-[[gnu::always_inline]] inline void fill_lanes(float* out, uint64_t key, uint64_t first) {
-  constexpr size_t lanes = 32;
-  uint32_t words[4][lanes];
-  for (size_t i = 0; i < lanes; ++i) {
-    words[0][i] = static_cast<uint32_t>(first + i);
-    words[1][i] = static_cast<uint32_t>((first + i) >> 32);
-    words[2][i] = 0;
-    words[3][i] = static_cast<uint32_t>(philox::Purpose::draw);
-  }
-  uint32_t low = static_cast<uint32_t>(key), high = static_cast<uint32_t>(key >> 32);
-  for (int round = 0; round < philox::rounds; ++round) {
-    for (size_t i = 0; i < lanes; ++i) philox::mix(words[0][i], words[1][i], words[2][i], words[3][i], low, high);
-    low += philox::low_step;
-    high += philox::high_step;
-  }
-  for (size_t i = 0; i < lanes; ++i) {
-    for (size_t word = 0; word < 4; ++word) out[4 * i + word] = philox::unit_float(words[word][i]);
-  }
-}
-
-constexpr int64_t lane_elements = 128;
-using FillUniform = void (*)(float* out, int64_t count, uint64_t key, uint64_t first);
-
-[[gnu::always_inline]] inline void fill(float* out, int64_t count, uint64_t key, uint64_t first) {
-  for (int64_t i = 0; i < count; i += lane_elements) {
-    const uint64_t block = first + static_cast<uint64_t>(i / 4);
-    if (count - i >= lane_elements) {
-      fill_lanes(out + i, key, block);
-    } else {
-      float rest[lane_elements];
-      fill_lanes(rest, key, block);
-      std::copy_n(rest, count - i, out + i);
-    }
-  }
-}
-
-// The same text for two instruction sets, so the same bits.
-void fill_baseline(float* out, int64_t count, uint64_t key, uint64_t first) { fill(out, count, key, first); }
-#ifdef __x86_64__
-[[gnu::target("arch=x86-64-v3")]] void fill_wide(float* out, int64_t count, uint64_t key, uint64_t first) {
-  fill(out, count, key, first);
-}
-#endif
-
-FillUniform best_fill() {
-#ifdef __x86_64__
-  if (best_instruction_set() != InstructionSet::baseline) return fill_wide;
-#endif
-  return fill_baseline;
-}
-
-// Element i: word i % 4 of block counter + i / 4, its upper 24 bits.
-class UniformCall final : public Call {
- public:
-  explicit UniformCall(const CallSpec& spec)
-      : elements_{spec.result.shape.count(), chunk_elements}, fill_(best_fill()) {}
-  int64_t chunks() const override { return elements_.count(); }
-
-  void run(int64_t chunk, const CallData& data) override {
-    const int64_t first = elements_.first(chunk);
-    fill_(static_cast<float*>(data.result) + first, elements_.last(chunk) - first, key_of(data),
-          counter_of(data) + static_cast<uint64_t>(first / 4));
-  }
-
- private:
-  Pieces elements_;
-  FillUniform fill_;
-};
-
 // Calls f(element, 64 bits): words 2 (i % 2) and the next one of block counter + i / 2.
 template <class F> void each_pair(const Pieces& elements, int64_t chunk, const CallData& data, F&& f) {
   for (int64_t i = elements.first(chunk); i < elements.last(chunk); i += 2) {
@@ -89,21 +19,6 @@ template <class F> void each_pair(const Pieces& elements, int64_t chunk, const C
     if (i + 1 < elements.last(chunk)) f(i + 1, words[2], words[3]);
   }
 }
-
-class WideUniformCall final : public Call {
- public:
-  explicit WideUniformCall(const CallSpec& spec) : elements_{spec.result.shape.count(), chunk_elements} {}
-  int64_t chunks() const override { return elements_.count(); }
-
-  void run(int64_t chunk, const CallData& data) override {
-    double* out = static_cast<double*>(data.result);
-    each_pair(elements_, chunk, data,
-              [out](int64_t i, uint32_t low, uint32_t high) { out[i] = philox::unit_double(low, high); });
-  }
-
- private:
-  Pieces elements_;
-};
 
 // The upper 64 bits of a product, from 32-bit parts.
 uint64_t high_product(uint64_t a, uint64_t b) {
@@ -154,9 +69,6 @@ class PermutationCall final : public Call {
 std::unique_ptr<Call> prepare_random(const CallSpec& spec) {
   const bool wide = size_of(spec.result.type) == 8;
   switch (spec.op->draw) {
-    case Draw::uniform:
-      if (wide) return std::make_unique<WideUniformCall>(spec);
-      return std::make_unique<UniformCall>(spec);
     case Draw::bits:
       if (wide) return std::make_unique<IntegersCall<int64_t>>(spec);
       return std::make_unique<IntegersCall<int32_t>>(spec);

@@ -86,7 +86,7 @@ enum class Scatter : uint8_t {
 };
 
 /// What a random op draws; operands are the scalars key and offset (Int64), then low and high where they are used.
-enum class Draw : uint8_t { none, uniform, bits, permutation };
+enum class Draw : uint8_t { none, bits, permutation };
 
 /// Which contraction; lower and the devices know no other.
 enum class Contraction : uint8_t {

@@ -14,6 +14,7 @@ enum class Placing : uint8_t {
   never,     // no node of a plan: data, C++ numbers, moves to another device
   alias,     // its operand's memory
   element,   // a member of a fused kernel, element by element
+  drawn,     // the same, of no operand's elements
   combined,  // a member of a fused kernel that combines elements by the op's reducer
   look,      // a look at its operand's memory where the movement allows one, else a call
   call,      // a step of its own: each executor has a maker for the kind
@@ -37,6 +38,7 @@ inline constexpr KindInfo kinds[] = {
     {Kind::scalar, "scalar", Placing::never, false, false, false, true, false},
     {Kind::argument, "argument", Placing::alias, false, false, true, false, false},
     {Kind::elementwise, "elementwise", Placing::element, false, true, true, false, false},
+    {Kind::draw, "draw", Placing::drawn, false, true, false, true, false},
     {Kind::reduction, "reduction", Placing::combined, true, true, true, true, false},
     {Kind::movement, "movement", Placing::look, false, true, false, false, true},
     {Kind::gather, "gather", Placing::call, false, true, false, true, false},

@@ -25,6 +25,7 @@ enum class Kind : uint8_t {
   scalar,       // a C++ number: a run-time argument of plans, never part of a key
   argument,     // argument of a gradient call: the identity, free in a plan
   elementwise,  // body on broadcast operands
+  draw,         // numbers in [0, 1) that follow from key, counter and the place of the element
   reduction,    // over a set of dims (ReductionAttributes), results keep size 1
   movement,     // elements change place (MovementAttributes), views where possible
   gather,

@@ -5,12 +5,14 @@
 
 #include <rosin/error.hpp>
 
+#include "kernels/draws.hpp"
+
 namespace rosin::kernels {
 
 using Do = Instr::Do;
 
 int operand_count(const Instr& instr) {
-  if (instr.what == Do::load || instr.what == Do::scalar) return 0;
+  if (instr.what == Do::load || instr.what == Do::scalar || instr.what == Do::draw) return 0;
   return instr.what == Do::apply ? instr.count : 1;
 }
 
@@ -26,10 +28,15 @@ KernelBody::KernelBody(KernelWriter& writer, const Layout& layout, int32_t kerne
     const Instr& instr = kernel_.instrs[i];
     if (!needed_[i]) continue;
     if (instr.what == Do::load) declare_load(instr.port);
-    if (instr.what != Do::scalar) continue;
-    const Port& port = kernel_.scalars[instr.port];
-    known_[i] = writer_.scalar(instr.type, scalar_index(port.value, port.operand));
+    if (instr.what == Do::draw)
+      draws_[i] = {scalar(instr.port, ScalarType::int64), scalar(instr.port + 1, ScalarType::int64)};
+    if (instr.what == Do::scalar) known_[i] = scalar(instr.port, instr.type);
   }
+}
+
+Term KernelBody::scalar(int number, ScalarType type) {
+  const Port& port = kernel_.scalars[static_cast<size_t>(number)];
+  return writer_.scalar(type, scalar_index(port.value, port.operand));
 }
 
 /// Registers are shared by values: what a register holds is what the last instr before wrote.
@@ -101,6 +108,7 @@ Term KernelBody::compute(size_t i, const Spot& spot, bool at_row) {
   switch (instr.what) {
     case Do::load: return load(loads_[instr.port], spot);
     case Do::apply: return apply(i, spot, at_row);
+    case Do::draw: return drawn_element(instr.type, draws_.at(i).key, draws_.at(i).counter, spot.linear);
     case Do::convert: return convert(instr, operand(i, 0, spot, at_row));
     case Do::expand: return operand(i, 0, spot, at_row);  // the row's value
     case Do::scalar:                                      // known from the start

@@ -2,6 +2,7 @@
 // Read first: structure.hpp (Instr), code.hpp. Read next: fused.cpp (the loops).
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "kernels/code.hpp"
@@ -45,9 +46,14 @@ class KernelBody {
     std::vector<Term> strides;  // of each dim of the level; none: the port does not move with it
   };
 
+  struct Drawn {
+    Term key, counter;
+  };
+
   void find_definitions();
   void need(size_t instr);
   void declare_load(uint16_t port);
+  Term scalar(int port, ScalarType type);
   Term compute(size_t instr, const Spot& spot, bool row);
   Term operand(size_t instr, int i, const Spot& spot, bool row);
   Term convert(const Instr& instr, Term x);
@@ -62,6 +68,7 @@ class KernelBody {
   std::vector<char> needed_;
   std::vector<int> phases_;
   std::vector<Load> loads_;
+  std::map<size_t, Drawn> draws_;  // by instr
   std::vector<Term> known_;
 };
 

@@ -39,6 +39,7 @@ void write_call(const Layout& layout, const Step& step, LaunchList& list) {
     case Kind::scalar:
     case Kind::argument:
     case Kind::elementwise:
+    case Kind::draw:
     case Kind::reduction:
     case Kind::part:
     case Kind::transfer: break;

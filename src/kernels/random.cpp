@@ -1,10 +1,12 @@
-// Kernels of random draws: the words of Philox4x32-10, as base/philox.hpp computes them, so that every device draws
-// what the CPU draws. One item takes a block of four words. Read first: base/philox.hpp, elements.hpp.
+// Random draws: the words of Philox4x32-10, as base/philox.hpp computes them, so that every device draws what the CPU
+// draws. Numbers in [0, 1) are values of fused kernels; of integers one item takes a block of four words. Read first:
+// base/philox.hpp, elements.hpp.
 #include <array>
 
 #include <rosin/error.hpp>
 
 #include "base/philox.hpp"
+#include "kernels/draws.hpp"
 #include "kernels/elements.hpp"
 
 namespace rosin::kernels {
@@ -70,28 +72,18 @@ Term argument(KernelWriter& writer, const CallStep& step, int i) {
   return writer.scalar(wide, scalar_index(step.view(step.in(i)).root, -1));
 }
 
-// Element i of the result stands in block counter + i / per_block; body(words) gives the elements of a block.
+// Element i of the result stands in block counter + i / 2; body(words) gives the elements of a block.
 template <class F> void write_blocks(const CallStep& step, LaunchList& list, KernelWriter& writer, F&& body) {
   const int64_t count = step.view(step.node).count();
   const Term key = argument(writer, step, 0), counter = argument(writer, step, 1), end = writer.number(count);
   const int out = writer.buffer(step.value.dtype, {step.node, -1});
-  const int64_t per_block = size_of(step.value.dtype) == 8 || step.value.op->draw == Draw::bits ? 2 : 4;
-  launch_each(list, writer, (count + per_block - 1) / per_block, [&](Term block) {
+  launch_each(list, writer, (count + 1) / 2, [&](Term block) {
     const std::vector<Term> elements = body(block_words(key, counter + writer.convert(block, wide)));
     for (size_t i = 0; i < elements.size(); ++i) {
-      const Term at = block * per_block + static_cast<int64_t>(i);
+      const Term at = block * 2 + static_cast<int64_t>(i);
       if (i == 0) writer.store(out, at, elements[i]);
       else writer.when(at < end, [&] { writer.store(out, at, elements[i]); });
     }
-  });
-}
-
-void write_uniform(const CallStep& step, LaunchList& list) {
-  KernelWriter writer = step.writer();
-  const bool doubles = step.value.dtype == DType::Float64;
-  write_blocks(step, list, writer, [&](const WordTerms& words) -> std::vector<Term> {
-    if (doubles) return {unit_double(words[0], words[1]), unit_double(words[2], words[3])};
-    return {unit_float(words[0]), unit_float(words[1]), unit_float(words[2]), unit_float(words[3])};
   });
 }
 
@@ -149,10 +141,23 @@ void write_permutation(const CallStep& step, LaunchList& list) {
 
 }  // namespace
 
+// Element i of 32 bits stands in block counter + i / 4, of 64 bits in block counter + i / 2.
+Term drawn_element(ScalarType type, Term key, Term counter, Term element) {
+  KernelWriter& writer = *key.writer;
+  const bool doubles = type == ScalarType::float64;
+  const Term at = writer.convert(element, wide);
+  const WordTerms words = block_words(key, counter + shifted_right(at, doubles ? 1 : 2));
+  const Term place = low_word(at);
+  const Term odd = writer.apply(Primitive::bit_and, word, {place, like(place, 1)}) != 0;
+  if (doubles) return unit_double(writer.select(odd, words[2], words[0]), writer.select(odd, words[3], words[1]));
+  const Term upper = writer.apply(Primitive::bit_and, word, {place, like(place, 2)}) != 0;
+  return unit_float(
+      writer.select(upper, writer.select(odd, words[3], words[2]), writer.select(odd, words[1], words[0])));
+}
+
 void write_random(const Layout& layout, int32_t node, LaunchList& list) {
   const CallStep step(layout, node);
   switch (step.value.op->draw) {
-    case Draw::uniform: return write_uniform(step, list);
     case Draw::bits: return write_integers(step, list);
     case Draw::permutation: return write_permutation(step, list);
     case Draw::none: break;

@@ -18,11 +18,10 @@ namespace rosin {
 namespace {
 
 const Op& uniform_op = *register_op({.name = "uniform",
-                                     .kind = Kind::random,
+                                     .kind = Kind::draw,
                                      .operands = 2,
                                      .doc = "numbers in [0, 1) of a key from a counter on; Float32 or Float64",
-                                     .type_rule = TypeRule::attribute,
-                                     .draw = Draw::uniform});
+                                     .type_rule = TypeRule::attribute});
 const Op& integers_op = *register_op({.name = "randint",
                                       .kind = Kind::random,
                                       .operands = 4,

@@ -67,6 +67,7 @@ void Fuser::place(int32_t node) {
     case Placing::element:
       if (!join_call(node)) join_elementwise(node);
       return;
+    case Placing::drawn: return begin_kernel(node);
     case Placing::combined: return join_reduction(node);
     case Placing::look: return place_movement(node);
     case Placing::call: return add_call(node);
@@ -345,13 +346,16 @@ void Fuser::join_elementwise(int32_t node) {
       }
     }
   }
-  if (chosen < 0) {
-    chosen = units.add(false);
-    units[chosen].domain = node;
-    units[chosen].wide = v(node).wide;
-    level = Level::full;
-  }
-  add_member(chosen, node, level);
+  if (chosen < 0) begin_kernel(node);
+  else add_member(chosen, node, level);
+}
+
+/// A kernel of the node alone, which what reads it may join.
+void Fuser::begin_kernel(int32_t node) {
+  const int32_t unit = units.add(false);
+  units[unit].domain = node;
+  units[unit].wide = v(node).wide;
+  add_member(unit, node, Level::full);
 }
 
 void Fuser::try_merge(int32_t into, int32_t from) {

@@ -60,6 +60,7 @@ class Fuser {
   bool needs_nothing_new(int32_t unit, int32_t node) const;
   void join_elementwise(int32_t node);
   void join_reduction(int32_t node);
+  void begin_kernel(int32_t node);
   bool over_planes(int32_t image, uint8_t reduced) const;
   void try_merge(int32_t into, int32_t from);
   static uint8_t rest_after(uint8_t wide, int dims);

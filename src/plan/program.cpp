@@ -121,6 +121,7 @@ class Emitter {
     const Value& value = v(member);
     if (!value.op) return emit_copy(member);
     if (value.op->kind == Kind::reduction) return emit_reduction(member);
+    if (value.op->kind == Kind::draw) return emit_draw(member);
     const bool row = level(member) == Level::row;
     uint16_t in[Node::max_positions] = {};
     for (int i = 0; i < value.operands; ++i) {
@@ -147,6 +148,14 @@ class Emitter {
     const ScalarType type = scalar_type(dtype);
     if (from == type && storage_of(type) == dtype) return reg;
     return convert(reg, from, type, row, dtype);
+  }
+
+  void emit_draw(int32_t member) {
+    Instr& instr = append(Do::draw, scalar_type(v(member).dtype), false);
+    instr.op = v(member).op;
+    instr.port = static_cast<uint16_t>(kernel_.scalars.size());
+    for (const int i : {0, 1}) kernel_.scalars.push_back({fuser_.plain(v(member).in[i]), -1, false, false, 0});
+    computed_[member] = instr.dst;
   }
 
   void emit_copy(int32_t member) {
@@ -189,7 +198,7 @@ class Emitter {
   }
 
   static int operand_count(const Instr& instr) {
-    if (instr.what == Do::load || instr.what == Do::scalar) return 0;
+    if (instr.what == Do::load || instr.what == Do::scalar || instr.what == Do::draw) return 0;
     return instr.what == Do::apply ? instr.count : 1;
   }
 

@@ -9,7 +9,11 @@
 namespace rosin::plan {
 namespace {
 
+/// Of a draw, which takes about as long on processors as a polynomial, and no memory at all.
+constexpr int draw_work = 8;
+
 int primitives_of(const Value& value) {
+  if (value.op->kind == Kind::draw) return draw_work;
   ScalarCode code;
   value.op->body.code(value.compute, code);
   return static_cast<int>(code.list.size());
@@ -36,7 +40,11 @@ class Recompute {
 
   static size_t at(int32_t i) { return static_cast<size_t>(i); }
   const Value& v(int32_t value) const { return s_.graph.values[at(value)]; }
-  bool is_elementwise(int32_t value) const { return v(value).op && v(value).op->kind == Kind::elementwise; }
+  /// Whether kernels compute it element by element, and anywhere.
+  bool is_of_elements(int32_t value) const {
+    const Op* op = v(value).op;
+    return op && (op->kind == Kind::draw || (op->kind == Kind::elementwise && op->body.code != nullptr));
+  }
   /// All values of one size class count as equally large: a structure knows no sizes.
   int64_t bytes(int32_t value) const { return static_cast<int64_t>(size_of(v(value).dtype)); }
 
@@ -78,8 +86,8 @@ class Recompute {
 
   /// How `value`, as large as `of`, follows; false where it does not.
   bool express(int32_t value, int32_t of, Expression& e) const {
-    const bool fits = is_elementwise(value) && fuser_.level(value) == Level::full && v(value).wide == v(of).wide &&
-                      v(value).channels_first == v(of).channels_first && v(value).op->body.code != nullptr;
+    const bool fits = is_of_elements(value) && fuser_.level(value) == Level::full && v(value).wide == v(of).wide &&
+                      v(value).channels_first == v(of).channels_first;
     if (!fits || (e.work += primitives_of(v(value))) > work_) return false;
     bool follows = true;
     each_read(s_, fuser_, value, [&](int32_t operand) {

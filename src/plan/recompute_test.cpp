@@ -8,6 +8,7 @@
 #include <rosin/compose.hpp>
 #include <rosin/conv.hpp>
 #include <rosin/create.hpp>
+#include <rosin/dropout.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/grad.hpp>
 #include <rosin/matmul.hpp>
@@ -98,6 +99,13 @@ TEST_F(Recompute, ASoftmaxKeepsItsResultAlone) {
   for (const int dim : {0, 1}) {
     EXPECT_LE(kept_for([&](const Array& z) { return softmax(z, dim); }), 0) << dim;
   }
+}
+
+/// Draws are computed again: neither the numbers nor the mask made of them is kept.
+TEST_F(Recompute, ADropoutKeepsItsSeedAlone) {
+  EXPECT_EQ(kept_for([](const Array& z) { return dropout(z, 0.25); }), 0);
+  EXPECT_EQ(launches([&] { return dropout(x, 0.25); }), (Launched{1, 0}));
+  EXPECT_EQ(launches([] { return randn({100, 7}); }), (Launched{1, 0}));
 }
 
 /// Where statistics are not of rows, but of planes or of what stands in one channel.

@@ -69,6 +69,7 @@ struct Instr {
     load,     // dst = port (converted from its storage type to `type`)
     scalar,   // dst = scalar port, in all elements
     apply,    // dst = loop(in...)
+    draw,     // dst = random numbers at the elements' places; key and counter are scalar ports `port` and `port` + 1
     convert,  // dst = in[0] of type `from` as `type`, rounded to `storage`
     expand,   // dst (full) = in[0] (row), repeated along the row
     reduce,   // dst (row) = in[0] (full) combined along the row

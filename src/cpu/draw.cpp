@@ -1,0 +1,137 @@
+// See draw.hpp.
+#include "cpu/draw.hpp"
+
+#include <algorithm>
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+
+#include "base/philox.hpp"
+#include "scalar/body.hpp"
+
+namespace rosin::cpu {
+namespace {
+
+constexpr int64_t lane_elements = 32;  // of blocks side by side
+
+/// Numbers of the eight blocks from `block` on.
+using FillLanes = void (*)(float* out, uint64_t key, uint64_t block);
+
+/// Blocks side by side, so that the rounds become vector instructions.
+void fill_baseline(float* out, uint64_t key, uint64_t block) {
+  constexpr size_t lanes = lane_elements / 4;
+  uint32_t words[4][lanes];
+  for (size_t i = 0; i < lanes; ++i) {
+    words[0][i] = static_cast<uint32_t>(block + i);
+    words[1][i] = static_cast<uint32_t>((block + i) >> 32);
+    words[2][i] = 0;
+    words[3][i] = static_cast<uint32_t>(philox::Purpose::draw);
+  }
+  uint32_t low = static_cast<uint32_t>(key), high = static_cast<uint32_t>(key >> 32);
+  for (int round = 0; round < philox::rounds; ++round) {
+    for (size_t i = 0; i < lanes; ++i) philox::mix(words[0][i], words[1][i], words[2][i], words[3][i], low, high);
+    low += philox::low_step;
+    high += philox::high_step;
+  }
+  for (size_t i = 0; i < lanes; ++i) {
+    for (size_t word = 0; word < 4; ++word) out[4 * i + word] = philox::unit_float(words[word][i]);
+  }
+}
+
+#ifdef __x86_64__
+/// Four blocks, a word of each in the lower half of 64 bits: what stands in the upper half takes part in nothing.
+struct Blocks {
+  __m256i words[4];
+};
+
+[[gnu::target("avx2"), gnu::always_inline]] inline Blocks blocks_from(uint64_t block) {
+  const __m256i number =
+      _mm256_add_epi64(_mm256_set1_epi64x(static_cast<int64_t>(block)), _mm256_set_epi64x(3, 2, 1, 0));
+  const auto purpose = static_cast<int64_t>(philox::Purpose::draw);
+  return {{number, _mm256_srli_epi64(number, 32), _mm256_setzero_si256(), _mm256_set1_epi64x(purpose)}};
+}
+
+/// As philox::mix does.
+[[gnu::target("avx2"), gnu::always_inline]] inline void mix(Blocks& b, __m256i low, __m256i high) {
+  const __m256i first = _mm256_mul_epu32(b.words[0], _mm256_set1_epi64x(philox::first_factor));
+  const __m256i second = _mm256_mul_epu32(b.words[2], _mm256_set1_epi64x(philox::second_factor));
+  b.words[0] = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(second, 32), b.words[1]), low);
+  b.words[2] = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(first, 32), b.words[3]), high);
+  b.words[1] = second;
+  b.words[3] = first;
+}
+
+/// Two blocks as eight numbers.
+[[gnu::target("avx2"), gnu::always_inline]] inline void store_numbers(float* out, __m256i bits) {
+  const __m256 whole = _mm256_cvtepi32_ps(_mm256_srli_epi32(bits, 8));
+  _mm256_storeu_ps(out, _mm256_mul_ps(whole, _mm256_set1_ps(0x1p-24f)));
+}
+
+/// The lower halves of both, in turn.
+[[gnu::target("avx2"), gnu::always_inline]] inline __m256i paired(const __m256i& first, const __m256i& second) {
+  return _mm256_blend_epi32(first, _mm256_slli_epi64(second, 32), 0xAA);
+}
+
+[[gnu::target("avx2"), gnu::always_inline]] inline void store_blocks(float* out, const Blocks& b) {
+  const __m256i front = paired(b.words[0], b.words[1]), back = paired(b.words[2], b.words[3]);
+  const __m256i even = _mm256_unpacklo_epi64(front, back), odd = _mm256_unpackhi_epi64(front, back);
+  store_numbers(out, _mm256_permute2x128_si256(even, odd, 0x20));
+  store_numbers(out + 8, _mm256_permute2x128_si256(even, odd, 0x31));
+}
+
+[[gnu::target("avx2")]] void fill_wide(float* out, uint64_t key, uint64_t block) {
+  Blocks a = blocks_from(block), b = blocks_from(block + 4);
+  uint32_t low = static_cast<uint32_t>(key), high = static_cast<uint32_t>(key >> 32);
+  for (int round = 0; round < philox::rounds; ++round) {
+    const __m256i lows = _mm256_set1_epi64x(low), highs = _mm256_set1_epi64x(high);
+    mix(a, lows, highs);
+    mix(b, lows, highs);
+    low += philox::low_step;
+    high += philox::high_step;
+  }
+  store_blocks(out, a);
+  store_blocks(out + 16, b);
+}
+#endif
+
+FillLanes best_fill() {
+#ifdef __x86_64__
+  if (best_instruction_set() != InstructionSet::baseline) return fill_wide;
+#endif
+  return fill_baseline;
+}
+
+/// Element i: word i % 4 of block counter + i / 4, its upper 24 bits.
+void draw_floats(void* memory, int64_t begin, int64_t count, uint64_t key, uint64_t counter) {
+  static const FillLanes fill = best_fill();
+  float* out = static_cast<float*>(memory);
+  float rest[lane_elements];
+  for (const float* end = out + count; out < end;) {
+    const uint64_t block = counter + static_cast<uint64_t>(begin / 4);
+    const int64_t skipped = begin % 4, made = std::min<int64_t>(lane_elements - skipped, end - out);
+    if (made == lane_elements) {
+      fill(out, key, block);
+    } else {
+      fill(rest, key, block);
+      std::copy_n(rest + skipped, made, out);
+    }
+    out += made;
+    begin += made;
+  }
+}
+
+/// Element i: words 2 (i % 2) and the next one of block counter + i / 2, the upper 53 of their bits.
+void draw_doubles(void* memory, int64_t begin, int64_t count, uint64_t key, uint64_t counter) {
+  double* out = static_cast<double*>(memory);
+  for (int64_t i = begin; i < begin + count;) {
+    const philox::Words words = philox::block_at(key, counter + static_cast<uint64_t>(i / 2));
+    if (i % 2 == 0) *out++ = philox::unit_double(words[0], words[1]), ++i;
+    if (i < begin + count) *out++ = philox::unit_double(words[2], words[3]), ++i;
+  }
+}
+
+}  // namespace
+
+DrawLoop draw_loop(ScalarType type) { return type == ScalarType::float64 ? draw_doubles : draw_floats; }
+
+}  // namespace rosin::cpu
