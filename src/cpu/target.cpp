@@ -32,9 +32,9 @@ class CpuTarget final : public plan::Target {
     const plan::Epilogue& epilogue = call.epilogue;
     if (epilogue.none()) return true;
     const DType type = call.result().type;
-    const bool forward = call.kind == CallKind::matmul || call.kind == CallKind::convolution;
-    return forward && (type == DType::Float32 || type == DType::Float64) && !epilogue.auxiliary &&
-           !epilogue.bias_gradient;
+    const bool images = call.kind == CallKind::convolution || call.kind == CallKind::convolution_data;
+    return (images || call.kind == CallKind::matmul) && (type == DType::Float32 || type == DType::Float64) &&
+           !epilogue.auxiliary && !epilogue.bias_gradient;
   }
 
   /// Images in CWHN. (Where size-1 dims make that the same as the logical order, an array looks contiguous.)

@@ -21,8 +21,10 @@ inline ResultShape result_shape(const MatmulSpec& spec) {
   return {spec.type, spec.batch, spec.n, spec.m, spec.ldc, spec.c_batch_stride};
 }
 inline ResultShape result_shape(const ConvSpec& spec) {
-  const MatmulPart all = images_part(spec, 0, spec.batch);
-  return {spec.type, 1, all.last_column, spec.out_channels, spec.out_channels, 0};
+  const bool forward = spec.kind == ConvKind::forward;
+  const int64_t pixels = extent_of(forward ? spec.out : spec.in, spec.spatial, 1).count();
+  const int64_t channels = forward ? spec.out_channels : spec.in_channels;
+  return {spec.type, 1, spec.batch * pixels, channels, channels, 0};
 }
 
 /// The call, and then the epilogue. Types: Float32, Float64.

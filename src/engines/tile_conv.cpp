@@ -535,7 +535,8 @@ template <class T> std::unique_ptr<VendorCall> prepare_typed(const ConvSpec& spe
 
 std::unique_ptr<VendorCall> prepare_tile_conv(const ConvSpec& spec) {
   require_tile_type(spec.type, "conv");
-  return with_epilogue(spec, true, spec.type == DType::Float64 ? &prepare_typed<double> : &prepare_typed<float>);
+  return with_epilogue(spec, spec.kind == ConvKind::forward,
+                       spec.type == DType::Float64 ? &prepare_typed<double> : &prepare_typed<float>);
 }
 
 }  // namespace rosin::engines

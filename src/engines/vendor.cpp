@@ -198,7 +198,7 @@ std::unique_ptr<VendorCall> prepare_conv(const ConvSpec& spec, Engine engine) {
   if (engine == Engine::onednn)
     return onednn_checked(&prepare_onednn_conv, &prepare_tile_conv, &prepare_plain_conv, spec);
   if (engine == Engine::tile) return prepare_tile_conv(spec);
-  return with_epilogue(spec, true, &prepare_plain_conv);
+  return with_epilogue(spec, spec.kind == ConvKind::forward, &prepare_plain_conv);
 }
 
 }  // namespace rosin::engines

@@ -56,7 +56,7 @@ struct ConvSpec {
   int64_t stride[3] = {1, 1, 1}, pad_low[3] = {0, 0, 0}, pad_high[3] = {0, 0, 0};
   int64_t dilation[3] = {1, 1, 1};  // 1: dense
   bool flipped = false;
-  Epilogue epilogue;                    // forward only; bias has out_channels elements, the residual lies as y does
+  Epilogue epilogue;                    // of y, or of dx as the result of a transposed one: bias has its channels
   ActivationLoop activation = nullptr;  // of the epilogue, unless that is relu
 };
 
@@ -79,7 +79,7 @@ struct PoolSpec {
 ///   call                    first  second  third  result
 ///   matmul                  A      B       bias   C         (bias, residual: where the epilogue has them)
 ///   conv forward            x      w       bias   y
-///   conv backward_data      dy     w       -      dx
+///   conv backward_data      dy     w       bias   dx
 ///   conv backward_weights   x      dy      -      dw
 ///   max_forward, mean_forward   x  -       -      y
 ///   max_backward            x      y       dy     dx

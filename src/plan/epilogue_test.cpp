@@ -8,6 +8,7 @@
 
 #include <rosin/activation.hpp>
 #include <rosin/conv.hpp>
+#include <rosin/conv_layers.hpp>
 #include <rosin/create.hpp>
 #include <rosin/dense.hpp>
 #include <rosin/elementwise.hpp>
@@ -114,6 +115,36 @@ TEST(Epilogue, ConvolutionsHaveTheSameBits) {
       expect_same_bits([&] { return conv(x, w, options); }, bias, residual, to_string(type) + to_string(x_shape));
     }
   }
+}
+
+/// Sizes for which either engine is the faster one, strides, and groups.
+TEST(Epilogue, TransposedConvolutionsHaveTheSameBits) {
+  seed(5);
+  struct Case {
+    Shape x, w;
+    int64_t stride, groups;
+  };
+  for (const auto& [x_shape, w_shape, stride, groups] :
+       {Case{{9, 8, 6, 5}, {3, 3, 1, 6}, 1, 1}, Case{{6, 5, 16, 3}, {4, 4, 24, 16}, 2, 1},
+        Case{{7, 6, 8, 2}, {3, 3, 5, 8}, 2, 2}, Case{{11, 5, 2}, {4, 3, 5}, 1, 1}}) {
+    for (const DType type : {Float32, Float64}) {
+      const Array x = normal(x_shape, 0, 1, type), w = normal(w_shape, 0, 1, type);
+      const ConvOptions options{.stride = {stride}, .groups = groups};
+      const Array residual = normal(conv_transpose(x, w, options).shape(), 0, 1, type);
+      const int rank = x_shape.rank();
+      std::vector<int64_t> ones(static_cast<size_t>(rank), 1);
+      ones[static_cast<size_t>(rank - 2)] = residual.size(-2);
+      const Array bias = reshape(normal({residual.size(-2)}, 0, 1, type), Shape(std::span<const int64_t>(ones)));
+      expect_same_bits([&] { return conv_transpose(x, w, options); }, bias, residual,
+                       to_string(type) + to_string(x_shape));
+    }
+  }
+  const ConvTranspose layer({3, 3}, 6, 5, relu);
+  const Array image = randn({9, 8, 6, 1});
+  eval();
+  EXPECT_EQ(launches([&] { return layer(image); }).calls, 1);
+  EXPECT_EQ(launches([&] { return layer(image); }).kernels,
+            launches([&] { return conv_transpose(image, layer.weight); }).kernels);
 }
 
 TEST(Epilogue, NotANumberAndZerosWithASignStay) {
