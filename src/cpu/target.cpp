@@ -27,14 +27,14 @@ class CpuTarget final : public plan::Target {
     }
   }
 
-  /// Of products and convolutions whose sums are kept in the type of their elements: halves would be rounded too late.
+  /// Of products and convolutions of floats.
   static bool takes_epilogue(const CallDescription& call) {
     const plan::Epilogue& epilogue = call.epilogue;
     if (epilogue.none()) return true;
     const DType type = call.result().type;
     const bool images = call.kind == CallKind::convolution || call.kind == CallKind::convolution_data;
-    return (images || call.kind == CallKind::matmul) && (type == DType::Float32 || type == DType::Float64) &&
-           !epilogue.auxiliary && !epilogue.bias_gradient;
+    return (images || call.kind == CallKind::matmul) && is_float(type) && !epilogue.auxiliary &&
+           !epilogue.bias_gradient;
   }
 
   /// Images in CWHN. (Where size-1 dims make that the same as the logical order, an array looks contiguous.)

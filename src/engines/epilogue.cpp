@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <string>
+#include <type_traits>
 
 #include <rosin/error.hpp>
+#include <rosin/half.hpp>
 
 namespace rosin::engines {
 namespace {
@@ -41,8 +43,12 @@ class Finished final : public VendorCall {
   static constexpr int64_t stretch = 512;  // elements for which a bias of few rows is repeated
 
   void apply(const MatmulPart& part, const VendorBuffers& buffers) const {
-    if (shape_.type == DType::Float64) apply_to<double>(part, buffers);
-    else apply_to<float>(part, buffers);
+    switch (shape_.type) {
+      case DType::Float64: return apply_to<double>(part, buffers);
+      case DType::Float16: return apply_to<Half>(part, buffers);
+      case DType::BFloat16: return apply_to<BFloat>(part, buffers);
+      default: return apply_to<float>(part, buffers);
+    }
   }
 
   template <class T> void apply_to(const MatmulPart& part, const VendorBuffers& buffers) const {
@@ -66,12 +72,29 @@ class Finished final : public VendorCall {
     }
   }
 
+  /// Halves are computed in float, and rounded by each step.
   template <class T> void apply_to_run(T* c, const T* bias, const T* residual, int64_t count) const {
-    for (int64_t i = 0; bias != nullptr && i < count; ++i) c[i] += bias[i];
-    for (int64_t i = 0; residual != nullptr && i < count; ++i) c[i] += residual[i];
+    using Wide = std::conditional_t<sizeof(T) == 2, float, T>;
+    for (int64_t i = 0; bias != nullptr && i < count; ++i) c[i] = T(Wide(c[i]) + Wide(bias[i]));
+    for (int64_t i = 0; residual != nullptr && i < count; ++i) c[i] = T(Wide(c[i]) + Wide(residual[i]));
     if (epilogue_.activation == Activation::relu) {
-      for (int64_t i = 0; i < count; ++i) c[i] = c[i] < T(0) ? T(0) : c[i];
+      for (int64_t i = 0; i < count; ++i) c[i] = T(Wide(c[i]) < Wide(0) ? Wide(0) : Wide(c[i]));
     } else if (epilogue_.activation != Activation::none) {
+      activate(c, count);
+    }
+  }
+
+  template <class T> void activate(T* c, int64_t count) const {
+    if constexpr (sizeof(T) == 2) {
+      float values[stretch];
+      const void* in[] = {values};
+      for (int64_t first = 0; first < count; first += stretch) {
+        const int64_t now = std::min(stretch, count - first);
+        std::copy_n(c + first, now, values);
+        activation_(values, in, now);
+        std::transform(values, values + now, c + first, [](float value) { return T(value); });
+      }
+    } else {
       const void* in[] = {c};
       activation_(c, in, count);
     }
@@ -88,9 +111,9 @@ class Finished final : public VendorCall {
 
 std::unique_ptr<VendorCall> finished(std::unique_ptr<VendorCall> call, const Epilogue& epilogue,
                                      ActivationLoop activation, const ResultShape& shape) {
-  if (shape.type != DType::Float32 && shape.type != DType::Float64) {
-    throw Error(ErrorKind::dtype, std::string("call: epilogues are of Float32 and Float64; got ") +
-                                      to_string(shape.type) + "; compute them apart");
+  if (!is_float(shape.type)) {
+    throw Error(ErrorKind::dtype,
+                std::string("call: epilogues are of floats; got ") + to_string(shape.type) + "; compute them apart");
   }
   return std::make_unique<Finished>(std::move(call), epilogue, activation, shape);
 }

@@ -27,18 +27,18 @@ inline ResultShape result_shape(const ConvSpec& spec) {
   return {spec.type, 1, spec.batch * pixels, channels, channels, 0};
 }
 
-/// The call, and then the epilogue. Types: Float32, Float64.
+/// The call, and then the epilogue. Types: floats.
 std::unique_ptr<VendorCall> finished(std::unique_ptr<VendorCall> call, const Epilogue& epilogue,
                                      ActivationLoop activation, const ResultShape& shape);
 
 /// What `make` prepares for the spec, with as much of the epilogue as the engine does in its registers (bias and relu,
-/// if any), then the rest.
+/// if any), then the rest. Sums of halves are rounded before the first step, so registers hold too much for it.
 template <class Spec, class Make>
 std::unique_ptr<VendorCall> with_epilogue(const Spec& spec, bool in_registers, Make&& make) {
   Spec inner = spec;
   inner.epilogue = {};
   Epilogue rest = spec.epilogue;
-  if (in_registers) {
+  if (in_registers && size_of(spec.type) > 2) {
     inner.epilogue.bias = std::exchange(rest.bias, false);
     if (!rest.residual && rest.activation == Activation::relu)
       inner.epilogue.activation = std::exchange(rest.activation, Activation::none);

@@ -143,7 +143,7 @@ std::unique_ptr<VendorCall> onednn_finished(std::unique_ptr<VendorCall> (*onednn
 template <class Spec>
 std::unique_ptr<VendorCall> own(std::unique_ptr<VendorCall> (*tile)(const Spec&),
                                 std::unique_ptr<VendorCall> (*plain)(const Spec&), const Spec& spec) {
-  return spec.type == DType::Float32 ? tile(spec) : plain(spec);
+  return spec.type == DType::Float32 ? tile(spec) : with_epilogue(spec, false, plain);
 }
 
 /// oneDNN, and our own engine where its answer is not the definition's.

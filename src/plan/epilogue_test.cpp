@@ -2,6 +2,7 @@
 // between them is held, and so computed apart.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -31,7 +32,7 @@ bool same_bits(const Array& a, const Array& b) {
     const auto x = a.to_vector<double>(), y = b.to_vector<double>();
     return std::memcmp(x.data(), y.data(), x.size() * sizeof(double)) == 0;
   }
-  const auto x = a.to_vector<float>(), y = b.to_vector<float>();
+  const auto x = a.to_vector<float>(), y = b.to_vector<float>();  // exact of halves
   return std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) == 0;
 }
 
@@ -205,11 +206,24 @@ TEST(Epilogue, ASumThatWaitsForTheCallIsNoPartOfIt) {
   EXPECT_EQ(y.to_vector<float>(), std::vector<float>(25, 55.0f));
 }
 
-TEST(Epilogue, HalvesAndIntegersAreAddedApart) {
-  for (const DType type : {BFloat16, Float16, Int64}) {
-    const Array x = cast(ones({4, 7}), type), w = cast(ones({6, 4}), type), bias = cast(ones({6}), type);
-    eval();
-    EXPECT_EQ(launches([&] { return matmul(w, x) + bias; }), (Launched{1, 1})) << to_string(type);
+TEST(Epilogue, IntegersAreAddedApart) {
+  const Array x = cast(ones({4, 7}), Int64), w = cast(ones({6, 4}), Int64), bias = cast(ones({6}), Int64);
+  eval();
+  EXPECT_EQ(launches([&] { return matmul(w, x) + bias; }), (Launched{1, 1}));
+}
+
+/// Each step rounds to the half again, as kernels do.
+TEST(Epilogue, ProductsAndConvolutionsOfHalvesHaveTheSameBits) {
+  seed(6);
+  for (const DType type : {BFloat16, Float16}) {
+    const auto drawn = [type](const Shape& shape) { return cast(randn(shape), type); };
+    for (const auto& [m, n, k] : {std::array<int64_t, 3>{3, 5, 7}, {33, 70, 90}, {700, 3, 9}}) {
+      const Array a = drawn({m, k}), b = drawn({k, n}), bias = drawn({m}), residual = drawn({m, n});
+      expect_same_bits([&] { return matmul(a, b); }, bias, residual, to_string(type) + to_string(Shape{m, n, k}));
+      EXPECT_EQ(launches([&] { return relu(matmul(a, b) + bias); }), (Launched{0, 1}));
+    }
+    const Array x = drawn({9, 8, 3, 2}), w = drawn({3, 3, 3, 5}), bias = drawn({1, 1, 5, 1});
+    expect_same_bits([&] { return conv(x, w); }, bias, drawn({7, 6, 5, 2}), std::string(to_string(type)) + " images");
   }
 }
 
@@ -231,6 +245,19 @@ TEST(Epilogue, GradientsOfALayerHaveTheSameBits) {
     const auto joined = gradients(false), separate = gradients(true);
     for (size_t i = 0; i < joined.size(); ++i) EXPECT_TRUE(same_bits(joined[i], separate[i])) << i;
   }
+}
+
+/// No call takes it along on the CPU: the kernel of the slope has each element in a register already.
+TEST(Epilogue, ABiasGradientIsAddedUpWhereItsSlopeIsMade) {
+  seed(7);
+  const Array x = randn({12, 9}), w = randn({7, 12}), b = randn({7});
+  const auto loss = [&](const Array& weight, const Array& bias) { return sum(square(relu(matmul(weight, x) + bias))); };
+  const Stats both = counted([&] { return gradient(loss, w, b); });
+  const Stats one = counted([&] { return gradient([&](const Array& weight) { return loss(weight, b); }, w); });
+  EXPECT_EQ(both.kernels, one.kernels);
+  EXPECT_EQ(both.calls, one.calls);
+  EXPECT_EQ(both.read_bytes, one.read_bytes);
+  EXPECT_EQ(both.written_bytes, one.written_bytes + 7 * 4);
 }
 
 }  // namespace
