@@ -310,7 +310,7 @@ rosin_status graph_update(rosin_graph* graph, uint32_t node, const rosin_graph_n
 rosin_status graph_launch(rosin_stream* stream, rosin_graph* graph) {
   return guarded([&] {
     stream->device.need_alive();
-    if (stream->device.graph_fails()) throw Failure(ROSIN_OUT_OF_MEMORY, "graph_launch: refused; graph_fail says so");
+    if (stream->device.graph_fails()) throw Failure(ROSIN_INVALID, "graph_launch: refused; graph_fail says so");
     graph->launch(*stream);
   });
 }

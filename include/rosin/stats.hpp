@@ -9,25 +9,27 @@ namespace rosin {
 
 /// Counters since the start of the process (or reset_stats), and sizes now.
 struct Stats {
-  int64_t evaluations = 0;    // runs of a plan
-  int64_t structures = 0;     // structures compiled (a miss of the first level)
-  int64_t layouts = 0;        // structures laid out for sizes (a miss of the second level)
-  int64_t plan_hits = 0;      // evaluations that found both levels
-  int64_t evicted = 0;        // plans dropped to stay inside the budget
-  int64_t kernels = 0;        // fused kernels launched
-  int64_t calls = 0;          // opaque calls launched (matmul, convolution, ...)
-  int64_t read_bytes = 0;     // of memory that kernels and calls read, each operand once a kernel
-  int64_t written_bytes = 0;  // that they wrote
-  int64_t kept_bytes = 0;     // of this, what stood there when a backward pass began, and was read by it
-  int64_t allocations = 0;    // blocks of memory that the system and devices gave; a steady step needs none
-  int64_t launches = 0;       // kernels launched on devices of plug-ins; a call may be several
-  int64_t library_calls = 0;  // of these launches: calls that a vendor's library computes
-  int64_t refused_calls = 0;  // calls that a library refused for their sizes: kernels compute them
-  int64_t to_devices = 0;     // bytes of arrays copied from the host to devices
-  int64_t from_devices = 0;   // bytes of arrays copied from devices to the host
-  int64_t cache_bytes = 0;    // plans, now; the memory that they run in is not theirs
-  int64_t live_bytes = 0;     // memory of arrays on the CPU, now
-  int64_t pooled_bytes = 0;   // memory of the CPU kept for arrays and runs to come, now
+  int64_t evaluations = 0;     // runs of a plan
+  int64_t structures = 0;      // structures compiled (a miss of the first level)
+  int64_t layouts = 0;         // structures laid out for sizes (a miss of the second level)
+  int64_t plan_hits = 0;       // evaluations that found both levels
+  int64_t evicted = 0;         // plans dropped to stay inside the budget
+  int64_t kernels = 0;         // fused kernels launched
+  int64_t calls = 0;           // opaque calls launched (matmul, convolution, ...)
+  int64_t read_bytes = 0;      // of memory that kernels and calls read, each operand once a kernel
+  int64_t written_bytes = 0;   // that they wrote
+  int64_t kept_bytes = 0;      // of this, what stood there when a backward pass began, and was read by it
+  int64_t allocations = 0;     // blocks of memory that the system and devices gave; a steady step needs none
+  int64_t launches = 0;        // kernels launched on devices of plug-ins; a call may be several
+  int64_t graph_launches = 0;  // runs on devices that were one launch of a graph, with all launches of the run in it
+  int64_t graph_updates = 0;   // nodes of graphs that got other memory or numbers before such a launch
+  int64_t library_calls = 0;   // of these launches: calls that a vendor's library computes
+  int64_t refused_calls = 0;   // calls that a library refused for their sizes: kernels compute them
+  int64_t to_devices = 0;      // bytes of arrays copied from the host to devices
+  int64_t from_devices = 0;    // bytes of arrays copied from devices to the host
+  int64_t cache_bytes = 0;     // plans, now; the memory that they run in is not theirs
+  int64_t live_bytes = 0;      // memory of arrays on the CPU, now
+  int64_t pooled_bytes = 0;    // memory of the CPU kept for arrays and runs to come, now
 };
 
 ROSIN_API Stats stats();

@@ -22,6 +22,7 @@ enum class Setting : uint8_t {
   num_threads,
   strict,
   sync,
+  graphs,
   eager,
   nan_check,
   log

@@ -33,6 +33,10 @@ void merge_launches(const Layout& layout, LaunchList& list);
 /// Makes stores to the memory of leaves depend on LaunchBuffer::guard; part of write_launches.
 void guard_leaves(const Layout& layout, LaunchList& list);
 
+/// Where several launches read numbers that come anew with each run, these read them from memory that one launch more
+/// writes first: so few launches of a graph are updated. That is no part of write_launches.
+void share_numbers(LaunchList& list);
+
 /// The error that the CPU throws for the index of a node of `checks` whose flag is not 0 after a run.
 [[noreturn]] void throw_index_error(const Layout& layout, int32_t node, int64_t flag);
 

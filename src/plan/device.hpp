@@ -6,6 +6,7 @@
 //              over. Whoever runs owns it.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <span>
 #include <utility>
@@ -50,6 +51,12 @@ class Prepared {
   virtual bool may_run_behind() const { return false; }
 };
 
+/// Which block a plan was given for one of its outputs, or for its arena, when it ran last. A plan that finds all of
+/// them again gives its device the same addresses in each run.
+struct MemorySlot {
+  std::atomic<const Memory*> last = nullptr;  // only compared: it may be gone
+};
+
 class DeviceExecutor {
  public:
   virtual ~DeviceExecutor() = default;
@@ -64,6 +71,8 @@ class DeviceExecutor {
   virtual std::unique_ptr<const Prepared> prepare(Compiled& compiled, std::shared_ptr<const Layout> layout) = 0;
   /// Memory for an array; Error (memory) when the device has none left.
   virtual Memory* allocate(size_t bytes) = 0;
+  /// The same, where it is free the block that the slot names; the slot names what is given.
+  virtual Memory* allocate(size_t bytes, MemorySlot&) { return allocate(bytes); }
 };
 
 }  // namespace rosin::plan

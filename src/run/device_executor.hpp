@@ -18,6 +18,11 @@ class PluginExecutor final : public plan::DeviceExecutor {
   std::unique_ptr<const plan::Prepared> prepare(plan::Compiled& compiled,
                                                 std::shared_ptr<const plan::Layout> layout) override;
   Memory* allocate(size_t bytes) override { return device_.pool.allocate(bytes); }
+  Memory* allocate(size_t bytes, plan::MemorySlot& slot) override {
+    Memory* block = device_.pool.allocate(bytes, slot.last.load(std::memory_order_relaxed));
+    slot.last.store(block, std::memory_order_relaxed);
+    return block;
+  }
 
  private:
   OpenDevice& device_;

@@ -12,8 +12,18 @@ namespace rosin {
 namespace {
 
 constexpr size_t listed_blocks = 10;
+constexpr int most_looked_at = 64;  // free blocks, for one that is preferred
 
 std::atomic<int64_t> blocks_made{0};
+
+/// Where the preferred block hangs in the list; where it is not among the first, the list itself.
+DeviceBlock** find(DeviceBlock** list, const Memory* preferred) {
+  int left = preferred ? most_looked_at : 0;
+  for (DeviceBlock** at = list; *at && left > 0; at = &(*at)->next, --left) {
+    if (*at == preferred) return at;
+  }
+  return list;
+}
 
 }  // namespace
 
@@ -33,19 +43,19 @@ const MemoryOperations DevicePool::operations{.release =
 DevicePool::DevicePool(OpenDevice& device, int index, uint64_t largest_block) noexcept
     : device_(device), index_(index), largest_block_(largest_block) {}
 
-DeviceBlock* DevicePool::allocate(size_t bytes) {
+DeviceBlock* DevicePool::allocate(size_t bytes, const Memory* preferred) {
   const int size_class = size_class_of(bytes);
-  DeviceBlock* block = take(size_class);
+  DeviceBlock* block = take(size_class, preferred);
   if (!block) block = make(size_class);
   return block ? block : make_after_trim(bytes);
 }
 
-DeviceBlock* DevicePool::borrow(size_t bytes) {
+DeviceBlock* DevicePool::borrow(size_t bytes, const Memory* preferred) {
   const size_t size = bytes_of_size_class(size_class_of(bytes));
-  if (DeviceBlock* found = take_arena(size, most_for_arena(size))) return found;
-  DeviceBlock* block = take(size_class_of(bytes));
+  if (DeviceBlock* found = take_arena(size, most_for_arena(size), preferred)) return found;
+  DeviceBlock* block = take(size_class_of(bytes), nullptr);
   if (!block) block = make(size_class_of(bytes));
-  if (!block) block = take_arena(size, IdleArenas<DeviceBlock>::any);
+  if (!block) block = take_arena(size, IdleArenas<DeviceBlock>::any, nullptr);
   if (!block) block = make_after_trim(bytes);
   block->is_arena = true;
   return block;
@@ -59,19 +69,19 @@ DeviceBlock* DevicePool::make_after_trim(size_t bytes) {
   return block;
 }
 
-DeviceBlock* DevicePool::take(int size_class) {
+DeviceBlock* DevicePool::take(int size_class, const Memory* preferred) {
   std::lock_guard guard(lock_);
-  DeviceBlock*& list = free_[size_class];
-  DeviceBlock* block = list;
+  DeviceBlock** at = find(&free_[size_class], preferred);
+  DeviceBlock* block = *at;
   if (!block) return nullptr;
-  list = block->next;
+  *at = block->next;
   count_taken(block);
   return block;
 }
 
-DeviceBlock* DevicePool::take_arena(size_t bytes, size_t most) {
+DeviceBlock* DevicePool::take_arena(size_t bytes, size_t most, const Memory* preferred) {
   std::lock_guard guard(lock_);
-  DeviceBlock* arena = arenas_.take(bytes, most);
+  DeviceBlock* arena = arenas_.take(bytes, most, preferred);
   if (arena) count_taken(arena);
   return arena;
 }

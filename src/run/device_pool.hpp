@@ -40,9 +40,10 @@ class DevicePool {
   DevicePool(OpenDevice& device, int index, uint64_t largest_block) noexcept;
 
   /// At least `bytes`; Error (memory) when the device has none left, after all free blocks were given back.
-  DeviceBlock* allocate(size_t bytes);
+  /// `preferred`: this block, where it is one of the free ones used last.
+  DeviceBlock* allocate(size_t bytes, const Memory* preferred = nullptr);
   /// The same for a run; when it is released, it waits for the next run.
-  DeviceBlock* borrow(size_t bytes);
+  DeviceBlock* borrow(size_t bytes, const Memory* preferred = nullptr);
   /// Gives free blocks back to the device, when its work has ended.
   void trim();
   /// Bytes that live and free blocks may take together; 0: no limit but the device's.
@@ -58,8 +59,8 @@ class DevicePool {
   Usage usage();
 
  private:
-  DeviceBlock* take(int size_class);
-  DeviceBlock* take_arena(size_t bytes, size_t most);
+  DeviceBlock* take(int size_class, const Memory* preferred);
+  DeviceBlock* take_arena(size_t bytes, size_t most, const Memory* preferred);
   DeviceBlock* make(int size_class);
   DeviceBlock* make_after_trim(size_t bytes);
   void count_taken(DeviceBlock* block);

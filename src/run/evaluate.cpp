@@ -32,9 +32,13 @@ struct ReleaseMemory {
 using Arena = std::unique_ptr<Memory, ReleaseMemory>;
 
 /// From the arenas of the plan's device. It goes back when the run is over, which may be after it is released.
-Arena borrow(const Plan& plan, size_t bytes) {
+Arena borrow(Plan& plan, size_t bytes) {
   if (bytes == 0) return nullptr;
-  return Arena(plan.device ? plan.device->pool.borrow(bytes) : borrow_arena(bytes));
+  if (!plan.device) return Arena(borrow_arena(bytes));
+  std::atomic<const Memory*>& last = plan.slots.back().last;
+  Arena arena(plan.device->pool.borrow(bytes, last.load(std::memory_order_relaxed)));
+  last.store(arena.get(), std::memory_order_relaxed);
+  return arena;
 }
 
 /// One evaluation. Its vectors stay with the thread, so that a steady step allocates nothing.
@@ -76,7 +80,7 @@ class Evaluation {
   void fill_memory(const Plan& plan);
   void* read_there(const Node& leaf);
   bool post(const std::shared_ptr<Plan>& plan, const plan::Prepared& prepared, Memory* arena) noexcept;
-  void allocate_outputs(const Plan& plan);
+  void allocate_outputs(Plan& plan);
   void release_outputs() noexcept;
   Memory* value_of(const plan::Result& result) noexcept;
   void commit(const plan::Layout& layout, Context& context, Context& here) noexcept;
@@ -383,6 +387,7 @@ std::shared_ptr<Plan> Evaluation::plan() {
   }
   plan->layout = std::make_shared<plan::Layout>(plan::lay_out(plan->compiled->structure, sizes()));
   for (const plan::Step& step : plan->compiled->structure->steps) ++(step.kernel >= 0 ? plan->kernels : plan->calls);
+  plan->slots = std::vector<plan::MemorySlot>(plan->layout->outputs.size() + 1);
   plan->structure_key = structure_key_;
   plan->sizes_key = sizes_key_;
   cache.insert(plan);
@@ -392,11 +397,12 @@ std::shared_ptr<Plan> Evaluation::plan() {
   return plan;
 }
 
-void Evaluation::allocate_outputs(const Plan& plan) {
+void Evaluation::allocate_outputs(Plan& plan) {
   outputs_.clear();
-  for (const plan::Output& output : plan.layout->outputs) {
+  for (size_t i = 0; i < plan.layout->outputs.size(); ++i) {
+    const plan::Output& output = plan.layout->outputs[i];
     if (output.donor < 0) {
-      outputs_.push_back({plan.executor->allocate(output.bytes), false});
+      outputs_.push_back({plan.executor->allocate(output.bytes, plan.slots[i]), false});
       continue;
     }
     Memory* donated = leaves_.leaves()[static_cast<size_t>(output.donor) - order_.size()].node->buffer;

@@ -16,13 +16,15 @@ template <class Block> class IdleArenas {
  public:
   static constexpr size_t any = SIZE_MAX;
 
-  /// The smallest arena of at least so many bytes and at most `most`, which leaves the list; or null.
-  Block* take(size_t bytes, size_t most) noexcept {
+  /// The smallest arena of at least so many bytes and at most `most`, which leaves the list; or null. One that is
+  /// preferred (it is only compared) goes before smaller ones.
+  Block* take(size_t bytes, size_t most, const void* preferred = nullptr) noexcept {
     Block** best = nullptr;
     for (Block** at = &first_; *at; at = &(*at)->next) {
-      if ((*at)->bytes < bytes || (*at)->bytes > most || (best && (*at)->bytes >= (*best)->bytes)) continue;
+      const bool fits = (*at)->bytes >= bytes && (*at)->bytes <= most;
+      if (!fits || (best && (*at)->bytes >= (*best)->bytes && *at != preferred)) continue;
       best = at;
-      if ((*at)->bytes == bytes) break;
+      if (*at == preferred || (!preferred && (*at)->bytes == bytes)) break;
     }
     if (!best) return nullptr;
     Block* taken = *best;

@@ -135,9 +135,10 @@ std::optional<LibraryCall> LibraryCall::prepare(OpenDevice& device, const plan::
   return made;
 }
 
-rosin_status LibraryCall::run(rosin_place* buffers, rosin_place workspace) const {
-  for (size_t i = 0; i < offsets_.size(); ++i) buffers[i].offset += offsets_[i];
-  given.fetch_add(1, std::memory_order_relaxed);
+void LibraryCall::count_given() noexcept { given.fetch_add(1, std::memory_order_relaxed); }
+
+rosin_status LibraryCall::run(const rosin_place* buffers, rosin_place workspace) const {
+  count_given();
   return device_->functions.call_run(device_->compute().queue(), call_.get(), buffers, workspace);
 }
 

@@ -30,11 +30,14 @@ class LibraryCall {
   /// The step's call, or nothing where the library refuses it for its sizes. Error (backend) where that fails.
   static std::optional<LibraryCall> prepare(OpenDevice& device, const plan::Layout& layout, const plan::Step& step);
 
-  /// Gives the call to the device's stream. `buffers`: where the values begin that the arrays lie in, in their order.
-  /// For who has the turn.
-  rosin_status run(rosin_place* buffers, rosin_place workspace) const;
+  /// Gives the call to the device's stream. `buffers`: of its arrays, in their order. For who has the turn.
+  rosin_status run(const rosin_place* buffers, rosin_place workspace) const;
+  /// It runs as a part of a graph.
+  static void count_given() noexcept;
+  rosin_call* call() const { return call_.get(); }
 
-  const std::vector<int32_t>& values() const { return values_; }  // whose memory the arrays lie in
+  const std::vector<int32_t>& values() const { return values_; }   // whose memory the arrays lie in
+  uint64_t offset(size_t array) const { return offsets_[array]; }  // bytes from where that value begins
   uint64_t workspace() const { return workspace_; }
 
  private:
@@ -48,7 +51,7 @@ class LibraryCall {
   OpenDevice* device_;
   std::unique_ptr<rosin_call, Destroy> call_;
   std::vector<int32_t> values_;
-  std::vector<uint64_t> offsets_;  // bytes from where the values begin
+  std::vector<uint64_t> offsets_;
   uint64_t workspace_ = 0;
 };
 

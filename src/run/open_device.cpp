@@ -56,15 +56,20 @@ void OpenDevice::synchronize() {
   flags.look(compute().last());
 }
 
-void OpenDevice::retire(rosin_call* call) noexcept {
-  const std::lock_guard guard(retiring_);
+/// Holds `retiring_`.
+template <class Over> void OpenDevice::free_retired(Over is_over) noexcept {
   std::erase_if(retired_, [&](const Retired& one) {
     const bool over = is_over(one.used_by);
-    if (over) functions.call_destroy(one.call);
+    if (over) one.graph ? functions.graph_destroy(one.graph) : functions.call_destroy(one.call);
     return over;
   });
+}
+
+void OpenDevice::retire(Retired retired) noexcept {
+  const std::lock_guard guard(retiring_);
+  free_retired([](Ticket used_by) { return is_over(used_by); });
   try {
-    retired_.push_back({call, compute().last()});
+    retired_.push_back(retired);
   } catch (const std::bad_alloc&) {  // then it stays
   }
 }
@@ -106,6 +111,10 @@ void OpenDevice::trim() {
 void OpenDevice::unload_kernels() {
   const DeviceStream::Turn turn(compute());
   check(functions.stream_sync(compute().queue()), "synchronize");
+  {
+    const std::lock_guard guard(retiring_);
+    free_retired([](Ticket) { return true; });  // graphs go before the kernels that stand in them
+  }
   kernels.unload_unused();
 }
 

@@ -46,8 +46,9 @@ class OpenDevice {
   void trim();
   /// Unloads kernels that no plan uses, when all work has ended.
   void unload_kernels();
-  /// Gives a call back, which work under way may still use: it goes when that has ended.
-  void retire(rosin_call* call) noexcept;
+  /// Gives a call or a graph back, which work under way may still use: it goes when that has ended.
+  void retire(rosin_call* call) noexcept { retire({call, nullptr, compute().last()}); }
+  void retire(rosin_graph* graph) noexcept { retire({nullptr, graph, compute().last()}); }
   /// Copies host memory, which may be used again at once, into a block that nothing else uses. The copy runs beside
   /// other work, behind what the block's memory was used for.
   void upload(DeviceBlock& to, const void* from, size_t bytes);
@@ -67,9 +68,13 @@ class OpenDevice {
   };
   struct Retired {
     rosin_call* call;
+    rosin_graph* graph;  // one of them
     Ticket used_by;
   };
   struct Piece;
+
+  void retire(Retired retired) noexcept;
+  template <class Over> void free_retired(Over is_over) noexcept;
 
   rosin_device* open(int id);
   std::string in_flight() const;
@@ -79,7 +84,7 @@ class OpenDevice {
   std::array<std::unique_ptr<DeviceStream>, stream_kinds> streams_;
   Staging staged_in_{*this}, staged_out_{*this};
   std::mutex retiring_;
-  std::vector<Retired> retired_;
+  std::vector<Retired> retired_;  // graphs come before the calls that stand in them
   std::mutex faults_;
   std::string fault_;  // why the device is not used any more
   std::array<Note, 8> last_runs_;

@@ -9,6 +9,7 @@
 #include "run/buffer_pool.hpp"
 #include "run/cpu_stream.hpp"
 #include "run/device_executor.hpp"
+#include "run/device_graph.hpp"
 #include "run/transfer.hpp"
 
 namespace rosin {
@@ -22,7 +23,7 @@ PlanCache& PlanCache::instance() {
 
 namespace {
 std::atomic<int64_t> launches_at_reset{0}, allocations_at_reset{0}, given_at_reset{0}, refused_at_reset{0},
-    bytes_in_at_reset{0}, bytes_out_at_reset{0};
+    bytes_in_at_reset{0}, bytes_out_at_reset{0}, graph_launches_at_reset{0}, graph_updates_at_reset{0};
 
 int64_t bytes_of(const Key& key) { return static_cast<int64_t>(key.words.capacity() * sizeof(uint64_t)); }
 
@@ -156,6 +157,9 @@ Stats stats() {
   const BufferUsage usage = buffer_usage();
   now.allocations = usage.made + DevicePool::made() - allocations_at_reset.load(std::memory_order_relaxed);
   now.launches = device_launches() - launches_at_reset.load(std::memory_order_relaxed);
+  const GraphCounts graphs = graph_counts();
+  now.graph_launches = graphs.launches - graph_launches_at_reset.load(std::memory_order_relaxed);
+  now.graph_updates = graphs.updates - graph_updates_at_reset.load(std::memory_order_relaxed);
   const LibraryCalls calls = library_calls();
   now.library_calls = calls.given - given_at_reset.load(std::memory_order_relaxed);
   now.refused_calls = calls.refused - refused_at_reset.load(std::memory_order_relaxed);
@@ -173,6 +177,9 @@ void reset_stats() {
   cache.counters = {};
   allocations_at_reset.store(buffer_usage().made + DevicePool::made(), std::memory_order_relaxed);
   launches_at_reset.store(device_launches(), std::memory_order_relaxed);
+  const GraphCounts graphs = graph_counts();
+  graph_launches_at_reset.store(graphs.launches, std::memory_order_relaxed);
+  graph_updates_at_reset.store(graphs.updates, std::memory_order_relaxed);
   const LibraryCalls calls = library_calls();
   given_at_reset.store(calls.given, std::memory_order_relaxed);
   refused_at_reset.store(calls.refused, std::memory_order_relaxed);

@@ -35,6 +35,7 @@ struct Plan {
   OpenDevice* device = nullptr;  // of a plug-in, or null: the CPU
   std::shared_ptr<plan::Compiled> compiled;
   std::shared_ptr<const plan::Layout> layout;
+  std::vector<plan::MemorySlot> slots;  // of the outputs, then of the arena
   Key structure_key, sizes_key;
   int64_t kernels = 0, calls = 0;  // of its steps
   int64_t bytes = 0;               // counted in the cache

@@ -1,19 +1,25 @@
 // Memory of training steps, with operator new replaced: a steady step allocates nothing and memory stays flat, and a
 // failed allocation, wherever it happens, leaves model and state as they were.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <new>
 #include <string>
 #include <vector>
 
 #include <rosin/activation.hpp>
 #include <rosin/create.hpp>
+#include <rosin/dense.hpp>
+#include <rosin/device.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/error.hpp>
 #include <rosin/grad.hpp>
+#include <rosin/loss.hpp>
 #include <rosin/matmul.hpp>
 #include <rosin/model.hpp>
+#include <rosin/move.hpp>
 #include <rosin/optim.hpp>
 #include <rosin/reduce.hpp>
 #include <rosin/stats.hpp>
@@ -195,6 +201,74 @@ TEST(Steady, AFailedAllocationInCompilingLeavesModelAndStateAsTheyWere) {
   set_plan_cache(false);
   EXPECT_GT(fail_everywhere(false), 100);
   set_plan_cache(true);
+}
+
+// ---- On a device that computes nothing and counts what it is asked for ----
+
+class NullDevice : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!functional("null")) GTEST_SKIP() << why_not("null");
+    device_ = get_device("null", 0);
+    const auto file = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "rosin" / "librosin_null.so";
+    void* plugin = dlopen(file.c_str(), RTLD_NOW | RTLD_NOLOAD);
+    ASSERT_NE(plugin, nullptr) << dlerror();
+    counts_ = reinterpret_cast<uint64_t (*)(const char*)>(dlsym(plugin, "rosin_null_counts"));
+    ASSERT_NE(counts_, nullptr);
+  }
+
+  /// What many steady steps ask of the device and of the heap.
+  template <class Step> void expect_one_graph_a_step(Step step, uint64_t most_updates) {
+    constexpr uint64_t steps = 100;
+    for (int i = 0; i < 100; ++i) step();  // streams have their events by then
+    constexpr const char* none[] = {"launch",       "stream_sync", "alloc",    "alloc_pinned", "event_create",
+                                    "graph_create", "graph_add",   "copy_out", "compile"};
+    std::vector<uint64_t> before;
+    for (const char* name : none) before.push_back(counts_(name));
+    const uint64_t graphs = counts_("graph_launch"), updates = counts_("graph_update");
+    heap = {.counting = true};
+    for (uint64_t i = 0; i < steps; ++i) step();
+    heap.counting = false;
+    EXPECT_EQ(heap.taken, 0);
+    EXPECT_EQ(counts_("graph_launch") - graphs, steps);
+    EXPECT_LE(counts_("graph_update") - updates, most_updates * steps);
+    for (size_t i = 0; i < before.size(); ++i) EXPECT_EQ(counts_(none[i]), before[i]) << none[i];
+  }
+
+  Device device_;
+  uint64_t (*counts_)(const char*) = nullptr;
+};
+
+struct MLP {
+  Dense hidden{784, 256, relu}, out{256, 10};
+  Array operator()(const Array& x) const { return out(hidden(x)); }
+};
+
+TEST_F(NullDevice, AStepIsOneGraphWithOneUpdate) {
+  MLP model = MLP{} | device_;
+  State state = setup(Adam{}, model);
+  const Array x = ramp({784, 8}) | device_, y = ramp({10, 8}) | device_;
+  // Adam's powers of beta change.
+  expect_one_graph_a_step(
+      [&] {
+        const auto result = withgradient([&](const MLP& m) { return logitcrossentropy(m(x), y); }, model);
+        update(state, model, result.gradient);
+      },
+      1);
+}
+
+TEST_F(NullDevice, AStepOnABatchThatIsCopiedToTheDeviceIsOneGraphWithThreeUpdates) {
+  MLP model = MLP{} | device_;
+  State state = setup(Adam{}, model);
+  const Array x = ramp({784, 8}), y = ramp({10, 8});
+  Array last;
+  expect_one_graph_a_step(
+      [&] {
+        const Array batch = x | device_, wanted = y | device_;
+        const auto result = withgradient([&](const MLP& m) { return logitcrossentropy(m(batch), wanted); }, model);
+        update(state, model, result.gradient);
+      },
+      3);
 }
 
 }  // namespace

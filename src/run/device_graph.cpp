@@ -1,0 +1,272 @@
+// See device_graph.hpp.
+#include "run/device_graph.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/environment.hpp"
+
+namespace rosin {
+namespace {
+
+using Buffer = DeviceSteps::Buffer;
+
+constexpr int runs_before = 2;                           // step by step, before a graph is made
+constexpr uint64_t largest_copied = uint64_t{64} << 20;  // bytes of a leaf that is copied each time
+constexpr int most_restless = 6;
+
+std::atomic<int64_t> launches{0}, updates{0};
+
+/// ROSIN_GRAPHS=0: everything step by step; ROSIN_SYNC=1 asks for that as well.
+bool are_wanted() {
+  static const bool wanted =
+      environment_switch(Setting::graphs).value_or(true) && !environment_switch(Setting::sync).value_or(false);
+  return wanted;
+}
+
+template <class T> bool same(const T* a, const T* b, size_t count) {
+  return count == 0 || std::memcmp(a, b, count * sizeof(T)) == 0;
+}
+
+/// Whether one must wait for the other.
+bool conflict(const Buffer& a, const Buffer& b) {
+  return (a.written || b.written) && a.owner == b.owner && a.begin < b.end && b.begin < a.end;
+}
+bool conflict(const std::vector<Buffer>& a, const std::vector<Buffer>& b) {
+  return std::any_of(a.begin(), a.end(), [&](const Buffer& x) {
+    return std::any_of(b.begin(), b.end(), [&](const Buffer& y) { return conflict(x, y); });
+  });
+}
+
+rosin_graph_node node_of(rosin_graph_node_kind kind) {
+  rosin_graph_node node{};
+  node.size = sizeof node;
+  node.kind = kind;
+  return node;
+}
+
+}  // namespace
+
+DeviceGraph::DeviceGraph(OpenDevice& device, DeviceSteps& steps)
+    : device_(device), steps_(steps), usable_(device.functions.graph_create && are_wanted() && !steps.steps.empty()),
+      arena_bytes_(steps.arena_bytes()) {
+  if (usable_) find_leaves();
+}
+
+/// Leaves that are only read, by several steps or by a call, and are not too large.
+void DeviceGraph::find_leaves() {
+  const auto& places = steps_.layout().places;
+  std::vector<int> readers(places.size(), 0);  // a call counts as several
+  std::vector<uint64_t> bytes(places.size(), 0);
+  for (const DeviceSteps::Step& step : steps_.steps) {
+    for (const Buffer& buffer : steps_.buffers_of(step)) {
+      if (buffer.owner < 0) continue;
+      const auto owner = static_cast<size_t>(buffer.owner);
+      if (buffer.written || places[owner].where != plan::Place::Where::leaf) bytes[owner] = UINT64_MAX;
+      else bytes[owner] = std::max(bytes[owner], buffer.end);
+      readers[owner] += step.call ? 2 : 1;
+    }
+  }
+  std::vector<int32_t> entry(places.size(), -1);
+  for (size_t value = 0; value < places.size(); ++value) {
+    if (readers[value] < 2 || bytes[value] == 0 || bytes[value] > largest_copied) continue;
+    entry[value] = static_cast<int32_t>(leaves_.size());
+    leaves_.push_back({static_cast<int32_t>(value), bytes[value]});
+  }
+  for (const Buffer& buffer : steps_.buffers) {
+    leaf_of_.push_back(buffer.value < 0 ? -1 : entry[static_cast<size_t>(buffer.value)]);
+  }
+}
+
+bool DeviceGraph::launch(const plan::RunMemory& memory) {
+  if (!usable_ || ++runs_ <= runs_before) return false;
+  if (std::exchange(outdated_, false)) drop();
+  // A run that borrowed its arena before this one grew has no room for the leaves.
+  if (memory.arena ? memory.arena->bytes < arena_bytes() : arena_bytes() > 0) return false;
+  place_leaves(memory);
+  if (launch_placed(memory)) return true;
+  steps_.fill(memory);
+  return false;
+}
+
+bool DeviceGraph::launch_placed(const plan::RunMemory& memory) {
+  if (!(graph_ ? update_changed(memory) : build(memory))) return false;
+  const rosin_status status = device_.functions.graph_launch(device_.compute().queue(), graph_);
+  if (!taken(status)) return false;
+  device_.check(status, "launch of a graph");
+  launches.fetch_add(1, std::memory_order_relaxed);
+  for (const DeviceSteps::Step& step : steps_.steps) {
+    if (step.call) LibraryCall::count_given();
+  }
+  watch_leaves(memory);
+  return true;
+}
+
+/// False where the device has no graphs like this one: then it is not asked again.
+bool DeviceGraph::taken(rosin_status status) {
+  if (status != ROSIN_UNSUPPORTED) return true;
+  usable_ = false;
+  drop();
+  return false;
+}
+
+/// What reads a leaf with a place of its own reads it there.
+void DeviceGraph::place_leaves(const plan::RunMemory& memory) {
+  for (size_t i = 0; i < leaf_of_.size(); ++i) {
+    if (leaf_of_[i] < 0 || !leaves_[static_cast<size_t>(leaf_of_[i])].moved) continue;
+    const uint64_t offset = leaves_[static_cast<size_t>(leaf_of_[i])].offset + steps_.buffers[i].offset;
+    steps_.places[i] = {static_cast<rosin_memory*>(memory.arena->data), offset};
+  }
+}
+
+/// A leaf that is found elsewhere most of the time gets a place, and the graph is made anew by the next run.
+void DeviceGraph::watch_leaves(const plan::RunMemory& memory) {
+  for (Leaf& leaf : leaves_) {
+    if (leaf.moved) continue;
+    auto* now = static_cast<rosin_memory*>(memory.values[leaf.value]);
+    const bool elsewhere = std::exchange(leaf.last, now) != now;
+    leaf.restless = elsewhere ? leaf.restless + 2 : std::max(leaf.restless - 1, 0);
+    if (leaf.restless < most_restless) continue;
+    leaf.moved = true;
+    leaf.offset = DeviceSteps::aligned(arena_bytes());
+    arena_bytes_.store(leaf.offset + DeviceSteps::aligned(leaf.bytes), std::memory_order_relaxed);
+    outdated_ = true;  // (not yet given back: the run under way has no ticket yet)
+  }
+}
+
+rosin_graph_node DeviceGraph::copy_node(const Leaf& leaf, const plan::RunMemory& memory) const {
+  rosin_graph_node node = node_of(ROSIN_GRAPH_COPY);
+  node.to = {static_cast<rosin_memory*>(memory.arena->data), leaf.offset};
+  node.from = {static_cast<rosin_memory*>(memory.values[leaf.value]), 0};
+  node.bytes = leaf.bytes;
+  return node;
+}
+
+/// `launch` lives as long as the node.
+rosin_graph_node DeviceGraph::step_node(const DeviceSteps::Step& step, const rosin_launch& launch) const {
+  rosin_graph_node node = node_of(step.call ? ROSIN_GRAPH_CALL : ROSIN_GRAPH_LAUNCH);
+  if (step.call) {
+    node.call = step.call->call();
+    node.buffers = steps_.places_of(step);
+    node.workspace = steps_.workspace_of(step);
+  } else {
+    node.kernel = step.kernel.kernel;
+    node.launch = &launch;
+  }
+  return node;
+}
+
+bool DeviceGraph::build(const plan::RunMemory& memory) {
+  const auto made = [&] {
+    const rosin_backend& functions = device_.functions;
+    if (!passes(functions.graph_create(device_.device, &graph_))) return false;
+    return add_copies(memory) && add_steps() && passes(functions.graph_finish(graph_));
+  };
+  nodes_.clear();
+  const bool complete = made();
+  nodes_.clear();
+  if (!complete) return false;
+  places_ = steps_.places;
+  numbers_ = steps_.numbers;
+  return true;
+}
+
+/// Copies come first: those that read what they write are added later, and so wait for them.
+bool DeviceGraph::add_copies(const plan::RunMemory& memory) {
+  for (Leaf& leaf : leaves_) {
+    if (!leaf.moved) continue;
+    const rosin_graph_node node = copy_node(leaf, memory);
+    if (!add(node, {{Buffer::arena, Buffer::arena, leaf.offset, leaf.offset, leaf.offset + leaf.bytes, true}})) {
+      return false;
+    }
+    leaf.node = nodes_.size() - 1;
+    leaf.last = node.from.memory;
+    leaf.copied_to = node.to.memory;
+  }
+  first_step_ = nodes_.size();
+  return true;
+}
+
+bool DeviceGraph::add_steps() {
+  for (const DeviceSteps::Step& step : steps_.steps) {
+    std::vector<Buffer> touches(steps_.buffers_of(step).begin(), steps_.buffers_of(step).end());
+    for (size_t i = 0; i < touches.size(); ++i) {
+      const int32_t entry = leaf_of_[step.first_buffer + i];
+      if (entry < 0 || !leaves_[static_cast<size_t>(entry)].moved) continue;
+      const Leaf& leaf = leaves_[static_cast<size_t>(entry)];
+      touches[i] = {Buffer::arena, Buffer::arena, leaf.offset, leaf.offset, leaf.offset + leaf.bytes, false};
+    }
+    if (!add(step_node(step, steps_.launch_of(step)), std::move(touches))) return false;
+  }
+  return true;
+}
+
+/// Waits for what it has a conflict with, unless something else waits for that already.
+bool DeviceGraph::add(rosin_graph_node node, std::vector<Buffer> touches) {
+  std::vector<uint64_t> before(nodes_.size() / 64 + 1, 0);
+  std::vector<uint32_t> dependencies;
+  for (size_t i = nodes_.size(); i-- > 0;) {
+    if (before[i / 64] >> (i % 64) & 1 || !conflict(nodes_[i].touches, touches)) continue;
+    dependencies.push_back(static_cast<uint32_t>(i));
+    before[i / 64] |= uint64_t{1} << (i % 64);
+    for (size_t word = 0; word < nodes_[i].before.size(); ++word) before[word] |= nodes_[i].before[word];
+  }
+  node.dependencies = dependencies.data();
+  node.dependency_count = static_cast<uint32_t>(dependencies.size());
+  if (!passes(device_.functions.graph_add(graph_, &node))) return false;
+  nodes_.push_back({std::move(touches), std::move(before)});
+  return true;
+}
+
+/// While a graph is made: whatever goes wrong, the steps can be launched one by one, but on a device that is lost.
+bool DeviceGraph::passes(rosin_status status) {
+  if (status == ROSIN_OK) return true;
+  usable_ = false;
+  drop();
+  if (status == ROSIN_DEVICE_FAULT) device_.check(status, "making of a graph");
+  return false;
+}
+
+bool DeviceGraph::update(size_t number, const rosin_graph_node& node) {
+  const rosin_status status = device_.functions.graph_update(graph_, static_cast<uint32_t>(number), &node);
+  if (!taken(status)) return false;
+  device_.check(status, "update of a graph");
+  updates.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+/// The nodes whose arguments are others than those they have.
+bool DeviceGraph::update_changed(const plan::RunMemory& memory) {
+  for (Leaf& leaf : leaves_) {
+    if (!leaf.moved) continue;
+    const rosin_graph_node node = copy_node(leaf, memory);
+    if (node.from.memory == leaf.last && node.to.memory == leaf.copied_to) continue;
+    if (!update(leaf.node, node)) return false;
+    leaf.last = node.from.memory;
+    leaf.copied_to = node.to.memory;
+  }
+  for (size_t i = 0; i < steps_.steps.size(); ++i) {
+    const DeviceSteps::Step& step = steps_.steps[i];
+    const rosin_place* places = steps_.places_of(step);
+    const rosin_number* numbers = steps_.numbers.data() + step.first_number;
+    if (same(places, places_.data() + step.first_buffer, step.buffer_count) &&
+        same(numbers, numbers_.data() + step.first_number, step.number_count)) {
+      continue;
+    }
+    if (!update(first_step_ + i, step_node(step, steps_.launch_of(step)))) return false;
+    std::copy_n(places, step.buffer_count, places_.data() + step.first_buffer);
+    std::copy_n(numbers, step.number_count, numbers_.data() + step.first_number);
+  }
+  return true;
+}
+
+void DeviceGraph::drop() noexcept {
+  if (graph_) device_.retire(std::exchange(graph_, nullptr));
+}
+
+GraphCounts graph_counts() {
+  return {launches.load(std::memory_order_relaxed), updates.load(std::memory_order_relaxed)};
+}
+
+}  // namespace rosin

@@ -1,0 +1,85 @@
+// DeviceGraph: the steps of a layout as a graph of the device, so that a run is one launch. It is made when the layout
+// runs for the third time, with edges from what the steps read and write. Before each launch the nodes are updated
+// whose places or numbers are others than last time. A leaf that comes from elsewhere each time and has several readers
+// is copied into a place of its own in the arena, by a node that alone is updated.
+// Read first: device_steps.hpp, include/rosin/backend.h (Graphs).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "run/device_steps.hpp"
+#include "run/open_device.hpp"
+
+namespace rosin {
+
+/// For who has the device's turn, but for arena_bytes. The steps live longer.
+class DeviceGraph {
+ public:
+  DeviceGraph(OpenDevice& device, DeviceSteps& steps);
+  ~DeviceGraph() { drop(); }
+  DeviceGraph(const DeviceGraph&) = delete;
+  DeviceGraph& operator=(const DeviceGraph&) = delete;
+
+  /// Launches the run, for which the steps have been filled. False, and nothing is done, where that is not to be done
+  /// with a graph: not yet, or never. Error (backend): the device does not launch it; nothing has run.
+  bool launch(const plan::RunMemory& memory);
+  /// Of the arena that a run borrows; grows when places for leaves are added.
+  size_t arena_bytes() const { return arena_bytes_.load(std::memory_order_relaxed); }
+
+ private:
+  /// A leaf that may get a place in the arena, or has one.
+  struct Leaf {
+    int32_t value = -1;
+    uint64_t bytes = 0;
+    rosin_memory* last = nullptr;  // where it stood
+    int restless = 0;              // how often that changed lately
+    bool moved = false;            // has a place, into which a node copies it
+    uint64_t offset = 0;
+    size_t node = 0;
+    rosin_memory* copied_to = nullptr;
+  };
+  struct Node {
+    std::vector<DeviceSteps::Buffer> touches;
+    std::vector<uint64_t> before;  // a bit for each node that runs before it
+  };
+
+  void find_leaves();
+  void place_leaves(const plan::RunMemory& memory);
+  void watch_leaves(const plan::RunMemory& memory);
+  bool launch_placed(const plan::RunMemory& memory);
+  bool build(const plan::RunMemory& memory);
+  bool add_copies(const plan::RunMemory& memory);
+  bool add_steps();
+  bool add(rosin_graph_node node, std::vector<DeviceSteps::Buffer> touches);
+  bool passes(rosin_status status);
+  bool update_changed(const plan::RunMemory& memory);
+  bool update(size_t number, const rosin_graph_node& node);
+  bool taken(rosin_status status);
+  rosin_graph_node copy_node(const Leaf& leaf, const plan::RunMemory& memory) const;
+  rosin_graph_node step_node(const DeviceSteps::Step& step, const rosin_launch& launch) const;
+  void drop() noexcept;
+
+  OpenDevice& device_;
+  DeviceSteps& steps_;
+  bool usable_;
+  int runs_ = 0;
+  bool outdated_ = false;  // the next run makes it anew
+  rosin_graph* graph_ = nullptr;
+  size_t first_step_ = 0;  // its number among the nodes
+  std::vector<Leaf> leaves_;
+  std::vector<int32_t> leaf_of_;  // of each buffer, the entry in leaves_ or -1
+  std::atomic<size_t> arena_bytes_;
+  std::vector<Node> nodes_;          // while the graph is made
+  std::vector<rosin_place> places_;  // as the nodes have them
+  std::vector<rosin_number> numbers_;
+};
+
+/// Since the start of the process.
+struct GraphCounts {
+  int64_t launches = 0, updates = 0;
+};
+GraphCounts graph_counts();
+
+}  // namespace rosin
