@@ -13,7 +13,9 @@
 #include <rosin/create.hpp>
 #include <rosin/dense.hpp>
 #include <rosin/device.hpp>
+#include <rosin/dropout.hpp>
 #include <rosin/elementwise.hpp>
+#include <rosin/embedding.hpp>
 #include <rosin/error.hpp>
 #include <rosin/grad.hpp>
 #include <rosin/loss.hpp>
@@ -269,6 +271,34 @@ TEST_F(NullDevice, AStepOnABatchThatIsCopiedToTheDeviceIsOneGraphWithThreeUpdate
         update(state, model, result.gradient);
       },
       3);
+}
+
+/// Letters in, letters out.
+struct Reader {
+  Embedding letters{30, 16};
+  Dropout first{0.1}, second{0.2};
+  Dense hidden{16, 32, tanh}, out{32, 30};
+  Array operator()(const Array& x) const { return out(second(hidden(first(letters(x))))); }
+};
+
+TEST_F(NullDevice, AStepOfTrainWithAnEmbeddingDropoutAndClippingIsOneGraph) {
+  Reader model = Reader{} | device_;
+  State state = setup(OptimiserChain(ClipNorm{1.0}, Adam{}), model);
+  const Array x = full({8}, 3, Int32) | device_, y = ramp({30, 8}) | device_;
+  const auto loss = [&](const Reader& m, int) { return logitcrossentropy(m(x), y); };
+  const std::vector<int> warm(200, 0), items(100, 0);
+  train(loss, model, warm, state);
+  const char* none[] = {"launch", "stream_sync", "alloc", "alloc_pinned", "event_create", "graph_create", "graph_add"};
+  std::vector<uint64_t> before;
+  for (const char* name : none) before.push_back(counts_(name));
+  const uint64_t graphs = counts_("graph_launch"), updates = counts_("graph_update");
+  heap = {.counting = true};
+  train(loss, model, items, state);
+  heap.counting = false;
+  EXPECT_EQ(heap.taken, 0);
+  EXPECT_EQ(counts_("graph_launch") - graphs, items.size());
+  EXPECT_LE(counts_("graph_update") - updates, 3 * items.size());
+  for (size_t i = 0; i < before.size(); ++i) EXPECT_EQ(counts_(none[i]), before[i]) << none[i];
 }
 
 }  // namespace
