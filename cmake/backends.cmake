@@ -5,7 +5,7 @@ include_guard()
 # What every plug-in is built with: it sees the public headers only, and exports functions rosin_* that say so.
 function(rosin_plugin_settings target)
   target_link_libraries(${target} PRIVATE rosin_compile Threads::Threads)
-  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/include)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/backends)
   target_compile_definitions(${target} PRIVATE ROSIN_VERSION="${PROJECT_VERSION}")
   set_target_properties(${target} PROPERTIES
     POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
@@ -24,6 +24,17 @@ function(rosin_plugin_library target name folder)
       target_link_options(${target} PRIVATE -Wl,-z,defs)
     endif()
   endif()
+endfunction()
+
+# rosin_plugin_sources(out folder...): the sources of folders of backends/ that plug-ins share.
+function(rosin_plugin_sources out)
+  set(sources "")
+  foreach(folder IN LISTS ARGN)
+    file(GLOB found CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/backends/${folder}/*.cpp)
+    list(FILTER found EXCLUDE REGEX "_test\\.cpp$")
+    list(APPEND sources ${found})
+  endforeach()
+  set(${out} ${sources} PARENT_SCOPE)
 endfunction()
 
 # rosin_plugin(name [source...]): the *.cpp of this folder, or the sources named, as librosin_<name>.so, the target

@@ -126,3 +126,20 @@ if(GTest_FOUND)
 endif()
 list(LENGTH surface count)
 file(WRITE ${PROJECT_BINARY_DIR}/surface/count "${count}\n")
+
+# fake_cuda: libcuda and NVRTC on the CPU, for the real plug-in of CUDA; tests/fake_cuda/README.md.
+if(UNIX AND NOT APPLE)
+  set(fake ${PROJECT_SOURCE_DIR}/tests/fake_cuda)
+  add_library(fake_cuda SHARED ${fake}/libcuda.cpp ${fake}/machine.cpp ${fake}/kernels.cpp)
+  set_target_properties(fake_cuda PROPERTIES OUTPUT_NAME cuda SOVERSION 1)
+  add_library(fake_nvrtc SHARED ${fake}/nvrtc.cpp)
+  set_target_properties(fake_nvrtc PROPERTIES OUTPUT_NAME nvrtc SOVERSION 13)
+  target_compile_definitions(fake_nvrtc PRIVATE
+    FAKE_CUDA_SOURCES="${fake}" FAKE_CUDA_COMPILER="${CMAKE_CXX_COMPILER}")
+  foreach(library fake_cuda fake_nvrtc)
+    target_link_libraries(${library} PRIVATE rosin_compile ${CMAKE_DL_LIBS})
+    set_target_properties(${library} PROPERTIES
+      LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fake_cuda CXX_VISIBILITY_PRESET hidden)
+  endforeach()
+  add_dependencies(conformance fake_cuda fake_nvrtc)
+endif()

@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "opencl.hpp"
-#include "program_bytes.hpp"
 
 namespace rosin::opencl {
 namespace {
@@ -83,7 +82,7 @@ std::string target_of(const std::string& driver, cl_device_id id) {
   const std::string all =
       driver + "|" + text(id, CL_DEVICE_NAME) + "|" + text(id, CL_DEVICE_VENDOR) + "|" + text(id, CL_DEVICE_VERSION);
   char digits[32];
-  std::snprintf(digits, sizeof digits, "opencl-%016llx", static_cast<unsigned long long>(checksum(all)));
+  std::snprintf(digits, sizeof digits, "opencl-%016llx", static_cast<unsigned long long>(plugin::checksum(all)));
   return digits;
 }
 

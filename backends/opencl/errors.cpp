@@ -1,5 +1,4 @@
-// From OpenCL's error codes and from exceptions to the statuses and texts of rosin/backend.h.
-#include <new>
+// From OpenCL's error codes to the statuses and texts of rosin/backend.h.
 #include <string_view>
 
 #include "opencl.hpp"
@@ -30,11 +29,6 @@ constexpr ErrorCode error_codes[] = {
     {CL_PLATFORM_NOT_FOUND_KHR, "CL_PLATFORM_NOT_FOUND_KHR", ROSIN_UNSUPPORTED},
 };
 
-std::string& text_of_thread() {
-  thread_local std::string text;
-  return text;
-}
-
 }  // namespace
 
 void check(cl_int code, const char* what) {
@@ -46,25 +40,6 @@ void check(cl_int code, const char* what) {
   std::string text = std::string(what) + " failed: error " + std::to_string(code);
   if (!found.name.empty()) text.append(", ").append(found.name);
   throw Failure{found.status, std::move(text)};
-}
-
-void set_error(std::string text) noexcept { text_of_thread() = std::move(text); }
-
-const char* error_text() { return text_of_thread().c_str(); }
-
-rosin_status caught() noexcept {
-  try {
-    throw;
-  } catch (Failure& failure) {
-    set_error(std::move(failure.text));
-    return failure.status;
-  } catch (const std::bad_alloc&) {
-    set_error("host: no memory");  // short enough to need none
-    return ROSIN_OUT_OF_MEMORY;
-  } catch (...) {
-    set_error("the call failed inside the plug-in");
-    return ROSIN_INVALID;
-  }
 }
 
 }  // namespace rosin::opencl

@@ -16,31 +16,18 @@
 #include <utility>
 #include <vector>
 
+#include "common/failure.hpp"
+#include "common/program_bytes.hpp"
+
 namespace rosin::opencl {
 
-/// Thrown inside the plug-in; guarded() makes it the status and the error text of the call.
-struct Failure {
-  rosin_status status;
-  std::string text;
-};
+using plugin::error_text;
+using plugin::Failure;
+using plugin::guarded;
+using plugin::Signature;
 
 /// Throws where `code` is an error; `what` names the OpenCL function.
 void check(cl_int code, const char* what);
-
-void set_error(std::string text) noexcept;
-const char* error_text();
-/// Notes the exception that is being handled.
-rosin_status caught() noexcept;
-
-/// Runs a function of the table: nothing thrown leaves it.
-template <class F> rosin_status guarded(F&& call) noexcept {
-  try {
-    call();
-    return ROSIN_OK;
-  } catch (...) {
-    return caught();
-  }
-}
 
 /// Owns one reference to an OpenCL object.
 template <class T, auto release> class Handle {
@@ -85,14 +72,6 @@ Queue make_queue(cl_context context, cl_device_id id);
 struct PinnedBlock {
   Memory memory;
   uint64_t bytes = 0;
-};
-
-/// What the launch of a kernel needs to know of its code.
-struct Signature {
-  std::string name;
-  uint32_t group = 1;
-  uint32_t buffer_count = 0;
-  std::vector<int32_t> parameters;  // rosin_scalar_type of each
 };
 
 rosin_status device_count(int32_t* count);

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <memory>
 
-#include "program_bytes.hpp"
+#include "opencl.hpp"
 
 namespace rosin::opencl {
 namespace {
@@ -31,11 +31,6 @@ std::string binary_of(cl_program program) {
   char* address = binary.data();
   check(clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof address, &address, nullptr), "clGetProgramInfo");
   return binary;
-}
-
-Signature signature_of(const rosin_kernel_code& code) {
-  return {code.name, static_cast<uint32_t>(code.group), code.buffer_count,
-          std::vector<int32_t>(code.parameters, code.parameters + code.parameter_count)};
 }
 
 Program program_of_source(const rosin_device* device, const char* text) {
@@ -89,14 +84,10 @@ rosin_status compile(rosin_device* device, const char* /*target*/, const rosin_p
     const Program made = program_of_source(device, program->text);
     build(device, made.get(), ROSIN_COMPILE_FAILED);
     const DeviceFacts& facts = *device->facts;
-    ProgramBytes compiled{facts.info.target, {}, facts.keeps_source ? program->text : binary_of(made.get())};
-    for (uint32_t i = 0; i < program->kernel_count; ++i) compiled.kernels.push_back(signature_of(program->kernels[i]));
-    const std::string packed = pack(compiled);
-    void* out = std::malloc(packed.size());
-    if (!out) throw std::bad_alloc();
-    std::memcpy(out, packed.data(), packed.size());
-    *bytes = out;
-    *count = packed.size();
+    plugin::ProgramBytes compiled{facts.info.target, {}, facts.keeps_source ? program->text : binary_of(made.get())};
+    for (uint32_t i = 0; i < program->kernel_count; ++i)
+      compiled.kernels.push_back(plugin::signature_of(program->kernels[i]));
+    *bytes = plugin::packed(compiled, *count);
   });
 }
 
@@ -104,7 +95,7 @@ void free_bytes(void* bytes) { std::free(bytes); }
 
 rosin_status load(rosin_device* device, const void* bytes, uint64_t count, rosin_module** out) {
   return guarded([&] {
-    ProgramBytes compiled = unpack({static_cast<const char*>(bytes), count});
+    plugin::ProgramBytes compiled = plugin::unpack({static_cast<const char*>(bytes), count});
     if (compiled.target != device->facts->info.target)
       throw Failure{ROSIN_INVALID, "the program was compiled for " + compiled.target};
     auto module = std::make_unique<rosin_module>();

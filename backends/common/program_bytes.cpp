@@ -1,10 +1,15 @@
 // Packing compiled programs; see program_bytes.hpp. Numbers are 64 bits in this machine's order, texts follow their
 // length; the first two numbers are a mark and the checksum of all that follows them.
-#include "program_bytes.hpp"
+#include "common/program_bytes.hpp"
 
+#include <cstdlib>
 #include <cstring>
+#include <new>
+#include <utility>
 
-namespace rosin::opencl {
+#include "common/failure.hpp"
+
+namespace rosin::plugin {
 namespace {
 
 constexpr uint64_t mark = 0x314C434E49534F52;  // "ROSINCL1"
@@ -62,6 +67,20 @@ std::string pack(const ProgramBytes& program) {
   return out + body;
 }
 
+void* packed(const ProgramBytes& program, uint64_t& count) {
+  const std::string bytes = pack(program);
+  void* out = std::malloc(bytes.size());
+  if (!out) throw std::bad_alloc();
+  std::memcpy(out, bytes.data(), bytes.size());
+  count = bytes.size();
+  return out;
+}
+
+Signature signature_of(const rosin_kernel_code& code) {
+  return {code.name, static_cast<uint32_t>(code.group), code.buffer_count,
+          std::vector<int32_t>(code.parameters, code.parameters + code.parameter_count)};
+}
+
 ProgramBytes unpack(std::string_view bytes) {
   Reader reader(bytes);
   if (reader.number() != mark || reader.number() != checksum(bytes.substr(head)))
@@ -82,4 +101,4 @@ ProgramBytes unpack(std::string_view bytes) {
   return program;
 }
 
-}  // namespace rosin::opencl
+}  // namespace rosin::plugin

@@ -1,5 +1,5 @@
 // The bytes that compile() gives and load() takes: what launches need to know of each kernel, and the driver's binary
-// (or the source, see DeviceFacts::keeps_source).
+// (or what else it loads).
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,18 @@
 #include <string_view>
 #include <vector>
 
-#include "opencl.hpp"
+#include <rosin/backend.h>
 
-namespace rosin::opencl {
+namespace rosin::plugin {
+
+/// What the launch of a kernel needs to know of its code.
+struct Signature {
+  std::string name;
+  uint32_t group = 1;
+  uint32_t buffer_count = 0;
+  std::vector<int32_t> parameters;  // rosin_scalar_type of each
+};
+Signature signature_of(const rosin_kernel_code& code);
 
 struct ProgramBytes {
   std::string target;
@@ -20,7 +29,9 @@ struct ProgramBytes {
 uint64_t checksum(std::string_view bytes);  // FNV-1a
 
 std::string pack(const ProgramBytes& program);
+/// The same as memory that free() gives back.
+void* packed(const ProgramBytes& program, uint64_t& count);
 /// Throws ROSIN_INVALID for what pack() did not make.
 ProgramBytes unpack(std::string_view bytes);
 
-}  // namespace rosin::opencl
+}  // namespace rosin::plugin

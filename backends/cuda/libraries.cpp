@@ -1,0 +1,128 @@
+// See libraries.hpp.
+#include "libraries.hpp"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+namespace rosin::cuda {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> split(std::string_view list) {
+  std::vector<std::string> parts;
+  while (!list.empty()) {
+    const size_t end = std::min(list.find(':'), list.size());
+    if (end > 0) parts.emplace_back(list.substr(0, end));
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  return parts;
+}
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+void add_folder(std::vector<std::string>& folders, const fs::path& folder) {
+  std::error_code ignored;
+  if (!folder.is_absolute() || !fs::is_directory(folder, ignored)) return;
+  if (std::find(folders.begin(), folders.end(), folder.string()) == folders.end()) folders.push_back(folder.string());
+}
+
+/// Folders inside `folder`, sorted.
+std::vector<fs::path> folders_in(const fs::path& folder) {
+  std::vector<fs::path> found;
+  std::error_code failed;
+  for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end; entry.increment(failed)) {
+    std::error_code ignored;
+    if (entry->is_directory(ignored)) found.push_back(entry->path());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+/// nvidia/*/lib of the packages below a prefix of Python: PREFIX/lib/python3*/{site,dist}-packages.
+void add_packages(std::vector<std::string>& folders, const fs::path& prefix) {
+  if (!prefix.is_absolute()) return;
+  for (const fs::path& python : folders_in(prefix / "lib")) {
+    if (!python.filename().string().starts_with("python3")) continue;
+    for (const char* kind : {"site-packages", "dist-packages"}) {
+      for (const fs::path& package : folders_in(python / kind / "nvidia")) add_folder(folders, package / "lib");
+    }
+  }
+}
+
+/// The prefix of the python3 that a shell would start.
+fs::path python_prefix() {
+  for (const std::string& folder : split(variable("PATH"))) {
+    std::error_code failed;
+    const fs::path program = fs::canonical(fs::path(folder) / "python3", failed);
+    if (!failed) return program.parent_path().parent_path();
+  }
+  return {};
+}
+
+std::vector<std::string> own_folders() {
+  std::vector<std::string> folders;
+  for (const std::string& folder : split(variable("ROSIN_CUDA_LIBRARIES"))) add_folder(folders, folder);
+  return folders;
+}
+
+std::vector<std::string> toolkit_folders() {
+  std::vector<std::string> folders;
+  for (const char* name : {"CUDA_HOME", "CUDA_PATH"}) {
+    if (!variable(name).empty()) add_folder(folders, fs::path(variable(name)) / "lib64");
+  }
+  add_folder(folders, "/usr/local/cuda/lib64");
+  if (!variable("VIRTUAL_ENV").empty()) add_packages(folders, variable("VIRTUAL_ENV"));
+  add_packages(folders, python_prefix());
+  if (!variable("HOME").empty()) add_packages(folders, fs::path(variable("HOME")) / ".local");
+  add_packages(folders, "/usr/local");
+  add_packages(folders, "/usr");
+  return folders;
+}
+
+/// dlopen, where a file that is there and cannot be loaded is worth a reason of its own.
+void* try_open(const std::string& path, std::string& reason) {
+  if (void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;
+  const char* said = dlerror();
+  std::error_code ignored;
+  if (said && fs::exists(path, ignored)) reason = said;
+  return nullptr;
+}
+
+Library open_among(const std::vector<std::string>& names, const std::vector<std::string>& first,
+                   const std::vector<std::string>& last) {
+  Library library;
+  std::string tried;
+  for (const std::string& name : names) {
+    std::vector<std::string> paths;
+    for (const std::string& folder : first) paths.push_back((fs::path(folder) / name).string());
+    paths.push_back(name);
+    for (const std::string& folder : last) paths.push_back((fs::path(folder) / name).string());
+    for (const std::string& path : paths) {
+      library.handle = try_open(path, library.reason);
+      if (library.handle) return {library.handle, {}};
+    }
+    tried.append(tried.empty() ? "" : ", ").append(name);
+  }
+  if (library.reason.empty()) library.reason = tried + ": not found";
+  return library;
+}
+
+}  // namespace
+
+void* Library::find(const char* name) const { return handle ? dlsym(handle, name) : nullptr; }
+
+Library open_library(const std::vector<std::string>& names) {
+  return open_among(names, own_folders(), toolkit_folders());
+}
+
+Library open_driver_library(const std::vector<std::string>& names) { return open_among(names, own_folders(), {}); }
+
+}  // namespace rosin::cuda

@@ -1,0 +1,238 @@
+// librosin_cuda.so: the driver of NVIDIA's GPUs under the names that CUDA gives its functions. Read first: cuda.hpp.
+#include "cuda.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <optional>
+
+namespace rosin::cuda {
+namespace {
+
+using driver::Driver;
+using driver::Failure;
+using driver::Functions;
+
+constexpr int oldest_driver = 11080;
+constexpr driver::Code no_device = 100;
+
+std::string hidden_text(const char* visible) {
+  return std::string("all devices are hidden by CUDA_VISIBLE_DEVICES=\"") + visible + "\"";
+}
+
+/// The functions under CUDA's names; what is missing makes the driver too old.
+std::string find_functions(const Library& library, Functions& all) {
+  std::string missing;
+  const auto find = [&](auto& function, const char* name) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(library.find(name));
+    if (!function && missing.empty()) missing = name;
+  };
+  find(all.init, "cuInit");
+  find(all.driver_version, "cuDriverGetVersion");
+  find(all.error_name, "cuGetErrorName");
+  find(all.error_string, "cuGetErrorString");
+  find(all.device_count, "cuDeviceGetCount");
+  find(all.device_get, "cuDeviceGet");
+  find(all.device_name, "cuDeviceGetName");
+  find(all.device_memory, "cuDeviceTotalMem_v2");
+  find(all.device_attribute, "cuDeviceGetAttribute");
+  find(all.device_pci, "cuDeviceGetPCIBusId");
+  find(all.context_retain, "cuDevicePrimaryCtxRetain");
+  find(all.context_release, "cuDevicePrimaryCtxRelease_v2");
+  find(all.context_push, "cuCtxPushCurrent_v2");
+  find(all.context_pop, "cuCtxPopCurrent_v2");
+  find(all.memory_info, "cuMemGetInfo_v2");
+  find(all.alloc, "cuMemAlloc_v2");
+  find(all.free, "cuMemFree_v2");
+  find(all.alloc_host, "cuMemHostAlloc");
+  find(all.free_host, "cuMemFreeHost");
+  find(all.copy_in, "cuMemcpyHtoDAsync_v2");
+  find(all.copy_out, "cuMemcpyDtoHAsync_v2");
+  find(all.copy, "cuMemcpyDtoDAsync_v2");
+  find(all.copy_peer, "cuMemcpyPeerAsync");
+  find(all.stream_create, "cuStreamCreate");
+  find(all.stream_destroy, "cuStreamDestroy_v2");
+  find(all.stream_sync, "cuStreamSynchronize");
+  find(all.stream_wait, "cuStreamWaitEvent");
+  find(all.event_create, "cuEventCreate");
+  find(all.event_destroy, "cuEventDestroy_v2");
+  find(all.event_record, "cuEventRecord");
+  find(all.event_query, "cuEventQuery");
+  find(all.event_sync, "cuEventSynchronize");
+  find(all.module_load, "cuModuleLoadData");
+  find(all.module_unload, "cuModuleUnload");
+  find(all.module_function, "cuModuleGetFunction");
+  find(all.launch, "cuLaunchKernel");
+  return missing;
+}
+
+/// What codes mean, by the CUDA driver's documentation (CUresult).
+std::vector<driver::Meaning> meanings() {
+  std::vector<driver::Meaning> all = {
+      {2, ROSIN_OUT_OF_MEMORY}, {600, ROSIN_NOT_READY}, {801, ROSIN_UNSUPPORTED}, {no_device, ROSIN_UNSUPPORTED}};
+  // Uncorrectable memory, illegal addresses and instructions, launches that failed or took too long: the context is
+  // lost.
+  for (const int lost : {4, 214, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 999}) {
+    all.push_back({lost, ROSIN_DEVICE_FAULT});
+  }
+  return all;
+}
+
+/// Opens and starts the driver; throws with the reason.
+Driver start() {
+  Driver driver;
+  driver.meanings = meanings();
+  const Library library = open_driver_library({"libcuda.so.1", "libcuda.so"});
+  if (!library.handle) {
+    throw Failure{ROSIN_UNSUPPORTED, "the NVIDIA driver is not installed (" + library.reason + ")"};
+  }
+  const std::string missing = find_functions(library, driver.functions);
+  if (!missing.empty()) {
+    throw Failure{ROSIN_UNSUPPORTED, "the NVIDIA driver is too old: it has no " + missing + "; install a newer one"};
+  }
+  int version = 0;
+  driver.check(driver.functions.driver_version(&version), "version of the driver");
+  if (version < oldest_driver) {
+    throw Failure{ROSIN_UNSUPPORTED, "the NVIDIA driver is too old: it is of CUDA " + version_text(version) + ", " +
+                                         version_text(oldest_driver) + " is needed; install a newer one"};
+  }
+  const driver::Code code = driver.functions.init(0);
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (code == no_device && visible) throw Failure{ROSIN_UNSUPPORTED, hidden_text(visible)};
+  driver.check(code, "start of the NVIDIA driver");
+  return driver;
+}
+
+/// The driver, or why there is none: it is started once.
+struct Started {
+  std::optional<Driver> driver;
+  Failure failure{ROSIN_OK, {}};
+  int version = 0;
+
+  Started() {
+    try {
+      driver = start();
+      driver->functions.driver_version(&version);
+    } catch (const Failure& why) {
+      failure = {ROSIN_UNSUPPORTED, why.text};
+    }
+  }
+};
+
+const Started& started() {
+  static const Started once;
+  return once;
+}
+
+template <size_t n> void put(char (&field)[n], const std::string& value) {
+  const size_t count = std::min(value.size(), n - 1);
+  std::memcpy(field, value.data(), count);
+  field[count] = 0;
+}
+
+}  // namespace
+
+const Compiler& the_compiler() {
+  driver::the_driver();
+  static const Compiler compiler(started().version);
+  return compiler;
+}
+
+namespace {
+
+/// Devices can be used only where their kernels can be compiled.
+rosin_status device_count(int32_t* count) {
+  return driver::guarded([&] {
+    const Driver& driver = driver::the_driver();
+    if (!the_compiler().reason().empty()) throw Failure{ROSIN_UNSUPPORTED, the_compiler().reason()};
+    int found = 0;
+    driver.check(driver.functions.device_count(&found), "count of devices");
+    const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+    if (found == 0 && visible) plugin::set_error(hidden_text(visible));
+    *count = found;
+  });
+}
+
+struct Found {
+  std::deque<std::string> texts;
+  std::vector<rosin_capability> list;
+
+  void add(const char* name, const std::string& version) {
+    texts.push_back(version);
+    list.push_back({name, texts.back().c_str()});
+  }
+  Found() {
+    add("driver", version_text(started().version));
+    add("NVRTC", the_compiler().version());
+  }
+};
+
+rosin_status capabilities(const rosin_capability** list, uint32_t* count) {
+  return driver::guarded([&] {
+    static const Found found;
+    *list = found.list.data();
+    *count = static_cast<uint32_t>(found.list.size());
+  });
+}
+
+rosin_backend make_table() {
+  rosin_backend table = driver::table_of("CUDA", "CUDA " ROSIN_VERSION);
+  table.device_count = device_count;
+  table.capabilities = capabilities;
+  return table;
+}
+
+}  // namespace
+}  // namespace rosin::cuda
+
+namespace rosin::driver {
+
+const Driver& the_driver() {
+  const cuda::Started& started = cuda::started();
+  if (!started.driver) throw started.failure;
+  return *started.driver;
+}
+
+rosin_device_info info_of(int ordinal) {
+  constexpr int items_of_block = 1, shared_of_block = 8, major_capability = 75, minor_capability = 76;
+  const Driver& driver = the_driver();
+  DeviceNumber number = 0;
+  driver.check(driver.functions.device_get(&number, ordinal), "facts of a device");
+  const auto attribute = [&](int which) {
+    int value = 0;
+    driver.check(driver.functions.device_attribute(&value, which, number), "facts of a device");
+    return value;
+  };
+  rosin_device_info info{};
+  info.size = sizeof info;
+  driver.check(driver.functions.device_name(info.name, sizeof info.name, number), "facts of a device");
+  driver.check(driver.functions.device_pci(info.pci, sizeof info.pci, number), "facts of a device");
+  size_t bytes = 0;
+  driver.check(driver.functions.device_memory(&bytes, number), "facts of a device");
+  const std::string architecture =
+      "sm_" + std::to_string(attribute(major_capability) * 10 + attribute(minor_capability));
+  cuda::put(info.driver, "CUDA " + cuda::version_text(cuda::started().version));
+  cuda::put(info.capability, architecture);
+  cuda::put(info.target, architecture);
+  info.memory = bytes;
+  info.largest_allocation = bytes;
+  info.kind = ROSIN_DEVICE_GPU;
+  info.language = ROSIN_LANGUAGE_CUDA;
+  info.float64 = 1;
+  info.largest_group = attribute(items_of_block);
+  info.shared_bytes = attribute(shared_of_block);
+  info.alignment = 256;
+  return info;
+}
+
+std::string compiled_text(const std::string& target, const char* text) {
+  return cuda::the_compiler().compile(target, text);
+}
+
+}  // namespace rosin::driver
+
+extern "C" __attribute__((visibility("default"))) const rosin_backend* rosin_backend_open(uint32_t abi) {
+  static const rosin_backend table = rosin::cuda::make_table();
+  return abi == ROSIN_BACKEND_ABI ? &table : nullptr;
+}

@@ -1,0 +1,134 @@
+// Compiled programs: loading them, and launching their kernels.
+#include <cstdlib>
+#include <memory>
+
+#include "driver/driver.hpp"
+
+namespace rosin::driver {
+
+using plugin::ProgramBytes;
+using plugin::Signature;
+
+rosin_status compile(rosin_device* device, const char* target, const rosin_program* program, void** bytes,
+                     uint64_t* count) {
+  return guarded([&] {
+    if (!program->text) throw Failure{ROSIN_INVALID, "the program has no text"};
+    const std::string goal = target && *target ? target : device ? device->target : "";
+    ProgramBytes compiled{goal, {}, compiled_text(goal, program->text)};
+    for (uint32_t i = 0; i < program->kernel_count; ++i) {
+      compiled.kernels.push_back(plugin::signature_of(program->kernels[i]));
+    }
+    *bytes = plugin::packed(compiled, *count);
+  });
+}
+
+void free_bytes(void* bytes) { std::free(bytes); }
+
+namespace {
+
+void unload_now(rosin_module* module) {
+  guarded([&] {
+    const Current current(*module->device);
+    the_driver().functions.module_unload(module->module);
+  });
+}
+
+/// Images that this driver does not take are compiled again by rosin.
+Module loaded(const std::string& image) {
+  const Driver& driver = the_driver();
+  Module module = nullptr;
+  const Code code = driver.functions.module_load(&module, image.data());
+  if (code != 0 && driver.status_of(code) == ROSIN_INVALID) {
+    throw Failure{ROSIN_INVALID, "the driver does not take the compiled program"};
+  }
+  driver.check(code, "load of a program");
+  return module;
+}
+
+}  // namespace
+
+rosin_status load(rosin_device* device, const void* bytes, uint64_t count, rosin_module** out) {
+  return guarded([&] {
+    ProgramBytes compiled = plugin::unpack({static_cast<const char*>(bytes), count});
+    if (compiled.target != device->target) {
+      throw Failure{ROSIN_INVALID, "the program was compiled for " + compiled.target};
+    }
+    const Current current(*device);
+    const Driver& driver = the_driver();
+    const auto give_back = [](rosin_module* module) {
+      if (module->module) unload_now(module);
+      delete module;
+    };
+    std::unique_ptr<rosin_module, decltype(give_back)> module(new rosin_module, give_back);
+    module->device = device;
+    module->module = loaded(compiled.content);
+    for (Signature& signature : compiled.kernels) {
+      rosin_kernel& kernel = module->kernels.emplace_back();
+      driver.check(driver.functions.module_function(&kernel.function, module->module, signature.name.c_str()),
+                   "search for a kernel");
+      kernel.signature = std::move(signature);
+      kernel.device = device;
+    }
+    *out = module.release();
+  });
+}
+
+void unload(rosin_module* module) {
+  if (!module) return;
+  unload_now(module);
+  delete module;
+}
+
+rosin_status kernel(rosin_module* module, const char* name, rosin_kernel** out) {
+  return guarded([&] {
+    for (rosin_kernel& entry : module->kernels) {
+      if (entry.signature.name != name) continue;
+      *out = &entry;
+      return;
+    }
+    throw Failure{ROSIN_INVALID, "the module has no kernel " + std::string(name)};
+  });
+}
+
+namespace {
+
+/// Addresses of a launch, and where the driver finds each argument: buffers, then parameters. They stay with the
+/// thread, as launches shall not allocate.
+struct Arguments {
+  std::vector<Address> addresses;
+  std::vector<void*> places;
+
+  void fill(const Signature& signature, const rosin_launch& launch) {
+    addresses.resize(signature.buffer_count);
+    places.clear();
+    for (uint32_t i = 0; i < signature.buffer_count; ++i) {
+      const rosin_place& place = launch.buffers[i];
+      if (!place.memory) throw Failure{ROSIN_INVALID, signature.name + ": buffer " + std::to_string(i) + " is null"};
+      addresses[i] = place.memory->address + place.offset;
+      places.push_back(&addresses[i]);
+    }
+    for (size_t i = 0; i < signature.parameters.size(); ++i) {
+      places.push_back(const_cast<rosin_number*>(&launch.parameters[i]));  // which are read
+    }
+  }
+};
+
+}  // namespace
+
+rosin_status launch(rosin_stream* stream, rosin_kernel* kernel, const rosin_launch* launch) {
+  return guarded([&] {
+    const uint32_t* groups = launch->groups;
+    if (groups[0] == 0 || groups[1] == 0 || groups[2] == 0) {
+      throw Failure{ROSIN_INVALID, kernel->signature.name + ": a launch has at least one group along each dim"};
+    }
+    thread_local Arguments arguments;
+    arguments.fill(kernel->signature, *launch);
+    const Current current(*stream->device);
+    const Driver& driver = the_driver();
+    driver.check(driver.functions.launch(kernel->function, groups[0], groups[1], groups[2], kernel->signature.group, 1,
+                                         1, 0, stream->stream, arguments.places.data(), nullptr),
+                 kernel->signature.name.c_str());
+  });
+}
+
+}  // namespace rosin::driver

@@ -1,0 +1,29 @@
+// What compiled kernels and libcuda's stand-in share. The stand-in of NVRTC puts this file before the text of kernels,
+// so it includes nothing.
+#pragma once
+
+namespace fake {
+
+using u32 = unsigned int;
+using u64 = unsigned long long;
+
+/// A block of device memory as a kernel sees it, with who touched each byte last.
+struct Block {
+  u64 begin = 0, end = 0;
+  u32* writers = nullptr;  // one entry a byte: the item (of all launches) that wrote it
+  u32* readers = nullptr;  // two entries a byte: who read it last, and who before that
+};
+
+/// The item that runs, and what it may ask of the stand-in. One for the process: kernels run one at a time.
+struct Item {
+  u32 block[3] = {}, item = 0;
+  u32 number = 1;  // of this item among all items of all launches
+  u32 first = 1;   // of the first item of this launch
+  u32 phase = 1;   // counts barriers and blocks
+  bool checks = true;
+  void (*barrier)() = nullptr;
+  void (*fault)(const char* what) = nullptr;  // does not return
+  Block (*find)(u64 address) = nullptr;
+};
+
+}  // namespace fake

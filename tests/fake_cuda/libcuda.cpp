@@ -1,0 +1,417 @@
+// The functions of libcuda's stand-in. See README.md. Read first: machine.hpp.
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <mutex>
+
+#include "machine.hpp"
+
+#define FAKE_CUDA_API extern "C" __attribute__((visibility("default"))) int
+
+using namespace fake;
+
+namespace {
+
+std::mutex api;  // one call at a time
+
+/// What the calling thread was told last, for cuGetErrorString.
+thread_local Trouble said{success, {}};
+thread_local std::vector<Context*> current;
+
+void maybe_fail(const char* name) {
+  static std::map<std::string, int64_t> calls;
+  const auto& fails = Machine::instance().options.fails;
+  const auto found = fails.find(name);
+  if (found == fails.end() || !found->second.contains(++calls[name])) return;
+  const bool memory = std::strstr(name, "Alloc") != nullptr;
+  throw Trouble{memory ? out_of_memory : launch_failed, std::string(name) + " fails as FAKE_CUDA asks"};
+}
+
+template <class F> int call(const char* name, F&& f) {
+  const std::lock_guard guard(api);
+  try {
+    maybe_fail(name);
+    f(Machine::instance());
+    return success;
+  } catch (const Trouble& trouble) {
+    said = {trouble.code, std::string(name) + ": " + trouble.text};
+    return trouble.code;
+  }
+}
+
+Context& context_now() {
+  if (current.empty()) throw Trouble{invalid_context, "the thread has no context"};
+  Context& context = *current.back();
+  if (context.lost) throw Trouble{context.lost, context.why};
+  return context;
+}
+
+/// The stream, which must be of the thread's context.
+Stream& stream_now(Stream* stream) {
+  Stream& known = Machine::instance().checked(stream);
+  if (known.context != &context_now()) throw Trouble{invalid_context, "a stream of another context"};
+  return known;
+}
+
+void check_lost(const Context& context) {
+  if (context.lost) throw Trouble{context.lost, context.why};
+}
+
+constexpr std::string_view mark = "FAKECUDA";
+
+/// The library inside an image, opened from a file that goes at once.
+void* open_image(const void* image) {
+  uint64_t bytes = 0;
+  if (!image || std::memcmp(image, mark.data(), mark.size()) != 0)
+    throw Trouble{invalid_image, "no image of a program"};
+  std::memcpy(&bytes, static_cast<const char*>(image) + mark.size(), sizeof bytes);
+  std::string path = (std::filesystem::temp_directory_path() / "fake-cuda-XXXXXX").string();
+  const int file = mkstemp(path.data());
+  if (file < 0) throw Trouble{invalid_image, "no room for the program"};
+  const char* content = static_cast<const char*>(image) + mark.size() + sizeof bytes;
+  for (uint64_t done = 0; done < bytes;) {
+    const ssize_t count = write(file, content + done, bytes - done);
+    if (count <= 0) break;
+    done += static_cast<uint64_t>(count);
+  }
+  close(file);
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  unlink(path.c_str());
+  if (!library) throw Trouble{invalid_image, dlerror()};
+  return library;
+}
+
+template <class T> T symbol(void* library, const std::string& name) {
+  void* found = dlsym(library, name.c_str());
+  if (!found) throw Trouble{not_found, "no kernel " + name};
+  return reinterpret_cast<T>(found);
+}
+
+Function function_of(Module& module, const std::string& name) {
+  Function made;
+  made.module = &module;
+  made.name = name;
+  made.item = symbol<Item*>(module.library, "fake_item");
+  made.run = symbol<void (*)(void**)>(module.library, "fake_run_" + name);
+  made.items = *symbol<const int*>(module.library, "fake_items_" + name);
+  made.barrier = *symbol<const int*>(module.library, "fake_barrier_" + name) != 0;
+  for (const int* size = symbol<const int*>(module.library, "fake_sizes_" + name); *size >= 0; ++size) {
+    made.sizes.push_back(*size);
+  }
+  return made;
+}
+
+/// The values of a launch's parameters, and the addresses among them.
+std::vector<std::vector<unsigned char>> values_of(const Function& function, void** parameters, Work& work) {
+  std::vector<std::vector<unsigned char>> values;
+  for (size_t i = 0; i < function.sizes.size(); ++i) {
+    const auto bytes = static_cast<size_t>(function.sizes[i] == 0 ? 8 : function.sizes[i]);
+    const auto* from = static_cast<const unsigned char*>(parameters[i]);
+    values.emplace_back(from, from + bytes);
+    if (function.sizes[i] != 0) continue;
+    uint64_t address = 0;
+    std::memcpy(&address, from, sizeof address);
+    Machine::instance().check_range(*function.module->context, address, 0);
+    work.addresses.push_back(address);
+  }
+  return values;
+}
+
+}  // namespace
+
+FAKE_CUDA_API cuInit(unsigned) {
+  return call("cuInit", [](Machine& machine) {
+    const char* visible = getenv("CUDA_VISIBLE_DEVICES");
+    const bool hidden = visible && (!*visible || *visible == '-');
+    if (hidden || machine.options.devices == 0) throw Trouble{no_device, "no CUDA-capable device is detected"};
+  });
+}
+
+FAKE_CUDA_API cuDriverGetVersion(int* version) {
+  return call("cuDriverGetVersion", [&](Machine& machine) { *version = machine.options.driver; });
+}
+
+FAKE_CUDA_API cuGetErrorName(int code, const char** text) {
+  *text = code == success ? "CUDA_SUCCESS" : code == out_of_memory ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR";
+  return success;
+}
+
+FAKE_CUDA_API cuGetErrorString(int code, const char** text) {
+  *text = said.code == code ? said.text.c_str() : "no error";
+  return success;
+}
+
+FAKE_CUDA_API cuDeviceGetCount(int* count) {
+  return call("cuDeviceGetCount", [&](Machine& machine) { *count = machine.options.devices; });
+}
+
+FAKE_CUDA_API cuDeviceGet(int* device, int ordinal) {
+  return call("cuDeviceGet", [&](Machine& machine) { *device = machine.context_of(ordinal).device; });
+}
+
+FAKE_CUDA_API cuDeviceGetName(char* name, int length, int device) {
+  return call("cuDeviceGetName", [&](Machine& machine) {
+    machine.context_of(device);
+    std::snprintf(name, static_cast<size_t>(length), "NVIDIA Pretended GPU %d", device);
+  });
+}
+
+FAKE_CUDA_API cuDeviceTotalMem_v2(size_t* bytes, int device) {
+  return call("cuDeviceTotalMem_v2", [&](Machine& machine) {
+    machine.context_of(device);
+    *bytes = machine.options.memory;
+  });
+}
+
+FAKE_CUDA_API cuDeviceGetAttribute(int* value, int attribute, int device) {
+  return call("cuDeviceGetAttribute", [&](Machine& machine) {
+    machine.context_of(device);
+    switch (attribute) {
+      case 1: *value = 1024; break;                                // threads of a block
+      case 8: *value = 49152; break;                               // shared memory of a block
+      case 75: *value = machine.options.architecture / 10; break;  // compute capability
+      case 76: *value = machine.options.architecture % 10; break;
+      default: throw Trouble{invalid_value, "no such attribute"};
+    }
+  });
+}
+
+FAKE_CUDA_API cuDeviceGetPCIBusId(char* text, int length, int device) {
+  return call("cuDeviceGetPCIBusId", [&](Machine& machine) {
+    machine.context_of(device);
+    std::snprintf(text, static_cast<size_t>(length), "0000:%02X:00.0", device + 1);
+  });
+}
+
+FAKE_CUDA_API cuDevicePrimaryCtxRetain(Context** context, int device) {
+  return call("cuDevicePrimaryCtxRetain", [&](Machine& machine) {
+    Context& known = machine.context_of(device);
+    check_lost(known);
+    ++known.uses;
+    *context = &known;
+  });
+}
+
+FAKE_CUDA_API cuDevicePrimaryCtxRelease_v2(int device) {
+  return call("cuDevicePrimaryCtxRelease_v2", [&](Machine& machine) {
+    if (machine.context_of(device).uses-- <= 0) throw Trouble{invalid_context, "released more often than retained"};
+  });
+}
+
+FAKE_CUDA_API cuCtxPushCurrent_v2(Context* context) {
+  return call("cuCtxPushCurrent_v2", [&](Machine&) {
+    if (!context || context->uses <= 0) throw Trouble{invalid_context, "no such context"};
+    current.push_back(context);
+  });
+}
+
+FAKE_CUDA_API cuCtxPopCurrent_v2(Context** context) {
+  return call("cuCtxPopCurrent_v2", [&](Machine&) {
+    if (current.empty()) throw Trouble{invalid_context, "the thread has no context"};
+    *context = current.back();
+    current.pop_back();
+  });
+}
+
+FAKE_CUDA_API cuMemGetInfo_v2(size_t* left, size_t* total) {
+  return call("cuMemGetInfo_v2", [&](Machine& machine) {
+    *left = machine.left(context_now());
+    *total = machine.options.memory;
+  });
+}
+
+FAKE_CUDA_API cuMemAlloc_v2(uint64_t* address, size_t bytes) {
+  return call("cuMemAlloc_v2", [&](Machine& machine) { *address = machine.alloc(context_now(), bytes); });
+}
+
+FAKE_CUDA_API cuMemFree_v2(uint64_t address) {
+  return call("cuMemFree_v2", [&](Machine& machine) { machine.free(context_now(), address); });
+}
+
+FAKE_CUDA_API cuMemHostAlloc(void** address, size_t bytes, unsigned) {
+  return call("cuMemHostAlloc", [&](Machine& machine) {
+    context_now();
+    *address = machine.alloc_host(bytes);
+  });
+}
+
+FAKE_CUDA_API cuMemFreeHost(void* address) {
+  return call("cuMemFreeHost", [&](Machine& machine) { machine.free_host(address); });
+}
+
+FAKE_CUDA_API cuMemcpyHtoDAsync_v2(uint64_t to, const void* from, size_t bytes, Stream* stream) {
+  return call("cuMemcpyHtoDAsync_v2", [&](Machine& machine) {
+    Stream& known = stream_now(stream);
+    machine.check_range(*known.context, to, bytes);
+    Work work;
+    work.addresses = {to};
+    if (machine.is_pinned(from, bytes)) {
+      work.run = [&machine, to, from, bytes] {
+        if (!machine.is_pinned(from, bytes)) throw Trouble{illegal_address, "pinned memory was freed before its copy"};
+        std::memcpy(reinterpret_cast<void*>(to), from, bytes);
+      };
+    } else {
+      const auto* source = static_cast<const unsigned char*>(from);
+      work.run = [to, aside = std::vector<unsigned char>(source, source + bytes)] {
+        std::memcpy(reinterpret_cast<void*>(to), aside.data(), aside.size());
+      };
+    }
+    machine.give(known, std::move(work));
+  });
+}
+
+FAKE_CUDA_API cuMemcpyDtoHAsync_v2(void* to, uint64_t from, size_t bytes, Stream* stream) {
+  return call("cuMemcpyDtoHAsync_v2", [&](Machine& machine) {
+    Stream& known = stream_now(stream);
+    machine.check_range(*known.context, from, bytes);
+    const bool pinned = machine.is_pinned(to, bytes);
+    Work work;
+    work.addresses = {from};
+    work.run = [&machine, to, from, bytes, pinned] {
+      if (pinned && !machine.is_pinned(to, bytes)) {
+        throw Trouble{illegal_address, "pinned memory was freed before its copy"};
+      }
+      std::memcpy(to, reinterpret_cast<const void*>(from), bytes);
+    };
+    machine.give(known, std::move(work));
+    if (!pinned) machine.run_until([&] { return known.work.empty(); });
+    check_lost(*known.context);
+  });
+}
+
+FAKE_CUDA_API cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, Stream* stream) {
+  return call("cuMemcpyDtoDAsync_v2", [&](Machine& machine) {
+    Stream& known = stream_now(stream);
+    machine.check_range(*known.context, from, bytes);
+    machine.check_range(*known.context, to, bytes);
+    if (to < from + bytes && from < to + bytes) throw Trouble{invalid_value, "a copy between ranges that overlap"};
+    Work work;
+    work.addresses = {to, from};
+    work.run = [to, from, bytes] {
+      std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes);
+    };
+    machine.give(known, std::move(work));
+  });
+}
+
+FAKE_CUDA_API cuMemcpyPeerAsync(uint64_t to, Context* to_context, uint64_t from, Context* from_context, size_t bytes,
+                                Stream* stream) {
+  return call("cuMemcpyPeerAsync", [&](Machine& machine) {
+    Stream& known = stream_now(stream);
+    machine.check_range(*from_context, from, bytes);
+    machine.check_range(*to_context, to, bytes);
+    Work work;
+    work.addresses = {to, from};
+    work.run = [to, from, bytes] {
+      std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes);
+    };
+    machine.give(known, std::move(work));
+  });
+}
+
+FAKE_CUDA_API cuStreamCreate(Stream** stream, unsigned) {
+  return call("cuStreamCreate", [&](Machine& machine) { *stream = machine.add_stream(context_now()); });
+}
+
+FAKE_CUDA_API cuStreamDestroy_v2(Stream* stream) {
+  return call("cuStreamDestroy_v2", [&](Machine& machine) { machine.remove(stream); });
+}
+
+FAKE_CUDA_API cuStreamSynchronize(Stream* stream) {
+  return call("cuStreamSynchronize", [&](Machine& machine) {
+    Stream& known = stream_now(stream);
+    machine.run_until([&] { return known.work.empty(); });
+    check_lost(*known.context);
+  });
+}
+
+FAKE_CUDA_API cuStreamWaitEvent(Stream* stream, Event* event, unsigned) {
+  return call("cuStreamWaitEvent", [&](Machine& machine) {
+    Work work;
+    work.waits = machine.checked(event).point;
+    if (work.waits) machine.give(stream_now(stream), std::move(work));
+  });
+}
+
+FAKE_CUDA_API cuEventCreate(Event** event, unsigned) {
+  return call("cuEventCreate", [&](Machine& machine) { *event = machine.add_event(context_now()); });
+}
+
+FAKE_CUDA_API cuEventDestroy_v2(Event* event) {
+  return call("cuEventDestroy_v2", [&](Machine& machine) { machine.remove(event); });
+}
+
+FAKE_CUDA_API cuEventRecord(Event* event, Stream* stream) {
+  return call("cuEventRecord", [&](Machine& machine) {
+    Event& known = machine.checked(event);
+    Stream& target = stream_now(stream);
+    if (known.context != target.context) throw Trouble{invalid_handle, "an event of another device is recorded"};
+    known.point = std::make_shared<Point>();
+    Work work;
+    work.marks = known.point;
+    machine.give(target, std::move(work));
+  });
+}
+
+FAKE_CUDA_API cuEventQuery(Event* event) {
+  int state = success;
+  const int code = call("cuEventQuery", [&](Machine& machine) {
+    const std::shared_ptr<Point> point = machine.checked(event).point;
+    if (!point || point->passed) return;
+    machine.run_one();  // time goes on
+    if (!point->passed) state = not_ready;
+  });
+  return code == success ? state : code;
+}
+
+FAKE_CUDA_API cuEventSynchronize(Event* event) {
+  return call("cuEventSynchronize", [&](Machine& machine) {
+    const Event& known = machine.checked(event);
+    const std::shared_ptr<Point> point = known.point;
+    if (point) machine.run_until([&] { return point->passed; });
+    check_lost(*known.context);
+  });
+}
+
+FAKE_CUDA_API cuModuleLoadData(Module** module, const void* image) {
+  return call("cuModuleLoadData", [&](Machine&) {
+    Context& context = context_now();
+    auto made = std::make_unique<Module>();
+    made->context = &context;
+    made->library = open_image(image);
+    *module = made.release();
+  });
+}
+
+FAKE_CUDA_API cuModuleUnload(Module* module) {
+  return call("cuModuleUnload", [&](Machine& machine) {
+    machine.finish(*module->context);
+    dlclose(module->library);
+    delete module;
+  });
+}
+
+FAKE_CUDA_API cuModuleGetFunction(Function** function, Module* module, const char* name) {
+  return call("cuModuleGetFunction", [&](Machine&) {
+    *function = &module->functions.emplace(name, function_of(*module, name)).first->second;
+  });
+}
+
+FAKE_CUDA_API cuLaunchKernel(Function* function, unsigned x, unsigned y, unsigned z, unsigned items_x, unsigned items_y,
+                             unsigned items_z, unsigned, Stream* stream, void** parameters, void**) {
+  return call("cuLaunchKernel", [&](Machine& machine) {
+    Stream& known = stream_now(stream);
+    if (function->module->context != known.context) throw Trouble{invalid_context, "a kernel of another device"};
+    if (x == 0 || y == 0 || z == 0 || y > 65535 || z > 65535) throw Trouble{invalid_value, "a grid without blocks"};
+    if (static_cast<int>(items_x) != function->items || items_y != 1 || items_z != 1) {
+      throw Trouble{invalid_value, "blocks of another size than the kernel states"};
+    }
+    Work work;
+    auto values = values_of(*function, parameters, work);
+    work.run = [function, x, y, z, values = std::move(values)] { run_kernel(*function, {x, y, z}, values); };
+    machine.give(known, std::move(work));
+  });
+}

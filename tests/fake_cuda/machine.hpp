@@ -1,0 +1,149 @@
+// The pretended machine behind libcuda's stand-in: devices, memory, and work that waits in streams. See README.md. All
+// of it is used with the lock of the API held. Read next: machine.cpp, kernels.cpp, libcuda.cpp.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "kernel_runtime.hpp"
+
+namespace fake {
+
+// Codes of the CUDA driver.
+enum Code : int {
+  success = 0,
+  invalid_value = 1,
+  out_of_memory = 2,
+  not_initialized = 3,
+  no_device = 100,
+  invalid_device = 101,
+  invalid_image = 200,
+  invalid_context = 201,
+  invalid_handle = 400,
+  not_found = 500,
+  not_ready = 600,
+  illegal_address = 700,
+  launch_failed = 719
+};
+
+/// Thrown where a call is wrong, or fails; becomes the call's code.
+struct Trouble {
+  int code;
+  std::string text;
+};
+
+/// FAKE_CUDA, see README.md.
+struct Options {
+  int devices = 1, architecture = 90, driver = 13000;
+  uint64_t memory = uint64_t{1} << 33, order = 1;
+  bool peer = true, checks = true;
+  std::map<std::string, std::set<int64_t>> fails;  // numbers of calls, by function
+
+  Options();
+};
+
+struct DeviceMemory {
+  int device = 0;
+  uint64_t bytes = 0;
+  std::unique_ptr<unsigned char[]> storage;
+  std::unique_ptr<u32[], void (*)(void*)> writers{nullptr, nullptr}, readers{nullptr, nullptr};
+};
+
+/// A point of a stream that an event was recorded at.
+struct Point {
+  bool passed = false;
+};
+
+struct Work {
+  std::function<void()> run;
+  std::shared_ptr<Point> waits, marks;
+  std::vector<uint64_t> addresses;  // of device memory that it uses
+};
+
+struct Context {
+  int device = 0, uses = 0;
+  int lost = 0;  // the code that all calls give since a fault
+  std::string why;
+};
+
+struct Stream {
+  Context* context = nullptr;
+  std::deque<Work> work;
+};
+
+struct Event {
+  Context* context = nullptr;
+  std::shared_ptr<Point> point;
+};
+
+struct Module;
+
+struct Function {
+  Module* module = nullptr;
+  std::string name;
+  Item* item = nullptr;  // the library's
+  void (*run)(void**) = nullptr;
+  int items = 0;
+  bool barrier = false;
+  std::vector<int> sizes;  // of parameters; 0: an address
+};
+
+struct Module {
+  Context* context = nullptr;
+  void* library = nullptr;
+  std::map<std::string, Function> functions;
+};
+
+class Machine {
+ public:
+  static Machine& instance();
+
+  Context& context_of(int device);
+  uint64_t alloc(Context& context, uint64_t bytes);
+  void free(Context& context, uint64_t address);
+  uint64_t left(const Context& context) const;
+  void* alloc_host(uint64_t bytes);
+  void free_host(void* address);
+  bool is_pinned(const void* address, uint64_t bytes) const;
+  /// Error (invalid_value): not inside one block of the device.
+  void check_range(const Context& context, uint64_t address, uint64_t bytes) const;
+  Block find(uint64_t address);
+
+  Stream* add_stream(Context& context);
+  Event* add_event(Context& context);
+  void remove(Stream* stream);
+  void remove(Event* event);
+  Stream& checked(Stream* stream);
+  Event& checked(Event* event);
+
+  void give(Stream& stream, Work work);
+  /// Runs work, of any stream, until the condition holds.
+  void run_until(const std::function<bool()>& holds);
+  /// Runs one piece of work at random; false where there is none.
+  bool run_one();
+  void finish(const Context& context);
+
+  Options options;
+
+ private:
+  void lose(Context& context, const Trouble& trouble);
+
+  std::map<int, Context> contexts_;
+  std::map<uint64_t, DeviceMemory> blocks_;
+  std::map<uint64_t, uint64_t> pinned_;
+  std::set<Stream*> streams_;
+  std::set<Event*> events_;
+  std::mt19937_64 random_{options.order};
+};
+
+/// Runs all blocks of a launch.
+void run_kernel(const Function& function, const unsigned (&grid)[3], std::vector<std::vector<unsigned char>> values);
+
+}  // namespace fake
