@@ -9,6 +9,9 @@
 
 namespace rosin::cuda {
 
+/// libcuda, opened once.
+const Library& driver_library();
+
 /// 12080 is 12.8.
 std::string version_text(int version);
 

@@ -83,7 +83,7 @@ std::vector<driver::Meaning> meanings() {
 Driver start() {
   Driver driver;
   driver.meanings = meanings();
-  const Library library = open_driver_library({"libcuda.so.1", "libcuda.so"});
+  const Library& library = driver_library();
   if (!library.handle) {
     throw Failure{ROSIN_UNSUPPORTED, "the NVIDIA driver is not installed (" + library.reason + ")"};
   }
@@ -132,6 +132,11 @@ template <size_t n> void put(char (&field)[n], const std::string& value) {
 }
 
 }  // namespace
+
+const Library& driver_library() {
+  static const Library library = open_driver_library({"libcuda.so.1", "libcuda.so"});
+  return library;
+}
 
 const Compiler& the_compiler() {
   driver::the_driver();

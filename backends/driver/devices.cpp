@@ -117,6 +117,12 @@ rosin_backend table_of(const char* name, const char* version) {
   table.unload = unload;
   table.kernel = kernel;
   table.launch = launch;
+  table.graph_create = graph_create;
+  table.graph_add = graph_add;
+  table.graph_finish = graph_finish;
+  table.graph_update = graph_update;
+  table.graph_launch = graph_launch;
+  table.graph_destroy = graph_destroy;
   table.native_stream = native_stream;
   table.native_memory = native_memory;
   return table;

@@ -87,6 +87,49 @@ struct Driver {
   void check(Code code, const char* what) const;
 };
 
+using Graph = struct OpaqueGraph*;
+using GraphNode = struct OpaqueGraphNode*;
+using ReadyGraph = struct OpaqueReadyGraph*;
+
+struct LaunchArguments {
+  Function function = nullptr;
+  unsigned groups[3] = {}, items = 0;
+  void** parameters = nullptr;
+};
+struct CopyArguments {
+  Address from = 0, to = 0;
+  void* host = nullptr;  // where it goes, unless it goes to `to`
+  size_t bytes = 0;
+};
+struct FillArguments {
+  Address to = 0;
+  size_t bytes = 0;
+  unsigned char value = 0;
+};
+
+/// Graphs of the driver, whose arguments the vendors put into structs of their own. The device's context is current.
+class Graphs {
+ public:
+  virtual ~Graphs() = default;
+  virtual Code create(Graph* graph) const = 0;
+  virtual void destroy(Graph graph) const = 0;
+  virtual Code add(GraphNode* node, Graph graph, const std::vector<GraphNode>& behind,
+                   const LaunchArguments& arguments) const = 0;
+  virtual Code add(GraphNode* node, Graph graph, const std::vector<GraphNode>& behind, const CopyArguments& arguments,
+                   Context context) const = 0;
+  virtual Code add(GraphNode* node, Graph graph, const std::vector<GraphNode>& behind, const FillArguments& arguments,
+                   Context context) const = 0;
+  virtual Code finish(ReadyGraph* ready, Graph graph) const = 0;
+  virtual void destroy(ReadyGraph ready) const = 0;
+  virtual Code update(ReadyGraph ready, GraphNode node, const LaunchArguments& arguments) const = 0;
+  virtual Code update(ReadyGraph ready, GraphNode node, const CopyArguments& arguments, Context context) const = 0;
+  virtual Code update(ReadyGraph ready, GraphNode node, const FillArguments& arguments, Context context) const = 0;
+  virtual Code launch(ReadyGraph ready, Stream stream) const = 0;
+};
+
+/// Null where the driver is too old for them. Defined by each plug-in.
+const Graphs* the_graphs();
+
 /// Defined by each plug-in. Throws ROSIN_UNSUPPORTED with the reason where there is no usable driver.
 const Driver& the_driver();
 /// Facts of one device, from its driver. Defined by each plug-in.
@@ -137,6 +180,25 @@ rosin_status load(rosin_device* device, const void* bytes, uint64_t count, rosin
 void unload(rosin_module* module);
 rosin_status kernel(rosin_module* module, const char* name, rosin_kernel** out);
 rosin_status launch(rosin_stream* stream, rosin_kernel* kernel, const rosin_launch* launch);
+
+/// Addresses of a launch, and where the driver finds each argument: buffers, then parameters.
+struct LaunchPlaces {
+  std::vector<Address> addresses;
+  std::vector<void*> places;
+
+  /// Throws ROSIN_INVALID where the launch is none of this kernel.
+  LaunchArguments fill(const rosin_kernel& kernel, const rosin_launch& launch);
+};
+
+/// Where `bytes` of a block begin. Throws ROSIN_INVALID where they reach beyond it.
+Address address_of(const rosin_place& place, uint64_t bytes);
+
+rosin_status graph_create(rosin_device* device, rosin_graph** out);
+rosin_status graph_add(rosin_graph* graph, const rosin_graph_node* node);
+rosin_status graph_finish(rosin_graph* graph);
+rosin_status graph_update(rosin_graph* graph, uint32_t node, const rosin_graph_node* arguments);
+rosin_status graph_launch(rosin_stream* stream, rosin_graph* graph);
+void graph_destroy(rosin_graph* graph);
 
 void* native_stream(rosin_stream* stream);
 void* native_memory(rosin_memory* memory);

@@ -12,13 +12,13 @@ void check_bytes(uint64_t bytes) {
   if (bytes == 0) throw Failure{ROSIN_INVALID, "a block has at least one byte"};
 }
 
+}  // namespace
+
 Address address_of(const rosin_place& place, uint64_t bytes) {
   if (!place.memory || place.offset > place.memory->bytes || bytes > place.memory->bytes - place.offset)
     throw Failure{ROSIN_INVALID, "a copy reaches beyond its block of device memory"};
   return place.memory->address + place.offset;
 }
-
-}  // namespace
 
 rosin_status alloc(rosin_device* device, uint64_t bytes, rosin_memory** out) {
   return guarded([&] {

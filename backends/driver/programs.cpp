@@ -90,43 +90,37 @@ rosin_status kernel(rosin_module* module, const char* name, rosin_kernel** out) 
   });
 }
 
-namespace {
-
-/// Addresses of a launch, and where the driver finds each argument: buffers, then parameters. They stay with the
-/// thread, as launches shall not allocate.
-struct Arguments {
-  std::vector<Address> addresses;
-  std::vector<void*> places;
-
-  void fill(const Signature& signature, const rosin_launch& launch) {
-    addresses.resize(signature.buffer_count);
-    places.clear();
-    for (uint32_t i = 0; i < signature.buffer_count; ++i) {
-      const rosin_place& place = launch.buffers[i];
-      if (!place.memory) throw Failure{ROSIN_INVALID, signature.name + ": buffer " + std::to_string(i) + " is null"};
-      addresses[i] = place.memory->address + place.offset;
-      places.push_back(&addresses[i]);
-    }
-    for (size_t i = 0; i < signature.parameters.size(); ++i) {
-      places.push_back(const_cast<rosin_number*>(&launch.parameters[i]));  // which are read
+LaunchArguments LaunchPlaces::fill(const rosin_kernel& kernel, const rosin_launch& launch) {
+  const Signature& signature = kernel.signature;
+  addresses.resize(signature.buffer_count);
+  places.clear();
+  for (uint32_t i = 0; i < signature.buffer_count; ++i) {
+    const rosin_place& place = launch.buffers[i];
+    if (!place.memory) throw Failure{ROSIN_INVALID, signature.name + ": buffer " + std::to_string(i) + " is null"};
+    addresses[i] = place.memory->address + place.offset;
+    places.push_back(&addresses[i]);
+  }
+  for (size_t i = 0; i < signature.parameters.size(); ++i) {
+    places.push_back(const_cast<rosin_number*>(&launch.parameters[i]));  // which are read
+  }
+  LaunchArguments arguments{kernel.function, {}, signature.group, places.data()};
+  for (int d = 0; d < 3; ++d) {
+    arguments.groups[d] = launch.groups[d];
+    if (launch.groups[d] == 0) {
+      throw Failure{ROSIN_INVALID, signature.name + ": a launch has at least one group along each dim"};
     }
   }
-};
-
-}  // namespace
+  return arguments;
+}
 
 rosin_status launch(rosin_stream* stream, rosin_kernel* kernel, const rosin_launch* launch) {
   return guarded([&] {
-    const uint32_t* groups = launch->groups;
-    if (groups[0] == 0 || groups[1] == 0 || groups[2] == 0) {
-      throw Failure{ROSIN_INVALID, kernel->signature.name + ": a launch has at least one group along each dim"};
-    }
-    thread_local Arguments arguments;
-    arguments.fill(kernel->signature, *launch);
+    thread_local LaunchPlaces places;  // which stay with the thread, as launches shall not allocate
+    const LaunchArguments made = places.fill(*kernel, *launch);
     const Current current(*stream->device);
     const Driver& driver = the_driver();
-    driver.check(driver.functions.launch(kernel->function, groups[0], groups[1], groups[2], kernel->signature.group, 1,
-                                         1, 0, stream->stream, arguments.places.data(), nullptr),
+    driver.check(driver.functions.launch(made.function, made.groups[0], made.groups[1], made.groups[2], made.items, 1,
+                                         1, 0, stream->stream, made.parameters, nullptr),
                  kernel->signature.name.c_str());
   });
 }

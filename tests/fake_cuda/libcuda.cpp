@@ -7,9 +7,7 @@
 #include <filesystem>
 #include <mutex>
 
-#include "machine.hpp"
-
-#define FAKE_CUDA_API extern "C" __attribute__((visibility("default"))) int
+#include "api.hpp"
 
 using namespace fake;
 
@@ -28,32 +26,6 @@ void maybe_fail(const char* name) {
   if (found == fails.end() || !found->second.contains(++calls[name])) return;
   const bool memory = std::strstr(name, "Alloc") != nullptr;
   throw Trouble{memory ? out_of_memory : launch_failed, std::string(name) + " fails as FAKE_CUDA asks"};
-}
-
-template <class F> int call(const char* name, F&& f) {
-  const std::lock_guard guard(api);
-  try {
-    maybe_fail(name);
-    f(Machine::instance());
-    return success;
-  } catch (const Trouble& trouble) {
-    said = {trouble.code, std::string(name) + ": " + trouble.text};
-    return trouble.code;
-  }
-}
-
-Context& context_now() {
-  if (current.empty()) throw Trouble{invalid_context, "the thread has no context"};
-  Context& context = *current.back();
-  if (context.lost) throw Trouble{context.lost, context.why};
-  return context;
-}
-
-/// The stream, which must be of the thread's context.
-Stream& stream_now(Stream* stream) {
-  Stream& known = Machine::instance().checked(stream);
-  if (known.context != &context_now()) throw Trouble{invalid_context, "a stream of another context"};
-  return known;
 }
 
 void check_lost(const Context& context) {
@@ -104,8 +76,35 @@ Function function_of(Module& module, const std::string& name) {
   return made;
 }
 
-/// The values of a launch's parameters, and the addresses among them.
-std::vector<std::vector<unsigned char>> values_of(const Function& function, void** parameters, Work& work) {
+}  // namespace
+
+int fake::call(const char* name, const std::function<void(Machine&)>& f) {
+  const std::lock_guard guard(api);
+  try {
+    maybe_fail(name);
+    f(Machine::instance());
+    return success;
+  } catch (const Trouble& trouble) {
+    said = {trouble.code, std::string(name) + ": " + trouble.text};
+    return trouble.code;
+  }
+}
+
+Context& fake::context_now() {
+  if (current.empty()) throw Trouble{invalid_context, "the thread has no context"};
+  Context& context = *current.back();
+  check_lost(context);
+  return context;
+}
+
+Stream& fake::stream_now(Stream* stream) {
+  Stream& known = Machine::instance().checked(stream);
+  if (known.context != &context_now()) throw Trouble{invalid_context, "a stream of another context"};
+  return known;
+}
+
+std::vector<std::vector<unsigned char>> fake::values_of(const Function& function, void** parameters,
+                                                        std::vector<uint64_t>& addresses) {
   std::vector<std::vector<unsigned char>> values;
   for (size_t i = 0; i < function.sizes.size(); ++i) {
     const auto bytes = static_cast<size_t>(function.sizes[i] == 0 ? 8 : function.sizes[i]);
@@ -115,12 +114,19 @@ std::vector<std::vector<unsigned char>> values_of(const Function& function, void
     uint64_t address = 0;
     std::memcpy(&address, from, sizeof address);
     Machine::instance().check_range(*function.module->context, address, 0);
-    work.addresses.push_back(address);
+    addresses.push_back(address);
   }
   return values;
 }
 
-}  // namespace
+void fake::check_grid(const Function& function, const unsigned (&grid)[3], const unsigned (&block)[3]) {
+  if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0 || grid[1] > 65535 || grid[2] > 65535) {
+    throw Trouble{invalid_value, "a grid without blocks, or with too many"};
+  }
+  if (static_cast<int>(block[0]) != function.items || block[1] != 1 || block[2] != 1) {
+    throw Trouble{invalid_value, "blocks of another size than the kernel states"};
+  }
+}
 
 FAKE_CUDA_API cuInit(unsigned) {
   return call("cuInit", [](Machine& machine) {
@@ -405,12 +411,9 @@ FAKE_CUDA_API cuLaunchKernel(Function* function, unsigned x, unsigned y, unsigne
   return call("cuLaunchKernel", [&](Machine& machine) {
     Stream& known = stream_now(stream);
     if (function->module->context != known.context) throw Trouble{invalid_context, "a kernel of another device"};
-    if (x == 0 || y == 0 || z == 0 || y > 65535 || z > 65535) throw Trouble{invalid_value, "a grid without blocks"};
-    if (static_cast<int>(items_x) != function->items || items_y != 1 || items_z != 1) {
-      throw Trouble{invalid_value, "blocks of another size than the kernel states"};
-    }
+    check_grid(*function, {x, y, z}, {items_x, items_y, items_z});
     Work work;
-    auto values = values_of(*function, parameters, work);
+    auto values = values_of(*function, parameters, work.addresses);
     work.run = [function, x, y, z, values = std::move(values)] { run_kernel(*function, {x, y, z}, values); };
     machine.give(known, std::move(work));
   });

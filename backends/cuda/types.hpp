@@ -1,0 +1,49 @@
+// Structs of the CUDA driver API that calls exchange, as its documentation gives them (cuda.h, CUDA 12 and later).
+// tests/foreign_headers_test.py compares them with the real header where it is there.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace rosin::cuda {
+
+/// CUDA_KERNEL_NODE_PARAMS_v2
+struct KernelNode {
+  void* function = nullptr;
+  unsigned grid[3] = {}, block[3] = {};
+  unsigned shared_bytes = 0;
+  void** parameters = nullptr;
+  void** extra = nullptr;
+  void* kernel = nullptr;
+  void* context = nullptr;
+};
+
+/// CU_MEMORYTYPE_HOST, CU_MEMORYTYPE_DEVICE
+enum class MemoryType : unsigned { host = 1, device = 2 };
+
+/// One side of CUDA_MEMCPY3D
+struct CopySide {
+  size_t x_bytes = 0, y = 0, z = 0, level = 0;
+  MemoryType type = MemoryType::device;
+  void* host = nullptr;
+  uint64_t device = 0;
+  void* array = nullptr;
+  void* reserved = nullptr;
+  size_t pitch = 0, height = 0;
+};
+
+/// CUDA_MEMCPY3D
+struct Copy3D {
+  CopySide from, to;
+  size_t width_bytes = 0, height = 1, depth = 1;
+};
+
+/// CUDA_MEMSET_NODE_PARAMS
+struct MemsetNode {
+  uint64_t to = 0;
+  size_t pitch = 0;
+  unsigned value = 0, element_bytes = 1;
+  size_t width = 0, height = 1;
+};
+
+}  // namespace rosin::cuda

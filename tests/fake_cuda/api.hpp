@@ -1,0 +1,28 @@
+// How functions of libcuda's stand-in begin. Read first: machine.hpp. Read next: libcuda.cpp, graphs.cpp.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "machine.hpp"
+
+#define FAKE_CUDA_API extern "C" __attribute__((visibility("default"))) int
+
+namespace fake {
+
+/// Runs f with the lock of the API held, unless FAKE_CUDA makes this call fail. The code of what it throws.
+int call(const char* name, const std::function<void(Machine&)>& f);
+
+/// The calling thread's context. Throws where it has none or was lost.
+Context& context_now();
+
+/// The stream, which must be of that context.
+Stream& stream_now(Stream* stream);
+
+/// The values of a launch's parameters; the addresses among them, which must lie in blocks of the device, are added.
+std::vector<std::vector<unsigned char>> values_of(const Function& function, void** parameters,
+                                                  std::vector<uint64_t>& addresses);
+
+void check_grid(const Function& function, const unsigned (&grid)[3], const unsigned (&block)[3]);
+
+}  // namespace fake
