@@ -25,7 +25,9 @@ PROGRAMS = ("unit_tests", "suite_tests", "public_tests")
 PYTHON_FOLDERS = ("tools", "cmake", "tests", "bench", "examples")
 # Device, shards that run at a time, and what the environment says beside that.
 # PoCL compiles each kernel for a tenth of a second, most of it for optimising what runs once.
-DEVICES = (("reference:0", 1, {}), ("OpenCL:0", 2, {"POCL_EXTRA_BUILD_FLAGS": "-cl-opt-disable"}))
+# CUDA's are the pretended ones of tests/fake_cuda, whose kernels check every access.
+DEVICES = (("reference:0", 1, {}), ("OpenCL:0", 2, {"POCL_EXTRA_BUILD_FLAGS": "-cl-opt-disable"}),
+           ("CUDA:0", 2, {"ROSIN_CUDA_LIBRARIES": "{build}/fake_cuda"}))
 DEVICE_TESTS = "OpSuite*:*/OpSuite*:EngineFuzz*:*DeviceSteps*:DeviceMemory*:DeviceChecks*"
 PARTS = ("asan", "tsan", "surface")  # stages of a stage; they name themselves, since their line is not the last
 LIMIT = 40 * 60  # seconds for one program
@@ -125,7 +127,8 @@ def device_counts(build, prefix):
         return counts
     for device, shards, more in DEVICES:
         environment = {"ROSIN_TEST_DEVICE": device, "ROSIN_CACHE_DIR": str(build / "kernel_cache"),
-                       "POCL_CACHE_DIR": str(build / "pocl"), **more}
+                       "POCL_CACHE_DIR": str(build / "pocl"),
+                       **{name: value.format(build=build) for name, value in more.items()}}
         probe = subprocess.run([program, "--gtest_filter=TestDevice.IsThere"], cwd=ROOT, check=False,
                                stdin=subprocess.DEVNULL, capture_output=True, env={**os.environ, **environment})
         if probe.returncode:

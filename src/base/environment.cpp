@@ -26,6 +26,8 @@ constexpr std::array<EnvironmentVariable, 13> table = {{
     {Setting::gpu_backend, "ROSIN_GPU_BACKEND", "the back end to choose; beats preference files", "what a file says"},
     {Setting::preferences, "ROSIN_PREFERENCES", "the preference file", "the places named above"},
     {Setting::opencl_cpu, "ROSIN_OPENCL_CPU", "1: OpenCL devices of type CPU may be chosen", "0"},
+    {Setting::cuda_libraries, "ROSIN_CUDA_LIBRARIES",
+     "absolute folders, parted by `:`, where CUDA's driver and NVRTC are looked for first", "see [CUDA](cuda.md)"},
     {Setting::cache_dir, "ROSIN_CACHE_DIR", "folder for compiled kernels", "`rosin` in the user's cache folder"},
     {Setting::num_threads, "ROSIN_NUM_THREADS", "threads that compute on the CPU; results do not depend on it",
      "one for each core that the process may use"},

@@ -18,6 +18,7 @@ enum class Setting : uint8_t {
   gpu_backend,
   preferences,
   opencl_cpu,
+  cuda_libraries,  // read by the plug-in
   cache_dir,
   num_threads,
   strict,
