@@ -1,4 +1,4 @@
-"""The plug-in of CUDA on the pretended GPUs of tests/fake_cuda: its contract, and what it says where something is missing.
+"""The plug-in of CUDA on the pretended GPUs of tests/fake_cuda: its contract, and what it says where one is missing.
 
 The build is the folder named by ROSIN_TEST_BUILD, else build/release; ./run test sets it.
 """
@@ -76,7 +76,8 @@ class CudaPlugin(unittest.TestCase):
         self.assertIn("name its folder in ROSIN_CUDA_LIBRARIES", text)
 
     def test_a_driver_that_does_not_start_is_the_reason(self):
-        self.assertIn("start of the NVIDIA driver: cuInit: cuInit fails as FAKE_CUDA asks", self.reason("fail=cuInit:1"))
+        text = self.reason("fail=cuInit:1")
+        self.assertIn("start of the NVIDIA driver: cuInit: cuInit fails as FAKE_CUDA asks", text)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ extern char** environ;
 namespace rosin {
 namespace {
 
-constexpr std::array<EnvironmentVariable, 13> table = {{
+constexpr std::array<EnvironmentVariable, 14> table = {{
     {Setting::autoload, "ROSIN_AUTOLOAD", "0: plug-ins are loaded by `use` alone", "1"},
     {Setting::plugin_path, "ROSIN_PLUGIN_PATH", "absolute folders, parted by `:`, that may hold plug-ins",
      "the folder beside librosin alone"},

@@ -132,6 +132,8 @@ VENDOR_ROOMS = {
 # folders that see public headers only, and plug-in folders with the C header they may see
 USERS = ("examples", "bench", "tools")
 PLUGINS = {"backends": "backend.h", "comm": "comm.h"}
+# folders beside the plug-ins that these share: what fails and what is packed, and the drivers of CUDA and HIP
+SHARED_BY_PLUGINS = ("common", "driver")
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:<(?P<angle>[^>]+)>|"(?P<quote>[^"]+)")', re.MULTILINE)
 _BLOCK = re.compile(r"/\*.*?\*/", re.DOTALL)
@@ -200,7 +202,7 @@ def plugin_broken(relative, kind, target):
     if target.startswith("rosin/") and target != f"rosin/{PLUGINS[folder]}":
         return f"a plug-in in {folder}/ sees rosin/{PLUGINS[folder]} and nothing else of rosin, not {target}"
     top = target.partition("/")[0]
-    if kind == "quote" and "/" in target and top not in (name, "driver"):
+    if kind == "quote" and "/" in target and top not in (name, *SHARED_BY_PLUGINS):
         return f"{folder}/{name} may not include {target}"
     return None
 
