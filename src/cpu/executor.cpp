@@ -6,8 +6,8 @@
 
 #include <rosin/error.hpp>
 
-#include "base/workers.hpp"
 #include "base/sizes.hpp"
+#include "base/workers.hpp"
 #include "cpu/call.hpp"
 #include "cpu/fused.hpp"
 
