@@ -22,6 +22,7 @@
 #include <rosin/matmul.hpp>
 #include <rosin/model.hpp>
 #include <rosin/move.hpp>
+#include <rosin/movement.hpp>
 #include <rosin/optim.hpp>
 #include <rosin/reduce.hpp>
 #include <rosin/stats.hpp>
@@ -131,6 +132,33 @@ TEST(Steady, StepsAllocateNothingAndMemoryStaysFlat) {
   EXPECT_EQ(after.pooled_bytes, before.pooled_bytes);
   EXPECT_EQ(after.cache_bytes, before.cache_bytes);
   EXPECT_EQ(after.structures, before.structures);
+}
+
+/// Joins few arrays, which stand in the node, and more, which do not.
+struct Joining {
+  Affine hidden;
+  Array operator()(const Array& x) const {
+    const Array h = matmul(hidden.weight, x) + hidden.bias;
+    const Array few = concat({h, tanh(h), h}, 0);
+    return mean(square(concat({few, h, few, h, few, tanh(few), h}, 0)));
+  }
+};
+
+TEST(Steady, JoiningArraysAllocatesNothing) {
+  Joining model{{ramp({5, 3}), ramp({5})}};
+  State state = setup(Adam{.eta = 0.01}, model);
+  const Array x = ramp({3, 4});
+  const auto step = [&] {
+    const auto result = withgradient([&](const Joining& m) { return m(x); }, model);
+    update(state, model, result.gradient);
+  };
+  for (int i = 0; i < warm_up; ++i) step();
+  const Stats before = stats();
+  heap = {.counting = true};
+  for (int i = 0; i < 1000; ++i) step();
+  heap.counting = false;
+  EXPECT_EQ(heap.taken, 0);
+  EXPECT_EQ(stats().live_bytes, before.live_bytes);
 }
 
 TEST(Steady, TrainAllocatesNothing) {
