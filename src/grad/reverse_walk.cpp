@@ -68,6 +68,7 @@ void ReverseWalk::collect(Context& context, Node* loss, uint64_t first) {
 /// The steps of what was found, in order; what carries the stamp is one of them.
 void ReverseWalk::list_operands(const Context& context, uint32_t stamp) {
   steps_.resize(found_.size());
+  size_t most = 0;
   for (size_t i = 0; i < found_.size(); ++i) {
     Step& step = steps_[i];
     step.node = found_[i];
@@ -78,7 +79,10 @@ void ReverseWalk::list_operands(const Context& context, uint32_t stamp) {
       places_.push_back(is_step ? static_cast<int32_t>(operand->slot) : -1);
     }
     step.count = places_.size() - step.first;
+    most = std::max(most, step.count);
   }
+  needs_.resize(most);
+  given_.resize(most);
 }
 
 bool ReverseWalk::run(Context& context, Node* loss, uint64_t first) {
@@ -196,15 +200,14 @@ void ReverseWalk::back(Step& step) {
 
 /// Has the op's rule fill given_; false where no operand needs a gradient.
 bool ReverseWalk::ask(Step& step) {
-  needs_.resize(step.count);
   bool any = false;
   for (size_t k = 0; k < step.count; ++k) {
     needs_[k] = reaches(operands(step)[k]);
     any = any || needs_[k];
   }
   if (!any) return false;
-  given_.resize(step.count);
-  Backward backward(step.again.is_nothing() ? step.node : step.again.node(), step.gradient, needs_.data(), given_);
+  const std::span<Array> given(given_.data(), step.count);
+  Backward backward(step.again.is_nothing() ? step.node : step.again.node(), step.gradient, needs_.data(), given);
   if (step.node->op->results > 1) {
     find_results(step);
     backward.results_ = results_;
