@@ -23,12 +23,14 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "build" / "results"
 PROGRAMS = ("unit_tests", "suite_tests", "public_tests")
 PYTHON_FOLDERS = ("tools", "cmake", "tests", "bench", "examples")
-# Device, shards that run at a time, and what the environment says beside that.
-# PoCL compiles each kernel for a tenth of a second, most of it for optimising what runs once.
-# CUDA's are the pretended ones of tests/fake_cuda, whose kernels check every access.
-DEVICES = (("reference:0", 1, {}), ("OpenCL:0", 2, {"POCL_EXTRA_BUILD_FLAGS": "-cl-opt-disable"}),
-           ("CUDA:0", 2, {"ROSIN_CUDA_LIBRARIES": "{build}/fake_cuda"}))
 DEVICE_TESTS = "OpSuite*:*/OpSuite*:EngineFuzz*:*DeviceSteps*:DeviceMemory*:DeviceChecks*"
+# Device, shards that run at a time, what the environment says beside that, and the tests.
+# PoCL compiles each kernel for a tenth of a second, most of it for optimising what runs once.
+# CUDA's are the pretended ones of tests/fake_cuda: their kernels check every access, and take half a second to compile.
+DEVICES = (("reference:0", 1, {}, DEVICE_TESTS),
+           ("OpenCL:0", 2, {"POCL_EXTRA_BUILD_FLAGS": "-cl-opt-disable"}, DEVICE_TESTS),
+           ("CUDA:0", 2, {"ROSIN_CUDA_LIBRARIES": "{build}/fake_cuda"},
+            "*/OpSuiteValues*:*DeviceSteps*:DeviceMemory*:DeviceChecks*"))
 PARTS = ("asan", "tsan", "surface")  # stages of a stage; they name themselves, since their line is not the last
 LIMIT = 40 * 60  # seconds for one program
 
@@ -125,7 +127,7 @@ def device_counts(build, prefix):
     counts, program = Counts(), build / "suite_tests"
     if not os.access(program, os.X_OK):
         return counts
-    for device, shards, more in DEVICES:
+    for device, shards, more, tests in DEVICES:
         environment = {"ROSIN_TEST_DEVICE": device, "ROSIN_CACHE_DIR": str(build / "kernel_cache"),
                        "POCL_CACHE_DIR": str(build / "pocl"),
                        **{name: value.format(build=build) for name, value in more.items()}}
@@ -135,10 +137,10 @@ def device_counts(build, prefix):
             print(f"{build.name}/suite_tests on {device}: not run, there is no such device", flush=True)
             continue
 
-        def run_shard(shard, device=device, shards=shards, environment=environment):
+        def run_shard(shard, device=device, shards=shards, environment=environment, tests=tests):
             label = f"-{device.replace(':', '-')}" + (f"-{shard}" if shards > 1 else "")
             part = {"GTEST_TOTAL_SHARDS": str(shards), "GTEST_SHARD_INDEX": str(shard)}
-            return run_program(program, prefix, DEVICE_TESTS, label, {**environment, **part})
+            return run_program(program, prefix, tests, label, {**environment, **part})
 
         with concurrent.futures.ThreadPoolExecutor(shards) as pool:
             for part in pool.map(run_shard, range(shards)):
