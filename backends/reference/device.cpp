@@ -1,6 +1,7 @@
 // Memory of devices and pinned memory; see device.hpp.
 #include "device.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -66,14 +67,14 @@ void rosin_device::begin_launch(const std::string& kernel, int64_t copies_before
   if (number == options.fault) throw std::runtime_error("kernel " + kernel + ": a fault, as fault=N says");
   if (number != options.hold) return;
   std::unique_lock lock(mutex_);
-  if (!copied_.wait_for(lock, std::chrono::seconds(20), [&] { return copies_out_ > copies_before; })) {
+  if (!copied_.wait_for(lock, std::chrono::seconds(20), [&] { return last_copied_ > copies_before; })) {
     throw std::runtime_error("kernel " + kernel + ": held, as hold=N says, and nothing is copied out");
   }
 }
 
-void rosin_device::end_copy_out() {
+void rosin_device::end_copy_out(int64_t number) {
   const std::lock_guard lock(mutex_);
-  ++copies_out_;
+  last_copied_ = std::max(last_copied_, number);
   copied_.notify_all();
 }
 

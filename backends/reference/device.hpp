@@ -32,11 +32,13 @@ struct rosin_device {
   void need_alive() const;
   void fail(const std::string& why);
   bool failed() const { return failed_; }
-  /// A launch begins, which was given when so many copies out had ended: it fails, or is held, where options say so.
+  /// A launch begins, which was given behind so many copies out: it fails, or is held, where options say so.
   void begin_launch(const std::string& kernel, int64_t copies_before);
-  /// How many copies out have ended.
+  /// How many copies out have been given.
   int64_t copies_out() const { return copies_out_; }
-  void end_copy_out();
+  /// Copies out are numbered from 1 as they are given.
+  int64_t give_copy_out() { return ++copies_out_; }
+  void end_copy_out(int64_t number);
   /// Whether the launch of a graph that begins now is the one that shall fail.
   bool graph_fails() { return graph_launches_++ == options.graph_fail; }
 
@@ -46,7 +48,8 @@ struct rosin_device {
   std::atomic<bool> failed_ = false;
   mutable std::mutex mutex_;
   std::condition_variable copied_;
-  std::string why_;  // it failed
+  int64_t last_copied_ = 0;  // of the copies out that have ended, the one given last
+  std::string why_;          // it failed
 };
 
 namespace rosin::reference {

@@ -186,9 +186,9 @@ rosin_status copy_out(rosin_stream* stream, void* to, rosin_place from, uint64_t
     const char* source = bytes_at(stream->device, from, bytes);
     if (bytes == 0) return;
     const bool waits = !is_pinned(to, bytes);
-    stream->give([=, &device = stream->device] {
+    stream->give([=, &device = stream->device, number = stream->device.give_copy_out()] {
       std::memcpy(to, source, bytes);
-      device.end_copy_out();
+      device.end_copy_out(number);
     });
     if (!waits) return;
     stream->wait();
