@@ -21,7 +21,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "build" / "results"
-PROGRAMS = ("unit_tests", "suite_tests", "public_tests")
+PROGRAMS = ("unit_tests", "suite_tests", "public_tests", "steady_tests")
 PYTHON_FOLDERS = ("tools", "cmake", "tests", "bench", "examples")
 DEVICE_TESTS = "OpSuite*:*/OpSuite*:EngineFuzz*:*DeviceSteps*:DeviceMemory*:DeviceChecks*"
 # Device, shards that run at a time, what the environment says beside that, and the tests.

@@ -7,8 +7,6 @@
 #include <new>
 #include <utility>
 
-#include "common/failure.hpp"
-
 namespace rosin::plugin {
 namespace {
 

@@ -9,6 +9,8 @@
 
 #include <rosin/backend.h>
 
+#include "common/failure.hpp"
+
 namespace rosin::plugin {
 
 /// What the launch of a kernel needs to know of its code.
@@ -19,6 +21,14 @@ struct Signature {
   std::vector<int32_t> parameters;  // rosin_scalar_type of each
 };
 Signature signature_of(const rosin_kernel_code& code);
+
+/// The kernel of that name among those of a module, which have a `signature`. Throws ROSIN_INVALID.
+template <class Kernels> auto* kernel_named(Kernels& kernels, std::string_view name) {
+  for (auto& kernel : kernels) {
+    if (kernel.signature.name == name) return &kernel;
+  }
+  throw Failure{ROSIN_INVALID, "the module has no kernel " + std::string(name)};
+}
 
 struct ProgramBytes {
   std::string target;

@@ -1,6 +1,4 @@
 // Graphs under CUDA's names, with its structs of arguments. Read first: driver/driver.hpp, types.hpp.
-#include <optional>
-
 #include "cuda.hpp"
 #include "types.hpp"
 

@@ -1,4 +1,5 @@
 // librosin_cuda.so: the driver of NVIDIA's GPUs under the names that CUDA gives its functions. Read first: cuda.hpp.
+#include "common/text_field.hpp"
 #include "cuda.hpp"
 
 #include <algorithm>
@@ -125,12 +126,6 @@ const Started& started() {
   return once;
 }
 
-template <size_t n> void put(char (&field)[n], const std::string& value) {
-  const size_t count = std::min(value.size(), n - 1);
-  std::memcpy(field, value.data(), count);
-  field[count] = 0;
-}
-
 }  // namespace
 
 const Library& driver_library() {
@@ -217,9 +212,9 @@ rosin_device_info info_of(int ordinal) {
   driver.check(driver.functions.device_memory(&bytes, number), "facts of a device");
   const std::string architecture =
       "sm_" + std::to_string(attribute(major_capability) * 10 + attribute(minor_capability));
-  cuda::put(info.driver, "CUDA " + cuda::version_text(cuda::started().version));
-  cuda::put(info.capability, architecture);
-  cuda::put(info.target, architecture);
+  plugin::put(info.driver, "CUDA " + cuda::version_text(cuda::started().version));
+  plugin::put(info.capability, architecture);
+  plugin::put(info.target, architecture);
   info.memory = bytes;
   info.largest_allocation = bytes;
   info.kind = ROSIN_DEVICE_GPU;

@@ -80,14 +80,7 @@ void unload(rosin_module* module) {
 }
 
 rosin_status kernel(rosin_module* module, const char* name, rosin_kernel** out) {
-  return guarded([&] {
-    for (rosin_kernel& entry : module->kernels) {
-      if (entry.signature.name != name) continue;
-      *out = &entry;
-      return;
-    }
-    throw Failure{ROSIN_INVALID, "the module has no kernel " + std::string(name)};
-  });
+  return guarded([&] { *out = plugin::kernel_named(module->kernels, name); });
 }
 
 LaunchArguments LaunchPlaces::fill(const rosin_kernel& kernel, const rosin_launch& launch) {

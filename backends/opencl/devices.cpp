@@ -5,6 +5,7 @@
 #include <memory>
 #include <string_view>
 
+#include "common/text_field.hpp"
 #include "opencl.hpp"
 
 namespace rosin::opencl {
@@ -34,12 +35,6 @@ std::string text(cl_platform_id id, cl_platform_info what) {
   std::string value(bytes, '\0');
   check(clGetPlatformInfo(id, what, bytes, value.data(), nullptr), "clGetPlatformInfo");
   return value.c_str();
-}
-
-template <size_t n> void put(char (&field)[n], std::string_view value) {
-  const size_t count = std::min(value.size(), n - 1);
-  std::memcpy(field, value.data(), count);
-  field[count] = 0;
 }
 
 bool has_extension(cl_device_id id, std::string_view name) {
@@ -95,11 +90,11 @@ DeviceFacts facts_of(cl_platform_id platform, cl_device_id id) {
   // The version of the platform can be longer than the field, so it comes last.
   const std::string driver = text(platform, CL_PLATFORM_NAME) + ", driver " + text(id, CL_DRIVER_VERSION) + ", " +
                              text(platform, CL_PLATFORM_VERSION);
-  put(info.name, text(id, CL_DEVICE_NAME));
-  put(info.driver, driver);
-  put(info.capability, version_of(id));
-  put(info.pci, pci_place(id));
-  put(info.target, target_of(driver, id));
+  plugin::put(info.name, text(id, CL_DEVICE_NAME));
+  plugin::put(info.driver, driver);
+  plugin::put(info.capability, version_of(id));
+  plugin::put(info.pci, pci_place(id));
+  plugin::put(info.target, target_of(driver, id));
   info.memory = number<cl_ulong>(id, CL_DEVICE_GLOBAL_MEM_SIZE);
   info.largest_allocation = number<cl_ulong>(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
   info.kind = kind_of(id);

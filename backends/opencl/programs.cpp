@@ -1,4 +1,4 @@
-// Compiling text, loading what came of it, launching kernels. Read next: program_bytes.hpp.
+// Compiling text, loading what came of it, launching kernels. Read next: common/program_bytes.hpp.
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -116,14 +116,7 @@ rosin_status load(rosin_device* device, const void* bytes, uint64_t count, rosin
 void unload(rosin_module* module) { delete module; }
 
 rosin_status kernel(rosin_module* module, const char* name, rosin_kernel** out) {
-  return guarded([&] {
-    for (rosin_kernel& entry : module->kernels) {
-      if (entry.signature.name != name) continue;
-      *out = &entry;
-      return;
-    }
-    throw Failure{ROSIN_INVALID, "the module has no kernel " + std::string(name)};
-  });
+  return guarded([&] { *out = plugin::kernel_named(module->kernels, name); });
 }
 
 rosin_status launch(rosin_stream* stream, rosin_kernel* kernel, const rosin_launch* launch) {

@@ -111,12 +111,7 @@ KernelWriter::KernelWriter(std::string name, int group, ScalarType index) : inde
 
 Term KernelWriter::append(uint16_t operation, ScalarType type, std::initializer_list<uint32_t> operands,
                           int64_t immediate) {
-  KernelInstruction instruction;
-  instruction.operation = operation;
-  instruction.type = type;
-  std::copy(operands.begin(), operands.end(), instruction.operands);
-  instruction.immediate = immediate;
-  launch_.code.instructions.push_back(instruction);
+  launch_.code.instructions.push_back(make_instruction(operation, type, operands, immediate));
   return {this, static_cast<uint32_t>(launch_.code.instructions.size() - 1), type};
 }
 

@@ -4,6 +4,7 @@
 // Read first: scalar/primitives.hpp, include/rosin/backend.h (Kernels). Read next: launches.hpp (who writes what).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -49,6 +50,18 @@ struct KernelInstruction {
   bool is(KernelOperation what) const { return operation == static_cast<uint16_t>(what); }
   bool operator==(const KernelInstruction&) const = default;
 };
+
+/// `operation`: a Primitive, a KernelOperation, or the number of one.
+template <class Operation>
+KernelInstruction make_instruction(Operation operation, ScalarType type, std::initializer_list<uint32_t> operands = {},
+                                   int64_t immediate = 0) {
+  KernelInstruction made;
+  made.operation = static_cast<uint16_t>(operation);
+  made.type = type;
+  std::copy(operands.begin(), operands.end(), made.operands);
+  made.immediate = immediate;
+  return made;
+}
 
 struct SharedArray {
   ScalarType type = ScalarType::float32;

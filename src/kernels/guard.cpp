@@ -13,22 +13,12 @@ bool overwrites_leaf(const Layout& layout, const LaunchBuffer& buffer) {
   return place.where == Place::Where::output && layout.outputs[static_cast<size_t>(place.at)].donor >= 0;
 }
 
-KernelInstruction made(uint16_t operation, ScalarType type, int64_t immediate, uint32_t x = 0, uint32_t y = 0) {
-  KernelInstruction instruction;
-  instruction.operation = operation;
-  instruction.type = type;
-  instruction.immediate = immediate;
-  instruction.operands[0] = x;
-  instruction.operands[1] = y;
-  return instruction;
-}
-
 /// What says whether the word of buffer number `guard` is 0; the answer is the last value.
 std::vector<KernelInstruction> question(int64_t guard) {
-  constexpr auto literal = static_cast<uint16_t>(Primitive::literal), equal = static_cast<uint16_t>(Primitive::equal);
-  return {made(literal, ScalarType::int32, 0),
-          made(static_cast<uint16_t>(KernelOperation::load), ScalarType::int64, guard),
-          made(literal, ScalarType::int64, 0), made(equal, ScalarType::boolean, 0, 1, 2)};
+  return {make_instruction(Primitive::literal, ScalarType::int32),
+          make_instruction(KernelOperation::load, ScalarType::int64, {0}, guard),
+          make_instruction(Primitive::literal, ScalarType::int64),
+          make_instruction(Primitive::equal, ScalarType::boolean, {1, 2})};
 }
 
 void guard(Launch& launch, const std::vector<char>& overwritten) {
@@ -43,10 +33,10 @@ void guard(Launch& launch, const std::vector<char>& overwritten) {
     for (uint32_t& operand : instruction.operands) operand = place[operand];
     const bool store =
         instruction.is(KernelOperation::store) && overwritten[static_cast<size_t>(instruction.immediate)];
-    if (store) whole.push_back(made(static_cast<uint16_t>(KernelOperation::begin_if), ScalarType::boolean, 0, clear));
+    if (store) whole.push_back(make_instruction(KernelOperation::begin_if, ScalarType::boolean, {clear}));
     place[i] = static_cast<uint32_t>(whole.size());
     whole.push_back(instruction);
-    if (store) whole.push_back(made(static_cast<uint16_t>(KernelOperation::end_if), ScalarType::int32, 0));
+    if (store) whole.push_back(make_instruction(KernelOperation::end_if, ScalarType::int32));
   }
   code.instructions = std::move(whole);
   code.name = "guarded";

@@ -18,15 +18,6 @@ bool reads_numbers(const Launch& launch) { return std::any_of(launch.numbers.beg
 /// Unsigned elements of 64 bits are loaded as signed ones.
 ScalarType loaded(ScalarType type) { return type == ScalarType::uint64 ? ScalarType::int64 : type; }
 
-KernelInstruction made(uint16_t operation, ScalarType type, uint32_t operand, int64_t immediate) {
-  KernelInstruction instruction;
-  instruction.operation = operation;
-  instruction.type = type;
-  instruction.operands[0] = operand;
-  instruction.immediate = immediate;
-  return instruction;
-}
-
 class SharedNumbers {
  public:
   explicit SharedNumbers(LaunchList& list) : list_(list), scratch_(list.scratch(0)) {}
@@ -98,8 +89,8 @@ class SharedNumbers {
   static void load(std::vector<KernelInstruction>& list, int buffer) {
     const ScalarType type = std::exchange(list.back().type, ScalarType::int32);
     const auto last = [&] { return static_cast<uint32_t>(list.size() - 1); };
-    list.push_back(made(static_cast<uint16_t>(KernelOperation::load), loaded(type), last(), buffer));
-    if (loaded(type) != type) list.push_back(made(static_cast<uint16_t>(Primitive::convert), type, last(), 0));
+    list.push_back(make_instruction(KernelOperation::load, loaded(type), {last()}, buffer));
+    if (loaded(type) != type) list.push_back(make_instruction(Primitive::convert, type, {last()}));
   }
 
   /// Cells of 64 bits, whatever type the numbers have: their bits are the lower ones.

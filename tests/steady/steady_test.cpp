@@ -116,8 +116,8 @@ std::vector<double> elements(const Task& task) {
   return all;
 }
 
-// Steps until all that is kept for later steps is there. On a busy machine the first run behind its thread comes late.
-constexpr int warm_up = 500;
+// Steps until all that is kept for later steps is there.
+constexpr int warm_up = 20;
 
 TEST(Steady, StepsAllocateNothingAndMemoryStaysFlat) {
   Task task;
