@@ -1,4 +1,4 @@
-// Preparation of fused kernels (how ports move, where tiles and chunks begin) and the loop over chunks.
+// Preparation of fused kernels (how ports move, where strips and chunks begin) and the loop over chunks.
 // The instructions themselves stand in fused_instrs.cpp.
 #include "cpu/fused.hpp"
 
@@ -24,7 +24,7 @@ FusedKernel::FusedKernel(const plan::Structure& structure, const plan::Layout& l
     : structure_(structure), kernel_(&structure.kernels[static_cast<size_t>(kernel)]),
       layout_(&layout.kernels[static_cast<size_t>(kernel)]) {
   total_ = layout_->row * layout_->rows;
-  choose_tiles();
+  choose_strips();
   for (size_t i = 0; i < kernel_->loads.size(); ++i) {
     const plan::Port& port = kernel_->loads[i];
     Load load;
@@ -37,7 +37,7 @@ FusedKernel::FusedKernel(const plan::Structure& structure, const plan::Layout& l
     const int first = port.row ? kernel_->row_dims : 0;
     std::copy(layout_->loads[i].strides + first, layout_->loads[i].strides + layout_->dims, load.strides);
     merge_dims(load, layout_->sizes + first, std::max(layout_->dims - first, 0));
-    find_access(load, port.row ? tile_ / std::max<int64_t>(layout_->row, 1) : tile_);
+    find_access(load, port.row ? strip_ / std::max<int64_t>(layout_->row, 1) : strip_);
     loads_.push_back(load);
   }
   prepare_roots();
@@ -45,22 +45,22 @@ FusedKernel::FusedKernel(const plan::Structure& structure, const plan::Layout& l
   reserve_scratch(scratch_bytes());
 }
 
-void FusedKernel::choose_tiles() {
+void FusedKernel::choose_strips() {
   if (total_ == 0) return;
   const int64_t row = layout_->row;
-  if (kernel_->whole_rows && row > cached_elements) tile_ = row;
-  else if (row <= cached_elements) tile_ = cached_elements / row * row;
-  else tile_ = cached_elements;
+  if (kernel_->whole_rows && row > cached_elements) strip_ = row;
+  else if (row <= cached_elements) strip_ = cached_elements / row * row;
+  else strip_ = cached_elements;
   const auto draws = std::count_if(kernel_->instrs.begin(), kernel_->instrs.end(),
                                    [](const plan::Instr& instr) { return instr.what == Do::draw; });
   const int64_t instrs = static_cast<int64_t>(kernel_->instrs.size()) + draws * (draw_instrs - 1);
   const int64_t work = chunk_work / std::max<int64_t>(instrs, 1);
   const int64_t chunk = std::max(work, (total_ + most_chunks - 1) / most_chunks);
-  cut_ = SumOrder::cut(total_, total_, tile_, chunk);
+  cut_ = SumOrder::cut(total_, total_, strip_, chunk);
   if (kernel_->channels_first && !kernel_->roots.empty()) {
     find_planes();
     cut_ = planes_.cut(chunk);
-    return;  // any tile will do
+    return;  // any strip will do
   }
   bool sums = false;
   for (size_t i = 0; i < kernel_->roots.size(); ++i) {
@@ -68,7 +68,7 @@ void FusedKernel::choose_tiles() {
     if (root.row) continue;
     const SumOrder order = sum_order(domain_of(root), layout_->root_counts[i]);
     if (!sums || order.part > cut_.part) cut_ = order;  // whole parts of each sum
-    tile_ = order.block;
+    strip_ = order.block;
     sums = true;
   }
 }
@@ -109,14 +109,14 @@ void FusedKernel::merge_dims(Load& load, const int64_t* sizes, int dims) {
   }
 }
 
-/// `elements`: of a tile, at the level of the load.
+/// `elements`: of a strip, at the level of the load.
 void FusedKernel::find_access(Load& load, int64_t elements) const {
   if (load.dims == 1) {
     const int64_t stride = load.strides[0];
     load.access = stride == 1 ? Access::direct : stride == 0 || load.sizes[0] == 1 ? Access::splat : Access::strided;
     return;
   }
-  // A pattern that repeats within every tile is the same for all tiles.
+  // A pattern that repeats within every strip is the same for all strips.
   int64_t before = 1;
   for (int d = 0; d < load.dims; ++d) {
     before *= load.sizes[d];
@@ -235,20 +235,20 @@ void FusedKernel::run(int64_t chunk, const RunData& data) const {
   State state(*this, data);
   const int64_t first = cut_.begin(chunk), end = cut_.end(chunk);
   const int64_t row = std::max<int64_t>(layout_->row, 1);
-  const auto tile_from = [&](int64_t begin) {
-    const int64_t count = std::min(end, cut_.stretch_end(begin, tile_)) - begin;
-    return kernel_->whole_rows ? Tile{begin, count, begin / row, count / row} : Tile{begin, count, 0, 0};
+  const auto strip_from = [&](int64_t begin) {
+    const int64_t count = std::min(end, cut_.stretch_end(begin, strip_)) - begin;
+    return kernel_->whole_rows ? Strip{begin, count, begin / row, count / row} : Strip{begin, count, 0, 0};
   };
-  const Tile whole = tile_from(first);
+  const Strip whole = strip_from(first);
   const std::span instrs(instrs_);
   for (const Ready& instr : instrs.first(once_)) run_instr(instr, whole, state);
   for (int64_t begin = first; begin < end;) {
-    const Tile tile = tile_from(begin);
+    const Strip strip = strip_from(begin);
     for (const Ready& instr : instrs.subspan(once_)) {
-      if (instr.what == Do::apply) apply(instr, tile, state);
-      else run_instr(instr, tile, state);
+      if (instr.what == Do::apply) apply(instr, strip, state);
+      else run_instr(instr, strip, state);
     }
-    begin += tile.count;
+    begin += strip.count;
   }
 }
 

@@ -1,5 +1,5 @@
-// FusedKernel: runs one kernel of a structure tile by tile with precompiled loops: the portable executor of the CPU.
-// A tile is a range of the domain's elements in memory order; which range depends on sizes only.
+// FusedKernel: runs one kernel of a structure strip by strip with precompiled loops: the portable executor of the CPU.
+// A strip is a range of the domain's elements in memory order; which range depends on sizes only.
 #pragma once
 
 #include <algorithm>
@@ -84,17 +84,17 @@ class FusedKernel {
   struct Ready {
     plan::Instr::Do what;
     bool row;
-    bool once;  // the same for all tiles
+    bool once;  // the same for all strips
     ScalarType type, from;
     DType storage;
     uint16_t count, dst, in[Node::max_positions], port;
     int32_t forward;  // apply, convert, draw: store port that is written directly, or -1
-    TileLoop loop;
+    StripLoop loop;
     CombineLoops loops;
     DrawLoop draw;
   };
 
-  struct Tile {
+  struct Strip {
     int64_t begin, count;  // elements
     int64_t row_begin, rows;
   };
@@ -107,18 +107,18 @@ class FusedKernel {
   std::span<const int64_t> domain_of(const plan::Port& root) const;
   void prepare_instrs();
   bool may_forward(size_t store, size_t producer) const;
-  void choose_tiles();
+  void choose_strips();
 
-  void run_instr(const Ready& instr, const Tile& tile, State& state) const;
-  void apply(const Ready& instr, const Tile& tile, State& state) const;
-  void load(const Ready& instr, const Tile& tile, State& state) const;
-  void scalar(const Ready& instr, const Tile& tile, State& state) const;
-  void draw(const Ready& instr, const Tile& tile, State& state) const;
+  void run_instr(const Ready& instr, const Strip& strip, State& state) const;
+  void apply(const Ready& instr, const Strip& strip, State& state) const;
+  void load(const Ready& instr, const Strip& strip, State& state) const;
+  void scalar(const Ready& instr, const Strip& strip, State& state) const;
+  void draw(const Ready& instr, const Strip& strip, State& state) const;
   void convert(const Ready& instr, int64_t count, State& state) const;
-  void expand(const Ready& instr, const Tile& tile, State& state) const;
-  void reduce(const Ready& instr, const Tile& tile, State& state) const;
-  void store(const Ready& instr, const Tile& tile, State& state) const;
-  void root(const Ready& instr, const Tile& tile, State& state) const;
+  void expand(const Ready& instr, const Strip& strip, State& state) const;
+  void reduce(const Ready& instr, const Strip& strip, State& state) const;
+  void store(const Ready& instr, const Strip& strip, State& state) const;
+  void root(const Ready& instr, const Strip& strip, State& state) const;
   void find_planes();
   static void add(const Root& port, int64_t begin, int64_t count, const unsigned char* x, unsigned char* spare,
                   unsigned char* partials);
@@ -126,9 +126,9 @@ class FusedKernel {
     return partials + port.first_part + static_cast<size_t>(part) * port.part_bytes;
   }
   static void fold(const Root& port, unsigned char* sum, const unsigned char* x, unsigned char* spare, int64_t count);
-  void* output(uint16_t port, const Tile& tile, bool row, const RunData& data) const;
+  void* output(uint16_t port, const Strip& strip, bool row, const RunData& data) const;
   /// Of a register. Those of a small domain stand close together: far ones would compete for the same cache lines.
-  size_t slot_bytes() const { return (static_cast<size_t>(std::min(tile_, total_)) * 8 + 63) / 64 * 64; }
+  size_t slot_bytes() const { return (static_cast<size_t>(std::min(strip_, total_)) * 8 + 63) / 64 * 64; }
   size_t scratch_bytes() const {
     return kernel_->registers * (slot_bytes() + sizeof(void*)) + slot_bytes() + lanes_bytes_ + 64;
   }
@@ -141,7 +141,7 @@ class FusedKernel {
   std::vector<Ready> instrs_;
   size_t once_ = 0;                     // so many instructions, the first ones, run once a chunk
   int64_t total_ = 0;                   // elements of the domain
-  int64_t tile_ = 1;                    // elements of a tile
+  int64_t strip_ = 1;                   // elements of a strip
   SumOrder cut_;                        // into chunks, which are its parts
   std::vector<int64_t> logical_sizes_;  // where the domain is in CWHN and there are roots, else empty
   PlaneRuns planes_;                    // where the domain is in CWHN and there are roots

@@ -1,4 +1,4 @@
-// What each instruction of a fused kernel does with one tile.
+// What each instruction of a fused kernel does with one strip.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -115,16 +115,16 @@ unsigned char* thread_scratch(size_t bytes, std::unique_lock<std::mutex>& locked
   return reserve().memory;
 }
 
-void FusedKernel::run_instr(const Ready& instr, const Tile& tile, State& state) const {
-  const int64_t count = instr.row ? tile.rows : tile.count;
+void FusedKernel::run_instr(const Ready& instr, const Strip& strip, State& state) const {
+  const int64_t count = instr.row ? strip.rows : strip.count;
   switch (instr.what) {
-    case plan::Instr::Do::load: return load(instr, tile, state);
-    case plan::Instr::Do::scalar: return scalar(instr, tile, state);
-    case plan::Instr::Do::apply: return apply(instr, tile, state);
-    case plan::Instr::Do::draw: return draw(instr, tile, state);
+    case plan::Instr::Do::load: return load(instr, strip, state);
+    case plan::Instr::Do::scalar: return scalar(instr, strip, state);
+    case plan::Instr::Do::apply: return apply(instr, strip, state);
+    case plan::Instr::Do::draw: return draw(instr, strip, state);
     case plan::Instr::Do::convert: {
       void* out = instr.forward < 0 ? state.slot(instr.dst)
-                                    : output(static_cast<uint16_t>(instr.forward), tile, instr.row, state.data);
+                                    : output(static_cast<uint16_t>(instr.forward), strip, instr.row, state.data);
       const void* source = state.pointers[instr.in[0]];
       state.pointers[instr.dst] = out;
       if (storage_of(instr.type) == instr.storage) {
@@ -135,20 +135,20 @@ void FusedKernel::run_instr(const Ready& instr, const Tile& tile, State& state) 
       }
       return;
     }
-    case plan::Instr::Do::expand: return expand(instr, tile, state);
-    case plan::Instr::Do::reduce: return reduce(instr, tile, state);
-    case plan::Instr::Do::store: return store(instr, tile, state);
-    case plan::Instr::Do::root: return root(instr, tile, state);
+    case plan::Instr::Do::expand: return expand(instr, strip, state);
+    case plan::Instr::Do::reduce: return reduce(instr, strip, state);
+    case plan::Instr::Do::store: return store(instr, strip, state);
+    case plan::Instr::Do::root: return root(instr, strip, state);
   }
 }
 
-void FusedKernel::load(const Ready& instr, const Tile& tile, State& state) const {
+void FusedKernel::load(const Ready& instr, const Strip& strip, State& state) const {
   const Load& port = loads_[instr.port];
   const size_t size = size_of(port.storage);
   const auto* memory =
       static_cast<const unsigned char*>(state.data.memory[port.root]) + port.offset * static_cast<int64_t>(size);
-  const int64_t begin = port.row ? tile.row_begin : tile.begin;
-  const int64_t count = port.row ? tile.rows : tile.count;
+  const int64_t begin = port.row ? strip.row_begin : strip.begin;
+  const int64_t count = port.row ? strip.rows : strip.count;
   if (port.access == Access::direct && !port.converts) {
     state.pointers[instr.dst] = const_cast<unsigned char*>(memory) + static_cast<size_t>(begin) * size;
     return;
@@ -170,10 +170,10 @@ void FusedKernel::load(const Ready& instr, const Tile& tile, State& state) const
   if (port.converts) convert_elements(slot, storage_of(port.type), raw, port.storage, count);
 }
 
-void FusedKernel::scalar(const Ready& instr, const Tile& tile, State& state) const {
+void FusedKernel::scalar(const Ready& instr, const Strip& strip, State& state) const {
   const plan::Port& port = kernel_->scalars[instr.port];
   const ScalarValue& number = state.data.scalars[plan::scalar_index(port.value, port.operand)];
-  const int64_t count = instr.row ? tile.rows : tile.count;
+  const int64_t count = instr.row ? strip.rows : strip.count;
   void* out = state.slot(instr.dst);
   state.pointers[instr.dst] = out;
   switch (instr.type) {
@@ -187,54 +187,54 @@ void FusedKernel::scalar(const Ready& instr, const Tile& tile, State& state) con
   }
 }
 
-void FusedKernel::draw(const Ready& instr, const Tile& tile, State& state) const {
+void FusedKernel::draw(const Ready& instr, const Strip& strip, State& state) const {
   const auto argument = [&](size_t i) {
     const plan::Port& port = kernel_->scalars[instr.port + i];
     return static_cast<uint64_t>(state.data.scalars[plan::scalar_index(port.value, port.operand)].integer);
   };
   void* out = instr.forward < 0 ? state.slot(instr.dst)
-                                : output(static_cast<uint16_t>(instr.forward), tile, instr.row, state.data);
-  instr.draw(out, tile.begin, tile.count, argument(0), argument(1));
+                                : output(static_cast<uint16_t>(instr.forward), strip, instr.row, state.data);
+  instr.draw(out, strip.begin, strip.count, argument(0), argument(1));
   state.pointers[instr.dst] = out;
 }
 
-void FusedKernel::expand(const Ready& instr, const Tile& tile, State& state) const {
+void FusedKernel::expand(const Ready& instr, const Strip& strip, State& state) const {
   const size_t size = static_cast<size_t>(bytes_of(instr.type));
   const auto* in = static_cast<const unsigned char*>(state.pointers[instr.in[0]]);
   auto* out = static_cast<unsigned char*>(state.slot(instr.dst));
   state.pointers[instr.dst] = out;
-  for (int64_t r = 0; r < tile.rows; ++r) {
+  for (int64_t r = 0; r < strip.rows; ++r) {
     gather_run(out + static_cast<size_t>(r * layout_->row) * size, in + static_cast<size_t>(r) * size, 0, layout_->row,
                size);
   }
 }
 
-void FusedKernel::reduce(const Ready& instr, const Tile& tile, State& state) const {
+void FusedKernel::reduce(const Ready& instr, const Strip& strip, State& state) const {
   const size_t size = static_cast<size_t>(bytes_of(instr.type));
   const auto* in = static_cast<const unsigned char*>(state.pointers[instr.in[0]]);
   auto* out = static_cast<unsigned char*>(state.slot(instr.dst));
   state.pointers[instr.dst] = out;
-  for (int64_t r = 0; r < tile.rows; ++r) {
+  for (int64_t r = 0; r < strip.rows; ++r) {
     instr.loops.reduce(out + static_cast<size_t>(r) * size, in + static_cast<size_t>(r * layout_->row) * size,
                        layout_->row);
   }
 }
 
-void* FusedKernel::output(uint16_t port, const Tile& tile, bool row, const RunData& data) const {
+void* FusedKernel::output(uint16_t port, const Strip& strip, bool row, const RunData& data) const {
   const int32_t value = kernel_->stores[port].value;
   const size_t size = size_of(structure_.graph.values[static_cast<size_t>(value)].dtype);
   return static_cast<unsigned char*>(data.memory[value]) +
-         static_cast<size_t>(row ? tile.row_begin : tile.begin) * size;
+         static_cast<size_t>(row ? strip.row_begin : strip.begin) * size;
 }
 
-void FusedKernel::store(const Ready& instr, const Tile& tile, State& state) const {
-  void* out = output(instr.port, tile, instr.row, state.data);
+void FusedKernel::store(const Ready& instr, const Strip& strip, State& state) const {
+  void* out = output(instr.port, strip, instr.row, state.data);
   const void* source = state.pointers[instr.in[0]];
   if (out == source) return;
-  convert_elements(out, instr.storage, source, storage_of(instr.type), instr.row ? tile.rows : tile.count);
+  convert_elements(out, instr.storage, source, storage_of(instr.type), instr.row ? strip.rows : strip.count);
 }
 
-/// Adds the columns of a tile: the last half of them to the first, until one is left.
+/// Adds the columns of a strip: the last half of them to the first, until one is left.
 void FusedKernel::fold(const Root& port, unsigned char* sum, const unsigned char* x, unsigned char* spare,
                        int64_t count) {
   const int64_t size = bytes_of(port.type), column = port.sizes[0];
@@ -247,17 +247,17 @@ void FusedKernel::fold(const Root& port, unsigned char* sum, const unsigned char
   port.loops.combine(sum, spare, column);
 }
 
-void FusedKernel::root(const Ready& instr, const Tile& tile, State& state) const {
+void FusedKernel::root(const Ready& instr, const Strip& strip, State& state) const {
   const Root& port = roots_[instr.port];
   const int64_t size = bytes_of(port.type);
   const auto* in = static_cast<const unsigned char*>(state.pointers[instr.in[0]]);
   unsigned char* partials = state.data.scratch;
   if (port.planes) {
-    return add_to_runs(planes_, port.loops, size, tile.begin, tile.count, in, state.lanes + port.lanes_at,
+    return add_to_runs(planes_, port.loops, size, strip.begin, strip.count, in, state.lanes + port.lanes_at,
                        partials + port.kept_values);
   }
-  if (!port.row) return add(port, tile.begin, tile.count, in, state.spare, partials);
-  std::memcpy(partials + port.kept_values + tile.row_begin * size, in, static_cast<size_t>(tile.rows * size));
+  if (!port.row) return add(port, strip.begin, strip.count, in, state.spare, partials);
+  std::memcpy(partials + port.kept_values + strip.row_begin * size, in, static_cast<size_t>(strip.rows * size));
 }
 
 /// Adds a block of the domain, or its end, to the partial result that it belongs to.

@@ -7,7 +7,7 @@
 
 namespace rosin::cpu {
 
-/// Memory for tiles, at least `bytes`: the calling thread's own, which grows and stays with it. When the system has no
+/// Memory for strips, at least `bytes`: the calling thread's own, which grows and stays with it. When the system has no
 /// more, the reserve, which is `locked` then: a kernel that has begun to overwrite its operands must not fail.
 unsigned char* thread_scratch(size_t bytes, std::unique_lock<std::mutex>& locked) noexcept;
 /// Makes the reserve at least this large.
@@ -31,19 +31,19 @@ struct FusedKernel::State {
   size_t slot_bytes;
   void** pointers;  // where each register is now: its slot, or memory of an array
   unsigned char* slots;
-  unsigned char* spare;  // one tile for conversions
+  unsigned char* spare;  // one strip for conversions
   unsigned char* lanes;  // of roots over planes
 };
 
 /// The instruction that most kernels consist of; small arrays pay for every step of it.
-inline void FusedKernel::apply(const Ready& instr, const Tile& tile, State& state) const {
+inline void FusedKernel::apply(const Ready& instr, const Strip& strip, State& state) const {
   const void* in[Node::max_positions];
   in[0] = state.pointers[instr.in[0]];
   in[1] = state.pointers[instr.in[1]];
   for (int i = 2; i < instr.count; ++i) in[i] = state.pointers[instr.in[i]];
   void* out = instr.forward < 0 ? state.slot(instr.dst)
-                                : output(static_cast<uint16_t>(instr.forward), tile, instr.row, state.data);
-  instr.loop(out, in, instr.row ? tile.rows : tile.count);
+                                : output(static_cast<uint16_t>(instr.forward), strip, instr.row, state.data);
+  instr.loop(out, in, instr.row ? strip.rows : strip.count);
   state.pointers[instr.dst] = out;
 }
 

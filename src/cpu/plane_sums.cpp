@@ -26,7 +26,7 @@ PlaneRuns::PlaneRuns(std::span<const int64_t> sizes, int64_t channel_count, int6
   int64_t total = 1;
   for (const int64_t size : sizes) total *= size;
   pixels = total / std::max<int64_t>(1, channels * images);
-  const bool fits = pixels <= tile_limit;
+  const bool fits = pixels <= strip_limit;
   const SumOrder order = sum_order(sizes, 1);
   run = std::max<int64_t>(1, fits ? pixels : order.block);
   span = std::max<int64_t>(1, fits ? pixels : order.span);

@@ -20,24 +20,24 @@ struct Block {
 // through a buffer.
 class ComputedElements {
  public:
-  ComputedElements(DType storage, ScalarType type) : storage_(storage), tile_(storage_of(type)) {}
+  ComputedElements(DType storage, ScalarType type) : storage_(storage), strip_(storage_of(type)) {}
 
-  bool in_place() const { return storage_ == tile_; }
-  int64_t bytes() const { return static_cast<int64_t>(size_of(tile_)); }
+  bool in_place() const { return storage_ == strip_; }
+  int64_t bytes() const { return static_cast<int64_t>(size_of(strip_)); }
   // `count` elements from number `at` on; what is given back is `buffer` unless they are read in place.
   const unsigned char* read(const void* x, int64_t at, int64_t count, unsigned char* buffer) const {
     const auto* from = static_cast<const unsigned char*>(x) + at * static_cast<int64_t>(size_of(storage_));
     if (in_place()) return from;
-    convert_elements(buffer, tile_, from, storage_, count);
+    convert_elements(buffer, strip_, from, storage_, count);
     return buffer;
   }
   void write(void* out, int64_t at, int64_t count, const unsigned char* buffer) const {
     convert_elements(static_cast<unsigned char*>(out) + at * static_cast<int64_t>(size_of(storage_)), storage_, buffer,
-                     tile_, count);
+                     strip_, count);
   }
 
  private:
-  DType storage_, tile_;
+  DType storage_, strip_;
 };
 
 constexpr int64_t most_bytes = 8;        // of an element that is computed with

@@ -8,8 +8,8 @@
 
 namespace rosin::cpu {
 
-/// Elements that a tile holds at most: rows up to this length can be reduced and used within one kernel.
-inline constexpr int64_t tile_limit = 4096;
+/// Elements that a strip holds at most: rows up to this length can be reduced and used within one kernel.
+inline constexpr int64_t strip_limit = 4096;
 /// Elements of which a few registers stay in the first cache.
 inline constexpr int64_t cached_elements = 1024;
 
@@ -18,7 +18,7 @@ inline constexpr int64_t cached_elements = 1024;
 /// one is left, and runs that belong to one element are added in sixteen lanes. How an array stands in memory changes
 /// nothing: see plane_sums.hpp for images in CWHN.
 struct SumOrder {
-  int64_t block = 1;  // elements; whole rows of every row program that the domain may have, where these fit a tile
+  int64_t block = 1;  // elements; whole rows of every row program that the domain may have, where these fit a strip
   int64_t span = 1;   // elements: blocks and parts start anew at its multiples; a product of leading sizes
   int64_t part = 1;   // elements, a multiple of the block or of the span; one of two parts of a domain holds the other
   int64_t parts = 0;

@@ -45,7 +45,7 @@ class CpuTarget final : public plan::Target {
     return weights || !takes(call) ? Order::contiguous : Order::channels_first;
   }
 
-  int64_t longest_row() const override { return tile_limit; }
+  int64_t longest_row() const override { return strip_limit; }
   int recomputed_work() const override { return 16; }  // about five operations: more takes longer than reading
   int vector_bytes() const override { return best_instruction_set() == InstructionSet::widest ? 64 : 32; }
   Form form() const override { return Form::loops; }

@@ -70,7 +70,7 @@ TEST(ChannelsFirst, ReductionsOverAnyDimsAreTheSame) {
   }
 }
 
-/// Images whose planes fit a tile, or are cut into runs that end with them, or not; few and many channels and images.
+/// Images whose planes fit a strip, or are cut into runs that end with them, or not; few and many channels and images.
 TEST(ChannelsFirst, ReductionsOfImagesOfAnySizeAreTheSame) {
   struct Size {
     Shape x, w;

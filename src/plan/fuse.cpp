@@ -1,4 +1,4 @@
-// Fusion: every elementwise node and reduction joins a kernel whose tiles have its sizes, when that makes no cycle.
+// Fusion: every elementwise node and reduction joins a kernel whose strips have its sizes, when that makes no cycle.
 // Decisions use only what a structure knows: which dims are 1 and which values meet in one op. (Two operands of an
 // elementwise op with the same wide dims have the same sizes, whatever these are.)
 #include <algorithm>

@@ -203,7 +203,7 @@ class Emitter {
   }
 
   /// Linear scan: a register is free again after the last instruction that reads it. Loads and scalars keep theirs,
-  /// because some are filled only once for many tiles.
+  /// because some are filled only once for many strips.
   void share_registers() {
     std::vector<int> last(next_register_, -1);
     for (size_t i = 0; i < kernel_.instrs.size(); ++i) {

@@ -63,7 +63,7 @@ struct Graph {
   std::vector<Value> values;
 };
 
-/// One instruction of a kernel; it works on one tile. Registers hold tiles (full) or one element a row (row).
+/// One instruction of a kernel; it works on one strip. Registers hold strips (full) or one element a row (row).
 struct Instr {
   enum class Do : uint8_t {
     load,     // dst = port (converted from its storage type to `type`)
@@ -98,13 +98,13 @@ struct Port {
   uint16_t alias = 0;
 };
 
-/// A fused kernel: for every tile of the domain, run the instructions.
+/// A fused kernel: for every strip of the domain, run the instructions.
 struct Kernel {
   int32_t domain = -1;          // the value whose sizes are the domain
   uint8_t wide = 0;             // its wide dims; dims of size 1 do not count
-  bool channels_first = false;  // tiles run through the domain in CWHN order
+  bool channels_first = false;  // strips run through the domain in CWHN order
   int row_dims = 1;             // leading wide dims that form a row
-  bool whole_rows = false;      // tiles hold whole rows (there are row reductions)
+  bool whole_rows = false;      // strips hold whole rows (there are row reductions)
   std::vector<Instr> instrs;
   uint16_t registers = 0;  // after allocation
   std::vector<Port> loads, scalars, stores, roots;

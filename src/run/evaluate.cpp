@@ -211,7 +211,7 @@ uint64_t leaf_word(const Node& node) {
          uint64_t{is_scalar(node)} << 24 | uint64_t{node.weak} << 26;
 }
 
-/// Not where there is nothing to reduce: no tile would write the result.
+/// Not where there is nothing to reduce: no strip would write the result.
 bool small_reduction(const Node& node, int64_t longest_row) {
   const int64_t results = node.count();
   const int64_t elements = node.in[0]->count();

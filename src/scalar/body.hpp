@@ -1,5 +1,5 @@
 // ElementBody: what an elementwise op computes, in the two forms made from one generic lambda: compiled loops over
-// tiles (this CPU) and scalar code (every other executor). Read next: make_body.hpp (how both are made).
+// strips (this CPU) and scalar code (every other executor). Read next: make_body.hpp (how both are made).
 #pragma once
 
 #include <cstdint>
@@ -44,14 +44,14 @@ InstructionSet best_instruction_set() noexcept;
 
 /// out[i] = body(in[0][i], in[1][i], ...) for i in [0, count); all contiguous, operands of the loop's type (operand 0
 /// of an op with a mask first is Bool), Bool as bytes 0 and 1; out may equal an operand of the same element size.
-using TileLoop = void (*)(void* out, const void* const* in, int64_t count);
+using StripLoop = void (*)(void* out, const void* const* in, int64_t count);
 
 /// The forms of one body; a null loop means that the body has no meaning for that type.
 struct ElementBody {
-  TileLoop loops[scalar_type_count] = {};                              // for the best instruction set
-  ScalarType result[scalar_type_count] = {};                           // type of the loop's result
-  TileLoop (*variant)(ScalarType type, InstructionSet set) = nullptr;  // the loop for a stated instruction set
-  void (*code)(ScalarType type, ScalarCode& out) = nullptr;            // writes the scalar code and its result
+  StripLoop loops[scalar_type_count] = {};                              // for the best instruction set
+  ScalarType result[scalar_type_count] = {};                            // type of the loop's result
+  StripLoop (*variant)(ScalarType type, InstructionSet set) = nullptr;  // the loop for a stated instruction set
+  void (*code)(ScalarType type, ScalarCode& out) = nullptr;             // writes the scalar code and its result
 };
 
 }  // namespace rosin

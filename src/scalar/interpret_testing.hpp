@@ -1,4 +1,4 @@
-// For tests: the interpreter of scalar code, one compiled loop per primitive and type, run over tiles. It is the
+// For tests: the interpreter of scalar code, one compiled loop per primitive and type, run over strips. It is the
 // portable reference that the compiled loops and every other executor are tested against. Read first: compute.hpp.
 #pragma once
 
@@ -14,8 +14,8 @@
 namespace rosin {
 namespace {
 
-constexpr int64_t tile = 256;
-constexpr std::size_t value_bytes = 8 * tile;
+constexpr int64_t strip = 256;
+constexpr std::size_t value_bytes = 8 * strip;
 
 using Step = void (*)(void* out, const void* const* in, int64_t count);
 
@@ -98,8 +98,8 @@ void evaluate(const ScalarCode& code, void* out, const void* const* in, int64_t 
   std::vector<unsigned char> scratch(code.list.size() * value_bytes);
   const auto value = [&](std::size_t place) { return scratch.data() + place * value_bytes; };
   const int result_bytes = bytes_of(code.list[code.result].type);
-  for (int64_t first = 0; first < count; first += tile) {
-    const int64_t length = std::min(tile, count - first);
+  for (int64_t first = 0; first < count; first += strip) {
+    const int64_t length = std::min(strip, count - first);
     for (std::size_t i = 0; i < code.list.size(); ++i) {
       const Instruction& instruction = code.list[i];
       const int bytes = bytes_of(instruction.type);

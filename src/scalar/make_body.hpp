@@ -1,5 +1,5 @@
-// From a generic lambda to an ElementBody: loops over tiles, compiled for three instruction sets (the same text, so the
-// same bits), and the scalar code. Read first: scalar.hpp. Read next: ops/elementwise_op.hpp.
+// From a generic lambda to an ElementBody: loops over strips, compiled for three instruction sets (the same text, so
+// the same bits), and the scalar code. Read first: scalar.hpp. Read next: ops/elementwise_op.hpp.
 //
 // Files that make bodies are compiled with -O3 -fno-trapping-math -fno-math-errno: without them the compiler may not
 // turn `select` and `sqrt` into vector instructions. -ffp-contract=off holds everywhere.
@@ -69,7 +69,7 @@ struct Loop<F, T, operands, std::index_sequence<i...>> {
   }
 #endif
 
-  static TileLoop choose([[maybe_unused]] InstructionSet set) {
+  static StripLoop choose([[maybe_unused]] InstructionSet set) {
 #ifdef __x86_64__
     if (set == InstructionSet::widest) return widest;
     if (set == InstructionSet::wide) return wide;
@@ -93,8 +93,8 @@ template <int arity, Operands operands = Operands::alike, class F, ScalarType...
 ElementBody make_body(F, TypeSet<types...>) {
   ElementBody body;
   ((body.result[static_cast<int>(types)] = scalar_type_of<typename LoopOn<F, operands, arity, types>::Result>), ...);
-  body.variant = [](ScalarType type, InstructionSet set) -> TileLoop {
-    TileLoop loop = nullptr;
+  body.variant = [](ScalarType type, InstructionSet set) -> StripLoop {
+    StripLoop loop = nullptr;
     ((type == types ? void(loop = LoopOn<F, operands, arity, types>::choose(set)) : void()), ...);
     return loop;
   };

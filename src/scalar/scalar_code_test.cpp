@@ -91,7 +91,7 @@ TEST(ScalarCode, SharesCommonSubexpressions) {
   EXPECT_EQ(code.list.size(), 4U);  // the input, 2, the product, the sum
 }
 
-TEST(ScalarCode, EvaluatesMoreThanOneTile) {
+TEST(ScalarCode, EvaluatesMoreThanOneStrip) {
   std::vector<double> in(1000);
   for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<double>(i);
   const auto out = values_of<double, 1>([](auto x) { return x * x; }, std::vector<std::vector<double>>{in});
