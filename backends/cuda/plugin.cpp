@@ -1,6 +1,7 @@
 // librosin_cuda.so: the driver of NVIDIA's GPUs under the names that CUDA gives its functions. Read first: cuda.hpp.
 #include "common/text_field.hpp"
 #include "cuda.hpp"
+#include "types.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -16,7 +17,6 @@ using driver::Failure;
 using driver::Functions;
 
 constexpr int oldest_driver = 11080;
-constexpr driver::Code no_device = 100;
 
 std::string hidden_text(const char* visible) {
   return std::string("all devices are hidden by CUDA_VISIBLE_DEVICES=\"") + visible + "\"";
@@ -68,14 +68,20 @@ std::string find_functions(const Library& library, Functions& all) {
   return missing;
 }
 
-/// What codes mean, by the CUDA driver's documentation (CUresult).
+/// What codes mean, by the CUDA driver's documentation.
 std::vector<driver::Meaning> meanings() {
-  std::vector<driver::Meaning> all = {
-      {2, ROSIN_OUT_OF_MEMORY}, {600, ROSIN_NOT_READY}, {801, ROSIN_UNSUPPORTED}, {no_device, ROSIN_UNSUPPORTED}};
-  // Uncorrectable memory, illegal addresses and instructions, launches that failed or took too long: the context is
-  // lost.
-  for (const int lost : {4, 214, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 999}) {
-    all.push_back({lost, ROSIN_DEVICE_FAULT});
+  std::vector<driver::Meaning> all;
+  const auto mean = [&](Result code, rosin_status status) { all.push_back({static_cast<driver::Code>(code), status}); };
+  mean(Result::out_of_memory, ROSIN_OUT_OF_MEMORY);
+  mean(Result::not_ready, ROSIN_NOT_READY);
+  mean(Result::not_supported, ROSIN_UNSUPPORTED);
+  mean(Result::no_device, ROSIN_UNSUPPORTED);
+  // After these the context is lost.
+  using enum Result;
+  for (const Result lost : {deinitialized, ecc_uncorrectable, illegal_address, launch_timeout, context_is_destroyed,
+                            assertion, hardware_stack_error, illegal_instruction, misaligned_address,
+                            invalid_address_space, invalid_pc, launch_failed, unknown}) {
+    mean(lost, ROSIN_DEVICE_FAULT);
   }
   return all;
 }
@@ -100,7 +106,8 @@ Driver start() {
   }
   const driver::Code code = driver.functions.init(0);
   const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
-  if (code == no_device && visible) throw Failure{ROSIN_UNSUPPORTED, hidden_text(visible)};
+  if (code == static_cast<driver::Code>(Result::no_device) && visible)
+    throw Failure{ROSIN_UNSUPPORTED, hidden_text(visible)};
   driver.check(code, "start of the NVIDIA driver");
   return driver;
 }
@@ -195,13 +202,13 @@ const Driver& the_driver() {
 }
 
 rosin_device_info info_of(int ordinal) {
-  constexpr int items_of_block = 1, shared_of_block = 8, major_capability = 75, minor_capability = 76;
+  using enum cuda::DeviceAttribute;
   const Driver& driver = the_driver();
   DeviceNumber number = 0;
   driver.check(driver.functions.device_get(&number, ordinal), "facts of a device");
-  const auto attribute = [&](int which) {
+  const auto attribute = [&](cuda::DeviceAttribute which) {
     int value = 0;
-    driver.check(driver.functions.device_attribute(&value, which, number), "facts of a device");
+    driver.check(driver.functions.device_attribute(&value, static_cast<int>(which), number), "facts of a device");
     return value;
   };
   rosin_device_info info{};
@@ -211,7 +218,7 @@ rosin_device_info info_of(int ordinal) {
   size_t bytes = 0;
   driver.check(driver.functions.device_memory(&bytes, number), "facts of a device");
   const std::string architecture =
-      "sm_" + std::to_string(attribute(major_capability) * 10 + attribute(minor_capability));
+      "sm_" + std::to_string(attribute(compute_capability_major) * 10 + attribute(compute_capability_minor));
   plugin::put(info.driver, "CUDA " + cuda::version_text(cuda::started().version));
   plugin::put(info.capability, architecture);
   plugin::put(info.target, architecture);
@@ -220,8 +227,8 @@ rosin_device_info info_of(int ordinal) {
   info.kind = ROSIN_DEVICE_GPU;
   info.language = ROSIN_LANGUAGE_CUDA;
   info.float64 = 1;
-  info.largest_group = attribute(items_of_block);
-  info.shared_bytes = attribute(shared_of_block);
+  info.largest_group = attribute(max_threads_per_block);
+  info.shared_bytes = attribute(max_shared_memory_per_block);
   info.alignment = 256;
   return info;
 }

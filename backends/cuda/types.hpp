@@ -1,11 +1,40 @@
-// Structs of the CUDA driver API that calls exchange, as its documentation gives them (cuda.h, CUDA 12 and later).
-// tests/foreign_headers_test.py compares them with the real header where it is there.
+// Structs and numbers of the CUDA driver API that calls exchange, as its documentation gives them (cuda.h, CUDA 12 and
+// later). tests/cuda_headers_test.py compares them, and the signatures of the functions, with the real headers.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 namespace rosin::cuda {
+
+/// CUresult, as far as something is done about it.
+enum class Result : int {
+  out_of_memory = 2,
+  deinitialized = 4,
+  no_device = 100,
+  ecc_uncorrectable = 214,
+  not_ready = 600,
+  illegal_address = 700,
+  launch_timeout = 702,
+  context_is_destroyed = 709,
+  assertion = 710,
+  hardware_stack_error = 714,
+  illegal_instruction = 715,
+  misaligned_address = 716,
+  invalid_address_space = 717,
+  invalid_pc = 718,
+  launch_failed = 719,
+  not_supported = 801,
+  unknown = 999
+};
+
+/// CUdevice_attribute, as far as it is asked for.
+enum class DeviceAttribute : int {
+  max_threads_per_block = 1,
+  max_shared_memory_per_block = 8,
+  compute_capability_major = 75,
+  compute_capability_minor = 76
+};
 
 /// CUDA_KERNEL_NODE_PARAMS_v2
 struct KernelNode {
