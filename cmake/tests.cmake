@@ -132,14 +132,15 @@ if(UNIX AND NOT APPLE)
   set(fake ${PROJECT_SOURCE_DIR}/tests/fake_cuda)
   add_library(fake_cuda SHARED ${fake}/libcuda.cpp ${fake}/graphs.cpp ${fake}/machine.cpp ${fake}/kernels.cpp)
   target_include_directories(fake_cuda PRIVATE ${PROJECT_SOURCE_DIR}/backends)
-  set_target_properties(fake_cuda PROPERTIES OUTPUT_NAME cuda SOVERSION 1)
+  set_target_properties(fake_cuda PROPERTIES OUTPUT_NAME cuda SUFFIX .so.1)
   add_library(fake_nvrtc SHARED ${fake}/nvrtc.cpp)
-  set_target_properties(fake_nvrtc PROPERTIES OUTPUT_NAME nvrtc SOVERSION 13)
+  set_target_properties(fake_nvrtc PROPERTIES OUTPUT_NAME nvrtc SUFFIX .so.13)
   target_compile_definitions(fake_nvrtc PRIVATE
     FAKE_CUDA_SOURCES="${fake}" FAKE_CUDA_COMPILER="${CMAKE_CXX_COMPILER}")
   foreach(library fake_cuda fake_nvrtc)
     target_link_libraries(${library} PRIVATE rosin_compile ${CMAKE_DL_LIBS})
-    set_target_properties(${library} PROPERTIES
+    # They state no names of their own: the real NVRTC looks for a driver by its name, and crashes on this one.
+    set_target_properties(${library} PROPERTIES NO_SONAME ON
       LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fake_cuda CXX_VISIBILITY_PRESET hidden)
   endforeach()
   add_dependencies(conformance fake_cuda fake_nvrtc)

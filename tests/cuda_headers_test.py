@@ -48,7 +48,8 @@ def comparisons():
     for name, (place, owner) in OWNERS.items():
         text = (PLUGIN / name).read_text(encoding="utf-8")
         for field, function in re.findall(rf'find\({place}, "(\w+)"\)', text):
-            lines.append(f'static_assert(same_call<decltype({owner}::{field}), decltype(&::{function})>, "{function}");')
+            lines.append(f"static_assert(same_call<decltype({owner}::{field}), decltype(&::{function})>,"
+                         f' "{function}");')
     return lines
 
 

@@ -3,9 +3,11 @@
 The build is the folder named by ROSIN_TEST_BUILD, else build/release; ./run test sets it.
 """
 
+import ctypes
 import os
 import pathlib
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -22,6 +24,22 @@ def conformance(*words, **environment):
                           capture_output=True, text=True, check=False, timeout=900)
 
 
+def real_nvrtc():
+    """The file of NVIDIA's own compiler, of CUDA 12 or later; None where there is none. Always a path: the name alone
+    is that of the pretended one too."""
+    folders = [*os.environ.get("LD_LIBRARY_PATH", "").split(":"), "/usr/lib/x86_64-linux-gnu", "/usr/local/cuda/lib64",
+               *(f"{packages}/nvidia/{one}/lib" for packages in sys.path for one in ("cu13", "cuda_nvrtc"))]
+    for folder in filter(os.path.isabs, folders):
+        for name in ("libnvrtc.so.13", "libnvrtc.so.12"):
+            path = os.path.join(folder, name)
+            try:
+                ctypes.CDLL(path)
+                return path
+            except OSError:
+                pass
+    return None
+
+
 @unittest.skipUnless(PLUGIN.is_file() and (FAKE / "libcuda.so.1").exists(), "the build has no pretended CUDA")
 class CudaPlugin(unittest.TestCase):
     def good(self, *words, options="devices=1"):
@@ -36,7 +54,13 @@ class CudaPlugin(unittest.TestCase):
         return done.stdout
 
     def test_keeps_the_contract(self):
-        self.good()
+        self.good("--only", "device,memory,streams,extras,graphs")
+
+    def test_keeps_it_in_kernels_whose_text_the_real_nvrtc_takes(self):
+        nvrtc = real_nvrtc()
+        self.good("--only", "programs,kernels,operations,elements", options=f"nvrtc={nvrtc}" if nvrtc else "devices=1")
+        if nvrtc is None:
+            self.skipTest("passed, but the real NVRTC is not installed")
 
     def test_keeps_it_in_other_orders_of_work_and_on_the_second_device(self):
         self.good("--device", 1, "--only", "memory,streams,extras,graphs", options="devices=2,order=2")
