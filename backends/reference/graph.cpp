@@ -32,7 +32,7 @@ std::shared_ptr<const Work> rosin_graph::work_of(const rosin_graph_node& node) c
   const auto made = [&]() -> Work {
     switch (node.kind) {
       case ROSIN_GRAPH_LAUNCH: return launch_work(device, *node.kernel, node.launch);
-      case ROSIN_GRAPH_CALL: return call_work(device, *node.call, node.buffers, node.workspace);
+      case ROSIN_GRAPH_CALL: return call_work(device, *node.call, node.buffers, node.workspace, node.numbers);
       case ROSIN_GRAPH_COPY: return copy_work(device, node.to, node.from, node.bytes);
       case ROSIN_GRAPH_COPY_OUT: return copy_out_work(device, node);
       case ROSIN_GRAPH_FILL: return fill_work(device, node);

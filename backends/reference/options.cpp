@@ -92,7 +92,7 @@ class Reader {
     else if (name == "memory") options.memory = bytes(value);
     else if (name == "fp64") options.float64 = number(value, 1) != 0;
     else if (name == "functional") options.functional = number(value, 1) != 0;
-    else if (name == "vendor") options.vendor = number(value, 1) != 0;
+    else if (name == "vendor") options.vendor = number(value, 2);
     else if (name == "vendor_rows") options.vendor_rows = number(value, many);
     else if (name == "delay") options.delay = number(value, 60000);
     else if (name == "fault") options.fault = number(value, many);

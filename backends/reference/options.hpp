@@ -7,6 +7,7 @@
 //     kind=gpu        also cpu, other (other)
 //     functional=0    as if the driver were missing
 //     vendor=1        offers matmul with bias and relu as a vendor call
+//     vendor=2        offers matmul with all that backend.h says of it
 //     vendor_rows=N   refuses calls of products with more than N rows when they are prepared
 //     delay=N         every piece of work takes N milliseconds more
 //     fault=N         launch number N of a device, from 0, is a fault
@@ -45,7 +46,7 @@ struct Options {
   uint64_t memory = uint64_t{2} << 30;
   bool float64 = true;
   bool functional = true;
-  bool vendor = false;
+  int64_t vendor = 0;
   int64_t vendor_rows = -1;  // any number
   int64_t delay = 0;         // milliseconds
   int64_t fault = -1;        // the number of a launch

@@ -2,6 +2,7 @@
 // kernels instruction by instruction. It plays what tests need (options.hpp), finds what a GPU would not tell
 // (interpret.hpp), and is the shortest full example of a plug-in.
 // Read first: rosin/backend.h. Read next: device.hpp, stream.hpp, program.hpp, interpret.hpp.
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -270,8 +271,8 @@ rosin_status call_prepare(rosin_device* device, const rosin_call_description* de
                           uint64_t* workspace) {
   return guarded([&] {
     auto call = std::make_unique<rosin_call>();
-    *call = {device, checked_matmul(*device, taken(description))};
-    check_sizes(*device, call->what);
+    *call = {device, checked_matmul(*device, taken(description)), {}};
+    check_sizes(*device, call->what, taken(description).workspace);
     *out = call.release();
     *workspace = matmul_workspace;
   });
@@ -279,10 +280,42 @@ rosin_status call_prepare(rosin_device* device, const rosin_call_description* de
 
 void call_destroy(rosin_call* call) { delete call; }
 
-rosin_status call_run(rosin_stream* stream, rosin_call* call, const rosin_place* buffers, rosin_place workspace) {
+rosin_status call_run(rosin_stream* stream, rosin_call* call, const rosin_place* buffers, rosin_place workspace,
+                      const rosin_call_numbers* numbers) {
   return guarded([&] {
     stream->device.need_alive();
-    stream->give(call_work(stream->device, *call, buffers, workspace));
+    stream->give(call_work(stream->device, *call, buffers, workspace, numbers));
+  });
+}
+
+rosin_status call_tune(rosin_stream* stream, rosin_call* call, const rosin_place* buffers, rosin_place workspace,
+                       uint64_t, const rosin_call_numbers* numbers, uint64_t* needed) {
+  return guarded([&] {
+    using Clock = std::chrono::steady_clock;
+    Clock::duration best = Clock::duration::max();
+    MatmulWay fastest = MatmulWay::columns;
+    for (const MatmulWay way : {MatmulWay::columns, MatmulWay::rows}) {
+      stream->wait();
+      const Clock::time_point begin = Clock::now();
+      call->what.way = way;
+      stream->give(call_work(stream->device, *call, buffers, workspace, numbers));
+      stream->wait();
+      stream->device.need_alive();
+      const Clock::duration took = Clock::now() - begin;
+      if (took >= best) continue;
+      best = took;
+      fastest = way;
+    }
+    call->what.way = fastest;
+    *needed = matmul_workspace;
+  });
+}
+
+rosin_status call_choice(rosin_call* call, const void** bytes, uint64_t* count) {
+  return guarded([&] {
+    put_choice(*call);
+    *bytes = call->choice;
+    *count = sizeof(call->choice);
   });
 }
 
@@ -317,7 +350,7 @@ rosin_status graph_launch(rosin_stream* stream, rosin_graph* graph) {
 
 void graph_destroy(rosin_graph* graph) { delete graph; }
 
-/// The matmul that vendor=1 offers.
+/// The matmul that vendor=1 and vendor=2 offer.
 rosin_status capabilities(const rosin_capability** list, uint32_t* count) {
   return guarded([&] {
     static constexpr rosin_capability all[] = {{"reference-matmul", ROSIN_VERSION}};
@@ -366,6 +399,8 @@ rosin_backend table() {
   all.call_prepare = &call_prepare;
   all.call_destroy = &call_destroy;
   all.call_run = &call_run;
+  all.call_tune = &call_tune;
+  all.call_choice = &call_choice;
   all.graph_create = &graph_create;
   all.graph_add = &graph_add;
   all.graph_finish = &graph_finish;

@@ -37,10 +37,11 @@ Work launch_work(rosin_device& device, const rosin_kernel& kernel, const rosin_l
   };
 }
 
-Work call_work(const rosin_device& device, const rosin_call& call, const rosin_place* buffers, rosin_place workspace) {
+Work call_work(const rosin_device& device, const rosin_call& call, const rosin_place* buffers, rosin_place workspace,
+               const rosin_call_numbers* numbers) {
   need(call.device == &device, "call_run: the call was prepared on another device");
   bytes_at(device, workspace, matmul_workspace);
-  return [what = call.what, at = matmul_bytes(call, buffers)] { matmul(what, at); };
+  return [what = call.what, run = matmul_run(call, buffers, numbers)] { matmul(what, run); };
 }
 
 Work copy_work(const rosin_device& device, rosin_place to, rosin_place from, uint64_t bytes) {

@@ -14,7 +14,8 @@
  *   ownership  who is given an object by a function gives it back by its partner (open/close, alloc/release, ...),
  *              exactly once, before the device is closed. Nothing is given back while work on a stream still uses it.
  *   structs    every struct that rosin and a plug-in exchange by address begins with its size in bytes. Who reads one
- *              takes fields beyond that size as zero (functions: not offered).
+ *              takes fields beyond that size as zero (functions: not offered). Structs without a size stand in lists or
+ *              within others and never change.
  *   numbers    counts from 0; bytes unless said otherwise.
  * Functions marked (optional) may be null.
  */
@@ -237,7 +238,15 @@ typedef struct rosin_launch {
  * What a vendor's library computes as one call. rosin asks for it twice: when a plan is made, before sizes are known
  * (call_takes), and when the plan is prepared for sizes (call_prepare). A step whose call is refused is computed by
  * rosin's kernels, that step alone. Today rosin asks for matmul, convolutions and poolings. Lists grow at their ends:
- * a plug-in refuses kinds, roles, activations and modes that it does not know, and sizes of structs beyond its own. */
+ * a plug-in refuses (ROSIN_UNSUPPORTED) kinds, types, roles, activations, modes and attributes that it does not know,
+ * and flags that it does not serve. So there is room for other types of elements and the roles of their scales.
+ *
+ * matmul     a dim of size 1 in the batch of an operand repeats; batches have up to six dims.
+ * normalisation  over all dims in which `mean` has one element: input - mean, times deviation, [times weights, plus
+ *            bias]. deviation is 1 / sqrt(variance + epsilon), mean and deviation are stored where they are arrays.
+ * attention  query (features, queries, heads, batch), key and value (features, keys, heads, batch) -> output like query
+ *            with value's features: softmax over the keys of scale * key' * query, [dropout,] times value. state
+ *            (queries, heads, batch) in Float32 receives the logarithm of the sum of the exponentials. */
 
 typedef enum rosin_call_kind {
   ROSIN_CALL_MATMUL,              /* left (m, k, batch...), right (k, n, batch...) -> output (m, n, batch...) */
@@ -246,10 +255,12 @@ typedef enum rosin_call_kind {
   ROSIN_CALL_CONVOLUTION_WEIGHTS, /* input, output_gradient -> weights_gradient */
   ROSIN_CALL_POOLING,             /* input -> output */
   ROSIN_CALL_POOLING_DATA,        /* [of the maximum: input, output,] output_gradient -> input_gradient */
-  ROSIN_CALL_NORMALISATION,       /* this and what follows is named, and not asked for yet */
-  ROSIN_CALL_NORMALISATION_DATA,
-  ROSIN_CALL_ATTENTION,
-  ROSIN_CALL_ATTENTION_DATA,
+  ROSIN_CALL_NORMALISATION,       /* input, [weights, bias,] -> [mean, deviation,] output. Not asked for yet, like: */
+  ROSIN_CALL_NORMALISATION_DATA,  /* input, [weights,] mean, deviation, output_gradient ->
+                                     [weights_gradient, bias_gradient,] input_gradient */
+  ROSIN_CALL_ATTENTION,           /* query, key, value -> [state,] output */
+  ROSIN_CALL_ATTENTION_DATA,      /* query, key, value, output, state, output_gradient ->
+                                     query_gradient, key_gradient, value_gradient */
   ROSIN_CALL_RECURRENT,
   ROSIN_CALL_RECURRENT_DATA,
   ROSIN_CALL_OPTIMISER,
@@ -268,14 +279,17 @@ typedef enum rosin_role {
   ROSIN_ROLE_OUTPUT_GRADIENT,
   ROSIN_ROLE_BIAS,          /* epilogue: one element a row of the product, or a channel; contiguous */
   ROSIN_ROLE_RESIDUAL,      /* epilogue: as large as the result */
-  ROSIN_ROLE_AUXILIARY,     /* epilogue: receives the value before the activation */
-  ROSIN_ROLE_BIAS_GRADIENT, /* epilogue: receives the sums of output_gradient */
+  ROSIN_ROLE_AUXILIARY,     /* epilogue: what the gradient of the activation needs of it */
+  ROSIN_ROLE_BIAS_GRADIENT, /* epilogue: receives sums, see rosin_epilogue */
   ROSIN_ROLE_MEAN,
   ROSIN_ROLE_DEVIATION,
   ROSIN_ROLE_QUERY,
   ROSIN_ROLE_KEY,
   ROSIN_ROLE_VALUE,
-  ROSIN_ROLE_STATE
+  ROSIN_ROLE_STATE,
+  ROSIN_ROLE_QUERY_GRADIENT,
+  ROSIN_ROLE_KEY_GRADIENT,
+  ROSIN_ROLE_VALUE_GRADIENT
 } rosin_role;
 
 /* Element (i, j, ...) stands at i * strides[0] + j * strides[1] + ... from its place, in elements. A stride of 0 in a
@@ -305,11 +319,22 @@ typedef enum rosin_activation {
   ROSIN_ACTIVATION_NONE,
   ROSIN_ACTIVATION_RELU, /* x < 0 ? 0 : x; NaN stays */
   ROSIN_ACTIVATION_SIGMOID,
-  ROSIN_ACTIVATION_TANH
+  ROSIN_ACTIVATION_TANH,
+  ROSIN_ACTIVATION_GELU,          /* x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) */
+  ROSIN_ACTIVATION_RELU_GRADIENT, /* the result times the derivative of relu, whose auxiliary is an operand */
+  ROSIN_ACTIVATION_GELU_GRADIENT  /* the same of gelu */
 } rosin_activation;
 
 /* What is done with the result before it is stored, in this order: + bias, + residual, the activation. Arrays that a
- * flag asks for are among the arrays of the call. Gradients by weights: bias_gradient. */
+ * flag asks for are among the arrays of the call, in the order of these fields.
+ *
+ * auxiliary      with an activation: it is written; with the gradient of one (which cannot do without): it is read.
+ *                relu: UInt8 of (bytes, n, batch...), bit i % 8 of byte i / 8 in a column is 1 where element i before
+ *                the activation is above 0; columns may have more bytes than that takes, whose content is undefined.
+ *                Others: the values before the activation, as large as the result.
+ * bias_gradient  convolution_weights: the sums of output_gradient over all but its channels. matmul with the gradient
+ *                of an activation: the sums of the result along its rows, of one batch; without: those of `left`. So
+ *                (m), contiguous, in both. */
 typedef struct rosin_epilogue {
   int32_t bias;
   int32_t residual;
@@ -317,6 +342,20 @@ typedef struct rosin_epilogue {
   int32_t auxiliary;
   int32_t bias_gradient;
 } rosin_epilogue;
+
+/* Numbers of a kind; those that are not in the list have their default. */
+typedef enum rosin_attribute_key {
+  ROSIN_ATTRIBUTE_EPSILON, /* real, normalisation: added to variances; 0 */
+  ROSIN_ATTRIBUTE_SCALE,   /* real, attention: of products of query and key; 1 */
+  ROSIN_ATTRIBUTE_CAUSAL,  /* integer, attention: 1 where query i sees keys 0 to i only; 0 */
+  ROSIN_ATTRIBUTE_DROPOUT  /* real, attention: the probability with which a weight is dropped; 0 */
+} rosin_attribute_key;
+
+typedef struct rosin_attribute {
+  int32_t key; /* rosin_attribute_key */
+  int64_t integer;
+  double real;
+} rosin_attribute;
 
 /* In what products are computed: in the type of the operands (sums of halves in Float32), or less exactly. */
 typedef enum rosin_compute_mode {
@@ -337,7 +376,25 @@ typedef struct rosin_call_description {
   int32_t compute;       /* rosin_compute_mode */
   int32_t deterministic; /* 1: the same operands give the same bits, always */
   uint64_t workspace;    /* bytes that call_prepare may ask for at most; 0: as many as it likes */
+  int32_t scaled;        /* 1: each run brings alpha and beta, see rosin_call_numbers */
+  int32_t unrounded;     /* 1: steps of the epilogue may keep digits that they would lose if they were stored between
+                            (a bias is added to a sum in Float32); 0: they round like rosin's kernels, one by one */
+  uint32_t attribute_count;
+  const rosin_attribute* attributes;
+  const void* choice; /* for call_prepare: what call_choice gave for the same description, from this device or another
+                         of the same target; or null. It is ignored where the library has become another one. */
+  uint64_t choice_bytes;
 } rosin_call_description;
+
+/* What differs from run to run. A scaled call adds either what stood in the result (accumulate) or a residual, or
+ * neither: its result is activation(alpha * product + bias + beta * that). */
+typedef struct rosin_call_numbers {
+  size_t size;
+  double alpha; /* scaled calls; in the type of the sums */
+  double beta;
+  uint64_t seed; /* calls with dropout: the same seed and offset drop the same weights, in attention and its gradient */
+  uint64_t offset;
+} rosin_call_numbers;
 
 /* How a call wishes an array to lie. */
 typedef enum rosin_order {
@@ -360,8 +417,8 @@ typedef struct rosin_call rosin_call; /* a prepared vendor call; it may run many
  *   arguments  count when graph_add or graph_update is called: the structs may go when it returns. Pinned memory is
  *              written when the node runs.
  *   updates    are for launches given afterwards; those given before keep the arguments that they had. Places, groups,
- *              parameters, bytes and the value of a fill may change; kind, kernel, call and dependencies are those of
- *              graph_add, and the update names them again.
+ *              parameters, numbers, bytes and the value of a fill may change; kind, kernel, call and dependencies are
+ *              those of graph_add, and the update names them again.
  *   calls      how work of a library gets into a graph is the plug-in's own: explicit nodes, or what it captures from
  *              a stream of its own inside of graph_add.
  *   lifetimes  a finished graph gets no more nodes. Modules, calls and memory that nodes name stay as long as
@@ -375,7 +432,7 @@ typedef struct rosin_call rosin_call; /* a prepared vendor call; it may run many
  * Kernels of devices that offer graphs may have up to 4096 bytes of arguments (8 for each buffer and parameter). */
 typedef enum rosin_graph_node_kind {
   ROSIN_GRAPH_LAUNCH,   /* kernel, launch */
-  ROSIN_GRAPH_CALL,     /* call, buffers, workspace, as in call_run */
+  ROSIN_GRAPH_CALL,     /* call, buffers, workspace, numbers, as in call_run */
   ROSIN_GRAPH_COPY,     /* to, from, bytes: within the device; the ranges do not overlap */
   ROSIN_GRAPH_COPY_OUT, /* host, from, bytes: to pinned memory */
   ROSIN_GRAPH_FILL      /* to, bytes, value: every byte becomes value */
@@ -397,6 +454,7 @@ typedef struct rosin_graph_node {
   void* host;
   uint64_t bytes;
   uint8_t value;
+  const rosin_call_numbers* numbers;
 } rosin_graph_node;
 
 /* ---- The functions ----------------------------------------------------------------------------------------------- */
@@ -473,7 +531,7 @@ typedef struct rosin_backend {
   /* `launch` and what it points to may go when the function returns. */
   rosin_status (*launch)(rosin_stream* stream, rosin_kernel* kernel, const rosin_launch* launch);
 
-  /* Vendor calls (optional, all four or none). Whether calls like this one, of any sizes, may be taken: ROSIN_OK or
+  /* Vendor calls (optional, these four or none). Whether calls like this one, of any sizes, may be taken: ROSIN_OK or
    * ROSIN_UNSUPPORTED. orders[i], a rosin_order, is how rosin's own kernels read array i; the plug-in puts its wish
    * there. */
   rosin_status (*call_takes)(rosin_device* device, const rosin_call_description* description, int32_t* orders);
@@ -481,8 +539,19 @@ typedef struct rosin_backend {
   rosin_status (*call_prepare)(rosin_device* device, const rosin_call_description* description, rosin_call** out,
                                uint64_t* workspace);
   void (*call_destroy)(rosin_call* call);
-  /* buffers: the places of the description's arrays, in their order. */
-  rosin_status (*call_run)(rosin_stream* stream, rosin_call* call, const rosin_place* buffers, rosin_place workspace);
+  /* buffers: the places of the description's arrays, in their order. numbers: null where the call is neither scaled nor
+   * has dropout. */
+  rosin_status (*call_run)(rosin_stream* stream, rosin_call* call, const rosin_place* buffers, rosin_place workspace,
+                           const rosin_call_numbers* numbers);
+  /* Runs the ways that the library has for this call, a few times each, waits for them, and stays with the fastest.
+   * What the call writes is undefined afterwards. `workspace` has `bytes`; `needed` receives what every run needs from
+   * now on, at most that. The call stands in no graph yet, and the stream is not one that is being captured (optional,
+   * both or none). */
+  rosin_status (*call_tune)(rosin_stream* stream, rosin_call* call, const rosin_place* buffers, rosin_place workspace,
+                            uint64_t bytes, const rosin_call_numbers* numbers, uint64_t* needed);
+  /* The way that the call takes, for rosin_call_description::choice: rosin keeps it on disk. It belongs to the call;
+   * no bytes where there is no choice. */
+  rosin_status (*call_choice)(rosin_call* call, const void** bytes, uint64_t* count);
 
   /* Graphs (optional, all six or none); see above. */
   rosin_status (*graph_create)(rosin_device* device, rosin_graph** out);

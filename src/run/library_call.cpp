@@ -139,7 +139,7 @@ void LibraryCall::count_given() noexcept { given.fetch_add(1, std::memory_order_
 
 rosin_status LibraryCall::run(const rosin_place* buffers, rosin_place workspace) const {
   count_given();
-  return device_->functions.call_run(device_->compute().queue(), call_.get(), buffers, workspace);
+  return device_->functions.call_run(device_->compute().queue(), call_.get(), buffers, workspace, nullptr);
 }
 
 LibraryCalls library_calls() {

@@ -25,7 +25,8 @@ extern const Part programs_part;    // program_checks.cpp: compile, load, kernel
 extern const Part kernels_part;     // kernel_checks.cpp: launches, control flow, shared memory
 extern const Part operations_part;  // operation_checks.cpp: every operation for every type
 extern const Part elements_part;    // element_checks.cpp: loads, stores and rounding for every element type
-extern const Part extras_part;      // extra_checks.cpp: what is optional, but graphs
+extern const Part extras_part;      // extra_checks.cpp: what is optional, but calls and graphs
+extern const Part calls_part;       // call_checks.cpp: vendor calls
 extern const Part graphs_part;      // graph_checks.cpp
 
 }  // namespace rosin::conformance

@@ -14,7 +14,7 @@ namespace rosin::conformance {
 namespace {
 
 const Part* const parts[] = {&device_part,     &memory_part,   &streams_part, &programs_part, &kernels_part,
-                             &operations_part, &elements_part, &extras_part,  &graphs_part};
+                             &operations_part, &elements_part, &extras_part,  &calls_part,    &graphs_part};
 
 struct Arguments {
   std::string plugin;

@@ -49,11 +49,12 @@ class Conformance(unittest.TestCase):
         self.good(PLUGINS / "librosin_reference.so")
 
     def test_several_reference_devices_and_vendor_calls_keep_it(self):
-        options = "devices=3,vendor=1"
-        self.good(PLUGINS / "librosin_reference.so", "--device", 2, ROSIN_REFERENCE=options)
+        for vendor in (1, 2):
+            options = f"devices=3,vendor={vendor}"
+            self.good(PLUGINS / "librosin_reference.so", "--device", 2, ROSIN_REFERENCE=options)
 
     def test_slow_reference_devices_keep_it(self):
-        parts = "memory,streams,programs,extras,graphs"
+        parts = "memory,streams,programs,extras,calls,graphs"
         self.good(PLUGINS / "librosin_reference.so", "--only", parts, ROSIN_REFERENCE="devices=2,delay=2")
 
     def test_small_reference_devices_without_float64_keep_it(self):

@@ -21,6 +21,7 @@ void the_table_is_complete(Rig& rig) {
   expect(!api.call_prepare == !api.call_run && !api.call_prepare == !api.call_destroy &&
              !api.call_prepare == !api.call_takes,
          "half of the vendor calls");
+  expect(!api.call_tune == !api.call_choice && (!api.call_tune || api.call_prepare), "half of the choices of calls");
   const bool graphs = api.graph_create != nullptr;
   expect(!api.graph_add != graphs && !api.graph_finish != graphs && !api.graph_update != graphs &&
              !api.graph_launch != graphs && !api.graph_destroy != graphs,
