@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <limits>
 
 #include <rosin/create.hpp>
 #include <rosin/dense.hpp>
@@ -18,6 +19,7 @@
 #include <rosin/optim.hpp>
 #include <rosin/reduce.hpp>
 #include <rosin/stats.hpp>
+#include <rosin/train.hpp>
 
 #include "error_testing.hpp"
 #include "run_itself.hpp"
@@ -174,6 +176,85 @@ TEST(DeviceChecks, ALossIsReadWhileLaterStepsAreUnderWay) {
   }
 }
 
+// ---- Values that must be finite ----
+
+/// Three weights in training, a step for each item, which the loss multiplies.
+struct Scaling {
+  explicit Scaling(const Device& device)
+      : where(device), model(Table{Array({1.0f, 2.0f, 3.0f}, {3}) | device}), state(setup(Adam{.eta = 0.1}, model)) {}
+
+  static Array loss(const Table& t, const Array& x) { return sum(square(t.w * x)); }
+  std::vector<Array> items(const std::vector<float>& factors) const {
+    std::vector<Array> all;
+    for (const float factor : factors) all.push_back(full({3}, factor) | where);
+    return all;
+  }
+  void train_on(const std::vector<float>& factors) { train(loss, model, items(factors), state); }
+  /// What the first Error of f says, or of waiting for the device behind it.
+  template <class F> std::string refusal(F f) {
+    return error_of(
+        [&] {
+          f();
+          synchronize(where);
+        },
+        ErrorKind::numeric);
+  }
+  Values weights() const { return model.w.to_vector<double>(); }
+
+  Device where;
+  Table model;
+  State state;
+};
+
+Values scaled_here(const std::vector<float>& factors) {
+  Scaling here{Device()};
+  here.train_on(factors);
+  return here.weights();
+}
+
+constexpr float infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+
+TEST(DeviceChecks, TrainStopsAtALossThatIsNotFiniteAndNamesItsItem) {
+  Scaling there(some_device());
+  const auto said = [&](const std::vector<float>& factors) { return there.refusal([&] { there.train_on(factors); }); };
+  EXPECT_EQ(said({1, 2, nan, 1, 2, 1, 1}), "train: loss is NaN on item 3; stopped before the update");
+  expect_near(there.weights(), scaled_here({1, 2}));
+  EXPECT_EQ(said({3, infinity}), "train: loss is Inf on item 2; stopped before the update");
+  expect_near(there.weights(), scaled_here({1, 2, 3}));
+  EXPECT_EQ(said({nan}), "train: loss is NaN on item 1; stopped before the update");
+  there.train_on({2, 1});
+  expect_near(there.weights(), scaled_here({1, 2, 3, 2, 1}));
+}
+
+TEST(DeviceChecks, AGradientThatIsNotFiniteIsToldByItsPath) {
+  Scaling there(some_device());
+  const auto step = [&](const Table& gradient) { update(there.state, there.model, gradient, {.check = true}); };
+  const Table good{ones({3}) | there.where}, bad{Array({1.0f, -infinity, 1.0f}, {3}) | there.where};
+  step(good);
+  EXPECT_EQ(there.refusal([&] { step(bad); }),
+            "update: a gradient must be finite; it is Inf at w; lower the learning rate or look for such values in the "
+            "data");
+  step(good);
+  Scaling here{Device()};
+  for (int i = 0; i < 2; ++i) update(here.state, here.model, Table{ones({3})});
+  expect_near(there.weights(), here.weights());
+}
+
+TEST(DeviceChecks, ANormThatIsNotFiniteIsToldByItsPath) {
+  Table model{ones({3}) | some_device()};
+  State state = setup(OptimiserChain(ClipNorm{1.0}, Descent{0.1}), model);
+  EXPECT_EQ(
+      error_of(
+          [&] {
+            update(state, model, Table{Array({1.0f, nan, 1.0f}, {3}) | some_device()});
+            synchronize(some_device());
+          },
+          ErrorKind::numeric),
+      "ClipNorm: the norm of the gradient must be finite; it is NaN at w; lower the learning rate or look for such "
+      "values in the data");
+  expect_near(model.w.to_vector<double>(), {1, 1, 1});
+}
+
 // ---- On the null back end, which counts what it is asked for ----
 
 struct Words {
@@ -214,6 +295,19 @@ TEST(DeviceChecks, StepsOfTrainingSynchroniseNothing) {
   loss.item();
   EXPECT_EQ(null_count("stream_sync"), syncs);
   EXPECT_EQ(null_count("event_sync"), waits + 1);
+}
+
+TEST(DeviceChecks, TrainWaitsForNoStepButItsLast) {
+  if (!functional("null")) GTEST_SKIP() << why_not("null");
+  Scaling there(get_device("null", 0));
+  const std::vector<Array> data = there.items(std::vector<float>(200, 1));
+  train(Scaling::loss, there.model, data, there.state);
+  synchronize(there.where);
+  const uint64_t waits = null_count("event_sync"), syncs = null_count("stream_sync"), blocks = null_count("alloc");
+  train(Scaling::loss, there.model, data, there.state);
+  EXPECT_EQ(null_count("event_sync"), waits + 1);
+  EXPECT_EQ(null_count("stream_sync"), syncs);
+  EXPECT_EQ(null_count("alloc"), blocks);
 }
 
 }  // namespace

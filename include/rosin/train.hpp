@@ -15,8 +15,10 @@ namespace rosin {
 namespace detail {
 
 /// For train: one step, unless the loss is not finite. Error (numeric) then, before anything changed; `item` counts
-/// from 1 in the message.
+/// from 1 in the message. On a device the error comes from a later call.
 ROSIN_API void train_step(State& state, ModelEdit model, ModelView gradient, const Array& loss, int64_t item);
+/// For train: throws what steps on a device have not told yet.
+ROSIN_API void finish_training(const Array& last_loss);
 /// For train: warns that what the rule keeps is lost when train returns.
 ROSIN_API void warn_of_lost_state(const State& state, const ErasedRule& rule);
 /// Seconds of a clock that never runs backwards.
@@ -43,13 +45,17 @@ template <class Loss, class M, class Item> Array loss_on(Loss& loss, const M& mo
 /// One step of `state` for each item of the data: loss(model, item), or loss(model, x, y, ...) for tuples, must give an
 /// array of one element. A loss that is NaN or infinite stops with Error (numeric) `train: loss is NaN on item 51;
 /// stopped before the update` (items count from 1 there): model and state are those after item 50. Whatever the loss
-/// throws passes through.
+/// throws passes through. On a device no step is waited for, so that a few more items may have been asked for by then.
 template <class Loss, Walkable M, class Data> void train(Loss&& loss, M& model, Data&& data, State& state) {
   int64_t count = 0;
+  Array last;
   for (auto&& item : data) {
+    last = {};  // its memory serves again
     const auto [value, grad] = withgradient([&](const M& m) { return reflect::loss_on(loss, m, item); }, model);
     detail::train_step(state, model, grad, value, ++count);
+    last = value;
   }
+  detail::finish_training(last);
 }
 
 /// The same with a state of its own, which ends with the call (a warning says so where the rule keeps something).

@@ -70,7 +70,7 @@ template <class T> class TakeCall final : public Call {
 class OnehotCall final : public Call {
  public:
   explicit OnehotCall(const CallSpec& spec)
-      : label_type_(spec.operands[0].type), classes_(spec.result.shape[0]),
+      : op_(*spec.op), attributes_(spec.attributes), label_type_(spec.operands[0].type), classes_(spec.result.shape[0]),
         labels_(Pieces::of(spec.operands[0].shape.count(), classes_)) {}
 
   int64_t chunks() const override { return labels_.count(); }
@@ -80,16 +80,21 @@ class OnehotCall final : public Call {
     uint8_t* out = static_cast<uint8_t*>(data.result);
     for (int64_t i = labels_.first(chunk); i < labels_.last(chunk); ++i) {
       const int64_t label = labels[i];
-      if (label < 0 || label >= classes_) {
-        throw Error(ErrorKind::argument, "onehot: a label must be in [0, " + std::to_string(classes_) + "); got " +
-                                             std::to_string(label) + "; labels count from 0");
-      }
+      if (label < 0 || label >= classes_) refuse(label);
       std::memset(out + i * classes_, 0, static_cast<size_t>(classes_));
       out[i * classes_ + label] = 1;
     }
   }
 
  private:
+  [[noreturn]] void refuse(int64_t label) const {
+    if (op_.refuse_index) op_.refuse_index(attributes_, label);
+    throw Error(ErrorKind::argument, std::string(op_.name) + ": a label must be in [0, " + std::to_string(classes_) +
+                                         "); got " + std::to_string(label) + "; labels count from 0");
+  }
+
+  const Op& op_;
+  Attributes attributes_;
   DType label_type_;
   int64_t classes_;
   Pieces labels_;

@@ -105,6 +105,9 @@ struct SampleRange {
   double high = 2;
 };
 
+/// What an index out of range means to an op: throws. Attributes are those of its node.
+using IndexRefusal = void (*)(const Attributes& attributes, int64_t index);
+
 struct Op {
   static constexpr int any = -1;  // as `operands`
   std::string_view name;
@@ -121,14 +124,15 @@ struct Op {
   Contraction contraction = Contraction::none;
   Window window = Window::none;
   Draw draw = Draw::none;
-  bool mask_first = false;             // operand 0 is a Bool mask and takes no part in the common type (where)
-  uint8_t attribute_words = 0;         // 8-byte words of attributes that take part in comparisons
-  bool sizes_in_attributes = false;    // attributes belong to the shape key, not to the structure key
-  ElementBody body{};                  // elementwise only
-  GradientRule gradient = nullptr;     // null: not differentiable, the gradient stops
-  bool takes_number = false;           // the rule also holds where the gradient is a C++ number: all elements are that
-  ComplexForm complex_form = nullptr;  // null: not defined for complex numbers
-  BeyondForm beyond_form = nullptr;    // null: such a number is an Error
+  bool mask_first = false;              // operand 0 is a Bool mask and takes no part in the common type (where)
+  uint8_t attribute_words = 0;          // 8-byte words of attributes that take part in comparisons
+  bool sizes_in_attributes = false;     // attributes belong to the shape key, not to the structure key
+  ElementBody body{};                   // elementwise only
+  GradientRule gradient = nullptr;      // null: not differentiable, the gradient stops
+  bool takes_number = false;            // the rule also holds where the gradient is a C++ number: all elements are that
+  ComplexForm complex_form = nullptr;   // null: not defined for complex numbers
+  BeyondForm beyond_form = nullptr;     // null: such a number is an Error
+  IndexRefusal refuse_index = nullptr;  // null: as its kind says it
   SampleRange range{};
 
   Op& with_gradient(GradientRule rule) {

@@ -28,7 +28,9 @@ void Indices::report(Term index) const {
 
 void throw_index_error(const Layout& layout, int32_t node, int64_t flag) {
   const CallStep step(layout, node);
-  const std::string op(step.value.op->name), index = std::to_string(flag < 0 ? flag : flag - 1);
+  const int64_t found = flag < 0 ? flag : flag - 1;
+  if (step.value.op->refuse_index) step.value.op->refuse_index(layout.attributes[static_cast<size_t>(node)], found);
+  const std::string op(step.value.op->name), index = std::to_string(found);
   if (step.value.op->kind == Kind::gather && step.value.operands == 1) {
     throw Error(ErrorKind::argument, op + ": a label must be in [0, " + std::to_string(step.view(node).sizes[0]) +
                                          "); got " + index + "; labels count from 0");

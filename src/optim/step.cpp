@@ -9,9 +9,11 @@
 #include <rosin/random.hpp>
 #include <rosin/reduce.hpp>
 
+#include "graph/context.hpp"
 #include "graph/leaf.hpp"
 #include "graph/record.hpp"
 #include "graph/transfer.hpp"
+#include "ops/finding.hpp"
 
 namespace rosin {
 
@@ -42,13 +44,34 @@ void Step::guard() noexcept {
   }
 }
 
-void Step::select_by_checks() {
+Array Step::all_finite() const {
   Array ok;
   for (const Check& check : checks) {
     const Array finite = is_finite(check.value);
     const Array holds = finite.rank() == 0 ? finite : all(finite);
     ok = ok.is_nothing() ? holds : logical_and(ok, transferred(holds, ok.node()->device));
   }
+  return ok;
+}
+
+Array Step::nothing_found(int64_t texts) const {
+  Array found;
+  const auto add = [&](const Check& check, int64_t which) {
+    const DeviceScope scope(*checks.front().value.node());
+    const Array one = finding(transferred(check.value, checks.front().value.node()->device), which);
+    found = found.is_nothing() ? one : first_finding(found, one);
+  };
+  int64_t others = 0;
+  for (const Check& check : checks) {
+    if (check.leaf >= 0) add(check, others++);
+  }
+  for (const Check& check : checks) {
+    if (check.leaf < 0) add(check, others + check.item);
+  }
+  return rosin::nothing_found(found, texts);
+}
+
+void Step::select_by(const Array& ok) {
   for (size_t i = 0; i < kept_.size(); ++i) {
     Kept& kept = kept_[i];
     const Array now = *kept.place;

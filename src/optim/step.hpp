@@ -22,6 +22,7 @@ class Step {
     Array value;       // one element
     const char* text;  // the rule that it breaks
     int leaf;          // of the state; -1 for the loss
+    int64_t item = 0;  // of the data, for the loss
   };
 
   bool active = false;  // between the first rule and the end of the step
@@ -38,8 +39,13 @@ class Step {
   void keep_unsettled();
   /// From now on what was kept does not hinder that its memory is overwritten.
   void guard() noexcept;
+  /// Whether the checks are of a device, which can look at them itself while nobody waits.
+  bool is_checked_by_device() const { return !checks.empty() && checks.front().value.node()->device != 0; }
   /// Where a check fails, the changed arrays get their old elements.
-  void select_by_checks();
+  void select_by_checks() { select_by(all_finite()); }
+  /// The same, and the device's run fails, with what `texts` say (ops/finding.hpp): of each check but the loss's, in
+  /// their order, then of that.
+  void select_by_device(int64_t texts) { select_by(nothing_found(texts)); }
   /// The first check that failed, once evaluated; null where all hold.
   const Check* failed() const;
   /// Puts back everything that was kept. Once `evaluated`, arrays that checks have given their old elements stay: the
@@ -74,6 +80,9 @@ class Step {
     double value = 1;
   };
   Array shared(Number wanted);
+  Array all_finite() const;
+  Array nothing_found(int64_t texts) const;
+  void select_by(const Array& ok);
   Array selected(const Array& ok, size_t index, const Array& now) const;
   static void release(const Kept& kept) noexcept;
 
@@ -84,7 +93,14 @@ class Step {
   size_t next_power_ = 0;
 };
 
-/// A step as update() takes it. `loss`, unless null, must be finite: false, and everything as it was, where it is not.
-bool take_step(State& state, ModelEdit model, ModelView gradient, const Array* loss, UpdateOptions options = {});
+/// The loss of a step that must be finite, and which item of the data it is of.
+struct CheckedLoss {
+  const Array& value;
+  int64_t item;
+};
+
+/// A step as update() takes it. `loss`, unless null, must be finite: Error (numeric), and everything as it was, where
+/// it is not; on a device at a later boundary.
+void take_step(State& state, ModelEdit model, ModelView gradient, const CheckedLoss* loss, UpdateOptions options = {});
 
 }  // namespace rosin

@@ -47,6 +47,17 @@ struct TreeItem {
   int leaf = -1;
 };
 
+/// What the last step's checks say on a device, see Step::select_by_checks: known by a number from step to step.
+struct CheckTexts {
+  struct Said {
+    const char* rule;
+    int leaf;
+    bool operator==(const Said&) const = default;
+  };
+  std::vector<Said> of;  // each check
+  int64_t number = -1;   // ops/finding.hpp
+};
+
 struct StateTree {
   std::vector<uint64_t> paths;     // ModelPath::hash of each place of the model
   std::vector<std::string> names;  // the same as text, for messages
@@ -54,6 +65,7 @@ struct StateTree {
   std::vector<StateLeaf> leaves;
   std::vector<TreeItem> items;
   EarlierNumbers earlier;
+  CheckTexts check_texts;
 };
 
 }  // namespace rosin

@@ -15,6 +15,7 @@
 #include "graph/hooks.hpp"
 #include "graph/leaf.hpp"
 #include "graph/watch.hpp"
+#include "ops/finding.hpp"
 #include "optim/step.hpp"
 #include "optim/tree.hpp"
 
@@ -182,10 +183,34 @@ void record_leaf(StateTree& tree, size_t index, Step& step) {
   x = std::move(next);
 }
 
-[[noreturn]] void refuse_value(const StateTree& tree, const StateLeaf& leaf, const std::string& rule) {
-  throw Error(ErrorKind::numeric,
-              rule + " at " + tree.names[leaf.place] + "; lower the learning rate or look for such values in the data");
+/// What a check says whose value is not finite: `value`, at a leaf of the state or, without one, as the loss.
+std::string refusal_text(const StateTree& tree, const char* rule, int leaf, const std::string& value,
+                         const std::string& item) {
+  if (leaf < 0) return "train: loss is " + value + " on item " + item + "; stopped before the update";
+  return std::string(rule) + "; it is " + value + " at " + tree.names[tree.leaves[static_cast<size_t>(leaf)].place] +
+         "; lower the learning rate or look for such values in the data";
 }
+
+/// The number of the texts of the step's checks, see Step::select_by_checks.
+int64_t texts_of_checks(StateTree& tree, const Step& step) {
+  CheckTexts& texts = tree.check_texts;
+  const auto says = [](const Step::Check& check, const CheckTexts::Said& said) {
+    return check.text == said.rule && check.leaf == said.leaf;
+  };
+  if (texts.number >= 0 && std::equal(step.checks.begin(), step.checks.end(), texts.of.begin(), texts.of.end(), says)) {
+    return texts.number;
+  }
+  texts.of.clear();
+  for (const Step::Check& check : step.checks) texts.of.push_back({check.text, check.leaf});
+  std::vector<std::string> all;
+  for (const CheckTexts::Said& said : texts.of) {
+    if (said.leaf >= 0) all.push_back(refusal_text(tree, said.rule, said.leaf, "{}", "{}"));
+  }
+  all.push_back(refusal_text(tree, nullptr, -1, "{}", "{}"));
+  return texts.number = finding_texts(all);
+}
+
+constexpr const char* finite_gradient = "update: a gradient must be finite";
 
 /// Every element of the gradients must be finite, or the step is undone. Where ops are watched for NaN, none may come
 /// out of the check: it is done at once.
@@ -196,10 +221,10 @@ void check_gradients(const StateTree& tree, Step& step) {
     if (g.is_nothing() || g.count() == 0) continue;
     const DeviceScope scope(*g.node());
     if (looks_for_nan()) {
-      if (!all(is_finite(g)).item<bool>()) refuse_value(tree, leaf, "update: a gradient must be finite; it is not");
-      continue;
+      if (all(is_finite(g)).item<bool>()) continue;
+      throw Error(ErrorKind::numeric, refusal_text(tree, finite_gradient, static_cast<int>(i), "not", {}));
     }
-    step.checks.push_back({maximum(abs(g)), "update: a gradient must be finite", static_cast<int>(i)});
+    step.checks.push_back({maximum(abs(g)), finite_gradient, static_cast<int>(i)});
   }
 }
 
@@ -228,8 +253,9 @@ void undo(StateTree& tree, Step& step, bool evaluated, const Memory* there) {
   if (there) tree.earlier.settle(*there);
 }
 
-/// `there` becomes what memory_there says before the step.
-void run(StateTree& tree, ModelEdit model, ModelView gradient, const Array* loss, bool check, Step& step,
+/// `there` becomes what memory_there says before the step. Whether the step was waited for, so that its checks can be
+/// read: not where a device looks at them, unless `check` asks for that.
+bool run(StateTree& tree, ModelEdit model, ModelView gradient, const CheckedLoss* loss, bool check, Step& step,
          const Memory*& there) {
   match(tree, model, gradient, step);
   there = memory_there(tree, step);
@@ -237,17 +263,20 @@ void run(StateTree& tree, ModelEdit model, ModelView gradient, const Array* loss
   check_order(tree, step);
   check_ties(tree, step);
   if (check) check_gradients(tree, step);
-  if (loss) step.checks.push_back({*loss, nullptr, -1});
+  if (loss) step.checks.push_back({loss->value, nullptr, -1, loss->item});
   for (size_t leaf = 0; leaf < tree.leaves.size(); ++leaf) record_leaf(tree, leaf, step);
-  if (!step.checks.empty()) step.select_by_checks();
+  const bool waits = !step.checks.empty() && (check || !step.is_checked_by_device());
+  if (waits) step.select_by_checks();
+  else if (!step.checks.empty()) step.select_by_device(texts_of_checks(tree, step));
   step.guard();
-  if (step.checks.empty()) hooks.evaluate(Context::current(), nullptr, Moment::step_end);
-  else eval();  // the checks are read at once
+  if (waits) eval();
+  else hooks.evaluate(Context::current(), nullptr, Moment::step_end);
+  return waits;
 }
 
 }  // namespace
 
-bool take_step(State& state, ModelEdit model, ModelView gradient, const Array* loss, UpdateOptions options) {
+void take_step(State& state, ModelEdit model, ModelView gradient, const CheckedLoss* loss, UpdateOptions options) {
   if (!state.tree()) {
     throw Error(ErrorKind::argument, "update: the state is empty; make it with state = setup(rule, model)");
   }
@@ -256,24 +285,22 @@ bool take_step(State& state, ModelEdit model, ModelView gradient, const Array* l
   const Step::Check* failed = nullptr;
   const Memory* there = nullptr;
   try {
-    run(*state.tree(), model, gradient, loss, options.check || looks_for_nan(), step, there);
-    failed = step.failed();
-    if (failed && failed->leaf >= 0) {
-      refuse_value(*state.tree(), state.tree()->leaves[static_cast<size_t>(failed->leaf)],
-                   std::string(failed->text) + "; it is " + number_text(failed->value.item()));
+    const bool waited = run(*state.tree(), model, gradient, loss, options.check || looks_for_nan(), step, there);
+    failed = waited ? step.failed() : nullptr;
+    if (failed) {
+      throw Error(ErrorKind::numeric, refusal_text(*state.tree(), failed->text, failed->leaf,
+                                                   number_text(failed->value.item()), std::to_string(failed->item)));
     }
   } catch (...) {
     undo(*state.tree(), step, failed != nullptr, there);
     step.finish();
     throw;
   }
-  if (failed) undo(*state.tree(), step, true, there);
-  else remember_parameters(*state.tree(), step);
+  remember_parameters(*state.tree(), step);
   if (const Memory* changed = there ? memory_there(*state.tree(), step) : nullptr) {
     state.tree()->earlier.confirm(*changed);
   }
   step.finish();
-  return !failed;
 }
 
 void update(State& state, ModelEdit model, ModelView gradient, UpdateOptions options) {

@@ -13,9 +13,12 @@
 namespace rosin {
 
 void detail::train_step(State& state, ModelEdit model, ModelView gradient, const Array& loss, int64_t item) {
-  if (take_step(state, model, gradient, &loss)) return;
-  throw Error(ErrorKind::numeric, "train: loss is " + number_text(loss.item()) + " on item " + std::to_string(item) +
-                                      "; stopped before the update");
+  const CheckedLoss checked{loss, item};
+  take_step(state, model, gradient, &checked);
+}
+
+void detail::finish_training(const Array& last_loss) {
+  if (!last_loss.is_nothing()) last_loss.item();
 }
 
 void detail::warn_of_lost_state(const State& state, const detail::ErasedRule& rule) {
