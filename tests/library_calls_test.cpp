@@ -1,5 +1,6 @@
-// Calls that a device's library computes: the reference plug-in with vendor=1 has matmul with bias and relu. What it
-// refuses is computed by kernels, that step alone. Read first: test_device.hpp.
+// Calls that a device's library computes: the reference plug-in with vendor=1 has matmul with bias and relu, with
+// vendor=2 all that backend.h says of matmul. What it refuses is computed by kernels, that step alone. Read first:
+// test_device.hpp.
 #include <gtest/gtest.h>
 
 #include <rosin/activation.hpp>
@@ -66,6 +67,34 @@ TEST(LibraryCalls, TakeTheirBiasAndRelu) {
   expect_success(run_itself("ALibraryComputes", "ROSIN_REFERENCE=devices=1,vendor=1"));
 }
 
+Array scaled(const Arrays& x) { return 0.25 * matmul(x[0], x[1]); }
+Array scaled_and_added(const Arrays& x) { return relu(matmul(x[0], x[1]) * 0.25 + x[2]); }
+Array scaled_layer(const Arrays& x) { return 0.25 * matmul(x[0], x[1]) + x[2]; }
+
+TEST(DISABLED_Inside, ALibraryScales) {
+  const Array w = randn({6, 5}), x = randn({5, 4}), b = randn({6}), r = randn({6, 4});
+  EXPECT_EQ(launches(scaled, {w, x}), (Launched{1, 1, 0}));
+  EXPECT_EQ(launches(scaled_and_added, {w, x, r}), (Launched{1, 1, 0}));
+  EXPECT_EQ(launches(scaled_layer, {w, x, b}), (Launched{1, 1, 0}));
+  EXPECT_EQ(launches(scaled, {cast(w, Float64), cast(x, Float64)}), (Launched{1, 1, 0}));
+  // Once more, or behind something else, is a kernel's.
+  EXPECT_EQ(launches([](const Arrays& a) { return 3 * (2 * matmul(a[0], a[1])); }, {w, x}), (Launched{2, 1, 0}));
+  EXPECT_EQ(launches([](const Arrays& a) { return 2 * (matmul(a[0], a[1]) + a[2]); }, {w, x, b}), (Launched{2, 1, 0}));
+  // One plan for all numbers, which runs as a graph in the end.
+  const Array there_w = w | get_device("reference", 0), there_x = x | get_device("reference", 0);
+  const Array sum = matmul(w, x);
+  const int64_t graphs = stats().graph_launches;
+  for (int i = 1; i < 7; ++i) {
+    const Array got = matmul(there_w, there_x) * i;
+    EXPECT_TRUE(allclose(got | Device(), sum * i, {.rtol = 1e-6, .atol = 1e-6})) << i;
+  }
+  EXPECT_GT(stats().graph_launches, graphs);
+}
+
+TEST(LibraryCalls, TakeANumberThatTheProductIsMultipliedBy) {
+  expect_success(run_itself("ALibraryScales", "ROSIN_REFERENCE=devices=1,vendor=2"));
+}
+
 TEST(DISABLED_Inside, ALibraryRefuses) {
   const Array w = randn({6, 5}), x = randn({5, 4}), b = randn({6});
   EXPECT_EQ(launches(layer, {w, x, b}), (Launched{2, 0, 1}));  // for its sizes: the product, and a kernel behind it
@@ -76,10 +105,11 @@ TEST(DISABLED_Inside, ALibraryRefuses) {
   // A matrix that does not begin where the plug-in can read.
   const auto rest = [](const Arrays& a) { return matmul(slice(a[0], 1, 1, 5), a[1]); };
   EXPECT_EQ(launches(rest, {randn({3, 5}), randn({4, 2})}), (Launched{1, 0, 1}));
+  EXPECT_EQ(launches(scaled_and_added, {w, x, randn({6, 4})}), (Launched{2, 0, 1}));
 }
 
 TEST(LibraryCalls, ThatAreRefusedFallBackAlone) {
-  expect_success(run_itself("ALibraryRefuses", "ROSIN_REFERENCE=devices=1,vendor=1,vendor_rows=5"));
+  expect_success(run_itself("ALibraryRefuses", "ROSIN_REFERENCE=devices=1,vendor=2,vendor_rows=5"));
 }
 
 struct Network {

@@ -27,13 +27,13 @@ class CpuTarget final : public plan::Target {
     }
   }
 
-  /// Of products and convolutions of floats.
+  /// Of products and convolutions of floats. (A factor costs nothing in the kernel that reads the product.)
   static bool takes_epilogue(const CallDescription& call) {
     const plan::Epilogue& epilogue = call.epilogue;
     if (epilogue.none()) return true;
     const DType type = call.result().type;
     const bool images = call.kind == CallKind::convolution || call.kind == CallKind::convolution_data;
-    return (images || call.kind == CallKind::matmul) && is_float(type) && !epilogue.auxiliary &&
+    return (images || call.kind == CallKind::matmul) && is_float(type) && !epilogue.scaled && !epilogue.auxiliary &&
            !epilogue.bias_gradient;
   }
 

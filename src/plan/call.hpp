@@ -80,8 +80,9 @@ struct CallWindow {
 enum class Activation : uint8_t { none, relu, sigmoid, tanh };
 
 /// What is done with the result before it is stored, in this order; each step rounds as if it had been stored before:
-/// + bias, + residual, the activation.
+/// times a number, + bias, + residual, the activation.
 struct Epilogue {
+  bool scaled = false;  // each run brings the number
   bool bias = false;
   bool residual = false;
   Activation activation = Activation::none;

@@ -3,6 +3,7 @@
 // Read first: fuse.hpp, call.hpp.
 #include "plan/describe.hpp"
 #include "plan/fuse.hpp"
+#include "plan/layout.hpp"
 
 namespace rosin::plan {
 namespace {
@@ -18,11 +19,16 @@ bool is_sum(const Op& op) {
   return &op == sum;
 }
 
+bool is_product(const Op& op) {
+  static const Op* const product = find_op("mul");
+  return &op == product;
+}
+
 }  // namespace
 
 bool Fuser::join_call(int32_t node) {
-  const Activation activation = activation_of(*v(node).op);
-  if (activation == Activation::none && !is_sum(*v(node).op)) return false;
+  const Op& op = *v(node).op;
+  if (activation_of(op) == Activation::none && !is_sum(op) && !is_product(op)) return false;
   // The later one first: then no call waits for what comes long after it.
   const int operands = v(node).operands, first = operands > 1 && v(node).in[1] > v(node).in[0] ? 1 : 0;
   for (int k = 0; k < operands; ++k) {
@@ -33,37 +39,52 @@ bool Fuser::join_call(int32_t node) {
     if (unit < 0 || !units[unit].call || units[unit].members.back() != made) continue;
     const Value &from = v(made), &to = v(node);
     if (from.dtype != to.dtype || from.wide != to.wide || from.rank != to.rank) continue;
-    if (take_into_call(unit, node, activation == Activation::none ? v(node).in[1 - i] : -1)) return true;
+    if (take_into_call(unit, node, i)) return true;
   }
   return false;
 }
 
-/// `other`: what is added, or -1 where the node is an activation.
-bool Fuser::take_into_call(int32_t unit, int32_t node, int32_t other) {
-  const int32_t made = units[unit].members.front();
-  std::optional<CallDescription> call = call_of(made);
+/// `product`: which operand of the node is the call's result.
+bool Fuser::take_into_call(int32_t unit, int32_t node, int product) {
+  std::optional<CallDescription> call = call_of(units[unit].members.front());
   Unit wanted;
   wanted.epilogue = units[unit].epilogue;
   wanted.bias = units[unit].bias;
   wanted.residual = units[unit].residual;
+  wanted.scale = units[unit].scale;
   if (!call || !units[unit].taken || wanted.epilogue.activation != Activation::none) return false;
-  if (other < 0) {
-    wanted.epilogue.activation = activation_of(*v(node).op);
-    if (wanted.epilogue.activation == Activation::none) return false;  // a number is added
-  } else {
-    other = without_broadcast(other);
-    if (v(other).dtype != v(node).dtype || wanted.epilogue.residual || !fits_epilogue(unit, other)) return false;
-    const bool as_bias = !wanted.epilogue.bias && v(other).wide == bias_dims(v(made));
-    const bool as_large = v(other).wide == v(node).wide && v(other).rank == v(node).rank &&
-                          v(other).channels_first == v(made).channels_first;
-    if (as_bias && !v(other).channels_first) wanted.epilogue.bias = true, wanted.bias = other;
-    else if (as_large) wanted.epilogue.residual = true, wanted.residual = other;
-    else return false;
-  }
+  const Op& op = *v(node).op;
+  wanted.epilogue.activation = activation_of(op);
+  if (is_sum(op) && !add_array(wanted, unit, node, v(node).in[1 - product])) return false;
+  if (is_product(op) && !add_scale(wanted, node, 1 - product)) return false;
   const CallArray bias{v(node).dtype, Shape{}, {}}, residual = call->result();
   add_epilogue(*call, wanted.epilogue, wanted.bias < 0 ? nullptr : &bias, wanted.residual < 0 ? nullptr : &residual);
   if (!target_.takes(*call)) return false;
   add_to_call(unit, node, wanted);
+  return true;
+}
+
+/// `other`: what is added.
+bool Fuser::add_array(Unit& wanted, int32_t unit, int32_t node, int32_t other) const {
+  if (other < 0) return false;  // a number
+  const Value& made = v(units[unit].members.front());
+  other = without_broadcast(other);
+  if (v(other).dtype != v(node).dtype || wanted.epilogue.residual || !fits_epilogue(unit, other)) return false;
+  const bool as_bias = !wanted.epilogue.bias && v(other).wide == bias_dims(made);
+  const bool as_large =
+      v(other).wide == v(node).wide && v(other).rank == v(node).rank && v(other).channels_first == made.channels_first;
+  if (as_bias && !v(other).channels_first) wanted.epilogue.bias = true, wanted.bias = other;
+  else if (as_large) wanted.epilogue.residual = true, wanted.residual = other;
+  else return false;
+  return true;
+}
+
+/// Operand i is what the product is multiplied by, before anything else: a number.
+bool Fuser::add_scale(Unit& wanted, int32_t node, int i) const {
+  const int32_t other = v(node).in[i];
+  if (!wanted.epilogue.none() || (other >= 0 && !v(other).is_scalar())) return false;
+  wanted.epilogue.scaled = true;
+  wanted.scale = static_cast<int64_t>(other < 0 ? scalar_index(node, i) : scalar_index(other, -1));
   return true;
 }
 
@@ -90,6 +111,7 @@ void Fuser::add_to_call(int32_t unit, int32_t node, const Unit& wanted) {
   call.epilogue = wanted.epilogue;
   call.bias = wanted.bias;
   call.residual = wanted.residual;
+  call.scale = wanted.scale;
   call.domain = node;
   call.wide = v(node).wide;
   call.members.push_back(node);

@@ -41,7 +41,9 @@ class Fuser {
   bool orders_differ(int32_t value) const;
   std::optional<CallDescription> call_of(int32_t node) const;
   bool join_call(int32_t node);
-  bool take_into_call(int32_t unit, int32_t node, int32_t other);
+  bool take_into_call(int32_t unit, int32_t node, int product);
+  bool add_array(Unit& wanted, int32_t unit, int32_t node, int32_t other) const;
+  bool add_scale(Unit& wanted, int32_t node, int i) const;
   bool fits_epilogue(int32_t unit, int32_t other) const;
   void add_to_call(int32_t unit, int32_t node, const Unit& wanted);
   bool stands_in_memory(int32_t value) const;

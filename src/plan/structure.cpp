@@ -121,6 +121,7 @@ class Compiler {
     step.epilogue = unit.epilogue;
     step.bias = unit.bias;
     step.residual = unit.residual;
+    step.scale = unit.scale;
     for (int i = 0; i < v(step.node).operands; ++i) add_unique(step.reads, fuser_.storage(v(step.node).in[i]));
     for (const int32_t value : {step.bias, step.residual}) {
       if (value >= 0) add_unique(step.reads, fuser_.storage(value));

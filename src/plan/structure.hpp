@@ -117,6 +117,7 @@ struct Step {
   int32_t result = -1;                 // calls: the value that is written, the node's or that of its epilogue's end
   Epilogue epilogue;                   // calls
   int32_t bias = -1, residual = -1;    // values of the epilogue
+  int64_t scale = -1;                  // where the epilogue's number stands, see scalar_index
   std::vector<int32_t> results;        // of a node of several: values by number, -1: nobody reads it; `result` has none
   bool taken = false;                  // calls: the target said that it takes calls like this one
   int32_t behind = -1;                 // the kernel that computes the epilogue, in place, where the call is refused

@@ -26,6 +26,7 @@ struct Unit {
   bool taken = false;                          // calls: by the target
   Epilogue epilogue;                           // calls: what the members after the first compute
   int32_t bias = -1, residual = -1;            // calls: values of the epilogue
+  int64_t scale = -1;                          // calls: where the epilogue's number stands, see scalar_index
   std::vector<int32_t> results;                // calls of several results: their values by number, -1: nobody reads it
   std::vector<int32_t> members;                // nodes, in recording order once sorted
   std::vector<int32_t> again;                  // values of other units that it computes as well; see recompute.hpp

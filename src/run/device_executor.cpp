@@ -134,17 +134,18 @@ class PluginPrepared final : public plan::Prepared {
         static_cast<int32_t>(std::find(call_steps_.begin(), call_steps_.end(), launch.call) - call_steps_.begin());
     const LibraryCall& call = calls_[static_cast<size_t>(launch.call)];
     for (const int32_t value : call.values()) launch.buffers.push_back({value, -1});
+    if (call.scale() >= 0) launch.numbers.push_back({.type = ScalarType::float64, .scalar = call.scale()});
     if (call.workspace() > 0) {
       launch.buffers.push_back({-1, list.scratch(static_cast<int64_t>(call.workspace()))});
     }
   }
 
   void launch(const DeviceSteps::Step& step, const std::string& ops) const {
+    const DeviceSteps::Arguments arguments = steps_->arguments_of(step);
     if (step.call) {
-      device_.check(step.call->run(steps_->places_of(step), steps_->workspace_of(step)), ops);
+      device_.check(step.call->run(steps_->places_of(step), steps_->workspace_of(step), arguments.call_numbers()), ops);
     } else {
-      const rosin_launch launch = steps_->launch_of(step);
-      device_.check(device_.functions.launch(device_.compute().queue(), step.kernel.kernel, &launch), ops);
+      device_.check(device_.functions.launch(device_.compute().queue(), step.kernel.kernel, &arguments.launch), ops);
     }
     if (one_by_one()) device_.check(device_.functions.stream_sync(device_.compute().queue()), ops);
   }

@@ -143,16 +143,17 @@ rosin_graph_node DeviceGraph::copy_node(const Leaf& leaf, const plan::RunMemory&
   return node;
 }
 
-/// `launch` lives as long as the node.
-rosin_graph_node DeviceGraph::step_node(const DeviceSteps::Step& step, const rosin_launch& launch) const {
+/// `arguments` live as long as the node.
+rosin_graph_node DeviceGraph::step_node(const DeviceSteps::Step& step, const DeviceSteps::Arguments& arguments) const {
   rosin_graph_node node = node_of(step.call ? ROSIN_GRAPH_CALL : ROSIN_GRAPH_LAUNCH);
   if (step.call) {
     node.call = step.call->call();
     node.buffers = steps_.places_of(step);
     node.workspace = steps_.workspace_of(step);
+    node.numbers = arguments.call_numbers();
   } else {
     node.kernel = step.kernel.kernel;
-    node.launch = &launch;
+    node.launch = &arguments.launch;
   }
   return node;
 }
@@ -197,7 +198,8 @@ bool DeviceGraph::add_steps() {
       const Leaf& leaf = leaves_[static_cast<size_t>(entry)];
       touches[i] = {Buffer::arena, Buffer::arena, leaf.offset, leaf.offset, leaf.offset + leaf.bytes, false};
     }
-    if (!add(step_node(step, steps_.launch_of(step)), std::move(touches))) return false;
+    const DeviceSteps::Arguments arguments = steps_.arguments_of(step);
+    if (!add(step_node(step, arguments), std::move(touches))) return false;
   }
   return true;
 }
@@ -254,7 +256,8 @@ bool DeviceGraph::update_changed(const plan::RunMemory& memory) {
         same(numbers, numbers_.data() + step.first_number, step.number_count)) {
       continue;
     }
-    if (!update(first_step_ + i, step_node(step, steps_.launch_of(step)))) return false;
+    const DeviceSteps::Arguments arguments = steps_.arguments_of(step);
+    if (!update(first_step_ + i, step_node(step, arguments))) return false;
     std::copy_n(places, step.buffer_count, places_.data() + step.first_buffer);
     std::copy_n(numbers, step.number_count, numbers_.data() + step.first_number);
   }

@@ -58,7 +58,7 @@ class DeviceGraph {
   bool update(size_t number, const rosin_graph_node& node);
   bool taken(rosin_status status);
   rosin_graph_node copy_node(const Leaf& leaf, const plan::RunMemory& memory) const;
-  rosin_graph_node step_node(const DeviceSteps::Step& step, const rosin_launch& launch) const;
+  rosin_graph_node step_node(const DeviceSteps::Step& step, const DeviceSteps::Arguments& arguments) const;
   void drop() noexcept;
 
   OpenDevice& device_;

@@ -127,13 +127,17 @@ void DeviceSteps::fill(const plan::RunMemory& memory) {
   }
 }
 
-rosin_launch DeviceSteps::launch_of(const Step& step) const {
-  rosin_launch launch{};
-  launch.size = sizeof launch;
-  std::copy(std::begin(step.groups), std::end(step.groups), launch.groups);
-  launch.buffers = places_of(step);
-  launch.parameters = numbers.data() + step.first_number;
-  return launch;
+DeviceSteps::Arguments DeviceSteps::arguments_of(const Step& step) const {
+  Arguments made;
+  if (step.call) {
+    if (step.number_count > 0) made.numbers = step.call->numbers(numbers[step.first_number].float64);
+    return made;
+  }
+  made.launch.size = sizeof made.launch;
+  std::copy(std::begin(step.groups), std::end(step.groups), made.launch.groups);
+  made.launch.buffers = places_of(step);
+  made.launch.parameters = numbers.data() + step.first_number;
+  return made;
 }
 
 rosin_place DeviceSteps::workspace_of(const Step& step) const {

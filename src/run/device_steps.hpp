@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -51,7 +52,14 @@ class DeviceSteps {
   std::span<const Buffer> buffers_of(const Step& step) const {
     return std::span(buffers).subspan(step.first_buffer, step.buffer_count);
   }
-  rosin_launch launch_of(const Step& step) const;
+  /// What a step is given beside its places: a kernel's launch, a scaled call's numbers.
+  struct Arguments {
+    rosin_launch launch{};
+    std::optional<rosin_call_numbers> numbers;
+
+    const rosin_call_numbers* call_numbers() const { return numbers ? &*numbers : nullptr; }
+  };
+  Arguments arguments_of(const Step& step) const;
   const rosin_place* places_of(const Step& step) const { return places.data() + step.first_buffer; }
   rosin_place workspace_of(const Step& step) const;
   /// Of the arena: values, then scratch blocks.

@@ -39,6 +39,7 @@ class PluginCall {
     plain_.epilogue = {epilogue.bias, epilogue.residual, static_cast<int32_t>(epilogue.activation), epilogue.auxiliary,
                        epilogue.bias_gradient};
     plain_.accumulate = call.accumulate;
+    plain_.scaled = epilogue.scaled;
     plain_.compute = static_cast<int32_t>(call.compute);
     plain_.deterministic = call.deterministic;
   }
@@ -132,14 +133,25 @@ std::optional<LibraryCall> LibraryCall::prepare(OpenDevice& device, const plan::
   }
   device.check(status, node.op->name);
   made.call_.reset(prepared);
+  made.scale_ = step.scale;
+  made.adds_ = step.epilogue.residual;
   return made;
+}
+
+rosin_call_numbers LibraryCall::numbers(double scale) const {
+  rosin_call_numbers all{};
+  all.size = sizeof all;
+  all.alpha = scale;
+  all.beta = adds_ ? 1 : 0;
+  return all;
 }
 
 void LibraryCall::count_given() noexcept { given.fetch_add(1, std::memory_order_relaxed); }
 
-rosin_status LibraryCall::run(const rosin_place* buffers, rosin_place workspace) const {
+rosin_status LibraryCall::run(const rosin_place* buffers, rosin_place workspace,
+                              const rosin_call_numbers* numbers) const {
   count_given();
-  return device_->functions.call_run(device_->compute().queue(), call_.get(), buffers, workspace, nullptr);
+  return device_->functions.call_run(device_->compute().queue(), call_.get(), buffers, workspace, numbers);
 }
 
 LibraryCalls library_calls() {

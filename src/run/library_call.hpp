@@ -30,8 +30,13 @@ class LibraryCall {
   /// The step's call, or nothing where the library refuses it for its sizes. Error (backend) where that fails.
   static std::optional<LibraryCall> prepare(OpenDevice& device, const plan::Layout& layout, const plan::Step& step);
 
-  /// Gives the call to the device's stream. `buffers`: of its arrays, in their order. For who has the turn.
-  rosin_status run(const rosin_place* buffers, rosin_place workspace) const;
+  /// Gives the call to the device's stream. `buffers`: of its arrays, in their order; `numbers`: null unless it is
+  /// scaled. For who has the turn.
+  rosin_status run(const rosin_place* buffers, rosin_place workspace, const rosin_call_numbers* numbers) const;
+  /// Where the number stands that the result is multiplied by, see plan::scalar_index; -1: it is not scaled.
+  int64_t scale() const { return scale_; }
+  /// Of a run of a scaled call.
+  rosin_call_numbers numbers(double scale) const;
   /// It runs as a part of a graph.
   static void count_given() noexcept;
   rosin_call* call() const { return call_.get(); }
@@ -53,6 +58,8 @@ class LibraryCall {
   std::vector<int32_t> values_;
   std::vector<uint64_t> offsets_;
   uint64_t workspace_ = 0;
+  int64_t scale_ = -1;
+  bool adds_ = false;  // a residual
 };
 
 /// Since the start of the process.
