@@ -54,7 +54,8 @@ rosin_inside_tests(unit_tests ${unit_sources})
 if(TARGET unit_tests)
   # Tests of device kernels run them in the interpreter of the reference back end.
   target_sources(unit_tests PRIVATE $<TARGET_OBJECTS:rosin_interpreter>)
-  target_include_directories(unit_tests PRIVATE ${PROJECT_SOURCE_DIR})
+  target_sources(unit_tests PRIVATE ${PROJECT_SOURCE_DIR}/backends/cuda/matmul.cpp)
+  target_include_directories(unit_tests PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/backends)
   add_dependencies(unit_tests rosin_plugins)
 endif()
 
@@ -127,21 +128,29 @@ endif()
 list(LENGTH surface count)
 file(WRITE ${PROJECT_BINARY_DIR}/surface/count "${count}\n")
 
-# fake_cuda: libcuda and NVRTC on the CPU, for the real plug-in of CUDA; tests/fake_cuda/README.md.
+# fake_cuda: libcuda, NVRTC and cuBLASLt on the CPU, for the real plug-in of CUDA; tests/fake_cuda/README.md.
 if(UNIX AND NOT APPLE)
   set(fake ${PROJECT_SOURCE_DIR}/tests/fake_cuda)
-  add_library(fake_cuda SHARED ${fake}/libcuda.cpp ${fake}/graphs.cpp ${fake}/machine.cpp ${fake}/kernels.cpp)
+  add_library(fake_cuda SHARED ${fake}/libcuda.cpp ${fake}/graphs.cpp ${fake}/machine.cpp ${fake}/kernels.cpp
+    ${fake}/library_work.cpp)
   target_include_directories(fake_cuda PRIVATE ${PROJECT_SOURCE_DIR}/backends)
   set_target_properties(fake_cuda PROPERTIES OUTPUT_NAME cuda SUFFIX .so.1)
   add_library(fake_nvrtc SHARED ${fake}/nvrtc.cpp)
   set_target_properties(fake_nvrtc PROPERTIES OUTPUT_NAME nvrtc SUFFIX .so.13)
   target_compile_definitions(fake_nvrtc PRIVATE
     FAKE_CUDA_SOURCES="${fake}" FAKE_CUDA_COMPILER="${CMAKE_CXX_COMPILER}")
-  foreach(library fake_cuda fake_nvrtc)
+  add_library(fake_cublaslt SHARED ${fake}/cublaslt.cpp ${fake}/product.cpp)
+  target_include_directories(fake_cublaslt PRIVATE ${PROJECT_SOURCE_DIR}/backends)
+  add_dependencies(fake_cublaslt fake_cuda)
+  set_target_properties(fake_cublaslt PROPERTIES OUTPUT_NAME cublasLt SUFFIX .so.13)
+  foreach(library fake_cuda fake_nvrtc fake_cublaslt)
     target_link_libraries(${library} PRIVATE rosin_compile ${CMAKE_DL_LIBS})
     # They state no names of their own: the real NVRTC looks for a driver by its name, and crashes on this one.
     set_target_properties(${library} PROPERTIES NO_SONAME ON
       LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fake_cuda CXX_VISIBILITY_PRESET hidden)
   endforeach()
-  add_dependencies(conformance fake_cuda fake_nvrtc)
+  add_dependencies(conformance fake_cuda fake_nvrtc fake_cublaslt)
+  if(TARGET suite_tests)
+    add_dependencies(suite_tests fake_cuda fake_nvrtc fake_cublaslt)
+  endif()
 endif()

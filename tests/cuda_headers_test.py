@@ -15,8 +15,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 PLUGIN = ROOT / "backends" / "cuda"
 COMPILER = os.environ.get("CXX") or "g++"
 # where a function's address goes, by the source that looks it up
-OWNERS = {"plugin.cpp": (r"all\.(\w+)", "All"), "compiler.cpp": (r"functions_\.(\w+)", "Compiling"),
+DRIVER = {"plugin.cpp": (r"all\.(\w+)", "All"), "compiler.cpp": (r"functions_\.(\w+)", "Compiling"),
           "graphs.cpp": (r"(\w+_)", "Graphing")}
+BLAS = {"blas.cpp": (r"functions_\.(\w+)", "Multiplying")}
 
 
 def folders_of_headers():
@@ -26,26 +27,26 @@ def folders_of_headers():
         yield from sorted(pathlib.Path(packages or ".").glob("nvidia/*/include"))
 
 
-def include_options():
-    """-isystem options under which cuda.h and nvrtc.h of CUDA 12 or later are found; None where they are not."""
+def include_options(*names):
+    """-isystem options under which these headers of CUDA 12 or later are found; None where they are not."""
     found = {}
     for folder in folders_of_headers():
-        for name in ("cuda.h", "nvrtc.h"):
+        for name in names:
             if (folder / name).is_file():
                 found.setdefault(name, folder)
-    if len(found) < 2:
+    if len(found) < len(names):
         return None
     options = [word for folder in dict.fromkeys(found.values()) for word in ("-isystem", str(folder))]
-    probe = "#include <cuda.h>\n#include <nvrtc.h>\n#if CUDA_VERSION < 12000\n#error old\n#endif\n"
+    probe = "".join(f"#include <{name}>\n" for name in names) + "#if CUDA_VERSION < 12000\n#error old\n#endif\n"
     good = subprocess.run([COMPILER, *options, "-x", "c++", "-fsyntax-only", "-"], input=probe, text=True,
                           capture_output=True, check=False)
     return options if good.returncode == 0 else None
 
 
-def comparisons():
+def comparisons(owners):
     """A line for each function that the plug-in looks up: our type of it against the header's."""
     lines = []
-    for name, (place, owner) in OWNERS.items():
+    for name, (place, owner) in owners.items():
         text = (PLUGIN / name).read_text(encoding="utf-8")
         for field, function in re.findall(rf'find\({place}, "(\w+)"\)', text):
             lines.append(f"static_assert(same_call<decltype({owner}::{field}), decltype(&::{function})>,"
@@ -55,25 +56,29 @@ def comparisons():
 
 @unittest.skipUnless(shutil.which(COMPILER), "there is no compiler")
 class CudaHeaders(unittest.TestCase):
-    def setUp(self):
-        self.options = include_options()
-        if self.options is None:
-            self.skipTest("cuda.h and nvrtc.h of CUDA 12 or later are not installed")
-
-    def compile(self, *more):
-        text = f'#include "{ROOT / "tests" / "foreign" / "cuda.cpp"}"\n' + "\n".join([*comparisons(), *more])
+    def compile(self, source, owners, headers, *more):
+        options = include_options("cuda.h", *headers)
+        if options is None:
+            self.skipTest(f"{', '.join(headers)} of CUDA 12 or later are not installed")
+        text = f'#include "{ROOT / "tests" / "foreign" / source}"\n' + "\n".join([*comparisons(owners), *more])
         return subprocess.run(
             [COMPILER, "-std=c++20", "-w", "-fno-access-control", "-fsyntax-only", "-DROSIN_VERSION=\"test\"",
-             f"-I{ROOT / 'backends'}", f"-I{ROOT / 'include'}", *self.options, "-x", "c++", "-"],
+             f"-I{ROOT / 'backends'}", f"-I{ROOT / 'include'}", *options, "-x", "c++", "-"],
             input=text, text=True, capture_output=True, check=False)
 
     def test_structs_numbers_and_signatures_are_nvidias(self):
-        self.assertGreater(len(comparisons()), 55)
-        done = self.compile()
+        self.assertGreater(len(comparisons(DRIVER)), 55)
+        done = self.compile("cuda.cpp", DRIVER, ["nvrtc.h"])
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_those_of_cublaslt_are_nvidias(self):
+        self.assertEqual(len(comparisons(BLAS)), 15)
+        done = self.compile("cublaslt.cpp", BLAS, ["cublasLt.h"])
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_a_wrong_signature_and_a_wrong_number_are_seen(self):
-        wrong = self.compile('static_assert(same_call<decltype(All::alloc), decltype(&::cuMemFree_v2)>, "other call");',
+        wrong = self.compile("cuda.cpp", DRIVER, ["nvrtc.h"],
+                             'static_assert(same_call<decltype(All::alloc), decltype(&::cuMemFree_v2)>, "other call");',
                              "SAME_NUMBER(Result::not_ready, CUDA_ERROR_UNKNOWN);")
         self.assertNotEqual(wrong.returncode, 0)
         self.assertEqual(len(re.findall(r"error: static assertion failed", wrong.stderr)), 2, wrong.stderr)

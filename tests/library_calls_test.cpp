@@ -1,55 +1,21 @@
 // Calls that a device's library computes: the reference plug-in with vendor=1 has matmul with bias and relu, with
 // vendor=2 all that backend.h says of matmul. What it refuses is computed by kernels, that step alone. Read first:
-// test_device.hpp.
+// library_call_testing.hpp.
 #include <gtest/gtest.h>
 
-#include <rosin/activation.hpp>
-#include <rosin/approx.hpp>
-#include <rosin/create.hpp>
-#include <rosin/dense.hpp>
-#include <rosin/elementwise.hpp>
-#include <rosin/grad.hpp>
-#include <rosin/loss.hpp>
 #include <rosin/matmul.hpp>
 #include <rosin/move.hpp>
 #include <rosin/movement.hpp>
-#include <rosin/optim.hpp>
-#include <rosin/random.hpp>
-#include <rosin/stats.hpp>
 
+#include "library_call_testing.hpp"
 #include "run_itself.hpp"
-#include "test_device.hpp"
 
 namespace rosin {
 namespace {
 
-struct Launched {
-  int64_t launches = 0, by_library = 0, refused = 0;
-  bool operator==(const Launched&) const = default;
-};
-std::ostream& operator<<(std::ostream& out, const Launched& l) {
-  return out << l.launches << " launches, " << l.by_library << " by the library, " << l.refused << " refused";
+template <class F> Launched launches(F&& f, const std::vector<Array>& arrays) {
+  return launches_on(get_device("reference", 0), f, arrays);
 }
-
-/// What the evaluation of f's result launches; it must be what the CPU computes, to the last place.
-template <class F> Launched launches(F&& f, std::initializer_list<Array> arrays) {
-  std::vector<Array> here(arrays), there;
-  for (const Array& x : here) there.push_back(x | get_device("reference", 0).with(keep));
-  eval();
-  const Stats before = stats();
-  const Array got = f(there);
-  eval(got);
-  const Stats after = stats();
-  EXPECT_TRUE(allclose(got | Device(), f(here), {.rtol = 1e-6, .atol = 1e-6}));
-  return {after.launches - before.launches, after.library_calls - before.library_calls,
-          after.refused_calls - before.refused_calls};
-}
-
-using Arrays = std::vector<Array>;
-
-Array product(const Arrays& x) { return matmul(x[0], x[1]); }
-Array layer(const Arrays& x) { return relu(matmul(x[0], x[1]) + x[2]); }
-Array smooth_layer(const Arrays& x) { return tanh(matmul(x[0], x[1]) + x[2]); }
 
 TEST(DISABLED_Inside, ALibraryComputes) {
   const Array w = randn({6, 5}), x = randn({5, 4}), b = randn({6});
@@ -110,26 +76,6 @@ TEST(DISABLED_Inside, ALibraryRefuses) {
 
 TEST(LibraryCalls, ThatAreRefusedFallBackAlone) {
   expect_success(run_itself("ALibraryRefuses", "ROSIN_REFERENCE=devices=1,vendor=2,vendor_rows=5"));
-}
-
-struct Network {
-  Dense hidden{12, 20, relu};
-  Dense out{20, 10};
-  Array operator()(const Array& x) const { return out(hidden(x)); }
-};
-
-std::vector<float> losses(const Device& device) {
-  seed(3);
-  Network model = Network{} | device;
-  State state = setup(Adam{.eta = 1e-2}, model);
-  std::vector<float> all;
-  for (int i = 0; i < 5; ++i) {
-    const Array x = randn({12, 16}) | device, y = cast(randn({10, 16}) > 1, Float32) | device;
-    const auto [loss, g] = withgradient([&](const Network& m) { return logitcrossentropy(m(x), y); }, model);
-    update(state, model, g);
-    all.push_back(loss.item<float>());
-  }
-  return all;
 }
 
 TEST(DISABLED_Inside, ALibraryTrains) {

@@ -53,6 +53,10 @@ class CudaGraphs final : public Graphs {
     find(set_copy_, "cuGraphExecMemcpyNodeSetParams");
     find(set_fill_, "cuGraphExecMemsetNodeSetParams");
     find(launch_, "cuGraphLaunch");
+    find(add_graph_, "cuGraphAddChildGraphNode");
+    find(set_graph_, "cuGraphExecChildGraphNodeSetParams");
+    find(begin_capture_, "cuStreamBeginCapture_v2");
+    find(end_capture_, "cuStreamEndCapture");
   }
   bool offered() const { return offered_; }
 
@@ -73,6 +77,9 @@ class CudaGraphs final : public Graphs {
     const MemsetNode made = node_of(arguments);
     return add_fill_(node, graph, behind.data(), behind.size(), &made, context);
   }
+  Code add(GraphNode* node, Graph graph, const std::vector<GraphNode>& behind, Graph inside) const override {
+    return add_graph_(node, graph, behind.data(), behind.size(), inside);
+  }
   Code finish(ReadyGraph* ready, Graph graph) const override { return instantiate_(ready, graph, 0); }
   void destroy(ReadyGraph ready) const override { destroy_ready_(ready); }
   Code update(ReadyGraph ready, GraphNode node, const LaunchArguments& arguments) const override {
@@ -87,7 +94,10 @@ class CudaGraphs final : public Graphs {
     const MemsetNode made = node_of(arguments);
     return set_fill_(ready, node, &made, context);
   }
+  Code update(ReadyGraph ready, GraphNode node, Graph inside) const override { return set_graph_(ready, node, inside); }
   Code launch(ReadyGraph ready, Stream stream) const override { return launch_(ready, stream); }
+  Code begin_capture(Stream stream) const override { return begin_capture_(stream, relaxed_capture); }
+  Code end_capture(Stream stream, Graph* graph) const override { return end_capture_(stream, graph); }
 
  private:
   bool offered_ = true;
@@ -104,6 +114,10 @@ class CudaGraphs final : public Graphs {
   Code (*set_copy_)(ReadyGraph ready, GraphNode node, const Copy3D* made, Context context);
   Code (*set_fill_)(ReadyGraph ready, GraphNode node, const MemsetNode* made, Context context);
   Code (*launch_)(ReadyGraph ready, Stream stream);
+  Code (*add_graph_)(GraphNode* node, Graph graph, const GraphNode* behind, size_t count, Graph inside);
+  Code (*set_graph_)(ReadyGraph ready, GraphNode node, Graph inside);
+  Code (*begin_capture_)(Stream stream, int mode);
+  Code (*end_capture_)(Stream stream, Graph* graph);
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // librosin_cuda.so: the driver of NVIDIA's GPUs under the names that CUDA gives its functions. Read first: cuda.hpp.
 #include "common/text_field.hpp"
 #include "cuda.hpp"
+#include "cuda/blas.hpp"
 #include "types.hpp"
 
 #include <algorithm>
@@ -83,6 +84,12 @@ std::vector<driver::Meaning> meanings() {
                             invalid_address_space, invalid_pc, launch_failed, unknown}) {
     mean(lost, ROSIN_DEVICE_FAULT);
   }
+  // Work that cannot be captured, and graphs that cannot be updated.
+  for (const Result refused :
+       {capture_unsupported, capture_invalidated, capture_merge, capture_unmatched, capture_unjoined, capture_isolation,
+        capture_implicit, captured_event, graph_update_failure}) {
+    mean(refused, ROSIN_UNSUPPORTED);
+  }
   return all;
 }
 
@@ -140,6 +147,12 @@ const Library& driver_library() {
   return library;
 }
 
+const BlasLibrary& blas_library() {
+  driver::the_driver();
+  static const BlasLibrary library(started().version);
+  return library;
+}
+
 const Compiler& the_compiler() {
   driver::the_driver();
   static const Compiler compiler(started().version);
@@ -147,6 +160,15 @@ const Compiler& the_compiler() {
 }
 
 namespace {
+
+/// Why the first device cannot compute with cuBLASLt; empty: it can, and has.
+std::string why_no_blas() {
+  if (!blas_library().reason().empty()) return blas_library().reason();
+  rosin_device* device = nullptr;
+  if (driver::open(0, &device) != ROSIN_OK) return plugin::error_text();
+  const std::unique_ptr<rosin_device, void (*)(rosin_device*)> owner(device, driver::close);
+  return blas_of(*device).reason();
+}
 
 /// Devices can be used only where their kernels can be compiled.
 rosin_status device_count(int32_t* count) {
@@ -172,6 +194,7 @@ struct Found {
   Found() {
     add("driver", version_text(started().version));
     add("NVRTC", the_compiler().version());
+    if (why_no_blas().empty()) add("cuBLASLt", blas_library().version());
   }
 };
 
@@ -187,6 +210,12 @@ rosin_backend make_table() {
   rosin_backend table = driver::table_of("CUDA", "CUDA " ROSIN_VERSION);
   table.device_count = device_count;
   table.capabilities = capabilities;
+  table.call_takes = call_takes;
+  table.call_prepare = call_prepare;
+  table.call_destroy = driver::call_destroy;
+  table.call_run = driver::call_run;
+  table.call_tune = driver::call_tune;
+  table.call_choice = driver::call_choice;
   return table;
 }
 

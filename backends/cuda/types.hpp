@@ -25,6 +25,15 @@ enum class Result : int {
   invalid_pc = 718,
   launch_failed = 719,
   not_supported = 801,
+  capture_unsupported = 900,
+  capture_invalidated = 901,
+  capture_merge = 902,
+  capture_unmatched = 903,
+  capture_unjoined = 904,
+  capture_isolation = 905,
+  capture_implicit = 906,
+  captured_event = 907,
+  graph_update_failure = 910,
   unknown = 999
 };
 
@@ -35,6 +44,9 @@ enum class DeviceAttribute : int {
   compute_capability_major = 75,
   compute_capability_minor = 76
 };
+
+/// CU_STREAM_CAPTURE_MODE_RELAXED: other threads go on as if there was no capture.
+constexpr int relaxed_capture = 2;
 
 /// CUDA_KERNEL_NODE_PARAMS_v2
 struct KernelNode {

@@ -78,6 +78,12 @@ rosin_status open(int32_t device, rosin_device** out) {
 
 void close(rosin_device* device) {
   if (!device) return;
+  if (device->attached) {
+    guarded([&] {
+      const Current current(*device);
+      device->attached.reset();
+    });
+  }
   the_driver().functions.context_release(device->number);
   delete device;
 }

@@ -1,11 +1,14 @@
 // What CUDA and HIP share: a table of the driver's functions, which both have under two names, and the objects behind
 // the handles of rosin/backend.h. Nothing is linked; the plug-in opens the driver when it is asked for its devices.
-// Read first: rosin/backend.h, common/failure.hpp. Read next: devices.cpp, memory.cpp, streams.cpp, programs.cpp.
+// Read first: rosin/backend.h, common/failure.hpp. Read next: devices.cpp, memory.cpp, streams.cpp, programs.cpp,
+// calls.cpp, graphs.cpp.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -107,6 +110,11 @@ struct FillArguments {
   unsigned char value = 0;
 };
 
+/// What a plug-in's libraries keep with a device, whose context is current when it goes.
+struct Attached {
+  virtual ~Attached() = default;
+};
+
 /// Graphs of the driver, whose arguments the vendors put into structs of their own. The device's context is current.
 class Graphs {
  public:
@@ -119,12 +127,18 @@ class Graphs {
                    Context context) const = 0;
   virtual Code add(GraphNode* node, Graph graph, const std::vector<GraphNode>& behind, const FillArguments& arguments,
                    Context context) const = 0;
+  /// All nodes of another graph as one, which are copied.
+  virtual Code add(GraphNode* node, Graph graph, const std::vector<GraphNode>& behind, Graph inside) const = 0;
   virtual Code finish(ReadyGraph* ready, Graph graph) const = 0;
   virtual void destroy(ReadyGraph ready) const = 0;
   virtual Code update(ReadyGraph ready, GraphNode node, const LaunchArguments& arguments) const = 0;
   virtual Code update(ReadyGraph ready, GraphNode node, const CopyArguments& arguments, Context context) const = 0;
   virtual Code update(ReadyGraph ready, GraphNode node, const FillArguments& arguments, Context context) const = 0;
+  virtual Code update(ReadyGraph ready, GraphNode node, Graph inside) const = 0;
   virtual Code launch(ReadyGraph ready, Stream stream) const = 0;
+  /// Work that is given to the stream between these two is not done; it becomes the nodes of a graph.
+  virtual Code begin_capture(Stream stream) const = 0;
+  virtual Code end_capture(Stream stream, Graph* graph) const = 0;
 };
 
 /// Null where the driver is too old for them. Defined by each plug-in.
@@ -190,6 +204,13 @@ struct LaunchPlaces {
   LaunchArguments fill(const rosin_kernel& kernel, const rosin_launch& launch);
 };
 
+void call_destroy(rosin_call* call);
+rosin_status call_run(rosin_stream* stream, rosin_call* call, const rosin_place* buffers, rosin_place workspace,
+                      const rosin_call_numbers* numbers);
+rosin_status call_tune(rosin_stream* stream, rosin_call* call, const rosin_place* buffers, rosin_place workspace,
+                       uint64_t bytes, const rosin_call_numbers* numbers, uint64_t* needed);
+rosin_status call_choice(rosin_call* call, const void** bytes, uint64_t* count);
+
 /// Where `bytes` of a block begin. Throws ROSIN_INVALID where they reach beyond it.
 Address address_of(const rosin_place& place, uint64_t bytes);
 
@@ -212,6 +233,25 @@ struct rosin_device {
   rosin::driver::DeviceNumber number = 0;
   rosin::driver::Context context = nullptr;
   std::string target;
+  std::mutex attaching;
+  std::unique_ptr<rosin::driver::Attached> attached;
+};
+
+/// A prepared call of a vendor's library.
+struct rosin_call {
+  virtual ~rosin_call() = default;
+  // With the device's context current; they throw.
+
+  /// Gives its work to the stream, which may be captured.
+  virtual void run(rosin::driver::Stream stream, const rosin_place* buffers, rosin_place workspace,
+                   const rosin_call_numbers* numbers) = 0;
+  /// Finds the fastest way within `bytes` of workspace; gives the bytes that it needs.
+  virtual uint64_t tune(rosin::driver::Stream stream, const rosin_place* buffers, rosin_place workspace, uint64_t bytes,
+                        const rosin_call_numbers* numbers) = 0;
+  /// Its way, as bytes.
+  virtual std::string_view choice() = 0;
+
+  rosin_device* device = nullptr;
 };
 
 struct rosin_memory {

@@ -1,4 +1,5 @@
-// Graphs: nodes with the driver's handles, and what each does. Vendor calls are none of them yet.
+// Graphs: nodes with the driver's handles, and what each does. A vendor call is a node with a graph inside: what it
+// gives to a stream that is captured.
 #include <memory>
 
 #include "driver/driver.hpp"
@@ -12,11 +13,14 @@ struct rosin_graph {
   rosin_device* device = nullptr;
   rosin::driver::Graph graph = nullptr;
   rosin::driver::ReadyGraph ready = nullptr;
+  rosin::driver::Stream captured = nullptr;  // made for the first call
   std::vector<Node> nodes;
 };
 
 namespace rosin::driver {
 namespace {
+
+constexpr unsigned beside_the_default_stream = 1;
 
 const Graphs& graphs() {
   if (const Graphs* offered = the_graphs()) return *offered;
@@ -36,8 +40,36 @@ FillArguments fill_of(const rosin_graph_node& node) {
   return {address_of(node.to, node.bytes), node.bytes, node.value};
 }
 
+/// What a call does, as a graph.
+class Captured {
+ public:
+  Captured(rosin_graph& graph, const rosin_graph_node& node) {
+    const Driver& driver = the_driver();
+    if (!graph.captured) {
+      driver.check(driver.functions.stream_create(&graph.captured, beside_the_default_stream), "creation of a stream");
+    }
+    driver.check(graphs().begin_capture(graph.captured), "capture of a call");
+    try {
+      node.call->run(graph.captured, node.buffers, node.workspace, node.numbers);
+    } catch (...) {
+      graphs().end_capture(graph.captured, &graph_);
+      if (graph_) graphs().destroy(graph_);
+      throw;
+    }
+    driver.check(graphs().end_capture(graph.captured, &graph_), "capture of a call");
+  }
+  ~Captured() { graphs().destroy(graph_); }
+  Captured(const Captured&) = delete;
+  Captured& operator=(const Captured&) = delete;
+
+  Graph graph() const { return graph_; }
+
+ private:
+  Graph graph_ = nullptr;
+};
+
 /// Calls f with the arguments of the node's kind.
-template <class F> Code with_arguments(const rosin_graph_node& node, F&& f) {
+template <class F> Code with_arguments(rosin_graph& graph, const rosin_graph_node& node, F&& f) {
   switch (node.kind) {
     case ROSIN_GRAPH_LAUNCH: {
       LaunchPlaces places;
@@ -46,11 +78,13 @@ template <class F> Code with_arguments(const rosin_graph_node& node, F&& f) {
     case ROSIN_GRAPH_COPY:
     case ROSIN_GRAPH_COPY_OUT: return f(copy_of(node));
     case ROSIN_GRAPH_FILL: return f(fill_of(node));
+    case ROSIN_GRAPH_CALL: return f(Captured(graph, node).graph());
     default: throw Failure{ROSIN_UNSUPPORTED, "graphs do not take nodes of this kind"};
   }
 }
 
-template <class Arguments> constexpr bool is_launch = std::is_same_v<Arguments, LaunchArguments>;
+template <class Arguments>
+constexpr bool needs_context = std::is_same_v<Arguments, CopyArguments> || std::is_same_v<Arguments, FillArguments>;
 
 }  // namespace
 
@@ -75,8 +109,8 @@ rosin_status graph_add(rosin_graph* graph, const rosin_graph_node* node) {
     graph->nodes.reserve(graph->nodes.size() + 1);
     const Current current(*graph->device);
     rosin_graph::Node made{nullptr, node->kind};
-    const Code code = with_arguments(*node, [&]<class A>(const A& arguments) {
-      if constexpr (is_launch<A>) return graphs().add(&made.node, graph->graph, behind, arguments);
+    const Code code = with_arguments(*graph, *node, [&]<class A>(const A& arguments) {
+      if constexpr (!needs_context<A>) return graphs().add(&made.node, graph->graph, behind, arguments);
       else return graphs().add(&made.node, graph->graph, behind, arguments, graph->device->context);
     });
     the_driver().check(code, "node of a graph");
@@ -98,8 +132,8 @@ rosin_status graph_update(rosin_graph* graph, uint32_t number, const rosin_graph
     }
     const Current current(*graph->device);
     const GraphNode known = graph->nodes[number].node;
-    const Code code = with_arguments(*node, [&]<class A>(const A& arguments) {
-      if constexpr (is_launch<A>) return graphs().update(graph->ready, known, arguments);
+    const Code code = with_arguments(*graph, *node, [&]<class A>(const A& arguments) {
+      if constexpr (!needs_context<A>) return graphs().update(graph->ready, known, arguments);
       else return graphs().update(graph->ready, known, arguments, graph->device->context);
     });
     the_driver().check(code, "update of a graph");
@@ -120,6 +154,7 @@ void graph_destroy(rosin_graph* graph) {
     const Current current(*graph->device);
     if (graph->ready) graphs().destroy(graph->ready);
     if (graph->graph) graphs().destroy(graph->graph);
+    if (graph->captured) the_driver().functions.stream_destroy(graph->captured);
   });
   delete graph;
 }

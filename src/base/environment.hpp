@@ -19,6 +19,7 @@ enum class Setting : uint8_t {
   preferences,
   opencl_cpu,
   cuda_libraries,  // read by the plug-in
+  tune,
   cache_dir,
   num_threads,
   strict,

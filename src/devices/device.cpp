@@ -125,7 +125,7 @@ bool functional(std::string_view backend, std::string_view library) {
   const BackendName& named = backend_named(backend);
   const Plugin* plugin = is_cpu(named) ? nullptr : plugins().plugin(named.name);
   if (!plugin || !plugin->functions || !plugin->reason.empty()) return false;
-  const std::vector<Capability>& found = plugin->capabilities;
+  const std::vector<Capability>& found = plugins().capabilities(*plugin);
   return std::any_of(found.begin(), found.end(),
                      [&](const Capability& one) { return equal_without_case(one.name, library); });
 }

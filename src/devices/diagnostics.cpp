@@ -50,7 +50,7 @@ BackendReport backend_report(std::string_view name) {
   report.backend = plugin.backend;
   report.reason = plugin.reason;
   if (plugin.functions && plugin.functions->version) report.version = plugin.functions->version;
-  report.found = plugin.capabilities;
+  report.found = plugins.capabilities(plugin);
   for (const PluginAttempt& attempt : plugin.attempts) report.tried.push_back({attempt.path, attempt.reason});
   for (const int position : plugin.positions) report.devices.push_back(report_of(position));
   return report;

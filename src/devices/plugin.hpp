@@ -2,6 +2,7 @@
 // is kept as text, path by path. Read first: include/rosin/backend.h. Read next: plugin.cpp, plugin_table.hpp.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,7 +23,7 @@ struct Plugin {
   std::string file;                          // "librosin_cuda.so"
   std::vector<PluginAttempt> attempts;       // in the order of the search
   const rosin_backend* functions = nullptr;  // null: not loaded
-  std::vector<Capability> capabilities;
+  std::optional<std::vector<Capability>> capabilities;  // PluginTable asks when they are wanted
   std::vector<int> positions;  // of its devices, by id, in the table of all devices
   std::string reason;          // why it is not functional; empty: it is
 };

@@ -1,6 +1,7 @@
 // See plugin_table.hpp.
 #include "devices/plugin_table.hpp"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -17,7 +18,6 @@ void add_devices(Plugin& plugin) {
   plugin.backend = backend_as_loaded(plugin.functions->name).name;
   int count = 0;
   plugin.reason = count_devices(*plugin.functions, count);
-  if (plugin.reason.empty()) plugin.capabilities = capabilities_of(*plugin.functions);
   for (int id = 0; id < count; ++id) {
     DeviceTable::Entry entry{.backend = plugin.backend, .functions = plugin.functions, .id = id};
     entry.info.size = sizeof entry.info;
@@ -67,6 +67,16 @@ const Plugin& PluginTable::use(std::string_view backend) {
   std::lock_guard guard(lock_);
   const Plugin* found = find(backend);
   return found ? *found : load(backend);
+}
+
+const std::vector<Capability>& PluginTable::capabilities(const Plugin& plugin) {
+  std::lock_guard guard(lock_);
+  const auto known =
+      std::find_if(plugins_.begin(), plugins_.end(), [&](const auto& one) { return one.get() == &plugin; });
+  std::optional<std::vector<Capability>>& found = (*known)->capabilities;
+  if (!found)
+    found = plugin.functions && plugin.reason.empty() ? capabilities_of(*plugin.functions) : std::vector<Capability>();
+  return *found;
 }
 
 }  // namespace rosin

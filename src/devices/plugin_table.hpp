@@ -21,6 +21,9 @@ class PluginTable {
   const Plugin* plugin(std::string_view backend);
   /// Loads it, whatever the preference says.
   const Plugin& use(std::string_view backend);
+  /// What a plug-in with devices found beside its driver. It may try its libraries out, which takes a moment: it is
+  /// asked when somebody wants to know, once.
+  const std::vector<Capability>& capabilities(const Plugin& plugin);
 
  private:
   const Plugin* find(std::string_view backend) const;

@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "plan/describe.hpp"
+#include "run/call_choices.hpp"
 
 namespace rosin {
 namespace {
@@ -125,8 +126,7 @@ std::optional<LibraryCall> LibraryCall::prepare(OpenDevice& device, const plan::
   rosin_call* prepared = nullptr;
   const PluginCall question(*call);
   const rosin_status status =
-      aligned ? device.functions.call_prepare(device.device, question.plain(), &prepared, &made.workspace_)
-              : ROSIN_UNSUPPORTED;
+      aligned ? prepare_call(device, *question.plain(), prepared, made.workspace_) : ROSIN_UNSUPPORTED;
   if (status == ROSIN_UNSUPPORTED) {
     refused.fetch_add(1, std::memory_order_relaxed);
     return std::nullopt;

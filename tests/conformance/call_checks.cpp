@@ -26,6 +26,7 @@ struct Question {
   rosin_epilogue epilogue{};
   bool accumulate = false;
   bool scaled = false;
+  bool unrounded = false;
 };
 
 bool is_gradient(const rosin_epilogue& epilogue) {
@@ -48,7 +49,7 @@ class Described {
       add(ROSIN_ROLE_AUXILIARY, bit_bytes, columns, 1, bit_bytes, bit_bytes * columns);
       arrays.back().type = ROSIN_UINT8;
     } else if (epilogue.auxiliary) {
-      add(ROSIN_ROLE_AUXILIARY, rows, columns, 1, rows, rows * columns);
+      add(ROSIN_ROLE_AUXILIARY, rows, columns, 1, padded_rows, padded_rows * columns);
     }
     if (epilogue.bias_gradient) arrays.push_back({ROSIN_ROLE_BIAS_GRADIENT, asked.type, 1, {rows}, {1}});
     add(ROSIN_ROLE_OUTPUT, rows, columns, 1, rows, rows * columns);
@@ -59,12 +60,13 @@ class Described {
     what.epilogue = epilogue;
     what.accumulate = asked.accumulate;
     what.scaled = asked.scaled;
+    what.unrounded = asked.unrounded;
     what.deterministic = 1;
   }
   Described(const Described&) = delete;
   Described& operator=(const Described&) = delete;
 
-  static constexpr int64_t bit_bytes = 16;  // libraries want columns of 128 bits
+  static constexpr int64_t bit_bytes = 16, padded_rows = 8;  // libraries want columns of 128 bits, or of 8 elements
   Question question;
   std::vector<rosin_call_array> arrays;
   rosin_call_description what{};
@@ -277,11 +279,13 @@ class Prepared {
     const std::vector<float> sums = operand->read();
     const bool of_result = is_gradient(described_.question.epilogue);
     for (int64_t i = 0; i < rows; ++i) {
-      double sum = 0;
+      double sum = 0, size = 0;
       for (int64_t j = 0; j < (of_result ? columns : inner); ++j) {
-        sum += of_result ? got[place(described_.arrays.back(), i, j, 0)] : value(ROSIN_ROLE_LEFT, i, j, 0);
+        const double term = of_result ? got[place(described_.arrays.back(), i, j, 0)] : value(ROSIN_ROLE_LEFT, i, j, 0);
+        sum += term;
+        size += std::fabs(term);
       }
-      close(sums[static_cast<size_t>(i)], sum, "a sum of the bias's gradient");
+      close(sums[static_cast<size_t>(i)], sum, "a sum of the bias's gradient", size);
     }
   }
 
@@ -360,6 +364,11 @@ std::vector<Question> questions() {
   std::vector<Question> all = questions_of(ROSIN_FLOAT32, "");
   for (const Question& one : questions_of(ROSIN_FLOAT16, "Float16 ")) all.push_back(one);
   for (const Question& one : questions_of(ROSIN_BFLOAT16, "BFloat16 ")) all.push_back(one);
+  for (size_t i = 0, count = all.size(); i < count; ++i) {
+    all.push_back(all[i]);
+    all.back().unrounded = true;
+    all.back().name += ", unrounded";
+  }
   return all;
 }
 

@@ -20,6 +20,7 @@ struct Node {
   std::function<void()> run;
   std::vector<uint64_t> addresses;
   const Function* function = nullptr;  // of a launch
+  std::string what;                    // of a library's work, or of all nodes of a graph inside
 };
 
 struct Graph {
@@ -81,6 +82,25 @@ void set(Node& node, const MemsetNode& given) {
   node.run = [to = given.to, value = static_cast<int>(given.value), bytes = given.width] {
     std::memset(reinterpret_cast<void*>(to), value, bytes);
   };
+}
+
+void run_all(std::vector<Node*> order, const std::map<Node*, Node>& nodes);
+
+/// All nodes of another graph, as they are now.
+void set(Node& node, const Graph& inside) {
+  std::vector<Node*> order;
+  std::map<Node*, Node> nodes;
+  std::string what = "graph of " + std::to_string(inside.nodes.size());
+  node.addresses.clear();
+  for (const auto& one : inside.nodes) {
+    order.push_back(one.get());
+    nodes.emplace(one.get(), *one);
+    what += " " + one->what;
+    node.addresses.insert(node.addresses.end(), one->addresses.begin(), one->addresses.end());
+  }
+  if (!node.what.empty() && node.what != what) throw Trouble{other_topology, "an update with another graph"};
+  node.what = what;
+  node.run = [order = std::move(order), nodes = std::move(nodes)] { run_all(order, nodes); };
 }
 
 template <class Arguments>
@@ -200,5 +220,43 @@ FAKE_CUDA_API cuGraphLaunch(ReadyGraph* ready, Stream* stream) {
     }
     work.run = [order = ready->order, nodes = ready->now] { run_all(order, nodes); };
     machine.give(target, std::move(work));
+  });
+}
+
+FAKE_CUDA_API cuGraphAddChildGraphNode(Node** node, Graph* graph, Node* const* behind, size_t count, Graph* inside) {
+  return add("cuGraphAddChildGraphNode", node, graph, behind, count, inside);
+}
+
+FAKE_CUDA_API cuGraphExecChildGraphNodeSetParams(ReadyGraph* ready, Node* node, Graph* inside) {
+  return update("cuGraphExecChildGraphNodeSetParams", ready, node, inside);
+}
+
+FAKE_CUDA_API cuStreamBeginCapture_v2(Stream* stream, int mode) {
+  return call("cuStreamBeginCapture_v2", [&](Machine&) {
+    Stream& known = stream_now(stream);
+    if (mode < 0 || mode > 2) throw Trouble{invalid_value, "no such mode of a capture"};
+    if (known.captured) throw Trouble{not_captured, "the stream is captured already"};
+    known.captured = std::make_unique<std::vector<Work>>();
+    known.captured_by = std::this_thread::get_id();
+  });
+}
+
+/// What was given becomes nodes, one behind the other.
+FAKE_CUDA_API cuStreamEndCapture(Stream* stream, Graph** graph) {
+  return call("cuStreamEndCapture", [&](Machine&) {
+    Stream& known = stream_now(stream);
+    if (!known.captured) throw Trouble{invalid_value, "the stream is not captured"};
+    const auto given = std::move(known.captured);
+    auto made = std::make_unique<Graph>();
+    for (Work& work : *given) {
+      auto node = std::make_unique<Node>();
+      if (!made->nodes.empty()) node->behind.push_back(made->nodes.back().get());
+      node->run = std::move(work.run);
+      node->addresses = std::move(work.addresses);
+      node->what = std::move(work.what);
+      made->nodes.push_back(std::move(node));
+    }
+    *graph = made.release();
+    graphs.insert(*graph);
   });
 }

@@ -329,6 +329,7 @@ FAKE_CUDA_API cuStreamDestroy_v2(Stream* stream) {
 FAKE_CUDA_API cuStreamSynchronize(Stream* stream) {
   return call("cuStreamSynchronize", [&](Machine& machine) {
     Stream& known = stream_now(stream);
+    if (known.captured) throw Trouble{not_captured, "a wait for a stream that is captured"};
     machine.run_until([&] { return known.work.empty(); });
     check_lost(*known.context);
   });
@@ -342,8 +343,22 @@ FAKE_CUDA_API cuStreamWaitEvent(Stream* stream, Event* event, unsigned) {
   });
 }
 
-FAKE_CUDA_API cuEventCreate(Event** event, unsigned) {
-  return call("cuEventCreate", [&](Machine& machine) { *event = machine.add_event(context_now()); });
+FAKE_CUDA_API cuEventCreate(Event** event, unsigned flags) {
+  return call("cuEventCreate", [&](Machine& machine) {
+    *event = machine.add_event(context_now());
+    (*event)->has_time = (flags & 2) == 0;
+  });
+}
+
+FAKE_CUDA_API cuEventElapsedTime(float* time, Event* from, Event* to) {
+  return call("cuEventElapsedTime", [&](Machine& machine) {
+    const Event &first = machine.checked(from), &last = machine.checked(to);
+    if (!first.has_time || !last.has_time || !first.point || !last.point) {
+      throw Trouble{invalid_handle, "an event without a time"};
+    }
+    if (!first.point->passed || !last.point->passed) throw Trouble{not_ready, "an event that has not passed"};
+    *time = static_cast<float>(last.point->time - first.point->time);
+  });
 }
 
 FAKE_CUDA_API cuEventDestroy_v2(Event* event) {

@@ -31,6 +31,7 @@ Options::Options() {
     if (name == "order") order = number_of(given);
     if (name == "peer") peer = given != "0";
     if (name == "checks") checks = given != "0";
+    if (name == "nan") nan = given != "0";
     const size_t colon = given.find(':');
     if (name == "fail" && colon != given.npos) {
       std::string calls = given.substr(colon + 1);
@@ -141,19 +142,19 @@ Block Machine::find(uint64_t address) {
 }
 
 Stream* Machine::add_stream(Context& context) {
-  auto* stream = new Stream{&context, {}};
+  auto* stream = new Stream{&context, {}, nullptr, {}};
   streams_.insert(stream);
   return stream;
 }
 
 Event* Machine::add_event(Context& context) {
-  auto* event = new Event{&context, nullptr};
+  auto* event = new Event{&context, true, nullptr};
   events_.insert(event);
   return event;
 }
 
 void Machine::remove(Stream* stream) {
-  checked(stream);
+  if (checked(stream).captured) throw Trouble{not_captured, "a stream is destroyed while it is captured"};
   run_until([&] { return stream->work.empty(); });
   streams_.erase(stream);
   delete stream;
@@ -175,7 +176,17 @@ Event& Machine::checked(Event* event) {
   return *event;
 }
 
-void Machine::give(Stream& stream, Work work) { stream.work.push_back(std::move(work)); }
+void Machine::give(Stream& stream, Work work) {
+  if (!stream.captured) return stream.work.push_back(std::move(work));
+  if (!work.run) throw Trouble{not_captured, "the stand-in captures no events"};
+  stream.captured->push_back(std::move(work));
+}
+
+bool Machine::captures() const {
+  return std::any_of(streams_.begin(), streams_.end(), [](const Stream* stream) {
+    return stream->captured && stream->captured_by == std::this_thread::get_id();
+  });
+}
 
 bool Machine::run_one() {
   std::vector<Stream*> ready;
@@ -193,7 +204,8 @@ bool Machine::run_one() {
   } catch (const Trouble& trouble) {
     lose(*stream.context, trouble);
   }
-  if (work.marks) work.marks->passed = true;
+  time_ += work.time;
+  if (work.marks) *work.marks = {true, time_};
   return true;
 }
 

@@ -10,6 +10,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "kernel_runtime.hpp"
@@ -30,11 +31,14 @@ enum Code : int {
   not_found = 500,
   not_ready = 600,
   illegal_address = 700,
-  launch_failed = 719
+  launch_failed = 719,
+  not_supported = 801,
+  not_captured = 900,
+  other_topology = 910
 };
 
 /// Thrown where a call is wrong, or fails; becomes the call's code.
-struct Trouble {
+struct __attribute__((visibility("default"))) Trouble {
   int code;
   std::string text;
 };
@@ -44,6 +48,7 @@ struct Options {
   int devices = 1, architecture = 90, driver = 13000;
   uint64_t memory = uint64_t{1} << 33, order = 1;
   bool peer = true, checks = true;
+  bool nan = true;                                 // cuBLASLt: whether its relu leaves NaN
   std::map<std::string, std::set<int64_t>> fails;  // numbers of calls, by function
 
   Options();
@@ -59,10 +64,13 @@ struct DeviceMemory {
 /// A point of a stream that an event was recorded at.
 struct Point {
   bool passed = false;
+  double time = 0;  // when it was passed
 };
 
 struct Work {
   std::function<void()> run;
+  std::string what;     // of a library's work: graphs are updated with the same alone
+  double time = 0.001;  // that it takes, in pretended milliseconds
   std::shared_ptr<Point> waits, marks;
   std::vector<uint64_t> addresses;  // of device memory that it uses
 };
@@ -76,10 +84,13 @@ struct Context {
 struct Stream {
   Context* context = nullptr;
   std::deque<Work> work;
+  std::unique_ptr<std::vector<Work>> captured;  // what was given since its capture began
+  std::thread::id captured_by;
 };
 
 struct Event {
   Context* context = nullptr;
+  bool has_time = true;
   std::shared_ptr<Point> point;
 };
 
@@ -124,6 +135,8 @@ class Machine {
   Event& checked(Event* event);
 
   void give(Stream& stream, Work work);
+  /// Whether the calling thread captures a stream.
+  bool captures() const;
   /// Runs work, of any stream, until the condition holds.
   void run_until(const std::function<bool()>& holds);
   /// Runs one piece of work at random; false where there is none.
@@ -140,6 +153,7 @@ class Machine {
   std::map<uint64_t, uint64_t> pinned_;
   std::set<Stream*> streams_;
   std::set<Event*> events_;
+  double time_ = 0;
   std::mt19937_64 random_{options.order};
 };
 

@@ -4,8 +4,7 @@
 #include <cuda.h>
 #include <nvrtc.h>
 
-#include <cstddef>
-#include <type_traits>
+#include "same.hpp"
 
 #include "cuda/compiler.cpp"
 #include "cuda/graphs.cpp"
@@ -15,38 +14,13 @@
 
 namespace {
 
-/// Whether a function that expects A can be given B: numbers of one size, pointers to such, handles of any name.
-template <class A, class B> constexpr bool like() {
-  using From = std::remove_cv_t<A>;
-  using To = std::remove_cv_t<B>;
-  if constexpr (std::is_pointer_v<From> != std::is_pointer_v<To>) return false;
-  else if constexpr (std::is_pointer_v<From>) return like<std::remove_pointer_t<From>, std::remove_pointer_t<To>>();
-  else if constexpr (std::is_void_v<From> || std::is_void_v<To>) return true;
-  else if constexpr (std::is_class_v<From> && std::is_class_v<To>) return true;
-  else return std::is_class_v<From> == std::is_class_v<To> && sizeof(From) == sizeof(To);
-}
-
-template <class A, class B> struct Same;
-template <class R, class... Ps, class S, class... Qs> struct Same<R (*)(Ps...), S (*)(Qs...)> {
-  template <class... As> struct List {};
-  template <class... As, class... Bs> static constexpr bool all(List<As...>, List<Bs...>) {
-    if constexpr (sizeof...(As) != sizeof...(Bs)) return false;
-    else return (like<As, Bs>() && ...);
-  }
-  static constexpr bool value = like<R, S>() && all(List<Ps...>{}, List<Qs...>{});
-};
-template <class A, class B> constexpr bool same_call = Same<std::remove_cvref_t<A>, std::remove_cvref_t<B>>::value;
+using same::same_call;
 
 static_assert(same_call<int (*)(size_t, void**), CUresult (*)(unsigned long long, CUfunction*)>);
 static_assert(!same_call<int (*)(int), CUresult (*)(size_t)>);
 static_assert(!same_call<int (*)(int), CUresult (*)(int, int)>);
 static_assert(!same_call<int (*)(int*), CUresult (*)(int)>);
 static_assert(!same_call<int (*)(unsigned*), CUresult (*)(CUdeviceptr*)>);
-
-#define SAME_PLACE(Ours, field, Theirs, theirs)                      \
-  static_assert(offsetof(Ours, field) == offsetof(Theirs, theirs) && \
-                sizeof(std::declval<Ours>().field) == sizeof(std::declval<Theirs>().theirs))
-#define STARTS_AT(Ours, field, Theirs, theirs) static_assert(offsetof(Ours, field) == offsetof(Theirs, theirs))
 
 using namespace rosin::cuda;
 
@@ -94,7 +68,6 @@ SAME_PLACE(MemsetNode, element_bytes, CUDA_MEMSET_NODE_PARAMS, elementSize);
 SAME_PLACE(MemsetNode, width, CUDA_MEMSET_NODE_PARAMS, width);
 SAME_PLACE(MemsetNode, height, CUDA_MEMSET_NODE_PARAMS, height);
 
-#define SAME_NUMBER(ours, theirs) static_assert(static_cast<long long>(ours) == static_cast<long long>(theirs))
 SAME_NUMBER(Result::out_of_memory, CUDA_ERROR_OUT_OF_MEMORY);
 SAME_NUMBER(Result::deinitialized, CUDA_ERROR_DEINITIALIZED);
 SAME_NUMBER(Result::no_device, CUDA_ERROR_NO_DEVICE);
@@ -111,7 +84,17 @@ SAME_NUMBER(Result::invalid_address_space, CUDA_ERROR_INVALID_ADDRESS_SPACE);
 SAME_NUMBER(Result::invalid_pc, CUDA_ERROR_INVALID_PC);
 SAME_NUMBER(Result::launch_failed, CUDA_ERROR_LAUNCH_FAILED);
 SAME_NUMBER(Result::not_supported, CUDA_ERROR_NOT_SUPPORTED);
+SAME_NUMBER(Result::capture_unsupported, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+SAME_NUMBER(Result::capture_invalidated, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+SAME_NUMBER(Result::capture_merge, CUDA_ERROR_STREAM_CAPTURE_MERGE);
+SAME_NUMBER(Result::capture_unmatched, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
+SAME_NUMBER(Result::capture_unjoined, CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
+SAME_NUMBER(Result::capture_isolation, CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
+SAME_NUMBER(Result::capture_implicit, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+SAME_NUMBER(Result::captured_event, CUDA_ERROR_CAPTURED_EVENT);
+SAME_NUMBER(Result::graph_update_failure, CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
 SAME_NUMBER(Result::unknown, CUDA_ERROR_UNKNOWN);
+SAME_NUMBER(relaxed_capture, CU_STREAM_CAPTURE_MODE_RELAXED);
 SAME_NUMBER(DeviceAttribute::max_threads_per_block, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
 SAME_NUMBER(DeviceAttribute::max_shared_memory_per_block, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
 SAME_NUMBER(DeviceAttribute::compute_capability_major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);

@@ -1,0 +1,221 @@
+// Products that cuBLASLt computes, on the pretended GPUs of tests/fake_cuda: which are taken and how they lie, what
+// becomes of a step without the library, and graphs with calls in them. Read first: library_call_testing.hpp.
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <rosin/device.hpp>
+#include <rosin/matmul.hpp>
+#include <rosin/move.hpp>
+#include <rosin/movement.hpp>
+
+#include "library_call_testing.hpp"
+#include "run_itself.hpp"
+
+namespace rosin {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double half_tolerance = 2e-2;
+
+Device cuda() { return get_device("CUDA", 0); }
+
+template <class F> Launched launches(F&& f, const std::vector<Array>& arrays, double tolerance = 1e-6) {
+  return launches_on(cuda(), f, arrays, tolerance);
+}
+
+constexpr Launched one_call{1, 1, 0}, kernel_behind{2, 1, 0};
+
+/// A test on pretended GPUs. `options`: of FAKE_CUDA, see its README; `more`: other variables.
+Outcome on_pretended_gpu(const std::string& test, const std::string& options = "devices=1",
+                         const std::string& more = "") {
+  const fs::path libraries = fs::read_symlink("/proc/self/exe").parent_path() / "fake_cuda";
+  return run_itself(test, "ROSIN_CUDA_LIBRARIES='" + libraries.string() + "' FAKE_CUDA=" + options + " " + more);
+}
+
+/// What cuBLASLt's stand-in was asked for, a product a line.
+class Products {
+ public:
+  Products() : path_(fs::temp_directory_path() / ("rosin-products-" + std::to_string(getpid()))) { fs::remove(path_); }
+  ~Products() { fs::remove(path_); }
+  std::string variable() const { return "FAKE_CUDA_PRODUCTS='" + path_.string() + "' "; }
+  std::vector<std::string> lines() const {
+    std::ifstream file(path_);
+    std::vector<std::string> all;
+    for (std::string line; std::getline(file, line);) all.push_back(line);
+    return all;
+  }
+  int64_t count(const std::string& text) const {
+    const std::vector<std::string> all = lines();
+    return std::count_if(all.begin(), all.end(), [&](const auto& line) { return line.find(text) != line.npos; });
+  }
+
+ private:
+  fs::path path_;
+};
+
+TEST(DISABLED_Inside, CudaMultiplies) {
+  EXPECT_TRUE(functional("CUDA", "cuBLASLt"));
+  const Array w = randn({6, 5}), x = randn({5, 4});
+  EXPECT_EQ(launches(product, {w, x}), one_call);
+  EXPECT_EQ(launches([](const Arrays& a) { return matmul(transpose(a[0]), a[1]); }, {randn({5, 6}), x}), one_call);
+  EXPECT_EQ(launches([](const Arrays& a) { return matmul(a[0], transpose(a[1])); }, {w, randn({4, 5})}), one_call);
+  EXPECT_EQ(launches([](const Arrays& a) { return matmul(transpose(a[0]), transpose(a[1])); }, {x, w}), one_call);
+  EXPECT_EQ(launches(product, {cast(w, Float64), cast(x, Float64)}), one_call);
+  for (const DType half : {Float16, BFloat16}) {
+    EXPECT_EQ(launches(product, {cast(w, half), cast(x, half)}, half_tolerance), one_call);
+  }
+  EXPECT_EQ(launches(product, {randn({1, 5}), randn({5, 1})}), one_call);
+  EXPECT_EQ(launches(product, {randn({7, 1}), randn({1, 3})}), one_call);
+  EXPECT_EQ(launches(product, {zeros({6, 0}), zeros({0, 4})}).by_library, 0);
+}
+
+TEST(DISABLED_Inside, CudaMultipliesBatches) {
+  EXPECT_EQ(launches(product, {randn({3, 4, 2}), randn({4, 5, 2})}), one_call);
+  EXPECT_EQ(launches(product, {randn({3, 4, 2}), randn({4, 5, 1})}), one_call);
+  EXPECT_EQ(launches(product, {randn({3, 4, 1, 2}), randn({4, 5, 6, 1})}), one_call);  // a product for each of two
+  // Heads of attention: the batches of the operands lie between rows and columns.
+  const auto heads = [](const Arrays& a) {
+    const std::vector<int> order = {0, 2, 1, 3};
+    return matmul(transpose(permute(a[0], order)), permute(a[1], order));
+  };
+  EXPECT_EQ(launches(heads, {randn({8, 3, 5, 2}), randn({8, 3, 5, 2})}), one_call);
+  // Too many pieces.
+  EXPECT_EQ(launches(product, {randn({2, 2, 65, 1}), randn({2, 2, 1, 65})}), (Launched{1, 0, 1}));
+}
+
+TEST(DISABLED_Inside, CudaTakesEpilogues) {
+  const Array w = randn({6, 5}), x = randn({5, 4}), b = randn({6}), r = randn({6, 4});
+  EXPECT_EQ(launches(layer, {w, x, b}), one_call);
+  EXPECT_EQ(launches([](const Arrays& a) { return matmul(a[0], a[1]) + a[2]; }, {w, x, b}), one_call);
+  EXPECT_EQ(launches([](const Arrays& a) { return relu(matmul(a[0], a[1])); }, {w, x}), one_call);
+  EXPECT_EQ(launches([](const Arrays& a) { return matmul(a[0], a[1]) + a[2]; }, {w, x, r}), one_call);
+  EXPECT_EQ(launches([](const Arrays& a) { return relu(matmul(a[0], a[1]) + a[2]); }, {w, x, r}), one_call);
+  // cuBLASLt would add the two in the other order, and round halves once: a kernel does the rest.
+  EXPECT_EQ(launches([](const Arrays& a) { return relu(matmul(a[0], a[1]) + a[2] + a[3]); }, {w, x, b, r}),
+            kernel_behind);
+  EXPECT_EQ(launches(layer, {cast(w, BFloat16), cast(x, BFloat16), cast(b, BFloat16)}, half_tolerance), kernel_behind);
+  EXPECT_EQ(launches([](const Arrays& a) { return 0.25 * matmul(a[0], a[1]) + a[2]; }, {w, x, r}), one_call);
+  EXPECT_EQ(launches(smooth_layer, {w, x, b}), kernel_behind);  // tanh is a kernel behind
+  EXPECT_EQ(launches([](const Arrays& a) { return relu(matmul(a[0], a[1])); }, {cast(w, BFloat16), cast(x, BFloat16)},
+                     half_tolerance),
+            one_call);
+  const Array not_a_number = full({5, 4}, NAN);
+  const Array got = layer({w | cuda(), not_a_number | cuda(), b | cuda()});
+  EXPECT_TRUE(std::isnan(got.to_vector<float>()[0]));
+}
+
+TEST(CudaCalls, MultiplyWhateverLiesEvenly) {
+  const Products products;
+  expect_success(on_pretended_gpu("CudaMultiplies", "devices=1", products.variable()));
+  EXPECT_GE(products.count("type 0 compute 68"), 7);  // Float32 as it is, without TF32
+  EXPECT_GE(products.count("type 2 compute 68"), 1);
+  EXPECT_GE(products.count("type 14 compute 68"), 1);
+  EXPECT_GE(products.count("type 1 compute 70"), 1);
+  EXPECT_EQ(products.count("error"), 0);
+}
+
+TEST(CudaCalls, MultiplyBatches) {
+  const Products products;
+  expect_success(on_pretended_gpu("CudaMultipliesBatches", "devices=1,order=4", products.variable()));
+  EXPECT_EQ(products.count("matmul 5x5x8 batch 3"), 2);  // heads, for each of two
+  EXPECT_EQ(products.count("error"), 0);
+}
+
+TEST(CudaCalls, TakeBiasResidualAndRelu) {
+  const Products products;
+  expect_success(on_pretended_gpu("CudaTakesEpilogues", "devices=1", products.variable()));
+  EXPECT_GE(products.count("epilogue 2 beta 1"), 1);
+  EXPECT_EQ(products.count("error"), 0);
+}
+
+TEST(DISABLED_Inside, CudaReluMakesNumbers) {
+  EXPECT_TRUE(functional("CUDA", "cuBLASLt"));
+  const Array w = randn({6, 5}), x = randn({5, 4}), b = randn({6});
+  EXPECT_EQ(launches(layer, {w, x, b}), kernel_behind);
+  const Array got = layer({w | cuda(), full({5, 4}, NAN) | cuda(), b | cuda()});
+  EXPECT_TRUE(std::isnan(got.to_vector<float>()[0]));
+}
+
+TEST(CudaCalls, LeaveReluAloneWhereItMakesNumbersOfNaN) {
+  expect_success(on_pretended_gpu("CudaReluMakesNumbers", "nan=0"));
+}
+
+TEST(DISABLED_Inside, CudaScales) {
+  const Array w = randn({6, 5}), x = randn({5, 4}), sum = matmul(w, x);
+  const Array there_w = w | cuda(), there_x = x | cuda();
+  const Stats before = stats();
+  for (int i = 1; i < 7; ++i) {
+    const Array got = matmul(there_w, there_x) * i;
+    EXPECT_TRUE(allclose(got | Device(), sum * i, {.rtol = 1e-6, .atol = 1e-6})) << i;
+  }
+  EXPECT_EQ(stats().library_calls - before.library_calls, 6);
+  EXPECT_EQ(stats().graph_launches - before.graph_launches, 4);
+  EXPECT_GE(stats().graph_updates - before.graph_updates, 3);
+}
+
+TEST(CudaCalls, InGraphsTakeTheNumberOfTheRun) {
+  const Products products;
+  expect_success(on_pretended_gpu("CudaScales", "devices=1", products.variable()));
+  EXPECT_EQ(products.count("error"), 0);
+}
+
+TEST(DISABLED_Inside, CudaTrains) {
+  const std::vector<float> here = losses(Device(), 8);
+  const Stats before = stats();
+  const std::vector<float> there = losses(cuda(), 8);
+  const Stats after = stats();
+  EXPECT_EQ(after.library_calls - before.library_calls, 8 * 5);  // two forward, three backward
+  EXPECT_EQ(after.refused_calls, before.refused_calls);
+  EXPECT_GE(after.graph_launches - before.graph_launches, 6);  // with the calls in them
+  for (size_t i = 0; i < here.size(); ++i) EXPECT_NEAR(there[i], here[i], 1e-5) << i;
+  trim();
+  synchronize(cuda());
+}
+
+TEST(CudaCalls, TrainAModelInGraphs) {
+  const Products products;
+  expect_success(on_pretended_gpu("CudaTrains", "devices=1,order=2", products.variable()));
+  EXPECT_EQ(products.count("error"), 0);
+}
+
+TEST(DISABLED_Inside, CudaTrainsAlone) {
+  EXPECT_FALSE(functional("CUDA", "cuBLASLt"));
+  const std::vector<float> here = losses(Device());
+  const std::vector<float> there = losses(cuda());
+  EXPECT_EQ(stats().library_calls, 0);
+  for (size_t i = 0; i < here.size(); ++i) EXPECT_NEAR(there[i], here[i], 1e-5) << i;
+}
+
+TEST(CudaCalls, AreKernelsWhereTheLibraryDoesNotStart) {
+  expect_success(on_pretended_gpu("CudaTrainsAlone", "fail=cublasLtCreate:1+2+3+4+5+6"));
+}
+
+TEST(CudaCalls, ChooseTheFastestOnceForAllProcesses) {
+  const fs::path cache = fs::temp_directory_path() / ("rosin-choices-" + std::to_string(getpid()));
+  const std::string variables = "ROSIN_TUNE=1 ROSIN_CACHE_DIR='" + cache.string() + "' ";
+  {
+    const Products products;
+    expect_success(on_pretended_gpu("CudaTrains", "devices=1", products.variable() + variables));
+    EXPECT_EQ(products.count("error"), 0);
+    // Five products; to be timed, each algorithm runs five times.
+    EXPECT_EQ(products.count("algorithm 1"), 5 * 5);
+    EXPECT_GE(products.count("algorithm 3"), 5 * 5 + 5);
+  }
+  const Products products;
+  expect_success(on_pretended_gpu("CudaTrains", "devices=1", products.variable() + variables));
+  EXPECT_EQ(products.count("algorithm 1"), 0);
+  EXPECT_GE(products.count("algorithm 3"), 5);
+  fs::remove_all(cache);
+}
+
+}  // namespace
+}  // namespace rosin

@@ -1,0 +1,39 @@
+// See library_work.hpp.
+#include "library_work.hpp"
+
+#include "api.hpp"
+
+namespace fake {
+namespace {
+
+int library_call(const char* name, const std::function<void()>& f, std::string* said) {
+  return call(name, [&](Machine&) {
+    try {
+      f();
+    } catch (const Trouble& trouble) {
+      *said = trouble.text;
+      throw;
+    }
+  });
+}
+
+const void* thread_context() { return &context_now(); }
+
+void check_memory(uint64_t address, uint64_t bytes) { Machine::instance().check_range(context_now(), address, bytes); }
+
+bool thread_captures() { return Machine::instance().captures(); }
+
+const Options& options() { return Machine::instance().options; }
+
+void give(void* stream, Work work) {
+  Machine::instance().give(stream_now(static_cast<Stream*>(stream)), std::move(work));
+}
+
+}  // namespace
+}  // namespace fake
+
+extern "C" __attribute__((visibility("default"))) const fake::LibraryWork* fake_library_work() {
+  static const fake::LibraryWork work{fake::library_call,    fake::thread_context, fake::check_memory,
+                                      fake::thread_captures, fake::options,        fake::give};
+  return &work;
+}

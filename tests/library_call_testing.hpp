@@ -1,0 +1,75 @@
+// What tests of vendor calls share: what an evaluation launches, and a small model that trains. Read first:
+// test_device.hpp.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <ostream>
+#include <vector>
+
+#include <rosin/activation.hpp>
+#include <rosin/approx.hpp>
+#include <rosin/create.hpp>
+#include <rosin/dense.hpp>
+#include <rosin/elementwise.hpp>
+#include <rosin/grad.hpp>
+#include <rosin/loss.hpp>
+#include <rosin/matmul.hpp>
+#include <rosin/move.hpp>
+#include <rosin/optim.hpp>
+#include <rosin/random.hpp>
+#include <rosin/stats.hpp>
+
+namespace rosin {
+
+struct Launched {
+  int64_t launches = 0, by_library = 0, refused = 0;
+  bool operator==(const Launched&) const = default;
+};
+inline std::ostream& operator<<(std::ostream& out, const Launched& l) {
+  return out << l.launches << " launches, " << l.by_library << " by the library, " << l.refused << " refused";
+}
+
+/// What the evaluation of f's result launches on a device; it must be what the CPU computes, within a tolerance.
+template <class F>
+Launched launches_on(const Device& device, F&& f, const std::vector<Array>& here, double tolerance = 1e-6) {
+  std::vector<Array> there;
+  for (const Array& x : here) there.push_back(x | device.with(keep));
+  eval();
+  const Stats before = stats();
+  const Array got = f(there);
+  eval(got);
+  const Stats after = stats();
+  EXPECT_TRUE(allclose(got | Device(), f(here), {.rtol = tolerance, .atol = tolerance}));
+  return {after.launches - before.launches, after.library_calls - before.library_calls,
+          after.refused_calls - before.refused_calls};
+}
+
+using Arrays = std::vector<Array>;
+
+inline Array product(const Arrays& x) { return matmul(x[0], x[1]); }
+inline Array layer(const Arrays& x) { return relu(matmul(x[0], x[1]) + x[2]); }
+inline Array smooth_layer(const Arrays& x) { return tanh(matmul(x[0], x[1]) + x[2]); }
+
+struct Network {
+  Dense hidden{12, 20, relu};
+  Dense out{20, 10};
+  Array operator()(const Array& x) const { return out(hidden(x)); }
+};
+
+/// Of a model on a device, with the same numbers each time.
+inline std::vector<float> losses(const Device& device, int steps = 5) {
+  seed(3);
+  Network model = Network{} | device;
+  State state = setup(Adam{.eta = 1e-2}, model);
+  std::vector<float> all;
+  for (int i = 0; i < steps; ++i) {
+    const Array x = randn({12, 16}) | device, y = cast(randn({10, 16}) > 1, Float32) | device;
+    const auto [loss, g] = withgradient([&](const Network& m) { return logitcrossentropy(m(x), y); }, model);
+    update(state, model, g);
+    all.push_back(loss.item<float>());
+  }
+  return all;
+}
+
+}  // namespace rosin
