@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <rosin/device.hpp>
+#include <rosin/diagnostics.hpp>
 #include <rosin/matmul.hpp>
 #include <rosin/move.hpp>
 #include <rosin/movement.hpp>
@@ -187,8 +188,17 @@ TEST(CudaCalls, TrainAModelInGraphs) {
   EXPECT_EQ(products.count("error"), 0);
 }
 
+/// Why cuBLASLt is not used.
+std::string reason_of_library() {
+  const BackendReport report = backend_report("CUDA");
+  const auto found = std::find_if(report.found.begin(), report.found.end(),
+                                  [](const Capability& one) { return one.name == "cuBLASLt"; });
+  return found == report.found.end() ? "not looked for" : found->reason;
+}
+
 TEST(DISABLED_Inside, CudaTrainsAlone) {
   EXPECT_FALSE(functional("CUDA", "cuBLASLt"));
+  EXPECT_EQ(reason_of_library(), "cuBLASLt: start: the device failed (status 13)");
   const std::vector<float> here = losses(Device());
   const std::vector<float> there = losses(cuda());
   EXPECT_EQ(stats().library_calls, 0);

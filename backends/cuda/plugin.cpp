@@ -187,14 +187,14 @@ struct Found {
   std::deque<std::string> texts;
   std::vector<rosin_capability> list;
 
-  void add(const char* name, const std::string& version) {
-    texts.push_back(version);
-    list.push_back({name, texts.back().c_str()});
+  void add(const char* name, const std::string& version, const std::string& reason = {}) {
+    const char* kept = texts.emplace_back(version).c_str();
+    list.push_back({name, kept, texts.emplace_back(reason).c_str()});
   }
   Found() {
     add("driver", version_text(started().version));
     add("NVRTC", the_compiler().version());
-    if (why_no_blas().empty()) add("cuBLASLt", blas_library().version());
+    add("cuBLASLt", blas_library().version(), why_no_blas());
   }
 };
 

@@ -177,7 +177,7 @@ std::vector<Platform> all_platforms() {
 
 std::vector<rosin_capability> capabilities_of(const std::vector<Platform>& platforms) {
   std::vector<rosin_capability> list;
-  for (const Platform& platform : platforms) list.push_back({platform.name.c_str(), platform.version.c_str()});
+  for (const Platform& platform : platforms) list.push_back({platform.name.c_str(), platform.version.c_str(), nullptr});
   return list;
 }
 

@@ -353,7 +353,7 @@ void graph_destroy(rosin_graph* graph) { delete graph; }
 /// The matmul that vendor=1 and vendor=2 offer.
 rosin_status capabilities(const rosin_capability** list, uint32_t* count) {
   return guarded([&] {
-    static constexpr rosin_capability all[] = {{"reference-matmul", ROSIN_VERSION}};
+    static constexpr rosin_capability all[] = {{"reference-matmul", ROSIN_VERSION, nullptr}};
     *list = all;
     *count = options_now(false).vendor ? 1 : 0;
   });

@@ -29,10 +29,11 @@ struct DeviceReport {
   bool float64;            // whether it computes in Float64
 };
 
-/// A library of the vendor, or an ability, that a plug-in found: "MIOpen", "3.1.0".
+/// A library of the vendor, or an ability, that a plug-in found or looked for: "MIOpen", "3.1.0".
 struct Capability {
   std::string name;
   std::string version;  // may be empty
+  std::string reason;   // why it cannot be used; empty when it can
 };
 
 struct BackendReport {

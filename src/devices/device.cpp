@@ -126,8 +126,9 @@ bool functional(std::string_view backend, std::string_view library) {
   const Plugin* plugin = is_cpu(named) ? nullptr : plugins().plugin(named.name);
   if (!plugin || !plugin->functions || !plugin->reason.empty()) return false;
   const std::vector<Capability>& found = plugins().capabilities(*plugin);
-  return std::any_of(found.begin(), found.end(),
-                     [&](const Capability& one) { return equal_without_case(one.name, library); });
+  return std::any_of(found.begin(), found.end(), [&](const Capability& one) {
+    return one.reason.empty() && equal_without_case(one.name, library);
+  });
 }
 
 std::string why_not(std::string_view backend) {

@@ -98,7 +98,9 @@ std::vector<Capability> capabilities_of(const rosin_backend& functions) {
   uint32_t count = 0;
   if (!functions.capabilities || functions.capabilities(&list, &count) != ROSIN_OK) return {};
   std::vector<Capability> found;
-  for (uint32_t i = 0; i < count; ++i) found.push_back({list[i].name, list[i].version});
+  for (uint32_t i = 0; i < count; ++i) {
+    found.push_back({list[i].name, list[i].version, list[i].reason ? list[i].reason : ""});
+  }
   return found;
 }
 

@@ -41,6 +41,7 @@ void capabilities_have_names_and_stay(Rig& rig) {
   for (uint32_t i = 0; i < count; ++i) {
     expect(is_printable(list[i].name, ' ') && *list[i].name, "a name is empty or not printable");
     expect(is_printable(list[i].version, '!'), "a version has blanks or is not printable");
+    expect(!list[i].reason || !std::strchr(list[i].reason, '\n'), "a reason has several lines");
     for (uint32_t k = 0; k < i; ++k) expect(std::strcmp(list[i].name, list[k].name) != 0, "a name stands there twice");
   }
   rig.good(rig.api.capabilities(&again, &counted_again), "capabilities");

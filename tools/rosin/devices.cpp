@@ -46,7 +46,10 @@ void print_backend(const Survey& found, const std::vector<Tested>& devices) {
     else say("  tried", indent, printable(tried.path + ": " + tried.reason));
   }
   if (!report.version.empty()) say({}, indent, printable(report.version));
-  for (const rosin::Capability& one : report.found) say("  with", indent, printable(one.name + " " + one.version));
+  for (const rosin::Capability& one : report.found) {
+    if (one.reason.empty()) say("  with", indent, printable(one.name + " " + one.version));
+    else say("  without", indent, printable(one.name + ": " + one.reason));
+  }
   if (!works && has_plugin(report)) say("  reason", indent, printable(report.reason));
   for (const Tested& device : devices) print_device(device);
   say("");
@@ -62,7 +65,7 @@ Json json_of(const Tested& device) {
 Json json_of(const Survey& found, const std::vector<Tested>& devices) {
   Json tried = Json::array(), rows = Json::array(), capabilities = Json::array();
   for (const rosin::Capability& one : found.report.found) {
-    capabilities.push_back({{"name", one.name}, {"version", one.version}});
+    capabilities.push_back({{"name", one.name}, {"version", one.version}, {"reason", one.reason}});
   }
   for (const rosin::TriedFile& file : found.report.tried) {
     tried.push_back({{"path", file.path}, {"reason", file.reason}});
