@@ -54,7 +54,7 @@ class CudaPlugin(unittest.TestCase):
         return done.stdout
 
     def test_keeps_the_contract(self):
-        self.good("--only", "device,memory,streams,extras,graphs")
+        self.good("--only", "device,memory,streams,extras,services,graphs")
 
     def test_keeps_it_in_kernels_whose_text_the_real_nvrtc_takes(self):
         nvrtc = real_nvrtc()
@@ -63,8 +63,8 @@ class CudaPlugin(unittest.TestCase):
             self.skipTest("passed, but the real NVRTC is not installed")
 
     def test_keeps_it_in_other_orders_of_work_and_on_the_second_device(self):
-        self.good("--device", 1, "--only", "memory,streams,extras,graphs", options="devices=2,order=2")
-        self.good("--only", "memory,streams,extras,graphs", options="devices=3,order=3,peer=0")
+        self.good("--device", 1, "--only", "memory,streams,extras,services,graphs", options="devices=2,order=2")
+        self.good("--only", "memory,streams,extras,services,graphs", options="devices=3,order=3,peer=0")
 
     def test_a_driver_that_is_not_there_is_the_reason(self):
         with tempfile.TemporaryDirectory() as empty:

@@ -189,7 +189,7 @@ class BrokenPlugins(Command):
         self.compiled(OPEN % "return 0;")
         self.assertRegex(self.broken()["tried"][0]["reason"], "is made for another version of rosin")
         self.compiled(TABLE + OPEN % "full_table(); table.abi = 99; return &table;")
-        self.assertRegex(self.broken()["tried"][0]["reason"], "has back-end ABI 99, rosin has 0")
+        self.assertRegex(self.broken()["tried"][0]["reason"], "has back-end ABI 99, rosin has 1")
 
     def test_the_plug_in_of_another_back_end(self):
         self.compiled(TABLE + OPEN % 'full_table(); table.name = "toy"; return &table;')

@@ -66,7 +66,23 @@ std::string find_functions(const Library& library, Functions& all) {
   find(all.module_unload, "cuModuleUnload");
   find(all.module_function, "cuModuleGetFunction");
   find(all.launch, "cuLaunchKernel");
+  const auto may_find = [&](auto& function, const char* name) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(library.find(name));
+  };
+  may_find(all.fill, "cuMemsetD8Async");
+  may_find(all.reaches, "cuDeviceCanAccessPeer");
+  may_find(all.priorities, "cuCtxGetStreamPriorityRange");
+  may_find(all.stream_create_with, "cuStreamCreateWithPriority");
+  may_find(all.event_elapsed, "cuEventElapsedTime");
+  may_find(all.pin, "cuMemHostRegister_v2");
+  may_find(all.unpin, "cuMemHostUnregister");
   return missing;
+}
+
+/// From Volta on there are matrix units for Float16, from Ampere on for BFloat16, Float64, and TF32 of Float32.
+uint32_t matrix_types(int generation) {
+  const uint32_t half = 1u << ROSIN_FLOAT16, more = 1u << ROSIN_BFLOAT16 | 1u << ROSIN_FLOAT32 | 1u << ROSIN_FLOAT64;
+  return generation >= 8 ? half | more : generation >= 7 ? half : 0;
 }
 
 /// What codes mean, by the CUDA driver's documentation.
@@ -206,6 +222,12 @@ rosin_status capabilities(const rosin_capability** list, uint32_t* count) {
   });
 }
 
+/// Options of the compiler only: a program that the driver does not take is compiled anew.
+rosin_status compile_key(rosin_device*, const char** key) {
+  *key = "CUDA C++17, IEEE";
+  return ROSIN_OK;
+}
+
 rosin_backend make_table() {
   rosin_backend table = driver::table_of("CUDA", "CUDA " ROSIN_VERSION);
   table.device_count = device_count;
@@ -216,6 +238,7 @@ rosin_backend make_table() {
   table.call_run = driver::call_run;
   table.call_tune = driver::call_tune;
   table.call_choice = driver::call_choice;
+  table.compile_key = compile_key;
   return table;
 }
 
@@ -259,6 +282,18 @@ rosin_device_info info_of(int ordinal) {
   info.largest_group = attribute(max_threads_per_block);
   info.shared_bytes = attribute(max_shared_memory_per_block);
   info.alignment = 256;
+  const auto if_known = [&](cuda::DeviceAttribute which) {
+    int value = 0;
+    return driver.functions.device_attribute(&value, static_cast<int>(which), number) == 0 ? value : 0;
+  };
+  info.units = if_known(multiprocessor_count);
+  info.warp = if_known(warp_size);
+  info.cache_bytes = if_known(l2_cache_size);
+  info.largest_shared = if_known(max_shared_memory_per_block_optin);
+  info.registers = if_known(max_registers_per_block);
+  info.argument_bytes = 4096;
+  info.vector_bytes = 16;
+  info.matrix_types = cuda::matrix_types(attribute(compute_capability_major));
   return info;
 }
 

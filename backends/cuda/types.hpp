@@ -41,8 +41,13 @@ enum class Result : int {
 enum class DeviceAttribute : int {
   max_threads_per_block = 1,
   max_shared_memory_per_block = 8,
+  warp_size = 10,
+  max_registers_per_block = 12,
+  multiprocessor_count = 16,
+  l2_cache_size = 38,
   compute_capability_major = 75,
-  compute_capability_minor = 76
+  compute_capability_minor = 76,
+  max_shared_memory_per_block_optin = 97
 };
 
 /// CU_STREAM_CAPTURE_MODE_RELAXED: other threads go on as if there was no capture.

@@ -76,6 +76,19 @@ rosin_status open(int32_t device, rosin_device** out) {
   });
 }
 
+rosin_status peer(rosin_device* device, int32_t other, int32_t* reaches) {
+  return guarded([&] {
+    check_ordinal(other);
+    const Driver& driver = the_driver();
+    DeviceNumber number = 0;
+    int found = 0;
+    driver.check(driver.functions.device_get(&number, other), "question for a peer");
+    driver.check(needed(driver.functions.reaches, "question for a peer")(&found, device->number, number),
+                 "question for a peer");
+    *reaches = found != 0 || number == device->number;
+  });
+}
+
 void close(rosin_device* device) {
   if (!device) return;
   if (device->attached) {
@@ -131,6 +144,14 @@ rosin_backend table_of(const char* name, const char* version) {
   table.graph_destroy = graph_destroy;
   table.native_stream = native_stream;
   table.native_memory = native_memory;
+  table.fill = fill;
+  table.pin = pin;
+  table.unpin = unpin;
+  table.peer = peer;
+  table.stream_create_with = stream_create_with;
+  table.stream_adopt = stream_adopt;
+  table.event_create_timed = event_create_timed;
+  table.event_elapsed = event_elapsed;
   return table;
 }
 

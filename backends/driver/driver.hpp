@@ -72,6 +72,14 @@ struct Functions {
   Code (*module_function)(Function* function, Module module, const char* name);
   Code (*launch)(Function function, unsigned x, unsigned y, unsigned z, unsigned items_x, unsigned items_y,
                  unsigned items_z, unsigned shared_bytes, Stream stream, void** parameters, void** extra);
+  // What may be missing, and is null then.
+  Code (*fill)(Address to, unsigned char value, size_t bytes, Stream stream);
+  Code (*reaches)(int* reaches, DeviceNumber device, DeviceNumber other);
+  Code (*priorities)(int* least, int* greatest);
+  Code (*stream_create_with)(Stream* stream, unsigned flags, int priority);
+  Code (*event_elapsed)(float* milliseconds, Event from, Event to);
+  Code (*pin)(void* memory, size_t bytes, unsigned flags);
+  Code (*unpin)(void* memory);
 };
 
 /// What a code of the driver means to rosin; codes that stand nowhere are ROSIN_INVALID.
@@ -177,7 +185,16 @@ rosin_status copy(rosin_stream* stream, rosin_place to, rosin_place from, uint64
 rosin_status copy_peer(rosin_stream* stream, rosin_place to, rosin_device* from_device, rosin_place from,
                        uint64_t bytes);
 
+rosin_status fill(rosin_stream* stream, rosin_place to, uint64_t bytes, uint8_t value);
+rosin_status pin(rosin_device* device, void* memory, uint64_t bytes);
+void unpin(rosin_device* device, void* memory);
+rosin_status peer(rosin_device* device, int32_t other, int32_t* reaches);
+
 rosin_status stream_create(rosin_device* device, rosin_stream** out);
+rosin_status stream_create_with(rosin_device* device, int32_t priority, rosin_stream** out);
+rosin_status stream_adopt(rosin_device* device, void* native, rosin_stream** out);
+rosin_status event_create_timed(rosin_device* device, rosin_event** out);
+rosin_status event_elapsed(rosin_event* from, rosin_event* to, double* seconds);
 void stream_destroy(rosin_stream* stream);
 rosin_status stream_sync(rosin_stream* stream);
 rosin_status event_create(rosin_device* device, rosin_event** out);
@@ -210,6 +227,12 @@ rosin_status call_run(rosin_stream* stream, rosin_call* call, const rosin_place*
 rosin_status call_tune(rosin_stream* stream, rosin_call* call, const rosin_place* buffers, rosin_place workspace,
                        uint64_t bytes, const rosin_call_numbers* numbers, uint64_t* needed);
 rosin_status call_choice(rosin_call* call, const void** bytes, uint64_t* count);
+
+/// Throws ROSIN_UNSUPPORTED where the driver lacks the function.
+template <class F> F needed(F function, const char* what) {
+  if (function) return function;
+  throw Failure{ROSIN_UNSUPPORTED, std::string(what) + ": the driver is too old for it"};
+}
 
 /// Where `bytes` of a block begin. Throws ROSIN_INVALID where they reach beyond it.
 Address address_of(const rosin_place& place, uint64_t bytes);
@@ -262,6 +285,7 @@ struct rosin_memory {
 struct rosin_stream {
   rosin_device* device = nullptr;
   rosin::driver::Stream stream = nullptr;
+  bool adopted = false;  // it goes on without this
 };
 
 struct rosin_event {

@@ -68,6 +68,32 @@ void release_pinned(rosin_device* device, void* memory) {
   });
 }
 
+rosin_status pin(rosin_device* device, void* memory, uint64_t bytes) {
+  return guarded([&] {
+    check_bytes(bytes);
+    const Current current(*device);
+    const Driver& driver = the_driver();
+    driver.check(needed(driver.functions.pin, "pinning")(memory, bytes, portable), "pinning of host memory");
+  });
+}
+
+void unpin(rosin_device* device, void* memory) {
+  guarded([&] {
+    const Current current(*device);
+    needed(the_driver().functions.unpin, "pinning")(memory);
+  });
+}
+
+rosin_status fill(rosin_stream* stream, rosin_place to, uint64_t bytes, uint8_t value) {
+  return guarded([&] {
+    const Address target = address_of(to, bytes);
+    if (bytes == 0) return;
+    const Current current(*stream->device);
+    const Driver& driver = the_driver();
+    driver.check(needed(driver.functions.fill, "fill")(target, value, bytes, stream->stream), "fill");
+  });
+}
+
 // The driver itself copies pageable memory aside before it returns, or waits until it is filled.
 rosin_status copy_in(rosin_stream* stream, rosin_place to, const void* from, uint64_t bytes) {
   return guarded([&] {

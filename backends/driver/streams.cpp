@@ -21,12 +21,45 @@ rosin_status stream_create(rosin_device* device, rosin_stream** out) {
   });
 }
 
+/// Priorities of the driver go from `least`, a larger number, to `greatest`.
+rosin_status stream_create_with(rosin_device* device, int32_t priority, rosin_stream** out) {
+  return guarded([&] {
+    if (priority < ROSIN_PRIORITY_LOW || priority > ROSIN_PRIORITY_HIGH) {
+      throw Failure{ROSIN_INVALID, "there is no priority " + std::to_string(priority)};
+    }
+    auto stream = std::make_unique<rosin_stream>();
+    stream->device = device;
+    const Current current(*device);
+    const Driver& driver = the_driver();
+    int least = 0, greatest = 0;
+    driver.check(needed(driver.functions.priorities, "priorities")(&least, &greatest), "priorities of streams");
+    const int number = priority == ROSIN_PRIORITY_LOW    ? least
+                       : priority == ROSIN_PRIORITY_HIGH ? greatest
+                                                         : (least + greatest) / 2;
+    driver.check(
+        needed(driver.functions.stream_create_with, "priorities")(&stream->stream, beside_the_default_stream, number),
+        "creation of a stream");
+    *out = stream.release();
+  });
+}
+
+rosin_status stream_adopt(rosin_device* device, void* native, rosin_stream** out) {
+  return guarded([&] {
+    auto stream = std::make_unique<rosin_stream>();
+    stream->device = device;
+    stream->stream = static_cast<Stream>(native);
+    stream->adopted = true;
+    *out = stream.release();
+  });
+}
+
 void stream_destroy(rosin_stream* stream) {
   if (!stream) return;
-  guarded([&] {
-    const Current current(*stream->device);
-    the_driver().functions.stream_destroy(stream->stream);
-  });
+  if (!stream->adopted)
+    guarded([&] {
+      const Current current(*stream->device);
+      the_driver().functions.stream_destroy(stream->stream);
+    });
   delete stream;
 }
 
@@ -38,14 +71,33 @@ rosin_status stream_sync(rosin_stream* stream) {
   });
 }
 
-rosin_status event_create(rosin_device* device, rosin_event** out) {
+namespace {
+
+rosin_status create_event(rosin_device* device, unsigned flags, rosin_event** out) {
   return guarded([&] {
     auto event = std::make_unique<rosin_event>();
     event->device = device;
     const Current current(*device);
     const Driver& driver = the_driver();
-    driver.check(driver.functions.event_create(&event->event, without_timing), "creation of an event");
+    driver.check(driver.functions.event_create(&event->event, flags), "creation of an event");
     *out = event.release();
+  });
+}
+
+}  // namespace
+
+rosin_status event_create(rosin_device* device, rosin_event** out) { return create_event(device, without_timing, out); }
+rosin_status event_create_timed(rosin_device* device, rosin_event** out) { return create_event(device, 0, out); }
+
+rosin_status event_elapsed(rosin_event* from, rosin_event* to, double* seconds) {
+  return guarded([&] {
+    const Current current(*from->device);
+    const Driver& driver = the_driver();
+    float milliseconds = 0;
+    const Code code = needed(driver.functions.event_elapsed, "time")(&milliseconds, from->event, to->event);
+    if (driver.status_of(code) == ROSIN_NOT_READY) throw Failure{ROSIN_INVALID, "an event has not ended"};
+    driver.check(code, "time between events");
+    *seconds = static_cast<double>(milliseconds) / 1000;
   });
 }
 

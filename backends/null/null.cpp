@@ -55,7 +55,8 @@ enum class Function {
   graph_finish,
   graph_update,
   graph_launch,
-  graph_destroy
+  graph_destroy,
+  fill
 };
 
 constexpr std::string_view names[] = {
@@ -63,8 +64,8 @@ constexpr std::string_view names[] = {
     "stream_sync",  "event_create", "event_destroy", "event_record",   "event_query",   "event_sync",
     "stream_wait",  "copy_in",      "copy_out",      "copy",           "copy_peer",     "compile",
     "load",         "unload",       "kernel",        "launch",         "graph_create",  "graph_add",
-    "graph_finish", "graph_update", "graph_launch",  "graph_destroy"};
-static_assert(std::size(names) == static_cast<size_t>(Function::graph_destroy) + 1);
+    "graph_finish", "graph_update", "graph_launch",  "graph_destroy",  "fill"};
+static_assert(std::size(names) == static_cast<size_t>(Function::fill) + 1);
 
 std::atomic<uint64_t> counts[std::size(names)];
 thread_local const char* text = "";
@@ -112,6 +113,9 @@ rosin_status device_info(int32_t device, rosin_device_info* info) {
   all.largest_group = 256;
   all.shared_bytes = 16384;
   all.alignment = 256;
+  all.units = all.warp = 1;
+  all.vector_bytes = 16;
+  all.argument_bytes = 4096;
   std::memcpy(info, &all, info->size < sizeof(all) ? info->size : sizeof(all));
   return ROSIN_OK;
 }
@@ -212,6 +216,18 @@ rosin_status graph_launch(rosin_stream*, rosin_graph* graph) {
   return graph->finished ? count(Function::graph_launch) : refuse(ROSIN_INVALID, "graph_launch: not finished");
 }
 
+rosin_status fill(rosin_stream*, rosin_place, uint64_t, uint8_t) { return count(Function::fill); }
+rosin_status alloc_ordered(rosin_stream*, uint64_t bytes, rosin_memory** out) { return alloc(nullptr, bytes, out); }
+rosin_status release_ordered(rosin_stream*, rosin_memory* memory) {
+  release(nullptr, memory);
+  return ROSIN_OK;
+}
+rosin_status pin(rosin_device*, void*, uint64_t) { return ROSIN_OK; }
+void unpin(rosin_device*, void*) {}
+rosin_status stream_create_with(rosin_device*, int32_t, rosin_stream** out) {
+  return make(Function::stream_create, out);
+}
+
 /// It has none: what it computes is nothing.
 rosin_status capabilities(const rosin_capability** list, uint32_t* number) {
   *list = nullptr;
@@ -260,6 +276,12 @@ rosin_backend table() {
   all.graph_update = &graph_update;
   all.graph_launch = &graph_launch;
   all.graph_destroy = &destroy<rosin_graph, Function::graph_destroy>;
+  all.fill = &fill;
+  all.alloc_ordered = &alloc_ordered;
+  all.release_ordered = &release_ordered;
+  all.pin = &pin;
+  all.unpin = &unpin;
+  all.stream_create_with = &stream_create_with;
   return all;
 }
 

@@ -104,6 +104,9 @@ DeviceFacts facts_of(cl_platform_id platform, cl_device_id id) {
   info.shared_bytes = static_cast<int64_t>(number<cl_ulong>(id, CL_DEVICE_LOCAL_MEM_SIZE));
   info.alignment =
       static_cast<int32_t>(std::clamp<cl_uint>(number<cl_uint>(id, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8, 16, 256));
+  info.units = static_cast<int32_t>(number<cl_uint>(id, CL_DEVICE_MAX_COMPUTE_UNITS));
+  info.cache_bytes = static_cast<int64_t>(number<cl_ulong>(id, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE));
+  info.argument_bytes = static_cast<int32_t>(std::min<size_t>(number<size_t>(id, CL_DEVICE_MAX_PARAMETER_SIZE), 4096));
   // PoCL compiles every kernel once more for its binaries, and keeps what it compiles on disk by itself.
   facts.keeps_source = text(platform, CL_PLATFORM_NAME) == "Portable Computing Language";
   facts.options = "-cl-std=CL1.2 -w";

@@ -143,4 +143,14 @@ rosin_status copy(rosin_stream* stream, rosin_place to, rosin_place from, uint64
   });
 }
 
+rosin_status fill(rosin_stream* stream, rosin_place to, uint64_t bytes, uint8_t value) {
+  return guarded([&] {
+    check_place(to, bytes);
+    if (bytes == 0) return;
+    check(clEnqueueFillBuffer(stream->queue.get(), to.memory->memory.get(), &value, 1, to.offset, bytes, 0, nullptr,
+                              nullptr),
+          "clEnqueueFillBuffer");
+  });
+}
+
 }  // namespace rosin::opencl

@@ -88,7 +88,10 @@ rosin_status copy_in(rosin_stream* stream, rosin_place to, const void* from, uin
 rosin_status copy_out(rosin_stream* stream, void* to, rosin_place from, uint64_t bytes);
 rosin_status copy(rosin_stream* stream, rosin_place to, rosin_place from, uint64_t bytes);
 
+rosin_status fill(rosin_stream* stream, rosin_place to, uint64_t bytes, uint8_t value);
+
 rosin_status stream_create(rosin_device* device, rosin_stream** out);
+rosin_status stream_adopt(rosin_device* device, void* native, rosin_stream** out);
 void stream_destroy(rosin_stream* stream);
 rosin_status stream_sync(rosin_stream* stream);
 rosin_status event_create(rosin_device* device, rosin_event** out);

@@ -56,6 +56,20 @@ const rosin_backend table = {
     .graph_destroy = nullptr,
     .native_stream = native_stream,
     .native_memory = native_memory,
+    .attach = nullptr,
+    .compile_key = nullptr,
+    .fill = fill,
+    .alloc_ordered = nullptr,
+    .release_ordered = nullptr,
+    .pin = nullptr,
+    .unpin = nullptr,
+    .peer = nullptr,
+    .stream_create_with = nullptr,
+    .stream_adopt = stream_adopt,
+    .event_create_timed = nullptr,
+    .event_elapsed = nullptr,
+    .range_begin = nullptr,
+    .range_end = nullptr,
 };
 
 }  // namespace

@@ -15,6 +15,17 @@ rosin_status stream_create(rosin_device* device, rosin_stream** out) {
   });
 }
 
+rosin_status stream_adopt(rosin_device* device, void* native, rosin_stream** out) {
+  return guarded([&] {
+    auto* queue = static_cast<cl_command_queue>(native);
+    auto stream = std::make_unique<rosin_stream>();
+    stream->device = device;
+    check(clRetainCommandQueue(queue), "clRetainCommandQueue");
+    stream->queue = Queue(queue);
+    *out = stream.release();
+  });
+}
+
 void stream_destroy(rosin_stream* stream) { delete stream; }
 
 rosin_status stream_sync(rosin_stream* stream) {

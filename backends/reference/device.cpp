@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <stdexcept>
 
 using rosin::reference::Failure;
@@ -108,6 +109,25 @@ void release_pinned(void* memory) {
   const std::lock_guard lock(pinned().mutex);
   pinned().blocks.erase(static_cast<char*>(memory));
   std::free(memory);
+}
+
+void pin_memory(void* memory, uint64_t bytes) {
+  need(memory != nullptr && bytes > 0, "pin: no memory");
+  auto* from = static_cast<char*>(memory);
+  const std::lock_guard lock(pinned().mutex);
+  const auto next = pinned().blocks.upper_bound(from);
+  bool free = next == pinned().blocks.end() || from + bytes <= next->first;
+  if (next != pinned().blocks.begin()) {
+    const auto before = std::prev(next);
+    free = free && before->first + before->second <= from;
+  }
+  need(free, "pin: some of it is pinned already");
+  pinned().blocks[from] = bytes;
+}
+
+void unpin_memory(void* memory) {
+  const std::lock_guard lock(pinned().mutex);
+  pinned().blocks.erase(static_cast<char*>(memory));
 }
 
 bool is_pinned(const void* memory, uint64_t bytes) {

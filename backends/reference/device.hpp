@@ -62,6 +62,9 @@ const char* target_name(bool float64);
 
 void* alloc_pinned(uint64_t bytes);
 void release_pinned(void* memory);
+/// The same of host memory that is there; throws where some of it is pinned already.
+void pin_memory(void* memory, uint64_t bytes);
+void unpin_memory(void* memory);
 /// Whether all of it is pinned.
 bool is_pinned(const void* memory, uint64_t bytes);
 

@@ -19,11 +19,6 @@ Work copy_out_work(const rosin_device& device, const rosin_graph_node& node) {
   return [=, to = node.host, bytes = node.bytes] { std::memcpy(to, source, bytes); };
 }
 
-Work fill_work(const rosin_device& device, const rosin_graph_node& node) {
-  char* target = bytes_at(device, node.to, node.bytes);
-  return [=, value = node.value, bytes = node.bytes] { std::memset(target, value, bytes); };
-}
-
 }  // namespace
 }  // namespace rosin::reference
 
@@ -35,7 +30,7 @@ std::shared_ptr<const Work> rosin_graph::work_of(const rosin_graph_node& node) c
       case ROSIN_GRAPH_CALL: return call_work(device, *node.call, node.buffers, node.workspace, node.numbers);
       case ROSIN_GRAPH_COPY: return copy_work(device, node.to, node.from, node.bytes);
       case ROSIN_GRAPH_COPY_OUT: return copy_out_work(device, node);
-      case ROSIN_GRAPH_FILL: return fill_work(device, node);
+      case ROSIN_GRAPH_FILL: return fill_work(device, node.to, node.bytes, node.value);
       default: throw Failure(ROSIN_UNSUPPORTED, "graph: nodes of kind " + std::to_string(node.kind));
     }
   };

@@ -99,11 +99,12 @@ class Reader {
     else if (name == "hold") options.hold = number(value, many);
     else if (name == "alloc_fail") options.alloc_fail = number(value, many);
     else if (name == "graph_fail") options.graph_fail = number(value, many);
+    else if (name == "keep") options.keep = number(value, 1) != 0;
     else if (name == "kind") options.kind = kind(value);
     else
       refuse(
           "write devices, memory, fp64, functional, vendor, vendor_rows, delay, fault, hold, alloc_fail, "
-          "graph_fail or kind");
+          "graph_fail, keep or kind");
   }
 
   const char* variable_;

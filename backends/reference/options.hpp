@@ -14,6 +14,7 @@
 //     hold=N          launch number N of a device, from 0, begins when a copy out has ended that was given after it; a
 //                     fault where there is none for 20 seconds
 //     alloc_fail=N    allocation number N of a device, from 0, fails as if memory were used up
+//     keep=1          counts in rosin's cache how often a device was opened, and says so
 //     graph_fail=N    launch number N of graphs on a device, from 0, is refused
 //
 // The plug-in is also built under the names of vendors' back ends, for tests; then ROSIN_REFERENCE_CUDA goes before
@@ -53,6 +54,7 @@ struct Options {
   int64_t hold = -1;         // the number of a launch
   int64_t alloc_fail = -1;   // the number of an allocation
   int64_t graph_fail = -1;   // the number of a graph's launch
+  bool keep = false;
   int32_t kind = ROSIN_DEVICE_OTHER;
   std::vector<int32_t> visible;  // hardware number of each device that is seen
   std::string hidden_by;         // why none is seen

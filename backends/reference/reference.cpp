@@ -2,6 +2,7 @@
 // kernels instruction by instruction. It plays what tests need (options.hpp), finds what a GPU would not tell
 // (interpret.hpp), and is the shortest full example of a plug-in.
 // Read first: rosin/backend.h. Read next: device.hpp, stream.hpp, program.hpp, interpret.hpp.
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -69,14 +70,36 @@ rosin_status device_info(int32_t device, rosin_device_info* info) {
     all.largest_group = largest_group;
     all.shared_bytes = shared_bytes;
     all.alignment = alignment;
+    all.units = 1;  // a stream has one thread
+    all.warp = 1;
+    all.vector_bytes = 16;
+    all.uuid[0] = 1;
+    all.uuid[15] = static_cast<unsigned char>(hardware);
     std::memcpy(info, &all, std::min(info->size, sizeof(all)));
   });
+}
+
+/// What rosin does for this plug-in, once it has said so.
+std::atomic<const rosin_host*> host{nullptr};
+
+void attach(const rosin_host* given) { host = given; }
+
+/// Counts openings on disk, and says how many there were: keep=1.
+void note_opening() {
+  const rosin_host* services = host;
+  if (!services) return;
+  uint32_t count = 0;
+  if (services->cache_get(services, "openings", &count, sizeof count) != sizeof count) count = 0;
+  ++count;
+  services->cache_put(services, "openings", &count, sizeof count);
+  services->log(services, ROSIN_LOG_INFO, ("opened " + std::to_string(count) + " times").c_str());
 }
 
 rosin_status open(int32_t device, rosin_device** out) {
   return guarded([&] {
     auto opened = std::make_unique<rosin_device>();
     opened->options = options_for(device);
+    if (opened->options.keep) note_opening();
     opened->target = target_name(opened->options.float64);
     *out = opened.release();
   });
@@ -138,6 +161,9 @@ void event_destroy(rosin_event* event) { delete event; }
 
 rosin_status event_record(rosin_event* event, rosin_stream* stream) {
   return guarded([&] {
+    if (event->clock) {
+      stream->give_always([clock = event->clock] { clock->time = std::chrono::steady_clock::now(); });
+    }
     event->progress = stream->progress;
     event->number = stream->given();
   });
@@ -214,6 +240,73 @@ rosin_status copy_peer(rosin_stream* stream, rosin_place to, rosin_device* from_
     stream->give([=] { std::memmove(target, source, bytes); });
   });
 }
+
+rosin_status fill(rosin_stream* stream, rosin_place to, uint64_t bytes, uint8_t value) {
+  return guarded([&] {
+    stream->device.need_alive();
+    stream->give(fill_work(stream->device, to, bytes, value));
+  });
+}
+
+rosin_status alloc_ordered(rosin_stream* stream, uint64_t bytes, rosin_memory** out) {
+  return guarded([&] { *out = stream->device.alloc(bytes); });
+}
+
+rosin_status release_ordered(rosin_stream* stream, rosin_memory* memory) {
+  return guarded([&] {
+    need(memory != nullptr && memory->device == &stream->device, "release_ordered: memory of another device");
+    stream->give_always([memory, &device = stream->device] { device.release(memory); });
+  });
+}
+
+rosin_status pin(rosin_device* device, void* memory, uint64_t bytes) {
+  return guarded([&] {
+    device->need_alive();
+    pin_memory(memory, bytes);
+  });
+}
+
+void unpin(rosin_device*, void* memory) { unpin_memory(memory); }
+
+rosin_status peer(rosin_device*, int32_t other, int32_t* reaches) {
+  return guarded([&] {
+    options_for(other);
+    *reaches = 1;
+  });
+}
+
+// ---- Streams and events, what is optional ----
+
+/// All priorities are one.
+rosin_status stream_create_with(rosin_device* device, int32_t priority, rosin_stream** out) {
+  return guarded([&] {
+    need(priority >= ROSIN_PRIORITY_LOW && priority <= ROSIN_PRIORITY_HIGH, "stream_create_with: no such priority");
+    device->need_alive();
+    *out = new rosin_stream(*device);
+  });
+}
+
+rosin_status event_create_timed(rosin_device* device, rosin_event** out) {
+  const rosin_status status = event_create(device, out);
+  if (status == ROSIN_OK) (*out)->clock = std::make_shared<EventClock>();
+  return status;
+}
+
+rosin_status event_elapsed(rosin_event* from, rosin_event* to, double* seconds) {
+  return guarded([&] {
+    need(from->clock && to->clock, "event_elapsed: an event that keeps no time");
+    for (const rosin_event* event : {from, to}) {
+      need(event->progress && event->progress->reached(event->number), "event_elapsed: an event that has not ended");
+    }
+    *seconds = std::chrono::duration<double>(to->clock->time - from->clock->time).count();
+  });
+}
+
+/// What this thread has begun.
+thread_local int ranges = 0;
+
+void range_begin(rosin_device*, const char*) { ++ranges; }
+void range_end(rosin_device*) { --ranges; }
 
 // ---- Kernels ----
 
@@ -407,6 +500,18 @@ rosin_backend table() {
   all.graph_update = &graph_update;
   all.graph_launch = &graph_launch;
   all.graph_destroy = &graph_destroy;
+  all.attach = &attach;
+  all.fill = &fill;
+  all.alloc_ordered = &alloc_ordered;
+  all.release_ordered = &release_ordered;
+  all.pin = &pin;
+  all.unpin = &unpin;
+  all.peer = &peer;
+  all.stream_create_with = &stream_create_with;
+  all.event_create_timed = &event_create_timed;
+  all.event_elapsed = &event_elapsed;
+  all.range_begin = &range_begin;
+  all.range_end = &range_end;
   return all;
 }
 

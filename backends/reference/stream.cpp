@@ -3,8 +3,6 @@
 
 #include <chrono>
 
-using rosin::reference::Work;
-
 rosin_stream::rosin_stream(rosin_device& owner) : device(owner), thread_([this] { work(); }) {}
 
 rosin_stream::~rosin_stream() {
@@ -16,10 +14,10 @@ rosin_stream::~rosin_stream() {
   thread_.join();
 }
 
-void rosin_stream::give(Work work) {
+void rosin_stream::give(Piece piece) {
   {
     const std::lock_guard lock(mutex_);
-    queue_.push_back(std::move(work));
+    queue_.push_back(std::move(piece));
   }
   ++given_;
   more_.notify_one();
@@ -27,7 +25,7 @@ void rosin_stream::give(Work work) {
 
 void rosin_stream::work() {
   while (true) {
-    Work next;
+    Piece next;
     {
       std::unique_lock lock(mutex_);
       more_.wait(lock, [this] { return ends_ || !queue_.empty(); });
@@ -36,7 +34,7 @@ void rosin_stream::work() {
       queue_.pop_front();
     }
     run(next);
-    next = nullptr;  // what it holds goes before it counts as done
+    next.work = nullptr;  // what it holds goes before it counts as done
     {
       const std::lock_guard lock(progress->mutex);
       ++progress->done;
@@ -45,11 +43,12 @@ void rosin_stream::work() {
   }
 }
 
-void rosin_stream::run(const Work& work) {
+void rosin_stream::run(const Piece& piece) {
+  if (piece.always) return piece.work();
   if (device.failed()) return;
   if (device.options.delay) std::this_thread::sleep_for(std::chrono::milliseconds(device.options.delay));
   try {
-    work();
+    piece.work();
   } catch (const std::exception& error) {
     device.fail(error.what());
   }

@@ -1,12 +1,14 @@
 // Streams: a thread each, which takes work from a queue in the order in which it was given; events count that work.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "device.hpp"
@@ -43,25 +45,38 @@ struct rosin_stream {
   const std::shared_ptr<rosin::reference::Progress> progress = std::make_shared<rosin::reference::Progress>();
 
   /// Runs `work` after all that was given before. A Failure or Fault that it throws ends the device.
-  void give(rosin::reference::Work work);
+  void give(rosin::reference::Work work) { give({std::move(work), false}); }
+  /// The same, on a device that has failed too, and without delay; it throws nothing.
+  void give_always(rosin::reference::Work work) { give({std::move(work), true}); }
   /// The number that `progress` reaches when all work given so far is done.
   uint64_t given() const { return given_; }
   void wait() { progress->wait(given_); }
 
  private:
+  struct Piece {
+    rosin::reference::Work work;
+    bool always = false;
+  };
+  void give(Piece piece);
   void work();
-  void run(const rosin::reference::Work& work);
+  void run(const Piece& piece);
 
   uint64_t given_ = 0;  // of the calling side
   std::mutex mutex_;
   std::condition_variable more_;
-  std::deque<rosin::reference::Work> queue_;
+  std::deque<Piece> queue_;
   bool ends_ = false;
   std::thread thread_;
+};
+
+/// When an event was reached. Outlives the event where a stream is on its way.
+struct EventClock {
+  std::chrono::steady_clock::time_point time;
 };
 
 struct rosin_event {
   rosin_device* device = nullptr;
   std::shared_ptr<rosin::reference::Progress> progress;  // null before the first record
   uint64_t number = 0;
+  std::shared_ptr<EventClock> clock;  // of events that keep the time
 };

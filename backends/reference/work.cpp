@@ -44,6 +44,11 @@ Work call_work(const rosin_device& device, const rosin_call& call, const rosin_p
   return [what = call.what, run = matmul_run(call, buffers, numbers)] { matmul(what, run); };
 }
 
+Work fill_work(const rosin_device& device, rosin_place to, uint64_t bytes, uint8_t value) {
+  char* target = bytes_at(device, to, bytes);
+  return [=] { std::memset(target, value, bytes); };
+}
+
 Work copy_work(const rosin_device& device, rosin_place to, rosin_place from, uint64_t bytes) {
   char* target = bytes_at(device, to, bytes);
   const char* source = bytes_at(device, from, bytes);

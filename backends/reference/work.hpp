@@ -11,6 +11,7 @@ namespace rosin::reference {
 Work launch_work(rosin_device& device, const rosin_kernel& kernel, const rosin_launch* launch);
 Work call_work(const rosin_device& device, const rosin_call& call, const rosin_place* buffers, rosin_place workspace,
                const rosin_call_numbers* numbers);
+Work fill_work(const rosin_device& device, rosin_place to, uint64_t bytes, uint8_t value);
 Work copy_work(const rosin_device& device, rosin_place to, rosin_place from, uint64_t bytes);
 
 }  // namespace rosin::reference

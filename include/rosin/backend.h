@@ -17,7 +17,13 @@
  *              takes fields beyond that size as zero (functions: not offered). Structs without a size stand in lists or
  *              within others and never change.
  *   numbers    counts from 0; bytes unless said otherwise.
- * Functions marked (optional) may be null.
+ * Functions marked (optional) may be null; those that belong together are offered together or not at all.
+ *
+ * Versions. From version 1 on this page only grows, at the ends of structs, lists and of the table of functions: what
+ * it says of what was there before stays. So rosin takes plug-ins that were built for an earlier page of version 1,
+ * whose tables are smaller (what they lack is null), and for a later one, of which it reads what it knows. A table
+ * reaches to `launch` at least (ROSIN_BACKEND_SMALLEST). Another number would mean that plug-ins must be written anew.
+ *   1  rosin 0.1
  */
 #ifndef ROSIN_BACKEND_H
 #define ROSIN_BACKEND_H
@@ -29,9 +35,8 @@
 extern "C" {
 #endif
 
-/* The version of this page. 0 means that it may change with every release: a plug-in works with the rosin it was built
- * for, and says so by refusing any other number. */
-#define ROSIN_BACKEND_ABI 0
+/* The version of this page. */
+#define ROSIN_BACKEND_ABI 1
 
 typedef enum rosin_status {
   ROSIN_OK = 0,
@@ -107,6 +112,16 @@ typedef struct rosin_device_info {
   int32_t largest_group;       /* items of a group at most; at least 256 */
   int64_t shared_bytes;        /* shared memory of a group; at least 16384 */
   int32_t alignment;           /* of blocks; a power of two from 64 to 256. Offsets into them are multiples of 64 */
+  /* What follows may be 0 or empty: unknown, or none of that kind. */
+  int32_t units;          /* that run groups side by side: multiprocessors, compute units */
+  int32_t warp;           /* items of a group that run in step and may exchange values */
+  int64_t cache_bytes;    /* of the cache that all units share */
+  int64_t largest_shared; /* shared memory of a group, where its kernel asks for more than shared_bytes */
+  int32_t registers;      /* of 32 bits that a group has at most */
+  int32_t argument_bytes; /* of a launch at most: 8 for each buffer and parameter */
+  int32_t vector_bytes;   /* that an item loads or stores at a time at best */
+  uint32_t matrix_types;  /* bit n: matrix units multiply elements of rosin_type n */
+  unsigned char uuid[16]; /* of the hardware, wherever it is plugged in */
 } rosin_device_info;
 
 /* ---- Kernels -------------------------------------------------------------------------------------------------------
@@ -466,6 +481,29 @@ typedef struct rosin_capability {
   const char* reason;  /* why it cannot be used, as one line of text; null or empty: it can */
 } rosin_capability;
 
+/* What rosin does for a plug-in. It outlives the process's use of the plug-in; any thread may call its functions, from
+ * within any function of the plug-in but attach. */
+typedef enum rosin_log_level { ROSIN_LOG_INFO, ROSIN_LOG_WARNING } rosin_log_level;
+
+typedef struct rosin_host rosin_host;
+struct rosin_host {
+  size_t size;
+  /* A notice for the user of the program: one line of text, said once in a process. */
+  void (*log)(const rosin_host* host, int32_t level, const char* text);
+  /* What the plug-in keeps on disk from one process to the next, as far as there is room: plans and choices of a
+   * library. A key is any text that names all that the bytes depend on (versions of libraries, the hardware); other
+   * plug-ins, and other versions of this one, have keys of their own. Gives the count of the bytes, 0 where nothing is
+   * kept, and copies them if there are at most `capacity`. They are as they were put. */
+  uint64_t (*cache_get)(const rosin_host* host, const char* key, void* bytes, uint64_t capacity);
+  /* Whether it can be kept or not is not said. */
+  void (*cache_put)(const rosin_host* host, const char* key, const void* bytes, uint64_t count);
+};
+
+typedef enum rosin_priority { ROSIN_PRIORITY_LOW = -1, ROSIN_PRIORITY_USUAL, ROSIN_PRIORITY_HIGH } rosin_priority;
+
+/* Bytes of a table that ends with `launch`. */
+#define ROSIN_BACKEND_SMALLEST offsetof(rosin_backend, call_takes)
+
 typedef struct rosin_backend {
   size_t size;
   uint32_t abi;        /* ROSIN_BACKEND_ABI */
@@ -566,6 +604,40 @@ typedef struct rosin_backend {
    * and CUdeviceptr (by address), cl_mem, ... (optional). */
   void* (*native_stream)(rosin_stream* stream);
   void* (*native_memory)(rosin_memory* memory);
+
+  /* All that follows may answer ROSIN_UNSUPPORTED, where a driver is too old.
+   *
+   * What rosin does for the plug-in; called before device_count, once, if at all (optional). */
+  void (*attach)(const rosin_host* host);
+  /* What compiled programs depend on beside their text, the target, and the name and version of the plug-in: options,
+   * a compiler whose code differs. rosin keeps bytes of compile() under it, also from another machine, so it leaves out
+   * what load() can live with. A text that stays as long as the device is open (optional: the driver's text). */
+  rosin_status (*compile_key)(rosin_device* device, const char** key);
+
+  /* Every byte becomes `value`, on the stream (optional). */
+  rosin_status (*fill)(rosin_stream* stream, rosin_place to, uint64_t bytes, uint8_t value);
+  /* A block that work given to the stream from now on may use, and that others may use behind an event of it. Giving it
+   * back is work of a stream too: what was given to that one before may use it still (optional, both or none). */
+  rosin_status (*alloc_ordered)(rosin_stream* stream, uint64_t bytes, rosin_memory** out);
+  rosin_status (*release_ordered)(rosin_stream* stream, rosin_memory* memory);
+  /* Makes host memory that is there pinned, and what it was before. No copy from or to it is under way at unpin
+   * (optional, both or none). */
+  rosin_status (*pin)(rosin_device* device, void* memory, uint64_t bytes);
+  void (*unpin)(rosin_device* device, void* memory);
+  /* Whether copies from device number `other` go straight to this one: 1, or through the host: 0 (optional). */
+  rosin_status (*peer)(rosin_device* device, int32_t other, int32_t* reaches);
+
+  /* A stream whose work is done before or after that of others, where there is a choice; a rosin_priority (optional).
+   */
+  rosin_status (*stream_create_with)(rosin_device* device, int32_t priority, rosin_stream** out);
+  /* A stream that is the vendor's own, as native_stream gives it. stream_destroy leaves that alone (optional). */
+  rosin_status (*stream_adopt)(rosin_device* device, void* native, rosin_stream** out);
+  /* An event that keeps the time, and seconds from one to another, both recorded and ended (optional, both or none). */
+  rosin_status (*event_create_timed)(rosin_device* device, rosin_event** out);
+  rosin_status (*event_elapsed)(rosin_event* from, rosin_event* to, double* seconds);
+  /* Names what the calling thread does until range_end, in the vendor's tools; ranges nest (optional, both or none). */
+  void (*range_begin)(rosin_device* device, const char* name);
+  void (*range_end)(rosin_device* device);
 } rosin_backend;
 
 /* The one exported function: the table of functions, valid for ever, or null when `abi` is not the plug-in's. It does

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstddef>
 #include <exception>
 #include <filesystem>
 #include <set>
@@ -13,6 +14,7 @@
 
 #include "base/environment.hpp"
 #include "base/nearest.hpp"
+#include "devices/plugin_host.hpp"
 #include "devices/plugin_record.hpp"
 
 namespace rosin {
@@ -60,10 +62,13 @@ std::string fault_of(const rosin_backend* b, std::string_view backend) {
   if (!b)
     return "is made for another version of rosin (this one has back-end ABI " + std::to_string(ROSIN_BACKEND_ABI) +
            "); rebuild or reinstall it";
-  if (b->size < sizeof(rosin_backend)) return "offers fewer functions than back-end ABI 0 asks for; rebuild it";
   if (b->abi != ROSIN_BACKEND_ABI)
     return "has back-end ABI " + std::to_string(b->abi) + ", rosin has " + std::to_string(ROSIN_BACKEND_ABI) +
            "; rebuild or reinstall it";
+  if (b->size < ROSIN_BACKEND_SMALLEST) {
+    return "has a table of " + std::to_string(b->size) + " bytes, which ends before the last function that every " +
+           "plug-in has (at least " + std::to_string(ROSIN_BACKEND_SMALLEST) + " bytes are needed); rebuild it";
+  }
   if (!b->name || !equal_without_case(b->name, backend)) {
     return std::string("says that it is the back end ") + (b->name ? b->name : "(none)") + ", not " +
            std::string(backend);
@@ -173,7 +178,10 @@ const rosin_backend* load_plugin_file(const std::string& path, std::string_view 
     return nullptr;
   }
   reason = fault_of(functions, backend);
-  return reason.empty() ? functions : nullptr;
+  if (!reason.empty()) return nullptr;
+  functions = whole_table(*functions);
+  if (functions->attach) functions->attach(&host_for(*functions));
+  return functions;
 }
 
 Plugin load_plugin(std::string_view backend) {

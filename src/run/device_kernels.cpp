@@ -177,7 +177,9 @@ void DeviceKernels::compile(const std::vector<const kernels::Launch*>& fresh) {
 
 std::string DeviceKernels::key_of(const char* text) const {
   std::string key("rosin " ROSIN_VERSION "\n");
-  for (const char* part : {functions_.name, functions_.version, info_.driver, info_.target}) {
+  const char* compiler = info_.driver;
+  if (functions_.compile_key && functions_.compile_key(device_, &compiler) != ROSIN_OK) compiler = info_.driver;
+  for (const char* part : {functions_.name, functions_.version, compiler, info_.target}) {
     key.append(part ? part : "").append("\n");
   }
   return key.append(text);

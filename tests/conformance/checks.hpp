@@ -26,6 +26,7 @@ extern const Part kernels_part;     // kernel_checks.cpp: launches, control flow
 extern const Part operations_part;  // operation_checks.cpp: every operation for every type
 extern const Part elements_part;    // element_checks.cpp: loads, stores and rounding for every element type
 extern const Part extras_part;      // extra_checks.cpp: what is optional, but calls and graphs
+extern const Part services_part;    // service_checks.cpp: memory, streams and events of other kinds
 extern const Part calls_part;       // call_checks.cpp: vendor calls
 extern const Part graphs_part;      // graph_checks.cpp
 

@@ -54,7 +54,7 @@ class Conformance(unittest.TestCase):
             self.good(PLUGINS / "librosin_reference.so", "--device", 2, ROSIN_REFERENCE=options)
 
     def test_slow_reference_devices_keep_it(self):
-        parts = "memory,streams,programs,extras,calls,graphs"
+        parts = "memory,streams,programs,extras,services,calls,graphs"
         self.good(PLUGINS / "librosin_reference.so", "--only", parts, ROSIN_REFERENCE="devices=2,delay=2")
 
     def test_small_reference_devices_without_float64_keep_it(self):

@@ -26,6 +26,9 @@ void the_table_is_complete(Rig& rig) {
   expect(!api.graph_add != graphs && !api.graph_finish != graphs && !api.graph_update != graphs &&
              !api.graph_launch != graphs && !api.graph_destroy != graphs,
          "half of the graph functions");
+  expect(!api.alloc_ordered == !api.release_ordered && !api.pin == !api.unpin &&
+             !api.event_create_timed == !api.event_elapsed && !api.range_begin == !api.range_end,
+         "half of what belongs together");
 }
 
 /// Printable ASCII from `least` on.
@@ -63,6 +66,13 @@ void the_info_keeps_its_bounds(Rig& rig) {
   expect(info.shared_bytes >= 16384, "shared_bytes is below 16384");
   const int32_t unit = info.alignment;
   expect(unit >= 1 && unit <= 256 && (unit & (unit - 1)) == 0, "alignment is no power of two up to 256");
+  expect(info.units >= 0 && info.warp >= 0 && info.warp <= info.largest_group && info.cache_bytes >= 0 &&
+             info.registers >= 0,
+         "a number of units, items, bytes or registers that cannot be");
+  expect(info.largest_shared == 0 || info.largest_shared >= info.shared_bytes, "largest_shared is below shared_bytes");
+  expect(info.argument_bytes == 0 || info.argument_bytes >= 256, "argument_bytes is below 256");
+  const int32_t vector = info.vector_bytes;
+  expect(vector >= 0 && vector <= 64 && (vector & (vector - 1)) == 0, "vector_bytes is no power of two up to 64");
 }
 
 void an_older_caller_gets_no_more_than_it_asked_for(Rig& rig) {

@@ -178,6 +178,11 @@ FAKE_CUDA_API cuDeviceGetAttribute(int* value, int attribute, int device) {
     switch (attribute) {
       case 1: *value = 1024; break;                                // threads of a block
       case 8: *value = 49152; break;                               // shared memory of a block
+      case 10: *value = 32; break;                                 // items of a warp
+      case 12: *value = 65536; break;                              // registers of a block
+      case 16: *value = 4; break;                                  // multiprocessors
+      case 38: *value = 1 << 20; break;                            // bytes of the second cache
+      case 97: *value = 65536; break;                              // shared memory of a block that asks for more
       case 75: *value = machine.options.architecture / 10; break;  // compute capability
       case 76: *value = machine.options.architecture % 10; break;
       default: throw Trouble{invalid_value, "no such attribute"};
@@ -315,6 +320,51 @@ FAKE_CUDA_API cuMemcpyPeerAsync(uint64_t to, Context* to_context, uint64_t from,
       std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes);
     };
     machine.give(known, std::move(work));
+  });
+}
+
+FAKE_CUDA_API cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, Stream* stream) {
+  return call("cuMemsetD8Async", [&](Machine& machine) {
+    Stream& known = stream_now(stream);
+    machine.check_range(*known.context, to, bytes);
+    Work work;
+    work.addresses = {to};
+    work.run = [to, value, bytes] { std::memset(reinterpret_cast<void*>(to), value, bytes); };
+    machine.give(known, std::move(work));
+  });
+}
+
+FAKE_CUDA_API cuMemHostRegister_v2(void* address, size_t bytes, unsigned) {
+  return call("cuMemHostRegister_v2", [&](Machine& machine) {
+    context_now();
+    machine.pin(address, bytes);
+  });
+}
+
+FAKE_CUDA_API cuMemHostUnregister(void* address) {
+  return call("cuMemHostUnregister", [&](Machine& machine) { machine.unpin(address); });
+}
+
+FAKE_CUDA_API cuDeviceCanAccessPeer(int* reaches, int device, int other) {
+  return call("cuDeviceCanAccessPeer", [&](Machine& machine) {
+    machine.context_of(device);
+    machine.context_of(other);
+    *reaches = machine.options.peer && device != other;
+  });
+}
+
+FAKE_CUDA_API cuCtxGetStreamPriorityRange(int* least, int* greatest) {
+  return call("cuCtxGetStreamPriorityRange", [&](Machine&) {
+    context_now();
+    *least = 0;
+    *greatest = -5;
+  });
+}
+
+FAKE_CUDA_API cuStreamCreateWithPriority(Stream** stream, unsigned, int priority) {
+  return call("cuStreamCreateWithPriority", [&](Machine& machine) {
+    if (priority > 0 || priority < -5) throw Trouble{invalid_value, "no such priority"};
+    *stream = machine.add_stream(context_now());
   });
 }
 

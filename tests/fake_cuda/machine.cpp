@@ -110,6 +110,15 @@ void Machine::free_host(void* address) {
   std::free(address);
 }
 
+void Machine::pin(void* address, uint64_t bytes) {
+  if (bytes == 0 || is_pinned(address, bytes)) throw Trouble{invalid_value, "no bytes, or pinned already"};
+  pinned_.emplace(reinterpret_cast<uint64_t>(address), bytes);
+}
+
+void Machine::unpin(void* address) {
+  if (pinned_.erase(reinterpret_cast<uint64_t>(address)) == 0) throw Trouble{invalid_value, "it is not pinned"};
+}
+
 bool Machine::is_pinned(const void* address, uint64_t bytes) const {
   const auto first = reinterpret_cast<uint64_t>(address);
   auto block = pinned_.upper_bound(first);

@@ -122,6 +122,8 @@ class Machine {
   uint64_t left(const Context& context) const;
   void* alloc_host(uint64_t bytes);
   void free_host(void* address);
+  void pin(void* address, uint64_t bytes);
+  void unpin(void* address);
   bool is_pinned(const void* address, uint64_t bytes) const;
   /// Error (invalid_value): not inside one block of the device.
   void check_range(const Context& context, uint64_t address, uint64_t bytes) const;
