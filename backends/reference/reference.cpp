@@ -452,6 +452,34 @@ rosin_status capabilities(const rosin_capability** list, uint32_t* count) {
   });
 }
 
+/// What is optional.
+void add_the_rest(rosin_backend& all) {
+  all.call_takes = &call_takes;
+  all.call_prepare = &call_prepare;
+  all.call_destroy = &call_destroy;
+  all.call_run = &call_run;
+  all.call_tune = &call_tune;
+  all.call_choice = &call_choice;
+  all.graph_create = &graph_create;
+  all.graph_add = &graph_add;
+  all.graph_finish = &graph_finish;
+  all.graph_update = &graph_update;
+  all.graph_launch = &graph_launch;
+  all.graph_destroy = &graph_destroy;
+  all.attach = &attach;
+  all.fill = &fill;
+  all.alloc_ordered = &alloc_ordered;
+  all.release_ordered = &release_ordered;
+  all.pin = &pin;
+  all.unpin = &unpin;
+  all.peer = &peer;
+  all.stream_create_with = &stream_create_with;
+  all.event_create_timed = &event_create_timed;
+  all.event_elapsed = &event_elapsed;
+  all.range_begin = &range_begin;
+  all.range_end = &range_end;
+}
+
 rosin_backend table() {
   rosin_backend all{};
   all.size = sizeof(all);
@@ -488,30 +516,7 @@ rosin_backend table() {
   all.unload = &unload;
   all.kernel = &kernel;
   all.launch = &launch;
-  all.call_takes = &call_takes;
-  all.call_prepare = &call_prepare;
-  all.call_destroy = &call_destroy;
-  all.call_run = &call_run;
-  all.call_tune = &call_tune;
-  all.call_choice = &call_choice;
-  all.graph_create = &graph_create;
-  all.graph_add = &graph_add;
-  all.graph_finish = &graph_finish;
-  all.graph_update = &graph_update;
-  all.graph_launch = &graph_launch;
-  all.graph_destroy = &graph_destroy;
-  all.attach = &attach;
-  all.fill = &fill;
-  all.alloc_ordered = &alloc_ordered;
-  all.release_ordered = &release_ordered;
-  all.pin = &pin;
-  all.unpin = &unpin;
-  all.peer = &peer;
-  all.stream_create_with = &stream_create_with;
-  all.event_create_timed = &event_create_timed;
-  all.event_elapsed = &event_elapsed;
-  all.range_begin = &range_begin;
-  all.range_end = &range_end;
+  add_the_rest(all);
   return all;
 }
 

@@ -113,6 +113,7 @@ HEADER_ROOM = {
     "upsample.hpp": "nn",
     "rosin.hpp": "user",
     "backend.h": "backend.h",
+    "backend_calls.h": "backend.h",
     "comm.h": "comm.h",
 }
 
@@ -228,7 +229,8 @@ def _checked(room, relative, kind, target):
     if public and not target.startswith("rosin/") and (kind == "quote" or target.partition("/")[0] in VENDOR_ROOMS):
         return f"a public header includes <rosin/...> and the standard library, not {target}"
     if room == "backend.h" or room == "comm.h":
-        return f"{relative.name} is C and includes nothing of rosin" if target.startswith("rosin/") else None
+        foreign = target.startswith("rosin/") and HEADER_ROOM.get(target.removeprefix("rosin/")) != room
+        return f"{relative.name} is C and includes nothing of rosin" if foreign else None
     return rule_broken(room, kind, target)
 
 
