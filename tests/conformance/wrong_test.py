@@ -1,0 +1,110 @@
+"""Each check of the conformance program fails on a plug-in that breaks its rule: wrong/wrong.cpp, compiled here.
+
+The build is the folder named by ROSIN_TEST_BUILD, else build/release; ./run test sets it.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("ROSIN_TEST_BUILD", ROOT / "build" / "release")).resolve()
+CONFORMANCE = BUILD / "conformance"
+REFERENCE = BUILD / "rosin" / "librosin_reference.so"
+COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
+# the part and the check that must fail, by what is wrong (wrong.cpp)
+SEEN = {
+    "half of the graphs": "device: the table is complete",
+    "blank in a version": "device: capabilities have names and stay",
+    "small groups": "device: the info keeps its bounds",
+    "info beyond its size": "device: an older caller gets no more than it asked for",
+    "any device opens": "device: devices that are not there are refused",
+    "opens once": "device: a device opens again",
+    "one error text": "device: each thread has its own error text",
+    "one block for all": "device: blocks of all sizes come and go",
+    "blocks of no bytes": "device: no bytes are no block",
+    "more free than there is": "device: free memory is part of all memory",
+    "copies in a byte less": "memory: memory holds what was copied in",
+    "copies to the beginning": "memory: offsets and odd sizes touch nothing else",
+    "copies nothing": "memory: copies within a device",
+    "copies pinned memory late": "memory: pinned memory is copied from and to",
+    "gives a block where there is none": "memory: after out of memory all goes on",
+    "keeps what is released": "memory: memory comes back",
+    "a new event has not ended": "streams: an event never recorded has ended",
+    "no stream waits": "streams: a stream waits for another",
+    "threads are mixed up": "streams: threads use streams of their own",
+    "loads once": "programs: a program compiles and loads more than once",
+    "needs a device to compile": "programs: a program compiles without a device or is unsupported",
+    "takes any bytes": "programs: foreign bytes are invalid",
+    "compile fails without a word": "programs: what does not compile says why",
+    "any kernel is there": "programs: a kernel that is not there is refused",
+    "a group less": "kernels: every item of every group runs once",
+    "one dim of groups": "kernels: groups have three dims",
+    "other parameters": "kernels: parameters of every type arrive",
+    "offsets elsewhere": "kernels: buffers begin at their offsets",
+    "no barrier": "kernels: items share memory with barriers",
+    "every branch runs": "kernels: branches run for their items only",
+    "loops end early": "kernels: loops nest and their bounds may differ by item",
+    "variables do not change": "kernels: a variable stands for what it holds",
+    "minimum is maximum": "operations: each computes",
+    "less is less or equal": "operations: each comparison holds",
+    "select is the other": "operations: select takes bits as they are",
+    "fma is a product": "operations: fma rounds once",
+    "products and sums are contracted": "operations: nothing is contracted",
+    "conversions keep nothing": "operations: every conversion saturates or wraps",
+    "reinterpreting converts": "operations: reinterpreting keeps bits",
+    "literals are others": "operations: literals are the numbers they say",
+    "elements are their neighbours": "elements: integers",
+    "peers copy nothing": "extras: copies between devices",
+    "a compile key that changes": "services: a compile key stays",
+    "handles are null": "extras: native handles are there where offered",
+    "fills a byte more": "services: a fill fills its bytes and no others",
+    "blocks in order are of no use": "services: memory in the order of a stream",
+    "stays pinned": "services: host memory that is there is pinned",
+    "any peer": "services: peers are other devices",
+    "no stream of low priority": "services: streams have priorities",
+    "time runs backwards": "services: events keep the time",
+    "another activation": "calls: a matmul is right or unsupported",
+    "numbers of the first run": "calls: numbers are those of the run",
+    "attributes are passed over": "calls: what it does not know is refused",
+    "as much workspace as it likes": "calls: the workspace keeps its limit",
+    "choices are of no use": "calls: a tuned call is right and its choice is taken",
+    "graphs run backwards": "graphs: a graph runs when it is launched, and in order",
+    "updates are passed over": "graphs: an update is for launches after it",
+    "graphs fill with zeros": "graphs: a graph fills and copies out",
+    "no graphs": "graphs: a graph may be destroyed before it is finished",
+}
+
+
+@unittest.skipUnless(COMPILER and CONFORMANCE.is_file() and REFERENCE.is_file(), "no compiler, or no conformance program")
+class WrongPlugins(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.plugin = pathlib.Path(cls.folder.name) / "librosin_wrong.so"
+        source = pathlib.Path(__file__).with_name("wrong") / "wrong.cpp"
+        subprocess.run([COMPILER, "-std=c++20", "-shared", "-fPIC", "-O1", "-fvisibility=hidden", "-I", ROOT / "include",
+                        source, "-o", cls.plugin, "-ldl"], check=True)
+
+    def failed(self, wrong, part):
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("ROSIN_REFERENCE")}
+        environment |= {"WRONG_OF": str(REFERENCE), "WRONG": wrong, "ROSIN_REFERENCE": "devices=2,vendor=2,memory=256M"}
+        done = subprocess.run([CONFORMANCE, self.plugin, "--only", part], env=environment, capture_output=True,
+                              text=True, check=False, timeout=300)
+        return done, re.findall(r"^(\w+: [^:\n]+): FAILED", done.stdout, re.MULTILINE)
+
+    def test_each_wrong_plugin_fails_the_check_of_its_rule(self):
+        for wrong, check in SEEN.items():
+            with self.subTest(wrong=wrong):
+                done, failed = self.failed(wrong, check.split(":")[0])
+                self.assertIn(check, failed, done.stdout + done.stderr)
+                self.assertEqual(done.returncode, 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
