@@ -109,6 +109,25 @@ struct ShiftRightZero {
   template <Integer T> static T of(T x, T y) { return static_cast<T>(Wrapping<T>(x) >> shift_count(y)); }
 };
 
+__extension__ using Wide = __int128;
+__extension__ using UnsignedWide = unsigned __int128;
+
+struct MultiplyHigh {
+  template <Integer T> static T of(T x, T y) {
+    using Product = std::conditional_t<std::is_signed_v<T>, Wide, UnsignedWide>;
+    return static_cast<T>((Product{x} * Product{y}) >> (sizeof(T) * 8));
+  }
+};
+struct Exp2Approximate {
+  template <std::same_as<float> T> static T of(T x) { return std::exp2(x); }
+};
+struct ReciprocalApproximate {
+  template <std::same_as<float> T> static T of(T x) { return 1 / x; }
+};
+struct TanhApproximate {
+  template <std::same_as<float> T> static T of(T x) { return std::tanh(x); }
+};
+
 template <class F, class T> void unary(Frame& frame, const Step& step) {
   const Lanes lanes = frame.active();
   auto* __restrict out = frame.at<decltype(F::of(T{}))>(step.out);
@@ -257,6 +276,10 @@ Run primitive(int operation, int type, int in) {
     case ROSIN_SHIFT_LEFT: return loop_of<ShiftLeft>(in);
     case ROSIN_SHIFT_RIGHT: return loop_of<ShiftRight>(in);
     case ROSIN_SHIFT_RIGHT_ZERO: return loop_of<ShiftRightZero>(in);
+    case ROSIN_MULTIPLY_HIGH: return loop_of<MultiplyHigh>(in);
+    case ROSIN_EXP2_APPROXIMATE: return loop_of<Exp2Approximate>(in);
+    case ROSIN_RECIPROCAL_APPROXIMATE: return loop_of<ReciprocalApproximate>(in);
+    case ROSIN_TANH_APPROXIMATE: return loop_of<TanhApproximate>(in);
     case ROSIN_SELECT: return with_scalar(in, Run{}, []<class Tag>(Tag) -> Run { return &select<typename Tag::Type>; });
     case ROSIN_REINTERPRET: return reinterpret_loop(type, in);
     case ROSIN_CONVERT: return convert_loop(type, in);

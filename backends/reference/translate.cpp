@@ -188,7 +188,8 @@ void Translator::compute() {
     return value(primitive(operation, type, type), 3);
   }
   const bool one = operation == ROSIN_NEGATE || operation == ROSIN_ABSOLUTE || operation == ROSIN_LOGICAL_NOT ||
-                   (operation >= ROSIN_FLOOR && operation <= ROSIN_SQRT);
+                   (operation >= ROSIN_FLOOR && operation <= ROSIN_SQRT) ||
+                   (operation >= ROSIN_EXP2_APPROXIMATE && operation <= ROSIN_TANH_APPROXIMATE);
   const int operands = one ? 1 : operation == ROSIN_FMA ? 3 : 2;
   const bool compares = operation >= ROSIN_LESS && operation <= ROSIN_NOT_EQUAL;
   const int in = type_of(0);

@@ -188,7 +188,12 @@ typedef enum rosin_operation {
   ROSIN_END_LOOP,
   ROSIN_IF, /* where the Bool x holds */
   ROSIN_ELSE,
-  ROSIN_END_IF
+  ROSIN_END_IF,
+  ROSIN_MULTIPLY_HIGH, /* the upper half of the bits of the product of x and y; integers */
+  /* Float32, computed quickly: wrong by 2^-20 of the value at most; what is below 2^-126 may count as 0. */
+  ROSIN_EXP2_APPROXIMATE,       /* 2^x */
+  ROSIN_RECIPROCAL_APPROXIMATE, /* 1 / x */
+  ROSIN_TANH_APPROXIMATE        /* tanh x, wrong by 2^-10 at most */
 } rosin_operation;
 
 /* The scalar type of elements in memory: Bool: Bool; 8- and 16-bit integers and Int32: Int32; UInt32: UInt32; Int64 and

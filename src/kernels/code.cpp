@@ -33,11 +33,15 @@ int operand_count(const KernelInstruction& instruction) {
     case KernelOperation::loop: return 3;
     case KernelOperation::store:
     case KernelOperation::shared_store:
+    case KernelOperation::multiply_high:
     case KernelOperation::assign: return 2;
     case KernelOperation::round:
     case KernelOperation::load:
     case KernelOperation::shared_load:
     case KernelOperation::variable:
+    case KernelOperation::exp2_approximate:
+    case KernelOperation::reciprocal_approximate:
+    case KernelOperation::tanh_approximate:
     case KernelOperation::begin_if: return 1;
     case KernelOperation::parameter:
     case KernelOperation::group:
@@ -59,6 +63,10 @@ bool is_pure(const KernelInstruction& instruction) {
     case KernelOperation::group:
     case KernelOperation::item:
     case KernelOperation::load:
+    case KernelOperation::multiply_high:
+    case KernelOperation::exp2_approximate:
+    case KernelOperation::reciprocal_approximate:
+    case KernelOperation::tanh_approximate:
     case KernelOperation::shared_load: return true;
     case KernelOperation::store:
     case KernelOperation::shared_store:

@@ -36,7 +36,11 @@ enum class KernelOperation : uint16_t {
   end_loop,
   begin_if,
   begin_else,
-  end_if
+  end_if,
+  multiply_high,
+  exp2_approximate,
+  reciprocal_approximate,
+  tanh_approximate
 };
 
 /// `operation` is a Primitive or a KernelOperation.

@@ -24,6 +24,9 @@ constexpr Word opencl_words[] = {
   vstore_half_rte(x, 0, (half*)&y);
   return y;
 })"},
+    {"exp2_approximate", "$F f32 exp2_approximate(f32 x) { return exp2(x); }"},
+    {"reciprocal_approximate", "$F f32 reciprocal_approximate(f32 x) { return 1.0f / x; }"},
+    {"tanh_approximate", "$F f32 tanh_approximate(f32 x) { return tanh(x); }"},
 };
 
 // long has 32 bits on some systems.
@@ -51,6 +54,25 @@ constexpr Word cuda_words[] = {
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x));
   return y;
 })"},
+    {"exp2_approximate", R"($F f32 exp2_approximate(f32 x) {
+  f32 y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+})"},
+    {"reciprocal_approximate", R"($F f32 reciprocal_approximate(f32 x) {
+  f32 y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+})"},
+    {"tanh_approximate", R"($F f32 tanh_approximate(f32 x) {
+#if __CUDA_ARCH__ >= 750
+  f32 y;
+  asm("tanh.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+#else
+  return 1.0f - 2.0f * reciprocal_approximate(1.0f + exp2_approximate(x * 2.8853900817779268f));
+#endif
+})"},
 };
 
 constexpr Word hip_words[] = {
@@ -60,6 +82,11 @@ constexpr Word hip_words[] = {
     {"as_f64", "$F f64 as_f64(i64 x) { return __builtin_bit_cast(f64, x); }"},
     {"f32_of_f16", "$F f32 f32_of_f16(u16 x) { return (f32)__builtin_bit_cast(_Float16, x); }"},
     {"f16_of_f32", "$F u16 f16_of_f32(f32 x) { return __builtin_bit_cast(u16, (_Float16)x); }"},
+    {"exp2_approximate", "$F f32 exp2_approximate(f32 x) { return __builtin_amdgcn_exp2f(x); }"},
+    {"reciprocal_approximate", "$F f32 reciprocal_approximate(f32 x) { return __builtin_amdgcn_rcpf(x); }"},
+    {"tanh_approximate", R"($F f32 tanh_approximate(f32 x) {
+  return 1.0f - 2.0f * reciprocal_approximate(1.0f + exp2_approximate(x * 2.8853900817779268f));
+})"},
 };
 
 constexpr Word metal_types[] = {
@@ -73,6 +100,11 @@ constexpr Word metal_words[] = {
     {"as_f32", "$F f32 as_f32(i32 x) { return as_type<float>(x); }"},
     {"f32_of_f16", "$F f32 f32_of_f16(u16 x) { return float(as_type<half>(x)); }"},
     {"f16_of_f32", "$F u16 f16_of_f32(f32 x) { return as_type<ushort>(half(x)); }"},
+    {"exp2_approximate", "$F f32 exp2_approximate(f32 x) { return fast::exp2(x); }"},
+    {"reciprocal_approximate", "$F f32 reciprocal_approximate(f32 x) { return fast::divide(1.0f, x); }"},
+    {"tanh_approximate", R"($F f32 tanh_approximate(f32 x) {
+  return 1.0f - 2.0f * reciprocal_approximate(1.0f + exp2_approximate(x * 2.8853900817779268f));
+})"},
 };
 
 // The divisor is one where the result is another's, so that no divider of any device meets a case it may trap on.
@@ -130,6 +162,17 @@ constexpr Word words_of_all[] = {
     {"b16_of_f32", R"($F u16 b16_of_f32(f32 x) {
   const u32 bits = (u32)as_i32(x);
   return (u16)((x != x ? bits | 0x400000 : bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+})"},
+    {"multiply_high_i32", "$F i32 multiply_high_i32(i32 x, i32 y) { return (i32)(((i64)x * (i64)y) >> 32); }"},
+    {"multiply_high_u32", "$F u32 multiply_high_u32(u32 x, u32 y) { return (u32)(((u64)x * (u64)y) >> 32); }"},
+    // By halves of 32 bits; a negative factor counts as 2^64 more than it is.
+    {"multiply_high_u64", R"($F u64 multiply_high_u64(u64 x, u64 y) {
+  const u64 a = x >> 32, b = (u32)x, c = y >> 32, d = (u32)y;
+  const u64 ad = a * d, bc = b * c, middle = ((b * d) >> 32) + (u32)ad + (u32)bc;
+  return a * c + (ad >> 32) + (bc >> 32) + (middle >> 32);
+})"},
+    {"multiply_high_i64", R"($F i64 multiply_high_i64(i64 x, i64 y) {
+  return (i64)(multiply_high_u64((u64)x, (u64)y) - (x < 0 ? (u64)y : 0) - (y < 0 ? (u64)x : 0));
 })"},
 };
 

@@ -252,7 +252,11 @@ class Printer {
       case KernelOperation::store:
       case KernelOperation::shared_load:
       case KernelOperation::shared_store:
-      case KernelOperation::barrier: return false;
+      case KernelOperation::barrier:
+      case KernelOperation::multiply_high:
+      case KernelOperation::exp2_approximate:
+      case KernelOperation::reciprocal_approximate:
+      case KernelOperation::tanh_approximate: return false;
     }
     return true;
   }
@@ -275,6 +279,11 @@ class Printer {
         return value(place, "s" + number + "[" + x + "]" + (instruction.type == ScalarType::boolean ? " != 0" : ""));
       case KernelOperation::shared_store: return line("s" + number + "[" + x + "] = " + y + ";");
       case KernelOperation::barrier: return line(dialect_.barrier);
+      case KernelOperation::multiply_high:
+        return value(place, fill("multiply_high_$T($x, $y)", {{'T', type}, {'x', x}, {'y', y}}));
+      case KernelOperation::exp2_approximate: return value(place, "exp2_approximate(" + x + ")");
+      case KernelOperation::reciprocal_approximate: return value(place, "reciprocal_approximate(" + x + ")");
+      case KernelOperation::tanh_approximate: return value(place, "tanh_approximate(" + x + ")");
       case KernelOperation::variable:
       case KernelOperation::assign:
       case KernelOperation::loop:

@@ -24,7 +24,8 @@ static_assert(static_cast<int>(Primitive::select) == ROSIN_SELECT &&
               static_cast<int>(Primitive::convert) == ROSIN_CONVERT);
 static_assert(static_cast<int>(KernelOperation::round) == ROSIN_ROUND &&
               static_cast<int>(KernelOperation::barrier) == ROSIN_BARRIER &&
-              static_cast<int>(KernelOperation::end_if) == ROSIN_END_IF);
+              static_cast<int>(KernelOperation::end_if) == ROSIN_END_IF &&
+              static_cast<int>(KernelOperation::tanh_approximate) == ROSIN_TANH_APPROXIMATE);
 
 /// One code in C, and the lists that it points to.
 struct CodeInC {

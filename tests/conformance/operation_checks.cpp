@@ -129,6 +129,7 @@ const std::map<rosin_operation, std::string> operations = {
     {ROSIN_SHIFT_LEFT, "shift_left"},
     {ROSIN_SHIFT_RIGHT, "shift_right"},
     {ROSIN_SHIFT_RIGHT_ZERO, "shift_right_zero"},
+    {ROSIN_MULTIPLY_HIGH, "multiply_high"},
 };
 
 bool takes_one(rosin_operation operation) {
@@ -235,6 +236,42 @@ void nothing_is_contracted(Rig& rig) {
   batch.run();
 }
 
+/// What an approximation gives, by the operation; f: the exact value. Errors have bounds in parts of it, or as
+/// such.
+void approximate(Rig& rig, rosin_operation operation, double (*f)(double), double parts, double most = 0x1p-126) {
+  Code code;
+  code.name = "approximates_" + std::to_string(operation);
+  code.group = 64;
+  code.buffers = {ROSIN_FLOAT32, ROSIN_FLOAT32};
+  const Value at = code.global();
+  code.store(1, at, code.add(operation, ROSIN_SCALAR_FLOAT32, {code.load(0, ROSIN_SCALAR_FLOAT32, at)}));
+  std::vector<float> x;
+  for (int i = 1; i <= 2048; ++i) {
+    const float size = static_cast<float>(i % 2 ? i / 100.0 : i * 1e-4);
+    x.push_back(i % 4 < 2 ? size : -size);
+  }
+  const Memory in(rig, x.size() * 4), out(rig, x.size() * 4);
+  rig.write<float>(in.at(), x);
+  const Module module(rig, std::span(&code, 1));
+  const rosin_place places[] = {in.at(), out.at()};
+  rig.launch(rig.stream, module.kernel(code.name), places, static_cast<uint32_t>(x.size() / 64));
+  const auto got = rig.read<float>(out.at(), x.size());
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double exact = f(static_cast<double>(x[i])), error = std::fabs(static_cast<double>(got[i]) - exact);
+    expect(error <= parts * std::fabs(exact) + most,
+           code.name + " of " + std::to_string(x[i]) + " is " + std::to_string(got[i]));
+  }
+}
+
+void approximations_keep_their_bounds(Rig& rig) {
+  approximate(
+      rig, ROSIN_EXP2_APPROXIMATE, [](double x) { return std::exp2(x); }, 0x1p-20);
+  approximate(
+      rig, ROSIN_RECIPROCAL_APPROXIMATE, [](double x) { return 1 / x; }, 0x1p-20);
+  approximate(
+      rig, ROSIN_TANH_APPROXIMATE, [](double x) { return std::tanh(x); }, 0, 0x1p-10);
+}
+
 void every_conversion_saturates_or_wraps(Rig& rig) {
   Batch batch(rig);
   for_each_type(rig, [&]<class From>(From) {
@@ -301,6 +338,7 @@ constexpr Check checks[] = {
     {"select takes bits as they are", select_takes_bits_as_they_are},
     {"fma rounds once", fma_rounds_once},
     {"nothing is contracted", nothing_is_contracted},
+    {"approximations keep their bounds", approximations_keep_their_bounds},
     {"every conversion saturates or wraps", every_conversion_saturates_or_wraps},
     {"reinterpreting keeps bits", reinterpreting_keeps_bits},
     {"literals are the numbers they say", literals_are_the_numbers_they_say},

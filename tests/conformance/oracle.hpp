@@ -19,6 +19,7 @@ namespace rosin::conformance {
 /// A Bool: a byte 0 or 1.
 using Bool = uint8_t;
 __extension__ using Wide = __int128;
+__extension__ using UnsignedWide = unsigned __int128;
 
 template <class T>
 concept Float = std::is_floating_point_v<T>;
@@ -120,7 +121,8 @@ template <class T> bool computes(rosin_operation operation) {
     case ROSIN_BIT_XOR:
     case ROSIN_SHIFT_LEFT:
     case ROSIN_SHIFT_RIGHT:
-    case ROSIN_SHIFT_RIGHT_ZERO: return Integer<T>;
+    case ROSIN_SHIFT_RIGHT_ZERO:
+    case ROSIN_MULTIPLY_HIGH: return Integer<T>;
     default: return false;
   }
 }
@@ -165,6 +167,9 @@ template <Integer T> T computed(rosin_operation operation, T x, T y, T) {
     case ROSIN_BIT_AND: return static_cast<T>(a & b);
     case ROSIN_BIT_OR: return static_cast<T>(a | b);
     case ROSIN_BIT_XOR: return static_cast<T>(a ^ b);
+    case ROSIN_MULTIPLY_HIGH:
+      if constexpr (std::is_signed_v<T>) return static_cast<T>((a * b) >> bits);
+      else return static_cast<T>((UnsignedWide{x} * UnsignedWide{y}) >> bits);
     case ROSIN_SHIFT_LEFT: return static_cast<T>(a * (Wide{1} << count));
     case ROSIN_SHIFT_RIGHT: return static_cast<T>(a >> count);
     case ROSIN_SHIFT_RIGHT_ZERO: return static_cast<T>(static_cast<std::make_unsigned_t<T>>(x) / (Wide{1} << count));

@@ -11,6 +11,7 @@ float truncf(float);
 float rintf(float);
 float sqrtf(float);
 float fmaf(float, float, float);
+float exp2f(float);
 double fabs(double);
 double floor(double);
 double ceil(double);
@@ -146,6 +147,8 @@ inline unsigned short float_to_half(float x) {
 
 // Instructions that the text writes in assembler: ptx_NAME(results, operands).
 inline void ptx_cvt_f32_f16(float& y, unsigned short x) { y = half_to_float(x); }
+inline void ptx_ex2_approx_ftz_f32(float& y, float x) { y = exp2f(x); }
+inline void ptx_rcp_approx_ftz_f32(float& y, float x) { y = 1 / x; }
 inline void ptx_cvt_rn_f16_f32(unsigned short& y, float x) { y = float_to_half(x); }
 
 }  // namespace fake
