@@ -1,5 +1,6 @@
 """Plug-ins of the first release of ABI 1 go on working: abi/first_plugin.c, built with the page that it was written for
-(abi/backend_abi1.h and what it includes), is loaded, checked and computed with. Tables that end elsewhere are taken or refused.
+(abi/backend_abi1.h and what it includes), is loaded, checked and computed with. Tables that end elsewhere are taken or
+refused.
 
 The build is the folder named by ROSIN_TEST_BUILD, else build/release; ./run test sets it.
 """

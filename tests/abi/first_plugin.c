@@ -1,6 +1,6 @@
 /* A plug-in as it could be written for the first page of ABI 1 (backend_abi1.h beside it, kept as it was), with the
- * smallest table and the fewest instructions. Every later rosin loads it and computes with it: abi_test.py. Neither file
- * is ever changed. The macros make tables that end elsewhere. */
+ * smallest table and the fewest instructions. Every later rosin loads it and computes with it: ../abi_test.py. Nothing
+ * in this folder is ever changed. The macros make tables that end elsewhere. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -101,9 +101,13 @@ static rosin_status event_create(rosin_device* device, rosin_event** out) {
   return new_bytes(sizeof **out, (void**)out);
 }
 static void event_destroy(rosin_event* event) { free(event); }
-static rosin_status event_record(rosin_event* event, rosin_stream* stream) { return (void)event, (void)stream, ROSIN_OK; }
+static rosin_status event_record(rosin_event* event, rosin_stream* stream) {
+  return (void)event, (void)stream, ROSIN_OK;
+}
 static rosin_status event_done(rosin_event* event) { return (void)event, ROSIN_OK; }
-static rosin_status stream_wait(rosin_stream* stream, rosin_event* event) { return (void)event, (void)stream, ROSIN_OK; }
+static rosin_status stream_wait(rosin_stream* stream, rosin_event* event) {
+  return (void)event, (void)stream, ROSIN_OK;
+}
 
 static rosin_status copy_in(rosin_stream* stream, rosin_place to, const void* from, uint64_t bytes) {
   (void)stream;
