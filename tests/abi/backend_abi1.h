@@ -313,10 +313,11 @@ typedef struct rosin_graph_node {
 
 /* ---- The functions ----------------------------------------------------------------------------------------------- */
 
-/* A library or ability that a plug-in found beside its driver: "MIOpen", "3.1.0". */
+/* A library or ability that a plug-in found beside its driver, or looked for: "MIOpen", "3.1.0". */
 typedef struct rosin_capability {
   const char* name;    /* printable ASCII */
   const char* version; /* the same without blanks, or empty */
+  const char* reason;  /* why it cannot be used, as one line of text; null or empty: it can */
 } rosin_capability;
 
 /* What rosin does for a plug-in. It outlives the process's use of the plug-in; any thread may call its functions, from
