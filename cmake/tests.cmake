@@ -153,4 +153,8 @@ if(UNIX AND NOT APPLE)
   if(TARGET suite_tests)
     add_dependencies(suite_tests fake_cuda fake_nvrtc fake_cublaslt)
   endif()
+  # fault_steps: training while the driver fails; tests/cuda_faults_test.py starts it.
+  add_executable(fault_steps ${PROJECT_SOURCE_DIR}/tests/faults/steps.cpp)
+  target_link_libraries(fault_steps PRIVATE rosin rosin_compile ${CMAKE_DL_LIBS})
+  add_dependencies(fault_steps rosin_plugins fake_cuda fake_nvrtc)
 endif()

@@ -110,7 +110,7 @@ std::vector<driver::Meaning> meanings() {
 }
 
 /// Opens and starts the driver; throws with the reason.
-Driver start() {
+Driver start(int& version) {
   Driver driver;
   driver.meanings = meanings();
   const Library& library = driver_library();
@@ -121,7 +121,6 @@ Driver start() {
   if (!missing.empty()) {
     throw Failure{ROSIN_UNSUPPORTED, "the NVIDIA driver is too old: it has no " + missing + "; install a newer one"};
   }
-  int version = 0;
   driver.check(driver.functions.driver_version(&version), "version of the driver");
   if (version < oldest_driver) {
     throw Failure{ROSIN_UNSUPPORTED, "the NVIDIA driver is too old: it is of CUDA " + version_text(version) + ", " +
@@ -143,8 +142,7 @@ struct Started {
 
   Started() {
     try {
-      driver = start();
-      driver->functions.driver_version(&version);
+      driver = start(version);
     } catch (const Failure& why) {
       failure = {ROSIN_UNSUPPORTED, why.text};
     }

@@ -90,21 +90,28 @@ class PluginPrepared final : public plan::Prepared {
     });
   }
 
-  /// Gives the run to the device. Its ticket.
+  /// Gives the run to the device. Its ticket. What cannot be given at first throws, and nothing has happened; behind
+  /// that, each call is tried once more, as arrays may have been overwritten.
   Ticket give(const plan::RunMemory& memory) const {
+    if (checked_) device_.flags.make_room();
     DeviceRun run(device_, memory, ops_);
     if (guard_) run.reads(*guard_);
     if (checked_) run.reads(checked_->flags());
     steps_->fill(memory);
-    if (!graph_->launch(memory)) {
-      for (size_t i = 0; i < steps_->steps.size(); ++i) launch(steps_->steps[i], (*ops_)[i]);
+    const bool launched_all = graph_->launch(memory);
+    if (!launched_all) launch(0);
+    try {
+      for (size_t i = 1; i < steps_->steps.size() && !launched_all; ++i) launch(i);
+      launched.fetch_add(static_cast<int64_t>(steps_->steps.size()), std::memory_order_relaxed);
+      if (!checked_) return run.finish();
+      const int place = device_.flags.send();
+      const Ticket ticket = run.finish();
+      device_.flags.expect(place, ticket, checked_);
+      return ticket;
+    } catch (const Error& error) {
+      if (!memory.overwrites.empty()) device_.give_up(error.what());
+      throw;
     }
-    launched.fetch_add(static_cast<int64_t>(steps_->steps.size()), std::memory_order_relaxed);
-    if (!checked_) return run.finish();
-    const int place = device_.flags.send();
-    const Ticket ticket = run.finish();
-    device_.flags.expect(place, ticket, checked_);
-    return ticket;
   }
 
   /// Whether the step reads or writes an array without elements: that is no library's work.
@@ -140,13 +147,19 @@ class PluginPrepared final : public plan::Prepared {
     }
   }
 
-  void launch(const DeviceSteps::Step& step, const std::string& ops) const {
+  void launch(size_t number) const {
+    if (number == steps_->steps.size()) return;
+    const DeviceSteps::Step& step = steps_->steps[number];
+    const std::string& ops = (*ops_)[number];
     const DeviceSteps::Arguments arguments = steps_->arguments_of(step);
-    if (step.call) {
-      device_.check(step.call->run(steps_->places_of(step), steps_->workspace_of(step), arguments.call_numbers()), ops);
-    } else {
-      device_.check(device_.functions.launch(device_.compute().queue(), step.kernel.kernel, &arguments.launch), ops);
-    }
+    const auto give = [&] {
+      if (step.call) {
+        return step.call->run(steps_->places_of(step), steps_->workspace_of(step), arguments.call_numbers());
+      }
+      return device_.functions.launch(device_.compute().queue(), step.kernel.kernel, &arguments.launch);
+    };
+    if (number == 0) device_.check(give(), ops);
+    else device_.insist(give, ops);
     if (one_by_one()) device_.check(device_.functions.stream_sync(device_.compute().queue()), ops);
   }
 

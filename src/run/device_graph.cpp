@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include <rosin/log.hpp>
+
 #include "base/environment.hpp"
 
 namespace rosin {
@@ -44,6 +46,13 @@ rosin_graph_node node_of(rosin_graph_node_kind kind) {
   node.size = sizeof node;
   node.kind = kind;
   return node;
+}
+
+/// The reason is what the plug-in said last.
+void say_left_out(const OpenDevice& device) {
+  const char* said = device.functions.error_text();
+  warn_once("device-graph", "a graph of " + device.name + " is left out, its steps are launched one by one; " +
+                                (said && *said ? said : "the back end gives no reason"));
 }
 
 }  // namespace
@@ -103,9 +112,10 @@ bool DeviceGraph::launch_placed(const plan::RunMemory& memory) {
   return true;
 }
 
-/// False where the device has no graphs like this one: then it is not asked again.
+/// False where the device has no graphs like this one, or fails with it but is not lost: then it is not asked again.
 bool DeviceGraph::taken(rosin_status status) {
-  if (status != ROSIN_UNSUPPORTED) return true;
+  if (status == ROSIN_OK || status == ROSIN_DEVICE_FAULT) return true;
+  if (status != ROSIN_UNSUPPORTED) say_left_out(device_);
   usable_ = false;
   drop();
   return false;
@@ -224,6 +234,7 @@ bool DeviceGraph::add(rosin_graph_node node, std::vector<Buffer> touches) {
 /// While a graph is made: whatever goes wrong, the steps can be launched one by one, but on a device that is lost.
 bool DeviceGraph::passes(rosin_status status) {
   if (status == ROSIN_OK) return true;
+  if (status != ROSIN_UNSUPPORTED) say_left_out(device_);
   usable_ = false;
   drop();
   if (status == ROSIN_DEVICE_FAULT) device_.check(status, "making of a graph");

@@ -7,7 +7,7 @@
 
 #include "kernels/text.hpp"
 #include "run/kernel_files.hpp"
-#include "run/status.hpp"
+#include "run/open_device.hpp"
 
 namespace rosin {
 namespace {
@@ -75,10 +75,6 @@ bool uses_float64(const KernelCode& code) {
 
 }  // namespace
 
-DeviceKernels::DeviceKernels(const rosin_backend& functions, rosin_device* device, std::string name,
-                             const rosin_device_info& info)
-    : functions_(functions), device_(device), name_(std::move(name)), info_(info) {}
-
 const DeviceKernels::Entry* DeviceKernels::find(const KernelCode& code, uint64_t hash) const {
   const auto [first, last] = entries_.equal_range(hash);
   for (auto at = first; at != last; ++at) {
@@ -140,8 +136,9 @@ void DeviceKernels::compile_collected() {
 }
 
 void DeviceKernels::check_types(const kernels::Launch& launch) const {
-  if (info_.float64 || !uses_float64(launch.code)) return;
-  throw Error(ErrorKind::dtype, launch.what + ": " + name_ + " has no Float64; cast to Float32, or move with the " +
+  if (device_.info.float64 || !uses_float64(launch.code)) return;
+  throw Error(ErrorKind::dtype, launch.what + ": " + device_.name +
+                                    " has no Float64; cast to Float32, or move with the " +
                                     "default policy, which does so (x | device instead of device.with(keep))");
 }
 
@@ -156,18 +153,19 @@ void DeviceKernels::compile(const std::vector<const kernels::Launch*>& fresh) {
     ops.append(i > 0 ? ", " : "").append(fresh[i]->what);
   }
   std::string text;
-  if (info_.language != ROSIN_LANGUAGE_NONE) text = kernels::kernel_text(language_of(info_.language), originals);
+  if (device_.info.language != ROSIN_LANGUAGE_NONE)
+    text = kernels::kernel_text(language_of(device_.info.language), originals);
   rosin_program program{};
   program.size = sizeof program;
-  program.text = info_.language == ROSIN_LANGUAGE_NONE ? nullptr : text.c_str();
+  program.text = device_.info.language == ROSIN_LANGUAGE_NONE ? nullptr : text.c_str();
   program.kernel_count = static_cast<uint32_t>(codes.size());
   program.kernels = codes.data();
   const std::shared_ptr<rosin_module> module = load(program, ops);
   modules_.push_back(module);
   std::vector<rosin_kernel*> kernels(fresh.size());
   for (size_t i = 0; i < fresh.size(); ++i) {
-    const rosin_status status = functions_.kernel(module.get(), codes[i].name, &kernels[i]);
-    require_ok(functions_, status, fresh[i]->what, name_);
+    const rosin_status status = device_.functions.kernel(module.get(), codes[i].name, &kernels[i]);
+    device_.check(status, fresh[i]->what);
   }
   for (size_t i = 0; i < fresh.size(); ++i) {
     const uint64_t hash = originals[i].hash();
@@ -178,9 +176,13 @@ void DeviceKernels::compile(const std::vector<const kernels::Launch*>& fresh) {
 
 std::string DeviceKernels::key_of(const char* text) const {
   std::string key("rosin " ROSIN_VERSION "\n");
-  const char* compiler = info_.driver;
-  if (functions_.compile_key && functions_.compile_key(device_, &compiler) != ROSIN_OK) compiler = info_.driver;
-  for (const char* part : {functions_.name, functions_.version, compiler, info_.target}) {
+  const rosin_backend& functions = device_.functions;
+  const char* compiler = device_.info.driver;
+  if (functions.compile_key && functions.compile_key(device_.device, &compiler) != ROSIN_OK) {
+    compiler = device_.info.driver;
+  }
+  const char* target = device_.info.target;
+  for (const char* part : {functions.name, functions.version, compiler, target}) {
     key.append(part ? part : "").append("\n");
   }
   return key.append(text);
@@ -190,7 +192,9 @@ rosin_module* DeviceKernels::load_from_disk(const std::string& key) {
   const auto found = find_kernel_file(key);
   if (!found) return nullptr;
   rosin_module* module = nullptr;
-  if (functions_.load(device_, found->data(), found->size(), &module) != ROSIN_OK) return nullptr;
+  const rosin_status status = device_.functions.load(device_.device, found->data(), found->size(), &module);
+  if (status == ROSIN_DEVICE_FAULT) device_.fail(status, "load of kernels");
+  if (status != ROSIN_OK) return nullptr;
   ++counts_.from_disk;
   return module;
 }
@@ -199,25 +203,25 @@ std::shared_ptr<rosin_module> DeviceKernels::load(const rosin_program& program, 
   // Code without text costs nothing to compile: it is not kept on disk.
   const std::string key = program.text ? key_of(program.text) : std::string();
   if (program.text) {
-    if (rosin_module* module = load_from_disk(key)) return {module, functions_.unload};
+    if (rosin_module* module = load_from_disk(key)) return {module, device_.functions.unload};
   }
   void* bytes = nullptr;
   uint64_t count = 0;
-  const rosin_status status = functions_.compile(device_, info_.target, &program, &bytes, &count);
+  const rosin_status status = device_.functions.compile(device_.device, device_.info.target, &program, &bytes, &count);
   if (status != ROSIN_OK) throw_not_compiled(program, ops);
   ++counts_.programs;
   rosin_module* module = nullptr;
-  const rosin_status loaded = functions_.load(device_, bytes, count, &module);
+  const rosin_status loaded = device_.functions.load(device_.device, bytes, count, &module);
   if (loaded == ROSIN_OK && program.text) store_kernel_file(key, bytes, count);
-  functions_.free_bytes(bytes);
-  require_ok(functions_, loaded, ops, name_);
-  return {module, functions_.unload};
+  device_.functions.free_bytes(bytes);
+  device_.check(loaded, ops);
+  return {module, device_.functions.unload};
 }
 
 void DeviceKernels::throw_not_compiled(const rosin_program& program, const std::string& ops) {
-  const char* log = functions_.error_text();
-  std::string text =
-      ops + ": a kernel does not compile for " + name_ + "; the compiler says:\n" + (log && *log ? log : "(nothing)");
+  const char* log = device_.functions.error_text();
+  std::string text = ops + ": a kernel does not compile for " + device_.name + "; the compiler says:\n" +
+                     (log && *log ? log : "(nothing)");
   if (program.text) {
     const std::string path = keep_failed_source(program.text);
     text += path.empty() ? "" : "\nthe source is kept in " + path;

@@ -16,6 +16,8 @@
 
 namespace rosin {
 
+class OpenDevice;
+
 /// A kernel, and what keeps it loaded.
 struct LoadedKernel {
   rosin_kernel* kernel = nullptr;
@@ -24,7 +26,7 @@ struct LoadedKernel {
 
 class DeviceKernels {
  public:
-  DeviceKernels(const rosin_backend& functions, rosin_device* device, std::string name, const rosin_device_info& info);
+  explicit DeviceKernels(OpenDevice& device) : device_(device) {}
 
   /// The kernel of each launch, in their order. Error (backend) with the compiler's log when one does not compile,
   /// (dtype) when the device lacks a type that one computes in.
@@ -63,10 +65,7 @@ class DeviceKernels {
   std::string key_of(const char* text) const;
   [[noreturn]] void throw_not_compiled(const rosin_program& program, const std::string& ops);
 
-  const rosin_backend& functions_;
-  rosin_device* device_;
-  std::string name_;
-  rosin_device_info info_;
+  OpenDevice& device_;
   std::mutex lock_;
   std::unordered_multimap<uint64_t, Entry> entries_;
   std::vector<std::shared_ptr<rosin_module>> modules_;  // that the kernels belong to

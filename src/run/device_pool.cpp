@@ -2,6 +2,7 @@
 #include "run/device_pool.hpp"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "run/memory_text.hpp"
@@ -105,7 +106,7 @@ DeviceBlock* DevicePool::make(int size_class) {
   if (status != ROSIN_OK) {
     delete block;
     if (status == ROSIN_OUT_OF_MEMORY) return nullptr;
-    throw Error(ErrorKind::backend, "allocate: failed on " + device_.name + "; " + device_.functions.error_text());
+    device_.fail(status, "allocate");
   }
   blocks_made.fetch_add(1, std::memory_order_relaxed);
   block->device = index_;
@@ -159,17 +160,24 @@ void DevicePool::destroy(DeviceBlock* block) noexcept {
 
 void DevicePool::trim() {
   std::vector<DeviceBlock*> chains;
+  int64_t bytes = 0;
   {
     std::lock_guard guard(lock_);
     free_all(arenas_.take_all());
     for (DeviceBlock*& list : free_) {
-      if (list) chains.push_back(list);
-      list = nullptr;
+      if (list) chains.push_back(std::exchange(list, nullptr));
     }
-    usage_.cached = 0;
+    bytes = std::exchange(usage_.cached, 0);
   }
   if (chains.empty()) return;
-  device_.finish();
+  try {
+    device_.finish();
+  } catch (...) {
+    std::lock_guard guard(lock_);
+    for (DeviceBlock* block : chains) free_all(block);
+    usage_.cached += bytes;
+    throw;
+  }
   for (DeviceBlock* block : chains) {
     while (block) {
       DeviceBlock* next = block->next;

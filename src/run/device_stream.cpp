@@ -1,6 +1,8 @@
 // See device_stream.hpp.
 #include "run/device_stream.hpp"
 
+#include <rosin/error.hpp>
+
 #include "run/open_device.hpp"
 
 namespace rosin {
@@ -54,14 +56,22 @@ rosin_status DeviceStream::place(Point& point, uint64_t number) {
   return status;
 }
 
+/// False where no event stands behind the work.
+bool DeviceStream::mark(uint64_t number) {
+  try {
+    make_room(number);
+  } catch (const Error&) {
+    return false;
+  }
+  return place(point_of(number), number) == ROSIN_OK;
+}
+
 Ticket DeviceStream::record() {
   const uint64_t number = given_.load(std::memory_order_relaxed) + 1;
-  make_room(number);
-  if (const rosin_status status = place(point_of(number), number); status != ROSIN_OK) {
-    device_.functions.stream_sync(queue_);
-    device_.fail(status, "event");
-  }
+  const bool marked = mark(number);
+  if (!marked) device_.insist([&] { return device_.functions.stream_sync(queue_); }, "event");
   given_.store(number, std::memory_order_release);
+  if (!marked) note_finished(ticket(number));
   return ticket(number);
 }
 

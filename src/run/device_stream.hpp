@@ -39,7 +39,8 @@ class DeviceStream final : public Stream {
   /// Work given from now on may read the block, or write it.
   void order_to_read(const DeviceBlock& block);
   void order_to_write(const DeviceBlock& block);
-  /// The ticket of what was given since the last one. Where there is none to be had, waits for that work and throws.
+  /// The ticket of what was given since the last one. Where the device gives no event for it, waits for that work;
+  /// Error (backend): neither can be had.
   Ticket record();
   /// What the block is told when work with this ticket uses it; others are ordered behind that.
   void has_read(DeviceBlock& block, Ticket ticket) const noexcept;
@@ -67,6 +68,7 @@ class DeviceStream final : public Stream {
 
   Point& point_of(uint64_t number) { return ring_[number % ring_length]; }
   void make_room(uint64_t number);
+  bool mark(uint64_t number);
   rosin_status place(Point& point, uint64_t number);
   rosin_status ask(uint64_t number, rosin_status (*how)(rosin_event*));
   void order_queue(rosin_stream* queue, uint64_t number, OpenDevice& of_queue);

@@ -73,15 +73,18 @@ void IndexFlags::sweep() {
   }
 }
 
-int IndexFlags::send() {
+void IndexFlags::make_room() {
   Ticket oldest;
   {
     const std::lock_guard guard(lock_);
     sweep();
-    if (has_failed()) return none;
-    if (waiting_ == ring_length) oldest = front().run;
+    if (waiting_ == ring_length && !has_failed()) oldest = front().run;
   }
   if (!is_over(oldest)) device_.compute().wait(oldest);
+}
+
+int IndexFlags::send() {
+  make_room();  // mostly there is some, but where other threads had the turn meanwhile
   size_t place = 0;
   {
     const std::lock_guard guard(lock_);
@@ -89,8 +92,12 @@ int IndexFlags::send() {
     if (has_failed()) return none;
     place = (first_ + waiting_) % ring_length;
   }
-  device_.check(
-      device_.functions.copy_out(device_.compute().queue(), words_ + place, place_of(*guard_), sizeof(int64_t)), what);
+  device_.insist(
+      [&] {
+        return device_.functions.copy_out(device_.compute().queue(), words_ + place, place_of(*guard_),
+                                          sizeof(int64_t));
+      },
+      what);
   return static_cast<int>(place);
 }
 

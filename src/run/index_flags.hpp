@@ -56,6 +56,8 @@ class IndexFlags {
   /// The guard of the device, one Int64. Error (memory).
   DeviceBlock& guard();
 
+  /// Waits until there is a place in the ring. Called before a run is given, as an error is late behind it.
+  void make_room();
   /// For who has the turn of the compute stream, behind the kernels of a run with checks: copies the guard out. The
   /// number of its place in the ring, or none where a failure waits for its report.
   int send();

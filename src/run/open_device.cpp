@@ -14,6 +14,7 @@ namespace rosin {
 namespace {
 
 constexpr size_t listed_launches = 8;
+constexpr const char* without_it = "other devices work on, this one needs a new process";
 
 }  // namespace
 
@@ -27,7 +28,7 @@ rosin_device* OpenDevice::open(int id) {
 
 OpenDevice::OpenDevice(const rosin_backend& backend, int id, std::string text, int index)
     : functions(backend), name(std::move(text)), device(open(id)), pool(*this, index, info.largest_allocation),
-      kernels(backend, device, name, info) {
+      kernels(*this) {
   for (int kind = 0; kind < stream_kinds; ++kind) {
     streams_[static_cast<size_t>(kind)] = std::make_unique<DeviceStream>(*this, index, static_cast<StreamKind>(kind));
   }
@@ -42,9 +43,14 @@ OpenDevice::OpenDevice(const rosin_backend& backend, int id, std::string text, i
 
 void OpenDevice::refuse_if_failed() {
   const std::lock_guard guard(faults_);
+  refuse_failed();
+}
+
+/// Holds `faults_`.
+void OpenDevice::refuse_failed() const {
   if (fault_.empty()) return;
-  throw Error(ErrorKind::backend, name + ": the device failed before and is not used any more; " + fault_ +
-                                      "; other devices work on, this one needs a new process");
+  throw Error(ErrorKind::backend,
+              name + ": the device failed before and is not used any more; " + fault_ + "; " + without_it);
 }
 
 void OpenDevice::finish() {
@@ -91,11 +97,17 @@ std::string OpenDevice::in_flight() const {
 void OpenDevice::fail(rosin_status status, std::string_view what) {
   if (status != ROSIN_DEVICE_FAULT) throw_status(functions, status, what, name);
   const std::lock_guard guard(faults_);
+  refuse_failed();
   fault_ = functions.error_text();
   if (fault_.empty()) fault_ = "the back end gives no reason";
   std::string text = std::string(what) + ": " + name + " failed; " + fault_;
   if (const std::string launches = in_flight(); !launches.empty()) text += "; in flight, the last ones:" + launches;
-  throw Error(ErrorKind::backend, text + "; ROSIN_SYNC=1 launches one by one and names the op");
+  throw Error(ErrorKind::backend, text + "; " + without_it + "; ROSIN_SYNC=1 launches one by one and names the op");
+}
+
+void OpenDevice::give_up(const std::string& why) {
+  const std::lock_guard guard(faults_);
+  if (fault_.empty()) fault_ = "a run was cut off, after which values are neither old nor new: " + why;
 }
 
 void OpenDevice::note(Ticket run, std::shared_ptr<const std::vector<std::string>> ops) {

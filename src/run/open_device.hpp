@@ -38,6 +38,15 @@ class OpenDevice {
   void check(rosin_status status, std::string_view what) {
     if (status != ROSIN_OK) fail(status, what);
   }
+  /// Calls the plug-in, once more where that fails and the device is not lost: for what is given behind work that
+  /// cannot be taken back.
+  template <class Call> void insist(Call call, std::string_view what) {
+    rosin_status status = call();
+    if (status != ROSIN_OK && status != ROSIN_DEVICE_FAULT) status = call();
+    check(status, what);
+  }
+  /// The device is not used any more, as a run was cut off that has overwritten some of what it reads.
+  void give_up(const std::string& why);
   /// Error (backend): the device has failed before.
   void refuse_if_failed();
   /// The ops of each launch of the run that gets this ticket, for the message of a fault.
@@ -77,6 +86,7 @@ class OpenDevice {
   template <class Over> void free_retired(Over is_over) noexcept;
 
   rosin_device* open(int id);
+  void refuse_failed() const;
   std::string in_flight() const;
   void start_download(DeviceBlock& from, Piece& piece);
   void finish_download(void* to, const Piece& piece);

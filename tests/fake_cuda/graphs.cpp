@@ -149,15 +149,17 @@ void run_all(std::vector<Node*> order, const std::map<Node*, Node>& nodes) {
 }  // namespace
 
 FAKE_CUDA_API cuGraphCreate(Graph** graph, unsigned) {
-  return call("cuGraphCreate", [&](Machine&) {
+  return call("cuGraphCreate", [&](Machine& machine) {
     *graph = new Graph;
+    ++machine.graphs;
     graphs.insert(*graph);
   });
 }
 
 FAKE_CUDA_API cuGraphDestroy(Graph* graph) {
-  return call("cuGraphDestroy", [&](Machine&) {
+  return call("cuGraphDestroy", [&](Machine& machine) {
     known(graphs, graph);
+    --machine.graphs;
     graphs.erase(graph);
     delete graph;
   });
@@ -179,8 +181,9 @@ FAKE_CUDA_API cuGraphAddMemsetNode(Node** node, Graph* graph, Node* const* behin
 }
 
 FAKE_CUDA_API cuGraphInstantiateWithFlags(ReadyGraph** ready, Graph* graph, unsigned long long) {
-  return call("cuGraphInstantiateWithFlags", [&](Machine&) {
+  return call("cuGraphInstantiateWithFlags", [&](Machine& machine) {
     known(graphs, graph);
+    ++machine.graphs;
     auto made = std::make_unique<ReadyGraph>();
     for (const auto& node : graph->nodes) {
       made->order.push_back(node.get());
@@ -192,8 +195,9 @@ FAKE_CUDA_API cuGraphInstantiateWithFlags(ReadyGraph** ready, Graph* graph, unsi
 }
 
 FAKE_CUDA_API cuGraphExecDestroy(ReadyGraph* ready) {
-  return call("cuGraphExecDestroy", [&](Machine&) {
+  return call("cuGraphExecDestroy", [&](Machine& machine) {
     known(ready_graphs, ready);
+    --machine.graphs;
     ready_graphs.erase(ready);
     delete ready;
   });

@@ -19,13 +19,19 @@ std::mutex api;  // one call at a time
 thread_local Trouble said{success, {}};
 thread_local std::vector<Context*> current;
 
+/// Codes after which a context cannot be used any more.
+bool is_lost(int code) { return code >= illegal_address && code <= launch_failed; }
+
 void maybe_fail(const char* name) {
-  static std::map<std::string, int64_t> calls;
-  const auto& fails = Machine::instance().options.fails;
-  const auto found = fails.find(name);
-  if (found == fails.end() || !found->second.contains(++calls[name])) return;
-  const bool memory = std::strstr(name, "Alloc") != nullptr;
-  throw Trouble{memory ? out_of_memory : launch_failed, std::string(name) + " fails as FAKE_CUDA asks"};
+  Machine& machine = Machine::instance();
+  const int64_t number = ++machine.calls.try_emplace(name, 0).first->second;
+  const auto found = machine.options.fails.find(name);
+  if (found == machine.options.fails.end() || !found->second.contains(number)) return;
+  const int fitting = std::strstr(name, "Alloc") ? out_of_memory : operating_system;
+  const Trouble trouble{machine.options.code ? machine.options.code : fitting,
+                        std::string(name) + " fails as FAKE_CUDA asks"};
+  if (is_lost(trouble.code) && !current.empty()) machine.lose(*current.back(), trouble);
+  throw trouble;
 }
 
 void check_lost(const Context& context) {
@@ -126,6 +132,23 @@ void fake::check_grid(const Function& function, const unsigned (&grid)[3], const
   if (static_cast<int>(block[0]) != function.items || block[1] != 1 || block[2] != 1) {
     throw Trouble{invalid_value, "blocks of another size than the kernel states"};
   }
+}
+
+/// For tests: a line for each function with the number of its calls, then one for each kind of object that lives.
+extern "C" __attribute__((visibility("default"))) const char* fake_cuda_counts() {
+  static std::string text;
+  const std::lock_guard guard(api);
+  const Machine& machine = Machine::instance();
+  text.clear();
+  const auto say = [](const std::string& name, int64_t count) { text += name + " " + std::to_string(count) + "\n"; };
+  for (const auto& [name, count] : machine.calls) say(name, count);
+  say("blocks", static_cast<int64_t>(machine.blocks()));
+  say("pinned", static_cast<int64_t>(machine.pinned()));
+  say("streams", static_cast<int64_t>(machine.streams()));
+  say("events", static_cast<int64_t>(machine.events()));
+  say("modules", machine.modules);
+  say("graphs", machine.graphs);
+  return text.c_str();
 }
 
 FAKE_CUDA_API cuInit(unsigned) {
@@ -448,12 +471,13 @@ FAKE_CUDA_API cuEventSynchronize(Event* event) {
 }
 
 FAKE_CUDA_API cuModuleLoadData(Module** module, const void* image) {
-  return call("cuModuleLoadData", [&](Machine&) {
+  return call("cuModuleLoadData", [&](Machine& machine) {
     Context& context = context_now();
     auto made = std::make_unique<Module>();
     made->context = &context;
     made->library = open_image(image);
     *module = made.release();
+    ++machine.modules;
   });
 }
 
@@ -462,6 +486,7 @@ FAKE_CUDA_API cuModuleUnload(Module* module) {
     machine.finish(*module->context);
     dlclose(module->library);
     delete module;
+    --machine.modules;
   });
 }
 

@@ -28,6 +28,7 @@ Options::Options() {
     if (name == "arch") architecture = static_cast<int>(number_of(given));
     if (name == "driver") driver = static_cast<int>(number_of(given));
     if (name == "memory") memory = number_of(given);
+    if (name == "code") code = static_cast<int>(number_of(given));
     if (name == "order") order = number_of(given);
     if (name == "peer") peer = given != "0";
     if (name == "checks") checks = given != "0";

@@ -30,6 +30,7 @@ enum Code : int {
   invalid_handle = 400,
   not_found = 500,
   not_ready = 600,
+  operating_system = 304,
   illegal_address = 700,
   launch_failed = 719,
   not_supported = 801,
@@ -47,6 +48,7 @@ struct __attribute__((visibility("default"))) Trouble {
 struct Options {
   int devices = 1, architecture = 90, driver = 13000;
   uint64_t memory = uint64_t{1} << 33, order = 1;
+  int code = 0;  // that calls fail with which fail as asked; 0: one that suits the function
   bool peer = true, checks = true;
   bool nan = true;                                 // cuBLASLt: whether its relu leaves NaN
   std::map<std::string, std::set<int64_t>> fails;  // numbers of calls, by function
@@ -144,12 +146,18 @@ class Machine {
   /// Runs one piece of work at random; false where there is none.
   bool run_one();
   void finish(const Context& context);
-
-  Options options;
-
- private:
+  /// From now on all calls of the context fail like this.
   void lose(Context& context, const Trouble& trouble);
 
+  Options options;
+  std::map<std::string, int64_t, std::less<>> calls;  // so far, by function
+  int64_t modules = 0, graphs = 0;                    // that live
+  size_t blocks() const { return blocks_.size(); }
+  size_t pinned() const { return pinned_.size(); }
+  size_t streams() const { return streams_.size(); }
+  size_t events() const { return events_.size(); }
+
+ private:
   std::map<int, Context> contexts_;
   std::map<uint64_t, DeviceMemory> blocks_;
   std::map<uint64_t, uint64_t> pinned_;

@@ -1,0 +1,145 @@
+// Training on the device of CUDA while one call of its driver fails; see ../cuda_faults_test.py, which starts this once
+// for each fault and compares what is printed. Each phase that throws is tried once more.
+//   fault_steps        trains; exit status 1 where a rule is broken
+#include <rosin/rosin.hpp>
+
+#include <dlfcn.h>
+
+#include <bit>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace {
+
+using namespace rosin;
+
+using Values = std::vector<float>;
+
+struct Network {
+  Embedding words{7, 6};
+  Dense hidden{6, 8, relu};
+  Dense out{8, 3};
+  Array operator()(const Array& x) const { return out(hidden(words(x))); }
+};
+
+bool broken = false, lost = false;
+
+void expect(bool holds, const std::string& rule) {
+  if (holds) return;
+  broken = true;
+  std::printf("BROKEN: %s\n", rule.c_str());
+}
+
+bool says_lost(const std::string& text) { return text.find("this one needs a new process") != std::string::npos; }
+
+/// What holds where the second attempt fails as well.
+enum Second { must_work, may_fail };
+
+/// Runs it, once more where it throws. False: that failed too, or the device is lost.
+bool attempt(
+    const char* phase, const std::function<void()>& run, Second second = must_work,
+    const std::function<void()>& after_failure = [] {}) {
+  for (int left = 2; left > 0; --left) {
+    try {
+      run();
+      return true;
+    } catch (const Error& error) {
+      std::printf("error in %s: %s: %s\n", phase, to_string(error.kind()), error.what());
+      lost = lost || says_lost(error.what());
+      if (lost) return false;
+      if (left == 2) after_failure();
+    } catch (const std::exception& error) {
+      expect(false, std::string(phase) + " threw what is no Error: " + error.what());
+      return false;
+    }
+  }
+  expect(second == may_fail, std::string(phase) + " failed twice");
+  return false;
+}
+
+Values read(const Array& x) { return x.to_vector<float>(); }
+
+Values weights_of(const Network& m) {
+  Values all;
+  for (const Array* w : {&m.words.weight, &m.hidden.weight, &m.hidden.bias, &m.out.weight, &m.out.bias}) {
+    const Values part = read(*w);
+    all.insert(all.end(), part.begin(), part.end());
+  }
+  return all;
+}
+
+uint64_t hash_of(const Values& values) {
+  uint64_t hash = 14695981039346656037u;
+  for (const float value : values) hash = (hash ^ std::bit_cast<uint32_t>(value)) * 1099511628211u;
+  return hash;
+}
+
+/// Five steps: the third one makes a graph. What they lead to is printed.
+void train(const Device& device) {
+  seed(3);
+  std::optional<Network> model;
+  State state;
+  const Network made;
+  if (!attempt("move", [&] { model = made | device; })) return;
+  if (!attempt("setup", [&] { state = setup(Adam{.eta = 0.05}, *model); })) return;
+  Values before = weights_of(made);
+  for (int i = 0; i < 5; ++i) {
+    Array x({i % 7, 3, (i + 2) % 7, 6}, {4}), y = onehotbatch(Array({0, 1, 2, i % 3}, {4}), 3), loss;
+    const auto move = [&] { x = x | device, y = y | device; };
+    if (!attempt("move of a batch", move)) return;
+    const auto step = [&] {
+      auto [l, g] = withgradient([&](const Network& m) { return logitcrossentropy(m(x), y); }, *model);
+      update(state, *model, g);
+      loss = l;
+    };
+    const auto unchanged = [&] {
+      attempt("read after a failure", [&] { expect(weights_of(*model) == before, "a failed step changed the model"); });
+    };
+    if (!attempt("step", step, must_work, unchanged)) return;
+    if (!attempt("read of the loss", [&] { std::printf("loss %a\n", static_cast<double>(loss.item())); })) return;
+    if (!attempt("read of the weights", [&] { before = weights_of(*model); })) return;
+  }
+  std::printf("weights %016llx\n", static_cast<unsigned long long>(hash_of(before)));
+}
+
+/// A device that is lost says so at each use, and nothing else is lost with it.
+void use_lost(const Device& device) {
+  for (int i = 0; i < 2; ++i) {
+    try {
+      (ones({3}) | device).to_vector<float>();
+      expect(false, "a lost device worked on");
+    } catch (const Error& error) {
+      expect(says_lost(error.what()), std::string("a lost device does not say so: ") + error.what());
+    }
+  }
+  expect(read(ones({2}) * 2) == Values{2, 2}, "the CPU computes");
+  if (devices("CUDA").size() < 2) return;
+  expect(read((ones({2}) | get_device("CUDA", 1)) * 2) == Values{2, 2}, "the other device computes");
+}
+
+void say_counts() {
+  void* fake = dlopen((std::string(std::getenv("ROSIN_CUDA_LIBRARIES")) + "/libcuda.so.1").c_str(), RTLD_NOW);
+  const auto counts = fake ? reinterpret_cast<const char* (*)()>(dlsym(fake, "fake_cuda_counts")) : nullptr;
+  if (counts) std::printf("counts\n%s", counts());
+}
+
+}  // namespace
+
+int main() {
+  std::optional<Device> device;
+  const auto open = [&] {
+    if (!functional("CUDA")) throw Error(ErrorKind::device, why_not("CUDA"));
+    device = get_device("CUDA", 0);
+    (ones({1}) | *device).to_vector<float>();
+  };
+  const bool opened = attempt("open", open, may_fail);
+  if (opened) train(*device);
+  else std::printf("%s\n", lost ? "lost" : "no device");
+  if (lost) use_lost(*device);
+  if (opened && !lost) attempt("trim", [&] { trim(), trim(*device); });
+  say_counts();
+  return broken ? 1 : 0;
+}
