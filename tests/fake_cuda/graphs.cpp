@@ -149,17 +149,17 @@ void run_all(std::vector<Node*> order, const std::map<Node*, Node>& nodes) {
 }  // namespace
 
 FAKE_CUDA_API cuGraphCreate(Graph** graph, unsigned) {
-  return call("cuGraphCreate", [&](Machine& machine) {
+  return call("cuGraphCreate", [&](Machine&) {
     *graph = new Graph;
-    ++machine.graphs;
+    ++Machine::instance().graphs;
     graphs.insert(*graph);
   });
 }
 
 FAKE_CUDA_API cuGraphDestroy(Graph* graph) {
-  return call("cuGraphDestroy", [&](Machine& machine) {
+  return call("cuGraphDestroy", [&](Machine&) {
     known(graphs, graph);
-    --machine.graphs;
+    --Machine::instance().graphs;
     graphs.erase(graph);
     delete graph;
   });
@@ -181,23 +181,23 @@ FAKE_CUDA_API cuGraphAddMemsetNode(Node** node, Graph* graph, Node* const* behin
 }
 
 FAKE_CUDA_API cuGraphInstantiateWithFlags(ReadyGraph** ready, Graph* graph, unsigned long long) {
-  return call("cuGraphInstantiateWithFlags", [&](Machine& machine) {
+  return call("cuGraphInstantiateWithFlags", [&](Machine&) {
     known(graphs, graph);
-    ++machine.graphs;
     auto made = std::make_unique<ReadyGraph>();
     for (const auto& node : graph->nodes) {
       made->order.push_back(node.get());
       made->now.emplace(node.get(), *node);
     }
     *ready = made.release();
+    ++Machine::instance().graphs;
     ready_graphs.insert(*ready);
   });
 }
 
 FAKE_CUDA_API cuGraphExecDestroy(ReadyGraph* ready) {
-  return call("cuGraphExecDestroy", [&](Machine& machine) {
+  return call("cuGraphExecDestroy", [&](Machine&) {
     known(ready_graphs, ready);
-    --machine.graphs;
+    --Machine::instance().graphs;
     ready_graphs.erase(ready);
     delete ready;
   });
@@ -261,6 +261,7 @@ FAKE_CUDA_API cuStreamEndCapture(Stream* stream, Graph** graph) {
       made->nodes.push_back(std::move(node));
     }
     *graph = made.release();
+    ++Machine::instance().graphs;
     graphs.insert(*graph);
   });
 }
