@@ -23,7 +23,7 @@ LOST = 719
 KINDS = "backend|memory|device"
 # What gives back objects: where it fails, one of them stays.
 GIVES_BACK = {"cuMemFree_v2": "blocks", "cuModuleUnload": "modules", "cuGraphDestroy": "graphs",
-              "cuGraphExecDestroy": "graphs"}
+              "cuGraphExecDestroy": "graphs", "cuStreamDestroy_v2": "streams", "cuStreamEndCapture": "streams"}
 ANY = ("cuCtxPushCurrent_v2",)  # what stands before any of them
 
 
@@ -55,11 +55,18 @@ class CudaFaults(unittest.TestCase):
         cls.addClassCleanup(cls.folder.cleanup)
         cls.train("devices=2")  # compiles the kernels
         cls.undisturbed = cls.train("devices=2")
+        # Where cuBLASLt fails in its first trial, kernels of rosin's own multiply, which round otherwise.
+        bare = pathlib.Path(cls.folder.name, "bare")
+        bare.mkdir()
+        for name in ("libcuda.so.1", "libnvrtc.so.13"):
+            (bare / name).symlink_to(BUILD / "fake_cuda" / name)
+        cls.train("devices=2", bare)
+        cls.good_results = [cls.undisturbed.results, cls.train("devices=2", bare).results]
 
     @classmethod
-    def train(cls, options):
+    def train(cls, options, libraries=BUILD / "fake_cuda"):
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("CUDA_", "FAKE_", "ROSIN_"))}
-        ours = {"FAKE_CUDA": options, "ROSIN_CUDA_LIBRARIES": str(BUILD / "fake_cuda"), "ROSIN_LOG": "none",
+        ours = {"FAKE_CUDA": options, "ROSIN_CUDA_LIBRARIES": str(libraries), "ROSIN_LOG": "none",
                 "ROSIN_CACHE_DIR": cls.folder.name, "ASAN_OPTIONS": "detect_leaks=0"}
         return Run(subprocess.run([PROGRAM], env=kept | ours, cwd=ROOT, capture_output=True, text=True, check=False,
                                   timeout=120))
@@ -101,7 +108,7 @@ class CudaFaults(unittest.TestCase):
             if run.has_no_device:
                 return  # a driver that does not start is not asked again
             self.assertFalse(run.is_lost, run.text)
-            self.assertEqual(run.results, self.undisturbed.results, run.text)
+            self.assertIn(run.results, self.good_results, run.text)
             self.same_counts(function, run)
 
         self.each_fault(None, check)
@@ -109,7 +116,7 @@ class CudaFaults(unittest.TestCase):
     def test_a_device_that_is_lost_says_so(self):
         def check(function, run):
             if not run.is_lost and not run.has_no_device:
-                self.assertEqual(run.results, self.undisturbed.results, run.text)
+                self.assertIn(run.results, self.good_results, run.text)
 
         self.each_fault(LOST, check)
 
