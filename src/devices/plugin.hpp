@@ -19,13 +19,13 @@ struct PluginAttempt {
 };
 
 struct Plugin {
-  std::string backend;                       // "CUDA": of one that is not known, as it calls itself
-  std::string file;                          // "librosin_cuda.so"
-  std::vector<PluginAttempt> attempts;       // in the order of the search
-  const rosin_backend* functions = nullptr;  // null: not loaded
+  std::string backend;                                  // "CUDA": of one that is not known, as it calls itself
+  std::string file;                                     // "librosin_cuda.so"
+  std::vector<PluginAttempt> attempts;                  // in the order of the search
+  const rosin_backend* functions = nullptr;             // null: not loaded
   std::optional<std::vector<Capability>> capabilities;  // PluginTable asks when they are wanted
-  std::vector<int> positions;  // of its devices, by id, in the table of all devices
-  std::string reason;          // why it is not functional; empty: it is
+  std::vector<int> positions;                           // of its devices, by id, in the table of all devices
+  std::string reason;                                   // why it is not functional; empty: it is
 };
 
 /// "librosin_cuda.so" of "CUDA".

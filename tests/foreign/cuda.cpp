@@ -103,8 +103,7 @@ SAME_NUMBER(DeviceAttribute::warp_size, CU_DEVICE_ATTRIBUTE_WARP_SIZE);
 SAME_NUMBER(DeviceAttribute::max_registers_per_block, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK);
 SAME_NUMBER(DeviceAttribute::multiprocessor_count, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
 SAME_NUMBER(DeviceAttribute::l2_cache_size, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
-SAME_NUMBER(DeviceAttribute::max_shared_memory_per_block_optin,
-            CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+SAME_NUMBER(DeviceAttribute::max_shared_memory_per_block_optin, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
 SAME_NUMBER(rosin::driver::beside_the_default_stream, CU_STREAM_NON_BLOCKING);
 SAME_NUMBER(rosin::driver::without_timing, CU_EVENT_DISABLE_TIMING);
 SAME_NUMBER(rosin::driver::portable, CU_MEMHOSTALLOC_PORTABLE);
