@@ -134,7 +134,7 @@ std::optional<LibraryCall> LibraryCall::prepare(OpenDevice& device, const plan::
   device.check(status, node.op->name);
   made.call_.reset(prepared);
   made.scale_ = step.scale;
-  made.adds_ = step.epilogue.residual;
+  made.adds_ = call->epilogue.residual || call->accumulate;
   return made;
 }
 

@@ -59,7 +59,7 @@ class LibraryCall {
   std::vector<uint64_t> offsets_;
   uint64_t workspace_ = 0;
   int64_t scale_ = -1;
-  bool adds_ = false;  // a residual
+  bool adds_ = false;  // a residual, or to what stands there
 };
 
 /// Since the start of the process.
