@@ -70,7 +70,8 @@ struct UpdateOptions {
 /// one gradient: the same array in each (as `gradient` gives it) counts once, different ones are added. Errors leave
 /// model and state as they were, with the running statistics and generators that the gradient call has moved on:
 /// argument (state or gradient of another model, gradient and model in each other's place), shape, dtype, numeric (a
-/// rule or `check` found a value that is not finite), memory.
+/// rule or `check` found a value that is not finite), memory. On a device, what an index or a rule's check is refused
+/// for is thrown by a later call that meets it.
 ROSIN_API void update(State& state, ModelEdit model, ModelView gradient, UpdateOptions options = {});
 
 template <class M> struct Updated {
