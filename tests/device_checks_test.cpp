@@ -255,6 +255,15 @@ TEST(DeviceChecks, ANormThatIsNotFiniteIsToldByItsPath) {
   expect_near(model.w.to_vector<double>(), {1, 1, 1});
 }
 
+TEST(DeviceChecks, ALossIsToldBeforeTheNormThatItSpoils) {
+  const Device device = some_device();
+  Table model{ones({3}) | device};
+  State state = setup(OptimiserChain(ClipNorm{1.0}, Descent{0.1}), model);
+  const std::vector<Array> items = {ones({3}) | device, full({3}, nan) | device, ones({3}) | device};
+  EXPECT_EQ(error_of([&] { train(Scaling::loss, model, items, state); }, ErrorKind::numeric),
+            "train: loss is NaN on item 2; stopped before the update");
+}
+
 // ---- On the null back end, which counts what it is asked for ----
 
 struct Words {

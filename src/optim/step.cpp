@@ -1,6 +1,7 @@
 // Keeping, guarding and undoing of one step; numbers that all parameters share.
 #include "optim/step.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <utility>
@@ -61,13 +62,9 @@ Array Step::nothing_found(int64_t texts) const {
     const Array one = finding(transferred(check.value, checks.front().value.node()->device), which);
     found = found.is_nothing() ? one : first_finding(found, one);
   };
-  int64_t others = 0;
-  for (const Check& check : checks) {
-    if (check.leaf >= 0) add(check, others++);
-  }
-  for (const Check& check : checks) {
-    if (check.leaf < 0) add(check, others + check.item);
-  }
+  const auto others = std::count_if(checks.begin(), checks.end(), [](const Check& check) { return check.leaf >= 0; });
+  int64_t which = 0;
+  for (const Check& check : checks) add(check, check.leaf < 0 ? others + check.item : which++);
   return rosin::nothing_found(found, texts);
 }
 
