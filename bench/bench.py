@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 
+import files
 import report
 import workloads
 from sides import BUILD, Failure, Ours, Servers, Setup
@@ -257,7 +258,7 @@ def main():
     if args.json:
         args.json.write_text(json.dumps(bench.rows, indent=1) + "\n")
     if args.results:
-        args.results.write_text(report.page(run))
+        args.results.write_text(report.page(run) + files.section(args.results))
     return 1 if any("LOSSES DIFFER" in row["note"] for row in bench.rows) else 0
 
 

@@ -4,21 +4,20 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include <rosin/device.hpp>
-#include <rosin/diagnostics.hpp>
+#include <rosin/math_mode.hpp>
 #include <rosin/matmul.hpp>
 #include <rosin/move.hpp>
 #include <rosin/movement.hpp>
+#include <rosin/reduce.hpp>
 
+#include "cuda_testing.hpp"
 #include "library_call_testing.hpp"
-#include "run_itself.hpp"
 
 namespace rosin {
 namespace {
@@ -27,41 +26,11 @@ namespace fs = std::filesystem;
 
 constexpr double half_tolerance = 2e-2;
 
-Device cuda() { return get_device("CUDA", 0); }
-
 template <class F> Launched launches(F&& f, const std::vector<Array>& arrays, double tolerance = 1e-6) {
   return launches_on(cuda(), f, arrays, tolerance);
 }
 
 constexpr Launched one_call{1, 1, 0}, kernel_behind{2, 1, 0};
-
-/// A test on pretended GPUs. `options`: of FAKE_CUDA, see its README; `more`: other variables.
-Outcome on_pretended_gpu(const std::string& test, const std::string& options = "devices=1",
-                         const std::string& more = "") {
-  const fs::path libraries = fs::read_symlink("/proc/self/exe").parent_path() / "fake_cuda";
-  return run_itself(test, "ROSIN_CUDA_LIBRARIES='" + libraries.string() + "' FAKE_CUDA=" + options + " " + more);
-}
-
-/// What cuBLASLt's stand-in was asked for, a product a line.
-class Products {
- public:
-  Products() : path_(fs::temp_directory_path() / ("rosin-products-" + std::to_string(getpid()))) { fs::remove(path_); }
-  ~Products() { fs::remove(path_); }
-  std::string variable() const { return "FAKE_CUDA_PRODUCTS='" + path_.string() + "' "; }
-  std::vector<std::string> lines() const {
-    std::ifstream file(path_);
-    std::vector<std::string> all;
-    for (std::string line; std::getline(file, line);) all.push_back(line);
-    return all;
-  }
-  int64_t count(const std::string& text) const {
-    const std::vector<std::string> all = lines();
-    return std::count_if(all.begin(), all.end(), [&](const auto& line) { return line.find(text) != line.npos; });
-  }
-
- private:
-  fs::path path_;
-};
 
 TEST(DISABLED_Inside, CudaMultiplies) {
   EXPECT_TRUE(functional("CUDA", "cuBLASLt"));
@@ -100,10 +69,20 @@ TEST(DISABLED_Inside, CudaTakesEpilogues) {
   EXPECT_EQ(launches([](const Arrays& a) { return relu(matmul(a[0], a[1])); }, {w, x}), one_call);
   EXPECT_EQ(launches([](const Arrays& a) { return matmul(a[0], a[1]) + a[2]; }, {w, x, r}), one_call);
   EXPECT_EQ(launches([](const Arrays& a) { return relu(matmul(a[0], a[1]) + a[2]); }, {w, x, r}), one_call);
-  // cuBLASLt would add the two in the other order, and round halves once: a kernel does the rest.
-  EXPECT_EQ(launches([](const Arrays& a) { return relu(matmul(a[0], a[1]) + a[2] + a[3]); }, {w, x, b, r}),
-            kernel_behind);
-  EXPECT_EQ(launches(layer, {cast(w, BFloat16), cast(x, BFloat16), cast(b, BFloat16)}, half_tolerance), kernel_behind);
+  // cuBLASLt adds the two in the other order, and rounds halves once, where the mode lets it; else a kernel does the
+  // rest.
+  const auto both = [](const Arrays& a) { return relu(matmul(a[0], a[1]) + a[2] + a[3]); };
+  const Arrays halves = {cast(w, BFloat16), cast(x, BFloat16), cast(b, BFloat16)};
+  const auto in = [](MathMode mode, auto f) {
+    return [mode, f](const Arrays& a) { return with(mode, [&] { return f(a); }); };
+  };
+  for (const MathMode mode : {MathMode::usual, MathMode::standard, MathMode::fast}) {
+    const double close = mode == MathMode::fast ? 1e-2 : 1e-6;
+    EXPECT_EQ(launches(in(mode, both), {w, x, b, r}, close), one_call);
+    EXPECT_EQ(launches(in(mode, layer), halves, half_tolerance), one_call);
+  }
+  EXPECT_EQ(launches(in(MathMode::exact, both), {w, x, b, r}), kernel_behind);
+  EXPECT_EQ(launches(in(MathMode::exact, layer), halves, half_tolerance), kernel_behind);
   EXPECT_EQ(launches([](const Arrays& a) { return 0.25 * matmul(a[0], a[1]) + a[2]; }, {w, x, r}), one_call);
   EXPECT_EQ(launches(smooth_layer, {w, x, b}), kernel_behind);  // tanh is a kernel behind
   EXPECT_EQ(launches([](const Arrays& a) { return relu(matmul(a[0], a[1])); }, {cast(w, BFloat16), cast(x, BFloat16)},
@@ -135,6 +114,29 @@ TEST(CudaCalls, TakeBiasResidualAndRelu) {
   const Products products;
   expect_success(on_pretended_gpu("CudaTakesEpilogues", "devices=1", products.variable()));
   EXPECT_GE(products.count("epilogue 2 beta 1"), 1);
+  EXPECT_EQ(products.count("error"), 0);
+}
+
+TEST(DISABLED_Inside, CudaMultipliesInModes) {
+  const Array w = full({4, 4}, 1 + 0x1p-12f) | cuda(), x = full({4, 4}, 1.0f) | cuda();
+  const auto first = [&](MathMode mode) {
+    return (with(mode, [&] { return matmul(w, x); }) | Device()).to_vector<float>()[0];
+  };
+  EXPECT_EQ(first(MathMode::exact), 4 + 0x1p-10f);
+  EXPECT_EQ(first(MathMode::usual), 4 + 0x1p-10f);
+  EXPECT_EQ(first(MathMode::fast), 4);  // TF32 has ten bits of fraction
+  const Dense dense = Dense(4, 4) | cuda();
+  with(MathMode::fast, [&] {  // the walk back multiplies in the mode of the forward pass
+    const auto g = gradient([&](const Dense& d) { return sum(square(d(x))); }, dense);
+    eval(g.weight);
+  });
+}
+
+TEST(CudaCalls, MultiplyFloat32AsTF32InFastModeAlone) {
+  const Products products;
+  expect_success(on_pretended_gpu("CudaMultipliesInModes", "devices=1", products.variable()));
+  EXPECT_GE(products.count("type 0 compute 68"), 2);
+  EXPECT_EQ(products.count("type 0 compute 77"), 3);
   EXPECT_EQ(products.count("error"), 0);
 }
 
@@ -188,17 +190,22 @@ TEST(CudaCalls, TrainAModelInGraphs) {
   EXPECT_EQ(products.count("error"), 0);
 }
 
-/// Why cuBLASLt is not used.
-std::string reason_of_library() {
-  const BackendReport report = backend_report("CUDA");
-  const auto found = std::find_if(report.found.begin(), report.found.end(),
-                                  [](const Capability& one) { return one.name == "cuBLASLt"; });
-  return found == report.found.end() ? "not looked for" : found->reason;
+TEST(DISABLED_Inside, CudaDoesGradients) {
+  EXPECT_EQ(launches(step_of_two_layers<relu>, two_layers(), 1e-5), (Launched{7, 5, 0}));
+}
+
+TEST(CudaCalls, DoWhatGradientsNeedBesideTheirProducts) {
+  const Products products;
+  expect_success(on_pretended_gpu("CudaDoesGradients", "devices=1", products.variable()));
+  EXPECT_EQ(products.count("epilogue 134 "), 1);  // bias, relu and its bits
+  EXPECT_EQ(products.count("epilogue 152 "), 1);  // the gradient of relu, and sums of the result
+  EXPECT_EQ(products.count("epilogue 256 "), 1);  // sums of the left operand
+  EXPECT_EQ(products.count("error"), 0);
 }
 
 TEST(DISABLED_Inside, CudaTrainsAlone) {
   EXPECT_FALSE(functional("CUDA", "cuBLASLt"));
-  EXPECT_EQ(reason_of_library(), "cuBLASLt: start: the device failed (status 13)");
+  EXPECT_EQ(reason_of_library("cuBLASLt"), "cuBLASLt: start: the device failed (status 13)");
   const std::vector<float> here = losses(Device());
   const std::vector<float> there = losses(cuda());
   EXPECT_EQ(stats().library_calls, 0);

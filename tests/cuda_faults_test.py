@@ -39,6 +39,9 @@ class Run:
         self.has_no_device = "no device\n" in training
         self.counts = {name: int(count) for name, count in re.findall(r"(?m)^(\w+) (\d+)$", counts)}
 
+    def losses(self):
+        return [float.fromhex(line.split()[1]) for line in self.results if line.startswith("loss")]
+
 
 def sampled(count):
     """Numbers of calls, from 1."""
@@ -64,12 +67,12 @@ class CudaFaults(unittest.TestCase):
         cls.good_results = [cls.undisturbed.results, cls.train("devices=2", bare).results]
 
     @classmethod
-    def train(cls, options, libraries=BUILD / "fake_cuda"):
+    def train(cls, options, libraries=BUILD / "fake_cuda", model=()):
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("CUDA_", "FAKE_", "ROSIN_"))}
         ours = {"FAKE_CUDA": options, "ROSIN_CUDA_LIBRARIES": str(libraries), "ROSIN_LOG": "none",
                 "ROSIN_CACHE_DIR": cls.folder.name, "ASAN_OPTIONS": "detect_leaks=0"}
-        return Run(subprocess.run([PROGRAM], env=kept | ours, cwd=ROOT, capture_output=True, text=True, check=False,
-                                  timeout=120))
+        return Run(subprocess.run([PROGRAM, *model], env=kept | ours, cwd=ROOT, capture_output=True, text=True,
+                                  check=False, timeout=120))
 
     def faults(self):
         for function, count in self.undisturbed.counts.items():
@@ -119,6 +122,24 @@ class CudaFaults(unittest.TestCase):
                 self.assertIn(run.results, self.good_results, run.text)
 
         self.each_fault(LOST, check)
+
+    def test_a_call_of_cudnn_that_fails_alone_is_an_error_or_a_kernel(self):
+        convnet = ("convnet",)
+        undisturbed = self.train("devices=1", model=convnet)
+        self.assertEqual((undisturbed.errors, undisturbed.status, undisturbed.counts["cudnnBackendExecute"] > 5),
+                         ([], 0, True), undisturbed.text)
+        faults = [f"devices=1,fail={function}:{number}" for function, count in undisturbed.counts.items()
+                  if function.startswith("cudnn") for number in sampled(count)]
+        self.assertGreater(len(faults), 12)
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            for options, run in zip(faults, pool.map(lambda one: self.train(one, model=convnet), faults)):
+                with self.subTest(options):
+                    self.assertEqual((run.status, run.is_lost), (0, False), run.text)
+                    for error in run.errors:
+                        self.assertRegex(error, rf"^error in [\w ]+: (?:{KINDS}): ", run.text)
+                    # Kernels of rosin's own round otherwise.
+                    for got, wanted in zip(run.losses(), undisturbed.losses(), strict=True):
+                        self.assertAlmostEqual(got, wanted, 4, run.text)
 
 
 if __name__ == "__main__":

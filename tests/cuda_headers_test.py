@@ -18,6 +18,7 @@ COMPILER = os.environ.get("CXX") or "g++"
 DRIVER = {"plugin.cpp": (r"all\.(\w+)", "All"), "compiler.cpp": (r"functions_\.(\w+)", "Compiling"),
           "graphs.cpp": (r"(\w+_)", "Graphing")}
 BLAS = {"blas.cpp": (r"functions_\.(\w+)", "Multiplying")}
+DNN = {"cudnn_library.cpp": (r"functions_\.(\w+)", "Convolving")}
 
 
 def folders_of_headers():
@@ -74,6 +75,11 @@ class CudaHeaders(unittest.TestCase):
     def test_those_of_cublaslt_are_nvidias(self):
         self.assertEqual(len(comparisons(BLAS)), 15)
         done = self.compile("cublaslt.cpp", BLAS, ["cublasLt.h"])
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_those_of_cudnn_are_nvidias(self):
+        self.assertEqual(len(comparisons(DNN)), 10)
+        done = self.compile("cudnn.cpp", DNN, ["cudnn.h"])
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_a_wrong_signature_and_a_wrong_number_are_seen(self):

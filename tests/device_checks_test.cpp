@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <limits>
 
+#include <rosin/activation.hpp>
+#include <rosin/chain.hpp>
 #include <rosin/create.hpp>
 #include <rosin/dense.hpp>
 #include <rosin/elementwise.hpp>
@@ -14,6 +16,7 @@
 #include <rosin/grad.hpp>
 #include <rosin/index.hpp>
 #include <rosin/loss.hpp>
+#include <rosin/model.hpp>
 #include <rosin/move.hpp>
 #include <rosin/movement.hpp>
 #include <rosin/optim.hpp>
@@ -143,6 +146,53 @@ TEST(DeviceChecks, WhatAStepThatFailedMadeIsRefusedAtEachRead) {
   Picking here{Device()};
   EXPECT_EQ(good.item(), here.step(here.columns(0, 2)).item());
   expect_near(there.weights(), here.weights());
+}
+
+struct TwoTables {
+  std::vector<Embedding> tables{Embedding(4, 3), Embedding(4, 3)};
+  Dense out{3, 1};
+  Array operator()(const Array& x) const { return sum(out(tables[1](x))) + sum(tables[0](x * 0)); }
+};
+
+/// The errors of steps of training on indices of which one is wrong, and of a chain on them: text, then path.
+std::vector<std::string> errors_of_tables(const Device& device) {
+  seed(2);
+  TwoTables model = TwoTables{} | device;
+  State state = setup(Adam{.eta = 0.1}, model);
+  const Array wrong = Array({1, 7}, {2}) | device;
+  std::vector<std::string> said;
+  const auto keep = [&](const auto& f) {
+    try {
+      f();
+      ADD_FAILURE() << "nothing was thrown";
+    } catch (const Error& error) {
+      said.push_back(error.what());
+      said.push_back(error.path());
+    }
+  };
+  const auto step = [&] {
+    const auto g = gradient([&](const TwoTables& m) { return m(wrong); }, model);
+    update(state, model, g);
+    synchronize(device);
+  };
+  for (int i = 0; i < 4; ++i) keep(step);
+  keep([&] { Chain(model.tables[0], relu)(wrong).to_vector(); });
+  return said;
+}
+
+TEST(DeviceChecks, AnErrorNamesTheLayerThatRecordedIt) {
+  const std::vector<std::string> there = errors_of_tables(some_device());
+  ASSERT_EQ(there.size(), 10u);
+  const std::string text =
+      "Embedding: an index must lie in its dim of 4 elements; got 7; indices count from 0, negative ones from the end";
+  for (size_t i = 0; i < 8; i += 2) {
+    EXPECT_EQ(there[i], "tables[1]: " + text);
+    EXPECT_EQ(there[i + 1], "tables[1]");
+  }
+  EXPECT_EQ(there[8], "layers[0]: " + text);
+  const std::vector<std::string> here = errors_of_tables(Device());
+  ASSERT_EQ(here.size(), there.size());  // (which array it came up for, the CPU adds)
+  for (size_t i = 0; i < here.size(); ++i) EXPECT_EQ(here[i].substr(0, here[i].find("; this came up")), there[i]);
 }
 
 TEST(DeviceChecks, ASnapshotDoesNotHinderThatTheModelStays) {

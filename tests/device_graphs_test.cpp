@@ -2,6 +2,7 @@
 // calls of a library, settings. Values of graphs: src/run/device_graph_test.cpp; their number: tests/steady.
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
 
 #include <rosin/activation.hpp>
@@ -11,6 +12,7 @@
 #include <rosin/elementwise.hpp>
 #include <rosin/error.hpp>
 #include <rosin/grad.hpp>
+#include <rosin/log.hpp>
 #include <rosin/loss.hpp>
 #include <rosin/model.hpp>
 #include <rosin/move.hpp>
@@ -87,6 +89,90 @@ TEST(DISABLED_Inside, GraphsWithCalls) {
 
 TEST(DeviceGraphsTrouble, CallsOfALibraryStandInGraphs) {
   expect_success(run_itself("GraphsWithCalls", "ROSIN_REFERENCE=vendor=1"));
+}
+
+/// What is said of graphs while this lives.
+struct Notices {
+  Notices() {
+    set_log_sink(
+        [](const LogMessage& message, void* data) {
+          if (message.id == "device-graph") static_cast<Notices*>(data)->texts.emplace_back(message.text);
+        },
+        this);
+  }
+  ~Notices() { set_log_sink(nullptr); }
+
+  std::vector<std::string> texts;
+};
+
+/// Steps in the midst of which graphs turn out not to be offered. The notices.
+std::vector<std::string> steps_without(int64_t graph_launches) {
+  const Notices notices;
+  const auto expected = bits_after(10);
+  EXPECT_TRUE(notices.texts.empty());
+  Task first, second;
+  for (int i = 0; i < 10; ++i) {
+    first.step(i);
+    second.step(i);
+  }
+  EXPECT_EQ(stats().graph_launches, graph_launches);
+  EXPECT_EQ(first.bits(), expected);
+  return notices.texts;
+}
+
+TEST(DISABLED_Inside, GraphsAreNotMade) { EXPECT_TRUE(steps_without(0).empty()); }
+
+TEST(DISABLED_Inside, GraphsAreNotFinished) {
+  const std::vector<std::string> said = steps_without(0);
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_EQ(said[0].rfind("a graph of reference:0 is left out, its steps are launched one by one; graphs: no ", 0), 0u)
+      << said[0];
+}
+
+TEST(DISABLED_Inside, GraphsAreNotUpdated) {
+  const std::vector<std::string> said = steps_without(1);
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_EQ(
+      said[0],
+      "a graph of reference:0 is left out, its steps are launched one by one; graphs: no update; no_graph says so");
+}
+
+TEST(DeviceGraphsTrouble, AStepOfThemThatIsNotOfferedIsDoneWithoutAndSaidOnce) {
+  expect_success(run_itself("GraphsAreNotMade", "ROSIN_REFERENCE=no_graph=create"));
+  for (const char* step : {"add", "finish", "launch"}) {
+    expect_success(run_itself("GraphsAreNotFinished", std::string("ROSIN_REFERENCE=no_graph=") + step));
+  }
+  expect_success(run_itself("GraphsAreNotUpdated", "ROSIN_REFERENCE=no_graph=update"));
+}
+
+TEST(DISABLED_Inside, CallsStandInNoGraph) {
+  const auto expected = bits_after(8);
+  reset_stats();
+  Task task;
+  for (int i = 0; i < 8; ++i) task.step(i);
+  EXPECT_EQ(task.bits(), expected);
+  EXPECT_EQ(stats().graph_launches, 0);
+  EXPECT_EQ(stats().loose_calls, 1);  // the first one is enough for the plan
+  EXPECT_GE(stats().library_calls, 24);
+}
+
+TEST(DeviceGraphsTrouble, CallsThatStandInNoGraphAreCounted) {
+  expect_success(run_itself("CallsStandInNoGraph", "ROSIN_REFERENCE='vendor=1,no_graph=call'"));
+}
+
+TEST(DISABLED_Inside, AnEdgeIsMissing) {
+  const auto expected = bits_after(8);
+  Task task;
+  for (int i = 0; i < 8; ++i) task.step(i);
+  EXPECT_EQ(stats().graph_launches, 6);
+  EXPECT_NE(task.bits(), expected);
+}
+
+/// So the tests of values see an edge that is not drawn.
+TEST(DeviceGraphsTrouble, AnEdgeThatIsRemovedShowsInTheValues) {
+  for (const char* edge : {"0", "1", "3"}) {
+    expect_success(run_itself("AnEdgeIsMissing", std::string("ROSIN_REFERENCE=cut_edge=") + edge));
+  }
 }
 
 TEST(DISABLED_Inside, NoGraphs) {

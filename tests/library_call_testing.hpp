@@ -16,8 +16,10 @@
 #include <rosin/loss.hpp>
 #include <rosin/matmul.hpp>
 #include <rosin/move.hpp>
+#include <rosin/movement.hpp>
 #include <rosin/optim.hpp>
 #include <rosin/random.hpp>
+#include <rosin/reduce.hpp>
 #include <rosin/stats.hpp>
 
 namespace rosin {
@@ -50,6 +52,20 @@ using Arrays = std::vector<Array>;
 inline Array product(const Arrays& x) { return matmul(x[0], x[1]); }
 inline Array layer(const Arrays& x) { return relu(matmul(x[0], x[1]) + x[2]); }
 inline Array smooth_layer(const Arrays& x) { return tanh(matmul(x[0], x[1]) + x[2]); }
+
+/// A step of two layers: gradients by their weights and biases.
+template <Array (*act)(const Array&)> Array step_of_two_layers(const Arrays& a) {
+  const auto loss = [&](const Array& w, const Array& b, const Array& v, const Array& c) {
+    return sum(square(matmul(v, act(matmul(w, a[0]) + b)) + c));
+  };
+  const auto [dw, db, dv, dc] = gradient(loss, a[1], a[2], a[3], a[4]);
+  return concat({reshape(dw, {-1}), db, reshape(dv, {-1}), dc}, 0);
+}
+
+inline Arrays two_layers(DType type = Float32) {
+  return {normal({5, 7}, 0, 1, type), normal({9, 5}, 0, 1, type), normal({9}, 0, 1, type), normal({3, 9}, 0, 1, type),
+          normal({3}, 0, 1, type)};
+}
 
 struct Network {
   Dense hidden{12, 20, relu};

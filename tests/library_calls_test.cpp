@@ -13,8 +13,8 @@
 namespace rosin {
 namespace {
 
-template <class F> Launched launches(F&& f, const std::vector<Array>& arrays) {
-  return launches_on(get_device("reference", 0), f, arrays);
+template <class F> Launched launches(F&& f, const std::vector<Array>& arrays, double tolerance = 1e-6) {
+  return launches_on(get_device("reference", 0), f, arrays, tolerance);
 }
 
 TEST(DISABLED_Inside, ALibraryComputes) {
@@ -89,6 +89,35 @@ TEST(DISABLED_Inside, ALibraryTrains) {
 }
 
 TEST(LibraryCalls, TrainAModel) { expect_success(run_itself("ALibraryTrains", "ROSIN_REFERENCE=devices=1,vendor=1")); }
+
+/// Bits or the operand of the activation go from the first product to that of its gradient; the sums over the batch are
+/// theirs too. What is left: the slope of the loss, and the gradients joined.
+TEST(DISABLED_Inside, ALibraryDoesGradients) {
+  for (const auto step : {step_of_two_layers<relu>, step_of_two_layers<gelu>}) {
+    EXPECT_EQ(launches(step, two_layers(), 1e-4), (Launched{7, 5, 0}));
+    EXPECT_EQ(launches(step, two_layers(Float64), 1e-12), (Launched{7, 5, 0}));
+  }
+}
+
+TEST(LibraryCalls, DoWhatGradientsNeedBesideTheirProducts) {
+  expect_success(run_itself("ALibraryDoesGradients", "ROSIN_REFERENCE=devices=1,vendor=2"));
+}
+
+/// The first layer has 9 rows: its product and that of its gradient are the library's, the rest is not.
+TEST(DISABLED_Inside, ALibraryRefusesEpilogues) {
+  for (const auto step : {step_of_two_layers<relu>, step_of_two_layers<gelu>}) {
+    const Launched got = launches(step, two_layers(Float64), 1e-12);
+    EXPECT_EQ(got.by_library, 5);
+    EXPECT_EQ(got.refused, 2);
+  }
+  const Array w = randn({6, 5}), x = randn({5, 4}), b = randn({6});
+  EXPECT_EQ(launches(layer, {w, x, b}), (Launched{2, 1, 1}));
+  EXPECT_EQ(launches(product, {w, x}), (Launched{1, 1, 0}));
+}
+
+TEST(LibraryCalls, WhoseEpilogueIsRefusedKeepTheirProduct) {
+  expect_success(run_itself("ALibraryRefusesEpilogues", "ROSIN_REFERENCE=devices=1,vendor=2,vendor_epilogues=5"));
+}
 
 }  // namespace
 }  // namespace rosin

@@ -16,17 +16,6 @@ Arrays outputs_of(const OpEntry& row, const OracleCase& entry, Layout layout, bo
   return outputs;
 }
 
-/// Circular functions of huge Float64 numbers are those of a number an ulp away (elementwise.hpp says so).
-oracles::OracleTolerance tolerance_of(const OracleCase& entry) {
-  oracles::OracleTolerance tolerance = entry.tolerance;
-  if (!entry.has("samples") || entry.attributes.at("samples") != "huge" || entry.dtype != "Float64") return tolerance;
-  double largest = 0, steepest = 1;
-  for (const double x : entry.inputs[0].values) largest = std::max(largest, std::abs(x));
-  for (const double y : entry.outputs[0].values) steepest = std::max(steepest, 1 + y * y);
-  tolerance.atol += oracles::spacing("Float64", largest) * steepest;
-  return tolerance;
-}
-
 void check_values(const OpEntry& row, const OracleCase& entry, const std::string& where) {
   for (const Layout layout : tested_layouts()) {
     if (compiles_there() && layout != Layout::tangled) continue;  // contiguous ones are those of check_fusion

@@ -97,7 +97,7 @@ class Arguments(Command):
         self.assertIn('Did you mean "CUDA"?', self.rosin("devices", "CUDO").stderr)
 
     def test_help_fits_into_eighty_columns(self):
-        for part in ([], ["devices"], ["backend"], ["env"], ["selftest"], ["inspect"]):
+        for part in ([], ["devices"], ["backend"], ["env"], ["selftest"], ["inspect"], ["convert"]):
             result = self.rosin(*part, "--help")
             self.assertEqual(result.returncode, 0)
             self.assertLessEqual(max(widths(result.stdout)), 80, part)
@@ -127,6 +127,15 @@ class Devices(Command):
         self.assertIn("\n            driver rosin reference ", text)
         self.assertEqual(len(re.findall(r"\n {12}self-test OK: sum, softmax, matmul, conv, random \(", text)), 2)
         self.assertLessEqual(max(width for line, width in zip(text.splitlines(), widths(text)) if "/" not in line), 80)
+
+    def test_all_facts_are_shown_when_asked_for(self):
+        brief = self.rosin("devices", "CUDA", plugins=FAKE, ROSIN_REFERENCE_CUDA="devices=2").stdout
+        self.assertNotIn("largest group", brief)
+        text = self.rosin("devices", "CUDA", "--verbose", plugins=FAKE, ROSIN_REFERENCE_CUDA="devices=2").stdout
+        facts = self.cuda(status=0, plugins=FAKE, ROSIN_REFERENCE_CUDA="devices=2")["devices"][0]["facts"]
+        self.assertLessEqual({"largest group", "shared bytes", "alignment", "largest allocation"}, set(facts))
+        for name, value in facts.items():
+            self.assertIn(f"\n            {name}: {value}\n", text)
 
     def test_json_says_the_same(self):
         row = self.cuda(status=0, plugins=FAKE, ROSIN_REFERENCE_CUDA="devices=2,fp64=0")
@@ -420,6 +429,47 @@ class Inspect(Command):
                          {"name": "layers.0.weight", "type": "F32", "shape": [2, 3], "bytes": 24})
         self.assertEqual((listing["metadata"], listing["parameters"], listing["bytes"]), ({"made": "here"}, 11, 29))
 
+    def test_statistics_are_of_the_finite_values(self):
+        # np.mean and np.std of [1, 2, 3, 6]: 3 and sqrt(3.5).
+        values = [1.0, 2.0, float("nan"), 3.0, 6.0, float("-inf")]
+        path = self.file({"x": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]},
+                          "n": {"dtype": "I8", "shape": [2], "data_offsets": [24, 26]},
+                          "none": {"dtype": "F32", "shape": [0], "data_offsets": [26, 26]}},
+                         struct.pack("<6f2b", *values, -3, 5))
+        result = self.rosin("inspect", path, "--stats")
+        self.assertEqual(result.stdout, "x     F32 (2, 3), 24 bytes\n"
+                                        "      min 1, max 6, mean 3, std 1.87083, 1 NaN, 1 Inf\n"
+                                        "n     I8 (2), 2 bytes\n"
+                                        "      min -3, max 5, mean 1, std 4\n"
+                                        "none  F32 (0), 0 bytes\n"
+                                        "      no finite values\n"
+                                        "3 arrays, 8 parameters, 26 bytes\n", result.stderr)
+        arrays = self.json("inspect", path, "--stats")["arrays"]
+        self.assertEqual(arrays[1]["statistics"], {"min": -3, "max": 5, "mean": 1, "std": 4, "nan": 0, "inf": 0})
+        self.assertIsNone(arrays[2]["statistics"]["mean"])
+        self.assertNotIn("statistics", self.json("inspect", path)["arrays"][0])
+
+    def test_an_onnx_file_says_what_goes_in_and_out(self):
+        def text(field, value):
+            value = value if isinstance(value, bytes) else value.encode()
+            return bytes([field << 3 | 2, len(value)]) + value
+
+        def number(field, value):
+            return bytes([field << 3, value])
+
+        shape = text(2, text(1, text(2, "N")) + text(1, number(1, 3)))
+        tensor = text(5, number(1, 2) + number(1, 3) + number(2, 1) + text(8, "encoder.weight") + text(9, bytes(24)))
+        node = text(1, text(1, "x") + text(1, "encoder.weight") + text(2, "y") + text(4, "MatMul"))
+        port = text(1, "x") + text(2, text(1, number(1, 1) + shape))
+        path = self.folder / "x.onnx"
+        path.write_bytes(text(7, node + tensor + text(11, port)) + text(8, number(2, 13)))
+        result = self.rosin("inspect", path)
+        self.assertEqual(result.stdout, "encoder.weight  FLOAT (2, 3), 24 bytes\n"
+                                        "input x:        FLOAT (N, 3)\n"
+                                        "opset:          13\n"
+                                        "nodes:          1 MatMul\n"
+                                        "1 array, 6 parameters, 24 bytes\n", result.stderr)
+
     def test_a_long_name_takes_a_line_of_its_own(self):
         name = "encoder." * 7 + "weight"
         path = self.file({name: {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}, bytes(4))
@@ -433,6 +483,19 @@ class Inspect(Command):
             self.assertEqual((result.stdout, len(result.stderr.splitlines())), ("", 1))
             self.assertTrue(result.stderr.startswith("rosin: load: "), result.stderr)
             self.assertEqual(result.returncode, 2 if path == self.folder else 1)
+
+    def test_a_file_is_converted_by_its_extension(self):
+        path = self.file({"layers.0.weight": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]},
+                          "step": {"dtype": "I64", "shape": [], "data_offsets": [24, 32]}}, bytes(32))
+        for extension in (".bson", ".npz", ".safetensors"):
+            out = self.folder / ("out" + extension)
+            result = self.rosin("convert", path, out)
+            self.assertEqual((result.returncode, result.stdout), (0, "2 arrays, 32 bytes\n"), result.stderr)
+            arrays = {each["name"]: each["shape"] for each in self.json("inspect", out)["arrays"]}
+            self.assertEqual(arrays, {"layers.0.weight": [2, 3], "step": []})
+            path = out
+        self.assertEqual(self.rosin("convert", path, self.folder / "out.txt").returncode, 2)
+        self.assertEqual(self.rosin("convert", self.folder / "nothing.bson", path).returncode, 1)
 
 
 if __name__ == "__main__":

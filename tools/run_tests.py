@@ -9,6 +9,7 @@ A stage's counts are left in build/results/STAGE.json, where later stages and .c
 
 import argparse
 import concurrent.futures
+import functools
 import json
 import os
 import pathlib
@@ -21,17 +22,21 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "build" / "results"
-PROGRAMS = ("unit_tests", "suite_tests", "public_tests", "steady_tests")
+PROGRAMS = ("suite_tests", "unit_tests", "public_tests", "steady_tests")
 PYTHON_FOLDERS = ("tools", "cmake", "tests", "bench", "examples")
-DEVICE_TESTS = "OpSuite*:*/OpSuite*:EngineFuzz*:*DeviceSteps*:DeviceMemory*:DeviceChecks*"
-# Device, shards that run at a time, what the environment says beside that, and the tests.
-# PoCL compiles each kernel for a tenth of a second, most of it for optimising what runs once.
+DEVICE_TESTS = "OpSuite*:*/OpSuite*:EngineFuzz*:*DeviceSteps*:DeviceMemory*:DeviceChecks*:MathModes*"
+# Device, shards, what the environment says beside that, and the tests; what takes longest comes first.
+# PoCL compiles each kernel for a tenth of a second or more, so what random programs compare anyway (EngineFuzz,
+# OpSuitePrograms) it does not do op by op but with ROSIN_ALL_DEVICE_TESTS=1.
 # CUDA's are the pretended ones of tests/fake_cuda: their kernels check every access, and take half a second to compile.
-DEVICES = (("reference:0", 1, {}, DEVICE_TESTS),
-           ("OpenCL:0", 2, {"POCL_EXTRA_BUILD_FLAGS": "-cl-opt-disable"}, DEVICE_TESTS),
+OPENCL_TESTS = DEVICE_TESTS if os.environ.get("ROSIN_ALL_DEVICE_TESTS") == "1" else \
+    DEVICE_TESTS + ":-*OpSuiteExecution*:*AreTheSameBitsFusedAndAlone*:*OpSuiteBroadcast*:*OpSuiteSlopes*:" \
+    "*OpSuiteRegistry*:*OpSuiteResultTypes*"
+DEVICES = (("OpenCL:0", 2, {"POCL_EXTRA_BUILD_FLAGS": "-cl-opt-disable"}, OPENCL_TESTS),
            ("CUDA:0", 2, {"ROSIN_CUDA_LIBRARIES": "{build}/fake_cuda"},
-            "*/OpSuiteValues*:*DeviceSteps*:DeviceMemory*:DeviceChecks*"))
-PARTS = ("asan", "tsan", "surface")  # stages of a stage; they name themselves, since their line is not the last
+            "*/OpSuiteValues*:*/OpSuiteModes*:MathModes*:*DeviceSteps*:DeviceMemory*:DeviceChecks*"),
+           ("reference:0", 1, {}, DEVICE_TESTS))
+PARTS = ("asan", "tsan", "surface", "fuzz")  # stages of a stage; they name themselves, since their line is not the last
 LIMIT = 40 * 60  # seconds for one program
 
 
@@ -122,12 +127,10 @@ def run_program(program, prefix, test_filter, label="", environment=None):
     return counts
 
 
-def device_counts(build, prefix):
-    """Runs the op suite on each device that is there, parts of it at a time."""
-    counts, program = Counts(), build / "suite_tests"
-    if not os.access(program, os.X_OK):
-        return counts
-    for device, shards, more, tests in DEVICES:
+def device_runs(build, prefix):
+    """The op suite on each device that is there, in parts: functions that run one and give its counts."""
+    program, runs = build / "suite_tests", []
+    for device, shards, more, tests in DEVICES if os.access(program, os.X_OK) else ():
         environment = {"ROSIN_TEST_DEVICE": device, "ROSIN_CACHE_DIR": str(build / "kernel_cache"),
                        "POCL_CACHE_DIR": str(build / "pocl"),
                        **{name: value.format(build=build) for name, value in more.items()}}
@@ -136,22 +139,18 @@ def device_counts(build, prefix):
         if probe.returncode:
             print(f"{build.name}/suite_tests on {device}: not run, there is no such device", flush=True)
             continue
-
-        def run_shard(shard, device=device, shards=shards, environment=environment, tests=tests):
+        for shard in range(shards):
             label = f"-{device.replace(':', '-')}" + (f"-{shard}" if shards > 1 else "")
             part = {"GTEST_TOTAL_SHARDS": str(shards), "GTEST_SHARD_INDEX": str(shard)}
-            return run_program(program, prefix, tests, label, {**environment, **part})
-
-        with concurrent.futures.ThreadPoolExecutor(shards) as pool:
-            for part in pool.map(run_shard, range(shards)):
-                counts.add(part)
-    return counts
+            runs.append(functools.partial(run_program, program, prefix, tests, label, {**environment, **part}))
+    return runs
 
 
 def python_counts(folders):
     """Runs every *_test.py under the folders, each as a module of its own folder."""
     counts = Counts()
     for path in sorted(path for folder in folders for path in folder.rglob("*_test.py")):
+        start = time.monotonic()
         result = subprocess.run([sys.executable, "-m", "unittest", "-v", path.name], cwd=path.parent, check=False,
                                 stdin=subprocess.DEVNULL, capture_output=True, text=True)
         one = count_unittest(result.stderr)
@@ -159,7 +158,7 @@ def python_counts(folders):
             one.failed = max(one.failed, 1)
             one.names.append(str(path.relative_to(ROOT)))
             print(result.stdout + result.stderr)
-        print(f"{path.relative_to(ROOT)}: {one}", flush=True)
+        print(f"{path.relative_to(ROOT)}: {one} in {time.monotonic() - start:.1f} s", flush=True)
         counts.add(one)
     return counts
 
@@ -183,17 +182,20 @@ def stage_counts(stage):
 
 
 def run_build(arguments):
+    """Runs what a build has, as many at a time as there are cores, the longest first."""
     counts, prefix = Counts(), fixed_addresses() if arguments.fixed_addresses else []
-    programs = [arguments.build.resolve() / name for name in PROGRAMS if os.access(arguments.build / name, os.X_OK)]
+    build = arguments.build.resolve()
+    programs = [name for name in PROGRAMS if os.access(build / name, os.X_OK)]
     if not programs:
         counts.fail(f"{arguments.build}: no test program")
-    for program in programs:
-        counts.add(run_program(program, prefix, arguments.filter))
-    if arguments.devices:
-        counts.add(device_counts(arguments.build.resolve(), prefix))
+    runs = device_runs(build, prefix) if arguments.devices else []
     if arguments.python:
-        os.environ["ROSIN_TEST_BUILD"] = str(arguments.build.resolve())  # for tests that look at the build itself
-        counts.add(python_counts([ROOT / folder for folder in PYTHON_FOLDERS]))
+        os.environ["ROSIN_TEST_BUILD"] = str(build)  # for tests that look at the build itself
+        runs.append(functools.partial(python_counts, [ROOT / folder for folder in PYTHON_FOLDERS]))
+    runs += [functools.partial(run_program, build / name, prefix, arguments.filter) for name in programs]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for part in pool.map(lambda run: run(), runs):
+            counts.add(part)
     return counts
 
 

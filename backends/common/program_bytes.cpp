@@ -10,7 +10,7 @@
 namespace rosin::plugin {
 namespace {
 
-constexpr uint64_t mark = 0x314C434E49534F52;  // "ROSINCL1"
+constexpr uint64_t mark = 0x324C434E49534F52;  // "ROSINCL2"
 constexpr size_t head = 2 * sizeof(uint64_t);
 
 void put(std::string& out, uint64_t number) { out.append(reinterpret_cast<const char*>(&number), sizeof number); }
@@ -55,6 +55,7 @@ std::string pack(const ProgramBytes& program) {
     put(body, kernel.name);
     put(body, kernel.group);
     put(body, kernel.buffer_count);
+    put(body, kernel.shared_bytes);
     put(body, kernel.parameters.size());
     for (const int32_t type : kernel.parameters) put(body, static_cast<uint64_t>(type));
   }
@@ -74,9 +75,27 @@ void* packed(const ProgramBytes& program, uint64_t& count) {
   return out;
 }
 
+namespace {
+
+uint64_t bytes_of(const rosin_shared_array& array) {
+  switch (array.type) {
+    case ROSIN_SCALAR_BOOL: return static_cast<uint64_t>(array.count);
+    case ROSIN_SCALAR_INT64:
+    case ROSIN_SCALAR_UINT64:
+    case ROSIN_SCALAR_FLOAT64: return 8 * static_cast<uint64_t>(array.count);
+    default: return 4 * static_cast<uint64_t>(array.count);
+  }
+}
+
+}  // namespace
+
 Signature signature_of(const rosin_kernel_code& code) {
-  return {code.name, static_cast<uint32_t>(code.group), code.buffer_count,
-          std::vector<int32_t>(code.parameters, code.parameters + code.parameter_count)};
+  Signature made{code.name, static_cast<uint32_t>(code.group), code.buffer_count,
+                 std::vector<int32_t>(code.parameters, code.parameters + code.parameter_count)};
+  for (uint32_t i = 0; i < code.shared_count; ++i) {
+    made.shared_bytes = (made.shared_bytes + 15) / 16 * 16 + bytes_of(code.shared[i]);
+  }
+  return made;
 }
 
 ProgramBytes unpack(std::string_view bytes) {
@@ -91,6 +110,7 @@ ProgramBytes unpack(std::string_view bytes) {
     kernel.name = reader.text();
     kernel.group = static_cast<uint32_t>(reader.number());
     kernel.buffer_count = static_cast<uint32_t>(reader.number());
+    kernel.shared_bytes = reader.number();
     const uint64_t parameters = reader.number();
     for (uint64_t p = 0; p < parameters; ++p) kernel.parameters.push_back(static_cast<int32_t>(reader.number()));
     program.kernels.push_back(std::move(kernel));

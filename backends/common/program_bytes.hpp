@@ -19,6 +19,7 @@ struct Signature {
   uint32_t group = 1;
   uint32_t buffer_count = 0;
   std::vector<int32_t> parameters;  // rosin_scalar_type of each
+  uint64_t shared_bytes = 0;        // of all shared arrays, each from a multiple of 16 bytes on
 };
 Signature signature_of(const rosin_kernel_code& code);
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include "cuda/cuda.hpp"
+#include "cuda/device_libraries.hpp"
 #include "cuda/scratch.hpp"
 
 namespace rosin::cuda {
@@ -349,13 +349,6 @@ void Blas::try_out() {
   }
 }
 
-Blas& blas_of(rosin_device& device) {
-  const std::lock_guard guard(device.attaching);
-  if (!device.attached) {
-    const driver::Current current(device);
-    device.attached = std::make_unique<Blas>();
-  }
-  return static_cast<Blas&>(*device.attached);
-}
+Blas& blas_of(rosin_device& device) { return DeviceLibraries::of<Blas>(device); }
 
 }  // namespace rosin::cuda

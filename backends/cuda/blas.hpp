@@ -1,5 +1,6 @@
 // cuBLASLt, opened at run time: the products that it computes for a device. Where it is missing, too old or does not
-// work, rosin goes on with kernels of its own. Read first: cuda.hpp, matmul.hpp, blas_types.hpp. Read next: calls.cpp.
+// work, rosin goes on with kernels of its own. Read first: cuda.hpp, matmul.hpp, blas_types.hpp. Read next:
+// blas_call.cpp.
 #pragma once
 
 #include <memory>
@@ -81,11 +82,13 @@ class BlasPlan {
 };
 
 /// cuBLASLt on one device.
-class Blas final : public driver::Attached {
+class Blas {
  public:
   /// With the device's context current. A first product is computed; reason() says where that fails.
   Blas();
-  ~Blas() override;
+  ~Blas();
+  Blas(const Blas&) = delete;
+  Blas& operator=(const Blas&) = delete;
 
   const std::string& reason() const { return reason_; }
   /// Whether relu lets NaN through, as rosin's does.
@@ -102,9 +105,5 @@ class Blas final : public driver::Attached {
 
 /// That of the device, made when it is first asked for.
 Blas& blas_of(rosin_device& device);
-
-rosin_status call_takes(rosin_device* device, const rosin_call_description* description, int32_t* orders);
-rosin_status call_prepare(rosin_device* device, const rosin_call_description* description, rosin_call** out,
-                          uint64_t* workspace);
 
 }  // namespace rosin::cuda

@@ -13,6 +13,7 @@ KernelNode node_of(const LaunchArguments& arguments) {
   for (int d = 0; d < 3; ++d) node.grid[d] = arguments.groups[d];
   node.block[0] = arguments.items;
   node.block[1] = node.block[2] = 1;
+  node.shared_bytes = arguments.large_shared;
   node.parameters = arguments.parameters;
   return node;
 }

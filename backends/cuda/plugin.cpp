@@ -2,6 +2,8 @@
 #include "common/text_field.hpp"
 #include "cuda.hpp"
 #include "cuda/blas.hpp"
+#include "cuda/calls.hpp"
+#include "cuda/cudnn.hpp"
 #include "types.hpp"
 
 #include <algorithm>
@@ -69,6 +71,7 @@ std::string find_functions(const Library& library, Functions& all) {
   const auto may_find = [&](auto& function, const char* name) {
     function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(library.find(name));
   };
+  may_find(all.function_set, "cuFuncSetAttribute");
   may_find(all.fill, "cuMemsetD8Async");
   may_find(all.reaches, "cuDeviceCanAccessPeer");
   may_find(all.priorities, "cuCtxGetStreamPriorityRange");
@@ -167,6 +170,12 @@ const BlasLibrary& blas_library() {
   return library;
 }
 
+const DnnLibrary& dnn_library() {
+  driver::the_driver();
+  static const DnnLibrary library(started().version);
+  return library;
+}
+
 const Compiler& the_compiler() {
   driver::the_driver();
   static const Compiler compiler(started().version);
@@ -175,14 +184,20 @@ const Compiler& the_compiler() {
 
 namespace {
 
-/// Why the first device cannot compute with cuBLASLt; empty: it can, and has.
-std::string why_no_blas() {
-  if (!blas_library().reason().empty()) return blas_library().reason();
-  rosin_device* device = nullptr;
-  if (driver::open(0, &device) != ROSIN_OK) return plugin::error_text();
-  const std::unique_ptr<rosin_device, void (*)(rosin_device*)> owner(device, driver::close);
-  return blas_of(*device).reason();
-}
+/// Why the first device cannot compute with cuBLASLt and with cuDNN; empty: it can, and has.
+struct WhyNot {
+  std::string blas = blas_library().reason(), dnn = dnn_library().reason();
+
+  WhyNot() {
+    if (!blas.empty() && !dnn.empty()) return;
+    rosin_device* device = nullptr;
+    const bool opened = driver::open(0, &device) == ROSIN_OK;
+    const std::string why = opened ? "" : plugin::error_text();
+    const std::unique_ptr<rosin_device, void (*)(rosin_device*)> owner(device, driver::close);
+    if (blas.empty()) blas = opened ? blas_of(*device).reason() : why;
+    if (dnn.empty()) dnn = opened ? dnn_of(*device).reason() : why;
+  }
+};
 
 /// Devices can be used only where their kernels can be compiled.
 rosin_status device_count(int32_t* count) {
@@ -208,7 +223,9 @@ struct Found {
   Found() {
     add("driver", version_text(started().version));
     add("NVRTC", the_compiler().version());
-    add("cuBLASLt", blas_library().version(), why_no_blas());
+    const WhyNot why;
+    add("cuBLASLt", blas_library().version(), why.blas);
+    add("cuDNN", dnn_library().version(), why.dnn);
   }
 };
 
@@ -291,6 +308,11 @@ rosin_device_info info_of(int ordinal) {
   info.registers = if_known(max_registers_per_block);
   info.argument_bytes = 4096;
   info.vector_bytes = 16;
+  info.instructions = ROSIN_TAKES_VECTORS | ROSIN_TAKES_READ_ONLY;
+  if (info.warp > 1) info.instructions |= ROSIN_TAKES_SHUFFLE;
+  if (driver.functions.function_set && info.largest_shared > info.shared_bytes) {
+    info.instructions |= ROSIN_TAKES_LARGE_SHARED;
+  }
   info.matrix_types = cuda::matrix_types(attribute(compute_capability_major));
   return info;
 }

@@ -69,8 +69,10 @@ rosin_status open(int32_t device, rosin_device** out) {
     check_ordinal(device);
     const Driver& driver = the_driver();
     auto opened = std::make_unique<rosin_device>();
-    opened->target = info_of(device).target;
+    const rosin_device_info info = info_of(device);
+    opened->target = info.target;
     driver.check(driver.functions.device_get(&opened->number, device), "open");
+    opened->shared_bytes = info.shared_bytes;
     driver.check(driver.functions.context_retain(&opened->context, opened->number), "open");
     *out = opened.release();
   });

@@ -73,6 +73,7 @@ struct Functions {
   Code (*launch)(Function function, unsigned x, unsigned y, unsigned z, unsigned items_x, unsigned items_y,
                  unsigned items_z, unsigned shared_bytes, Stream stream, void** parameters, void** extra);
   // What may be missing, and is null then.
+  Code (*function_set)(Function function, int attribute, int value);
   Code (*fill)(Address to, unsigned char value, size_t bytes, Stream stream);
   Code (*reaches)(int* reaches, DeviceNumber device, DeviceNumber other);
   Code (*priorities)(int* least, int* greatest);
@@ -105,6 +106,7 @@ using ReadyGraph = struct OpaqueReadyGraph*;
 struct LaunchArguments {
   Function function = nullptr;
   unsigned groups[3] = {}, items = 0;
+  unsigned large_shared = 0;  // bytes of shared arrays, where they are more than every kernel may have
   void** parameters = nullptr;
 };
 struct CopyArguments {
@@ -256,6 +258,7 @@ struct rosin_device {
   rosin::driver::DeviceNumber number = 0;
   rosin::driver::Context context = nullptr;
   std::string target;
+  int64_t shared_bytes = 0;  // that every kernel may have
   std::mutex attaching;
   std::unique_ptr<rosin::driver::Attached> attached;
 };
@@ -295,6 +298,7 @@ struct rosin_event {
 
 struct rosin_kernel {
   rosin::plugin::Signature signature;
+  unsigned large_shared = 0;  // as LaunchArguments has it
   rosin::driver::Function function = nullptr;
   rosin_device* device = nullptr;
 };

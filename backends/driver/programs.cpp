@@ -33,6 +33,18 @@ void unload_now(rosin_module* module) {
   });
 }
 
+/// Lets a kernel have more shared memory than usual, where its arrays need it.
+void allow_shared(rosin_kernel& kernel) {
+  if (kernel.signature.shared_bytes <= static_cast<uint64_t>(kernel.device->shared_bytes)) return;
+  constexpr int largest_dynamic_shared = 8;  // of the driver's attributes of functions
+  const Driver& driver = the_driver();
+  if (!driver.functions.function_set) throw Failure{ROSIN_UNSUPPORTED, "the driver is too old for large shared arrays"};
+  kernel.large_shared = static_cast<unsigned>(kernel.signature.shared_bytes);
+  driver.check(
+      driver.functions.function_set(kernel.function, largest_dynamic_shared, static_cast<int>(kernel.large_shared)),
+      "shared memory of a kernel");
+}
+
 /// Images that this driver does not take are compiled again by rosin.
 Module loaded(const std::string& image) {
   const Driver& driver = the_driver();
@@ -68,6 +80,7 @@ rosin_status load(rosin_device* device, const void* bytes, uint64_t count, rosin
                    "search for a kernel");
       kernel.signature = std::move(signature);
       kernel.device = device;
+      allow_shared(kernel);
     }
     *out = module.release();
   });
@@ -96,7 +109,7 @@ LaunchArguments LaunchPlaces::fill(const rosin_kernel& kernel, const rosin_launc
   for (size_t i = 0; i < signature.parameters.size(); ++i) {
     places.push_back(const_cast<rosin_number*>(&launch.parameters[i]));  // which are read
   }
-  LaunchArguments arguments{kernel.function, {}, signature.group, places.data()};
+  LaunchArguments arguments{kernel.function, {}, signature.group, kernel.large_shared, places.data()};
   for (int d = 0; d < 3; ++d) {
     arguments.groups[d] = launch.groups[d];
     if (launch.groups[d] == 0) {
@@ -113,7 +126,7 @@ rosin_status launch(rosin_stream* stream, rosin_kernel* kernel, const rosin_laun
     const Current current(*stream->device);
     const Driver& driver = the_driver();
     driver.check(driver.functions.launch(made.function, made.groups[0], made.groups[1], made.groups[2], made.items, 1,
-                                         1, 0, stream->stream, made.parameters, nullptr),
+                                         1, made.large_shared, stream->stream, made.parameters, nullptr),
                  kernel->signature.name.c_str());
   });
 }

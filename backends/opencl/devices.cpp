@@ -101,6 +101,10 @@ DeviceFacts facts_of(cl_platform_id platform, cl_device_id id) {
   info.language = ROSIN_LANGUAGE_OPENCL;
   info.float64 = has_extension(id, "cl_khr_fp64");
   info.largest_group = static_cast<int32_t>(number<size_t>(id, CL_DEVICE_MAX_WORK_GROUP_SIZE));
+  info.vector_bytes = 16;
+  info.instructions = ROSIN_TAKES_READ_ONLY;  // how many items run in step, compilers decide
+  // For CPUs they make vectors of neighbouring items, and kernels that are longer only take them longer.
+  if (info.kind != ROSIN_DEVICE_CPU) info.instructions |= ROSIN_TAKES_VECTORS;
   info.shared_bytes = static_cast<int64_t>(number<cl_ulong>(id, CL_DEVICE_LOCAL_MEM_SIZE));
   info.alignment =
       static_cast<int32_t>(std::clamp<cl_uint>(number<cl_uint>(id, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8, 16, 256));

@@ -57,6 +57,11 @@ void rosin_device::need_alive() const {
   throw Failure(ROSIN_DEVICE_FAULT, why_);
 }
 
+void rosin_device::need_graphs(const char* step) const {
+  if (options.no_graph != step) return;
+  throw Failure(ROSIN_UNSUPPORTED, std::string("graphs: no ") + step + "; no_graph says so");
+}
+
 void rosin_device::fail(const std::string& why) {
   const std::lock_guard lock(mutex_);
   if (!failed_) why_ = why;

@@ -41,10 +41,14 @@ struct rosin_device {
   void end_copy_out(int64_t number);
   /// Whether the launch of a graph that begins now is the one that shall fail.
   bool graph_fails() { return graph_launches_++ == options.graph_fail; }
+  /// Throws where options say that the device has no such step of graphs.
+  void need_graphs(const char* step) const;
+  /// Whether the dependency that comes now is the one that shall be forgotten.
+  bool forgets_edge() { return edges_++ == options.cut_edge; }
 
  private:
   std::atomic<uint64_t> used_ = 0;
-  std::atomic<int64_t> allocations_ = 0, launches_ = 0, graph_launches_ = 0, copies_out_ = 0;
+  std::atomic<int64_t> allocations_ = 0, launches_ = 0, graph_launches_ = 0, copies_out_ = 0, edges_ = 0;
   std::atomic<bool> failed_ = false;
   mutable std::mutex mutex_;
   std::condition_variable copied_;

@@ -42,7 +42,7 @@ void rosin_graph::add(const rosin_graph_node& node) {
   Node added{node, {}, work_of(node)};
   for (uint32_t i = 0; i < node.dependency_count; ++i) {
     need(node.dependencies[i] < nodes_.size(), "graph_add: a dependency that was not added before");
-    added.dependencies.push_back(node.dependencies[i]);
+    if (!device.forgets_edge()) added.dependencies.push_back(node.dependencies[i]);
   }
   nodes_.push_back(std::move(added));
 }

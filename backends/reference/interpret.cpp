@@ -42,6 +42,9 @@ void Kernel::run(const uint32_t groups[3], const Block* buffers, const rosin_num
   frame.items = items_;
   frame.registers = memory;
   frame.buffers = buffers;
+  const bool asked = std::find(read_only_.begin(), read_only_.end(), 1) != read_only_.end();
+  std::vector<Reach> reaches(asked ? buffer_count_ : 0);
+  if (asked) frame.reaches = reaches.data();
   frame.parameters = parameters;
   frame.shared = shared_.data();
   frame.shared_memory = memory + shared_at;
@@ -64,6 +67,18 @@ void Kernel::run(const uint32_t groups[3], const Block* buffers, const rosin_num
           const Step& step = steps_[frame.next++];
           step.run(frame, step);
         }
+      }
+    }
+  }
+  if (asked) check_read_only(frame);
+}
+
+void Kernel::check_read_only(const Frame& frame) const {
+  for (size_t i = 0; i < buffer_count_; ++i) {
+    for (size_t k = 0; k < buffer_count_ && read_only_[i]; ++k) {
+      if (stored_[k] && frame.reaches[i].meets(frame.reaches[k])) {
+        throw Fault("kernel " + name_ + ": buffer " + std::to_string(i) + " is read-only, and was written as buffer " +
+                    std::to_string(k));
       }
     }
   }

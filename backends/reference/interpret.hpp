@@ -19,6 +19,10 @@ namespace rosin::reference {
 /// The least that backend.h lets a device have, so that kernels which ask for more are found out here.
 inline constexpr int32_t largest_group = 256;
 inline constexpr int64_t shared_bytes = 16384;
+/// More than that for kernels that ask for it; items that exchange values; bytes of a vector.
+inline constexpr int64_t largest_shared = 65536;
+inline constexpr int warp = 32;
+inline constexpr int vector_bytes = 16;
 
 /// The code breaks backend.h.
 struct InvalidCode : std::runtime_error {
@@ -45,6 +49,8 @@ class Kernel {
   bool uses_float64() const { return uses_float64_; }
 
  private:
+  void check_read_only(const Frame& frame) const;
+
   friend class Translator;
 
   std::string name_;
@@ -52,8 +58,9 @@ class Kernel {
   size_t buffer_count_ = 0;
   std::vector<int32_t> parameters_;  // rosin_scalar_type of each
   std::vector<SharedPlace> shared_;
-  std::vector<Step> once_;   // values that no group changes: literals, parameters, item numbers
-  std::vector<Step> steps_;  // run for each group
+  std::vector<char> read_only_, stored_;  // of each buffer: marked, stored to
+  std::vector<Step> once_;                // values that no group changes: literals, parameters, item numbers
+  std::vector<Step> steps_;               // run for each group
   size_t register_bytes_ = 0;
   size_t shared_elements_ = 0;
   size_t shared_size_ = 0;  // bytes

@@ -238,6 +238,10 @@ void check_sizes(const rosin_device& device, const Matmul& what, uint64_t worksp
   if (device.options.vendor_rows >= 0 && what.result().sizes[0] > device.options.vendor_rows) {
     refuse("call: too many rows, as vendor_rows=N says");
   }
+  const bool plain = what.arrays.size() == 3 && what.epilogue.activation == ROSIN_ACTIVATION_NONE;
+  if (!plain && device.options.vendor_epilogues >= 0 && what.result().sizes[0] > device.options.vendor_epilogues) {
+    refuse("call: too many rows for an epilogue, as vendor_epilogues=N says");
+  }
 }
 
 MatmulRun matmul_run(const rosin_call& call, const rosin_place* buffers, const rosin_call_numbers* numbers) {

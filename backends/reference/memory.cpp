@@ -1,6 +1,7 @@
 // Loads and stores: buffers in global memory, shared arrays, and what rounding to an element type does.
 #include <cstring>
 
+#include "interpret.hpp"
 #include "steps.hpp"
 #include "types.hpp"
 
@@ -11,6 +12,72 @@ template <class Index> [[noreturn]] void outside(Frame& frame, const Step& step,
   fault(frame, step, item,
         "element " + std::to_string(at) + " of buffer " + std::to_string(step.immediate) + ", which holds " +
             std::to_string(count));
+}
+
+void note(Frame& frame, const Step& step, const char* at, size_t bytes) {
+  if (frame.reaches) frame.reaches[step.immediate].note(at, bytes);
+}
+
+/// Calls f(item, address of the first element) for each item that takes part.
+template <class E, class Index, class F> void each_vector(Frame& frame, const Step& step, F&& f) {
+  constexpr size_t size = sizeof(typename E::Stored);
+  const Lanes lanes = frame.active();
+  const Block& block = frame.buffers[step.immediate];
+  const uint64_t count = block.bytes / size, whole = static_cast<uint64_t>(step.lanes);
+  const Index* at = frame.at<Index>(step.operands[0]);
+  for (int i = lanes.first; i < lanes.last; ++i) {
+    if (!lanes.has(i)) continue;
+    const auto element = static_cast<uint64_t>(at[i]);
+    if (element >= count || count - element < whole) outside(frame, step, i, at[i], count);
+    if (element % whole != 0) {
+      fault(frame, step, i,
+            "a vector of " + std::to_string(whole) + " elements begins at element " + std::to_string(element));
+    }
+    char* place = static_cast<char*>(block.base) + element * size;
+    note(frame, step, place, whole * size);
+    f(i, place);
+  }
+}
+
+template <class E, class Index> void load_vectors(Frame& frame, const Step& step) {
+  using Stored = typename E::Stored;
+  const size_t apart = frame.value_bytes(sizeof(typename E::Scalar));
+  each_vector<E, Index>(frame, step, [&](int item, const char* place) {
+    for (size_t lane = 0; lane < static_cast<size_t>(step.lanes); ++lane) {
+      Stored stored;
+      std::memcpy(&stored, place + lane * sizeof(Stored), sizeof(Stored));
+      frame.at<typename E::Scalar>(step.out + lane * apart)[item] = E::widened(stored);
+    }
+  });
+}
+
+template <class E, class Index> void store_vectors(Frame& frame, const Step& step) {
+  using Stored = typename E::Stored;
+  const size_t apart = frame.value_bytes(sizeof(typename E::Scalar));
+  each_vector<E, Index>(frame, step, [&](int item, char* place) {
+    for (size_t lane = 0; lane < static_cast<size_t>(step.lanes); ++lane) {
+      const Stored stored = E::narrowed(frame.at<typename E::Scalar>(step.operands[1] + lane * apart)[item]);
+      std::memcpy(place + lane * sizeof(Stored), &stored, sizeof(Stored));
+    }
+  });
+}
+
+template <class T> void shuffle_values(Frame& frame, const Step& step) {
+  const Lanes lanes = frame.active();
+  T* out = frame.at<T>(step.out);
+  const T* x = frame.at<T>(step.operands[0]);
+  const int32_t* of = frame.at<int32_t>(step.operands[1]);
+  for (int i = lanes.first; i < lanes.last; ++i) {
+    if (!lanes.has(i)) continue;
+    const int first = i / warp * warp;
+    for (int other = first; other < first + warp; ++other) {
+      if (other < lanes.first || other >= lanes.last || !lanes.has(other)) {
+        fault(frame, step, other, "not reached, while others of its warp wait");
+      }
+    }
+    if (of[i] < 0 || of[i] >= warp) fault(frame, step, i, "item " + std::to_string(of[i]) + " of a warp");
+    out[i] = x[first + of[i]];
+  }
 }
 
 template <class E, class Index> void load_elements(Frame& frame, const Step& step) {
@@ -25,6 +92,7 @@ template <class E, class Index> void load_elements(Frame& frame, const Step& ste
     if (!lanes.has(i)) continue;
     const auto element = static_cast<uint64_t>(at[i]);  // below 0: far outside
     if (element >= count) outside(frame, step, i, at[i], count);
+    note(frame, step, base + element * sizeof(Stored), sizeof(Stored));
     Stored stored;
     std::memcpy(&stored, base + element * sizeof(Stored), sizeof(Stored));
     out[i] = E::widened(stored);
@@ -43,6 +111,7 @@ template <class E, class Index> void store_elements(Frame& frame, const Step& st
     if (!lanes.has(i)) continue;
     const auto element = static_cast<uint64_t>(at[i]);
     if (element >= count) outside(frame, step, i, at[i], count);
+    note(frame, step, base + element * sizeof(Stored), sizeof(Stored));
     const Stored stored = E::narrowed(value[i]);
     std::memcpy(base + element * sizeof(Stored), &stored, sizeof(Stored));
   }
@@ -149,6 +218,38 @@ Run store(int rosin_type, int index_type) {
     if (index_type == ROSIN_SCALAR_INT32) return &store_elements<E, int32_t>;
     if (index_type == ROSIN_SCALAR_INT64) return &store_elements<E, int64_t>;
     return nullptr;
+  });
+}
+
+namespace {
+
+/// Elements of 8 bytes are in no vector.
+template <template <class, class> class Loop> Run vector_loop(int rosin_type, int index_type) {
+  return with_element(rosin_type, Run{}, [index_type]<class E>(E) -> Run {
+    if constexpr (sizeof(typename E::Stored) <= 4) {
+      if (index_type == ROSIN_SCALAR_INT32) return Loop<E, int32_t>::run;
+      if (index_type == ROSIN_SCALAR_INT64) return Loop<E, int64_t>::run;
+    }
+    return nullptr;
+  });
+}
+template <class E, class Index> struct LoadVectors {
+  static constexpr Run run = &load_vectors<E, Index>;
+};
+template <class E, class Index> struct StoreVectors {
+  static constexpr Run run = &store_vectors<E, Index>;
+};
+
+}  // namespace
+
+Run load_vector(int rosin_type, int index_type) { return vector_loop<LoadVectors>(rosin_type, index_type); }
+
+Run store_vector(int rosin_type, int index_type) { return vector_loop<StoreVectors>(rosin_type, index_type); }
+
+Run shuffle(int type) {
+  return with_scalar(type, Run{}, []<class Tag>(Tag) -> Run {
+    if constexpr (std::same_as<typename Tag::Type, Bool>) return nullptr;
+    else return &shuffle_values<typename Tag::Type>;
   });
 }
 

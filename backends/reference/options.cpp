@@ -86,6 +86,13 @@ class Reader {
     refuse("write gpu, cpu or other");
   }
 
+  std::string step_of_graphs(std::string_view text) const {
+    for (const char* step : {"create", "add", "call", "finish", "update", "launch"}) {
+      if (text == step) return step;
+    }
+    refuse("write create, add, call, finish, update or launch");
+  }
+
   void take(std::string_view name, std::string_view value, Options& options) const {
     constexpr int64_t many = int64_t{1} << 40;
     if (name == "devices") options.devices = static_cast<int32_t>(number(value, 64));
@@ -94,17 +101,21 @@ class Reader {
     else if (name == "functional") options.functional = number(value, 1) != 0;
     else if (name == "vendor") options.vendor = number(value, 2);
     else if (name == "vendor_rows") options.vendor_rows = number(value, many);
+    else if (name == "vendor_epilogues") options.vendor_epilogues = number(value, many);
     else if (name == "delay") options.delay = number(value, 60000);
     else if (name == "fault") options.fault = number(value, many);
     else if (name == "hold") options.hold = number(value, many);
     else if (name == "alloc_fail") options.alloc_fail = number(value, many);
     else if (name == "graph_fail") options.graph_fail = number(value, many);
+    else if (name == "no_graph") options.no_graph = step_of_graphs(value);
+    else if (name == "cut_edge") options.cut_edge = number(value, many);
     else if (name == "keep") options.keep = number(value, 1) != 0;
+    else if (name == "first_page") options.first_page = number(value, 1) != 0;
     else if (name == "kind") options.kind = kind(value);
     else
       refuse(
-          "write devices, memory, fp64, functional, vendor, vendor_rows, delay, fault, hold, alloc_fail, "
-          "graph_fail, keep or kind");
+          "write devices, memory, fp64, functional, vendor, vendor_rows, vendor_epilogues, delay, fault, hold, "
+          "alloc_fail, graph_fail, no_graph, cut_edge, keep, first_page or kind");
   }
 
   const char* variable_;

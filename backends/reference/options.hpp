@@ -9,13 +9,17 @@
 //     vendor=1        offers matmul with bias and relu as a vendor call
 //     vendor=2        offers matmul with all that backend.h says of it
 //     vendor_rows=N   refuses calls of products with more than N rows when they are prepared
+//     vendor_epilogues=N  refuses epilogues of products with more than N rows when they are prepared
 //     delay=N         every piece of work takes N milliseconds more
 //     fault=N         launch number N of a device, from 0, is a fault
 //     hold=N          launch number N of a device, from 0, begins when a copy out has ended that was given after it; a
 //                     fault where there is none for 20 seconds
 //     alloc_fail=N    allocation number N of a device, from 0, fails as if memory were used up
 //     keep=1          counts in rosin's cache how often a device was opened, and says so
+//     first_page=1    devices that take the instructions of backend.h's first page alone
 //     graph_fail=N    launch number N of graphs on a device, from 0, is refused
+//     no_graph=STEP   that step of graphs is not offered: create, add, call (adding one), finish, update, launch
+//     cut_edge=N      dependency number N that graphs of a device are given, from 0, is forgotten
 //
 // The plug-in is also built under the names of vendors' back ends, for tests; then ROSIN_REFERENCE_CUDA goes before
 // ROSIN_REFERENCE, and CUDA_VISIBLE_DEVICES says which of the devices are seen.
@@ -48,13 +52,17 @@ struct Options {
   bool float64 = true;
   bool functional = true;
   int64_t vendor = 0;
-  int64_t vendor_rows = -1;  // any number
-  int64_t delay = 0;         // milliseconds
-  int64_t fault = -1;        // the number of a launch
-  int64_t hold = -1;         // the number of a launch
-  int64_t alloc_fail = -1;   // the number of an allocation
-  int64_t graph_fail = -1;   // the number of a graph's launch
+  int64_t vendor_rows = -1;       // any number
+  int64_t vendor_epilogues = -1;  // of any number of rows
+  int64_t delay = 0;              // milliseconds
+  int64_t fault = -1;             // the number of a launch
+  int64_t hold = -1;              // the number of a launch
+  int64_t alloc_fail = -1;        // the number of an allocation
+  int64_t graph_fail = -1;        // the number of a graph's launch
+  std::string no_graph;           // the step that is not offered
+  int64_t cut_edge = -1;          // the number of a dependency
   bool keep = false;
+  bool first_page = false;
   int32_t kind = ROSIN_DEVICE_OTHER;
   std::vector<int32_t> visible;  // hardware number of each device that is seen
   std::string hidden_by;         // why none is seen

@@ -71,8 +71,12 @@ rosin_status device_info(int32_t device, rosin_device_info* info) {
     all.shared_bytes = shared_bytes;
     all.alignment = alignment;
     all.units = 1;  // a stream has one thread
-    all.warp = 1;
-    all.vector_bytes = 16;
+    all.warp = options.first_page ? 1 : warp;
+    all.vector_bytes = vector_bytes;
+    all.largest_shared = largest_shared;
+    if (!options.first_page) {
+      all.instructions = ROSIN_TAKES_VECTORS | ROSIN_TAKES_READ_ONLY | ROSIN_TAKES_SHUFFLE | ROSIN_TAKES_LARGE_SHARED;
+    }
     all.uuid[0] = 1;
     all.uuid[15] = static_cast<unsigned char>(hardware);
     std::memcpy(info, &all, std::min(info->size, sizeof(all)));
@@ -417,25 +421,37 @@ rosin_status call_choice(rosin_call* call, const void** bytes, uint64_t* count) 
 rosin_status graph_create(rosin_device* device, rosin_graph** out) {
   return guarded([&] {
     device->need_alive();
+    device->need_graphs("create");
     *out = new rosin_graph(*device);
   });
 }
 
 rosin_status graph_add(rosin_graph* graph, const rosin_graph_node* node) {
-  return guarded([&] { graph->add(taken(node)); });
+  return guarded([&] {
+    const rosin_graph_node known = taken(node);
+    graph->device.need_graphs(known.kind == ROSIN_GRAPH_CALL ? "call" : "add");
+    graph->add(known);
+  });
 }
 
 rosin_status graph_finish(rosin_graph* graph) {
-  return guarded([&] { graph->finish(); });
+  return guarded([&] {
+    graph->device.need_graphs("finish");
+    graph->finish();
+  });
 }
 
 rosin_status graph_update(rosin_graph* graph, uint32_t node, const rosin_graph_node* arguments) {
-  return guarded([&] { graph->update(node, taken(arguments)); });
+  return guarded([&] {
+    graph->device.need_graphs("update");
+    graph->update(node, taken(arguments));
+  });
 }
 
 rosin_status graph_launch(rosin_stream* stream, rosin_graph* graph) {
   return guarded([&] {
     stream->device.need_alive();
+    stream->device.need_graphs("launch");
     if (stream->device.graph_fails()) throw Failure(ROSIN_INVALID, "graph_launch: refused; graph_fail says so");
     graph->launch(*stream);
   });

@@ -17,6 +17,18 @@ struct Block {
   uint64_t bytes = 0;
 };
 
+/// From the first to the last byte that a launch has touched of a buffer.
+struct Reach {
+  const char* first = nullptr;
+  const char* last = nullptr;
+
+  void note(const char* at, size_t bytes) {
+    if (!last || at < first) first = at;
+    if (!last || at + bytes - 1 > last) last = at + bytes - 1;
+  }
+  bool meets(const Reach& other) const { return last && other.last && first <= other.last && other.first <= last; }
+};
+
 /// The items that take part, at one depth of nested loops and ifs: those of [first, last) whose `on` is 1.
 struct Lanes {
   uint8_t* on = nullptr;  // one byte for each item of the group
@@ -51,6 +63,7 @@ struct Frame {
   int64_t group[3] = {};
   char* registers = nullptr;
   const Block* buffers = nullptr;
+  Reach* reaches = nullptr;  // of each buffer; null where nobody asks
   const rosin_number* parameters = nullptr;
   const SharedPlace* shared = nullptr;
   char* shared_memory = nullptr;
@@ -62,6 +75,11 @@ struct Frame {
 
   Lanes& active() { return lanes[depth]; }
   template <class T> T* at(size_t offset) { return reinterpret_cast<T*>(registers + offset); }
+  /// Values of all items begin at multiples of 64 bytes; the lanes of a vector follow each other.
+  size_t value_bytes(size_t scalar_bytes) const { return value_bytes(scalar_bytes, items); }
+  static size_t value_bytes(size_t scalar_bytes, int items) {
+    return (scalar_bytes * static_cast<size_t>(items) + 63) / 64 * 64;
+  }
 };
 
 struct Step {
@@ -69,6 +87,7 @@ struct Step {
   size_t out = 0;           // byte offset of the value among the registers: one element for each item
   size_t operands[3] = {};  // likewise
   int64_t immediate = 0;
+  int lanes = 1;       // of a vector
   size_t jump = 0;     // control: the step to go on with
   uint32_t place = 0;  // of the instruction in the code
 };
@@ -85,6 +104,9 @@ Run primitive(int operation, int type, int in);
 Run round(int rosin_type);
 Run load(int rosin_type, int index_type);
 Run store(int rosin_type, int index_type);
+Run load_vector(int rosin_type, int index_type);
+Run store_vector(int rosin_type, int index_type);
+Run shuffle(int type);
 Run shared_load(int type, int index_type);
 Run shared_store(int type, int index_type);
 /// LITERAL, PARAMETER, GROUP, ITEM.

@@ -38,6 +38,12 @@ class Translator {
   void instruction();
   void compute();
   void touch_memory();
+  void touch_vector();
+  void take_lane();
+  void join();
+  void mark_read_only();
+  void exchange();
+  int vector_of(int operand_number) const;
   void open_loop();
   void open_if();
   void turn_else();
@@ -49,6 +55,7 @@ class Translator {
   uint32_t place_ = 0;
   std::vector<size_t> registers_;  // of each place: the offset of its value
   std::vector<bool> visible_;      // of each place: it has a value that may be used here
+  std::vector<int> lanes_;         // of each place: more than 1 where it is a vector
   std::vector<Scope> scopes_;
 };
 
@@ -72,6 +79,7 @@ void Translator::translate() {
   take_shared();
   registers_.resize(code_.instruction_count);
   visible_.resize(code_.instruction_count);
+  lanes_.resize(code_.instruction_count, 1);
   for (place_ = 0; place_ < code_.instruction_count; ++place_) instruction();
   need(scopes_.empty(), "a LOOP or an IF has no end");
 }
@@ -80,6 +88,8 @@ void Translator::take_arguments() {
   need(code_.group >= 1 && code_.group <= largest_group, "groups have 1 to 256 items");
   kernel_.items_ = code_.group;
   kernel_.buffer_count_ = code_.buffer_count;
+  kernel_.read_only_.resize(code_.buffer_count);
+  kernel_.stored_.resize(code_.buffer_count);
   for (uint32_t i = 0; i < code_.buffer_count; ++i) {
     need(code_.buffers[i] >= ROSIN_BOOL && code_.buffers[i] <= ROSIN_COMPLEX64, "a buffer of no rosin_type");
     kernel_.uses_float64_ |= code_.buffers[i] == ROSIN_FLOAT64;
@@ -96,19 +106,19 @@ void Translator::take_shared() {
   for (uint32_t i = 0; i < code_.shared_count; ++i) {
     const rosin_shared_array& array = code_.shared[i];
     const size_t bytes = scalar_bytes(array.type);
-    need(bytes != 0 && array.count > 0 && array.count <= shared_bytes, "a shared array of no type or no size");
+    need(bytes != 0 && array.count > 0 && array.count <= largest_shared, "a shared array of no type or no size");
     kernel_.shared_size_ = (kernel_.shared_size_ + bytes - 1) / bytes * bytes;
     kernel_.shared_.push_back({array.type, array.count, kernel_.shared_size_, kernel_.shared_elements_});
     kernel_.shared_size_ += bytes * static_cast<size_t>(array.count);
     kernel_.shared_elements_ += static_cast<size_t>(array.count);
-    need(kernel_.shared_size_ <= shared_bytes, "a group has 16384 bytes of shared memory");
+    need(kernel_.shared_size_ <= largest_shared, "a group has 65536 bytes of shared memory at most");
   }
 }
 
 /// Room for one scalar of each item.
 size_t Translator::reserve(int type) {
   const size_t at = kernel_.register_bytes_;
-  kernel_.register_bytes_ += (scalar_bytes(type) * static_cast<size_t>(kernel_.items_) + 63) / 64 * 64;
+  kernel_.register_bytes_ += Frame::value_bytes(scalar_bytes(type), kernel_.items_);
   kernel_.uses_float64_ |= type == ROSIN_SCALAR_FLOAT64;
   return at;
 }
@@ -118,6 +128,10 @@ uint32_t Translator::operand(int number) const {
   if (place >= place_ || !visible_[place]) {
     refuse("operand " + std::to_string(number) + " is no value that is seen here: " + std::to_string(place));
   }
+  const int operation = at(place_).operation;
+  const bool takes_vector = operation == ROSIN_JOIN || (operation == ROSIN_LANE && number == 0) ||
+                            (operation == ROSIN_STORE_VECTOR && number == 1);
+  need(takes_vector || lanes_[place] == 1, "a vector where a value belongs");
   return place;
 }
 
@@ -163,6 +177,12 @@ void Translator::instruction() {
     case ROSIN_STORE:
     case ROSIN_SHARED_LOAD:
     case ROSIN_SHARED_STORE: return touch_memory();
+    case ROSIN_LOAD_VECTOR:
+    case ROSIN_STORE_VECTOR: return touch_vector();
+    case ROSIN_LANE: return take_lane();
+    case ROSIN_JOIN: return join();
+    case ROSIN_READ_ONLY: return mark_read_only();
+    case ROSIN_SHUFFLE: return exchange();
     case ROSIN_BARRIER: return action(&barrier, 0);
     case ROSIN_VARIABLE: need(type_of(0) == in.type, "starts as another type"); return value(copy(in.type), 1);
     case ROSIN_ASSIGN:
@@ -216,11 +236,88 @@ void Translator::touch_memory() {
       return value(shared_load(element, index), 1);
     case ROSIN_STORE:
       need(type_of(1) == scalar, "stores another type than the elements'");
+      need(!kernel_.read_only_[number], "stores to a buffer that is read-only");
+      kernel_.stored_[number] = 1;
       return action(store(element, index), 2);
     default:
       need(type_of(1) == scalar, "stores another type than the array's");
       return action(shared_store(element, index), 2);
   }
+}
+
+/// Lanes of the vector that an operand is.
+int Translator::vector_of(int operand_number) const {
+  const int lanes = lanes_[operand(operand_number)];
+  need(lanes > 1, "a value where a vector belongs");
+  return lanes;
+}
+
+void Translator::touch_vector() {
+  const rosin_instruction& in = at(place_);
+  const int64_t buffer = in.immediate & INT32_MAX, lanes = in.immediate >> 32;
+  need(buffer < static_cast<int64_t>(kernel_.buffer_count_), "no such buffer");
+  need(lanes == 2 || lanes == 4 || lanes == 8 || lanes == 16, "a vector has 2, 4, 8 or 16 lanes");
+  const auto number = static_cast<size_t>(buffer);
+  const int element = code_.buffers[number];
+  const auto bytes = with_element(element, size_t{0}, []<class E>(E) { return sizeof(typename E::Stored); });
+  const auto whole = bytes * static_cast<size_t>(lanes);
+  need(bytes > 0 && bytes <= 4 && whole >= 4 && whole <= vector_bytes, "no such vector in memory");
+  const bool load = in.operation == ROSIN_LOAD_VECTOR;
+  need(in.type == scalar_of_element(element), "not the scalar type of the elements");
+  Step step = step_of(load ? load_vector(element, type_of(0)) : store_vector(element, type_of(0)), load ? 1 : 2);
+  step.immediate = buffer;
+  step.lanes = static_cast<int>(lanes);
+  if (load) {
+    step.out = registers_[place_] = reserve(in.type);
+    for (int64_t i = 1; i < lanes; ++i) reserve(in.type);
+    lanes_[place_] = step.lanes;
+    visible_[place_] = true;
+  } else {
+    need(vector_of(1) == step.lanes && type_of(1) == in.type, "stores another vector");
+    need(!kernel_.read_only_[number], "stores to a buffer that is read-only");
+    kernel_.stored_[number] = 1;
+  }
+  kernel_.steps_.push_back(step);
+}
+
+/// No step: the value stands where the lane of the vector does.
+void Translator::take_lane() {
+  const rosin_instruction& in = at(place_);
+  need(in.immediate >= 0 && in.immediate < vector_of(0), "no such lane");
+  need(type_of(0) == in.type, "a lane of another type");
+  const size_t apart = Frame::value_bytes(scalar_bytes(in.type), kernel_.items_);
+  registers_[place_] = register_of(0) + static_cast<size_t>(in.immediate) * apart;
+  visible_[place_] = true;
+}
+
+void Translator::join() {
+  const rosin_instruction& in = at(place_);
+  need(type_of(0) == in.type && type_of(1) == in.type, "joins other types");
+  const int half = lanes_[operand(0)];
+  need(lanes_[operand(1)] == half && half <= 8, "joins vectors of unequal lengths, or too long ones");
+  const size_t apart = Frame::value_bytes(scalar_bytes(in.type), kernel_.items_);
+  for (int i = 0; i < 2 * half; ++i) {
+    Step lane = step_of(copy(in.type), 0);
+    lane.operands[0] = register_of(i / half) + static_cast<size_t>(i % half) * apart;
+    lane.out = reserve(in.type);
+    if (i == 0) registers_[place_] = lane.out;
+    kernel_.steps_.push_back(lane);
+  }
+  lanes_[place_] = 2 * half;
+  visible_[place_] = true;
+}
+
+void Translator::mark_read_only() {
+  const int64_t buffer = at(place_).immediate;
+  need(buffer >= 0 && buffer < static_cast<int64_t>(kernel_.buffer_count_), "no such buffer");
+  need(!kernel_.stored_[static_cast<size_t>(buffer)], "a buffer that is stored to is not read-only");
+  kernel_.read_only_[static_cast<size_t>(buffer)] = 1;
+}
+
+void Translator::exchange() {
+  need(kernel_.items_ % warp == 0, "a group is not made of whole warps");
+  need(type_of(0) == at(place_).type && type_of(1) == ROSIN_SCALAR_INT32, "exchanges other types");
+  value(shuffle(at(place_).type), 2);
 }
 
 void Translator::open_loop() {

@@ -24,6 +24,8 @@
  * whose tables are smaller (what they lack is null), and for a later one, of which it reads what it knows. A table
  * reaches to `launch` at least (ROSIN_BACKEND_SMALLEST). Another number would mean that plug-ins must be written anew.
  *   1  rosin 0.1
+ * Instructions that the first page of version 1 did not know stand in kernels only where a device says that it takes
+ * them (rosin_instruction_set), so a plug-in that has never heard of them sees none.
  */
 #ifndef ROSIN_BACKEND_H
 #define ROSIN_BACKEND_H
@@ -124,7 +126,16 @@ typedef struct rosin_device_info {
   int32_t vector_bytes;   /* that an item loads or stores at a time at best */
   uint32_t matrix_types;  /* bit n: matrix units multiply elements of rosin_type n */
   unsigned char uuid[16]; /* of the hardware, wherever it is plugged in */
+  uint64_t instructions;  /* bits of rosin_instruction_set: what kernels may have beyond the first page */
 } rosin_device_info;
+
+/* Whoever sets a bit takes all of its instructions, in the way of the device's language. */
+typedef enum rosin_instruction_set {
+  ROSIN_TAKES_VECTORS = 1,     /* LOAD_VECTOR, LANE, JOIN, STORE_VECTOR; vector_bytes is 4, 8, 16 or more */
+  ROSIN_TAKES_READ_ONLY = 2,   /* READ_ONLY */
+  ROSIN_TAKES_SHUFFLE = 4,     /* SHUFFLE; warp is a power of two from 2 to 128 */
+  ROSIN_TAKES_LARGE_SHARED = 8 /* no instruction: the shared arrays of a kernel may take up to largest_shared bytes */
+} rosin_instruction_set;
 
 /* ---- Kernels -------------------------------------------------------------------------------------------------------
  *
@@ -193,8 +204,26 @@ typedef enum rosin_operation {
   /* Float32, computed quickly: wrong by 2^-20 of the value at most; what is below 2^-126 may count as 0. */
   ROSIN_EXP2_APPROXIMATE,       /* 2^x */
   ROSIN_RECIPROCAL_APPROXIMATE, /* 1 / x */
-  ROSIN_TANH_APPROXIMATE        /* tanh x, wrong by 2^-10 at most */
+  ROSIN_TANH_APPROXIMATE,       /* tanh x, wrong by 2^-10 at most */
+  /* Only where rosin_device_info::instructions says so. A vector is 2, 4, 8 or 16 values of one type, its lanes, which
+   * are counted from 0; it is an operand where these lines name one, and nowhere else. */
+  ROSIN_LOAD_VECTOR, /* the elements x, x + 1, ... of the buffer that the lower 32 bits of `immediate` say, as LOAD; the
+                        upper ones say how many. x is a multiple of that */
+  ROSIN_LANE,        /* lane `immediate` of the vector x */
+  ROSIN_JOIN,        /* the vector of the lanes of x, then those of y: two values, or two vectors of equally many */
+  ROSIN_STORE_VECTOR, /* the elements x, x + 1, ... become the lanes of the vector y; else as LOAD_VECTOR */
+  ROSIN_READ_ONLY,    /* no value: during the launch no item writes what the launch loads from buffer `immediate` */
+  ROSIN_SHUFFLE       /* what x (no Bool) is for item y (Int32) of this item's warp */
 } rosin_operation;
+
+/* Vectors in memory have elements of 1, 2 or 4 bytes, 4, 8 or 16 bytes together, and at most vector_bytes.
+ *
+ * A warp is `warp` items of a group that follow each other, the first from item 0 on; y counts from 0 in it. Every item
+ * of the warp reaches a SHUFFLE, the same number of times. Groups of kernels with SHUFFLE are made of whole warps.
+ *
+ * Shared arrays that take more than shared_bytes together, each counted from a multiple of 16 bytes, stand in the text
+ * one after another like that, from the beginning of the memory whose size a launch names (CUDA, HIP: extern, one array
+ * of bytes). In other languages they are arrays as always. */
 
 /* The scalar type of elements in memory: Bool: Bool; 8- and 16-bit integers and Int32: Int32; UInt32: UInt32; Int64 and
  * UInt64: Int64; 16-bit floats and Float32: Float32; Float64: Float64. Complex elements are not loaded. A store rounds

@@ -86,6 +86,9 @@ ROSIN_API bool functional(std::string_view backend);
 ROSIN_API bool functional(std::string_view backend, std::string_view library);
 /// Why a back end is not functional; empty when it is.
 ROSIN_API std::string why_not(std::string_view backend);
+/// Why a library of the vendor is not used: the back end's own reason, that of the library, or that nobody looks for
+/// one of that name; empty where functional(backend, library) holds. Error (argument): no such back end.
+ROSIN_API std::string why_not(std::string_view backend, std::string_view library);
 /// Loads the plug-in of a back end. Needed only where loading by itself is switched off. Error (device): it is not
 /// installed, or not a plug-in of this version.
 ROSIN_API void use(std::string_view backend);

@@ -20,13 +20,20 @@ struct TriedFile {
   std::string reason;
 };
 
+/// One fact of a device: "multiprocessors", "132". Facts that are unknown, or none of its kind, are left out.
+struct DeviceFact {
+  std::string name;
+  std::string value;
+};
+
 /// What a back end says of one of its devices. The texts are empty for the CPU.
 struct DeviceReport {
   Device device;
-  std::string driver;      // the driver and its version
-  std::string capability;  // what compilers call the hardware: "sm_75", "gfx1030"
-  std::string pci;         // "0000:65:00.0", or empty
-  bool float64;            // whether it computes in Float64
+  std::string driver;             // the driver and its version
+  std::string capability;         // what compilers call the hardware: "sm_75", "gfx1030"
+  std::string pci;                // "0000:65:00.0", or empty
+  bool float64;                   // whether it computes in Float64
+  std::vector<DeviceFact> facts;  // what else it says of itself; none of the CPU
 };
 
 /// A library of the vendor, or an ability, that a plug-in found or looked for: "MIOpen", "3.1.0".

@@ -1,15 +1,18 @@
-// Saving and loading: models, arrays and numbers in files. The format follows the extension; today that is
-// .safetensors. Read next: model.hpp (state and loadmodel, which these stand on).
+// Saving and loading: models, arrays and numbers in files. The format follows the extension: .safetensors, .bson,
+// .jld2, .npz, .npy, .safetensors.index.json (several files), and for reading .pt and .pth. Read next: model.hpp
+// (what these stand on), npy.hpp.
 #pragma once
 
 #include <concepts>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include <rosin/device.hpp>
 #include <rosin/export.hpp>
 #include <rosin/generator_state.hpp>
 #include <rosin/model.hpp>
@@ -23,11 +26,30 @@ inline constexpr NameStyle torch = NameStyle::torch;
 
 struct SaveOptions {
   NameStyle names = NameStyle::rosin;
+  bool compress = false;  // .npz alone: deflated, as numpy.savez_compressed does
+  /// Texts for the metadata of a safetensors file; names that begin with "rosin." are left out (the library writes its
+  /// own), so that the metadata of a file that was loaded may be given.
+  std::vector<std::pair<std::string, std::string>> metadata = {};
+  /// Of one file of several (.safetensors.index.json); an array that is larger has a file of its own.
+  uint64_t shard_bytes = 5'000'000'000;
 };
 
 struct LoadFileOptions {
   bool strict = true;  // every array must be in the file, and every entry of the file in the model
   NameStyle names = NameStyle::rosin;
+};
+
+/// How `load(path)` brings the arrays of a file.
+struct ReadOptions {
+  /// Arrays stand on the file itself, mapped into memory: nothing is read or copied before it is used, and the file may
+  /// be larger than the memory. For .safetensors, .safetensors.index.json and .npy on the CPU. The mapping lives as
+  /// long as the last of the arrays, and is never written. A file that is replaced (as `save` does) stays what it was;
+  /// one that is cut off or overwritten in place meanwhile ends the process (SIGBUS) or changes the values.
+  bool map = false;
+  /// Floating-point arrays come in this floating-point type, rounded; a value that it cannot hold is an Error (dtype).
+  std::optional<DType> dtype = std::nullopt;
+  /// Where the arrays come to, one after another; types as on a move there (Device::with).
+  Device device = {};
 };
 
 namespace reflect {
@@ -98,6 +120,9 @@ class LoadEntry {
   LoadEntry(std::string_view name, M& model)
       : name_(name), target_(&model), walk_([](void* object, ModelEditor& editor, const ModelPath& path) {
           visit(*static_cast<M*>(object), editor, path);
+        }),
+        view_([](const void* object, ModelVisitor& visitor, const ModelPath& path) {
+          visit(*static_cast<const M*>(object), visitor, path);
         }) {}
   template <Number T>
     requires(!std::is_const_v<T>)
@@ -128,6 +153,7 @@ class LoadEntry {
   std::vector<std::string>* texts() const noexcept { return texts_; }
   /// Of a model or an array.
   void edit_with(ModelEditor& editor, const ModelPath& path) const { walk_(target_, editor, path); }
+  void visit_with(ModelVisitor& visitor, const ModelPath& path) const { view_(target_, visitor, path); }
 
  private:
   /// What is no element type is long long, or its unsigned kind.
@@ -140,6 +166,7 @@ class LoadEntry {
   Shape shape_;
   bool any_count_ = false;
   void (*walk_)(void*, ModelEditor&, const ModelPath&) = nullptr;
+  void (*view_)(const void*, ModelVisitor&, const ModelPath&) = nullptr;
   void (*set_)(void*, const Array&) = nullptr;
   std::string* text_ = nullptr;
   std::vector<std::string>* texts_ = nullptr;
@@ -183,22 +210,28 @@ struct FileListing {
 
 /// Writes all arrays, buffers and generators of the model, tied ones once. The file appears whole or not at all:
 /// whatever goes wrong, an older file of that name stays. Arrays keep their logical shape, stored row-major: a Dense
-/// weight (out, in) is (out, in) for NumPy and PyTorch. Needs memory for one array beside the model. Errors: io (the
-/// file cannot be written), argument (unknown extension, names used twice), dtype (no such type there).
+/// weight (out, in) is (out, in) for NumPy and PyTorch. Needs memory for one array beside the model. A .bson or .jld2
+/// file has the state as Flux.state gives it, under `model_state`, for Flux.loadmodel!. Errors: io (the file cannot be
+/// written), argument (unknown extension, names used twice, what the format cannot hold), dtype (no such type there).
 ROSIN_API void save(const std::string& path, ModelView model, SaveOptions options = {});
 /// Several named things: `save("run.safetensors", {{"model", m}, {"step", n}, {"rng", default_rng()}})`. Names become
 /// "model.layers.0.weight". Texts go into the file's metadata, a vector of texts as a JSON list.
 ROSIN_API void save(const std::string& path, std::initializer_list<SaveEntry> entries, SaveOptions options = {});
 /// Named arrays, such as those of state(model).
-ROSIN_API void save(const std::string& path, const std::vector<NamedArray>& arrays);
+/// Error (argument): names of PyTorch, which take a model.
+ROSIN_API void save(const std::string& path, const std::vector<NamedArray>& arrays, const SaveOptions& options = {});
 
-/// All that a file holds. Errors (io): the file cannot be read, or breaks a rule of its format; nothing in it is
-/// trusted.
-ROSIN_API SavedFile load(const std::string& path);
+/// All that a file holds. Of Julia (.bson, .jld2): arrays and numbers, under rosin's names where layers of Flux are
+/// concerned; types, functions and hyper-parameters of layers are left out, fields of structures without names are
+/// called by their position. Of PyTorch (.pt, .pth): tensors and numbers by their path in lists and dicts, texts as
+/// metadata. Errors (io): the file cannot be read, or breaks a rule of its format; nothing in it is trusted.
+/// (argument): a type that is not floating-point, a format that cannot be mapped.
+ROSIN_API SavedFile load(const std::string& path, const ReadOptions& options = {});
 /// The names, types and shapes of a file, from its header alone: no array is read. Errors as load(path).
 ROSIN_API FileListing list_file(const std::string& path);
 /// Reads the file into the model, all or nothing; element types of the model stay. Floating-point values may be rounded
-/// to the model's floating-point type; every other value must be the same in the model's type.
+/// to the model's floating-point type; every other value must be the same in the model's type. Of a file of Julia it is
+/// the root, its only entry, or one called model_state or model; a list of arrays is taken as Flux.params(model).
 /// Errors: as load(path); argument (names that do not match), shape (sizes that differ), dtype (1200 for an Int8, 0.5
 /// for an integer, 1e6 for a Float16).
 ROSIN_API void load(const std::string& path, ModelEdit model, LoadFileOptions options = {});

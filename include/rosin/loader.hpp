@@ -33,7 +33,21 @@ struct LoaderStats {
   double waited_seconds = 0;  // in which a loop stood still for a batch that was not ready
 };
 
+/// Where a loader is, with all that its next batches depend on beside the data: what a Checkpoint keeps of it.
+struct LoaderState {
+  int64_t epoch = 0;
+  int64_t batch = 0;
+  int64_t observations = 0;
+  int64_t batchsize = 1;
+  bool shuffle = false;
+  bool partial = true;
+  Rng rng;
+};
+
 namespace detail {
+
+/// Error (argument): a loader with the state `now` cannot go on from `saved`; its batches are others.
+ROSIN_API void check_loader_state(const LoaderState& now, const LoaderState& saved);
 
 /// Seconds of a clock that only moves forward.
 ROSIN_API double seconds_now() noexcept;
@@ -209,6 +223,18 @@ template <Observations Data> class DataLoader {
   /// exactly where another one was, `loader.seek(epoch, batch)` with its epoch() and batch(). Where all batches of the
   /// epoch were given that loop is empty. Error (argument): there are no such epoch and batch.
   void seek(int64_t epoch, int64_t batch = 0) { position_.seek(epoch, batch, size()); }
+
+  LoaderState state() const {
+    const auto [epoch, batch] = position_.now();
+    return {epoch, batch, observations_, options_.batchsize, options_.shuffle, options_.partial, *options_.rng};
+  }
+  /// Goes on as the loader whose state it was, with its generator: the next loop gives the batches that it would have
+  /// given. Error (argument): the numbers of observations differ, or the options that make batches.
+  void set_state(const LoaderState& saved) {
+    detail::check_loader_state(state(), saved);
+    seek(saved.epoch, saved.batch);
+    options_.rng = saved.rng;
+  }
 
   struct End {};
   /// The batches of one epoch in order; neither copied nor moved.

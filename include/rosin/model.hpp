@@ -149,13 +149,29 @@ namespace detail {
 /// layer in which it arose; each one after it that has that layer as a part puts the part's path before the text.
 ROSIN_API void locate(Error& error, ModelView whole);
 
+/// While it lives, what this thread records belongs to a call with this model: errors that come later, such as those of
+/// indices, have a path too.
+class ROSIN_API CallOf {
+ public:
+  explicit CallOf(ModelView whole) noexcept;
+  CallOf(const CallOf&) = delete;
+  CallOf& operator=(const CallOf&) = delete;
+  ~CallOf();
+
+ private:
+  static constexpr size_t words = 4;
+  alignas(void*) unsigned char call_[words * sizeof(void*)];
+};
+
 }  // namespace detail
 
-/// model(x...), where an Error names the path of the layer in which it arose: "blocks[3].conv1: ...". Gradient calls
-/// and containers of layers do that by themselves; a struct that is called on its own knows no paths.
+/// model(x...), where an Error names the path of the layer in which it arose: "blocks[3].conv1: ...", also one that
+/// comes when what the model recorded is evaluated (an index out of range). Gradient calls and containers of layers do
+/// that by themselves; a struct that is called on its own knows no paths.
 template <Walkable M, class... X>
   requires std::invocable<const M&, const X&...>
 auto predict(const M& model, const X&... x) {
+  const detail::CallOf call(model);
   try {
     return model(x...);
   } catch (Error& error) {

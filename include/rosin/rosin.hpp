@@ -40,6 +40,7 @@
 #include <rosin/functor.hpp>
 #include <rosin/generator_state.hpp>
 #include <rosin/grad.hpp>
+#include <rosin/gradient_rules.hpp>
 #include <rosin/half.hpp>
 #include <rosin/host_vector.hpp>
 #include <rosin/idx.hpp>
@@ -52,13 +53,16 @@
 #include <rosin/loader.hpp>
 #include <rosin/log.hpp>
 #include <rosin/loss.hpp>
+#include <rosin/math_mode.hpp>
 #include <rosin/matmul.hpp>
 #include <rosin/mdspan.hpp>
 #include <rosin/model.hpp>
 #include <rosin/move.hpp>
 #include <rosin/movement.hpp>
 #include <rosin/normalise_layers.hpp>
+#include <rosin/npy.hpp>
 #include <rosin/onehot.hpp>
+#include <rosin/onnx.hpp>
 #include <rosin/optim.hpp>
 #include <rosin/path.hpp>
 #include <rosin/pool.hpp>

@@ -23,6 +23,7 @@ struct Stats {
   int64_t launches = 0;        // kernels launched on devices of plug-ins; a call may be several
   int64_t graph_launches = 0;  // runs on devices that were one launch of a graph, with all launches of the run in it
   int64_t graph_updates = 0;   // nodes of graphs that got other memory or numbers before such a launch
+  int64_t loose_calls = 0;     // calls of libraries that a graph did not take: runs with them are launched one by one
   int64_t library_calls = 0;   // of these launches: calls that a vendor's library computes
   int64_t refused_calls = 0;   // calls that a library refused for their sizes: kernels compute them
   int64_t to_devices = 0;      // bytes of arrays copied from the host to devices

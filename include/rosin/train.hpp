@@ -93,17 +93,31 @@ template <class Distance = ScoreGain> struct StoppingOptions {
   double min_dist = 0;
 };
 
+namespace detail {
+
+/// Whether the score f(...) did not fall by min_dist below the best one.
+template <class F, class Distance> struct NoGain {
+  F f;
+  Distance distance;
+  double min_dist;
+  double best;
+
+  template <class... T> bool operator()(T&&... argument) {
+    const double score = static_cast<double>(f(std::forward<T>(argument)...));
+    const double gain = distance(best, score);
+    if (!(gain < 0)) best = score;
+    return gain < min_dist;
+  }
+};
+
+}  // namespace detail
+
 /// True once the score f(...) did not fall by min_dist below the best one for `delay` calls in a row. With
 /// {.distance = [](double best, double now) { return now - best; }, .init_score = -infinity} higher is better.
 template <class F, class Distance = ScoreGain>
 auto early_stopping(F f, int64_t delay, StoppingOptions<Distance> options = {}) {
-  const auto worse = [f = std::move(f), options, best = options.init_score](auto&&... argument) mutable {
-    const double score = static_cast<double>(f(std::forward<decltype(argument)>(argument)...));
-    const double gain = options.distance(best, score);
-    if (!(gain < 0)) best = score;
-    return gain < options.min_dist;
-  };
-  return patience(worse, delay);
+  using Predicate = detail::NoGain<F, Distance>;
+  return patience(Predicate{std::move(f), options.distance, options.min_dist, options.init_score}, delay);
 }
 
 template <class Distance = ScoreGain> struct PlateauOptions {
@@ -112,16 +126,30 @@ template <class Distance = ScoreGain> struct PlateauOptions {
   double min_dist = 1e-6;
 };
 
+namespace detail {
+
+/// Whether the score f(...) changed by less than min_dist since the call before.
+template <class F, class Distance> struct Still {
+  F f;
+  Distance distance;
+  double min_dist;
+  double last;
+
+  template <class... T> bool operator()(T&&... argument) {
+    const double score = static_cast<double>(f(std::forward<T>(argument)...));
+    const double change = distance(last, score);
+    last = score;
+    return (change < 0 ? -change : change) < min_dist;
+  }
+};
+
+}  // namespace detail
+
 /// True once the score f(...) changed by less than min_dist for `width` calls in a row; the first call has no score
 /// before it, so with the usual init_score it counts as a change.
 template <class F, class Distance = ScoreGain> auto plateau(F f, int64_t width, PlateauOptions<Distance> options = {}) {
-  const auto still = [f = std::move(f), options, last = options.init_score](auto&&... argument) mutable {
-    const double score = static_cast<double>(f(std::forward<decltype(argument)>(argument)...));
-    const double change = options.distance(last, score);
-    last = score;
-    return (change < 0 ? -change : change) < options.min_dist;
-  };
-  return patience(still, width);
+  using Predicate = detail::Still<F, Distance>;
+  return patience(Predicate{std::move(f), options.distance, options.min_dist, options.init_score}, width);
 }
 
 /// Calls f at most once in so many seconds; says whether it did. With leading = false not at the first call.

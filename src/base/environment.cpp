@@ -71,9 +71,11 @@ std::optional<std::string> absolute_path(const char* name) {
   return value;
 }
 
-/// Variables with these beginnings are read by others: the reference back end, the tests, the benchmarks.
+/// Variables with these beginnings are read by others: the reference back end, the tests (two name folders with files
+/// for them), the benchmarks.
 bool is_read_by_others(std::string_view name) {
-  constexpr std::string_view beginnings[] = {"ROSIN_REFERENCE", "ROSIN_TEST_", "ROSIN_BENCH_"};
+  constexpr std::string_view beginnings[] = {"ROSIN_REFERENCE", "ROSIN_TEST_", "ROSIN_BENCH_", "ROSIN_FILES",
+                                             "ROSIN_DATA"};
   return std::any_of(std::begin(beginnings), std::end(beginnings), [&](auto text) { return name.starts_with(text); });
 }
 

@@ -176,6 +176,8 @@ TEST_F(Environment, AnUnknownVariableIsNamedWithTheNearestKnownOne) {
   EXPECT_FALSE(is_unknown_variable("ROSIN_NUM_THREADS"));
   EXPECT_FALSE(is_unknown_variable("PATH"));
   EXPECT_FALSE(is_unknown_variable("ROSIN_REFERENCE_CUDA"));  // the reference back end reads it
+  EXPECT_FALSE(is_unknown_variable("ROSIN_FILES"));           // and these the tests
+  EXPECT_FALSE(is_unknown_variable("ROSIN_DATA"));
   EXPECT_EQ(unknown_variable_text("ROSIN_NUM_THREAD"),
             "environment: rosin reads no variable ROSIN_NUM_THREAD; did you mean ROSIN_NUM_THREADS?");
   EXPECT_EQ(unknown_variable_text("ROSIN_SOMETHING_ELSE"), "environment: rosin reads no variable ROSIN_SOMETHING_ELSE");

@@ -9,8 +9,8 @@
 
 namespace rosin {
 
-/// An open regular file. Reading rather than mapping: a file that shrinks meanwhile is an error, not a signal; opening
-/// never waits. `op` begins the messages.
+/// An open regular file. Reading rather than mapping, unless that is asked for: a file that shrinks meanwhile is an
+/// error, not a signal; opening never waits. `op` begins the messages.
 class InputFile {
  public:
   explicit InputFile(const std::string& path, const char* op = "read");
@@ -22,6 +22,8 @@ class InputFile {
   uint64_t size() const noexcept { return size_; }
   /// Whether the file belongs to the effective user and nobody else has any right to it.
   bool is_private() const noexcept { return private_; }
+  /// For mapping it (mapped_file.hpp).
+  int descriptor() const noexcept { return descriptor_; }
   /// `count` bytes from `offset` on.
   void read(uint64_t offset, void* target, size_t count) const;
 

@@ -124,9 +124,7 @@ plan::CallDescription described(const CallSpec& spec) {
   if (!call) {
     throw Error(ErrorKind::internal, std::string(spec.op->name) + ": no call is described for this op; report it");
   }
-  const bool has_bias = spec.epilogue.bias, has_residual = spec.epilogue.residual;
-  plan::add_epilogue(*call, spec.epilogue, has_bias ? &spec.additions.front() : nullptr,
-                     has_residual ? &spec.additions.back() : nullptr);
+  plan::add_epilogue(*call, spec.epilogue, spec.additions);
   return std::move(*call);
 }
 

@@ -10,8 +10,9 @@
 #include "base/workers.hpp"
 #include "cpu/call.hpp"
 #include "cpu/fused.hpp"
-
 #include "graph/hooks.hpp"
+#include "graph/kinds.hpp"
+#include "graph/recording_site.hpp"
 
 namespace rosin::cpu {
 namespace {
@@ -70,9 +71,15 @@ class CpuPrepared final : public Prepared {
     for (const InArena& value : in_arena_) memory.values[value.value] = arena + value.at;
     const RunData data{memory.values, memory.scalars, arena ? arena + scratch_at_ : nullptr};
     const FusedKernel* kernel = kernels_.data();
-    for (size_t i = 0; i < s_.steps.size(); ++i) {
-      if (s_.steps[i].kernel >= 0) run_kernel(*kernel++, data);
-      else run_call(calls_[i], data);
+    size_t i = 0;
+    try {
+      for (; i < s_.steps.size(); ++i) {
+        if (s_.steps[i].kernel >= 0) run_kernel(*kernel++, data);
+        else run_call(calls_[i], data);
+      }
+    } catch (Error& error) {
+      tell_site(error, s_.steps[i], memory.sites);
+      throw;
     }
   }
 
@@ -131,6 +138,12 @@ class CpuPrepared final : public Prepared {
     made.call = prepare(spec);
     scratch_bytes_ = std::max(scratch_bytes_, made.call->scratch_bytes());
     return made;
+  }
+
+  /// What is wrong with values is told where they were used.
+  void tell_site(Error& error, const Step& step, std::span<const NodeSite> sites) const {
+    const bool checks = step.kernel < 0 && info(s_.graph.values[static_cast<size_t>(step.node)].op->kind).checks;
+    if (checks) add_site(error, site_of(sites, step.node));
   }
 
   static void run_kernel(const FusedKernel& kernel, const RunData& data) {

@@ -39,21 +39,21 @@ std::vector<uint8_t> unpack_gzip(const std::vector<uint8_t>& packed, std::size_t
   Stream stream;
   const int gzip_only = MAX_WBITS + 16;
   if (inflateInit2(&stream, gzip_only) != Z_OK) throw Error(ErrorKind::memory, "read_idx: zlib could not start");
-  std::vector<uint8_t> out;
-  std::size_t taken = 0;
-  while (out.size() <= limit) {
-    const std::size_t had = out.size();
-    out.resize(had + piece);
+  std::vector<uint8_t> out;  // `had` bytes and room for more: a member may be empty, and room costs time
+  std::size_t taken = 0, had = 0;
+  while (had <= limit) {
+    if (out.size() == had) out.resize(had + piece);
+    const std::size_t room = out.size() - had;
     const std::size_t given = std::min<std::size_t>(packed.size() - taken, std::numeric_limits<uInt>::max());
     stream.next_in = const_cast<Bytef*>(packed.data() + taken);  // zlib reads only, its type does not say so
     stream.avail_in = static_cast<uInt>(given);
     stream.next_out = out.data() + had;
-    stream.avail_out = static_cast<uInt>(piece);
+    stream.avail_out = static_cast<uInt>(room);
     const int code = inflate(&stream, Z_NO_FLUSH);
     taken += given - stream.avail_in;
-    out.resize(had + piece - stream.avail_out);
+    had += room - stream.avail_out;
     if (code == Z_STREAM_END) {
-      if (taken == packed.size()) return out;
+      if (taken == packed.size()) break;
       if (inflateReset(&stream) != Z_OK) fail(path, "cannot be unpacked");  // the next member of the file
     } else if (code == Z_MEM_ERROR) {
       throw Error(ErrorKind::memory, "read_idx: no memory to unpack '" + path + "'");
@@ -63,6 +63,7 @@ std::vector<uint8_t> unpack_gzip(const std::vector<uint8_t>& packed, std::size_t
       fail(path, "is truncated: its gzip data ends after " + std::to_string(packed.size()) + " bytes, too early");
     }
   }
+  out.resize(had);
   return out;
 }
 

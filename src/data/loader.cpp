@@ -77,6 +77,33 @@ std::string detail::loader_text(const LoaderOptions& options, int64_t batches, c
   return text + "\n  with first element:\n  " + headings.text();
 }
 
+namespace {
+
+void check_place(int64_t epoch, int64_t batch, int64_t batches) {
+  if (epoch < 0 || epoch == std::numeric_limits<int64_t>::max() || batch < 0 || batch > batches) {
+    throw Error(ErrorKind::argument, "seek: epochs count from 0 and batches up to the " + std::to_string(batches) +
+                                         " of an epoch; got epoch " + std::to_string(epoch) + ", batch " +
+                                         std::to_string(batch) +
+                                         "; give what epoch() and batch() were for the same data and batch size");
+  }
+}
+
+}  // namespace
+
+void detail::check_loader_state(const LoaderState& now, const LoaderState& saved) {
+  const auto text = [](const LoaderState& state) {
+    return std::to_string(state.observations) + " observations, batchsize=" + std::to_string(state.batchsize) +
+           (state.shuffle ? ", shuffle=true" : ", shuffle=false") + (state.partial ? "" : ", partial=false");
+  };
+  if (text(now) != text(saved)) {
+    throw Error(ErrorKind::argument, "DataLoader: it goes on where a loader of the same data and options was; got " +
+                                         text(saved) + " for a loader of " + text(now) +
+                                         "; make it as it was, or begin anew with seek(epoch)");
+  }
+  const int64_t rest = now.observations % now.batchsize != 0 && now.partial ? 1 : 0;
+  check_place(saved.epoch, saved.batch, now.observations / now.batchsize + rest);
+}
+
 double detail::seconds_now() noexcept {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
@@ -169,12 +196,7 @@ LoaderStats detail::LoaderPosition::stats() const {
 }
 
 void detail::LoaderPosition::seek(int64_t epoch, int64_t batch, int64_t batches) {
-  if (epoch < 0 || epoch == std::numeric_limits<int64_t>::max() || batch < 0 || batch > batches) {
-    throw Error(ErrorKind::argument, "seek: epochs count from 0 and batches up to the " + std::to_string(batches) +
-                                         " of an epoch; got epoch " + std::to_string(epoch) + ", batch " +
-                                         std::to_string(batch) +
-                                         "; give what epoch() and batch() were for the same data and batch size");
-  }
+  check_place(epoch, batch, batches);
   State& s = state();
   const std::lock_guard hold(s.lock);
   s.begin = s.now = {epoch, batch};

@@ -121,14 +121,21 @@ bool functional(std::string_view backend) {
   return is_cpu(named) || !devices_of(named, false).empty();
 }
 
-bool functional(std::string_view backend, std::string_view library) {
+bool functional(std::string_view backend, std::string_view library) { return why_not(backend, library).empty(); }
+
+std::string why_not(std::string_view backend, std::string_view library) {
   const BackendName& named = backend_named(backend);
-  const Plugin* plugin = is_cpu(named) ? nullptr : plugins().plugin(named.name);
-  if (!plugin || !plugin->functions || !plugin->reason.empty()) return false;
-  const std::vector<Capability>& found = plugins().capabilities(*plugin);
-  return std::any_of(found.begin(), found.end(), [&](const Capability& one) {
-    return one.reason.empty() && equal_without_case(one.name, library);
-  });
+  const std::string reason = why_not(backend);
+  if (!reason.empty()) return reason;
+  std::string known;
+  if (!is_cpu(named)) {
+    for (const Capability& one : plugins().capabilities(*plugins().plugin(named.name))) {
+      if (equal_without_case(one.name, library)) return one.reason;
+      known.append(known.empty() ? "" : ", ").append(one.name);
+    }
+  }
+  return named.name + " looks for no library " + std::string(library) +
+         (known.empty() ? std::string() : "; it knows " + known);
 }
 
 std::string why_not(std::string_view backend) {

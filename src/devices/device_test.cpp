@@ -90,6 +90,9 @@ TEST_F(DeviceTest, ABackEndIsFunctionalOrSaysWhyItIsNot) {
   }
   EXPECT_TRUE(why_not("Metal").starts_with("librosin_metal.so: not in /")) << why_not("Metal");
   EXPECT_EQ(why_not("hip"), why_not("AMDGPU"));
+  EXPECT_EQ(why_not("Metal", "MPS"), why_not("Metal"));
+  EXPECT_EQ(why_not("CPU", "cuDNN"), "CPU looks for no library cuDNN");
+  EXPECT_FALSE(functional("CPU", "cuDNN"));
   EXPECT_EQ(why_not("rocm"), why_not("AMDGPU"));
   EXPECT_TRUE(said_.empty());
   why_not("AMD");

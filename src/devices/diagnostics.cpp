@@ -15,10 +15,67 @@
 namespace rosin {
 namespace {
 
+/// "UInt8, Float16": bit n of `types` stands for type n.
+std::string names_of_types(uint32_t types) {
+  std::string names;
+  for (int n = 0; n <= ROSIN_COMPLEX64; ++n) {
+    if (types >> n & 1) names.append(names.empty() ? "" : ", ").append(to_string(static_cast<DType>(n)));
+  }
+  return names;
+}
+
+std::string hexadecimal(const unsigned char (&uuid)[16]) {
+  static constexpr std::string_view digits = "0123456789abcdef";
+  std::string text;
+  bool any = false;
+  for (const unsigned char byte : uuid) {
+    text += digits[byte >> 4];
+    text += digits[byte & 15];
+    any = any || byte != 0;
+  }
+  return any ? text : std::string();
+}
+
+/// Devices of the same back end whose memory this one copies from straight.
+std::string peers_of(const Plugin& plugin, int id) {
+  std::string peers;
+  const rosin_backend& functions = *plugin.functions;
+  rosin_device* device = nullptr;
+  if (!functions.peer || plugin.positions.size() < 2 || functions.open(id, &device) != ROSIN_OK) return peers;
+  for (int32_t other = 0; other < static_cast<int32_t>(plugin.positions.size()); ++other) {
+    int32_t reaches = 0;
+    if (other == id || functions.peer(device, other, &reaches) != ROSIN_OK || reaches == 0) continue;
+    peers.append(peers.empty() ? "" : ", ").append(plugin.backend).append(":").append(std::to_string(other));
+  }
+  functions.close(device);
+  return peers;
+}
+
+std::vector<DeviceFact> facts_of(const rosin_device_info& info) {
+  std::vector<DeviceFact> facts;
+  const auto add = [&](const char* name, const std::string& value) {
+    if (!value.empty() && value != "0") facts.push_back({name, value});
+  };
+  add("units", std::to_string(info.units));
+  add("warp", std::to_string(info.warp));
+  add("largest group", std::to_string(info.largest_group));
+  add("shared bytes", std::to_string(info.shared_bytes));
+  add("largest shared bytes", std::to_string(info.largest_shared));
+  add("cache bytes", std::to_string(info.cache_bytes));
+  add("registers", std::to_string(info.registers));
+  add("argument bytes", std::to_string(info.argument_bytes));
+  add("vector bytes", std::to_string(info.vector_bytes));
+  add("alignment", std::to_string(info.alignment));
+  add("largest allocation", std::to_string(info.largest_allocation));
+  add("matrix types", names_of_types(info.matrix_types));
+  add("uuid", hexadecimal(info.uuid));
+  return facts;
+}
+
 DeviceReport report_of(int position) {
-  if (position == 0) return {Device(), {}, {}, {}, true};
+  if (position == 0) return {Device(), {}, {}, {}, true, {}};
   const rosin_device_info& info = DeviceTable::instance().info_of(position);
-  return {Device::at_position(position), info.driver, info.capability, info.pci, info.float64 != 0};
+  return {Device::at_position(position), info.driver, info.capability, info.pci, info.float64 != 0, facts_of(info)};
 }
 
 /// Opens a device and closes it; the reason when that fails.
@@ -52,7 +109,12 @@ BackendReport backend_report(std::string_view name) {
   if (plugin.functions && plugin.functions->version) report.version = plugin.functions->version;
   report.found = plugins.capabilities(plugin);
   for (const PluginAttempt& attempt : plugin.attempts) report.tried.push_back({attempt.path, attempt.reason});
-  for (const int position : plugin.positions) report.devices.push_back(report_of(position));
+  for (const int position : plugin.positions) {
+    DeviceReport device = report_of(position);
+    const std::string peers = peers_of(plugin, device.device.id());
+    if (!peers.empty()) device.facts.push_back({"copies straight from", peers});
+    report.devices.push_back(std::move(device));
+  }
   return report;
 }
 

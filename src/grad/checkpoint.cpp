@@ -1,6 +1,6 @@
 // Checkpoint regions are a mark on nodes; rules of users are kept by the context until the outermost gradient call
 // ends.
-#include <rosin/checkpoint.hpp>
+#include <rosin/gradient_rules.hpp>
 
 #include <string>
 
@@ -14,12 +14,16 @@
 
 namespace rosin {
 
-detail::CheckpointRegion::CheckpointRegion() : outer_(Context::current().region) {
+detail::CheckpointRegion::CheckpointRegion() : outer_(Context::current().recorded_in.region()) {
   Context& context = Context::current();
-  if (outer_ == 0) context.region = context.fresh_region();  // a region inside another is part of it
+  if (outer_ != 0) return;  // a region inside another is part of it
+  context.recorded_in = context.recorded_in.with(context.fresh_region());
 }
 
-detail::CheckpointRegion::~CheckpointRegion() { Context::current().region = outer_; }
+detail::CheckpointRegion::~CheckpointRegion() {
+  Context& context = Context::current();
+  context.recorded_in = context.recorded_in.with(outer_);
+}
 
 namespace {
 
@@ -90,9 +94,10 @@ Array detail::with_rule(const Array& value, std::span<const Array> inputs, detai
   std::vector<const Array*, detail::FreeListAllocator<const Array*>> operands{&constant};
   for (const Array& input : inputs) operands.push_back(&input);
   Context& context = Context::current();
-  const uint32_t region = std::exchange(context.region, 0u);  // a rule belongs to the node recorded now
+  const RecordedIn here = context.recorded_in;
+  context.recorded_in = here.with(0u);  // a rule belongs to the node recorded now
   Array made = record(custom_op, operands, value.dtype(), value.shape());
-  context.region = region;
+  context.recorded_in = here;
   CustomRules::of_thread().add(made.node()->sequence, std::move(rule));
   return made;
 }

@@ -1,5 +1,5 @@
 // checkpoint and custom_gradient: values and gradients against the same function without them.
-#include <rosin/checkpoint.hpp>
+#include <rosin/gradient_rules.hpp>
 
 #include <gtest/gtest.h>
 

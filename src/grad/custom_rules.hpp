@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include <rosin/checkpoint.hpp>
+#include <rosin/gradient_rules.hpp>
 
 namespace rosin {
 

@@ -22,6 +22,26 @@
 
 namespace rosin {
 
+namespace {
+
+/// The function that is differentiated is called with these models.
+class CallOfFunction final : public CallUnderWay {
+ public:
+  explicit CallOfFunction(const std::vector<ModelView>& models) noexcept : models_(models) {}
+
+  void locate(Error& error) const override {
+    for (const ModelView& model : models_) detail::locate(error, model);
+  }
+  void follow(Error::Place& layer, uint64_t& path) const override {
+    for (const ModelView& model : models_) ModelCall::follow(model, layer, path);
+  }
+
+ private:
+  const std::vector<ModelView>& models_;
+};
+
+}  // namespace
+
 struct detail::GradientCall::State {
   std::vector<Array> arguments;        // a fresh one for each place, nothing where it is not trained
   std::vector<size_t> first_argument;  // of each opened model
@@ -29,6 +49,7 @@ struct detail::GradientCall::State {
   std::vector<detail::ArrayPlace<Array*>> places;
   std::vector<ModelView> models;  // the opened copies
   std::optional<BufferNotes> notes;
+  std::optional<CallOfFunction> call;  // from the first model on until the walk back
   ReverseWalk walk;
   uint64_t first_sequence = 0;
 };
@@ -65,6 +86,7 @@ detail::GradientCall::GradientCall() {
 }
 
 detail::GradientCall::~GradientCall() {
+  state_->call.reset();
   state_->notes.reset();
   state_->arguments.clear();
   state_->first_argument.clear();
@@ -91,6 +113,7 @@ Array argument_at(const detail::ArrayPlace<Array*>& place, NotePosition& positio
 void detail::GradientCall::open(ModelEdit copy) {
   State& s = *state_;
   s.models.push_back(copy.view());
+  if (!s.call) s.call.emplace(s.models);
   s.first_note.push_back(s.notes->adopt(copy));
   s.first_argument.push_back(s.arguments.size());
   detail::list_arrays(copy, s.places);
@@ -123,13 +146,12 @@ void check_loss(const Array& loss) {
 
 }  // namespace
 
-void detail::GradientCall::locate(Error& error) const {
-  for (const ModelView& model : state_->models) detail::locate(error, model);
-}
+void detail::GradientCall::locate(Error& error) const { state_->call->locate(error); }
 
 void detail::GradientCall::close(const Array& loss) {
   State& s = *state_;
   check_loss(loss);
+  s.call.reset();
   Context::current().backward_start = Context::current().sequence();
   if (s.walk.run(Context::current(), loss.node(), s.first_sequence)) return;
   for (const Array& argument : s.arguments) {

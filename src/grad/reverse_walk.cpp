@@ -127,7 +127,7 @@ Array ReverseWalk::fitted(Array g, const Node& node, const Node& operand) {
 /// Records all nodes of a checkpoint region once more, so that the forward pass need not keep their values.
 void ReverseWalk::record_region_again(uint32_t region) {
   for (Step& step : steps_) {
-    if (step.node->region != region) continue;
+    if (step.node->recorded_in.region() != region) continue;
     const std::span<Node* const> in = step.node->arrays();
     again_.assign(in.begin(), in.end());
     for (size_t k = 0; k < step.count; ++k) {
@@ -183,10 +183,12 @@ void ReverseWalk::back(Step& step) {
   const Op& op = *step.node->op;
   if (!op.gradient) return;
   const DeviceScope scope(*step.node);
+  const detail::MathModeScope mode(step.node->recorded_in.mode());
   if (op.results == 1 && is_scalar(*step.gradient.node()) && !takes_number(*step.node))
     step.gradient = expand(cast(step.gradient, step.node->dtype), step.node->shape());
   if (op.kind == Kind::part) return hand_over(step);
-  if (step.node->region != 0 && step.again.is_nothing()) record_region_again(step.node->region);
+  const uint32_t region = step.node->recorded_in.region();
+  if (region != 0 && step.again.is_nothing()) record_region_again(region);
   if (!ask(step)) return;
   for (size_t k = 0; k < step.count; ++k) {
     if (given_[k].is_nothing()) continue;

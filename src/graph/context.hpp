@@ -54,7 +54,7 @@ class Context {
     node->left = false;
     node->guards.store(0, std::memory_order_relaxed);
     node->mark = 0;
-    node->region = 0;
+    node->recorded_in = {};
     if (pending) list(node);
     return node;
   }
@@ -107,9 +107,9 @@ class Context {
   bool has_failed = false;
   /// Whether every op is evaluated at its call; see watch.hpp.
   bool watched = false;
-  /// The checkpoint region that nodes are recorded in now, 0 for none; and a fresh one.
-  uint32_t region = 0;
-  uint32_t fresh_region() noexcept { return ++regions_; }
+  /// The checkpoint region and the math mode that nodes are recorded in now; and a fresh region.
+  RecordedIn recorded_in;
+  uint32_t fresh_region() noexcept { return regions_ = regions_ % RecordedIn::most_regions + 1; }
 
   uint64_t sequence() const noexcept { return sequence_; }
   /// A stamp for Node::mark that no node carries. Hold `evaluating` while using marks.

@@ -57,7 +57,7 @@ Array made_there(const std::vector<const Node*>& constants, uint8_t device) {
     std::vector<Node*> in;
     for (const Node* operand : node->arrays()) in.push_back(operand ? there.at(operand).node() : nullptr);
     there[node] = record_again(*node, in, device);
-    there[node].node()->region = node->region;
+    there[node].node()->recorded_in = node->recorded_in;
   }
   return there.at(constants.back());
 }

@@ -30,26 +30,27 @@ struct KindInfo {
   bool sizes_follow;  // keyed: the result's sizes follow from those of the operands
   bool costly;        // results are kept inside a gradient call rather than computed again
   bool strided;       // laid out: calls read operands of any strides, unless a description of the call says otherwise
+  bool checks;        // run: refuses values of operands; nodes know their site (recording_site.hpp)
 };
 
 inline constexpr KindInfo kinds[] = {
-    // kind, name, placing, computes, repeatable, sizes_follow, costly, strided
-    {Kind::leaf, "leaf", Placing::never, false, false, false, true, false},
-    {Kind::scalar, "scalar", Placing::never, false, false, false, true, false},
-    {Kind::argument, "argument", Placing::alias, false, false, true, false, false},
-    {Kind::elementwise, "elementwise", Placing::element, false, true, true, false, false},
-    {Kind::draw, "draw", Placing::drawn, false, true, false, true, false},
-    {Kind::reduction, "reduction", Placing::combined, true, true, true, true, false},
-    {Kind::movement, "movement", Placing::look, false, true, false, false, true},
-    {Kind::gather, "gather", Placing::call, false, true, false, true, false},
-    {Kind::scatter, "scatter", Placing::call, false, true, false, true, false},
-    {Kind::contraction, "contraction", Placing::call, true, true, false, true, false},
-    {Kind::window, "window", Placing::call, true, true, false, true, false},
-    {Kind::sort, "sort", Placing::call, true, true, false, true, false},
-    {Kind::scan, "scan", Placing::call, true, true, false, true, false},
-    {Kind::random, "random", Placing::call, false, true, false, true, false},
-    {Kind::part, "part", Placing::result, false, true, false, true, false},
-    {Kind::transfer, "transfer", Placing::never, false, false, false, true, false},
+    // kind, name, placing, computes, repeatable, sizes_follow, costly, strided, checks
+    {Kind::leaf, "leaf", Placing::never, false, false, false, true, false, false},
+    {Kind::scalar, "scalar", Placing::never, false, false, false, true, false, false},
+    {Kind::argument, "argument", Placing::alias, false, false, true, false, false, false},
+    {Kind::elementwise, "elementwise", Placing::element, false, true, true, false, false, false},
+    {Kind::draw, "draw", Placing::drawn, false, true, false, true, false, false},
+    {Kind::reduction, "reduction", Placing::combined, true, true, true, true, false, false},
+    {Kind::movement, "movement", Placing::look, false, true, false, false, true, false},
+    {Kind::gather, "gather", Placing::call, false, true, false, true, false, true},
+    {Kind::scatter, "scatter", Placing::call, false, true, false, true, false, true},
+    {Kind::contraction, "contraction", Placing::call, true, true, false, true, false, false},
+    {Kind::window, "window", Placing::call, true, true, false, true, false, false},
+    {Kind::sort, "sort", Placing::call, true, true, false, true, false, false},
+    {Kind::scan, "scan", Placing::call, true, true, false, true, false, false},
+    {Kind::random, "random", Placing::call, false, true, false, true, false, false},
+    {Kind::part, "part", Placing::result, false, true, false, true, false, false},
+    {Kind::transfer, "transfer", Placing::never, false, false, false, true, false, false},
 };
 
 inline constexpr int kind_count = sizeof(kinds) / sizeof(kinds[0]);

@@ -4,11 +4,11 @@
 #include <thread>
 #include <vector>
 
-#include <rosin/checkpoint.hpp>
 #include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/error.hpp>
 #include <rosin/grad.hpp>
+#include <rosin/gradient_rules.hpp>
 #include <rosin/move.hpp>
 #include <rosin/movement.hpp>
 #include <rosin/reduce.hpp>

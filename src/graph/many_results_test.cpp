@@ -4,10 +4,10 @@
 #include <thread>
 #include <vector>
 
-#include <rosin/checkpoint.hpp>
 #include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/grad.hpp>
+#include <rosin/gradient_rules.hpp>
 #include <rosin/move.hpp>
 #include <rosin/reduce.hpp>
 #include <rosin/sort.hpp>

@@ -18,6 +18,7 @@
 #include "graph/attributes.hpp"
 #include "graph/counting.hpp"
 #include "graph/memory.hpp"
+#include "graph/recorded_in.hpp"
 #include "scalar/body.hpp"
 
 namespace rosin {
@@ -110,7 +111,7 @@ struct alignas(64) Node {
   std::atomic<uint8_t> guards;  // references that may be given back when a step fails; they do not hinder donation
   uint32_t mark;                // scratch of walks by the recording thread: valid when equal to the walk's stamp
   uint32_t slot;
-  uint32_t region;  // of checkpoint(): what the reverse walk records again instead of keeping; 0: none
+  RecordedIn recorded_in;
   int64_t sizes[Shape::max_rank] = {};
   union {
     Attributes attributes;

@@ -15,6 +15,7 @@
 #include "graph/integers.hpp"
 #include "graph/kinds.hpp"
 #include "graph/leaf.hpp"
+#include "graph/recording_site.hpp"
 #include "graph/refuse_type.hpp"
 #include "graph/watch.hpp"
 
@@ -160,7 +161,7 @@ void refer_or_keep(Node* node, const Node* const* operands, int count) {
                                               ScalarType compute) {
   Node* node = context.start(op, NodeState::pending, type, compute, count);
   node->device = context.device;
-  node->region = context.region;
+  node->recorded_in = context.recorded_in;
   return node;
 }
 
@@ -442,10 +443,12 @@ Node* record_node(const Op& op, Operands operands, DType type, const Shape& shap
     placed = x;
   }
   if (!together) return record_together(op, operands, type, shape, attributes);
+  const uint32_t site = info(op.kind).checks ? recording_site() : 0;
   Node* node = make_node_of_any(op, operands.size(), type);
   if (placed) node->device = placed->device;
   node->set_sizes(shape.begin(), shape.rank());
   node->attributes = attributes;
+  if (site != 0) set_site(node->attributes, site);
   for (size_t i = 0; i < operands.size(); ++i) refer_of_any(node, i, operands[i]->node());
   return node;
 }
@@ -456,7 +459,7 @@ Array make_part(Node* of, int k, const ResultForm& form) {
   context.make_room();
   Node* node = make_node(context, part_op, 1, form.type, scalar_type(form.type));
   node->device = of->device;
-  node->region = of->region;
+  node->recorded_in = of->recorded_in;
   node->set_sizes(form.shape.begin(), form.shape.rank());
   node->attributes = Attributes::of(PartAttributes{k});
   refer(node, 0, of);
@@ -489,7 +492,7 @@ Array record_again(const Node& original, std::span<Node* const> in, uint8_t devi
   for (size_t i = 0; i < in.size(); ++i) {
     if (in[i]) refer_of_any(node, i, in[i]);
   }
-  node->region = 0;
+  node->recorded_in = original.recorded_in.with(0u);
   node->weak = original.weak;
   node->device = device;
   node->scalars = original.scalars;

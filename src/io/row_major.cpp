@@ -1,10 +1,11 @@
 // One strided copy serves both directions: the dim that is contiguous in the source and the one that is contiguous in
-// the target are walked in small square blocks, so that both sides stay in the cache.
+// the target are walked in square blocks.
 #include "io/row_major.hpp"
 
 #include <algorithm>
 #include <cstdint>
 
+#include "base/workers.hpp"
 #include "graph/leaf.hpp"
 #include "graph/node.hpp"
 
@@ -18,19 +19,40 @@ struct StridedCopy {
   int64_t source[Shape::max_rank] = {};
 };
 
-template <class Word> void copy_block(Word* target, const Word* source, const StridedCopy& copy, int inner, int outer) {
-  constexpr int64_t block = 32;
-  const int64_t m = copy.sizes[inner], n = copy.sizes[outer];
-  for (int64_t i0 = 0; i0 < m; i0 += block) {
-    for (int64_t j0 = 0; j0 < n; j0 += block) {
-      for (int64_t i = i0; i < std::min(m, i0 + block); ++i) {
-        for (int64_t j = j0; j < std::min(n, j0 + block); ++j) {
-          target[i * copy.target[inner] + j * copy.target[outer]] =
-              source[i * copy.source[inner] + j * copy.source[outer]];
-        }
-      }
-    }
+/// Elements of a block's side: its rows are long enough that pages and rows of memory are worth opening.
+template <class Word> constexpr int64_t block_of = sizeof(Word) <= 4 ? 128 : 64;
+
+/// Through a buffer that the cache holds, so that each line of both sides is touched once: lines that lie a power of
+/// two apart fall into the same few places of a cache.
+template <class Word>
+void copy_block(Word* target, const Word* source, const StridedCopy& copy, int inner, int outer, int64_t m, int64_t n) {
+  constexpr int64_t block = block_of<Word>;
+  Word buffer[block * block];
+  const int64_t target_i = copy.target[inner], target_j = copy.target[outer];
+  const int64_t source_i = copy.source[inner], source_j = copy.source[outer];
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < n; ++j) buffer[i * block + j] = source[i * source_i + j * source_j];
   }
+  for (int64_t j = 0; j < n; ++j) {
+    for (int64_t i = 0; i < m; ++i) target[i * target_i + j * target_j] = buffer[i * block + j];
+  }
+}
+
+/// The two dims of the blocks. Threads take strips of the outer one where there is enough to copy.
+template <class Word> void copy_plane(Word* target, const Word* source, const StridedCopy& copy, int inner, int outer) {
+  constexpr int64_t block = block_of<Word>, worth_a_thread = 1 << 16;
+  const int64_t m = copy.sizes[inner], n = copy.sizes[outer], strips = (n + block - 1) / block;
+  const auto copy_strip = [&](int64_t strip) {
+    const int64_t j = strip * block;
+    for (int64_t i = 0; i < m; i += block) {
+      copy_block(target + i * copy.target[inner] + j * copy.target[outer],
+                 source + i * copy.source[inner] + j * copy.source[outer], copy, inner, outer, std::min(block, m - i),
+                 std::min(block, n - j));
+    }
+  };
+  if (m * n >= worth_a_thread) parallel_for(strips, [&](int64_t strip) { copy_strip(strip); });
+  else
+    for (int64_t strip = 0; strip < strips; ++strip) copy_strip(strip);
 }
 
 /// Rank at least 2. `inner` and `outer` are the two dims of the blocks; the others are counted like an odometer.
@@ -38,7 +60,7 @@ template <class Word>
 void copy_strided(Word* target, const Word* source, const StridedCopy& copy, int inner, int outer) {
   int64_t at[Shape::max_rank] = {};
   for (;;) {
-    copy_block(target, source, copy, inner, outer);
+    copy_plane(target, source, copy, inner, outer);
     int d = 0;
     for (; d < copy.rank; ++d) {
       if (d == inner || d == outer) continue;
@@ -84,14 +106,15 @@ void row_strides(int64_t* strides, std::span<const int64_t> sizes) {
   }
 }
 
-/// The sizes of a copy, with missing dims of size 1 up to rank 2.
-StridedCopy copy_of_shape(const Shape& shape) {
+/// A copy of these sizes, with missing dims of size 1 up to rank 2.
+StridedCopy copy_of(std::span<const int64_t> sizes) {
   StridedCopy copy;
-  copy.rank = std::max(2, shape.rank());
+  copy.rank = std::max(2, static_cast<int>(sizes.size()));
   std::fill(copy.sizes, copy.sizes + 2, 1);
-  std::copy(shape.begin(), shape.end(), copy.sizes);
+  std::copy(sizes.begin(), sizes.end(), copy.sizes);
   return copy;
 }
+StridedCopy copy_of_shape(const Shape& shape) { return copy_of({shape.begin(), static_cast<size_t>(shape.rank())}); }
 
 std::span<const int64_t> sizes_of(const StridedCopy& copy) { return {copy.sizes, static_cast<size_t>(copy.rank)}; }
 
@@ -106,9 +129,29 @@ void to_row_major(void* target, const void* source, const Shape& shape, size_t w
 }
 
 void from_row_major(void* target, const void* source, const Shape& shape, size_t width) {
+  int64_t strides[Shape::max_rank] = {};
+  row_strides(strides, {shape.begin(), shape.end()});
+  from_strides(target, source, shape, {strides, static_cast<size_t>(shape.rank())}, width);
+}
+
+void from_strides(void* target, const void* source, const Shape& shape, std::span<const int64_t> strides,
+                  size_t width) {
   if (shape.count() == 0) return;
   StridedCopy copy = copy_of_shape(shape);
   column_strides(copy.target, sizes_of(copy));
+  std::copy(strides.begin(), strides.end(), copy.source);
+  copy_strided(target, source, copy, width, 0, copy.rank - 1);
+}
+
+void swap_bytes(void* numbers, uint64_t count, size_t width) {
+  auto* next = static_cast<unsigned char*>(numbers);
+  for (uint64_t i = 0; i < count; ++i, next += width) std::reverse(next, next + width);
+}
+
+void place_row_major(void* target, std::span<const int64_t> strides, const void* source, std::span<const int64_t> sizes,
+                     size_t width) {
+  StridedCopy copy = copy_of(sizes);
+  std::copy(strides.begin(), strides.end(), copy.target);
   row_strides(copy.source, sizes_of(copy));
   copy_strided(target, source, copy, width, 0, copy.rank - 1);
 }

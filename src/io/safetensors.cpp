@@ -55,30 +55,6 @@ SafetensorsHeader read_header(const InputFile& file, uint64_t length) {
   return header;
 }
 
-Array read_tensor(const InputFile& file, uint64_t data, const TensorInfo& tensor) {
-  const DType type = array_type(tensor, file.path());
-  const Shape shape = array_shape(tensor, file.path());
-  const size_t bytes = static_cast<size_t>(tensor.end - tensor.begin);
-  Array made = fresh_leaf(type, shape);
-  if (!changes_order(shape)) {
-    file.read(data + tensor.begin, made.node()->data(), bytes);
-    return made;
-  }
-  std::vector<uint64_t> rows = detail::host_vector<uint64_t>("safetensors", static_cast<int64_t>((bytes + 7) / 8));
-  file.read(data + tensor.begin, rows.data(), bytes);
-  from_row_major(made.node()->data(), rows.data(), shape, size_of(type));
-  return made;
-}
-
-/// A file of Bool must hold 0 and 1 only; other bytes would be undefined values.
-void check_bools(const Array& x, const TensorInfo& tensor, const std::string& path) {
-  if (x.dtype() != Bool) return;
-  const auto* bytes = static_cast<const unsigned char*>(x.node()->data());
-  if (std::any_of(bytes, bytes + x.count(), [](unsigned char byte) { return byte > 1; })) {
-    refuse_file(path, tensor.name, "the bytes of a BOOL tensor must be 0 or 1", "one is larger");
-  }
-}
-
 std::string summary_hash(const SafetensorsHeader& header) {
   uint64_t hash = 0;
   const auto add = [&](const std::string& text) {
@@ -95,23 +71,6 @@ std::string summary_hash(const SafetensorsHeader& header) {
   return text;
 }
 
-void check_names(const std::vector<OutgoingArray>& arrays, const std::string& path) {
-  std::vector<std::string_view> names;
-  for (const OutgoingArray& entry : arrays) {
-    if (entry.name.empty()) {
-      throw Error(ErrorKind::argument, "save: an array in a file needs a name; one for '" + path +
-                                           "' has none; write save(path, {{\"x\", x}})");
-    }
-    names.push_back(entry.name);
-  }
-  std::sort(names.begin(), names.end());
-  const auto twice = std::adjacent_find(names.begin(), names.end());
-  if (twice == names.end() && !std::binary_search(names.begin(), names.end(), "__metadata__")) return;
-  throw Error(ErrorKind::argument, "save: every array needs a name of its own, other than __metadata__; '" +
-                                       std::string(twice == names.end() ? "__metadata__" : *twice) + "' for '" + path +
-                                       "' is not; rename it");
-}
-
 /// What is written can be read again.
 void check_length(const std::string& header, const std::string& path) {
   if (header.size() <= longest_header) return;
@@ -120,7 +79,7 @@ void check_length(const std::string& header, const std::string& path) {
                                        "; save long texts as arrays of UInt8");
 }
 
-SafetensorsHeader make_header(const std::vector<OutgoingArray>& arrays) {
+SafetensorsHeader make_header(std::span<const OutgoingArray> arrays) {
   SafetensorsHeader header;
   uint64_t place = 0;
   for (const OutgoingArray& entry : arrays) {
@@ -149,14 +108,16 @@ void write_array(AtomicFile& file, const OutgoingArray& entry) {
 
 }  // namespace
 
-SavedFile read_safetensors(const std::string& path) {
+SavedFile read_safetensors(const std::string& path, const ReadRequest& request) {
   const InputFile file(path, "load");
   const uint64_t length = read_header_length(file);
   SafetensorsHeader header = read_header(file, length);
+  TensorReader reader(file, request);
   std::vector<NamedArray> arrays;
   for (const TensorInfo& tensor : header.tensors) {
-    arrays.push_back({tensor.name, read_tensor(file, 8 + length, tensor)});
-    check_bools(arrays.back().value, tensor, path);
+    if (request.wants && !request.wants(tensor.name)) continue;
+    const StoredElements stored{8 + length + tensor.begin, array_type(tensor, path), array_shape(tensor, path)};
+    arrays.push_back({tensor.name, reader.read(stored, tensor.name)});
   }
   return SavedFile(std::move(arrays), std::move(header.metadata));
 }
@@ -173,23 +134,48 @@ FileListing list_safetensors(const std::string& path) {
   return listing;
 }
 
-void write_safetensors(const std::string& path, std::vector<OutgoingArray> arrays,
-                       const std::vector<std::pair<std::string, std::string>>& texts) {
-  check_names(arrays, path);
+void check_outgoing(const std::vector<OutgoingArray>& arrays, const std::string& path) {
+  std::vector<std::string_view> names;
+  for (const OutgoingArray& entry : arrays) {
+    if (entry.name.empty()) {
+      throw Error(ErrorKind::argument, "save: an array in a file needs a name; one for '" + path +
+                                           "' has none; write save(path, {{\"x\", x}})");
+    }
+    names.push_back(entry.name);
+  }
+  std::sort(names.begin(), names.end());
+  const auto twice = std::adjacent_find(names.begin(), names.end());
+  if (twice == names.end() && !std::binary_search(names.begin(), names.end(), "__metadata__")) return;
+  throw Error(ErrorKind::argument, "save: every array needs a name of its own, other than __metadata__; '" +
+                                       std::string(twice == names.end() ? "__metadata__" : *twice) + "' for '" + path +
+                                       "' is not; rename it");
+}
+
+void put_in_order(std::vector<OutgoingArray>& arrays) {
   std::sort(arrays.begin(), arrays.end(), [](const OutgoingArray& a, const OutgoingArray& b) {
     const size_t wide = size_of(a.array.dtype()), other = size_of(b.array.dtype());
     return wide != other ? wide > other : a.name < b.name;
   });
+}
+
+void write_safetensors_into(AtomicFile& file, const std::string& path, std::span<const OutgoingArray> arrays,
+                            const MetadataTexts& texts) {
   SafetensorsHeader header = make_header(arrays);
   header.metadata.insert(header.metadata.end(), texts.begin(), texts.end());
   const std::string text = header_text(header);
   check_length(text, path);
   unsigned char length[8];
   for (int i = 0; i < 8; ++i) length[i] = static_cast<unsigned char>(text.size() >> (8 * i));
-  AtomicFile file(path);
   file.write(length, 8);
   file.write(text.data(), text.size());
   for (const OutgoingArray& entry : arrays) write_array(file, entry);
+}
+
+void write_safetensors(const std::string& path, std::vector<OutgoingArray> arrays, const MetadataTexts& texts) {
+  check_outgoing(arrays, path);
+  put_in_order(arrays);
+  AtomicFile file(path);
+  write_safetensors_into(file, path, arrays, texts);
   file.commit();
 }
 

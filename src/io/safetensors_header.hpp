@@ -41,6 +41,15 @@ SafetensorsHeader parse_header(std::string_view json, const std::string& path);
 /// The JSON text of a header, padded with spaces so that the data starts at a multiple of 8 bytes.
 std::string header_text(const SafetensorsHeader& header);
 
+/// What `model.safetensors.index.json` says: which file of the same folder holds which tensor.
+struct ShardIndex {
+  std::vector<std::pair<std::string, std::string>> files;     // name of a tensor, name of its file
+  std::vector<std::pair<std::string, std::string>> metadata;  // numbers as texts; what is neither is passed by
+};
+/// Error (io): the text is no JSON, or no object with a weight_map of texts; a name occurs twice.
+ShardIndex parse_index(std::string_view json, const std::string& path);
+std::string index_text(const ShardIndex& index, uint64_t total_bytes);
+
 /// A list of texts as one text (JSON), and the way back. Error (io): `json` is no list of texts.
 std::string list_text(const std::vector<std::string>& texts);
 std::vector<std::string> parse_list(const std::string& json, std::string_view name);

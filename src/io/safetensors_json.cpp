@@ -157,7 +157,92 @@ class ListEvents : public nlohmann::json_sax<nlohmann::json> {
   bool inside_ = false;
 };
 
+/// Objects named metadata and weight_map; whatever else there is, is passed by.
+class IndexEvents : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  IndexEvents(ShardIndex& index, const std::string& path) : index_(index), path_(path) {}
+  bool found() const { return found_; }
+
+  bool start_object(size_t) override {
+    if (++depth_ == 2) place_ = key_ == "weight_map" ? &index_.files : key_ == "metadata" ? &index_.metadata : nullptr;
+    found_ |= depth_ == 2 && key_ == "weight_map";
+    return true;
+  }
+  bool end_object() override {
+    if (depth_-- == 2) place_ = nullptr;
+    return true;
+  }
+  bool start_array(size_t) override {
+    if (++depth_ == 1) refuse("it is a list");
+    return in_map() ? refuse("a file's name is a list") : true;
+  }
+  bool end_array() override { return --depth_ > 0; }
+  bool key(std::string& text) override {
+    if (depth_ <= 2) key_ = std::move(text);
+    return true;
+  }
+  bool string(std::string& text) override { return add(std::move(text)); }
+  bool number_unsigned(uint64_t value) override { return in_map() ? refuse_number() : add(std::to_string(value)); }
+  bool number_integer(int64_t value) override { return in_map() ? refuse_number() : add(std::to_string(value)); }
+  bool number_float(double, const std::string& text) override { return in_map() ? refuse_number() : add(text); }
+  bool null() override { return in_map() ? refuse_number() : true; }
+  bool boolean(bool) override { return in_map() ? refuse_number() : true; }
+  bool binary(binary_t&) override { return false; }
+  bool parse_error(size_t position, const std::string&, const nlohmann::json::exception&) override {
+    refuse("it is no JSON in UTF-8, at byte " + std::to_string(position));
+  }
+  [[noreturn]] bool refuse(const std::string& what) const {
+    refuse_file(path_, "", "an index must be an object whose weight_map gives a file for each tensor", what);
+  }
+
+ private:
+  bool in_map() const { return place_ == &index_.files; }
+  [[noreturn]] bool refuse_number() const { refuse("a file's name is no text"); }
+  bool add(std::string text) {
+    if (depth_ == 0) refuse("it is no object");
+    if (place_ && depth_ == 2) place_->emplace_back(key_, std::move(text));
+    if (index_.files.size() > most_tensors) refuse("it has more than " + std::to_string(most_tensors) + " tensors");
+    return true;
+  }
+
+  ShardIndex& index_;
+  const std::string& path_;
+  std::vector<std::pair<std::string, std::string>>* place_ = nullptr;
+  std::string key_;
+  int64_t depth_ = 0;
+  bool found_ = false;
+};
+
+/// The members of an object: "a":"b","c":"d".
+std::string members_text(const std::vector<std::pair<std::string, std::string>>& members) {
+  std::string text;
+  for (const auto& [key, value] : members) text += (text.empty() ? "" : ",") + quoted(key) + ":" + quoted(value);
+  return text;
+}
+
+void refuse_repeated_keys(const std::vector<std::pair<std::string, std::string>>& members, const std::string& path) {
+  std::vector<std::string_view> keys;
+  for (const auto& member : members) keys.push_back(member.first);
+  refuse_repeated(keys, path);
+}
+
 }  // namespace
+
+ShardIndex parse_index(std::string_view json, const std::string& path) {
+  ShardIndex index;
+  IndexEvents events(index, path);
+  nlohmann::json::sax_parse(json.begin(), json.end(), &events);
+  if (!events.found()) events.refuse("it has no weight_map");
+  refuse_repeated_keys(index.files, path);
+  refuse_repeated_keys(index.metadata, path);
+  return index;
+}
+
+std::string index_text(const ShardIndex& index, uint64_t total_bytes) {
+  const std::string comma = index.metadata.empty() ? "" : ",";
+  return "{\"metadata\":{\"total_size\":" + std::to_string(total_bytes) + comma + members_text(index.metadata) +
+         "},\"weight_map\":{" + members_text(index.files) + "}}\n";
+}
 
 std::string list_text(const std::vector<std::string>& texts) {
   std::string list = "[";
@@ -176,22 +261,15 @@ SafetensorsHeader parse_header(std::string_view json, const std::string& path) {
   SafetensorsHeader header;
   HeaderEvents events(header, path);
   nlohmann::json::sax_parse(json.begin(), json.end(), &events);
-  std::vector<std::string_view> names, keys;
+  std::vector<std::string_view> names;
   for (const TensorInfo& tensor : header.tensors) names.push_back(tensor.name);
-  for (const auto& entry : header.metadata) keys.push_back(entry.first);
   refuse_repeated(names, path);
-  refuse_repeated(keys, path);
+  refuse_repeated_keys(header.metadata, path);
   return header;
 }
 
 std::string header_text(const SafetensorsHeader& header) {
-  std::string text = "{\"__metadata__\":{";
-  const char* comma = "";
-  for (const auto& [key, value] : header.metadata) {
-    text += comma + quoted(key) + ":" + quoted(value);
-    comma = ",";
-  }
-  text += "}";
+  std::string text = "{\"__metadata__\":{" + members_text(header.metadata) + "}";
   for (const TensorInfo& tensor : header.tensors) {
     text += "," + quoted(tensor.name) + ":{\"dtype\":\"" + tensor.type + "\",\"shape\":[";
     for (size_t d = 0; d < tensor.sizes.size(); ++d) text += (d ? "," : "") + std::to_string(tensor.sizes[d]);
@@ -219,6 +297,8 @@ namespace {
 
 SafetensorsHeader parse_header(std::string_view, const std::string& path) { refuse_format("load: '" + path + "'"); }
 std::string header_text(const SafetensorsHeader&) { refuse_format("save"); }
+ShardIndex parse_index(std::string_view, const std::string& path) { refuse_format("load: '" + path + "'"); }
+std::string index_text(const ShardIndex&, uint64_t) { refuse_format("save"); }
 std::string list_text(const std::vector<std::string>&) { refuse_format("save"); }
 std::vector<std::string> parse_list(const std::string&, std::string_view) { refuse_format("load"); }
 

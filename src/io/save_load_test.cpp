@@ -268,10 +268,12 @@ TEST_F(SaveAndLoad, MissingExtraAndMisshapenNamesAreNamed) {
 }
 
 TEST_F(SaveAndLoad, TheExtensionDecides) {
-  EXPECT_EQ(error_here([&] { save(path("m.bson"), pair(1)); }),
-            "save: the extension of the file must name a supported format; got 'DIR/m.bson'; supported: .safetensors");
+  EXPECT_EQ(error_here([&] { save(path("m.bin"), pair(1)); }),
+            "save: the extension of the file must name a supported format; got 'DIR/m.bin'; supported: .safetensors "
+            ".safetensors.index.json .bson .jld2 .npz .npy");
   EXPECT_EQ(error_here([&] { load(path("m")); }),
-            "load: the extension of the file must name a supported format; got 'DIR/m'; supported: .safetensors");
+            "load: the extension of the file must name a supported format; got 'DIR/m'; supported: .safetensors "
+            ".safetensors.index.json .bson .jld2 .npz .npy .pt .pth");
   EXPECT_TRUE(names_in_folder().empty());
 }
 

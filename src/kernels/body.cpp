@@ -11,6 +11,11 @@ namespace rosin::kernels {
 
 using Do = Instr::Do;
 
+Allowed allowed(const Instr& instr) {
+  const bool quick = instr.mode == MathMode::fast || (instr.mode == MathMode::standard && instr.narrow);
+  return {.contraction = instr.mode != MathMode::exact, .quick = quick};
+}
+
 int operand_count(const Instr& instr) {
   if (instr.what == Do::load || instr.what == Do::scalar || instr.what == Do::draw) return 0;
   return instr.what == Do::apply ? instr.count : 1;
@@ -92,7 +97,37 @@ Term KernelBody::row(size_t instr, const Spot& spot) {
   return known_[instr] = compute(instr, spot, true);
 }
 
+KernelBody::Moves KernelBody::moves_of(size_t load) const {
+  const Port& port = kernel_.loads[load];
+  const PortLayout& moves = sizes_.loads[load];
+  const DType type = layout_.structure->graph.values[static_cast<size_t>(port.value)].dtype;
+  int64_t all = moves.offset | 16;
+  for (int d = 1; d < sizes_.dims && !loads_[load].contiguous; ++d) all |= moves.strides[d];
+  const int64_t along = sizes_.dims > 0 ? moves.strides[0] : 0;
+  return {type, loads_[load].contiguous, along != 0 || loads_[load].contiguous, along == 1, all & -all};
+}
+
+void KernelBody::load_strip(const Spot& first, int lanes, int vector_bytes) {
+  for (size_t i = 0; i < loads_.size(); ++i) {
+    Load& load = loads_[i];
+    if (load.buffer < 0) continue;
+    const Moves moves = moves_of(i);
+    const Term at = place_of(load, first);
+    if (!moves.along_first) load.strip.assign(static_cast<size_t>(lanes), writer_.load(load.buffer, at));
+    else if (moves.is_vector(lanes)) load.strip = writer_.load_vector(load.buffer, at, lanes, vector_bytes);
+  }
+}
+
+void KernelBody::go_to_lane(int lane) {
+  leave();
+  lane_ = lane;
+}
+
 void KernelBody::leave() {
+  lane_ = -1;
+  for (Load& load : loads_) {
+    if (load.kept == Load::Kept::in_this_walk) load.kept = Load::Kept::before;
+  }
   for (size_t i = 0; i < known_.size(); ++i) {
     if (!kernel_.instrs[i].row && kernel_.instrs[i].what != Do::scalar) known_[i] = Term{};
   }
@@ -132,7 +167,45 @@ Term KernelBody::convert(const Instr& instr, Term x) {
   return writer_.round(made, instr.storage);
 }
 
-Term KernelBody::load(const Load& load, const Spot& spot) {
+Term KernelBody::load(Load& load, const Spot& spot) {
+  if (lane_ >= 0 && !load.strip.empty()) return load.strip[static_cast<size_t>(lane_)];
+  if (load.kept == Load::Kept::before) return writer_.shared_load(load.kept_in, spot.kept);
+  const Term value = writer_.load(load.buffer, place_of(load, spot));
+  if (load.kept_in >= 0) {
+    writer_.shared_store(load.kept_in, spot.kept, value);
+    load.kept = Load::Kept::in_this_walk;
+  }
+  return value;
+}
+
+ScalarType KernelBody::type_of_load(size_t load) const { return scalar_type(moves_of(load).type); }
+
+void KernelBody::find_loads(size_t instr, std::vector<char>& found) const {
+  const Instr& at = kernel_.instrs[instr];
+  if (at.row || at.what == Do::reduce) return;
+  if (at.what == Do::load) found[at.port] = 1;
+  for (const size_t operand : definitions_[instr]) find_loads(operand, found);
+}
+
+std::vector<int> KernelBody::walks_of_loads(const std::vector<size_t>& stores) const {
+  std::map<int, std::vector<char>> walks;  // by phase; the last has none
+  const auto walk = [&](int phase) -> std::vector<char>& {
+    return walks.try_emplace(phase, std::vector<char>(loads_.size(), 0)).first->second;
+  };
+  for (size_t i = 0; i < kernel_.instrs.size(); ++i) {
+    if (kernel_.instrs[i].what == Do::reduce && needed_[i]) find_loads(definition(i, 0), walk(phases_[i]));
+  }
+  for (const size_t store : stores) {
+    if (!kernel_.instrs[store].row) find_loads(definition(store, 0), walk(-1));
+  }
+  std::vector<int> counts(loads_.size(), 0);
+  for (const auto& [phase, found] : walks) {
+    for (size_t i = 0; i < counts.size(); ++i) counts[i] += found[i];
+  }
+  return counts;
+}
+
+Term KernelBody::place_of(const Load& load, const Spot& spot) {
   Term at = load.offset;
   const auto add = [&](Term more) { at = at.writer ? at + more : more; };
   if (load.contiguous) {
@@ -142,8 +215,7 @@ Term KernelBody::load(const Load& load, const Spot& spot) {
       if (load.strides[d].writer) add(spot.coordinates[d] * load.strides[d]);
     }
   }
-  if (!at.writer) at = writer_.index(0);
-  return writer_.load(load.buffer, at);
+  return at.writer ? at : writer_.index(0);
 }
 
 Term KernelBody::apply(size_t i, const Spot& spot, bool at_row) {
@@ -151,8 +223,12 @@ Term KernelBody::apply(size_t i, const Spot& spot, bool at_row) {
   Term in[Node::max_positions];
   for (int k = 0; k < instr.count; ++k) in[k] = operand(i, k, spot, at_row);
   ScalarCode code;
+  code.quick = allowed(instr).quick;
   instr.op->body.code(instr.type, code);
-  return writer_.apply(code, std::span<const Term>(in, instr.count));
+  writer_.allow({.contraction = allowed(instr).contraction && !code.rounds_each});
+  const Term made = writer_.apply(code, std::span<const Term>(in, instr.count));
+  writer_.allow({});
+  return made;
 }
 
 }  // namespace rosin::kernels

@@ -14,6 +14,7 @@ namespace rosin::kernels {
 struct Spot {
   Term linear;                    // number of the element, or of the row
   std::vector<Term> coordinates;  // in the wide dims of the domain, or in those beyond the row
+  Term kept{};                    // of an element of a row: where its item keeps what it loads, see keep_row
 };
 
 class KernelBody {
@@ -35,6 +36,37 @@ class KernelBody {
   /// Forgets the values at elements: another loop begins.
   void leave();
 
+  /// How a load moves along the first dim of the domain.
+  struct Moves {
+    DType type;
+    bool contiguous;   // element i of the domain is element offset + i
+    bool along_first;  // it moves at all
+    bool steps_by_one;
+    int64_t alignment;  // a power of two that divides offset and other strides, at most 16
+
+    /// Whether `lanes` neighbouring elements are a vector.
+    bool is_vector(int lanes) const {
+      return (contiguous || steps_by_one) && alignment % lanes == 0 && size_of(type) <= 4 &&
+             size_of(type) * static_cast<size_t>(lanes) >= 4;
+    }
+  };
+  /// f(Moves) for each load that is needed.
+  template <class F> void each_load(F&& f) const {
+    for (size_t i = 0; i < loads_.size(); ++i) {
+      if (loads_[i].buffer >= 0) f(moves_of(i));
+    }
+  }
+  /// Loads `lanes` elements from `first` on, as vectors where they are some. From go_to_lane(i) to leave(), elements
+  /// are those of lane i.
+  void load_strip(const Spot& first, int lanes, int vector_bytes);
+  void go_to_lane(int lane);
+
+  /// In how many walks over the row the elements of a load are needed. `stores`: instrs of the last walk.
+  std::vector<int> walks_of_loads(const std::vector<size_t>& stores) const;
+  /// The first walk that needs the load keeps its elements in a shared array, and those behind it find them there.
+  void keep_row(size_t load, int shared_array) { loads_[load].kept_in = shared_array; }
+  ScalarType type_of_load(size_t load) const;
+
   const Kernel& kernel() const { return kernel_; }
   const KernelLayout& sizes() const { return sizes_; }
 
@@ -44,6 +76,9 @@ class KernelBody {
     Term offset{};
     bool contiguous = false;
     std::vector<Term> strides;  // of each dim of the level; none: the port does not move with it
+    int kept_in = -1;           // a shared array
+    enum class Kept : uint8_t { nowhere, in_this_walk, before } kept = Kept::nowhere;
+    std::vector<Term> strip;  // what stands in each lane; empty: to be loaded there
   };
 
   struct Drawn {
@@ -53,11 +88,14 @@ class KernelBody {
   void find_definitions();
   void need(size_t instr);
   void declare_load(uint16_t port);
+  Moves moves_of(size_t load) const;
+  Term place_of(const Load& load, const Spot& spot);
   Term scalar(int port, ScalarType type);
   Term compute(size_t instr, const Spot& spot, bool row);
   Term operand(size_t instr, int i, const Spot& spot, bool row);
   Term convert(const Instr& instr, Term x);
-  Term load(const Load& load, const Spot& spot);
+  Term load(Load& load, const Spot& spot);
+  void find_loads(size_t instr, std::vector<char>& found) const;
   Term apply(size_t instr, const Spot& spot, bool row);
 
   KernelWriter& writer_;
@@ -70,7 +108,11 @@ class KernelBody {
   std::vector<Load> loads_;
   std::map<size_t, Drawn> draws_;  // by instr
   std::vector<Term> known_;
+  int lane_ = -1;  // of a strip
 };
+
+/// What its math mode lets an instr do.
+Allowed allowed(const Instr& instr);
 
 /// The number of operands of an instr that are registers.
 int operand_count(const Instr& instr);

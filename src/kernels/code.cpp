@@ -34,6 +34,9 @@ int operand_count(const KernelInstruction& instruction) {
     case KernelOperation::store:
     case KernelOperation::shared_store:
     case KernelOperation::multiply_high:
+    case KernelOperation::join:
+    case KernelOperation::store_vector:
+    case KernelOperation::shuffle:
     case KernelOperation::assign: return 2;
     case KernelOperation::round:
     case KernelOperation::load:
@@ -42,11 +45,14 @@ int operand_count(const KernelInstruction& instruction) {
     case KernelOperation::exp2_approximate:
     case KernelOperation::reciprocal_approximate:
     case KernelOperation::tanh_approximate:
+    case KernelOperation::load_vector:
+    case KernelOperation::lane:
     case KernelOperation::begin_if: return 1;
     case KernelOperation::parameter:
     case KernelOperation::group:
     case KernelOperation::item:
     case KernelOperation::barrier:
+    case KernelOperation::read_only:
     case KernelOperation::end_loop:
     case KernelOperation::begin_else:
     case KernelOperation::end_if: break;
@@ -67,10 +73,16 @@ bool is_pure(const KernelInstruction& instruction) {
     case KernelOperation::exp2_approximate:
     case KernelOperation::reciprocal_approximate:
     case KernelOperation::tanh_approximate:
+    case KernelOperation::load_vector:
+    case KernelOperation::lane:
+    case KernelOperation::join:
     case KernelOperation::shared_load: return true;
     case KernelOperation::store:
     case KernelOperation::shared_store:
+    case KernelOperation::store_vector:
     case KernelOperation::barrier:
+    case KernelOperation::read_only:
+    case KernelOperation::shuffle:  // all items of a warp reach it
     case KernelOperation::variable:
     case KernelOperation::assign:
     case KernelOperation::loop:
@@ -102,7 +114,48 @@ void drop_unused(std::vector<KernelInstruction>& list) {
   list.resize(kept);
 }
 
+uint16_t operation_of(const Instruction& instruction) {
+  switch (instruction.quick) {
+    case Quick::none: break;
+    case Quick::exp2: return static_cast<uint16_t>(KernelOperation::exp2_approximate);
+    case Quick::reciprocal: return static_cast<uint16_t>(KernelOperation::reciprocal_approximate);
+    case Quick::tanh: return static_cast<uint16_t>(KernelOperation::tanh_approximate);
+  }
+  return static_cast<uint16_t>(instruction.primitive);
+}
+
 }  // namespace
+
+bool is_store(const KernelInstruction& instruction) {
+  return instruction.is(KernelOperation::store) || instruction.is(KernelOperation::store_vector);
+}
+
+int buffer_of(const KernelInstruction& instruction) {
+  const bool touches = is_store(instruction) || instruction.is(KernelOperation::load) ||
+                       instruction.is(KernelOperation::load_vector) || instruction.is(KernelOperation::read_only);
+  return touches ? static_cast<int>(instruction.immediate & INT32_MAX) : -1;
+}
+
+int lanes_of(const KernelInstruction& instruction) {
+  return std::max(1, static_cast<int>(instruction.immediate >> lanes_shift));
+}
+
+std::vector<char> stored_buffers(const KernelCode& code) {
+  std::vector<char> stored(code.buffers.size(), 0);
+  for (const KernelInstruction& instruction : code.instructions) {
+    if (is_store(instruction)) stored[static_cast<size_t>(buffer_of(instruction))] = 1;
+  }
+  return stored;
+}
+
+int64_t KernelCode::shared_bytes() const {
+  int64_t bytes = 0;
+  for (const SharedArray& array : shared) {
+    const int64_t element = array.type == ScalarType::boolean ? 1 : bytes_of(array.type);
+    bytes = (bytes + 15) / 16 * 16 + element * array.count;
+  }
+  return bytes;
+}
 
 void name_by_hash(KernelCode& code) {
   char digits[17];
@@ -119,8 +172,38 @@ KernelWriter::KernelWriter(std::string name, int group, ScalarType index) : inde
 
 Term KernelWriter::append(uint16_t operation, ScalarType type, std::initializer_list<uint32_t> operands,
                           int64_t immediate) {
+  const bool is_sum =
+      operation == static_cast<uint16_t>(Primitive::add) || operation == static_cast<uint16_t>(Primitive::subtract);
+  if (allowed_.contraction && is_sum && operands.size() >= 2) {
+    const uint32_t x = operands.begin()[0], y = operands.begin()[1];
+    if (is_product(x) || is_product(y)) return fused(operation, type, x, y);
+  }
   launch_.code.instructions.push_back(make_instruction(operation, type, operands, immediate));
+  contracted_.push_back(allowed_.contraction);
   return {this, static_cast<uint32_t>(launch_.code.instructions.size() - 1), type};
+}
+
+/// Whether the value is a product of floats that need not be rounded. (A variable may have changed since.)
+bool KernelWriter::is_product(uint32_t place) const {
+  const std::vector<KernelInstruction>& list = launch_.code.instructions;
+  const KernelInstruction& product = list[place];
+  if (!contracted_[place] || !product.is(Primitive::multiply)) return false;
+  if (product.type != ScalarType::float32 && product.type != ScalarType::float64) return false;
+  const auto changes = [&](uint32_t operand) { return list[operand].is(KernelOperation::variable); };
+  return !changes(product.operands[0]) && !changes(product.operands[1]);
+}
+
+/// x + y or x - y where one of them is a product; where nothing else needs that, it is dropped.
+Term KernelWriter::fused(uint16_t operation, ScalarType type, uint32_t x, uint32_t y) {
+  const bool first = is_product(x), difference = operation == static_cast<uint16_t>(Primitive::subtract);
+  const KernelInstruction product = launch_.code.instructions[first ? x : y];
+  const auto negated = [&](uint32_t place) {
+    return append(static_cast<uint16_t>(Primitive::negate), type, {place}).place;
+  };
+  uint32_t factor = product.operands[0], added = first ? y : x;
+  if (difference && first) added = negated(added);
+  if (difference && !first) factor = negated(factor);
+  return append(static_cast<uint16_t>(Primitive::fma), type, {factor, product.operands[1], added});
 }
 
 int KernelWriter::buffer(DType type, LaunchBuffer where) {
@@ -174,6 +257,63 @@ void KernelWriter::store(int buffer, Term at, Term value) {
   append(static_cast<uint16_t>(KernelOperation::store), type_of_buffer(buffer), {at.place, value.place}, buffer);
 }
 
+namespace {
+
+/// Elements of one vector: as many as there are, and not more than fit; 1 where that is less than any vector.
+size_t part_of(DType element, size_t lanes, int vector_bytes) {
+  const size_t part = std::min(lanes, std::min<size_t>(static_cast<size_t>(vector_bytes), 16) / size_of(element));
+  return part * size_of(element) < 4 ? 1 : part;
+}
+
+int64_t whole(int buffer, size_t lanes) { return static_cast<int64_t>(lanes) << lanes_shift | buffer; }
+
+}  // namespace
+
+std::vector<Term> KernelWriter::load_vector(int buffer, Term at, int lanes, int vector_bytes) {
+  const auto count = static_cast<size_t>(lanes);
+  const size_t part = part_of(element_of_buffer(buffer), count, vector_bytes);
+  const ScalarType type = type_of_buffer(buffer);
+  std::vector<Term> values;
+  for (size_t first = 0; first < count; first += part) {
+    const Term from = first == 0 ? at : at + static_cast<int64_t>(first);
+    if (part == 1) {
+      values.push_back(load(buffer, from));
+      continue;
+    }
+    const Term vector =
+        append(static_cast<uint16_t>(KernelOperation::load_vector), type, {from.place}, whole(buffer, part));
+    for (size_t i = 0; i < part; ++i) {
+      values.push_back(
+          append(static_cast<uint16_t>(KernelOperation::lane), type, {vector.place}, static_cast<int64_t>(i)));
+    }
+  }
+  return values;
+}
+
+void KernelWriter::store_vector(int buffer, Term at, std::span<const Term> values, int vector_bytes) {
+  const size_t part = part_of(element_of_buffer(buffer), values.size(), vector_bytes);
+  for (size_t first = 0; first < values.size(); first += part) {
+    const Term to = first == 0 ? at : at + static_cast<int64_t>(first);
+    if (part == 1) {
+      store(buffer, to, values[first]);
+      continue;
+    }
+    const Term vector = join(values.subspan(first, part));
+    append(static_cast<uint16_t>(KernelOperation::store_vector), vector.type, {to.place, vector.place},
+           whole(buffer, part));
+  }
+}
+
+Term KernelWriter::join(std::span<const Term> values) {
+  if (values.size() == 1) return values[0];
+  const Term x = join(values.first(values.size() / 2)), y = join(values.subspan(values.size() / 2));
+  return append(static_cast<uint16_t>(KernelOperation::join), x.type, {x.place, y.place});
+}
+
+Term KernelWriter::shuffle(Term value, Term of) {
+  return append(static_cast<uint16_t>(KernelOperation::shuffle), value.type, {value.place, of.place});
+}
+
 int KernelWriter::shared(ScalarType type, int count) {
   launch_.code.shared.push_back({type, count});
   return static_cast<int>(launch_.code.shared.size() - 1);
@@ -217,10 +357,9 @@ Term KernelWriter::apply(const ScalarCode& body, std::span<const Term> operands)
       continue;
     }
     uint32_t in[3] = {};
-    const int arity = info(instruction.primitive).arity;
+    const int arity = instruction.quick != Quick::none ? 1 : info(instruction.primitive).arity;
     for (int i = 0; i < arity; ++i) in[i] = places[instruction.operands[i]];
-    const Term term = append(static_cast<uint16_t>(instruction.primitive), instruction.type, {in[0], in[1], in[2]},
-                             instruction.immediate);
+    const Term term = append(operation_of(instruction), instruction.type, {in[0], in[1], in[2]}, instruction.immediate);
     places.push_back(term.place);
   }
   return {this, places[body.result], body.list[body.result].type};
@@ -228,6 +367,7 @@ Term KernelWriter::apply(const ScalarCode& body, std::span<const Term> operands)
 
 Term KernelWriter::combine(const CombineBody& body, Term x, Term y) {
   ScalarCode code;
+  code.quick = allowed_.quick;
   body.code(x.type, code);
   const Term operands[] = {x, y};
   return apply(code, operands);

@@ -40,7 +40,13 @@ enum class KernelOperation : uint16_t {
   multiply_high,
   exp2_approximate,
   reciprocal_approximate,
-  tanh_approximate
+  tanh_approximate,
+  load_vector,  // from here on: only where Abilities say so, see launches.hpp
+  lane,
+  join,
+  store_vector,
+  read_only,
+  shuffle
 };
 
 /// `operation` is a Primitive or a KernelOperation.
@@ -67,6 +73,12 @@ KernelInstruction make_instruction(Operation operation, ScalarType type, std::in
   return made;
 }
 
+/// Loads and stores, of vectors too: the buffer and, of a vector, how many elements (else 1).
+inline constexpr int lanes_shift = 32;
+int buffer_of(const KernelInstruction& instruction);  // -1: it touches none
+int lanes_of(const KernelInstruction& instruction);
+bool is_store(const KernelInstruction& instruction);
+
 struct SharedArray {
   ScalarType type = ScalarType::float32;
   int32_t count = 0;
@@ -83,7 +95,12 @@ struct KernelCode {
 
   bool operator==(const KernelCode&) const = default;
   uint64_t hash() const;
+  /// Of all shared arrays, each from a multiple of 16 bytes on.
+  int64_t shared_bytes() const;
 };
+
+/// Which buffers the code stores to, one entry a buffer.
+std::vector<char> stored_buffers(const KernelCode& code);
 
 /// Appends the hash to the name: equal codes then have equal names, different ones different names.
 void name_by_hash(KernelCode& code);
@@ -116,6 +133,12 @@ struct Launch {
 
 class KernelWriter;
 
+/// What instructions may do for speed; see MathMode.
+struct Allowed {
+  bool contraction = false;  // x * y + z rounds once
+  bool quick = false;        // Float32: the quick functions of the device
+};
+
 /// A value of the kernel that is being written. An operation on two of them needs equal types; integers join as
 /// literals.
 struct Term {
@@ -143,6 +166,11 @@ class KernelWriter {
 
   Term load(int buffer, Term at);
   void store(int buffer, Term at, Term value);
+  /// Elements at, at + 1, ...; `at` is a multiple of their number. As many vectors as it takes.
+  std::vector<Term> load_vector(int buffer, Term at, int lanes, int vector_bytes);
+  void store_vector(int buffer, Term at, std::span<const Term> values, int vector_bytes);
+  /// What `value` is for item `of` (Int32) of the warp.
+  Term shuffle(Term value, Term of);
   int shared(ScalarType type, int count);
   Term shared_load(int array, Term at);
   void shared_store(int array, Term at, Term value);
@@ -162,6 +190,9 @@ class KernelWriter {
     end(KernelOperation::end_if);
   }
 
+  /// For what is written from here on.
+  void allow(Allowed allowed) { allowed_ = allowed; }
+
   Term apply(Primitive primitive, ScalarType type, std::initializer_list<Term> operands);
   /// The body of an op on these operands.
   Term apply(const ScalarCode& body, std::span<const Term> operands);
@@ -177,16 +208,22 @@ class KernelWriter {
 
   ScalarType index_type() const { return index_type_; }
   int32_t items() const { return launch_.code.group; }
-  ScalarType type_of_buffer(int buffer) const { return scalar_type(launch_.code.buffers[static_cast<size_t>(buffer)]); }
+  DType element_of_buffer(int buffer) const { return launch_.code.buffers[static_cast<size_t>(buffer)]; }
+  ScalarType type_of_buffer(int buffer) const { return scalar_type(element_of_buffer(buffer)); }
   Launch finish(int64_t groups, int64_t second = 1, int64_t third = 1);
 
  private:
   Term append(uint16_t operation, ScalarType type, std::initializer_list<uint32_t> operands, int64_t immediate = 0);
+  Term join(std::span<const Term> values);
+  bool is_product(uint32_t place) const;
+  Term fused(uint16_t operation, ScalarType type, uint32_t x, uint32_t y);
   Term begin_loop(Term from, Term to, Term step);
   void end(KernelOperation what) { append(static_cast<uint16_t>(what), ScalarType::int32, {}); }
 
   Launch launch_;
   ScalarType index_type_;
+  Allowed allowed_;
+  std::vector<char> contracted_;  // of each instruction: whether it may round together with another one
 };
 
 Term operator+(Term x, Term y);

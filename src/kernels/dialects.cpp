@@ -13,6 +13,10 @@ constexpr Word opencl_types[] = {
 };
 
 constexpr Word opencl_words[] = {
+    {"words2", "typedef uint2 words2;"},
+    {"words4", "typedef uint4 words4;"},
+    {"shuffle_i32", R"(#pragma OPENCL EXTENSION cl_khr_subgroup_shuffle : enable
+$F i32 shuffle_i32(i32 x, i32 y) { return sub_group_shuffle(x, (uint)y); })"},
     {"as_i32", "$F i32 as_i32(f32 x) { return as_int(x); }"},
     {"as_f32", "$F f32 as_f32(i32 x) { return as_float(x); }"},
     {"as_i64", "$F i64 as_i64(f64 x) { return as_long(x); }"},
@@ -39,6 +43,9 @@ constexpr Word cuda_types[] = {
 };
 
 constexpr Word cuda_words[] = {
+    {"words2", "typedef uint2 words2;"},
+    {"words4", "typedef uint4 words4;"},
+    {"shuffle_i32", "$F i32 shuffle_i32(i32 x, i32 y) { return __shfl_sync(0xffffffffu, x, y); }"},
     {"as_i32", "$F i32 as_i32(f32 x) { return __float_as_int(x); }"},
     {"as_f32", "$F f32 as_f32(i32 x) { return __int_as_float(x); }"},
     {"as_i64", "$F i64 as_i64(f64 x) { return __double_as_longlong(x); }"},
@@ -76,6 +83,9 @@ constexpr Word cuda_words[] = {
 };
 
 constexpr Word hip_words[] = {
+    {"words2", "typedef unsigned int words2 __attribute__((ext_vector_type(2)));"},
+    {"words4", "typedef unsigned int words4 __attribute__((ext_vector_type(4)));"},
+    {"shuffle_i32", "$F i32 shuffle_i32(i32 x, i32 y) { return __builtin_amdgcn_ds_bpermute(4 * y, x); }"},
     {"as_i32", "$F i32 as_i32(f32 x) { return __builtin_bit_cast(i32, x); }"},
     {"as_f32", "$F f32 as_f32(i32 x) { return __builtin_bit_cast(f32, x); }"},
     {"as_i64", "$F i64 as_i64(f64 x) { return __builtin_bit_cast(i64, x); }"},
@@ -96,6 +106,9 @@ constexpr Word metal_types[] = {
 };
 
 constexpr Word metal_words[] = {
+    {"words2", "typedef uint2 words2;"},
+    {"words4", "typedef uint4 words4;"},
+    {"shuffle_i32", "$F i32 shuffle_i32(i32 x, i32 y) { return simd_shuffle(x, (ushort)y); }"},
     {"as_i32", "$F i32 as_i32(f32 x) { return as_type<int>(x); }"},
     {"as_f32", "$F f32 as_f32(i32 x) { return as_type<float>(x); }"},
     {"f32_of_f16", "$F f32 f32_of_f16(u16 x) { return float(as_type<half>(x)); }"},
@@ -163,6 +176,28 @@ constexpr Word words_of_all[] = {
   const u32 bits = (u32)as_i32(x);
   return (u16)((x != x ? bits | 0x400000 : bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 })"},
+    {"words2_of", R"($F words2 words2_of(u32 x, u32 y) {
+  words2 all;
+  all.x = x;
+  all.y = y;
+  return all;
+})"},
+    {"words4_of", R"($F words4 words4_of(u32 x, u32 y, u32 z, u32 w) {
+  words4 all;
+  all.x = x;
+  all.y = y;
+  all.z = z;
+  all.w = w;
+  return all;
+})"},
+    {"shuffle_u32", "$F u32 shuffle_u32(u32 x, i32 y) { return (u32)shuffle_i32((i32)x, y); }"},
+    {"shuffle_f32", "$F f32 shuffle_f32(f32 x, i32 y) { return as_f32(shuffle_i32(as_i32(x), y)); }"},
+    {"shuffle_u64", R"($F u64 shuffle_u64(u64 x, i32 y) {
+  const u64 low = (u64)(u32)shuffle_i32((i32)(u32)x, y), high = (u64)(u32)shuffle_i32((i32)(u32)(x >> 32), y);
+  return high << 32 | low;
+})"},
+    {"shuffle_i64", "$F i64 shuffle_i64(i64 x, i32 y) { return (i64)shuffle_u64((u64)x, y); }"},
+    {"shuffle_f64", "$F f64 shuffle_f64(f64 x, i32 y) { return as_f64(shuffle_i64(as_i64(x), y)); }"},
     {"multiply_high_i32", "$F i32 multiply_high_i32(i32 x, i32 y) { return (i32)(((i64)x * (i64)y) >> 32); }"},
     {"multiply_high_u32", "$F u32 multiply_high_u32(u32 x, u32 y) { return (u32)(((u64)x * (u64)y) >> 32); }"},
     // By halves of 32 bits; a negative factor counts as 2^64 more than it is.
@@ -187,9 +222,14 @@ const Dialect dialects[] = {
         .kernel = "__kernel __attribute__((reqd_work_group_size($G, 1, 1))) void $N(",
         .buffer = "__global uchar* b$N, ulong o$N",
         .place = "__global $T* const p$N = (__global $T*)(b$N + o$N);",
+        .read_only = "__global const uchar* restrict b$N, ulong o$N",
+        .read_only_place = "__global const $T* const p$N = (__global const $T*)(b$N + o$N);",
+        .pointer = "__global ",
         .parameter = "$T a$N",
         .hidden = "",
         .shared = "__local $T s$N[$C];",
+        .large = "",
+        .large_shared = "",
         .function = "static",
         .barrier = "barrier(CLK_LOCAL_MEM_FENCE);",
         .group = {"get_group_id(0)", "get_group_id(1)", "get_group_id(2)"},
@@ -205,9 +245,14 @@ const Dialect dialects[] = {
         .kernel = "extern \"C\" __global__ void __launch_bounds__($G) $N(",
         .buffer = "$T* p$N",
         .place = "",
+        .read_only = "const $T* __restrict__ p$N",
+        .read_only_place = "",
+        .pointer = "",
         .parameter = "$T a$N",
         .hidden = "",
         .shared = "__shared__ $T s$N[$C];",
+        .large = "extern __shared__ __align__(16) unsigned char large_shared[];",
+        .large_shared = "$T* const s$N = ($T*)(large_shared + $O);",
         .function = "static __device__ __forceinline__",
         .barrier = "__syncthreads();",
         .group = {"blockIdx.x", "blockIdx.y", "blockIdx.z"},
@@ -223,9 +268,14 @@ const Dialect dialects[] = {
         .kernel = "extern \"C\" __attribute__((global)) __attribute__((amdgpu_flat_work_group_size($G, $G))) void $N(",
         .buffer = "$T* p$N",
         .place = "",
+        .read_only = "const $T* __restrict__ p$N",
+        .read_only_place = "",
+        .pointer = "",
         .parameter = "$T a$N",
         .hidden = "",
         .shared = "__attribute__((shared)) $T s$N[$C];",
+        .large = "extern __attribute__((shared)) __attribute__((aligned(16))) unsigned char large_shared[];",
+        .large_shared = "$T* const s$N = ($T*)(large_shared + $O);",
         .function = "static __attribute__((device)) __attribute__((always_inline))",
         .barrier = "__builtin_amdgcn_fence(__ATOMIC_RELEASE, \"workgroup\"); __builtin_amdgcn_s_barrier(); "
                    "__builtin_amdgcn_fence(__ATOMIC_ACQUIRE, \"workgroup\");",
@@ -243,10 +293,15 @@ const Dialect dialects[] = {
         .kernel = "[[max_total_threads_per_threadgroup($G)]] kernel void $N(",
         .buffer = "device $T* p$N [[buffer($A)]]",
         .place = "",
+        .read_only = "device const $T* p$N [[buffer($A)]]",
+        .read_only_place = "",
+        .pointer = "device ",
         .parameter = "constant $T& a$N [[buffer($A)]]",
         .hidden =
             ", uint3 group_place [[threadgroup_position_in_grid]], uint item_place [[thread_index_in_threadgroup]]",
         .shared = "threadgroup $T s$N[$C];",
+        .large = "",
+        .large_shared = "",
         .function = "static inline",
         .barrier = "threadgroup_barrier(mem_flags::mem_threadgroup);",
         .group = {"group_place.x", "group_place.y", "group_place.z"},

@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <bit>
 
-#include "graph/reducer.hpp"
 #include "kernels/body.hpp"
+#include "kernels/lanes.hpp"
 #include "kernels/launches.hpp"
+#include "kernels/strips.hpp"
+#include "kernels/target.hpp"
+#include "plan/image_order.hpp"
 #include "scalar/convert.hpp"
 
 namespace rosin::kernels {
@@ -22,43 +25,13 @@ Term neutral(KernelWriter& w, const Reducer& reducer, ScalarType type) {
   return w.bits(type, reducer.body.neutral_bits(type));
 }
 
-/// Bool travels as Int32 in shared memory and scratch.
-ScalarType shared_type(ScalarType type) { return type == ScalarType::boolean ? ScalarType::int32 : type; }
-
-/// What `lanes` neighbouring items (a power of two) have, combined in a fixed tree; every one of them gets it.
-Term combine_lanes(KernelWriter& w, int shared, const Reducer& reducer, Term value, Term lane, Term lanes) {
-  const Term item = w.item();
-  const ScalarType travels = shared_type(value.type);
-  w.barrier();  // what was read before is read
-  w.shared_store(shared, item, w.convert(value, travels));
-  constexpr int halvings = std::bit_width(static_cast<unsigned>(items_of_group)) - 1;
-  w.loop(w.index(halvings), [&](Term step) {
-    const Term half = w.apply(Primitive::shift_right, step.type, {w.index(items_of_group / 2), step});
-    w.barrier();
-    w.when(lane < half && half < lanes, [&] {
-      const Term other = w.convert(w.shared_load(shared, item + w.convert(half, item.type)), value.type);
-      const Term own = w.convert(w.shared_load(shared, item), value.type);
-      w.shared_store(shared, item, w.convert(w.combine(reducer.body, own, other), travels));
-    });
-  });
-  w.barrier();
-  return w.convert(w.shared_load(shared, item - lane), value.type);
+/// Both combined as the mode of the instr allows.
+Term combined(KernelWriter& w, const Instr& instr, Term x, Term y) {
+  w.allow(allowed(instr));
+  const Term made = w.combine(instr.reducer->body, x, y);
+  w.allow({});
+  return made;
 }
-
-/// One array of shared memory a type.
-class SharedArrays {
- public:
-  explicit SharedArrays(KernelWriter& writer) : writer_(writer) {}
-  int of(ScalarType type) {
-    int& array = arrays_[static_cast<size_t>(shared_type(type))];
-    if (array < 0) array = writer_.shared(shared_type(type), items_of_group);
-    return array;
-  }
-
- private:
-  KernelWriter& writer_;
-  int arrays_[scalar_type_count] = {-1, -1, -1, -1, -1, -1, -1};
-};
 
 /// A power of two of items that share `elements`.
 int64_t lanes_for(int64_t elements) {
@@ -127,12 +100,14 @@ class FusedWriter {
     for (const size_t store : stores) buffers.push_back(store_buffer(w, kernel_.instrs[store]));
     const Term count = w.number(total());
     const std::vector<Term> sizes = domain_sizes(w, 0, sizes_.dims);
-    const Term at = w.global();
-    w.when(at < count, [&] {
-      const Spot spot{at, w.coordinates(at, sizes)};
-      store_elements(w, body, stores, buffers, spot);
-    });
-    list_.launches.push_back(w.finish(groups_for(total())));
+    const Strips strips(w, body, list_.device, stores, buffers);
+    if (strips.lanes() > 1) {
+      strips.write(count, sizes);
+    } else {
+      const Term at = w.global();
+      w.when(at < count, [&] { store_elements(w, body, stores, buffers, {at, w.coordinates(at, sizes)}); });
+    }
+    list_.launches.push_back(w.finish(groups_for(groups_for(total(), strips.lanes()))));
     list_.launches.back().alone = true;
   }
 
@@ -157,6 +132,7 @@ class FusedWriter {
     for (const RootJob& root : roots_) {
       buffers.push_back(w.buffer(storage_of(shared_type(kernel_.instrs[root.instr].type)), {-1, root.scratch}));
     }
+    keep_long_row(w, body, wanted);
     const int64_t lanes_of_row = lanes_for(sizes_.row);
     RowLoop loop{w,
                  body,
@@ -164,11 +140,29 @@ class FusedWriter {
                  w.number(sizes_.rows),
                  w.number(lanes_of_row),
                  domain_sizes(w, 0, kernel_.row_dims),
-                 domain_sizes(w, kernel_.row_dims, sizes_.dims)};
+                 domain_sizes(w, kernel_.row_dims, sizes_.dims),
+                 Combiner(w, list_.device)};
     loop.begin();
     for (int phase = 0; loop.reduce(phase); ++phase) {}
     loop.store(wanted, buffers);
     list_.launches.push_back(w.finish(groups_for(sizes_.rows * lanes_of_row)));
+  }
+
+  /// Of a row that is longer than usual, what several walks need is kept in shared memory, as far as there is room:
+  /// each item finds there what it has put there. The arrays have few sizes, so that other rows take the same code.
+  void keep_long_row(KernelWriter& w, KernelBody& body, const std::vector<size_t>& wanted) const {
+    if (sizes_.row <= KernelTarget::usual_row) return;
+    const int64_t elements = (sizes_.row + row_step - 1) / row_step * row_step;
+    int64_t room = list_.device.shared_bytes - bytes_of_sums;
+    const std::vector<int> walks = body.walks_of_loads(wanted);
+    for (size_t load = 0; load < walks.size(); ++load) {
+      if (walks[load] < 2) continue;
+      const ScalarType type = body.type_of_load(load);
+      const int64_t bytes = elements * bytes_of(type);
+      if (bytes > room) continue;
+      room -= bytes;
+      body.keep_row(load, w.shared(type, static_cast<int>(elements)));
+    }
   }
 
   /// The items of one row, and what they do in turn.
@@ -177,9 +171,9 @@ class FusedWriter {
     KernelBody& body;
     Term length, rows, lanes;
     std::vector<Term> row_sizes, other_sizes;
+    Combiner combiner;
     Term lane{}, row{}, valid{}, end{};
     Spot row_spot{};
-    SharedArrays shared{w};
 
     void begin() {
       const Term at = w.global();
@@ -192,7 +186,7 @@ class FusedWriter {
     }
 
     Spot element(Term j) {
-      Spot spot{row * length + j, w.coordinates(j, row_sizes)};
+      Spot spot{row * length + j, w.coordinates(j, row_sizes), w.item() - lane + j};
       spot.coordinates.insert(spot.coordinates.end(), row_spot.coordinates.begin(), row_spot.coordinates.end());
       return spot;
     }
@@ -226,13 +220,13 @@ class FusedWriter {
         const Spot spot = element(j);
         for (size_t k = 0; k < reductions.size(); ++k) {
           const Term x = body.element(body.definition(reductions[k], 0), spot);
-          w.assign(sums[k], w.combine(body.kernel().instrs[reductions[k]].reducer->body, sums[k], x));
+          w.assign(sums[k], combined(w, body.kernel().instrs[reductions[k]], sums[k], x));
         }
       });
       body.leave();
       for (size_t k = 0; k < reductions.size(); ++k) {
         const Instr& instr = body.kernel().instrs[reductions[k]];
-        body.set_row(reductions[k], combine_lanes(w, shared.of(instr.type), *instr.reducer, sums[k], lane, lanes));
+        body.set_row(reductions[k], combiner.combine(*instr.reducer, sums[k], lane, lanes));
       }
       return true;
     }
@@ -260,17 +254,41 @@ class FusedWriter {
 
   // ---- Reductions over other dims ----
 
-  /// The kept dims of a root among those of its operand, as bits.
+  struct RootSizes {
+    int first;     // dims of the operand begin there
+    uint8_t keep;  // bits of kept dims
+    int64_t results, reduced, parts;
+  };
+
+  /// The kept dims of a root among those of its operand, as bits in the order of its memory.
   uint8_t kept(const RootJob& root) const {
     const Instr& instr = kernel_.instrs[root.instr];
     const Value& result = v(kernel_.roots[instr.port].value);
+    const int rank = v(kernel_.domain).rank;
     uint8_t bits = 0;
-    for (int d = 0, wide = 0; d < 8; ++d) {
+    for (int i = 0, wide = 0; i < rank; ++i) {
+      const int d = kernel_.channels_first ? plan::channels_first_dim(rank, i) : i;
       if (!(kernel_.wide >> d & 1)) continue;
       if (result.wide >> d & 1) bits = static_cast<uint8_t>(bits | 1 << wide);
       ++wide;
     }
     return bits;
+  }
+
+  /// Where the result stands whose number among the kept dims, in the order of the operand's memory, is `number`.
+  Term place(KernelWriter& w, const RootJob& job, const RootSizes& s, Term number) const {
+    if (!kernel_.channels_first) return number;
+    std::vector<Term> kept_sizes;
+    for (int d = s.first; d < sizes_.dims; ++d) {
+      if (s.keep >> d & 1) kept_sizes.push_back(w.number(sizes_.sizes[d]));
+    }
+    const std::vector<Term> at = w.coordinates(number, kept_sizes);
+    const PortLayout& result = sizes_.roots[kernel_.instrs[job.instr].port];
+    Term sum = w.index(0);
+    for (int d = s.first, k = 0; d < sizes_.dims; ++d) {
+      if (s.keep >> d & 1) sum = sum + at[static_cast<size_t>(k++)] * w.number(result.strides[d]);
+    }
+    return sum;
   }
 
   void write_roots(const std::vector<size_t>& stores) {
@@ -311,16 +329,11 @@ class FusedWriter {
       const ScalarType type = shared_type(kernel_.instrs[job.instr].type);
       if (parts > 1) partial.push_back(list_.scratch(results * parts * bytes_of(type)));
     }
-    write_sums(jobs, {first, keep, results, reduced, parts}, partial, stores);
+    const RootSizes sizes{first, keep, results, reduced, parts};
+    write_sums(jobs, sizes, partial, stores);
     stored_ = !stores.empty();
-    if (parts > 1) write_parts(jobs, results, parts, partial);
+    if (parts > 1) write_parts(jobs, sizes, partial);
   }
-
-  struct RootSizes {
-    int first;     // dims of the operand begin there
-    uint8_t keep;  // bits of kept dims
-    int64_t results, reduced, parts;
-  };
 
   /// Where a root's results, or those of its parts, go.
   int result_buffer(KernelWriter& w, const RootJob& job, int32_t scratch) const {
@@ -367,15 +380,16 @@ class FusedWriter {
         const Instr& instr = kernel_.instrs[jobs[i].instr];
         const Term x = from[i] < 0 ? body.element(body.definition(jobs[i].instr, 0), spot)
                                    : w.convert(w.load(from[i], spot.linear), instr.type);
-        w.assign(sums[i], w.combine(instr.reducer->body, sums[i], x));
+        w.assign(sums[i], combined(w, instr, sums[i], x));
       }
       store_elements(w, body, stores, store_to, spot);
     });
-    SharedArrays shared(w);
+    Combiner combiner(w, list_.device);
     for (size_t i = 0; i < jobs.size(); ++i) {
       const Instr& instr = kernel_.instrs[jobs[i].instr];
-      const Term sum = combine_lanes(w, shared.of(instr.type), *instr.reducer, sums[i], lane, lanes);
-      store_result(w, to[i], valid && lane == 0, slot, sum);
+      const Term sum = combiner.combine(*instr.reducer, sums[i], lane, lanes);
+      const Term stored = partial.empty() ? place(w, jobs[i], s, slot) : slot;
+      store_result(w, to[i], valid && lane == 0, stored, sum);
     }
     list_.launches.push_back(w.finish(groups_for(s.results * s.parts * lanes_of_result)));
   }
@@ -405,25 +419,24 @@ class FusedWriter {
   }
 
   /// Adds up the parts of every result, in order.
-  void write_parts(const std::vector<RootJob>& jobs, int64_t results, int64_t parts,
-                   const std::vector<int32_t>& partial) {
+  void write_parts(const std::vector<RootJob>& jobs, const RootSizes& s, const std::vector<int32_t>& partial) {
     for (size_t i = 0; i < jobs.size(); ++i) {
       const Instr& instr = kernel_.instrs[jobs[i].instr];
       KernelWriter w("parts", items_of_group, index_);
       const int from = w.buffer(storage_of(shared_type(instr.type)), {-1, partial[i]});
       const int to = result_buffer(w, jobs[i], -1);
-      const Term count = w.number(results), of = w.number(parts), lanes = w.number(lanes_for(parts));
+      const Term count = w.number(s.results), of = w.number(s.parts), lanes = w.number(lanes_for(s.parts));
       const Term at = w.global(), result = at / lanes, lane = at - result * lanes;
       const Term valid = result < count;
       const Term sum = w.variable(neutral(w, *instr.reducer, instr.type));
       w.loop(lane, w.select(valid, of, w.index(0)), lanes, [&](Term part) {
         const Term x = w.convert(w.load(from, part * count + result), instr.type);
-        w.assign(sum, w.combine(instr.reducer->body, sum, x));
+        w.assign(sum, combined(w, instr, sum, x));
       });
-      SharedArrays shared(w);
-      const Term whole = combine_lanes(w, shared.of(instr.type), *instr.reducer, sum, lane, lanes);
-      store_result(w, to, valid && lane == 0, result, whole);
-      list_.launches.push_back(w.finish(groups_for(results * lanes_for(parts))));
+      Combiner combiner(w, list_.device);
+      const Term whole = combiner.combine(*instr.reducer, sum, lane, lanes);
+      store_result(w, to, valid && lane == 0, place(w, jobs[i], s, result), whole);
+      list_.launches.push_back(w.finish(groups_for(s.results * lanes_for(s.parts))));
     }
   }
 

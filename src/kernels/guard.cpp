@@ -31,8 +31,7 @@ void guard(Launch& launch, const std::vector<char>& overwritten) {
   for (size_t i = 0; i < code.instructions.size(); ++i) {
     KernelInstruction instruction = code.instructions[i];
     for (uint32_t& operand : instruction.operands) operand = place[operand];
-    const bool store =
-        instruction.is(KernelOperation::store) && overwritten[static_cast<size_t>(instruction.immediate)];
+    const bool store = is_store(instruction) && overwritten[static_cast<size_t>(buffer_of(instruction))];
     if (store) whole.push_back(make_instruction(KernelOperation::begin_if, ScalarType::boolean, {clear}));
     place[i] = static_cast<uint32_t>(whole.size());
     whole.push_back(instruction);

@@ -142,13 +142,19 @@ class InterpretedLaunches final : public plan::Prepared {
 /// A device without CWHN images, on which movements and matmul read strided operands; it keeps the codes it has run.
 class InterpretedExecutor final : public plan::DeviceExecutor {
  public:
+  InterpretedExecutor() = default;
+  explicit InterpretedExecutor(const plan::Target& target) : target_(target) {}
+
   std::map<std::string, KernelCode> codes;
+  std::vector<std::shared_ptr<const Structure>> structures;  // of what has run
+  Abilities device{reference::vector_bytes, reference::warp, true, reference::largest_shared};
   bool far = false;  // calls find their leaves at far_offset, and so count elements in Int64
 
   const plan::Target& target() const override { return target_; }
   std::unique_ptr<const plan::Prepared> prepare(plan::Compiled&, std::shared_ptr<const Layout> layout) override {
-    LaunchList list = write_launches(far ? moved(*layout) : *layout);
+    LaunchList list = write_launches(far ? moved(*layout) : *layout, device);
     for (const Launch& launch : list.launches) codes.emplace(launch.code.name, launch.code);
+    structures.push_back(layout->structure);
     return std::make_unique<InterpretedLaunches>(std::move(layout), std::move(list), far);
   }
   Memory* allocate(size_t bytes) override { return host_.allocate(bytes); }
@@ -173,7 +179,17 @@ class InterpretedExecutor final : public plan::DeviceExecutor {
     return view.root >= 0 && structure.homes[static_cast<size_t>(view.root)] == Home::leaf;
   }
 
-  KernelTarget target_;
+  class OwnTarget final : public KernelTarget {
+   public:
+    explicit OwnTarget(const Abilities& device) : device_(device) {}
+    int64_t longest_row() const override { return longest_row_of(device_); }
+
+   private:
+    const Abilities& device_;
+  };
+
+  OwnTarget own_{device};
+  const plan::Target& target_ = own_;
   plan::DeviceExecutor& host_ = DeviceTable::instance().executor(0);
 };
 

@@ -2,7 +2,6 @@
 // updates of an optimiser, one a parameter, cost one launch or a few. Group dim 1 says whose part a group does.
 // Which ones are joined follows from structure alone: they write results of the run, never the arena.
 #include <algorithm>
-#include <optional>
 
 #include "kernels/launches.hpp"
 
@@ -11,18 +10,9 @@ namespace {
 
 constexpr size_t most_argument_bytes = 960;  // OpenCL promises 1024
 constexpr size_t most_parts = 16;
+constexpr size_t most_instructions = 4096;  // longer texts take compilers long, and much memory of those for CPUs
 
 size_t argument_bytes(const Launch& launch) { return 16 * launch.buffers.size() + 8 * launch.numbers.size(); }
-
-/// The result or leaf that a buffer argument is, or nothing where it is in the arena.
-std::optional<int64_t> memory_of(const Layout& layout, const LaunchBuffer& buffer) {
-  if (buffer.value < 0) return std::nullopt;
-  const Place& place = layout.places[static_cast<size_t>(buffer.value)];
-  if (place.where == Place::Where::leaf) return buffer.value;
-  if (place.where != Place::Where::output) return std::nullopt;
-  const Output& output = layout.outputs[static_cast<size_t>(place.at)];
-  return output.donor >= 0 ? output.donor : output.value;
-}
 
 /// What a launch reads or writes outside of the arena.
 struct Touched {
@@ -31,10 +21,7 @@ struct Touched {
 };
 
 Touched touched(const Layout& layout, const Launch& launch) {
-  std::vector<char> stores(launch.buffers.size(), 0);
-  for (const KernelInstruction& instruction : launch.code.instructions) {
-    if (instruction.is(KernelOperation::store)) stores[static_cast<size_t>(instruction.immediate)] = 1;
-  }
+  const std::vector<char> stores = stored_buffers(launch.code);
   Touched found;
   for (size_t i = 0; i < stores.size(); ++i) {
     const std::optional<int64_t> memory = memory_of(layout, launch.buffers[i]);
@@ -76,7 +63,7 @@ void append(Launch& into, const Launch& launch, int64_t part) {
   const auto shift = static_cast<uint32_t>(code.instructions.size());
   for (KernelInstruction instruction : launch.code.instructions) {
     for (uint32_t& operand : instruction.operands) operand += shift;
-    if (instruction.is(KernelOperation::load) || instruction.is(KernelOperation::store)) {
+    if (buffer_of(instruction) >= 0) {
       instruction.immediate += static_cast<int64_t>(code.buffers.size());
     }
     if (instruction.is(KernelOperation::parameter)) {
@@ -108,11 +95,13 @@ Launch joined(std::span<const Launch> launches) {
 /// How many launches from `first` on can be joined; at least 1.
 size_t run_length(const Layout& layout, const std::vector<Launch>& launches, size_t first) {
   std::vector<Touched> before;
-  size_t bytes = 0, last = first;
+  size_t bytes = 0, instructions = 0, last = first;
   for (; last < launches.size() && before.size() < most_parts; ++last) {
     const Launch& launch = launches[last];
     bytes += argument_bytes(launch);
-    if (!launch.alone || launch.groups[0] == 0 || bytes > most_argument_bytes) break;
+    instructions += launch.code.instructions.size();
+    if (!launch.alone || launch.groups[0] == 0) break;
+    if (bytes > most_argument_bytes || instructions > most_instructions) break;
     Touched now = touched(layout, launch);
     const auto hinders = [&](const Touched& other) { return disturb(now, other); };
     if (now.writes_arena || std::any_of(before.begin(), before.end(), hinders)) break;

@@ -47,30 +47,44 @@ void write_call(const Layout& layout, const Step& step, LaunchList& list) {
   throw_unknown(op, "the writer of kernels");
 }
 
+/// What stands behind the product of a step that no library computes whole.
+void write_epilogue(const Layout& layout, const Step& step, LaunchList& list) {
+  for (const int32_t kernel : step.behind) write_fused(layout, kernel, list);
+  if (step.epilogue.writes_auxiliary() && plan::has_bits(step.epilogue.activation)) write_bits(layout, step, list);
+}
+
 }  // namespace
 
-LaunchList write_launches(const Layout& layout, std::span<const char> by_library) {
+LaunchList write_launches(const Layout& layout, const Abilities& device, std::span<const ByLibrary> by_library) {
   LaunchList list;
+  list.device = device;
   for (size_t number = 0; number < layout.structure->steps.size(); ++number) {
     const Step& step = layout.structure->steps[number];
     const size_t first = list.launches.size();
-    if (step.kernel >= 0) {
-      write_fused(layout, step.kernel, list);
-    } else if (number < by_library.size() && by_library[number]) {
-      list.launches.emplace_back().call = static_cast<int32_t>(number);
-    } else {
-      write_call(layout, step, list);
-      if (step.behind >= 0) write_fused(layout, step.behind, list);
-    }
+    const ByLibrary done = number < by_library.size() ? by_library[number] : ByLibrary::nothing;
+    if (step.kernel >= 0) write_fused(layout, step.kernel, list);
+    else if (done == ByLibrary::nothing) write_call(layout, step, list);
+    else list.launches.emplace_back().call = static_cast<int32_t>(number);
+    if (step.kernel < 0 && done != ByLibrary::all) write_epilogue(layout, step, list);
     for (size_t i = first; i < list.launches.size(); ++i) list.launches[i].what = ops_of(*layout.structure, step);
   }
   merge_launches(layout, list);
   guard_leaves(layout, list);
+  mark_read_only(layout, list);
   return list;
 }
 
+std::optional<int64_t> memory_of(const Layout& layout, const LaunchBuffer& buffer) {
+  if (buffer.value < 0) return std::nullopt;
+  const Place& place = layout.places[static_cast<size_t>(buffer.value)];
+  if (place.where == Place::Where::leaf) return buffer.value;
+  if (place.where != Place::Where::output) return std::nullopt;
+  const Output& output = layout.outputs[static_cast<size_t>(place.at)];
+  return output.donor >= 0 ? output.donor : output.value;
+}
+
 ScalarType index_type(const Layout& layout, std::span<const int32_t> values) {
-  constexpr int64_t most = std::numeric_limits<int32_t>::max() - items_of_group;
+  constexpr int64_t most = std::numeric_limits<int32_t>::max() - 16 * items_of_group;  // of strips
   for (const int32_t value : values) {
     const View& view = layout.views[static_cast<size_t>(value)];
     int64_t last = view.offset, elements = 1;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "kernels/code.hpp"
@@ -11,8 +12,17 @@
 
 namespace rosin::kernels {
 
+/// What the kernels of a device may do beyond backend.h's first page, and what they have to do it with.
+struct Abilities {
+  int vector_bytes = 0;          // of vectors that are loaded and stored; 0: there are none
+  int warp = 0;                  // items that exchange values; 0: none do
+  bool read_only = false;        // buffers may be marked so
+  int64_t shared_bytes = 16384;  // that a group may have
+};
+
 /// Launches in order, and what they need beside the values of the structure.
 struct LaunchList {
+  Abilities device;
   std::vector<Launch> launches;
   std::vector<int64_t> scratch_bytes;  // of each scratch block, which lives for the whole run
   std::vector<int32_t> checks;         // nodes that check indices, see throw_index_error
@@ -23,15 +33,23 @@ struct LaunchList {
   }
 };
 
-/// All launches of a run of this layout. `by_library[i]`: step i is a call that somebody else computes; then its launch
-/// says so and has no code. Error (dtype) where no kernel exists for the types of a step.
-LaunchList write_launches(const Layout& layout, std::span<const char> by_library = {});
+/// What of a step somebody else computes: nothing, a call without its epilogue, all of it.
+enum class ByLibrary : uint8_t { nothing, product, all };
+
+/// All launches of a run of this layout. `by_library[i]`: of step i; the launch of what somebody else computes says so
+/// and has no code. Error (dtype) where no kernel exists for the types of a step.
+LaunchList write_launches(const Layout& layout, const Abilities& device = {},
+                          std::span<const ByLibrary> by_library = {});
 
 /// Joins neighbouring launches whose items work alone; part of write_launches.
 void merge_launches(const Layout& layout, LaunchList& list);
 
 /// Makes stores to the memory of leaves depend on LaunchBuffer::guard; part of write_launches.
 void guard_leaves(const Layout& layout, LaunchList& list);
+
+/// Marks the buffers whose memory no other buffer of their launch writes, on devices that ask for it; part of
+/// write_launches.
+void mark_read_only(const Layout& layout, LaunchList& list);
 
 /// Where several launches read numbers that come anew with each run, these read them from memory that one launch more
 /// writes first: so few launches of a graph are updated. That is no part of write_launches.
@@ -41,6 +59,9 @@ void share_numbers(LaunchList& list);
 [[noreturn]] void throw_index_error(const Layout& layout, int32_t node, int64_t flag);
 
 // What follows is for the files that write kernels.
+
+/// The result or leaf that a buffer argument is, or nothing where it is in the arena.
+std::optional<int64_t> memory_of(const Layout& layout, const LaunchBuffer& buffer);
 
 /// Int32 where every element number of these values fits, else Int64.
 ScalarType index_type(const Layout& layout, std::span<const int32_t> values);
@@ -85,5 +106,7 @@ void write_window(const Layout& layout, int32_t node, LaunchList& list);
 void write_sort(const Layout& layout, const Step& call, LaunchList& list);
 void write_scan(const Layout& layout, int32_t node, LaunchList& list);
 void write_random(const Layout& layout, int32_t node, LaunchList& list);
+/// The auxiliary of a product that ends in relu, from its result.
+void write_bits(const Layout& layout, const Step& call, LaunchList& list);
 
 }  // namespace rosin::kernels

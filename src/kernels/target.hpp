@@ -1,6 +1,9 @@
 // What the kernels of this room read, for plans whose calls nobody takes. Read first: plan/call.hpp.
 #pragma once
 
+#include <algorithm>
+
+#include "kernels/launches.hpp"
 #include "plan/call.hpp"
 
 namespace rosin::kernels {
@@ -19,5 +22,15 @@ class KernelTarget : public plan::Target {
 
   static constexpr int64_t usual_row = 4096;
 };
+
+/// Bytes of shared memory that sums of a row take, of all types; rows in what is left are given room for a multiple of
+/// `row_step` elements.
+inline constexpr int64_t bytes_of_sums = 9 * 1024, row_step = 2048;
+
+/// Rows that groups of a device keep: two arrays of them fit its shared memory.
+inline int64_t longest_row_of(const Abilities& device) {
+  const int64_t room = (device.shared_bytes - bytes_of_sums) / 2 / 4;
+  return std::max(KernelTarget::usual_row, room / row_step * row_step);
+}
 
 }  // namespace rosin::kernels

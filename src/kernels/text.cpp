@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <initializer_list>
+#include <map>
 #include <string_view>
 #include <utility>
 
@@ -141,14 +142,19 @@ std::string literal(ScalarType type, int64_t bits) {
 /// One kernel as text.
 class Printer {
  public:
-  Printer(const Dialect& dialect, const KernelCode& code) : dialect_(dialect), code_(code) {}
+  Printer(const Dialect& dialect, const KernelCode& code, bool large)
+      : dialect_(dialect), code_(code), large_(large && !dialect.large.empty()), read_only_(code.buffers.size(), 0) {
+    for (const KernelInstruction& instruction : code.instructions) {
+      if (instruction.is(KernelOperation::read_only)) read_only_[static_cast<size_t>(instruction.immediate)] = 1;
+    }
+  }
 
   std::string print() {
     head();
     for (size_t i = 0; i < code_.instructions.size(); ++i) {
       const KernelInstruction& instruction = code_.instructions[i];
       if (instruction.operation < primitive_count) compute(i, instruction);
-      else if (!structure(i, instruction)) act(i, instruction);
+      else if (!structure(i, instruction) && !vector(i, instruction)) act(i, instruction);
     }
     text_ += "}\n";
     return std::move(text_);
@@ -164,15 +170,29 @@ class Printer {
       text_ += fill(form, {{'T', type}, {'N', std::to_string(number)}, {'A', std::to_string(count)}});
       ++count;
     };
-    for (size_t i = 0; i < code_.buffers.size(); ++i) argument(dialect_.buffer, element_name(code_.buffers[i]), i);
+    for (size_t i = 0; i < code_.buffers.size(); ++i) {
+      argument(read_only_[i] ? dialect_.read_only : dialect_.buffer, element_name(code_.buffers[i]), i);
+    }
     for (size_t i = 0; i < code_.parameters.size(); ++i) argument(dialect_.parameter, name_of(code_.parameters[i]), i);
     text_.append(dialect_.hidden).append(") {\n");
-    for (size_t i = 0; i < code_.buffers.size() && !dialect_.place.empty(); ++i)
-      line(fill(dialect_.place, {{'T', element_name(code_.buffers[i])}, {'N', std::to_string(i)}}));
+    for (size_t i = 0; i < code_.buffers.size() && !dialect_.place.empty(); ++i) {
+      line(fill(read_only_[i] ? dialect_.read_only_place : dialect_.place,
+                {{'T', element_name(code_.buffers[i])}, {'N', std::to_string(i)}}));
+    }
+    shared_arrays();
+  }
+
+  void shared_arrays() {
+    if (large_) line(dialect_.large);
+    int64_t offset = 0;
     for (size_t i = 0; i < code_.shared.size(); ++i) {
       const SharedArray& array = code_.shared[i];
-      line(fill(dialect_.shared,
-                {{'T', shared_name(array.type)}, {'N', std::to_string(i)}, {'C', std::to_string(array.count)}}));
+      line(fill(large_ ? dialect_.large_shared : dialect_.shared, {{'T', shared_name(array.type)},
+                                                                   {'N', std::to_string(i)},
+                                                                   {'C', std::to_string(array.count)},
+                                                                   {'O', std::to_string(offset)}}));
+      const int64_t element = array.type == ScalarType::boolean ? 1 : bytes_of(array.type);
+      offset = (offset + element * array.count + 15) / 16 * 16;
     }
   }
 
@@ -256,9 +276,106 @@ class Printer {
       case KernelOperation::multiply_high:
       case KernelOperation::exp2_approximate:
       case KernelOperation::reciprocal_approximate:
-      case KernelOperation::tanh_approximate: return false;
+      case KernelOperation::tanh_approximate:
+      case KernelOperation::load_vector:
+      case KernelOperation::lane:
+      case KernelOperation::join:
+      case KernelOperation::store_vector:
+      case KernelOperation::read_only:
+      case KernelOperation::shuffle: return false;
     }
     return true;
+  }
+
+  /// Vectors travel as one to four words of 32 bits; their lanes are values of their own before and behind.
+  bool vector(size_t place, const KernelInstruction& instruction) {
+    const auto at = static_cast<int64_t>(place);
+    if (instruction.is(KernelOperation::join)) {
+      std::vector<std::string>& all = lanes_[place];
+      for (int i = 0; i < 2; ++i) {
+        const auto part = lanes_.find(instruction.operands[i]);
+        if (part == lanes_.end()) all.push_back(as_it_is_now(place, instruction, i));
+        else all.insert(all.end(), part->second.begin(), part->second.end());
+      }
+    } else if (instruction.is(KernelOperation::load_vector)) {
+      const DType element = code_.buffers[static_cast<size_t>(buffer_of(instruction))];
+      const auto words = words_of(element, lanes_of(instruction));
+      line(fill("const $W $v = $m;",
+                {{'W', words.name}, {'v', numbered('v', at)}, {'m', memory(instruction, words.name, "const ")}}));
+      for (int i = 0; i < lanes_of(instruction); ++i) {
+        const std::string lane = lane_of(numbered('v', at), words.count, element, i);
+        lanes_[place].push_back("(" + from_memory(lane, instruction.type, element) + ")");
+      }
+    } else if (instruction.is(KernelOperation::lane)) {
+      value(place, lanes_.at(instruction.operands[0])[static_cast<size_t>(instruction.immediate)]);
+    } else if (instruction.is(KernelOperation::store_vector)) {
+      store_vector(instruction);
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  /// An operand that goes into a vector: of a variable a copy, as it may change before the vector is used.
+  std::string as_it_is_now(size_t place, const KernelInstruction& instruction, int i) {
+    const std::string name = operand(instruction, i);
+    if (!code_.instructions[instruction.operands[i]].is(KernelOperation::variable)) return name;
+    const std::string copy = numbered('v', static_cast<int64_t>(place)) + "_" + std::to_string(i);
+    line(fill("const $T $c = $x;", {{'T', name_of(instruction.type)}, {'c', copy}, {'x', name}}));
+    return copy;
+  }
+
+  struct Words {
+    std::string_view name;
+    int count;
+  };
+  static Words words_of(DType element, int lanes) {
+    const int count = static_cast<int>(size_of(element)) * lanes / 4;
+    return {count == 1 ? "u32" : count == 2 ? "words2" : "words4", count};
+  }
+
+  /// The words that begin at element x of the buffer.
+  std::string memory(const KernelInstruction& instruction, std::string_view words, std::string_view constant) const {
+    return fill("*($Q$C$W*)(p$N + $x)", {{'Q', dialect_.pointer},
+                                         {'C', constant},
+                                         {'W', words},
+                                         {'N', std::to_string(buffer_of(instruction))},
+                                         {'x', operand(instruction, 0)}});
+  }
+
+  /// An element as it stands in memory, among words.
+  static std::string lane_of(const std::string& words, int count, DType element, int lane) {
+    const auto bytes = static_cast<int>(size_of(element));
+    const int word = lane * bytes / 4, bit = lane * bytes % 4 * 8;
+    const std::string all = count == 1 ? words : words + "." + "xyzw"[word];
+    if (bytes == 4) return element == DType::Float32 ? "as_f32((i32)" + all + ")" : fill_cast(element, all);
+    return fill_cast(element, bit == 0 ? all : "(" + all + " >> " + std::to_string(bit) + ")");
+  }
+  static std::string fill_cast(DType element, const std::string& value) {
+    return fill("($T)$x", {{'T', element_name(element)}, {'x', value}});
+  }
+
+  void store_vector(const KernelInstruction& instruction) {
+    const DType element = code_.buffers[static_cast<size_t>(buffer_of(instruction))];
+    const std::vector<std::string>& lanes = lanes_.at(instruction.operands[1]);
+    const Words words = words_of(element, static_cast<int>(lanes.size()));
+    const size_t each = lanes.size() / static_cast<size_t>(words.count);
+    std::string all;
+    for (size_t i = 0; i < lanes.size(); ++i) {
+      all += i == 0 ? "" : i % each == 0 ? ", " : " | ";
+      all += bits_of(lanes[i], element, i % each * 32 / each);
+    }
+    if (words.count > 1) all = std::string(words.name) + "_of(" + all + ")";
+    line(memory(instruction, words.name, "") + " = " + all + ";");
+  }
+
+  /// A value as the bits of an element, moved up.
+  static std::string bits_of(const std::string& value, DType element, size_t up) {
+    if (element == DType::Float32) return "(u32)as_i32(" + value + ")";
+    const std::string stored = to_memory(value, element);
+    if (size_of(element) == 4) return "(u32)" + stored;
+    const std::string narrow = std::string("(u32)") + (size_of(element) == 2 ? "(u16)" : "(u8)") + stored;
+    return up == 0 ? narrow : "(" + narrow + " << " + std::to_string(up) + ")";
   }
 
   /// Arguments, places and memory.
@@ -284,6 +401,12 @@ class Printer {
       case KernelOperation::exp2_approximate: return value(place, "exp2_approximate(" + x + ")");
       case KernelOperation::reciprocal_approximate: return value(place, "reciprocal_approximate(" + x + ")");
       case KernelOperation::tanh_approximate: return value(place, "tanh_approximate(" + x + ")");
+      case KernelOperation::shuffle: return value(place, fill("shuffle_$T($x, $y)", {{'T', type}, {'x', x}, {'y', y}}));
+      case KernelOperation::read_only:  // stands in the head
+      case KernelOperation::load_vector:
+      case KernelOperation::lane:
+      case KernelOperation::join:
+      case KernelOperation::store_vector:  // vector() has written them
       case KernelOperation::variable:
       case KernelOperation::assign:
       case KernelOperation::loop:
@@ -315,6 +438,9 @@ class Printer {
 
   const Dialect& dialect_;
   const KernelCode& code_;
+  const bool large_;
+  std::vector<char> read_only_;                       // of each buffer
+  std::map<size_t, std::vector<std::string>> lanes_;  // of each vector
   std::string text_;
   size_t depth_ = 1;
 };
@@ -342,10 +468,11 @@ void define(std::string& text, std::span<const Word> words, const Dialect& diale
 
 }  // namespace
 
-std::string kernel_text(Language language, std::span<const KernelCode> codes) {
+std::string kernel_text(Language language, std::span<const KernelCode> codes, int64_t shared_bytes) {
   const Dialect& dialect = dialects[static_cast<int>(language)];
   std::string text;
-  for (const KernelCode& code : codes) text += "\n" + Printer(dialect, code).print();
+  for (const KernelCode& code : codes)
+    text += "\n" + Printer(dialect, code, code.shared_bytes() > shared_bytes).print();
   define(text, common_words, dialect);
   define(text, dialect.words, dialect);
   const bool has_float64 =

@@ -20,6 +20,7 @@ enum class Language : uint8_t { opencl, cuda, hip, metal };
 
 /// The kernels as one source, always the same text for the same codes, so it can be a key. Their names must differ.
 /// Error (dtype) where the language lacks a type that a kernel uses.
-std::string kernel_text(Language language, std::span<const KernelCode> codes);
+/// `shared_bytes`: what shared arrays take together at most without being large, see backend.h.
+std::string kernel_text(Language language, std::span<const KernelCode> codes, int64_t shared_bytes = INT64_MAX);
 
 }  // namespace rosin::kernels

@@ -177,6 +177,63 @@ TEST(KernelText, DefinesOnlyWhatItsKernelsUse) {
   EXPECT_EQ(text.find("static"), std::string::npos) << text;
 }
 
+/// out[8 i + ...] = what another item of the warp has of in[8 i + ...], 16 bytes at a time; shared arrays of 40 bytes.
+KernelCode wide_kernel() {
+  KernelWriter writer("wide", 64, ScalarType::int32);
+  const int in = writer.buffer(DType::Float32, {}), out = writer.buffer(DType::BFloat16, {});
+  const Term at = writer.item();
+  const int first = writer.shared(ScalarType::boolean, 3), second = writer.shared(ScalarType::float32, 6);
+  std::vector<Term> values;
+  for (const Term x : writer.load_vector(in, at * 8, 8, 16)) values.push_back(writer.shuffle(x, at));
+  writer.shared_store(second, at, values[0]);
+  writer.shared_store(first, at, values[0] < values[1]);
+  writer.store_vector(out, at * 8, values, 16);
+  KernelCode code = writer.finish(1).code;
+  code.instructions.push_back(make_instruction(KernelOperation::read_only, ScalarType::int32, {}, in));
+  return code;
+}
+
+void expect_contains(Language language, std::initializer_list<std::string_view> parts) {
+  const KernelCode code = wide_kernel();
+  const std::string text = kernel_text(language, {&code, 1}, 39);
+  for (const std::string_view part : parts) EXPECT_NE(text.find(part), text.npos) << part << "\n" << text;
+}
+
+TEST(KernelText, HasVectorsAndTheirLanes) {
+  EXPECT_EQ(wide_kernel().shared_bytes(), 40);
+  const std::string_view stored = "words4_of((u32)(u16)b16_of_f32(";
+  expect_contains(Language::cuda, {"typedef uint4 words4;", "const words4 v3 = *(const words4*)(p0 + v2);", stored,
+                                   "  *(words4*)(p1 + ", "words4_of(u32 x, u32 y, u32 z, u32 w)"});
+  expect_contains(Language::opencl, {"const words4 v3 = *(__global const words4*)(p0 + v2);", stored});
+  expect_contains(Language::hip, {"typedef unsigned int words4 __attribute__((ext_vector_type(4)));", stored});
+  expect_contains(Language::metal, {"const words4 v3 = *(device const words4*)(p0 + v2);", stored});
+}
+
+TEST(KernelText, MarksWhatIsReadOnly) {
+  expect_contains(Language::cuda, {"(const f32* __restrict__ p0, u16* p1) {"});
+  expect_contains(Language::hip, {"(const f32* __restrict__ p0, u16* p1) {"});
+  expect_contains(Language::opencl, {"__global const uchar* restrict b0, ulong o0, __global uchar* b1",
+                                     "__global const f32* const p0 = (__global const f32*)(b0 + o0);"});
+  expect_contains(Language::metal, {"device const f32* p0 [[buffer(0)]], device u16* p1"});
+}
+
+TEST(KernelText, ExchangesWithinWarps) {
+  expect_contains(Language::cuda, {"return __shfl_sync(0xffffffffu, x, y);", "= shuffle_f32(v4, v0);"});
+  expect_contains(Language::hip, {"return __builtin_amdgcn_ds_bpermute(4 * y, x);"});
+  expect_contains(Language::opencl, {"return sub_group_shuffle(x, (uint)y);"});
+  expect_contains(Language::metal, {"return simd_shuffle(x, (ushort)y);"});
+}
+
+TEST(KernelText, PutsLargeSharedArraysWhereTheLaunchSays) {
+  expect_contains(Language::cuda,
+                  {"extern __shared__ __align__(16) unsigned char large_shared[];",
+                   "u8* const s0 = (u8*)(large_shared + 0);", "f32* const s1 = (f32*)(large_shared + 16);"});
+  expect_contains(Language::hip,
+                  {"extern __attribute__((shared)) __attribute__((aligned(16))) unsigned char large_shared[];"});
+  expect_contains(Language::opencl, {"__local f32 s1[6];"});
+  EXPECT_EQ(text_of(Language::cuda, wide_kernel()).find("extern __shared__"), std::string::npos);
+}
+
 TEST(KernelText, ReadsTheBoundsOfALoopOnce) {
   KernelWriter writer("loop", 1, ScalarType::int32);
   const Term from = writer.index(0), step = writer.index(1), end = writer.variable(writer.index(3));

@@ -122,7 +122,7 @@ Array crossentropy(const Array& yhat, const Array& labels, const LossOptions& op
 
 Array logitcrossentropy(const Array& yhat, const Array& y, const LossOptions& options) {
   check_sizes("logitcrossentropy", yhat, y);
-  return negated_sum(masked_product(y, logsoftmax(yhat, options.dims)), options.dims, options.agg);
+  return negated_sum(masked_product(y, logsoftmax_in_loss(yhat, options.dims)), options.dims, options.agg);
 }
 
 Array binarycrossentropy(const Array& yhat, const Array& labels, const LossOptions& options) {

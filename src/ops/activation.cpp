@@ -14,8 +14,6 @@ namespace {
 
 constexpr double selu_scale = 1.0507009873554805;
 constexpr double selu_alpha = 1.6732632423543772;
-constexpr double gelu_slope = 2 * 0.7978845608028654;  // 2*sqrt(2/pi): sigmoid(2*u) is (1 + tanh(u))/2
-constexpr double gelu_cubic = 0.044715;
 constexpr double gelu_sigmoid_slope = 1.702;
 constexpr double log_of_two = 0x1.62e42fefa39efp-1;
 
@@ -87,17 +85,11 @@ const Op& elu_op = elementwise<2>(
                        .samples(0.5, 2)
                        .called(elu);
 
-const Op& gelu_op =
-    elementwise<1>(
-        "gelu", "x times the normal distribution function, approximated by tanh",
-        [](auto x) { return x * math::sigmoid(x * (gelu_slope + gelu_slope * gelu_cubic * (x * x))); }, floats)
-        .with_gradient([](Backward& b) {
-          const Array x = b.in(0), squared = square(x);
-          const Array s = sigmoid(x * (gelu_slope + gelu_slope * gelu_cubic * squared));
-          const Array slope = x * (gelu_slope + 3 * gelu_slope * gelu_cubic * squared);
-          b.give(0, b.gradient * (s * (1.0 + slope * (1.0 - s))));
-        })
-        .called(gelu);
+const Op& gelu_op = elementwise<1>(
+                        "gelu", "x times the normal distribution function, approximated by tanh",
+                        [](auto x) { return x * math::sigmoid(x * (gelu_linear + gelu_cubic * (x * x))); }, floats)
+                        .with_gradient([](Backward& b) { b.give(0, gelu_slope(b.gradient, b.in(0))); })
+                        .called(gelu);
 
 const Op& gelu_sigmoid_op =
     elementwise<1>(
@@ -173,7 +165,7 @@ const Op& trelu_op = elementwise<2>(
                          .called(trelu);
 
 const Op& softsign_op = elementwise<1>(
-                            "softsign", "x/(1 + |x|)", [](auto x) { return x / (1 + abs(x)); }, floats)
+                            "softsign", "x/(1 + |x|)", [](auto x) { return quotient(x, 1 + abs(x)); }, floats)
                             .with_gradient([](Backward& b) { b.give(0, b.gradient * square(1.0 - abs(b.out()))); })
                             .called(softsign);
 
@@ -188,7 +180,7 @@ const Op& logcosh_op = elementwise<1>(
                              const auto a = abs(x);
                              // sinh(a)^2 and e^-2a from one exponential; beyond 40 the second one is 0.
                              const auto e = math::expm1(select(a > 40, 40, a) * 2);
-                             const auto q = 1 / (1 + e);
+                             const auto q = plain_quotient(lit(x, 1), 1 + e);
                              const auto near = a < 1;
                              const auto logarithm = math::log1p_near(select(near, e * e * q * 0.25, q));
                              return select(near, logarithm * 0.5, (a - log_of_two) + logarithm);
@@ -203,7 +195,7 @@ const Op& mish_op = elementwise<1>(
                           // tanh(log(1 + e)) = (e^2 + 2e)/(e^2 + 2e + 2), which is 1 beyond 40.
                           const auto e = math::exp(select(x > 40, 40, x));
                           const auto w = e * (e + 2);
-                          return x * (w / (w + 2));
+                          return x * plain_quotient(w, w + 2);
                         },
                         floats)
                         .with_gradient([](Backward& b) {

@@ -9,6 +9,7 @@
 
 #include "graph/context.hpp"
 #include "graph/refuse_type.hpp"
+#include "ops/loss_terms.hpp"
 #include "ops/reduction.hpp"
 #include "ops/shapes.hpp"
 
@@ -48,11 +49,11 @@ const Op& softmax_op =
       b.give(1, y * (g - sum_over(g * y, dims_of(b))));
     });
 
-/// Operands 2 and 3 are exp(x - peak) and its sum: where a loss is one kernel with its gradient they are there, else
-/// they follow from x.
+/// From the result alone as well, or, where there are operands 2 and 3, from exp(x - peak) and its sum.
 const Op& logsoftmax_op =
-    result_op("logsoftmax", 4, "log(softmax(x)) along a dim").called(logsoftmax).with_gradient([](Backward& b) {
-      b.give(1, b.gradient - b.in(2) * (sum_over(b.gradient, dims_of(b)) / b.in(3)));
+    result_op("logsoftmax", Op::any, "log(softmax(x)) along a dim").called(logsoftmax).with_gradient([](Backward& b) {
+      const Array sum = sum_over(b.gradient, dims_of(b));
+      b.give(1, b.gradient - (b.operands() > 2 ? b.in(2) * (sum / b.in(3)) : exp(b.out()) * sum));
     });
 
 /// operands[0] as the result of `op`.
@@ -81,15 +82,25 @@ Array softmax(const Array& x, int dim) {
 
 Array logsoftmax(const Array& x) { return logsoftmax(x, 0); }
 
-Array logsoftmax(const Array& x, int dim) {
+namespace {
+
+/// `parts`: with what its gradient follows from beside the result.
+Array logsoftmax_with(const Array& x, int dim, bool parts) {
   require_real("logsoftmax", x);
   const uint64_t mask = one_dim("logsoftmax", dim, x);
   if (x.count() == 0) return as_float(x);
   const Array values = wide(x);
   const Array lowered = values - peak_over(values, mask);
   const Array raised = exp(lowered), total = sum_over(raised, mask), y = lowered - log(total);
-  return narrow(result_of(logsoftmax_op, {&y, &values, &raised, &total}, mask), x);
+  const Array result = parts ? result_of(logsoftmax_op, {&y, &values, &raised, &total}, mask)
+                             : result_of(logsoftmax_op, {&y, &values}, mask);
+  return narrow(result, x);
 }
+
+}  // namespace
+
+Array logsoftmax(const Array& x, int dim) { return logsoftmax_with(x, dim, false); }
+Array logsoftmax_in_loss(const Array& x, int dim) { return logsoftmax_with(x, dim, true); }
 
 Array normalise(const Array& x) { return normalise(x, -1); }
 

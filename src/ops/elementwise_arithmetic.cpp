@@ -44,7 +44,7 @@ const Op& mul_op = elementwise<2>(
                        });
 
 const Op& div_op = elementwise<2>(
-                       "div", "a / b; integers give Float32", [](auto a, auto b) { return a / b; }, floats)
+                       "div", "a / b; integers give Float32", [](auto a, auto b) { return quotient(a, b); }, floats)
                        .with_complex(complex_form::div)
                        .with_arithmetic_gradient([](Backward& b) {
                          const Array by_a = b.gradient / b.in(1);

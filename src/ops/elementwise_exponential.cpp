@@ -23,7 +23,7 @@ const Op& sqrt_op = elementwise<1>(
                         .called(sqrt);
 
 const Op& rsqrt_op = elementwise<1>(
-                         "rsqrt", "1/sqrt(x)", [](auto x) { return 1 / sqrt(x); }, floats)
+                         "rsqrt", "1/sqrt(x)", [](auto x) { return plain_quotient(lit(x, 1), sqrt(x)); }, floats)
                          .with_gradient([](Backward& b) { b.give(0, b.gradient * -0.5 * (b.out() * square(b.out()))); })
                          .samples(0.5, 2)
                          .called(rsqrt);

@@ -12,6 +12,7 @@
 #include "graph/context.hpp"
 #include "graph/gather_form.hpp"
 #include "graph/leaf.hpp"
+#include "graph/recording_site.hpp"
 #include "graph/refuse_type.hpp"
 #include "ops/add_along.hpp"
 #include "ops/gather_in_range.hpp"
@@ -34,6 +35,7 @@ Array in_memory(const Array& number, const Array& x) {
 int dim_of(const Backward& b) { return static_cast<int>(b.attributes<DimAttributes>().dim); }
 
 void gather_gradient(Backward& b) {
+  const SameSite site(b.node());
   const Array x = b.in(0);
   b.give(0, scatter_add(zeros_like(x), b.in(1), b.gradient, dim_of(b)));
 }
@@ -52,7 +54,10 @@ const Op& gather_op = gather_named("gather");
 const Op& embedding_op = gather_named("Embedding");
 const Op& embedding_bag_op = gather_named("EmbeddingBag");
 
-void take_gradient(Backward& b) { b.give(0, add_along(b.in(0).shape(), b.in(1), b.gradient, dim_of(b))); }
+void take_gradient(Backward& b) {
+  const SameSite site(b.node());
+  b.give(0, add_along(b.in(0).shape(), b.in(1), b.gradient, dim_of(b)));
+}
 
 const Op& take_op = *register_op({.name = "take_along",
                                   .kind = Kind::gather,
@@ -68,6 +73,7 @@ const Op& onehot_op = *register_op({.name = "onehot",
                                     .type_rule = TypeRule::boolean});
 
 void scatter_add_gradient(Backward& b) {
+  const SameSite site(b.node());
   b.give(0, b.gradient);
   if (b.needs(2)) b.give(2, gather(b.gradient, b.in(1), dim_of(b)));
 }
@@ -83,6 +89,7 @@ const Op& scatter_add_op = *register_op({.name = "scatter_add",
 
 // Of repeated indices only the last update is in the result: the one whose own number is found at its place.
 void scatter_gradient(Backward& b) {
+  const SameSite site(b.node());
   const int dim = dim_of(b);
   const Array indices = b.in(1);
   const Array updates = b.in(2);
@@ -107,7 +114,10 @@ const Op& scatter_op =
                   .attribute_words = 1,
                   .gradient = scatter_gradient});
 
-void add_along_gradient(Backward& b) { b.give(1, take_along(b.gradient, b.in(0), dim_of(b))); }
+void add_along_gradient(Backward& b) {
+  const SameSite site(b.node());
+  b.give(1, take_along(b.gradient, b.in(0), dim_of(b)));
+}
 
 const Op& add_along_op = *register_op({.name = "add_along",
                                        .kind = Kind::scatter,

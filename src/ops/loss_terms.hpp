@@ -1,5 +1,5 @@
-// Ops that losses are made of, each one node: products of which a weight of 0 takes part with nothing, and the binary
-// cross-entropy of logits. Read next: loss/loss.cpp.
+// Ops that losses are made of, each one node: products of which a weight of 0 takes part with nothing, the binary
+// cross-entropy of logits, and logsoftmax. Read next: loss/loss.cpp.
 #pragma once
 
 #include <rosin/array.hpp>
@@ -11,5 +11,8 @@ namespace rosin {
 Array masked_product(const Array& weight, const Array& value);
 /// -y*log(sigmoid(x)) - (1 - y)*log(1 - sigmoid(x)), also where x is infinite. The gradient by y is 0 there.
 Array logit_entropy(const Array& x, const Array& y);
+/// logsoftmax for what is one kernel with its gradient, mostly: that finds exp(x - peak) in its registers, where the
+/// one of the public header takes exp of the result, so that nothing else is kept.
+Array logsoftmax_in_loss(const Array& x, int dim);
 
 }  // namespace rosin

@@ -84,19 +84,34 @@ template <FloatScalar X> [[gnu::always_inline]] inline X exp_tail(X r) { return 
 template <class X> inline constexpr double exp_highest = is_double<X> ? 712 : 91;
 template <class X> inline constexpr double exp_lowest = is_double<X> ? -746 : -104;
 
+/// e^x * 2^n, of codes that may be quick.
+inline Sym<float> quick_exp(Sym<float> x, int n = 0) {
+  const Sym<float> power = x * 0x1.71547652b82fep+0;
+  return quick(Quick::exp2, n == 0 ? power : power + n);
+}
+
 template <FloatScalar X> [[gnu::always_inline]] inline X exp(X x) {
+  if constexpr (QuickScalar<X>) {
+    if (x.code->quick) return quick_exp(x);
+  }
   const auto parts = exp_parts(x);
   return exp_edges(x, scaled(1 + exp_tail(parts.r), parts.exponent), exp_lowest<X>, exp_highest<X>);
 }
 
 /// exp(-a) for a >= 0.
 template <FloatScalar X> [[gnu::always_inline]] inline X falling_exp(X a) {
+  if constexpr (QuickScalar<X>) {
+    if (a.code->quick) return quick_exp(-a);
+  }
   const auto parts = exp_parts(-a);
   return select(a > -exp_lowest<X>, 0, scaled(1 + exp_tail(parts.r), parts.exponent));
 }
 
 /// exp(x) / 2, without overflow before its time.
 template <FloatScalar X> [[gnu::always_inline]] inline X half_exp(X x) {
+  if constexpr (QuickScalar<X>) {
+    if (x.code->quick) return quick_exp(x, -1);
+  }
   const auto parts = exp_parts(x);
   return exp_edges(x, scaled(1 + exp_tail(parts.r), parts.exponent - 1), exp_lowest<X>, exp_highest<X>);
 }
@@ -108,6 +123,9 @@ template <FloatScalar X> [[gnu::always_inline]] inline X bounded_exp(X x) {
 }
 
 template <FloatScalar X> [[gnu::always_inline]] inline X exp2(X x) {
+  if constexpr (QuickScalar<X>) {
+    if (x.code->quick) return quick(Quick::exp2, x);
+  }
   constexpr double lowest = is_double<X> ? -1076 : -151, highest = is_double<X> ? 1026 : 130;
   const X shift = rounding_shift(x);
   const X sum = x + shift;
@@ -192,6 +210,7 @@ template <FloatScalar X> [[gnu::always_inline]] inline X log(X x) {
 }
 
 template <FloatScalar X> [[gnu::always_inline]] inline X log2(X x) {
+  round_each_step(x);
   const auto parts = log_parts(x);
   const X f = parts.f;
   // log2(e) in two parts times log(1 + f) in two parts.
@@ -219,7 +238,7 @@ template <FloatScalar X> [[gnu::always_inline]] inline X log1p_near(X x) {
 
 template <FloatScalar X> [[gnu::always_inline]] inline X sigmoid(X x) {
   const X e = falling_exp(abs(x));
-  return select(x < 0, e, lit(x, 1)) / (1 + e);
+  return plain_quotient(select(x < 0, e, lit(x, 1)), 1 + e);
 }
 
 /// log(1 + e^x).
@@ -229,6 +248,10 @@ template <FloatScalar X> [[gnu::always_inline]] inline X softplus(X x) {
 
 template <FloatScalar X> [[gnu::always_inline]] inline X tanh(X x) {
   const X a = abs(x);
+  if constexpr (QuickScalar<X>) {
+    // Near 0 the quick one may be off by more than the value.
+    if (x.code->quick) return select(a < 0.125, x * (1 - x * x * (1.0 / 3)), quick(Quick::tanh, x));
+  }
   if constexpr (is_double<X>) {
     const X e = expm1(select(a > 25, 25, a) * 2);
     return with_sign_of(e / (e + 2), x);

@@ -46,6 +46,7 @@ template <FloatScalar X> [[gnu::always_inline]] inline X mod_of_float(X a, X b) 
 
 /// a - b*q with the product taken in two exact halves (Dekker), so that the difference is exact while |q| < 2^53.
 template <FloatScalar X> [[gnu::always_inline]] inline X exact_rest(X a, X b, X q) {
+  round_each_step(a);
   const X b_wide = b * 0x1.000002p27, q_wide = q * 0x1.000002p27;
   const X b_high = b_wide - (b_wide - b), q_high = q_wide - (q_wide - q);
   const X b_low = b - b_high, q_low = q - q_high;

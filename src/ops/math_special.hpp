@@ -105,6 +105,7 @@ template <FloatScalar X> [[gnu::always_inline]] inline Sum<X> log_beyond_line(Su
 
 /// log(a) for 0 < a < Inf.
 template <FloatScalar X> [[gnu::always_inline]] inline Sum<X> log_in_parts(X a) {
+  round_each_step(a);
   const auto parts = log_parts(a);
   const X f = parts.f, d = 2 + f;
   const X s = leading_bits(f / d), d_high = leading_bits(d), d_low = (d - d_high) + (f - (d - 2));

@@ -12,6 +12,7 @@
 #include "base/philox.hpp"
 #include "graph/context.hpp"
 #include "graph/leaf.hpp"
+#include "ops/generators.hpp"
 #include "ops/shapes.hpp"
 
 namespace rosin {
@@ -125,6 +126,21 @@ Rng& default_rng() {
     generator = {Rng(thread_key(shared_seed, next_thread++)), times_seeded.load(std::memory_order_relaxed)};
   }
   return generator.rng;
+}
+
+Generators generators() {
+  const Rng own = default_rng();
+  const std::lock_guard lock(seed_mutex);
+  return {own, shared_seed, next_thread};
+}
+
+void restore_generators(const Generators& saved) noexcept {
+  const std::lock_guard lock(seed_mutex);
+  shared_seed = saved.seed;
+  next_thread = saved.threads;
+  const uint64_t times = times_seeded.load(std::memory_order_relaxed) + 1;
+  times_seeded.store(times, std::memory_order_release);
+  generator = {saved.own, times};
 }
 
 Array uniform(Rng& rng, const Shape& shape, const Array& low, const Array& high, const ArrayOptions& options) {

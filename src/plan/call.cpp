@@ -26,6 +26,12 @@ bool CallArray::channels_first() const {
   return true;
 }
 
+void CallDescription::take(MathMode mode) {
+  const DType type = arrays.front().type;
+  unrounded = mode != MathMode::exact;
+  compute = mode == MathMode::fast && type == DType::Float32 ? ComputeMode::tf32 : ComputeMode::exact;
+}
+
 const CallArray* CallDescription::find(CallRole role) const {
   const auto found = std::find_if(arrays.begin(), arrays.end(), [&](const CallArray& a) { return a.role == role; });
   return found == arrays.end() ? nullptr : &*found;

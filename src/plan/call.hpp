@@ -1,17 +1,20 @@
 // CallDescription: what a library is asked to compute as one call: the CPU's engines and the plug-ins of devices take
 // the same description (backend.h carries it as a C struct). It knows nothing of graphs.
-// Read next: describe.hpp (from an op to its call), engines/call_spec.hpp (the CPU), run/vendor_call.hpp (plug-ins).
+// Read next: describe.hpp (from an op to its call), engines/call_spec.hpp (the CPU), run/call_question.hpp (plug-ins).
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include <rosin/dtype.hpp>
+#include <rosin/math_mode.hpp>
 #include <rosin/shape.hpp>
 
 namespace rosin::plan {
 
-/// What is computed. The numbers, and those of the enums below, are those of backend.h.
+/// What is computed. The numbers, and those of the enums below, are those of backend.h. Ops of graphs become products,
+/// convolutions and poolings (describe.hpp); normalisations and attention can be described, but are several ops still.
+/// Kinds whose arrays backend.h does not define (recurrent, optimiser, collective) are none here.
 enum class CallKind : uint8_t {
   matmul,
   convolution,          // input, weights -> output
@@ -22,11 +25,7 @@ enum class CallKind : uint8_t {
   normalisation,
   normalisation_data,
   attention,
-  attention_data,
-  recurrent,
-  recurrent_data,
-  optimiser,
-  collective
+  attention_data
 };
 
 /// What an operand or result is to its call.
@@ -41,14 +40,17 @@ enum class CallRole : uint8_t {
   output_gradient,
   bias,           // epilogue: one element a row of the product, or a channel
   residual,       // epilogue: as large as the result, added to it
-  auxiliary,      // epilogue: receives what the activation's gradient needs
+  auxiliary,      // epilogue: what the activation's gradient needs
   bias_gradient,  // epilogue: receives the sums of output_gradient
   mean,
   deviation,
   query,
   key,
   value,
-  state
+  state,
+  query_gradient,
+  key_gradient,
+  value_gradient
 };
 
 /// An array of a call: element (i, j, ...) stands at the sum of index * stride, in elements. In a question that is
@@ -77,7 +79,16 @@ struct CallWindow {
   bool mean = false;       // pooling: of the mean, else of the maximum
 };
 
-enum class Activation : uint8_t { none, relu, sigmoid, tanh };
+/// The gradients of activations are that of the result by the activation's operand, times the result.
+enum class Activation : uint8_t { none, relu, sigmoid, tanh, gelu, relu_gradient, gelu_gradient };
+
+constexpr bool is_gradient(Activation activation) {
+  return activation == Activation::relu_gradient || activation == Activation::gelu_gradient;
+}
+/// Of these the auxiliary is bits, where the activation's operand is positive; of others it is that operand.
+constexpr bool has_bits(Activation activation) {
+  return activation == Activation::relu || activation == Activation::relu_gradient;
+}
 
 /// What is done with the result before it is stored, in this order; each step rounds as if it had been stored before:
 /// times a number, + bias, + residual, the activation.
@@ -86,24 +97,42 @@ struct Epilogue {
   bool bias = false;
   bool residual = false;
   Activation activation = Activation::none;
-  bool auxiliary = false;      // the value before the activation is stored too
-  bool bias_gradient = false;  // gradients: output_gradient is summed over all but its channels (rows) too
+  bool auxiliary = false;      // of the activation: written, by its gradient read
+  bool bias_gradient = false;  // sums over all but channels or rows: of output_gradient, of the left operand of a
+                               // matmul, of the result of one whose activation is a gradient
 
   bool none() const { return *this == Epilogue{}; }
+  bool reads_auxiliary() const { return auxiliary && is_gradient(activation); }
+  bool writes_auxiliary() const { return auxiliary && !is_gradient(activation); }
   bool operator==(const Epilogue&) const = default;
 };
 
 /// In what products are computed: the operands' own type (sums of halves in Float32), or less exactly.
 enum class ComputeMode : uint8_t { exact, tf32, float16, bfloat16 };
 
+/// Numbers of normalisations and attention; what they mean is said in backend.h (rosin_attribute_key).
+struct CallAttributes {
+  double epsilon = 0;   // normalisation
+  double scale = 1;     // attention: of the products of queries and keys
+  bool causal = false;  // attention: no query sees a later key
+  double dropout = 0;   // attention: the probability that a weight is dropped
+
+  bool operator==(const CallAttributes&) const = default;
+};
+
 struct CallDescription {
   CallKind kind = CallKind::matmul;
   std::vector<CallArray> arrays;  // operands in the order of buffers, the epilogue's after the op's, then the result
   CallWindow window;
+  CallAttributes attributes;
   Epilogue epilogue;
   bool accumulate = false;  // the result is added to what stands there, before the epilogue
   ComputeMode compute = ComputeMode::exact;
   bool deterministic = true;  // the same operands give the same bits, always
+  bool unrounded = false;     // steps of the epilogue may keep digits that they would lose if they were stored between
+
+  /// What the mode allows.
+  void take(MathMode mode);
 
   const CallArray& result() const { return arrays.back(); }
   /// The array of that role, or null.
@@ -131,6 +160,8 @@ class Target {
   virtual int64_t longest_row() const = 0;
   /// Primitives that computing a value once more may take where it saves memory traffic; 0: nothing is computed twice.
   virtual int recomputed_work() const = 0;
+  /// The math mode of what says none.
+  virtual MathMode usual_mode() const { return MathMode::exact; }
   /// Bytes that an item loads and stores at a time at best.
   virtual int vector_bytes() const = 0;
   /// What becomes of a kernel: a walk over compiled loops, machine code, or text that the device's compiler takes.

@@ -74,44 +74,84 @@ std::optional<CallDescription> describe(const Op& op, const Attributes& attribut
   return call;
 }
 
-std::optional<CallDescription> describe(const Layout& layout, const Step& step) {
-  const auto array = [&](int32_t value) {
-    const View& view = layout.views[static_cast<size_t>(value)];
-    CallArray made{layout.structure->graph.values[static_cast<size_t>(value)].dtype,
-                   Shape(std::span<const int64_t>(view.sizes, view.rank)),
-                   {}};
-    std::copy(std::begin(view.strides), std::end(view.strides), made.strides);
-    return made;
-  };
+namespace {
+
+CallArray array_of(const Layout& layout, int32_t value) {
+  const View& view = layout.views[static_cast<size_t>(value)];
+  CallArray made{layout.structure->graph.values[static_cast<size_t>(value)].dtype,
+                 Shape(std::span<const int64_t>(view.sizes, view.rank)),
+                 {}};
+  std::copy(std::begin(view.strides), std::end(view.strides), made.strides);
+  return made;
+}
+
+}  // namespace
+
+std::optional<CallDescription> describe_bare(const Layout& layout, const Step& step) {
   const Value& node = layout.structure->graph.values[static_cast<size_t>(step.node)];
   std::vector<CallArray> operands;
-  for (int i = 0; i < node.operands; ++i) operands.push_back(array(node.in[i]));
+  for (int i = 0; i < node.operands; ++i) operands.push_back(array_of(layout, node.in[i]));
   std::optional<CallDescription> call =
-      describe(*node.op, layout.attributes[static_cast<size_t>(step.node)], operands, array(step.node));
-  if (!call) return call;
-  const CallArray bias = step.bias < 0 ? CallArray{} : array(step.bias);
-  const CallArray residual = step.residual < 0 ? CallArray{} : array(step.residual);
-  add_epilogue(*call, step.epilogue, step.bias < 0 ? nullptr : &bias, step.residual < 0 ? nullptr : &residual);
+      describe(*node.op, layout.attributes[static_cast<size_t>(step.node)], operands, array_of(layout, step.node));
+  if (call) call->take(node.mode);
   return call;
 }
 
-void add_epilogue(CallDescription& call, const Epilogue& epilogue, const CallArray* bias, const CallArray* residual) {
+std::optional<CallDescription> describe(const Layout& layout, const Step& step) {
+  std::optional<CallDescription> call = describe_bare(layout, step);
+  if (!call) return call;
+  std::vector<CallArray> arrays;
+  for (const int32_t value : values_of_epilogue(step)) arrays.push_back(array_of(layout, value));
+  add_epilogue(*call, step.epilogue, arrays);
+  return call;
+}
+
+namespace {
+
+std::vector<CallRole> roles_of(const Epilogue& epilogue) {
+  std::vector<CallRole> roles;
+  if (epilogue.bias) roles.push_back(bias);
+  if (epilogue.residual) roles.push_back(residual);
+  if (epilogue.auxiliary) roles.push_back(auxiliary);
+  if (epilogue.bias_gradient) roles.push_back(bias_gradient);
+  return roles;
+}
+
+}  // namespace
+
+void add_epilogue(CallDescription& call, const Epilogue& epilogue, std::span<const CallArray> arrays) {
   call.epilogue = epilogue;
-  const auto insert = [&](const CallArray* array, CallRole role) {
-    if (array == nullptr) return;
-    call.arrays.insert(call.arrays.end() - 1, *array)->role = role;
-  };
-  insert(bias, CallRole::bias);
-  insert(residual, CallRole::residual);
+  const std::vector<CallRole> roles = roles_of(epilogue);
+  for (size_t i = 0; i < roles.size(); ++i) call.arrays.insert(call.arrays.end() - 1, arrays[i])->role = roles[i];
+}
+
+std::vector<CallArray> arrays_of(const Epilogue& epilogue, const CallArray& result) {
+  std::vector<CallArray> arrays;
+  for (const CallRole role : roles_of(epilogue)) {
+    CallArray& array = arrays.emplace_back(result);
+    if (role == bias || role == bias_gradient) array.shape = Shape{0};
+    if (role == auxiliary && has_bits(epilogue.activation)) array.type = DType::UInt8;
+  }
+  return arrays;
+}
+
+std::vector<int32_t> values_of_epilogue(const Step& step) {
+  std::vector<int32_t> values;
+  for (const int32_t value : {step.bias, step.residual, step.auxiliary, step.bias_gradient}) {
+    if (value >= 0) values.push_back(value);
+  }
+  return values;
 }
 
 const Op& op_of(Activation activation) {
-  static const Op* const ops[] = {nullptr, find_op("relu"), find_op("sigmoid"), find_op("tanh")};
+  static const Op* const ops[] = {nullptr,         find_op("relu"),       find_op("sigmoid"),   find_op("tanh"),
+                                  find_op("gelu"), find_op("relu_slope"), find_op("gelu_slope")};
   return *ops[static_cast<size_t>(activation)];
 }
 
 Activation activation_of(const Op& op) {
-  for (const Activation known : {Activation::relu, Activation::sigmoid, Activation::tanh}) {
+  for (const Activation known : {Activation::relu, Activation::sigmoid, Activation::tanh, Activation::gelu,
+                                 Activation::relu_gradient, Activation::gelu_gradient}) {
     if (&op == &op_of(known)) return known;
   }
   return Activation::none;

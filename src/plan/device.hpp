@@ -6,6 +6,7 @@
 //              over. Whoever runs owns it.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <span>
@@ -26,6 +27,18 @@ class Compiled {
   const std::shared_ptr<const Structure> structure;
 };
 
+/// Where a node that checks values was recorded for a run; see graph/recording_site.hpp.
+struct NodeSite {
+  int32_t node = 0;
+  uint32_t site = 0;
+  bool operator==(const NodeSite&) const = default;
+};
+/// 0 where the node is not among them.
+inline uint32_t site_of(std::span<const NodeSite> sites, int32_t node) {
+  const auto at = std::find_if(sites.begin(), sites.end(), [&](const NodeSite& s) { return s.node == node; });
+  return at == sites.end() ? 0 : at->site;
+}
+
 /// The memory of one run, which nothing else uses as long as it goes on.
 struct RunMemory {
   void** values = nullptr;  // by value of the structure: given for leaves and outputs, the run may fill in the others
@@ -34,6 +47,7 @@ struct RunMemory {
   // Devices, whose work goes on when a run returns: the memory that it reads, that it makes, and that it overwrites
   // (but for the arena).
   std::span<Memory* const> reads = {}, makes = {}, overwrites = {};
+  std::span<const NodeSite> sites = {};  // of nodes that were recorded in a layer, for errors
   bool defers = false;  // who asks for the run does not wait for its checks: what they find is thrown later
 };
 

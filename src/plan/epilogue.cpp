@@ -1,6 +1,6 @@
 // Fuser: which elementwise ops become the epilogue of the call whose result they read. They may where nobody else wants
 // what stands between, where the executor takes the call so, and where it needs nothing that waits for the call.
-// Read first: fuse.hpp, call.hpp.
+// Read first: fuse.hpp, call.hpp. Read next: gradient_epilogue.cpp.
 #include "plan/describe.hpp"
 #include "plan/fuse.hpp"
 #include "plan/layout.hpp"
@@ -29,37 +29,48 @@ bool is_product(const Op& op) {
 bool Fuser::join_call(int32_t node) {
   const Op& op = *v(node).op;
   if (activation_of(op) == Activation::none && !is_sum(op) && !is_product(op)) return false;
+  const Activation activation = activation_of(op);
+  const bool may_keep = activation != Activation::none && !has_bits(activation) && !is_gradient(activation);
   // The later one first: then no call waits for what comes long after it.
   const int operands = v(node).operands, first = operands > 1 && v(node).in[1] > v(node).in[0] ? 1 : 0;
   for (int k = 0; k < operands; ++k) {
     const int i = (first + k) % operands;
     const int32_t made = v(node).in[i];
-    if (made < 0 || made >= s_.graph.nodes || v(made).held || readers_[static_cast<size_t>(made)] != 1) continue;
+    if (made < 0 || made >= s_.graph.nodes || (is_gradient(activation) && i != 0)) continue;
+    const bool alone = !v(made).held && readers_[static_cast<size_t>(made)] == 1;
+    if (!alone && !may_keep) continue;
     const int32_t unit = unit_of_[static_cast<size_t>(made)];
     if (unit < 0 || !units[unit].call || units[unit].members.back() != made) continue;
     const Value &from = v(made), &to = v(node);
-    if (from.dtype != to.dtype || from.wide != to.wide || from.rank != to.rank) continue;
-    if (take_into_call(unit, node, i)) return true;
+    if (from.mode != to.mode || from.dtype != to.dtype || from.wide != to.wide || from.rank != to.rank) continue;
+    if (take_into_call(unit, node, i, alone)) return true;
   }
   return false;
 }
 
-/// `product`: which operand of the node is the call's result.
-bool Fuser::take_into_call(int32_t unit, int32_t node, int product) {
-  std::optional<CallDescription> call = call_of(units[unit].members.front());
+/// A call of the graph with an epilogue.
+CallDescription Fuser::described(int32_t call, const Unit& wanted) const {
+  CallDescription made = *call_of(call);
+  add_epilogue(made, wanted.epilogue, arrays_of(wanted.epilogue, made.result()));
+  return made;
+}
+
+/// `product`: which operand of the node is the call's result. `alone`: nobody else reads that.
+bool Fuser::take_into_call(int32_t unit, int32_t node, int product, bool alone) {
+  const Unit& before = units[unit];
+  if (!before.taken || before.epilogue.activation != Activation::none || before.epilogue.bias_gradient) return false;
   Unit wanted;
-  wanted.epilogue = units[unit].epilogue;
-  wanted.bias = units[unit].bias;
-  wanted.residual = units[unit].residual;
-  wanted.scale = units[unit].scale;
-  if (!call || !units[unit].taken || wanted.epilogue.activation != Activation::none) return false;
+  wanted.epilogue = before.epilogue;
+  wanted.bias = before.bias;
+  wanted.residual = before.residual;
+  wanted.scale = before.scale;
   const Op& op = *v(node).op;
   wanted.epilogue.activation = activation_of(op);
+  if (!add_auxiliary(wanted, unit, node, product, alone)) return false;
   if (is_sum(op) && !add_array(wanted, unit, node, v(node).in[1 - product])) return false;
   if (is_product(op) && !add_scale(wanted, node, 1 - product)) return false;
-  const CallArray bias{v(node).dtype, Shape{}, {}}, residual = call->result();
-  add_epilogue(*call, wanted.epilogue, wanted.bias < 0 ? nullptr : &bias, wanted.residual < 0 ? nullptr : &residual);
-  if (!target_.takes(*call)) return false;
+  if (!target_.takes(described(before.members.front(), wanted))) return false;
+  if (wanted.epilogue.reads_auxiliary() && wanted.auxiliary < 0 && !add_bits(wanted, unit, node)) return false;
   add_to_call(unit, node, wanted);
   return true;
 }
@@ -111,16 +122,19 @@ void Fuser::add_to_call(int32_t unit, int32_t node, const Unit& wanted) {
   call.epilogue = wanted.epilogue;
   call.bias = wanted.bias;
   call.residual = wanted.residual;
+  call.auxiliary = wanted.auxiliary;
   call.scale = wanted.scale;
   call.domain = node;
   call.wide = v(node).wide;
   call.members.push_back(node);
-  for (const int32_t value : {wanted.bias, wanted.residual}) {
+  for (const int32_t value : {wanted.bias, wanted.residual, wanted.auxiliary}) {
     if (value >= 0 && unit_of(value) >= 0) units.add_dependency(unit, unit_of(value));
   }
-  if (before != made) s_.homes[static_cast<size_t>(before)] = Home::none;
-  s_.homes[static_cast<size_t>(made)] = Home::result;
-  s_.base[static_cast<size_t>(made)] = node;
+  if (before != made && before != wanted.auxiliary) s_.homes[static_cast<size_t>(before)] = Home::none;
+  if (made != wanted.auxiliary) {
+    s_.homes[static_cast<size_t>(made)] = Home::result;
+    s_.base[static_cast<size_t>(made)] = node;
+  }
   s_.homes[static_cast<size_t>(node)] = Home::own;
   v(node).channels_first = v(made).channels_first;
   unit_of_[static_cast<size_t>(node)] = unit;

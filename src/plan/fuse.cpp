@@ -53,7 +53,10 @@ void Fuser::run() {
       if (v(node).in[i] >= 0) ++readers_[static_cast<size_t>(v(node).in[i])];
     }
   }
-  for (int32_t node = 0; node < s_.graph.nodes; ++node) place(node);
+  find_calls_that_sum();
+  for (int32_t node = 0; node < s_.graph.nodes; ++node) {
+    if (unit_of_[static_cast<size_t>(node)] < 0) place(node);  // (a call may have been placed for sums of its operand)
+  }
   for (int32_t node = 0; node < s_.graph.nodes; ++node) {
     if (v(node).held) contiguous(node);
   }
@@ -68,7 +71,9 @@ void Fuser::place(int32_t node) {
       if (!join_call(node)) join_elementwise(node);
       return;
     case Placing::drawn: return begin_kernel(node);
-    case Placing::combined: return join_reduction(node);
+    case Placing::combined:
+      if (!join_sums(node)) join_reduction(node);
+      return;
     case Placing::look: return place_movement(node);
     case Placing::call: return add_call(node);
     case Placing::result: return place_part(node);
@@ -217,7 +222,9 @@ std::optional<CallDescription> Fuser::call_of(int32_t node) const {
   };
   std::vector<CallArray> operands;
   for (int i = 0; i < v(node).operands; ++i) operands.push_back(array(v(v(node).in[i])));
-  return describe(*v(node).op, v(node).attributes, operands, array(v(node)));
+  std::optional<CallDescription> call = describe(*v(node).op, v(node).attributes, operands, array(v(node)));
+  if (call) call->take(v(node).mode);
+  return call;
 }
 
 /// Operand i of a call, in memory as the call takes it.

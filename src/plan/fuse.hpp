@@ -40,8 +40,19 @@ class Fuser {
   int32_t copied(int32_t value, bool channels_first = false);
   bool orders_differ(int32_t value) const;
   std::optional<CallDescription> call_of(int32_t node) const;
+  CallDescription described(int32_t call, const Unit& wanted) const;
   bool join_call(int32_t node);
-  bool take_into_call(int32_t unit, int32_t node, int product);
+  bool take_into_call(int32_t unit, int32_t node, int product, bool alone);
+  bool add_auxiliary(Unit& wanted, int32_t unit, int32_t node, int product, bool alone);
+  bool add_bits(Unit& wanted, int32_t unit, int32_t node);
+  int32_t forward_with_bits(int32_t unit, int32_t activated) const;
+  bool offers_bits(int32_t forward) const;
+  void find_calls_that_sum();
+  bool join_sums(int32_t node);
+  bool sums_rows(int32_t node, int32_t operand, const Value& made) const;
+  bool take_own_sums(int32_t node, int32_t operand);
+  bool take_sums_of_operand(int32_t node, int32_t operand);
+  bool is_ready(int32_t call, int32_t before) const;
   bool add_array(Unit& wanted, int32_t unit, int32_t node, int32_t other) const;
   bool add_scale(Unit& wanted, int32_t node, int i) const;
   bool fits_epilogue(int32_t unit, int32_t other) const;
@@ -75,6 +86,7 @@ class Fuser {
   std::vector<int32_t> wanted_at_;       // of copies: the node that was placed when they were made
   int32_t placing_ = 0;
   std::vector<int32_t> readers_;    // of nodes: how many operands of nodes they are
+  std::vector<int32_t> summed_by_;  // of values: a call that can sum them up on its way, see take_sums_of_operand
   std::vector<int32_t> loaded_by_;  // a kernel that loads the value at its domain's size
 };
 

@@ -5,6 +5,7 @@
 
 #include "base/sizes.hpp"
 #include "plan/device.hpp"
+#include "plan/image_order.hpp"
 
 namespace rosin::plan {
 
@@ -26,9 +27,7 @@ void make_contiguous(View& view) {
 
 /// The dims of images in CWHN memory order.
 void channels_first_order(int rank, int* order) {
-  order[0] = rank - 2;
-  for (int d = 0; d + 2 < rank; ++d) order[d + 1] = d;
-  order[rank - 1] = rank - 1;
+  for (int i = 0; i < rank; ++i) order[i] = channels_first_dim(rank, i);
 }
 
 void make_channels_first(View& view) {
@@ -108,7 +107,11 @@ class LayoutMaker {
         view.sizes[0] = 2;
         ++view.rank;
         return;
-      case Look::whole: std::copy(view.sizes + 1, view.sizes + view.rank, view.sizes); --view.rank;
+      case Look::whole:
+        std::copy(view.sizes + 1, view.sizes + view.rank, view.sizes);
+        --view.rank;
+        return;
+      case Look::bits: view.sizes[0] = (view.sizes[0] + 127) / 128 * 16;
     }
   }
 
@@ -243,6 +246,7 @@ class LayoutMaker {
         if (v(step.node).in[i] >= 0) bytes += bytes_of(v(step.node).in[i]);
       }
       for (const int32_t value : {step.bias, step.residual}) bytes += value >= 0 ? bytes_of(value) : 0;
+      if (step.epilogue.reads_auxiliary()) bytes += bytes_of(step.auxiliary);
     }
     return bytes;
   }

@@ -7,6 +7,7 @@
 #include <rosin/error.hpp>
 
 #include "graph/reducer.hpp"
+#include "plan/recompute.hpp"
 #include "scalar/convert.hpp"
 
 namespace rosin::plan {
@@ -16,23 +17,24 @@ using Do = Instr::Do;
 
 class Emitter {
  public:
-  Emitter(const Structure& structure, const Fuser& fuser, int32_t unit, const std::vector<char>& stored)
-      : s_(structure), fuser_(fuser), unit_(unit), stored_(stored) {
-    kernel_.domain = fuser.units[unit].domain;
-    kernel_.wide = fuser.units[unit].wide;
+  Emitter(const Structure& structure, const Fuser& fuser, int32_t number, const Unit& unit,
+          const std::vector<char>& stored)
+      : s_(structure), fuser_(fuser), number_(number), unit_(unit), stored_(stored) {
+    kernel_.domain = unit.domain;
+    kernel_.wide = unit.wide;
     kernel_.channels_first = v(kernel_.domain).channels_first;
-    kernel_.whole_rows = fuser.units[unit].row_dims > 0;
-    kernel_.row_dims = kernel_.whole_rows ? fuser.units[unit].row_dims : 1;
+    kernel_.whole_rows = unit.row_dims > 0;
+    kernel_.row_dims = kernel_.whole_rows ? unit.row_dims : 1;
   }
 
   Kernel run() {
-    const Unit& unit = fuser_.units[unit_];
-    std::vector<int32_t> members = unit.members;
-    if (unit.call) members.erase(members.begin());  // the epilogue of a call: the rest, behind it
-    members.insert(members.end(), unit.again.begin(), unit.again.end());
+    std::vector<int32_t> members = unit_.members;
+    if (unit_.call) members.erase(members.begin());  // the epilogue of a call: the rest, behind it
+    members.insert(members.end(), unit_.again.begin(), unit_.again.end());
     // Copies come from memory, and nodes of their kernel may read them.
     const auto place = [this](int32_t member) { return std::pair(member < s_.graph.nodes, member); };
     std::sort(members.begin(), members.end(), [&](int32_t a, int32_t b) { return place(a) < place(b); });
+    members = needed(members);
     for (int32_t member : members) emit(member);
     for (int32_t member : members) {
       if (is_own(member)) store(member);
@@ -45,7 +47,21 @@ class Emitter {
   const Value& v(int32_t value) const { return s_.graph.values[static_cast<size_t>(value)]; }
   Level level(int32_t value) const { return fuser_.level(value); }
   /// Whether it is a member, and not one of another unit's that is computed here as well.
-  bool is_own(int32_t value) const { return fuser_.unit_of(value) == unit_ && fuser_.storage(value) == value; }
+  bool is_own(int32_t value) const { return fuser_.unit_of(value) == number_ && fuser_.storage(value) == value; }
+
+  /// Without those that are neither stored nor read here: another kernel computes them instead.
+  std::vector<int32_t> needed(const std::vector<int32_t>& members) const {
+    std::vector<char> read(s_.graph.values.size(), 0);
+    std::vector<int32_t> kept;
+    for (size_t i = members.size(); i-- > 0;) {
+      const auto member = static_cast<size_t>(members[i]);
+      if (read[member] == 0 && !(is_own(members[i]) && stored_[member] != 0)) continue;
+      kept.push_back(members[i]);
+      each_read(s_, fuser_, members[i], [&](int32_t operand) { read[static_cast<size_t>(operand)] = 1; });
+    }
+    std::reverse(kept.begin(), kept.end());
+    return kept;
+  }
 
   Instr& append(Do what, ScalarType type, bool row) {
     Instr instr;
@@ -67,7 +83,7 @@ class Emitter {
   }
 
   uint16_t source(int32_t value, bool row, bool& at_row) {
-    const bool computed = is_own(value) ? level(value) != Level::late : fuser_.units[unit_].computes_again(value);
+    const bool computed = is_own(value) ? level(value) != Level::late : unit_.computes_again(value);
     if (computed) {
       at_row = level(value) == Level::row;
       return computed_.at(value);
@@ -131,11 +147,17 @@ class Emitter {
     }
     if (!value.op->body.loops[static_cast<int>(value.compute)]) throw_no_body(value);
     Instr& instr = append(Do::apply, value.compute, row);
+    take_mode(instr, value);
     instr.op = value.op;
     instr.count = static_cast<uint16_t>(value.operands);
     std::copy(std::begin(in), std::end(in), instr.in);
     const ScalarType result = value.op->body.result[static_cast<int>(value.compute)];
     computed_[member] = rounded(instr.dst, result, value.dtype, row);
+  }
+
+  static void take_mode(Instr& instr, const Value& value) {
+    instr.mode = value.mode;
+    instr.narrow = value.dtype == DType::Float16 || value.dtype == DType::BFloat16;
   }
 
   [[noreturn]] static void throw_no_body(const Value& value) {
@@ -170,6 +192,7 @@ class Emitter {
     if (level(member) == Level::row) {
       const uint16_t in = get(operand, value.compute, false);
       Instr& instr = append(Do::reduce, value.compute, true);
+      take_mode(instr, value);
       instr.reducer = value.op->reducer;
       instr.in[0] = in;
       computed_[member] = rounded(instr.dst, value.compute, value.dtype, true);
@@ -180,6 +203,7 @@ class Emitter {
     if (is_own(operand)) at_row = level(operand) == Level::row;
     const uint16_t in = get(operand, value.compute, at_row);
     Instr& instr = append(Do::root, value.compute, at_row);
+    take_mode(instr, value);
     instr.reducer = value.op->reducer;
     instr.storage = value.dtype;
     instr.in[0] = in;
@@ -240,7 +264,8 @@ class Emitter {
 
   const Structure& s_;
   const Fuser& fuser_;
-  int32_t unit_;
+  int32_t number_;
+  const Unit& unit_;
   const std::vector<char>& stored_;
   Kernel kernel_;
   uint16_t next_register_ = 0;
@@ -254,8 +279,9 @@ class Emitter {
 
 }  // namespace
 
-Kernel emit(const Structure& structure, const Fuser& fuser, int32_t unit, const std::vector<char>& stored) {
-  return Emitter(structure, fuser, unit, stored).run();
+Kernel emit(const Structure& structure, const Fuser& fuser, int32_t number, const Unit& unit,
+            const std::vector<char>& stored) {
+  return Emitter(structure, fuser, number, unit, stored).run();
 }
 
 }  // namespace rosin::plan

@@ -1,5 +1,6 @@
 // Values in recording order: each one that only kernels of its own size read, and that follows from leaves, from what
-// is stored for others and from results of rows, is taken out of memory when this moves fewer bytes.
+// is stored for others and from results of rows, is taken out of memory when this moves fewer bytes. What only one
+// other kernel reads is not computed again but there alone: of a forward pass, what its gradient has added to it.
 #include "plan/recompute.hpp"
 
 #include <algorithm>
@@ -23,8 +24,8 @@ class Recompute {
  public:
   Recompute(const Structure& structure, Fuser& fuser, int work)
       : s_(structure), fuser_(fuser), work_(work), stored_(structure.graph.values.size(), 0),
-        pinned_(structure.graph.values.size(), 0), readers_(structure.graph.values.size()),
-        loads_(at(fuser.units.count())) {}
+        pinned_(structure.graph.values.size(), 0), used_here_(structure.graph.values.size(), 0),
+        readers_(structure.graph.values.size()), loads_(at(fuser.units.count())) {}
 
   void run() {
     find_readers();
@@ -52,8 +53,7 @@ class Recompute {
     for (int32_t unit = 0; unit < fuser_.units.count(); ++unit) {
       if (!fuser_.units.alive(unit)) continue;
       if (fuser_.units[unit].call) {  // its product, of which an epilogue would follow, is never in memory
-        const int32_t result = fuser_.units[unit].members.back();
-        stored_[at(result)] = pinned_[at(result)] = 1;
+        for (const int32_t value : written_by_epilogue(fuser_.units[unit])) stored_[at(value)] = pinned_[at(value)] = 1;
       }
       for (int32_t member : fuser_.units[unit].members) {
         each_read(s_, fuser_, member, [&](int32_t operand) { add_reader(unit, member, operand); });
@@ -68,7 +68,10 @@ class Recompute {
 
   void add_reader(int32_t unit, int32_t member, int32_t operand) {
     const int32_t root = fuser_.storage(operand);
-    if (root == operand && fuser_.unit_of(operand) == unit) return;  // in its registers, or late and stored anyway
+    if (root == operand && fuser_.unit_of(operand) == unit) {  // in its registers, or late and stored anyway
+      ++used_here_[at(operand)];
+      return;
+    }
     stored_[at(root)] = 1;
     const bool copies = !v(member).op;
     if (root != operand || copies || fuser_.units[unit].call) {
@@ -84,17 +87,18 @@ class Recompute {
     return s_.homes[at(root)] == Home::leaf || stored_[at(root)] != 0 || fuser_.level(root) == Level::late;
   }
 
-  /// How `value`, as large as `of`, follows; false where it does not.
-  bool express(int32_t value, int32_t of, Expression& e) const {
+  /// How `value`, as large as `of`, follows; false where it does not. `moves`: nobody but its reader wants it, so that
+  /// its own kernel computes it no longer, and no work is done twice.
+  bool express(int32_t value, int32_t of, bool moves, Expression& e) const {
     const bool fits = is_of_elements(value) && fuser_.level(value) == Level::full && v(value).wide == v(of).wide &&
                       v(value).channels_first == v(of).channels_first;
-    if (!fits || (e.work += primitives_of(v(value))) > work_) return false;
+    if (!fits || (e.work += moves ? 0 : primitives_of(v(value))) > work_) return false;
     bool follows = true;
     each_read(s_, fuser_, value, [&](int32_t operand) {
       if (!follows || v(operand).is_scalar() || contains(e.nodes, operand)) return;
       const bool of_row = fuser_.storage(operand) == operand && fuser_.level(operand) == Level::row;
       if (in_memory(operand) || of_row) add_unique(e.reads, operand);
-      else follows = express(operand, of, e);
+      else follows = express(operand, of, moves && used_here_[at(operand)] == 1 && readers_[at(operand)].empty(), e);
     });
     e.nodes.push_back(value);
     return follows;
@@ -126,7 +130,7 @@ class Recompute {
     const std::vector<int32_t>& readers = readers_[at(value)];
     if (readers.empty() || pinned_[at(value)] || s_.homes[at(value)] != Home::own) return;
     Expression e;
-    if (!express(value, value, e)) return;
+    if (!express(value, value, readers.size() == 1 && used_here_[at(value)] == 0, e)) return;
     for (int32_t unit : readers) {
       if (!can_compute(unit, value, e)) return;
     }
@@ -158,6 +162,7 @@ class Recompute {
   Fuser& fuser_;
   int work_;
   std::vector<char> stored_, pinned_;
+  std::vector<int32_t> used_here_;             // how often members of its own unit read the value
   std::vector<std::vector<int32_t>> readers_;  // units that read the value as it is, but for its own
   std::vector<std::vector<int32_t>> loads_;    // of each unit
 };

@@ -48,6 +48,20 @@ class Recompute : public testing::Test {
     const int64_t without = counted([&] { return trained([](const Array& z) { return z; }); }).kept_bytes;
     return counted([&] { return trained(f); }).kept_bytes - without;
   }
+  /// The same of f between two convolutions, on images of these sizes.
+  static constexpr int64_t channels = 24, images = 9 * 7 * channels * 5;
+  template <class F> int64_t kept_for_images(F f) {
+    const Array pictures = randn({9, 7, channels, 5}), filters = randn({3, 3, channels, channels});
+    eval();
+    const auto kept = [&](auto between) {
+      const auto loss = [&](const Array& a, const Array& b) {
+        return sum(square(conv(between(conv(pictures, a, {.pad = {1}})), b, {.pad = {1}})));
+      };
+      return counted([&] { return withgradient(loss, filters, filters); }).kept_bytes;
+    };
+    const int64_t without = kept([](const Array& z) { return z; });
+    return kept(f) - without;
+  }
   /// The same bits with every value of the forward pass held, so that all of them are stored.
   template <class F> void expect_same_bits(F f) {
     const auto less = trained([&](const Array& z) { return f(z, [](const Array& value) { return value; }); });
@@ -101,6 +115,13 @@ TEST_F(Recompute, ASoftmaxKeepsItsResultAlone) {
   }
 }
 
+TEST_F(Recompute, ALogsoftmaxKeepsItsResultAlone) {
+  for (const int dim : {0, 1}) {
+    EXPECT_LE(kept_for([&](const Array& z) { return logsoftmax(z, dim); }), 0) << dim;
+    expect_same_bits([&](const Array& z, auto step) { return step(logsoftmax(step(z), dim)); });
+  }
+}
+
 /// Draws are computed again: neither the numbers nor the mask made of them is kept.
 TEST_F(Recompute, ADropoutKeepsItsSeedAlone) {
   EXPECT_EQ(kept_for([](const Array& z) { return dropout(z, 0.25); }), 0);
@@ -108,23 +129,19 @@ TEST_F(Recompute, ADropoutKeepsItsSeedAlone) {
   EXPECT_EQ(launches([] { return randn({100, 7}); }), (Launched{1, 0}));
 }
 
+/// The images stand in CWHN, draws are counted in logical order: a byte for each element says what was dropped.
+TEST_F(Recompute, ADropoutOfImagesKeepsItsMaskAlone) {
+  EXPECT_LE(kept_for_images([](const Array& z) { return dropout(z, 0.25); }), images);
+}
+
 /// Where statistics are not of rows, but of planes or of what stands in one channel.
 TEST_F(Recompute, ABatchNormAndReluKeepOneArrayOfItsSizeBesideStatistics) {
   const BatchNorm norm(rows, relu);
   eval();
   EXPECT_LE(kept_for([&](const Array& z) { return norm(z); }), size + 8 * rows * 4);
-  constexpr int64_t channels = 24, images = 9 * 7 * channels * 5;
-  const Array pictures = randn({9, 7, channels, 5}), filters = randn({3, 3, channels, channels});
   const BatchNorm of_images(channels, relu);
   eval();
-  const auto kept = [&](auto f) {
-    const auto loss = [&](const Array& a, const Array& b) {
-      return sum(square(conv(f(conv(pictures, a, {.pad = {1}})), b, {.pad = {1}})));
-    };
-    return counted([&] { return withgradient(loss, filters, filters); }).kept_bytes;
-  };
-  const int64_t without = kept([](const Array& z) { return z; });
-  EXPECT_LE(kept(of_images) - without, images * 4 + 8 * channels * 4);
+  EXPECT_LE(kept_for_images(of_images), images * 4 + 8 * channels * 4);
 }
 
 }  // namespace

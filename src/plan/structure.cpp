@@ -45,7 +45,8 @@ class Compiler {
       std::for_each(unit.again.begin(), unit.again.end(), store_reads);
     }
     for (int32_t u = 0; u < fuser_.units.count(); ++u) {
-      if (fuser_.units.alive(u) && fuser_.units[u].call) stored_[at(fuser_.units[u].members.back())] = 1;
+      if (!fuser_.units.alive(u) || !fuser_.units[u].call) continue;
+      for (const int32_t value : written_by_epilogue(fuser_.units[u])) stored_[at(value)] = 1;
       for (const int32_t result : fuser_.units[u].results) {
         if (result >= 0) stored_[at(result)] = 1;
       }
@@ -102,7 +103,7 @@ class Compiler {
     if (fuser_.units[unit].call) {
       add_call(step, unit);
     } else {
-      Kernel kernel = emit(s_, fuser_, unit, stored_);
+      Kernel kernel = emit(s_, fuser_, unit, fuser_.units[unit], stored_);
       if (kernel.stores.empty() && kernel.roots.empty()) return;
       step.kernel = static_cast<int32_t>(s_.kernels.size());
       for (const Port& port : kernel.loads) add_unique(step.reads, fuser_.storage(port.value));
@@ -121,24 +122,51 @@ class Compiler {
     step.epilogue = unit.epilogue;
     step.bias = unit.bias;
     step.residual = unit.residual;
+    step.auxiliary = unit.auxiliary;
+    step.bias_gradient = unit.bias_gradient;
     step.scale = unit.scale;
     for (int i = 0; i < v(step.node).operands; ++i) add_unique(step.reads, fuser_.storage(v(step.node).in[i]));
-    for (const int32_t value : {step.bias, step.residual}) {
-      if (value >= 0) add_unique(step.reads, fuser_.storage(value));
-    }
+    if (step.epilogue.reads_auxiliary()) add_unique(step.reads, fuser_.storage(step.auxiliary));
     step.results = unit.results;
-    if (step.results.empty()) step.writes.push_back(step.result);
+    if (step.results.empty()) step.writes = written_by_epilogue(unit);
     for (const int32_t result : step.results) {
       if (result >= 0) step.writes.push_back(result);
     }
-    if (step.epilogue.none()) return;
-    Kernel kernel = emit(s_, fuser_, number, stored_);
-    const auto product = std::find_if(kernel.loads.begin(), kernel.loads.end(),
-                                      [&](const Port& port) { return port.value == step.node; });
-    kernel.stores.front().aliased = true;
-    kernel.stores.front().alias = static_cast<uint16_t>(product - kernel.loads.begin());
-    step.behind = static_cast<int32_t>(s_.kernels.size());
-    s_.kernels.push_back(std::move(kernel));
+    add_kernels_behind(step, number);
+  }
+
+  /// What computes the epilogue of a call that is refused; it reads memory, and so that must be there.
+  void add_kernels_behind(Step& step, int32_t number) {
+    const Unit& unit = fuser_.units[number];
+    const auto add = [&](Kernel&& kernel) {
+      for (const Port& port : kernel.loads) {
+        const int32_t root = fuser_.storage(port.value);
+        if (root != step.node && !contains(step.writes, root)) add_unique(step.reads, root);
+      }
+      step.behind.push_back(static_cast<int32_t>(s_.kernels.size()));
+      s_.kernels.push_back(std::move(kernel));
+    };
+    if (unit.members.size() > 1) {
+      Kernel kernel = emit(s_, fuser_, number, unit, stored_);
+      alias_result(kernel, step);
+      add(std::move(kernel));
+    }
+    if (step.bias_gradient < 0 || contains(unit.members, step.bias_gradient)) return;
+    Unit sums;
+    sums.domain = v(step.bias_gradient).in[0];
+    sums.wide = v(sums.domain).wide;
+    sums.members = {step.bias_gradient};
+    add(emit(s_, fuser_, number, sums, stored_));
+  }
+
+  /// The product stands where the epilogue's end will (unless somebody else reads it).
+  void alias_result(Kernel& kernel, const Step& step) const {
+    if (s_.homes[at(step.node)] != Home::result) return;
+    const auto of = [](int32_t value) { return [value](const Port& port) { return port.value == value; }; };
+    const auto product = std::find_if(kernel.loads.begin(), kernel.loads.end(), of(step.node));
+    const auto result = std::find_if(kernel.stores.begin(), kernel.stores.end(), of(step.result));
+    result->aliased = true;
+    result->alias = static_cast<uint16_t>(product - kernel.loads.begin());
   }
 
   /// A store may take over the memory of a load that ends with this kernel and has the same elements in the same
@@ -222,7 +250,8 @@ size_t Structure::bytes() const {
   size_t bytes = sizeof(Structure) + room_of(graph.values) + room_of(homes) + room_of(base) + room_of(contiguous) +
                  room_of(donor) + room_of(kernels) + room_of(steps);
   for (const Value& value : graph.values) bytes += value.in.bytes();
-  for (const Step& step : steps) bytes += room_of(step.reads) + room_of(step.writes) + room_of(step.results);
+  for (const Step& step : steps)
+    bytes += room_of(step.reads) + room_of(step.writes) + room_of(step.results) + room_of(step.behind);
   for (const Kernel& k : kernels) {
     bytes += room_of(k.instrs) + room_of(k.loads) + room_of(k.scalars) + room_of(k.stores) + room_of(k.roots);
   }

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include <rosin/math_mode.hpp>
+
 #include "graph/op.hpp"
 #include "plan/call.hpp"
 
@@ -16,7 +18,8 @@ enum class Look : uint8_t {
   none,
   transposed,  // first two dims exchanged (operands of matmul)
   parts,       // complex elements as a first dim of their two parts
-  whole        // the way back
+  whole,       // the way back
+  bits         // no look: memory for a bit an element, columns in groups of 128 (the auxiliary of relu)
 };
 
 /// Values that a value is computed from, by position; -1 where it keeps a C++ number, or has no operand.
@@ -50,6 +53,7 @@ struct Value {
   bool channels_first = false;  // images: memory order is channels, spatial dims, batch (CWHN)
   bool small_row = false;       // reduction: the reduced elements fit Target::longest_row()
   Look look = Look::none;       // without an op: a look, or a contiguous copy
+  MathMode mode = MathMode::exact;
   OperandValues in;
   Attributes attributes;
 
@@ -87,6 +91,8 @@ struct Instr {
   uint16_t in[Node::max_positions] = {};
   uint16_t port = 0;
   const Op* op = nullptr;
+  MathMode mode = MathMode::exact;  // apply, reduce, root
+  bool narrow = false;              // the result is Float16 or BFloat16
 };
 
 /// What a kernel reads or writes.
@@ -116,11 +122,13 @@ struct Step {
   int32_t node = -1;                   // the opaque node
   int32_t result = -1;                 // calls: the value that is written, the node's or that of its epilogue's end
   Epilogue epilogue;                   // calls
-  int32_t bias = -1, residual = -1;    // values of the epilogue
+  int32_t bias = -1, residual = -1;    // values that the epilogue reads
+  int32_t auxiliary = -1;              // that it reads or writes
+  int32_t bias_gradient = -1;          // that it writes
   int64_t scale = -1;                  // where the epilogue's number stands, see scalar_index
   std::vector<int32_t> results;        // of a node of several: values by number, -1: nobody reads it; `result` has none
   bool taken = false;                  // calls: the target said that it takes calls like this one
-  int32_t behind = -1;                 // the kernel that computes the epilogue, in place, where the call is refused
+  std::vector<int32_t> behind;         // kernels that compute the epilogue, in place, where the call is refused
   std::vector<int32_t> reads, writes;  // values with storage of their own
 };
 

@@ -19,6 +19,13 @@ void add_unique(std::vector<int32_t>& list, int32_t value) {
   if (!contains(list, value)) list.push_back(value);
 }
 
+std::vector<int32_t> written_by_epilogue(const Unit& call) {
+  std::vector<int32_t> values = {call.members.back()};
+  if (call.epilogue.writes_auxiliary()) values.push_back(call.auxiliary);
+  if (call.bias_gradient >= 0) values.push_back(call.bias_gradient);
+  return values;
+}
+
 bool Unit::computes_again(int32_t value) const { return contains(again, value); }
 
 bool Units::test(const Bits& bits, int32_t i) {

@@ -25,7 +25,8 @@ struct Unit {
   int row_dims = 0;                            // 0 = no row reduction yet
   bool taken = false;                          // calls: by the target
   Epilogue epilogue;                           // calls: what the members after the first compute
-  int32_t bias = -1, residual = -1;            // calls: values of the epilogue
+  int32_t bias = -1, residual = -1;            // calls: values of the epilogue, see Step
+  int32_t auxiliary = -1, bias_gradient = -1;  // the second is a member where it sums up the call's result
   int64_t scale = -1;                          // calls: where the epilogue's number stands, see scalar_index
   std::vector<int32_t> results;                // calls of several results: their values by number, -1: nobody reads it
   std::vector<int32_t> members;                // nodes, in recording order once sorted
@@ -35,6 +36,9 @@ struct Unit {
   uint8_t row_wide() const;  // wide dims of row-level values
   bool computes_again(int32_t value) const;
 };
+
+/// What a call of one result writes: that, and what its epilogue makes beside it.
+std::vector<int32_t> written_by_epilogue(const Unit& call);
 
 /// Units with the transitive closure of their dependencies.
 class Units {

@@ -45,6 +45,12 @@ std::string key_of(const OpenDevice& device, const rosin_call_description& call)
   }
   const int32_t rest[] = {window.spatial, window.groups, window.flipped, window.mean};
   add(key, rest, std::size(rest));
+  for (uint32_t i = 0; i < call.attribute_count; ++i) {
+    const rosin_attribute& attribute = call.attributes[i];
+    add(key, &attribute.key, 1);
+    add(key, &attribute.integer, 1);
+    add(key, &attribute.real, 1);
+  }
   for (uint32_t i = 0; i < call.array_count; ++i) {
     const rosin_call_array& array = call.arrays[i];
     const int32_t what[] = {array.role, array.type, array.rank};

@@ -46,8 +46,8 @@ class PluginPrepared final : public plan::Prepared {
  public:
   PluginPrepared(OpenDevice& device, PluginCompiled& compiled, std::shared_ptr<const plan::Layout> layout)
       : device_(device), layout_(std::move(layout)) {
-    const std::vector<char> by_library = prepare_calls();
-    kernels::LaunchList list = kernels::write_launches(*layout_, by_library);
+    const std::vector<kernels::ByLibrary> by_library = prepare_calls();
+    kernels::LaunchList list = kernels::write_launches(*layout_, abilities_of(device.info), by_library);
     if (device.functions.graph_create) kernels::share_numbers(list);
     for (kernels::Launch& launch : list.launches) {
       if (launch.call >= 0) place_call(launch, list);
@@ -63,7 +63,7 @@ class PluginPrepared final : public plan::Prepared {
     }
     steps_ = std::make_unique<DeviceSteps>(layout_, calls_);
     steps_->make(list, std::move(kernels), checked_ ? &checked_->flags() : nullptr, guard_);
-    graph_ = std::make_unique<DeviceGraph>(device, *steps_);
+    graph_ = std::make_unique<DeviceGraph>(device, *steps_, checked_ ? guard_ : nullptr);
     std::vector<std::string> ops;
     for (const kernels::Launch& launch : list.launches) ops.push_back(launch.what);
     ops_ = std::make_shared<const std::vector<std::string>>(std::move(ops));
@@ -97,21 +97,30 @@ class PluginPrepared final : public plan::Prepared {
     DeviceRun run(device_, memory, ops_);
     if (guard_) run.reads(*guard_);
     if (checked_) run.reads(checked_->flags());
+    RunSites sites = checked_ ? sites_of(memory) : nullptr;
+    const int place = checked_ ? device_.flags.reserve() : IndexFlags::none;
     steps_->fill(memory);
-    const bool launched_all = graph_->launch(memory);
+    const bool launched_all = graph_->launch(memory, checked_ ? device_.flags.word(place) : nullptr);
     if (!launched_all) launch(0);
     try {
       for (size_t i = 1; i < steps_->steps.size() && !launched_all; ++i) launch(i);
       launched.fetch_add(static_cast<int64_t>(steps_->steps.size()), std::memory_order_relaxed);
       if (!checked_) return run.finish();
-      const int place = device_.flags.send();
+      if (!launched_all) device_.flags.send(place);
       const Ticket ticket = run.finish();
-      device_.flags.expect(place, ticket, checked_);
+      device_.flags.expect(place, ticket, checked_, std::move(sites));
       return ticket;
     } catch (const Error& error) {
       if (!memory.overwrites.empty()) device_.give_up(error.what());
       throw;
     }
+  }
+
+  RunSites sites_of(const plan::RunMemory& memory) const {
+    if (!std::ranges::equal(*sites_, memory.sites)) {
+      sites_ = std::make_shared<const std::vector<plan::NodeSite>>(memory.sites.begin(), memory.sites.end());
+    }
+    return sites_;
   }
 
   /// Whether the step reads or writes an array without elements: that is no library's work.
@@ -120,15 +129,15 @@ class PluginPrepared final : public plan::Prepared {
     return empty(step.result) || std::any_of(step.reads.begin(), step.reads.end(), empty);
   }
 
-  /// Which steps a vendor's library computes.
-  std::vector<char> prepare_calls() {
+  /// What of each step a vendor's library computes.
+  std::vector<kernels::ByLibrary> prepare_calls() {
     const std::vector<plan::Step>& steps = layout_->structure->steps;
-    std::vector<char> by_library(steps.size(), 0);
+    std::vector<kernels::ByLibrary> by_library(steps.size(), kernels::ByLibrary::nothing);
     for (size_t i = 0; i < steps.size(); ++i) {
       if (steps[i].kernel >= 0 || !steps[i].taken || is_empty(steps[i])) continue;
       std::optional<LibraryCall> call = LibraryCall::prepare(device_, *layout_, steps[i]);
       if (!call) continue;
-      by_library[i] = 1;
+      by_library[i] = call->whole() ? kernels::ByLibrary::all : kernels::ByLibrary::product;
       call_steps_.push_back(static_cast<int32_t>(i));
       calls_.push_back(std::move(*call));
     }
@@ -170,6 +179,7 @@ class PluginPrepared final : public plan::Prepared {
   const DeviceBlock* guard_ = nullptr;                   // of the device, where kernels ask it
   std::shared_ptr<const CheckedPlan> checked_;           // null: the plan checks nothing
   std::shared_ptr<const std::vector<std::string>> ops_;  // of each launch, for messages
+  mutable RunSites sites_ = std::make_shared<const std::vector<plan::NodeSite>>();  // of the last run
   // Of the run that has the device's turn; the graph goes before the calls that stand in it:
   std::unique_ptr<DeviceSteps> steps_;
   std::unique_ptr<DeviceGraph> graph_;

@@ -18,7 +18,7 @@ constexpr int runs_before = 2;                           // step by step, before
 constexpr uint64_t largest_copied = uint64_t{64} << 20;  // bytes of a leaf that is copied each time
 constexpr int most_restless = 6;
 
-std::atomic<int64_t> launches{0}, updates{0};
+std::atomic<int64_t> launches{0}, updates{0}, loose_calls{0};
 
 /// ROSIN_GRAPHS=0: everything step by step; ROSIN_SYNC=1 asks for that as well.
 bool are_wanted() {
@@ -48,17 +48,20 @@ rosin_graph_node node_of(rosin_graph_node_kind kind) {
   return node;
 }
 
-/// The reason is what the plug-in said last.
-void say_left_out(const OpenDevice& device) {
+/// Once in the process. The reason is what the plug-in said last.
+void say_left_out(const OpenDevice& device, rosin_status status) {
   const char* said = device.functions.error_text();
-  warn_once("device-graph", "a graph of " + device.name + " is left out, its steps are launched one by one; " +
-                                (said && *said ? said : "the back end gives no reason"));
+  const std::string text = "a graph of " + device.name + " is left out, its steps are launched one by one; " +
+                           (said && *said ? said : "the back end gives no reason");
+  if (status == ROSIN_UNSUPPORTED) inform_once("device-graph", text);
+  else warn_once("device-graph", text);
 }
 
 }  // namespace
 
-DeviceGraph::DeviceGraph(OpenDevice& device, DeviceSteps& steps)
-    : device_(device), steps_(steps), usable_(device.functions.graph_create && are_wanted() && !steps.steps.empty()),
+DeviceGraph::DeviceGraph(OpenDevice& device, DeviceSteps& steps, const DeviceBlock* guard)
+    : device_(device), steps_(steps), guard_(guard),
+      usable_(device.functions.graph_create && are_wanted() && !steps.steps.empty()),
       arena_bytes_(steps.arena_bytes()) {
   if (usable_) find_leaves();
 }
@@ -88,19 +91,19 @@ void DeviceGraph::find_leaves() {
   }
 }
 
-bool DeviceGraph::launch(const plan::RunMemory& memory) {
+bool DeviceGraph::launch(const plan::RunMemory& memory, int64_t* word) {
   if (!usable_ || ++runs_ <= runs_before) return false;
   if (std::exchange(outdated_, false)) drop();
   // A run that borrowed its arena before this one grew has no room for the leaves.
   if (memory.arena ? memory.arena->bytes < arena_bytes() : arena_bytes() > 0) return false;
   place_leaves(memory);
-  if (launch_placed(memory)) return true;
+  if (launch_placed(memory, word)) return true;
   steps_.fill(memory);
   return false;
 }
 
-bool DeviceGraph::launch_placed(const plan::RunMemory& memory) {
-  if (!(graph_ ? update_changed(memory) : build(memory))) return false;
+bool DeviceGraph::launch_placed(const plan::RunMemory& memory, int64_t* word) {
+  if (!(graph_ ? update_changed(memory, word) : build(memory, word))) return false;
   const rosin_status status = device_.functions.graph_launch(device_.compute().queue(), graph_);
   if (!taken(status)) return false;
   device_.check(status, "launch of a graph");
@@ -112,12 +115,17 @@ bool DeviceGraph::launch_placed(const plan::RunMemory& memory) {
   return true;
 }
 
-/// False where the device has no graphs like this one, or fails with it but is not lost: then it is not asked again.
-bool DeviceGraph::taken(rosin_status status) {
-  if (status == ROSIN_OK || status == ROSIN_DEVICE_FAULT) return true;
-  if (status != ROSIN_UNSUPPORTED) say_left_out(device_);
+/// The device has no graphs like this one, or fails with it: it is not asked again.
+void DeviceGraph::leave_out(rosin_status status) {
+  say_left_out(device_, status);
   usable_ = false;
   drop();
+}
+
+/// False where the graph is left out, but not on a device that is lost.
+bool DeviceGraph::taken(rosin_status status) {
+  if (status == ROSIN_OK || status == ROSIN_DEVICE_FAULT) return true;
+  leave_out(status);
   return false;
 }
 
@@ -168,11 +176,22 @@ rosin_graph_node DeviceGraph::step_node(const DeviceSteps::Step& step, const Dev
   return node;
 }
 
-bool DeviceGraph::build(const plan::RunMemory& memory) {
+/// The guard as the device has it when all steps before have run.
+rosin_graph_node DeviceGraph::guard_node(int64_t* word) const {
+  rosin_graph_node node = node_of(ROSIN_GRAPH_COPY_OUT);
+  node.host = word;
+  node.from = {static_cast<rosin_memory*>(guard_->data), 0};
+  node.bytes = sizeof *word;
+  return node;
+}
+
+bool DeviceGraph::build(const plan::RunMemory& memory, int64_t* word) {
   const auto made = [&] {
     const rosin_backend& functions = device_.functions;
-    if (!passes(functions.graph_create(device_.device, &graph_))) return false;
-    return add_copies(memory) && add_steps() && passes(functions.graph_finish(graph_));
+    const rosin_status status = functions.graph_create(device_.device, &graph_);
+    if (status == ROSIN_UNSUPPORTED) usable_ = false;  // it has none: nothing to say
+    if (!usable_ || !passes(status)) return false;
+    return add_copies(memory) && add_steps() && add_guard(word) && passes(functions.graph_finish(graph_));
   };
   nodes_.clear();
   const bool complete = made();
@@ -209,9 +228,18 @@ bool DeviceGraph::add_steps() {
       touches[i] = {Buffer::arena, Buffer::arena, leaf.offset, leaf.offset, leaf.offset + leaf.bytes, false};
     }
     const DeviceSteps::Arguments arguments = steps_.arguments_of(step);
-    if (!add(step_node(step, arguments), std::move(touches))) return false;
+    if (add(step_node(step, arguments), std::move(touches))) continue;
+    if (step.call) loose_calls.fetch_add(1, std::memory_order_relaxed);
+    return false;
   }
   return true;
+}
+
+bool DeviceGraph::add_guard(int64_t* word) {
+  word_ = word;
+  if (!guard_) return true;
+  constexpr int32_t guard = kernels::LaunchBuffer::guard;
+  return add(guard_node(word), {{guard, guard, 0, 0, sizeof *word, false}});
 }
 
 /// Waits for what it has a conflict with, unless something else waits for that already.
@@ -234,9 +262,7 @@ bool DeviceGraph::add(rosin_graph_node node, std::vector<Buffer> touches) {
 /// While a graph is made: whatever goes wrong, the steps can be launched one by one, but on a device that is lost.
 bool DeviceGraph::passes(rosin_status status) {
   if (status == ROSIN_OK) return true;
-  if (status != ROSIN_UNSUPPORTED) say_left_out(device_);
-  usable_ = false;
-  drop();
+  leave_out(status);
   if (status == ROSIN_DEVICE_FAULT) device_.check(status, "making of a graph");
   return false;
 }
@@ -250,7 +276,15 @@ bool DeviceGraph::update(size_t number, const rosin_graph_node& node) {
 }
 
 /// The nodes whose arguments are others than those they have.
-bool DeviceGraph::update_changed(const plan::RunMemory& memory) {
+bool DeviceGraph::update_changed(const plan::RunMemory& memory, int64_t* word) {
+  if (!update_copies(memory) || !update_steps()) return false;
+  if (!guard_ || word == word_) return true;
+  if (!update(first_step_ + steps_.steps.size(), guard_node(word))) return false;
+  word_ = word;
+  return true;
+}
+
+bool DeviceGraph::update_copies(const plan::RunMemory& memory) {
   for (Leaf& leaf : leaves_) {
     if (!leaf.moved) continue;
     const rosin_graph_node node = copy_node(leaf, memory);
@@ -259,6 +293,10 @@ bool DeviceGraph::update_changed(const plan::RunMemory& memory) {
     leaf.last = node.from.memory;
     leaf.copied_to = node.to.memory;
   }
+  return true;
+}
+
+bool DeviceGraph::update_steps() {
   for (size_t i = 0; i < steps_.steps.size(); ++i) {
     const DeviceSteps::Step& step = steps_.steps[i];
     const rosin_place* places = steps_.places_of(step);
@@ -268,7 +306,10 @@ bool DeviceGraph::update_changed(const plan::RunMemory& memory) {
       continue;
     }
     const DeviceSteps::Arguments arguments = steps_.arguments_of(step);
-    if (!update(first_step_ + i, step_node(step, arguments))) return false;
+    if (!update(first_step_ + i, step_node(step, arguments))) {
+      if (step.call) loose_calls.fetch_add(1, std::memory_order_relaxed);
+      return false;
+    }
     std::copy_n(places, step.buffer_count, places_.data() + step.first_buffer);
     std::copy_n(numbers, step.number_count, numbers_.data() + step.first_number);
   }
@@ -280,7 +321,8 @@ void DeviceGraph::drop() noexcept {
 }
 
 GraphCounts graph_counts() {
-  return {launches.load(std::memory_order_relaxed), updates.load(std::memory_order_relaxed)};
+  return {launches.load(std::memory_order_relaxed), updates.load(std::memory_order_relaxed),
+          loose_calls.load(std::memory_order_relaxed)};
 }
 
 }  // namespace rosin

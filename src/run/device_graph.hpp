@@ -1,7 +1,8 @@
 // DeviceGraph: the steps of a layout as a graph of the device, so that a run is one launch. It is made when the layout
 // runs for the third time, with edges from what the steps read and write. Before each launch the nodes are updated
 // whose places or numbers are others than last time. A leaf that comes from elsewhere each time and has several readers
-// is copied into a place of its own in the arena, by a node that alone is updated.
+// is copied into a place of its own in the arena, by a node that alone is updated. The last node of a run with checks
+// copies the guard out (index_flags.hpp).
 // Read first: device_steps.hpp, include/rosin/backend.h (Graphs).
 #pragma once
 
@@ -17,14 +18,16 @@ namespace rosin {
 /// For who has the device's turn, but for arena_bytes. The steps live longer.
 class DeviceGraph {
  public:
-  DeviceGraph(OpenDevice& device, DeviceSteps& steps);
+  /// `guard`: of the device, where the steps check values; null where they do not.
+  DeviceGraph(OpenDevice& device, DeviceSteps& steps, const DeviceBlock* guard);
   ~DeviceGraph() { drop(); }
   DeviceGraph(const DeviceGraph&) = delete;
   DeviceGraph& operator=(const DeviceGraph&) = delete;
 
-  /// Launches the run, for which the steps have been filled. False, and nothing is done, where that is not to be done
+  /// Launches the run, for which the steps have been filled; where there is a guard, it ends with a copy of that to
+  /// `word`, in pinned memory. False, and nothing is done, where that is not to be done
   /// with a graph: not yet, or never. Error (backend): the device does not launch it; nothing has run.
-  bool launch(const plan::RunMemory& memory);
+  bool launch(const plan::RunMemory& memory, int64_t* word);
   /// Of the arena that a run borrows; grows when places for leaves are added.
   size_t arena_bytes() const { return arena_bytes_.load(std::memory_order_relaxed); }
 
@@ -48,26 +51,33 @@ class DeviceGraph {
   void find_leaves();
   void place_leaves(const plan::RunMemory& memory);
   void watch_leaves(const plan::RunMemory& memory);
-  bool launch_placed(const plan::RunMemory& memory);
-  bool build(const plan::RunMemory& memory);
+  bool launch_placed(const plan::RunMemory& memory, int64_t* word);
+  bool build(const plan::RunMemory& memory, int64_t* word);
   bool add_copies(const plan::RunMemory& memory);
   bool add_steps();
+  bool add_guard(int64_t* word);
   bool add(rosin_graph_node node, std::vector<DeviceSteps::Buffer> touches);
   bool passes(rosin_status status);
-  bool update_changed(const plan::RunMemory& memory);
+  void leave_out(rosin_status status);
+  bool update_changed(const plan::RunMemory& memory, int64_t* word);
+  bool update_copies(const plan::RunMemory& memory);
+  bool update_steps();
   bool update(size_t number, const rosin_graph_node& node);
   bool taken(rosin_status status);
+  rosin_graph_node guard_node(int64_t* word) const;
   rosin_graph_node copy_node(const Leaf& leaf, const plan::RunMemory& memory) const;
   rosin_graph_node step_node(const DeviceSteps::Step& step, const DeviceSteps::Arguments& arguments) const;
   void drop() noexcept;
 
   OpenDevice& device_;
   DeviceSteps& steps_;
+  const DeviceBlock* guard_;
   bool usable_;
   int runs_ = 0;
   bool outdated_ = false;  // the next run makes it anew
   rosin_graph* graph_ = nullptr;
-  size_t first_step_ = 0;  // its number among the nodes
+  size_t first_step_ = 0;    // its number among the nodes; behind the steps comes the copy of the guard
+  int64_t* word_ = nullptr;  // where that copies to
   std::vector<Leaf> leaves_;
   std::vector<int32_t> leaf_of_;  // of each buffer, the entry in leaves_ or -1
   std::atomic<size_t> arena_bytes_;
@@ -79,6 +89,7 @@ class DeviceGraph {
 /// Since the start of the process.
 struct GraphCounts {
   int64_t launches = 0, updates = 0;
+  int64_t loose_calls = 0;  // of libraries, which a graph did not take
 };
 GraphCounts graph_counts();
 

@@ -25,7 +25,8 @@ static_assert(static_cast<int>(Primitive::select) == ROSIN_SELECT &&
 static_assert(static_cast<int>(KernelOperation::round) == ROSIN_ROUND &&
               static_cast<int>(KernelOperation::barrier) == ROSIN_BARRIER &&
               static_cast<int>(KernelOperation::end_if) == ROSIN_END_IF &&
-              static_cast<int>(KernelOperation::tanh_approximate) == ROSIN_TANH_APPROXIMATE);
+              static_cast<int>(KernelOperation::tanh_approximate) == ROSIN_TANH_APPROXIMATE &&
+              static_cast<int>(KernelOperation::shuffle) == ROSIN_SHUFFLE);
 
 /// One code in C, and the lists that it points to.
 struct CodeInC {
@@ -74,6 +75,16 @@ bool uses_float64(const KernelCode& code) {
 }
 
 }  // namespace
+
+kernels::Abilities abilities_of(const rosin_device_info& info) {
+  const auto takes = [&](uint64_t what) { return (info.instructions & what) != 0; };
+  kernels::Abilities device;
+  device.vector_bytes = takes(ROSIN_TAKES_VECTORS) ? info.vector_bytes : 0;
+  device.warp = takes(ROSIN_TAKES_SHUFFLE) ? info.warp : 0;
+  device.read_only = takes(ROSIN_TAKES_READ_ONLY);
+  device.shared_bytes = takes(ROSIN_TAKES_LARGE_SHARED) ? info.largest_shared : info.shared_bytes;
+  return device;
+}
 
 const DeviceKernels::Entry* DeviceKernels::find(const KernelCode& code, uint64_t hash) const {
   const auto [first, last] = entries_.equal_range(hash);
@@ -154,7 +165,7 @@ void DeviceKernels::compile(const std::vector<const kernels::Launch*>& fresh) {
   }
   std::string text;
   if (device_.info.language != ROSIN_LANGUAGE_NONE)
-    text = kernels::kernel_text(language_of(device_.info.language), originals);
+    text = kernels::kernel_text(language_of(device_.info.language), originals, device_.info.shared_bytes);
   rosin_program program{};
   program.size = sizeof program;
   program.text = device_.info.language == ROSIN_LANGUAGE_NONE ? nullptr : text.c_str();

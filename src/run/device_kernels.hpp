@@ -12,7 +12,7 @@
 
 #include <rosin/backend.h>
 
-#include "kernels/code.hpp"
+#include "kernels/launches.hpp"
 
 namespace rosin {
 
@@ -23,6 +23,9 @@ struct LoadedKernel {
   rosin_kernel* kernel = nullptr;
   std::shared_ptr<rosin_module> module;
 };
+
+/// What kernels may do on a device that says this of itself.
+kernels::Abilities abilities_of(const rosin_device_info& info);
 
 class DeviceKernels {
  public:

@@ -26,15 +26,6 @@ rosin_number number_of(const kernels::LaunchNumber& number, const ScalarValue& v
   return made;
 }
 
-/// Which buffers a kernel stores to.
-std::vector<char> stored_by(const kernels::KernelCode& code) {
-  std::vector<char> stored(code.buffers.size(), 0);
-  for (const kernels::KernelInstruction& instruction : code.instructions) {
-    if (instruction.is(kernels::KernelOperation::store)) stored[static_cast<size_t>(instruction.immediate)] = 1;
-  }
-  return stored;
-}
-
 }  // namespace
 
 void DeviceSteps::make(const kernels::LaunchList& list, std::vector<LoadedKernel> kernels, const Memory* flags,
@@ -96,14 +87,14 @@ void DeviceSteps::add(const kernels::Launch& launch, LoadedKernel kernel) {
   step.buffer_count = launch.buffers.size();
   step.first_number = numbers.size();
   step.number_count = launch.numbers.size();
-  const std::vector<char> stored = stored_by(launch.code);
+  const std::vector<char> stored = stored_buffers(launch.code);
   for (size_t i = 0; i < launch.buffers.size(); ++i) {
     Buffer buffer = buffer_of(launch.buffers[i]);
     if (!step.call) {
       buffer.written = stored[i] != 0;
     } else {
       const size_t arrays = step.call->values().size();
-      buffer.written = i + 1 >= arrays;  // the result, and the workspace
+      buffer.written = i >= arrays || step.call->writes(i);  // (the last is the workspace)
       if (i < arrays) buffer.offset += step.call->offset(i);
     }
     buffers.push_back(buffer);

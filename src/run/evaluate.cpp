@@ -13,6 +13,8 @@
 #include "graph/context.hpp"
 #include "graph/kinds.hpp"
 #include "graph/leaf.hpp"
+#include "graph/math_mode.hpp"
+#include "graph/recording_site.hpp"
 #include "run/buffer_pool.hpp"
 #include "run/cpu_stream.hpp"
 #include "run/device_table.hpp"
@@ -65,10 +67,12 @@ class Evaluation {
   void let_go(Context& context, Node* node) noexcept;
   void add_foreign(Node* operand);
   void ask_device();
+  void find_modes();
   void make_keys(Context& context, bool may_donate);
   uint64_t* add_node(size_t n, uint64_t* words);
   void add_many(const Node& node);
   void add_attributes(const Node& node);
+  MathMode mode_of(const Node& node) const { return modes_[static_cast<size_t>(node.recorded_in.mode())]; }
   uint32_t operand_word(Node* operand);
   bool has_readers_outside() const;
   bool only_read_here(const LeafTable::Leaf& leaf) const;
@@ -86,19 +90,22 @@ class Evaluation {
   void commit(const plan::Layout& layout, Context& context, Context& here) noexcept;
   int32_t number_of(const Node* operand) const;
 
-  uint32_t stamp_ = 0;            // marks the nodes that are needed, and leaves
-  std::vector<Node*> order_;      // needed pending nodes in recording order
-  std::vector<uint8_t> held_;     // of each in order_: whether its value must come out
-  std::vector<Node*> evaluated_;  // nodes of the pending list that other threads have evaluated
-  uint8_t device_ = 0;            // of the nodes in order_
-  uint8_t asked_ = 0;             // the device that was asked for its longest row
-  int64_t longest_row_ = 0;       // that the kernels of the device keep in a group
-  bool elsewhere_ = false;        // nodes of another device are held and pending
-  bool has_others_ = false;       // pending nodes that only other threads may need
-  bool has_numbers_ = false;      // some nodes of order_ carry C++ numbers
+  uint32_t stamp_ = 0;                     // marks the nodes that are needed, and leaves
+  std::vector<Node*> order_;               // needed pending nodes in recording order
+  std::vector<uint8_t> held_;              // of each in order_: whether its value must come out
+  std::vector<Node*> evaluated_;           // nodes of the pending list that other threads have evaluated
+  uint8_t device_ = 0;                     // of the nodes in order_
+  uint8_t asked_ = 0;                      // the device that was asked for its longest row
+  int64_t longest_row_ = 0;                // that the kernels of the device keep in a group
+  MathMode usual_mode_ = MathMode::exact;  // that the device takes by itself
+  MathMode modes_[4] = {};                 // what it computes in where a node says that mode
+  bool elsewhere_ = false;                 // nodes of another device are held and pending
+  bool has_others_ = false;                // pending nodes that only other threads may need
+  bool has_numbers_ = false;               // some nodes of order_ carry C++ numbers
   LeafTable leaves_;
   Key structure_key_, sizes_key_;
-  std::vector<uint64_t> attributes_;  // words of the structure key that follow those of the nodes
+  std::vector<uint64_t> attributes_;   // words of the structure key that follow those of the nodes
+  std::vector<plan::NodeSite> sites_;  // of nodes that check values, where a layer has recorded them
   std::vector<Outgoing> outputs_;
   CpuStream::Run run_;                               // what the plan runs on
   std::vector<Memory*> reads_, makes_, overwrites_;  // of a device, by the run
@@ -241,7 +248,8 @@ constexpr size_t node_words = 1 + Node::max_operands / 2;
   node.slot = static_cast<uint32_t>(n);
   has_numbers_ |= node.scalars != 0;
   const bool small = op.kind == Kind::reduction && small_reduction(node, longest_row_);
-  *words++ = node.facts() | uint64_t{held_[n]} << Node::free_fact | uint64_t{small} << (Node::free_fact + 1);
+  *words++ = node.facts() | uint64_t{held_[n]} << Node::free_fact | uint64_t{small} << (Node::free_fact + 1) |
+             static_cast<uint64_t>(mode_of(node)) << (Node::free_fact + 2);
   if (node.operands == Node::many) {
     add_many(node);
   } else {
@@ -264,6 +272,9 @@ void Evaluation::add_attributes(const Node& node) {
   const Op& op = *node.op;
   std::vector<uint64_t>& words = op.sizes_in_attributes ? sizes_key_.words : attributes_;
   for (int w = 0; w < op.attribute_words; ++w) words.push_back(node.attributes.word(w));
+  if (info(op.kind).checks) {
+    if (const uint32_t site = site_of(node.attributes)) sites_.push_back({static_cast<int32_t>(node.slot), site});
+  }
   if (!sizes_follow(op)) {
     for (int d = 0; d < node.rank; ++d) sizes_key_.add(static_cast<uint64_t>(node.sizes[d]));
   }
@@ -292,9 +303,22 @@ bool Evaluation::only_read_here(const LeafTable::Leaf& leaf) const {
 
 /// What keys must know of the device. (Other devices than the first are found under a lock: each is asked once.)
 void Evaluation::ask_device() {
-  if (device_ != 0 && device_ == asked_) return;
-  longest_row_ = DeviceTable::instance().executor(device_).target().longest_row();
-  asked_ = device_;
+  if (device_ == 0 || device_ != asked_) {
+    const plan::Target& target = DeviceTable::instance().executor(device_).target();
+    longest_row_ = target.longest_row();
+    usual_mode_ = target.usual_mode();
+    asked_ = device_;
+  }
+  find_modes();
+}
+
+/// What the device computes in where nodes say usual, exact, standard, fast. The CPU has one plan for all of them.
+void Evaluation::find_modes() {
+  const MathMode said = program_math_mode(), usual = said == MathMode::usual ? usual_mode_ : said;
+  for (const MathMode mode : {MathMode::usual, MathMode::exact, MathMode::standard, MathMode::fast}) {
+    const MathMode taken = mode == MathMode::usual ? usual : mode;
+    modes_[static_cast<size_t>(mode)] = device_ == 0 ? MathMode::exact : taken;
+  }
 }
 
 /// Leaves may be overwritten unless a gradient call walks, or values that are not kept have readers outside. (Who
@@ -303,6 +327,7 @@ void Evaluation::make_keys(Context& context, bool may_donate) {
   ask_device();
   sizes_key_.clear();
   attributes_.clear();
+  sites_.clear();
   leaves_.clear(context, stamp_);
   std::vector<uint64_t>& words = structure_key_.words;
   words.resize(1 + order_.size() * node_words);
@@ -345,6 +370,7 @@ plan::Graph Evaluation::graph() const {
     value.operands = node.operand_count();
     value.in.resize(value.operands);
     value.held = held_[n];
+    value.mode = mode_of(node);
     value.small_row = node.op->kind == Kind::reduction && small_reduction(node, longest_row_);
     if (node.op->kind != Kind::elementwise) value.attributes = node.attributes;
     int32_t* in = value.in.begin();
@@ -489,6 +515,7 @@ void Evaluation::execute(const std::shared_ptr<Plan>& plan) {
                     .reads = reads_,
                     .makes = makes_,
                     .overwrites = overwrites_,
+                    .sites = sites_,
                     .defers = defers_});
     }
   } catch (...) {

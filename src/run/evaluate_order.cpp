@@ -8,6 +8,7 @@
 #include <rosin/error.hpp>
 
 #include "graph/leaf.hpp"
+#include "graph/recording_site.hpp"
 #include "run/evaluate.hpp"
 #include "run/index_flags.hpp"
 
@@ -81,10 +82,10 @@ void set_aside(Context& here, Node* node, NodeState state) {
   try {
     throw;
   } catch (const Error& error) {
-    throw Error(error.kind(),
-                std::string(error.what()) + "; this came up for an array that a handle holds, a result of " +
-                    std::string(op_name(node)) + ", " + to_string(node.shape()) + " " + to_string(node.dtype) +
-                    "; it is left out from now on; ROSIN_EAGER=1 throws where it is recorded");
+    throw with_more(error, "; this came up for an array that a handle holds, a result of " +
+                               std::string(op_name(node)) + ", " + to_string(node.shape()) + " " +
+                               to_string(node.dtype) +
+                               "; it is left out from now on; ROSIN_EAGER=1 throws where it is recorded");
   }
 }
 

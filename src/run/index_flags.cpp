@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "graph/recording_site.hpp"
 #include "kernels/launches.hpp"
 #include "run/open_device.hpp"
 
@@ -44,9 +45,15 @@ CheckedPlan::~CheckedPlan() {
   release(flags_);
 }
 
-void CheckedPlan::throw_error(const std::vector<int64_t>& flags) const {
+void CheckedPlan::throw_error(const std::vector<int64_t>& flags, std::span<const plan::NodeSite> sites) const {
   for (size_t i = 0; i < checks_.size(); ++i) {
-    if (flags[i] != 0) kernels::throw_index_error(*layout_, checks_[i], flags[i]);
+    if (flags[i] == 0) continue;
+    try {
+      kernels::throw_index_error(*layout_, checks_[i], flags[i]);
+    } catch (Error& error) {
+      add_site(error, plan::site_of(sites, checks_[i]));
+      throw;
+    }
   }
   throw Error(ErrorKind::internal,
               std::string(what) + ": the guard of " + device_.name + " fell, and no check says why");
@@ -57,7 +64,7 @@ DeviceBlock& IndexFlags::guard() {
   if (guard_) return *guard_;
   if (!words_) {
     void* words = nullptr;
-    device_.check(device_.functions.alloc_pinned(device_.device, ring_length * sizeof(int64_t), &words), what);
+    device_.check(device_.functions.alloc_pinned(device_.device, (ring_length + 1) * sizeof(int64_t), &words), what);
     words_ = static_cast<int64_t*>(words);
   }
   guard_ = zeros(device_, 1);
@@ -83,28 +90,25 @@ void IndexFlags::make_room() {
   if (!is_over(oldest)) device_.compute().wait(oldest);
 }
 
-int IndexFlags::send() {
+int IndexFlags::reserve() {
   make_room();  // mostly there is some, but where other threads had the turn meanwhile
-  size_t place = 0;
-  {
-    const std::lock_guard guard(lock_);
-    sweep();
-    if (has_failed()) return none;
-    place = (first_ + waiting_) % ring_length;
-  }
-  device_.insist(
-      [&] {
-        return device_.functions.copy_out(device_.compute().queue(), words_ + place, place_of(*guard_),
-                                          sizeof(int64_t));
-      },
-      what);
-  return static_cast<int>(place);
+  const std::lock_guard guard(lock_);
+  sweep();
+  return has_failed() ? none : static_cast<int>((first_ + waiting_) % ring_length);
 }
 
-void IndexFlags::expect(int place, Ticket run, std::shared_ptr<const CheckedPlan> plan) {
+void IndexFlags::send(int place) {
+  if (place == none) return;
+  const auto give = [&] {
+    return device_.functions.copy_out(device_.compute().queue(), word(place), place_of(*guard_), sizeof(int64_t));
+  };
+  device_.insist(give, what);
+}
+
+void IndexFlags::expect(int place, Ticket run, std::shared_ptr<const CheckedPlan> plan, RunSites sites) {
   if (place == none) return;
   const std::lock_guard guard(lock_);
-  slots_[static_cast<size_t>(place)] = {run, std::move(plan)};
+  slots_[static_cast<size_t>(place)] = {run, std::move(plan), std::move(sites)};
   ++waiting_;
 }
 
@@ -130,7 +134,7 @@ void IndexFlags::look(Ticket until, Ticket own) {
 void IndexFlags::refuse(Ticket own) {
   if (!has_failures_ || own == Ticket()) return;
   const std::lock_guard guard(lock_);
-  if (const Failure* failure = failure_of(own)) throw EarlierCheckFailed(failure->kind, failure->text);
+  if (const Failure* failure = failure_of(own)) throw EarlierCheckFailed(failure->error);
 }
 
 /// The first run of the ring has ended, and its check has failed, unless another thread has reported that meanwhile.
@@ -145,12 +149,12 @@ void IndexFlags::report(Ticket own) {
   waiting_ = 0;
   if (failures_.size() == most_failures) failures_.erase(failures_.begin());
   try {
-    failed.plan->throw_error(flags);
+    failed.plan->throw_error(flags, *failed.sites);
   } catch (const Error& error) {
-    failures_.push_back({failed.run, device_.compute().last(), error.kind(), error.what()});
+    failures_.push_back({failed.run, device_.compute().last(), error});
     has_failures_ = true;
     if (failed.run == own) throw;
-    throw EarlierCheckFailed(error.kind(), error.what());
+    throw EarlierCheckFailed(error);
   }
 }
 
@@ -193,7 +197,7 @@ void IndexFlags::refuse_lost(const DeviceBlock& block) {
   if (!has_failures_) return;
   const std::lock_guard guard(lock_);
   const Failure* failure = failure_of(block.made_by.load(std::memory_order_relaxed));
-  if (failure) throw Error(failure->kind, failure->text);
+  if (failure) throw Error(failure->error);
 }
 
 }  // namespace rosin

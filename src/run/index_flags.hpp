@@ -11,10 +11,12 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include <rosin/error.hpp>
 
+#include "plan/device.hpp"
 #include "plan/layout.hpp"
 #include "run/device_pool.hpp"
 
@@ -34,8 +36,8 @@ class CheckedPlan {
 
   DeviceBlock& flags() const { return *flags_; }
   size_t count() const { return checks_.size(); }
-  /// The error that the flags tell of.
-  [[noreturn]] void throw_error(const std::vector<int64_t>& flags) const;
+  /// The error that the flags tell of, of a run whose nodes were recorded at these sites.
+  [[noreturn]] void throw_error(const std::vector<int64_t>& flags, std::span<const plan::NodeSite> sites) const;
 
  private:
   OpenDevice& device_;
@@ -46,8 +48,11 @@ class CheckedPlan {
 
 /// The error of a run that came before what its catcher asked for, which has not begun: it is nobody else's.
 struct EarlierCheckFailed : Error {
-  using Error::Error;
+  explicit EarlierCheckFailed(const Error& found) noexcept : Error(found) {}
 };
+
+/// Where the nodes of a run were recorded. Mostly those of one run after the other are the same.
+using RunSites = std::shared_ptr<const std::vector<plan::NodeSite>>;
 
 class IndexFlags {
  public:
@@ -58,12 +63,18 @@ class IndexFlags {
 
   /// Waits until there is a place in the ring. Called before a run is given, as an error is late behind it.
   void make_room();
-  /// For who has the turn of the compute stream, behind the kernels of a run with checks: copies the guard out. The
-  /// number of its place in the ring, or none where a failure waits for its report.
-  int send();
+  /// For who has the turn of the compute stream, for a run with checks: the place in the ring that the guard is to be
+  /// copied out to behind its kernels, or none where a failure waits for its report.
+  int reserve();
   static constexpr int none = -1;
+  /// Where that copy goes, in pinned memory; nobody looks at that of none.
+  int64_t* word(int place) const noexcept {
+    return words_ + (place == none ? ring_length : static_cast<size_t>(place));
+  }
+  /// Gives the copy to the device, where no graph does.
+  void send(int place);
   /// The same run has this ticket.
-  void expect(int place, Ticket run, std::shared_ptr<const CheckedPlan> plan);
+  void expect(int place, Ticket run, std::shared_ptr<const CheckedPlan> plan, RunSites sites);
 
   // For who has no turn.
 
@@ -79,11 +90,11 @@ class IndexFlags {
   struct Slot {
     Ticket run;
     std::shared_ptr<const CheckedPlan> plan;
+    RunSites sites;
   };
   struct Failure {
     Ticket first, last;  // runs: the one that failed, and the last one given before that was known
-    ErrorKind kind;
-    std::string text;
+    Error error;
   };
   static constexpr size_t ring_length = 128;
   static constexpr size_t most_failures = 16;
@@ -101,7 +112,7 @@ class IndexFlags {
   OpenDevice& device_;
   std::mutex making_;  // both of these, before the first run that uses them is prepared
   DeviceBlock* guard_ = nullptr;
-  int64_t* words_ = nullptr;  // pinned, one a slot
+  int64_t* words_ = nullptr;  // pinned, one a slot and one more
   std::mutex lock_;
   std::array<Slot, ring_length> slots_;
   size_t first_ = 0;

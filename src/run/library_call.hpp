@@ -18,7 +18,9 @@ class PluginTarget final : public kernels::KernelTarget {
   explicit PluginTarget(OpenDevice& device) : device_(device) {}
   bool takes(const plan::CallDescription& call) const override;
   plan::Order order(const plan::CallDescription& call, size_t i) const override;
+  MathMode usual_mode() const override;
   Form form() const override;
+  int64_t longest_row() const override;
 
  private:
   OpenDevice& device_;
@@ -27,8 +29,11 @@ class PluginTarget final : public kernels::KernelTarget {
 /// A prepared call of a device, which outlives it.
 class LibraryCall {
  public:
-  /// The step's call, or nothing where the library refuses it for its sizes. Error (backend) where that fails.
+  /// The step's call; where the library refuses it for its sizes the same without its epilogue, and nothing where it
+  /// refuses that as well. Error (backend) where that fails.
   static std::optional<LibraryCall> prepare(OpenDevice& device, const plan::Layout& layout, const plan::Step& step);
+  /// Whether it computes the epilogue too.
+  bool whole() const { return whole_; }
 
   /// Gives the call to the device's stream. `buffers`: of its arrays, in their order; `numbers`: null unless it is
   /// scaled. For who has the turn.
@@ -43,6 +48,7 @@ class LibraryCall {
 
   const std::vector<int32_t>& values() const { return values_; }   // whose memory the arrays lie in
   uint64_t offset(size_t array) const { return offsets_[array]; }  // bytes from where that value begins
+  bool writes(size_t array) const { return written_[array] != 0; }
   uint64_t workspace() const { return workspace_; }
 
  private:
@@ -53,13 +59,21 @@ class LibraryCall {
 
   explicit LibraryCall(OpenDevice& device) : device_(&device), call_(nullptr, Destroy{&device}) {}
 
+  /// An array of the call; false where it lies where no library can read it.
+  bool add(const plan::Layout& layout, int32_t value, bool written);
+  bool add_all(const plan::Layout& layout, const plan::Step& step);
+  static std::optional<LibraryCall> prepare(OpenDevice& device, const plan::Layout& layout, const plan::Step& step,
+                                            bool whole);
+
   OpenDevice* device_;
   std::unique_ptr<rosin_call, Destroy> call_;
   std::vector<int32_t> values_;
   std::vector<uint64_t> offsets_;
+  std::vector<char> written_;
   uint64_t workspace_ = 0;
   int64_t scale_ = -1;
   bool adds_ = false;  // a residual, or to what stands there
+  bool whole_ = true;
 };
 
 /// Since the start of the process.

@@ -23,7 +23,8 @@ PlanCache& PlanCache::instance() {
 
 namespace {
 std::atomic<int64_t> launches_at_reset{0}, allocations_at_reset{0}, given_at_reset{0}, refused_at_reset{0},
-    bytes_in_at_reset{0}, bytes_out_at_reset{0}, graph_launches_at_reset{0}, graph_updates_at_reset{0};
+    bytes_in_at_reset{0}, bytes_out_at_reset{0}, graph_launches_at_reset{0}, graph_updates_at_reset{0},
+    loose_calls_at_reset{0};
 
 int64_t bytes_of(const Key& key) { return static_cast<int64_t>(key.words.capacity() * sizeof(uint64_t)); }
 
@@ -160,6 +161,7 @@ Stats stats() {
   const GraphCounts graphs = graph_counts();
   now.graph_launches = graphs.launches - graph_launches_at_reset.load(std::memory_order_relaxed);
   now.graph_updates = graphs.updates - graph_updates_at_reset.load(std::memory_order_relaxed);
+  now.loose_calls = graphs.loose_calls - loose_calls_at_reset.load(std::memory_order_relaxed);
   const LibraryCalls calls = library_calls();
   now.library_calls = calls.given - given_at_reset.load(std::memory_order_relaxed);
   now.refused_calls = calls.refused - refused_at_reset.load(std::memory_order_relaxed);
@@ -180,6 +182,7 @@ void reset_stats() {
   const GraphCounts graphs = graph_counts();
   graph_launches_at_reset.store(graphs.launches, std::memory_order_relaxed);
   graph_updates_at_reset.store(graphs.updates, std::memory_order_relaxed);
+  loose_calls_at_reset.store(graphs.loose_calls, std::memory_order_relaxed);
   const LibraryCalls calls = library_calls();
   given_at_reset.store(calls.given, std::memory_order_relaxed);
   refused_at_reset.store(calls.refused, std::memory_order_relaxed);

@@ -73,6 +73,14 @@ template <Primitive p, class T, class... Rest> auto call(Sym<T> x, Sym<Rest>... 
   return Sym<R>{x.code, append(*x.code, {p, scalar_type_of<R>, {x.place, rest.place...}, 0})};
 }
 
+/// Scalars whose code may ask for quick functions (ScalarCode::quick); numbers that compute have none.
+template <class X>
+concept QuickScalar = std::same_as<X, Sym<float>>;
+
+inline Sym<float> quick(Quick what, Sym<float> x) {
+  return {x.code, append(*x.code, {.type = ScalarType::float32, .operands = {x.place}, .quick = what})};
+}
+
 /// The value as an element of X's type: lit(x, 1.5).
 template <Scalar X, Plain V> [[gnu::always_inline]] inline X lit(X x, V value) { return x.template like<V>(value); }
 
@@ -204,6 +212,30 @@ template <FloatScalar X> [[gnu::always_inline]] inline X round_even(X x) { retur
 template <FloatScalar X> [[gnu::always_inline]] inline X sqrt(X x) { return call<Primitive::sqrt>(x); }
 template <FloatScalar X> [[gnu::always_inline]] inline X fma(X x, X y, X z) { return call<Primitive::fma>(x, y, z); }
 template <Scalar X> [[gnu::always_inline]] inline Mask<X> is_nan(X x) { return x != x; }
+
+/// For bodies that compute with what rounding takes away: their steps round one by one in every math mode.
+template <FloatScalar X> [[gnu::always_inline]] inline void round_each_step([[maybe_unused]] X x) {
+  if constexpr (requires { x.code; }) x.code->rounds_each = true;
+}
+
+/// x / y; quick where neither y nor 1/y is subnormal.
+template <FloatScalar X> [[gnu::always_inline]] inline X plain_quotient(X x, X y) {
+  if constexpr (QuickScalar<X>) {
+    if (x.code->quick) return x * quick(Quick::reciprocal, y);
+  }
+  return x / y;
+}
+
+/// x / y; quick for every y.
+template <FloatScalar X> [[gnu::always_inline]] inline X quotient(X x, X y) {
+  if constexpr (QuickScalar<X>) {
+    if (x.code->quick) {  // y*scale and its reciprocal are normal numbers
+      const X scale = select(abs(y) > 0x1p+100, 0x1p-2, select(abs(y) < 0x1p-100, lit(x, 0x1p+24), lit(x, 1)));
+      return x * quick(Quick::reciprocal, y * scale) * scale;
+    }
+  }
+  return x / y;
+}
 
 /// |x| with the sign bit of `sign`.
 template <FloatScalar X> [[gnu::always_inline]] inline X with_sign_of(X x, X sign) {

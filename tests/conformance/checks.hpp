@@ -23,6 +23,7 @@ extern const Part memory_part;      // memory_checks.cpp: copies, what memory ho
 extern const Part streams_part;     // stream_checks.cpp: streams, events, threads
 extern const Part programs_part;    // program_checks.cpp: compile, load, kernel
 extern const Part kernels_part;     // kernel_checks.cpp: launches, control flow, shared memory
+extern const Part later_part;       // later_checks.cpp: instructions that came after the first page
 extern const Part operations_part;  // operation_checks.cpp: every operation for every type
 extern const Part elements_part;    // element_checks.cpp: loads, stores and rounding for every element type
 extern const Part extras_part;      // extra_checks.cpp: what is optional, but calls and graphs

@@ -48,6 +48,15 @@ struct Code {
   Value less(Value x, Value y) { return add(ROSIN_LESS, ROSIN_SCALAR_BOOL, {x, y}); }
   Value load(int64_t buffer, int scalar_type, Value at) { return add(ROSIN_LOAD, scalar_type, {at}, buffer); }
   void store(int64_t buffer, Value at, Value value) { add(ROSIN_STORE, type(value), {at, value}, buffer); }
+  Value load_vector(int64_t buffer, int scalar_type, Value at, int64_t lanes) {
+    return add(ROSIN_LOAD_VECTOR, scalar_type, {at}, lanes << 32 | buffer);
+  }
+  void store_vector(int64_t buffer, Value at, Value vector, int64_t lanes) {
+    add(ROSIN_STORE_VECTOR, type(vector), {at, vector}, lanes << 32 | buffer);
+  }
+  Value lane(Value vector, int64_t number) { return add(ROSIN_LANE, type(vector), {vector}, number); }
+  Value join(Value x, Value y) { return add(ROSIN_JOIN, type(x), {x, y}); }
+  Value shuffle(Value x, Value of) { return add(ROSIN_SHUFFLE, type(x), {x, of}); }
   Value loop(Value from, Value to, Value step) { return add(ROSIN_LOOP, type(from), {from, to, step}); }
   void end_loop() { add(ROSIN_END_LOOP, ROSIN_SCALAR_INT32); }
   void when(Value condition) { add(ROSIN_IF, ROSIN_SCALAR_BOOL, {condition}); }

@@ -71,6 +71,12 @@ void the_info_keeps_its_bounds(Rig& rig) {
          "a number of units, items, bytes or registers that cannot be");
   expect(info.largest_shared == 0 || info.largest_shared >= info.shared_bytes, "largest_shared is below shared_bytes");
   expect(info.argument_bytes == 0 || info.argument_bytes >= 256, "argument_bytes is below 256");
+  const auto takes = [&](uint64_t what) { return (info.instructions & what) != 0; };
+  expect(!takes(ROSIN_TAKES_VECTORS) || info.vector_bytes >= 4, "it takes vectors, and vector_bytes is below 4");
+  const bool exchanges = info.warp >= 2 && info.warp <= 128 && (info.warp & (info.warp - 1)) == 0;
+  expect(!takes(ROSIN_TAKES_SHUFFLE) || exchanges, "it takes shuffles, and warp is no power of two from 2 to 128");
+  expect(!takes(ROSIN_TAKES_LARGE_SHARED) || info.largest_shared > info.shared_bytes,
+         "it takes large shared arrays, and largest_shared is not above shared_bytes");
   const int32_t vector = info.vector_bytes;
   expect(vector >= 0 && vector <= 64 && (vector & (vector - 1)) == 0, "vector_bytes is no power of two up to 64");
 }

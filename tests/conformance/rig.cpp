@@ -101,7 +101,7 @@ rosin_status Rig::compile(std::span<const Code> codes, rosin_device* with, std::
     views.push_back(code.view());
     if (dialect) twins.push_back(with_text(code));
   }
-  const std::string text = dialect ? kernels::kernel_text(*dialect, twins) : "";
+  const std::string text = dialect ? kernels::kernel_text(*dialect, twins, info.shared_bytes) : "";
   rosin_program program{};
   program.size = sizeof(program);
   program.text = dialect ? text.c_str() : nullptr;

@@ -16,7 +16,7 @@ BUILD = pathlib.Path(os.environ.get("ROSIN_TEST_BUILD", ROOT / "build" / "releas
 CONFORMANCE = BUILD / "conformance"
 REFERENCE = BUILD / "rosin" / "librosin_reference.so"
 COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
-# the part and the check that must fail, by what is wrong (wrong.cpp)
+# the part and the check that must fail, or several checks, by what is wrong (wrong.cpp)
 SEEN = {
     "half of the graphs": "device: the table is complete",
     "blank in a version": "device: capabilities have names and stay",
@@ -37,7 +37,7 @@ SEEN = {
     "a new event has not ended": "streams: an event never recorded has ended",
     "event_sync returns at once": "streams: an event ends with the work before it",
     "stream_sync returns at once": "streams: stream_sync waits for all work",
-    "no stream waits": "streams: a stream waits for another",
+    "no stream waits": ("streams: a stream waits for another", "streams: a wait means the event as it was"),
     "threads are mixed up": "streams: threads use streams of their own",
     "loads once": "programs: a program compiles and loads more than once",
     "needs a device to compile": "programs: a program compiles without a device or is unsupported",
@@ -49,9 +49,19 @@ SEEN = {
     "other parameters": "kernels: parameters of every type arrive",
     "offsets elsewhere": "kernels: buffers begin at their offsets",
     "no barrier": "kernels: items share memory with barriers",
-    "every branch runs": "kernels: branches run for their items only",
-    "loops end early": "kernels: loops nest and their bounds may differ by item",
+    "every branch runs": ("kernels: branches run for their items only",
+                          "kernels: items outside of an if touch no memory"),
+    "loops end early": ("kernels: loops nest and their bounds may differ by item",
+                        "kernels: a loop reads its bounds once"),
     "variables do not change": "kernels: a variable stands for what it holds",
+    "vectors without vector bytes": "device: the info keeps its bounds",
+    "shuffles without a warp": "device: the info keeps its bounds",
+    "lanes are the first": "later: vectors are their elements",
+    "vectors are one element": "later: vectors round as elements do",
+    "joins late": "later: a vector keeps what variables held",
+    "marked buffers are others": "later: read-only buffers are read",
+    "shuffles nothing": "later: items of a warp exchange values",
+    "large arrays are small": "later: shared arrays may be large",
     "minimum is maximum": "operations: each computes",
     "less is less or equal": "operations: each comparison holds",
     "select is the other": "operations: select takes bits as they are",
@@ -60,7 +70,8 @@ SEEN = {
     "conversions keep nothing": "operations: every conversion saturates or wraps",
     "reinterpreting converts": "operations: reinterpreting keeps bits",
     "literals are others": "operations: literals are the numbers they say",
-    "elements are their neighbours": "elements: integers",
+    "elements are their neighbours": ("elements: integers", "elements: bools", "elements: floats", "elements: Float16",
+                                      "elements: BFloat16"),
     "peers copy nothing": "extras: copies between devices",
     "a compile key that changes": "services: a compile key stays",
     "handles are null": "extras: native handles are there where offered",
@@ -78,6 +89,15 @@ SEEN = {
     "graphs run backwards": "graphs: a graph runs when it is launched, and in order",
     "updates are passed over": "graphs: an update is for launches after it",
     "graphs fill with zeros": "graphs: a graph fills and copies out",
+    "a block twice": "memory: blocks are apart",
+    "programs of one kernel": "kernels: several kernels stand in one program",
+    "few groups": "kernels: there may be many groups",
+    "little shared memory": "kernels: shared arrays may fill what there is",
+    "launches are lost": ("kernels: many launches run in their order",
+                          "kernels: threads launch one kernel on their streams"),
+    "quick functions are far off": "operations: approximations keep their bounds",
+    "damaged bytes are whole": "programs: damaged bytes are invalid",
+    "graphs refuse calls": "calls: calls stand in graphs",
     "no graphs": "graphs: a graph may be destroyed before it is finished",
 }
 
@@ -101,10 +121,11 @@ class WrongPlugins(unittest.TestCase):
         return done, re.findall(r"^(\w+: [^:\n]+): FAILED", done.stdout, re.MULTILINE)
 
     def test_each_wrong_plugin_fails_the_check_of_its_rule(self):
-        for wrong, check in SEEN.items():
+        for wrong, seen in SEEN.items():
+            checks = (seen,) if isinstance(seen, str) else seen
             with self.subTest(wrong=wrong):
-                done, failed = self.failed(wrong, check.split(":")[0])
-                self.assertIn(check, failed, done.stdout + done.stderr)
+                done, failed = self.failed(wrong, checks[0].split(":")[0])
+                self.assertLessEqual(set(checks), set(failed), done.stdout + done.stderr)
                 self.assertEqual(done.returncode, 1)
 
 

@@ -23,6 +23,7 @@ Stream& stream_now(Stream* stream);
 std::vector<std::vector<unsigned char>> values_of(const Function& function, void** parameters,
                                                   std::vector<uint64_t>& addresses);
 
-void check_grid(const Function& function, const unsigned (&grid)[3], const unsigned (&block)[3]);
+/// `shared`: bytes of shared memory that the launch names.
+void check_grid(const Function& function, const unsigned (&grid)[3], const unsigned (&block)[3], unsigned shared);
 
 }  // namespace fake

@@ -2,54 +2,27 @@
 // README.md. Read first: cublaslt.hpp.
 #include "cublaslt.hpp"
 
-#include <dlfcn.h>
-
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <memory>
 #include <set>
 #include <sstream>
 
-#include "library_work.hpp"
+#include "stand_in.hpp"
 
 #define FAKE_BLAS_API extern "C" __attribute__((visibility("default"))) int
 
 using namespace fake_blas;
+using fake::cuda;
+using fake::note;
 using fake::Trouble;
 
 namespace {
-
-/// libcuda's stand-in beside this library, which is open already.
-const fake::LibraryWork& cuda() {
-  static const fake::LibraryWork* work = [] {
-    Dl_info self{};
-    dladdr(reinterpret_cast<void*>(&cuda), &self);
-    const std::string path = (std::filesystem::path(self.dli_fname).parent_path() / "libcuda.so.1").string();
-    void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    void* found = library ? dlsym(library, fake::library_work_function) : nullptr;
-    if (!found) std::abort();  // a test without its libcuda
-    return reinterpret_cast<fake::LibraryWorkFunction>(found)();
-  }();
-  return *work;
-}
 
 std::set<Handle*> handles;
 std::set<Layout*> layouts;
 std::set<Operation*> operations;
 std::set<Preference*> preferences;
-
-/// Products as they are given, one a line, go to the file that FAKE_CUDA_PRODUCTS names.
-void note(const std::string& line) {
-  const char* path = std::getenv("FAKE_CUDA_PRODUCTS");
-  if (!path || !*path) return;
-  if (FILE* file = std::fopen(path, "a")) {
-    std::fprintf(file, "%s\n", line.c_str());
-    std::fclose(file);
-  }
-}
 
 int status_of(int code) {
   switch (code) {

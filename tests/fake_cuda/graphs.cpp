@@ -44,12 +44,13 @@ template <class T> T& known(std::set<T*>& all, T* one) {
 void set(Node& node, const KernelNode& given) {
   auto* function = static_cast<Function*>(given.function);
   if (node.function && node.function != function) throw Trouble{invalid_value, "an update with another kernel"};
-  check_grid(*function, given.grid, given.block);
+  check_grid(*function, given.grid, given.block, given.shared_bytes);
   node.function = function;
   node.addresses.clear();
   auto values = values_of(*function, given.parameters, node.addresses);
-  node.run = [function, x = given.grid[0], y = given.grid[1], z = given.grid[2], values = std::move(values)] {
-    run_kernel(*function, {x, y, z}, values);
+  node.run = [function, x = given.grid[0], y = given.grid[1], z = given.grid[2], shared = given.shared_bytes,
+              values = std::move(values)] {
+    run_kernel(*function, {x, y, z}, values, shared);
   };
 }
 

@@ -12,6 +12,7 @@ float rintf(float);
 float sqrtf(float);
 float fmaf(float, float, float);
 float exp2f(float);
+float tanhf(float);
 double fabs(double);
 double floor(double);
 double ceil(double);
@@ -28,37 +29,48 @@ namespace fake {
   __builtin_unreachable();
 }
 
-/// Memory of the device, checked at each access.
-template <class T> class Global {
+/// Memory of the device, checked at each access. `read_only`: a launch that says so writes nothing of what it reads
+/// here.
+template <class T, bool read_only = false> class Global {
  public:
   explicit Global(u64 address) : address_(address), block_(fake_item.find(address)) {}
 
-  class Place {
+  /// One element, or several as a vector V.
+  template <class V> class Place {
    public:
     Place(const Global& of, u64 at) : of_(of), at_(at) {}
-    operator T() const {
-      of_.reads(at_);
-      return *reinterpret_cast<const T*>(at_);
+    operator V() const {
+      of_.inside(at_, sizeof(V));
+      for (u64 at = at_; at < at_ + sizeof(V); at += sizeof(T)) of_.reads(at);
+      return *reinterpret_cast<const V*>(at_);
     }
-    T operator=(T value) const {
-      of_.writes(at_);
-      return *reinterpret_cast<T*>(at_) = value;
+    V operator=(V value) const {
+      static_assert(!read_only);
+      of_.inside(at_, sizeof(V));
+      for (u64 at = at_; at < at_ + sizeof(V); at += sizeof(T)) of_.writes(at);
+      return *reinterpret_cast<V*>(at_) = value;
     }
 
    private:
     const Global& of_;
     u64 at_;
   };
-  template <class I> Place operator[](I i) const { return {*this, address_ + static_cast<u64>(i) * sizeof(T)}; }
+  template <class I> Place<T> operator[](I i) const { return vector<T>(i); }
+  template <class V, class I> Place<V> vector(I i) const { return {*this, address_ + static_cast<u64>(i) * sizeof(T)}; }
 
  private:
-  void inside(u64 at) const {
-    if (at < block_.begin || at + sizeof(T) > block_.end) fault("an access beyond a block of memory");
-    if (at % sizeof(T) != 0) fault("a misaligned access");
+  void inside(u64 at, u64 bytes) const {
+    if (at < block_.begin || at + bytes > block_.end) fault("an access beyond a block of memory");
+    if (at % bytes != 0) fault("a misaligned access");
   }
   void reads(u64 at) const {
-    inside(at);
     if (!fake_item.checks) return;
+    if (read_only) {
+      if (block_.writers[at - block_.begin] >= fake_item.first)
+        fault("a read of what the launch wrote and said it would not");
+      block_.readers[2 * (at - block_.begin)] = block_.readers[2 * (at - block_.begin) + 1] = fake_item.nobody;
+      return;
+    }
     u32& writer = block_.writers[at - block_.begin];
     if (writer >= fake_item.first && writer != fake_item.number)
       fault("a read of what another item of the launch wrote");
@@ -68,7 +80,6 @@ template <class T> class Global {
     readers[0] = fake_item.number;
   }
   void writes(u64 at) const {
-    inside(at);
     if (!fake_item.checks) return;
     u32& writer = block_.writers[at - block_.begin];
     const bool again = writer >= fake_item.first && writer != fake_item.number;
@@ -84,54 +95,73 @@ template <class T> class Global {
   Block block_;
 };
 
-/// Shared memory of the block that runs: blocks run one after another.
-template <class T, int n> class Shared {
+/// Shared memory of the block that runs: blocks run one after another. `Store` says where the elements are.
+template <class T, class Store> class SharedElements : public Store {
  public:
+  using Store::Store;
+
   class Place {
    public:
-    Place(Shared& of, int at) : of_(of), at_(at) {}
+    Place(SharedElements& of, int at) : of_(of), at_(at) {}
     operator T() const {
       of_.reads(at_);
-      return of_.values_[at_];
+      return of_.values()[at_];
     }
     T operator=(T value) const {
       of_.writes(at_);
-      return of_.values_[at_] = value;
+      return of_.values()[at_] = value;
     }
 
    private:
-    Shared& of_;
+    SharedElements& of_;
     int at_;
   };
   template <class I> Place operator[](I i) {
-    if (i < 0 || i >= n) fault("an access beyond a shared array");
+    if (i < 0 || i >= this->count()) fault("an access beyond a shared array");
     return {*this, static_cast<int>(i)};
   }
 
  private:
-  struct Touch {
-    u32 phase = 0, item = 0;
-    bool by_others(u32 mine) const { return phase == fake_item.phase && item != mine; }
-  };
+  static bool by_others(const Touch& touch) { return touch.phase == fake_item.phase && touch.item != fake_item.item; }
   void reads(int at) {
     if (!fake_item.checks) return;
-    if (written_[at].by_others(fake_item.item))
-      fault("a read of shared memory that another item writes in the same phase");
-    Touch& read = read_[at];
-    const bool several = read.phase == fake_item.phase && read.item != fake_item.item;
+    if (by_others(this->written(at))) fault("a read of shared memory that another item writes in the same phase");
+    Touch& read = this->read(at);
+    const bool several = by_others(read);
     read = {fake_item.phase, several ? 0xFFFFFFFFu : fake_item.item};
   }
   void writes(int at) {
     if (!fake_item.checks) return;
-    if (written_[at].by_others(fake_item.item)) fault("two items write one word of shared memory in the same phase");
-    if (read_[at].by_others(fake_item.item))
-      fault("a write of shared memory that another item reads in the same phase");
-    written_[at] = {fake_item.phase, fake_item.item};
+    if (by_others(this->written(at))) fault("two items write one word of shared memory in the same phase");
+    if (by_others(this->read(at))) fault("a write of shared memory that another item reads in the same phase");
+    this->written(at) = {fake_item.phase, fake_item.item};
   }
+};
 
+template <class T, int n> class OwnStore {
+ public:
+  T* values() { return values_; }
+  long long count() const { return n; }
+  Touch& written(int at) { return written_[at]; }
+  Touch& read(int at) { return read_[at]; }
+
+ private:
   T values_[n] = {};
   Touch written_[n], read_[n];
 };
+template <class T, int n> using Shared = SharedElements<T, OwnStore<T, n>>;
+
+/// In the memory whose size the launch has named, from byte `offset` on.
+template <class T, int offset> class LargeStore {
+ public:
+  T* values() { return reinterpret_cast<T*>(fake_item.large + offset); }
+  long long count() const {
+    return (static_cast<long long>(fake_item.large_bytes) - offset) / static_cast<int>(sizeof(T));
+  }
+  Touch& written(int at) { return fake_item.large_written[offset + at * static_cast<int>(sizeof(T))]; }
+  Touch& read(int at) { return fake_item.large_read[offset + at * static_cast<int>(sizeof(T))]; }
+};
+template <class T, int offset> using LargeShared = SharedElements<T, LargeStore<T, offset>>;
 
 inline float half_to_float(unsigned short x) {
   _Float16 half;
@@ -147,8 +177,15 @@ inline unsigned short float_to_half(float x) {
 
 // Instructions that the text writes in assembler: ptx_NAME(results, operands).
 inline void ptx_cvt_f32_f16(float& y, unsigned short x) { y = half_to_float(x); }
-inline void ptx_ex2_approx_ftz_f32(float& y, float x) { y = exp2f(x); }
-inline void ptx_rcp_approx_ftz_f32(float& y, float x) { y = 1 / x; }
+// Those that are approximate are as wrong as PTX says that they may be; subnormal numbers are 0 where it says ftz.
+inline float flushed(float x) { return __builtin_fabsf(x) < 0x1p-126f ? __builtin_copysignf(0, x) : x; }
+inline float without_bits(float x, int count) {
+  if (!(__builtin_fabsf(x) <= __FLT_MAX__)) return x;
+  return __builtin_bit_cast(float, __builtin_bit_cast(unsigned, x) >> count << count);
+}
+inline void ptx_ex2_approx_ftz_f32(float& y, float x) { y = without_bits(flushed(exp2f(flushed(x))), 2); }
+inline void ptx_rcp_approx_ftz_f32(float& y, float x) { y = without_bits(flushed(1 / flushed(x)), 1); }
+inline void ptx_tanh_approx_f32(float& y, float x) { y = without_bits(tanhf(x), 13); }
 inline void ptx_cvt_rn_f16_f32(unsigned short& y, float x) { y = float_to_half(x); }
 
 }  // namespace fake
@@ -164,7 +201,18 @@ static const unsigned fake_zero = 0;
 static const FakePlace blockIdx{fake_item.block[0], fake_item.block[1], fake_item.block[2]};
 static const FakePlace threadIdx{fake_item.item, fake_zero, fake_zero};
 
+struct uint2 {
+  unsigned x, y;
+};
+struct alignas(16) uint4 {
+  unsigned x, y, z, w;
+};
+
 inline void __syncthreads() { fake_item.barrier(); }
+inline int __shfl_sync(unsigned mask, int value, int of) {
+  if (mask != 0xffffffffu) fault("a shuffle of a part of a warp");
+  return static_cast<int>(fake_item.exchange(static_cast<unsigned>(value), of & 31));
+}
 inline int __float_as_int(float x) { return __builtin_bit_cast(int, x); }
 inline float __int_as_float(int x) { return __builtin_bit_cast(float, x); }
 inline long long __double_as_longlong(double x) { return __builtin_bit_cast(long long, x); }

@@ -14,16 +14,29 @@ struct Block {
   u32* readers = nullptr;  // two entries a byte: who read it last, and who before that
 };
 
+/// Which item touched a word of shared memory, and in which phase.
+struct Touch {
+  u32 phase = 0, item = 0;
+};
+
 /// The item that runs, and what it may ask of the stand-in. One for the process: kernels run one at a time.
 struct Item {
   u32 block[3] = {}, item = 0;
   u32 number = 1;  // of this item among all items of all launches
   u32 first = 1;   // of the first item of this launch
+  u32 nobody = 1;  // a number beyond those of this launch's items
   u32 phase = 1;   // counts barriers and blocks
   bool checks = true;
   void (*barrier)() = nullptr;
+  /// What `bits` is for item `of` of this item's warp.
+  u32 (*exchange)(u32 bits, int of) = nullptr;
   void (*fault)(const char* what) = nullptr;  // does not return
   Block (*find)(u64 address) = nullptr;
+  // Shared memory whose size the launch has named, with who touched each byte.
+  unsigned char* large = nullptr;
+  u64 large_bytes = 0;
+  Touch* large_written = nullptr;
+  Touch* large_read = nullptr;
 };
 
 }  // namespace fake

@@ -14,6 +14,7 @@ namespace fake {
 namespace {
 
 constexpr size_t stack_bytes = size_t{64} << 10;
+constexpr size_t warp = 32;
 
 [[noreturn]] void throw_fault(const char* what) { throw Trouble{illegal_address, what}; }
 
@@ -32,38 +33,77 @@ class Fibers {
     parameters_ = parameters;
     const auto count = static_cast<size_t>(function.items);
     while (fibers_.size() < count) fibers_.push_back(std::make_unique<Fiber>());
-    for (size_t i = 0; i < count; ++i) start(*fibers_[i]);
+    for (size_t i = 0; i < count; ++i) start(*fibers_[i], i);
+    first_ = first;
     for (size_t left = count; left > 0;) {
       const size_t waiting = left;
-      for (size_t i = 0; i < count; ++i) {
-        Fiber& fiber = *fibers_[i];
-        if (fiber.done) continue;
-        function.item->item = static_cast<u32>(i);
-        function.item->number = first + static_cast<u32>(i);
-        now_ = &fiber;
-        swapcontext(&scheduler_, &fiber.context);
-        if (fiber.trouble) throw Trouble(*fiber.trouble);
-        left -= fiber.done;
-      }
+      for (size_t begin = 0; begin < count; begin += warp) left -= run_warp(begin, std::min(begin + warp, count));
       if (left != 0 && left != waiting) throw_fault("some items of a block ended while others wait at a barrier");
       ++function.item->phase;
     }
   }
 
-  static void barrier() {
+  static void barrier() { instance().wait(Fiber::At::barrier); }
+
+  /// Items of a warp go on when all of them have given what they exchange. A fast one gives the next value to the other
+  /// place, as slow ones have not read the first yet.
+  static u32 exchange(u32 bits, int of) {
     Fibers& self = instance();
-    swapcontext(&self.now_->context, &self.scheduler_);
+    Fiber& mine = *self.now_;
+    const size_t turn = mine.exchanges++ % 2;
+    mine.given[turn] = bits;
+    self.wait(Fiber::At::shuffle);
+    return self.fibers_[mine.number / warp * warp + static_cast<size_t>(of)]->given[turn];
   }
 
  private:
   struct Fiber {
     ucontext_t context{};
     std::unique_ptr<unsigned char[]> stack = std::make_unique<unsigned char[]>(stack_bytes);
+    size_t number = 0;
     bool done = false;
+    enum class At { nothing, barrier, shuffle } at = At::nothing;
+    size_t exchanges = 0;
+    u32 given[2] = {};
     std::optional<Trouble> trouble;
   };
 
-  void start(Fiber& fiber) {
+  void wait(Fiber::At at) {
+    now_->at = at;
+    swapcontext(&now_->context, &scheduler_);
+  }
+
+  /// Runs the items to their next barrier or end; how many have ended.
+  size_t run_warp(size_t begin, size_t end) {
+    size_t ended = 0;
+    for (bool again = true; again;) {
+      size_t shuffles = 0, others = 0;
+      for (size_t i = begin; i < end; ++i) {
+        Fiber& fiber = *fibers_[i];
+        if (!fiber.done) step(fiber);
+        ended += fiber.done && fiber.at != Fiber::At::nothing;
+        if (fiber.done) fiber.at = Fiber::At::nothing;
+        ++(!fiber.done && fiber.at == Fiber::At::shuffle ? shuffles : others);
+      }
+      again = shuffles > 0;
+      if (again && (others > 0 || shuffles != warp)) throw_fault("some items of a warp miss a shuffle");
+    }
+    return ended;
+  }
+
+  void step(Fiber& fiber) {
+    function_->item->item = static_cast<u32>(fiber.number);
+    function_->item->number = first_ + static_cast<u32>(fiber.number);
+    now_ = &fiber;
+    fiber.at = Fiber::At::barrier;  // unless it says otherwise
+    swapcontext(&scheduler_, &fiber.context);
+    if (fiber.trouble) throw Trouble(*fiber.trouble);
+  }
+
+  void start(Fiber& fiber, size_t number) {
+    fiber.number = number;
+    fiber.exchanges = 0;
+    fiber.at = Fiber::At::nothing;
     fiber.done = false;
     fiber.trouble.reset();
     getcontext(&fiber.context);
@@ -86,6 +126,7 @@ class Fibers {
 
   const Function* function_ = nullptr;
   void** parameters_ = nullptr;
+  u32 first_ = 0;
   std::vector<std::unique_ptr<Fiber>> fibers_;
   Fiber* now_ = nullptr;
   ucontext_t scheduler_{};
@@ -110,16 +151,26 @@ u32 numbers_for(uint64_t items) {
 
 }  // namespace
 
-void run_kernel(const Function& function, const unsigned (&grid)[3], std::vector<std::vector<unsigned char>> values) {
+void run_kernel(const Function& function, const unsigned (&grid)[3], std::vector<std::vector<unsigned char>> values,
+                unsigned shared) {
+  if (Machine::instance().options.idle) return;
   std::vector<void*> parameters;
   for (auto& value : values) parameters.push_back(value.data());
   const uint64_t blocks = uint64_t{grid[0]} * grid[1] * grid[2];
   const auto items = static_cast<uint64_t>(function.items);
   Item& item = *function.item;
-  const u32 start = numbers_for(blocks * items);
+  const u32 start = numbers_for(blocks * items + 1);
   item.first = start;
+  item.nobody = start + static_cast<u32>(blocks * items);
+  std::vector<unsigned char> large(shared, 0xff);
+  std::vector<Touch> written(shared), read(shared);
+  item.large = large.data();
+  item.large_bytes = shared;
+  item.large_written = written.data();
+  item.large_read = read.data();
   item.checks = Machine::instance().options.checks;
   item.barrier = &Fibers::barrier;
+  item.exchange = &Fibers::exchange;
   item.fault = &throw_fault;
   item.find = &find_block;
   for (uint64_t n = 0; n < blocks; ++n) {

@@ -15,6 +15,16 @@ namespace {
 
 std::mutex api;  // one call at a time
 
+constexpr int usual_shared = 49152;  // bytes of shared memory of a block
+
+/// The same of a kernel that asks for more.
+int largest_shared() {
+  const int architecture = Machine::instance().options.architecture;
+  if (architecture < 80) return 64 << 10;
+  if (architecture == 80) return 163 << 10;
+  return architecture == 90 || architecture == 100 ? 227 << 10 : 99 << 10;
+}
+
 /// What the calling thread was told last, for cuGetErrorString.
 thread_local Trouble said{success, {}};
 thread_local std::vector<Context*> current;
@@ -72,6 +82,7 @@ Function function_of(Module& module, const std::string& name) {
   Function made;
   made.module = &module;
   made.name = name;
+  if (!module.library) return made;
   made.item = symbol<Item*>(module.library, "fake_item");
   made.run = symbol<void (*)(void**)>(module.library, "fake_run_" + name);
   made.items = *symbol<const int*>(module.library, "fake_items_" + name);
@@ -125,12 +136,17 @@ std::vector<std::vector<unsigned char>> fake::values_of(const Function& function
   return values;
 }
 
-void fake::check_grid(const Function& function, const unsigned (&grid)[3], const unsigned (&block)[3]) {
+void fake::check_grid(const Function& function, const unsigned (&grid)[3], const unsigned (&block)[3],
+                      unsigned shared) {
   if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0 || grid[1] > 65535 || grid[2] > 65535) {
     throw Trouble{invalid_value, "a grid without blocks, or with too many"};
   }
+  if (function.items == 0) return;  // nothing is known of it
   if (static_cast<int>(block[0]) != function.items || block[1] != 1 || block[2] != 1) {
     throw Trouble{invalid_value, "blocks of another size than the kernel states"};
+  }
+  if (static_cast<int>(shared) > std::max(function.largest_shared, usual_shared)) {
+    throw Trouble{invalid_value, "more shared memory than the kernel was allowed"};
   }
 }
 
@@ -200,12 +216,12 @@ FAKE_CUDA_API cuDeviceGetAttribute(int* value, int attribute, int device) {
     machine.context_of(device);
     switch (attribute) {
       case 1: *value = 1024; break;                                // threads of a block
-      case 8: *value = 49152; break;                               // shared memory of a block
+      case 8: *value = usual_shared; break;                        // shared memory of a block
       case 10: *value = 32; break;                                 // items of a warp
       case 12: *value = 65536; break;                              // registers of a block
       case 16: *value = 4; break;                                  // multiprocessors
       case 38: *value = 1 << 20; break;                            // bytes of the second cache
-      case 97: *value = 65536; break;                              // shared memory of a block that asks for more
+      case 97: *value = largest_shared(); break;                   // shared memory of a block that asks for more
       case 75: *value = machine.options.architecture / 10; break;  // compute capability
       case 76: *value = machine.options.architecture % 10; break;
       default: throw Trouble{invalid_value, "no such attribute"};
@@ -475,7 +491,7 @@ FAKE_CUDA_API cuModuleLoadData(Module** module, const void* image) {
     Context& context = context_now();
     auto made = std::make_unique<Module>();
     made->context = &context;
-    made->library = open_image(image);
+    if (!machine.options.idle) made->library = open_image(image);
     *module = made.release();
     ++machine.modules;
   });
@@ -484,7 +500,7 @@ FAKE_CUDA_API cuModuleLoadData(Module** module, const void* image) {
 FAKE_CUDA_API cuModuleUnload(Module* module) {
   return call("cuModuleUnload", [&](Machine& machine) {
     machine.finish(*module->context);
-    dlclose(module->library);
+    if (module->library) dlclose(module->library);
     delete module;
     --machine.modules;
   });
@@ -496,15 +512,25 @@ FAKE_CUDA_API cuModuleGetFunction(Function** function, Module* module, const cha
   });
 }
 
+FAKE_CUDA_API cuFuncSetAttribute(Function* function, int attribute, int value) {
+  return call("cuFuncSetAttribute", [&](Machine&) {
+    context_now();
+    if (attribute != 8 || value < 0 || value > largest_shared()) throw Trouble{invalid_value, "no such attribute"};
+    function->largest_shared = value;
+  });
+}
+
 FAKE_CUDA_API cuLaunchKernel(Function* function, unsigned x, unsigned y, unsigned z, unsigned items_x, unsigned items_y,
-                             unsigned items_z, unsigned, Stream* stream, void** parameters, void**) {
+                             unsigned items_z, unsigned shared, Stream* stream, void** parameters, void**) {
   return call("cuLaunchKernel", [&](Machine& machine) {
     Stream& known = stream_now(stream);
     if (function->module->context != known.context) throw Trouble{invalid_context, "a kernel of another device"};
-    check_grid(*function, {x, y, z}, {items_x, items_y, items_z});
+    check_grid(*function, {x, y, z}, {items_x, items_y, items_z}, shared);
     Work work;
     auto values = values_of(*function, parameters, work.addresses);
-    work.run = [function, x, y, z, values = std::move(values)] { run_kernel(*function, {x, y, z}, values); };
+    work.run = [function, x, y, z, shared, values = std::move(values)] {
+      run_kernel(*function, {x, y, z}, values, shared);
+    };
     machine.give(known, std::move(work));
   });
 }

@@ -26,6 +26,7 @@ bool thread_captures() { return Machine::instance().captures(); }
 const Options& options() { return Machine::instance().options; }
 
 void give(void* stream, Work work) {
+  if (options().idle) work.run = [] {};
   Machine::instance().give(stream_now(static_cast<Stream*>(stream)), std::move(work));
 }
 

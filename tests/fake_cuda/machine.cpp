@@ -1,6 +1,8 @@
 // See machine.hpp.
 #include "machine.hpp"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -9,6 +11,13 @@ namespace fake {
 namespace {
 
 constexpr uint64_t alignment = 256;
+
+/// Zeros that take no memory before they are written.
+std::shared_ptr<void> untouched(uint64_t bytes) {
+  void* block = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (block == MAP_FAILED) return nullptr;
+  return {block, [bytes](void* all) { munmap(all, bytes); }};
+}
 
 uint64_t number_of(const std::string& text) { return std::strtoull(text.c_str(), nullptr, 10); }
 
@@ -32,7 +41,10 @@ Options::Options() {
     if (name == "order") order = number_of(given);
     if (name == "peer") peer = given != "0";
     if (name == "checks") checks = given != "0";
+    if (name == "idle") idle = given != "0";
     if (name == "nan") nan = given != "0";
+    if (name == "cudnn") cudnn = static_cast<int>(number_of(given));
+    if (name == "cudnn_runtime") cudnn_runtime = static_cast<int>(number_of(given));
     const size_t colon = given.find(':');
     if (name == "fail" && colon != given.npos) {
       std::string calls = given.substr(colon + 1);
@@ -72,10 +84,12 @@ uint64_t Machine::alloc(Context& context, uint64_t bytes) {
   DeviceMemory block;
   block.device = context.device;
   block.bytes = bytes;
-  block.storage = std::make_unique_for_overwrite<unsigned char[]>(bytes + alignment);
+  block.storage =
+      options.idle ? untouched(bytes + alignment) : std::shared_ptr<void>(std::malloc(bytes + alignment), std::free);
+  if (!block.storage) throw Trouble{out_of_memory, "the machine has no such block"};
   const auto start = reinterpret_cast<uint64_t>(block.storage.get());
   const uint64_t address = (start + alignment - 1) / alignment * alignment;
-  std::memset(reinterpret_cast<void*>(address), 0xCD, bytes);
+  if (!options.idle) std::memset(reinterpret_cast<void*>(address), 0xCD, bytes);
   blocks_.emplace(address, std::move(block));
   return address;
 }

@@ -50,7 +50,9 @@ struct Options {
   uint64_t memory = uint64_t{1} << 33, order = 1;
   int code = 0;  // that calls fail with which fail as asked; 0: one that suits the function
   bool peer = true, checks = true;
-  bool nan = true;                                 // cuBLASLt: whether its relu leaves NaN
+  bool idle = false;                               // kernels and calls of libraries compute nothing
+  bool nan = true;                                 // of cuBLASLt and cuDNN: whether their relu leaves NaN
+  int cudnn = 91900, cudnn_runtime = 13000;        // versions of cuDNN, and of the CUDA that it is built for
   std::map<std::string, std::set<int64_t>> fails;  // numbers of calls, by function
 
   Options();
@@ -59,7 +61,7 @@ struct Options {
 struct DeviceMemory {
   int device = 0;
   uint64_t bytes = 0;
-  std::unique_ptr<unsigned char[]> storage;
+  std::shared_ptr<void> storage;
   std::unique_ptr<u32[], void (*)(void*)> writers{nullptr, nullptr}, readers{nullptr, nullptr};
 };
 
@@ -105,6 +107,7 @@ struct Function {
   void (*run)(void**) = nullptr;
   int items = 0;
   bool barrier = false;
+  int largest_shared = 0;  // bytes of shared memory that a launch may name; 0: the usual
   std::vector<int> sizes;  // of parameters; 0: an address
 };
 
@@ -167,7 +170,8 @@ class Machine {
   std::mt19937_64 random_{options.order};
 };
 
-/// Runs all blocks of a launch.
-void run_kernel(const Function& function, const unsigned (&grid)[3], std::vector<std::vector<unsigned char>> values);
+/// Runs all blocks of a launch. `shared`: bytes of shared memory that it names.
+void run_kernel(const Function& function, const unsigned (&grid)[3], std::vector<std::vector<unsigned char>> values,
+                unsigned shared);
 
 }  // namespace fake

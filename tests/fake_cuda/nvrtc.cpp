@@ -2,7 +2,8 @@
 // number of bytes, then a shared library with, for each kernel NAME, fake_run_NAME(void** parameters), fake_items_NAME,
 // fake_barrier_NAME and fake_sizes_NAME (bytes of each parameter, 0 for an address, -1 at the end).
 // With FAKE_CUDA="nvrtc=FILE" the real NVRTC compiles each text first, for sm_75, sm_80 and sm_90, and must not even
-// warn.
+// warn. With "idle=1" beside it, the binaries are the real ones, for the architecture that is asked for: libcuda's
+// stand-in then runs no kernel.
 #include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -57,14 +58,14 @@ std::string without_assembler(const std::string& text) {
 
 /// What the stand-in of libcuda calls: see the head of this file.
 std::string runner_of(const std::string& name, const std::string& items, const std::string& arguments, bool barrier) {
-  static const std::regex argument(R"((\w+)(\*?) (\w+))");
+  static const std::regex argument(R"((const )?(\w+)(\*?)( __restrict__)? (\w+))");
   std::string call, sizes;
   int count = 0;
   for (std::sregex_iterator at(arguments.begin(), arguments.end(), argument), end; at != end; ++at, ++count) {
-    const std::string type = (*at)[1], place = "p[" + std::to_string(count) + "]";
-    const bool address = (*at)[2].length() > 0;
-    call +=
-        (count > 0 ? ", " : "") + (address ? "Global<" + type + ">(*(u64*)" + place + ")" : "*(" + type + "*)" + place);
+    const std::string type = (*at)[2], place = "p[" + std::to_string(count) + "]";
+    const bool address = (*at)[3].length() > 0;
+    const std::string memory = "Global<" + type + ((*at)[1].length() > 0 ? ", true>" : ">");
+    call += (count > 0 ? ", " : "") + (address ? memory + "(*(u64*)" + place + ")" : "*(" + type + "*)" + place);
     sizes += (address ? "0" : "(int)sizeof(" + type + ")") + std::string(", ");
   }
   return "extern \"C\" void fake_run_" + name + "(void** p) { " + name + "(" + call + "); }\n" +
@@ -79,18 +80,25 @@ std::string host_text(const std::string& text) {
   for (std::sregex_iterator at(text.begin(), text.end(), head), end; at != end; ++at) {
     const size_t begin = static_cast<size_t>(at->position());
     const size_t next = text.find("__global__", begin + static_cast<size_t>(at->length()));
-    const bool barrier = text.substr(begin, next - begin).find("__syncthreads") != std::string::npos;
+    const bool barrier = text.substr(begin, next - begin).find("__syncthreads") != std::string::npos ||
+                         text.substr(begin, next - begin).find("shuffle_") != std::string::npos;
     runners += runner_of((*at)[2], (*at)[1], (*at)[3], barrier);
   }
   std::string host = without_assembler(text);
   host = replaced(host, shared, "static Shared<$1, $3> $2;");
+  static const std::regex large(R"(extern __shared__[^;]*;)");
+  static const std::regex large_array(R"((\w+)\* const (\w+) = \(\w+\*\)\(large_shared \+ (\d+)\);)");
+  host = replaced(replaced(host, large, ""), large_array, "static LargeShared<$1, $3> $2;");
+  static const std::regex vector(R"(\*\((?:const )?(\w+)\*\)\((p\d+) \+ (\w+)\))");
+  host = replaced(host, vector, "$2.vector<$1>($3)");
   std::string made;
   auto from = host.cbegin();
-  static const std::regex pointer(R"((\w+)\* (\w+))");
+  static const std::regex pointer(R"((\w+)\* (\w+))"), read_only(R"(const (\w+)\* __restrict__ (\w+))");
   for (std::sregex_iterator at(host.begin(), host.end(), head), end; at != end; ++at) {
     made.append(from, host.cbegin() + at->position());
     from = host.cbegin() + at->position() + at->length();
-    made += "static void " + (*at)[2].str() + "(" + replaced((*at)[3], pointer, "Global<$1> $2") + ") {";
+    made += "static void " + (*at)[2].str() + "(" +
+            replaced(replaced((*at)[3], read_only, "Global<$1, true> $2"), pointer, "Global<$1> $2") + ") {";
   }
   made.append(from, host.cend());
   return made + runners;
@@ -132,8 +140,18 @@ void* real_library() {
 
 template <class F> F real(const char* name) { return reinterpret_cast<F>(dlsym(real_library(), name)); }
 
-/// What the real NVRTC says of a program for one architecture: empty where it makes a binary and warns of nothing.
-std::string verdict_of_real(const std::string& text, std::vector<const char*> options) {
+/// Whether kernels are compiled to be kept, not to be run.
+bool is_idle() {
+  static const bool idle = [] {
+    const char* value = std::getenv("FAKE_CUDA");
+    return (std::string(",") + (value ? value : "") + ",").find(",idle=1,") != std::string::npos;
+  }();
+  return idle;
+}
+
+/// What the real NVRTC says of a program for one architecture: empty where it makes a binary, which may be wanted, and
+/// warns of nothing.
+std::string verdict_of_real(const std::string& text, std::vector<const char*> options, std::string* made = nullptr) {
   // Generated text has variables that nobody reads, and compares unsigned numbers with zero.
   options.push_back("--diag-suppress=177,186");
   void* program = nullptr;
@@ -149,6 +167,10 @@ std::string verdict_of_real(const std::string& text, std::vector<const char*> op
   if (bytes > 0) real<int (*)(void*, char*)>("nvrtcGetProgramLog")(program, log.data());
   log = log.c_str();
   if (code == good) real<int (*)(void*, size_t*)>("nvrtcGetCUBINSize")(program, &binary);
+  if (made && binary > 0) {
+    made->resize(binary);
+    real<int (*)(void*, char*)>("nvrtcGetCUBIN")(program, made->data());
+  }
   real<int (*)(void**)>("nvrtcDestroyProgram")(&program);
   if (code == good && binary > 0 && log.empty()) return {};
   return "the real NVRTC, code " + std::to_string(code) + ": " + log;
@@ -168,7 +190,19 @@ std::string verdict_of_real(const std::string& text, int count, const char* cons
   return said;
 }
 
-int compile(Program& program) {
+/// What the options mean to the host's compiler: NVRTC contracts unless it is told not to.
+std::string host_options(int count, const char* const* options) {
+  std::string contract = "fast", architecture = "750";
+  for (int i = 0; i < count; ++i) {
+    const std::string_view option(options[i]);
+    if (option == "--fmad=false") contract = "off";
+    const size_t number = option.find_last_of('_');
+    if (option.starts_with("--gpu-architecture=")) architecture = std::string(option.substr(number + 1)) + "0";
+  }
+  return " -ffp-contract=" + contract + " -D__CUDA_ARCH__=" + architecture;
+}
+
+int compile(Program& program, const std::string& options) {
   const Folder folder;
   if (folder.path.empty()) return invalid_program;
   const fs::path source = folder.path / "kernels.cpp", library = folder.path / "kernels.so", log = folder.path / "log";
@@ -177,8 +211,8 @@ int compile(Program& program) {
                         << host_text(program.text);
   const char* compiler = std::getenv("CXX");
   const std::string command = std::string(compiler && *compiler ? compiler : FAKE_CUDA_COMPILER) +
-                              " -std=c++17 -O1 -w -fPIC -shared -ffp-contract=off -fno-math-errno -o " +
-                              library.string() + " " + source.string() + " >" + log.string() + " 2>&1";
+                              " -std=c++17 -O1 -w -fPIC -shared -fno-math-errno" + options + " -o " + library.string() +
+                              " " + source.string() + " >" + log.string() + " 2>&1";
   const int status = std::system(command.c_str());
   program.log = content_of(log);
   if (status != 0) return compilation_failed;
@@ -229,8 +263,12 @@ __attribute__((visibility("default"))) int nvrtcCompileProgram(Program* program,
   for (int i = 0; i < count; ++i) {
     if (options[i][0] != '-') return invalid_input;
   }
+  if (real_library() && is_idle()) {
+    program->log = verdict_of_real(program->text, {options, options + count}, &program->binary);
+    return program->log.empty() ? good : compilation_failed;
+  }
   if (real_library()) program->log = verdict_of_real(program->text, count, options);
-  return program->log.empty() ? compile(*program) : compilation_failed;
+  return program->log.empty() ? compile(*program, host_options(count, options)) : compilation_failed;
 }
 
 __attribute__((visibility("default"))) int nvrtcGetProgramLogSize(Program* program, size_t* bytes) {

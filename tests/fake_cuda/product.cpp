@@ -1,83 +1,39 @@
 // Products of cuBLASLt's stand-in, one element after the other. See cublaslt.hpp.
-#include <bit>
 #include <cmath>
-#include <cstring>
 
 #include "cublaslt.hpp"
+#include "elements.hpp"
 
 namespace fake_blas {
 namespace {
 
-/// Rounds to `kept` bits behind the leading one, to nearest even; numbers below 2^least keep fewer.
-double rounded(double value, int kept, int least) {
-  if (value == 0 || !std::isfinite(value)) return value;
-  const int exponent = std::max(std::ilogb(value), least);
-  const double unit = std::ldexp(1.0, exponent - kept);
-  return std::nearbyint(value / unit) * unit;
+using namespace fake;
+
+Element element_of(blas::Type type) {
+  switch (type) {
+    case blas::Type::float64: return Element::wide;
+    case blas::Type::float16: return Element::half;
+    case blas::Type::bfloat16: return Element::bfloat;
+    default: return Element::single;
+  }
 }
 
-double as_half(double value) {
-  const double kept = rounded(value, 10, -14);
-  return std::fabs(kept) > 65504 ? std::copysign(INFINITY, kept) : kept;
-}
-
-double as_bfloat(double value) { return static_cast<float>(rounded(value, 7, -126)); }
-
-double half_from(uint16_t bits) {
-  const int exponent = bits >> 10 & 31, fraction = bits & 1023;
-  const double size = exponent == 31  ? (fraction ? NAN : INFINITY)
-                      : exponent == 0 ? std::ldexp(fraction, -24)
-                                      : std::ldexp(1024 + fraction, exponent - 25);
-  return bits >> 15 ? -size : size;
-}
-
-uint16_t half_bits(double value) {
-  const auto sign = static_cast<uint16_t>(std::signbit(value) ? 0x8000 : 0);
-  if (std::isnan(value)) return 0x7e00;
-  const double size = std::fabs(as_half(value));
-  if (std::isinf(size)) return static_cast<uint16_t>(sign | 0x7c00);
-  if (size < std::ldexp(1.0, -14)) return static_cast<uint16_t>(sign | static_cast<int>(std::ldexp(size, 24)));
-  const int exponent = std::ilogb(size);
-  const int fraction = static_cast<int>(std::ldexp(size, 10 - exponent)) - 1024;
-  return static_cast<uint16_t>(sign | (exponent + 15) << 10 | fraction);
-}
-
-template <class T> T load(uint64_t address) {
-  T value;
-  std::memcpy(&value, reinterpret_cast<const void*>(address), sizeof value);
-  return value;
+int64_t place(const Layout& layout, int64_t row, int64_t column, int64_t batch) {
+  return row + column * layout.leading + batch * layout.stride;
 }
 
 double read(const Layout& layout, uint64_t start, int64_t row, int64_t column, int64_t batch) {
-  const int64_t at = row + column * layout.leading + batch * layout.stride;
-  const uint64_t address = start + static_cast<uint64_t>(at) * layout.element_bytes();
-  switch (layout.type) {
-    case blas::Type::float64: return load<double>(address);
-    case blas::Type::float16: return half_from(load<uint16_t>(address));
-    case blas::Type::bfloat16: return std::bit_cast<float>(static_cast<uint32_t>(load<uint16_t>(address)) << 16);
-    default: return load<float>(address);
-  }
+  return read_element(element_of(layout.type), start, place(layout, row, column, batch));
 }
 
 void write(const Layout& layout, uint64_t start, int64_t row, int64_t column, int64_t batch, double value) {
-  const int64_t at = row + column * layout.leading + batch * layout.stride;
-  auto* to = reinterpret_cast<void*>(start + static_cast<uint64_t>(at) * layout.element_bytes());
-  const auto put = [&](auto element) { std::memcpy(to, &element, sizeof element); };
-  switch (layout.type) {
-    case blas::Type::float64: return put(value);
-    case blas::Type::float16: return put(half_bits(value));
-    case blas::Type::bfloat16: {
-      const auto bits = std::bit_cast<uint32_t>(static_cast<float>(as_bfloat(value)));
-      return put(std::isnan(value) ? uint16_t{0x7fc0} : static_cast<uint16_t>(bits >> 16));
-    }
-    default: return put(static_cast<float>(value));
-  }
+  write_element(element_of(layout.type), start, place(layout, row, column, batch), value);
 }
 
 /// An operand as the units that multiply take it.
 double taken(blas::Compute compute, double value) {
   switch (compute) {
-    case blas::Compute::fast_tf32: return rounded(value, 10, -126);
+    case blas::Compute::fast_tf32: return as_tf32(value);
     case blas::Compute::fast_float16: return as_half(value);
     case blas::Compute::fast_bfloat16: return as_bfloat(value);
     default: return value;
@@ -183,7 +139,7 @@ template <class Sum> void compute_in(const Product& p) {
 
 }  // namespace
 
-uint64_t Layout::element_bytes() const { return type == blas::Type::float64 ? 8 : type == blas::Type::float32 ? 4 : 2; }
+uint64_t Layout::element_bytes() const { return bytes_of(element_of(type)); }
 
 uint64_t Layout::reach() const {
   const int64_t last =

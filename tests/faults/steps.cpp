@@ -1,6 +1,7 @@
 // Training on the device of CUDA while one call of its driver fails; see ../cuda_faults_test.py, which starts this once
 // for each fault and compares what is printed. Each phase that throws is tried once more.
-//   fault_steps        trains; exit status 1 where a rule is broken
+//   fault_steps            trains; exit status 1 where a rule is broken
+//   fault_steps convnet    trains a model with convolutions
 #include <rosin/rosin.hpp>
 
 #include <dlfcn.h>
@@ -23,6 +24,24 @@ struct Network {
   Dense hidden{6, 8, relu};
   Dense out{8, 3};
   Array operator()(const Array& x) const { return out(hidden(words(x))); }
+
+  std::vector<const Array*> weights() const {
+    return {&words.weight, &hidden.weight, &hidden.bias, &out.weight, &out.bias};
+  }
+  static Array input(int step) { return Array({step % 7, 3, (step + 2) % 7, 6}, {4}); }
+};
+
+struct Convnet {
+  Conv hidden{{2, 2}, 1, 3, relu};
+  Dense out{12, 3};
+  Array operator()(const Array& x) const { return out(flatten(hidden(x))); }
+
+  std::vector<const Array*> weights() const { return {&hidden.weight, &hidden.bias, &out.weight, &out.bias}; }
+  static Array input(int step) {
+    std::vector<float> pixels;
+    for (int i = 0; i < 36; ++i) pixels.push_back(static_cast<float>((i * 7 + step * 3) % 11) / 5 - 1);
+    return Array(pixels, {3, 3, 1, 4});
+  }
 };
 
 bool broken = false, lost = false;
@@ -62,9 +81,9 @@ bool attempt(
 
 Values read(const Array& x) { return x.to_vector<float>(); }
 
-Values weights_of(const Network& m) {
+template <class Model> Values weights_of(const Model& m) {
   Values all;
-  for (const Array* w : {&m.words.weight, &m.hidden.weight, &m.hidden.bias, &m.out.weight, &m.out.bias}) {
+  for (const Array* w : m.weights()) {
     const Values part = read(*w);
     all.insert(all.end(), part.begin(), part.end());
   }
@@ -78,20 +97,20 @@ uint64_t hash_of(const Values& values) {
 }
 
 /// Five steps: the third one makes a graph. What they lead to is printed.
-void train(const Device& device) {
+template <class Model> void train(const Device& device) {
   seed(3);
-  std::optional<Network> model;
+  std::optional<Model> model;
   State state;
-  const Network made;
+  const Model made;
   if (!attempt("move", [&] { model = made | device; })) return;
   if (!attempt("setup", [&] { state = setup(Adam{.eta = 0.05}, *model); })) return;
   Values before = weights_of(made);
   for (int i = 0; i < 5; ++i) {
-    Array x({i % 7, 3, (i + 2) % 7, 6}, {4}), y = onehotbatch(Array({0, 1, 2, i % 3}, {4}), 3), loss;
+    Array x = Model::input(i), y = onehotbatch(Array({0, 1, 2, i % 3}, {4}), 3), loss;
     const auto move = [&] { x = x | device, y = y | device; };
     if (!attempt("move of a batch", move)) return;
     const auto step = [&] {
-      auto [l, g] = withgradient([&](const Network& m) { return logitcrossentropy(m(x), y); }, *model);
+      auto [l, g] = withgradient([&](const Model& m) { return logitcrossentropy(m(x), y); }, *model);
       update(state, *model, g);
       loss = l;
     };
@@ -128,7 +147,7 @@ void say_counts() {
 
 }  // namespace
 
-int main() {
+int main(int count, char** words) {
   std::optional<Device> device;
   const auto open = [&] {
     if (!functional("CUDA")) throw Error(ErrorKind::device, why_not("CUDA"));
@@ -136,7 +155,8 @@ int main() {
     (ones({1}) | *device).to_vector<float>();
   };
   const bool opened = attempt("open", open, may_fail);
-  if (opened) train(*device);
+  const bool convolves = count > 1 && std::string(words[1]) == "convnet";
+  if (opened) convolves ? train<Convnet>(*device) : train<Network>(*device);
   else std::printf("%s\n", lost ? "lost" : "no device");
   if (lost) use_lost(*device);
   if (opened && !lost) attempt("trim", [&] { trim(), trim(*device); });

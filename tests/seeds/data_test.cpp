@@ -138,34 +138,37 @@ TEST_F(Seeds, Row19AllDataMayBeMovedAtOnce) {
 
 TEST_F(Seeds, Row21AModelIsSavedFromTheHostAndLoadsWithoutAGpu) {
   const TemporaryFolder folder;
-  const Chain trained = Chain(Dense(4, 3, tanh), BatchNorm(3), Dense(3, 2)) | gpu;
-  {
-    const Chain model = cpu(trained);
-    save(folder.file("first.safetensors"), {{"model", model}});
+  for (const char* extension : {".bson", ".safetensors"}) {
+    const auto file = [&](const char* name) { return folder.file(std::string(name) + extension); };
+    const Chain trained = Chain(Dense(4, 3, tanh), BatchNorm(3), Dense(3, 2)) | gpu;
+    {
+      const Chain model = cpu(trained);
+      save(file("first"), {{"model", model}});
+    }
+    save(file("second"), {{"model", cpu(trained)}});
+    EXPECT_EQ(text_of(device_of(trained)), gpu_text());
+    save(file("third"), {{"model", trained}});
+    const std::string bytes = bytes_of(file("first"));
+    EXPECT_FALSE(bytes.empty());
+    EXPECT_EQ(bytes_of(file("second")), bytes);
+    EXPECT_EQ(bytes_of(file("third")), bytes);
+
+    Chain fresh(Dense(4, 3, tanh), BatchNorm(3), Dense(3, 2));
+    load(file("third"), {{"model", fresh}});
+    EXPECT_EQ(device_of(fresh), cpu_device());
+    const Array x = rand({4, 5});
+    expect_close(fresh(x), cpu(trained)(x), 1e-6);
+
+    // A model on a device stays there, whatever it is loaded from.
+    Chain there = Chain(Dense(4, 3, tanh), BatchNorm(3), Dense(3, 2)) | gpu;
+    load(file("third"), {{"model", there}});
+    EXPECT_EQ(text_of(device_of(there)), gpu_text());
+    loadmodel(there, fresh);
+    EXPECT_EQ(text_of(device_of(there)), gpu_text());
+    loadmodel(fresh, there);
+    EXPECT_EQ(device_of(fresh), cpu_device());
+    for (size_t i = 0; i < fleaves(fresh).size(); ++i) expect_equal(cpu(fleaves(there)[i]), fleaves(fresh)[i]);
   }
-  save(folder.file("second.safetensors"), {{"model", cpu(trained)}});
-  EXPECT_EQ(text_of(device_of(trained)), gpu_text());
-  save(folder.file("third.safetensors"), {{"model", trained}});
-  const std::string bytes = bytes_of(folder.file("first.safetensors"));
-  EXPECT_FALSE(bytes.empty());
-  EXPECT_EQ(bytes_of(folder.file("second.safetensors")), bytes);
-  EXPECT_EQ(bytes_of(folder.file("third.safetensors")), bytes);
-
-  Chain fresh(Dense(4, 3, tanh), BatchNorm(3), Dense(3, 2));
-  load(folder.file("third.safetensors"), {{"model", fresh}});
-  EXPECT_EQ(device_of(fresh), cpu_device());
-  const Array x = rand({4, 5});
-  expect_close(fresh(x), cpu(trained)(x), 1e-6);
-
-  // A model on a device stays there, whatever it is loaded from.
-  Chain there = Chain(Dense(4, 3, tanh), BatchNorm(3), Dense(3, 2)) | gpu;
-  load(folder.file("third.safetensors"), {{"model", there}});
-  EXPECT_EQ(text_of(device_of(there)), gpu_text());
-  loadmodel(there, fresh);
-  EXPECT_EQ(text_of(device_of(there)), gpu_text());
-  loadmodel(fresh, there);
-  EXPECT_EQ(device_of(fresh), cpu_device());
-  for (size_t i = 0; i < fleaves(fresh).size(); ++i) expect_equal(cpu(fleaves(there)[i]), fleaves(fresh)[i]);
 }
 
 TEST_F(Seeds, OptimiserStateIsSavedAndLoadedOnItsDevice) {

@@ -319,7 +319,7 @@ TEST_F(NullDevice, AStepOfTrainWithAnEmbeddingDropoutAndClippingIsOneGraph) {
   const char* none[] = {"launch", "stream_sync", "alloc", "alloc_pinned", "graph_create", "graph_add"};
   std::vector<uint64_t> before;
   for (const char* name : none) before.push_back(counts_(name));
-  const uint64_t events = counts_("event_create"), waits = counts_("event_sync");
+  const uint64_t events = counts_("event_create"), waits = counts_("event_sync"), copies = counts_("copy_out");
   const uint64_t graphs = counts_("graph_launch"), updates = counts_("graph_update");
   heap = {.counting = true};
   train(loss, model, items, state);
@@ -327,6 +327,7 @@ TEST_F(NullDevice, AStepOfTrainWithAnEmbeddingDropoutAndClippingIsOneGraph) {
   // (At the end it waits for its last step, by a copy of the loss with an event.)
   EXPECT_LE(heap.taken, 1);
   EXPECT_LE(counts_("event_create") - events, 1u);
+  EXPECT_LE(counts_("copy_out") - copies, 1u);  // (the guard comes back by a node of the graph)
   EXPECT_EQ(counts_("event_sync") - waits, 1u);
   EXPECT_EQ(counts_("graph_launch") - graphs, items.size());
   EXPECT_LE(counts_("graph_update") - updates, 3 * items.size());

@@ -43,7 +43,8 @@ struct Report {
   std::vector<std::string> lines;  // one for each failure
 };
 
-/// All checks in Float32, and those of floats in Float16, BFloat16 and, where the device has it, Float64.
-Report check_ops(const rosin::Device& device, bool float64);
+/// All checks in Float32, and those of floats in Float16, BFloat16 and, where the device has it, Float64; or each
+/// `every`th of them.
+Report check_ops(const rosin::Device& device, bool float64, size_t every);
 
 }  // namespace gpu_check

@@ -1,6 +1,7 @@
 """Runs gpu_check and ./run gpu-check where the reference plug-in stands in for a GPU. tools/run_tests.py names the
 build in ROSIN_TEST_BUILD."""
 
+import json
 import os
 import pathlib
 import re
@@ -40,6 +41,34 @@ class GpuCheckTest(unittest.TestCase):
         self.assertEqual(idle.returncode, 1)
         self.assertRegex(idle.stdout, r"(?m)^ops on null:0 .*: 0 of ")
 
+    def test_measures_a_workload(self):
+        done = run(self.program, "measure", "CUDA:0", "mlp", "batch=4", "inputs=3", "hidden=5", "classes=2",
+                   "compared=2", "repeats=2", "milliseconds=1", **FAKE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = json.loads(done.stdout)
+        self.assertEqual((len(found["ms"]), len(found["values"])), (2, 2))
+        self.assertLess(found["values"][1], found["values"][0])
+        self.assertGreater(found["launches"], 0)
+        self.assertEqual(run(self.program, "measure", "CUDA:0", "mlp", "batch=4", **FAKE).returncode, 1)
+        self.assertEqual(run(self.program, "measure", "CUDA:0", "walk", **FAKE).returncode, 1)
+
+    def test_losses_that_are_not_the_cpus_are_found(self):
+        sizes = ("mlp", "batch=4", "inputs=3", "hidden=5", "classes=2")
+        right = run(self.program, "agree", "CUDA:0", *sizes, **FAKE)
+        self.assertEqual(right.returncode, 0, right.stdout + right.stderr)
+        self.assertIn("20 losses are those of the CPU", right.stdout)
+        idle = run(self.program, "agree", "null", *sizes, **FAKE)
+        self.assertEqual(idle.returncode, 1, idle.stdout)
+        self.assertIn("20 losses ARE NOT those of the CPU", idle.stdout)
+
+    def test_facts_are_of_the_plugin_in_use(self):
+        facts = json.loads(run(self.program, "facts", "CUDA:1", "1", **FAKE).stdout)
+        self.assertTrue(facts["device"].startswith("CUDA:1 ("))
+        self.assertGreater(facts["copy_tb_s"], 0)
+        self.assertGreater(facts["graph_node_us"], 0)
+        self.assertEqual(run(self.program, "plugin", "CUDA", **FAKE).stdout.strip(),
+                         str(FAKE_PLUGINS / "librosin_cuda.so"))
+
     def test_refuses_what_is_not_there(self):
         self.assertEqual(run(self.program, "all").returncode, 2)
         missing = run(self.program, "ops", "CUDA:2", **FAKE)
@@ -53,16 +82,19 @@ class StepsTest(unittest.TestCase):
         temporary = tempfile.TemporaryDirectory()
         self.addCleanup(temporary.cleanup)
         self.folder = pathlib.Path(temporary.name)
-        self.variables = FAKE | {"GPU_DONE": str(self.folder / "done"), "GPU_RESULTS": str(self.folder)}
+        self.variables = FAKE | {"GPU_DONE": str(self.folder / "done"), "GPU_RESULTS": str(self.folder),
+                                 "GPU_DAY": "2026-11-22", "GPU_SHORT": "1"}
 
     def check(self, *arguments, **more):
         return run(ROOT / "run", "gpu-check", *arguments, **(self.variables | more))
 
     def test_keeps_what_was_said_and_does_nothing_twice(self):
-        first = self.check("ops", "--device", "CUDA:1")
+        first = self.check("facts", "correct", "--device", "CUDA:1")
         self.assertEqual(first.returncode, 0, first.stdout + first.stderr)
-        self.assertTrue(first.stdout.endswith("gpu-check: CUDA:1: ops good\n"))
-        again = self.check("ops", "--device", "CUDA:1")
+        self.assertTrue(first.stdout.endswith("gpu-check: CUDA:1: facts good, correct good\n"))
+        self.assertIn("mlp on CUDA:1: graphs give the bits of single launches", first.stdout)
+        self.assertRegex(first.stdout, r"(?m)^contract on CUDA:1: \d+ passed, 0 failed$")
+        again = self.check("correct", "--device", "CUDA:1")
         self.assertIn("done before: ops on CUDA:1", again.stdout)
         (results,) = self.folder.glob("gpu-cuda-*.txt")
         text = results.read_text(encoding="utf-8")
@@ -70,19 +102,19 @@ class StepsTest(unittest.TestCase):
 
     def test_a_failure_is_said_and_tried_again(self):
         for _ in range(2):
-            result = self.check("ops", "--device", "CUDA:0", ROSIN_REFERENCE_CUDA="devices=1,fault=200")
+            result = self.check("correct", "--device", "CUDA:0", ROSIN_REFERENCE_CUDA="devices=1,fault=200")
             self.assertEqual(result.returncode, 1)
             self.assertIn("FAILED", result.stdout)
-            self.assertTrue(result.stdout.endswith("gpu-check: CUDA:0: ops FAILED\n"))
+            self.assertTrue(result.stdout.endswith("gpu-check: CUDA:0: correct FAILED\n"))
 
     def test_goes_on_where_it_ran_out_of_time(self):
-        self.assertEqual(self.check("ops", "--device", "CUDA:0").returncode, 0)
-        late = self.check("ops", "seeds", "--device", "CUDA:0", GPU_STEP_SECONDS="0")
+        self.assertEqual(self.check("facts", "--device", "CUDA:0").returncode, 0)
+        late = self.check("facts", "seeds", "--device", "CUDA:0", GPU_STEP_SECONDS="0")
         self.assertEqual(late.returncode, 75, late.stdout + late.stderr)
-        self.assertIn("done before: ops on CUDA:0", late.stdout)
+        self.assertIn("done before: CUDA:0", late.stdout)
         left = re.findall(r"(?m)^seeds: (1\d_\w+) on CUDA:0 is left for the next call$", late.stdout)
         self.assertGreaterEqual(len(left), 6)
-        self.assertTrue(late.stdout.endswith("gpu-check: CUDA:0: ops good, seeds unfinished\n"))
+        self.assertTrue(late.stdout.endswith("gpu-check: CUDA:0: facts good, seeds unfinished\n"))
         rest = self.check("seeds", "--device", "CUDA:0")
         self.assertEqual(rest.returncode, 0, rest.stdout + rest.stderr)
         self.assertEqual(re.findall(r"(?m)^(1\d_\w+) on CUDA:0: ", rest.stdout), left)
@@ -90,10 +122,124 @@ class StepsTest(unittest.TestCase):
         self.assertTrue(rest.stdout.endswith("gpu-check: CUDA:0: seeds good\n"))
 
     def test_says_when_there_is_nothing_to_check(self):
-        none = self.check("ops", "--device", "Metal")
+        none = self.check("facts", "--device", "Metal")
         self.assertEqual(none.returncode, 3)
         self.assertTrue(none.stdout.endswith("gpu-check: there is no device Metal\n"))
         self.assertEqual(self.check("speed").returncode, 1)
+
+
+@unittest.skipUnless((BUILD / "fake_cuda" / "libcuda.so.1").exists(), "the build has no pretended CUDA")
+@unittest.skipUnless(BUILD == ROOT / "build" / "release", "./run looks at build/release")
+class PretendedTest(unittest.TestCase):
+    """All of it but the figures, on the pretended GPU; and the bundle."""
+
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = pathlib.Path(temporary.name)
+        self.variables = {"GPU_DONE": str(self.folder / "done"), "GPU_RESULTS": str(self.folder),
+                          "GPU_DAY": "2026-11-22", "ROSIN_LOG": "none"}
+
+    def test_everything_but_the_figures(self):
+        done = run(ROOT / "run", "gpu-check", "--fake", **self.variables)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertRegex(done.stdout, r"\ngpu-check: CUDA:0: facts good, correct good, kernels good, steps good, "
+                                      r"peers (good|SKIPPED)\n\Z")
+        (path,) = self.folder.glob("gpu-cuda-*.json")
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        self.assertEqual(len(kept["facts"]), 1)
+        rows = {row["workload"]: row for row in kept["rows"] if "peer" not in row}
+        self.assertEqual(set("G1 G2 G3 G6 G7 G8 G9 G10 G11 G12 G13 G15".split()) - set(rows), set())
+        self.assertEqual({row["graph_launches"] for row in rows.values()}, {1})
+        self.assertTrue(all(row["short"] and row["ours_ms"] > 0 for row in rows.values()))
+
+    def test_a_bundle_checks_a_machine_without_a_compiler(self):
+        bundle, there = self.folder / "bundle.tar.xz", self.folder / "there"
+        done = run(ROOT / "run", "gpu-check", "pack", str(bundle), GPU_PACK_WORKLOADS="G13", XZ_OPT="-0")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertRegex(done.stdout, r"(?m)^gpu-check pack: (\d+ programs of kernels are compiled for sm_90 by|"
+                                      r"kernels are NOT compiled beforehand: )")
+        there.mkdir()
+        subprocess.run(["tar", "-xf", bundle, "-C", there], check=True)
+        fake = {"ROSIN_CUDA_LIBRARIES": str(BUILD / "fake_cuda"), "ROSIN_LOG": "none"}
+        facts = run(there / "gpu-check", "facts", "--fake", folder=there, **fake)
+        self.assertEqual(facts.returncode, 0, facts.stdout + facts.stderr)
+        self.assertTrue(facts.stdout.endswith("gpu-check: CUDA:0: facts good\n"))
+        (results,) = (there / "build" / "release" / "gpu-check-results").glob("*.json")
+        self.assertIn(json.loads(results.read_text(encoding="utf-8"))["facts"][0]["commit"], done.stdout + _commit())
+        compiled = re.search(r"compiled for sm_90 by (.*)", done.stdout)
+        if compiled:
+            self.finds_its_kernels(there, fake | {"FAKE_CUDA": f"devices=1,idle=1,nvrtc={compiled.group(1)}"})
+
+    def finds_its_kernels(self, there, fake):
+        """On another machine of that architecture nothing is compiled for the workloads."""
+        before = sorted((there / "kernel_cache").rglob("*.bin"))
+        program = there / "build" / "release" / "tools" / "gpu_check"
+        done = run(program, "measure", "CUDA:0", "tiny", "ops=100", "compared=1", "milliseconds=1", **fake,
+                   LD_LIBRARY_PATH=str(there / "build" / "release"), ROSIN_CACHE_DIR=str(there / "kernel_cache"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotEqual(before, [])
+        self.assertEqual(sorted((there / "kernel_cache").rglob("*.bin")), before)
+
+
+def _commit():
+    done = run("git", "rev-parse", "--short", "HEAD")
+    return done.stdout.strip() or "unknown"
+
+
+# Stands for a Python with a peer: answers as peer_torch.py does, with the values of the file beside it.
+STUB = """#!/bin/sh
+[ "$1" != -c ] || exit 0
+cat >/dev/null
+cat "$(dirname "$0")/answer"
+"""
+
+
+class PeersTest(unittest.TestCase):
+    """What measure.py makes of peers, which a script stands for."""
+
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = pathlib.Path(temporary.name)
+        stub, ours = self.folder / "python", self.folder / "gpu_check"
+        stub.write_text(STUB, encoding="utf-8")
+        found = dict(ms=[2.0, 1.0, 1.5], values=[2.0, 1.0], first_ms=9, host_us=5, launches=3, graph_launches=1,
+                     library_calls=1, bytes=1000, peak_bytes=10)
+        ours.write_text(f"#!/bin/sh\necho '{json.dumps(found)}'\n", encoding="utf-8")
+        for script in (stub, ours):
+            script.chmod(0o755)
+
+    def peers(self, *answers):
+        text = "".join(json.dumps(line) + "\n" for line in ({"version": "9"}, *answers))
+        (self.folder / "answer").write_text(text, encoding="utf-8")
+        done = run("python3", ROOT / "tools" / "gpu_check" / "measure.py", "peers", "G1", "--program",
+                   self.folder / "gpu_check", "--json", self.folder / "gpu.json",
+                   GPU_PEER_PYTHON=str(self.folder / "python"))
+        kept = json.loads((self.folder / "gpu.json").read_text(encoding="utf-8"))
+        return done, [row for row in kept["rows"] if row.get("peer") == "torch 9"]
+
+    def test_ratios_stand_beside_their_goals(self):
+        answers = [{"mode": "eager", "ms": [12, 9, 10], "values": [2.001, 1.0], "first_ms": 1},
+                   {"mode": "compile", "ms": [3], "values": [2.0, 1.0], "first_ms": 1},
+                   {"mode": "graph", "error": "out of luck"}]
+        done, rows = self.peers(*answers)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        eager, compiled, graph = rows[0], rows[1], next(row for row in rows if row["mode"] == "graph")
+        self.assertAlmostEqual(eager["ratio"], 10 / 1.5)
+        self.assertEqual((eager["ratio_goal"], eager["met"], eager["equal"]), (6, True, True))
+        self.assertEqual((compiled["ratio"], compiled["ratio_goal"], compiled["met"]), (2, 4, False))
+        self.assertEqual(graph["error"], "out of luck")
+        self.assertIn("G1 torch 9 compile: 3 ms, 2 times ours (goal 4, NOT MET)", done.stdout)
+        again, rows = self.peers(*answers)
+        self.assertEqual(len({row["mode"] for row in rows}), len(rows), again.stdout)
+
+    def test_losses_that_differ_fail(self):
+        for values in ([2.0, 1.1], [2.0], [2.0, None]):
+            done, rows = self.peers({"mode": "eager", "ms": [10], "values": values, "first_ms": 1})
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("LOSSES DIFFER", done.stdout)
+            self.assertFalse(rows[0]["equal"])
 
 
 # Stands before cmake: no library is found, as where nothing but a compiler is installed, and a build takes a minute.

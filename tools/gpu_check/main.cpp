@@ -1,7 +1,12 @@
 // gpu_check: what ./run gpu-check asks a built library. Needs nothing but the library. Read next: checks.hpp.
 //   gpu_check devices             a line per device that works, one per back end that does not; status 3: no device
 //   gpu_check names               the devices that work, as other programs take them: CUDA:0, one a line
-//   gpu_check ops DEVICE          the table of ops on it, against the CPU; status 1: something differs
+//   gpu_check plugin DEVICE       the plug-in's file that is in use
+//   gpu_check ops DEVICE [EVERY]  the table of ops on it, or each EVERYth, against the CPU; status 1: one differs
+//   gpu_check facts DEVICE [MIB]  a line of JSON: what it is, its copies (of MIB, 1024) and graphs
+//   gpu_check agree DEVICE KIND SIZES...     20 losses against the CPU's; status 1: they differ
+//   gpu_check losses DEVICE KIND SIZES...    20 losses with all bits
+//   gpu_check measure DEVICE KIND SIZES...   a line of JSON: measure.hpp
 #include <rosin/diagnostics.hpp>
 #include <rosin/rosin.hpp>
 
@@ -9,8 +14,12 @@
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <vector>
 
 #include "checks.hpp"
+#include "facts.hpp"
+#include "json_line.hpp"
+#include "measure.hpp"
 
 namespace {
 
@@ -55,11 +64,11 @@ const DeviceReport& found(const BackendReport& report, const std::string& name) 
   throw Error(ErrorKind::device, "ops: there is no device " + name + "; " + report.reason);
 }
 
-Status check_ops_on(const std::string& name) {
+Status check_ops_on(const std::string& name, size_t every) {
   const BackendReport report = backend_report(name.substr(0, name.find(':')));
   const DeviceReport& device = found(report, name);
   const auto start = std::chrono::steady_clock::now();
-  const gpu_check::Report result = gpu_check::check_ops(device.device, device.float64);
+  const gpu_check::Report result = gpu_check::check_ops(device.device, device.float64, every);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   for (const std::string& line : result.lines) std::printf("  %s\n", line.c_str());
   std::printf("ops on %s: %lld of %lld good in %.1f s\n", to_string(device.device).c_str(),
@@ -68,12 +77,60 @@ Status check_ops_on(const std::string& name) {
   return result.failed ? differs : good;
 }
 
+Status show_plugin(const std::string& name) {
+  const BackendReport report = backend_report(name.substr(0, name.find(':')));
+  found(report, name);
+  std::printf("%s\n", report.tried.back().path.c_str());
+  return good;
+}
+
+Status show_facts(const std::string& name, const char* mebibytes) {
+  const BackendReport report = backend_report(name.substr(0, name.find(':')));
+  const DeviceReport& device = found(report, name);
+  const uint64_t bytes = (mebibytes ? std::stoull(mebibytes) : 1024) << 20;
+  const gpu_check::Facts facts = gpu_check::facts_of(report, device.device.id(), bytes);
+  std::string libraries;
+  for (const Capability& one : report.found) {
+    libraries += (libraries.empty() ? "" : ", ") + one.name + " " + (one.reason.empty() ? one.version : one.reason);
+  }
+  gpu_check::JsonLine()
+      .text("device", to_string(device.device))
+      .text("driver", device.driver)
+      .text("capability", device.capability)
+      .text("libraries", libraries)
+      .whole("memory", device.device.memory())
+      .number("copy_tb_s", facts.copy_rate / 1e12)
+      .number("graph_launch_us", facts.graph.launch * 1e6)
+      .number("graph_update_us", facts.graph.update * 1e6)
+      .number("graph_node_us", facts.graph.node * 1e6)
+      .print();
+  return good;
+}
+
+Status run_workload(const std::string& command, int count, char** words) {
+  const Device device =
+      found(backend_report(std::string(words[2]).substr(0, std::string(words[2]).find(':'))), words[2]).device;
+  const std::vector<std::string> sizes(words + 4, words + count);
+  if (command == "agree") return gpu_check::losses_agree(device, words[3], sizes) ? good : differs;
+  if (command == "losses") gpu_check::print_losses(device, words[3], sizes);
+  else gpu_check::measure(device, words[3], sizes);
+  return good;
+}
+
 Status run(int count, char** words) {
   const std::string command = count > 1 ? words[1] : "";
   if (count == 2 && command == "devices") return list(false);
   if (count == 2 && command == "names") return list(true);
-  if (count == 3 && command == "ops") return check_ops_on(words[2]);
-  std::fputs("usage: gpu_check devices | names | ops DEVICE\n", stderr);
+  if (count == 3 && command == "plugin") return show_plugin(words[2]);
+  if (count >= 3 && command == "ops") return check_ops_on(words[2], count > 3 ? std::stoul(words[3]) : 1);
+  if (count >= 3 && command == "facts") return show_facts(words[2], count > 3 ? words[3] : nullptr);
+  const bool workload = command == "agree" || command == "losses" || command == "measure";
+  if (count >= 4 && workload) return run_workload(command, count, words);
+  std::fputs(
+      "usage: gpu_check devices | names | plugin DEVICE | ops DEVICE [EVERY] | facts DEVICE [MIB] | agree, losses, "
+      "measure DEVICE KIND "
+      "SIZES...\n",
+      stderr);
   return misused;
 }
 

@@ -2,27 +2,42 @@
 # A step is cut into units (a program on a device). A unit that went well since the last build is not run again, so a
 # step that ran out of its time goes on when it is called once more. Installs nothing.
 # Exit status: 0 all good, 1 something failed, 3 there is no device to check, 75 not done yet: call it again.
-# Read next: main.cpp (the devices, the table of ops), ../../bench/devices.cpp.
+#   facts    versions, copies, products, launches of graphs
+#   correct  the contract of back ends, ops against the CPU, 20 losses against the CPU's and those without graphs
+#   seeds    the programs of Flux's GPU page      train    the demo with both models
+#   kernels  single kernels beside their goals    steps    training steps beside their goals
+#   peers    the same in PyTorch and JAX: equal losses, ratios beside their goals
+# With --fake all of it but the figures is tried on the pretended GPU of tests/fake_cuda, with small sizes.
+# Read next: main.cpp (the devices, the table of ops), measure.py (workloads and peers), pack.sh (a bundle).
 
-GPU_STEPS=(build ops seeds train bench)
+GPU_STEPS=(build facts correct seeds train kernels steps peers)
 GPU_STEP_SECONDS=${GPU_STEP_SECONDS:-460}
 GPU_BUILD=build/release
+GPU_FAKE=${GPU_SHORT:+--short}    # small sizes and few of them: options of measure.py; --fake sets it too
 GPU_DONE=${GPU_DONE:-$PWD/$GPU_BUILD/gpu-check}    # what went well
 GPU_RESULTS=${GPU_RESULTS:-bench/results}          # what was said, a file per back end and day
+GPU_DAY=${GPU_DAY:-$(date -u +%F)}                 # on which the check began, be it past midnight now
 declare -A gpu_verdicts=()
 gpu_devices=() gpu_built= gpu_status=0 gpu_began=0
 
-# gpu_check [STEP...] [--device NAME]
+# gpu_check [STEP...] [--device NAME] [--fake]; gpu_check pack [FILE]
 gpu_check() {
   local steps=() wanted=
+  [ "${1:-}" != pack ] || { source tools/gpu_check/pack.sh; gpu_pack "${@:2}"; return; }
   while [ $# -gt 0 ]; do
     case "$1" in
       --device) [ $# -ge 2 ] || stop "--device needs a name such as CUDA or CUDA:1"; wanted=$2; shift ;;
-      build | ops | seeds | train | bench) steps+=("$1") ;;
-      *) stop "gpu-check takes ${GPU_STEPS[*]} and --device NAME; got $1" ;;
+      --fake) GPU_FAKE=--short ;;
+      build | facts | correct | seeds | train | kernels | steps | peers) steps+=("$1") ;;
+      *) stop "gpu-check takes ${GPU_STEPS[*]}, --device NAME, --fake, or pack [FILE]; got $1" ;;
     esac
     shift
   done
+  if [ -n "$GPU_FAKE" ]; then
+    gpu_pretend
+    wanted=${wanted:-CUDA:0}
+    [ ${#steps[@]} -gt 0 ] || steps=(facts correct kernels steps peers)
+  fi
   [ ${#steps[@]} -gt 0 ] || steps=("${GPU_STEPS[@]}")
   if [ "${steps[0]}" = build ]; then
     gpu_build
@@ -35,6 +50,17 @@ gpu_check() {
     gpu_each "$step"
   done
   gpu_sum
+}
+
+# A machine with one pretended GPU; what it says stays in the build.
+gpu_pretend() {
+  export ROSIN_CUDA_LIBRARIES=${ROSIN_CUDA_LIBRARIES:-$PWD/$GPU_BUILD/fake_cuda}
+  [ -e "$ROSIN_CUDA_LIBRARIES/libcuda.so.1" ] ||
+    stop "gpu-check --fake: the build has no pretended CUDA; ./run test makes it"
+  export FAKE_CUDA=${FAKE_CUDA:-devices=1,checks=0}
+  export ROSIN_CACHE_DIR=${ROSIN_CACHE_DIR:-$PWD/$GPU_BUILD/kernel_cache}
+  GPU_DONE=$GPU_DONE-fake
+  [ "$GPU_RESULTS" != bench/results ] || GPU_RESULTS=$GPU_BUILD/gpu-check-results
 }
 
 # gpu_at_worst STATUS: a failure counts more than what is left to do.
@@ -50,10 +76,12 @@ gpu_build() {
   local generator=()
   [ -f $GPU_BUILD/CMakeCache.txt ] || command -v ninja >/dev/null || generator=(-G "Unix Makefiles")
   cmake --preset release "${generator[@]}" -DROSIN_WERROR="$(werror)" || stop "gpu-check: configuring failed"
-  local targets=(rosin rosin_plugins rosin_examples bench_devices gpu_check) status=0
+  local targets=(rosin rosin_plugins rosin_examples gpu_check) status=0
   timeout $GPU_STEP_SECONDS cmake --build $GPU_BUILD -j "$(jobs_that_fit)" --target "${targets[@]}" || status=$?
   [ $status -ne 124 ] || { echo "gpu-check: build: not done after $GPU_STEP_SECONDS s; call it again"; exit 75; }
   [ $status -eq 0 ] || stop "gpu-check: the build failed"
+  # Without GoogleTest there is no such program.
+  cmake --build $GPU_BUILD -j "$(jobs_that_fit)" --target conformance >/dev/null 2>&1 || true
   gpu_built=", build good"
 }
 
@@ -78,8 +106,78 @@ gpu_timed() {
   timeout $((gpu_began + GPU_STEP_SECONDS - SECONDS)) "$@"
 }
 
-gpu_ops() {
-  gpu_unit ops "$1" table gpu_timed $GPU_BUILD/tools/gpu_check ops "$1"
+# gpu_measure COMMAND [WORKLOAD] DEVICE
+gpu_measure() {
+  local device=${!#} place
+  place=$(gpu_results "$device")
+  gpu_timed python3 tools/gpu_check/measure.py "${@:1:$#-1}" --program $GPU_BUILD/tools/gpu_check --device "$device" \
+    --json "${place%.txt}.json" $GPU_FAKE
+}
+
+gpu_facts() {
+  if command -v python3 >/dev/null; then
+    gpu_unit facts "$1" facts gpu_measure facts "$1"
+  else
+    gpu_unit facts "$1" facts gpu_timed $GPU_BUILD/tools/gpu_check facts "$1"
+  fi
+}
+
+gpu_correct() {
+  local mlp="mlp batch=32 inputs=40 hidden=16 classes=10" gpt="gpt batch=2 time=8 width=8 heads=2 layers=1 vocabulary=16"
+  gpu_unit correct "$1" contract gpu_contract "$1"
+  gpu_unit correct "$1" table gpu_timed $GPU_BUILD/tools/gpu_check ops "$1" ${GPU_FAKE:+12}
+  gpu_unit correct "$1" losses-mlp gpu_timed $GPU_BUILD/tools/gpu_check agree "$1" $mlp
+  gpu_unit correct "$1" losses-gpt gpu_timed $GPU_BUILD/tools/gpu_check agree "$1" $gpt
+  gpu_unit correct "$1" graphs-mlp gpu_graphs "$1" $mlp
+  [ -n "$GPU_FAKE" ] || gpu_unit correct "$1" losses-lenet gpu_timed $GPU_BUILD/tools/gpu_check agree "$1" lenet batch=16 image=28
+  [ -n "$GPU_FAKE" ] || gpu_unit correct "$1" graphs-gpt gpu_graphs "$1" $gpt
+}
+
+# The conformance program on the plug-in that is in use.
+gpu_contract() {
+  local plugin last parts=()
+  [ -x $GPU_BUILD/conformance ] || { echo "contract on $1: SKIPPED, the program conformance is not built"; return; }
+  plugin=$($GPU_BUILD/tools/gpu_check plugin "$1") || return 1
+  [ -z "$GPU_FAKE" ] || parts=(--only device,memory,streams,graphs)
+  local status=0 said
+  said=$(gpu_timed $GPU_BUILD/conformance "$plugin" --device "${1#*:}" "${parts[@]}" 2>&1) || status=$?
+  last=$(tail -n 1 <<<"$said")
+  echo "contract on $1: $last"
+  [ $status -eq 0 ] || { grep -v '^ok\|^passed' <<<"$said" | head -n 20; return 1; }
+}
+
+# gpu_graphs DEVICE KIND SIZES...: 20 losses have the same bits whether steps are launched as graphs or one by one.
+gpu_graphs() {
+  local with without
+  with=$(gpu_timed $GPU_BUILD/tools/gpu_check losses "$@") || return 1
+  without=$(ROSIN_GRAPHS=0 gpu_timed $GPU_BUILD/tools/gpu_check losses "$@") || return 1
+  if [ "$with" = "$without" ]; then echo "$2 on $1: graphs give the bits of single launches"; return; fi
+  echo "$2 on $1: graphs give OTHER BITS than single launches"
+  diff <(echo "$with") <(echo "$without") | head -n 6
+  return 1
+}
+
+gpu_kernels() {
+  gpu_workloads kernels ours "$1"
+}
+
+gpu_steps() {
+  gpu_workloads steps ours "$1"
+}
+
+gpu_peers() {
+  gpu_workloads peers peers "$1"
+}
+
+# gpu_workloads STEP COMMAND DEVICE: each workload of the step, with measure.py. Of peers, the fake tries two.
+gpu_workloads() {
+  local name names
+  command -v python3 >/dev/null || { echo "$1: SKIPPED, there is no python3"; return; }
+  names=$(python3 tools/gpu_check/measure.py names "$1" $GPU_FAKE)
+  [ -z "$GPU_FAKE" ] || [ "$1" != peers ] || names="G1 G12"
+  for name in $names; do
+    gpu_unit "$1" "$3" "$name" gpu_measure "$2" "$name" "$3"
+  done
 }
 
 # The examples that are the programs of Flux's GPU page; they choose the first device of a back end.
@@ -116,10 +214,6 @@ gpu_demo() {
   [[ $last =~ ^"test accuracy: "(0\.9|1\.) ]]
 }
 
-gpu_bench() {
-  gpu_unit bench "$1" steps gpu_timed $GPU_BUILD/bench/bench_devices "$1"
-}
-
 # gpu_unit STEP DEVICE NAME COMMAND...: runs it unless it went well since the last build. One that began late and met
 # the end of the step's time is run again by the next call, one that had all of it has failed.
 gpu_unit() {
@@ -144,7 +238,11 @@ gpu_unit() {
     gpu_status=1
     return
   fi
-  : "${gpu_verdicts[$device/$step]:=good}"
+  if ! grep -qv SKIPPED "$log"; then
+    : "${gpu_verdicts[$device/$step]:=SKIPPED}"
+  elif [ "${gpu_verdicts[$device/$step]:-SKIPPED}" = SKIPPED ]; then
+    gpu_verdicts[$device/$step]=good
+  fi
 }
 
 gpu_leave() {
@@ -160,7 +258,7 @@ gpu_time_is_up() {
 # gpu_results DEVICE: the file of its back end and this day. A new build begins a new block with what was checked.
 gpu_results() {
   local backend=${1%:*} file described
-  file=$GPU_RESULTS/gpu-${backend,,}-$(date -u +%F).txt
+  file=$GPU_RESULTS/gpu-${backend,,}-$GPU_DAY.txt
   described=$GPU_DONE/$backend.described
   mkdir -p "$GPU_RESULTS"
   if [ ! -f "$file" ] || [ ! "$described" -nt $GPU_BUILD/librosin.so ]; then

@@ -19,7 +19,8 @@ enum Status { all_fine = 0, not_functional = 1, wrong_usage = 2 };
 /// What holds for every command.
 struct Style {
   bool json = false;
-  double limit = 20;  // seconds for the probe of a plug-in; a self-test has ten times as many
+  bool verbose = false;  // of `devices`: all facts
+  double limit = 20;     // seconds for the probe of a plug-in; a self-test has ten times as many
 };
 
 /// Thrown where what the user wrote cannot be meant; the text says why.
@@ -46,7 +47,9 @@ Status show_backend(const std::string& name, bool remove, const Style& style);
 Status show_environment(const Style& style);
 /// `device`: "CUDA", "CUDA:1", or empty for all.
 Status self_test(const std::string& device, const Style& style);
-Status inspect(const std::string& file, const Style& style);
+Status inspect(const std::string& file, bool with_statistics, const Style& style);
+/// Writes the arrays of one file into another, whose extension says the format.
+Status convert(const std::string& from, const std::string& to, const Style& style);
 
 /// In a child process: loads a plug-in and writes what came of it, as one line of JSON.
 Status probe(const std::string& file);

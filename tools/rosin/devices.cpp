@@ -17,7 +17,7 @@ struct Tested {
   DeviceResult result;
 };
 
-void print_device(const Tested& device) {
+void print_device(const Tested& device, bool verbose) {
   const rosin::DeviceReport& report = *device.report;
   std::string facts = report.device.name() + ": " + bytes_text(static_cast<uint64_t>(report.device.memory()));
   if (!report.capability.empty()) facts += ", " + report.capability;
@@ -25,6 +25,9 @@ void print_device(const Tested& device) {
   facts += report.float64 ? ", Float64" : ", no Float64";
   say("  " + device.result.device, indent, printable(facts));
   if (!report.driver.empty()) say({}, indent, printable("driver " + report.driver));
+  for (const rosin::DeviceFact& fact : verbose ? report.facts : std::vector<rosin::DeviceFact>()) {
+    say({}, indent, printable(fact.name + ": " + fact.value));
+  }
   std::string names;
   for (const CheckResult& check : device.result.checks) {
     names += (names.empty() ? "" : ", ") + check.name;
@@ -37,7 +40,7 @@ void print_device(const Tested& device) {
   say({}, indent, printable(head + names + " (" + duration_text(device.result.milliseconds()) + ")"));
 }
 
-void print_backend(const Survey& found, const std::vector<Tested>& devices) {
+void print_backend(const Survey& found, const std::vector<Tested>& devices, bool verbose) {
   const rosin::BackendReport& report = found.report;
   const bool works = report.reason.empty();
   say(report.backend, indent, works ? "works: " + count_text(devices.size(), "device") : "not functional");
@@ -51,15 +54,18 @@ void print_backend(const Survey& found, const std::vector<Tested>& devices) {
     else say("  without", indent, printable(one.name + ": " + one.reason));
   }
   if (!works && has_plugin(report)) say("  reason", indent, printable(report.reason));
-  for (const Tested& device : devices) print_device(device);
+  for (const Tested& device : devices) print_device(device, verbose);
   say("");
 }
 
 Json json_of(const Tested& device) {
   const rosin::DeviceReport& report = *device.report;
-  return {{"device", device.result.device}, {"hardware", report.device.name()}, {"memory", report.device.memory()},
-          {"driver", report.driver},        {"capability", report.capability},  {"pci", report.pci},
-          {"float64", report.float64},      {"gpu", report.device.is_gpu()},    {"selftest", json_of(device.result)}};
+  Json facts = Json::object();
+  for (const rosin::DeviceFact& fact : report.facts) facts[fact.name] = fact.value;
+  return {{"device", device.result.device},    {"hardware", report.device.name()}, {"memory", report.device.memory()},
+          {"driver", report.driver},           {"capability", report.capability},  {"pci", report.pci},
+          {"float64", report.float64},         {"gpu", report.device.is_gpu()},    {"facts", facts},
+          {"selftest", json_of(device.result)}};
 }
 
 Json json_of(const Survey& found, const std::vector<Tested>& devices) {
@@ -95,7 +101,7 @@ Status show_devices(const std::vector<std::string>& backends, const Style& style
       ok = ok && devices.back().result.ok();
     }
     if (style.json) all.push_back(json_of(found, devices));
-    else print_backend(found, devices);
+    else print_backend(found, devices, style.verbose);
   }
   if (style.json) print_json({{"rosin", rosin::library_report().version}, {"ok", ok}, {"backends", all}});
   return ok ? all_fine : not_functional;

@@ -1,9 +1,13 @@
-// The command `rosin inspect FILE`: names, shapes, types and sizes of what a file holds.
+// The commands `rosin inspect FILE`: names, shapes, types, sizes and statistics of what a file holds; and `rosin
+// convert IN OUT`.
 #include <algorithm>
+#include <map>
 
 #include <rosin/io.hpp>
+#include <rosin/onnx.hpp>
 
 #include "commands.hpp"
+#include "statistics.hpp"
 #include "text.hpp"
 
 namespace command {
@@ -35,8 +39,22 @@ Totals totals_of(const rosin::FileListing& listing) {
   return totals;
 }
 
+using StatisticsByName = std::map<std::string, Statistics>;
+
+/// Of all real arrays of a file; of files that can be mapped one after another.
+StatisticsByName statistics_of_file(const std::string& file) {
+  const bool maps = file.ends_with(".safetensors") || file.ends_with(".index.json") || file.ends_with(".npy");
+  const rosin::SavedFile content = rosin::load(file, {.map = maps});
+  StatisticsByName found;
+  for (const rosin::NamedArray& entry : content.arrays()) {
+    const bool real = !entry.value.is_nothing() && !rosin::is_complex(entry.value.dtype());
+    if (real) found.emplace(entry.name, statistics_of(entry.value));
+  }
+  return found;
+}
+
 /// Columns: name, type, shape, bytes; a name that fills them takes a line of its own.
-void print_listing(const rosin::FileListing& listing) {
+void print_listing(const rosin::FileListing& listing, const StatisticsByName& statistics) {
   constexpr size_t widest_name = 38;
   size_t width = 0;
   for (const rosin::TensorListing& tensor : listing.tensors) width = std::max(width, printable(tensor.name).size());
@@ -46,6 +64,8 @@ void print_listing(const rosin::FileListing& listing) {
     facts.resize(std::max<size_t>(facts.size() + 1, 6), ' ');
     std::string figures = facts + shape_text(tensor.sizes);
     say(printable(tensor.name), width, figures + ", " + bytes_text(tensor.bytes));
+    const auto found = statistics.find(tensor.name);
+    if (found != statistics.end()) say("", width, statistics_text(found->second));
   }
   for (const auto& [key, value] : listing.metadata) say(printable(key) + ":", width, printable(value));
   const Totals totals = totals_of(listing);
@@ -53,10 +73,12 @@ void print_listing(const rosin::FileListing& listing) {
       bytes_text(totals.bytes));
 }
 
-Json json_of(const std::string& file, const rosin::FileListing& listing) {
+Json json_of(const std::string& file, const rosin::FileListing& listing, const StatisticsByName& statistics) {
   Json arrays = Json::array(), metadata = Json::object();
   for (const rosin::TensorListing& tensor : listing.tensors) {
     arrays.push_back({{"name", tensor.name}, {"type", tensor.type}, {"shape", tensor.sizes}, {"bytes", tensor.bytes}});
+    const auto found = statistics.find(tensor.name);
+    if (found != statistics.end()) arrays.back()["statistics"] = statistics_json(found->second);
   }
   for (const auto& [key, value] : listing.metadata) metadata[key] = value;
   const Totals totals = totals_of(listing);
@@ -69,10 +91,33 @@ Json json_of(const std::string& file, const rosin::FileListing& listing) {
 
 }  // namespace
 
-Status inspect(const std::string& file, const Style& style) {
-  const rosin::FileListing listing = as_usage([&] { return rosin::list_file(file); });
-  if (style.json) print_json(json_of(file, listing));
-  else print_listing(listing);
+Status inspect(const std::string& file, bool with_statistics, const Style& style) {
+  const bool onnx = file.ends_with(".onnx");
+  if (onnx && with_statistics) {
+    throw UsageError{"inspect: there are no statistics of ONNX files; got '" + file + "' with --stats; leave it out"};
+  }
+  const rosin::FileListing listing =
+      as_usage([&] { return onnx ? rosin::onnx::list_file(file) : rosin::list_file(file); });
+  const StatisticsByName statistics = with_statistics ? statistics_of_file(file) : StatisticsByName();
+  if (style.json) print_json(json_of(file, listing, statistics));
+  else print_listing(listing, statistics);
+  return all_fine;
+}
+
+Status convert(const std::string& from, const std::string& to, const Style& style) {
+  as_usage([&] { return rosin::list_file(from); });
+  const rosin::SavedFile file = rosin::load(from);
+  as_usage([&] {
+    rosin::save(to, file.arrays());
+    return 0;
+  });
+  const Totals totals = totals_of(rosin::list_file(to));
+  if (style.json) {
+    print_json(
+        {{"file", to}, {"arrays", file.arrays().size()}, {"parameters", totals.parameters}, {"bytes", totals.bytes}});
+  } else {
+    say(count_text(file.arrays().size(), "array") + ", " + bytes_text(totals.bytes));
+  }
   return all_fine;
 }
 

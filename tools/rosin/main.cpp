@@ -19,8 +19,8 @@ namespace {
 struct Arguments {
   Style style;
   std::vector<std::string> backends;
-  std::string name, device, file;
-  bool remove = false, brief = false;
+  std::string name, device, file, out;
+  bool remove = false, brief = false, statistics = false;
 };
 
 void add_style(CLI::App* part, Style& style) { part->add_flag("--json", style.json, "JSON instead of text"); }
@@ -34,6 +34,7 @@ void add_limit(CLI::App* part, Style& style) {
 void add_commands(CLI::App& app, Arguments& said, Status& status) {
   auto* devices = app.add_subcommand("devices", "Back ends, plug-ins, devices and a brief self-test");
   devices->add_option("NAME", said.backends, "Back ends to show; without: all")->option_text(" ");
+  devices->add_flag("--verbose", said.style.verbose, "All that each device says of itself");
   devices->callback([&] { status = show_devices(said.backends, said.style); });
   auto* backend = app.add_subcommand("backend", "What decides which back end is taken");
   auto* name = backend->add_option("NAME", said.name, "The new preference")->option_text(" ");
@@ -44,10 +45,15 @@ void add_commands(CLI::App& app, Arguments& said, Status& status) {
   auto* selftest = app.add_subcommand("selftest", "Compute on devices and compare");
   selftest->add_option("--device", said.device, "A back end or a device, as CUDA:0")->option_text("NAME");
   selftest->callback([&] { status = self_test(said.device, said.style); });
-  auto* inspection = app.add_subcommand("inspect", "What a safetensors file holds");
+  auto* inspection = app.add_subcommand("inspect", "What a file of arrays holds");
   inspection->add_option("FILE", said.file, "The file")->required()->option_text(" ");
-  inspection->callback([&] { status = inspect(said.file, said.style); });
-  for (CLI::App* part : {devices, backend, environment, selftest, inspection}) add_style(part, said.style);
+  inspection->add_flag("--stats", said.statistics, "Least, greatest, mean, deviation, NaN, Inf of arrays");
+  inspection->callback([&] { status = inspect(said.file, said.statistics, said.style); });
+  auto* conversion = app.add_subcommand("convert", "Write a file's arrays in another format");
+  conversion->add_option("IN", said.file, "The file")->required()->option_text(" ");
+  conversion->add_option("OUT", said.out, "The new file; its extension is the format")->required()->option_text(" ");
+  conversion->callback([&] { status = convert(said.file, said.out, said.style); });
+  for (CLI::App* part : {devices, backend, environment, selftest, inspection, conversion}) add_style(part, said.style);
   for (CLI::App* part : {devices, backend, selftest}) add_limit(part, said.style);
 }
 

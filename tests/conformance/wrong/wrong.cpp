@@ -81,6 +81,17 @@ void launches(void (*how)(rosin_launch&, std::vector<rosin_place>&)) {
   };
 }
 
+/// Says something else of its devices than is so.
+void facts(void (*how)(rosin_device_info&)) {
+  static void (*change)(rosin_device_info&);
+  change = how;
+  wrong.device_info = [](int32_t device, rosin_device_info* info) {
+    const rosin_status status = real.device_info(device, info);
+    if (status == ROSIN_OK && info->size == sizeof *info) change(*info);
+    return status;
+  };
+}
+
 rosin_status bad_query(rosin_event*) { return ROSIN_INVALID; }
 
 rosin_status other_activation(rosin_device* device, const rosin_call_description* description, rosin_call** out,
@@ -254,6 +265,61 @@ const Way ways[] = {
          if (l.parameters) l.parameters = zeros;
        });
      }},
+    {"vectors without vector bytes", [] { facts([](rosin_device_info& info) { info.vector_bytes = 0; }); }},
+    {"shuffles without a warp", [] { facts([](rosin_device_info& info) { info.warp = 1; }); }},
+    {"lanes are the first",
+     [] {
+       computes([](Instructions& all) { each(all, ROSIN_LANE, [](rosin_instruction& in) { in.immediate = 0; }); });
+     }},
+    {"vectors are one element",
+     [] {
+       computes([](Instructions& all) {
+         each(all, ROSIN_STORE_VECTOR, [&](rosin_instruction& in) {
+           uint32_t value = in.operands[1];
+           while (all[value].operation == ROSIN_JOIN) value = all[value].operands[0];
+           in = {ROSIN_STORE, in.type, {in.operands[0], value}, in.immediate & INT32_MAX};
+         });
+       });
+     }},
+    {"joins late",
+     [] {
+       computes([](Instructions& all) {
+         for (size_t i = 0; i + 2 < all.size(); ++i) {
+           if (all[i].operation != ROSIN_JOIN || all[i + 2].operation != ROSIN_ASSIGN) continue;
+           std::swap(all[i], all[i + 1]);  // the join, the literal that is assigned, and the assignment
+           std::swap(all[i + 1], all[i + 2]);
+           all[i + 1].operands[1] = static_cast<uint32_t>(i);
+           for (size_t k = i + 3; k < all.size(); ++k) {
+             for (uint32_t& operand : all[k].operands) operand = operand == i ? static_cast<uint32_t>(i + 2) : operand;
+           }
+           return;
+         }
+       });
+     }},
+    {"marked buffers are others",
+     [] {
+       computes([](Instructions& all) {
+         bool marked = false;
+         each(all, ROSIN_READ_ONLY, [&](rosin_instruction&) { marked = true; });
+         each(all, ROSIN_LOAD, [&](rosin_instruction& in) { in.immediate = marked ? 0 : in.immediate; });
+       });
+     }},
+    {"shuffles nothing",
+     [] {
+       computes([](Instructions& all) {
+         each(all, ROSIN_SHUFFLE, [](rosin_instruction& in) { in = {ROSIN_VARIABLE, in.type, {in.operands[0]}, 0}; });
+       });
+     }},
+    {"large arrays are small",
+     [] {
+       edit_kernel = [](rosin_kernel_code& kernel) {
+         static std::vector<rosin_shared_array> arrays;
+         arrays.assign(kernel.shared, kernel.shared + kernel.shared_count);
+         for (rosin_shared_array& array : arrays) array.count = array.count > 4096 ? 4096 : array.count;
+         kernel.shared = arrays.data();
+       };
+       wrong.compile = compile_edited;
+     }},
     {"minimum is maximum", [] { computes(replaced<ROSIN_MINIMUM, ROSIN_MAXIMUM>); }},
     {"less is less or equal", [] { computes(replaced<ROSIN_LESS, ROSIN_LESS_EQUAL>); }},
     {"select is the other",
@@ -406,6 +472,67 @@ const Way ways[] = {
          rosin_graph_node changed = *node;
          changed.value = 0;
          return real.graph_add(graph, &changed);
+       };
+     }},
+    {"a block twice",
+     [] {
+       wrong.alloc = [](rosin_device* device, uint64_t bytes, rosin_memory** out) {
+         static rosin_memory* shared = nullptr;
+         if (!shared && real.alloc(device, 1 << 20, &shared) != ROSIN_OK) return ROSIN_OUT_OF_MEMORY;
+         if (bytes > 1 << 20) return real.alloc(device, bytes, out);
+         *out = shared;
+         return ROSIN_OK;
+       };
+       wrong.release = [](rosin_device*, rosin_memory*) {};
+     }},
+    {"programs of one kernel",
+     [] {
+       wrong.compile = [](rosin_device* device, const char* target, const rosin_program* program, void** bytes,
+                          uint64_t* count) {
+         rosin_program first = *program;
+         first.kernel_count = 1;
+         return real.compile(device, target, &first, bytes, count);
+       };
+     }},
+    {"few groups",
+     [] {
+       launches(
+           [](rosin_launch& l, std::vector<rosin_place>&) { l.groups[0] = l.groups[0] > 1000 ? 1000 : l.groups[0]; });
+     }},
+    {"little shared memory",
+     [] {
+       wrong.compile = compile_edited;
+       edit_kernel = [](rosin_kernel_code& kernel) {
+         static rosin_shared_array small[8];
+         for (uint32_t i = 0; i < kernel.shared_count && i < 8; ++i) {
+           small[i] = kernel.shared[i];
+           if (small[i].count > 1024) small[i].count = 1024;
+         }
+         if (kernel.shared_count > 0) kernel.shared = small;
+       };
+     }},
+    {"launches are lost",
+     [] {
+       wrong.launch = [](rosin_stream* stream, rosin_kernel* kernel, const rosin_launch* launch) {
+         static int turn = 0;
+         return ++turn % 7 == 0 ? ROSIN_OK : real.launch(stream, kernel, launch);
+       };
+     }},
+    {"quick functions are far off", [] { computes(replaced<ROSIN_EXP2_APPROXIMATE, ROSIN_NEGATE>); }},
+    {"damaged bytes are whole",
+     [] {
+       wrong.load = [](rosin_device* device, const void* bytes, uint64_t count, rosin_module** out) {
+         static std::vector<char> last;
+         const auto* from = static_cast<const char*>(bytes);
+         const rosin_status status = real.load(device, bytes, count, out);
+         if (status == ROSIN_OK) last.assign(from, from + count);
+         return status == ROSIN_OK || last.empty() ? status : real.load(device, last.data(), last.size(), out);
+       };
+     }},
+    {"graphs refuse calls",
+     [] {
+       wrong.graph_add = [](rosin_graph* graph, const rosin_graph_node* node) {
+         return node->kind == ROSIN_GRAPH_CALL ? ROSIN_INVALID : real.graph_add(graph, node);
        };
      }},
     {"no graphs", [] { wrong.graph_create = [](rosin_device*, rosin_graph**) { return ROSIN_INVALID; }; }},

@@ -30,6 +30,7 @@ FORBIDDEN = {
     "train": '"run/evaluate.hpp"',
     "dist": '"grad/walk.hpp"',
     "io": '"data/loader.hpp"',
+    "onnx": '"data/loader.hpp"',
 }
 HEADERS = {"array.hpp": "graph", "dense.hpp": "nn", "rosin.hpp": "user", "backend.h": "backend.h", "comm.h": "comm.h"}
 

@@ -1,0 +1,105 @@
+// Products of cuBLASLt as vendor calls: which are taken, how each is prepared, run and timed. Read first: calls.hpp,
+// blas.hpp.
+#include <limits>
+
+#include "cuda/blas.hpp"
+#include "cuda/calls.hpp"
+
+namespace rosin::cuda {
+namespace {
+
+using blas::Candidate;
+using driver::Address;
+using driver::Failure;
+using driver::Stream;
+
+/// Refuses what this device's library does not compute, whatever the sizes.
+Blas& checked(rosin_device& device, const rosin_call_description& call) {
+  check_kind(call);
+  Blas& blas = blas_of(device);
+  if (!blas.reason().empty()) throw Failure{ROSIN_UNSUPPORTED, blas.reason()};
+  if (call.epilogue.activation == ROSIN_ACTIVATION_RELU && !blas.relu_keeps_nan()) {
+    throw Failure{ROSIN_UNSUPPORTED, "cuBLASLt: its relu makes numbers of NaN"};
+  }
+  return blas;
+}
+
+/// A matmul of cuBLASLt.
+class BlasCall final : public rosin_call {
+ public:
+  BlasCall(rosin_device& on, BlasPlan plan)
+      : plan_(std::move(plan)), choice_("cublaslt", blas_library().version(), on) {
+    device = &on;
+  }
+
+  uint64_t workspace() const { return Workspace::asked(plan_.chosen().workspace); }
+
+  /// Takes the way of another call, if it is one for this.
+  void take(const void* bytes, uint64_t count) {
+    blas::Algorithm given;
+    if (choice_.read(bytes, count, given)) plan_.choose(given);
+  }
+
+  void run(Stream stream, const rosin_place* buffers, rosin_place workspace,
+           const rosin_call_numbers* numbers) override {
+    const Product& product = plan_.product();
+    Address arrays[most_call_arrays] = {};
+    for (size_t i = 0; i < product.bytes.size(); ++i) {
+      arrays[i] = Workspace::address_of(buffers[i], product.bytes[i]);
+    }
+    BlasRun run{.arrays = arrays, .workspace = Workspace::in(workspace, plan_.chosen().workspace)};
+    if (product.scaled) {
+      if (!numbers) throw Failure{ROSIN_INVALID, "matmul: a scaled call without its numbers"};
+      run.alpha = numbers->alpha;
+      run.beta = numbers->beta;
+    }
+    plan_.run(stream, run);
+  }
+
+  uint64_t tune(Stream stream, const rosin_place* buffers, rosin_place workspace, uint64_t bytes,
+                const rosin_call_numbers* numbers) override {
+    Candidate best = plan_.chosen();
+    float least = std::numeric_limits<float>::infinity();
+    for (const Candidate& one : plan_.candidates()) {
+      if (Workspace::asked(one.workspace) > bytes) continue;
+      plan_.choose(one);
+      const float time = time_of([&] { run(stream, buffers, workspace, numbers); }, stream);
+      if (time < least) best = one;
+      least = std::min(least, time);
+    }
+    plan_.choose(best);
+    return this->workspace();
+  }
+
+  std::string_view choice() override {
+    choice_.way = plan_.chosen().algorithm;
+    return choice_.bytes();
+  }
+
+ private:
+  BlasPlan plan_;
+  Choice<blas::Algorithm> choice_;
+};
+
+void take(rosin_device& device, const rosin_call_description& call, int32_t* orders) {
+  checked(device, call);
+  for (uint32_t i = 0; i < call.array_count; ++i) {
+    const int32_t role = call.arrays[i].role;
+    const bool operand = role == ROSIN_ROLE_LEFT || role == ROSIN_ROLE_RIGHT;
+    orders[i] = operand ? ROSIN_ORDER_STRIDED : ROSIN_ORDER_CONTIGUOUS;
+  }
+}
+
+std::unique_ptr<rosin_call> prepare(rosin_device& device, const rosin_call_description& wanted, uint64_t* workspace) {
+  Blas& blas = checked(device, wanted);
+  auto call = std::make_unique<BlasCall>(device, BlasPlan(blas.handle(), product_of(wanted), Workspace::limit(wanted)));
+  call->take(wanted.choice, wanted.choice_bytes);
+  *workspace = call->workspace();
+  return call;
+}
+
+}  // namespace
+
+const CallMaker blas_calls{take, prepare};
+
+}  // namespace rosin::cuda

@@ -1,0 +1,41 @@
+// From the description of a convolution to what cuDNN is told: tensors of (batch, channels, spatial dims from the
+// slowest) and a window. Nothing of CUDA is called here.
+// Read first: rosin/backend.h (Vendor calls). Read next: cudnn_plan.hpp.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <rosin/backend.h>
+
+namespace rosin::cuda {
+
+/// An array as cuDNN sees it. Weights are (out, in / groups, spatial dims).
+struct Tensor {
+  std::vector<int64_t> sizes, strides;
+  int at = -1;  // which array of the call it is
+};
+
+/// y = activation(x * w + bias), or the gradient of x * w by x or w: one of the three is the result.
+struct Convolution {
+  int32_t kind = ROSIN_CALL_CONVOLUTION;
+  int32_t type = ROSIN_FLOAT32;
+  int32_t compute = ROSIN_COMPUTE_EXACT;
+  bool deterministic = false;
+  bool flipped = false;
+  bool relu = false;
+  Tensor x, w, y;
+  Tensor bias;                                               // at < 0: there is none
+  std::vector<int64_t> stride, dilation, pad_low, pad_high;  // the slowest spatial dim first
+  std::vector<uint64_t> bytes;                               // that each array of the call reaches over
+};
+
+/// Throws ROSIN_UNSUPPORTED unless cuDNN has calls like this one, whatever the sizes.
+void check_convolution(const rosin_call_description& call);
+
+/// The convolution of a call with sizes. Throws ROSIN_UNSUPPORTED where its arrays do not lie as cuDNN is told here,
+/// ROSIN_INVALID where their sizes do not fit.
+Convolution convolution_of(const rosin_call_description& call);
+
+}  // namespace rosin::cuda

@@ -1,0 +1,50 @@
+// cuDNN, opened at run time: the convolutions that it computes for a device. Where it is missing, too old or does not
+// work, rosin goes on with kernels of its own. Read first: cuda.hpp, cudnn_types.hpp. Read next: cudnn_plan.hpp.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "cuda/convolution.hpp"
+#include "cuda/cudnn_plan.hpp"
+#include "driver/driver.hpp"
+
+namespace rosin::cuda {
+
+/// cuDNN on one device.
+class Dnn {
+ public:
+  /// With the device's context current. A first convolution is planned and computed; reason() says where that fails.
+  Dnn();
+  ~Dnn();
+  Dnn(const Dnn&) = delete;
+  Dnn& operator=(const Dnn&) = delete;
+
+  const std::string& reason() const { return reason_; }
+  /// Whether a bias and relu go along with a convolution, and relu lets NaN through, as rosin's does.
+  bool takes_epilogues() const { return takes_epilogues_; }
+  /// The ways of a convolution, found once: those that were found are kept. Throws ROSIN_UNSUPPORTED where there is
+  /// none.
+  std::shared_ptr<DnnWays> ways_of(const Convolution& convolution, uint64_t workspace);
+  /// Computes in one of them. `arrays`: of the call, in their order.
+  void run(driver::Stream stream, const DnnWays& ways, size_t way, const driver::Address* arrays,
+           driver::Address workspace);
+
+ private:
+  void try_out();
+  std::vector<float> tried_result(bool with_epilogue, const std::vector<float>& x, const std::vector<float>& w);
+
+  dnn::Handle handle_ = nullptr;
+  std::string reason_;
+  bool takes_epilogues_ = false;
+  std::mutex running_;  // a handle has one stream at a time
+  std::mutex finding_;
+  std::map<std::string, std::shared_ptr<DnnWays>> found_;
+};
+
+/// That of the device, made when it is first asked for.
+Dnn& dnn_of(rosin_device& device);
+
+}  // namespace rosin::cuda

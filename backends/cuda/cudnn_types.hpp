@@ -1,0 +1,171 @@
+// What calls of cuDNN exchange, as its documentation gives it (cudnn_graph.h, cuDNN 9): descriptors, which get their
+// attributes one by one and are then final. tests/cuda_headers_test.py compares it with the real headers where they are
+// there.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace rosin::cuda::dnn {
+
+using Handle = struct OpaqueDnnHandle*;
+using Descriptor = struct OpaqueDnnDescriptor*;  // cudnnBackendDescriptor_t
+
+/// cudnnStatus_t: the thousands say what kind of failure it is.
+enum Status : int {
+  success = 0,
+  not_initialized = 1001,
+  bad_parameter = 2000,
+  not_supported = 3000,
+  internal_error = 4000,
+  host_allocation_failed = 4003,
+  device_allocation_failed = 4004,
+  execution_failed = 5000
+};
+
+/// cudnnDataType_t
+enum class Type : int { float32 = 0, float64 = 1, float16 = 2, bfloat16 = 9 };
+
+/// cudnnConvolutionMode_t
+enum class ConvolutionMode : int { flipped = 0, cross_correlation = 1 };
+
+/// cudnnPointwiseMode_t
+enum class PointwiseMode : int { add = 0, relu = 100 };
+
+/// cudnnNanPropagation_t
+enum class NanPropagation : int { stays = 1 };
+
+/// cudnnBackendDescriptorType_t
+enum class Kind : int {
+  pointwise = 0,
+  convolution = 1,
+  engine = 2,
+  engine_configuration = 3,
+  heuristics = 4,
+  plan = 5,
+  knob_choice = 7,
+  forward = 10,
+  backward_weights = 11,
+  backward_data = 12,
+  pointwise_operation = 13,
+  graph = 15,
+  variant_pack = 16,
+  tensor = 17,
+  device_properties = 38
+};
+
+/// cudnnBackendAttributeType_t
+enum class ValueType : int {
+  handle = 0,
+  data_type = 1,
+  boolean = 2,
+  int64 = 3,
+  float32 = 4,
+  float64 = 5,
+  pointer = 6,
+  convolution_mode = 7,
+  heuristic_mode = 8,
+  knob_type = 9,
+  nan_propagation = 10,
+  numerical_note = 11,
+  pointwise_mode = 14,
+  descriptor = 15,
+  text = 24
+};
+
+/// cudnnBackendAttributeName_t
+enum class Attribute : int {
+  pointwise_mode = 0,
+  pointwise_precision = 1,
+  pointwise_nan = 2,
+  convolution_type = 100,
+  convolution_mode = 101,
+  convolution_dilations = 102,
+  convolution_strides = 103,
+  convolution_post_paddings = 104,
+  convolution_pre_paddings = 105,
+  convolution_spatial = 106,
+  heuristics_mode = 200,
+  heuristics_graph = 201,
+  heuristics_results = 202,
+  heuristics_device = 204,
+  configuration_engine = 300,
+  configuration_knobs = 302,
+  plan_handle = 400,
+  plan_configuration = 401,
+  plan_workspace = 402,
+  plan_device = 407,
+  knob_type = 600,
+  knob_value = 601,
+  forward_alpha = 700,
+  forward_beta = 701,
+  forward_convolution = 702,
+  forward_w = 703,
+  forward_x = 704,
+  forward_y = 705,
+  data_alpha = 706,
+  data_beta = 707,
+  data_convolution = 708,
+  data_w = 709,
+  data_dx = 710,
+  data_dy = 711,
+  weights_alpha = 712,
+  weights_beta = 713,
+  weights_convolution = 714,
+  weights_dw = 715,
+  weights_x = 716,
+  weights_dy = 717,
+  operation_pointwise = 750,
+  operation_x = 751,
+  operation_b = 752,
+  operation_y = 753,
+  graph_handle = 800,
+  graph_operations = 801,
+  tensor_alignment = 900,
+  tensor_type = 901,
+  tensor_dimensions = 902,
+  tensor_strides = 903,
+  tensor_id = 906,
+  tensor_is_virtual = 907,
+  pack_ids = 1000,
+  pack_pointers = 1001,
+  pack_workspace = 1003,
+  engine_index = 1301,
+  engine_notes = 1303,
+  device_json = 2702
+};
+
+/// cudnnBackendHeurMode_t
+enum class HeuristicMode : int { finer = 1, fallback = 2, usual = 3 };
+
+/// cudnnBackendNumericalNote_t: what an engine does to numbers
+enum class Note : int {
+  tensor_core = 0,  // TF32 for Float32
+  narrower_operands = 1,
+  narrower_sums = 2,
+  fourier = 3,
+  nondeterministic = 4,
+  winograd = 5,
+  winograd_4 = 6,
+  winograd_6 = 7,
+  winograd_13 = 8
+};
+
+/// libraryPropertyType
+enum class Property : int { major = 0, minor = 1, patch = 2 };
+
+/// The functions of the library, by their names without its prefix.
+struct Functions {
+  void (*last_error)(char* text, size_t bytes);
+  int (*create)(Handle* handle);
+  int (*destroy)(Handle handle);
+  int (*set_stream)(Handle handle, void* stream);
+  int (*descriptor_create)(Kind kind, Descriptor* descriptor);
+  int (*descriptor_destroy)(Descriptor descriptor);
+  int (*descriptor_finish)(Descriptor descriptor);
+  int (*set)(Descriptor descriptor, Attribute which, ValueType type, int64_t count, const void* values);
+  int (*get)(Descriptor descriptor, Attribute which, ValueType type, int64_t wanted, int64_t* count, void* values);
+  int (*execute)(Handle handle, Descriptor plan, Descriptor pack);
+};
+
+}  // namespace rosin::cuda::dnn

@@ -1,0 +1,180 @@
+// What kernels do on devices that take more than backend.h's first page: vectors, marks, exchange within warps, long
+// rows in shared memory. Each against the same kernels on a device that takes the first page alone, bit by bit.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include <rosin/compose.hpp>
+#include <rosin/create.hpp>
+#include <rosin/elementwise.hpp>
+#include <rosin/movement.hpp>
+#include <rosin/random.hpp>
+#include <rosin/reduce.hpp>
+
+#include "graph/node.hpp"
+#include "kernels/kernel_testing.hpp"
+
+namespace rosin::kernels {
+namespace {
+
+const Abilities first_page;
+
+template <class F> Array on(const Abilities& device, F&& f, std::map<std::string, KernelCode>* codes = nullptr) {
+  InterpretedExecutor executor;
+  executor.device = device;
+  const Array result = by_kernels(
+      [&] {
+        Array made = f();
+        eval(made);
+        return made;
+      },
+      executor);
+  if (codes) *codes = executor.codes;
+  return result;
+}
+
+int count_of(const std::map<std::string, KernelCode>& codes, KernelOperation operation) {
+  int count = 0;
+  for (const auto& [name, code] : codes) {
+    for (const KernelInstruction& instruction : code.instructions) count += instruction.is(operation);
+  }
+  return count;
+}
+
+void expect_same(const Array& got, const Array& wanted, const std::string& what) {
+  ASSERT_EQ(got.shape(), wanted.shape()) << what;
+  const size_t bytes = static_cast<size_t>(wanted.count()) * size_of(wanted.dtype());
+  EXPECT_EQ(std::memcmp(got.node()->data(), wanted.node()->data(), bytes), 0) << what;
+}
+
+/// The same bits with and without what the first page does not know; what stands in the codes with it.
+template <class F> std::map<std::string, KernelCode> same_bits(F&& f, const std::string& what = "") {
+  std::map<std::string, KernelCode> codes;
+  const Array wanted = on(first_page, f);
+  expect_same(on(InterpretedExecutor().device, f, &codes), wanted, what);
+  return codes;
+}
+
+Array numbers(const Shape& shape, DType type = Float32) {
+  Rng rng(7);
+  Array made = cast(uniform(rng, shape, -3, 3), type);
+  eval(made);
+  return made;
+}
+
+TEST(LaterInstructions, AreNotThereForTheFirstPage) {
+  std::map<std::string, KernelCode> codes;
+  const Array x = numbers({300, 40}, BFloat16);
+  on(
+      first_page, [&] { return softmax(x + x) * sum(x, {0}); }, &codes);
+  ASSERT_FALSE(codes.empty());
+  for (const auto& [name, code] : codes) {
+    EXPECT_LE(code.shared_bytes(), 16384) << name;
+    for (const KernelInstruction& instruction : code.instructions) {
+      EXPECT_LE(instruction.operation, static_cast<uint16_t>(KernelOperation::tanh_approximate)) << name;
+    }
+  }
+}
+
+TEST(LaterInstructions, VectorsOfEveryFloatAndLength) {
+  for (const DType type : {Float32, Float16, BFloat16}) {
+    for (const int64_t length : {1, 3, 4, 8, 1000, 1003, 2048, 2055}) {
+      const Array x = numbers({length}, type), y = numbers({length}, type);
+      const auto codes =
+          same_bits([&] { return x * y + 1.5f * x; }, to_string(type) + std::string(" ") + std::to_string(length));
+      EXPECT_EQ(count_of(codes, KernelOperation::load_vector), 2);
+      EXPECT_EQ(count_of(codes, KernelOperation::store_vector), 1);
+    }
+  }
+}
+
+TEST(LaterInstructions, VectorsOfSeveralTypesTakeTurns) {
+  const Array x = numbers({515}, BFloat16), y = numbers({515}), z = numbers({515}, Float16);
+  const Array mask = z > 0;
+  eval(mask);
+  const auto codes = same_bits([&] { return where(mask, cast(x, Float32) * y, cast(z, Float32)); });
+  // eight lanes: one vector of each 16-bit type and of the mask, two of Float32, two that are stored
+  EXPECT_EQ(count_of(codes, KernelOperation::load_vector), 5);
+  EXPECT_EQ(count_of(codes, KernelOperation::store_vector), 2);
+}
+
+TEST(LaterInstructions, WhatIsLessThanAVectorIsStoredOneByOne) {
+  const Array x = numbers({516});
+  const auto codes = same_bits([&] {
+    Array y = x;
+    for (int i = 0; i < 40; ++i) y = y * x - 0.25f;  // so many steps that strips have two lanes
+    return y > 0;
+  });
+  EXPECT_EQ(count_of(codes, KernelOperation::load_vector), 1);
+  EXPECT_EQ(count_of(codes, KernelOperation::store_vector), 0);
+}
+
+TEST(LaterInstructions, OperandsThatAreNotAlignedAreLoadedOneByOne) {
+  const Array x = numbers({1029}), y = numbers({1024});
+  const auto even = same_bits([&] { return slice(x, 0, 4, 1028) * y; });
+  const auto odd = same_bits([&] { return slice(x, 0, 3, 1027) * y; });
+  EXPECT_EQ(count_of(even, KernelOperation::load_vector), 2);
+  EXPECT_EQ(count_of(odd, KernelOperation::load_vector), 1);
+}
+
+TEST(LaterInstructions, BroadcastsTakeStripsWithinTheFirstDim) {
+  for (const int64_t rows : {8, 9}) {
+    const Array x = numbers({rows, 33}), bias = numbers({rows}), scale = numbers({1, 33});
+    const auto codes = same_bits([&] { return x * scale + bias; }, std::to_string(rows));
+    EXPECT_EQ(count_of(codes, KernelOperation::load_vector), rows == 8 ? 2 : 0);
+  }
+}
+
+TEST(LaterInstructions, SumsAreTheSameWithinWarps) {
+  for (const int64_t length : {1, 2, 5, 31, 32, 33, 64, 100, 128, 200, 256, 1000, 4000}) {
+    const Array x = numbers({length, 37}), whole = cast(10 * x, Int32);
+    const std::string what = std::to_string(length);
+    const auto codes = same_bits([&] { return softmax(x, 0); }, what);
+    EXPECT_GT(count_of(codes, KernelOperation::shuffle), 0);
+    same_bits([&] { return sum(x, {0}); }, what);
+    same_bits([&] { return sum(x, {1}); }, what);
+    same_bits([&] { return maximum(whole, {0}); }, what);
+    same_bits([&] { return sum(cast(x, Float64), {0}); }, what);
+    same_bits([&] { return all(x < 2.9f, {0}); }, what);
+  }
+  const Array many = numbers({70000});
+  same_bits([&] { return sum(many); }, "parts");
+}
+
+TEST(LaterInstructions, WhatIsReadAndNotWrittenIsMarked) {
+  const Array x = numbers({100}), y = numbers({100});
+  const auto codes = same_bits([&] { return x * y; });
+  EXPECT_EQ(count_of(codes, KernelOperation::read_only), 2);
+}
+
+TEST(LaterInstructions, MemoryThatIsTakenOverIsNotMarked) {
+  const Array y = numbers({100});
+  const auto codes = same_bits([&] {
+    Array x = numbers({100});
+    x = x * y;  // its memory goes on
+    eval(x);
+    return x;
+  });
+  for (const auto& [name, code] : codes) {
+    const std::map<std::string, KernelCode> one = {{name, code}};
+    if (count_of(one, KernelOperation::load_vector) == 0) continue;
+    EXPECT_EQ(count_of(one, KernelOperation::load_vector), 2);
+    EXPECT_EQ(count_of(one, KernelOperation::read_only), 1);
+  }
+}
+
+TEST(LaterInstructions, LongRowsStayInOneKernel) {
+  const Array x = numbers({6000, 3});
+  std::map<std::string, KernelCode> codes;
+  const auto f = [&] { return softmax(x, 0); };
+  const Array got = on(InterpretedExecutor().device, f, &codes);
+  ASSERT_EQ(codes.size(), 1u);
+  EXPECT_GT(codes.begin()->second.shared_bytes(), 16384);
+  EXPECT_EQ(count_of(codes, KernelOperation::load), 1);  // the other walks find it in shared memory
+  const Array wanted = f();
+  eval(wanted);
+  EXPECT_LT(maximum(abs(got - wanted) / wanted).item(), 1e-5);
+}
+
+}  // namespace
+}  // namespace rosin::kernels

@@ -1,0 +1,72 @@
+// Conversions of reductions, running sums and the choice of the largest. Read first: convert.hpp.
+#include <rosin/elementwise.hpp>
+#include <rosin/movement.hpp>
+#include <rosin/reduce.hpp>
+#include <rosin/sort.hpp>
+
+#include "onnx/convert.hpp"
+
+namespace rosin::onnx {
+namespace {
+
+using Reduction = Array(const Array& x, Dims dims);
+
+/// The axes are an attribute in older versions and an input in newer ones; none means all, or none on request.
+Array reduced(const NodeCall& call, const Array& x, Reduction* f) {
+  const std::vector<int64_t> axes = call.integers_either(1, "axes");
+  if (axes.empty() && call.integer("noop_with_empty_axes", 0) != 0) return x;
+  std::vector<int> dims = call.dims(axes, x.rank());
+  for (int d = 0; axes.empty() && d < x.rank(); ++d) dims.push_back(d);
+  if (dims.empty()) return x;
+  const Array y = as(f(x, Dims(std::span<const int>(dims))), x.dtype());
+  return call.integer("keepdims", 1) != 0 ? y : squeeze(y, std::span<const int>(dims));
+}
+
+Array place(const NodeCall& call, Array (*f)(const Array&, int)) {
+  const Array& x = call[0];
+  const int dim = call.dim(call.integer("axis", 0), x.rank());
+  const bool last = call.integer("select_last_index", 0) != 0;
+  Array found = as(f(last ? flip(x, dim) : x, dim), Int64);
+  if (last) found = x.size(dim) - 1 - found;
+  const bool keeps = call.integer("keepdims", 1) != 0, kept = found.rank() == x.rank();
+  if (keeps == kept) return found;
+  return keeps ? unsqueeze(found, dim) : squeeze(found, dim);
+}
+
+}  // namespace
+
+Arrays reduce_sum(const NodeCall& call) { return {reduced(call, call[0], sum)}; }
+Arrays reduce_mean(const NodeCall& call) { return {reduced(call, call[0], mean)}; }
+Arrays reduce_max(const NodeCall& call) { return {reduced(call, call[0], maximum)}; }
+Arrays reduce_min(const NodeCall& call) { return {reduced(call, call[0], minimum)}; }
+Arrays reduce_prod(const NodeCall& call) { return {reduced(call, call[0], prod)}; }
+Arrays reduce_l1(const NodeCall& call) { return {reduced(call, abs(call[0]), sum)}; }
+Arrays reduce_l2(const NodeCall& call) {
+  const Array& x = call[0];
+  return {as(sqrt(reduced(call, square(x), sum)), x.dtype())};
+}
+Arrays reduce_log_sum(const NodeCall& call) { return {log(reduced(call, call[0], sum))}; }
+Arrays reduce_log_sum_exp(const NodeCall& call) { return {reduced(call, call[0], logsumexp)}; }
+Arrays reduce_sum_square(const NodeCall& call) { return {reduced(call, square(call[0]), sum)}; }
+Arrays arg_max(const NodeCall& call) { return {place(call, argmax)}; }
+Arrays arg_min(const NodeCall& call) { return {place(call, argmin)}; }
+
+Arrays cumulative_sum(const NodeCall& call) {
+  const Array& x = call[0];
+  const int dim = call.dim(call.integer_in(1), x.rank());
+  const bool reverse = call.integer("reverse", 0) != 0;
+  Array y = reverse ? flip(x, dim) : x;
+  y = as(cumsum(y, dim), x.dtype());
+  if (call.integer("exclusive", 0) != 0) y = slice(pad(y, dim, 1, 0), dim, 0, x.size(dim));
+  return {reverse ? flip(y, dim) : y};
+}
+
+Arrays top_k(const NodeCall& call) {
+  const Array& x = call[0];
+  const int dim = call.dim(call.integer("axis", -1), x.rank());
+  const int64_t k = call.opset() < 10 ? call.integer("k", 0) : call.integer_in(1);
+  const TopK found = topk(x, k, dim, call.integer("largest", 1) != 0);
+  return {found.values, as(found.indices, Int64)};
+}
+
+}  // namespace rosin::onnx

@@ -1,0 +1,227 @@
+// Instructions that came after backend.h's first page: each is checked where the device says that it takes it.
+#include <algorithm>
+#include <cstring>
+
+#include "checks.hpp"
+#include "oracle.hpp"
+
+namespace rosin::conformance {
+namespace {
+
+bool takes(const Rig& rig, uint64_t what) { return (rig.info.instructions & what) != 0; }
+
+/// Each item copies a vector of `lanes` elements, the first lane last, and adds one to it.
+template <class T> void copies_vectors(Rig& rig, int element, int scalar, int64_t lanes) {
+  Code code;
+  code.name = "vectors_" + std::to_string(element) + "_" + std::to_string(lanes);
+  code.group = 64;
+  code.buffers = {element, element};
+  const Value at = code.binary(ROSIN_MULTIPLY, code.global(), code.int32(lanes));
+  const Value from = code.load_vector(0, scalar, at, lanes);
+  std::vector<Value> parts;
+  for (int64_t lane = 0; lane < lanes; ++lane) parts.push_back(code.lane(from, (lane + 1) % lanes));
+  const Value one = code.add(ROSIN_CONVERT, scalar, {code.int32(1)});
+  parts.back() = code.binary(ROSIN_ADD, parts.back(), one);
+  while (parts.size() > 1) {
+    std::vector<Value> joined;
+    for (size_t i = 0; i < parts.size(); i += 2) joined.push_back(code.join(parts[i], parts[i + 1]));
+    parts = joined;
+  }
+  code.store_vector(1, at, parts[0], lanes);
+  const size_t whole = static_cast<size_t>(lanes), count = 3 * 64 * whole;
+  std::vector<T> given(count), wanted(count);
+  for (size_t i = 0; i < count; ++i) given[i] = static_cast<T>(i * 7 % 251);
+  for (size_t i = 0; i < count; ++i) {
+    const size_t lane = i % whole;
+    wanted[i] = given[i - lane + (lane + 1) % whole];
+    if (lane + 1 == whole) wanted[i] = static_cast<T>(wanted[i] + T{1});
+  }
+  const Module module(rig, {&code, 1});
+  const Memory memory(rig, 64 + 2 * count * sizeof(T));
+  const uint64_t second = (count * sizeof(T) + 63) / 64 * 64;
+  rig.write<T>(memory.at(), given);
+  const rosin_place places[] = {memory.at(), memory.at(second)};
+  rig.launch(rig.stream, module.kernel(code.name), places, 3);
+  const std::vector<T> got = rig.read<T>(memory.at(second), count);
+  expect(got == wanted, "vectors of " + std::to_string(lanes) + " elements of type " + std::to_string(element));
+}
+
+void vectors_are_their_elements(Rig& rig) {
+  if (!takes(rig, ROSIN_TAKES_VECTORS)) return;
+  for (const int64_t lanes : {2, 4, 8, 16}) {
+    const auto fits = [&](int64_t bytes) {
+      const int64_t whole = bytes * lanes;
+      return whole >= 4 && whole <= std::min(rig.info.vector_bytes, 16);
+    };
+    if (fits(4)) copies_vectors<float>(rig, ROSIN_FLOAT32, ROSIN_SCALAR_FLOAT32, lanes);
+    if (fits(4)) copies_vectors<int32_t>(rig, ROSIN_INT32, ROSIN_SCALAR_INT32, lanes);
+    if (fits(4)) copies_vectors<uint32_t>(rig, ROSIN_UINT32, ROSIN_SCALAR_UINT32, lanes);
+    if (fits(2)) copies_vectors<int16_t>(rig, ROSIN_INT16, ROSIN_SCALAR_INT32, lanes);
+    if (fits(2)) copies_vectors<uint16_t>(rig, ROSIN_UINT16, ROSIN_SCALAR_INT32, lanes);
+    if (fits(1)) copies_vectors<uint8_t>(rig, ROSIN_UINT8, ROSIN_SCALAR_INT32, lanes);
+    if (fits(1)) copies_vectors<int8_t>(rig, ROSIN_INT8, ROSIN_SCALAR_INT32, lanes);
+  }
+}
+
+/// Float16 and BFloat16 elements times a power of two, by vectors and by one.
+void vectors_round_as_elements_do(Rig& rig) {
+  if (!takes(rig, ROSIN_TAKES_VECTORS)) return;
+  const int64_t lanes = std::min(rig.info.vector_bytes, 16) / 2;
+  for (const int element : {ROSIN_FLOAT16, ROSIN_BFLOAT16}) {
+    Code code;
+    code.name = "rounds_" + std::to_string(element);
+    code.group = 64;
+    code.buffers = {element, element, element};
+    const Value at = code.binary(ROSIN_MULTIPLY, code.global(), code.int32(lanes));
+    const Value from = code.load_vector(0, ROSIN_SCALAR_FLOAT32, at, lanes), third = code.float32(1 / 3.0f);
+    std::vector<Value> parts;
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      const Value product = code.binary(ROSIN_MULTIPLY, code.lane(from, lane), third);
+      code.store(2, code.binary(ROSIN_ADD, at, code.int32(lane)), product);
+      parts.push_back(product);
+    }
+    for (; parts.size() > 1; parts.resize(parts.size() / 2)) {
+      for (size_t i = 0; i < parts.size(); i += 2) parts[i / 2] = code.join(parts[i], parts[i + 1]);
+    }
+    code.store_vector(1, at, parts[0], lanes);
+    const size_t count = 65536, bytes = 2 * count;
+    std::vector<uint16_t> all(count);
+    for (size_t i = 0; i < count; ++i) all[i] = static_cast<uint16_t>(i);
+    const Module module(rig, {&code, 1});
+    const Memory memory(rig, 3 * bytes);
+    rig.write<uint16_t>(memory.at(), all);
+    const rosin_place places[] = {memory.at(), memory.at(bytes), memory.at(2 * bytes)};
+    rig.launch(rig.stream, module.kernel(code.name), places,
+               static_cast<uint32_t>(count / 64) / static_cast<uint32_t>(lanes));
+    const auto by_vectors = rig.read<uint16_t>(memory.at(bytes), count);
+    expect(by_vectors == rig.read<uint16_t>(memory.at(2 * bytes), count),
+           "vectors of type " + std::to_string(element) + " are stored otherwise than their elements");
+    expect(std::count(by_vectors.begin(), by_vectors.end(), 0) < 40000, "vectors are stored as zeros");
+  }
+}
+
+void a_vector_keeps_what_variables_held(Rig& rig) {
+  if (!takes(rig, ROSIN_TAKES_VECTORS)) return;
+  Code code;
+  code.name = "keeps";
+  code.buffers = {ROSIN_INT16};
+  const Value variable = code.variable(code.int32(5));
+  const Value vector = code.join(variable, code.int32(6));
+  code.assign(variable, code.int32(7));
+  code.store_vector(0, code.int32(2), vector, 2);
+  const Module module(rig, {&code, 1});
+  const Memory memory(rig, 64);
+  rig.write<int16_t>(memory.at(), std::vector<int16_t>(8, 1));
+  const rosin_place places[] = {memory.at()};
+  rig.launch(rig.stream, module.kernel("keeps"), places, 1);
+  expect(rig.read<int16_t>(memory.at(), 6) == std::vector<int16_t>{1, 1, 5, 6, 1, 1}, "a vector of a variable");
+}
+
+void read_only_buffers_are_read(Rig& rig) {
+  if (!takes(rig, ROSIN_TAKES_READ_ONLY)) return;
+  Code code;
+  code.name = "marked";
+  code.group = 64;
+  code.buffers = {ROSIN_INT32, ROSIN_INT32, ROSIN_INT32};
+  code.add(ROSIN_READ_ONLY, ROSIN_SCALAR_INT32, {}, 2);
+  const Value at = code.global();
+  const Value sum = code.binary(ROSIN_ADD, code.load(0, ROSIN_SCALAR_INT32, at), code.load(2, ROSIN_SCALAR_INT32, at));
+  code.store(1, at, sum);
+  code.add(ROSIN_READ_ONLY, ROSIN_SCALAR_INT32, {}, 0);
+  const Module module(rig, {&code, 1});
+  const Memory memory(rig, 512), out(rig, 256);
+  std::vector<int32_t> given(128), wanted(64);
+  for (int i = 0; i < 128; ++i) given[static_cast<size_t>(i)] = i * i;
+  for (size_t i = 0; i < 64; ++i) wanted[i] = given[i] + given[i + 64];
+  rig.write<int32_t>(memory.at(), given);
+  // What is marked may be one block with what is written, beside it.
+  const rosin_place places[] = {memory.at(), out.at(), memory.at(256)};
+  rig.launch(rig.stream, module.kernel("marked"), places, 1);
+  expect(rig.read<int32_t>(out.at(), 64) == wanted, "a kernel with read-only buffers");
+}
+
+/// out[i] is what item (5 * place + 3) of the warp has, that is twice its number, or 2^33 + it where that is 64 bits.
+template <class T> void exchanges(Rig& rig, int element, int scalar) {
+  const int32_t warp = rig.info.warp, group = std::max(warp, 2 * warp <= rig.info.largest_group ? 2 * warp : warp);
+  Code code;
+  code.name = "exchanges_" + std::to_string(element);
+  code.group = group;
+  code.buffers = {element};
+  const Value item = code.item(), mask = code.int32(warp - 1);
+  const Value place = code.binary(ROSIN_BIT_AND, item, mask);
+  const Value wide = code.add(ROSIN_CONVERT, scalar, {code.binary(ROSIN_ADD, item, item)});
+  const Value high = code.add(ROSIN_LITERAL, ROSIN_SCALAR_INT64, {}, int64_t{1} << 33);
+  const Value mine = sizeof(T) == 8 ? code.binary(ROSIN_ADD, wide, code.add(ROSIN_CONVERT, scalar, {high})) : wide;
+  const Value five = code.binary(ROSIN_MULTIPLY, place, code.int32(5));
+  const Value of = code.binary(ROSIN_BIT_AND, code.binary(ROSIN_ADD, five, code.int32(3)), mask);
+  const Value first = code.shuffle(mine, of);
+  code.store(0, item, code.shuffle(first, place));  // its own: the same again
+  const Module module(rig, {&code, 1});
+  const Memory out(rig, static_cast<uint64_t>(group) * sizeof(T));
+  const rosin_place places[] = {out.at()};
+  rig.launch(rig.stream, module.kernel(code.name), places, 1);
+  const auto got = rig.read<T>(out.at(), static_cast<size_t>(group));
+  for (int i = 0; i < group; ++i) {
+    const int other = i / warp * warp + (5 * (i % warp) + 3) % warp;
+    const T wanted = static_cast<T>(2 * other) + static_cast<T>(sizeof(T) == 8 ? int64_t{1} << 33 : 0);
+    expect(got[static_cast<size_t>(i)] == wanted, "item " + std::to_string(i) + " of a group got what item " +
+                                                      std::to_string(other) + " does not have, type " +
+                                                      std::to_string(element));
+  }
+}
+
+void items_of_a_warp_exchange_values(Rig& rig) {
+  if (!takes(rig, ROSIN_TAKES_SHUFFLE)) return;
+  exchanges<int32_t>(rig, ROSIN_INT32, ROSIN_SCALAR_INT32);
+  exchanges<uint32_t>(rig, ROSIN_UINT32, ROSIN_SCALAR_UINT32);
+  exchanges<int64_t>(rig, ROSIN_INT64, ROSIN_SCALAR_INT64);
+  exchanges<float>(rig, ROSIN_FLOAT32, ROSIN_SCALAR_FLOAT32);
+  if (rig.info.float64) exchanges<double>(rig, ROSIN_FLOAT64, ROSIN_SCALAR_FLOAT64);
+}
+
+/// Two arrays that take all there is: each item fills parts of both, then reads the part of its mirror image.
+void shared_arrays_may_be_large(Rig& rig) {
+  if (!takes(rig, ROSIN_TAKES_LARGE_SHARED)) return;
+  const auto count = static_cast<int32_t>((rig.info.largest_shared - 64) / 4 / 2 / 64 * 64);
+  Code code;
+  code.name = "large";
+  code.group = 64;
+  code.buffers = {ROSIN_INT32};
+  code.shared = {{ROSIN_SCALAR_BOOL, 3}, {ROSIN_SCALAR_INT32, count}, {ROSIN_SCALAR_INT32, count}};
+  const Value item = code.item(), by = code.int32(64), end = code.int32(count);
+  const Value at = code.loop(item, end, by);
+  code.add(ROSIN_SHARED_STORE, ROSIN_SCALAR_INT32, {at, at}, 1);
+  code.add(ROSIN_SHARED_STORE, ROSIN_SCALAR_INT32, {at, code.binary(ROSIN_ADD, at, at)}, 2);
+  code.end_loop();
+  code.barrier();
+  const Value to = code.loop(item, end, by);
+  const Value mirror = code.binary(ROSIN_SUBTRACT, code.int32(count - 1), to);
+  const Value x = code.add(ROSIN_SHARED_LOAD, ROSIN_SCALAR_INT32, {mirror}, 1);
+  const Value y = code.add(ROSIN_SHARED_LOAD, ROSIN_SCALAR_INT32, {mirror}, 2);
+  code.store(0, to, code.binary(ROSIN_ADD, x, y));
+  code.end_loop();
+  const Module module(rig, {&code, 1});
+  const auto whole = static_cast<size_t>(count);
+  const Memory out(rig, 4 * whole);
+  const rosin_place places[] = {out.at()};
+  rig.launch(rig.stream, module.kernel("large"), places, 1);
+  const auto got = rig.read<int32_t>(out.at(), whole);
+  for (int32_t i = 0; i < count; ++i) {
+    expect(got[static_cast<size_t>(i)] == 3 * (count - 1 - i), "element " + std::to_string(i) + " of large arrays");
+  }
+}
+
+constexpr Check checks[] = {
+    {"vectors are their elements", vectors_are_their_elements},
+    {"vectors round as elements do", vectors_round_as_elements_do},
+    {"a vector keeps what variables held", a_vector_keeps_what_variables_held},
+    {"read-only buffers are read", read_only_buffers_are_read},
+    {"items of a warp exchange values", items_of_a_warp_exchange_values},
+    {"shared arrays may be large", shared_arrays_may_be_large},
+};
+
+}  // namespace
+
+const Part later_part = {"later", checks};
+
+}  // namespace rosin::conformance

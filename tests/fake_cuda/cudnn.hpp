@@ -1,0 +1,88 @@
+// What cuDNN's stand-in remembers of its objects, and a convolution as it is computed. Read first: library_work.hpp,
+// cuda/cudnn_types.hpp. Read next: cudnn.cpp (the functions), cudnn_rules.cpp (what must hold), convolve.cpp (numbers).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cuda/cudnn_types.hpp"
+
+namespace fake_dnn {
+
+namespace dnn = rosin::cuda::dnn;
+
+struct Descriptor;
+using Object = std::shared_ptr<const Descriptor>;
+
+/// What an attribute was set to.
+struct Values {
+  dnn::ValueType type = dnn::ValueType::int64;
+  int64_t count = 0;
+  std::vector<unsigned char> bytes;
+  std::vector<Object> objects;  // of an attribute of descriptors
+};
+
+/// A way of computing. `room`: it wants a workspace; `refuses`: it is named, but builds no plan.
+struct Engine {
+  int64_t number;
+  std::vector<dnn::Note> notes;
+  bool refuses, room;
+  double time;
+};
+
+struct Descriptor {
+  dnn::Kind kind;
+  bool finished = false;
+  std::map<dnn::Attribute, Values> given;
+  const Engine* engine = nullptr;      // of what heuristics gave
+  Object graph;                        // that it is for
+  std::vector<const Engine*> engines;  // that heuristics found
+  uint64_t room = 0;                   // of plans
+
+  bool has(dnn::Attribute which) const { return given.contains(which); }
+  std::vector<int64_t> numbers(dnn::Attribute which) const;
+  int64_t number(dnn::Attribute which) const { return numbers(which).at(0); }
+  const std::vector<Object>& objects(dnn::Attribute which) const { return given.at(which).objects; }
+  const Descriptor& object(dnn::Attribute which) const { return *objects(which).at(0); }
+};
+
+/// What may be said of this attribute of this kind; throws where it may not be said so.
+void check_attribute(const Descriptor& of, dnn::Attribute which, dnn::ValueType type, int64_t count);
+/// Whether what was said makes sense; throws where it does not. A plan that is not to be had: not_supported.
+void finish(Descriptor& one);
+uint64_t element_bytes(dnn::ValueType type);
+
+struct Tensor {
+  dnn::Type type = dnn::Type::float32;
+  std::vector<int64_t> sizes, strides;
+  int64_t id = 0, alignment = 1;
+  bool is_virtual = false;
+  uint64_t address = 0;
+
+  uint64_t reach() const;  // bytes up to the end of the last element
+};
+
+/// Everything that one convolution needs.
+struct Convolution {
+  dnn::Kind kind = dnn::Kind::forward;
+  Tensor x, w, y;
+  dnn::Type sums = dnn::Type::float32;
+  double alpha = 1, beta = 0;
+  bool flipped = false, has_bias = false, relu = false, relu_keeps_nan = true, tf32 = false;
+  Tensor bias;
+  std::vector<int64_t> stride, dilation, pad_low, pad_high;
+
+  /// The arrays that stand in memory, the result as the last.
+  std::vector<Tensor*> stored();
+};
+
+/// Of a finished graph. Throws not_supported for patterns that no engine computes.
+Convolution convolution_of(const Descriptor& graph);
+
+/// Element by element.
+void compute(const Convolution& convolution);
+
+}  // namespace fake_dnn
