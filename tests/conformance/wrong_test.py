@@ -100,6 +100,9 @@ SEEN = {
     "graphs refuse calls": "calls: calls stand in graphs",
     "no graphs": "graphs: a graph may be destroyed before it is finished",
 }
+# A wait that a plug-in leaves out shows only where the work that was to be waited for is late: on a busy machine a run
+# may miss it.
+RUNS = 5
 
 
 @unittest.skipUnless(COMPILER and CONFORMANCE.is_file() and REFERENCE.is_file(), "no compiler, or no program")
@@ -124,8 +127,13 @@ class WrongPlugins(unittest.TestCase):
         for wrong, seen in SEEN.items():
             checks = (seen,) if isinstance(seen, str) else seen
             with self.subTest(wrong=wrong):
-                done, failed = self.failed(wrong, checks[0].split(":")[0])
-                self.assertLessEqual(set(checks), set(failed), done.stdout + done.stderr)
+                failed = set()
+                for _ in range(RUNS):
+                    done, more = self.failed(wrong, checks[0].split(":")[0])
+                    failed.update(more)
+                    if failed.issuperset(checks):
+                        break
+                self.assertLessEqual(set(checks), failed, done.stdout + done.stderr)
                 self.assertEqual(done.returncode, 1)
 
 
