@@ -1,0 +1,152 @@
+/* comm.h: what a transport offers so that processes train together. This page is the specification; the conformance
+ * program (tests/comm) checks it on any transport. Read next: backend.h (the same for devices), docs/distributed.md.
+ *
+ * A transport is one shared library, librosin_comm_<name in lower case>.so, that exports one C function,
+ * rosin_comm_open. It links nothing of rosin, and opens what it stands on (MPI, NCCL) at run time.
+ *
+ * Rules that hold for every function unless its comment says otherwise
+ *   results    ROSIN_COMM_OK, or another status; then error_text() of the calling thread says what happened, as one or
+ *              more lines of text, until the next call of that thread. No exception, signal, exit or output to the
+ *              terminal leaves a transport.
+ *   threads    calls on one communicator are never made at the same time, but for abort(), which any thread may call
+ *              at any time.
+ *   structs    every struct that is exchanged by address begins with its size in bytes. Who reads one takes fields
+ *              beyond that size as zero (functions: not offered).
+ *   numbers    counts from 0; bytes unless said otherwise; times in seconds.
+ * Functions marked (optional) may be null.
+ *
+ * Versions. The number is 0: this page may still change. */
+#ifndef ROSIN_COMM_H
+#define ROSIN_COMM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ROSIN_COMM_ABI 0
+
+typedef enum rosin_comm_status {
+  ROSIN_COMM_OK = 0,
+  ROSIN_COMM_UNSUPPORTED = 1, /* not here: a library is missing, a type or memory is not taken */
+  ROSIN_COMM_INVALID = 2,     /* the arguments break this page */
+  ROSIN_COMM_MISMATCH = 3,    /* ranks call different collectives: the text names both sides */
+  ROSIN_COMM_TIMEOUT = 4,     /* a rank did not come in time: the text names it as far as that is known */
+  ROSIN_COMM_LOST = 5,        /* a rank is gone: the text names it as far as that is known */
+  ROSIN_COMM_ABORTED = 6,     /* abort() was called here or by another rank */
+  ROSIN_COMM_FAILED = 7       /* anything else */
+} rosin_comm_status;
+
+/* Types of elements, as in backend.h. Bool and complex elements are moved but not reduced. */
+typedef enum rosin_comm_type {
+  ROSIN_COMM_BOOL,
+  ROSIN_COMM_UINT8,
+  ROSIN_COMM_INT8,
+  ROSIN_COMM_INT16,
+  ROSIN_COMM_UINT16,
+  ROSIN_COMM_INT32,
+  ROSIN_COMM_UINT32,
+  ROSIN_COMM_INT64,
+  ROSIN_COMM_UINT64,
+  ROSIN_COMM_FLOAT16,
+  ROSIN_COMM_BFLOAT16,
+  ROSIN_COMM_FLOAT32,
+  ROSIN_COMM_FLOAT64,
+  ROSIN_COMM_COMPLEX32,
+  ROSIN_COMM_COMPLEX64
+} rosin_comm_type;
+
+/* Sums of Float16 and BFloat16 are made in Float32 and rounded once. Integers wrap around. Minimum and maximum give NaN
+ * where a rank has NaN. The order in which numbers of ranks are combined depends on the sizes and the number of ranks
+ * only: the same values give the same bits, on every rank. */
+typedef enum rosin_comm_operation {
+  ROSIN_COMM_SUM,
+  ROSIN_COMM_PRODUCT,
+  ROSIN_COMM_MINIMUM,
+  ROSIN_COMM_MAXIMUM
+} rosin_comm_operation;
+
+typedef enum rosin_comm_kind {
+  ROSIN_COMM_BARRIER,        /* no parts */
+  ROSIN_COMM_BROADCAST,      /* root gives `send`; every other rank gets it in `receive` (root's is not touched) */
+  ROSIN_COMM_ALLREDUCE,      /* every rank gives `send` and gets the result in `receive` */
+  ROSIN_COMM_REDUCE,         /* the same, but only root gets it; `receive` of others may be null and is not touched */
+  ROSIN_COMM_ALLGATHER,      /* every rank gives `count` elements and gets those of all, rank by rank */
+  ROSIN_COMM_REDUCE_SCATTER, /* every rank gives `count` elements for each rank and gets its own, reduced */
+  ROSIN_COMM_SEND,           /* to rank `root`, which receives at the same time */
+  ROSIN_COMM_RECEIVE         /* from rank `root` */
+} rosin_comm_kind;
+
+/* One array, or a stretch of one. `send` and `receive` are the same or do not overlap. */
+typedef struct rosin_comm_part {
+  const void* send;
+  void* receive;
+  uint64_t count; /* elements */
+} rosin_comm_part;
+
+/* A collective: every rank of the communicator makes the same ones in the same order, with equal kind, operation, type,
+ * root and counts; addresses differ. Several parts are done as one: what costs time is paid once. */
+typedef struct rosin_comm_collective {
+  size_t size;
+  int32_t kind;      /* rosin_comm_kind */
+  int32_t operation; /* rosin_comm_operation, where something is reduced */
+  int32_t type;      /* rosin_comm_type */
+  int32_t root;      /* a rank, where the kind names one */
+  uint32_t part_count;
+  const rosin_comm_part* parts;
+  const char* name; /* what messages call it: "gradients 3"; at most 63 bytes are told to other ranks; not null */
+  double timeout;   /* how long to wait for other ranks; 0: for ever */
+  void* stream;     /* null: host memory, all has ended when run() returns. Else the vendor's stream, whose device has
+                       the memory: the collective is work of the stream (optional: ROSIN_COMM_UNSUPPORTED) */
+} rosin_comm_collective;
+
+typedef struct rosin_comm rosin_comm; /* a communicator: some processes, numbered by rank */
+
+typedef struct rosin_comm_place {
+  size_t size;
+  int32_t rank;       /* of this process */
+  int32_t ranks;      /* how many there are */
+  int32_t node_rank;  /* of this process among those of its machine */
+  int32_t node_ranks; /* how many run on its machine */
+} rosin_comm_place;
+
+typedef struct rosin_comm_transport {
+  size_t size;
+  uint32_t abi;        /* ROSIN_COMM_ABI */
+  const char* name;    /* "MPI": letters, digits, underscores; the file has it in lower case */
+  const char* version; /* of the transport and of what it stands on, for people; known after join() */
+
+  const char* (*error_text)(void);
+
+  /* Joins the other processes, as the environment of this one says; without a launcher: alone, as one rank. Waits for
+   * them, `timeout` seconds at most (0: for ever). Called once, before anything else but error_text; ROSIN_COMM_
+   * UNSUPPORTED when something is missing. A program that has initialised MPI itself keeps it: leave() does not end
+   * what join() did not begin. */
+  rosin_comm_status (*join)(double timeout);
+  /* The communicator of all processes; it belongs to the transport. */
+  rosin_comm_status (*world)(rosin_comm** out);
+  /* Ends the membership; nothing else is called afterwards. Called when the process exits in good order. Other ranks
+   * that wait for this one then learn that it is gone. */
+  void (*leave)(void);
+
+  rosin_comm_status (*place)(rosin_comm* comm, rosin_comm_place* out);
+  /* Does one collective; see above. After a status other than OK, UNSUPPORTED and INVALID the communicator is broken:
+   * what follows fails too, with the same text. */
+  rosin_comm_status (*run)(rosin_comm* comm, const rosin_comm_collective* collective);
+  /* Makes run(), here and on all other ranks, return ROSIN_COMM_ABORTED (or end the processes, where a library knows no
+   * other way). `why` is told to the others where that is possible: one line of text. */
+  void (*abort)(rosin_comm* comm, const char* why);
+  /* 1: run() takes memory of devices of this kind ("CUDA", "AMDGPU") with a stream (optional: no). */
+  int32_t (*takes_devices)(rosin_comm* comm, const char* backend);
+} rosin_comm_transport;
+
+/* The one exported function: the table, valid for ever, or null when `abi` is not the transport's. */
+typedef const rosin_comm_transport* (*rosin_comm_open_function)(uint32_t abi);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
