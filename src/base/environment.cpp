@@ -19,7 +19,7 @@ extern char** environ;
 namespace rosin {
 namespace {
 
-constexpr std::array<EnvironmentVariable, 15> table = {{
+constexpr std::array<EnvironmentVariable, 19> table = {{
     {Setting::autoload, "ROSIN_AUTOLOAD", "0: plug-ins are loaded by `use` alone", "1"},
     {Setting::plugin_path, "ROSIN_PLUGIN_PATH", "absolute folders, parted by `:`, that may hold plug-ins",
      "the folder beside librosin alone"},
@@ -39,6 +39,10 @@ constexpr std::array<EnvironmentVariable, 15> table = {{
     {Setting::nan_check, "ROSIN_NAN_CHECK", "1: the same, and an op whose result has NaN is an error that names it",
      "0"},
     {Setting::log, "ROSIN_LOG", "notices on stderr: `info` (all), `warning` or `none`", "`info`"},
+    {Setting::rank, "ROSIN_RANK", "set by `rosin run`: the number of this process", "alone"},
+    {Setting::world_size, "ROSIN_WORLD_SIZE", "set by `rosin run`: how many processes there are", "alone"},
+    {Setting::local_fd, "ROSIN_LOCAL_FD", "set by `rosin run`: the memory that the processes share", "alone"},
+    {Setting::mpi_library, "ROSIN_MPI_LIBRARY", "the file of the MPI library for `MPIBackend`", "that of the launcher"},
 }};
 
 const EnvironmentVariable& entry(Setting setting) { return table[static_cast<size_t>(setting)]; }
@@ -123,6 +127,15 @@ std::optional<bool> environment_switch(Setting setting) {
   if (*text == "0" || *text == "1") return *text == "1";
   warn_about_value(setting, "0 or 1", *text);
   return std::nullopt;
+}
+
+Launcher launcher() {
+  if (environment(Setting::local_fd)) return Launcher::rosin;
+  constexpr const char* left_by_mpi[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMI_RANK", "PMIX_RANK",
+                                         "MPI_LOCALNRANKS"};
+  const bool is_mpi = std::any_of(std::begin(left_by_mpi), std::end(left_by_mpi),
+                                  [](const char* name) { return std::getenv(name) != nullptr; });
+  return is_mpi ? Launcher::mpi : Launcher::none;
 }
 
 std::vector<std::string> plugin_folders() {

@@ -27,7 +27,11 @@ enum class Setting : uint8_t {
   graphs,
   eager,
   nan_check,
-  log
+  log,
+  rank,  // this and the next two are set by `rosin run`, and read by its transport
+  world_size,
+  local_fd,
+  mpi_library  // read by the transport
 };
 
 struct EnvironmentVariable {
@@ -64,6 +68,10 @@ std::optional<std::string> cache_dir_setting();
 std::optional<std::string> config_folder();
 /// Where rosin may keep what it can make again: rosin in XDG_CACHE_HOME, else .cache/rosin in HOME; nothing as above.
 std::optional<std::string> user_cache_folder();
+
+/// What started this process as one of several, by the variables that it leaves: `rosin run`, or an mpiexec or Slurm.
+enum class Launcher : uint8_t { none, rosin, mpi };
+Launcher launcher();
 
 /// Whether a variable is meant for rosin (it begins with ROSIN_) but not in the table, and what is said about it then.
 bool is_unknown_variable(std::string_view name);
