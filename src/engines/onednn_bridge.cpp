@@ -3,6 +3,10 @@
 
 #if defined(ROSIN_HAVE_ONEDNN)
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include <string>
 #include <utility>
 
@@ -30,6 +34,19 @@ const char* status_name(dnnl_status_t status) {
 
 bool has_openmp() { return omp_get_max_threads != nullptr && omp_set_num_threads != nullptr; }
 
+/// Some virtual machines pass on that the processor has tiles (AMX) but not how large they are: oneDNN would then
+/// configure none and be ended by an illegal instruction. Such a processor is used as one without tiles. Fails, and
+/// need not succeed, where the program has used oneDNN before.
+void keep_from_tiles_without_size() {
+#if defined(__x86_64__)
+  constexpr unsigned features = 7, tiles = 0x1d, amx_tile = 1u << 24;
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  if (!__get_cpuid_count(features, 0, &eax, &ebx, &ecx, &edx) || !(edx & amx_tile)) return;
+  const bool has_size = __get_cpuid_count(tiles, 0, &eax, &ebx, &ecx, &edx) && eax > 0;
+  if (!has_size) static_cast<void>(dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx512_core_bf16));
+#endif
+}
+
 template <class Handle> Owned<Handle> owned(Handle handle) { return Owned<Handle>(handle); }
 
 }  // namespace
@@ -52,6 +69,7 @@ SingleThread::~SingleThread() {
 dnnl_engine_t cpu_engine() {
   static const dnnl_engine_t engine = [] {
     const SingleThread guard;
+    keep_from_tiles_without_size();
     dnnl_engine_t made = nullptr;
     check(dnnl_engine_create(&made, dnnl_cpu, 0), "oneDNN");
     return made;
