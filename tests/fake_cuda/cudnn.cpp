@@ -136,7 +136,7 @@ void get_numbers(ValueType type, ValueType of, const std::vector<T>& all, int64_
   if (type != of) wrong("an attribute of another type");
   const auto given = std::min(wanted, static_cast<int64_t>(all.size()));
   *count = given;
-  std::memcpy(values, all.data(), static_cast<size_t>(given) * sizeof(T));
+  std::copy_n(all.data(), given, static_cast<T*>(values));
 }
 
 void get(const Descriptor& of, Attribute which, ValueType type, int64_t wanted, int64_t* count, void* values) {
