@@ -49,6 +49,8 @@ if(ROSIN_BUILD_TOOLS)
     rosin_program(rosin_command tools ${sources})
     target_link_libraries(rosin_command PRIVATE rosin_vendor_cli11 rosin_vendor_json)
     set_target_properties(rosin_command PROPERTIES OUTPUT_NAME rosin)
+    # `rosin run` makes the memory that comm/local reads.
+    target_include_directories(rosin_command PRIVATE ${PROJECT_SOURCE_DIR}/comm)
   endif()
 
   # What ./run gpu-check asks; it needs the library alone.

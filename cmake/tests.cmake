@@ -172,3 +172,10 @@ if(UNIX AND NOT APPLE)
   target_link_libraries(fault_steps PRIVATE rosin rosin_compile ${CMAKE_DL_LIBS})
   add_dependencies(fault_steps rosin_plugins fake_cuda fake_nvrtc fake_cublaslt fake_cudnn)
 endif()
+
+# comm_conformance: tests/comm, checks a transport of comm/ by its path; tests/comm_test.py starts several ranks of it.
+file(GLOB comm_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/comm/*.cpp)
+add_executable(comm_conformance ${comm_sources})
+target_include_directories(comm_conformance PRIVATE ${PROJECT_SOURCE_DIR}/include)
+target_link_libraries(comm_conformance PRIVATE rosin_compile Threads::Threads ${CMAKE_DL_LIBS})
+add_dependencies(comm_conformance rosin_plugins)

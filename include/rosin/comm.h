@@ -79,7 +79,9 @@ typedef enum rosin_comm_kind {
   ROSIN_COMM_RECEIVE         /* from rank `root` */
 } rosin_comm_kind;
 
-/* One array, or a stretch of one. `send` and `receive` are the same or do not overlap. */
+/* One array, or a stretch of one. `send` and `receive` do not overlap, or one is in the place of the other: of
+ * ALLGATHER, `send` is this rank's stretch of `receive`; of REDUCE_SCATTER, `receive` is this rank's stretch of `send`;
+ * of all others both are the same. Where `count` is 0, both may be null. */
 typedef struct rosin_comm_part {
   const void* send;
   void* receive;
@@ -133,7 +135,9 @@ typedef struct rosin_comm_transport {
 
   rosin_comm_status (*place)(rosin_comm* comm, rosin_comm_place* out);
   /* Does one collective; see above. After a status other than OK, UNSUPPORTED and INVALID the communicator is broken:
-   * what follows fails too, with the same text. */
+   * what follows fails too, with the same text; and after TIMEOUT, a library that stands behind the transport may yet
+   * write to what was to be received, so that this memory is kept until the process ends. SEND and RECEIVE are no
+   * collectives: they are counted with none, and only their bytes are compared. */
   rosin_comm_status (*run)(rosin_comm* comm, const rosin_comm_collective* collective);
   /* Makes run(), here and on all other ranks, return ROSIN_COMM_ABORTED (or end the processes, where a library knows no
    * other way). `why` is told to the others where that is possible: one line of text. */

@@ -57,9 +57,11 @@ TEST_F(Backends, OnlyNamesOfPluginFilesAreLookedFor) {
   std::filesystem::create_directory(folder_ / "librosin_x");
   put("librosin_x/y.so");
   put("librosin_.so");
-  for (const char* name : {"x/y", "", "../x", "a b"}) EXPECT_EQ(find_backend(name), nullptr) << name;
+  put("librosin_comm_plum.so");
+  for (const char* name : {"x/y", "", "../x", "a b", "comm_plum"}) EXPECT_EQ(find_backend(name), nullptr) << name;
   EXPECT_EQ(name_in_plugin_file("librosin_cuda.so"), "cuda");
-  for (const char* file : {"librosin_.so", "librosin_CUDA.so", "librosin_cuda.so.0", "librosin.so", "libcuda.so"}) {
+  for (const char* file : {"librosin_.so", "librosin_CUDA.so", "librosin_cuda.so.0", "librosin.so", "libcuda.so",
+                           "librosin_comm_mpi.so"}) {
     EXPECT_EQ(name_in_plugin_file(file), "") << file;
   }
 }

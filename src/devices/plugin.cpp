@@ -21,6 +21,7 @@ namespace rosin {
 namespace {
 
 constexpr std::string_view file_prefix = "librosin_", file_suffix = ".so";
+constexpr std::string_view transport_prefix = "comm_";  // librosin_comm_mpi.so is none of a device; see comm.h
 
 /// What every plug-in must offer, with the names for messages.
 std::string missing_function(const rosin_backend& b) {
@@ -120,6 +121,7 @@ std::string name_in_plugin_file(std::string_view file) {
   file.remove_prefix(file_prefix.size());
   if (file.size() <= file_suffix.size()) return {};
   file.remove_suffix(file_suffix.size());
+  if (file.starts_with(transport_prefix)) return {};
   const auto belongs = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
   return std::all_of(file.begin(), file.end(), belongs) ? std::string(file) : std::string();
 }

@@ -30,7 +30,8 @@ struct Plugin {
 
 /// "librosin_cuda.so" of "CUDA".
 std::string plugin_file_name(std::string_view backend);
-/// "cuda" of "librosin_cuda.so"; empty where the file has no name of a plug-in (letters, digits and underscores).
+/// "cuda" of "librosin_cuda.so"; empty where the file has no name of a plug-in (letters, digits and underscores), or is
+/// a transport, librosin_comm_<name>.so.
 std::string name_in_plugin_file(std::string_view file);
 /// The folder beside librosin in which plug-ins are installed.
 std::string installed_plugin_folder();

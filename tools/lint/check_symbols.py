@@ -1,5 +1,6 @@
 """Checks what librosin.so exports: names of rosin:: with vtables and type information, and C functions rosin_*.
-Plug-ins, librosin_<name>.so, export rosin_backend_open, perhaps C functions rosin_<name>_*, and need nothing of rosin.
+Plug-ins, librosin_<name>.so, export rosin_backend_open, perhaps C functions rosin_<name>_*, and need nothing of rosin;
+transports, librosin_comm_<name>.so, the same with rosin_comm_open.
 
 usage: python3 tools/lint/check_symbols.py build/release/librosin.so build/release/rosin/librosin_*.so
 """
@@ -33,15 +34,16 @@ def symbols(library, which):
 
 
 def plugin_errors(library, name):
+    entrance = "rosin_comm_open" if name.startswith("comm_") else "rosin_backend_open"
     defined, error = symbols(library, "--defined-only")
     needed, _ = symbols(library, "--undefined-only")
     if error:
         return [error]
     exported = [line.split()[0].partition("@")[0] for line in defined.splitlines() if line.strip()]
     errors = [f"{library}: exports {symbol}, which is not its own" for symbol in exported
-              if symbol != "rosin_backend_open" and not symbol.startswith(f"rosin_{name}_")]
-    if "rosin_backend_open" not in exported:
-        errors.append(f"{library}: exports no rosin_backend_open")
+              if symbol != entrance and not symbol.startswith(f"rosin_{name}_")]
+    if entrance not in exported:
+        errors.append(f"{library}: exports no {entrance}")
     needed = [line.split()[0].partition("@")[0] for line in needed.splitlines() if line.strip()]
     return errors + [f"{library}: needs {symbol} of librosin" for symbol in needed if _OURS.match(symbol)]
 

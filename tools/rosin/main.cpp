@@ -1,5 +1,7 @@
 // The command `rosin`: its arguments, and what every command's errors become. Read next: commands.hpp.
+#include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 
 #include <CLI/CLI.hpp>
@@ -7,6 +9,7 @@
 #include <rosin/diagnostics.hpp>
 
 #include "commands.hpp"
+#include "launch.hpp"
 #include "text.hpp"
 
 namespace command {
@@ -21,6 +24,7 @@ struct Arguments {
   std::vector<std::string> backends;
   std::string name, device, file, out;
   bool remove = false, brief = false, statistics = false;
+  Launch launch;
 };
 
 void add_style(CLI::App* part, Style& style) { part->add_flag("--json", style.json, "JSON instead of text"); }
@@ -31,7 +35,7 @@ void add_limit(CLI::App* part, Style& style) {
       ->option_text("SECONDS");
 }
 
-void add_commands(CLI::App& app, Arguments& said, Status& status) {
+void add_commands(CLI::App& app, Arguments& said, int& status) {
   auto* devices = app.add_subcommand("devices", "Back ends, plug-ins, devices and a brief self-test");
   devices->add_option("NAME", said.backends, "Back ends to show; without: all")->option_text(" ");
   devices->add_flag("--verbose", said.style.verbose, "All that each device says of itself");
@@ -57,8 +61,34 @@ void add_commands(CLI::App& app, Arguments& said, Status& status) {
   for (CLI::App* part : {devices, backend, selftest}) add_limit(part, said.style);
 }
 
+/// `run`, whose last arguments are another program and what it is told.
+void add_run(CLI::App& app, Arguments& said, int& status) {
+  auto* starting = app.add_subcommand("run", "Start a program as several ranks on this machine");
+  starting->footer("Behind the options: the program and its arguments, rosin run -n 2 ./train");
+  starting->add_option("-n,--ranks", said.launch.ranks, "How many processes")
+      ->required()
+      ->check(CLI::Range(1, most_ranks))
+      ->option_text("RANKS");
+  starting->add_option("--restart", said.launch.restarts, "Start all anew after a failure, so often at most (0)")
+      ->check(CLI::Range(0, 1000000))
+      ->option_text("TIMES");
+  starting->add_option("--grace", said.launch.grace, "For the others after a failure, until they are ended (5)")
+      ->check(CLI::Range(0.0, 86400.0))
+      ->option_text("SECONDS");
+  starting->prefix_command();
+  starting->callback([&said, &status, starting] {
+    auto& words = said.launch.words;
+    const std::vector<std::string> first = starting->remaining();
+    if (!first.empty() && !words.empty()) words.insert(words.begin(), "--");  // that was the program's
+    words.insert(words.begin(), first.begin(), first.end());
+    if (words.empty()) throw UsageError{"run: no program is named; write rosin run -n 2 PROGRAM"};
+    if (words.front().starts_with("-")) throw UsageError{"run: " + words.front() + " is no option of rosin run"};
+    status = launch(said.launch);
+  });
+}
+
 /// What this program asks of itself in a child process; not shown.
-void add_child_commands(CLI::App& app, Arguments& said, Status& status) {
+void add_child_commands(CLI::App& app, Arguments& said, int& status) {
   auto* probing = app.add_subcommand("probe")->group("");
   probing->add_option("FILE", said.file)->required();
   probing->callback([&] { status = probe(said.file); });
@@ -68,21 +98,34 @@ void add_child_commands(CLI::App& app, Arguments& said, Status& status) {
   checking->callback([&] { status = check(said.device, said.brief); });
 }
 
-Status complain(const std::string& text, Status status) {
+int complain(const std::string& text, Status status) {
   std::fflush(stdout);
   std::fprintf(stderr, "rosin: %s\n", text.c_str());
   return status;
 }
 
-Status run(int argc, char** argv) {
+/// Takes away what stands behind the first `--` of `run`, which this program's options do not reach.
+std::vector<std::string> behind_dashes(int& argc, char** argv) {
+  if (argc < 2 || std::strcmp(argv[1], "run") != 0) return {};
+  char** const end = argv + argc;
+  char** const dashes = std::find_if(argv, end, [](const char* word) { return std::strcmp(word, "--") == 0; });
+  argc = static_cast<int>(dashes - argv);
+  return dashes == end ? std::vector<std::string>() : std::vector<std::string>(dashes + 1, end);
+}
+
+int run(int argc, char** argv) {
   CLI::App app("rosin looks after the neural-network library of this name.", "rosin");
   app.set_version_flag("--version", "rosin " + rosin::library_report().version);
-  app.footer("Exit status: 0 all fine; 1 something asked for does not work; 2 wrong usage.");
+  app.footer(
+      "Exit status: 0 all fine; 1 something asked for does not work; 2 wrong usage.\n"
+      "That of run is the status of the first rank that failed.");
   app.get_formatter()->column_width(24);
   app.require_subcommand(1);
   Arguments said;
-  Status status = all_fine;
+  said.launch.words = behind_dashes(argc, argv);
+  int status = all_fine;
   add_commands(app, said, status);
+  add_run(app, said, status);
   add_child_commands(app, said, status);
   try {
     app.parse(argc, argv);

@@ -75,6 +75,11 @@ class Symbols(unittest.TestCase):
         self.assertIn("which is not its own", self.plugin("other", PLUGIN % (OPEN, 0))[0])
         self.assertIn("exports no rosin_backend_open", self.plugin("toy", PLUGIN % ("", 0))[0])
 
+    def test_a_transport_has_another_entrance(self):
+        transport = (PLUGIN % (OPEN, 0)).replace("rosin_backend_open", "rosin_comm_open")
+        self.assertEqual(self.plugin("comm_toy", transport.replace("rosin_toy_", "rosin_comm_toy_")), [])
+        self.assertIn("exports no rosin_comm_open", self.plugin("comm_toy", PLUGIN % (OPEN, 0))[-1])
+
     def test_a_plugin_that_needs_librosin_is_refused(self):
         text = "namespace rosin { int seed(); }\n" + PLUGIN % (OPEN, "rosin::seed()")
         self.assertIn("of librosin", self.plugin("toy", text)[0])

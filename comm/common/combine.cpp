@@ -1,0 +1,122 @@
+// See combine.hpp. The loops are plain ones, which the compiler makes wide.
+#include "common/combine.hpp"
+
+#include <array>
+#include <bit>
+#include <cstring>
+#include <type_traits>
+
+#include "common/describe.hpp"
+
+namespace rosin::transport {
+namespace {
+
+/// The type in which sums and products of T wrap around: unsigned, and no smaller than int.
+template <class T> struct Wrapping {
+  using type = std::conditional_t<(sizeof(T) > 4), uint64_t, uint32_t>;
+};
+template <> struct Wrapping<float> {
+  using type = float;
+};
+template <> struct Wrapping<double> {
+  using type = double;
+};
+
+template <class T> void add(const T* next, T* all, uint64_t count) {
+  using W = typename Wrapping<T>::type;
+  for (uint64_t i = 0; i < count; ++i) all[i] = static_cast<T>(static_cast<W>(all[i]) + static_cast<W>(next[i]));
+}
+
+template <class T> void multiply(const T* next, T* all, uint64_t count) {
+  using W = typename Wrapping<T>::type;
+  for (uint64_t i = 0; i < count; ++i) all[i] = static_cast<T>(static_cast<W>(all[i]) * static_cast<W>(next[i]));
+}
+
+template <class T> void apply(int32_t operation, const T* next, T* all, uint64_t count) {
+  switch (operation) {
+    case ROSIN_COMM_SUM: return add(next, all, count);
+    case ROSIN_COMM_PRODUCT: return multiply(next, all, count);
+    case ROSIN_COMM_MINIMUM: return least(next, all, count);
+    default: return greatest(next, all, count);
+  }
+}
+
+template <class T>
+void combine_numbers(int32_t operation, std::span<const void* const> sources, uint64_t count, void* out) {
+  std::memcpy(out, sources[0], count * sizeof(T));
+  for (const void* next : sources.subspan(1)) {
+    apply(operation, static_cast<const T*>(next), static_cast<T*>(out), count);
+  }
+}
+
+void combine_halves(int32_t operation, int32_t type, std::span<const void* const> sources, uint64_t count, void* out) {
+  std::array<float, block_bytes / 2> all, next;
+  widen(type, sources[0], all.data(), count);
+  for (const void* source : sources.subspan(1)) {
+    widen(type, source, next.data(), count);
+    apply(operation, next.data(), all.data(), count);
+  }
+  narrow(type, all.data(), out, count);
+}
+
+float from_float16(uint16_t half) {
+  const uint32_t sign = static_cast<uint32_t>(half & 0x8000u) << 16, rest = half & 0x7fffu;
+  const uint32_t subnormal = std::bit_cast<uint32_t>(static_cast<float>(static_cast<int32_t>(rest)) * 0x1p-24f);
+  const uint32_t moved = (rest << 13) + (rest >= 0x7c00u ? 0x70000000u : 0x38000000u);  // infinities and NaN: further
+  return std::bit_cast<float>((rest < 0x400u ? subnormal : moved) | sign);
+}
+
+uint16_t to_float16(float number) {
+  const uint32_t bits = std::bit_cast<uint32_t>(number), sign = bits >> 16 & 0x8000u, rest = bits & 0x7fffffffu;
+  const uint32_t odd = rest >> 13 & 1u;
+  const uint32_t normal = (rest - 0x38000000u + 0xfffu + odd) >> 13;
+  // Below 2^-14 the sum with 0.5 rounds at the place of the last bit of a subnormal number.
+  const uint32_t small = std::bit_cast<uint32_t>(std::bit_cast<float>(rest) + 0.5f) - 0x3f000000u;
+  const uint32_t big = rest > 0x7f800000u ? 0x7e00u : 0x7c00u;
+  const uint32_t finite = rest < 0x38800000u ? small : normal;
+  return static_cast<uint16_t>(sign | (rest >= 0x477ff000u ? big : finite));
+}
+
+uint16_t to_bfloat16(float number) {
+  const uint32_t bits = std::bit_cast<uint32_t>(number);
+  const uint32_t rounded = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
+  return static_cast<uint16_t>((bits & 0x7fffffffu) > 0x7f800000u ? bits >> 16 | 0x40u : rounded);
+}
+
+}  // namespace
+
+void combine(int32_t operation, int32_t type, std::span<const void* const> sources, uint64_t count, void* out) {
+  switch (type) {
+    case ROSIN_COMM_UINT8: return combine_numbers<uint8_t>(operation, sources, count, out);
+    case ROSIN_COMM_INT8: return combine_numbers<int8_t>(operation, sources, count, out);
+    case ROSIN_COMM_INT16: return combine_numbers<int16_t>(operation, sources, count, out);
+    case ROSIN_COMM_UINT16: return combine_numbers<uint16_t>(operation, sources, count, out);
+    case ROSIN_COMM_INT32: return combine_numbers<int32_t>(operation, sources, count, out);
+    case ROSIN_COMM_UINT32: return combine_numbers<uint32_t>(operation, sources, count, out);
+    case ROSIN_COMM_INT64: return combine_numbers<int64_t>(operation, sources, count, out);
+    case ROSIN_COMM_UINT64: return combine_numbers<uint64_t>(operation, sources, count, out);
+    case ROSIN_COMM_FLOAT32: return combine_numbers<float>(operation, sources, count, out);
+    case ROSIN_COMM_FLOAT64: return combine_numbers<double>(operation, sources, count, out);
+    default: return combine_halves(operation, type, sources, count, out);
+  }
+}
+
+void widen(int32_t type, const void* from, float* to, uint64_t count) {
+  const auto* halves = static_cast<const uint16_t*>(from);
+  if (type == ROSIN_COMM_FLOAT16) {
+    for (uint64_t i = 0; i < count; ++i) to[i] = from_float16(halves[i]);
+  } else {
+    for (uint64_t i = 0; i < count; ++i) to[i] = std::bit_cast<float>(static_cast<uint32_t>(halves[i]) << 16);
+  }
+}
+
+void narrow(int32_t type, const float* from, void* to, uint64_t count) {
+  auto* halves = static_cast<uint16_t*>(to);
+  if (type == ROSIN_COMM_FLOAT16) {
+    for (uint64_t i = 0; i < count; ++i) halves[i] = to_float16(from[i]);
+  } else {
+    for (uint64_t i = 0; i < count; ++i) halves[i] = to_bfloat16(from[i]);
+  }
+}
+
+}  // namespace rosin::transport

@@ -1,0 +1,31 @@
+// Numbers of several ranks combined, in the order of the ranks. Read next: combine.cpp.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include <rosin/comm.h>
+
+namespace rosin::transport {
+
+/// Bytes of a block, in which numbers are combined before they go to where they belong.
+inline constexpr uint64_t block_bytes = 8192;
+
+/// sources[0] o sources[1] o ... for at most a block of elements; 16-bit floats in Float32, rounded once at the end.
+/// `out` is none of the sources. The operation and the type are such as checked() takes for what is combined.
+void combine(int32_t operation, int32_t type, std::span<const void* const> sources, uint64_t count, void* out);
+
+/// Float16 or BFloat16 to Float32, exactly.
+void widen(int32_t type, const void* from, float* to, uint64_t count);
+/// And back, to the nearest, ties to even; NaN stays NaN.
+void narrow(int32_t type, const float* from, void* to, uint64_t count);
+
+/// all[i] = the lesser or greater of all[i] and next[i], NaN where one of them is.
+template <class T> void least(const T* next, T* all, uint64_t count) {
+  for (uint64_t i = 0; i < count; ++i) all[i] = next[i] < all[i] || next[i] != next[i] ? next[i] : all[i];
+}
+template <class T> void greatest(const T* next, T* all, uint64_t count) {
+  for (uint64_t i = 0; i < count; ++i) all[i] = next[i] > all[i] || next[i] != next[i] ? next[i] : all[i];
+}
+
+}  // namespace rosin::transport

@@ -1,0 +1,166 @@
+// Collectives over the page, round by round: every rank copies the next bytes of its parts into its area, all meet, and
+// each takes what it needs out of the areas of the others. A rank has two areas, so that one can be filled while others
+// still read the other: one meeting between two uses of an area is enough. Read first: room.hpp.
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "common/combine.hpp"
+#include "local/room.hpp"
+
+namespace rosin::transport::local {
+namespace {
+
+// Up to here each rank combines the numbers of all ranks by itself, which saves a meeting.
+constexpr uint64_t small_bytes = 4096;
+constexpr uint64_t step = 64;  // stretches of an area begin at multiples of this many bytes
+
+}  // namespace
+
+void Room::run(const rosin_comm_collective& c) {
+  if (broken_) throw *broken_;
+  const bool between_two = c.kind == ROSIN_COMM_SEND || c.kind == ROSIN_COMM_RECEIVE;
+  if (!page_) {
+    run_alone(c);
+    return;
+  }
+  try {
+    throw_told_failure();
+    current_ = describe(c, between_two ? number_ : number_ + 1);
+    if (between_two) {
+      c.kind == ROSIN_COMM_SEND ? send(c) : receive(c);
+    } else {
+      begin(c);
+      run_together(c);
+      slot(rank_).ended.store(number_);
+    }
+  } catch (Trouble& trouble) {
+    broken_ = trouble;
+    tell_failure(trouble.status, trouble.text);
+    throw;
+  }
+}
+
+void Room::begin(const rosin_comm_collective& c) {
+  Slot& mine = slot(rank_);
+  ++number_;
+  compared_ = false;
+  mine.description[number_ & 1] = current_;
+  mine.begun.store(number_, std::memory_order_release);
+  if (c.kind == ROSIN_COMM_BARRIER || total_bytes(c) == 0) first_meeting(c.timeout);
+}
+
+/// Meets; after the first meeting of a collective it is known whether all mean the same one.
+void Room::first_meeting(double timeout) {
+  meet(timeout);
+  if (!compared_) compare();
+  compared_ = true;
+}
+
+void Room::compare() {
+  const Description& first = slot(0).description[number_ & 1];
+  for (int other = 1; other < ranks_; ++other) {
+    const Description& its = slot(other).description[number_ & 1];
+    if (its.hash != first.hash) throw Trouble{ROSIN_COMM_MISMATCH, difference_text(0, first, other, its)};
+  }
+}
+
+void Room::run_together(const rosin_comm_collective& c) {
+  if (total_bytes(c) == 0) return;
+  switch (c.kind) {
+    case ROSIN_COMM_BROADCAST: return broadcast(c);
+    case ROSIN_COMM_ALLREDUCE:
+    case ROSIN_COMM_REDUCE: return reduce(c);
+    case ROSIN_COMM_ALLGATHER: return allgather(c);
+    case ROSIN_COMM_REDUCE_SCATTER: return reduce_scatter(c);
+    default: return;
+  }
+}
+
+/// Combines what the ranks have at these places, `bytes` each, and puts it to `to`, which may be one of the places.
+void Room::combine_pieces(const rosin_comm_collective& c, std::vector<const void*> from, uint64_t bytes, char* to) {
+  alignas(step) std::array<char, block_bytes> block;
+  const uint64_t element = bytes_of(c.type);
+  for (uint64_t at = 0; at < bytes; at += block_bytes) {
+    const uint64_t now = std::min(block_bytes, bytes - at);
+    combine(c.operation, c.type, from, now / element, block.data());
+    std::copy_n(block.data(), now, to + at);
+    for (const void*& place : from) place = static_cast<const char*>(place) + now;
+  }
+}
+
+void Room::reduce(const rosin_comm_collective& c) {
+  const bool wanted = c.kind == ROSIN_COMM_ALLREDUCE || c.root == rank_;
+  Walk given(c), got(c);
+  std::vector<const void*> places(static_cast<size_t>(ranks_));
+  for (uint64_t left = total_bytes(c), now; left != 0; left -= now) {
+    now = std::min(left, area_bytes);
+    const uint64_t round = rounds_++;
+    given.read(area(rank_, round), now);
+    first_meeting(c.timeout);
+    const bool small = now <= small_bytes;
+    const auto ranks = static_cast<uint64_t>(ranks_);
+    const uint64_t stretch = small ? now : (now + ranks * step - 1) / (ranks * step) * step;
+    const auto begin_of = [&](int rank) { return std::min(now, static_cast<uint64_t>(rank) * stretch); };
+    const uint64_t begin = small ? 0 : begin_of(rank_), end = small ? now : begin_of(rank_ + 1);
+    for (int other = 0; other < ranks_; ++other) places[static_cast<size_t>(other)] = area(other, round) + begin;
+    if (small) {
+      std::array<char, small_bytes> sum;
+      if (wanted) combine_pieces(c, places, now, sum.data());
+      if (wanted) got.write(sum.data(), now);
+      continue;
+    }
+    combine_pieces(c, places, end - begin, area(rank_, round) + begin);
+    meet(c.timeout);
+    for (int other = 0; wanted && other < ranks_; ++other) {
+      got.write(area(other, round) + begin_of(other), begin_of(other + 1) - begin_of(other));
+    }
+  }
+}
+
+void Room::reduce_scatter(const rosin_comm_collective& c) {
+  const auto ranks = static_cast<uint64_t>(ranks_);
+  const uint64_t most = area_bytes / ranks / step * step;
+  std::vector<Walk> given;
+  for (int other = 0; other < ranks_; ++other) given.emplace_back(c, other);
+  Walk got(c);
+  std::vector<const void*> places(static_cast<size_t>(ranks_));
+  std::vector<char> sum(std::min(most, total_bytes(c)));
+  for (uint64_t left = total_bytes(c), now; left != 0; left -= now) {
+    now = std::min(left, most);
+    const uint64_t round = rounds_++;
+    for (uint64_t other = 0; other < ranks; ++other) given[other].read(area(rank_, round) + other * most, now);
+    first_meeting(c.timeout);
+    for (int other = 0; other < ranks_; ++other) {
+      places[static_cast<size_t>(other)] = area(other, round) + static_cast<uint64_t>(rank_) * most;
+    }
+    combine_pieces(c, places, now, sum.data());
+    got.write(sum.data(), now);
+  }
+}
+
+void Room::broadcast(const rosin_comm_collective& c) {
+  Walk walk(c);
+  for (uint64_t left = total_bytes(c), now; left != 0; left -= now) {
+    now = std::min(left, area_bytes);
+    const uint64_t round = rounds_++;
+    if (rank_ == c.root) walk.read(area(rank_, round), now);
+    first_meeting(c.timeout);
+    if (rank_ != c.root) walk.write(area(c.root, round), now);
+  }
+}
+
+void Room::allgather(const rosin_comm_collective& c) {
+  Walk given(c);
+  std::vector<Walk> got;
+  for (int other = 0; other < ranks_; ++other) got.emplace_back(c, other);
+  for (uint64_t left = total_bytes(c), now; left != 0; left -= now) {
+    now = std::min(left, area_bytes);
+    const uint64_t round = rounds_++;
+    given.read(area(rank_, round), now);
+    first_meeting(c.timeout);
+    for (int other = 0; other < ranks_; ++other) got[static_cast<size_t>(other)].write(area(other, round), now);
+  }
+}
+
+}  // namespace rosin::transport::local

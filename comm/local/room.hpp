@@ -1,0 +1,77 @@
+// The processes that share a page: how they meet, what each learns when another does not come. Read first: page.hpp.
+// Read next: collectives.cpp.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/parts.hpp"
+#include "common/trouble.hpp"
+#include "local/page.hpp"
+
+namespace rosin::transport::local {
+
+/// Part of this process in the page. Collectives are called by one thread at a time, abort() by any.
+class Room {
+ public:
+  /// Takes the place that the environment names and waits for all ranks; without those variables it is alone. Throws
+  /// Trouble.
+  explicit Room(double timeout);
+  Room(const Room&) = delete;
+  Room& operator=(const Room&) = delete;
+  /// Others that still wait for this rank learn that it has left.
+  ~Room();
+
+  int rank() const { return rank_; }
+  int ranks() const { return ranks_; }
+  void run(const rosin_comm_collective& collective);
+  void abort(const char* why) noexcept;
+
+ private:
+  struct Wait;
+
+  // room.cpp: the page, meetings, waits
+  void open_page();
+  void take_slot();
+  void compare_versions();
+  Slot& slot(int other) const { return slot_of(*page_, other); }
+  char* area(int other, uint64_t round) const { return areas_of(*page_, other) + (round & 1) * area_bytes; }
+  char* mail(int other) const { return areas_of(*page_, other) + 2 * area_bytes; }
+  template <class Done> void wait(std::atomic<uint32_t>& word, const Wait& for_what, Done&& done);
+  void look_around(const Wait& for_what);
+  void meet(double timeout);
+  void wake(std::atomic<uint32_t>& word);
+  std::string why_gone(int other) const;
+  std::string last_of(int other) const;
+  [[noreturn]] void give_up(const Wait& for_what);
+  void throw_told_failure() const;
+  void tell_failure(int status, const std::string& text) noexcept;
+  void watch(int32_t process, int at);
+
+  // collectives.cpp
+  void begin(const rosin_comm_collective& collective);
+  void compare();
+  void run_together(const rosin_comm_collective& collective);
+  void first_meeting(double timeout);
+  void reduce(const rosin_comm_collective& collective);
+  void reduce_scatter(const rosin_comm_collective& collective);
+  void broadcast(const rosin_comm_collective& collective);
+  void allgather(const rosin_comm_collective& collective);
+  void combine_pieces(const rosin_comm_collective& c, std::vector<const void*> from, uint64_t bytes, char* to);
+  void send(const rosin_comm_collective& collective);
+  void receive(const rosin_comm_collective& collective);
+
+  int rank_ = 0, ranks_ = 1;
+  Header* page_ = nullptr;  // null: alone
+  bool spins_ = false;      // whether each rank has a core to itself
+  uint64_t meetings_ = 0;   // that this rank has come to
+  uint64_t number_ = 0;     // of the last collective
+  uint64_t rounds_ = 0;     // of data, of all collectives: the last bit says which area is used
+  bool compared_ = false;   // whether the description of the current collective has been compared
+  Description current_{};
+  std::vector<int> watched_;  // pidfds of the ranks, and of the launcher at the end; -1: none
+  std::optional<Trouble> broken_;
+};
+
+}  // namespace rosin::transport::local

@@ -1,0 +1,331 @@
+"""The transports: comm_conformance under `rosin run` and both MPI's mpiexec; `rosin run` itself; what ranks learn of
+faults, and that nothing is left behind.
+
+Needs a build (ROSIN_TEST_BUILD, else build/release); what MPI lacks here is skipped.
+"""
+
+import os
+import pathlib
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+BUILD = pathlib.Path(os.environ.get("ROSIN_TEST_BUILD", ROOT / "build" / "release")).resolve()
+CONFORMANCE, COMMAND = BUILD / "comm_conformance", BUILD / "tools" / "rosin"
+LOCAL, MPI = BUILD / "rosin" / "librosin_comm_local.so", BUILD / "rosin" / "librosin_comm_mpi.so"
+OPEN_MPI, MPICH = shutil.which("mpiexec.openmpi"), shutil.which("mpiexec.hydra")
+MARK = "ROSIN_TEST_COMM"  # in the environment of all that a test starts
+LIMIT = 300
+
+
+def clean_environment(**more):
+    """The environment without what says that this process is one of several already."""
+    kept = {name: value for name, value in os.environ.items()
+            if not name.startswith(("ROSIN_", "OMPI_", "PMI", "MPI"))}
+    return kept | {"ROSIN_LOG": "none"} | more
+
+
+def marked(mark):
+    """The processes with this mark in their environment that run yet."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and f"{MARK}={mark}".encode() in (entry / "environ").read_bytes().split(b"\0"):
+                found.append(int(entry.name))
+        except OSError:
+            pass
+    return found
+
+
+def shared_memory():
+    """Names in /dev/shm of what we or an MPI could leave."""
+    return {name for name in os.listdir("/dev/shm")
+            if "rosin" in name or name.startswith(("vader_segment", "mpich", "ompi", "osc_rdma"))}
+
+
+class Ranks(unittest.TestCase):
+    """Starts programs, and looks afterwards at what is left of them."""
+
+    def setUp(self):
+        self.mark = f"{os.getpid()}.{time.monotonic_ns()}"
+        before = shared_memory()
+        self.addCleanup(lambda: self.assertEqual(shared_memory() - before, set()))
+        self.addCleanup(self.check_that_none_is_left)
+
+    def check_that_none_is_left(self):
+        for _ in range(200):
+            left = marked(self.mark)
+            if not left:
+                return
+            time.sleep(0.05)
+        for process in left:
+            os.kill(process, signal.SIGKILL)
+        self.fail(f"{len(left)} processes are left")
+
+    def environment(self, **more):
+        return clean_environment(**{MARK: self.mark, **more})
+
+    def run_words(self, *words, **environment):
+        return subprocess.run([str(word) for word in words], env=self.environment(**environment), text=True,
+                              stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=LIMIT)
+
+    def good(self, *words, **environment):
+        done = self.run_words(*words, **environment)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertRegex(done.stdout, r"(^|\n)[1-9]\d* passed, 0 failed\n")
+        return done.stdout
+
+
+def rosin_run(ranks, *options):
+    return (COMMAND, "run", "-n", ranks, *options)
+
+
+def errors(text):
+    """(rank, status, text) of each rank's error."""
+    return [(int(rank), status, what) for rank, status, what in re.findall(r"rank (\d+): ([A-Z]+): (.*)", text)]
+
+
+@unittest.skipUnless(CONFORMANCE.is_file() and os.access(COMMAND, os.X_OK), "the build lacks a program")
+class Local(Ranks):
+    def fault(self, name, ranks=3, patience=60):
+        done = self.run_words(*rosin_run(ranks, "--grace", "3"), CONFORMANCE, LOCAL, "--fault", name, "--patience",
+                              patience)
+        self.assertNotIn("FAILED", done.stdout)
+        return done, errors(done.stdout)
+
+    def test_alone_and_two_and_four_ranks_keep_the_contract(self):
+        self.assertIn("1 ranks over Local", self.good(CONFORMANCE, LOCAL))
+        for ranks in (2, 4):
+            self.assertIn(f"{ranks} ranks over Local", self.good(*rosin_run(ranks), CONFORMANCE, LOCAL))
+
+    def test_bits_are_equal_from_run_to_run(self):
+        said = [re.findall(r"bits \d+ \d+", self.good(*rosin_run(3), "--", CONFORMANCE, LOCAL, "--only", "bits"))
+                for _ in range(3)]
+        self.assertEqual(len(said[0]), 3)
+        self.assertEqual(said[0], said[1])
+        self.assertEqual(said[0], said[2])
+
+    def test_different_collectives_are_named_on_every_rank(self):
+        for name, first, last in (("count", "allreduce, sum, 10 Float32", "allreduce, sum, 11 Float32"),
+                                  ("type", "10 Float32", "10 Float64"),
+                                  ("kind", "allreduce, sum, 10 Float32", '"end of epoch" (barrier')):
+            done, said = self.fault(name)
+            self.assertEqual(sorted(rank for rank, _, _ in said), [0, 1, 2], done.stdout)
+            for _, status, text in said:
+                self.assertEqual(status, "MISMATCH")
+                self.assertRegex(text, rf"rank 0 is at collective 4, .*{re.escape(first)}.*"
+                                       rf"rank 2 at collective 4, .*{re.escape(last)}")
+
+    def test_a_rank_that_hangs_is_named_with_the_last_that_each_side_reached(self):
+        done, said = self.fault("stop", patience=3)
+        self.assertEqual([rank for rank, _, _ in sorted(said)], [0, 1], done.stdout)
+        for _, status, text in said:
+            self.assertEqual(status, "TIMEOUT")
+            self.assertRegex(text, r"rank 2 \(process \d+\) did not come within 3 s: "
+                                   r"it has ended collective 3, \"loss\"")
+            self.assertRegex(text, r"rank [01] waits in collective 4, \"gradients\"")
+
+    def test_a_rank_that_is_gone_is_named(self):
+        for name, why, result in (("kill", r"was ended by signal 9 \(Killed\)", 137),
+                                  ("exit", "ended with status 3", 3), ("leave", "has left", 5)):
+            done, said = self.fault(name)
+            self.assertEqual(done.returncode, result, done.stderr)
+            self.assertEqual([rank for rank, _, _ in sorted(said)], [0, 1], done.stdout)
+            for _, status, text in said:
+                self.assertEqual(status, "LOST")
+                self.assertRegex(text, rf"rank 2 ({why}|is gone); it has ended collective 3, \"loss\"")
+
+    def test_abort_reaches_all_with_its_reason(self):
+        done, said = self.fault("abort")
+        self.assertEqual(sorted(rank for rank, _, _ in said), [0, 1, 2], done.stdout)
+        self.assertTrue(all(status == "ABORTED" and "the loss is NaN" in text for _, status, text in said), said)
+        done, said = self.fault("own abort", ranks=2)
+        self.assertTrue(all(status == "ABORTED" and "the user asked" in text for _, status, text in said), said)
+        self.assertEqual(len(said), 2, done.stdout)
+
+    def test_a_rank_that_is_killed_at_any_moment_is_named(self):
+        chance = random.Random(7)
+        for _ in range(6):
+            words = (*rosin_run(3, "--grace", "5"), CONFORMANCE, LOCAL, "--fault", "none", "--patience", 60)
+            process = subprocess.Popen([str(word) for word in words], env=self.environment(), text=True,
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            self.assertIn("going", process.stdout.readline())
+            time.sleep(chance.random() * 0.1)
+            victims = [each for each in marked(self.mark) if each != process.pid]
+            self.assertEqual(len(victims), 3)
+            os.kill(chance.choice(victims), signal.SIGKILL)
+            output, complaints = process.communicate(timeout=LIMIT)
+            said = errors(output)
+            self.assertEqual(len(said), 2, output + complaints)
+            for _, status, text in said:
+                self.assertEqual(status, "LOST", text)
+                self.assertRegex(text, r"rank \d .*collective \d+")
+            self.assertNotEqual(process.returncode, 0)
+
+    def test_what_the_environment_says_wrongly_is_refused(self):
+        for (file, rank, ranks), why in ((("0", "", ""), "stands without ROSIN_RANK"),
+                                         (("0", "0", "2"), "no memory of rosin run"),
+                                         (("0", "2", "2"), "rank 2 of 2"), (("x", "", ""), "must be a whole number")):
+            done = self.run_words(CONFORMANCE, LOCAL, ROSIN_LOCAL_FD=file, ROSIN_RANK=rank, ROSIN_WORLD_SIZE=ranks)
+            self.assertIn(why, done.stdout)
+
+    def test_two_processes_of_one_rank_and_another_number_of_ranks_are_refused(self):
+        script = f'exec 2>&1; if [ $ROSIN_RANK = 1 ]; then ROSIN_RANK=0 {CONFORMANCE} {LOCAL}; exit 1; fi; '
+        done = self.run_words(*rosin_run(2, "--grace", "1"), "sh", "-c", script + f"{CONFORMANCE} {LOCAL}")
+        self.assertRegex(done.stdout, r"INVALID: rank 0 is process \d+ already")
+        done = self.run_words(*rosin_run(2, "--grace", "1"), "env", "ROSIN_WORLD_SIZE=3", CONFORMANCE, LOCAL)
+        self.assertIn("ROSIN_WORLD_SIZE says 3 ranks, rosin run started 2", done.stdout)
+
+
+@unittest.skipUnless(os.access(COMMAND, os.X_OK), "the build has no command rosin")
+class Launcher(Ranks):
+    def shell(self, ranks, script, *options, **environment):
+        return self.run_words(*rosin_run(ranks, *options), "sh", "-c", script, **environment)
+
+    def test_each_process_knows_its_rank_and_has_its_share_of_the_cores(self):
+        done = self.shell(3, 'echo "$ROSIN_RANK of $ROSIN_WORLD_SIZE, $ROSIN_NUM_THREADS"')
+        threads = max(1, len(os.sched_getaffinity(0)) // 3)
+        lines = sorted(done.stdout.split("\n"))[1:]
+        self.assertEqual([line.split(",")[0] for line in lines], ["0 of 3", "1 of 3", "2 of 3"])
+        self.assertTrue(all(1 <= int(line.split(", ")[1]) <= threads for line in lines), lines)
+        self.assertEqual(self.shell(2, "echo $ROSIN_NUM_THREADS", ROSIN_NUM_THREADS="7").stdout, "7\n7\n")
+
+    def test_the_status_is_that_of_the_first_that_fails_and_the_rest_is_ended(self):
+        done = self.shell(3, "[ $ROSIN_RANK = 1 ] && exit 9; sleep 100", "--grace", "0.1")
+        self.assertEqual(done.returncode, 9)
+        self.assertIn("rosin: run: rank 1 ended with status 9", done.stderr)
+        deaf = "[ $ROSIN_RANK = 1 ] && kill -9 $$; trap '' TERM; sleep 100 & wait; sleep 100"
+        done = self.shell(2, deaf, "--grace", "0.1")
+        self.assertEqual(done.returncode, 137)
+        self.assertIn("rank 1 was ended by signal 9 (Killed)", done.stderr)
+
+    def test_what_a_process_started_is_ended_with_it(self):
+        self.assertEqual(self.shell(2, "sleep 100 & exit 0").returncode, 0)
+
+    def test_arguments_and_options_of_the_program_are_its_own(self):
+        for words in (("--", "echo", "-n", "a", "--json", "--", "b"), ("echo", "-n", "a", "--json", "--", "b")):
+            done = self.run_words(*rosin_run(1), *words)
+            self.assertEqual((done.returncode, done.stdout), (0, "a --json -- b"), done.stderr)
+
+    def test_wrong_usage_is_told(self):
+        for words, why in ((("run", "echo"), "--ranks"), (("run", "-n", "0", "echo"), "--ranks"),
+                           (("run", "-n", "2"), "no program"), (("run", "-n", "2", "--"), "no program"),
+                           (("run", "-n", "2", "--fast", "echo"), "--fast is no option")):
+            done = self.run_words(COMMAND, *words)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(why, done.stderr)
+        done = self.run_words(*rosin_run(2), "/nonexistent/program")
+        self.assertEqual(done.returncode, 127)
+        self.assertEqual(done.stderr.count("No such file"), 1, done.stderr)
+        self.assertLessEqual(max(map(len, self.run_words(COMMAND, "run", "--help").stdout.split("\n"))), 80)
+
+    def test_restarts(self):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        folder = pathlib.Path(holder.name)
+        script = f'echo x >> {folder}/$ROSIN_RANK; [ $(wc -l < {folder}/0) -ge 3 ] || exit 4; sleep 0.2'
+        done = self.shell(1, script, "--restart", "5", "--grace", "0.1")
+        self.assertEqual((done.returncode, (folder / "0").read_text(encoding="utf-8")), (0, "x\nx\nx\n"), done.stderr)
+        self.assertIn("all ranks are started again (2 of 5)", done.stderr)
+        self.assertEqual(self.shell(1, "exit 4", "--restart", "1").returncode, 4)
+
+    def started(self, script, ranks=2):
+        process = subprocess.Popen([str(word) for word in (*rosin_run(ranks, "--grace", "1"), "sh", "-c", script)],
+                                   env=self.environment(), text=True, stdout=subprocess.PIPE,
+                                   stderr=subprocess.DEVNULL)
+        self.addCleanup(process.stdout.close)
+        for _ in range(ranks):
+            self.assertEqual(process.stdout.readline(), "here\n")
+        return process
+
+    def test_signals_are_passed_on(self):
+        process = self.started("trap 'echo bye; exit 0' INT; echo here; while :; do sleep 0.05; done")
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.communicate(timeout=LIMIT)[0], "bye\nbye\n")
+        self.assertEqual(process.returncode, 130)
+
+    def test_nothing_outlives_a_launcher_that_is_killed(self):
+        process = self.started("echo here; exec sleep 100")
+        process.kill()
+        process.wait(timeout=LIMIT)
+
+
+class Mpi:
+    """What both MPIs must do; `launcher` gives the words that start so many ranks."""
+
+    def launcher(self, ranks):
+        raise NotImplementedError
+
+    def test_two_and_four_ranks_keep_the_contract(self):
+        for ranks in (2, 4):
+            text = self.good(*self.launcher(ranks), CONFORMANCE, MPI)
+            self.assertIn(f"{ranks} ranks over MPI", text)
+            self.assertIn(self.name, text)
+
+    def test_bits_are_equal_from_run_to_run(self):
+        said = [re.findall(r"bits \d+ \d+", self.good(*self.launcher(3), CONFORMANCE, MPI, "--only", "bits"))
+                for _ in range(2)]
+        self.assertEqual(len(said[0]), 3)
+        self.assertEqual(said[0], said[1])
+
+    def test_different_collectives_are_named_on_every_rank(self):
+        for name in ("count", "kind"):
+            done = self.run_words(*self.launcher(3), CONFORMANCE, MPI, "--fault", name)
+            said = errors(done.stdout)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertTrue(said, done.stdout + done.stderr)
+            for _, status, text in said:
+                self.assertEqual(status, "MISMATCH", text)
+                self.assertRegex(text, r"rank 0 is at collective 4, .*rank 2 at collective 4, ")
+
+    def test_a_rank_that_hangs_is_named(self):
+        done = self.run_words(*self.launcher(3), CONFORMANCE, MPI, "--fault", "stop")
+        said = errors(done.stdout)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertTrue(said, done.stdout + done.stderr)
+        for _, status, text in said:
+            self.assertEqual(status, "TIMEOUT", text)
+            self.assertRegex(text, r"rank 2 .*rank [01] waits in collective 4, \"gradients\"")
+
+    def test_after_a_rank_is_killed_or_aborts_nothing_is_left(self):
+        for name in ("kill", "abort"):
+            done = self.run_words(*self.launcher(2), CONFORMANCE, MPI, "--fault", name)
+            self.assertNotEqual(done.returncode, 0, done.stdout)
+
+
+@unittest.skipUnless(CONFORMANCE.is_file() and MPI.is_file(), "the build has no transport for MPI")
+class AloneWithoutMpi(Ranks):
+    def test_without_a_launcher_a_program_is_one_rank(self):
+        self.assertIn("1 ranks over MPI", self.good(CONFORMANCE, MPI))
+
+    def test_a_launcher_without_its_library_is_an_error(self):
+        done = self.run_words(CONFORMANCE, MPI, ROSIN_MPI_LIBRARY="/nonexistent/libmpi.so")
+        self.assertIn("join: UNSUPPORTED: /nonexistent/libmpi.so", done.stdout)
+
+
+@unittest.skipUnless(CONFORMANCE.is_file() and MPI.is_file() and OPEN_MPI, "no Open MPI here")
+class OpenMpi(Mpi, Ranks):
+    name = "Open MPI"
+
+    def launcher(self, ranks):
+        root = ["--allow-run-as-root"] if os.getuid() == 0 else []
+        return (OPEN_MPI, *root, "--oversubscribe", "-n", ranks)
+
+
+@unittest.skipUnless(CONFORMANCE.is_file() and MPI.is_file() and MPICH, "no MPICH here")
+class Mpich(Mpi, Ranks):
+    name = "MPICH"
+
+    def launcher(self, ranks):
+        return (MPICH, "-n", ranks)
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())
