@@ -92,6 +92,14 @@ if(TARGET seeds_tests)
   set_tests_properties(seeds PROPERTIES ENVIRONMENT ROSIN_TEST_BUILD=${PROJECT_BINARY_DIR})
 endif()
 
+# ranks_tests: as a user would, in several processes at once, which tests/ranks_test.py starts.
+file(GLOB ranks_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/ranks/*_test.cpp)
+rosin_test_program(ranks_tests ${ranks_sources})
+if(TARGET ranks_tests)
+  target_link_libraries(ranks_tests PRIVATE rosin rosin_compile)
+  add_dependencies(ranks_tests rosin_plugins)
+endif()
+
 file(GLOB steady_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/steady/*_test.cpp)
 rosin_inside_tests(steady_tests ${steady_sources})
 if(TARGET steady_tests AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

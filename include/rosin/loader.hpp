@@ -18,6 +18,13 @@
 
 namespace rosin {
 
+/// One of several equal parts of every batch, for processes that share out each batch (distributed::batch_part): of m
+/// observations, number * m / of ... (number + 1) * m / of - 1.
+struct BatchPart {
+  int64_t number = 0;
+  int64_t of = 1;
+};
+
 /// How a DataLoader makes batches.
 struct LoaderOptions {
   int64_t batchsize = 1;
@@ -25,6 +32,7 @@ struct LoaderOptions {
   bool partial = true;          // the last batch may have fewer observations than the others; false: it is left out
   int64_t num_workers = 0;      // threads that prepare batches ahead; results and order are the same with any number
   std::optional<Rng> rng = {};  // where the orders come from; default: this thread's generator
+  BatchPart part = {};          // of each batch, what is given; batchsize is that of all parts
 };
 
 /// Where the time of a loader's loops goes, since the loader was made.
@@ -54,10 +62,13 @@ ROSIN_API double seconds_now() noexcept;
 
 /// The options that are used for n observations. Without a generator the loader takes one from this
 /// thread's: a new one where it draws (orders, or code of the user's in getobs), so that no two loaders draw the same.
-/// Error (argument): a batch size below 1, a negative number of workers.
+/// Error (argument): a batch size below 1, a negative number of workers, a part that is not one of its parts.
 ROSIN_API LoaderOptions checked_options(LoaderOptions options, int64_t n, bool draws);
 /// Observations in the order of one epoch; it depends on the generator and the epoch alone.
 ROSIN_API std::vector<int64_t> epoch_order(const LoaderOptions& options, int64_t n, uint64_t epoch);
+/// Of an epoch's order what this loader gives in a batch.
+ROSIN_API std::span<const int64_t> batch_of(std::span<const int64_t> order, const LoaderOptions& options,
+                                            int64_t batch);
 /// "938-element DataLoader(batchsize=64, shuffle=true)", and the first batch where there is one.
 ROSIN_API std::string loader_text(const LoaderOptions& options, int64_t batches, const ModelView* first);
 
@@ -144,11 +155,9 @@ template <Observations Data> struct EpochBatches {
   std::vector<int64_t> order;
 
   Batch make(int64_t batch) const {
-    const auto size = static_cast<size_t>(options.batchsize), begin = static_cast<size_t>(batch) * size;
-    const std::span<const int64_t> rest = std::span<const int64_t>(order).subspan(begin);
-    const std::span<const int64_t> at = rest.first(rest.size() < size ? rest.size() : size);
+    const std::span<const int64_t> at = batch_of(order, options, batch);
     if constexpr (BatchData<Data> || SingleData<Data>) {
-      const ObservationDraws draws(*options.rng, epoch, static_cast<int64_t>(begin));
+      const ObservationDraws draws(*options.rng, epoch, at.data() - order.data());
       return getobs(data, at);
     } else {
       return getobs(data, at);

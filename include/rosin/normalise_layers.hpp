@@ -14,6 +14,13 @@
 
 namespace rosin {
 
+/// What a layer's statistics are taken over beside its own batch: the sum of x over processes that each have a part of
+/// it, with a gradient. See distributed::SyncBatchNorm.
+struct SumOverParts {
+  Array (*sum)(void* parts, const Array& x) = nullptr;
+  void* parts = nullptr;
+};
+
 struct BatchNormOptions {
   Init initbeta = zeros32;
   Init initgamma = ones32;
@@ -38,6 +45,7 @@ struct ROSIN_API BatchNorm {
   int64_t channels = 0;
   double eps = 1e-5;
   double momentum = 0.1;
+  SumOverParts over = {};  // null: statistics are of this batch alone
   static constexpr auto rosin_fields = fields<&BatchNorm::scale, &BatchNorm::bias, &BatchNorm::act, &BatchNorm::mean,
                                               &BatchNorm::variance, &BatchNorm::mode>{};
 

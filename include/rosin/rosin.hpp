@@ -27,6 +27,7 @@
 #include <rosin/destructure.hpp>
 #include <rosin/device.hpp>
 #include <rosin/diagnostics.hpp>
+#include <rosin/distributed.hpp>
 #include <rosin/dlpack.hpp>
 #include <rosin/drawn_digits.hpp>
 #include <rosin/dropout.hpp>

@@ -16,6 +16,7 @@
 #include <array>
 #include <concepts>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -113,6 +114,12 @@ concept Rule = std::copy_constructible<R> && (reflect::GivesStep<R> || reflect::
 
 namespace detail {
 
+/// The gradient of one parameter, before the rules of a step run.
+struct NamedGradient {
+  std::string_view parameter;  // its path
+  Array gradient;
+};
+
 /// A rule of any class with what it keeps for one parameter, for compiled code.
 class ROSIN_API ErasedRule {
  public:
@@ -126,11 +133,25 @@ class ROSIN_API ErasedRule {
   virtual void visit_state(ModelEditor& editor, const ModelPath& path) = 0;
   virtual void visit_state(ModelVisitor& visitor, const ModelPath& path) const = 0;
   virtual void describe(RuleVisitor& visitor) = 0;
+  /// Whether the rule wants to replace the gradients of all parameters together, before any rule runs.
+  virtual bool exchanges() const = 0;
+  virtual void exchange(std::span<NamedGradient> gradients) const = 0;
   /// Error (argument) where a hyper-parameter cannot be.
   virtual void check() const = 0;
 };
 
 }  // namespace detail
+
+}  // namespace rosin
+
+namespace rosin::reflect {
+
+template <class R>
+concept ExchangesGradients = requires(const R& rule, std::span<rosin::detail::NamedGradient> g) { rule.exchange(g); };
+
+}  // namespace rosin::reflect
+
+namespace rosin {
 
 template <Rule R> class RuleOf final : public detail::ErasedRule {
  public:
@@ -145,6 +166,10 @@ template <Rule R> class RuleOf final : public detail::ErasedRule {
   void visit_state(ModelEditor& editor, const ModelPath& path) override { visit(state_, editor, path); }
   void visit_state(ModelVisitor& visitor, const ModelPath& path) const override { visit(state_, visitor, path); }
   void describe(RuleVisitor& visitor) override { reflect::describe(rule_, visitor); }
+  bool exchanges() const override { return reflect::ExchangesGradients<R>; }
+  void exchange(std::span<detail::NamedGradient> gradients) const override {
+    if constexpr (reflect::ExchangesGradients<R>) rule_.exchange(gradients);
+  }
   void check() const override {
     if constexpr (requires { rule_.check(); }) rule_.check();
   }

@@ -1,6 +1,7 @@
 // What all loaders share: checks, orders, printing, and the threads that prepare batches.
 #include <rosin/loader.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -28,6 +29,12 @@ LoaderOptions detail::checked_options(LoaderOptions options, int64_t n, bool dra
     throw Error(ErrorKind::argument, "DataLoader: the number of workers " + rule + "; got " +
                                          std::to_string(options.num_workers) + "; 0 prepares batches in the loop");
   }
+  const auto [number, of] = options.part;
+  if (number < 0 || number >= of) {
+    throw Error(ErrorKind::argument, "DataLoader: a part must be one of 0 to " + std::to_string(of - 1) +
+                                         ", of at least 1; got number " + std::to_string(number) + " of " +
+                                         std::to_string(of) + "; distributed::batch_part gives it");
+  }
   if (n > 0 && options.batchsize > n) {
     warn_once(
         "batchsize-decreased",
@@ -44,6 +51,14 @@ std::vector<int64_t> detail::epoch_order(const LoaderOptions& options, int64_t n
     return detail::shuffled_order(n, rng);
   }
   return detail::natural_order(n);
+}
+
+std::span<const int64_t> detail::batch_of(std::span<const int64_t> order, const LoaderOptions& options, int64_t batch) {
+  const auto size = static_cast<size_t>(options.batchsize), begin = static_cast<size_t>(batch) * size;
+  const std::span<const int64_t> whole = order.subspan(begin, std::min(size, order.size() - begin));
+  const auto number = static_cast<size_t>(options.part.number), parts = static_cast<size_t>(options.part.of);
+  const size_t first = number * whole.size() / parts, last = (number + 1) * whole.size() / parts;
+  return whole.subspan(first, last - first);
 }
 
 namespace {

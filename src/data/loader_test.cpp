@@ -51,6 +51,24 @@ TEST(DataLoader, APartialBatchCanBeLeftOut) {
   EXPECT_EQ(read(loader), (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7}));
 }
 
+/// Each part of a batch of 4 is half of it, and so are the parts of the last one of 1.
+TEST(DataLoader, APartOfEveryBatchCanBeGiven) {
+  const LoaderOptions options{.batchsize = 4, .shuffle = true, .rng = Rng{3}};
+  LoaderOptions first = options, second = options;
+  first.part = {0, 2};
+  second.part = {1, 2};
+  DataLoader whole(columns(), options), one(columns(), first), other(columns(), second);
+  auto of_one = one.begin(), of_other = other.begin();
+  for (const Array& batch : whole) {
+    std::vector<double> joined = (*of_one).to_vector<double>();
+    for (const double value : (*of_other).to_vector<double>()) joined.push_back(value);
+    EXPECT_EQ(joined, batch.to_vector<double>());
+    EXPECT_LE((*of_other).size(-1) - (*of_one).size(-1), 1);
+    ++of_one;
+    ++of_other;
+  }
+}
+
 TEST(DataLoader, TheBatchSizeIsOneUnlessStated) {
   DataLoader loader(columns());
   EXPECT_EQ(loader.size(), 5);
@@ -174,6 +192,13 @@ TEST(DataLoader, WrongDataAndOptionsAreErrors) {
             "DataLoader: data are arrays; [1] is a vector; make an Array of it: Array(values, {n})");
   EXPECT_EQ(error_of([] { DataLoader(columns(), {.num_workers = -1}); }, ErrorKind::argument),
             "DataLoader: the number of workers cannot be negative; got -1; 0 prepares batches in the loop");
+  EXPECT_EQ(
+      error_of(
+          [] {
+            DataLoader(columns(), {.part = {2, 2}});
+          },
+          ErrorKind::argument),
+      "DataLoader: a part must be one of 0 to 1, of at least 1; got number 2 of 2; distributed::batch_part gives it");
 }
 
 TEST(DataLoader, PrintsItsOptionsAndItsFirstBatch) {

@@ -40,6 +40,17 @@ Moments moments_of(const Array& x, const Dims& dims) {
   return m;
 }
 
+/// The same over the parts of a batch that several processes have; `values` is the number of elements of a channel in
+/// this one and becomes that in all.
+Moments moments_of(const Array& x, const Dims& dims, const SumOverParts& over, Array& values) {
+  values = over.sum(over.parts, cast(values, x.dtype()));
+  Moments m;
+  m.mean = over.sum(over.parts, sum(x, dims)) / values;
+  m.distance = x - m.mean;
+  m.variance = over.sum(over.parts, sum(square(m.distance), dims)) / values;
+  return m;
+}
+
 /// y*scale + bias; scale and bias are (channels), channels the second dim from the end of y.
 Array scaled(const Array& y, const Array& scale, const Array& bias) {
   const int rank = y.rank();
@@ -88,6 +99,18 @@ template <class L> void track(const L& layer, const Array& batch_mean, const Arr
   const double keep = 1 - layer.momentum, n = static_cast<double>(values);
   move_towards(layer.mean, keep, batch_mean, layer.momentum);
   move_towards(layer.variance, keep, batch_variance, layer.momentum * n / (n - 1));
+}
+
+/// Statistics over all parts of the batch.
+Moments shared_moments(const BatchNorm& layer, const Array& x, const Dims& dims, int64_t own_values, bool training) {
+  Array values = Array(static_cast<double>(own_values));
+  const Moments batch = moments_of(x, dims, layer.over, values);
+  if (training && !layer.mean.is_nothing()) {
+    const double keep = 1 - layer.momentum;
+    move_towards(layer.mean, keep, batch.mean, layer.momentum);
+    move_towards(layer.variance, keep, batch.variance * (values / (values - 1)), layer.momentum);
+  }
+  return batch;
 }
 
 /// With the running statistics.
@@ -150,8 +173,13 @@ Array BatchNorm::operator()(const Array& x) const {
     const bool training = is_training(mode);
     if (!training && !mean.is_nothing()) return with_running(*this, in);
     const int64_t values = x.count() / channels;
+    const Dims dims = dims_between(0, x.rank(), x.rank() - 2);
+    if (over.sum) {
+      const Moments batch = shared_moments(*this, wide(in), dims, values, training);
+      return standardised(*this, in, batch.distance, batch.variance);
+    }
     if (training && values == 1) refuse_one_value("BatchNorm", x);
-    const Moments batch = moments_of(wide(in), dims_between(0, x.rank(), x.rank() - 2));
+    const Moments batch = moments_of(wide(in), dims);
     if (training && !mean.is_nothing()) track(*this, batch.mean, batch.variance, values);
     return standardised(*this, in, batch.distance, batch.variance);
   });

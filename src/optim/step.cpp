@@ -125,6 +125,7 @@ void Step::finish() noexcept {
   unsettled.buffers.clear();
   unsettled.rngs.clear();
   checks.clear();
+  exchanged.clear();
   numbers_.clear();
   next_number_ = 0;
   active = false;

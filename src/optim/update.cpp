@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include <rosin/complex.hpp>
 #include <rosin/elementwise.hpp>
@@ -119,8 +120,9 @@ void check_order(const StateTree& tree, const Step& step) {
   }
 }
 
-/// The gradient of a leaf: that of its first place, and those of tied places that are other arrays.
-Array gradient_of(const StateTree& tree, size_t leaf, const Step& step) {
+/// The gradient of a leaf in the model's gradient: that of its first place, and those of tied places that are other
+/// arrays.
+Array given_gradient(const StateTree& tree, size_t leaf, const Step& step) {
   const StateLeaf& own = tree.leaves[leaf];
   const Array& first = *step.gradients[own.place].array;
   Array sum = first;
@@ -130,6 +132,28 @@ Array gradient_of(const StateTree& tree, size_t leaf, const Step& step) {
   }
   if (sum.is_nothing() || sum.dtype() == own.dtype) return sum;
   return cast(sum, own.dtype);
+}
+
+Array gradient_of(const StateTree& tree, size_t leaf, const Step& step) {
+  return step.exchanged.empty() ? given_gradient(tree, leaf, step) : step.exchanged[leaf];
+}
+
+/// Lets a rule that wants it replace the gradients of all leaves together. All leaves have one rule.
+void exchange_gradients(const StateTree& tree, Step& step) {
+  if (tree.leaves.empty() || !tree.leaves.front().rule->exchanges()) return;
+  std::vector<size_t> sent;
+  std::vector<detail::NamedGradient> gradients;
+  for (size_t i = 0; i < tree.leaves.size(); ++i) {
+    const StateLeaf& leaf = tree.leaves[i];
+    const Array g = leaf.frozen ? Array() : given_gradient(tree, i, step);
+    if (g.is_nothing()) continue;
+    check_parameter(tree, leaf, *step.places[leaf.place].array, g);
+    sent.push_back(i);
+    gradients.push_back({tree.names[leaf.place], g});
+  }
+  tree.leaves.front().rule->exchange(gradients);
+  step.exchanged.resize(tree.leaves.size());
+  for (size_t i = 0; i < sent.size(); ++i) step.exchanged[sent[i]] = std::move(gradients[i].gradient);
 }
 
 /// Keeps every array of a leaf's state, which stands where the parameter does.
@@ -262,6 +286,7 @@ bool run(StateTree& tree, ModelEdit model, ModelView gradient, const CheckedLoss
   if (there) tree.earlier.settle(*there);
   check_order(tree, step);
   check_ties(tree, step);
+  exchange_gradients(tree, step);
   if (check) check_gradients(tree, step);
   if (loss) step.checks.push_back({loss->value, nullptr, -1, loss->item});
   for (size_t leaf = 0; leaf < tree.leaves.size(); ++leaf) record_leaf(tree, leaf, step);

@@ -221,14 +221,48 @@ TEST_F(Seeds, RunningStatisticsAndDropoutAreTheSameOnEveryDevice) {
   }
 }
 
-// --- The distributed example, as far as one process goes
+// --- The distributed example, as one rank; tests/ranks_test.py runs several
 
-TEST_F(Seeds, Row45TheRulePrintsItself) { EXPECT_EQ(to_string(Adam{0.001}), "Adam(0.001, (0.9, 0.999), 1.0e-8)"); }
+distributed::LaunchedBackend one_rank() {
+  distributed::initialize();
+  return distributed::get_distributed_backend();
+}
+
+TEST_F(Seeds, Row40ABackendIsThereOnceItIsInitialized) {
+  EXPECT_EQ(error_of([] { distributed::get_distributed_backend<distributed::NCCLBackend>(); }, ErrorKind::distributed),
+            "get_distributed_backend: NCCLBackend is not initialized; call "
+            "distributed::initialize<NCCLBackend>() first");
+  const auto backend = one_rank();
+  EXPECT_TRUE(distributed::initialized());
+  EXPECT_EQ(distributed::local_rank(backend), 0);
+  EXPECT_EQ(distributed::total_workers(backend), 1);
+  EXPECT_EQ(to_string(backend), "local backend: rank 0 of 1");
+}
+
+TEST_F(Seeds, Row43OneRankHasAllObservations) {
+  const distributed::DataContainer data(one_rank(), rand({1, 16}));
+  EXPECT_EQ(numobs(data), 16);
+  EXPECT_EQ(data.indices(), (std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}));
+  expect_equal(getobs(data, {3}), getobs(data.data(), {3}));
+}
+
+TEST_F(Seeds, Row44ASynchronizedModelIsAPlainOne) {
+  const Chain model = Chain(Dense(1, 256, tanh), Dense(256, 1)) | gpu;
+  const Chain same = distributed::synchronize(one_rank(), distributed::FluxDistributedModel(model), {.root = 0});
+  EXPECT_EQ(to_string(same), to_string(model));
+  EXPECT_EQ(text_of(device_of(same)), gpu_text());
+  for (size_t i = 0; i < fleaves(same).size(); ++i) expect_equal(cpu(fleaves(same)[i]), cpu(fleaves(model)[i]));
+}
+
+TEST_F(Seeds, Row45TheRulePrintsItself) {
+  EXPECT_EQ(to_string(Adam{0.001}), "Adam(0.001, (0.9, 0.999), 1.0e-8)");
+  EXPECT_EQ(to_string(distributed::Optimizer(one_rank(), Adam{0.001})), "Optimizer(Adam(0.001, (0.9, 0.999), 1.0e-8))");
+}
 
 TEST_F(Seeds, Row46TheStateTreeMirrorsTheModel) {
   const Chain model = Chain(Dense(1, 256, tanh), Dense(256, 1)) | gpu;
-  const State state = setup(Adam{0.001}, model);
-  const std::string leaf = "Leaf(Adam(0.001, (0.9, 0.999), 1.0e-8), ";
+  const State state = setup(distributed::Optimizer(one_rank(), Adam{0.001}), model);
+  const std::string leaf = "Leaf(Optimizer(Adam(0.001, (0.9, 0.999), 1.0e-8)), ";
   const std::string powers = "(0.9, 0.999)))";
   const std::string tall = "Float32[0.0; 0.0; … ; 0.0; 0.0;;], ", flat = "Float32[0.0 0.0 … 0.0 0.0], ";
   const std::string list =
@@ -240,11 +274,20 @@ TEST_F(Seeds, Row46TheStateTreeMirrorsTheModel) {
   EXPECT_EQ(text_of(device_of(state)), gpu_text());
 }
 
+TEST_F(Seeds, Row47ASynchronizedStateIsTheSameTree) {
+  const auto backend = one_rank();
+  const Chain model = Chain(Dense(1, 4, tanh), Dense(4, 1)) | gpu;
+  const State state = setup(distributed::Optimizer(backend, Adam{0.001}), model);
+  const State same = distributed::synchronize(backend, state, {.root = 0});
+  EXPECT_EQ(to_string(same), to_string(state));
+  EXPECT_EQ(text_of(device_of(same)), gpu_text());
+}
+
 TEST_F(Seeds, Row48AHundredEpochsLowerTheLoss) {
   Chain model = Chain(Dense(1, 16, tanh), Dense(16, 1)) | gpu;
   const Array x = rand({1, 16}) | gpu, y = pow(x, 3);
   const auto loss = [&](const Chain& m) { return mean(square(m(x) - y)); };
-  State st_opt = setup(Adam{0.01}, model);
+  State st_opt = setup(distributed::Optimizer(one_rank(), Adam{0.01}), model);
   Lines lines;
   double first = 0, last = 0;
   for (int epoch = 1; epoch <= 100; ++epoch) {

@@ -22,6 +22,7 @@ PROGRAM = BUILD / "seeds_tests"
 FILES = {"cuda": BUILD / "plugins" / "fake" / "librosin_cuda.so",
          "amdgpu": BUILD / "plugins" / "fake" / "librosin_amdgpu.so",
          "opencl": BUILD / "rosin" / "librosin_opencl.so"}
+TRANSPORT = BUILD / "rosin" / "librosin_comm_local.so"
 BACKENDS = {"CUDA": "cuda", "AMDGPU": "amdgpu", "Metal": "metal", "OpenCL": "opencl"}
 
 
@@ -42,6 +43,7 @@ class Stage:
         for name in situation.plugins:
             (self.plugins / FILES[name].name).symlink_to(FILES[name])
         (self.library / "librosin.so.0").symlink_to(BUILD / "librosin.so.0")
+        (self.plugins / TRANSPORT.name).symlink_to(TRANSPORT)
         if situation.file:
             (self.work / "LocalPreferences.toml").write_text(situation.file, encoding="utf-8")
 

@@ -29,7 +29,7 @@ ALLOWED = {
     "optim": ["ops", "model", "graph", "base"],
     "data": ["devices", "run", "ops", "model", "graph", "scalar", "base"],
     "train": ["optim", "loss", "data", "grad", "io", "model", "ops", "graph", "base"],
-    "dist": ["optim", "run", "devices", "model", "ops", "graph", "base", "comm.h"],
+    "dist": ["optim", "nn", "grad", "data", "run", "devices", "model", "ops", "graph", "scalar", "base", "comm.h"],
     "io": ["nn", "ops", "model", "devices", "graph", "scalar", "base"],
     "onnx": ["io", "nn", "ops", "model", "graph", "base"],
 }
@@ -78,6 +78,7 @@ HEADER_ROOM = {
     "visitor.hpp": "model",
     "walk.hpp": "model",
     "device.hpp": "devices",
+    "distributed.hpp": "dist",
     "diagnostics.hpp": "devices",
     "move.hpp": "data",
     "data.hpp": "data",

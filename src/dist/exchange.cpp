@@ -1,0 +1,201 @@
+// What training shares: the gradients of a step, and models and states at its beginning.
+#include <rosin/distributed.hpp>
+
+#include <algorithm>
+#include <vector>
+
+#include <rosin/elementwise.hpp>
+#include <rosin/error.hpp>
+#include <rosin/model.hpp>
+
+#include "base/hash.hpp"
+#include "dist/group.hpp"
+#include "dist/host.hpp"
+#include "graph/leaf.hpp"
+#include "graph/node.hpp"
+#include "optim/step.hpp"
+
+namespace rosin::distributed {
+namespace {
+
+/// The largest message, so that what waits for a rank is known by name; PyTorch's default.
+constexpr uint64_t bucket_bytes = uint64_t{25} << 20;
+
+std::string described(std::string_view name, const Array& x) {
+  return "\"" + std::string(name) + "\" " +
+         (x.is_nothing() ? "nothing" : to_string(x.shape()) + " " + to_string(x.dtype()));
+}
+
+uint64_t hash_of(std::string_view text) {
+  uint64_t hash = text.size();
+  for (const char c : text) hash = mix(hash, static_cast<uint8_t>(c));
+  return hash;
+}
+
+uint64_t hash_of(const Array& x) {
+  if (x.is_nothing()) return 1;
+  uint64_t hash = static_cast<uint64_t>(x.dtype()) + 2;
+  for (int i = 0; i < x.rank(); ++i) hash = mix(hash, static_cast<uint64_t>(x.size(i)));
+  return hash;
+}
+
+class GradientList : public ListToAgreeOn {
+ public:
+  explicit GradientList(std::span<const rosin::detail::NamedGradient> gradients) : gradients_(gradients) {}
+  uint64_t hash() const override {
+    uint64_t hash = gradients_.size();
+    for (const auto& [name, g] : gradients_) hash = mix(mix(hash, hash_of(name)), hash_of(g));
+    return hash;
+  }
+  std::string text() const override {
+    std::string text;
+    for (const auto& [name, g] : gradients_) text += described(name, g) + "\n";
+    return text;
+  }
+
+ private:
+  std::span<const rosin::detail::NamedGradient> gradients_;
+};
+
+class ArrayList : public ListToAgreeOn {
+ public:
+  ArrayList(ModelView model, const std::vector<rosin::detail::ArrayPlace<Array*>>& places)
+      : model_(model), places_(places) {}
+  uint64_t hash() const override {
+    uint64_t hash = places_.size();
+    for (const auto& place : places_) hash = mix(mix(hash, place.path), hash_of(*place.array));
+    return hash;
+  }
+  std::string text() const override {
+    std::string text;
+    for (size_t i = 0; i < places_.size(); ++i) {
+      text += described(rosin::detail::path_at(model_, i), *places_[i].array) + "\n";
+    }
+    return text;
+  }
+
+ private:
+  ModelView model_;
+  const std::vector<rosin::detail::ArrayPlace<Array*>>& places_;
+};
+
+/// Sums of arrays of one type over all ranks, sent together; `made` receives them.
+class Bucket {
+ public:
+  Bucket(Group& group, DType type) : group_(group), type_(type) {}
+  void add(const Array& host, const Array& made) {
+    const int64_t count = host.count() * (is_complex(host.dtype()) ? 2 : 1);
+    pieces_.push_back({host, made, count});
+    bytes_ += static_cast<uint64_t>(count) * size_of(type_);
+    if (bytes_ >= bucket_bytes) send();
+  }
+  void send() {
+    if (pieces_.empty()) return;
+    group_.run({ROSIN_COMM_ALLREDUCE, "update", type_}, pieces_, "gradients, message " + std::to_string(sent_++));
+    pieces_.clear();
+    bytes_ = 0;
+  }
+
+ private:
+  Group& group_;
+  DType type_;
+  std::vector<Piece> pieces_;
+  uint64_t bytes_ = 0;
+  int sent_ = 0;
+};
+
+Array as_sent(const Array& gradient, const OptimizerOptions& options) {
+  return options.dtype && is_float(gradient.dtype()) ? cast(gradient, *options.dtype) : gradient;
+}
+
+/// The sums of arrays of the CPU, in fresh ones.
+std::vector<Array> sums(Group& group, const std::vector<Array>& host) {
+  std::vector<Array> made;
+  for (const Array& x : host) made.push_back(fresh_leaf(x.dtype(), x.shape()));
+  std::vector<DType> types;
+  for (const Array& x : host) {
+    const DType type = part_type(x.dtype());
+    if (std::find(types.begin(), types.end(), type) == types.end()) types.push_back(type);
+  }
+  for (const DType type : types) {
+    Bucket bucket(group, type);
+    for (size_t i = 0; i < host.size(); ++i) {
+      if (part_type(host[i].dtype()) == type) bucket.add(host[i], made[i]);
+    }
+    bucket.send();
+  }
+  return made;
+}
+
+}  // namespace
+
+void detail::check_options(const OptimizerOptions& options) {
+  if (!options.dtype || is_float(*options.dtype)) return;
+  throw Error(ErrorKind::argument, std::string("Optimizer: gradients are sent in a floating type; got ") +
+                                       to_string(*options.dtype) + "; BFloat16 halves what is sent of Float32");
+}
+
+void detail::exchange(const Backend& backend, std::span<rosin::detail::NamedGradient> gradients,
+                      const OptimizerOptions& options) {
+  Group& group = backend.group();
+  if (group.ranks() == 1) return;
+  require_same(group, "update", GradientList(gradients), "every rank must have gradients of the same parameters",
+               "let every rank compute the same loss of the same model");
+  std::vector<Array> sent;
+  for (const auto& [name, g] : gradients) sent.push_back(as_sent(g, options));
+  std::vector<Array> host;
+  for (const Array& g : sent) host.push_back(host_array(g));
+  const std::vector<Array> summed = sums(group, host);
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    Array& g = gradients[i].gradient;
+    g = cast(placed_like(summed[i], g), g.dtype()) * (1.0 / group.ranks());
+  }
+}
+
+Array detail::averaged(const Backend& backend, const Array& gradient, const OptimizerOptions& options) {
+  if (!Step::of_thread().exchanged.empty()) return gradient;
+  return cast(allreduce(backend, as_sent(gradient, options), avg), gradient.dtype());
+}
+
+void detail::synchronize_bytes(const Backend& backend, void* value, size_t bytes, int root) {
+  auto* const given = static_cast<uint8_t*>(value);
+  const auto count = static_cast<int64_t>(bytes);
+  const Array copy = leaf_of<uint8_t>({count}, [&](int64_t i) { return given[i]; });
+  const Piece piece{copy, copy, count};
+  backend.group().run({ROSIN_COMM_BROADCAST, "synchronize", UInt8, Reduction::sum, root}, {&piece, 1}, "a number");
+  std::copy_n(static_cast<const uint8_t*>(copy.node()->data()), bytes, given);
+}
+
+void detail::synchronize_arrays(const Backend& backend, ModelEdit model, int root) {
+  Group& group = backend.group();
+  std::vector<rosin::detail::ArrayPlace<Array*>> places;
+  rosin::detail::list_arrays(model, places);
+  require_same(group, "synchronize", ArrayList(model.view(), places), "every rank must have the same arrays",
+               "make the model in the same way on every rank");
+  const bool is_root = group.rank() == root;
+  std::vector<Array> made(places.size());
+  std::vector<Piece> pieces;
+  for (size_t i = 0; i < places.size(); ++i) {
+    const Array& x = *places[i].array;
+    if (x.is_nothing() || places[i].first != static_cast<int>(i)) continue;
+    made[i] = is_root ? host_array(x) : fresh_leaf(x.dtype(), x.shape());
+    pieces.push_back({made[i], made[i], x.count() * static_cast<int64_t>(size_of(x.dtype()))});
+  }
+  group.run({ROSIN_COMM_BROADCAST, "synchronize", UInt8, Reduction::sum, root}, pieces, "arrays");
+  if (is_root) return;
+  for (size_t i = 0; i < places.size(); ++i) {
+    Array& x = *places[i].array;
+    const auto first = static_cast<size_t>(places[i].first);
+    if (!x.is_nothing()) x = first == i ? placed_like(made[i], x) : *places[first].array;
+  }
+}
+
+std::vector<int64_t> detail::shard(const Backend& backend, int64_t n) {
+  const int64_t ranks = backend.group().ranks(), share = (n + ranks - 1) / ranks;
+  const int64_t begin = std::min(backend.group().rank() * share, n), end = std::min(begin + share, n);
+  std::vector<int64_t> indices;
+  for (int64_t i = begin; i < end; ++i) indices.push_back(i);
+  return indices;
+}
+
+}  // namespace rosin::distributed

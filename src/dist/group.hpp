@@ -1,0 +1,71 @@
+// Group: the processes that were joined, and collectives on memory of the host. Read next: verbs.cpp, exchange.cpp.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <rosin/comm.h>
+#include <rosin/array.hpp>
+#include <rosin/distributed.hpp>
+
+namespace rosin::distributed {
+
+/// What a collective does with elements, beside its parts.
+struct Verb {
+  rosin_comm_kind kind;
+  const char* name;  // of the function that the user called; begins messages
+  DType type = DType::UInt8;
+  Reduction reduction = Reduction::sum;  // average: the sum
+  int root = 0;
+};
+
+/// One array of a collective: what is given and what is received, in memory of the host (host.hpp). `count` is of
+/// elements of the verb's type.
+struct Piece {
+  Array send;
+  Array receive;
+  int64_t count;
+};
+
+class Group {
+ public:
+  /// Joins as the environment says. Error (distributed).
+  Group(std::string_view name, const rosin_comm_transport& transport, double timeout);
+  ~Group();
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+
+  const std::string& name() const noexcept { return name_; }
+  int rank() const noexcept { return place_.rank; }
+  int ranks() const noexcept { return place_.ranks; }
+  int node_rank() const noexcept { return place_.node_rank; }
+
+  /// `label` tells this collective from others of its verb, in messages. Alone it does nothing. Error (distributed).
+  void run(const Verb& verb, std::span<const Piece> pieces, std::string_view label = {});
+  void abort(const std::string& why);
+
+ private:
+  [[noreturn]] void fail(const char* op, rosin_comm_status status) const;
+
+  std::string name_;
+  const rosin_comm_transport& transport_;
+  rosin_comm* comm_ = nullptr;
+  rosin_comm_place place_{};
+  double timeout_;
+  std::mutex lock_;
+};
+
+/// Error (distributed) on every rank unless all of them have the same list. `hash` is that of the list, and `list` is
+/// called only where ranks differ; `what` says what it is and `cure` what to do.
+class ListToAgreeOn {
+ public:
+  virtual ~ListToAgreeOn() = default;
+  virtual uint64_t hash() const = 0;
+  virtual std::string text() const = 0;  // a line for each item
+};
+void require_same(Group& group, const char* op, const ListToAgreeOn& list, const char* rule, const char* cure);
+
+}  // namespace rosin::distributed

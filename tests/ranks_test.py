@@ -1,0 +1,69 @@
+"""Runs ranks_tests as 1, 2 and 4 ranks: alone, under `rosin run`, and under the mpiexec of Open MPI and of MPICH."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+BUILD = pathlib.Path(os.environ.get("ROSIN_TEST_BUILD", ROOT / "build" / "release")).resolve()
+PROGRAM = BUILD / "ranks_tests"
+SECONDS = 400
+
+ROSIN_RUN = [str(BUILD / "tools" / "rosin"), "run"]
+OPEN_MPI = ["mpiexec.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
+MPICH = ["mpiexec.hydra"]
+
+
+def environment():
+    kept = {name: value for name, value in os.environ.items()
+            if not name.startswith(("ROSIN_", "OMPI_", "PMI_", "PMIX_"))}
+    return kept | {"ROSIN_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+
+
+@unittest.skipUnless(PROGRAM.is_file(), "no build")
+class Ranks(unittest.TestCase):
+    def start(self, launcher, ranks, *arguments):
+        command = [*launcher, "-n", str(ranks), str(PROGRAM), *arguments] if launcher else [str(PROGRAM)]
+        return subprocess.run(command, env=environment(), capture_output=True, text=True, check=False, timeout=SECONDS,
+                              cwd=ROOT)
+
+    def run_as(self, launcher, ranks):
+        done = self.start(launcher, ranks)
+        said = done.stdout[-6000:] + done.stderr[-6000:]
+        self.assertEqual(done.returncode, 0, said)
+        self.assertEqual(len(re.findall(r"^.*\[  PASSED  \] [1-9]\d* tests?", done.stdout, re.MULTILINE)), ranks, said)
+
+    def test_alone(self):
+        self.run_as(None, 1)
+
+    def test_under_rosin_run(self):
+        for ranks in (2, 4):
+            with self.subTest(ranks=ranks):
+                self.run_as(ROSIN_RUN, ranks)
+
+    def test_what_befalls_one_rank_is_told_to_the_others(self):
+        for name, passed in (("ARankIsKilled", 2), ("ARankSaysWhyItCannotGoOn", 3)):
+            with self.subTest(name):
+                done = self.start(ROSIN_RUN, 3, "--gtest_also_run_disabled_tests", f"--gtest_filter=*{name}")
+                said = done.stdout + done.stderr
+                self.assertEqual(said.count("[  PASSED  ] 1 test."), passed, said)
+                self.assertEqual(done.returncode != 0, passed == 2, said)
+
+    def test_under_open_mpi(self):
+        if not shutil.which(OPEN_MPI[0]):
+            self.skipTest("no Open MPI (openmpi-bin)")
+        for ranks in (2, 4):
+            with self.subTest(ranks=ranks):
+                self.run_as(OPEN_MPI, ranks)
+
+    def test_under_mpich(self):
+        if not shutil.which(MPICH[0]):
+            self.skipTest("no MPICH (mpich)")
+        self.run_as(MPICH, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
