@@ -28,7 +28,7 @@ FORBIDDEN = {
     "optim": '"nn/dense.hpp"',
     "data": '"train/loop.hpp"',
     "train": '"run/evaluate.hpp"',
-    "dist": '"grad/walk.hpp"',
+    "dist": '"train/loop.hpp"',
     "io": '"data/loader.hpp"',
     "onnx": '"data/loader.hpp"',
 }
