@@ -285,7 +285,8 @@ class TorchFile {
     std::vector<unsigned char> bytes;
     const View* before = nullptr;  // views stand in the order of their storages, then of their types
     for (auto& [view, array] : views) {
-      if (!before || before->key != view.key || before->type != view.type) bytes = storage(view);
+      const bool same = before && before->key == view.key && before->type == view.type && before->bytes == view.bytes;
+      if (!same) bytes = storage(view);
       before = &view;
       const Shape shape{std::span<const int64_t>(view.sizes)};
       array = fresh_leaf(view.type, shape);

@@ -175,6 +175,10 @@ TEST_F(TorchFiles, TensorsOutsideTheirStorageAreRefused) {
   EXPECT_EQ(refused(pickled_tensor("Float", "../x", 6, 0, {6}, {1}) + "."), "at byte 0: number ../x is not there");
   EXPECT_NE(refused(pickled_tensor("Bool", "0", 24, 0, {24}, {1}) + ".", std::string(24, '\2')).find("larger"),
             std::string::npos);
+  // Of two views of one storage the second states another size, in which it would lie.
+  const std::string second = pickled_tensor("Float", "0", huge / 8, huge / 16, {2}, {1});
+  const std::string both = refused("](" + pickled_tensor("Float", "0", 6, 0, {2}, {1}) + second + "e.");
+  EXPECT_EQ(both.substr(both.find(": ") + 2), "number 0 has others");
   const std::vector<int64_t> nine(9, 1);
   write_torch_file(path("x.pt"), pickled_tensor("Float", "0", 6, 0, nine, nine) + ".", {});
   EXPECT_NE(error_of([&] { load(path("x.pt")); }, ErrorKind::shape).find("at most eight dims"), std::string::npos);
