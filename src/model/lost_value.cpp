@@ -1,12 +1,15 @@
-// Compares in long double, which holds all 64 bits of integers and every floating-point type.
+// By all threads, block by block: doubles say fast that nothing is lost; only a block where they do not is looked at in
+// long double, which holds all 64 bits of integers and every floating-point type.
 #include "model/lost_value.hpp"
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <limits>
 
+#include "base/workers.hpp"
 #include "graph/leaf.hpp"
 #include "graph/node.hpp"
 #include "scalar/convert.hpp"
@@ -16,8 +19,18 @@ namespace {
 
 static_assert(std::numeric_limits<long double>::digits >= 64);
 
-constexpr int64_t block = 512;
+constexpr int64_t block = 1024;
+constexpr int64_t blocks_of_a_chunk = 64;
+constexpr double doubles_are_exact = 9007199254740992.0;  // below 2^53 every integer is itself
+
+using Doubles = std::array<double, block>;
 using Exact = std::array<long double, block>;
+
+/// Floating-point types of which the second has an exponent at least as large as the first.
+bool always_held(DType from, DType to) {
+  if (!is_float(from) || !is_float(to)) return from == to;
+  return from == to || from == Float16 || to == Float64 || (from == BFloat16 && to == Float32);
+}
 
 template <class Wide> void read_as(Exact& exact, const void* values, DType type, int64_t count) {
   std::array<Wide, block> wide;
@@ -25,7 +38,6 @@ template <class Wide> void read_as(Exact& exact, const void* values, DType type,
   std::copy_n(wide.begin(), count, exact.begin());
 }
 
-/// Elements as they are; of complex ones the real parts.
 void read_exactly(Exact& exact, const void* values, DType type, int64_t count) {
   if (type == UInt64) return read_as<uint64_t>(exact, values, type, count);
   if (type == Bool || is_integer(type)) return read_as<int64_t>(exact, values, type, count);
@@ -38,36 +50,88 @@ std::string text_of(long double value, DType type) {
   return text;
 }
 
-/// The same for elements in memory.
-std::optional<std::string> lost_element(const unsigned char* bytes, DType from, DType to, int64_t count) {
-  const bool may_round = is_float(from) && !is_integer(to) && to != Bool;
-  Exact before, after;
-  alignas(16) unsigned char converted[block * 16];
-  for (int64_t begin = 0; begin < count; begin += block) {
-    const int64_t part = std::min(block, count - begin);
-    const unsigned char* source = bytes + static_cast<size_t>(begin) * size_of(from);
-    convert_elements(converted, to, source, from, part);
-    read_exactly(before, source, from, part);
-    read_exactly(after, converted, to, part);
-    for (size_t i = 0; i < static_cast<size_t>(part); ++i) {
-      const bool held = may_round ? !std::isfinite(before[i]) || std::isfinite(after[i]) : before[i] == after[i];
-      if (!held) return text_of(before[i], from);
+/// Elements of a block before and after the conversion.
+struct Converted {
+  const void* before;
+  const void* after;
+  DType from, to;
+  int64_t count;
+
+  bool may_round() const { return is_float(from) && is_float(to); }
+
+  bool surely_held() const {
+    Doubles was, is;
+    convert_elements(was.data(), Float64, before, from, count);
+    convert_elements(is.data(), Float64, after, to, count);
+    constexpr double infinite = std::numeric_limits<double>::infinity();
+    const auto n = static_cast<size_t>(count);
+    bool held = true;
+    if (may_round()) {
+      for (size_t i = 0; i < n; ++i) held &= !(std::abs(was[i]) < infinite) | (std::abs(is[i]) < infinite);
+    } else {
+      for (size_t i = 0; i < n; ++i) held &= (was[i] == is[i]) & (std::abs(was[i]) < doubles_are_exact);
     }
+    return held;
   }
-  return std::nullopt;
+
+  /// -1: all are held.
+  int64_t first_lost() const {
+    if (surely_held()) return -1;
+    Exact was, is;
+    read_exactly(was, before, from, count);
+    read_exactly(is, after, to, count);
+    for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
+      const bool held = may_round() ? !std::isfinite(was[i]) || std::isfinite(is[i]) : was[i] == is[i];
+      if (!held) return static_cast<int64_t>(i);
+    }
+    return -1;
+  }
+};
+
+/// Between two elements; -1: all are held.
+int64_t first_lost(const unsigned char* bytes, DType from, DType to, int64_t begin, int64_t end) {
+  alignas(16) unsigned char converted[block * 16];
+  for (; begin < end; begin += block) {
+    const int64_t count = std::min(block, end - begin);
+    const unsigned char* source = bytes + static_cast<size_t>(begin) * size_of(from);
+    convert_elements(converted, to, source, from, count);
+    const int64_t lost = Converted{source, converted, from, to, count}.first_lost();
+    if (lost >= 0) return begin + lost;
+  }
+  return -1;
 }
 
 }  // namespace
+
+std::optional<std::string> lost_value(const void* values, DType from, DType to, int64_t count) {
+  if (always_held(from, to)) return std::nullopt;
+  const auto* const bytes = static_cast<const unsigned char*>(values);
+  constexpr int64_t chunk = block * blocks_of_a_chunk;
+  std::atomic<int64_t> first{count};
+  parallel_for((count + chunk - 1) / chunk, [&](int64_t i) {
+    if (first.load(std::memory_order_relaxed) < i * chunk) return;
+    const int64_t lost = first_lost(bytes, from, to, i * chunk, std::min(count, (i + 1) * chunk));
+    int64_t known = first.load(std::memory_order_relaxed);
+    while (lost >= 0 && lost < known && !first.compare_exchange_weak(known, lost, std::memory_order_relaxed)) {}
+  });
+  const int64_t at = first.load();
+  if (at == count) return std::nullopt;
+  Exact value;
+  read_exactly(value, bytes + static_cast<size_t>(at) * size_of(from), from, 1);
+  return text_of(value[0], from);
+}
 
 std::optional<std::string> lost_value(const Array& x, DType type) {
   if (x.dtype() == type || is_complex(x.dtype())) return std::nullopt;
   if (is_scalar(*x.node())) {
     const ScalarValue number = scalar_value(*x.node());
-    const void* value = is_float(x.dtype()) ? static_cast<const void*>(&number.real) : &number.integer;
-    return lost_element(static_cast<const unsigned char*>(value), is_float(x.dtype()) ? Float64 : Int64, type, 1);
+    const bool real = is_float(x.dtype());
+    const void* value = real ? static_cast<const void*>(&number.real) : &number.integer;
+    return lost_value(value, real ? Float64 : Int64, type, 1);
   }
+  if (always_held(x.dtype(), type)) return std::nullopt;
   const Array values = on_cpu(x);
-  return lost_element(static_cast<const unsigned char*>(values.node()->data()), x.dtype(), type, x.count());
+  return lost_value(values.node()->data(), x.dtype(), type, x.count());
 }
 
 }  // namespace rosin
