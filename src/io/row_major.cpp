@@ -3,7 +3,11 @@
 #include "io/row_major.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <utility>
 
 #include "base/workers.hpp"
 #include "graph/leaf.hpp"
@@ -22,19 +26,77 @@ struct StridedCopy {
 /// Elements of a block's side: its rows are long enough that pages and rows of memory are worth opening.
 template <class Word> constexpr int64_t block_of = sizeof(Word) <= 4 ? 128 : 64;
 
+/// As many words as the processor moves at once, and a square of them. Loops are written out, so that it stays in
+/// registers.
+template <class Word> struct Lanes {
+  static constexpr size_t count = 16 / sizeof(Word);
+  typedef Word Vector __attribute__((vector_size(16)));
+  Vector rows[count];
+
+  /// to[j * to_stride + i] = from[i * from_stride + j]. At each doubling up to the side, the words of an upper row and
+  /// of a lower one come in turn.
+  static void turn(Word* to, int64_t to_stride, const Word* from, int64_t from_stride) {
+    Lanes square;
+    each<count>([&](auto i) { std::memcpy(&square.rows[i], from + static_cast<int64_t>(i) * from_stride, 16); });
+    each<std::countr_zero(count)>([&](auto) {
+      const Lanes before = square;
+      each<count / 2>([&](auto i) {
+        const Vector &a = before.rows[i], &b = before.rows[i + count / 2];
+        square.rows[2 * i] = in_turn<0>(a, b, std::make_index_sequence<count>());
+        square.rows[2 * i + 1] = in_turn<count / 2>(a, b, std::make_index_sequence<count>());
+      });
+    });
+    each<count>([&](auto i) { std::memcpy(to + static_cast<int64_t>(i) * to_stride, &square.rows[i], 16); });
+  }
+
+ private:
+  template <size_t times, class F> static void each(F f) {
+    [&]<size_t... i>(std::index_sequence<i...>) {
+      (f(std::integral_constant<size_t, i>()), ...);
+    }(std::make_index_sequence<times>());
+  }
+  /// Words of both in turn, from word `first` on.
+  template <size_t first, size_t... i>
+  static Vector in_turn(const Vector& a, const Vector& b, std::index_sequence<i...>) {
+    return __builtin_shufflevector(a, b, static_cast<int>(first + i / 2 + i % 2 * count)...);
+  }
+};
+
+/// to[j * side + i] = from[i * stride + j] for i < m, j < n, which are multiples of the lanes.
+template <class Word> void turn_squares(Word* to, const Word* from, int64_t stride, int64_t m, int64_t n) {
+  constexpr auto count = static_cast<int64_t>(Lanes<Word>::count);
+  constexpr int64_t side = block_of<Word>;
+  for (int64_t i = 0; i < m; i += count) {
+    for (int64_t j = 0; j < n; j += count) Lanes<Word>::turn(to + j * side + i, side, from + i * stride + j, stride);
+  }
+}
+
 /// Through a buffer that the cache holds, so that each line of both sides is touched once: lines that lie a power of
 /// two apart fall into the same few places of a cache.
 template <class Word>
 void copy_block(Word* target, const Word* source, const StridedCopy& copy, int inner, int outer, int64_t m, int64_t n) {
   constexpr int64_t block = block_of<Word>;
-  Word buffer[block * block];
+  alignas(64) Word buffer[block * block];  // of each n, all m
   const int64_t target_i = copy.target[inner], target_j = copy.target[outer];
   const int64_t source_i = copy.source[inner], source_j = copy.source[outer];
+  int64_t even_m = 0, even_n = 0;  // of the rest of the loops, what is done
+  if constexpr (std::is_integral_v<Word>) {
+    constexpr auto count = static_cast<int64_t>(Lanes<Word>::count);
+    if (source_j == 1) {
+      even_m = m / count * count;
+      even_n = n / count * count;
+      turn_squares(buffer, source, source_i, even_m, even_n);
+    }
+  }
   for (int64_t i = 0; i < m; ++i) {
-    for (int64_t j = 0; j < n; ++j) buffer[i * block + j] = source[i * source_i + j * source_j];
+    for (int64_t j = i < even_m ? even_n : 0; j < n; ++j) {
+      buffer[j * block + i] = source[i * source_i + j * source_j];
+    }
   }
   for (int64_t j = 0; j < n; ++j) {
-    for (int64_t i = 0; i < m; ++i) target[i * target_i + j * target_j] = buffer[i * block + j];
+    Word* const row = target + j * target_j;
+    if (target_i == 1) std::memcpy(row, buffer + j * block, static_cast<size_t>(m) * sizeof(Word));
+    for (int64_t i = 0; i < m && target_i != 1; ++i) row[i * target_i] = buffer[j * block + i];
   }
 }
 
@@ -80,6 +142,7 @@ struct Wide {
 };
 
 void copy_strided(void* target, const void* source, const StridedCopy& copy, size_t width, int inner, int outer) {
+  if (copy.target[outer] == 1) std::swap(inner, outer);  // rows of the target are written whole
   const auto run = [&]<class Word>(Word* to) {
     copy_strided(to, static_cast<const Word*>(source), copy, inner, outer);
   };

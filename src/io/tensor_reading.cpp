@@ -1,5 +1,5 @@
-// Row-major elements are read in pieces of a few MiB and set into their places of the column-major array, so that a
-// file needs the memory of its arrays and little more.
+// Row-major elements are read in pieces of a few MiB and set into their places of the column-major array while a cache
+// holds them, by all threads: a file needs the memory of its arrays and little more.
 #include "io/tensor_reading.hpp"
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include <rosin/host_vector.hpp>
 #include <rosin/movement.hpp>
 
+#include "base/workers.hpp"
 #include "graph/leaf.hpp"
 #include "graph/node.hpp"
 #include "graph/transfer.hpp"
@@ -23,7 +24,8 @@
 namespace rosin {
 namespace {
 
-constexpr int64_t piece_bytes = int64_t{8} << 20;
+constexpr int64_t piece_bytes = int64_t{2} << 20;
+constexpr int64_t most_readers = 8;  // at a time; each has room for two pieces
 /// Larger arrays go to a device straight from the mapped file, through the device's own staging.
 constexpr size_t most_on_host = size_t{32} << 20;
 
@@ -33,12 +35,6 @@ using Sizes = std::array<int64_t, Shape::max_rank>;
 bool changes_order(const StoredElements& stored) {
   return !stored.column_major &&
          std::count_if(stored.shape.begin(), stored.shape.end(), [](auto n) { return n > 1; }) > 1;
-}
-
-/// Whether finite values of one floating-point type may be none of another.
-bool may_overflow(DType from, DType to) {
-  return from != to && is_float(from) && from != DType::Float16 && to != DType::Float64 &&
-         !(from == DType::BFloat16 && to == DType::Float32);
 }
 
 /// Elements of a floating-point type of 2 or 4 bytes: no exponent has all bits set.
@@ -61,7 +57,15 @@ bool all_finite(const void* values, DType type, int64_t count) {
                                     to_string(to) + "; load it in a wider type");
 }
 
-/// Reads one array piece by piece; a piece is a range of one dim's indices, whole in the dims after it.
+/// A range of one dim's indices, whole in the dims after it: these elements stand together in the file.
+struct Piece {
+  int dim = 0;
+  int64_t rows = 0;
+  int64_t from = 0, count = 0;  // elements of the file
+  int64_t to = 0;               // the first one's place in the array
+};
+
+/// Reads one array piece by piece.
 class PieceReader {
  public:
   PieceReader(const InputFile& file, const StoredElements& stored, DType type, std::string_view name)
@@ -75,47 +79,62 @@ class PieceReader {
     most_ = piece_bytes / static_cast<int64_t>(std::max(size_of(stored.type), size_of(type)));
   }
 
+  /// Each thread has a range of the pieces in their order, so that the error that is told is that of the first element.
   Array read() {
-    if (stored_.shape.count() > 0) read_from(0, 0, 0);
+    if (stored_.shape.count() > 0) add_pieces(0, 0, 0);
+    const auto count = static_cast<int64_t>(pieces_.size());
+    const int64_t readers = std::min({count, most_readers, int64_t{worker_threads()}});
+    parallel_for(readers, [&](int64_t reader) {
+      Room room;
+      for (int64_t i = count * reader / readers; i < count * (reader + 1) / readers; ++i) {
+        read_piece(pieces_[static_cast<size_t>(i)], room);
+      }
+    });
     return made_;
   }
 
  private:
-  /// The elements whose indices before dim d are fixed; they stand together in the file.
-  void read_from(int d, int64_t from, int64_t to) {
+  /// A thread's memory for elements as they stand in the file, and converted.
+  struct Room {
+    std::vector<uint64_t> raw, converted;
+  };
+
+  /// The elements whose indices before dim d are fixed.
+  void add_pieces(int d, int64_t from, int64_t to) {
     const auto at = static_cast<size_t>(d);
     int64_t slice = 1;
     for (size_t inner = at + 1; inner < static_cast<size_t>(rank_); ++inner) slice *= sizes_[inner];
     if (slice > most_) {
-      for (int64_t i = 0; i < sizes_[at]; ++i) read_from(d + 1, from + i * slice, to + i * strides_[at]);
+      for (int64_t i = 0; i < sizes_[at]; ++i) add_pieces(d + 1, from + i * slice, to + i * strides_[at]);
       return;
     }
     const int64_t step = most_ / slice;
     for (int64_t i = 0; i < sizes_[at]; i += step) {
-      const int64_t count = std::min(step, sizes_[at] - i);
-      read_piece(d, count, from + i * slice, count * slice, to + i * strides_[at]);
+      const int64_t rows = std::min(step, sizes_[at] - i);
+      pieces_.push_back({d, rows, from + i * slice, rows * slice, to + i * strides_[at]});
     }
   }
 
-  void read_piece(int d, int64_t rows, int64_t from, int64_t count, int64_t to) {
-    auto* target = static_cast<unsigned char*>(made_.node()->data()) + static_cast<size_t>(to) * size_of(type_);
+  void read_piece(const Piece& piece, Room& room) const {
+    auto* target = static_cast<unsigned char*>(made_.node()->data()) + static_cast<size_t>(piece.to) * size_of(type_);
     const bool in_place = rank_ == 1 && type_ == stored_.type;
-    void* const raw = in_place ? target : room(raw_, count, stored_.type);
+    void* const raw = in_place ? target : room_for(room.raw, piece.count, stored_.type);
     const size_t width = size_of(stored_.type);
-    file_.read(stored_.place + static_cast<uint64_t>(from) * width, raw, static_cast<size_t>(count) * width);
-    if (stored_.type == DType::Bool) check_bools(raw, count);
+    file_.read(stored_.place + static_cast<uint64_t>(piece.from) * width, raw,
+               static_cast<size_t>(piece.count) * width);
+    if (stored_.type == DType::Bool) check_bools(raw, piece.count);
     if (in_place) return;
     const void* values = raw;
     if (type_ != stored_.type) {
-      void* const converted = rank_ == 1 ? target : room(converted_, count, type_);
-      convert_elements(converted, type_, raw, stored_.type, count);
-      check_converted(raw, converted, count);
+      void* const converted = rank_ == 1 ? target : room_for(room.converted, piece.count, type_);
+      convert_elements(converted, type_, raw, stored_.type, piece.count);
+      check_converted(raw, converted, piece.count);
       values = converted;
     }
     if (rank_ == 1) return;
     Sizes sizes = sizes_;
-    sizes[static_cast<size_t>(d)] = rows;
-    const auto first = static_cast<size_t>(d), dims = static_cast<size_t>(rank_ - d);
+    const auto first = static_cast<size_t>(piece.dim), dims = static_cast<size_t>(rank_) - first;
+    sizes[first] = piece.rows;
     place_row_major(target, {&strides_[first], dims}, values, {&sizes[first], dims}, size_of(type_));
   }
 
@@ -127,12 +146,12 @@ class PieceReader {
 
   /// Values are looked at one by one only where some came out as none that is finite.
   void check_converted(const void* raw, const void* converted, int64_t count) const {
-    if (!may_overflow(stored_.type, type_) || all_finite(converted, type_, count)) return;
-    const Array seen = borrowed_leaf(raw, stored_.type, {count}, MemoryOwner(nullptr, [](void*) noexcept {}));
-    if (const auto lost = lost_value(seen, type_)) refuse_value(file_.path(), name_, stored_.type, type_, *lost);
+    if (all_finite(converted, type_, count)) return;
+    const auto lost = lost_value(raw, stored_.type, type_, count);
+    if (lost) refuse_value(file_.path(), name_, stored_.type, type_, *lost);
   }
 
-  static void* room(std::vector<uint64_t>& words, int64_t count, DType type) {
+  static void* room_for(std::vector<uint64_t>& words, int64_t count, DType type) {
     const size_t needed = (static_cast<size_t>(count) * size_of(type) + 7) / 8;
     if (words.size() < needed) words = detail::host_vector<uint64_t>("load", static_cast<int64_t>(needed));
     return words.data();
@@ -146,7 +165,7 @@ class PieceReader {
   int rank_ = 1;
   Sizes sizes_{}, strides_{};
   int64_t most_ = 1;  // elements of a piece
-  std::vector<uint64_t> raw_, converted_;
+  std::vector<Piece> pieces_;
 };
 
 DType wanted_type(DType stored, const ReadOptions& options, const Device& device) {
@@ -193,9 +212,7 @@ Array adjusted(const std::string& path, const NamedArray& entry, const ReadOptio
   const Array& x = entry.value;
   const DType type = wanted_type(x.dtype(), options, options.device);
   if (type == x.dtype()) return transferred(x, options.device.position());
-  if (may_overflow(x.dtype(), type)) {
-    if (const auto lost = lost_value(x, type)) refuse_value(path, entry.name, x.dtype(), type, *lost);
-  }
+  if (const auto lost = lost_value(x, type)) refuse_value(path, entry.name, x.dtype(), type, *lost);
   return transferred(cast(x, type), options.device.position());
 }
 
