@@ -48,7 +48,8 @@ function(rosin_fuzz_program name)
     file(MAKE_DIRECTORY ${folder})
     add_custom_command(OUTPUT ${object} DEPENDS ${source} DEPFILE ${object}.d VERBATIM COMMENT "Fuzzing: ${stem}"
       COMMAND ${CMAKE_CXX_COMPILER_LAUNCHER} ${ROSIN_FUZZ_COMPILER} ${ROSIN_FUZZ_FLAGS}
-        -fsanitize=fuzzer-no-link,address,undefined ${definitions}
+        -fsanitize=fuzzer-no-link,address,undefined
+        -fsanitize-ignorelist=${PROJECT_SOURCE_DIR}/cmake/fuzz.ignore ${definitions}
         -I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/src
         -MD -MF ${object}.d -c ${source} -o ${object})
     list(APPEND objects ${object})

@@ -16,6 +16,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 FILES = pathlib.Path(os.environ.get("ROSIN_FILES", ROOT.parent / "shared" / "files"))
+# What counts as a test goes the same way each time: a change fails it, not chance.
+REPEATABLE = ("-seed=1", "-runs=10000")
 CASES = pathlib.Path("/usr/share/libonnx-testdata/data/node")
 TARGETS = ("safetensors", "checkpoint", "bson", "jld2", "npy", "npz", "pt", "onnx", "toml", "idx")
 LARGEST = 20_000  # bytes of a seed; larger ones are slow and show little more
@@ -35,7 +37,7 @@ def add_seeds(program, target, folder):
             shutil.copyfile(path, folder / f"real-{number}")
 
 
-def fuzz(program, target, seconds, home):
+def fuzz(program, target, seconds, home, more):
     """Runs one target and gives its row, and what it printed where it failed."""
     corpus, seeds, failed = home / target, home / f"{target}-seeds", home / f"{target}-failed"
     shutil.rmtree(seeds, ignore_errors=True)
@@ -43,7 +45,7 @@ def fuzz(program, target, seconds, home):
         folder.mkdir(parents=True, exist_ok=True)
     add_seeds(program, target, seeds)
     command = [program, corpus, seeds, f"-max_total_time={seconds}", "-timeout=10", "-rss_limit_mb=2048",
-               f"-max_len={LARGEST}", f"-artifact_prefix={failed}/", "-print_final_stats=1", "-verbosity=1"]
+               f"-max_len={LARGEST}", f"-artifact_prefix={failed}/", "-print_final_stats=1", "-verbosity=1", *more]
     done = subprocess.run(command, cwd=home, env={**os.environ, **SETTINGS, "FUZZ_TARGET": target}, check=False,
                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                           errors="replace")
@@ -72,7 +74,8 @@ def main():
     home, failed = ROOT / "build" / "fuzz", []
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         targets = options.targets or TARGETS
-        runs = pool.map(lambda target: fuzz(options.program.resolve(), target, options.seconds, home), targets)
+        program, more = options.program.resolve(), REPEATABLE if options.counted else ()
+        runs = pool.map(lambda target: fuzz(program, target, options.seconds, home, more), targets)
         for target, (row, log) in zip(targets, runs):
             print(row + (" FAILED" if log else ""), flush=True)
             if log:
