@@ -237,7 +237,7 @@ class Launcher(Ranks):
         self.assertEqual(self.shell(1, "exit 4", "--restart", "1").returncode, 4)
 
     def started(self, script, ranks=2):
-        process = subprocess.Popen([str(word) for word in (*rosin_run(ranks, "--grace", "1"), "sh", "-c", script)],
+        process = subprocess.Popen([str(word) for word in (*rosin_run(ranks, "--grace", "60"), "sh", "-c", script)],
                                    env=self.environment(), text=True, stdout=subprocess.PIPE,
                                    stderr=subprocess.DEVNULL)
         self.addCleanup(process.stdout.close)

@@ -14,8 +14,8 @@
 
 namespace rosin {
 
-/// For the library: what a layer's statistics are taken over beside its own batch, the sum of x over processes that each
-/// have a part of it, with a gradient. See distributed::SyncBatchNorm.
+/// For the library: what a layer's statistics are taken over beside its own batch, the sum of x over processes that
+/// each have a part of it, with a gradient. See distributed::SyncBatchNorm.
 struct SumOverParts {
   Array (*sum)(void* parts, const Array& x) = nullptr;
   void* parts = nullptr;
