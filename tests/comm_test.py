@@ -94,8 +94,8 @@ def errors(text):
 
 @unittest.skipUnless(CONFORMANCE.is_file() and os.access(COMMAND, os.X_OK), "the build lacks a program")
 class Local(Ranks):
-    def fault(self, name, ranks=3, patience=60):
-        done = self.run_words(*rosin_run(ranks, "--grace", "3"), CONFORMANCE, LOCAL, "--fault", name, "--patience",
+    def fault(self, name, ranks=3, patience=60, grace=60):
+        done = self.run_words(*rosin_run(ranks, "--grace", grace), CONFORMANCE, LOCAL, "--fault", name, "--patience",
                               patience)
         self.assertNotIn("FAILED", done.stdout)
         return done, errors(done.stdout)
@@ -124,11 +124,11 @@ class Local(Ranks):
                                        rf"rank 2 at collective 4, .*{re.escape(last)}")
 
     def test_a_rank_that_hangs_is_named_with_the_last_that_each_side_reached(self):
-        done, said = self.fault("stop", patience=3)
+        done, said = self.fault("stop", patience=5, grace=5)
         self.assertEqual([rank for rank, _, _ in sorted(said)], [0, 1], done.stdout)
         for _, status, text in said:
             self.assertEqual(status, "TIMEOUT")
-            self.assertRegex(text, r"rank 2 \(process \d+\) did not come within 3 s: "
+            self.assertRegex(text, r"rank 2 \(process \d+\) did not come within 5 s: "
                                    r"it has ended collective 3, \"loss\"")
             self.assertRegex(text, r"rank [01] waits in collective 4, \"gradients\"")
 
@@ -153,7 +153,7 @@ class Local(Ranks):
     def test_a_rank_that_is_killed_at_any_moment_is_named(self):
         chance = random.Random(7)
         for _ in range(6):
-            words = (*rosin_run(3, "--grace", "5"), CONFORMANCE, LOCAL, "--fault", "none", "--patience", 60)
+            words = (*rosin_run(3, "--grace", "60"), CONFORMANCE, LOCAL, "--fault", "none", "--patience", 60)
             process = subprocess.Popen([str(word) for word in words], env=self.environment(), text=True,
                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             self.assertIn("going", process.stdout.readline())
