@@ -99,6 +99,8 @@ if(TARGET ranks_tests)
   target_link_libraries(ranks_tests PRIVATE rosin rosin_compile)
   add_dependencies(ranks_tests rosin_plugins)
 endif()
+add_executable(ranks_training ${PROJECT_SOURCE_DIR}/tests/ranks/training.cpp)
+target_link_libraries(ranks_training PRIVATE rosin rosin_compile)
 
 file(GLOB steady_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/steady/*_test.cpp)
 rosin_inside_tests(steady_tests ${steady_sources})

@@ -2,14 +2,18 @@
 
 import os
 import pathlib
+import random
 import re
 import shutil
+import signal
 import subprocess
+import tempfile
+import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 BUILD = pathlib.Path(os.environ.get("ROSIN_TEST_BUILD", ROOT / "build" / "release")).resolve()
-PROGRAM = BUILD / "ranks_tests"
+PROGRAM, TRAINING = BUILD / "ranks_tests", BUILD / "ranks_training"
 SECONDS = 400
 
 ROSIN_RUN = [str(BUILD / "tools" / "rosin"), "run"]
@@ -51,6 +55,31 @@ class Ranks(unittest.TestCase):
                 said = done.stdout + done.stderr
                 self.assertEqual(said.count("[  PASSED  ] 1 test."), passed, said)
                 self.assertEqual(done.returncode != 0, passed == 2, said)
+
+    def test_a_training_that_is_killed_ends_with_the_same_bits(self):
+        with tempfile.TemporaryDirectory() as whole, tempfile.TemporaryDirectory() as broken:
+            self.assertEqual(self.train(whole).wait(SECONDS), 0)
+            chance = random.Random(5)
+            training = self.train(broken, "--restart", "9", "--grace", "1")
+            for _ in range(3):
+                time.sleep(0.2 + chance.random() * 0.3)
+                self.kill_one_of(broken, chance)
+            self.assertEqual(training.wait(SECONDS), 0)
+            weights = [(pathlib.Path(folder) / "final.safetensors").read_bytes() for folder in (whole, broken)]
+            self.assertEqual(weights[0], weights[1])
+
+    def train(self, folder, *options):
+        words = [*ROSIN_RUN, "-n", "2", *options, str(TRAINING), folder]
+        return subprocess.Popen(words, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=ROOT)
+
+    def kill_one_of(self, folder, chance):
+        """Kills the process that one of the ranks says it is, unless it has ended by itself."""
+        try:
+            process = int((pathlib.Path(folder) / f"process-{chance.randrange(2)}").read_text(encoding="utf-8"))
+            if TRAINING.name in pathlib.Path(f"/proc/{process}/cmdline").read_text(encoding="utf-8"):
+                os.kill(process, signal.SIGKILL)
+        except (FileNotFoundError, ProcessLookupError, ValueError):
+            pass  # not begun yet, or ended
 
     def need(self, program, package):
         if not shutil.which(program):

@@ -1,0 +1,42 @@
+// A training that ranks_test.py kills: ranks_training FOLDER. Rank 0 keeps the checkpoint, from which all ranks go on,
+// and writes the weights at the end. Each rank leaves its process number in the folder.
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include <rosin/rosin.hpp>
+
+using namespace rosin;
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  const std::string folder = std::string(argv[1]) + "/";
+  distributed::initialize({.timeout = 120});
+  const auto backend = distributed::get_distributed_backend();
+  const int rank = distributed::local_rank(backend);
+  std::ofstream(folder + "process-" + std::to_string(rank)) << getpid();
+
+  seed(1);
+  Chain model(Dense(8, 32, tanh), Dropout(0.2), Dense(32, 3));
+  model = distributed::synchronize(backend, distributed::FluxDistributedModel(model));
+  State state = setup(distributed::Optimizer(backend, AdamW{.eta = 1e-2}), model);
+  Rng source(3);
+  const std::tuple data{rand(source, {8, 100}), onehot(randint(source, 0, 3, {100}), 3)};
+  DataLoader loader(data, {.batchsize = 8, .shuffle = true, .rng = Rng{7}, .part = distributed::batch_part(backend)});
+  int64_t step = 0;
+  Checkpoint checkpoint(folder + "run.safetensors",
+                        {{"model", model}, {"state", state}, {"loader", loader}, {"step", step}});
+  checkpoint.resume();
+  distributed::barrier(backend);  // nobody writes what another one still reads
+  while (loader.epoch() < 4) {
+    for (auto [x, y] : loader) {
+      update(state, model, gradient([&](const Chain& m) { return logitcrossentropy(m(x), y); }, model));
+      if (++step % 5 == 0 && rank == 0) checkpoint.save();
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+  }
+  if (rank == 0) save(folder + "final.safetensors", model);
+}
