@@ -70,7 +70,8 @@ class Ranks(unittest.TestCase):
 
     def train(self, folder, *options):
         words = [*ROSIN_RUN, "-n", "2", *options, str(TRAINING), folder]
-        return subprocess.Popen(words, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=ROOT)
+        return subprocess.Popen(words, env=environment(), cwd=ROOT, stdout=subprocess.DEVNULL,
+                                stderr=subprocess.DEVNULL)
 
     def kill_one_of(self, folder, chance):
         """Kills the process that one of the ranks says it is, unless it has ended by itself."""
