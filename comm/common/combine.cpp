@@ -32,20 +32,20 @@ template <class T> void multiply(const T* next, T* all, uint64_t count) {
   for (uint64_t i = 0; i < count; ++i) all[i] = static_cast<T>(static_cast<W>(all[i]) * static_cast<W>(next[i]));
 }
 
+template <class T> void least(const T* next, T* all, uint64_t count) {
+  for (uint64_t i = 0; i < count; ++i) all[i] = next[i] < all[i] || next[i] != next[i] ? next[i] : all[i];
+}
+
+template <class T> void greatest(const T* next, T* all, uint64_t count) {
+  for (uint64_t i = 0; i < count; ++i) all[i] = next[i] > all[i] || next[i] != next[i] ? next[i] : all[i];
+}
+
 template <class T> void apply(int32_t operation, const T* next, T* all, uint64_t count) {
   switch (operation) {
     case ROSIN_COMM_SUM: return add(next, all, count);
     case ROSIN_COMM_PRODUCT: return multiply(next, all, count);
     case ROSIN_COMM_MINIMUM: return least(next, all, count);
     default: return greatest(next, all, count);
-  }
-}
-
-template <class T>
-void combine_numbers(int32_t operation, std::span<const void* const> sources, uint64_t count, void* out) {
-  std::memcpy(out, sources[0], count * sizeof(T));
-  for (const void* next : sources.subspan(1)) {
-    apply(operation, static_cast<const T*>(next), static_cast<T*>(out), count);
   }
 }
 
@@ -86,18 +86,27 @@ uint16_t to_bfloat16(float number) {
 }  // namespace
 
 void combine(int32_t operation, int32_t type, std::span<const void* const> sources, uint64_t count, void* out) {
+  if (is_half(type)) return combine_halves(operation, type, sources, count, out);
+  std::memcpy(out, sources[0], count * bytes_of(type));
+  for (const void* next : sources.subspan(1)) combine_into(operation, type, next, out, count);
+}
+
+void combine_into(int32_t operation, int32_t type, const void* next, void* all, uint64_t count) {
+  const auto with = [&](auto number) {
+    using T = decltype(number);
+    apply(operation, static_cast<const T*>(next), static_cast<T*>(all), count);
+  };
   switch (type) {
-    case ROSIN_COMM_UINT8: return combine_numbers<uint8_t>(operation, sources, count, out);
-    case ROSIN_COMM_INT8: return combine_numbers<int8_t>(operation, sources, count, out);
-    case ROSIN_COMM_INT16: return combine_numbers<int16_t>(operation, sources, count, out);
-    case ROSIN_COMM_UINT16: return combine_numbers<uint16_t>(operation, sources, count, out);
-    case ROSIN_COMM_INT32: return combine_numbers<int32_t>(operation, sources, count, out);
-    case ROSIN_COMM_UINT32: return combine_numbers<uint32_t>(operation, sources, count, out);
-    case ROSIN_COMM_INT64: return combine_numbers<int64_t>(operation, sources, count, out);
-    case ROSIN_COMM_UINT64: return combine_numbers<uint64_t>(operation, sources, count, out);
-    case ROSIN_COMM_FLOAT32: return combine_numbers<float>(operation, sources, count, out);
-    case ROSIN_COMM_FLOAT64: return combine_numbers<double>(operation, sources, count, out);
-    default: return combine_halves(operation, type, sources, count, out);
+    case ROSIN_COMM_UINT8: return with(uint8_t{});
+    case ROSIN_COMM_INT8: return with(int8_t{});
+    case ROSIN_COMM_INT16: return with(int16_t{});
+    case ROSIN_COMM_UINT16: return with(uint16_t{});
+    case ROSIN_COMM_INT32: return with(int32_t{});
+    case ROSIN_COMM_UINT32: return with(uint32_t{});
+    case ROSIN_COMM_INT64: return with(int64_t{});
+    case ROSIN_COMM_UINT64: return with(uint64_t{});
+    case ROSIN_COMM_FLOAT32: return with(float{});
+    default: return with(double{});
   }
 }
 

@@ -20,12 +20,7 @@ void widen(int32_t type, const void* from, float* to, uint64_t count);
 /// And back, to the nearest, ties to even; NaN stays NaN.
 void narrow(int32_t type, const float* from, void* to, uint64_t count);
 
-/// all[i] = the lesser or greater of all[i] and next[i], NaN where one of them is.
-template <class T> void least(const T* next, T* all, uint64_t count) {
-  for (uint64_t i = 0; i < count; ++i) all[i] = next[i] < all[i] || next[i] != next[i] ? next[i] : all[i];
-}
-template <class T> void greatest(const T* next, T* all, uint64_t count) {
-  for (uint64_t i = 0; i < count; ++i) all[i] = next[i] > all[i] || next[i] != next[i] ? next[i] : all[i];
-}
+/// all[i] = all[i] o next[i], of a type that is no 16-bit float. The least and the greatest are NaN where one is.
+void combine_into(int32_t operation, int32_t type, const void* next, void* all, uint64_t count);
 
 }  // namespace rosin::transport

@@ -1,0 +1,79 @@
+// Collectives over MPI. Each begins with a small allreduce that compares what the ranks call, on a communicator of its
+// own: a rank that does not come or calls something else is seen there, before any memory of the caller is involved.
+// All calls are non-blocking ones whose end is asked for, so that the timeout holds. Read first: functions.hpp.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "common/describe.hpp"
+#include "common/trouble.hpp"
+#include "mpi/functions.hpp"
+#include "mpi/ranks.hpp"
+
+namespace rosin::transport::mpi {
+
+template <class H> class World final : public Ranks {
+ public:
+  World(const Library& library, double timeout);
+
+  rosin_comm_place place() const override;
+  void run(const rosin_comm_collective& collective) override;
+  void abort() noexcept override;
+  void leave() override;
+  std::string version() const override;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  // world.cpp
+  void initialize();
+  void make_operations();
+  void compare_versions(double timeout);
+  void good(int code, const char* what) const;
+  bool ends_within(H& request, double seconds);
+  template <class Post> void wait(double timeout, const char* what, Post&& post);
+  void compare(const rosin_comm_collective& c);
+  [[noreturn]] void tell_difference(double timeout);
+  [[noreturn]] void ask_around(double timeout);
+
+  // collectives.cpp
+  H type_of(const rosin_comm_collective& c) const;
+  H operation_of(int32_t operation, int32_t type) const;
+  bool is_reduced_as_float(const rosin_comm_collective& c) const { return combines(c.kind) && is_half(c.type); }
+  bool goes_directly(const rosin_comm_collective& c, const rosin_comm_part& part) const;
+  void run_parts(const rosin_comm_collective& c);
+  void run_staged(const rosin_comm_collective& c);
+  void exchange_staged(const rosin_comm_collective& c, uint64_t count, uint64_t sent, uint64_t got);
+  void exchange(const rosin_comm_collective& c, const void* send, void* receive, uint64_t elements);
+
+  Functions<H> f_;
+  Constants<H> c_;
+  std::mutex calls_;  // one call of MPI at a time, also beside abort()
+  H data_{}, checks_{};
+  // By type and operation: of integers all, of floats the least and the greatest. MPI leaves open what it does with NaN
+  // and with sums that are too large, and both libraries do other things for some types.
+  std::array<H, type_count * operation_count> own_operations_{};
+  int rank_ = 0, ranks_ = 1, node_rank_ = 0, node_ranks_ = 1;
+  bool initialized_here_ = false;
+  uint64_t number_ = 0;  // of the last collective
+  Description current_{}, last_{};
+  std::vector<char> given_, got_;             // what is copied together
+  std::vector<float> wide_given_, wide_got_;  // 16-bit floats that are reduced
+  std::optional<Trouble> broken_;
+};
+
+/// Begins a call of MPI and waits until it has ended here.
+template <class H> template <class Post> void World<H>::wait(double timeout, const char* what, Post&& post) {
+  H request{};
+  {
+    const std::lock_guard lock(calls_);
+    good(post(&request), what);
+  }
+  if (!ends_within(request, timeout)) ask_around(timeout);
+}
+
+}  // namespace rosin::transport::mpi
