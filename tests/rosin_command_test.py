@@ -449,6 +449,15 @@ class Inspect(Command):
         self.assertIsNone(arrays[2]["statistics"]["mean"])
         self.assertNotIn("statistics", self.json("inspect", path)["arrays"][0])
 
+    def test_statistics_of_complex_arrays_are_of_absolute_values(self):
+        # np.mean and np.std of [3+4j, -1j, 1]: 4/3 + 1j, and sqrt(9 - 25/9).
+        path = self.file({"z": {"dtype": "C64", "shape": [4], "data_offsets": [0, 32]}},
+                         struct.pack("<8f", 3, 4, 0, -1, 1, 0, float("nan"), 2))
+        result = self.rosin("inspect", path, "--stats")
+        self.assertIn("min |x| 1, max |x| 5, mean 1.33333 + 1i, std 2.49444, 1 NaN\n", result.stdout, result.stderr)
+        found = self.json("inspect", path, "--stats")["arrays"][0]["statistics"]
+        self.assertEqual((found["min"], found["max"], found["mean"][1]), (1, 5, 1))
+
     def test_an_onnx_file_says_what_goes_in_and_out(self):
         def text(field, value):
             value = value if isinstance(value, bytes) else value.encode()
@@ -458,7 +467,8 @@ class Inspect(Command):
             return bytes([field << 3, value])
 
         shape = text(2, text(1, text(2, "N")) + text(1, number(1, 3)))
-        tensor = text(5, number(1, 2) + number(1, 3) + number(2, 1) + text(8, "encoder.weight") + text(9, bytes(24)))
+        tensor = text(5, number(1, 2) + number(1, 3) + number(2, 1) + text(8, "encoder.weight") +
+                      text(9, struct.pack("<6f", 0.5, 1, 1.5, 2, 2.5, 3)))
         node = text(1, text(1, "x") + text(1, "encoder.weight") + text(2, "y") + text(4, "MatMul"))
         port = text(1, "x") + text(2, text(1, number(1, 1) + shape))
         path = self.folder / "x.onnx"
@@ -469,6 +479,8 @@ class Inspect(Command):
                                         "opset:          13\n"
                                         "nodes:          1 MatMul\n"
                                         "1 array, 6 parameters, 24 bytes\n", result.stderr)
+        result = self.rosin("inspect", path, "--stats")
+        self.assertIn(" min 0.5, max 3, mean 1.75, std 0.853913\n", result.stdout, result.stderr)
 
     def test_a_long_name_takes_a_line_of_its_own(self):
         name = "encoder." * 7 + "weight"

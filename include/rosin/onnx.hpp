@@ -100,4 +100,9 @@ ROSIN_API Model load(const std::string& path);
 /// of which op. No array is made. Error (io): the file cannot be read, or is no ONNX model.
 ROSIN_API FileListing list_file(const std::string& path);
 
+/// The initializers of a file with the names and sizes of the file, also where the model has ops that rosin lacks;
+/// external data is looked for beside it. Errors: io (as load, and external data that is not there), dtype and shape
+/// (tensors that arrays cannot hold).
+ROSIN_API std::vector<NamedArray> initializers(const std::string& path);
+
 }  // namespace rosin::onnx

@@ -1,4 +1,4 @@
-// What an ONNX file says of itself: see list_file in rosin/onnx.hpp.
+// What an ONNX file says of itself: see list_file and initializers in rosin/onnx.hpp.
 #include <map>
 
 #include <rosin/onnx.hpp>
@@ -62,6 +62,15 @@ FileListing list_file(const std::string& path) {
   }
   add_texts(model, listing);
   return listing;
+}
+
+std::vector<NamedArray> initializers(const std::string& path) {
+  const std::vector<uint8_t> bytes = read_whole_file(path);
+  std::vector<NamedArray> found;
+  for (const TensorDefinition& tensor : parse_model(bytes, path).graph.initializers) {
+    found.push_back({std::string(tensor.name), array_of(tensor, path)});
+  }
+  return found;
 }
 
 }  // namespace rosin::onnx

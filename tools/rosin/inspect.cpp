@@ -41,14 +41,15 @@ Totals totals_of(const rosin::FileListing& listing) {
 
 using StatisticsByName = std::map<std::string, Statistics>;
 
-/// Of all real arrays of a file; of files that can be mapped one after another.
+bool is_onnx(const std::string& file) { return file.ends_with(".onnx"); }
+
+/// Of files that can be mapped one after another.
 StatisticsByName statistics_of_file(const std::string& file) {
   const bool maps = file.ends_with(".safetensors") || file.ends_with(".index.json") || file.ends_with(".npy");
-  const rosin::SavedFile content = rosin::load(file, {.map = maps});
   StatisticsByName found;
-  for (const rosin::NamedArray& entry : content.arrays()) {
-    const bool real = !entry.value.is_nothing() && !rosin::is_complex(entry.value.dtype());
-    if (real) found.emplace(entry.name, statistics_of(entry.value));
+  for (const rosin::NamedArray& entry :
+       is_onnx(file) ? rosin::onnx::initializers(file) : rosin::load(file, {.map = maps}).arrays()) {
+    if (!entry.value.is_nothing()) found.emplace(entry.name, statistics_of(entry.value));
   }
   return found;
 }
@@ -92,12 +93,8 @@ Json json_of(const std::string& file, const rosin::FileListing& listing, const S
 }  // namespace
 
 Status inspect(const std::string& file, bool with_statistics, const Style& style) {
-  const bool onnx = file.ends_with(".onnx");
-  if (onnx && with_statistics) {
-    throw UsageError{"inspect: there are no statistics of ONNX files; got '" + file + "' with --stats; leave it out"};
-  }
   const rosin::FileListing listing =
-      as_usage([&] { return onnx ? rosin::onnx::list_file(file) : rosin::list_file(file); });
+      as_usage([&] { return is_onnx(file) ? rosin::onnx::list_file(file) : rosin::list_file(file); });
   const StatisticsByName statistics = with_statistics ? statistics_of_file(file) : StatisticsByName();
   if (style.json) print_json(json_of(file, listing, statistics));
   else print_listing(listing, statistics);

@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <complex>
 #include <cstdio>
 #include <limits>
 #include <vector>
+
+#include <rosin/complex.hpp>
 
 namespace command {
 namespace {
@@ -17,40 +20,55 @@ std::string digits(double number) {
   return text.data();
 }
 
+bool is_finite(const std::complex<double>& value) { return std::isfinite(value.real()) && std::isfinite(value.imag()); }
+
 Json number_or_null(double number) { return std::isnan(number) ? Json() : Json(number); }
 
 }  // namespace
 
 Statistics statistics_of(const rosin::Array& x) {
-  const std::vector<double> values = x.to_vector<double>();
+  const bool complex = rosin::is_complex(x.dtype());
+  const std::vector<double> values = (complex ? rosin::real(x) : x).to_vector<double>();
+  const std::vector<double> imaginary = complex ? rosin::imag(x).to_vector<double>() : std::vector<double>();
+  const auto element = [&](size_t i) { return std::complex<double>(values[i], complex ? imaginary[i] : 0.0); };
   constexpr double none = std::numeric_limits<double>::quiet_NaN();
-  Statistics found{none, none, none, none, 0, 0};
-  double sum = 0;
-  uint64_t count = 0;
-  for (const double value : values) {
-    found.nan += std::isnan(value);
-    found.inf += std::isinf(value);
-    if (!std::isfinite(value)) continue;
-    found.least = std::fmin(found.least, value);  // (of a NaN and a number it is the number)
-    found.greatest = std::fmax(found.greatest, value);
+  Statistics found{complex, none, none, none, none, none, 0, 0};
+  std::complex<double> sum;
+  double count = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const std::complex<double> value = element(i);
+    const bool nan = std::isnan(value.real()) || std::isnan(value.imag());
+    found.nan += nan;
+    found.inf += !nan && !is_finite(value);
+    if (!is_finite(value)) continue;
+    const double size = complex ? std::abs(value) : value.real();
+    found.least = std::fmin(found.least, size);  // (of a NaN and a number it is the number)
+    found.greatest = std::fmax(found.greatest, size);
     sum += value;
     ++count;
   }
   if (count == 0) return found;
-  found.mean = sum / static_cast<double>(count);
+  const std::complex<double> mean = sum / count;
   double squares = 0;
-  for (const double value : values) {
-    if (std::isfinite(value)) squares += (value - found.mean) * (value - found.mean);
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (is_finite(element(i))) squares += std::norm(element(i) - mean);
   }
-  found.deviation = std::sqrt(squares / static_cast<double>(count));
+  found.mean = mean.real();
+  found.imaginary_mean = mean.imag();
+  found.deviation = std::sqrt(squares / count);
   return found;
 }
 
 std::string statistics_text(const Statistics& found) {
   std::string text = "no finite values";
   if (!std::isnan(found.mean)) {
-    text = "min " + digits(found.least) + ", max " + digits(found.greatest) + ", mean " + digits(found.mean) +
-           ", std " + digits(found.deviation);
+    const std::string size = found.complex ? "|x| " : "";
+    text =
+        "min " + size + digits(found.least) + ", max " + size + digits(found.greatest) + ", mean " + digits(found.mean);
+    if (found.complex) {
+      text += (found.imaginary_mean < 0 ? " - " : " + ") + digits(std::abs(found.imaginary_mean)) + "i";
+    }
+    text += ", std " + digits(found.deviation);
   }
   if (found.nan > 0) text += ", " + std::to_string(found.nan) + " NaN";
   if (found.inf > 0) text += ", " + std::to_string(found.inf) + " Inf";
@@ -58,9 +76,11 @@ std::string statistics_text(const Statistics& found) {
 }
 
 Json statistics_json(const Statistics& found) {
+  Json mean = number_or_null(found.mean);
+  if (found.complex) mean = Json::array({mean, number_or_null(found.imaginary_mean)});
   return {{"min", number_or_null(found.least)},
           {"max", number_or_null(found.greatest)},
-          {"mean", number_or_null(found.mean)},
+          {"mean", mean},
           {"std", number_or_null(found.deviation)},
           {"nan", found.nan},
           {"inf", found.inf}};
