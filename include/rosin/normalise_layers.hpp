@@ -46,8 +46,9 @@ struct ROSIN_API BatchNorm {
   double eps = 1e-5;
   double momentum = 0.1;
   SumOverParts over = {};  // null: statistics are of this batch alone
-  static constexpr auto rosin_fields = fields<&BatchNorm::scale, &BatchNorm::bias, &BatchNorm::act, &BatchNorm::mean,
-                                              &BatchNorm::variance, &BatchNorm::mode>{};
+  static constexpr auto rosin_fields =
+      fields<&BatchNorm::scale, &BatchNorm::bias, &BatchNorm::act, &BatchNorm::mean, &BatchNorm::variance,
+             &BatchNorm::mode, &BatchNorm::eps, &BatchNorm::momentum>{};
 
   BatchNorm() = default;
   BatchNorm(int64_t channel_count, Activation activation = {}, const BatchNormOptions& options = {});
@@ -70,7 +71,7 @@ struct ROSIN_API LayerNorm {
   Activation act;
   Shape size;
   double eps = 1e-5;
-  static constexpr auto rosin_fields = fields<&LayerNorm::scale, &LayerNorm::bias, &LayerNorm::act>{};
+  static constexpr auto rosin_fields = fields<&LayerNorm::scale, &LayerNorm::bias, &LayerNorm::act, &LayerNorm::eps>{};
 
   LayerNorm() = default;
   LayerNorm(int64_t features, Activation activation = {}, const LayerNormOptions& options = {})
@@ -106,8 +107,9 @@ struct ROSIN_API InstanceNorm {
   int64_t channels = 0;
   double eps = 1e-5;
   double momentum = 0.1;
-  static constexpr auto rosin_fields = fields<&InstanceNorm::scale, &InstanceNorm::bias, &InstanceNorm::act,
-                                              &InstanceNorm::mean, &InstanceNorm::variance, &InstanceNorm::mode>{};
+  static constexpr auto rosin_fields =
+      fields<&InstanceNorm::scale, &InstanceNorm::bias, &InstanceNorm::act, &InstanceNorm::mean,
+             &InstanceNorm::variance, &InstanceNorm::mode, &InstanceNorm::eps, &InstanceNorm::momentum>{};
 
   InstanceNorm() = default;
   InstanceNorm(int64_t channel_count, Activation activation = {}, const InstanceNormOptions& options = {});
@@ -134,7 +136,7 @@ struct ROSIN_API GroupNorm {
   int64_t channels = 0;
   int64_t groups = 1;
   double eps = 1e-5;
-  static constexpr auto rosin_fields = fields<&GroupNorm::scale, &GroupNorm::bias, &GroupNorm::act>{};
+  static constexpr auto rosin_fields = fields<&GroupNorm::scale, &GroupNorm::bias, &GroupNorm::act, &GroupNorm::eps>{};
 
   GroupNorm() = default;
   /// Error (argument): the groups do not divide the channels.

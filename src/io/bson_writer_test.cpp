@@ -49,7 +49,7 @@ TEST_F(BsonWriting, PythonReadsTheStateOfFlux) {
 TEST_F(BsonWriting, LayersHaveTheFieldsThatFluxExpectsInItsOrder) {
   if (python_with("struct").empty()) GTEST_SKIP() << "no python3 (set PYTHON)";
   const Chain model(Conv({3, 3}, 1, 2, relu, {.stride = {2, 1}, .pad = {1, 2}, .init = ones32}), MaxPool(2),
-                    BatchNorm(2), Dropout(0.25), LayerNorm(2));
+                    BatchNorm(2, {.eps = 1e-3, .momentum = 0.25}), Dropout(0.25), LayerNorm(2));
   save(path("m.bson"), {{"model", model}, {"step", 7}, {"rate", 0.5}, {"note", "ok"}});
   EXPECT_EQ(read_by_python("m.bson"),
             "model.layers(1).σ ()\n"
@@ -70,8 +70,8 @@ TEST_F(BsonWriting, LayersHaveTheFieldsThatFluxExpectsInItsOrder) {
             "model.layers(3).γ Float32 2 1 1\n"
             "model.layers(3).μ Float32 2 0 0\n"
             "model.layers(3).σ² Float32 2 1 1\n"
-            "model.layers(3).ϵ Core.Float32 1e-05\n"
-            "model.layers(3).momentum Core.Float32 0.1\n"
+            "model.layers(3).ϵ Core.Float32 0.001\n"
+            "model.layers(3).momentum Core.Float32 0.25\n"
             "model.layers(3).affine True\n"
             "model.layers(3).track_stats True\n"
             "model.layers(3).active None\n"

@@ -1,5 +1,6 @@
 // Built in two passes: the walk gives a tree with rosin's names, then each layer that the table knows takes Flux's.
-// Hyper-parameters, which Flux stores and ignores when it loads, come from the line that a layer prints.
+// Hyper-parameters, which Flux stores and ignores when it loads, are fields of the layer or come from the line it
+// prints.
 #include "io/flux_state.hpp"
 
 #include <algorithm>
@@ -161,9 +162,15 @@ StateNode window_field(StateNode& layer, std::string_view field) {
   return tuple_of(spread(printed, field == "outpad" ? 0 : 1, spatial));
 }
 
+/// A number of the layer; where a class of that name has none, what Flux's layer has.
+StateNode real_of(StateNode& layer, std::string_view name, double usual) {
+  const StateNode* const found = layer.find(name);
+  return real32(found && found->kind == Kind::real ? found->real : usual);
+}
+
 StateNode norm_field(StateNode& layer, std::string_view field) {
-  if (field == "ϵ") return real32(1e-5);
-  if (field == "momentum") return real32(0.1);
+  if (field == "ϵ") return real_of(layer, "eps", 1e-5);
+  if (field == "momentum") return real_of(layer, "momentum", 0.1);
   if (field == "affine") return truth(has_array(layer, "scale"));
   if (field == "track_stats") return truth(has_array(layer, "mean"));
   if (field == "chs") return whole(channels_of(layer));
