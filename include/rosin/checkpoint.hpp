@@ -84,6 +84,16 @@ class ROSIN_API RestoredEntries {
   Lists* lists_;
 };
 
+/// Throws that the number of a field is none of its type. Error (io).
+[[noreturn]] ROSIN_API void refuse_enum(std::string_view field, int64_t number);
+
+/// Error (io): no value of the enum's integer type is this number.
+template <class Enum> Enum saved_enum(std::string_view field, int64_t number) {
+  const auto value = static_cast<std::underlying_type_t<Enum>>(number);
+  if (static_cast<int64_t>(value) != number) refuse_enum(field, number);
+  return static_cast<Enum>(value);
+}
+
 }  // namespace detail
 
 namespace reflect {
@@ -171,7 +181,7 @@ class CheckpointEntry {
     } else if constexpr (reflect::PlainFields<T>) {
       const auto load = [&]<class Value>(std::string_view field, Value& value) {
         if constexpr (std::is_enum_v<Value>) {
-          const auto saved = static_cast<Value>(from.number(field));
+          const auto saved = detail::saved_enum<Value>(field, from.number(field));
           from.then(SmallFunction<void()>([&value, saved] { value = saved; }));
         } else {
           from.add(field, value);

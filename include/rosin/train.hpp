@@ -1,6 +1,7 @@
 // Training loops by Flux's names: train, patience, early_stopping, plateau, throttle. Read first: optim.hpp.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <limits>
 #include <tuple>
@@ -42,11 +43,22 @@ template <class Loss, class M, class Item> Array loss_on(Loss& loss, const M& mo
 
 }  // namespace reflect
 
+/// What train tells after a step.
+struct TrainStep {
+  int64_t item;       // of this call, from 1
+  const Array& loss;  // before the step
+};
+
 /// One step of `state` for each item of the data: loss(model, item), or loss(model, x, y, ...) for tuples, must give an
 /// array of one element. A loss that is NaN or infinite stops with Error (numeric) `train: loss is NaN on item 51;
 /// stopped before the update` (items count from 1 there): model and state are those after item 50. Whatever the loss
 /// throws passes through. On a device no step is waited for, so that a few more items may have been asked for by then.
-template <class Loss, Walkable M, class Data> void train(Loss&& loss, M& model, Data&& data, State& state) {
+/// `after(TrainStep)` is called after each step, with model, state and loader as they are then: a checkpoint saved in
+/// it goes on with the next item. What it returns is not looked at (so that it may be a throttle); what it throws ends
+/// the training.
+template <class Loss, Walkable M, class Data, class After>
+  requires std::invocable<After&, const TrainStep&>
+void train(Loss&& loss, M& model, Data&& data, State& state, After&& after) {
   int64_t count = 0;
   Array last;
   for (auto&& item : data) {
@@ -54,8 +66,12 @@ template <class Loss, Walkable M, class Data> void train(Loss&& loss, M& model, 
     const auto [value, grad] = withgradient([&](const M& m) { return reflect::loss_on(loss, m, item); }, model);
     detail::train_step(state, model, grad, value, ++count);
     last = value;
+    after(TrainStep{count, value});
   }
   detail::finish_training(last);
+}
+template <class Loss, Walkable M, class Data> void train(Loss&& loss, M& model, Data&& data, State& state) {
+  train(loss, model, data, state, [](const TrainStep&) {});
 }
 
 /// The same with a state of its own, which ends with the call (a warning says so where the rule keeps something).

@@ -189,6 +189,12 @@ void detail::RestoredEntries::add_modes(std::string_view name, ModelEdit model) 
   }));
 }
 
+void detail::refuse_enum(std::string_view field, int64_t number) {
+  throw Error(ErrorKind::io, "load: a value of an enum fits its integer type; " + std::string(field) +
+                                 " of a checkpoint is " + std::to_string(number) +
+                                 "; load what this program saved, or give the enum the type that it had");
+}
+
 LoaderState detail::RestoredEntries::loader(std::string_view name) {
   LoaderState saved;
   saved.epoch = number(part(name, "epoch"));

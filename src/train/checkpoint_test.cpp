@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <filesystem>
 #include <limits>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -92,6 +94,57 @@ TEST_F(Checkpoints, HoldSchedulesAndOtherStructsFieldByField) {
   EXPECT_EQ(other.limits[0], 1e-9);
   EXPECT_EQ(other.limits[1], std::numeric_limits<double>::infinity());
   EXPECT_EQ(other.rng, settings.rng);
+}
+
+TEST_F(Checkpoints, AnEnumTakesOnlyNumbersOfItsType) {
+  enum class Small : uint8_t { off, on };
+  struct Numbers {
+    int64_t phase;
+  } numbers{257};
+  struct Phases {
+    Small phase;
+  } phases{Small::off};
+  Checkpoint(file(), {{"settings", numbers}}).save();
+  const auto load = [&] { Checkpoint(file(), {{"settings", phases}}).resume(); };
+  const std::string text = error_here(load);
+  EXPECT_EQ(text,
+            "load: 'DIR/run.safetensors': a value of an enum fits its integer type; settings.phase of a checkpoint is "
+            "257; load what this program saved, or give the enum the type that it had");
+  numbers.phase = 1;
+  Checkpoint(file(), {{"settings", numbers}}).save();
+  load();
+  EXPECT_EQ(phases.phase, Small::on);
+}
+
+TEST_F(Checkpoints, SavedAfterAStepOfTrainGoOnInTheMiddleOfAnEpoch) {
+  struct Run {
+    Chain model{Dense(3, 4, tanh, {.init = ones32}), Dropout(0.5), Dense(4, 1, {.init = ones32})};
+    State state = setup(Adam{}, model);
+    DataLoader<Array> loader{rand({3, 20}), {.batchsize = 3, .shuffle = true, .rng = Rng(1)}};
+    static Array loss(const Chain& m, const Array& x) { return mean(square(m(x) - sum(x))); }
+    std::vector<float> weights() const { return model[0].get_if<Dense>()->weight.template to_vector<float>(); }
+  };
+  seed(3);
+  Run whole;
+  for (int epoch = 0; epoch < 2; ++epoch) train(Run::loss, whole.model, whole.loader, whole.state);
+  seed(3);
+  Run first;
+  Checkpoint checkpoint(file(), {{"model", first.model}, {"state", first.state}, {"loader", first.loader}});
+  std::vector<int64_t> items;
+  const auto stop = [&](const TrainStep& step) {
+    items.push_back(step.item);
+    EXPECT_TRUE(std::isfinite(step.loss.item()));
+    if (step.item < 4) return;
+    checkpoint.save();
+    throw std::runtime_error("killed");
+  };
+  EXPECT_THROW(train(Run::loss, first.model, first.loader, first.state, stop), std::runtime_error);
+  EXPECT_EQ(items, (std::vector<int64_t>{1, 2, 3, 4}));
+  seed(3);
+  Run again;
+  Checkpoint(file(), {{"model", again.model}, {"state", again.state}, {"loader", again.loader}}).resume();
+  while (again.loader.epoch() < 2) train(Run::loss, again.model, again.loader, again.state);
+  EXPECT_EQ(again.weights(), whole.weights());
 }
 
 TEST_F(Checkpoints, HoldTheModesOfLayers) {
