@@ -62,6 +62,9 @@ class CudaPlugin(unittest.TestCase):
         if nvrtc is None:
             self.skipTest("passed, but the real NVRTC is not installed")
 
+    def test_convolutions_are_right(self):
+        self.good("--only", "convolutions", options="devices=1,order=2")
+
     def test_keeps_it_in_other_orders_of_work_and_on_the_second_device(self):
         self.good("--device", 1, "--only", "memory,streams,extras,services,graphs", options="devices=2,order=2")
         self.good("--only", "memory,streams,extras,services,graphs", options="devices=3,order=3,peer=0")

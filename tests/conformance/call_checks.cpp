@@ -2,20 +2,13 @@
 #include <cmath>
 #include <functional>
 
+#include "call_rig.hpp"
 #include "checks.hpp"
-#include "oracle.hpp"
 
 namespace rosin::conformance {
 namespace {
 
 constexpr int64_t rows = 5, inner = 3, columns = 4, batches = 3;
-
-std::vector<float> numbers(size_t count, int seed) {
-  std::vector<float> all(count);
-  // Small integers: every order of summation gives the same, in 16 bits as well.
-  for (size_t i = 0; i < count; ++i) all[i] = static_cast<float>((i * 7 + static_cast<size_t>(seed)) % 13) - 6;
-  return all;
-}
 
 /// What is asked for: result (5, 4) = left (5, 3) * right (3, 4), in a batch of 1 or 3; left is stored by rows, right
 /// by columns with a gap.
@@ -78,64 +71,14 @@ class Described {
   }
 };
 
-size_t element_bytes(int32_t type) { return type == ROSIN_FLOAT32 ? 4 : type == ROSIN_UINT8 ? 1 : 2; }
-
-/// Values of 0 or 1 byte as bits of Float16 and BFloat16: rounded by the oracle's tables.
-const SmallFloat& small_float(int32_t type) {
-  static const SmallFloat half(5, 10), brain(8, 7);
-  return type == ROSIN_FLOAT16 ? half : brain;
-}
-
 size_t place(const rosin_call_array& of, int64_t i, int64_t j, int64_t q) {
   return static_cast<size_t>(i * of.strides[0] + j * of.strides[1] + q * of.strides[2]);
 }
 
-/// An array on the device, and what stands in it as Float32.
-class Operand {
- public:
-  Operand(Rig& rig, const rosin_call_array& array, int64_t batch, int seed)
-      : rig_(rig), type_(array.type),
-        values(numbers(array.rank == 1 ? static_cast<size_t>(array.sizes[0])
-                                       : static_cast<size_t>(array.strides[1] * array.sizes[1] * 2 * batch + 64),
-                       seed)),
-        memory_(rig, values.size() * element_bytes(array.type)) {
-    put();
-  }
-
-  void put() {
-    if (type_ == ROSIN_FLOAT32) return rig_.write<float>(memory_.at(), values);
-    if (type_ == ROSIN_UINT8) {
-      const std::vector<uint8_t> bytes(values.begin(), values.end());
-      return rig_.write<uint8_t>(memory_.at(), bytes);
-    }
-    std::vector<uint16_t> bits;
-    for (const float x : values) bits.push_back(small_float(type_).narrowed(x));
-    rig_.write<uint16_t>(memory_.at(), bits);
-  }
-  std::vector<float> read() const {
-    if (type_ == ROSIN_FLOAT32) return rig_.read<float>(memory_.at(), values.size());
-    std::vector<float> all;
-    if (type_ == ROSIN_UINT8) {
-      for (const uint8_t byte : rig_.read<uint8_t>(memory_.at(), values.size())) all.push_back(byte);
-    } else {
-      for (const uint16_t bits : rig_.read<uint16_t>(memory_.at(), values.size())) {
-        all.push_back(small_float(type_).widened(bits));
-      }
-    }
-    return all;
-  }
-  rosin_place at() const { return memory_.at(); }
-
- private:
-  Rig& rig_;
-  int32_t type_;
-
- public:
-  std::vector<float> values;
-
- private:
-  Memory memory_;
-};
+/// How many elements reach over an array, and more where a plug-in might write beyond it.
+size_t count_of(const rosin_call_array& array, int64_t batch) {
+  return static_cast<size_t>(array.rank == 1 ? array.sizes[0] : array.strides[1] * array.sizes[1] * 2 * batch + 64);
+}
 
 double gelu(double x) { return x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }
 double gelu_gradient(double x) {
@@ -161,7 +104,8 @@ class Prepared {
         scratch_(rig, workspace ? workspace : 1) {
     for (const rosin_call_array& array : described.arrays) {
       const auto seed = static_cast<int>(operands_.size()) + 1;
-      operands_.push_back(std::make_unique<Operand>(rig, array, described.question.batch, seed));
+      const size_t count = count_of(array, described.question.batch);
+      operands_.push_back(std::make_unique<Operand>(rig, array.type, count, seed));
       buffers_.push_back(operands_.back()->at());
     }
     numbers_.size = sizeof(numbers_);
@@ -233,12 +177,7 @@ class Prepared {
 
   /// `size`: of what was added up or multiplied on the way.
   void close(double got, double wanted, const char* what, double size = 0) const {
-    const double digits = described_.question.type == ROSIN_FLOAT32   ? 1e-5
-                          : described_.question.type == ROSIN_FLOAT16 ? 2e-3
-                                                                      : 1.6e-2;
-    const bool right = std::fabs(got - wanted) <= digits * (1 + std::fabs(wanted) + std::fabs(size));
-    expect(right, described_.question.name + ": " + what + " is " + std::to_string(got) + " instead of " +
-                      std::to_string(wanted));
+    expect_close(described_.question.type, got, wanted, described_.question.name + ": " + what, size);
   }
 
   void check_element(const std::vector<float>& got, int64_t i, int64_t j, int64_t q) const {
@@ -298,27 +237,9 @@ class Prepared {
   std::vector<rosin_place> buffers_;
 };
 
-/// The same question without sizes.
-bool takes(Rig& rig, const Described& described) {
-  std::vector<rosin_call_array> unknown = described.arrays;
-  for (rosin_call_array& array : unknown) {
-    for (int64_t& size : array.sizes) size = 0;
-    for (int64_t& stride : array.strides) stride = 0;
-  }
-  rosin_call_description what = described.what;
-  what.arrays = unknown.data();
-  std::vector<int32_t> orders(unknown.size(), ROSIN_ORDER_CONTIGUOUS);
-  const rosin_status status = rig.api.call_takes(rig.device, &what, orders.data());
-  if (status == ROSIN_UNSUPPORTED) return false;
-  rig.good(status, "call_takes");
-  for (const int32_t order : orders)
-    expect(order >= ROSIN_ORDER_CONTIGUOUS && order <= ROSIN_ORDER_CHANNELS_FIRST, "call_takes wishes no known order");
-  return true;
-}
-
 /// The call, or null where the plug-in does not take it.
 std::unique_ptr<Prepared> prepared(Rig& rig, const Described& described) {
-  const bool may = takes(rig, described);
+  const bool may = takes(rig, described.what);
   rosin_call* call = nullptr;
   uint64_t workspace = 0;
   const rosin_status status = rig.api.call_prepare(rig.device, &described.what, &call, &workspace);

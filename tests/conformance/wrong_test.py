@@ -15,6 +15,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("ROSIN_TEST_BUILD", ROOT / "build" / "release")).resolve()
 CONFORMANCE = BUILD / "conformance"
 REFERENCE = BUILD / "rosin" / "librosin_reference.so"
+CUDA = BUILD / "rosin" / "librosin_cuda.so"
+FAKE = BUILD / "fake_cuda"
 COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
 # the part and the check that must fail, or several checks, by what is wrong (wrong.cpp)
 SEEN = {
@@ -100,6 +102,13 @@ SEEN = {
     "graphs refuse calls": "calls: calls stand in graphs",
     "no graphs": "graphs: a graph may be destroyed before it is finished",
 }
+# The same around the plug-in of CUDA on pretended devices: the reference plug-in has no convolutions.
+SEEN_ON_CUDA = {
+    "kernels are never flipped": "convolutions: a convolution is right or unsupported",
+    "tuning needs more room than there is": "convolutions: a tuned convolution is right",
+    "graphs refuse calls": "convolutions: convolutions stand in graphs",
+    "any sizes fit": "convolutions: a convolution that does not fit is refused",
+}
 # A wait that a plug-in leaves out shows only where the work that was to be waited for is late: on a busy machine a run
 # may miss it.
 RUNS = 5
@@ -116,25 +125,33 @@ class WrongPlugins(unittest.TestCase):
         subprocess.run([COMPILER, "-std=c++20", "-shared", "-fPIC", "-O1", "-fvisibility=hidden", "-I",
                         ROOT / "include", source, "-o", cls.plugin, "-ldl"], check=True)
 
-    def failed(self, wrong, part):
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("ROSIN_REFERENCE")}
-        environment |= {"WRONG_OF": str(REFERENCE), "WRONG": wrong, "ROSIN_REFERENCE": "devices=2,vendor=2,memory=256M"}
-        done = subprocess.run([CONFORMANCE, self.plugin, "--only", part], env=environment, capture_output=True,
+    def failed(self, wrong, part, of):
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("ROSIN_", "CUDA_", "FAKE_"))}
+        environment = {"WRONG_OF": str(of), "WRONG": wrong, "ROSIN_REFERENCE": "devices=2,vendor=2,memory=256M",
+                       "ROSIN_CUDA_LIBRARIES": str(FAKE), "FAKE_CUDA": "devices=1"}
+        done = subprocess.run([CONFORMANCE, self.plugin, "--only", part], env=kept | environment, capture_output=True,
                               text=True, check=False, timeout=300)
         return done, re.findall(r"^(\w+: [^:\n]+): FAILED", done.stdout, re.MULTILINE)
 
-    def test_each_wrong_plugin_fails_the_check_of_its_rule(self):
-        for wrong, seen in SEEN.items():
+    def each_is_seen(self, all_seen, of):
+        for wrong, seen in all_seen.items():
             checks = (seen,) if isinstance(seen, str) else seen
             with self.subTest(wrong=wrong):
                 failed = set()
                 for _ in range(RUNS):
-                    done, more = self.failed(wrong, checks[0].split(":")[0])
+                    done, more = self.failed(wrong, checks[0].split(":")[0], of)
                     failed.update(more)
                     if failed.issuperset(checks):
                         break
                 self.assertLessEqual(set(checks), failed, done.stdout + done.stderr)
                 self.assertEqual(done.returncode, 1)
+
+    def test_each_wrong_plugin_fails_the_check_of_its_rule(self):
+        self.each_is_seen(SEEN, REFERENCE)
+
+    @unittest.skipUnless(CUDA.is_file() and (FAKE / "libcuda.so.1").exists(), "the build has no pretended CUDA")
+    def test_each_wrong_plugin_with_convolutions_fails_the_check_of_its_rule(self):
+        self.each_is_seen(SEEN_ON_CUDA, CUDA)
 
 
 if __name__ == "__main__":

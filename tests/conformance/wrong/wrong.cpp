@@ -456,6 +456,32 @@ const Way ways[] = {
          return description->choice ? ROSIN_INVALID : real.call_prepare(device, description, out, workspace);
        };
      }},
+    {"kernels are never flipped",
+     [] {
+       wrong.call_prepare = [](rosin_device* device, const rosin_call_description* description, rosin_call** out,
+                               uint64_t* workspace) {
+         rosin_call_description changed = *description;
+         changed.window.flipped = 0;
+         return real.call_prepare(device, &changed, out, workspace);
+       };
+     }},
+    {"tuning needs more room than there is",
+     [] {
+       wrong.call_tune = [](rosin_stream* stream, rosin_call* call, const rosin_place* buffers, rosin_place workspace,
+                            uint64_t bytes, const rosin_call_numbers* numbers, uint64_t* needed) {
+         const rosin_status status = real.call_tune(stream, call, buffers, workspace, bytes, numbers, needed);
+         *needed = bytes + 1;
+         return status;
+       };
+     }},
+    {"any sizes fit",
+     [] {
+       wrong.call_prepare = [](rosin_device* device, const rosin_call_description* description, rosin_call** out,
+                               uint64_t* workspace) {
+         const rosin_status status = real.call_prepare(device, description, out, workspace);
+         return status == ROSIN_INVALID ? ROSIN_OK : status;
+       };
+     }},
     {"graphs run backwards",
      [] {
        wrong.graph_add = [](rosin_graph* graph, const rosin_graph_node* node) {
