@@ -17,13 +17,14 @@ import unittest
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
 PROGRAMS = pathlib.Path(os.environ.get("ROSIN_TEST_BUILD", ROOT / "build" / "release")).resolve() / "examples"
+FAKE_CUDA = PROGRAMS.parent / "fake_cuda"  # the driver and libraries of CUDA, pretended
 FAKE_PLUGINS = PROGRAMS.parent / "plugins" / "fake"  # the reference plug-in under the names of vendors' back ends
 TOUR = sorted(HERE.glob("[0-9][0-9]_*.cpp"))
 TOUR_OF_GPUS = [path for path in TOUR if "10" <= path.name[:2] <= "15"]
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("ROSIN_")}
-# On OpenCL: kernels are kept from run to run, apart from those of the op suite, which PoCL does not optimise.
-ON_OPENCL = {"ROSIN_CACHE_DIR": str(PROGRAMS / "kernels"), "POCL_CACHE_DIR": str(PROGRAMS / "pocl")}
-TRAINING_IMAGES, TEST_IMAGES = 1000, 200
+# Kernels are kept from run to run; on OpenCL apart from those of the op suite, which PoCL does not optimise.
+KEEPING_KERNELS = {"ROSIN_CACHE_DIR": str(PROGRAMS / "kernels")}
+ON_OPENCL = KEEPING_KERNELS | {"POCL_CACHE_DIR": str(PROGRAMS / "pocl")}
 sys.path.insert(0, str(ROOT / "tests"))
 from read_safetensors import read_plainly  # noqa: E402
 
@@ -222,16 +223,18 @@ class DemoTest(unittest.TestCase):
             self.assertIn(option, result.stdout)
 
 
-class DemoOnDevicesTest(unittest.TestCase):
+class DemoComparison:
     """An epoch of the demo on a device learns what the same epoch on the CPU learns."""
+
+    training_images, test_images, least_accuracy = 1000, 200, 0.8
 
     @classmethod
     def setUpClass(cls):
         temporary = tempfile.TemporaryDirectory()
         cls.addClassCleanup(temporary.cleanup)
         cls.folder = pathlib.Path(temporary.name)
-        write_images(cls.folder, "train", TRAINING_IMAGES, seed=1)
-        write_images(cls.folder, "t10k", TEST_IMAGES, seed=2)
+        write_images(cls.folder, "train", cls.training_images, seed=1)
+        write_images(cls.folder, "t10k", cls.test_images, seed=2)
 
     def train(self, model, device, **variables):
         """Loss, accuracy and {name: weights} after an epoch."""
@@ -250,8 +253,8 @@ class DemoOnDevicesTest(unittest.TestCase):
         nearly zero makes a visible step of them: no weight may be off by half a step, hardly any by a part of one."""
         loss, accuracy, weights = self.train(model, "CPU")
         other_loss, other_accuracy, other_weights = self.train(model, device, **variables)
-        self.assertGreater(accuracy, 0.8)
-        self.assertAlmostEqual(other_accuracy, accuracy, delta=1.5 / TEST_IMAGES)
+        self.assertGreater(accuracy, self.least_accuracy)
+        self.assertAlmostEqual(other_accuracy, accuracy, delta=1.5 / self.test_images)
         self.assertAlmostEqual(other_loss, loss, delta=1.5e-4)
         self.assertEqual({name: shape for name, (shape, _) in other_weights.items()},
                          {name: shape for name, (shape, _) in weights.items()})
@@ -260,6 +263,8 @@ class DemoOnDevicesTest(unittest.TestCase):
             self.assertLess(max(differences), 5e-4, name)
             self.assertLess(sum(differences) / len(differences), 1e-6, name)
 
+
+class DemoOnDevicesTest(DemoComparison, unittest.TestCase):
     def test_mlp_on_opencl(self):
         need_opencl(self)
         self.compare("OpenCL:0", "mlp", **ON_OPENCL)
@@ -273,6 +278,29 @@ class DemoOnDevicesTest(unittest.TestCase):
 
     def test_lenet_on_reference(self):
         self.compare("reference:0", "lenet")
+
+
+@unittest.skipUnless((FAKE_CUDA / "libcuda.so.1").exists(), "the build has no pretended CUDA")
+class DemoOnPretendedCudaTest(DemoComparison, unittest.TestCase):
+    """Through the plug-in of CUDA, with cuBLASLt and cuDNN, on what stands in for them: slow, hence few images."""
+
+    training_images, test_images, least_accuracy = 320, 40, 0.3
+
+    def compare_there(self, model):
+        calls = self.folder / "calls"
+        self.compare("CUDA:0", model, ROSIN_CUDA_LIBRARIES=str(FAKE_CUDA), FAKE_CUDA="devices=1,order=4",
+                     FAKE_CUDA_PRODUCTS=str(calls), **KEEPING_KERNELS)
+        text = calls.read_text(encoding="utf-8")
+        self.assertNotIn("error", text)
+        return text
+
+    def test_mlp(self):
+        self.assertIn("784", self.compare_there("mlp"))
+
+    def test_lenet(self):
+        text = self.compare_there("lenet")
+        for kind in ("forward", "data", "weights"):
+            self.assertIn(f"convolution {kind}", text)
 
 
 if __name__ == "__main__":

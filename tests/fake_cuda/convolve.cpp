@@ -1,4 +1,5 @@
 // Convolutions of cuDNN's stand-in, one product after the other. See cudnn.hpp.
+#include <algorithm>
 #include <cmath>
 
 #include "cudnn.hpp"
@@ -79,12 +80,12 @@ void compute(const Convolution& given) {
   Convolution c = given;
   const Tensor& result = *c.stored().back();
   std::vector<double> sums(result.reach() / fake::bytes_of(element_of(result.type)));
-  Index kernel = c.w.sizes, x;
+  const Index taps(c.w.sizes.begin() + 1, c.w.sizes.end());
+  Index w(c.w.sizes.size()), x;
   for_each(c.y.sizes, [&](const Index& y) {
-    Index taps(c.w.sizes.begin() + 1, c.w.sizes.end());
+    w[0] = y[1];
     for_each(taps, [&](const Index& tap) {
-      Index w{y[1]};
-      w.insert(w.end(), tap.begin(), tap.end());
+      std::copy(tap.begin(), tap.end(), w.begin() + 1);
       if (!meeting(c, y, w, x)) return;
       switch (c.kind) {
         case dnn::Kind::backward_data:

@@ -31,16 +31,20 @@ struct Network {
   static Array input(int step) { return Array({step % 7, 3, (step + 2) % 7, 6}, {4}); }
 };
 
+/// A small LeNet.
 struct Convnet {
-  Conv hidden{{2, 2}, 1, 3, relu};
+  Conv first{{3, 3}, 1, 2, relu, {.pad = 1}};
+  Conv second{{2, 2}, 2, 3, relu};
   Dense out{12, 3};
-  Array operator()(const Array& x) const { return out(flatten(hidden(x))); }
+  Array operator()(const Array& x) const { return out(flatten(second(maxpool(first(x), 2)))); }
 
-  std::vector<const Array*> weights() const { return {&hidden.weight, &hidden.bias, &out.weight, &out.bias}; }
+  std::vector<const Array*> weights() const {
+    return {&first.weight, &first.bias, &second.weight, &second.bias, &out.weight, &out.bias};
+  }
   static Array input(int step) {
     std::vector<float> pixels;
-    for (int i = 0; i < 36; ++i) pixels.push_back(static_cast<float>((i * 7 + step * 3) % 11) / 5 - 1);
-    return Array(pixels, {3, 3, 1, 4});
+    for (int i = 0; i < 144; ++i) pixels.push_back(static_cast<float>((i * 7 + step * 3) % 11) / 5 - 1);
+    return Array(pixels, {6, 6, 1, 4});
   }
 };
 
