@@ -2,6 +2,7 @@
 #include <rosin/diagnostics.hpp>
 
 #include <filesystem>
+#include <utility>
 
 #include "base/environment.hpp"
 #include "devices/backends.hpp"
@@ -20,6 +21,19 @@ std::string names_of_types(uint32_t types) {
   std::string names;
   for (int n = 0; n <= ROSIN_COMPLEX64; ++n) {
     if (types >> n & 1) names.append(names.empty() ? "" : ", ").append(to_string(static_cast<DType>(n)));
+  }
+  return names;
+}
+
+/// What kernels may have beyond the first page of instructions.
+std::string names_of_instructions(uint64_t sets) {
+  static constexpr std::pair<rosin_instruction_set, const char*> known[] = {{ROSIN_TAKES_VECTORS, "vectors"},
+                                                                            {ROSIN_TAKES_READ_ONLY, "read-only"},
+                                                                            {ROSIN_TAKES_SHUFFLE, "shuffle"},
+                                                                            {ROSIN_TAKES_LARGE_SHARED, "large shared"}};
+  std::string names;
+  for (const auto& [set, name] : known) {
+    if (sets & set) names.append(names.empty() ? "" : ", ").append(name);
   }
   return names;
 }
@@ -68,6 +82,7 @@ std::vector<DeviceFact> facts_of(const rosin_device_info& info) {
   add("alignment", std::to_string(info.alignment));
   add("largest allocation", std::to_string(info.largest_allocation));
   add("matrix types", names_of_types(info.matrix_types));
+  add("instructions", names_of_instructions(info.instructions));
   add("uuid", hexadecimal(info.uuid));
   return facts;
 }
