@@ -28,7 +28,7 @@ LIMIT = 300
 def clean_environment(**more):
     """The environment without what says that this process is one of several already."""
     kept = {name: value for name, value in os.environ.items()
-            if not name.startswith(("ROSIN_", "OMPI_", "PMI", "MPI"))}
+            if not name.startswith(("ROSIN_", "OMPI_", "PMI", "MPI", "SLURM_"))}
     return kept | {"ROSIN_LOG": "none"} | more
 
 
@@ -311,6 +311,8 @@ class AloneWithoutMpi(Ranks):
     def test_a_launcher_without_its_library_is_an_error(self):
         done = self.run_words(CONFORMANCE, MPI, ROSIN_MPI_LIBRARY="/nonexistent/libmpi.so")
         self.assertIn("join: UNSUPPORTED: /nonexistent/libmpi.so", done.stdout)
+        done = self.run_words(CONFORMANCE, MPI, SLURM_STEP_NUM_TASKS="4")
+        self.assertIn("join: UNSUPPORTED: srun has started 4 tasks without MPI", done.stdout)
 
 
 @unittest.skipUnless(CONFORMANCE.is_file() and MPI.is_file() and OPEN_MPI, "no Open MPI here")

@@ -55,6 +55,14 @@ Library opened(const std::vector<const char*>& files, const std::string& why) {
   throw Trouble{ROSIN_COMM_UNSUPPORTED, why + tried};
 }
 
+/// Slurm sets this for tasks that srun starts; without its MPI each of them would train on its own, unnoticed.
+void refuse_slurm_without_mpi() {
+  const char* tasks = std::getenv("SLURM_STEP_NUM_TASKS");
+  if (!tasks || std::atoi(tasks) <= 1) return;
+  throw Trouble{ROSIN_COMM_UNSUPPORTED, std::string("srun has started ") + tasks +
+                                            " tasks without MPI; write srun --mpi=pmix, or --mpi=pmi2 for MPICH"};
+}
+
 }  // namespace
 
 void* Library::address(const char* symbol) const {
@@ -72,6 +80,7 @@ std::optional<Library> find_library() {
   const std::string why = "a launcher of MPI has started this process, but its library is not found (";
   if (by_open_mpi) return opened({std::begin(open_mpi_files), std::end(open_mpi_files)}, why + "Open MPI): ");
   if (by_mpich) return opened({std::begin(mpich_files), std::end(mpich_files)}, why + "MPICH): ");
+  refuse_slurm_without_mpi();
   return std::nullopt;
 }
 

@@ -60,6 +60,23 @@ void check_half_sums(Rig& rig) {
   }
 }
 
+/// Every 16-bit float stays what it is where all ranks have the same.
+void check_half_patterns(Rig& rig) {
+  for (const int type : {ROSIN_COMM_FLOAT16, ROSIN_COMM_BFLOAT16}) {
+    const int exponent = type == ROSIN_COMM_FLOAT16 ? 0x7c00 : 0x7f80;
+    std::vector<uint16_t> all(65536);
+    for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<uint16_t>(i);
+    const rosin_comm_part part{all.data(), all.data(), all.size()};
+    rig.expect_ok(rig.run(ROSIN_COMM_ALLREDUCE, type, ROSIN_COMM_MINIMUM, 0, {part}), "patterns");
+    size_t wrong = 0;
+    for (size_t i = 0; i < all.size(); ++i) {
+      const bool is_nan = (static_cast<int>(i) & 0x7fff) > exponent;
+      wrong += is_nan ? (all[i] & 0x7fff) <= exponent : all[i] != i;
+    }
+    rig.check(wrong == 0, std::to_string(wrong) + " patterns of type " + std::to_string(type) + " change");
+  }
+}
+
 /// Numbers whose sum depends on the order.
 std::vector<float> rough(int rank, size_t count) {
   std::vector<float> all(count);
@@ -85,6 +102,7 @@ void check_rules(Rig& rig) {
   check_refusals(rig);
   check_nan(rig);
   check_half_sums(rig);
+  check_half_patterns(rig);
 }
 
 void check_bits(Rig& rig) {
