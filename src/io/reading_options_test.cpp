@@ -201,6 +201,24 @@ TEST_F(ReadingFiles, ArraysComeToADeviceInPieces) {
   EXPECT_EQ(there.large.to_vector(), large.to_vector());
 }
 
+TEST_F(ReadingFiles, TheWayToADeviceTakesLittleMemoryOfTheHost) {
+  Device device;
+  try {
+    device = get_device("reference", 0);
+  } catch (const Error&) {
+    GTEST_SKIP() << "no reference device";
+  }
+  constexpr int64_t most = int64_t{64} << 20;
+  for (const char* shape : {"[25165824]", "[6144,4096]"}) {  // 96 MiB
+    const std::string file = file_of_zeros(shape, uint64_t{96} << 20);
+    const MemoryStats before = memory_stats(Device());
+    const Array x = load(file, {.device = device})["x"];
+    EXPECT_TRUE(x.device() == device);
+    EXPECT_LE(memory_stats(Device()).peak, std::max(before.peak, before.live + most)) << shape;
+    EXPECT_GE(memory_stats(device).live, int64_t{96} << 20);
+  }
+}
+
 // --- Several files.
 
 TEST_F(ReadingFiles, AModelInSeveralFilesComesBack) {
