@@ -1,5 +1,6 @@
 // ONNX: a model from a file of the Open Neural Network Exchange format as a value that is called, walked, moved and
-// trained like any layer. Read next: docs/onnx.md (which ops, of which versions; how dims map).
+// trained like any layer; and any function of arrays as such a file. Read next: docs/onnx.md (which ops, of which
+// versions; how dims map).
 #pragma once
 
 #include <cstdint>
@@ -7,6 +8,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -104,5 +107,85 @@ ROSIN_API FileListing list_file(const std::string& path);
 /// external data is looked for beside it. Errors: io (as load, and external data that is not there), dtype and shape
 /// (tensors that arrays cannot hold).
 ROSIN_API std::vector<NamedArray> initializers(const std::string& path);
+
+/// How a function is written.
+struct SaveOptions {
+  /// Names of what it gives, in order; "output", or "output_0", "output_1", ... where there are none.
+  std::vector<std::string> outputs = {};
+  /// The version of the ops, 16 to 21.
+  int64_t opset = 17;
+  /// Whether the last dim of the inputs, the file's first, may have any size in the file; of those inputs where it is
+  /// that of the first one with two dims. The function is recorded with two sizes, to find what follows from it.
+  bool symbolic_batch = true;
+  /// Names of arrays that the function has taken along, such as state(model); those of a model are known.
+  std::vector<NamedArray> parameters = {};
+  /// Whether arrays of 1 KiB or more stand in a file beside it, PATH.data; so they do anyway from 2 GiB on.
+  bool external_data = false;
+  std::string graph_name = "rosin";
+  std::vector<std::pair<std::string, std::string>> metadata = {};
+};
+
+namespace detail {
+
+/// A function of arrays as compiled code sees it; refers to it.
+struct RecordedFunction {
+  const void* object;
+  Arrays (*call)(const void* object, std::span<const Array> inputs);
+};
+
+template <class Result> Arrays listed(Result&& result) {
+  using Plain = std::remove_cvref_t<Result>;
+  if constexpr (std::is_same_v<Plain, Array>) {
+    return {std::forward<Result>(result)};
+  } else if constexpr (std::is_same_v<Plain, Results>) {
+    Arrays list;
+    for (const NamedArray& named : result.list) list.push_back(named.value);
+    return list;
+  } else if constexpr (requires { std::tuple_size<Plain>::value; }) {
+    return std::apply([](const auto&... each) { return Arrays{each...}; }, result);
+  } else {
+    return Arrays(result.begin(), result.end());
+  }
+}
+
+template <class F, std::size_t... i> Arrays called(const F& f, std::span<const Array> x, std::index_sequence<i...>) {
+  if constexpr (std::is_invocable_v<const F&, decltype(x[i])...>) return listed(f(x[i]...));
+  else return listed(f(x));
+}
+
+template <class F, std::size_t count> RecordedFunction recorded_function(const F& f) {
+  return {&f, [](const void* object, std::span<const Array> x) {
+            return called(*static_cast<const F*>(object), x, std::make_index_sequence<count>());
+          }};
+}
+
+/// The arrays of a model by their paths; none of a function.
+template <class F> std::vector<NamedArray> parameters_of(const F& f) {
+  if constexpr (Walkable<F> && !reflect::is_leaf<F>) return state(f);
+  else return {};
+}
+
+ROSIN_API void save_function(const std::string& path, const RecordedFunction& function,
+                             std::vector<NamedArray> parameters, std::span<const NamedInput> inputs,
+                             const SaveOptions& options);
+
+}  // namespace detail
+
+/// Writes a function of arrays, such as a model, as an ONNX file: `save("m.onnx", m, {{"x", x}, {"mask", mask}})`. It
+/// is called on the examples, as outside gradient calls (Dropout passes all, BatchNorm takes what it has learned), and
+/// what it records becomes the file's graph; only sizes and types of the examples matter, and nothing is computed but
+/// what depends on no input. It takes the inputs one by one, or as a span, and gives an array, a list or a tuple of
+/// arrays. Parameters have their paths as names, kernels of true convolutions the direction of the format. Dims stand
+/// in reverse. The file appears whole or not at all.
+/// Errors: argument (ops that the format lacks, all in one message; the function reads values, or does other things for
+/// another batch size; names, opset), io (the file cannot be written), those of the function.
+template <class F, std::size_t count>
+void save(const std::string& path, const F& f, const NamedInput (&inputs)[count], const SaveOptions& options = {}) {
+  detail::save_function(path, detail::recorded_function<F, count>(f), detail::parameters_of(f), inputs, options);
+}
+/// The same for one input, called "input".
+template <class F> void save(const std::string& path, const F& f, const Array& input, const SaveOptions& options = {}) {
+  save(path, f, {NamedInput{"input", input}}, options);
+}
 
 }  // namespace rosin::onnx

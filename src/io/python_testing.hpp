@@ -17,11 +17,13 @@ inline std::string output_of(const std::string& command) {
   return pclose(pipe) == 0 ? text : "failed: " + text;
 }
 
-/// An interpreter that can import this module (PYTHON, else Debian's, else the first in PATH); empty: none.
+/// An interpreter that can import this module (PYTHON, else that of build/venv, Debian's, the first in PATH); empty:
+/// none.
 inline std::string python_with(const std::string& module) {
   const char* named = std::getenv("PYTHON");
   for (const std::string& python :
-       {std::string(named ? named : ""), std::string("/usr/bin/python3"), std::string("python3")}) {
+       {std::string(named ? named : ""), std::string(ROSIN_SOURCE_DIR "/build/venv/bin/python"),
+        std::string("/usr/bin/python3"), std::string("python3")}) {
     if (!python.empty() && output_of(python + " -c 'import " + module + "; print(1)'") == "1\n") return python;
   }
   return "";

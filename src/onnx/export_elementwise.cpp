@@ -1,0 +1,71 @@
+// Elementwise ops in ops of the format. Each gives its result in the type that it computes in, or Bool.
+#include <cmath>
+
+#include "onnx/definition.hpp"
+#include "onnx/exports.hpp"
+
+namespace rosin::onnx {
+
+std::string plain(NodeWriting& node) {
+  std::vector<std::string> inputs;
+  for (int i = 0; i < node.operands(); ++i) inputs.push_back(node.x(i));
+  return node.add(node.row().file_op, std::move(inputs));
+}
+
+std::string square_out(NodeWriting& node) {
+  const std::string x = node.x();
+  return node.add("Mul", {x, x});
+}
+
+std::string root_below_one(NodeWriting& node) { return node.add("Reciprocal", {node.add("Sqrt", {node.x()})}); }
+
+std::string clamp_out(NodeWriting& node) {
+  return node.add("Min", {node.add("Max", {node.x(0), node.x(1)}), node.x(2)});
+}
+
+std::string truncated(NodeWriting& node) {
+  const std::string x = node.x();
+  if (!is_float(node.computed())) return x;
+  return node.add("Mul", {node.add("Sign", {x}), node.add("Floor", {node.add("Abs", {x})})});
+}
+
+std::string rounded_alike(NodeWriting& node) { return is_float(node.computed()) ? plain(node) : node.x(); }
+
+std::string not_equal(NodeWriting& node) { return node.add("Not", {node.add("Equal", {node.x(0), node.x(1)})}); }
+
+std::string is_nan_out(NodeWriting& node) { return node.add("IsNaN", {node.in(0, Float32)}); }
+std::string is_infinite_out(NodeWriting& node) { return node.add("IsInf", {node.in(0, Float32)}); }
+std::string finite_out(NodeWriting& node) {
+  const std::string x = node.in(0, Float32);
+  return node.add("Not", {node.add("Or", {node.add("IsNaN", {x}), node.add("IsInf", {x})})});
+}
+
+std::string cube_root(NodeWriting& node) {
+  const std::string x = node.x();
+  return node.add("Mul", {node.add("Sign", {x}), node.add("Pow", {node.add("Abs", {x}), node.constant(1.0 / 3)})});
+}
+
+std::string power_of_two(NodeWriting& node) { return node.add("Pow", {node.constant(2), node.x()}); }
+std::string exp_less_one(NodeWriting& node) { return node.add("Sub", {node.add("Exp", {node.x()}), node.constant(1)}); }
+std::string log_of_base_two(NodeWriting& node) {
+  return node.add("Div", {node.add("Log", {node.x()}), node.constant(std::log(2.0))});
+}
+std::string log_of_more(NodeWriting& node) { return node.add("Log", {node.add("Add", {node.x(), node.constant(1)})}); }
+
+std::string modulo(NodeWriting& node) {
+  const std::string a = node.x(0), b = node.x(1);
+  if (!is_float(node.computed())) return node.add("Mod", {a, b});
+  return node.add("Sub", {a, node.add("Mul", {b, node.add("Floor", {node.add("Div", {a, b})})})});
+}
+
+std::string floored_quotient(NodeWriting& node) {
+  const std::string a = node.x(0), b = node.x(1);
+  if (is_float(node.computed())) return node.add("Floor", {node.add("Div", {a, b})});
+  return node.add("Div", {node.add("Sub", {a, node.add("Mod", {a, b})}), b});
+}
+
+std::string where_out(NodeWriting& node) { return node.add("Where", {node.in(0, Bool), node.x(1), node.x(2)}); }
+
+std::string cast_out(NodeWriting& node) { return node.in(0, node.value().type); }
+
+}  // namespace rosin::onnx
