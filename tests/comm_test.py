@@ -178,7 +178,7 @@ class Local(Ranks):
 
     def test_two_processes_of_one_rank_and_another_number_of_ranks_are_refused(self):
         script = f'exec 2>&1; if [ $ROSIN_RANK = 1 ]; then ROSIN_RANK=0 {CONFORMANCE} {LOCAL}; exit 1; fi; '
-        done = self.run_words(*rosin_run(2, "--grace", "1"), "sh", "-c", script + f"{CONFORMANCE} {LOCAL}")
+        done = self.run_words(*rosin_run(2, "--grace", "5"), "sh", "-c", script + f"{CONFORMANCE} {LOCAL}")
         self.assertRegex(done.stdout, r"INVALID: rank 0 is process \d+ already")
         done = self.run_words(*rosin_run(2, "--grace", "1"), "env", "ROSIN_WORLD_SIZE=3", CONFORMANCE, LOCAL)
         self.assertIn("ROSIN_WORLD_SIZE says 3 ranks, rosin run started 2", done.stdout)

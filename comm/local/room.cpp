@@ -237,13 +237,15 @@ std::string Room::last_of(int other) const {
 
 void Room::meet(double timeout) {
   ++meetings_;
-  slot(rank_).arrived.store(meetings_, std::memory_order_release);
   const auto wanted = static_cast<uint32_t>(meetings_);
-  if (page_->arrivals.fetch_add(1) + 1 == meetings_ * static_cast<uint64_t>(ranks_)) {
+  const bool is_last = page_->arrivals.fetch_add(1) + 1 == meetings_ * static_cast<uint64_t>(ranks_);
+  if (is_last) {
     page_->meetings.store(wanted);
     wake(page_->meetings);
-    return;
   }
+  // Only now: a rank that is killed before is one that did not come.
+  slot(rank_).arrived.store(meetings_, std::memory_order_release);
+  if (is_last) return;
   const Wait for_all{timeout, "did not come", [](const Room& room, int other) {
                        return room.slot(other).arrived.load(std::memory_order_acquire) < room.meetings_;
                      }};
