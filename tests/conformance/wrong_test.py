@@ -1,4 +1,4 @@
-"""Each check of the conformance program fails on a plug-in that breaks its rule: wrong/wrong.cpp, compiled here.
+"""Each check of the conformance program fails on a plug-in that breaks its rule: wrong/*.cpp, compiled here.
 
 The build is the folder named by ROSIN_TEST_BUILD, else build/release; ./run test sets it.
 """
@@ -18,7 +18,7 @@ REFERENCE = BUILD / "rosin" / "librosin_reference.so"
 CUDA = BUILD / "rosin" / "librosin_cuda.so"
 FAKE = BUILD / "fake_cuda"
 COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
-# the part and the check that must fail, or several checks, by what is wrong (wrong.cpp)
+# the part and the check that must fail, or several checks, by what is wrong (wrong/*.cpp)
 SEEN = {
     "half of the graphs": "device: the table is complete",
     "blank in a version": "device: capabilities have names and stay",
@@ -34,12 +34,14 @@ SEEN = {
     "copies to the beginning": "memory: offsets and odd sizes touch nothing else",
     "copies nothing": "memory: copies within a device",
     "copies pinned memory late": "memory: pinned memory is copied from and to",
+    "reads host memory late": "memory: host memory may be used again at once",
     "gives a block where there is none": "memory: after out of memory all goes on",
     "keeps what is released": "memory: memory comes back",
     "a new event has not ended": "streams: an event never recorded has ended",
     "event_sync returns at once": "streams: an event ends with the work before it",
     "stream_sync returns at once": "streams: stream_sync waits for all work",
     "no stream waits": ("streams: a stream waits for another", "streams: a wait means the event as it was"),
+    "devices know only their own events": "streams: devices wait for each other",
     "threads are mixed up": "streams: threads use streams of their own",
     "loads once": "programs: a program compiles and loads more than once",
     "needs a device to compile": "programs: a program compiles without a device or is unsupported",
@@ -102,11 +104,12 @@ SEEN = {
     "graphs refuse calls": "calls: calls stand in graphs",
     "no graphs": "graphs: a graph may be destroyed before it is finished",
 }
-# The same around the plug-in of CUDA on pretended devices: the reference plug-in has no convolutions.
+# The same around the plug-in of CUDA on pretended devices: the reference plug-in neither convolves nor adopts streams.
 SEEN_ON_CUDA = {
     "kernels are never flipped": "convolutions: a convolution is right or unsupported",
     "tuning needs more room than there is": "convolutions: a tuned convolution is right",
     "graphs refuse calls": "convolutions: convolutions stand in graphs",
+    "adopts another stream": "services: a stream of the vendor is adopted and lives on",
     "any sizes fit": "convolutions: a convolution that does not fit is refused",
 }
 # A wait that a plug-in leaves out shows only where the work that was to be waited for is late: on a busy machine a run
@@ -121,9 +124,9 @@ class WrongPlugins(unittest.TestCase):
         cls.folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(cls.folder.cleanup)
         cls.plugin = pathlib.Path(cls.folder.name) / "librosin_wrong.so"
-        source = pathlib.Path(__file__).with_name("wrong") / "wrong.cpp"
+        sources = sorted(pathlib.Path(__file__).with_name("wrong").glob("*.cpp"))
         subprocess.run([COMPILER, "-std=c++20", "-shared", "-fPIC", "-O1", "-fvisibility=hidden", "-I",
-                        ROOT / "include", source, "-o", cls.plugin, "-ldl"], check=True)
+                        ROOT / "include", *sources, "-o", cls.plugin, "-ldl"], check=True)
 
     def failed(self, wrong, part, of):
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("ROSIN_", "CUDA_", "FAKE_"))}
@@ -150,7 +153,7 @@ class WrongPlugins(unittest.TestCase):
         self.each_is_seen(SEEN, REFERENCE)
 
     @unittest.skipUnless(CUDA.is_file() and (FAKE / "libcuda.so.1").exists(), "the build has no pretended CUDA")
-    def test_each_wrong_plugin_with_convolutions_fails_the_check_of_its_rule(self):
+    def test_each_wrong_plugin_on_pretended_gpus_fails_the_check_of_its_rule(self):
         self.each_is_seen(SEEN_ON_CUDA, CUDA)
 
 

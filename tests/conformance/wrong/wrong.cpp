@@ -6,15 +6,16 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
-#include <rosin/backend.h>
-
-namespace {
+#include "wrong.hpp"
 
 rosin_backend real;
 rosin_backend wrong;
+
+namespace {
 
 using Instructions = std::vector<rosin_instruction>;
 void (*edit)(Instructions&) = nullptr;
@@ -93,18 +94,6 @@ void facts(void (*how)(rosin_device_info&)) {
 }
 
 rosin_status bad_query(rosin_event*) { return ROSIN_INVALID; }
-
-rosin_status other_activation(rosin_device* device, const rosin_call_description* description, rosin_call** out,
-                              uint64_t* workspace) {
-  rosin_call_description changed = *description;
-  if (changed.epilogue.activation == ROSIN_ACTIVATION_RELU) changed.epilogue.activation = ROSIN_ACTIVATION_TANH;
-  return real.call_prepare(device, &changed, out, workspace);
-}
-
-struct Way {
-  const char* name;
-  void (*take)();
-};
 
 const Way ways[] = {
     {"half of the graphs", [] { wrong.graph_add = nullptr; }},
@@ -202,6 +191,22 @@ const Way ways[] = {
          return bytes == 100003 ? ROSIN_OK : real.copy_out(stream, to, from, bytes);
        };
      }},
+    {"reads host memory late",
+     [] {
+       static rosin_place late{};
+       static const void* source = nullptr;
+       wrong.copy_in = [](rosin_stream* stream, rosin_place to, const void* from, uint64_t bytes) {
+         if (bytes != 1 << 20) return real.copy_in(stream, to, from, bytes);
+         late = to;
+         source = from;
+         return ROSIN_OK;
+       };
+       wrong.copy_out = [](rosin_stream* stream, void* to, rosin_place from, uint64_t bytes) {
+         if (bytes == 1 << 20 && source) real.copy_in(stream, late, source, bytes);
+         source = nullptr;
+         return real.copy_out(stream, to, from, bytes);
+       };
+     }},
     {"gives a block where there is none",
      [] {
        wrong.alloc = [](rosin_device* device, uint64_t bytes, rosin_memory** out) {
@@ -213,6 +218,34 @@ const Way ways[] = {
     {"event_sync returns at once", [] { wrong.event_sync = [](rosin_event*) { return ROSIN_OK; }; }},
     {"stream_sync returns at once", [] { wrong.stream_sync = [](rosin_stream*) { return ROSIN_OK; }; }},
     {"no stream waits", [] { wrong.stream_wait = [](rosin_stream*, rosin_event*) { return ROSIN_OK; }; }},
+    {"devices know only their own events",
+     [] {
+       static std::map<rosin_stream*, rosin_device*> of_stream;
+       static std::map<rosin_event*, rosin_device*> of_event;
+       static std::mutex lock;  // of both
+       wrong.stream_create = [](rosin_device* device, rosin_stream** out) {
+         const rosin_status status = real.stream_create(device, out);
+         const std::lock_guard guard(lock);
+         if (status == ROSIN_OK) of_stream[*out] = device;
+         return status;
+       };
+       wrong.event_record = [](rosin_event* event, rosin_stream* stream) {
+         const std::lock_guard guard(lock);
+         of_event[event] = of_stream[stream];
+         return real.event_record(event, stream);
+       };
+       wrong.stream_wait = [](rosin_stream* stream, rosin_event* event) {
+         const std::lock_guard guard(lock);
+         const bool own = of_event.count(event) == 0 || of_event[event] == of_stream[stream];
+         return own ? real.stream_wait(stream, event) : ROSIN_INVALID;
+       };
+     }},
+    {"adopts another stream",
+     [] {
+       wrong.stream_adopt = [](rosin_device* device, void*, rosin_stream** out) {
+         return real.stream_create(device, out);
+       };
+     }},
     {"threads are mixed up",
      [] {
        wrong.copy_in = [](rosin_stream* stream, rosin_place to, const void* from, uint64_t bytes) {
@@ -421,85 +454,6 @@ const Way ways[] = {
          return priority == ROSIN_PRIORITY_LOW ? ROSIN_INVALID : real.stream_create_with(device, priority, out);
        };
      }},
-    {"another activation", [] { wrong.call_prepare = other_activation; }},
-    {"numbers of the first run",
-     [] {
-       wrong.call_run = [](rosin_stream* stream, rosin_call* call, const rosin_place* buffers, rosin_place workspace,
-                           const rosin_call_numbers* numbers) {
-         static std::map<rosin_call*, rosin_call_numbers> first;
-         if (!numbers) return real.call_run(stream, call, buffers, workspace, nullptr);
-         return real.call_run(stream, call, buffers, workspace, &first.emplace(call, *numbers).first->second);
-       };
-       wrong.call_destroy = [](rosin_call*) {};
-     }},
-    {"attributes are passed over",
-     [] {
-       wrong.call_takes = [](rosin_device* device, const rosin_call_description* description, int32_t* orders) {
-         rosin_call_description changed = *description;
-         changed.attribute_count = 0;
-         return real.call_takes(device, &changed, orders);
-       };
-     }},
-    {"as much workspace as it likes",
-     [] {
-       wrong.call_prepare = [](rosin_device* device, const rosin_call_description* description, rosin_call** out,
-                               uint64_t* workspace) {
-         rosin_call_description changed = *description;
-         changed.workspace = 0;
-         return real.call_prepare(device, &changed, out, workspace);
-       };
-     }},
-    {"choices are of no use",
-     [] {
-       wrong.call_prepare = [](rosin_device* device, const rosin_call_description* description, rosin_call** out,
-                               uint64_t* workspace) {
-         return description->choice ? ROSIN_INVALID : real.call_prepare(device, description, out, workspace);
-       };
-     }},
-    {"kernels are never flipped",
-     [] {
-       wrong.call_prepare = [](rosin_device* device, const rosin_call_description* description, rosin_call** out,
-                               uint64_t* workspace) {
-         rosin_call_description changed = *description;
-         changed.window.flipped = 0;
-         return real.call_prepare(device, &changed, out, workspace);
-       };
-     }},
-    {"tuning needs more room than there is",
-     [] {
-       wrong.call_tune = [](rosin_stream* stream, rosin_call* call, const rosin_place* buffers, rosin_place workspace,
-                            uint64_t bytes, const rosin_call_numbers* numbers, uint64_t* needed) {
-         const rosin_status status = real.call_tune(stream, call, buffers, workspace, bytes, numbers, needed);
-         *needed = bytes + 1;
-         return status;
-       };
-     }},
-    {"any sizes fit",
-     [] {
-       wrong.call_prepare = [](rosin_device* device, const rosin_call_description* description, rosin_call** out,
-                               uint64_t* workspace) {
-         const rosin_status status = real.call_prepare(device, description, out, workspace);
-         return status == ROSIN_INVALID ? ROSIN_OK : status;
-       };
-     }},
-    {"graphs run backwards",
-     [] {
-       wrong.graph_add = [](rosin_graph* graph, const rosin_graph_node* node) {
-         rosin_graph_node changed = *node;
-         changed.dependency_count = 0;
-         return real.graph_add(graph, &changed);
-       };
-     }},
-    {"updates are passed over",
-     [] { wrong.graph_update = [](rosin_graph*, uint32_t, const rosin_graph_node*) { return ROSIN_OK; }; }},
-    {"graphs fill with zeros",
-     [] {
-       wrong.graph_add = [](rosin_graph* graph, const rosin_graph_node* node) {
-         rosin_graph_node changed = *node;
-         changed.value = 0;
-         return real.graph_add(graph, &changed);
-       };
-     }},
     {"a block twice",
      [] {
        wrong.alloc = [](rosin_device* device, uint64_t bytes, rosin_memory** out) {
@@ -555,13 +509,6 @@ const Way ways[] = {
          return status == ROSIN_OK || last.empty() ? status : real.load(device, last.data(), last.size(), out);
        };
      }},
-    {"graphs refuse calls",
-     [] {
-       wrong.graph_add = [](rosin_graph* graph, const rosin_graph_node* node) {
-         return node->kind == ROSIN_GRAPH_CALL ? ROSIN_INVALID : real.graph_add(graph, node);
-       };
-     }},
-    {"no graphs", [] { wrong.graph_create = [](rosin_device*, rosin_graph**) { return ROSIN_INVALID; }; }},
 };
 
 }  // namespace
@@ -574,11 +521,13 @@ extern "C" __attribute__((visibility("default"))) const rosin_backend* rosin_bac
   if (!library) return nullptr;
   real = *reinterpret_cast<rosin_backend_open_function>(dlsym(library, "rosin_backend_open"))(abi);
   wrong = real;
-  for (const Way& way : ways) {
-    if (std::string(std::getenv("WRONG")) != way.name) continue;
-    way.take();
-    made = true;
-    return &wrong;
+  for (const std::span<const Way> some : {std::span<const Way>(ways), call_ways}) {
+    for (const Way& way : some) {
+      if (std::string(std::getenv("WRONG")) != way.name) continue;
+      way.take();
+      made = true;
+      return &wrong;
+    }
   }
   return nullptr;
 }

@@ -1,0 +1,106 @@
+// Ways of being wrong about vendor calls and graphs. See wrong.hpp.
+#include <map>
+
+#include "wrong.hpp"
+
+namespace {
+
+rosin_status other_activation(rosin_device* device, const rosin_call_description* description, rosin_call** out,
+                              uint64_t* workspace) {
+  rosin_call_description changed = *description;
+  if (changed.epilogue.activation == ROSIN_ACTIVATION_RELU) changed.epilogue.activation = ROSIN_ACTIVATION_TANH;
+  return real.call_prepare(device, &changed, out, workspace);
+}
+
+const Way ways[] = {
+    {"another activation", [] { wrong.call_prepare = other_activation; }},
+    {"numbers of the first run",
+     [] {
+       wrong.call_run = [](rosin_stream* stream, rosin_call* call, const rosin_place* buffers, rosin_place workspace,
+                           const rosin_call_numbers* numbers) {
+         static std::map<rosin_call*, rosin_call_numbers> first;
+         if (!numbers) return real.call_run(stream, call, buffers, workspace, nullptr);
+         return real.call_run(stream, call, buffers, workspace, &first.emplace(call, *numbers).first->second);
+       };
+       wrong.call_destroy = [](rosin_call*) {};
+     }},
+    {"attributes are passed over",
+     [] {
+       wrong.call_takes = [](rosin_device* device, const rosin_call_description* description, int32_t* orders) {
+         rosin_call_description changed = *description;
+         changed.attribute_count = 0;
+         return real.call_takes(device, &changed, orders);
+       };
+     }},
+    {"as much workspace as it likes",
+     [] {
+       wrong.call_prepare = [](rosin_device* device, const rosin_call_description* description, rosin_call** out,
+                               uint64_t* workspace) {
+         rosin_call_description changed = *description;
+         changed.workspace = 0;
+         return real.call_prepare(device, &changed, out, workspace);
+       };
+     }},
+    {"choices are of no use",
+     [] {
+       wrong.call_prepare = [](rosin_device* device, const rosin_call_description* description, rosin_call** out,
+                               uint64_t* workspace) {
+         return description->choice ? ROSIN_INVALID : real.call_prepare(device, description, out, workspace);
+       };
+     }},
+    {"kernels are never flipped",
+     [] {
+       wrong.call_prepare = [](rosin_device* device, const rosin_call_description* description, rosin_call** out,
+                               uint64_t* workspace) {
+         rosin_call_description changed = *description;
+         changed.window.flipped = 0;
+         return real.call_prepare(device, &changed, out, workspace);
+       };
+     }},
+    {"tuning needs more room than there is",
+     [] {
+       wrong.call_tune = [](rosin_stream* stream, rosin_call* call, const rosin_place* buffers, rosin_place workspace,
+                            uint64_t bytes, const rosin_call_numbers* numbers, uint64_t* needed) {
+         const rosin_status status = real.call_tune(stream, call, buffers, workspace, bytes, numbers, needed);
+         *needed = bytes + 1;
+         return status;
+       };
+     }},
+    {"any sizes fit",
+     [] {
+       wrong.call_prepare = [](rosin_device* device, const rosin_call_description* description, rosin_call** out,
+                               uint64_t* workspace) {
+         const rosin_status status = real.call_prepare(device, description, out, workspace);
+         return status == ROSIN_INVALID ? ROSIN_OK : status;
+       };
+     }},
+    {"graphs run backwards",
+     [] {
+       wrong.graph_add = [](rosin_graph* graph, const rosin_graph_node* node) {
+         rosin_graph_node changed = *node;
+         changed.dependency_count = 0;
+         return real.graph_add(graph, &changed);
+       };
+     }},
+    {"updates are passed over",
+     [] { wrong.graph_update = [](rosin_graph*, uint32_t, const rosin_graph_node*) { return ROSIN_OK; }; }},
+    {"graphs fill with zeros",
+     [] {
+       wrong.graph_add = [](rosin_graph* graph, const rosin_graph_node* node) {
+         rosin_graph_node changed = *node;
+         changed.value = 0;
+         return real.graph_add(graph, &changed);
+       };
+     }},
+    {"graphs refuse calls",
+     [] {
+       wrong.graph_add = [](rosin_graph* graph, const rosin_graph_node* node) {
+         return node->kind == ROSIN_GRAPH_CALL ? ROSIN_INVALID : real.graph_add(graph, node);
+       };
+     }},
+    {"no graphs", [] { wrong.graph_create = [](rosin_device*, rosin_graph**) { return ROSIN_INVALID; }; }},
+};
+
+}  // namespace
+
+const std::span<const Way> call_ways = ways;
