@@ -237,9 +237,11 @@ class Launcher(Ranks):
         self.assertEqual(self.shell(1, "exit 4", "--restart", "1").returncode, 4)
 
     def started(self, script, ranks=2):
+        # What was started in the background ignores SIGINT, and hands that on.
         process = subprocess.Popen([str(word) for word in (*rosin_run(ranks, "--grace", "60"), "sh", "-c", script)],
                                    env=self.environment(), text=True, stdout=subprocess.PIPE,
-                                   stderr=subprocess.DEVNULL)
+                                   stderr=subprocess.DEVNULL,
+                                   preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
         self.addCleanup(process.stdout.close)
         for _ in range(ranks):
             self.assertEqual(process.stdout.readline(), "here\n")
