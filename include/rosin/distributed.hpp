@@ -132,6 +132,7 @@ ROSIN_API void abort(const Backend& backend, std::string_view why);
 template <class M> struct FluxDistributedModel {
   M model;
 };
+template <class M> FluxDistributedModel(M) -> FluxDistributedModel<M>;
 
 namespace detail {
 
