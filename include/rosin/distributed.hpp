@@ -138,6 +138,7 @@ namespace detail {
 
 ROSIN_API void synchronize_arrays(const Backend& backend, ModelEdit model, int root);
 ROSIN_API void synchronize_bytes(const Backend& backend, void* value, size_t bytes, int root);
+ROSIN_API void check_synchronized(const Backend& backend, ModelView model);
 
 }  // namespace detail
 
@@ -159,6 +160,14 @@ template <class T>
 T synchronize(const Backend& backend, T x, RootOptions options = {}) {
   detail::synchronize_bytes(backend, &x, sizeof x, options.root);
   return x;
+}
+
+/// Compares the arrays of a model, a state, or anything that is walked between all ranks, bit by bit, by a hash of
+/// each: a pass over them and a small message. Error (distributed) on every rank where one has another; the first that
+/// differs is named. What training leaves out of step (a rank that skipped a batch, a buffer of its own) is found early
+/// by a call every few hundred steps.
+template <Walkable M> void check_synchronized(const Backend& backend, const M& x) {
+  detail::check_synchronized(backend, x);
 }
 
 // --- Training.

@@ -1,4 +1,4 @@
-// What training shares: the gradients of a step, and models and states at its beginning.
+// What training shares: the gradients of a step, and the observations. Read next: synchronize.cpp.
 #include <rosin/distributed.hpp>
 
 #include <algorithm>
@@ -6,11 +6,11 @@
 
 #include <rosin/elementwise.hpp>
 #include <rosin/error.hpp>
-#include <rosin/model.hpp>
 
 #include "base/hash.hpp"
 #include "dist/group.hpp"
 #include "dist/host.hpp"
+#include "dist/words.hpp"
 #include "graph/leaf.hpp"
 #include "graph/node.hpp"
 #include "optim/step.hpp"
@@ -20,24 +20,6 @@ namespace {
 
 /// The largest message, so that what waits for a rank is known by name; PyTorch's default.
 constexpr uint64_t bucket_bytes = uint64_t{25} << 20;
-
-std::string described(std::string_view name, const Array& x) {
-  return "\"" + std::string(name) + "\" " +
-         (x.is_nothing() ? "nothing" : to_string(x.shape()) + " " + to_string(x.dtype()));
-}
-
-uint64_t hash_of(std::string_view text) {
-  uint64_t hash = text.size();
-  for (const char c : text) hash = mix(hash, static_cast<uint8_t>(c));
-  return hash;
-}
-
-uint64_t hash_of(const Array& x) {
-  if (x.is_nothing()) return 1;
-  uint64_t hash = static_cast<uint64_t>(x.dtype()) + 2;
-  for (int i = 0; i < x.rank(); ++i) hash = mix(hash, static_cast<uint64_t>(x.size(i)));
-  return hash;
-}
 
 class GradientList : public ListToAgreeOn {
  public:
@@ -55,28 +37,6 @@ class GradientList : public ListToAgreeOn {
 
  private:
   std::span<const rosin::detail::NamedGradient> gradients_;
-};
-
-class ArrayList : public ListToAgreeOn {
- public:
-  ArrayList(ModelView model, const std::vector<rosin::detail::ArrayPlace<Array*>>& places)
-      : model_(model), places_(places) {}
-  uint64_t hash() const override {
-    uint64_t hash = places_.size();
-    for (const auto& place : places_) hash = mix(mix(hash, place.path), hash_of(*place.array));
-    return hash;
-  }
-  std::string text() const override {
-    std::string text;
-    for (size_t i = 0; i < places_.size(); ++i) {
-      text += described(rosin::detail::path_at(model_, i), *places_[i].array) + "\n";
-    }
-    return text;
-  }
-
- private:
-  ModelView model_;
-  const std::vector<rosin::detail::ArrayPlace<Array*>>& places_;
 };
 
 /// Sums of arrays of one type over all ranks, sent together; `made` receives them.
@@ -155,39 +115,6 @@ void detail::exchange(const Backend& backend, std::span<rosin::detail::NamedGrad
 Array detail::averaged(const Backend& backend, const Array& gradient, const OptimizerOptions& options) {
   if (!Step::of_thread().exchanged.empty()) return gradient;
   return cast(allreduce(backend, as_sent(gradient, options), avg), gradient.dtype());
-}
-
-void detail::synchronize_bytes(const Backend& backend, void* value, size_t bytes, int root) {
-  auto* const given = static_cast<uint8_t*>(value);
-  const auto count = static_cast<int64_t>(bytes);
-  const Array copy = leaf_of<uint8_t>({count}, [&](int64_t i) { return given[i]; });
-  const Piece piece{copy, copy, count};
-  backend.group().run({ROSIN_COMM_BROADCAST, "synchronize", UInt8, Reduction::sum, root}, {&piece, 1}, "a number");
-  std::copy_n(static_cast<const uint8_t*>(copy.node()->data()), bytes, given);
-}
-
-void detail::synchronize_arrays(const Backend& backend, ModelEdit model, int root) {
-  Group& group = backend.group();
-  std::vector<rosin::detail::ArrayPlace<Array*>> places;
-  rosin::detail::list_arrays(model, places);
-  require_same(group, "synchronize", ArrayList(model.view(), places), "every rank must have the same arrays",
-               "make the model in the same way on every rank");
-  const bool is_root = group.rank() == root;
-  std::vector<Array> made(places.size());
-  std::vector<Piece> pieces;
-  for (size_t i = 0; i < places.size(); ++i) {
-    const Array& x = *places[i].array;
-    if (x.is_nothing() || places[i].first != static_cast<int>(i)) continue;
-    made[i] = is_root ? host_array(x) : fresh_leaf(x.dtype(), x.shape());
-    pieces.push_back({made[i], made[i], x.count() * static_cast<int64_t>(size_of(x.dtype()))});
-  }
-  group.run({ROSIN_COMM_BROADCAST, "synchronize", UInt8, Reduction::sum, root}, pieces, "arrays");
-  if (is_root) return;
-  for (size_t i = 0; i < places.size(); ++i) {
-    Array& x = *places[i].array;
-    const auto first = static_cast<size_t>(places[i].first);
-    if (!x.is_nothing()) x = first == i ? placed_like(made[i], x) : *places[first].array;
-  }
 }
 
 std::vector<int64_t> detail::shard(const Backend& backend, int64_t n) {

@@ -187,6 +187,22 @@ TEST_F(Ranks, OtherModelsAreNamed) {
       "has \"weight\" (5, 3) Float32; make the model in the same way on every rank");
 }
 
+TEST_F(Ranks, WhatIsOutOfStepIsNamed) {
+  Net net = fresh_net();
+  check_synchronized(b, net);
+  check_synchronized(b, setup(Adam{}, net));
+  if (n == 1) GTEST_SKIP() << "needs two ranks";
+  if (rank == 1) net.out.bias = net.out.bias + 1e-15;
+  const std::string text = error_of([&] { check_synchronized(b, net); }, ErrorKind::distributed);
+  EXPECT_TRUE(
+      text.starts_with("check_synchronized: every rank must have the same arrays; at position 3 rank 0 has "
+                       "\"out.bias\" (2) Float64 with elements of hash "))
+      << text;
+  EXPECT_NE(text.find(", rank 1 has \"out.bias\" (2) Float64 with"), std::string::npos) << text;
+  EXPECT_TRUE(text.ends_with("; synchronize them, and let every rank make the same steps")) << text;
+  check_synchronized(b, synchronize(b, net));
+}
+
 TEST_F(Ranks, TheStateOfTheRuleIsThatOfTheRuleInside) {
   Net net = fresh_net(), plain = fresh_net();
   State state = setup(Optimizer(b, Adam{1e-3}), net), inside = setup(Adam{1e-3}, plain);

@@ -1,0 +1,121 @@
+// Models and states that ranks share: made the same, and compared.
+#include <rosin/distributed.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <vector>
+
+#include <rosin/model.hpp>
+
+#include "base/hash.hpp"
+#include "dist/group.hpp"
+#include "dist/host.hpp"
+#include "dist/words.hpp"
+#include "graph/leaf.hpp"
+#include "graph/node.hpp"
+
+namespace rosin::distributed {
+namespace {
+
+using Places = std::vector<rosin::detail::ArrayPlace<const Array*>>;
+
+Places places_of(ModelView model) {
+  Places places;
+  rosin::detail::list_arrays(model, places);
+  return places;
+}
+
+/// The arrays of a model by path, type and shape.
+class ArrayList : public ListToAgreeOn {
+ public:
+  explicit ArrayList(ModelView model) : places_(places_of(model)), model_(model) {}
+  uint64_t hash() const override {
+    uint64_t hash = places_.size();
+    for (size_t i = 0; i < places_.size(); ++i) hash = mix(mix(hash, places_[i].path), hash_at(i));
+    return hash;
+  }
+  std::string text() const override {
+    std::string text;
+    for (size_t i = 0; i < places_.size(); ++i) text += text_at(i) + "\n";
+    return text;
+  }
+
+ protected:
+  virtual uint64_t hash_at(size_t i) const { return hash_of(*places_[i].array); }
+  virtual std::string text_at(size_t i) const {
+    return described(rosin::detail::path_at(model_, i), *places_[i].array);
+  }
+  const Places places_;
+
+ private:
+  ModelView model_;
+};
+
+std::string hex_text(uint64_t number) {
+  std::array<char, 16> digits{};
+  const auto done = std::to_chars(digits.data(), digits.data() + digits.size(), number, 16);
+  return std::string(digits.data(), done.ptr);
+}
+
+/// The same with the elements.
+class ValueList : public ArrayList {
+ public:
+  explicit ValueList(ModelView model) : ArrayList(model) {
+    for (const auto& place : places_) {
+      elements_.push_back(place.array->is_nothing() ? 0 : hash_of_elements(host_array(*place.array)));
+    }
+  }
+
+ protected:
+  uint64_t hash_at(size_t i) const override { return mix(ArrayList::hash_at(i), elements_[i]); }
+  std::string text_at(size_t i) const override {
+    return ArrayList::text_at(i) + " with elements of hash " + hex_text(elements_[i]);
+  }
+
+ private:
+  std::vector<uint64_t> elements_;
+};
+
+}  // namespace
+
+void detail::synchronize_bytes(const Backend& backend, void* value, size_t bytes, int root) {
+  auto* const given = static_cast<uint8_t*>(value);
+  const auto count = static_cast<int64_t>(bytes);
+  const Array copy = leaf_of<uint8_t>({count}, [&](int64_t i) { return given[i]; });
+  const Piece piece{copy, copy, count};
+  backend.group().run({ROSIN_COMM_BROADCAST, "synchronize", UInt8, Reduction::sum, root}, {&piece, 1}, "a number");
+  std::copy_n(static_cast<const uint8_t*>(copy.node()->data()), bytes, given);
+}
+
+void detail::synchronize_arrays(const Backend& backend, ModelEdit model, int root) {
+  Group& group = backend.group();
+  require_same(group, "synchronize", ArrayList(model.view()), "every rank must have the same arrays",
+               "make the model in the same way on every rank");
+  std::vector<rosin::detail::ArrayPlace<Array*>> places;
+  rosin::detail::list_arrays(model, places);
+  const bool is_root = group.rank() == root;
+  std::vector<Array> made(places.size());
+  std::vector<Piece> pieces;
+  for (size_t i = 0; i < places.size(); ++i) {
+    const Array& x = *places[i].array;
+    if (x.is_nothing() || places[i].first != static_cast<int>(i)) continue;
+    made[i] = is_root ? host_array(x) : fresh_leaf(x.dtype(), x.shape());
+    pieces.push_back({made[i], made[i], x.count() * static_cast<int64_t>(size_of(x.dtype()))});
+  }
+  group.run({ROSIN_COMM_BROADCAST, "synchronize", UInt8, Reduction::sum, root}, pieces, "arrays");
+  if (is_root) return;
+  for (size_t i = 0; i < places.size(); ++i) {
+    Array& x = *places[i].array;
+    const auto first = static_cast<size_t>(places[i].first);
+    if (!x.is_nothing()) x = first == i ? placed_like(made[i], x) : *places[first].array;
+  }
+}
+
+void detail::check_synchronized(const Backend& backend, ModelView model) {
+  if (backend.group().ranks() == 1) return;
+  require_same(backend.group(), "check_synchronized", ValueList(model), "every rank must have the same arrays",
+               "synchronize them, and let every rank make the same steps");
+}
+
+}  // namespace rosin::distributed
