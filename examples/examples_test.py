@@ -20,6 +20,7 @@ PROGRAMS = pathlib.Path(os.environ.get("ROSIN_TEST_BUILD", ROOT / "build" / "rel
 FAKE_CUDA = PROGRAMS.parent / "fake_cuda"  # the driver and libraries of CUDA, pretended
 FAKE_PLUGINS = PROGRAMS.parent / "plugins" / "fake"  # the reference plug-in under the names of vendors' back ends
 TOUR = sorted(HERE.glob("[0-9][0-9]_*.cpp"))
+TOUR_OF_RANKS = [path for path in TOUR if "17" <= path.name[:2] <= "19"]
 TOUR_OF_GPUS = [path for path in TOUR if "10" <= path.name[:2] <= "15"]
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("ROSIN_")}
 # Kernels are kept from run to run; on OpenCL apart from those of the op suite, which PoCL does not optimise.
@@ -100,6 +101,33 @@ class ExamplesTest(unittest.TestCase):
         need_opencl(self)
         for name, output in self.check_last_lines(TOUR_OF_GPUS, ROSIN_GPU_BACKEND="OpenCL", **ON_OPENCL).items():
             self.assertIn("OpenCL:0", output, name)
+
+    def run_ranks(self, name, *arguments):
+        rosin = PROGRAMS.parent / "tools" / "rosin"
+        return subprocess.run([rosin, "run", "-n", "2", PROGRAMS / name, *map(str, arguments)], cwd=self.folder,
+                              env=ENVIRONMENT | {"ROSIN_NUM_THREADS": "1"}, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=300, check=False)
+
+    def test_those_of_ranks_end_alike_under_rosin_run(self):
+        for path in TOUR_OF_RANKS:
+            with self.subTest(path.name):
+                expected = re.search(r"^// Last line: (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+                result = self.run_ranks(f"example_{path.stem}")
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertEqual(result.stdout.rstrip("\n").rsplit("\n", 1)[-1], expected.group(1))
+
+    def test_ranks_read_mnist_together(self):
+        folder = ROOT.parent / "shared" / "data" / "mnist"
+        if not (folder / "train-images-idx3-ubyte.gz").is_file():
+            self.skipTest(f"MNIST is not in {folder}")
+        result = self.run_ranks("example_18_digits_by_ranks", folder)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertGreater(float(re.search(r"^test accuracy: (.*)$", result.stdout, re.MULTILINE).group(1)), 0.95)
+
+    def test_ranks_say_which_folder_has_no_images(self):
+        result = self.run_ranks("example_18_digits_by_ranks", self.folder / "nowhere")
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn(str(self.folder / "nowhere"), result.stderr)
 
     def test_examples_are_short_and_numbered_without_a_gap(self):
         self.assertEqual([int(path.name[:2]) for path in TOUR], list(range(1, len(TOUR) + 1)))

@@ -27,6 +27,7 @@
 #include <rosin/export.hpp>
 #include <rosin/loader.hpp>
 #include <rosin/normalise_layers.hpp>
+#include <rosin/optim.hpp>
 #include <rosin/rule.hpp>
 #include <rosin/show.hpp>
 #include <rosin/walk.hpp>
@@ -172,10 +173,21 @@ template <Walkable M> void check_synchronized(const Backend& backend, const M& x
 
 // --- Training.
 
+/// What a step does with running statistics, such as those of BatchNorm.
+enum class Statistics : uint8_t {
+  own,      // each rank has those of its own batches
+  averaged  // after each step all ranks have the average
+};
+
 struct OptimizerOptions {
   /// The type in which gradients of floating types are sent and summed: BFloat16 halves what is sent of Float32, and
   /// each of its sums is rounded to 8 bits. Nothing: their own.
   std::optional<DType> dtype = {};
+  /// Each rank keeps the state of its share of the parameters only, and makes their steps for all: of N ranks, each
+  /// needs about 1 / N of the memory of the state. Parameters stay whole; shares are balanced by bytes. The weights are
+  /// those of a training without. Source: Rajbhandari et al.: ZeRO (2020), stage 1.
+  bool shard = false;
+  Statistics statistics = Statistics::own;
 };
 
 namespace detail {
@@ -185,6 +197,9 @@ ROSIN_API void check_options(const OptimizerOptions& options);
 /// See Optimizer.
 ROSIN_API void exchange(const Backend& backend, std::span<rosin::detail::NamedGradient> gradients,
                         const OptimizerOptions& options);
+ROSIN_API void exchange_statistics(const Backend& backend, std::span<rosin::detail::NamedGradient> written,
+                                   const OptimizerOptions& options);
+ROSIN_API rosin::detail::Sharing* sharing(const Backend& backend, const OptimizerOptions& options) noexcept;
 /// The average of one gradient, unless the step has exchanged all of them.
 ROSIN_API Array averaged(const Backend& backend, const Array& gradient, const OptimizerOptions& options);
 
@@ -222,12 +237,27 @@ template <Rule R> struct Optimizer {
   void exchange(std::span<rosin::detail::NamedGradient> gradients) const {
     detail::exchange(backend, gradients, options);
   }
+  void exchange_statistics(std::span<rosin::detail::NamedGradient> written) const {
+    detail::exchange_statistics(backend, written, options);
+  }
+  rosin::detail::Sharing* sharing() const { return detail::sharing(backend, options); }
   void visit_rules(RuleVisitor& visitor) { reflect::describe(rule, visitor); }
   void check() const {
     if constexpr (requires { rule.check(); }) rule.check();
     detail::check_options(options);
   }
 };
+
+/// A state of Optimizer{.shard = true} with the parts of all ranks, which come to the memory of the host: what a file
+/// is made of, and what update takes as if it were not shared out. Other states as they are. Every rank calls it.
+ROSIN_API State gathered(const State& state);
+/// The way back: what this rank keeps of such a state. It may have been gathered by another number of ranks. Error
+/// (argument): its rule is no Optimizer{.shard = true}.
+ROSIN_API State sharded(const State& state);
+/// The root's state. Of one that is shared out every part is one rank's alone: it stays as it is.
+ROSIN_API State synchronize(const Backend& backend, const State& state, RootOptions options = {});
+/// Of a state that is shared out there is nothing to compare.
+ROSIN_API void check_synchronized(const Backend& backend, const State& state);
 
 /// The sum of all ranks' x, as allreduce gives it, that gradients pass: the gradient by x is the sum of all ranks'
 /// gradients. Every rank calls it, and takes a gradient of it, as often as the others.

@@ -21,8 +21,10 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <rosin/array.hpp>
+#include <rosin/error.hpp>
 #include <rosin/model.hpp>
 
 namespace rosin {
@@ -118,6 +120,27 @@ namespace detail {
 struct NamedGradient {
   std::string_view parameter;  // its path
   Array gradient;
+  int owner = -1;  // the process that makes the step for all; -1: every one makes it
+};
+
+/// An array that one process has and all get.
+struct OwnedArray {
+  int owner = 0;
+  Array value;
+};
+
+/// Processes that share out the parameters of a model: each keeps the state of some and makes their steps for all.
+class ROSIN_API Sharing {
+ public:
+  virtual ~Sharing();
+  /// The number of this one.
+  virtual int process() const = 0;
+  /// Whose each parameter of so many bytes is; the same on every process.
+  virtual std::vector<int> owners(std::span<const int64_t> bytes) const = 0;
+  /// Every process says how its steps have ended; null: well. Throws on all of them where one says otherwise.
+  virtual void agree(const Error* failed) = 0;
+  /// Those of other owners become theirs; `op` begins messages.
+  virtual void spread(const char* op, std::span<OwnedArray> arrays) = 0;
 };
 
 /// A rule of any class with what it keeps for one parameter, for compiled code.
@@ -136,6 +159,10 @@ class ROSIN_API ErasedRule {
   /// Whether the rule wants to replace the gradients of all parameters together, before any rule runs.
   virtual bool exchanges() const = 0;
   virtual void exchange(std::span<NamedGradient> gradients) const = 0;
+  /// The same of running statistics that the step's gradient call has written.
+  virtual void exchange_statistics(std::span<NamedGradient> written) const = 0;
+  /// Null: every process makes the steps of all parameters.
+  virtual Sharing* sharing() const = 0;
   /// Error (argument) where a hyper-parameter cannot be.
   virtual void check() const = 0;
 };
@@ -148,6 +175,13 @@ namespace rosin::reflect {
 
 template <class R>
 concept ExchangesGradients = requires(const R& rule, std::span<rosin::detail::NamedGradient> g) { rule.exchange(g); };
+template <class R>
+concept ExchangesStatistics =
+    requires(const R& rule, std::span<rosin::detail::NamedGradient> g) { rule.exchange_statistics(g); };
+template <class R>
+concept SharesSteps = requires(const R& rule) {
+  { rule.sharing() } -> std::same_as<rosin::detail::Sharing*>;
+};
 
 }  // namespace rosin::reflect
 
@@ -169,6 +203,13 @@ template <Rule R> class RuleOf final : public detail::ErasedRule {
   bool exchanges() const override { return reflect::ExchangesGradients<R>; }
   void exchange(std::span<detail::NamedGradient> gradients) const override {
     if constexpr (reflect::ExchangesGradients<R>) rule_.exchange(gradients);
+  }
+  void exchange_statistics(std::span<detail::NamedGradient> written) const override {
+    if constexpr (reflect::ExchangesStatistics<R>) rule_.exchange_statistics(written);
+  }
+  detail::Sharing* sharing() const override {
+    if constexpr (reflect::SharesSteps<R>) return rule_.sharing();
+    else return nullptr;
   }
   void check() const override {
     if constexpr (requires { rule_.check(); }) rule_.check();

@@ -10,6 +10,7 @@
 #include "base/hash.hpp"
 #include "dist/group.hpp"
 #include "dist/host.hpp"
+#include "dist/sharded.hpp"
 #include "dist/words.hpp"
 #include "graph/leaf.hpp"
 #include "graph/node.hpp"
@@ -26,12 +27,12 @@ class GradientList : public ListToAgreeOn {
   explicit GradientList(std::span<const rosin::detail::NamedGradient> gradients) : gradients_(gradients) {}
   uint64_t hash() const override {
     uint64_t hash = gradients_.size();
-    for (const auto& [name, g] : gradients_) hash = mix(mix(hash, hash_of(name)), hash_of(g));
+    for (const auto& [name, g, owner] : gradients_) hash = mix(mix(hash, hash_of(name)), hash_of(g));
     return hash;
   }
   std::string text() const override {
     std::string text;
-    for (const auto& [name, g] : gradients_) text += described(name, g) + "\n";
+    for (const auto& [name, g, owner] : gradients_) text += described(name, g) + "\n";
     return text;
   }
 
@@ -102,18 +103,30 @@ void detail::exchange(const Backend& backend, std::span<rosin::detail::NamedGrad
   require_same(group, "update", GradientList(gradients), "every rank must have gradients of the same parameters",
                "let every rank compute the same loss of the same model");
   std::vector<Array> sent;
-  for (const auto& [name, g] : gradients) sent.push_back(as_sent(g, options));
+  for (const auto& [name, g, owner] : gradients) sent.push_back(as_sent(g, options));
   std::vector<Array> host;
   for (const Array& g : sent) host.push_back(host_array(g));
-  const std::vector<Array> summed = sums(group, host);
+  const bool shared = !gradients.empty() && gradients.front().owner >= 0;
+  const std::vector<Array> summed = shared ? sums_at_owners(group, gradients, host) : sums(group, host);
   for (size_t i = 0; i < gradients.size(); ++i) {
     Array& g = gradients[i].gradient;
-    g = cast(placed_like(summed[i], g), g.dtype()) * (1.0 / group.ranks());
+    if (summed[i].is_nothing()) g = Array();
+    else g = cast(placed_like(summed[i], g), g.dtype()) * (1.0 / group.ranks());
   }
+}
+
+void detail::exchange_statistics(const Backend& backend, std::span<rosin::detail::NamedGradient> written,
+                                 const OptimizerOptions& options) {
+  if (options.statistics == Statistics::averaged) exchange(backend, written, {});
 }
 
 Array detail::averaged(const Backend& backend, const Array& gradient, const OptimizerOptions& options) {
   if (!Step::of_thread().exchanged.empty()) return gradient;
+  if (options.shard || options.statistics != Statistics::own) {
+    throw Error(ErrorKind::argument,
+                "Optimizer: shard and statistics are options of the outermost rule; it is inside another one; "
+                "write Optimizer(backend, OptimiserChain(...), {.shard = true})");
+  }
   return cast(allreduce(backend, as_sent(gradient, options), avg), gradient.dtype());
 }
 

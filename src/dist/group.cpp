@@ -56,20 +56,6 @@ Difference difference_of(const std::string& first, const std::string& second) {
   }
 }
 
-/// The text of one rank, on every rank.
-std::string text_of(Group& group, const char* op, const std::string& own, int root) {
-  const Array length = leaf_of<int64_t>({1}, [&](int64_t) { return static_cast<int64_t>(own.size()); });
-  const Piece size{length, length, 1};
-  group.run({ROSIN_COMM_BROADCAST, op, Int64, Reduction::sum, root}, {&size, 1}, "length of a list");
-  const int64_t bytes = *static_cast<const int64_t*>(length.node()->data());
-  const Array text = fresh_leaf(UInt8, {bytes});
-  char* const letters = static_cast<char*>(text.node()->data());
-  if (group.rank() == root) std::copy(own.begin(), own.end(), letters);
-  const Piece piece{text, text, bytes};
-  group.run({ROSIN_COMM_BROADCAST, op, UInt8, Reduction::sum, root}, {&piece, 1}, "list");
-  return std::string(letters, static_cast<size_t>(bytes));
-}
-
 /// What a library may write to after it was given up: never let go.
 void keep_for_ever(std::span<const Piece> pieces) {
   static auto* const kept = new std::vector<Piece>;
@@ -126,6 +112,19 @@ void Group::run(const Verb& verb, std::span<const Piece> pieces, std::string_vie
 }
 
 void Group::abort(const std::string& why) { transport_.abort(comm_, why.c_str()); }
+
+std::string text_of(Group& group, const char* op, const std::string& own, int root) {
+  const Array length = leaf_of<int64_t>({1}, [&](int64_t) { return static_cast<int64_t>(own.size()); });
+  const Piece size{length, length, 1};
+  group.run({ROSIN_COMM_BROADCAST, op, Int64, Reduction::sum, root}, {&size, 1}, "length of a list");
+  const int64_t bytes = *static_cast<const int64_t*>(length.node()->data());
+  const Array text = fresh_leaf(UInt8, {bytes});
+  char* const letters = static_cast<char*>(text.node()->data());
+  if (group.rank() == root) std::copy(own.begin(), own.end(), letters);
+  const Piece piece{text, text, bytes};
+  group.run({ROSIN_COMM_BROADCAST, op, UInt8, Reduction::sum, root}, {&piece, 1}, "list");
+  return std::string(letters, static_cast<size_t>(bytes));
+}
 
 void require_same(Group& group, const char* op, const ListToAgreeOn& list, const char* rule, const char* cure) {
   if (group.ranks() == 1) return;

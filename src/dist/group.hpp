@@ -1,4 +1,5 @@
-// Group: the processes that were joined, and collectives on memory of the host. Read next: verbs.cpp, exchange.cpp.
+// Group: the processes that were joined, and collectives on memory of the host. Read next: verbs.cpp, exchange.cpp,
+// sharded.cpp.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <rosin/comm.h>
 #include <rosin/array.hpp>
@@ -30,11 +32,11 @@ struct Piece {
   int64_t count;
 };
 
-class Group {
+class Group final : public rosin::detail::Sharing {
  public:
   /// Joins as the environment says. Error (distributed).
   Group(std::string_view name, const rosin_comm_transport& transport, double timeout);
-  ~Group();
+  ~Group() override;
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
 
@@ -47,6 +49,12 @@ class Group {
   void run(const Verb& verb, std::span<const Piece> pieces, std::string_view label = {});
   void abort(const std::string& why);
 
+  // Steps that are shared out, see sharded.cpp.
+  int process() const override { return rank(); }
+  std::vector<int> owners(std::span<const int64_t> bytes) const override;
+  void agree(const Error* failed) override;
+  void spread(const char* op, std::span<rosin::detail::OwnedArray> arrays) override;
+
  private:
   [[noreturn]] void fail(const char* op, rosin_comm_status status) const;
 
@@ -57,6 +65,9 @@ class Group {
   double timeout_;
   std::mutex lock_;
 };
+
+/// The text of one rank, on every rank.
+std::string text_of(Group& group, const char* op, const std::string& own, int root);
 
 /// Error (distributed) on every rank unless all of them have the same list. `hash` is that of the list, and `list` is
 /// called only where ranks differ; `what` says what it is and `cure` what to do.

@@ -14,6 +14,7 @@
 #include "dist/host.hpp"
 #include "graph/leaf.hpp"
 #include "graph/node.hpp"
+#include "graph/record.hpp"
 #include "graph/transfer.hpp"
 
 namespace rosin::distributed {
@@ -26,6 +27,8 @@ Array host_array(const Array& x) {
 }
 
 Array placed_like(Array made, const Array& like) {
+  // Counters are numbers of the host, wherever the arrays beside them are.
+  if (is_scalar(*like.node()) && like.dtype() == Int64) return scalar_argument(made.item<int64_t>());
   Array placed = transferred(made, is_scalar(*like.node()) ? 0 : like.node()->device);
   placed.node()->tied = like.node()->tied;
   return placed;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/element_text.hpp"
+#include "optim/shares.hpp"
 #include "optim/tree.hpp"
 
 namespace rosin {
@@ -103,6 +104,7 @@ class KeptText : public ModelVisitor {
 };
 
 std::string leaf_text(const StateLeaf& leaf) {
+  if (is_elsewhere(leaf)) return "Leaf(" + rule_text(*leaf.rule) + ", on rank " + std::to_string(leaf.owner) + ")";
   KeptText kept(*leaf.rule);
   std::as_const(*leaf.rule).visit_state(kept, {});
   const std::string state = kept.count == 0 ? "nothing" : kept.count == 1 ? kept.text : "(" + kept.text + ")";

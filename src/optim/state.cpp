@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
-#include <rosin/complex.hpp>
 #include <rosin/log.hpp>
 
 #include "graph/context.hpp"
 #include "optim/options.hpp"
+#include "optim/shares.hpp"
 #include "optim/tree.hpp"
 
 namespace rosin {
@@ -33,6 +33,10 @@ class TreeMaker : public ModelVisitor {
     tree_.leaf_of.assign(places_.size(), -1);
     model.visit_with(*this);
     while (!open_.empty()) close_last();
+    assign_owners(tree_);
+    for (StateLeaf& leaf : tree_.leaves) {
+      if (!is_elsewhere(leaf)) begin(leaf, *places_[leaf.place].array);
+    }
   }
 
   bool enter(const ModelPart&, const ModelPath& path) override {
@@ -92,8 +96,6 @@ class TreeMaker : public ModelVisitor {
     append_steps(leaf.path, path);
     leaf.text = path.file_text();
     leaf.rule.reset(rule_.copy());
-    const DeviceScope scope(*x.node());
-    leaf.rule->init(is_complex(x.dtype()) ? view_as_real(x) : x);
     leaf.place = place;
     leaf.shape = x.shape();
     leaf.dtype = x.dtype();
@@ -132,6 +134,7 @@ StateTree* copied(const StateTree* tree) {
     own.text = leaf.text;
     own.rule.reset(leaf.rule->copy());
     own.frozen = leaf.frozen;
+    own.owner = leaf.owner;
     own.place = leaf.place;
     own.tied = leaf.tied;
     own.shape = leaf.shape;

@@ -6,6 +6,7 @@
 #include <rosin/error.hpp>
 
 #include "optim/options.hpp"
+#include "optim/shares.hpp"
 #include "optim/tree.hpp"
 
 namespace rosin {
@@ -88,6 +89,11 @@ StateOptions options_of(const State& state) {
   if (!state.tree()) {
     throw Error(ErrorKind::argument,
                 "checkpoint: an optimiser state must be of a model; got an empty one; make it with setup(rule, model)");
+  }
+  if (sharing_of(*state.tree())) {
+    throw Error(ErrorKind::argument,
+                "checkpoint: a file has the optimiser state of all parameters; this one has a rank's part; save "
+                "distributed::gathered(state), and make distributed::sharded(state) of what was loaded");
   }
   StateOptions options;
   for (const StateLeaf& leaf : state.tree()->leaves) {

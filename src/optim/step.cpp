@@ -126,6 +126,7 @@ void Step::finish() noexcept {
   unsettled.rngs.clear();
   checks.clear();
   exchanged.clear();
+  exchanged_leaves.clear();
   numbers_.clear();
   next_number_ = 0;
   active = false;

@@ -31,6 +31,7 @@ class Step {
   std::vector<detail::ArrayPlace<Array*>> places;           // of the model
   std::vector<detail::ArrayPlace<const Array*>> gradients;  // the same places of the gradient
   std::vector<Array> exchanged;                             // the gradient of each leaf, where a rule has replaced them
+  std::vector<size_t> exchanged_leaves;                     // those that have one, on any process
   Unsettled unsettled;                                      // of the model
 
   /// Remembers what stands at a place of model or state, before that changes.

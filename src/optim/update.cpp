@@ -2,7 +2,9 @@
 // everything back when that fails.
 #include <rosin/optim.hpp>
 
+#include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,7 @@
 #include "graph/leaf.hpp"
 #include "graph/watch.hpp"
 #include "ops/finding.hpp"
+#include "optim/shares.hpp"
 #include "optim/step.hpp"
 #include "optim/tree.hpp"
 
@@ -138,6 +141,22 @@ Array gradient_of(const StateTree& tree, size_t leaf, const Step& step) {
   return step.exchanged.empty() ? given_gradient(tree, leaf, step) : step.exchanged[leaf];
 }
 
+/// The same of the running statistics that the gradient call has written. They are kept already.
+void exchange_statistics(const StateTree& tree, const Step& step) {
+  std::vector<detail::NamedGradient> written;
+  std::vector<Array*> places;
+  for (size_t i = 0; i < step.places.size(); ++i) {
+    Array* const x = step.places[i].array;
+    const auto holds_it = [&](Buffer* buffer) { return &buffer->stored() == x; };
+    if (!step.places[i].buffer || std::none_of(step.unsettled.buffers.begin(), step.unsettled.buffers.end(), holds_it))
+      continue;
+    written.push_back({tree.names[i], *x});
+    places.push_back(x);
+  }
+  tree.leaves.front().rule->exchange_statistics(written);
+  for (size_t i = 0; i < places.size(); ++i) *places[i] = std::move(written[i].gradient);
+}
+
 /// Lets a rule that wants it replace the gradients of all leaves together. All leaves have one rule.
 void exchange_gradients(const StateTree& tree, Step& step) {
   if (tree.leaves.empty() || !tree.leaves.front().rule->exchanges()) return;
@@ -149,11 +168,13 @@ void exchange_gradients(const StateTree& tree, Step& step) {
     if (g.is_nothing()) continue;
     check_parameter(tree, leaf, *step.places[leaf.place].array, g);
     sent.push_back(i);
-    gradients.push_back({tree.names[leaf.place], g});
+    gradients.push_back({tree.names[leaf.place], g, leaf.owner});
   }
   tree.leaves.front().rule->exchange(gradients);
   step.exchanged.resize(tree.leaves.size());
   for (size_t i = 0; i < sent.size(); ++i) step.exchanged[sent[i]] = std::move(gradients[i].gradient);
+  exchange_statistics(tree, step);
+  step.exchanged_leaves = std::move(sent);
 }
 
 /// Keeps every array of a leaf's state, which stands where the parameter does.
@@ -182,6 +203,19 @@ Array stepped(detail::ErasedRule& rule, const Array& x, const Array& g) {
   return parts.is_nothing() ? parts : view_as_complex(parts);
 }
 
+/// The parameter's new value, at all its places.
+void put(const StateLeaf& leaf, Array next, Step& step) {
+  Array& x = *step.places[leaf.place].array;
+  next.node()->tied = x.node()->tied;
+  step.keep(&x);
+  for (size_t i : leaf.tied) {
+    if (step.places[i].array == &x) continue;  // one object behind shared pointers
+    step.keep(step.places[i].array);
+    *step.places[i].array = next;
+  }
+  x = std::move(next);
+}
+
 void record_leaf(StateTree& tree, size_t index, Step& step) {
   StateLeaf& leaf = tree.leaves[index];
   Array& x = *step.places[leaf.place].array;
@@ -197,14 +231,7 @@ void record_leaf(StateTree& tree, size_t index, Step& step) {
   const DeviceScope scope(*x.node());
   Array next = stepped(*leaf.rule, x, g);
   if (next.is_nothing()) return;
-  next.node()->tied = x.node()->tied;
-  step.keep(&x);
-  for (size_t i : leaf.tied) {
-    if (step.places[i].array == &x) continue;  // one object behind shared pointers
-    step.keep(step.places[i].array);
-    *step.places[i].array = next;
-  }
-  x = std::move(next);
+  put(leaf, std::move(next), step);
 }
 
 /// What a check says whose value is not finite: `value`, at a leaf of the state or, without one, as the loss.
@@ -277,6 +304,48 @@ void undo(StateTree& tree, Step& step, bool evaluated, const Memory* there) {
   if (there) tree.earlier.settle(*there);
 }
 
+void record(StateTree& tree, const CheckedLoss* loss, bool check, Step& step) {
+  if (check) check_gradients(tree, step);
+  if (loss) step.checks.push_back({loss->value, nullptr, -1, loss->item});
+  for (size_t leaf = 0; leaf < tree.leaves.size(); ++leaf) record_leaf(tree, leaf, step);
+}
+
+void refuse_failed(const StateTree& tree, const Step::Check* failed) {
+  if (!failed) return;
+  throw Error(ErrorKind::numeric, refusal_text(tree, failed->text, failed->leaf, number_text(failed->value.item()),
+                                               std::to_string(failed->item)));
+}
+
+/// Makes the steps of this process's own leaves.
+void make_own_steps(StateTree& tree, const CheckedLoss* loss, bool check, Step& step) {
+  record(tree, loss, check, step);
+  eval();
+  refuse_failed(tree, step.failed());
+}
+
+/// Makes this process's steps and takes over those of the others. Nothing that was kept is overwritten: until all have
+/// come here without an error, the step can be undone.
+void share_steps(StateTree& tree, const CheckedLoss* loss, bool check, Step& step, detail::Sharing& sharing) {
+  std::optional<Error> failed;
+  try {
+    make_own_steps(tree, loss, check, step);
+  } catch (const Error& error) {
+    failed = error;
+  } catch (const std::exception& error) {
+    failed.emplace(ErrorKind::internal, error.what());
+  }
+  sharing.agree(failed ? &*failed : nullptr);
+  std::vector<detail::OwnedArray> values;
+  for (const size_t i : step.exchanged_leaves) {
+    values.push_back({tree.leaves[i].owner, *step.places[tree.leaves[i].place].array});
+  }
+  sharing.spread("update", values);
+  for (size_t at = 0; at < values.size(); ++at) {
+    const StateLeaf& leaf = tree.leaves[step.exchanged_leaves[at]];
+    if (is_elsewhere(leaf)) put(leaf, std::move(values[at].value), step);
+  }
+}
+
 /// `there` becomes what memory_there says before the step. Whether the step was waited for, so that its checks can be
 /// read: not where a device looks at them, unless `check` asks for that.
 bool run(StateTree& tree, ModelEdit model, ModelView gradient, const CheckedLoss* loss, bool check, Step& step,
@@ -287,9 +356,11 @@ bool run(StateTree& tree, ModelEdit model, ModelView gradient, const CheckedLoss
   check_order(tree, step);
   check_ties(tree, step);
   exchange_gradients(tree, step);
-  if (check) check_gradients(tree, step);
-  if (loss) step.checks.push_back({loss->value, nullptr, -1, loss->item});
-  for (size_t leaf = 0; leaf < tree.leaves.size(); ++leaf) record_leaf(tree, leaf, step);
+  if (detail::Sharing* const sharing = sharing_of(tree)) {
+    share_steps(tree, loss, check, step, *sharing);
+    return false;
+  }
+  record(tree, loss, check, step);
   const bool waits = !step.checks.empty() && (check || !step.is_checked_by_device());
   if (waits) step.select_by_checks();
   else if (!step.checks.empty()) step.select_by_device(texts_of_checks(tree, step));
@@ -312,10 +383,7 @@ void take_step(State& state, ModelEdit model, ModelView gradient, const CheckedL
   try {
     const bool waited = run(*state.tree(), model, gradient, loss, options.check || looks_for_nan(), step, there);
     failed = waited ? step.failed() : nullptr;
-    if (failed) {
-      throw Error(ErrorKind::numeric, refusal_text(*state.tree(), failed->text, failed->leaf,
-                                                   number_text(failed->value.item()), std::to_string(failed->item)));
-    }
+    refuse_failed(*state.tree(), failed);
   } catch (...) {
     undo(*state.tree(), step, failed != nullptr, there);
     step.finish();

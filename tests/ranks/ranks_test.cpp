@@ -13,28 +13,10 @@
 #include <rosin/rosin.hpp>
 
 #include "../error_testing.hpp"
+#include "ranks.hpp"
 
 namespace rosin::distributed {
 namespace {
-
-class Ranks : public testing::Test {
- protected:
-  static void SetUpTestSuite() { initialize({.timeout = 120}); }
-  LaunchedBackend b = get_distributed_backend();
-  int rank = local_rank(b), n = total_workers(b);
-};
-
-std::vector<double> values(const Array& x) { return x.to_vector<double>(); }
-
-/// Whether x has the same bits on every rank.
-bool same_everywhere(const Backend& b, const Array& x) {
-  const int64_t count = x.count();
-  const std::vector<double> all = values(allgather(b, reshape(x, {count})));
-  for (size_t i = 0; i < all.size(); ++i) {
-    if (all[i] != all[i % static_cast<size_t>(count)]) return false;
-  }
-  return true;
-}
 
 struct Net {
   Dense hidden{3, 8, tanh};

@@ -1,0 +1,170 @@
+// ZeRO stage 1: each rank keeps the optimiser state of its share of the parameters and makes their steps for all. Whole
+// parameters are shared out, so that rules which look at all of one (ClipNorm) are as they were.
+#include "dist/sharded.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include <rosin/create.hpp>
+#include <rosin/error.hpp>
+
+#include "dist/host.hpp"
+#include "graph/leaf.hpp"
+#include "graph/node.hpp"
+#include "optim/shares.hpp"
+
+namespace rosin::distributed {
+namespace {
+
+using rosin::detail::NamedGradient;
+using rosin::detail::OwnedArray;
+
+/// The arrays that a rule keeps for a parameter.
+std::vector<Array*> kept_by(StateLeaf& leaf) {
+  class List : public ModelEditor {
+   public:
+    void array(Array& x, const ModelPath&) override {
+      if (!x.is_nothing()) arrays.push_back(&x);
+    }
+    std::vector<Array*> arrays;
+  };
+  List list;
+  leaf.rule->visit_state(list, {});
+  return list.arrays;
+}
+
+/// The types in which these are summed, each once.
+std::vector<DType> types_of(const std::vector<Array>& host) {
+  std::vector<DType> types;
+  for (const Array& x : host) {
+    const DType type = part_type(x.dtype());
+    if (std::find(types.begin(), types.end(), type) == types.end()) types.push_back(type);
+  }
+  return types;
+}
+
+}  // namespace
+
+std::vector<Array> sums_at_owners(Group& group, std::span<const NamedGradient> gradients,
+                                  const std::vector<Array>& host) {
+  std::vector<Array> made(host.size());
+  for (const DType type : types_of(host)) {
+    for (int owner = 0; owner < group.ranks(); ++owner) {
+      std::vector<Piece> pieces;
+      for (size_t i = 0; i < host.size(); ++i) {
+        if (gradients[i].owner != owner || part_type(host[i].dtype()) != type) continue;
+        if (owner == group.rank()) made[i] = fresh_leaf(host[i].dtype(), host[i].shape());
+        const int64_t count = host[i].count() * (is_complex(host[i].dtype()) ? 2 : 1);
+        pieces.push_back({host[i], made[i].is_nothing() ? host[i] : made[i], count});
+      }
+      if (pieces.empty()) continue;
+      group.run({ROSIN_COMM_REDUCE, "update", type, Reduction::sum, owner}, pieces,
+                "gradients of the share of rank " + std::to_string(owner));
+    }
+  }
+  return made;
+}
+
+rosin::detail::Sharing* detail::sharing(const Backend& backend, const OptimizerOptions& options) noexcept {
+  return options.shard ? &backend.group() : nullptr;
+}
+
+/// The largest first, each to the rank that has the fewest bytes so far.
+std::vector<int> Group::owners(std::span<const int64_t> bytes) const {
+  std::vector<size_t> order(bytes.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return bytes[a] > bytes[b]; });
+  std::vector<int64_t> given(static_cast<size_t>(ranks()));
+  std::vector<int> owners(bytes.size());
+  for (const size_t i : order) {
+    const auto least = std::min_element(given.begin(), given.end());
+    owners[i] = static_cast<int>(least - given.begin());
+    *least += bytes[i];
+  }
+  return owners;
+}
+
+void Group::agree(const Error* failed) {
+  if (ranks() == 1) {
+    if (failed) throw Error(*failed);
+    return;
+  }
+  const Array own = leaf_of<int64_t>({1}, [&](int64_t) { return failed ? static_cast<int64_t>(failed->kind()) : -1; });
+  const Array all = fresh_leaf(Int64, {ranks()});
+  const Piece piece{own, all, 1};
+  run({ROSIN_COMM_ALLGATHER, "update", Int64}, {&piece, 1}, "how the steps ended");
+  const auto* const kinds = static_cast<const int64_t*>(all.node()->data());
+  int first = 0;
+  while (first < ranks() && kinds[first] < 0) ++first;
+  if (first == ranks()) return;
+  const std::string text = text_of(*this, "update", failed ? failed->what() : "", first);
+  throw Error(static_cast<ErrorKind>(kinds[first]), text + " (on rank " + std::to_string(first) + ")");
+}
+
+void Group::spread(const char* op, std::span<OwnedArray> arrays) {
+  if (ranks() == 1) return;
+  for (int owner = 0; owner < ranks(); ++owner) {
+    std::vector<Piece> pieces;
+    for (const auto& [whose, x] : arrays) {
+      if (whose != owner) continue;
+      const Array host = owner == rank() ? host_array(x) : fresh_leaf(x.dtype(), x.shape());
+      pieces.push_back({host, host, x.count() * static_cast<int64_t>(size_of(x.dtype()))});
+    }
+    if (pieces.empty()) continue;
+    run({ROSIN_COMM_BROADCAST, op, UInt8, Reduction::sum, owner}, pieces, "share of rank " + std::to_string(owner));
+    auto got = pieces.begin();
+    for (auto& [whose, x] : arrays) {
+      if (whose != owner) continue;
+      if (owner != rank()) x = placed_like(got->receive, x);
+      ++got;
+    }
+  }
+}
+
+State gathered(const State& state) {
+  State whole = state;
+  StateTree* const tree = whole.tree();
+  rosin::detail::Sharing* const sharing = tree ? sharing_of(*tree) : nullptr;
+  if (!sharing) return whole;
+  std::vector<Array*> places;
+  std::vector<OwnedArray> arrays;
+  for (StateLeaf& leaf : tree->leaves) {
+    if (is_elsewhere(leaf)) begin(leaf, zeros(leaf.shape, leaf.dtype));
+    for (Array* x : kept_by(leaf)) {
+      places.push_back(x);
+      arrays.push_back({leaf.owner, *x});
+    }
+  }
+  sharing->spread("gathered", arrays);
+  for (size_t i = 0; i < places.size(); ++i) *places[i] = std::move(arrays[i].value);
+  for (StateLeaf& leaf : tree->leaves) leaf.owner = -1;
+  return whole;
+}
+
+State sharded(const State& state) {
+  State own = state;
+  StateTree* const tree = own.tree();
+  if (tree) assign_owners(*tree);
+  if (!tree || !sharing_of(*tree)) {
+    throw Error(ErrorKind::argument,
+                "sharded: the state must be one that ranks share out; its rule does not; make it with "
+                "setup(Optimizer(backend, rule, {.shard = true}), model)");
+  }
+  for (StateLeaf& leaf : tree->leaves) {
+    if (!is_elsewhere(leaf)) continue;
+    for (Array* x : kept_by(leaf)) *x = Array();
+  }
+  return own;
+}
+
+State synchronize(const Backend& backend, const State& state, RootOptions options) {
+  State copy = state;
+  if (!copy.tree() || !sharing_of(*copy.tree())) detail::synchronize_arrays(backend, copy, options.root);
+  return copy;
+}
+
+void check_synchronized(const Backend& backend, const State& state) {
+  if (!state.tree() || !sharing_of(*state.tree())) detail::check_synchronized(backend, state);
+}
+
+}  // namespace rosin::distributed

@@ -1,0 +1,31 @@
+// What the tests of ranks share: every test is run by every rank at the same time.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include <rosin/rosin.hpp>
+
+namespace rosin::distributed {
+
+class Ranks : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { initialize({.timeout = 120}); }
+  LaunchedBackend b = get_distributed_backend();
+  int rank = local_rank(b), n = total_workers(b);
+};
+
+inline std::vector<double> values(const Array& x) { return x.to_vector<double>(); }
+
+/// Whether x has the same bits on every rank.
+inline bool same_everywhere(const Backend& b, const Array& x) {
+  const int64_t count = x.count();
+  const std::vector<double> all = values(allgather(b, reshape(x, {count})));
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (all[i] != all[i % static_cast<size_t>(count)]) return false;
+  }
+  return true;
+}
+
+}  // namespace rosin::distributed

@@ -1,0 +1,200 @@
+// Optimizer{.shard = true}: each rank keeps a share of the state, and the weights are those of a training without.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <rosin/rosin.hpp>
+
+#include "../error_testing.hpp"
+#include "ranks.hpp"
+
+namespace rosin::distributed {
+namespace {
+
+class ShardedSteps : public Ranks {
+ protected:
+  /// Over shared memory one sum is made in one order whoever wants it; MPI may choose another for one rank.
+  void expect_equal(const Array& got, const Array& wanted, const std::string& name) const {
+    const std::vector<double> a = values(got), c = values(wanted);
+    ASSERT_EQ(a.size(), c.size()) << name;
+    for (size_t i = 0; i < a.size(); ++i) {
+      if (n == 1 || b.name() == "local") ASSERT_EQ(a[i], c[i]) << name;
+      else ASSERT_NEAR(a[i], c[i], 1e-12) << name;
+    }
+  }
+  void expect_same_model(const Chain& got, const Chain& wanted) const {
+    const std::vector<NamedArray> one = rosin::state(got), other = rosin::state(wanted);
+    ASSERT_EQ(one.size(), other.size());
+    for (size_t i = 0; i < one.size(); ++i) expect_equal(one[i].value, other[i].value, one[i].name);
+  }
+  /// The loss of this rank's own batch.
+  Chain own_gradient(const Chain& model, int step) const {
+    Rng rng(static_cast<uint64_t>(100 * step + rank));
+    const Array x = randn(rng, {6, 4}, Float64), y = randn(rng, {3, 4}, Float64);
+    return gradient([&](const Chain& m) { return mean(square(m(x) - y)); }, model);
+  }
+  template <class R> void compare_with_whole(const R& rule) {
+    Chain model = fresh(), plain = fresh();
+    State state = setup(Optimizer(b, rule, {.shard = true}), model), whole = setup(Optimizer(b, rule), plain);
+    for (int step = 0; step < 8; ++step) {
+      update(state, model, own_gradient(model, step));
+      update(whole, plain, own_gradient(plain, step));
+    }
+    expect_same_model(model, plain);
+    for (const NamedArray& x : rosin::state(model)) EXPECT_TRUE(same_everywhere(b, x.value)) << x.name;
+  }
+  static Chain fresh() {
+    seed(5);
+    return f64(Chain(Dense(6, 7, tanh), Dense(7, 9, tanh), Dense(9, 3)));
+  }
+  std::string shared_file(const char* name) const {
+    const auto process = synchronize(b, static_cast<int64_t>(getpid()));
+    return (std::filesystem::temp_directory_path() / (std::to_string(process) + name)).string();
+  }
+};
+
+int64_t elements(const State& state) {
+  int64_t count = 0;
+  for (const Array& x : fleaves(state)) count += x.is_nothing() ? 0 : x.count();
+  return count;
+}
+
+TEST_F(ShardedSteps, GiveTheWeightsOfATrainingWithout) {
+  compare_with_whole(Adam{.eta = 1e-2});
+  compare_with_whole(Momentum{.eta = 1e-2});
+  compare_with_whole(OptimiserChain(ClipNorm{0.1}, AdamW{.eta = 1e-2, .lambda = 1e-3}));
+  compare_with_whole(MixedPrecision(Float64, Adam{.eta = 1e-2}));
+  compare_with_whole(AccumGrad{2});
+}
+
+TEST_F(ShardedSteps, KeepAShareOfTheState) {
+  seed(2);
+  const Chain model(Dense(8, 8, {}, {.bias = false}), Dense(8, 8, {}, {.bias = false}),
+                    Dense(8, 8, {}, {.bias = false}), Dense(8, 8, {}, {.bias = false}));
+  const State whole = setup(Optimizer(b, Momentum{}), model),
+              own = setup(Optimizer(b, Momentum{}, {.shard = true}), model);
+  EXPECT_EQ(elements(whole), 4 * 64);
+  EXPECT_EQ(elements(own), 4 * 64 / n);
+  const std::string text = to_string(own);
+  for (int other = 0; other < n; ++other) {
+    const std::string said = "Leaf(Optimizer(Momentum(0.01, 0.9)), on rank " + std::to_string(other) + ")";
+    EXPECT_EQ(text.find(said) != std::string::npos, other != rank) << text;
+  }
+  EXPECT_EQ(to_string(synchronize(b, own)), text);
+  check_synchronized(b, own);
+}
+
+TEST_F(ShardedSteps, AStepThatFailsOnOneRankIsUndoneOnAll) {
+  Chain model = fresh(), plain = fresh();
+  const OptimiserChain rule(ClipNorm{1}, Adam{.eta = 1e-2});
+  State state = setup(Optimizer(b, rule, {.shard = true}), model), other = state;
+  update(state, model, own_gradient(model, 0));
+  update(other, plain, own_gradient(plain, 0));
+  Chain wrong = own_gradient(model, 1);
+  const auto with_nan = [](const ModelPath& path, const Array& x) {
+    return path.text() == "layers[1].weight" ? x * std::numeric_limits<double>::quiet_NaN() : x;
+  };
+  wrong = fmap(with_nan, wrong);
+  const std::string text = error_of([&] { update(state, model, wrong); }, ErrorKind::numeric);
+  EXPECT_NE(text.find("it is NaN at layers[1].weight"), std::string::npos) << text;
+  EXPECT_EQ(text.ends_with(" (on rank 0)"), n > 1) << text;
+  expect_same_model(model, plain);
+  EXPECT_EQ(to_string(gathered(state)), to_string(gathered(other)));
+  update(state, model, own_gradient(model, 1));
+  update(other, plain, own_gradient(plain, 1));
+  expect_same_model(model, plain);
+}
+
+TEST_F(ShardedSteps, AGatheredStateIsThatOfATrainingWithoutAndGoesOn) {
+  Chain model = fresh(), plain = fresh();
+  State state = setup(Optimizer(b, Adam{.eta = 1e-2}, {.shard = true}), model),
+        whole = setup(Optimizer(b, Adam{.eta = 1e-2}), plain);
+  for (int step = 0; step < 3; ++step) {
+    update(state, model, own_gradient(model, step));
+    update(whole, plain, own_gradient(plain, step));
+  }
+  State all = gathered(state);
+  EXPECT_EQ(elements(all), elements(whole));
+  const std::vector<Array> got = fleaves(all), wanted = fleaves(whole);
+  ASSERT_EQ(got.size(), wanted.size());
+  for (size_t i = 0; i < got.size(); ++i) expect_equal(got[i], wanted[i], std::to_string(i));
+  EXPECT_EQ(to_string(sharded(all)), to_string(state));
+
+  Chain third = model;
+  update(all, third, own_gradient(third, 3));  // as if it were not shared out
+  State again = sharded(gathered(state));
+  update(again, model, own_gradient(model, 3));
+  expect_same_model(model, third);
+  EXPECT_EQ(error_of([&] { sharded(setup(Adam{}, model)); }, ErrorKind::argument),
+            "sharded: the state must be one that ranks share out; its rule does not; make it with "
+            "setup(Optimizer(backend, rule, {.shard = true}), model)");
+}
+
+TEST_F(ShardedSteps, GoOnFromACheckpointOfTheGatheredState) {
+  const std::string file = shared_file("-sharded.safetensors");
+  Chain model = fresh();
+  State state = setup(Optimizer(b, Adam{.eta = 1e-2}, {.shard = true}), model);
+  update(state, model, own_gradient(model, 0));
+  if (State whole = gathered(state); rank == 0) Checkpoint(file, {{"model", model}, {"state", whole}}).save();
+  barrier(b);
+
+  Chain other = fresh();
+  State begun = setup(Optimizer(b, Adam{.eta = 1e-2}, {.shard = true}), other), whole = gathered(begun);
+  EXPECT_TRUE(Checkpoint(file, {{"model", other}, {"state", whole}}).resume());
+  begun = sharded(whole);
+  barrier(b);
+  if (rank == 0) std::filesystem::remove(file);
+  for (int step = 1; step < 4; ++step) {
+    update(state, model, own_gradient(model, step));
+    update(begun, other, own_gradient(other, step));
+  }
+  expect_same_model(other, model);
+
+  Checkpoint part(file, {{"state", state}});
+  EXPECT_EQ(error_of([&] { part.save(); }, ErrorKind::argument),
+            "checkpoint: a file has the optimiser state of all parameters; this one has a rank's part; save "
+            "distributed::gathered(state), and make distributed::sharded(state) of what was loaded");
+}
+
+TEST_F(ShardedSteps, AreOfTheOutermostRule) {
+  Chain model = fresh();
+  State state = setup(OptimiserChain(WeightDecay{}, Optimizer(b, Descent{}, {.shard = true})), model);
+  EXPECT_EQ(error_of([&] { update(state, model, own_gradient(model, 0)); }, ErrorKind::argument).substr(0, 85),
+            "Optimizer: shard and statistics are options of the outermost rule; it is inside anoth");
+  expect_same_model(model, fresh());
+}
+
+TEST_F(ShardedSteps, FrozenAndAdjustedParametersAreAsWithout) {
+  Chain model = fresh(), plain = fresh();
+  State state = setup(Optimizer(b, Momentum{}, {.shard = true}), model), whole = setup(Optimizer(b, Momentum{}), plain);
+  for (State* each : {&state, &whole}) freeze(*each, "layers[1].*"), adjust(*each, 0.05);
+  for (int step = 0; step < 4; ++step) {
+    if (step == 2) thaw(state), thaw(whole);
+    update(state, model, own_gradient(model, step));
+    update(whole, plain, own_gradient(plain, step));
+  }
+  expect_same_model(model, plain);
+}
+
+/// Statistics of the ranks' own batches, and their average.
+TEST_F(Ranks, RunningStatisticsAreOwnOrAveraged) {
+  Rng rng(static_cast<uint64_t>(40 + rank));
+  const Array x = randn(rng, {3, 8}, Float64) + static_cast<double>(rank);
+  for (const Statistics statistics : {Statistics::own, Statistics::averaged}) {
+    Chain model = f64(Chain(BatchNorm(3)));
+    State state = setup(Optimizer(b, Descent{}, {.statistics = statistics}), model);
+    update(state, model, gradient([&](const Chain& m) { return sum(square(m(x))); }, model));
+    const Array got = getkeypath(model, "layers.0.mean");
+    const Array own = 0.1 * reshape(mean(x, 1), {3}),
+                wanted = statistics == Statistics::own ? own : allreduce(b, own, avg);
+    EXPECT_TRUE(isapprox(got, wanted)) << to_string(got) << to_string(wanted);
+    EXPECT_EQ(same_everywhere(b, got), n == 1 || statistics == Statistics::averaged);
+  }
+}
+
+}  // namespace
+}  // namespace rosin::distributed
