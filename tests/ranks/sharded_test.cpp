@@ -180,6 +180,43 @@ TEST_F(ShardedSteps, FrozenAndAdjustedParametersAreAsWithout) {
   expect_same_model(model, plain);
 }
 
+/// What only one rank sees, each its own: an element that is not finite, a loss.
+TEST_F(ShardedSteps, WhatOneRankRefusesAllRefuse) {
+  Chain model = fresh();
+  State state = setup(Optimizer(b, Momentum{}, {.shard = true}), model);
+  const Chain infinite = fmap([](const Array& x) { return x / 0.0; }, own_gradient(model, 0));
+  const std::string text = error_of([&] { update(state, model, infinite, {.check = true}); }, ErrorKind::numeric);
+  EXPECT_TRUE(text.starts_with("update: a gradient must be finite; it is ")) << text;
+  const double factor = rank == n - 1 ? std::numeric_limits<double>::quiet_NaN() : 1.0;
+  const auto loss = [&](const Chain& m, const Array& x) { return mean(square(m(x))) * factor; };
+  const std::vector<Array> data = {ones({6, 4}, Float64)};
+  const std::string said = error_of([&] { train(loss, model, data, state); }, ErrorKind::numeric);
+  EXPECT_TRUE(said.starts_with("train: loss is NaN on item 1; stopped before the update")) << said;
+  expect_same_model(model, fresh());
+}
+
+TEST_F(ShardedSteps, OfADeviceAreAsThoseOfTheCpu) {
+  const Device device = get_device("reference", 0).with(keep);
+  Chain model = fresh() | device, plain = fresh();
+  State state = setup(Optimizer(b, Adam{.eta = 1e-2}, {.shard = true}), model),
+        copied = synchronize(b, setup(Optimizer(b, Adam{.eta = 1e-2}), model)),
+        whole = setup(Optimizer(b, Adam{.eta = 1e-2}), plain);
+  Chain other = model;
+  for (int step = 0; step < 3; ++step) {
+    const Chain g = own_gradient(plain, step);
+    update(state, model, g | device);
+    update(copied, other, g | device);
+    update(whole, plain, g);
+  }
+  EXPECT_EQ(device_of(model), device);
+  for (const Chain& each : {model | cpu, other | cpu}) {
+    const std::vector<NamedArray> got = rosin::state(each), wanted = rosin::state(plain);
+    for (size_t i = 0; i < got.size(); ++i) {
+      EXPECT_LE(maximum(abs(got[i].value - wanted[i].value)).item(), 1e-12) << got[i].name;
+    }
+  }
+}
+
 /// Statistics of the ranks' own batches, and their average.
 TEST_F(Ranks, RunningStatisticsAreOwnOrAveraged) {
   Rng rng(static_cast<uint64_t>(40 + rank));
