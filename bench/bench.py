@@ -14,8 +14,8 @@ import subprocess
 import sys
 import time
 
-import files
 import report
+import sections
 import workloads
 from sides import BUILD, Failure, Ours, Servers, Setup
 
@@ -258,7 +258,8 @@ def main():
     if args.json:
         args.json.write_text(json.dumps(bench.rows, indent=1) + "\n")
     if args.results:
-        args.results.write_text(report.page(run) + files.section(args.results))
+        old = args.results.read_text(encoding="utf-8") if args.results.exists() else ""
+        args.results.write_text(sections.carried_over(report.page(run), old), encoding="utf-8")
     return 1 if any("LOSSES DIFFER" in row["note"] for row in bench.rows) else 0
 
 

@@ -18,9 +18,10 @@ import sys
 import tempfile
 import time
 
+import sections
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PROGRAM = ROOT / "build" / "release" / "bench" / "bench_files"
-HEADING = "\n## Files\n"
 MIB = 1 << 20
 
 PEER = """
@@ -104,16 +105,7 @@ def measure(sides, repeats):
 
 def table(found):
     rows = [(name, f"{seconds * 1e3:.4g}", f"{cpu * 1e3:.4g}") for name, (seconds, cpu) in found.items()]
-    rows = [("what", "ms", "CPU ms")] + rows
-    widths = [max(len(row[i]) for row in rows) for i in range(3)]
-    lines = ["| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths)) + " |" for row in rows]
-    return "\n".join([lines[0], "|" + "|".join("-" * (width + 2) for width in widths) + "|", *lines[1:]]) + "\n"
-
-
-def section(path):
-    """What stands in a page of results about files, with its heading."""
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
-    return HEADING + text.split(HEADING, 1)[1] if HEADING in text else ""
+    return sections.table(("what", "ms", "CPU ms"), rows)
 
 
 def safetensors_part(folder, repeats):
@@ -160,7 +152,7 @@ def main():
         folder = pathlib.Path(name)
         large = table(safetensors_part(folder, arguments.repeats))
         bson = table(bson_part(folder, arguments.repeats))
-    text = (f"{HEADING}\n`build/venv/bin/python bench/files.py --repeats {arguments.repeats}`, "
+    text = (f"## Files\n\n`build/venv/bin/python bench/files.py --repeats {arguments.repeats}`, "
             f"{time.strftime('%Y-%m-%d')}, {platform.machine()}, {os.cpu_count()} processors, load {load:.1f} at the "
             f"start. Medians of {arguments.repeats}; CPU ms are user and system time of both threads.\n\n"
             f"A safetensors file of 1 GiB: 16 matrices of Float32, 4096 x 4096.\n\n{large}\n"
@@ -168,7 +160,7 @@ def main():
     print(text)
     if arguments.results:
         old = arguments.results.read_text(encoding="utf-8")
-        arguments.results.write_text(old.split(HEADING, 1)[0] + text, encoding="utf-8")
+        arguments.results.write_text(sections.replaced(old, text), encoding="utf-8")
 
 
 if __name__ == "__main__":

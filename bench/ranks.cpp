@@ -1,11 +1,13 @@
 // Data-parallel training of one model by several ranks, each with its part of a batch: bench_ranks MODEL BATCH STEPS
-// REPEATS, under `rosin run -n N` or mpiexec. Rank 0 prints seconds of a step, one repeat a line, and the last loss.
+// REPEATS, under `rosin run -n N` or mpiexec. Rank 0 prints seconds of a step, seconds of processors in a step (of all
+// ranks together) and the last loss, one repeat a line.
 // Read first: ranks.py.
 #include <rosin/rosin.hpp>
 
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <string>
 
 using namespace rosin;
@@ -18,7 +20,8 @@ struct Work {
 };
 
 Work work_named(const std::string& name) {
-  if (name == "mlp") return {Chain(Dense(784, 256, relu), Dense(256, 10)), Shape{784}};
+  if (name == "C4") return {Chain(Dense(784, 256, relu), Dense(256, 10)), Shape{784}};
+  if (name == "C5") return {Chain(Dense(784, 512, relu), Dense(512, 512, relu), Dense(512, 10)), Shape{784}};
   return {Chain(CrossCor({5, 5}, 1, 6, relu), MaxPool({2, 2}), CrossCor({5, 5}, 6, 16, relu), MaxPool({2, 2}), flatten,
                 Dense(256, 120, relu), Dense(120, 84, relu), Dense(84, 10)),
           Shape{28, 28, 1}};
@@ -29,6 +32,8 @@ Array batch_of(const Shape& sample, int64_t count, Rng& rng) {
   sizes.push_back(count);
   return rand(rng, Shape(std::span<const int64_t>(sizes)));
 }
+
+double processor_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
@@ -51,10 +56,12 @@ void run(const std::string& name, int64_t batch, int steps, int repeats) {
   for (int i = 0; i < 20; ++i) step();
   for (int repeat = 0; repeat < repeats; ++repeat) {
     distributed::barrier(backend);
-    const double start = seconds();
+    const double start = seconds(), work_start = processor_seconds();
     for (int i = 0; i < steps; ++i) step();
     const double loss = distributed::allreduce(backend, last, distributed::avg).item();
-    if (distributed::local_rank(backend) == 0) std::printf("%.9g %.9g\n", (seconds() - start) / steps, loss);
+    const double took = (seconds() - start) / steps, own_work = (processor_seconds() - work_start) / steps;
+    const double work_of_all = distributed::allreduce(backend, Array(own_work), distributed::Reduction::sum).item();
+    if (distributed::local_rank(backend) == 0) std::printf("%.9g %.9g %.9g\n", took, work_of_all, loss);
   }
 }
 
@@ -62,7 +69,7 @@ void run(const std::string& name, int64_t batch, int steps, int repeats) {
 
 int main(int argc, char** argv) {
   if (argc != 5) {
-    std::fprintf(stderr, "usage: bench_ranks mlp|lenet BATCH STEPS REPEATS\n");
+    std::fprintf(stderr, "usage: bench_ranks C3|C4|C5 BATCH STEPS REPEATS\n");
     return 2;
   }
   run(argv[1], std::atoll(argv[2]), std::atoi(argv[3]), std::atoi(argv[4]));

@@ -1,20 +1,27 @@
 #!/usr/bin/env python3
 """Data-parallel training on this machine, ours beside PyTorch DDP over gloo, in one run:
-build/venv/bin/python bench/ranks.py [--repeats N]
+build/venv/bin/python bench/ranks.py [--repeats N] [--results FILE]
 
 One batch, shared out: 1 rank with two threads, then 2 ranks with one thread each. Both sides do the same steps with the
-same sizes; every number is the median of the repeats, in which the sides take turns. Read first: ranks.cpp (our side).
+same sizes. Then each rank has a batch of its own and one thread (weak scaling), on 1, 2 and 4 ranks. Every number is
+the median of the repeats, in which the sides take turns. Read first: ranks.cpp (our side).
 """
 import argparse
 import os
 import pathlib
+import socket
 import statistics
 import subprocess
 import sys
+import time
+
+import sections
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build" / "release"
-WORKS = {"mlp": (256, 200), "lenet": (64, 50)}  # batch, steps
+WORKS = {"C3": (128, 50), "C4": (128, 300), "C5": (512, 50)}  # batch, steps
+WHAT = {"C3": "LeNet-5 b128", "C4": "MLP 784-256-10 b128", "C5": "MLP 784-512-512-10 b512"}
+DDP = "PyTorch DDP, gloo"
 
 PEER = """
 import os, sys, time, torch
@@ -25,8 +32,11 @@ torch.set_num_threads(int(os.environ["THREADS"]))
 dist.init_process_group("gloo", init_method="tcp://127.0.0.1:" + os.environ["PORT"], rank=rank, world_size=ranks)
 torch.manual_seed(1)
 L = torch.nn
-if name == "mlp":
+if name == "C4":
     model, shape = L.Sequential(L.Linear(784, 256), L.ReLU(), L.Linear(256, 10)), (784,)
+elif name == "C5":
+    model = L.Sequential(L.Linear(784, 512), L.ReLU(), L.Linear(512, 512), L.ReLU(), L.Linear(512, 10))
+    shape = (784,)
 else:
     model = L.Sequential(L.Conv2d(1, 6, 5), L.ReLU(), L.MaxPool2d(2), L.Conv2d(6, 16, 5), L.ReLU(), L.MaxPool2d(2),
                          L.Flatten(), L.Linear(256, 120), L.ReLU(), L.Linear(120, 84), L.ReLU(), L.Linear(84, 10))
@@ -41,56 +51,104 @@ def step():
     loss = loss_of(model(x), y)
     loss.backward()
     rule.step()
-    return loss
+    return loss.detach()
 for _ in range(20):
     step()
 dist.barrier()
-start = time.perf_counter()
+start, work_start = time.perf_counter(), time.process_time()
 for _ in range(steps):
     last = step()
 last.item()
+took, work = time.perf_counter() - start, torch.tensor(time.process_time() - work_start)
+dist.all_reduce(work)
 if rank == 0:
-    print((time.perf_counter() - start) / steps, float(last))
+    print(took / steps, float(work) / steps, float(last))
 dist.destroy_process_group()
 """
 
 
-def ours(name, ranks, threads):
-    batch, steps = WORKS[name]
-    command = [BUILD / "tools" / "rosin", "run", "-n", ranks, BUILD / "bench" / "bench_ranks", name, batch, steps, 1]
+def ours(name, batch, ranks, threads):
+    """Seconds of a step, and of processors in a step."""
+    command = [BUILD / "tools" / "rosin", "run", "-n", ranks, BUILD / "bench" / "bench_ranks", name, batch,
+               WORKS[name][1], 1]
     done = subprocess.run([str(part) for part in command], env={**os.environ, "ROSIN_NUM_THREADS": str(threads)},
                           check=True, capture_output=True, text=True)
-    return float(done.stdout.split()[0])
+    return [float(text) for text in done.stdout.split()[:2]]
 
 
-def torchs(name, ranks, threads, port):
-    batch, steps = WORKS[name]
-    sides = []
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def torchs(name, batch, ranks, threads):
+    sides, port = [], str(free_port())
     for rank in range(ranks):
         environment = {**os.environ, "RANK": str(rank), "WORLD_SIZE": str(ranks), "THREADS": str(threads),
-                       "OMP_NUM_THREADS": str(threads), "PORT": str(port)}
-        sides.append(subprocess.Popen([sys.executable, "-c", PEER, name, str(batch), str(steps)], env=environment,
-                                      stdout=subprocess.PIPE, text=True))
+                       "OMP_NUM_THREADS": str(threads), "PORT": port}
+        sides.append(subprocess.Popen([sys.executable, "-c", PEER, name, str(batch), str(WORKS[name][1])],
+                                      env=environment, stdout=subprocess.PIPE, text=True))
     said = [side.communicate()[0] for side in sides]
-    return float(said[0].split()[0])
+    return [float(text) for text in said[0].split()[:2]]
+
+
+SIDES = {"rosin": ours, DDP: torchs}
+
+
+def medians(name, setups, repeats):
+    """{(side, setup): (ms, CPU ms) of a step}; a setup is (batch of all ranks, ranks, threads of each)."""
+    found = {}
+    for _ in range(repeats):
+        for setup in setups:
+            for side, measured in SIDES.items():
+                found.setdefault((side, setup), []).append(measured(name, *setup))
+    return {key: [statistics.median(times) * 1e3 for times in zip(*results)] for key, results in found.items()}
+
+
+def shared_out(repeats):
+    """One batch by one rank with two threads, and by two with one."""
+    rows = []
+    for name, (batch, _) in WORKS.items():
+        one, two = (batch, 1, 2), (batch, 2, 1)
+        found = medians(name, (one, two), repeats)
+        for side in SIDES:
+            (one_ms, one_cpu), (two_ms, two_cpu) = found[side, one], found[side, two]
+            rows.append((f"{name}: {WHAT[name]}", side, f"{one_ms:.4g}", f"{two_ms:.4g}", f"{one_ms / two_ms:.0%}",
+                         f"{one_cpu:.4g}", f"{two_cpu:.4g}", f"{found[DDP, two][0] / two_ms:.3g}"))
+    return sections.table(("workload", "side", "1 rank x 2 threads, ms", "2 ranks x 1 thread, ms", "kept", "CPU ms of 1",
+                           "CPU ms of 2", "DDP / this"), rows)
+
+
+def weak(repeats):
+    """As much for each rank, however many there are."""
+    rows = []
+    for name, (batch, _) in WORKS.items():
+        setups = [(batch * ranks, ranks, 1) for ranks in (1, 2, 4)]
+        found = medians(name, setups, repeats)
+        for side in SIDES:
+            times = [found[side, setup] for setup in setups]
+            rows.append((f"{name}: {WHAT[name]}", side, *(f"{ms:.4g} ({cpu:.4g})" for ms, cpu in times)))
+    return sections.table(("workload, batch of a rank", "side", "1 rank, ms (CPU ms)", "2 ranks", "4 ranks"), rows)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=5)
-    repeats = parser.parse_args().repeats
-    print("| work | side | 1 rank x 2 threads, ms | 2 ranks x 1 thread, ms | kept |\n|---|---|---|---|---|")
-    port = 20000 + os.getpid() % 20000
-    for name in WORKS:
-        found = {}
-        for _ in range(repeats):
-            for ranks, threads in ((1, 2), (2, 1)):
-                port += 1
-                found.setdefault(("rosin", ranks), []).append(ours(name, ranks, threads))
-                found.setdefault(("PyTorch DDP, gloo", ranks), []).append(torchs(name, ranks, threads, port))
-        for side in ("rosin", "PyTorch DDP, gloo"):
-            one, two = (statistics.median(found[side, ranks]) * 1e3 for ranks in (1, 2))
-            print(f"| {name} | {side} | {one:.3f} | {two:.3f} | {100 * one / two:.0f} % |")
+    parser.add_argument("--results", type=pathlib.Path, metavar="FILE", help="write the section about ranks there")
+    arguments = parser.parse_args()
+    load, cores = os.getloadavg()[0], len(os.sched_getaffinity(0))
+    text = (f"## Ranks\n\n`build/venv/bin/python bench/ranks.py --repeats {arguments.repeats}`, "
+            f"{time.strftime('%Y-%m-%d')}, {cores} processors, load {load:.1f} at the start. Medians of "
+            f"{arguments.repeats}; CPU ms are of all ranks together; `kept` is the speed of two ranks beside that of two "
+            f"threads.\n\nOne batch, shared out:\n\n{shared_out(arguments.repeats)}\n"
+            f"Weak scaling: a batch for each rank, one thread each. There are {cores} processors, so more ranks than that "
+            f"take turns, and {2 * cores} of them can at best take twice as long as {cores}.\n\n"
+            f"{weak(arguments.repeats)}")
+    print(text)
+    if arguments.results:
+        old = arguments.results.read_text(encoding="utf-8")
+        arguments.results.write_text(sections.replaced(old, text), encoding="utf-8")
 
 
 if __name__ == "__main__":

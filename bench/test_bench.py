@@ -9,6 +9,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import bench  # noqa: E402
 import report  # noqa: E402
+import sections  # noqa: E402
 import sides  # noqa: E402
 import workloads  # noqa: E402
 
@@ -68,6 +69,17 @@ class Setups(unittest.TestCase):
         trial = bench.Trial(sides.Setup("jax", "jit", "", 1), measure)
         bench.in_turn([trial], 4)
         self.assertEqual((trial.middle(), trial.notes), (2.5, ["gone"]))
+
+
+class Sections(unittest.TestCase):
+    def test_one_is_replaced_and_the_others_stay(self):
+        page = "# Page\n\nText.\n\n## A\n\nold\n\n## B\n\nb\n"
+        self.assertEqual(sections.replaced(page, "## A\n\nnew\n"), "# Page\n\nText.\n\n## A\n\nnew\n\n## B\n\nb\n")
+        self.assertEqual(sections.replaced(page, "## C\n\nc\n"), page + "\n## C\n\nc\n")
+
+    def test_a_new_page_keeps_what_others_wrote_into_the_old_one(self):
+        self.assertEqual(sections.carried_over("# Page\n\n## A\n\nnew\n", "# Page\n\n## A\n\nold\n\n## B\n\nb\n"),
+                         "# Page\n\n## A\n\nnew\n\n## B\n\nb\n")
 
 
 class Rows(unittest.TestCase):
