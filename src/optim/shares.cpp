@@ -16,6 +16,7 @@ void assign_owners(StateTree& tree) {
   detail::Sharing* const sharing = tree.leaves.empty() ? nullptr : tree.leaves.front().rule->sharing();
   if (!sharing) return;
   std::vector<int64_t> bytes;
+  bytes.reserve(tree.leaves.size());
   for (const StateLeaf& leaf : tree.leaves) bytes.push_back(static_cast<int64_t>(bytes_of(leaf.dtype, leaf.shape)));
   const std::vector<int> owners = sharing->owners(bytes);
   for (size_t i = 0; i < owners.size(); ++i) tree.leaves[i].owner = owners[i];

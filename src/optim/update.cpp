@@ -336,6 +336,7 @@ void share_steps(StateTree& tree, const CheckedLoss* loss, bool check, Step& ste
   }
   sharing.agree(failed ? &*failed : nullptr);
   std::vector<detail::OwnedArray> values;
+  values.reserve(step.exchanged_leaves.size());
   for (const size_t i : step.exchanged_leaves) {
     values.push_back({tree.leaves[i].owner, *step.places[tree.leaves[i].place].array});
   }
