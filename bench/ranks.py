@@ -116,8 +116,9 @@ def shared_out(repeats):
             (one_ms, one_cpu), (two_ms, two_cpu) = found[side, one], found[side, two]
             rows.append((f"{name}: {WHAT[name]}", side, f"{one_ms:.4g}", f"{two_ms:.4g}", f"{one_ms / two_ms:.0%}",
                          f"{one_cpu:.4g}", f"{two_cpu:.4g}", f"{found[DDP, two][0] / two_ms:.3g}"))
-    return sections.table(("workload", "side", "1 rank x 2 threads, ms", "2 ranks x 1 thread, ms", "kept", "CPU ms of 1",
-                           "CPU ms of 2", "DDP / this"), rows)
+    head = ("workload", "side", "1 rank x 2 threads, ms", "2 ranks x 1 thread, ms", "kept", "CPU ms of 1",
+            "CPU ms of 2", "DDP / this")
+    return sections.table(head, rows)
 
 
 def weak(repeats):
@@ -140,10 +141,10 @@ def main():
     load, cores = os.getloadavg()[0], len(os.sched_getaffinity(0))
     text = (f"## Ranks\n\n`build/venv/bin/python bench/ranks.py --repeats {arguments.repeats}`, "
             f"{time.strftime('%Y-%m-%d')}, {cores} processors, load {load:.1f} at the start. Medians of "
-            f"{arguments.repeats}; CPU ms are of all ranks together; `kept` is the speed of two ranks beside that of two "
-            f"threads.\n\nOne batch, shared out:\n\n{shared_out(arguments.repeats)}\n"
-            f"Weak scaling: a batch for each rank, one thread each. There are {cores} processors, so more ranks than that "
-            f"take turns, and {2 * cores} of them can at best take twice as long as {cores}.\n\n"
+            f"{arguments.repeats}; CPU ms are of all ranks together; `kept` is the speed of two ranks beside that of "
+            f"two threads.\n\nOne batch, shared out:\n\n{shared_out(arguments.repeats)}\n"
+            f"Weak scaling: a batch for each rank, one thread each. There are {cores} processors, so more ranks than "
+            f"that take turns, and {2 * cores} of them can at best take twice as long as {cores}.\n\n"
             f"{weak(arguments.repeats)}")
     print(text)
     if arguments.results:

@@ -250,6 +250,7 @@ template <Rule R> struct Optimizer {
 
 /// A state of Optimizer{.shard = true} with the parts of all ranks, which come to the memory of the host: what a file
 /// is made of, and what update takes as if it were not shared out. Other states as they are. Every rank calls it.
+/// (save() of a state that is shared out writes the arrays of this rank's part.)
 ROSIN_API State gathered(const State& state);
 /// The way back: what this rank keeps of such a state. It may have been gathered by another number of ranks. Error
 /// (argument): its rule is no Optimizer{.shard = true}.
