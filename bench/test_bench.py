@@ -9,6 +9,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import bench  # noqa: E402
 import report  # noqa: E402
+import scaling  # noqa: E402
 import sections  # noqa: E402
 import sides  # noqa: E402
 import workloads  # noqa: E402
@@ -43,6 +44,33 @@ class Inputs(unittest.TestCase):
         with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:
             a, b = (workloads.write_inputs(workload, workload.sizes, name) for name in (first, second))
             self.assertEqual((a / "x.f32").read_bytes(), (b / "x.f32").read_bytes())
+
+
+class Scaling(unittest.TestCase):
+    link = scaling.Link.of(wait=1e-3, speed=1e9, ranks=8)
+
+    def test_a_sum_costs_its_wait_and_what_moves(self):
+        self.assertAlmostEqual(self.link.seconds(4e6, 8), 1e-3 + 7e-3)
+        self.assertAlmostEqual(self.link.seconds(4e6, 2), 1e-3 / 3 + 4e-3)
+        self.assertEqual(self.link.seconds(4e6, 1), 0)
+
+    def test_measured_sums_are_met_and_joined_by_lines(self):
+        link = scaling.Link(2, {4: 1e-6, 1004: 11e-6, 2004: 31e-6})
+        self.assertAlmostEqual(link.seconds(1004, 2), 11e-6)
+        self.assertAlmostEqual(link.seconds(1504, 2), 21e-6)
+        self.assertAlmostEqual(link.seconds(3004, 2), 51e-6)
+
+    def test_nodes_sum_between_them_what_their_ranks_hold(self):
+        machine = scaling.Machine(self.link, self.link)
+        self.assertAlmostEqual(machine.seconds(8e6, 64), self.link.seconds(8e6, 8) + self.link.seconds(1e6, 8))
+
+    def test_sums_beside_the_reverse_walk_leave_the_last_message(self):
+        machine = scaling.Machine(self.link, self.link)
+        work = scaling.Work("", 3.0, 4 * scaling.BUCKET)
+        one = machine.seconds(scaling.BUCKET, 8)
+        self.assertAlmostEqual(scaling.after(work, machine, 8), 3 + 4 * one)
+        self.assertAlmostEqual(scaling.beside(work, machine, 8), 3 + one)
+        self.assertAlmostEqual(scaling.beside(work, machine, 1), 3)
 
 
 class Setups(unittest.TestCase):

@@ -36,6 +36,9 @@ function(rosin_room room)
   rosin_internal(rosin_${room})
   # librosin has static thread-local storage anyway (graph/context.hpp): so all of it is reached without a call.
   target_compile_options(rosin_${room} PRIVATE -ftls-model=initial-exec)
+  # Without its groups (rosin_static_library) a unique symbol would clash with the one of a program that instantiates
+  # the same template; a weak one does not.
+  target_compile_options(rosin_${room} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>)
   if(ARG_HOT)
     target_compile_options(rosin_${room} PRIVATE ${ROSIN_HOT_OPTIONS})
   endif()

@@ -8,6 +8,7 @@
 
 #include <rosin/activation.hpp>
 #include <rosin/approx.hpp>
+#include <rosin/attention.hpp>
 #include <rosin/compose.hpp>
 #include <rosin/create.hpp>
 #include <rosin/dense.hpp>
@@ -23,7 +24,9 @@
 #include <rosin/onehot.hpp>
 #include <rosin/optim.hpp>
 #include <rosin/random.hpp>
+#include <rosin/recurrent.hpp>
 #include <rosin/reduce.hpp>
+#include <rosin/transformer.hpp>
 
 #include "error_testing.hpp"
 #include "test_device.hpp"
@@ -80,6 +83,19 @@ struct TinyVae {
   }
 };
 
+/// The library's own layers over sequences; some sequences end before the others.
+struct TinyReader {
+  LSTM first{3, 8};
+  Bidirectional<GRU> second{GRU(8, 4), GRU(8, 4)};
+  TransformerEncoderLayer block{8, 2, 16, {.dropout = 0, .norm_first = true}};
+  RMSNorm norm{8};
+
+  Array operator()(const Array& x) const {
+    const Array h = second(first(x, {.lengths = Array({5, 2}, {2})}));
+    return norm(block(rotary_embedding(h, {.heads = 2}), {.bias = alibi_bias(2, 5, 5), .causal = true}));
+  }
+};
+
 /// Losses of three steps of Adam on a device.
 template <class Model, class Loss> std::vector<double> losses(const Device& device, const Array& data, Loss loss_of) {
   seed(11);
@@ -114,6 +130,27 @@ TEST(ConstantsDeviceSteps, AnLstmWrittenForTheCpuTrainsAnywhere) {
   expect_the_losses_of_the_cpu<TinyLstm>(x, [](const TinyLstm& m, const Array& input) {
     return mse(m(input), Array({0.5f, -0.5f}, {2}));
   });
+}
+
+TEST(ConstantsDeviceSteps, LayersOverSequencesTrainAnywhere) {
+  const Array x = reshape(sin(arange(0.0, 30.0, 1.0)), {3, 5, 2});
+  eval(x);
+  expect_the_losses_of_the_cpu<TinyReader>(x, [](const TinyReader& m, const Array& input) {
+    return mse(m(input), ones({8, 5, 2}));
+  });
+}
+
+TEST(ConstantsDeviceSteps, ACacheOfKeysStandsWhereTheModelDoes) {
+  const MultiHeadAttention here(8, {.nheads = 2});
+  const MultiHeadAttention there = here | some_device();
+  const Array x = randn({8, 4, 1});
+  KeyValueCache cache = here.cache(6, 1), moved = there.cache(6, 1);
+  eval();
+  for (int64_t t = 0; t < 4; ++t) {
+    const Array in = slice(x, 1, t, t + 1);
+    EXPECT_TRUE(allclose(there.next(in | some_device(), moved) | Device(), here.next(in, cache), {.atol = 1e-5}));
+  }
+  EXPECT_EQ(moved.keys.device(), some_device());
 }
 
 TEST(ConstantsDeviceSteps, AnAutoencoderWrittenForTheCpuTrainsAnywhere) {

@@ -69,6 +69,13 @@ class Install(unittest.TestCase):
         self.assertNotIn("librosin", run("ldd", program))
         self.assertEqual(run(program, cwd=self.scratch), SAID)
 
+    def test_the_static_library_keeps_templates_that_programs_instantiate_too_weak(self):
+        archive = self.library / "librosin.a"
+        if not archive.exists():
+            self.skipTest("this build has no static library")
+        symbols = [line.split() for line in run("nm", archive).splitlines()]
+        self.assertEqual([words[-1] for words in symbols if "u" in words[:-1]], [])
+
     def test_pkg_config_gives_the_moved_place_and_the_language(self):
         flags = run("pkg-config", "--cflags", "--libs", "rosin", PKG_CONFIG_PATH=self.library / "pkgconfig").split()
         self.assertIn("-std=c++20", flags)

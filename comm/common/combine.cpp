@@ -1,10 +1,12 @@
 // See combine.hpp. The loops are plain ones, which the compiler makes wide.
 #include "common/combine.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
 #include <type_traits>
+#include <vector>
 
 #include "common/describe.hpp"
 
@@ -89,6 +91,18 @@ void combine(int32_t operation, int32_t type, std::span<const void* const> sourc
   if (is_half(type)) return combine_halves(operation, type, sources, count, out);
   std::memcpy(out, sources[0], count * bytes_of(type));
   for (const void* next : sources.subspan(1)) combine_into(operation, type, next, out, count);
+}
+
+void combine_all(int32_t operation, int32_t type, std::span<const void* const> sources, uint64_t bytes, char* to) {
+  alignas(64) std::array<char, block_bytes> block;
+  std::vector<const void*> from(sources.begin(), sources.end());
+  const uint64_t element = bytes_of(type);
+  for (uint64_t at = 0; at < bytes; at += block_bytes) {
+    const uint64_t now = std::min(block_bytes, bytes - at);
+    combine(operation, type, from, now / element, block.data());
+    std::memcpy(to + at, block.data(), now);
+    for (const void*& place : from) place = static_cast<const char*>(place) + now;
+  }
 }
 
 void combine_into(int32_t operation, int32_t type, const void* next, void* all, uint64_t count) {

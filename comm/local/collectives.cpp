@@ -77,18 +77,6 @@ void Room::run_together(const rosin_comm_collective& c) {
   }
 }
 
-/// Combines what the ranks have at these places, `bytes` each, and puts it to `to`, which may be one of the places.
-void Room::combine_pieces(const rosin_comm_collective& c, std::vector<const void*> from, uint64_t bytes, char* to) {
-  alignas(step) std::array<char, block_bytes> block;
-  const uint64_t element = bytes_of(c.type);
-  for (uint64_t at = 0; at < bytes; at += block_bytes) {
-    const uint64_t now = std::min(block_bytes, bytes - at);
-    combine(c.operation, c.type, from, now / element, block.data());
-    std::copy_n(block.data(), now, to + at);
-    for (const void*& place : from) place = static_cast<const char*>(place) + now;
-  }
-}
-
 void Room::reduce(const rosin_comm_collective& c) {
   const bool wanted = c.kind == ROSIN_COMM_ALLREDUCE || c.root == rank_;
   Walk given(c), got(c);
@@ -106,11 +94,11 @@ void Room::reduce(const rosin_comm_collective& c) {
     for (int other = 0; other < ranks_; ++other) places[static_cast<size_t>(other)] = area(other, round) + begin;
     if (small) {
       std::array<char, small_bytes> sum;
-      if (wanted) combine_pieces(c, places, now, sum.data());
+      if (wanted) combine_all(c.operation, c.type, places, now, sum.data());
       if (wanted) got.write(sum.data(), now);
       continue;
     }
-    combine_pieces(c, places, end - begin, area(rank_, round) + begin);
+    combine_all(c.operation, c.type, places, end - begin, area(rank_, round) + begin);
     meet(c.timeout);
     for (int other = 0; wanted && other < ranks_; ++other) {
       got.write(area(other, round) + begin_of(other), begin_of(other + 1) - begin_of(other));
@@ -134,7 +122,7 @@ void Room::reduce_scatter(const rosin_comm_collective& c) {
     for (int other = 0; other < ranks_; ++other) {
       places[static_cast<size_t>(other)] = area(other, round) + static_cast<uint64_t>(rank_) * most;
     }
-    combine_pieces(c, places, now, sum.data());
+    combine_all(c.operation, c.type, places, now, sum.data());
     got.write(sum.data(), now);
   }
 }

@@ -58,7 +58,6 @@ class Room {
   void reduce_scatter(const rosin_comm_collective& collective);
   void broadcast(const rosin_comm_collective& collective);
   void allgather(const rosin_comm_collective& collective);
-  void combine_pieces(const rosin_comm_collective& c, std::vector<const void*> from, uint64_t bytes, char* to);
   void send(const rosin_comm_collective& collective);
   void receive(const rosin_comm_collective& collective);
 

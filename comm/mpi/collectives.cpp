@@ -1,5 +1,6 @@
-// See world.hpp: what a collective asks of MPI. A large part goes to MPI where it lies; small ones, 16-bit floats that
-// are reduced (as Float32), and what MPI takes in another order are copied together into memory of the transport first.
+// See world.hpp: what a collective asks of MPI. A large part goes to MPI where it lies, or piece by piece (pieces.cpp);
+// small ones, and 16-bit floats that go to one root (as Float32), are copied together into memory of the transport
+// first.
 #include <algorithm>
 #include <span>
 
@@ -13,7 +14,9 @@ namespace {
 constexpr uint64_t large_bytes = 1u << 17;   // of a part that is worth a call of its own
 constexpr uint64_t most_count = 1u << 29;    // elements of one call, which counts in int
 constexpr uint64_t staged_bytes = 4u << 20;  // of all ranks' stretches together, in one turn
-constexpr int mail = 2;                      // a tag
+
+/// What MPI does as a whole, and so without the sum of one piece beside the transfer of another.
+bool is_in_pieces(int32_t kind) { return kind == ROSIN_COMM_ALLREDUCE || kind == ROSIN_COMM_REDUCE_SCATTER; }
 
 }  // namespace
 
@@ -59,10 +62,10 @@ void World<H>::exchange(const rosin_comm_collective& c, const void* send, void* 
       });
     case ROSIN_COMM_SEND:
       return wait(c.timeout, "MPI_Isend",
-                  [&](H* request) { return f_.send(send, count, type, c.root, mail, data_, request); });
+                  [&](H* request) { return f_.send(send, count, type, c.root, mail_tag, data_, request); });
     default:
       return wait(c.timeout, "MPI_Irecv",
-                  [&](H* request) { return f_.receive(receive, count, type, c.root, mail, data_, request); });
+                  [&](H* request) { return f_.receive(receive, count, type, c.root, mail_tag, data_, request); });
   }
 }
 
@@ -70,8 +73,18 @@ void World<H>::exchange(const rosin_comm_collective& c, const void* send, void* 
 template <class H> bool World<H>::goes_directly(const rosin_comm_collective& c, const rosin_comm_part& part) const {
   const uint64_t bytes = part.count * bytes_of(c.type);
   // All ranks decide alike: by sizes and kinds, never by addresses.
-  if (bytes < large_bytes || bytes * static_cast<uint64_t>(ranks_) > most_count) return false;
-  return c.kind != ROSIN_COMM_REDUCE_SCATTER && !is_reduced_as_float(c);
+  if (bytes < large_bytes) return false;
+  if (is_in_pieces(c.kind)) return true;
+  return bytes * static_cast<uint64_t>(ranks_) <= most_count && !is_reduced_as_float(c);
+}
+
+template <class H> void World<H>::run_directly(const rosin_comm_collective& c, const rosin_comm_part& part) {
+  if (is_in_pieces(c.kind)) return reduce_in_pieces(c, part);
+  const uint64_t unit = combines(c.kind) ? 1 : bytes_of(c.type);
+  const char* own =
+      static_cast<const char*>(part.receive) + part.count * bytes_of(c.type) * static_cast<uint64_t>(rank_);
+  const bool in_place = c.kind == ROSIN_COMM_ALLGATHER && part.send == own;
+  exchange(c, in_place ? part.receive : part.send, part.receive, part.count * unit);
 }
 
 template <class H> void World<H>::run_parts(const rosin_comm_collective& c) {
@@ -84,11 +97,7 @@ template <class H> void World<H>::run_parts(const rosin_comm_collective& c) {
   for (const rosin_comm_part& part : std::span(c.parts, c.part_count)) {
     if (!goes_directly(c, part)) continue;
     run_small(&part);
-    const uint64_t unit = combines(c.kind) ? 1 : bytes_of(c.type);
-    const char* own =
-        static_cast<const char*>(part.receive) + part.count * bytes_of(c.type) * static_cast<uint64_t>(rank_);
-    const bool in_place = c.kind == ROSIN_COMM_ALLGATHER && part.send == own;
-    exchange(c, in_place ? part.receive : part.send, part.receive, part.count * unit);
+    run_directly(c, part);
   }
   if (c.part_count != 0) run_small(c.parts + c.part_count);
 }

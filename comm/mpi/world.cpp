@@ -13,7 +13,6 @@
 namespace rosin::transport::mpi {
 namespace {
 
-constexpr int question = 1;  // a tag
 constexpr double answer_seconds = 3;
 
 /// What MPI calls to combine numbers; `index` is that of World::own_operations_.
@@ -32,20 +31,23 @@ std::string seconds_text(double seconds) {
   return std::string(text.data(), done.ptr) + " s";
 }
 
-/// Waits between two questions: not at all for a while, then longer and longer, so that ranks that share a core get on.
+/// Waits between two questions: not at all for a while, then only for ranks that share this core, and at last longer
+/// and longer. What takes part in copying between ranks must not sleep early: MPI copies while it is asked.
 class Pause {
  public:
-  void operator()() {
-    constexpr int busy = 300;
-    if (++turns_ < busy) return;
+  void operator()(std::chrono::steady_clock::duration waited) {
+    if (++turns_ < busy_turns) return;
+    if (waited < awake) return std::this_thread::yield();
     std::this_thread::sleep_for(length_);
-    length_ = std::min(length_ * 5 / 4, longest_);
+    length_ = std::min(length_ * 5 / 4, longest);
   }
 
  private:
+  static constexpr int busy_turns = 50;
+  static constexpr std::chrono::microseconds awake{300}, longest{100};
+
   int turns_ = 0;
   std::chrono::microseconds length_{10};
-  static constexpr std::chrono::microseconds longest_{100};
 };
 
 }  // namespace
@@ -155,9 +157,9 @@ template <class H> bool World<H>::ends_within(H& request, double seconds) {
       good(f_.test(&request, &done, c_.ignore_status), "MPI_Test");
     }
     if (done != 0) return true;
-    const std::chrono::duration<double> waited = Clock::now() - begin;
-    if (seconds > 0 && waited.count() > seconds) return false;
-    pause();
+    const Clock::duration waited = Clock::now() - begin;
+    if (seconds > 0 && std::chrono::duration<double>(waited).count() > seconds) return false;
+    pause(waited);
   }
 }
 
@@ -195,8 +197,8 @@ template <class H> void World<H>::ask_around(double timeout) {
     if (static_cast<int>(other) == rank_) continue;
     const std::lock_guard lock(calls_);
     const int its = static_cast<int>(other);
-    good(f_.receive(&answers[other], bytes, c_.byte, its, question, checks_, &heard[other]), "MPI_Irecv");
-    good(f_.send(&current_, bytes, c_.byte, its, question, checks_, &asked[other]), "MPI_Isend");
+    good(f_.receive(&answers[other], bytes, c_.byte, its, question_tag, checks_, &heard[other]), "MPI_Irecv");
+    good(f_.send(&current_, bytes, c_.byte, its, question_tag, checks_, &asked[other]), "MPI_Isend");
   }
   const auto begin = Clock::now();
   std::string missing;

@@ -46,9 +46,20 @@ template <class H> class World final : public Ranks {
   bool is_reduced_as_float(const rosin_comm_collective& c) const { return combines(c.kind) && is_half(c.type); }
   bool goes_directly(const rosin_comm_collective& c, const rosin_comm_part& part) const;
   void run_parts(const rosin_comm_collective& c);
+  void run_directly(const rosin_comm_collective& c, const rosin_comm_part& part);
   void run_staged(const rosin_comm_collective& c);
   void exchange_staged(const rosin_comm_collective& c, uint64_t count, uint64_t sent, uint64_t got);
   void exchange(const rosin_comm_collective& c, const void* send, void* receive, uint64_t elements);
+
+  // pieces.cpp
+  struct Turn;
+  Turn turn_of(const rosin_comm_collective& c, const rosin_comm_part& part, uint64_t at, uint64_t number) const;
+  void reduce_in_pieces(const rosin_comm_collective& c, const rosin_comm_part& part);
+  void scatter(Turn& turn);
+  void combine_turn(const rosin_comm_collective& c, Turn& turn);
+  void gather(Turn& turn);
+  void post(std::vector<H>& requests, bool sends, int other, const void* bytes, uint64_t count, int tag);
+  void wait_all(std::vector<H>& requests, double timeout);
 
   Functions<H> f_;
   Constants<H> c_;
@@ -62,9 +73,13 @@ template <class H> class World final : public Ranks {
   uint64_t number_ = 0;  // of the last collective
   Description current_{}, last_{};
   std::vector<char> given_, got_;             // what is copied together
+  std::vector<char> pieces_;                  // of other ranks, for two turns
   std::vector<float> wide_given_, wide_got_;  // 16-bit floats that are reduced
   std::optional<Trouble> broken_;
 };
+
+// What other calls of MPI do is kept apart by tags.
+inline constexpr int question_tag = 1, mail_tag = 2, scatter_tag = 3, gather_tag = 4;
 
 /// Begins a call of MPI and waits until it has ended here.
 template <class H> template <class Post> void World<H>::wait(double timeout, const char* what, Post&& post) {

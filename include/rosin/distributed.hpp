@@ -194,6 +194,8 @@ namespace detail {
 
 /// Error (argument): a type that gradients cannot be sent in.
 ROSIN_API void check_options(const OptimizerOptions& options);
+/// Error (argument): gradients that are shared out under a rule that looks at all of them.
+ROSIN_API void check_whole(const OptimizerOptions& options);
 /// See Optimizer.
 ROSIN_API void exchange(const Backend& backend, std::span<rosin::detail::NamedGradient> gradients,
                         const OptimizerOptions& options);
@@ -236,6 +238,7 @@ template <Rule R> struct Optimizer {
   }
   void exchange(std::span<rosin::detail::NamedGradient> gradients) const {
     detail::exchange(backend, gradients, options);
+    if constexpr (reflect::ScalesGradients<R>) rule.exchange(gradients);
   }
   void exchange_statistics(std::span<rosin::detail::NamedGradient> written) const {
     detail::exchange_statistics(backend, written, options);
@@ -243,8 +246,9 @@ template <Rule R> struct Optimizer {
   rosin::detail::Sharing* sharing() const { return detail::sharing(backend, options); }
   void visit_rules(RuleVisitor& visitor) { reflect::describe(rule, visitor); }
   void check() const {
-    if constexpr (requires { rule.check(); }) rule.check();
+    reflect::check(rule);
     detail::check_options(options);
+    if constexpr (reflect::ScalesGradients<R>) detail::check_whole(options);
   }
 };
 

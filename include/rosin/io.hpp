@@ -37,6 +37,10 @@ struct SaveOptions {
 struct LoadFileOptions {
   bool strict = true;  // every array must be in the file, and every entry of the file in the model
   NameStyle names = NameStyle::rosin;
+  /// safetensors (several files too) and .npy: parameters of the CPU stand on the file instead of in memory, read-only;
+  /// an update gives them memory of their own. Copied as without it: what changes its type or its layout for the model,
+  /// Bool, ties, and what goes to another device.
+  bool map = false;
 };
 
 /// How `load(path)` brings the arrays of a file.

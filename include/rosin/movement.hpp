@@ -94,6 +94,31 @@ inline Array pad(const Array& x, std::initializer_list<std::pair<int64_t, int64_
   return pad(x, std::span<const std::pair<int64_t, int64_t>>(widths.begin(), widths.size()), value);
 }
 
+/// What stands beyond the borders: the elements mirrored at the border element (`reflect`) or at the border itself
+/// (`symmetric`), the border element again and again (`repeat`), or the elements from the other side (`circular`).
+enum class PadMode : uint8_t { reflect, symmetric, repeat, circular };
+/// (low, high) for the first dims, one dim after another. Error (argument): a negative count, or more than there is to
+/// take: size - 1 for reflect, size for symmetric and circular. Source: numpy.pad, NNlib's pad_reflect and kin.
+ROSIN_API Array pad(const Array& x, std::span<const std::pair<int64_t, int64_t>> widths, PadMode mode);
+inline Array pad(const Array& x, std::initializer_list<std::pair<int64_t, int64_t>> widths, PadMode mode) {
+  return pad(x, std::span<const std::pair<int64_t, int64_t>>(widths.begin(), widths.size()), mode);
+}
+/// The elements moved on by `shift` places along a dim; what leaves at the end comes in at the front. Source:
+/// numpy.roll, Julia's circshift.
+ROSIN_API Array roll(const Array& x, int64_t shift, int dim = 0);
+/// x with `value`, which broadcasts to index(x, ranges), in the place of those elements: x[ranges...] = value, as a new
+/// array. Errors as of index.
+ROSIN_API Array set(const Array& x, std::span<const Slice> ranges, const Array& value);
+inline Array set(const Array& x, std::initializer_list<Slice> ranges, const Array& value) {
+  return set(x, std::span<const Slice>(ranges.begin(), ranges.size()), value);
+}
+/// Vectors of sizes n1, n2, ... as arrays (n1, n2, ...) that vary along their own dim alone. Source: numpy.meshgrid
+/// with indexing="ij".
+ROSIN_API std::vector<Array> meshgrid(std::span<const Array> vectors);
+inline std::vector<Array> meshgrid(std::initializer_list<Array> vectors) {
+  return meshgrid(std::span<const Array>(vectors.begin(), vectors.size()));
+}
+
 /// Arrays one after another along `dim`; all other sizes are equal. Error (shape), Error (argument): none given.
 ROSIN_API Array concat(std::span<const Array> arrays, int dim);
 inline Array concat(std::initializer_list<Array> arrays, int dim) {

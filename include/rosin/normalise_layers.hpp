@@ -1,4 +1,4 @@
-// Layers that normalise: BatchNorm, LayerNorm, InstanceNorm, GroupNorm. x is (..., channels, batch).
+// Layers that normalise: BatchNorm, LayerNorm, RMSNorm, InstanceNorm, GroupNorm. x is (..., channels, batch).
 // Read first: buffer.hpp (running statistics), visitor.hpp (LayerMode).
 #pragma once
 
@@ -79,6 +79,27 @@ struct ROSIN_API LayerNorm {
   LayerNorm(int64_t features, const LayerNormOptions& options) : LayerNorm(Shape{features}, {}, options) {}
   LayerNorm(const Shape& sizes, Activation activation = {}, const LayerNormOptions& options = {});
   LayerNorm(const Shape& sizes, const LayerNormOptions& options) : LayerNorm(sizes, {}, options) {}
+
+  /// x is (size..., batch...). Error (shape).
+  Array operator()(const Array& x) const;
+  std::string rosin_show() const;
+};
+
+struct RMSNormOptions {
+  bool affine = true;
+  double eps = 1e-6;
+};
+/// scale * x / sqrt(mean(x^2) + eps) over the first dims, in Float32 at least. Source: torch.nn.RMSNorm (whose eps is
+/// that of the type unless stated); Zhang, Sennrich: Root Mean Square Layer Normalization (2019).
+struct ROSIN_API RMSNorm {
+  Array scale;  // (size...), or nothing
+  Shape size;
+  double eps = 1e-6;
+  static constexpr auto rosin_fields = fields<&RMSNorm::scale, &RMSNorm::eps>{};
+
+  RMSNorm() = default;
+  explicit RMSNorm(int64_t features, const RMSNormOptions& options = {}) : RMSNorm(Shape{features}, options) {}
+  explicit RMSNorm(const Shape& sizes, const RMSNormOptions& options = {});
 
   /// x is (size..., batch...). Error (shape).
   Array operator()(const Array& x) const;

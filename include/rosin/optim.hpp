@@ -74,6 +74,11 @@ struct UpdateOptions {
 /// for is thrown by a later call that meets it.
 ROSIN_API void update(State& state, ModelEdit model, ModelView gradient, UpdateOptions options = {});
 
+/// The p-norm of all arrays of a gradient (or a model) that are trained, together: 0-d, in Float32 or, where one of
+/// them is, in Float64. An array that stands in several places counts once; p may be infinite. Nothing is waited for
+/// before its value is asked for. Error (argument): p <= 0.
+ROSIN_API Array global_norm(ModelView model, double p = 2);
+
 template <class M> struct Updated {
   State state;
   M model;

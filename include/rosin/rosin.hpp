@@ -10,6 +10,7 @@
 #include <rosin/approx.hpp>
 #include <rosin/array.hpp>
 #include <rosin/array_options.hpp>
+#include <rosin/attention.hpp>
 #include <rosin/borrow.hpp>
 #include <rosin/buffer.hpp>
 #include <rosin/chain.hpp>
@@ -24,6 +25,7 @@
 #include <rosin/curve_svg.hpp>
 #include <rosin/data.hpp>
 #include <rosin/dense.hpp>
+#include <rosin/derivatives.hpp>
 #include <rosin/destructure.hpp>
 #include <rosin/device.hpp>
 #include <rosin/diagnostics.hpp>
@@ -33,6 +35,7 @@
 #include <rosin/dropout.hpp>
 #include <rosin/dtype.hpp>
 #include <rosin/eigen.hpp>
+#include <rosin/einsum.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/embedding.hpp>
 #include <rosin/error.hpp>
@@ -70,10 +73,12 @@
 #include <rosin/pool_layers.hpp>
 #include <rosin/progress.hpp>
 #include <rosin/random.hpp>
+#include <rosin/recurrent.hpp>
 #include <rosin/reduce.hpp>
 #include <rosin/rule.hpp>
 #include <rosin/rules.hpp>
 #include <rosin/schedule.hpp>
+#include <rosin/search.hpp>
 #include <rosin/shape.hpp>
 #include <rosin/show.hpp>
 #include <rosin/small_function.hpp>
@@ -81,6 +86,7 @@
 #include <rosin/stats.hpp>
 #include <rosin/tied.hpp>
 #include <rosin/train.hpp>
+#include <rosin/transformer.hpp>
 #include <rosin/upsample.hpp>
 #include <rosin/visitor.hpp>
 #include <rosin/walk.hpp>

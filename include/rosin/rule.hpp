@@ -109,6 +109,11 @@ template <class R> void describe(R& rule, RuleVisitor& visitor) {
   visitor.leave();
 }
 
+/// Error (argument) where a hyper-parameter cannot be.
+template <class R> void check(const R& rule) {
+  if constexpr (requires { rule.check(); }) rule.check();
+}
+
 }  // namespace reflect
 
 template <class R>
@@ -183,6 +188,10 @@ concept SharesSteps = requires(const R& rule) {
   { rule.sharing() } -> std::same_as<rosin::detail::Sharing*>;
 };
 
+/// Rules that replace the gradients of all parameters by themselves, without other processes.
+template <class R>
+concept ScalesGradients = ExchangesGradients<R> && !SharesSteps<R>;
+
 }  // namespace rosin::reflect
 
 namespace rosin {
@@ -211,9 +220,7 @@ template <Rule R> class RuleOf final : public detail::ErasedRule {
     if constexpr (reflect::SharesSteps<R>) return rule_.sharing();
     else return nullptr;
   }
-  void check() const override {
-    if constexpr (requires { rule_.check(); }) rule_.check();
-  }
+  void check() const override { reflect::check(rule_); }
 
  private:
   R rule_;

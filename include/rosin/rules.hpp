@@ -255,6 +255,23 @@ struct ROSIN_API ClipNorm {
   Array apply(State& state, const Array& x, const Array& g) const;
 };
 
+/// The gradients of all parameters together scaled down to a p-norm of omega at most; p may be infinite. They are
+/// looked at before any rule runs: it is the first rule of a chain, and distributed::Optimizer goes around that. A norm
+/// that is no number stops the step with Error (numeric) and leaves the model as it was, unless `throws` is false.
+/// Source: torch.nn.utils.clip_grad_norm_ (which divides by the norm + 1e-6), Pascanu et al. (2013).
+struct ROSIN_API ClipGlobalNorm {
+  double omega = 10;
+  double p = 2;
+  bool throws = true;
+
+  struct State {};
+  /// Error (argument): omega or p that is not positive.
+  void check() const;
+  void exchange(std::span<detail::NamedGradient> gradients) const;
+  State init(const Array& x) const;
+  Array apply(State& state, const Array& x, const Array& g) const;
+};
+
 /// g + lambda*x: L2 regularisation.
 struct ROSIN_API WeightDecay {
   double lambda = 5e-4;
@@ -287,6 +304,17 @@ struct ROSIN_API AccumGrad {
   Array apply(State& state, const Array& x, const Array& g) const;
 };
 
+namespace detail {
+
+/// Whether what looks at all gradients together does so before the others, and no process shares out what it has seen.
+template <class... R> inline constexpr bool begins_together = true;
+template <class First, class... R>
+inline constexpr bool begins_together<First, R...> =
+    (!reflect::ScalesGradients<R> && ...) &&
+    (!reflect::ScalesGradients<First> || (!reflect::ExchangesGradients<R> && ...));
+
+}  // namespace detail
+
 /// Rules one after the other, each given what the one before it returns: OptimiserChain(ClipNorm{1}, Adam{}).
 template <Rule... R> struct OptimiserChain {
   std::tuple<R...> rules;
@@ -294,6 +322,9 @@ template <Rule... R> struct OptimiserChain {
   using State = std::tuple<RuleState<R>...>;
   static_assert((!reflect::ReplacesParameter<R> && ...),
                 "rosin: MixedPrecision optimisers should wrap the entire OptimiserChain, not be inside it");
+  static_assert(
+      detail::begins_together<R...>,
+      "rosin: ClipGlobalNorm is the first rule of an OptimiserChain, and distributed::Optimizer goes around it");
 
   explicit OptimiserChain(R... rule) : rules(std::move(rule)...) {}
 
@@ -302,6 +333,14 @@ template <Rule... R> struct OptimiserChain {
   }
   Array apply(State& state, const Array& x, const Array& g) const {
     return apply_each(state, x, g, std::index_sequence_for<R...>());
+  }
+  void exchange(std::span<detail::NamedGradient> gradients) const
+    requires(sizeof...(R) > 0 && (reflect::ScalesGradients<R> || ...))
+  {
+    std::get<0>(rules).exchange(gradients);
+  }
+  void check() const {
+    std::apply([](const R&... rule) { (reflect::check(rule), ...); }, rules);
   }
   void visit_rules(RuleVisitor& visitor) {
     std::apply([&](R&... rule) { (reflect::describe(rule, visitor), ...); }, rules);
@@ -340,6 +379,12 @@ template <Rule R> struct MixedPrecision {
     state.copy = copy;
     return detail::converted_parameter(state.copy, x.dtype());
   }
+  void exchange(std::span<detail::NamedGradient> gradients) const
+    requires reflect::ScalesGradients<R>
+  {
+    rule.exchange(gradients);
+  }
+  void check() const { reflect::check(rule); }
   void visit_rules(RuleVisitor& visitor) {
     visitor.option({.name = "dtype", .type = &dtype});
     reflect::describe(rule, visitor);

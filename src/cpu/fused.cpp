@@ -38,11 +38,20 @@ FusedKernel::FusedKernel(const plan::Structure& structure, const plan::Layout& l
     std::copy(layout_->loads[i].strides + first, layout_->loads[i].strides + layout_->dims, load.strides);
     merge_dims(load, layout_->sizes + first, std::max(layout_->dims - first, 0));
     find_access(load, port.row ? strip_ / std::max<int64_t>(layout_->row, 1) : strip_);
+    find_panel(load);
     loads_.push_back(load);
   }
   prepare_roots();
   prepare_instrs();
+  find_turn();
   reserve_scratch(scratch_bytes());
+}
+
+void FusedKernel::find_turn() {
+  if (instrs_.size() != 2 || instrs_[0].what != Do::load || instrs_[1].what != Do::store) return;
+  const Load& from = loads_[instrs_[0].port];
+  if (from.row || instrs_[1].row || from.storage != instrs_[1].storage) return;
+  turn_ = turned_copy(from.dims, from.sizes, from.strides, size_of(from.storage));
 }
 
 void FusedKernel::choose_strips() {
@@ -231,9 +240,17 @@ bool FusedKernel::may_forward(size_t store, size_t producer) const {
   return !loads_[port.alias].converts;
 }
 
+void FusedKernel::run_turn(int64_t chunk, const RunData& data) const {
+  const Load& from = loads_[instrs_[0].port];
+  const auto* memory = static_cast<const unsigned char*>(data.memory[from.root]);
+  turn_->run(chunk, data.memory[kernel_->stores[instrs_[1].port].value],
+             memory + from.offset * static_cast<int64_t>(size_of(from.storage)));
+}
+
 void FusedKernel::run(int64_t chunk, const RunData& data) const {
-  State state(*this, data);
+  if (turn_) return run_turn(chunk, data);
   const int64_t first = cut_.begin(chunk), end = cut_.end(chunk);
+  State state(*this, data, end);
   const int64_t row = std::max<int64_t>(layout_->row, 1);
   const auto strip_from = [&](int64_t begin) {
     const int64_t count = std::min(end, cut_.stretch_end(begin, strip_)) - begin;

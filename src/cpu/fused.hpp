@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "base/strided_copy.hpp"
 #include "cpu/draw.hpp"
 #include "cpu/plane_sums.hpp"
 #include "cpu/sum_order.hpp"
@@ -29,7 +31,7 @@ class FusedKernel {
  public:
   FusedKernel(const plan::Structure& structure, const plan::Layout& layout, int32_t kernel);
 
-  int64_t chunks() const { return cut_.parts; }
+  int64_t chunks() const { return turn_ ? turn_->chunks() : cut_.parts; }
   void run(int64_t chunk, const RunData& data) const;
   /// Combines the partial results of roots in their order and writes them out.
   void finish(const RunData& data) const;
@@ -57,6 +59,8 @@ class FusedKernel {
     int dims = 0;
     int64_t sizes[Shape::max_rank] = {};
     int64_t strides[Shape::max_rank] = {};
+    int64_t panel_columns = 0;  // strided: so many columns are turned together; 0: none, see fused_panels.cpp
+    size_t panel_at = 0;        // bytes from the start of a chunk's panels
   };
 
   struct Root {
@@ -103,15 +107,20 @@ class FusedKernel {
 
   void merge_dims(Load& load, const int64_t* sizes, int dims);
   void find_access(Load& load, int64_t elements) const;
+  void find_panel(Load& load);
   void prepare_roots();
   std::span<const int64_t> domain_of(const plan::Port& root) const;
   void prepare_instrs();
   bool may_forward(size_t store, size_t producer) const;
   void choose_strips();
+  void find_turn();
 
+  void run_turn(int64_t chunk, const RunData& data) const;
   void run_instr(const Ready& instr, const Strip& strip, State& state) const;
   void apply(const Ready& instr, const Strip& strip, State& state) const;
   void load(const Ready& instr, const Strip& strip, State& state) const;
+  const unsigned char* from_panel(const Load& load, const unsigned char* memory, const Strip& strip,
+                                  unsigned char* room, State& state) const;
   void scalar(const Ready& instr, const Strip& strip, State& state) const;
   void draw(const Ready& instr, const Strip& strip, State& state) const;
   void convert(const Ready& instr, int64_t count, State& state) const;
@@ -130,7 +139,7 @@ class FusedKernel {
   /// Of a register. Those of a small domain stand close together: far ones would compete for the same cache lines.
   size_t slot_bytes() const { return (static_cast<size_t>(std::min(strip_, total_)) * 8 + 63) / 64 * 64; }
   size_t scratch_bytes() const {
-    return kernel_->registers * (slot_bytes() + sizeof(void*)) + slot_bytes() + lanes_bytes_ + 64;
+    return kernel_->registers * (slot_bytes() + sizeof(void*)) + slot_bytes() + lanes_bytes_ + panel_bytes_ + 64;
   }
 
   const plan::Structure& structure_;
@@ -143,9 +152,10 @@ class FusedKernel {
   int64_t total_ = 0;                   // elements of the domain
   int64_t strip_ = 1;                   // elements of a strip
   SumOrder cut_;                        // into chunks, which are its parts
+  std::optional<BlockCopy> turn_;       // the kernel copies one view that turns dims over, and does nothing else
   std::vector<int64_t> logical_sizes_;  // where the domain is in CWHN and there are roots, else empty
   PlaneRuns planes_;                    // where the domain is in CWHN and there are roots
-  size_t lanes_bytes_ = 0;
+  size_t lanes_bytes_ = 0, panel_bytes_ = 0;
   size_t partial_bytes_ = 0;
   size_t spare_block_ = 0;  // memory of one block: bytes from the start of the partials
 };

@@ -160,6 +160,12 @@ void FusedKernel::load(const Ready& instr, const Strip& strip, State& state) con
     convert_elements(slot, storage_of(port.type), memory + static_cast<size_t>(begin) * size, port.storage, count);
     return;
   }
+  if (port.panel_columns > 0) {
+    const unsigned char* turned = from_panel(port, memory, strip, static_cast<unsigned char*>(raw), state);
+    if (port.converts) convert_elements(slot, storage_of(port.type), turned, port.storage, count);
+    else state.pointers[instr.dst] = const_cast<unsigned char*>(turned);
+    return;
+  }
   // A repeated pattern is gathered once and doubled.
   const int64_t gathered = port.access == Access::repeated ? std::min(count, port.period) : count;
   for_runs(port.dims, port.sizes, port.strides, begin, gathered, [&](int64_t done, int64_t offset, int64_t length) {

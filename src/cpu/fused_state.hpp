@@ -2,6 +2,7 @@
 #pragma once
 
 #include <mutex>
+#include <new>
 
 #include "cpu/fused.hpp"
 
@@ -13,8 +14,16 @@ unsigned char* thread_scratch(size_t bytes, std::unique_lock<std::mutex>& locked
 /// Makes the reserve at least this large.
 void reserve_scratch(size_t bytes);
 
+/// Columns of a matrix that stands row by row, turned; they follow this header, at a line of their own.
+struct alignas(64) Panel {
+  int64_t first = 0, end = 0;  // columns
+
+  unsigned char* values() { return reinterpret_cast<unsigned char*>(this + 1); }
+};
+
 struct FusedKernel::State {
-  State(const FusedKernel& kernel, const RunData& run) : data(run), slot_bytes(kernel.slot_bytes()) {
+  State(const FusedKernel& kernel, const RunData& run, int64_t chunk_end)
+      : data(run), slot_bytes(kernel.slot_bytes()), end(chunk_end) {
     const size_t registers = kernel.kernel_->registers;
     unsigned char* memory = thread_scratch(kernel.scratch_bytes(), reserve);
     pointers = reinterpret_cast<void**>(memory);
@@ -22,6 +31,11 @@ struct FusedKernel::State {
     spare = slots + registers * slot_bytes;
     lanes = spare + slot_bytes;
     for (size_t i = 0; i < registers; ++i) pointers[i] = slots + i * slot_bytes;
+    panels = lanes + kernel.lanes_bytes_;
+    if (kernel.panel_bytes_ == 0) return;
+    for (const Load& load : kernel.loads_) {
+      if (load.panel_columns > 0) new (panels + load.panel_at) Panel;
+    }
   }
 
   void* slot(uint16_t reg) { return slots + reg * slot_bytes; }
@@ -29,10 +43,12 @@ struct FusedKernel::State {
   const RunData& data;
   std::unique_lock<std::mutex> reserve;
   size_t slot_bytes;
+  int64_t end;      // of the chunk
   void** pointers;  // where each register is now: its slot, or memory of an array
   unsigned char* slots;
-  unsigned char* spare;  // one strip for conversions
-  unsigned char* lanes;  // of roots over planes
+  unsigned char* spare;   // one strip for conversions
+  unsigned char* lanes;   // of roots over planes
+  unsigned char* panels;  // of loads that have one
 };
 
 /// The instruction that most kernels consist of; small arrays pay for every step of it.

@@ -1,9 +1,12 @@
 // Movements that copy: pad, concat, and views made contiguous. The result is cut into ranges of elements; a row of it
 // (dim 0, or the whole block up to the joined dim where all operands are contiguous) is put together from segments.
+// Views whose elements stand in another order of dims are copied by blocks.
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <vector>
 
+#include "base/strided_copy.hpp"
 #include "cpu/dispatch.hpp"
 
 namespace rosin::cpu {
@@ -237,6 +240,30 @@ Plan make_plan(const CallSpec& spec) {
   return plan;
 }
 
+// A view that turns dims over.
+class TurnCall final : public Call {
+ public:
+  TurnCall(const BlockCopy& copy, size_t offset) : copy_(copy), offset_(offset) {}
+
+  int64_t chunks() const override { return copy_.chunks(); }
+  void run(int64_t chunk, const CallData& data) override {
+    copy_.run(chunk, data.result, static_cast<const unsigned char*>(data.operand(0)) + offset_);
+  }
+  bool may_fail() const override { return false; }
+
+ private:
+  BlockCopy copy_;
+  size_t offset_;  // bytes
+};
+
+// Null where rows of the source are read as they stand.
+std::unique_ptr<Call> prepare_turn(const Plan& plan, DType type) {
+  if (plan.segments.size() != 1 || plan.segments[0].operand == fill) return nullptr;
+  const std::optional<BlockCopy> copy = turned_copy(plan.rank, plan.sizes, plan.sources[0].strides, size_of(type));
+  if (!copy) return nullptr;
+  return std::make_unique<TurnCall>(*copy, static_cast<size_t>(plan.sources[0].offset) * size_of(type));
+}
+
 // Once all lengths are known.
 Plan with_starts(Plan plan) {
   int64_t start = 0;
@@ -250,9 +277,11 @@ Plan with_starts(Plan plan) {
 }  // namespace
 
 std::unique_ptr<Call> prepare_movement(const CallSpec& spec) {
+  Plan plan = with_starts(make_plan(spec));
+  if (auto turn = prepare_turn(plan, spec.result.type)) return turn;
   return with_bytes_of(spec.result.type, [&]<class T>(std::type_identity<T>) -> std::unique_ptr<Call> {
     const DType number_type = spec.operands.size() > 1 ? spec.operands[1].type : spec.result.type;
-    return std::make_unique<CopyCall<T>>(with_starts(make_plan(spec)), spec.result.type, number_type);
+    return std::make_unique<CopyCall<T>>(std::move(plan), spec.result.type, number_type);
   });
 }
 
@@ -262,6 +291,7 @@ std::unique_ptr<Call> prepare_copy(const CallArray& x, const Shape& shape) {
   for (int d = 0; d < x.shape.rank(); ++d) source.strides[d] = x.shape[d] == 1 ? 0 : x.strides[d];
   plan.segments = {{0, plan.sizes[0]}};
   plan.sources = {source};
+  if (auto turn = prepare_turn(plan, x.type)) return turn;
   return with_bytes_of(x.type, [&]<class T>(std::type_identity<T>) -> std::unique_ptr<Call> {
     return std::make_unique<CopyCall<T>>(std::move(plan), x.type, x.type);
   });

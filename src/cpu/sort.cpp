@@ -1,56 +1,122 @@
-// Sorting along one dim. Equal elements are ordered by their places, so any sort is stable and the result is unique.
+// Sorting along one dim. Elements become unsigned keys in the same order; equal ones are ordered by their places, so
+// any way of sorting is stable and the result is unique: long lines are sorted by radix, the first few of many are
+// selected.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <type_traits>
+#include <utility>
+
 #include "cpu/dispatch.hpp"
+#include "scalar/convert.hpp"
 
 namespace rosin::cpu {
 namespace {
 
-template <class T> struct Entry {
-  T key;
-  int32_t place;
+/// Of elements up to 32 bits: key and place in one number.
+struct ShortItem {
+  using Key = uint32_t;
+  uint64_t bits;
+
+  ShortItem() = default;
+  ShortItem(Key key, int64_t place) : bits(uint64_t{key} << 32 | static_cast<uint64_t>(place)) {}
+  Key key() const { return static_cast<Key>(bits >> 32); }
+  int32_t place() const { return static_cast<int32_t>(bits & 0xffffffffu); }
+  bool operator<(const ShortItem& other) const { return bits < other.bits; }
 };
 
-// NaN counts as larger than every number.
-template <class T> bool below(T a, T b) { return a < b || (is_nan(b) && !is_nan(a)); }
+struct LongItem {
+  using Key = uint64_t;
+  Key number;
+  int64_t at;
+
+  LongItem() = default;
+  LongItem(Key key, int64_t place) : number(key), at(place) {}
+  Key key() const { return number; }
+  int32_t place() const { return static_cast<int32_t>(at); }
+  bool operator<(const LongItem& other) const {
+    return number < other.number || (number == other.number && at < other.at);
+  }
+};
+
+/// Unsigned numbers in the order of the elements. Both zeros are one number, and so are all NaN, above every other.
+template <class Key, class T> Key ascending_key(T value) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (value != value) return ~Key{0};
+    const Key bits = std::bit_cast<Key>(value == T{0} ? T{0} : value), sign = Key{1} << (sizeof(Key) * 8 - 1);
+    return (bits & sign) != 0 ? ~bits : (bits | sign);
+  } else if constexpr (std::is_signed_v<T>) {
+    using Wide = std::make_signed_t<Key>;
+    return static_cast<Key>(static_cast<Wide>(value)) ^ (Key{1} << (sizeof(Key) * 8 - 1));
+  } else {
+    return Key{value};
+  }
+}
+
+/// Sorts by the digits of the keys from the last one on, each time keeping the order there is: places ascend already.
+template <class Item> void sort_by_radix(Item* items, Item* spare, int64_t count) {
+  constexpr int digits = sizeof(typename Item::Key), bits = 8;
+  constexpr size_t values = 1 << bits;
+  std::array<std::array<int32_t, values>, digits> starts{};
+  const auto digit = [](const Item& item, int d) { return static_cast<size_t>(item.key() >> (d * bits)) % values; };
+  for (int64_t i = 0; i < count; ++i) {
+    for (int d = 0; d < digits; ++d) ++starts[static_cast<size_t>(d)][digit(items[i], d)];
+  }
+  Item *from = items, *to = spare;
+  for (int d = 0; d < digits; ++d) {
+    auto& start = starts[static_cast<size_t>(d)];
+    if (start[digit(from[0], d)] == count) continue;  // the same in all
+    int32_t sum = 0;
+    for (int32_t& first : start) sum += std::exchange(first, sum);
+    for (int64_t i = 0; i < count; ++i) to[start[digit(from[i], d)]++] = from[i];
+    std::swap(from, to);
+  }
+  if (from != items) std::copy_n(from, count, items);
+}
 
 // x (inner, n, outer) -> places (inner, k, outer) with k <= n, the first k of the sorted order; or the elements there,
 // and the places.
 template <class T> class SortCall final : public Call {
  public:
   SortCall(const CallSpec& spec, int dim, bool descending)
-      : x_(lines_of(spec.operands[0].shape, dim)), wanted_(spec.result.shape[dim]), descending_(descending),
-        lines_(cut(x_)) {}
+      : x_(lines_of(spec.operands[0].shape, dim)), wanted_(spec.result.shape[dim]), flip_(descending ? ~Key{0} : 0),
+        type_(spec.operands[0].type), lines_(cut(x_)) {
+    if (wanted_ <= x_.size / 4) kept_ = std::min(x_.size, 2 * wanted_ + spare_items);
+    else kept_ = wanted_ == x_.size && wanted_ >= worth_radix ? 2 * x_.size : x_.size;
+  }
 
   int64_t chunks() const override { return lines_.count(); }
-  size_t scratch_bytes() const override { return static_cast<size_t>(lines_.count() * x_.size) * sizeof(Item); }
+  size_t scratch_bytes() const override { return static_cast<size_t>(lines_.count() * kept_) * sizeof(Item); }
 
   void run(int64_t chunk, const CallData& data) override {
     const T* x = static_cast<const T*>(data.operands[0]);
     const Wanted wanted = data.results
                               ? Wanted{static_cast<T*>(data.results[0]), static_cast<int32_t*>(data.results[1])}
                               : Wanted{nullptr, static_cast<int32_t*>(data.result)};
-    Item* items = static_cast<Item*>(data.scratch) + chunk * x_.size;
+    Item* items = static_cast<Item*>(data.scratch) + chunk * kept_;
     for (int64_t line = lines_.first(chunk); line < lines_.last(chunk); ++line) {
       const int64_t outer = line / x_.inner, inner = line % x_.inner;
       const T* from = x + outer * x_.size * x_.inner + inner;
-      for (int64_t i = 0; i < x_.size; ++i) {
-        items[i] = {static_cast<Computed<T>>(from[i * x_.inner]), static_cast<int32_t>(i)};
-      }
-      order(items);
+      order(items, from);
       const int64_t to = outer * wanted_ * x_.inner + inner;
       for (int64_t i = 0; wanted.values && i < wanted_; ++i) {
-        wanted.values[to + i * x_.inner] = from[items[i].place * x_.inner];
+        wanted.values[to + i * x_.inner] = from[items[i].place() * x_.inner];
       }
-      for (int64_t i = 0; wanted.places && i < wanted_; ++i) wanted.places[to + i * x_.inner] = items[i].place;
+      for (int64_t i = 0; wanted.places && i < wanted_; ++i) wanted.places[to + i * x_.inner] = items[i].place();
     }
   }
 
  private:
-  using Item = Entry<Computed<T>>;
+  using Number = Computed<T>;
+  using Item = std::conditional_t<sizeof(T) <= 4, ShortItem, LongItem>;
+  using Key = typename Item::Key;
 
   struct Wanted {
     T* values;
     int32_t* places;
   };
+
+  static constexpr int64_t worth_radix = 256, spare_items = 1024, block = 256;
 
   // At most 16 chunks, because each has its own scratch.
   static Pieces cut(const Lines& x) {
@@ -60,27 +126,84 @@ template <class T> class SortCall final : public Call {
     return pieces;
   }
 
-  template <class Before> void order_by(Item* items, Before before) const {
-    if (wanted_ < x_.size) std::nth_element(items, items + wanted_, items + x_.size, before);
-    std::sort(items, items + wanted_, before);
+  Item item(Number value, int64_t place) const { return Item(ascending_key<Key>(value) ^ flip_, place); }
+
+  // Calls f(numbers, first place, count) block by block.
+  template <class F> void each_block(const T* line, F&& f) const {
+    Number buffer[block];
+    for (int64_t at = 0; at < x_.size; at += block) {
+      const int64_t count = std::min(block, x_.size - at);
+      const T* from = line + at * x_.inner;
+      if constexpr (std::is_same_v<T, Number>) {
+        if (x_.inner == 1) {
+          f(from, at, count);
+          continue;
+        }
+      } else if (x_.inner == 1) {
+        convert_elements(buffer, DType::Float32, from, type_, count);
+        f(static_cast<const Number*>(buffer), at, count);
+        continue;
+      }
+      for (int64_t i = 0; i < count; ++i) buffer[i] = static_cast<Number>(from[i * x_.inner]);
+      f(static_cast<const Number*>(buffer), at, count);
+    }
   }
 
-  void order(Item* items) const {
-    if (descending_) {
-      order_by(items, [](const Item& a, const Item& b) {
-        return below(b.key, a.key) || (!below(a.key, b.key) && a.place < b.place);
-      });
+  // The first wanted items of the line come first, in order.
+  void order(Item* items, const T* line) const {
+    if (wanted_ <= x_.size / 4) return select(items, line);
+    each_block(line, [&](const Number* x, int64_t at, int64_t count) {
+      for (int64_t i = 0; i < count; ++i) items[at + i] = item(x[i], at + i);
+    });
+    if (kept_ > x_.size) return sort_by_radix(items, items + x_.size, x_.size);
+    if (wanted_ < x_.size) std::nth_element(items, items + wanted_, items + x_.size);
+    std::sort(items, items + wanted_);
+  }
+
+  // Few of many: what comes after the last of those wanted so far is passed over.
+  void select(Item* items, const T* line) const {
+    if (wanted_ == 0) return;
+    int64_t found = 0;
+    bool full = false;
+    Number last{};  // of those wanted
+    each_block(line, [&](const Number* x, int64_t at, int64_t count) {
+      if (full && !any_before(x, count, last)) return;
+      for (int64_t i = 0; i < count; ++i) {
+        items[found] = item(x[i], at + i);
+        found += !full || items[found] < items[wanted_ - 1];
+        if (found < kept_) continue;
+        keep_wanted(items, found);
+        full = true;
+        last = static_cast<Number>(line[items[wanted_ - 1].place() * x_.inner]);
+      }
+    });
+    if (found > wanted_) keep_wanted(items, found);
+    std::sort(items, items + wanted_);
+  }
+
+  // The last one of those wanted stands at the end of them.
+  void keep_wanted(Item* items, int64_t& found) const {
+    std::nth_element(items, items + wanted_ - 1, items + found);
+    found = wanted_;
+  }
+
+  // Whether some number may come before the last one: true for any NaN.
+  bool any_before(const Number* x, int64_t count, Number last) const {
+    int any = 0;
+    if (flip_) {
+      for (int64_t i = 0; i < count; ++i) any |= !(x[i] <= last);
     } else {
-      order_by(items, [](const Item& a, const Item& b) {
-        return below(a.key, b.key) || (!below(b.key, a.key) && a.place < b.place);
-      });
+      for (int64_t i = 0; i < count; ++i) any |= !(x[i] >= last);
     }
+    return any != 0;
   }
 
   Lines x_;
   int64_t wanted_;
-  bool descending_;
+  Key flip_;  // of descending order: all bits
+  DType type_;
   Pieces lines_;
+  int64_t kept_ = 0;  // items of a chunk
 };
 
 }  // namespace

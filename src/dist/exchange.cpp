@@ -96,6 +96,13 @@ void detail::check_options(const OptimizerOptions& options) {
                                        to_string(*options.dtype) + "; BFloat16 halves what is sent of Float32");
 }
 
+void detail::check_whole(const OptimizerOptions& options) {
+  if (!options.shard) return;
+  throw Error(ErrorKind::argument,
+              "Optimizer: gradients that are shared out are on no rank together; got a rule that looks at all of them "
+              "and {.shard = true}; leave one of both, or clip with ClipNorm");
+}
+
 void detail::exchange(const Backend& backend, std::span<rosin::detail::NamedGradient> gradients,
                       const OptimizerOptions& options) {
   Group& group = backend.group();

@@ -1,10 +1,8 @@
 // The plain definition of matmul: one running sum per element, k ascending. Read after vendor.hpp; next plain_conv.cpp.
 #include <algorithm>
-#include <type_traits>
-
-#include <rosin/error.hpp>
 
 #include "engines/cuts.hpp"
+#include "engines/integer_matmul.hpp"
 #include "engines/plain.hpp"
 
 namespace rosin::engines {
@@ -32,9 +30,7 @@ void plain_block(const MatmulSpec& spec, int64_t first_row, int64_t column, cons
     S value = sums[row];
     if (spec.accumulate) value += static_cast<S>(result[row]);
     if (bias != nullptr) value += static_cast<S>(bias[first_row + row]);
-    if constexpr (!std::is_integral_v<T>) {
-      if (spec.epilogue.activation == Activation::relu && value < S(0)) value = S(0);
-    }
+    if (spec.epilogue.activation == Activation::relu && value < S(0)) value = S(0);
     result[row] = static_cast<T>(value);
   }
 }
@@ -85,18 +81,8 @@ std::unique_ptr<VendorCall> prepare_plain_matmul(const MatmulSpec& spec) {
     case DType::Float64: return std::make_unique<PlainMatmul<double>>(spec);
     case DType::BFloat16: return std::make_unique<PlainMatmul<BFloat>>(spec);
     case DType::Float16: return std::make_unique<PlainMatmul<_Float16>>(spec);
-    case DType::Int8: return std::make_unique<PlainMatmul<int8_t>>(spec);
-    case DType::UInt8: return std::make_unique<PlainMatmul<uint8_t>>(spec);
-    case DType::Int16: return std::make_unique<PlainMatmul<int16_t>>(spec);
-    case DType::UInt16: return std::make_unique<PlainMatmul<uint16_t>>(spec);
-    case DType::Int32: return std::make_unique<PlainMatmul<int32_t>>(spec);
-    case DType::UInt32: return std::make_unique<PlainMatmul<uint32_t>>(spec);
-    case DType::Int64: return std::make_unique<PlainMatmul<int64_t>>(spec);
-    case DType::UInt64: return std::make_unique<PlainMatmul<uint64_t>>(spec);
-    default: break;
+    default: return prepare_integer_matmul(spec);
   }
-  throw Error(ErrorKind::dtype, std::string("matmul: element type ") + to_string(spec.type) +
-                                    " has no product; convert both operands, for example with f32(x)");
 }
 
 }  // namespace rosin::engines

@@ -20,6 +20,7 @@ void ReverseWalk::clear() {
   places_.clear();
   given_.clear();
   slopes_of_parts_.clear();
+  cuts_.clear();
   results_.clear();
   slopes_.clear();
   found_.clear();
@@ -73,6 +74,7 @@ void ReverseWalk::list_operands(const Context& context, uint32_t stamp) {
     Step& step = steps_[i];
     step.node = found_[i];
     step.reaches = false;
+    step.cuts = JoinedCuts::none;
     step.first = places_.size();
     for (const Node* operand : step.node->arrays()) {
       const bool is_step = operand && operand->recorder == &context && operand->mark == stamp;
@@ -100,6 +102,7 @@ bool ReverseWalk::run(Context& context, Node* loss, uint64_t first) {
   const DeviceScope scope(*loss);
   steps_.back().gradient = 1.0;
   for (size_t i = steps_.size(); i-- > 0;) {
+    if (steps_[i].cuts != JoinedCuts::none) add_cuts(steps_[i]);
     if (steps_[i].reaches && !steps_[i].gradient.is_nothing()) back(steps_[i]);
   }
   return true;
@@ -179,6 +182,24 @@ void ReverseWalk::find_results(const Step& step) {
   });
 }
 
+/// The gradient by a slice waits for those by other slices of its operand; whether it does.
+bool ReverseWalk::defer_cut(const Step& step) {
+  if (step.node->op->movement != Movement::slice || !reaches(operands(step)[0])) return false;
+  const auto cut = step.node->attributes.as<SliceAttributes>();
+  const int dim = static_cast<int>(cut.dim);
+  if (cut.step != 1 || step.gradient.size(dim) == 0) return false;
+  Step& whole = steps_[static_cast<size_t>(operands(step)[0])];
+  whole.cuts = cuts_.add(whole.cuts, dim, cut.start, step.gradient);
+  return true;
+}
+
+/// Adds what waited for the step.
+void ReverseWalk::add_cuts(Step& step) {
+  const DeviceScope scope(*step.node);
+  Array joined = cuts_.take(std::exchange(step.cuts, JoinedCuts::none), step.node->shape());
+  step.gradient = step.gradient.is_nothing() ? std::move(joined) : step.gradient + joined;
+}
+
 void ReverseWalk::back(Step& step) {
   const Op& op = *step.node->op;
   if (!op.gradient) return;
@@ -187,6 +208,10 @@ void ReverseWalk::back(Step& step) {
   if (op.results == 1 && is_scalar(*step.gradient.node()) && !takes_number(*step.node))
     step.gradient = expand(cast(step.gradient, step.node->dtype), step.node->shape());
   if (op.kind == Kind::part) return hand_over(step);
+  if (defer_cut(step)) {
+    step.gradient = Array();
+    return;
+  }
   const uint32_t region = step.node->recorded_in.region();
   if (region != 0 && step.again.is_nothing()) record_region_again(region);
   if (!ask(step)) return;

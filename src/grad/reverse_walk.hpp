@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "grad/joined_cuts.hpp"
 #include "graph/context.hpp"
 #include "graph/op.hpp"
 
@@ -27,6 +28,7 @@ class ReverseWalk {
     size_t first;  // of its operands in places_
     size_t count;
     bool reaches;  // depends on an argument
+    int32_t cuts;  // gradients by slices of it, that wait
     Array again;   // checkpoint regions: the node recorded again
     Array gradient;
   };
@@ -39,6 +41,8 @@ class ReverseWalk {
   void back(Step& step);
   bool ask(Step& step);
   void hand_over(Step& part);
+  bool defer_cut(const Step& step);
+  void add_cuts(Step& step);
   void find_results(const Step& step);
   void record_region_again(uint32_t region);
   static Array fitted(Array gradient, const Node& node, const Node& operand);
@@ -54,6 +58,7 @@ class ReverseWalk {
     Array gradient;
   };
   std::vector<Slope> slopes_of_parts_;
+  JoinedCuts cuts_;
   std::vector<Array> results_, slopes_;  // of the step that is asked, where it has several
   std::vector<Node*> again_;             // operands of a node that is recorded again
   std::vector<Node*> found_;

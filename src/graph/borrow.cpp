@@ -28,11 +28,8 @@ void release_lent(Memory* self) noexcept {
   delete lent;
 }
 
-}  // namespace
-
-const MemoryOperations lent_memory{.release = release_lent};
-
-Array borrowed_leaf(const void* values, DType type, const Shape& shape, MemoryOwner owner) {
+Array leaf_on(const void* values, DType type, const Shape& shape, MemoryOwner owner,
+              const MemoryOperations& operations) {
   const size_t bytes = bytes_of(type, shape);
   if (reinterpret_cast<uintptr_t>(values) % alignment_of(type) != 0) {
     throw Error(ErrorKind::argument, "borrow: memory of " + std::string(to_string(type)) + " must be aligned to " +
@@ -46,8 +43,26 @@ Array borrowed_leaf(const void* values, DType type, const Shape& shape, MemoryOw
   auto* lent = new LentMemory(std::move(owner));
   lent->data = const_cast<void*>(values);  // (nobody writes what is lent)
   lent->bytes = bytes;
-  lent->operations = &lent_memory;
+  lent->operations = &operations;
   return leaf(lent, type, shape);
+}
+
+}  // namespace
+
+const MemoryOperations lent_memory{.release = release_lent}, file_memory{.release = release_lent};
+
+Array borrowed_leaf(const void* values, DType type, const Shape& shape, MemoryOwner owner) {
+  return leaf_on(values, type, shape, std::move(owner), lent_memory);
+}
+
+Array mapped_leaf(const void* values, DType type, const Shape& shape, MemoryOwner owner) {
+  return leaf_on(values, type, shape, std::move(owner), file_memory);
+}
+
+bool is_look_at_file(const Node& node) noexcept {
+  if (node.op->movement != Movement::permute || node.ready() || !node.in[0] || !node.in[0]->ready()) return false;
+  const Memory* const memory = node.in[0]->buffer;
+  return memory && memory->operations == &file_memory;
 }
 
 Node* Array::borrowed(const void* values, DType type, const Shape& shape, void* owner, void (*drop)(void*) noexcept) {

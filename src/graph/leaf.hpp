@@ -38,10 +38,17 @@ class MemoryOwner {
 /// A ready node on memory of a user, column-major, which is read and never written. Error (argument): it is not aligned
 /// as its elements are.
 Array borrowed_leaf(const void* values, DType type, const Shape& shape, MemoryOwner owner);
+/// The same on a mapped file.
+Array mapped_leaf(const void* values, DType type, const Shape& shape, MemoryOwner owner);
 /// The operations of such memory, by which it is known.
-extern const MemoryOperations lent_memory;
-/// Whether memory is a user's, so that no result may take it.
-inline bool is_lent(const Memory& memory) noexcept { return memory.operations == &lent_memory; }
+extern const MemoryOperations lent_memory, file_memory;
+/// Whether memory is a user's or a file's, so that no result may take it.
+inline bool is_lent(const Memory& memory) noexcept {
+  return memory.operations == &lent_memory || memory.operations == &file_memory;
+}
+/// Whether the node is what a mapped file holds with its dims in another order. It is read where it stands: a handle
+/// alone does not bring it into memory, only who asks for its values by themselves does.
+bool is_look_at_file(const Node& node) noexcept;
 /// A fresh identity of x: what a gradient call differentiates by.
 Array argument(const Array& x);
 /// Whether the node is a C++ number.

@@ -194,8 +194,10 @@ TEST_F(BsonForms, AFileThatUnfoldsBeyondBoundsIsRefused) {
   EXPECT_NE(error_here([&] { load(path("x.bson")); }).find("a file has at most 2^20 values, shared ones counted"),
             std::string::npos);
   file({{"a", backref(2)}, {"_backrefs", array({nothing()})}});
-  EXPECT_NE(error_here([&] { load(path("x.bson")); }).find("a reference must mean an entry of _backrefs; 'DIR/x.bson'"),
-            std::string::npos);
+  const std::string rule = "a reference must mean an entry of _backrefs; 'DIR/x.bson'";
+  EXPECT_NE(error_here([&] { load(path("x.bson")); }).find(rule), std::string::npos);
+  file({{"a", structure(backref(1), {number(7)})}});  // of a file without _backrefs, where a type is looked for
+  EXPECT_NE(error_here([&] { load(path("x.bson")); }).find(rule), std::string::npos);
 }
 
 TEST_F(BsonForms, ARootThatIsADictionaryWithTextsAsKeys) {

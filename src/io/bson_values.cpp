@@ -77,7 +77,8 @@ class BsonValues {
   /// The element itself, or what it refers to.
   const BsonElement& followed(const BsonElement& element) const {
     if (!is_tagged(element, "backref")) return element;
-    const BsonElement& entry = bson_.elements[bson_.children(*shared_)[shared_index(element)]];
+    const uint32_t index = shared_index(element);  // of a file that has _backrefs
+    const BsonElement& entry = bson_.elements[bson_.children(*shared_)[index]];
     if (is_tagged(entry, "backref")) refuse(entry, "an entry of _backrefs must be no reference", "it is one");
     return entry;
   }

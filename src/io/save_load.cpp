@@ -259,11 +259,11 @@ SavedFile read_for(const std::string& path, ModelEdit model, const LoadFileOptio
   if (is_safetensors(format) && options.names == NameStyle::rosin) {
     DevicesByName devices;
     model.view().visit_with(devices);
-    const ReadRequest request{{}, devices};
+    const ReadRequest request{{.map = options.map}, devices};
     return format == FileFormat::safetensors ? read_safetensors(path, request) : read_shards(path, request);
   }
-  const bool flux = is_julias(format) && options.names != NameStyle::torch;
-  return flux ? read_julia_for(path, julia_format(format), model) : load(path);
+  const bool flux = is_julias(format) && options.names != NameStyle::torch && !options.map;
+  return flux ? read_julia_for(path, julia_format(format), model) : load(path, {.map = options.map});
 }
 
 /// The texts that entries ask for, in their order; nothing for other entries and, unless `strict`, for missing ones.

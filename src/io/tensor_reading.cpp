@@ -187,7 +187,7 @@ Array TensorReader::mapped(const StoredElements& stored, const Device& device) {
   using Kept = std::shared_ptr<const MappedFile>;
   const auto leaf_of_shape = [&](const Shape& shape) {
     MemoryOwner owner(new Kept(map_), [](void* kept) noexcept { delete static_cast<Kept*>(kept); });
-    const Array leaf = borrowed_leaf(map_->data() + stored.place, stored.type, shape, std::move(owner));
+    const Array leaf = mapped_leaf(map_->data() + stored.place, stored.type, shape, std::move(owner));
     return transferred(leaf, device.position());
   };
   if (!changes_order(stored)) return leaf_of_shape(stored.shape);

@@ -40,6 +40,7 @@ constexpr TorchField torch_fields[] = {
     {"InstanceNorm", "variance", "running_var", Storage::plain},
     {"GroupNorm", "scale", "weight", Storage::plain},
     {"LayerNorm", "scale", "weight", Storage::backwards},
+    {"RMSNorm", "scale", "weight", Storage::backwards},
     {"LayerNorm", "bias", "bias", Storage::backwards},
 };
 

@@ -149,9 +149,16 @@ class Match : public ModelEditor {
     return transferred(is_tied(value) != is_tied(x) ? cloned(value) : value, x.node()->device);
   }
 
+  /// Of one type, that of their place; a double would round integers of 64 bits.
+  static bool have_equal_values(const Array& a, const Array& b) {
+    const auto are_equal_as = [&]<class T>(T) { return a.to_vector<T>() == b.to_vector<T>(); };
+    if (is_complex(a.dtype())) return have_equal_values(view_as_real(a), view_as_real(b));
+    if (a.dtype() == UInt64) return are_equal_as(uint64_t{});
+    return is_integer(a.dtype()) ? are_equal_as(int64_t{}) : are_equal_as(double{});
+  }
+
   static void check_tie(const Array& a, const Array& b, const std::string& name, const std::string& first) {
-    const auto values = [](const Array& x) { return is_complex(x.dtype()) ? view_as_real(x) : x; };
-    if (same(a, b) || values(a).to_vector<double>() == values(b).to_vector<double>()) return;
+    if (same(a, b) || have_equal_values(a, b)) return;
     throw Error(ErrorKind::argument,
                 "loadmodel: " + name + " is tied to " + first +
                     ", but the source has different values for them; untie them or load another source");
@@ -166,7 +173,9 @@ void load(ModelEdit dst, Source& source, const LoadOptions& options) {
   Match match(source, options.strict);
   dst.edit_with(match);
   match.check_unused();
-  for (Match::Change& change : match.changes) eval(change.value);
+  for (Match::Change& change : match.changes) {
+    if (!is_look_at_file(*change.value.node())) eval(change.value);
+  }
   for (Match::Change& change : match.changes)
     *change.place = is_tied(*change.place) ? tied(change.value) : change.value;
   for (auto& [place, value] : match.generators) *place = value;

@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include <rosin/create.hpp>
 #include <rosin/error.hpp>
 #include <rosin/log.hpp>
 
@@ -287,6 +288,25 @@ TEST(LoadModel, TiedPlacesNeedEqualSources) {
             "loadmodel: b.weight is tied to a.weight, but the source has different values for them; untie them or load "
             "another "
             "source");
+}
+
+TEST(LoadModel, ComparesTiedIntegersExactly) {
+  struct Counts {
+    Array a, b;
+  };
+  const auto counts = []<class T>(T value) { return Array(std::span<const T>(&value, 1), Shape{1}); };
+  const auto load_two = [&](const Array& a, const Array& b) {
+    Counts dst{zeros({1}, a.dtype()), Array()};
+    dst.b = tied(dst.a);
+    loadmodel(dst, {{"a", a}, {"b", b}});
+    return dst.b;
+  };
+  constexpr int64_t large = (int64_t{1} << 53) + 1;  // no double has this value
+  constexpr uint64_t largest = UINT64_MAX;
+  EXPECT_EQ(load_two(counts(large), counts(large)).item<int64_t>(), large);
+  EXPECT_THROW(load_two(counts(large), counts(large - 1)), Error);
+  EXPECT_EQ(load_two(counts(largest), counts(largest)).item<uint64_t>(), largest);
+  EXPECT_THROW(load_two(counts(largest), counts(largest - 1)), Error);
 }
 
 TEST(Modes, AreSetInEveryLayerThatHasOne) {

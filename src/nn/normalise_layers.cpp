@@ -157,6 +157,24 @@ template <class L> std::string text_of(const std::string& begin, const L& layer,
   return text + ")";
 }
 
+/// x as (all that is averaged together, the rest). Error (shape): x does not begin with these sizes.
+template <class Layer> Array as_rows(const Layer& layer, const Array& x) {
+  const Shape& size = layer.size;
+  bool fits = x.rank() >= size.rank();
+  for (int d = 0; fits && d < size.rank(); ++d) fits = x.size(d) == size[d];
+  if (!fits) {
+    refuse_input(layer.rosin_show(), "expects first sizes " + to_string(size), x, "arrays are (features..., batch)");
+  }
+  const Array in = matched_input(x, layer.scale, layer);
+  return size.rank() == 1 || x.count() == 0 ? in : reshape(in, {size.count(), -1});
+}
+
+std::string sizes_text(const Shape& size) {
+  std::string sizes;
+  for (int64_t n : size) sizes += (sizes.empty() ? "" : ", ") + std::to_string(n);
+  return sizes;
+}
+
 }  // namespace
 
 BatchNorm::BatchNorm(int64_t channel_count, Activation activation, const BatchNormOptions& options)
@@ -197,29 +215,31 @@ LayerNorm::LayerNorm(const Shape& sizes, Activation activation, const LayerNormO
 
 Array LayerNorm::operator()(const Array& x) const {
   return located(*this, [&] {
-    bool fits = x.rank() >= size.rank();
-    for (int d = 0; fits && d < size.rank(); ++d) fits = x.size(d) == size[d];
-    if (!fits) {
-      refuse_input(rosin_show(), "expects first sizes " + to_string(size), x, "arrays are (features..., batch)");
-    }
-    const Array in = matched_input(x, scale, *this);
-    Array y;
-    if (x.count() == 0) {
-      y = in;
-    } else if (size.rank() == 1) {
-      y = normalise(in, 0, eps);
-    } else {
-      // One dim of all that is averaged together, so that it is a reduction of rows.
-      y = reshape(normalise(reshape(in, {size.count(), -1}), 0, eps), x.shape());
-    }
+    const Array rows = as_rows(*this, x);
+    const Array y = x.count() == 0 ? rows : reshape(normalise(rows, 0, eps), x.shape());
     return act(scale.is_nothing() ? y : y * scale + bias);
   });
 }
 
-std::string LayerNorm::rosin_show() const {
-  std::string sizes;
-  for (int64_t n : size) sizes += (sizes.empty() ? "" : ", ") + std::to_string(n);
-  return text_of("LayerNorm(" + sizes, *this, true);
+std::string LayerNorm::rosin_show() const { return text_of("LayerNorm(" + sizes_text(size), *this, true); }
+
+RMSNorm::RMSNorm(const Shape& sizes, const RMSNormOptions& options) : size(sizes), eps(options.eps) {
+  if (!options.affine) return;
+  scale = ones(sizes);
+  eval();
+}
+
+Array RMSNorm::operator()(const Array& x) const {
+  return located(*this, [&] {
+    const Array rows = as_rows(*this, x), values = wide(rows);
+    const Array y =
+        x.count() == 0 ? rows : reshape(narrow(values * rsqrt(mean(square(values), 0) + eps), rows), x.shape());
+    return scale.is_nothing() ? y : y * scale;
+  });
+}
+
+std::string RMSNorm::rosin_show() const {
+  return "RMSNorm(" + sizes_text(size) + (scale.is_nothing() ? ", affine=false)" : ")");
 }
 
 InstanceNorm::InstanceNorm(int64_t channel_count, Activation activation, const InstanceNormOptions& options)

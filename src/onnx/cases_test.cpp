@@ -7,6 +7,8 @@
 #include <iterator>
 #include <set>
 
+#include "io/python_testing.hpp"
+#include "io/real_files_testing.hpp"
 #include "onnx/cases_testing.hpp"
 #include "onnx/conversions.hpp"
 
@@ -45,9 +47,9 @@ void add(Summary& summary, const std::string& name, const CaseReport& report) {
   }
 }
 
-Summary run_all() {
+Summary run_all(const fs::path& cases) {
   Summary summary;
-  for (const fs::directory_entry& group : fs::directory_iterator(onnx_cases())) {
+  for (const fs::directory_entry& group : fs::directory_iterator(cases)) {
     if (!group.is_directory()) continue;
     for (const fs::directory_entry& folder : fs::directory_iterator(group)) {
       if (fs::exists(folder.path() / "model.onnx")) add(summary, folder.path().filename(), run_case(folder));
@@ -57,7 +59,7 @@ Summary run_all() {
 }
 
 const Summary& summary() {
-  static const Summary once = run_all();
+  static const Summary once = run_all(onnx_cases());
   return once;
 }
 
@@ -115,6 +117,25 @@ TEST_F(OnnxCases, ThePageHasTheirCounts) {
   for (const std::string& text : {table_text(summary()), sum_text(summary())}) {
     EXPECT_TRUE(page.find(text) != std::string::npos) << "docs/onnx.md must have:\n" << text;
   }
+}
+
+class OnnxNewestCases : public ScratchFolder {};
+
+/// Ops that are newer than Debian's cases, with those that the installed package of the project makes.
+TEST_F(OnnxNewestCases, AreRight) {
+  const std::string python = python_with("numpy, onnx, onnx.backend.test.case.node");
+  if (python.empty()) GTEST_SKIP() << "no Python with onnx";
+  const std::string script = std::string(ROSIN_SOURCE_DIR) + "/tests/onnx_newest_cases.py ";
+  const std::string ops =
+      "Attention CumProd DequantizeLinear QuantizeLinear RMSNormalization ReduceMax ReduceMin "
+      "RotaryEmbedding Swish TensorScatter";
+  const std::string said = output_of(python + " -W ignore " + script + path("node") + " " + ops);
+  ASSERT_FALSE(said.starts_with("failed")) << said;
+  if (!fs::exists(path("node"))) GTEST_SKIP() << "this onnx has no cases of " << ops;
+  const Summary of = run_all(path(""));
+  for (const std::string& why : of.wrong) ADD_FAILURE() << why;
+  EXPECT_EQ(of.lacking, 0);
+  EXPECT_GT(of.right, 0);
 }
 
 TEST(OnnxTable, IsInTheOrderOfNamesAndVersions) {

@@ -45,14 +45,14 @@ Convert elu_value, selu_value, leakyrelu_value, hardsigmoid_value, celu_value, t
     dropout;
 // convert_reduce.cpp
 Convert reduce_sum, reduce_mean, reduce_max, reduce_min, reduce_prod, reduce_l1, reduce_l2, reduce_log_sum,
-    reduce_log_sum_exp, reduce_sum_square, arg_max, arg_min, cumulative_sum, top_k;
+    reduce_log_sum_exp, reduce_sum_square, arg_max, arg_min, cumulative_sum, cumulative_product, top_k;
 // convert_movement.cpp
 Convert constant_value, shape_of, size_value, reshape_value, flatten_value, squeeze_value, unsqueeze_value,
     transpose_value, concat_values, split_value, slice_value, expand_value, tile_value, pad_value, constant_of_shape,
     range_value, eye_like, trilu, depth_to_space, space_to_depth;
 // convert_index.cpp
-Convert gather_value, gather_elements, gather_nd, scatter_elements, scatter_nd, one_hot, compress, non_zero,
-    reverse_sequence;
+Convert gather_value, gather_elements, gather_nd, scatter_elements, scatter_nd, tensor_scatter, one_hot, compress,
+    non_zero, reverse_sequence;
 // convert_product.cpp
 Convert matmul_value, gemm, matmul_integer, einsum, quantize, dequantize, dynamic_quantize, qlinear_matmul, det;
 // convert_conv.cpp
@@ -73,7 +73,7 @@ Convert bernoulli_value, random_uniform, random_normal, random_uniform_like, ran
 // convert_search.cpp
 Convert unique, non_max_suppression, max_unpool;
 // convert_attention.cpp
-Convert rotary_embedding;
+Convert attention, rotary_embedding;
 // convert_control.cpp
 Convert if_value, loop, scan;
 

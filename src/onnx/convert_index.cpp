@@ -29,6 +29,20 @@ Array written(const NodeCall& call, const Array& target, const Array& places, co
   call.refuse("what is written must replace or be added", "the reduction \"" + reduction + "\"");
 }
 
+/// x with updates at `at` along a dim, and at their own places along the others. An index outside the dim gives a place
+/// outside the array, which the kernel refuses.
+Array written_along(const NodeCall& call, const Array& x, const Array& at, const Array& updates, int dim) {
+  int64_t stride = 1;
+  Array places = full({}, 0, Int64);
+  for (int d = 0; d < x.rank(); ++d) {
+    const Array inside = (at >= 0) & (at < x.size(d));
+    const Array here = d == dim ? where(inside, at, x.count()) : along(as(arange(updates.size(d)), Int64), d, x.rank());
+    places = places + here * stride;
+    stride *= x.size(d);
+  }
+  return reshape(written(call, reshape(x, {-1}), reshape(places, {-1}), reshape(updates, {-1})), x.shape());
+}
+
 /// Places of whole slices, from indices (k, shape...), in an array whose dims before `slice` are those of a slice and
 /// whose last `batch` dims are common to both.
 struct SlicePlaces {
@@ -102,14 +116,20 @@ Arrays scatter_elements(const NodeCall& call) {
   const Array &x = call[0], &indices = call[1], &updates = call[2];
   const int dim = call.dim(call.integer("axis", 0), x.rank());
   if (indices.rank() != x.rank()) call.refuse("indices have as many dims as the input", to_string(indices.shape()));
-  int64_t stride = 1;
-  Array places = full({}, 0, Int64);
-  for (int d = 0; d < x.rank(); ++d) {
-    const Array at = d == dim ? counted(indices, x.size(d)) : along(as(arange(indices.size(d)), Int64), d, x.rank());
-    places = places + at * stride;
-    stride *= x.size(d);
-  }
-  return {reshape(written(call, reshape(x, {-1}), reshape(places, {-1}), reshape(updates, {-1})), x.shape())};
+  return {written_along(call, x, counted(indices, x.size(dim)), updates, dim)};
+}
+
+/// A cache with what is new from a place on, which the batch's observations have each of their own.
+Arrays tensor_scatter(const NodeCall& call) {
+  const Array &x = call[0], &updates = call[1];
+  const int dim = call.dim(call.integer("axis", -2), x.rank());
+  const std::string mode = call.text("mode", "linear");
+  if (mode != "linear" && mode != "circular") call.refuse("the mode must be linear or circular", mode);
+  if (dim == x.rank() - 1) call.refuse("the axis must not be that of the batch", std::to_string(x.rank() - 1 - dim));
+  Array at = along(as(arange(updates.size(dim)), Int64), dim, x.rank());
+  if (call.has(2)) at = at + along(as(call[2], Int64), x.rank() - 1, x.rank());
+  if (mode == "circular") at = mod(at, x.size(dim));
+  return {written_along(call, x, at, updates, dim)};
 }
 
 /// Labels outside of [-depth, depth) give rows that are all off.

@@ -39,10 +39,17 @@ Array quantized(const Array& scaled, const Array& zero, DType type) {
   return as(clamp(round(scaled) + as(zero, scaled.dtype()), low, high), type);
 }
 
-/// A list with an element for each place of the axis, or a single one.
+/// A list with an element for each place of the axis, or a single one; or an array with one for each block of the axis.
 Array of_axis(const NodeCall& call, const Array& list, const Array& x) {
-  if (list.count() == 1) return reshape(list, Shape());
-  return along(list, call.dim(call.integer("axis", 1), x.rank()), x.rank());
+  const int64_t block = call.integer("block_size", 0);
+  if (block == 0 && list.count() == 1) return reshape(list, Shape());
+  const int dim = call.dim(call.integer("axis", 1), x.rank());
+  if (block == 0) return along(list, dim, x.rank());
+  if (list.rank() != x.rank() || block < 0 || list.size(dim) != (x.size(dim) + block - 1) / block) {
+    call.refuse("scales must be one for each block of the axis",
+                to_string(list.shape()) + " for " + to_string(x.shape()) + " in blocks of " + std::to_string(block));
+  }
+  return slice(repeat(list, block, dim), dim, 0, x.size(dim));
 }
 
 // --- Einstein's sums.
@@ -173,7 +180,10 @@ Arrays einsum(const NodeCall& call) {
 Arrays quantize(const NodeCall& call) {
   const Array& x = call[0];
   const Array scale = of_axis(call, call[1], x);
-  if (!call.has(2)) return {quantized(as(x, scale.dtype()) / scale, 0, UInt8)};
+  const int64_t stated = call.integer("output_dtype", 0);
+  if (!call.has(2)) {
+    return {quantized(as(x, scale.dtype()) / scale, 0, stated == 0 ? UInt8 : stated_type(call, stated))};
+  }
   return {quantized(as(x, scale.dtype()) / scale, of_axis(call, call[2], x), call[2].dtype())};
 }
 

@@ -1,4 +1,6 @@
 // Conversions of reductions, running sums and the choice of the largest. Read first: convert.hpp.
+#include <limits>
+
 #include <rosin/elementwise.hpp>
 #include <rosin/movement.hpp>
 #include <rosin/reduce.hpp>
@@ -9,17 +11,33 @@
 namespace rosin::onnx {
 namespace {
 
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
 using Reduction = Array(const Array& x, Dims dims);
 
 /// The axes are an attribute in older versions and an input in newer ones; none means all, or none on request.
-Array reduced(const NodeCall& call, const Array& x, Reduction* f) {
+std::vector<int> reduced_dims(const NodeCall& call, const Array& x) {
   const std::vector<int64_t> axes = call.integers_either(1, "axes");
-  if (axes.empty() && call.integer("noop_with_empty_axes", 0) != 0) return x;
   std::vector<int> dims = call.dims(axes, x.rank());
-  for (int d = 0; axes.empty() && d < x.rank(); ++d) dims.push_back(d);
+  const bool takes_all = axes.empty() && call.integer("noop_with_empty_axes", 0) == 0;
+  for (int d = 0; takes_all && d < x.rank(); ++d) dims.push_back(d);
+  return dims;
+}
+
+Array reduced(const NodeCall& call, const Array& x, Reduction* f) {
+  const std::vector<int> dims = reduced_dims(call, x);
   if (dims.empty()) return x;
   const Array y = as(f(x, Dims(std::span<const int>(dims))), x.dtype());
   return call.integer("keepdims", 1) != 0 ? y : squeeze(y, std::span<const int>(dims));
+}
+
+/// The largest or smallest; of an empty axis `of_nothing`, which no number exceeds or is below.
+Array extreme(const NodeCall& call, Reduction* f, double of_nothing) {
+  Array x = call[0];
+  for (const int d : reduced_dims(call, x)) {
+    if (x.size(d) == 0 && (is_float(x.dtype()) || x.dtype() == Bool)) x = pad(x, d, 0, 1, of_nothing);
+  }
+  return reduced(call, x, f);
 }
 
 Array place(const NodeCall& call, Array (*f)(const Array&, int)) {
@@ -33,12 +51,23 @@ Array place(const NodeCall& call, Array (*f)(const Array&, int)) {
   return keeps ? unsqueeze(found, dim) : squeeze(found, dim);
 }
 
+/// Running sums or products, from `start` where the element itself does not count.
+Array running(const NodeCall& call, Array (*f)(const Array&, int), double start) {
+  const Array& x = call[0];
+  const int dim = call.dim(call.integer_in(1), x.rank());
+  const bool reverse = call.integer("reverse", 0) != 0;
+  Array y = reverse ? flip(x, dim) : x;
+  y = as(f(y, dim), x.dtype());
+  if (call.integer("exclusive", 0) != 0) y = slice(pad(y, dim, 1, 0, start), dim, 0, x.size(dim));
+  return reverse ? flip(y, dim) : y;
+}
+
 }  // namespace
 
 Arrays reduce_sum(const NodeCall& call) { return {reduced(call, call[0], sum)}; }
 Arrays reduce_mean(const NodeCall& call) { return {reduced(call, call[0], mean)}; }
-Arrays reduce_max(const NodeCall& call) { return {reduced(call, call[0], maximum)}; }
-Arrays reduce_min(const NodeCall& call) { return {reduced(call, call[0], minimum)}; }
+Arrays reduce_max(const NodeCall& call) { return {extreme(call, maximum, call[0].dtype() == Bool ? 0.0 : -infinity)}; }
+Arrays reduce_min(const NodeCall& call) { return {extreme(call, minimum, call[0].dtype() == Bool ? 1.0 : infinity)}; }
 Arrays reduce_prod(const NodeCall& call) { return {reduced(call, call[0], prod)}; }
 Arrays reduce_l1(const NodeCall& call) { return {reduced(call, abs(call[0]), sum)}; }
 Arrays reduce_l2(const NodeCall& call) {
@@ -51,15 +80,8 @@ Arrays reduce_sum_square(const NodeCall& call) { return {reduced(call, square(ca
 Arrays arg_max(const NodeCall& call) { return {place(call, argmax)}; }
 Arrays arg_min(const NodeCall& call) { return {place(call, argmin)}; }
 
-Arrays cumulative_sum(const NodeCall& call) {
-  const Array& x = call[0];
-  const int dim = call.dim(call.integer_in(1), x.rank());
-  const bool reverse = call.integer("reverse", 0) != 0;
-  Array y = reverse ? flip(x, dim) : x;
-  y = as(cumsum(y, dim), x.dtype());
-  if (call.integer("exclusive", 0) != 0) y = slice(pad(y, dim, 1, 0), dim, 0, x.size(dim));
-  return {reverse ? flip(y, dim) : y};
-}
+Arrays cumulative_sum(const NodeCall& call) { return {running(call, cumsum, 0)}; }
+Arrays cumulative_product(const NodeCall& call) { return {running(call, cumprod, 1)}; }
 
 Arrays top_k(const NodeCall& call) {
   const Array& x = call[0];

@@ -1,5 +1,6 @@
 // Elementwise ops in ops of the format. Each gives its result in the type that it computes in, or Bool.
 #include <cmath>
+#include <numbers>
 
 #include "onnx/definition.hpp"
 #include "onnx/exports.hpp"
@@ -51,6 +52,18 @@ std::string log_of_base_two(NodeWriting& node) {
   return node.add("Div", {node.add("Log", {node.x()}), node.constant(std::log(2.0))});
 }
 std::string log_of_more(NodeWriting& node) { return node.add("Log", {node.add("Add", {node.x(), node.constant(1)})}); }
+
+/// The angle of (x, y) by the tangent of the half plane that it lies in.
+std::string angle_out(NodeWriting& node) {
+  const std::string y = node.x(0), x = node.x(1), zero = node.constant(0);
+  const std::string angle = node.add("Atan", {node.add("Div", {y, x})});
+  const std::string below = node.add("Less", {y, zero}), behind = node.add("Less", {x, zero});
+  const std::string turn =
+      node.add("Where", {below, node.constant(-std::numbers::pi), node.constant(std::numbers::pi)});
+  const std::string turned = node.add("Where", {behind, node.add("Add", {angle, turn}), angle});
+  const std::string none = node.add("And", {node.add("Equal", {x, zero}), node.add("Equal", {y, zero})});
+  return node.add("Where", {none, zero, turned});
+}
 
 std::string modulo(NodeWriting& node) {
   const std::string a = node.x(0), b = node.x(1);

@@ -1,4 +1,5 @@
-// Gathering in ops of the format.
+// Gathering and scattering in ops of the format.
+#include <algorithm>
 #include <numeric>
 
 #include "onnx/exports.hpp"
@@ -16,6 +17,27 @@ std::vector<WireWriter> along(const NodeWriting& node) {
   return {integer_attribute("axis", axis_of(node.attributes<GatherAttributes>().dim, node.operand_rank(0)))};
 }
 
+/// An order of axes in which some come first and the others follow as they stand.
+std::vector<int64_t> axes_first(int64_t begin, int64_t count, int rank) {
+  std::vector<int64_t> order;
+  for (int64_t i = 0; i < count; ++i) order.push_back(begin + i);
+  for (int64_t i = 0; i < rank; ++i) {
+    if (i < begin || i >= begin + count) order.push_back(i);
+  }
+  return order;
+}
+
+std::vector<int64_t> inverse(const std::vector<int64_t>& order) {
+  std::vector<int64_t> back(order.size());
+  for (size_t i = 0; i < order.size(); ++i) back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+  return back;
+}
+
+std::string transposed(NodeWriting& node, const std::string& x, const std::vector<int64_t>& order) {
+  if (std::is_sorted(order.begin(), order.end())) return x;
+  return node.add("Transpose", {x}, {integers_attribute("perm", order)});
+}
+
 }  // namespace
 
 std::string gather_out(NodeWriting& node) {
@@ -25,6 +47,31 @@ std::string gather_out(NodeWriting& node) {
 
 std::string take_along_out(NodeWriting& node) {
   return node.add("GatherElements", {node.in(0), places(node, 1)}, along(node));
+}
+
+/// Whole slices at indices of the first axis, to which that of the scattering is brought. The format does not say which
+/// of repeated indices stays; runtimes go through them in order, so that it is the last one.
+std::string scatter_out(NodeWriting& node) {
+  const int rank = node.rank(), places_rank = node.operand_rank(1);
+  const int64_t axis = axis_of(node.attributes<DimAttributes>().dim, rank);
+  const DType type = node.value().type;
+  const std::vector<int64_t> order = axes_first(axis, 1, rank);
+  const std::string target = transposed(node, node.in(0, type), order);
+  const std::string updates = transposed(node, node.in(2, type), axes_first(axis, places_rank, node.operand_rank(2)));
+  const std::string at = node.add("Unsqueeze", {node.in(1, Int64), node.file.integers({-1})});
+  std::vector<WireWriter> attributes;
+  if (node.value().op->scatter == Scatter::add) attributes.push_back(text_attribute("reduction", "add"));
+  return transposed(node, node.add("ScatterND", {target, at, updates}, std::move(attributes)), inverse(order));
+}
+
+/// Zeros to which each element is added at an index of its own.
+std::string add_along_out(NodeWriting& node) {
+  const DType type = node.value().type;
+  const std::vector<Size> sizes(node.sizes().rbegin(), node.sizes().rend());
+  const std::string zeros = node.add("Expand", {node.file.number(type, 0.0), node.file.sizes(sizes)});
+  const int64_t axis = axis_of(node.attributes<DimAttributes>().dim, node.rank());
+  return node.add("ScatterElements", {zeros, places(node, 0), node.in(1, type)},
+                  {integer_attribute("axis", axis), text_attribute("reduction", "add")});
 }
 
 /// Each label beside all classes, along a new last axis.

@@ -1,4 +1,6 @@
 // Reductions, places, running sums and sorting in ops of the format.
+#include <rosin/error.hpp>
+
 #include "onnx/exports.hpp"
 
 namespace rosin::onnx {
@@ -30,6 +32,14 @@ std::string reduced(NodeWriting& node, std::string_view op, const std::string& x
   return file.add("Squeeze", {y, file.integers(first)});
 }
 
+/// The first of a dim in order, as many as the node has, and their places.
+std::vector<std::string> sorted(NodeWriting& node, const SortAttributes& by) {
+  const std::string count = node.file.sizes({node.sizes()[static_cast<size_t>(by.dim)]});
+  return node.file.add_several(
+      "TopK", {node.in(0), count}, 2,
+      {integer_attribute("axis", axis_of(by.dim, node.rank())), integer_attribute("largest", by.descending)});
+}
+
 }  // namespace
 
 std::string sum_out(NodeWriting& node) { return reduced(node, node.row().file_op, node.in(0, node.value().type)); }
@@ -56,12 +66,16 @@ std::string running_sum_out(NodeWriting& node) {
 }
 
 std::string sorted_places(NodeWriting& node) {
-  const auto [dim, descending] = node.attributes<SortAttributes>();
-  const std::string count = node.file.sizes({node.sizes()[static_cast<size_t>(dim)]});
-  const std::vector<std::string> results = node.file.add_several(
-      "TopK", {node.in(0), count}, 2,
-      {integer_attribute("axis", axis_of(dim, node.rank())), integer_attribute("largest", descending)});
-  return node.file.cast(results[1], node.value().type);
+  return node.file.cast(sorted(node, node.attributes<SortAttributes>())[1], node.value().type);
+}
+
+/// The result of an op of several, whose own row gives its operand on: sorting is the only one that files hold.
+std::string part_out(NodeWriting& node) {
+  const RecordedValue& whole = node.operand(0);
+  if (whole.op->kind != Kind::sort) throw Error(ErrorKind::argument, std::string(whole.op->name));
+  const auto which = static_cast<size_t>(node.attributes<PartAttributes>().number);
+  const std::string result = sorted(node, whole.attributes.as<SortAttributes>())[which];
+  return which == 0 ? result : node.file.cast(result, node.value().type);
 }
 
 }  // namespace rosin::onnx

@@ -63,7 +63,7 @@ inline int64_t axis_of(int64_t dim, int rank) { return rank - 1 - dim; }
 using Write = std::string(NodeWriting& node);
 // export_elementwise.cpp
 Write plain, square_out, root_below_one, clamp_out, truncated, rounded_alike, not_equal, finite_out, cube_root,
-    power_of_two, exp_less_one, log_of_base_two, log_of_more, modulo, floored_quotient, where_out, cast_out,
+    power_of_two, exp_less_one, log_of_base_two, log_of_more, angle_out, modulo, floored_quotient, where_out, cast_out,
     is_infinite_out, is_nan_out;
 // export_activation.cpp
 Write hard_sigmoid_out, log_sigmoid_out, between_ones, leaky_relu_out, relu_to_six, elu_out, gelu_out, gelu_sigmoid_out,
@@ -72,10 +72,10 @@ Write hard_sigmoid_out, log_sigmoid_out, between_ones, leaky_relu_out, relu_to_s
 // export_movement.cpp
 Write same_out, reshape_out, expand_out, permute_out, slice_out, pad_out, concat_out;
 // export_reduce.cpp
-Write sum_out, extreme_out, any_out, place_out, running_sum_out, sorted_places;
+Write sum_out, extreme_out, any_out, place_out, running_sum_out, sorted_places, part_out;
 // export_product.cpp
 Write matmul_out, conv_out, conv_transpose_out, max_pool_out, mean_pool_out;
 // export_index.cpp
-Write gather_out, take_along_out, onehot_out;
+Write gather_out, take_along_out, scatter_out, add_along_out, onehot_out;
 
 }  // namespace rosin::onnx

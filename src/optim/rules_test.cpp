@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <rosin/complex.hpp>
+#include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/error.hpp>
 #include <rosin/move.hpp>
@@ -151,6 +152,85 @@ TEST(Rules, ClipNormStopsAtANormThatIsNoNumberAndLeavesTheModel) {
   EXPECT_EQ(to_string(state), to_string(before));
   update(state, model, vector_model({0, 0, 0}));
   EXPECT_NEAR(model.x.item(0), -0.9, 1e-12);
+}
+
+struct Pair {
+  Array x, y;
+};
+
+Pair pair_of(std::vector<double> x, std::vector<double> y, DType type = Float64) {
+  return {cast(vector_model(std::move(x)).x, type), cast(vector_model(std::move(y)).x, type)};
+}
+
+/// The model after a step of descent from zeros is the negative of what the rule has made of the gradient.
+template <class R> std::vector<double> made_of(const R& rule, const Pair& gradient, const Device& device) {
+  Pair model = Pair{zeros_like(gradient.x), zeros_like(gradient.y)} | device;
+  State state = setup(rule, model);
+  update(state, model, gradient | device);
+  std::vector<double> all = (-model.x).to_vector<double>();
+  for (const double y : (-model.y).to_vector<double>()) all.push_back(y);
+  return all;
+}
+
+TEST(Rules, ClipGlobalNormScalesAllGradientsAlike) {
+  const double inf = std::numeric_limits<double>::infinity();
+  const Pair gradient = pair_of({3, -4}, {12});  // norms: 13, 1-norm 19, largest 12
+  for (const Device& device : {cpu_device(), some_device()}) {
+    const DType type = device == cpu_device() ? Float64 : Float32;
+    const Pair g = pair_of({3, -4}, {12}, type);
+    EXPECT_EQ(made_of(ClipGlobalNorm{6.5}, g, device), (std::vector<double>{1.5, -2, 6}));
+    EXPECT_EQ(made_of(OptimiserChain(ClipGlobalNorm{26}, Descent{1}), g, device), (std::vector<double>{3, -4, 12}));
+    EXPECT_EQ(made_of(OptimiserChain(ClipGlobalNorm{6, inf}, Descent{2}), g, device), (std::vector<double>{3, -4, 12}));
+    EXPECT_EQ(made_of(OptimiserChain(ClipGlobalNorm{9.5, 1}), g, device), (std::vector<double>{1.5, -2, 6}));
+  }
+  EXPECT_EQ(made_of(ClipGlobalNorm{1}, pair_of({0, 0}, {0}), cpu_device()), (std::vector<double>{0, 0, 0}));
+  EXPECT_NEAR(made_of(ClipGlobalNorm{6.5, 3}, gradient, cpu_device())[0], 3 * 6.5 / std::cbrt(27 + 64 + 1728), 1e-12);
+}
+
+TEST(Rules, ClipGlobalNormOfHalfTypesDoesNotOverflow) {
+  const Pair g = pair_of({300, -400}, {1200}, Float16);
+  EXPECT_EQ(made_of(ClipGlobalNorm{650}, g, cpu_device()), (std::vector<double>{150, -200, 600}));
+  EXPECT_EQ(made_of(MixedPrecision(OptimiserChain(ClipGlobalNorm{650}, Descent{1})), g, cpu_device()),
+            (std::vector<double>{150, -200, 600}));
+}
+
+TEST(Rules, ClipGlobalNormLeavesOutWhatIsFrozenAndCountsTiesOnce) {
+  Pair model = pair_of({0, 0}, {0});
+  State state = setup(ClipGlobalNorm{2.5}, model);
+  freeze(state, "y");
+  update(state, model, pair_of({3, 4}, {12}));
+  EXPECT_EQ(model.x.to_vector<double>(), (std::vector<double>{-1.5, -2}));
+  const Array same = vector_model({3, 4}).x;
+  EXPECT_EQ(global_norm(Pair{same, same}).item(), 5);
+  EXPECT_EQ(global_norm(pair_of({3, 4}, {12})).item(), 13);
+  EXPECT_EQ(global_norm(pair_of({3, -4}, {12}), 1).item(), 19);
+  EXPECT_EQ(global_norm(Pair{}).item(), 0);
+}
+
+TEST(Rules, ClipGlobalNormStopsAtANormThatIsNoNumber) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const Device& device : {cpu_device(), some_device()}) {
+    Pair model = pair_of({1, 2}, {3}, Float32) | device;
+    State state = setup(OptimiserChain(ClipGlobalNorm{1}, Adam{}), model);
+    try {
+      update(state, model, pair_of({1, 2}, {nan}, Float32) | device);
+      eval(model.x);
+      model.x.to_vector<double>();
+      FAIL() << "a NaN was taken";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::numeric);
+      const std::string text = error.what();
+      EXPECT_NE(text.find("ClipGlobalNorm: the norm of the gradients must be finite; it is NaN; lower"),
+                std::string::npos)
+          << text;
+    }
+    EXPECT_EQ(model.x.to_vector<double>(), (std::vector<double>{1, 2}));
+    EXPECT_EQ(model.y.to_vector<double>(), (std::vector<double>{3}));
+  }
+  Pair model = pair_of({1}, {3});
+  EXPECT_THROW(setup(ClipGlobalNorm{0}, model), Error);
+  EXPECT_THROW(setup(OptimiserChain(ClipGlobalNorm{1, -1}, Adam{}), model), Error);
+  EXPECT_THROW(global_norm(model, 0), Error);
 }
 
 TEST(Rules, ClipNormThatDoesNotThrowPassesNaNOn) {

@@ -21,12 +21,12 @@ class Step {
   struct Check {
     Array value;       // one element
     const char* text;  // the rule that it breaks
-    int leaf;          // of the state; -1 for the loss
+    int leaf;          // of the state, as many as there are for all together; -1 for the loss
     int64_t item = 0;  // of the data, for the loss
   };
 
   bool active = false;  // between the first rule and the end of the step
-  int leaf = -1;        // whose rule runs
+  int leaf = -1;        // whose rule runs; as many as there are: what looks at all gradients
   std::vector<Check> checks;
   std::vector<detail::ArrayPlace<Array*>> places;           // of the model
   std::vector<detail::ArrayPlace<const Array*>> gradients;  // the same places of the gradient

@@ -170,6 +170,8 @@ void exchange_gradients(const StateTree& tree, Step& step) {
     sent.push_back(i);
     gradients.push_back({tree.names[leaf.place], g, leaf.owner});
   }
+  step.leaf = static_cast<int>(tree.leaves.size());
+  step.begin_rule();
   tree.leaves.front().rule->exchange(gradients);
   step.exchanged.resize(tree.leaves.size());
   for (size_t i = 0; i < sent.size(); ++i) step.exchanged[sent[i]] = std::move(gradients[i].gradient);
@@ -234,11 +236,14 @@ void record_leaf(StateTree& tree, size_t index, Step& step) {
   put(leaf, std::move(next), step);
 }
 
-/// What a check says whose value is not finite: `value`, at a leaf of the state or, without one, as the loss.
+/// What a check says whose value is not finite: `value`, at a leaf of the state, or of all (as many as there are), or,
+/// without one, as the loss.
 std::string refusal_text(const StateTree& tree, const char* rule, int leaf, const std::string& value,
                          const std::string& item) {
   if (leaf < 0) return "train: loss is " + value + " on item " + item + "; stopped before the update";
-  return std::string(rule) + "; it is " + value + " at " + tree.names[tree.leaves[static_cast<size_t>(leaf)].place] +
+  const auto at = static_cast<size_t>(leaf);
+  const std::string where = at < tree.leaves.size() ? " at " + tree.names[tree.leaves[at].place] : "";
+  return std::string(rule) + "; it is " + value + where +
          "; lower the learning rate or look for such values in the data";
 }
 

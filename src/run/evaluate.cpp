@@ -139,9 +139,9 @@ void Evaluation::collect_pending(Context& context, Node* target) {
       evaluated_.push_back(node);
       continue;
     }
-    const bool user = (node->users() > 0 || node == target) && node->op->results == 1;
+    const bool user = comes_out(*node, node == target);
     if ((!user || state != NodeState::pending) && node->mark != stamp) {  // what is set aside only where it is needed
-      has_others_ = true;
+      has_others_ = has_others_ || !is_look_at_file(*node);
       continue;
     }
     if (first == pending && !target) device_ = node->device;
@@ -193,7 +193,7 @@ void Evaluation::collect_alone(Context& context, std::span<const Array> nodes) {
     }
   }
   std::sort(order_.begin(), order_.end(), [](const Node* a, const Node* b) { return a->sequence < b->sequence; });
-  for (const Node* node : order_) held_.push_back(node->users() > 0 && node->op->results == 1);
+  for (const Node* node : order_) held_.push_back(node->users() > 0 && comes_out(*node, is_among(nodes, *node)));
 }
 
 /// False when nodes of other threads must be evaluated first.

@@ -2,11 +2,14 @@
 // order, and what becomes of nodes that cannot be computed (evaluate_order.cpp).
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <vector>
 
 #include "graph/context.hpp"
 #include "graph/hooks.hpp"
+#include "graph/leaf.hpp"
+#include "graph/node.hpp"
 
 namespace rosin {
 
@@ -20,6 +23,14 @@ struct Wanted {
   std::span<const Array> alone = {};  // nodes of the context: these, and what they need; nothing is overwritten then
   bool may_be_behind = false;         // may return before it is computed
 };
+
+/// Whether a handle wants the value in memory of its own; `asked`: the node is evaluated for itself.
+inline bool comes_out(const Node& node, bool asked) {
+  return (asked || node.users() > 0) && node.op->results == 1 && (asked || !is_look_at_file(node));
+}
+inline bool is_among(std::span<const Array> list, const Node& node) {
+  return std::any_of(list.begin(), list.end(), [&](const Array& x) { return x.node() == &node; });
+}
 
 /// False when more is to be done: nodes of other threads come first (`missing`), or some of another device are left.
 /// Holds the lock of the one context only. What `here`, the caller's, has of the nodes leaves the pending list.

@@ -64,7 +64,8 @@ Nodes held_nodes(Context& here, NodeState state) {
   const std::lock_guard lock(here.evaluating);
   Nodes held;
   for (Node* node = here.first(); node != here.end(); node = node->next) {
-    if (node->users() > 0 && node->state.load(std::memory_order_relaxed) == state) held.push_back(handle_on(node));
+    if (node->users() == 0 || node->state.load(std::memory_order_relaxed) != state) continue;
+    if (!is_look_at_file(*node)) held.push_back(handle_on(node));
   }
   return held;
 }

@@ -217,6 +217,31 @@ TEST_F(OnnxExport, MovementAndReductions) {
   }
 }
 
+TEST_F(OnnxExport, ScatteringAndSorting) {
+  const Array at = Array(std::vector<int64_t>{3, 0, 5, 2}, {4}),
+              pairs = Array(std::vector<int32_t>{1, 1, 0, 3}, {2, 2});
+  const auto flat = [&](const Array& x) {
+    const Array rows = reshape(x, {4, 6, -1});
+    const auto [values, places] = topk(rows, 2, 1);
+    return std::vector<Array>{scatter(rows, at, 2 * slice(rows, 1, 0, 4), 1),
+                              scatter_add(rows, at, slice(rows, 1, 1, 5), 1),
+                              scatter_add(rows, pairs, reshape(rows, {2, 2, 6, -1}), 0),
+                              scatter_add(x, Array(std::vector<int64_t>{0}, {1}), slice(x, 1, 0, 1), 1),
+                              sort(rows, 1, true),
+                              sort(rows, 0),
+                              values,
+                              places,
+                              atan2(x, flip(x, 0)),
+                              gradient([&](const Array& r) { return sum(square(take_along(r, places, 1))); }, rows)};
+  };
+  const Array x = randn({24, 3});
+  onnx::save(path("m.onnx"), flat, x);
+  for (const int64_t batch : {3, 4}) {
+    add_case([&](const Arrays& given) { return flat(given[0]); }, {{"input", randn({24, batch})}});
+  }
+  check_with_onnxruntime();
+}
+
 TEST_F(OnnxExport, DataInAFileBesideIt) {
   const Chain model(Dense(40, 30, relu), Dense(30, 20));
   check(model, randn({40, 2}), {.external_data = true});

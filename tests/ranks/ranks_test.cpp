@@ -255,6 +255,22 @@ TEST_F(Ranks, AccumulatedGradientsAreSentOnce) {
   EXPECT_TRUE(same_everywhere(b, net.out.weight));
 }
 
+TEST_F(Ranks, TheNormOfAllGradientsIsThatOfTheAverage) {
+  const OptimiserChain rule(ClipGlobalNorm{0.5}, Descent{1});
+  Net net = fresh_net(), plain = fresh_net(), mine = fresh_net(), average = fresh_net();
+  State state = setup(Optimizer(b, rule), net), inside = setup(rule, plain);
+  mine.out.bias = mine.out.bias + double(rank);
+  average.out.bias = average.out.bias + (n - 1) / 2.0;
+  update(state, net, mine);
+  update(inside, plain, average);
+  const std::vector<double> got = values(net.out.weight), wanted = values(plain.out.weight);
+  for (size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(got[i], wanted[i], 1e-12);
+  EXPECT_TRUE(same_everywhere(b, net.hidden.weight));
+  EXPECT_NE(error_of([&] { setup(Optimizer(b, rule, {.shard = true}), net); }, ErrorKind::argument)
+                .find("are on no rank together"),
+            std::string::npos);
+}
+
 TEST_F(Ranks, GradientsAreSentInTheTypeThatIsAskedFor) {
   Net net = f32(fresh_net()), gradient = f32(fresh_net());
   State state = setup(Optimizer(b, Descent{1.0}, {.dtype = BFloat16}), net);

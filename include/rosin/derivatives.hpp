@@ -1,0 +1,77 @@
+// Derivatives of functions whose result has many elements, and second ones. All are made of gradient calls, nest like
+// these, and take what has a gradient (a second one for jvp, hvp and Hessians). Read first: grad.hpp.
+#pragma once
+
+#include <concepts>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include <rosin/array.hpp>
+#include <rosin/export.hpp>
+#include <rosin/grad.hpp>
+#include <rosin/reduce.hpp>
+#include <rosin/small_function.hpp>
+
+namespace rosin {
+
+/// A function from Array to Array: any callable, with a copy of what it captures by value.
+class ArrayFunction {
+ public:
+  template <class F>
+    requires(!std::same_as<F, ArrayFunction> && std::is_invocable_r_v<Array, const F&, const Array&>)
+  ArrayFunction(F callable) : call_(std::move(callable)) {}
+
+  Array operator()(const Array& x) const { return call_(x); }
+
+ private:
+  SmallFunction<Array(const Array&)> call_;
+};
+
+/// A function's value, and what multiplies a cotangent with its Jacobian. Source: Zygote.pullback.
+template <class F, class... Argument> class Pullback {
+ public:
+  Pullback(F f, Argument... argument)
+      : value(f(std::as_const(argument)...)), f_(std::move(f)), at_(std::move(argument)...) {}
+
+  Array value;
+
+  /// Of a cotangent of the value's shape: the gradient of sum(cotangent * f(...)) by each argument, as `gradient` gives
+  /// it. Calls f again.
+  auto operator()(const Array& cotangent) const {
+    return std::apply(
+        [&](const Argument&... argument) {
+          return gradient([&](const Argument&... a) { return sum(f_(a...) * cotangent); }, argument...);
+        },
+        at_);
+  }
+
+ private:
+  F f_;
+  std::tuple<Argument...> at_;
+};
+/// auto back = pullback(f, model, x); back.value; auto [by_model, by_x] = back(cotangent).
+template <class F, class... Argument> auto pullback(F f, const Argument&... argument) {
+  return Pullback<F, reflect::ArgumentOf<Argument>...>(std::move(f), reflect::argument_of(argument)...);
+}
+
+/// A function's value at x, and its Jacobian times a vector.
+struct Tangent {
+  Array value;
+  Array tangent;  // of the value's shape
+};
+/// f(x) and the derivative of f at x in the direction v, which has the shape of x (Error (shape)). By two gradients:
+/// that of the product with a cotangent is linear in the cotangent. Source: jax.jvp.
+ROSIN_API Tangent jvp(const ArrayFunction& f, const Array& x, const Array& v);
+
+/// (elements of f(x), elements of x): row i is the gradient of element i, both in column-major order. f is called once
+/// for each row, or for each column where there are fewer. Source: Zygote.jacobian.
+ROSIN_API Array jacobian(const ArrayFunction& f, const Array& x);
+/// The matrix of second derivatives (n, n) of a function whose result has one element. Source: Zygote.hessian.
+ROSIN_API Array hessian(const ArrayFunction& f, const Array& x);
+/// Its diagonal in the shape of x, without the rest. Source: Zygote.diaghessian.
+ROSIN_API Array diaghessian(const ArrayFunction& f, const Array& x);
+/// The Hessian times v, both of the shape of x, without the Hessian. Error (shape).
+ROSIN_API Array hvp(const ArrayFunction& f, const Array& x, const Array& v);
+
+}  // namespace rosin

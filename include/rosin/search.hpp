@@ -1,0 +1,52 @@
+// Finding and counting: places where something holds, classes of values, quantiles. Functions whose result's size
+// depends on values evaluate their operand. Read first: index.hpp, sort.hpp.
+#pragma once
+
+#include <cstdint>
+
+#include <rosin/array.hpp>
+#include <rosin/export.hpp>
+#include <rosin/reduce.hpp>
+
+namespace rosin {
+
+/// The places of the elements that are not 0 in column-major order: Int64 (count), for x seen as a vector. Evaluates x.
+/// Source: torch.nonzero of the vector, Julia's findall.
+ROSIN_API Array nonzero(const Array& x);
+/// The elements of x where the Bool array `mask`, of x's shape, is true: (count). Evaluates the mask, not x; the
+/// gradient goes to the elements chosen. Error (shape, dtype). Source: torch.masked_select.
+ROSIN_API Array masked_select(const Array& x, const Array& mask);
+
+/// Values that occur in x, in ascending order, NaN last and once; and, for each element of x, which of them it is, and
+/// how often each occurs. Evaluates x.
+struct Unique {
+  Array values;   // (count), of x's type
+  Array inverse;  // Int32, of x's shape: x is gather(values, inverse)
+  Array counts;   // Int64 (count)
+};
+/// Source: numpy.unique.
+ROSIN_API Unique unique(const Array& x);
+
+/// How many elements of the ascending vector are below each element of `values` (or at most it, with `right`): Int32,
+/// of the shape of values. Error (shape): not a vector. Source: numpy.searchsorted.
+ROSIN_API Array searchsorted(const Array& sorted, const Array& values, bool right = false);
+
+/// How often each number in [0, classes) occurs in x (integers of any shape): Int64 (classes). Others are left out.
+/// Source: numpy.bincount, with the number of classes stated.
+ROSIN_API Array bincount(const Array& x, int64_t classes);
+/// The same for weights of x's shape: sums of them, of their type.
+ROSIN_API Array bincount(const Array& x, int64_t classes, const Array& weights);
+/// How many elements of x lie in each of `bins` equal parts of [low, high], the last with its end: Int64 (bins).
+/// Error (argument): no bins, or high is not above low. Source: numpy.histogram.
+ROSIN_API Array histogram(const Array& x, int64_t bins, double low, double high);
+
+/// The quantile q in [0, 1] over some dims (none: all), which keep size 1; between two elements along the line that
+/// joins them. NaN where an element is NaN. Error (argument): q is outside, or there is no element.
+/// Source: numpy.quantile, Julia's Statistics.quantile.
+ROSIN_API Array quantile(const Array& x, double q);
+ROSIN_API Array quantile(const Array& x, double q, Dims dims);
+/// Half of the elements lie on each side: quantile 0.5. Source: numpy.median (torch.median takes the lower of two).
+ROSIN_API Array median(const Array& x);
+ROSIN_API Array median(const Array& x, Dims dims);
+
+}  // namespace rosin

@@ -1,0 +1,50 @@
+// Copies elements between two orders of dims: the dim that is contiguous in the target and the one that is contiguous
+// in the source are walked in blocks, which are turned in registers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include <rosin/shape.hpp>
+
+namespace rosin {
+
+/// What goes where: strides are in elements, and may be 0 or less in the source.
+struct StridedCopy {
+  int rank = 0;
+  int64_t sizes[Shape::max_rank] = {};
+  int64_t target[Shape::max_rank] = {};
+  int64_t source[Shape::max_rank] = {};
+};
+
+/// A copy cut into independent chunks, by sizes only. Target and source do not overlap.
+class BlockCopy {
+ public:
+  BlockCopy() = default;
+  /// `width`: bytes of an element, a power of two up to 16. The dims `inner` and `outer` differ, and are those of the
+  /// blocks, best those whose stride is 1 in the target and in the source.
+  BlockCopy(const StridedCopy& copy, size_t width, int inner, int outer);
+
+  int64_t chunks() const { return chunks_; }
+  void run(int64_t chunk, void* target, const void* source) const;
+  /// All chunks, on all threads where there is enough to copy.
+  void run(void* target, const void* source) const;
+
+ private:
+  template <class Word> void run_words(int64_t chunk, void* target, const void* source) const;
+
+  StridedCopy copy_;
+  size_t width_ = 1;
+  int inner_ = 0, outer_ = 1;
+  int64_t strips_ = 0;           // of a block's width, all planes one after another
+  int64_t strips_of_plane_ = 0;  // a plane: all elements of the two dims
+  int64_t chunk_strips_ = 1;
+  int64_t chunks_ = 0;
+};
+
+/// The copy of a view with these sizes and strides into contiguous memory, column-major; none where the view's own rows
+/// are as good as blocks.
+std::optional<BlockCopy> turned_copy(int rank, const int64_t* sizes, const int64_t* strides, size_t width);
+
+}  // namespace rosin

@@ -1,0 +1,89 @@
+// Copies between orders of dims, against the place that the strides give each element.
+#include "base/strided_copy.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstddef>
+#include <vector>
+
+#include "base/workers.hpp"
+
+namespace rosin {
+namespace {
+
+/// Calls f(target place, source place) for each element.
+template <class F> void each_element(const StridedCopy& copy, F&& f) {
+  int64_t count = 1;
+  for (int d = 0; d < copy.rank; ++d) count *= copy.sizes[d];
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t rest = i, target = 0, source = 0;
+    for (int d = 0; d < copy.rank; ++d) {
+      target += rest % copy.sizes[d] * copy.target[d];
+      source += rest % copy.sizes[d] * copy.source[d];
+      rest /= copy.sizes[d];
+    }
+    f(static_cast<size_t>(target), source);
+  }
+}
+
+template <size_t width> void expect_copied(const StridedCopy& copy, int inner, int outer, size_t span, size_t start) {
+  using Element = std::array<unsigned char, width>;
+  std::vector<Element> source(span), wanted(span), got(span);
+  for (size_t i = 0; i < span; ++i) {
+    for (size_t b = 0; b < width; ++b) source[i][b] = static_cast<unsigned char>(i * 131 + i / 251 + b);
+  }
+  each_element(copy, [&](size_t to, int64_t from) {
+    wanted[to] = source[static_cast<size_t>(static_cast<int64_t>(start) + from)];
+  });
+  BlockCopy(copy, width, inner, outer).run(got.data(), source.data() + start);
+  EXPECT_EQ(got, wanted) << "width " << width;
+}
+
+void expect_all_widths(const StridedCopy& copy, int inner, int outer, size_t span, size_t start = 0) {
+  for (const int threads : {1, 2, 3, 7}) {
+    set_worker_threads(threads);
+    expect_copied<1>(copy, inner, outer, span, start);
+    expect_copied<2>(copy, inner, outer, span, start);
+    expect_copied<4>(copy, inner, outer, span, start);
+    expect_copied<8>(copy, inner, outer, span, start);
+    expect_copied<16>(copy, inner, outer, span, start);
+  }
+  set_worker_threads(0);
+}
+
+TEST(BlockCopy, MatricesAreTurned) {
+  for (const int64_t m : {1, 2, 3, 16, 127, 131, 521}) {
+    for (const int64_t n : {1, 5, 64, 257}) {
+      const StridedCopy copy{2, {m, n}, {1, m}, {n, 1}};
+      expect_all_widths(copy, 0, 1, static_cast<size_t>(m * n));
+    }
+  }
+}
+
+TEST(BlockCopy, PlanesOfManyDimsAreTurned) {
+  const StridedCopy copy{4, {13, 5, 17, 3}, {1, 13, 65, 1105}, {17 * 5, 17, 1, 1105}};
+  expect_all_widths(copy, 0, 2, 3315);
+  const StridedCopy many{3, {2, 211, 401}, {1, 2, 422}, {401, 802, 1}};
+  expect_all_widths(many, 0, 2, size_t{2} * 211 * 401);
+}
+
+TEST(BlockCopy, StepsBackwardAndRepeatedElementsAreRead) {
+  const StridedCopy backward{2, {37, 41}, {1, 37}, {41, -1}};
+  expect_all_widths(backward, 0, 1, size_t{37} * 41, 40);
+  const StridedCopy repeated{3, {7, 11, 3}, {1, 7, 77}, {11, 1, 0}};
+  expect_all_widths(repeated, 0, 1, 7 * 11 * 3);
+  const StridedCopy apart{2, {29, 31}, {1, 29}, {93, 3}};
+  expect_all_widths(apart, 0, 1, size_t{29} * 93);
+}
+
+TEST(BlockCopy, NothingIsCopiedOfNothing) {
+  for (const auto& [m, n, planes] : {std::array<int64_t, 3>{0, 5, 2}, {5, 0, 2}, {5, 3, 0}}) {
+    const StridedCopy copy{3, {m, n, planes}, {1, m, m * n}, {n, 1, m * n}};
+    BlockCopy(copy, 4, 0, 1).run(nullptr, nullptr);
+    EXPECT_EQ(BlockCopy(copy, 4, 0, 1).chunks(), 0);
+  }
+}
+
+}  // namespace
+}  // namespace rosin

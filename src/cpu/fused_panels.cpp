@@ -1,0 +1,66 @@
+// Loads of large matrices that stand row by row (transposed ones, those of mapped files). Walked in the order of the
+// domain, each element would come from a line of memory of its own, which is gone before its neighbour is wanted.
+// Therefore some columns are turned together, and strips are taken from those: the same elements in the same order.
+#include <algorithm>
+#include <cstring>
+
+#include "base/strided_copy.hpp"
+#include "cpu/fused.hpp"
+#include "cpu/fused_state.hpp"
+
+namespace rosin::cpu {
+namespace {
+
+constexpr int64_t line_bytes = 64;
+constexpr int64_t first_cache = int64_t{32} << 10;  // holds the lines of a column of a small matrix
+constexpr int64_t most_bytes = int64_t{4} << 20;    // of a panel
+constexpr int64_t most_columns = 64;
+constexpr int64_t least_columns = 4;  // fewer are not worth it
+
+/// Columns of a matrix that stands row by row.
+void turn(unsigned char* out, const unsigned char* x, int64_t rows, int64_t stride, int64_t columns, size_t size) {
+  const StridedCopy copy{.rank = 2, .sizes = {rows, columns}, .target = {1, rows}, .source = {stride, 1}};
+  const BlockCopy blocks(copy, size, 0, 1);
+  for (int64_t chunk = 0; chunk < blocks.chunks(); ++chunk) blocks.run(chunk, out, x);
+}
+
+}  // namespace
+
+void FusedKernel::find_panel(Load& load) {
+  const auto size = static_cast<int64_t>(size_of(load.storage));
+  const int64_t rows = load.sizes[0];
+  const bool by_rows = load.access == Access::strided && !load.row && load.dims == 2 && load.strides[1] == 1 &&
+                       load.strides[0] >= load.sizes[1];
+  if (!by_rows || rows * line_bytes <= first_cache) return;
+  const int64_t columns = std::min({most_columns, load.sizes[1], most_bytes / (rows * size)});
+  if (columns < least_columns || cut_.part < least_columns * rows) return;
+  load.panel_columns = columns;
+  load.panel_at = panel_bytes_;
+  panel_bytes_ += sizeof(Panel) + static_cast<size_t>((columns * rows * size + 63) / 64 * 64);
+}
+
+/// The strip's elements: in a panel, or in `room` where it does not lie in one. A panel has no columns that the chunk
+/// does not need.
+const unsigned char* FusedKernel::from_panel(const Load& load, const unsigned char* memory, const Strip& strip,
+                                             unsigned char* room, State& state) const {
+  Panel& panel = *reinterpret_cast<Panel*>(state.panels + load.panel_at);
+  const size_t size = size_of(load.storage);
+  const int64_t rows = load.sizes[0], end = strip.begin + strip.count;
+  for (int64_t at = strip.begin; at < end;) {
+    const int64_t column = at / rows;
+    if (column < panel.first || column >= panel.end) {
+      panel.first = column;
+      panel.end = std::min(column + load.panel_columns, (state.end + rows - 1) / rows);
+      turn(panel.values(), memory + static_cast<size_t>(column) * size, rows, load.strides[0], panel.end - column,
+           size);
+    }
+    const unsigned char* from = panel.values() + static_cast<size_t>(at - panel.first * rows) * size;
+    const int64_t count = std::min(end, panel.end * rows) - at;
+    if (count == strip.count) return from;
+    std::memcpy(room + static_cast<size_t>(at - strip.begin) * size, from, static_cast<size_t>(count) * size);
+    at += count;
+  }
+  return room;
+}
+
+}  // namespace rosin::cpu

@@ -1,0 +1,185 @@
+// See integer_matmul.hpp. Read after plain_matmul.cpp, which is the same without blocks.
+#include "engines/integer_matmul.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include <rosin/error.hpp>
+
+#include "engines/cuts.hpp"
+#include "engines/plain.hpp"
+#include "engines/tile_kernel.hpp"
+
+namespace rosin::engines {
+namespace {
+
+constexpr int64_t block_steps = 256;  // of k
+constexpr int tile_columns = 4;
+
+/// Where the part of a product begins, and how far its elements are from each other.
+template <class T> struct Operands {
+  const T* a;
+  const T* b;
+  T* c;
+  int64_t a_row, a_step, b_step, b_column, ldc;
+};
+
+/// A panel of A: so many rows as two vectors hold, widened to the type of sums.
+template <class T> struct Tile {
+  using S = typename Sum<T>::type;
+  typedef S Vector __attribute__((vector_size(64)));
+  static constexpr int64_t lanes = 64 / static_cast<int64_t>(sizeof(S));
+  static constexpr int64_t rows = 2 * lanes;
+
+  /// Rows [0, count) of `steps` columns; the rows below are zero.
+  [[gnu::always_inline]] static inline void pack(S* panel, const Operands<T>& o, int64_t count, int64_t steps) {
+    if (count < rows) std::memset(panel, 0, static_cast<size_t>(rows * steps) * sizeof(S));
+    for (int64_t k = 0; k < steps; ++k) {
+      const T* column = o.a + k * o.a_step;
+      for (int64_t i = 0; i < count; ++i) panel[k * rows + i] = static_cast<S>(column[i * o.a_row]);
+    }
+  }
+
+  /// C += panel * B for `count` rows and so many columns.
+  template <int columns>
+  [[gnu::always_inline]] static inline void add(const S* panel, const Operands<T>& o, int64_t count, int64_t steps) {
+    Vector sums[columns][2] = {};
+    const T* b = o.b;
+    for (int64_t k = 0; k < steps; ++k, b += o.b_step, panel += rows) {
+      Vector first, second;
+      std::memcpy(&first, panel, sizeof(Vector));
+      std::memcpy(&second, panel + lanes, sizeof(Vector));
+#pragma GCC unroll 4
+      for (int j = 0; j < columns; ++j) {
+        const S factor = static_cast<S>(b[j * o.b_column]);
+        sums[j][0] += first * factor;
+        sums[j][1] += second * factor;
+      }
+    }
+    for (int j = 0; j < columns; ++j) {
+      S column[rows];
+      std::memcpy(column, sums[j], sizeof column);
+      T* out = o.c + j * o.ldc;
+      for (int64_t i = 0; i < count; ++i) out[i] = static_cast<T>(static_cast<S>(out[i]) + column[i]);
+    }
+  }
+
+  /// C, of m x n elements, += A * B.
+  [[gnu::always_inline]] static inline void multiply(const Operands<T>& part, int64_t m, int64_t n, int64_t k) {
+    alignas(64) S panel[rows * block_steps];
+    for (int64_t step = 0; step < k; step += block_steps) {
+      const int64_t steps = std::min(block_steps, k - step);
+      for (int64_t row = 0; row < m; row += rows) {
+        const int64_t count = std::min(rows, m - row);
+        Operands<T> o = part;
+        o.a += row * o.a_row + step * o.a_step;
+        o.b += step * o.b_step;
+        o.c += row;
+        pack(panel, o, count, steps);
+        int64_t j = 0;
+        for (; j + tile_columns <= n; j += tile_columns, o.b += tile_columns * o.b_column, o.c += tile_columns * o.ldc)
+          add<tile_columns>(panel, o, count, steps);
+        for (; j < n; ++j, o.b += o.b_column, o.c += o.ldc) add<1>(panel, o, count, steps);
+      }
+    }
+  }
+};
+
+template <class T> using Multiply = void (*)(const Operands<T>& part, int64_t m, int64_t n, int64_t k);
+
+template <class T> void multiply(const Operands<T>& part, int64_t m, int64_t n, int64_t k) {
+  Tile<T>::multiply(part, m, n, k);
+}
+#ifdef __x86_64__
+template <class T>
+[[gnu::flatten, gnu::target("avx2")]] void multiply_wide(const Operands<T>& part, int64_t m, int64_t n, int64_t k) {
+  Tile<T>::multiply(part, m, n, k);
+}
+template <class T>
+[[gnu::flatten, gnu::target("avx512f,avx512vl,avx512bw,avx512dq")]] void multiply_widest(const Operands<T>& part,
+                                                                                         int64_t m, int64_t n,
+                                                                                         int64_t k) {
+  Tile<T>::multiply(part, m, n, k);
+}
+#endif
+
+template <class T> Multiply<T> best_multiply() {
+#ifdef __x86_64__
+  if (&tile_kernels() == &wide_tile_kernels) return multiply_widest<T>;
+  if (&tile_kernels() == &fma_tile_kernels) return multiply_wide<T>;
+#endif
+  return multiply<T>;
+}
+
+constexpr int64_t thousands_per_microsecond = 8;
+
+template <class T> class IntegerMatmul final : public VendorCall {
+ public:
+  explicit IntegerMatmul(const MatmulSpec& spec) : spec_(spec), cut_(cut_matmul(spec, thousands_per_microsecond)) {
+    chunks_ = cut_.chunks();
+  }
+  const char* engine() const noexcept override { return "plain"; }
+  std::optional<MatmulPart> part_of(int64_t chunk) const override { return cut_.part(chunk); }
+
+  void run_chunk(int64_t chunk, const VendorBuffers& buffers, void*) const override {
+    const MatmulPart part = cut_.part(chunk);
+    const int64_t rows = part.last_row - part.first_row, columns = part.last_column - part.first_column;
+    for (int64_t item = part.first_item; item < part.last_item; ++item) {
+      const Operands<T> operands = at(buffers, item, part);
+      start(buffers, operands, part.first_row, rows, columns);
+      multiply_(operands, rows, columns, spec_.k);
+    }
+  }
+
+ private:
+  Operands<T> at(const VendorBuffers& buffers, int64_t item, const MatmulPart& part) const {
+    Operands<T> o{};
+    o.a_row = spec_.a_transposed ? spec_.lda : 1;
+    o.a_step = spec_.a_transposed ? 1 : spec_.lda;
+    o.b_step = spec_.b_transposed ? spec_.ldb : 1;
+    o.b_column = spec_.b_transposed ? 1 : spec_.ldb;
+    o.ldc = spec_.ldc;
+    o.a = static_cast<const T*>(buffers.first) + item * spec_.a_batch_stride + part.first_row * o.a_row;
+    o.b = static_cast<const T*>(buffers.second) + item * spec_.b_batch_stride + part.first_column * o.b_column;
+    o.c = static_cast<T*>(buffers.result) + item * spec_.c_batch_stride + part.first_row + part.first_column * o.ldc;
+    return o;
+  }
+
+  /// What the product is added to: C or nothing, and the bias.
+  void start(const VendorBuffers& buffers, const Operands<T>& o, int64_t first_row, int64_t rows,
+             int64_t columns) const {
+    using S = typename Sum<T>::type;
+    const T* bias = spec_.epilogue.bias ? static_cast<const T*>(buffers.third) + first_row : nullptr;
+    for (int64_t j = 0; j < columns; ++j) {
+      T* c = o.c + j * o.ldc;
+      if (!spec_.accumulate) std::fill_n(c, rows, T{0});
+      for (int64_t i = 0; bias && i < rows; ++i) c[i] = static_cast<T>(static_cast<S>(c[i]) + static_cast<S>(bias[i]));
+    }
+  }
+
+  MatmulSpec spec_;
+  MatmulCut cut_;
+  Multiply<T> multiply_ = best_multiply<T>();
+};
+
+}  // namespace
+
+std::unique_ptr<VendorCall> prepare_integer_matmul(const MatmulSpec& spec) {
+  switch (spec.type) {
+    case DType::Int8: return std::make_unique<IntegerMatmul<int8_t>>(spec);
+    case DType::UInt8: return std::make_unique<IntegerMatmul<uint8_t>>(spec);
+    case DType::Int16: return std::make_unique<IntegerMatmul<int16_t>>(spec);
+    case DType::UInt16: return std::make_unique<IntegerMatmul<uint16_t>>(spec);
+    case DType::Int32: return std::make_unique<IntegerMatmul<int32_t>>(spec);
+    case DType::UInt32: return std::make_unique<IntegerMatmul<uint32_t>>(spec);
+    case DType::Int64: return std::make_unique<IntegerMatmul<int64_t>>(spec);
+    case DType::UInt64: return std::make_unique<IntegerMatmul<uint64_t>>(spec);
+    default: break;
+  }
+  throw Error(ErrorKind::dtype, std::string("matmul: element type ") + to_string(spec.type) +
+                                    " has no product; convert both operands, for example with f32(x)");
+}
+
+}  // namespace rosin::engines

@@ -1,0 +1,118 @@
+// Movements made of slices and joins: pads that take their elements from x, roll, set, meshgrid.
+#include <rosin/movement.hpp>
+
+#include <algorithm>
+#include <string>
+
+#include <rosin/create.hpp>
+#include <rosin/elementwise.hpp>
+#include <rosin/index.hpp>
+
+#include "graph/context.hpp"
+#include "graph/record.hpp"
+#include "ops/shapes.hpp"
+
+namespace rosin {
+namespace {
+
+/// What stands before x along the dim, `count` elements. What stands behind is the same of the flipped array, flipped.
+Array border(const Array& x, int dim, int64_t count, PadMode mode) {
+  const int64_t size = x.size(dim), most = mode == PadMode::reflect ? size - 1 : size;
+  if (count < 0 || (mode == PadMode::repeat ? size == 0 && count > 0 : count > most)) {
+    refuse(ErrorKind::argument, "pad", "there is enough to take beyond the border",
+           std::to_string(count) + " of dim " + std::to_string(dim) + " of " + to_string(x.shape()),
+           "pad less, or with a number");
+  }
+  switch (mode) {
+    case PadMode::reflect: return flip(slice(x, dim, 1, count + 1), dim);
+    case PadMode::symmetric: return flip(slice(x, dim, 0, count), dim);
+    case PadMode::circular: return slice(x, dim, size - count, size);
+    case PadMode::repeat: break;
+  }
+  return expand(slice(x, dim, 0, 1), with_size(x.shape(), dim, count));
+}
+
+Array padded(const Array& x, int dim, int64_t low, int64_t high, PadMode mode) {
+  std::vector<Array> parts;
+  if (low != 0) parts.push_back(border(x, dim, low, mode));
+  parts.push_back(x);
+  if (high != 0) parts.push_back(flip(border(flip(x, dim), dim, high, mode), dim));
+  return parts.size() == 1 ? x : concat(parts, dim);
+}
+
+/// Which elements of a dim a range has, and which of its elements each of them is: vectors along that dim.
+struct Inside {
+  Array holds, place;
+};
+Inside inside(const Slice& range, int64_t count, const Shape& shape, int dim) {
+  const int64_t size = shape[dim], step = range.single ? 1 : range.step;
+  const int64_t from_front = range.start < 0 ? range.start + size : range.start;
+  const int64_t start = step < 0 ? std::min(from_front, size - 1) : std::max<int64_t>(from_front, 0);
+  std::vector<int64_t> along(static_cast<size_t>(shape.rank()), 1);
+  along[static_cast<size_t>(dim)] = size;
+  const Array distance = (reshape(arange(size), along) - start) * (step < 0 ? -1 : 1);
+  const int64_t stride = std::abs(step);
+  const Array place = floor_divide(distance, stride);
+  const Array holds = logical_and(ge(distance, 0), logical_and(eq(mod(distance, stride), 0), lt(place, count)));
+  return {holds, reshape(where(holds, place, 0), {size})};
+}
+
+}  // namespace
+
+Array pad(const Array& x, std::span<const std::pair<int64_t, int64_t>> widths, PadMode mode) {
+  if (widths.size() > static_cast<size_t>(x.rank())) {
+    refuse(ErrorKind::argument, "pad", "there cannot be more widths than dims",
+           std::to_string(widths.size()) + " for shape " + to_string(x.shape()), "drop some");
+  }
+  Array result = x;
+  for (size_t d = 0; d < widths.size(); ++d) {
+    result = padded(result, static_cast<int>(d), widths[d].first, widths[d].second, mode);
+  }
+  return result;
+}
+
+Array roll(const Array& x, int64_t shift, int dim) {
+  if (is_dim_of_one(dim, x.shape())) return x;
+  const int at = checked_dim("roll", dim, x.shape());
+  const int64_t size = x.size(at);
+  const int64_t last = size == 0 ? 0 : (shift % size + size) % size;
+  if (last == 0) return x;
+  return concat({slice(x, at, size - last, size), slice(x, at, 0, size - last)}, at);
+}
+
+Array set(const Array& x, std::span<const Slice> ranges, const Array& value) {
+  const DeviceScope scope(*x.node());
+  const Array part = index(x, ranges);  // its shape; and it checks the ranges
+  if (!(broadcast_shapes("set", value.shape(), part.shape()) == part.shape())) {
+    refuse(ErrorKind::shape, "set", "a value fits into the part that it replaces",
+           to_string(value.shape()) + " for " + to_string(part.shape()), "reshape it, or take a larger part");
+  }
+  Array spread = expand(cast(value, x.dtype()), part.shape()), holds = true;
+  for (size_t d = 0; d < ranges.size(); ++d) {
+    const int dim = static_cast<int>(d);
+    if (ranges[d].single) spread = unsqueeze(spread, dim);
+    const int64_t count = spread.size(dim);
+    if (count == 0) return x;
+    const auto [held, place] = inside(ranges[d], count, x.shape(), dim);
+    spread = gather(spread, place, dim);
+    holds = logical_and(holds, held);
+  }
+  return where(holds, spread, x);
+}
+
+std::vector<Array> meshgrid(std::span<const Array> vectors) {
+  std::vector<int64_t> sizes;
+  for (const Array& v : vectors) {
+    if (v.rank() != 1) refuse(ErrorKind::shape, "meshgrid", "it takes vectors", to_string(v.shape()), "reshape them");
+    sizes.push_back(v.size(0));
+  }
+  std::vector<Array> grid;
+  for (size_t d = 0; d < vectors.size(); ++d) {
+    std::vector<int64_t> along(vectors.size(), 1);
+    along[d] = sizes[d];
+    grid.push_back(expand(reshape(vectors[d], along), Shape(std::span<const int64_t>(sizes))));
+  }
+  return grid;
+}
+
+}  // namespace rosin

@@ -1,0 +1,179 @@
+// Finding and counting; see rosin/search.hpp. Made of sorts, gathers and scatters, whose gradients they have.
+#include <rosin/search.hpp>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include <rosin/create.hpp>
+#include <rosin/elementwise.hpp>
+#include <rosin/index.hpp>
+#include <rosin/movement.hpp>
+#include <rosin/sort.hpp>
+
+#include "graph/context.hpp"
+#include "graph/refuse_type.hpp"
+#include "ops/reduction.hpp"
+#include "ops/shapes.hpp"
+
+namespace rosin {
+namespace {
+
+Array as_vector(const Array& x) { return reshape(x, {-1}); }
+
+/// Whether s comes before v, or at most with it; NaN comes after all numbers.
+Array comes_before(const Array& s, const Array& v, bool or_with) {
+  if (or_with) return logical_not(logical_or(lt(v, s), logical_and(is_nan(s), logical_not(is_nan(v)))));
+  return logical_or(lt(s, v), logical_and(is_nan(v), logical_not(is_nan(s))));
+}
+
+/// x with the dims of the mask as dim 0, then the others.
+Array with_dims_first(const Array& x, uint64_t mask) {
+  std::vector<int> order;
+  std::vector<int64_t> sizes = {reduced_count(x.shape(), mask)};
+  for (int d = 0; d < x.rank(); ++d) {
+    if (mask >> d & 1) order.push_back(d);
+  }
+  for (int d = 0; d < x.rank(); ++d) {
+    if (mask >> d & 1) continue;
+    order.push_back(d);
+    sizes.push_back(x.size(d));
+  }
+  return reshape(permute(x, order), sizes);
+}
+
+/// The shape of x with size 1 in the dims of the mask.
+std::vector<int64_t> kept_sizes(const Array& x, uint64_t mask) {
+  std::vector<int64_t> sizes;
+  for (int d = 0; d < x.rank(); ++d) sizes.push_back(mask >> d & 1 ? 1 : x.size(d));
+  return sizes;
+}
+
+/// The quantile along dim 0 of floats.
+Array quantile_of_columns(const Array& columns, double q) {
+  const Array sorted = sort(columns, 0);
+  const double place = q * static_cast<double>(columns.size(0) - 1), low = std::floor(place);
+  const Array below = select(sorted, 0, static_cast<int64_t>(low));
+  const Array above = select(sorted, 0, static_cast<int64_t>(std::ceil(place)));
+  const Array between = where(eq(below, above), below, below + (above - below) * (place - low));
+  const Array last = select(sorted, 0, columns.size(0) - 1);  // NaN is sorted last
+  return where(is_nan(last), last, between);
+}
+
+Array quantile_over(std::string_view op, const Array& x, double q, uint64_t mask) {
+  if (!(q >= 0 && q <= 1)) {
+    refuse(ErrorKind::argument, op, "q lies in [0, 1]", std::to_string(q), "0.5 is the median");
+  }
+  if (reduced_count(x.shape(), mask) == 0) {
+    refuse(ErrorKind::argument, op, "there is an element", to_string(x.shape()), "check the sizes before the call");
+  }
+  const Array values = is_float(x.dtype()) ? x : cast(x, Float32);
+  const std::vector<int64_t> sizes = kept_sizes(x, mask);
+  return narrow(reshape(quantile_of_columns(wide(with_dims_first(values, mask)), q), sizes), values);
+}
+
+/// All dims; the result has rank 0.
+Array quantile_of_all(std::string_view op, const Array& x, double q) {
+  return reshape(quantile_over(op, as_vector(x), q, 1), Shape{});
+}
+
+const bool named[] = {name_function(nonzero, "nonzero"), name_function(median, "median")};
+
+}  // namespace
+
+Array nonzero(const Array& x) {
+  const std::vector<uint8_t> holds = cast(ne(as_vector(x), 0), UInt8).to_vector<uint8_t>();
+  std::vector<int64_t> places;
+  for (size_t i = 0; i < holds.size(); ++i) {
+    if (holds[i] != 0) places.push_back(static_cast<int64_t>(i));
+  }
+  const DeviceScope scope(*x.node());
+  return in_scope(Array(places, {static_cast<int64_t>(places.size())}));
+}
+
+Array masked_select(const Array& x, const Array& mask) {
+  if (mask.dtype() != Bool) {
+    refuse(ErrorKind::dtype, "masked_select", "the mask is Bool", to_string(mask.dtype()), "compare, as in x > 0");
+  }
+  if (mask.shape() != x.shape()) {
+    refuse(ErrorKind::shape, "masked_select", "the mask has the shape of x",
+           to_string(mask.shape()) + " and " + to_string(x.shape()), "expand one of them");
+  }
+  return gather(as_vector(x), nonzero(mask), 0);
+}
+
+Unique unique(const Array& x) {
+  const DeviceScope scope(*x.node());
+  const Array flat = as_vector(x), order = argsort(flat), sorted = gather(flat, order, 0);
+  const int64_t n = flat.size(0);
+  if (n == 0) return {flat, zeros(x.shape(), Int32), zeros({0}, Int64)};
+  const Array left = slice(sorted, 0, 0, n - 1), right = slice(sorted, 0, 1, n);
+  const Array differs = logical_and(ne(left, right), logical_not(logical_and(is_nan(left), is_nan(right))));
+  const Array begins = concat({ones({1}, Bool), differs}, 0), places = nonzero(begins);
+  const Array classes = cast(cumsum(cast(begins, Int32), 0) - 1, Int32);
+  const Array ends = concat({slice(places, 0, 1, to_end), full({1}, n, Int64)}, 0);
+  const Array inverse = scatter(zeros({n}, Int32), order, classes, 0);
+  return {gather(sorted, places, 0), reshape(inverse, x.shape()), ends - places};
+}
+
+Array searchsorted(const Array& sorted, const Array& values, bool right) {
+  if (sorted.rank() != 1) {
+    refuse(ErrorKind::shape, "searchsorted", "it takes a vector", to_string(sorted.shape()), "reshape it");
+  }
+  const int64_t n = sorted.size(0);
+  const DeviceScope scope(*values.node());
+  int64_t step = 1;
+  while (step <= n / 2) step *= 2;
+  Array place = zeros(values.shape(), Int32);
+  for (; n > 0 && step > 0; step /= 2) {
+    const Array next = place + step;
+    const Array before = comes_before(gather(sorted, min(next, n) - 1, 0), values, right);
+    place = where(logical_and(le(next, n), before), next, place);
+  }
+  return place;
+}
+
+Array bincount(const Array& x, int64_t classes) { return bincount(x, classes, ones(x.shape(), Int64)); }
+
+Array bincount(const Array& x, int64_t classes, const Array& weights) {
+  if (is_float(x.dtype()) || is_complex(x.dtype())) {
+    refuse(ErrorKind::dtype, "bincount", "it counts integers", to_string(x.dtype()), "cast them");
+  }
+  if (weights.shape() != x.shape() || classes < 0) {
+    refuse(ErrorKind::shape, "bincount", "weights have the shape of x, and classes are counted",
+           to_string(weights.shape()) + ", " + to_string(x.shape()) + " and " + std::to_string(classes),
+           "expand the weights");
+  }
+  const DeviceScope scope(*x.node());
+  const Array none = zeros({classes}, weights.dtype());
+  if (classes == 0) return none;
+  const Array numbers = as_vector(x), inside = logical_and(ge(numbers, 0), lt(numbers, classes));
+  const Array at = where(inside, numbers, 0);
+  const Array counted = where(inside, as_vector(weights), cast(0, weights.dtype()));
+  return scatter_add(none, at, counted, 0);
+}
+
+Array histogram(const Array& x, int64_t bins, double low, double high) {
+  if (bins < 1 || !(high > low)) {
+    refuse(ErrorKind::argument, "histogram", "there are bins between low and high",
+           std::to_string(bins) + " in [" + std::to_string(low) + ", " + std::to_string(high) + "]",
+           "give the range of the values");
+  }
+  const DeviceScope scope(*x.node());
+  const Array values = is_float(x.dtype()) ? as_vector(wide(x)) : cast(as_vector(x), Float32);
+  const Array edges = low + arange(bins + 1) * ((high - low) / static_cast<double>(bins));
+  const Array bin = searchsorted(cast(edges, values.dtype()), values, true) - 1;
+  const Array inside = logical_and(ge(values, low), le(values, high));
+  return bincount(where(inside, min(bin, bins - 1), -1), bins);
+}
+
+Array quantile(const Array& x, double q) { return quantile_of_all("quantile", x, q); }
+Array quantile(const Array& x, double q, Dims dims) {
+  return quantile_over("quantile", x, q, dims_mask("quantile", dims, x.shape()));
+}
+Array median(const Array& x) { return quantile_of_all("median", x, 0.5); }
+Array median(const Array& x, Dims dims) {
+  return quantile_over("median", x, 0.5, dims_mask("median", dims, x.shape()));
+}
+
+}  // namespace rosin

@@ -1,0 +1,38 @@
+"""Writes the node cases that the installed onnx package makes for some ops, in the form of libonnx-testdata.
+
+usage: python3 tests/onnx_newest_cases.py FOLDER OP...
+"""
+
+import pathlib
+import sys
+
+import numpy
+import onnx
+from onnx.backend.test.case.node import collect_testcases
+
+
+def bytes_of(value, name):
+    tensor = value if isinstance(value, onnx.TensorProto) else onnx.numpy_helper.from_array(numpy.asarray(value), name)
+    return tensor.SerializeToString()
+
+
+def write(case, folder):
+    for i, (inputs, outputs) in enumerate(case.data_sets):
+        data = folder / f"test_data_set_{i}"
+        data.mkdir(parents=True)
+        for what, values in (("input", inputs), ("output", outputs)):
+            for j, value in enumerate(values):
+                (data / f"{what}_{j}.pb").write_bytes(bytes_of(value, f"{what}_{j}"))
+    (folder / "model.onnx").write_bytes(case.model.SerializeToString())
+
+
+def main():
+    target, *ops = sys.argv[1:]
+    for case in collect_testcases():
+        nodes = {node.op_type for node in case.model.graph.node}
+        if nodes <= set(ops) and len(case.model.graph.node) == 1:
+            write(case, pathlib.Path(target) / case.name)
+
+
+if __name__ == "__main__":
+    main()
