@@ -26,6 +26,9 @@ struct OpEntry {
 
 const std::vector<OpEntry>& op_table();
 
+/// The rows of losses (op_table_losses.cpp).
+std::vector<OpEntry> loss_entries();
+
 /// The oracle files whose cases are ops.
 const std::vector<std::string>& op_oracle_files();
 

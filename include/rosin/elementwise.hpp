@@ -122,10 +122,13 @@ ROSIN_API Array cbrt(const Array& x);
 ROSIN_API Array exp(const Array& x);
 ROSIN_API Array exp2(const Array& x);
 ROSIN_API Array expm1(const Array& x);
-/// The natural logarithm, that of base 2, and log(1 + x) (accurate near 0): -Inf at the pole, NaN below it.
+/// The natural logarithm, those of base 2 and 10, and log(1 + x) (accurate near 0): -Inf at the pole, NaN below it.
 ROSIN_API Array log(const Array& x);
 ROSIN_API Array log2(const Array& x);
+ROSIN_API Array log10(const Array& x);
 ROSIN_API Array log1p(const Array& x);
+/// log(e^x + e^y), without overflow; -Inf where both are.
+ROSIN_API Array logaddexp(const Array& x, const Array& y);
 
 /// Circular functions, in radians; NaN at Inf. Float32 is accurate for all finite x; Float64 to 2 ulp for |x| up to
 /// 1e6, beyond as if x had been changed by an ulp.
@@ -142,6 +145,10 @@ ROSIN_API Array atan2(const Array& y, const Array& x);
 ROSIN_API Array sinh(const Array& x);
 ROSIN_API Array cosh(const Array& x);
 ROSIN_API Array tanh(const Array& x);
+/// Their inverses; acosh is NaN below 1, atanh outside [-1, 1].
+ROSIN_API Array asinh(const Array& x);
+ROSIN_API Array acosh(const Array& x);
+ROSIN_API Array atanh(const Array& x);
 
 /// The error function.
 ROSIN_API Array erf(const Array& x);

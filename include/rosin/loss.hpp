@@ -1,4 +1,5 @@
-// Losses: loss(yhat, y) of a model's result yhat and what it should be. The definitions are Flux's.
+// Losses: loss(yhat, y) of a model's result yhat and what it should be. The definitions are Flux's, where it has them.
+// Read next: label_loss.hpp (labels instead of one-hot arrays).
 //
 // Sizes of yhat and y must be equal (Error (shape)); y may be a C++ number. y may be Bool, integers, or of yhat's type,
 // which the result has. `agg` maps the losses of elements (or of observations, where a loss sums over classes) to the
@@ -61,9 +62,14 @@ ROSIN_API Array crossentropy(const Array& yhat, const Array& y, const LossOption
 ROSIN_API Array logitcrossentropy(const Array& yhat, const Array& y, const LossOptions& options = {});
 /// agg(-y * log(yhat + eps) - (1 - y) * log(1 - yhat + eps)).
 ROSIN_API Array binarycrossentropy(const Array& yhat, const Array& y, const LossOptions& options = {});
+struct LogitBinaryOptions {
+  Aggregation agg = {};
+  Array pos_weight = {};  // what each y of 1 counts; broadcasts against yhat; nothing: 1
+};
 /// agg((1 - y) * yhat - logsigmoid(yhat)): as binarycrossentropy(sigmoid(yhat), y), without overflow; also of infinite
-/// yhat.
-ROSIN_API Array logitbinarycrossentropy(const Array& yhat, const Array& y, const LossOptions& options = {});
+/// yhat. With pos_weight: agg(-pos_weight * y * logsigmoid(yhat) - (1 - y) * logsigmoid(-yhat)), as PyTorch's
+/// BCEWithLogitsLoss.
+ROSIN_API Array logitbinarycrossentropy(const Array& yhat, const Array& y, const LogitBinaryOptions& options = {});
 /// agg(sum(y * log(y), dims)) + crossentropy(yhat, y).
 ROSIN_API Array kldivergence(const Array& yhat, const Array& y, const LossOptions& options = {});
 /// agg(yhat - y * log(yhat)).
@@ -104,6 +110,50 @@ struct SiameseOptions {
 };
 /// agg((1 - y) * yhat^2 + y * max(0, margin - yhat)^2). Error (argument): a negative margin.
 ROSIN_API Array siamese_contrastive_loss(const Array& yhat, const Array& y, const SiameseOptions& options = {});
+
+struct GaussianOptions {
+  Aggregation agg = {};
+  bool full = false;  // with the constant log(2 pi) / 2
+  double eps = 1e-6;  // the least variance
+};
+/// agg(log(v) / 2 + (yhat - y)^2 / (2 v)), v = max(variance, eps): the negative log-likelihood of y under a normal
+/// distribution of mean yhat. Source: Nix, Weigend (1994); torch.nn.GaussianNLLLoss.
+ROSIN_API Array gaussian_nll_loss(const Array& yhat, const Array& y, const Array& variance,
+                                  const GaussianOptions& options = {});
+
+struct RankingOptions {
+  Aggregation agg = {};
+  double margin = 0;
+};
+/// agg(max(0, -y * (a - b) + margin)); y is 1 where a should be the larger score, else -1. Source:
+/// torch.nn.MarginRankingLoss.
+ROSIN_API Array margin_ranking_loss(const Array& a, const Array& b, const Array& y, const RankingOptions& options = {});
+
+/// `dims` is the dim of the features.
+struct CosineOptions {
+  int dims = 0;
+  Aggregation agg = {};
+  double margin = 0;
+};
+/// agg of 1 - c where y is 1 and max(0, c - margin) where it is -1, c the cosine of the angle between a and b. y has
+/// one element for each pair: the sizes of a, with 1 at dim `dims` or without that dim. Source:
+/// torch.nn.CosineEmbeddingLoss (the squared norms are 1e-12 larger).
+ROSIN_API Array cosine_embedding_loss(const Array& a, const Array& b, const Array& y,
+                                      const CosineOptions& options = {});
+
+/// `dims` is the dim of the features.
+struct TripletOptions {
+  int dims = 0;
+  Aggregation agg = {};
+  double margin = 1;
+  double p = 2;       // order of the norm
+  double eps = 1e-6;  // is added to the differences
+  bool swap = false;  // the negative counts by what it is nearer to: the anchor or the positive
+};
+/// agg(max(0, |anchor - positive| - |anchor - negative| + margin)). Source: Balntas et al. (2016);
+/// torch.nn.TripletMarginLoss. Error (argument): a margin or an order that is not positive.
+ROSIN_API Array triplet_margin_loss(const Array& anchor, const Array& positive, const Array& negative,
+                                    const TripletOptions& options = {});
 
 /// y * (1 - alpha) + alpha / classes, of one-hot y with its classes along `dim`. Error (argument): alpha not in (0, 1).
 ROSIN_API Array label_smoothing(const Array& y, double alpha, int dim = 0);

@@ -53,6 +53,7 @@
 #include <rosin/init.hpp>
 #include <rosin/io.hpp>
 #include <rosin/known_parts.hpp>
+#include <rosin/label_loss.hpp>
 #include <rosin/layer.hpp>
 #include <rosin/loader.hpp>
 #include <rosin/log.hpp>
@@ -60,6 +61,7 @@
 #include <rosin/math_mode.hpp>
 #include <rosin/matmul.hpp>
 #include <rosin/mdspan.hpp>
+#include <rosin/metrics.hpp>
 #include <rosin/model.hpp>
 #include <rosin/move.hpp>
 #include <rosin/movement.hpp>

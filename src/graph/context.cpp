@@ -52,7 +52,7 @@ Context::Context() {
 namespace {
 
 /// Holds `evaluating` if that gets free within `tries`.
-std::unique_lock<std::mutex> lock_soon(std::mutex& evaluating, int tries) noexcept {
+std::unique_lock<std::mutex> lock_soon(std::mutex& evaluating, int64_t tries) noexcept {
   std::unique_lock lock(evaluating, std::try_to_lock);
   for (; !lock && tries > 0; --tries) {
     std::this_thread::yield();
@@ -62,12 +62,12 @@ std::unique_lock<std::mutex> lock_soon(std::mutex& evaluating, int tries) noexce
 }
 
 /// Nodes that other threads have evaluated let their operands go, from the oldest on, until so many are found that are
-/// not evaluated. (A thread that evaluates itself does so then.) Where many wait, others that evaluate without end do
-/// not keep it from that.
+/// not evaluated. (A thread that evaluates itself does so then.) The more wait, the longer it tries, so that others
+/// that evaluate without end do not keep it from that.
 void let_go_of_evaluated(Context& context, int64_t patience) noexcept {
   if (context.gradient_depth.load(std::memory_order_relaxed) > 0) return;
   constexpr int64_t many = 4096;
-  const std::unique_lock lock = lock_soon(context.evaluating, context.pending_count() > many ? 100 : 0);
+  const std::unique_lock lock = lock_soon(context.evaluating, std::max<int64_t>(context.pending_count() - many, 0));
   if (!lock) return;
   for (Node* node = context.first(); node != context.end() && patience > 0;) {
     Node* next = node->next;

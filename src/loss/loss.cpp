@@ -10,37 +10,12 @@
 #include <rosin/error.hpp>
 #include <rosin/reduce.hpp>
 
-#include "graph/node.hpp"
-#include "graph/refuse_type.hpp"
+#include "loss/loss_parts.hpp"
 #include "ops/loss_terms.hpp"
 #include "ops/reduction.hpp"
 
 namespace rosin {
 namespace {
-
-Array aggregated(const Array& losses, const Aggregation& agg) { return agg.is_mean() ? mean(losses) : agg(losses); }
-
-int64_t size_at(const Shape& shape, int dim) { return dim < shape.rank() ? shape[dim] : 1; }
-
-enum class Numbers : uint8_t { real, complex_too };
-
-/// Sizes are equal, missing last dims being 1; a C++ number fits everything. Complex numbers fit few losses.
-void check_sizes(const char* loss, const Array& yhat, const Array& y, Numbers numbers = Numbers::real) {
-  const bool given = !yhat.is_nothing() && !y.is_nothing();
-  for (const Array* x : {&yhat, &y}) {
-    if (given && numbers == Numbers::real && is_complex(x->dtype())) refuse_type(loss, x->dtype());
-  }
-  if (given && y.node()->weak) return;
-  bool fits = given;
-  for (int d = 0; fits && d < std::max(yhat.rank(), y.rank()); ++d) {
-    fits = size_at(yhat.shape(), d) == size_at(y.shape(), d);
-  }
-  if (fits) return;
-  const auto text = [](const Array& x) { return x.is_nothing() ? std::string("nothing") : to_string(x.shape()); };
-  throw Error(ErrorKind::shape, std::string(loss) + ": loss function expects size(yhat) = " + text(yhat) +
-                                    " to match size(y) = " + text(y) +
-                                    "; sizes do not broadcast here: reshape one, or onehot(y, classes) for labels");
-}
 
 double machine_epsilon(DType type) {
   switch (type) {
@@ -51,11 +26,6 @@ double machine_epsilon(DType type) {
   }
 }
 double eps_for(const Array& yhat, double wanted) { return wanted < 0 ? machine_epsilon(yhat.dtype()) : wanted; }
-
-/// y in the type of yhat where it is Bool or integers, so that sums with numbers do not make it Float32.
-Array labels_for(const Array& yhat, const Array& y) {
-  return is_float(yhat.dtype()) && !is_float(y.dtype()) && !is_complex(y.dtype()) ? cast(y, yhat.dtype()) : y;
-}
 
 /// yhat - y; of integers as Float32, as unsigned ones have no negative differences.
 Array distance_of(const Array& yhat, const Array& y) {
@@ -132,10 +102,12 @@ Array binarycrossentropy(const Array& yhat, const Array& labels, const LossOptio
   return aggregated(-xlogy(y, yhat + eps) - xlogy(1 - y, 1 - yhat + eps), options.agg);
 }
 
-Array logitbinarycrossentropy(const Array& yhat, const Array& labels, const LossOptions& options) {
+Array logitbinarycrossentropy(const Array& yhat, const Array& labels, const LogitBinaryOptions& options) {
   check_sizes("logitbinarycrossentropy", yhat, labels);
   const Array y = labels_for(yhat, labels);
-  return aggregated(logit_entropy(yhat, y), options.agg);
+  if (options.pos_weight.is_nothing()) return aggregated(logit_entropy(yhat, y), options.agg);
+  const Array weight = labels_for(yhat, options.pos_weight) * y;
+  return aggregated(masked_product(weight, softplus(-yhat)) + masked_product(1 - y, softplus(yhat)), options.agg);
 }
 
 Array kldivergence(const Array& yhat, const Array& labels, const LossOptions& options) {

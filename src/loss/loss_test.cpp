@@ -34,7 +34,11 @@ TEST(Loss, AgreesWithOracles) {
                         {"crossentropy", plain(crossentropy)},
                         {"logitcrossentropy", plain(logitcrossentropy)},
                         {"binarycrossentropy", plain(binarycrossentropy)},
-                        {"logitbinarycrossentropy", plain(logitbinarycrossentropy)},
+                        {"logitbinarycrossentropy",
+                         [](const OracleCase& e, const Inputs& x) {
+                           const Array weight = e.has("pos_weight") ? x[2] : Array();
+                           return Inputs{logitbinarycrossentropy(x[0], x[1], {.pos_weight = weight})};
+                         }},
                         {"kldivergence", plain(kldivergence)},
                         {"poisson_loss", plain(poisson_loss)},
                         {"hinge_loss", plain(hinge_loss)},

@@ -161,12 +161,4 @@ Arrays shift_bits(const NodeCall& call) {
   return {where(lt(as(n, Int64), bits), moved, as(0, x.dtype()))};
 }
 
-Arrays asinh_value(const NodeCall& call) {
-  const Array& x = call[0];
-  const Array size = abs(x);
-  return {sign(x) * log1p(size + square(size) / (1.0 + sqrt(square(size) + 1.0)))};
-}
-Arrays acosh_value(const NodeCall& call) { return {log(call[0] + sqrt(square(call[0]) - 1.0))}; }
-Arrays atanh_value(const NodeCall& call) { return {0.5 * (log1p(call[0]) - log1p(-call[0]))}; }
-
 }  // namespace rosin::onnx

@@ -51,6 +51,14 @@ std::string exp_less_one(NodeWriting& node) { return node.add("Sub", {node.add("
 std::string log_of_base_two(NodeWriting& node) {
   return node.add("Div", {node.add("Log", {node.x()}), node.constant(std::log(2.0))});
 }
+std::string log_of_base_ten(NodeWriting& node) {
+  return node.add("Div", {node.add("Log", {node.x()}), node.constant(std::log(10.0))});
+}
+std::string log_of_sum(NodeWriting& node) {
+  const std::string x = node.x(0), y = node.x(1);
+  const std::string behind = node.add("Neg", {node.add("Abs", {node.add("Sub", {x, y})})});
+  return node.add("Add", {node.add("Max", {x, y}), node.add("Softplus", {behind})});
+}
 std::string log_of_more(NodeWriting& node) { return node.add("Log", {node.add("Add", {node.x(), node.constant(1)})}); }
 
 /// The angle of (x, y) by the tangent of the half plane that it lies in.

@@ -1,4 +1,5 @@
 // Powers, roots, exponentials, logarithms. Read first: elementwise_op.hpp, math_exponential.hpp, math_special.hpp.
+#include <rosin/activation.hpp>
 #include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
 
@@ -13,7 +14,8 @@
 namespace rosin {
 namespace {
 
-constexpr double log_of_two = 0x1.62e42fefa39efp-1;
+constexpr double log_of_two = 0x1.62e42fefa39efp-1, log_of_ten = 0x1.26bb1bbb55516p1,
+                 log10_of_two = 0x1.34413509f79ffp-2;
 
 const Op& sqrt_op = elementwise<1>(
                         "sqrt", "square root, NaN below 0; gradient Inf at 0", [](auto x) { return sqrt(x); }, floats)
@@ -65,11 +67,33 @@ const Op& log2_op =
         .samples(0.5, 2)
         .called(log2);
 
+const Op& log10_op = elementwise<1>(
+                         "log10", "logarithm of base 10; -Inf at 0, NaN below",
+                         [](auto x) { return math::log2(x) * log10_of_two; }, floats)
+                         .with_gradient([](Backward& b) { b.give(0, b.gradient / (b.in(0) * log_of_ten)); })
+                         .samples(0.5, 2)
+                         .called(log10);
+
 const Op& log1p_op = elementwise<1>(
                          "log1p", "log(1 + x); -Inf at -1, NaN below", [](auto x) { return math::log1p(x); }, floats)
                          .with_gradient([](Backward& b) { b.give(0, b.gradient / (b.in(0) + 1.0)); })
                          .samples(-0.5, 2)
                          .called(log1p);
+
+const Op& logaddexp_op = elementwise<2>(
+                             "logaddexp", "log(e^x + e^y), without overflow",
+                             [](auto x, auto y) {
+                               const auto larger = select(x > y, x, y), smaller = select(x > y, y, x);
+                               return larger + math::softplus(select(x == y, 0, smaller - larger));
+                             },
+                             floats)
+                             .with_gradient([](Backward& b) {
+                               const DType type = b.node().dtype;
+                               const Array x = as_computed(b.in(0), type), y = as_computed(b.in(1), type);
+                               const Array ahead = where(eq(x, y), 0, x - y);
+                               if (b.needs(0)) b.give(0, b.gradient * sigmoid(ahead));
+                               if (b.needs(1)) b.give(1, b.gradient * sigmoid(-ahead));
+                             });
 
 const Op& pow_op = elementwise<2>(
                        "pow", "x^y; x^0 and 1^y are 1; gradient 0 by x where y is 0 and by y where x is 0",
@@ -104,7 +128,9 @@ Array exp2(const Array& x) { return record(exp2_op, x); }
 Array expm1(const Array& x) { return record(expm1_op, x); }
 Array log(const Array& x) { return record(log_op, x); }
 Array log2(const Array& x) { return record(log2_op, x); }
+Array log10(const Array& x) { return record(log10_op, x); }
 Array log1p(const Array& x) { return record(log1p_op, x); }
+Array logaddexp(const Array& x, const Array& y) { return record(logaddexp_op, x, y); }
 
 Array pow(const Array& x, const Array& y) {
   require(pow_op, x);

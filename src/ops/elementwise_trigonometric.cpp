@@ -78,6 +78,26 @@ const Op& tanh_op = elementwise<1>(
                         .with_gradient([](Backward& b) { b.give(0, tanh_slope(b.gradient, b.out())); })
                         .called(tanh);
 
+const Op& asinh_op = elementwise<1>(
+                         "asinh", "the number with this hyperbolic sine", [](auto x) { return math::asinh(x); }, floats)
+                         .with_gradient([](Backward& b) { b.give(0, b.gradient * rsqrt(square(b.in(0)) + 1.0)); })
+                         .called(asinh);
+
+const Op& acosh_op =
+    elementwise<1>(
+        "acosh", "the number with this hyperbolic cosine; NaN below 1; gradient Inf at 1",
+        [](auto x) { return math::acosh(x); }, floats)
+        .with_gradient([](Backward& b) { b.give(0, b.gradient * (rsqrt(b.in(0) - 1.0) * rsqrt(b.in(0) + 1.0))); })
+        .samples(1.5, 3)
+        .called(acosh);
+
+const Op& atanh_op = elementwise<1>(
+                         "atanh", "the number with this hyperbolic tangent; NaN outside [-1, 1]; gradient Inf at both",
+                         [](auto x) { return math::atanh(x); }, floats)
+                         .with_gradient([](Backward& b) { b.give(0, b.gradient / (1.0 - square(b.in(0)))); })
+                         .samples(-0.9, 0.9)
+                         .called(atanh);
+
 const Op& erf_op =
     elementwise<1>(
         "erf", "error function", [](auto x) { return math::erf(x); }, floats)
@@ -117,6 +137,9 @@ Array atan2(const Array& y, const Array& x) { return record(atan2_op, y, x); }
 Array sinh(const Array& x) { return record(sinh_op, x); }
 Array cosh(const Array& x) { return record(cosh_op, x); }
 Array tanh(const Array& x) { return record(tanh_op, x); }
+Array asinh(const Array& x) { return record(asinh_op, x); }
+Array acosh(const Array& x) { return record(acosh_op, x); }
+Array atanh(const Array& x) { return record(atanh_op, x); }
 Array erf(const Array& x) { return record(erf_op, x); }
 Array lgamma(const Array& x) { return record(lgamma_op, x); }
 Array digamma(const Array& x) { return record(digamma_op, x); }

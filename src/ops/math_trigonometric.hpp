@@ -170,4 +170,29 @@ template <FloatScalar X> [[gnu::always_inline]] inline X cosh(X x) {
   return half + 0.25 / half;
 }
 
+/// Beyond it x*x + 1 and x*x - 1 are x*x.
+template <class X> constexpr double far_hyperbolic = is_double<X> ? 0x1p28 : 0x1p13;
+inline constexpr double natural_log_of_two = 0x1.62e42fefa39efp-1;
+
+template <FloatScalar X> [[gnu::always_inline]] inline X asinh(X x) {
+  const X a = abs(x);
+  const auto far = a > far_hyperbolic<X>;
+  const X near = select(far, lit(x, 1), a);
+  const X z = near * near;
+  const X value = log1p(select(far, a, near + z / (1 + sqrt(1 + z))));
+  return with_sign_of(select(far, value + natural_log_of_two, value), x);
+}
+
+template <FloatScalar X> [[gnu::always_inline]] inline X acosh(X x) {
+  const auto far = x > far_hyperbolic<X>;
+  const X above = select(far, lit(x, 1), x - 1);
+  const X value = log1p(select(far, x, above + sqrt(above * (above + 2))));
+  return select(x < 1, quiet_nan(x), select(far, value + natural_log_of_two, value));
+}
+
+template <FloatScalar X> [[gnu::always_inline]] inline X atanh(X x) {
+  const X a = abs(x);
+  return with_sign_of(0.5 * log1p(2 * a / (1 - a)), x);
+}
+
 }  // namespace rosin::math

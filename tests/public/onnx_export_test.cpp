@@ -168,7 +168,8 @@ TEST_F(OnnxExport, SeveralInputsAndOutputsByName) {
 TEST_F(OnnxExport, FunctionsOfElements) {
   const auto f = [](const Array& y) {
     const Array p = abs(y) + 0.1, b = clamp(y, -0.9, 0.9);
-    const std::vector<Array> list{sqrt(p), rsqrt(p), cbrt(y), exp2(y), expm1(y), log(p), log2(p), log1p(p)};
+    const std::vector<Array> list{sqrt(p),  rsqrt(p), cbrt(y),         exp2(y),  expm1(y),     log(p),        log2(p),
+                                  log10(p), log1p(p), logaddexp(p, y), asinh(y), acosh(p + 1), atanh(tanh(y))};
     const std::vector<Array> more{pow(p, 1.5), sin(y), cos(y), tan(b), asin(b), acos(b), atan(y), sinh(y), cosh(y)};
     const std::vector<Array> whole{mod(y, 0.7), floor_divide(y, 0.7), sign(y), floor(y), ceil(y), trunc(y), round(y)};
     const std::vector<Array> plain{erf(y), square(y), reciprocal(p), -y, max(y, 0.2), min(y, p)};

@@ -193,6 +193,19 @@ def write_angle_of_two(file, rng):
         text.case(file, "atan2", dtype, [y, x], [expected], "ulp=4", samples="special")
 
 
+def write_sum_of_exponentials(file, rng):
+    grid = [0.0, -0.0, 1.0, -1.0, INF, -INF, NAN]
+    tolerances = {"Float32": "ulp=4 atol=1e-07", "Float64": "ulp=4 atol=2e-16"}
+    for dtype in FLOATS:
+        x, y = text.rounded(uniform(rng, -9, 9, 24), dtype), text.rounded(uniform(rng, -9, 9, 24), dtype)
+        x[:4], y[2:6] = x[:4] * 1e6, y[2:6] * 1e6
+        expected = [text.round_real(mp.log(mp.exp(mp.mpf(a)) + mp.exp(mp.mpf(b))), dtype) for a, b in zip(x, y)]
+        text.case(file, "logaddexp", dtype, [x, y], [np.array(expected)], tolerances[dtype], samples="normal")
+        x, y = np.repeat(grid, len(grid)), np.tile(grid, len(grid))
+        expected = text.rounded(np.logaddexp(x, y), dtype)
+        text.case(file, "logaddexp", dtype, [x, y], [expected], tolerances[dtype], samples="special")
+
+
 def write_logic(file):
     a, b = np.array([0, 0, 1, 1], dtype=bool), np.array([0, 1, 0, 1], dtype=bool)
     for name in ("add", "sub", "mul"):  # Bool counts as Int32
@@ -272,6 +285,7 @@ def write(file):
     write_power(file, rng)
     write_integer_powers(file, rng)
     write_angle_of_two(file, rng)
+    write_sum_of_exponentials(file, np.random.default_rng(12))
     write_logic(file)
     write_selection(file, rng)
     write_casts(file)

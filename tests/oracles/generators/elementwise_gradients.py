@@ -33,7 +33,11 @@ SMOOTH = {  # op: (function, lowest argument, highest argument)
     "expm1": (torch.expm1, -2, 2),
     "log": (torch.log, 0.125, 4),
     "log2": (torch.log2, 0.125, 4),
+    "log10": (torch.log10, 0.125, 4),
     "log1p": (torch.log1p, -0.75, 2),
+    "asinh": (torch.asinh, -2, 2),
+    "acosh": (torch.acosh, 1.125, 4),
+    "atanh": (torch.atanh, -0.875, 0.875),
     "sin": (torch.sin, -4, 4),
     "cos": (torch.cos, -4, 4),
     "tan": (torch.tan, -1.25, 1.25),
@@ -56,6 +60,7 @@ PAIRS = {  # op: (function, range of the first argument, range of the second)
     "div": (torch.div, (-2, 2), (0.5, 2)),
     "pow": (torch.pow, (0.25, 3), (-2, 2)),
     "atan2": (torch.atan2, (0.25, 2), (-2, 2)),
+    "logaddexp": (torch.logaddexp, (-2, 2), (-2, 2)),
 }
 
 

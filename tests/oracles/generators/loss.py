@@ -1,6 +1,6 @@
-"""loss.txt: Flux's losses, mean over all observations. Definitions in PyTorch and Float64, checked against Flux's own
+"""loss.txt: losses, mean over all observations. Flux's: definitions in PyTorch and Float64, checked against Flux's own
 doctests; gradients (by the prediction) by autograd. Inputs: prediction and target, (classes, batch) where there are
-classes. eps is that of the element type where Flux has one.
+classes. eps is that of the element type where Flux has one. Losses of labels, of margins and CTC are PyTorch's functions.
 """
 
 import numpy as np
@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as functional
 
 from . import text
-from .gradient import gradient_case
+from .gradient import gradient_case, gradients
 
 EPS = {"Float32": 2.0**-23, "Float64": 2.0**-52}
 TOLERANCES = {"Float32": "rtol=1e-05 atol=1e-06", "Float64": "rtol=1e-12"}
@@ -160,9 +160,124 @@ def write_gradients(file, rng):
         )
 
 
+def from_labels(loss, dim=0, **options):
+    """A loss of PyTorch, whose classes are at dim 1, for classes at `dim`."""
+
+    def call(p, labels, weights=None):
+        return loss(p.movedim(dim, -1).reshape(-1, p.shape[dim]), labels.flatten(), weight=weights, **options)
+
+    return call
+
+
+def write_label_losses(file, rng):
+    crossentropy, margin = functional.cross_entropy, functional.multi_margin_loss
+    weights = np.array([0.5, 2.0, 1.0, 0.25])
+    labels = np.array([0, 3, 1, 2, 1])
+    ignoring = np.array([0, 3, -100, 2, 1])
+    plain, weighted = ["Float64", "Int32"], ["Float64", "Int64", "Float64"]
+
+    def case(name, function, inputs, types, **attributes):
+        only_scores = lambda p, *rest: function(p, rest[0], *[w.detach() for w in rest[1:]])
+        tensors = [text.dyadic(rng, (4, 5), -3.0, 3.0), *inputs]
+        values, cotangents, grads = gradients(only_scores, tensors, rng, [True] + [False] * len(inputs))
+        typed = list(zip(types, tensors))
+        text.case(file, name, "Float64", typed, values, "rtol=1e-12", cotangents, grads,
+                  "rtol=1e-09 atol=1e-12", **attributes)  # fmt: skip
+
+    case("labelcrossentropy", from_labels(crossentropy), [labels], plain)
+    case("labelcrossentropy", from_labels(crossentropy, label_smoothing=0.25), [labels], plain, smoothing=0.25)
+    case("labelcrossentropy", from_labels(crossentropy), [ignoring], plain, ignore=-100)
+    case("labelcrossentropy", from_labels(crossentropy), [labels, weights], weighted)
+    case("labelcrossentropy", from_labels(crossentropy, label_smoothing=0.125), [ignoring, weights], weighted,
+         ignore=-100, smoothing=0.125)  # fmt: skip
+    transposed = np.array([4, 0, 2, 1])
+    case("labelcrossentropy", from_labels(crossentropy, 1), [transposed], plain, dim=1)
+    case("multi_margin_loss", from_labels(margin), [labels], plain)
+    case("multi_margin_loss", from_labels(margin, p=2, margin=0.75), [labels], plain, p=2, margin=0.75)
+    case("multi_margin_loss", from_labels(margin), [labels, weights], weighted)
+
+
+def write_pairs(file, rng):
+    def sample(*shape):
+        return text.dyadic(rng, shape, -2.0, 2.0)
+
+    def case(name, function, inputs, **attributes):
+        gradient_case(file, name, function, inputs, rng, gradtol="rtol=1e-09 atol=1e-12", **attributes)
+
+    variance = text.dyadic(rng, (3, 4), 0.125, 2.0)
+    gaussian = lambda p, y, v, **o: functional.gaussian_nll_loss(p, y, v, **o)
+    case("gaussian_nll_loss", gaussian, [sample(3, 4), sample(3, 4), variance])
+    case("gaussian_nll_loss", lambda p, y, v: gaussian(p, y, v, full=True), [sample(3, 4), sample(3, 4), variance],
+         full=True)  # fmt: skip
+    signs = np.array([[1.0, -1.0, 1.0, -1.0], [-1.0, 1.0, -1.0, 1.0]])
+    ranking = lambda a, b, y, m=0.0: functional.margin_ranking_loss(a, b, y.detach(), margin=m)
+
+    def signed(name, function, inputs, **attributes):
+        values, cotangents, grads = gradients(function, inputs, rng, [True, True, False])
+        text.case(file, name, "Float64", inputs, values, "rtol=1e-12", cotangents, grads,
+                  "rtol=1e-09 atol=1e-12", **attributes)  # fmt: skip
+
+    shifted = sample(2, 4) + 0.03125
+    signed("margin_ranking_loss", ranking, [sample(2, 4), shifted, signs])
+    signed("margin_ranking_loss", lambda a, b, y: ranking(a, b, y, 0.625), [sample(2, 4), shifted, signs],
+           margin=0.625)  # fmt: skip
+    cosine = lambda a, b, y, m=0.0: functional.cosine_embedding_loss(a.T, b.T, y, margin=m)
+    signed("cosine_embedding_loss", cosine, [sample(3, 4), sample(3, 4), signs[0]])
+    signed("cosine_embedding_loss", lambda a, b, y: cosine(a, b, y, -0.5), [sample(3, 4), sample(3, 4), signs[0]],
+           margin=-0.5)  # fmt: skip
+    triplet = lambda x, near, far, **o: functional.triplet_margin_loss(x.T, near.T, far.T, **o)
+    for options in ({}, {"margin": 3.0, "swap": True}, {"p": 1.0, "margin": 2.0}):
+        inputs = [sample(3, 5), sample(3, 5), sample(3, 5)]
+        case("triplet_margin_loss", lambda a, p, n: triplet(a, p, n, **options), inputs, **options)
+
+
+def write_pos_weight(file, rng):
+    p, y, weights = text.dyadic(rng, (3, 4), -3.0, 3.0), text.dyadic(rng, (3, 4), 0.0, 1.0), np.array([[0.5], [2], [3]])
+    binary = lambda p, y, w: functional.binary_cross_entropy_with_logits(p, y, pos_weight=w)
+    inputs = [p, y, weights.astype(float)]
+    values, cotangents, grads = gradients(binary, inputs, rng, [True, False, False])
+    text.case(file, "logitbinarycrossentropy", "Float64", inputs, values, "rtol=1e-12", cotangents, grads,
+              "rtol=1e-09 atol=1e-12", pos_weight=True)  # fmt: skip
+
+
+def write_ctc(file, rng):
+    """ctc_loss(logits (classes, time, batch), labels (labels, batch)[, lengths, label_lengths]; blank)."""
+
+    def ctc(blank, lengths=None, label_lengths=None):
+        def call(p, labels, *_):
+            scores = torch.log_softmax(p, 0).permute(1, 2, 0)
+            batch = p.shape[2]
+            times = torch.tensor(lengths if lengths is not None else [p.shape[1]] * batch)
+            counts = torch.tensor(label_lengths if label_lengths is not None else [labels.shape[0]] * batch)
+            losses = functional.ctc_loss(scores, labels.T, times, counts, blank=blank, reduction="none")
+            return losses.mean()
+
+        return call
+
+    def case(p, labels, blank, *rest, **attributes):
+        inputs = [p, labels, *rest]
+        values, cotangents, grads = gradients(ctc(blank, *rest), inputs, rng, [True] + [False] * (len(inputs) - 1))
+        types = ["Float64", "Int32", "Int64", "Int64"]
+        text.case(file, "ctc_loss", "Float64", list(zip(types, inputs)), values, "rtol=1e-11", cotangents, grads,
+                  "rtol=1e-09 atol=1e-11", blank=blank, **attributes)  # fmt: skip
+
+    def logits(*shape):
+        return text.dyadic(rng, shape, -2.0, 2.0)
+
+    case(logits(5, 7, 2), np.array([[1, 2], [1, 3], [3, 3]]), 0)
+    case(logits(5, 7, 2), np.array([[1, 2], [1, 3], [3, 3]]), 4)
+    case(logits(4, 6, 1), np.array([[2]]), 3)
+    case(logits(5, 8, 3), np.array([[1, 2, 3], [1, 3, 4], [3, 3, 0], [2, 0, 0]]), 0, np.array([8, 6, 5]),
+         np.array([4, 3, 2]))  # fmt: skip
+
+
 def write(file):
     rng = np.random.default_rng(11)
     write_values(file, rng)
     write_golden(file)
     write_extremes(file)
     write_gradients(file, rng)
+    write_label_losses(file, rng)
+    write_pairs(file, rng)
+    write_pos_weight(file, rng)
+    write_ctc(file, rng)

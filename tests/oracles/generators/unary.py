@@ -77,6 +77,12 @@ def angles(rng, dtype):
     return uniform(rng, -10, 10, 12) + uniform(rng, -1e5, 1e5, 10) + quarter_turns + spread(rng, -30, 0, 8)
 
 
+def above_one(rng, dtype):
+    _, high = exponents(dtype)
+    near_one = [1 + 2.0**-k for k in (2, 6, 12, 20)]
+    return spread(rng, 0, high - 1, 20, signs=False) + uniform(rng, 1, 3, 12) + near_one
+
+
 def unit_interval(rng, dtype):
     near_one = [s * (1 - 2.0**-k) for k in (2, 6, 12, 20) for s in (1, -1)]
     return uniform(rng, -1, 1, 20) + near_one + spread(rng, -30, -1, 10)
@@ -129,6 +135,10 @@ FUNCTIONS = {
         GAMMA,
         np.vectorize(lambda x: INF if x == 0 else math.lgamma(x), otypes=[float]),
     ),
+    "log10": (mp.log10, positive, FOUR, np.log10),
+    "asinh": (mp.asinh, any_sign, FOUR, np.arcsinh),
+    "acosh": (mp.acosh, above_one, FOUR, np.arccosh),
+    "atanh": (mp.atanh, unit_interval, FOUR, np.arctanh),
 }
 OVERFLOW = {  # arguments at which a result leaves the range of the type
     "exp": lambda x: mp.log(x),

@@ -1,0 +1,142 @@
+// Losses of labels: see rosin/label_loss.hpp. Whether a class is the label is found in the kernel that needs it.
+#include <rosin/label_loss.hpp>
+
+#include <string>
+
+#include <rosin/compose.hpp>
+#include <rosin/create.hpp>
+#include <rosin/elementwise.hpp>
+#include <rosin/error.hpp>
+#include <rosin/index.hpp>
+#include <rosin/movement.hpp>
+#include <rosin/reduce.hpp>
+
+#include "graph/context.hpp"
+#include "graph/node.hpp"
+#include "graph/refuse_type.hpp"
+#include "loss/labels.hpp"
+#include "loss/loss_parts.hpp"
+#include "ops/lookup.hpp"
+#include "ops/loss_terms.hpp"
+#include "ops/shapes.hpp"
+
+namespace rosin {
+namespace {
+
+/// The dim of the classes, counted from 0.
+int dim_of_classes(const char* loss, const Array& scores, int dim) {
+  if (scores.is_nothing()) refuse(ErrorKind::argument, loss, "yhat must be an array", "nothing", "pass logits");
+  require_real(loss, scores);
+  const int at = dim < 0 ? dim + scores.rank() : dim;
+  if (at >= 0 && at < scores.rank()) return at;
+  refuse(ErrorKind::shape, loss, "yhat must have the dim of the classes, " + std::to_string(dim),
+         to_string(scores.shape()), "yhat is (classes, batch...) unless `dims` says something else");
+}
+
+void check_labels(const char* loss, const Array& scores, const Array& labels, int dim) {
+  if (labels.is_nothing())
+    refuse(ErrorKind::argument, loss, "labels must be an array", "nothing", "pass class numbers");
+  if (!is_integer(labels.dtype())) {
+    refuse(ErrorKind::dtype, loss, "labels must be integers", to_string(labels.dtype()),
+           "they are numbers of classes; logitcrossentropy takes one-hot arrays and probabilities");
+  }
+  const Shape wanted = with_dims(scores.shape(), dim, 1, std::initializer_list<int64_t>{});
+  if (labels.shape() == wanted) return;
+  refuse(ErrorKind::shape, loss, "labels must have the shape " + to_string(wanted) + ", that of yhat without classes",
+         to_string(labels.shape()), "reshape them");
+}
+
+}  // namespace
+
+Labels::Labels(const char* loss, const Array& scores, const Array& labels, int dim, std::optional<int64_t> ignore)
+    : loss_(loss), rank_(scores.is_nothing() ? 0 : scores.rank()), dim_(dim_of_classes(loss, scores, dim)),
+      classes_(scores.size(dim_)), type_(is_float(scores.dtype()) ? scores.dtype() : Float32) {
+  check_labels(loss, scores, labels, dim_);
+  const DeviceScope scope(*scores.node());
+  const Array numbers = labels.dtype() == UInt64 ? cast(labels, Int64) : labels;
+  const Array known = ignore ? where(eq(numbers, *ignore), 0, numbers) : numbers;
+  const Array valid = squeeze(are_labels(known, classes_), 0);
+  places_ = unsqueeze(known, dim_);
+  counted_ = unsqueeze(ignore ? logical_and(valid, ne(numbers, *ignore)) : valid, dim_);
+}
+
+Array Labels::is_label() const {
+  const DeviceScope scope(*places_.node());
+  std::vector<int64_t> sizes(static_cast<size_t>(rank_), 1);
+  sizes[static_cast<size_t>(dim_)] = classes_;
+  return logical_and(counted_, eq(reshape(arange(classes_), sizes), places_));
+}
+
+Array Labels::along(const Array& weights) const {
+  if (weights.rank() != 1 || weights.size(0) != classes_) {
+    refuse(ErrorKind::shape, loss_, "weights must be one number for each of " + std::to_string(classes_) + " classes",
+           to_string(weights.shape()), "reshape them");
+  }
+  std::vector<int64_t> sizes(static_cast<size_t>(rank_), 1);
+  sizes[static_cast<size_t>(dim_)] = classes_;
+  return reshape(weights.dtype() == type_ ? weights : cast(weights, type_), sizes);
+}
+
+Array Labels::without_classes(const Array& losses) const { return squeeze(losses, dim_); }
+
+namespace {
+
+/// What the classes of each observation weigh, and what it counts as a whole.
+struct Target {
+  Array classes;  // in the shape of the scores
+  Array whole;    // 1 in place of the classes; nothing: 1
+};
+
+Target target_of(const Labels& labels, DType type, const LabelOptions& options) {
+  const bool weighted = !options.weights.is_nothing();
+  Target target{labels.is_label(), {}};
+  if (weighted || options.ignore) target.whole = cast(labels.counted(), type);
+  if (options.smoothing != 0) {
+    const double share = options.smoothing / static_cast<double>(labels.classes());
+    const Array smooth = cast(target.classes, type) * (1 - options.smoothing) + share;
+    target.classes = where(labels.counted(), smooth, 0);
+  }
+  if (!weighted) return target;
+  const Array weights = labels.along(options.weights);
+  target.whole = where(labels.counted(), gather(reshape(weights, {-1}), labels.places(), 0), 0);
+  target.classes = target.classes * weights;
+  return target;
+}
+
+Array weighted_mean(const Labels& labels, const Array& losses, const Array& whole, const Aggregation& agg) {
+  if (!agg.is_mean()) return agg(labels.without_classes(losses));
+  return whole.is_nothing() ? mean(losses) : sum(losses) / sum(whole);
+}
+
+}  // namespace
+
+Array labelcrossentropy(const Array& yhat, const Array& labels, const LabelOptions& options) {
+  constexpr const char* name = "labelcrossentropy";
+  if (!(options.smoothing >= 0 && options.smoothing <= 1)) {
+    refuse(ErrorKind::argument, name, "smoothing must be in [0, 1]", std::to_string(options.smoothing), "use 0.1");
+  }
+  const Labels places(name, yhat, labels, options.dims, options.ignore);
+  const Array scores = logsoftmax_in_loss(yhat, places.dim());
+  const Target target = target_of(places, scores.dtype(), options);
+  const Array losses = -sum(masked_product(target.classes, scores), places.dim());
+  return weighted_mean(places, losses, target.whole, options.agg);
+}
+
+Array multi_margin_loss(const Array& yhat, const Array& labels, const MultiMarginOptions& options) {
+  constexpr const char* name = "multi_margin_loss";
+  if (options.p != 1 && options.p != 2) {
+    refuse(ErrorKind::argument, name, "the order p must be 1 or 2", std::to_string(options.p), "the default is 1");
+  }
+  const Labels places(name, yhat, labels, options.dims);
+  const Array is_label = places.is_label();
+  const Array of_label = sum(where(is_label, yhat, 0), places.dim());
+  const Array short_by = max(0, options.margin - of_label + yhat);
+  const Array terms = where(is_label, 0, options.p == 2 ? square(short_by) : short_by);
+  Array losses = sum(terms, places.dim()) / static_cast<double>(places.classes());
+  if (!options.weights.is_nothing()) {
+    losses = losses * gather(reshape(places.along(options.weights), {-1}), places.places(), 0);
+  }
+  return aggregated(places.without_classes(losses), options.agg);
+}
+
+}  // namespace rosin
