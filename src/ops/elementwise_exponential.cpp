@@ -90,7 +90,7 @@ const Op& logaddexp_op = elementwise<2>(
                              .with_gradient([](Backward& b) {
                                const DType type = b.node().dtype;
                                const Array x = as_computed(b.in(0), type), y = as_computed(b.in(1), type);
-                               const Array ahead = where(eq(x, y), 0, x - y);
+                               const Array ahead = where(logical_and(eq(x, y), is_inf(x)), 0, x - y);
                                if (b.needs(0)) b.give(0, b.gradient * sigmoid(ahead));
                                if (b.needs(1)) b.give(1, b.gradient * sigmoid(-ahead));
                              });

@@ -179,14 +179,14 @@ template <FloatScalar X> [[gnu::always_inline]] inline X asinh(X x) {
   const auto far = a > far_hyperbolic<X>;
   const X near = select(far, lit(x, 1), a);
   const X z = near * near;
-  const X value = log1p(select(far, a, near + z / (1 + sqrt(1 + z))));
+  const X value = log1p(select(far, a - 1, near + z / (1 + sqrt(1 + z))));
   return with_sign_of(select(far, value + natural_log_of_two, value), x);
 }
 
 template <FloatScalar X> [[gnu::always_inline]] inline X acosh(X x) {
   const auto far = x > far_hyperbolic<X>;
   const X above = select(far, lit(x, 1), x - 1);
-  const X value = log1p(select(far, x, above + sqrt(above * (above + 2))));
+  const X value = log1p(select(far, x - 1, above + sqrt(above * (above + 2))));
   return select(x < 1, quiet_nan(x), select(far, value + natural_log_of_two, value));
 }
 
