@@ -10,6 +10,7 @@
 #include <rosin/approx.hpp>
 #include <rosin/array.hpp>
 #include <rosin/array_options.hpp>
+#include <rosin/array_rules.hpp>
 #include <rosin/attention.hpp>
 #include <rosin/borrow.hpp>
 #include <rosin/buffer.hpp>

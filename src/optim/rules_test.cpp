@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include <rosin/array_rules.hpp>
 #include <rosin/complex.hpp>
 #include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
@@ -56,6 +57,12 @@ const std::map<std::string, Make>& makers() {
       {"AdaGrad", plain<AdaGrad>()},
       {"AdaDelta", plain<AdaDelta>()},
       {"Lion", plain<Lion>()},
+      {"Lamb", [](const Case& c, const One& m) { return setup(Lamb{.lambda = c.number("lambda", 0)}, m); }},
+      {"Adafactor", [](const Case& c, const One& m) { return setup(Adafactor{.lambda = c.number("lambda", 0)}, m); }},
+      {"Muon",
+       [](const Case& c, const One& m) {
+         return setup(Muon{.lambda = c.number("lambda", 0.1), .nesterov = c.number("nesterov", 1) != 0}, m);
+       }},
       {"ClipGrad", [](const Case& c, const One& m) { return setup(ClipGrad{c.number("delta", 10)}, m); }},
       {"ClipNorm",
        [](const Case& c, const One& m) {

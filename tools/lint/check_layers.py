@@ -100,6 +100,7 @@ HEADER_ROOM = {
     "metrics.hpp": "train",
     "progress.hpp": "train",
     "train.hpp": "train",
+    "array_rules.hpp": "optim",
     "optim.hpp": "optim",
     "rule.hpp": "optim",
     "rules.hpp": "optim",

@@ -1,6 +1,6 @@
 """loss.txt: losses, mean over all observations. Flux's: definitions in PyTorch and Float64, checked against Flux's own
 doctests; gradients (by the prediction) by autograd. Inputs: prediction and target, (classes, batch) where there are
-classes. eps is that of the element type where Flux has one. Losses of labels, of margins and CTC are PyTorch's functions.
+classes. eps is that of the element type where Flux has one. Losses of labels, margins and CTC: PyTorch's functions.
 """
 
 import numpy as np

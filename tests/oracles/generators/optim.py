@@ -123,6 +123,43 @@ def lion(x, g, s, eta=0.001, beta=(0.9, 0.999)):
     return eta * np.sign(beta[0] * old + (1 - beta[0]) * g)
 
 
+def lamb(x, g, s, eta=0.001, beta=(0.9, 0.999), lambda_=0.0, epsilon=1e-6):
+    """You et al. (2020), algorithm 2, with phi(z) = z."""
+    m, v, p1, p2 = moments(g, s, beta)
+    r = m / (1 - p1) / (np.sqrt(v / (1 - p2)) + epsilon) + lambda_ * x
+    length, wanted = np.linalg.norm(x), np.linalg.norm(r)
+    return eta * (length / wanted if length > 0 and wanted > 0 else 1.0) * r
+
+
+def adafactor(x, g, s, eta=0.01, decay=-0.8, epsilon=1e-3, clip=1.0, lambda_=0.0, least=2.0**-52):
+    s["t"] = s.get("t", 0) + 1
+    kept = 1 - s["t"] ** decay
+    if x.ndim < 2:
+        v = s["v"] = kept * s.get("v", 0) + (1 - kept) * g**2
+    else:
+        s["r"] = kept * s.get("r", 0) + (1 - kept) * (g**2).mean(1, keepdims=True)
+        s["c"] = kept * s.get("c", 0) + (1 - kept) * (g**2).mean(0, keepdims=True)
+        v = s["r"] * s["c"] / np.maximum(s["r"].mean(0, keepdims=True), least)
+    u = g / np.sqrt(np.maximum(v, least**2))
+    size = max(epsilon, np.sqrt((x**2).mean())) * min(eta, s["t"] ** -0.5)
+    return size * u / max(1, np.sqrt((u**2).mean()) / clip) + lambda_ * eta * x
+
+
+def muon(x, g, s, eta=0.001, rho=0.95, lambda_=0.1, nesterov=True, iterations=5):
+    if x.ndim < 2:
+        return adamw(x, g, s, eta, lambda_=lambda_)
+    s["m"] = rho * s.get("m", 0) + (1 - rho) * g
+    a = (rho * s["m"] + (1 - rho) * g if nesterov else s["m"]).reshape(-1, x.shape[-1], order="F")
+    rows, columns = a.shape
+    a = a.T if rows > columns else a
+    a = a / max(np.linalg.norm(a), 1e-7)
+    for _ in range(iterations):
+        square = a @ a.T
+        a = 3.4445 * a + (-4.7750 * square + 2.0315 * square @ square) @ a
+    a = a.T if rows > columns else a
+    return eta * (max(1, rows / columns) ** 0.5 * a.reshape(x.shape, order="F") + lambda_ * x)
+
+
 def clip_grad(x, g, s, delta=10.0):
     return np.clip(g, -delta, delta)
 
@@ -246,6 +283,49 @@ def write_longer(file, rng, name, rule, options):
         text.case(file, name, dtype, [x, *gradients], [text.rounded(p, dtype) for p in points], tol, **options)
 
 
+ARRAY_RULES = {  # name: (rule, options of each variant, the same in torch.optim and how near it comes)
+    "Lamb": (lamb, [{}, {"lambda": 0.1}], None, 0),
+    "Adafactor": (
+        adafactor,
+        [{}, {"lambda": 0.1}],
+        lambda x, o: torch.optim.Adafactor([x], weight_decay=o.get("lambda", 0)),
+        1e-8,
+    ),
+    "Muon": (  # torch.optim.Muon takes matrices alone, and turns them in BFloat16
+        muon,
+        [{}, {"nesterov": False, "lambda": 0.0}],
+        lambda x, o: torch.optim.Muon(
+            [x], weight_decay=o.get("lambda", 0.1), nesterov=o.get("nesterov", True), adjust_lr_fn="original"
+        ),
+        2e-4,
+    ),
+}
+
+
+def write_array_rules(file, rng):
+    for name, (rule, variants, peer, distance) in ARRAY_RULES.items():
+        for options in variants:
+            for shape in ((4, 3), (2, 5), (6,), (2, 2, 3)):
+                x = text.dyadic(rng, shape) + 0.03125
+                gradients = [text.dyadic(rng, shape, -1.0, 1.0) + 0.0625 for _ in range(4)]
+                points = run([(rule, options)], x, gradients)
+                if peer and len(shape) == 2:
+                    parameter = torch.tensor(x.copy())
+                    check_with_peer(peer(parameter, options), parameter, gradients, points, distance)
+                for dtype, tol in TOLERANCES.items():
+                    least = {"least": 2.0 ** (1 - text.FORMATS[dtype][0])} if rule is adafactor else {}
+                    points = run([(rule, options | least)], x, gradients)
+                    rounded = [text.rounded(p, dtype) for p in points]
+                    text.case(file, name, dtype, [x, *gradients], rounded, tol, **options)
+
+
+def check_with_peer(optimiser, parameter, gradients, points, distance):
+    for g, expected in zip(gradients, points):
+        parameter.grad = torch.tensor(g.copy())
+        optimiser.step()
+        assert np.allclose(parameter.numpy(), expected, rtol=distance, atol=distance), (parameter, expected)
+
+
 def write_chains(file, rng):
     x, g = np.array([1.0, 10.0, 100.0]), np.array([1.0, 2.0, 3.0])
     cases = [  # rules and what Optimisers.jl's tests state
@@ -319,3 +399,4 @@ def write(file):
     write_chains(file, rng)
     write_accumulation(file)
     write_half(file)
+    write_array_rules(file, np.random.default_rng(13))
