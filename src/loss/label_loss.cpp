@@ -64,7 +64,7 @@ Array Labels::is_label() const {
   const DeviceScope scope(*places_.node());
   std::vector<int64_t> sizes(static_cast<size_t>(rank_), 1);
   sizes[static_cast<size_t>(dim_)] = classes_;
-  return logical_and(counted_, eq(reshape(arange(classes_), sizes), places_));
+  return eq(reshape(arange(classes_), sizes), where(counted_, places_, -1));
 }
 
 Array Labels::along(const Array& weights) const {
