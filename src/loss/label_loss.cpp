@@ -53,7 +53,8 @@ Labels::Labels(const char* loss, const Array& scores, const Array& labels, int d
       classes_(scores.size(dim_)), type_(is_float(scores.dtype()) ? scores.dtype() : Float32) {
   check_labels(loss, scores, labels, dim_);
   const DeviceScope scope(*scores.node());
-  const Array numbers = labels.dtype() == UInt64 ? cast(labels, Int64) : labels;
+  const DType type = size_of(labels.dtype()) < 4 ? Int32 : Int64;
+  const Array numbers = labels.dtype() == Int32 ? labels : cast(labels, type);
   const Array known = ignore ? where(eq(numbers, *ignore), 0, numbers) : numbers;
   const Array valid = squeeze(are_labels(known, classes_), 0);
   places_ = unsqueeze(known, dim_);
