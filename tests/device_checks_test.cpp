@@ -217,6 +217,22 @@ TEST(DeviceChecks, AnEvaluationThrowsWhatItFindsItself) {
   EXPECT_EQ(sum(x + 1).item(), 10);
 }
 
+TEST(DeviceChecks, TheMemoryOfAPlanThatFailedIsNotClearedUnderItsNextOwner) {
+  set_plan_cache(false);
+  const Device device = some_device();
+  const Array x = arange(4) | device;
+  for (int i = 1; i < 40; ++i) {
+    {
+      const Array at = Array({0, 7}, {2}) | device;
+      EXPECT_THROW(gather(x, at, 0).to_vector(), Error);
+    }
+    std::vector<Array> next;  // the flags of that plan were as large as one of these
+    for (int k = 1; k < 9; ++k) next.push_back(Array(std::vector<int64_t>{i * k}, {1}) | device);
+    for (int k = 1; k < 9; ++k) EXPECT_EQ(next[static_cast<size_t>(k) - 1].to_vector<int64_t>()[0], i * k);
+  }
+  set_plan_cache(true);
+}
+
 TEST(DeviceChecks, ALossIsReadWhileLaterStepsAreUnderWay) {
   Picking there(some_device()), here{Device()};
   std::vector<Array> losses;

@@ -168,6 +168,7 @@ std::vector<int64_t> IndexFlags::take_flags(const CheckedPlan& failed) {
   const std::lock_guard guard(plans_lock_);
   for (const CheckedPlan* plan : plans_) clear(plan->flags(), plan->count());
   clear(*guard_, 1);
+  device_.compute().record();  // whoever gets the memory of such a plan next is behind it: see ~CheckedPlan
   return flags;
 }
 
