@@ -54,6 +54,10 @@ inline std::vector<double> values_of(const Array& array) {
   if (is_float(array.dtype())) return array.to_vector<double>();
   if (is_complex(array.dtype())) return view_as_real(array).to_vector<double>();
   std::vector<double> values;
+  if (array.dtype() == UInt64) {
+    for (const uint64_t value : array.to_vector<uint64_t>()) values.push_back(static_cast<double>(value));
+    return values;
+  }
   for (const int64_t value : array.to_vector<int64_t>()) values.push_back(static_cast<double>(value));
   return values;
 }
@@ -62,6 +66,10 @@ inline void compare(const Array& got, const OracleArray& want, const OracleToler
   ASSERT_FALSE(got.is_nothing()) << want.role;
   ASSERT_EQ(got.shape(), shape_of(want)) << want.role << ": " << to_string(got.shape());
   ASSERT_STREQ(to_string(got.dtype()), want.dtype.c_str()) << want.role;
+  if (tolerance.exact && is_integer(got.dtype())) {
+    EXPECT_EQ(cast(got, Int64).to_vector<int64_t>(), want.integers) << want.role;
+    return;
+  }
   const std::vector<double> values = values_of(got);
   for (size_t i = 0; i < values.size(); ++i) {
     EXPECT_TRUE(matches(tolerance, want.dtype, want.values[i], values[i]))

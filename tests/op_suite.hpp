@@ -218,15 +218,18 @@ inline std::string difference(const Array& got, const OracleArray& want, const o
     return want.role + ": got " + to_string(got.shape()) + " of " + to_string(got.dtype()) + ", want " +
            to_string(oracles::shape_of(want)) + " of " + want.dtype;
   }
+  if (tolerance.exact && is_integer(got.dtype()) && cast(got, Int64).to_vector<int64_t>() != want.integers) {
+    text << want.role << ": other integers; ";
+  }
   const std::vector<double> values = oracles::values_of(got);
   for (size_t i = 0; i < values.size(); ++i) {
     if (oracles::matches(tolerance, want.dtype, want.values[i], values[i])) continue;
     text.precision(17);
     text << want.role << " element " << i << " of " << values.size() << ": want " << want.values[i] << ", got "
          << values[i];
-    return text.str();
+    break;
   }
-  return {};
+  return text.str();
 }
 
 /// Whether two arrays have the same shape, type and bits (every NaN equals every NaN); text of the first difference.
@@ -248,6 +251,7 @@ inline std::string bit_difference(const Array& a, const Array& b) {
     text << "element " << i << " of " << count << ": " << x[i] << " and " << y[i];
     return text.str();
   }
+  if (is_integer(a.dtype())) return "integers that differ beyond 53 bits";
   return {};
 }
 

@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include <rosin/activation.hpp>
+#include <rosin/bits.hpp>
 #include <rosin/complex.hpp>
 #include <rosin/compose.hpp>
 #include <rosin/conv.hpp>
@@ -24,6 +25,7 @@
 #include <rosin/random.hpp>
 #include <rosin/reduce.hpp>
 #include <rosin/sort.hpp>
+#include <rosin/special.hpp>
 
 #include "graph/op.hpp"
 
@@ -117,6 +119,12 @@ std::vector<OpEntry> comparisons() {
            }}};
 }
 
+std::vector<OpEntry> bits() {
+  return {{"bitwise_and", "bitwise_and", binary(bitwise_and)}, {"bitwise_or", "bitwise_or", binary(bitwise_or)},
+          {"bitwise_xor", "bitwise_xor", binary(bitwise_xor)}, {"bitwise_not", "bitwise_not", unary(bitwise_not)},
+          {"left_shift", "left_shift", binary(left_shift)},    {"right_shift", "right_shift", binary(right_shift)}};
+}
+
 /// The attribute `exponents` along the last dim of x.
 Array exponents_for(const OracleCase& e, const Array& x) {
   std::vector<int64_t> sizes(static_cast<size_t>(x.rank()), 1);
@@ -163,6 +171,7 @@ std::vector<OpEntry> functions() {
           {"acosh", "acosh", unary(acosh)},
           {"atanh", "atanh", unary(atanh)},
           {"erf", "erf", unary(erf)},
+          {"erfinv", "erfinv", unary(erfinv)},
           {"lgamma", "lgamma", unary(lgamma)},
           {"digamma", "digamma", unary(digamma)},
           {"trigamma", "trigamma", unary(trigamma)}};
@@ -448,7 +457,10 @@ std::vector<OpEntry> makers() {
         "normal", "bernoulli", "randint", "permutation",
         // compared by src/ops/arrange_test.cpp
         "einsum", "tensordot", "kron", "diagonal", "diagm", "trace", "roll", "set", "nonzero", "masked_select",
-        "searchsorted", "bincount", "histogram", "quantile", "median"}) {
+        "searchsorted", "bincount", "histogram", "quantile", "median",
+        // compared by src/ops/distributions_test.cpp
+        "exponential", "laplace", "gumbel", "truncated_normal", "gamma", "beta", "poisson", "categorical",
+        "multinomial", "choice"}) {
     entries.push_back({name, "", nullptr});
   }
   return entries;
@@ -543,8 +555,8 @@ const std::vector<OpEntry>& op_table() {
   static const std::vector<OpEntry> table = [] {
     std::vector<OpEntry> all;
     for (const auto& family :
-         {arithmetic(), comparisons(), functions(), complex_functions(), activations(), reductions(), movements(),
-          index_ops(), products_and_windows(), loss_entries(), makers()}) {
+         {arithmetic(), comparisons(), bits(), functions(), complex_functions(), activations(), reductions(),
+          movements(), index_ops(), products_and_windows(), loss_entries(), makers()}) {
       all.insert(all.end(), family.begin(), family.end());
     }
     return all;
@@ -555,7 +567,7 @@ const std::vector<OpEntry>& op_table() {
 const std::vector<std::string>& op_oracle_files() {
   static const std::vector<std::string> files = {"elementwise.txt", "activations.txt", "complex.txt", "reduce.txt",
                                                  "movement.txt",    "index.txt",       "matmul.txt",  "conv.txt",
-                                                 "norm.txt",        "loss.txt"};
+                                                 "norm.txt",        "loss.txt",        "bits.txt",    "special.txt"};
   return files;
 }
 

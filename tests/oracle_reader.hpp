@@ -25,7 +25,7 @@ struct OracleArray {
   std::string dtype;              // rosin's name of the element type, e.g. "Float32"
   std::vector<int64_t> shape;     // empty: 0-d
   std::vector<double> values;     // one per element; complex types have two, real part first
-  std::vector<int64_t> integers;  // the same, exact, for Bool and integer types; empty for all others
+  std::vector<int64_t> integers;  // the same, exact, for Bool and integers (UInt64: its bits); empty for all others
 };
 
 /// A result is right when |got - want| <= atol + rtol * |want| + ulp * (spacing of the type at want).
@@ -213,8 +213,10 @@ class OracleParser {
     for (std::string word; words >> word;) {
       char* rest = nullptr;
       if (integral) {
-        result.integers.push_back(std::strtoll(word.c_str(), &rest, 10));
-        result.values.push_back(static_cast<double>(result.integers.back()));
+        const bool widest = result.dtype == "UInt64";  // its bits, as of a signed number
+        const uint64_t bits = widest ? std::strtoull(word.c_str(), &rest, 10) : 0;
+        result.integers.push_back(widest ? static_cast<int64_t>(bits) : std::strtoll(word.c_str(), &rest, 10));
+        result.values.push_back(widest ? static_cast<double>(bits) : static_cast<double>(result.integers.back()));
       } else {
         result.values.push_back(std::strtod(word.c_str(), &rest));
       }

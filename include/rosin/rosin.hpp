@@ -12,6 +12,7 @@
 #include <rosin/array_options.hpp>
 #include <rosin/array_rules.hpp>
 #include <rosin/attention.hpp>
+#include <rosin/bits.hpp>
 #include <rosin/borrow.hpp>
 #include <rosin/buffer.hpp>
 #include <rosin/chain.hpp>
@@ -31,6 +32,7 @@
 #include <rosin/device.hpp>
 #include <rosin/diagnostics.hpp>
 #include <rosin/distributed.hpp>
+#include <rosin/distributions.hpp>
 #include <rosin/dlpack.hpp>
 #include <rosin/drawn_digits.hpp>
 #include <rosin/dropout.hpp>
@@ -86,6 +88,7 @@
 #include <rosin/show.hpp>
 #include <rosin/small_function.hpp>
 #include <rosin/sort.hpp>
+#include <rosin/special.hpp>
 #include <rosin/stats.hpp>
 #include <rosin/tied.hpp>
 #include <rosin/train.hpp>

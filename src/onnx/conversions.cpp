@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include <rosin/activation.hpp>
+#include <rosin/bits.hpp>
 #include <rosin/elementwise.hpp>
 
 #include "onnx/convert.hpp"
@@ -42,6 +43,10 @@ constexpr Conversion table[] = {
     {"BatchNormalization", 1, now, batch_norm, 0, inputs({3, 4})},
     {"Bernoulli", 15, now, bernoulli_value, 0, 0, true},
     {"BitShift", 11, now, shift_bits},
+    {"BitwiseAnd", 18, now, bitwise_and_values},
+    {"BitwiseNot", 18, now, unary<bitwise_not>},
+    {"BitwiseOr", 18, now, bitwise_or_values},
+    {"BitwiseXor", 18, now, bitwise_xor_values},
     {"BlackmanWindow", 17, now, blackman_window},
     {"Cast", 6, now, cast_value},
     {"CastLike", 15, now, cast_like},

@@ -37,7 +37,8 @@ using Convert = Arrays(const NodeCall& call);
 // convert_elementwise.cpp
 Convert add_values, sub_values, mul_values, div_values, equal_values, less_values, greater_values, less_or_equal,
     greater_or_equal, and_values, or_values, xor_values, power, remainder, max_values, min_values, sum_values,
-    mean_values, cast_value, cast_like, clip, where_value, is_infinite, shift_bits;
+    mean_values, cast_value, cast_like, clip, where_value, is_infinite, shift_bits, bitwise_and_values,
+    bitwise_or_values, bitwise_xor_values;
 // convert_activation.cpp
 Convert elu_value, selu_value, leakyrelu_value, hardsigmoid_value, celu_value, trelu_value, prelu, shrink, gelu_value,
     swish_value, softmax_value, softmax_flattened, logsoftmax_value, logsoftmax_flattened, hardmax, hardmax_flattened,

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include <rosin/bits.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/error.hpp>
 #include <rosin/movement.hpp>
@@ -151,14 +152,11 @@ Arrays is_infinite(const NodeCall& call) {
   return {logical_and(found, low ? lt(x, 0) : gt(x, 0))};
 }
 
-/// Unsigned: times 2^n, or divided by it and rounded down. A shift by all bits gives 0.
+Arrays bitwise_and_values(const NodeCall& call) { return binary<bitwise_and>(call); }
+Arrays bitwise_or_values(const NodeCall& call) { return binary<bitwise_or>(call); }
+Arrays bitwise_xor_values(const NodeCall& call) { return binary<bitwise_xor>(call); }
 Arrays shift_bits(const NodeCall& call) {
-  const Array &x = call[0], &n = call[1];
-  if (!is_unsigned(x.dtype())) call.refuse("bits are shifted in unsigned integers", to_string(x.dtype()));
-  const auto bits = static_cast<int64_t>(8 * size_of(x.dtype()));
-  const Array factor = as(exp2(as(min(as(n, Int64), bits - 1), Float64)), x.dtype());
-  const Array moved = call.text("direction", "") == "LEFT" ? x * factor : floor_divide(x, factor);
-  return {where(lt(as(n, Int64), bits), moved, as(0, x.dtype()))};
+  return {call.text("direction", "") == "LEFT" ? left_shift(call[0], call[1]) : right_shift(call[0], call[1])};
 }
 
 }  // namespace rosin::onnx

@@ -87,6 +87,37 @@ std::string floored_quotient(NodeWriting& node) {
 
 std::string where_out(NodeWriting& node) { return node.add("Where", {node.in(0, Bool), node.x(1), node.x(2)}); }
 
+std::string bitwise_out(NodeWriting& node) {
+  if (node.file.opset() < 18) node.refuse("the format has it from opset 18 on");
+  return plain(node);
+}
+
+/// Of a count as large as the number of bits the format says nothing: it is done in two steps that are smaller.
+std::string shifted_out(NodeWriting& node) {
+  const DType type = node.value().type;
+  if (type != UInt8 && type != UInt16 && type != UInt32 && type != UInt64) {
+    node.refuse("the format shifts unsigned integers alone before opset 28");
+  }
+  const auto most = static_cast<int64_t>(8 * size_of(type)) - 1;
+  const std::vector<WireWriter> direction{text_attribute("direction", node.row().file_op)};
+  const auto shift = [&](const std::string& x, const std::string& count) {
+    return node.add("BitShift", {x, count}, direction);
+  };
+  const std::string x = node.in(0, type);
+  if (node.is_number(1) && node.number(1) <= static_cast<double>(most)) {
+    return node.file.cast(shift(x, node.in(1, type)), node.computed());
+  }
+  std::string count = node.in(1, Int64);
+  const std::string limit = node.file.number(Int64, static_cast<double>(most)), none = node.file.number(Int64, 0);
+  if (type == UInt64)
+    count = node.add(
+        "Where", {node.add("Less", {count, none}), node.file.number(Int64, 2.0 * static_cast<double>(most)), count});
+  const std::string first = node.add("Min", {count, limit});
+  const std::string second = node.add("Min", {node.add("Sub", {count, first}), limit});
+  const std::string moved = shift(shift(x, node.file.cast(first, type)), node.file.cast(second, type));
+  return node.file.cast(moved, node.computed());
+}
+
 std::string cast_out(NodeWriting& node) { return node.in(0, node.value().type); }
 
 }  // namespace rosin::onnx

@@ -10,10 +10,9 @@
 #include <rosin/movement.hpp>
 
 #include "base/philox.hpp"
-#include "graph/context.hpp"
 #include "graph/leaf.hpp"
+#include "ops/drawing.hpp"
 #include "ops/generators.hpp"
-#include "ops/shapes.hpp"
 
 namespace rosin {
 namespace {
@@ -47,37 +46,10 @@ Array draw(Rng& rng, const Shape& shape, DType type) {
   return record(uniform_op, in, type, shape);
 }
 
-// The type in which numbers of `type` are drawn.
-DType drawn_type(std::string_view op, DType type) {
-  if (!is_float(type)) {
-    refuse(ErrorKind::dtype, op, "it draws floats", to_string(type), "use randint or bernoulli, or cast the result");
-  }
-  return type == Float64 ? Float64 : Float32;
-}
-
 bool is_number(const Array& x, double value) {
   if (x.is_nothing() || !is_scalar(*x.node())) return false;
   const ScalarValue number = scalar_value(*x.node());
   return is_float(x.dtype()) ? number.real == value : static_cast<double>(number.integer) == value;
-}
-
-// Draws stand where the options say, else with a bound or parameter that is an array, else where all arrays made from
-// numbers do.
-uint8_t place_of_draws(const ArrayOptions& options, const Array& a, const Array& b) {
-  if (options.has_device()) return static_cast<uint8_t>(options.position());
-  for (const Array* bound : {&a, &b}) {
-    if (!bound->is_nothing() && !is_scalar(*bound->node())) return bound->node()->device;
-  }
-  return Context::current().device;
-}
-
-// Bounds and parameters may be arrays, but not larger than the result.
-Array checked(std::string_view op, const Array& x, const Shape& shape, DType type) {
-  if (!(x.shape() == shape)) {
-    refuse(ErrorKind::shape, op, "parameters must broadcast to " + to_string(shape), to_string(x.shape()),
-           "ask for the larger shape");
-  }
-  return x.dtype() == type ? x : cast(x, type);
 }
 
 // What threads share: the seed, how often it was set, and the next thread's number.
@@ -145,10 +117,10 @@ void restore_generators(const Generators& saved) noexcept {
 
 Array uniform(Rng& rng, const Shape& shape, const Array& low, const Array& high, const ArrayOptions& options) {
   const DType type = options.type_or(Float32);
-  const DeviceScope scope(place_of_draws(options, low, high));
+  const DeviceScope scope(place_of_draws(options, {&low, &high}));
   Array result = draw(rng, shape, drawn_type("uniform", type));
   if (!is_number(low, 0) || !is_number(high, 1)) result = result * (high - low) + low;
-  return checked("uniform", result, shape, type);
+  return checked_draw("uniform", result, shape, type);
 }
 
 Array uniform(Rng& rng, const Shape& shape, const Array& low, const Array& high, DType type) {
@@ -165,12 +137,12 @@ Array uniform(const Shape& shape, const Array& low, const Array& high, DType typ
 
 Array normal(Rng& rng, const Shape& shape, const Array& mean, const Array& deviation, const ArrayOptions& options) {
   const DType type = options.type_or(Float32);
-  const DeviceScope scope(place_of_draws(options, mean, deviation));
+  const DeviceScope scope(place_of_draws(options, {&mean, &deviation}));
   const DType drawn = drawn_type("normal", type);
   const Array radius = sqrt(-2.0 * log(1.0 - draw(rng, shape, drawn)));
   Array result = radius * cos(2 * std::numbers::pi * draw(rng, shape, drawn));
   if (!is_number(mean, 0) || !is_number(deviation, 1)) result = result * deviation + mean;
-  return checked("normal", result, shape, type);
+  return checked_draw("normal", result, shape, type);
 }
 
 Array normal(Rng& rng, const Shape& shape, const Array& mean, const Array& deviation, DType type) {
@@ -187,10 +159,10 @@ Array normal(const Shape& shape, const Array& mean, const Array& deviation, DTyp
 
 Array bernoulli(Rng& rng, const Array& p, const Shape& shape, const ArrayOptions& options) {
   require(uniform_op, p);
-  const DeviceScope scope(place_of_draws(options, p, p));
+  const DeviceScope scope(place_of_draws(options, {&p}));
   const Array numbers = draw(rng, shape, p.dtype() == Float64 ? Float64 : Float32);
-  return checked("bernoulli", lt(numbers, is_float(p.dtype()) && size_of(p.dtype()) == 2 ? cast(p, Float32) : p), shape,
-                 options.type_or(Bool));
+  return checked_draw("bernoulli", lt(numbers, is_float(p.dtype()) && size_of(p.dtype()) == 2 ? cast(p, Float32) : p),
+                      shape, options.type_or(Bool));
 }
 
 Array bernoulli(Rng& rng, const Array& p, const Shape& shape) { return bernoulli(rng, p, shape, Bool); }
@@ -216,7 +188,7 @@ Array randint(Rng& rng, int64_t low, int64_t high, const Shape& shape) {
 Array randint(int64_t low, int64_t high, const Shape& shape) { return randint(default_rng(), low, high, shape); }
 
 Array randint(Rng& rng, int64_t low, int64_t high, const Shape& shape, const ArrayOptions& options) {
-  const DeviceScope scope(place_of_draws(options, {}, {}));
+  const DeviceScope scope(place_of_draws(options, {}));
   const Array drawn = randint(rng, low, high, shape);
   return cast(drawn, options.type_or(drawn.dtype()));
 }
@@ -238,7 +210,7 @@ Array permutation(Rng& rng, int64_t n) {
 Array permutation(int64_t n) { return permutation(default_rng(), n); }
 
 Array permutation(Rng& rng, int64_t n, const ArrayOptions& options) {
-  const DeviceScope scope(place_of_draws(options, {}, {}));
+  const DeviceScope scope(place_of_draws(options, {}));
   return cast(permutation(rng, n), options.type_or(Int32));
 }
 

@@ -16,6 +16,8 @@ import mpmath
 
 FAMILIES = {  # file: modules that write it
     "elementwise": ["unary", "binary", "elementwise_gradients"],
+    "bits": ["bits"],
+    "special": ["special"],
     "activations": ["activations"],
     "complex": ["complex"],
     "reduce": ["reduce"],
@@ -30,6 +32,7 @@ FAMILIES = {  # file: modules that write it
     "loss": ["loss"],
     "optim": ["optim"],
     "random": ["random"],
+    "distributions": ["distributions"],
 }
 
 

@@ -181,6 +181,31 @@ TEST_F(OnnxExport, FunctionsOfElements) {
   check(f, 0.9 * randn({6, 3}));
 }
 
+/// Shifts by counts that are arrays, those beyond the bits of the type among them, and by a number.
+TEST_F(OnnxExport, BitsOfIntegers) {
+  const auto f = [](const Array& a, const Array& b, const Array& s) {
+    return std::tuple{bitwise_or(bitwise_and(a, b), bitwise_not(bitwise_xor(a, 5))),
+                      left_shift(a, b),
+                      right_shift(a, b),
+                      right_shift(a, 3),
+                      bitwise_xor(s, -6),
+                      bitwise_not(s)};
+  };
+  for (const DType type : {UInt8, UInt32, UInt64}) {
+    const Array a = cast(randint(0, 1 << 30, {6, 2}), type), b = cast(randint(0, 80, {6, 2}), type);
+    const Array s = randint(-100, 100, {6, 2});
+    onnx::save(path("m.onnx"), f, {{"a", a}, {"b", b}, {"s", s}}, {.opset = 18});
+    add_case(
+        [&](const Arrays& x) { return std::apply([](const auto&... y) { return Arrays{y...}; }, f(x[0], x[1], x[2])); },
+        {{"a", a}, {"b", b}, {"s", s}});
+    check_with_onnxruntime();
+  }
+  const Array n({1, 2, 3}, {3}), u = cast(n, UInt8);
+  const auto saved = [&](auto f, const Array& x) { return error_of([&] { onnx::save(path("m.onnx"), f, x); }); };
+  EXPECT_NE(saved([](const Array& x) { return left_shift(x, 1); }, n).find("unsigned"), std::string::npos);
+  EXPECT_NE(saved([](const Array& x) { return bitwise_not(x); }, u).find("opset 18"), std::string::npos);
+}
+
 TEST_F(OnnxExport, Activations) {
   const auto f = [](const Array& y) {
     const std::vector<Array> hard{hardsigmoid(y), hardtanh(y), relu6(y), hardswish(y), trelu(y, 0.3), relu(y)};

@@ -84,7 +84,7 @@ def number_text(value):
 
 def array_text(dtype, values):
     flat = np.asarray(values).ravel(order="F")
-    if dtype == "Bool" or dtype in INTEGERS:
+    if dtype == "Bool" or "Int" in dtype:
         return " ".join(str(int(v)) for v in flat)
     if dtype.startswith("Complex"):
         return " ".join(f"{number_text(v.real)} {number_text(v.imag)}" for v in flat)
