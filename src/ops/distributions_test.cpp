@@ -8,11 +8,13 @@
 #include <cmath>
 #include <set>
 
+#include <rosin/approx.hpp>
 #include <rosin/compose.hpp>
 #include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/grad.hpp>
 #include <rosin/index.hpp>
+#include <rosin/move.hpp>
 #include <rosin/movement.hpp>
 #include <rosin/reduce.hpp>
 
@@ -109,6 +111,31 @@ TEST(Distributions, FollowTheGenerator) {
   for (const Array& x : all_of) {
     EXPECT_EQ(x.shape(), (Shape{9}));
     EXPECT_TRUE(different.insert(x.to_vector()).second);
+  }
+}
+
+/// Where the options say, or where a parameter is; the generator's numbers are the same there.
+TEST(Distributions, AreTheSameOnADevice) {
+  const Device there = some_device();
+  const auto each = [](const ArrayOptions& options, const Array& two) {
+    Rng rng(4);
+    return std::vector<Array>{exponential(rng, {40}, 2, options),
+                              laplace(rng, {40}, 0, 1, options),
+                              gumbel(rng, {40}, two),
+                              truncated_normal(rng, {40}, 0, two, -1, 3),
+                              gamma(rng, {40}, 0.5, two, options),
+                              beta(rng, {40}, two, 3),
+                              poisson(rng, {40}, two, options),
+                              categorical(rng, broadcast_to(two, {5}), 40),
+                              multinomial(rng, broadcast_to(two, {40}), 40),
+                              choice(rng, broadcast_to(two, {40}) * arange(40), 40)};
+  };
+  const Array two({2.0f}, {1});
+  const std::vector<Array> here = each(Float32, two), others = each({Float32, there}, two | there);
+  for (size_t i = 0; i < here.size(); ++i) {
+    EXPECT_EQ(others[i].device(), there) << i;
+    EXPECT_TRUE(allclose(cast(others[i] | Device(), Float64), cast(here[i], Float64), {.rtol = 1e-5, .atol = 1e-6}))
+        << i;
   }
 }
 

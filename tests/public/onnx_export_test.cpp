@@ -201,7 +201,7 @@ TEST_F(OnnxExport, BitsOfIntegers) {
     check_with_onnxruntime();
   }
   const Array n({1, 2, 3}, {3}), u = cast(n, UInt8);
-  const auto saved = [&](auto f, const Array& x) { return error_of([&] { onnx::save(path("m.onnx"), f, x); }); };
+  const auto saved = [&](auto g, const Array& x) { return error_of([&] { onnx::save(path("m.onnx"), g, x); }); };
   EXPECT_NE(saved([](const Array& x) { return left_shift(x, 1); }, n).find("unsigned"), std::string::npos);
   EXPECT_NE(saved([](const Array& x) { return bitwise_not(x); }, u).find("opset 18"), std::string::npos);
 }
