@@ -41,9 +41,8 @@ ROSIN_API Array truncated_normal(const Shape& shape, const Array& mean, const Ar
 
 /// Density x^(concentration - 1) * e^(-x/scale) / (scale^concentration * Gamma(concentration)), concentration > 0; mean
 /// concentration*scale. Eight candidates are drawn for each element and the first that is accepted is taken; one
-/// element in 10^10 has none and gets its last candidate's place, concentration - 1/3. The gradient by the
-/// concentration is that of the accepted candidate, an approximation. Source: Marsaglia and Tsang, A simple method for
-/// generating gamma variables.
+/// element in 10^10 has none and gets (concentration - 1/3)*scale. The gradient by the concentration is that of the
+/// accepted candidate, an approximation. Source: Marsaglia and Tsang, A simple method for generating gamma variables.
 ROSIN_API Array gamma(Rng& rng, const Shape& shape, const Array& concentration, const Array& scale = 1,
                       const ArrayOptions& options = Float32);
 ROSIN_API Array gamma(const Shape& shape, const Array& concentration, const Array& scale = 1,
