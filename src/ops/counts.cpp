@@ -63,6 +63,8 @@ Array many_counts(Rng& rng, const Shape& shape, const Array& rate, DType type) {
   return count;
 }
 
+const bool named[] = {name_function(categorical, "categorical")};
+
 void check_draws(std::string_view op, int64_t draws) {
   if (draws >= 0) return;
   refuse(ErrorKind::argument, op, "the number of draws must be 0 or more", std::to_string(draws), "ask for a count");
