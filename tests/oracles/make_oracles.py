@@ -30,6 +30,8 @@ FAMILIES = {  # file: modules that write it
     "loss": ["loss"],
     "optim": ["optim"],
     "random": ["random"],
+    "tables": ["tables"],
+    "tokens": ["tokens"],
 }
 
 
