@@ -22,6 +22,7 @@ class CsvText {
   [[noreturn]] void refuse(const std::string& what) const { refuse_at(field_, field_line_, field_line_begin_, what); }
 
  private:
+  bool has_stop(const char* bytes) const noexcept;
   std::string_view quoted_field();
   void end_of_field();
   void take_line_end();
