@@ -24,6 +24,7 @@
 #include <rosin/conv_layers.hpp>
 #include <rosin/copy.hpp>
 #include <rosin/create.hpp>
+#include <rosin/csv.hpp>
 #include <rosin/curve_svg.hpp>
 #include <rosin/data.hpp>
 #include <rosin/dense.hpp>
@@ -90,6 +91,7 @@
 #include <rosin/sort.hpp>
 #include <rosin/special.hpp>
 #include <rosin/stats.hpp>
+#include <rosin/text.hpp>
 #include <rosin/tied.hpp>
 #include <rosin/train.hpp>
 #include <rosin/transformer.hpp>

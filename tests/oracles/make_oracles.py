@@ -33,6 +33,8 @@ FAMILIES = {  # file: modules that write it
     "optim": ["optim"],
     "random": ["random"],
     "distributions": ["distributions"],
+    "tables": ["tables"],
+    "tokens": ["tokens"],
 }
 
 

@@ -90,6 +90,8 @@ HEADER_ROOM = {
     "loader.hpp": "data",
     "onehot.hpp": "data",
     "drawn_digits.hpp": "data",
+    "csv.hpp": "data",
+    "text.hpp": "data",
     "curve_svg.hpp": "train",
     "checkpoint.hpp": "train",
     "derivatives.hpp": "grad",
