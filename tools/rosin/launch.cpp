@@ -2,8 +2,10 @@
 #include "launch.hpp"
 
 #include <fcntl.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -84,6 +86,47 @@ class Signals {
   sigset_t all_, before_;
 };
 
+/// Which processes have ended, in the order in which they did. A rank that loses another one fails too, often before
+/// this process has run again: the first is the cause.
+class Ends {
+ public:
+  explicit Ends(int ranks) : files_(static_cast<size_t>(ranks), -1), queue_(epoll_create1(EPOLL_CLOEXEC)) {
+    if (queue_ < 0) give_up("a queue of the processes' ends");
+  }
+  Ends(const Ends&) = delete;
+  Ends& operator=(const Ends&) = delete;
+  ~Ends() {
+    for (size_t rank = 0; rank < files_.size(); ++rank) forget(static_cast<int>(rank));
+    close(queue_);
+  }
+
+  void watch(int rank, pid_t process) {
+    int& file = files_[static_cast<size_t>(rank)];
+    file = static_cast<int>(syscall(SYS_pidfd_open, process, 0));
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.fd = rank;
+    if (file < 0 || epoll_ctl(queue_, EPOLL_CTL_ADD, file, &event) != 0) give_up("a process cannot be watched");
+  }
+  void forget(int rank) {
+    int& file = files_[static_cast<size_t>(rank)];
+    if (file >= 0) close(file);
+    file = -1;
+  }
+  /// Ranks that have ended by now and are not forgotten yet.
+  std::vector<int> now() const {
+    std::vector<epoll_event> events(files_.size());
+    const int count = epoll_wait(queue_, events.data(), static_cast<int>(events.size()), 0);
+    std::vector<int> ranks;
+    for (int k = 0; k < count; ++k) ranks.push_back(events[static_cast<size_t>(k)].data.fd);
+    return ranks;
+  }
+
+ private:
+  std::vector<int> files_;  // by rank; -1: none
+  int queue_;
+};
+
 /// Environment variables of one process.
 class Environment {
  public:
@@ -130,7 +173,8 @@ class Environment {
 /// The processes of one start.
 class Ranks {
  public:
-  Ranks(const Launch& launch, const Signals& signals) : launch_(launch), signals_(signals), page_(launch.ranks) {}
+  Ranks(const Launch& launch, const Signals& signals)
+      : launch_(launch), signals_(signals), page_(launch.ranks), ends_(launch.ranks) {}
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
   ~Ranks() {
@@ -154,6 +198,7 @@ class Ranks {
   const Launch& launch_;
   const Signals& signals_;
   Page page_;
+  Ends ends_;
   std::vector<pid_t> processes_;  // by rank; 0: has ended
   int status_ = 0;                // of the first that failed
   bool interrupted_ = false;
@@ -175,6 +220,7 @@ void Ranks::start() {
     if (process < 0) give_up("a process could not be started");
     setpgid(process, process);
     processes_.push_back(process);
+    ends_.watch(rank, process);
   }
 }
 
@@ -213,22 +259,17 @@ void Ranks::end_those_that_linger() {
 
 /// Notes which processes have ended; true when all have.
 bool Ranks::collect() {
-  bool all = true;
-  for (int rank = 0; rank < launch_.ranks; ++rank) {
+  for (const int rank : ends_.now()) {
     pid_t& process = processes_[static_cast<size_t>(rank)];
-    if (process == 0) continue;
     siginfo_t end{};
-    const int done = waitid(P_PID, static_cast<id_t>(process), &end, WEXITED | WNOHANG | WNOWAIT);
-    if (done != 0 || end.si_pid == 0) {
-      all = false;
-      continue;
-    }
+    if (waitid(P_PID, static_cast<id_t>(process), &end, WEXITED | WNOHANG | WNOWAIT) != 0 || end.si_pid == 0) continue;
     note_end(rank, end);
     kill(-process, SIGKILL);  // what it has started; its number is not given away before it is waited for
     waitpid(process, nullptr, 0);
     process = 0;
+    ends_.forget(rank);
   }
-  return all;
+  return std::ranges::all_of(processes_, [](pid_t process) { return process == 0; });
 }
 
 void Ranks::note_end(int rank, const siginfo_t& end) {
