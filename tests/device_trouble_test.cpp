@@ -193,6 +193,10 @@ suite::Arrays results_of(const suite::OpEntry& row, const suite::OracleCase& ent
   return results;
 }
 
+std::vector<int64_t> integers_of(const Array& x) {
+  return is_integer(x.dtype()) ? cast(x, Int64).to_vector<int64_t>() : std::vector<int64_t>{};
+}
+
 /// Results on the device beside those of the CPU: elementwise ops have one body, so the same bits.
 void expect_the_same_here(const suite::OpEntry& row, const suite::OracleCase& entry, const std::string& where) {
   const suite::Arrays inputs = suite::inputs_of(entry), far = results_of(row, entry, inputs);
@@ -204,11 +208,8 @@ void expect_the_same_here(const suite::OpEntry& row, const suite::OracleCase& en
   if (op != nullptr && op->kind == Kind::elementwise) tolerance = {.exact = true};
   ASSERT_EQ(far.size(), near.size()) << where;
   for (size_t i = 0; i < near.size(); ++i) {
-    const suite::OracleArray want{"result " + std::to_string(i),
-                                  to_string(near[i].dtype()),
-                                  suite::sizes_of(near[i]),
-                                  oracles::values_of(near[i]),
-                                  {}};
+    const suite::OracleArray want{"result " + std::to_string(i), to_string(near[i].dtype()), suite::sizes_of(near[i]),
+                                  oracles::values_of(near[i]), integers_of(near[i])};
     EXPECT_EQ(suite::difference(far[i], want, tolerance), "") << where;
   }
 }
