@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "cpu/machine_loop.hpp"
 #include "graph/op.hpp"
 #include "oracle_reader.hpp"
 #include "scalar/interpret_testing.hpp"
@@ -96,8 +97,36 @@ struct BodyCall {
   }
 };
 
+int machine_loops = 0;
+
+/// The body as machine code: elements one after another, and in rows of 7.
+void expect_same_bits_from_machine_code(const BodyCall& run, const Memory& reference) {
+  cpu::LoopText text;
+  run.op.body.code(run.type, text.code);
+  if (!cpu::machine_code_works() || !cpu::machine_knows(text.code)) return;
+  ++machine_loops;
+  text.inputs.assign(run.operands.size(), cpu::Reads::each);
+  text.outputs.emplace_back().place = text.code.result;
+  const auto loop = cpu::machine_loop(text);
+  ASSERT_NE(loop, nullptr) << run.op.name;
+  for (const size_t row : {run.count, size_t{7}}) {
+    Memory out(run.count * 8);
+    std::vector<void*> memory = {out.data()};
+    for (const Memory& operand : run.operands) memory.push_back(const_cast<unsigned char*>(operand.data()));
+    const size_t rows = run.count / row;
+    loop->run(memory.data(), static_cast<int64_t>(rows), static_cast<int64_t>(row));
+    for (size_t i = 0; i < rows * row; ++i) {
+      ASSERT_TRUE(same_bits(out, reference, run.result_type(), i))
+          << run.op.name << ", type " << static_cast<int>(run.type) << ", machine code, element " << i << ": "
+          << load(out, run.result_type(), i) << " and " << load(reference, run.result_type(), i) << " for operand "
+          << load(run.operands[0], operand_type(run.op, run.type, 0), i);
+    }
+  }
+}
+
 void expect_same_bits_everywhere(const BodyCall& run) {
   const Memory reference = run.interpreted();
+  expect_same_bits_from_machine_code(run, reference);
   for (InstructionSet set : usable_sets()) {
     const Memory out = run.compiled(set);
     for (size_t i = 0; i < run.count; ++i) {
@@ -178,6 +207,7 @@ TEST(ElementwiseBodies, CompiledLoopsAndTheInterpreterGiveTheSameBits) {
     }
   }
   EXPECT_GT(seen, 150);
+  EXPECT_GE(machine_loops, cpu::machine_code_works() ? seen * 9 / 10 : 0);
 }
 
 TEST(ElementwiseBodies, EveryBodyWritesCodeThatEndsInItsResult) {

@@ -19,7 +19,7 @@ extern char** environ;
 namespace rosin {
 namespace {
 
-constexpr std::array<EnvironmentVariable, 19> table = {{
+constexpr std::array<EnvironmentVariable, 20> table = {{
     {Setting::autoload, "ROSIN_AUTOLOAD", "0: plug-ins are loaded by `use` alone", "1"},
     {Setting::plugin_path, "ROSIN_PLUGIN_PATH", "absolute folders, parted by `:`, that may hold plug-ins",
      "the folder beside librosin alone"},
@@ -35,6 +35,7 @@ constexpr std::array<EnvironmentVariable, 19> table = {{
     {Setting::strict, "ROSIN_STRICT", "1: what layers convert with a warning is an error; see `set_strict`", "0"},
     {Setting::sync, "ROSIN_SYNC", "1: launches one by one, so that a device fault names its op", "0"},
     {Setting::graphs, "ROSIN_GRAPHS", "0: never launches a whole step as one graph of the device", "1"},
+    {Setting::jit, "ROSIN_JIT", "0: the CPU's kernels are no machine code of their own, but compiled loops; the same bits", "1"},
     {Setting::eager, "ROSIN_EAGER", "1: every op is evaluated at its call, so that an error is thrown there", "0"},
     {Setting::nan_check, "ROSIN_NAN_CHECK", "1: the same, and an op whose result has NaN is an error that names it",
      "0"},

@@ -25,6 +25,7 @@ enum class Setting : uint8_t {
   strict,
   sync,
   graphs,
+  jit,
   eager,
   nan_check,
   log,

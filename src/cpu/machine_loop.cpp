@@ -1,0 +1,141 @@
+// Code of loops: written into a buffer, then copied to pages that are made executable and are not writable any more.
+// Read first: machine_loop.hpp.
+#include "cpu/machine_loop.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <unordered_map>
+
+#include "base/environment.hpp"
+#if defined(ROSIN_HAVE_XBYAK) && defined(__x86_64__)
+#include "cpu/machine_writer.hpp"
+#endif
+
+namespace rosin::cpu {
+
+std::string LoopText::key() const {
+  std::string key;
+  const auto add = [&](auto value) { key.append(reinterpret_cast<const char*>(&value), sizeof value); };
+  for (const Instruction& made : code.list) {
+    add(made.primitive);
+    add(made.type);
+    for (int i = 0; i < info(made.primitive).arity; ++i) add(made.operands[i]);
+    if (info(made.primitive).arity == 0) add(made.immediate);
+  }
+  for (const LoopOutput& output : outputs) {
+    add(output.place);
+    add(static_cast<uint8_t>(output.combines ? static_cast<int>(*output.combines) : 255));
+    add(output.combines ? output.neutral : int64_t{output.shares});
+  }
+  for (const Reads reads : inputs) add(reads);
+  add(code.list.size());
+  add(outputs.size());
+  return key;
+}
+
+#if defined(ROSIN_HAVE_XBYAK) && defined(__x86_64__)
+namespace {
+
+constexpr size_t most_bytes = size_t{1} << 18;  // of one loop
+
+/// Pages of their own for the code of one loop.
+class WrittenLoop final : public MachineLoop {
+ public:
+  WrittenLoop(const void* code, size_t bytes) {
+    const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    bytes_ = (bytes + page - 1) / page * page;
+    void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return;
+    std::memcpy(memory, code, bytes);
+    if (mprotect(memory, bytes_, PROT_READ | PROT_EXEC) != 0) {
+      munmap(memory, bytes_);
+      return;
+    }
+    function_ = reinterpret_cast<Function>(memory);
+  }
+  ~WrittenLoop() override {
+    if (function_) munmap(reinterpret_cast<void*>(function_), bytes_);
+  }
+  bool stands() const { return function_ != nullptr; }
+};
+
+/// Loops that kernels hold, by text. Never destroyed: kernels may be used while a process ends.
+struct Loops {
+  std::mutex lock;
+  std::unordered_map<std::string, std::weak_ptr<const MachineLoop>> by_key;
+  size_t sweep_at = 256;  // entries
+
+  void sweep() {
+    if (by_key.size() < sweep_at) return;
+    std::erase_if(by_key, [](const auto& entry) { return entry.second.expired(); });
+    sweep_at = std::max<size_t>(256, 2 * by_key.size());
+  }
+};
+
+Loops& loops() {
+  static Loops* loops = new Loops;
+  return *loops;
+}
+
+std::shared_ptr<const MachineLoop> write(const LoopText& text) {
+  const auto buffer = std::make_unique_for_overwrite<unsigned char[]>(most_bytes);
+  try {
+    const LoopWriter writer(text, buffer.get(), most_bytes);
+    auto loop = std::make_shared<WrittenLoop>(buffer.get(), writer.getSize());
+    return loop->stands() ? loop : nullptr;
+  } catch (const Xbyak::Error&) {  // longer than that
+    return nullptr;
+  }
+}
+
+}  // namespace
+
+bool machine_code_works() {
+  static const bool works = best_instruction_set() == InstructionSet::widest && environment_switch(Setting::jit).value_or(true);
+  return works;
+}
+
+bool machine_knows(const ScalarCode& code) {
+  return std::all_of(code.list.begin(), code.list.end(),
+                     [&](const Instruction& made) { return LoopWriter::knows(code, made); });
+}
+
+std::optional<Primitive> machine_combines(const CombineBody& body, ScalarType type) {
+  ScalarCode code;
+  if (!body.code) return {};
+  body.code(type, code);
+  if (code.list.size() != 3 || code.result != 2) return {};
+  const Instruction& made = code.list[2];
+  const bool in_order = code.list[0].primitive == Primitive::input && code.list[0].immediate == 0 &&
+                        code.list[1].primitive == Primitive::input && made.operands[0] == 0 && made.operands[1] == 1;
+  if (!in_order || !LoopWriter::combines_with(made.primitive, type)) return {};
+  return made.primitive;
+}
+
+std::shared_ptr<const MachineLoop> machine_loop(const LoopText& text) {
+  const std::string key = text.key();
+  {
+    std::lock_guard lock(loops().lock);
+    if (auto loop = loops().by_key[key].lock()) return loop;
+  }
+  auto loop = write(text);
+  std::lock_guard lock(loops().lock);
+  loops().sweep();
+  loops().by_key[key] = loop;
+  return loop;
+}
+
+#else
+
+bool machine_code_works() { return false; }
+bool machine_knows(const ScalarCode&) { return false; }
+std::optional<Primitive> machine_combines(const CombineBody&, ScalarType) { return {}; }
+std::shared_ptr<const MachineLoop> machine_loop(const LoopText&) { return nullptr; }
+
+#endif
+
+}  // namespace rosin::cpu

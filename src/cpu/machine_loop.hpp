@@ -1,0 +1,66 @@
+// MachineLoop: a loop of a fused kernel as x86-64 machine code. LoopText says what one pass over elements computes; the
+// code is written once for each text and shared by all kernels and threads that have the same one.
+// Read next: fused_passes.cpp (which instructions form a loop), machine_writer.hpp (how code is written).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "scalar/combine.hpp"
+#include "scalar/scalar_code.hpp"
+
+namespace rosin::cpu {
+
+/// How a loop reads one of its inputs, which are contiguous and of the type that the code states.
+enum class Reads : uint8_t {
+  each,  // an element of its own for each element
+  row,   // one element for each row
+  one    // one element for all
+};
+
+/// What a loop writes: a value of its code for each element, or the combination of a row's values for each row, in the
+/// order of CombineLoops::reduce.
+struct LoopOutput {
+  uint16_t place = 0;                 // in the code
+  std::optional<Primitive> combines;  // none: each element is written
+  int64_t neutral = 0;                // of the combination: its bits
+  bool shares = false;                // its memory is that of an input, all of whose elements of a turn are read first
+};
+
+struct LoopText {
+  ScalarCode code;  // over inputs by number
+  std::vector<Reads> inputs;
+  std::vector<LoopOutput> outputs;
+
+  /// The same for texts of the same code alone.
+  std::string key() const;
+};
+
+class MachineLoop {
+ public:
+  /// `memory`: of the outputs, then of the inputs. Elements of row r stand from r * count on.
+  using Function = void (*)(void* const* memory, int64_t rows, int64_t count);
+
+  virtual ~MachineLoop() = default;
+  void run(void* const* memory, int64_t rows, int64_t count) const { function_(memory, rows, count); }
+  size_t bytes() const { return bytes_; }
+
+ protected:
+  Function function_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+/// Whether this processor has what the code needs (AVX-512) and ROSIN_JIT is not 0. Asked once.
+bool machine_code_works();
+/// Whether loops may hold these instructions: all are known to the writer.
+bool machine_knows(const ScalarCode& code);
+/// What joins two elements, where it is one primitive that loops may combine with.
+std::optional<Primitive> machine_combines(const CombineBody& body, ScalarType type);
+/// The code of a text all of whose instructions are known; null where the system gives no memory for code.
+std::shared_ptr<const MachineLoop> machine_loop(const LoopText& text);
+
+}  // namespace rosin::cpu

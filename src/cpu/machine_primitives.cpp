@@ -1,0 +1,366 @@
+// The instructions of each primitive; what they must mean stands in scalar/compute.hpp.
+#if defined(ROSIN_HAVE_XBYAK) && defined(__x86_64__)
+#include <limits>
+
+#include "cpu/machine_writer.hpp"
+
+namespace rosin::cpu {
+namespace {
+
+using namespace Xbyak;
+
+enum Comparison : uint8_t { equal = 0, less = 1, less_equal = 2, not_equal = 4 };  // as instructions number them
+constexpr uint8_t ordered_less = 0x11, ordered_less_equal = 0x12;                  // of floats, quiet
+constexpr uint8_t float_equal = 0x00, float_not_equal = 0x04, unordered = 0x03;
+
+bool is_float(ScalarType type) { return type == ScalarType::float32 || type == ScalarType::float64; }
+bool is_signed(ScalarType type) { return type == ScalarType::int32 || type == ScalarType::int64; }
+bool is_wide(ScalarType type) { return bytes_of(type) == 8; }
+
+bool converts(ScalarType from, ScalarType to) {
+  return !is_float(from) || is_float(to) || to == ScalarType::boolean || is_signed(to);
+}
+
+}  // namespace
+
+bool LoopWriter::knows(const ScalarCode& code, const Instruction& made) {
+  if (made.quick != Quick::none) return false;
+  const int arity = info(made.primitive).arity;
+  const ScalarType type = arity > 0 ? code.list[made.operands[arity - 1]].type : made.type;  // select: of the values
+  const bool boolean = type == ScalarType::boolean;
+  switch (made.primitive) {
+    case Primitive::divide: return is_float(type);
+    case Primitive::convert: return converts(type, made.type);
+    case Primitive::less:
+    case Primitive::less_equal: return !boolean;
+    default: return true;
+  }
+}
+
+bool LoopWriter::combines_with(Primitive primitive, ScalarType type) {
+  if (type == ScalarType::boolean) return false;
+  return primitive == Primitive::add || primitive == Primitive::multiply || primitive == Primitive::minimum ||
+         primitive == Primitive::maximum;
+}
+
+void LoopWriter::compute(size_t place) {
+  const Instruction& made = list_[place];
+  if (made.type == ScalarType::boolean) return compute_mask(place);
+  if (made.primitive == Primitive::convert) return convert(place);
+  for (int part = 0; part < homes_[place].parts; ++part) compute_vector(place, part);
+}
+
+void LoopWriter::compute_mask(size_t place) {
+  const Instruction& made = list_[place];
+  switch (made.primitive) {
+    case Primitive::input: {
+      if (homes_[place].reg[0] >= 0) return;
+      new_mask(place);
+      return load_mask_input(place);
+    }
+    case Primitive::literal: mask_of(place); return;
+    case Primitive::convert: return to_mask(place);
+    case Primitive::less:
+    case Primitive::less_equal:
+    case Primitive::equal:
+    case Primitive::not_equal: return compare(place);
+    case Primitive::logical_not: {
+      const Opmask x = mask_of(made.operands[0]);
+      return knotw(new_mask(place), x);
+    }
+    case Primitive::select: {
+      const Opmask mask = mask_of(made.operands[0]), x = mask_of(made.operands[1]), y = mask_of(made.operands[2]);
+      const Opmask out = new_mask(place);
+      kandw(k5, mask, x);
+      kandnw(out, mask, y);
+      return korw(out, out, k5);
+    }
+    default: break;
+  }
+  const Opmask x = mask_of(made.operands[0]), y = mask_of(made.operands[1]), out = new_mask(place);
+  if (made.primitive == Primitive::logical_and) kandw(out, x, y);
+  else korw(out, x, y);
+}
+
+void LoopWriter::compare_vectors(Primitive what, ScalarType type, const Opmask& out, const Zmm& x, const Operand& y) {
+  if (is_float(type)) {
+    const uint8_t code = what == Primitive::less         ? ordered_less
+                         : what == Primitive::less_equal ? ordered_less_equal
+                         : what == Primitive::equal      ? float_equal
+                                                         : float_not_equal;
+    if (is_wide(type)) vcmppd(out, x, y, code);
+    else vcmpps(out, x, y, code);
+    return;
+  }
+  const uint8_t code = what == Primitive::less         ? less
+                       : what == Primitive::less_equal ? less_equal
+                       : what == Primitive::equal      ? equal
+                                                       : not_equal;
+  if (type == ScalarType::int32) vpcmpd(out, x, y, code);
+  else if (type == ScalarType::uint32) vpcmpud(out, x, y, code);
+  else if (type == ScalarType::int64) vpcmpq(out, x, y, code);
+  else vpcmpuq(out, x, y, code);
+}
+
+void LoopWriter::compare(size_t place) {
+  const Instruction& made = list_[place];
+  const ScalarType type = list_[made.operands[0]].type;
+  if (type == ScalarType::boolean) {
+    const Opmask x = mask_of(made.operands[0]), y = mask_of(made.operands[1]), out = new_mask(place);
+    if (made.primitive == Primitive::equal) kxnorw(out, x, y);
+    else kxorw(out, x, y);
+    return;
+  }
+  const Opmask out = new_mask(place);
+  for (int part = 0; part < (is_wide(type) ? 2 : 1); ++part) {
+    const Zmm x = vector_of(made.operands[0], part);
+    const Source y = source_of(made.operands[1], part);
+    compare_vectors(made.primitive, type, part == 0 ? out : k5, x, y);
+  }
+  if (is_wide(type)) kunpckbw(out, k5, out);
+}
+
+/// Bool: not equal to zero.
+void LoopWriter::to_mask(size_t place) {
+  const Instruction& made = list_[place];
+  const ScalarType type = list_[made.operands[0]].type;
+  if (type == ScalarType::boolean) {
+    const Opmask x = mask_of(made.operands[0]);
+    return kmovw(new_mask(place), x);
+  }
+  const Opmask out = new_mask(place);
+  for (int part = 0; part < (is_wide(type) ? 2 : 1); ++part) {
+    const Zmm x = vector_of(made.operands[0], part);
+    compare_vectors(Primitive::not_equal, type, part == 0 ? out : k5, x, splat(0, type));
+  }
+  if (is_wide(type)) kunpckbw(out, k5, out);
+}
+
+void LoopWriter::compute_vector(size_t place, int part) {
+  const Instruction& made = list_[place];
+  const ScalarType type = made.type;
+  switch (made.primitive) {
+    case Primitive::input:
+      if (homes_[place].reg[part] >= 0 && !homes_[place].pinned) return;
+      new_vector(place, part);
+      return load_input(place, part);
+    case Primitive::literal: return broadcast_literal(place, new_vector(place, part));
+    case Primitive::select: {
+      const Opmask mask = mask_of(made.operands[0], type, part);
+      const Zmm no = vector_of(made.operands[2], part);
+      const Source yes = source_of(made.operands[1], part);
+      if (is_wide(type)) vblendmpd(new_vector(place, part) | mask, no, yes);
+      else vblendmps(new_vector(place, part) | mask, no, yes);
+      return;
+    }
+    case Primitive::fma: {
+      const Zmm x = vector_of(made.operands[0], part), y = vector_of(made.operands[1], part);
+      const Zmm z = vector_of(made.operands[2], part), out = new_vector(place, part);
+      vmovaps(out, x);
+      if (is_wide(type)) vfmadd213pd(out, y, z);
+      else vfmadd213ps(out, y, z);
+      return;
+    }
+    case Primitive::shift_left:
+    case Primitive::shift_right:
+    case Primitive::shift_right_zero: return shift(place, part);
+    case Primitive::reinterpret: {
+      const Zmm x = vector_of(made.operands[0], part);
+      vmovaps(new_vector(place, part), x);
+      return;
+    }
+    default: break;
+  }
+  const Zmm x = vector_of(made.operands[0], part);
+  if (info(made.primitive).arity == 1) return unary(made.primitive, type, new_vector(place, part), x);
+  const Zmm out = new_vector(place, part);
+  binary(made.primitive, type, out, x, source_of(made.operands[1], part));
+}
+
+/// x < y || x != x ? x : y, or with >.
+void LoopWriter::extreme(bool least, ScalarType type, const Zmm& out, const Zmm& x, const Operand& y) {
+  const bool same = out.getIdx() == x.getIdx();
+  switch (type) {
+    case ScalarType::int32: return least ? vpminsd(out, x, y) : vpmaxsd(out, x, y);
+    case ScalarType::uint32: return least ? vpminud(out, x, y) : vpmaxud(out, x, y);
+    case ScalarType::int64: return least ? vpminsq(out, x, y) : vpmaxsq(out, x, y);
+    case ScalarType::uint64: return least ? vpminuq(out, x, y) : vpmaxuq(out, x, y);
+    case ScalarType::float64: {
+      vcmppd(k5, x, x, unordered);
+      const Zmm kept = same ? spare() : x;
+      if (same) vmovapd(kept, x);
+      least ? vminpd(out, x, y) : vmaxpd(out, x, y);
+      return vmovapd(out | k5, kept);
+    }
+    default: {
+      vcmpps(k5, x, x, unordered);
+      const Zmm kept = same ? spare() : x;
+      if (same) vmovaps(kept, x);
+      least ? vminps(out, x, y) : vmaxps(out, x, y);
+      return vmovaps(out | k5, kept);
+    }
+  }
+}
+
+void LoopWriter::binary(Primitive what, ScalarType type, const Zmm& out, const Zmm& x, const Operand& y) {
+  const bool wide = is_wide(type), real = is_float(type);
+  switch (what) {
+    case Primitive::add:
+      if (real) return wide ? vaddpd(out, x, y) : vaddps(out, x, y);
+      return wide ? vpaddq(out, x, y) : vpaddd(out, x, y);
+    case Primitive::subtract:
+      if (real) return wide ? vsubpd(out, x, y) : vsubps(out, x, y);
+      return wide ? vpsubq(out, x, y) : vpsubd(out, x, y);
+    case Primitive::multiply:
+      if (real) return wide ? vmulpd(out, x, y) : vmulps(out, x, y);
+      return wide ? vpmullq(out, x, y) : vpmulld(out, x, y);
+    case Primitive::divide: return wide ? vdivpd(out, x, y) : vdivps(out, x, y);
+    case Primitive::minimum: return extreme(true, type, out, x, y);
+    case Primitive::maximum: return extreme(false, type, out, x, y);
+    case Primitive::bit_and: return wide ? vpandq(out, x, y) : vpandd(out, x, y);
+    case Primitive::bit_or: return wide ? vporq(out, x, y) : vpord(out, x, y);
+    default: return wide ? vpxorq(out, x, y) : vpxord(out, x, y);
+  }
+}
+
+void LoopWriter::unary(Primitive what, ScalarType type, const Zmm& out, const Zmm& x) {
+  const bool wide = is_wide(type);
+  const auto sign = [&] { return ptr_b[rip + constant(uint64_t{1} << (wide ? 63 : 31), wide ? 8 : 4)]; };
+  const auto others = [&] { return ptr_b[rip + constant((uint64_t{1} << (wide ? 63 : 31)) - 1, wide ? 8 : 4)]; };
+  const auto round = [&](uint8_t how) { wide ? vrndscalepd(out, x, how) : vrndscaleps(out, x, how); };
+  constexpr uint8_t quiet = 8;
+  switch (what) {
+    case Primitive::negate:
+      if (is_float(type)) return wide ? vpxorq(out, x, sign()) : vpxord(out, x, sign());
+      vpxord(out, out, out);
+      return wide ? vpsubq(out, out, x) : vpsubd(out, out, x);
+    case Primitive::absolute:
+      if (is_float(type)) return wide ? vpandq(out, x, others()) : vpandd(out, x, others());
+      if (!is_signed(type)) return vmovaps(out, x);
+      return wide ? vpabsq(out, x) : vpabsd(out, x);
+    case Primitive::floor: return round(quiet | 1);
+    case Primitive::ceil: return round(quiet | 2);
+    case Primitive::trunc: return round(quiet | 3);
+    case Primitive::round_even: return round(quiet | 0);
+    default: return wide ? vsqrtpd(out, x) : vsqrtps(out, x);
+  }
+}
+
+void LoopWriter::shift(size_t place, int part) {
+  const Instruction& made = list_[place];
+  const bool wide = is_wide(made.type), left = made.primitive == Primitive::shift_left;
+  const bool copies = made.primitive == Primitive::shift_right && is_signed(made.type);
+  const Zmm x = vector_of(made.operands[0], part);
+  const Instruction& count = list_[made.operands[1]];
+  if (count.primitive == Primitive::literal) {
+    const Zmm out = new_vector(place, part);
+    const auto bits = static_cast<uint8_t>(count.immediate & (wide ? 63 : 31));
+    if (left) return wide ? vpsllq(out, x, bits) : vpslld(out, x, bits);
+    if (copies) return wide ? vpsraq(out, x, bits) : vpsrad(out, x, bits);
+    return wide ? vpsrlq(out, x, bits) : vpsrld(out, x, bits);
+  }
+  const Zmm y = vector_of(made.operands[1], part), bits = spare(), out = new_vector(place, part);
+  if (wide) vpandq(bits, y, splat(63, made.type));
+  else vpandd(bits, y, splat(31, made.type));
+  if (left) return wide ? vpsllvq(out, x, bits) : vpsllvd(out, x, bits);
+  if (copies) return wide ? vpsravq(out, x, bits) : vpsravd(out, x, bits);
+  return wide ? vpsrlvq(out, x, bits) : vpsrlvd(out, x, bits);
+}
+
+void LoopWriter::convert(size_t place) {
+  const Instruction& made = list_[place];
+  const ScalarType from = list_[made.operands[0]].type, to = made.type;
+  if (is_wide(from) != is_wide(to) && from != ScalarType::boolean) return change_width(place);
+  for (int part = 0; part < homes_[place].parts; ++part) {
+    if (from == ScalarType::boolean) {
+      const Opmask mask = mask_of(made.operands[0], to, part);
+      const Zmm out = new_vector(place, part);
+      vpxord(out, out, out);
+      if (is_wide(to)) vblendmpd(out | mask, out, splat(1, to));
+      else vblendmps(out | mask, out, splat(1, to));
+      continue;
+    }
+    const Zmm x = vector_of(made.operands[0], part), out = new_vector(place, part);
+    convert_part(from, to, out, x);
+  }
+}
+
+/// Between types of one width.
+void LoopWriter::convert_part(ScalarType from, ScalarType to, const Zmm& out, const Zmm& x) {
+  if (is_float(from) && !is_float(to)) return to_integer(from, out, x);
+  if (is_float(from) == is_float(to)) return vmovaps(out, x);
+  if (is_wide(to)) return is_signed(from) ? vcvtqq2pd(out, x) : vcvtuqq2pd(out, x);
+  return is_signed(from) ? vcvtdq2ps(out, x) : vcvtudq2ps(out, x);
+}
+
+/// Toward zero; what lies above goes to the highest number, what lies below to the lowest (the instruction does that),
+/// NaN to 0. Between types of one width.
+void LoopWriter::to_integer(ScalarType from, const Zmm& out, const Zmm& x) {
+  if (is_wide(from)) {
+    vcvttpd2qq(out, x);
+    vcmppd(k5, x, splat(0x1p63, from), 0x1d);  // not below
+    vpblendmq(out | k5, out, ptr_b[rip + constant(std::numeric_limits<int64_t>::max(), 8)]);
+    vcmppd(k5, x, x, unordered);
+    vpxorq(out | k5, out, out);
+    return;
+  }
+  vcvttps2dq(out, x);
+  vcmpps(k5, x, splat(0x1p31, from), 0x1d);
+  vpblendmd(out | k5, out, ptr_b[rip + constant(std::numeric_limits<int32_t>::max(), 4)]);
+  vcmpps(k5, x, x, unordered);
+  vpxord(out | k5, out, out);
+}
+
+/// Between 4 and 8 bytes: one vector register and two.
+void LoopWriter::change_width(size_t place) {
+  const Instruction& made = list_[place];
+  const ScalarType from = list_[made.operands[0]].type, to = made.type;
+  const size_t x = made.operands[0];
+  if (is_wide(to)) {
+    const Zmm all = vector_of(x, 0);
+    for (int part = 0; part < 2; ++part) {
+      const Zmm out = new_vector(place, part);
+      const Ymm half(part == 0 ? all.getIdx() : out.getIdx());
+      if (part == 1) vextracti64x4(half, all, 1);
+      widen(from, to, out, half);
+    }
+    return;
+  }
+  const Zmm out = new_vector(place, 0), high = spare();
+  for (int part = 0; part < 2; ++part) {
+    narrow(from, to, Ymm(part == 0 ? out.getIdx() : high.getIdx()), vector_of(x, part));
+  }
+  vinserti64x4(out, out, Ymm(high.getIdx()), 1);
+}
+
+void LoopWriter::widen(ScalarType from, ScalarType to, const Zmm& out, const Ymm& x) {
+  if (is_float(from)) {
+    vcvtps2pd(out, x);
+    if (!is_float(to)) {
+      const Zmm wide = spare();
+      vmovapd(wide, out);
+      to_integer(ScalarType::float64, out, wide);
+    }
+    return;
+  }
+  if (is_float(to)) return is_signed(from) ? vcvtdq2pd(out, x) : vcvtudq2pd(out, x);
+  return is_signed(from) ? vpmovsxdq(out, x) : vpmovzxdq(out, x);
+}
+
+void LoopWriter::narrow(ScalarType from, ScalarType to, const Ymm& out, const Zmm& x) {
+  if (!is_float(from)) {
+    if (!is_float(to)) return vpmovqd(out, x);
+    return is_signed(from) ? vcvtqq2ps(out, x) : vcvtuqq2ps(out, x);
+  }
+  if (is_float(to)) return vcvtpd2ps(out, x);
+  const Zmm bounded = spare();  // of Int32: what lies outside goes to the bounds before, exactly
+  vminpd(bounded, x, splat(std::numeric_limits<int32_t>::max(), from));
+  vmaxpd(bounded, bounded, splat(std::numeric_limits<int32_t>::min(), from));
+  vcmppd(k5, x, x, unordered);
+  vpxorq(bounded | k5, bounded, bounded);
+  vcvttpd2dq(out, bounded);
+}
+
+}  // namespace rosin::cpu
+
+#endif

@@ -1,0 +1,298 @@
+// The frame of a loop's code: what is found out beforehand, rows, turns, what is written at their ends.
+#if defined(ROSIN_HAVE_XBYAK) && defined(__x86_64__)
+#include "cpu/machine_writer.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace rosin::cpu {
+namespace {
+
+using namespace Xbyak;
+
+constexpr int turn_elements = 16;
+constexpr int vector_count = 32;
+constexpr int at_hand = 8;  // registers that an instruction may need beside those of living values
+using util::rbx, util::rbp, util::r12, util::r13, util::r14, util::r15;
+const Reg64 saved[] = {rbx, rbp, r12, r13, r14, r15};
+const Opmask last_turn[] = {Opmask(7), Opmask(6)};
+
+}  // namespace
+
+LoopWriter::LoopWriter(const LoopText& text, void* memory, size_t bytes)
+    : CodeGenerator(bytes, memory), text_(text), list_(text.code.list), homes_(text.code.list.size()) {
+  for (Bank* bank : {&vectors_, &masks_}) {
+    bank->owner.fill(Bank::nobody);
+    bank->locked.fill(false);
+  }
+  find_levels();
+  find_uses();
+  reserve_registers();
+  enter();
+  write_level(Level::once);
+  forget_all();
+  write_rows();
+  leave();
+  write_constants();
+}
+
+void LoopWriter::find_levels() {
+  for (size_t place = 0; place < list_.size(); ++place) {
+    const Instruction& made = list_[place];
+    Home& home = homes_[place];
+    home.parts = made.type == ScalarType::boolean ? 0 : bytes_of(made.type) == 8 ? 2 : 1;
+    if (made.primitive == Primitive::input) {
+      const Reads reads = text_.inputs[static_cast<size_t>(made.immediate)];
+      home.level = reads == Reads::each ? Level::element : reads == Reads::row ? Level::row : Level::once;
+    }
+    for (int i = 0; i < info(made.primitive).arity; ++i) {
+      home.level = std::max(home.level, homes_[made.operands[i]].level);
+    }
+  }
+}
+
+void LoopWriter::find_uses() {
+  for (size_t place = 0; place < list_.size(); ++place) {
+    for (int i = 0; i < info(list_[place].primitive).arity; ++i) {
+      std::vector<size_t>& uses = homes_[list_[place].operands[i]].uses;
+      if (uses.empty() || uses.back() != place) uses.push_back(place);
+    }
+  }
+  for (const LoopOutput& output : text_.outputs) {
+    Home& home = homes_[output.place];
+    home.written = true;
+    if (is_late(output) && (home.uses.empty() || home.uses.back() != list_.size())) home.uses.push_back(list_.size());
+  }
+}
+
+/// Vector registers that the values of a turn need at once.
+int LoopWriter::most_alive() const {
+  std::vector<int> change(list_.size() + 2, 0);
+  for (size_t place = 0; place < list_.size(); ++place) {
+    const Home& home = homes_[place];
+    if (home.level != Level::element || home.uses.empty()) continue;
+    const bool input = list_[place].primitive == Primitive::input;
+    change[input ? home.uses.front() : place] += home.parts;
+    change[home.uses.back() + 1] -= home.parts;
+  }
+  int alive = 0, most = 0;
+  for (const int step : change) most = std::max(most, alive += step);
+  return most;
+}
+
+/// Sums have registers of their own, and so have the values from outside the loop that it reads most often.
+void LoopWriter::reserve_registers() {
+  int next = vector_count;
+  const auto reserve = [&] {
+    vectors_.owner[static_cast<size_t>(--next)] = Bank::reserved;
+    return next;
+  };
+  for (const LoopOutput& output : text_.outputs) {
+    std::array<int, 2> sum{-1, -1};
+    for (int part = 0; output.combines && part < homes_[output.place].parts; ++part) {
+      sum[static_cast<size_t>(part)] = reserve();
+    }
+    sums_.push_back(sum);
+  }
+  std::vector<std::pair<int64_t, size_t>> wanted;  // by how often the turn reads them, most often first
+  for (size_t place = 0; place < list_.size(); ++place) {
+    const Home& home = homes_[place];
+    const auto uses = std::count_if(home.uses.begin(), home.uses.end(), [&](size_t use) {
+      return use >= list_.size() || homes_[use].level == Level::element;
+    });
+    if (home.level != Level::element && home.parts > 0 && uses > 0) wanted.emplace_back(-uses, place);
+  }
+  std::sort(wanted.begin(), wanted.end());
+  int room = next - most_alive() - at_hand;
+  for (const auto& [uses, place] : wanted) {
+    Home& home = homes_[place];
+    if (home.parts > room) continue;
+    room -= home.parts;
+    home.pinned = true;
+    for (int part = 0; part < home.parts; ++part) home.reg[part] = reserve();
+  }
+}
+
+/// rdi: the list of pointers, rsi: the row, rdx: elements of a row, rcx: the element, r8: the end of whole turns.
+void LoopWriter::enter() {
+  for (const Reg64& reg : saved) push(reg);
+  mov(rbp, rsp);
+  and_(rsp, -64);
+  sub(rsp, 0x7fffffff);  // put right by leave()
+  frame_at_ = getSize() - 4;
+  mov(qword[rsp], rsi);
+  load_pointers();
+}
+
+void LoopWriter::leave() {
+  mov(rsp, rbp);
+  for (size_t i = std::size(saved); i-- > 0;) pop(saved[i]);
+  vzeroupper();
+  ret();
+  rewrite(frame_at_, static_cast<uint64_t>(frame_), 4);
+}
+
+void LoopWriter::write_constants() {
+  align(8);
+  for (auto& [constant, label] : constants_) {
+    L(label);
+    if (constant.second == 8) dq(constant.first);
+    else dd(static_cast<uint32_t>(constant.first));
+  }
+}
+
+/// Computes the values of one level in their order. Those from outside the loop wait for it in a register or on the
+/// stack.
+void LoopWriter::write_level(Level level) {
+  for (now_ = 0; now_ < list_.size(); ++now_) {
+    Home& home = homes_[now_];
+    if (home.level != level || (home.uses.empty() && !home.written)) continue;
+    const Primitive what = list_[now_].primitive;
+    if (what == Primitive::literal && !home.pinned) continue;
+    if (what == Primitive::input && level == Level::element && !home.written) continue;  // loaded where it is read
+    compute(now_);
+    if (level == Level::element) write_outputs(now_, false);
+    else if (!home.pinned) keep(now_);
+    unlock();
+    end_use(now_);
+  }
+}
+
+void LoopWriter::write_rows() {
+  Label row, turn, last, end, done;
+  xor_(esi, esi);
+  xor_(ecx, ecx);
+  L(row);
+  cmp(rsi, qword[rsp]);
+  jge(done, T_NEAR);
+  write_level(Level::row);
+  forget_all();
+  for (size_t i = 0; i < text_.outputs.size(); ++i) begin_sum(text_.outputs[i], i);
+  mov(r8, rdx);
+  and_(r8, -turn_elements);
+  add(r8, rcx);
+  jmp(last, T_NEAR);
+  align(32);
+  L(turn);
+  write_turn();
+  add(rcx, turn_elements);
+  L(last);
+  cmp(rcx, r8);
+  jl(turn, T_NEAR);
+  mov(r8d, edx);
+  and_(r8d, turn_elements - 1);
+  jz(end, T_NEAR);
+  mov(eax, -1);
+  bzhi(eax, eax, r8d);
+  kmovw(last_turn[0], eax);
+  kshiftrw(last_turn[1], last_turn[0], 8);
+  masked_ = true;
+  write_turn();
+  masked_ = false;
+  add(rcx, r8);
+  L(end);
+  for (size_t i = 0; i < text_.outputs.size(); ++i) combine_lanes(text_.outputs[i], i);
+  inc(rsi);
+  jmp(row, T_NEAR);
+  L(done);
+}
+
+void LoopWriter::write_turn() {
+  write_level(Level::element);
+  for (size_t place = 0; place < list_.size(); ++place) {
+    now_ = list_.size() - 1;
+    write_outputs(place, true);
+    unlock();
+  }
+  forget_all();
+}
+
+/// Whether it is written when all else of the turn is done.
+bool LoopWriter::is_late(const LoopOutput& output) const {
+  return output.shares || homes_[output.place].level != Level::element;
+}
+
+void LoopWriter::write_outputs(size_t place, bool late) {
+  if (!homes_[place].written) return;
+  for (size_t i = 0; i < text_.outputs.size(); ++i) {
+    const LoopOutput& output = text_.outputs[i];
+    if (output.place != place || is_late(output) != late) continue;
+    if (output.combines) accumulate(output, i);
+    else store(output, i);
+  }
+}
+
+void LoopWriter::store(const LoopOutput& output, size_t number) {
+  const ScalarType type = list_[output.place].type;
+  if (type == ScalarType::boolean) {
+    const Xmm bytes(spare().getIdx());
+    vpmovm2b(bytes, mask_of(output.place));
+    vpabsb(bytes, bytes);
+    const Address to = element(number, type, 0);
+    if (masked_) vmovdqu8(to | last_turn[0], bytes);
+    else vmovdqu8(to, bytes);
+    return;
+  }
+  for (int part = 0; part < homes_[output.place].parts; ++part) {
+    const Zmm value = vector_of(output.place, part);
+    const Address to = element(number, type, part);
+    if (!masked_) vmovups(to, value);
+    else if (bytes_of(type) == 8) vmovupd(to | last_turn[part], value);
+    else vmovups(to | last_turn[part], value);
+  }
+}
+
+void LoopWriter::begin_sum(const LoopOutput& output, size_t number) {
+  const ScalarType type = list_[output.place].type;
+  for (int part = 0; output.combines && part < homes_[output.place].parts; ++part) {
+    const Zmm sum(sums_[number][static_cast<size_t>(part)]);
+    const Label& bits = constant(static_cast<uint64_t>(output.neutral), bytes_of(type));
+    if (bytes_of(type) == 8) vbroadcastsd(sum, ptr[rip + bits]);
+    else vbroadcastss(sum, ptr[rip + bits]);
+  }
+}
+
+/// sum = combine(sum, value); behind the end of the row it stays as it is.
+void LoopWriter::accumulate(const LoopOutput& output, size_t number) {
+  const ScalarType type = list_[output.place].type;
+  for (int part = 0; part < homes_[output.place].parts; ++part) {
+    const Zmm sum(sums_[number][static_cast<size_t>(part)]);
+    const Zmm value = vector_of(output.place, part);
+    if (!masked_) {
+      binary(*output.combines, type, sum, sum, value);
+      continue;
+    }
+    const Zmm next = spare();
+    binary(*output.combines, type, next, sum, value);
+    if (bytes_of(type) == 8) vmovapd(sum | last_turn[part], next);
+    else vmovaps(sum | last_turn[part], next);
+  }
+}
+
+/// Joins the sixteen lanes as a tree, the last half of them with the first, and writes the row's result.
+void LoopWriter::combine_lanes(const LoopOutput& output, size_t number) {
+  if (!output.combines) return;
+  const ScalarType type = list_[output.place].type;
+  const bool wide = bytes_of(type) == 8;
+  const Zmm sum(sums_[number][0]), half = spare();
+  const auto join = [&](const Zmm& other) { binary(*output.combines, type, sum, sum, other); };
+  if (wide) join(Zmm(sums_[number][1]));
+  vextracti64x4(Ymm(half.getIdx()), sum, 1);
+  join(half);
+  vextracti32x4(Xmm(half.getIdx()), sum, 1);
+  join(half);
+  vpshufd(half, sum, 0x0e);
+  join(half);
+  if (!wide) {
+    vpshufd(half, sum, 0x01);
+    join(half);
+  }
+  const Address to = ptr[pointer(number) + rsi * bytes_of(type)];
+  if (wide) vmovsd(to, Xmm(sum.getIdx()));
+  else vmovss(to, Xmm(sum.getIdx()));
+  unlock();
+}
+
+}  // namespace rosin::cpu
+
+#endif
