@@ -181,41 +181,77 @@ void FusedKernel::prepare_roots() {
   spare_block_ = place(static_cast<size_t>(block_bytes));
 }
 
+FusedKernel::Ready FusedKernel::ready(const plan::Instr& instr) const {
+  Ready ready{};
+  ready.what = instr.what;
+  ready.row = instr.row;
+  ready.type = instr.type;
+  ready.from = instr.from;
+  ready.storage = instr.storage;
+  ready.count = instr.count;
+  ready.dst = instr.dst;
+  std::copy(std::begin(instr.in), std::end(instr.in), ready.in);
+  ready.port = instr.port;
+  ready.forward = ready.pass = -1;
+  if (instr.what == Do::apply) ready.loop = instr.op->body.loops[static_cast<int>(instr.type)];
+  if (instr.what == Do::draw) ready.draw = draw_loop(instr.type);
+  if (instr.what == Do::reduce || instr.what == Do::root) ready.loops = instr.reducer->body.of(instr.type);
+  if (instr.what == Do::load) {
+    const Access access = loads_[instr.port].access;
+    ready.once = access == Access::splat || access == Access::repeated;
+  }
+  if (instr.what == Do::scalar) ready.once = true;
+  return ready;
+}
+
 void FusedKernel::prepare_instrs() {
-  for (const plan::Instr& instr : kernel_->instrs) {
-    Ready ready{};
-    ready.what = instr.what;
-    ready.row = instr.row;
-    ready.type = instr.type;
-    ready.from = instr.from;
-    ready.storage = instr.storage;
-    ready.count = instr.count;
-    ready.dst = instr.dst;
-    std::copy(std::begin(instr.in), std::end(instr.in), ready.in);
-    ready.port = instr.port;
-    ready.forward = -1;
-    if (instr.what == Do::apply) ready.loop = instr.op->body.loops[static_cast<int>(instr.type)];
-    if (instr.what == Do::draw) ready.draw = draw_loop(instr.type);
-    if (instr.what == Do::reduce || instr.what == Do::root) ready.loops = instr.reducer->body.of(instr.type);
-    if (instr.what == Do::load) {
-      const Access access = loads_[instr.port].access;
-      ready.once = access == Access::splat || access == Access::repeated;
-    }
-    if (instr.what == Do::scalar) ready.once = true;
-    instrs_.push_back(ready);
+  if (!prepare_passes()) {
+    registers_ = kernel_->registers;
+    for (const plan::Instr& instr : kernel_->instrs) instrs_.push_back(ready(instr));
   }
   once_ = static_cast<size_t>(
       std::stable_partition(instrs_.begin(), instrs_.end(), [](const Ready& instr) { return instr.once; }) -
       instrs_.begin());
+  forward_stores();
+  slot_elements_ = std::min(strip_, total_);
+  if (!passes_.empty()) lengthen_strips();
+}
+
+/// What is stored is written to its memory where it is made.
+void FusedKernel::forward_stores() {
   for (size_t i = 0; i < instrs_.size(); ++i) {
-    if (instrs_[i].what != Do::store || storage_of(instrs_[i].type) != instrs_[i].storage) continue;
+    if (instrs_[i].pass >= 0 || instrs_[i].what != Do::store) continue;
+    if (storage_of(instrs_[i].type) != instrs_[i].storage) continue;
     for (size_t k = i; k-- > 0;) {
-      const bool writes = instrs_[k].what != Do::store && instrs_[k].what != Do::root;
+      const bool writes = instrs_[k].pass < 0 && instrs_[k].what != Do::store && instrs_[k].what != Do::root;
       if (!writes || instrs_[k].dst != instrs_[i].in[0]) continue;
       if (may_forward(i, k)) instrs_[k].forward = instrs_[i].port;
       break;
     }
   }
+}
+
+/// One loop over arrays as they stand needs no strips: a chunk is one.
+void FusedKernel::lengthen_strips() {
+  const bool alone = passes_.size() == 1 && !passes_[0].by_rows && !passes_[0].row && instrs_.back().pass == 0 &&
+                     roots_.empty() && !kernel_->whole_rows;
+  if (!alone) return;
+  const bool stands = std::all_of(instrs_.begin(), instrs_.end() - 1, [&](const Ready& instr) {
+    const bool direct = instr.what == Do::load && loads_[instr.port].access == Access::direct;
+    return instr.one_will_do || (direct && !loads_[instr.port].converts);
+  });
+  if (!stands) return;
+  strip_ = std::max(strip_, cut_.part);
+  slot_elements_ = 1;
+}
+
+size_t FusedKernel::pass_bytes() const {
+  size_t bytes = passes_.capacity() * sizeof(Pass);
+  for (const Pass& pass : passes_) {
+    bytes +=
+        pass.loop->bytes() + pass.outputs.capacity() * sizeof(Pass::Output) + pass.inputs.capacity() * sizeof(uint16_t);
+  }
+  return bytes;
 }
 
 /// Whether the producer of a stored register may write straight to the output's memory.
@@ -226,6 +262,7 @@ bool FusedKernel::may_forward(size_t store, size_t producer) const {
   if (made.what == Do::convert && storage_of(made.type) != made.storage) return false;
   const plan::Port& port = kernel_->stores[instrs_[store].port];
   if (!port.aliased) return true;
+  if (!passes_.empty()) return false;
   // The memory is also a load's: nothing may read that load after the producer.
   for (size_t k = producer + 1; k < instrs_.size(); ++k) {
     const Ready& later = instrs_[k];

@@ -11,6 +11,7 @@
 
 #include "base/strided_copy.hpp"
 #include "cpu/draw.hpp"
+#include "cpu/machine_loop.hpp"
 #include "cpu/plane_sums.hpp"
 #include "cpu/sum_order.hpp"
 #include "graph/leaf.hpp"
@@ -40,7 +41,7 @@ class FusedKernel {
   size_t partial_bytes() const { return partial_bytes_; }
   size_t bytes() const {
     return sizeof(*this) + loads_.capacity() * sizeof(Load) + roots_.capacity() * sizeof(Root) +
-           instrs_.capacity() * sizeof(Ready);
+           instrs_.capacity() * sizeof(Ready) + pass_bytes();
   }
 
  private:
@@ -92,11 +93,28 @@ class FusedKernel {
     ScalarType type, from;
     DType storage;
     uint16_t count, dst, in[Node::max_positions], port;
-    int32_t forward;  // apply, convert, draw: store port that is written directly, or -1
+    int32_t forward;    // apply, convert, draw: store port that is written directly, or -1
+    int32_t pass = -1;  // it is this pass, and nothing else is set
+    bool one_will_do;   // load, scalar: only passes read it, which take one element for all
     StripLoop loop;
     CombineLoops loops;
     DrawLoop draw;
   };
+
+  /// Instructions that run together as machine code.
+  struct Pass {
+    struct Output {
+      int32_t reg = -1;    // where its place is noted, -1: nobody asks
+      int32_t store = -1;  // store port that it writes, -1: the register's slot
+      bool row = false;
+    };
+    std::shared_ptr<const MachineLoop> loop;
+    bool row = false;      // over row values
+    bool by_rows = false;  // over elements, row by row
+    std::vector<Output> outputs;
+    std::vector<uint16_t> inputs;  // registers
+  };
+  struct PassWriter;
 
   struct Strip {
     int64_t begin, count;  // elements
@@ -111,11 +129,17 @@ class FusedKernel {
   void prepare_roots();
   std::span<const int64_t> domain_of(const plan::Port& root) const;
   void prepare_instrs();
+  Ready ready(const plan::Instr& instr) const;
+  bool prepare_passes();
+  void forward_stores();
+  void lengthen_strips();
+  size_t pass_bytes() const;
   bool may_forward(size_t store, size_t producer) const;
   void choose_strips();
   void find_turn();
 
   void run_turn(int64_t chunk, const RunData& data) const;
+  void run_pass(const Pass& pass, const Strip& strip, State& state) const;
   void run_instr(const Ready& instr, const Strip& strip, State& state) const;
   void apply(const Ready& instr, const Strip& strip, State& state) const;
   void load(const Ready& instr, const Strip& strip, State& state) const;
@@ -137,9 +161,10 @@ class FusedKernel {
   static void fold(const Root& port, unsigned char* sum, const unsigned char* x, unsigned char* spare, int64_t count);
   void* output(uint16_t port, const Strip& strip, bool row, const RunData& data) const;
   /// Of a register. Those of a small domain stand close together: far ones would compete for the same cache lines.
-  size_t slot_bytes() const { return (static_cast<size_t>(std::min(strip_, total_)) * 8 + 63) / 64 * 64; }
+  size_t slot_bytes() const { return (static_cast<size_t>(slot_elements_) * 8 + 63) / 64 * 64; }
+  size_t pointer_bytes() const { return ((registers_ + most_arguments_) * sizeof(void*) + 63) / 64 * 64; }
   size_t scratch_bytes() const {
-    return kernel_->registers * (slot_bytes() + sizeof(void*)) + slot_bytes() + lanes_bytes_ + panel_bytes_ + 64;
+    return pointer_bytes() + (registers_ + size_t{1}) * slot_bytes() + lanes_bytes_ + panel_bytes_;
   }
 
   const plan::Structure& structure_;
@@ -148,9 +173,13 @@ class FusedKernel {
   std::vector<Load> loads_;
   std::vector<Root> roots_;
   std::vector<Ready> instrs_;
+  std::vector<Pass> passes_;  // none: the kernel runs instruction by instruction
+  uint16_t registers_ = 0;
+  size_t most_arguments_ = 0;           // of a pass
   size_t once_ = 0;                     // so many instructions, the first ones, run once a chunk
   int64_t total_ = 0;                   // elements of the domain
   int64_t strip_ = 1;                   // elements of a strip
+  int64_t slot_elements_ = 1;           // of a register
   SumOrder cut_;                        // into chunks, which are its parts
   std::optional<BlockCopy> turn_;       // the kernel copies one view that turns dims over, and does nothing else
   std::vector<int64_t> logical_sizes_;  // where the domain is in CWHN and there are roots, else empty

@@ -116,6 +116,7 @@ unsigned char* thread_scratch(size_t bytes, std::unique_lock<std::mutex>& locked
 }
 
 void FusedKernel::run_instr(const Ready& instr, const Strip& strip, State& state) const {
+  if (instr.pass >= 0) return run_pass(passes_[static_cast<size_t>(instr.pass)], strip, state);
   const int64_t count = instr.row ? strip.rows : strip.count;
   switch (instr.what) {
     case plan::Instr::Do::load: return load(instr, strip, state);
@@ -148,9 +149,13 @@ void FusedKernel::load(const Ready& instr, const Strip& strip, State& state) con
   const auto* memory =
       static_cast<const unsigned char*>(state.data.memory[port.root]) + port.offset * static_cast<int64_t>(size);
   const int64_t begin = port.row ? strip.row_begin : strip.begin;
-  const int64_t count = port.row ? strip.rows : strip.count;
+  const int64_t count = instr.one_will_do ? 1 : port.row ? strip.rows : strip.count;
   if (port.access == Access::direct && !port.converts) {
     state.pointers[instr.dst] = const_cast<unsigned char*>(memory) + static_cast<size_t>(begin) * size;
+    return;
+  }
+  if (instr.one_will_do && !port.converts) {
+    state.pointers[instr.dst] = const_cast<unsigned char*>(memory);
     return;
   }
   void* slot = state.slot(instr.dst);
@@ -179,7 +184,7 @@ void FusedKernel::load(const Ready& instr, const Strip& strip, State& state) con
 void FusedKernel::scalar(const Ready& instr, const Strip& strip, State& state) const {
   const plan::Port& port = kernel_->scalars[instr.port];
   const ScalarValue& number = state.data.scalars[plan::scalar_index(port.value, port.operand)];
-  const int64_t count = instr.row ? strip.rows : strip.count;
+  const int64_t count = instr.one_will_do ? 1 : instr.row ? strip.rows : strip.count;
   void* out = state.slot(instr.dst);
   state.pointers[instr.dst] = out;
   switch (instr.type) {

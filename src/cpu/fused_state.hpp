@@ -24,10 +24,11 @@ struct alignas(64) Panel {
 struct FusedKernel::State {
   State(const FusedKernel& kernel, const RunData& run, int64_t chunk_end)
       : data(run), slot_bytes(kernel.slot_bytes()), end(chunk_end) {
-    const size_t registers = kernel.kernel_->registers;
+    const size_t registers = kernel.registers_;
     unsigned char* memory = thread_scratch(kernel.scratch_bytes(), reserve);
     pointers = reinterpret_cast<void**>(memory);
-    slots = memory + (registers * sizeof(void*) + 63) / 64 * 64;
+    arguments = pointers + registers;
+    slots = memory + kernel.pointer_bytes();
     spare = slots + registers * slot_bytes;
     lanes = spare + slot_bytes;
     for (size_t i = 0; i < registers; ++i) pointers[i] = slots + i * slot_bytes;
@@ -43,8 +44,9 @@ struct FusedKernel::State {
   const RunData& data;
   std::unique_lock<std::mutex> reserve;
   size_t slot_bytes;
-  int64_t end;      // of the chunk
-  void** pointers;  // where each register is now: its slot, or memory of an array
+  int64_t end;       // of the chunk
+  void** pointers;   // where each register is now: its slot, or memory of an array
+  void** arguments;  // of the pass that runs
   unsigned char* slots;
   unsigned char* spare;   // one strip for conversions
   unsigned char* lanes;   // of roots over planes

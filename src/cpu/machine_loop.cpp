@@ -87,7 +87,7 @@ std::shared_ptr<const MachineLoop> write(const LoopText& text) {
     const LoopWriter writer(text, buffer.get(), most_bytes);
     auto loop = std::make_shared<WrittenLoop>(buffer.get(), writer.getSize());
     return loop->stands() ? loop : nullptr;
-  } catch (const Xbyak::Error&) {  // longer than that
+  } catch (const Xbyak::Error&) {
     return nullptr;
   }
 }
@@ -95,7 +95,8 @@ std::shared_ptr<const MachineLoop> write(const LoopText& text) {
 }  // namespace
 
 bool machine_code_works() {
-  static const bool works = best_instruction_set() == InstructionSet::widest && environment_switch(Setting::jit).value_or(true);
+  static const bool works =
+      best_instruction_set() == InstructionSet::widest && environment_switch(Setting::jit).value_or(true);
   return works;
 }
 
@@ -110,9 +111,11 @@ std::optional<Primitive> machine_combines(const CombineBody& body, ScalarType ty
   body.code(type, code);
   if (code.list.size() != 3 || code.result != 2) return {};
   const Instruction& made = code.list[2];
-  const bool in_order = code.list[0].primitive == Primitive::input && code.list[0].immediate == 0 &&
-                        code.list[1].primitive == Primitive::input && made.operands[0] == 0 && made.operands[1] == 1;
-  if (!in_order || !LoopWriter::combines_with(made.primitive, type)) return {};
+  const auto is_input = [&](uint16_t place, int64_t number) {
+    return code.list[place].primitive == Primitive::input && code.list[place].immediate == number;
+  };
+  const bool joins = LoopWriter::combines_with(made.primitive, type);
+  if (!joins || !is_input(made.operands[0], 0) || !is_input(made.operands[1], 1)) return {};
   return made.primitive;
 }
 

@@ -12,7 +12,7 @@ namespace {
 using namespace Xbyak;
 
 constexpr int vector_bytes = 64;
-constexpr int first_mask = 1, last_mask = 4;  // of Bools; 5 is for a moment, 6 and 7 are those of the last turn
+constexpr int first_mask = 1, last_mask = 4;        // of Bools; 5 is for a moment, 6 and 7 are those of the last turn
 const Opmask last_turn[] = {Opmask(7), Opmask(6)};  // of elements 0..15 (or 0..7), of elements 8..15
 using util::rbx, util::r9, util::r10, util::r11, util::r12, util::r13, util::r14, util::r15;
 const Reg64 pointer_registers[] = {rbx, r9, r10, r11, r12, r13, r14, r15};
@@ -71,6 +71,7 @@ int LoopWriter::take(Bank& bank, int first, int last) {
       when = use;
     }
   }
+  if (farthest < 0) throw Xbyak::Error(Xbyak::ERR_INTERNAL);  // a loop that is too wide for the registers
   const int owner = bank.owner[static_cast<size_t>(farthest)];
   if (owner >= 0) evict(owner);
   bank.locked[static_cast<size_t>(farthest)] = true;

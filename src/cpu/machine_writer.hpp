@@ -18,7 +18,8 @@ namespace rosin::cpu {
 
 class LoopWriter final : public Xbyak::CodeGenerator {
  public:
-  /// Writes all into `memory`; the code runs wherever it is copied to. Throws Xbyak::Error where it has no room.
+  /// Writes all into `memory`; the code runs wherever it is copied to. Throws Xbyak::Error where code or values have no
+  /// room.
   LoopWriter(const LoopText& text, void* memory, size_t bytes);
 
   static bool knows(const ScalarCode& code, const Instruction& instruction);
@@ -37,10 +38,10 @@ class LoopWriter final : public Xbyak::CodeGenerator {
     Level level = Level::once;
     int parts = 1;  // vector registers; 0: a Bool
     int reg[2] = {-1, -1};
-    bool pinned = false;  // its registers are its own for good
-    int stack = -1;       // bytes from the stack pointer, once it has a place there
-    bool stands = false;  // on the stack, now
-    bool written = false;  // it is an output
+    bool pinned = false;       // its registers are its own for good
+    int stack = -1;            // bytes from the stack pointer, once it has a place there
+    bool stands = false;       // on the stack, now
+    bool written = false;      // it is an output
     std::vector<size_t> uses;  // places of the code that read it, rising; the code's size: at the end of the turn
   };
 
@@ -130,7 +131,7 @@ class LoopWriter final : public Xbyak::CodeGenerator {
   std::vector<std::array<int, 2>> sums_;  // by output: registers in which it combines
   size_t now_ = 0;                        // place that is computed
   bool masked_ = false;                   // the turn at the end of a row
-  int frame_ = 64;  // bytes of the stack; the number of rows stands first
+  int frame_ = 64;                        // bytes of the stack; the number of rows stands first
   size_t frame_at_ = 0;
   std::map<std::pair<uint64_t, int>, Xbyak::Label> constants_;
 };

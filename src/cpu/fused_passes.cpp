@@ -1,0 +1,332 @@
+// Which instructions of a fused kernel run as machine code together. A pass is one loop over the elements of a strip,
+// or over its rows; what is reduced in one is read in a later one. Instructions that the writer does not know run
+// alone, between passes. Read first: machine_loop.hpp. The loops compute what the instructions would, bit for bit.
+#include <algorithm>
+
+#include "cpu/fused.hpp"
+#include "cpu/fused_state.hpp"
+#include "graph/reducer.hpp"
+#include "scalar/convert.hpp"
+
+namespace rosin::cpu {
+namespace {
+
+using Do = plan::Instr::Do;
+using plan::Instr;
+
+constexpr size_t most_items = 128;  // of a pass
+constexpr int most_sums = 6;        // each has vector registers of its own
+
+/// An instruction, and the instructions whose results it reads.
+struct Item {
+  const Instr* instr = nullptr;
+  std::vector<int> in;
+  bool machine = false;
+  int pass = -1;                // -1: before all passes
+  bool leaves = false;          // read by another pass, or by an instruction that runs alone
+  bool strips = false;          // the same, and one element would not do
+  std::vector<uint16_t> ports;  // store ports that its pass writes it to
+  bool shares = false;          // one of them has the memory of a load
+  uint16_t place = 0;           // in the code of its pass
+
+  /// Whether it goes over elements rather than over rows.
+  bool by_element() const { return !instr->row || instr->what == Do::reduce; }
+};
+
+/// Of a kernel: instructions in the order of their passes.
+struct PassPlan {
+  std::vector<Item> items;
+  std::vector<std::vector<int>> passes;  // of one loop, or of one instruction that runs alone
+
+  bool alone(size_t pass) const { return !items[static_cast<size_t>(passes[pass][0])].machine; }
+};
+
+/// Whether it reads no register.
+bool begins(const Instr& instr) { return instr.what == Do::load || instr.what == Do::scalar || instr.what == Do::draw; }
+
+ScalarType type_of(const Instr& instr) {
+  return instr.what == Do::apply ? instr.op->body.result[static_cast<int>(instr.type)] : instr.type;
+}
+
+ScalarCode conversion(ScalarType from, ScalarType to) {
+  ScalarCode code;
+  append(code, {.primitive = Primitive::input, .type = from, .immediate = 0});
+  if (from != to) code.result = append(code, {.primitive = Primitive::convert, .type = to, .operands = {0, 0, 0}});
+  return code;
+}
+
+ScalarCode code_of(const Instr& instr) {
+  if (instr.what == Do::convert) return conversion(instr.from, instr.type);
+  ScalarCode code;
+  instr.op->body.code(instr.type, code);
+  return code;
+}
+
+bool is_machine(const Instr& instr) {
+  switch (instr.what) {
+    case Do::apply: return machine_knows(code_of(instr));
+    case Do::convert: return storage_of(instr.type) == instr.storage && machine_knows(code_of(instr));
+    case Do::reduce: return machine_combines(instr.reducer->body, instr.type).has_value();
+    default: return false;
+  }
+}
+
+void name_operands(const plan::Kernel& kernel, PassPlan& plan) {
+  std::vector<int> made_by(kernel.registers, -1);
+  for (const Instr& instr : kernel.instrs) {
+    Item item;
+    item.instr = &instr;
+    item.machine = is_machine(instr);
+    const int operands = instr.what == Do::apply ? instr.count : begins(instr) ? 0 : 1;
+    for (int i = 0; i < operands; ++i) item.in.push_back(made_by[instr.in[i]]);
+    if (instr.what != Do::store && instr.what != Do::root) made_by[instr.dst] = static_cast<int>(plan.items.size());
+    plan.items.push_back(std::move(item));
+  }
+}
+
+Item& source(PassPlan& plan, int item) { return plan.items[static_cast<size_t>(item)]; }
+
+/// Repeated rows are read where the rows stand; written out only for instructions that run alone.
+bool is_view(const Item& item) { return item.instr->what == Do::expand && !item.strips; }
+
+void find_written_rows(PassPlan& plan) {
+  for (Item& item : plan.items) {
+    for (const int in : item.in) {
+      if (!item.machine && source(plan, in).instr->what == Do::expand) source(plan, in).strips = true;
+    }
+  }
+}
+
+/// The first pass that may hold the item, by one of its operands.
+int earliest(PassPlan& plan, const Item& item, int in) {
+  const Item& made = source(plan, in);
+  if (is_view(made)) return source(plan, made.in[0]).pass + 1;
+  const bool together =
+      made.machine && item.machine && made.by_element() == item.by_element() && made.instr->what != Do::reduce;
+  return together ? made.pass : made.pass + 1;
+}
+
+bool has_room(PassPlan& plan, const std::vector<int>& pass, const Item& item) {
+  if (plan.alone(static_cast<size_t>(&pass - plan.passes.data())) || pass.size() >= most_items) return false;
+  if (source(plan, pass[0]).by_element() != item.by_element()) return false;
+  const auto reduces = [&](int other) { return source(plan, other).instr->what == Do::reduce; };
+  return item.instr->what != Do::reduce || std::count_if(pass.begin(), pass.end(), reduces) < most_sums;
+}
+
+void put(PassPlan& plan, int number, int first) {
+  Item& item = source(plan, number);
+  for (size_t pass = static_cast<size_t>(std::max(first, 0)); item.machine && pass < plan.passes.size(); ++pass) {
+    if (!has_room(plan, plan.passes[pass], item)) continue;
+    item.pass = static_cast<int>(pass);
+    plan.passes[pass].push_back(number);
+    return;
+  }
+  item.pass = static_cast<int>(plan.passes.size());
+  plan.passes.push_back({number});
+}
+
+void fill_passes(PassPlan& plan) {
+  for (int number = 0; number < static_cast<int>(plan.items.size()); ++number) {
+    Item& item = source(plan, number);
+    const bool later = item.instr->what == Do::store || begins(*item.instr) || is_view(item);
+    if (later) continue;
+    int first = 0;
+    for (const int in : item.in) first = std::max(first, earliest(plan, item, in));
+    put(plan, number, first);
+  }
+}
+
+/// The last pass that reads the memory of a load.
+int last_read(PassPlan& plan, uint16_t port) {
+  int last = -1;
+  for (const Item& item : plan.items) {
+    for (int in : item.in) {
+      if (is_view(source(plan, in))) in = source(plan, in).in[0];
+      const Instr& made = *source(plan, in).instr;
+      if (made.what == Do::load && made.port == port && item.instr->what != Do::store) last = std::max(last, item.pass);
+    }
+  }
+  return last;
+}
+
+/// A store is written by the pass that makes its value, unless its memory is read later; else it runs at the end.
+void place_stores(const plan::Kernel& kernel, PassPlan& plan) {
+  for (int number = 0; number < static_cast<int>(plan.items.size()); ++number) {
+    Item& item = source(plan, number);
+    if (item.instr->what != Do::store) continue;
+    Item& made = source(plan, item.in[0]);
+    const plan::Port& port = kernel.stores[item.instr->port];
+    const bool plain = storage_of(item.instr->type) == item.instr->storage;
+    const bool free = !port.aliased || last_read(plan, port.alias) <= made.pass;
+    if (made.machine && plain && free && made.instr->row == item.instr->row) {
+      made.ports.push_back(item.instr->port);
+      made.shares = made.shares || port.aliased;
+    } else {
+      put(plan, number, 0);
+    }
+  }
+}
+
+void find_leaving(PassPlan& plan) {
+  for (const Item& item : plan.items) {
+    if (item.instr->what == Do::store && item.pass < 0) continue;  // written by the pass of its value
+    for (int in : item.in) {
+      const bool one_will_do = item.machine;
+      if (is_view(item)) continue;
+      if (is_view(source(plan, in))) in = source(plan, in).in[0];
+      Item& made = source(plan, in);
+      made.leaves = made.leaves || made.pass != item.pass || !item.machine;
+      if (made.instr->what != Do::expand) made.strips = made.strips || !one_will_do;
+    }
+  }
+}
+
+}  // namespace
+
+/// From a plan to instructions that are ready to run.
+struct FusedKernel::PassWriter {
+  FusedKernel& kernel;
+  PassPlan plan;
+  std::vector<int> registers;  // by item, -1: none
+
+  uint16_t register_of(int item) {
+    int& number = registers[static_cast<size_t>(item)];
+    if (number < 0) number = kernel.registers_++;
+    return static_cast<uint16_t>(number);
+  }
+
+  bool reads_one_place(const Item& item) const {
+    if (item.instr->what == Do::scalar) return true;
+    return item.instr->what == Do::load && kernel.loads_[item.instr->port].access == Access::splat;
+  }
+
+  /// The place of an operand in the code of a pass, which reads it from outside where it was made there.
+  uint16_t operand(LoopText& text, Pass& pass, std::vector<std::pair<int, uint16_t>>& outside, int number, int in) {
+    const Item* made = &plan.items[static_cast<size_t>(in)];
+    const bool expands = is_view(*made);
+    if (expands) in = made->in[0];
+    made = &plan.items[static_cast<size_t>(in)];
+    const Item& user = plan.items[static_cast<size_t>(number)];
+    if (made->pass == user.pass && !expands) return made->place;
+    const Reads reads = reads_one_place(*made) ? Reads::one : expands ? Reads::row : Reads::each;
+    const int key = in * 2 + (reads == Reads::row ? 1 : 0);
+    for (const auto& [known, place] : outside) {
+      if (known == key) return place;
+    }
+    const auto input = static_cast<int64_t>(text.inputs.size());
+    const uint16_t place =
+        append(text.code, {.primitive = Primitive::input, .type = type_of(*made->instr), .immediate = input});
+    text.inputs.push_back(reads);
+    pass.inputs.push_back(register_of(in));
+    pass.by_rows = pass.by_rows || reads == Reads::row;
+    outside.emplace_back(key, place);
+    return place;
+  }
+
+  /// Appends an item's code to that of its pass.
+  uint16_t inlined(ScalarCode& into, const ScalarCode& code, const std::vector<uint16_t>& operands) {
+    std::vector<uint16_t> places;
+    for (Instruction made : code.list) {
+      if (made.primitive == Primitive::input) {
+        places.push_back(operands[static_cast<size_t>(made.immediate)]);
+        continue;
+      }
+      for (int i = 0; i < info(made.primitive).arity; ++i) made.operands[i] = places[made.operands[i]];
+      places.push_back(append(into, made));
+    }
+    return places[code.result];
+  }
+
+  void add_outputs(LoopText& text, Pass& pass, int number) {
+    const Item& item = plan.items[static_cast<size_t>(number)];
+    LoopOutput output;
+    output.place = item.place;
+    if (item.instr->what == Do::reduce) {
+      output.combines = machine_combines(item.instr->reducer->body, item.instr->type);
+      output.neutral = item.instr->reducer->body.neutral_bits(item.instr->type);
+      pass.by_rows = true;
+    }
+    const auto add = [&](int32_t reg, int32_t store) {
+      output.shares = store >= 0 && item.shares;
+      text.outputs.push_back(output);
+      pass.outputs.push_back({reg, store, item.instr->row});
+    };
+    if (item.ports.empty() && item.leaves) add(register_of(number), -1);
+    for (size_t i = 0; i < item.ports.size(); ++i) add(i == 0 && item.leaves ? register_of(number) : -1, item.ports[i]);
+  }
+
+  bool write_pass(const std::vector<int>& numbers) {
+    LoopText text;
+    Pass pass;
+    pass.row = !plan.items[static_cast<size_t>(numbers[0])].by_element();
+    std::vector<std::pair<int, uint16_t>> outside;
+    for (const int number : numbers) {
+      Item& item = plan.items[static_cast<size_t>(number)];
+      std::vector<uint16_t> operands;
+      for (const int in : item.in) operands.push_back(operand(text, pass, outside, number, in));
+      item.place = item.instr->what == Do::reduce ? operands[0] : inlined(text.code, code_of(*item.instr), operands);
+      add_outputs(text, pass, number);
+    }
+    pass.loop = machine_loop(text);
+    if (!pass.loop) return false;
+    kernel.most_arguments_ = std::max(kernel.most_arguments_, pass.inputs.size() + pass.outputs.size());
+    kernel.instrs_.push_back({});
+    kernel.instrs_.back().pass = static_cast<int32_t>(kernel.passes_.size());
+    kernel.passes_.push_back(std::move(pass));
+    return true;
+  }
+
+  /// An instruction that runs alone.
+  void write_alone(int number) {
+    const Item& item = plan.items[static_cast<size_t>(number)];
+    Ready ready = kernel.ready(*item.instr);
+    for (size_t i = 0; i < item.in.size(); ++i) ready.in[i] = register_of(item.in[i]);
+    if (item.instr->what != Do::store && item.instr->what != Do::root) ready.dst = register_of(number);
+    ready.one_will_do = !item.strips && reads_one_place(item);
+    kernel.instrs_.push_back(ready);
+  }
+
+  bool write() {
+    registers.assign(plan.items.size(), -1);
+    for (int number = 0; number < static_cast<int>(plan.items.size()); ++number) {
+      if (begins(*plan.items[static_cast<size_t>(number)].instr)) write_alone(number);
+    }
+    for (size_t pass = 0; pass < plan.passes.size(); ++pass) {
+      if (plan.alone(pass)) write_alone(plan.passes[pass][0]);
+      else if (!write_pass(plan.passes[pass])) return false;
+    }
+    return true;
+  }
+};
+
+bool FusedKernel::prepare_passes() {
+  if (!machine_code_works()) return false;
+  PassWriter writer{*this, {}, {}};
+  name_operands(*kernel_, writer.plan);
+  find_written_rows(writer.plan);
+  fill_passes(writer.plan);
+  place_stores(*kernel_, writer.plan);
+  find_leaving(writer.plan);
+  registers_ = 0;
+  if (writer.write() && !passes_.empty()) return true;
+  instrs_.clear();
+  passes_.clear();
+  most_arguments_ = 0;
+  return false;
+}
+
+void FusedKernel::run_pass(const Pass& pass, const Strip& strip, State& state) const {
+  void** memory = state.arguments;
+  for (const Pass::Output& output : pass.outputs) {
+    void* to = output.store >= 0 ? this->output(static_cast<uint16_t>(output.store), strip, output.row, state.data)
+                                 : state.slot(static_cast<uint16_t>(output.reg));
+    if (output.reg >= 0) state.pointers[output.reg] = to;
+    *memory++ = to;
+  }
+  for (const uint16_t input : pass.inputs) *memory++ = state.pointers[input];
+  if (pass.row) pass.loop->run(state.arguments, 1, strip.rows);
+  else if (pass.by_rows) pass.loop->run(state.arguments, strip.rows, layout_->row);
+  else pass.loop->run(state.arguments, 1, strip.count);
+}
+
+}  // namespace rosin::cpu
