@@ -2,7 +2,10 @@
 // or over its rows; what is reduced in one is read in a later one. Instructions that the writer does not know run
 // alone, between passes. Read first: machine_loop.hpp. The loops compute what the instructions would, bit for bit.
 #include <algorithm>
+#include <map>
+#include <unordered_map>
 
+#include "base/hash.hpp"
 #include "cpu/fused.hpp"
 #include "cpu/fused_state.hpp"
 #include "graph/reducer.hpp"
@@ -14,12 +17,14 @@ namespace {
 using Do = plan::Instr::Do;
 using plan::Instr;
 
-constexpr size_t most_items = 128;  // of a pass
+constexpr size_t most_items = 128;          // of a pass
+constexpr size_t most_instructions = 2048;  // of its items together
 constexpr int most_sums = 6;        // each has vector registers of its own
 
 /// An instruction, and the instructions whose results it reads.
 struct Item {
   const Instr* instr = nullptr;
+  ScalarCode code;  // of apply and convert
   std::vector<int> in;
   bool machine = false;
   int pass = -1;                // -1: before all passes
@@ -58,14 +63,14 @@ ScalarCode conversion(ScalarType from, ScalarType to) {
 ScalarCode code_of(const Instr& instr) {
   if (instr.what == Do::convert) return conversion(instr.from, instr.type);
   ScalarCode code;
-  instr.op->body.code(instr.type, code);
+  if (instr.what == Do::apply) instr.op->body.code(instr.type, code);
   return code;
 }
 
-bool is_machine(const Instr& instr) {
+bool is_machine(const Instr& instr, const ScalarCode& code) {
   switch (instr.what) {
-    case Do::apply: return machine_knows(code_of(instr));
-    case Do::convert: return storage_of(instr.type) == instr.storage && machine_knows(code_of(instr));
+    case Do::apply: return machine_knows(code);
+    case Do::convert: return storage_of(instr.type) == instr.storage && machine_knows(code);
     case Do::reduce: return machine_combines(instr.reducer->body, instr.type).has_value();
     default: return false;
   }
@@ -76,7 +81,8 @@ void name_operands(const plan::Kernel& kernel, PassPlan& plan) {
   for (const Instr& instr : kernel.instrs) {
     Item item;
     item.instr = &instr;
-    item.machine = is_machine(instr);
+    item.code = code_of(instr);
+    item.machine = is_machine(instr, item.code);
     const int operands = instr.what == Do::apply ? instr.count : begins(instr) ? 0 : 1;
     for (int i = 0; i < operands; ++i) item.in.push_back(made_by[instr.in[i]]);
     if (instr.what != Do::store && instr.what != Do::root) made_by[instr.dst] = static_cast<int>(plan.items.size());
@@ -109,6 +115,9 @@ int earliest(PassPlan& plan, const Item& item, int in) {
 bool has_room(PassPlan& plan, const std::vector<int>& pass, const Item& item) {
   if (plan.alone(static_cast<size_t>(&pass - plan.passes.data())) || pass.size() >= most_items) return false;
   if (source(plan, pass[0]).by_element() != item.by_element()) return false;
+  size_t instructions = item.code.list.size();
+  for (const int other : pass) instructions += source(plan, other).code.list.size();
+  if (instructions > most_instructions) return false;
   const auto reduces = [&](int other) { return source(plan, other).instr->what == Do::reduce; };
   return item.instr->what != Do::reduce || std::count_if(pass.begin(), pass.end(), reduces) < most_sums;
 }
@@ -183,6 +192,42 @@ void find_leaving(PassPlan& plan) {
 
 }  // namespace
 
+/// The code of a pass; an instruction that stands there already is shared.
+class PassCode {
+ public:
+  explicit PassCode(ScalarCode& code) : code_(code) {}
+
+  uint16_t add(const Instruction& made) {
+    const auto [known, is_new] = places_.try_emplace(made, static_cast<uint16_t>(code_.list.size()));
+    if (is_new) code_.list.push_back(made);
+    return known->second;
+  }
+  /// A code in terms of places of this one; returns that of its result.
+  uint16_t add(const ScalarCode& code, const std::vector<uint16_t>& inputs) {
+    std::vector<uint16_t> places;
+    for (Instruction made : code.list) {
+      if (made.primitive == Primitive::input) {
+        places.push_back(inputs[static_cast<size_t>(made.immediate)]);
+        continue;
+      }
+      for (int i = 0; i < info(made.primitive).arity; ++i) made.operands[i] = places[made.operands[i]];
+      places.push_back(add(made));
+    }
+    return places[code.result];
+  }
+
+ private:
+  struct Hash {
+    size_t operator()(const Instruction& made) const {
+      uint64_t key = static_cast<uint64_t>(made.primitive) << 8 | static_cast<uint64_t>(made.type);
+      for (const uint16_t operand : made.operands) key = mix(key, operand);
+      return static_cast<size_t>(mix(key, static_cast<uint64_t>(made.immediate)));
+    }
+  };
+  ScalarCode& code_;
+  std::unordered_map<Instruction, uint16_t, Hash> places_;
+};
+
 /// From a plan to instructions that are ready to run.
 struct FusedKernel::PassWriter {
   FusedKernel& kernel;
@@ -201,7 +246,7 @@ struct FusedKernel::PassWriter {
   }
 
   /// The place of an operand in the code of a pass, which reads it from outside where it was made there.
-  uint16_t operand(LoopText& text, Pass& pass, std::vector<std::pair<int, uint16_t>>& outside, int number, int in) {
+  uint16_t operand(LoopText& text, PassCode& code, Pass& pass, std::map<int, uint16_t>& outside, int number, int in) {
     const Item* made = &plan.items[static_cast<size_t>(in)];
     const bool expands = is_view(*made);
     if (expands) in = made->in[0];
@@ -210,31 +255,15 @@ struct FusedKernel::PassWriter {
     if (made->pass == user.pass && !expands) return made->place;
     const Reads reads = reads_one_place(*made) ? Reads::one : expands ? Reads::row : Reads::each;
     const int key = in * 2 + (reads == Reads::row ? 1 : 0);
-    for (const auto& [known, place] : outside) {
-      if (known == key) return place;
-    }
+    if (const auto known = outside.find(key); known != outside.end()) return known->second;
     const auto input = static_cast<int64_t>(text.inputs.size());
     const uint16_t place =
-        append(text.code, {.primitive = Primitive::input, .type = type_of(*made->instr), .immediate = input});
+        code.add({.primitive = Primitive::input, .type = type_of(*made->instr), .operands = {}, .immediate = input});
     text.inputs.push_back(reads);
     pass.inputs.push_back(register_of(in));
     pass.by_rows = pass.by_rows || reads == Reads::row;
-    outside.emplace_back(key, place);
+    outside.emplace(key, place);
     return place;
-  }
-
-  /// Appends an item's code to that of its pass.
-  uint16_t inlined(ScalarCode& into, const ScalarCode& code, const std::vector<uint16_t>& operands) {
-    std::vector<uint16_t> places;
-    for (Instruction made : code.list) {
-      if (made.primitive == Primitive::input) {
-        places.push_back(operands[static_cast<size_t>(made.immediate)]);
-        continue;
-      }
-      for (int i = 0; i < info(made.primitive).arity; ++i) made.operands[i] = places[made.operands[i]];
-      places.push_back(append(into, made));
-    }
-    return places[code.result];
   }
 
   void add_outputs(LoopText& text, Pass& pass, int number) {
@@ -259,12 +288,13 @@ struct FusedKernel::PassWriter {
     LoopText text;
     Pass pass;
     pass.row = !plan.items[static_cast<size_t>(numbers[0])].by_element();
-    std::vector<std::pair<int, uint16_t>> outside;
+    PassCode code(text.code);
+    std::map<int, uint16_t> outside;  // places of what other passes made
     for (const int number : numbers) {
       Item& item = plan.items[static_cast<size_t>(number)];
       std::vector<uint16_t> operands;
-      for (const int in : item.in) operands.push_back(operand(text, pass, outside, number, in));
-      item.place = item.instr->what == Do::reduce ? operands[0] : inlined(text.code, code_of(*item.instr), operands);
+      for (const int in : item.in) operands.push_back(operand(text, code, pass, outside, number, in));
+      item.place = item.instr->what == Do::reduce ? operands[0] : code.add(item.code, operands);
       add_outputs(text, pass, number);
     }
     pass.loop = machine_loop(text);

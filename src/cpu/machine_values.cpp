@@ -56,26 +56,25 @@ size_t LoopWriter::next_use(size_t place) const {
 }
 
 int LoopWriter::take(Bank& bank, int first, int last) {
-  int farthest = -1;
-  size_t when = 0;
-  for (int reg = first; reg <= last; ++reg) {
+  int chosen = -1;
+  for (int reg = first; reg <= last && chosen < 0; ++reg) {
     const auto at = static_cast<size_t>(reg);
-    if (bank.locked[at] || bank.owner[at] == Bank::reserved) continue;
-    if (bank.owner[at] == Bank::nobody) {
-      farthest = reg;
-      break;
-    }
-    const size_t use = next_use(static_cast<size_t>(bank.owner[at]));
-    if (farthest < 0 || use > when) {
-      farthest = reg;
-      when = use;
-    }
+    if (bank.owner[at] == Bank::nobody && !bank.locked[at]) chosen = reg;
   }
-  if (farthest < 0) throw Xbyak::Error(Xbyak::ERR_INTERNAL);  // a loop that is too wide for the registers
-  const int owner = bank.owner[static_cast<size_t>(farthest)];
+  size_t farthest = 0;
+  for (int reg = first; reg <= last && (chosen < 0 || farthest > 0); ++reg) {
+    const auto at = static_cast<size_t>(reg);
+    if (bank.locked[at] || bank.owner[at] < 0) continue;
+    const size_t use = next_use(static_cast<size_t>(bank.owner[at]));
+    if (use <= farthest) continue;
+    chosen = reg;
+    farthest = use;
+  }
+  if (chosen < 0) throw Xbyak::Error(Xbyak::ERR_INTERNAL);  // a loop that is too wide for the registers
+  const int owner = bank.owner[static_cast<size_t>(chosen)];
   if (owner >= 0) evict(owner);
-  bank.locked[static_cast<size_t>(farthest)] = true;
-  return farthest;
+  bank.locked[static_cast<size_t>(chosen)] = true;
+  return chosen;
 }
 
 /// Takes a value out of its registers; it stands on the stack then, unless it can be read once more.

@@ -1,0 +1,209 @@
+// Loops as machine code beside the compiled loops, bit for bit: rows, sums, values from outside the loop, more values
+// than registers. Every elementwise body is compared in tests/elementwise_bodies_test.cpp.
+#include "cpu/machine_loop.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <rosin/create.hpp>
+#include <rosin/elementwise.hpp>
+#include <rosin/random.hpp>
+#include <rosin/reduce.hpp>
+#include <rosin/stats.hpp>
+
+#include "graph/op.hpp"
+#include "graph/reducer.hpp"
+
+namespace rosin::cpu {
+namespace {
+
+class MachineLoop : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!machine_code_works()) GTEST_SKIP() << "this processor has no AVX-512, or ROSIN_JIT is 0";
+  }
+};
+
+uint16_t add_input(LoopText& text, ScalarType type, Reads reads) {
+  text.inputs.push_back(reads);
+  const auto number = static_cast<int64_t>(text.inputs.size()) - 1;
+  return append(text.code, {.primitive = Primitive::input, .type = type, .operands = {}, .immediate = number});
+}
+
+uint16_t add_step(LoopText& text, Primitive primitive, ScalarType type, uint16_t x, uint16_t y) {
+  return append(text.code, {.primitive = primitive, .type = type, .operands = {x, y, 0}});
+}
+
+void add_output(LoopText& text, uint16_t place) { text.outputs.emplace_back().place = place; }
+
+std::vector<float> numbers(size_t count, float step) {
+  std::vector<float> values(count);
+  for (size_t i = 0; i < count; ++i) values[i] = std::sin(step * static_cast<float>(i + 1)) * 10;
+  return values;
+}
+
+/// Values of any type that has so many bytes, some of them NaN where it is a float.
+std::vector<unsigned char> samples(ScalarType type, size_t count) {
+  std::vector<unsigned char> memory(count * 8);
+  for (size_t i = 0; i < count; ++i) {
+    const double value = i % 97 == 96 ? std::nan("") : std::sin(static_cast<double>(i) * 1.3) * 100;
+    const auto put = [&](auto number) { std::memcpy(memory.data() + i * sizeof number, &number, sizeof number); };
+    if (type == ScalarType::float32) put(static_cast<float>(value));
+    else if (type == ScalarType::float64) put(value);
+    else if (bytes_of(type) == 4) put(static_cast<int32_t>(i * 2654435761u));
+    else put(static_cast<int64_t>(i * 0x9E3779B97F4A7C15u));
+  }
+  return memory;
+}
+
+TEST_F(MachineLoop, RowsAreCombinedInTheLanesOfTheCompiledLoops) {
+  int combined = 0;
+  for (const Op* op : registry()) {
+    if (op->kind != Kind::reduction) continue;
+    for (int t = 0; t < scalar_type_count; ++t) {
+      const auto type = static_cast<ScalarType>(t);
+      const CombineBody& body = op->reducer->body;
+      if (!body.of(type).reduce || !machine_combines(body, type)) continue;
+      LoopText text;
+      LoopOutput output;
+      output.place = add_input(text, type, Reads::each);
+      output.combines = machine_combines(body, type);
+      output.neutral = body.neutral_bits(type);
+      text.outputs.push_back(output);
+      const auto loop = machine_loop(text);
+      ASSERT_NE(loop, nullptr);
+      const auto size = static_cast<size_t>(bytes_of(type));
+      for (const size_t count : {size_t{1}, size_t{7}, size_t{8}, size_t{16}, size_t{33}, size_t{200}}) {
+        std::vector<unsigned char> x = samples(type, 3 * count), got(3 * size), want(3 * size);
+        void* memory[] = {got.data(), x.data()};
+        loop->run(memory, 3, static_cast<int64_t>(count));
+        for (size_t row = 0; row < 3; ++row) {
+          body.of(type).reduce(want.data() + row * size, x.data() + row * count * size, static_cast<int64_t>(count));
+          double a = 0, b = 0;
+          if (type == ScalarType::float64) {
+            std::memcpy(&a, got.data() + row * size, size);
+            std::memcpy(&b, want.data() + row * size, size);
+          } else if (type == ScalarType::float32) {
+            float narrow[2];
+            std::memcpy(&narrow[0], got.data() + row * size, size);
+            std::memcpy(&narrow[1], want.data() + row * size, size);
+            a = narrow[0], b = narrow[1];
+          }
+          const bool same = std::memcmp(got.data() + row * size, want.data() + row * size, size) == 0;
+          EXPECT_TRUE(same || (std::isnan(a) && std::isnan(b))) << op->name << ", type " << t << ", rows of " << count;
+        }
+      }
+      ++combined;
+    }
+  }
+  EXPECT_GE(combined, 20);
+}
+
+TEST_F(MachineLoop, RowsAndNumbersAreReadOnce) {
+  LoopText text;
+  const uint16_t x = add_input(text, ScalarType::float32, Reads::each), row = add_input(text, ScalarType::float32, Reads::row),
+                 one = add_input(text, ScalarType::float32, Reads::one);
+  const uint16_t outside = add_step(text, Primitive::multiply, ScalarType::float32, row, one);
+  add_output(text, add_step(text, Primitive::subtract, ScalarType::float32, x, outside));
+  add_output(text, outside);  // the same in a whole row
+  const std::vector<float> a = numbers(3 * 37, 0.7f), b = numbers(3, 1.9f), c = {1.5f};
+  std::vector<float> got(a.size()), spread(a.size());
+  void* memory[] = {got.data(), spread.data(), const_cast<float*>(a.data()), const_cast<float*>(b.data()),
+                    const_cast<float*>(c.data())};
+  machine_loop(text)->run(memory, 3, 37);
+  for (size_t i = 0; i < a.size(); ++i) {
+    const float from_outside = b[i / 37] * c[0];
+    EXPECT_EQ(got[i], a[i] - from_outside) << i;
+    EXPECT_EQ(spread[i], from_outside) << i;
+  }
+}
+
+/// Sums of 2 * `width` inputs from both ends, all of which are alive at once, and of masks of them.
+TEST_F(MachineLoop, MoreValuesThanRegistersStandOnTheStack) {
+  constexpr size_t width = 60, count = 100;
+  LoopText text;
+  std::vector<uint16_t> squares, masks;
+  for (size_t i = 0; i < width; ++i) {
+    const uint16_t x = add_input(text, ScalarType::float32, Reads::each);
+    squares.push_back(add_step(text, Primitive::multiply, ScalarType::float32, x, x));
+    masks.push_back(add_step(text, Primitive::less, ScalarType::boolean, squares.back(), x));
+  }
+  uint16_t sum = squares[0], either = masks[0];
+  for (size_t i = width; i-- > 1;) {
+    sum = add_step(text, Primitive::add, ScalarType::float32, sum, squares[i]);
+    either = add_step(text, Primitive::not_equal, ScalarType::boolean, either, masks[i]);
+  }
+  add_output(text, sum);
+  add_output(text, either);
+  std::vector<std::vector<float>> inputs;
+  std::vector<float> got(count);
+  std::vector<uint8_t> parity(count);
+  std::vector<void*> memory = {got.data(), parity.data()};
+  for (size_t i = 0; i < width; ++i) inputs.push_back(numbers(count, 0.01f * static_cast<float>(i + 1)));
+  for (std::vector<float>& input : inputs) memory.push_back(input.data());
+  machine_loop(text)->run(memory.data(), 1, count);
+  for (size_t k = 0; k < count; ++k) {
+    float want = inputs[0][k] * inputs[0][k];
+    bool odd = want < inputs[0][k];
+    for (size_t i = width; i-- > 1;) {
+      want += inputs[i][k] * inputs[i][k];
+      odd ^= inputs[i][k] * inputs[i][k] < inputs[i][k];
+    }
+    ASSERT_EQ(got[k], want) << k;
+    ASSERT_EQ(parity[k], odd) << k;
+  }
+}
+
+TEST_F(MachineLoop, ResultsMayTakeTheMemoryOfInputs) {
+  LoopText text;
+  const uint16_t x = add_input(text, ScalarType::float32, Reads::each), y = add_input(text, ScalarType::float32, Reads::each);
+  for (const uint16_t place : {y, x}) {  // each has the memory of the other
+    add_output(text, place);
+    text.outputs.back().shares = true;
+  }
+  const std::vector<float> a = numbers(50, 0.3f), b = numbers(50, 0.4f);
+  std::vector<float> first = a, second = b;
+  void* memory[] = {first.data(), second.data(), first.data(), second.data()};
+  machine_loop(text)->run(memory, 1, 50);
+  EXPECT_EQ(first, b);
+  EXPECT_EQ(second, a);
+}
+
+TEST_F(MachineLoop, OneTextHasOneCodeThatNobodyCanWriteTo) {
+  const auto text_of = [](Primitive primitive) {
+    LoopText text;
+    const uint16_t x = add_input(text, ScalarType::float64, Reads::each);
+    add_output(text, add_step(text, primitive, ScalarType::float64, x, x));
+    return text;
+  };
+  const auto loop = machine_loop(text_of(Primitive::add));
+  EXPECT_EQ(loop, machine_loop(text_of(Primitive::add)));
+  EXPECT_NE(loop, machine_loop(text_of(Primitive::multiply)));
+  EXPECT_GE(loop->bytes(), 1u);
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    EXPECT_EQ(line.find("rwx"), std::string::npos) << line;
+  }
+}
+
+/// Kernels with more sums, more instructions and more arrays than one loop holds.
+TEST_F(MachineLoop, LongKernelsAreCutIntoLoops) {
+  std::vector<Array> sums;
+  const Array x = normal({40, 30});
+  eval();
+  for (int i = 0; i < 50; ++i) sums.push_back(sum(sin(x * static_cast<double>(i)) + static_cast<double>(i), {.dims = 0}));
+  eval();
+  for (int i = 0; i < 50; ++i) {
+    const Array alone = sin(x * static_cast<double>(i)) + static_cast<double>(i);
+    eval();
+    EXPECT_EQ(sums[static_cast<size_t>(i)].to_vector<float>(), sum(alone, {.dims = 0}).to_vector<float>()) << i;
+  }
+}
+
+}  // namespace
+}  // namespace rosin::cpu
