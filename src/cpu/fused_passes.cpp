@@ -19,7 +19,7 @@ using plan::Instr;
 
 constexpr size_t most_items = 128;          // of a pass
 constexpr size_t most_instructions = 2048;  // of its items together
-constexpr int most_sums = 6;        // each has vector registers of its own
+constexpr int most_sums = 6;                // each has vector registers of its own
 
 /// An instruction, and the instructions whose results it reads.
 struct Item {

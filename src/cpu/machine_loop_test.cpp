@@ -106,7 +106,8 @@ TEST_F(MachineLoop, RowsAreCombinedInTheLanesOfTheCompiledLoops) {
 
 TEST_F(MachineLoop, RowsAndNumbersAreReadOnce) {
   LoopText text;
-  const uint16_t x = add_input(text, ScalarType::float32, Reads::each), row = add_input(text, ScalarType::float32, Reads::row),
+  const uint16_t x = add_input(text, ScalarType::float32, Reads::each),
+                 row = add_input(text, ScalarType::float32, Reads::row),
                  one = add_input(text, ScalarType::float32, Reads::one);
   const uint16_t outside = add_step(text, Primitive::multiply, ScalarType::float32, row, one);
   add_output(text, add_step(text, Primitive::subtract, ScalarType::float32, x, outside));
@@ -161,7 +162,8 @@ TEST_F(MachineLoop, MoreValuesThanRegistersStandOnTheStack) {
 
 TEST_F(MachineLoop, ResultsMayTakeTheMemoryOfInputs) {
   LoopText text;
-  const uint16_t x = add_input(text, ScalarType::float32, Reads::each), y = add_input(text, ScalarType::float32, Reads::each);
+  const uint16_t x = add_input(text, ScalarType::float32, Reads::each),
+                 y = add_input(text, ScalarType::float32, Reads::each);
   for (const uint16_t place : {y, x}) {  // each has the memory of the other
     add_output(text, place);
     text.outputs.back().shares = true;
@@ -196,7 +198,8 @@ TEST_F(MachineLoop, LongKernelsAreCutIntoLoops) {
   std::vector<Array> sums;
   const Array x = normal({40, 30});
   eval();
-  for (int i = 0; i < 50; ++i) sums.push_back(sum(sin(x * static_cast<double>(i)) + static_cast<double>(i), {.dims = 0}));
+  for (int i = 0; i < 50; ++i)
+    sums.push_back(sum(sin(x * static_cast<double>(i)) + static_cast<double>(i), {.dims = 0}));
   eval();
   for (int i = 0; i < 50; ++i) {
     const Array alone = sin(x * static_cast<double>(i)) + static_cast<double>(i);
