@@ -33,6 +33,7 @@ struct Item {
   std::vector<uint16_t> ports;  // store ports that its pass writes it to
   bool shares = false;          // one of them has the memory of a load
   uint16_t place = 0;           // in the code of its pass
+  int last = -1;                // the last pass that reads it
 
   /// Whether it goes over elements rather than over rows.
   bool by_element() const { return !instr->row || instr->what == Do::reduce; }
@@ -185,12 +186,11 @@ void find_leaving(PassPlan& plan) {
       if (is_view(source(plan, in))) in = source(plan, in).in[0];
       Item& made = source(plan, in);
       made.leaves = made.leaves || made.pass != item.pass || !item.machine;
+      made.last = std::max(made.last, item.pass);
       if (made.instr->what != Do::expand) made.strips = made.strips || !one_will_do;
     }
   }
 }
-
-}  // namespace
 
 /// The code of a pass; an instruction that stands there already is shared.
 class PassCode {
@@ -228,16 +228,33 @@ class PassCode {
   std::unordered_map<Instruction, uint16_t, Hash> places_;
 };
 
+}  // namespace
+
 /// From a plan to instructions that are ready to run.
 struct FusedKernel::PassWriter {
   FusedKernel& kernel;
   PassPlan plan;
   std::vector<int> registers;  // by item, -1: none
+  std::vector<int> spare;      // registers whose values nobody reads any more
 
   uint16_t register_of(int item) {
     int& number = registers[static_cast<size_t>(item)];
-    if (number < 0) number = kernel.registers_++;
+    if (number < 0 && spare.empty()) number = kernel.registers_++;
+    if (number < 0) {
+      number = spare.back();
+      spare.pop_back();
+    }
     return static_cast<uint16_t>(number);
+  }
+
+  /// After a pass. What is the same for all strips stays.
+  void free_registers(int pass) {
+    for (size_t item = 0; item < plan.items.size(); ++item) {
+      const Instr& made = *plan.items[item].instr;
+      if (plan.items[item].last != pass || registers[item] < 0 || kernel.ready(made).once) continue;
+      spare.push_back(registers[item]);
+      registers[item] = -1;
+    }
   }
 
   bool reads_one_place(const Item& item) const {
@@ -324,6 +341,7 @@ struct FusedKernel::PassWriter {
     for (size_t pass = 0; pass < plan.passes.size(); ++pass) {
       if (plan.alone(pass)) write_alone(plan.passes[pass][0]);
       else if (!write_pass(plan.passes[pass])) return false;
+      free_registers(static_cast<int>(pass));
     }
     return true;
   }
@@ -331,7 +349,7 @@ struct FusedKernel::PassWriter {
 
 bool FusedKernel::prepare_passes() {
   if (!machine_code_works()) return false;
-  PassWriter writer{*this, {}, {}};
+  PassWriter writer{*this, {}, {}, {}};
   name_operands(*kernel_, writer.plan);
   find_written_rows(writer.plan);
   fill_passes(writer.plan);
