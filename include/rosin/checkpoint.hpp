@@ -87,8 +87,13 @@ class ROSIN_API RestoredEntries {
 /// Throws that the number of a field is none of its type. Error (io).
 [[noreturn]] ROSIN_API void refuse_enum(std::string_view field, int64_t number);
 
-/// Error (io): no value of the enum's integer type is this number.
+/// Whether every number of its integer type is a value of the enum, which flags need and later versions may use.
+template <class Enum>
+concept HasFixedType = requires { Enum{0}; };
+
+/// Error (io): no value of the enum's integer type is this number. Which values have names is not asked.
 template <class Enum> Enum saved_enum(std::string_view field, int64_t number) {
+  static_assert(HasFixedType<Enum>, "rosin: an enum in a checkpoint needs an integer type: enum Phase : uint8_t {...}");
   const auto value = static_cast<std::underlying_type_t<Enum>>(number);
   if (static_cast<int64_t>(value) != number) refuse_enum(field, number);
   return static_cast<Enum>(value);

@@ -1,6 +1,9 @@
 // JLD2's files: every array of every real file against a table made by libhdf5, and models loaded from them.
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <filesystem>
+
 #include <rosin/activation.hpp>
 #include <rosin/chain.hpp>
 #include <rosin/create.hpp>
@@ -9,6 +12,7 @@
 
 #include "io/hdf5_objects.hpp"
 #include "io/jld2_values.hpp"
+#include "io/python_testing.hpp"
 #include "io/real_files_testing.hpp"
 #include "io/table_testing.hpp"
 
@@ -78,6 +82,90 @@ TEST(Jld2Values, AChangedHeaderIsNoticed) {
   std::filesystem::remove(changed);
   EXPECT_NE(text.find("a header must have its checksum"), std::string::npos) << text;
 }
+
+#ifdef ROSIN_HAVE_ZLIB
+
+/// Files of libhdf5 with data as JLD2 compresses it: one chunk, whose place stands in the object.
+class CompressedJld2 : public ScratchFolder {
+ protected:
+  void SetUp() override {
+    ScratchFolder::SetUp();
+    python_ = python_with("h5py, numpy");
+    if (python_.empty()) GTEST_SKIP() << "no python3 with h5py and numpy (set PYTHON)";
+  }
+
+  /// Writes x.jld2; `options` are those of h5py's create_dataset.
+  void write_with(const std::string& options) {
+    write("write.py",
+          "import h5py, numpy, sys\n"
+          "with h5py.File(sys.argv[1], 'w', libver=('v110', 'v110'), userblock_size=512) as file:\n"
+          "    for name, kind in ('singles', 'f4'), ('doubles', 'f8'), ('numbers', 'i8'), ('small', 'u1'):\n"
+          "        x = (numpy.arange(600) * 7 % 251).reshape(30, 20).astype(kind)\n"
+          "        file.create_dataset(name, data=x, " +
+              options + ")\n");
+    ASSERT_EQ(output_of(python_ + " " + path("write.py") + " " + path("new.jld2")), "");
+    write("x.jld2", with_older_superblock(bytes_of_file("new.jld2")));
+  }
+
+ private:
+  /// Of version 2, as JLD2 has it: version 3 differs in that number and in a byte of flags.
+  static std::string with_older_superblock(std::string bytes) {
+    const std::string head = "HDF5-based Julia Data Format, version 0.1.1";
+    bytes.replace(0, head.size(), head);
+    auto* block = reinterpret_cast<unsigned char*>(bytes.data()) + 512;
+    block[8] = 2;
+    block[11] = 0;
+    const uint32_t sum = lookup3(block, 44);
+    std::memcpy(block + 44, &sum, sizeof sum);
+    return bytes;
+  }
+
+  std::string python_;
+};
+
+TEST_F(CompressedJld2, ComesBackWithItsValues) {
+  std::vector<double> expected;
+  for (int i = 0; i < 600; ++i) expected.push_back(i * 7 % 251);
+  for (const char* options : {"compression='gzip', chunks=(30, 20)",
+                              "compression='gzip', compression_opts=9, shuffle=True, chunks=(30, 20)", "chunks=None"}) {
+    SCOPED_TRACE(options);
+    write_with(options);
+    const SavedFile file = load(path("x.jld2"));
+    for (const char* name : {"singles", "doubles", "numbers", "small"}) {
+      EXPECT_EQ(file[name].shape(), (Shape{20, 30}));
+      EXPECT_EQ(file[name].to_vector<double>(), expected) << name;
+    }
+    EXPECT_EQ(file["singles"].dtype(), Float32);
+    EXPECT_EQ(file["small"].dtype(), UInt8);
+  }
+}
+
+TEST_F(CompressedJld2, OtherFormsAreRefusedByName) {
+  write_with("compression='gzip', chunks=(7, 3)");
+  EXPECT_NE(error_here([&] { load(path("x.jld2")); }).find("in several"), std::string::npos);
+  write_with("compression='lzf', chunks=(30, 20)");
+  EXPECT_NE(error_here([&] { load(path("x.jld2")); }).find("filter 32000, which rosin lacks"), std::string::npos);
+}
+
+TEST_F(CompressedJld2, DamageIsAnError) {
+  write_with("compression='gzip', shuffle=True, chunks=(30, 20)");
+  const std::string whole = bytes_of_file("x.jld2");
+  size_t refused = 0;
+  for (size_t at = 512; at < whole.size(); at += 29) {
+    std::string turned = whole;
+    turned[at] = static_cast<char>(turned[at] ^ 1 << at % 8);
+    write("x.jld2", turned);
+    try {
+      load(path("x.jld2"));
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::io);
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 50u);
+}
+
+#endif
 
 }  // namespace
 }  // namespace rosin

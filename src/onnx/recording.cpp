@@ -97,6 +97,10 @@ std::vector<Pair> Walk::operands(const Pair& pair) const {
 void Walk::check(const Pair& pair) const {
   const Node &a = *pair.first, &b = *pair.second;
   if (inputs_.contains(&a)) return;
+  if (!is_source(a) && (a.op->kind == Kind::draw || a.op->kind == Kind::random)) {
+    refuse(ErrorKind::argument, own_name, "a function must not draw random numbers, which a file cannot draw anew",
+           std::string(op_name(a)), "give them as an input; layers such as Dropout draw none after testmode(model)");
+  }
   if (is_source(a) != is_source(b) || a.dtype != b.dtype || a.rank != b.rank || (!is_source(a) && a.op != b.op) ||
       a.arrays().size() != b.arrays().size()) {
     refuse_batch(std::string(op_name(a)) + " at one, " + std::string(op_name(b)) + " at another");

@@ -140,6 +140,14 @@ struct LongShortMemory {
 
 TEST_F(OnnxExport, ARecurrentNetwork) { check(LongShortMemory{}, randn({5, 6, 3})); }
 
+TEST_F(OnnxExport, LayersOfSequences) {
+  const Chain model(LSTM(5, 8), Bidirectional(GRU(8, 4), GRU(8, 4)), RNN(8, 6, relu), GRUv3(6, 4), Dense(4, 3));
+  check(model, randn({5, 4, 3}));
+  const Array ids = randint(0, 9, {4, 3});
+  const Chain letters(Embedding(9, 8), TransformerEncoderLayer(8, 2, 16, {.norm_first = true}), Dense(8, 9), softmax);
+  check(letters, ids);
+}
+
 TEST_F(OnnxExport, ATransformerOfCharacters) {
   const auto model = models::gpt2({.vocabulary = 40, .positions = 12, .width = 24, .layers = 2, .heads = 4});
   check(model, randint(0, 40, {12, 3}));
@@ -297,6 +305,26 @@ TEST_F(OnnxExport, ErrorsNameWhatIsMissing) {
   EXPECT_NE(refusal(Dense(4, 2), {.opset = 11}).find("opset 16 to 21"), std::string::npos);
   EXPECT_NE(refusal(Dense(4, 2), {.outputs = {"input"}}).find("names of their own"), std::string::npos);
   EXPECT_FALSE(fs::exists(file));
+}
+
+TEST_F(OnnxExport, RandomAndComplexNumbersAreRefused) {
+  const Array x = randn({4, 3});
+  const auto refusal = [&](const auto& f, bool symbolic_batch = true) {
+    return error_of([&] { onnx::save(path("m.onnx"), f, x, {.symbolic_batch = symbolic_batch}); },
+                    ErrorKind::argument);
+  };
+  const auto noisy = [](const Array& y) { return y + rand(y.shape()); };
+  EXPECT_EQ(refusal(noisy),
+            "onnx::save: a function must not draw random numbers, which a file cannot draw anew; got uniform; give "
+            "them as an input; layers such as Dropout draw none after testmode(model)");
+  EXPECT_EQ(refusal(noisy, false), refusal(noisy));
+  Chain active(Dense(4, 2), Dropout(0.5));
+  trainmode(active);
+  EXPECT_EQ(refusal(active), refusal(noisy));
+  const auto spiral = [](const Array& y) { return square(complex(y, 1 - y)); };
+  EXPECT_NE(refusal(spiral).find("got view_as_complex;"), std::string::npos);
+  EXPECT_FALSE(fs::exists(path("m.onnx")));
+  check([&](const Array& y) { return real(spiral(y)); }, x);  // what is made of them may be real
 }
 
 }  // namespace
