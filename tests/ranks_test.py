@@ -21,6 +21,11 @@ OPEN_MPI = ["mpiexec.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind
 MPICH = ["mpiexec.hydra"]
 
 
+# What the tests of devices need, by back end. CUDA's device is the pretended one of tests/fake_cuda.
+DEVICES = {"reference": {}, "OpenCL": {"POCL_EXTRA_BUILD_FLAGS": "-cl-opt-disable"},
+           "CUDA": {"ROSIN_CUDA_LIBRARIES": str(BUILD / "fake_cuda")}}
+
+
 def environment():
     kept = {name: value for name, value in os.environ.items()
             if not name.startswith(("ROSIN_", "OMPI_", "PMI_", "PMIX_"))}
@@ -29,14 +34,14 @@ def environment():
 
 @unittest.skipUnless(PROGRAM.is_file(), "no build")
 class Ranks(unittest.TestCase):
-    def start(self, launcher, ranks, *arguments):
+    def start(self, launcher, ranks, *arguments, **more):
         program = [str(PROGRAM), "--gtest_color=no", *arguments]
         command = [*launcher, "-n", str(ranks), *program] if launcher else program
-        return subprocess.run(command, env=environment(), capture_output=True, text=True, check=False, timeout=SECONDS,
+        return subprocess.run(command, env=environment() | more, capture_output=True, text=True, check=False, timeout=SECONDS,
                               cwd=ROOT)
 
-    def run_as(self, launcher, ranks):
-        done = self.start(launcher, ranks)
+    def run_as(self, launcher, ranks, *arguments, **more):
+        done = self.start(launcher, ranks, *arguments, **more)
         said = done.stdout[-6000:] + done.stderr[-6000:]
         self.assertEqual(done.returncode, 0, said)
         self.assertEqual(len(re.findall(r"\[  PASSED  \] [1-9]\d* tests?", done.stdout)), ranks, said)
@@ -48,6 +53,14 @@ class Ranks(unittest.TestCase):
         for ranks in (2, 4):
             with self.subTest(ranks=ranks):
                 self.run_as(ROSIN_RUN, ranks)
+
+    def test_arrays_of_devices(self):
+        for backend, more in DEVICES.items():
+            if not (BUILD / "rosin" / f"librosin_{backend.lower()}.so").is_file():
+                continue
+            with self.subTest(backend), tempfile.TemporaryDirectory() as kernels:
+                self.run_as(ROSIN_RUN, 2, "--gtest_filter=DeviceRanks.*", ROSIN_TEST_DEVICE=backend,
+                            ROSIN_CACHE_DIR=kernels, **more)
 
     def test_what_befalls_one_rank_is_told_to_the_others(self):
         for name, passed in (("ARankIsKilled", 2), ("ARankSaysWhyItCannotGoOn", 3)):

@@ -71,7 +71,7 @@ rosin_comm_status place(rosin_comm* comm, rosin_comm_place* out) {
 rosin_comm_status run(rosin_comm* comm, const rosin_comm_collective* collective) {
   return guarded([&] {
     const rosin_comm_place here = comm->ranks->place();
-    comm->ranks->run(checked(collective, here.rank, here.ranks, false));
+    comm->ranks->run(checked(collective, here.rank, here.ranks));
   });
 }
 
@@ -89,7 +89,8 @@ rosin_comm_transport& table() {
                                      .place = place,
                                      .run = run,
                                      .abort = abort,
-                                     .takes_devices = nullptr};
+                                     .takes_devices = nullptr,
+                                     .check = nullptr};
   return all;
 }
 
