@@ -68,7 +68,8 @@ void check_memory(const rosin_comm_collective& c, rosin_comm_devices devices) {
   if (c.stream && c.memory != ROSIN_COMM_DEVICE) refuse("a stream was given with memory of the host");
   if (c.memory == ROSIN_COMM_HOST) return;
   if (devices == (c.stream ? ROSIN_COMM_WITH_STREAM : ROSIN_COMM_AT_REST)) return;
-  const char* const text = devices == ROSIN_COMM_NO_DEVICES  ? "memory of devices is not taken; copy to host memory first"
+  const char* const text = devices == ROSIN_COMM_NO_DEVICES
+                               ? "memory of devices is not taken; copy to host memory first"
                            : devices == ROSIN_COMM_AT_REST ? "memory of devices is taken without a stream"
                                                            : "memory of devices is taken with a stream";
   throw Trouble{ROSIN_COMM_UNSUPPORTED, text};

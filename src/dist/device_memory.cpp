@@ -79,11 +79,8 @@ rosin_comm_devices way_of(const rosin_comm_transport& transport, rosin_comm& com
 }  // namespace
 
 DeviceMemory::DeviceMemory(const rosin_comm_transport& transport, rosin_comm& comm, int position)
-    : transport_(transport),
-      comm_(comm),
-      device_(DeviceTable::instance().open(position)),
-      stream_(device_.stream(StreamKind::communication)),
-      way_(way_of(transport, comm, position, device_)) {}
+    : transport_(transport), comm_(comm), device_(DeviceTable::instance().open(position)),
+      stream_(device_.stream(StreamKind::communication)), way_(way_of(transport, comm, position, device_)) {}
 
 rosin_comm_status DeviceMemory::run(rosin_comm_collective collective, std::span<const Piece> pieces, int rank) {
   if (way_ != ROSIN_COMM_NO_DEVICES) {

@@ -1,7 +1,7 @@
-// Collectives on arrays that lie on one device. A transport that takes its memory gets the addresses, and the work waits
-// in the device's stream for communication; for others the arrays are copied through pinned memory of the host, all
-// parts of a collective at once. Either way the host waits until the ranks are done: what went wrong is known before
-// anything is made of the result. Read first: group.hpp, run/open_device.hpp.
+// Collectives on arrays that lie on one device. A transport that takes its memory gets the addresses, and the work
+// waits in the device's stream for communication; for others the arrays are copied through pinned memory of the host,
+// all parts of a collective at once. Either way the host waits until the ranks are done: what went wrong is known
+// before anything is made of the result. Read first: group.hpp, run/open_device.hpp.
 #pragma once
 
 #include <span>
