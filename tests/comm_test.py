@@ -21,6 +21,8 @@ BUILD = pathlib.Path(os.environ.get("ROSIN_TEST_BUILD", ROOT / "build" / "releas
 CONFORMANCE, COMMAND = BUILD / "comm_conformance", BUILD / "tools" / "rosin"
 LOCAL, MPI = BUILD / "rosin" / "librosin_comm_local.so", BUILD / "rosin" / "librosin_comm_mpi.so"
 OPEN_MPI, MPICH = shutil.which("mpiexec.openmpi"), shutil.which("mpiexec.hydra")
+NCCL, CUDA = BUILD / "rosin" / "librosin_comm_nccl.so", BUILD / "rosin" / "librosin_cuda.so"
+FAKE_CUDA = BUILD / "fake_cuda"  # the pretended CUDA and NCCL
 MARK = "ROSIN_TEST_COMM"  # in the environment of all that a test starts
 LIMIT = 300
 
@@ -332,6 +334,58 @@ class Mpich(Mpi, Ranks):
 
     def launcher(self, ranks):
         return (MPICH, "-n", ranks)
+
+
+@unittest.skipUnless(CONFORMANCE.is_file() and NCCL.is_file() and (FAKE_CUDA / "libnccl.so.2").is_file(),
+                     "the build has no transport over NCCL, or no pretended one")
+class Nccl(Ranks):
+    """On the pretended CUDA, of which each process has one of its own."""
+
+    on_device = (CONFORMANCE, NCCL, "--device", CUDA)
+
+    def environment(self, **more):
+        return super().environment(**{"ROSIN_CUDA_LIBRARIES": str(FAKE_CUDA), **more})
+
+    def test_one_two_and_four_ranks_keep_the_contract_on_devices(self):
+        for ranks in (1, 2, 4):
+            self.assertIn(f"{ranks} ranks over NCCL", self.good(*rosin_run(ranks), *self.on_device))
+
+    def test_memory_of_the_host_goes_over_the_transport_of_the_launcher(self):
+        self.assertRegex(self.good(*rosin_run(2), CONFORMANCE, NCCL), r"over NCCL .*with Local")
+        self.assertRegex(self.good(CONFORMANCE, NCCL), r"1 ranks over NCCL .*with MPI .*without MPI")
+
+    @unittest.skipUnless(OPEN_MPI, "no Open MPI here")
+    def test_ranks_of_mpi_meet_over_it(self):
+        root = ["--allow-run-as-root"] if os.getuid() == 0 else []
+        words = (OPEN_MPI, *root, "--oversubscribe", "-n", 2, *self.on_device, "--only", "bits")
+        self.assertRegex(self.good(*words), r"2 ranks over NCCL .*with MPI .*Open MPI")
+
+    def fault(self, name, status, text, **environment):
+        words = (*rosin_run(3, "--grace", "5"), *self.on_device, "--fault", name, "--patience", 3)
+        done = self.run_words(*words, **environment)
+        said = errors(done.stdout)
+        self.assertGreaterEqual(len(said), 2, done.stdout + done.stderr)
+        for _, its, what in said:
+            self.assertEqual(its, status, what)
+            self.assertRegex(what, text)
+
+    def test_what_a_rank_does_wrong_is_told_before_anything_waits_on_a_device(self):
+        self.fault("count", "MISMATCH", r"rank 0 is at collective 4, .*10 Float32.* rank 2 .*11 Float32")
+        self.fault("kill", "LOST", r"rank 2 was ended by signal 9")
+        self.fault("stop", "TIMEOUT", r"rank 2 .*did not come within 3 s")
+        self.fault("abort", "ABORTED", "the loss is NaN")
+
+    def test_errors_of_work_under_way_are_told(self):
+        self.fault("none", "LOST", "remote process exited.*does not answer|ended with status 5",
+                   FAKE_NCCL="lost=5")
+
+    def test_why_it_cannot_be_taken_is_told(self):
+        for more, why in (({"FAKE_NCCL": "version=2804"}, "NCCL must be version 2.10.0 or later; this is 2.8.4"),
+                          ({"FAKE_NCCL": "version=20905"}, "NCCL must be version 2.10.0 or later; this is 2.9.5"),
+                          ({"ROSIN_NCCL_LIBRARY": "/nonexistent/libnccl.so"},
+                           r"NCCL is not found \(/nonexistent/libnccl.so: .*ROSIN_NCCL_LIBRARY"),
+                          ({"ROSIN_NCCL_LIBRARY": str(FAKE_CUDA / "libcuda.so.1")}, "NCCL has no ncclGetVersion")):
+            self.assertRegex(self.run_words(CONFORMANCE, NCCL, **more).stdout, "join: UNSUPPORTED: " + why)
 
 
 if __name__ == "__main__":

@@ -62,6 +62,23 @@ class Ranks(unittest.TestCase):
                 self.run_as(ROSIN_RUN, 2, "--gtest_filter=DeviceRanks.*", ROSIN_TEST_DEVICE=backend,
                             ROSIN_CACHE_DIR=kernels, **more)
 
+    def test_over_nccl(self):
+        if not (BUILD / "fake_cuda" / "libnccl.so.2").is_file():
+            self.skipTest("the build has no pretended NCCL")
+        with tempfile.TemporaryDirectory() as kernels:
+            for ranks in (1, 2, 4):
+                with self.subTest(ranks=ranks):
+                    self.run_as(ROSIN_RUN, ranks, "--gtest_filter=-Ranks.ABackendIsInitializedFirst",
+                                ROSIN_TEST_NCCL="1", ROSIN_TEST_DEVICE="CUDA", ROSIN_CACHE_DIR=kernels,
+                                **DEVICES["CUDA"])
+
+    def test_nccl_needs_a_device(self):
+        done = self.start(None, 1, "--gtest_filter=Ranks.KnowTheirNumber", ROSIN_TEST_NCCL="1",
+                          ROSIN_CUDA_LIBRARIES="/nonexistent")
+        if "[  PASSED  ] 1 test." not in done.stdout:  # there is a real one
+            self.assertIn("initialize: NCCL joins processes that have a CUDA device each; CUDA is not usable: ",
+                          done.stdout)
+
     def test_what_befalls_one_rank_is_told_to_the_others(self):
         for name, passed in (("ARankIsKilled", 2), ("ARankSaysWhyItCannotGoOn", 3)):
             with self.subTest(name):

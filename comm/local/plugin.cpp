@@ -46,6 +46,10 @@ rosin_comm_status run(rosin_comm* comm, const rosin_comm_collective* collective)
   return guarded([&] { comm->room.run(checked(collective, comm->room.rank(), comm->room.ranks())); });
 }
 
+rosin_comm_status check(rosin_comm* comm) {
+  return guarded([&] { comm->room.check(); });
+}
+
 void abort(rosin_comm* comm, const char* why) { comm->room.abort(why); }
 
 const rosin_comm_transport table = {.size = sizeof(rosin_comm_transport),
@@ -60,7 +64,7 @@ const rosin_comm_transport table = {.size = sizeof(rosin_comm_transport),
                                     .run = run,
                                     .abort = abort,
                                     .takes_devices = nullptr,
-                                    .check = nullptr};
+                                    .check = check};
 
 }  // namespace
 }  // namespace rosin::transport::local
