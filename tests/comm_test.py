@@ -10,6 +10,7 @@ import random
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,7 @@ CONFORMANCE, COMMAND = BUILD / "comm_conformance", BUILD / "tools" / "rosin"
 LOCAL, MPI = BUILD / "rosin" / "librosin_comm_local.so", BUILD / "rosin" / "librosin_comm_mpi.so"
 OPEN_MPI, MPICH = shutil.which("mpiexec.openmpi"), shutil.which("mpiexec.hydra")
 NCCL, CUDA = BUILD / "rosin" / "librosin_comm_nccl.so", BUILD / "rosin" / "librosin_cuda.so"
+TCP = BUILD / "rosin" / "librosin_comm_tcp.so"
 FAKE_CUDA = BUILD / "fake_cuda"  # the pretended CUDA and NCCL
 MARK = "ROSIN_TEST_COMM"  # in the environment of all that a test starts
 LIMIT = 300
@@ -334,6 +336,60 @@ class Mpich(Mpi, Ranks):
 
     def launcher(self, ranks):
         return (MPICH, "-n", ranks)
+
+
+@unittest.skipUnless(CONFORMANCE.is_file() and TCP.is_file(), "the build has no transport over TCP")
+class Tcp(Ranks):
+    """Ranks that nobody starts together."""
+
+    def run_ranks(self, ranks, *words, **environment):
+        """What all have said."""
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            master = f"127.0.0.1:{free.getsockname()[1]}"
+        more = {"ROSIN_MASTER": master, "ROSIN_WORLD_SIZE": str(ranks), **environment}
+        started = [subprocess.Popen([str(word) for word in words], text=True, stdin=subprocess.DEVNULL,
+                                    env=self.environment(**{"ROSIN_RANK": str(rank), **more}),
+                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT) for rank in range(ranks)]
+        said = ""
+        for process in started:  # one that has stopped is ended when the others have told of it
+            if process is started[-1] and ranks > 1 and "TIMEOUT" in said:
+                process.kill()
+            said += process.communicate(timeout=LIMIT)[0]
+        return said
+
+    def test_one_two_and_four_ranks_keep_the_contract(self):
+        for ranks in (1, 2, 4):
+            said = self.run_ranks(ranks, CONFORMANCE, TCP)
+            self.assertRegex(said, rf"(?s){ranks} ranks over TCP.*\n[1-9]\d* passed, 0 failed\n")
+
+    def test_what_a_rank_does_wrong_is_told_to_all(self):
+        for name, status, text in (("kill", "LOST", "rank 2 is gone; the last that all reached is collective 3"),
+                                   ("leave", "LOST", "rank 2 is gone"), ("abort", "ABORTED", "the loss is NaN"),
+                                   ("stop", "TIMEOUT", "rank 2 did not come within 2 s"),
+                                   ("count", "MISMATCH", "rank 0 is at collective 4, .*10 Flo.* rank 2 .*11 Flo")):
+            said = self.run_ranks(3, CONFORMANCE, TCP, "--fault", name, "--patience", 2)
+            self.assertGreaterEqual(len(errors(said)), 2, said)
+            self.assertNotIn("FAILED", said)
+            for _, its, what in errors(said):
+                self.assertEqual(its, status, what)
+                self.assertRegex(what, text)
+
+    def test_wrong_variables_are_told(self):
+        for more, why in (({"ROSIN_MASTER": "here"}, 'must be host:port of rank 0; got "here"'),
+                          ({"ROSIN_RANK": "2"}, 'ROSIN_RANK must be a number from 0 to 1'),
+                          ({"ROSIN_WORLD_SIZE": ""}, "ROSIN_WORLD_SIZE must be a number from 1 to"),
+                          ({"ROSIN_MASTER": "nowhere.invalid:1", "ROSIN_RANK": "1"},
+                           "ROSIN_MASTER names nowhere.invalid:1: ")):
+            environment = {"ROSIN_MASTER": "127.0.0.1:1", "ROSIN_WORLD_SIZE": "2", "ROSIN_RANK": "0", **more}
+            self.assertIn(f"join: INVALID: {why}" if why[:5] == "ROSIN" else why,
+                          self.run_words(CONFORMANCE, TCP, **environment).stdout)
+
+    @unittest.skipUnless(NCCL.is_file() and (FAKE_CUDA / "libnccl.so.2").is_file(), "there is no pretended NCCL")
+    def test_ranks_of_nccl_meet_over_it(self):
+        said = self.run_ranks(2, CONFORMANCE, NCCL, "--device", CUDA, "--only", "bits",
+                              ROSIN_CUDA_LIBRARIES=str(FAKE_CUDA))
+        self.assertRegex(said, r"(?s)2 ranks over NCCL .*with TCP.*[1-9]\d* passed, 0 failed\n")
 
 
 @unittest.skipUnless(CONFORMANCE.is_file() and NCCL.is_file() and (FAKE_CUDA / "libnccl.so.2").is_file(),

@@ -6,6 +6,7 @@ import random
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -71,6 +72,17 @@ class Ranks(unittest.TestCase):
                     self.run_as(ROSIN_RUN, ranks, "--gtest_filter=-Ranks.ABackendIsInitializedFirst",
                                 ROSIN_TEST_NCCL="1", ROSIN_TEST_DEVICE="CUDA", ROSIN_CACHE_DIR=kernels,
                                 **DEVICES["CUDA"])
+
+    def test_ranks_that_meet_at_an_address(self):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            master = {"ROSIN_MASTER": f"127.0.0.1:{free.getsockname()[1]}", "ROSIN_WORLD_SIZE": "2"}
+        ranks = [subprocess.Popen([str(PROGRAM), "--gtest_color=no"], env=environment() | master | {"ROSIN_RANK": rank},
+                                  cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                 for rank in ("0", "1")]
+        for process in ranks:
+            said = process.communicate(timeout=SECONDS)[0]
+            self.assertEqual(process.returncode, 0, said[-6000:])
 
     def test_nccl_needs_a_device(self):
         done = self.start(None, 1, "--gtest_filter=Ranks.KnowTheirNumber", ROSIN_TEST_NCCL="1",

@@ -149,7 +149,7 @@ typedef struct rosin_comm_transport {
   /* Does one collective; see above. After a status other than OK, UNSUPPORTED and INVALID the communicator is broken:
    * what follows fails too, with the same text; and after TIMEOUT, a library that stands behind the transport may yet
    * write to what was to be received, so that this memory is kept until the process ends. SEND and RECEIVE are no
-   * collectives: they are counted with none, and only their bytes are compared. */
+   * collectives: they are counted with none, and only their bytes are compared (optional: ROSIN_COMM_UNSUPPORTED). */
   rosin_comm_status (*run)(rosin_comm* comm, const rosin_comm_collective* collective);
   /* Makes run(), here and on all other ranks, return ROSIN_COMM_ABORTED (or end the processes, where a library knows no
    * other way). `why` is told to the others where that is possible: one line of text. */

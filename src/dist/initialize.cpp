@@ -42,7 +42,9 @@ void leave_all() { groups().joined.clear(); }
 /// The transport that a type of back end stands for; "" is that of whatever started the process.
 std::string_view resolved(std::string_view transport) {
   if (!transport.empty()) return transport;
-  return launcher() == Launcher::mpi ? MPIBackend::transport : LocalBackend::transport;
+  const Launcher started_by = launcher();
+  if (started_by != Launcher::rosin && environment(Setting::master)) return TCPBackend::transport;
+  return started_by == Launcher::mpi ? MPIBackend::transport : LocalBackend::transport;
 }
 
 std::string type_of(std::string_view transport) {
