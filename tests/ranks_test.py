@@ -70,7 +70,8 @@ class Ranks(unittest.TestCase):
             for ranks in (1, 2, 4):
                 with self.subTest(ranks=ranks):
                     self.run_as(ROSIN_RUN, ranks, "--gtest_filter=-Ranks.ABackendIsInitializedFirst",
-                                ROSIN_TEST_NCCL="1", ROSIN_TEST_DEVICE="CUDA", ROSIN_CACHE_DIR=kernels,
+                                ROSIN_TEST_NCCL="1", ROSIN_TEST_DEVICE="CUDA", ROSIN_TEST_STRAIGHT="1",
+                                ROSIN_CACHE_DIR=kernels,
                                 **DEVICES["CUDA"])
 
     def test_ranks_that_meet_at_an_address(self):
@@ -136,6 +137,26 @@ class Ranks(unittest.TestCase):
         for ranks in (2, 4):
             with self.subTest(ranks=ranks):
                 self.run_as(OPEN_MPI, ranks)
+
+    def test_an_mpi_that_takes_memory_of_devices_gets_it(self):
+        """Open MPI that says so: memory of the pretended CUDA is the host's."""
+        self.need(OPEN_MPI[0], "openmpi-bin")
+        with tempfile.TemporaryDirectory() as folder:
+            aware = pathlib.Path(folder) / "libmpi_aware.so"
+            words = [os.environ.get("CXX") or "g++", "-shared", "-fPIC", "-x", "c++", "-", "-o", str(aware),
+                     "-Wl,--no-as-needed", "-l:libmpi.so.40"]
+            if subprocess.run(words, input='extern "C" int MPIX_Query_cuda_support() { return 1; }', text=True,
+                              check=False, capture_output=True).returncode != 0:
+                self.skipTest("no compiler, or no libmpi.so.40")
+            more = DEVICES["CUDA"] | {"ROSIN_TEST_DEVICE": "CUDA", "ROSIN_CACHE_DIR": folder}
+            filtered = "--gtest_filter=DeviceRanks.*"
+            self.run_as(OPEN_MPI, 2, filtered, ROSIN_MPI_LIBRARY=str(aware), **more)  # nobody asks for it
+            self.run_as(OPEN_MPI, 2, filtered, ROSIN_MPI_LIBRARY=str(aware), ROSIN_MPI_GPU_AWARE="1",
+                        ROSIN_TEST_STRAIGHT="1", **more)
+            done = self.start(OPEN_MPI, 2, filtered, ROSIN_MPI_GPU_AWARE="1", **more)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertIn("does not take memory of CUDA devices", done.stderr)
+            self.assertIn("they are copied to the host and back (mpi-gpu-aware)", done.stderr)
 
     def test_under_mpich(self):
         self.need(MPICH[0], "mpich")

@@ -4,12 +4,16 @@
 #include <algorithm>
 #include <chrono>
 #include <string>
+#include <string_view>
 #include <thread>
+
+#include <rosin/log.hpp>
 
 #include "devices/preferences.hpp"
 #include "graph/leaf.hpp"
 #include "graph/node.hpp"
 #include "run/device_table.hpp"
+#include "run/transfer.hpp"
 
 namespace rosin::distributed {
 namespace {
@@ -60,6 +64,15 @@ class HostPlaces {
   size_t bytes_ = 0;
 };
 
+/// The user says that MPI takes memory of GPUs, and MPI says that it does not.
+void warn_about_preference(const rosin_comm_transport& transport, std::string_view backend) {
+  if (transport.name != MPIBackend::transport || (backend != "CUDA" && backend != "AMDGPU")) return;
+  const std::string reason = transport.error_text();
+  if (!mpi_gpu_aware_preference()) return;
+  warn_once("mpi-gpu-aware", "distributed: MPI is to get arrays of devices as they lie there (mpi_gpu_aware); MPI " +
+                                 reason + "; they are copied to the host and back");
+}
+
 /// How the transport takes memory of this device, as far as the user lets it.
 rosin_comm_devices way_of(const rosin_comm_transport& transport, rosin_comm& comm, int position,
                           const OpenDevice& device) {
@@ -72,7 +85,7 @@ rosin_comm_devices way_of(const rosin_comm_transport& transport, rosin_comm& com
       return is_checked && device.functions.native_stream ? ROSIN_COMM_WITH_STREAM : ROSIN_COMM_NO_DEVICES;
     }
     case ROSIN_COMM_AT_REST: return mpi_gpu_aware_preference() ? ROSIN_COMM_AT_REST : ROSIN_COMM_NO_DEVICES;
-    default: return ROSIN_COMM_NO_DEVICES;
+    default: warn_about_preference(transport, backend); return ROSIN_COMM_NO_DEVICES;
   }
 }
 
@@ -194,7 +207,10 @@ void DeviceMemory::copy_out(std::span<const Piece> pieces, unsigned char* host) 
       device_.check(status, "copy from the device");
     }
     copied = stream_.record();
-    for (const Piece& piece : pieces) stream_.has_read(block_of(piece.send), copied);
+    for (const Piece& piece : pieces) {
+      stream_.has_read(block_of(piece.send), copied);
+      count_copied({.from_devices = static_cast<int64_t>(size_of_array(piece.send))});
+    }
   }
   stream_.wait(copied);
   look(pieces);
@@ -214,6 +230,7 @@ void DeviceMemory::copy_in(std::span<const Piece> pieces, const unsigned char* h
   }
   pinned_use_ = stream_.record();
   has_written(pieces, pinned_use_);
+  for (const Piece& piece : pieces) count_copied({.to_devices = static_cast<int64_t>(size_of_array(piece.receive))});
 }
 
 rosin_comm_status DeviceMemory::run_staged(rosin_comm_collective& c, std::span<const Piece> pieces, int rank) {

@@ -117,15 +117,16 @@ rosin_comm_status Device::wait(const rosin_comm_transport& transport, rosin_comm
 }
 
 rosin_comm_status Device::run(const rosin_comm_transport& transport, rosin_comm* comm, const rosin_comm_collective& c,
-                              int rank, int ranks) {
+                              int rank, int ranks, bool with_stream) {
   std::vector<rosin_comm_part> parts(c.parts, c.parts + c.part_count);
   const std::vector<Block> memory = blocks(c, parts, rank, ranks);
   rosin_comm_collective there = c;
   there.parts = parts.empty() ? nullptr : parts.data();
   there.memory = ROSIN_COMM_DEVICE;
-  there.stream = functions_->native_stream(stream_);
+  there.stream = with_stream ? functions_->native_stream(stream_) : nullptr;
+  if (!with_stream) good(functions_->stream_sync(stream_), "stream_sync");
   rosin_comm_status status = transport.run(comm, &there);
-  if (status == ROSIN_COMM_OK) status = wait(transport, comm);
+  if (status == ROSIN_COMM_OK && with_stream) status = wait(transport, comm);
   for (const Block& block : memory) {
     if (status == ROSIN_COMM_OK) {
       good(functions_->copy_out(stream_, block.host, {block.memory, 0}, block.bytes), "copy_out");

@@ -17,9 +17,10 @@ class Device {
   static std::unique_ptr<Device> open(const char* plugin, int id);
 
   const char* name() const { return functions_->name; }
-  /// The collective with all parts on the device, to its end; as rosin_comm_transport::run.
+  /// The collective with all parts on the device, as work of a stream or at rest, to its end; as
+  /// rosin_comm_transport::run.
   rosin_comm_status run(const rosin_comm_transport& transport, rosin_comm* comm, const rosin_comm_collective& c,
-                        int rank, int ranks);
+                        int rank, int ranks, bool with_stream);
 
  private:
   struct Block;

@@ -50,10 +50,13 @@ bool Rig::open(const char* path, double timeout) {
 bool Rig::use_device(const char* plugin) {
   device = Device::open(plugin, rank);
   if (!device) return false;
-  check(functions->takes_devices && functions->check, "the functions for devices are there");
+  check(functions->takes_devices != nullptr, "the function for devices is there");
   check(functions->takes_devices(comm, "no such") == ROSIN_COMM_NO_DEVICES && *functions->error_text(),
         "a kind of device that is not taken");
-  if (functions->takes_devices(comm, device->name()) == ROSIN_COMM_WITH_STREAM) return true;
+  const int32_t way = functions->takes_devices(comm, device->name());
+  with_stream = way == ROSIN_COMM_WITH_STREAM;
+  check(!with_stream || functions->check, "what goes to streams can be asked about");
+  if (way != ROSIN_COMM_NO_DEVICES) return true;
   say(std::string("FAILED: memory of ") + device->name() + " is not taken: " + functions->error_text());
   return false;
 }
@@ -71,7 +74,7 @@ rosin_comm_status Rig::run(int kind, int type, int operation, int root, const st
   collective.name = name;
   collective.timeout = timeout;
   if (device && kind != ROSIN_COMM_BARRIER) {
-    const rosin_comm_status status = device->run(*functions, comm, collective, rank, ranks);
+    const rosin_comm_status status = device->run(*functions, comm, collective, rank, ranks, with_stream);
     if (status != ROSIN_COMM_UNSUPPORTED) return status;  // else it goes over the host, as the library would have it
   }
   return functions->run(comm, &collective);

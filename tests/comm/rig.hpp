@@ -22,6 +22,7 @@ struct Rig {
   int rank = 0, ranks = 1;
   int passed = 0, failed = 0;
   std::unique_ptr<Device> device;  // that collectives are done on; null: in memory of the host
+  bool with_stream = true;         // as work of a stream
   double patience = 30;            // seconds to wait for ranks that do wrong
 
   /// Loads the file and joins; false after a complaint.

@@ -102,6 +102,19 @@ TEST_F(DeviceRanks, RanksWithAShareEachTrainAsOneWithAll) {
   }
 }
 
+/// ROSIN_TEST_STRAIGHT says that the transport takes memory of the device; else all goes over the host, once each way.
+TEST_F(DeviceRanks, NothingGoesOverTheHostWhereTheTransportTakesItStraight) {
+  if (n == 1) GTEST_SKIP() << "alone nothing is sent";
+  const Array x = full({1000}, rank + 1, Float32) | device();
+  eval(x);
+  const Stats before = stats();
+  eval(allreduce(b, x, Reduction::sum));
+  const Stats after = stats();
+  const int64_t bytes = std::getenv("ROSIN_TEST_STRAIGHT") ? 0 : 4000;
+  EXPECT_EQ(after.from_devices - before.from_devices, bytes);
+  EXPECT_EQ(after.to_devices - before.to_devices, bytes);
+}
+
 TEST_F(DeviceRanks, ManyStepsGoOneAfterTheOther) {
   Array x = full({1000}, rank + 1, Float32) | device();
   for (int turn = 0; turn < 20; ++turn) x = allreduce(b, x * 0.5, avg) + 1;
