@@ -151,7 +151,9 @@ class Ranks(unittest.TestCase):
             more = DEVICES["CUDA"] | {"ROSIN_TEST_DEVICE": "CUDA", "ROSIN_CACHE_DIR": folder}
             filtered = "--gtest_filter=DeviceRanks.*"
             self.run_as(OPEN_MPI, 2, filtered, ROSIN_MPI_LIBRARY=str(aware), **more)  # nobody asks for it
-            self.run_as(OPEN_MPI, 2, filtered, ROSIN_MPI_LIBRARY=str(aware), ROSIN_MPI_GPU_AWARE="1",
+            preferences = pathlib.Path(folder) / "LocalPreferences.toml"
+            preferences.write_text("[Flux]\nFluxDistributedMPICUDAAware = true\n", encoding="utf-8")
+            self.run_as(OPEN_MPI, 2, filtered, ROSIN_MPI_LIBRARY=str(aware), ROSIN_PREFERENCES=str(preferences),
                         ROSIN_TEST_STRAIGHT="1", **more)
             done = self.start(OPEN_MPI, 2, filtered, ROSIN_MPI_GPU_AWARE="1", **more)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
