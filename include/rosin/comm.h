@@ -155,7 +155,8 @@ typedef struct rosin_comm_transport {
    * other way). `why` is told to the others where that is possible: one line of text. */
   void (*abort)(rosin_comm* comm, const char* why);
   /* How run() takes memory of devices of this kind ("CUDA", "AMDGPU"); a rosin_comm_devices (optional: not at all).
-   * It may answer ROSIN_COMM_UNSUPPORTED to a kind, an operation or a type, alike on all ranks; then nothing is done. */
+   * It may answer ROSIN_COMM_UNSUPPORTED to a kind, an operation or a type, alike on all ranks; then nothing is done.
+   */
   int32_t (*takes_devices)(rosin_comm* comm, const char* backend);
   /* What is known of collectives that were given to streams: ROSIN_COMM_OK unless one has failed, or was aborted. Then
    * their work on streams has ended or soon will, what they were to receive is worthless, and the communicator is
