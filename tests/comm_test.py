@@ -10,6 +10,7 @@ import random
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -21,6 +22,9 @@ BUILD = pathlib.Path(os.environ.get("ROSIN_TEST_BUILD", ROOT / "build" / "releas
 CONFORMANCE, COMMAND = BUILD / "comm_conformance", BUILD / "tools" / "rosin"
 LOCAL, MPI = BUILD / "rosin" / "librosin_comm_local.so", BUILD / "rosin" / "librosin_comm_mpi.so"
 OPEN_MPI, MPICH = shutil.which("mpiexec.openmpi"), shutil.which("mpiexec.hydra")
+NCCL, CUDA = BUILD / "rosin" / "librosin_comm_nccl.so", BUILD / "rosin" / "librosin_cuda.so"
+TCP = BUILD / "rosin" / "librosin_comm_tcp.so"
+FAKE_CUDA = BUILD / "fake_cuda"  # the pretended CUDA and NCCL
 MARK = "ROSIN_TEST_COMM"  # in the environment of all that a test starts
 LIMIT = 300
 
@@ -332,6 +336,112 @@ class Mpich(Mpi, Ranks):
 
     def launcher(self, ranks):
         return (MPICH, "-n", ranks)
+
+
+@unittest.skipUnless(CONFORMANCE.is_file() and TCP.is_file(), "the build has no transport over TCP")
+class Tcp(Ranks):
+    """Ranks that nobody starts together."""
+
+    def run_ranks(self, ranks, *words, **environment):
+        """What all have said."""
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            master = f"127.0.0.1:{free.getsockname()[1]}"
+        more = {"ROSIN_MASTER": master, "ROSIN_WORLD_SIZE": str(ranks), **environment}
+        started = [subprocess.Popen([str(word) for word in words], text=True, stdin=subprocess.DEVNULL,
+                                    env=self.environment(**{"ROSIN_RANK": str(rank), **more}),
+                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT) for rank in range(ranks)]
+        said = ""
+        for process in started:  # one that has stopped is ended when the others have told of it
+            if process is started[-1] and ranks > 1 and "TIMEOUT" in said:
+                process.kill()
+            said += process.communicate(timeout=LIMIT)[0]
+        return said
+
+    def test_one_two_and_four_ranks_keep_the_contract(self):
+        for ranks in (1, 2, 4):
+            said = self.run_ranks(ranks, CONFORMANCE, TCP)
+            self.assertRegex(said, rf"(?s){ranks} ranks over TCP.*\n[1-9]\d* passed, 0 failed\n")
+
+    def test_what_a_rank_does_wrong_is_told_to_all(self):
+        for name, status, text in (("kill", "LOST", "rank 2 is gone; the last that all reached is collective 3"),
+                                   ("leave", "LOST", "rank 2 is gone"), ("abort", "ABORTED", "the loss is NaN"),
+                                   ("stop", "TIMEOUT", "rank 2 did not come within 2 s"),
+                                   ("count", "MISMATCH", "rank 0 is at collective 4, .*10 Flo.* rank 2 .*11 Flo")):
+            said = self.run_ranks(3, CONFORMANCE, TCP, "--fault", name, "--patience", 2)
+            self.assertGreaterEqual(len(errors(said)), 2, said)
+            self.assertNotIn("FAILED", said)
+            for _, its, what in errors(said):
+                self.assertEqual(its, status, what)
+                self.assertRegex(what, text)
+
+    def test_wrong_variables_are_told(self):
+        for more, why in (({"ROSIN_MASTER": "here"}, 'must be host:port of rank 0; got "here"'),
+                          ({"ROSIN_RANK": "2"}, 'ROSIN_RANK must be a number from 0 to 1'),
+                          ({"ROSIN_WORLD_SIZE": ""}, "ROSIN_WORLD_SIZE must be a number from 1 to"),
+                          ({"ROSIN_MASTER": "nowhere.invalid:1", "ROSIN_RANK": "1"},
+                           "ROSIN_MASTER names nowhere.invalid:1: ")):
+            environment = {"ROSIN_MASTER": "127.0.0.1:1", "ROSIN_WORLD_SIZE": "2", "ROSIN_RANK": "0", **more}
+            self.assertIn(f"join: INVALID: {why}" if why[:5] == "ROSIN" else why,
+                          self.run_words(CONFORMANCE, TCP, **environment).stdout)
+
+    @unittest.skipUnless(NCCL.is_file() and (FAKE_CUDA / "libnccl.so.2").is_file(), "there is no pretended NCCL")
+    def test_ranks_of_nccl_meet_over_it(self):
+        said = self.run_ranks(2, CONFORMANCE, NCCL, "--device", CUDA, "--only", "bits",
+                              ROSIN_CUDA_LIBRARIES=str(FAKE_CUDA))
+        self.assertRegex(said, r"(?s)2 ranks over NCCL .*with TCP.*[1-9]\d* passed, 0 failed\n")
+
+
+@unittest.skipUnless(CONFORMANCE.is_file() and NCCL.is_file() and (FAKE_CUDA / "libnccl.so.2").is_file(),
+                     "the build has no transport over NCCL, or no pretended one")
+class Nccl(Ranks):
+    """On the pretended CUDA, of which each process has one of its own."""
+
+    on_device = (CONFORMANCE, NCCL, "--device", CUDA)
+
+    def environment(self, **more):
+        return super().environment(**{"ROSIN_CUDA_LIBRARIES": str(FAKE_CUDA), **more})
+
+    def test_one_two_and_three_ranks_keep_the_contract_on_devices(self):
+        for ranks in (1, 2, 3):
+            self.assertIn(f"{ranks} ranks over NCCL", self.good(*rosin_run(ranks), *self.on_device))
+
+    def test_memory_of_the_host_goes_over_the_transport_of_the_launcher(self):
+        self.assertRegex(self.good(*rosin_run(2), CONFORMANCE, NCCL), r"over NCCL .*with Local")
+        self.assertRegex(self.good(CONFORMANCE, NCCL), r"1 ranks over NCCL .*with MPI .*without MPI")
+
+    @unittest.skipUnless(OPEN_MPI, "no Open MPI here")
+    def test_ranks_of_mpi_meet_over_it(self):
+        root = ["--allow-run-as-root"] if os.getuid() == 0 else []
+        words = (OPEN_MPI, *root, "--oversubscribe", "-n", 2, *self.on_device, "--only", "bits")
+        self.assertRegex(self.good(*words), r"2 ranks over NCCL .*with MPI .*Open MPI")
+
+    def fault(self, name, status, text, **environment):
+        words = (*rosin_run(3, "--grace", "5"), *self.on_device, "--fault", name, "--patience", 3)
+        done = self.run_words(*words, **environment)
+        said = errors(done.stdout)
+        self.assertGreaterEqual(len(said), 2, done.stdout + done.stderr)
+        for _, its, what in said:  # what the last rank does may befall a sum before it, whose work goes on elsewhere
+            self.assertIn(status, f"{its}: {what}")
+            self.assertRegex(what, text)
+
+    def test_what_a_rank_does_wrong_is_told_before_anything_waits_on_a_device(self):
+        self.fault("count", "MISMATCH", r"rank 0 is at collective 4, .*10 Float32.* rank 2 .*11 Float32")
+        self.fault("kill", "LOST", r"rank 2 (was ended by signal 9|is gone)")
+        self.fault("stop", "TIMEOUT", r"rank 2 .*did not come within 3 s")
+        self.fault("abort", "ABORTED", "the loss is NaN")
+
+    def test_errors_of_work_under_way_are_told(self):
+        self.fault("none", "LOST", r"remote process exited.*does not answer|rank \d (ended with|is gone)",
+                   FAKE_NCCL="lost=5")
+
+    def test_why_it_cannot_be_taken_is_told(self):
+        for more, why in (({"FAKE_NCCL": "version=2804"}, "NCCL must be version 2.10.0 or later; this is 2.8.4"),
+                          ({"FAKE_NCCL": "version=20905"}, "NCCL must be version 2.10.0 or later; this is 2.9.5"),
+                          ({"ROSIN_NCCL_LIBRARY": "/nonexistent/libnccl.so"},
+                           r"NCCL is not found \(/nonexistent/libnccl.so: .*ROSIN_NCCL_LIBRARY"),
+                          ({"ROSIN_NCCL_LIBRARY": str(FAKE_CUDA / "libcuda.so.1")}, "NCCL has no ncclGetVersion")):
+            self.assertRegex(self.run_words(CONFORMANCE, NCCL, **more).stdout, "join: UNSUPPORTED: " + why)
 
 
 if __name__ == "__main__":

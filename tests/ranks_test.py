@@ -6,6 +6,7 @@ import random
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -21,6 +22,11 @@ OPEN_MPI = ["mpiexec.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind
 MPICH = ["mpiexec.hydra"]
 
 
+# What the tests of devices need, by back end. CUDA's device is the pretended one of tests/fake_cuda.
+DEVICES = {"reference": {}, "OpenCL": {"POCL_EXTRA_BUILD_FLAGS": "-cl-opt-disable"},
+           "CUDA": {"ROSIN_CUDA_LIBRARIES": str(BUILD / "fake_cuda")}}
+
+
 def environment():
     kept = {name: value for name, value in os.environ.items()
             if not name.startswith(("ROSIN_", "OMPI_", "PMI_", "PMIX_"))}
@@ -29,14 +35,14 @@ def environment():
 
 @unittest.skipUnless(PROGRAM.is_file(), "no build")
 class Ranks(unittest.TestCase):
-    def start(self, launcher, ranks, *arguments):
+    def start(self, launcher, ranks, *arguments, **more):
         program = [str(PROGRAM), "--gtest_color=no", *arguments]
         command = [*launcher, "-n", str(ranks), *program] if launcher else program
-        return subprocess.run(command, env=environment(), capture_output=True, text=True, check=False, timeout=SECONDS,
+        return subprocess.run(command, env=environment() | more, capture_output=True, text=True, check=False, timeout=SECONDS,
                               cwd=ROOT)
 
-    def run_as(self, launcher, ranks):
-        done = self.start(launcher, ranks)
+    def run_as(self, launcher, ranks, *arguments, **more):
+        done = self.start(launcher, ranks, *arguments, **more)
         said = done.stdout[-6000:] + done.stderr[-6000:]
         self.assertEqual(done.returncode, 0, said)
         self.assertEqual(len(re.findall(r"\[  PASSED  \] [1-9]\d* tests?", done.stdout)), ranks, said)
@@ -48,6 +54,43 @@ class Ranks(unittest.TestCase):
         for ranks in (2, 4):
             with self.subTest(ranks=ranks):
                 self.run_as(ROSIN_RUN, ranks)
+
+    def test_arrays_of_devices(self):
+        for backend, more in DEVICES.items():
+            if not (BUILD / "rosin" / f"librosin_{backend.lower()}.so").is_file():
+                continue
+            with self.subTest(backend), tempfile.TemporaryDirectory() as kernels:
+                self.run_as(ROSIN_RUN, 2, "--gtest_filter=DeviceRanks.*", ROSIN_TEST_DEVICE=backend,
+                            ROSIN_CACHE_DIR=kernels, **more)
+
+    def test_over_nccl(self):
+        if not (BUILD / "fake_cuda" / "libnccl.so.2").is_file():
+            self.skipTest("the build has no pretended NCCL")
+        with tempfile.TemporaryDirectory() as kernels:
+            for ranks in (1, 2, 4):
+                with self.subTest(ranks=ranks):
+                    self.run_as(ROSIN_RUN, ranks, "--gtest_filter=-Ranks.ABackendIsInitializedFirst",
+                                ROSIN_TEST_NCCL="1", ROSIN_TEST_DEVICE="CUDA", ROSIN_TEST_STRAIGHT="1",
+                                ROSIN_CACHE_DIR=kernels,
+                                **DEVICES["CUDA"])
+
+    def test_ranks_that_meet_at_an_address(self):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            master = {"ROSIN_MASTER": f"127.0.0.1:{free.getsockname()[1]}", "ROSIN_WORLD_SIZE": "2"}
+        ranks = [subprocess.Popen([str(PROGRAM), "--gtest_color=no"], env=environment() | master | {"ROSIN_RANK": rank},
+                                  cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                 for rank in ("0", "1")]
+        for process in ranks:
+            said = process.communicate(timeout=SECONDS)[0]
+            self.assertEqual(process.returncode, 0, said[-6000:])
+
+    def test_nccl_needs_a_device(self):
+        done = self.start(None, 1, "--gtest_filter=Ranks.KnowTheirNumber", ROSIN_TEST_NCCL="1",
+                          ROSIN_CUDA_LIBRARIES="/nonexistent")
+        if "[  PASSED  ] 1 test." not in done.stdout:  # there is a real one
+            self.assertIn("initialize: NCCL joins processes that have a CUDA device each; CUDA is not usable: ",
+                          done.stdout)
 
     def test_what_befalls_one_rank_is_told_to_the_others(self):
         for name, passed in (("ARankIsKilled", 2), ("ARankSaysWhyItCannotGoOn", 3)):
@@ -94,6 +137,28 @@ class Ranks(unittest.TestCase):
         for ranks in (2, 4):
             with self.subTest(ranks=ranks):
                 self.run_as(OPEN_MPI, ranks)
+
+    def test_an_mpi_that_takes_memory_of_devices_gets_it(self):
+        """Open MPI that says so: memory of the pretended CUDA is the host's."""
+        self.need(OPEN_MPI[0], "openmpi-bin")
+        with tempfile.TemporaryDirectory() as folder:
+            aware = pathlib.Path(folder) / "libmpi_aware.so"
+            words = [os.environ.get("CXX") or "g++", "-shared", "-fPIC", "-x", "c++", "-", "-o", str(aware),
+                     "-Wl,--no-as-needed", "-l:libmpi.so.40"]
+            if subprocess.run(words, input='extern "C" int MPIX_Query_cuda_support() { return 1; }', text=True,
+                              check=False, capture_output=True).returncode != 0:
+                self.skipTest("no compiler, or no libmpi.so.40")
+            more = DEVICES["CUDA"] | {"ROSIN_TEST_DEVICE": "CUDA", "ROSIN_CACHE_DIR": folder}
+            filtered = "--gtest_filter=DeviceRanks.*"
+            self.run_as(OPEN_MPI, 2, filtered, ROSIN_MPI_LIBRARY=str(aware), **more)  # nobody asks for it
+            preferences = pathlib.Path(folder) / "LocalPreferences.toml"
+            preferences.write_text("[Flux]\nFluxDistributedMPICUDAAware = true\n", encoding="utf-8")
+            self.run_as(OPEN_MPI, 2, filtered, ROSIN_MPI_LIBRARY=str(aware), ROSIN_PREFERENCES=str(preferences),
+                        ROSIN_TEST_STRAIGHT="1", **more)
+            done = self.start(OPEN_MPI, 2, filtered, ROSIN_MPI_GPU_AWARE="1", **more)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertIn("does not take memory of CUDA devices", done.stderr)
+            self.assertIn("they are copied to the host and back (mpi-gpu-aware)", done.stderr)
 
     def test_under_mpich(self):
         self.need(MPICH[0], "mpich")

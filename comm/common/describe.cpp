@@ -63,6 +63,18 @@ void check_parts(const rosin_comm_collective& c, bool is_root) {
   }
 }
 
+void check_memory(const rosin_comm_collective& c, rosin_comm_devices devices) {
+  if (c.memory != ROSIN_COMM_HOST && c.memory != ROSIN_COMM_DEVICE) refuse("there is no such kind of memory");
+  if (c.stream && c.memory != ROSIN_COMM_DEVICE) refuse("a stream was given with memory of the host");
+  if (c.memory == ROSIN_COMM_HOST) return;
+  if (devices == (c.stream ? ROSIN_COMM_WITH_STREAM : ROSIN_COMM_AT_REST)) return;
+  const char* const text = devices == ROSIN_COMM_NO_DEVICES
+                               ? "memory of devices is not taken; copy to host memory first"
+                           : devices == ROSIN_COMM_AT_REST ? "memory of devices is taken without a stream"
+                                                           : "memory of devices is taken with a stream";
+  throw Trouble{ROSIN_COMM_UNSUPPORTED, text};
+}
+
 /// FNV-1a over the bytes of a number.
 uint64_t mixed(uint64_t hash, uint64_t number) {
   for (int byte = 0; byte < 8; ++byte, number >>= 8) hash = (hash ^ (number & 0xff)) * 0x100000001b3u;
@@ -77,7 +89,8 @@ bool is_half(int32_t type) { return type == ROSIN_COMM_FLOAT16 || type == ROSIN_
 bool names_root(int32_t kind) { return is_in(kind, kinds) && kinds[kind].root; }
 bool combines(int32_t kind) { return is_in(kind, kinds) && kinds[kind].combines; }
 
-rosin_comm_collective checked(const rosin_comm_collective* collective, int rank, int ranks, bool with_streams) {
+rosin_comm_collective checked(const rosin_comm_collective* collective, int rank, int ranks,
+                              rosin_comm_devices devices) {
   if (!collective || collective->size < offsetof(rosin_comm_collective, timeout)) refuse("no collective was given");
   rosin_comm_collective c{};
   std::memcpy(&c, collective, std::min(collective->size, sizeof c));
@@ -96,9 +109,7 @@ rosin_comm_collective checked(const rosin_comm_collective* collective, int rank,
   }
   check_parts(c, rank == c.root);
   if (!(c.timeout >= 0)) refuse("the timeout is not a number of seconds");
-  if (c.stream && !with_streams) {
-    throw Trouble{ROSIN_COMM_UNSUPPORTED, "memory of devices is not taken; copy to host memory first"};
-  }
+  check_memory(c, devices);
   return c;
 }
 

@@ -29,8 +29,9 @@ bool names_root(int32_t kind);
 bool combines(int32_t kind);
 
 /// The collective with every field that its struct has, the others zero; throws ROSIN_COMM_INVALID where it breaks the
-/// contract, and ROSIN_COMM_UNSUPPORTED where it is for a stream and `with_streams` is false.
-rosin_comm_collective checked(const rosin_comm_collective* collective, int rank, int ranks, bool with_streams);
+/// contract, and ROSIN_COMM_UNSUPPORTED where it is of memory of devices and these are taken otherwise.
+rosin_comm_collective checked(const rosin_comm_collective* collective, int rank, int ranks,
+                              rosin_comm_devices devices = ROSIN_COMM_NO_DEVICES);
 Description describe(const rosin_comm_collective& collective, uint64_t number);
 
 /// `collective 3, "gradients 1" (allreduce, sum, 1000 Float32 in 2 parts)`; the name alone of

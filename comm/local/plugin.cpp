@@ -43,7 +43,11 @@ rosin_comm_status place(rosin_comm* comm, rosin_comm_place* out) {
 }
 
 rosin_comm_status run(rosin_comm* comm, const rosin_comm_collective* collective) {
-  return guarded([&] { comm->room.run(checked(collective, comm->room.rank(), comm->room.ranks(), false)); });
+  return guarded([&] { comm->room.run(checked(collective, comm->room.rank(), comm->room.ranks())); });
+}
+
+rosin_comm_status check(rosin_comm* comm) {
+  return guarded([&] { comm->room.check(); });
 }
 
 void abort(rosin_comm* comm, const char* why) { comm->room.abort(why); }
@@ -59,7 +63,8 @@ const rosin_comm_transport table = {.size = sizeof(rosin_comm_transport),
                                     .place = place,
                                     .run = run,
                                     .abort = abort,
-                                    .takes_devices = nullptr};
+                                    .takes_devices = nullptr,
+                                    .check = check};
 
 }  // namespace
 }  // namespace rosin::transport::local

@@ -274,6 +274,23 @@ void Room::abort(const char* why) noexcept {
   if (page_) tell_failure(ROSIN_COMM_ABORTED, std::string("aborted: ") + (why ? why : "no reason was given"));
 }
 
+void Room::check() {
+  if (broken_) throw *broken_;
+  if (!page_) return;
+  try {
+    throw_told_failure();
+    for (int other = 0; other < ranks_; ++other) {
+      const std::string why = other == rank_ ? "" : why_gone(other);
+      if (why.empty() || (slot(other).left.load() != 0 && why == "has left")) continue;
+      throw Trouble{ROSIN_COMM_LOST, "rank " + std::to_string(other) + " " + why + "; it " + last_of(other)};
+    }
+  } catch (Trouble& trouble) {
+    broken_ = trouble;
+    tell_failure(trouble.status, trouble.text);
+    throw;
+  }
+}
+
 // What collectives.cpp waits for: the pieces of mail between two ranks.
 
 void Room::send(const rosin_comm_collective& c) {

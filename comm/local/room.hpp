@@ -27,6 +27,8 @@ class Room {
   int ranks() const { return ranks_; }
   void run(const rosin_comm_collective& collective);
   void abort(const char* why) noexcept;
+  /// Throws where ranks wait in vain for each other: one has failed, or has not left in good order.
+  void check();
 
  private:
   struct Wait;

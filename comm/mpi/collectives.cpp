@@ -69,17 +69,29 @@ void World<H>::exchange(const rosin_comm_collective& c, const void* send, void* 
   }
 }
 
+/// Memory of devices is MPI's to read and write, so only what it does itself is taken. Ranks decide alike.
+template <class H> void World<H>::check_device_parts(const rosin_comm_collective& c) const {
+  const bool is_float = c.type == ROSIN_COMM_FLOAT32 || c.type == ROSIN_COMM_FLOAT64;
+  const bool is_mpis = is_float && (c.operation == ROSIN_COMM_SUM || c.operation == ROSIN_COMM_PRODUCT);
+  bool is_taken = c.kind != ROSIN_COMM_REDUCE_SCATTER && (!combines(c.kind) || is_mpis);
+  for (const rosin_comm_part& part : std::span(c.parts, c.part_count)) {
+    is_taken = is_taken && part.count * bytes_of(c.type) * static_cast<uint64_t>(ranks_) <= most_count;
+  }
+  if (!is_taken) throw Trouble{ROSIN_COMM_UNSUPPORTED, "MPI does not do this on memory of devices"};
+}
+
 /// Whether MPI may have the memory of this part itself.
 template <class H> bool World<H>::goes_directly(const rosin_comm_collective& c, const rosin_comm_part& part) const {
   const uint64_t bytes = part.count * bytes_of(c.type);
   // All ranks decide alike: by sizes and kinds, never by addresses.
+  if (c.memory == ROSIN_COMM_DEVICE) return bytes != 0;
   if (bytes < large_bytes) return false;
   if (is_in_pieces(c.kind)) return true;
   return bytes * static_cast<uint64_t>(ranks_) <= most_count && !is_reduced_as_float(c);
 }
 
 template <class H> void World<H>::run_directly(const rosin_comm_collective& c, const rosin_comm_part& part) {
-  if (is_in_pieces(c.kind)) return reduce_in_pieces(c, part);
+  if (is_in_pieces(c.kind) && c.memory == ROSIN_COMM_HOST) return reduce_in_pieces(c, part);
   const uint64_t unit = combines(c.kind) ? 1 : bytes_of(c.type);
   const char* own =
       static_cast<const char*>(part.receive) + part.count * bytes_of(c.type) * static_cast<uint64_t>(rank_);

@@ -40,6 +40,9 @@ template <class H> struct Functions {
   int (*send)(const void*, int, H, int, int, H, H*);
   int (*receive)(void*, int, H, int, int, H, H*);
   int (*test)(H*, int*, void*);
+  // Whether it takes memory of devices; null where it does not know of such.
+  int (*query_cuda)();
+  int (*query_rocm)();
 };
 
 template <class H> struct Constants {

@@ -110,6 +110,8 @@ template <class H> Functions<H> functions_of(const Library& library) {
   library.find(f.send, "MPI_Isend");
   library.find(f.receive, "MPI_Irecv");
   library.find(f.test, "MPI_Test");
+  f.query_cuda = reinterpret_cast<int (*)()>(dlsym(library.handle, "MPIX_Query_cuda_support"));
+  f.query_rocm = reinterpret_cast<int (*)()>(dlsym(library.handle, "MPIX_Query_rocm_support"));
   return f;
 }
 

@@ -22,6 +22,9 @@ class Alone final : public Ranks {
   void abort() noexcept override {}
   void leave() override {}
   std::string version() const override { return ROSIN_VERSION " (without MPI)"; }
+  void require_devices(std::string_view) const override {
+    throw Trouble{ROSIN_COMM_UNSUPPORTED, "there is no MPI that takes memory of devices"};
+  }
 };
 
 std::unique_ptr<Ranks> joined_ranks(double timeout) {
@@ -71,11 +74,16 @@ rosin_comm_status place(rosin_comm* comm, rosin_comm_place* out) {
 rosin_comm_status run(rosin_comm* comm, const rosin_comm_collective* collective) {
   return guarded([&] {
     const rosin_comm_place here = comm->ranks->place();
-    comm->ranks->run(checked(collective, here.rank, here.ranks, false));
+    comm->ranks->run(checked(collective, here.rank, here.ranks, ROSIN_COMM_AT_REST));
   });
 }
 
 void abort(rosin_comm* comm, const char*) { comm->ranks->abort(); }
+
+int32_t takes_devices(rosin_comm* comm, const char* backend) {
+  const rosin_comm_status status = guarded([&] { comm->ranks->require_devices(backend ? backend : ""); });
+  return status == ROSIN_COMM_OK ? ROSIN_COMM_AT_REST : ROSIN_COMM_NO_DEVICES;
+}
 
 rosin_comm_transport& table() {
   static rosin_comm_transport all = {.size = sizeof(rosin_comm_transport),
@@ -89,7 +97,8 @@ rosin_comm_transport& table() {
                                      .place = place,
                                      .run = run,
                                      .abort = abort,
-                                     .takes_devices = nullptr};
+                                     .takes_devices = takes_devices,
+                                     .check = nullptr};
   return all;
 }
 

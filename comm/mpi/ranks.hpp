@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include <rosin/comm.h>
 
@@ -21,6 +22,8 @@ class Ranks {
   virtual void abort() noexcept = 0;
   virtual void leave() = 0;
   virtual std::string version() const = 0;
+  /// Throws Trouble with the reason where memory of devices of this kind is not taken.
+  virtual void require_devices(std::string_view backend) const = 0;
 };
 
 }  // namespace rosin::transport::mpi

@@ -218,8 +218,16 @@ template <class H> void World<H>::ask_around(double timeout) {
                                         std::to_string(rank_) + " waits in " + text_of(current_)};
 }
 
+template <class H> void World<H>::require_devices(std::string_view backend) const {
+  int (*const query)() = backend == "CUDA" ? f_.query_cuda : backend == "AMDGPU" ? f_.query_rocm : nullptr;
+  if (query && query() == 1) return;
+  throw Trouble{ROSIN_COMM_UNSUPPORTED, version() + " does not take memory of " + std::string(backend) + " devices (" +
+                                            (query ? "it says so" : "it cannot be asked") + ")"};
+}
+
 template <class H> void World<H>::run(const rosin_comm_collective& c) {
   if (broken_) throw *broken_;
+  if (c.memory == ROSIN_COMM_DEVICE) check_device_parts(c);
   const bool between_two = c.kind == ROSIN_COMM_SEND || c.kind == ROSIN_COMM_RECEIVE;
   try {
     current_ = describe(c, between_two ? number_ : ++number_);

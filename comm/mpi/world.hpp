@@ -25,6 +25,7 @@ template <class H> class World final : public Ranks {
   void abort() noexcept override;
   void leave() override;
   std::string version() const override;
+  void require_devices(std::string_view backend) const override;
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -47,6 +48,7 @@ template <class H> class World final : public Ranks {
   bool goes_directly(const rosin_comm_collective& c, const rosin_comm_part& part) const;
   void run_parts(const rosin_comm_collective& c);
   void run_directly(const rosin_comm_collective& c, const rosin_comm_part& part);
+  void check_device_parts(const rosin_comm_collective& c) const;
   void run_staged(const rosin_comm_collective& c);
   void exchange_staged(const rosin_comm_collective& c, uint64_t count, uint64_t sent, uint64_t got);
   void exchange(const rosin_comm_collective& c, const void* send, void* receive, uint64_t elements);

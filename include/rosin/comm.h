@@ -60,7 +60,8 @@ typedef enum rosin_comm_type {
 
 /* Sums of Float16 and BFloat16 are made in Float32 and rounded once. Integers wrap around. Minimum and maximum give NaN
  * where a rank has NaN. The order in which numbers of ranks are combined depends on the sizes and the number of ranks
- * only: the same values give the same bits, on every rank. */
+ * only: the same values give the same bits, on every rank. (In memory of devices a library may round 16-bit sums more
+ * often, and leave NaN out of minimum and maximum.) */
 typedef enum rosin_comm_operation {
   ROSIN_COMM_SUM,
   ROSIN_COMM_PRODUCT,
@@ -100,9 +101,20 @@ typedef struct rosin_comm_collective {
   const rosin_comm_part* parts;
   const char* name; /* what messages call it: "gradients 3"; at most 63 bytes are told to other ranks; not null */
   double timeout;   /* how long to wait for other ranks; 0: for ever */
-  void* stream;     /* null: host memory, all has ended when run() returns. Else the vendor's stream, whose device has
-                       the memory: the collective is work of the stream (optional: ROSIN_COMM_UNSUPPORTED) */
+  void* stream;     /* null: all has ended when run() returns. Else the vendor's stream, whose device has the memory:
+                       the collective is work of the stream (optional: ROSIN_COMM_UNSUPPORTED) */
+  int32_t memory;   /* rosin_comm_memory of all parts; with a stream: of its device */
 } rosin_comm_collective;
+
+/* Memory of a device is named by its addresses there: CUdeviceptr, hipDeviceptr_t. */
+typedef enum rosin_comm_memory { ROSIN_COMM_HOST, ROSIN_COMM_DEVICE } rosin_comm_memory;
+
+/* What a transport takes of memory of devices. */
+typedef enum rosin_comm_devices {
+  ROSIN_COMM_NO_DEVICES,  /* none; error_text() says why */
+  ROSIN_COMM_WITH_STREAM, /* as work of a stream */
+  ROSIN_COMM_AT_REST      /* without a stream: no work on the memory is under way */
+} rosin_comm_devices;
 
 typedef struct rosin_comm rosin_comm; /* a communicator: some processes, numbered by rank */
 
@@ -137,13 +149,19 @@ typedef struct rosin_comm_transport {
   /* Does one collective; see above. After a status other than OK, UNSUPPORTED and INVALID the communicator is broken:
    * what follows fails too, with the same text; and after TIMEOUT, a library that stands behind the transport may yet
    * write to what was to be received, so that this memory is kept until the process ends. SEND and RECEIVE are no
-   * collectives: they are counted with none, and only their bytes are compared. */
+   * collectives: they are counted with none, and only their bytes are compared (optional: ROSIN_COMM_UNSUPPORTED). */
   rosin_comm_status (*run)(rosin_comm* comm, const rosin_comm_collective* collective);
   /* Makes run(), here and on all other ranks, return ROSIN_COMM_ABORTED (or end the processes, where a library knows no
    * other way). `why` is told to the others where that is possible: one line of text. */
   void (*abort)(rosin_comm* comm, const char* why);
-  /* 1: run() takes memory of devices of this kind ("CUDA", "AMDGPU") with a stream (optional: no). */
+  /* How run() takes memory of devices of this kind ("CUDA", "AMDGPU"); a rosin_comm_devices (optional: not at all).
+   * It may answer ROSIN_COMM_UNSUPPORTED to a kind, an operation or a type, alike on all ranks; then nothing is done.
+   */
   int32_t (*takes_devices)(rosin_comm* comm, const char* backend);
+  /* What is known of collectives that were given to streams: ROSIN_COMM_OK unless one has failed, or was aborted. Then
+   * their work on streams has ended or soon will, what they were to receive is worthless, and the communicator is
+   * broken (optional: needed by ROSIN_COMM_WITH_STREAM). */
+  rosin_comm_status (*check)(rosin_comm* comm);
 } rosin_comm_transport;
 
 /* The one exported function: the table, valid for ever, or null when `abi` is not the transport's. */

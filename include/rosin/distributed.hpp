@@ -58,7 +58,8 @@ class ROSIN_API Backend {
 struct MPIBackend : Backend {
   static constexpr std::string_view transport = "MPI";
 };
-/// Over NVIDIA's NCCL; what is not on a CUDA device goes over MPI.
+/// Over NVIDIA's NCCL, opened at run time; each rank takes a CUDA device. What is not on it goes over the transport of
+/// the launcher.
 struct NCCLBackend : Backend {
   static constexpr std::string_view transport = "NCCL";
 };
@@ -66,7 +67,13 @@ struct NCCLBackend : Backend {
 struct LocalBackend : Backend {
   static constexpr std::string_view transport = "local";
 };
-/// That of the launcher: local under `rosin run`, MPI under mpiexec and srun, else local with one rank.
+/// Processes that meet at the address in ROSIN_MASTER (host:port of rank 0), as ROSIN_RANK of ROSIN_WORLD_SIZE: no
+/// launcher is needed. All goes through rank 0.
+struct TCPBackend : Backend {
+  static constexpr std::string_view transport = "TCP";
+};
+/// That of the launcher: local under `rosin run`, TCP where ROSIN_MASTER is set, MPI under mpiexec and srun, else local
+/// with one rank.
 struct LaunchedBackend : Backend {
   static constexpr std::string_view transport = "";
 };

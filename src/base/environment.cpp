@@ -19,7 +19,7 @@ extern char** environ;
 namespace rosin {
 namespace {
 
-constexpr std::array<EnvironmentVariable, 20> table = {{
+constexpr std::array<EnvironmentVariable, 23> table = {{
     {Setting::autoload, "ROSIN_AUTOLOAD", "0: plug-ins are loaded by `use` alone", "1"},
     {Setting::plugin_path, "ROSIN_PLUGIN_PATH", "absolute folders, parted by `:`, that may hold plug-ins",
      "the folder beside librosin alone"},
@@ -41,10 +41,15 @@ constexpr std::array<EnvironmentVariable, 20> table = {{
     {Setting::nan_check, "ROSIN_NAN_CHECK", "1: the same, and an op whose result has NaN is an error that names it",
      "0"},
     {Setting::log, "ROSIN_LOG", "notices on stderr: `info` (all), `warning` or `none`", "`info`"},
-    {Setting::rank, "ROSIN_RANK", "set by `rosin run`: the number of this process", "alone"},
-    {Setting::world_size, "ROSIN_WORLD_SIZE", "set by `rosin run`: how many processes there are", "alone"},
+    {Setting::rank, "ROSIN_RANK", "the number of this process; set by `rosin run`", "alone"},
+    {Setting::world_size, "ROSIN_WORLD_SIZE", "how many processes there are; set by `rosin run`", "alone"},
     {Setting::local_fd, "ROSIN_LOCAL_FD", "set by `rosin run`: the memory that the processes share", "alone"},
     {Setting::mpi_library, "ROSIN_MPI_LIBRARY", "the file of the MPI library for `MPIBackend`", "that of the launcher"},
+    {Setting::mpi_gpu_aware, "ROSIN_MPI_GPU_AWARE",
+     "1: MPI gets arrays of CUDA devices as they lie there; beats preference files", "what a file says"},
+    {Setting::nccl_library, "ROSIN_NCCL_LIBRARY", "the file of NCCL for `NCCLBackend`", "`libnccl.so.2`"},
+    {Setting::master, "ROSIN_MASTER", "`host:port` of rank 0, for ranks that no launcher joins; see `ROSIN_RANK`",
+     "none"},
 }};
 
 const EnvironmentVariable& entry(Setting setting) { return table[static_cast<size_t>(setting)]; }

@@ -32,7 +32,10 @@ enum class Setting : uint8_t {
   rank,  // this and the next two are set by `rosin run`, and read by its transport
   world_size,
   local_fd,
-  mpi_library  // read by the transport
+  mpi_library,  // read by the transport
+  mpi_gpu_aware,
+  nccl_library,  // this and the next are read by transports
+  master
 };
 
 struct EnvironmentVariable {

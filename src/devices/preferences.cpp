@@ -121,6 +121,7 @@ bool autoload_preference() {
 }
 
 bool mpi_gpu_aware_preference() {
+  if (const std::optional<bool> asked = environment_switch(Setting::mpi_gpu_aware)) return *asked;
   const Preferences preferences;
   const TomlEntry* entry = preferences.find(own_table, mpi_gpu_aware_key, "boolean");
   if (!entry) entry = preferences.find("Flux", "FluxDistributedMPICUDAAware", "boolean");

@@ -29,8 +29,8 @@ void write_gpu_backend_preference(std::optional<std::string_view> backend);
 /// Whether plug-ins are loaded without `use`: ROSIN_AUTOLOAD, else key autoload of [rosin], else true.
 bool autoload_preference();
 
-/// Whether MPI takes device memory: key mpi_gpu_aware of [rosin], else FluxDistributedMPICUDAAware of [Flux], else
-/// false.
+/// Whether MPI takes device memory: ROSIN_MPI_GPU_AWARE, else key mpi_gpu_aware of [rosin], else
+/// FluxDistributedMPICUDAAware of [Flux], else false.
 bool mpi_gpu_aware_preference();
 
 }  // namespace rosin

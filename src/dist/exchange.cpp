@@ -44,9 +44,9 @@ class GradientList : public ListToAgreeOn {
 class Bucket {
  public:
   Bucket(Group& group, DType type) : group_(group), type_(type) {}
-  void add(const Array& host, const Array& made) {
-    const int64_t count = host.count() * (is_complex(host.dtype()) ? 2 : 1);
-    pieces_.push_back({host, made, count});
+  void add(const Array& given, const Array& made) {
+    const int64_t count = given.count() * (is_complex(given.dtype()) ? 2 : 1);
+    pieces_.push_back({given, made, count});
     bytes_ += static_cast<uint64_t>(count) * size_of(type_);
     if (bytes_ >= bucket_bytes) send();
   }
@@ -69,19 +69,19 @@ Array as_sent(const Array& gradient, const OptimizerOptions& options) {
   return options.dtype && is_float(gradient.dtype()) ? cast(gradient, *options.dtype) : gradient;
 }
 
-/// The sums of arrays of the CPU, in fresh ones.
-std::vector<Array> sums(Group& group, const std::vector<Array>& host) {
+/// The sums of arrays that are in one place, in fresh ones.
+std::vector<Array> sums(Group& group, const std::vector<Array>& given) {
   std::vector<Array> made;
-  for (const Array& x : host) made.push_back(fresh_leaf(x.dtype(), x.shape()));
+  for (const Array& x : given) made.push_back(fresh_beside(x, x.dtype(), x.shape()));
   std::vector<DType> types;
-  for (const Array& x : host) {
+  for (const Array& x : given) {
     const DType type = part_type(x.dtype());
     if (std::find(types.begin(), types.end(), type) == types.end()) types.push_back(type);
   }
   for (const DType type : types) {
     Bucket bucket(group, type);
-    for (size_t i = 0; i < host.size(); ++i) {
-      if (part_type(host[i].dtype()) == type) bucket.add(host[i], made[i]);
+    for (size_t i = 0; i < given.size(); ++i) {
+      if (part_type(given[i].dtype()) == type) bucket.add(given[i], made[i]);
     }
     bucket.send();
   }
@@ -111,10 +111,9 @@ void detail::exchange(const Backend& backend, std::span<rosin::detail::NamedGrad
                "let every rank compute the same loss of the same model");
   std::vector<Array> sent;
   for (const auto& [name, g, owner] : gradients) sent.push_back(as_sent(g, options));
-  std::vector<Array> host;
-  for (const Array& g : sent) host.push_back(host_array(g));
+  const std::vector<Array> given = placed_together(sent);
   const bool shared = !gradients.empty() && gradients.front().owner >= 0;
-  const std::vector<Array> summed = shared ? sums_at_owners(group, gradients, host) : sums(group, host);
+  const std::vector<Array> summed = shared ? sums_at_owners(group, gradients, given) : sums(group, given);
   for (size_t i = 0; i < gradients.size(); ++i) {
     Array& g = gradients[i].gradient;
     if (summed[i].is_nothing()) g = Array();

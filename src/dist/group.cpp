@@ -7,6 +7,7 @@
 
 #include <rosin/error.hpp>
 
+#include "dist/device_memory.hpp"
 #include "graph/leaf.hpp"
 #include "graph/node.hpp"
 
@@ -88,10 +89,6 @@ void Group::run(const Verb& verb, std::span<const Piece> pieces, std::string_vie
                                          std::to_string(ranks() - 1) + "; got " + std::to_string(verb.root));
   }
   if (ranks() == 1) return;
-  std::vector<rosin_comm_part> parts;
-  for (const Piece& piece : pieces) {
-    parts.push_back({piece.send.node()->data(), piece.receive.node()->data(), static_cast<uint64_t>(piece.count)});
-  }
   std::string name = verb.name;
   if (!label.empty()) name.append(" of ").append(label);
   rosin_comm_collective collective{};
@@ -100,15 +97,30 @@ void Group::run(const Verb& verb, std::span<const Piece> pieces, std::string_vie
   collective.operation = operation_of(verb.reduction);
   collective.type = static_cast<int32_t>(verb.type);
   collective.root = verb.root;
-  collective.part_count = static_cast<uint32_t>(parts.size());
-  collective.parts = parts.data();
+  collective.part_count = static_cast<uint32_t>(pieces.size());
   collective.name = name.c_str();
   collective.timeout = timeout_;
   const std::lock_guard guard(lock_);
-  const rosin_comm_status status = transport_.run(comm_, &collective);
+  const rosin_comm_status status = run(collective, pieces);
   if (status == ROSIN_COMM_OK) return;
   if (status == ROSIN_COMM_TIMEOUT) keep_for_ever(pieces);
   fail(verb.name, status);
+}
+
+/// Where the pieces are.
+rosin_comm_status Group::run(rosin_comm_collective& collective, std::span<const Piece> pieces) {
+  const int device = pieces.empty() ? 0 : pieces.front().send.node()->device;
+  if (device != 0) {
+    auto& memory = devices_[device];
+    if (!memory) memory = std::make_unique<DeviceMemory>(transport_, *comm_, device);
+    return memory->run(collective, pieces, rank());
+  }
+  std::vector<rosin_comm_part> parts;
+  for (const Piece& piece : pieces) {
+    parts.push_back({piece.send.node()->data(), piece.receive.node()->data(), static_cast<uint64_t>(piece.count)});
+  }
+  collective.parts = parts.data();
+  return transport_.run(comm_, &collective);
 }
 
 void Group::abort(const std::string& why) { transport_.abort(comm_, why.c_str()); }

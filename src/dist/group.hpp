@@ -1,8 +1,10 @@
-// Group: the processes that were joined, and collectives on memory of the host. Read next: verbs.cpp, exchange.cpp,
+// Group: the processes that were joined, and their collectives. Read next: device_memory.hpp, verbs.cpp, exchange.cpp,
 // sharded.cpp.
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
@@ -24,13 +26,15 @@ struct Verb {
   int root = 0;
 };
 
-/// One array of a collective: what is given and what is received, in memory of the host (host.hpp). `count` is of
-/// elements of the verb's type.
+/// One array of a collective: what is given and what is received, all of a collective in memory of the host or of one
+/// device (host.hpp). `count` is of elements of the verb's type.
 struct Piece {
   Array send;
   Array receive;
   int64_t count;
 };
+
+class DeviceMemory;
 
 class Group final : public rosin::detail::Sharing {
  public:
@@ -56,6 +60,7 @@ class Group final : public rosin::detail::Sharing {
   void spread(const char* op, std::span<rosin::detail::OwnedArray> arrays) override;
 
  private:
+  rosin_comm_status run(rosin_comm_collective& collective, std::span<const Piece> pieces);
   [[noreturn]] void fail(const char* op, rosin_comm_status status) const;
 
   std::string name_;
@@ -64,6 +69,7 @@ class Group final : public rosin::detail::Sharing {
   rosin_comm_place place_{};
   double timeout_;
   std::mutex lock_;
+  std::map<int, std::unique_ptr<DeviceMemory>> devices_;  // by position
 };
 
 /// The text of one rank, on every rank.

@@ -1,5 +1,7 @@
-// Arrays as collectives see them: in memory of the host. Read next: verbs.cpp.
+// Where the arrays of a collective are: in memory of the host, or together on one device. Read next: verbs.cpp.
 #pragma once
+
+#include <vector>
 
 #include <rosin/array.hpp>
 
@@ -7,6 +9,12 @@ namespace rosin::distributed {
 
 /// x in memory of the CPU, evaluated: itself, or a copy of what is elsewhere or a C++ number.
 Array host_array(const Array& x);
+/// x as a collective takes it: evaluated, where it is; a C++ number in memory of the CPU.
+Array placed_array(const Array& x);
+/// The same of several that one collective takes: where they are, if that is one device; else all by host_array.
+std::vector<Array> placed_together(const std::vector<Array>& arrays);
+/// An array with memory of its own where x is, for whoever fills it.
+Array fresh_beside(const Array& x, DType type, const Shape& shape);
 /// An array that came over the host, where `like` is, tied as that.
 Array placed_like(Array made, const Array& like);
 

@@ -42,7 +42,9 @@ void leave_all() { groups().joined.clear(); }
 /// The transport that a type of back end stands for; "" is that of whatever started the process.
 std::string_view resolved(std::string_view transport) {
   if (!transport.empty()) return transport;
-  return launcher() == Launcher::mpi ? MPIBackend::transport : LocalBackend::transport;
+  const Launcher started_by = launcher();
+  if (started_by != Launcher::rosin && environment(Setting::master)) return TCPBackend::transport;
+  return started_by == Launcher::mpi ? MPIBackend::transport : LocalBackend::transport;
 }
 
 std::string type_of(std::string_view transport) {
@@ -52,12 +54,23 @@ std::string type_of(std::string_view transport) {
   return name + "Backend";
 }
 
-/// Makes gpu_device() this rank's, among the devices of the back end that it takes anyway.
+/// Makes gpu_device() this rank's, among the devices of the back end that it takes anyway, or that the transport is
+/// for.
 void choose_gpu(const Group& group, const std::vector<int>& ids) {
-  const Device gpu = chosen_gpu();
-  if (gpu.position() == 0) return;
-  if (ids.empty()) set_device_by_rank(gpu.backend(), group.node_rank());
-  else set_device(gpu.backend(), ids[static_cast<size_t>(group.rank())]);
+  const bool is_for_cuda = group.name() == NCCLBackend::transport;
+  const Device gpu = is_for_cuda ? Device() : chosen_gpu();
+  if (!is_for_cuda && gpu.position() == 0) return;
+  const std::string backend(is_for_cuda ? "CUDA" : gpu.backend());
+  if (ids.empty()) set_device_by_rank(backend, group.node_rank());
+  else set_device(backend, ids[static_cast<size_t>(group.rank())]);
+}
+
+/// Before anything is joined.
+void require_devices(std::string_view transport) {
+  if (transport != NCCLBackend::transport || functional("CUDA")) return;
+  throw Error(ErrorKind::distributed,
+              "initialize: NCCL joins processes that have a CUDA device each; CUDA is not usable: " + why_not("CUDA") +
+                  "; take distributed::MPIBackend, or initialize() alone");
 }
 
 }  // namespace
@@ -75,6 +88,7 @@ void detail::initialize(std::string_view transport, const InitializeOptions& opt
   const std::string_view name = resolved(transport);
   const std::lock_guard guard(groups().lock);
   if (groups().find(name)) return;
+  require_devices(name);
   auto group = std::make_unique<Group>(name, load_transport(name), options.timeout);
   if (!options.devices.empty() && options.devices.size() <= static_cast<size_t>(group->rank())) {
     throw Error(ErrorKind::argument, "initialize: devices must have an id for each of the " +

@@ -34,9 +34,9 @@ std::vector<Array*> kept_by(StateLeaf& leaf) {
 }
 
 /// The types in which these are summed, each once.
-std::vector<DType> types_of(const std::vector<Array>& host) {
+std::vector<DType> types_of(const std::vector<Array>& given) {
   std::vector<DType> types;
-  for (const Array& x : host) {
+  for (const Array& x : given) {
     const DType type = part_type(x.dtype());
     if (std::find(types.begin(), types.end(), type) == types.end()) types.push_back(type);
   }
@@ -46,16 +46,16 @@ std::vector<DType> types_of(const std::vector<Array>& host) {
 }  // namespace
 
 std::vector<Array> sums_at_owners(Group& group, std::span<const NamedGradient> gradients,
-                                  const std::vector<Array>& host) {
-  std::vector<Array> made(host.size());
-  for (const DType type : types_of(host)) {
+                                  const std::vector<Array>& given) {
+  std::vector<Array> made(given.size());
+  for (const DType type : types_of(given)) {
     for (int owner = 0; owner < group.ranks(); ++owner) {
       std::vector<Piece> pieces;
-      for (size_t i = 0; i < host.size(); ++i) {
-        if (gradients[i].owner != owner || part_type(host[i].dtype()) != type) continue;
-        if (owner == group.rank()) made[i] = fresh_leaf(host[i].dtype(), host[i].shape());
-        const int64_t count = host[i].count() * (is_complex(host[i].dtype()) ? 2 : 1);
-        pieces.push_back({host[i], made[i].is_nothing() ? host[i] : made[i], count});
+      for (size_t i = 0; i < given.size(); ++i) {
+        if (gradients[i].owner != owner || part_type(given[i].dtype()) != type) continue;
+        if (owner == group.rank()) made[i] = fresh_beside(given[i], given[i].dtype(), given[i].shape());
+        const int64_t count = given[i].count() * (is_complex(given[i].dtype()) ? 2 : 1);
+        pieces.push_back({given[i], made[i].is_nothing() ? given[i] : made[i], count});
       }
       if (pieces.empty()) continue;
       group.run({ROSIN_COMM_REDUCE, "update", type, Reduction::sum, owner}, pieces,
@@ -103,12 +103,16 @@ void Group::agree(const Error* failed) {
 
 void Group::spread(const char* op, std::span<OwnedArray> arrays) {
   if (ranks() == 1) return;
+  std::vector<Array> values;
+  for (const auto& [whose, x] : arrays) values.push_back(x);
+  const std::vector<Array> given = placed_together(values);
   for (int owner = 0; owner < ranks(); ++owner) {
     std::vector<Piece> pieces;
-    for (const auto& [whose, x] : arrays) {
-      if (whose != owner) continue;
-      const Array host = owner == rank() ? host_array(x) : fresh_leaf(x.dtype(), x.shape());
-      pieces.push_back({host, host, x.count() * static_cast<int64_t>(size_of(x.dtype()))});
+    for (size_t i = 0; i < arrays.size(); ++i) {
+      if (arrays[i].owner != owner) continue;
+      const Array& x = given[i];
+      const Array moved = owner == rank() ? x : fresh_beside(x, x.dtype(), x.shape());
+      pieces.push_back({moved, moved, x.count() * static_cast<int64_t>(size_of(x.dtype()))});
     }
     if (pieces.empty()) continue;
     run({ROSIN_COMM_BROADCAST, op, UInt8, Reduction::sum, owner}, pieces, "share of rank " + std::to_string(owner));
@@ -132,11 +136,14 @@ State gathered(const State& state) {
     if (is_elsewhere(leaf)) begin(leaf, zeros(leaf.shape, leaf.dtype));
     for (Array* x : kept_by(leaf)) {
       places.push_back(x);
-      arrays.push_back({leaf.owner, *x});
+      // (Counters and what is elsewhere are numbers and zeros of the host: all come there.)
+      arrays.push_back({leaf.owner, is_scalar(*x->node()) ? *x : host_array(*x)});
     }
   }
   sharing->spread("gathered", arrays);
-  for (size_t i = 0; i < places.size(); ++i) *places[i] = std::move(arrays[i].value);
+  for (size_t i = 0; i < places.size(); ++i) {
+    if (arrays[i].owner != sharing->process()) *places[i] = std::move(arrays[i].value);
+  }
   for (StateLeaf& leaf : tree->leaves) leaf.owner = -1;
   return whole;
 }

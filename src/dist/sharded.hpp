@@ -8,8 +8,8 @@
 
 namespace rosin::distributed {
 
-/// The sums of `host`, arrays of the CPU, over all ranks: this rank's own, nothing in the place of the others.
+/// The sums of `given`, arrays in one place, over all ranks: this rank's own, nothing in the place of the others.
 std::vector<Array> sums_at_owners(Group& group, std::span<const rosin::detail::NamedGradient> gradients,
-                                  const std::vector<Array>& host);
+                                  const std::vector<Array>& given);
 
 }  // namespace rosin::distributed

@@ -95,13 +95,22 @@ void detail::synchronize_arrays(const Backend& backend, ModelEdit model, int roo
   std::vector<rosin::detail::ArrayPlace<Array*>> places;
   rosin::detail::list_arrays(model, places);
   const bool is_root = group.rank() == root;
-  std::vector<Array> made(places.size());
-  std::vector<Piece> pieces;
+  std::vector<size_t> sent;
+  std::vector<Array> own;
   for (size_t i = 0; i < places.size(); ++i) {
     const Array& x = *places[i].array;
     if (x.is_nothing() || places[i].first != static_cast<int>(i)) continue;
-    made[i] = is_root ? host_array(x) : fresh_leaf(x.dtype(), x.shape());
-    pieces.push_back({made[i], made[i], x.count() * static_cast<int64_t>(size_of(x.dtype()))});
+    sent.push_back(i);
+    own.push_back(x);
+  }
+  const std::vector<Array> given = placed_together(own);
+  std::vector<Array> made(places.size());
+  std::vector<Piece> pieces;
+  for (size_t k = 0; k < sent.size(); ++k) {
+    const Array& x = given[k];
+    const Array moved = is_root ? x : fresh_beside(x, x.dtype(), x.shape());
+    made[sent[k]] = moved;
+    pieces.push_back({moved, moved, x.count() * static_cast<int64_t>(size_of(x.dtype()))});
   }
   group.run({ROSIN_COMM_BROADCAST, "synchronize", UInt8, Reduction::sum, root}, pieces, "arrays");
   if (is_root) return;

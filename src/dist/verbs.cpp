@@ -1,6 +1,7 @@
 // Collectives on arrays, and the processes as a value.
 #include <rosin/distributed.hpp>
 
+#include <algorithm>
 #include <span>
 #include <vector>
 
@@ -12,6 +13,7 @@
 
 #include "dist/group.hpp"
 #include "dist/host.hpp"
+#include "graph/hooks.hpp"
 #include "graph/leaf.hpp"
 #include "graph/node.hpp"
 #include "graph/record.hpp"
@@ -24,6 +26,27 @@ Array host_array(const Array& x) {
   Array made = fresh_leaf(x.dtype(), x.shape());
   write_number(*x.node(), made.node()->data(), x.dtype());
   return made;
+}
+
+Array placed_array(const Array& x) {
+  if (is_scalar(*x.node())) return host_array(x);
+  eval(x);
+  return x;
+}
+
+std::vector<Array> placed_together(const std::vector<Array>& arrays) {
+  const auto is_beside_first = [&](const Array& x) {
+    return !is_scalar(*x.node()) && x.node()->device == arrays.front().node()->device;
+  };
+  const bool together = std::all_of(arrays.begin(), arrays.end(), is_beside_first);
+  std::vector<Array> placed;
+  for (const Array& x : arrays) placed.push_back(together ? placed_array(x) : host_array(x));
+  return placed;
+}
+
+Array fresh_beside(const Array& x, DType type, const Shape& shape) {
+  const int device = is_scalar(*x.node()) ? 0 : x.node()->device;
+  return leaf(hooks.allocate({.bytes = bytes_of(type, shape), .device = device}), type, shape);
 }
 
 Array placed_like(Array made, const Array& like) {
@@ -75,11 +98,11 @@ Array finished(const Array& reduced, Reduction reduction, int ranks) {
 Array reduced(const Backend& backend, const Array& x, Reduction reduction, Verb verb) {
   check_reduction(verb.name, x, reduction);
   Group& group = backend.group();
-  const Array host = host_array(x);
-  Array made = fresh_leaf(x.dtype(), x.shape());
+  const Array given = placed_array(x);
+  Array made = fresh_beside(x, x.dtype(), x.shape());
   verb.type = part_type(x.dtype());
   verb.reduction = reduction;
-  const Piece piece{host, made, counted_elements(x)};
+  const Piece piece{given, made, counted_elements(x)};
   group.run(verb, {&piece, 1});
   const bool has_result = group.ranks() > 1 && (verb.kind == ROSIN_COMM_ALLREDUCE || group.rank() == verb.root);
   return has_result ? finished(placed_like(made, x), reduction, group.ranks()) : x;
@@ -99,10 +122,10 @@ std::string to_string(const Backend& backend) {
 Array bcast(const Backend& backend, const Array& x, RootOptions options) {
   require_array("bcast", x);
   Group& group = backend.group();
-  const Array host = host_array(x);
+  const Array given = placed_array(x);
   const bool is_root = group.rank() == options.root;
-  Array made = is_root ? host : fresh_leaf(x.dtype(), x.shape());
-  const Piece piece{host, made, x.count()};
+  Array made = is_root ? given : fresh_beside(x, x.dtype(), x.shape());
+  const Piece piece{given, made, x.count()};
   group.run({ROSIN_COMM_BROADCAST, "bcast", x.dtype(), Reduction::sum, options.root}, {&piece, 1});
   return is_root ? x : placed_like(made, x);
 }
@@ -119,10 +142,10 @@ Array allgather(const Backend& backend, const Array& x) {
   require_array("allgather", x);
   Group& group = backend.group();
   if (group.ranks() == 1) return x.rank() == 0 ? reshape(x, {1}) : x;
-  const Array host = host_array(x);
+  const Array given = placed_array(x);
   const int64_t last = x.rank() == 0 ? 1 : x.size(-1);
-  Array made = fresh_leaf(x.dtype(), with_last_dim(x.shape(), last * group.ranks()));
-  const Piece piece{host, made, x.count()};
+  Array made = fresh_beside(x, x.dtype(), with_last_dim(x.shape(), last * group.ranks()));
+  const Piece piece{given, made, x.count()};
   group.run({ROSIN_COMM_ALLGATHER, "allgather", x.dtype()}, {&piece, 1});
   return placed_like(made, x);
 }
@@ -136,9 +159,9 @@ Array reduce_scatter(const Backend& backend, const Array& x, Reduction reduction
                                       std::to_string(group.ranks()) + " ranks; x is " + to_string(x.shape()));
   }
   if (group.ranks() == 1) return x;
-  const Array host = host_array(x);
-  Array made = fresh_leaf(x.dtype(), with_last_dim(x.shape(), last / group.ranks()));
-  const Piece piece{host, made, counted_elements(made)};
+  const Array given = placed_array(x);
+  Array made = fresh_beside(x, x.dtype(), with_last_dim(x.shape(), last / group.ranks()));
+  const Piece piece{given, made, counted_elements(made)};
   group.run({ROSIN_COMM_REDUCE_SCATTER, "reduce_scatter", part_type(x.dtype()), reduction}, {&piece, 1});
   return finished(placed_like(made, x), reduction, group.ranks());
 }

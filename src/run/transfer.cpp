@@ -69,6 +69,11 @@ CopiedBytes copied_bytes() noexcept {
   return {bytes_in.load(std::memory_order_relaxed), bytes_out.load(std::memory_order_relaxed)};
 }
 
+void count_copied(const CopiedBytes& more) noexcept {
+  bytes_in.fetch_add(more.to_devices, std::memory_order_relaxed);
+  bytes_out.fetch_add(more.from_devices, std::memory_order_relaxed);
+}
+
 void label_memory(const Array& x, const std::string& path) {
   if (x.node()->device == 0 || !x.node()->buffer) return;
   static_cast<DeviceBlock*>(x.node()->buffer)->label = path;

@@ -20,6 +20,8 @@ struct CopiedBytes {
   int64_t from_devices = 0;
 };
 CopiedBytes copied_bytes() noexcept;
+/// Counts what somebody else has copied.
+void count_copied(const CopiedBytes& more) noexcept;
 /// Names the memory of an array in messages about memory: its path in a model.
 void label_memory(const Array& x, const std::string& path);
 

@@ -1,6 +1,6 @@
-// Checks a transport: comm_conformance PATH [--only values|rules|bits] [--fault NAME [--patience S]], started as any
-// number of ranks by what the transport is for (rosin run, mpiexec), or alone. Read next: rig.hpp; ../comm_test.py,
-// which starts it.
+// Checks a transport: comm_conformance PATH [--only values|rules|bits] [--device PLUGIN] [--fault NAME [--patience
+// S]], started as any number of ranks by what the transport is for (rosin run, mpiexec), or alone. Read next: rig.hpp;
+// ../comm_test.py, which starts it.
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -47,6 +47,20 @@ bool Rig::open(const char* path, double timeout) {
   return true;
 }
 
+bool Rig::use_device(const char* plugin) {
+  device = Device::open(plugin, rank);
+  if (!device) return false;
+  check(functions->takes_devices != nullptr, "the function for devices is there");
+  check(functions->takes_devices(comm, "no such") == ROSIN_COMM_NO_DEVICES && *functions->error_text(),
+        "a kind of device that is not taken");
+  const int32_t way = functions->takes_devices(comm, device->name());
+  with_stream = way == ROSIN_COMM_WITH_STREAM;
+  check(!with_stream || functions->check, "what goes to streams can be asked about");
+  if (way != ROSIN_COMM_NO_DEVICES) return true;
+  say(std::string("FAILED: memory of ") + device->name() + " is not taken: " + functions->error_text());
+  return false;
+}
+
 rosin_comm_status Rig::run(int kind, int type, int operation, int root, const std::vector<rosin_comm_part>& parts,
                            double timeout, const char* name) {
   rosin_comm_collective collective{};
@@ -59,6 +73,10 @@ rosin_comm_status Rig::run(int kind, int type, int operation, int root, const st
   collective.parts = parts.empty() ? nullptr : parts.data();
   collective.name = name;
   collective.timeout = timeout;
+  if (device && kind != ROSIN_COMM_BARRIER) {
+    const rosin_comm_status status = device->run(*functions, comm, collective, rank, ranks, with_stream);
+    if (status != ROSIN_COMM_UNSUPPORTED) return status;  // else it goes over the host, as the library would have it
+  }
   return functions->run(comm, &collective);
 }
 
@@ -94,18 +112,22 @@ int finish(Rig& rig) {
 }
 
 int run(int argc, char** argv) {
-  const char *only = "", *fault = nullptr;
+  const char *only = "", *fault = nullptr, *plugin = nullptr;
   Rig rig;
   for (int i = 2; i + 1 < argc; i += 2) {
     if (std::strcmp(argv[i], "--only") == 0) only = argv[i + 1];
     if (std::strcmp(argv[i], "--fault") == 0) fault = argv[i + 1];
+    if (std::strcmp(argv[i], "--device") == 0) plugin = argv[i + 1];
     if (std::strcmp(argv[i], "--patience") == 0) rig.patience = std::strtod(argv[i + 1], nullptr);
   }
   if (argc < 2) {
-    std::fputs("usage: comm_conformance librosin_comm_NAME.so [--only values|rules|bits] [--fault NAME]\n", stderr);
+    std::fputs(
+        "usage: comm_conformance librosin_comm_NAME.so [--only values|rules|bits] [--device PLUGIN] [--fault NAME]\n",
+        stderr);
     return 2;
   }
   if (!rig.open(argv[1], 60)) return 1;
+  if (plugin && !rig.use_device(plugin)) return 1;
   if (fault) return play_fault(rig, fault);
   const auto wanted = [&](const char* part) { return !*only || std::strcmp(only, part) == 0; };
   if (wanted("values")) check_values(rig);

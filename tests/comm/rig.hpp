@@ -3,10 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include <rosin/comm.h>
+
+#include "device.hpp"
 
 namespace comm_test {
 
@@ -18,10 +21,15 @@ struct Rig {
   rosin_comm* comm = nullptr;
   int rank = 0, ranks = 1;
   int passed = 0, failed = 0;
-  double patience = 30;  // seconds to wait for ranks that do wrong
+  std::unique_ptr<Device> device;  // that collectives are done on; null: in memory of the host
+  bool with_stream = true;         // as work of a stream
+  double patience = 30;            // seconds to wait for ranks that do wrong
 
   /// Loads the file and joins; false after a complaint.
   bool open(const char* path, double timeout);
+  /// From now on collectives are done on a device of this plug-in, as far as the transport takes them; false after a
+  /// complaint.
+  bool use_device(const char* plugin);
   /// One collective; 60 s for others to come.
   rosin_comm_status run(int kind, int type, int operation, int root, const std::vector<rosin_comm_part>& parts,
                         double timeout = 60, const char* name = "test");

@@ -227,7 +227,10 @@ void check_mail(Rig& rig, int type, const std::vector<size_t>& counts) {
       parts.push_back({memory[i].data(), memory[i].data(), counts[i]});
     }
     const bool sends = rig.rank == from;
-    rig.expect_ok(rig.run(sends ? ROSIN_COMM_SEND : ROSIN_COMM_RECEIVE, type, 0, sends ? to : from, parts), "mail");
+    const rosin_comm_status status =
+        rig.run(sends ? ROSIN_COMM_SEND : ROSIN_COMM_RECEIVE, type, 0, sends ? to : from, parts);
+    if (status == ROSIN_COMM_UNSUPPORTED) continue;  // on both sides, or the other one waits in vain
+    rig.expect_ok(status, "mail");
     for (size_t i = 0; i < counts.size(); ++i) {
       rig.check(memory[i] == gift(t, 0, from, i, 0, counts[i]), "mail of type " + std::to_string(type));
     }

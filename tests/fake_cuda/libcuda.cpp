@@ -411,6 +411,10 @@ FAKE_CUDA_API cuStreamCreate(Stream** stream, unsigned) {
   return call("cuStreamCreate", [&](Machine& machine) { *stream = machine.add_stream(context_now()); });
 }
 
+FAKE_CUDA_API cuStreamGetCtx(Stream* stream, Context** context) {
+  return call("cuStreamGetCtx", [&](Machine& machine) { *context = machine.checked(stream).context; });
+}
+
 FAKE_CUDA_API cuStreamDestroy_v2(Stream* stream) {
   return call("cuStreamDestroy_v2", [&](Machine& machine) { machine.remove(stream); });
 }

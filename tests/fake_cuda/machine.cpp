@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 
@@ -216,8 +217,9 @@ bool Machine::run_one() {
   std::vector<Stream*> ready;
   for (Stream* stream : streams_) {
     if (stream->work.empty()) continue;
-    const std::shared_ptr<Point>& waits = stream->work.front().waits;
-    if (!waits || waits->passed) ready.push_back(stream);
+    const Work& first = stream->work.front();
+    if (first.waits && !first.waits->passed) continue;
+    if (!first.ready || stream->context->lost || first.ready()) ready.push_back(stream);
   }
   if (ready.empty()) return false;
   Stream& stream = *ready[random_() % ready.size()];
@@ -240,7 +242,12 @@ void Machine::lose(Context& context, const Trouble& trouble) {
 
 void Machine::run_until(const std::function<bool()>& holds) {
   while (!holds()) {
-    if (!run_one()) throw Trouble{launch_failed, "streams wait for each other for ever"};
+    if (run_one()) continue;
+    const bool waits_for_others = std::any_of(streams_.begin(), streams_.end(), [](const Stream* stream) {
+      return !stream->work.empty() && stream->work.front().ready;
+    });
+    if (!waits_for_others) throw Trouble{launch_failed, "streams wait for each other for ever"};
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
 }
 

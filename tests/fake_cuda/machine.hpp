@@ -77,6 +77,7 @@ struct Work {
   double time = 0.001;  // that it takes, in pretended milliseconds
   std::shared_ptr<Point> waits, marks;
   std::vector<uint64_t> addresses;  // of device memory that it uses
+  std::function<bool()> ready;      // of what waits for other processes: asked when it is the first of its stream
 };
 
 struct Context {
@@ -144,7 +145,7 @@ class Machine {
   void give(Stream& stream, Work work);
   /// Whether the calling thread captures a stream.
   bool captures() const;
-  /// Runs work, of any stream, until the condition holds.
+  /// Runs work, of any stream, until the condition holds; where all that is left waits for other processes, so it does.
   void run_until(const std::function<bool()>& holds);
   /// Runs one piece of work at random; false where there is none.
   bool run_one();

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <vector>
 
 #include <rosin/rosin.hpp>
@@ -11,8 +12,12 @@ namespace rosin::distributed {
 
 class Ranks : public testing::Test {
  protected:
-  static void SetUpTestSuite() { initialize({.timeout = 120}); }
-  LaunchedBackend b = get_distributed_backend();
+  static void SetUpTestSuite() {
+    if (takes_nccl()) initialize<NCCLBackend>({.timeout = 120});
+    else initialize({.timeout = 120});
+  }
+  static bool takes_nccl() { return std::getenv("ROSIN_TEST_NCCL") != nullptr; }
+  const Backend b = takes_nccl() ? Backend(get_distributed_backend<NCCLBackend>()) : get_distributed_backend();
   int rank = local_rank(b), n = total_workers(b);
 };
 

@@ -143,8 +143,8 @@ class PretendedTest(unittest.TestCase):
     def test_everything_but_the_figures(self):
         done = run(ROOT / "run", "gpu-check", "--fake", **self.variables)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertRegex(done.stdout, r"\ngpu-check: CUDA:0: facts good, correct good, kernels good, steps good, "
-                                      r"peers (good|SKIPPED)\n\Z")
+        self.assertRegex(done.stdout, r"\ngpu-check: CUDA:0: facts good, correct good, nccl good, kernels good, "
+                                      r"steps good, peers (good|SKIPPED)\n\Z")
         (path,) = self.folder.glob("gpu-cuda-*.json")
         kept = json.loads(path.read_text(encoding="utf-8"))
         self.assertEqual(len(kept["facts"]), 1)

@@ -19,9 +19,12 @@ gpu_pack() {
   mkdir -p "$folder"/{lib,examples,bench/results,tools/gpu_check,$GPU_BUILD/{rosin,tools,examples}}
   cp -L $GPU_BUILD/librosin.so.0 "$folder/$GPU_BUILD/"
   ln -s librosin.so.0 "$folder/$GPU_BUILD/librosin.so"
-  cp $GPU_BUILD/rosin/librosin_cuda.so $GPU_BUILD/rosin/librosin_null.so "$folder/$GPU_BUILD/rosin/"
+  cp $GPU_BUILD/rosin/librosin_cuda.so $GPU_BUILD/rosin/librosin_null.so $GPU_BUILD/rosin/librosin_comm_{mpi,nccl}.so \
+    "$folder/$GPU_BUILD/rosin/"
   cp $GPU_BUILD/tools/gpu_check "$folder/$GPU_BUILD/tools/"
-  [ ! -x $GPU_BUILD/conformance ] || cp $GPU_BUILD/conformance "$folder/$GPU_BUILD/"
+  for path in conformance comm_conformance; do
+    [ ! -x "$GPU_BUILD/$path" ] || cp "$GPU_BUILD/$path" "$folder/$GPU_BUILD/"
+  done
   for path in $GPU_BUILD/examples/example_1[0-9]_* $GPU_BUILD/examples/demo; do
     [ ! -x "$path" ] || cp "$path" "$folder/$GPU_BUILD/examples/"
   done

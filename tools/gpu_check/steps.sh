@@ -4,13 +4,14 @@
 # Exit status: 0 all good, 1 something failed, 3 there is no device to check, 75 not done yet: call it again.
 #   facts    versions, copies, products, launches of graphs
 #   correct  the contract of back ends, ops against the CPU, 20 losses against the CPU's and those without graphs
+#   nccl     the contract of transports over NCCL, on memory of the CUDA device, as one rank
 #   seeds    the programs of Flux's GPU page      train    the demo with both models
 #   kernels  single kernels beside their goals    steps    training steps beside their goals
 #   peers    the same in PyTorch and JAX: equal losses, ratios beside their goals
 # With --fake all of it but the figures is tried on the pretended GPU of tests/fake_cuda, with small sizes.
 # Read next: main.cpp (the devices, the table of ops), measure.py (workloads and peers), pack.sh (a bundle).
 
-GPU_STEPS=(build facts correct seeds train kernels steps peers)
+GPU_STEPS=(build facts correct nccl seeds train kernels steps peers)
 GPU_STEP_SECONDS=${GPU_STEP_SECONDS:-460}
 GPU_BUILD=build/release
 GPU_FAKE=${GPU_SHORT:+--short}    # small sizes and few of them: options of measure.py; --fake sets it too
@@ -28,7 +29,7 @@ gpu_check() {
     case "$1" in
       --device) [ $# -ge 2 ] || stop "--device needs a name such as CUDA or CUDA:1"; wanted=$2; shift ;;
       --fake) GPU_FAKE=--short ;;
-      build | facts | correct | seeds | train | kernels | steps | peers) steps+=("$1") ;;
+      build | facts | correct | nccl | seeds | train | kernels | steps | peers) steps+=("$1") ;;
       *) stop "gpu-check takes ${GPU_STEPS[*]}, --device NAME, --fake, or pack [FILE]; got $1" ;;
     esac
     shift
@@ -36,7 +37,7 @@ gpu_check() {
   if [ -n "$GPU_FAKE" ]; then
     gpu_pretend
     wanted=${wanted:-CUDA:0}
-    [ ${#steps[@]} -gt 0 ] || steps=(facts correct kernels steps peers)
+    [ ${#steps[@]} -gt 0 ] || steps=(facts correct nccl kernels steps peers)
   fi
   [ ${#steps[@]} -gt 0 ] || steps=("${GPU_STEPS[@]}")
   if [ "${steps[0]}" = build ]; then
@@ -82,6 +83,7 @@ gpu_build() {
   [ $status -eq 0 ] || stop "gpu-check: the build failed"
   # Without GoogleTest there is no such program.
   cmake --build $GPU_BUILD -j "$(jobs_that_fit)" --target conformance >/dev/null 2>&1 || true
+  cmake --build $GPU_BUILD -j "$(jobs_that_fit)" --target comm_conformance >/dev/null 2>&1 || true
   gpu_built=", build good"
 }
 
@@ -131,6 +133,26 @@ gpu_correct() {
   gpu_unit correct "$1" graphs-mlp gpu_graphs "$1" $mlp
   [ -n "$GPU_FAKE" ] || gpu_unit correct "$1" losses-lenet gpu_timed $GPU_BUILD/tools/gpu_check agree "$1" lenet batch=16 image=28
   [ -n "$GPU_FAKE" ] || gpu_unit correct "$1" graphs-gpt gpu_graphs "$1" $gpt
+}
+
+gpu_nccl() {
+  gpu_unit nccl "$1" contract-nccl gpu_nccl_contract "$1"
+}
+
+# The conformance program of transports; without NCCL there is nothing to check.
+gpu_nccl_contract() {
+  local plugin said status=0
+  [ "${1%%:*}" = CUDA ] || { echo "nccl on $1: SKIPPED, NCCL takes memory of CUDA devices alone"; return; }
+  [ -x $GPU_BUILD/comm_conformance ] || { echo "nccl on $1: SKIPPED, comm_conformance is not built"; return; }
+  plugin=$($GPU_BUILD/tools/gpu_check plugin CUDA) || return 1
+  said=$(gpu_timed $GPU_BUILD/comm_conformance $GPU_BUILD/rosin/librosin_comm_nccl.so --device "$plugin" 2>&1) || status=$?
+  if grep -q "join: UNSUPPORTED: NCCL is not found" <<<"$said"; then
+    echo "nccl on $1: SKIPPED, ${said#*UNSUPPORTED: }"
+    return
+  fi
+  [ $status -eq 0 ] || { printf '%s\n' "$said"; return $status; }
+  grep "ranks over" <<<"$said"
+  echo "nccl on $1: $(tail -n 1 <<<"$said")"
 }
 
 # The conformance program on the plug-in that is in use.

@@ -1,0 +1,51 @@
+// Collectives over NCCL. Each begins with a comparison of what the ranks call, over the carrier: a rank that does not
+// come or calls something else is seen before NCCL, which would wait for ever. The communicator of NCCL is made at the
+// first collective, when the device is known. Read first: library.hpp, carrier.hpp.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "common/describe.hpp"
+#include "common/trouble.hpp"
+#include "nccl/carrier.hpp"
+#include "nccl/library.hpp"
+
+namespace rosin::transport::nccl {
+
+class World {
+ public:
+  explicit World(double timeout);
+
+  const rosin_comm_place& place() const { return carrier_.place(); }
+  const std::string& version() const { return version_; }
+  void run(const rosin_comm_collective& collective);
+  void abort(const char* why) noexcept;
+  void check();
+  void leave() noexcept;
+
+ private:
+  class Current;
+
+  bool compare(const rosin_comm_collective& c, bool needs_communicator);
+  void make_communicator(double timeout);
+  void give(const rosin_comm_collective& c);
+  int give_part(const rosin_comm_collective& c, const rosin_comm_part& part, Comm comm);
+  void good(int result, const char* what);
+  [[noreturn]] void break_with(const Trouble& trouble);
+  void throw_if_broken();
+  void drop_communicator(int (*how)(Comm)) noexcept;
+
+  Library library_;
+  Carrier carrier_;
+  std::string version_;
+  uint64_t number_ = 0;        // of the last collective on a device
+  std::atomic<Comm> comm_{};   // null: none yet, or aborted
+  Context context_ = nullptr;  // for which it was made
+  std::mutex breaking_;
+  std::optional<Trouble> broken_;
+};
+
+}  // namespace rosin::transport::nccl

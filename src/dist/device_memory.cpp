@@ -1,0 +1,266 @@
+// See device_memory.hpp.
+#include "dist/device_memory.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include <rosin/log.hpp>
+
+#include "devices/preferences.hpp"
+#include "graph/leaf.hpp"
+#include "graph/node.hpp"
+#include "run/device_table.hpp"
+#include "run/transfer.hpp"
+
+namespace rosin::distributed {
+namespace {
+
+constexpr size_t least_pinned = 4096;
+
+DeviceBlock& block_of(const Array& x) { return static_cast<DeviceBlock&>(*x.node()->buffer); }
+size_t size_of_array(const Array& x) { return bytes_of(x.dtype(), x.shape()); }
+rosin_place place_of(const Array& x) { return {static_cast<rosin_memory*>(block_of(x).data), 0}; }
+
+bool gives(const rosin_comm_collective& c, int rank) {
+  return c.kind == ROSIN_COMM_BROADCAST ? rank == c.root : c.kind != ROSIN_COMM_RECEIVE;
+}
+
+bool takes(const rosin_comm_collective& c, int rank) {
+  switch (c.kind) {
+    case ROSIN_COMM_BROADCAST: return rank != c.root;
+    case ROSIN_COMM_REDUCE: return rank == c.root;
+    default: return c.kind != ROSIN_COMM_SEND;
+  }
+}
+
+/// Where pieces stand in memory of the host, each part at a multiple of what copies like.
+class HostPlaces {
+ public:
+  explicit HostPlaces(std::span<const Piece> pieces) {
+    for (const Piece& piece : pieces) {
+      const size_t send = add(piece.send);
+      const bool in_place = &block_of(piece.send) == &block_of(piece.receive);
+      offsets_.push_back({send, in_place ? send : add(piece.receive)});
+    }
+  }
+  struct Offsets {
+    size_t send, receive;
+  };
+  const Offsets& operator[](size_t piece) const { return offsets_[piece]; }
+  size_t bytes() const { return bytes_; }
+
+ private:
+  size_t add(const Array& x) {
+    constexpr size_t alignment = 64;
+    const size_t begin = bytes_;
+    bytes_ += (size_of_array(x) + alignment - 1) / alignment * alignment;
+    return begin;
+  }
+
+  std::vector<Offsets> offsets_;
+  size_t bytes_ = 0;
+};
+
+/// The user says that MPI takes memory of GPUs, and MPI says that it does not.
+void warn_about_preference(const rosin_comm_transport& transport, std::string_view backend) {
+  if (transport.name != MPIBackend::transport || (backend != "CUDA" && backend != "AMDGPU")) return;
+  const std::string reason = transport.error_text();
+  if (!mpi_gpu_aware_preference()) return;
+  warn_once("mpi-gpu-aware", "distributed: MPI is to get arrays of devices as they lie there (mpi_gpu_aware); MPI " +
+                                 reason + "; they are copied to the host and back");
+}
+
+/// How the transport takes memory of this device, as far as the user lets it.
+rosin_comm_devices way_of(const rosin_comm_transport& transport, rosin_comm& comm, int position,
+                          const OpenDevice& device) {
+  const bool knows = transport.size > offsetof(rosin_comm_transport, takes_devices) && transport.takes_devices;
+  if (!knows || !device.functions.native_memory) return ROSIN_COMM_NO_DEVICES;
+  const std::string backend(DeviceTable::instance().backend_of(position));
+  switch (transport.takes_devices(&comm, backend.c_str())) {
+    case ROSIN_COMM_WITH_STREAM: {
+      const bool is_checked = transport.size > offsetof(rosin_comm_transport, check) && transport.check;
+      return is_checked && device.functions.native_stream ? ROSIN_COMM_WITH_STREAM : ROSIN_COMM_NO_DEVICES;
+    }
+    case ROSIN_COMM_AT_REST: return mpi_gpu_aware_preference() ? ROSIN_COMM_AT_REST : ROSIN_COMM_NO_DEVICES;
+    default: warn_about_preference(transport, backend); return ROSIN_COMM_NO_DEVICES;
+  }
+}
+
+}  // namespace
+
+DeviceMemory::DeviceMemory(const rosin_comm_transport& transport, rosin_comm& comm, int position)
+    : transport_(transport), comm_(comm), device_(DeviceTable::instance().open(position)),
+      stream_(device_.stream(StreamKind::communication)), way_(way_of(transport, comm, position, device_)) {}
+
+rosin_comm_status DeviceMemory::run(rosin_comm_collective collective, std::span<const Piece> pieces, int rank) {
+  if (way_ != ROSIN_COMM_NO_DEVICES) {
+    const rosin_comm_status status =
+        way_ == ROSIN_COMM_WITH_STREAM ? run_on_stream(collective, pieces) : run_at_rest(collective, pieces);
+    if (status != ROSIN_COMM_UNSUPPORTED) return status;
+  }
+  return run_staged(collective, pieces, rank);
+}
+
+/// For who has the turn: what is given from now on may read what is sent and write what is received.
+void DeviceMemory::order(std::span<const Piece> pieces) {
+  for (const Piece& piece : pieces) {
+    stream_.order_to_read(block_of(piece.send));
+    stream_.order_to_write(block_of(piece.receive));
+  }
+}
+
+void DeviceMemory::has_written(std::span<const Piece> pieces, Ticket work) {
+  for (const Piece& piece : pieces) {
+    stream_.has_written(block_of(piece.receive), work);
+    block_of(piece.receive).made_by.store({}, std::memory_order_relaxed);
+  }
+}
+
+/// Throws what checks of the runs have found that made what was sent.
+void DeviceMemory::look(std::span<const Piece> pieces) {
+  for (const Piece& piece : pieces) {
+    device_.flags.look(block_of(piece.send).made_by);
+    device_.flags.refuse_lost(block_of(piece.send));
+  }
+}
+
+DeviceMemory::Parts DeviceMemory::addresses(std::span<const Piece> pieces) const {
+  const auto address = [&](const Array& x) {
+    if (x.count() == 0) return static_cast<void*>(nullptr);
+    return *static_cast<void**>(device_.functions.native_memory(place_of(x).memory));
+  };
+  Parts parts;
+  for (const Piece& piece : pieces) {
+    parts.push_back({address(piece.send), address(piece.receive), static_cast<uint64_t>(piece.count)});
+  }
+  return parts;
+}
+
+rosin_comm_status DeviceMemory::run_on_stream(rosin_comm_collective& c, std::span<const Piece> pieces) {
+  const Parts parts = addresses(pieces);
+  Ticket work;
+  look(pieces);
+  {
+    const DeviceStream::Turn turn(stream_);
+    order(pieces);
+    c.parts = parts.data();
+    c.memory = ROSIN_COMM_DEVICE;
+    c.stream = device_.functions.native_stream(stream_.queue());
+    if (const rosin_comm_status status = transport_.run(&comm_, &c); status != ROSIN_COMM_OK) return status;
+    work = stream_.record();
+    for (const Piece& piece : pieces) stream_.has_read(block_of(piece.send), work);
+    has_written(pieces, work);
+  }
+  return wait(work, c.timeout);
+}
+
+/// Asks whether the work is over, and whether it ever will be.
+rosin_comm_status DeviceMemory::wait(Ticket work, double timeout) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::microseconds busy{300}, pause{50};
+  const auto begin = Clock::now();
+  bool given_up = false;
+  while (!stream_.has_ended(work)) {
+    const auto waited = Clock::now() - begin;
+    if (waited > busy) std::this_thread::sleep_for(pause);
+    if (transport_.check(&comm_) != ROSIN_COMM_OK && given_up) break;
+    if (given_up || timeout <= 0 || std::chrono::duration<double>(waited).count() < timeout) continue;
+    transport_.abort(&comm_, "a collective on a device did not end in time");
+    given_up = true;
+  }
+  return transport_.check(&comm_);
+}
+
+rosin_comm_status DeviceMemory::run_at_rest(rosin_comm_collective& c, std::span<const Piece> pieces) {
+  const Parts parts = addresses(pieces);
+  Ticket before;
+  {
+    const DeviceStream::Turn turn(stream_);
+    order(pieces);
+    before = stream_.record();
+  }
+  stream_.wait(before);
+  look(pieces);
+  c.parts = parts.data();
+  c.memory = ROSIN_COMM_DEVICE;
+  c.stream = nullptr;
+  const rosin_comm_status status = transport_.run(&comm_, &c);
+  for (const Piece& piece : pieces) block_of(piece.receive).made_by.store({}, std::memory_order_relaxed);
+  return status;
+}
+
+/// What is sent, into memory of the host: waits for it.
+void DeviceMemory::copy_out(std::span<const Piece> pieces, unsigned char* host) {
+  const HostPlaces places(pieces);
+  Ticket copied;
+  {
+    const DeviceStream::Turn turn(stream_);
+    for (size_t i = 0; i < pieces.size(); ++i) {
+      const Array& x = pieces[i].send;
+      if (size_of_array(x) == 0) continue;
+      stream_.order_to_read(block_of(x));
+      const rosin_status status =
+          device_.functions.copy_out(stream_.queue(), host + places[i].send, place_of(x), size_of_array(x));
+      device_.check(status, "copy from the device");
+    }
+    copied = stream_.record();
+    for (const Piece& piece : pieces) {
+      stream_.has_read(block_of(piece.send), copied);
+      count_copied({.from_devices = static_cast<int64_t>(size_of_array(piece.send))});
+    }
+  }
+  stream_.wait(copied);
+  look(pieces);
+}
+
+/// What was received, from memory of the host: work of the stream.
+void DeviceMemory::copy_in(std::span<const Piece> pieces, const unsigned char* host) {
+  const HostPlaces places(pieces);
+  const DeviceStream::Turn turn(stream_);
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    const Array& x = pieces[i].receive;
+    if (size_of_array(x) == 0) continue;
+    stream_.order_to_write(block_of(x));
+    const rosin_status status =
+        device_.functions.copy_in(stream_.queue(), place_of(x), host + places[i].receive, size_of_array(x));
+    device_.check(status, "copy to the device");
+  }
+  pinned_use_ = stream_.record();
+  has_written(pieces, pinned_use_);
+  for (const Piece& piece : pieces) count_copied({.to_devices = static_cast<int64_t>(size_of_array(piece.receive))});
+}
+
+rosin_comm_status DeviceMemory::run_staged(rosin_comm_collective& c, std::span<const Piece> pieces, int rank) {
+  const HostPlaces places(pieces);
+  unsigned char* const host = pinned(places.bytes());
+  if (gives(c, rank)) copy_out(pieces, host);
+  Parts parts;
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    parts.push_back({host + places[i].send, host + places[i].receive, static_cast<uint64_t>(pieces[i].count)});
+  }
+  c.parts = parts.data();
+  c.memory = ROSIN_COMM_HOST;
+  c.stream = nullptr;
+  const rosin_comm_status status = transport_.run(&comm_, &c);
+  if (status == ROSIN_COMM_TIMEOUT) pinned_ = nullptr;  // a library may write to it yet: it is never let go
+  if (status == ROSIN_COMM_OK && takes(c, rank)) copy_in(pieces, host);
+  return status;
+}
+
+/// Pinned memory that no copy uses any more.
+unsigned char* DeviceMemory::pinned(size_t bytes) {
+  if (!is_over(pinned_use_)) stream_.wait(pinned_use_);
+  if (pinned_ && pinned_bytes_ >= bytes) return pinned_;
+  if (pinned_) device_.functions.release_pinned(device_.device, pinned_);
+  pinned_ = nullptr;
+  bytes = std::max(bytes, least_pinned);
+  void* memory = nullptr;
+  device_.check(device_.functions.alloc_pinned(device_.device, bytes, &memory), "copy");
+  pinned_bytes_ = bytes;
+  return pinned_ = static_cast<unsigned char*>(memory);
+}
+
+}  // namespace rosin::distributed

@@ -1,0 +1,53 @@
+// Collectives on arrays that lie on one device. A transport that takes its memory gets the addresses, and the work
+// waits in the device's stream for communication; for others the arrays are copied through pinned memory of the host,
+// all parts of a collective at once. Either way the host waits until the ranks are done: what went wrong is known
+// before anything is made of the result. Read first: group.hpp, run/open_device.hpp.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include <rosin/comm.h>
+
+#include "dist/group.hpp"
+#include "run/open_device.hpp"
+
+namespace rosin::distributed {
+
+class DeviceMemory {
+ public:
+  /// `position`: of the device.
+  DeviceMemory(const rosin_comm_transport& transport, rosin_comm& comm, int position);
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+
+  /// A collective of which all but parts, memory and stream is said, on pieces of the device; as
+  /// rosin_comm_transport::run. Error (memory, backend).
+  rosin_comm_status run(rosin_comm_collective collective, std::span<const Piece> pieces, int rank);
+
+ private:
+  using Parts = std::vector<rosin_comm_part>;
+
+  rosin_comm_status run_on_stream(rosin_comm_collective& collective, std::span<const Piece> pieces);
+  rosin_comm_status run_at_rest(rosin_comm_collective& collective, std::span<const Piece> pieces);
+  rosin_comm_status run_staged(rosin_comm_collective& collective, std::span<const Piece> pieces, int rank);
+  void copy_out(std::span<const Piece> pieces, unsigned char* host);
+  void copy_in(std::span<const Piece> pieces, const unsigned char* host);
+  Parts addresses(std::span<const Piece> pieces) const;
+  rosin_comm_status wait(Ticket work, double timeout);
+  void has_written(std::span<const Piece> pieces, Ticket work);
+  void order(std::span<const Piece> pieces);
+  void look(std::span<const Piece> pieces);
+  unsigned char* pinned(size_t bytes);
+
+  const rosin_comm_transport& transport_;
+  rosin_comm& comm_;
+  OpenDevice& device_;
+  DeviceStream& stream_;
+  rosin_comm_devices way_;
+  unsigned char* pinned_ = nullptr;  // goes with the process
+  size_t pinned_bytes_ = 0;
+  Ticket pinned_use_;  // the last copy from it
+};
+
+}  // namespace rosin::distributed

@@ -1,0 +1,126 @@
+// Arrays and models on devices: what ranks exchange lies there, and what they get is there. tests/ranks_test.py says in
+// ROSIN_TEST_DEVICE of which back end ("reference").
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <string>
+
+#include "ranks.hpp"
+
+namespace rosin::distributed {
+namespace {
+
+class DeviceRanks : public Ranks {
+ protected:
+  void SetUp() override {
+    const char* const wanted = std::getenv("ROSIN_TEST_DEVICE");
+    if (!wanted) GTEST_SKIP() << "ROSIN_TEST_DEVICE names no back end";
+    ASSERT_TRUE(functional(wanted)) << why_not(wanted);
+    const int count = static_cast<int>(devices(wanted).size());
+    device_ = get_device(wanted, rank % count).with(keep);
+    math_mode(MathMode::exact);
+  }
+  const Device& device() const { return device_; }
+  /// Whether x is on that device.
+  bool is_there(const Array& x) const { return x.device().position() == device_.position(); }
+
+ private:
+  Device device_;
+};
+
+struct Net {
+  Dense hidden{3, 8, tanh};
+  Dense out{8, 2};
+  Array operator()(const Array& x) const { return out(hidden(x)); }
+};
+
+Net fresh_net() {
+  Rng rng(7);
+  Net net;
+  for (Array* x : {&net.hidden.weight, &net.out.weight}) *x = randn(rng, x->shape());
+  return net;
+}
+
+TEST_F(DeviceRanks, CollectivesLeaveArraysWhereTheyAre) {
+  const Array x = full({4, 3}, rank + 1, Float32) | device();
+  const double sum = n * (n + 1) / 2.0;
+  const auto expect = [&](const Array& got, const Shape& shape, double value) {
+    EXPECT_TRUE(is_there(got));
+    EXPECT_EQ(got.shape(), shape);
+    EXPECT_EQ(values(got), std::vector<double>(static_cast<size_t>(shape.count()), value));
+  };
+  expect(allreduce(b, x, Reduction::sum), {4, 3}, sum);
+  expect(allreduce(b, x * 2, avg), {4, 3}, 2 * sum / n);
+  expect(allreduce(b, x, Reduction::maximum), {4, 3}, n);
+  for (int root = 0; root < n; ++root) {
+    expect(bcast(b, x, {.root = root}), {4, 3}, root + 1);
+    expect(reduce(b, x, Reduction::sum, {.root = root}), {4, 3}, rank == root ? sum : rank + 1);
+  }
+  expect(reduce_scatter(b, full({2, 2 * n}, rank + 1, Float32) | device(), Reduction::sum), {2, 2}, sum);
+  const Array all = allgather(b, x);
+  EXPECT_TRUE(is_there(all));
+  std::vector<double> wanted;
+  for (int other = 0; other < n; ++other) wanted.insert(wanted.end(), 12, other + 1);
+  EXPECT_EQ(values(all), wanted);
+  expect(x, {4, 3}, rank + 1);
+  EXPECT_EQ(allreduce(b, zeros({0}) | device(), Reduction::sum).count(), 0);
+}
+
+TEST_F(DeviceRanks, EveryTypeIsReducedThere) {
+  for (const DType type : {UInt8, Int8, Int32, Int64, Float16, BFloat16, Float32}) {
+    const Array sum = allreduce(b, cast(full({7}, rank + 1, Float32), type) | device(), Reduction::sum);
+    EXPECT_TRUE(is_there(sum));
+    EXPECT_EQ(sum.dtype(), type);
+    EXPECT_EQ(values(sum), std::vector<double>(7, n * (n + 1) / 2)) << to_string(type);
+  }
+}
+
+/// Every array differs from rank to rank before, and the steps are those of one process of the CPU with all data.
+TEST_F(DeviceRanks, RanksWithAShareEachTrainAsOneWithAll) {
+  Rng rng(3);
+  const Array x = randn(rng, {3, 12}), y = randn(rng, {2, 12});
+  const auto loss = [](const Net& m, const Array& in, const Array& wanted) { return mean(square(m(in) - wanted)); };
+  for (const bool shard : {false, true}) {
+    Net alone = fresh_net(), net = fresh_net();
+    if (rank != 0) net.out.bias = net.out.bias + double(rank);
+    net = synchronize(b, net | device());
+    ASSERT_TRUE(is_there(net.out.bias));
+    State state = setup(Optimizer(b, Adam{0.01}, {.shard = shard}), net), state_alone = setup(Adam{0.01}, alone);
+    state = synchronize(b, state);
+    const auto [own_x, own_y] = getobs(DataContainer(b, std::tuple{x, y})) | device();
+    for (int step = 0; step < 10; ++step) {
+      update(state, net, gradient([&](const Net& m) { return loss(m, own_x, own_y); }, net));
+      update(state_alone, alone, gradient([&](const Net& m) { return loss(m, x, y); }, alone));
+    }
+    EXPECT_TRUE(is_there(net.hidden.weight));
+    EXPECT_TRUE(same_everywhere(b, net.hidden.weight));
+    const std::vector<double> got = values(net.out.weight), wanted = values(alone.out.weight);
+    for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], wanted[i], 2e-5);
+    check_synchronized(b, net);
+    EXPECT_EQ(to_string(gathered(state)).find("on rank"), std::string::npos);
+  }
+}
+
+/// ROSIN_TEST_STRAIGHT says that the transport takes memory of the device; else all goes over the host, once each way.
+TEST_F(DeviceRanks, NothingGoesOverTheHostWhereTheTransportTakesItStraight) {
+  if (n == 1) GTEST_SKIP() << "alone nothing is sent";
+  const Array x = full({1000}, rank + 1, Float32) | device();
+  eval(x);
+  const Stats before = stats();
+  eval(allreduce(b, x, Reduction::sum));
+  const Stats after = stats();
+  const int64_t bytes = std::getenv("ROSIN_TEST_STRAIGHT") ? 0 : 4000;
+  EXPECT_EQ(after.from_devices - before.from_devices, bytes);
+  EXPECT_EQ(after.to_devices - before.to_devices, bytes);
+}
+
+TEST_F(DeviceRanks, ManyStepsGoOneAfterTheOther) {
+  Array x = full({1000}, rank + 1, Float32) | device();
+  for (int turn = 0; turn < 20; ++turn) x = allreduce(b, x * 0.5, avg) + 1;
+  EXPECT_EQ(values(x), std::vector<double>(1000, values(x)[0]));
+  EXPECT_NEAR(values(x)[0], 2 + ((n + 1) / 2.0 - 2) * std::pow(0.5, 20), 1e-5);
+}
+
+}  // namespace
+}  // namespace rosin::distributed
