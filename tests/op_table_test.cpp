@@ -458,6 +458,12 @@ std::vector<OpEntry> makers() {
         // compared by src/ops/arrange_test.cpp
         "einsum", "tensordot", "kron", "diagonal", "diagm", "trace", "roll", "set", "nonzero", "masked_select",
         "searchsorted", "bincount", "histogram", "quantile", "median",
+        // compared by src/ops/linalg_test.cpp
+        "cholesky", "triangular_solve", "solve", "inv", "det", "svdvals", "eigvalsh", "pinv", "lstsq", "vector_norm",
+        "matrix_norm", "matrix_power",
+        // compared by src/ops/fft_test.cpp
+        "fft", "ifft", "rfft", "irfft", "fft2", "ifft2", "fftn", "ifftn", "fftshift", "ifftshift", "fftfreq",
+        "rfftfreq", "hann_window", "hamming_window", "stft", "istft",
         // compared by src/ops/distributions_test.cpp
         "exponential", "laplace", "gumbel", "truncated_normal", "gamma", "beta", "poisson", "categorical",
         "multinomial", "choice"}) {

@@ -27,6 +27,8 @@ FAMILIES = {  # file: modules that write it
     "conv": ["conv"],
     "norm": ["norm"],
     "arrange": ["arrange"],
+    "linalg": ["linalg"],
+    "fourier": ["fourier"],
     "recurrent": ["recurrent"],
     "attention": ["attention"],
     "loss": ["loss"],

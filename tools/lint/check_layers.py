@@ -67,6 +67,8 @@ HEADER_ROOM = {
     "reduce.hpp": "ops",
     "distributions.hpp": "ops",
     "einsum.hpp": "ops",
+    "fft.hpp": "ops",
+    "linalg.hpp": "ops",
     "search.hpp": "ops",
     "sort.hpp": "ops",
     "special.hpp": "ops",
