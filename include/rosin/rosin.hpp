@@ -83,6 +83,7 @@
 #include <rosin/random.hpp>
 #include <rosin/recurrent.hpp>
 #include <rosin/reduce.hpp>
+#include <rosin/resample.hpp>
 #include <rosin/rule.hpp>
 #include <rosin/rules.hpp>
 #include <rosin/schedule.hpp>

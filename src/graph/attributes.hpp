@@ -82,6 +82,7 @@ enum class Scatter : uint8_t {
   none,
   write,     // (target, indices, updates): each takes the place of an element; the last one stays
   add,       // (target, indices, updates): in the order of the indices
+  combine,   // the same, by the op's reducer
   add_along  // (indices, updates): onto zeros, one index for each update
 };
 

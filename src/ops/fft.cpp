@@ -93,14 +93,15 @@ struct Pieces {
   Array window;  // (length)
 };
 
-Pieces pieces_of(std::string_view op, const StftOptions& options, DType type) {
+/// The window comes to where y is.
+Pieces pieces_of(std::string_view op, const StftOptions& options, DType type, const Array& y) {
   const int64_t n = options.n_fft, hop = options.hop_length == 0 ? n / 4 : options.hop_length;
   if (n < 1 || hop < 1) {
     refuse(ErrorKind::argument, op, "n_fft and hop_length are at least 1",
            std::to_string(n) + " and " + std::to_string(hop),
            "give the number of elements of a piece, and from one to the next");
   }
-  const Array window = options.window.is_nothing() ? ones({n}, type) : cast(options.window, type);
+  const Array window = options.window.is_nothing() ? ones({n}, type) : cast(transferred(options.window, y.node()->device), type);
   if (window.shape() != Shape{n}) {
     refuse(ErrorKind::shape, op, "the window has n_fft elements", to_string(window.shape()), "make it that long");
   }
@@ -191,7 +192,7 @@ Array stft(const Array& given, const StftOptions& options) {
   const Array there = is_float(given.dtype()) ? given : cast(given, Float32);
   const Array x = options.center ? centred(there, options.n_fft) : there;
   const DeviceScope scope(*x.node());
-  const Pieces pieces = pieces_of("stft", options, x.dtype());
+  const Pieces pieces = pieces_of("stft", options, x.dtype(), x);
   if (x.size(0) < pieces.length) {
     refuse(ErrorKind::shape, "stft", "the signal is at least as long as a piece of " + std::to_string(pieces.length),
            to_string(x.shape()), "pad it with zeros, or choose a smaller n_fft");
@@ -204,7 +205,7 @@ Array stft(const Array& given, const StftOptions& options) {
 Array istft(const Array& y, const StftOptions& options, int64_t length) {
   const DeviceScope scope(*y.node());
   const DType type = y.dtype() == ComplexF64 ? Float64 : Float32;
-  const Pieces pieces = pieces_of("istft", options, type);
+  const Pieces pieces = pieces_of("istft", options, type, y);
   if (y.rank() < 2 || y.size(1) == 0) {
     refuse(ErrorKind::shape, "istft", "it takes (n_fft / 2 + 1, pieces, batch...)", to_string(y.shape()), "reshape it");
   }

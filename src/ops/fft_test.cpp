@@ -7,6 +7,7 @@
 #include <rosin/create.hpp>
 #include <rosin/fft.hpp>
 #include <rosin/matmul.hpp>
+#include <rosin/move.hpp>
 #include <rosin/random.hpp>
 
 #include "../tests/layer_testing.hpp"
@@ -121,6 +122,15 @@ TEST(Fft, WaysBackUndo) {
   EXPECT_EQ(fftfreq(4).to_vector<float>(), (std::vector<float>{0, 0.25f, -0.5f, -0.25f}));
   EXPECT_EQ(rfftfreq(4).to_vector<float>(), (std::vector<float>{0, 0.25f, 0.5f}));
   EXPECT_EQ(hamming_window(1).item(), 1);
+}
+
+TEST(Fft, ArraysOfADeviceComeBackThere) {
+  const Device device = some_device();
+  const Array x = cos(arange(0.0, 8.0, 1.0)), there = device(x);
+  EXPECT_EQ(fft(there).device().position(), device.position());
+  EXPECT_EQ(view_as_real(fft(there)).to_vector<float>(), view_as_real(fft(x)).to_vector<float>());
+  const StftOptions options{.n_fft = 4, .window = hann_window(4)};
+  EXPECT_TRUE(allclose(cpu(istft(stft(there, options), options)), x, {.atol = 1e-6}));
 }
 
 TEST(Fft, SecondGradientsAgreeWithDifferences) {

@@ -12,6 +12,7 @@
 #include <rosin/index.hpp>
 #include <rosin/linalg.hpp>
 #include <rosin/matmul.hpp>
+#include <rosin/move.hpp>
 #include <rosin/random.hpp>
 
 #include "../tests/layer_testing.hpp"
@@ -204,6 +205,16 @@ TEST(Linalg, VectorsAndNothing) {
   EXPECT_EQ(linalg::solve(zeros({2, 2, 0}), zeros({2, 1})).shape(), (Shape{2, 1, 0}));
   EXPECT_EQ(linalg::pinv(zeros({2, 3})).to_vector<float>(), std::vector<float>(6));
   EXPECT_EQ(linalg::vector_norm(zeros({0}), 0).item(), 0);
+}
+
+TEST(Linalg, ArraysOfADeviceComeBackThere) {
+  const Device device = some_device();
+  const Array a = cast(matrix({3, 3}), Float32), there = device(a);
+  const auto loss = [](const Array& x) { return sum(square(linalg::inv(x))) + linalg::slogdet(x).logabsdet; };
+  EXPECT_EQ(linalg::svd(there).u.device().position(), device.position());
+  const Array slope = gradient(loss, there);
+  EXPECT_EQ(slope.device().position(), device.position());
+  EXPECT_EQ(slope.to_vector<float>(), gradient(loss, a).to_vector<float>());
 }
 
 TEST(Linalg, SaysWhatItTakes) {

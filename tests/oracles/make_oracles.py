@@ -28,6 +28,7 @@ FAMILIES = {  # file: modules that write it
     "norm": ["norm"],
     "arrange": ["arrange"],
     "linalg": ["linalg"],
+    "resample": ["resample"],
     "fourier": ["fourier"],
     "recurrent": ["recurrent"],
     "attention": ["attention"],

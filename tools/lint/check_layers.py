@@ -69,6 +69,7 @@ HEADER_ROOM = {
     "einsum.hpp": "ops",
     "fft.hpp": "ops",
     "linalg.hpp": "ops",
+    "resample.hpp": "ops",
     "search.hpp": "ops",
     "sort.hpp": "ops",
     "special.hpp": "ops",

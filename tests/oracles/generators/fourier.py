@@ -1,5 +1,5 @@
-"""fourier.txt: Fourier transforms of many lengths, frequencies, windows, stft and istft. Values by NumPy (torch for stft
-and istft), gradients by PyTorch. Complex results are given as real parts with a first dim of 2."""
+"""fourier.txt: Fourier transforms of many lengths, frequencies, windows, stft and istft. Values by NumPy (torch for
+stft and istft), gradients by PyTorch. Complex results are given as real parts with a first dim of 2."""
 
 import numpy as np
 import torch
