@@ -24,7 +24,7 @@ ROSIN_API Array scatter_mul(const Array& target, const Array& indices, const Arr
 ROSIN_API Array scatter_max(const Array& target, const Array& indices, const Array& updates, int dim = -1);
 ROSIN_API Array scatter_min(const Array& target, const Array& indices, const Array& updates, int dim = -1);
 /// The mean of the element and of the updates at its index, or of the updates alone (then an element without one
-/// stays); floats. Source: torch.index_reduce with include_self.
+/// stays). Of Bool and integers Float32. Not of complex elements. Source: torch.index_reduce with include_self.
 ROSIN_API Array scatter_mean(const Array& target, const Array& indices, const Array& updates, int dim = -1,
                              bool include_target = true);
 /// Element by element: result(.., i, ..) = x(.., indices(.., i, ..), ..); all dims but `dim` have x's sizes.

@@ -6,6 +6,7 @@
 #include "graph/recording_site.hpp"
 #include "graph/refuse_type.hpp"
 #include "ops/reducers.hpp"
+#include "ops/reduction.hpp"
 #include "ops/scattered.hpp"
 
 namespace rosin {
@@ -97,11 +98,16 @@ Array scatter_min(const Array& target, const Array& indices, const Array& update
 }
 
 Array scatter_mean(const Array& target, const Array& indices, const Array& updates, int dim, bool include_target) {
-  const Array base = include_target ? target : zeros_like(target);
-  const Array total = scatter_add(base, indices, updates, dim);
+  require(scatter_max_op, target);
+  require_real("scatter_mean", target);
+  require_real("scatter_mean", updates);
+  const auto in_float = [](const Array& x) { return wide(is_float(x.dtype()) ? x : cast(x, Float32)); };
+  const Array base = in_float(target), values = in_float(updates);
+  const Array total = scatter_add(include_target ? base : zeros_like(base), indices, values, dim);
   const Array each = include_target ? ones_like(total) : zeros_like(total);
-  const Array count = scatter_add(each, indices, cast(ones_like(updates), total.dtype()), dim);
-  return include_target ? total / count : where(eq(count, 0), target, total / where(eq(count, 0), 1, count));
+  const Array count = scatter_add(each, indices, cast(ones_like(values), total.dtype()), dim);
+  const Array mean = include_target ? total / count : where(eq(count, 0), base, total / where(eq(count, 0), 1, count));
+  return narrow(mean, target);
 }
 
 }  // namespace rosin

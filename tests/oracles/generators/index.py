@@ -94,9 +94,13 @@ def write_reductions(file, rng):
             for dim in (0, 1, 2):
                 index = rng.integers(0, SHAPE[dim], 6)
                 shape = tuple(len(index) if d == dim else n for d, n in enumerate(SHAPE))
-                x, updates = text.dyadic(rng, SHAPE), text.dyadic(rng, shape)
+                count = int(np.prod(SHAPE))
+                numbers = text.distinct(rng, (count + int(np.prod(shape)),), -3.0, 0.03125) + 0.015625
+                x, updates = numbers[:count].reshape(SHAPE), numbers[count:].reshape(shape)
                 types = ["Float64", "Int32", "Float64"]
                 index_case(file, op, function(dim), [x, index, updates], rng, types, dim=dim, **extra)
+            x, updates = np.floor(x * 2) / 2, np.floor(updates * 2) / 2  # with ties and zeros
+            index_case(file, op, function(2), [x, index, updates], rng, types, dim=2, edge="ties", **extra)
             for dtype in ("Float32", "Int32") if op in ("scatter_max", "scatter_min") else ("Float32",):
                 x, updates = text.rounded(x, dtype), text.rounded(updates, dtype)
                 want = function(2)(*[torch.tensor(a) for a in (x, index, updates)]).numpy()

@@ -1,5 +1,5 @@
-"""resample.txt: interpolation, windows as columns and back, grids. PyTorch, whose dims are ours in reverse (but those of
-the affine maps)."""
+"""resample.txt: interpolation, windows as columns and back, grids. PyTorch, whose dims are ours in reverse (but those
+of the affine maps)."""
 
 import numpy as np
 import torch
