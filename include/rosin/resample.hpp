@@ -1,6 +1,6 @@
 // Images at other sizes and places: interpolation to any size, sampling at the points of a grid, and the windows of
-// images as columns. Images are (spatial..., channels, batch) with one to three spatial dims. All of it is made of other
-// ops: it has gradients of any order and runs on every device.
+// images as columns. Images are (spatial..., channels, batch) with one to three spatial dims. All of it is made of
+// other ops: it has gradients of any order and runs on every device.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ struct InterpolateOptions {
 /// option that the mode does not have). Source: torch.nn.functional.interpolate.
 ROSIN_API Array interpolate(const Array& x, const InterpolateOptions& options);
 
-/// The windows of images: (positions, window elements * channels, batch), dims of positions and windows counted from the
-/// first on, elements of the window before channels. Source: torch.nn.functional.unfold, NNlib.unfold.
+/// The windows of images: (positions, window elements * channels, batch), dims of positions and windows counted from
+/// the first on, elements of the window before channels. Source: torch.nn.functional.unfold, NNlib.unfold.
 struct UnfoldOptions {
   Extents stride = {};    // 1
   Extents pad = {};       // 0; zeros; one number, one for each dim, or low and high for each dim

@@ -1,7 +1,7 @@
-// Kernels of scatter, scatter_add, of other ways to combine, and the adjoint of take_along. First the result becomes the target (or zeros); then
-// every item owns a block of places of one line along the dim, walks through all indices in their order and takes the
-// updates of its block. So the sums of repeated indices have one order and nothing is atomic; the price is that an
-// index is read as often as there are blocks. Read first: indices.hpp.
+// Kernels of scatter, scatter_add, of other ways to combine, and the adjoint of take_along. First the result becomes
+// the target (or zeros); then every item owns a block of places of one line along the dim, walks through all indices in
+// their order and takes the updates of its block. So the sums of repeated indices have one order and nothing is atomic;
+// the price is that an index is read as often as there are blocks. Read first: indices.hpp.
 #include <algorithm>
 
 #include <rosin/error.hpp>
@@ -34,8 +34,7 @@ bool adds_up(const Op& op) {
 struct Scattering {
   Scattering(const CallStep& of, LaunchList& launches)
       : step(of), list(launches), dim(static_cast<int>(of.attributes<DimAttributes>().dim)),
-        along(of.value.op->scatter == Scatter::add_along), adds(adds_up(*of.value.op)),
-        reducer(of.value.op->reducer) {
+        along(of.value.op->scatter == Scatter::add_along), adds(adds_up(*of.value.op)), reducer(of.value.op->reducer) {
     const bool half = of.value.dtype == DType::Float16 || of.value.dtype == DType::BFloat16;
     if (adds && half) sums = list.scratch(of.view(of.node).count() * static_cast<int64_t>(sizeof(float)));
   }
@@ -52,7 +51,7 @@ struct Scattering {
   int dim;
   bool along, adds;
   const Reducer* reducer;  // of scatters that combine
-  int32_t sums = -1;  // scratch block
+  int32_t sums = -1;       // scratch block
 };
 
 void write_start(const Scattering& s) {

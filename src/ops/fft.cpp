@@ -101,7 +101,8 @@ Pieces pieces_of(std::string_view op, const StftOptions& options, DType type, co
            std::to_string(n) + " and " + std::to_string(hop),
            "give the number of elements of a piece, and from one to the next");
   }
-  const Array window = options.window.is_nothing() ? ones({n}, type) : cast(transferred(options.window, y.node()->device), type);
+  const Array window =
+      options.window.is_nothing() ? ones({n}, type) : cast(transferred(options.window, y.node()->device), type);
   if (window.shape() != Shape{n}) {
     refuse(ErrorKind::shape, op, "the window has n_fft elements", to_string(window.shape()), "make it that long");
   }

@@ -61,9 +61,7 @@ TEST(Resample, AgreesWithTheOracles) {
       "resample.txt",
       {{"interpolate", interpolated},
        {"unfold",
-        [](const OracleCase& e, const Inputs& x) {
-          return Inputs{unfold(x[0], extents(e, "window"), unfolding(e))};
-        }},
+        [](const OracleCase& e, const Inputs& x) { return Inputs{unfold(x[0], extents(e, "window"), unfolding(e))}; }},
        {"fold",
         [](const OracleCase& e, const Inputs& x) {
           return Inputs{fold(x[0], extents(e, "size"), extents(e, "window"), unfolding(e))};
@@ -84,12 +82,22 @@ TEST(Resample, SecondGradientsAgreeWithDifferences) {
     };
     layer_testing::check_function_gradient(slope, at, name);
   };
-  const InterpolateOptions cubic{.size = {3, 5}, .mode = Interpolation::cubic}, near{.size = 5, .mode = Interpolation::nearest};
-  check("cubic", [&](const Array& a) { return interpolate(a, cubic); }, x);
-  check("nearest", [&](const Array& a) { return interpolate(a, near); }, x);
-  check("fold", [](const Array& a) { return fold(unfold(a, 2), {4, 3}, 2); }, x);
-  check("grid_sample by x", [&](const Array& a) { return grid_sample(a, grid); }, x);
-  check("grid_sample by grid", [&](const Array& a) { return grid_sample(x, a); }, grid);
+  const InterpolateOptions cubic{.size = {3, 5}, .mode = Interpolation::cubic},
+      near{.size = 5, .mode = Interpolation::nearest};
+  check(
+      "cubic", [&](const Array& a) { return interpolate(a, cubic); }, x);
+  check(
+      "nearest", [&](const Array& a) { return interpolate(a, near); }, x);
+  check(
+      "fold",
+      [](const Array& a) {
+        return fold(unfold(a, 2), {4, 3}, 2);
+      },
+      x);
+  check(
+      "grid_sample by x", [&](const Array& a) { return grid_sample(a, grid); }, x);
+  check(
+      "grid_sample by grid", [&](const Array& a) { return grid_sample(x, a); }, grid);
 }
 
 TEST(Resample, HalvesAndMessages) {
@@ -101,7 +109,8 @@ TEST(Resample, HalvesAndMessages) {
   error_of([&] { interpolate(x, {.size = 0}); }, ErrorKind::argument);
   error_of([&] { interpolate(x, {.scale = {0.1}}); }, ErrorKind::argument);
   error_of([&] { interpolate(x, {.scale = {1, 2, 3}}); }, ErrorKind::argument);
-  error_of([&] { interpolate(x, {.size = 2, .mode = Interpolation::area, .align_corners = true}); }, ErrorKind::argument);
+  error_of([&] { interpolate(x, {.size = 2, .mode = Interpolation::area, .align_corners = true}); },
+           ErrorKind::argument);
   error_of([&] { interpolate(x, {.size = 2, .align_corners = true, .antialias = true}); }, ErrorKind::argument);
   error_of([&] { unfold(x, 5); }, ErrorKind::argument);
   error_of([&] { fold(ones({4, 3, 1}), {4, 4}, 2); }, ErrorKind::shape);

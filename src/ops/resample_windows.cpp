@@ -22,7 +22,8 @@ struct Line {
   int64_t padded() const { return size + pad.low + pad.high; }
 };
 
-Line line_of(std::string_view op, int64_t size, const Extents& window, const UnfoldOptions& options, int d, int spatial) {
+Line line_of(std::string_view op, int64_t size, const Extents& window, const UnfoldOptions& options, int d,
+             int spatial) {
   Line line{.size = size,
             .window = extent_for(op, "window", window, d, spatial, 0),
             .stride = extent_for(op, "stride", options.stride, d, spatial, 1),

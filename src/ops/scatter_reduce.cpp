@@ -38,8 +38,9 @@ void extremum_gradient(Backward& b) {
   if (b.needs(2)) b.give(2, gather(share, indices, dim) * taken);
 }
 
-const Op& scatter_max_op = combining_op(
-    "scatter_max", "the larger of operand 0 and of operand 2 at indices along a dim", maximum_reducer, extremum_gradient);
+const Op& scatter_max_op =
+    combining_op("scatter_max", "the larger of operand 0 and of operand 2 at indices along a dim", maximum_reducer,
+                 extremum_gradient);
 const Op& scatter_min_op =
     combining_op("scatter_min", "the smaller of operand 0 and of operand 2 at indices along a dim", minimum_reducer,
                  extremum_gradient);
@@ -63,8 +64,9 @@ void product_gradient(Backward& b) {
   if (b.needs(2)) b.give(2, slope(updates, gather(product, indices, dim), gather(zeros_there, indices, dim)));
 }
 
-const Op& scatter_mul_op = combining_op("scatter_mul", "operand 0 times operand 2 at indices along a dim, in their order",
-                                        product_reducer, product_gradient);
+const Op& scatter_mul_op =
+    combining_op("scatter_mul", "operand 0 times operand 2 at indices along a dim, in their order", product_reducer,
+                 product_gradient);
 
 /// The type that elements of `type` are combined in.
 DType wide_type(DType type) {
