@@ -60,9 +60,7 @@ std::string scatter_out(NodeWriting& node) {
   const std::string updates = transposed(node, node.in(2, type), axes_first(axis, places_rank, node.operand_rank(2)));
   const std::string at = node.add("Unsqueeze", {node.in(1, Int64), node.file.integers({-1})});
   std::vector<WireWriter> attributes;
-  if (node.value().op->scatter != Scatter::write) {  // scatter_add, scatter_mul, ...
-    attributes.push_back(text_attribute("reduction", std::string(node.value().op->name.substr(8))));
-  }
+  if (node.value().op->scatter == Scatter::add) attributes.push_back(text_attribute("reduction", "add"));
   return transposed(node, node.add("ScatterND", {target, at, updates}, std::move(attributes)), inverse(order));
 }
 
