@@ -4,13 +4,14 @@
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
 
-# rosin_vendor(name HEADER file [LIBRARY file] USE "what it is for"): finds a vendor library by its header and its file.
+# rosin_vendor(name HEADER file [SUFFIX folder] [LIBRARY file] USE "what it is for"): finds a vendor library by its
+# header, which may stand in a folder of its own, and its file.
 # Debian's own package files are passed by on purpose: dnnl-config.cmake, for one, also demands an OpenCL SDK.
 function(rosin_vendor name)
-  cmake_parse_arguments(ARG "" "HEADER;LIBRARY;USE" "" ${ARGN})
+  cmake_parse_arguments(ARG "" "HEADER;SUFFIX;LIBRARY;USE" "" ${ARGN})
   string(TOUPPER ${name} upper)
   add_library(rosin_vendor_${name} INTERFACE)
-  find_path(ROSIN_${upper}_INCLUDE ${ARG_HEADER})
+  find_path(ROSIN_${upper}_INCLUDE ${ARG_HEADER} PATH_SUFFIXES ${ARG_SUFFIX})
   mark_as_advanced(ROSIN_${upper}_INCLUDE)
   set(found ${ROSIN_${upper}_INCLUDE})
   if(ARG_LIBRARY)
@@ -67,6 +68,7 @@ rosin_vendor(json HEADER nlohmann/json.hpp USE "safetensors headers, the command
 rosin_vendor(toml HEADER toml++/toml.h USE "preference files")
 rosin_vendor(cli11 HEADER CLI/CLI.hpp USE "the command rosin")
 rosin_vendor(zlib HEADER zlib.h LIBRARY z USE "compressed data files")
+rosin_vendor(eigen HEADER Eigen/Core SUFFIX eigen3 USE "linear algebra: cholesky, svd, eigh, ...")
 if(ROSIN_BUILD_TESTS)
   find_package(GTest QUIET)
   if(GTest_FOUND)

@@ -336,6 +336,10 @@ Arrays chosen(const OracleCase& e, const Arrays& x) {
   return {top.values, top.indices};
 }
 
+OracleCall scattering(Array (*f)(const Array&, const Array&, const Array&, int)) {
+  return [f](const OracleCase& e, const Arrays& x) { return Arrays{f(x[0], x[1], x[2], dim_of(e))}; };
+}
+
 std::vector<OpEntry> index_ops() {
   return {
       {"gather", "gather", [](const OracleCase& e, const Arrays& x) { return Arrays{gather(x[0], x[1], dim_of(e))}; }},
@@ -343,6 +347,13 @@ std::vector<OpEntry> index_ops() {
        [](const OracleCase& e, const Arrays& x) { return Arrays{scatter(x[0], x[1], x[2], dim_of(e))}; }},
       {"scatter_add", "scatter_add",
        [](const OracleCase& e, const Arrays& x) { return Arrays{scatter_add(x[0], x[1], x[2], dim_of(e))}; }},
+      {"scatter_mul", "scatter_mul", scattering(scatter_mul)},
+      {"scatter_max", "scatter_max", scattering(scatter_max)},
+      {"scatter_min", "scatter_min", scattering(scatter_min)},
+      {"scatter_mean", "scatter_mean",
+       [](const OracleCase& e, const Arrays& x) {
+         return Arrays{scatter_mean(x[0], x[1], x[2], dim_of(e), is_set(e, "include"))};
+       }},
       {"take_along", "take_along",
        [](const OracleCase& e, const Arrays& x) { return Arrays{take_along(x[0], x[1], dim_of(e))}; }},
       {"onehot", "onehot",
@@ -458,6 +469,14 @@ std::vector<OpEntry> makers() {
         // compared by src/ops/arrange_test.cpp
         "einsum", "tensordot", "kron", "diagonal", "diagm", "trace", "roll", "set", "nonzero", "masked_select",
         "searchsorted", "bincount", "histogram", "quantile", "median",
+        // compared by src/ops/linalg_test.cpp
+        "cholesky", "triangular_solve", "solve", "inv", "det", "svdvals", "eigvalsh", "pinv", "lstsq", "vector_norm",
+        "matrix_norm", "matrix_power",
+        // compared by src/ops/fft_test.cpp
+        "fft", "ifft", "rfft", "irfft", "fft2", "ifft2", "fftn", "ifftn", "fftshift", "ifftshift", "fftfreq",
+        "rfftfreq", "hann_window", "hamming_window", "stft", "istft",
+        // compared by src/ops/resample_test.cpp
+        "interpolate", "unfold", "fold", "affine_grid", "grid_sample",
         // compared by src/ops/distributions_test.cpp
         "exponential", "laplace", "gumbel", "truncated_normal", "gamma", "beta", "poisson", "categorical",
         "multinomial", "choice"}) {

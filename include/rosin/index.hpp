@@ -17,6 +17,16 @@ ROSIN_API Array gather(const Array& x, const Array& indices, int dim = -1);
 ROSIN_API Array scatter(const Array& target, const Array& indices, const Array& updates, int dim = -1);
 /// target with updates added at indices along `dim`, in the order of the indices.
 ROSIN_API Array scatter_add(const Array& target, const Array& indices, const Array& updates, int dim = -1);
+/// target with its elements and the updates at their indices along `dim` multiplied (in the order of the indices), or
+/// the largest or smallest of them (NaN wins; those that tie share the gradient). Not of complex elements. The second
+/// gradient of scatter_mul is right where no element is 0. Source: torch.index_reduce, jax .at[].multiply, max, min.
+ROSIN_API Array scatter_mul(const Array& target, const Array& indices, const Array& updates, int dim = -1);
+ROSIN_API Array scatter_max(const Array& target, const Array& indices, const Array& updates, int dim = -1);
+ROSIN_API Array scatter_min(const Array& target, const Array& indices, const Array& updates, int dim = -1);
+/// The mean of the element and of the updates at its index, or of the updates alone (then an element without one
+/// stays). Of Bool and integers Float32. Not of complex elements. Source: torch.index_reduce with include_self.
+ROSIN_API Array scatter_mean(const Array& target, const Array& indices, const Array& updates, int dim = -1,
+                             bool include_target = true);
 /// Element by element: result(.., i, ..) = x(.., indices(.., i, ..), ..); all dims but `dim` have x's sizes.
 ROSIN_API Array take_along(const Array& x, const Array& indices, int dim = 0);
 

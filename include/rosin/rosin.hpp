@@ -43,6 +43,7 @@
 #include <rosin/elementwise.hpp>
 #include <rosin/embedding.hpp>
 #include <rosin/error.hpp>
+#include <rosin/fft.hpp>
 #include <rosin/fields.hpp>
 #include <rosin/free_list.hpp>
 #include <rosin/functor.hpp>
@@ -59,6 +60,7 @@
 #include <rosin/known_parts.hpp>
 #include <rosin/label_loss.hpp>
 #include <rosin/layer.hpp>
+#include <rosin/linalg.hpp>
 #include <rosin/loader.hpp>
 #include <rosin/log.hpp>
 #include <rosin/loss.hpp>
@@ -81,6 +83,7 @@
 #include <rosin/random.hpp>
 #include <rosin/recurrent.hpp>
 #include <rosin/reduce.hpp>
+#include <rosin/resample.hpp>
 #include <rosin/rule.hpp>
 #include <rosin/rules.hpp>
 #include <rosin/schedule.hpp>

@@ -15,6 +15,7 @@ std::unique_ptr<Call> prepare(const CallSpec& spec) {
     case Kind::sort: return prepare_sort(spec);
     case Kind::scan: return prepare_scan(spec);
     case Kind::random: return prepare_random(spec);
+    case Kind::routine: return prepare_routine(spec);
     case Kind::leaf:  // no calls
     case Kind::scalar:
     case Kind::argument:

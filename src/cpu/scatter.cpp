@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "cpu/dispatch.hpp"
+#include "graph/reducer.hpp"
 
 namespace rosin::cpu {
 namespace {
@@ -84,6 +85,47 @@ template <class T, bool add> class ScatterCall final : public Call {
   size_t scratch_;
 };
 
+// The same with rows combined by a reducer, for types that it has loops for.
+class CombineCall final : public Call {
+ public:
+  CombineCall(const CallSpec& spec, int dim)
+      : op_(*spec.op), index_type_(spec.operands[1].type), target_(lines_of(spec.operands[0].shape, dim)),
+        indices_(spec.operands[1].shape.count()), blocks_(target_, target_.size + indices_),
+        element_(static_cast<int64_t>(size_of(spec.result.type))),
+        combine_(op_.reducer->body.of(scalar_type(spec.result.type)).combine) {
+    if (!combine_) refuse_type(op_.name, spec.result.type);
+  }
+
+  int64_t chunks() const override { return blocks_.count(); }
+
+  void run(int64_t chunk, const CallData& data) override {
+    const auto* target = static_cast<const char*>(data.operands[0]);
+    const auto* updates = static_cast<const char*>(data.operands[2]);
+    auto* out = static_cast<char*>(data.result);
+    const Integers indices(data.operands[1], index_type_);
+    const int64_t row = target_.inner * element_;
+    blocks_.each(chunk, [&](int64_t outer, int64_t first, int64_t count) {
+      const int64_t start = outer * target_.size * row + first * element_;
+      for (int64_t j = 0; j < target_.size; ++j) {
+        std::memcpy(out + start + j * row, target + start + j * row, static_cast<size_t>(count * element_));
+      }
+      for (int64_t k = 0; k < indices_; ++k) {
+        const int64_t at = indices.place(op_.name, k, target_.size);
+        combine_(out + start + at * row, updates + (outer * indices_ + k) * row + first * element_, count);
+      }
+    });
+  }
+
+ private:
+  const Op& op_;
+  DType index_type_;
+  Lines target_;
+  int64_t indices_;
+  LineBlocks blocks_;
+  int64_t element_;
+  CombineLoop combine_;
+};
+
 // indices and updates (inner, m, outer) -> zeros (inner, n, outer) with the updates added.
 template <class T> class AddAlongCall final : public Call {
  public:
@@ -136,6 +178,7 @@ std::unique_ptr<Call> prepare_scatter(const CallSpec& spec) {
       return with_number(spec.op->name, type, [&]<class T>(std::type_identity<T>) -> std::unique_ptr<Call> {
         return std::make_unique<ScatterCall<T, true>>(spec, dim);
       });
+    case Scatter::combine: return std::make_unique<CombineCall>(spec, dim);
     case Scatter::add_along:
       return with_number(spec.op->name, type, [&]<class T>(std::type_identity<T>) -> std::unique_ptr<Call> {
         return std::make_unique<AddAlongCall<T>>(spec, dim);

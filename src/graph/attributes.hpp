@@ -82,6 +82,7 @@ enum class Scatter : uint8_t {
   none,
   write,     // (target, indices, updates): each takes the place of an element; the last one stays
   add,       // (target, indices, updates): in the order of the indices
+  combine,   // the same, by the op's reducer
   add_along  // (indices, updates): onto zeros, one index for each update
 };
 
@@ -95,6 +96,38 @@ enum class Contraction : uint8_t {
   convolution,         // x (spatial..., in, batch), w (spatial..., in/groups, out) -> y
   convolution_data,    // dy, w -> dx; sizes of x in the node
   convolution_weights  // x, dy -> dw; sizes of w in the node
+};
+
+/// Which routine of the CPU; operands are matrices (m, n, batch...) whose batches are alike.
+enum class Routine : uint8_t {
+  none,
+  cholesky,       // a -> lower factor; reads the lower triangle
+  triangular,     // (t, b) -> x (TriangularAttributes)
+  solve,          // (a, b) -> x (TriangularAttributes: transposed alone)
+  inverse,        // a -> inverse
+  lu,             // a -> both factors in one matrix, order of the rows (Int32)
+  determinant,    // a -> determinant
+  logarithm,      // a -> sign of the determinant, logarithm of its size
+  cofactors,      // a -> the gradient of the determinant
+  qr,             // a -> q, r, of min(m, n) columns and rows
+  svd,            // a -> u, s, v transposed, of min(m, n) values
+  eigh,           // a -> values, vectors; reads the lower triangle
+  pseudoinverse,  // a -> pseudo-inverse (CutAttributes)
+  fourier         // (2, sizes...) -> (2, sizes...), parts of complex numbers (FourierAttributes)
+};
+
+struct TriangularAttributes {
+  int16_t upper = 0, unit = 0, transposed = 0, unused = 0;
+};
+
+/// Singular values at most `relative` times the largest count as 0.
+struct CutAttributes {
+  double relative = 0;
+};
+
+/// The unscaled transform along dim `dim`, which counts the parts as dim 0.
+struct FourierAttributes {
+  int32_t dim = 1, inverse = 0;
 };
 
 /// Convolutions and pooling, up to three spatial dims (unused entries: stride 1, dilation 1, rest 0).

@@ -49,6 +49,7 @@ inline constexpr KindInfo kinds[] = {
     {Kind::sort, "sort", Placing::call, true, true, false, true, false, false},
     {Kind::scan, "scan", Placing::call, true, true, false, true, false, false},
     {Kind::random, "random", Placing::call, false, true, false, true, false, false},
+    {Kind::routine, "routine", Placing::call, true, true, false, true, false, true},
     {Kind::part, "part", Placing::result, false, true, false, true, false, false},
     {Kind::transfer, "transfer", Placing::never, false, false, false, true, false, false},
 };

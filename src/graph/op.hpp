@@ -35,6 +35,7 @@ enum class Kind : uint8_t {
   sort,
   scan,
   random,
+  routine,  // of whole matrices or lines (Routine), by the CPU alone: no device is given one
   part,     // one result of its operand, an op of several (PartAttributes)
   transfer  // to another device: done at the call, never part of a plan
 };
@@ -123,6 +124,7 @@ struct Op {
   Scan scan = Scan::none;
   Contraction contraction = Contraction::none;
   Window window = Window::none;
+  Routine routine = Routine::none;
   Draw draw = Draw::none;
   bool mask_first = false;              // operand 0 is a Bool mask and takes no part in the common type (where)
   uint8_t attribute_words = 0;          // 8-byte words of attributes that take part in comparisons

@@ -41,6 +41,7 @@ void write_call(const Layout& layout, const Step& step, LaunchList& list) {
     case Kind::elementwise:
     case Kind::draw:
     case Kind::reduction:
+    case Kind::routine:  // recorded on the CPU alone
     case Kind::part:
     case Kind::transfer: break;
   }

@@ -1,11 +1,12 @@
-// Kernels of scatter, scatter_add and the adjoint of take_along. First the result becomes the target (or zeros); then
-// every item owns a block of places of one line along the dim, walks through all indices in their order and takes the
-// updates of its block. So the sums of repeated indices have one order and nothing is atomic; the price is that an
-// index is read as often as there are blocks. Read first: indices.hpp.
+// Kernels of scatter, scatter_add, of other ways to combine, and the adjoint of take_along. First the result becomes
+// the target (or zeros); then every item owns a block of places of one line along the dim, walks through all indices in
+// their order and takes the updates of its block. So the sums of repeated indices have one order and nothing is atomic;
+// the price is that an index is read as often as there are blocks. Read first: indices.hpp.
 #include <algorithm>
 
 #include <rosin/error.hpp>
 
+#include "graph/reducer.hpp"
 #include "kernels/indices.hpp"
 
 namespace rosin::kernels {
@@ -20,6 +21,7 @@ void require_numbers(const Value& value) {
 bool adds_up(const Op& op) {
   switch (op.scatter) {
     case Scatter::write: return false;
+    case Scatter::combine: return false;
     case Scatter::add:
     case Scatter::add_along: return true;
     case Scatter::none: break;
@@ -32,7 +34,7 @@ bool adds_up(const Op& op) {
 struct Scattering {
   Scattering(const CallStep& of, LaunchList& launches)
       : step(of), list(launches), dim(static_cast<int>(of.attributes<DimAttributes>().dim)),
-        along(of.value.op->scatter == Scatter::add_along), adds(adds_up(*of.value.op)) {
+        along(of.value.op->scatter == Scatter::add_along), adds(adds_up(*of.value.op)), reducer(of.value.op->reducer) {
     const bool half = of.value.dtype == DType::Float16 || of.value.dtype == DType::BFloat16;
     if (adds && half) sums = list.scratch(of.view(of.node).count() * static_cast<int64_t>(sizeof(float)));
   }
@@ -48,7 +50,8 @@ struct Scattering {
   LaunchList& list;
   int dim;
   bool along, adds;
-  int32_t sums = -1;  // scratch block
+  const Reducer* reducer;  // of scatters that combine
+  int32_t sums = -1;       // scratch block
 };
 
 void write_start(const Scattering& s) {
@@ -116,7 +119,8 @@ void write_walk(const Scattering& s) {
           std::vector<Term> to = line;
           to[static_cast<size_t>(s.dim)] = place;
           if (s.adds) into.store(to, into.load(to) + updates.load(update.at));
-          else into.copy(to, updates, update.at);
+          else if (!s.reducer) into.copy(to, updates, update.at);
+          else into.store(to, writer.combine(s.reducer->body, into.load(to), updates.load(update.at)));
         });
       });
     });
@@ -129,7 +133,7 @@ void write_scatter(const Layout& layout, int32_t node, LaunchList& list) {
   const CallStep step(layout, node);
   list.checks.push_back(node);
   const Scattering scatter(step, list);
-  if (scatter.adds) require_numbers(step.value);
+  if (scatter.adds || scatter.reducer) require_numbers(step.value);
   write_start(scatter);
   write_walk(scatter);
   if (scatter.sums >= 0) write_rounding(scatter);

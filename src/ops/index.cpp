@@ -17,6 +17,7 @@
 #include "ops/add_along.hpp"
 #include "ops/gather_in_range.hpp"
 #include "ops/lookup.hpp"
+#include "ops/scattered.hpp"
 #include "ops/shapes.hpp"
 
 namespace rosin {
@@ -156,6 +157,31 @@ Array checked_indices(const Op& op, const Array& indices) {
          "convert them with cast(x, Int32)");
 }
 
+Array gathered(const Op& op, const Array& x, const Array& indices, int dim) {
+  require(op, x);
+  const int at = checked_dim(op.name, dim, x.shape());
+  if (is_complex(x.dtype())) return view_as_complex(gathered(op, view_as_real(x), indices, at + 1));
+  const Array places = in_memory(checked_indices(op, indices), x);
+  const Array* in[] = {&x, &places};
+  return record(op, in, x.dtype(), with_dims(x.shape(), at, 1, sizes_of(indices.shape())),
+                Attributes::of(GatherAttributes{at, 0}));
+}
+
+/// Indices for each element of complex arrays as those of the parts.
+Array for_both_parts(const Array& indices) {
+  return expand(reshape(indices, with_dims(indices.shape(), 0, 0, {1})), with_dims(indices.shape(), 0, 0, {2}));
+}
+
+const bool named[] = {name_function(onecold, "onecold")};
+
+}  // namespace
+
+void require_numbers(const Op& op, const Array& target) {
+  require(op, target);
+  if (target.dtype() != Bool) return;
+  refuse(ErrorKind::dtype, op.name, "it takes numbers", to_string(target.dtype()), "convert with cast(target, Int32)");
+}
+
 Array scattered(const Op& op, const Array& target, const Array& indices, const Array& updates, int dim) {
   require(op, target);
   require(op, updates);
@@ -178,25 +204,6 @@ Array scattered(const Op& op, const Array& target, const Array& indices, const A
   const Array* in[] = {&base, &places, &values};
   return record(op, in, type, base.shape(), Attributes::of(DimAttributes{at}));
 }
-
-Array gathered(const Op& op, const Array& x, const Array& indices, int dim) {
-  require(op, x);
-  const int at = checked_dim(op.name, dim, x.shape());
-  if (is_complex(x.dtype())) return view_as_complex(gathered(op, view_as_real(x), indices, at + 1));
-  const Array places = in_memory(checked_indices(op, indices), x);
-  const Array* in[] = {&x, &places};
-  return record(op, in, x.dtype(), with_dims(x.shape(), at, 1, sizes_of(indices.shape())),
-                Attributes::of(GatherAttributes{at, 0}));
-}
-
-/// Indices for each element of complex arrays as those of the parts.
-Array for_both_parts(const Array& indices) {
-  return expand(reshape(indices, with_dims(indices.shape(), 0, 0, {1})), with_dims(indices.shape(), 0, 0, {2}));
-}
-
-const bool named[] = {name_function(onecold, "onecold")};
-
-}  // namespace
 
 Array add_along(const Shape& shape, const Array& indices, const Array& updates, int dim) {
   const Array* in[] = {&indices, &updates};
@@ -222,11 +229,7 @@ Array scatter(const Array& target, const Array& indices, const Array& updates, i
 }
 
 Array scatter_add(const Array& target, const Array& indices, const Array& updates, int dim) {
-  require(scatter_add_op, target);
-  if (target.dtype() == Bool) {
-    refuse(ErrorKind::dtype, "scatter_add", "it adds numbers", to_string(target.dtype()),
-           "convert with cast(target, Int32)");
-  }
+  require_numbers(scatter_add_op, target);
   return scattered(scatter_add_op, target, indices, updates, dim);
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include <rosin/complex.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/movement.hpp>
 
@@ -82,6 +83,17 @@ Array with_columns_joined(const Array& a, const Array& b, DType type) {
   return reshape(product(a, joined, type), with_size(shape, 0, a.size(0)));
 }
 
+/// By four products of real and imaginary parts, two where one operand is real.
+Array complex_product(const Array& a, const Array& b) {
+  const bool wide = a.dtype() == ComplexF64 || b.dtype() == ComplexF64;
+  const auto parts_of = [&](const Array& x) { return is_complex(x.dtype()) ? x : cast(x, wide ? Float64 : Float32); };
+  const Array x = parts_of(a), y = parts_of(b);
+  if (!is_complex(x.dtype())) return complex(matmul(x, real(y)), matmul(x, imag(y)));
+  if (!is_complex(y.dtype())) return complex(matmul(real(x), y), matmul(imag(x), y));
+  return complex(matmul(real(x), real(y)) - matmul(imag(x), imag(y)),
+                 matmul(real(x), imag(y)) + matmul(imag(x), real(y)));
+}
+
 }  // namespace
 
 Array matmul(const Array& a, const Array& b) {
@@ -92,7 +104,8 @@ Array matmul(const Array& a, const Array& b) {
            to_string(a.shape()) + " x " + to_string(b.shape()), "for products with numbers write a * b");
   }
   const Array* both[] = {&a, &b};
-  const DType type = sum_type(common_type(matmul_op, both));
+  const DType common = common_type(matmul_op, both), type = sum_type(common);
+  if (is_complex(common)) return complex_product(a, b);
   if (a.dtype() != type || b.dtype() != type) return matmul(cast(a, type), cast(b, type));
   if (a.rank() == 1) {
     const Array row = matmul(reshape(a, {1, a.size(0)}), b);

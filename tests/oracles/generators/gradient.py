@@ -28,7 +28,18 @@ def gradients(function, inputs, rng, differentiable=None):
     return [y.detach().numpy() for y in outputs], cotangents, grads
 
 
-def gradient_case(file, op, function, inputs, rng, check=None, types=None, gradtol=None, **attributes):
+def gradient_case(
+    file,
+    op,
+    function,
+    inputs,
+    rng,
+    check=None,
+    types=None,
+    gradtol=None,
+    tolerance="rtol=1e-12 atol=1e-14",
+    **attributes,
+):
     """Writes a Float64 case with value and gradients of a function of tensors; `check(grads)` states an edge rule."""
     outputs, cotangents, grads = gradients(function, inputs, rng)
     if check:
@@ -40,7 +51,7 @@ def gradient_case(file, op, function, inputs, rng, check=None, types=None, gradt
         "Float64",
         list(zip(types, inputs)),
         outputs,
-        "rtol=1e-12 atol=1e-14",
+        tolerance,
         cotangents,
         grads,
         gradtol,

@@ -79,6 +79,35 @@ def write_scatter(file, rng):
         text.case(file, op, "Float32", [x, ("Int32", index), updates], [result], "exact", dim=0, samples="repeated")
 
 
+REDUCTIONS = {"scatter_mul": "prod", "scatter_max": "amax", "scatter_min": "amin", "scatter_mean": "mean"}
+
+
+def write_reductions(file, rng):
+    """torch.index_reduce, which has no Int32 and no halves here; ties share the gradient in both."""
+    for op, name in REDUCTIONS.items():
+        for include in (1, 0) if op == "scatter_mean" else (1,):
+            extra = {"include": include} if op == "scatter_mean" else {}
+
+            def function(dim):
+                return lambda t, i, u: torch.index_reduce(t, dim, i, u, name, include_self=bool(include))
+
+            for dim in (0, 1, 2):
+                index = rng.integers(0, SHAPE[dim], 6)
+                shape = tuple(len(index) if d == dim else n for d, n in enumerate(SHAPE))
+                count = int(np.prod(SHAPE))
+                numbers = text.distinct(rng, (count + int(np.prod(shape)),), -3.0, 0.03125) + 0.015625
+                x, updates = numbers[:count].reshape(SHAPE), numbers[count:].reshape(shape)
+                types = ["Float64", "Int32", "Float64"]
+                index_case(file, op, function(dim), [x, index, updates], rng, types, dim=dim, **extra)
+            x, updates = np.floor(x * 2) / 2, np.floor(updates * 2) / 2  # with ties and zeros
+            index_case(file, op, function(2), [x, index, updates], rng, types, dim=2, edge="ties", **extra)
+            for dtype in ("Float32", "Int32") if op in ("scatter_max", "scatter_min") else ("Float32",):
+                x, updates = text.rounded(x, dtype), text.rounded(updates, dtype)
+                want = function(2)(*[torch.tensor(a) for a in (x, index, updates)]).numpy()
+                inputs = [x, ("Int32", index), updates]
+                text.case(file, op, dtype, inputs, [want], "rtol=1e-5", dim=2, **extra)
+
+
 def write_take_along(file, rng):
     for dtype in ("Float32", "Int32"):
         for dim, size in ((0, 2), (1, 6), (-1, 3)):
@@ -237,3 +266,4 @@ def write(file):
     write_sorting(file, rng)
     write_topk(file, rng)
     write_gradients(file, rng)
+    write_reductions(file, rng)

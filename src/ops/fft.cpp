@@ -1,0 +1,225 @@
+// Fourier transforms; see rosin/fft.hpp. One op, on the parts of complex numbers: what it does is linear, and its
+// adjoint is the unscaled way back.
+#include <rosin/fft.hpp>
+
+#include <cmath>
+#include <numbers>
+#include <numeric>
+
+#include <rosin/complex.hpp>
+#include <rosin/create.hpp>
+#include <rosin/elementwise.hpp>
+#include <rosin/index.hpp>
+#include <rosin/movement.hpp>
+
+#include "graph/context.hpp"
+#include "graph/transfer.hpp"
+#include "ops/reduction.hpp"
+#include "ops/shapes.hpp"
+
+namespace rosin {
+namespace {
+
+Array transformed(const Array& parts, const FourierAttributes& how);
+
+const Op& fourier_op = (*register_op({.name = "fourier",
+                                      .kind = Kind::routine,
+                                      .operands = 1,
+                                      .doc = "unscaled discrete Fourier transform along a dim, of parts",
+                                      .routine = Routine::fourier,
+                                      .attribute_words = 1}))
+                           .with_gradient([](Backward& b) {
+                             const auto how = b.attributes<FourierAttributes>();
+                             b.give(0, transformed(b.gradient, {how.dim, 1 - how.inverse}));
+                           });
+
+Array transformed(const Array& parts, const FourierAttributes& how) {
+  return record_one(fourier_op, parts, parts.dtype(), parts.shape(), Attributes::of(how));
+}
+
+/// x as complex numbers on the CPU.
+Array complex_of(std::string_view op, const Array& x) {
+  require(fourier_op, x);
+  const DType type = x.dtype();
+  if (type == Float16 || type == BFloat16) {
+    refuse(ErrorKind::dtype, op, "it takes Float32, Float64 or complex elements", to_string(type),
+           "convert it with cast(x, Float32)");
+  }
+  const Array there = transferred(x, 0);
+  if (is_complex(type)) return there;
+  const Array real = is_float(type) ? there : cast(there, Float32);
+  return complex(real, zeros_like(real));
+}
+
+/// Along the dims of the mask.
+Array transform(std::string_view op, const Array& x, uint64_t dims, bool inverse) {
+  Array parts = view_as_real(complex_of(op, x));
+  int64_t count = 1;
+  for (int d = 0; d < x.rank(); ++d) {
+    if (!(dims >> d & 1)) continue;
+    if (x.size(d) == 0) {
+      refuse(ErrorKind::shape, op, "a dim that is transformed has elements", to_string(x.shape()), "leave it out");
+    }
+    count *= x.size(d);
+    if (x.size(d) > 1) parts = transformed(parts, {d + 1, inverse});
+  }
+  if (inverse && count > 1) parts = parts / static_cast<double>(count);
+  return transferred(view_as_complex(parts), x.node()->device);
+}
+
+Array along(std::string_view op, const Array& x, int dim, bool inverse) {
+  return transform(op, x, uint64_t{1} << checked_dim(op, dim, x.shape()), inverse);
+}
+
+uint64_t all_dims(const Array& x) { return (uint64_t{1} << x.rank()) - 1; }
+
+/// Rolled by half of each dim, rounded down, or back.
+Array shifted(Array x, uint64_t dims, bool back) {
+  for (int d = 0; d < x.rank(); ++d) {
+    if ((dims >> d & 1) && x.size(d) > 1) x = roll(x, back ? -(x.size(d) / 2) : x.size(d) / 2, d);
+  }
+  return x;
+}
+
+Array window(std::string_view op, int64_t n, bool periodic, double middle) {
+  if (n < 1) refuse(ErrorKind::argument, op, "a window has an element", std::to_string(n), "give its length");
+  if (n == 1) return ones({1});
+  const double step = 2 * std::numbers::pi / static_cast<double>(periodic ? n : n - 1);
+  return cast(middle - (1 - middle) * cos(arange(0.0, static_cast<double>(n), 1.0, Float64) * step), Float32);
+}
+
+struct Pieces {
+  int64_t length, hop;
+  Array window;  // (length)
+};
+
+/// The window comes to where y is.
+Pieces pieces_of(std::string_view op, const StftOptions& options, DType type, const Array& y) {
+  const int64_t n = options.n_fft, hop = options.hop_length == 0 ? n / 4 : options.hop_length;
+  if (n < 1 || hop < 1) {
+    refuse(ErrorKind::argument, op, "n_fft and hop_length are at least 1",
+           std::to_string(n) + " and " + std::to_string(hop),
+           "give the number of elements of a piece, and from one to the next");
+  }
+  const Array window =
+      options.window.is_nothing() ? ones({n}, type) : cast(transferred(options.window, y.node()->device), type);
+  if (window.shape() != Shape{n}) {
+    refuse(ErrorKind::shape, op, "the window has n_fft elements", to_string(window.shape()), "make it that long");
+  }
+  return {n, hop, window};
+}
+
+/// Half a piece of mirrored elements on each side of dim 0.
+Array centred(const Array& x, int64_t length) {
+  std::vector<std::pair<int64_t, int64_t>> widths(static_cast<size_t>(x.rank()));
+  widths[0] = {length / 2, length / 2};
+  return pad(x, widths, PadMode::reflect);
+}
+
+/// The places of the elements of each piece: Int32 (length, count).
+Array places(const Pieces& pieces, int64_t count) {
+  return arange(pieces.length) + reshape(arange(count) * pieces.hop, {1, count});
+}
+
+/// Pieces (length, count, batch...) added where they stand: (time, batch...).
+Array overlapped(const Pieces& pieces, const Array& values) {
+  const int64_t count = values.size(1), time = pieces.length + (count - 1) * pieces.hop;
+  const Array flat = reshape(values, with_dims(values.shape(), 0, 2, {pieces.length * count}));
+  const Array none = zeros(with_dims(values.shape(), 0, 2, {time}), values.dtype());
+  return scatter_add(none, reshape(places(pieces, count), {-1}), flat, 0);
+}
+
+const bool named[] = {name_function(fft, "fft"),           name_function(ifft, "ifft"),
+                      name_function(rfft, "rfft"),         name_function(irfft, "irfft"),
+                      name_function(fft2, "fft2"),         name_function(ifft2, "ifft2"),
+                      name_function(fftn, "fftn"),         name_function(ifftn, "ifftn"),
+                      name_function(fftshift, "fftshift"), name_function(ifftshift, "ifftshift")};
+
+}  // namespace
+
+Array fft(const Array& x) { return fft(x, 0); }
+Array fft(const Array& x, int dim) { return along("fft", x, dim, false); }
+Array ifft(const Array& y) { return ifft(y, 0); }
+Array ifft(const Array& y, int dim) { return along("ifft", y, dim, true); }
+
+Array rfft(const Array& x) { return rfft(x, 0); }
+
+Array rfft(const Array& x, int dim) {
+  if (is_complex(x.dtype())) {
+    refuse(ErrorKind::dtype, "rfft", "it takes real elements", to_string(x.dtype()), "use fft");
+  }
+  const int at = checked_dim("rfft", dim, x.shape());
+  return slice(along("rfft", x, at, false), at, 0, x.size(at) / 2 + 1);
+}
+
+Array irfft(const Array& y) { return irfft(y, 0); }
+
+Array irfft(const Array& y, int dim, int64_t length) {
+  const int at = checked_dim("irfft", dim, y.shape());
+  const int64_t k = y.size(at), n = length < 0 ? std::max<int64_t>(2 * k - 2, 1) : length;
+  if (n < 1 || n / 2 + 1 != k) {
+    refuse(ErrorKind::shape, "irfft", "for a length there are length / 2 + 1 elements",
+           std::to_string(k) + " for " + std::to_string(n), "cut y or pad it with zeros");
+  }
+  const Array mirrored = flip(conj(slice(y, at, 1, n - k + 1)), at);
+  return real(along("irfft", concat({y, mirrored}, at), at, true));
+}
+
+Array fft2(const Array& x) { return transform("fft2", x, dims_mask("fft2", {0, 1}, x.shape()), false); }
+Array ifft2(const Array& y) { return transform("ifft2", y, dims_mask("ifft2", {0, 1}, y.shape()), true); }
+Array fftn(const Array& x) { return transform("fftn", x, all_dims(x), false); }
+Array fftn(const Array& x, Dims dims) { return transform("fftn", x, dims_mask("fftn", dims, x.shape()), false); }
+Array ifftn(const Array& y) { return transform("ifftn", y, all_dims(y), true); }
+Array ifftn(const Array& y, Dims dims) { return transform("ifftn", y, dims_mask("ifftn", dims, y.shape()), true); }
+
+Array fftshift(const Array& x) { return shifted(x, all_dims(x), false); }
+Array fftshift(const Array& x, Dims dims) { return shifted(x, dims_mask("fftshift", dims, x.shape()), false); }
+Array ifftshift(const Array& x) { return shifted(x, all_dims(x), true); }
+Array ifftshift(const Array& x, Dims dims) { return shifted(x, dims_mask("ifftshift", dims, x.shape()), true); }
+
+Array fftfreq(int64_t n, double spacing) {
+  const Array k = arange(n);
+  return cast(where(gt(k * 2, n - 1), k - n, k), Float32) / (static_cast<double>(n) * spacing);
+}
+
+Array rfftfreq(int64_t n, double spacing) {
+  return cast(arange(n / 2 + 1), Float32) / (static_cast<double>(n) * spacing);
+}
+
+Array hann_window(int64_t n, bool periodic) { return window("hann_window", n, periodic, 0.5); }
+Array hamming_window(int64_t n, bool periodic) { return window("hamming_window", n, periodic, 0.54); }
+
+Array stft(const Array& given, const StftOptions& options) {
+  const Array there = is_float(given.dtype()) ? given : cast(given, Float32);
+  const Array x = options.center ? centred(there, options.n_fft) : there;
+  const DeviceScope scope(*x.node());
+  const Pieces pieces = pieces_of("stft", options, x.dtype(), x);
+  if (x.size(0) < pieces.length) {
+    refuse(ErrorKind::shape, "stft", "the signal is at least as long as a piece of " + std::to_string(pieces.length),
+           to_string(x.shape()), "pad it with zeros, or choose a smaller n_fft");
+  }
+  const int64_t count = (x.size(0) - pieces.length) / pieces.hop + 1;
+  const Array y = rfft(gather(x, places(pieces, count), 0) * pieces.window, 0);
+  return options.normalized ? y / std::sqrt(static_cast<double>(pieces.length)) : y;
+}
+
+Array istft(const Array& y, const StftOptions& options, int64_t length) {
+  const DeviceScope scope(*y.node());
+  const DType type = y.dtype() == ComplexF64 ? Float64 : Float32;
+  const Pieces pieces = pieces_of("istft", options, type, y);
+  if (y.rank() < 2 || y.size(1) == 0) {
+    refuse(ErrorKind::shape, "istft", "it takes (n_fft / 2 + 1, pieces, batch...)", to_string(y.shape()), "reshape it");
+  }
+  const Array values = irfft(y, 0, pieces.length) * pieces.window;
+  const Array squares = expand(square(pieces.window), {pieces.length, y.size(1)});
+  const Array sum = overlapped(pieces, values), weights = overlapped(pieces, squares);
+  Array x = where(gt(weights, 1e-11), sum / where(gt(weights, 1e-11), weights, 1), 0);
+  if (options.normalized) x = x * std::sqrt(static_cast<double>(pieces.length));
+  const int64_t left = options.center ? pieces.length / 2 : 0;
+  const int64_t right = options.center && length == 0 ? x.size(0) - left : x.size(0);
+  x = slice(x, 0, left, right);
+  if (length == 0 || length == x.size(0)) return x;
+  return length < x.size(0) ? slice(x, 0, 0, length) : pad(x, 0, 0, length - x.size(0));
+}
+
+}  // namespace rosin

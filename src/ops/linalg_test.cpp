@@ -1,0 +1,259 @@
+// Linear algebra against PyTorch, NumPy and SciPy (tests/oracles/linalg.txt), second gradients against differences, and
+// what it says to wrong input.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include <rosin/approx.hpp>
+#include <rosin/compose.hpp>
+#include <rosin/create.hpp>
+#include <rosin/derivatives.hpp>
+#include <rosin/index.hpp>
+#include <rosin/linalg.hpp>
+#include <rosin/matmul.hpp>
+#include <rosin/move.hpp>
+#include <rosin/random.hpp>
+
+#include "../tests/layer_testing.hpp"
+#include "../tests/op_oracles.hpp"
+
+namespace rosin {
+namespace {
+
+using linalg::MatrixNorm;
+using linalg::TriangularOptions;
+using oracles::OracleCase;
+using Inputs = std::vector<Array>;
+
+Array symmetric(const Array& x) { return (x + transpose(x)) * 0.5; }
+
+Inputs triangular(const OracleCase& e, const Inputs& x) {
+  const TriangularOptions options{.upper = e.number("upper", 0) != 0,
+                                  .unit_diagonal = e.number("unit", 0) != 0,
+                                  .transposed = e.number("transposed", 0) != 0};
+  return {linalg::triangular_solve(x[0], x[1], options)};
+}
+
+Inputs lu_of(const OracleCase&, const Inputs& x) {
+  const linalg::LU found = linalg::lu(x[0]);
+  return {found.lower, found.upper};
+}
+
+Inputs qr_of(const OracleCase&, const Inputs& x) {
+  const linalg::QR found = linalg::qr(x[0]);
+  return {found.q, found.r};
+}
+
+Inputs svd_of(const OracleCase&, const Inputs& x) {
+  const linalg::SVD found = linalg::svd(x[0]);
+  return {square(found.u), found.s, square(found.vt)};
+}
+
+Inputs eigh_of(const OracleCase&, const Inputs& x) {
+  const linalg::Eigh found = linalg::eigh(symmetric(x[0]));
+  return {found.values, square(found.vectors)};
+}
+
+Inputs slogdet_of(const OracleCase&, const Inputs& x) {
+  const linalg::SignAndLog found = linalg::slogdet(x[0]);
+  return {found.sign, found.logabsdet};
+}
+
+Inputs vector_norm(const OracleCase& e, const Inputs& x) {
+  const double order = e.number("order", 2);
+  return {e.has("dims") ? linalg::vector_norm(x[0], order, oracles::dims_of(e)) : linalg::vector_norm(x[0], order)};
+}
+
+Inputs matrix_norm(const OracleCase& e, const Inputs& x) {
+  const std::string& order = e.attributes.at("order");
+  if (order == "fro") return {linalg::matrix_norm(x[0])};
+  return {order == "nuc" ? linalg::matrix_norm(x[0], MatrixNorm::nuclear)
+                         : linalg::matrix_norm(x[0], e.number("order", 0))};
+}
+
+oracles::OracleCall one(Array (*f)(const Array&)) {
+  return [f](const OracleCase&, const Inputs& x) { return Inputs{f(x[0])}; };
+}
+
+TEST(Linalg, AgreesWithTheOracles) {
+  oracles::run_oracles(
+      "linalg.txt",
+      {{"cholesky", one(linalg::cholesky)},
+       {"inv", one(linalg::inv)},
+       {"det", one(linalg::det)},
+       {"svdvals", one(linalg::svdvals)},
+       {"pinv", one([](const Array& x) { return linalg::pinv(x); })},
+       {"eigvalsh", one([](const Array& x) { return linalg::eigvalsh(symmetric(x)); })},
+       {"solve", [](const OracleCase&, const Inputs& x) { return Inputs{linalg::solve(x[0], x[1])}; }},
+       {"lstsq", [](const OracleCase&, const Inputs& x) { return Inputs{linalg::lstsq(x[0], x[1])}; }},
+       {"matrix_power",
+        [](const OracleCase& e, const Inputs& x) { return Inputs{linalg::matrix_power(x[0], e.integers("n")[0])}; }},
+       {"triangular_solve", triangular},
+       {"lu", lu_of},
+       {"qr", qr_of},
+       {"svd", svd_of},
+       {"eigh", eigh_of},
+       {"slogdet", slogdet_of},
+       {"vector_norm", vector_norm},
+       {"matrix_norm", matrix_norm}});
+}
+
+/// Numbers without pattern with a heavier diagonal, of Float64.
+Array matrix(const Shape& shape) {
+  std::vector<double> values;
+  for (int64_t i = 0; i < shape.count(); ++i)
+    values.push_back(std::fmod(0.618 * static_cast<double>(i + 1), 1.0) - 0.5);
+  return Array(values, shape) + 2.0 * eye(shape[0], shape[1], Float64) * (1.0 + 0.3 * arange(shape[0], Float64));
+}
+
+/// Gradients of sum(gradient of weighed squares * direction), which need the second ones.
+void check_second(const std::string& name, const std::function<Array(const Array&)>& f, const Array& x) {
+  const auto slope = [&](const Array& at) {
+    return gradient([&](const Array& a) { return layer_testing::weighed(square(f(a))); }, at);
+  };
+  layer_testing::check_function_gradient(slope, x, name);
+}
+
+TEST(Linalg, SecondGradientsAgreeWithDifferences) {
+  const Array x = matrix({3, 3}), batch = matrix({2, 2, 2}), tall = matrix({3, 2}), wide = matrix({2, 3});
+  const Array b = matrix({3, 2});
+  for (const Array& a : {x, batch}) {
+    check_second(
+        "cholesky",
+        [](const Array& t) { return linalg::cholesky(matmul(t, transpose(t)) + 1.0 * eye(t.size(0), Float64)); }, a);
+    check_second("inv", linalg::inv, a);
+    check_second("det", linalg::det, a);
+    check_second(
+        "slogdet", [](const Array& t) { return linalg::slogdet(t).logabsdet; }, a);
+    check_second(
+        "eigh",
+        [](const Array& t) {
+          const linalg::Eigh found = linalg::eigh(symmetric(t));
+          return square(found.vectors) * reshape(found.values, found.values.rank() == 1 ? Shape{1, 3} : Shape{1, 2, 2});
+        },
+        a);
+  }
+  for (const bool flag : {false, true}) {
+    const TriangularOptions options{.upper = flag, .unit_diagonal = flag, .transposed = !flag};
+    check_second(
+        "triangular_solve by t", [&](const Array& t) { return linalg::triangular_solve(t, b, options); }, x);
+    check_second(
+        "triangular_solve by b", [&](const Array& t) { return linalg::triangular_solve(x, t, options); }, b);
+  }
+  check_second(
+      "solve by a", [&](const Array& t) { return linalg::solve(t, b); }, x);
+  check_second(
+      "solve by b", [&](const Array& t) { return linalg::solve(x, t); }, b);
+  for (const Array& a : {x, tall, wide, batch}) {
+    check_second(
+        "lu", [](const Array& t) { return linalg::lu(t).lower; }, a);
+    check_second(
+        "lu", [](const Array& t) { return linalg::lu(t).upper; }, a);
+    check_second(
+        "qr", [](const Array& t) { return linalg::qr(t).q; }, a);
+    check_second(
+        "qr", [](const Array& t) { return linalg::qr(t).r; }, a);
+    check_second(
+        "pinv", [](const Array& t) { return linalg::pinv(t); }, a);
+    check_second(
+        "svd", [](const Array& t) { return square(linalg::svd(t).u); }, a);
+    check_second(
+        "svd", [](const Array& t) { return square(linalg::svd(t).vt); }, a);
+    check_second("svdvals", linalg::svdvals, a);
+    check_second(
+        "nuclear", [](const Array& t) { return linalg::matrix_norm(t, MatrixNorm::nuclear); }, a);
+    check_second(
+        "largest", [](const Array& t) { return linalg::matrix_norm(t, 2); }, a);
+  }
+}
+
+TEST(Linalg, FactorsGiveTheMatrixAgain) {
+  seed(3);
+  for (const Shape& shape : {Shape{40, 40}, Shape{70, 20}, Shape{20, 70}, Shape{5, 5, 3}}) {
+    const Array a = randn(shape);
+    const linalg::LU lu = linalg::lu(a);
+    const Shape order = shape.rank() == 2 ? Shape{shape[0], 1} : Shape{shape[0], 1, shape[2]};
+    EXPECT_TRUE(
+        allclose(take_along(a, expand(reshape(lu.rows, order), shape), 0), matmul(lu.lower, lu.upper), {.atol = 1e-4}));
+    const linalg::QR qr = linalg::qr(a);
+    EXPECT_TRUE(allclose(matmul(qr.q, qr.r), a, {.atol = 1e-4}));
+    EXPECT_TRUE(allclose(qr.r, triu(qr.r)));
+    const linalg::SVD svd = linalg::svd(a);
+    const Array s = reshape(svd.s, shape.rank() == 2 ? Shape{1, svd.s.size(0)} : Shape{1, svd.s.size(0), shape[2]});
+    EXPECT_TRUE(allclose(matmul(svd.u * s, svd.vt), a, {.atol = 1e-4}));
+    EXPECT_TRUE(allclose(linalg::svdvals(a), svd.s, {.rtol = 1e-4}));
+    const Array p = linalg::pinv(a);
+    EXPECT_TRUE(allclose(matmul(a, matmul(p, a)), a, {.atol = 1e-3}));
+    EXPECT_EQ(p.dtype(), Float32);
+  }
+}
+
+TEST(Linalg, VectorsAndNothing) {
+  const Array a = matrix({3, 3}), b = matrix({3, 1});
+  EXPECT_TRUE(allclose(linalg::solve(a, reshape(b, {3})), reshape(linalg::solve(a, b), {3})));
+  EXPECT_EQ(linalg::lstsq(matrix({4, 2}), ones({4}, Float64)).shape(), (Shape{2}));
+  EXPECT_TRUE(allclose(linalg::matrix_power(matrix({2, 2, 3}), 0), expand(eye(2, Float64), {2, 2, 3})));
+  EXPECT_EQ(linalg::det(zeros({0, 0})).item(), 1);
+  EXPECT_EQ(linalg::det(zeros({0, 0, 2})).to_vector<float>(), (std::vector<float>{1, 1}));
+  EXPECT_EQ(linalg::slogdet(zeros({0, 0})).logabsdet.item(), 0);
+  EXPECT_EQ(linalg::slogdet(zeros({2, 2})).sign.item(), 0);
+  EXPECT_EQ(linalg::slogdet(zeros({2, 2})).logabsdet.item(), -std::numeric_limits<float>::infinity());
+  EXPECT_EQ(linalg::inv(zeros({0, 0})).shape(), (Shape{0, 0}));
+  EXPECT_EQ(linalg::lu(zeros({3, 0})).rows.to_vector<int32_t>(), (std::vector<int32_t>{0, 1, 2}));
+  EXPECT_EQ(linalg::svd(zeros({0, 3})).vt.shape(), (Shape{0, 3}));
+  EXPECT_EQ(linalg::solve(zeros({2, 2, 0}), zeros({2, 1})).shape(), (Shape{2, 1, 0}));
+  EXPECT_EQ(linalg::pinv(zeros({2, 3})).to_vector<float>(), std::vector<float>(6));
+  EXPECT_EQ(linalg::vector_norm(zeros({0}), 0).item(), 0);
+}
+
+TEST(Linalg, ArraysOfADeviceComeBackThere) {
+  const Device device = some_device();
+  const Array a = cast(matrix({3, 3}), Float32), there = device(a);
+  const auto loss = [](const Array& x) { return sum(square(linalg::inv(x))) + linalg::slogdet(x).logabsdet; };
+  EXPECT_EQ(linalg::svd(there).u.device().position(), device.position());
+  const Array slope = gradient(loss, there);
+  EXPECT_EQ(slope.device().position(), device.position());
+  EXPECT_EQ(slope.to_vector<float>(), gradient(loss, a).to_vector<float>());
+}
+
+TEST(Linalg, SaysWhatItTakes) {
+  EXPECT_EQ(error_of(
+                [] {
+                  linalg::inv(ones({2, 3}));
+                },
+                ErrorKind::shape),
+            "inv: it takes square matrices; got (2, 3); lstsq and pinv take others");
+  EXPECT_EQ(error_of([] { linalg::svd(ones({2})); }, ErrorKind::shape),
+            "svd: it takes matrices (m, n, batch...); got (2); reshape to two dims");
+  EXPECT_EQ(error_of(
+                [] {
+                  linalg::det(ones({2, 2}, Float16));
+                },
+                ErrorKind::dtype),
+            "det: matrices are of Float32 or Float64; got Float16; convert it with cast(x, Float32)");
+  EXPECT_EQ(error_of([] { linalg::solve(eye(2), ones({3})); }, ErrorKind::shape),
+            "solve: both operands have as many rows; got (2, 2) and (3); transpose one of them");
+  EXPECT_EQ(error_of([] { linalg::solve(eye(2), ones({2}, Float64)); }, ErrorKind::dtype),
+            "solve: both operands have one type; got Float32 and Float64; cast one of them");
+  error_of([] { linalg::solve(ones({2, 2, 3}), ones({2, 2, 2})); }, ErrorKind::shape);
+  error_of([] { linalg::matrix_norm(eye(2), 3); }, ErrorKind::argument);
+}
+
+TEST(Linalg, ValuesWithoutAResultAreErrorsWhenTheyAreRead) {
+  const Array singular = zeros({2, 2}), indefinite = -eye(2), strange = full({2, 2}, std::nanf(""));
+  EXPECT_EQ(error_of([&] { linalg::inv(singular).item(0, 0); }, ErrorKind::numeric),
+            "inv: the matrix must be invertible; got a singular one; use pinv or lstsq");
+  EXPECT_EQ(error_of([&] { linalg::cholesky(indefinite).item(0, 0); }, ErrorKind::numeric),
+            "cholesky: the matrix must be positive definite; got one that is not; add a multiple of the identity, or "
+            "use eigh");
+  EXPECT_EQ(
+      error_of([&] { linalg::svd(strange).s.item(0); }, ErrorKind::numeric),
+      "svd: the elements must be finite; got a matrix for which no values were found; look for NaN and Inf in it");
+  error_of([&] { linalg::eigh(strange).values.item(0); }, ErrorKind::numeric);
+  error_of([&] { linalg::solve(singular, ones({2})).item(0); }, ErrorKind::numeric);
+  EXPECT_TRUE(std::isnan(linalg::det(strange).item()));
+}
+
+}  // namespace
+}  // namespace rosin

@@ -1,0 +1,122 @@
+// Interpolation, windows and grids against PyTorch (tests/oracles/resample.txt), second gradients, and what they say to
+// wrong input.
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include <rosin/create.hpp>
+#include <rosin/resample.hpp>
+
+#include "../tests/layer_testing.hpp"
+#include "../tests/op_oracles.hpp"
+
+namespace rosin {
+namespace {
+
+using oracles::OracleCase;
+using Inputs = std::vector<Array>;
+
+Extents extents(const OracleCase& e, const std::string& key) {
+  return Extents(std::span<const int64_t>(e.integers(key)));
+}
+
+bool is_set(const OracleCase& e, const std::string& key) { return e.number(key, 0) != 0; }
+
+std::vector<double> numbers(const std::string& text) {
+  std::istringstream in(text);
+  std::vector<double> values;
+  for (std::string part; std::getline(in, part, ',');) values.push_back(std::stod(part));
+  return values;
+}
+
+Inputs interpolated(const OracleCase& e, const Inputs& x) {
+  const std::string& mode = e.attributes.at("mode");
+  InterpolateOptions options{.mode = mode == "nearest"  ? Interpolation::nearest
+                                     : mode == "linear" ? Interpolation::linear
+                                     : mode == "cubic"  ? Interpolation::cubic
+                                                        : Interpolation::area,
+                             .align_corners = is_set(e, "align"),
+                             .antialias = is_set(e, "antialias")};
+  if (e.has("size")) options.size = extents(e, "size");
+  else options.scale = numbers(e.attributes.at("scale"));
+  return {interpolate(x[0], options)};
+}
+
+UnfoldOptions unfolding(const OracleCase& e) {
+  return {extents(e, "stride"), extents(e, "pad"), extents(e, "dilation")};
+}
+
+Inputs sampled(const OracleCase& e, const Inputs& x) {
+  const std::string& border = e.attributes.at("border");
+  const GridSampleOptions options{.nearest = e.attributes.at("mode") == "nearest",
+                                  .border = border == "zeros"    ? GridBorder::zeros
+                                            : border == "border" ? GridBorder::border
+                                                                 : GridBorder::reflection,
+                                  .align_corners = is_set(e, "align")};
+  return {grid_sample(x[0], x[1], options)};
+}
+
+TEST(Resample, AgreesWithTheOracles) {
+  oracles::run_oracles(
+      "resample.txt",
+      {{"interpolate", interpolated},
+       {"unfold",
+        [](const OracleCase& e, const Inputs& x) { return Inputs{unfold(x[0], extents(e, "window"), unfolding(e))}; }},
+       {"fold",
+        [](const OracleCase& e, const Inputs& x) {
+          return Inputs{fold(x[0], extents(e, "size"), extents(e, "window"), unfolding(e))};
+        }},
+       {"affine_grid",
+        [](const OracleCase& e, const Inputs& x) {
+          return Inputs{affine_grid(x[0], extents(e, "size"), is_set(e, "align"))};
+        }},
+       {"grid_sample", sampled}});
+}
+
+TEST(Resample, SecondGradientsAgreeWithDifferences) {
+  const Array x = reshape(cos(arange(0.0, 24.0, 1.0, Float64)), {4, 3, 2, 1});
+  const Array grid = reshape(sin(arange(0.0, 12.0, 1.0, Float64) * 1.1) * 0.9, {2, 3, 2, 1});
+  const auto check = [](const char* name, const std::function<Array(const Array&)>& f, const Array& at) {
+    const auto slope = [&](const Array& a) {
+      return gradient([&](const Array& b) { return layer_testing::weighed(square(f(b))); }, a);
+    };
+    layer_testing::check_function_gradient(slope, at, name);
+  };
+  const InterpolateOptions cubic{.size = {3, 5}, .mode = Interpolation::cubic},
+      near{.size = 5, .mode = Interpolation::nearest};
+  check(
+      "cubic", [&](const Array& a) { return interpolate(a, cubic); }, x);
+  check(
+      "nearest", [&](const Array& a) { return interpolate(a, near); }, x);
+  check(
+      "fold",
+      [](const Array& a) {
+        return fold(unfold(a, 2), {4, 3}, 2);
+      },
+      x);
+  check(
+      "grid_sample by x", [&](const Array& a) { return grid_sample(a, grid); }, x);
+  check(
+      "grid_sample by grid", [&](const Array& a) { return grid_sample(x, a); }, grid);
+}
+
+TEST(Resample, HalvesAndMessages) {
+  const Array x = ones({4, 4, 1, 1}, Float16);
+  EXPECT_EQ(interpolate(x, {.scale = {2.0}}).dtype(), Float16);
+  EXPECT_EQ(interpolate(x, {.scale = {2.5}}).shape(), (Shape{10, 10, 1, 1}));
+  EXPECT_EQ(error_of([&] { interpolate(x, {}); }, ErrorKind::argument),
+            "interpolate: either size or scale is given; got none; write {.size = {8, 8}}");
+  error_of([&] { interpolate(x, {.size = 0}); }, ErrorKind::argument);
+  error_of([&] { interpolate(x, {.scale = {0.1}}); }, ErrorKind::argument);
+  error_of([&] { interpolate(x, {.scale = {1, 2, 3}}); }, ErrorKind::argument);
+  error_of([&] { interpolate(x, {.size = 2, .mode = Interpolation::area, .align_corners = true}); },
+           ErrorKind::argument);
+  error_of([&] { interpolate(x, {.size = 2, .align_corners = true, .antialias = true}); }, ErrorKind::argument);
+  error_of([&] { unfold(x, 5); }, ErrorKind::argument);
+  error_of([&] { fold(ones({4, 3, 1}), {4, 4}, 2); }, ErrorKind::shape);
+  error_of([&] { affine_grid(ones({2, 2, 1}), {4, 4}); }, ErrorKind::shape);
+  error_of([&] { grid_sample(x, ones({3, 2, 2, 1})); }, ErrorKind::shape);
+}
+
+}  // namespace
+}  // namespace rosin
