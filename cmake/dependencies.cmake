@@ -67,6 +67,8 @@ rosin_vendor(json HEADER nlohmann/json.hpp USE "safetensors headers, the command
 rosin_vendor(toml HEADER toml++/toml.h USE "preference files")
 rosin_vendor(cli11 HEADER CLI/CLI.hpp USE "the command rosin")
 rosin_vendor(zlib HEADER zlib.h LIBRARY z USE "compressed data files")
+rosin_vendor(png HEADER png.h LIBRARY png USE "PNG pictures")
+rosin_vendor(jpeg HEADER jpeglib.h LIBRARY jpeg USE "JPEG pictures")
 if(ROSIN_BUILD_TESTS)
   find_package(GTest QUIET)
   if(GTest_FOUND)

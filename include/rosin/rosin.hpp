@@ -52,6 +52,7 @@
 #include <rosin/half.hpp>
 #include <rosin/host_vector.hpp>
 #include <rosin/idx.hpp>
+#include <rosin/image.hpp>
 #include <rosin/image_memory.hpp>
 #include <rosin/index.hpp>
 #include <rosin/init.hpp>

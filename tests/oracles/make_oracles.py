@@ -34,6 +34,7 @@ FAMILIES = {  # file: modules that write it
     "random": ["random"],
     "distributions": ["distributions"],
     "tables": ["tables"],
+    "images": ["images"],
     "tokens": ["tokens"],
 }
 

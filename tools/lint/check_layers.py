@@ -91,6 +91,7 @@ HEADER_ROOM = {
     "onehot.hpp": "data",
     "drawn_digits.hpp": "data",
     "csv.hpp": "data",
+    "image.hpp": "data",
     "text.hpp": "data",
     "curve_svg.hpp": "train",
     "checkpoint.hpp": "train",
@@ -145,6 +146,9 @@ VENDOR_ROOMS = {
     "xbyak": ["cpu"],
     "nlohmann": ["io"],
     "zlib.h": ["data", "io"],
+    "png.h": ["data"],
+    "jpeglib.h": ["data"],
+    "jerror.h": ["data"],
     "toml++": ["devices"],
 }
 
