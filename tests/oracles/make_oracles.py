@@ -35,6 +35,7 @@ FAMILIES = {  # file: modules that write it
     "distributions": ["distributions"],
     "tables": ["tables"],
     "images": ["images"],
+    "augment": ["augment"],
     "tokens": ["tokens"],
 }
 

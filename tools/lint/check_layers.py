@@ -92,6 +92,8 @@ HEADER_ROOM = {
     "drawn_digits.hpp": "data",
     "csv.hpp": "data",
     "image.hpp": "data",
+    "augment.hpp": "data",
+    "views.hpp": "data",
     "text.hpp": "data",
     "curve_svg.hpp": "train",
     "checkpoint.hpp": "train",
