@@ -157,7 +157,7 @@ class OpPage(unittest.TestCase):
         program = self.folder / "program.cpp"
         program.write_text(PROGRAM, encoding="utf-8")
         needed = [line.split("=>")[1].split()[0] for line in run(["ldd", BUILD / "librosin.so"]).stdout.splitlines()
-                  if re.search(r"libdnnl|libz\.", line)]
+                  if re.search(r"libdnnl|libz\.|libpng|libjpeg", line)]
         compiler = self.command("src/base/error.cpp", self.folder)[0]
         done = run([compiler, "-std=c++20", "-I", self.folder / "include", program, *objects,
                     *self.objects_of_build(sources), *needed, "-ldl", "-pthread", "-o", self.folder / "program"])

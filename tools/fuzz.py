@@ -19,7 +19,7 @@ FILES = pathlib.Path(os.environ.get("ROSIN_FILES", ROOT.parent / "shared" / "fil
 # What counts as a test goes the same way each time: a change fails it, not chance.
 REPEATABLE = ("-seed=1", "-runs=10000")
 CASES = pathlib.Path("/usr/share/libonnx-testdata/data/node")
-TARGETS = ("safetensors", "checkpoint", "bson", "jld2", "npy", "npz", "pt", "onnx", "toml", "idx")
+TARGETS = ("safetensors", "checkpoint", "bson", "jld2", "npy", "npz", "pt", "onnx", "toml", "idx", "image")
 LARGEST = 20_000  # bytes of a seed; larger ones are slow and show little more
 SETTINGS = {"ASAN_OPTIONS": "detect_leaks=1:allocator_may_return_null=1", "UBSAN_OPTIONS": "print_stacktrace=1",
             "LSAN_OPTIONS": f"suppressions={ROOT / 'cmake' / 'lsan.supp'}:print_suppressions=0",

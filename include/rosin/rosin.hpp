@@ -12,6 +12,7 @@
 #include <rosin/array_options.hpp>
 #include <rosin/array_rules.hpp>
 #include <rosin/attention.hpp>
+#include <rosin/augment.hpp>
 #include <rosin/bits.hpp>
 #include <rosin/borrow.hpp>
 #include <rosin/buffer.hpp>
@@ -53,6 +54,7 @@
 #include <rosin/half.hpp>
 #include <rosin/host_vector.hpp>
 #include <rosin/idx.hpp>
+#include <rosin/image.hpp>
 #include <rosin/image_memory.hpp>
 #include <rosin/index.hpp>
 #include <rosin/init.hpp>
@@ -99,5 +101,6 @@
 #include <rosin/train.hpp>
 #include <rosin/transformer.hpp>
 #include <rosin/upsample.hpp>
+#include <rosin/views.hpp>
 #include <rosin/visitor.hpp>
 #include <rosin/walk.hpp>

@@ -46,6 +46,22 @@ void repair_zip(FileBytes& file) {
   }
 }
 
+void repair_png(FileBytes& file) {
+  const auto big_endian = [&](size_t place) {
+    uint32_t value = 0;
+    for (size_t i = 0; i < 4; ++i) value = value << 8 | file[place + i];
+    return value;
+  };
+  if (!stands_at(file, 0, "\x89PNG", 4)) return;
+  for (size_t place = 8; place + 12 <= file.size();) {
+    const size_t length = big_endian(place), end = place + 8 + length;
+    if (length > file.size() || end + 4 > file.size()) return;
+    const uint32_t sum = crc32_of(file.data() + place + 4, length + 4);
+    for (size_t i = 0; i < 4; ++i) file[end + i] = static_cast<unsigned char>(sum >> (24 - 8 * i));
+    place = end + 4;
+  }
+}
+
 void repair_hdf5(FileBytes& file) {
   for (size_t place = 0; place + 8 <= file.size(); ++place) {
     if (stands_at(file, place, "\x89HDF\r\n\x1a\n", 8)) repair_block(file, place, 44);

@@ -14,6 +14,7 @@
 #include <rosin/npy.hpp>
 #include <rosin/tied.hpp>
 
+#include "../oracle_reader.hpp"
 #include "io/torch_testing.hpp"
 #include "onnx/file_testing.hpp"
 #include "targets.hpp"
@@ -112,6 +113,18 @@ void write_idx_seeds(const std::string& folder) {
                                   255,  0,    0,   8,   2,   0,    0,    0,    2,    0,  0, 0,  3, 'a',
                                   'b',  'c',  'd', 'e', 'f', 0x83, 0xda, 0x46, 0x2f, 18, 0, 0,  0};
   write_text(name_in(folder, 3, "idx"), {packed, packed + sizeof packed});
+}
+
+/// The files of tests/oracles/images.txt.
+void write_image_seeds(const std::string& folder) {
+  int number = 0;
+  for (const auto& found : oracles::read_oracles(oracles::oracle_path("images.txt"))) {
+    if (found.attributes.at("channels") != "0") continue;
+    const std::vector<int64_t>& bytes = found.inputs[0].integers;
+    std::string file;
+    for (const int64_t byte : bytes) file.push_back(static_cast<char>(byte));
+    write_text(name_in(folder, ++number, "image"), file);
+  }
 }
 
 }  // namespace rosin::fuzz

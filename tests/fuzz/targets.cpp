@@ -7,6 +7,7 @@
 #include <rosin/conv_layers.hpp>
 #include <rosin/dense.hpp>
 #include <rosin/error.hpp>
+#include <rosin/image.hpp>
 #include <rosin/io.hpp>
 #include <rosin/normalise_layers.hpp>
 #include <rosin/npy.hpp>
@@ -88,6 +89,11 @@ void read_idx(const std::string& path) {
   refused_or([&] { read_idx_file(path); });
 }
 
+void read_picture(const std::string& path) {
+  refused_or([&] { read_image(path); });
+  refused_or([&] { read_image(path, {.channels = 3}); });
+}
+
 constexpr uint64_t mebi = 1 << 20;
 constexpr uint64_t deflated = 1032;  // what deflate makes of a byte at most
 
@@ -104,6 +110,8 @@ constexpr Target table[] = {
     {"onnx", "onnx", read_onnx, nullptr, write_onnx_seeds, 64 * mebi, 400},
     {"toml", "toml", read_toml, nullptr, write_toml_seeds, mebi, 4000},
     {"idx", "idx", read_idx, nullptr, write_idx_seeds, 4 * mebi, 3 * deflated},
+    // A bit of a palette becomes four bytes, once as pixels and once as an array.
+    {"image", "image", read_picture, repair_png, write_image_seeds, 4 * mebi, 2 * 33 * deflated},
 };
 
 }  // namespace

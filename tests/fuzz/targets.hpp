@@ -38,5 +38,8 @@ void write_torch_seeds(const std::string& folder);
 void write_onnx_seeds(const std::string& folder);
 void write_toml_seeds(const std::string& folder);
 void write_idx_seeds(const std::string& folder);
+void write_image_seeds(const std::string& folder);
+/// Checksums of the chunks of a PNG file.
+void repair_png(FileBytes& file);
 
 }  // namespace rosin::fuzz

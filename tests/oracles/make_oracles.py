@@ -37,6 +37,8 @@ FAMILIES = {  # file: modules that write it
     "random": ["random"],
     "distributions": ["distributions"],
     "tables": ["tables"],
+    "images": ["images"],
+    "augment": ["augment"],
     "tokens": ["tokens"],
 }
 

@@ -94,6 +94,9 @@ HEADER_ROOM = {
     "onehot.hpp": "data",
     "drawn_digits.hpp": "data",
     "csv.hpp": "data",
+    "image.hpp": "data",
+    "augment.hpp": "data",
+    "views.hpp": "data",
     "text.hpp": "data",
     "curve_svg.hpp": "train",
     "checkpoint.hpp": "train",
@@ -148,6 +151,9 @@ VENDOR_ROOMS = {
     "xbyak": ["cpu"],
     "nlohmann": ["io"],
     "zlib.h": ["data", "io"],
+    "png.h": ["data"],
+    "jpeglib.h": ["data"],
+    "jerror.h": ["data"],
     "toml++": ["devices"],
 }
 
