@@ -12,6 +12,7 @@
 #include <rosin/array_options.hpp>
 #include <rosin/array_rules.hpp>
 #include <rosin/attention.hpp>
+#include <rosin/autocast.hpp>
 #include <rosin/bits.hpp>
 #include <rosin/borrow.hpp>
 #include <rosin/buffer.hpp>

@@ -6,6 +6,7 @@
 #include <rosin/elementwise.hpp>
 #include <rosin/movement.hpp>
 
+#include "ops/autocast_casts.hpp"
 #include "ops/reduction.hpp"
 #include "ops/shapes.hpp"
 
@@ -91,6 +92,7 @@ Array matmul(const Array& a, const Array& b) {
     refuse(ErrorKind::shape, "matmul", "operands have one dim or more",
            to_string(a.shape()) + " x " + to_string(b.shape()), "for products with numbers write a * b");
   }
+  if (halves(a) || halves(b)) return matmul(halved(a), halved(b));
   const Array* both[] = {&a, &b};
   const DType type = sum_type(common_type(matmul_op, both));
   if (a.dtype() != type || b.dtype() != type) return matmul(cast(a, type), cast(b, type));

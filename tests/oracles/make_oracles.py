@@ -29,6 +29,7 @@ FAMILIES = {  # file: modules that write it
     "arrange": ["arrange"],
     "recurrent": ["recurrent"],
     "attention": ["attention"],
+    "autocast": ["autocast"],
     "loss": ["loss"],
     "optim": ["optim"],
     "random": ["random"],

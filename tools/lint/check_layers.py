@@ -51,6 +51,7 @@ HEADER_ROOM = {
     "mdspan.hpp": "ops",
     "array.hpp": "graph",
     "array_options.hpp": "graph",
+    "autocast.hpp": "graph",
     "math_mode.hpp": "graph",
     "host_vector.hpp": "graph",
     "activation.hpp": "ops",
