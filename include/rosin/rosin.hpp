@@ -63,6 +63,7 @@
 #include <rosin/loader.hpp>
 #include <rosin/log.hpp>
 #include <rosin/loss.hpp>
+#include <rosin/loss_scale.hpp>
 #include <rosin/math_mode.hpp>
 #include <rosin/matmul.hpp>
 #include <rosin/mdspan.hpp>

@@ -107,6 +107,7 @@ HEADER_ROOM = {
     "progress.hpp": "train",
     "train.hpp": "train",
     "array_rules.hpp": "optim",
+    "loss_scale.hpp": "optim",
     "optim.hpp": "optim",
     "rule.hpp": "optim",
     "rules.hpp": "optim",

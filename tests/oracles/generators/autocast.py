@@ -5,6 +5,8 @@ convnet(x, k, kb, scale, bias, w, b, labels): crosscor with pad 1, relu, batch n
 layer; the same outputs.
 block(x, scale, bias, wq, wk, wv, w1, b1; heads): x + attention of the normalised x, then relu of a dense layer of that,
 added; the output is Float32, as x is.
+gradscaler(x, g; init, growth, backoff, interval, eta): steps of Adam under torch.amp.GradScaler with the gradients
+g[:, i], of which some are infinite or NaN once they are scaled in Float16; outputs are x and the scale after each step.
 """
 
 import numpy as np
@@ -72,6 +74,30 @@ def write_case(file, rng, function, arrays, matrices, labels=None, **attributes)
         text.case(file, function.__name__, dtype, ins, typed(outputs), tol, typed(cotangents), grads, tol, **attributes)
 
 
+def write_scaler(file, rng):
+    """Gradients as Float16 has them after the scale."""
+    options = {"init": 1024.0, "growth": 2.0, "backoff": 0.25, "interval": 3, "eta": 0.125}
+    x = torch.tensor(text.dyadic(rng, (4,)), dtype=torch.float32, requires_grad=True)
+    g = text.dyadic(rng, (4, 14), -1.0, 1.0, 1 / 64)
+    g[1, 2], g[3, 3], g[0, 7], g[2, 12] = 200.0, np.nan, np.inf, 40.0
+    scaler = torch.amp.GradScaler(
+        "cpu", options["init"], options["growth"], options["backoff"], options["interval"]
+    )
+    optimizer = torch.optim.Adam([x], lr=options["eta"])
+    first, xs, scales = x.detach().clone().numpy(), [], []
+    for i in range(g.shape[1]):
+        scaler.scale(torch.zeros(()))  # begins the scale
+        scaled = torch.tensor(g[:, i]).to(torch.float16) * torch.tensor(scaler.get_scale(), dtype=torch.float16)
+        x.grad = scaled.to(torch.float32)
+        scaler.step(optimizer)
+        scaler.update()
+        xs.append(x.detach().numpy().astype(np.float64))
+        scales.append(scaler.get_scale())
+    outputs = [("Float32", np.stack(xs, 1)), ("Float32", np.array(scales))]
+    ins = [("Float32", first), ("Float16", text.rounded(g, "Float16"))]
+    text.case(file, "gradscaler", "Float16", ins, outputs, "rtol=1e-05 atol=1e-06", **options)
+
+
 def write(file):
     rng = np.random.default_rng(31)
 
@@ -85,3 +111,4 @@ def write(file):
     weights = [numbers(8, 8, high=0.5) for _ in range(3)]
     arrays = [numbers(8, 5, 2), 1 + numbers(8, high=0.5), numbers(8)] + weights + [numbers(8, 8, high=0.5), numbers(8)]
     write_case(file, rng, block, arrays, {3, 4, 5, 6}, heads=2)
+    write_scaler(file, rng)
