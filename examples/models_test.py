@@ -136,8 +136,8 @@ class Models(unittest.TestCase):
         self.compare_half_types("lenet", DATA / "fashion-mnist", "images=6000", "epochs=1")
 
     def test_a_small_gpt_in_half_types_is_as_good(self):
-        self.compare_half_types("gpt", DATA / "shakespeare" / "input.txt", "steps=60", "layers=2", "width=48", "batch=8",
-                                "length=32")
+        text = DATA / "shakespeare" / "input.txt"
+        self.compare_half_types("gpt", text, "steps=60", "layers=2", "width=48", "batch=8", "length=32")
 
 
 if __name__ == "__main__":

@@ -76,7 +76,8 @@ std::pair<Array, Array> windows(const Array& text, int64_t length, const Array& 
 }
 
 double train_gpt(const std::string& text, models::Words words, DType type) {
-  const int64_t steps = words.count("steps", 2000), batch = words.count("batch", 16), length = words.count("length", 64);
+  const int64_t steps = words.count("steps", 2000), batch = words.count("batch", 16),
+                length = words.count("length", 64);
   const double rate = words.number("rate", 1e-3);
   const Device device = words.device();
   const CharTokenizer tokenizer(text);
@@ -128,7 +129,8 @@ bool run(const std::string& task, models::Words words) {
   const std::string data = words.text("data");
   if (task == "lenet") {
     const ImageFolder folder = read_image_folder(data);
-    return compare("accuracy", words.number("limit", 0.3), [&](DType type) { return train_lenet(folder, words, type); });
+    return compare("accuracy", words.number("limit", 0.3),
+                   [&](DType type) { return train_lenet(folder, words, type); });
   }
   if (task != "gpt") throw std::invalid_argument("half_types lenet|gpt data=...; got " + task);
   std::ifstream file(data, std::ios::binary);

@@ -94,8 +94,8 @@ class Measure {
   void step(int64_t number, const rosin::Array& loss, double rate) {
     const double value = loss.item(), end = now(), seconds = end - start_;
     const rosin::Stats stats = rosin::stats();
-    const double gigabytes = 1e-9 * static_cast<double>(stats.read_bytes - before_.read_bytes + stats.written_bytes -
-                                                        before_.written_bytes);
+    const double gigabytes =
+        1e-9 * static_cast<double>(stats.read_bytes - before_.read_bytes + stats.written_bytes - before_.written_bytes);
     const int64_t launches = stats.launches > before_.launches
                                  ? stats.launches - before_.launches
                                  : stats.kernels - before_.kernels + stats.calls - before_.calls;

@@ -1,9 +1,9 @@
 // Trains GPT-2 as its paper has it (124M parameters unless told otherwise) on a file of tokens: bf16 products beside
 // Float32 parameters, AdamW, gradients of several batches together, warm-up and cosine.
 //   train_gpt2 data=train.bin [steps=100] [batch=8] [length=1024] [accumulate=4] [rate=6e-4] [type=bf16] ...
-// The file has 16-bit tokens, as those of nanoGPT; a header of llm.c (1 KiB) is left out. Keys: data, val, steps, batch,
-// length, accumulate, rate, warmup, layers, width, heads, vocabulary, dropout, type (bf16, f16, f32), device, peak (of
-// the device, TFLOP/s), json (a file), weights (to begin with), save, seed.
+// The file has 16-bit tokens, as those of nanoGPT; a header of llm.c (1 KiB) is left out. Keys: data, val, steps,
+// batch, length, accumulate, rate, warmup, layers, width, heads, vocabulary, dropout, type (bf16, f16, f32), device,
+// peak (of the device, TFLOP/s), json (a file), weights (to begin with), save, seed.
 #include <rosin/rosin.hpp>
 
 #include <algorithm>

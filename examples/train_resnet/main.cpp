@@ -1,6 +1,6 @@
 // Trains ResNet-50 (or 18) as its recipes have it: bf16 products beside Float32 parameters and statistics, smoothed
-// labels, momentum with weight decay, warm-up and cosine. Images are those of a folder of idx files with three planes
-// or one (data=FOLDER; `rosin` reads MNIST's), or patterns drawn for each class, enough to time it and to see it learn.
+// labels, momentum with weight decay, warm-up and cosine. Images are those of a folder in the format of MNIST
+// (data=FOLDER), or patterns drawn for each class, enough to time it and to see it learn.
 //   train_resnet [data=FOLDER] [depth=50] [steps=100] [batch=256] [image=224] [classes=1000] [type=bf16] ...
 // Keys: data, depth, blocks (of each stage; 0: as published), steps, batch, image, classes, rate, warmup, smoothing,
 // decay, type (bf16, f16, f32), device, peak (of the device, TFLOP/s), json (a file), weights, save, seed.

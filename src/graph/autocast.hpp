@@ -5,7 +5,8 @@
 
 namespace rosin {
 
-/// Float32: there is no scope; Float64: a walk back, in which float types may meet as in a scope and nothing is converted.
+/// Float32: there is no scope; Float64: a walk back, in which float types may meet as in a scope and nothing is
+/// converted.
 extern constinit __attribute__((tls_model("initial-exec"))) thread_local DType autocast_half;
 
 inline bool is_half(DType type) noexcept { return type == DType::Float16 || type == DType::BFloat16; }

@@ -174,9 +174,9 @@ TEST(Autocast, ConvertsAParameterOnceInAGradientCall) {
   EXPECT_EQ(first.node()->in[0], second.node()->in[0]);
   EXPECT_EQ(g.dtype(), Float32);
   EXPECT_NE(matmul(w, x).node()->in[0], matmul(w, x).node()->in[0]);
-  EXPECT_THROW(gradient([&](const Array& p) -> Array { throw Error(ErrorKind::numeric, to_string(matmul(p, x).shape())); },
-                        w),
-               Error);
+  EXPECT_THROW(
+      gradient([&](const Array& p) -> Array { throw Error(ErrorKind::numeric, to_string(matmul(p, x).shape())); }, w),
+      Error);
   EXPECT_EQ(gradient(twice, w).to_vector<float>(), g.to_vector<float>());
 }
 

@@ -11,8 +11,8 @@
 
 #include "graph/context.hpp"
 #include "graph/refuse_type.hpp"
-#include "ops/reduction.hpp"
 #include "ops/autocast_casts.hpp"
+#include "ops/reduction.hpp"
 #include "ops/shapes.hpp"
 
 namespace rosin {
@@ -105,7 +105,9 @@ Array stddev(const Array& x, Dims dims, bool corrected) {
   return stddev_over(widened(x), dims_mask("stddev", dims, x.shape()), corrected);
 }
 Array logsumexp(const Array& x) { return reshape(logsumexp_over(widened(x), all_dims(x.shape())), Shape{}); }
-Array logsumexp(const Array& x, Dims dims) { return logsumexp_over(widened(x), dims_mask("logsumexp", dims, x.shape())); }
+Array logsumexp(const Array& x, Dims dims) {
+  return logsumexp_over(widened(x), dims_mask("logsumexp", dims, x.shape()));
+}
 Array norm(const Array& x) { return reshape(norm_over(widened(x), all_dims(x.shape()), 2), Shape{}); }
 Array norm(const Array& x, Dims dims, double p) { return norm_over(widened(x), dims_mask("norm", dims, x.shape()), p); }
 

@@ -130,8 +130,8 @@ TEST(LossScale, TrainsByItselfInTrain) {
   const Array x = there(cast(rand({2, 4}), Float16)), y = there(cast(rand({1, 4}), Float16));
   const std::vector<std::pair<Array, Array>> data(30, {x, y});
   double first = 0, last = 0;
-  train([](const Model& m, const Array& a, const Array& b) { return mse(cast(m(a), Float32), cast(b, Float32)); }, model,
-        data, state, [&](const TrainStep& step) { (step.item == 1 ? first : last) = step.loss.item(); });
+  train([](const Model& m, const Array& a, const Array& b) { return mse(cast(m(a), Float32), cast(b, Float32)); },
+        model, data, state, [&](const TrainStep& step) { (step.item == 1 ? first : last) = step.loss.item(); });
   EXPECT_LT(last, first);
   EXPECT_GT(loss_scale(state).skipped, 5);
   EXPECT_LT(loss_scale(state).skipped, 25);
