@@ -7,10 +7,13 @@
 
 namespace models {
 
-/// weight * x + bias: weight is (out, in), x (in, tokens, batch).
+/// weight * x + bias: weight is (out, in), x (in, tokens, batch); nothing: no bias. It is added in the type of the
+/// product, which autocast may have made a half.
 inline rosin::Array project(const rosin::Array& weight, const rosin::Array& bias, const rosin::Array& x) {
   const rosin::Array wide = rosin::reshape(x, {x.size(0), x.size(1) * x.size(2)});
-  return rosin::reshape(rosin::matmul(weight, wide) + bias, {weight.size(0), x.size(1), x.size(2)});
+  rosin::Array y = rosin::matmul(weight, wide);
+  if (!bias.is_nothing()) y = y + rosin::cast(bias, y.dtype());
+  return rosin::reshape(y, {weight.size(0), x.size(1), x.size(2)});
 }
 
 /// (features, tokens, batch) -> (features / heads, tokens, heads, batch).

@@ -4,7 +4,6 @@
 
 #include <rosin/rosin.hpp>
 
-#include <limits>
 #include <vector>
 
 #include "attention.hpp"
@@ -43,11 +42,8 @@ struct GPT2Attention {
   /// Every token sees itself and those before it.
   rosin::Array operator()(const rosin::Array& x) const {
     const std::vector<rosin::Array> parts = rosin::chunk(c_attn(x), 3, 0);
-    const rosin::Array places = rosin::arange(x.size(1)) | x.device();
-    const rosin::Array later = rosin::reshape(places, {-1, 1}) > rosin::reshape(places, {1, -1});  // (keys, queries)
-    const rosin::Array mask = rosin::where(later, -std::numeric_limits<float>::infinity(), 0.0f);
-    const rosin::Array wide = rosin::reshape(mask, {x.size(1), x.size(1), 1, 1});
-    return resid_dropout(c_proj(attention(parts[0], parts[1], parts[2], heads, wide, attn_dropout)));
+    const rosin::AttentionOptions how{.heads = heads, .causal = true, .drop = attn_dropout};
+    return resid_dropout(c_proj(rosin::dot_product_attention(parts[0], parts[1], parts[2], how).out));
   }
 };
 
@@ -93,7 +89,7 @@ struct GPT2LMHead {
 
   /// Integers (tokens, batch) -> (vocabulary, tokens, batch), logits of what follows each token.
   rosin::Array operator()(const rosin::Array& tokens) const {
-    return project(rosin::transpose(transformer.wte.weight), 0.0f, transformer(tokens));
+    return project(rosin::transpose(transformer.wte.weight), {}, transformer(tokens));
   }
 };
 

@@ -13,6 +13,7 @@
 #include <rosin/array_rules.hpp>
 #include <rosin/attention.hpp>
 #include <rosin/augment.hpp>
+#include <rosin/autocast.hpp>
 #include <rosin/bits.hpp>
 #include <rosin/borrow.hpp>
 #include <rosin/buffer.hpp>
@@ -66,6 +67,7 @@
 #include <rosin/loader.hpp>
 #include <rosin/log.hpp>
 #include <rosin/loss.hpp>
+#include <rosin/loss_scale.hpp>
 #include <rosin/math_mode.hpp>
 #include <rosin/matmul.hpp>
 #include <rosin/mdspan.hpp>

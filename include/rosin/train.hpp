@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <rosin/grad.hpp>
+#include <rosin/loss_scale.hpp>
 #include <rosin/optim.hpp>
 
 namespace rosin {
@@ -55,7 +56,7 @@ struct TrainStep {
 /// throws passes through. On a device no step is waited for, so that a few more items may have been asked for by then.
 /// `after(TrainStep)` is called after each step, with model, state and loader as they are then: a checkpoint saved in
 /// it goes on with the next item. What it returns is not looked at (so that it may be a throttle); what it throws ends
-/// the training.
+/// the training. A state with a loss scale has the losses scaled before the walk back.
 template <class Loss, Walkable M, class Data, class After>
   requires std::invocable<After&, const TrainStep&>
 void train(Loss&& loss, M& model, Data&& data, State& state, After&& after) {
@@ -63,10 +64,14 @@ void train(Loss&& loss, M& model, Data&& data, State& state, After&& after) {
   Array last;
   for (auto&& item : data) {
     last = {};  // its memory serves again
-    const auto [value, grad] = withgradient([&](const M& m) { return reflect::loss_on(loss, m, item); }, model);
-    detail::train_step(state, model, grad, value, ++count);
-    last = value;
-    after(TrainStep{count, value});
+    const auto scaled = [&](const M& m) {
+      const Array value = reflect::loss_on(loss, m, item);
+      return std::pair(scaled_loss(state, value), value);
+    };
+    const auto [value, grad] = withgradient(scaled, model);
+    detail::train_step(state, model, grad, value.second, ++count);
+    last = value.second;
+    after(TrainStep{count, value.second});
   }
   detail::finish_training(last);
 }

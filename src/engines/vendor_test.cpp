@@ -12,6 +12,7 @@
 
 #include <rosin/error.hpp>
 
+#include "engines/converted.hpp"
 #include "engines/onednn.hpp"
 #include "engines/plain.hpp"
 #include "engines/tile_kernel.hpp"
@@ -366,9 +367,37 @@ TEST(VendorConv, EveryEngineAgreesWithThePlainDefinition) {
         for (Engine engine : engines_for(DType::Float64)) check_conv_engine<double>(spec, engine, 1e-14);
         spec.type = DType::BFloat16;
         for (Engine engine : engines_for(DType::BFloat16)) check_conv_engine<BFloat>(spec, engine, 4e-3);
+        spec.type = DType::Float16;
+        check_conv_engine<_Float16>(spec, Engine::best, 5e-4);
       }
     }
   }
+}
+
+TEST(VendorMatmul, HalvesAreNotComputedByPlainLoops) {
+  for (const DType type : {DType::Float16, DType::BFloat16}) {
+    EXPECT_STRNE(prepare_matmul(matmul(type, 64, 64, 64, false, false))->engine(), "plain");
+  }
+}
+
+TEST(VendorHalves, AreConvertedAsTheirTypesSay) {
+  std::vector<uint16_t> bits(1 << 16), back(bits.size());
+  std::vector<float> values(bits.size());
+  for (size_t i = 0; i < bits.size(); ++i) bits[i] = static_cast<uint16_t>(i);
+  const auto count = static_cast<int64_t>(bits.size());
+  for (const DType type : {DType::Float16, DType::BFloat16}) {
+    widen(type, bits.data(), values.data(), count);
+    narrow(type, values.data(), back.data(), count);
+    for (size_t i = 0; i < bits.size(); ++i) {
+      const float want = type == DType::Float16 ? half_value(bits[i]) : bfloat_value(bits[i]);
+      ASSERT_TRUE(values[i] == want || (std::isnan(values[i]) && std::isnan(want))) << i;
+      ASSERT_TRUE(back[i] == bits[i] || std::isnan(want)) << i;
+    }
+  }
+  const float between[] = {1 + 0x1p-11f, 1 + 3 * 0x1p-11f, 65520.0f, 0x1p-25f, -0x1.8p-25f, 1, 1, 1};  // ties, limits
+  uint16_t rounded[8];
+  narrow(DType::Float16, between, rounded, 8);
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(rounded[i], half_bits(between[i])) << i;
 }
 
 TEST(VendorConv, BiasAndReluAreApplied) {

@@ -19,6 +19,7 @@
 #include "model/locate.hpp"
 #include "model/notes.hpp"
 #include "model/ties.hpp"
+#include "ops/autocast_casts.hpp"
 
 namespace rosin {
 
@@ -61,6 +62,7 @@ void begin(Context& context) {
   context.gradient_depth.fetch_add(1, std::memory_order_relaxed);
 }
 void end(Context& context) {
+  forget_casts();
   if (context.gradient_depth.fetch_sub(1, std::memory_order_relaxed) != 1) return;
   context.release_kept();
   CustomRules::of_thread().clear();
@@ -152,6 +154,7 @@ void detail::GradientCall::close(const Array& loss) {
   State& s = *state_;
   check_loss(loss);
   s.call.reset();
+  forget_casts();
   Context::current().backward_start = Context::current().sequence();
   if (s.walk.run(Context::current(), loss.node(), s.first_sequence)) return;
   for (const Array& argument : s.arguments) {

@@ -9,6 +9,7 @@
 #include <rosin/movement.hpp>
 #include <rosin/reduce.hpp>
 
+#include "graph/autocast.hpp"
 #include "graph/context.hpp"
 #include "graph/leaf.hpp"
 #include "graph/record.hpp"
@@ -100,6 +101,7 @@ bool ReverseWalk::run(Context& context, Node* loss, uint64_t first) {
   }
   if (steps_.empty() || !steps_.back().reaches) return false;
   const DeviceScope scope(*loss);
+  const WalkOfScopes types;
   steps_.back().gradient = 1.0;
   for (size_t i = steps_.size(); i-- > 0;) {
     if (steps_[i].cuts != JoinedCuts::none) add_cuts(steps_[i]);

@@ -9,6 +9,7 @@
 #include <rosin/error.hpp>
 
 #include "base/sizes.hpp"
+#include "graph/autocast.hpp"
 #include "graph/context.hpp"
 #include "graph/follow.hpp"
 #include "graph/hooks.hpp"
@@ -41,7 +42,10 @@ DType common_of(const Op& op, DType a, DType b) {
   const bool complex_a = is_complex(a), complex_b = is_complex(b);
   if (complex_a || complex_b) return complex_a ? a : b;
   const bool float_a = is_float(a), float_b = is_float(b);
-  if (float_a && float_b) throw_float_mix(op, a, b);
+  if (float_a && float_b) {
+    if (promotes()) return wider_float(a, b);
+    throw_float_mix(op, a, b);
+  }
   if (float_a) return a;
   if (float_b) return b;
   return common_integer(op.name, a, b);

@@ -16,6 +16,7 @@
 #include "graph/node.hpp"
 #include "graph/refuse_type.hpp"
 #include "loss/loss_parts.hpp"
+#include "ops/autocast_casts.hpp"
 #include "ops/lookup.hpp"
 #include "ops/shapes.hpp"
 
@@ -143,7 +144,8 @@ States last_states(const Sequences& s) {
 
 }  // namespace
 
-Array ctc_loss(const Array& yhat, const Array& labels, const CtcOptions& options) {
+Array ctc_loss(const Array& scores, const Array& labels, const CtcOptions& options) {
+  const Array yhat = widened(scores);
   check_shapes(yhat, labels);
   const DeviceScope scope(*yhat.node());
   const Sequences s = sequences_of(yhat, labels, options);

@@ -16,6 +16,7 @@
 #include "graph/refuse_type.hpp"
 #include "loss/labels.hpp"
 #include "loss/loss_parts.hpp"
+#include "ops/autocast_casts.hpp"
 #include "ops/lookup.hpp"
 #include "ops/loss_terms.hpp"
 #include "ops/shapes.hpp"
@@ -111,7 +112,8 @@ Array weighted_mean(const Labels& labels, const Array& losses, const Array& whol
 
 }  // namespace
 
-Array labelcrossentropy(const Array& yhat, const Array& labels, const LabelOptions& options) {
+Array labelcrossentropy(const Array& given, const Array& labels, const LabelOptions& options) {
+  const Array yhat = widened(given);
   constexpr const char* name = "labelcrossentropy";
   if (!(options.smoothing >= 0 && options.smoothing <= 1)) {
     refuse(ErrorKind::argument, name, "smoothing must be in [0, 1]", std::to_string(options.smoothing), "use 0.1");
@@ -123,7 +125,8 @@ Array labelcrossentropy(const Array& yhat, const Array& labels, const LabelOptio
   return weighted_mean(places, losses, target.whole, options.agg);
 }
 
-Array multi_margin_loss(const Array& yhat, const Array& labels, const MultiMarginOptions& options) {
+Array multi_margin_loss(const Array& given, const Array& labels, const MultiMarginOptions& options) {
+  const Array yhat = widened(given);
   constexpr const char* name = "multi_margin_loss";
   if (options.p != 1 && options.p != 2) {
     refuse(ErrorKind::argument, name, "the order p must be 1 or 2", std::to_string(options.p), "the default is 1");

@@ -11,6 +11,7 @@
 #include <rosin/reduce.hpp>
 
 #include "loss/loss_parts.hpp"
+#include "ops/autocast_casts.hpp"
 #include "ops/loss_terms.hpp"
 #include "ops/reduction.hpp"
 
@@ -57,25 +58,29 @@ Array negated_sum(const Array& terms, int dims, const Aggregation& agg) {
 
 }  // namespace
 
-Array mse(const Array& yhat, const Array& y, const LossOptions& options) {
+Array mse(const Array& given, const Array& y, const LossOptions& options) {
+  const Array yhat = widened(given);
   check_sizes("mse", yhat, y, Numbers::complex_too);
   const Array distance = distance_of(yhat, y);
   return aggregated(is_complex(distance.dtype()) ? squared_size(distance) : square(distance), options.agg);
 }
 
-Array mae(const Array& yhat, const Array& y, const LossOptions& options) {
+Array mae(const Array& given, const Array& y, const LossOptions& options) {
+  const Array yhat = widened(given);
   check_sizes("mae", yhat, y, Numbers::complex_too);
   return aggregated(abs(distance_of(yhat, y)), options.agg);
 }
 
-Array msle(const Array& yhat, const Array& labels, const LossOptions& options) {
+Array msle(const Array& given, const Array& labels, const LossOptions& options) {
+  const Array yhat = widened(given);
   check_sizes("msle", yhat, labels);
   const Array y = labels_for(yhat, labels);
   const double eps = eps_for(yhat, options.eps);
   return aggregated(square(log((yhat + eps) / (y + eps))), options.agg);
 }
 
-Array huber_loss(const Array& yhat, const Array& y, const HuberOptions& options) {
+Array huber_loss(const Array& given, const Array& y, const HuberOptions& options) {
+  const Array yhat = widened(given);
   check_sizes("huber_loss", yhat, y, Numbers::complex_too);
   const Array distance = abs(distance_of(yhat, y));
   const double delta = options.delta;
@@ -84,25 +89,29 @@ Array huber_loss(const Array& yhat, const Array& y, const HuberOptions& options)
   return aggregated(where(lt(distance, delta), near, delta * (distance - delta / 2)), options.agg);
 }
 
-Array crossentropy(const Array& yhat, const Array& labels, const LossOptions& options) {
+Array crossentropy(const Array& given, const Array& labels, const LossOptions& options) {
+  const Array yhat = widened(given);
   check_sizes("crossentropy", yhat, labels);
   const Array y = labels_for(yhat, labels);
   return negated_sum(xlogy(y, yhat + eps_for(yhat, options.eps)), options.dims, options.agg);
 }
 
-Array logitcrossentropy(const Array& yhat, const Array& y, const LossOptions& options) {
+Array logitcrossentropy(const Array& given, const Array& y, const LossOptions& options) {
+  const Array yhat = widened(given);
   check_sizes("logitcrossentropy", yhat, y);
   return negated_sum(masked_product(y, logsoftmax_in_loss(yhat, options.dims)), options.dims, options.agg);
 }
 
-Array binarycrossentropy(const Array& yhat, const Array& labels, const LossOptions& options) {
+Array binarycrossentropy(const Array& given, const Array& labels, const LossOptions& options) {
+  const Array yhat = widened(given);
   check_sizes("binarycrossentropy", yhat, labels);
   const Array y = labels_for(yhat, labels);
   const double eps = eps_for(yhat, options.eps);
   return aggregated(-xlogy(y, yhat + eps) - xlogy(1 - y, 1 - yhat + eps), options.agg);
 }
 
-Array logitbinarycrossentropy(const Array& yhat, const Array& labels, const LogitBinaryOptions& options) {
+Array logitbinarycrossentropy(const Array& given, const Array& labels, const LogitBinaryOptions& options) {
+  const Array yhat = widened(given);
   check_sizes("logitbinarycrossentropy", yhat, labels);
   const Array y = labels_for(yhat, labels);
   if (options.pos_weight.is_nothing()) return aggregated(logit_entropy(yhat, y), options.agg);
@@ -110,37 +119,43 @@ Array logitbinarycrossentropy(const Array& yhat, const Array& labels, const Logi
   return aggregated(masked_product(weight, softplus(-yhat)) + masked_product(1 - y, softplus(yhat)), options.agg);
 }
 
-Array kldivergence(const Array& yhat, const Array& labels, const LossOptions& options) {
+Array kldivergence(const Array& given, const Array& labels, const LossOptions& options) {
+  const Array yhat = widened(given);
   check_sizes("kldivergence", yhat, labels);
   const Array y = labels_for(yhat, labels);
   const Array entropy = aggregated(over_classes(xlogy(y, y), options.dims), options.agg);
   return entropy + crossentropy(yhat, y, options);
 }
 
-Array poisson_loss(const Array& yhat, const Array& labels, const LossOptions& options) {
+Array poisson_loss(const Array& given, const Array& labels, const LossOptions& options) {
+  const Array yhat = widened(given);
   check_sizes("poisson_loss", yhat, labels);
   const Array y = labels_for(yhat, labels);
   return aggregated(yhat - xlogy(y, yhat), options.agg);
 }
 
-Array hinge_loss(const Array& yhat, const Array& y, const LossOptions& options) {
+Array hinge_loss(const Array& given, const Array& y, const LossOptions& options) {
+  const Array yhat = widened(given);
   check_sizes("hinge_loss", yhat, y);
   return aggregated(max(0, 1 - yhat * y), options.agg);
 }
 
-Array squared_hinge_loss(const Array& yhat, const Array& y, const LossOptions& options) {
+Array squared_hinge_loss(const Array& given, const Array& y, const LossOptions& options) {
+  const Array yhat = widened(given);
   check_sizes("squared_hinge_loss", yhat, y);
   return aggregated(square(max(0, 1 - yhat * y)), options.agg);
 }
 
-Array dice_coeff_loss(const Array& yhat, const Array& labels, const DiceOptions& options) {
+Array dice_coeff_loss(const Array& given, const Array& labels, const DiceOptions& options) {
+  const Array yhat = widened(given);
   check_sizes("dice_coeff_loss", yhat, labels);
   const Array y = labels_for(yhat, labels);
   const double smooth = options.smooth;
   return 1 - (2 * sum(y * yhat) + smooth) / (sum(square(y)) + sum(square(yhat)) + smooth);
 }
 
-Array tversky_loss(const Array& yhat, const Array& labels, const TverskyOptions& options) {
+Array tversky_loss(const Array& given, const Array& labels, const TverskyOptions& options) {
+  const Array yhat = widened(given);
   check_sizes("tversky_loss", yhat, labels);
   const Array y = labels_for(yhat, labels);
   const double beta = options.beta;
@@ -149,7 +164,8 @@ Array tversky_loss(const Array& yhat, const Array& labels, const TverskyOptions&
   return 1 - (sum(hit) + 1) / (sum(weighed) + 1);
 }
 
-Array binary_focal_loss(const Array& yhat, const Array& labels, const FocalOptions& options) {
+Array binary_focal_loss(const Array& given, const Array& labels, const FocalOptions& options) {
+  const Array yhat = widened(given);
   check_sizes("binary_focal_loss", yhat, labels);
   const Array y = labels_for(yhat, labels);
   const double eps = eps_for(yhat, options.eps);
@@ -157,7 +173,8 @@ Array binary_focal_loss(const Array& yhat, const Array& labels, const FocalOptio
   return aggregated(-doubt_power(p, options.gamma, eps) * log(p), options.agg);
 }
 
-Array focal_loss(const Array& yhat, const Array& labels, const FocalOptions& options) {
+Array focal_loss(const Array& given, const Array& labels, const FocalOptions& options) {
+  const Array yhat = widened(given);
   check_sizes("focal_loss", yhat, labels);
   const Array y = labels_for(yhat, labels);
   const double eps = eps_for(yhat, options.eps);
@@ -165,7 +182,8 @@ Array focal_loss(const Array& yhat, const Array& labels, const FocalOptions& opt
   return negated_sum(doubt_power(moved, options.gamma, eps) * xlogy(y, moved), options.dims, options.agg);
 }
 
-Array siamese_contrastive_loss(const Array& yhat, const Array& labels, const SiameseOptions& options) {
+Array siamese_contrastive_loss(const Array& given, const Array& labels, const SiameseOptions& options) {
+  const Array yhat = widened(given);
   check_sizes("siamese_contrastive_loss", yhat, labels);
   const Array y = labels_for(yhat, labels);
   if (options.margin < 0) {

@@ -11,10 +11,12 @@
 #include <rosin/reduce.hpp>
 
 #include "loss/loss_parts.hpp"
+#include "ops/autocast_casts.hpp"
 
 namespace rosin {
 
-Array gaussian_nll_loss(const Array& yhat, const Array& y, const Array& variance, const GaussianOptions& options) {
+Array gaussian_nll_loss(const Array& given, const Array& y, const Array& variance, const GaussianOptions& options) {
+  const Array yhat = widened(given);
   check_sizes("gaussian_nll_loss", yhat, y);
   check_sizes("gaussian_nll_loss", yhat, variance);
   const Array least = max(variance, options.eps);
@@ -25,10 +27,11 @@ Array gaussian_nll_loss(const Array& yhat, const Array& y, const Array& variance
 Array margin_ranking_loss(const Array& a, const Array& b, const Array& y, const RankingOptions& options) {
   check_sizes("margin_ranking_loss", a, b);
   check_sizes("margin_ranking_loss", a, y);
-  return aggregated(max(0, labels_for(a, y) * (b - a) + options.margin), options.agg);
+  return aggregated(max(0, labels_for(a, y) * (b - widened(a)) + options.margin), options.agg);
 }
 
-Array cosine_embedding_loss(const Array& a, const Array& b, const Array& y, const CosineOptions& options) {
+Array cosine_embedding_loss(const Array& first, const Array& second, const Array& y, const CosineOptions& options) {
+  const Array a = widened(first), b = widened(second);
   constexpr const char* name = "cosine_embedding_loss";
   check_sizes(name, a, b);
   const auto along = [&](const Array& products) { return sum(products, options.dims); };
@@ -56,7 +59,7 @@ Array triplet_margin_loss(const Array& anchor, const Array& positive, const Arra
   check_positive("margin", options.margin, "the default is 1");
   check_positive("order of the norm", options.p, "the default is 2");
   const auto distance = [&](const Array& a, const Array& b) {
-    return norm(a - b + options.eps, options.dims, options.p);
+    return norm(widened(a) - widened(b) + options.eps, options.dims, options.p);
   };
   const Array far = distance(anchor, negative);
   const Array apart = options.swap ? min(far, distance(positive, negative)) : far;

@@ -17,6 +17,7 @@
 #include "graph/op.hpp"
 #include "model/locate.hpp"
 #include "nn/layer_parts.hpp"
+#include "ops/autocast_casts.hpp"
 
 namespace rosin {
 namespace {
@@ -90,8 +91,14 @@ Array scores_of(std::string_view op, const Array& q, const Array& k, const Atten
   return softmax(logits, 0);
 }
 
+/// In an autocast scope all of it is computed as a half model's would be.
 AttentionResult attention_of(std::string_view op, const Array& q, const Array& k, const Array& v,
                              const AttentionOptions& options) {
+  if (is_autocast()) {
+    const Array query = halved(q), key = halved(k), value = halved(v);
+    const Autocast off(nothing);
+    return attention_of(op, query, key, value, options);
+  }
   const int64_t kv_heads = kv_heads_of(op, options), each = options.heads / kv_heads;
   const Array queries = split_heads(op, q, options.heads);
   const Array keys = shared_among(split_heads(op, k, kv_heads), each);

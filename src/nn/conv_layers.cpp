@@ -9,6 +9,7 @@
 #include "model/locate.hpp"
 #include "nn/layer_parts.hpp"
 #include "nn/padding.hpp"
+#include "ops/autocast_casts.hpp"
 
 namespace rosin {
 namespace {
@@ -101,7 +102,7 @@ template <class L> Array checked_images(const Array& x, const Array& weight, int
 }
 
 Array finished(const Array& y, const Array& bias, const Activation& act) {
-  return act(bias.is_nothing() ? y : y + along_dim(bias, y.rank() - 2, y.rank()));
+  return act(bias.is_nothing() ? y : y + along_dim(beside(bias, y), y.rank() - 2, y.rank()));
 }
 
 std::string option_text(const char* name, const Extents& extents, int64_t usual) {

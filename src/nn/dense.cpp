@@ -8,13 +8,14 @@
 
 #include "model/locate.hpp"
 #include "nn/layer_parts.hpp"
+#include "ops/autocast_casts.hpp"
 
 namespace rosin {
 namespace {
 
 /// act(y + bias).
 Array finished(const Array& y, const Array& bias, const Activation& act) {
-  return act(bias.is_nothing() ? y : y + bias);
+  return act(bias.is_nothing() ? y : y + beside(bias, y));
 }
 
 std::string ending(const Activation& act, const Array& bias) {

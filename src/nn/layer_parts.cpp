@@ -8,6 +8,7 @@
 #include <rosin/log.hpp>
 #include <rosin/movement.hpp>
 
+#include "graph/autocast.hpp"
 #include "model/number_text.hpp"
 
 namespace rosin {
@@ -42,6 +43,7 @@ Array converted_input(const Array& x, const Array& parameter, const std::string&
   if (is_complex(x.dtype())) refuse_complex(layer, x);
   if (is_complex(type)) refuse_complex(layer, parameter);
   if (!is_float(x.dtype())) return cast(x, type);
+  if (is_autocast() && x.dtype() != Float64 && type != Float64) return x;
   const std::string what =
       "layer " + layer + " with " + to_string(type) + " parameters got " + to_string(x.dtype()) + " input; ";
   const std::string cure = std::string("convert the data once with cast(x, ") + to_string(type) + ")";

@@ -14,8 +14,9 @@ namespace rosin {
 /// converted. Evaluated. Error (shape): an array of another shape.
 Array bias_for(std::string_view layer, const Array& wanted, const Array& weight, const Shape& shape);
 
-/// x in the type of a parameter: other floats with one warning for each layer, integers and Bool silently (Float32
-/// where there is no parameter). Error (dtype): x or the parameter is complex.
+/// x in the type of a parameter, but for autocast scopes, where ops choose their types: other floats with one warning
+/// for each layer, integers and Bool silently (Float32 where there is no parameter). Error (dtype): x or the parameter
+/// is complex.
 Array converted_input(const Array& x, const Array& parameter, const std::string& layer);
 template <class L> Array matched_input(const Array& x, const Array& parameter, const L& layer) {
   const DType type = x.dtype();

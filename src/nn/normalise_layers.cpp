@@ -12,6 +12,7 @@
 
 #include "model/locate.hpp"
 #include "nn/layer_parts.hpp"
+#include "ops/autocast_casts.hpp"
 #include "ops/reduction.hpp"
 
 namespace rosin {
@@ -165,7 +166,7 @@ template <class Layer> Array as_rows(const Layer& layer, const Array& x) {
   if (!fits) {
     refuse_input(layer.rosin_show(), "expects first sizes " + to_string(size), x, "arrays are (features..., batch)");
   }
-  const Array in = matched_input(x, layer.scale, layer);
+  const Array in = matched_input(widened(x), layer.scale, layer);
   return size.rank() == 1 || x.count() == 0 ? in : reshape(in, {size.count(), -1});
 }
 
@@ -283,7 +284,7 @@ GroupNorm::GroupNorm(int64_t channel_count, int64_t group_count, Activation acti
 Array GroupNorm::operator()(const Array& x) const {
   return located(*this, [&] {
     check_channels(*this, x, 2);
-    const Array in = matched_input(x, scale, *this);
+    const Array in = matched_input(widened(x), scale, *this);
     if (x.count() == 0) return of_nothing(*this, in);
     // All of one group of one sample in one dim.
     const Array rows = reshape(in, {x.count() / (groups * x.size(-1)), groups * x.size(-1)});

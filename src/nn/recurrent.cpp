@@ -10,6 +10,7 @@
 
 #include "model/locate.hpp"
 #include "nn/layer_parts.hpp"
+#include "ops/autocast_casts.hpp"
 
 namespace rosin {
 namespace {
@@ -25,7 +26,7 @@ Array zero_state(const Array& recurrent_weight) { return zeros({recurrent_weight
 /// The rows of one gate out of those of all.
 Array gate(const Array& gates, int64_t which, int64_t out) { return slice(gates, 0, which * out, (which + 1) * out); }
 
-Array with_bias(const Array& x, const Array& bias) { return bias.is_nothing() ? x : x + bias; }
+Array with_bias(const Array& x, const Array& bias) { return bias.is_nothing() ? x : x + beside(bias, x); }
 
 // What a step makes of its share of the input (Wi x + b) and the state.
 

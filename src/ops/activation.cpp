@@ -4,6 +4,7 @@
 
 #include "graph/record.hpp"
 #include "graph/refuse_type.hpp"
+#include "ops/autocast_casts.hpp"
 #include "ops/elementwise_op.hpp"
 #include "ops/math_exponential.hpp"
 #include "ops/math_special.hpp"
@@ -261,7 +262,7 @@ Array celu(const Array& x, double alpha) { return record(celu_op, x, alpha); }
 Array trelu(const Array& x) { return trelu(x, 1); }
 Array trelu(const Array& x, double theta) { return record(trelu_op, x, theta); }
 Array softsign(const Array& x) { return record(softsign_op, x); }
-Array softplus(const Array& x) { return record(softplus_op, x); }
+Array softplus(const Array& x) { return record(softplus_op, widened(x)); }
 Array logcosh(const Array& x) { return record(logcosh_op, x); }
 Array mish(const Array& x) { return record(mish_op, x); }
 Array tanhshrink(const Array& x) { return record(tanhshrink_op, x); }

@@ -9,6 +9,7 @@
 
 #include "graph/context.hpp"
 #include "graph/refuse_type.hpp"
+#include "ops/autocast_casts.hpp"
 #include "ops/loss_terms.hpp"
 #include "ops/reduction.hpp"
 #include "ops/shapes.hpp"
@@ -71,6 +72,7 @@ const bool named[] = {name_function(normalise, "normalise")};
 Array softmax(const Array& x) { return softmax(x, 0); }
 
 Array softmax(const Array& x, int dim) {
+  if (widens(x)) return softmax(cast(x, Float32), dim);
   require_real("softmax", x);
   const uint64_t mask = one_dim("softmax", dim, x);
   if (x.count() == 0) return as_float(x);
@@ -86,6 +88,7 @@ namespace {
 
 /// `parts`: with what its gradient follows from beside the result.
 Array logsoftmax_with(const Array& x, int dim, bool parts) {
+  if (widens(x)) return logsoftmax_with(cast(x, Float32), dim, parts);
   require_real("logsoftmax", x);
   const uint64_t mask = one_dim("logsoftmax", dim, x);
   if (x.count() == 0) return as_float(x);
@@ -105,6 +108,7 @@ Array logsoftmax_in_loss(const Array& x, int dim) { return logsoftmax_with(x, di
 Array normalise(const Array& x) { return normalise(x, -1); }
 
 Array normalise(const Array& x, Dims dims, double eps) {
+  if (widens(x)) return normalise(cast(x, Float32), dims, eps);
   const uint64_t mask = dims_mask("normalise", dims, x.shape());
   const Array values = wide(x);
   const Array distance = values - mean_over(values, mask);
@@ -134,7 +138,7 @@ Array cosine_similarity(const Array& a, const Array& b, int dim) {
   const Array x = wide(a), y = wide(b);
   const Array sizes = norm(x, dim) * norm(y, dim);
   const Array zero = eq(sizes, 0);
-  return narrow(where(zero, 0, sum(x * y, dim) / where(zero, 1, sizes)), a);
+  return narrow(where(zero, 0, sum(x * y, dim) / where(zero, 1, sizes)), is_autocast() ? x : a);
 }
 
 Array tril(const Array& x, int64_t k) { return triangle("tril", x, k, true); }

@@ -5,6 +5,7 @@
 
 #include "base/sizes.hpp"
 #include "graph/refuse_type.hpp"
+#include "ops/autocast_casts.hpp"
 #include "ops/reduction.hpp"
 #include "ops/windows.hpp"
 
@@ -74,6 +75,7 @@ Array by_weights(const Array& x, const Array& dy, const Attributes& attributes, 
 void match_types(std::string_view name, const Op& op, Array& x, Array& w) {
   require_real(name, x);
   require_real(name, w);
+  if (is_autocast()) x = halved(x), w = halved(w);
   const Array* both[] = {&x, &w};
   const DType type = sum_type(common_type(op, both));
   if (x.dtype() != type) x = cast(x, type);

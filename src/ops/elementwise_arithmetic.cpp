@@ -6,6 +6,7 @@
 
 #include "graph/integers.hpp"
 #include "graph/record.hpp"
+#include "ops/autocast_casts.hpp"
 #include "ops/complex_forms.hpp"
 #include "ops/elementwise_op.hpp"
 #include "ops/math_remainder.hpp"
@@ -203,7 +204,7 @@ Array mul(const Array& a, const Array& b) { return record(mul_op, a, b); }
 Array div(const Array& a, const Array& b) { return record(div_op, a, b); }
 Array neg(const Array& x) { return record(neg_op, x); }
 Array square(const Array& x) { return record(square_op, x); }
-Array reciprocal(const Array& x) { return record(reciprocal_op, x); }
+Array reciprocal(const Array& x) { return record(reciprocal_op, widened(x)); }
 Array mod(const Array& a, const Array& b) { return record(mod_op, a, b); }
 Array abs(const Array& x) { return record(abs_op, x); }
 Array sign(const Array& x) { return record(sign_op, x); }

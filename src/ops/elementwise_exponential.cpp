@@ -5,6 +5,7 @@
 
 #include "graph/leaf.hpp"
 #include "graph/record.hpp"
+#include "ops/autocast_casts.hpp"
 #include "ops/complex_forms.hpp"
 #include "ops/elementwise_op.hpp"
 #include "ops/math_exponential.hpp"
@@ -121,20 +122,21 @@ constexpr int64_t longest_product = 16;
 }  // namespace
 
 Array sqrt(const Array& x) { return record(sqrt_op, x); }
-Array rsqrt(const Array& x) { return record(rsqrt_op, x); }
+Array rsqrt(const Array& x) { return record(rsqrt_op, widened(x)); }
 Array cbrt(const Array& x) { return record(cbrt_op, x); }
-Array exp(const Array& x) { return record(exp_op, x); }
-Array exp2(const Array& x) { return record(exp2_op, x); }
-Array expm1(const Array& x) { return record(expm1_op, x); }
-Array log(const Array& x) { return record(log_op, x); }
-Array log2(const Array& x) { return record(log2_op, x); }
-Array log10(const Array& x) { return record(log10_op, x); }
-Array log1p(const Array& x) { return record(log1p_op, x); }
+Array exp(const Array& x) { return record(exp_op, widened(x)); }
+Array exp2(const Array& x) { return record(exp2_op, widened(x)); }
+Array expm1(const Array& x) { return record(expm1_op, widened(x)); }
+Array log(const Array& x) { return record(log_op, widened(x)); }
+Array log2(const Array& x) { return record(log2_op, widened(x)); }
+Array log10(const Array& x) { return record(log10_op, widened(x)); }
+Array log1p(const Array& x) { return record(log1p_op, widened(x)); }
 Array logaddexp(const Array& x, const Array& y) { return record(logaddexp_op, x, y); }
 
 Array pow(const Array& x, const Array& y) {
   require(pow_op, x);
   require(pow_op, y);
+  if (widens(x)) return pow(cast(x, Float32), y);
   if (is_scalar(*y.node()) && !is_float(y.dtype())) {
     const int64_t n = scalar_value(*y.node()).integer;
     if (n == 0 && !is_float(x.dtype())) return ones_like(x);

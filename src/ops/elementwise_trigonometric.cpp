@@ -3,6 +3,7 @@
 #include <rosin/elementwise.hpp>
 
 #include "graph/record.hpp"
+#include "ops/autocast_casts.hpp"
 #include "ops/elementwise_op.hpp"
 #include "ops/math_gamma.hpp"
 #include "ops/math_special.hpp"
@@ -129,13 +130,13 @@ const Op& trigamma_op = elementwise<1>(
 
 Array sin(const Array& x) { return record(sin_op, x); }
 Array cos(const Array& x) { return record(cos_op, x); }
-Array tan(const Array& x) { return record(tan_op, x); }
-Array asin(const Array& x) { return record(asin_op, x); }
-Array acos(const Array& x) { return record(acos_op, x); }
+Array tan(const Array& x) { return record(tan_op, widened(x)); }
+Array asin(const Array& x) { return record(asin_op, widened(x)); }
+Array acos(const Array& x) { return record(acos_op, widened(x)); }
 Array atan(const Array& x) { return record(atan_op, x); }
 Array atan2(const Array& y, const Array& x) { return record(atan2_op, y, x); }
-Array sinh(const Array& x) { return record(sinh_op, x); }
-Array cosh(const Array& x) { return record(cosh_op, x); }
+Array sinh(const Array& x) { return record(sinh_op, widened(x)); }
+Array cosh(const Array& x) { return record(cosh_op, widened(x)); }
 Array tanh(const Array& x) { return record(tanh_op, x); }
 Array asinh(const Array& x) { return record(asinh_op, x); }
 Array acosh(const Array& x) { return record(acosh_op, x); }

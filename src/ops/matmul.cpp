@@ -7,6 +7,7 @@
 #include <rosin/elementwise.hpp>
 #include <rosin/movement.hpp>
 
+#include "ops/autocast_casts.hpp"
 #include "ops/reduction.hpp"
 #include "ops/shapes.hpp"
 
@@ -103,6 +104,7 @@ Array matmul(const Array& a, const Array& b) {
     refuse(ErrorKind::shape, "matmul", "operands have one dim or more",
            to_string(a.shape()) + " x " + to_string(b.shape()), "for products with numbers write a * b");
   }
+  if (halves(a) || halves(b)) return matmul(halved(a), halved(b));
   const Array* both[] = {&a, &b};
   const DType common = common_type(matmul_op, both), type = sum_type(common);
   if (is_complex(common)) return complex_product(a, b);

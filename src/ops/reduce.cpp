@@ -12,6 +12,7 @@
 
 #include "graph/context.hpp"
 #include "graph/leaf.hpp"
+#include "ops/autocast_casts.hpp"
 #include "ops/reducers.hpp"
 #include "ops/reduction.hpp"
 #include "ops/shapes.hpp"
@@ -228,10 +229,10 @@ Array sum_over(const Array& x, uint64_t mask, int rank) { return accumulate(sum_
 Array peak_over(const Array& x, uint64_t mask) { return choose(peak_op, x, mask); }
 Array maximum_over(const Array& x, uint64_t mask, int rank) { return choose(maximum_op, x, mask, rank); }
 
-Array sum(const Array& x) { return sum_over(x, all_dims(x.shape()), 0); }
-Array sum(const Array& x, Dims dims) { return sum_over(x, dims_mask("sum", dims, x.shape())); }
-Array prod(const Array& x) { return accumulate(prod_op, x, all_dims(x.shape()), 0); }
-Array prod(const Array& x, Dims dims) { return accumulate(prod_op, x, dims_mask("prod", dims, x.shape())); }
+Array sum(const Array& x) { return sum_over(widened(x), all_dims(x.shape()), 0); }
+Array sum(const Array& x, Dims dims) { return sum_over(widened(x), dims_mask("sum", dims, x.shape())); }
+Array prod(const Array& x) { return accumulate(prod_op, widened(x), all_dims(x.shape()), 0); }
+Array prod(const Array& x, Dims dims) { return accumulate(prod_op, widened(x), dims_mask("prod", dims, x.shape())); }
 Array maximum(const Array& x) { return maximum_over(x, all_dims(x.shape()), 0); }
 Array maximum(const Array& x, Dims dims) { return maximum_over(x, dims_mask("maximum", dims, x.shape())); }
 Array minimum(const Array& x) { return choose(minimum_op, x, all_dims(x.shape()), 0); }

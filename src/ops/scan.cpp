@@ -5,6 +5,7 @@
 #include <rosin/movement.hpp>
 
 #include "graph/refuse_type.hpp"
+#include "ops/autocast_casts.hpp"
 #include "ops/reducers.hpp"
 #include "ops/reduction.hpp"
 #include "ops/shapes.hpp"
@@ -103,14 +104,14 @@ Op& running_op(std::string_view name, std::string_view doc, const Reducer& reduc
                        .gradient = running_gradient});
 }
 
-Array cumsum(const Array& x, int dim) { return along(cumsum_op, x, dim, sum_type); }
-Array cumprod(const Array& x, int dim) { return along(cumprod_op, x, dim, sum_type); }
+Array cumsum(const Array& x, int dim) { return along(cumsum_op, widened(x), dim, sum_type); }
+Array cumprod(const Array& x, int dim) { return along(cumprod_op, widened(x), dim, sum_type); }
 Array cummax(const Array& x, int dim) { return extreme_along(cummax_op, x, dim); }
 Array cummin(const Array& x, int dim) { return extreme_along(cummin_op, x, dim); }
 Array logcumsumexp(const Array& x, int dim) {
   require(logcumsumexp_op, x);
   require_real("logcumsumexp", x);
-  return along(logcumsumexp_op, x, dim, [](DType type) { return is_float(type) ? type : DType::Float32; });
+  return along(logcumsumexp_op, widened(x), dim, [](DType type) { return is_float(type) ? type : DType::Float32; });
 }
 Array running_product(const Array& x, int dim, bool reversed) { return record_scan(cumprod_op, x, dim, reversed); }
 

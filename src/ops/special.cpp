@@ -4,6 +4,7 @@
 #include <rosin/elementwise.hpp>
 
 #include "graph/record.hpp"
+#include "ops/autocast_casts.hpp"
 #include "ops/elementwise_op.hpp"
 #include "ops/math_erfinv.hpp"
 
@@ -22,6 +23,6 @@ const Op& erfinv_op =
 
 }  // namespace
 
-Array erfinv(const Array& x) { return record(erfinv_op, x); }
+Array erfinv(const Array& x) { return record(erfinv_op, widened(x)); }
 
 }  // namespace rosin

@@ -11,13 +11,12 @@
 
 #include "graph/context.hpp"
 #include "graph/refuse_type.hpp"
+#include "ops/autocast_casts.hpp"
 #include "ops/reduction.hpp"
 #include "ops/shapes.hpp"
 
 namespace rosin {
 namespace {
-
-bool is_half(DType type) { return type == Float16 || type == BFloat16; }
 
 Array variance(const Array& x, uint64_t mask, bool corrected) {
   const Array values = wide(x);
@@ -89,25 +88,27 @@ Array logsumexp_over(const Array& x, uint64_t mask) {
   return narrow(where(none, -infinity, log(where(none, 1, total))) + shift, x);
 }
 
-Array mean(const Array& x) { return mean_over(x, all_dims(x.shape()), 0); }
-Array mean(const Array& x, Dims dims) { return mean_over(x, dims_mask("mean", dims, x.shape())); }
+Array mean(const Array& x) { return mean_over(widened(x), all_dims(x.shape()), 0); }
+Array mean(const Array& x, Dims dims) { return mean_over(widened(x), dims_mask("mean", dims, x.shape())); }
 Array detail::var_of_all(const Array& x, bool corrected) {
-  return reshape(var_over(x, all_dims(x.shape()), corrected), Shape{});
+  return reshape(var_over(widened(x), all_dims(x.shape()), corrected), Shape{});
 }
 Array var(const Array& x) { return detail::var_of_all(x, true); }
 Array var(const Array& x, Dims dims, bool corrected) {
-  return var_over(x, dims_mask("var", dims, x.shape()), corrected);
+  return var_over(widened(x), dims_mask("var", dims, x.shape()), corrected);
 }
 Array detail::stddev_of_all(const Array& x, bool corrected) {
-  return reshape(stddev_over(x, all_dims(x.shape()), corrected), Shape{});
+  return reshape(stddev_over(widened(x), all_dims(x.shape()), corrected), Shape{});
 }
 Array stddev(const Array& x) { return detail::stddev_of_all(x, true); }
 Array stddev(const Array& x, Dims dims, bool corrected) {
-  return stddev_over(x, dims_mask("stddev", dims, x.shape()), corrected);
+  return stddev_over(widened(x), dims_mask("stddev", dims, x.shape()), corrected);
 }
-Array logsumexp(const Array& x) { return reshape(logsumexp_over(x, all_dims(x.shape())), Shape{}); }
-Array logsumexp(const Array& x, Dims dims) { return logsumexp_over(x, dims_mask("logsumexp", dims, x.shape())); }
-Array norm(const Array& x) { return reshape(norm_over(x, all_dims(x.shape()), 2), Shape{}); }
-Array norm(const Array& x, Dims dims, double p) { return norm_over(x, dims_mask("norm", dims, x.shape()), p); }
+Array logsumexp(const Array& x) { return reshape(logsumexp_over(widened(x), all_dims(x.shape())), Shape{}); }
+Array logsumexp(const Array& x, Dims dims) {
+  return logsumexp_over(widened(x), dims_mask("logsumexp", dims, x.shape()));
+}
+Array norm(const Array& x) { return reshape(norm_over(widened(x), all_dims(x.shape()), 2), Shape{}); }
+Array norm(const Array& x, Dims dims, double p) { return norm_over(widened(x), dims_mask("norm", dims, x.shape()), p); }
 
 }  // namespace rosin

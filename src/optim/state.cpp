@@ -99,6 +99,7 @@ class TreeMaker : public ModelVisitor {
     leaf.place = place;
     leaf.shape = x.shape();
     leaf.dtype = x.dtype();
+    leaf.device = x.node()->device;
     leaf.remember(*x.node());
   }
 
@@ -128,6 +129,7 @@ StateTree* copied(const StateTree* tree) {
   copy->names = tree->names;
   copy->leaf_of = tree->leaf_of;
   copy->items = tree->items;
+  copy->loss_scale = tree->loss_scale;
   for (const StateLeaf& leaf : tree->leaves) {
     StateLeaf& own = copy->leaves.emplace_back();
     own.path = leaf.path;
@@ -139,6 +141,7 @@ StateTree* copied(const StateTree* tree) {
     own.tied = leaf.tied;
     own.shape = leaf.shape;
     own.dtype = leaf.dtype;
+    own.device = leaf.device;
     own.recorder = leaf.recorder;
     own.sequence = leaf.sequence;
   }
@@ -164,11 +167,13 @@ State::~State() { delete tree_; }
 void State::rosin_visit(ModelEditor& editor, const ModelPath& path) {
   if (!tree_) return;
   for (StateLeaf& leaf : tree_->leaves) visit_leaf(*leaf.rule, editor, leaf.path, 0, path);
+  if (tree_->loss_scale) visit(tree_->loss_scale.arrays, editor, path.field("loss_scale").fixed());
 }
 
 void State::rosin_visit(ModelVisitor& visitor, const ModelPath& path) const {
   if (!tree_) return;
   for (const StateLeaf& leaf : tree_->leaves) visit_leaf(std::as_const(*leaf.rule), visitor, leaf.path, 0, path);
+  if (tree_->loss_scale) visit(std::as_const(tree_->loss_scale.arrays), visitor, path.field("loss_scale").fixed());
 }
 
 }  // namespace rosin

@@ -68,7 +68,24 @@ Array Step::nothing_found(int64_t texts) const {
   return rosin::nothing_found(found, texts);
 }
 
-void Step::select_by(const Array& ok) {
+void Step::skip_unless(const Array& ok) {
+  proceeds_ = ok;
+  for (Check& check : checks) {
+    if (check.leaf >= 0) check.value = where(transferred(ok, check.value.node()->device), check.value, 0);
+  }
+}
+
+void Step::put_back_numbers() noexcept {
+  for (const Kept& kept : kept_) {
+    if (!kept.old || !is_scalar(*kept.old)) continue;
+    add_count(kept.old, one_user);
+    *kept.place = Array::adopt(kept.old);
+  }
+}
+
+void Step::select_by(const Array& holds) {
+  const bool both = !proceeds_.is_nothing() && !same(holds, proceeds_);
+  const Array ok = both ? logical_and(holds, transferred(proceeds_, holds.node()->device)) : holds;
   for (size_t i = 0; i < kept_.size(); ++i) {
     Kept& kept = kept_[i];
     const Array now = *kept.place;
@@ -125,6 +142,7 @@ void Step::finish() noexcept {
   unsettled.buffers.clear();
   unsettled.rngs.clear();
   checks.clear();
+  proceeds_ = Array();
   exchanged.clear();
   exchanged_leaves.clear();
   numbers_.clear();

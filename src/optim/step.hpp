@@ -43,6 +43,13 @@ class Step {
   void guard() noexcept;
   /// Whether the checks are of a device, which can look at them itself while nobody waits.
   bool is_checked_by_device() const { return !checks.empty() && checks.front().value.node()->device != 0; }
+  /// Where `ok` (Bool, 0-d) is false, the changed arrays get their old elements, as what checks select besides, and no
+  /// check of a rule fails.
+  void skip_unless(const Array& ok);
+  /// The same for a step without checks.
+  void select_by_scale() { select_by(proceeds_); }
+  /// Puts back what rules count on the host, once a step is known to be skipped.
+  void put_back_numbers() noexcept;
   /// Where a check fails, the changed arrays get their old elements.
   void select_by_checks() { select_by(all_finite()); }
   /// The same, and the device's run fails, with what `texts` say (ops/finding.hpp): of each check but the loss's, in
@@ -84,11 +91,12 @@ class Step {
   Array shared(Number wanted);
   Array all_finite() const;
   Array nothing_found(int64_t texts) const;
-  void select_by(const Array& ok);
+  void select_by(const Array& holds);
   Array selected(const Array& ok, size_t index, const Array& now) const;
   static void release(const Kept& kept) noexcept;
 
   std::vector<Kept> kept_;
+  Array proceeds_;  // whether the step is not skipped; nothing: it is not
   std::vector<Number> numbers_;
   size_t next_number_ = 0;
   std::array<Power, 4> powers_;

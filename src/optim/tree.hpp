@@ -11,6 +11,7 @@
 
 #include "graph/node.hpp"
 #include "optim/earlier_numbers.hpp"
+#include "optim/loss_scale.hpp"
 
 namespace rosin {
 
@@ -30,6 +31,7 @@ struct StateLeaf {
   std::vector<size_t> tied;  // other places of the same parameter
   Shape shape;
   DType dtype = Float32;
+  uint8_t device = 0;  // at setup
   // The parameter's node as setup or the last update left it; both are never those of another node again.
   const Context* recorder = nullptr;
   uint64_t sequence = 0;
@@ -67,6 +69,7 @@ struct StateTree {
   std::vector<TreeItem> items;
   EarlierNumbers earlier;
   CheckTexts check_texts;
+  StateLossScale loss_scale;
 };
 
 }  // namespace rosin

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <rosin/complex.hpp>
+#include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/error.hpp>
 #include <rosin/reduce.hpp>
@@ -17,6 +18,7 @@
 #include "graph/device_facts.hpp"
 #include "graph/hooks.hpp"
 #include "graph/leaf.hpp"
+#include "graph/transfer.hpp"
 #include "graph/watch.hpp"
 #include "ops/finding.hpp"
 #include "optim/shares.hpp"
@@ -157,6 +159,30 @@ void exchange_statistics(const StateTree& tree, const Step& step) {
   for (size_t i = 0; i < places.size(); ++i) *places[i] = std::move(written[i].gradient);
 }
 
+/// Where the state has a loss scale, gradients are what is left of them without it.
+void unscale_gradients(const StateTree& tree, Step& step) {
+  if (!tree.loss_scale) return;
+  step.exchanged.resize(tree.leaves.size());
+  for (size_t i = 0; i < tree.leaves.size(); ++i) {
+    const Array g = tree.leaves[i].frozen ? Array() : given_gradient(tree, i, step);
+    if (g.is_nothing()) continue;
+    const DeviceScope scope(*g.node());
+    step.exchanged[i] = tree.loss_scale.unscaled(g);
+  }
+}
+
+/// Whether all gradients are finite: Bool, 0-d.
+Array finite_gradients(const Step& step) {
+  Array largest;
+  for (const Array& g : step.exchanged) {
+    if (g.is_nothing() || g.count() == 0) continue;
+    const DeviceScope scope(*g.node());
+    const Array here = cast(maximum(abs(g)), Float32);
+    largest = largest.is_nothing() ? here : max(largest, transferred(here, largest.node()->device));
+  }
+  return largest.is_nothing() ? full(Shape{}, true, Bool) : is_finite(largest);
+}
+
 /// Lets a rule that wants it replace the gradients of all leaves together. All leaves have one rule.
 void exchange_gradients(const StateTree& tree, Step& step) {
   if (tree.leaves.empty() || !tree.leaves.front().rule->exchanges()) return;
@@ -164,7 +190,7 @@ void exchange_gradients(const StateTree& tree, Step& step) {
   std::vector<detail::NamedGradient> gradients;
   for (size_t i = 0; i < tree.leaves.size(); ++i) {
     const StateLeaf& leaf = tree.leaves[i];
-    const Array g = leaf.frozen ? Array() : given_gradient(tree, i, step);
+    const Array g = leaf.frozen ? Array() : gradient_of(tree, i, step);
     if (g.is_nothing()) continue;
     check_parameter(tree, leaf, *step.places[leaf.place].array, g);
     sent.push_back(i);
@@ -361,18 +387,26 @@ bool run(StateTree& tree, ModelEdit model, ModelView gradient, const CheckedLoss
   if (there) tree.earlier.settle(*there);
   check_order(tree, step);
   check_ties(tree, step);
+  unscale_gradients(tree, step);
   exchange_gradients(tree, step);
   if (detail::Sharing* const sharing = sharing_of(tree)) {
     share_steps(tree, loss, check, step, *sharing);
     return false;
   }
-  record(tree, loss, check, step);
+  const Array ok = tree.loss_scale ? finite_gradients(step) : Array();
+  record(tree, loss, check && ok.is_nothing(), step);
+  if (!ok.is_nothing()) {
+    step.skip_unless(ok);
+    tree.loss_scale.arrays = tree.loss_scale.next(ok);
+  }
   const bool waits = !step.checks.empty() && (check || !step.is_checked_by_device());
+  if (step.checks.empty() && !ok.is_nothing()) step.select_by_scale();
   if (waits) step.select_by_checks();
   else if (!step.checks.empty()) step.select_by_device(texts_of_checks(tree, step));
   step.guard();
   if (waits) eval();
   else hooks.evaluate(Context::current(), nullptr, Moment::step_end);
+  if (!ok.is_nothing() && ok.node()->device == 0 && !ok.item<bool>()) step.put_back_numbers();
   return waits;
 }
 
@@ -386,11 +420,13 @@ void take_step(State& state, ModelEdit model, ModelView gradient, const CheckedL
   step.active = true;
   const Step::Check* failed = nullptr;
   const Memory* there = nullptr;
+  const LossScaleArrays scale = state.tree()->loss_scale.arrays;
   try {
     const bool waited = run(*state.tree(), model, gradient, loss, options.check || looks_for_nan(), step, there);
     failed = waited ? step.failed() : nullptr;
     refuse_failed(*state.tree(), failed);
   } catch (...) {
+    state.tree()->loss_scale.arrays = scale;
     undo(*state.tree(), step, failed != nullptr, there);
     step.finish();
     throw;

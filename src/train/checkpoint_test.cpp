@@ -147,6 +147,20 @@ TEST_F(Checkpoints, SavedAfterAStepOfTrainGoOnInTheMiddleOfAnEpoch) {
   EXPECT_EQ(again.weights(), whole.weights());
 }
 
+TEST_F(Checkpoints, HoldTheLossScaleOfAState) {
+  Array x = ones({2}), other = ones({2});
+  State state = setup(LossScale{Adam{}}, x), restored = setup(LossScale{Adam{}}, other);
+  update(state, x, Array({std::numeric_limits<float>::infinity(), 1.0f}, {2}));
+  update(state, x, Array({1.0f, 1.0f}, {2}));
+  Checkpoint(file(), {{"model", x}, {"state", state}}).save();
+  Checkpoint(file(), {{"model", other}, {"state", restored}}).resume();
+  const LossScaleStatus now = loss_scale(restored);
+  EXPECT_EQ(now.scale, 32768);
+  EXPECT_EQ(now.good, 1);
+  EXPECT_EQ(now.skipped, 1);
+  EXPECT_EQ(other.to_vector<float>(), x.to_vector<float>());
+}
+
 TEST_F(Checkpoints, HoldTheModesOfLayers) {
   struct Drops {
     Dropout first{0.5}, second{0.5};

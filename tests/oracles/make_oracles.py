@@ -32,6 +32,7 @@ FAMILIES = {  # file: modules that write it
     "fourier": ["fourier"],
     "recurrent": ["recurrent"],
     "attention": ["attention"],
+    "autocast": ["autocast"],
     "loss": ["loss"],
     "optim": ["optim"],
     "random": ["random"],

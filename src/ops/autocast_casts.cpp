@@ -1,0 +1,47 @@
+// The casts of one gradient call: see autocast_casts.hpp.
+#include "ops/autocast_casts.hpp"
+
+#include <vector>
+
+#include "graph/context.hpp"
+#include "graph/leaf.hpp"
+
+namespace rosin {
+namespace {
+
+/// By the places of the arguments in the order of recording, which begins with them. Its memory stays with the thread.
+std::vector<Array>& casts_of_thread() {
+  static thread_local std::vector<Array> casts;
+  return casts;
+}
+
+/// Arguments of nested calls may lie further off: those are converted where they are used.
+constexpr uint64_t most_casts = 1 << 16;
+
+/// Where the cast of x is kept; null where it is not.
+Array* kept_cast(const Array& x) {
+  Context& context = Context::current();
+  const Node& node = *x.node();
+  const uint64_t start = context.gradient_start.load(std::memory_order_relaxed);
+  if (context.gradient_depth.load(std::memory_order_relaxed) == 0 || node.op != &argument_op ||
+      node.recorder != &context || node.sequence < start || node.sequence - start >= most_casts) {
+    return nullptr;
+  }
+  std::vector<Array>& casts = casts_of_thread();
+  const auto at = static_cast<size_t>(node.sequence - start);
+  if (at >= casts.size()) casts.resize(at + 1);
+  return &casts[at];
+}
+
+}  // namespace
+
+Array cast_once(const Array& x, DType type) {
+  Array* const kept = kept_cast(x);
+  if (!kept) return cast(x, type);
+  if (kept->is_nothing() || kept->dtype() != type) *kept = cast(x, type);
+  return *kept;
+}
+
+void forget_casts() noexcept { casts_of_thread().clear(); }
+
+}  // namespace rosin
