@@ -56,7 +56,8 @@ template <class Word> struct Lanes {
   }
 };
 
-/// Asks for the lines of a row that is read soon: rows lie in pages of their own, so that no processor guesses the next.
+/// Asks for the lines of a row that is read soon: rows lie in pages of their own, so that no processor guesses the
+/// next.
 template <class Word> void prefetch_row(const Word* from, int64_t n) {
   for (int64_t j = 0; j < n; j += static_cast<int64_t>(64 / sizeof(Word))) __builtin_prefetch(from + j);
 }

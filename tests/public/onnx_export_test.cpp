@@ -310,8 +310,7 @@ TEST_F(OnnxExport, ErrorsNameWhatIsMissing) {
 TEST_F(OnnxExport, RandomAndComplexNumbersAreRefused) {
   const Array x = randn({4, 3});
   const auto refusal = [&](const auto& f, bool symbolic_batch = true) {
-    return error_of([&] { onnx::save(path("m.onnx"), f, x, {.symbolic_batch = symbolic_batch}); },
-                    ErrorKind::argument);
+    return error_of([&] { onnx::save(path("m.onnx"), f, x, {.symbolic_batch = symbolic_batch}); }, ErrorKind::argument);
   };
   const auto noisy = [](const Array& y) { return y + rand(y.shape()); };
   EXPECT_EQ(refusal(noisy),
