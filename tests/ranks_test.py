@@ -38,8 +38,8 @@ class Ranks(unittest.TestCase):
     def start(self, launcher, ranks, *arguments, **more):
         program = [str(PROGRAM), "--gtest_color=no", *arguments]
         command = [*launcher, "-n", str(ranks), *program] if launcher else program
-        return subprocess.run(command, env=environment() | more, capture_output=True, text=True, check=False, timeout=SECONDS,
-                              cwd=ROOT)
+        return subprocess.run(command, env=environment() | more, capture_output=True, text=True, check=False,
+                              timeout=SECONDS, cwd=ROOT)
 
     def run_as(self, launcher, ranks, *arguments, **more):
         done = self.start(launcher, ranks, *arguments, **more)
