@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <rosin/activation.hpp>
+#include <rosin/autocast.hpp>
 #include <rosin/create.hpp>
 #include <rosin/dense.hpp>
 #include <rosin/device.hpp>
@@ -19,6 +20,7 @@
 #include <rosin/error.hpp>
 #include <rosin/grad.hpp>
 #include <rosin/loss.hpp>
+#include <rosin/loss_scale.hpp>
 #include <rosin/matmul.hpp>
 #include <rosin/model.hpp>
 #include <rosin/move.hpp>
@@ -188,6 +190,28 @@ TEST(Steady, AMeanOfLossesThatIsHeldStaysFlat) {
   EXPECT_EQ(heap.taken, 0);
   EXPECT_EQ(stats().live_bytes, before.live_bytes);
   EXPECT_GT(average.item(), 0);
+}
+
+TEST(Steady, HalfTypesWithALossScaleAllocateNothing) {
+  Task task;
+  task.state = setup(LossScale{Adam{.eta = 0.01}}, task.model);
+  const auto step = [&] {
+    const auto result = withgradient(
+        [&](const Net& m) {
+          const auto scope = autocast(Float16);
+          return scaled_loss(task.state, task.loss(m));
+        },
+        task.model);
+    update(task.state, task.model, result.gradient);
+  };
+  for (int i = 0; i < warm_up; ++i) step();
+  const Stats before = stats();
+  heap = {.counting = true};
+  for (int i = 0; i < 1000; ++i) step();
+  heap.counting = false;
+  EXPECT_EQ(heap.taken, 0);
+  EXPECT_EQ(stats().live_bytes, before.live_bytes);
+  EXPECT_EQ(stats().structures, before.structures);
 }
 
 /// Lets the first, second, ... allocation of a step fail until a step needs no more; returns how many there were.
