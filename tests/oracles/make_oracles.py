@@ -31,6 +31,7 @@ FAMILIES = {  # file: modules that write it
     "attention": ["attention"],
     "loss": ["loss"],
     "optim": ["optim"],
+    "lbfgs": ["lbfgs"],
     "random": ["random"],
     "distributions": ["distributions"],
     "tables": ["tables"],
