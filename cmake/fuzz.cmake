@@ -69,5 +69,6 @@ endfunction()
 
 if(ROSIN_FUZZ_COMPILER)
   rosin_fuzz_program(fuzz_files ROOMS io onnx
-    FILES data/idx_file.cpp data/gzip.cpp data/image.cpp data/png.cpp data/jpeg.cpp data/netpbm.cpp devices/toml_text.cpp devices/toml_bounds.cpp train/checkpoint.cpp)
+    FILES data/idx_file.cpp data/gzip.cpp data/image.cpp data/png.cpp data/jpeg.cpp data/netpbm.cpp
+      devices/toml_text.cpp devices/toml_bounds.cpp train/checkpoint.cpp)
 endif()

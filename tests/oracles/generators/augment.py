@@ -1,5 +1,5 @@
-"""augment.txt: torchvision's functional transforms and their gradients by PyTorch, of pictures (width, height, channels,
-batch) in Float64.
+"""augment.txt: torchvision's functional transforms and their gradients by PyTorch, of pictures (width, height,
+channels, batch) in Float64.
 """
 
 import numpy as np
