@@ -63,6 +63,7 @@
 #include <rosin/known_parts.hpp>
 #include <rosin/label_loss.hpp>
 #include <rosin/layer.hpp>
+#include <rosin/lbfgs.hpp>
 #include <rosin/linalg.hpp>
 #include <rosin/loader.hpp>
 #include <rosin/log.hpp>

@@ -13,6 +13,8 @@
 #include <rosin/movement.hpp>
 
 #include "data/augment_parts.hpp"
+#include "graph/leaf.hpp"
+#include "graph/node.hpp"
 
 namespace rosin {
 
@@ -36,14 +38,15 @@ Array places_along(const Array& x, int dim, int64_t n) {
   return reshape(arange(0, static_cast<double>(n), 1, for_places(x)), Shape(sizes));
 }
 
-Array for_each_picture(const char* op, const Array& x, const Array& value) {
+Array for_each_picture(const char* op, const Array& x, const Array& value, DType type) {
   const bool fits = !value.is_nothing() && (value.count() == 1 || value.count() == x.size(3));
   if (!fits) {
     throw Error(ErrorKind::shape, std::string(op) + ": an option is a number or has one for each of the " +
                                       std::to_string(x.size(3)) + " pictures; got " +
                                       (value.is_nothing() ? "nothing" : to_string(value.shape())));
   }
-  return value.rank() == 0 ? value : reshape(value, {1, 1, 1, -1});
+  if (is_scalar(*value.node())) return value + zeros({1, 1, 1, 1}, ArrayOptions(type, x.device()));
+  return cast(reshape(value, {1, 1, 1, -1}), type);
 }
 
 Array draws_for(Rng& rng, const Array& x, double low, double high) {
@@ -124,9 +127,8 @@ Array resize(const Array& x, int64_t width, int64_t height, PixelMode mode) {
 
 Array affine(const Array& x, const AffineOptions& options) {
   check_pictures("affine", x);
-  const auto option = [&](const Array& value) {
-    return cast(for_each_picture("affine", x, value), for_places(x).type_or(Float32));
-  };
+  const DType type = for_places(x).type_or(Float32);
+  const auto option = [&](const Array& value) { return for_each_picture("affine", x, value, type); };
   const auto radians = [&](const Array& degrees) { return option(degrees) * (std::numbers::pi / 180); };
   const Array angle = radians(options.angle), along = radians(options.shear_x), up = radians(options.shear_y);
   // The matrix is the product of a turn, shears and a scale; its inverse takes places of the result to those in x.

@@ -30,7 +30,7 @@ Array grey(const Array& x) {
 
 /// As for_each_picture, in the type of x.
 Array factor_of(const char* op, const Array& x, const Array& value) {
-  return cast(for_each_picture(op, x, value), x.dtype());
+  return for_each_picture(op, x, value, x.dtype());
 }
 
 Array blended(const char* op, const Array& x, const Array& other, const Array& factor) {

@@ -8,9 +8,12 @@
 #include <rosin/approx.hpp>
 #include <rosin/create.hpp>
 #include <rosin/data.hpp>
+#include <rosin/device.hpp>
+#include <rosin/diagnostics.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/grad.hpp>
 #include <rosin/loader.hpp>
+#include <rosin/move.hpp>
 #include <rosin/movement.hpp>
 #include <rosin/onehot.hpp>
 #include <rosin/reduce.hpp>
@@ -187,6 +190,23 @@ TEST(Augment, MixesPicturesAndTargetsByTheSameShares) {
                 ErrorKind::shape),
             "cutmix: targets are (classes, batch), as many as pictures; got (2, 3) for (8, 6, 2, 6); write "
             "onehotbatch(labels, classes)");
+}
+
+TEST(Augment, GivesTheSameOnADevice) {
+  if (!functional("reference")) GTEST_SKIP() << why_not("reference");
+  const Device device = get_device("reference", 0);
+  const auto all_of = [](const Array& x, const Array& y) {
+    Rng rng(12);
+    Array z = resize(random_affine(rng, random_flip(rng, random_crop(rng, x, 6, 6, 1)), {.degrees = 20}), 7, 5);
+    z = colour_jitter(rng, z, {.brightness = 0.2, .contrast = 0.2, .saturation = 0.2, .hue = 0.2});
+    z = normalise_channels(random_erasing(rng, z), {0.5f, 0.5f, 0.5f}, {0.2f, 0.3f, 0.4f});
+    return cutmix(rng, mixup(rng, z, y).first, y);
+  };
+  const Array x = rand({6, 6, 3, 4}), y = onehotbatch(arange(4), 4);
+  const auto here = all_of(x, y), there = all_of(x | device, y | device);
+  EXPECT_EQ(there.first.device(), device);
+  EXPECT_TRUE(allclose(there.first | cpu, here.first, {.rtol = 1e-4, .atol = 1e-4}));
+  EXPECT_TRUE(allclose(there.second | cpu, here.second, {.rtol = 1e-5}));
 }
 
 TEST(Augment, InALoaderDependsOnItsGeneratorAlone) {

@@ -35,6 +35,7 @@ FAMILIES = {  # file: modules that write it
     "autocast": ["autocast"],
     "loss": ["loss"],
     "optim": ["optim"],
+    "lbfgs": ["lbfgs"],
     "random": ["random"],
     "distributions": ["distributions"],
     "tables": ["tables"],

@@ -109,6 +109,7 @@ HEADER_ROOM = {
     "tied.hpp": "model",
     "idx.hpp": "data",
     "io.hpp": "io",
+    "lbfgs.hpp": "train",
     "metrics.hpp": "train",
     "progress.hpp": "train",
     "train.hpp": "train",
