@@ -109,18 +109,6 @@ SAME_AS(hipModuleLaunchKernel,
         (Function * function, unsigned x, unsigned y, unsigned z, unsigned items_x, unsigned items_y, unsigned items_z,
          unsigned shared, Stream* stream, void** parameters, void** extra),
         cuLaunchKernel(function, x, y, z, items_x, items_y, items_z, shared, stream, parameters, extra))
-SAME_AS(hipGraphCreate, (void** graph, unsigned flags), cuGraphCreate(graph, flags))
-SAME_AS(hipGraphDestroy, (void* graph), cuGraphDestroy(graph))
-SAME_AS(hipGraphInstantiateWithFlags, (void** ready, void* graph, unsigned long long flags),
-        cuGraphInstantiateWithFlags(ready, graph, flags))
-SAME_AS(hipGraphExecDestroy, (void* ready), cuGraphExecDestroy(ready))
-SAME_AS(hipGraphLaunch, (void* ready, Stream* stream), cuGraphLaunch(ready, stream))
-SAME_AS(hipGraphAddChildGraphNode, (void** node, void* graph, void* const* behind, size_t count, void* inside),
-        cuGraphAddChildGraphNode(node, graph, behind, count, inside))
-SAME_AS(hipGraphExecChildGraphNodeSetParams, (void* ready, void* node, void* inside),
-        cuGraphExecChildGraphNodeSetParams(ready, node, inside))
-SAME_AS(hipStreamBeginCapture, (Stream * stream, int mode), cuStreamBeginCapture_v2(stream, mode))
-SAME_AS(hipStreamEndCapture, (Stream * stream, void** graph), cuStreamEndCapture(stream, graph))
 
 // ---- What HIP has otherwise.
 
@@ -224,7 +212,20 @@ FAKE_HIP_API hipMemcpyPeerAsync(uint64_t to, int to_device, uint64_t from, int f
   });
 }
 
-// ---- Nodes of graphs, whose arguments are others.
+// ---- Graphs; the arguments of nodes are others.
+
+SAME_AS(hipGraphCreate, (void** graph, unsigned flags), cuGraphCreate(graph, flags))
+SAME_AS(hipGraphDestroy, (void* graph), cuGraphDestroy(graph))
+SAME_AS(hipGraphInstantiateWithFlags, (void** ready, void* graph, unsigned long long flags),
+        cuGraphInstantiateWithFlags(ready, graph, flags))
+SAME_AS(hipGraphExecDestroy, (void* ready), cuGraphExecDestroy(ready))
+SAME_AS(hipGraphLaunch, (void* ready, Stream* stream), cuGraphLaunch(ready, stream))
+SAME_AS(hipGraphAddChildGraphNode, (void** node, void* graph, void* const* behind, size_t count, void* inside),
+        cuGraphAddChildGraphNode(node, graph, behind, count, inside))
+SAME_AS(hipGraphExecChildGraphNodeSetParams, (void* ready, void* node, void* inside),
+        cuGraphExecChildGraphNodeSetParams(ready, node, inside))
+SAME_AS(hipStreamBeginCapture, (Stream * stream, int mode), cuStreamBeginCapture_v2(stream, mode))
+SAME_AS(hipStreamEndCapture, (Stream * stream, void** graph), cuStreamEndCapture(stream, graph))
 
 static rosin::cuda::KernelNode of_cuda(const rosin::amdgpu::KernelNode& given) {
   rosin::cuda::KernelNode node;
