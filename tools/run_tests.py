@@ -35,6 +35,8 @@ OPENCL_TESTS = DEVICE_TESTS if os.environ.get("ROSIN_ALL_DEVICE_TESTS") == "1" e
 DEVICES = (("OpenCL:0", 2, {"POCL_EXTRA_BUILD_FLAGS": "-cl-opt-disable"}, OPENCL_TESTS),
            ("CUDA:0", 2, {"ROSIN_CUDA_LIBRARIES": "{build}/fake_cuda"},
             "*/OpSuiteValues*:*/OpSuiteModes*:MathModes*:*DeviceSteps*:DeviceMemory*:DeviceChecks*"),
+           ("AMDGPU:0", 1, {"ROSIN_ROCM_LIBRARIES": "{build}/fake_hip", "FAKE_HIP": "name=gfx90a,warp=64"},
+            "*DeviceSteps*:DeviceMemory*:MathModes*"),
            ("reference:0", 1, {}, DEVICE_TESTS),
            ("CPU", 1, {"ROSIN_JIT": "0"}, "OpSuite*:*/OpSuite*:EngineFuzz*"))  # compiled loops alone
 PARTS = ("asan", "tsan", "surface", "fuzz")  # stages of a stage; they name themselves, since their line is not the last

@@ -160,7 +160,7 @@ const Started& started() {
 }  // namespace
 
 const Library& driver_library() {
-  static const Library library = open_driver_library({"libcuda.so.1", "libcuda.so"});
+  static const Library library = driver::open_driver_library(places(), {"libcuda.so.1", "libcuda.so"});
   return library;
 }
 

@@ -19,6 +19,7 @@ enum class Setting : uint8_t {
   preferences,
   opencl_cpu,
   cuda_libraries,  // read by the plug-in
+  rocm_libraries,  // the same
   tune,
   cache_dir,
   num_threads,

@@ -211,8 +211,12 @@ struct alignas(16) uint4 {
 inline void __syncthreads() { fake_item.barrier(); }
 inline int __shfl_sync(unsigned mask, int value, int of) {
   if (mask != 0xffffffffu) fault("a shuffle of a part of a warp");
-  return static_cast<int>(fake_item.exchange(static_cast<unsigned>(value), of & 31));
+  return static_cast<int>(fake_item.exchange(static_cast<unsigned>(value),
+                                             static_cast<int>(static_cast<unsigned>(of) & (fake_item.warp - 1))));
 }
+// Of HIP: v_exp_f32 and v_rcp_f32, which may be one ulp off.
+inline float __builtin_amdgcn_exp2f(float x) { return without_bits(flushed(exp2f(flushed(x))), 1); }
+inline float __builtin_amdgcn_rcpf(float x) { return without_bits(flushed(1 / flushed(x)), 1); }
 inline int __float_as_int(float x) { return __builtin_bit_cast(int, x); }
 inline float __int_as_float(int x) { return __builtin_bit_cast(float, x); }
 inline long long __double_as_longlong(double x) { return __builtin_bit_cast(long long, x); }

@@ -26,6 +26,7 @@ struct Item {
   u32 first = 1;   // of the first item of this launch
   u32 nobody = 1;  // a number beyond those of this launch's items
   u32 phase = 1;   // counts barriers and blocks
+  u32 warp = 32;   // items that exchange values
   bool checks = true;
   void (*barrier)() = nullptr;
   /// What `bits` is for item `of` of this item's warp.

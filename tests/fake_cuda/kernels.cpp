@@ -14,7 +14,6 @@ namespace fake {
 namespace {
 
 constexpr size_t stack_bytes = size_t{64} << 10;
-constexpr size_t warp = 32;
 
 [[noreturn]] void throw_fault(const char* what) { throw Trouble{illegal_address, what}; }
 
@@ -35,6 +34,7 @@ class Fibers {
     while (fibers_.size() < count) fibers_.push_back(std::make_unique<Fiber>());
     for (size_t i = 0; i < count; ++i) start(*fibers_[i], i);
     first_ = first;
+    const size_t warp = function.item->warp;
     for (size_t left = count; left > 0;) {
       const size_t waiting = left;
       for (size_t begin = 0; begin < count; begin += warp) left -= run_warp(begin, std::min(begin + warp, count));
@@ -53,6 +53,7 @@ class Fibers {
     const size_t turn = mine.exchanges++ % 2;
     mine.given[turn] = bits;
     self.wait(Fiber::At::shuffle);
+    const size_t warp = self.function_->item->warp;
     return self.fibers_[mine.number / warp * warp + static_cast<size_t>(of)]->given[turn];
   }
 
@@ -86,7 +87,8 @@ class Fibers {
         ++(!fiber.done && fiber.at == Fiber::At::shuffle ? shuffles : others);
       }
       again = shuffles > 0;
-      if (again && (others > 0 || shuffles != warp)) throw_fault("some items of a warp miss a shuffle");
+      if (again && (others > 0 || shuffles != function_->item->warp))
+        throw_fault("some items of a warp miss a shuffle");
     }
     return ended;
   }
@@ -168,6 +170,7 @@ void run_kernel(const Function& function, const unsigned (&grid)[3], std::vector
   item.large_bytes = shared;
   item.large_written = written.data();
   item.large_read = read.data();
+  item.warp = Machine::instance().options.warp;
   item.checks = Machine::instance().options.checks;
   item.barrier = &Fibers::barrier;
   item.exchange = &Fibers::exchange;

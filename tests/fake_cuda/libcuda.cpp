@@ -28,6 +28,7 @@ int largest_shared() {
 /// What the calling thread was told last, for cuGetErrorString.
 thread_local Trouble said{success, {}};
 thread_local std::vector<Context*> current;
+thread_local const char* other_name = nullptr;
 
 /// Codes after which a context cannot be used any more.
 bool is_lost(int code) { return code >= illegal_address && code <= launch_failed; }
@@ -39,7 +40,7 @@ void maybe_fail(const char* name) {
   if (found == machine.options.fails.end() || !found->second.contains(number)) return;
   const int fitting = std::strstr(name, "Alloc") ? out_of_memory : operating_system;
   const Trouble trouble{machine.options.code ? machine.options.code : fitting,
-                        std::string(name) + " fails as FAKE_CUDA asks"};
+                        std::string(name) + " fails as " FAKE_OPTIONS " asks"};
   if (is_lost(trouble.code) && !current.empty()) machine.lose(*current.back(), trouble);
   throw trouble;
 }
@@ -95,7 +96,18 @@ Function function_of(Module& module, const std::string& name) {
 
 }  // namespace
 
-int fake::call(const char* name, const std::function<void(Machine&)>& f) {
+fake::Named::Named(const char* name) {
+  other_name = name;
+  const std::lock_guard guard(api);
+  Machine& machine = Machine::instance();
+  if (current.empty() && machine.options.devices > 0) current = {&machine.context_of(0)};
+}
+fake::Named::~Named() { other_name = nullptr; }
+const char* fake::said_of(int code) { return said.code == code ? said.text.c_str() : "no error"; }
+void fake::set_context(Context& context) { current = {&context}; }
+
+int fake::call(const char* own_name, const std::function<void(Machine&)>& f) {
+  const char* name = other_name ? other_name : own_name;
   const std::lock_guard guard(api);
   try {
     maybe_fail(name);
@@ -151,7 +163,7 @@ void fake::check_grid(const Function& function, const unsigned (&grid)[3], const
 }
 
 /// For tests: a line for each function with the number of its calls, then one for each kind of object that lives.
-extern "C" __attribute__((visibility("default"))) const char* fake_cuda_counts() {
+extern "C" __attribute__((visibility("default"))) const char* FAKE_COUNTS() {
   static std::string text;
   const std::lock_guard guard(api);
   const Machine& machine = Machine::instance();
@@ -185,7 +197,7 @@ FAKE_CUDA_API cuGetErrorName(int code, const char** text) {
 }
 
 FAKE_CUDA_API cuGetErrorString(int code, const char** text) {
-  *text = said.code == code ? said.text.c_str() : "no error";
+  *text = said_of(code);
   return success;
 }
 

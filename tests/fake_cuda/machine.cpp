@@ -25,7 +25,7 @@ uint64_t number_of(const std::string& text) { return std::strtoull(text.c_str(),
 }  // namespace
 
 Options::Options() {
-  const char* value = std::getenv("FAKE_CUDA");
+  const char* value = std::getenv(FAKE_OPTIONS);
   std::string rest = value ? value : "";
   while (!rest.empty()) {
     const size_t end = std::min(rest.find(','), rest.size());
@@ -46,6 +46,8 @@ Options::Options() {
     if (name == "nan") nan = given != "0";
     if (name == "cudnn") cudnn = static_cast<int>(number_of(given));
     if (name == "cudnn_runtime") cudnn_runtime = static_cast<int>(number_of(given));
+    if (name == "name") gfx = given;
+    if (name == "warp") warp = static_cast<unsigned>(number_of(given));
     const size_t colon = given.find(':');
     if (name == "fail" && colon != given.npos) {
       std::string calls = given.substr(colon + 1);

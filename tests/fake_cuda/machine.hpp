@@ -15,6 +15,15 @@
 
 #include "kernel_runtime.hpp"
 
+// What a build of these files under another vendor's names says otherwise.
+#ifdef FAKE_HIP
+#define FAKE_OPTIONS "FAKE_HIP"
+#define FAKE_COUNTS fake_hip_counts
+#else
+#define FAKE_OPTIONS "FAKE_CUDA"
+#define FAKE_COUNTS fake_cuda_counts
+#endif
+
 namespace fake {
 
 // Codes of the CUDA driver.
@@ -53,6 +62,8 @@ struct Options {
   bool idle = false;                               // kernels and calls of libraries compute nothing
   bool nan = true;                                 // of cuBLASLt and cuDNN: whether their relu leaves NaN
   int cudnn = 91900, cudnn_runtime = 13000;        // versions of cuDNN, and of the CUDA that it is built for
+  std::string gfx = "gfx1100";                     // "name=gfx90a:xnack-": the architecture of HIP
+  unsigned warp = 32;                              // items that exchange values
   std::map<std::string, std::set<int64_t>> fails;  // numbers of calls, by function
 
   Options();

@@ -1,5 +1,5 @@
 // See libraries.hpp.
-#include "libraries.hpp"
+#include "driver/libraries.hpp"
 
 #include <dlfcn.h>
 
@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <system_error>
 
-namespace rosin::cuda {
+namespace rosin::driver {
 namespace {
 
 namespace fs = std::filesystem;
@@ -47,13 +47,14 @@ std::vector<fs::path> folders_in(const fs::path& folder) {
   return found;
 }
 
-/// nvidia/*/lib of the packages below a prefix of Python: PREFIX/lib/python3*/{site,dist}-packages.
-void add_packages(std::vector<std::string>& folders, const fs::path& prefix) {
+/// NAME/lib and NAME/*/lib of the packages below a prefix of Python: PREFIX/lib/python3*/{site,dist}-packages.
+void add_packages(std::vector<std::string>& folders, const char* name, const fs::path& prefix) {
   if (!prefix.is_absolute()) return;
   for (const fs::path& python : folders_in(prefix / "lib")) {
     if (!python.filename().string().starts_with("python3")) continue;
     for (const char* kind : {"site-packages", "dist-packages"}) {
-      for (const fs::path& package : folders_in(python / kind / "nvidia")) add_folder(folders, package / "lib");
+      add_folder(folders, python / kind / name / "lib");
+      for (const fs::path& package : folders_in(python / kind / name)) add_folder(folders, package / "lib");
     }
   }
 }
@@ -68,23 +69,23 @@ fs::path python_prefix() {
   return {};
 }
 
-std::vector<std::string> own_folders() {
+std::vector<std::string> own_folders(const Places& places) {
   std::vector<std::string> folders;
-  for (const std::string& folder : split(variable("ROSIN_CUDA_LIBRARIES"))) add_folder(folders, folder);
+  for (const std::string& folder : split(variable(places.variable))) add_folder(folders, folder);
   return folders;
 }
 
-std::vector<std::string> toolkit_folders() {
+std::vector<std::string> toolkit_folders(const Places& places) {
   std::vector<std::string> folders;
-  for (const char* name : {"CUDA_HOME", "CUDA_PATH"}) {
-    if (!variable(name).empty()) add_folder(folders, fs::path(variable(name)) / "lib64");
+  for (const char* name : places.toolkits) {
+    if (!variable(name).empty()) add_folder(folders, fs::path(variable(name)) / places.inside);
   }
-  add_folder(folders, "/usr/local/cuda/lib64");
-  if (!variable("VIRTUAL_ENV").empty()) add_packages(folders, variable("VIRTUAL_ENV"));
-  add_packages(folders, python_prefix());
-  if (!variable("HOME").empty()) add_packages(folders, fs::path(variable("HOME")) / ".local");
-  add_packages(folders, "/usr/local");
-  add_packages(folders, "/usr");
+  add_folder(folders, places.usual);
+  if (!variable("VIRTUAL_ENV").empty()) add_packages(folders, places.package, variable("VIRTUAL_ENV"));
+  add_packages(folders, places.package, python_prefix());
+  if (!variable("HOME").empty()) add_packages(folders, places.package, fs::path(variable("HOME")) / ".local");
+  add_packages(folders, places.package, "/usr/local");
+  add_packages(folders, places.package, "/usr");
   return folders;
 }
 
@@ -120,10 +121,12 @@ Library open_among(const std::vector<std::string>& names, const std::vector<std:
 
 void* Library::find(const char* name) const { return handle ? dlsym(handle, name) : nullptr; }
 
-Library open_library(const std::vector<std::string>& names) {
-  return open_among(names, own_folders(), toolkit_folders());
+Library open_library(const Places& places, const std::vector<std::string>& names) {
+  return open_among(names, own_folders(places), toolkit_folders(places));
 }
 
-Library open_driver_library(const std::vector<std::string>& names) { return open_among(names, own_folders(), {}); }
+Library open_driver_library(const Places& places, const std::vector<std::string>& names) {
+  return open_among(names, own_folders(places), {});
+}
 
-}  // namespace rosin::cuda
+}  // namespace rosin::driver

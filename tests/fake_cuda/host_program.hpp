@@ -1,0 +1,21 @@
+// The text of kernels as a library of the host, for the stand-ins of NVRTC and hipRTC. The "binary": a mark, the
+// number of bytes, then a shared library with, for each kernel NAME, fake_run_NAME(void** parameters), fake_items_NAME,
+// fake_barrier_NAME and fake_sizes_NAME (bytes of each parameter, 0 for an address, -1 at the end).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace fake {
+
+constexpr std::string_view mark = "FAKECUDA";
+constexpr int good = 0, invalid_input = 3, invalid_program = 4, compilation_failed = 6;
+
+struct Program {
+  std::string text, log, binary;
+};
+
+/// From the text, as CUDA has it, to the binary or the log; one of the codes above. `options`: of the host's compiler.
+int compile(Program& program, const std::string& options);
+
+}  // namespace fake
