@@ -148,6 +148,15 @@ file(WRITE ${PROJECT_BINARY_DIR}/surface/count "${count}\n")
 # fake_cuda: libcuda, NVRTC, cuBLASLt and cuDNN on the CPU, for the real plug-in of CUDA; tests/fake_cuda/README.md.
 if(UNIX AND NOT APPLE)
   set(fake ${PROJECT_SOURCE_DIR}/tests/fake_cuda)
+  # Kernels that a cache keeps from the time before these files changed are refused, as those of another architecture are.
+  set(fake_shared ${fake}/kernel_runtime.hpp ${fake}/kernel_prologue.hpp)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${fake_shared})
+  set(fake_mark "")
+  foreach(file IN LISTS fake_shared)
+    file(SHA256 ${file} hash)
+    string(SUBSTRING ${hash} 0 4 hash)
+    string(APPEND fake_mark ${hash})
+  endforeach()
   add_library(fake_cuda SHARED ${fake}/libcuda.cpp ${fake}/graphs.cpp ${fake}/machine.cpp ${fake}/kernels.cpp
     ${fake}/library_work.cpp)
   target_include_directories(fake_cuda PRIVATE ${PROJECT_SOURCE_DIR}/backends)
@@ -181,6 +190,7 @@ if(UNIX AND NOT APPLE)
   target_compile_definitions(fake_hiprtc PRIVATE
     FAKE_CUDA_SOURCES="${fake}" FAKE_CUDA_COMPILER="${CMAKE_CXX_COMPILER}")
   foreach(library fake_cuda fake_nvrtc fake_cublaslt fake_cudnn fake_nccl fake_hip fake_hiprtc)
+    target_compile_definitions(${library} PRIVATE FAKE_MARK="${fake_mark}")
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
       # g++ 12 misreads std::regex where it is compiled with sanitizers.
       target_compile_options(${library} PRIVATE -Wno-maybe-uninitialized)

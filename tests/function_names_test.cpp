@@ -27,6 +27,7 @@ std::set<std::string> declared_functions() {
   }
   names.erase("stop_gradient");
   names.erase("tied");
+  names.erase("rescale");  // of data: no model holds it
   return names;
 }
 

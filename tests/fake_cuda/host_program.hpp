@@ -8,7 +8,7 @@
 
 namespace fake {
 
-constexpr std::string_view mark = "FAKECUDA";
+constexpr std::string_view mark = FAKE_MARK;  // of the files that compiled kernels are made with
 constexpr int good = 0, invalid_input = 3, invalid_program = 4, compilation_failed = 6;
 
 struct Program {

@@ -49,7 +49,7 @@ void check_lost(const Context& context) {
   if (context.lost) throw Trouble{context.lost, context.why};
 }
 
-constexpr std::string_view mark = "FAKECUDA";
+constexpr std::string_view mark = FAKE_MARK;  // kernels that were compiled with other files are no images
 
 /// The library inside an image, opened from a file that goes at once.
 void* open_image(const void* image) {
