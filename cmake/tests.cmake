@@ -148,7 +148,7 @@ file(WRITE ${PROJECT_BINARY_DIR}/surface/count "${count}\n")
 # fake_cuda: libcuda, NVRTC, cuBLASLt and cuDNN on the CPU, for the real plug-in of CUDA; tests/fake_cuda/README.md.
 if(UNIX AND NOT APPLE)
   set(fake ${PROJECT_SOURCE_DIR}/tests/fake_cuda)
-  # Kernels that a cache keeps from the time before these files changed are refused, as those of another architecture are.
+  # Kernels that a cache keeps from before these files changed are refused, as those of another architecture are.
   set(fake_shared ${fake}/kernel_runtime.hpp ${fake}/kernel_prologue.hpp)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${fake_shared})
   set(fake_mark "")
