@@ -31,6 +31,7 @@ template <unsigned mode, class A, class X> void solve_triangle(const A& a, bool 
 
 template <class T> void triangular(const Problem& p, const Matrices& m) {
   const auto how = p.attributes.as<TriangularAttributes>();
+  if (p.columns_of_b == 0) return;
   const auto a = first_matrix<T>(p, m);
   auto x = matrix<T>(m.out[0], p.rows, p.columns_of_b);
   x = matrix<T>(m.in[1], p.rows, p.columns_of_b);
@@ -51,6 +52,7 @@ template <class T> Eigen::PartialPivLU<Matrix<T>> invertible(const Problem& p, c
 
 template <class T> void solve(const Problem& p, const Matrices& m) {
   const auto factors = invertible<T>(p, m);
+  if (p.columns_of_b == 0) return;
   const auto b = matrix<T>(m.in[1], p.rows, p.columns_of_b);
   auto x = matrix<T>(m.out[0], p.rows, p.columns_of_b);
   if (p.attributes.as<TriangularAttributes>().transposed) x = factors.transpose().solve(b);
