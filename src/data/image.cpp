@@ -21,15 +21,18 @@ void refuse_image(const ImageFile& file, const std::string& why) {
   throw Error(ErrorKind::io, "read_image: " + file.name + " " + why);
 }
 
-void reserve_pixels(Pixels& pixels, const ImageFile& file, uint64_t possible) {
+void check_size(const Pixels& pixels, const ImageFile& file, uint64_t possible) {
   const auto wanted = static_cast<uint64_t>(pixels.width) * static_cast<uint64_t>(pixels.height);
   if (wanted > possible) {
     refuse_image(file, "is damaged or truncated: its header claims " + std::to_string(pixels.width) + "x" +
                            std::to_string(pixels.height) + " pixels, more than its " +
                            std::to_string(file.bytes.size()) + " bytes can hold; fetch the file again");
   }
-  pixels.bytes =
-      detail::host_vector<uint8_t>("read_image", static_cast<int64_t>(wanted) * static_cast<int64_t>(pixels.channels));
+}
+
+void reserve_pixels(Pixels& pixels, const ImageFile& file, uint64_t possible) {
+  check_size(pixels, file, possible);
+  pixels.bytes = detail::host_vector<uint8_t>("read_image", pixels.width * pixels.height * pixels.channels);
 }
 
 namespace {

@@ -27,7 +27,9 @@ struct ImageFile {
 
 /// Error (io): `why` continues "read_image: 'NAME' ".
 [[noreturn]] void refuse_image(const ImageFile& file, const std::string& why);
-/// Takes memory for the pixels, unless `possible` (of the file's bytes, in pixels) is less: Error (io).
+/// Error (io): the file's bytes can hold so many pixels, and its header claims more.
+void check_size(const Pixels& pixels, const ImageFile& file, uint64_t possible);
+/// The same, then takes memory for the pixels.
 void reserve_pixels(Pixels& pixels, const ImageFile& file, uint64_t possible);
 
 Pixels read_png(const ImageFile& file);

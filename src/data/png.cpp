@@ -81,7 +81,6 @@ struct Header {
   uint64_t packed_row;  // bytes before palettes and bits are spread out
 };
 
-/// All kinds become 8 bits of grey or colours, with alpha where the file has any.
 void read_header(png_structp png, png_infop info, Source& source, Header& header) {
   png_set_read_fn(png, &source, read_bytes);
   png_set_user_limits(png, longest_side, longest_side);
@@ -89,12 +88,16 @@ void read_header(png_structp png, png_infop info, Source& source, Header& header
   png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
   png_read_info(png, info);
   header.packed_row = png_get_rowbytes(png, info);
+  header.width = png_get_image_width(png, info);
+  header.height = png_get_image_height(png, info);
+}
+
+/// All kinds become 8 bits of grey or colours, with alpha where the file has any. Takes memory for rows.
+void start_rows(png_structp png, png_infop info, Header& header) {
   png_set_expand(png);
   png_set_scale_16(png);
   png_set_interlace_handling(png);
   png_read_update_info(png, info);
-  header.width = png_get_image_width(png, info);
-  header.height = png_get_image_height(png, info);
   header.channels = png_get_channels(png, info);
 }
 
@@ -106,9 +109,12 @@ Pixels read_png(const ImageFile& file) {
   Header header{};
   const auto damaged = [&] { refuse_image(file, std::string("is damaged (PNG: ") + session.text() + ")"); };
   if (!session.runs([&](png_structp png, png_infop info) { read_header(png, info, source, header); })) damaged();
-  Pixels pixels{header.width, header.height, header.channels, {}};
+  Pixels pixels{header.width, header.height, 0, {}};
   const uint64_t rows = file.bytes.size() * deflated / (header.packed_row + 1);
-  reserve_pixels(pixels, file, rows >= static_cast<uint64_t>(header.height) ? UINT64_MAX : 0);
+  check_size(pixels, file, rows >= static_cast<uint64_t>(header.height) ? UINT64_MAX : 0);
+  if (!session.runs([&](png_structp png, png_infop info) { start_rows(png, info, header); })) damaged();
+  pixels.channels = header.channels;
+  reserve_pixels(pixels, file, UINT64_MAX);
   std::vector<png_bytep> at(static_cast<size_t>(header.height));
   for (size_t row = 0; row < at.size(); ++row) at[row] = pixels.bytes.data() + row * pixels.row_bytes();
   const auto read_rows = [&](png_structp png, png_infop) {
