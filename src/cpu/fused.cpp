@@ -196,12 +196,15 @@ FusedKernel::Ready FusedKernel::ready(const plan::Instr& instr) const {
   if (instr.what == Do::apply) ready.loop = instr.op->body.loops[static_cast<int>(instr.type)];
   if (instr.what == Do::draw) ready.draw = draw_loop(instr.type);
   if (instr.what == Do::reduce || instr.what == Do::root) ready.loops = instr.reducer->body.of(instr.type);
-  if (instr.what == Do::load) {
-    const Access access = loads_[instr.port].access;
-    ready.once = access == Access::splat || access == Access::repeated;
-  }
-  if (instr.what == Do::scalar) ready.once = true;
+  ready.once = is_once(instr);
   return ready;
+}
+
+/// Whether it gives the same for all strips.
+bool FusedKernel::is_once(const plan::Instr& instr) const {
+  if (instr.what != Do::load) return instr.what == Do::scalar;
+  const Access access = loads_[instr.port].access;
+  return access == Access::splat || access == Access::repeated;
 }
 
 void FusedKernel::prepare_instrs() {

@@ -1,4 +1,5 @@
-// FusedKernel: runs one kernel of a structure strip by strip with precompiled loops: the portable executor of the CPU.
+// FusedKernel: runs one kernel of a structure strip by strip: by loops of machine code where the processor has them
+// (fused_passes.cpp), else and for what these do not hold by loops compiled in advance (fused_instrs.cpp).
 // A strip is a range of the domain's elements in memory order; which range depends on sizes only.
 #pragma once
 
@@ -130,6 +131,7 @@ class FusedKernel {
   std::span<const int64_t> domain_of(const plan::Port& root) const;
   void prepare_instrs();
   Ready ready(const plan::Instr& instr) const;
+  bool is_once(const plan::Instr& instr) const;
   bool prepare_passes();
   void forward_stores();
   void lengthen_strips();

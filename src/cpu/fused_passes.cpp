@@ -251,7 +251,7 @@ struct FusedKernel::PassWriter {
   void free_registers(int pass) {
     for (size_t item = 0; item < plan.items.size(); ++item) {
       const Instr& made = *plan.items[item].instr;
-      if (plan.items[item].last != pass || registers[item] < 0 || kernel.ready(made).once) continue;
+      if (plan.items[item].last != pass || registers[item] < 0 || kernel.is_once(made)) continue;
       spare.push_back(registers[item]);
       registers[item] = -1;
     }
