@@ -23,7 +23,7 @@ constexpr int unsigned_byte = 0x08;
 void check_directory(const std::string& directory) {
   struct stat info {};
   if (stat(directory.c_str(), &info) != 0) {
-    fail("cannot open '" + directory + "'; " + std::generic_category().message(errno));
+    fail("cannot open '" + directory + "'; " + std::generic_category().message(errno) + "; check the path");
   }
   if (!S_ISDIR(info.st_mode)) fail("'" + directory + "' is not a folder; give the folder that holds the idx files");
 }
