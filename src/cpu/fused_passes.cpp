@@ -19,7 +19,6 @@ using plan::Instr;
 
 constexpr size_t most_items = 128;          // of a pass
 constexpr size_t most_instructions = 2048;  // of its items together
-constexpr int most_sums = 6;                // each has vector registers of its own
 
 /// An instruction, and the instructions whose results it reads.
 struct Item {
@@ -120,7 +119,7 @@ bool has_room(PassPlan& plan, const std::vector<int>& pass, const Item& item) {
   for (const int other : pass) instructions += source(plan, other).code.list.size();
   if (instructions > most_instructions) return false;
   const auto reduces = [&](int other) { return source(plan, other).instr->what == Do::reduce; };
-  return item.instr->what != Do::reduce || std::count_if(pass.begin(), pass.end(), reduces) < most_sums;
+  return item.instr->what != Do::reduce || std::count_if(pass.begin(), pass.end(), reduces) < machine_sums();
 }
 
 void put(PassPlan& plan, int number, int first) {

@@ -12,7 +12,8 @@
 
 #include "base/environment.hpp"
 #if defined(ROSIN_HAVE_XBYAK) && defined(__x86_64__)
-#include "cpu/machine_writer.hpp"
+#include "cpu/machine_narrow.hpp"
+#include "cpu/machine_wide.hpp"
 #endif
 
 namespace rosin::cpu {
@@ -81,10 +82,12 @@ Loops& loops() {
   return *loops;
 }
 
-std::shared_ptr<const MachineLoop> write(const LoopText& text) {
+bool has_wide_code() { return best_instruction_set() == InstructionSet::widest; }
+
+template <class Writer> std::shared_ptr<const MachineLoop> write(const LoopText& text) {
   const auto buffer = std::make_unique_for_overwrite<unsigned char[]>(most_bytes);
   try {
-    const LoopWriter writer(text, buffer.get(), most_bytes);
+    const Writer writer(text, buffer.get(), most_bytes);
     auto loop = std::make_shared<WrittenLoop>(buffer.get(), writer.getSize());
     return loop->stands() ? loop : nullptr;
   } catch (const Xbyak::Error&) {
@@ -96,14 +99,18 @@ std::shared_ptr<const MachineLoop> write(const LoopText& text) {
 
 bool machine_code_works() {
   static const bool works =
-      best_instruction_set() == InstructionSet::widest && environment_switch(Setting::jit).value_or(true);
+      best_instruction_set() != InstructionSet::baseline && environment_switch(Setting::jit).value_or(true);
   return works;
 }
 
 bool machine_knows(const ScalarCode& code) {
   return std::all_of(code.list.begin(), code.list.end(),
-                     [&](const Instruction& made) { return LoopWriter::knows(code, made); });
+                     [&, knows = has_wide_code() ? WideWriter::knows : NarrowWriter::knows](const Instruction& made) {
+                       return knows(code, made);
+                     });
 }
+
+int machine_sums() { return has_wide_code() ? 6 : 2; }
 
 std::optional<Primitive> machine_combines(const CombineBody& body, ScalarType type) {
   ScalarCode code;
@@ -114,7 +121,8 @@ std::optional<Primitive> machine_combines(const CombineBody& body, ScalarType ty
   const auto is_input = [&](uint16_t place, int64_t number) {
     return code.list[place].primitive == Primitive::input && code.list[place].immediate == number;
   };
-  const bool joins = LoopWriter::combines_with(made.primitive, type);
+  const bool joins = has_wide_code() ? WideWriter::combines_with(made.primitive, type)
+                                     : NarrowWriter::combines_with(made.primitive, type);
   if (!joins || !is_input(made.operands[0], 0) || !is_input(made.operands[1], 1)) return {};
   return made.primitive;
 }
@@ -125,7 +133,7 @@ std::shared_ptr<const MachineLoop> machine_loop(const LoopText& text) {
     std::lock_guard lock(loops().lock);
     if (auto loop = loops().by_key[key].lock()) return loop;
   }
-  auto loop = write(text);
+  auto loop = has_wide_code() ? write<WideWriter>(text) : write<NarrowWriter>(text);
   std::lock_guard lock(loops().lock);
   loops().sweep();
   loops().by_key[key] = loop;
@@ -136,6 +144,7 @@ std::shared_ptr<const MachineLoop> machine_loop(const LoopText& text) {
 
 bool machine_code_works() { return false; }
 bool machine_knows(const ScalarCode&) { return false; }
+int machine_sums() { return 0; }
 std::optional<Primitive> machine_combines(const CombineBody&, ScalarType) { return {}; }
 std::shared_ptr<const MachineLoop> machine_loop(const LoopText&) { return nullptr; }
 

@@ -54,10 +54,12 @@ class MachineLoop {
   size_t bytes_ = 0;
 };
 
-/// Whether this processor has what the code needs (AVX-512) and ROSIN_JIT is not 0. Asked once.
+/// Whether this processor has what the code needs (AVX-512, or AVX2 with FMA) and ROSIN_JIT is not 0. Asked once.
 bool machine_code_works();
 /// Whether loops may hold these instructions: all are known to the writer.
 bool machine_knows(const ScalarCode& code);
+/// How many outputs of a loop may combine rows: each has vector registers of its own.
+int machine_sums();
 /// What joins two elements, where it is one primitive that loops may combine with.
 std::optional<Primitive> machine_combines(const CombineBody& body, ScalarType type);
 /// The code of a text all of whose instructions are known; null where the system gives no memory for code.

@@ -25,7 +25,7 @@ namespace {
 class MachineLoop : public testing::Test {
  protected:
   void SetUp() override {
-    if (!machine_code_works()) GTEST_SKIP() << "this processor has no AVX-512, or ROSIN_JIT is 0";
+    if (!machine_code_works()) GTEST_SKIP() << "this processor has no AVX2, or ROSIN_JIT is 0";
   }
 };
 

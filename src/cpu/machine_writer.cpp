@@ -10,21 +10,21 @@ namespace {
 
 using namespace Xbyak;
 
-constexpr int turn_elements = 16;
-constexpr int vector_count = 32;
-constexpr int at_hand = 8;  // registers that an instruction may need beside those of living values
 using util::rbx, util::rbp, util::r12, util::r13, util::r14, util::r15;
 const Reg64 saved[] = {rbx, rbp, r12, r13, r14, r15};
-const Opmask last_turn[] = {Opmask(7), Opmask(6)};
 
 }  // namespace
 
-LoopWriter::LoopWriter(const LoopText& text, void* memory, size_t bytes)
+template <class Vector>
+LoopWriter<Vector>::LoopWriter(const LoopText& text, void* memory, size_t bytes)
     : CodeGenerator(bytes, memory), text_(text), list_(text.code.list), homes_(text.code.list.size()) {
   for (Bank* bank : {&vectors_, &masks_}) {
     bank->owner.fill(Bank::nobody);
     bank->locked.fill(false);
   }
+}
+
+template <class Vector> void LoopWriter<Vector>::write() {
   find_levels();
   find_uses();
   reserve_registers();
@@ -36,11 +36,11 @@ LoopWriter::LoopWriter(const LoopText& text, void* memory, size_t bytes)
   write_constants();
 }
 
-void LoopWriter::find_levels() {
+template <class Vector> void LoopWriter<Vector>::find_levels() {
   for (size_t place = 0; place < list_.size(); ++place) {
     const Instruction& made = list_[place];
     Home& home = homes_[place];
-    home.parts = made.type == ScalarType::boolean ? 0 : bytes_of(made.type) == 8 ? 2 : 1;
+    home.parts = made.type == ScalarType::boolean ? !has_masks : bytes_of(made.type) == 8 ? 2 : 1;
     if (made.primitive == Primitive::input) {
       const Reads reads = text_.inputs[static_cast<size_t>(made.immediate)];
       home.level = reads == Reads::each ? Level::element : reads == Reads::row ? Level::row : Level::once;
@@ -51,7 +51,7 @@ void LoopWriter::find_levels() {
   }
 }
 
-void LoopWriter::find_uses() {
+template <class Vector> void LoopWriter<Vector>::find_uses() {
   for (size_t place = 0; place < list_.size(); ++place) {
     for (int i = 0; i < info(list_[place].primitive).arity; ++i) {
       std::vector<size_t>& uses = homes_[list_[place].operands[i]].uses;
@@ -66,7 +66,7 @@ void LoopWriter::find_uses() {
 }
 
 /// Vector registers that the values of a turn need at once.
-int LoopWriter::most_alive() const {
+template <class Vector> int LoopWriter<Vector>::most_alive() const {
   std::vector<int> change(list_.size() + 2, 0);
   for (size_t place = 0; place < list_.size(); ++place) {
     const Home& home = homes_[place];
@@ -81,16 +81,19 @@ int LoopWriter::most_alive() const {
 }
 
 /// Sums have registers of their own, and so have the values from outside the loop that it reads most often.
-void LoopWriter::reserve_registers() {
+template <class Vector> void LoopWriter<Vector>::reserve_registers() {
+  constexpr int at_hand = has_masks ? 8 : 7;  // registers that an instruction may need beside those of living values
   int next = vector_count;
   const auto reserve = [&] {
     vectors_.owner[static_cast<size_t>(--next)] = Bank::reserved;
     return next;
   };
   for (const LoopOutput& output : text_.outputs) {
-    std::array<int, 2> sum{-1, -1};
-    for (int part = 0; output.combines && part < homes_[output.place].parts; ++part) {
-      sum[static_cast<size_t>(part)] = reserve();
+    std::array<int, 4> sum{-1, -1, -1, -1};
+    for (int half = 0; output.combines && half < halves; ++half) {
+      for (int part = 0; part < homes_[output.place].parts; ++part) {
+        sum[static_cast<size_t>(2 * half + part)] = reserve();
+      }
     }
     sums_.push_back(sum);
   }
@@ -114,7 +117,7 @@ void LoopWriter::reserve_registers() {
 }
 
 /// rdi: the list of pointers, rsi: the row, rdx: elements of a row, rcx: the element, r8: the end of whole turns.
-void LoopWriter::enter() {
+template <class Vector> void LoopWriter<Vector>::enter() {
   for (const Reg64& reg : saved) push(reg);
   mov(rbp, rsp);
   and_(rsp, -64);
@@ -124,7 +127,7 @@ void LoopWriter::enter() {
   load_pointers();
 }
 
-void LoopWriter::leave() {
+template <class Vector> void LoopWriter<Vector>::leave() {
   mov(rsp, rbp);
   for (size_t i = std::size(saved); i-- > 0;) pop(saved[i]);
   vzeroupper();
@@ -132,18 +135,20 @@ void LoopWriter::leave() {
   rewrite(frame_at_, static_cast<uint64_t>(frame_), 4);
 }
 
-void LoopWriter::write_constants() {
+template <class Vector> void LoopWriter<Vector>::write_constants() {
   align(8);
   for (auto& [constant, label] : constants_) {
     L(label);
-    if (constant.second == 8) dq(constant.first);
-    else dd(static_cast<uint32_t>(constant.first));
+    for (int at = 0; at < (has_masks ? constant.second : vector_bytes); at += constant.second) {
+      if (constant.second == 8) dq(constant.first);
+      else dd(static_cast<uint32_t>(constant.first));
+    }
   }
 }
 
 /// Computes the values of one level in their order. Those from outside the loop wait for it in a register or on the
 /// stack.
-void LoopWriter::write_level(Level level) {
+template <class Vector> void LoopWriter<Vector>::write_level(Level level) {
   for (now_ = 0; now_ < list_.size(); ++now_) {
     Home& home = homes_[now_];
     if (home.level != level || (home.uses.empty() && !home.written)) continue;
@@ -158,7 +163,7 @@ void LoopWriter::write_level(Level level) {
   }
 }
 
-void LoopWriter::write_rows() {
+template <class Vector> void LoopWriter<Vector>::write_rows() {
   Label row, turn, last, end, done;
   xor_(esi, esi);
   xor_(ecx, ecx);
@@ -182,12 +187,8 @@ void LoopWriter::write_rows() {
   mov(r8d, edx);
   and_(r8d, turn_elements - 1);
   jz(end, T_NEAR);
-  mov(eax, -1);
-  bzhi(eax, eax, r8d);
-  kmovw(last_turn[0], eax);
-  kshiftrw(last_turn[1], last_turn[0], 8);
   masked_ = true;
-  write_turn();
+  write_last_turn();
   masked_ = false;
   add(rcx, r8);
   L(end);
@@ -197,7 +198,27 @@ void LoopWriter::write_rows() {
   L(done);
 }
 
-void LoopWriter::write_turn() {
+template <class Vector> void LoopWriter<Vector>::write_turn() {
+  for (half_ = 0; half_ < halves; ++half_) write_half();
+  half_ = 0;
+}
+
+/// The turn under a mask: its second half where there is something in it.
+template <class Vector> void LoopWriter<Vector>::write_last_turn() {
+  Label done;
+  for (half_ = 0; half_ < halves; ++half_) {
+    if (half_ == 1) {
+      cmp(r8d, turn_elements / halves);
+      jle(done, T_NEAR);
+    }
+    begin_last_turn();
+    write_half();
+  }
+  L(done);
+  half_ = 0;
+}
+
+template <class Vector> void LoopWriter<Vector>::write_half() {
   write_level(Level::element);
   for (size_t place = 0; place < list_.size(); ++place) {
     now_ = list_.size() - 1;
@@ -208,11 +229,11 @@ void LoopWriter::write_turn() {
 }
 
 /// Whether it is written when all else of the turn is done.
-bool LoopWriter::is_late(const LoopOutput& output) const {
+template <class Vector> bool LoopWriter<Vector>::is_late(const LoopOutput& output) const {
   return output.shares || homes_[output.place].level != Level::element;
 }
 
-void LoopWriter::write_outputs(size_t place, bool late) {
+template <class Vector> void LoopWriter<Vector>::write_outputs(size_t place, bool late) {
   if (!homes_[place].written) return;
   for (size_t i = 0; i < text_.outputs.size(); ++i) {
     const LoopOutput& output = text_.outputs[i];
@@ -222,76 +243,68 @@ void LoopWriter::write_outputs(size_t place, bool late) {
   }
 }
 
-void LoopWriter::store(const LoopOutput& output, size_t number) {
+template <class Vector> void LoopWriter<Vector>::begin_sum(const LoopOutput& output, size_t number) {
   const ScalarType type = list_[output.place].type;
-  if (type == ScalarType::boolean) {
-    const Xmm bytes(spare().getIdx());
-    vpmovm2b(bytes, mask_of(output.place));
-    vpabsb(bytes, bytes);
-    const Address to = element(number, type, 0);
-    if (masked_) vmovdqu8(to | last_turn[0], bytes);
-    else vmovdqu8(to, bytes);
-    return;
-  }
-  for (int part = 0; part < homes_[output.place].parts; ++part) {
-    const Zmm value = vector_of(output.place, part);
-    const Address to = element(number, type, part);
-    if (!masked_) vmovups(to, value);
-    else if (bytes_of(type) == 8) vmovupd(to | last_turn[part], value);
-    else vmovups(to | last_turn[part], value);
-  }
-}
-
-void LoopWriter::begin_sum(const LoopOutput& output, size_t number) {
-  const ScalarType type = list_[output.place].type;
-  for (int part = 0; output.combines && part < homes_[output.place].parts; ++part) {
-    const Zmm sum(sums_[number][static_cast<size_t>(part)]);
-    const Label& bits = constant(static_cast<uint64_t>(output.neutral), bytes_of(type));
-    if (bytes_of(type) == 8) vbroadcastsd(sum, ptr[rip + bits]);
-    else vbroadcastss(sum, ptr[rip + bits]);
+  if (!output.combines) return;
+  for (int half = 0; half < halves; ++half) {
+    for (int part = 0; part < homes_[output.place].parts; ++part) {
+      const Vector sum = sum_of(number, half, part);
+      const Label& bits = constant(static_cast<uint64_t>(output.neutral), bytes_of(type));
+      if (bytes_of(type) == 8) vbroadcastsd(sum, ptr[rip + bits]);
+      else vbroadcastss(sum, ptr[rip + bits]);
+    }
   }
 }
 
 /// sum = combine(sum, value); behind the end of the row it stays as it is.
-void LoopWriter::accumulate(const LoopOutput& output, size_t number) {
+template <class Vector> void LoopWriter<Vector>::accumulate(const LoopOutput& output, size_t number) {
   const ScalarType type = list_[output.place].type;
   for (int part = 0; part < homes_[output.place].parts; ++part) {
-    const Zmm sum(sums_[number][static_cast<size_t>(part)]);
-    const Zmm value = vector_of(output.place, part);
+    const Vector sum = sum_of(number, half_, part);
+    const Vector value = vector_of(output.place, part);
     if (!masked_) {
       binary(*output.combines, type, sum, sum, value);
       continue;
     }
-    const Zmm next = spare();
+    const Vector next = spare();
     binary(*output.combines, type, next, sum, value);
-    if (bytes_of(type) == 8) vmovapd(sum | last_turn[part], next);
-    else vmovaps(sum | last_turn[part], next);
+    keep_sum(type, part, sum, next);
   }
 }
 
 /// Joins the sixteen lanes as a tree, the last half of them with the first, and writes the row's result.
-void LoopWriter::combine_lanes(const LoopOutput& output, size_t number) {
+template <class Vector> void LoopWriter<Vector>::combine_lanes(const LoopOutput& output, size_t number) {
   if (!output.combines) return;
   const ScalarType type = list_[output.place].type;
   const bool wide = bytes_of(type) == 8;
-  const Zmm sum(sums_[number][0]), half = spare();
-  const auto join = [&](const Zmm& other) { binary(*output.combines, type, sum, sum, other); };
-  if (wide) join(Zmm(sums_[number][1]));
-  vextracti64x4(Ymm(half.getIdx()), sum, 1);
-  join(half);
-  vextracti32x4(Xmm(half.getIdx()), sum, 1);
-  join(half);
+  const Vector sum = sum_of(number, 0, 0), half = spare();
+  const auto join = [&](const Vector& into, const Vector& other) { binary(*output.combines, type, into, into, other); };
+  for (int part = 0; halves == 2 && part < homes_[output.place].parts; ++part) {
+    join(sum_of(number, 0, part), sum_of(number, 1, part));
+  }
+  if (wide) join(sum, sum_of(number, 0, 1));
+  if constexpr (has_masks) {
+    vextracti64x4(Ymm(half.getIdx()), sum, 1);
+    join(sum, half);
+    vextracti32x4(Xmm(half.getIdx()), sum, 1);
+  } else {
+    vextracti128(Xmm(half.getIdx()), sum, 1);
+  }
+  join(sum, half);
   vpshufd(half, sum, 0x0e);
-  join(half);
+  join(sum, half);
   if (!wide) {
     vpshufd(half, sum, 0x01);
-    join(half);
+    join(sum, half);
   }
   const Address to = ptr[pointer(number) + rsi * bytes_of(type)];
   if (wide) vmovsd(to, Xmm(sum.getIdx()));
   else vmovss(to, Xmm(sum.getIdx()));
   unlock();
 }
+
+template class LoopWriter<Xbyak::Zmm>;
+template class LoopWriter<Xbyak::Ymm>;
 
 }  // namespace rosin::cpu
 

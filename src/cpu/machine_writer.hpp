@@ -1,12 +1,15 @@
-// LoopWriter: writes a LoopText as AVX-512 code. Sixteen elements a turn: types of 4 bytes take one vector register,
-// those of 8 bytes two (parts), Bool a mask register. What does not depend on the element is computed before the loop,
-// or once a row, and kept in a register or on the stack. A row ends with a turn under a mask.
-// Read first: machine_loop.hpp. Read next: machine_primitives.cpp (the instructions of each primitive).
+// LoopWriter: writes a LoopText as AVX-512 code (Vector is Zmm) or as AVX2 code (Ymm). Sixteen elements a turn, at once
+// or in two halves. Types of 4 bytes take one vector register, those of 8 bytes two (parts); a Bool takes a mask
+// register, or without such registers a vector of 4-byte elements, all bits of which are its value. What does not
+// depend on the element is computed before the loop, or once a row, and kept in a register or on the stack. A row ends
+// with a turn under a mask. Read first: machine_loop.hpp. Read next: machine_wide.hpp and machine_narrow.hpp (the
+// instruction sets).
 #pragma once
 
 #include <array>
 #include <map>
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -16,17 +19,21 @@
 
 namespace rosin::cpu {
 
-class LoopWriter final : public Xbyak::CodeGenerator {
+template <class Vector> class LoopWriter : public Xbyak::CodeGenerator {
  public:
-  /// Writes all into `memory`; the code runs wherever it is copied to. Throws Xbyak::Error where code or values have no
-  /// room.
+  /// Error (Xbyak::Error): code or values have no room.
+  void write();
+
+ protected:
+  /// Code in `memory`, which runs wherever it is copied to.
   LoopWriter(const LoopText& text, void* memory, size_t bytes);
 
-  static bool knows(const ScalarCode& code, const Instruction& instruction);
-  static bool combines_with(Primitive primitive, ScalarType type);
+  static constexpr bool has_masks = std::is_same_v<Vector, Xbyak::Zmm>;
+  static constexpr int vector_bytes = has_masks ? 64 : 32;
+  static constexpr int vector_count = has_masks ? 32 : 16;
+  static constexpr int turn_elements = 16;
+  static constexpr int halves = turn_elements * 4 / vector_bytes;  // of a turn, one after the other
 
- private:
-  using Zmm = Xbyak::Zmm;
   using Opmask = Xbyak::Opmask;
   using Operand = Xbyak::Operand;
 
@@ -36,7 +43,7 @@ class LoopWriter final : public Xbyak::CodeGenerator {
   /// Where a value is.
   struct Home {
     Level level = Level::once;
-    int parts = 1;  // vector registers; 0: a Bool
+    int parts = 1;  // vector registers; 0: a mask
     int reg[2] = {-1, -1};
     bool pinned = false;       // its registers are its own for good
     int stack = -1;            // bytes from the stack pointer, once it has a place there
@@ -47,7 +54,7 @@ class LoopWriter final : public Xbyak::CodeGenerator {
 
   /// An operand: a register, or memory.
   struct Source {
-    Zmm reg;
+    Vector reg;
     std::optional<Xbyak::Address> memory;
     operator const Operand&() const { return memory ? static_cast<const Operand&>(*memory) : reg; }
   };
@@ -70,13 +77,17 @@ class LoopWriter final : public Xbyak::CodeGenerator {
   void leave();
   void write_level(Level level);
   void write_rows();
+  void write_last_turn();
   void write_turn();
+  void write_half();
   void write_outputs(size_t place, bool late);
   bool is_late(const LoopOutput& output) const;
-  void store(const LoopOutput& output, size_t number);
   void begin_sum(const LoopOutput& output, size_t number);
   void accumulate(const LoopOutput& output, size_t number);
   void combine_lanes(const LoopOutput& output, size_t number);
+  Vector sum_of(size_t number, int half, int part) const {
+    return Vector(sums_[number][static_cast<size_t>(2 * half + part)]);
+  }
   void write_constants();
 
   // --- where values are (machine_values.cpp) ---
@@ -87,7 +98,6 @@ class LoopWriter final : public Xbyak::CodeGenerator {
   int take(Bank& bank, int first, int last);
   void evict(int reg);
   void load_input(size_t place, int part);
-  void load_mask_input(size_t place);
   void keep(size_t place);
   void end_use(size_t place);
   void forget_all();
@@ -95,41 +105,34 @@ class LoopWriter final : public Xbyak::CodeGenerator {
   size_t next_use(size_t place) const;
   size_t input_memory(size_t place) const;
 
-  Zmm vector_of(size_t place, int part);
+  Vector vector_of(size_t place, int part);
   Source source_of(size_t place, int part);
-  Opmask mask_of(size_t place);
-  Opmask mask_of(size_t place, ScalarType of, int part);
-  Zmm new_vector(size_t place, int part);
-  Opmask new_mask(size_t place);
-  Zmm spare();
-  void broadcast_literal(size_t place, const Zmm& out);
+  Vector new_vector(size_t place, int part);
+  Vector spare();
+  std::pair<uint64_t, int> literal_bits(size_t place) const;
+  void broadcast_literal(size_t place, const Vector& out);
   const Xbyak::Label& constant(uint64_t bits, int bytes);
   Xbyak::Address splat(double value, ScalarType type);
 
-  // --- primitives (machine_primitives.cpp) ---
-  void compute(size_t place);
-  void compute_mask(size_t place);
-  void compute_vector(size_t place, int part);
-  void compare(size_t place);
-  void compare_vectors(Primitive what, ScalarType type, const Opmask& out, const Zmm& x, const Operand& y);
-  void to_mask(size_t place);
-  void convert(size_t place);
-  void change_width(size_t place);
-  void convert_part(ScalarType from, ScalarType to, const Zmm& out, const Zmm& x);
-  void widen(ScalarType from, ScalarType to, const Zmm& out, const Xbyak::Ymm& x);
-  void narrow(ScalarType from, ScalarType to, const Xbyak::Ymm& out, const Zmm& x);
-  void to_integer(ScalarType from, const Zmm& out, const Zmm& x);
-  void binary(Primitive what, ScalarType type, const Zmm& out, const Zmm& x, const Operand& y);
-  void extreme(bool least, ScalarType type, const Zmm& out, const Zmm& x, const Operand& y);
-  void unary(Primitive what, ScalarType type, const Zmm& out, const Zmm& x);
-  void shift(size_t place, int part);
+  // --- of each instruction set (WideWriter, NarrowWriter) ---
+  virtual void compute(size_t place) = 0;
+  virtual void binary(Primitive what, ScalarType type, const Vector& out, const Vector& x, const Operand& y) = 0;
+  virtual void load_each(size_t place, int part) = 0;
+  virtual void store(const LoopOutput& output, size_t number) = 0;
+  /// Ready for a half of the last turn of a row, of which r8d tells how many elements it has.
+  virtual void begin_last_turn() = 0;
+  /// sum = next, but behind the end of the row.
+  virtual void keep_sum(ScalarType type, int part, const Vector& sum, const Vector& next) = 0;
+  /// The bits in all elements of an operand.
+  virtual Xbyak::Address splat_bits(uint64_t bits, int bytes) = 0;
 
   const LoopText& text_;
   const std::vector<Instruction>& list_;
   std::vector<Home> homes_;
   Bank vectors_, masks_;
-  std::vector<std::array<int, 2>> sums_;  // by output: registers in which it combines
+  std::vector<std::array<int, 4>> sums_;  // by output: registers in which it combines, those of one half together
   size_t now_ = 0;                        // place that is computed
+  int half_ = 0;                          // of the turn
   bool masked_ = false;                   // the turn at the end of a row
   int frame_ = 64;                        // bytes of the stack; the number of rows stands first
   size_t frame_at_ = 0;

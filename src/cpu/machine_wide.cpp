@@ -1,13 +1,16 @@
-// The instructions of each primitive; what they must mean stands in scalar/compute.hpp.
+// AVX-512: the instructions of each primitive, whose meaning stands in scalar/compute.hpp; masks.
 #if defined(ROSIN_HAVE_XBYAK) && defined(__x86_64__)
 #include <limits>
 
-#include "cpu/machine_writer.hpp"
+#include "cpu/machine_wide.hpp"
 
 namespace rosin::cpu {
 namespace {
 
 using namespace Xbyak;
+
+constexpr int first_mask = 1, last_mask = 4;        // of Bools; 5 is for a moment, 6 and 7 are those of the last turn
+const Opmask last_turn[] = {Opmask(7), Opmask(6)};  // of elements 0..15 (or 0..7), of elements 8..15
 
 enum Comparison : uint8_t { equal = 0, less = 1, less_equal = 2, not_equal = 4 };  // as instructions number them
 constexpr uint8_t ordered_less = 0x11, ordered_less_equal = 0x12;                  // of floats, quiet
@@ -23,7 +26,7 @@ bool converts(ScalarType from, ScalarType to) {
 
 }  // namespace
 
-bool LoopWriter::knows(const ScalarCode& code, const Instruction& made) {
+bool WideWriter::knows(const ScalarCode& code, const Instruction& made) {
   if (made.quick != Quick::none) return false;
   const int arity = info(made.primitive).arity;
   const ScalarType type = arity > 0 ? code.list[made.operands[arity - 1]].type : made.type;  // select: of the values
@@ -37,20 +40,117 @@ bool LoopWriter::knows(const ScalarCode& code, const Instruction& made) {
   }
 }
 
-bool LoopWriter::combines_with(Primitive primitive, ScalarType type) {
+bool WideWriter::combines_with(Primitive primitive, ScalarType type) {
   if (type == ScalarType::boolean) return false;
   return primitive == Primitive::add || primitive == Primitive::multiply || primitive == Primitive::minimum ||
          primitive == Primitive::maximum;
 }
 
-void LoopWriter::compute(size_t place) {
+void WideWriter::begin_last_turn() {
+  mov(eax, -1);
+  bzhi(eax, eax, r8d);
+  kmovw(last_turn[0], eax);
+  kshiftrw(last_turn[1], last_turn[0], 8);
+}
+
+void WideWriter::load_each(size_t place, int part) {
+  const ScalarType type = list_[place].type;
+  const Zmm out(homes_[place].reg[part]);
+  const Address from = element(input_memory(place), type, part);
+  if (!masked_) vmovups(out, from);
+  else if (bytes_of(type) == 8) vmovupd(out | last_turn[part] | T_z, from);
+  else vmovups(out | last_turn[part] | T_z, from);
+}
+
+void WideWriter::keep_sum(ScalarType type, int part, const Zmm& sum, const Zmm& next) {
+  if (bytes_of(type) == 8) vmovapd(sum | last_turn[part], next);
+  else vmovaps(sum | last_turn[part], next);
+}
+
+Address WideWriter::splat_bits(uint64_t bits, int bytes) { return ptr_b[rip + constant(bits, bytes)]; }
+
+void WideWriter::store(const LoopOutput& output, size_t number) {
+  const ScalarType type = list_[output.place].type;
+  if (type == ScalarType::boolean) {
+    const Xmm bytes(spare().getIdx());
+    vpmovm2b(bytes, mask_of(output.place));
+    vpabsb(bytes, bytes);
+    const Address to = element(number, type, 0);
+    if (masked_) vmovdqu8(to | last_turn[0], bytes);
+    else vmovdqu8(to, bytes);
+    return;
+  }
+  for (int part = 0; part < homes_[output.place].parts; ++part) {
+    const Zmm value = vector_of(output.place, part);
+    const Address to = element(number, type, part);
+    if (!masked_) vmovups(to, value);
+    else if (bytes_of(type) == 8) vmovupd(to | last_turn[part], value);
+    else vmovups(to | last_turn[part], value);
+  }
+}
+
+void WideWriter::load_mask_input(size_t place) {
+  const size_t memory = input_memory(place);
+  const Opmask out(homes_[place].reg[0]);
+  const Reads reads = text_.inputs[static_cast<size_t>(list_[place].immediate)];
+  if (reads == Reads::each) {
+    const Xmm bytes(spare().getIdx());
+    if (masked_) vmovdqu8(bytes | last_turn[0] | T_z, element(memory, ScalarType::boolean, 0));
+    else vmovdqu8(bytes, element(memory, ScalarType::boolean, 0));
+    vptestmb(out, bytes, bytes);
+    return;
+  }
+  const Reg64 base = pointer(memory);
+  movzx(eax, reads == Reads::row ? byte[base + rsi] : byte[base]);
+  neg(eax);
+  kmovw(out, eax);
+}
+
+Opmask WideWriter::new_mask(size_t place) {
+  Home& home = homes_[place];
+  if (home.reg[0] < 0) {
+    home.reg[0] = take(masks_, first_mask, last_mask);
+    masks_.owner[static_cast<size_t>(home.reg[0])] = static_cast<int>(place);
+  }
+  masks_.locked[static_cast<size_t>(home.reg[0])] = true;
+  return Opmask(home.reg[0]);
+}
+
+Opmask WideWriter::mask_of(size_t place) {
+  Home& home = homes_[place];
+  if (home.reg[0] >= 0) {
+    masks_.locked[static_cast<size_t>(home.reg[0])] = true;
+    return Opmask(home.reg[0]);
+  }
+  const Opmask out = new_mask(place);
+  if (home.stands) {
+    kmovw(out, word[rsp + home.stack]);
+  } else if (list_[place].primitive == Primitive::input) {
+    load_mask_input(place);
+  } else if (list_[place].immediate != 0) {
+    kxnorw(out, out, out);
+  } else {
+    kxorw(out, out, out);
+  }
+  return out;
+}
+
+/// The bits of a Bool that belong to a part of a value of another type.
+Opmask WideWriter::mask_of(size_t place, ScalarType of, int part) {
+  const Opmask all = mask_of(place);
+  if (part == 0 || bytes_of(of) != 8) return all;
+  kshiftrw(k5, all, 8);
+  return k5;
+}
+
+void WideWriter::compute(size_t place) {
   const Instruction& made = list_[place];
   if (made.type == ScalarType::boolean) return compute_mask(place);
   if (made.primitive == Primitive::convert) return convert(place);
   for (int part = 0; part < homes_[place].parts; ++part) compute_vector(place, part);
 }
 
-void LoopWriter::compute_mask(size_t place) {
+void WideWriter::compute_mask(size_t place) {
   const Instruction& made = list_[place];
   switch (made.primitive) {
     case Primitive::input: {
@@ -82,7 +182,7 @@ void LoopWriter::compute_mask(size_t place) {
   else korw(out, x, y);
 }
 
-void LoopWriter::compare_vectors(Primitive what, ScalarType type, const Opmask& out, const Zmm& x, const Operand& y) {
+void WideWriter::compare_vectors(Primitive what, ScalarType type, const Opmask& out, const Zmm& x, const Operand& y) {
   if (is_float(type)) {
     const uint8_t code = what == Primitive::less         ? ordered_less
                          : what == Primitive::less_equal ? ordered_less_equal
@@ -102,7 +202,7 @@ void LoopWriter::compare_vectors(Primitive what, ScalarType type, const Opmask& 
   else vpcmpuq(out, x, y, code);
 }
 
-void LoopWriter::compare(size_t place) {
+void WideWriter::compare(size_t place) {
   const Instruction& made = list_[place];
   const ScalarType type = list_[made.operands[0]].type;
   if (type == ScalarType::boolean) {
@@ -121,7 +221,7 @@ void LoopWriter::compare(size_t place) {
 }
 
 /// Bool: not equal to zero.
-void LoopWriter::to_mask(size_t place) {
+void WideWriter::to_mask(size_t place) {
   const Instruction& made = list_[place];
   const ScalarType type = list_[made.operands[0]].type;
   if (type == ScalarType::boolean) {
@@ -136,7 +236,7 @@ void LoopWriter::to_mask(size_t place) {
   if (is_wide(type)) kunpckbw(out, k5, out);
 }
 
-void LoopWriter::compute_vector(size_t place, int part) {
+void WideWriter::compute_vector(size_t place, int part) {
   const Instruction& made = list_[place];
   const ScalarType type = made.type;
   switch (made.primitive) {
@@ -178,7 +278,7 @@ void LoopWriter::compute_vector(size_t place, int part) {
 }
 
 /// x < y || x != x ? x : y, or with >.
-void LoopWriter::extreme(bool least, ScalarType type, const Zmm& out, const Zmm& x, const Operand& y) {
+void WideWriter::extreme(bool least, ScalarType type, const Zmm& out, const Zmm& x, const Operand& y) {
   const bool same = out.getIdx() == x.getIdx();
   switch (type) {
     case ScalarType::int32: return least ? vpminsd(out, x, y) : vpmaxsd(out, x, y);
@@ -202,7 +302,7 @@ void LoopWriter::extreme(bool least, ScalarType type, const Zmm& out, const Zmm&
   }
 }
 
-void LoopWriter::binary(Primitive what, ScalarType type, const Zmm& out, const Zmm& x, const Operand& y) {
+void WideWriter::binary(Primitive what, ScalarType type, const Zmm& out, const Zmm& x, const Operand& y) {
   const bool wide = is_wide(type), real = is_float(type);
   switch (what) {
     case Primitive::add:
@@ -223,7 +323,7 @@ void LoopWriter::binary(Primitive what, ScalarType type, const Zmm& out, const Z
   }
 }
 
-void LoopWriter::unary(Primitive what, ScalarType type, const Zmm& out, const Zmm& x) {
+void WideWriter::unary(Primitive what, ScalarType type, const Zmm& out, const Zmm& x) {
   const bool wide = is_wide(type);
   const auto sign = [&] { return ptr_b[rip + constant(uint64_t{1} << (wide ? 63 : 31), wide ? 8 : 4)]; };
   const auto others = [&] { return ptr_b[rip + constant((uint64_t{1} << (wide ? 63 : 31)) - 1, wide ? 8 : 4)]; };
@@ -246,7 +346,7 @@ void LoopWriter::unary(Primitive what, ScalarType type, const Zmm& out, const Zm
   }
 }
 
-void LoopWriter::shift(size_t place, int part) {
+void WideWriter::shift(size_t place, int part) {
   const Instruction& made = list_[place];
   const bool wide = is_wide(made.type), left = made.primitive == Primitive::shift_left;
   const bool copies = made.primitive == Primitive::shift_right && is_signed(made.type);
@@ -267,7 +367,7 @@ void LoopWriter::shift(size_t place, int part) {
   return wide ? vpsrlvq(out, x, bits) : vpsrlvd(out, x, bits);
 }
 
-void LoopWriter::convert(size_t place) {
+void WideWriter::convert(size_t place) {
   const Instruction& made = list_[place];
   const ScalarType from = list_[made.operands[0]].type, to = made.type;
   if (is_wide(from) != is_wide(to) && from != ScalarType::boolean) return change_width(place);
@@ -286,7 +386,7 @@ void LoopWriter::convert(size_t place) {
 }
 
 /// Between types of one width.
-void LoopWriter::convert_part(ScalarType from, ScalarType to, const Zmm& out, const Zmm& x) {
+void WideWriter::convert_part(ScalarType from, ScalarType to, const Zmm& out, const Zmm& x) {
   if (is_float(from) && !is_float(to)) return to_integer(from, out, x);
   if (is_float(from) == is_float(to)) return vmovaps(out, x);
   if (is_wide(to)) return is_signed(from) ? vcvtqq2pd(out, x) : vcvtuqq2pd(out, x);
@@ -295,7 +395,7 @@ void LoopWriter::convert_part(ScalarType from, ScalarType to, const Zmm& out, co
 
 /// Toward zero; what lies above goes to the highest number, what lies below to the lowest (the instruction does that),
 /// NaN to 0. Between types of one width.
-void LoopWriter::to_integer(ScalarType from, const Zmm& out, const Zmm& x) {
+void WideWriter::to_integer(ScalarType from, const Zmm& out, const Zmm& x) {
   if (is_wide(from)) {
     vcvttpd2qq(out, x);
     vcmppd(k5, x, splat(0x1p63, from), 0x1d);  // not below
@@ -312,7 +412,7 @@ void LoopWriter::to_integer(ScalarType from, const Zmm& out, const Zmm& x) {
 }
 
 /// Between 4 and 8 bytes: one vector register and two.
-void LoopWriter::change_width(size_t place) {
+void WideWriter::change_width(size_t place) {
   const Instruction& made = list_[place];
   const ScalarType from = list_[made.operands[0]].type, to = made.type;
   const size_t x = made.operands[0];
@@ -333,7 +433,7 @@ void LoopWriter::change_width(size_t place) {
   vinserti64x4(out, out, Ymm(high.getIdx()), 1);
 }
 
-void LoopWriter::widen(ScalarType from, ScalarType to, const Zmm& out, const Ymm& x) {
+void WideWriter::widen(ScalarType from, ScalarType to, const Zmm& out, const Ymm& x) {
   if (is_float(from)) {
     vcvtps2pd(out, x);
     if (!is_float(to)) {
@@ -347,7 +447,7 @@ void LoopWriter::widen(ScalarType from, ScalarType to, const Zmm& out, const Ymm
   return is_signed(from) ? vpmovsxdq(out, x) : vpmovzxdq(out, x);
 }
 
-void LoopWriter::narrow(ScalarType from, ScalarType to, const Ymm& out, const Zmm& x) {
+void WideWriter::narrow(ScalarType from, ScalarType to, const Ymm& out, const Zmm& x) {
   if (!is_float(from)) {
     if (!is_float(to)) return vpmovqd(out, x);
     return is_signed(from) ? vcvtqq2ps(out, x) : vcvtuqq2ps(out, x);

@@ -1,0 +1,49 @@
+// NarrowWriter: loops as AVX2 code with FMA; a Bool is a vector of 4-byte elements, of which all bits are its value.
+// What this instruction set lacks for integers of 8 bytes and unsigned ones is not known to it. Read first:
+// machine_writer.hpp.
+#pragma once
+
+#include "cpu/machine_writer.hpp"
+
+namespace rosin::cpu {
+
+class NarrowWriter final : public LoopWriter<Xbyak::Ymm> {
+ public:
+  NarrowWriter(const LoopText& text, void* memory, size_t bytes);
+
+  static bool knows(const ScalarCode& code, const Instruction& instruction);
+  static bool combines_with(Primitive primitive, ScalarType type);
+
+ private:
+  using Ymm = Xbyak::Ymm;
+
+  void compute(size_t place) override;
+  void binary(Primitive what, ScalarType type, const Ymm& out, const Ymm& x, const Operand& y) override;
+  void load_each(size_t place, int part) override;
+  void store(const LoopOutput& output, size_t number) override;
+  void begin_last_turn() override;
+  void keep_sum(ScalarType type, int part, const Ymm& sum, const Ymm& next) override;
+  Xbyak::Address splat_bits(uint64_t bits, int bytes) override;
+
+  Ymm last_mask(ScalarType type, int part);
+  void load_bool(size_t place);
+  void store_bool(const LoopOutput& output, size_t number);
+  Ymm expanded(size_t place, ScalarType type, int part);
+  void compute_bool(size_t place);
+  void compute_vector(size_t place, int part);
+  void compare(Primitive what, size_t place);
+  void compare_part(Primitive what, ScalarType type, const Ymm& out, const Ymm& x, const Ymm& y);
+  void pack_masks(const Ymm& out, const Ymm& first, const Ymm& second);
+  void convert(size_t place);
+  void change_width(size_t place);
+  void convert_part(ScalarType from, ScalarType to, const Ymm& out, const Ymm& x);
+  void to_integer(ScalarType from, const Ymm& out, const Ymm& x);
+  void extreme(bool least, ScalarType type, const Ymm& out, const Ymm& x, const Operand& y);
+  void unary(Primitive what, ScalarType type, const Ymm& out, const Ymm& x);
+  void shift(size_t place, int part);
+
+  int last_masks_ = -1;   // on the stack: of a half of the last turn, for 4 bytes, then for 8 bytes
+  Xbyak::Label numbers_;  // 0, 1, ... behind the code
+};
+
+}  // namespace rosin::cpu
