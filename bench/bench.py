@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 
+import inputs
 import report
 import sections
 import workloads
@@ -25,6 +26,7 @@ QUICK_MODES = {"eager", "compile", "jit"}
 LOOKS, ROUNDS, QUICK_ROUNDS = 5, 7, 3  # repeats of a mode to find the best ones, and of those
 FINALISTS = 2  # modes of each peer and thread count
 REPEAT_MS = 200  # about what a repeat of a peer takes at most
+LEAST_STEPS = 2
 
 
 def setups(workload, quick, missing=()):
@@ -38,7 +40,7 @@ def setups(workload, quick, missing=()):
                 found.append(Setup(peer, "-", "", threads))
                 continue
             found += [Setup(peer, mode, layout, threads) for mode in modes
-                      if mode in QUICK_MODES or not quick for layout in layouts]
+                      if mode in (workload.modes or modes) and (mode in QUICK_MODES or not quick) for layout in layouts]
     return found
 
 
@@ -51,10 +53,12 @@ def with_waits(setup):
 
 @dataclasses.dataclass(eq=False)
 class Trial:
-    """One setup of a peer on one set of inputs; measure() does a repeat. Times of finals replace those of looks."""
+    """One setup of a peer on one set of inputs; measure() does a repeat and gives the time of a step, and that of all
+    threads. Times of finals replace those of looks."""
     setup: Setup
     measure: object = None
     ms: list = dataclasses.field(default_factory=list)
+    cpu_ms: list = dataclasses.field(default_factory=list)
     notes: list = dataclasses.field(default_factory=list)
 
     def middle(self):
@@ -64,10 +68,14 @@ class Trial:
         """Adds a repeat; a failure ends the trial and becomes a note."""
         try:
             if self.measure:
-                self.ms.append(self.measure())
+                for times, found in zip((self.ms, self.cpu_ms), self.measure()):
+                    times.append(found)
         except Failure as failure:
             self.note(str(failure))
             self.measure = None
+
+    def forget(self):
+        self.ms, self.cpu_ms = [], []
 
     def note(self, text):
         if text not in self.notes:
@@ -90,14 +98,14 @@ class Task:
 
     def __init__(self, bench, workload, name, sizes):
         self.bench, self.workload, self.name = bench, workload, name
-        self.inputs = workloads.write_inputs(workload, sizes, BUILD / "bench" / "inputs" / name)
+        self.inputs = inputs.write_inputs(workload, sizes, BUILD / "bench" / "inputs" / name)
         self.trials = []
         self.ours = {n: Trial(Setup("ours", "", "", n)) for n in workload.threads}
         for threads, trial in self.ours.items():
             program = Ours(bench.programs, workload, threads, self.inputs)
             try:
                 bench.records[name, threads] = program.run()
-                trial.measure = lambda program=program: statistics.median(program.run()["ms"])
+                trial.measure = lambda program=program: program.times()
             except Failure as failure:
                 trial.note(str(failure))
 
@@ -115,17 +123,17 @@ class Task:
 
     def first_step(self, trial):
         def measure():
-            session = self.bench.servers.fresh_session(self.workload, self.inputs, trial.setup)
+            session, _ = self.bench.servers.fresh_session(self.workload, self.inputs, trial.setup)
             self.compare(trial, session)
-            return session.first_ms
+            return session.first_ms, None
         return measure
 
     def steady(self, trial):
         session = self.bench.servers.session(self.workload, self.inputs, trial.setup)
         self.compare(trial, session)
         session.repeat(2)  # warm-up
-        guess = session.repeat(min(self.workload.steps, 20))
-        steps = min(self.workload.steps, max(5, int(REPEAT_MS / guess)))
+        guess = session.repeat(min(self.workload.steps, 20))[0]
+        steps = min(self.workload.steps, max(LEAST_STEPS, int(REPEAT_MS / guess)))
         return lambda: session.repeat(steps)
 
     def compare(self, trial, session):
@@ -148,7 +156,7 @@ class Task:
         for threads, ours in self.ours.items():
             beside = [t for t in finalists if t.setup.threads == threads]
             for trial in beside:
-                trial.ms = []
+                trial.forget()
             in_turn([ours, *beside], rounds)
         return best_of(finalists, 1)
 
@@ -156,24 +164,40 @@ class Task:
         for trial in self.trials:
             ours = self.ours[trial.setup.threads]
             yield report.make_row(self.name, trial.setup.threads, trial.setup.peer, trial.setup.label(), ours.middle(),
-                                  trial.middle(), "; ".join(ours.notes + trial.notes), len(trial.ms))
+                                  trial.middle(), "; ".join(ours.notes + trial.notes), len(trial.ms),
+                                  middle(ours.cpu_ms), middle(trial.cpu_ms))
 
 
 class Bench:
     def __init__(self, args, servers, missing):
         self.programs, self.quick, self.servers, self.missing = args.programs, args.quick, servers, missing
         self.rounds = QUICK_ROUNDS if args.quick else ROUNDS
-        self.rows, self.records = [], {}
+        self.rows, self.records, self.beginnings = [], {}, []
 
     def workload(self, workload):
         task = Task(self, workload, workload.name, workload.sizes)
         best = task.final(task.look(self.quick), self.rounds)
-        prime = Task(self, workload, workload.name + report.PRIME, workloads.prime_variant(workload.sizes))
-        prime.final([prime.open(trial.setup) for trial in best], self.rounds)
+        tasks = [task]
+        if workload.prime:
+            prime = Task(self, workload, workload.name + report.PRIME, workloads.prime_variant(workload.sizes))
+            prime.final([prime.open(trial.setup) for trial in best], self.rounds)
+            tasks.append(prime)
         self.servers.forget()
-        for row in [*task.rows(), *prime.rows()]:
+        if workload.loss and not workload.first_step:
+            self.beginnings += [self.beginning(task, trial.setup) for trial in task.trials if trial.setup.threads == 1
+                                and trial.ms and trial.setup.layout == workload.layouts[-1]]
+        for row in [row for task in tasks for row in task.rows()]:
             self.rows.append(row)
             print(*(report.number(v) if isinstance(v, float) else v for v in row.values()), file=sys.stderr, flush=True)
+
+    def beginning(self, task, setup):
+        """What the first step of a peer takes, and the memory of it and a few more, in a process of its own."""
+        ours = self.records.get((task.name, setup.threads), {})
+        try:
+            session, peak = self.servers.fresh_session(task.workload, task.inputs, setup)
+            return report.make_beginning(task.name, setup, ours, session.first_ms, peak)
+        except Failure as failure:
+            return report.make_beginning(task.name, setup, ours, note=str(failure))
 
 
 def install_peers(venv):
@@ -199,7 +223,8 @@ def imports(python, module):
 
 
 def middle(values):
-    return statistics.median(values) if values else None
+    known = [v for v in values if v is not None]
+    return statistics.median(known) if known else None
 
 
 def busy(seconds=1.0):
@@ -230,10 +255,11 @@ def options():
     parser.add_argument("--programs", type=pathlib.Path, default=BUILD / "release" / "bench",
                         help="folder of the C++ programs bench_c1, bench_c3, ...")
     args = parser.parse_args()
+    by_name = {name.lower(): name for name in workloads.TABLE}
     for name in args.names:
-        if name.upper() not in workloads.TABLE:
+        if name.lower() not in by_name:
             parser.error(f"no workload {name}; there are {' '.join(workloads.TABLE)}")
-    args.names = [name.upper() for name in args.names] or list(workloads.TABLE)
+    args.names = [by_name[name.lower()] for name in args.names] or list(workloads.TABLE)
     return args
 
 
@@ -250,7 +276,7 @@ def main():
         for name in args.names:
             bench.workload(workloads.TABLE[name])
     ours = re.search(r"project\(rosin VERSION ([\d.]+)", (BUILD.parent / "CMakeLists.txt").read_text())
-    run = report.Run(bench.rows, bench.records, [workloads.TABLE[name] for name in args.names],
+    run = report.Run(bench.rows, bench.records, bench.beginnings, [workloads.TABLE[name] for name in args.names],
                      machine=processor(), versions={"rosin": ours[1], **servers.versions}, load=load,
                      command=" ".join(["python3 bench/bench.py", *sys.argv[1:]]),
                      minutes=(time.monotonic() - started) / 60)

@@ -1,4 +1,5 @@
-// C3: LeNet-5 with relu and max pooling, trained on the logit cross-entropy. Read first: training.hpp.
+// C3: LeNet-5 with relu and max pooling, trained on the logit cross-entropy; and its inference.
+// Read first: training.hpp.
 #include "training.hpp"
 
 namespace {
@@ -28,7 +29,6 @@ LeNet lenet(const bench::Inputs& inputs) {
 
 int main(int argc, char** argv) {
   return bench::run(argc, argv, [](const bench::Options& options, const bench::Inputs& inputs) {
-    const rosin::Array x = inputs["x"], y = inputs["y"];
-    return bench::train(options, lenet(inputs), [=](const LeNet& m) { return rosin::logitcrossentropy(m(x), y); });
+    return bench::measure(options, inputs, lenet(inputs));
   });
 }

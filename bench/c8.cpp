@@ -12,17 +12,6 @@ rosin::Array chain(const rosin::Array& x, const rosin::Array& b) {
 
 int main(int argc, char** argv) {
   return bench::run(argc, argv, [](const bench::Options& options, const bench::Inputs& inputs) {
-    const rosin::Array x = inputs["x"], b = inputs["b"];
-    rosin::Array result;
-    const auto step = [&] {
-      result = chain(x, b);
-      rosin::eval();
-    };
-    bench::Record record;
-    step();
-    record.losses = {rosin::mean(rosin::cast(result, rosin::Float64)).item()};
-    bench::repeat(
-        options, record, [] {}, step, [] {});
-    return record;
+    return bench::forward(options, [x = inputs["x"], b = inputs["b"]] { return chain(x, b); });
   });
 }

@@ -15,21 +15,13 @@ int main(int argc, char** argv) {
   return bench::run(argc, argv, [](const bench::Options& options, const bench::Inputs& inputs) {
     const rosin::Array x = inputs["x"], scale = inputs["scale"], shift = inputs["shift"];
     const int64_t ops = inputs.sizes.at("ops");
-    rosin::Array result;
-    const auto record_ops = [&] { result = chain(x, scale, shift, ops); };
-    const auto step = [&] {
-      record_ops();
-      rosin::eval();
-    };
-    bench::Record record;
-    step();
-    record.losses = {rosin::mean(rosin::cast(result, rosin::Float64)).item()};
-    bench::repeat(
-        options, record, [] {}, step, [] {});
+    const auto record_ops = [&] { return chain(x, scale, shift, ops); };
+    bench::Record record = bench::forward(options, record_ops);
 
+    rosin::Array result;
     double recording = 0;
     for (int k = 0; k < options.steps; ++k) {
-      recording += bench::milliseconds(record_ops);
+      recording += bench::milliseconds([&] { result = record_ops(); });
       rosin::eval();
     }
     record.record_ns = recording * 1e6 / static_cast<double>(options.steps * ops);

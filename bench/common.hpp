@@ -16,12 +16,10 @@
 #include <string>
 #include <vector>
 
+#include <sys/resource.h>
 #include <nlohmann/json.hpp>
 
 namespace bench {
-
-/// Steps of a training run whose losses are compared with those of the peers.
-inline constexpr int compared_steps = 20;
 
 struct Options {
   std::filesystem::path inputs;
@@ -47,9 +45,14 @@ inline Options read_options(int argc, char** argv) {
 
 /// The arrays and sizes that every side starts from.
 struct Inputs {
+  std::filesystem::path folder;
   std::string workload;
+  std::string op;          // of bench_ops
+  std::string activation;  // of the hidden layers
+  std::string loss;        // empty: the model is run forward only
+  int compared = 0;        // steps whose losses are compared with those of the peers
   std::map<std::string, int64_t> sizes;
-  std::map<std::string, rosin::Array> arrays;
+  std::map<std::string, rosin::Array> arrays;  // without those of a model in a file of its own
 
   const rosin::Array& operator[](const std::string& name) const { return arrays.at(name); }
 };
@@ -73,12 +76,24 @@ inline rosin::Array read_array(const std::filesystem::path& folder, const nlohma
   return {read_numbers(folder / entry.at("file").get<std::string>(), shape.count()), shape};
 }
 
+/// The file of a model by PyTorch's names.
+inline constexpr const char* model_file = "model.safetensors";
+
 inline Inputs read_inputs(const std::filesystem::path& folder) {
   std::ifstream file(folder / "manifest.json");
   if (!file) throw std::runtime_error((folder / "manifest.json").string() + " cannot be read");
   const auto manifest = nlohmann::json::parse(file);
-  Inputs inputs{manifest.at("workload"), manifest.at("sizes"), {}};
-  for (const auto& entry : manifest.at("arrays")) inputs.arrays[entry.at("name")] = read_array(folder, entry);
+  Inputs inputs{folder,
+                manifest.at("workload"),
+                manifest.at("op"),
+                manifest.at("activation"),
+                manifest.at("loss"),
+                manifest.at("compared"),
+                manifest.at("sizes"),
+                {}};
+  for (const auto& entry : manifest.at("arrays")) {
+    if (entry.at("file") != model_file) inputs.arrays[entry.at("name")] = read_array(folder, entry);
+  }
   return inputs;
 }
 
@@ -96,6 +111,21 @@ struct Launches {
   double evaluations = 0;
 };
 
+/// What this process has used until now: milliseconds of all its threads, and the most memory at a time.
+struct Usage {
+  double cpu_ms = 0;
+  int64_t peak_bytes = 0;
+};
+
+inline Usage usage() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  const auto ms = [](const timeval& t) {
+    return 1e3 * static_cast<double>(t.tv_sec) + 1e-3 * static_cast<double>(t.tv_usec);
+  };
+  return {ms(used.ru_utime) + ms(used.ru_stime), int64_t{1024} * used.ru_maxrss};
+}
+
 /// Launches since reset_stats(), divided by the steps done.
 inline Launches launches_per_step(int steps) {
   const rosin::Stats stats = rosin::stats();
@@ -106,6 +136,8 @@ inline Launches launches_per_step(int steps) {
 /// One program's results.
 struct Record {
   std::vector<double> ms;      // of a step, per repeat
+  std::vector<double> cpu_ms;  // the same of all threads
+  double first_ms = 0;         // of the first step of all
   std::vector<double> losses;  // of the first steps, or the mean of the result
   Launches launches;
   double record_ns = 0;  // of an op, where recording is measured
@@ -118,19 +150,39 @@ void repeat(const Options& options, Record& record, Prepare&& prepare, Step&& st
   for (int r = 0; r < options.repeats; ++r) {
     prepare();
     rosin::reset_stats();
+    const double before = usage().cpu_ms;
     const double ms = milliseconds([&] {
       for (int k = 0; k < options.steps; ++k) step();
       finish();
     });
     record.ms.push_back(ms / options.steps);
+    record.cpu_ms.push_back((usage().cpu_ms - before) / options.steps);
     record.launches = launches_per_step(options.steps);
   }
 }
 
-inline void print(const Inputs& inputs, const Options& options, const Record& record) {
+/// A function without a loss: `make` gives its result, which is compared by the mean of its absolute values.
+template <class Make> Record forward(const Options& options, Make&& make) {
+  rosin::Array result;
+  const auto step = [&] {
+    result = make();
+    rosin::eval();
+  };
+  Record record;
+  record.first_ms = milliseconds(step);
+  record.losses = {rosin::mean(rosin::abs(rosin::cast(result, rosin::Float64))).item()};
+  repeat(
+      options, record, [] {}, step, [] {});
+  return record;
+}
+
+inline void print(const Inputs& inputs, const Options& options, const Record& record, int64_t peak_bytes) {
   nlohmann::json line{{"workload", inputs.workload},
                       {"threads", options.threads},
                       {"ms", record.ms},
+                      {"cpu_ms", record.cpu_ms},
+                      {"first_ms", record.first_ms},
+                      {"peak_bytes", peak_bytes},
                       {"losses", record.losses},
                       {"kernels", record.launches.kernels},
                       {"calls", record.launches.calls},
@@ -144,8 +196,10 @@ template <class Measure> int run(int argc, char** argv, Measure&& measure) {
   try {
     const Options options = read_options(argc, argv);
     rosin::set_num_threads(options.threads);
+    const int64_t before = usage().peak_bytes;
     const Inputs inputs = read_inputs(options.inputs);
-    print(inputs, options, measure(options, inputs));
+    const Record record = measure(options, inputs);
+    print(inputs, options, record, usage().peak_bytes - before);
     return 0;
   } catch (const std::exception& error) {
     std::cerr << error.what() << std::endl;

@@ -1,13 +1,16 @@
 """What both peer scripts share: options, inputs, and the talk with bench.py. A peer prints a JSON line with its version
 and then answers each line on its standard input with one line:
-  {"do": "open", "workload", "inputs", "mode", "layout"} -> {"session", "first_ms", "losses" of the first 20 steps}
-  {"do": "repeat", "session", "steps"} -> {"ms"} of a step, from the initial parameters
+  {"do": "open", "workload", "inputs", "mode", "layout"} -> {"session", "first_ms", "losses" of the first steps}
+  {"do": "repeat", "session", "steps"} -> {"ms", "cpu_ms"} of a step, from the initial parameters
+  {"do": "memory"} -> {"peak_bytes"} that the process took beyond what it had before its first session
   {"do": "forget"} -> {}; all sessions are dropped
 An exception is answered by {"error"}. Read next: peer_torch.py, peer_jax.py; the other end is sides.py."""
 import argparse
 import gc
 import json
+import math
 import pathlib
+import resource
 import sys
 import time
 
@@ -26,15 +29,24 @@ def read_inputs(folder):
     """Name -> float32 array in the manifest's shape, and the sizes."""
     folder = pathlib.Path(folder)
     manifest = json.loads((folder / "manifest.json").read_text())
-    arrays = {a["name"]: numpy.fromfile(folder / a["file"], "<f4").reshape(a["shape"]) for a in manifest["arrays"]}
-    return arrays, manifest["sizes"]
+    return {a["name"]: read_array(folder, a) for a in manifest["arrays"]}, manifest["sizes"]
+
+
+def read_array(folder, entry):
+    count = math.prod(entry["shape"])
+    return numpy.fromfile(folder / entry["file"], "<f4", count, offset=entry["offset"]).reshape(entry["shape"])
+
+
+def trained(arrays):
+    """Of arrays by PyTorch's names those that training changes by their gradients."""
+    return {name: a for name, a in arrays.items() if ".running_" not in name}
 
 
 def serve(version, make_session, clear_caches):
     """make_session(workload, arrays, sizes, mode, layout) -> an object with reset(); step() -> result; wait(result),
     which returns when all work is done; value(result) -> float."""
     say({"version": version})
-    sessions = []
+    sessions, before = [], peak_bytes()
     for line in sys.stdin:
         request = json.loads(line)
         try:
@@ -44,7 +56,9 @@ def serve(version, make_session, clear_caches):
                                              request["layout"]))
                 say({"session": len(sessions) - 1} | first_steps(workload, sessions[-1]))
             elif request["do"] == "repeat":
-                say({"ms": repeat(sessions[request["session"]], request["steps"])})
+                say(repeat(sessions[request["session"]], request["steps"]))
+            elif request["do"] == "memory":
+                say({"peak_bytes": peak_bytes() - before})
             else:
                 sessions.clear()
                 clear_caches()
@@ -58,19 +72,23 @@ def first_steps(workload, session):
     started = time.perf_counter()
     session.wait(result := session.step())
     first_ms = (time.perf_counter() - started) * 1e3
-    losses = [session.value(result)]
+    losses = [session.value(result)] if workload.alike else []
     if workload.loss:
-        losses += [session.value(session.step()) for _ in range(19)]
+        losses += [session.value(session.step()) for _ in range(workload.compared - 1)]
     return {"first_ms": first_ms, "losses": losses}
 
 
 def repeat(session, steps):
     session.reset()
-    started = time.perf_counter()
+    started, used = time.perf_counter(), time.process_time()
     for _ in range(steps):
         result = session.step()
     session.wait(result)
-    return (time.perf_counter() - started) * 1e3 / steps
+    return {"ms": (time.perf_counter() - started) * 1e3 / steps, "cpu_ms": (time.process_time() - used) * 1e3 / steps}
+
+
+def peak_bytes():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def say(record):

@@ -6,6 +6,7 @@ import math
 import torch
 import torch.nn.functional as F
 
+import inputs
 import peer
 
 
@@ -33,8 +34,132 @@ def tiny(x, scale, shift, ops):
     return x
 
 
-def loss_function(workload):
-    model = (lambda p, x: mlp(p, x, workload.activation)) if workload.kind == "mlp" else lenet
+def deep(p, x, activation):
+    for layer in ("hidden1", "hidden2"):
+        x = getattr(torch, activation)(F.linear(x, p[f"{layer}.weight"], p[f"{layer}.bias"]))
+    return F.linear(x, p["out.weight"], p["out.bias"])
+
+
+def batch_norm(p, name, x):
+    return F.batch_norm(x, None, None, p[f"{name}.weight"], p[f"{name}.bias"], training=True)
+
+
+def cnn(p, x):
+    for i in range(1, 7):
+        x = F.relu(batch_norm(p, f"bn{i}", F.conv2d(x, p[f"conv{i}.weight"], padding=1)))
+        if i in (2, 4):
+            x = F.max_pool2d(x, 2)
+    return F.linear(x.mean((2, 3)), p["fc.weight"], p["fc.bias"])
+
+
+def residual(p, name, x, stride):
+    y = F.conv2d(x, p[f"{name}.conv1.weight"], stride=stride, padding=1)
+    y = F.conv2d(F.relu(batch_norm(p, f"{name}.bn1", y)), p[f"{name}.conv2.weight"], padding=1)
+    if f"{name}.downsample.0.weight" in p:
+        x = batch_norm(p, f"{name}.downsample.1", F.conv2d(x, p[f"{name}.downsample.0.weight"], stride=stride))
+    return F.relu(batch_norm(p, f"{name}.bn2", y) + x)
+
+
+def resnet(p, x):
+    x = F.relu(batch_norm(p, "bn1", F.conv2d(x, p["conv1.weight"], stride=2, padding=3)))
+    x = F.max_pool2d(x, 3, 2, 1)
+    for stage in range(1, 5):
+        for block in range(2):
+            x = residual(p, f"layer{stage}.{block}", x, 1 if stage == 1 or block else 2)
+    return F.linear(x.mean((2, 3)), p["fc.weight"], p["fc.bias"])
+
+
+def attention(p, name, x, heads):
+    q, k, v = ((part.unflatten(-1, (heads, -1)).transpose(1, 2)) for part in
+               (x @ p[f"{name}.c_attn.weight"] + p[f"{name}.c_attn.bias"]).chunk(3, -1))
+    y = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2)
+    return y @ p[f"{name}.c_proj.weight"] + p[f"{name}.c_proj.bias"]
+
+
+def layer_norm(p, name, x):
+    return F.layer_norm(x, x.shape[-1:], p[f"{name}.weight"], p[f"{name}.bias"])
+
+
+def gpt(p, tokens, layers, heads):
+    table = p["transformer.wte.weight"]
+    x = F.embedding(tokens, table) + p["transformer.wpe.weight"]
+    for i in range(layers):
+        name = f"transformer.h.{i}"
+        x = x + attention(p, name + ".attn", layer_norm(p, name + ".ln_1", x), heads)
+        y = layer_norm(p, name + ".ln_2", x) @ p[f"{name}.mlp.c_fc.weight"] + p[f"{name}.mlp.c_fc.bias"]
+        x = x + F.gelu(y, approximate="tanh") @ p[f"{name}.mlp.c_proj.weight"] + p[f"{name}.mlp.c_proj.bias"]
+    return (layer_norm(p, "transformer.ln_f", x) @ table.t()).transpose(1, 2)
+
+
+def lstm(p, x):
+    """As torch.nn.LSTM computes it, whose second bias is nothing but zeros here."""
+    weights, hidden = [], p["lstm1.hidden.weight"].shape[1]
+    for layer in ("lstm1", "lstm2"):
+        bias = p[f"{layer}.bias"]
+        weights += [p[f"{layer}.input.weight"], p[f"{layer}.hidden.weight"], bias, torch.zeros_like(bias)]
+    start = x.new_zeros(2, x.shape[0], hidden)
+    y, _, _ = torch.lstm(x, (start, start), weights, True, 2, 0.0, True, False, True)
+    return F.linear(y[:, -1], p["out.weight"], p["out.bias"])
+
+
+def model_of(workload, sizes):
+    """Of parameters and x."""
+    if workload.kind in ("mlp", "deep"):
+        network = mlp if workload.kind == "mlp" else deep
+        return lambda p, x: network(p, x, workload.activation)
+    if workload.kind == "gpt":
+        return lambda p, x: gpt(p, x, sizes["layers"], sizes["heads"])
+    return {"lenet": lenet, "cnn": cnn, "resnet": resnet, "lstm": lstm}[workload.kind]
+
+
+def softmax(x, y):
+    return (x.softmax(1) * y).sum()
+
+
+def layernorm(x, scale, shift, y):
+    return (F.layer_norm(x, x.shape[1:], scale, shift) * y).sum()
+
+
+def picked(x, indices, w):
+    return (F.embedding(indices, x) * w).sum()
+
+
+def epoch(x):
+    for places in torch.randperm(len(x)).split(128):
+        batch = x[places]
+    return batch
+
+
+# Name -> (function, names of its arrays), and for gradients how many of these the gradient is of.
+OPS = {
+    "softmax_gradient": (softmax, "x y", 1), "layernorm_gradient": (layernorm, "x scale shift y", 3),
+    "axpb": (lambda x: 2 * x + 1, "x"), "multiply_add": (lambda x, y, z: x * y + z, "x y z"),
+    "half_add": (lambda x, y: x + y, "half.x half.y"),
+    "sum_within": (lambda x: x.sum(1), "x"), "sum_across": (lambda x: x.sum(0), "x"),
+    "logsumexp": (lambda x: x.logsumexp(1), "x"), "argmax": (lambda x: x.argmax(1), "x"),
+    "cumsum": (lambda x: x.cumsum(1), "x"), "cumsum_across": (lambda x: x.cumsum(0), "x"),
+    "transposed": (lambda x: x.t().contiguous(), "x"),
+    "sorted": (lambda x: x.flatten().sort()[0], "x"), "top": (lambda x: x.flatten().topk(10)[0], "x"),
+    "int_matmul": (lambda x, y: x @ y, "int.x int.y"),
+    "gathered": (lambda x, i: F.embedding(i, x), "x int.indices"),
+    "gather_gradient": (picked, "x int.indices w", 1),
+    "normal": (torch.randn_like, "x"), "uniform": (torch.rand_like, "x"), "epoch": (epoch, "x"),
+}
+
+
+def op_array(arrays, name):
+    """An array, or with a prefix what it becomes as a Float16 or an integer (of 1000 times the number)."""
+    prefix, _, rest = name.rpartition(".")
+    tensor = torch.from_numpy(arrays[rest])
+    if prefix == "half":
+        return tensor.half()
+    if prefix == "int":
+        return tensor.int() if rest == "indices" else (1000 * tensor).int()
+    return tensor
+
+
+def loss_function(workload, sizes):
+    model = model_of(workload, sizes)
     error = F.mse_loss if workload.loss == "mse" else F.cross_entropy
     return lambda p, x, y: error(model(p, x), y)
 
@@ -46,17 +171,20 @@ def compiled(function, mode):
 class Training:
     """What both ways to train share: data, initial parameters and their memory order."""
 
-    def __init__(self, workload, arrays, layout):
-        tensors = {name: torch.from_numpy(a) for name, a in arrays.items()}
+    def __init__(self, workload, arrays, sizes, layout):
+        tensors = {name: torch.from_numpy(a) for name, a in peer.trained(arrays).items()}
         self.x, y = tensors.pop("x"), tensors.pop("y")
-        self.y = y if workload.loss == "mse" else y.argmax(1)
+        if workload.loss == "labels":
+            self.x, y = self.x.long(), y.long()
+        self.y = y.argmax(1) if workload.loss == "logitcrossentropy" else y
         order = torch.channels_last if layout == "nhwc" else torch.contiguous_format
         if self.x.ndim == 4:
             self.x = self.x.contiguous(memory_format=order)
-        self.initial = {n: t.t().contiguous() if t.ndim == 2 else t for n, t in tensors.items()}
+        turned = workload.kind not in inputs.NAMED
+        self.initial = {n: t.t().contiguous() if t.ndim == 2 and turned else t for n, t in tensors.items()}
         self.params = {n: t.clone(memory_format=order if t.ndim == 4 else torch.contiguous_format)
                        for n, t in self.initial.items()}
-        self.loss = loss_function(workload)
+        self.loss = loss_function(workload, sizes)
 
     def reset(self):
         with torch.no_grad():
@@ -123,10 +251,10 @@ class CompiledTraining(Training):
 
 
 class Forward:
-    """A function of the arrays, run again and again."""
+    """A function of tensors, run again and again."""
 
-    def __init__(self, function, arrays, mode):
-        self.arrays = [torch.from_numpy(a) for a in arrays.values()]
+    def __init__(self, function, tensors, mode):
+        self.tensors = tensors
         self.function = function if mode == "eager" else compiled(function, mode)
 
     def reset(self):
@@ -134,24 +262,57 @@ class Forward:
 
     @torch.inference_mode()
     def step(self):
-        return self.function(*self.arrays)
+        return self.function(*self.tensors)
 
     def wait(self, result):
         pass
 
     def value(self, result):
-        return result.double().mean().item()
+        return result.double().abs().mean().item()
+
+
+class Gradient(Forward):
+    """The gradient of a function by its first `count` tensors; its result is the first of them."""
+
+    def __init__(self, function, tensors, mode, count):
+        self.leaves = [t.requires_grad_(mode == "eager") for t in tensors[:count]]
+        if mode == "eager":
+            super().__init__(lambda *t: torch.autograd.grad(function(*t), self.leaves)[0], tensors, mode)
+        else:
+            both = torch.func.grad(function, argnums=tuple(range(count)))
+            super().__init__(lambda *t: both(*t), tensors, mode)
+
+    def step(self):
+        result = self.function(*self.tensors)
+        return result[0] if isinstance(result, tuple) else result
+
+
+def inference(workload, arrays, sizes, mode, layout):
+    training = Training(workload, {"y": arrays["x"]} | arrays, sizes, layout)
+    model = model_of(workload, sizes)
+    return Forward(lambda x: model(training.params, x), [training.x], mode)
+
+
+def op_session(workload, arrays, mode):
+    function, names, *count = OPS[workload.op]
+    tensors = [op_array(arrays, name) for name in names.split()]
+    return Gradient(function, tensors, mode, *count) if count else Forward(function, tensors, mode)
 
 
 def make_session(workload, arrays, sizes, mode, layout):
     warm_up(mode)
+    tensors = [torch.from_numpy(a) for a in arrays.values()]
+    if workload.kind == "op":
+        return op_session(workload, arrays, mode)
     if workload.kind == "chain":
-        return Forward(chain, arrays, mode)
+        return Forward(chain, tensors, mode)
     if workload.kind == "tiny":
-        return Forward(lambda *a: tiny(*a, sizes["ops"]), arrays, mode)
+        return Forward(lambda *a: tiny(*a, sizes["ops"]), tensors, mode)
+    if not workload.loss:
+        return inference(workload, arrays, sizes, mode, layout)
     if mode == "eager":
-        return EagerTraining(workload, arrays, layout)
-    return CompiledTraining(mode, workload, arrays, layout)
+        return EagerTraining(workload, arrays, sizes, layout)
+    return CompiledTraining(mode, workload, arrays, sizes, layout)
 
 
 def warm_up(mode):

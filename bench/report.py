@@ -5,16 +5,25 @@ import datetime
 import re
 import statistics
 
-COLUMNS = ("workload", "threads", "peer", "mode", "ours_ms", "peer_ms", "ratio", "repeats", "note")
+COLUMNS = ("workload", "threads", "peer", "mode", "ours_ms", "peer_ms", "ratio", "repeats", "note", "ours_cpu_ms",
+           "peer_cpu_ms")
 PRIME = "-prime"  # ends the name of a workload whose sizes are primes
 LOSS_TOLERANCE = 1e-4
-MOST_DROP = 0.20
+MOST_DROP = 0.15
 MOST_LOAD = 0.05
 
 
-def make_row(workload, threads, peer, mode, ours_ms=None, peer_ms=None, note="", repeats=0):
+def make_row(workload, threads, peer, mode, ours_ms=None, peer_ms=None, note="", repeats=0, ours_cpu_ms=None,
+             peer_cpu_ms=None):
     ratio = peer_ms / ours_ms if ours_ms and peer_ms else None
-    return dict(zip(COLUMNS, (workload, threads, peer, mode, ours_ms, peer_ms, ratio, repeats, note)))
+    return dict(zip(COLUMNS, (workload, threads, peer, mode, ours_ms, peer_ms, ratio, repeats, note, ours_cpu_ms,
+                              peer_cpu_ms)))
+
+
+def make_beginning(workload, setup, ours, first_ms=None, peak_bytes=None, note=""):
+    """A row of the table of first steps and memory; `ours` is our program's record."""
+    return dict(workload=workload, peer=setup.peer, mode=setup.label(), ours_ms=ours.get("first_ms"), peer_ms=first_ms,
+                ours_bytes=ours.get("peak_bytes"), peer_bytes=peak_bytes, note=note)
 
 
 def loss_difference(ours, peer):
@@ -48,11 +57,13 @@ def table(rows):
     for r in rows:
         groups.setdefault((r["workload"], r["threads"]), []).append(r)
     best = {id(least(group, "peer_ms")) for group in groups.values()}
-    lines = [("workload", "threads", "peer", "mode", "ours ms", "peer ms", "ratio", "repeats", "")]
+    lines = [("workload", "threads", "peer", "mode", "ours ms", "peer ms", "ratio", "ours CPU ms", "peer CPU ms",
+              "repeats", "")]
     for r in rows:
         star = "*" if id(r) in best else ""
         lines.append((r["workload"], str(r["threads"]), r["peer"] + star, r["mode"], number(r["ours_ms"]),
-                      number(r["peer_ms"]), number(r["ratio"]), str(r["repeats"]), r["note"]))
+                      number(r["peer_ms"]), number(r["ratio"]), number(r["ours_cpu_ms"]), number(r["peer_cpu_ms"]),
+                      str(r["repeats"]), r["note"]))
     return markdown(lines)
 
 
@@ -82,9 +93,11 @@ def threads(row):
 
 @dataclasses.dataclass
 class Run:
-    """All that a run found out. records: (workload's name, threads) -> what our program printed."""
+    """All that a run found out. records: (workload's name, threads) -> what our program printed; beginnings: rows of
+    first steps and memory."""
     rows: list
     records: dict
+    beginnings: list
     workloads: list
     machine: str
     versions: dict
@@ -163,6 +176,16 @@ def launches(run):
     return markdown(lines)
 
 
+def beginnings(run):
+    """A table of first steps, and of the memory that a process takes beyond what it had before the workload."""
+    lines = [("workload", "peer", "mode", "ours, first ms", "peer, first ms", "ours, MB", "peer, MB", "")]
+    for r in run.beginnings:
+        megabytes = (number(r[k] and r[k] / 1e6) for k in ("ours_bytes", "peer_bytes"))
+        lines.append((r["workload"], r["peer"], r["mode"], number(r["ours_ms"]), number(r["peer_ms"]), *megabytes,
+                      r["note"]))
+    return markdown(lines)
+
+
 def load_warning(load):
     return f"other processes took {load:.0%} of this machine when the run began; the numbers mean little"
 
@@ -175,7 +198,7 @@ def facts(run):
 def text(run):
     """What is printed at the end."""
     lines = [summary(w, run.best(w.name), run.best(w.name + PRIME)) for w in run.workloads]
-    return "\n\n".join([table(run.rows), launches(run), "\n".join([*lines, facts(run)])])
+    return "\n\n".join([table(run.rows), launches(run), beginnings(run), "\n".join([*lines, facts(run)])])
 
 
 def page(run):
@@ -188,7 +211,10 @@ def page(run):
         "the ratio with each size changed to the nearest prime, and its change.",
         summary_table(run), "## Every mode",
         "A star marks the best peer of a thread count. The modes with most repeats were the fastest of the first look.",
-        table(run.rows), "## Launches in a step", launches(run)]) + "\n"
+        table(run.rows), "## First steps and memory",
+        "Each on one thread in a process of its own with empty caches; memory is the most that the process held while "
+        "it did its first steps, beyond what it held before.", beginnings(run), "## Launches in a step",
+        launches(run)]) + "\n"
 
 
 def last_line(text):

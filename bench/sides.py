@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import signal
+import statistics
 import subprocess
 import tempfile
 import threading
@@ -37,12 +38,17 @@ class Ours:
     """The C++ program of a workload; each call is a process of its own, which starts in a few milliseconds."""
 
     def __init__(self, folder, workload, threads, inputs):
-        self.program = folder / f"bench_{workload.name.lower()}"
+        self.program = folder / f"bench_{workload.program or workload.name.lower()}"
         self.command = [str(self.program), "--inputs", str(inputs), "--threads", str(threads),
                         "--steps", str(workload.steps), "--repeats", "1"]
 
+    def times(self):
+        """Of a step in a process of its own: milliseconds, and those of all threads."""
+        record = self.run()
+        return statistics.median(record["ms"]), statistics.median(record["cpu_ms"])
+
     def run(self):
-        """The program's record: ms (one per repeat), losses, what was launched."""
+        """The program's record: ms and cpu_ms (one per repeat), losses, what was launched, memory."""
         if not self.program.exists():
             raise Failure(f"{self.program.name} is not built")
         try:
@@ -124,7 +130,9 @@ class Session:
         self.number, self.losses, self.first_ms = opened["session"], opened["losses"], opened["first_ms"]
 
     def repeat(self, steps):
-        return self.server.ask(REPEAT_SECONDS, do="repeat", session=self.number, steps=steps)["ms"]
+        """Of a step: milliseconds, and those of all threads."""
+        found = self.server.ask(REPEAT_SECONDS, do="repeat", session=self.number, steps=steps)
+        return found["ms"], found["cpu_ms"]
 
 
 class Servers:
@@ -143,11 +151,12 @@ class Servers:
         return Session(self.running[key], workload, inputs, setup)
 
     def fresh_session(self, workload, inputs, setup):
-        """A session in a process of its own with empty compile caches, which is ended at once."""
+        """A session in a process of its own with empty compile caches, which is ended at once; and its memory."""
         server = Server(self.venv, setup, fresh=True)
         self.versions[setup.peer] = server.version
         try:
-            return Session(server, workload, inputs, setup)
+            session = Session(server, workload, inputs, setup)
+            return session, server.ask(REPEAT_SECONDS, do="memory")["peak_bytes"]
         finally:
             server.close()
 

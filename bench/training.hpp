@@ -47,13 +47,33 @@ template <class Model, class Loss> std::vector<double> losses(Training<Model, Lo
 }
 
 /// Losses, then the repeats; each starts from the initial model.
-template <class Model, class Loss> Record train(const Options& options, const Model& initial, const Loss& loss) {
+template <class Model, class Loss>
+Record train(const Options& options, const Inputs& inputs, const Model& initial, const Loss& loss) {
   Training training(initial, loss);
   Record record;
-  record.losses = losses(training, compared_steps);
+  record.first_ms = milliseconds([&] { record.losses = losses(training, 1); });
+  const std::vector<double> later = losses(training, inputs.compared - 1);
+  record.losses.insert(record.losses.end(), later.begin(), later.end());
   repeat(
       options, record, [&] { training.restart(); }, [&] { training.step(); }, [&] { training.last(); });
   return record;
+}
+
+/// What a workload does with a model: trained on its loss, or without one run forward.
+template <class Model> Record measure(const Options& options, const Inputs& inputs, const Model& model) {
+  const rosin::Array x = inputs["x"];
+  if (inputs.loss.empty()) return forward(options, [=] { return model(x); });
+  const rosin::Array y = inputs["y"];
+  if (inputs.loss == "mse") {
+    return train(options, inputs, model, [=](const Model& m) { return rosin::mse(m(x), y); });
+  }
+  return train(options, inputs, model, [=](const Model& m) { return rosin::logitcrossentropy(m(x), y); });
+}
+
+/// A model with the arrays of its file.
+template <class Model> Model loaded(const Inputs& inputs, Model model) {
+  rosin::load((inputs.folder / model_file).string(), model, {.names = rosin::torch});
+  return model;
 }
 
 struct MLP {
@@ -69,8 +89,10 @@ inline rosin::Dense dense(const Inputs& inputs, const std::string& name, rosin::
   return {inputs[name + ".weight"], inputs[name + ".bias"], act};
 }
 
-inline MLP mlp(const Inputs& inputs, rosin::Activation act) {
-  return {dense(inputs, "hidden", act), dense(inputs, "out")};
+inline rosin::Activation activation(const Inputs& inputs) {
+  return inputs.activation == "tanh" ? rosin::Activation(rosin::tanh) : rosin::Activation(rosin::relu);
 }
+
+inline MLP mlp(const Inputs& inputs) { return {dense(inputs, "hidden", activation(inputs)), dense(inputs, "out")}; }
 
 }  // namespace bench

@@ -1,24 +1,25 @@
-"""The workloads: one table of sizes, their prime variants, and the files of initial parameters and data that every
-side starts from. Standard library only. Read next: bench.py (runs them), peer.py (how a peer is asked)."""
-import array
+"""The workloads: one table of sizes, and their prime variants. Standard library only. Read next: inputs.py (what every
+side starts from), bench.py (runs them), peer.py (how a peer is asked)."""
 import dataclasses
-import json
 import math
-import pathlib
-import random
-import sys
 
 
 @dataclasses.dataclass(frozen=True)
 class Workload:
     name: str
-    kind: str  # mlp | lenet | chain | tiny
+    kind: str  # a key of inputs.KINDS; where it is "op", `op` names a function that every side has
     sizes: dict
     steps: int  # in one repeat
-    activation: str = ""  # of the mlp's hidden layer
-    loss: str = ""  # mse | logitcrossentropy; empty: forward only
+    activation: str = ""  # of the mlp's hidden layers
+    loss: str = ""  # mse | logitcrossentropy | labels; empty: forward only
+    op: str = ""
     threads: tuple = (1, 2)
     layouts: tuple = ("",)  # memory orders of images that the peers try
+    modes: tuple = ()  # of the peers, where not all are tried: torch.compile takes minutes for a large network
+    compared: int = 20  # steps whose losses are compared; a network with statistics of batches soon magnifies rounding
+    alike: bool = True  # the results are those of the peers; not so for random numbers
+    prime: bool = True  # prime sizes are tried too
+    program: str = ""  # ours is bench_<program>; empty: the name
     first_step: bool = False  # what counts is the first step of a fresh process
     about: str = ""
     goal: tuple = ()  # ("x", least ratio) | (" ms", most) | (" ns an op", most)
@@ -26,18 +27,76 @@ class Workload:
 
 IMAGES = dict(batch=128, image=28, channels=1, conv1=6, conv2=16, dense1=120, dense2=84, classes=10)
 DIGITS = dict(batch=128, inputs=784, hidden=256, outputs=10)
+ONE = dict(batch=1)
+
+
+def op(name, function, sizes, steps, about, goal=1, **more):
+    return Workload(name, "op", sizes, steps, op=function, program="ops", about=about, goal=("x", goal), **more)
+
+
+def rows(features, columns):
+    return dict(features=features, columns=columns)
+
+
 TABLE = {w.name: w for w in [
     Workload("C1", "mlp", dict(batch=200, inputs=24, hidden=8, outputs=2), 3000, "tanh", "mse", about="MLP 24-8-2",
-             goal=("x", 4)),
+             goal=("x", 6)),
+    Workload("C2", "deep", dict(batch=10_000, inputs=4, hidden1=32, hidden2=16, outputs=4), 50, "tanh", "mse",
+             about="MLP 4-32-16-4 b10000", goal=("x", 2.5)),
     Workload("C3", "lenet", IMAGES, 40, loss="logitcrossentropy", layouts=("nchw", "nhwc"), about="LeNet-5 b128",
-             goal=("x", 1)),
+             goal=("x", 3.5)),
     Workload("C4", "mlp", DIGITS, 200, "relu", "logitcrossentropy", about="MLP 784-256-10 b128",
-             goal=("x", 1)),
-    Workload("C8", "chain", dict(elements=1_000_000), 200, about="gelu(x + b), 10 ops, 1 M elements"),
+             goal=("x", 1.6)),
+    Workload("C5", "deep", dict(batch=512, inputs=784, hidden1=512, hidden2=512, outputs=10), 10, "relu",
+             "logitcrossentropy", about="MLP 784-512-512-10 b512", goal=("x", 1.1)),
+    Workload("C6", "resnet", dict(batch=8, image=224, channels=3, classes=1000), 2, loss="logitcrossentropy",
+             layouts=("nhwc",), modes=("eager", "compile", "jit"), compared=2, prime=False, about="ResNet-18 b8",
+             goal=("x", 1.1)),
+    Workload("C7", "gpt", dict(batch=12, tokens=64, vocabulary=65, width=128, layers=4, heads=4), 10, loss="labels",
+             modes=("eager", "compile", "jit"), prime=False, about="char-GPT 4L d128 T64 b12", goal=("x", 1.3)),
+    Workload("C7-long", "gpt", dict(batch=4, tokens=512, vocabulary=65, width=128, layers=4, heads=4), 4,
+             loss="labels", modes=("eager", "compile", "jit"), prime=False, program="c7",
+             about="the same, T512 b4", goal=("x", 1.3)),
+    Workload("C8", "chain", dict(elements=1_000_000), 200, about="gelu(x + b), 10 ops, 1 M elements",
+             goal=("x", 1.3)),
     Workload("C9", "tiny", dict(elements=8, ops=100), 10_000, threads=(1,), about="100 dependent ops on 8 elements",
-             goal=(" ns an op", 40)),
-    Workload("C10", "mlp", DIGITS, 1, "relu", "logitcrossentropy", (1,), first_step=True, about="first step of C4",
-             goal=(" ms", 5)),
+             goal=(" ns an op", 35)),
+    Workload("C10", "mlp", DIGITS, 1, "relu", "logitcrossentropy", threads=(1,), first_step=True,
+             about="first step of C4", goal=(" ms", 2)),
+    Workload("LSTM", "lstm", dict(batch=32, tokens=50, inputs=128, hidden=128, outputs=10), 10,
+             loss="logitcrossentropy", modes=("eager", "jit"), about="two layers of 128, T50 b32", goal=("x", 1.3)),
+    Workload("CNN", "cnn", dict(batch=32, image=32, channels=3, conv=32, classes=10), 10, loss="logitcrossentropy",
+             layouts=("nchw", "nhwc"), modes=("eager", "compile", "jit"), compared=3,
+             about="six 3x3 convolutions with BatchNorm, 32x32, b32", goal=("x", 1.3)),
+    Workload("one-digit", "mlp", DIGITS | ONE, 3000, "relu", program="c4", about="C4's model, inference of one",
+             goal=("x", 5)),
+    Workload("one-image", "lenet", IMAGES | ONE, 1000, layouts=("nchw", "nhwc"), program="c3",
+             about="C3's model, inference of one", goal=("x", 5)),
+    op("softmax", "softmax_gradient", rows(37, 20_000), 50, "forward and backward, 37 x 20000", 1.3),
+    op("softmax-large", "softmax_gradient", rows(4096, 4096), 5, "the same, 4096 x 4096", 1.3),
+    op("layernorm", "layernorm_gradient", rows(129, 8_000), 50, "forward and backward, 129 x 8000", 1.3),
+    op("layernorm-large", "layernorm_gradient", rows(4096, 4096), 5, "the same, 4096 x 4096", 1.3),
+    op("axpb", "axpb", rows(1000, 1000), 100, "2 x + 1, 1 M elements"),
+    op("multiply-add", "multiply_add", rows(1000, 1000), 100, "x y + z, 1 M elements"),
+    op("half-add", "half_add", rows(1000, 1000), 50, "x + y of Float16, 1 M elements"),
+    op("sum-within", "sum_within", rows(1000, 1000), 100, "sums of columns of 1000, 1 M elements"),
+    op("sum-across", "sum_across", rows(1000, 1000), 100, "sums over 1000 columns, 1 M elements"),
+    op("logsumexp", "logsumexp", rows(1000, 1000), 50, "of columns of 1000, 1 M elements"),
+    op("argmax", "argmax", rows(1000, 1000), 50, "of columns of 1000, 1 M elements"),
+    op("cumsum", "cumsum", rows(1000, 1000), 50, "within columns of 1000, 1 M elements"),
+    op("cumsum-across", "cumsum_across", rows(1000, 1000), 50, "over 1000 columns, 1 M elements"),
+    op("transpose", "transposed", rows(1000, 1000), 50, "a copy, 1 M elements"),
+    op("transpose-large", "transposed", rows(5000, 6000), 3, "a copy, 30 M elements"),
+    op("sort", "sorted", rows(1_000_000, 1), 5, "1 M elements"),
+    op("top-10", "top", rows(1_000_000, 1), 20, "of 1 M elements"),
+    op("int-matmul", "int_matmul", rows(256, 256), 20, "Int32, 256 x 256"),
+    op("gather", "gathered", dict(features=256, columns=30_000, indices=8192), 20, "8192 columns of 256"),
+    op("embedding-gradient", "gather_gradient", dict(features=256, columns=30_000, indices=8192), 10,
+       "8192 columns of 256 added into 30000"),
+    op("normal", "normal", rows(1000, 1000), 50, "1 M random numbers", alike=False),
+    op("uniform", "uniform", rows(1000, 1000), 50, "1 M random numbers", alike=False),
+    op("epoch", "epoch", dict(features=784, columns=10_000, size=128), 5, "10000 images in shuffled batches of 128",
+       alike=False, modes=("eager", "jit")),
 ]}
 
 
@@ -54,66 +113,3 @@ def nearest_prime(n):
 
 def prime_variant(sizes):
     return {name: nearest_prime(n) for name, n in sizes.items()}
-
-
-def flat_features(s):
-    """Features per image behind the second pooling of LeNet (kernels 5x5 without padding, pools 2x2)."""
-    side = ((s["image"] - 4) // 2 - 4) // 2
-    return s["conv2"] * side * side
-
-
-def shapes(workload, s):
-    """Name -> row-major shape of each array; 2-D weights are (in, out), kernels (out, in, rows, columns)."""
-    if workload.kind == "chain":
-        return {"x": (s["elements"],), "b": (s["elements"],)}
-    if workload.kind == "tiny":
-        return {"x": (s["elements"],), "scale": (s["elements"],), "shift": (s["elements"],)}
-    if workload.kind == "mlp":
-        data = {"x": (s["batch"], s["inputs"]), "y": (s["batch"], s["outputs"])}
-        return data | dense("hidden", s["inputs"], s["hidden"]) | dense("out", s["hidden"], s["outputs"])
-    data = {"x": (s["batch"], s["channels"], s["image"], s["image"]), "y": (s["batch"], s["classes"])}
-    return (data | conv("conv1", s["channels"], s["conv1"]) | conv("conv2", s["conv1"], s["conv2"])
-            | dense("dense1", flat_features(s), s["dense1"]) | dense("dense2", s["dense1"], s["dense2"])
-            | dense("dense3", s["dense2"], s["classes"]))
-
-
-def dense(name, inputs, outputs):
-    return {f"{name}.weight": (inputs, outputs), f"{name}.bias": (outputs,)}
-
-
-def conv(name, inputs, outputs):
-    return {f"{name}.weight": (outputs, inputs, 5, 5), f"{name}.bias": (outputs,)}
-
-
-def values(workload, name, shape, rng):
-    """The numbers of one array: Glorot-uniform weights, constant biases, one-hot labels, uniform data."""
-    count = math.prod(shape)
-    if name.endswith(".bias"):
-        # Where a relu is switched on by rounding, Adam takes a whole step: two right LeNets would differ by 1e-4.
-        return [1.0 if workload.kind == "lenet" else 0.0] * count
-    if name == "y" and workload.loss == "logitcrossentropy":
-        labels = [rng.randrange(shape[1]) for _ in range(shape[0])]
-        return [float(label == k) for label in labels for k in range(shape[1])]
-    low, high = (0.5, 0.9) if name == "scale" else (-1.0, 1.0)
-    if name.endswith(".weight"):
-        area = math.prod(shape[2:])
-        high = math.sqrt(6 / ((shape[0] + shape[1]) * area))
-        low = -high
-    return [rng.uniform(low, high) for _ in range(count)]
-
-
-def write_inputs(workload, sizes, folder):
-    """Writes NAME.f32 (little-endian float32, row-major) for each array and manifest.json; returns the folder."""
-    folder = pathlib.Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    rng = random.Random(1)
-    arrays = []
-    for name, shape in shapes(workload, sizes).items():
-        numbers = array.array("f", values(workload, name, shape, rng))
-        if sys.byteorder == "big":
-            numbers.byteswap()
-        (folder / f"{name}.f32").write_bytes(numbers.tobytes())
-        arrays.append({"name": name, "shape": list(shape), "file": f"{name}.f32"})
-    manifest = {"workload": workload.name, "sizes": sizes, "arrays": arrays}
-    (folder / "manifest.json").write_text(json.dumps(manifest, indent=1))
-    return folder
