@@ -2,6 +2,7 @@
 #include "cpu/draw.hpp"
 
 #include <algorithm>
+#include <type_traits>
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
@@ -12,14 +13,14 @@
 namespace rosin::cpu {
 namespace {
 
-constexpr int64_t lane_elements = 32;  // of blocks side by side
+constexpr int64_t lane_elements = words_together;
 
-/// Numbers of the eight blocks from `block` on.
-using FillLanes = void (*)(float* out, uint64_t key, uint64_t block);
+/// Out: float, numbers in [0, 1) of the blocks from `block` on; uint32_t, their words.
+template <class Out> using FillLanes = void (*)(Out* out, uint64_t key, uint64_t block);
 
 /// Blocks side by side, so that the rounds become vector instructions.
-void fill_baseline(float* out, uint64_t key, uint64_t block) {
-  constexpr size_t lanes = lane_elements / 4;
+template <class Out> void fill_baseline(Out* out, uint64_t key, uint64_t block) {
+  constexpr size_t lanes = blocks_together;
   uint32_t words[4][lanes];
   for (size_t i = 0; i < lanes; ++i) {
     words[0][i] = static_cast<uint32_t>(block + i);
@@ -34,7 +35,10 @@ void fill_baseline(float* out, uint64_t key, uint64_t block) {
     high += philox::high_step;
   }
   for (size_t i = 0; i < lanes; ++i) {
-    for (size_t word = 0; word < 4; ++word) out[4 * i + word] = philox::unit_float(words[word][i]);
+    for (size_t word = 0; word < 4; ++word) {
+      if constexpr (std::is_same_v<Out, float>) out[4 * i + word] = philox::unit_float(words[word][i]);
+      else out[4 * i + word] = words[word][i];
+    }
   }
 }
 
@@ -66,20 +70,23 @@ struct Blocks {
   const __m256 whole = _mm256_cvtepi32_ps(_mm256_srli_epi32(bits, 8));
   _mm256_storeu_ps(out, _mm256_mul_ps(whole, _mm256_set1_ps(0x1p-24f)));
 }
+[[gnu::target("avx2"), gnu::always_inline]] inline void store_numbers(uint32_t* out, __m256i bits) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), bits);
+}
 
 /// The lower halves of both, in turn.
 [[gnu::target("avx2"), gnu::always_inline]] inline __m256i paired(const __m256i& first, const __m256i& second) {
   return _mm256_blend_epi32(first, _mm256_slli_epi64(second, 32), 0xAA);
 }
 
-[[gnu::target("avx2"), gnu::always_inline]] inline void store_blocks(float* out, const Blocks& b) {
+template <class Out> [[gnu::target("avx2"), gnu::always_inline]] inline void store_blocks(Out* out, const Blocks& b) {
   const __m256i front = paired(b.words[0], b.words[1]), back = paired(b.words[2], b.words[3]);
   const __m256i even = _mm256_unpacklo_epi64(front, back), odd = _mm256_unpackhi_epi64(front, back);
   store_numbers(out, _mm256_permute2x128_si256(even, odd, 0x20));
   store_numbers(out + 8, _mm256_permute2x128_si256(even, odd, 0x31));
 }
 
-[[gnu::target("avx2")]] void fill_wide(float* out, uint64_t key, uint64_t block) {
+template <class Out> [[gnu::target("avx2")]] void fill_wide(Out* out, uint64_t key, uint64_t block) {
   Blocks a = blocks_from(block), b = blocks_from(block + 4);
   uint32_t low = static_cast<uint32_t>(key), high = static_cast<uint32_t>(key >> 32);
   for (int round = 0; round < philox::rounds; ++round) {
@@ -94,16 +101,16 @@ struct Blocks {
 }
 #endif
 
-FillLanes best_fill() {
+template <class Out> FillLanes<Out> best_fill() {
 #ifdef __x86_64__
-  if (best_instruction_set() != InstructionSet::baseline) return fill_wide;
+  if (best_instruction_set() != InstructionSet::baseline) return fill_wide<Out>;
 #endif
-  return fill_baseline;
+  return fill_baseline<Out>;
 }
 
 /// Element i: word i % 4 of block counter + i / 4, its upper 24 bits.
 void draw_floats(void* memory, int64_t begin, int64_t count, uint64_t key, uint64_t counter) {
-  static const FillLanes fill = best_fill();
+  static const FillLanes<float> fill = best_fill<float>();
   float* out = static_cast<float*>(memory);
   float rest[lane_elements];
   for (const float* end = out + count; out < end;) {
@@ -122,15 +129,27 @@ void draw_floats(void* memory, int64_t begin, int64_t count, uint64_t key, uint6
 
 /// Element i: words 2 (i % 2) and the next one of block counter + i / 2, the upper 53 of their bits.
 void draw_doubles(void* memory, int64_t begin, int64_t count, uint64_t key, uint64_t counter) {
+  constexpr int64_t made_together = words_together / 2;
   double* out = static_cast<double*>(memory);
-  for (int64_t i = begin; i < begin + count;) {
-    const philox::Words words = philox::block_at(key, counter + static_cast<uint64_t>(i / 2));
-    if (i % 2 == 0) *out++ = philox::unit_double(words[0], words[1]), ++i;
-    if (i < begin + count) *out++ = philox::unit_double(words[2], words[3]), ++i;
+  uint32_t words[words_together];
+  for (const double* end = out + count; out < end;) {
+    draw_words(words, key, counter + static_cast<uint64_t>(begin / 2));
+    const int64_t skipped = begin % 2, made = std::min<int64_t>(made_together - skipped, end - out);
+    for (int64_t i = 0; i < made; ++i) {
+      const uint32_t* pair = words + 2 * (skipped + i);
+      out[i] = philox::unit_double(pair[0], pair[1]);
+    }
+    out += made;
+    begin += made;
   }
 }
 
 }  // namespace
+
+void draw_words(uint32_t (&words)[words_together], uint64_t key, uint64_t block) {
+  static const FillLanes<uint32_t> fill = best_fill<uint32_t>();
+  fill(words, key, block);
+}
 
 DrawLoop draw_loop(ScalarType type) { return type == ScalarType::float64 ? draw_doubles : draw_floats; }
 

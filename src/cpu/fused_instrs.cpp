@@ -221,14 +221,9 @@ void FusedKernel::expand(const Ready& instr, const Strip& strip, State& state) c
 }
 
 void FusedKernel::reduce(const Ready& instr, const Strip& strip, State& state) const {
-  const size_t size = static_cast<size_t>(bytes_of(instr.type));
-  const auto* in = static_cast<const unsigned char*>(state.pointers[instr.in[0]]);
-  auto* out = static_cast<unsigned char*>(state.slot(instr.dst));
+  void* out = state.slot(instr.dst);
+  instr.loops.reduce(out, state.pointers[instr.in[0]], layout_->row, strip.rows);
   state.pointers[instr.dst] = out;
-  for (int64_t r = 0; r < strip.rows; ++r) {
-    instr.loops.reduce(out + static_cast<size_t>(r) * size, in + static_cast<size_t>(r * layout_->row) * size,
-                       layout_->row);
-  }
 }
 
 void* FusedKernel::output(uint16_t port, const Strip& strip, bool row, const RunData& data) const {
@@ -282,7 +277,7 @@ void FusedKernel::add(const Root& port, int64_t begin, int64_t count, const unsi
     const unsigned char* x = in + done * size;
     if (port.strides[0] == 0) {
       alignas(8) unsigned char run[8];
-      port.loops.reduce(run, x, length);
+      port.loops.reduce(run, x, length, 1);
       port.loops.combine(sum + offset * size, run, 1);
     } else if (port.strides[0] != 1) {
       for (int64_t i = 0; i < length; ++i)

@@ -17,19 +17,35 @@ template <class T> class GatherCall final : public Call {
     const T* x = static_cast<const T*>(data.operands[0]);
     const Integers indices(data.operands[1], index_type_);
     T* out = static_cast<T*>(data.result);
-    for (int64_t row = rows_.first(chunk); row < rows_.last(chunk); ++row) {
-      const int64_t outer = row / indices_;
-      const int64_t at = indices.place(op_, row % indices_, x_.size);
-      const T* from = x + (outer * x_.size + at) * x_.inner;
-      if (x_.inner == 1) {
-        out[row] = *from;
-      } else {
-        std::memcpy(out + row * x_.inner, from, static_cast<size_t>(x_.inner) * sizeof(T));
-      }
+    for (int64_t row = rows_.first(chunk); row < rows_.last(chunk);) {
+      const int64_t outer = row / indices_, first = row - outer * indices_;
+      const int64_t last = std::min(indices_, rows_.last(chunk) - outer * indices_);
+      const T* from = x + outer * x_.size * x_.inner;
+      if (x_.inner == 1) take_elements(out + row, from, indices, first, last);
+      else take_rows(out + row * x_.inner, from, indices, first, last);
+      row += last - first;
     }
   }
 
  private:
+  void take_elements(T* out, const T* x, const Integers& indices, int64_t first, int64_t last) const {
+    for (int64_t i = first; i < last; ++i) *out++ = x[indices.place(op_, i, x_.size)];
+  }
+
+  // Rows stand anywhere: those that are wanted soon are asked for.
+  void take_rows(T* out, const T* x, const Integers& indices, int64_t first, int64_t last) const {
+    constexpr int64_t ahead = 8, most_lines = 8, line = 64 / static_cast<int64_t>(sizeof(T));
+    for (int64_t i = first; i < last; ++i, out += x_.inner) {
+      const int64_t soon = i + ahead < last ? indices[i + ahead] : 0;
+      if (soon > 0 && soon < x_.size) {
+        for (int64_t at = 0; at < std::min(x_.inner, most_lines * line); at += line) {
+          __builtin_prefetch(x + soon * x_.inner + at);
+        }
+      }
+      std::memcpy(out, x + indices.place(op_, i, x_.size) * x_.inner, static_cast<size_t>(x_.inner) * sizeof(T));
+    }
+  }
+
   std::string_view op_;
   DType index_type_;
   Lines x_;

@@ -83,7 +83,7 @@ TEST_F(MachineLoop, RowsAreCombinedInTheLanesOfTheCompiledLoops) {
         void* memory[] = {got.data(), x.data()};
         loop->run(memory, 3, static_cast<int64_t>(count));
         for (size_t row = 0; row < 3; ++row) {
-          body.of(type).reduce(want.data() + row * size, x.data() + row * count * size, static_cast<int64_t>(count));
+          body.of(type).reduce(want.data() + row * size, x.data() + row * count * size, static_cast<int64_t>(count), 1);
           double a = 0, b = 0;
           if (type == ScalarType::float64) {
             std::memcpy(&a, got.data() + row * size, size);

@@ -2,6 +2,7 @@
 // Read first: base/philox.hpp; numbers in [0, 1) are drawn inside fused kernels: draw.hpp.
 #include "base/philox.hpp"
 #include "cpu/dispatch.hpp"
+#include "cpu/draw.hpp"
 
 namespace rosin::cpu {
 namespace {
@@ -13,19 +14,26 @@ constexpr int64_t chunk_elements = 16384;  // a multiple of every block's elemen
 
 // Calls f(element, 64 bits): words 2 (i % 2) and the next one of block counter + i / 2.
 template <class F> void each_pair(const Pieces& elements, int64_t chunk, const CallData& data, F&& f) {
-  for (int64_t i = elements.first(chunk); i < elements.last(chunk); i += 2) {
-    const auto words = philox::block_at(key_of(data), counter_of(data) + static_cast<uint64_t>(i / 2));
-    f(i, words[0], words[1]);
-    if (i + 1 < elements.last(chunk)) f(i + 1, words[2], words[3]);
+  constexpr int64_t together = words_together / 2;
+  uint32_t words[words_together];
+  for (int64_t i = elements.first(chunk); i < elements.last(chunk); i += together) {
+    draw_words(words, key_of(data), counter_of(data) + static_cast<uint64_t>(i / 2));
+    const int64_t count = std::min(together, elements.last(chunk) - i);
+    for (int64_t k = 0; k < count; ++k) f(i + k, words[2 * k], words[2 * k + 1]);
   }
 }
 
-// The upper 64 bits of a product, from 32-bit parts.
+// The upper 64 bits of a product; from 32-bit parts where the compiler has no wider type.
 uint64_t high_product(uint64_t a, uint64_t b) {
+#ifdef __SIZEOF_INT128__
+  __extension__ typedef unsigned __int128 Product;
+  return static_cast<uint64_t>(static_cast<Product>(a) * b >> 64);
+#else
   const uint64_t a_low = a & 0xffffffffu, a_high = a >> 32, b_low = b & 0xffffffffu, b_high = b >> 32;
   const uint64_t middle = a_high * b_low + (a_low * b_low >> 32);
   const uint64_t other = a_low * b_high + (middle & 0xffffffffu);
   return a_high * b_high + (middle >> 32) + (other >> 32);
+#endif
 }
 
 // low + the upper 64 bits of bits * (high - low).

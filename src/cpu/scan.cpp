@@ -1,5 +1,6 @@
 // Running reductions, linear recurrences, and the places of extrema: one pass along a dim, lines side by side. What
 // elements are combined with is the op's reducer. Read first: dispatch.hpp, scalar/combine.hpp.
+#include "base/workers.hpp"
 #include "cpu/dispatch.hpp"
 #include "graph/reducer.hpp"
 #include "scalar/convert.hpp"
@@ -68,7 +69,7 @@ class RunningCall final : public Call {
     const int64_t from = block.at(0, reversed_) * elements_.bytes();
     loops_.running(static_cast<unsigned char*>(data.result) + from,
                    static_cast<const unsigned char*>(data.operands[0]) + from, totals, block.count, block.size,
-                   reversed_ ? -block.stride : block.stride);
+                   reversed_ ? -block.stride : block.stride, 1);
   }
 
   // So many rows at a time as the buffer holds.
@@ -89,7 +90,7 @@ class RunningCall final : public Call {
       each([&](int64_t at, int64_t n, unsigned char* to) { elements_.read(data.operands[0], at, n, to); });
       const bool backward = whole && reversed_;
       unsigned char* start = buffer + (backward ? (here - 1) * row_bytes : 0);
-      loops_.running(start, start, totals, block.count, here, backward ? -block.count : block.count);
+      loops_.running(start, start, totals, block.count, here, backward ? -block.count : block.count, 1);
       each([&](int64_t at, int64_t n, unsigned char* from) { elements_.write(data.result, at, n, from); });
     }
   }
@@ -99,6 +100,140 @@ class RunningCall final : public Call {
   bool reversed_;
   ComputedElements elements_;
   CombineLoops loops_;
+};
+
+// Lines whose elements stand one after another, x (n, outer). An element waits for the one before it, so strands of
+// them go side by side: lines, or segments of few long lines, to which what came before is added when all totals are
+// known.
+class RunningStrands final : public Call {
+ public:
+  RunningStrands(const CallSpec& spec, int dim, bool reversed)
+      : lines_(lines_of(spec.result.shape, dim)), reversed_(reversed),
+        elements_(spec.result.type, scalar_type(spec.result.type)),
+        loops_(spec.op->reducer->body.of(scalar_type(spec.result.type))), length_(lines_.size) {
+    // What comes out is rounded in halves: nothing can be added to it any more.
+    const bool cut =
+        elements_.in_place() && !spec.op->reducer->in_order && lines_.outer < few_lines && lines_.size >= worth_cutting;
+    if (cut) {
+      length_ = quotient_up(lines_.size, quotient_up(lines_.size, segment));
+      segments_ = quotient_up(lines_.size, length_);
+    }
+    sets_ = cut ? lines_.outer : 1;
+    strands_ = cut ? segments_ : lines_.outer;
+    groups_ = quotient_up(strands_, together);
+    pieces_ = Pieces::of(sets_ * groups_, together * length_);
+  }
+
+  int64_t chunks() const override { return pieces_.count(); }
+  size_t scratch_bytes() const override {
+    return segments_ > 1 ? static_cast<size_t>(sets_ * strands_ * most_bytes) : 0;
+  }
+
+  void run(int64_t chunk, const CallData& data) override {
+    for (int64_t piece = pieces_.first(chunk); piece < pieces_.last(chunk); ++piece) {
+      const int64_t set = piece / groups_, first = piece % groups_ * together;
+      alignas(8) unsigned char totals[together * most_bytes];
+      run_group(data, set, first, std::min(together, strands_ - first), totals);
+    }
+  }
+
+  void finish(const CallData& data) override {
+    if (segments_ == 1) return;
+    for (int64_t set = 0; set < sets_; ++set) {
+      for (int64_t s = 1; s < strands_; ++s) {
+        unsigned char joined[most_bytes];
+        std::memcpy(joined, total(data, set, s - 1), most_bytes);
+        loops_.combine(joined, total(data, set, s), 1);
+        std::memcpy(total(data, set, s), joined, most_bytes);
+      }
+    }
+    parallel_for(sets_ * strands_, [&](int64_t s) {
+      if (s % strands_ > 0) put_before(data, s / strands_, s % strands_);
+    });
+  }
+
+ private:
+  static constexpr int64_t together = 8, few_lines = 16, segment = 8192, worth_cutting = 4 * segment;
+
+  static int64_t quotient_up(int64_t a, int64_t b) { return b == 0 ? 0 : (a + b - 1) / b; }
+
+  // The first element of a strand in the order of the scan, and how far it is to the next strand and element.
+  int64_t start(int64_t set, int64_t strand) const {
+    return set * lines_.size + (reversed_ ? lines_.size - 1 : 0) + strand * to_next();
+  }
+  int64_t to_next() const { return segments_ > 1 ? step() * length_ : lines_.size; }
+  int64_t step() const { return reversed_ ? -1 : 1; }
+  int64_t length(int64_t strand) const {
+    return segments_ > 1 ? std::min(length_, lines_.size - strand * length_) : length_;
+  }
+
+  unsigned char* total(const CallData& data, int64_t set, int64_t strand) const {
+    return static_cast<unsigned char*>(data.scratch) + (set * strands_ + strand) * most_bytes;
+  }
+
+  void run_group(const CallData& data, int64_t set, int64_t first, int64_t count, unsigned char* totals) const {
+    loops_.neutral(totals, count);
+    const int64_t shared = length(first + count - 1);  // the last one is the shortest
+    const int64_t at = start(set, first);
+    advance(data, at, count, shared, totals);
+    for (int64_t i = 0; i < count; ++i) {
+      unsigned char* own = totals + i * elements_.bytes();
+      const int64_t rest = length(first + i) - shared;
+      if (rest > 0) advance(data, at + i * to_next() + shared * step(), 1, rest, own);
+      if (segments_ > 1) std::memcpy(total(data, set, first + i), own, static_cast<size_t>(elements_.bytes()));
+    }
+  }
+
+  // `size` elements more of strands from element `at` on.
+  void advance(const CallData& data, int64_t at, int64_t count, int64_t size, unsigned char* totals) const {
+    if (elements_.in_place()) {
+      const int64_t from = at * elements_.bytes();
+      return loops_.running(static_cast<unsigned char*>(data.result) + from,
+                            static_cast<const unsigned char*>(data.operands[0]) + from, totals, count, size, step(),
+                            to_next());
+    }
+    constexpr int64_t room = buffer_length / together;
+    alignas(8) unsigned char buffer[buffer_length * most_bytes];
+    for (int64_t done = 0; done < size; done += room) {
+      const int64_t here = std::min(room, size - done);
+      const auto each = [&](auto&& f) {
+        for (int64_t i = 0; i < count; ++i) {
+          const int64_t first = at + i * to_next() + done * step();
+          f(reversed_ ? first - here + 1 : first, buffer + i * room * elements_.bytes());
+        }
+      };
+      each([&](int64_t from, unsigned char* to) { elements_.read(data.operands[0], from, here, to); });
+      unsigned char* begin = buffer + (reversed_ ? (here - 1) * elements_.bytes() : 0);
+      loops_.running(begin, begin, totals, count, here, step(), room);
+      each([&](int64_t to, unsigned char* from) { elements_.write(data.result, to, here, from); });
+    }
+  }
+
+  // Each element of a segment becomes combine(what came before, element).
+  void put_before(const CallData& data, int64_t set, int64_t strand) const {
+    constexpr int64_t width = 64;
+    const int64_t bytes = elements_.bytes(), size = length(strand);
+    alignas(8) unsigned char before[width * most_bytes], joined[width * most_bytes];
+    for (int64_t i = 0; i < width; ++i) {
+      std::memcpy(before + i * bytes, total(data, set, strand - 1), static_cast<size_t>(bytes));
+    }
+    const int64_t first = start(set, strand) - (reversed_ ? size - 1 : 0);
+    auto* out = static_cast<unsigned char*>(data.result) + first * bytes;
+    for (int64_t i = 0; i < size; i += width) {
+      const int64_t here = std::min(width, size - i);
+      std::memcpy(joined, before, static_cast<size_t>(here * bytes));
+      loops_.combine(joined, out + i * bytes, here);
+      std::memcpy(out + i * bytes, joined, static_cast<size_t>(here * bytes));
+    }
+  }
+
+  Lines lines_;
+  bool reversed_;
+  ComputedElements elements_;
+  CombineLoops loops_;
+  int64_t length_, segments_ = 1;                // of a strand; of a line
+  int64_t sets_ = 1, strands_ = 0, groups_ = 0;  // lines that are cut, strands of one, groups of them
+  Pieces pieces_;
 };
 
 // h[j] = a[j] * h[j - 1] + b[j]; h[-1] = 0.
@@ -167,7 +302,7 @@ template <class T> class PlaceCall final : public Call {
   // Looks through elements [from, from + count) of a line.
   void look(Best& best, const T* piece, int64_t count, int64_t from) const {
     T chosen;
-    loops_.reduce(&chosen, piece, count);
+    loops_.reduce(&chosen, piece, count, 1);
     if (best.place >= 0) {
       T joined = best.value;
       loops_.combine(&joined, &chosen, 1);
@@ -239,6 +374,7 @@ std::unique_ptr<Call> prepare_recurrence(const CallSpec& spec, int dim, bool rev
 std::unique_ptr<Call> prepare_running(const CallSpec& spec, int dim, bool reversed) {
   const DType type = spec.result.type;
   if (is_complex(type) || !spec.op->reducer->body.of(scalar_type(type)).running) refuse_type(spec.op->name, type);
+  if (lines_of(spec.result.shape, dim).inner == 1) return std::make_unique<RunningStrands>(spec, dim, reversed);
   return std::make_unique<RunningCall>(spec, dim, reversed);
 }
 

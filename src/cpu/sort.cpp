@@ -81,7 +81,7 @@ template <class T> class SortCall final : public Call {
   SortCall(const CallSpec& spec, int dim, bool descending)
       : x_(lines_of(spec.operands[0].shape, dim)), wanted_(spec.result.shape[dim]), flip_(descending ? ~Key{0} : 0),
         type_(spec.operands[0].type), lines_(cut(x_)) {
-    if (wanted_ <= x_.size / 4) kept_ = std::min(x_.size, 2 * wanted_ + spare_items);
+    if (wanted_ <= x_.size / 4) kept_ = std::min(x_.size, 2 * wanted_ + spare_items(x_.size));
     else kept_ = wanted_ == x_.size && wanted_ >= worth_radix ? 2 * x_.size : x_.size;
   }
 
@@ -116,7 +116,10 @@ template <class T> class SortCall final : public Call {
     int32_t* places;
   };
 
-  static constexpr int64_t worth_radix = 256, spare_items = 1024, block = 256;
+  static constexpr int64_t worth_radix = 256, block = 64;
+
+  // Items that are looked at together for those wanted: the sooner the first time, the less of a short line is copied.
+  static int64_t spare_items(int64_t size) { return std::clamp<int64_t>(size / 16, 32, 1024); }
 
   // At most 16 chunks, because each has its own scratch.
   static Pieces cut(const Lines& x) {

@@ -26,11 +26,12 @@ template <class T> struct Operands {
   int64_t a_row, a_step, b_step, b_column, ldc;
 };
 
-/// A panel of A: so many rows as two vectors hold, widened to the type of sums.
-template <class T> struct Tile {
+/// A panel of A: so many rows as two vectors hold, widened to the type of sums. Vectors are as long as the processor's:
+/// of longer ones the sums of a tile would not stay in its registers.
+template <class T, int bytes> struct Tile {
   using S = typename Sum<T>::type;
-  typedef S Vector __attribute__((vector_size(64)));
-  static constexpr int64_t lanes = 64 / static_cast<int64_t>(sizeof(S));
+  typedef S Vector __attribute__((vector_size(bytes)));
+  static constexpr int64_t lanes = bytes / static_cast<int64_t>(sizeof(S));
   static constexpr int64_t rows = 2 * lanes;
 
   /// Rows [0, count) of `steps` columns; the rows below are zero.
@@ -90,18 +91,18 @@ template <class T> struct Tile {
 template <class T> using Multiply = void (*)(const Operands<T>& part, int64_t m, int64_t n, int64_t k);
 
 template <class T> void multiply(const Operands<T>& part, int64_t m, int64_t n, int64_t k) {
-  Tile<T>::multiply(part, m, n, k);
+  Tile<T, 16>::multiply(part, m, n, k);
 }
 #ifdef __x86_64__
 template <class T>
 [[gnu::flatten, gnu::target("avx2")]] void multiply_wide(const Operands<T>& part, int64_t m, int64_t n, int64_t k) {
-  Tile<T>::multiply(part, m, n, k);
+  Tile<T, 32>::multiply(part, m, n, k);
 }
 template <class T>
 [[gnu::flatten, gnu::target("avx512f,avx512vl,avx512bw,avx512dq")]] void multiply_widest(const Operands<T>& part,
                                                                                          int64_t m, int64_t n,
                                                                                          int64_t k) {
-  Tile<T>::multiply(part, m, n, k);
+  Tile<T, 64>::multiply(part, m, n, k);
 }
 #endif
 

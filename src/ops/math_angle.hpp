@@ -85,14 +85,14 @@ template <int last, int offset, FloatScalar X> [[gnu::always_inline]] inline Bit
 }
 
 /// The fraction of a turn that a Float32 a >= 1/2 is, after Payne and Hanek: a is y * 2^(8*j - 24) with an integer y
-/// below 2^31; of 2^(8*j - 24)/(2*pi) only 96 bits behind the point count.
-template <FloatScalar X> [[gnu::always_inline]] inline Turn<X> turn_of(X a) {
+/// below 2^31; of 2^(8*j - 24)/(2*pi) only 96 bits behind the point count. a < 2^(8*last + 7).
+template <int last, FloatScalar X> [[gnu::always_inline]] inline Turn<X> turn_of(X a) {
   using Long = typename X::template With<int64_t>;
   const auto bits = bits_of(a);
   // The power of two in y as a float between 1 and 2^7, and by its sum with 2^23 as an integer.
   const X power = float_of_bits(((bits + (2 << 23)) & (7 << 23)) + (127 << 23));
   const auto factor = ((bits & 0x7fffff) | 0x800000) * (bits_of(power + 0x1p23) & 0xff);
-  const auto first = window<16, 0>(a), second = window<16, 32>(a), third = window<16, 64>(a);
+  const auto first = window<last, 0>(a), second = window<last, 32>(a), third = window<last, 64>(a);
   const auto product = [factor](auto word) -> Long {
     return convert<int64_t>(convert<uint32_t>(factor)) * convert<int64_t>(convert<uint32_t>(word));
   };
@@ -100,9 +100,13 @@ template <FloatScalar X> [[gnu::always_inline]] inline Turn<X> turn_of(X a) {
   return {convert<int32_t>(shift_right_zero(sum, 32)) + factor * first, convert<int32_t>(sum)};
 }
 
+/// The windows that a Float32 of any size needs, and one below 2^15.
+inline constexpr int all_windows = 16, near_windows = 1;
+inline constexpr float near_limit = 0x1p15f;
+
 /// The angle of a Float32 >= 0.
-template <FloatScalar X> [[gnu::always_inline]] inline Quarters<X> quarters_of_float(X a) {
-  const auto turn = turn_of(a);
+template <int windows, FloatScalar X> [[gnu::always_inline]] inline Quarters<X> quarters_of_float(X a) {
+  const auto turn = turn_of<windows>(a);
   const auto quarters = (turn.high + (1 << 29)) >> 30;
   // The nearest quarter taken off: a fraction of a quarter with 64 bits, its sign, and its magnitude in 12, 12 and 31.
   const auto fraction = (turn.high << 2) | shift_right_zero(turn.low, 30);
@@ -134,9 +138,9 @@ template <FloatScalar X> [[gnu::always_inline]] inline Quarters<X> quarters_of_d
 }
 
 /// The angle |x|.
-template <FloatScalar X> [[gnu::always_inline]] inline Quarters<X> quarters_of(X x) {
+template <int windows = all_windows, FloatScalar X> [[gnu::always_inline]] inline Quarters<X> quarters_of(X x) {
   if constexpr (is_double<X>) return quarters_of_double(abs(x));
-  else return quarters_of_float(abs(x));
+  else return quarters_of_float<windows>(abs(x));
 }
 
 }  // namespace rosin::math

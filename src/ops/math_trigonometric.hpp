@@ -24,9 +24,14 @@ template <FloatScalar X> [[gnu::always_inline]] inline X odd(X value, X x) {
   return float_of_bits(bits_of(value) ^ (bits_of(x) & sign));
 }
 
-template <FloatScalar X> [[gnu::always_inline]] inline X sin(X x) { return odd(sin_of_quarters(quarters_of(x), 0), x); }
+/// `windows`: near_windows where |x| < near_limit, with the same bits.
+template <int windows = all_windows, FloatScalar X> [[gnu::always_inline]] inline X sin(X x) {
+  return odd(sin_of_quarters(quarters_of<windows>(x), 0), x);
+}
 
-template <FloatScalar X> [[gnu::always_inline]] inline X cos(X x) { return sin_of_quarters(quarters_of(x), 1); }
+template <int windows = all_windows, FloatScalar X> [[gnu::always_inline]] inline X cos(X x) {
+  return sin_of_quarters(quarters_of<windows>(x), 1);
+}
 
 /// a/b, with a correction for what rounding the sums takes away.
 template <FloatScalar X> [[gnu::always_inline]] inline X quotient(Sum<X> a, Sum<X> b) {
@@ -34,8 +39,8 @@ template <FloatScalar X> [[gnu::always_inline]] inline X quotient(Sum<X> a, Sum<
   return q + (((a.high - top) + a.low) - q * ((b.high - bottom) + b.low)) / bottom;
 }
 
-template <FloatScalar X> [[gnu::always_inline]] inline X tan(X x) {
-  const auto angle = quarters_of(x);
+template <int windows = all_windows, FloatScalar X> [[gnu::always_inline]] inline X tan(X x) {
+  const auto angle = quarters_of<windows>(x);
   const auto s = sin_kernel(angle.r, angle.rest), c = cos_kernel(angle.r, angle.rest);
   const auto swapped = is_odd(angle.quarters);
   const Sum<X> top = {select(swapped, -c.high, s.high), select(swapped, -c.low, s.low)};

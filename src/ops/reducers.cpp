@@ -67,17 +67,17 @@ const Reducer product_reducer{.name = "product",
                                 return Slopes{x, before};
                               }};
 const Reducer maximum_reducer{.name = "maximum",
-                              .body = make_combine(
+                              .body = make_combine<Weight::medium>(
                                   larger, [](auto x) { return least(x); }, everything),
                               .slopes = extremum_slopes};
 const Reducer minimum_reducer{.name = "minimum",
-                              .body = make_combine(
+                              .body = make_combine<Weight::medium>(
                                   smaller, [](auto x) { return greatest(x); }, everything),
                               .slopes = extremum_slopes};
 const Reducer any_reducer{.name = "any", .body = make_combine([](auto x, auto y) { return x | y; }, zero, bools)};
 const Reducer all_reducer{.name = "all", .body = make_combine([](auto x, auto y) { return x & y; }, one, bools)};
 const Reducer logaddexp_reducer{.name = "logaddexp",
-                                .body = make_combine(
+                                .body = make_combine<Weight::heavy>(
                                     log_of_sum, [](auto x) { return least(x); }, floats),
                                 .slopes = logaddexp_slopes};
 

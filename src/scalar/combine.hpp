@@ -9,15 +9,18 @@
 
 namespace rosin {
 
-/// Combines `count` contiguous elements into *result: in sixteen fixed lanes that are joined as a fixed tree, so that a
-/// result depends on the number of elements only, not on the instruction set.
-using ReduceLoop = void (*)(void* result, const void* x, int64_t count);
+/// result[r] = the combination of row r of `rows` rows, one after another, of `count` contiguous elements: in sixteen
+/// fixed lanes that are joined as a fixed tree, so that a result depends on the elements of its row only, not on the
+/// instruction set.
+using ReduceLoop = void (*)(void* result, const void* x, int64_t count, int64_t rows);
 /// into[i] = combine(into[i], x[i]).
 using CombineLoop = void (*)(void* into, const void* x, int64_t count);
 /// into[i] = the neutral element.
 using NeutralLoop = void (*)(void* into, int64_t count);
-/// For each of `size` rows of `count` elements, `step` elements apart, in order: out = totals = combine(totals, x).
-using RunningLoop = void (*)(void* out, const void* x, void* totals, int64_t count, int64_t size, int64_t step);
+/// For each of `size` rows of `count` elements, `step` elements apart, in order: out = totals = combine(totals, x). The
+/// elements of a row are `line` elements apart.
+using RunningLoop = void (*)(void* out, const void* x, void* totals, int64_t count, int64_t size, int64_t step,
+                             int64_t line);
 
 /// Of one type, contiguous, Bool as bytes 0 and 1; null where the body has no meaning for the type.
 struct CombineLoops {

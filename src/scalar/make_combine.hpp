@@ -10,27 +10,61 @@
 
 namespace rosin {
 
+/// How much combining is: one instruction, a few, or a long text, which is not written out several times.
+enum class Weight : uint8_t { light, medium, heavy };
+
 /// The texts of the loops on one type: T is the element, F combines, N is neutral.
-template <class F, class N, class T> struct CombineText {
+template <class F, class N, class T, Weight weight> struct CombineText {
   using Element = Stored<T>;
   static constexpr int lanes = 16;
+  /// Rows that are reduced, and lines that run, side by side: floats wait for each other.
+  static constexpr int rows_together = std::is_floating_point_v<T> && weight == Weight::light ? 4 : 1;
+  static constexpr int lines_together = std::is_floating_point_v<T> && weight != Weight::heavy ? 4 : 1;
 
   [[gnu::always_inline]] static inline T neutral() { return N{}(scalar::Num<T>{}).v; }
   [[gnu::always_inline]] static inline T combine(T a, T b) { return F{}(scalar::Num<T>{a}, scalar::Num<T>{b}).v; }
 
-  [[gnu::always_inline]] static inline void reduce(void* result, const void* source, int64_t count) {
+  /// lane[from + j] = combine(lane[from + j], x[j]) for `width` of them.
+  template <int width> [[gnu::always_inline]] static inline void take(T* lane, const Element* x) {
+    for (int j = 0; j < width; ++j) lane[j] = combine(lane[j], static_cast<T>(x[j]));
+  }
+
+  /// The last half of the lanes with the first, until one is left.
+  template <int half> [[gnu::always_inline]] static inline void join_lanes(T* lane) {
+    for (int j = 0; j < half; ++j) lane[j] = combine(lane[j], lane[j + half]);
+    if constexpr (half > 1) join_lanes<half / 2>(lane);
+  }
+
+  /// Some rows side by side: the lanes of one wait for each other.
+  template <int rows>
+  [[gnu::always_inline]] static inline void reduce_some(Element* result, const Element* x, int64_t count) {
+    T lane[rows][lanes];
+    for (int r = 0; r < rows; ++r) {
+      for (int j = 0; j < lanes; ++j) lane[r][j] = neutral();
+    }
+    const int64_t whole = count / lanes * lanes;
+    for (int64_t i = 0; i < whole; i += lanes) {
+      for (int r = 0; r < rows; ++r) take<lanes>(lane[r], x + r * count + i);
+    }
+    for (int r = 0; r < rows; ++r) {
+      const Element* rest = x + r * count + whole;
+      T* to = lane[r];
+      if (count & 8) take<8>(to, rest), to += 8, rest += 8;
+      if (count & 4) take<4>(to, rest), to += 4, rest += 4;
+      if (count & 2) take<2>(to, rest), to += 2, rest += 2;
+      if (count & 1) take<1>(to, rest);
+      join_lanes<lanes / 2>(lane[r]);
+      result[r] = lane[r][0];
+    }
+  }
+
+  template <int together>
+  [[gnu::always_inline]] static inline void reduce(void* result, const void* source, int64_t count, int64_t rows) {
+    auto* out = static_cast<Element*>(result);
     const auto* x = static_cast<const Element*>(source);
-    T lane[lanes];
-    for (int j = 0; j < lanes; ++j) lane[j] = neutral();
-    int64_t i = 0;
-    for (; i + lanes <= count; i += lanes) {
-      for (int j = 0; j < lanes; ++j) lane[j] = combine(lane[j], static_cast<T>(x[i + j]));
-    }
-    for (int j = 0; i < count; ++i, ++j) lane[j] = combine(lane[j], static_cast<T>(x[i]));
-    for (int half = lanes / 2; half > 0; half /= 2) {
-      for (int j = 0; j < half; ++j) lane[j] = combine(lane[j], lane[j + half]);
-    }
-    *static_cast<Element*>(result) = lane[0];
+    int64_t r = 0;
+    for (; together > 1 && r + together <= rows; r += together) reduce_some<together>(out + r, x + r * count, count);
+    for (; r < rows; ++r) reduce_some<1>(out + r, x + r * count, count);
   }
 
   [[gnu::always_inline]] static inline void join(void* into, const void* source, int64_t count) {
@@ -39,18 +73,53 @@ template <class F, class N, class T> struct CombineText {
     for (int64_t i = 0; i < count; ++i) a[i] = combine(static_cast<T>(a[i]), static_cast<T>(x[i]));
   }
 
+  /// Some lines, `line` elements apart: the elements of one wait for each other.
+  template <int lines>
+  [[gnu::always_inline]] static inline void run_lines(Element* out, const Element* x, Element* totals, int64_t size,
+                                                      int64_t step, int64_t line) {
+    T total[lines];
+    for (int l = 0; l < lines; ++l) total[l] = static_cast<T>(totals[l]);
+    for (int64_t j = 0; j < size; ++j) {
+      for (int l = 0; l < lines; ++l) {
+        total[l] = combine(total[l], static_cast<T>(x[j * step + l * line]));
+        out[j * step + l * line] = total[l];
+      }
+    }
+    for (int l = 0; l < lines; ++l) totals[l] = total[l];
+  }
+
+  /// The same for any number of lines, some of them beside each other: one text for all.
+  [[gnu::always_inline]] static inline void run_in_turn(Element* out, const Element* x, Element* totals, int64_t count,
+                                                        int64_t size, int64_t step, int64_t line) {
+    constexpr int64_t width = 64;
+    for (int64_t j = 0; j < size; ++j) {
+      for (int64_t first = 0; first < count; first += width) {
+        const int64_t here = count - first < width ? count - first : width, at = j * step + first * line;
+        Element row[width];
+        for (int64_t l = 0; l < here; ++l) row[l] = x[at + l * line];
+        for (int64_t l = 0; l < here; ++l) {
+          totals[first + l] = combine(static_cast<T>(totals[first + l]), static_cast<T>(row[l]));
+        }
+        for (int64_t l = 0; l < here; ++l) out[at + l * line] = totals[first + l];
+      }
+    }
+  }
+
   [[gnu::always_inline]] static inline void run(void* result, const void* source, void* state, int64_t count,
-                                                int64_t size, int64_t step) {
+                                                int64_t size, int64_t step, int64_t line) {
     auto* out = static_cast<Element*>(result);
     const auto* x = static_cast<const Element*>(source);
     auto* totals = static_cast<Element*>(state);
-    if (count == 1) {
-      T total = static_cast<T>(*totals);
-      for (int64_t j = 0; j < size; ++j) {
-        total = combine(total, static_cast<T>(x[j * step]));
-        out[j * step] = total;
+    if constexpr (weight == Weight::heavy) {
+      run_in_turn(out, x, totals, count, size, step, line);
+      return;
+    }
+    if (line != 1 || count == 1) {
+      int64_t l = 0;
+      for (; l + lines_together <= count; l += lines_together) {
+        run_lines<lines_together>(out + l * line, x + l * line, totals + l, size, step, line);
       }
-      *totals = total;
+      for (; l < count; ++l) run_lines<1>(out + l * line, x + l * line, totals + l, size, step, line);
       return;
     }
     for (int64_t j = 0; j < size; ++j, out += step, x += step) {
@@ -68,22 +137,32 @@ template <class F, class N, class T> struct CombineText {
 
 /// The same texts as functions of one instruction set each.
 template <class Text> struct CombineFunctions {
-  [[gnu::flatten]] static void reduce(void* result, const void* x, int64_t count) { Text::reduce(result, x, count); }
+#ifdef __x86_64__
+  static constexpr int baseline_rows = 1;  // processors that have no more are old
+#else
+  static constexpr int baseline_rows = Text::rows_together;
+#endif
+  [[gnu::flatten]] static void reduce(void* result, const void* x, int64_t count, int64_t rows) {
+    Text::template reduce<baseline_rows>(result, x, count, rows);
+  }
   [[gnu::flatten]] static void join(void* into, const void* x, int64_t count) { Text::join(into, x, count); }
-  [[gnu::flatten]] static void run(void* out, const void* x, void* totals, int64_t count, int64_t size, int64_t step) {
-    Text::run(out, x, totals, count, size, step);
+  [[gnu::flatten]] static void run(void* out, const void* x, void* totals, int64_t count, int64_t size, int64_t step,
+                                   int64_t line) {
+    Text::run(out, x, totals, count, size, step, line);
   }
 
 #ifdef __x86_64__
-  [[gnu::flatten, gnu::target("arch=x86-64-v3")]] static void reduce_wide(void* result, const void* x, int64_t count) {
-    Text::reduce(result, x, count);
+  [[gnu::flatten, gnu::target("arch=x86-64-v3")]] static void reduce_wide(void* result, const void* x, int64_t count,
+                                                                          int64_t rows) {
+    Text::template reduce<Text::rows_together>(result, x, count, rows);
   }
   [[gnu::flatten, gnu::target("arch=x86-64-v3")]] static void join_wide(void* into, const void* x, int64_t count) {
     Text::join(into, x, count);
   }
   [[gnu::flatten, gnu::target("arch=x86-64-v3")]] static void run_wide(void* out, const void* x, void* totals,
-                                                                       int64_t count, int64_t size, int64_t step) {
-    Text::run(out, x, totals, count, size, step);
+                                                                       int64_t count, int64_t size, int64_t step,
+                                                                       int64_t line) {
+    Text::run(out, x, totals, count, size, step, line);
   }
 
   // clang does not know the wish for long vectors.
@@ -93,8 +172,8 @@ template <class Text> struct CombineFunctions {
   [[gnu::target("arch=x86-64-v4,prefer-vector-width=512")]]
 #endif
   [[gnu::flatten]] static void
-  reduce_widest(void* result, const void* x, int64_t count) {
-    Text::reduce(result, x, count);
+  reduce_widest(void* result, const void* x, int64_t count, int64_t rows) {
+    Text::template reduce<Text::rows_together>(result, x, count, rows);
   }
 #ifdef __clang__
   [[gnu::target("arch=x86-64-v4")]]
@@ -127,13 +206,14 @@ template <class T> int64_t immediate_of(T value) {
 }
 
 /// `combine` is associative, with `neutral` as its neutral element; both give the type of their operands.
-template <class F, class N, ScalarType... types> CombineBody make_combine(F, N, TypeSet<types...>) {
+template <Weight weight = Weight::light, class F, class N, ScalarType... types>
+CombineBody make_combine(F, N, TypeSet<types...>) {
   CombineBody body;
   const auto add = [&]<ScalarType type>() {
     using T = typename ElementOf<type>::Type;
     static_assert(std::same_as<typename LoopOn<F, Operands::alike, 2, type>::Result, T>);
-    body.loops[static_cast<int>(type)] = CombineFunctions<CombineText<F, N, T>>::chosen();
-    body.neutral[static_cast<int>(type)] = immediate_of(CombineText<F, N, T>::neutral());
+    body.loops[static_cast<int>(type)] = CombineFunctions<CombineText<F, N, T, weight>>::chosen();
+    body.neutral[static_cast<int>(type)] = immediate_of(CombineText<F, N, T, weight>::neutral());
   };
   (add.template operator()<types>(), ...);
   body.code = [](ScalarType type, ScalarCode& code) {

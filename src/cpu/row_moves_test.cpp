@@ -1,0 +1,117 @@
+// Rows taken from a table and added to one, against loops written out here: narrow and wide rows, repeated places,
+// any number of threads.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <rosin/create.hpp>
+#include <rosin/elementwise.hpp>
+#include <rosin/error.hpp>
+#include <rosin/index.hpp>
+#include <rosin/movement.hpp>
+#include <rosin/stats.hpp>
+
+namespace rosin {
+namespace {
+
+constexpr DType types[] = {UInt8, Int8,   Int16,   UInt16,   Int32,   UInt32,
+                           Int64, UInt64, Float16, BFloat16, Float32, Float64};
+
+std::vector<double> drawn(int64_t count, int64_t numbers) {
+  std::vector<double> values;
+  for (int64_t i = 0; i < count; ++i) values.push_back(static_cast<double>(i * 7919 % 1009 % numbers));
+  return values;
+}
+
+/// Of a table of `size` rows; some are negative, which count from the end.
+std::vector<int32_t> places(int64_t count, int64_t size) {
+  std::vector<int32_t> result;
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t place = i * i % 10007 % size;
+    result.push_back(static_cast<int32_t>(i % 5 == 0 ? place - size : place));
+  }
+  return result;
+}
+
+struct Case {
+  int64_t inner, size, count;
+};
+constexpr Case cases[] = {{1, 1, 3},       {1, 1000, 5000},  {3, 7, 0},       {16, 1, 9000},   {16, 4096, 5001},
+                          {17, 501, 9001}, {64, 3000, 2000}, {65, 900, 1200}, {300, 200, 1000}};
+
+size_t row_of(int32_t place, int64_t size) { return static_cast<size_t>(place < 0 ? place + size : place); }
+
+TEST(RowMoves, RowsAreTakenAddedAndWritten) {
+  for (const Case& c : cases) {
+    const auto table = drawn(c.inner * c.size, 3), updates = drawn(c.inner * c.count, 2);
+    const auto at = places(c.count, c.size);
+    const auto inner = static_cast<size_t>(c.inner);
+    auto added = table, written = table;
+    std::vector<double> taken;
+    for (size_t k = 0; k < at.size(); ++k) {
+      const size_t row = row_of(at[k], c.size) * inner;
+      for (size_t i = 0; i < inner; ++i) {
+        added[row + i] += updates[k * inner + i];
+        written[row + i] = updates[k * inner + i];
+        taken.push_back(table[row + i]);
+      }
+    }
+    for (const DType type : types) {
+      const Array x = cast(reshape(Array(table, {c.inner * c.size}), {c.inner, c.size}), type);
+      const Array u = cast(reshape(Array(updates, {c.inner * c.count}), {c.inner, c.count}), type);
+      const Array indices(at, {c.count});
+      const std::string about = std::string(to_string(type)) + ' ' + std::to_string(c.inner);
+      EXPECT_EQ(gather(x, indices).to_vector<double>(), taken) << about;
+      EXPECT_EQ(scatter(x, indices, u).to_vector<double>(), written) << about;
+      const bool holds = size_of(type) > 1 && (type != BFloat16 || c.size > 1000) && (type != Float16 || c.size > 100);
+      if (!holds) continue;
+      EXPECT_EQ(scatter_add(x, indices, u).to_vector<double>(), added) << about;
+    }
+  }
+}
+
+TEST(RowMoves, RowsOfEachMatrixOfABatch) {
+  const auto table = drawn(int64_t{33} * 50 * 4, 1000);
+  const auto at = places(700, 50);
+  const Array x = reshape(Array(table, {33 * 50 * 4}), {33, 50, 4});
+  const auto got = gather(x, Array(at, {700}), 1).to_vector<double>();
+  for (size_t o = 0; o < 4; ++o) {
+    for (size_t k = 0; k < 700; ++k) {
+      for (size_t i = 0; i < 33; ++i) {
+        ASSERT_EQ(got[(o * 700 + k) * 33 + i], table[(o * 50 + row_of(at[k], 50)) * 33 + i]);
+      }
+    }
+  }
+}
+
+TEST(RowMoves, AnyNumberOfThreadsGivesTheSameBits) {
+  std::vector<float> updates;
+  for (int64_t i = 0; i < 32 * 9000; ++i)
+    updates.push_back(0.1f * static_cast<float>(i % 37) - 1.0f / static_cast<float>(i + 1));
+  const Array u = reshape(Array(updates, {32 * 9000}), {32, 9000}), indices(places(9000, 700), {9000});
+  const Array target = zeros({32, 700});
+  set_num_threads(1);
+  const auto wanted = scatter_add(target, indices, u).to_vector();
+  const auto halves = scatter_add(cast(target, Float16), indices, cast(u, Float16)).to_vector();
+  for (const int threads : {2, 3, 7}) {
+    set_num_threads(threads);
+    EXPECT_EQ(scatter_add(target, indices, u).to_vector(), wanted) << threads;
+    EXPECT_EQ(scatter_add(cast(target, Float16), indices, cast(u, Float16)).to_vector(), halves) << threads;
+  }
+  set_num_threads(0);
+}
+
+TEST(RowMoves, APlaceOutsideIsRefused) {
+  for (const int32_t place : {4096, -4097}) {
+    std::vector<int32_t> at = places(5000, 4096);
+    at[4321] = place;
+    const Array table = zeros({64, 4096}), indices(at, {5000}), u = zeros({64, 5000});
+    EXPECT_THROW(eval(gather(table, indices)), Error);
+    EXPECT_THROW(eval(scatter_add(table, indices, u)), Error);
+  }
+}
+
+}  // namespace
+}  // namespace rosin
