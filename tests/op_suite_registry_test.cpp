@@ -44,15 +44,15 @@ void note_draws(std::set<std::string_view>& reached) {
 }
 
 /// Ops that no function of the table records: those of gradient calls (grad.hpp), of optimiser rules (moments.hpp), of
-/// checks of steps (finding.hpp), of embeddings (lookup.hpp) and routines of the CPU (linalg.hpp, fft.hpp), whose tests
-/// stand in src/grad, src/optim, src/nn and src/ops.
+/// checks of steps (finding.hpp), of embeddings (lookup.hpp), attention (nn) and routines of the CPU (linalg.hpp,
+/// fft.hpp), whose tests stand in src/grad, src/optim, src/nn and src/ops.
 bool is_of_other_room(const Op& op) {
   const bool is_moment = op.name == "running_mean" || op.name == "running_square" || op.name == "scaled_by_root" ||
                          op.name == "moved_by_root";
   const bool is_lookup = op.name == "Embedding" || op.name == "EmbeddingBag";
   const bool is_check = op.name == "nothing_found";
-  return op.kind == Kind::argument || op.kind == Kind::transfer || op.kind == Kind::routine ||
-         op.name == "stop_gradient" || is_moment || is_lookup || is_check;
+  return op.kind == Kind::argument || op.kind == Kind::transfer || op.kind == Kind::attention ||
+         op.kind == Kind::routine || op.name == "stop_gradient" || is_moment || is_lookup || is_check;
 }
 
 /// A registered op is a public function of the table, a part of one, or a step of their first or second gradients; an

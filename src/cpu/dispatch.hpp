@@ -193,6 +193,7 @@ std::unique_ptr<Call> prepare_scatter(const CallSpec& spec);
 std::unique_ptr<Call> prepare_sort(const CallSpec& spec);
 std::unique_ptr<Call> prepare_scan(const CallSpec& spec);
 std::unique_ptr<Call> prepare_random(const CallSpec& spec);
+std::unique_ptr<Call> prepare_attention(const CallSpec& spec);
 std::unique_ptr<Call> prepare_routine(const CallSpec& spec);
 std::unique_ptr<Call> prepare_window(const CallSpec& spec);
 

@@ -16,6 +16,7 @@ std::unique_ptr<Call> prepare(const CallSpec& spec) {
     case Kind::scan: return prepare_scan(spec);
     case Kind::random: return prepare_random(spec);
     case Kind::routine: return prepare_routine(spec);
+    case Kind::attention: return prepare_attention(spec);
     case Kind::leaf:  // no calls
     case Kind::scalar:
     case Kind::argument:

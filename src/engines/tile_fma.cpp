@@ -42,6 +42,9 @@ template <> struct Vec<float> {
   static Register fma(Register a, Register b, Register c) { return _mm256_fmadd_ps(a, b, c); }
   static Register add(Register a, Register b) { return _mm256_add_ps(a, b); }
   static Register mul(Register a, Register b) { return _mm256_mul_ps(a, b); }
+  static Register sub(Register a, Register b) { return _mm256_sub_ps(a, b); }
+  static Register most(Register a, Register b) { return _mm256_max_ps(a, b); }
+  static Register power(Register a) { return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(a), 23)); }
   static Register larger(Register kept, Register value) {
     const Register taken =
         _mm256_or_ps(_mm256_cmp_ps(value, kept, _CMP_GT_OQ), _mm256_cmp_ps(value, value, _CMP_UNORD_Q));
@@ -88,12 +91,14 @@ template <> struct Vec<double> {
   static Register positive(Register a) { return _mm256_max_pd(_mm256_setzero_pd(), a); }
 };
 
+#include "engines/attention_body.hpp"
 #include "engines/pool_body.hpp"
 #include "engines/tile_body.hpp"
 
 }  // namespace
 
-constinit const TileKernels fma_tile_kernels{"avx2", 32, 2, typed_kernels<float>(), typed_kernels<double>()};
+constinit const TileKernels fma_tile_kernels{
+    "avx2", 32, 2, typed_kernels<float>(), typed_kernels<double>(), {&fold_logits, &weigh_slopes}};
 
 }  // namespace rosin::engines
 

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "engines/attention_block.hpp"
+
 namespace rosin::engines {
 
 /// C(rows, columns) = [C +] sum over r < outer, j < inner of A(row; r, j) * B(r, j; column) [+ bias(row)] [max 0].
@@ -56,6 +58,7 @@ struct TileKernels {
   int row_vectors;  // row vectors of one full tile: A panels of row_vectors * vector_bytes are used best
   TypedKernels<float> floats;
   TypedKernels<double> doubles;
+  AttentionKernels attention;
 
   template <class T> const TypedKernels<T>& of() const {
     if constexpr (sizeof(T) == sizeof(float)) {

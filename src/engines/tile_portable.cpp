@@ -35,6 +35,12 @@ template <class T> struct Vec {
   static Register fma(Register a, Register b, Register c) { return a * b + c; }
   static Register add(Register a, Register b) { return a + b; }
   static Register mul(Register a, Register b) { return a * b; }
+  static Register sub(Register a, Register b) { return a - b; }
+  static Register most(Register a, Register b) { return a > b ? a : b; }
+  static Register power(Register a) {
+    typedef uint32_t Words __attribute__((vector_size(16)));
+    return (Register)((Words)a << 23);
+  }
   static Register larger(Register kept, Register value) { return ((value > kept) | (value != value)) ? value : kept; }
   static Register where_taken(Register a, Register b, Register value) {
     return ((a == b) | (a != a)) ? value : Register{};
@@ -45,6 +51,7 @@ template <class T> struct Vec {
   static Register positive(Register a) { return a < Register{} ? Register{} : a; }
 };
 
+#include "engines/attention_body.hpp"
 #include "engines/pool_body.hpp"
 #include "engines/tile_body.hpp"
 
@@ -62,7 +69,8 @@ const TileKernels& choose_tile_kernels() {
 
 }  // namespace
 
-constinit const TileKernels portable_tile_kernels{"portable", 16, 2, typed_kernels<float>(), typed_kernels<double>()};
+constinit const TileKernels portable_tile_kernels{
+    "portable", 16, 2, typed_kernels<float>(), typed_kernels<double>(), {&fold_logits, &weigh_slopes}};
 
 void require_tile_type(DType type, const char* what) {
   if (type == DType::Float32 || type == DType::Float64) return;

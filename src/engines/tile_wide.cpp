@@ -35,6 +35,11 @@ template <> struct Vec<float> {
   static Register fma(Register a, Register b, Register c) { return _mm512_fmadd_ps(a, b, c); }
   static Register add(Register a, Register b) { return _mm512_add_ps(a, b); }
   static Register mul(Register a, Register b) { return _mm512_mul_ps(a, b); }
+  static Register sub(Register a, Register b) { return _mm512_sub_ps(a, b); }
+  static Register most(Register a, Register b) { return _mm512_maskz_max_ps(0xffff, a, b); }
+  static Register power(Register a) {
+    return _mm512_castsi512_ps(_mm512_maskz_slli_epi32(0xffff, _mm512_castps_si512(a), 23));
+  }
   static Register larger(Register kept, Register value) {
     const Mask taken =
         static_cast<Mask>(_mm512_cmp_ps_mask(value, kept, _CMP_GT_OQ) | _mm512_cmp_ps_mask(value, value, _CMP_UNORD_Q));
@@ -81,12 +86,14 @@ template <> struct Vec<double> {
   static Register positive(Register a) { return _mm512_maskz_max_pd(0xff, _mm512_setzero_pd(), a); }
 };
 
+#include "engines/attention_body.hpp"
 #include "engines/pool_body.hpp"
 #include "engines/tile_body.hpp"
 
 }  // namespace
 
-constinit const TileKernels wide_tile_kernels{"avx512", 64, 2, typed_kernels<float>(), typed_kernels<double>()};
+constinit const TileKernels wide_tile_kernels{
+    "avx512", 64, 2, typed_kernels<float>(), typed_kernels<double>(), {&fold_logits, &weigh_slopes}};
 
 }  // namespace rosin::engines
 

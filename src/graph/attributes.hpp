@@ -130,6 +130,14 @@ struct FourierAttributes {
   int32_t dim = 1, inverse = 0;
 };
 
+/// Sequences (features, length, batch) of heads; which operands follow the first ones: bias, mask, seed (key and
+/// counter of the draw, Int64).
+struct AttentionAttributes {
+  int32_t heads = 1, kv_heads = 1;
+  int32_t causal = 0, has_bias = 0, has_mask = 0, is_dropped = 0;
+  double scale = 1, kept = 1;  // of the logits; the share of the weights that is not dropped
+};
+
 /// Convolutions and pooling, up to three spatial dims (unused entries: stride 1, dilation 1, rest 0).
 struct WindowAttributes {
   int32_t stride[3] = {1, 1, 1};

@@ -1,5 +1,5 @@
 // The table of kinds: for each kind of op how it is recorded, keyed, laid out and lowered. A kind without its row does
-// not compile, here (transfer stays the last one) or in the switches of the executors (cpu/prepare.cpp,
+// not compile, here (attention stays the last one) or in the switches of the executors (cpu/prepare.cpp,
 // kernels/launches.cpp). Read first: op.hpp. Read next: plan/fuse.cpp (who places nodes).
 #pragma once
 
@@ -52,6 +52,7 @@ inline constexpr KindInfo kinds[] = {
     {Kind::routine, "routine", Placing::call, true, true, false, true, false, true},
     {Kind::part, "part", Placing::result, false, true, false, true, false, false},
     {Kind::transfer, "transfer", Placing::never, false, false, false, true, false, false},
+    {Kind::attention, "attention", Placing::call, true, true, false, true, true, false},
 };
 
 inline constexpr int kind_count = sizeof(kinds) / sizeof(kinds[0]);
@@ -62,7 +63,7 @@ constexpr bool kinds_are_in_order() noexcept {
   for (int i = 0; i < kind_count; ++i) {
     if (kinds[i].kind != static_cast<Kind>(i)) return false;
   }
-  return kind_count == static_cast<int>(Kind::transfer) + 1;
+  return kind_count == static_cast<int>(Kind::attention) + 1;
 }
 static_assert(kinds_are_in_order());
 

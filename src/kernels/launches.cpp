@@ -43,7 +43,8 @@ void write_call(const Layout& layout, const Step& step, LaunchList& list) {
     case Kind::reduction:
     case Kind::routine:  // recorded on the CPU alone
     case Kind::part:
-    case Kind::transfer: break;
+    case Kind::transfer:
+    case Kind::attention: break;  // as routines
   }
   throw_unknown(op, "the writer of kernels");
 }

@@ -5,18 +5,20 @@
 #include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/index.hpp>
+#include <rosin/layer.hpp>
 #include <rosin/matmul.hpp>
 #include <rosin/movement.hpp>
+#include <rosin/random.hpp>
 
 #include <rosin/show.hpp>
 
 #include <cmath>
-#include <limits>
 
 #include "graph/context.hpp"
 #include "graph/op.hpp"
 #include "model/locate.hpp"
 #include "nn/layer_parts.hpp"
+#include "ops/attention.hpp"
 #include "ops/autocast_casts.hpp"
 
 namespace rosin {
@@ -27,35 +29,6 @@ namespace {
   throw Error(ErrorKind::shape, std::string(op) + ": " + rule + "; got " + got + "; " + std::string(cure));
 }
 
-/// (features, length, batch) or (features, length) -> (features of a head, length, heads, batch).
-Array split_heads(std::string_view op, const Array& x, int64_t heads) {
-  if (x.rank() != 2 && x.rank() != 3) {
-    refuse_shape(op, "sequences are (features, length, batch) or (features, length)", to_string(x.shape()),
-                 "reshape them");
-  }
-  if (heads < 1 || x.size(0) % heads != 0) {
-    refuse_shape(op, "heads divide the features", std::to_string(heads) + " heads for " + to_string(x.shape()),
-                 "choose another number of heads");
-  }
-  const int64_t batch = x.rank() == 3 ? x.size(2) : 1;
-  return permute(reshape(x, {x.size(0) / heads, heads, x.size(1), batch}), {0, 2, 1, 3});
-}
-
-/// The way back, to the rank that the sequences had.
-Array join_heads(const Array& x, int rank) {
-  const Array columns = permute(x, {0, 2, 1, 3});
-  const int64_t features = x.size(0) * x.size(2);
-  return rank == 2 ? reshape(columns, {features, x.size(1)}) : reshape(columns, {features, x.size(1), x.size(3)});
-}
-
-/// Heads (features, length, heads, batch) that each serve `count` others, repeated for them.
-Array shared_among(const Array& x, int64_t count) {
-  if (count == 1) return x;
-  const Array wide = expand(reshape(x, {x.size(0), x.size(1), 1, x.size(2), x.size(3)}),
-                            {x.size(0), x.size(1), count, x.size(2), x.size(3)});
-  return reshape(wide, {x.size(0), x.size(1), count * x.size(2), x.size(3)});
-}
-
 int64_t kv_heads_of(std::string_view op, const AttentionOptions& options) {
   const int64_t count = options.kv_heads == 0 ? options.heads : options.kv_heads;
   if (count >= 1 && options.heads >= 1 && options.heads % count == 0) return count;
@@ -63,15 +36,16 @@ int64_t kv_heads_of(std::string_view op, const AttentionOptions& options) {
                                        " for " + std::to_string(options.heads) + "; choose a divisor");
 }
 
-/// (keys, queries) Bool: the last query sees all keys.
-Array causal_mask(int64_t keys, int64_t queries) {
-  return le(reshape(arange(keys), {keys, 1}), reshape(arange(queries), {1, queries}) + (keys - queries));
-}
-
 void check_mask(std::string_view op, const Array& mask) {
   if (mask.is_nothing() || mask.dtype() == Bool) return;
   throw Error(ErrorKind::dtype, std::string(op) + ": a mask is Bool, true where a key may be seen; got " +
                                     to_string(mask.dtype()) + "; what is added to the logits is the bias");
+}
+
+/// Of queries with this many features.
+LogitForm logit_form(const AttentionOptions& options, int64_t features) {
+  const double scale = options.scale != 0 ? options.scale : 1 / std::sqrt(static_cast<double>(features));
+  return {scale, options.bias, options.mask, options.causal};
 }
 
 /// Of heads (features, length, heads, batch): (kv length, q length, heads, batch).
@@ -82,13 +56,12 @@ Array scores_of(std::string_view op, const Array& q, const Array& k, const Atten
                  to_string(q.shape()) + " and " + to_string(k.shape()) + " (features, length, heads, batch)",
                  "project one of them");
   }
-  const double scale = options.scale != 0 ? options.scale : 1 / std::sqrt(static_cast<double>(q.size(0)));
-  Array logits = matmul(permute(k, {1, 0, 2, 3}), q * scale);
-  if (!options.bias.is_nothing()) logits = logits + cast(options.bias, logits.dtype());
-  const double never = -std::numeric_limits<double>::infinity();
-  if (!options.mask.is_nothing()) logits = where(options.mask, logits, never);
-  if (options.causal) logits = where(causal_mask(logits.size(0), logits.size(1)), logits, never);
-  return softmax(logits, 0);
+  return attention_weights(q, k, logit_form(options, q.size(0)));
+}
+
+/// Whether weights are dropped one by one, or none is.
+bool drops_singly(const Dropout& drop) {
+  return !is_training(drop.mode) || drop.p == 0 || (drop.p < 1 && drop.dims.list().empty());
 }
 
 /// In an autocast scope all of it is computed as a half model's would be.
@@ -108,6 +81,12 @@ AttentionResult attention_of(std::string_view op, const Array& q, const Array& k
                  "give sequences of one length");
   }
   const Array scores = scores_of(op, queries, keys, options);
+  const BlockedAttention blocked{q, k, v, options.heads, kv_heads, logit_form(options, queries.size(0))};
+  if (drops_singly(options.drop) && is_blocked(blocked)) {
+    const double dropped = is_training(options.drop.mode) ? options.drop.p : 0;
+    Rng* const given = options.drop.rng;
+    return {blocked_attention(blocked, dropped, dropped > 0 && !given ? &default_rng() : given), scores};
+  }
   return {join_heads(matmul(values, options.drop(scores)), q.rank()), scores};
 }
 

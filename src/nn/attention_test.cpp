@@ -39,6 +39,18 @@ Inputs attention(const OracleCase& entry, const Inputs& in) {
   return {out, scores};
 }
 
+/// Inputs after q, k and v: a bias, where the case has that, and a mask.
+Inputs blocks(const OracleCase& entry, const Inputs& in) {
+  AttentionOptions options;
+  options.heads = whole(entry, "heads");
+  options.kv_heads = whole(entry, "kv_heads");
+  options.causal = entry.has("causal");
+  const size_t masks = entry.has("bias") ? 4 : 3;
+  if (entry.has("bias")) options.bias = in[3];
+  if (in.size() > masks) options.mask = in[masks];
+  return {dot_product_attention(in[0], in[1], in[2], options).out};
+}
+
 Inputs rotary(const OracleCase& entry, const Inputs& in) {
   return {rotary_embedding(in[0], {.heads = whole(entry, "heads"),
                                    .offset = whole(entry, "offset"),
@@ -99,6 +111,7 @@ Inputs decoder(const OracleCase& entry, const Inputs& in) {
 
 TEST(Attention, AgreesWithPyTorch) {
   oracles::run_oracles("attention.txt", {{"attention", attention},
+                                         {"blocks", blocks},
                                          {"rotary", rotary},
                                          {"alibi", alibi},
                                          {"rmsnorm", rmsnorm},

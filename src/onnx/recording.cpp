@@ -11,6 +11,7 @@
 
 #include "graph/context.hpp"
 #include "graph/leaf.hpp"
+#include "ops/attention.hpp"
 #include "ops/shapes.hpp"
 
 namespace rosin::onnx {
@@ -278,6 +279,7 @@ void check_inputs(std::span<const NamedInput> inputs) {
 Recording record_function(const detail::RecordedFunction& function, std::span<const NamedInput> inputs,
                           bool symbolic_batch) {
   check_inputs(inputs);
+  const AttentionInParts parts;
   const Examples examples = examples_of(inputs, symbolic_batch);
   Recording recording;
   recording.inputs.assign(inputs.size(), -1);

@@ -1,6 +1,7 @@
 """attention.txt: attention, what goes with it, and transformer layers. PyTorch in Float64; NumPy where it lacks them.
 
-attention(q, k, v [, mask]; heads, kv_heads, causal) by scaled_dot_product_attention, outputs y and the scores;
+attention(q, k, v [, mask]; heads, kv_heads, causal) by scaled_dot_product_attention, outputs y and the scores; in
+Float32, which the CPU computes in blocks, blocks(q, k, v [, bias] [, mask]; the same) of longer sequences, output y;
 rotary(x; heads, offset, interleaved) by products of complex numbers; alibi(; heads, queries, keys) by the paper;
 rmsnorm(x, scale; eps); glu(x; dim, act); encoder and decoder (x [, memory], parameters in the order of the layer's
 fields; heads, norm_first, act).
@@ -27,13 +28,17 @@ def join_heads(x):
     return x.permute(0, 2, 1, 3).reshape(batch, length, heads * features).permute(2, 1, 0)
 
 
+def causal_mask(queries, keys):
+    """The last query sees all."""
+    return torch.ones(queries, keys, dtype=torch.bool).tril(keys - queries)
+
+
 def attention(heads, kv_heads, causal=False):
     def call(q, k, v, mask=None):
         parts = split_heads(q, heads), split_heads(k, kv_heads), split_heads(v, kv_heads)
         keep = None if mask is None else mask.permute(3, 2, 1, 0)
-        if causal:  # the last query sees all
-            queries, keys = q.shape[1], k.shape[1]
-            keep = torch.ones(queries, keys, dtype=torch.bool).tril(keys - queries)
+        if causal:
+            keep = causal_mask(q.shape[1], k.shape[1])
         y = functional.scaled_dot_product_attention(*parts, attn_mask=keep, enable_gqa=heads != kv_heads)
         length, batch = k.shape[1], k.shape[2]
         ones = torch.eye(length, dtype=torch.float64).expand(batch, kv_heads, length, length)
@@ -59,6 +64,51 @@ def write_attention(file, rng):
     mask[0] = True
     types = ["Float64", "Float64", "Float64", "Bool"]
     gradient_case(file, "attention", attention(2, 2), inputs(4, 4, 3, 5, 4) + [mask], rng, types=types, heads=2)
+
+
+def blocks(heads, kv_heads, causal=False):
+    """What is added to logits, and leaves them out, is one mask of PyTorch's."""
+
+    def call(q, k, v, *rest):
+        parts = split_heads(q, heads), split_heads(k, kv_heads), split_heads(v, kv_heads)
+        added = torch.zeros(q.shape[1], k.shape[1], dtype=torch.float64)
+        for x in rest:
+            x = x.permute(3, 2, 1, 0)
+            added = added + (x if x.dtype == torch.float64 else torch.zeros(x.shape).masked_fill(~x, -math.inf))
+        if causal:
+            added = added.masked_fill(~causal_mask(q.shape[1], k.shape[1]), -math.inf)
+        added = added.expand(q.shape[2], heads, q.shape[1], k.shape[1])
+        return join_heads(
+            functional.scaled_dot_product_attention(*parts, attn_mask=added, enable_gqa=heads != kv_heads)
+        )
+
+    return call
+
+
+def write_blocks(file, rng):
+    def case(features, queries, keys, batch=1, heads=1, kv_heads=1, causal=False, rest=()):
+        q, k = (features * heads, queries, batch), (features * kv_heads, keys, batch)
+        inputs = [text.dyadic(rng, shape, -1.0, 1.0) for shape in (q, k, k)] + list(rest)
+        types = ["Bool" if x.dtype == bool else "Float32" for x in inputs]
+        attributes = {"heads": heads, "kv_heads": kv_heads} | ({"causal": True} if causal else {})
+        attributes |= {"bias": True} if any(x.dtype != bool for x in rest) else {}
+        call = blocks(heads, kv_heads, causal)
+        tolerance = {"tolerance": "rtol=1e-05 atol=2e-06", "gradtol": "rtol=1e-05 atol=1e-05"}
+        gradient_case(file, "blocks", call, inputs, rng, types=types, dtype="Float32", **tolerance, **attributes)
+
+    case(1, 1, 1)
+    case(8, 3, 3, heads=2, kv_heads=2, batch=2, causal=True)
+    case(24, 17, 17, causal=True)
+    case(2, 65, 65, causal=True)
+    case(2, 70, 130)
+    case(2, 20, 70, causal=True)
+    case(4, 17, 33, heads=4, kv_heads=2, causal=True)
+    padding = np.arange(40)[:, None, None, None] < np.array([40, 9])[None, None, None, :]
+    case(2, 20, 40, batch=2, heads=2, kv_heads=2, rest=[padding])
+    bias = text.dyadic(rng, (33, 18, 2, 1), -1.0, 1.0)
+    mask = rng.random((33, 18, 1, 1)) < 0.6
+    mask[5] = True
+    case(2, 18, 33, heads=2, kv_heads=2, rest=[bias, mask])
 
 
 def rotary(x, heads, offset, interleaved):
@@ -173,6 +223,7 @@ def write(file):
     rng = np.random.default_rng(23)
     assert math.isclose(rotary(np.array([[[1.0]], [[0.0]]]), 1, 1, False)[1, 0, 0], math.sin(1))
     write_attention(file, rng)
+    write_blocks(file, np.random.default_rng(29))
     write_positions(file, rng)
     write_parts(file, rng)
     write_layers(file, rng)

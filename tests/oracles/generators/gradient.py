@@ -38,17 +38,19 @@ def gradient_case(
     types=None,
     gradtol=None,
     tolerance="rtol=1e-12 atol=1e-14",
+    dtype="Float64",
     **attributes,
 ):
-    """Writes a Float64 case with value and gradients of a function of tensors; `check(grads)` states an edge rule."""
+    """Writes a case of `dtype`, computed in Float64, with value and gradients of a function of tensors; `check(grads)`
+    states an edge rule."""
     outputs, cotangents, grads = gradients(function, inputs, rng)
     if check:
         assert check(grads), f"{op}: PyTorch's gradient breaks the stated edge rule: {grads}"
-    types = types or ["Float64"] * len(inputs)
+    types = types or [dtype] * len(inputs)
     text.case(
         file,
         op,
-        "Float64",
+        dtype,
         list(zip(types, inputs)),
         outputs,
         tolerance,

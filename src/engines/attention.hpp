@@ -1,0 +1,75 @@
+// Attention of Float32 sequences in blocks of queries and keys: the logits of a block stand in the cache, and those of
+// all queries with all keys nowhere. Read first: attention_block.hpp, tile_kernel.hpp.
+// Source: Dao et al.: FlashAttention (2022); Milakov, Gimelshein: Online normalizer calculation for softmax (2018).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace rosin::engines {
+
+/// Numbers [begin, begin + count) in [0, 1) of the draw of `key` from block `counter` on.
+using NumberLoop = void (*)(void* out, int64_t begin, int64_t count, uint64_t key, uint64_t counter);
+
+/// Feature f of head h at place t of item b is element f + h * features + t * place + b * item.
+struct SequenceStrides {
+  int64_t place = 0, item = 0;
+};
+
+/// Of what is added to logits, or leaves them out: element (key, query, head, item); 0 where it repeats.
+struct LogitStrides {
+  int64_t key = 0, query = 0, head = 0, item = 0;
+};
+
+struct AttentionSpec {
+  int64_t queries = 0, keys = 0, batch = 1, heads = 1, kv_heads = 1;
+  int64_t features = 1, value_features = 1;  // of a head
+  SequenceStrides q, k, v, y, dy;            // of those that are read; results have no gaps
+  LogitStrides bias, mask;
+  float scale = 1;      // of the logits
+  bool causal = false;  // the last query sees all keys, the one before it all but the last
+  float kept = 1;       // the share of the weights that is not dropped; element (key, query, head, item) of the draw
+  NumberLoop numbers = nullptr;
+};
+
+/// Null: there is none. `seed`: key and counter of the draw. y, dy and state are those of the gradient; state (queries,
+/// heads, batch) has the logarithms of the sums of e^logit.
+struct AttentionBuffers {
+  const float *q = nullptr, *k = nullptr, *v = nullptr, *bias = nullptr;
+  const unsigned char* mask = nullptr;
+  const int64_t* seed = nullptr;
+  const float *y = nullptr, *dy = nullptr, *state = nullptr;
+};
+
+/// y and, unless that is null, state; or the slopes. A query that sees no key gets NaN and gives no slopes.
+struct AttentionResults {
+  float *y = nullptr, *state = nullptr;
+  float *dq = nullptr, *dk = nullptr, *dv = nullptr;
+};
+
+/// Work that is cut by sizes alone. `scratch` has scratch_bytes() bytes, aligned to 64, that no other chunk uses.
+class AttentionForward {
+ public:
+  explicit AttentionForward(const AttentionSpec& spec);
+  int64_t chunks() const { return (items_ + step_ - 1) / step_; }
+  size_t scratch_bytes() const;
+  void run(int64_t chunk, const AttentionBuffers& in, const AttentionResults& out, void* scratch) const;
+
+ private:
+  AttentionSpec spec_;
+  int64_t blocks_ = 0, items_ = 0, step_ = 1;  // blocks of queries of a head; of all heads; of a chunk
+};
+
+/// A chunk is a head of the keys in an item of the batch, with all its queries.
+class AttentionGradient {
+ public:
+  explicit AttentionGradient(const AttentionSpec& spec) : spec_(spec) {}
+  int64_t chunks() const { return spec_.kv_heads * spec_.batch; }
+  size_t scratch_bytes() const;
+  void run(int64_t chunk, const AttentionBuffers& in, const AttentionResults& out, void* scratch) const;
+
+ private:
+  AttentionSpec spec_;
+};
+
+}  // namespace rosin::engines
