@@ -86,7 +86,7 @@ struct SequenceSizes {
   int64_t first() const { return how.reversed ? steps : 0; }
 
   /// Few columns waste what is read of the weights, many leave threads without work.
-  Pieces columns() const { return {batch, std::clamp<int64_t>((batch + 7) / 8, 8, 16)}; }
+  Pieces columns() const { return {batch, std::clamp<int64_t>((batch + 1) / 2, 8, 16)}; }
 };
 
 /// Some columns of the batch: what a thread takes through all steps.
