@@ -34,6 +34,8 @@ class ROSIN_API Activation {
     if (function_) return function_(x);
     return callable_.is_empty() ? x : callable_(x);
   }
+  /// The function of arrays that it is; null where it is the identity or another callable.
+  UnaryFunction function() const noexcept { return function_; }
   bool is_identity() const noexcept { return !function_ && callable_.is_empty(); }
   std::string_view name() const noexcept { return name_; }
   std::string rosin_show() const { return std::string(name_); }

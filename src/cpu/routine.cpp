@@ -24,7 +24,9 @@ std::array<int64_t, 3> bytes_of_results(const Problem& p, int64_t element) {
     case Routine::inverse:
     case Routine::cofactors:
     case Routine::pseudoinverse:
-    case Routine::fourier: break;
+    case Routine::fourier:
+    case Routine::sequence:
+    case Routine::sequence_gradient: break;
   }
   return {m * n * element};
 }
@@ -93,6 +95,8 @@ Work work_of(const Problem& problem, DType type) {
 
 std::unique_ptr<Call> prepare_routine(const CallSpec& spec) {
   if (spec.op->routine == Routine::fourier) return prepare_fourier(spec);
+  if (spec.op->routine == Routine::sequence) return prepare_sequence(spec);
+  if (spec.op->routine == Routine::sequence_gradient) return prepare_sequence_gradient(spec);
   const Shape& a = spec.operands[0].shape;
   const Problem problem{.op = spec.op->name,
                         .routine = spec.op->routine,

@@ -113,7 +113,9 @@ enum class Routine : uint8_t {
   svd,            // a -> u, s, v transposed, of min(m, n) values
   eigh,           // a -> values, vectors; reads the lower triangle
   pseudoinverse,  // a -> pseudo-inverse (CutAttributes)
-  fourier         // (2, sizes...) -> (2, sizes...), parts of complex numbers (FourierAttributes)
+  fourier,        // (2, sizes...) -> (2, sizes...), parts of complex numbers (FourierAttributes)
+  sequence,       // all steps of a recurrent layer (SequenceAttributes); operands stand in ops/sequence.hpp
+  sequence_gradient
 };
 
 struct TriangularAttributes {
@@ -136,6 +138,17 @@ struct AttentionAttributes {
   int32_t heads = 1, kv_heads = 1;
   int32_t causal = 0, has_bias = 0, has_mask = 0, is_dropped = 0;
   double scale = 1, kept = 1;  // of the logits; the share of the weights that is not dropped
+};
+
+/// How a recurrent layer comes from one step to the next.
+enum class SequenceCell : uint8_t { tanh, relu, lstm, gru, gruv3 };
+
+struct SequenceAttributes {
+  SequenceCell cell = SequenceCell::tanh;
+  uint8_t reversed = 0;    // the last step comes first
+  uint8_t lengths = 0;     // the last operand says how many steps each sequence has
+  uint8_t cell_slope = 0;  // of the gradient: the loss depends on the cells
+  uint8_t unused[4] = {};
 };
 
 /// Convolutions and pooling, up to three spatial dims (unused entries: stride 1, dilation 1, rest 0).

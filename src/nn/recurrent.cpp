@@ -1,6 +1,9 @@
 // Recurrent cells and layers: see rosin/recurrent.hpp. A layer multiplies the input of all steps with its weights at
-// once; what is left for each step is the product with the state and the gates.
+// once; what is left for each step is the product with the state and the gates. Where there is an op for all steps
+// (ops/sequence.hpp), the layer records that, else step after step.
 #include <rosin/recurrent.hpp>
+
+#include <optional>
 
 #include <rosin/activation.hpp>
 #include <rosin/create.hpp>
@@ -11,6 +14,7 @@
 #include "model/locate.hpp"
 #include "nn/layer_parts.hpp"
 #include "ops/autocast_casts.hpp"
+#include "ops/sequence.hpp"
 
 namespace rosin {
 namespace {
@@ -125,10 +129,74 @@ Array going_on(const std::string& layer, const Array& x, const Array& lengths) {
   return lt(places, reshape(cast(lengths, Int64), {1, x.size(2), 1}));
 }
 
+// All steps in one op.
+
+std::optional<SequenceCell> kind_of(const RNNCell& cell) {
+  if (cell.act.function() == UnaryFunction{tanh}) return SequenceCell::tanh;
+  if (cell.act.function() == UnaryFunction{relu}) return SequenceCell::relu;
+  return std::nullopt;
+}
+std::optional<SequenceCell> kind_of(const LSTMCell&) { return SequenceCell::lstm; }
+std::optional<SequenceCell> kind_of(const GRUCell&) { return SequenceCell::gru; }
+std::optional<SequenceCell> kind_of(const GRUv3Cell&) { return SequenceCell::gruv3; }
+
+/// A state for each sequence of the batch.
+Array state_of_batch(const Array& state, int64_t batch) {
+  return expand(reshape(state, {state.size(0), state.rank() == 2 ? state.size(1) : 1}), {state.size(0), batch});
+}
+
+template <class Cell> void set_operands(const Cell&, const Array& state, int64_t batch, SequenceOperands& operands) {
+  operands.hidden = state_of_batch(state, batch);
+}
+void set_operands(const LSTMCell&, const LSTMState& state, int64_t batch, SequenceOperands& operands) {
+  operands.hidden = state_of_batch(state.hidden, batch);
+  operands.cells = state_of_batch(state.cell, batch);
+}
+void set_operands(const GRUv3Cell& cell, const Array& state, int64_t batch, SequenceOperands& operands) {
+  operands.hidden = state_of_batch(state, batch);
+  operands.candidate_weight = cell.candidate_weight;
+}
+
+/// The state at a place among all of them; (out) where there was no batch.
+Array state_at(const Array& states, int64_t at, bool batched) {
+  const Array state = select(states, 2, at);
+  return batched ? state : reshape(state, {state.size(0)});
+}
+void take_state(const SequenceStates& states, int64_t at, bool batched, Array& state) {
+  state = state_at(states.hidden, at, batched);
+}
+void take_state(const SequenceStates& states, int64_t at, bool batched, LSTMState& state) {
+  state = {state_at(states.hidden, at, batched), state_at(states.cells, at, batched)};
+}
+
+/// What the layer gives, in one op, where there is one; `going` as of going_on.
+template <class Cell>
+std::optional<RecurrentResult<typename Cell::State>> at_once(const Cell& cell, const Array& given,
+                                                             const typename Cell::State& first, const Array& going,
+                                                             const SequenceOptions& options) {
+  const std::optional<SequenceCell> kind = kind_of(cell);
+  if (!kind) return std::nullopt;
+  const bool batched = given.rank() == 3;
+  const Array shares = batched ? given : reshape(given, {given.size(0), 1, given.size(1)});
+  const int64_t steps = shares.size(2), after = options.reverse ? 0 : 1;
+  SequenceOperands operands{.cell = *kind, .shares = shares, .recurrent_weight = cell.recurrent_weight};
+  operands.reversed = options.reverse;
+  if (!going.is_nothing()) operands.lengths = cast(options.lengths, Int64);
+  set_operands(cell, first, shares.size(1), operands);
+  if (!takes_sequence(operands)) return std::nullopt;
+  const SequenceStates states = sequence(operands);
+  RecurrentResult<typename Cell::State> result;
+  const Array outs = slice(states.hidden, 2, after, after + steps);
+  result.out = permute(going.is_nothing() ? outs : where(going, outs, zeros_like(outs)), {0, 2, 1});
+  if (!batched) result.out = reshape(result.out, {result.out.size(0), steps});
+  take_state(states, options.reverse ? 0 : steps, batched, result.state);
+  return result;
+}
+
 /// A cell over all steps.
 template <class Layer>
-RecurrentResult<typename Layer::State> sequence(const Layer& layer, const Array& given,
-                                                const typename Layer::State& first, const SequenceOptions& options) {
+RecurrentResult<typename Layer::State> over_steps(const Layer& layer, const Array& given,
+                                                  const typename Layer::State& first, const SequenceOptions& options) {
   return located(layer, [&] {
     const auto& cell = layer.cell;
     const std::string text = layer.rosin_show();
@@ -137,6 +205,7 @@ RecurrentResult<typename Layer::State> sequence(const Layer& layer, const Array&
     check_state(text, first, out, given.rank() == 3 ? given.size(2) : -1);
     const Array x = matched_input(given, cell.input_weight, layer);
     const Array shares = shares_of(cell, x), going = going_on(text, x, options.lengths);
+    if (auto made = at_once(cell, shares, first, going, options)) return std::move(*made);
     typename Layer::State state = first;
     Arrays outs(static_cast<size_t>(steps));
     for (int64_t i = 0; i < steps; ++i) {
@@ -208,7 +277,7 @@ Array RNN::operator()(const Array& x, const SequenceOptions& options) const {
   return operator()(x, cell.initial_state(), options).out;
 }
 RecurrentResult<Array> RNN::operator()(const Array& x, const Array& state, const SequenceOptions& options) const {
-  return sequence(*this, x, state, options);
+  return over_steps(*this, x, state, options);
 }
 std::string RNN::rosin_show() const {
   return sizes_text("RNN", cell.input_weight, cell.recurrent_weight) + activation_text(cell.act) + ")";
@@ -219,7 +288,7 @@ Array LSTM::operator()(const Array& x, const SequenceOptions& options) const {
 }
 RecurrentResult<LSTMState> LSTM::operator()(const Array& x, const LSTMState& state,
                                             const SequenceOptions& options) const {
-  return sequence(*this, x, state, options);
+  return over_steps(*this, x, state, options);
 }
 std::string LSTM::rosin_show() const { return sizes_text("LSTM", cell.input_weight, cell.recurrent_weight) + ")"; }
 
@@ -227,7 +296,7 @@ Array GRU::operator()(const Array& x, const SequenceOptions& options) const {
   return operator()(x, cell.initial_state(), options).out;
 }
 RecurrentResult<Array> GRU::operator()(const Array& x, const Array& state, const SequenceOptions& options) const {
-  return sequence(*this, x, state, options);
+  return over_steps(*this, x, state, options);
 }
 std::string GRU::rosin_show() const { return sizes_text("GRU", cell.input_weight, cell.recurrent_weight) + ")"; }
 
@@ -235,7 +304,7 @@ Array GRUv3::operator()(const Array& x, const SequenceOptions& options) const {
   return operator()(x, cell.initial_state(), options).out;
 }
 RecurrentResult<Array> GRUv3::operator()(const Array& x, const Array& state, const SequenceOptions& options) const {
-  return sequence(*this, x, state, options);
+  return over_steps(*this, x, state, options);
 }
 std::string GRUv3::rosin_show() const { return sizes_text("GRUv3", cell.input_weight, cell.recurrent_weight) + ")"; }
 

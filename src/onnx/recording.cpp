@@ -12,6 +12,7 @@
 #include "graph/context.hpp"
 #include "graph/leaf.hpp"
 #include "ops/attention.hpp"
+#include "ops/sequence.hpp"
 #include "ops/shapes.hpp"
 
 namespace rosin::onnx {
@@ -249,6 +250,7 @@ Examples examples_of(std::span<const NamedInput> inputs, bool symbolic_batch) {
 }
 
 Arrays called(const detail::RecordedFunction& function, const Arrays& inputs) {
+  const StepByStep steps;  // a file knows these ops
   Arrays results = function.call(function.object, inputs);
   if (results.empty() || std::any_of(results.begin(), results.end(), [](const Array& y) { return y.is_nothing(); })) {
     refuse(ErrorKind::argument, own_name, "the function must give arrays", "nothing", "return what it computes");

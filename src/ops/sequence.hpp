@@ -1,0 +1,52 @@
+// All steps of a recurrent layer as one op, which the CPU has for Float32. Layers record it where it can be taken, and
+// the same in other ops, step by step, elsewhere. Read next: cpu/sequence.hpp (how it is computed), nn/recurrent.cpp.
+#pragma once
+
+#include <rosin/array.hpp>
+
+#include "graph/attributes.hpp"
+
+namespace rosin {
+
+/// What the steps of a sequence are computed of. `share` of a step is Wi x + b.
+///   tanh, relu  h' = act(share + W h)
+///   lstm        i, f, g, o = share + W h; c' = sigmoid(f) c + sigmoid(i) tanh(g); h' = sigmoid(o) tanh(c')
+///   gru         r, z = sigmoid(share + W h); n = tanh(share + r (W h)); h' = n + z (h - n)
+///   gruv3       r, z as of gru; n = tanh(share + V (r h))
+struct SequenceOperands {
+  SequenceCell cell = SequenceCell::tanh;
+  Array shares = {};            // (gates out, batch, steps)
+  Array recurrent_weight = {};  // W (gates out, out); of gruv3 (2 out, out)
+  Array candidate_weight = {};  // V (out, out), of gruv3 alone
+  Array hidden = {};            // (out, batch): h before the first step
+  Array cells = {};             // (out, batch): c before it, of lstm alone
+  Array lengths = {};           // (batch) Int64, or nothing: steps beyond it leave the state as it is
+  bool reversed = false;        // the last step comes first
+};
+
+/// The states between the steps: that behind step t stands at t + 1, what was before the first at 0; reversed: at t,
+/// and at `steps`.
+struct SequenceStates {
+  Array hidden;  // (out, batch, steps + 1)
+  Array cells;   // the same, of lstm alone
+};
+
+/// While it lives, layers of this thread record ops that every device and every file has.
+class StepByStep {
+ public:
+  StepByStep() noexcept;
+  StepByStep(const StepByStep&) = delete;
+  StepByStep& operator=(const StepByStep&) = delete;
+  ~StepByStep();
+
+ private:
+  bool outer_;
+};
+
+/// Whether `sequence` can be recorded of these here. Not where its gradient may have a gradient, inside two gradient
+/// calls: ops are recorded there that have all gradients.
+bool takes_sequence(const SequenceOperands& operands);
+
+SequenceStates sequence(const SequenceOperands& operands);
+
+}  // namespace rosin
