@@ -30,10 +30,13 @@ template <class T> struct Vec {
   static void store(T* to, Register value, Mask count) {
     for (int64_t lane = 0; lane < std::min<int64_t>(count, lanes); ++lane) to[lane] = value[lane];
   }
+  static Register load(const T* from) { return load(from, lanes); }
+  static void store(T* to, Register value) { store(to, value, lanes); }
   static Register splat(const T* from) { return *from - Register{}; }
   static Register zero() { return Register{}; }
   static Register fma(Register a, Register b, Register c) { return a * b + c; }
   static Register add(Register a, Register b) { return a + b; }
+  static Register sub(Register a, Register b) { return a - b; }
   static Register mul(Register a, Register b) { return a * b; }
   static Register larger(Register kept, Register value) { return ((value > kept) | (value != value)) ? value : kept; }
   static Register where_taken(Register a, Register b, Register value) {
@@ -47,6 +50,7 @@ template <class T> struct Vec {
 
 #include "engines/pool_body.hpp"
 #include "engines/tile_body.hpp"
+#include "engines/winograd_body.hpp"
 
 const TileKernels& choose_tile_kernels() {
 #if defined(__x86_64__)
@@ -62,7 +66,8 @@ const TileKernels& choose_tile_kernels() {
 
 }  // namespace
 
-constinit const TileKernels portable_tile_kernels{"portable", 16, 2, typed_kernels<float>(), typed_kernels<double>()};
+constinit const TileKernels portable_tile_kernels{
+    "portable", 16, 2, typed_kernels<float>(), typed_kernels<double>(), winograd_kernels()};
 
 void require_tile_type(DType type, const char* what) {
   if (type == DType::Float32 || type == DType::Float64) return;

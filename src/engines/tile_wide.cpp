@@ -30,10 +30,13 @@ template <> struct Vec<float> {
   static Mask mask_of(int64_t count) { return static_cast<Mask>((1u << count) - 1u); }
   static Register load(const float* from, Mask mask) { return _mm512_maskz_loadu_ps(mask, from); }
   static void store(float* to, Register value, Mask mask) { _mm512_mask_storeu_ps(to, mask, value); }
+  static Register load(const float* from) { return _mm512_loadu_ps(from); }
+  static void store(float* to, Register value) { _mm512_storeu_ps(to, value); }
   static Register splat(const float* from) { return _mm512_set1_ps(*from); }
   static Register zero() { return _mm512_setzero_ps(); }
   static Register fma(Register a, Register b, Register c) { return _mm512_fmadd_ps(a, b, c); }
   static Register add(Register a, Register b) { return _mm512_add_ps(a, b); }
+  static Register sub(Register a, Register b) { return _mm512_sub_ps(a, b); }
   static Register mul(Register a, Register b) { return _mm512_mul_ps(a, b); }
   static Register larger(Register kept, Register value) {
     const Mask taken =
@@ -59,6 +62,8 @@ template <> struct Vec<double> {
   static Mask mask_of(int64_t count) { return static_cast<Mask>((1u << count) - 1u); }
   static Register load(const double* from, Mask mask) { return _mm512_maskz_loadu_pd(mask, from); }
   static void store(double* to, Register value, Mask mask) { _mm512_mask_storeu_pd(to, mask, value); }
+  static Register load(const double* from) { return _mm512_loadu_pd(from); }
+  static void store(double* to, Register value) { _mm512_storeu_pd(to, value); }
   static Register splat(const double* from) { return _mm512_set1_pd(*from); }
   static Register zero() { return _mm512_setzero_pd(); }
   static Register fma(Register a, Register b, Register c) { return _mm512_fmadd_pd(a, b, c); }
@@ -83,10 +88,12 @@ template <> struct Vec<double> {
 
 #include "engines/pool_body.hpp"
 #include "engines/tile_body.hpp"
+#include "engines/winograd_body.hpp"
 
 }  // namespace
 
-constinit const TileKernels wide_tile_kernels{"avx512", 64, 2, typed_kernels<float>(), typed_kernels<double>()};
+constinit const TileKernels wide_tile_kernels{"avx512",          64, 2, typed_kernels<float>(), typed_kernels<double>(),
+                                              winograd_kernels()};
 
 }  // namespace rosin::engines
 
