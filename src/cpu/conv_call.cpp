@@ -1,20 +1,19 @@
-// Convolutions: the batch is cut into groups by shape, each with a vendor call of its own. Images come in CWHN, or in
-// logical order (WHCN); then a group turns its images, and its result back. Gradients by the weights are added in
-// order.
+// Convolutions by one vendor call each. Images come in CWHN, or in logical order (WHCN) where the math mode is one that
+// no engine here has; then they are turned before, and the result back.
 #include <vector>
 
 #include "cpu/contraction.hpp"
 #include "cpu/dispatch.hpp"
 #include "engines/call_spec.hpp"
-#include "engines/cuts.hpp"
 
 namespace rosin::cpu {
 namespace {
 
-// One image: `points` elements of each of `channels`.
+// Images: `points` elements of each of `channels`.
 struct Image {
   int64_t points = 1, channels = 1;
   bool channels_first = true;
+  size_t turned_at = 0;  // in the scratch: where they stand in CWHN, if not in memory
 
   int64_t count() const { return points * channels; }
   /// Whether it stands in CWHN, or both orders are the same.
@@ -58,59 +57,37 @@ class ConvCall final : public Call {
   explicit ConvCall(const plan::CallDescription& call) : ConvCall(call, spec_of(call)) {}
 
   ConvCall(const plan::CallDescription& call, const engines::ConvSpec& conv)
-      : type_(conv.type), bytes_(size_of(type_)), kind_(conv.kind), result_count_(call.result().shape.count()),
-        batch_(conv.batch), first_(image_of(call.arrays[0])),
-        second_(kind_ == engines::ConvKind::backward_weights ? image_of(call.arrays[1]) : Image{}),
-        result_(kind_ == engines::ConvKind::backward_weights ? Image{} : image_of(call.result())) {
-    const int64_t wanted = groups_for(conv);
-    images_ = Pieces{batch_, std::max<int64_t>(1, (batch_ + wanted - 1) / wanted)};
-    for (int64_t group = 0; group < images_.count(); ++group) add_group(conv, group);
-    sums_at_ = kind_ == engines::ConvKind::backward_weights && groups_.size() > 1
-                   ? parts_.add(groups_.size() * static_cast<size_t>(result_count_) * bytes_)
-                   : 0;
+      : type_(conv.type), result_bytes_(static_cast<size_t>(call.result().shape.count()) * size_of(type_)),
+        batch_(conv.batch), by_weights_(conv.kind == engines::ConvKind::backward_weights),
+        first_(image_of(call.arrays[0])), second_(by_weights_ ? image_of(call.arrays[1]) : Image{}),
+        result_(by_weights_ ? Image{} : image_of(call.result())), call_(engines::prepare_conv(conv)) {
+    for (Image* image : {&first_, &second_, &result_}) {
+      if (!image->plain()) image->turned_at = parts_.add(static_cast<size_t>(image->count() * batch_) * size_of(type_));
+    }
+    workspace_at_ = parts_.add(call_->workspace_bytes());
+    chunk_bytes_ = (call_->scratch_bytes_per_chunk() + 63) / 64 * 64;
+    scratch_at_ = parts_.add(chunk_bytes_ * static_cast<size_t>(call_->chunks()));
   }
 
-  int64_t chunks() const override { return static_cast<int64_t>(groups_.size()); }
+  int64_t chunks() const override { return call_->chunks(); }
   size_t scratch_bytes() const override { return parts_.total(); }
-  size_t bytes() const override {
-    size_t bytes = sizeof(*this);
-    for (const Group& group : groups_) bytes += sizeof(Group) + group.call->bytes();
-    return bytes;
+  size_t bytes() const override { return sizeof(*this) + call_->bytes(); }
+
+  void begin(const CallData& data) override {
+    turn(first_, data.operands[0], data);
+    if (by_weights_) turn(second_, data.operands[1], data);
+    if (call_->has_begin()) call_->begin(buffers(data));
   }
 
   void run(int64_t chunk, const CallData& data) override {
-    const Group& group = groups_[static_cast<size_t>(chunk)];
-    const int64_t first = images_.first(chunk), images = images_.last(chunk) - first;
-    engines::VendorBuffers buffers;
-    buffers.first = turned(data.operands[0], first_, first, images, data, group.first_at);
-    buffers.second = kind_ == engines::ConvKind::backward_weights
-                         ? turned(data.operands[1], second_, first, images, data, group.second_at)
-                         : data.operands[1];
-    buffers.third = data.operands[bias_operand];
-    buffers.residual = result_place(data.operands[residual_operand], first);
-    void* result = result_at(chunk, first, data);
-    buffers.result = turns_result() ? part_at(data, group.result_at) : result;
-    buffers.workspace = part_at(data, group.workspace_at);
-    group.call->begin(buffers);
-    void* scratch = part_at(data, group.scratch_at);
-    for (int64_t i = 0; i < group.call->chunks(); ++i) group.call->run_chunk(i, buffers, scratch);
-    group.call->finish(buffers);
-    if (turns_result()) transpose_images(type_, buffers.result, result, images, result_.channels, result_.points);
+    call_->run_chunk(chunk, buffers(data), part_at(data, scratch_at_ + chunk_bytes_ * static_cast<size_t>(chunk)));
   }
 
   void finish(const CallData& data) override {
-    if (groups_.empty()) std::memset(data.result, 0, static_cast<size_t>(result_count_) * bytes_);
-    if (kind_ != engines::ConvKind::backward_weights || groups_.size() < 2) return;
-    with_number("conv", type_, [&]<class T>(std::type_identity<T>) {
-      const T* sums = static_cast<const T*>(part_at(data, sums_at_));
-      T* out = static_cast<T*>(data.result);
-      const auto groups = static_cast<int64_t>(groups_.size());
-      for (int64_t i = 0; i < result_count_; ++i) {
-        auto total = static_cast<Computed<T>>(sums[i]);
-        for (int64_t g = 1; g < groups; ++g) total = plus(total, static_cast<Computed<T>>(sums[g * result_count_ + i]));
-        out[i] = static_cast<T>(total);
-      }
-    });
+    if (chunks() == 0) std::memset(data.result, 0, result_bytes_);
+    else if (call_->has_finish()) call_->finish(buffers(data));
+    if (result_.plain()) return;
+    transpose_images(type_, part_at(data, result_.turned_at), data.result, batch_, result_.channels, result_.points);
   }
 
  private:
@@ -120,71 +97,34 @@ class ConvCall final : public Call {
     return conv;
   }
 
-  /// Of an array like the result of a convolution, or null.
-  const void* result_place(const void* images, int64_t first) const {
-    if (images == nullptr) return nullptr;
-    return static_cast<const char*>(images) + static_cast<size_t>(first * result_.count()) * bytes_;
+  /// Images into CWHN.
+  void turn(const Image& image, const void* from, const CallData& data) const {
+    if (image.plain()) return;
+    transpose_images(type_, from, part_at(data, image.turned_at), batch_, image.points, image.channels);
   }
 
-  struct Group {
-    std::unique_ptr<engines::VendorCall> call;
-    size_t first_at = 0, second_at = 0, result_at = 0, workspace_at = 0, scratch_at = 0;
-  };
-
-  // One group of images below about 10 us of work; halves are never added up from rounded parts.
-  int64_t groups_for(const engines::ConvSpec& conv) const {
-    if (conv.batch < 2 || (kind_ == engines::ConvKind::backward_weights && bytes_ == 2)) return 1;
-    int64_t products = conv.batch * conv.in_channels / conv.groups * conv.out_channels;
-    for (int d = 0; d < conv.spatial; ++d) products *= conv.out[d] * conv.kernel[d];
-    constexpr int64_t products_per_microsecond = 20000;
-    return std::min<int64_t>(
-        {conv.batch, 4, std::max<int64_t>(1, engines::worthwhile_chunks(products, products_per_microsecond))});
-  }
-
-  void add_group(engines::ConvSpec conv, int64_t group) {
-    conv.batch = images_.last(group) - images_.first(group);
-    Group added;
-    added.call = engines::prepare_conv(conv);
-    const auto image_bytes = [&](const Image& image) {
-      return static_cast<size_t>(image.count() * conv.batch) * bytes_;
+  engines::VendorBuffers buffers(const CallData& data) const {
+    const auto place = [&](const Image& image, const void* at) {
+      return image.plain() ? at : part_at(data, image.turned_at);
     };
-    if (!first_.plain()) added.first_at = parts_.add(image_bytes(first_));
-    if (!second_.plain()) added.second_at = parts_.add(image_bytes(second_));
-    if (turns_result()) added.result_at = parts_.add(image_bytes(result_));
-    added.workspace_at = parts_.add(added.call->workspace_bytes());
-    added.scratch_at = parts_.add(added.call->scratch_bytes_per_chunk());
-    groups_.push_back(std::move(added));
-  }
-
-  bool turns_result() const { return !result_.plain(); }
-
-  // The group's images in CWHN: where they stand if that is the same, else turned into scratch.
-  const void* turned(const void* images, const Image& image, int64_t first, int64_t count, const CallData& data,
-                     size_t at) const {
-    const void* from = static_cast<const char*>(images) + static_cast<size_t>(first * image.count()) * bytes_;
-    if (image.plain()) return from;
-    void* to = part_at(data, at);
-    transpose_images(type_, from, to, count, image.points, image.channels);
-    return to;
-  }
-
-  void* result_at(int64_t chunk, int64_t first, const CallData& data) const {
-    if (kind_ != engines::ConvKind::backward_weights) {
-      return static_cast<char*>(data.result) + static_cast<size_t>(first * result_.count()) * bytes_;
-    }
-    if (groups_.size() == 1) return data.result;
-    return part_at(data, sums_at_ + static_cast<size_t>(chunk * result_count_) * bytes_);
+    engines::VendorBuffers buffers;
+    buffers.first = place(first_, data.operands[0]);
+    buffers.second = place(second_, data.operands[1]);
+    buffers.third = data.operands[bias_operand];
+    buffers.residual = data.operands[residual_operand];
+    buffers.result = result_.plain() ? data.result : part_at(data, result_.turned_at);
+    buffers.workspace = part_at(data, workspace_at_);
+    return buffers;
   }
 
   DType type_;
-  size_t bytes_;
-  engines::ConvKind kind_;
-  int64_t result_count_, batch_;
+  size_t result_bytes_;
+  int64_t batch_;
+  bool by_weights_;
   Image first_, second_, result_;
-  Pieces images_;
-  std::vector<Group> groups_;
+  std::unique_ptr<engines::VendorCall> call_;
   ScratchParts parts_;
-  size_t sums_at_ = 0;
+  size_t workspace_at_ = 0, scratch_at_ = 0, chunk_bytes_ = 0;  // scratch of each chunk
 };
 
 }  // namespace

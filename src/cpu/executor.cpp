@@ -51,10 +51,7 @@ class CpuPrepared final : public Prepared {
       kernels_.emplace_back(s_, *layout_, step.kernel);  // those behind calls are not needed
       scratch_bytes_ = std::max(scratch_bytes_, kernels_.back().partial_bytes());
     }
-    calls_.resize(s_.steps.size());
-    for (size_t i = 0; i < s_.steps.size(); ++i) {
-      if (s_.steps[i].kernel < 0) calls_[i] = prepared(s_.steps[i]);
-    }
+    prepare_calls();
     for (size_t i = 0; i < layout_->places.size(); ++i) {
       const Place& place = layout_->places[i];
       if (place.where == Place::Where::arena) in_arena_.push_back({i, place.at});
@@ -110,6 +107,20 @@ class CpuPrepared final : public Prepared {
     return std::none_of(kernels_.begin(), kernels_.end(), splits) && std::none_of(calls_.begin(), calls_.end(), stays);
   }
 
+  /// On all threads: engines write code for their calls.
+  void prepare_calls() {
+    std::vector<size_t> steps;
+    for (size_t i = 0; i < s_.steps.size(); ++i) {
+      if (s_.steps[i].kernel < 0) steps.push_back(i);
+    }
+    calls_.resize(s_.steps.size());
+    parallel_for(static_cast<int64_t>(steps.size()), [&](int64_t i) {
+      const size_t step = steps[static_cast<size_t>(i)];
+      calls_[step] = prepared(s_.steps[step]);
+    });
+    for (const size_t step : steps) scratch_bytes_ = std::max(scratch_bytes_, calls_[step].call->scratch_bytes());
+  }
+
   /// Operand i of the call, and how the call sees it.
   CallArray take_operand(PreparedCall& made, size_t i, int32_t value) const {
     const Value& from = s_.graph.values[static_cast<size_t>(value)];
@@ -119,7 +130,7 @@ class CpuPrepared final : public Prepared {
     return call_array(from, view);
   }
 
-  PreparedCall prepared(const Step& step) {
+  PreparedCall prepared(const Step& step) const {
     const Value& value = s_.graph.values[static_cast<size_t>(step.node)];
     CallSpec spec;
     spec.op = value.op;
@@ -136,7 +147,6 @@ class CpuPrepared final : public Prepared {
     if (step.bias >= 0) spec.additions.push_back(take_operand(made, bias_operand, step.bias));
     if (step.residual >= 0) spec.additions.push_back(take_operand(made, residual_operand, step.residual));
     made.call = prepare(spec);
-    scratch_bytes_ = std::max(scratch_bytes_, made.call->scratch_bytes());
     return made;
   }
 

@@ -50,9 +50,9 @@ class Checked final : public VendorCall {
   }
 
   void finish(const VendorBuffers& buffers) const override {
+    const bool sure = fast_->sure(buffers) && all_finite(buffers).load(std::memory_order_relaxed);
     if (fast_->has_finish()) fast_->finish(buffers);
-    if (all_finite(buffers).load(std::memory_order_relaxed) && finite(type_, buffers.result, 0, watched_.result))
-      return;
+    if (sure && finite(type_, buffers.result, 0, watched_.result)) return;
     if (exact_->has_begin()) exact_->begin(buffers);
     void* scratch = static_cast<char*>(buffers.workspace) + exact_scratch_at_;
     for (int64_t chunk = 0; chunk < exact_->chunks(); ++chunk) exact_->run_chunk(chunk, buffers, scratch);

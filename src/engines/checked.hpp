@@ -14,7 +14,8 @@ struct Watched {
   int64_t first = 0, second = 0, result = 0;
 };
 
-/// `fast`, and where a watched element is not finite, `exact` after it, by one thread. `type`: of all elements.
+/// `fast`, and where it is not sure, or a watched element is not finite, `exact` after it, by one thread. `type`: of
+/// all elements.
 std::unique_ptr<VendorCall> checked(std::unique_ptr<VendorCall> fast, std::unique_ptr<VendorCall> exact, DType type,
                                     const Watched& watched);
 

@@ -28,6 +28,7 @@ class Finished final : public VendorCall {
   const char* engine() const noexcept override { return call_->engine(); }
   void begin(const VendorBuffers& buffers) const override { call_->begin(buffers); }
   std::optional<MatmulPart> part_of(int64_t chunk) const override { return call_->part_of(chunk); }
+  bool sure(const VendorBuffers& buffers) const override { return call_->sure(buffers); }
 
   void run_chunk(int64_t chunk, const VendorBuffers& buffers, void* scratch) const override {
     call_->run_chunk(chunk, buffers, scratch);

@@ -10,6 +10,7 @@
 #include "engines/onednn.hpp"
 #include "engines/plain.hpp"
 #include "engines/vendor_testing.hpp"
+#include "engines/winograd.hpp"
 
 namespace rosin::engines {
 namespace {
@@ -227,6 +228,8 @@ template <class T> void check_conv(DType type, double tolerance) {
       for (const Engine engine : engines_for(type)) {
         check<T>(*prepare_conv(spec, engine), problem, tolerance, name, given.step);
       }
+      if (!winograd_can(spec)) continue;
+      check<T>(*prepare_conv(spec, Engine::winograd), problem, tolerance, name, given.step);
     }
   }
 }

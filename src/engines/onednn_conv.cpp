@@ -20,6 +20,7 @@ using namespace onednn;
 
 constexpr const char* what = "conv";
 constexpr size_t alignment = 64;
+constexpr int64_t most_sums = 4;  // gradients of weights that are added up: each takes as much memory as the weights
 
 /// oneDNN's arrays of one number per spatial dim, slowest first.
 struct Window {
@@ -124,6 +125,7 @@ class OnednnConv final : public VendorCall {
     may_fail_ = true;
     const int64_t per_image = s.out.count() * s.kernel.count() * s.in_channels * s.out_channels * s.groups;
     step_ = images_per_chunk(spec.batch, per_image, 30);
+    if (spec.kind == ConvKind::backward_weights) step_ = std::max(step_, (spec.batch + most_sums - 1) / most_sums);
     chunks_ = (spec.batch + step_ - 1) / step_;
     // Gradients of weights are summed over chunks, so they are kept in Float32.
     const dnnl_data_type_t kept = spec.kind == ConvKind::backward_weights ? dnnl_f32 : type_;

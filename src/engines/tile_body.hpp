@@ -9,12 +9,22 @@ template <class T, int V, int N> struct Accumulators {
   typename Vec<T>::Register sums[V][N];
 };
 
+/// Row vector v of V. The last one is masked unless Whole.
+template <class T, int V, bool Whole>
+typename Vec<T>::Register load_rows(const T* from, int v, typename Vec<T>::Mask edge) {
+  return Whole || v < V - 1 ? Vec<T>::load(from) : Vec<T>::load(from, edge);
+}
+template <class T, int V, bool Whole>
+void store_rows(T* to, typename Vec<T>::Register value, int v, typename Vec<T>::Mask edge) {
+  if (Whole || v < V - 1) Vec<T>::store(to, value);
+  else Vec<T>::store(to, value, edge);
+}
+
 /// One tile of V row vectors and N columns. The last row vector is masked unless Whole: a masked load costs a second
 /// instruction, on a port that the multiplications need.
 template <class T, int V, int N, bool UnitColumns, bool Whole>
 void run_tile(const TileProduct<T>& p, int64_t first_row, int64_t first_column, typename Vec<T>::Mask edge) {
   using R = Vec<T>;
-  const typename R::Mask full = R::mask_of(R::lanes), mask = Whole ? full : edge;
   const int64_t b_column = UnitColumns ? 1 : p.b_column;
   const int64_t c_column = p.c_column;
   T* c = p.c + first_row + first_column * c_column;
@@ -28,7 +38,7 @@ void run_tile(const TileProduct<T>& p, int64_t first_row, int64_t first_column, 
 #pragma GCC unroll 16
     for (int n = 0; n < N; ++n) {
 #pragma GCC unroll 4
-      for (int v = 0; v < V; ++v) acc.sums[v][n] = R::load(c + n * c_column + v * R::lanes, v == V - 1 ? mask : full);
+      for (int v = 0; v < V; ++v) acc.sums[v][n] = load_rows<T, V, Whole>(c + n * c_column + v * R::lanes, v, edge);
     }
   }
   for (int64_t r = 0; r < p.outer; ++r) {
@@ -37,7 +47,7 @@ void run_tile(const TileProduct<T>& p, int64_t first_row, int64_t first_column, 
     for (int64_t j = 0; j < p.inner; ++j) {
       typename R::Register av[V];
 #pragma GCC unroll 4
-      for (int v = 0; v < V; ++v) av[v] = R::load(a + v * R::lanes, v == V - 1 ? mask : full);
+      for (int v = 0; v < V; ++v) av[v] = load_rows<T, V, Whole>(a + v * R::lanes, v, edge);
 #pragma GCC unroll 16
       for (int n = 0; n < N; ++n) {
         const typename R::Register factor = R::splat(b + n * b_column);
@@ -51,7 +61,7 @@ void run_tile(const TileProduct<T>& p, int64_t first_row, int64_t first_column, 
   if (p.bias != nullptr) {
 #pragma GCC unroll 4
     for (int v = 0; v < V; ++v) {
-      const typename R::Register shift = R::load(p.bias + first_row + v * R::lanes, v == V - 1 ? mask : full);
+      const typename R::Register shift = load_rows<T, V, Whole>(p.bias + first_row + v * R::lanes, v, edge);
 #pragma GCC unroll 16
       for (int n = 0; n < N; ++n) acc.sums[v][n] = R::add(acc.sums[v][n], shift);
     }
@@ -66,7 +76,7 @@ void run_tile(const TileProduct<T>& p, int64_t first_row, int64_t first_column, 
 #pragma GCC unroll 16
   for (int n = 0; n < N; ++n) {
 #pragma GCC unroll 4
-    for (int v = 0; v < V; ++v) R::store(c + n * c_column + v * R::lanes, acc.sums[v][n], v == V - 1 ? mask : full);
+    for (int v = 0; v < V; ++v) store_rows<T, V, Whole>(c + n * c_column + v * R::lanes, acc.sums[v][n], v, edge);
   }
 }
 

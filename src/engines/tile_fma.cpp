@@ -37,12 +37,14 @@ template <> struct Vec<float> {
       _mm256_maskstore_ps(to, mask, value);
     }
   }
+  static Register load(const float* from) { return _mm256_loadu_ps(from); }
+  static void store(float* to, Register value) { _mm256_storeu_ps(to, value); }
   static Register splat(const float* from) { return _mm256_broadcast_ss(from); }
   static Register zero() { return _mm256_setzero_ps(); }
   static Register fma(Register a, Register b, Register c) { return _mm256_fmadd_ps(a, b, c); }
   static Register add(Register a, Register b) { return _mm256_add_ps(a, b); }
-  static Register mul(Register a, Register b) { return _mm256_mul_ps(a, b); }
   static Register sub(Register a, Register b) { return _mm256_sub_ps(a, b); }
+  static Register mul(Register a, Register b) { return _mm256_mul_ps(a, b); }
   static Register most(Register a, Register b) { return _mm256_max_ps(a, b); }
   static Register power(Register a) { return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(a), 23)); }
   static Register larger(Register kept, Register value) {
@@ -73,6 +75,8 @@ template <> struct Vec<double> {
       _mm256_maskstore_pd(to, mask, value);
     }
   }
+  static Register load(const double* from) { return _mm256_loadu_pd(from); }
+  static void store(double* to, Register value) { _mm256_storeu_pd(to, value); }
   static Register splat(const double* from) { return _mm256_broadcast_sd(from); }
   static Register zero() { return _mm256_setzero_pd(); }
   static Register fma(Register a, Register b, Register c) { return _mm256_fmadd_pd(a, b, c); }
@@ -94,11 +98,12 @@ template <> struct Vec<double> {
 #include "engines/attention_body.hpp"
 #include "engines/pool_body.hpp"
 #include "engines/tile_body.hpp"
+#include "engines/winograd_body.hpp"
 
 }  // namespace
 
 constinit const TileKernels fma_tile_kernels{
-    "avx2", 32, 2, typed_kernels<float>(), typed_kernels<double>(), {&fold_logits, &weigh_slopes}};
+    "avx2", 32, 2, typed_kernels<float>(), typed_kernels<double>(), {&fold_logits, &weigh_slopes}, winograd_kernels()};
 
 }  // namespace rosin::engines
 

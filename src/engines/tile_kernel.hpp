@@ -1,7 +1,7 @@
 // The tile kernel: small products held in vector registers. Products below the size where oneDNN's call pays, all
 // Float64 products, and convolutions with few channels are made of it; pooling uses the same vectors. Read after
 // vendor.hpp; next tile_body.hpp and pool_body.hpp (the kernels), tile_matmul.cpp, tile_conv.cpp, pooling.cpp (who
-// calls them).
+// calls them), winograd_body.hpp and winograd.cpp.
 #pragma once
 
 #include <cstdint>
@@ -51,6 +51,20 @@ template <class T> struct TypedKernels {
   bool (*finite)(const T* x, int64_t count);  // whether no element is infinite or NaN
 };
 
+/// What winograd.cpp does with one square of pixels, for all its channels: element c of pixel p is pixels[p][c]. `step`
+/// is the distance of one of the 16 products' arrays from the next.
+struct WinogradKernels {
+  /// Row `row` of the 16 arrays of an image's square of 4x4 pixels.
+  void (*image_row)(int row, const float* const* pixels, int64_t channels, float* out, int64_t step);
+  /// Row `row` of the 16 arrays of a gradient's square of 2x2 pixels.
+  void (*gradient_row)(int row, const float* const* pixels, int64_t channels, float* out, int64_t step);
+  /// A result's square of 2x2 pixels, of 16 arrays of sums. Whether no element is infinite or NaN.
+  bool (*result)(const float* sums, int64_t step, int64_t channels, float* const* pixels);
+  /// Weights (9, channels) as 16 arrays, and 16 arrays of sums as their gradient.
+  void (*weights)(const float* taps, int64_t channels, float* out, int64_t step);
+  void (*weights_gradient)(const float* sums, int64_t step, int64_t channels, float* taps);
+};
+
 /// Kernels for one kind of processor.
 struct TileKernels {
   const char* name;
@@ -59,6 +73,7 @@ struct TileKernels {
   TypedKernels<float> floats;
   TypedKernels<double> doubles;
   AttentionKernels attention;
+  WinogradKernels winograd;
 
   template <class T> const TypedKernels<T>& of() const {
     if constexpr (sizeof(T) == sizeof(float)) {

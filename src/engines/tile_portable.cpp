@@ -30,12 +30,14 @@ template <class T> struct Vec {
   static void store(T* to, Register value, Mask count) {
     for (int64_t lane = 0; lane < std::min<int64_t>(count, lanes); ++lane) to[lane] = value[lane];
   }
+  static Register load(const T* from) { return load(from, lanes); }
+  static void store(T* to, Register value) { store(to, value, lanes); }
   static Register splat(const T* from) { return *from - Register{}; }
   static Register zero() { return Register{}; }
   static Register fma(Register a, Register b, Register c) { return a * b + c; }
   static Register add(Register a, Register b) { return a + b; }
-  static Register mul(Register a, Register b) { return a * b; }
   static Register sub(Register a, Register b) { return a - b; }
+  static Register mul(Register a, Register b) { return a * b; }
   static Register most(Register a, Register b) { return a > b ? a : b; }
   static Register power(Register a) {
     typedef uint32_t Words __attribute__((vector_size(16)));
@@ -54,6 +56,7 @@ template <class T> struct Vec {
 #include "engines/attention_body.hpp"
 #include "engines/pool_body.hpp"
 #include "engines/tile_body.hpp"
+#include "engines/winograd_body.hpp"
 
 const TileKernels& choose_tile_kernels() {
 #if defined(__x86_64__)
@@ -70,7 +73,8 @@ const TileKernels& choose_tile_kernels() {
 }  // namespace
 
 constinit const TileKernels portable_tile_kernels{
-    "portable", 16, 2, typed_kernels<float>(), typed_kernels<double>(), {&fold_logits, &weigh_slopes}};
+    "portable",        16, 2, typed_kernels<float>(), typed_kernels<double>(), {&fold_logits, &weigh_slopes},
+    winograd_kernels()};
 
 void require_tile_type(DType type, const char* what) {
   if (type == DType::Float32 || type == DType::Float64) return;

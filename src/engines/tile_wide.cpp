@@ -30,12 +30,14 @@ template <> struct Vec<float> {
   static Mask mask_of(int64_t count) { return static_cast<Mask>((1u << count) - 1u); }
   static Register load(const float* from, Mask mask) { return _mm512_maskz_loadu_ps(mask, from); }
   static void store(float* to, Register value, Mask mask) { _mm512_mask_storeu_ps(to, mask, value); }
+  static Register load(const float* from) { return _mm512_loadu_ps(from); }
+  static void store(float* to, Register value) { _mm512_storeu_ps(to, value); }
   static Register splat(const float* from) { return _mm512_set1_ps(*from); }
   static Register zero() { return _mm512_setzero_ps(); }
   static Register fma(Register a, Register b, Register c) { return _mm512_fmadd_ps(a, b, c); }
   static Register add(Register a, Register b) { return _mm512_add_ps(a, b); }
-  static Register mul(Register a, Register b) { return _mm512_mul_ps(a, b); }
   static Register sub(Register a, Register b) { return _mm512_sub_ps(a, b); }
+  static Register mul(Register a, Register b) { return _mm512_mul_ps(a, b); }
   static Register most(Register a, Register b) { return _mm512_maskz_max_ps(0xffff, a, b); }
   static Register power(Register a) {
     return _mm512_castsi512_ps(_mm512_maskz_slli_epi32(0xffff, _mm512_castps_si512(a), 23));
@@ -64,6 +66,8 @@ template <> struct Vec<double> {
   static Mask mask_of(int64_t count) { return static_cast<Mask>((1u << count) - 1u); }
   static Register load(const double* from, Mask mask) { return _mm512_maskz_loadu_pd(mask, from); }
   static void store(double* to, Register value, Mask mask) { _mm512_mask_storeu_pd(to, mask, value); }
+  static Register load(const double* from) { return _mm512_loadu_pd(from); }
+  static void store(double* to, Register value) { _mm512_storeu_pd(to, value); }
   static Register splat(const double* from) { return _mm512_set1_pd(*from); }
   static Register zero() { return _mm512_setzero_pd(); }
   static Register fma(Register a, Register b, Register c) { return _mm512_fmadd_pd(a, b, c); }
@@ -89,11 +93,13 @@ template <> struct Vec<double> {
 #include "engines/attention_body.hpp"
 #include "engines/pool_body.hpp"
 #include "engines/tile_body.hpp"
+#include "engines/winograd_body.hpp"
 
 }  // namespace
 
 constinit const TileKernels wide_tile_kernels{
-    "avx512", 64, 2, typed_kernels<float>(), typed_kernels<double>(), {&fold_logits, &weigh_slopes}};
+    "avx512",          64, 2, typed_kernels<float>(), typed_kernels<double>(), {&fold_logits, &weigh_slopes},
+    winograd_kernels()};
 
 }  // namespace rosin::engines
 

@@ -14,6 +14,7 @@
 #include "engines/plain.hpp"
 #include "engines/tile.hpp"
 #include "engines/tile_kernel.hpp"
+#include "engines/winograd.hpp"
 
 namespace rosin::engines {
 
@@ -110,6 +111,7 @@ Engine best_for_conv(const ConvSpec& spec) {
   if (spec.type == DType::Float64) return Engine::tile;
   if (spec.type == DType::BFloat16) return have_onednn ? Engine::onednn : Engine::plain;
   if (spec.type != DType::Float32) return Engine::plain;
+  if (winograd_pays(spec)) return Engine::winograd;
   return have_onednn && !tile_is_faster(spec) ? Engine::onednn : Engine::tile;
 }
 
@@ -190,6 +192,14 @@ std::unique_ptr<VendorCall> onednn_or(std::unique_ptr<VendorCall> (*onednn)(cons
   return own(tile, plain, spec);
 }
 
+/// Winograd's filtering, and our own engine where that does not know the result.
+std::unique_ptr<VendorCall> winograd_checked(const ConvSpec& spec) {
+  int64_t weights = spec.in_channels * spec.out_channels;
+  for (int i = 0; i < spec.spatial; ++i) weights *= spec.kernel[i];
+  const Watched counts{0, 0, spec.kind == ConvKind::backward_weights ? weights : 0};
+  return checked(prepare_winograd_conv(spec), prepare_tile_conv(spec), spec.type, counts);
+}
+
 }  // namespace
 
 std::unique_ptr<VendorCall> prepare_matmul(const MatmulSpec& given, Engine engine) {
@@ -220,6 +230,7 @@ std::unique_ptr<VendorCall> prepare_conv(const ConvSpec& spec, Engine engine) {
   }
   if (engine == Engine::onednn)
     return onednn_checked(&prepare_onednn_conv, &prepare_tile_conv, &prepare_plain_conv, spec);
+  if (engine == Engine::winograd) return winograd_checked(spec);
   if (engine == Engine::tile) return prepare_tile_conv(spec);
   return with_epilogue(spec, spec.kind == ConvKind::forward, &prepare_plain_conv);
 }

@@ -6,7 +6,8 @@
 //   call->finish(buffers);                                          // one thread, after the last chunk
 // begin and finish do nothing for most calls (has_begin, has_finish). How the work is cut depends on the shape only, so
 // results are equal for any number of threads. No function here touches the caller's OpenMP settings.
-// Who answers (oneDNN, the tile kernels, plain loops) is decided in vendor.cpp; read that next, then tile_kernel.hpp.
+// Who answers (oneDNN, the tile kernels, Winograd's filtering, plain loops) is decided in vendor.cpp; read that next,
+// then tile_kernel.hpp.
 #pragma once
 
 #include <cstddef>
@@ -124,8 +125,11 @@ class VendorCall {
   /// `scratch` has scratch_bytes_per_chunk() bytes that no other running chunk uses.
   virtual void run_chunk(int64_t chunk, const VendorBuffers& buffers, void* scratch) const = 0;
   virtual void finish(const VendorBuffers&) const {}
+  /// Behind the last chunk, before finish(): whether the result is what the definition gives. A fast way to it may not
+  /// know what values that are not finite give; the call says so, and another engine answers (checked.hpp).
+  virtual bool sure(const VendorBuffers&) const { return true; }
 
-  /// Who computes: "onednn", "tile" or "plain"; for reports and tests.
+  /// Who computes: "onednn", "tile", "winograd" or "plain"; for reports and tests.
   virtual const char* engine() const noexcept = 0;
 
  protected:
@@ -140,7 +144,7 @@ class VendorCall {
 };
 
 /// Which answer prepare may choose; everything but `best` is for tests and measurements and throws where it cannot.
-enum class Engine : uint8_t { best, onednn, tile, plain };
+enum class Engine : uint8_t { best, onednn, tile, winograd, plain };
 
 /// Each throws Error(dtype) for a type it does not compute, Error(argument) for a spec that breaks a rule above, and
 /// Error(backend) when oneDNN refuses.

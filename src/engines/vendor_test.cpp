@@ -17,6 +17,7 @@
 #include "engines/plain.hpp"
 #include "engines/tile_kernel.hpp"
 #include "engines/vendor_testing.hpp"
+#include "engines/winograd.hpp"
 
 extern "C" {
 int omp_get_max_threads(void) __attribute__((weak));
@@ -89,6 +90,12 @@ std::vector<Engine> engines_for(DType type) {
   std::vector<Engine> engines{Engine::best, Engine::plain};
   if (type == DType::Float32 || type == DType::Float64) engines.push_back(Engine::tile);
   if (have_onednn && type == DType::Float32) engines.push_back(Engine::onednn);
+  return engines;
+}
+
+std::vector<Engine> engines_for(const ConvSpec& spec) {
+  std::vector<Engine> engines = engines_for(spec.type);
+  if (winograd_can(spec)) engines.push_back(Engine::winograd);
   return engines;
 }
 
@@ -301,6 +308,10 @@ const ConvCase conv_cases[] = {
     {2, 2, 3, 3, 1, {7, 5, 0}, {3, 3, 0}, {1, 1, 0}, {1, 1, 0}, {1, 1, 0}, {1, 2, 0}},
     {1, 4, 2, 6, 1, {13, 0, 0}, {4, 0, 0}, {2, 0, 0}, {1, 0, 0}, {0, 0, 0}, {1, 0, 0}},
     {3, 2, 1, 5, 1, {4, 3, 5}, {2, 2, 2}, {1, 2, 1}, {0, 1, 0}, {0, 0, 1}, {1, 1, 1}},
+    // Winograd's filtering: squares that images end in, panels of channels that are not full, all paddings.
+    {2, 3, 37, 67, 1, {13, 7, 0}, {3, 3, 0}, {1, 1, 0}, {1, 1, 0}, {1, 1, 0}, {1, 1, 0}},
+    {2, 5, 32, 32, 1, {10, 9, 0}, {3, 3, 0}, {1, 1, 0}, {0, 2, 0}, {2, 0, 0}, {1, 1, 0}},
+    {2, 2, 33, 3, 1, {5, 3, 0}, {3, 3, 0}, {1, 1, 0}, {0, 0, 0}, {0, 0, 0}, {1, 1, 0}},
 };
 
 ConvSpec conv_spec(const ConvCase& c, ConvKind kind) {
@@ -362,7 +373,7 @@ TEST(VendorConv, EveryEngineAgreesWithThePlainDefinition) {
       for (bool flipped : {false, true}) {
         ConvSpec spec = conv_spec(c, kind);
         spec.flipped = flipped;
-        for (Engine engine : engines_for(DType::Float32)) check_conv_engine<float>(spec, engine, 3e-6);
+        for (Engine engine : engines_for(spec)) check_conv_engine<float>(spec, engine, 3e-6);
         spec.type = DType::Float64;
         for (Engine engine : engines_for(DType::Float64)) check_conv_engine<double>(spec, engine, 1e-14);
         spec.type = DType::BFloat16;
@@ -405,7 +416,7 @@ TEST(VendorConv, BiasAndReluAreApplied) {
     for (const Epilogue& epilogue : epilogues) {
       ConvSpec spec = conv_spec(c, ConvKind::forward);
       spec.epilogue = epilogue;
-      for (Engine engine : engines_for(DType::Float32)) check_conv_engine<float>(spec, engine, 3e-6);
+      for (Engine engine : engines_for(spec)) check_conv_engine<float>(spec, engine, 3e-6);
     }
   }
 }
@@ -416,7 +427,7 @@ TEST(VendorConv, AnEpilogueHasTheBitsOfTheSameStepsBehindTheConvolution) {
     const auto count = [&](const int64_t* sizes) { return sizes[0] * sizes[1] * sizes[2]; };
     const auto x = rough_values<float>(count(spec.in) * spec.in_channels * spec.batch, 1);
     const auto w = rough_values<float>(count(spec.kernel) * spec.in_channels / spec.groups * spec.out_channels, 2);
-    for (Engine engine : engines_for(DType::Float32)) {
+    for (Engine engine : engines_for(spec)) {
       check_epilogue_bits(
           spec, x, w, spec.out_channels, count(spec.out) * spec.out_channels * spec.batch,
           [&](const ConvSpec& s) { return prepare_conv(s, engine); }, "conv");
