@@ -22,7 +22,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "build" / "results"
-PROGRAMS = ("suite_tests", "unit_tests", "public_tests", "steady_tests")
+PROGRAMS = ("suite_tests", "unit_tests", "opinfo_tests", "public_tests", "steady_tests")
 PYTHON_FOLDERS = ("tools", "cmake", "tests", "bench", "examples")
 DEVICE_TESTS = "OpSuite*:*/OpSuite*:EngineFuzz*:*DeviceSteps*:DeviceMemory*:DeviceChecks*:MathModes*"
 # Device, shards, what the environment says beside that, and the tests; what takes longest comes first.
