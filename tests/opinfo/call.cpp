@@ -167,6 +167,14 @@ std::vector<int64_t> reversed(std::vector<int64_t> values) {
   return values;
 }
 
+Array mt(const Array& x) {
+  if (x.rank() < 2) throw Refused("no matrix");
+  std::vector<int> order(static_cast<size_t>(x.rank()));
+  std::iota(order.begin(), order.end(), 0);
+  std::swap(order[0], order[1]);
+  return permute(x, order);
+}
+
 Array without(const Array& x, const std::vector<int>& dims, bool keep) {
   return keep || x.rank() == 0 ? x : squeeze(x, dims);
 }

@@ -86,6 +86,8 @@ int turned(int64_t dim, int rank);
 DType type_named(const std::string& name);
 /// Sizes, paddings and the like of PyTorch, in the order of rosin's dims.
 std::vector<int64_t> reversed(std::vector<int64_t> values);
+/// PyTorch's matrices, which are the last two dims: rosin's are the first two, the other way round.
+Array mt(const Array& x);
 /// Dims of size 1 that PyTorch does not keep.
 Array without(const Array& x, const std::vector<int>& dims, bool keep);
 

@@ -13,14 +13,6 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// PyTorch's matrices, which are the last two dims: rosin's are the first two, the other way round.
-Array mt(const Array& x) {
-  std::vector<int> order(static_cast<size_t>(x.rank()));
-  std::iota(order.begin(), order.end(), 0);
-  if (x.rank() < 2) throw Refused("no matrix");
-  std::swap(order[0], order[1]);
-  return permute(x, order);
-}
 Array matrix(Call& c, int at, const char* name = "") { return mt(c.array(at, name)); }
 
 /// PyTorch's product: a b of arrays whose dims are reversed is b a here.
@@ -366,48 +358,52 @@ const Table algebra("matrices",
                         {"norm/nuc", nuclear_norm, 100},
                     });
 
-/// x with `size` elements along a dim: cut or followed by zeros.
-Array of_size(const Array& x, int dim, int64_t size) {
-  const int64_t now = x.size(dim);
-  return size <= now ? slice(x, dim, 0, size) : pad(x, dim, 0, size - now);
+FftNorm other_way(FftNorm norm) {
+  return norm == FftNorm::backward ? FftNorm::forward : norm == FftNorm::forward ? FftNorm::backward : norm;
+}
+FftNorm norm_named(const std::string& name) {
+  return name == "ortho" ? FftNorm::ortho : name == "forward" ? FftNorm::forward : FftNorm::backward;
 }
 
-/// What divides the sums over n elements; transforms of the other direction divide by n where nothing is said.
-double scale(Call& c, double n, bool inverse) {
-  const std::string norm = c.text(-1, "norm", "backward");
-  if (norm == "ortho") return inverse ? std::sqrt(n) : 1 / std::sqrt(n);
-  if (norm == "forward") return inverse ? n : 1 / n;
-  return 1;
+template <Array (*f)(const Array&, int, const FftOptions&)> Array transform(Call& c) {
+  const Array x = c.array(0);
+  return f(x, c.dim(x, 2, "dim", -1), {c.integers(1, "n"), norm_named(c.text(-1, "norm"))});
 }
 
-template <Array (*f)(const Array&, int)> Array transform(Call& c, bool inverse) {
-  Array x = c.array(0);
-  const int dim = c.dim(x, 2, "dim", -1);
-  if (c.has(1, "n")) x = of_size(x, dim, c.integer(1, "n", 0));
-  return f(x, dim) * scale(c, static_cast<double>(x.size(dim)), inverse);
-}
-Array half_to_real(Call& c) {
-  Array x = c.array(0);
-  const int dim = c.dim(x, 2, "dim", -1);
-  const int64_t n = c.integer(1, "n", 2 * (x.size(dim) - 1));
-  if (!is_complex(x.dtype())) x = complex(x, zeros_like(x));
-  return irfft(of_size(x, dim, n / 2 + 1), dim, n) * scale(c, static_cast<double>(n), true);
-}
-
-Array over_dims(Call& c, Array (*f)(const Array&, Dims), bool inverse, int usual) {
-  Array x = c.array(0);
+/// The dims and sizes of a call in rosin's order.
+std::vector<int> transformed_dims(Call& c, const Array& x, int usual, FftOptions& options) {
+  options.sizes = reversed(c.integers(1, "s"));
+  options.norm = norm_named(c.text(-1, "norm"));
   std::vector<int> dims;
-  const std::vector<int64_t> sizes = c.integers(1, "s");
-  if (c.has(2, "dim")) dims = c.dims(x, 2, "dim");
-  else
-    for (int d = 0; d < (!sizes.empty() ? static_cast<int>(sizes.size()) : usual ? usual : x.rank()); ++d)
-      dims.insert(dims.begin(), d);
-  double n = 1;
-  for (size_t i = 0; i < dims.size(); ++i) {
-    if (!sizes.empty() && sizes[i] >= 0) x = of_size(x, dims[i], sizes[i]);
-    n *= static_cast<double>(x.size(dims[i]));
+  if (c.has(2, "dim")) {
+    dims = c.dims(x, 2, "dim");
+    std::ranges::reverse(dims);
+  } else {
+    const size_t count = !options.sizes.empty() ? options.sizes.size() : static_cast<size_t>(usual ? usual : x.rank());
+    dims.resize(count);
+    std::iota(dims.begin(), dims.end(), 0);
   }
-  return f(x, Dims(dims)) * scale(c, n, inverse);
+  return dims;
+}
+using DimsTransform = Array (*)(const Array&, Dims, const FftOptions&);
+template <DimsTransform f> Array over_dims(Call& c, int usual) {
+  FftOptions options;
+  const std::vector<int> dims = transformed_dims(c, c.array(0), usual, options);
+  for (size_t i = 0; i < options.sizes.size(); ++i) {
+    if (options.sizes[i] < 0) options.sizes[i] = c.array(0).size(dims[i]);
+  }
+  return f(c.array(0), Dims(dims), options);
+}
+
+/// Transforms of what is symmetric in time: those of real numbers the other way.
+Array fft_of_half(const Array& x, Dims dims, const FftOptions& options) {
+  return irfftn(conj(x), dims, {options.sizes, other_way(options.norm)});
+}
+Array half_of_ifft(const Array& x, Dims dims, const FftOptions& options) {
+  return conj(rfftn(x, dims, {options.sizes, other_way(options.norm)}));
+}
+template <DimsTransform f> Array along_dim(const Array& x, int dim, const FftOptions& options) {
+  return f(x, dim, options);
 }
 
 Array shifted(Call& c, Array (*f)(const Array&, Dims)) {
@@ -433,14 +429,24 @@ template <Array (*f)(int64_t, bool)> Array window(Call& c) {
 }
 
 const Table transforms("matrices", {
-                                       {"fft.fft", [](Call& c) { return transform<fft>(c, false); }},
-                                       {"fft.ifft", [](Call& c) { return transform<ifft>(c, true); }},
-                                       {"fft.rfft", [](Call& c) { return transform<rfft>(c, false); }},
-                                       {"fft.irfft", half_to_real},
-                                       {"fft.fft2", [](Call& c) { return over_dims(c, fftn, false, 2); }},
-                                       {"fft.ifft2", [](Call& c) { return over_dims(c, ifftn, true, 2); }},
-                                       {"fft.fftn", [](Call& c) { return over_dims(c, fftn, false, 0); }},
-                                       {"fft.ifftn", [](Call& c) { return over_dims(c, ifftn, true, 0); }},
+                                       {"fft.fft", transform<fft>},
+                                       {"fft.ifft", transform<ifft>},
+                                       {"fft.rfft", transform<rfft>},
+                                       {"fft.irfft", transform<irfft>},
+                                       {"fft.hfft", transform<along_dim<fft_of_half>>},
+                                       {"fft.ihfft", transform<along_dim<half_of_ifft>>},
+                                       {"fft.fft2", [](Call& c) { return over_dims<fftn>(c, 2); }},
+                                       {"fft.ifft2", [](Call& c) { return over_dims<ifftn>(c, 2); }},
+                                       {"fft.rfft2", [](Call& c) { return over_dims<rfftn>(c, 2); }},
+                                       {"fft.irfft2", [](Call& c) { return over_dims<irfftn>(c, 2); }},
+                                       {"fft.hfft2", [](Call& c) { return over_dims<fft_of_half>(c, 2); }},
+                                       {"fft.ihfft2", [](Call& c) { return over_dims<half_of_ifft>(c, 2); }},
+                                       {"fft.fftn", [](Call& c) { return over_dims<fftn>(c, 0); }},
+                                       {"fft.ifftn", [](Call& c) { return over_dims<ifftn>(c, 0); }},
+                                       {"fft.rfftn", [](Call& c) { return over_dims<rfftn>(c, 0); }},
+                                       {"fft.irfftn", [](Call& c) { return over_dims<irfftn>(c, 0); }},
+                                       {"fft.hfftn", [](Call& c) { return over_dims<fft_of_half>(c, 0); }},
+                                       {"fft.ihfftn", [](Call& c) { return over_dims<half_of_ifft>(c, 0); }},
                                        {"fft.fftshift", [](Call& c) { return shifted(c, fftshift); }},
                                        {"fft.ifftshift", [](Call& c) { return shifted(c, ifftshift); }},
                                        {"stft", pieces},

@@ -32,7 +32,7 @@ from torch.testing._internal.common_methods_invocations import op_db
 
 HERE = pathlib.Path(__file__).resolve().parent
 TABLES = HERE.parent / "opinfo"
-SAMPLES, ELEMENTS, KEPT = 40, 400, 1600  # per entry; of a sample's inputs; of all that is stored for a sample
+SAMPLES, ELEMENTS, KEPT = 40, 1000, 4000  # per entry; of a sample's inputs; of all that is stored for a sample
 TYPES = (torch.float32, torch.complex64, torch.int64, torch.bool)
 WIDE = {torch.float32: torch.float64, torch.complex64: torch.complex128}
 ROW = re.compile(r'^\s*\{"([^"]+)",', re.MULTILINE)
@@ -168,6 +168,7 @@ def triangle_norms(out):
 PROCESS = {
     "linalg.svd": through_u_s_v,
     "linalg.qr": triangle_norms,
+    "svd": lambda out: through_u_s_v((out[0], out[1], out[2].mH)),
     "linalg.eigh": lambda out: [out[0], (out[1] * out[0].unsqueeze(-2)) @ out[1].mT],
 }
 
@@ -245,13 +246,13 @@ def elements(*nested):
 
 
 def chosen(samples):
-    """At most SAMPLES of the small ones, spread evenly; where all are large, the smallest three."""
+    """At most SAMPLES of the small ones, spread evenly; where all are large, the smallest."""
     def size(one):
         return elements(one.input, one.args, one.kwargs)
 
     small = [one for one in samples if size(one) <= ELEMENTS]
     if not small:
-        return [one for one in sorted(samples, key=size)[:3] if size(one) <= 10 * ELEMENTS]
+        return [one for one in sorted(samples, key=size)[:1] if size(one) <= 20 * ELEMENTS]
     if len(small) > SAMPLES:
         small = [small[k * len(small) // SAMPLES] for k in range(SAMPLES)]
     return small
@@ -265,7 +266,7 @@ def add_entry(family, name, op):
     dtype = next(one for one in TYPES if one in supported)
     grad = op.supports_autograd and dtype in WIDE
     samples = chosen(list(itertools.islice(op.sample_inputs("cpu", dtype, requires_grad=grad), 400)))
-    family.lines.append(f"op {name} {dtype}".replace("torch.", ""))
+    family.lines.append(f"op {name} " + str(dtype).removeprefix("torch."))
     answers = [(elements(one[0], one[1], one[3], one[4]), one)
                for one in (answer(name, op, sample) for sample in samples)]
     kept = [one for size, one in answers if size <= KEPT] or [one for size, one in answers if size <= 10 * KEPT][:1]
