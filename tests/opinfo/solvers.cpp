@@ -43,7 +43,7 @@ Array rank_of(Call& c) {
   const double eps = a.dtype() == Float64 ? 2.220446049250313e-16 : 1.1920928955078125e-07;
   const bool named = c.has(-1, "atol");
   const Array none = zeros({}, a.dtype()), atol = named ? c.array(-1, "atol") + none : none;
-  const Array usual = where(atol > 0, 0, eps * static_cast<double>(std::max(a.size(0), a.size(1)))) + none;
+  const Array usual = where(atol > 0, none, none + eps * static_cast<double>(std::max(a.size(0), a.size(1))));
   const Array rtol = c.has(-1, "rtol") ? c.array(-1, "rtol") + none : usual;
   const auto against = [](const Array& tolerance) { return tolerance.rank() ? unsqueeze(tolerance, 0) : tolerance; };
   return squeeze(sum(s > max(against(atol), against(rtol) * largest), 0), 0);
