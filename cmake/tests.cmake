@@ -2,6 +2,7 @@
 # rooms' objects, so they see the inside. public_tests: tests/public/*_test.cpp against librosin and its public headers,
 # as a user would.
 # seeds_tests: tests/seeds/*.cpp, as a user would, one process for each situation of devices and preferences.
+# opinfo_tests: tests/opinfo/*.cpp, as a user would: PyTorch's own tests of its ops.
 # steady_tests: what training takes from the heap; a program of its own, as it replaces operator new.
 # conformance: tests/conformance, checks any plug-in of backends/ by its path.
 # surface: each public header by itself, the examples and the reflection tests, only compiled (clang-16 does).
@@ -82,6 +83,12 @@ file(GLOB public_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/public/*_
 rosin_test_program(public_tests ${public_sources})
 if(TARGET public_tests)
   target_link_libraries(public_tests PRIVATE rosin rosin_compile)
+endif()
+
+file(GLOB opinfo_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/opinfo/*.cpp)
+rosin_test_program(opinfo_tests ${opinfo_sources})
+if(TARGET opinfo_tests)
+  target_link_libraries(opinfo_tests PRIVATE rosin rosin_compile)
 endif()
 
 # seeds_tests: skips everything by itself; tests/seeds/seeds_test.py runs it in each situation.

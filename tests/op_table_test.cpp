@@ -473,8 +473,8 @@ std::vector<OpEntry> makers() {
         "cholesky", "triangular_solve", "solve", "inv", "det", "svdvals", "eigvalsh", "pinv", "lstsq", "vector_norm",
         "matrix_norm", "matrix_power",
         // compared by src/ops/fft_test.cpp
-        "fft", "ifft", "rfft", "irfft", "fft2", "ifft2", "fftn", "ifftn", "fftshift", "ifftshift", "fftfreq",
-        "rfftfreq", "hann_window", "hamming_window", "stft", "istft",
+        "fft", "ifft", "rfft", "irfft", "fft2", "ifft2", "fftn", "ifftn", "fftshift", "ifftshift", "fftfreq", "rfft2",
+        "irfft2", "rfftn", "irfftn", "rfftfreq", "hann_window", "hamming_window", "stft", "istft",
         // compared by src/ops/resample_test.cpp
         "interpolate", "unfold", "fold", "affine_grid", "grid_sample",
         // compared by src/ops/distributions_test.cpp

@@ -22,7 +22,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "build" / "results"
-PROGRAMS = ("suite_tests", "unit_tests", "public_tests", "steady_tests")
+PROGRAMS = ("suite_tests", "unit_tests", "opinfo_tests", "public_tests", "steady_tests")
 PYTHON_FOLDERS = ("tools", "cmake", "tests", "bench", "examples")
 DEVICE_TESTS = "OpSuite*:*/OpSuite*:EngineFuzz*:*DeviceSteps*:DeviceMemory*:DeviceChecks*:MathModes*"
 # Device, shards, what the environment says beside that, and the tests; what takes longest comes first.
@@ -39,6 +39,7 @@ DEVICES = (("OpenCL:0", 2, {"POCL_EXTRA_BUILD_FLAGS": "-cl-opt-disable"}, OPENCL
             "*DeviceSteps*:DeviceMemory*:MathModes*"),
            ("reference:0", 1, {}, DEVICE_TESTS),
            ("CPU", 1, {"ROSIN_JIT": "0"}, "OpSuite*:*/OpSuite*:EngineFuzz*"))  # compiled loops alone
+OPINFO_DEVICES = ("OpenCL:0",)  # on which PyTorch's tests of ops run too, every fifth
 PARTS = ("asan", "tsan", "surface", "fuzz")  # stages of a stage; they name themselves, since their line is not the last
 LIMIT = 40 * 60  # seconds for one program
 
@@ -146,6 +147,10 @@ def device_runs(build, prefix):
             label = f"-{device.replace(':', '-')}" + (f"-{shard}" if shards > 1 else "")
             part = {"GTEST_TOTAL_SHARDS": str(shards), "GTEST_SHARD_INDEX": str(shard)}
             runs.append(functools.partial(run_program, program, prefix, tests, label, {**environment, **part}))
+        judge = build / "opinfo_tests"
+        if device in OPINFO_DEVICES and os.access(judge, os.X_OK):
+            label = f"-{device.replace(':', '-')}"
+            runs.append(functools.partial(run_program, judge, prefix, "*OpInfo*", label, environment))
     return runs
 
 

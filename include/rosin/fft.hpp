@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include <rosin/array.hpp>
 #include <rosin/dtype.hpp>
@@ -34,6 +35,33 @@ ROSIN_API Array fftn(const Array& x);
 ROSIN_API Array fftn(const Array& x, Dims dims);
 ROSIN_API Array ifftn(const Array& y);
 ROSIN_API Array ifftn(const Array& y, Dims dims);
+
+/// By what transforms are divided: the way back by the number n of elements (of all dims that are transformed), both
+/// ways by its root, or the way there by n.
+enum class FftNorm : uint8_t { backward, ortho, forward };
+/// As the arguments n, s and norm of numpy.fft and torch.fft.
+struct FftOptions {
+  std::vector<int64_t> sizes = {};  // to which the dims are cut or filled with zeros, one each; nothing: their own
+  FftNorm norm = FftNorm::backward;
+};
+/// The same with options; the size of irfft is that of the result. Error (argument): not one size for each dim, or one
+/// below 1.
+ROSIN_API Array fft(const Array& x, int dim, const FftOptions& options);
+ROSIN_API Array ifft(const Array& y, int dim, const FftOptions& options);
+ROSIN_API Array rfft(const Array& x, int dim, const FftOptions& options);
+ROSIN_API Array irfft(const Array& y, int dim, const FftOptions& options);
+ROSIN_API Array fftn(const Array& x, Dims dims, const FftOptions& options);
+ROSIN_API Array ifftn(const Array& y, Dims dims, const FftOptions& options);
+
+/// fftn of a real x along dims 0 and 1, all dims or some, with the first n / 2 + 1 elements of the first of them, as
+/// FFTW and Julia have it (numpy.fft.rfftn: the last one, which in its order of dims is the same). And the way back;
+/// sizes are those of the result, without them that of the first dim is even.
+ROSIN_API Array rfft2(const Array& x, const FftOptions& options = {});
+ROSIN_API Array irfft2(const Array& y, const FftOptions& options = {});
+ROSIN_API Array rfftn(const Array& x);
+ROSIN_API Array rfftn(const Array& x, Dims dims, const FftOptions& options = {});
+ROSIN_API Array irfftn(const Array& y);
+ROSIN_API Array irfftn(const Array& y, Dims dims, const FftOptions& options = {});
 
 /// Frequency 0 in the middle of the dims (default: all), and the way back.
 ROSIN_API Array fftshift(const Array& x);

@@ -2,6 +2,7 @@
 // the first dim on. So fusion, gradients and devices know nothing of them. Read first: complex_forms.hpp.
 #include <rosin/complex.hpp>
 
+#include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/movement.hpp>
 #include <rosin/reduce.hpp>
@@ -140,7 +141,9 @@ Array complex(const Array& re, const Array& im) {
 }
 
 Array real(const Array& z) { return is_complex(z.dtype()) ? drop_first(part(view_as_real(z), 0)) : z; }
-Array imag(const Array& z) { return is_complex(z.dtype()) ? drop_first(part(view_as_real(z), 1)) : z * 0.0; }
+Array imag(const Array& z) {
+  return is_complex(z.dtype()) ? drop_first(part(view_as_real(z), 1)) : zeros_like(z * 0.0);
+}
 Array conj(const Array& z) { return is_complex(z.dtype()) ? view_as_complex(conjugate(view_as_real(z))) : z; }
 Array angle(const Array& z) { return atan2(imag(z), real(z)); }
 

@@ -51,6 +51,13 @@ TEST(Complex, IsMadeOfPartsThatBroadcast) {
   EXPECT_EQ(view_as_real(complex(zeros({0, 3}), 1.0)).shape(), Shape({2, 0, 3}));
 }
 
+TEST(Complex, RealsHaveAnglesToo) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const Array x({-2.0f, 0.0f, 3.0f, -infinity}, {4});
+  EXPECT_EQ(angle(x).to_vector(), (Values{3.14159274f, 0, 0, 3.14159274f}));
+  EXPECT_EQ(imag(x).to_vector(), (Values{0, 0, 0, 0}));
+}
+
 TEST(Complex, LooksAreUndone) {
   const Array twice = ones({2, 3}) * 2.0;
   EXPECT_TRUE(same(view_as_real(view_as_complex(twice)), twice));

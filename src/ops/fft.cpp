@@ -2,6 +2,7 @@
 // adjoint is the unscaled way back.
 #include <rosin/fft.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <numeric>
@@ -51,8 +52,15 @@ Array complex_of(std::string_view op, const Array& x) {
   return complex(real, zeros_like(real));
 }
 
+/// What a transform of `count` elements is divided by.
+double divisor(FftNorm norm, bool inverse, int64_t count) {
+  const auto n = static_cast<double>(count);
+  if (norm == FftNorm::ortho) return std::sqrt(n);
+  return (norm == FftNorm::backward) == inverse ? n : 1;
+}
+
 /// Along the dims of the mask.
-Array transform(std::string_view op, const Array& x, uint64_t dims, bool inverse) {
+Array transform(std::string_view op, const Array& x, uint64_t dims, bool inverse, FftNorm norm = FftNorm::backward) {
   Array parts = view_as_real(complex_of(op, x));
   int64_t count = 1;
   for (int d = 0; d < x.rank(); ++d) {
@@ -63,12 +71,74 @@ Array transform(std::string_view op, const Array& x, uint64_t dims, bool inverse
     count *= x.size(d);
     if (x.size(d) > 1) parts = transformed(parts, {d + 1, inverse});
   }
-  if (inverse && count > 1) parts = parts / static_cast<double>(count);
+  if (const double by = divisor(norm, inverse, count); by != 1) parts = parts / by;
   return transferred(view_as_complex(parts), x.node()->device);
 }
 
 Array along(std::string_view op, const Array& x, int dim, bool inverse) {
   return transform(op, x, uint64_t{1} << checked_dim(op, dim, x.shape()), inverse);
+}
+
+/// The dim with `size` elements, cut or followed by zeros.
+Array sized(const Array& x, int dim, int64_t size) {
+  const int64_t now = x.size(dim);
+  return size <= now ? slice(x, dim, 0, size) : pad(x, dim, 0, size - now);
+}
+
+void check_sizes(std::string_view op, const FftOptions& options, size_t dims) {
+  const bool good = options.sizes.size() == dims && *std::min_element(options.sizes.begin(), options.sizes.end()) > 0;
+  if (good || options.sizes.empty()) return;
+  refuse(ErrorKind::argument, op, "each dim that is transformed has a size of at least 1",
+         std::to_string(options.sizes.size()) + " sizes for " + std::to_string(dims) + " dims", "give one for each");
+}
+
+Array along(std::string_view op, const Array& given, Dims dims, bool inverse, const FftOptions& options) {
+  Array x = given;
+  const uint64_t mask = dims_mask(op, dims, x.shape());
+  check_sizes(op, options, dims.list().size());
+  for (size_t i = 0; i < options.sizes.size(); ++i) {
+    x = sized(x, checked_dim(op, dims.list()[i], x.shape()), options.sizes[i]);
+  }
+  return transform(op, x, mask, inverse, options.norm);
+}
+
+/// The first dim of some, whose size counts once more, and the others.
+struct HalfDims {
+  int first;
+  std::vector<int> others;
+  FftOptions of_first, of_others;
+};
+HalfDims half_dims(std::string_view op, const Array& x, Dims dims, const FftOptions& options) {
+  dims_mask(op, dims, x.shape());
+  if (dims.list().empty()) refuse(ErrorKind::argument, op, "some dim is transformed", "none", "name one");
+  check_sizes(op, options, dims.list().size());
+  HalfDims half{checked_dim(op, dims.list()[0], x.shape()),
+                {dims.list().begin() + 1, dims.list().end()},
+                {{}, options.norm},
+                {{}, options.norm}};
+  if (options.sizes.empty()) return half;
+  half.of_first.sizes = {options.sizes[0]};
+  half.of_others.sizes.assign(options.sizes.begin() + 1, options.sizes.end());
+  return half;
+}
+
+Array half_transform(std::string_view op, const Array& x, Dims dims, const FftOptions& options) {
+  if (is_complex(x.dtype())) refuse(ErrorKind::dtype, op, "it takes real elements", to_string(x.dtype()), "use fftn");
+  const HalfDims half = half_dims(op, x, dims, options);
+  const Array y = rfft(x, half.first, half.of_first);
+  return half.others.empty() ? y : fftn(y, Dims(half.others), half.of_others);
+}
+
+Array half_back(std::string_view op, const Array& y, Dims dims, const FftOptions& options) {
+  const HalfDims half = half_dims(op, y, dims, options);
+  const Array x = half.others.empty() ? y : ifftn(y, Dims(half.others), half.of_others);
+  return irfft(x, half.first, half.of_first);
+}
+
+Dims every_dim(const Array& x) {
+  std::vector<int> dims(static_cast<size_t>(x.rank()));
+  std::iota(dims.begin(), dims.end(), 0);
+  return Dims(dims);
 }
 
 uint64_t all_dims(const Array& x) { return (uint64_t{1} << x.rank()) - 1; }
@@ -129,11 +199,11 @@ Array overlapped(const Pieces& pieces, const Array& values) {
   return scatter_add(none, reshape(places(pieces, count), {-1}), flat, 0);
 }
 
-const bool named[] = {name_function(fft, "fft"),           name_function(ifft, "ifft"),
-                      name_function(rfft, "rfft"),         name_function(irfft, "irfft"),
-                      name_function(fft2, "fft2"),         name_function(ifft2, "ifft2"),
-                      name_function(fftn, "fftn"),         name_function(ifftn, "ifftn"),
-                      name_function(fftshift, "fftshift"), name_function(ifftshift, "ifftshift")};
+const bool named[] = {
+    name_function(fft, "fft"),       name_function(ifft, "ifft"),         name_function(rfft, "rfft"),
+    name_function(irfft, "irfft"),   name_function(fft2, "fft2"),         name_function(ifft2, "ifft2"),
+    name_function(fftn, "fftn"),     name_function(ifftn, "ifftn"),       name_function(rfftn, "rfftn"),
+    name_function(irfftn, "irfftn"), name_function(fftshift, "fftshift"), name_function(ifftshift, "ifftshift")};
 
 }  // namespace
 
@@ -154,6 +224,16 @@ Array rfft(const Array& x, int dim) {
 
 Array irfft(const Array& y) { return irfft(y, 0); }
 
+namespace {
+
+/// irfft to n elements of y with n / 2 + 1 of them.
+Array mirrored_back(const Array& y, int at, int64_t n, FftNorm norm) {
+  const Array mirrored = flip(conj(slice(y, at, 1, n - y.size(at) + 1)), at);
+  return real(transform("irfft", concat({y, mirrored}, at), uint64_t{1} << at, true, norm));
+}
+
+}  // namespace
+
 Array irfft(const Array& y, int dim, int64_t length) {
   const int at = checked_dim("irfft", dim, y.shape());
   const int64_t k = y.size(at), n = length < 0 ? std::max<int64_t>(2 * k - 2, 1) : length;
@@ -161,8 +241,26 @@ Array irfft(const Array& y, int dim, int64_t length) {
     refuse(ErrorKind::shape, "irfft", "for a length there are length / 2 + 1 elements",
            std::to_string(k) + " for " + std::to_string(n), "cut y or pad it with zeros");
   }
-  const Array mirrored = flip(conj(slice(y, at, 1, n - k + 1)), at);
-  return real(along("irfft", concat({y, mirrored}, at), at, true));
+  return mirrored_back(y, at, n, FftNorm::backward);
+}
+
+Array fft(const Array& x, int dim, const FftOptions& options) { return along("fft", x, dim, false, options); }
+Array ifft(const Array& y, int dim, const FftOptions& options) { return along("ifft", y, dim, true, options); }
+
+Array rfft(const Array& x, int dim, const FftOptions& options) {
+  if (is_complex(x.dtype())) {
+    refuse(ErrorKind::dtype, "rfft", "it takes real elements", to_string(x.dtype()), "use fft");
+  }
+  const int at = checked_dim("rfft", dim, x.shape());
+  const Array y = along("rfft", x, at, false, options);
+  return slice(y, at, 0, y.size(at) / 2 + 1);
+}
+
+Array irfft(const Array& y, int dim, const FftOptions& options) {
+  const int at = checked_dim("irfft", dim, y.shape());
+  check_sizes("irfft", options, 1);
+  const int64_t n = options.sizes.empty() ? std::max<int64_t>(2 * y.size(at) - 2, 1) : options.sizes[0];
+  return mirrored_back(sized(y, at, n / 2 + 1), at, n, options.norm);
 }
 
 Array fft2(const Array& x) { return transform("fft2", x, dims_mask("fft2", {0, 1}, x.shape()), false); }
@@ -171,6 +269,16 @@ Array fftn(const Array& x) { return transform("fftn", x, all_dims(x), false); }
 Array fftn(const Array& x, Dims dims) { return transform("fftn", x, dims_mask("fftn", dims, x.shape()), false); }
 Array ifftn(const Array& y) { return transform("ifftn", y, all_dims(y), true); }
 Array ifftn(const Array& y, Dims dims) { return transform("ifftn", y, dims_mask("ifftn", dims, y.shape()), true); }
+
+Array fftn(const Array& x, Dims dims, const FftOptions& options) { return along("fftn", x, dims, false, options); }
+Array ifftn(const Array& y, Dims dims, const FftOptions& options) { return along("ifftn", y, dims, true, options); }
+
+Array rfft2(const Array& x, const FftOptions& options) { return half_transform("rfft2", x, {0, 1}, options); }
+Array irfft2(const Array& y, const FftOptions& options) { return half_back("irfft2", y, {0, 1}, options); }
+Array rfftn(const Array& x) { return half_transform("rfftn", x, every_dim(x), {}); }
+Array rfftn(const Array& x, Dims dims, const FftOptions& options) { return half_transform("rfftn", x, dims, options); }
+Array irfftn(const Array& y) { return half_back("irfftn", y, every_dim(y), {}); }
+Array irfftn(const Array& y, Dims dims, const FftOptions& options) { return half_back("irfftn", y, dims, options); }
 
 Array fftshift(const Array& x) { return shifted(x, all_dims(x), false); }
 Array fftshift(const Array& x, Dims dims) { return shifted(x, dims_mask("fftshift", dims, x.shape()), false); }

@@ -165,5 +165,23 @@ TEST(Fft, TakesNumbersOfOtherTypesAndSaysWhatNot) {
   EXPECT_EQ(back.shape(), (Shape{80})) << "filled with zeros";
 }
 
+TEST(Fourier, SizesAndNormsAreThoseOfTheOptions) {
+  const Array x = rand({6, 5, 2});
+  EXPECT_TRUE(allclose(real(fft(x, 0, {.sizes = {8}})), real(fft(pad(x, 0, 0, 2), 0))));
+  EXPECT_TRUE(allclose(abs(ifft(fft(x, 1, {.norm = FftNorm::ortho}), 1, {.norm = FftNorm::ortho})), x, {.atol = 1e-5}));
+  EXPECT_TRUE(allclose(abs(rfftn(x)), abs(slice(fftn(x), 0, 0, 4)), {.rtol = 1e-4, .atol = 1e-4}));
+  EXPECT_TRUE(allclose(irfftn(rfftn(x, {1, 0}), {1, 0}, {{5, 6}}), x, {.rtol = 1e-4, .atol = 1e-5}));
+  EXPECT_TRUE(allclose(irfft2(rfft2(x)), x, {.rtol = 1e-4, .atol = 1e-5}));
+  EXPECT_EQ(rfftn(x, {1, 2}).shape(), (Shape{6, 3, 2}));
+  EXPECT_EQ(error_of(
+                [&] {
+                  fftn(x, {0, 1}, {.sizes = {4}});
+                },
+                ErrorKind::argument),
+            "fftn: each dim that is transformed has a size of at least 1; got 1 sizes for 2 dims; give one for each");
+  error_of([&] { irfft(x, 0, {.sizes = {0}}); }, ErrorKind::argument);
+  error_of([&] { rfftn(fft(x, 0)); }, ErrorKind::dtype);
+}
+
 }  // namespace
 }  // namespace rosin

@@ -112,6 +112,7 @@ TEST(Resample, HalvesAndMessages) {
   error_of([&] { interpolate(x, {.size = 2, .mode = Interpolation::area, .align_corners = true}); },
            ErrorKind::argument);
   error_of([&] { interpolate(x, {.size = 2, .align_corners = true, .antialias = true}); }, ErrorKind::argument);
+  EXPECT_EQ(unfold(zeros({4, 4, 3, 0}), 2).shape(), (Shape{9, 12, 0}));
   error_of([&] { unfold(x, 5); }, ErrorKind::argument);
   error_of([&] { fold(ones({4, 3, 1}), {4, 4}, 2); }, ErrorKind::shape);
   error_of([&] { affine_grid(ones({2, 2, 1}), {4, 4}); }, ErrorKind::shape);

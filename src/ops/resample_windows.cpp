@@ -68,14 +68,15 @@ Array unfold(const Array& x, const Extents& window, const UnfoldOptions& options
   const Shape shape = x.shape();
   const std::span<const int64_t> sizes = sizes_of(shape).first(static_cast<size_t>(spatial));
   Array y = x;
-  int64_t positions = 1;
+  int64_t positions = 1, elements = x.size(spatial);  // no -1 in the reshape: the batch may be empty
   int dim = 0;
   for (const Line& line : lines_of("unfold", sizes, window, options)) {
     y = gather(pad(y, dim, line.pad.low, line.pad.high), line.places(), dim);
     positions *= line.count;
+    elements *= y.size(dim) * y.size(dim + 1) / line.count;
     dim += 2;
   }
-  return reshape(permute(y, order_of(spatial, false)), {positions, -1, x.size(spatial + 1)});
+  return reshape(permute(y, order_of(spatial, false)), {positions, elements, x.size(spatial + 1)});
 }
 
 Array fold(const Array& y, const Extents& size, const Extents& window, const UnfoldOptions& options) {
