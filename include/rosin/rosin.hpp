@@ -81,13 +81,16 @@
 #include <rosin/onehot.hpp>
 #include <rosin/onnx.hpp>
 #include <rosin/optim.hpp>
+#include <rosin/outputsize.hpp>
 #include <rosin/path.hpp>
 #include <rosin/pool.hpp>
 #include <rosin/pool_layers.hpp>
+#include <rosin/prelu.hpp>
 #include <rosin/progress.hpp>
 #include <rosin/random.hpp>
 #include <rosin/recurrent.hpp>
 #include <rosin/reduce.hpp>
+#include <rosin/reparametrise.hpp>
 #include <rosin/resample.hpp>
 #include <rosin/rule.hpp>
 #include <rosin/rules.hpp>
@@ -95,6 +98,7 @@
 #include <rosin/search.hpp>
 #include <rosin/shape.hpp>
 #include <rosin/show.hpp>
+#include <rosin/slice.hpp>
 #include <rosin/small_function.hpp>
 #include <rosin/sort.hpp>
 #include <rosin/special.hpp>
