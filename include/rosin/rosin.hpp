@@ -110,4 +110,5 @@
 #include <rosin/upsample.hpp>
 #include <rosin/views.hpp>
 #include <rosin/visitor.hpp>
+#include <rosin/vmap.hpp>
 #include <rosin/walk.hpp>

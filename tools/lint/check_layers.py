@@ -103,6 +103,7 @@ HEADER_ROOM = {
     "curve_svg.hpp": "train",
     "checkpoint.hpp": "train",
     "derivatives.hpp": "grad",
+    "vmap.hpp": "grad",
     "grad.hpp": "grad",
     "matmul.hpp": "ops",
     "onnx.hpp": "onnx",
