@@ -12,6 +12,7 @@
 #include <rosin/array_options.hpp>
 #include <rosin/array_rules.hpp>
 #include <rosin/attention.hpp>
+#include <rosin/audio.hpp>
 #include <rosin/augment.hpp>
 #include <rosin/autocast.hpp>
 #include <rosin/bits.hpp>
@@ -79,6 +80,7 @@
 #include <rosin/normalise_layers.hpp>
 #include <rosin/npy.hpp>
 #include <rosin/onehot.hpp>
+#include <rosin/onehot_array.hpp>
 #include <rosin/onnx.hpp>
 #include <rosin/optim.hpp>
 #include <rosin/outputsize.hpp>
