@@ -259,13 +259,15 @@ template <class F> Throttle<F> throttle(F f, double seconds, bool leading = true
 /// at most ten times a second, so that steps on a device are not waited for otherwise.
 class ProgressBar {
  public:
-  /// items: of each epoch, as loader.size() says; train is called once for each. A null `out` shows nothing.
-  ProgressBar(int64_t epochs, int64_t items, std::FILE* out) : items_(items), progress_(epochs, items, out) {}
+  /// items: of each epoch, as loader.size() says; train is called once for each. `samples`: of an item, such as the
+  /// batch size, for the rate that is shown. A null `out` shows nothing.
+  ProgressBar(int64_t epochs, int64_t items, std::FILE* out, int64_t samples = 1)
+      : items_(items), samples_(samples), progress_(epochs, items * samples, out) {}
 
   void operator()(const TrainStep& step) {
     if (step.item < items_ && !draw_()) return;
     const double loss = step.loss.item();
-    progress_.update(epoch_, step.item, loss);
+    progress_.update(epoch_, step.item * samples_, loss);
     if (step.item < items_) return;
     progress_.finish_epoch(epoch_++, loss, std::numeric_limits<double>::quiet_NaN());
   }
@@ -274,7 +276,7 @@ class ProgressBar {
   struct Nothing {
     void operator()() const noexcept {}
   };
-  int64_t items_;
+  int64_t items_, samples_;
   int64_t epoch_ = 0;
   Progress progress_;
   Throttle<Nothing> draw_{{}, 0.1};
