@@ -124,6 +124,27 @@ class ExamplesTest(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertGreater(float(re.search(r"^test accuracy: (.*)$", result.stdout, re.MULTILINE).group(1)), 0.95)
 
+    def train_on(self, name, data, steps):
+        """The output of an example on data of the world, for so many steps or epochs; none where they are missing."""
+        data = ROOT.parent / "shared" / "data" / data
+        if not data.exists():
+            self.skipTest(f"{data} is missing")
+        result = run(self.folder, name, data, steps)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout
+
+    def test_a_gpt_learns_letters_of_shakespeare(self):
+        output = self.train_on("example_21_char_gpt", "shakespeare/input.txt", 30)
+        self.assertLess(float(re.search(r"validation loss ([\d.]+)", output).group(1)), 3.0)  # 3.31 by frequency
+
+    def test_an_lstm_learns_names(self):
+        output = self.train_on("example_22_names_lstm", "names/names.txt", 1)
+        self.assertLess(float(re.search(r"^loss ([\d.]+)", output, re.MULTILINE).group(1)), 2.3)
+
+    def test_a_convolutional_network_learns_clothes(self):
+        output = self.train_on("example_23_fashion_cnn", "fashion-mnist", 1)
+        self.assertGreater(float(re.search(r"^test accuracy: (.*)$", output, re.MULTILINE).group(1)), 0.78)
+
     def test_ranks_say_which_folder_has_no_images(self):
         result = self.run_ranks("example_18_digits_by_ranks", self.folder / "nowhere")
         self.assertNotEqual(result.returncode, 0)

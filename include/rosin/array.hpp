@@ -14,6 +14,7 @@
 #include <rosin/export.hpp>
 #include <rosin/host_vector.hpp>
 #include <rosin/shape.hpp>
+#include <rosin/slice.hpp>
 
 namespace rosin {
 
@@ -120,6 +121,14 @@ class ROSIN_API Array {
     const int64_t at[] = {static_cast<int64_t>(indices)...};
     return read_element(at);
   }
+  /// Part of the array, with a gradient: x(slice(), 3) is column 3, x(slice(1, 5), slice()) rows 1 to 4; as `index` of
+  /// movement.hpp, which states the errors. Arrays are values: `set(x, {slice(), 3}, v)` gives one with other elements.
+  template <class... Range>
+    requires(sizeof...(Range) > 0 && (std::convertible_to<const Range&, Slice> && ...))
+  Array operator()(const Range&... ranges) const {
+    const Slice list[] = {ranges...};
+    return indexed(list);
+  }
   /// All elements, column-major, converted to T.
   template <class T = float>
     requires(is_element<T> && !std::same_as<T, bool>)
@@ -173,6 +182,7 @@ class ROSIN_API Array {
   static void release(Node* node) noexcept;
   void read_item(void* value, DType type) const;
   double read_element(std::span<const int64_t> at) const;
+  Array indexed(std::span<const Slice> ranges) const;
   void read_all(void* target, size_t count, DType type) const;
   const void* values_of(DType type) const;
 

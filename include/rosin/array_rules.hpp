@@ -8,8 +8,11 @@
 #include <utility>
 
 #include <rosin/array.hpp>
+#include <rosin/copy.hpp>
 #include <rosin/functor.hpp>
+#include <rosin/optim.hpp>
 #include <rosin/rules.hpp>
+#include <rosin/schedule.hpp>
 
 namespace rosin {
 
@@ -72,6 +75,8 @@ namespace detail {
 
 /// Counts one more step; whether the count divides by `every`.
 ROSIN_API bool is_turn(Array& count, int64_t every);
+/// Counts one more step and gives the count.
+ROSIN_API int64_t next_count(Array& count);
 ROSIN_API Array new_count();
 /// old + share*(now - old).
 ROSIN_API Array between(const Array& old, const Array& now, double share);
@@ -120,6 +125,68 @@ template <Rule R> struct Lookahead {
     reflect::describe(rule, visitor);
   }
 };
+
+/// A rule whose learning rate is that of a schedule at its own count of steps, from 0; adjust() of eta is overruled.
+/// Source: ParameterSchedulers.Scheduler.
+template <Rule R> struct Scheduler {
+  AnyRate rate;
+  R rule;
+
+  struct State {
+    Array t;
+    RuleState<R> inner;
+  };
+
+  Scheduler(AnyRate schedule, R inner) : rate(std::move(schedule)), rule(std::move(inner)) {}
+
+  State init(const Array& x) const { return {detail::new_count(), rule.init(x)}; }
+  /// The parameter's new value, or nothing where it stays.
+  Array replace(State& state, const Array& x, const Array& g) const {
+    R now = rule;
+    now.eta = rate(detail::next_count(state.t) - 1);
+    return reflect::moved(now, state.inner, x, g);
+  }
+  void check() const { reflect::check(rule); }
+  void visit_rules(RuleVisitor& visitor) { reflect::describe(rule, visitor); }
+};
+
+/// AdamW that needs no schedule: gradients are taken at y, which the model holds, between the fast z and an average x
+/// of it. v = b2*v + (1 - b2)*g^2; r = g/(sqrt(v/(1 - b2^t)) + epsilon) + lambda*y; y = (1 - c)*y + c*z + s*(b1*(1 - c)
+/// - 1)*r; z = z - s*r, with s = eta*min(1, t/warmup) and c the share of max(s)^2 in the sum of these so far. Test and
+/// save `schedule_free_average(state, model)`. Source: Defazio et al.: The Road Less Scheduled (2024).
+struct ROSIN_API ScheduleFreeAdamW {
+  double eta = 0.0025;
+  std::array<double, 2> beta = {0.9, 0.999};
+  double lambda = 0.0;
+  double epsilon = 1e-8;
+  int64_t warmup = 0;
+
+  struct State {
+    Array z;
+    Array v;
+    Array most;   // the largest s
+    Array total;  // of its squares
+    Array t;
+  };
+  State init(const Array& x) const;
+  /// The parameter's new value.
+  Array replace(State& state, const Array& x, const Array& g) const;
+};
+
+namespace detail {
+
+/// For schedule_free_average.
+ROSIN_API void average_schedule_free(const State& state, ModelEdit model);
+
+}  // namespace detail
+
+/// The model at the averages x = y + (1 - 1/b1)*(z - y) of a state by ScheduleFreeAdamW; parameters of other rules
+/// stay. Error (argument): a state of another model.
+template <Walkable M> M schedule_free_average(const State& state, const M& model) {
+  M average = copy_of(model);
+  detail::average_schedule_free(state, average);
+  return average;
+}
 
 /// The average of what a model's parameters were: `add(model)` after a step. With a decay, below 1, old models count
 /// less and less (exponential moving average, EMA): a = decay*a + (1 - decay)*x; without one all count alike

@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string>
 
 #include <rosin/activation_value.hpp>
@@ -12,6 +13,7 @@
 #include <rosin/conv.hpp>
 #include <rosin/fields.hpp>
 #include <rosin/init.hpp>
+#include <rosin/movement.hpp>
 
 namespace rosin {
 
@@ -42,14 +44,17 @@ struct ConvLayerOptions {
   int64_t groups = 1;
   Array bias = true;  // true, false, or the array
   Init init = glorot_uniform;
+  std::optional<PadMode> padding_mode = {};  // what stands in the padding; zeros where it is not stated
 };
 
-/// act(conv(x, weight) + bias): true convolution, the kernel is flipped. Source: Flux.Conv.
+/// act(conv(x, weight) + bias): true convolution, the kernel is flipped. With a padding mode x is padded by `pad` of
+/// movement.hpp, whose errors hold. Sources: Flux.Conv; torch.nn.Conv2d (padding_mode).
 struct ROSIN_API Conv {
   Array weight;  // (kernel..., in / groups, out)
   Array bias;    // (out), or nothing
   Activation act;
   ConvOptions window;  // stride, pad, dilation, groups
+  std::optional<PadMode> padding_mode = {};
   static constexpr auto rosin_fields = fields<&Conv::weight, &Conv::bias, &Conv::act>{};
 
   Conv() = default;
@@ -71,6 +76,7 @@ struct ROSIN_API CrossCor {
   Array bias;    // (out), or nothing
   Activation act;
   ConvOptions window;
+  std::optional<PadMode> padding_mode = {};
   static constexpr auto rosin_fields = fields<&CrossCor::weight, &CrossCor::bias, &CrossCor::act>{};
 
   CrossCor() = default;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -15,15 +16,19 @@ namespace rosin {
 
 struct EmbeddingOptions {
   Init init = randn32;
+  std::optional<int64_t> padding_idx = {};  // negative ones count from the end
 };
 
-/// Columns of the weight. Source: Flux.Embedding.
+/// Columns of the weight. The column `padding`, where there is one, begins as zeros and gets no gradient. Sources:
+/// Flux.Embedding; torch.nn.Embedding (padding_idx).
 struct ROSIN_API Embedding {
-  Array weight;  // (out, in)
-  static constexpr int rosin_fields = 1;
+  Array weight;          // (out, in)
+  int64_t padding = -1;  // -1: none
+  static constexpr auto rosin_fields = fields<&Embedding::weight>{};
 
   Embedding() = default;
-  Embedding(int64_t in, int64_t out, const EmbeddingOptions& options = {}) : Embedding(options.init({out, in})) {}
+  /// Error (argument): the padding is no index.
+  Embedding(int64_t in, int64_t out, const EmbeddingOptions& options = {});
   explicit Embedding(const Array& w);
 
   /// x is integers in [0, in) of any shape -> (out, shape...); or one-hot Bool (in, shape...) -> (out, shape...).
@@ -34,7 +39,8 @@ struct ROSIN_API Embedding {
 /// A reduction over some dims, such as mean, sum or maximum.
 using Reduction = Array (*)(const Array& x, Dims dims);
 
-/// The vectors of a bag of indices reduced to one. Source: Flux.EmbeddingBag.
+/// The vectors of a bag of indices reduced to one. A bag without indices gives what the reduction gives of nothing, or
+/// zeros from the form with `at`. Sources: Flux.EmbeddingBag; torch.nn.EmbeddingBag (offsets).
 struct ROSIN_API EmbeddingBag {
   Array weight;  // (out, in)
   Reduction reduction = mean;
@@ -45,11 +51,13 @@ struct ROSIN_API EmbeddingBag {
       : EmbeddingBag(options.init({out, in}), reduce) {}
   explicit EmbeddingBag(const Array& w, Reduction reduce = mean);
 
-  /// x is integers (bag, shape...) -> (out, shape...).
+  /// x is integers (bag, shape...) -> (out, shape...); or one-hot Bool (in, bag, shape...) -> (out, shape...).
   Array operator()(const Array& x) const;
   /// Bags of several lengths: each is a vector of integers -> (out, bags).
   Array operator()(std::span<const Array> bags) const;
-  /// The bags of `data` (n) that begin at the places `at` (bags), the first at 0 -> (out, bags); evaluates `at`.
+  /// The bags of `data` (n) that begin at the places `at` (bags), ascending, the first at 0 -> (out, bags). Nothing is
+  /// read for sum, mean and maximum on a device: places that are not ascending then make the step fail. Other
+  /// reductions, and bags on the CPU, evaluate `at`: Error (argument).
   Array operator()(const Array& data, const Array& at) const;
   std::string rosin_show() const;
 };

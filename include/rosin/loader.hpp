@@ -33,6 +33,7 @@ struct LoaderOptions {
   int64_t num_workers = 0;      // threads that prepare batches ahead; results and order are the same with any number
   std::optional<Rng> rng = {};  // where the orders come from; default: this thread's generator
   BatchPart part = {};          // of each batch, what is given; batchsize is that of all parts
+  std::vector<double> weights = {};  // of observations: each epoch draws as many as there are, with replacement
 };
 
 /// Where the time of a loader's loops goes, since the loader was made.

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <initializer_list>
-#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
@@ -13,26 +12,6 @@
 #include <rosin/export.hpp>
 
 namespace rosin {
-
-/// As `stop` of a slice: up to the end of the dim (with a negative step: down to element 0).
-inline constexpr int64_t to_end = std::numeric_limits<int64_t>::max();
-
-/// One dim of `index`: a range, or one index (whose dim disappears).
-struct Slice {
-  int64_t start = 0;
-  int64_t stop = to_end;
-  int64_t step = 1;
-  bool single = false;
-
-  Slice() = default;
-  /// One index.
-  template <std::integral T> Slice(T at) : start(static_cast<int64_t>(at)), single(true) {}
-  Slice(int64_t first, int64_t last, int64_t by) : start(first), stop(last), step(by) {}
-};
-
-/// All of a dim; elements [start, stop); every step-th of them.
-inline Slice slice() { return {}; }
-inline Slice slice(int64_t start, int64_t stop, int64_t step = 1) { return {start, stop, step}; }
 
 /// The same elements, in column-major order, under other sizes. One size may be -1. Error (shape): the counts differ.
 ROSIN_API Array reshape(const Array& x, std::span<const int64_t> sizes);
@@ -74,8 +53,9 @@ ROSIN_API Array unsqueeze(const Array& x, int dim);
 /// As in NumPy, a range ends where the dim does: of 3 elements, slice(x, 0, 1, 9) has 2, slice(x, 0, 5, 9) none.
 /// Error (argument): step 0.
 ROSIN_API Array slice(const Array& x, int dim, int64_t start, int64_t stop, int64_t step = 1);
-/// x[ranges...]: `index(x, {slice(), slice(0, 3), 5})`; dims without a range are taken whole, single indices drop
-/// theirs. Ranges end where the dim does; Error (argument): a single index outside it, or more ranges than dims.
+/// x[ranges...]: `index(x, {slice(), slice(0, 3), 5})`, or x(slice(), slice(0, 3), 5); dims without a range are taken
+/// whole, single indices drop theirs. Ranges end where the dim does; Error (argument): a single index outside it, or
+/// more ranges than dims.
 ROSIN_API Array index(const Array& x, std::span<const Slice> ranges);
 inline Array index(const Array& x, std::initializer_list<Slice> ranges) {
   return index(x, std::span<const Slice>(ranges.begin(), ranges.size()));

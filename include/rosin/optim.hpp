@@ -6,7 +6,9 @@
 #pragma once
 
 #include <array>
+#include <initializer_list>
 #include <limits>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -55,6 +57,45 @@ class ROSIN_API State {
 template <Rule R, class M> State setup(const R& rule, const M& model) {
   static_assert(reflect::check_parts<M>());
   return State(RuleOf<R>(rule), model);
+}
+
+/// A rule for the parameters whose paths match, beside that of the others.
+class ROSIN_API PathRule {
+ public:
+  template <Rule R> PathRule(std::string_view pattern, const R& rule) : PathRule(pattern, RuleOf<R>(rule), 0) {}
+  PathRule(const PathRule& other) : PathRule(other.pattern_, *other.rule_, 0) {}
+  PathRule& operator=(const PathRule&) = delete;
+  ~PathRule();
+
+  /// For the library.
+  const std::string& pattern() const noexcept { return pattern_; }
+  const detail::ErasedRule& rule() const noexcept { return *rule_; }
+
+ private:
+  PathRule(std::string_view pattern, const detail::ErasedRule& rule, int);
+  std::string pattern_;
+  const detail::ErasedRule* rule_;
+};
+
+namespace detail {
+
+/// For setup: the leaves that match begin anew with the last rule that does.
+ROSIN_API void use_rules(State& state, ModelView model, std::span<const PathRule> rules);
+
+}  // namespace detail
+
+/// The same with other rules for parts of the model: setup(Adam{}, model, {{"head", Descent{0.1}}, {"*.bias",
+/// Adam{}}}). Patterns are those of `freeze`; of several that match the last one counts. What a rule does with all
+/// gradients together (ClipGlobalNorm, processes that train together) is the first rule's, for all parameters. Errors
+/// (argument): as above; nothing matches; no parameter is left to a first rule that looks at all gradients, or
+/// processes share the state out.
+template <Rule R, class M> State setup(const R& rule, const M& model, std::span<const PathRule> rules) {
+  State state = setup(rule, model);
+  detail::use_rules(state, model, rules);
+  return state;
+}
+template <Rule R, class M> State setup(const R& rule, const M& model, std::initializer_list<PathRule> rules) {
+  return setup(rule, model, std::span<const PathRule>(rules.begin(), rules.size()));
 }
 
 struct UpdateOptions {

@@ -12,6 +12,7 @@
 #include <rosin/array_options.hpp>
 #include <rosin/array_rules.hpp>
 #include <rosin/attention.hpp>
+#include <rosin/audio.hpp>
 #include <rosin/augment.hpp>
 #include <rosin/autocast.hpp>
 #include <rosin/bits.hpp>
@@ -79,15 +80,19 @@
 #include <rosin/normalise_layers.hpp>
 #include <rosin/npy.hpp>
 #include <rosin/onehot.hpp>
+#include <rosin/onehot_array.hpp>
 #include <rosin/onnx.hpp>
 #include <rosin/optim.hpp>
+#include <rosin/outputsize.hpp>
 #include <rosin/path.hpp>
 #include <rosin/pool.hpp>
 #include <rosin/pool_layers.hpp>
+#include <rosin/prelu.hpp>
 #include <rosin/progress.hpp>
 #include <rosin/random.hpp>
 #include <rosin/recurrent.hpp>
 #include <rosin/reduce.hpp>
+#include <rosin/reparametrise.hpp>
 #include <rosin/resample.hpp>
 #include <rosin/rule.hpp>
 #include <rosin/rules.hpp>
@@ -95,6 +100,7 @@
 #include <rosin/search.hpp>
 #include <rosin/shape.hpp>
 #include <rosin/show.hpp>
+#include <rosin/slice.hpp>
 #include <rosin/small_function.hpp>
 #include <rosin/sort.hpp>
 #include <rosin/special.hpp>
@@ -106,4 +112,5 @@
 #include <rosin/upsample.hpp>
 #include <rosin/views.hpp>
 #include <rosin/visitor.hpp>
+#include <rosin/vmap.hpp>
 #include <rosin/walk.hpp>

@@ -76,6 +76,48 @@ template <Observations Data> auto leavepout(const Data& data, int64_t p = 1) {
   return kfolds(data, p > 0 ? numobs(data) / p : 0);
 }
 
+/// k pairs (train, valid) of views in the order of time: fold i learns from the first i + 1 of k + 1 equal parts, and
+/// is tested on the next one. Error (argument): k is not in 1 ... numobs - 1. Source: scikit-learn's TimeSeriesSplit.
+template <Observations Data> auto timeseries_kfolds(const Data& data, int64_t k = 5) {
+  const std::vector<int64_t> starts = detail::fold_starts(numobs(data), k + 1);
+  using View = decltype(obsview(data, std::vector<int64_t>()));
+  std::vector<std::pair<View, View>> folds;
+  for (size_t i = 1; i + 1 < starts.size(); ++i) {
+    folds.emplace_back(obsview(data, detail::order_from(0, starts[i])),
+                       obsview(data, detail::order_from(starts[i], starts[i + 1])));
+  }
+  return folds;
+}
+
+/// Data whose batches a function puts together from single observations: collate(std::vector<observation>) -> batch.
+template <Observations Data, class Collate> struct CollatedData {
+  Data data;
+  Collate collate;
+
+  int64_t numobs() const { return rosin::numobs(data); }
+  auto getobs(std::span<const int64_t> at) const {
+    std::vector<decltype(oneobs(data, 0))> observations;
+    for (const int64_t i : at) observations.push_back(oneobs(data, i));
+    return collate(observations);
+  }
+};
+/// For sequences of differing lengths: collateobs(data, [](const auto& all) { return batch_sequence(all); }).
+template <Observations Data, class Collate> CollatedData<Data, Collate> collateobs(Data data, Collate collate) {
+  return {std::move(data), std::move(collate)};
+}
+
+/// Sequences one after another in columns of a stated length, as language models are fed: no place is padding but in
+/// the last column.
+struct PackedSequences {
+  Array values;    // (..., length, columns)
+  Array segments;  // (length, columns), Int32: the number of the sequence, -1 for padding
+};
+/// Sequences (..., time) of one type. Error (shape), Error (argument): none, a length below 1.
+ROSIN_API PackedSequences pack_sequences(std::span<const Array> sequences, int64_t length, const Array& value = 0);
+inline PackedSequences pack_sequences(std::initializer_list<Array> sequences, int64_t length, const Array& value = 0) {
+  return pack_sequences(std::span<const Array>(sequences.begin(), sequences.size()), length, value);
+}
+
 /// Data whose observation i is the observations i * stride ... i * stride + size - 1 of other data, as one batch.
 template <Observations Data> struct SlidingWindow {
   Data data;

@@ -12,6 +12,7 @@
 
 #include <rosin/error.hpp>
 #include <rosin/log.hpp>
+#include <rosin/views.hpp>
 
 #include "model/number_text.hpp"
 
@@ -41,11 +42,16 @@ LoaderOptions detail::checked_options(LoaderOptions options, int64_t n, bool dra
         "DataLoader: Number of observations less than batch-size, decreasing the batch-size to " + std::to_string(n));
     options.batchsize = n;
   }
-  if (!options.rng) options.rng = options.shuffle || draws ? default_rng().split() : default_rng();
+  if (!options.rng)
+    options.rng = options.shuffle || draws || !options.weights.empty() ? default_rng().split() : default_rng();
   return options;
 }
 
 std::vector<int64_t> detail::epoch_order(const LoaderOptions& options, int64_t n, uint64_t epoch) {
+  if (!options.weights.empty()) {
+    Rng rng = options.rng->derive(epoch);
+    return detail::weighted_places(n, n, options.weights, rng);
+  }
   if (options.shuffle) {
     Rng rng = options.rng->derive(epoch);
     return detail::shuffled_order(n, rng);

@@ -144,5 +144,63 @@ TEST(MoreViews, SequencesArePaddedAndNumbersRescaled) {
             "batch_sequence: there is a sequence or more; got none");
 }
 
+// sklearn.model_selection.TimeSeriesSplit(n_splits=3).split(range(8)).
+TEST(MoreViews, FoldsOfATimeSeriesAreTestedOnWhatComesNext) {
+  const auto folds = timeseries_kfolds(arange(8), 3);
+  ASSERT_EQ(folds.size(), 3u);
+  const Places last_of_training = {1, 3, 5};
+  for (size_t i = 0; i < 3; ++i) {
+    const Places train = getobs(folds[i].first).to_vector<int64_t>(),
+                 test = getobs(folds[i].second).to_vector<int64_t>();
+    EXPECT_EQ(train.front(), 0);
+    EXPECT_EQ(train.back(), last_of_training[i]);
+    EXPECT_EQ(test, (Places{last_of_training[i] + 1, last_of_training[i] + 2}));
+  }
+}
+
+TEST(MoreViews, BatchesArePutTogetherByAFunction) {
+  const std::vector<int64_t> lengths = {1, 3, 2};
+  struct Lines {
+    std::vector<int64_t> lengths;
+    int64_t numobs() const { return 3; }
+    Array getobs(int64_t i) const { return full({lengths[static_cast<size_t>(i)]}, i + 1); }
+  };
+  DataLoader loader(collateobs(Lines{lengths}, [](const std::vector<Array>& all) { return batch_sequence(all); }),
+                    {.batchsize = 2});
+  std::vector<Places> batches;
+  for (const Array& x : loader) batches.push_back(x.to_vector<int64_t>());
+  EXPECT_EQ(batches, (std::vector<Places>{{1, 0, 0, 2, 2, 2}, {3, 3}}));
+  const auto pairs = collateobs(std::tuple{arange(4), arange(4)}, [](const auto& all) { return all.size(); });
+  EXPECT_EQ(getobs(pairs, {0, 2, 3}), 3u);
+}
+
+TEST(MoreViews, SequencesArePackedWithoutPaddingBetweenThem) {
+  const auto [values, segments] = pack_sequences({arange(3), arange(1), arange(3) + 5}, 4, -1);
+  EXPECT_EQ(values.shape(), (Shape{4, 2}));
+  EXPECT_EQ(values.to_vector<int64_t>(), (Places{0, 1, 2, 0, 5, 6, 7, -1}));
+  EXPECT_EQ(segments.to_vector<int64_t>(), (Places{0, 0, 0, 1, 2, 2, 2, -1}));
+  EXPECT_EQ(pack_sequences({ones({2, 3}), ones({2, 2})}, 5).values.shape(), (Shape{2, 5, 1}));
+  EXPECT_EQ(error_of([] { pack_sequences({}, 4); }, ErrorKind::argument),
+            "pack_sequences: there is a sequence or more, and columns have an element or more; got 0 for columns of 4");
+}
+
+TEST(MoreViews, ALoaderDrawsByWeightsAnewInEachEpoch) {
+  DataLoader loader(arange(4), {.batchsize = 4, .rng = Rng(3), .weights = {0, 1, 1, 2}});
+  std::vector<Places> epochs;
+  std::vector<int64_t> counts(4);
+  for (int epoch = 0; epoch < 500; ++epoch) {
+    for (const Array& x : loader) {
+      epochs.push_back(x.to_vector<int64_t>());
+      for (const int64_t i : epochs.back()) ++counts[static_cast<size_t>(i)];
+    }
+  }
+  EXPECT_EQ(epochs.size(), 500u);
+  EXPECT_NE(epochs[0], epochs[1]);
+  EXPECT_EQ(counts[0], 0);
+  EXPECT_NEAR(static_cast<double>(counts[3]), 1000, 120);
+  DataLoader again(arange(4), {.batchsize = 4, .rng = Rng(3), .weights = {0, 1, 1, 2}});
+  EXPECT_EQ((*again.begin()).to_vector<int64_t>(), epochs[0]);
+}
+
 }  // namespace
 }  // namespace rosin

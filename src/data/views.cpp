@@ -199,6 +199,28 @@ Array batch_sequence(std::span<const Array> sequences, const Array& value) {
   return stack(padded, -1);
 }
 
+PackedSequences pack_sequences(std::span<const Array> sequences, int64_t length, const Array& value) {
+  if (sequences.empty() || length < 1) {
+    refuse("pack_sequences: there is a sequence or more, and columns have an element or more; got " +
+           std::to_string(sequences.size()) + " for columns of " + std::to_string(length));
+  }
+  std::vector<int32_t> owner;
+  for (size_t i = 0; i < sequences.size(); ++i) {
+    if (sequences[i].is_nothing() || sequences[i].rank() < 1) {
+      throw Error(ErrorKind::shape, "pack_sequences: sequences are (..., time); got a number or nothing; reshape it");
+    }
+    owner.insert(owner.end(), static_cast<size_t>(sequences[i].size(-1)), static_cast<int32_t>(i));
+  }
+  const Array joined = concat(sequences, -1);
+  const int64_t time = joined.size(-1), columns = (time + length - 1) / length;
+  owner.resize(static_cast<size_t>(columns * length), -1);
+  std::vector<int64_t> sizes;
+  for (int d = 0; d + 1 < joined.rank(); ++d) sizes.push_back(joined.size(d));
+  sizes.insert(sizes.end(), {length, columns});
+  return {reshape(rpad_constant(joined, columns * length, value), sizes),
+          Array::borrow(std::move(owner), {length, columns})};
+}
+
 namespace {
 
 Array rescaled(const Array& x, const Array& least, const Array& range) {

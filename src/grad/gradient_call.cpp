@@ -193,23 +193,4 @@ bool in_gradient() noexcept {
   return context && context->gradient_depth.load(std::memory_order_relaxed) > 0;
 }
 
-namespace {
-const Op& stop_op = []() -> const Op& {
-  Op op;
-  op.name = "stop_gradient";
-  op.kind = Kind::argument;
-  op.operands = 1;
-  op.doc = "the identity, through which no gradient flows";
-  return *register_op(op);
-}();
-}  // namespace
-
-Array stop_gradient(const Array& x) {
-  require(stop_op, x);
-  const Array* operands[] = {&x};
-  Array stopped = record(stop_op, operands, x.dtype(), x.shape());
-  stopped.node()->weak = x.node()->weak;
-  return stopped;
-}
-
 }  // namespace rosin

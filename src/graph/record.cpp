@@ -490,6 +490,11 @@ Array record_part(Node* node, int k, const ResultForm& form) {
 }
 
 Array record_again(const Node& original, std::span<Node* const> in, uint8_t device) {
+  return record_again(original, in, device, original.shape(), original.attributes);
+}
+
+Array record_again(const Node& original, std::span<Node* const> in, uint8_t device, const Shape& shape,
+                   const Attributes& attributes) {
   Node* node = make_node_of_any(*original.op, in.size(), original.dtype);
   node->compute = original.compute;
   if (original.operands != Node::many) node->operands = original.operands;
@@ -500,8 +505,8 @@ Array record_again(const Node& original, std::span<Node* const> in, uint8_t devi
   node->weak = original.weak;
   node->device = device;
   node->scalars = original.scalars;
-  node->attributes = original.attributes;
-  node->set_sizes(original.sizes, original.rank);
+  node->attributes = attributes;
+  node->set_sizes(shape.begin(), shape.rank());
   return finished(node);
 }
 

@@ -41,6 +41,9 @@ Array record_as(const Op& op, const Array& a, DType type);
 /// Records an op that was recorded before once more, on that device, on others in the place of its arrays() of the same
 /// types and shapes.
 Array record_again(const Node& original, std::span<Node* const> in, uint8_t device);
+/// The same with another shape and other attributes (of an elementwise op: its numbers), on operands that fit these.
+Array record_again(const Node& original, std::span<Node* const> in, uint8_t device, const Shape& shape,
+                   const Attributes& attributes);
 
 /// A weak scalar that is an Int64 whatever its neighbours are (keys and offsets of random ops).
 Array scalar_argument(int64_t value);

@@ -13,6 +13,7 @@ namespace rosin {
 namespace {
 
 thread_local BufferNotes* innermost = nullptr;
+thread_local int suspended = 0;
 
 /// Numbers of notes are never used twice, so a copy of a model that outlives its gradient call writes nowhere.
 uint64_t first_of_thread() {
@@ -154,7 +155,11 @@ const Array* BufferNotes::noted(const Buffer& buffer) noexcept {
   return nullptr;
 }
 
+SuspendedNotes::SuspendedNotes() { ++suspended; }
+SuspendedNotes::~SuspendedNotes() { --suspended; }
+
 bool BufferNotes::note(const Buffer& buffer, const Array& value) {
+  if (suspended > 0) return true;
   for (BufferNotes* notes = innermost; notes; notes = notes->outer_) {
     if (Array* place = notes->find(buffer.note())) {
       *place = value;

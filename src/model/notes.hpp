@@ -54,4 +54,13 @@ class BufferNotes {
   DrawnNotes drawn_;
 };
 
+/// While it lives, what is assigned on this thread is forgotten: values of one observation that stands for many.
+class SuspendedNotes {
+ public:
+  SuspendedNotes();
+  ~SuspendedNotes();
+  SuspendedNotes(const SuspendedNotes&) = delete;
+  SuspendedNotes& operator=(const SuspendedNotes&) = delete;
+};
+
 }  // namespace rosin

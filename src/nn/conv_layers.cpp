@@ -2,6 +2,8 @@
 #include <rosin/conv_layers.hpp>
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include <rosin/elementwise.hpp>
 
@@ -101,6 +103,28 @@ template <class L> Array checked_images(const Array& x, const Array& weight, int
   return matched_input(x, weight, layer);
 }
 
+/// Images with `pad` more elements beyond their borders.
+Array bordered(const Array& images, const ConvOptions& window, PadMode mode) {
+  const auto pads = window.pad.list();
+  const size_t spatial = static_cast<size_t>(images.rank()) - 2;
+  std::vector<std::pair<int64_t, int64_t>> widths;
+  for (size_t d = 0; d < spatial; ++d) {
+    if (pads.size() == 2 * spatial && spatial > 0) widths.emplace_back(pads[2 * d], pads[2 * d + 1]);
+    else widths.emplace_back(at(window.pad, static_cast<int>(d)), at(window.pad, static_cast<int>(d)));
+  }
+  return pad(images, widths, mode);
+}
+
+ConvOptions without_pad(ConvOptions window) {
+  window.pad = 0;
+  return window;
+}
+
+std::string mode_text(const std::optional<PadMode>& mode) {
+  constexpr const char* names[] = {"reflect", "symmetric", "repeat", "circular"};
+  return mode ? std::string(", padding_mode=") + names[static_cast<int>(*mode)] : "";
+}
+
 Array finished(const Array& y, const Array& bias, const Activation& act) {
   return act(bias.is_nothing() ? y : y + along_dim(beside(bias, y), y.rank() - 2, y.rank()));
 }
@@ -115,7 +139,7 @@ std::string option_text(const char* name, const Extents& extents, int64_t usual)
 }
 
 std::string text_of(const char* name, const Array& weight, const Array& bias, const Activation& act,
-                    const ConvOptions& window, bool transposed) {
+                    const ConvOptions& window, bool transposed, const std::optional<PadMode>& mode = {}) {
   if (weight.is_nothing()) return std::string(name) + "()";
   const Shape shape = weight.shape();
   const int spatial = shape.rank() - 2;
@@ -124,7 +148,7 @@ std::string text_of(const char* name, const Array& weight, const Array& bias, co
          std::to_string(transposed ? free : grouped) + " => " + std::to_string(transposed ? grouped : free) +
          activation_text(act) + option_text("pad", window.pad, 0) + option_text("stride", window.stride, 1) +
          option_text("dilation", window.dilation, 1) +
-         (window.groups == 1 ? "" : ", groups=" + std::to_string(window.groups)) +
+         (window.groups == 1 ? "" : ", groups=" + std::to_string(window.groups)) + mode_text(mode) +
          (bias.is_nothing() ? ", bias=false)" : ")");
 }
 
@@ -135,7 +159,8 @@ Conv::Conv(const Extents& filter, int64_t in, int64_t out, Activation activation
            options) {}
 
 Conv::Conv(const Array& w, const Array& b, Activation activation, const ConvLayerOptions& options)
-    : weight(w), act(std::move(activation)), window(window_for("Conv", w, options, false)) {
+    : weight(w), act(std::move(activation)), window(window_for("Conv", w, options, false)),
+      padding_mode(options.padding_mode) {
   eval(weight);
   bias = bias_for("Conv", b, w, {w.size(-1)});
 }
@@ -143,11 +168,13 @@ Conv::Conv(const Array& w, const Array& b, Activation activation, const ConvLaye
 Array Conv::operator()(const Array& x) const {
   return located(*this, [&] {
     const Array images = checked_images(x, weight, weight.size(-2) * window.groups, *this);
-    return finished(conv(images, weight, window), bias, act);
+    return finished(padding_mode ? conv(bordered(images, window, *padding_mode), weight, without_pad(window))
+                                 : conv(images, weight, window),
+                    bias, act);
   });
 }
 
-std::string Conv::rosin_show() const { return text_of("Conv", weight, bias, act, window, false); }
+std::string Conv::rosin_show() const { return text_of("Conv", weight, bias, act, window, false, padding_mode); }
 
 CrossCor::CrossCor(const Extents& filter, int64_t in, int64_t out, Activation activation,
                    const ConvLayerOptions& options)
@@ -155,7 +182,8 @@ CrossCor::CrossCor(const Extents& filter, int64_t in, int64_t out, Activation ac
                std::move(activation), options) {}
 
 CrossCor::CrossCor(const Array& w, const Array& b, Activation activation, const ConvLayerOptions& options)
-    : weight(w), act(std::move(activation)), window(window_for("CrossCor", w, options, false)) {
+    : weight(w), act(std::move(activation)), window(window_for("CrossCor", w, options, false)),
+      padding_mode(options.padding_mode) {
   eval(weight);
   bias = bias_for("CrossCor", b, w, {w.size(-1)});
 }
@@ -163,11 +191,13 @@ CrossCor::CrossCor(const Array& w, const Array& b, Activation activation, const 
 Array CrossCor::operator()(const Array& x) const {
   return located(*this, [&] {
     const Array images = checked_images(x, weight, weight.size(-2) * window.groups, *this);
-    return finished(crosscor(images, weight, window), bias, act);
+    return finished(padding_mode ? crosscor(bordered(images, window, *padding_mode), weight, without_pad(window))
+                                 : crosscor(images, weight, window),
+                    bias, act);
   });
 }
 
-std::string CrossCor::rosin_show() const { return text_of("CrossCor", weight, bias, act, window, false); }
+std::string CrossCor::rosin_show() const { return text_of("CrossCor", weight, bias, act, window, false, padding_mode); }
 
 ConvTranspose::ConvTranspose(const Extents& filter, int64_t in, int64_t out, Activation activation,
                              const ConvTransposeOptions& options)

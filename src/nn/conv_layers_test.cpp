@@ -104,6 +104,28 @@ TEST(Conv, SizesAreThoseOfFlux) {
   EXPECT_EQ(Chain(Conv({3, 3}, 3, 16), Conv({3, 3}, 16, 32))(rand({10, 10, 3, 8})).shape(), (Shape{6, 6, 32, 8}));
 }
 
+// torch.nn.Conv2d(1, 1, (2, 3), padding=(1, 2), padding_mode=...): reflect, replicate, circular.
+TEST(Conv, PadsByAnyMode) {
+  const Array w = reshape(cast(arange(6), Float32) - 2, {3, 2, 1, 1}),
+              x = square(reshape(cast(arange(12), Float32), {4, 3, 1, 1}));
+  const auto values = [&](PadMode mode) {
+    return CrossCor(w, false, {}, {.pad = {2, 1}, .padding_mode = mode})(x).to_vector();
+  };
+  using Values = std::vector<float>;
+  EXPECT_EQ(values(PadMode::reflect), (Values{-91, -62, -43, -50, -87, -114, 125,  130, 173, 238, 225, 174,
+                                              357, 386, 469, 558, 521, 430,  -147, -94, -35, -18, -79, -146}));
+  EXPECT_EQ(values(PadMode::repeat), (Values{0,   3,   13,  30,  32,  27,  96,  123, 173, 238, 264, 267,
+                                             336, 387, 469, 558, 584, 579, 192, 243, 317, 382, 384, 363}));
+  EXPECT_EQ(values(PadMode::circular),
+            (Values{-299, -294, -195, -226, -299, -294, 165,  138,  173,  238,  165,  138,
+                    413,  378,  469,  558,  413,  378,  -299, -294, -195, -226, -299, -294}));
+  const Conv layer(flip(w, {0, 1}), false, {}, {.pad = {2, 1}, .padding_mode = PadMode::reflect});
+  EXPECT_EQ(layer(x).to_vector(), values(PadMode::reflect));
+  EXPECT_EQ(layer.rosin_show(), "Conv((3, 2), 1 => 1, pad=(2, 1), padding_mode=reflect, bias=false)");
+  EXPECT_EQ(Conv({3}, 1, 1, {.pad = SamePad(), .padding_mode = PadMode::circular})(ones({5, 1, 1})).shape(),
+            (Shape{5, 1, 1}));
+}
+
 TEST(Conv, ANetworkOfConvolutionsClassifies) {
   const Chain model(Conv({2, 2}, 1, 16, relu), MaxPool({2, 2}), Conv({2, 2}, 16, 8, relu), MaxPool({2, 2}), flatten,
                     Dense(288, 10), softmax);

@@ -115,6 +115,8 @@ Array unsqueeze(const Array& x, int dim) {
   return reshape(x, with_dims(x.shape(), at, 0, {1}));
 }
 
+Array Array::indexed(std::span<const Slice> ranges) const { return index(*this, ranges); }
+
 Array index(const Array& x, std::span<const Slice> ranges) {
   if (ranges.size() > static_cast<size_t>(x.rank())) {
     refuse(ErrorKind::argument, "index", "there cannot be more ranges than dims",

@@ -89,6 +89,27 @@ TEST(Movement, SingleIndicesDropTheirDims) {
   EXPECT_EQ(column(reshape(arange(6), {2, 3}), 1).to_vector<int32_t>(), (std::vector<int32_t>{2, 3}));
 }
 
+// NumPy: x = np.arange(24).reshape(4, 3, 2), whose axes are counted backwards; x[::2, :, 1], x[-1, -1, 1], x[:, 1:, 0].
+TEST(Movement, AnArrayIsCalledWithRanges) {
+  const Array x = reshape(arange(24), {2, 3, 4});
+  using Values = std::vector<int32_t>;
+  EXPECT_EQ(x(1, slice(), slice(0, 4, 2)).to_vector<int32_t>(), (Values{1, 3, 5, 13, 15, 17}));
+  EXPECT_EQ(x(1, -1, -1).item<int>(), 23);
+  EXPECT_EQ(x(0, slice(1, to_end)).to_vector<int32_t>(), (Values{2, 4, 8, 10, 14, 16, 20, 22}));
+  EXPECT_EQ(x(1).shape(), (Shape{3, 4}));
+  EXPECT_EQ(
+      message([&] { x(slice(), 3); }),
+      "select: the index must lie in dim 1 of 3 elements; got 3; indices count from 0, negative ones from the end");
+  EXPECT_EQ(message([&] { x(0, 0, 0, 0); }),
+            "index: there cannot be more ranges than dims; got 4 for shape (2, 3, 4); drop ranges or reshape");
+  const auto cubes = [](const Array& a) { return sum(a(1, slice(1, 3)) * a(0, slice(0, 2)) * a(0, slice(0, 2))); };
+  const Array g = gradient(cubes, reshape(cast(arange(6), Float32), {2, 3}));
+  EXPECT_EQ(g.to_vector(), (std::vector<float>{0, 0, 20, 0, 0, 4}));
+  const auto slope = [&](const Array& a) { return sum(square(gradient(cubes, a))); };
+  const Array two = reshape(Array({1.f, 5.f, 2.f, 3.f, 4.f, 7.f}, {6}), {2, 3});
+  EXPECT_EQ(gradient(slope, two)(0, 0).item<float>(), 76);  // of (2 * 3 a)^2 + a^4 at 1
+}
+
 TEST(Movement, ChunksAreEqualButForTheLast) {
   const std::vector<Array> parts = chunk(arange(10), 3);
   ASSERT_EQ(parts.size(), 3u);

@@ -117,6 +117,7 @@ Array Muon::apply(Moments& state, const Array& x, const Array& g) const {
 namespace detail {
 
 bool is_turn(Array& count, int64_t every) { return counted(count) % every == 0; }
+int64_t next_count(Array& count) { return counted(count); }
 Array new_count() { return counter(0); }
 
 Array between(const Array& old, const Array& now, double share) {

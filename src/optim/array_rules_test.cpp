@@ -26,6 +26,75 @@ struct One {
 
 One at(double value) { return {full({2}, value, Float64)}; }
 
+// AdamWScheduleFree of the paper's authors (package schedulefree 1.4.1): lr=0.1, betas=(0.9, 0.99), weight_decay=0.01,
+// warmup_steps=3.
+TEST(ScheduleFree, TakesTheStepsOfItsAuthors) {
+  const Array target = Array({0.3f, 0.1f, -0.2f}, {3}), weight = Array({1.0f, 2.0f, 3.0f}, {3});
+  One model{Array({1.0f, -2.0f, 0.5f}, {3})};
+  const ScheduleFreeAdamW rule{.eta = 0.1, .beta = {0.9, 0.99}, .lambda = 0.01, .warmup = 3};
+  State state = setup(rule, model);
+  const double want[6][3] = {{0.9663333296775818, -1.965999960899353, 0.4664999842643738},
+                             {0.9116979837417603, -1.9107816219329834, 0.4125993549823761},
+                             {0.8375454545021057, -1.8357086181640625, 0.34055376052856445},
+                             {0.7806779742240906, -1.7779492139816284, 0.28648999333381653},
+                             {0.7272335290908813, -1.7235023975372314, 0.23648962378501892},
+                             {0.6755289435386658, -1.670647382736206, 0.18885232508182526}};
+  for (const auto& point : want) {
+    const auto loss = [&](const One& m) { return sum(square(m.x - target) * weight) + sum(sin(m.x)); };
+    update(state, model, gradient(loss, model));
+    for (int i = 0; i < 3; ++i) EXPECT_NEAR(model.x.item(i), point[i], 2e-6);
+  }
+  const One average = schedule_free_average(state, model);
+  const double mean[] = {0.6923813223838806, -1.6878618001937866, 0.20443303883075714};
+  for (int i = 0; i < 3; ++i) EXPECT_NEAR(average.x.item(i), mean[i], 2e-6);
+  EXPECT_NEAR(model.x.item(0), want[5][0], 2e-6);
+  EXPECT_EQ(to_string(rule), "ScheduleFreeAdamW(0.1, (0.9, 0.99), 0.01, 1.0e-8, 3)");
+}
+
+TEST(Scheduler, CountsItsOwnSteps) {
+  One model = at(0);
+  State state = setup(Scheduler(StepRate{.start = 1, .decay = 0.5, .steps = 2}, Descent{}), model);
+  std::vector<double> points;
+  for (int step = 0; step < 5; ++step) {
+    update(state, model, at(-1));
+    points.push_back(model.x.item(0));
+  }
+  EXPECT_EQ(points, (std::vector<double>{1, 2, 2.5, 3, 3.25}));
+}
+
+struct Two {
+  One body, head;
+};
+
+TEST(PathRules, PartsOfAModelMoveByOtherRules) {
+  Two model{at(1), at(1)};
+  State state = setup(Descent{0.5}, model, {{"*", Momentum{0.25, 0.5}}, {"head", Descent{0.1}}});
+  EXPECT_EQ(to_string(state).find("Descent(0.5)"), std::string::npos);
+  for (int step = 0; step < 2; ++step) update(state, model, Two{at(1), at(1)});
+  EXPECT_EQ(model.body.x.item(0), 1 - 0.25 - 0.375);
+  EXPECT_NEAR(model.head.x.item(0), 0.8, 1e-15);
+  const State copy = state;
+  EXPECT_EQ(to_string(copy), to_string(state));
+  const auto refused = [&](auto rule, PathRule part) { return error_of([&] { setup(rule, model, {part}); }); };
+  EXPECT_EQ(refused(Descent{}, {"heads", Descent{}}),
+            "setup: no parameter of the model matches \"heads\"; the nearest path is head");
+  EXPECT_EQ(refused(Descent{}, {"head", Descent{-1}}),
+            "setup: Descent: the learning rate cannot be negative, got -1.0");
+  EXPECT_EQ(
+      refused(OptimiserChain(ClipGlobalNorm{1}, Descent{}), {"", Descent{}}),
+      "setup: a rule that looks at all gradients together must keep a parameter; all have other rules; leave one of "
+      "the patterns out");
+}
+
+// A gradient of norm 5 for both is scaled to 1 before either rule sees it.
+TEST(PathRules, WhatLooksAtAllGradientsComesFirst) {
+  Two model{{full({1}, 0.0, Float64)}, {full({1}, 0.0, Float64)}};
+  State state = setup(OptimiserChain(ClipGlobalNorm{1}, Descent{1}), model, {{"body", Descent{0.5}}});
+  update(state, model, Two{{full({1}, -3.0, Float64)}, {full({1}, -4.0, Float64)}});
+  EXPECT_NEAR(model.body.x.item(0), 0.3, 1e-12);
+  EXPECT_NEAR(model.head.x.item(0), 0.8, 1e-12);
+}
+
 TEST(Lookahead, GoesBackButForAShareOfTheWay) {
   One model = at(1);
   State state = setup(Lookahead{2, 0.25, Descent{1}}, model);

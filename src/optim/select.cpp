@@ -1,6 +1,7 @@
 // freeze, thaw, adjust: leaves found by a pattern of their paths.
 #include <rosin/optim.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <vector>
@@ -9,6 +10,7 @@
 
 #include "base/nearest.hpp"
 #include "optim/options.hpp"
+#include "optim/shares.hpp"
 #include "optim/tree.hpp"
 
 namespace rosin {
@@ -94,6 +96,57 @@ bool changes_something(const Adjustment& change) {
 }
 
 }  // namespace
+
+PathRule::PathRule(std::string_view pattern, const detail::ErasedRule& rule, int)
+    : pattern_(pattern), rule_(rule.copy()) {}
+PathRule::~PathRule() { delete rule_; }
+
+namespace {
+
+[[noreturn]] void refuse_rules(const std::string& what, const char* cure) {
+  throw Error(ErrorKind::argument, "setup: " + what + "; " + cure);
+}
+
+/// The first leaf that keeps setup's rule, where rules that look at all gradients need one.
+size_t first_without_rule(const StateTree& tree, const std::vector<const PathRule*>& taken) {
+  const auto kept = std::find(taken.begin(), taken.end(), nullptr);
+  if (kept != taken.end()) return static_cast<size_t>(kept - taken.begin());
+  if (tree.leader().rule->exchanges()) {
+    refuse_rules("a rule that looks at all gradients together must keep a parameter; all have other rules",
+                 "leave one of the patterns out");
+  }
+  return 0;
+}
+
+}  // namespace
+
+void detail::use_rules(State& state, ModelView model, std::span<const PathRule> rules) {
+  if (rules.empty()) return;
+  StateTree& tree = *state.tree();
+  if (sharing_of(tree)) {
+    refuse_rules("processes that share a state out have one rule for all parameters; got " +
+                     std::to_string(rules.size()) + " more",
+                 "give distributed::Optimizer without .shard");
+  }
+  std::vector<const PathRule*> taken(tree.leaves.size());
+  for (const PathRule& rule : rules) {
+    const std::unique_ptr<ErasedRule> checked(rule.rule().copy());
+    check_rates("setup", *checked);
+    checked->check();
+    for (const StateLeaf* leaf : select("setup", state, rule.pattern())) {
+      taken[static_cast<size_t>(leaf - tree.leaves.data())] = &rule;
+    }
+  }
+  tree.first = tree.leaves.empty() ? 0 : first_without_rule(tree, taken);
+  std::vector<ArrayPlace<const Array*>> places;
+  list_arrays(model, places);
+  for (size_t i = 0; i < taken.size(); ++i) {
+    if (!taken[i]) continue;
+    tree.leaves[i].rule.reset(taken[i]->rule().copy());
+    begin(tree.leaves[i], *places[tree.leaves[i].place].array);
+  }
+  eval();
+}
 
 void freeze(State& state, std::string_view pattern) {
   for (StateLeaf* leaf : select("freeze", state, pattern)) leaf->frozen = true;

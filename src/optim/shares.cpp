@@ -13,7 +13,7 @@ namespace rosin {
 detail::Sharing::~Sharing() = default;
 
 void assign_owners(StateTree& tree) {
-  detail::Sharing* const sharing = tree.leaves.empty() ? nullptr : tree.leaves.front().rule->sharing();
+  detail::Sharing* const sharing = tree.leaves.empty() ? nullptr : tree.leader().rule->sharing();
   if (!sharing) return;
   std::vector<int64_t> bytes;
   bytes.reserve(tree.leaves.size());
@@ -25,8 +25,8 @@ void assign_owners(StateTree& tree) {
 bool is_elsewhere(const StateLeaf& leaf) { return leaf.owner >= 0 && leaf.owner != leaf.rule->sharing()->process(); }
 
 detail::Sharing* sharing_of(const StateTree& tree) {
-  if (tree.leaves.empty() || tree.leaves.front().owner < 0) return nullptr;
-  return tree.leaves.front().rule->sharing();
+  if (tree.leaves.empty() || tree.leader().owner < 0) return nullptr;
+  return tree.leader().rule->sharing();
 }
 
 void begin(StateLeaf& leaf, const Array& x) {

@@ -128,6 +128,7 @@ StateTree* copied(const StateTree* tree) {
   copy->paths = tree->paths;
   copy->names = tree->names;
   copy->leaf_of = tree->leaf_of;
+  copy->first = tree->first;
   copy->items = tree->items;
   copy->loss_scale = tree->loss_scale;
   for (const StateLeaf& leaf : tree->leaves) {

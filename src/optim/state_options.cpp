@@ -77,11 +77,15 @@ class TakeOptions : public RuleVisitor {
                                        "; make the state as it was: setup(rule, model) of the same rule and model");
 }
 
-/// The rule of one of so many leaves gets its values.
-void take(detail::ErasedRule& rule, const StateOptions& saved, size_t leaf, size_t leaves) {
-  TakeOptions visitor(saved.values.data() + leaf * (saved.values.size() / leaves));
-  rule.describe(visitor);
-}
+/// Rules of leaves, one after another, get their values.
+class TakeInOrder {
+ public:
+  explicit TakeInOrder(const StateOptions& saved) : visitor_(saved.values.data()) {}
+  void operator()(detail::ErasedRule& rule) { rule.describe(visitor_); }
+
+ private:
+  TakeOptions visitor_;
+};
 
 }  // namespace
 
@@ -96,13 +100,18 @@ StateOptions options_of(const State& state) {
                 "distributed::gathered(state), and make distributed::sharded(state) of what was loaded");
   }
   StateOptions options;
+  std::string all, last;  // rules; equal ones that follow each other once
   for (const StateLeaf& leaf : state.tree()->leaves) {
     options.rule.clear();
     options.leaves.push_back(leaf.text);
     options.frozen.push_back(leaf.frozen ? 1 : 0);
     ListOptions visitor(options);
     leaf.rule->describe(visitor);
+    if (options.rule == last) continue;
+    last = options.rule;
+    all += (all.empty() ? "" : "; ") + last;
   }
+  options.rule = all;
   return options;
 }
 
@@ -122,9 +131,10 @@ void check_options(const State& state, const StateOptions& saved) {
     refuse("each trained array has its hyper-parameters",
            "the file has " + std::to_string(saved.values.size()) + " in place of " + std::to_string(own.values.size()));
   }
-  for (size_t i = 0; i < state.tree()->leaves.size(); ++i) {
-    const std::unique_ptr<detail::ErasedRule> copy(state.tree()->leaves[i].rule->copy());
-    take(*copy, saved, i, own.leaves.size());
+  TakeInOrder take(saved);
+  for (const StateLeaf& leaf : state.tree()->leaves) {
+    const std::unique_ptr<detail::ErasedRule> copy(leaf.rule->copy());
+    take(*copy);
     check_rates("load", *copy);
     copy->check();
   }
@@ -132,9 +142,10 @@ void check_options(const State& state, const StateOptions& saved) {
 
 void set_options(State& state, const StateOptions& saved) {
   std::vector<StateLeaf>& leaves = state.tree()->leaves;
+  TakeInOrder take(saved);
   for (size_t i = 0; i < leaves.size(); ++i) {
     leaves[i].frozen = saved.frozen[i] != 0;
-    take(*leaves[i].rule, saved, i, leaves.size());
+    take(*leaves[i].rule);
   }
 }
 

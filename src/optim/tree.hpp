@@ -62,6 +62,10 @@ struct CheckTexts {
 };
 
 struct StateTree {
+  /// The leaf whose rule speaks for all where one looks at all gradients together: the first that has setup's rule.
+  const StateLeaf& leader() const { return leaves[first]; }
+
+  size_t first = 0;                // among the leaves
   std::vector<uint64_t> paths;     // ModelPath::hash of each place of the model
   std::vector<std::string> names;  // the same as text, for messages
   std::vector<int> leaf_of;        // the leaf of each place, or -1

@@ -155,7 +155,7 @@ void exchange_statistics(const StateTree& tree, const Step& step) {
     written.push_back({tree.names[i], *x});
     places.push_back(x);
   }
-  tree.leaves.front().rule->exchange_statistics(written);
+  tree.leader().rule->exchange_statistics(written);
   for (size_t i = 0; i < places.size(); ++i) *places[i] = std::move(written[i].gradient);
 }
 
@@ -185,7 +185,7 @@ Array finite_gradients(const Step& step) {
 
 /// Lets a rule that wants it replace the gradients of all leaves together. All leaves have one rule.
 void exchange_gradients(const StateTree& tree, Step& step) {
-  if (tree.leaves.empty() || !tree.leaves.front().rule->exchanges()) return;
+  if (tree.leaves.empty() || !tree.leader().rule->exchanges()) return;
   std::vector<size_t> sent;
   std::vector<detail::NamedGradient> gradients;
   for (size_t i = 0; i < tree.leaves.size(); ++i) {
@@ -198,7 +198,7 @@ void exchange_gradients(const StateTree& tree, Step& step) {
   }
   step.leaf = static_cast<int>(tree.leaves.size());
   step.begin_rule();
-  tree.leaves.front().rule->exchange(gradients);
+  tree.leader().rule->exchange(gradients);
   step.exchanged.resize(tree.leaves.size());
   for (size_t i = 0; i < sent.size(); ++i) step.exchanged[sent[i]] = std::move(gradients[i].gradient);
   exchange_statistics(tree, step);

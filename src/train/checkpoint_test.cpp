@@ -516,6 +516,26 @@ TEST_F(Checkpoints, AnErrorThatNobodyAsksForIsAWarning) {
   EXPECT_EQ(said, "checkpoint-lost");
 }
 
+TEST(Checkpoint, HasTheHyperParametersOfEachPathsRule) {
+  struct Pair {
+    Line a, b;
+  };
+  const std::string file = ::testing::TempDir() + "path_rules.safetensors";
+  Pair model{{ones({2})}, {ones({2})}};
+  State state = setup(Adam{0.25}, model, {{"b", Momentum{0.125, 0.5}}});
+  update(state, model, model);
+  Checkpoint(file, {{"model", model}, {"state", state}}).save();
+  Pair other{{zeros({2})}, {zeros({2})}};
+  State loaded = setup(Adam{}, other, {{"b", Momentum{}}});
+  Checkpoint(file, {{"model", other}, {"state", loaded}}).load();
+  EXPECT_EQ(to_string(loaded), to_string(state));
+  State wrong = setup(Adam{}, other);
+  EXPECT_NE(error_of([&] {
+              Checkpoint(file, {{"model", other}, {"state", wrong}}).load();
+            }).find("Momentum"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace rosin
 

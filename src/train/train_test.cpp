@@ -68,6 +68,61 @@ TEST(Train, SplitsTuplesIntoArguments) {
   EXPECT_NEAR(model.weight.item(), 3, 1e-5);
 }
 
+TEST(Train, AStepAloneGivesWhatTheLossGave) {
+  Line model = zero_line(), other = zero_line();
+  State state = setup(Descent{0.5}, model), same = setup(Descent{0.5}, other);
+  const std::tuple item{ones({1, 1}), full({1, 1}, 3.0f)};
+  const auto loss = [](const Line& m, const Array& x, const Array& y) { return mean(square(m(x) - y)); };
+  EXPECT_EQ(trainstep(loss, model, item, state).item(), 9);
+  EXPECT_EQ(model.weight.item(), 3);
+  const auto [value, gradient] = trainstep_withgradient(loss, other, item, same);
+  EXPECT_EQ(value.item(), 9);
+  EXPECT_EQ(gradient.weight.item(), -6);
+  EXPECT_EQ(other.weight.item(), 3);
+  const auto infinite = [](const Line& m, double x) { return sum(m.weight) / x; };
+  EXPECT_THROW(trainstep(infinite, model, 0.0, state), Error);
+  EXPECT_EQ(model.weight.item(), 3);
+}
+
+TEST(Train, WhatFollowsTheLossGoesToTheCallbacks) {
+  Line model = zero_line();
+  State state = setup(Descent{0.25}, model);
+  const auto loss = [](const Line& m, double target) {
+    const Array y = m(ones({1, 1}));
+    return std::tuple(sum(square(y - target)), y, target);
+  };
+  std::vector<double> seen, losses;
+  int throttled = 0;
+  auto counts = [&](const TrainStep&) { return ++throttled; };
+  train(loss, model, std::vector<double>{2, 2, 2}, state,
+        callbacks(
+            counts, [&](const TrainStep& step) { losses.push_back(step.loss.item()); },
+            [&](const TrainStep& step, const auto& value) {
+              seen.push_back(std::get<1>(value).item() + static_cast<double>(step.item));
+              EXPECT_EQ(std::get<2>(value), 2);
+            }));
+  EXPECT_EQ(losses, (std::vector<double>{4, 1, 0.25}));
+  EXPECT_EQ(seen, (std::vector<double>{0 + 1, 1 + 2, 1.5 + 3}));
+  EXPECT_EQ(throttled, 3);
+}
+
+TEST(Train, AProgressBarHasALineForEachEpoch) {
+  Line model = zero_line();
+  State state = setup(Descent{0.25}, model);
+  const auto loss = [](const Line& m, double target) { return sum(square(m(ones({1, 1})) - target)); };
+  std::FILE* file = std::tmpfile();
+  ProgressBar bar(2, 3, file);
+  for (int epoch = 0; epoch < 2; ++epoch) train(loss, model, std::vector<double>{2, 2, 2}, state, bar);
+  std::rewind(file);
+  char text[400] = {};
+  const size_t read = std::fread(text, 1, sizeof text - 1, file);
+  std::fclose(file);
+  const std::string said(text, read);
+  EXPECT_NE(said.find("poch 1/2"), std::string::npos) << said;
+  EXPECT_NE(said.find("poch 2/2"), std::string::npos) << said;
+  EXPECT_NE(said.find("loss 0.25"), std::string::npos) << said;
+}
+
 TEST(Train, WarnsWhenTheStateOfARuleIsLost) {
   forget_said();
   std::string heard;

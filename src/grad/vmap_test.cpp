@@ -1,0 +1,214 @@
+// vmap against a loop over observations: functions as users write them. Every op: tests/op_suite_vmap_test.cpp.
+#include <rosin/vmap.hpp>
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include <rosin/activation.hpp>
+#include <rosin/approx.hpp>
+#include <rosin/chain.hpp>
+#include <rosin/compose.hpp>
+#include <rosin/conv_layers.hpp>
+#include <rosin/create.hpp>
+#include <rosin/dense.hpp>
+#include <rosin/derivatives.hpp>
+#include <rosin/elementwise.hpp>
+#include <rosin/embedding.hpp>
+#include <rosin/gradient_rules.hpp>
+#include <rosin/index.hpp>
+#include <rosin/loss.hpp>
+#include <rosin/matmul.hpp>
+#include <rosin/movement.hpp>
+#include <rosin/normalise_layers.hpp>
+#include <rosin/pool_layers.hpp>
+#include <rosin/random.hpp>
+#include <rosin/recurrent.hpp>
+#include <rosin/reduce.hpp>
+#include <rosin/sort.hpp>
+
+#include "../tests/error_testing.hpp"
+
+namespace rosin {
+namespace {
+
+/// The same, one observation after another.
+template <class F, class... X> Array looped(F f, const X&... x) {
+  std::vector<Array> results;
+  const int64_t n = std::get<0>(std::tie(x...)).size(-1);
+  for (int64_t i = 0; i < n; ++i) results.push_back(f(select(x, -1, i)...));
+  return stack(results, -1);
+}
+
+template <class F, class... X> void compare(const char* what, F f, const X&... x) {
+  EXPECT_TRUE(allclose(vmap(f, x...), looped(f, x...), {.rtol = 1e-4, .atol = 1e-5})) << what;
+}
+
+TEST(Vmap, IsTheFunctionOfEachObservation) {
+  seed(1);
+  const Array x = randn({4, 3, 5}), y = randn({3, 5}), w = randn({2, 4});
+  compare(
+      "elementwise", [](const Array& a) { return exp(a) * 2 + a; }, x);
+  compare(
+      "broadcast",
+      [](const Array& a, const Array& b) {
+        return a * reshape(b, {1, 3}) - 1;
+      },
+      x, y);
+  compare(
+      "product", [&](const Array& a) { return matmul(w, a); }, x);
+  compare(
+      "both", [](const Array& a, const Array& b) { return matmul(a, b); }, x, y);
+  compare(
+      "turned", [](const Array& a) { return matmul(transpose(a), a); }, x);
+  compare(
+      "softmax", [](const Array& a) { return softmax(a, 1); }, x);
+  compare(
+      "rows", [](const Array& a) { return sort(a, 0)(slice(0, 2)) + cumsum(a, 0)(slice(1, 3)); }, x);
+  compare(
+      "constant",
+      [](const Array& a) {
+        return a * 0 + ones({4, 3});
+      },
+      x);
+  EXPECT_EQ(vmap([](const Array&) { return arange(2); }, x).shape(), (Shape{2, 5}));
+  EXPECT_EQ(vmap([](const Array& a) { return sum(a); }, zeros({4, 0})).shape(), Shape{0});
+}
+
+TEST(Vmap, IndicesMayBeMapped) {
+  seed(2);
+  const Array table = randn({3, 7}), tables = randn({3, 7, 4}), indices = randint(0, 7, {2, 4});
+  compare(
+      "shared table", [&](const Array& i) { return gather(table, i); }, indices);
+  compare(
+      "own table", [](const Array& t, const Array& i) { return gather(t, i); }, tables, indices);
+  compare(
+      "first dim", [](const Array& t, const Array& i) { return gather(t, i - 5, 0); }, tables, clamp(indices, 3, 5));
+  compare(
+      "added",
+      [](const Array& t, const Array& i) {
+        return scatter_add(t, i, ones({3, 2}));
+      },
+      tables, indices);
+  compare(
+      "written",
+      [](const Array& t, const Array& i) {
+        return scatter(t, i, ones({3, 2}) * 9);
+      },
+      tables, indices);
+  compare(
+      "largest",
+      [&](const Array& i) {
+        return scatter_max(table, i, ones({3, 2}));
+      },
+      indices);
+  compare(
+      "one-hot", [](const Array& i) { return cast(onehot(i, 7), Float32); }, indices);
+  EXPECT_NE(error_of([&] {
+              vmap([](const Array& t, const Array& i) { return gather(t, i); }, tables, indices + 1 + 6).to_vector();
+            }),
+            "no error");
+}
+
+TEST(Vmap, SeveralResultsShareWhatTheyAreMadeOf) {
+  const Array x = randn({4, 5});
+  const auto [a, b] = vmap([](const Array& v) { return std::pair(sum(v), v * 2); }, x);
+  EXPECT_TRUE(allclose(a, reshape(sum(x, 0), {5})));
+  EXPECT_TRUE(allclose(b, x * 2));
+  const std::vector<Array> list = vmap([](const Array& v) { return std::vector<Array>{v, v + 1, Array()}; }, x);
+  EXPECT_TRUE(same(list[0], x));
+  EXPECT_TRUE(list[2].is_nothing());
+  const auto three = vmap([](const Array& v) { return std::tuple(v, v, sum(v)); }, x);
+  EXPECT_EQ(std::get<2>(three).shape(), Shape{5});
+}
+
+// The gradients of each observation, which Opacus and per-sample clipping need.
+TEST(Vmap, GivesTheGradientsOfEachObservation) {
+  seed(3);
+  const Chain model(Conv({3, 3}, 1, 2, relu), MaxPool(2), flatten, Dense(8, 3));
+  const Array images = randn({6, 6, 1, 4}), labels = randint(0, 3, {4});
+  const auto by_weight = [&](size_t which) {
+    return [&, which](const Array& image, const Array& label) {
+      const auto loss = [&](const Chain& m) {
+        return logitcrossentropy(m(unsqueeze(image, -1)), onehot(reshape(label, {1}), 3));
+      };
+      const Chain g = gradient(loss, model);
+      return which == 0 ? g[0].get_if<Conv>()->weight : g[-1].get_if<Dense>()->weight;
+    };
+  };
+  compare("kernels", by_weight(0), images, labels);
+  compare("weights", by_weight(1), images, labels);
+}
+
+TEST(Vmap, StandsInAndAroundDerivatives) {
+  seed(4);
+  const Array x = randn({3, 5}), v = randn({3, 5}), w = randn({3, 3});
+  const auto f = [&](const Array& a) { return tanh(matmul(w, a)) * sum(a); };
+  compare(
+      "jvp", [&](const Array& a, const Array& d) { return jvp(f, a, d).tangent; }, x, v);
+  compare(
+      "jacobian", [&](const Array& a) { return jacobian(f, a); }, x);
+  compare(
+      "hessian", [&](const Array& a) { return hessian([&](const Array& b) { return sum(f(b)); }, a); }, x);
+  const auto loss = [&](const Array& a) { return sum(square(vmap(f, a)) * v); };
+  const auto plain = [&](const Array& a) { return sum(square(looped(f, a)) * v); };
+  EXPECT_TRUE(allclose(gradient(loss, x), gradient(plain, x), {.rtol = 1e-4, .atol = 1e-5}));
+  EXPECT_TRUE(allclose(jvp([&](const Array& a) { return vmap(f, a); }, x, v).tangent,
+                       jvp([&](const Array& a) { return looped(f, a); }, x, v).tangent, {.rtol = 1e-4, .atol = 1e-5}));
+  const auto by_w =
+      gradient([&](const Array& m) { return sum(vmap([&](const Array& a) { return sin(matmul(m, a)); }, x) * v); }, w);
+  EXPECT_TRUE(allclose(by_w, gradient([&](const Array& m) { return sum(sin(matmul(m, x)) * v); }, w),
+                       {.rtol = 1e-4, .atol = 1e-5}));
+  const Array outer = vmap([&](const Array& a) { return vmap([&](const Array& b) { return sum(a * sin(b)); }, x); }, v);
+  EXPECT_TRUE(allclose(outer, matmul(transpose(sin(x)), v), {.rtol = 1e-4, .atol = 1e-5}));
+}
+
+TEST(Vmap, TakesLayers) {
+  seed(5);
+  const Array x = randn({4, 6, 3}), images = randn({5, 5, 2, 2, 3});
+  const LSTM lstm(4, 3);
+  compare(
+      "LSTM", [&](const Array& a) { return lstm(unsqueeze(a, -1)); }, x);
+  const Conv grouped({3, 3}, 2, 4, {.stride = 2, .pad = 1, .groups = 2});
+  compare("Conv", grouped, images);
+  const ConvTranspose back({2, 2}, 2, 3, {.stride = 2});
+  compare("ConvTranspose", back, images);
+  compare(
+      "pool", [](const Array& a) { return meanpool(a, 2) + maxpool(a, 2); }, images);
+  const Array kernels = randn({2, 2, 1, 4, 3});
+  compare(
+      "own kernels", [](const Array& a, const Array& w) { return conv(a, w, {.groups = 2}); }, images, kernels);
+  compare(
+      "kernels alone", [&](const Array& w) { return conv(select(images, -1, 0), w, {.groups = 2}); }, kernels);
+  compare(
+      "kernels back", [&](const Array& a, const Array& w) { return conv_transpose(a, w, {.stride = 2}); }, images,
+      randn({2, 2, 3, 2, 3}));
+  BatchNorm norm(2);
+  withgradient([&](const BatchNorm& n) { return sum(vmap(n, images)); }, norm);
+  EXPECT_EQ(norm.mean.value().to_vector(), (std::vector<float>{0, 0}));
+}
+
+TEST(Vmap, RefusesWhatItCannotDo) {
+  const Array x = randn({3, 5});
+  EXPECT_EQ(
+      error_of([&] { vmap([](const Array& a) { return a.item(0) > 0 ? a : -a; }, x); }, ErrorKind::argument),
+      "vmap: the function must not look at values, which are those of many observations, nor move arrays to another "
+      "device; got one that does, or records more than 20000 ops; use where(condition, a, b)");
+  EXPECT_EQ(error_of(
+                [&] {
+                  vmap(add, x, ones({3, 4}));
+                },
+                ErrorKind::shape),
+            "vmap: the arrays must have a last dim, of one size; got (3, 4) beside 5 observations; capture what is the "
+            "same for all");
+  EXPECT_EQ(error_of([&] { vmap(exp, Array(1.0)); }, ErrorKind::shape),
+            "vmap: the arrays must have a last dim, of one size; got (); capture what is the same for all");
+  const auto own = [](const Array& a) { return custom_gradient(round(a), {a}, [](const Array& dy) { return dy; }); };
+  EXPECT_TRUE(allclose(
+      vmap([&](const Array& a) { return gradient([&](const Array& b) { return sum(own(b)); }, a); }, x), ones({3, 5})));
+  EXPECT_NE(error_of([&] { gradient([&](const Array& a) { return sum(vmap(own, a)); }, x); }).find("custom_gradient"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace rosin
