@@ -12,7 +12,7 @@ std::string_view function_name(UnaryFunction function) noexcept {
   return name.empty() ? "function" : name;
 }
 
-Activation::Activation(UnaryFunction function) noexcept
-    : function_(function == UnaryFunction{identity} ? nullptr : function), name_(function_name(function)) {}
+Activation::Activation(UnaryFunction f) noexcept
+    : function_(f == UnaryFunction{identity} ? nullptr : f), name_(function_name(f)) {}
 
 }  // namespace rosin
