@@ -527,11 +527,11 @@ TEST(Checkpoint, HasTheHyperParametersOfEachPathsRule) {
   Checkpoint(file, {{"model", model}, {"state", state}}).save();
   Pair other{{zeros({2})}, {zeros({2})}};
   State loaded = setup(Adam{}, other, {{"b", Momentum{}}});
-  Checkpoint(file, {{"model", other}, {"state", loaded}}).load();
+  Checkpoint(file, {{"model", other}, {"state", loaded}}).load(file);
   EXPECT_EQ(to_string(loaded), to_string(state));
   State wrong = setup(Adam{}, other);
   EXPECT_NE(error_of([&] {
-              Checkpoint(file, {{"model", other}, {"state", wrong}}).load();
+              Checkpoint(file, {{"model", other}, {"state", wrong}}).load(file);
             }).find("Momentum"),
             std::string::npos);
 }
