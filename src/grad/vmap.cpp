@@ -21,6 +21,8 @@
 #include "graph/record.hpp"
 #include "model/notes.hpp"
 #include "ops/add_along.hpp"
+#include "ops/attention.hpp"
+#include "ops/sequence.hpp"
 
 namespace rosin {
 namespace {
@@ -371,6 +373,8 @@ struct detail::VmapCall::State {
   int64_t count = -1;
   std::vector<std::pair<Array, Array>> arguments;  // one observation, and all
   SuspendedNotes notes;
+  AttentionInParts parts;  // each of these ops has a rule
+  StepByStep steps;
 };
 
 detail::VmapCall::VmapCall() : state_(new State) {}
