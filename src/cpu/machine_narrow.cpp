@@ -10,13 +10,7 @@ namespace {
 using namespace Xbyak;
 
 constexpr int half_elements = 8;
-// Of comparisons of floats, quiet.
-constexpr uint8_t float_equal = 0x00, unordered = 0x03, float_not_equal = 0x04, ordered_less = 0x11,
-                  ordered_less_equal = 0x12, not_below = 0x1d;
 
-bool is_float(ScalarType type) { return type == ScalarType::float32 || type == ScalarType::float64; }
-bool is_signed(ScalarType type) { return type == ScalarType::int32 || type == ScalarType::int64; }
-bool is_wide(ScalarType type) { return bytes_of(type) == 8; }
 bool is_wide_integer(ScalarType type) { return is_wide(type) && !is_float(type); }
 Xmm low(const Ymm& reg) { return Xmm(reg.getIdx()); }
 
@@ -205,10 +199,7 @@ void NarrowWriter::compare(Primitive what, size_t place) {
 void NarrowWriter::compare_part(Primitive what, ScalarType type, const Ymm& out, const Ymm& x, const Ymm& y) {
   const bool wide = is_wide(type);
   if (is_float(type)) {
-    const uint8_t code = what == Primitive::less         ? ordered_less
-                         : what == Primitive::less_equal ? ordered_less_equal
-                         : what == Primitive::equal      ? float_equal
-                                                         : float_not_equal;
+    const FloatComparison code = float_comparison(what);
     return wide ? vcmppd(out, x, y, code) : vcmpps(out, x, y, code);
   }
   const auto invert = [&] { vpxor(out, out, splat_bits(~uint64_t{0}, 4)); };

@@ -12,13 +12,7 @@ using namespace Xbyak;
 constexpr int first_mask = 1, last_mask = 4;        // of Bools; 5 is for a moment, 6 and 7 are those of the last turn
 const Opmask last_turn[] = {Opmask(7), Opmask(6)};  // of elements 0..15 (or 0..7), of elements 8..15
 
-enum Comparison : uint8_t { equal = 0, less = 1, less_equal = 2, not_equal = 4 };  // as instructions number them
-constexpr uint8_t ordered_less = 0x11, ordered_less_equal = 0x12;                  // of floats, quiet
-constexpr uint8_t float_equal = 0x00, float_not_equal = 0x04, unordered = 0x03;
-
-bool is_float(ScalarType type) { return type == ScalarType::float32 || type == ScalarType::float64; }
-bool is_signed(ScalarType type) { return type == ScalarType::int32 || type == ScalarType::int64; }
-bool is_wide(ScalarType type) { return bytes_of(type) == 8; }
+enum Comparison : uint8_t { equal = 0, less = 1, less_equal = 2, not_equal = 4 };  // of integers
 
 bool converts(ScalarType from, ScalarType to) {
   return !is_float(from) || is_float(to) || to == ScalarType::boolean || is_signed(to);
@@ -184,10 +178,7 @@ void WideWriter::compute_mask(size_t place) {
 
 void WideWriter::compare_vectors(Primitive what, ScalarType type, const Opmask& out, const Zmm& x, const Operand& y) {
   if (is_float(type)) {
-    const uint8_t code = what == Primitive::less         ? ordered_less
-                         : what == Primitive::less_equal ? ordered_less_equal
-                         : what == Primitive::equal      ? float_equal
-                                                         : float_not_equal;
+    const FloatComparison code = float_comparison(what);
     if (is_wide(type)) vcmppd(out, x, y, code);
     else vcmpps(out, x, y, code);
     return;
@@ -398,14 +389,14 @@ void WideWriter::convert_part(ScalarType from, ScalarType to, const Zmm& out, co
 void WideWriter::to_integer(ScalarType from, const Zmm& out, const Zmm& x) {
   if (is_wide(from)) {
     vcvttpd2qq(out, x);
-    vcmppd(k5, x, splat(0x1p63, from), 0x1d);  // not below
+    vcmppd(k5, x, splat(0x1p63, from), not_below);
     vpblendmq(out | k5, out, ptr_b[rip + constant(std::numeric_limits<int64_t>::max(), 8)]);
     vcmppd(k5, x, x, unordered);
     vpxorq(out | k5, out, out);
     return;
   }
   vcvttps2dq(out, x);
-  vcmpps(k5, x, splat(0x1p31, from), 0x1d);
+  vcmpps(k5, x, splat(0x1p31, from), not_below);
   vpblendmd(out | k5, out, ptr_b[rip + constant(std::numeric_limits<int32_t>::max(), 4)]);
   vcmpps(k5, x, x, unordered);
   vpxord(out | k5, out, out);

@@ -19,6 +19,28 @@
 
 namespace rosin::cpu {
 
+inline bool is_float(ScalarType type) { return type == ScalarType::float32 || type == ScalarType::float64; }
+inline bool is_signed(ScalarType type) { return type == ScalarType::int32 || type == ScalarType::int64; }
+inline bool is_wide(ScalarType type) { return bytes_of(type) == 8; }
+
+/// How instructions number comparisons of floats that raise no exception.
+enum FloatComparison : uint8_t {
+  float_equal = 0x00,
+  unordered = 0x03,
+  float_not_equal = 0x04,
+  ordered_less = 0x11,
+  ordered_less_equal = 0x12,
+  not_below = 0x1d
+};
+inline FloatComparison float_comparison(Primitive what) {
+  switch (what) {
+    case Primitive::less: return ordered_less;
+    case Primitive::less_equal: return ordered_less_equal;
+    case Primitive::equal: return float_equal;
+    default: return float_not_equal;
+  }
+}
+
 template <class Vector> class LoopWriter : public Xbyak::CodeGenerator {
  public:
   /// Error (Xbyak::Error): code or values have no room.
