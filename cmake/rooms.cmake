@@ -47,9 +47,13 @@ function(rosin_room room)
   set_property(GLOBAL APPEND PROPERTY ROSIN_OBJECTS $<TARGET_OBJECTS:rosin_${room}>)
 endfunction()
 
-# Puts the objects of all rooms and their vendor libraries into a target.
+# rosin_take_rooms(target [EXCEPT room...]): puts the objects of rooms and the vendor libraries into a target.
 function(rosin_take_rooms target)
+  cmake_parse_arguments(ARG "" "" "EXCEPT" ${ARGN})
   get_property(objects GLOBAL PROPERTY ROSIN_OBJECTS)
+  foreach(room IN LISTS ARG_EXCEPT)
+    list(REMOVE_ITEM objects $<TARGET_OBJECTS:rosin_${room}>)
+  endforeach()
   get_property(vendors GLOBAL PROPERTY ROSIN_VENDORS)
   list(REMOVE_DUPLICATES vendors)
   target_sources(${target} PRIVATE ${objects})

@@ -1,6 +1,6 @@
-// 25: a network that solves a differential equation: u'' = -pi^2 sin(pi x), u(0) = u(1) = 0, whose solution is sin(pi
-// x). Second derivatives come from gradients of gradients at each point, which vmap takes for all points at once. Last
-// line: largest error at most 1e-3: yes
+// 25: a network that solves a differential equation, u'' = -pi^2 sin(pi x) with u(0) = u(1) = 0, whose solution is
+// sin(pi x). Second derivatives come from gradients of gradients at each point, which vmap takes for all at once.
+// Last line: largest error at most 1e-3: yes
 #include <rosin/rosin.hpp>
 
 #include <iostream>

@@ -479,7 +479,9 @@ std::vector<OpEntry> makers() {
         "interpolate", "unfold", "fold", "affine_grid", "grid_sample",
         // compared by src/ops/distributions_test.cpp
         "exponential", "laplace", "gumbel", "truncated_normal", "gamma", "beta", "poisson", "categorical",
-        "multinomial", "choice"}) {
+        "multinomial", "choice",
+        // compared by src/nn/attention_test.cpp
+        "dot_product_attention_scores", "make_causal_mask", "rotary_embedding", "alibi_bias"}) {
     entries.push_back({name, "", nullptr});
   }
   return entries;
