@@ -35,9 +35,9 @@ Gpt make_gpt(int64_t letters, int64_t features, int64_t length, int64_t layers) 
   return model;
 }
 
-/// Pieces of the text, and the same one letter later: (length, batch) each.
-std::pair<Array, Array> pieces(const Array& text, int64_t length, int64_t batch) {
-  const Array from = reshape(arange(length), {length, 1}) + randint(0, text.count() - length, {1, batch});
+/// The pieces of the text that begin at `begins` (1, batch), and the same one letter later: (length, batch) each.
+std::pair<Array, Array> pieces(const Array& text, const Array& begins, int64_t length) {
+  const Array from = reshape(arange(length), {length, 1}) + begins;
   return {gather(text, from), gather(text, from + 1)};
 }
 
@@ -72,14 +72,17 @@ int main(int argc, char** argv) {
   const auto loss = [](const Gpt& m, const Array& x, const Array& y) { return labelcrossentropy(m(x), y); };
   for (int64_t step = 0; step < steps; ++step) {
     adjust(state, rate(step));
-    const Array value = trainstep(loss, model, pieces(training, length, batch), state);
+    const Array begins = randint(0, training.count() - length, {1, batch});
+    const Array value = trainstep(loss, model, pieces(training, begins, length), state);
     if (step % (steps / 6) == 0) std::cout << "step " << step << ": " << value.item() << "\n";
   }
 
   double validation = 0;
-  for (int i = 0; i < 8; ++i) {
-    const auto [x, y] = pieces(rest, length, batch);
-    validation += loss(model, x, y).item() / 8;
+  const Array begins = length * reshape(arange(batch), {1, batch});
+  const int64_t batches = (rest.count() - 1) / (length * batch);
+  for (int64_t i = 0; i < batches; ++i) {
+    const auto [x, y] = pieces(rest, begins + i * length * batch, length);
+    validation += loss(model, x, y).item() / static_cast<double>(batches);
   }
   Array written = training(slice(0, length));
   for (int i = 0; i < 60; ++i) {

@@ -1,7 +1,7 @@
 """Follows docs/how_to_add_op.md to the letter in a copy of the sources, and calls its ops from a program.
 
 Blocks of the page that name a file are that file (c++), or change it (diff). Compiled anew is what they touch; the rest
-of the library comes from the build, which ROSIN_TEST_BUILD names. A new kind moves the number of `transfer`, the last
+of the library comes from the build, which ROSIN_TEST_BUILD names. A new kind moves the number of `attention`, the last
 one, and the table of kinds: files that know these are compiled anew as well, as they would be by the build.
 """
 
@@ -20,7 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 BUILD = pathlib.Path(os.environ.get("ROSIN_TEST_BUILD", ROOT / "build" / "release")).resolve()
 PAGE = ROOT / "docs" / "how_to_add_op.md"
 COMMANDS = BUILD / "compile_commands.json"
-KNOWS_ALL_KINDS = re.compile(r'#include "graph/kinds.hpp"|Kind::transfer')
+KNOWS_ALL_KINDS = re.compile(r'#include "graph/kinds.hpp"|Kind::attention')
 
 PROGRAM = r"""
 #include <cstdio>
