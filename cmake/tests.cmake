@@ -23,7 +23,7 @@ function(rosin_test_program name)
     target_compile_options(${name} PRIVATE -Wno-maybe-uninitialized)
   endif()
   if(ROSIN_SANITIZE)
-    # A third of the time to compile; the library that they test stays optimised and is checked for all.
+    # Compiled in a third of the time; the library that they test stays optimised and is checked for all.
     target_compile_options(${name} PRIVATE -O0 -fno-sanitize=undefined)
     # Read once for a program instead of once for each of its files. (With optimisation g++ 12 warns of what stands in
     # headers of the system then.)
@@ -39,6 +39,8 @@ function(rosin_inside_tests name)
   if(TARGET ${name})
     rosin_internal(${name})
     rosin_take_rooms(${name} EXCEPT ${ROSIN_TEST_ROOMS_APART})
+    # Most of a build's files are theirs: compiled in two thirds of the time, and hardly slower, as the rooms are optimised.
+    target_compile_options(${name} PRIVATE -O0)
   endif()
 endfunction()
 

@@ -23,7 +23,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "build" / "results"
 PROGRAMS = ("suite_tests", "unit_tests", "opinfo_tests", "public_tests", "steady_tests")
-PYTHON_FOLDERS = ("tools", "cmake", "tests", "bench", "examples")
+PYTHON_FOLDERS = ("tools", "examples", "tests", "cmake", "bench")  # what takes longest comes first
 DEVICE_TESTS = "OpSuite*:*/OpSuite*:EngineFuzz*:*DeviceSteps*:DeviceMemory*:DeviceChecks*:MathModes*"
 # Device, shards, what the environment says beside that, and the tests; what takes longest comes first.
 # PoCL compiles each kernel for a tenth of a second or more, so what random programs compare anyway (EngineFuzz,
@@ -37,7 +37,7 @@ DEVICES = (("OpenCL:0", 2, {"POCL_EXTRA_BUILD_FLAGS": "-cl-opt-disable"}, OPENCL
             "*/OpSuiteValues*:*/OpSuiteModes*:MathModes*:*DeviceSteps*:DeviceMemory*:DeviceChecks*"),
            ("AMDGPU:0", 1, {"ROSIN_ROCM_LIBRARIES": "{build}/fake_hip", "FAKE_HIP": "name=gfx90a,warp=64"},
             "*DeviceSteps*:DeviceMemory*:MathModes*"),
-           ("reference:0", 1, {}, DEVICE_TESTS),
+           ("reference:0", 1, {}, DEVICE_TESTS + ":-Slow*"),  # the slow ones take this device wherever they run
            ("CPU", 1, {"ROSIN_JIT": "0"}, "OpSuite*:*/OpSuite*:EngineFuzz*"))  # compiled loops alone
 OPINFO_DEVICES = ("OpenCL:0",)  # on which PyTorch's tests of ops run too, every fifth
 PARTS = ("asan", "tsan", "surface", "fuzz")  # stages of a stage; they name themselves, since their line is not the last
@@ -154,21 +154,24 @@ def device_runs(build, prefix):
     return runs
 
 
-def python_counts(folders):
-    """Runs every *_test.py under the folders, each as a module of its own folder."""
-    counts = Counts()
-    for path in sorted(path for folder in folders for path in folder.rglob("*_test.py")):
-        start = time.monotonic()
-        result = subprocess.run([sys.executable, "-m", "unittest", "-v", path.name], cwd=path.parent, check=False,
-                                stdin=subprocess.DEVNULL, capture_output=True, text=True)
-        one = count_unittest(result.stderr)
-        if result.returncode:
-            one.failed = max(one.failed, 1)
-            one.names.append(str(path.relative_to(ROOT)))
-            print(result.stdout + result.stderr)
-        print(f"{path.relative_to(ROOT)}: {one} in {time.monotonic() - start:.1f} s", flush=True)
-        counts.add(one)
+def python_counts(path):
+    """Runs a file of Python tests as a module of its own folder."""
+    start = time.monotonic()
+    result = subprocess.run([sys.executable, "-m", "unittest", "-v", path.name], cwd=path.parent, check=False,
+                            stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    counts = count_unittest(result.stderr)
+    if result.returncode:
+        counts.failed = max(counts.failed, 1)
+        counts.names.append(str(path.relative_to(ROOT)))
+        print(result.stdout + result.stderr)
+    print(f"{path.relative_to(ROOT)}: {counts} in {time.monotonic() - start:.1f} s", flush=True)
     return counts
+
+
+def python_runs(folders):
+    """Functions that run one *_test.py of the folders each and give its counts."""
+    paths = [path for folder in folders for path in sorted((ROOT / folder).rglob("*_test.py"))]
+    return [functools.partial(python_counts, path) for path in paths]
 
 
 def count_unittest(text):
@@ -196,11 +199,12 @@ def run_build(arguments):
     programs = [name for name in PROGRAMS if os.access(build / name, os.X_OK)]
     if not programs:
         counts.fail(f"{arguments.build}: no test program")
-    runs = device_runs(build, prefix) if arguments.devices else []
+    runs = [functools.partial(run_program, build / name, prefix, arguments.filter) for name in programs]
     if arguments.python:
         os.environ["ROSIN_TEST_BUILD"] = str(build)  # for tests that look at the build itself
-        runs.append(functools.partial(python_counts, [ROOT / folder for folder in PYTHON_FOLDERS]))
-    runs += [functools.partial(run_program, build / name, prefix, arguments.filter) for name in programs]
+        runs = python_runs(PYTHON_FOLDERS) + runs
+    if arguments.devices:
+        runs = device_runs(build, prefix) + runs
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for part in pool.map(lambda run: run(), runs):
             counts.add(part)

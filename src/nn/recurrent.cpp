@@ -11,6 +11,8 @@
 #include <rosin/matmul.hpp>
 #include <rosin/movement.hpp>
 
+#include "graph/node.hpp"
+#include "graph/transfer.hpp"
 #include "model/locate.hpp"
 #include "nn/layer_parts.hpp"
 #include "ops/autocast_casts.hpp"
@@ -118,6 +120,12 @@ template <class Cell> Array shares_of(const Cell& cell, const Array& x) {
   return reshape(with_bias(matmul(weight, columns), cell.bias), {weight.size(0), batch, steps});
 }
 
+/// Lengths may stand on the host, where collating them has left them.
+SequenceOptions with_lengths_beside(const Array& x, SequenceOptions options) {
+  if (!options.lengths.is_nothing()) options.lengths = transferred(options.lengths, x.node()->device);
+  return options;
+}
+
 /// Which sequences go on in each step: (1, batch, steps) Bool, or nothing where all do.
 Array going_on(const std::string& layer, const Array& x, const Array& lengths) {
   if (lengths.is_nothing()) return {};
@@ -196,7 +204,7 @@ std::optional<RecurrentResult<typename Cell::State>> at_once(const Cell& cell, c
 /// A cell over all steps.
 template <class Layer>
 RecurrentResult<typename Layer::State> over_steps(const Layer& layer, const Array& given,
-                                                  const typename Layer::State& first, const SequenceOptions& options) {
+                                                  const typename Layer::State& first, const SequenceOptions& how) {
   return located(layer, [&] {
     const auto& cell = layer.cell;
     const std::string text = layer.rosin_show();
@@ -204,6 +212,7 @@ RecurrentResult<typename Layer::State> over_steps(const Layer& layer, const Arra
     check_features(text, cell.input_weight, given, "sequences are (features, steps, batch)");
     check_state(text, first, out, given.rank() == 3 ? given.size(2) : -1);
     const Array x = matched_input(given, cell.input_weight, layer);
+    const SequenceOptions options = with_lengths_beside(x, how);
     const Array shares = shares_of(cell, x), going = going_on(text, x, options.lengths);
     if (auto made = at_once(cell, shares, first, going, options)) return std::move(*made);
     typename Layer::State state = first;

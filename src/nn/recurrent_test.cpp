@@ -117,6 +117,16 @@ TEST(Recurrent, LengthsMakeABatchOfSequencesAlone) {
   EXPECT_EQ(sum(abs(select(state, 1, 2))).item(), 0) << "nothing was read";
 }
 
+TEST(Recurrent, LengthsMayStayOnTheHost) {
+  const Device there = some_device();
+  const GRU layer(2, 3), moved = layer | there;
+  const Array x = randn({2, 5, 3}), lengths({2, 5, 0}, {3});
+  const auto [out, state] = moved(x | there, moved.cell.initial_state(), {.lengths = lengths});
+  const auto [wanted, last] = layer(x, layer.cell.initial_state(), {.lengths = lengths});
+  EXPECT_TRUE(allclose(out | cpu_device(), wanted));
+  EXPECT_TRUE(allclose(state | cpu_device(), last));
+}
+
 TEST(Recurrent, BidirectionalReadsFromBothEnds) {
   const Bidirectional<LSTM> both(LSTM(2, 3), LSTM(2, 3));
   const Array x = randn({2, 5, 3}), y = both(x);
