@@ -142,8 +142,9 @@ class ROSIN_API Sharing {
   virtual int process() const = 0;
   /// Whose each parameter of so many bytes is; the same on every process.
   virtual std::vector<int> owners(std::span<const int64_t> bytes) const = 0;
-  /// Every process says how its steps have ended; null: well. Throws on all of them where one says otherwise.
-  virtual void agree(const Error* failed) = 0;
+  /// Every process says how far it has come; null: well. Throws on all of them where one says otherwise, else whether
+  /// all say that `holds`.
+  virtual bool agree(const Error* failed, bool holds = true) = 0;
   /// Those of other owners become theirs; `op` begins messages.
   virtual void spread(const char* op, std::span<OwnedArray> arrays) = 0;
 };

@@ -56,7 +56,7 @@ class Group final : public rosin::detail::Sharing {
   // Steps that are shared out, see sharded.cpp.
   int process() const override { return rank(); }
   std::vector<int> owners(std::span<const int64_t> bytes) const override;
-  void agree(const Error* failed) override;
+  bool agree(const Error* failed, bool holds) override;
   void spread(const char* op, std::span<rosin::detail::OwnedArray> arrays) override;
 
  private:

@@ -84,19 +84,20 @@ std::vector<int> Group::owners(std::span<const int64_t> bytes) const {
   return owners;
 }
 
-void Group::agree(const Error* failed) {
+bool Group::agree(const Error* failed, bool holds) {
   if (ranks() == 1) {
     if (failed) throw Error(*failed);
-    return;
+    return holds;
   }
-  const Array own = leaf_of<int64_t>({1}, [&](int64_t) { return failed ? static_cast<int64_t>(failed->kind()) : -1; });
+  const int64_t says = failed ? static_cast<int64_t>(failed->kind()) : holds ? -1 : -2;
+  const Array own = leaf_of<int64_t>({1}, [&](int64_t) { return says; });
   const Array all = fresh_leaf(Int64, {ranks()});
   const Piece piece{own, all, 1};
   run({ROSIN_COMM_ALLGATHER, "update", Int64}, {&piece, 1}, "how the steps ended");
   const auto* const kinds = static_cast<const int64_t*>(all.node()->data());
   int first = 0;
   while (first < ranks() && kinds[first] < 0) ++first;
-  if (first == ranks()) return;
+  if (first == ranks()) return std::none_of(kinds, kinds + ranks(), [](int64_t each) { return each == -2; });
   const std::string text = text_of(*this, "update", failed ? failed->what() : "", first);
   throw Error(static_cast<ErrorKind>(kinds[first]), text + " (on rank " + std::to_string(first) + ")");
 }

@@ -11,7 +11,6 @@
 
 #include "graph/context.hpp"
 #include "graph/transfer.hpp"
-#include "optim/shares.hpp"
 #include "optim/tree.hpp"
 
 namespace rosin {
@@ -40,11 +39,6 @@ void check(const LossScaleOptions& options) {
 void detail::add_loss_scale(State& state, const LossScaleOptions& options, bool keeps_wide) {
   check(options);
   StateTree& tree = *state.tree();
-  if (sharing_of(tree)) {
-    throw Error(ErrorKind::argument,
-                "setup: LossScale: every process must make all steps; got a state that processes share out; use "
-                "BFloat16, which needs no scale, or an optimizer that shares out nothing");
-  }
   tree.loss_scale.options = options;
   tree.loss_scale.keeps_wide = keeps_wide;
   LossScaleArrays& arrays = tree.loss_scale.arrays;

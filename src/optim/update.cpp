@@ -354,18 +354,37 @@ void make_own_steps(StateTree& tree, const CheckedLoss* loss, bool check, Step& 
   refuse_failed(tree, step.failed());
 }
 
-/// Makes this process's steps and takes over those of the others. Nothing that was kept is overwritten: until all have
-/// come here without an error, the step can be undone.
-void share_steps(StateTree& tree, const CheckedLoss* loss, bool check, Step& step, detail::Sharing& sharing) {
+/// Does a process's part and waits for those of the others: whether it gave true on all. Throws on all of them where
+/// one throws.
+template <class F> bool agreed(detail::Sharing& sharing, F part) {
   std::optional<Error> failed;
+  bool holds = false;
   try {
-    make_own_steps(tree, loss, check, step);
+    holds = part();
   } catch (const Error& error) {
     failed = error;
   } catch (const std::exception& error) {
     failed.emplace(ErrorKind::internal, error.what());
   }
-  sharing.agree(failed ? &*failed : nullptr);
+  return sharing.agree(failed ? &*failed : nullptr, holds);
+}
+
+/// Whether the gradients of all processes are finite, where the state has a loss scale, which learns of it.
+bool proceeds_everywhere(StateTree& tree, const Step& step, detail::Sharing& sharing) {
+  if (!tree.loss_scale) return true;
+  const bool finite = agreed(sharing, [&] { return finite_gradients(step).item<bool>(); });
+  tree.loss_scale.arrays = tree.loss_scale.next(full(Shape{}, finite, Bool));
+  return finite;
+}
+
+/// Makes this process's steps and takes over those of the others. Nothing that was kept is overwritten: until all have
+/// come here without an error, the step can be undone.
+void share_steps(StateTree& tree, const CheckedLoss* loss, bool check, Step& step, detail::Sharing& sharing) {
+  if (!proceeds_everywhere(tree, step, sharing)) return step.undo(false);
+  agreed(sharing, [&] {
+    make_own_steps(tree, loss, check && !tree.loss_scale, step);
+    return true;
+  });
   std::vector<detail::OwnedArray> values;
   values.reserve(step.exchanged_leaves.size());
   for (const size_t i : step.exchanged_leaves) {

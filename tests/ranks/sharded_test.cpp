@@ -195,6 +195,29 @@ TEST_F(ShardedSteps, WhatOneRankRefusesAllRefuse) {
   expect_same_model(model, fresh());
 }
 
+/// An overflow that one rank alone owns the gradient of.
+TEST_F(ShardedSteps, ALossScaleSkipsTheStepOnAllRanks) {
+  Chain model = fresh(), plain = fresh();
+  const LossScaleOptions how{.init = 1024, .interval = 2};
+  State state = setup(LossScale(Optimizer(b, Adam{.eta = 1e-2}, {.shard = true}), how), model),
+        whole = setup(LossScale(Optimizer(b, Adam{.eta = 1e-2}), how), plain);
+  for (int step = 0; step < 6; ++step) {
+    const Chain g = own_gradient(model, step);
+    const auto scaled = [&](const ModelPath& path, const Array& x) {
+      const bool overflows = step == 3 && path.text() == "layers[1].weight";
+      return x * loss_scale(state).scale * (overflows ? std::numeric_limits<double>::infinity() : 1.0);
+    };
+    const Chain before = model, given = fmap(scaled, g);
+    update(state, model, given);
+    update(whole, plain, given);
+    if (step == 3) expect_same_model(model, before);
+    EXPECT_EQ(loss_scale(state).scale, loss_scale(whole).scale) << step;
+    EXPECT_EQ(loss_scale(state).skipped, step < 3 ? 0 : 1) << step;
+  }
+  expect_same_model(model, plain);
+  EXPECT_EQ(loss_scale(sharded(gathered(state))).scale, loss_scale(state).scale);
+}
+
 TEST_F(ShardedSteps, OfADeviceAreAsThoseOfTheCpu) {
   const Device device = get_device("reference", 0).with(keep);
   Chain model = fresh() | device, plain = fresh();
