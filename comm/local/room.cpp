@@ -91,14 +91,16 @@ Room::Room(double timeout) {
   }
 }
 
-Room::~Room() {
+void Room::leave() noexcept {
   for (const int one : watched_) {
     if (one >= 0) close(one);
   }
+  watched_.clear();
   if (!page_) return;
   slot(rank_).left.store(1);
   wake(page_->meetings);
   munmap(page_, page_->size);
+  page_ = nullptr;
 }
 
 void Room::open_page() {

@@ -7,28 +7,27 @@
 #include <vector>
 
 #include "common/parts.hpp"
+#include "common/ranks.hpp"
 #include "common/trouble.hpp"
 #include "local/page.hpp"
 
 namespace rosin::transport::local {
 
 /// Part of this process in the page. Collectives are called by one thread at a time, abort() by any.
-class Room {
+class Room final : public Ranks {
  public:
   /// Takes the place that the environment names and waits for all ranks; without those variables it is alone. Throws
   /// Trouble.
   explicit Room(double timeout);
-  Room(const Room&) = delete;
-  Room& operator=(const Room&) = delete;
-  /// Others that still wait for this rank learn that it has left.
-  ~Room();
+  ~Room() override { leave(); }
 
-  int rank() const { return rank_; }
-  int ranks() const { return ranks_; }
-  void run(const rosin_comm_collective& collective);
-  void abort(const char* why) noexcept;
+  rosin_comm_place place() const override { return {sizeof(rosin_comm_place), rank_, ranks_, rank_, ranks_}; }
+  void run(const rosin_comm_collective& collective) override;
+  void abort(const char* why) noexcept override;
+  /// Others that still wait for this rank learn that it has left.
+  void leave() noexcept override;
   /// Throws where ranks wait in vain for each other: one has failed, or has not left in good order.
-  void check();
+  void check() override;
 
  private:
   struct Wait;

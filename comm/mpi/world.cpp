@@ -125,7 +125,7 @@ template <class H> rosin_comm_place World<H>::place() const {
   return {sizeof(rosin_comm_place), rank_, ranks_, node_rank_, node_ranks_};
 }
 
-template <class H> void World<H>::abort() noexcept {
+template <class H> void World<H>::abort(const char*) noexcept {
   const std::lock_guard lock(calls_);
   f_.abort(c_.world, 1);
 }

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "common/describe.hpp"
+#include "common/ranks.hpp"
 #include "common/trouble.hpp"
 #include "mpi/functions.hpp"
-#include "mpi/ranks.hpp"
 
 namespace rosin::transport::mpi {
 
@@ -22,9 +22,11 @@ template <class H> class World final : public Ranks {
 
   rosin_comm_place place() const override;
   void run(const rosin_comm_collective& collective) override;
-  void abort() noexcept override;
+  /// MPI_Abort, which tells nobody why.
+  void abort(const char* why) noexcept override;
   void leave() override;
   std::string version() const override;
+  rosin_comm_devices way_of_devices() const override { return ROSIN_COMM_AT_REST; }
   void require_devices(std::string_view backend) const override;
 
  private:

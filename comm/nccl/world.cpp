@@ -204,6 +204,10 @@ void World::check() {
   }
 }
 
+void World::require_devices(std::string_view backend) const {
+  if (backend != "CUDA") throw Trouble{ROSIN_COMM_UNSUPPORTED, "NCCL takes memory of CUDA devices alone"};
+}
+
 void World::leave() noexcept {
   drop_communicator(library_.nccl.comm_destroy);
   carrier_.leave();

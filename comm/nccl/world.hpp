@@ -9,22 +9,25 @@
 #include <string>
 
 #include "common/describe.hpp"
+#include "common/ranks.hpp"
 #include "common/trouble.hpp"
 #include "nccl/carrier.hpp"
 #include "nccl/library.hpp"
 
 namespace rosin::transport::nccl {
 
-class World {
+class World final : public Ranks {
  public:
   explicit World(double timeout);
 
-  const rosin_comm_place& place() const { return carrier_.place(); }
-  const std::string& version() const { return version_; }
-  void run(const rosin_comm_collective& collective);
-  void abort(const char* why) noexcept;
-  void check();
-  void leave() noexcept;
+  rosin_comm_place place() const override { return carrier_.place(); }
+  std::string version() const override { return version_; }
+  rosin_comm_devices way_of_devices() const override { return ROSIN_COMM_WITH_STREAM; }
+  void require_devices(std::string_view backend) const override;
+  void run(const rosin_comm_collective& collective) override;
+  void abort(const char* why) noexcept override;
+  void check() override;
+  void leave() noexcept override;
 
  private:
   class Current;

@@ -9,22 +9,23 @@
 #include <string>
 #include <vector>
 
+#include "common/ranks.hpp"
 #include "common/trouble.hpp"
 #include "tcp/connection.hpp"
 
 namespace rosin::transport::tcp {
 
-class Star {
+class Star final : public Ranks {
  public:
   /// Meets at ROSIN_MASTER as ROSIN_RANK of ROSIN_WORLD_SIZE; without that it is alone. Throws Trouble.
   explicit Star(double timeout);
 
-  const rosin_comm_place& place() const { return place_; }
-  void run(const rosin_comm_collective& collective);
-  void abort(const char* why) noexcept;
-  /// Throws what is known to be wrong. (What others say is read where they are waited for.)
-  void check();
-  void leave() noexcept { others_.clear(); }
+  rosin_comm_place place() const override { return place_; }
+  void run(const rosin_comm_collective& collective) override;
+  void abort(const char* why) noexcept override;
+  /// (What others say is read where they are waited for.)
+  void check() override;
+  void leave() noexcept override { others_.clear(); }
 
  private:
   using Bytes = std::vector<char>;
