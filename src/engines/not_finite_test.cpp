@@ -225,6 +225,7 @@ template <class T> void check_conv(DType type, double tolerance) {
       spec.kind = kind;
       const Problem problem = products_of(spec);
       const std::string name = std::string(given.name) + ", kind " + std::to_string(static_cast<int>(kind));
+      SCOPED_TRACE(name);
       for (const Engine engine : engines_for(type)) {
         check<T>(*prepare_conv(spec, engine), problem, tolerance, name, given.step);
       }

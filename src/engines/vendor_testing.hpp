@@ -1,6 +1,9 @@
 // What the tests of vendor calls share: aligned memory and an executor of one call.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <algorithm>
 #include <cstdint>
 #include <thread>
 #include <vector>
@@ -9,16 +12,24 @@
 
 namespace rosin::engines {
 
-/// Memory aligned as vendor calls ask for, filled with a value that would spoil results if it were read.
+/// Memory aligned as vendor calls ask for, filled with a value that would spoil results if it were read. What is
+/// written behind its end fails the test: sanitizers do not see code that a library makes at run time.
 class Block {
  public:
-  explicit Block(size_t bytes) : storage_(bytes + 64, char(0x7f)) {}
+  explicit Block(size_t bytes) : bytes_(bytes), storage_(bytes + 64 + guard, filling) {}
+  ~Block() {
+    const char* const end = static_cast<const char*>(data()) + bytes_;
+    EXPECT_TRUE(std::all_of(end, end + guard, [](char c) { return c == filling; })) << "behind " << bytes_ << " bytes";
+  }
   void* data() {
     const auto address = reinterpret_cast<uintptr_t>(storage_.data());
     return storage_.data() + (64 - address % 64) % 64;
   }
 
  private:
+  static constexpr size_t guard = 256;
+  static constexpr char filling = 0x7f;
+  size_t bytes_;
   std::vector<char> storage_;
 };
 
