@@ -24,8 +24,10 @@ def difference(name, got, wanted):
         return f"{name}: {got.dtype} {got.shape} where it must be {wanted.dtype} {wanted.shape}"
     if got.dtype.kind in "biu":
         return "" if numpy.array_equal(got, wanted) else f"{name}: other whole numbers"
+    same = (got == wanted) | (numpy.isnan(got) & numpy.isnan(wanted))
+    got, wanted = numpy.where(same, 0, got), numpy.where(same & ~numpy.isfinite(wanted), 0, wanted)
     scale = max(1.0, float(numpy.abs(wanted).max(initial=0.0)))
-    error = float(numpy.abs(got - wanted).max(initial=0.0)) / scale
+    error = float(numpy.abs(numpy.where(same, 0, got - wanted)).max(initial=0.0)) / scale
     return "" if error <= TOLERANCE else f"{name}: {error:.3g} away"
 
 

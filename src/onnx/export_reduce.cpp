@@ -59,11 +59,13 @@ std::string place_out(NodeWriting& node) {
   return node.file.cast(node.add(node.row().file_op, {x}, {integer_attribute("axis", axis)}), node.value().type);
 }
 
-std::string running_sum_out(NodeWriting& node) {
+std::string along_axis(NodeWriting& node, std::string_view op) {
   const auto [dim, reversed] = node.attributes<ScanAttributes>();
   const std::string axis = node.file.number(Int64, static_cast<double>(axis_of(dim, node.rank())));
-  return node.add("CumSum", {node.in(0, node.value().type), axis}, {integer_attribute("reverse", reversed)});
+  return node.add(op, {node.in(0, node.value().type), axis}, {integer_attribute("reverse", reversed)});
 }
+
+std::string running_sum_out(NodeWriting& node) { return along_axis(node, "CumSum"); }
 
 std::string sorted_places(NodeWriting& node) {
   return node.file.cast(sorted(node, node.attributes<SortAttributes>())[1], node.value().type);

@@ -75,6 +75,24 @@ std::string FileGraph::add(std::string_view op, std::vector<std::string> inputs,
   return add_several(op, std::move(inputs), 1, std::move(attributes))[0];
 }
 
+FileBody FileGraph::open_body(size_t inputs) {
+  FileBody body;
+  for (size_t i = 0; i < inputs; ++i) body.inputs.push_back(unused("value_" + std::to_string(values_++)));
+  body.before = std::exchange(nodes_, {});
+  return body;
+}
+
+std::vector<std::string> FileGraph::close_body(std::string_view op, std::vector<std::string> inputs, FileBody body,
+                                               std::vector<WireWriter> attributes) {
+  std::vector<FileNode> inside = std::exchange(nodes_, std::move(body.before));
+  const std::vector<std::string> results =
+      add_several(op, std::move(inputs), body.outputs.size(), std::move(attributes));
+  nodes_.back().body = std::move(inside);
+  nodes_.back().body_inputs = std::move(body.inputs);
+  nodes_.back().body_outputs = std::move(body.outputs);
+  return results;
+}
+
 std::string FileGraph::tensor(const Array& value) {
   return tensor_made_from(value, "", [](const Array& same) { return same; });
 }
