@@ -71,9 +71,10 @@ std::string sorted_places(NodeWriting& node) {
   return node.file.cast(sorted(node, node.attributes<SortAttributes>())[1], node.value().type);
 }
 
-/// The result of an op of several, whose own row gives its operand on: sorting is the only one that files hold.
+/// The result of an op of several; of sorting, whose own row gives its operand on, or of a sequence.
 std::string part_out(NodeWriting& node) {
   const RecordedValue& whole = node.operand(0);
+  if (whole.op->routine == Routine::sequence) return sequence_part_out(node);
   if (whole.op->kind != Kind::sort) throw Error(ErrorKind::argument, std::string(whole.op->name));
   const auto which = static_cast<size_t>(node.attributes<PartAttributes>().number);
   const std::string result = sorted(node, whole.attributes.as<SortAttributes>())[which];

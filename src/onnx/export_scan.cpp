@@ -1,8 +1,8 @@
 // Running products and extremes and recurrences in ops of the format: the op Scan, whose body makes a step.
+#include "onnx/export_scan.hpp"
+#include "graph/leaf.hpp"
 #include "onnx/exports.hpp"
 #include "ops/reducers.hpp"
-
-#include "graph/leaf.hpp"
 
 namespace rosin::onnx {
 namespace {
@@ -14,21 +14,15 @@ DType computed_type(DType type) { return type == Float16 || type == BFloat16 ? F
 template <class Step> std::string states(NodeWriting& node, const ScalarValue& start, int inputs, Step step) {
   const DType type = computed_type(node.value().type);
   const auto [dim, reversed] = node.attributes<ScanAttributes>();
-  std::vector<Size> sizes(node.sizes().rbegin(), node.sizes().rend());
+  std::vector<Size> sizes = node.file_sizes();
   const int64_t axis = axis_of(dim, node.rank());
   sizes.erase(sizes.begin() + axis);
   FileGraph& file = node.file;
-  std::vector<std::string> given{file.add("Expand", {file.number(type, start), file.sizes(sizes)})};
-  for (int i = 0; i < inputs; ++i) given.push_back(node.in(i, type));
-  FileBody body = file.open_body(given.size());
-  const std::string state = step(body.inputs);
-  body.outputs = {state, file.add("Identity", {state})};
-  const std::vector<int64_t> axes(static_cast<size_t>(inputs), axis), ways(static_cast<size_t>(inputs), reversed);
-  const std::string result = file.close_body(
-      "Scan", std::move(given), std::move(body),
-      {integer_attribute("num_scan_inputs", inputs), integers_attribute("scan_input_axes", axes),
-       integers_attribute("scan_input_directions", ways), integers_attribute("scan_output_axes", {axis}),
-       integers_attribute("scan_output_directions", {reversed})})[1];
+  std::vector<std::string> along;
+  for (int i = 0; i < inputs; ++i) along.push_back(node.in(i, type));
+  const std::string first = file.add("Expand", {file.number(type, start), file.sizes(sizes)});
+  const auto made = [&](const std::vector<std::string>& in) { return std::vector<std::string>{step(in)}; };
+  const std::string result = scanned(file, {first}, along, axis, reversed != 0, made)[1];
   return type == node.value().type ? result : file.cast(result, node.value().type);
 }
 

@@ -136,6 +136,7 @@ constexpr Export table[] = {
     {"scatter_min", scatter_out, "min"},
     {"scatter_mul", scatter_out, "mul"},
     {"selu", selu_out},
+    {"sequence", sequence_out},
     {"sigmoid", plain, "Sigmoid"},
     {"sigmoid_slope", sigmoid_slope_out},
     {"sign", plain, "Sign"},

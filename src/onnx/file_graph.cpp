@@ -75,6 +75,13 @@ std::string FileGraph::add(std::string_view op, std::vector<std::string> inputs,
   return add_several(op, std::move(inputs), 1, std::move(attributes))[0];
 }
 
+std::vector<std::string> FileGraph::results_of(const std::string& result) const {
+  const auto node = std::find_if(nodes_.begin(), nodes_.end(), [&](const FileNode& candidate) {
+    return std::find(candidate.outputs.begin(), candidate.outputs.end(), result) != candidate.outputs.end();
+  });
+  return node->outputs;
+}
+
 FileBody FileGraph::open_body(size_t inputs) {
   FileBody body;
   for (size_t i = 0; i < inputs; ++i) body.inputs.push_back(unused("value_" + std::to_string(values_++)));
@@ -172,6 +179,7 @@ void FileGraph::name_output(const std::string& value, const std::string& name) {
   for (FileNode& node : nodes_) {
     std::replace(node.inputs.begin(), node.inputs.end(), value, name);
     std::replace(node.outputs.begin(), node.outputs.end(), value, name);
+    for (FileNode& inside : node.body) std::replace(inside.inputs.begin(), inside.inputs.end(), value, name);
   }
 }
 

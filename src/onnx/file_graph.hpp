@@ -48,8 +48,9 @@ class FileGraph {
   /// The same with several results.
   std::vector<std::string> add_several(std::string_view op, std::vector<std::string> inputs, size_t results,
                                        std::vector<WireWriter> attributes);
-  /// Nodes that are added from here on belong to a body of so many inputs, until it is closed. It may read constants
-  /// and its inputs, nothing else.
+  /// All results of the node that has this one.
+  std::vector<std::string> results_of(const std::string& result) const;
+  /// Nodes that are added from here on belong to a body of so many inputs, until it is closed.
   FileBody open_body(size_t inputs);
   /// The node whose body it is; as many results as the body gives.
   std::vector<std::string> close_body(std::string_view op, std::vector<std::string> inputs, FileBody body,

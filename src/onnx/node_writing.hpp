@@ -34,6 +34,8 @@ class NodeWriting {
     return recording_.values[static_cast<size_t>(value_.operands[static_cast<size_t>(i)].value)];
   }
   int operand_rank(int i) const noexcept { return static_cast<int>(operand(i).sizes.size()); }
+  /// An operand as it was written.
+  NodeWriting at_operand(int i) const { return NodeWriting(recording_, operand(i), names_, row_, file); }
   template <class T> T attributes() const { return value_.attributes.as<T>(); }
 
   /// The operand's name; in another type where it does not have this one.
@@ -96,6 +98,8 @@ Write matmul_out, conv_out, conv_transpose_out, max_pool_out, mean_pool_out;
 Write gather_out, take_along_out, scatter_out, add_along_out, onehot_out, always_true;
 // export_scan.cpp
 Write running_out, running_product_out, running_log_sum_out, recurrence_out;
+// export_sequence.cpp
+Write sequence_out, sequence_part_out;
 // export_slope.cpp
 Write relu_slope_out, sigmoid_slope_out, tanh_slope_out, gelu_slope_out, running_mean_out, running_square_out,
     scaled_by_root_out, moved_by_root_out, logit_entropy_out, max_pool_pick_out, max_pool_slope_out,

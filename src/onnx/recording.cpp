@@ -273,7 +273,7 @@ Examples examples_of(std::span<const NamedInput> inputs, bool symbolic_batch) {
 }
 
 Arrays called(const detail::RecordedFunction& function, const Arrays& inputs) {
-  const StepByStep steps;  // a file knows these ops
+  const StepByStep steps(StepByStep::in_gradients);  // files have what is done forwards, not its gradient
   Arrays results = function.call(function.object, inputs);
   if (results.empty() || std::any_of(results.begin(), results.end(), [](const Array& y) { return y.is_nothing(); })) {
     refuse(ErrorKind::argument, own_name, "the function must give arrays", "nothing", "return what it computes");

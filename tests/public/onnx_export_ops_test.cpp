@@ -95,6 +95,29 @@ TEST_F(OnnxExportOps, AStepOfTraining) {
   check_all(trained, randn({5, 4}));
 }
 
+/// Sequences of their own lengths, in both directions, whose states are given and taken.
+TEST_F(OnnxExportOps, RecurrentLayersWithLengthsAndStates) {
+  const LSTM lstm(5, 4);
+  const GRU gru(4, 3);
+  const GRUv3 third(3, 3);
+  const RNN last(3, 2);
+  const auto f = [&](const Array& x) {
+    const Array lengths = cast(clamp(floor(abs(4 * select(select(x, 0, 0), 0, 0))), 0, 7), Int64);
+    const LSTMState given{tanh(select(slice(x, 0, 0, 4), 1, 0)), select(slice(x, 0, 1, 5), 1, 0)};
+    const auto a = lstm(x, given, {.lengths = lengths});
+    const auto b = gru(a.out, zeros({3}), {.lengths = lengths, .reverse = true});
+    const auto c = third(b.out, zeros({3}), {.reverse = true});
+    const auto loss = [&](const Array& y) { return sum(square(lstm(y))); };
+    return Arrays{a.out, a.state.hidden, a.state.cell, b.out, b.state, c.out, last(c.out), gradient(loss, x)};
+  };
+  check_all(f, randn({5, 7, 3}));
+}
+
+TEST_F(OnnxExportOps, ALongSequenceIsAShortFile) {
+  onnx::save(path("m.onnx"), LSTM(2, 3), randn({2, 5000, 2}));
+  EXPECT_LT(fs::file_size(path("m.onnx")), 5000u);
+}
+
 TEST_F(OnnxExportOps, NumbersThatFollowFromTheBatch) {
   const auto f = [](const Array& x) {
     const auto n = static_cast<double>(x.size(1));
