@@ -2,7 +2,7 @@
 
 FILE.npz holds what went in and came out, as input.NAME and output.NAME in rosin's order of dims, which is the reverse
 of the file's. Prints "right", or what differs.
-usage: python3 tests/check_onnx.py FILE.onnx FILE.npz...
+usage: python3 tests/check_onnx.py (FILE.onnx FILE.npz...)...
 """
 
 import sys
@@ -31,22 +31,30 @@ def difference(name, got, wanted):
     return "" if error <= TOLERANCE else f"{name}: {error:.3g} away"
 
 
-def main():
-    model, *cases = sys.argv[1:]
+def differences(model, cases):
     onnx.checker.check_model(model, full_check=True)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     names = [output.name for output in session.get_outputs()]
-    found = []
     for case in cases:
         results = dict(zip(names, session.run(None, values_of(case, "input"))))
         wanted = values_of(case, "output")
         if set(wanted) != set(results):
-            found.append(f"outputs {sorted(results)} where they must be {sorted(wanted)}")
+            yield f"outputs {sorted(results)} where they must be {sorted(wanted)}"
             continue
-        found.extend(filter(None, (difference(name, results[name], wanted[name]) for name in wanted)))
+        yield from filter(None, (difference(name, results[name], wanted[name]) for name in wanted))
+
+
+def main():
+    models = []
+    for path in sys.argv[1:]:
+        if path.endswith(".onnx"):
+            models.append((path, []))
+        else:
+            models[-1][1].append(path)
+    found = [text for model, cases in models for text in differences(model, cases)]
     print("\n".join(found) or "right")
 
 

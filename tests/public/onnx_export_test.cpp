@@ -183,11 +183,12 @@ TEST_F(OnnxExport, MovementAndReductions) {
   };
   const Array x = randn({24, 3});
   for (const int64_t opset : {16, 21, 28}) {
+    if (opset != 16) another_file();
     onnx::save(path("m.onnx"), flat, x, {.opset = opset});
     add_case([&](const Arrays& given) { return flat(given[0]); }, {{"input", x}});
     add_case([&](const Arrays& given) { return flat(given[0]); }, {{"input", randn({24, 4})}});
-    check_with_onnxruntime();
   }
+  check_with_onnxruntime();
 }
 
 TEST_F(OnnxExport, ScatteringAndSorting) {

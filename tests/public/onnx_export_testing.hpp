@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <unistd.h>
@@ -51,13 +52,20 @@ class OnnxExport : public ::testing::Test {
     save(path(std::to_string(count_++) + ".npz"), both);
   }
 
-  /// Runs the cases so far in onnxruntime, where there is one.
+  /// The next file is another one, checked together with this.
+  void another_file() {
+    fs::rename(path("m.onnx"), path(std::to_string(count_) + ".onnx"));
+    done_ += " " + path(std::to_string(count_++) + ".onnx") + std::exchange(cases_, "");
+  }
+
+  /// Runs the cases of the files so far in onnxruntime, where there is one.
   void check_with_onnxruntime() {
     const std::string python = testing::python_with("numpy, onnx, onnxruntime");
     if (python.empty()) GTEST_SKIP() << "no Python with numpy, onnx and onnxruntime";
-    const std::string script = std::string(ROSIN_SOURCE_DIR) + "/tests/check_onnx.py ";
-    EXPECT_EQ(testing::output_of(python + " " + script + path("m.onnx") + cases_), "right\n");
+    const std::string script = std::string(ROSIN_SOURCE_DIR) + "/tests/check_onnx.py";
+    EXPECT_EQ(testing::output_of(python + " " + script + done_ + " " + path("m.onnx") + cases_), "right\n");
     cases_.clear();
+    done_.clear();
   }
 
   /// A function of one array, at the example and with other numbers of observations.
@@ -75,7 +83,7 @@ class OnnxExport : public ::testing::Test {
 
  private:
   fs::path folder_ = fs::temp_directory_path() / ("rosin-onnx-export-" + std::to_string(getpid()));
-  std::string cases_;
+  std::string cases_, done_;
   int count_ = 0;
 };
 
