@@ -158,7 +158,7 @@ Tap tap_of(const RoiAlign& regions, const Array& x, int64_t point, bool right, b
 /// called. Source: ONNX, RoiAlign.
 Arrays roi_align(const NodeCall& call) {
   const Array& x = call[0];
-  if (x.rank() != 4 || call[1].rank() != 2) call.refuse("images have two axes", to_string(x.shape()));
+  if (x.rank() != 4 || x.count() == 0) call.refuse("images have two axes, and elements", to_string(x.shape()));
   const std::string mode = call.text("mode", "avg");
   if (mode != "avg" && mode != "max") call.refuse("the mode must be avg or max", mode);
   const RoiAlign regions = regions_of(call);

@@ -50,6 +50,7 @@ Arrays short_time_fourier(const NodeCall& call) {
   if (step < 1 || length < 1 || length > all) call.refuse("pieces must be parts of the signal", std::to_string(length));
   std::vector<int64_t> places;
   const int64_t count = (all - length) / step + 1;
+  if (count > (int64_t{1} << 28) / length) call.refuse("pieces have at most 2^28 elements", std::to_string(count));
   for (int64_t piece = 0; piece < count; ++piece) {
     for (int64_t i = 0; i < length; ++i) places.push_back(piece * step + i);
   }

@@ -191,6 +191,19 @@ TEST_F(OnnxExport, MovementAndReductions) {
   check_with_onnxruntime();
 }
 
+TEST_F(OnnxExport, ExtremesOfNothingAreBounds) {
+  const auto f = [](const Array& x) { return Arrays{maximum(x, 1), minimum(x, 1)}; };
+  for (const auto& [type, low, high] :
+       {std::tuple{Int8, -128.0, 127.0}, std::tuple{UInt8, 0.0, 255.0}, std::tuple{Int32, -0x1p31, 0x1p31 - 1},
+        std::tuple{Float32, -HUGE_VAL, HUGE_VAL}}) {
+    onnx::save(path("m.onnx"), f, zeros({2, 3}, type));
+    const Array none = zeros({2, 0}, type);
+    const Arrays found = onnx::load(path("m.onnx"))(std::span<const Array>(&none, 1));
+    EXPECT_EQ(cast(found[0], Float64).to_vector<double>(), std::vector<double>(2, low));
+    EXPECT_EQ(cast(found[1], Float64).to_vector<double>(), std::vector<double>(2, high));
+  }
+}
+
 TEST_F(OnnxExport, ScatteringAndSorting) {
   const Array at = Array(std::vector<int64_t>{3, 0, 5, 2}, {4}),
               pairs = Array(std::vector<int32_t>{1, 1, 0, 3}, {2, 2});
