@@ -79,6 +79,21 @@ TEST_F(OnnxExportOps, SlopesOfActivations) {
   check_all(f, 3 * randn({6, 4}));
 }
 
+TEST_F(OnnxExportOps, WhatModelsSeldomRecord) {
+  const Adam rule{.eta = 0.1};
+  const auto f = [&](const Array& x) {
+    Moments moments = rule.init(x);
+    const Array moved = rule.moved(moments, x, tanh(x));
+    return Arrays{all(x > -1, 0),
+                  argmin(x, 0),
+                  is_inf(1 / relu(x)),
+                  logical_xor(x > 0, x > 1),
+                  logitbinarycrossentropy(x, cast(x > 0.5, Float32)),
+                  moved};
+  };
+  check_all(f, randn({6, 4}));
+}
+
 TEST_F(OnnxExportOps, AStepOfTraining) {
   const Chain model(Dense(5, 4, tanh), Dense(4, 3));
   const Adam rule{.eta = 0.1};
