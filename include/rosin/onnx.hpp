@@ -112,7 +112,7 @@ ROSIN_API std::vector<NamedArray> initializers(const std::string& path);
 struct SaveOptions {
   /// Names of what it gives, in order; "output", or "output_0", "output_1", ... where there are none.
   std::vector<std::string> outputs = {};
-  /// The version of the ops, 16 to 21.
+  /// The version of the ops, 16 to 28.
   int64_t opset = 17;
   /// Whether the last dim of the inputs, the file's first, may have any size in the file; of those inputs where it is
   /// that of the first one with two dims. The function is recorded with two sizes, to find what follows from it.
@@ -176,9 +176,10 @@ ROSIN_API void save_function(const std::string& path, const RecordedFunction& fu
 /// what it records becomes the file's graph; only sizes and types of the examples matter, and nothing is computed but
 /// what depends on no input. It takes the inputs one by one, or as a span, and gives an array, a list or a tuple of
 /// arrays. Parameters have their paths as names, kernels of true convolutions the direction of the format. Dims stand
-/// in reverse. The file appears whole or not at all.
+/// in reverse. Random numbers are drawn anew in each run of the file. The file appears whole or not at all.
 /// Errors: argument (ops that the format lacks, all in one message; the function reads values, or does other things for
-/// another batch size; names, opset), io (the file cannot be written), those of the function.
+/// another batch size; inputs or outputs are complex; names, opset), io (the file cannot be written), those of the
+/// function.
 template <class F, std::size_t count>
 void save(const std::string& path, const F& f, const NamedInput (&inputs)[count], const SaveOptions& options = {}) {
   detail::save_function(path, detail::recorded_function<F, count>(f), detail::parameters_of(f), inputs, options);

@@ -24,11 +24,12 @@ struct Summary {
   std::map<std::string, std::map<int64_t, int>> cases_of;  // of those that are right: op, version, count
 };
 
-/// Four cases hold one number where the model has an array of twelve, a fifth cuts numbers off where the format rounds.
+/// Four cases hold one number where the model has an array of twelve, a fifth cuts numbers off where the format rounds,
+/// and the model of a sixth lacks the epsilon that its numbers were made with.
 bool is_broken(const std::string& name) {
   const std::string casts = "test_castlike_", bfloats = "BFLOAT16";
   const bool like = name.starts_with(casts) && name.find(bfloats) != std::string::npos;
-  return like || name == "test_cast_FLOAT_to_BFLOAT16";
+  return like || name == "test_cast_FLOAT_to_BFLOAT16" || name == "test_adam_multiple";
 }
 
 void add(Summary& summary, const std::string& name, const CaseReport& report) {
@@ -121,22 +122,16 @@ TEST_F(OnnxCases, ThePageHasTheirCounts) {
 
 class OnnxNewestCases : public ScratchFolder {};
 
-/// Ops that are newer than Debian's cases, with those that the installed package of the project makes.
-TEST_F(OnnxNewestCases, AreRight) {
+/// All cases that the installed package of the project makes: its ops are newer than those of Debian's cases.
+TEST_F(OnnxNewestCases, NearlyAllAreRightAndNoneIsWrong) {
   const std::string python = python_with("numpy, onnx, onnx.backend.test.case.node");
   if (python.empty()) GTEST_SKIP() << "no Python with onnx";
   const std::string script = std::string(ROSIN_SOURCE_DIR) + "/tests/onnx_newest_cases.py ";
-  const std::string ops =
-      "Attention BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor CumProd DequantizeLinear QuantizeLinear "
-      "RMSNormalization ReduceMax ReduceMin "
-      "RotaryEmbedding Swish TensorScatter";
-  const std::string said = output_of(python + " -W ignore " + script + path("node") + " " + ops);
+  const std::string said = output_of(python + " -W ignore " + script + path("node"));
   ASSERT_FALSE(said.starts_with("failed")) << said;
-  if (!fs::exists(path("node"))) GTEST_SKIP() << "this onnx has no cases of " << ops;
   const Summary of = run_all(path(""));
   for (const std::string& why : of.wrong) ADD_FAILURE() << why;
-  EXPECT_EQ(of.lacking, 0);
-  EXPECT_GT(of.right, 0);
+  EXPECT_GE(of.right, 0.98 * (of.right + of.lacking)) << sum_text(of);
 }
 
 TEST(OnnxTable, IsInTheOrderOfNamesAndVersions) {

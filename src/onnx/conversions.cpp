@@ -4,6 +4,7 @@
 #include "onnx/conversions.hpp"
 
 #include <algorithm>
+#include <string>
 
 #include <rosin/activation.hpp>
 #include <rosin/bits.hpp>
@@ -31,6 +32,7 @@ constexpr Conversion table[] = {
     {"Acos", 7, now, unary<acos>},
     {"Acosh", 9, now, unary<acosh>},
     {"Add", 1, now, add_values},
+    {"AffineGrid", 20, now, affine_grid_value},
     {"And", 1, now, and_values},
     {"ArgMax", 1, now, arg_max},
     {"ArgMin", 1, now, arg_min},
@@ -42,6 +44,7 @@ constexpr Conversion table[] = {
     {"AveragePool", 1, now, average_pool},
     {"BatchNormalization", 1, now, batch_norm, 0, inputs({3, 4})},
     {"Bernoulli", 15, now, bernoulli_value, 0, 0, true},
+    {"BitCast", 26, now, bit_cast},
     {"BitShift", 11, now, shift_bits},
     {"BitwiseAnd", 18, now, bitwise_and_values},
     {"BitwiseNot", 18, now, unary<bitwise_not>},
@@ -50,9 +53,12 @@ constexpr Conversion table[] = {
     {"BlackmanWindow", 17, now, blackman_window},
     {"Cast", 6, now, cast_value},
     {"CastLike", 15, now, cast_like},
+    {"CausalConvWithState", 27, now, causal_conv},
     {"Ceil", 1, now, unary<ceil>},
     {"Celu", 12, now, celu_value},
+    {"CenterCropPad", 18, now, center_crop_pad},
     {"Clip", 1, now, clip, inputs({1, 2})},
+    {"Col2Im", 18, now, columns_to_image},
     {"Compress", 9, now, compress},
     {"Concat", 1, now, concat_values},
     {"Constant", 1, now, constant_value},
@@ -64,6 +70,8 @@ constexpr Conversion table[] = {
     {"Cosh", 9, now, unary<cosh>},
     {"CumProd", 26, now, cumulative_product},
     {"CumSum", 11, now, cumulative_sum},
+    {"DFT", 17, now, fourier},
+    {"DeformConv", 19, now, deformed_conv},
     {"DepthToSpace", 1, now, depth_to_space},
     {"DequantizeLinear", 10, now, dequantize, 0, inputs({1})},
     {"Det", 11, now, det},
@@ -109,6 +117,7 @@ constexpr Conversion table[] = {
     {"LeakyRelu", 1, now, leakyrelu_value},
     {"Less", 1, now, less_values},
     {"LessOrEqual", 12, now, less_or_equal},
+    {"LinearAttention", 27, now, linear_attention},
     {"Log", 1, now, unary<log>},
     {"LogSoftmax", 1, 12, logsoftmax_flattened},
     {"LogSoftmax", 13, now, logsoftmax_value},
@@ -122,6 +131,7 @@ constexpr Conversion table[] = {
     {"MaxUnpool", 9, now, max_unpool},
     {"Mean", 1, now, mean_values},
     {"MeanVarianceNormalization", 9, now, mean_variance_norm},
+    {"MelWeightMatrix", 17, now, mel_weights},
     {"Min", 1, now, min_values},
     {"Mish", 18, now, unary<mish>},
     {"Mod", 10, now, remainder},
@@ -161,8 +171,10 @@ constexpr Conversion table[] = {
     {"Reshape", 1, now, reshape_value},
     {"Resize", 10, now, resize, inputs({1, 2})},
     {"ReverseSequence", 10, now, reverse_sequence},
+    {"RoiAlign", 10, now, roi_align},
     {"RotaryEmbedding", 23, now, rotary_embedding},
     {"Round", 11, now, unary<round>},
+    {"STFT", 17, now, short_time_fourier},
     {"Scan", 9, now, scan},
     {"Scatter", 9, 10, scatter_elements},
     {"ScatterElements", 11, now, scatter_elements},
@@ -187,6 +199,7 @@ constexpr Conversion table[] = {
     {"Squeeze", 1, now, squeeze_value},
     {"Sub", 1, now, sub_values},
     {"Sum", 1, now, sum_values},
+    {"SwiGLU", 28, now, swiglu_value},
     {"Swish", 24, now, swish_value},
     {"Tan", 7, now, unary<tan>},
     {"Tanh", 1, now, unary<tanh>},
@@ -201,6 +214,10 @@ constexpr Conversion table[] = {
     {"Upsample", 1, 9, upsample, inputs({1})},
     {"Where", 9, now, where_value},
     {"Xor", 1, now, xor_values},
+    {"ai.onnx.preview.FlexAttention", 1, now, flex_attention},
+    {"ai.onnx.preview.training.Adagrad", 1, now, adagrad},
+    {"ai.onnx.preview.training.Adam", 1, now, adam},
+    {"ai.onnx.preview.training.Momentum", 1, now, momentum},
 };
 
 }  // namespace
@@ -208,9 +225,10 @@ constexpr Conversion table[] = {
 std::span<const Conversion> all_conversions() { return table; }
 
 const Conversion* find_conversion(std::string_view domain, std::string_view op, int64_t opset) {
-  if (!domain.empty() && domain != "ai.onnx") return nullptr;
+  const bool own = domain.empty() || domain == "ai.onnx";
+  const std::string name = own ? std::string(op) : std::string(domain) + "." + std::string(op);
   const auto found = std::find_if(std::begin(table), std::end(table), [&](const Conversion& row) {
-    return row.op == op && row.since <= opset && opset <= row.until;
+    return row.op == name && row.since <= opset && opset <= row.until;
   });
   return found == std::end(table) ? nullptr : found;
 }

@@ -71,6 +71,8 @@ Arrays gelu_value(const NodeCall& call) {
 
 Arrays swish_value(const NodeCall& call) { return {swish(call[0], call.real("alpha", 1))}; }
 
+Arrays swiglu_value(const NodeCall& call) { return {swish_value(call)[0] * call[1]}; }
+
 Arrays softmax_value(const NodeCall& call) { return along_axis<softmax>(call); }
 Arrays softmax_flattened(const NodeCall& call) { return over_rest<softmax>(call); }
 Arrays logsoftmax_value(const NodeCall& call) { return along_axis<logsoftmax>(call); }

@@ -123,6 +123,50 @@ Arrays attention(const NodeCall& call) {
   return {without_heads(y, call[0]), keys, values, stages[mode]};
 }
 
+/// Attention whose scores and weights go through functions that the node holds.
+Arrays flex_attention(const NodeCall& call) {
+  const Array& query = call[0];
+  if (query.rank() != 4) call.refuse("queries must have four axes", to_string(query.shape()));
+  const int64_t stated = call.integer("softmax_precision", 0), heads = query.size(2);
+  const DType type = stated != 0 ? stated_type(call, stated) : query.dtype() == Float64 ? Float64 : Float32;
+  const double scale = call.real("scale", 1 / std::sqrt(static_cast<double>(query.size(0))));
+  const auto changed = [&](std::string_view by, const Array& x) {
+    return call.find(by) ? call.run(by, std::span(&x, 1))[0] : x;
+  };
+  const Array keys = for_all_heads(call, call[1], heads), values = for_all_heads(call, call[2], heads);
+  const Array scores = matmul(permute(as(keys, type), {1, 0, 2, 3}), as(query, type)) * scale;
+  const Array weights = changed("prob_mod", softmax(changed("score_mod", scores), 0));
+  return {as(matmul(as(values, type), weights), query.dtype())};
+}
+
+/// States (values, keys, heads, batch) that fade, are corrected and read step by step; queries, keys and values come as
+/// (head * heads, length, batch). In Float32, as the format says. Source: ONNX, LinearAttention.
+Arrays linear_attention(const NodeCall& call) {
+  const int64_t heads = call.integer("q_num_heads", 0), own = call.integer("kv_num_heads", 0);
+  const std::string rule = call.text("update_rule", "gated_delta");
+  const bool fades = rule == "gated" || rule == "gated_delta", corrects = rule == "delta" || rule == "gated_delta";
+  if (!fades && !corrects && rule != "linear") call.refuse("the update rule must be known", rule);
+  const auto split = [&](size_t input, int64_t parts) { return as(with_heads(call, call[input], parts), Float32); };
+  const Array query = split(0, heads), keys = split(1, own), values = split(2, own);
+  const Array fading = fades ? exp(split(4, own)) : Array();
+  const Array rates = corrects ? split(5, call[5].size(0)) : Array();
+  const double stated = call.real("scale", 0), scale = stated != 0 ? stated : 1 / std::sqrt(double(query.size(0)));
+  Array state = call.has(3) ? as(call[3], Float32) : zeros({values.size(0), keys.size(0), own, query.size(3)}, Float32);
+  Arrays read;
+  for (int64_t t = 0; t < query.size(1); ++t) {
+    const auto at = [&](const Array& x) { return unsqueeze(select(x, 1, t), 0); };  // (1, head, heads, batch)
+    const Array key = at(keys);
+    Array value = slice(values, 1, t, t + 1);
+    if (fades) state = state * at(fading);
+    if (corrects) value = (value - sum(state * key, 1)) * at(rates);
+    state = state + key * value;
+    read.push_back(sum(for_all_heads(call, state, heads) * at(query), 1) * scale);
+  }
+  if (read.empty()) call.refuse("there must be a step", to_string(call[0].shape()));
+  return {as(without_heads(concat(read, 1), call[0]), call[0].dtype()),
+          as(state, call.has(3) ? call[3].dtype() : call[0].dtype())};
+}
+
 /// Half of each vector's pairs turned by an angle that depends on the place. x is (features, length, batch) or
 /// (head, length, heads, batch); the tables are (angles, places), or (angles, length, batch).
 Arrays rotary_embedding(const NodeCall& call) {

@@ -2,9 +2,11 @@
 // (spatial..., channels, batch) here; kernels (out, in, spatial...) are (spatial..., in, out). Read first: convert.hpp.
 #include <algorithm>
 
+#include <rosin/activation.hpp>
 #include <rosin/conv.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/movement.hpp>
+#include <rosin/resample.hpp>
 
 #include "onnx/convert.hpp"
 #include "onnx/windows.hpp"
@@ -80,6 +82,29 @@ Arrays conv_transpose_value(const NodeCall& call) {
                                 .groups = call.integer("group", 1)});
   for (size_t d = 0; d < dims; ++d) y = pad(y, static_cast<int>(d), 0, more[d]);
   return {with_bias(call, y, 2)};
+}
+
+/// Each channel's own kernel over what has come so far: x is (length, channels, batch), behind what is left of the
+/// past.
+Arrays causal_conv(const NodeCall& call) {
+  const Array &x = call[0], &w = call[1];
+  const int64_t before = w.size(0) - 1;
+  if (x.rank() != 3 || w.rank() != 3) call.refuse("the input and kernels have three axes", to_string(x.shape()));
+  const Array all = call.has(3) ? concat({call[3], x}, 0) : pad(x, 0, before, 0);
+  Array y = with_bias(call, crosscor(all, w, {.groups = x.size(1)}), 2);
+  const std::string activation = call.text("activation", "none");
+  if (activation == "silu" || activation == "swish")
+    y = as(swish(as(y, y.dtype() == Float64 ? Float64 : Float32)), y.dtype());
+  else if (activation != "none") call.refuse("the activation must be silu, swish or none", activation);
+  return {y, slice(all, 0, all.size(0) - before, all.size(0))};
+}
+
+/// Columns (places, window elements * channels, batch) added up where they stand in images.
+Arrays columns_to_image(const NodeCall& call) {
+  const std::vector<int64_t> size = reversed(call.integers_in(1)), window = reversed(call.integers_in(2));
+  const Windows windows = windows_of(call, call[0], window);
+  return {fold(call[0], extents(size), extents(window),
+               {.stride = extents(windows.stride), .pad = windows.pads(), .dilation = extents(windows.dilation)})};
 }
 
 Arrays conv_integer(const NodeCall& call) {

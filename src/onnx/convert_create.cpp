@@ -1,4 +1,5 @@
 // Conversions of ops that make arrays from nothing: random numbers, windows of signals. Read first: convert.hpp.
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -65,5 +66,33 @@ Arrays random_normal_like(const NodeCall& call) {
 Arrays hann_window(const NodeCall& call) { return window(call, 0.5, 0.5, 0); }
 Arrays hamming_window(const NodeCall& call) { return window(call, 25.0 / 46, 1 - 25.0 / 46, 0); }
 Arrays blackman_window(const NodeCall& call) { return window(call, 0.42, 0.5, 0.08); }
+
+/// Triangles between places that are equally far apart on the mel scale: (mels, frequencies).
+Arrays mel_weights(const NodeCall& call) {
+  const int64_t mels = call.integer_in(0), length = call.integer_in(1), rate = call.integer_in(2);
+  if (mels < 1 || length < 1 || rate < 1 || std::max(mels, length) > (1 << 14)) {
+    call.refuse("bins and length are 1 to 16384", std::to_string(mels) + " and " + std::to_string(length));
+  }
+  const auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
+  const double low = mel(call.real_in(3)), step = (mel(call.real_in(4)) - low) / static_cast<double>(mels + 2);
+  const int64_t frequencies = length / 2 + 1;
+  const auto corner = [&](int64_t i) {
+    const double hertz = 700 * (std::pow(10, (low + step * static_cast<double>(i)) / 2595) - 1);
+    return std::floor(static_cast<double>(length + 1) * hertz / static_cast<double>(rate));
+  };
+  std::vector<double> weights(static_cast<size_t>(mels * frequencies));
+  for (int64_t i = 0; i < mels; ++i) {
+    const double left = corner(i), middle = corner(i + 1), right = corner(i + 2);
+    for (int64_t j = 0; j < frequencies; ++j) {
+      const auto at = static_cast<double>(j);
+      double& weight = weights[static_cast<size_t>(j * mels + i)];
+      if (at == middle) weight = 1;
+      else if (left <= at && at < middle) weight = (at - left) / (middle - left);
+      else if (middle < at && at < right) weight = (right - at) / (right - middle);
+    }
+  }
+  const DType type = stated_type(call, call.integer("output_datatype", 1));
+  return {as(worked_out(weights, {mels, frequencies}, Float64), type)};
+}
 
 }  // namespace rosin::onnx

@@ -1,5 +1,6 @@
 // Conversions of ops that work element by element. Read first: convert.hpp.
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include <rosin/bits.hpp>
@@ -127,6 +128,19 @@ Arrays mean_values(const NodeCall& call) {
 }
 
 Arrays cast_value(const NodeCall& call) { return {as(call[0], stated_type(call, call.integer("to", 0)))}; }
+/// The bytes as they are, as elements of another type.
+Arrays bit_cast(const NodeCall& call) {
+  const Array x = on_cpu(call[0]);
+  const DType type = stated_type(call, call.integer("to", 0));
+  if (type == Bool || size_of(type) != size_of(x.dtype())) {
+    call.refuse("the types of numbers must be of one size",
+                std::string(to_string(x.dtype())) + " as " + to_string(type));
+  }
+  Array made = fresh_leaf(type, x.shape());
+  if (const size_t bytes = bytes_of(type, x.shape())) std::memcpy(made.node()->data(), x.node()->data(), bytes);
+  return {made};
+}
+
 Arrays cast_like(const NodeCall& call) { return {as(call[0], call[1].dtype())}; }
 
 Arrays clip(const NodeCall& call) {

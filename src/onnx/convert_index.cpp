@@ -26,7 +26,10 @@ Array written(const NodeCall& call, const Array& target, const Array& places, co
   const int dim = target.rank() - 1;
   if (reduction == "none") return scatter(target, places, updates, dim);
   if (reduction == "add") return scatter_add(target, places, updates, dim);
-  call.refuse("what is written must replace or be added", "the reduction \"" + reduction + "\"");
+  if (reduction == "mul") return scatter_mul(target, places, updates, dim);
+  if (reduction == "max") return scatter_max(target, places, updates, dim);
+  if (reduction == "min") return scatter_min(target, places, updates, dim);
+  call.refuse("the reduction must be none, add, mul, max or min", "\"" + reduction + "\"");
 }
 
 /// x with updates at `at` along a dim, and at their own places along the others. An index outside the dim gives a place

@@ -237,6 +237,25 @@ Arrays pad_value(const NodeCall& call) {
   return {x};
 }
 
+/// The middle of each dim, or zeros on both sides; of an odd number the larger part stands behind.
+Arrays center_crop_pad(const NodeCall& call) {
+  Array x = call[0];
+  const std::vector<int64_t> sizes = call.integers_in(1);
+  std::vector<int64_t> axes = call.integers("axes");
+  if (axes.empty()) {
+    axes.resize(static_cast<size_t>(x.rank()));
+    std::iota(axes.begin(), axes.end(), 0);
+  }
+  if (sizes.size() != axes.size()) call.refuse("there must be a size for each axis", std::to_string(sizes.size()));
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const int dim = call.dim(axes[i], x.rank());
+    const int64_t more = sizes[i] - x.size(dim);
+    if (sizes[i] < 0 || more > int64_t{1} << 40) call.refuse("a size is 0 to 2^40", std::to_string(sizes[i]));
+    x = more < 0 ? slice(x, dim, -more / 2, -more / 2 + sizes[i]) : pad(x, dim, more / 2, more - more / 2);
+  }
+  return {x};
+}
+
 Arrays constant_of_shape(const NodeCall& call) {
   const std::vector<int64_t> sizes = reversed(call.integers_in(0));
   const Attribute* value = call.find("value");
@@ -281,8 +300,10 @@ Arrays depth_to_space(const NodeCall& call) {
 
 Arrays space_to_depth(const NodeCall& call) {
   const Array& x = call[0];
-  if (call.text("mode", "DCR") != "DCR") call.refuse("depth must come first", call.text("mode", ""));
   const int64_t b = block_size(call), w = x.size(0) / b, h = x.size(1) / b, c = x.size(2), n = x.size(3);
+  if (call.text("mode", "DCR") != "DCR") {
+    return {rearranged(x, {b, w, b, h, c, n}, {1, 3, 0, 2, 4, 5}, {w, h, c * b * b, n})};
+  }
   return {rearranged(x, {b, w, b, h, c, n}, {1, 3, 4, 0, 2, 5}, {w, h, c * b * b, n})};
 }
 

@@ -1,17 +1,14 @@
 // Conversions of reductions, running sums and the choice of the largest. Read first: convert.hpp.
-#include <limits>
-
 #include <rosin/elementwise.hpp>
 #include <rosin/movement.hpp>
 #include <rosin/reduce.hpp>
 #include <rosin/sort.hpp>
 
 #include "onnx/convert.hpp"
+#include "ops/reducers.hpp"
 
 namespace rosin::onnx {
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 using Reduction = Array(const Array& x, Dims dims);
 
@@ -31,11 +28,18 @@ Array reduced(const NodeCall& call, const Array& x, Reduction* f) {
   return call.integer("keepdims", 1) != 0 ? y : squeeze(y, std::span<const int>(dims));
 }
 
-/// The largest or smallest; of an empty axis `of_nothing`, which no number exceeds or is below.
-Array extreme(const NodeCall& call, Reduction* f, double of_nothing) {
+/// What no number of the type is below, or exceeds.
+Array bound_of(const Reducer& reducer, DType type) {
+  if (!is_integer(type) || size_of(type) > 2) return neutral_of(reducer, type);
+  const int64_t count = int64_t{1} << (8 * size_of(type)), low = type == Int8 || type == Int16 ? -count / 2 : 0;
+  return &reducer == &maximum_reducer ? low : low + count - 1;
+}
+
+/// The largest or smallest; of an empty axis what no number exceeds or is below.
+Array extreme(const NodeCall& call, Reduction* f, const Reducer& reducer) {
   Array x = call[0];
   for (const int d : reduced_dims(call, x)) {
-    if (x.size(d) == 0 && (is_float(x.dtype()) || x.dtype() == Bool)) x = pad(x, d, 0, 1, of_nothing);
+    if (x.size(d) == 0) x = pad(x, d, 0, 1, bound_of(reducer, x.dtype()));
   }
   return reduced(call, x, f);
 }
@@ -66,8 +70,8 @@ Array running(const NodeCall& call, Array (*f)(const Array&, int), double start)
 
 Arrays reduce_sum(const NodeCall& call) { return {reduced(call, call[0], sum)}; }
 Arrays reduce_mean(const NodeCall& call) { return {reduced(call, call[0], mean)}; }
-Arrays reduce_max(const NodeCall& call) { return {extreme(call, maximum, call[0].dtype() == Bool ? 0.0 : -infinity)}; }
-Arrays reduce_min(const NodeCall& call) { return {extreme(call, minimum, call[0].dtype() == Bool ? 1.0 : infinity)}; }
+Arrays reduce_max(const NodeCall& call) { return {extreme(call, maximum, maximum_reducer)}; }
+Arrays reduce_min(const NodeCall& call) { return {extreme(call, minimum, minimum_reducer)}; }
 Arrays reduce_prod(const NodeCall& call) { return {reduced(call, call[0], prod)}; }
 Arrays reduce_l1(const NodeCall& call) { return {reduced(call, abs(call[0]), sum)}; }
 Arrays reduce_l2(const NodeCall& call) {

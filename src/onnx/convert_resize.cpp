@@ -8,6 +8,7 @@
 #include <rosin/elementwise.hpp>
 #include <rosin/index.hpp>
 #include <rosin/movement.hpp>
+#include <rosin/resample.hpp>
 
 #include "onnx/convert.hpp"
 
@@ -54,41 +55,67 @@ double nearest(const std::string& mode, double x) {
   return std::ceil(x - 0.5);
 }
 
-/// Weights of four neighbours for a fraction, by Keys' kernel.
-std::vector<double> cubic_weights(double t, double a) {
-  const auto near = [&](double x) { return ((a + 2) * x - (a + 3)) * x * x + 1; };
-  const auto far = [&](double x) { return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a; };
-  return {far(1 + t), near(t), near(1 - t), far(2 - t)};
+int64_t most_elements(const NodeCall& call, double size) {
+  if (size >= 0 && size <= 1 << 24) return static_cast<int64_t>(size);
+  call.refuse("a dim is resized to at most 2^24 elements", std::to_string(size));
+}
+
+/// Keys' kernel, or a line's.
+double kernel(double x, bool is_cubic, double a) {
+  const double t = std::abs(x);
+  if (!is_cubic) return std::max(0.0, 1 - t);
+  if (t <= 1) return ((a + 2) * t - (a + 3)) * t * t + 1;
+  return t < 2 ? ((a * t - 5 * a) * t + 8 * a) * t - 4 * a : 0;
+}
+
+/// How an element of the result is found: from the nearest one, or from `count` neighbours, the first of them `first`
+/// from the one at or below the coordinate; where smaller images are smoothed, the kernel is so much wider.
+struct Neighbours {
+  bool is_nearest, is_cubic, excludes, smooths;
+  double width = 1, first = 0, cubic_coefficient = 0;
+  int64_t count = 1;
+};
+
+Neighbours neighbours_of(const NodeCall& call, const std::string& mode, const DimResize& d) {
+  Neighbours n{mode == "nearest", mode == "cubic", call.integer("exclude_outside", 0) != 0, false};
+  n.cubic_coefficient = call.real("cubic_coeff_a", -0.75);
+  if (n.is_nearest) return n;
+  n.smooths = call.integer("antialias", 0) != 0 && d.scale < 1;
+  if (n.smooths) n.width = 1 / d.scale;
+  n.first = std::floor((n.is_cubic ? -2 : -1) * n.width) + 1;
+  n.count = most_elements(call, 2 - 2 * n.first);
+  return n;
+}
+
+std::vector<double> weights_at(const Neighbours& n, double fraction, double base, double last) {
+  std::vector<double> weights;
+  double total = 0;
+  for (int64_t k = 0; k < n.count; ++k) {
+    const double at = n.first + static_cast<double>(k);
+    const bool outside = base + at < 0 || base + at > last;
+    weights.push_back(n.excludes && outside ? 0 : kernel((at - fraction) / n.width, n.is_cubic, n.cubic_coefficient));
+    total += weights.back();
+  }
+  for (double& weight : weights) weight = (n.excludes || n.smooths) && total != 0 ? weight / total : weight;
+  return weights;
 }
 
 Taps taps_of(const NodeCall& call, const std::string& mode, const std::string& coordinates, const DimResize& d) {
-  const int64_t last = d.in - 1;
-  const bool crop = coordinates == "tf_crop_and_resize", excludes = call.integer("exclude_outside", 0) != 0;
-  const int count = mode == "nearest" ? 1 : mode == "linear" ? 2 : 4;
+  const auto last = static_cast<double>(d.in - 1);
   const std::string rounding = call.text("nearest_mode", call.opset() < 11 ? "floor" : "round_prefer_floor");
-  const double a = call.real("cubic_coeff_a", -0.75);
+  const Neighbours n = neighbours_of(call, mode, d);
   Taps taps;
-  taps.places.resize(static_cast<size_t>(count));
-  if (count > 1) taps.weights.resize(static_cast<size_t>(count));
+  taps.places.resize(static_cast<size_t>(n.count));
+  if (!n.is_nearest) taps.weights.resize(static_cast<size_t>(n.count));
   for (int64_t i = 0; i < d.out; ++i) {
     const double x = coordinate(coordinates, d, i);
-    if (crop) taps.outside.push_back(x < 0 || x > static_cast<double>(last) ? 1 : 0);
-    const double base = count == 1 ? nearest(rounding, x) : std::floor(x) - (count == 4 ? 1 : 0);
-    const double fraction = x - std::floor(x);
-    std::vector<double> weights = count == 4   ? cubic_weights(fraction, a)
-                                  : count == 2 ? std::vector<double>{1 - fraction, fraction}
-                                               : std::vector<double>{1};
-    double total = 0;
-    for (int k = 0; k < count; ++k) {
-      const double at = base + k;
-      const auto tap = static_cast<size_t>(k);
-      if (excludes && (at < 0 || at > static_cast<double>(last))) weights[tap] = 0;
-      total += weights[tap];
-      taps.places[tap].push_back(static_cast<int64_t>(std::clamp(at, 0.0, static_cast<double>(last))));
-    }
-    for (int k = 0; k < count && count > 1; ++k) {
-      const auto tap = static_cast<size_t>(k);
-      taps.weights[tap].push_back(excludes && total != 0 ? weights[tap] / total : weights[tap]);
+    if (coordinates == "tf_crop_and_resize") taps.outside.push_back(x < 0 || x > last ? 1 : 0);
+    const double base = n.is_nearest ? nearest(rounding, x) : std::floor(x);
+    const std::vector<double> weights = weights_at(n, x - base, base, last);
+    for (size_t k = 0; k < taps.places.size(); ++k) {
+      const double at = base + n.first + static_cast<double>(k);
+      taps.places[k].push_back(static_cast<int64_t>(std::clamp(at, 0.0, last)));
+      if (!n.is_nearest) taps.weights[k].push_back(weights[k]);
     }
   }
   return taps;
@@ -110,11 +137,6 @@ struct Request {
   std::vector<double> scales, roi;
   std::vector<int64_t> sizes, axes;
 };
-
-int64_t most_elements(const NodeCall& call, double size) {
-  if (size >= 0 && size <= 1 << 24) return static_cast<int64_t>(size);
-  call.refuse("a dim is resized to at most 2^24 elements", std::to_string(size));
-}
 
 /// Sizes that keep the proportions: the smallest, or largest, factor holds for all.
 void keep_aspect(const NodeCall& call, const Array& x, Request& request) {
@@ -191,7 +213,6 @@ Arrays resize(const NodeCall& call) {
     std::iota(request.axes.begin(), request.axes.end(), 0);
   }
   check_request(call, request);
-  if (call.integer("antialias", 0) != 0) call.refuse("a resize must not smooth", "antialias");
   keep_aspect(call, call[0], request);
   return {resized(call, request, resize_mode(call),
                   old ? "asymmetric" : call.text("coordinate_transformation_mode", "half_pixel"))};
@@ -209,79 +230,72 @@ Arrays upsample(const NodeCall& call) {
 
 namespace {
 
-/// Coordinates of one dim of an image, from -1 .. 1.
-struct Sampling {
-  bool corners;
-  std::string padding;
-
-  Array coordinate(const Array& g, int64_t size) const {
-    const auto n = static_cast<double>(size);
-    return corners ? (g + 1.0) * ((n - 1) / 2) : ((g + 1.0) * n - 1.0) * 0.5;
-  }
-  /// Where the coordinate is read: the border's, or mirrored; else it stays.
-  Array placed(const Array& at, int64_t size) const {
-    const auto n = static_cast<double>(size);
-    if (padding == "border") return clamp(at, 0, n - 1);
-    if (padding != "reflection") return at;
-    const double low = corners ? 0 : -0.5, span = corners ? n - 1 : n;
-    if (span == 0) return at * 0.0;
-    const Array rest = mod(at - low, 2 * span);
-    return clamp(where(gt(rest, span), 2 * span - rest, rest) + low, 0, n - 1);
-  }
-};
-
-/// An element of each image at whole coordinates, 0 outside; `flat` is (channels, all elements), `base` the place where
-/// each image begins.
-Array picked(const Array& flat, const Array& x, const Array& y, const Array& base, int64_t w, int64_t h,
-             const Sampling& how) {
-  const Array at_x = how.placed(x, w), at_y = how.placed(y, h);
-  const Array inside =
-      logical_and(logical_and(ge(at_x, 0), le(at_x, w - 1)), logical_and(ge(at_y, 0), le(at_y, h - 1)));
-  const Array place = as(round(clamp(at_x, 0, static_cast<double>(w - 1))), Int64) +
-                      as(round(clamp(at_y, 0, static_cast<double>(h - 1))), Int64) * w + base;
-  const Array value = gather(flat, place, 1);
-  return where(unsqueeze(inside, 0), value, zeros_like(value));
-}
-
-std::vector<Array> cubic_arrays(const Array& t) {
+/// Weights of four neighbours for a fraction.
+std::vector<Array> cubic_weights(const Array& t) {
   const double a = -0.75;
   const auto near = [&](const Array& x) { return ((a + 2) * x - (a + 3)) * x * x + 1.0; };
   const auto far = [&](const Array& x) { return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a; };
   return {far(1.0 + t), near(t), near(1.0 - t), far(2.0 - t)};
 }
 
-}  // namespace
+/// The whole number below each coordinate of a dim, and what is beyond it; coordinates come as -1 to 1.
+struct Coordinates {
+  Array whole, fraction;
+};
 
-/// x is (width, height, channels, batch), the grid (2, width, height, batch).
-Arrays grid_sample(const NodeCall& call) {
-  const Array &x = call[0], &grid = call[1];
-  if (x.rank() != 4 || grid.rank() != 4) call.refuse("images must have two axes", to_string(x.shape()));
-  const int64_t w = x.size(0), h = x.size(1), c = x.size(2), n = x.size(3);
-  const Sampling how{call.integer("align_corners", 0) != 0, call.text("padding_mode", "zeros")};
-  const Array flat = reshape(permute(x, {2, 0, 1, 3}), {c, w * h * n});
-  const Array base = along(as(arange(n) * (w * h), Int64), 2, 3);
-  Array gx = how.coordinate(select(grid, 0, 0), w), gy = how.coordinate(select(grid, 0, 1), h);
-  const std::string mode = call.text("mode", "bilinear");
-  if (mode == "nearest") {
-    gx = how.placed(gx, w), gy = how.placed(gy, h);
-    return {permute(picked(flat, round(gx), round(gy), base, w, h, how), {1, 2, 0, 3})};
-  }
-  const bool cubic = mode == "bicubic" || mode == "cubic";
-  if (!cubic) gx = how.placed(gx, w), gy = how.placed(gy, h);
-  const Array left = floor(gx), top = floor(gy), tx = gx - left, ty = gy - top;
-  const std::vector<Array> wx = cubic ? cubic_arrays(tx) : std::vector<Array>{1.0 - tx, tx};
-  const std::vector<Array> wy = cubic ? cubic_arrays(ty) : std::vector<Array>{1.0 - ty, ty};
-  const double first = cubic ? -1 : 0;
+Coordinates coordinates_of(const Array& g, int64_t size, bool corners) {
+  const auto n = static_cast<double>(size);
+  const Array at = corners ? (g + 1.0) * ((n - 1) / 2) : ((g + 1.0) * n - 1.0) * 0.5;
+  return {floor(at), at - floor(at)};
+}
+
+/// The coordinate back, of the middle of an element.
+Array middle_of(const Array& at, int64_t size, bool corners) {
+  const auto n = static_cast<double>(size);
+  return corners ? at * (2 / std::max(n - 1, 1.0)) - 1.0 : (at * 2.0 + 1.0) / n - 1.0;
+}
+
+/// Sixteen neighbours, each of them read as the nearest of its own middle, so that what is outside is as stated.
+Array cubic_sample(const Array& x, const Array& grid, GridSampleOptions options) {
+  const bool corners = options.align_corners;
+  options.nearest = true;
+  const auto [left, tx] = coordinates_of(select(grid, 0, 0), x.size(0), corners);
+  const auto [top, ty] = coordinates_of(select(grid, 0, 1), x.size(1), corners);
+  const std::vector<Array> wx = cubic_weights(tx), wy = cubic_weights(ty);
   Array y;
-  for (size_t j = 0; j < wy.size(); ++j) {
-    for (size_t i = 0; i < wx.size(); ++i) {
-      const Array value = picked(flat, left + (first + static_cast<double>(i)), top + (first + static_cast<double>(j)),
-                                 base, w, h, how);
-      const Array part = value * unsqueeze(wx[i] * wy[j], 0);
+  for (int j = 0; j < 4; ++j) {
+    for (int i = 0; i < 4; ++i) {
+      const Array at =
+          stack({middle_of(left + (i - 1.0), x.size(0), corners), middle_of(top + (j - 1.0), x.size(1), corners)}, 0);
+      const Array weight = wx[static_cast<size_t>(i)] * wy[static_cast<size_t>(j)];
+      const Array part = rosin::grid_sample(x, at, options) * unsqueeze(weight, 2);
       y = y.is_nothing() ? part : y + part;
     }
   }
-  return {permute(y, {1, 2, 0, 3})};
+  return y;
+}
+
+}  // namespace
+
+/// x is (spatial..., channels, batch), the grid (dims, sizes..., batch).
+Arrays grid_sample(const NodeCall& call) {
+  const std::string mode = call.text("mode", "linear"), padding = call.text("padding_mode", "zeros");
+  const GridSampleOptions options{.nearest = mode == "nearest",
+                                  .border = padding == "border"       ? GridBorder::border
+                                            : padding == "reflection" ? GridBorder::reflection
+                                                                      : GridBorder::zeros,
+                                  .align_corners = call.integer("align_corners", 0) != 0};
+  if (mode != "bicubic" && mode != "cubic") return {rosin::grid_sample(call[0], call[1], options)};
+  if (call[0].rank() != 4) call.refuse("cubic images have two axes", to_string(call[0].shape()));
+  return {cubic_sample(call[0], call[1], options)};
+}
+
+Arrays affine_grid_value(const NodeCall& call) {
+  std::vector<int64_t> size = reversed(call.integers_in(1));
+  if (size.size() < 4) call.refuse("sizes are those of images", std::to_string(size.size()) + " of them");
+  size.resize(size.size() - 2);
+  return {affine_grid(permute(call[0], {1, 0, 2}), Extents(std::span<const int64_t>(size)),
+                      call.integer("align_corners", 0) != 0)};
 }
 
 }  // namespace rosin::onnx

@@ -54,11 +54,14 @@ std::string log_of_base_two(NodeWriting& node) {
 std::string log_of_base_ten(NodeWriting& node) {
   return node.add("Div", {node.add("Log", {node.x()}), node.constant(std::log(10.0))});
 }
-std::string log_of_sum(NodeWriting& node) {
-  const std::string x = node.x(0), y = node.x(1);
+std::string log_sum(const NodeWriting& node, DType type, const std::string& x, const std::string& y) {
   const std::string behind = node.add("Neg", {node.add("Abs", {node.add("Sub", {x, y})})});
-  return node.add("Add", {node.add("Max", {x, y}), node.add("Softplus", {behind})});
+  const std::string sum = node.add("Add", {node.add("Max", {x, y}), node.add("Softplus", {behind})});
+  const std::string twice = node.add("Add", {x, node.file.number(type, std::numbers::ln2)});
+  return node.add("Where", {node.add("Equal", {x, y}), twice, sum});
 }
+
+std::string log_of_sum(NodeWriting& node) { return log_sum(node, node.computed(), node.x(0), node.x(1)); }
 std::string log_of_more(NodeWriting& node) { return node.add("Log", {node.add("Add", {node.x(), node.constant(1)})}); }
 
 /// The angle of (x, y) by the tangent of the half plane that it lies in.
@@ -95,7 +98,8 @@ std::string bitwise_out(NodeWriting& node) {
 /// Of a count as large as the number of bits the format says nothing: it is done in two steps that are smaller.
 std::string shifted_out(NodeWriting& node) {
   const DType type = node.value().type;
-  if (type != UInt8 && type != UInt16 && type != UInt32 && type != UInt64) {
+  const bool is_unsigned = type == UInt8 || type == UInt16 || type == UInt32 || type == UInt64;
+  if (!is_unsigned && node.file.opset() < 28) {
     node.refuse("the format shifts unsigned integers alone before opset 28");
   }
   const auto most = static_cast<int64_t>(8 * size_of(type)) - 1;

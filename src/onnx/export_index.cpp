@@ -59,19 +59,27 @@ std::string scatter_out(NodeWriting& node) {
   const std::string target = transposed(node, node.in(0, type), order);
   const std::string updates = transposed(node, node.in(2, type), axes_first(axis, places_rank, node.operand_rank(2)));
   const std::string at = node.add("Unsqueeze", {node.in(1, Int64), node.file.integers({-1})});
+  const std::string_view reduction = node.row().file_op;
+  if (node.file.opset() < 18 && (reduction == "max" || reduction == "min")) {
+    node.refuse("the format has it from opset 18 on");
+  }
   std::vector<WireWriter> attributes;
-  if (node.value().op->scatter == Scatter::add) attributes.push_back(text_attribute("reduction", "add"));
+  if (!reduction.empty()) attributes.push_back(text_attribute("reduction", reduction));
   return transposed(node, node.add("ScatterND", {target, at, updates}, std::move(attributes)), inverse(order));
 }
 
 /// Zeros to which each element is added at an index of its own.
 std::string add_along_out(NodeWriting& node) {
   const DType type = node.value().type;
-  const std::vector<Size> sizes(node.sizes().rbegin(), node.sizes().rend());
-  const std::string zeros = node.add("Expand", {node.file.number(type, 0.0), node.file.sizes(sizes)});
+  const std::string zeros = node.add("Expand", {node.file.number(type, 0.0), node.shape()});
   const int64_t axis = axis_of(node.attributes<DimAttributes>().dim, node.rank());
   return node.add("ScatterElements", {zeros, places(node, 0), node.in(1, type)},
                   {integer_attribute("axis", axis), text_attribute("reduction", "add")});
+}
+
+/// What a file has of an op that only looks whether its operand is as it must be.
+std::string always_true(NodeWriting& node) {
+  return node.add("Expand", {node.file.number(Bool, {1, 1}), node.shape()});
 }
 
 /// Each label beside all classes, along a new last axis.

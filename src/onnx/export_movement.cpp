@@ -2,16 +2,16 @@
 #include <algorithm>
 #include <limits>
 
+#include <rosin/complex.hpp>
+
 #include "onnx/exports.hpp"
 
 namespace rosin::onnx {
 namespace {
 
-std::vector<Size> file_sizes(const std::vector<Size>& sizes) { return {sizes.rbegin(), sizes.rend()}; }
-
 /// -1 for the only size that depends on the batch.
 std::string target_sizes(NodeWriting& node) {
-  std::vector<Size> sizes = file_sizes(node.sizes());
+  std::vector<Size> sizes = node.file_sizes();
   const auto open = [](const Size& size) { return !size.is_fixed(); };
   const bool has_empty = std::find(sizes.begin(), sizes.end(), Size{}) != sizes.end();
   if (std::count_if(sizes.begin(), sizes.end(), open) == 1 && !has_empty) {
@@ -39,18 +39,18 @@ int64_t end_of_slice(NodeWriting& node, const Size& end, int64_t step, const Siz
 
 std::string same_out(NodeWriting& node) { return node.in(0); }
 
-std::string reshape_out(NodeWriting& node) {
+std::string reshaped(NodeWriting& node, const std::string& x) {
   const std::vector<Size>& sizes = node.sizes();
   std::vector<WireWriter> attributes;
   if (std::find(sizes.begin(), sizes.end(), Size{}) != sizes.end()) {
     attributes.push_back(integer_attribute("allowzero", 1));
   }
-  return node.add("Reshape", {node.in(0), target_sizes(node)}, std::move(attributes));
+  return node.add("Reshape", {x, target_sizes(node)}, std::move(attributes));
 }
 
-std::string expand_out(NodeWriting& node) {
-  return node.add("Expand", {node.in(0, node.value().type), node.file.sizes(file_sizes(node.sizes()))});
-}
+std::string reshape_out(NodeWriting& node) { return reshaped(node, node.in(0)); }
+
+std::string expand_out(NodeWriting& node) { return node.add("Expand", {node.in(0, node.value().type), node.shape()}); }
 
 std::string permute_out(NodeWriting& node) {
   const auto from = node.attributes<PermuteAttributes>();
@@ -58,6 +58,7 @@ std::string permute_out(NodeWriting& node) {
   for (int d = 0; d < node.rank(); ++d) {
     order[static_cast<size_t>(axis_of(d, node.rank()))] = axis_of(from.from[d], node.rank());
   }
+  if (node.has_parts()) order.push_back(node.rank());
   return node.add("Transpose", {node.in(0)}, {integers_attribute("perm", order)});
 }
 
@@ -72,11 +73,30 @@ std::string slice_out(NodeWriting& node) {
                             file.integers({axis_of(dim, node.rank())}), file.integers({step})});
 }
 
+namespace {
+
+/// Complex numbers get their borders beside them, each of the number's two parts.
+std::string with_borders(NodeWriting& node, size_t axis, const Size& low, const Size& high) {
+  const DType type = node.value().type == ComplexF64 ? Float64 : Float32;
+  const std::string given = node.is_number(1) ? node.file.tensor(view_as_real(complex(node.number(1), 0))) : node.in(1);
+  const std::string value = node.file.cast(given, type);
+  const auto border = [&](const Size& size) {
+    std::vector<Size> sizes = node.file_sizes();
+    sizes[axis] = size;
+    return node.add("Expand", {value, node.file.sizes(sizes)});
+  };
+  return node.add("Concat", {border(low), node.in(0), border(high)},
+                  {integer_attribute("axis", static_cast<int64_t>(axis))});
+}
+
+}  // namespace
+
 std::string pad_out(NodeWriting& node) {
   const int64_t dim = node.value().words[0].rest;
   const Size low = node.value().words[1], high = node.value().words[2];
   std::vector<Size> pads(2 * node.sizes().size());
   const auto axis = static_cast<size_t>(axis_of(dim, node.rank()));
+  if (node.has_parts()) return with_borders(node, axis, low, high);
   pads[axis] = low;
   pads[axis + node.sizes().size()] = high;
   return node.add("Pad", {node.in(0), node.file.sizes(pads), node.in(1, node.value().type)});

@@ -67,6 +67,8 @@ std::string kernels(NodeWriting& node, const WindowAttributes& window) {
   return node.add("Slice", {node.in(1), back, file.integers(beyond), file.integers(axes), back});
 }
 
+}  // namespace
+
 std::vector<WireWriter> convolution_settings(const NodeWriting& node, const WindowAttributes& window) {
   std::vector<WireWriter> settings = window_settings(node, window);
   settings.push_back(integers_attribute("dilations", per_axis(node, window.dilation)));
@@ -74,7 +76,12 @@ std::vector<WireWriter> convolution_settings(const NodeWriting& node, const Wind
   return settings;
 }
 
-}  // namespace
+std::vector<WireWriter> pool_settings(const NodeWriting& node) {
+  const auto window = node.attributes<WindowAttributes>();
+  std::vector<WireWriter> settings = window_settings(node, window);
+  settings.push_back(integers_attribute("kernel_shape", per_axis(node, window.window)));
+  return settings;
+}
 
 /// c' = b' a', as dims are reversed.
 std::string matmul_out(NodeWriting& node) { return node.add("MatMul", {factor(node, 1), factor(node, 0)}); }
@@ -84,32 +91,30 @@ std::string conv_out(NodeWriting& node) {
   return node.add("Conv", {node.in(0), kernels(node, window)}, convolution_settings(node, window));
 }
 
-std::string conv_transpose_out(NodeWriting& node) {
+std::string spread_out(NodeWriting& node, const std::string& x, const std::string& kernels,
+                       const std::vector<int64_t>& size) {
   const auto window = node.attributes<WindowAttributes>();
   const std::vector<int64_t> from = fixed_sizes(node, node.operand(0)), to = fixed_sizes(node, node.value());
-  const std::vector<int64_t> kernel = fixed_sizes(node, node.operand(1));
   int64_t more[3] = {};
   for (size_t d = 0; d < to.size(); ++d) {
-    const int64_t reach = (kernel[d] - 1) * window.dilation[d] + 1 - window.pad_low[d] - window.pad_high[d];
+    const int64_t reach = (size[d] - 1) * window.dilation[d] + 1 - window.pad_low[d] - window.pad_high[d];
     more[d] = to[d] - ((from[d] - 1) * window.stride[d] + reach);
   }
   std::vector<WireWriter> settings = convolution_settings(node, window);
   settings.push_back(integers_attribute("output_padding", per_axis(node, more)));
-  return node.add("ConvTranspose", {node.in(0), kernels(node, window)}, std::move(settings));
+  return node.add("ConvTranspose", {x, kernels}, std::move(settings));
 }
 
-std::string max_pool_out(NodeWriting& node) {
-  const auto window = node.attributes<WindowAttributes>();
-  std::vector<WireWriter> settings = window_settings(node, window);
-  settings.push_back(integers_attribute("kernel_shape", per_axis(node, window.window)));
-  return node.add("MaxPool", {node.in(0)}, std::move(settings));
+std::string conv_transpose_out(NodeWriting& node) {
+  const std::string w = kernels(node, node.attributes<WindowAttributes>());
+  return spread_out(node, node.in(0), w, fixed_sizes(node, node.operand(1)));
 }
+
+std::string max_pool_out(NodeWriting& node) { return node.add("MaxPool", {node.in(0)}, pool_settings(node)); }
 
 /// Padding counts, and windows end in the padded image.
 std::string mean_pool_out(NodeWriting& node) {
-  const auto window = node.attributes<WindowAttributes>();
-  std::vector<WireWriter> settings = window_settings(node, window);
-  settings.push_back(integers_attribute("kernel_shape", per_axis(node, window.window)));
+  std::vector<WireWriter> settings = pool_settings(node);
   settings.push_back(integer_attribute("count_include_pad", 1));
   return node.add("AveragePool", {node.in(0, node.value().type)}, std::move(settings));
 }

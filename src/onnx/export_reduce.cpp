@@ -59,19 +59,22 @@ std::string place_out(NodeWriting& node) {
   return node.file.cast(node.add(node.row().file_op, {x}, {integer_attribute("axis", axis)}), node.value().type);
 }
 
-std::string running_sum_out(NodeWriting& node) {
+std::string along_axis(NodeWriting& node, std::string_view op) {
   const auto [dim, reversed] = node.attributes<ScanAttributes>();
   const std::string axis = node.file.number(Int64, static_cast<double>(axis_of(dim, node.rank())));
-  return node.add("CumSum", {node.in(0, node.value().type), axis}, {integer_attribute("reverse", reversed)});
+  return node.add(op, {node.in(0, node.value().type), axis}, {integer_attribute("reverse", reversed)});
 }
+
+std::string running_sum_out(NodeWriting& node) { return along_axis(node, "CumSum"); }
 
 std::string sorted_places(NodeWriting& node) {
   return node.file.cast(sorted(node, node.attributes<SortAttributes>())[1], node.value().type);
 }
 
-/// The result of an op of several, whose own row gives its operand on: sorting is the only one that files hold.
+/// The result of an op of several; of sorting, whose own row gives its operand on, or of a sequence.
 std::string part_out(NodeWriting& node) {
   const RecordedValue& whole = node.operand(0);
+  if (whole.op->routine == Routine::sequence) return sequence_part_out(node);
   if (whole.op->kind != Kind::sort) throw Error(ErrorKind::argument, std::string(whole.op->name));
   const auto which = static_cast<size_t>(node.attributes<PartAttributes>().number);
   const std::string result = sorted(node, whole.attributes.as<SortAttributes>())[which];

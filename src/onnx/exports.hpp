@@ -9,7 +9,7 @@
 namespace rosin::onnx {
 
 /// Versions of the ops that are written: each row holds for all of them.
-inline constexpr int64_t oldest_written_opset = 16, newest_written_opset = 21;
+inline constexpr int64_t oldest_written_opset = 16, newest_written_opset = 28;
 
 /// How an op of rosin's registry is written; `file_op` is that of the format where a function writes several of them.
 struct Export {

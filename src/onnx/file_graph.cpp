@@ -75,6 +75,31 @@ std::string FileGraph::add(std::string_view op, std::vector<std::string> inputs,
   return add_several(op, std::move(inputs), 1, std::move(attributes))[0];
 }
 
+std::vector<std::string> FileGraph::results_of(const std::string& result) const {
+  const auto node = std::find_if(nodes_.begin(), nodes_.end(), [&](const FileNode& candidate) {
+    return std::find(candidate.outputs.begin(), candidate.outputs.end(), result) != candidate.outputs.end();
+  });
+  return node->outputs;
+}
+
+FileBody FileGraph::open_body(size_t inputs) {
+  FileBody body;
+  for (size_t i = 0; i < inputs; ++i) body.inputs.push_back(unused("value_" + std::to_string(values_++)));
+  body.before = std::exchange(nodes_, {});
+  return body;
+}
+
+std::vector<std::string> FileGraph::close_body(std::string_view op, std::vector<std::string> inputs, FileBody body,
+                                               std::vector<WireWriter> attributes) {
+  std::vector<FileNode> inside = std::exchange(nodes_, std::move(body.before));
+  const std::vector<std::string> results =
+      add_several(op, std::move(inputs), body.outputs.size(), std::move(attributes));
+  nodes_.back().body = std::move(inside);
+  nodes_.back().body_inputs = std::move(body.inputs);
+  nodes_.back().body_outputs = std::move(body.outputs);
+  return results;
+}
+
 std::string FileGraph::tensor(const Array& value) {
   return tensor_made_from(value, "", [](const Array& same) { return same; });
 }
@@ -154,6 +179,7 @@ void FileGraph::name_output(const std::string& value, const std::string& name) {
   for (FileNode& node : nodes_) {
     std::replace(node.inputs.begin(), node.inputs.end(), value, name);
     std::replace(node.outputs.begin(), node.outputs.end(), value, name);
+    for (FileNode& inside : node.body) std::replace(inside.inputs.begin(), inside.inputs.end(), value, name);
   }
 }
 

@@ -21,6 +21,14 @@ struct FileNode {
   std::string op;
   std::vector<std::string> inputs, outputs;
   std::vector<WireWriter> attributes;
+  std::vector<FileNode> body = {};  // the nodes of the attribute "body", of an op that repeats them
+  std::vector<std::string> body_inputs = {}, body_outputs = {};
+};
+
+/// A body under construction: what it takes and gives, and the nodes that stood before it meanwhile.
+struct FileBody {
+  std::vector<std::string> inputs, outputs;
+  std::vector<FileNode> before;
 };
 
 /// An initializer; its array is written column-major as it is, its sizes in reverse.
@@ -40,6 +48,13 @@ class FileGraph {
   /// The same with several results.
   std::vector<std::string> add_several(std::string_view op, std::vector<std::string> inputs, size_t results,
                                        std::vector<WireWriter> attributes);
+  /// All results of the node that has this one.
+  std::vector<std::string> results_of(const std::string& result) const;
+  /// Nodes that are added from here on belong to a body of so many inputs, until it is closed.
+  FileBody open_body(size_t inputs);
+  /// The node whose body it is; as many results as the body gives.
+  std::vector<std::string> close_body(std::string_view op, std::vector<std::string> inputs, FileBody body,
+                                      std::vector<WireWriter> attributes);
   /// The array as an initializer, under its path where it is a parameter; the same array once.
   std::string tensor(const Array& value);
   /// What the array becomes under `how`, e.g. flipped, under the parameter's name where that is free.

@@ -7,6 +7,7 @@
 #include "base/file.hpp"
 #include "graph/leaf.hpp"
 #include "onnx/definition.hpp"
+#include "onnx/exports.hpp"
 
 namespace rosin::onnx {
 namespace {
@@ -25,6 +26,9 @@ enum { input = 1, output = 2, name = 3, op = 4, attribute = 5 };
 }
 namespace tensor_field {
 enum { size = 1, type = 2, name = 8, raw = 9, external = 13, location = 14 };
+}
+namespace attribute_field {
+enum { name = 1, graph = 6, kind = 20, kind_of_graph = 5 };
 }
 enum { pair_key = 1, pair_value = 2, opset_version = 2, value_name = 1, value_type = 2, type_tensor = 1 };
 enum { tensor_element = 1, tensor_shape = 2, shape_dim = 1, dim_size = 1, dim_symbol = 2, is_external = 1 };
@@ -62,6 +66,27 @@ WireWriter port_message(const FilePort& port) {
   return value;
 }
 
+WireWriter node_message(const FileNode& node, size_t number);
+
+WireWriter body_message(const FileNode& node) {
+  WireWriter graph, attribute;
+  graph.text(graph_field::name, "body");
+  for (size_t i = 0; i < node.body.size(); ++i) graph.message(graph_field::node, node_message(node.body[i], i));
+  const auto ports = [&](int field, const std::vector<std::string>& names) {
+    for (const std::string& name : names) {
+      WireWriter value;
+      value.text(value_name, name);
+      graph.message(field, value);
+    }
+  };
+  ports(graph_field::input, node.body_inputs);
+  ports(graph_field::output, node.body_outputs);
+  attribute.text(attribute_field::name, "body");
+  attribute.message(attribute_field::graph, graph);
+  attribute.integer(attribute_field::kind, attribute_field::kind_of_graph);
+  return attribute;
+}
+
 WireWriter node_message(const FileNode& node, size_t number) {
   WireWriter made;
   for (const std::string& input : node.inputs) made.text(node_field::input, input);
@@ -69,6 +94,7 @@ WireWriter node_message(const FileNode& node, size_t number) {
   made.text(node_field::name, node.op + "_" + std::to_string(number));
   made.text(node_field::op, node.op);
   for (const WireWriter& attribute : node.attributes) made.message(node_field::attribute, attribute);
+  if (!node.body_outputs.empty()) made.message(node_field::attribute, body_message(node));
   return made;
 }
 
@@ -144,7 +170,10 @@ WireWriter graph_without_tensors(const FileGraph& graph, const std::vector<FileP
 }
 
 /// The version of the format that came with a version of the ops.
-int64_t ir_version(int64_t opset) { return opset <= 18 ? 8 : opset <= 20 ? 9 : 10; }
+int64_t ir_version(int64_t opset) {
+  constexpr int8_t versions[] = {8, 8, 8, 9, 9, 10, 10, 11, 12, 13, 13, 13, 14};  // of opset 16 and on
+  return versions[opset - oldest_written_opset];
+}
 
 WireWriter model_facts(const FileGraph& graph, const SaveOptions& options) {
   WireWriter made, opset;

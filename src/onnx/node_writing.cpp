@@ -18,7 +18,14 @@ DType NodeWriting::computed() const noexcept {
   return Float32;
 }
 
+std::vector<Size> NodeWriting::file_sizes() const {
+  std::vector<Size> sizes(value_.sizes.rbegin(), value_.sizes.rend());
+  if (has_parts()) sizes.push_back({0, 2});
+  return sizes;
+}
+
 std::string NodeWriting::in(int i, DType type) const {
+  if (is_complex(type) && (is_number(i) || operand(i).type != type)) refuse("complex numbers and others");
   if (is_number(i)) return file.number(type, value_.operands[static_cast<size_t>(i)].number);
   return operand(i).type == type ? in(i) : file.cast(in(i), type);
 }

@@ -2,6 +2,7 @@
 #include "onnx/recording.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <unordered_map>
 #include <utility>
@@ -71,13 +72,18 @@ class Walk {
   void add(const Pair& pair);
   void add_source(const Pair& pair, RecordedValue& value);
   void add_op(const Pair& pair, RecordedValue& value);
-  Operand operand_at(const Pair& pair, int position) const;
+  Operand operand_at(const Pair& pair, int position);
+  Operand batch_number(const Pair& pair, double a, double b);
 
   uint64_t start_;
   Batches batches_;
   Recording& recording_;
   std::unordered_map<const Node*, int> inputs_, known_;
 };
+
+bool is_draw(const Op& op) { return op.kind == Kind::draw || op.kind == Kind::random; }
+/// How many operands come first that a file does not have: a draw's key and counter, as it draws anew.
+int hidden_operands(const Op& op) { return is_draw(op) ? 2 : 0; }
 
 /// Ops that stand for their operand 0, or say of which operand they are a function.
 int only_operand(const Node& node) {
@@ -90,7 +96,7 @@ std::vector<Pair> Walk::operands(const Pair& pair) const {
   if (is_source(*pair.first) || inputs_.contains(pair.first)) return list;
   const std::span<Node* const> first = pair.first->arrays(), second = pair.second->arrays();
   const int only = only_operand(*pair.first);
-  for (size_t i = 0; i < first.size(); ++i) {
+  for (auto i = static_cast<size_t>(hidden_operands(*pair.first->op)); i < first.size(); ++i) {
     if (first[i] && (only < 0 || only == static_cast<int>(i))) list.push_back({first[i], second[i]});
   }
   return list;
@@ -99,10 +105,6 @@ std::vector<Pair> Walk::operands(const Pair& pair) const {
 void Walk::check(const Pair& pair) const {
   const Node &a = *pair.first, &b = *pair.second;
   if (inputs_.contains(&a)) return;
-  if (!is_source(a) && (a.op->kind == Kind::draw || a.op->kind == Kind::random)) {
-    refuse(ErrorKind::argument, own_name, "a function must not draw random numbers, which a file cannot draw anew",
-           std::string(op_name(a)), "give them as an input; layers such as Dropout draw none after testmode(model)");
-  }
   if (is_source(a) != is_source(b) || a.dtype != b.dtype || a.rank != b.rank || (!is_source(a) && a.op != b.op) ||
       a.arrays().size() != b.arrays().size()) {
     refuse_batch(std::string(op_name(a)) + " at one, " + std::string(op_name(b)) + " at another");
@@ -176,13 +178,33 @@ void Walk::add_source(const Pair& pair, RecordedValue& value) {
   value.value = handle(pair.first);
 }
 
-Operand Walk::operand_at(const Pair& pair, int position) const {
+bool is_whole(double x) { return std::abs(x) < 0x1p53 && x == std::floor(x); }
+bool are_near(double a, double b) { return std::abs(a - b) <= 1e-12 * std::abs(a); }
+
+/// A size, one over a size, or a multiple of the batch or of one over it.
+Operand Walk::batch_number(const Pair& pair, double a, double b) {
+  const double one_by_a = std::round(1 / a), one_by_b = std::round(1 / b);
+  const auto first = static_cast<double>(batches_.first), second = static_cast<double>(batches_.second);
+  const auto size = [&](double x, double y) {
+    return size_of_both(static_cast<int64_t>(x), static_cast<int64_t>(y), batches_, *pair.first);
+  };
+  RecordedValue value;
+  if (is_whole(a) && is_whole(b)) value.number = {size(a, b), 1, false};
+  else if (are_near(a * one_by_a, 1) && are_near(b * one_by_b, 1)) value.number = {size(one_by_a, one_by_b), 1, true};
+  else if (are_near(a * first, b * second)) value.number = {{1, 0}, a * first, true};
+  else if (are_near(a / first, b / second)) value.number = {{1, 0}, a / first, false};
+  else refuse_batch("a number of " + std::string(op_name(*pair.first)) + " that follows from it");
+  value.type = Float64;
+  value.varies = true;
+  recording_.values.push_back(std::move(value));
+  return {static_cast<int>(recording_.values.size()) - 1, {}};
+}
+
+Operand Walk::operand_at(const Pair& pair, int position) {
   if (position < Node::max_positions && (pair.first->scalars >> position & 1) != 0) {
     const ScalarValue &a = pair.first->number(position), &b = pair.second->number(position);
-    if (std::memcmp(&a, &b, sizeof a) != 0) {
-      refuse_batch("a number of " + std::string(op_name(*pair.first)) + " that follows from it");
-    }
-    return {-1, a};
+    if (std::memcmp(&a, &b, sizeof a) == 0) return {-1, a};
+    return batch_number(pair, a.real, b.real);
   }
   return {known_.at(pair.first->arrays()[static_cast<size_t>(position)]), {}};
 }
@@ -192,7 +214,8 @@ void Walk::add_op(const Pair& pair, RecordedValue& value) {
   value.op = node.op;
   value.compute = node.compute;
   const int only = only_operand(node);
-  for (int i = 0; i < node.operand_count(); ++i) {
+  value.varies |= is_draw(*node.op);
+  for (int i = hidden_operands(*node.op); i < node.operand_count(); ++i) {
     if (only < 0 || only == i) value.operands.push_back(operand_at(pair, i));
   }
   for (const Operand& operand : value.operands) {
@@ -250,7 +273,7 @@ Examples examples_of(std::span<const NamedInput> inputs, bool symbolic_batch) {
 }
 
 Arrays called(const detail::RecordedFunction& function, const Arrays& inputs) {
-  const StepByStep steps;  // a file knows these ops
+  const StepByStep steps(StepByStep::in_gradients);  // files have what is done forwards, not its gradient
   Arrays results = function.call(function.object, inputs);
   if (results.empty() || std::any_of(results.begin(), results.end(), [](const Array& y) { return y.is_nothing(); })) {
     refuse(ErrorKind::argument, own_name, "the function must give arrays", "nothing", "return what it computes");

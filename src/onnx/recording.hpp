@@ -29,7 +29,14 @@ struct Operand {
   ScalarValue number{};
 };
 
-/// One op and its result, or (op null) an array that is there already.
+/// A number that follows from the batch: factor times a size, or (inverse) divided by it.
+struct BatchNumber {
+  Size size;
+  double factor = 0;  // 0: there is none
+  bool inverse = false;
+};
+
+/// One op and its result, or (op null) an array that is there already, or a number that follows from the batch.
 struct RecordedValue {
   const Op* op = nullptr;
   DType type = Float32;
@@ -39,6 +46,7 @@ struct RecordedValue {
   Attributes attributes;
   std::vector<Size> words;  // of slices and pads: their attributes dim, start, step or dim, low, high
   Array value;              // of an array; and of what may be computed before the file is written
+  BatchNumber number;       // without dims, Float64
   int input = -1;           // which of the inputs it is
   bool varies = false;      // whether it depends on an input or on their number
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <span>
 
+#include <rosin/complex.hpp>
 #include <rosin/error.hpp>
 #include <rosin/onnx.hpp>
 
@@ -39,6 +40,7 @@ class Writing {
  private:
   bool is_written(size_t i) const;
   std::string constant(const RecordedValue& value);
+  std::string batch_number(const BatchNumber& number);
   std::string written(const RecordedValue& value);
 
   const Recording& recording_;
@@ -54,15 +56,33 @@ bool Writing::is_written(size_t i) const {
   return find_export(value.op->name) && (on_parameter_[i] != 0 || value.op->movement == Movement::broadcast);
 }
 
+std::string Writing::batch_number(const BatchNumber& number) {
+  const std::string size = graph_.cast(graph_.add("Squeeze", {graph_.sizes({number.size})}), Float64);
+  if (!number.inverse && number.factor == 1) return size;
+  const std::string factor = graph_.number(Float64, number.factor);
+  return number.inverse ? graph_.add("Div", {factor, size}) : graph_.add("Mul", {factor, size});
+}
+
 std::string Writing::constant(const RecordedValue& value) {
+  if (value.number.factor != 0) return batch_number(value.number);
   const Node& node = *value.value.node();
+  if (is_complex(value.type)) return graph_.tensor_made_from(value.value, "parts", view_as_real);
   return is_scalar(node) ? graph_.number(value.type, scalar_value(node)) : graph_.tensor(value.value);
+}
+
+/// Of these each part of a complex number goes where the other one does.
+bool moves_whole_elements(const RecordedValue& value) {
+  const Kind kind = value.op->kind;
+  const bool slices = kind == Kind::gather && value.attributes.as<GatherAttributes>().along == 0;
+  return slices || kind == Kind::movement || kind == Kind::argument || kind == Kind::transfer;
 }
 
 std::string Writing::written(const RecordedValue& value) {
   const Export* row = find_export(value.op->name);
   if (!row) throw Error(ErrorKind::argument, std::string(value.op->name));
-  if (is_complex(value.type)) throw Error(ErrorKind::argument, std::string(value.op->name) + " (complex numbers)");
+  if (is_complex(value.type) && !moves_whole_elements(value)) {
+    throw Error(ErrorKind::argument, std::string(value.op->name) + " (complex numbers)");
+  }
   for (const Operand& operand : value.operands) {
     if (operand.value >= 0) name_of(operand.value);
   }
@@ -77,7 +97,7 @@ void Writing::write_all() {
   std::vector<std::string> refused;
   for (size_t i = 0; i < recording_.values.size(); ++i) {
     const RecordedValue& value = recording_.values[i];
-    on_parameter_[i] = !value.op && value.input < 0 && graph_.is_parameter(value.value);
+    on_parameter_[i] = !value.op && value.input < 0 && value.number.factor == 0 && graph_.is_parameter(value.value);
     for (const Operand& operand : value.operands) {
       if (operand.value >= 0) on_parameter_[i] |= on_parameter_[static_cast<size_t>(operand.value)];
     }
@@ -125,6 +145,12 @@ void check_opset(const SaveOptions& options) {
          std::to_string(options.opset), "17 is taken by most programs");
 }
 
+void check_real(const char* what, std::string_view name, DType type, const char* cure) {
+  if (!is_complex(type)) return;
+  refuse(ErrorKind::argument, own_name, "inputs and outputs must be real",
+         std::string(what) + " \"" + std::string(name) + "\" of " + to_string(type), cure);
+}
+
 std::vector<FilePort> ports_of_inputs(const Recording& recording, std::span<const NamedInput> inputs) {
   std::vector<FilePort> ports;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -141,7 +167,10 @@ void detail::save_function(const std::string& path, const RecordedFunction& func
   check_opset(options);
   parameters.insert(parameters.end(), options.parameters.begin(), options.parameters.end());
   FileGraph graph(options.opset, std::move(parameters));
-  for (const NamedInput& input : inputs) reserve(graph, std::string(input.name));
+  for (const NamedInput& input : inputs) {
+    reserve(graph, std::string(input.name));
+    check_real("the input", input.name, input.value.dtype(), "give its parts, and begin with view_as_complex");
+  }
   std::vector<FilePort> inputs_of_file, outputs_of_file;
   {
     const Recording recording = record_function(function, inputs, options.symbolic_batch);
@@ -151,6 +180,7 @@ void detail::save_function(const std::string& path, const RecordedFunction& func
     writing.write_all();
     for (size_t i = 0; i < outputs.size(); ++i) {
       const RecordedValue& value = recording.values[static_cast<size_t>(recording.outputs[i])];
+      check_real("the output", outputs[i], value.type, "return view_as_real of it");
       graph.name_output(writing.name_of(recording.outputs[i]), outputs[i]);
       outputs_of_file.push_back({outputs[i], value.type, value.sizes});
     }

@@ -6,13 +6,23 @@
 
 namespace rosin::math {
 
+/// polynomial() of a list.
+template <FloatScalar X, size_t n> [[gnu::always_inline]] inline X polynomial(X x, const double (&c)[n]) {
+  X sum = lit(x, c[n - 1]);
+  for (size_t i = n - 1; i-- > 0;) sum = sum * x + c[i];
+  return sum;
+}
+
+/// Of polynomials of w - 2.5 and sqrt(w) - 3, w = -log(1 - x^2).
+inline constexpr double erfinv_near[] = {1.50140941,      0.246640727,    -0.00417768164, -0.00125372503, 0.00021858087,
+                                         -4.39150654e-06, -3.5233877e-06, 3.43273939e-07, 2.81022636e-08};
+inline constexpr double erfinv_far[] = {2.83297682,     1.00167406,    0.00943887047,  -0.0076224613,  0.00573950773,
+                                        -0.00367342844, 0.00134934322, 0.000100950558, -0.000200214257};
+
 /// For |x| < 1. Source: Giles, Approximating the erfinv function, GPU Computing Gems, 2011 (single precision).
 template <FloatScalar X> [[gnu::always_inline]] inline X erfinv_in_single(X x) {
   const X w = -log((1 - x) * (1 + x));
-  const X near = polynomial(w - 2.5, 1.50140941, 0.246640727, -0.00417768164, -0.00125372503, 0.00021858087,
-                            -4.39150654e-06, -3.5233877e-06, 3.43273939e-07, 2.81022636e-08);
-  const X far = polynomial(sqrt(w) - 3, 2.83297682, 1.00167406, 0.00943887047, -0.0076224613, 0.00573950773,
-                           -0.00367342844, 0.00134934322, 0.000100950558, -0.000200214257);
+  const X near = polynomial(w - 2.5, erfinv_near), far = polynomial(sqrt(w) - 3, erfinv_far);
   return x * select(w < 5, near, far);
 }
 

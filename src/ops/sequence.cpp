@@ -19,7 +19,7 @@
 namespace rosin {
 namespace {
 
-constinit thread_local bool step_by_step = false;
+constinit thread_local StepByStep::Where step_by_step = StepByStep::nowhere;
 
 /// Values of gates that are kept for the gradient, for each output; in what order, the executor knows alone.
 int64_t kept_gates(SequenceCell cell) {
@@ -139,12 +139,13 @@ void sequence_gradient_rule(Backward& b) {
 
 }  // namespace
 
-StepByStep::StepByStep() noexcept : outer_(std::exchange(step_by_step, true)) {}
+StepByStep::StepByStep(Where where) noexcept : outer_(std::exchange(step_by_step, where)) {}
 StepByStep::~StepByStep() { step_by_step = outer_; }
 
 bool takes_sequence(const SequenceOperands& of) {
-  const Context& context = Context::current();
-  if (is_autocast() || step_by_step || context.gradient_depth.load(std::memory_order_relaxed) > 1) return false;
+  const int most_gradients = step_by_step == StepByStep::in_gradients ? 0 : 1;
+  const int gradients = Context::current().gradient_depth.load(std::memory_order_relaxed);
+  if (is_autocast() || step_by_step == StepByStep::everywhere || gradients > most_gradients) return false;
   const auto is_taken = [](const Array& x, DType type) {
     return x.is_nothing() || (x.dtype() == type && x.node()->device == 0);
   };

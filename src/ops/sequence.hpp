@@ -2,6 +2,8 @@
 // the same in other ops, step by step, elsewhere. Read next: cpu/sequence.hpp (how it is computed), nn/recurrent.cpp.
 #pragma once
 
+#include <cstdint>
+
 #include <rosin/array.hpp>
 
 #include "graph/attributes.hpp"
@@ -31,16 +33,17 @@ struct SequenceStates {
   Array cells;   // the same, of lstm alone
 };
 
-/// While it lives, layers of this thread record ops that every device and every file has.
+/// While it lives, layers of this thread record ops that every device has: everywhere, or inside gradient calls.
 class StepByStep {
  public:
-  StepByStep() noexcept;
+  enum Where : uint8_t { nowhere, in_gradients, everywhere };
+  explicit StepByStep(Where where = everywhere) noexcept;
   StepByStep(const StepByStep&) = delete;
   StepByStep& operator=(const StepByStep&) = delete;
   ~StepByStep();
 
  private:
-  bool outer_;
+  Where outer_;
 };
 
 /// Whether `sequence` can be recorded of these here. Not where its gradient may have a gradient, inside two gradient
