@@ -261,8 +261,6 @@ Array triangle_places(Call& c, Array (*part)(const Array&, int64_t)) {
   return transpose(places_in_dims(part(ones({columns, rows}), -c.integer(2, "offset", 0))));
 }
 
-constexpr const char* products = "scatter_mul: the second gradient is right where no element is 0";
-
 const Table table(
     "indexing",
     {
@@ -273,7 +271,7 @@ const Table table(
         {"scatter", [](Call& c) { return scattered_elements(c, c.text(-1, "reduce")); }},
         {"scatter_add", [](Call& c) { return scattered_elements(c, "add"); }},
         {"scatter_reduce/sum", scatter_reduced},
-        {"scatter_reduce/prod", scatter_reduced, 1, products},
+        {"scatter_reduce/prod", scatter_reduced},
         {"scatter_reduce/mean", scatter_reduced},
         {"scatter_reduce/amax", scatter_reduced},
         {"scatter_reduce/amin", scatter_reduced},
@@ -282,7 +280,7 @@ const Table table(
         {"index_copy", [](Call& c) { return scattered_slices(c, "copy", c.array(3, "source")); }},
         {"index_fill",
          [](Call& c) { return scattered_slices(c, "copy", c.array(3, "value") + zeros({}, c.array(0).dtype())); }},
-        {"index_reduce/prod", index_reduced, 1, products},
+        {"index_reduce/prod", index_reduced},
         {"index_reduce/mean", index_reduced},
         {"index_reduce/amax", index_reduced},
         {"index_reduce/amin", index_reduced},
