@@ -22,6 +22,8 @@ std::vector<OpEntry> untabled_entries() {
         // compared by src/ops/special_test.cpp and tests/opinfo
         "polygamma", "ndtr", "sinc", "xlogy", "xlog1py", "entr", "logit", "heaviside", "fmod", "frac", "nan_to_num",
         "lerp", "deg2rad", "rad2deg",
+        // compared by src/ops/pool_test.cpp and tests/opinfo
+        "max_unpool", "lpnormpool",
         // compared by src/ops/distributions_test.cpp
         "exponential", "laplace", "gumbel", "truncated_normal", "gamma", "beta", "poisson", "categorical",
         "multinomial", "choice",

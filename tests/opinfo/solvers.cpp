@@ -201,9 +201,9 @@ Array bags(Call& c) {
 
 Array sampled(Call& c) {
   const int64_t mode = c.integer(2, "interpolation_mode", 0), border = c.integer(3, "padding_mode", 0);
-  if (mode == 2) throw Refused("grid_sample: nearest and linear alone");
+  constexpr Interpolation modes[] = {Interpolation::linear, Interpolation::nearest, Interpolation::cubic};
   return grid_sample(c.array(0), c.array(1),
-                     {.nearest = mode == 1,
+                     {.mode = modes[mode],
                       .border = static_cast<GridBorder>(border),
                       .align_corners = c.flag(4, "align_corners", false)});
 }
