@@ -196,8 +196,7 @@ Array masked_from(Call& c) {
 Arrays uniques(Call& c) {
   const Array x = c.array(0);
   c.has(-1, "sorted");
-  c.refuse(-1, "dim");
-  const Unique all = unique(x);
+  const Unique all = c.has(-1, "dim") ? unique(x, c.dim(x, -1, "dim", 0)) : unique(x);
   Arrays results{all.values};
   if (c.flag(-1, "return_inverse", false)) results.push_back(all.inverse);
   if (c.flag(-1, "return_counts", false)) results.push_back(all.counts);
@@ -206,8 +205,9 @@ Arrays uniques(Call& c) {
 
 Array sorted_places(Call& c) {
   c.has(-1, "out_int32");
-  c.refuse(-1, "sorter");
-  return searchsorted(c.array(0), c.array(1), c.flag(-1, "right", false) || c.text(-1, "side") == "right");
+  const Array x = c.array(0);
+  const Array sorted = c.has(-1, "sorter") ? take_along(x, c.array(-1, "sorter"), 0) : x;
+  return searchsorted(sorted, c.array(1), c.flag(-1, "right", false) || c.text(-1, "side") == "right");
 }
 
 Array histogram_of(Call& c) {
