@@ -76,12 +76,12 @@ TEST(OpSuiteRegistry, EveryOpIsReachedByATableRowOrAGradient) {
 /// Ops whose result varies with no operand, or in steps without slope (comparisons, logic, places), and constants on
 /// purpose. Those with a slope of 0 (sign, floor, ...) state it instead.
 const std::set<std::string_view> without_gradient = {
-    "all",           "any",        "argmax",      "argmin",  "argsort",     "bitwise_and",
-    "bitwise_not",   "bitwise_or", "bitwise_xor", "eq",      "is_finite",   "is_inf",
-    "is_nan",        "labels",     "le",          "leaf",    "left_shift",  "logical_and",
-    "logical_not",   "logical_or", "logical_xor", "lt",      "ne",          "nothing_found",
-    "onehot",        "peak",       "permutation", "randint", "right_shift", "scalar",
-    "stop_gradient", "uniform"};
+    "all",         "any",           "argmax",      "argmin",  "argsort",     "bitwise_and",
+    "bitwise_not", "bitwise_or",    "bitwise_xor", "eq",      "is_finite",   "is_inf",
+    "is_nan",      "labels",        "le",          "leaf",    "left_shift",  "logical_and",
+    "logical_not", "logical_or",    "logical_xor", "lt",      "ne",          "nothing_found",
+    "onehot",      "peak",          "permutation", "randint", "right_shift", "scalar",
+    "signbit",     "stop_gradient", "uniform"};
 
 TEST(OpSuiteRegistry, OpsWithoutGradientAreThoseThatHaveNone) {
   std::set<std::string_view> found;

@@ -29,6 +29,10 @@ const std::vector<OpEntry>& op_table();
 /// The rows of losses (op_table_losses.cpp).
 std::vector<OpEntry> loss_entries();
 
+/// Functions without an oracle of the op suite (op_table_untabled.cpp): their values follow from their arguments alone,
+/// or from counters, and unit tests state them.
+std::vector<OpEntry> untabled_entries();
+
 /// The oracle files whose cases are ops.
 const std::vector<std::string>& op_oracle_files();
 

@@ -18,8 +18,8 @@ ROSIN_API Array scatter(const Array& target, const Array& indices, const Array& 
 /// target with updates added at indices along `dim`, in the order of the indices.
 ROSIN_API Array scatter_add(const Array& target, const Array& indices, const Array& updates, int dim = -1);
 /// target with its elements and the updates at their indices along `dim` multiplied (in the order of the indices), or
-/// the largest or smallest of them (NaN wins; those that tie share the gradient). Not of complex elements. The second
-/// gradient of scatter_mul is right where no element is 0. Source: torch.index_reduce, jax .at[].multiply, max, min.
+/// the largest or smallest of them (NaN wins; those that tie share the gradient). Not of complex elements. The gradient
+/// and the second gradient of scatter_mul hold at zeros. Source: torch.index_reduce, jax .at[].multiply, max, min.
 ROSIN_API Array scatter_mul(const Array& target, const Array& indices, const Array& updates, int dim = -1);
 ROSIN_API Array scatter_max(const Array& target, const Array& indices, const Array& updates, int dim = -1);
 ROSIN_API Array scatter_min(const Array& target, const Array& indices, const Array& updates, int dim = -1);

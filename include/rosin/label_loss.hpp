@@ -20,9 +20,10 @@ struct LabelOptions {
 /// agg(-w(label) * logsoftmax(yhat)(label)) of logits yhat (classes, batch...) and labels (batch...), any integers. The
 /// mean is that of the observations that count, by their weights: sum(losses) / sum(w(label)); NaN where none counts.
 /// `agg` gets losses in the shape of the labels, 0 where they do not count. With smoothing s the target is
-/// (1 - s) * onehot + s / classes, times the weights. Source: torch.nn.CrossEntropyLoss. logitcrossentropy does the
-/// same for one-hot labels and probabilities. Errors: shape (labels or weights do not fit yhat), dtype (labels that are
-/// no integers), argument (smoothing not in [0, 1]; at run time: a label that is no class).
+/// (1 - s) * onehot + s / classes, times the weights. Labels that are floats in the shape of yhat are the probabilities
+/// of the classes, in the place of onehot; the mean divides by the number of observations then. Source:
+/// torch.nn.CrossEntropyLoss. Errors: shape (labels or weights do not fit yhat), dtype (other labels), argument
+/// (smoothing not in [0, 1]; `ignore` with probabilities; at run time: a label that is no class).
 ROSIN_API Array labelcrossentropy(const Array& yhat, const Array& labels, const LabelOptions& options = {});
 
 struct MultiMarginOptions {

@@ -11,10 +11,13 @@
 
 namespace rosin {
 
-/// `stride` empty: that of the window.
+/// `stride` empty: that of the window. `dilation` and `ceil` as in WindowOptions.
 struct PoolOptions {
   Pad pad = 0;
   Extents stride = {};
+  Extents dilation = {};
+  bool ceil = false;
+  bool count_pad = true;  // of MeanPool: padding counts in the divisor
 };
 
 /// Largest element of each window. Source: Flux.MaxPool.
@@ -28,7 +31,7 @@ struct ROSIN_API MaxPool {
   std::string rosin_show() const;
 };
 
-/// Mean of each window; padding counts as zeros. Source: Flux.MeanPool.
+/// Mean of each window; padding is zeros. Source: Flux.MeanPool.
 struct ROSIN_API MeanPool {
   Extents k;
   PoolOptions options;

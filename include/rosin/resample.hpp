@@ -12,8 +12,9 @@
 
 namespace rosin {
 
-/// How values between elements are found. area: means of the elements that a new one covers.
-enum class Interpolation : uint8_t { nearest, linear, cubic, area };
+/// How values between elements are found. area: means of the elements that a new one covers. nearest takes the element
+/// in which a new one begins, nearest_exact that in which its middle lies.
+enum class Interpolation : uint8_t { nearest, linear, cubic, area, nearest_exact };
 
 /// Either the size to reach or the factor, of all spatial dims or of each.
 struct InterpolateOptions {
@@ -47,12 +48,13 @@ ROSIN_API Array affine_grid(const Array& theta, const Extents& size, bool align_
 /// What stands outside of the image.
 enum class GridBorder : uint8_t { zeros, border, reflection };
 struct GridSampleOptions {
-  bool nearest = false;  // else linear
+  Interpolation mode = Interpolation::linear;  // or nearest, cubic
   GridBorder border = GridBorder::zeros;
   bool align_corners = false;  // as affine_grid; NNlib's is true
 };
 /// x (spatial..., channels, batch) at the points of grid (d, sizes..., batch), first coordinate along dim 0:
-/// (sizes..., channels, batch). Error (shape). Source: torch.nn.functional.grid_sample, NNlib.grid_sample.
+/// (sizes..., channels, batch). Errors: shape; argument (another mode). Source: torch.nn.functional.grid_sample,
+/// NNlib.grid_sample.
 ROSIN_API Array grid_sample(const Array& x, const Array& grid, const GridSampleOptions& options = {});
 
 }  // namespace rosin

@@ -5,9 +5,11 @@
 //   adjust(state, rate(step));  // a changed rate compiles nothing
 #pragma once
 
+#include <array>
 #include <concepts>
 #include <cstdint>
 #include <optional>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -173,5 +175,20 @@ struct ROSIN_API SlowedRate {
   int64_t every;
   double operator()(int64_t step) const;
 };
+
+/// A schedule whose parameters are schedules: at each step `make` gets their values at that step, and gives the
+/// schedule that is asked. Source: ParameterSchedulers.ComposedSchedule.
+template <class Make, int count> struct ComposedRate {
+  Make make;
+  std::array<AnyRate, count> parameters;
+  double operator()(int64_t step) const {
+    return std::apply([&](const auto&... rate) { return make(rate(step)...)(step); }, parameters);
+  }
+};
+///   composed([](double high) { return TriangleRate{.high = high, .period = 10}; }, ExponentialRate{.start = 0.1})
+template <class Make, class... Rates>
+ComposedRate<Make, static_cast<int>(sizeof...(Rates))> composed(Make make, Rates... parameters) {
+  return {std::move(make), {AnyRate(std::move(parameters))...}};
+}
 
 }  // namespace rosin

@@ -26,9 +26,14 @@ struct Unique {
 };
 /// Source: numpy.unique.
 ROSIN_API Unique unique(const Array& x);
+/// The same of slices along `dim`, ordered by their first elements (dim 0 fastest) that differ: values has size
+/// (count) in that dim, inverse is (size of the dim). The gradient of values goes to the first slice of each kind.
+/// Error (shape): no such dim. Source: torch.unique(x, dim).
+ROSIN_API Unique unique(const Array& x, int dim);
 
 /// How many elements of the ascending vector are below each element of `values` (or at most it, with `right`): Int32,
-/// of the shape of values. Error (shape): not a vector. Source: numpy.searchsorted.
+/// of the shape of values. Of `sorted` with more dims, all but dim 0 are those of values, each column for itself. Error
+/// (shape). Source: numpy.searchsorted, torch.searchsorted.
 ROSIN_API Array searchsorted(const Array& sorted, const Array& values, bool right = false);
 
 /// How often each number in [0, classes) occurs in x (integers of any shape): Int64 (classes). Others are left out.
@@ -40,11 +45,13 @@ ROSIN_API Array bincount(const Array& x, int64_t classes, const Array& weights);
 /// Error (argument): no bins, or high is not above low. Source: numpy.histogram.
 ROSIN_API Array histogram(const Array& x, int64_t bins, double low, double high);
 
-/// The quantile q in [0, 1] over some dims (none: all), which keep size 1; between two elements along the line that
-/// joins them. NaN where an element is NaN. Error (argument): q is outside, or there is no element.
-/// Source: numpy.quantile, Julia's Statistics.quantile.
-ROSIN_API Array quantile(const Array& x, double q);
-ROSIN_API Array quantile(const Array& x, double q, Dims dims);
+/// What stands between two elements: a point of the line that joins them, one of them, their middle, the nearer one (of
+/// two equally near ones that of even rank).
+enum class Between : uint8_t { linear, lower, higher, midpoint, nearest };
+/// The quantile q in [0, 1] over some dims (none: all), which keep size 1. NaN where an element is NaN. Error
+/// (argument): q is outside, or there is no element. Source: numpy.quantile, Julia's Statistics.quantile.
+ROSIN_API Array quantile(const Array& x, double q, Between between = Between::linear);
+ROSIN_API Array quantile(const Array& x, double q, Dims dims, Between between = Between::linear);
 /// Half of the elements lie on each side: quantile 0.5. Source: numpy.median (torch.median takes the lower of two).
 ROSIN_API Array median(const Array& x);
 ROSIN_API Array median(const Array& x, Dims dims);

@@ -9,7 +9,8 @@ namespace {
 
 // Sizes of one plane and its windows; unused dims have size 1.
 struct Plane {
-  int64_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1}, window[3] = {1, 1, 1}, stride[3] = {1, 1, 1}, low[3] = {};
+  int64_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1}, window[3] = {1, 1, 1}, stride[3] = {1, 1, 1}, dilation[3] = {1, 1, 1},
+          low[3] = {};
   int64_t planes = 1;
 
   int64_t in_count() const { return in[0] * in[1] * in[2]; }
@@ -18,7 +19,7 @@ struct Plane {
   /// Whether any window touches padding.
   bool padded() const {
     for (int d = 0; d < 3; ++d) {
-      if (low[d] > 0 || (out[d] - 1) * stride[d] + window[d] > in[d] + low[d]) return true;
+      if (low[d] > 0 || (out[d] - 1) * stride[d] + (window[d] - 1) * dilation[d] >= in[d] + low[d]) return true;
     }
     return false;
   }
@@ -32,6 +33,7 @@ Plane plane_of(const Shape& image, const Shape& pooled, const WindowAttributes& 
     plane.out[d] = pooled[d];
     plane.window[d] = attributes.window[d];
     plane.stride[d] = attributes.stride[d];
+    plane.dilation[d] = attributes.dilation[d];
     plane.low[d] = attributes.pad_low[d];
   }
   plane.planes = image[spatial] * image[spatial + 1];
@@ -42,15 +44,23 @@ struct Range {
   int64_t first, last;
 };
 
+// Functions of one window stand once for all types: a division each makes them large.
+
 // Of the window at out[d] = o: which of its elements lie inside the image.
-Range inside(const Plane& plane, int d, int64_t o) {
-  const int64_t start = o * plane.stride[d] - plane.low[d];
-  return {std::max<int64_t>(0, -start), std::min(plane.window[d], plane.in[d] - start)};
+[[gnu::noinline]] Range inside(const Plane& plane, int d, int64_t o) {
+  const int64_t start = o * plane.stride[d] - plane.low[d], step = plane.dilation[d];
+  const int64_t before = start < 0 ? (step - 1 - start) / step : 0, left = plane.in[d] - start;
+  return {before, left <= 0 ? 0 : std::min(plane.window[d], (left + step - 1) / step)};
+}
+
+// Where element k of the window at out[d] = o stands.
+int64_t place_of(const Plane& plane, int d, int64_t o, int64_t k) {
+  return o * plane.stride[d] - plane.low[d] + k * plane.dilation[d];
 }
 
 // The places o of dim 0 for which window element k lies inside the image.
-Range reach(const Plane& plane, int64_t k) {
-  const int64_t shift = k - plane.low[0], stride = plane.stride[0];
+[[gnu::noinline]] Range reach(const Plane& plane, int64_t k) {
+  const int64_t shift = k * plane.dilation[0] - plane.low[0], stride = plane.stride[0];
   const int64_t first = shift >= 0 ? 0 : (-shift + stride - 1) / stride;
   const int64_t last = plane.in[0] - 1 - shift < 0 ? 0 : (plane.in[0] - 1 - shift) / stride + 1;
   return {std::min(first, plane.out[0]), std::min(last, plane.out[0])};
@@ -63,9 +73,9 @@ template <class F> void each_meeting(const Plane& plane, F&& f) {
       const Range k2 = inside(plane, 2, o2), k1 = inside(plane, 1, o1);
       for (int64_t k = k2.first; k < k2.last; ++k) {
         for (int64_t j = k1.first; j < k1.last; ++j) {
-          const int64_t i2 = o2 * plane.stride[2] - plane.low[2] + k, i1 = o1 * plane.stride[1] - plane.low[1] + j;
+          const int64_t i2 = place_of(plane, 2, o2, k), i1 = place_of(plane, 1, o1, j);
           for (int64_t i = 0; i < plane.window[0]; ++i) {
-            f(o2 * plane.out[1] + o1, i2 * plane.in[1] + i1, i - plane.low[0], reach(plane, i));
+            f(o2 * plane.out[1] + o1, i2 * plane.in[1] + i1, place_of(plane, 0, 0, i), reach(plane, i));
           }
         }
       }
@@ -99,7 +109,7 @@ template <class T> Computed<T> lowest_of_type() {
   return std::numeric_limits<Computed<T>>::lowest();
 }
 
-bool touches_padding(const Plane& plane, int64_t o0, int64_t o1, int64_t o2) {
+[[gnu::noinline]] bool touches_padding(const Plane& plane, int64_t o0, int64_t o1, int64_t o2) {
   const int64_t o[3] = {o0, o1, o2};
   for (int d = 0; d < 3; ++d) {
     const Range range = inside(plane, d, o[d]);
@@ -115,13 +125,13 @@ template <class T> struct LargestRow {
   int32_t places[width];
 
   // Windows [first, first + count) of the row (o1, o2) of results.
-  LargestRow(const Plane& plane, const T* x, int64_t first, int64_t count, int64_t o1, int64_t o2) {
+  [[gnu::noinline]] LargestRow(const Plane& plane, const T* x, int64_t first, int64_t count, int64_t o1, int64_t o2) {
     bool begun = false;
     for (int64_t k = 0; k < plane.window[2]; ++k) {
       for (int64_t j = 0; j < plane.window[1]; ++j) {
-        const int64_t row = (o2 * plane.stride[2] + k) * plane.in[1] + o1 * plane.stride[1] + j;
+        const int64_t row = place_of(plane, 2, o2, k) * plane.in[1] + place_of(plane, 1, o1, j);
         for (int64_t i = 0; i < plane.window[0]; ++i) {
-          const int64_t start = row * plane.in[0] + first * plane.stride[0] + i;
+          const int64_t start = row * plane.in[0] + place_of(plane, 0, first, i);
           begun ? compare(x, start, plane.stride[0], count) : begin(x, start, plane.stride[0], count);
           begun = true;
         }
@@ -213,14 +223,14 @@ template <class T, class F> void each_largest(const Plane& plane, const T* x, F&
         int64_t place = -1;
         for (int64_t k = k2.first; k < k2.last; ++k) {
           for (int64_t j = k1.first; j < k1.last; ++j) {
-            const int64_t i2 = o2 * plane.stride[2] - plane.low[2] + k, i1 = o1 * plane.stride[1] - plane.low[1] + j;
-            const int64_t row = (i2 * plane.in[1] + i1) * plane.in[0] + o0 * plane.stride[0] - plane.low[0];
+            const int64_t row = (place_of(plane, 2, o2, k) * plane.in[1] + place_of(plane, 1, o1, j)) * plane.in[0];
             for (int64_t i = k0.first; i < k0.last; ++i) {
-              const auto value = static_cast<Computed<T>>(x[row + i]);
+              const int64_t at_image = row + place_of(plane, 0, o0, i);
+              const auto value = static_cast<Computed<T>>(x[at_image]);
               const bool candidate = place < 0 && (!padded || value >= best);
               if (!candidate && !(value > best) && !(is_nan(value) && !is_nan(best))) continue;
               best = value;
-              place = row + i;
+              place = at_image;
             }
           }
         }

@@ -281,6 +281,23 @@ TEST_F(Contractions, AdaptivePoolsAreThoseOfTheCpu) {
   expect_same([&] { return adaptive_meanpool(x, {3, 7}); });
 }
 
+TEST_F(Contractions, PoolsWithStepsAreThoseOfTheCpu) {
+  const WindowOptions steps{.dilation = {2, 3}, .ceil = true};
+  const Extents window = {3, 2}, stride = {2, 1}, pad = {1, 0};
+  const auto largest = [&](const Array& a) { return maxpool(a, window, stride, pad, steps); };
+  const auto means = [&](const Array& a) {
+    return meanpool(a, window, stride, pad, {.dilation = {2, 3}, .ceil = true, .count_pad = false});
+  };
+  for (const DType type : {DType::Float32, DType::Float64, DType::Float16}) {
+    const Array x = drawn({10, 9, 2, 3}, type, true), v = drawn(largest(x).shape(), type);
+    expect_same([&] { return largest(x); }, 0);
+    expect_same([&] { return maxpool_with_indices(x, window, stride, pad, steps).indices; }, 0);
+    expect_same([&] { return adjoint(largest, x, v); }, 1e-6);
+    expect_same([&] { return means(x); }, type == DType::Float16 ? 1e-3 : 1e-6);
+    expect_same([&] { return adjoint(means, x, v); }, type == DType::Float16 ? 2e-3 : 1e-6);
+  }
+}
+
 TEST_F(Contractions, PicksFollowTheFirstLargestElement) {
   // The gradient of the gradient, by dy, is a pick.
   for (const DType type : {DType::Float64, DType::Float16}) {

@@ -47,6 +47,25 @@ void check_labels(const char* loss, const Array& scores, const Array& labels, in
          to_string(labels.shape()), "reshape them");
 }
 
+/// What weights of classes stand beside.
+struct ClassDim {
+  int64_t classes;
+  int rank, dim;
+  DType type;
+};
+
+/// Weights (classes) along their dim, in the type of the scores.
+Array weights_along(const char* loss, const Array& weights, const ClassDim& scores) {
+  if (weights.rank() != 1 || weights.size(0) != scores.classes) {
+    refuse(ErrorKind::shape, loss,
+           "weights must be one number for each of " + std::to_string(scores.classes) + " classes",
+           to_string(weights.shape()), "reshape them");
+  }
+  std::vector<int64_t> sizes(static_cast<size_t>(scores.rank), 1);
+  sizes[static_cast<size_t>(scores.dim)] = scores.classes;
+  return reshape(weights.dtype() == scores.type ? weights : cast(weights, scores.type), sizes);
+}
+
 }  // namespace
 
 Labels::Labels(const char* loss, const Array& scores, const Array& labels, int dim, std::optional<int64_t> ignore)
@@ -70,13 +89,7 @@ Array Labels::is_label() const {
 }
 
 Array Labels::along(const Array& weights) const {
-  if (weights.rank() != 1 || weights.size(0) != classes_) {
-    refuse(ErrorKind::shape, loss_, "weights must be one number for each of " + std::to_string(classes_) + " classes",
-           to_string(weights.shape()), "reshape them");
-  }
-  std::vector<int64_t> sizes(static_cast<size_t>(rank_), 1);
-  sizes[static_cast<size_t>(dim_)] = classes_;
-  return reshape(weights.dtype() == type_ ? weights : cast(weights, type_), sizes);
+  return weights_along(loss_, weights, {classes_, rank_, dim_, type_});
 }
 
 Array Labels::without_classes(const Array& losses) const { return squeeze(losses, dim_); }
@@ -110,6 +123,27 @@ Array weighted_mean(const Labels& labels, const Array& losses, const Array& whol
   return whole.is_nothing() ? mean(losses) : sum(losses) / sum(whole);
 }
 
+/// Of probabilities in the shape of the logits.
+Array of_probabilities(const Array& yhat, const Array& y, const LabelOptions& options) {
+  constexpr const char* name = "labelcrossentropy";
+  if (options.ignore) {
+    refuse(ErrorKind::argument, name, "probabilities are of no class that could be ignored",
+           "ignore = " + std::to_string(*options.ignore), "leave `ignore` out");
+  }
+  const int dim = dim_of_classes(name, yhat, options.dims);
+  if (y.shape() != yhat.shape()) {
+    refuse(ErrorKind::shape, name, "probabilities must have the shape of yhat, " + to_string(yhat.shape()),
+           to_string(y.shape()), "labels without the dim of the classes are integers");
+  }
+  const auto classes = static_cast<double>(yhat.size(dim));
+  Array target = y.dtype() == yhat.dtype() ? y : cast(y, yhat.dtype());
+  if (options.smoothing != 0) target = target * (1 - options.smoothing) + options.smoothing / classes;
+  if (!options.weights.is_nothing())
+    target = target * weights_along(name, options.weights, {yhat.size(dim), yhat.rank(), dim, yhat.dtype()});
+  const Array losses = squeeze(-sum(masked_product(target, logsoftmax_in_loss(yhat, dim)), dim), dim);
+  return aggregated(losses, options.agg);
+}
+
 }  // namespace
 
 Array labelcrossentropy(const Array& given, const Array& labels, const LabelOptions& options) {
@@ -118,6 +152,7 @@ Array labelcrossentropy(const Array& given, const Array& labels, const LabelOpti
   if (!(options.smoothing >= 0 && options.smoothing <= 1)) {
     refuse(ErrorKind::argument, name, "smoothing must be in [0, 1]", std::to_string(options.smoothing), "use 0.1");
   }
+  if (!labels.is_nothing() && is_float(labels.dtype())) return of_probabilities(yhat, labels, options);
   const Labels places(name, yhat, labels, options.dims, options.ignore);
   const Array scores = logsoftmax_in_loss(yhat, places.dim());
   const Target target = target_of(places, scores.dtype(), options);

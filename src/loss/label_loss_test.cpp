@@ -8,6 +8,7 @@
 
 #include <rosin/activation.hpp>
 #include <rosin/compose.hpp>
+#include <rosin/approx.hpp>
 #include <rosin/create.hpp>
 #include <rosin/grad.hpp>
 #include <rosin/index.hpp>
@@ -189,6 +190,19 @@ TEST(CtcLoss, OneTimeAndForbiddenClasses) {
   EXPECT_NEAR(ctc_loss(yhat, one).item(), std::log1p(std::exp(-1.0)), 1e-6);
   const Array slope = gradient([&](const Array& x) { return ctc_loss(x, one); }, yhat);
   EXPECT_TRUE(std::isfinite(sum(slope).item()));
+}
+
+// Values of probabilities are PyTorch's, in tests/opinfo.
+TEST(LabelLoss, ProbabilitiesStandInThePlaceOfLabels) {
+  const Array yhat = uniform({3, 4}, -1, 1, Float64), labels({2, 0, 1, 1}, {4}), weights({1.0, 2.0, 0.5}, {3});
+  const Array sure = cast(onehot(labels, 3), Float64);
+  const Array each = labelcrossentropy(yhat, labels, {.agg = identity, .weights = weights, .smoothing = 0.1});
+  EXPECT_TRUE(allclose(labelcrossentropy(yhat, sure, {.agg = identity, .weights = weights, .smoothing = 0.1}), each));
+  EXPECT_NEAR(labelcrossentropy(yhat, sure, {.weights = weights, .smoothing = 0.1}).item(), mean(each).item(), 1e-14);
+  EXPECT_TRUE(
+      allclose(labelcrossentropy(transpose(yhat), transpose(sure), {.dims = 1}), labelcrossentropy(yhat, labels)));
+  EXPECT_THROW(labelcrossentropy(yhat, sure, {.ignore = 1}), Error);
+  EXPECT_THROW(labelcrossentropy(yhat, select(sure, 0, 0)), Error);
 }
 
 }  // namespace

@@ -63,15 +63,24 @@ Array with_zeros_at(const Array& weight, int64_t column) {
 
 }  // namespace
 
+namespace {
+
+/// The number of the column that the options keep from training; -1: none.
+int64_t padding_of(const std::string& layer, const EmbeddingOptions& options, int64_t in) {
+  if (!options.padding_idx) return -1;
+  const int64_t padding = *options.padding_idx < 0 ? *options.padding_idx + in : *options.padding_idx;
+  if (padding >= 0 && padding < in) return padding;
+  throw Error(ErrorKind::argument, layer + ": padding_idx must lie in [0, " + std::to_string(in) + "); got " +
+                                       std::to_string(*options.padding_idx) + "; negative ones count from the end");
+}
+
+}  // namespace
+
 Embedding::Embedding(const Array& w) : weight(checked_weight("Embedding", w)) {}
 
 Embedding::Embedding(int64_t in, int64_t out, const EmbeddingOptions& options) : Embedding(options.init({out, in})) {
-  if (!options.padding_idx) return;
-  padding = *options.padding_idx < 0 ? *options.padding_idx + in : *options.padding_idx;
-  if (padding < 0 || padding >= in) {
-    throw Error(ErrorKind::argument, "Embedding: padding_idx must lie in [0, " + std::to_string(in) + "); got " +
-                                         std::to_string(*options.padding_idx) + "; negative ones count from the end");
-  }
+  padding = padding_of("Embedding", options, in);
+  if (padding < 0) return;
   weight = with_zeros_at(weight, padding);
   eval(weight);
 }
@@ -92,15 +101,96 @@ std::string Embedding::rosin_show() const { return text_of("Embedding", weight);
 EmbeddingBag::EmbeddingBag(const Array& w, Reduction reduce)
     : weight(checked_weight("EmbeddingBag", w)), reduction(reduce) {}
 
-Array EmbeddingBag::operator()(const Array& x) const {
+EmbeddingBag::EmbeddingBag(int64_t in, int64_t out, Reduction reduce, const EmbeddingOptions& options)
+    : EmbeddingBag(options.init({out, in}), reduce) {
+  padding = padding_of("EmbeddingBag", options, in);
+  if (padding < 0) return;
+  weight = with_zeros_at(weight, padding);
+  eval(weight);
+}
+
+namespace {
+
+bool reduces_by(const EmbeddingBag& layer, Reduction known) { return layer.reduction == known; }
+
+/// Whether bags are sums, means or maxima, which scatters compute.
+bool scatters(const EmbeddingBag& layer) {
+  return reduces_by(layer, sum) || reduces_by(layer, mean) || reduces_by(layer, maximum);
+}
+
+[[noreturn]] void refuse_bags(const EmbeddingBag& layer, const std::string& rule, const std::string& cure) {
+  throw Error(ErrorKind::argument, "layer " + layer.rosin_show() + ": " + rule + "; " + cure);
+}
+
+/// Error: indices that are no integers, or weights that do not fit them.
+void check_bags(const EmbeddingBag& layer, const Array& data, const BagOptions& options) {
+  if (!is_integer(data.dtype()) || data.rank() == 0) {
+    throw Error(ErrorKind::dtype, "layer " + layer.rosin_show() + ": bags must be integers (bag, ...); got " +
+                                      summary(data) + "; convert them with cast(x, Int32)");
+  }
+  if (layer.padding >= 0 && !scatters(layer)) {
+    refuse_bags(layer, "padding is left out of sums, means and maxima; got another reduction", "use one of those");
+  }
+  if (options.weights.is_nothing()) return;
+  if (!reduces_by(layer, sum)) {
+    refuse_bags(layer, "weights are of sums; got another reduction", "make the layer with sum");
+  }
+  if (options.weights.shape() == data.shape()) return;
+  throw Error(ErrorKind::shape, "layer " + layer.rosin_show() + ": there is a weight for each index; got " +
+                                    to_string(options.weights.shape()) + " for " + to_string(data.shape()) +
+                                    "; reshape them");
+}
+
+/// The vectors of indices (n), times their weights (n).
+Array weighted(const EmbeddingBag& layer, const Array& data, const Array& weights) {
+  const Array columns = embedding_bag(layer.weight, data);
+  return weights.is_nothing() ? columns : columns * reshape(cast(weights, columns.dtype()), {1, -1});
+}
+
+/// Sum, mean or maximum of the vectors (out, n) of each bag; zeros for those without any. Bags are numbered below
+/// `bags`; what is in bag number `bags` is in none.
+Array scattered_bags(const EmbeddingBag& layer, const Array& columns, const Array& bag, int64_t bags) {
+  const DeviceScope scope(*columns.node());
+  const Shape shape = {columns.size(0), bags + 1};
+  const Array none = zeros(shape, columns.dtype());
+  Array all;
+  if (reduces_by(layer, sum)) {
+    all = scatter_add(none, bag, columns);
+  } else if (reduces_by(layer, mean)) {
+    all = scatter_mean(none, bag, columns, -1, false);
+  } else {
+    const double nothing = -std::numeric_limits<double>::infinity();
+    const Array most = scatter_max(full(shape, nothing, columns.dtype()), bag, columns);
+    all = where(eq(most, nothing), 0, most);
+  }
+  return slice(all, 1, 0, bags);
+}
+
+/// Bags of one length, the columns of indices (bag, shape...), without the padding.
+Array counted_bags(const EmbeddingBag& layer, const Array& data, const BagOptions& options) {
+  const DeviceScope scope(*data.node());
+  const int64_t length = data.size(0), bags = length == 0 ? 0 : data.count() / length;
+  const Array flat = reshape(data, {-1}), weights = options.weights;
+  const Array columns = weighted(layer, flat, weights.is_nothing() ? weights : reshape(weights, {-1}));
+  const Array number = reshape(expand(reshape(arange(bags), {1, bags}), {length, bags}), {-1});
+  const Array bag = layer.padding < 0 ? number : where(eq(flat, layer.padding), bags, number);
+  std::vector<int64_t> sizes = {columns.size(0)};
+  for (int d = 1; d < data.rank(); ++d) sizes.push_back(data.size(d));
+  return reshape(scattered_bags(layer, columns, bag, bags), Shape(std::span<const int64_t>(sizes)));
+}
+
+}  // namespace
+
+Array EmbeddingBag::operator()(const Array& x, const BagOptions& options) const {
   return located(*this, [&] {
     if (x.dtype() == Bool && x.rank() > 1) {
+      if (padding >= 0 || !options.weights.is_nothing()) {
+        refuse_bags(*this, "padding and weights are of indices; got one-hot bags", "give indices");
+      }
       return squeeze(reduction(of_onehot(weight, x, rosin_show()), 1), 1);
     }
-    if (!is_integer(x.dtype()) || x.rank() == 0) {
-      throw Error(ErrorKind::dtype, "layer " + rosin_show() + ": bags must be integers (bag, ...); got " + summary(x) +
-                                        "; convert them with cast(x, Int32)");
-    }
+    check_bags(*this, x, options);
+    if (padding >= 0 || !options.weights.is_nothing()) return counted_bags(*this, x, options);
     return squeeze(reduction(embedding_bag(weight, x), 1), 1);
   });
 }
@@ -130,45 +220,40 @@ void check_starts(const std::vector<int64_t>& starts, int64_t n, const Embedding
   }
 }
 
-/// The bag of each of n indices, in [0, bags); what is in no bag, as all are where the starts do not ascend from 0, is
-/// in bag number `bags`, which no scatter takes.
-Array bags_of(const Array& at, int64_t n) {
+/// The bag of each of n indices. Where the starts do not ascend from 0, as where indices stand before the first, it is
+/// one that no scatter takes; what stands from the end of the last bag on is in bag number `bags`.
+Array bags_of(const Array& at, int64_t n, int64_t bags) {
   const DeviceScope scope(*at.node());
-  const int64_t bags = at.count();
+  const int64_t places = at.count();
   const Array found = searchsorted(cast(at, Int64), arange(int64_t{0}, n, 1, ArrayOptions(Int64)), true) - 1;
-  const Array ascend = all(le(slice(at, 0, 0, bags - 1), slice(at, 0, 1, bags)));
-  return where(logical_and(ge(found, 0), ascend), found, bags);
+  const Array ascend = all(le(slice(at, 0, 0, places - 1), slice(at, 0, 1, places)));
+  return where(logical_and(ge(found, 0), ascend), found, bags + 1);
 }
 
-/// Sum, mean or maximum of each bag; zeros for those without indices.
-Array scattered_bags(const EmbeddingBag& layer, const Array& data, const Array& at) {
-  const Array columns = embedding_bag(layer.weight, data), bag = bags_of(at, data.count());
-  const DeviceScope scope(*columns.node());
-  const Shape shape = {columns.size(0), at.count()};
-  if (layer.reduction == static_cast<Reduction>(sum)) return scatter_add(zeros(shape, columns.dtype()), bag, columns);
-  if (layer.reduction == static_cast<Reduction>(mean)) {
-    return scatter_mean(zeros(shape, columns.dtype()), bag, columns, -1, false);
+/// Bags of any reduction: each by itself.
+Array bags_one_by_one(const EmbeddingBag& layer, const Array& data, const std::vector<int64_t>& starts, int64_t count) {
+  std::vector<Array> bags;
+  for (int64_t i = 0; i < count; ++i) {
+    const auto at = static_cast<size_t>(i);
+    bags.push_back(slice(data, 0, starts[at], at + 1 < starts.size() ? starts[at + 1] : to_end));
   }
-  const double nothing = -std::numeric_limits<double>::infinity();
-  const Array most = scatter_max(full(shape, nothing, columns.dtype()), bag, columns);
-  return where(eq(most, nothing), 0, most);
+  return layer(std::span<const Array>(bags));
 }
 
 }  // namespace
 
-Array EmbeddingBag::operator()(const Array& data, const Array& at) const {
+Array EmbeddingBag::operator()(const Array& data, const Array& at, const BagOptions& options) const {
   return located(*this, [&] {
-    const auto reduces_by = [&](Reduction known) { return reduction == known; };
-    const bool scatters = reduces_by(sum) || reduces_by(mean) || reduces_by(maximum);
-    if (scatters && at.node()->device != 0) return scattered_bags(*this, data, at);
-    const std::vector<int64_t> starts = at.to_vector<int64_t>();
-    check_starts(starts, data.count(), *this);
-    if (scatters) return scattered_bags(*this, data, at);
-    std::vector<Array> bags;
-    for (size_t i = 0; i < starts.size(); ++i) {
-      bags.push_back(slice(data, 0, starts[i], i + 1 < starts.size() ? starts[i + 1] : to_end));
+    check_bags(*this, data, options);
+    const int64_t bags = at.count() - (options.last_offset ? 1 : 0);
+    if (!scatters(*this) || at.node()->device == 0) {
+      const std::vector<int64_t> starts = at.to_vector<int64_t>();
+      check_starts(starts, data.count(), *this);
+      if (!scatters(*this)) return bags_one_by_one(*this, data, starts, bags);
     }
-    return (*this)(std::span<const Array>(bags));
+    const Array number = bags_of(at, data.count(), bags);
+    const Array bag = padding < 0 ? number : where(eq(data, padding), bags, number);
+    return scattered_bags(*this, weighted(*this, data, options.weights), bag, bags);
   });
 }
 

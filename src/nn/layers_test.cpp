@@ -266,5 +266,38 @@ TEST(Layers, OtherFloatTypesAreAnErrorWhereThatIsWanted) {
       "layer Dense(4 => 2) with Float32 parameters got Float64 input; convert the data once with cast(x, Float32)");
 }
 
+// Bags with weights, padding and ends are PyTorch's in tests/opinfo.
+TEST(Layers, BagsWithoutTheirPaddingAreThoseOfTheRest) {
+  const Array data({2, 0, 1, 1, 3, 0}, {6}), starts({0, 2, 5}, {3});
+  for (const Reduction reduction : {Reduction(sum), Reduction(mean), Reduction(maximum)}) {
+    EmbeddingBag layer(4, 3, reduction, {.padding_idx = 0});
+    EXPECT_EQ(select(layer.weight, 1, 0).to_vector(), (std::vector<float>{0, 0, 0}));
+    const Array got = layer(data, starts);
+    EmbeddingBag plain(layer.weight, reduction);
+    EXPECT_TRUE(allclose(slice(got, 1, 0, 2), plain(Array({2, 1, 1, 3}, {4}), Array({0, 1}, {2}))));
+    EXPECT_EQ(select(got, 1, 2).to_vector(), (std::vector<float>{0, 0, 0}));
+    EXPECT_TRUE(allclose(layer(reshape(data, {2, 3})), layer(data, Array({0, 2, 4}, {3}))));
+    const auto gradients = gradient([&](const EmbeddingBag& l) { return sum(sin(l(data, starts))); }, layer);
+    EXPECT_EQ(select(gradients.weight, 1, 0).to_vector(), (std::vector<float>{0, 0, 0}));
+    const Device device = some_device();
+    EXPECT_TRUE(allclose(cpu((layer | device)(data | device, starts | device)), got));
+    EXPECT_TRUE(allclose(layer(data, Array({0, 2, 5, 6}, {4}), {.last_offset = true}), got));
+  }
+  EXPECT_THROW(EmbeddingBag(4, 3, mean, {.padding_idx = 4}), Error);
+}
+
+TEST(Layers, BagsTakeWeightsWhereTheyAreSums) {
+  const EmbeddingBag layer(uniform({3, 4}, -1, 1, Float64), sum);
+  const Array data({2, 0, 1, 1}, {2, 2}), weights({0.5, 2.0, 1.0, -1.0}, {2, 2});
+  const Array got = layer(data, {.weights = weights});
+  const Array first = row(transpose(layer.weight), 2) * 0.5 + row(transpose(layer.weight), 0) * 2.0;
+  EXPECT_TRUE(allclose(select(got, 1, 0), first));
+  EXPECT_TRUE(allclose(layer(reshape(data, {4}), Array({0, 2}, {2}), {.weights = reshape(weights, {4})}), got));
+  EXPECT_THROW(EmbeddingBag(4, 3)(data, {.weights = weights}), Error);
+  EXPECT_THROW(layer(data, {.weights = slice(weights, 0, 0, 1)}), Error);
+  layer_testing::check_function_gradient([&](const Array& w) { return layer(data, {.weights = w}); }, weights,
+                                         "weights");
+}
+
 }  // namespace
 }  // namespace rosin

@@ -24,7 +24,13 @@ template <class L> Extents padding_of(const L& layer, const Array& x) {
   const auto list = window.list();
   int64_t windows[3] = {};
   const int spatial = std::clamp(x.rank() - 2, 1, 3);
-  for (int d = 0; d < spatial; ++d) windows[d] = list[std::min(list.size() - 1, static_cast<size_t>(d))];
+  const auto of_dim = [](std::span<const int64_t> all, int d) {
+    return all[std::min(all.size() - 1, static_cast<size_t>(d))];
+  };
+  const auto steps = options.dilation.list();
+  for (int d = 0; d < spatial; ++d) {
+    windows[d] = (of_dim(list, d) - 1) * (steps.empty() ? 1 : of_dim(steps, d)) + 1;
+  }
   return same_padding({windows, static_cast<size_t>(spatial)});
 }
 
@@ -41,18 +47,27 @@ std::string text_of(const char* name, const Extents& k, const PoolOptions& optio
   if (!stride.empty() && !std::equal(stride.begin(), stride.end(), window.begin(), window.end())) {
     text += ", stride=" + compact_text(stride.data(), static_cast<int>(stride.size()));
   }
+  const auto dilation = options.dilation.list();
+  if (std::any_of(dilation.begin(), dilation.end(), [](int64_t step) { return step != 1; })) {
+    text += ", dilation=" + compact_text(dilation.data(), static_cast<int>(dilation.size()));
+  }
+  if (options.ceil) text += ", ceil=true";
+  if (!options.count_pad) text += ", count_pad=false";
   return text + ")";
 }
 
 }  // namespace
 
 Array MaxPool::operator()(const Array& x) const {
-  return located(*this, [&] { return maxpool(x, k, options.stride, padding_of(*this, x)); });
+  return located(*this, [&] {
+    return maxpool(x, k, options.stride, padding_of(*this, x), {options.dilation, options.ceil});
+  });
 }
 std::string MaxPool::rosin_show() const { return text_of("MaxPool", k, options); }
 
 Array MeanPool::operator()(const Array& x) const {
-  return located(*this, [&] { return meanpool(x, k, options.stride, padding_of(*this, x)); });
+  const MeanWindowOptions means{options.dilation, options.ceil, options.count_pad};
+  return located(*this, [&] { return meanpool(x, k, options.stride, padding_of(*this, x), means); });
 }
 std::string MeanPool::rosin_show() const { return text_of("MeanPool", k, options); }
 

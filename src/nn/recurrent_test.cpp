@@ -8,6 +8,7 @@
 #include <rosin/chain.hpp>
 #include <rosin/dense.hpp>
 #include <rosin/io.hpp>
+#include <rosin/move.hpp>
 
 #include "../tests/layer_testing.hpp"
 #include "../tests/op_oracles.hpp"

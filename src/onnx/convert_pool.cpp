@@ -101,8 +101,9 @@ Array summed(const Array& x, const Windows& windows) {
 Arrays max_pool(const NodeCall& call) {
   const Array& x = call[0];
   const Windows windows = pool_windows(call);
-  if (is_plain(x, windows) && !call.wants(1)) {
-    return {maxpool(x, extents(windows.size), extents(windows.stride), windows.pads())};
+  if (windows.dims() <= 3 && is_float(x.dtype()) && !call.wants(1)) {
+    const WindowOptions steps{.dilation = extents(windows.dilation)};
+    return {maxpool(x, extents(windows.size), extents(windows.stride), windows.pads(), steps)};
   }
   Array best;
   each_place(padded(x, windows, lowest(x.dtype())), windows,

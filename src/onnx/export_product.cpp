@@ -76,10 +76,14 @@ std::vector<WireWriter> convolution_settings(const NodeWriting& node, const Wind
   return settings;
 }
 
-std::vector<WireWriter> pool_settings(const NodeWriting& node) {
+std::vector<WireWriter> pool_settings(const NodeWriting& node, int64_t dilated_since) {
   const auto window = node.attributes<WindowAttributes>();
   std::vector<WireWriter> settings = window_settings(node, window);
   settings.push_back(integers_attribute("kernel_shape", per_axis(node, window.window)));
+  const bool dilated = std::any_of(window.dilation, window.dilation + 3, [](int32_t step) { return step != 1; });
+  if (!dilated) return settings;
+  if (node.file.opset() < dilated_since) node.refuse("windows with steps, which opset 19 has");
+  settings.push_back(integers_attribute("dilations", per_axis(node, window.dilation)));
   return settings;
 }
 
@@ -110,11 +114,11 @@ std::string conv_transpose_out(NodeWriting& node) {
   return spread_out(node, node.in(0), w, fixed_sizes(node, node.operand(1)));
 }
 
-std::string max_pool_out(NodeWriting& node) { return node.add("MaxPool", {node.in(0)}, pool_settings(node)); }
+std::string max_pool_out(NodeWriting& node) { return node.add("MaxPool", {node.in(0)}, pool_settings(node, 10)); }
 
 /// Padding counts, and windows end in the padded image.
 std::string mean_pool_out(NodeWriting& node) {
-  std::vector<WireWriter> settings = pool_settings(node);
+  std::vector<WireWriter> settings = pool_settings(node, 19);
   settings.push_back(integer_attribute("count_include_pad", 1));
   return node.add("AveragePool", {node.in(0, node.value().type)}, std::move(settings));
 }

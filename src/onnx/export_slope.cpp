@@ -27,7 +27,7 @@ std::string by_root(NodeWriting& node, int first) {
 
 /// Places of each window's first largest element, counted in the whole array.
 std::string largest_places(NodeWriting& node) {
-  return flat(node, node.file.add_several("MaxPool", {node.in(0)}, 2, pool_settings(node))[1]);
+  return flat(node, node.file.add_several("MaxPool", {node.in(0)}, 2, pool_settings(node, 10))[1]);
 }
 
 }  // namespace

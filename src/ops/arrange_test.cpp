@@ -193,5 +193,34 @@ TEST(Search, MeetsNothingAndNaN) {
   error_of([] { searchsorted(ones({2, 2}), ones({1})); });
 }
 
+// More of it is compared with PyTorch in tests/opinfo.
+TEST(Arrange, SlicesAreUniqueAlongADim) {
+  const Array x({2, 1, 1, 5, 2, 1, 1, 4}, {2, 4});  // columns (2, 1), (1, 5), (2, 1), (1, 4)
+  const Unique columns = unique(x, 1);
+  EXPECT_EQ(columns.values.to_vector<int32_t>(), (std::vector<int32_t>{1, 4, 1, 5, 2, 1}));
+  EXPECT_EQ(columns.inverse.to_vector<int32_t>(), (std::vector<int32_t>{2, 1, 2, 0}));
+  EXPECT_EQ(columns.counts.to_vector<int64_t>(), (std::vector<int64_t>{1, 1, 2}));
+  EXPECT_EQ(unique(zeros({3, 0}), 1).values.shape(), (Shape{3, 0}));
+  EXPECT_EQ(unique(zeros({0, 3}), 1).values.shape(), (Shape{0, 1}));
+  EXPECT_THROW(unique(x, 2), Error);
+}
+
+TEST(Arrange, QuantilesMayBeElements) {
+  const Array x({0.0, 10.0, 20.0, 40.0}, {4});
+  const auto at = [&](double q, Between between) { return quantile(x, q, between).item(); };
+  EXPECT_EQ(at(0.5, Between::lower), 10);
+  EXPECT_EQ(at(0.5, Between::higher), 20);
+  EXPECT_EQ(at(0.9, Between::midpoint), 30);
+  EXPECT_EQ(at(0.5, Between::nearest), 20);  // of two equally near ones that of even rank
+  EXPECT_EQ(quantile(reshape(x, {2, 2}), 0.25, 0, Between::higher).to_vector<double>(), (std::vector<double>{10, 40}));
+}
+
+TEST(Arrange, ColumnsAreSearchedByThemselves) {
+  const Array sorted({1, 3, 5, 2, 4, 6}, {3, 2}), values({3, 9, 3, 1}, {2, 2});
+  EXPECT_EQ(searchsorted(sorted, values).to_vector<int32_t>(), (std::vector<int32_t>{1, 3, 1, 0}));
+  EXPECT_EQ(searchsorted(sorted, values, true).to_vector<int32_t>(), (std::vector<int32_t>{2, 3, 1, 0}));
+  EXPECT_THROW(searchsorted(sorted, zeros({2, 3})), Error);
+}
+
 }  // namespace
 }  // namespace rosin

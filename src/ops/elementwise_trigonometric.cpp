@@ -1,6 +1,7 @@
 // Circular and hyperbolic functions, the error function and the gamma family. Read first: elementwise_op.hpp,
 // math_trigonometric.hpp, math_gamma.hpp.
 #include <rosin/elementwise.hpp>
+#include <rosin/special.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -11,7 +12,6 @@
 #include "ops/math_gamma.hpp"
 #include "ops/math_special.hpp"
 #include "ops/math_trigonometric.hpp"
-#include "ops/polygamma.hpp"
 #include "ops/slopes.hpp"
 
 namespace rosin {

@@ -14,6 +14,19 @@ template <FloatScalar X> [[gnu::always_inline]] inline X polynomial(X x, double 
 template <FloatScalar X, class... C> [[gnu::always_inline]] inline X polynomial(X x, double c, C... rest) {
   return polynomial(x, rest...) * x + c;
 }
+/// The same where code is written: a loop, since nobody waits for the writing and each coefficient takes its bytes.
+template <class T> [[gnu::noinline]] Sym<T> written_polynomial(Sym<T> x, const double* c, int count) {
+  Sym<T> value = lit(x, c[count - 1]);
+  for (int i = count - 2; i >= 0; --i) value = value * x + c[i];
+  return value;
+}
+template <class T, class... C>
+  requires(sizeof...(C) > 0)
+inline Sym<T> polynomial(Sym<T> x, double c, C... rest) {
+  static constexpr int count = 1 + static_cast<int>(sizeof...(C));
+  const double all[] = {c, rest...};
+  return written_polynomial(x, all, count);
+}
 
 /// Adding and subtracting it rounds to the nearest integer, which then stands in the low bits of the sum.
 template <FloatScalar X> [[gnu::always_inline]] inline X rounding_shift(X x) {

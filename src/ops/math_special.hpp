@@ -76,6 +76,24 @@ template <FloatScalar X> [[gnu::always_inline]] inline X erf(X x) {
   return select(a > 1, with_sign_of(far, x), x + x * erf_tail(x * x));  // NaN takes the polynomial
 }
 
+/// 1 - erf(x), accurate where that is small.
+template <FloatScalar X> [[gnu::always_inline]] inline X erfc(X x) {
+  constexpr double limit = is_double<X> ? 28 : 11;
+  const X a = abs(x);
+  const X inside = select(a > limit, limit, a);
+  const X tail = erfc_scaled(inside) * exp_of_square(inside, 1);
+  return select(a > 0.5, select(x < 0, 2 - tail, tail), 1 - (x + x * erf_tail(x * x)));  // NaN takes the polynomial
+}
+
+/// sqrt(x*x + y*y), without overflow before its time; Inf where one is infinite.
+template <FloatScalar X> [[gnu::always_inline]] inline X hypot(X x, X y) {
+  const X a = abs(x), b = abs(y);
+  const X high = select(a > b, a, b), low = select(a > b, b, a);
+  const X ratio = low / select(high == 0, 1, high);
+  const X length = high * sqrt(1 + ratio * ratio);
+  return select((a == infinity(x)) | (b == infinity(x)), infinity(x), length);
+}
+
 /// The standard normal distribution function, accurate in the lower tail too.
 template <FloatScalar X> [[gnu::always_inline]] inline X normal_below(X x) {
   constexpr double root_half = 0x1.6a09e667f3bcdp-1;

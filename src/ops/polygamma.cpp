@@ -1,11 +1,16 @@
-// See polygamma.hpp. For x > 0: order! times a sum of inverse powers (Hurwitz's zeta function), whose rest from x + 12
-// on follows from Euler and Maclaurin; else by reflection. Halves are computed in Float32.
-#include "ops/polygamma.hpp"
+// Derivatives of digamma; see rosin/special.hpp. For x > 0: order! times a sum of inverse powers (Hurwitz's zeta
+// function), whose rest from x + 12 on follows from Euler and Maclaurin; else by reflection. Halves are computed in
+// Float32.
+#include <rosin/special.hpp>
 
 #include <numbers>
+#include <string>
 #include <vector>
 
 #include <rosin/elementwise.hpp>
+
+#include "ops/reduction.hpp"
+#include "ops/shapes.hpp"
 
 namespace rosin {
 namespace {
@@ -54,9 +59,8 @@ Array cotangent_slope(int order, const Array& x) {
   return value * scale;
 }
 
-}  // namespace
-
-Array polygamma(int order, const Array& given) {
+/// Of order 2 and above.
+Array higher(int order, const Array& given) {
   const DType type = given.dtype();
   const Array x = size_of(type) == 2 ? cast(given, DType::Float32) : given;
   double factorial = 1;
@@ -67,6 +71,13 @@ Array polygamma(int order, const Array& given) {
   const Array below = -above - cotangent_slope(order, where(reflected, near, 0.25));
   const Array value = where(reflected, below, above * odd);
   return value.dtype() == type ? value : cast(value, type);
+}
+
+}  // namespace
+
+Array polygamma(int n, const Array& given) {
+  if (n < 0) refuse(ErrorKind::argument, "polygamma", "the order is at least 0", std::to_string(n), "0 is digamma");
+  return n == 0 ? digamma(given) : n == 1 ? trigamma(given) : higher(n, as_float(given));
 }
 
 }  // namespace rosin

@@ -1,11 +1,20 @@
 // Pooling, recorded as window ops; their gradients are window ops too, so second gradients exist.
+// Read next: pool_places.cpp.
 #include <rosin/pool.hpp>
 
+#include <algorithm>
+#include <vector>
+
+#include <rosin/create.hpp>
+#include <rosin/elementwise.hpp>
+#include <rosin/movement.hpp>
 #include <rosin/reduce.hpp>
 
 #include "base/sizes.hpp"
+#include "graph/context.hpp"
 #include "graph/refuse_type.hpp"
 #include "ops/reduction.hpp"
+#include "ops/stop_gradient.hpp"
 #include "ops/windows.hpp"
 
 namespace rosin {
@@ -92,26 +101,56 @@ Array mean_pool(const Array& x, const Attributes& attributes, const Shape& shape
 struct Windows {
   WindowAttributes attributes;
   Shape out;
+  int64_t beyond[3] = {};  // the part of pad_high that only rounding up adds
 };
 
-void add_window(std::string_view op, Windows& windows, int d, int64_t window, int64_t stride, Padding pad) {
-  const int64_t size = windows.out[d];
-  const bool positive = window >= 1 && stride >= 1 && pad.low >= 0 && pad.high >= 0;
-  if (!positive || sum_of_sizes(op, {size, pad.low, pad.high}) < window) {
-    refuse(ErrorKind::shape, op, "the window must be at least 1 and fit the padded input, the stride at least 1",
-           "size " + std::to_string(size) + ", window " + std::to_string(window) + ", stride " +
-               std::to_string(stride) + ", pad (" + std::to_string(pad.low) + ", " + std::to_string(pad.high) +
-               ") in dim " + std::to_string(d),
-           "use a smaller window or more padding");
-  }
-  windows.attributes.window[d] = narrowed<int16_t>(op, "window", window);
-  windows.attributes.stride[d] = narrowed<int32_t>(op, "stride", stride);
-  windows.attributes.pad_low[d] = narrowed<int32_t>(op, "pad", pad.low);
-  windows.attributes.pad_high[d] = narrowed<int32_t>(op, "pad", pad.high);
-  windows.out = with_size(windows.out, d, (size + pad.low + pad.high - window) / stride + 1);
+/// A window along one dim.
+struct Window1d {
+  int64_t size, stride, dilation;
+  Padding pad;
+  bool ceil;
+};
+
+/// Whether there is a window in so many elements. (Its reach may be more than a number holds.)
+bool fits(const Window1d& window, int64_t elements) {
+  return elements >= 1 && (elements - 1) / window.dilation + 1 >= window.size;
 }
 
-Windows windows_of(const Op& op, const Array& x, const Extents& window, const Extents& stride, const Extents& pad) {
+/// The number of windows, and, where it is rounded up, `extra`: how far the last one leaves the padded image.
+int64_t count_windows(int64_t padded, int64_t reach, const Window1d& window, int64_t& extra) {
+  const int64_t rest = padded - reach, whole = rest / window.stride + 1;
+  const bool begins_inside = whole * window.stride < padded - window.pad.high;
+  const bool one_more = window.ceil && rest % window.stride != 0 && begins_inside;
+  extra = one_more ? window.stride - rest % window.stride : 0;
+  return whole + (one_more ? 1 : 0);
+}
+
+void add_window(std::string_view op, Windows& windows, int d, const Window1d& window) {
+  const int64_t size = windows.out[d];
+  const auto [low, high] = window.pad;
+  const bool positive = window.size >= 1 && window.stride >= 1 && window.dilation >= 1 && low >= 0 && high >= 0;
+  if (!positive || !fits(window, sum_of_sizes(op, {size, low, high}))) {
+    refuse(ErrorKind::shape, op, "the window must be at least 1 and fit the padded input, the stride at least 1",
+           "size " + std::to_string(size) + ", window " + std::to_string(window.size) + ", stride " +
+               std::to_string(window.stride) + ", pad (" + std::to_string(low) + ", " + std::to_string(high) + ")" +
+               (window.dilation == 1 ? "" : ", dilation " + std::to_string(window.dilation)) + " in dim " +
+               std::to_string(d),
+           "use a smaller window or more padding");
+  }
+  int64_t extra = 0;
+  const int64_t reach = (window.size - 1) * window.dilation + 1;
+  const int64_t count = count_windows(size + low + high, reach, window, extra);
+  windows.attributes.window[d] = narrowed<int16_t>(op, "window", window.size);
+  windows.attributes.stride[d] = narrowed<int32_t>(op, "stride", window.stride);
+  windows.attributes.dilation[d] = narrowed<int32_t>(op, "dilation", window.dilation);
+  windows.attributes.pad_low[d] = narrowed<int32_t>(op, "pad", low);
+  windows.attributes.pad_high[d] = narrowed<int32_t>(op, "pad", high + extra);
+  windows.beyond[d] = extra;
+  windows.out = with_size(windows.out, d, count);
+}
+
+Windows windows_of(const Op& op, const Array& x, const Extents& window, const Extents& stride, const Extents& pad,
+                   const WindowOptions& options) {
   require(op, x);
   const int spatial = spatial_dims(op.name, x);
   Windows windows{{}, x.shape()};
@@ -119,7 +158,8 @@ Windows windows_of(const Op& op, const Array& x, const Extents& window, const Ex
   for (int d = 0; d < spatial; ++d) {
     const int64_t size = extent_for(op.name, "window", window, d, spatial, 0);
     const int64_t step = extent_for(op.name, "stride", stride, d, spatial, size);
-    add_window(op.name, windows, d, size, step, padding_for(op.name, pad, d, spatial));
+    const int64_t dilation = extent_for(op.name, "dilation", options.dilation, d, spatial, 1);
+    add_window(op.name, windows, d, {size, step, dilation, padding_for(op.name, pad, d, spatial), options.ceil});
   }
   return windows;
 }
@@ -137,7 +177,7 @@ Windows adaptive_windows(std::string_view name, const Op& op, const Array& x, co
              std::to_string(wanted) + " for an input of " + std::to_string(size), "use a smaller size");
     }
     const int64_t stride = size / wanted;
-    add_window(name, windows, d, size - (wanted - 1) * stride, stride, {});
+    add_window(name, windows, d, {size - (wanted - 1) * stride, stride, 1, {}, false});
   }
   return windows;
 }
@@ -146,6 +186,65 @@ Array pooled(std::string_view name, const Op& op, const Array& x, const Windows&
   if (x.dtype() == Bool) refuse(ErrorKind::dtype, name, "it takes numbers", "Bool", "convert with cast(x, Float32)");
   require_real(name, x);
   return record_one(op, x, x.dtype(), windows.out, Attributes::of(windows.attributes));
+}
+
+/// How many elements of window number `at` along dim d are counted: those of the image or, with padding, all but those
+/// that leave the padded image.
+int64_t counted_in(const Windows& windows, int d, int64_t at, int64_t image, bool with_padding) {
+  const WindowAttributes& a = windows.attributes;
+  const int64_t first = at * a.stride[d] - a.pad_low[d];
+  const int64_t low = with_padding ? -a.pad_low[d] : 0;
+  const int64_t high = with_padding ? image + a.pad_high[d] - windows.beyond[d] : image;
+  int64_t count = 0;
+  for (int64_t k = 0; k < a.window[d]; ++k) {
+    const int64_t place = first + k * a.dilation[d];
+    count += place >= low && place < high ? 1 : 0;
+  }
+  return count;
+}
+
+/// Means of whole windows as means of what is counted in them.
+Array corrected(Array y, const Array& x, const Windows& windows, bool count_pad) {
+  for (int d = 0; d < x.rank() - 2; ++d) {
+    const int64_t window = windows.attributes.window[d];
+    std::vector<double> factors;
+    bool differs = false;
+    for (int64_t at = 0; at < windows.out[d]; ++at) {
+      const int64_t count = std::max<int64_t>(counted_in(windows, d, at, x.size(d), count_pad), 1);
+      factors.push_back(static_cast<double>(window) / static_cast<double>(count));
+      differs = differs || count != window;
+    }
+    if (!differs) continue;
+    std::vector<int64_t> sizes(static_cast<size_t>(x.rank()), 1);
+    sizes[static_cast<size_t>(d)] = windows.out[d];
+    y = y * cast(in_scope(Array(factors, Shape(std::span<const int64_t>(sizes)))), y.dtype());
+  }
+  return y;
+}
+
+double window_count(const Windows& windows) {
+  double count = 1;
+  for (const int16_t size : windows.attributes.window) count *= size;
+  return count;
+}
+
+/// The place of each element in its image, in x's type and shape.
+Array places_in_image(const Array& x) {
+  int64_t count = 1;
+  std::vector<int64_t> sizes;
+  for (int d = 0; d < x.rank(); ++d) {
+    sizes.push_back(d < x.rank() - 2 ? x.size(d) : 1);
+    count *= sizes.back();
+  }
+  const Array places = arange(int64_t{0}, count, 1, ArrayOptions(x.dtype()));
+  return expand(reshape(places, Shape(std::span<const int64_t>(sizes))), x.shape());
+}
+
+/// x in a type of its own order that holds all places in an image.
+Array with_places(const Array& x) {
+  if (!is_float(x.dtype())) return size_of(x.dtype()) < 4 ? cast(x, Int32) : x;
+  const int64_t plane = x.count() / std::max<int64_t>(x.size(-1) * x.size(-2), 1);
+  return plane > int64_t{1} << 24 ? cast(x, Float64) : wide(x);
 }
 
 uint64_t spatial_mask(std::string_view op, const Array& x) { return (uint64_t{1} << spatial_dims(op, x)) - 1; }
@@ -163,13 +262,38 @@ Extents::Extents(std::span<const int64_t> values) {
   for (const int64_t value : values) values_[count_++] = value;
 }
 
-Array maxpool(const Array& x, const Extents& window, const Extents& stride, const Extents& pad) {
-  return pooled("maxpool", maxpool_op, x, windows_of(maxpool_op, x, window, stride, pad));
+Array maxpool(const Array& x, const Extents& window, const Extents& stride, const Extents& pad,
+              const WindowOptions& options) {
+  return pooled("maxpool", maxpool_op, x, windows_of(maxpool_op, x, window, stride, pad, options));
 }
 
-Array meanpool(const Array& x, const Extents& window, const Extents& stride, const Extents& pad) {
-  const Windows windows = windows_of(meanpool_op, x, window, stride, pad);
-  return pooled("meanpool", meanpool_op, as_float(x), windows);
+MaxPooled maxpool_with_indices(const Array& x, const Extents& window, const Extents& stride, const Extents& pad,
+                               const WindowOptions& options) {
+  const Windows windows = windows_of(maxpool_op, x, window, stride, pad, options);
+  const Array values = pooled("maxpool", maxpool_op, x, windows);
+  const DeviceScope scope(*x.node());
+  const Array numbers = stop_gradient(with_places(x));
+  const Array places = pick(numbers, places_in_image(numbers), Attributes::of(windows.attributes), windows.out);
+  return {values, cast(places, Int64)};
+}
+
+Array meanpool(const Array& x, const Extents& window, const Extents& stride, const Extents& pad,
+               const MeanWindowOptions& options) {
+  const Windows windows = windows_of(meanpool_op, x, window, stride, pad, {options.dilation, options.ceil});
+  const bool leaves = options.ceil || !options.count_pad;
+  if (!leaves && options.divisor == 0) return pooled("meanpool", meanpool_op, as_float(x), windows);
+  const DeviceScope scope(*x.node());
+  const Array mean = pooled("meanpool", meanpool_op, wide(as_float(x)), windows);
+  if (options.divisor == 0) return narrow(corrected(mean, x, windows, options.count_pad), as_float(x));
+  return narrow(mean * (window_count(windows) / static_cast<double>(options.divisor)), as_float(x));
+}
+
+Array lpnormpool(const Array& x, double p, const Extents& window, const Extents& stride, const Extents& pad,
+                 const WindowOptions& options) {
+  if (!(p > 0)) refuse(ErrorKind::argument, "lpnormpool", "p is above 0", std::to_string(p), "2 is the Euclidean norm");
+  const Windows windows = windows_of(meanpool_op, x, window, stride, pad, options);
+  const Array mean = pooled("lpnormpool", meanpool_op, pow(wide(as_float(x)), p), windows);
+  return narrow(pow(mean * window_count(windows), 1 / p), as_float(x));
 }
 
 Array adaptive_maxpool(const Array& x, const Extents& out) {

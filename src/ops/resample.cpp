@@ -108,10 +108,11 @@ Array multiplied(const Array& w, const Array& x, int d) {
   return permute(reshape(product, with_size(lines.shape(), 0, w.size(0))), order);
 }
 
-Array nearest(const Array& x, const Resizing& r, int d) {
+/// `within`: the point of a new element that counts, 0 its beginning, 1/2 its middle.
+Array nearest(const Array& x, const Resizing& r, int d, double within) {
   std::vector<int32_t> places;
   for (int64_t i = 0; i < r.out; ++i) {
-    const auto at = static_cast<int64_t>(std::floor(static_cast<double>(i) * r.ratio));
+    const auto at = static_cast<int64_t>(std::floor((static_cast<double>(i) + within) * r.ratio));
     places.push_back(static_cast<int32_t>(std::min(at, r.in - 1)));
   }
   const DeviceScope scope(*x.node());
@@ -157,13 +158,14 @@ void check_options(const InterpolateOptions& options, int spatial) {
 Array interpolate(const Array& x, const InterpolateOptions& options) {
   const int spatial = spatial_dims("interpolate", x);
   check_options(options, spatial);
-  const bool whole = options.mode == Interpolation::nearest;
+  const bool exact = options.mode == Interpolation::nearest_exact;
+  const bool whole = exact || options.mode == Interpolation::nearest;
   Array y = whole ? x : wide(is_float(x.dtype()) ? x : cast(x, Float32));
   for (int d = 0; d < spatial; ++d) {
     const Resizing r = resizing_of(x, options, d, spatial);
     if (r.in == r.out && r.ratio == 1) continue;
     if (whole) {
-      y = nearest(y, r, d);
+      y = nearest(y, r, d, exact ? 0.5 : 0);
       continue;
     }
     const DeviceScope scope(*x.node());

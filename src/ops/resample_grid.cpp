@@ -1,5 +1,4 @@
-// Images at the points of a grid; see rosin/resample.hpp. Each point is a weighed sum of the elements at the corners of
-// the cell that it lies in.
+// Images at the points of a grid; see rosin/resample.hpp. Each point is a weighed sum of the elements around it.
 #include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/index.hpp>
@@ -29,22 +28,53 @@ Array mirrored(const Array& x, double low, double high) {
   return where(eq(mod(whole, 2.0), 0), rest + low, high - rest);
 }
 
-/// Where the points lie along a dim, in elements, within the image where the border says so.
+/// Where the points lie along a dim, in elements.
 Array places_along(const Array& grid, int64_t size, const GridSampleOptions& options) {
   const auto n = static_cast<double>(size);
-  const Array at = options.align_corners ? (grid + 1) * ((n - 1) / 2) : ((grid + 1) * n - 1) * 0.5;
+  return options.align_corners ? (grid + 1) * ((n - 1) / 2) : ((grid + 1) * n - 1) * 0.5;
+}
+
+/// The same within the image, where the border says so.
+Array bordered(const Array& at, int64_t size, const GridSampleOptions& options) {
+  const auto n = static_cast<double>(size);
   if (options.border == GridBorder::zeros) return at;
   if (options.border == GridBorder::border) return clamp(at, 0, n - 1);
   const Array inside = options.align_corners ? mirrored(at, 0, n - 1) : mirrored(at, -0.5, n - 0.5);
   return clamp(inside, 0, n - 1);
 }
 
-/// Points along one dim: the element before each, and how far behind it each lies.
-struct Cell {
-  Array first, beyond;
+/// Along one dim an element that points are made of, and how much of it.
+struct Tap {
+  Array at, weight;  // no weight: 1
 };
 
-void check_grid(const Array& x, const Array& grid, int spatial) {
+/// Keys' kernel with a = -3/4, of the four elements around points that lie t behind the second of them.
+std::vector<Array> cubic_weights(const Array& t) {
+  constexpr double a = -0.75;
+  const auto near = [](const Array& d) { return ((a + 2) * d - (a + 3)) * d * d + 1; };
+  const auto far = [](const Array& d) { return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a; };
+  return {far(t + 1), near(t), near(1 - t), far(2 - t)};
+}
+
+std::vector<Tap> taps_along(const Array& grid, int64_t size, const GridSampleOptions& options) {
+  const Array at = places_along(grid, size, options);
+  if (options.mode == Interpolation::nearest) return {{round(bordered(at, size, options)), Array()}};
+  if (options.mode == Interpolation::linear) {
+    const Array inside = bordered(at, size, options), first = floor(inside), beyond = inside - first;
+    return {{first, 1 - beyond}, {first + 1, beyond}};
+  }
+  const Array first = floor(at);
+  const std::vector<Array> weights = cubic_weights(at - first);
+  std::vector<Tap> taps;
+  for (int k = 0; k < 4; ++k)
+    taps.push_back({bordered(first + (k - 1), size, options), weights[static_cast<size_t>(k)]});
+  return taps;
+}
+
+void check_grid(const Array& x, const Array& grid, int spatial, Interpolation mode) {
+  if (mode == Interpolation::area || mode == Interpolation::nearest_exact) {
+    refuse(ErrorKind::argument, "grid_sample", "the mode is nearest, linear or cubic", "another one", "use linear");
+  }
   if (grid.rank() == x.rank() && grid.size(0) == spatial && grid.size(grid.rank() - 1) == x.size(spatial + 1)) return;
   refuse(ErrorKind::shape, "grid_sample", "the grid is (d, sizes..., batch) for x (d spatial dims, channels, batch)",
          to_string(grid.shape()) + " and " + to_string(x.shape()), "make it with affine_grid");
@@ -91,31 +121,31 @@ Array affine_grid(const Array& theta, const Extents& size, bool align_corners) {
 
 Array grid_sample(const Array& x, const Array& grid, const GridSampleOptions& options) {
   const int spatial = spatial_dims("grid_sample", x);
-  check_grid(x, grid, spatial);
+  check_grid(x, grid, spatial, options.mode);
   const DeviceScope scope(*x.node());
   const int64_t batch = x.size(spatial + 1), channels = x.size(spatial);
   const Array flat = reshape(x, {-1, channels, batch}), points = reshape(grid, {spatial, -1, 1, batch});
   const Shape result{points.size(1), channels, batch};
-  std::vector<Cell> cells;
+  std::vector<std::vector<Tap>> taps;
+  int64_t count = 1;
   for (int d = 0; d < spatial; ++d) {
-    const Array at = places_along(select(points, 0, d), x.size(d), options);
-    const Array first = options.nearest ? round(at) : floor(at);
-    cells.push_back({first, at - first});
+    taps.push_back(taps_along(select(points, 0, d), x.size(d), options));
+    count *= static_cast<int64_t>(taps.back().size());
   }
   Array sum;
-  for (int corner = 0; corner < (options.nearest ? 1 : 1 << spatial); ++corner) {
+  for (int64_t number = 0; number < count; ++number) {
     std::vector<Array> at;
     Array weight;
-    for (int d = 0; d < spatial; ++d) {
-      const Cell& cell = cells[static_cast<size_t>(d)];
-      const bool far = corner >> d & 1;
-      at.push_back(far ? cell.first + 1 : cell.first);
-      const Array share = far ? cell.beyond : 1 - cell.beyond;
-      weight = d == 0 ? share : weight * share;
+    int64_t rest = number;
+    for (const std::vector<Tap>& along : taps) {
+      const Tap& tap = along[static_cast<size_t>(rest) % along.size()];
+      rest /= static_cast<int64_t>(along.size());
+      at.push_back(tap.at);
+      weight = weight.is_nothing() ? tap.weight : weight * tap.weight;
     }
     const Array value = elements_at(flat, at, x.shape(), result);
-    const Array part = options.nearest ? value : value * weight;
-    sum = corner == 0 ? part : sum + part;
+    const Array part = weight.is_nothing() ? value : value * weight;
+    sum = number == 0 ? part : sum + part;
   }
   const Shape shape = grid.shape();
   std::vector<int64_t> sizes(shape.begin() + 1, shape.end() - 1);

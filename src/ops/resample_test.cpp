@@ -48,11 +48,12 @@ UnfoldOptions unfolding(const OracleCase& e) {
 
 Inputs sampled(const OracleCase& e, const Inputs& x) {
   const std::string& border = e.attributes.at("border");
-  const GridSampleOptions options{.nearest = e.attributes.at("mode") == "nearest",
-                                  .border = border == "zeros"    ? GridBorder::zeros
-                                            : border == "border" ? GridBorder::border
-                                                                 : GridBorder::reflection,
-                                  .align_corners = is_set(e, "align")};
+  const GridSampleOptions options{
+      .mode = e.attributes.at("mode") == "nearest" ? Interpolation::nearest : Interpolation::linear,
+      .border = border == "zeros"    ? GridBorder::zeros
+                : border == "border" ? GridBorder::border
+                                     : GridBorder::reflection,
+      .align_corners = is_set(e, "align")};
   return {grid_sample(x[0], x[1], options)};
 }
 
@@ -98,6 +99,17 @@ TEST(Resample, SecondGradientsAgreeWithDifferences) {
       "grid_sample by x", [&](const Array& a) { return grid_sample(a, grid); }, x);
   check(
       "grid_sample by grid", [&](const Array& a) { return grid_sample(x, a); }, grid);
+}
+
+TEST(Resample, SecondGradientsOfCubicGridsAgreeWithDifferences) {
+  const Array x = reshape(cos(arange(0.0, 24.0, 1.0, Float64)), {4, 3, 2, 1});
+  const Array grid = reshape(sin(arange(0.0, 12.0, 1.0, Float64) * 1.1) * 0.9, {2, 3, 2, 1});
+  const GridSampleOptions cubic{.mode = Interpolation::cubic, .border = GridBorder::border};
+  const auto slope = [&](const Array& a) {
+    return gradient([&](const Array& b) { return layer_testing::weighed(square(grid_sample(x, b, cubic))); }, a);
+  };
+  layer_testing::check_function_gradient(slope, grid, "cubic grid_sample by grid");
+  EXPECT_THROW(grid_sample(x, grid, {.mode = Interpolation::area}), Error);
 }
 
 TEST(Resample, HalvesAndMessages) {

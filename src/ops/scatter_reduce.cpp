@@ -48,20 +48,34 @@ const Op& scatter_min_op =
 /// x, and 1 where it is 0.
 Array without_zeros(const Array& x) { return where(eq(x, 0), 1, x); }
 
-/// Each factor's slope is the product of the others: that of all which are not 0 over the factor itself, where at most
-/// the factor is 0.
+/// What the factors of each product are beside those that are not 0.
+struct Zeros {
+  Array count;  // how many factors are 0
+  Array sum;    // of those; 0, but with their slopes
+};
+
+/// Each factor's slope is the product of the others: that of all which are not 0 over the factor itself, where no other
+/// one is 0. Where one other is 0 the slope is that product times the 0, which gradients of the slope go through.
+Array others_product(const Array& x, const Array& product, const Zeros& zeros) {
+  const Array is_zero = eq(x, 0), others = product / without_zeros(x);
+  const Array left = zeros.count - cast(is_zero, x.dtype());
+  const Array only_zero = others * (zeros.sum - where(is_zero, x, 0));
+  return where(eq(left, 0), others, where(eq(left, 1), only_zero, 0));
+}
+
 void product_gradient(Backward& b) {
   const SameSite site(b.node());
   const int dim = dim_of(b);
   const Array target = b.in(0), indices = b.in(1), updates = b.in(2);
-  const auto zero = [](const Array& x) { return cast(eq(x, 0), x.dtype()); };
-  const Array zeros_there = scatter_add(zero(target), indices, zero(updates), dim);
-  const Array product = scatter_mul(without_zeros(target), indices, without_zeros(updates), dim) * b.gradient;
-  const auto slope = [&](const Array& x, const Array& all, const Array& zeros) {
-    return where(eq(zeros, zero(x)), all / without_zeros(x), 0);
-  };
-  b.give(0, slope(target, product, zeros_there));
-  if (b.needs(2)) b.give(2, slope(updates, gather(product, indices, dim), gather(zeros_there, indices, dim)));
+  const auto gathered = [&](const Array& x) { return gather(x, indices, dim); };
+  const auto added = [&](const auto& of) { return scatter_add(of(target), indices, of(updates), dim); };
+  const Zeros zeros{added([](const Array& x) { return cast(eq(x, 0), x.dtype()); }),
+                    added([](const Array& x) { return where(eq(x, 0), x, 0); })};
+  const Array product = scatter_mul(without_zeros(target), indices, without_zeros(updates), dim);
+  b.give(0, b.gradient * others_product(target, product, zeros));
+  if (!b.needs(2)) return;
+  const Zeros there{gathered(zeros.count), gathered(zeros.sum)};
+  b.give(2, gathered(b.gradient) * others_product(updates, gathered(product), there));
 }
 
 const Op& scatter_mul_op =

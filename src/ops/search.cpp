@@ -1,8 +1,12 @@
 // Finding and counting; see rosin/search.hpp. Made of sorts, gathers and scatters, whose gradients they have.
 #include <rosin/search.hpp>
 
+#include <algorithm>
 #include <cmath>
+#include <compare>
 #include <limits>
+#include <numeric>
+#include <span>
 #include <vector>
 
 #include <rosin/create.hpp>
@@ -49,18 +53,31 @@ std::vector<int64_t> kept_sizes(const Array& x, uint64_t mask) {
   return sizes;
 }
 
-/// The quantile along dim 0 of floats.
-Array quantile_of_columns(const Array& columns, double q) {
-  const Array sorted = sort(columns, 0);
-  const double place = q * static_cast<double>(columns.size(0) - 1), low = std::floor(place);
-  const Array below = select(sorted, 0, static_cast<int64_t>(low));
-  const Array above = select(sorted, 0, static_cast<int64_t>(std::ceil(place)));
-  const Array between = where(eq(below, above), below, below + (above - below) * (place - low));
-  const Array last = select(sorted, 0, columns.size(0) - 1);  // NaN is sorted last
-  return where(is_nan(last), last, between);
+/// The element of ascending columns at a place that may lie between two.
+Array element_at(const Array& sorted, double place, Between between) {
+  const double low = std::floor(place), high = std::ceil(place);
+  const auto element = [&](double rank) { return select(sorted, 0, static_cast<int64_t>(rank)); };
+  switch (between) {
+    case Between::lower: return element(low);
+    case Between::higher: return element(high);
+    case Between::nearest: return element(std::nearbyint(place));
+    case Between::midpoint:
+    case Between::linear: break;
+  }
+  const double share = between == Between::midpoint ? 0.5 : place - low;
+  const Array below = element(low), above = element(high);
+  return where(eq(below, above), below, below + (above - below) * share);
 }
 
-Array quantile_over(std::string_view op, const Array& x, double q, uint64_t mask) {
+/// The quantile along dim 0 of floats.
+Array quantile_of_columns(const Array& columns, double q, Between between) {
+  const Array sorted = sort(columns, 0);
+  const Array found = element_at(sorted, q * static_cast<double>(columns.size(0) - 1), between);
+  const Array last = select(sorted, 0, columns.size(0) - 1);  // NaN is sorted last
+  return where(is_nan(last), last, found);
+}
+
+Array quantile_over(std::string_view op, const Array& x, double q, uint64_t mask, Between between) {
   if (!(q >= 0 && q <= 1)) {
     refuse(ErrorKind::argument, op, "q lies in [0, 1]", std::to_string(q), "0.5 is the median");
   }
@@ -69,12 +86,12 @@ Array quantile_over(std::string_view op, const Array& x, double q, uint64_t mask
   }
   const Array values = is_float(x.dtype()) ? x : cast(x, Float32);
   const std::vector<int64_t> sizes = kept_sizes(x, mask);
-  return narrow(reshape(quantile_of_columns(wide(with_dims_first(values, mask)), q), sizes), values);
+  return narrow(reshape(quantile_of_columns(wide(with_dims_first(values, mask)), q, between), sizes), values);
 }
 
 /// All dims; the result has rank 0.
-Array quantile_of_all(std::string_view op, const Array& x, double q) {
-  return reshape(quantile_over(op, as_vector(x), q, 1), Shape{});
+Array quantile_of_all(std::string_view op, const Array& x, double q, Between between) {
+  return reshape(quantile_over(op, as_vector(x), q, 1, between), Shape{});
 }
 
 const bool named[] = {name_function(nonzero, "nonzero"), name_function(median, "median")};
@@ -116,9 +133,45 @@ Unique unique(const Array& x) {
   return {gather(sorted, places, 0), reshape(inverse, x.shape()), ends - places};
 }
 
+Unique unique(const Array& x, int dim) {
+  const int along = checked_dim("unique", dim, x.shape());
+  const DeviceScope scope(*x.node());
+  const int64_t n = x.size(along);
+  std::vector<int> order;
+  for (int d = 0; d < x.rank(); ++d) {
+    if (d != along) order.push_back(d);
+  }
+  order.push_back(along);
+  const int64_t length = n == 0 ? 0 : x.count() / n;
+  const std::vector<int32_t> ranks = permute(unique(x).inverse, order).to_vector<int32_t>();
+  const auto compare = [&](int64_t a, int64_t b) {
+    const auto slice_at = [&](int64_t i) { return std::span(ranks).subspan(static_cast<size_t>(i * length)); };
+    const auto first = slice_at(a).first(static_cast<size_t>(length)), second = slice_at(b);
+    return std::lexicographical_compare_three_way(first.begin(), first.end(), second.begin(), second.begin() + length);
+  };
+  std::vector<int64_t> sorted(static_cast<size_t>(n)), places, counts;
+  std::iota(sorted.begin(), sorted.end(), int64_t{0});
+  std::stable_sort(sorted.begin(), sorted.end(), [&](int64_t a, int64_t b) { return compare(a, b) < 0; });
+  std::vector<int32_t> inverse(sorted.size());
+  for (const int64_t i : sorted) {
+    if (places.empty() || compare(places.back(), i) != 0) {
+      places.push_back(i);
+      counts.push_back(0);
+    }
+    ++counts.back();
+    inverse[static_cast<size_t>(i)] = static_cast<int32_t>(places.size() - 1);
+  }
+  const auto kinds = static_cast<int64_t>(places.size());
+  return {gather(x, in_scope(Array(places, {kinds})), along), in_scope(Array(inverse, {n})),
+          in_scope(Array(counts, {kinds}))};
+}
+
 Array searchsorted(const Array& sorted, const Array& values, bool right) {
-  if (sorted.rank() != 1) {
-    refuse(ErrorKind::shape, "searchsorted", "it takes a vector", to_string(sorted.shape()), "reshape it");
+  const bool one = sorted.rank() == 1;
+  if (sorted.rank() == 0 || (!one && (sorted.rank() != values.rank() ||
+                                      with_size(sorted.shape(), 0, 0) != with_size(values.shape(), 0, 0)))) {
+    refuse(ErrorKind::shape, "searchsorted", "it takes a vector, or columns of the same other dims as the values",
+           to_string(sorted.shape()) + " for " + to_string(values.shape()), "reshape it");
   }
   const int64_t n = sorted.size(0);
   const DeviceScope scope(*values.node());
@@ -126,8 +179,8 @@ Array searchsorted(const Array& sorted, const Array& values, bool right) {
   while (step <= n / 2) step *= 2;
   Array place = zeros(values.shape(), Int32);
   for (; n > 0 && step > 0; step /= 2) {
-    const Array next = place + step;
-    const Array before = comes_before(gather(sorted, min(next, n) - 1, 0), values, right);
+    const Array next = place + step, at = min(next, n) - 1;
+    const Array before = comes_before(one ? gather(sorted, at, 0) : take_along(sorted, at, 0), values, right);
     place = where(logical_and(le(next, n), before), next, place);
   }
   return place;
@@ -167,13 +220,13 @@ Array histogram(const Array& x, int64_t bins, double low, double high) {
   return bincount(where(inside, min(bin, bins - 1), -1), bins);
 }
 
-Array quantile(const Array& x, double q) { return quantile_of_all("quantile", x, q); }
-Array quantile(const Array& x, double q, Dims dims) {
-  return quantile_over("quantile", x, q, dims_mask("quantile", dims, x.shape()));
+Array quantile(const Array& x, double q, Between between) { return quantile_of_all("quantile", x, q, between); }
+Array quantile(const Array& x, double q, Dims dims, Between between) {
+  return quantile_over("quantile", x, q, dims_mask("quantile", dims, x.shape()), between);
 }
-Array median(const Array& x) { return quantile_of_all("median", x, 0.5); }
+Array median(const Array& x) { return quantile_of_all("median", x, 0.5, Between::linear); }
 Array median(const Array& x, Dims dims) {
-  return quantile_over("median", x, 0.5, dims_mask("median", dims, x.shape()));
+  return quantile_over("median", x, 0.5, dims_mask("median", dims, x.shape()), Between::linear);
 }
 
 }  // namespace rosin

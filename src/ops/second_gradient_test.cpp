@@ -182,5 +182,16 @@ TEST(SecondGradient, PoolingAgreesWithDifferences) {
       "global", [](const Array& a) { return global_meanpool(a); }, x);
 }
 
+TEST(SecondGradient, OfScatteredProductsHoldsAtZeros) {
+  const Array indices({0, 1, 0, 2, 1, 0}, {6});
+  const auto f = [&](const Array& at) {  // 1 beside the products: theirs are not multiplied by 0
+    return scatter_mul(slice(at, 0, 0, 3), indices, slice(at, 0, 3, 9)) + 1;
+  };
+  check_second_gradient("no zero", f, Array({0.5, -2.0, 3.0, 1.5, 0.7, -0.3, 2.0, 1.1, 0.9}, {9}));
+  check_second_gradient("a zero in each", f, Array({0.0, -2.0, 3.0, 1.5, 0.0, -0.3, 0.0, 1.1, 0.9}, {9}));
+  check_second_gradient("two zeros", f, Array({0.0, 0.0, 0.0, 1.5, 0.7, 0.0, 0.0, 0.0, 0.9}, {9}));
+  check_second_gradient("all zeros", f, zeros({9}, Float64));
+}
+
 }  // namespace
 }  // namespace rosin

@@ -134,5 +134,15 @@ TEST(Schedules, RefuseStepsThatTheyCannotCount) {
   EXPECT_DOUBLE_EQ(warmup(0, ConstantRate{0.5})(0), 0.5);
 }
 
+TEST(Schedules, ComposedOnesHaveParametersThatAreSchedules) {
+  const auto make = [](double low, double high) { return TriangleRate{.low = low, .high = high, .period = 4}; };
+  const auto rate = composed(make, 1.0, StepRate{.start = 9, .decay = 0.5, .steps = 4});
+  EXPECT_DOUBLE_EQ(rate(2), 9);    // the height of the first period
+  EXPECT_DOUBLE_EQ(rate(6), 4.5);  // of the second
+  EXPECT_DOUBLE_EQ(rate(4), 1);
+  const AnyRate any = warmup(2, rate);
+  EXPECT_DOUBLE_EQ(any(4), 9);
+}
+
 }  // namespace
 }  // namespace rosin

@@ -14,9 +14,6 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 
 Array other(Call& c) { return c.array(1, "other"); }
 
-/// A float of x's type, or x as Float32.
-Array floating(const Array& x) { return is_float(x.dtype()) || is_complex(x.dtype()) ? x : cast(x, Float32); }
-
 Array divided(Call& c) {
   const Array quotient = c.array(0) / other(c);
   const std::string mode = c.text(-1, "rounding_mode");
@@ -24,9 +21,6 @@ Array divided(Call& c) {
 }
 
 Array with_alpha(Call& c, double sign) { return c.array(0) + sign * c.real(-1, "alpha", 1) * other(c); }
-
-/// The remainder with the dividend's sign.
-Array fmod(const Array& x, const Array& y) { return x - y * stop_gradient(trunc(x / y)); }
 
 Array clamped(Call& c) {
   Array x = c.array(0);
@@ -41,16 +35,11 @@ Array rounded(Call& c) {
   return round(c.array(0) * power) / power;
 }
 
-Array xlogy(const Array& x, const Array& y) {
-  return where(is_nan(y), y, where(x == 0, 0, x * log(where(x == 0, 1, y))));
-}
-
 Array replaced_nan(Call& c) {
-  const Array x = c.array(0);
-  const bool wide = x.dtype() == Float64;
-  const double most = wide ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max();
-  const Array low = where(x == -infinity, c.real(3, "neginf", -most), x);
-  return where(is_nan(x), c.real(1, "nan", 0), where(x == infinity, c.real(2, "posinf", most), low));
+  NanOptions options{.nan = c.real(1, "nan", 0)};
+  if (c.has(2, "posinf")) options.posinf = c.real(2, "posinf", 0);
+  if (c.has(3, "neginf")) options.neginf = c.real(3, "neginf", 0);
+  return nan_to_num(c.array(0), options);
 }
 
 bool with_nan(Call& c) { return c.flag(-1, "equal_nan", false); }
@@ -62,13 +51,7 @@ Array is_close(Call& c) {
   return with_nan(c) ? close | (is_nan(a) & is_nan(b)) : close;
 }
 
-Array polygamma(Call& c) {
-  const int64_t n = c.integer(1, "n", 0);
-  if (n > 1) throw Refused("polygamma: digamma and trigamma alone");
-  return n == 0 ? digamma(c.array(0)) : trigamma(c.array(0));
-}
-
-Array pi_times(const Array& x) { return x * std::numbers::pi; }
+Array polygammas(Call& c) { return polygamma(static_cast<int>(c.integer(1, "n", 0)), c.array(0)); }
 
 const Table arithmetic(
     "elementwise",
@@ -85,7 +68,7 @@ const Table arithmetic(
         {"round/decimals_0", rounded},
         {"round/decimals_3", rounded},
         {"round/decimals_neg_3", rounded},
-        {"frac", [](Call& c) { return c.array(0) - trunc(c.array(0)); }},
+        {"frac", frac},
         {"add", [](Call& c) { return with_alpha(c, 1); }},
         {"sub", [](Call& c) { return with_alpha(c, -1); }},
         {"rsub", [](Call& c) { return other(c) - c.real(-1, "alpha", 1) * c.array(0); }},
@@ -105,7 +88,7 @@ const Table arithmetic(
         {"__rmod__", [](Call& c) { return mod(other(c), c.array(0)); }},
         {"addcmul", [](Call& c) { return c.array(0) + c.real(-1, "value", 1) * c.array(1) * c.array(2); }},
         {"addcdiv", [](Call& c) { return c.array(0) + c.real(-1, "value", 1) * (c.array(1) / c.array(2)); }},
-        {"lerp", [](Call& c) { return c.array(0) + c.array(2, "weight") * (c.array(1, "end") - c.array(0)); }},
+        {"lerp", [](Call& c) { return lerp(c.array(0), c.array(1, "end"), c.array(2, "weight")); }},
         {"maximum", max},
         {"minimum", min},
         {"max/binary", max},
@@ -119,71 +102,67 @@ const Table arithmetic(
         {"float_power", [](Call& c) { return pow(cast(c.array(0), Float64), cast(c.array(1, "exponent"), Float64)); }},
         {"sqrt", sqrt},
         {"rsqrt", rsqrt},
-        {"hypot", [](Call& c) { return sqrt(square(c.array(0)) + square(other(c))); }},
+        {"hypot", hypot},
         {"where", [](Call& c) { return where(c.array(1), c.array(0), c.array(2)); }},
         {"masked_fill", [](Call& c) { return where(c.array(1, "mask"), c.array(2, "value"), c.array(0)); }},
         {"nan_to_num", replaced_nan},
-        {"copysign", [](Call& c) { return abs(c.array(0)) * where(other(c) >= 0, 1, -1); }},
-        {"heaviside",
-         [](Call& c) { return where(c.array(0) == 0, c.array(1), cast(c.array(0) > 0, c.array(0).dtype())); }},
+        {"copysign", copysign},
+        {"signbit", signbit},
+        {"heaviside", heaviside},
         {"ldexp", [](Call& c) { return c.array(0) * exp2(cast(other(c), c.array(0).dtype())); }},
     });
 
-const Table functions("elementwise",
-                      {
-                          {"exp", exp},
-                          {"exp2", exp2},
-                          {"expm1", expm1},
-                          {"log", log},
-                          {"log2", log2},
-                          {"log10", log10},
-                          {"log1p", log1p},
-                          {"logaddexp", logaddexp},
-                          {"logaddexp2",
-                           [](Call& c) {
-                             constexpr double ln2 = std::numbers::ln2;
-                             return logaddexp(c.array(0) * ln2, other(c) * ln2) / ln2;
-                           }},
-                          {"sin", sin},
-                          {"cos", cos},
-                          {"tan", tan},
-                          {"asin", asin},
-                          {"acos", acos},
-                          {"atan", atan},
-                          {"atan2", atan2},
-                          {"sinh", sinh},
-                          {"cosh", cosh},
-                          {"tanh", tanh},
-                          {"asinh", asinh},
-                          {"acosh", acosh},
-                          {"atanh", atanh},
-                          {"sinc",
-                           [](Call& c) {
-                             const Array x = pi_times(c.array(0)), safe = where(x == 0, 1, x);
-                             return where(x == 0, 1, sin(safe) / safe);
-                           }},
-                          {"deg2rad", [](Call& c) { return floating(c.array(0)) * (std::numbers::pi / 180); }},
-                          {"rad2deg", [](Call& c) { return floating(c.array(0)) * (180 / std::numbers::pi); }},
-                          {"erf", erf},
-                          {"erfinv", erfinv},
-                          {"lgamma", lgamma},
-                          {"digamma", digamma},
-                          {"polygamma/polygamma_n_0", polygamma},
-                          {"polygamma/polygamma_n_1", polygamma},
-                          {"special.polygamma/special_polygamma_n_0", polygamma},
-                          {"sigmoid", sigmoid},
-                          {"logit",
-                           [](Call& c) {
-                             Array x = c.array(0);
-                             if (const double eps = c.real(1, "eps", -1); eps >= 0)
-                               x = where(x < eps, eps, min(x, 1 - eps));
-                             return log(x / (1 - x));
-                           }},
-                          {"xlogy", xlogy},
-                          {"special.entr",
-                           [](Call& c) { return where(c.array(0) < 0, -infinity, -xlogy(c.array(0), c.array(0))); }},
-                          {"special.ndtr", [](Call& c) { return 0.5 * (1 + erf(c.array(0) / std::numbers::sqrt2)); }},
-                      });
+const Table functions("elementwise", {
+                                         {"exp", exp},
+                                         {"exp2", exp2},
+                                         {"expm1", expm1},
+                                         {"log", log},
+                                         {"log2", log2},
+                                         {"log10", log10},
+                                         {"log1p", log1p},
+                                         {"logaddexp", logaddexp},
+                                         {"logaddexp2",
+                                          [](Call& c) {
+                                            constexpr double ln2 = std::numbers::ln2;
+                                            return logaddexp(c.array(0) * ln2, other(c) * ln2) / ln2;
+                                          }},
+                                         {"sin", sin},
+                                         {"cos", cos},
+                                         {"tan", tan},
+                                         {"asin", asin},
+                                         {"acos", acos},
+                                         {"atan", atan},
+                                         {"atan2", atan2},
+                                         {"sinh", sinh},
+                                         {"cosh", cosh},
+                                         {"tanh", tanh},
+                                         {"asinh", asinh},
+                                         {"acosh", acosh},
+                                         {"atanh", atanh},
+                                         {"sinc", sinc},
+                                         {"deg2rad", deg2rad},
+                                         {"rad2deg", rad2deg},
+                                         {"i0", i0},
+                                         {"special.i0e", i0e},
+                                         {"special.i1", i1},
+                                         {"special.i1e", i1e},
+                                         {"erfc", erfc},
+                                         {"erf", erf},
+                                         {"erfinv", erfinv},
+                                         {"lgamma", lgamma},
+                                         {"digamma", digamma},
+                                         {"polygamma/polygamma_n_0", polygammas},
+                                         {"polygamma/polygamma_n_1", polygammas},
+                                         {"polygamma/polygamma_n_2", polygammas},
+                                         {"polygamma/polygamma_n_3", polygammas},
+                                         {"polygamma/polygamma_n_4", polygammas},
+                                         {"special.polygamma/special_polygamma_n_0", polygammas},
+                                         {"sigmoid", sigmoid},
+                                         {"logit", [](Call& c) { return logit(c.array(0), c.real(1, "eps", -1)); }},
+                                         {"xlogy", xlogy},
+                                         {"special.entr", entr},
+                                         {"special.ndtr", ndtr},
+                                     });
 
 const Table comparisons(
     "elementwise",

@@ -196,8 +196,7 @@ Array masked_from(Call& c) {
 Arrays uniques(Call& c) {
   const Array x = c.array(0);
   c.has(-1, "sorted");
-  c.refuse(-1, "dim");
-  const Unique all = unique(x);
+  const Unique all = c.has(-1, "dim") ? unique(x, c.dim(x, -1, "dim", 0)) : unique(x);
   Arrays results{all.values};
   if (c.flag(-1, "return_inverse", false)) results.push_back(all.inverse);
   if (c.flag(-1, "return_counts", false)) results.push_back(all.counts);
@@ -206,8 +205,9 @@ Arrays uniques(Call& c) {
 
 Array sorted_places(Call& c) {
   c.has(-1, "out_int32");
-  c.refuse(-1, "sorter");
-  return searchsorted(c.array(0), c.array(1), c.flag(-1, "right", false) || c.text(-1, "side") == "right");
+  const Array x = c.array(0);
+  const Array sorted = c.has(-1, "sorter") ? take_along(x, c.array(-1, "sorter"), 0) : x;
+  return searchsorted(sorted, c.array(1), c.flag(-1, "right", false) || c.text(-1, "side") == "right");
 }
 
 Array histogram_of(Call& c) {
@@ -261,8 +261,6 @@ Array triangle_places(Call& c, Array (*part)(const Array&, int64_t)) {
   return transpose(places_in_dims(part(ones({columns, rows}), -c.integer(2, "offset", 0))));
 }
 
-constexpr const char* products = "scatter_mul: the second gradient is right where no element is 0";
-
 const Table table(
     "indexing",
     {
@@ -273,7 +271,7 @@ const Table table(
         {"scatter", [](Call& c) { return scattered_elements(c, c.text(-1, "reduce")); }},
         {"scatter_add", [](Call& c) { return scattered_elements(c, "add"); }},
         {"scatter_reduce/sum", scatter_reduced},
-        {"scatter_reduce/prod", scatter_reduced, 1, products},
+        {"scatter_reduce/prod", scatter_reduced},
         {"scatter_reduce/mean", scatter_reduced},
         {"scatter_reduce/amax", scatter_reduced},
         {"scatter_reduce/amin", scatter_reduced},
@@ -282,7 +280,7 @@ const Table table(
         {"index_copy", [](Call& c) { return scattered_slices(c, "copy", c.array(3, "source")); }},
         {"index_fill",
          [](Call& c) { return scattered_slices(c, "copy", c.array(3, "value") + zeros({}, c.array(0).dtype())); }},
-        {"index_reduce/prod", index_reduced, 1, products},
+        {"index_reduce/prod", index_reduced},
         {"index_reduce/mean", index_reduced},
         {"index_reduce/amax", index_reduced},
         {"index_reduce/amin", index_reduced},

@@ -54,8 +54,8 @@ LabelOptions label_options(Call& c, const Array& x) {
 }
 Array of_labels(Call& c) {
   const Array x = c.array(0), labels = c.array(1);
-  const LabelOptions options = label_options(c, x);
-  if (is_float(labels.dtype())) throw Refused("labelcrossentropy: labels, not probabilities");
+  LabelOptions options = label_options(c, x);
+  if (is_float(labels.dtype())) options.ignore.reset();
   return labelcrossentropy(x, labels, options);
 }
 /// Of logarithms of any numbers, which logsoftmax would change: the places alone.

@@ -1,5 +1,4 @@
-// Rows of torch.nn.functional: activations, convolutions, pools, normalisation, images, attention. Read first:
-// call.hpp.
+// Rows of torch.nn.functional: activations, normalisation, distances, attention. Read first: call.hpp.
 #include <algorithm>
 #include <cmath>
 
@@ -43,123 +42,6 @@ Array shrunk(Call& c) {
   const Array x = c.array(0);
   const double lambda = c.real(1, "lambd", 0.5);
   return where((x >= -lambda) & (x <= lambda), 0, x);
-}
-
-Extents extents(Call& c, int at, const char* name) {
-  const Sizes values = reversed(c.integers(at, name));
-  return values.size() == 1 ? Extents(values[0]) : Extents(std::span<const int64_t>(values));
-}
-
-/// PyTorch's pictures may come without a batch.
-template <class F> Array with_batch(const Array& x, int rank, F f) {
-  if (x.rank() == rank) return f(x);
-  return squeeze(f(unsqueeze(x, -1)), -1);
-}
-
-/// Sums over channels get a number each.
-Array with_bias(const Array& y, const Array& bias, int spatial) {
-  if (bias.is_nothing()) return y;
-  Sizes sizes(static_cast<size_t>(spatial), 1);
-  sizes.push_back(bias.count());
-  return y + reshape(bias, sizes);
-}
-
-/// Paddings by name: what keeps the size, with the odd one behind.
-Extents convolution_pad(Call& c, const Array& w, int spatial) {
-  const Value* const pad = c.find(4, "padding");
-  if (!pad || pad->kind != Value::Kind::text) return extents(c, 4, "padding");
-  Sizes widths;
-  Sizes dilation = reversed(c.integers(5, "dilation"));
-  dilation.resize(static_cast<size_t>(spatial), dilation.empty() ? 1 : dilation[0]);
-  for (int d = 0; d < spatial; ++d) {
-    const int64_t whole = pad->text == "same" ? dilation[static_cast<size_t>(d)] * (w.size(d) - 1) : 0;
-    widths.push_back(whole / 2);
-    widths.push_back(whole - whole / 2);
-  }
-  return Extents(std::span<const int64_t>(widths));
-}
-
-template <int spatial> Array convolved(Call& c) {
-  const Array w = c.array(1, "weight");
-  const ConvOptions options{.stride = extents(c, 3, "stride"),
-                            .pad = convolution_pad(c, w, spatial),
-                            .dilation = extents(c, 5, "dilation"),
-                            .groups = c.integer(6, "groups", 1)};
-  const Array bias = c.array_or_nothing(2, "bias");
-  return with_batch(c.array(0), spatial + 2,
-                    [&](const Array& x) { return with_bias(crosscor(x, w, options), bias, spatial); });
-}
-template <int spatial> Array convolved_back(Call& c) {
-  const Array w = c.array(1, "weight"), bias = c.array_or_nothing(2, "bias");
-  const ConvOptions options{.stride = extents(c, 3, "stride"),
-                            .pad = extents(c, 4, "padding"),
-                            .dilation = extents(c, 7, "dilation"),
-                            .groups = c.integer(6, "groups", 1)};
-  const Extents outpad = extents(c, 5, "output_padding");
-  return with_batch(c.array(0), spatial + 2, [&](const Array& x) {
-    return with_bias(crosscor_transpose(x, w, options, outpad), bias, spatial);
-  });
-}
-
-/// Windows that begin inside but end outside, which ceil_mode would add.
-void refuse_broken_windows(Call& c, const Array& x, int spatial, int ceil_at) {
-  if (!c.flag(ceil_at, "ceil_mode", false)) return;
-  const auto number = [&](int at, const char* name, int d, int64_t otherwise) {
-    const Sizes values = reversed(c.integers(at, name));
-    return values.empty() ? otherwise : values[values.size() == 1 ? 0 : static_cast<size_t>(d)];
-  };
-  for (int d = 0; d < spatial; ++d) {
-    const int64_t window = number(1, "kernel_size", d, 1), step = number(2, "stride", d, window);
-    if ((x.size(d) + 2 * number(3, "padding", d, 0) - window) % step) throw Refused("pools have whole windows alone");
-  }
-}
-
-template <int spatial> Array averaged(Call& c) {
-  const Array x = c.array(0);
-  refuse_broken_windows(c, x, spatial, 4);
-  const Extents window = extents(c, 1, "kernel_size"), pad = extents(c, 3, "padding");
-  const bool padded = std::ranges::any_of(pad.list(), [](int64_t width) { return width > 0; });
-  const bool inside = !c.flag(5, "count_include_pad", true) && padded;
-  if (c.has(6, "divisor_override")) throw Refused("meanpool: the divisor is the window's size");
-  return with_batch(x, spatial + 2, [&](const Array& all) {
-    const Array y = meanpool(all, window, extents(c, 2, "stride"), pad);
-    return inside ? y / meanpool(ones_like(all), window, extents(c, 2, "stride"), pad) : y;
-  });
-}
-template <int spatial> Arrays largest(Call& c) {
-  const Array x = c.array(0);
-  refuse_broken_windows(c, x, spatial, -1);
-  for (const int64_t step : c.integers(-1, "dilation")) {
-    if (step != 1) throw Refused("maxpool: neighbours alone");
-  }
-  const Array y = with_batch(x, spatial + 2, [&](const Array& all) {
-    return maxpool(all, extents(c, 1, "kernel_size"), extents(c, 2, "stride"), extents(c, 3, "padding"));
-  });
-  return c.flag(-1, "return_indices", false) ? Arrays{y, Array()} : Arrays{y};
-}
-
-/// Sizes that PyTorch keeps where it is given none.
-Extents reached(Call& c, const Array& x, int spatial) {
-  const Value* const value = c.find(1, "output_size");
-  if (!value || value->kind != Value::Kind::list) return extents(c, 1, "output_size");
-  Sizes sizes;
-  for (const Value& one : value->items) {
-    const int dim = spatial - 1 - static_cast<int>(sizes.size());
-    sizes.push_back(one.kind == Value::Kind::none ? x.size(dim) : static_cast<int64_t>(one.number));
-  }
-  std::ranges::reverse(sizes);
-  return Extents(std::span<const int64_t>(sizes));
-}
-constexpr const char* other_windows = "adaptive pools have windows of one size, as Flux's";
-template <int spatial> Array averaged_to(Call& c) {
-  const Array x = c.array(0);
-  return with_batch(x, spatial + 2, [&](const Array& all) { return adaptive_meanpool(all, reached(c, x, spatial)); });
-}
-template <int spatial> Arrays largest_to(Call& c) {
-  const Array x = c.array(0);
-  const Array y =
-      with_batch(x, spatial + 2, [&](const Array& all) { return adaptive_maxpool(all, reached(c, x, spatial)); });
-  return c.flag(2, "return_indices", false) ? Arrays{y, Array()} : Arrays{y};
 }
 
 /// A vector of PyTorch's channels (its dim 1) against x.
@@ -283,27 +165,6 @@ const Table functions(
          }},
     });
 
-const Table windows("networks", {
-                                    {"nn.functional.conv1d", convolved<1>},
-                                    {"nn.functional.conv2d", convolved<2>},
-                                    {"nn.functional.conv3d", convolved<3>},
-                                    {"nn.functional.conv_transpose1d", convolved_back<1>},
-                                    {"nn.functional.conv_transpose2d", convolved_back<2>},
-                                    {"nn.functional.conv_transpose3d", convolved_back<3>},
-                                    {"nn.functional.avg_pool1d", averaged<1>},
-                                    {"nn.functional.avg_pool2d", averaged<2>},
-                                    {"nn.functional.avg_pool3d", averaged<3>},
-                                    {"nn.functional.max_pool1d", largest<1>},
-                                    {"nn.functional.max_pool2d", largest<2>},
-                                    {"nn.functional.max_pool3d", largest<3>},
-                                    {"nn.functional.adaptive_avg_pool1d", averaged_to<1>, 1, other_windows},
-                                    {"nn.functional.adaptive_avg_pool2d", averaged_to<2>, 1, other_windows},
-                                    {"nn.functional.adaptive_avg_pool3d", averaged_to<3>, 1, other_windows},
-                                    {"nn.functional.adaptive_max_pool1d", largest_to<1>, 1, other_windows},
-                                    {"nn.functional.adaptive_max_pool2d", largest_to<2>, 1, other_windows},
-                                    {"nn.functional.adaptive_max_pool3d", largest_to<3>, 1, other_windows},
-                                });
-
 const Table norms("networks", {
                                   {"nn.functional.batch_norm", batch_norm, 10},
                                   {"nn.functional.instance_norm", instance_norm, 10},
@@ -312,78 +173,6 @@ const Table norms("networks", {
                                   {"nn.functional.rms_norm", rms_norm, 10},
                                   {"nn.functional.group_norm", group_norm, 10},
                               });
-
-/// The size or the scale of pictures, and what mode says.
-InterpolateOptions interpolation(Call& c, int spatial, Interpolation mode) {
-  InterpolateOptions options;
-  options.mode = mode;
-  const bool by_size = c.has(1, "size");
-  if (by_size) options.size = extents(c, 1, "size");
-  const Value* const scale = c.find(2, "scale_factor");
-  const bool rounded = c.flag(-1, "recompute_scale_factor", false);
-  if (scale && scale->kind == Value::Kind::list) {
-    for (const Value& one : scale->items) options.scale.insert(options.scale.begin(), one.number);
-  } else if (scale) {
-    options.scale.assign(static_cast<size_t>(spatial), scale->number);
-  }
-  c.text(3, "mode");
-  options.align_corners = c.flag(4, "align_corners", false);
-  if (!rounded || by_size) return options;
-  Sizes sizes;  // the factor is that of the sizes
-  for (int d = 0; d < spatial; ++d) {
-    sizes.push_back(
-        static_cast<int64_t>(static_cast<double>(c.array(0).size(d)) * options.scale[static_cast<size_t>(d)]));
-  }
-  options.scale.clear();
-  options.size = Extents(std::span<const int64_t>(sizes));
-  return options;
-}
-template <Interpolation mode> Array resampled(Call& c) {
-  const Array x = c.array(0);
-  return interpolate(x, interpolation(c, x.rank() - 2, mode));
-}
-Array upsampled(Call& c) {
-  InterpolateOptions options = interpolation(c, 2, Interpolation::linear);
-  options.align_corners = true;
-  return interpolate(c.array(0), options);
-}
-
-Array sampled(Call& c) {
-  GridSampleOptions options;
-  const std::string mode = c.text(2, "mode", "bilinear"), border = c.text(3, "padding_mode", "zeros");
-  if (mode == "bicubic") throw Refused("grid_sample: nearest and linear alone");
-  options.nearest = mode == "nearest";
-  options.border = border == "border"       ? GridBorder::border
-                   : border == "reflection" ? GridBorder::reflection
-                                            : GridBorder::zeros;
-  options.align_corners = c.flag(4, "align_corners", false);
-  return grid_sample(c.array(0), c.array(1), options);
-}
-
-Array columns(Call& c) {
-  const UnfoldOptions options{
-      .stride = extents(c, 4, "stride"), .pad = extents(c, 3, "padding"), .dilation = extents(c, 2, "dilation")};
-  return with_batch(c.array(0), 4, [&](const Array& x) { return unfold(x, extents(c, 1, "kernel_size"), options); });
-}
-
-/// Dims of PyTorch's x split and joined: (.., c r r, h, w) and (.., c, h r, w r).
-Array shuffled(Call& c) {
-  const int64_t r = c.integer(1, "upscale_factor", 1);
-  return with_batch(c.array(0), 4, [&](const Array& x) { return PixelShuffle(r)(x); });
-}
-Array unshuffled(Call& c) {
-  const int64_t r = c.integer(1, "downscale_factor", 1);
-  return with_batch(c.array(0), 4, [&](const Array& x) {
-    const Array parts = reshape(x, {r, x.size(0) / r, r, x.size(1) / r, x.size(2), x.size(3)});
-    return reshape(permute(parts, {1, 3, 0, 2, 4, 5}), {x.size(0) / r, x.size(1) / r, x.size(2) * r * r, x.size(3)});
-  });
-}
-Array channels_shuffled(Call& c) {
-  const Array x = c.array(0);
-  const int64_t groups = c.integer(1, "groups", 1), channels = x.size(-2);
-  const Array parts = reshape(x, {-1, channels / groups, groups, x.size(-1)});
-  return reshape(permute(parts, {0, 2, 1, 3}), x.shape());
-}
 
 Array pairwise_distance(Call& c) {
   const Array difference = c.array(0) - c.array(1) + c.real(3, "eps", 1e-6);
@@ -425,24 +214,11 @@ Array attended(Call& c) {
   return permute(reshape(y, {v.size(0), heads, q.size(1), q.size(3)}), {0, 2, 1, 3});
 }
 
-const Table pictures("networks", {
-                                     {"nn.functional.interpolate/nearest", resampled<Interpolation::nearest>},
-                                     {"nn.functional.interpolate/linear", resampled<Interpolation::linear>},
-                                     {"nn.functional.interpolate/bilinear", resampled<Interpolation::linear>},
-                                     {"nn.functional.interpolate/trilinear", resampled<Interpolation::linear>},
-                                     {"nn.functional.interpolate/bicubic", resampled<Interpolation::cubic>},
-                                     {"nn.functional.interpolate/area", resampled<Interpolation::area>},
-                                     {"nn.functional.upsample_bilinear", upsampled},
-                                     {"nn.functional.upsample_nearest", resampled<Interpolation::nearest>},
-                                     {"nn.functional.grid_sample", sampled},
-                                     {"nn.functional.unfold", columns},
-                                     {"nn.functional.pixel_shuffle", shuffled},
-                                     {"nn.functional.pixel_unshuffle", unshuffled},
-                                     {"nn.functional.channel_shuffle", channels_shuffled},
-                                     {"nn.functional.pairwise_distance", pairwise_distance},
-                                     {"nn.functional.cosine_similarity", cosine},
-                                     {"nn.functional.scaled_dot_product_attention", attended},
-                                 });
+const Table pairs("networks", {
+                                  {"nn.functional.pairwise_distance", pairwise_distance},
+                                  {"nn.functional.cosine_similarity", cosine},
+                                  {"nn.functional.scaled_dot_product_attention", attended},
+                              });
 
 }  // namespace
 }  // namespace rosin::opinfo

@@ -86,7 +86,15 @@ template <Array (*f)(const Array&, int)> Array running(Call& c) {
   const Array x = c.typed(c.array(0));
   return f(x, c.dim(x, 1, "dim", 0));
 }
-template <Array (*f)(const Array&, int)> Arrays running_values(Call& c) { return {running<f>(c), Array()}; }
+/// With the place of the last element that is the running one.
+template <Array (*f)(const Array&, int)> Arrays running_values(Call& c) {
+  const Array x = c.array(0), y = running<f>(c);
+  if (x.rank() == 0) return {y, zeros({}, Int64)};
+  const int dim = c.dim(x, 1, "dim", 0);
+  std::vector<int64_t> sizes(static_cast<size_t>(x.rank()), 1);
+  sizes[static_cast<size_t>(dim)] = x.size(dim);
+  return {y, cummax(where(x == y, reshape(arange(x.size(dim)), sizes), -1), dim)};
+}
 
 /// The k-th smallest along a dim and its place.
 Arrays kth(Call& c, const Array& x, int64_t k, int dim_at) {
@@ -106,11 +114,18 @@ Arrays lower_median(Call& c) {
 
 Array quantiles(Call& c) {
   const Array x = c.array(0), q = c.array(1, "q");
-  if (c.text(-1, "interpolation", "linear") != "linear") throw Refused("quantile: linear interpolation alone");
+  static const std::map<std::string, Between> ways = {{"linear", Between::linear},
+                                                      {"lower", Between::lower},
+                                                      {"higher", Between::higher},
+                                                      {"midpoint", Between::midpoint},
+                                                      {"nearest", Between::nearest}};
+  const Between between = ways.at(c.text(-1, "interpolation", "linear"));
   const std::vector<int> dims = c.dims(x, 2, "dim");
   const bool keep = c.flag(3, "keepdim", false);
   Arrays all;
-  for (const double one : q.to_vector<double>()) all.push_back(without(quantile(x, one, Dims(dims)), dims, keep));
+  for (const double one : q.to_vector<double>()) {
+    all.push_back(without(quantile(x, one, Dims(dims), between), dims, keep));
+  }
   return q.rank() == 0 ? all[0] : stack(all, all[0].rank());
 }
 

@@ -190,20 +190,22 @@ Array bags(Call& c) {
   c.refuse(-1, "scale_grad_by_freq");
   c.has(-1, "sparse");
   c.has(-1, "norm_type");
-  if (c.has(-1, "padding_idx")) throw Refused("EmbeddingBag: no padding_idx");
-  if (c.has(-1, "per_sample_weights")) throw Refused("EmbeddingBag: no weights");
-  if (c.flag(-1, "include_last_offset", false)) throw Refused("EmbeddingBag: bags begin, the last ends with the data");
+  const BagOptions options{.weights = c.array_or_nothing(-1, "per_sample_weights"),
+                           .last_offset = c.flag(-1, "include_last_offset", false)};
   const std::string mode = c.text(-1, "mode", "mean");
   EmbeddingBag layer(c.array(0));
   layer.reduction = mode == "sum" ? Reduction(sum) : mode == "max" ? Reduction(maximum) : Reduction(mean);
-  return c.has(-1, "offsets") ? layer(c.array(1), c.array(-1, "offsets")) : layer(c.array(1));
+  if (const int64_t padding = c.integer(-1, "padding_idx", layer.weight.size(1)); padding < layer.weight.size(1)) {
+    layer.padding = padding < 0 ? padding + layer.weight.size(1) : padding;
+  }
+  return c.has(-1, "offsets") ? layer(c.array(1), c.array(-1, "offsets"), options) : layer(c.array(1), options);
 }
 
 Array sampled(Call& c) {
   const int64_t mode = c.integer(2, "interpolation_mode", 0), border = c.integer(3, "padding_mode", 0);
-  if (mode == 2) throw Refused("grid_sample: nearest and linear alone");
+  constexpr Interpolation modes[] = {Interpolation::linear, Interpolation::nearest, Interpolation::cubic};
   return grid_sample(c.array(0), c.array(1),
-                     {.nearest = mode == 1,
+                     {.mode = modes[mode],
                       .border = static_cast<GridBorder>(border),
                       .align_corners = c.flag(4, "align_corners", false)});
 }
@@ -243,11 +245,7 @@ Array ctc(Call& c) {
 const Table others("solvers", {
                                   {"fmax", [](Call& c) { return nan_gives_way(c, max); }},
                                   {"fmin", [](Call& c) { return nan_gives_way(c, min); }},
-                                  {"special.xlog1py",
-                                   [](Call& c) {
-                                     const Array x = c.array(0), y = c.array(1);
-                                     return where(is_nan(y), y, where(x == 0, 0, x * log1p(where(x == 0, 0, y))));
-                                   }},
+                                  {"special.xlog1py", xlog1py},
                                   {"linspace/tensor_overload", [](Call& c) { return even_steps(c, false); }},
                                   {"logspace/tensor_overload", [](Call& c) { return even_steps(c, true); }},
                                   {"put", put},
