@@ -39,7 +39,7 @@ function(rosin_inside_tests name)
   if(TARGET ${name})
     rosin_internal(${name})
     rosin_take_rooms(${name} EXCEPT ${ROSIN_TEST_ROOMS_APART})
-    # Most of a build's files are theirs: compiled in two thirds of the time, and hardly slower, as the rooms are optimised.
+    # Most of a build's files are theirs: compiled in two thirds of the time, and the rooms are optimised.
     target_compile_options(${name} PRIVATE -O0)
   endif()
 endfunction()

@@ -26,16 +26,15 @@ int main(int argc, char** argv) {
   auto loader = DataLoader(mapobs(augmented, std::tuple{images, labels}),
                            {.batchsize = batchsize, .shuffle = true, .num_workers = 2}) |
                 device;
-  Chain model = autosize({28, 28, 1, 1}, {[](int64_t in) {
-                                            return Conv({3, 3}, in, 16, {.pad = 1, .bias = false});
-                                          },
-                                          [](int64_t in) { return BatchNorm(in, relu); }, MaxPool(2),
-                                          [](int64_t in) {
-                                            return Conv({3, 3}, in, 32, {.pad = 1, .bias = false});
-                                          },
-                                          [](int64_t in) { return BatchNorm(in, relu); }, MaxPool(2), flatten,
-                                          [](int64_t in) { return Dense(in, 64, relu); }, Dropout(0.3),
-                                          [](int64_t in) { return Dense(in, 10); }}) |
+  const int64_t width = drawn ? 16 : 32;
+  const auto convolution = [](int64_t out) {
+    return [out](int64_t in) { return Conv({3, 3}, in, out, {.pad = 1, .bias = false}); };
+  };
+  const auto norm = [](int64_t in) { return BatchNorm(in, relu); };
+  const auto dense = [](int64_t out) { return [out](int64_t in) { return Dense(in, out, relu); }; };
+  Chain model = autosize({28, 28, 1, 1}, {convolution(width), norm, MaxPool(2), convolution(2 * width), norm,
+                                          convolution(2 * width), norm, MaxPool(2), flatten, dense(4 * width),
+                                          Dropout(0.3), [](int64_t in) { return Dense(in, 10); }}) |
                 device;
   const int64_t steps = epochs * static_cast<int64_t>(loader.size());
   State state = setup(Scheduler(OneCycleRate{.peak = 5e-3, .steps = steps}, AdamW{.lambda = 1e-2}), model);

@@ -28,8 +28,8 @@ struct LossScaleOptions {
 /// anything looks at them (ClipGlobalNorm). A step with a gradient that is NaN or infinite is skipped: parameters, what
 /// the rule keeps and running statistics stay, and the scale falls; no error comes of that. Devices find out by
 /// themselves, so that nobody waits; rules that count steps on the host (Adam's bias correction) count skipped ones
-/// too there, where on the CPU they do not. Where processes share out the state (distributed::Optimizer with `shard`), all
-/// skip a step in which one of them finds such a gradient; they wait for each other there.
+/// too there, where on the CPU they do not. Of a state that processes share out (distributed::Optimizer with `shard`)
+/// all skip a step in which one of them finds such a gradient; they wait for each other there.
 template <Rule R> struct LossScale {
   R rule;
   LossScaleOptions options;

@@ -7,8 +7,8 @@
 #include <limits>
 
 #include <rosin/activation.hpp>
-#include <rosin/compose.hpp>
 #include <rosin/approx.hpp>
+#include <rosin/compose.hpp>
 #include <rosin/create.hpp>
 #include <rosin/grad.hpp>
 #include <rosin/index.hpp>

@@ -228,66 +228,18 @@ Arrays upsample(const NodeCall& call) {
   return {resized(call, request, resize_mode(call), "asymmetric")};
 }
 
-namespace {
-
-/// Weights of four neighbours for a fraction.
-std::vector<Array> cubic_weights(const Array& t) {
-  const double a = -0.75;
-  const auto near = [&](const Array& x) { return ((a + 2) * x - (a + 3)) * x * x + 1.0; };
-  const auto far = [&](const Array& x) { return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a; };
-  return {far(1.0 + t), near(t), near(1.0 - t), far(2.0 - t)};
-}
-
-/// The whole number below each coordinate of a dim, and what is beyond it; coordinates come as -1 to 1.
-struct Coordinates {
-  Array whole, fraction;
-};
-
-Coordinates coordinates_of(const Array& g, int64_t size, bool corners) {
-  const auto n = static_cast<double>(size);
-  const Array at = corners ? (g + 1.0) * ((n - 1) / 2) : ((g + 1.0) * n - 1.0) * 0.5;
-  return {floor(at), at - floor(at)};
-}
-
-/// The coordinate back, of the middle of an element.
-Array middle_of(const Array& at, int64_t size, bool corners) {
-  const auto n = static_cast<double>(size);
-  return corners ? at * (2 / std::max(n - 1, 1.0)) - 1.0 : (at * 2.0 + 1.0) / n - 1.0;
-}
-
-/// Sixteen neighbours, each of them read as the nearest of its own middle, so that what is outside is as stated.
-Array cubic_sample(const Array& x, const Array& grid, GridSampleOptions options) {
-  const bool corners = options.align_corners;
-  options.nearest = true;
-  const auto [left, tx] = coordinates_of(select(grid, 0, 0), x.size(0), corners);
-  const auto [top, ty] = coordinates_of(select(grid, 0, 1), x.size(1), corners);
-  const std::vector<Array> wx = cubic_weights(tx), wy = cubic_weights(ty);
-  Array y;
-  for (int j = 0; j < 4; ++j) {
-    for (int i = 0; i < 4; ++i) {
-      const Array at =
-          stack({middle_of(left + (i - 1.0), x.size(0), corners), middle_of(top + (j - 1.0), x.size(1), corners)}, 0);
-      const Array weight = wx[static_cast<size_t>(i)] * wy[static_cast<size_t>(j)];
-      const Array part = rosin::grid_sample(x, at, options) * unsqueeze(weight, 2);
-      y = y.is_nothing() ? part : y + part;
-    }
-  }
-  return y;
-}
-
-}  // namespace
-
 /// x is (spatial..., channels, batch), the grid (dims, sizes..., batch).
 Arrays grid_sample(const NodeCall& call) {
   const std::string mode = call.text("mode", "linear"), padding = call.text("padding_mode", "zeros");
-  const GridSampleOptions options{.nearest = mode == "nearest",
+  const Interpolation by = mode == "nearest"                      ? Interpolation::nearest
+                           : mode == "bicubic" || mode == "cubic" ? Interpolation::cubic
+                                                                  : Interpolation::linear;
+  const GridSampleOptions options{.mode = by,
                                   .border = padding == "border"       ? GridBorder::border
                                             : padding == "reflection" ? GridBorder::reflection
                                                                       : GridBorder::zeros,
                                   .align_corners = call.integer("align_corners", 0) != 0};
-  if (mode != "bicubic" && mode != "cubic") return {rosin::grid_sample(call[0], call[1], options)};
-  if (call[0].rank() != 4) call.refuse("cubic images have two axes", to_string(call[0].shape()));
-  return {cubic_sample(call[0], call[1], options)};
+  return {rosin::grid_sample(call[0], call[1], options)};
 }
 
 Arrays affine_grid_value(const NodeCall& call) {

@@ -89,6 +89,7 @@ std::string along_axis(NodeWriting& node, std::string_view op);
 Write sum_out, extreme_out, any_out, place_out, running_sum_out, sorted_places, part_out;
 // export_product.cpp
 std::vector<WireWriter> convolution_settings(const NodeWriting& node, const WindowAttributes& window);
+/// `dilated_since`: the first opset whose windows may have steps.
 std::vector<WireWriter> pool_settings(const NodeWriting& node, int64_t dilated_since);
 /// A transposed convolution of x with kernels (of these sizes, in the order of dims) to the sizes of the result.
 std::string spread_out(NodeWriting& node, const std::string& x, const std::string& kernels,
