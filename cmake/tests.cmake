@@ -27,7 +27,7 @@ function(rosin_test_program name)
     target_compile_options(${name} PRIVATE -O0 -fno-sanitize=undefined)
     # Read once for a program instead of once for each of its files. (With optimisation g++ 12 warns of what stands in
     # headers of the system then.)
-    target_precompile_headers(${name} PRIVATE <gtest/gtest.h> <rosin/rosin.hpp>)
+    target_precompile_headers(${name} PRIVATE <gtest/gtest.h>)
   endif()
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_property(GLOBAL APPEND PROPERTY ROSIN_TEST_PROGRAMS ${name})

@@ -11,6 +11,7 @@
 #include <rosin/matmul.hpp>
 #include <rosin/movement.hpp>
 
+#include "graph/context.hpp"
 #include "graph/node.hpp"
 #include "graph/transfer.hpp"
 #include "model/locate.hpp"
@@ -27,7 +28,11 @@ std::string sizes_text(std::string_view name, const Array& input_weight, const A
          std::to_string(recurrent_weight.size(1));
 }
 
-Array zero_state(const Array& recurrent_weight) { return zeros({recurrent_weight.size(1)}, recurrent_weight.dtype()); }
+/// Beside the weight.
+Array zero_state(const Array& recurrent_weight) {
+  const DeviceScope scope(*recurrent_weight.node());
+  return zeros({recurrent_weight.size(1)}, recurrent_weight.dtype());
+}
 
 /// The rows of one gate out of those of all.
 Array gate(const Array& gates, int64_t which, int64_t out) { return slice(gates, 0, which * out, (which + 1) * out); }
