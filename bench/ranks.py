@@ -19,8 +19,9 @@ import sections
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build" / "release"
-WORKS = {"C3": (128, 50), "C4": (128, 300), "C5": (512, 50)}  # batch, steps
-WHAT = {"C3": "LeNet-5 b128", "C4": "MLP 784-256-10 b128", "C5": "MLP 784-512-512-10 b512"}
+WORKS = {"C3": (128, 50), "C4": (128, 300), "C5": (512, 50), "GPT": (12, 30)}  # batch, steps
+WHAT = {"C3": "LeNet-5 b128", "C4": "MLP 784-256-10 b128", "C5": "MLP 784-512-512-10 b512",
+        "GPT": "char-GPT 4L d128 T64 b12"}
 DDP = "PyTorch DDP, gloo"
 
 PEER = """
@@ -31,8 +32,28 @@ rank, ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 torch.set_num_threads(int(os.environ["THREADS"]))
 dist.init_process_group("gloo", init_method="tcp://127.0.0.1:" + os.environ["PORT"], rank=rank, world_size=ranks)
 torch.manual_seed(1)
-L = torch.nn
-if name == "C4":
+L, F = torch.nn, torch.nn.functional
+class Block(L.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm1, self.norm2 = L.LayerNorm(128), L.LayerNorm(128)
+        self.qkv, self.out = L.Linear(128, 384), L.Linear(128, 128)
+        self.up, self.down = L.Linear(128, 512), L.Linear(512, 128)
+    def forward(self, x):
+        q, k, v = (y.unflatten(2, (4, 32)).transpose(1, 2) for y in self.qkv(self.norm1(x)).split(128, 2))
+        x = x + self.out(F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2))
+        return x + self.down(F.gelu(self.up(self.norm2(x)), approximate="tanh"))
+class Gpt(L.Module):
+    def __init__(self):
+        super().__init__()
+        self.tokens, self.places, self.norm = L.Embedding(65, 128), L.Embedding(64, 128), L.LayerNorm(128)
+        self.blocks = L.Sequential(*(Block() for _ in range(4)))
+    def forward(self, ids):
+        x = self.blocks(self.tokens(ids) + self.places.weight)
+        return F.linear(self.norm(x), self.tokens.weight).transpose(1, 2)
+if name == "GPT":
+    model, shape = Gpt(), (65,)
+elif name == "C4":
     model, shape = L.Sequential(L.Linear(784, 256), L.ReLU(), L.Linear(256, 10)), (784,)
 elif name == "C5":
     model = L.Sequential(L.Linear(784, 512), L.ReLU(), L.Linear(512, 512), L.ReLU(), L.Linear(512, 10))
@@ -45,6 +66,9 @@ model = L.parallel.DistributedDataParallel(model) if ranks > 1 else model
 rule = torch.optim.Adam(model.parameters(), lr=1e-3, fused=True)
 share = batch // ranks
 x, y = torch.rand(share, *shape), torch.randint(0, 10, (share,))
+if name == "GPT":
+    text = torch.randint(0, 65, (share, 65))
+    x, y = text[:, :-1], text[:, 1:]
 loss_of = L.CrossEntropyLoss()
 def step():
     rule.zero_grad(set_to_none=True)

@@ -8,8 +8,8 @@
  *   results    ROSIN_COMM_OK, or another status; then error_text() of the calling thread says what happened, as one or
  *              more lines of text, until the next call of that thread. No exception, signal, exit or output to the
  *              terminal leaves a transport.
- *   threads    calls on one communicator are never made at the same time, but for abort(), which any thread may call
- *              at any time.
+ *   threads    calls on one communicator are never made at the same time, but any thread may make the next one, and
+ *              call abort() at any time.
  *   structs    every struct that is exchanged by address begins with its size in bytes. Who reads one takes fields
  *              beyond that size as zero (functions: not offered).
  *   numbers    counts from 0; bytes unless said otherwise; times in seconds.

@@ -73,6 +73,7 @@ class CpuPrepared final : public Prepared {
       for (; i < s_.steps.size(); ++i) {
         if (s_.steps[i].kernel >= 0) run_kernel(*kernel++, data);
         else run_call(calls_[i], data);
+        if (memory.listener) memory.listener->over(i);
       }
     } catch (Error& error) {
       tell_site(error, s_.steps[i], memory.sites);

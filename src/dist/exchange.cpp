@@ -8,9 +8,9 @@
 #include <rosin/error.hpp>
 
 #include "base/hash.hpp"
+#include "dist/buckets.hpp"
 #include "dist/group.hpp"
 #include "dist/host.hpp"
-#include "dist/sharded.hpp"
 #include "dist/words.hpp"
 #include "graph/leaf.hpp"
 #include "graph/node.hpp"
@@ -18,9 +18,6 @@
 
 namespace rosin::distributed {
 namespace {
-
-/// The largest message, so that what waits for a rank is known by name; PyTorch's default.
-constexpr uint64_t bucket_bytes = uint64_t{25} << 20;
 
 class GradientList : public ListToAgreeOn {
  public:
@@ -40,52 +37,14 @@ class GradientList : public ListToAgreeOn {
   std::span<const rosin::detail::NamedGradient> gradients_;
 };
 
-/// Sums of arrays of one type over all ranks, sent together; `made` receives them.
-class Bucket {
- public:
-  Bucket(Group& group, DType type) : group_(group), type_(type) {}
-  void add(const Array& given, const Array& made) {
-    const int64_t count = given.count() * (is_complex(given.dtype()) ? 2 : 1);
-    pieces_.push_back({given, made, count});
-    bytes_ += static_cast<uint64_t>(count) * size_of(type_);
-    if (bytes_ >= bucket_bytes) send();
-  }
-  void send() {
-    if (pieces_.empty()) return;
-    group_.run({ROSIN_COMM_ALLREDUCE, "update", type_}, pieces_, "gradients, message " + std::to_string(sent_++));
-    pieces_.clear();
-    bytes_ = 0;
-  }
-
- private:
-  Group& group_;
-  DType type_;
-  std::vector<Piece> pieces_;
-  uint64_t bytes_ = 0;
-  int sent_ = 0;
-};
-
 Array as_sent(const Array& gradient, const OptimizerOptions& options) {
   return options.dtype && is_float(gradient.dtype()) ? cast(gradient, *options.dtype) : gradient;
 }
 
-/// The sums of arrays that are in one place, in fresh ones.
-std::vector<Array> sums(Group& group, const std::vector<Array>& given) {
-  std::vector<Array> made;
-  for (const Array& x : given) made.push_back(fresh_beside(x, x.dtype(), x.shape()));
-  std::vector<DType> types;
-  for (const Array& x : given) {
-    const DType type = part_type(x.dtype());
-    if (std::find(types.begin(), types.end(), type) == types.end()) types.push_back(type);
-  }
-  for (const DType type : types) {
-    Bucket bucket(group, type);
-    for (size_t i = 0; i < given.size(); ++i) {
-      if (part_type(given[i].dtype()) == type) bucket.add(given[i], made[i]);
-    }
-    bucket.send();
-  }
-  return made;
+/// Where they are, if that is one place; what is on the CPU is left pending, so that messages can go while the rest is
+/// computed.
+std::vector<Array> as_given(const std::vector<Array>& sent) {
+  return std::all_of(sent.begin(), sent.end(), is_on_cpu) ? sent : placed_together(sent);
 }
 
 }  // namespace
@@ -111,9 +70,7 @@ void detail::exchange(const Backend& backend, std::span<rosin::detail::NamedGrad
                "let every rank compute the same loss of the same model");
   std::vector<Array> sent;
   for (const auto& [name, g, owner] : gradients) sent.push_back(as_sent(g, options));
-  const std::vector<Array> given = placed_together(sent);
-  const bool shared = !gradients.empty() && gradients.front().owner >= 0;
-  const std::vector<Array> summed = shared ? sums_at_owners(group, gradients, given) : sums(group, given);
+  const std::vector<Array> summed = Buckets(group, gradients, as_given(sent)).sums();
   for (size_t i = 0; i < gradients.size(); ++i) {
     Array& g = gradients[i].gradient;
     if (summed[i].is_nothing()) g = Array();

@@ -57,6 +57,14 @@ Difference difference_of(const std::string& first, const std::string& second) {
   }
 }
 
+/// Of a piece in memory of the host.
+rosin_comm_part part_of(const Piece& piece) {
+  const void* const send = piece.elements ? piece.elements : piece.send.node()->data();
+  const bool is_in_place = same(piece.send, piece.receive);
+  return {send, is_in_place ? const_cast<void*>(send) : piece.receive.node()->data(),
+          static_cast<uint64_t>(piece.count)};
+}
+
 /// What a library may write to after it was given up: never let go.
 void keep_for_ever(std::span<const Piece> pieces) {
   static auto* const kept = new std::vector<Piece>;
@@ -116,9 +124,7 @@ rosin_comm_status Group::run(rosin_comm_collective& collective, std::span<const 
     return memory->run(collective, pieces, rank());
   }
   std::vector<rosin_comm_part> parts;
-  for (const Piece& piece : pieces) {
-    parts.push_back({piece.send.node()->data(), piece.receive.node()->data(), static_cast<uint64_t>(piece.count)});
-  }
+  for (const Piece& piece : pieces) parts.push_back(part_of(piece));
   collective.parts = parts.data();
   return transport_.run(comm_, &collective);
 }

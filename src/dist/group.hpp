@@ -32,6 +32,7 @@ struct Piece {
   Array send;
   Array receive;
   int64_t count;
+  const void* elements = nullptr;  // of `send`, where they are written and it is not evaluated yet; the CPU's
 };
 
 class DeviceMemory;

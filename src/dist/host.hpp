@@ -7,6 +7,8 @@
 
 namespace rosin::distributed {
 
+/// Whether x is in memory of the CPU, or will be; a C++ number is in none.
+bool is_on_cpu(const Array& x);
 /// x in memory of the CPU, evaluated: itself, or a copy of what is elsewhere or a C++ number.
 Array host_array(const Array& x);
 /// x as a collective takes it: evaluated, where it is; a C++ number in memory of the CPU.

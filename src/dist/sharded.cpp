@@ -1,13 +1,12 @@
 // ZeRO stage 1: each rank keeps the optimiser state of its share of the parameters and makes their steps for all. Whole
 // parameters are shared out, so that rules which look at all of one (ClipNorm) are as they were.
-#include "dist/sharded.hpp"
-
 #include <algorithm>
 #include <numeric>
 
 #include <rosin/create.hpp>
 #include <rosin/error.hpp>
 
+#include "dist/group.hpp"
 #include "dist/host.hpp"
 #include "graph/leaf.hpp"
 #include "graph/node.hpp"
@@ -16,7 +15,6 @@
 namespace rosin::distributed {
 namespace {
 
-using rosin::detail::NamedGradient;
 using rosin::detail::OwnedArray;
 
 /// The arrays that a rule keeps for a parameter.
@@ -33,37 +31,7 @@ std::vector<Array*> kept_by(StateLeaf& leaf) {
   return list.arrays;
 }
 
-/// The types in which these are summed, each once.
-std::vector<DType> types_of(const std::vector<Array>& given) {
-  std::vector<DType> types;
-  for (const Array& x : given) {
-    const DType type = part_type(x.dtype());
-    if (std::find(types.begin(), types.end(), type) == types.end()) types.push_back(type);
-  }
-  return types;
-}
-
 }  // namespace
-
-std::vector<Array> sums_at_owners(Group& group, std::span<const NamedGradient> gradients,
-                                  const std::vector<Array>& given) {
-  std::vector<Array> made(given.size());
-  for (const DType type : types_of(given)) {
-    for (int owner = 0; owner < group.ranks(); ++owner) {
-      std::vector<Piece> pieces;
-      for (size_t i = 0; i < given.size(); ++i) {
-        if (gradients[i].owner != owner || part_type(given[i].dtype()) != type) continue;
-        if (owner == group.rank()) made[i] = fresh_beside(given[i], given[i].dtype(), given[i].shape());
-        const int64_t count = given[i].count() * (is_complex(given[i].dtype()) ? 2 : 1);
-        pieces.push_back({given[i], made[i].is_nothing() ? given[i] : made[i], count});
-      }
-      if (pieces.empty()) continue;
-      group.run({ROSIN_COMM_REDUCE, "update", type, Reduction::sum, owner}, pieces,
-                "gradients of the share of rank " + std::to_string(owner));
-    }
-  }
-  return made;
-}
 
 rosin::detail::Sharing* detail::sharing(const Backend& backend, const OptimizerOptions& options) noexcept {
   return options.shard ? &backend.group() : nullptr;

@@ -21,6 +21,8 @@
 
 namespace rosin::distributed {
 
+bool is_on_cpu(const Array& x) { return !is_scalar(*x.node()) && x.node()->device == 0; }
+
 Array host_array(const Array& x) {
   if (!is_scalar(*x.node())) return on_cpu(x);
   Array made = fresh_leaf(x.dtype(), x.shape());

@@ -39,6 +39,13 @@ inline uint32_t site_of(std::span<const NodeSite> sites, int32_t node) {
   return at == sites.end() ? 0 : at->site;
 }
 
+/// Who is told, by a run on the CPU, that a step of the structure is over.
+class StepListener {
+ public:
+  virtual ~StepListener() = default;
+  virtual void over(size_t step) noexcept = 0;
+};
+
 /// The memory of one run, which nothing else uses as long as it goes on.
 struct RunMemory {
   void** values = nullptr;  // by value of the structure: given for leaves and outputs, the run may fill in the others
@@ -49,6 +56,7 @@ struct RunMemory {
   std::span<Memory* const> reads = {}, makes = {}, overwrites = {};
   std::span<const NodeSite> sites = {};  // of nodes that were recorded in a layer, for errors
   bool defers = false;  // who asks for the run does not wait for its checks: what they find is thrown later
+  StepListener* listener = nullptr;  // the CPU's
 };
 
 /// A layout that is ready to run, any number of times and by any number of threads at once.

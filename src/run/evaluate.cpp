@@ -18,6 +18,7 @@
 #include "run/buffer_pool.hpp"
 #include "run/cpu_stream.hpp"
 #include "run/device_table.hpp"
+#include "run/early.hpp"
 #include "run/evaluate.hpp"
 #include "run/leaf_table.hpp"
 #include "run/memory_text.hpp"
@@ -503,6 +504,7 @@ bool Evaluation::post(const std::shared_ptr<Plan>& plan, const plan::Prepared& p
 void Evaluation::execute(const std::shared_ptr<Plan>& plan) {
   PlanCache& cache = PlanCache::instance();
   CpuStream::finish();
+  EarlyResults* const early = device_ == 0 ? EarlyResults::of_thread() : nullptr;
   try {
     allocate_outputs(*plan);  // first: what has memory has sizes that the calls can compute with
     const plan::Prepared& prepared = cache.prepared(*plan);
@@ -516,9 +518,11 @@ void Evaluation::execute(const std::shared_ptr<Plan>& plan) {
                     .makes = makes_,
                     .overwrites = overwrites_,
                     .sites = sites_,
-                    .defers = defers_});
+                    .defers = defers_,
+                    .listener = early ? early->begin(*plan->layout, order_, run_.memory.data()) : nullptr});
     }
   } catch (...) {
+    if (early) early->fail();
     release_outputs();
     throw;
   }

@@ -1,0 +1,76 @@
+// Buckets: the sums over all ranks of many arrays, in messages of a bounded size. Gradients of the last layers are
+// there first, so messages go from the last array to the first; each is sent, by a thread of its own, as soon as a run
+// of the CPU has written its arrays, while the run goes on with those of earlier layers. Every rank sends the same
+// messages in the same order, whichever is ready first. Read first: group.hpp, run/early.hpp.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <rosin/array.hpp>
+#include <rosin/optim.hpp>
+
+#include "dist/group.hpp"
+#include "run/early.hpp"
+
+namespace rosin::distributed {
+
+class Buckets final : private EarlyResults::Listener {
+ public:
+  /// The largest message, so that what waits for a rank is known by name, and the first, which is wanted soon; both are
+  /// PyTorch's defaults.
+  static constexpr uint64_t most_bytes = uint64_t{25} << 20, first_bytes = uint64_t{1} << 20;
+
+  /// `given` are all in memory of the CPU, or all on one device; pending where that is the CPU's. gradients[i].owner is
+  /// the rank that wants the sum, or -1: every rank.
+  Buckets(Group& group, std::span<const rosin::detail::NamedGradient> gradients, std::vector<Array> given);
+
+  /// The sums; nothing in the place of those that others own. Evaluates what is pending. Error (distributed), and what
+  /// the evaluation throws.
+  std::vector<Array> sums();
+
+ private:
+  struct Message {
+    Verb verb;
+    std::string label;
+    std::vector<Piece> pieces;
+    uint64_t bytes = 0;
+    size_t missing = 0;    // of its arrays: not told as written
+    bool is_sent = false;  // or being sent
+  };
+
+  void form(std::span<const rosin::detail::NamedGradient> gradients);
+  void add(Message& message, size_t i);
+  bool is_worth_a_thread() const;
+  void evaluate();
+  void evaluate_and_send();
+  void send(Message& message) { group_.run(message.verb, message.pieces, message.label); }
+
+  // The thread that sends.
+  void serve() noexcept;
+  bool wait_for(Message& message);
+  void end();
+
+  void written(size_t i, const void* elements) noexcept override;
+  void failed() noexcept override;
+
+  Group& group_;
+  std::vector<Array> given_, made_;
+  std::vector<Message> messages_;
+  struct Place {
+    size_t message, piece;
+  };
+  std::vector<Place> places_;  // of each array
+
+  std::mutex lock_;
+  std::condition_variable changed_;
+  bool is_sending_ = false, has_ended_ = false;
+  std::exception_ptr error_;  // of the thread
+};
+
+}  // namespace rosin::distributed

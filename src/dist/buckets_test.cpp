@@ -1,0 +1,132 @@
+// Buckets over a transport that pretends a second rank with the same arrays.
+#include "dist/buckets.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <rosin/rosin.hpp>
+
+#include "../tests/error_testing.hpp"
+
+namespace rosin::distributed {
+namespace {
+
+struct Sent {
+  std::string name;
+  uint32_t parts;
+  bool by_other_thread;
+};
+std::vector<Sent> sent;
+std::thread::id caller;
+rosin_comm_status answer;
+
+rosin_comm_status join(double) { return ROSIN_COMM_OK; }
+rosin_comm_status world(rosin_comm**) { return ROSIN_COMM_OK; }
+void leave() {}
+const char* error_text() { return "the other rank is gone"; }
+rosin_comm_status place(rosin_comm*, rosin_comm_place* out) {
+  out->ranks = 2;
+  return ROSIN_COMM_OK;
+}
+rosin_comm_status run(rosin_comm*, const rosin_comm_collective* c) {
+  sent.push_back({c->name, c->part_count, std::this_thread::get_id() != caller});
+  for (uint32_t p = 0; p < c->part_count; ++p) {
+    if (c->kind == ROSIN_COMM_REDUCE && c->root != 0) continue;
+    const auto* const from = static_cast<const float*>(c->parts[p].send);
+    auto* const to = static_cast<float*>(c->parts[p].receive);
+    for (uint64_t i = 0; i < c->parts[p].count; ++i) to[i] = 2 * from[i];
+  }
+  return answer;
+}
+
+class BucketsOfTwo : public testing::Test {
+ protected:
+  BucketsOfTwo() : transport_(table()), group_("pretended", transport_, 5) {
+    sent.clear();
+    caller = std::this_thread::get_id();
+    answer = ROSIN_COMM_OK;
+  }
+  static rosin_comm_transport table() {
+    rosin_comm_transport t{};
+    t.size = sizeof t;
+    t.name = "Pretended";
+    t.error_text = error_text;
+    t.join = join;
+    t.world = world;
+    t.leave = leave;
+    t.place = place;
+    t.run = run;
+    return t;
+  }
+  std::vector<Array> sums(const std::vector<Array>& given, const std::vector<int>& owners = {}) {
+    std::vector<rosin::detail::NamedGradient> gradients;
+    for (size_t i = 0; i < given.size(); ++i) {
+      gradients.push_back({std::to_string(i), given[i], owners.empty() ? -1 : owners[i]});
+    }
+    return Buckets(group_, gradients, given).sums();
+  }
+
+  rosin_comm_transport transport_;
+  Group group_;
+};
+
+/// 4 MiB each; each needs the one behind it, as in a backward pass.
+std::vector<Array> pending() {
+  std::vector<Array> given(4);
+  Array x = full({1024, 1024}, 0.5f);
+  for (size_t i = given.size(); i-- > 0;) {
+    x = cumsum(x, 1) * 0.5;
+    given[i] = x;
+  }
+  return given;
+}
+
+TEST_F(BucketsOfTwo, SendTheLastFirstByAThreadOfTheirOwn) {
+  const std::vector<Array> given = pending();
+  const std::vector<Array> got = sums(given);
+  ASSERT_EQ(sent.size(), 2u);
+  EXPECT_EQ(sent[0].name, "update of gradients, message 0");
+  EXPECT_EQ(sent[0].parts, 1u);
+  EXPECT_EQ(sent[1].parts, 3u);
+  EXPECT_TRUE(sent[0].by_other_thread);
+  for (size_t i = 0; i < given.size(); ++i) EXPECT_TRUE(all(got[i] == 2.0 * given[i]).item<bool>()) << i;
+}
+
+TEST_F(BucketsOfTwo, NeedNoThreadForWhatIsThere) {
+  const std::vector<Array> given = pending();
+  eval();
+  sums(given);
+  ASSERT_EQ(sent.size(), 2u);
+  EXPECT_FALSE(sent[0].by_other_thread);
+  sent.clear();
+  const Array x = full({3}, 2.0f), small = x + 1.0;
+  EXPECT_EQ(sums({small, small}).front().to_vector<float>(), (std::vector<float>{6, 6, 6}));
+  ASSERT_EQ(sent.size(), 1u) << "one message: nothing is left to compute beside it";
+  EXPECT_FALSE(sent[0].by_other_thread);
+}
+
+TEST_F(BucketsOfTwo, GiveOwnersTheirShare) {
+  const std::vector<Array> given = pending();
+  const std::vector<Array> got = sums(given, {0, 1, 0, 1});
+  ASSERT_EQ(sent.size(), 3u);
+  EXPECT_EQ(sent[0].name, "update of gradients of the share of rank 1, message 0");
+  EXPECT_TRUE(got[1].is_nothing());
+  EXPECT_TRUE(got[3].is_nothing());
+  EXPECT_TRUE(all(got[0] == 2.0 * given[0]).item<bool>());
+  EXPECT_TRUE(all(got[2] == 2.0 * given[2]).item<bool>());
+}
+
+TEST_F(BucketsOfTwo, StopWhenTheStepOrTheOtherRankFails) {
+  std::vector<Array> given = pending();
+  given[0] = gather(reshape(given[0], {-1}), Array({1 << 21}, {1}));
+  EXPECT_NE(error_of([&] { sums(given); }, ErrorKind::argument).find("gather"), std::string::npos);
+  EXPECT_LE(sent.size(), 1u);
+  answer = ROSIN_COMM_LOST;
+  EXPECT_NE(error_of([&] { sums(pending()); }, ErrorKind::distributed).find("other rank"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace rosin::distributed
