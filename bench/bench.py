@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Ours beside each peer for the same work, in one run: python3 bench/bench.py [names] [--json FILE] [--results FILE]
-[--quick]. README.md says how a number is made. Read next: workloads.py (what is run), sides.py (our programs and the
+[--quick] [--sittings FILE]. README.md says how a number is made. Read next: workloads.py (what is run), sides.py (our programs and the
 peers' processes), report.py (what is printed)."""
 import argparse
 import dataclasses
@@ -138,7 +138,8 @@ class Task:
 
     def compare(self, trial, session):
         record = self.bench.records.get((self.name, trial.setup.threads))
-        difference = report.loss_difference(record["losses"], session.losses) if record else 0
+        is_known = record and self.workload.alike
+        difference = report.loss_difference(record["losses"], session.losses) if is_known else 0
         if difference > report.LOSS_TOLERANCE:
             trial.note(f"LOSSES DIFFER by {difference:.1e}")
 
@@ -168,11 +169,57 @@ class Task:
                                   middle(ours.cpu_ms), middle(trial.cpu_ms))
 
 
+class Sittings:
+    """What runs before this one have measured, by workload, in a file: a long bench needs no single quiet hour. Each
+    workload is measured in one of them, both sides together."""
+
+    def __init__(self, path):
+        self.path, self.found = path, {}
+        if path and path.exists():
+            self.found = json.loads(path.read_text())
+
+    def take(self, name, bench):
+        """Whether the workload was measured: gives its rows to the bench."""
+        kept = self.found.get(name)
+        if not kept:
+            return False
+        bench.rows += kept["rows"]
+        bench.records.update({(name, threads): record for name, threads, record in kept["records"]})
+        bench.beginnings += kept["beginnings"]
+        bench.minutes += kept["minutes"]
+        bench.load = max(bench.load, kept["load"])
+        bench.servers.versions.update(kept["versions"])
+        return True
+
+    def keep(self, name, **kept):
+        if not self.path:
+            return
+        self.found[name] = kept
+        fresh = self.path.with_suffix(".new")
+        fresh.write_text(json.dumps(self.found, indent=1) + "\n")
+        fresh.replace(self.path)
+
+
 class Bench:
     def __init__(self, args, servers, missing):
         self.programs, self.quick, self.servers, self.missing = args.programs, args.quick, servers, missing
         self.rounds = QUICK_ROUNDS if args.quick else ROUNDS
-        self.rows, self.records, self.beginnings = [], {}, []
+        self.rows, self.records, self.beginnings, self.minutes, self.load = [], {}, [], 0, 0
+        self.sittings = Sittings(args.sittings)
+
+    def measure(self, workload):
+        """Runs a workload, or takes what is known of it."""
+        if self.sittings.take(workload.name, self):
+            return
+        rows, beginnings, started, load = len(self.rows), len(self.beginnings), time.monotonic(), busy()
+        self.workload(workload)
+        minutes = (time.monotonic() - started) / 60
+        self.minutes, self.load = self.minutes + minutes, max(self.load, load)
+        records = [[name, threads, record] for (name, threads), record in self.records.items()
+                   if name in (workload.name, workload.name + report.PRIME)]
+        self.sittings.keep(workload.name, rows=self.rows[rows:], records=records,
+                           beginnings=self.beginnings[beginnings:], minutes=minutes, load=load,
+                           versions=self.servers.versions)
 
     def workload(self, workload):
         task = Task(self, workload, workload.name, workload.sizes)
@@ -251,6 +298,8 @@ def options():
     parser.add_argument("names", nargs="*", default=[], help="of " + " ".join(workloads.TABLE) + "; default all")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="also write the rows there")
     parser.add_argument("--results", type=pathlib.Path, metavar="FILE", help="also write the page of results there")
+    parser.add_argument("--sittings", type=pathlib.Path, metavar="FILE",
+                        help="keep what is measured there, and measure only what does not stand there yet")
     parser.add_argument("--quick", action="store_true", help="less repeats, the usual modes only")
     parser.add_argument("--programs", type=pathlib.Path, default=BUILD / "release" / "bench",
                         help="folder of the C++ programs bench_c1, bench_c3, ...")
@@ -265,21 +314,19 @@ def options():
 
 def main():
     args = options()
-    started = time.monotonic()
-    load = busy()
-    if load > report.MOST_LOAD:
-        print("warning: " + report.load_warning(load), file=sys.stderr)
     venv = pathlib.Path(os.environ.get("ROSIN_BENCH_VENV", BUILD / "venv")).absolute()
     missing = install_peers(venv)
     with Servers(venv) as servers:
         bench = Bench(args, servers, missing)
         for name in args.names:
-            bench.workload(workloads.TABLE[name])
+            bench.measure(workloads.TABLE[name])
+    if bench.load > report.MOST_LOAD:
+        print("warning: " + report.load_warning(bench.load), file=sys.stderr)
     ours = re.search(r"project\(rosin VERSION ([\d.]+)", (BUILD.parent / "CMakeLists.txt").read_text())
     run = report.Run(bench.rows, bench.records, bench.beginnings, [workloads.TABLE[name] for name in args.names],
-                     machine=processor(), versions={"rosin": ours[1], **servers.versions}, load=load,
+                     machine=processor(), versions={"rosin": ours[1], **servers.versions}, load=bench.load,
                      command=" ".join(["python3 bench/bench.py", *sys.argv[1:]]),
-                     minutes=(time.monotonic() - started) / 60)
+                     minutes=bench.minutes)
     print(report.text(run))
     if args.json:
         args.json.write_text(json.dumps(bench.rows, indent=1) + "\n")

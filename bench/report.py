@@ -187,7 +187,7 @@ def beginnings(run):
 
 
 def load_warning(load):
-    return f"other processes took {load:.0%} of this machine when the run began; the numbers mean little"
+    return f"other processes took {load:.0%} of this machine when a workload began; the numbers mean little"
 
 
 def facts(run):

@@ -28,6 +28,26 @@ class Primes(unittest.TestCase):
                 self.assertTrue(size == 1 or workloads.is_prime(size))
 
 
+class Sittings(unittest.TestCase):
+    def test_what_a_run_before_has_measured_is_taken(self):
+        class Nothing:
+            pass
+        with tempfile.TemporaryDirectory() as name:
+            path = pathlib.Path(name) / "kept.json"
+            first = bench.Sittings(path)
+            first.keep("C1", rows=[{"workload": "C1"}], records=[["C1", 1, {"losses": [1]}]], beginnings=[{"b": 2}],
+                       minutes=3, load=0.5, versions={"torch": "2"})
+            other = Nothing()
+            other.rows, other.records, other.beginnings, other.minutes, other.load = [], {}, [], 1, 0.1
+            other.servers = Nothing()
+            other.servers.versions = {}
+            again = bench.Sittings(path)
+            self.assertFalse(again.take("C2", other))
+            self.assertTrue(again.take("C1", other))
+        self.assertEqual((other.rows, other.records), ([{"workload": "C1"}], {("C1", 1): {"losses": [1]}}))
+        self.assertEqual((other.minutes, other.load, other.servers.versions), (4, 0.5, {"torch": "2"}))
+
+
 class Inputs(unittest.TestCase):
     def test_files_hold_as_many_numbers_as_their_shapes_say(self):
         workload = workloads.TABLE["C3"]
