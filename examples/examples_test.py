@@ -124,6 +124,18 @@ class ExamplesTest(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertGreater(float(re.search(r"^test accuracy: (.*)$", result.stdout, re.MULTILINE).group(1)), 0.95)
 
+    def test_loops_that_are_written_at_run_time_have_names_for_perf(self):
+        facts = pathlib.Path("/proc/cpuinfo")
+        if not facts.exists() or "avx2" not in facts.read_text(encoding="utf-8"):
+            self.skipTest("machine code is written for processors with AVX2")
+        with subprocess.Popen([PROGRAMS / "example_03_train_mlp"], cwd=self.folder, stdout=subprocess.DEVNULL,
+                              env=ENVIRONMENT | {"ROSIN_PERF_MAP": "1"}) as process:
+            self.assertEqual(process.wait(timeout=300), 0)
+        names = pathlib.Path(f"/tmp/perf-{process.pid}.map")
+        self.addCleanup(names.unlink)
+        for line in names.read_text(encoding="utf-8").splitlines():
+            self.assertRegex(line, "^[0-9a-f]+ [0-9a-f]+ rosin loop ")
+
     def train_on(self, name, data, steps):
         """The output of an example on data of the world, for so many steps or epochs; none where they are missing."""
         data = ROOT.parent / "shared" / "data" / data

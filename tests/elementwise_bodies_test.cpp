@@ -105,7 +105,7 @@ void expect_same_bits_from_machine_code(const BodyCall& run, const Memory& refer
   run.op.body.code(run.type, text.code);
   if (!cpu::machine_code_works() || !cpu::machine_knows(text.code)) return;
   ++machine_loops;
-  text.inputs.assign(run.operands.size(), cpu::Reads::each);
+  text.inputs.assign(run.operands.size(), {cpu::Reads::each});
   text.outputs.emplace_back().place = text.code.result;
   const auto loop = cpu::machine_loop(text);
   ASSERT_NE(loop, nullptr) << run.op.name;

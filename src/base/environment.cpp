@@ -19,7 +19,7 @@ extern char** environ;
 namespace rosin {
 namespace {
 
-constexpr std::array<EnvironmentVariable, 24> table = {{
+constexpr std::array<EnvironmentVariable, 25> table = {{
     {Setting::autoload, "ROSIN_AUTOLOAD", "0: plug-ins are loaded by `use` alone", "1"},
     {Setting::plugin_path, "ROSIN_PLUGIN_PATH", "absolute folders, parted by `:`, that may hold plug-ins",
      "the folder beside librosin alone"},
@@ -39,6 +39,8 @@ constexpr std::array<EnvironmentVariable, 24> table = {{
     {Setting::graphs, "ROSIN_GRAPHS", "0: never launches a whole step as one graph of the device", "1"},
     {Setting::jit, "ROSIN_JIT",
      "0: the CPU's kernels are no machine code of their own, but compiled loops; the same bits", "1"},
+    {Setting::perf_map, "ROSIN_PERF_MAP",
+     "1: names of machine code that is written at run time go to `/tmp/perf-PID.map`, for `perf report`", "0"},
     {Setting::eager, "ROSIN_EAGER", "1: every op is evaluated at its call, so that an error is thrown there", "0"},
     {Setting::nan_check, "ROSIN_NAN_CHECK", "1: the same, and an op whose result has NaN is an error that names it",
      "0"},

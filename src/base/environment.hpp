@@ -27,6 +27,7 @@ enum class Setting : uint8_t {
   sync,
   graphs,
   jit,
+  perf_map,
   eager,
   nan_check,
   log,

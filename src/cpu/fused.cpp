@@ -241,7 +241,7 @@ void FusedKernel::lengthen_strips() {
   if (!alone) return;
   const bool stands = std::all_of(instrs_.begin(), instrs_.end() - 1, [&](const Ready& instr) {
     const bool direct = instr.what == Do::load && loads_[instr.port].access == Access::direct;
-    return instr.one_will_do || (direct && !loads_[instr.port].converts);
+    return instr.one_will_do || (direct && (instr.packed || !loads_[instr.port].converts));
   });
   if (!stands) return;
   strip_ = std::max(strip_, cut_.part);

@@ -97,6 +97,7 @@ class FusedKernel {
     int32_t forward;    // apply, convert, draw: store port that is written directly, or -1
     int32_t pass = -1;  // it is this pass, and nothing else is set
     bool one_will_do;   // load, scalar: only passes read it, which take one element for all
+    bool packed;        // load: only passes read it, which convert its elements themselves
     StripLoop loop;
     CombineLoops loops;
     DrawLoop draw;

@@ -146,28 +146,29 @@ void FusedKernel::run_instr(const Ready& instr, const Strip& strip, State& state
 void FusedKernel::load(const Ready& instr, const Strip& strip, State& state) const {
   const Load& port = loads_[instr.port];
   const size_t size = size_of(port.storage);
+  const bool converts = port.converts && !instr.packed;
   const auto* memory =
       static_cast<const unsigned char*>(state.data.memory[port.root]) + port.offset * static_cast<int64_t>(size);
   const int64_t begin = port.row ? strip.row_begin : strip.begin;
   const int64_t count = instr.one_will_do ? 1 : port.row ? strip.rows : strip.count;
-  if (port.access == Access::direct && !port.converts) {
+  if (port.access == Access::direct && !converts) {
     state.pointers[instr.dst] = const_cast<unsigned char*>(memory) + static_cast<size_t>(begin) * size;
     return;
   }
-  if (instr.one_will_do && !port.converts) {
+  if (instr.one_will_do && !converts) {
     state.pointers[instr.dst] = const_cast<unsigned char*>(memory);
     return;
   }
   void* slot = state.slot(instr.dst);
   state.pointers[instr.dst] = slot;
-  void* raw = port.converts ? state.spare : slot;
+  void* raw = converts ? state.spare : slot;
   if (port.access == Access::direct) {
     convert_elements(slot, storage_of(port.type), memory + static_cast<size_t>(begin) * size, port.storage, count);
     return;
   }
   if (port.panel_columns > 0) {
     const unsigned char* turned = from_panel(port, memory, strip, static_cast<unsigned char*>(raw), state);
-    if (port.converts) convert_elements(slot, storage_of(port.type), turned, port.storage, count);
+    if (converts) convert_elements(slot, storage_of(port.type), turned, port.storage, count);
     else state.pointers[instr.dst] = const_cast<unsigned char*>(turned);
     return;
   }
@@ -178,7 +179,7 @@ void FusedKernel::load(const Ready& instr, const Strip& strip, State& state) con
                memory + offset * static_cast<int64_t>(size), port.strides[0], length, size);
   });
   if (gathered > 0) repeat(raw, static_cast<size_t>(gathered) * size, static_cast<size_t>(count) * size);
-  if (port.converts) convert_elements(slot, storage_of(port.type), raw, port.storage, count);
+  if (converts) convert_elements(slot, storage_of(port.type), raw, port.storage, count);
 }
 
 void FusedKernel::scalar(const Ready& instr, const Strip& strip, State& state) const {

@@ -60,8 +60,25 @@ ScalarCode conversion(ScalarType from, ScalarType to) {
   return code;
 }
 
+/// How loops may hold elements of this type in memory, which they compute with as another; none: as they are, or not.
+Packing packing_of(DType storage, ScalarType type) {
+  if (type != ScalarType::float32 || !machine_packs()) return Packing::none;
+  if (storage == DType::Float16) return Packing::half;
+  return storage == DType::BFloat16 ? Packing::bfloat : Packing::none;
+}
+
+/// Whether loops read and write elements of this storage as values of the type.
+bool is_held(DType storage, ScalarType type) {
+  return storage_of(type) == storage || packing_of(storage, type) != Packing::none;
+}
+
 ScalarCode code_of(const Instr& instr) {
-  if (instr.what == Do::convert) return conversion(instr.from, instr.type);
+  if (instr.what == Do::convert) {
+    ScalarCode code = conversion(instr.from, instr.type);
+    const Packing packing = packing_of(instr.storage, instr.type);
+    if (packing != Packing::none) code.result = append(code, rounded_to(packing, code.result));
+    return code;
+  }
   ScalarCode code;
   if (instr.what == Do::apply) instr.op->body.code(instr.type, code);
   return code;
@@ -70,7 +87,7 @@ ScalarCode code_of(const Instr& instr) {
 bool is_machine(const Instr& instr, const ScalarCode& code) {
   switch (instr.what) {
     case Do::apply: return machine_knows(code);
-    case Do::convert: return storage_of(instr.type) == instr.storage && machine_knows(code);
+    case Do::convert: return is_held(instr.storage, instr.type) && machine_knows(code);
     case Do::reduce: return machine_combines(instr.reducer->body, instr.type).has_value();
     default: return false;
   }
@@ -165,9 +182,9 @@ void place_stores(const plan::Kernel& kernel, PassPlan& plan) {
     if (item.instr->what != Do::store) continue;
     Item& made = source(plan, item.in[0]);
     const plan::Port& port = kernel.stores[item.instr->port];
-    const bool plain = storage_of(item.instr->type) == item.instr->storage;
     const bool free = !port.aliased || last_read(plan, port.alias) <= made.pass;
-    if (made.machine && plain && free && made.instr->row == item.instr->row) {
+    const bool held = is_held(item.instr->storage, item.instr->type);
+    if (made.machine && held && free && made.instr->row == item.instr->row) {
       made.ports.push_back(item.instr->port);
       made.shares = made.shares || port.aliased;
     } else {
@@ -261,6 +278,14 @@ struct FusedKernel::PassWriter {
     return item.instr->what == Do::load && kernel.loads_[item.instr->port].access == Access::splat;
   }
 
+  Packing packing_of_load(const Item& item) const {
+    if (item.instr->what != Do::load) return Packing::none;
+    const Load& load = kernel.loads_[item.instr->port];
+    return packing_of(load.storage, load.type);
+  }
+  /// Whether its elements are read as they lie in memory: by loops only.
+  bool is_packed(const Item& item) const { return !item.strips && packing_of_load(item) != Packing::none; }
+
   /// The place of an operand in the code of a pass, which reads it from outside where it was made there.
   uint16_t operand(LoopText& text, PassCode& code, Pass& pass, std::map<int, uint16_t>& outside, int number, int in) {
     const Item* made = &plan.items[static_cast<size_t>(in)];
@@ -275,7 +300,7 @@ struct FusedKernel::PassWriter {
     const auto input = static_cast<int64_t>(text.inputs.size());
     const uint16_t place =
         code.add({.primitive = Primitive::input, .type = type_of(*made->instr), .operands = {}, .immediate = input});
-    text.inputs.push_back(reads);
+    text.inputs.push_back({reads, is_packed(*made) ? packing_of_load(*made) : Packing::none});
     pass.inputs.push_back(register_of(in));
     pass.by_rows = pass.by_rows || reads == Reads::row;
     outside.emplace(key, place);
@@ -296,8 +321,31 @@ struct FusedKernel::PassWriter {
       text.outputs.push_back(output);
       pass.outputs.push_back({reg, store, item.instr->row});
     };
-    if (item.ports.empty() && item.leaves) add(register_of(number), -1);
-    for (size_t i = 0; i < item.ports.size(); ++i) add(i == 0 && item.leaves ? register_of(number) : -1, item.ports[i]);
+    bool leaves = item.leaves;  // and is in no memory yet where others could read it
+    for (const uint16_t port : item.ports) {
+      const Packing packing = packing_of_store(port, item);
+      if (packing != Packing::none) continue;
+      add(leaves ? register_of(number) : -1, port);
+      leaves = false;
+    }
+    if (leaves) add(register_of(number), -1);
+    for (const uint16_t port : item.ports) {
+      output.packing = packing_of_store(port, item);
+      if (output.packing == Packing::none) continue;
+      output.place = unrounded(text, item.place, output.packing);
+      add(-1, port);
+    }
+  }
+
+  Packing packing_of_store(uint16_t port, const Item& item) const {
+    const int32_t value = kernel.kernel_->stores[port].value;
+    return packing_of(kernel.structure_.graph.values[static_cast<size_t>(value)].dtype, type_of(*item.instr));
+  }
+
+  /// What is rounded when it is written need not be before.
+  static uint16_t unrounded(const LoopText& text, uint16_t place, Packing packing) {
+    const Instruction& made = text.code.list[place];
+    return rounding_of(made) == packing ? made.operands[0] : place;
   }
 
   bool write_pass(const std::vector<int>& numbers) {
@@ -329,6 +377,7 @@ struct FusedKernel::PassWriter {
     for (size_t i = 0; i < item.in.size(); ++i) ready.in[i] = register_of(item.in[i]);
     if (item.instr->what != Do::store && item.instr->what != Do::root) ready.dst = register_of(number);
     ready.one_will_do = !item.strips && reads_one_place(item);
+    ready.packed = is_packed(item);
     kernel.instrs_.push_back(ready);
   }
 

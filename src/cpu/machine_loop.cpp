@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "base/environment.hpp"
+#include "cpu/perf_map.hpp"
 #if defined(ROSIN_HAVE_XBYAK) && defined(__x86_64__)
 #include "cpu/machine_narrow.hpp"
 #include "cpu/machine_wide.hpp"
@@ -25,14 +26,18 @@ std::string LoopText::key() const {
     add(made.primitive);
     add(made.type);
     for (int i = 0; i < info(made.primitive).arity; ++i) add(made.operands[i]);
-    if (info(made.primitive).arity == 0) add(made.immediate);
+    if (info(made.primitive).arity == 0 || made.primitive == Primitive::convert) add(made.immediate);
   }
   for (const LoopOutput& output : outputs) {
     add(output.place);
     add(static_cast<uint8_t>(output.combines ? static_cast<int>(*output.combines) : 255));
     add(output.combines ? output.neutral : int64_t{output.shares});
+    add(output.packing);
   }
-  for (const Reads reads : inputs) add(reads);
+  for (const LoopInput& input : inputs) {
+    add(input.reads);
+    add(input.packing);
+  }
   add(code.list.size());
   add(outputs.size());
   return key;
@@ -62,6 +67,7 @@ class WrittenLoop final : public MachineLoop {
     if (function_) munmap(reinterpret_cast<void*>(function_), bytes_);
   }
   bool stands() const { return function_ != nullptr; }
+  const void* code() const { return reinterpret_cast<const void*>(function_); }
 };
 
 /// Loops that kernels hold, by text. Never destroyed: kernels may be used while a process ends.
@@ -82,6 +88,18 @@ Loops& loops() {
   return *loops;
 }
 
+/// What a loop does, as far as a line of a profile has room: "rosin loop sub exp mul".
+std::string name_of(const LoopText& text) {
+  constexpr size_t most = 100;
+  std::string name = "rosin loop";
+  for (const Instruction& made : text.code.list) {
+    if (info(made.primitive).arity == 0) continue;
+    if (name.size() > most) return name + " ...";
+    name.append(" ").append(info(made.primitive).name);
+  }
+  return name;
+}
+
 bool has_wide_code() { return best_instruction_set() == InstructionSet::widest; }
 
 template <class Writer> std::shared_ptr<const MachineLoop> write(const LoopText& text) {
@@ -89,7 +107,9 @@ template <class Writer> std::shared_ptr<const MachineLoop> write(const LoopText&
   try {
     const Writer writer(text, buffer.get(), most_bytes);
     auto loop = std::make_shared<WrittenLoop>(buffer.get(), writer.getSize());
-    return loop->stands() ? loop : nullptr;
+    if (!loop->stands()) return nullptr;
+    tell_perf(loop->code(), loop->bytes(), name_of(text));
+    return loop;
   } catch (const Xbyak::Error&) {
     return nullptr;
   }
@@ -109,6 +129,8 @@ bool machine_knows(const ScalarCode& code) {
                        return knows(code, made);
                      });
 }
+
+bool machine_packs() { return !has_wide_code(); }
 
 int machine_sums() { return has_wide_code() ? 6 : 2; }
 
@@ -144,6 +166,7 @@ std::shared_ptr<const MachineLoop> machine_loop(const LoopText& text) {
 
 bool machine_code_works() { return false; }
 bool machine_knows(const ScalarCode&) { return false; }
+bool machine_packs() { return false; }
 int machine_sums() { return 0; }
 std::optional<Primitive> machine_combines(const CombineBody&, ScalarType) { return {}; }
 std::shared_ptr<const MachineLoop> machine_loop(const LoopText&) { return nullptr; }

@@ -22,6 +22,14 @@ enum class Reads : uint8_t {
   one    // one element for all
 };
 
+/// How elements lie in memory that loops compute with as Float32.
+enum class Packing : uint8_t { none, half, bfloat };
+
+struct LoopInput {
+  Reads reads = Reads::each;
+  Packing packing = Packing::none;
+};
+
 /// What a loop writes: a value of its code for each element, or the combination of a row's values for each row, in the
 /// order of CombineLoops::reduce.
 struct LoopOutput {
@@ -29,11 +37,21 @@ struct LoopOutput {
   std::optional<Primitive> combines;  // none: each element is written
   int64_t neutral = 0;                // of the combination: its bits
   bool shares = false;                // its memory is that of an input, all of whose elements of a turn are read first
+  Packing packing = Packing::none;    // of each element
 };
 
+/// x, a place of Float32, rounded to what packing holds: known to machine code alone.
+inline Instruction rounded_to(Packing packing, uint16_t x) {
+  return {.primitive = Primitive::convert, .operands = {x, 0, 0}, .immediate = static_cast<int64_t>(packing)};
+}
+/// How a conversion rounds.
+inline Packing rounding_of(const Instruction& made) {
+  return made.primitive == Primitive::convert ? static_cast<Packing>(made.immediate) : Packing::none;
+}
+
 struct LoopText {
-  ScalarCode code;  // over inputs by number
-  std::vector<Reads> inputs;
+  ScalarCode code;  // over inputs by number; conversions may round
+  std::vector<LoopInput> inputs;
   std::vector<LoopOutput> outputs;
 
   /// The same for texts of the same code alone.
@@ -58,6 +76,8 @@ class MachineLoop {
 bool machine_code_works();
 /// Whether loops may hold these instructions: all are known to the writer.
 bool machine_knows(const ScalarCode& code);
+/// Whether loops may read, write and round to 16-bit floats.
+bool machine_packs();
 /// How many outputs of a loop may combine rows: each has vector registers of its own.
 int machine_sums();
 /// What joins two elements, where it is one primitive that loops may combine with.

@@ -4,14 +4,17 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <numeric>
 #include <string>
 #include <vector>
 
 #include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
+#include <rosin/half.hpp>
 #include <rosin/random.hpp>
 #include <rosin/reduce.hpp>
 #include <rosin/stats.hpp>
@@ -30,7 +33,7 @@ class MachineLoop : public testing::Test {
 };
 
 uint16_t add_input(LoopText& text, ScalarType type, Reads reads) {
-  text.inputs.push_back(reads);
+  text.inputs.push_back({reads});
   const auto number = static_cast<int64_t>(text.inputs.size()) - 1;
   return append(text.code, {.primitive = Primitive::input, .type = type, .operands = {}, .immediate = number});
 }
@@ -174,6 +177,73 @@ TEST_F(MachineLoop, ResultsMayTakeTheMemoryOfInputs) {
   machine_loop(text)->run(memory, 1, 50);
   EXPECT_EQ(first, b);
   EXPECT_EQ(second, a);
+}
+
+/// Float32 of all kinds: each exponent and sign, ties of both 16-bit types and what lies beside them, NaN.
+std::vector<float> all_kinds() {
+  std::vector<float> values;
+  for (uint32_t head = 0; head < 512; ++head) {
+    for (const uint32_t tail :
+         {0u, 1u, 0xfffu, 0x1000u, 0x1001u, 0x3000u, 0x7fffu, 0x8000u, 0x8001u, 0x18000u, 0x7fffffu})
+      values.push_back(std::bit_cast<float>(head << 23 | tail));
+  }
+  return values;
+}
+
+template <class T> void compare_packed(Packing packing, const char* name) {
+  // What is read, as floats; what is written; what is rounded in between. The last row ends with a part of a turn.
+  LoopText reads, writes, rounds;
+  add_output(reads, add_input(reads, ScalarType::float32, Reads::each));
+  reads.inputs[0].packing = packing;
+  add_output(writes, add_input(writes, ScalarType::float32, Reads::each));
+  writes.outputs[0].packing = packing;
+  const uint16_t x = add_input(rounds, ScalarType::float32, Reads::each);
+  add_output(rounds, append(rounds.code, rounded_to(packing, x)));
+
+  constexpr size_t patterns = 1 << 16;
+  std::vector<uint16_t> bits(patterns);
+  std::iota(bits.begin(), bits.end(), uint16_t{0});
+  std::vector<uint32_t> floats(patterns);
+  void* memory[] = {floats.data(), bits.data()};
+  machine_loop(reads)->run(memory, 1, patterns - 3);
+  for (size_t i = 0; i < patterns - 3; ++i) {
+    ASSERT_EQ(floats[i], std::bit_cast<uint32_t>(static_cast<float>(std::bit_cast<T>(bits[i])))) << name << ' ' << i;
+  }
+
+  std::vector<float> given = all_kinds(), rounded(given.size());
+  std::vector<uint16_t> packed(given.size() + 1, 0xabcd);
+  void* written[] = {packed.data(), given.data()};
+  machine_loop(writes)->run(written, 1, static_cast<int64_t>(given.size()));
+  void* kept[] = {rounded.data(), given.data()};
+  machine_loop(rounds)->run(kept, 4, static_cast<int64_t>(given.size() / 4));
+  for (size_t i = 0; i < given.size(); ++i) {
+    const T want(given[i]);
+    ASSERT_EQ(packed[i], want.bits) << name << ' ' << std::bit_cast<uint32_t>(given[i]);
+    ASSERT_EQ(std::bit_cast<uint32_t>(rounded[i]), std::bit_cast<uint32_t>(static_cast<float>(want)))
+        << name << ' ' << i;
+  }
+  EXPECT_EQ(packed.back(), 0xabcd) << "behind the end";
+}
+
+TEST_F(MachineLoop, SixteenBitFloatsAreReadWrittenAndRounded) {
+  if (!machine_packs()) GTEST_SKIP() << "loops of this instruction set hold no 16-bit floats";
+  compare_packed<Half>(Packing::half, "Float16");
+  compare_packed<BFloat>(Packing::bfloat, "BFloat16");
+}
+
+TEST_F(MachineLoop, ASixteenBitFloatOfARowOrOfAllIsReadOnce) {
+  if (!machine_packs()) GTEST_SKIP() << "loops of this instruction set hold no 16-bit floats";
+  LoopText text;
+  const uint16_t row = add_input(text, ScalarType::float32, Reads::row),
+                 one = add_input(text, ScalarType::float32, Reads::one);
+  text.inputs = {{Reads::row, Packing::bfloat}, {Reads::one, Packing::half}};
+  add_output(text, add_step(text, Primitive::add, ScalarType::float32, row, one));
+  const std::vector<BFloat> rows = {BFloat(1.5f), BFloat(-2), BFloat(8)};
+  const Half number(0.25f);
+  std::vector<float> got(3 * 11);
+  void* memory[] = {got.data(), const_cast<BFloat*>(rows.data()), const_cast<Half*>(&number)};
+  machine_loop(text)->run(memory, 3, 11);
+  for (size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i], static_cast<float>(rows[i / 11]) + 0.25f) << i;
 }
 
 /// Mappings that may be written to and executed.

@@ -10,6 +10,8 @@ namespace {
 using namespace Xbyak;
 
 constexpr int half_elements = 8;
+constexpr uint8_t to_nearest_even = 0;
+constexpr uint8_t bfloat_shift = 16;
 
 bool is_wide_integer(ScalarType type) { return is_wide(type) && !is_float(type); }
 Xmm low(const Ymm& reg) { return Xmm(reg.getIdx()); }
@@ -80,6 +82,8 @@ Ymm NarrowWriter::last_mask(ScalarType type, int part) {
 
 void NarrowWriter::load_each(size_t place, int part) {
   const ScalarType type = list_[place].type;
+  const Packing packing = text_.inputs[static_cast<size_t>(list_[place].immediate)].packing;
+  if (packing != Packing::none) return load_packed(place, packing);
   if (type == ScalarType::boolean) return load_bool(place);
   const Ymm out(homes_[place].reg[part]);
   const Address from = element(input_memory(place), type, part);
@@ -125,7 +129,71 @@ void NarrowWriter::store_bool(const LoopOutput& output, size_t number) {
   L(written);
 }
 
+void NarrowWriter::unpack(Packing packing, const Ymm& out, const Operand& packed) {
+  if (packing == Packing::half) return vcvtph2ps(out, packed);
+  vpmovzxwd(out, packed);
+  vpslld(out, out, bfloat_shift);
+}
+
+void NarrowWriter::load_packed(size_t place, Packing packing) {
+  const Ymm out(homes_[place].reg[0]);
+  const Address from = packed_element(input_memory(place));
+  if (!masked_) return unpack(packing, out, from);
+  Label read;
+  vpxor(low(out), low(out), low(out));
+  for (int i = 0; i < half_elements; ++i) {
+    cmp(r8d, half_ * half_elements + i);
+    jle(read, T_NEAR);
+    vpinsrw(low(out), low(out), word[from.getRegExp() + packed_bytes * i], static_cast<uint8_t>(i));
+  }
+  L(read);
+  unpack(packing, out, low(out));
+}
+
+/// x rounded to BFloat16, which are the upper halves; the lower ones are anything. NaN stays one, and is quiet.
+Ymm NarrowWriter::bfloat_bits(const Ymm& x) {
+  const Ymm bits = spare(), mask = spare(), quiet = spare();
+  vpsrld(bits, x, bfloat_shift);
+  vpand(bits, bits, splat_bits(1, 4));
+  vpaddd(bits, bits, splat_bits(0x7fff, 4));
+  vpaddd(bits, bits, x);
+  vcmpps(mask, x, x, unordered);
+  vpor(quiet, x, splat_bits(0x400000, 4));
+  vblendvps(bits, bits, quiet, mask);
+  return bits;
+}
+
+void NarrowWriter::round(Packing packing, const Ymm& out, const Ymm& x) {
+  if (packing == Packing::half) {
+    vcvtps2ph(low(out), x, to_nearest_even);
+    return vcvtph2ps(out, low(out));
+  }
+  vpand(out, bfloat_bits(x), splat_bits(0xffff0000, 4));
+}
+
+void NarrowWriter::store_packed(const LoopOutput& output, size_t number) {
+  const Ymm value = vector_of(output.place, 0), packed = spare();
+  if (output.packing == Packing::half) {
+    vcvtps2ph(low(packed), value, to_nearest_even);
+  } else {
+    const Ymm bits = bfloat_bits(value);
+    vpsrld(bits, bits, bfloat_shift);
+    vextracti128(low(packed), bits, 1);
+    vpackusdw(low(packed), low(bits), low(packed));
+  }
+  const Address to = packed_element(number);
+  if (!masked_) return vmovdqu(xword[to.getRegExp()], low(packed));
+  Label written;
+  for (int i = 0; i < half_elements; ++i) {
+    cmp(r8d, half_ * half_elements + i);
+    jle(written, T_NEAR);
+    vpextrw(word[to.getRegExp() + packed_bytes * i], low(packed), static_cast<uint8_t>(i));
+  }
+  L(written);
+}
+
 void NarrowWriter::store(const LoopOutput& output, size_t number) {
+  if (output.packing != Packing::none) return store_packed(output, number);
   const ScalarType type = list_[output.place].type;
   if (type == ScalarType::boolean) return store_bool(output, number);
   for (int part = 0; part < homes_[output.place].parts; ++part) {
@@ -259,7 +327,8 @@ void NarrowWriter::compute_vector(size_t place, int part) {
     }
     case Primitive::fma: {
       const Ymm x = vector_of(made.operands[0], part), y = vector_of(made.operands[1], part);
-      const Ymm z = vector_of(made.operands[2], part), out = new_vector(place, part);
+      const Source z = source_of(made.operands[2], part);
+      const Ymm out = new_vector(place, part);
       vmovaps(out, x);
       if (is_wide(type)) return vfmadd213pd(out, y, z);
       return vfmadd213ps(out, y, z);
@@ -373,7 +442,8 @@ void NarrowWriter::convert(size_t place) {
       continue;
     }
     const Ymm x = vector_of(made.operands[0], part), out = new_vector(place, part);
-    convert_part(from, to, out, x);
+    if (rounding_of(made) != Packing::none) round(rounding_of(made), out, x);
+    else convert_part(from, to, out, x);
   }
 }
 

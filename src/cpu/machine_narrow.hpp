@@ -24,9 +24,14 @@ class NarrowWriter final : public LoopWriter<Xbyak::Ymm> {
   void begin_last_turn() override;
   void keep_sum(ScalarType type, int part, const Ymm& sum, const Ymm& next) override;
   Xbyak::Address splat_bits(uint64_t bits, int bytes) override;
+  void unpack(Packing packing, const Ymm& out, const Operand& packed) override;
 
   Ymm last_mask(ScalarType type, int part);
   void load_bool(size_t place);
+  void load_packed(size_t place, Packing packing);
+  void store_packed(const LoopOutput& output, size_t number);
+  Ymm bfloat_bits(const Ymm& x);
+  void round(Packing packing, const Ymm& out, const Ymm& x);
   void store_bool(const LoopOutput& output, size_t number);
   Ymm expanded(size_t place, ScalarType type, int part);
   void compute_bool(size_t place);

@@ -35,6 +35,12 @@ template <class Vector> Address LoopWriter<Vector>::element(size_t memory, Scala
   return ptr[base + rcx * bytes_of(type) + part * vector_bytes + half_ * (vector_bytes / 4) * bytes_of(type)];
 }
 
+/// Of a 16-bit float.
+template <class Vector> Address LoopWriter<Vector>::packed_element(size_t memory) {
+  const Reg64 base = pointer(memory);
+  return ptr[base + rcx * packed_bytes + half_ * (vector_bytes / 4) * packed_bytes];
+}
+
 template <class Vector> size_t LoopWriter<Vector>::input_memory(size_t place) const {
   return text_.outputs.size() + static_cast<size_t>(list_[place].immediate);
 }
@@ -136,13 +142,17 @@ template <class Vector> void LoopWriter<Vector>::forget_all() {
 }
 
 template <class Vector> void LoopWriter<Vector>::load_input(size_t place, int part) {
-  const Reads reads = text_.inputs[static_cast<size_t>(list_[place].immediate)];
+  const auto [reads, packing] = text_.inputs[static_cast<size_t>(list_[place].immediate)];
   if (reads == Reads::each) return load_each(place, part);
   const ScalarType type = list_[place].type;
   const Vector out(homes_[place].reg[part]);
   const Reg64 base = pointer(input_memory(place));
-  const RegExp from = reads == Reads::row ? base + rsi * bytes_of(type) : RegExp(base);
-  if (type == ScalarType::boolean) {
+  const int bytes = packing == Packing::none ? bytes_of(type) : packed_bytes;
+  const RegExp from = reads == Reads::row ? base + rsi * bytes : RegExp(base);
+  if (packing != Packing::none) {
+    vpbroadcastw(Xmm(out.getIdx()), ptr[from]);
+    unpack(packing, out, Xmm(out.getIdx()));
+  } else if (type == ScalarType::boolean) {
     movzx(eax, byte[from]);
     neg(eax);
     vmovd(Xmm(out.getIdx()), eax);
@@ -204,7 +214,8 @@ template <class Vector> typename LoopWriter<Vector>::Source LoopWriter<Vector>::
     return {Vector(0), splat_bits(bits, bytes)};
   }
   const bool last = next_use(place) > list_.size() && made.type != ScalarType::boolean;
-  if (last && !masked_ && home.level == Level::element && made.primitive == Primitive::input) {
+  const bool may_stay = last && !masked_ && home.level == Level::element && made.primitive == Primitive::input;
+  if (may_stay && text_.inputs[static_cast<size_t>(made.immediate)].packing == Packing::none) {
     return {Vector(0), element(input_memory(place), made.type, part)};
   }
   return {vector_of(place, part), {}};

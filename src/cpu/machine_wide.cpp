@@ -86,7 +86,7 @@ void WideWriter::store(const LoopOutput& output, size_t number) {
 void WideWriter::load_mask_input(size_t place) {
   const size_t memory = input_memory(place);
   const Opmask out(homes_[place].reg[0]);
-  const Reads reads = text_.inputs[static_cast<size_t>(list_[place].immediate)];
+  const Reads reads = text_.inputs[static_cast<size_t>(list_[place].immediate)].reads;
   if (reads == Reads::each) {
     const Xmm bytes(spare().getIdx());
     if (masked_) vmovdqu8(bytes | last_turn[0] | T_z, element(memory, ScalarType::boolean, 0));
@@ -246,11 +246,11 @@ void WideWriter::compute_vector(size_t place, int part) {
     }
     case Primitive::fma: {
       const Zmm x = vector_of(made.operands[0], part), y = vector_of(made.operands[1], part);
-      const Zmm z = vector_of(made.operands[2], part), out = new_vector(place, part);
+      const Source z = source_of(made.operands[2], part);
+      const Zmm out = new_vector(place, part);
       vmovaps(out, x);
-      if (is_wide(type)) vfmadd213pd(out, y, z);
-      else vfmadd213ps(out, y, z);
-      return;
+      if (is_wide(type)) return vfmadd213pd(out, y, z);
+      return vfmadd213ps(out, y, z);
     }
     case Primitive::shift_left:
     case Primitive::shift_right:

@@ -22,6 +22,7 @@ class WideWriter final : public LoopWriter<Xbyak::Zmm> {
   void begin_last_turn() override;
   void keep_sum(ScalarType type, int part, const Zmm& sum, const Zmm& next) override;
   Xbyak::Address splat_bits(uint64_t bits, int bytes) override;
+  void unpack(Packing, const Zmm&, const Operand&) override {}  // see machine_packs()
 
   void load_mask_input(size_t place);
   Opmask new_mask(size_t place);

@@ -42,7 +42,7 @@ template <class Vector> void LoopWriter<Vector>::find_levels() {
     Home& home = homes_[place];
     home.parts = made.type == ScalarType::boolean ? !has_masks : bytes_of(made.type) == 8 ? 2 : 1;
     if (made.primitive == Primitive::input) {
-      const Reads reads = text_.inputs[static_cast<size_t>(made.immediate)];
+      const Reads reads = text_.inputs[static_cast<size_t>(made.immediate)].reads;
       home.level = reads == Reads::each ? Level::element : reads == Reads::row ? Level::row : Level::once;
     }
     for (int i = 0; i < info(made.primitive).arity; ++i) {

@@ -54,6 +54,7 @@ template <class Vector> class LoopWriter : public Xbyak::CodeGenerator {
   static constexpr int vector_bytes = has_masks ? 64 : 32;
   static constexpr int vector_count = has_masks ? 32 : 16;
   static constexpr int turn_elements = 16;
+  static constexpr int packed_bytes = 2;
   static constexpr int halves = turn_elements * 4 / vector_bytes;  // of a turn, one after the other
 
   using Opmask = Xbyak::Opmask;
@@ -116,6 +117,7 @@ template <class Vector> class LoopWriter : public Xbyak::CodeGenerator {
   void load_pointers();
   Xbyak::Reg64 pointer(size_t memory);
   Xbyak::Address element(size_t memory, ScalarType type, int part);
+  Xbyak::Address packed_element(size_t memory);
   int new_stack(int bytes);
   int take(Bank& bank, int first, int last);
   void evict(int reg);
@@ -145,6 +147,8 @@ template <class Vector> class LoopWriter : public Xbyak::CodeGenerator {
   virtual void begin_last_turn() = 0;
   /// sum = next, but behind the end of the row.
   virtual void keep_sum(ScalarType type, int part, const Vector& sum, const Vector& next) = 0;
+  /// Float32 of the 16-bit floats in the lower part of `packed`, which may be the lower part of `out`.
+  virtual void unpack(Packing packing, const Vector& out, const Xbyak::Operand& packed) = 0;
   /// The bits in all elements of an operand.
   virtual Xbyak::Address splat_bits(uint64_t bits, int bytes) = 0;
 

@@ -26,7 +26,8 @@ PlaneRuns::PlaneRuns(std::span<const int64_t> sizes, int64_t channel_count, int6
   int64_t total = 1;
   for (const int64_t size : sizes) total *= size;
   pixels = total / std::max<int64_t>(1, channels * images);
-  const bool fits = pixels <= strip_limit;
+  const auto line = std::find_if(sizes.begin(), sizes.end(), [](int64_t size) { return size != 1; });
+  const bool fits = pixels <= strip_limit || (pixels <= line_limit && line != sizes.end() && *line == pixels);
   const SumOrder order = sum_order(sizes, 1);
   run = std::max<int64_t>(1, fits ? pixels : order.block);
   span = std::max<int64_t>(1, fits ? pixels : order.span);

@@ -38,8 +38,8 @@ std::vector<int32_t> places(int64_t count, int64_t size) {
 struct Case {
   int64_t inner, size, count;
 };
-constexpr Case cases[] = {{1, 1, 3},       {1, 1000, 5000},  {3, 7, 0},       {16, 1, 9000},   {16, 4096, 5001},
-                          {17, 501, 9001}, {64, 3000, 2000}, {65, 900, 1200}, {300, 200, 1000}};
+constexpr Case cases[] = {{1, 1, 3},       {1, 1000, 5000},  {3, 7, 0},       {16, 1, 9000},    {16, 4096, 5001},
+                          {17, 501, 9001}, {64, 3000, 2000}, {65, 900, 1200}, {300, 200, 1000}, {257, 1500, 900}};
 
 size_t row_of(int32_t place, int64_t size) { return static_cast<size_t>(place < 0 ? place + size : place); }
 
@@ -84,6 +84,30 @@ TEST(RowMoves, RowsOfEachMatrixOfABatch) {
       }
     }
   }
+}
+
+TEST(RowMoves, RowsOfEachTableOfABatchAreAddedToOneNumberEverywhere) {
+  const int64_t inner = 48, size = 1100, count = 300, outer = 3;
+  const auto updates = drawn(inner * count * outer, 100);
+  const auto at = places(count, size);
+  std::vector<double> added(static_cast<size_t>(inner * size * outer), 2.5), written = added;
+  for (size_t o = 0; o < 3; ++o) {
+    for (size_t k = 0; k < at.size(); ++k) {
+      for (size_t i = 0; i < 48; ++i) {
+        const size_t to = (o * 1100 + row_of(at[k], size)) * 48 + i, from = (o * 300 + k) * 48 + i;
+        added[to] += updates[from];
+        written[to] = updates[from];
+      }
+    }
+  }
+  const Array u = reshape(Array(updates, {inner * count * outer}), {inner, count, outer}), indices(at, {count});
+  const auto target = [&](DType type) { return full({inner, size, outer}, 2.5, type); };
+  EXPECT_EQ(scatter_add(target(Float64), indices, u, 1).to_vector<double>(), added);
+  EXPECT_EQ(scatter_add(target(Float16), indices, cast(u, Float16), 1).to_vector<double>(), added);
+  EXPECT_EQ(scatter(target(Float64), indices, u, 1).to_vector<double>(), written);
+  const Array held = target(Float64);
+  EXPECT_EQ(scatter_add(held, indices, u, 1).to_vector<double>(), added) << "which is an array of its own too";
+  EXPECT_EQ(held.to_vector<double>(), std::vector<double>(added.size(), 2.5));
 }
 
 TEST(RowMoves, AnyNumberOfThreadsGivesTheSameBits) {

@@ -1,6 +1,8 @@
-// Scatter and scatter_add along one dim, and the adjoint of take_along. A chunk owns a block of the elements before the
-// dim and takes all indices in their order: no two chunks write one element, and sums have one order.
-#include <vector>
+// Scatter and scatter_add along one dim, and the adjoint of take_along. A chunk owns a part of the result and takes all
+// indices in their order: no two chunks write one element, and sums have one order.
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
 
 #include "cpu/dispatch.hpp"
 #include "graph/reducer.hpp"
@@ -10,7 +12,8 @@ namespace {
 
 // The float copies in which halves are added up: one for each element of the result.
 template <class T> size_t sum_bytes(const Shape& result) {
-  return is_half<T> ? static_cast<size_t>(result.count()) * sizeof(float) : 0;
+  const size_t bytes = static_cast<size_t>(result.count()) * sizeof(float);
+  return is_half<T> ? (bytes + 63) / 64 * 64 : 0;
 }
 
 // The memory that T is added up in: the result itself, or scratch for halves.
@@ -31,97 +34,184 @@ template <class T> void round_row(const CallData& data, int64_t at, int64_t coun
   }
 }
 
+/// How a scatter is cut. A large target of long rows is cut by its rows: what a chunk writes stays in the cache, and
+/// the updates are sorted by chunks before, each chunk's in their order. Others are cut by the elements before the dim,
+/// and each chunk goes through all indices.
+class ScatterCut {
+ public:
+  ScatterCut(const Lines& target, int64_t indices)
+      : target_(target), indices_(indices), blocks_(target, target.size + indices) {
+    constexpr int64_t long_row = 16, large = 1 << 17;  // elements
+    const int64_t rows = target.size * target.outer;
+    by_rows_ = target.inner >= long_row && rows * target.inner >= large && rows > 1;
+    if (by_rows_) rows_ = Pieces::of(rows, target.inner);
+  }
+
+  int64_t chunks() const { return by_rows_ ? rows_.count() : blocks_.count(); }
+  size_t scratch_bytes() const {
+    if (!by_rows_) return 0;
+    return static_cast<size_t>(rows_.count() + 1) * sizeof(int64_t) +
+           static_cast<size_t>(indices_ * target_.outer) * sizeof(Update);
+  }
+
+  /// Before the chunks: Error (argument) for an index that is outside.
+  void begin(std::string_view op, const Integers& indices, void* scratch) const {
+    if (!by_rows_) return;
+    const Sorted sorted = sorted_in(scratch);
+    std::fill_n(sorted.ends, rows_.count() + 1, int64_t{0});
+    const auto each_update = [&](auto&& f) {
+      for (int64_t outer = 0; outer < target_.outer; ++outer) {
+        for (int64_t k = 0; k < indices_; ++k) f({k, outer * target_.size + indices.place(op, k, target_.size)});
+      }
+    };
+    each_update([&](Update update) { ++sorted.ends[update.row / rows_.step + 1]; });
+    for (int64_t chunk = 0; chunk < rows_.count(); ++chunk) sorted.ends[chunk + 1] += sorted.ends[chunk];
+    each_update([&](Update update) { sorted.updates[sorted.ends[update.row / rows_.step]++] = update; });
+  }
+
+  /// Calls fresh(at, count) for the stretches of the target that a chunk owns, then add(to, from, count) for the
+  /// updates there, in their order: so many elements, from one on of the target and of the updates.
+  template <class Fresh, class Add>
+  void each(int64_t chunk, std::string_view op, const Integers& indices, void* scratch, Fresh&& fresh,
+            Add&& add) const {
+    if (by_rows_) return each_row(chunk, scratch, fresh, add);
+    blocks_.each(chunk, [&](int64_t outer, int64_t first, int64_t count) {
+      const int64_t start = outer * target_.size * target_.inner + first;
+      for (int64_t j = 0; j < target_.size; ++j) fresh(start + j * target_.inner, count);
+      for (int64_t k = 0; k < indices_; ++k) {
+        add(start + indices.place(op, k, target_.size) * target_.inner, (outer * indices_ + k) * target_.inner + first,
+            count);
+      }
+    });
+  }
+
+  /// The stretches again.
+  template <class F> void each_stretch(int64_t chunk, F&& f) const {
+    if (by_rows_)
+      return f(rows_.first(chunk) * target_.inner, (rows_.last(chunk) - rows_.first(chunk)) * target_.inner);
+    blocks_.each(chunk, [&](int64_t outer, int64_t first, int64_t count) {
+      const int64_t start = outer * target_.size * target_.inner + first;
+      for (int64_t j = 0; j < target_.size; ++j) f(start + j * target_.inner, count);
+    });
+  }
+
+ private:
+  struct Update {
+    int64_t k, row;  // index, and the row of the target that it names
+  };
+  /// ends[c]: behind the last update of chunk c, where that of the chunk before ends it begins.
+  struct Sorted {
+    int64_t* ends;
+    Update* updates;
+  };
+  Sorted sorted_in(void* scratch) const {
+    auto* const ends = static_cast<int64_t*>(scratch);
+    return {ends, reinterpret_cast<Update*>(ends + rows_.count() + 1)};
+  }
+
+  template <class Fresh, class Add> void each_row(int64_t chunk, void* scratch, Fresh&& fresh, Add&& add) const {
+    const Sorted sorted = sorted_in(scratch);
+    each_stretch(chunk, fresh);
+    for (int64_t i = chunk == 0 ? 0 : sorted.ends[chunk - 1]; i < sorted.ends[chunk]; ++i) {
+      const auto [k, row] = sorted.updates[i];
+      add(row * target_.inner, (row / target_.size * indices_ + k) * target_.inner, target_.inner);
+    }
+  }
+
+  Lines target_;
+  int64_t indices_;
+  LineBlocks blocks_;
+  Pieces rows_;
+  bool by_rows_ = false;
+};
+
+/// Whether all elements of the view are one.
+bool is_fill(const CallArray& x) {
+  return std::all_of(x.strides, x.strides + x.shape.rank(), [](int64_t stride) { return stride == 0; });
+}
+
 // target (inner, n, outer), indices (m), updates (inner, m, outer). T only moves when `add` is false.
 template <class T, bool add> class ScatterCall final : public Call {
  public:
   ScatterCall(const CallSpec& spec, int dim)
-      : op_(spec.op->name), index_type_(spec.operands[1].type), target_(lines_of(spec.operands[0].shape, dim)),
-        indices_(spec.operands[1].shape.count()), blocks_(target_, target_.size + indices_),
-        scratch_(add ? sum_bytes<T>(spec.result.shape) : 0) {}
+      : op_(spec.op->name), index_type_(spec.operands[1].type),
+        cut_(lines_of(spec.operands[0].shape, dim), spec.operands[1].shape.count()), fills_(is_fill(spec.operands[0])),
+        sum_bytes_(add ? sum_bytes<T>(spec.result.shape) : 0) {}
 
-  int64_t chunks() const override { return blocks_.count(); }
-  size_t scratch_bytes() const override { return scratch_; }
+  int64_t chunks() const override { return cut_.chunks(); }
+  size_t scratch_bytes() const override { return sum_bytes_ + cut_.scratch_bytes(); }
+  void begin(const CallData& data) override { cut_.begin(op_, indices(data), sorted(data)); }
 
   void run(int64_t chunk, const CallData& data) override {
-    blocks_.each(chunk, [&](int64_t outer, int64_t first, int64_t count) { block(data, outer, first, count); });
+    const T* updates = static_cast<const T*>(data.operands[2]);
+    if constexpr (add) {
+      Computed<T>* out = sums<T>(data);
+      const auto plus_update = [&](int64_t to, int64_t from, int64_t count) {
+        for (int64_t i = 0; i < count; ++i)
+          out[to + i] = plus(out[to + i], static_cast<Computed<T>>(updates[from + i]));
+      };
+      cut_.each(chunk, op_, indices(data), sorted(data), beginning(out, data), plus_update);
+      cut_.each_stretch(chunk, [&](int64_t at, int64_t count) { round_row<T>(data, at, count); });
+    } else {
+      T* out = static_cast<T*>(data.result);
+      const auto write = [&](int64_t to, int64_t from, int64_t count) { std::copy_n(updates + from, count, out + to); };
+      cut_.each(chunk, op_, indices(data), sorted(data), beginning(out, data), write);
+    }
   }
 
  private:
-  void block(const CallData& data, int64_t outer, int64_t first, int64_t count) const {
-    const T* target = static_cast<const T*>(data.operands[0]);
-    const T* updates = static_cast<const T*>(data.operands[2]) + outer * indices_ * target_.inner + first;
-    const Integers indices(data.operands[1], index_type_);
-    const int64_t start = outer * target_.size * target_.inner + first;
-    if constexpr (add) {
-      Computed<T>* out = sums<T>(data);
-      for (int64_t j = 0; j < target_.size; ++j) {
-        const int64_t at = start + j * target_.inner;
-        for (int64_t i = 0; i < count; ++i) out[at + i] = static_cast<Computed<T>>(target[at + i]);
-      }
-      for (int64_t k = 0; k < indices_; ++k) {
-        Computed<T>* row = out + start + indices.place(op_, k, target_.size) * target_.inner;
-        const T* update = updates + k * target_.inner;
-        for (int64_t i = 0; i < count; ++i) row[i] = plus(row[i], static_cast<Computed<T>>(update[i]));
-      }
-      for (int64_t j = 0; j < target_.size; ++j) round_row<T>(data, start + j * target_.inner, count);
-    } else {
-      T* out = static_cast<T*>(data.result) + start;
-      const size_t bytes = static_cast<size_t>(count) * sizeof(T);
-      for (int64_t j = 0; j < target_.size; ++j) {
-        std::memcpy(out + j * target_.inner, target + start + j * target_.inner, bytes);
-      }
-      for (int64_t k = 0; k < indices_; ++k) {
-        const int64_t at = indices.place(op_, k, target_.size);
-        std::memcpy(out + at * target_.inner, updates + k * target_.inner, bytes);
-      }
-    }
+  Integers indices(const CallData& data) const { return {data.operands[1], index_type_}; }
+  void* sorted(const CallData& data) const { return static_cast<unsigned char*>(data.scratch) + sum_bytes_; }
+
+  /// Writes what stands in the target.
+  template <class To> auto beginning(To* out, const CallData& data) const {
+    return [out, target = static_cast<const T*>(data.operands[0]), fills = fills_](int64_t at, int64_t count) {
+      if (fills) std::fill_n(out + at, count, static_cast<To>(*target));
+      else std::transform(target + at, target + at + count, out + at, [](T x) { return static_cast<To>(x); });
+    };
   }
 
   std::string_view op_;
   DType index_type_;
-  Lines target_;
-  int64_t indices_;
-  LineBlocks blocks_;
-  size_t scratch_;
+  ScatterCut cut_;
+  bool fills_;
+  size_t sum_bytes_;
 };
 
 // The same with rows combined by a reducer, for types that it has loops for.
 class CombineCall final : public Call {
  public:
   CombineCall(const CallSpec& spec, int dim)
-      : op_(*spec.op), index_type_(spec.operands[1].type), target_(lines_of(spec.operands[0].shape, dim)),
-        indices_(spec.operands[1].shape.count()), blocks_(target_, target_.size + indices_),
+      : op_(*spec.op), index_type_(spec.operands[1].type),
+        cut_(lines_of(spec.operands[0].shape, dim), spec.operands[1].shape.count()),
         element_(static_cast<int64_t>(size_of(spec.result.type))),
         combine_(op_.reducer->body.of(scalar_type(spec.result.type)).combine) {
     if (!combine_) refuse_type(op_.name, spec.result.type);
   }
 
-  int64_t chunks() const override { return blocks_.count(); }
+  int64_t chunks() const override { return cut_.chunks(); }
+  size_t scratch_bytes() const override { return cut_.scratch_bytes(); }
+  void begin(const CallData& data) override { cut_.begin(op_.name, indices(data), data.scratch); }
 
   void run(int64_t chunk, const CallData& data) override {
     const auto* target = static_cast<const char*>(data.operands[0]);
     const auto* updates = static_cast<const char*>(data.operands[2]);
     auto* out = static_cast<char*>(data.result);
-    const Integers indices(data.operands[1], index_type_);
-    const int64_t row = target_.inner * element_;
-    blocks_.each(chunk, [&](int64_t outer, int64_t first, int64_t count) {
-      const int64_t start = outer * target_.size * row + first * element_;
-      for (int64_t j = 0; j < target_.size; ++j) {
-        std::memcpy(out + start + j * row, target + start + j * row, static_cast<size_t>(count * element_));
-      }
-      for (int64_t k = 0; k < indices_; ++k) {
-        const int64_t at = indices.place(op_.name, k, target_.size);
-        combine_(out + start + at * row, updates + (outer * indices_ + k) * row + first * element_, count);
-      }
-    });
+    const auto copy = [&](int64_t at, int64_t count) {
+      std::memcpy(out + at * element_, target + at * element_, static_cast<size_t>(count * element_));
+    };
+    const auto combine = [&](int64_t to, int64_t from, int64_t count) {
+      combine_(out + to * element_, updates + from * element_, count);
+    };
+    cut_.each(chunk, op_.name, indices(data), data.scratch, copy, combine);
   }
 
  private:
+  Integers indices(const CallData& data) const { return {data.operands[1], index_type_}; }
+
   const Op& op_;
   DType index_type_;
-  Lines target_;
-  int64_t indices_;
-  LineBlocks blocks_;
+  ScatterCut cut_;
   int64_t element_;
   CombineLoop combine_;
 };

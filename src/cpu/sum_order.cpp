@@ -23,7 +23,8 @@ Blocks blocks_of(std::span<const int64_t> sizes, int64_t total) {
   int64_t row = 1, product = 1, span = total;
   for (const int64_t size : sizes) {
     product *= size;
-    if (product > strip_limit) {
+    const bool fits = product <= strip_limit || (product == size && product <= line_limit);
+    if (!fits) {
       span = product;
       break;
     }

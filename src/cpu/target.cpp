@@ -47,7 +47,13 @@ class CpuTarget final : public plan::Target {
     return weights || !takes(call) ? Order::contiguous : Order::channels_first;
   }
 
+  /// Scatters begin with one element for all: no memory is written before theirs.
+  bool takes_fill(const Op& op, int i) const override {
+    return i == 0 && (op.scatter == Scatter::write || op.scatter == Scatter::add);
+  }
+
   int64_t longest_row() const override { return strip_limit; }
+  int64_t longest_line() const override { return line_limit; }
   int recomputed_work() const override { return 16; }  // about five operations: more takes longer than reading
   int vector_bytes() const override { return best_instruction_set() == InstructionSet::widest ? 64 : 32; }
   Form form() const override { return Form::loops; }

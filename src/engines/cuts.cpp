@@ -9,6 +9,7 @@ constexpr int64_t column_unit = 16;  // chunks are multiples of these, so that k
 constexpr int64_t row_unit = 64;
 constexpr int64_t most_chunks = 8;
 constexpr int64_t chunk_microseconds = 5;
+constexpr int64_t read_bytes = 20'000;  // a microsecond, from the last cache
 
 bool rows_are_better(const MatmulSpec& spec, int64_t chunks) {
   if (spec.a_transposed == spec.b_transposed) return spec.m > spec.n;
@@ -19,16 +20,23 @@ bool rows_are_better(const MatmulSpec& spec, int64_t chunks) {
 
 }  // namespace
 
-int64_t worthwhile_chunks(int64_t operations, int64_t per_microsecond) {
-  const int64_t microseconds = operations / std::max<int64_t>(1, per_microsecond);
+int64_t worthwhile_chunks(int64_t microseconds) {
   if (microseconds < 2 * chunk_microseconds) return 1;
   return std::min(most_chunks, microseconds / chunk_microseconds);
 }
 
+int64_t microseconds_of(const MatmulSpec& spec, int64_t thousands_per_microsecond) {
+  const int64_t k = std::max<int64_t>(1, spec.k);
+  const int64_t sums = spec.m * spec.n * k * spec.batch / (1000 * std::max<int64_t>(1, thousands_per_microsecond));
+  const int64_t a_items = spec.a_batch_stride == 0 ? 1 : spec.batch,
+                b_items = spec.b_batch_stride == 0 ? 1 : spec.batch;
+  const int64_t operands = (spec.m * a_items + spec.n * b_items) * k * static_cast<int64_t>(size_of(spec.type));
+  return std::max(sums, operands / read_bytes);
+}
+
 MatmulCut cut_matmul(const MatmulSpec& spec, int64_t thousands_per_microsecond) {
   MatmulCut cut{MatmulCut::Axis::columns, spec.batch, spec.n, spec.m, spec.n, std::max<int64_t>(1, spec.n)};
-  const int64_t item = spec.m * spec.n * std::max<int64_t>(1, spec.k);
-  const int64_t wanted = worthwhile_chunks(item * spec.batch, 1000 * thousands_per_microsecond);
+  const int64_t wanted = worthwhile_chunks(microseconds_of(spec, thousands_per_microsecond));
   if (spec.batch > 1) {
     cut.axis = MatmulCut::Axis::items;
     cut.length = spec.batch;
@@ -50,7 +58,8 @@ MatmulCut cut_matmul(const MatmulSpec& spec, int64_t thousands_per_microsecond) 
 }
 
 int64_t images_per_chunk(int64_t batch, int64_t operations, int64_t thousands_per_microsecond) {
-  const int64_t wanted = worthwhile_chunks(batch * operations, 1000 * thousands_per_microsecond);
+  const int64_t wanted =
+      worthwhile_chunks(batch * operations / (1000 * std::max<int64_t>(1, thousands_per_microsecond)));
   return std::max<int64_t>(1, (batch + wanted - 1) / wanted);
 }
 

@@ -30,8 +30,12 @@ struct MatmulCut {
   }
 };
 
-/// How many chunks `operations` multiply-adds are worth at `per_microsecond`: 1 below about 10 us, at most 8.
-int64_t worthwhile_chunks(int64_t operations, int64_t per_microsecond);
+/// How many chunks work of so many microseconds is worth: 1 below about 10, at most 8.
+int64_t worthwhile_chunks(int64_t microseconds);
+
+/// About what a product takes on one thread that does `thousands_per_microsecond` thousand multiply-adds: the time of
+/// its sums, or that of reading the operands where it has few columns.
+int64_t microseconds_of(const MatmulSpec& spec, int64_t thousands_per_microsecond);
 
 /// The cut of a product computed at `per_microsecond` thousand multiply-adds.
 MatmulCut cut_matmul(const MatmulSpec& spec, int64_t thousands_per_microsecond);

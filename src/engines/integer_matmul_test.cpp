@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <vector>
 
 #include <rosin/error.hpp>
@@ -44,10 +45,9 @@ template <class T> MatmulSpec spec_of(const Case& c, DType type) {
   return spec;
 }
 
-template <class T> void expect_product(const Case& c, DType type) {
-  const MatmulSpec spec = spec_of<T>(c, type);
-  const auto a = drawn<T>(spec.a_batch_stride * c.batch, 1), bias = drawn<T>(c.m, 2);
-  const auto b = drawn<T>(spec.ldb * (c.b_transposed ? c.k : c.n), 3);
+template <class T>
+void expect_product_of(const Case& c, const MatmulSpec& spec, const std::vector<T>& a, const std::vector<T>& b) {
+  const auto bias = drawn<T>(c.m, 2);
   const auto before = drawn<T>(spec.c_batch_stride * c.batch, 4);
   auto wanted = before;
   for (int64_t item = 0; item < c.batch; ++item) {
@@ -70,10 +70,36 @@ template <class T> void expect_product(const Case& c, DType type) {
   for (const int threads : {1, 2, 3, 7}) {
     auto got = before;
     execute(*call, {a.data(), b.data(), bias.data(), got.data(), nullptr}, threads, threads % 2 == 0);
-    EXPECT_EQ(got, wanted) << to_string(type) << ' ' << c.m << " x " << c.n << " x " << c.k << ", threads " << threads;
+    EXPECT_EQ(got, wanted) << to_string(spec.type) << ' ' << c.m << " x " << c.n << " x " << c.k << ", threads "
+                           << threads;
   }
 }
 
+/// The same cut to 32 bits, ends included.
+std::vector<int64_t> cut(std::vector<int64_t> numbers) {
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    numbers[i] = i % 17 == 0 ? INT32_MIN : i % 17 == 1 ? INT32_MAX : static_cast<int32_t>(numbers[i]);
+  }
+  return numbers;
+}
+
+template <class T> void expect_product(const Case& c, DType type) {
+  const MatmulSpec spec = spec_of<T>(c, type);
+  const auto a = drawn<T>(spec.a_batch_stride * c.batch, 1), b = drawn<T>(spec.ldb * (c.b_transposed ? c.k : c.n), 3);
+  expect_product_of(c, spec, a, b);
+}
+
+void expect_products_of_narrow_numbers(const Case& c) {
+  const MatmulSpec spec = spec_of<int64_t>(c, Int64);
+  auto a = drawn<int64_t>(spec.a_batch_stride * c.batch, 1),
+       b = drawn<int64_t>(spec.ldb * (c.b_transposed ? c.k : c.n), 3);
+  expect_product_of(c, spec, cut(a), cut(b));
+  expect_product_of(c, spec, cut(a), b);
+  expect_product_of(c, spec, a, cut(b));
+  a = cut(a);
+  a.back() = int64_t{1} << 40;
+  expect_product_of(c, spec, a, cut(b));
+}
 void expect_products(const Case& c) {
   expect_product<int8_t>(c, Int8);
   expect_product<uint8_t>(c, UInt8);
@@ -109,6 +135,11 @@ TEST(IntegerMatmul, SumsOfNothingAreZero) {
   expect_products({7, 3, 0, false, false, false, false, 0, 1});
   expect_products({7, 3, 0, false, false, true, true, 0, 1});
   expect_products({0, 3, 5, false, false, false, false, 0, 1});
+}
+
+TEST(IntegerMatmul, NumbersOf32BitsThatStandIn64) {
+  expect_products_of_narrow_numbers({67, 13, 300, false, false, false, false, 0, 1});
+  expect_products_of_narrow_numbers({37, 14, 29, true, true, true, true, 3, 2});
 }
 
 TEST(IntegerMatmul, SeveralChunks) { expect_product<int32_t>({211, 199, 61, false, false, false, true, 0, 1}, Int32); }

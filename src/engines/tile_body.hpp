@@ -31,13 +31,13 @@ void run_tile(const TileProduct<T>& p, int64_t first_row, int64_t first_column, 
   Accumulators<T, V, N> acc;
 #pragma GCC unroll 16
   for (int n = 0; n < N; ++n) {
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int v = 0; v < V; ++v) acc.sums[v][n] = R::zero();
   }
   if (p.accumulate) {
 #pragma GCC unroll 16
     for (int n = 0; n < N; ++n) {
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (int v = 0; v < V; ++v) acc.sums[v][n] = load_rows<T, V, Whole>(c + n * c_column + v * R::lanes, v, edge);
     }
   }
@@ -46,12 +46,12 @@ void run_tile(const TileProduct<T>& p, int64_t first_row, int64_t first_column, 
     const T* b = p.b + p.b_offsets[r] + first_column * b_column;
     for (int64_t j = 0; j < p.inner; ++j) {
       typename R::Register av[V];
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (int v = 0; v < V; ++v) av[v] = load_rows<T, V, Whole>(a + v * R::lanes, v, edge);
 #pragma GCC unroll 16
       for (int n = 0; n < N; ++n) {
         const typename R::Register factor = R::splat(b + n * b_column);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int v = 0; v < V; ++v) acc.sums[v][n] = R::fma(av[v], factor, acc.sums[v][n]);
       }
       a += p.a_inner;
@@ -59,7 +59,7 @@ void run_tile(const TileProduct<T>& p, int64_t first_row, int64_t first_column, 
     }
   }
   if (p.bias != nullptr) {
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int v = 0; v < V; ++v) {
       const typename R::Register shift = load_rows<T, V, Whole>(p.bias + first_row + v * R::lanes, v, edge);
 #pragma GCC unroll 16
@@ -69,13 +69,13 @@ void run_tile(const TileProduct<T>& p, int64_t first_row, int64_t first_column, 
   if (p.relu) {
 #pragma GCC unroll 16
     for (int n = 0; n < N; ++n) {
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (int v = 0; v < V; ++v) acc.sums[v][n] = R::positive(acc.sums[v][n]);
     }
   }
 #pragma GCC unroll 16
   for (int n = 0; n < N; ++n) {
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int v = 0; v < V; ++v) store_rows<T, V, Whole>(c + n * c_column + v * R::lanes, acc.sums[v][n], v, edge);
   }
 }
@@ -111,9 +111,20 @@ void run_panel(const TileProduct<T>& p, int64_t first_row, int64_t rows) {
   }
 }
 
-template <class T, bool UnitColumns> void run_rows(const TileProduct<T>& p) {
+/// Rows from the first on, in panels of V row vectors, for products of at most `Most` columns: tiles of so few columns
+/// are taller, as each sum waits for its last step. How many rows that were.
+template <class T, int V, int Most> int64_t run_tall(const TileProduct<T>& p) {
+  constexpr int64_t height = V * Vec<T>::lanes;
+  int64_t row = 0;
+  for (; row + height <= p.rows; row += height) {
+    run_columns<T, V, Most, false, true>(p, row, Vec<T>::mask_of(Vec<T>::lanes));
+  }
+  return row;
+}
+
+template <class T, bool UnitColumns> void run_rows(const TileProduct<T>& p, int64_t first_row) {
   constexpr int64_t lanes = Vec<T>::lanes;
-  for (int64_t row = 0; row < p.rows; row += 2 * lanes) {
+  for (int64_t row = first_row; row < p.rows; row += 2 * lanes) {
     const int64_t left = p.rows - row;
     if (left > lanes) {
       run_panel<T, 2, full_columns, UnitColumns>(p, row, left < 2 * lanes ? left : 2 * lanes);
@@ -124,10 +135,13 @@ template <class T, bool UnitColumns> void run_rows(const TileProduct<T>& p) {
 }
 
 template <class T> void multiply_tiles(const TileProduct<T>& product) {
+  int64_t row = 0;
+  if (product.columns == 1) row = run_tall<T, 8, 1>(product);
+  else if (product.columns <= 3) row = run_tall<T, 4, 3>(product);
   if (product.b_column == 1) {
-    run_rows<T, true>(product);
+    run_rows<T, true>(product, row);
   } else {
-    run_rows<T, false>(product);
+    run_rows<T, false>(product, row);
   }
 }
 

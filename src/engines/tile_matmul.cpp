@@ -25,11 +25,10 @@ constexpr int64_t long_sum = 2048;
 template <class T> class TileMatmul final : public VendorCall {
  public:
   explicit TileMatmul(const MatmulSpec& spec)
-      : spec_(spec), kernels_(tile_kernels_for(spec.m * int64_t{sizeof(T)})),
-        cut_(cut_matmul(spec, sizeof(T) == 4 ? 50 : 25)) {
+      : spec_(spec), kernels_(tile_kernels_for(spec.m * int64_t{sizeof(T)})), cut_(cut_matmul(spec, thousands)) {
     panel_rows_ = kernels_.row_vectors * kernels_.lanes<T>();
     chunks_ = cut_.chunks();
-    const int64_t wanted = worthwhile_chunks(spec.m * spec.n * spec.k, sizeof(T) == 4 ? 50000 : 25000);
+    const int64_t wanted = worthwhile_chunks(microseconds_of(spec, thousands));
     if (chunks_ <= wanted / 2 && spec.batch == 1 && spec.m * spec.n <= small_result && spec.k >= long_sum) {
       step_cut_ = round_up((spec.k + wanted - 1) / wanted, 16);
       chunks_ = (spec.k + step_cut_ - 1) / step_cut_;
@@ -167,6 +166,7 @@ template <class T> class TileMatmul final : public VendorCall {
   }
 
   static constexpr int64_t no_offset = 0;
+  static constexpr int64_t thousands = sizeof(T) == 4 ? 50 : 25;  // of multiply-adds in a microsecond
 
   MatmulSpec spec_;
   const TileKernels& kernels_;

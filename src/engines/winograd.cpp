@@ -113,7 +113,7 @@ class WinogradConv final : public VendorCall {
         nothing_(static_cast<size_t>(squares_.image.channels), 0.0f) {
     const int64_t in = squares_.image.channels, out = squares_.result.channels;
     panels_ = (out + panel_ - 1) / panel_;
-    const int64_t wanted = worthwhile_chunks(squares_.count() * arrays * in * out, products_per_microsecond);
+    const int64_t wanted = worthwhile_chunks(squares_.count() * arrays * in * out / products_per_microsecond);
     const int64_t least_rows = (least_together + squares_.wide - 1) / squares_.wide;
     rows_of_chunk_ = std::max(least_rows, (squares_.rows() + wanted - 1) / wanted);
     chunks_ = (squares_.rows() + rows_of_chunk_ - 1) / rows_of_chunk_;

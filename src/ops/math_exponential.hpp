@@ -12,12 +12,12 @@ using namespace scalar;
 /// c[0] + x*c[1] + x^2*c[2] + ..., by Horner's rule.
 template <FloatScalar X> [[gnu::always_inline]] inline X polynomial(X x, double c) { return lit(x, c); }
 template <FloatScalar X, class... C> [[gnu::always_inline]] inline X polynomial(X x, double c, C... rest) {
-  return polynomial(x, rest...) * x + c;
+  return fma(polynomial(x, rest...), x, lit(x, c));
 }
 /// The same where code is written: a loop, since nobody waits for the writing and each coefficient takes its bytes.
 template <class T> [[gnu::noinline]] Sym<T> written_polynomial(Sym<T> x, const double* c, int count) {
   Sym<T> value = lit(x, c[count - 1]);
-  for (int i = count - 2; i >= 0; --i) value = value * x + c[i];
+  for (int i = count - 2; i >= 0; --i) value = fma(value, x, lit(x, c[i]));
   return value;
 }
 template <class T, class... C>
@@ -72,26 +72,29 @@ template <FloatScalar X> struct ExpParts {
 
 template <FloatScalar X> [[gnu::always_inline]] inline ExpParts<X> exp_parts(X x) {
   const X shift = rounding_shift(x);
-  const X sum = x * 0x1.71547652b82fep+0 + shift;
+  const X sum = fma(x, lit(x, 0x1.71547652b82fep+0), shift);
   const X n = sum - shift;
   const auto exponent = bits_of(sum) - bits_of(shift);
-  return {x - n * log_of_two_high<X> - n * log_of_two_low<X>, n, exponent};
+  const X r = fma(n, lit(x, -log_of_two_high<X>), x);
+  return {fma(n, lit(x, -log_of_two_low<X>), r), n, exponent};
 }
 
-/// exp(r) - 1 - r for |r| <= ln(2)/2.
-template <FloatScalar X> [[gnu::always_inline]] inline X exp_beyond_line(X r) {
+/// (exp(r) - 1 - r) / r^2 for |r| <= ln(2)/2.
+template <FloatScalar X> [[gnu::always_inline]] inline X exp_square(X r) {
   if constexpr (is_double<X>) {
-    return r * r *
-           polynomial(r, 0.5, 0.166666666666666714, 0.0416666666666666701, 0.0083333333333255447,
+    return polynomial(r, 0.5, 0.166666666666666714, 0.0416666666666666701, 0.0083333333333255447,
                       0.00138888888888833267, 0.000198412698768643549, 0.0000248015873270071867, 2.75572528335169097e-6,
                       2.75572718102197996e-7, 2.51062747335732947e-8, 2.09154422977801152e-9);
   } else {
-    return r * r * polynomial(r, 0.5, 0.1666657338, 0.04166655011, 0.008363773874, 0.001392692661);
+    return polynomial(r, 0.5, 0.1666657338, 0.04166655011, 0.008363773874, 0.001392692661);
   }
 }
 
+/// exp(r) - 1 - r for |r| <= ln(2)/2.
+template <FloatScalar X> [[gnu::always_inline]] inline X exp_beyond_line(X r) { return r * r * exp_square(r); }
+
 /// exp(r) - 1 for |r| <= ln(2)/2.
-template <FloatScalar X> [[gnu::always_inline]] inline X exp_tail(X r) { return r + exp_beyond_line(r); }
+template <FloatScalar X> [[gnu::always_inline]] inline X exp_tail(X r) { return fma(r * r, exp_square(r), r); }
 
 /// Beyond these exp(x) and exp(x)/2 are Inf and 0.
 template <class X> inline constexpr double exp_highest = is_double<X> ? 712 : 91;
@@ -214,8 +217,8 @@ template <FloatScalar X> [[gnu::always_inline]] inline X log_edges(X x, X value)
 /// log(1 + f) + n*ln(2) + correction.
 template <FloatScalar X> [[gnu::always_inline]] inline X log_sum(LogParts<X> parts, X correction) {
   const X f = parts.f;
-  const X low = log_tail(f) + (parts.n * log_of_two_low<X> + correction);
-  return parts.n * log_of_two_high<X> + (f - (f * f * 0.5 - low));
+  const X low = log_tail(f) + fma(parts.n, lit(f, log_of_two_low<X>), correction);
+  return fma(parts.n, lit(f, log_of_two_high<X>), f - fma(f * f, lit(f, 0.5), -low));
 }
 
 template <FloatScalar X> [[gnu::always_inline]] inline X log(X x) {
@@ -270,7 +273,8 @@ template <FloatScalar X> [[gnu::always_inline]] inline X tanh(X x) {
     return with_sign_of(e / (e + 2), x);
   } else {
     const X z = x * x;
-    const X near = x + x * z * polynomial(z, -0.3333332894, 0.1333276974, -0.05385090958, 0.020997179, -0.006096714166);
+    const X near =
+        fma(x * z, polynomial(z, -0.3333332894, 0.1333276974, -0.05385090958, 0.020997179, -0.006096714166), x);
     const X far = 1 - 2 / (bounded_exp(select(a > 10, 10, a) * 2) + 1);
     return with_sign_of(select(a >= 0.625, far, near), x);  // NaN takes the polynomial
   }

@@ -10,6 +10,10 @@
 #include <rosin/math_mode.hpp>
 #include <rosin/shape.hpp>
 
+namespace rosin {
+struct Op;
+}
+
 namespace rosin::plan {
 
 /// What is computed. The numbers, and those of the enums below, are those of backend.h. Ops of graphs become products,
@@ -156,8 +160,11 @@ class Target {
   /// The wished order of array `i` of the call, whose sizes are not known. Of calls that are not taken: what the
   /// kernels that compute them read.
   virtual Order order(const CallDescription& call, size_t i) const = 0;
-  /// Elements of the longest row that is reduced and then used within one kernel.
+  /// Whether operand i of calls of this op may be a view of one element, all of whose strides are 0.
+  virtual bool takes_fill(const Op&, int) const { return false; }
+  /// Elements of the longest row that is reduced and then used within one kernel; and of the longest that is one dim.
   virtual int64_t longest_row() const = 0;
+  virtual int64_t longest_line() const { return longest_row(); }
   /// Primitives that computing a value once more may take where it saves memory traffic; 0: nothing is computed twice.
   virtual int recomputed_work() const = 0;
   /// The math mode of what says none.

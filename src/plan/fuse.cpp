@@ -227,12 +227,19 @@ std::optional<CallDescription> Fuser::call_of(int32_t node) const {
   return call;
 }
 
+/// Whether the value looks at one element, broadcast.
+bool Fuser::is_fill(int32_t value) const {
+  const Value& look = v(value);
+  return look.op && look.op->movement == Movement::broadcast && v(look.in[0]).wide == 0;
+}
+
 /// Operand i of a call, in memory as the call takes it.
 int32_t Fuser::call_operand(int32_t node, int i, Order order) {
   int32_t operand = plain(v(node).in[i]);
   if (order == Order::channels_first) return channels_first(operand);
   if (v(node).op->contraction == Contraction::matmul && v(node).attributes.as<MatmulAttributes>().transposed[i] != 0)
     operand = transposed(operand);
+  if (is_fill(operand) && target_.takes_fill(*v(node).op, i)) return operand;
   return order == Order::strided ? operand : contiguous(operand);
 }
 

@@ -88,13 +88,32 @@ TEST_F(Fusion, ViewsCostNothing) {
 }
 
 TEST_F(Fusion, ALongRowIsReducedAndThenUsed) {
-  const Array z = ramp({5000, 3}) * 1e-3;
+  const Array z = ramp({20000, 3}) * 1e-3;
   eval();
   Array p;
   EXPECT_EQ(launches([&] { return p = softmax(z); }).calls, 0);
   for (float total : sum(p, 0).to_vector()) EXPECT_NEAR(total, 1, 1e-5);
   const Array short_rows = softmax(slice(z, 0, 0, 4096));
   for (float total : sum(short_rows, 0).to_vector()) EXPECT_NEAR(total, 1, 1e-5);
+}
+
+TEST_F(Fusion, ARowOfOneDimAndSumsAcrossItAreOneKernel) {
+  const Array z = sin(ramp({5003, 37})), cubes = sin(ramp({5003, 3, 7}));
+  eval();
+  Array p, across;
+  const Launched launched = launches([&] {
+    p = softmax(z);
+    return across = sum(p * z, 1);
+  });
+  EXPECT_EQ(launched.kernels, 1);
+  const Array alone = p * z;
+  eval();
+  EXPECT_EQ(across.to_vector(), sum(alone, 1).to_vector()) << "the bits of a sum do not depend on the kernel";
+  for (float total : sum(p, 0).to_vector()) EXPECT_NEAR(total, 1, 1e-5);
+  const Array both = sum(cubes, {0, 1});
+  const Array shares = cubes - both / 15009.0;
+  eval();
+  EXPECT_NEAR(maximum(abs(mean(shares, {0, 1}))).item(), 0, 1e-6);
 }
 
 TEST_F(Fusion, ADiamondThroughAProductHasNoCycle) {

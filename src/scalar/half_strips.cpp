@@ -1,5 +1,4 @@
-// See half_strips.hpp. The processor's own conversions of binary16 keep the payload of a NaN, and make a signalling one
-// quiet; ours do neither, so vectors that hold a NaN go element by element.
+// See half_strips.hpp. The processor's own conversions of binary16 give what rosin/half.hpp says, NaN included.
 #include "scalar/half_strips.hpp"
 
 #ifdef __x86_64__
@@ -23,44 +22,20 @@ template <class To, class From>
 }
 
 constexpr int64_t vector_elements = 8;
-constexpr int vectors = 4;  // converted together; they are asked for a NaN once
-constexpr int64_t together = vectors * vector_elements;
-
-[[gnu::target("avx2,f16c"), gnu::always_inline]] inline bool has_nan(const __m256* values) {
-  __m256 any = _mm256_cmp_ps(values[0], values[1], _CMP_UNORD_Q);
-  any = _mm256_or_ps(any, _mm256_cmp_ps(values[2], values[3], _CMP_UNORD_Q));
-  return _mm256_movemask_ps(any) != 0;
-}
 
 [[gnu::target("avx2,f16c")]] void half_to_float(float* out, const Half* x, int64_t count) {
   int64_t i = 0;
-  for (; i + together <= count; i += together) {
-    __m256 values[vectors];
-    for (int k = 0; k < vectors; ++k) {
-      values[k] = _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x + i + k * vector_elements)));
-    }
-    if (has_nan(values)) {
-      each(out + i, x + i, together);
-    } else {
-      for (int k = 0; k < vectors; ++k) _mm256_storeu_ps(out + i + k * vector_elements, values[k]);
-    }
+  for (; i + vector_elements <= count; i += vector_elements) {
+    _mm256_storeu_ps(out + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x + i))));
   }
   each(out + i, x + i, count - i);
 }
 
 [[gnu::target("avx2,f16c")]] void float_to_half(Half* out, const float* x, int64_t count) {
   int64_t i = 0;
-  for (; i + together <= count; i += together) {
-    __m256 values[vectors];
-    for (int k = 0; k < vectors; ++k) values[k] = _mm256_loadu_ps(x + i + k * vector_elements);
-    if (has_nan(values)) {
-      each(out + i, x + i, together);
-    } else {
-      for (int k = 0; k < vectors; ++k) {
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i + k * vector_elements),
-                         _mm256_cvtps_ph(values[k], _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
-      }
-    }
+  for (; i + vector_elements <= count; i += vector_elements) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i),
+                     _mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
   }
   each(out + i, x + i, count - i);
 }

@@ -69,7 +69,7 @@ inline constexpr PrimitiveInfo primitives[] = {
     {Primitive::trunc, "trunc", 1, "x without its fraction, as a float; keeps the sign of x"},
     {Primitive::round_even, "round_even", 1, "the nearest integer, halves to even, as a float; keeps the sign of x"},
     {Primitive::sqrt, "sqrt", 1, "the square root, rounded correctly; -0 for -0, NaN below"},
-    {Primitive::fma, "fma", 3, "x * y + z, rounded once; slow on x86-64 without FMA, so bodies avoid it"},
+    {Primitive::fma, "fma", 3, "x * y + z, rounded once; slow on x86-64 without FMA"},
     {Primitive::less, "less", 2, "Bool x < y; false where one is NaN"},
     {Primitive::less_equal, "less_equal", 2, "Bool x <= y; false where one is NaN"},
     {Primitive::equal, "equal", 2, "Bool x == y; false where one is NaN; -0 equals 0"},
