@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 #include "dist/host.hpp"
@@ -64,8 +63,9 @@ void Buckets::evaluate() {
 }
 
 std::vector<Array> Buckets::sums() {
-  if (is_worth_a_thread()) {
-    evaluate_and_send();
+  std::thread sender = is_worth_a_thread() ? started_sender() : std::thread();
+  if (sender.joinable()) {
+    evaluate_beside(sender);
   } else {
     evaluate();
     for (Message& message : messages_) send(message);
@@ -73,8 +73,16 @@ std::vector<Array> Buckets::sums() {
   return std::move(made_);
 }
 
-void Buckets::evaluate_and_send() {
-  std::thread sender([this] { serve(); });
+/// None where the system has no more threads.
+std::thread Buckets::started_sender() {
+  try {
+    return std::thread([this] { serve(); });
+  } catch (const std::system_error&) {
+    return {};
+  }
+}
+
+void Buckets::evaluate_beside(std::thread& sender) {
   try {
     const EarlyResults early(given_, *this);
     evaluate();

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <rosin/array.hpp>
@@ -48,7 +49,8 @@ class Buckets final : private EarlyResults::Listener {
   void add(Message& message, size_t i);
   bool is_worth_a_thread() const;
   void evaluate();
-  void evaluate_and_send();
+  std::thread started_sender();
+  void evaluate_beside(std::thread& sender);
   void send(Message& message) { group_.run(message.verb, message.pieces, message.label); }
 
   // The thread that sends.
