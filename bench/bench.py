@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Ours beside each peer for the same work, in one run: python3 bench/bench.py [names] [--json FILE] [--results FILE]
-[--quick] [--sittings FILE]. README.md says how a number is made. Read next: workloads.py (what is run), sides.py (our programs and the
-peers' processes), report.py (what is printed)."""
+[--quick] [--sittings FILE]. README.md says how a number is made. Read next: workloads.py (what is run), sides.py (our
+programs and the peers' processes), report.py (what is printed)."""
 import argparse
 import dataclasses
 import json

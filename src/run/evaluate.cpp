@@ -23,6 +23,7 @@
 #include "run/leaf_table.hpp"
 #include "run/memory_text.hpp"
 #include "run/plan_cache.hpp"
+#include "run/row_limits.hpp"
 
 namespace rosin {
 namespace {
@@ -75,7 +76,6 @@ class Evaluation {
   void add_attributes(const Node& node);
   MathMode mode_of(const Node& node) const { return modes_[static_cast<size_t>(node.recorded_in.mode())]; }
   uint32_t operand_word(Node* operand);
-  bool small_reduction(const Node& node) const;
   bool has_readers_outside() const;
   bool only_read_here(const LeafTable::Leaf& leaf) const;
   plan::Graph graph() const;
@@ -97,9 +97,8 @@ class Evaluation {
   std::vector<uint8_t> held_;              // of each in order_: whether its value must come out
   std::vector<Node*> evaluated_;           // nodes of the pending list that other threads have evaluated
   uint8_t device_ = 0;                     // of the nodes in order_
-  uint8_t asked_ = 0;                      // the device that was asked for its longest row
-  int64_t longest_row_ = 0;                // that the kernels of the device keep in a group
-  int64_t longest_line_ = 0;               // the same of rows that are one dim
+  uint8_t asked_ = 0;                      // the device that was asked for what follows
+  RowLimits rows_;                         // of the device that was asked
   MathMode usual_mode_ = MathMode::exact;  // that the device takes by itself
   MathMode modes_[4] = {};                 // what it computes in where a node says that mode
   bool elsewhere_ = false;                 // nodes of another device are held and pending
@@ -221,9 +220,6 @@ uint64_t leaf_word(const Node& node) {
          uint64_t{is_scalar(node)} << 24 | uint64_t{node.weak} << 26;
 }
 
-/// Of the fastest dim that has several elements.
-int64_t line_of(const Node& node) { return node.wide == 0 ? 1 : node.sizes[std::countr_zero(node.wide)]; }
-
 /// What an operand is: >= 0 the node of that number, < 0 leaf -1 - i, or none.
 int32_t Evaluation::number_of(const Node* operand) const {
   if (!operand) return none;
@@ -239,15 +235,6 @@ int32_t Evaluation::number_of(const Node* operand) const {
 /// Words of the structure key for a node, at most.
 constexpr size_t node_words = 1 + Node::max_operands / 2;
 
-/// Whether the device keeps the reduced elements in a group. Not where there is nothing to reduce: no strip would write
-/// the result.
-bool Evaluation::small_reduction(const Node& node) const {
-  const int64_t elements = node.in[0]->count();
-  if (elements == 0) return false;
-  const int64_t row = elements / node.count();
-  return row <= longest_row_ || (row <= longest_line_ && row == line_of(*node.in[0]));
-}
-
 /// Numbers a node and writes what it adds to the keys, for the structure from `words` on; its operands have their
 /// numbers. Where the words end. (Every recorded op comes here: appending to the vector makes it 4 % slower.)
 [[gnu::always_inline]] inline uint64_t* Evaluation::add_node(size_t n, uint64_t* words) {
@@ -255,7 +242,7 @@ bool Evaluation::small_reduction(const Node& node) const {
   const Op& op = *node.op;
   node.slot = static_cast<uint32_t>(n);
   has_numbers_ |= node.scalars != 0;
-  const bool small = op.kind == Kind::reduction && small_reduction(node);
+  const bool small = op.kind == Kind::reduction && rows_.hold(node);
   *words++ = node.facts() | uint64_t{held_[n]} << Node::free_fact | uint64_t{small} << (Node::free_fact + 1) |
              static_cast<uint64_t>(mode_of(node)) << (Node::free_fact + 2);
   if (node.operands == Node::many) {
@@ -313,8 +300,7 @@ bool Evaluation::only_read_here(const LeafTable::Leaf& leaf) const {
 void Evaluation::ask_device() {
   if (device_ == 0 || device_ != asked_) {
     const plan::Target& target = DeviceTable::instance().executor(device_).target();
-    longest_row_ = target.longest_row();
-    longest_line_ = target.longest_line();
+    rows_ = RowLimits::of(target);
     usual_mode_ = target.usual_mode();
     asked_ = device_;
   }
@@ -380,7 +366,7 @@ plan::Graph Evaluation::graph() const {
     value.in.resize(value.operands);
     value.held = held_[n];
     value.mode = mode_of(node);
-    value.small_row = node.op->kind == Kind::reduction && small_reduction(node);
+    value.small_row = node.op->kind == Kind::reduction && rows_.hold(node);
     if (node.op->kind != Kind::elementwise) value.attributes = node.attributes;
     int32_t* in = value.in.begin();
     for (const Node* operand : node.arrays()) {

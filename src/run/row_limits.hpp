@@ -1,0 +1,32 @@
+// RowLimits: which rows a device reduces and then uses within one kernel. Part of the key of a plan.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include "graph/node.hpp"
+#include "plan/call.hpp"
+
+namespace rosin {
+
+struct RowLimits {
+  int64_t row = 0;   // elements
+  int64_t line = 0;  // the same of rows that are one dim
+
+  static RowLimits of(const plan::Target& target) { return {target.longest_row(), target.longest_line()}; }
+
+  /// Whether what the node reduces is such a row. Not where there is nothing to reduce: no strip would write the
+  /// result.
+  bool hold(const Node& node) const {
+    const int64_t elements = node.in[0]->count();
+    if (elements == 0) return false;
+    const int64_t reduced = elements / node.count();
+    return reduced <= row || (reduced <= line && reduced == fastest(*node.in[0]));
+  }
+
+ private:
+  /// The size of the fastest dim that has several elements.
+  static int64_t fastest(const Node& node) { return node.wide == 0 ? 1 : node.sizes[std::countr_zero(node.wide)]; }
+};
+
+}  // namespace rosin
