@@ -25,14 +25,12 @@ struct Gpt {
 };
 
 Gpt make_gpt(int64_t letters, int64_t features, int64_t length, int64_t layers) {
-  Gpt model{Embedding(letters, features, {.init = [](const Shape& s) { return 0.02 * randn(s); }}),
-            0.02 * randn({features, length}),
-            {},
-            LayerNorm(features),
+  Gpt model{Embedding(letters, features), zeros({features, length}), {}, LayerNorm(features),
             Dense(features, letters, {.bias = false})};
   const TransformerOptions options{.act = UnaryFunction{gelu}, .dropout = 0, .norm_first = true};
   for (int64_t i = 0; i < layers; ++i) model.blocks.emplace_back(features, 4, 4 * features, options);
-  return model;
+  // As GPT-2 begins: all matrices are small.
+  return fmap([](const Array& x) { return x.rank() > 1 ? 0.02 * randn(x.shape()) : x; }, model);
 }
 
 /// The pieces of the text that begin at `begins` (1, batch), and the same one letter later: (length, batch) each.

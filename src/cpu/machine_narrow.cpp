@@ -10,6 +10,7 @@ namespace {
 using namespace Xbyak;
 
 constexpr int half_elements = 8;
+constexpr int masks_of_half = 3;
 constexpr uint8_t to_nearest_even = 0;
 constexpr uint8_t bfloat_shift = 16;
 
@@ -57,26 +58,33 @@ bool NarrowWriter::combines_with(Primitive primitive, ScalarType type) {
 
 Address NarrowWriter::splat_bits(uint64_t bits, int bytes) { return ptr[rip + constant(bits, bytes)]; }
 
-/// Element i of the mask is i < elements.
-void NarrowWriter::begin_last_turn() {
-  if (last_masks_ < 0) last_masks_ = new_stack(3 * vector_bytes);
-  const Ymm mask = spare(), part = spare();
-  lea(eax, ptr[r8 - half_ * half_elements]);
-  vmovd(low(mask), eax);
-  vpbroadcastd(mask, low(mask));
-  vpcmpgtd(mask, mask, ptr[rip + numbers_]);
-  vmovups(ptr[rsp + last_masks_], mask);
-  vpmovsxdq(part, low(mask));
-  vmovups(ptr[rsp + last_masks_ + vector_bytes], part);
-  vextracti128(low(part), mask, 1);
-  vpmovsxdq(part, low(part));
-  vmovups(ptr[rsp + last_masks_ + 2 * vector_bytes], part);
-  unlock();
+/// The masks of the last turn are the same for all rows: of each half, for 4 bytes, then for 8 bytes. Element i of one
+/// is i < elements.
+void NarrowWriter::begin_rows() {
+  last_masks_ = new_stack(halves * masks_of_half * vector_bytes);
+  for (int half = 0; half < halves; ++half) {
+    const int at = last_masks_ + half * masks_of_half * vector_bytes;
+    const Ymm mask = spare(), part = spare();
+    mov(eax, edx);
+    and_(eax, turn_elements - 1);
+    sub(eax, half * half_elements);
+    vmovd(low(mask), eax);
+    vpbroadcastd(mask, low(mask));
+    vpcmpgtd(mask, mask, ptr[rip + numbers_]);
+    vmovups(ptr[rsp + at], mask);
+    vpmovsxdq(part, low(mask));
+    vmovups(ptr[rsp + at + vector_bytes], part);
+    vextracti128(low(part), mask, 1);
+    vpmovsxdq(part, low(part));
+    vmovups(ptr[rsp + at + 2 * vector_bytes], part);
+    unlock();
+  }
 }
 
 Ymm NarrowWriter::last_mask(ScalarType type, int part) {
   const Ymm mask = spare();
-  vmovups(mask, ptr[rsp + last_masks_ + (is_wide(type) ? 1 + part : 0) * vector_bytes]);
+  const int number = half_ * masks_of_half + (is_wide(type) ? 1 + part : 0);
+  vmovups(mask, ptr[rsp + last_masks_ + number * vector_bytes]);
   return mask;
 }
 

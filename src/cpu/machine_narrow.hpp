@@ -21,7 +21,7 @@ class NarrowWriter final : public LoopWriter<Xbyak::Ymm> {
   void binary(Primitive what, ScalarType type, const Ymm& out, const Ymm& x, const Operand& y) override;
   void load_each(size_t place, int part) override;
   void store(const LoopOutput& output, size_t number) override;
-  void begin_last_turn() override;
+  void begin_rows() override;
   void keep_sum(ScalarType type, int part, const Ymm& sum, const Ymm& next) override;
   Xbyak::Address splat_bits(uint64_t bits, int bytes) override;
   void unpack(Packing packing, const Ymm& out, const Operand& packed) override;
@@ -47,7 +47,7 @@ class NarrowWriter final : public LoopWriter<Xbyak::Ymm> {
   void unary(Primitive what, ScalarType type, const Ymm& out, const Ymm& x);
   void shift(size_t place, int part);
 
-  int last_masks_ = -1;   // on the stack: of a half of the last turn, for 4 bytes, then for 8 bytes
+  int last_masks_ = -1;   // on the stack
   Xbyak::Label numbers_;  // 0, 1, ... behind the code
 };
 

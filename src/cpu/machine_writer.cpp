@@ -167,6 +167,7 @@ template <class Vector> void LoopWriter<Vector>::write_rows() {
   Label row, turn, last, end, done;
   xor_(esi, esi);
   xor_(ecx, ecx);
+  begin_rows();
   L(row);
   cmp(rsi, qword[rsp]);
   jge(done, T_NEAR);

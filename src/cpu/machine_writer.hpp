@@ -143,8 +143,10 @@ template <class Vector> class LoopWriter : public Xbyak::CodeGenerator {
   virtual void binary(Primitive what, ScalarType type, const Vector& out, const Vector& x, const Operand& y) = 0;
   virtual void load_each(size_t place, int part) = 0;
   virtual void store(const LoopOutput& output, size_t number) = 0;
-  /// Ready for a half of the last turn of a row, of which r8d tells how many elements it has.
-  virtual void begin_last_turn() = 0;
+  /// Ready for the rows, of which edx tells how many elements they have; and for a half of the last turn of one, of
+  /// which r8d tells that.
+  virtual void begin_rows() {}
+  virtual void begin_last_turn() {}
   /// sum = next, but behind the end of the row.
   virtual void keep_sum(ScalarType type, int part, const Vector& sum, const Vector& next) = 0;
   /// Float32 of the 16-bit floats in the lower part of `packed`, which may be the lower part of `out`.
