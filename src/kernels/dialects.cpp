@@ -61,6 +61,35 @@ constexpr Word cuda_words[] = {
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x));
   return y;
 })"},
+    // As the words of all, which older devices take: rounded to even, and any NaN stays one.
+    {"b16_of_f32", R"($F u16 b16_of_f32(f32 x) {
+#if __CUDA_ARCH__ >= 800
+  u16 y;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x));
+  return y;
+#else
+  const u32 bits = (u32)as_i32(x);
+  return (u16)((x != x ? bits | 0x400000 : bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+#endif
+})"},
+    {"b16_pair", R"($F u32 b16_pair(f32 x, f32 y) {
+#if __CUDA_ARCH__ >= 800
+  u32 all;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(all) : "f"(y), "f"(x));
+  return all;
+#else
+  return (u32)b16_of_f32(x) | (u32)b16_of_f32(y) << 16;
+#endif
+})"},
+    {"f16_pair", R"($F u32 f16_pair(f32 x, f32 y) {
+#if __CUDA_ARCH__ >= 800
+  u32 all;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(all) : "f"(y), "f"(x));
+  return all;
+#else
+  return (u32)f16_of_f32(x) | (u32)f16_of_f32(y) << 16;
+#endif
+})"},
     {"exp2_approximate", R"($F f32 exp2_approximate(f32 x) {
   f32 y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -176,6 +205,8 @@ constexpr Word words_of_all[] = {
   const u32 bits = (u32)as_i32(x);
   return (u16)((x != x ? bits | 0x400000 : bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 })"},
+    {"b16_pair", "$F u32 b16_pair(f32 x, f32 y) { return (u32)b16_of_f32(x) | (u32)b16_of_f32(y) << 16; }"},
+    {"f16_pair", "$F u32 f16_pair(f32 x, f32 y) { return (u32)f16_of_f32(x) | (u32)f16_of_f32(y) << 16; }"},
     {"words2_of", R"($F words2 words2_of(u32 x, u32 y) {
   words2 all;
   all.x = x;
