@@ -334,16 +334,23 @@ std::vector<size_t> KernelBody::row_values_of(const std::vector<size_t>& instrs)
   return found;
 }
 
+std::vector<char> KernelBody::stored_loads() const {
+  std::vector<char> found;
+  for (const Port& port : kernel_.loads) {
+    const LaunchBuffer load{layout_.views[static_cast<size_t>(port.value)].root, -1};
+    found.push_back(std::any_of(kernel_.stores.begin(), kernel_.stores.end(), [&](const Port& store) {
+      return share_memory(layout_, load, {store.value, -1});
+    }));
+  }
+  return found;
+}
+
 bool KernelBody::reads_stored(const std::vector<size_t>& instrs) const {
-  const std::vector<char> loads = loads_of(instrs);
-  const auto is_read = [&](const Port& store) {
-    for (size_t i = 0; i < loads.size(); ++i) {
-      const LaunchBuffer load{layout_.views[static_cast<size_t>(kernel_.loads[i].value)].root, -1};
-      if (loads[i] && share_memory(layout_, load, {store.value, -1})) return true;
-    }
-    return false;
-  };
-  return std::any_of(kernel_.stores.begin(), kernel_.stores.end(), is_read);
+  const std::vector<char> loads = loads_of(instrs), stored = stored_loads();
+  for (size_t i = 0; i < loads.size(); ++i) {
+    if (loads[i] && stored[i]) return true;
+  }
+  return false;
 }
 
 std::vector<int> KernelBody::walks_of_loads(const std::vector<size_t>& stores) const {

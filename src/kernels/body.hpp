@@ -45,7 +45,9 @@ class KernelBody {
   size_t primitives() const;
   /// The values at row level that the operands of these instrs need at elements, of those that can be given.
   std::vector<size_t> row_values_of(const std::vector<size_t>& instrs) const;
-  /// Whether a load that these operands need reads memory that one of the stores takes over.
+  /// The loads, by number, whose memory one of the stores takes over.
+  std::vector<char> stored_loads() const;
+  /// Whether these operands need one of them.
   bool reads_stored(const std::vector<size_t>& instrs) const;
 
   /// How a load moves along the first dim of the domain.

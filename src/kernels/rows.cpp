@@ -33,12 +33,8 @@ RowProgram::RowProgram(KernelWriter& writer, KernelBody& body, int row_dims, con
   if (held_of(shares_) <= most_held && held_of(shares_) * work <= most) way_ = Way::held;
   shares_.turns = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(shares_.turns)));
   whole_ = shares_.strip * shares_.lanes * shares_.turns == sizes_.row;
-  std::vector<size_t> instrs;
-  for (const RowStore& store : stores_) instrs.push_back(store.instr);
-  for (size_t i = 0; i < body.kernel().instrs.size(); ++i) {
-    if (body.kernel().instrs[i].what == Do::reduce && body.is_needed(i)) instrs.push_back(i);
-  }
-  takes_over_ = body.reads_stored(instrs);
+  const bool all_work = whole_ && sizes_.rows * shares_.lanes % items_of_group == 0;
+  guarded_ = all_work ? std::vector<char>(loaded_.size(), 0) : body.stored_loads();
   within_line_ = row_sizes_.size() <= 1 || sizes_.sizes[0] % shares_.strip == 0;
 }
 
@@ -156,14 +152,14 @@ template <class F> void RowProgram::walk_single(F&& element) {
 /// Items that have no strip there, or no row, compute along on others' elements; or on nothing, where the memory of a
 /// load may be stored to while they do.
 void RowProgram::load_held(const std::vector<char>& loads, const Strip& strip) {
-  if (!takes_over_) {
-    body_.add_strip(loads, strip.spot, shares_.strip, device_.vector_bytes, within_line_);
-    return;
-  }
+  std::vector<char> plain = loads, guarded = loads;
+  for (size_t i = 0; i < loads.size(); ++i) (guarded_[i] ? plain : guarded)[i] = 0;
+  body_.add_strip(plain, strip.spot, shares_.strip, device_.vector_bytes, within_line_);
+  if (std::find(guarded.begin(), guarded.end(), 1) == guarded.end()) return;
   std::vector<Spot> spots;
   for (int lane = 0; lane < shares_.strip; ++lane) spots.push_back(element(strip, lane));
   const Term inside = strip.inside.writer ? valid_ && strip.inside : valid_;
-  body_.add_strip_if(inside, loads, spots, device_.vector_bytes, within_line_);
+  body_.add_strip_if(inside, guarded, spots, device_.vector_bytes, within_line_);
 }
 
 /// Values at row level that need `phase` reductions at most, while no loop is open.

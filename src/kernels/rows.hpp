@@ -57,9 +57,9 @@ class RowProgram {
   std::vector<RowStore> stores_, row_values_;
   Shares shares_;
   Way way_;
-  bool whole_;        // every item has as many strips
-  bool takes_over_;   // a store has the memory of a load
-  bool within_line_;  // strips do not leave a line of the first dim
+  bool whole_;                 // every item has as many strips
+  std::vector<char> guarded_;  // loads whose memory is stored to while items without a strip compute along
+  bool within_line_;           // strips do not leave a line of the first dim
   Term length_, rows_, lanes_;
   std::vector<Term> row_sizes_, other_sizes_;
   Combiner combiner_;

@@ -437,6 +437,7 @@ class Printer {
   static std::string rounded(const std::string& value, ScalarType type, DType storage) {
     if (storage == DType::Bool) return value;
     const std::string narrow = type == ScalarType::float64 && size_of(storage) == 2 ? "(f32)" + value : value;
+    if (storage == DType::BFloat16) return "b16_rounded(" + narrow + ")";
     return from_memory(to_memory(narrow, storage), type, storage);
   }
 

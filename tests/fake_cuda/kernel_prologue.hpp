@@ -194,7 +194,6 @@ inline unsigned short float_to_bfloat(float x) {
   const unsigned bits = __builtin_bit_cast(unsigned, x);
   return static_cast<unsigned short>(x != x ? 0x7fff : (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
-inline void ptx_cvt_rn_bf16_f32(unsigned short& y, float x) { y = float_to_bfloat(x); }
 inline void ptx_cvt_rn_bf16x2_f32(unsigned& all, float high, float low) {
   all = static_cast<unsigned>(float_to_bfloat(high)) << 16 | float_to_bfloat(low);
 }
