@@ -29,7 +29,8 @@ class Most:
 WORKLOADS = {
     "G1": Most(nodes=8, reason="open"),
     "G2": Most(nodes=22, reason="open"),
-    "G5": Most(nodes=288, gigabytes=80, peak=40, reason="open: attention is products and a softmax, whose scores are stored"),
+    "G5": Most(nodes=288, gigabytes=80, peak=40,
+               reason="open: attention is products and a softmax, whose scores are stored"),
     "G4": Most(nodes=200, gigabytes=0.32 * 256, reason="open"),
 }
 
