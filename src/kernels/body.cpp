@@ -6,6 +6,8 @@
 #include <rosin/error.hpp>
 
 #include "kernels/draws.hpp"
+#include "kernels/lanes.hpp"
+#include "scalar/convert.hpp"
 
 namespace rosin::kernels {
 
@@ -21,17 +23,33 @@ int operand_count(const Instr& instr) {
   return instr.what == Do::apply ? instr.count : 1;
 }
 
-KernelBody::KernelBody(KernelWriter& writer, const Layout& layout, int32_t kernel, const std::vector<size_t>& wanted)
+Term neutral(KernelWriter& writer, const Reducer& reducer, ScalarType type) {
+  return writer.bits(type, reducer.body.neutral_bits(type));
+}
+
+Term combined(KernelWriter& writer, const Instr& instr, Term x, Term y) {
+  writer.allow(allowed(instr));
+  const Term made = writer.combine(instr.reducer->body, x, y);
+  writer.allow({});
+  return made;
+}
+
+KernelBody::KernelBody(KernelWriter& writer, const Layout& layout, int32_t kernel, const std::vector<size_t>& wanted,
+                       const std::map<size_t, int32_t>& given)
     : writer_(writer), layout_(layout), kernel_(layout.structure->kernels[static_cast<size_t>(kernel)]),
       sizes_(layout.kernels[static_cast<size_t>(kernel)]) {
   find_definitions();
   needed_.assign(kernel_.instrs.size(), 0);
   known_.resize(kernel_.instrs.size());
   loads_.resize(kernel_.loads.size());
+  for (const auto& [instr, scratch] : given) given_[instr] = scratch;
   for (const size_t instr : wanted) need(instr);
+  for (auto& [instr, buffer] : given_) {
+    if (needed_[instr]) buffer = writer_.buffer(storage_of(shared_type(kernel_.instrs[instr].type)), {-1, buffer});
+  }
   for (size_t i = 0; i < kernel_.instrs.size(); ++i) {
     const Instr& instr = kernel_.instrs[i];
-    if (!needed_[i]) continue;
+    if (!needed_[i] || given_.count(i) > 0) continue;
     if (instr.what == Do::load) declare_load(instr.port);
     if (instr.what == Do::draw)
       draws_[i] = {scalar(instr.port, ScalarType::int64), scalar(instr.port + 1, ScalarType::int64)};
@@ -63,6 +81,7 @@ void KernelBody::find_definitions() {
 void KernelBody::need(size_t instr) {
   if (needed_[instr]) return;
   needed_[instr] = 1;
+  if (given_.count(instr) > 0) return;
   for (const size_t operand : definitions_[instr]) need(operand);
 }
 
@@ -87,14 +106,41 @@ void KernelBody::declare_load(uint16_t number) {
   }
 }
 
+bool KernelBody::is_of_row(size_t instr) const {
+  return kernel_.instrs[instr].row || kernel_.instrs[instr].what == Do::scalar;
+}
+
+Term& KernelBody::known(size_t instr) {
+  if (is_of_row(instr)) return known_[instr];
+  std::vector<Term>& values = of_lanes_[lane_];
+  values.resize(kernel_.instrs.size());
+  return values[instr];
+}
+
 Term KernelBody::element(size_t instr, const Spot& spot) {
-  if (known_[instr].writer) return known_[instr];
-  return known_[instr] = compute(instr, spot, false);
+  if (!known(instr).writer) {
+    const Term made = compute(instr, spot, false);
+    known(instr) = made;
+  }
+  return known(instr);
 }
 
 Term KernelBody::row(size_t instr, const Spot& spot) {
   if (known_[instr].writer) return known_[instr];
   return known_[instr] = compute(instr, spot, true);
+}
+
+size_t KernelBody::primitives() const {
+  constexpr size_t of_draw = 400;
+  size_t count = 0;
+  for (size_t i = 0; i < kernel_.instrs.size(); ++i) {
+    const Instr& instr = kernel_.instrs[i];
+    if (!needed_[i]) continue;
+    ScalarCode code;
+    if (instr.what == Do::apply) instr.op->body.code(instr.type, code);
+    count += instr.what == Do::draw ? of_draw : instr.what == Do::apply ? code.list.size() : 1;
+  }
+  return count;
 }
 
 KernelBody::Moves KernelBody::moves_of(size_t load) const {
@@ -105,6 +151,15 @@ KernelBody::Moves KernelBody::moves_of(size_t load) const {
   for (int d = 1; d < sizes_.dims && !loads_[load].contiguous; ++d) all |= moves.strides[d];
   const int64_t along = sizes_.dims > 0 ? moves.strides[0] : 0;
   return {type, loads_[load].contiguous, along != 0 || loads_[load].contiguous, along == 1, all & -all};
+}
+
+int KernelBody::crossing_dim(size_t load) const {
+  const PortLayout& moves = sizes_.loads[load];
+  if (loads_[load].buffer < 0 || loads_[load].contiguous || sizes_.dims < 2 || moves.strides[0] < 2) return 0;
+  for (int d = 1; d < sizes_.dims; ++d) {
+    if (moves.strides[d] == 1) return d;
+  }
+  return 0;
 }
 
 void KernelBody::load_strip(const Spot& first, int lanes, int vector_bytes) {
@@ -118,18 +173,72 @@ void KernelBody::load_strip(const Spot& first, int lanes, int vector_bytes) {
   }
 }
 
+/// What a load is in the lanes of a strip; nothing where they are to be loaded one by one.
+std::vector<Term> KernelBody::strip_of(size_t number, const Spot& first, int lanes, int vector_bytes,
+                                       bool within_line) {
+  const Load& load = loads_[number];
+  const Moves moves = moves_of(number);
+  if (!moves.along_first && within_line) {
+    return std::vector<Term>(static_cast<size_t>(lanes), writer_.load(load.buffer, place_of(load, first)));
+  }
+  if (lanes > 1 && moves.is_vector(lanes) && (moves.contiguous || within_line)) {
+    return writer_.load_vector(load.buffer, place_of(load, first), lanes, vector_bytes);
+  }
+  return std::vector<Term>(static_cast<size_t>(lanes));
+}
+
+void KernelBody::add_strip(const std::vector<char>& loads, const Spot& first, int lanes, int vector_bytes,
+                           bool within_line) {
+  for (size_t i = 0; i < loads_.size(); ++i) {
+    Load& load = loads_[i];
+    if (!loads[i] || load.buffer < 0 || load.kept == Load::Kept::before) continue;
+    const std::vector<Term> more = strip_of(i, first, lanes, vector_bytes, within_line);
+    load.strip.insert(load.strip.end(), more.begin(), more.end());
+  }
+}
+
+void KernelBody::add_strip_if(Term inside, const std::vector<char>& loads, std::span<const Spot> spots,
+                              int vector_bytes, bool within_line) {
+  std::vector<size_t> wanted;
+  std::vector<Term> values;
+  for (size_t i = 0; i < loads_.size(); ++i) {
+    if (!loads[i] || loads_[i].buffer < 0) continue;
+    wanted.push_back(i);
+    for (size_t lane = 0; lane < spots.size(); ++lane) {
+      values.push_back(writer_.variable(writer_.bits(type_of_load(i), 0)));
+    }
+  }
+  writer_.when(inside, [&] {
+    size_t next = 0;
+    for (const size_t i : wanted) {
+      const auto lanes = static_cast<int>(spots.size());
+      const std::vector<Term> strip = strip_of(i, spots[0], lanes, vector_bytes, within_line);
+      for (size_t lane = 0; lane < spots.size(); ++lane) {
+        writer_.assign(values[next++], strip[lane].writer ? strip[lane] : load_at(i, spots[lane]));
+      }
+    }
+  });
+  // As values, not variables: so products of them may be contracted as those of other loads are.
+  size_t next = 0;
+  for (const size_t i : wanted) {
+    for (size_t lane = 0; lane < spots.size(); ++lane, ++next) {
+      const Term none = writer_.bits(values[next].type, 0);
+      loads_[i].strip.push_back(writer_.select(inside, values[next], none));
+    }
+  }
+}
+
 void KernelBody::go_to_lane(int lane) {
-  leave();
+  of_lanes_.clear();
   lane_ = lane;
 }
 
 void KernelBody::leave() {
   lane_ = -1;
+  of_lanes_.clear();
   for (Load& load : loads_) {
     if (load.kept == Load::Kept::in_this_walk) load.kept = Load::Kept::before;
-  }
-  for (size_t i = 0; i < known_.size(); ++i) {
-    if (!kernel_.instrs[i].row && kernel_.instrs[i].what != Do::scalar) known_[i] = Term{};
+    load.strip.clear();
   }
 }
 
@@ -145,9 +254,9 @@ Term KernelBody::compute(size_t i, const Spot& spot, bool at_row) {
     case Do::apply: return apply(i, spot, at_row);
     case Do::draw: return drawn_element(instr.type, draws_.at(i).key, draws_.at(i).counter, spot.linear);
     case Do::convert: return convert(instr, operand(i, 0, spot, at_row));
-    case Do::expand: return operand(i, 0, spot, at_row);  // the row's value
-    case Do::scalar:                                      // known from the start
-    case Do::reduce:                                      // known once the row was walked over
+    case Do::expand: return expanded(definition(i, 0), spot);
+    case Do::scalar:  // known from the start
+    case Do::reduce:  // known once the row was walked over
     case Do::store:
     case Do::root: break;
   }
@@ -167,10 +276,18 @@ Term KernelBody::convert(const Instr& instr, Term x) {
   return writer_.round(made, instr.storage);
 }
 
+/// The row's value at an element.
+Term KernelBody::expanded(size_t value, const Spot& spot) {
+  const auto found = given_.find(value);
+  if (found == given_.end()) return row(value, spot);
+  return writer_.convert(writer_.load(found->second, spot.row), kernel_.instrs[value].type);
+}
+
 Term KernelBody::load(Load& load, const Spot& spot) {
-  if (lane_ >= 0 && !load.strip.empty()) return load.strip[static_cast<size_t>(lane_)];
   if (load.kept == Load::Kept::before) return writer_.shared_load(load.kept_in, spot.kept);
-  const Term value = writer_.load(load.buffer, place_of(load, spot));
+  const auto lane = static_cast<size_t>(std::max(lane_, 0));
+  const bool stands = lane_ >= 0 && lane < load.strip.size() && load.strip[lane].writer;
+  const Term value = stands ? load.strip[lane] : writer_.load(load.buffer, place_of(load, spot));
   if (load.kept_in >= 0) {
     writer_.shared_store(load.kept_in, spot.kept, value);
     load.kept = Load::Kept::in_this_walk;
@@ -180,11 +297,60 @@ Term KernelBody::load(Load& load, const Spot& spot) {
 
 ScalarType KernelBody::type_of_load(size_t load) const { return scalar_type(moves_of(load).type); }
 
-void KernelBody::find_loads(size_t instr, std::vector<char>& found) const {
+void KernelBody::visit(size_t instr, std::vector<char>& visited) const {
+  if (visited[instr]) return;
+  visited[instr] = 1;
   const Instr& at = kernel_.instrs[instr];
   if (at.row || at.what == Do::reduce) return;
-  if (at.what == Do::load) found[at.port] = 1;
-  for (const size_t operand : definitions_[instr]) find_loads(operand, found);
+  for (const size_t operand : definitions_[instr]) visit(operand, visited);
+}
+
+void KernelBody::find_loads(size_t instr, std::vector<char>& found) const {
+  std::vector<char> visited(kernel_.instrs.size(), 0);
+  visit(instr, visited);
+  for (size_t i = 0; i < visited.size(); ++i) {
+    const Instr& at = kernel_.instrs[i];
+    if (visited[i] && at.what == Do::load && !at.row) found[at.port] = 1;
+  }
+}
+
+std::vector<char> KernelBody::loads_of(const std::vector<size_t>& instrs) const {
+  std::vector<char> found(loads_.size(), 0);
+  for (const size_t instr : instrs) {
+    if (!kernel_.instrs[instr].row || kernel_.instrs[instr].what == Do::reduce) find_loads(definition(instr, 0), found);
+  }
+  return found;
+}
+
+std::vector<size_t> KernelBody::row_values_of(const std::vector<size_t>& instrs) const {
+  std::vector<char> visited(kernel_.instrs.size(), 0);
+  for (const size_t instr : instrs) visit(definition(instr, 0), visited);
+  std::vector<size_t> found;
+  for (size_t i = 0; i < visited.size(); ++i) {
+    if (!visited[i] || kernel_.instrs[i].what != Do::expand) continue;
+    const size_t value = definition(i, 0);
+    if (std::find(found.begin(), found.end(), value) == found.end()) found.push_back(value);
+  }
+  return found;
+}
+
+std::vector<char> KernelBody::stored_loads() const {
+  std::vector<char> found;
+  for (const Port& port : kernel_.loads) {
+    const LaunchBuffer load{layout_.views[static_cast<size_t>(port.value)].root, -1};
+    found.push_back(std::any_of(kernel_.stores.begin(), kernel_.stores.end(), [&](const Port& store) {
+      return share_memory(layout_, load, {store.value, -1});
+    }));
+  }
+  return found;
+}
+
+bool KernelBody::reads_stored(const std::vector<size_t>& instrs) const {
+  const std::vector<char> loads = loads_of(instrs), stored = stored_loads();
+  for (size_t i = 0; i < loads.size(); ++i) {
+    if (loads[i] && stored[i]) return true;
+  }
+  return false;
 }
 
 std::vector<int> KernelBody::walks_of_loads(const std::vector<size_t>& stores) const {

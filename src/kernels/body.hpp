@@ -3,8 +3,11 @@
 #pragma once
 
 #include <map>
+#include <span>
+#include <utility>
 #include <vector>
 
+#include "graph/reducer.hpp"
 #include "kernels/code.hpp"
 #include "kernels/plan.hpp"
 
@@ -15,12 +18,15 @@ struct Spot {
   Term linear;                    // number of the element, or of the row
   std::vector<Term> coordinates;  // in the wide dims of the domain, or in those beyond the row
   Term kept{};                    // of an element of a row: where its item keeps what it loads, see keep_row
+  Term row{};                     // the number of its row, where values at row level are given
 };
 
 class KernelBody {
  public:
   /// Declares the scalars and loads that the values of `wanted` (places of instrs) need.
-  KernelBody(KernelWriter& writer, const Layout& layout, int32_t kernel, const std::vector<size_t>& wanted);
+  /// `given`: values at row level that stand in scratch blocks, one element a row.
+  KernelBody(KernelWriter& writer, const Layout& layout, int32_t kernel, const std::vector<size_t>& wanted,
+             const std::map<size_t, int32_t>& given = {});
 
   /// The instr that defines operand `operand` of instr `instr`.
   size_t definition(size_t instr, int operand) const { return definitions_[instr][static_cast<size_t>(operand)]; }
@@ -33,8 +39,16 @@ class KernelBody {
   /// Computes a value at row level and keeps it; operands at row level must be known.
   Term row(size_t instr, const Spot& spot);
   void set_row(size_t instr, Term value) { known_[instr] = value; }
-  /// Forgets the values at elements: another loop begins.
+  /// Forgets the values at elements: another loop begins, or another element of one.
   void leave();
+  /// Primitives of an element, about.
+  size_t primitives() const;
+  /// The values at row level that the operands of these instrs need at elements, of those that can be given.
+  std::vector<size_t> row_values_of(const std::vector<size_t>& instrs) const;
+  /// The loads, by number, whose memory one of the stores takes over.
+  std::vector<char> stored_loads() const;
+  /// Whether these operands need one of them.
+  bool reads_stored(const std::vector<size_t>& instrs) const;
 
   /// How a load moves along the first dim of the domain.
   struct Moves {
@@ -60,6 +74,23 @@ class KernelBody {
   /// are those of lane i.
   void load_strip(const Spot& first, int lanes, int vector_bytes);
   void go_to_lane(int lane);
+  /// The loads, by number, that the operands of these instrs need at elements.
+  std::vector<char> loads_of(const std::vector<size_t>& instrs) const;
+  /// The same for those of the loads that do not stand there yet; lanes go on from those before. `within_line`: the
+  /// strip does not leave a line of the first dim.
+  void add_strip(const std::vector<char>& loads, const Spot& first, int lanes, int vector_bytes, bool within_line);
+  /// The same where `inside` says that there is a strip; else zeros, and nothing is read.
+  void add_strip_if(Term inside, const std::vector<char>& loads, std::span<const Spot> spots, int vector_bytes,
+                    bool within_line);
+  /// Where a load runs along another dim than the first one: that dim; else 0.
+  int crossing_dim(size_t load) const;
+  /// What a load is in each lane, from somewhere else than its place.
+  void set_strip(size_t load, std::vector<Term> lanes) { loads_[load].strip = std::move(lanes); }
+  Term load_at(size_t load, const Spot& spot) {
+    return writer_.load(loads_[load].buffer, place_of(loads_[load], spot));
+  }
+  /// As go_to_lane, but values of lanes stay known until leave().
+  void return_to_lane(int lane) { lane_ = lane; }
 
   /// In how many walks over the row the elements of a load are needed. `stores`: instrs of the last walk.
   std::vector<int> walks_of_loads(const std::vector<size_t>& stores) const;
@@ -89,13 +120,19 @@ class KernelBody {
   void need(size_t instr);
   void declare_load(uint16_t port);
   Moves moves_of(size_t load) const;
+  std::vector<Term> strip_of(size_t load, const Spot& first, int lanes, int vector_bytes, bool within_line);
   Term place_of(const Load& load, const Spot& spot);
   Term scalar(int port, ScalarType type);
   Term compute(size_t instr, const Spot& spot, bool row);
   Term operand(size_t instr, int i, const Spot& spot, bool row);
   Term convert(const Instr& instr, Term x);
+  Term expanded(size_t value, const Spot& spot);
   Term load(Load& load, const Spot& spot);
   void find_loads(size_t instr, std::vector<char>& found) const;
+  /// Marks the instr and what it needs at elements, and the values of rows that these need.
+  void visit(size_t instr, std::vector<char>& visited) const;
+  bool is_of_row(size_t instr) const;
+  Term& known(size_t instr);
   Term apply(size_t instr, const Spot& spot, bool row);
 
   KernelWriter& writer_;
@@ -106,9 +143,11 @@ class KernelBody {
   std::vector<char> needed_;
   std::vector<int> phases_;
   std::vector<Load> loads_;
-  std::map<size_t, Drawn> draws_;  // by instr
-  std::vector<Term> known_;
-  int lane_ = -1;  // of a strip
+  std::map<size_t, Drawn> draws_;              // by instr
+  std::map<size_t, int> given_;                // by instr: the buffer
+  std::vector<Term> known_;                    // values at row level
+  std::map<int, std::vector<Term>> of_lanes_;  // values at elements
+  int lane_ = -1;                              // of a strip
 };
 
 /// What its math mode lets an instr do.
@@ -116,5 +155,9 @@ Allowed allowed(const Instr& instr);
 
 /// The number of operands of an instr that are registers.
 int operand_count(const Instr& instr);
+
+Term neutral(KernelWriter& writer, const Reducer& reducer, ScalarType type);
+/// Both combined by the reducer of the instr, as its mode allows.
+Term combined(KernelWriter& writer, const Instr& instr, Term x, Term y);
 
 }  // namespace rosin::kernels

@@ -215,8 +215,59 @@ int KernelWriter::buffer(DType type, LaunchBuffer where) {
 Term KernelWriter::number(int64_t value) {
   launch_.code.parameters.push_back(index_type_);
   launch_.numbers.push_back({index_type_, value, -1});
-  return append(static_cast<uint16_t>(KernelOperation::parameter), index_type_, {},
-                static_cast<int64_t>(launch_.numbers.size() - 1));
+  return parameter(launch_.numbers.size() - 1);
+}
+
+Term KernelWriter::parameter(size_t number) {
+  return append(static_cast<uint16_t>(KernelOperation::parameter), launch_.numbers[number].type, {},
+                static_cast<int64_t>(number));
+}
+
+namespace {
+
+/// n / divisor is the high half of 2 n * factor, moved down by `shift`, for all n that are not below 0. Rounded up, the
+/// factor is 2^(bits + shift) / divisor and less than `divisor` too much, which n < 2^bits times make less than a unit.
+/// Source: Granlund and Montgomery, Division by Invariant Integers using Multiplication (1994).
+struct Reciprocal {
+  int64_t factor, shift;
+};
+
+Reciprocal reciprocal(int64_t divisor, int bits) {
+  if (divisor <= 0) return {0, 0};  // as the primitive: nothing is divided by 0
+  const auto whole = static_cast<unsigned __int128>(divisor);
+  const auto shift = static_cast<int>(std::bit_width(static_cast<uint64_t>(divisor - 1)));
+  const auto factor =
+      static_cast<uint64_t>((((static_cast<unsigned __int128>(1) << (bits + shift)) + whole - 1) / whole));
+  return {bits == 31 ? static_cast<int32_t>(factor) : static_cast<int64_t>(factor), shift};
+}
+
+}  // namespace
+
+/// The place of the factor among the numbers; the shift follows. By the place of the divisor, not by what it is: sizes
+/// that happen to be equal have factors of their own, so that the code does not depend on them.
+size_t KernelWriter::reciprocal_of(size_t divisor) {
+  for (const auto& [known, factor] : reciprocals_) {
+    if (known == divisor) return factor;
+  }
+  const Reciprocal made = reciprocal(launch_.numbers[divisor].integer, index_type_ == ScalarType::int32 ? 31 : 63);
+  for (const int64_t number : {made.factor, made.shift}) {
+    launch_.code.parameters.push_back(index_type_);
+    launch_.numbers.push_back({index_type_, number, -1});
+  }
+  reciprocals_.emplace_back(divisor, launch_.numbers.size() - 2);
+  return reciprocals_.back().second;
+}
+
+Term KernelWriter::quotient(Term x, Term y) {
+  const KernelInstruction divisor = launch_.code.instructions[y.place];
+  const bool known = divisor.is(KernelOperation::parameter) && y.type == index_type_ && x.type == index_type_ &&
+                     launch_.numbers[static_cast<size_t>(divisor.immediate)].scalar < 0;
+  if (!known) return x / y;
+  const ScalarType bits = index_type_ == ScalarType::int32 ? ScalarType::uint32 : ScalarType::uint64;
+  const size_t at = reciprocal_of(static_cast<size_t>(divisor.immediate));
+  const Term n = convert(x, bits), factor = convert(parameter(at), bits), shift = convert(parameter(at + 1), bits);
+  const Term high = append(static_cast<uint16_t>(KernelOperation::multiply_high), bits, {(n + n).place, factor.place});
+  return convert(apply(Primitive::shift_right_zero, bits, {high, shift}), index_type_);
 }
 
 Term KernelWriter::scalar(ScalarType type, size_t scalar_index) {
@@ -224,9 +275,7 @@ Term KernelWriter::scalar(ScalarType type, size_t scalar_index) {
   const ScalarType travels = type == ScalarType::boolean ? ScalarType::int32 : type;
   launch_.code.parameters.push_back(travels);
   launch_.numbers.push_back({travels, 0, static_cast<int64_t>(scalar_index)});
-  const Term value = append(static_cast<uint16_t>(KernelOperation::parameter), travels, {},
-                            static_cast<int64_t>(launch_.numbers.size() - 1));
-  return convert(value, type);
+  return convert(parameter(launch_.numbers.size() - 1), type);
 }
 
 Term KernelWriter::bits(ScalarType type, int64_t immediate) {
@@ -261,6 +310,7 @@ namespace {
 
 /// Elements of one vector: as many as there are, and not more than fit; 1 where that is less than any vector.
 size_t part_of(DType element, size_t lanes, int vector_bytes) {
+  if (size_of(element) > 4) return 1;
   const size_t part = std::min(lanes, std::min<size_t>(static_cast<size_t>(vector_bytes), 16) / size_of(element));
   return part * size_of(element) < 4 ? 1 : part;
 }
@@ -392,7 +442,7 @@ std::vector<Term> KernelWriter::coordinates(Term linear, std::span<const Term> s
       at.push_back(linear);
       break;
     }
-    const Term rest = linear / sizes[d];
+    const Term rest = quotient(linear, sizes[d]);
     at.push_back(linear - rest * sizes[d]);
     linear = rest;
   }

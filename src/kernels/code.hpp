@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <rosin/dtype.hpp>
@@ -203,6 +204,8 @@ class KernelWriter {
   Term round(Term x, DType storage);
   Term select(Term mask, Term x, Term y);
 
+  /// x / y of numbers that are not below 0. Where y came in through number(), by a product: its factor comes in too.
+  Term quotient(Term x, Term y);
   /// The coordinates of element `linear` of an array of these sizes, first dim fastest. The last is not reduced.
   std::vector<Term> coordinates(Term linear, std::span<const Term> sizes);
 
@@ -214,6 +217,8 @@ class KernelWriter {
 
  private:
   Term append(uint16_t operation, ScalarType type, std::initializer_list<uint32_t> operands, int64_t immediate = 0);
+  Term parameter(size_t number);
+  size_t reciprocal_of(size_t divisor);
   Term join(std::span<const Term> values);
   bool is_product(uint32_t place) const;
   Term fused(uint16_t operation, ScalarType type, uint32_t x, uint32_t y);
@@ -224,6 +229,7 @@ class KernelWriter {
   ScalarType index_type_;
   Allowed allowed_;
   std::vector<char> contracted_;  // of each instruction: whether it may round together with another one
+  std::vector<std::pair<size_t, size_t>> reciprocals_;  // numbers that divide, and those that are their factors
 };
 
 Term operator+(Term x, Term y);

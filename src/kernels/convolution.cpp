@@ -50,7 +50,7 @@ class Blocks {
   int width() const { return width_; }
   int64_t count() const { return count_; }
   /// Of block number `block`: its group, and its channels within the group (some may lie beyond the end).
-  Term group(Term block) const { return grouped_ ? block / blocks_ : w_.index(0); }
+  Term group(Term block) const { return grouped_ ? w_.quotient(block, blocks_) : w_.index(0); }
   std::vector<Term> channels(Term block, Term group) const {
     std::vector<Term> channels;
     channels.reserve(static_cast<size_t>(width_));

@@ -61,6 +61,30 @@ constexpr Word cuda_words[] = {
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x));
   return y;
 })"},
+    // As the words of all, which older devices take: rounded to even, and any NaN stays one. (The instruction for a
+    // single value is a slow one on sm_90.)
+    {"b16_pair", R"($F u32 b16_pair(f32 x, f32 y) {
+#if __CUDA_ARCH__ >= 800
+  u32 all;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(all) : "f"(y), "f"(x));
+  return all;
+#else
+  const u32 a = (u32)as_i32(x), b = (u32)as_i32(y);
+  return (x != x ? a | 0x400000 : a + 0x7fff + ((a >> 16) & 1)) >> 16 |
+         ((y != y ? b | 0x400000 : b + 0x7fff + ((b >> 16) & 1)) & 0xffff0000u);
+#endif
+})"},
+    {"b16_of_f32", "$F u16 b16_of_f32(f32 x) { return (u16)b16_pair(x, 0.0f); }"},
+    {"b16_rounded", "$F f32 b16_rounded(f32 x) { return as_f32((i32)b16_pair(0.0f, x)); }"},
+    {"f16_pair", R"($F u32 f16_pair(f32 x, f32 y) {
+#if __CUDA_ARCH__ >= 800
+  u32 all;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(all) : "f"(y), "f"(x));
+  return all;
+#else
+  return (u32)f16_of_f32(x) | (u32)f16_of_f32(y) << 16;
+#endif
+})"},
     {"exp2_approximate", R"($F f32 exp2_approximate(f32 x) {
   f32 y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -176,6 +200,9 @@ constexpr Word words_of_all[] = {
   const u32 bits = (u32)as_i32(x);
   return (u16)((x != x ? bits | 0x400000 : bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 })"},
+    {"b16_rounded", "$F f32 b16_rounded(f32 x) { return f32_of_b16(b16_of_f32(x)); }"},
+    {"b16_pair", "$F u32 b16_pair(f32 x, f32 y) { return (u32)b16_of_f32(x) | (u32)b16_of_f32(y) << 16; }"},
+    {"f16_pair", "$F u32 f16_pair(f32 x, f32 y) { return (u32)f16_of_f32(x) | (u32)f16_of_f32(y) << 16; }"},
     {"words2_of", R"($F words2 words2_of(u32 x, u32 y) {
   words2 all;
   all.x = x;

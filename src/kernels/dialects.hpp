@@ -40,7 +40,8 @@ struct Dialect {
   std::span<const Word> words;
 };
 
-extern const Dialect dialects[];                  // numbered as Language
-extern const std::span<const Word> common_words;  // built on those of a dialect; $F in a word: its `function`
+extern const Dialect dialects[];  // numbered as Language
+/// Built on those of a dialect, which may have its own in the place of one. $F in a word: the dialect's `function`.
+extern const std::span<const Word> common_words;
 
 }  // namespace rosin::kernels

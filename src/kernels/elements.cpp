@@ -1,6 +1,8 @@
 // Operands of opaque steps in kernels; see elements.hpp.
 #include "kernels/elements.hpp"
 
+#include <algorithm>
+
 namespace rosin::kernels {
 namespace {
 
@@ -25,6 +27,34 @@ ScalarType CallStep::index() const {
     if (is_complex(dtype(of))) return ScalarType::int64;  // their parts are counted
   }
   return index_type(layout, values);
+}
+
+int CallStep::strip(std::initializer_list<int32_t> values, const Abilities& device) const {
+  constexpr int64_t most_lanes = 8;
+  int64_t lanes = most_lanes;
+  for (const int32_t of : values) {
+    const View& all = view(of);
+    const auto bytes = static_cast<int64_t>(size_of(dtype(of)));
+    if (is_number(*this, of) || is_complex(dtype(of)) || bytes > 4 || all.rank == 0 || all.strides[0] != 1) return 1;
+    lanes = std::min(lanes, device.vector_bytes / bytes);
+    const auto fits = [&] {
+      bool good = all.offset % lanes == 0 && all.sizes[0] % lanes == 0;
+      for (int d = 1; d < all.rank; ++d) good = good && (all.sizes[d] == 1 || all.strides[d] % lanes == 0);
+      return good && lanes * bytes >= 4;
+    };
+    while (lanes > 1 && !fits()) lanes /= 2;
+  }
+  return static_cast<int>(std::max<int64_t>(lanes, 1));
+}
+
+std::vector<Term> in_strips(KernelWriter& writer, std::vector<Term> sizes, int64_t first_size, int strip) {
+  if (strip > 1) sizes[0] = writer.number(first_size / strip);
+  return sizes;
+}
+
+std::vector<Term> strip_begin(std::vector<Term> at, int strip) {
+  if (strip > 1) at[0] = at[0] * strip;
+  return at;
 }
 
 Elements::Elements(KernelWriter& writer, const CallStep& step, int32_t value)
@@ -55,6 +85,22 @@ Term Elements::load(std::span<const Term> at, int part) const {
 
 void Elements::store(std::span<const Term> at, Term element, int part) const {
   writer_->store(array_->buffer(), place(at, part), element);
+}
+
+std::vector<Term> Elements::load_strip(std::span<const Term> at, int lanes, int vector_bytes) const {
+  if (lanes == 1) return {load(at)};
+  return writer_->load_vector(array_->buffer(), place(at, 0), lanes, vector_bytes);
+}
+
+void Elements::store_strip(std::span<const Term> at, std::span<const Term> elements, int vector_bytes) const {
+  if (elements.size() == 1) store(at, elements[0]);
+  else writer_->store_vector(array_->buffer(), place(at, 0), elements, vector_bytes);
+}
+
+void Elements::copy_strip(std::span<const Term> at, const Elements& from, std::span<const Term> from_at, int lanes,
+                          int vector_bytes) const {
+  if (lanes == 1) copy(at, from, from_at);
+  else store_strip(at, from.load_strip(from_at, lanes, vector_bytes), vector_bytes);
 }
 
 void Elements::copy(std::span<const Term> at, const Elements& from, std::span<const Term> from_at) const {

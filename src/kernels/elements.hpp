@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <span>
 
@@ -25,6 +26,8 @@ struct CallStep {
   template <class T> T attributes() const { return layout.attributes[static_cast<size_t>(node)].as<T>(); }
   /// The type of element numbers in a kernel that touches the result and all operands.
   ScalarType index() const;
+  /// How many neighbours along dim 0 an item moves as a vector, in all of these arrays; 1 where they are none.
+  int strip(std::initializer_list<int32_t> values, const Abilities& device) const;
   KernelWriter writer() const { return {std::string(value.op->name), items_of_group, index()}; }
 };
 
@@ -42,6 +45,11 @@ class Elements {
 
   Term load(std::span<const Term> at, int part = 0) const;
   void store(std::span<const Term> at, Term element, int part = 0) const;
+  /// Of `lanes` neighbours along dim 0, see CallStep::strip.
+  std::vector<Term> load_strip(std::span<const Term> at, int lanes, int vector_bytes) const;
+  void store_strip(std::span<const Term> at, std::span<const Term> elements, int vector_bytes) const;
+  void copy_strip(std::span<const Term> at, const Elements& from, std::span<const Term> from_at, int lanes,
+                  int vector_bytes) const;
   /// Element `at` becomes element `from_at` of another array of the type.
   void copy(std::span<const Term> at, const Elements& from, std::span<const Term> from_at) const;
 
@@ -68,6 +76,10 @@ template <class F> void launch_each(LaunchList& list, KernelWriter& writer, int6
   writer.when(i < end, [&] { body(i); });
   list.launches.push_back(writer.finish(groups_for(count)));
 }
+
+/// The sizes of an array in strips along dim 0, and the coordinates of the first element of one.
+std::vector<Term> in_strips(KernelWriter& writer, std::vector<Term> sizes, int64_t first_size, int strip);
+std::vector<Term> strip_begin(std::vector<Term> at, int strip);
 
 /// Sizes and coordinates of the lines along a dim: the dim itself has one element and stands at 0.
 int64_t count_lines(const View& view, int dim);

@@ -18,29 +18,33 @@ std::vector<Term> with_place(const std::vector<Term>& at, int64_t dim, int rank,
 void write_slices(const CallStep& step, int64_t dim, LaunchList& list) {
   KernelWriter writer = step.writer();
   const View& x_view = step.view(step.in(0));
-  const std::vector<Term> sizes = size_terms(writer, step.layout, step.node);
+  const int strip = dim > 0 ? step.strip({step.node, step.in(0)}, list.device) : 1, bytes = list.device.vector_bytes;
+  const std::vector<Term> sizes =
+      in_strips(writer, size_terms(writer, step.layout, step.node), step.view(step.node).sizes[0], strip);
   const Elements out(writer, step, step.node), x(writer, step, step.in(0));
   const Indices indices(writer, step, list, step.in(1), x_view.sizes[dim]);
   const int rank = step.view(step.in(1)).rank;
-  launch_each(list, writer, step.view(step.node).count(), [&](Term i) {
-    const std::vector<Term> at = writer.coordinates(i, sizes);
+  launch_each(list, writer, step.view(step.node).count() / strip, [&](Term i) {
+    const std::vector<Term> at = strip_begin(writer.coordinates(i, sizes), strip);
     const auto first = at.begin() + dim;
     indices.at(std::vector<Term>(first, first + rank), true,
-               [&](Term place) { out.copy(at, x, with_place(at, dim, rank, place)); });
+               [&](Term place) { out.copy_strip(at, x, with_place(at, dim, rank, place), strip, bytes); });
   });
 }
 
 // The same where the indices are known to be good: nothing is reported.
 void write_slices_in_range(const CallStep& step, int64_t dim, LaunchList& list) {
   KernelWriter writer = step.writer();
-  const std::vector<Term> sizes = size_terms(writer, step.layout, step.node);
+  const int strip = dim > 0 ? step.strip({step.node, step.in(0)}, list.device) : 1, bytes = list.device.vector_bytes;
+  const std::vector<Term> sizes =
+      in_strips(writer, size_terms(writer, step.layout, step.node), step.view(step.node).sizes[0], strip);
   const Elements out(writer, step, step.node), x(writer, step, step.in(0)), indices(writer, step, step.in(1));
   const int rank = step.view(step.in(1)).rank;
-  launch_each(list, writer, step.view(step.node).count(), [&](Term i) {
-    const std::vector<Term> at = writer.coordinates(i, sizes);
+  launch_each(list, writer, step.view(step.node).count() / strip, [&](Term i) {
+    const std::vector<Term> at = strip_begin(writer.coordinates(i, sizes), strip);
     const auto first = at.begin() + dim;
     const Term place = writer.convert(indices.load(std::vector<Term>(first, first + rank)), writer.index_type());
-    out.copy(at, x, with_place(at, dim, rank, place));
+    out.copy_strip(at, x, with_place(at, dim, rank, place), strip, bytes);
   });
 }
 

@@ -191,8 +191,9 @@ TEST(KernelGather, BadIndicesGiveTheErrorOfTheCpu) {
   expect_same_bytes([&] { return gather(x, line({-4, 3}), 1); });
 }
 
+// (As long as as many neighbours are moved at once.)
 TEST(KernelGather, SizesAreParameters) {
-  const Array x = counted({6, 5}, Float32), y = counted({9, 7}, Float32);
+  const Array x = counted({6, 5}, Float32), y = counted({10, 7}, Float32);
   const Array few = line({1, 0}), many = line({1, 6, 3});
   expect_same_codes([&](bool larger) { return gather(larger ? y : x, larger ? many : few, 1); });
   expect_same_codes([&](bool larger) {

@@ -22,6 +22,15 @@ class Indices {
     writer_->when(found.good, [&] { body(found.place); });
     writer_->when(!found.good, [&] { report(found.index); });
   }
+  /// The first half of that, and the other.
+  template <class F> void if_good(std::span<const Term> coordinates, bool from_end, F&& body) const {
+    const Found found = find(coordinates, from_end);
+    writer_->when(found.good, [&] { body(found.place); });
+  }
+  void report_bad(std::span<const Term> coordinates, bool from_end) const {
+    const Found found = find(coordinates, from_end);
+    writer_->when(!found.good, [&] { report(found.index); });
+  }
 
  private:
   struct Found {

@@ -121,7 +121,7 @@ TEST(LaterInstructions, BroadcastsTakeStripsWithinTheFirstDim) {
   for (const int64_t rows : {8, 9}) {
     const Array x = numbers({rows, 33}), bias = numbers({rows}), scale = numbers({1, 33});
     const auto codes = same_bits([&] { return x * scale + bias; }, std::to_string(rows));
-    EXPECT_EQ(count_of(codes, KernelOperation::load_vector), rows == 8 ? 2 : 0);
+    EXPECT_EQ(count_of(codes, KernelOperation::load_vector), rows == 8 ? 4 : 0);  // eight lanes, as the body is short
   }
 }
 
@@ -130,7 +130,7 @@ TEST(LaterInstructions, SumsAreTheSameWithinWarps) {
     const Array x = numbers({length, 37}), whole = cast(10 * x, Int32);
     const std::string what = std::to_string(length);
     const auto codes = same_bits([&] { return softmax(x, 0); }, what);
-    EXPECT_GT(count_of(codes, KernelOperation::shuffle), 0);
+    EXPECT_EQ(count_of(codes, KernelOperation::shuffle) > 0, length > 1) << what;
     same_bits([&] { return sum(x, {0}); }, what);
     same_bits([&] { return sum(x, {1}); }, what);
     same_bits([&] { return maximum(whole, {0}); }, what);
@@ -158,7 +158,7 @@ TEST(LaterInstructions, MemoryThatIsTakenOverIsNotMarked) {
   for (const auto& [name, code] : codes) {
     const std::map<std::string, KernelCode> one = {{name, code}};
     if (count_of(one, KernelOperation::load_vector) == 0) continue;
-    EXPECT_EQ(count_of(one, KernelOperation::load_vector), 2);
+    EXPECT_EQ(count_of(one, KernelOperation::load_vector), 4);
     EXPECT_EQ(count_of(one, KernelOperation::read_only), 1);
   }
 }
@@ -170,7 +170,8 @@ TEST(LaterInstructions, LongRowsStayInOneKernel) {
   const Array got = on(InterpretedExecutor().device, f, &codes);
   ASSERT_EQ(codes.size(), 1u);
   EXPECT_GT(codes.begin()->second.shared_bytes(), 16384);
-  EXPECT_EQ(count_of(codes, KernelOperation::load), 1);  // the other walks find it in shared memory
+  EXPECT_EQ(count_of(codes, KernelOperation::load_vector),
+            2);  // of one strip: the other walks find it in shared memory
   const Array wanted = f();
   eval(wanted);
   EXPECT_LT(maximum(abs(got - wanted) / wanted).item(), 1e-5);

@@ -63,6 +63,9 @@ void share_numbers(LaunchList& list);
 /// The result or leaf that a buffer argument is, or nothing where it is in the arena.
 std::optional<int64_t> memory_of(const Layout& layout, const LaunchBuffer& buffer);
 
+/// Whether two buffer arguments have memory in common.
+bool share_memory(const Layout& layout, const LaunchBuffer& a, const LaunchBuffer& b);
+
 /// Int32 where every element number of these values fits, else Int64.
 ScalarType index_type(const Layout& layout, std::span<const int32_t> values);
 

@@ -48,6 +48,10 @@ void mark(const Layout& layout, Launch& launch) {
 
 }  // namespace
 
+bool share_memory(const Layout& layout, const LaunchBuffer& a, const LaunchBuffer& b) {
+  return extent_of(layout, a).meets(extent_of(layout, b));
+}
+
 void mark_read_only(const Layout& layout, LaunchList& list) {
   if (!list.device.read_only) return;
   for (Launch& launch : list.launches) {

@@ -1,7 +1,8 @@
 // Kernels of scatter, scatter_add, of other ways to combine, and the adjoint of take_along. First the result becomes
-// the target (or zeros); then every item owns a block of places of one line along the dim, walks through all indices in
-// their order and takes the updates of its block. So the sums of repeated indices have one order and nothing is atomic;
-// the price is that an index is read as often as there are blocks. Read first: indices.hpp.
+// the target (or zeros). Sums: a kernel links the updates of each place in their order, and the first of them adds up
+// all. Others: every item owns a block of places of one line along the dim, walks through all indices in their order
+// and takes the updates of its block; an index is read as often as there are blocks. So what repeated indices do has
+// one order, and nothing is atomic. Read first: indices.hpp.
 #include <algorithm>
 
 #include <rosin/error.hpp>
@@ -36,7 +37,8 @@ struct Scattering {
       : step(of), list(launches), dim(static_cast<int>(of.attributes<DimAttributes>().dim)),
         along(of.value.op->scatter == Scatter::add_along), adds(adds_up(*of.value.op)), reducer(of.value.op->reducer) {
     const bool half = of.value.dtype == DType::Float16 || of.value.dtype == DType::BFloat16;
-    if (adds && half) sums = list.scratch(of.view(of.node).count() * static_cast<int64_t>(sizeof(float)));
+    linked = adds && !along && step.view(indices()).count() <= INT32_MAX;  // links are Int32
+    if (adds && !linked && half) sums = list.scratch(of.view(of.node).count() * static_cast<int64_t>(sizeof(float)));
   }
 
   /// What the updates go into: halves are added up in Float32 and rounded once.
@@ -50,20 +52,25 @@ struct Scattering {
   LaunchList& list;
   int dim;
   bool along, adds;
+  bool linked = false;
   const Reducer* reducer;  // of scatters that combine
   int32_t sums = -1;       // scratch block
 };
 
 void write_start(const Scattering& s) {
   KernelWriter writer = s.step.writer();
-  const std::vector<Term> sizes = size_terms(writer, s.step.layout, s.step.node);
+  const bool copies = !s.along && s.sums < 0;
+  const int strip = copies ? s.step.strip({s.step.node, s.step.in(0)}, s.list.device) : 1;
+  const View& view = s.step.view(s.step.node);
+  const std::vector<Term> sizes =
+      in_strips(writer, size_terms(writer, s.step.layout, s.step.node), view.sizes[0], strip);
   const Elements into = s.into(writer);
   std::optional<Elements> target;
   if (!s.along) target.emplace(writer, s.step, s.step.in(0), s.step.value.dtype);
   const ScalarType type = s.sums < 0 ? scalar_type(s.step.value.dtype) : ScalarType::float32;
-  launch_each(s.list, writer, s.step.view(s.step.node).count(), [&](Term i) {
-    const std::vector<Term> at = writer.coordinates(i, sizes);
-    if (target) into.copy(at, *target, at);
+  launch_each(s.list, writer, view.count() / strip, [&](Term i) {
+    const std::vector<Term> at = strip_begin(writer.coordinates(i, sizes), strip);
+    if (target) into.copy_strip(at, *target, at, strip, s.list.device.vector_bytes);
     else into.store(at, writer.literal(type, 0));
   });
 }
@@ -110,7 +117,7 @@ void write_walk(const Scattering& s) {
   const Term line_count = writer.number(lines), width = writer.number(own);
   // A dim without places has one block too: it finds that every index is bad.
   launch_each(s.list, writer, lines * std::max<int64_t>((size + own - 1) / own, 1), [&](Term i) {
-    const Term block = i / line_count, first = block * width;
+    const Term block = writer.quotient(i, line_count), first = block * width;
     const std::vector<Term> line = writer.coordinates(i - block * line_count, sizes);
     writer.loop(count, [&](Term k) {
       const Update update(s, writer, line, index_sizes, k);
@@ -127,6 +134,96 @@ void write_walk(const Scattering& s) {
   });
 }
 
+// Of each update: how many updates its place gets, 0 where an earlier one has the same place or the index is bad; and
+// which of them comes next. An item looks at all indices, which its group brings to shared memory in turns.
+void write_links(const Scattering& s, int32_t counts, int32_t followers) {
+  KernelWriter writer("scatter_links", items_of_group, s.step.index());
+  const std::vector<Term> sizes = size_terms(writer, s.step.layout, s.indices());
+  const int64_t updates = s.step.view(s.indices()).count(), size = s.step.view(s.step.node).sizes[s.dim];
+  const Indices indices(writer, s.step, s.list, s.indices(), size);
+  const int to_count = writer.buffer(DType::Int32, {-1, counts}),
+            to_next = writer.buffer(DType::Int32, {-1, followers});
+  const ScalarType type = writer.index_type();
+  const int shared = writer.shared(type, items_of_group);
+  const Term count = writer.number(updates), k = writer.global(), item = writer.item();
+  const Term first = writer.group(0) * items_of_group;
+  const auto place_of = [&](Term j) {
+    const Term place = writer.variable(writer.index(-1));
+    writer.when(j < count, [&] {
+      indices.if_good(writer.coordinates(j, sizes), true, [&](Term found) { writer.assign(place, found); });
+    });
+    return place;
+  };
+  const Term own = place_of(k), found = writer.variable(writer.index(0)), next = writer.variable(count);
+  const Term earlier = writer.variable(writer.index(0));
+  writer.loop(writer.index(0), count, writer.index(items_of_group), [&](Term begin) {
+    const Term other = place_of(begin + item);
+    writer.barrier();  // what was read before is read
+    writer.shared_store(shared, item, other);
+    writer.barrier();
+    const auto each = [&](auto&& look) {
+      writer.loop(writer.index(items_of_group),
+                  [&](Term at) { look(begin + at, writer.shared_load(shared, at) == own); });
+    };
+    const auto one = [&](Term yes) { return writer.convert(yes, type); };
+    writer.when(begin < first, [&] { each([&](Term, Term same) { writer.assign(earlier, earlier + one(same)); }); });
+    writer.when(begin == first, [&] {
+      each([&](Term j, Term same) {
+        writer.assign(earlier, earlier + one(same && j < k));
+        writer.assign(found, found + one(same && k <= j));
+        writer.assign(next, writer.select(same && k < j, min(next, j), next));
+      });
+    });
+    writer.when(first < begin, [&] {
+      each([&](Term j, Term same) {
+        writer.assign(found, found + one(same));
+        writer.assign(next, writer.select(same, min(next, j), next));
+      });
+    });
+  });
+  writer.when(k < count, [&] {
+    indices.report_bad(writer.coordinates(k, sizes), true);
+    const Term is_first = earlier == 0 && writer.index(0) <= own;
+    writer.store(to_count, k, writer.convert(writer.select(is_first, found, writer.index(0)), ScalarType::int32));
+    writer.store(to_next, k, writer.convert(next, ScalarType::int32));
+  });
+  s.list.launches.push_back(writer.finish(groups_for(updates)));
+}
+
+// The first update of each place adds up all of them, in their order.
+void write_linked(const Scattering& s, int32_t counts, int32_t followers) {
+  KernelWriter writer = s.step.writer();
+  const View& view = s.step.view(s.step.node);
+  const int strip = s.dim > 0 ? s.step.strip({s.step.node, s.updates()}, s.list.device) : 1;
+  const int bytes = s.list.device.vector_bytes;
+  const int64_t lines = count_lines(view, s.dim) / strip, all = s.step.view(s.indices()).count();
+  const std::vector<Term> sizes = in_strips(writer, line_sizes(writer, view, s.dim), view.sizes[0], strip);
+  const std::vector<Term> index_sizes = size_terms(writer, s.step.layout, s.indices());
+  const Elements into(writer, s.step, s.step.node), updates(writer, s.step, s.updates(), s.step.value.dtype);
+  const Elements indices(writer, s.step, s.indices());
+  const int count = writer.buffer(DType::Int32, {-1, counts}), next = writer.buffer(DType::Int32, {-1, followers});
+  const Term line_count = writer.number(lines), size = writer.number(view.sizes[s.dim]);
+  launch_each(s.list, writer, all * lines, [&](Term i) {
+    const Term k = writer.quotient(i, line_count), links = writer.convert(writer.load(count, k), writer.index_type());
+    writer.when(writer.index(0) < links, [&] {
+      const std::vector<Term> line = strip_begin(writer.coordinates(i - k * line_count, sizes), strip);
+      const Term index = writer.convert(indices.load(writer.coordinates(k, index_sizes)), writer.index_type());
+      std::vector<Term> to = line;
+      to[static_cast<size_t>(s.dim)] = writer.select(index < 0, index + size, index);
+      std::vector<Term> sums;
+      for (const Term x : into.load_strip(to, strip, bytes)) sums.push_back(writer.variable(x));
+      const Term at = writer.variable(k);
+      writer.loop(links, [&](Term) {
+        const Update update(s, writer, line, index_sizes, at);
+        const std::vector<Term> more = updates.load_strip(update.at, strip, bytes);
+        for (size_t lane = 0; lane < sums.size(); ++lane) writer.assign(sums[lane], sums[lane] + more[lane]);
+        writer.assign(at, writer.convert(writer.load(next, at), writer.index_type()));
+      });
+      into.store_strip(to, sums, bytes);
+    });
+  });
+}
+
 }  // namespace
 
 void write_scatter(const Layout& layout, int32_t node, LaunchList& list) {
@@ -135,7 +232,16 @@ void write_scatter(const Layout& layout, int32_t node, LaunchList& list) {
   const Scattering scatter(step, list);
   if (scatter.adds || scatter.reducer) require_numbers(step.value);
   write_start(scatter);
-  write_walk(scatter);
+  if (scatter.linked) {
+    const int64_t updates = step.view(scatter.indices()).count();
+    const int64_t bytes = updates * static_cast<int64_t>(sizeof(int32_t));
+    const int32_t counts = list.scratch(bytes), followers = list.scratch(bytes);
+    if (updates == 0) return;
+    write_links(scatter, counts, followers);
+    write_linked(scatter, counts, followers);
+  } else {
+    write_walk(scatter);
+  }
   if (scatter.sums >= 0) write_rounding(scatter);
 }
 

@@ -28,7 +28,7 @@ class SortKernel {
     set_target(into);
     const Term run = writer_.number(counted_run);
     each([&](Term place) {
-      const Term key = key_of(place), start = place / run * run, end = min(start + run, size_);
+      const Term key = key_of(place), start = writer_.quotient(place, run) * run, end = min(start + run, size_);
       const Term rank = writer_.variable(writer_.index(0));
       writer_.loop(start, end, writer_.index(1), [&](Term other) {
         const Term other_key = key_of(other);
@@ -84,7 +84,7 @@ class SortKernel {
 
   template <class F> void each(F&& body) {
     launch_each(list_, writer_, x_view_.count(), [&](Term i) {
-      const Term line = i / size_;
+      const Term line = writer_.quotient(i, size_);
       start_ = line * size_;
       line_ = writer_.coordinates(line, line_sizes_);
       body(i - start_);

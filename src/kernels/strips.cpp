@@ -3,22 +3,11 @@
 
 #include <algorithm>
 
-#include "scalar/scalar_code.hpp"
-
 namespace rosin::kernels {
 namespace {
 
 constexpr int most_lanes = 8;
-constexpr size_t most_primitives = 1024;  // of a strip: more would make long texts and use many registers
-constexpr size_t draw_primitives = 400;   // about
-
-size_t primitives_of(const plan::Instr& instr) {
-  if (instr.what == plan::Instr::Do::draw) return draw_primitives;
-  if (instr.what != plan::Instr::Do::apply) return 1;
-  ScalarCode code;
-  instr.op->body.code(instr.type, code);
-  return code.list.size();
-}
+constexpr size_t short_body = 12;  // primitives
 
 }  // namespace
 
@@ -28,19 +17,23 @@ Strips::Strips(KernelWriter& writer, KernelBody& body, const Abilities& device, 
 
 /// As many of the narrowest floats as a vector holds, where loads and stores can be vectors of that length.
 int Strips::widest() const {
-  size_t narrowest = 8, primitives = 0;
+  const size_t primitives = body_.primitives();
+  size_t narrowest = 8;
   const auto look = [&](DType type) {
     if (is_float(type) && size_of(type) <= 4) narrowest = std::min(narrowest, size_of(type));
   };
   for (const int buffer : buffers_) look(w_.element_of_buffer(buffer));
   body_.each_load([&](const KernelBody::Moves& load) { look(load.type); });
   for (size_t i = 0; i < body_.kernel().instrs.size(); ++i) {
-    if (!body_.is_needed(i)) continue;
-    if (body_.kernel().instrs[i].row) return 1;
-    primitives += primitives_of(body_.kernel().instrs[i]);
+    if (body_.is_needed(i) && body_.kernel().instrs[i].row) return 1;
   }
   if (narrowest == 8) return 1;
-  int lanes = std::min(device_.vector_bytes / static_cast<int>(narrowest), most_lanes);
+  // Of short bodies more: what a strip costs beside its elements counts.
+  bool more = primitives <= short_body;
+  body_.each_load(
+      [&](const KernelBody::Moves& load) { more = more && (!load.along_first || load.is_vector(most_lanes)); });
+  const int of_vector = device_.vector_bytes / static_cast<int>(narrowest);
+  int lanes = std::min(more && of_vector > 1 ? most_lanes : of_vector, most_lanes);
   while (lanes > 1 && (!fits(lanes) || primitives * static_cast<size_t>(lanes) > most_primitives)) lanes /= 2;
   return std::max(lanes, 1);
 }

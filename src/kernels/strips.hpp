@@ -10,6 +10,9 @@
 
 namespace rosin::kernels {
 
+/// Of what stands beside one another for a strip: more would make long texts and use many registers.
+inline constexpr size_t most_primitives = 1024;
+
 class Strips {
  public:
   /// `stores`: the instrs that go to `buffers`. Only what follows from types, and from sizes and offsets as multiples

@@ -361,9 +361,13 @@ class Printer {
     const Words words = words_of(element, static_cast<int>(lanes.size()));
     const size_t each = lanes.size() / static_cast<size_t>(words.count);
     std::string all;
-    for (size_t i = 0; i < lanes.size(); ++i) {
+    const std::string_view pair = element == DType::BFloat16  ? "b16_pair($x, $y)"
+                                  : element == DType::Float16 ? "f16_pair($x, $y)"
+                                                              : "";
+    for (size_t i = 0; i < lanes.size(); i += pair.empty() ? 1 : 2) {
       all += i == 0 ? "" : i % each == 0 ? ", " : " | ";
-      all += bits_of(lanes[i], element, i % each * 32 / each);
+      all += pair.empty() ? bits_of(lanes[i], element, i % each * 32 / each)
+                          : fill(pair, {{'x', lanes[i]}, {'y', lanes[i + 1]}});
     }
     if (words.count > 1) all = std::string(words.name) + "_of(" + all + ")";
     line(memory(instruction, words.name, "") + " = " + all + ";");
@@ -433,6 +437,7 @@ class Printer {
   static std::string rounded(const std::string& value, ScalarType type, DType storage) {
     if (storage == DType::Bool) return value;
     const std::string narrow = type == ScalarType::float64 && size_of(storage) == 2 ? "(f32)" + value : value;
+    if (storage == DType::BFloat16) return "b16_rounded(" + narrow + ")";
     return from_memory(to_memory(narrow, storage), type, storage);
   }
 
@@ -458,10 +463,15 @@ bool uses(std::string_view text, std::string_view name) {
   return false;
 }
 
-/// Puts those of the words before the text that it uses, the last first, as words use only earlier ones.
-void define(std::string& text, std::span<const Word> words, const Dialect& dialect) {
+bool has(std::span<const Word> words, std::string_view name) {
+  return std::any_of(words.begin(), words.end(), [&](const Word& word) { return word.name == name; });
+}
+
+/// Puts those of the words before the text that it uses and `others` lack, the last first, as words use only earlier
+/// ones.
+void define(std::string& text, std::span<const Word> words, const Dialect& dialect, std::span<const Word> others = {}) {
   for (size_t i = words.size(); i-- > 0;) {
-    if (!uses(text, words[i].name)) continue;
+    if (!uses(text, words[i].name) || has(others, words[i].name)) continue;
     text = fill(words[i].text, {{'F', dialect.function}}) + "\n" + text;
   }
 }
@@ -473,7 +483,7 @@ std::string kernel_text(Language language, std::span<const KernelCode> codes, in
   std::string text;
   for (const KernelCode& code : codes)
     text += "\n" + Printer(dialect, code, code.shared_bytes() > shared_bytes).print();
-  define(text, common_words, dialect);
+  define(text, common_words, dialect, dialect.words);
   define(text, dialect.words, dialect);
   const bool has_float64 =
       std::any_of(dialect.types.begin(), dialect.types.end(), [](const Word& type) { return type.name == "f64"; });

@@ -201,7 +201,7 @@ void expect_contains(Language language, std::initializer_list<std::string_view> 
 
 TEST(KernelText, HasVectorsAndTheirLanes) {
   EXPECT_EQ(wide_kernel().shared_bytes(), 40);
-  const std::string_view stored = "words4_of((u32)(u16)b16_of_f32(";
+  const std::string_view stored = "words4_of(b16_pair(";
   expect_contains(Language::cuda, {"typedef uint4 words4;", "const words4 v3 = *(const words4*)(p0 + v2);", stored,
                                    "  *(words4*)(p1 + ", "words4_of(u32 x, u32 y, u32 z, u32 w)"});
   expect_contains(Language::opencl, {"const words4 v3 = *(__global const words4*)(p0 + v2);", stored});

@@ -81,11 +81,12 @@ bool is_float(Term x) { return x.type == ScalarType::float32 || x.type == Scalar
 /// A kernel of one item for each element of the result; what stands in it is written by the functions below.
 class WindowWriter {
  public:
-  explicit WindowWriter(const Pooling& pooling)
+  explicit WindowWriter(const Pooling& pooling, const std::string& what = "")
       : pooling_(pooling), type_(pooling.call.dtype),
-        w_(std::string(pooling.call.op->name), items_of_group, pooling.index()),
+        w_(std::string(pooling.call.op->name) + what, items_of_group, pooling.index()),
         result_(w_, pooling.layout, pooling.node),
-        windows_(w_, pooling.image(), pooling.pooled(), window_sizes(pooling), pooling.attributes) {
+        windows_(w_, pooling.image(), pooling.pooled(), window_sizes(pooling), pooling.attributes),
+        channels_(w_.number(pooling.image().sizes[windows_.dims()])) {
     for (int i = 0; i < pooling.call.operands; ++i) from_.emplace_back(w_, pooling.layout, pooling.call.in[i]);
   }
 
@@ -102,7 +103,33 @@ class WindowWriter {
     return w_.finish(groups_for(count));
   }
 
+  /// Of a gradient: where the first largest element of each window stands in the image, one item a window. It is the
+  /// first that equals y; -1 where padding does.
+  Launch run_picks(int32_t scratch) {
+    const int64_t count = pooling_.pooled().count();
+    const std::vector<Term> sizes = size_terms(w_, pooling_.layout, pooling_.call.in[2]);
+    const int picks = picks_buffer(scratch);
+    const Term global = w_.global();
+    w_.when(global < w_.number(count), [&] {
+      const std::vector<Term> at = w_.coordinates(global, sizes);
+      plane_.assign(at.begin() + windows_.dims(), at.end());
+      const std::span<const Term> place = std::span(at).first(static_cast<size_t>(windows_.dims()));
+      const Term y = load(1, place), picked = w_.variable(w_.index(-1));
+      windows_.each_tap(place, [&](std::span<const Term> tap, std::span<const Term>) {
+        w_.when(picked < 0 && same(load(0, tap), y), [&] { w_.assign(picked, place_in_image(tap)); });
+      });
+      w_.store(picks, global, picked);
+    });
+    return w_.finish(groups_for(count));
+  }
+
+  void take_picks(int32_t scratch) { picks_ = picks_buffer(scratch); }
+
  private:
+  int picks_buffer(int32_t scratch) {
+    return w_.buffer(w_.index_type() == ScalarType::int32 ? DType::Int32 : DType::Int64, {-1, scratch});
+  }
+
   static std::vector<int64_t> window_sizes(const Pooling& pooling) {
     return {pooling.attributes.window, pooling.attributes.window + 3};
   }
@@ -158,20 +185,11 @@ class WindowWriter {
     return picked;
   }
 
-  /// x, y, dy: the sum of dy of the windows whose first largest element this is. It equals y then, and no element
-  /// before it in the window does.
+  /// x, y, dy: the sum of dy of the windows that have picked this element.
   Term maximum_gradient(std::span<const Term> at) {
-    const Term x = load(0, at), sum = w_.variable(zero()), own = place_in_image(at);
+    const Term sum = w_.variable(zero()), own = place_in_image(at);
     windows_.each_window(at, [&](std::span<const Term> place, std::span<const Term>) {
-      const Term y = load(1, place);
-      w_.when(same(x, y), [&] {
-        const Term first = w_.variable(w_.bits(boolean, 1));
-        windows_.each_tap(place, [&](std::span<const Term> other, std::span<const Term>) {
-          w_.when(place_in_image(other) < own && same(load(0, other), y),
-                  [&] { w_.assign(first, w_.bits(boolean, 0)); });
-        });
-        w_.when(first, [&] { w_.assign(sum, sum + load(2, place)); });
-      });
+      w_.when(w_.load(picks_, place_in_pooled(place)) == own, [&] { w_.assign(sum, sum + load(2, place)); });
     });
     return sum;
   }
@@ -185,6 +203,13 @@ class WindowWriter {
     return number;
   }
 
+  /// The number of the window at this place of this item's plane.
+  Term place_in_pooled(std::span<const Term> place) const {
+    Term number = plane_[0] + plane_[1] * channels_;
+    for (int d = windows_.dims() - 1; d >= 0; --d) number = number * windows_.pooled(d) + place[static_cast<size_t>(d)];
+    return number;
+  }
+
   static constexpr ScalarType boolean = ScalarType::boolean;
 
   const Pooling& pooling_;
@@ -194,6 +219,8 @@ class WindowWriter {
   WindowTerms windows_;
   std::vector<ArrayTerm> from_;
   std::vector<Term> plane_;  // channel and image of this item
+  Term channels_;
+  int picks_ = -1;  // of a gradient: where the windows' largest elements stand
 };
 
 }  // namespace
@@ -207,7 +234,14 @@ void write_window(const Layout& layout, int32_t node, LaunchList& list) {
                                       to_string(type) + "; convert them, for example with f32(x)");
   }
   if (pooling.view(node).count() == 0) return;
-  list.launches.push_back(WindowWriter(pooling).run());
+  WindowWriter writer(pooling);
+  if (pooling.what() == Window::maximum_gradient) {
+    const int64_t windows = pooling.pooled().count();
+    const int32_t picks = list.scratch(windows * bytes_of(pooling.index()));
+    if (windows > 0) list.launches.push_back(WindowWriter(pooling, "_picks").run_picks(picks));
+    writer.take_picks(picks);
+  }
+  list.launches.push_back(writer.run());
 }
 
 }  // namespace rosin::kernels

@@ -28,8 +28,8 @@ WindowTerms::Range WindowTerms::places(const Axis& axis, Term at) const {
   const Term start = at + axis.low;
   // From the first place whose last tap reaches `at` to the last one that starts before it.
   const Term reach = start - (axis.window - 1) * axis.dilation;
-  const Term first = (max(reach, w_.index(0)) + axis.stride - 1) / axis.stride;
-  return {start, first, min(start / axis.stride + 1, axis.pooled)};
+  const Term first = w_.quotient(max(reach, w_.index(0)) + axis.stride - 1, axis.stride);
+  return {start, first, min(w_.quotient(start, axis.stride) + 1, axis.pooled)};
 }
 
 std::vector<WindowTerms::Range> WindowTerms::ranges_of_taps(std::span<const Term> place) const {
@@ -67,7 +67,7 @@ void WindowTerms::each_window(std::span<const Term> at, const Visit& visit) cons
         tap[d] = distance;
         return walk(d);
       }
-      tap[d] = distance / axes_[d].dilation;
+      tap[d] = w_.quotient(distance, axes_[d].dilation);
       w_.when(tap[d] * axes_[d].dilation == distance, [&] { walk(d); });
     });
   };

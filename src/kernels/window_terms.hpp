@@ -30,8 +30,9 @@ class WindowTerms {
   /// Bool: the window at `place` has elements outside the image. Where has_padding() is false, none has.
   Term touches_padding(std::span<const Term> place) const;
   bool has_padding() const { return has_padding_; }
-  /// Of dim d: elements of the image, of the window.
+  /// Of dim d: elements of the image, of the pooled image, of the window.
   Term image(int d) const { return axes_[static_cast<size_t>(d)].image; }
+  Term pooled(int d) const { return axes_[static_cast<size_t>(d)].pooled; }
   Term window(int d) const { return axes_[static_cast<size_t>(d)].window; }
 
  private:

@@ -187,6 +187,16 @@ inline void ptx_ex2_approx_ftz_f32(float& y, float x) { y = without_bits(flushed
 inline void ptx_rcp_approx_ftz_f32(float& y, float x) { y = without_bits(flushed(1 / flushed(x)), 1); }
 inline void ptx_tanh_approx_f32(float& y, float x) { y = without_bits(tanhf(x), 13); }
 inline void ptx_cvt_rn_f16_f32(unsigned short& y, float x) { y = float_to_half(x); }
+inline void ptx_cvt_rn_f16x2_f32(unsigned& all, float high, float low) {
+  all = static_cast<unsigned>(float_to_half(high)) << 16 | float_to_half(low);
+}
+inline unsigned short float_to_bfloat(float x) {
+  const unsigned bits = __builtin_bit_cast(unsigned, x);
+  return static_cast<unsigned short>(x != x ? 0x7fff : (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+inline void ptx_cvt_rn_bf16x2_f32(unsigned& all, float high, float low) {
+  all = static_cast<unsigned>(float_to_bfloat(high)) << 16 | float_to_bfloat(low);
+}
 
 }  // namespace fake
 

@@ -7,6 +7,8 @@
 //   gpu_check agree DEVICE KIND SIZES...     20 losses against the CPU's; status 1: they differ
 //   gpu_check losses DEVICE KIND SIZES...    20 losses with all bits
 //   gpu_check measure DEVICE KIND SIZES...   a line of JSON: measure.hpp
+//   gpu_check classes             names of classes of kernels, one a line
+//   gpu_check class DEVICE NAME   runs the kernels of a class once: kernel_classes.hpp
 #include <rosin/diagnostics.hpp>
 #include <rosin/rosin.hpp>
 
@@ -19,6 +21,7 @@
 #include "checks.hpp"
 #include "facts.hpp"
 #include "json_line.hpp"
+#include "kernel_classes.hpp"
 #include "measure.hpp"
 
 namespace {
@@ -117,19 +120,30 @@ Status run_workload(const std::string& command, int count, char** words) {
   return good;
 }
 
+Status run_class(const std::string& device, const std::string& name) {
+  gpu_check::run_kernel_class(found(backend_report(device.substr(0, device.find(':'))), device).device, name);
+  return good;
+}
+
+Status list_classes() {
+  for (const std::string& name : gpu_check::kernel_class_names()) std::printf("%s\n", name.c_str());
+  return good;
+}
+
 Status run(int count, char** words) {
   const std::string command = count > 1 ? words[1] : "";
   if (count == 2 && command == "devices") return list(false);
   if (count == 2 && command == "names") return list(true);
   if (count == 3 && command == "plugin") return show_plugin(words[2]);
+  if (count == 2 && command == "classes") return list_classes();
+  if (count == 4 && command == "class") return run_class(words[2], words[3]);
   if (count >= 3 && command == "ops") return check_ops_on(words[2], count > 3 ? std::stoul(words[3]) : 1);
   if (count >= 3 && command == "facts") return show_facts(words[2], count > 3 ? words[3] : nullptr);
   const bool workload = command == "agree" || command == "losses" || command == "measure";
   if (count >= 4 && workload) return run_workload(command, count, words);
   std::fputs(
       "usage: gpu_check devices | names | plugin DEVICE | ops DEVICE [EVERY] | facts DEVICE [MIB] | agree, losses, "
-      "measure DEVICE KIND "
-      "SIZES...\n",
+      "measure DEVICE KIND SIZES... | classes | class DEVICE NAME\n",
       stderr);
   return misused;
 }

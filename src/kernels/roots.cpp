@@ -1,0 +1,534 @@
+// See roots.hpp. Where the first dim is reduced, neighbouring items add up neighbours and combine what they have
+// (sums); where it is kept, an item owns neighbouring results and walks over the others (columns). How many items and
+// parts there are follows from sizes alone.
+#include "kernels/roots.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <functional>
+
+#include "kernels/lanes.hpp"
+#include "kernels/shares.hpp"
+#include "kernels/strips.hpp"
+#include "kernels/target.hpp"
+#include "plan/image_order.hpp"
+#include "scalar/convert.hpp"
+
+namespace rosin::kernels {
+namespace {
+
+using Do = Instr::Do;
+
+constexpr int64_t part_elements = 16 * 1024;  // of a reduction to few results: each part is added up by itself
+constexpr int64_t most_parts = 1024;
+constexpr int64_t most_shared = 16384;  // bytes, which every device has
+
+int64_t power_of_two_for(int64_t elements, int64_t most) {
+  const auto wanted = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(elements, 1))));
+  return std::min(wanted, most);
+}
+
+/// The sizes of a reduction: dims of its operand begin at `first`.
+struct RootSizes {
+  int first = 0;
+  uint8_t keep = 0;  // bits of kept dims
+  int64_t results = 1, reduced = 1;
+  int64_t run = 1;  // elements of the first dims that are all kept, or all reduced
+  int64_t parts = 1, part_size = 1;
+
+  RootSizes(const KernelLayout& sizes, int begin, uint8_t kept) : first(begin), keep(kept) {
+    bool same = true;
+    for (int d = first; d < sizes.dims; ++d) {
+      const bool keeps = keep >> d & 1;
+      (keeps ? results : reduced) *= sizes.sizes[d];
+      same = same && keeps == columns();
+      if (same) run *= sizes.sizes[d];
+    }
+  }
+  bool columns() const { return keep >> first & 1; }
+};
+
+/// How the items of a group stand in a reduction that keeps the first dim: `columns` beside one another, each of which
+/// owns `strip` results, in `lines`.
+struct ColumnGrid {
+  int strip;
+  int64_t columns, lines;
+
+  ColumnGrid(int64_t results, int64_t run)
+      : strip(strip_of(run)), columns(power_of_two_for((results + strip - 1) / strip, 32)),
+        lines(items_of_group / columns) {}
+  int64_t blocks(int64_t results, int of_item) const { return groups_for(results, columns * of_item); }
+};
+
+class RootWriter {
+ public:
+  RootWriter(const Layout& layout, int32_t kernel, ScalarType index, const std::map<size_t, int32_t>& given,
+             LaunchList& list)
+      : layout_(layout), number_(kernel), kernel_(layout.structure->kernels[static_cast<size_t>(kernel)]),
+        sizes_(layout.kernels[static_cast<size_t>(kernel)]), given_(given), list_(list), index_(index) {}
+
+  bool run(const std::vector<RootJob>& roots, const std::vector<size_t>& stores) {
+    // Roots that keep the same dims are added up in one walk.
+    std::vector<char> done(roots.size(), 0);
+    for (size_t i = 0; i < roots.size(); ++i) {
+      if (done[i]) continue;
+      std::vector<RootJob> together;
+      for (size_t k = i; k < roots.size(); ++k) {
+        const bool same = kept(roots[k]) == kept(roots[i]) &&
+                          kernel_.instrs[roots[k].instr].row == kernel_.instrs[roots[i].instr].row;
+        if (done[k] || !same) continue;
+        done[k] = 1;
+        together.push_back(roots[k]);
+      }
+      const bool last = std::find(done.begin(), done.end(), 0) == done.end();
+      write_root(together, last && stores_go_along(together) ? stores : std::vector<size_t>{});
+    }
+    return stored_;
+  }
+
+ private:
+  const Value& v(int32_t value) const { return layout_.structure->graph.values[static_cast<size_t>(value)]; }
+
+  /// The kept dims of a root among those of its operand, as bits in the order of its memory.
+  uint8_t kept(const RootJob& root) const {
+    const Instr& instr = kernel_.instrs[root.instr];
+    const Value& result = v(kernel_.roots[instr.port].value);
+    const int rank = v(kernel_.domain).rank;
+    uint8_t bits = 0;
+    for (int i = 0, wide = 0; i < rank; ++i) {
+      const int d = kernel_.channels_first ? plan::channels_first_dim(rank, i) : i;
+      if (!(kernel_.wide >> d & 1)) continue;
+      if (result.wide >> d & 1) bits = static_cast<uint8_t>(bits | 1 << wide);
+      ++wide;
+    }
+    return bits;
+  }
+
+  /// Where the result stands whose number among the kept dims, in the order of the operand's memory, is `number`.
+  Term place(KernelWriter& w, const RootJob& job, const RootSizes& s, Term number) const {
+    if (!kernel_.channels_first) return number;
+    std::vector<Term> kept_sizes;
+    for (int d = s.first; d < sizes_.dims; ++d) {
+      if (s.keep >> d & 1) kept_sizes.push_back(w.number(sizes_.sizes[d]));
+    }
+    const std::vector<Term> at = w.coordinates(number, kept_sizes);
+    const PortLayout& result = sizes_.roots[kernel_.instrs[job.instr].port];
+    Term sum = w.index(0);
+    for (int d = s.first, k = 0; d < sizes_.dims; ++d) {
+      if (s.keep >> d & 1) sum = sum + at[static_cast<size_t>(k++)] * w.number(result.strides[d]);
+    }
+    return sum;
+  }
+
+  /// A walk of neighbours meets neighbours where the first dim is added up; elsewhere it pays for few elements.
+  bool stores_go_along(const std::vector<RootJob>& jobs) const {
+    constexpr int64_t few = 1 << 16;
+    return !kernel_.instrs[jobs.front().instr].row && (sizes_.row * sizes_.rows <= few || !(kept(jobs.front()) & 1));
+  }
+
+  void write_root(const std::vector<RootJob>& jobs, const std::vector<size_t>& stores) {
+    const bool row = kernel_.instrs[jobs.front().instr].row;
+    RootSizes s(sizes_, row ? kernel_.row_dims : 0, kept(jobs.front()));
+    if (s.results == 0) return;
+    s.parts = s.columns() ? parts_of_columns(s) : parts_of_sums(s);
+    s.part_size = groups_for(s.reduced, s.parts);
+    if (!s.columns() && s.parts > 1) s.part_size = groups_for(s.part_size, row_step) * row_step;
+    s.parts = std::max<int64_t>(groups_for(s.reduced, std::max<int64_t>(s.part_size, 1)), 1);
+    std::vector<int32_t> partial;
+    for (const RootJob& job : jobs) {
+      const ScalarType type = shared_type(kernel_.instrs[job.instr].type);
+      if (s.parts > 1) partial.push_back(list_.scratch(s.results * s.parts * bytes_of(type)));
+    }
+    if (s.columns()) write_columns(jobs, s, partial, stores);
+    else write_sums(jobs, s, partial, stores);
+    stored_ = !stores.empty();
+    for (size_t i = 0; i < partial.size(); ++i) {
+      if (s.columns()) write_parts_of_columns(jobs[i], s, partial[i]);
+      else write_parts_of_sums(jobs[i], s, partial[i]);
+    }
+  }
+
+  static int64_t parts_of_sums(const RootSizes& s) {
+    if (s.results * items_of_group >= s.reduced) return 1;
+    return std::clamp<int64_t>(s.reduced / part_elements, 1, most_parts);
+  }
+
+  /// As many groups as keep a device busy, as long as items have something to add up.
+  static int64_t parts_of_columns(const RootSizes& s) {
+    constexpr int64_t least = 8;  // elements of an item for each of its results
+    const ColumnGrid grid(s.results, s.run);
+    const int64_t wanted = most_parts / grid.blocks(s.results, grid.strip);
+    return std::clamp<int64_t>(s.reduced / (least * grid.lines), 1, std::max<int64_t>(wanted, 1));
+  }
+
+  // ---- Buffers ----
+
+  /// Where a root's results, or those of its parts, go.
+  int result_buffer(KernelWriter& w, const RootJob& job, int32_t scratch) const {
+    const Instr& instr = kernel_.instrs[job.instr];
+    if (scratch >= 0) return w.buffer(storage_of(shared_type(instr.type)), {-1, scratch});
+    return w.buffer(instr.storage, {kernel_.roots[instr.port].value, -1});
+  }
+
+  static void store_result(KernelWriter& w, int buffer, Term at, Term value) {
+    w.store(buffer, at, w.convert(value, w.type_of_buffer(buffer)));
+  }
+
+  /// The operands of some roots, and stores beside them, in one kernel.
+  struct Operands {
+    KernelBody body;
+    std::vector<int> from, to, store_to;  // buffers: of operands that stand in memory, of results, of stores
+    std::vector<size_t> computed;
+    std::vector<char> loads;
+  };
+
+  Operands operands(KernelWriter& w, const std::vector<RootJob>& jobs, const std::vector<int32_t>& partial,
+                    const std::vector<size_t>& stores) const {
+    std::vector<size_t> computed = stores;
+    bool again = false;
+    for (const RootJob& job : jobs) {
+      if (job.scratch < 0) computed.push_back(job.instr);
+      again = again || job.scratch < 0;
+    }
+    Operands all{KernelBody(w, layout_, number_, computed, again ? given_ : std::map<size_t, int32_t>{}),
+                 {},
+                 {},
+                 {},
+                 computed,
+                 {}};
+    for (size_t i = 0; i < jobs.size(); ++i) {
+      const ScalarType type = shared_type(kernel_.instrs[jobs[i].instr].type);
+      all.from.push_back(jobs[i].scratch < 0 ? -1 : w.buffer(storage_of(type), {-1, jobs[i].scratch}));
+      all.to.push_back(result_buffer(w, jobs[i], partial.empty() ? -1 : partial[i]));
+    }
+    for (const size_t store : stores) {
+      const Instr& instr = kernel_.instrs[store];
+      all.store_to.push_back(w.buffer(instr.storage, {kernel_.stores[instr.port].value, -1}));
+    }
+    all.loads = all.body.loads_of(computed);
+    return all;
+  }
+
+  // ---- Places ----
+
+  struct DimSizes {
+    std::vector<Term> kept, reduced;
+  };
+  DimSizes dim_sizes(KernelWriter& w, const RootSizes& s) const {
+    DimSizes sizes;
+    for (int d = s.first; d < sizes_.dims; ++d) {
+      (s.keep >> d & 1 ? sizes.kept : sizes.reduced).push_back(w.number(sizes_.sizes[d]));
+    }
+    return sizes;
+  }
+
+  /// The element at kept and reduced coordinates.
+  Spot joined(KernelWriter& w, const RootSizes& s, const DimSizes& sizes, const std::vector<Term>& kept_at,
+              const std::vector<Term>& reduced_at) const {
+    Spot spot;
+    size_t k = 0, r = 0;
+    Term stride{}, row_stride{};
+    const auto sum = [](Term x, Term y) { return x.writer ? x + y : y; };
+    const auto scaled = [](Term x, Term y) { return y.writer ? x * y : x; };
+    for (int d = s.first; d < sizes_.dims; ++d) {
+      const bool keep = s.keep >> d & 1;
+      const Term at = keep ? kept_at[k] : reduced_at[r];
+      const Term size = keep ? sizes.kept[k++] : sizes.reduced[r++];
+      spot.coordinates.push_back(at);
+      spot.linear = sum(spot.linear, scaled(at, stride));
+      stride = scaled(size, stride);
+      if (d < kernel_.row_dims) continue;
+      spot.row = sum(spot.row, scaled(at, row_stride));
+      row_stride = scaled(size, row_stride);
+    }
+    if (!spot.linear.writer) spot.linear = w.index(0);
+    if (!spot.row.writer) spot.row = w.index(0);
+    return spot;
+  }
+
+  /// The next element of a strip that does not leave its line.
+  static Spot next(Spot spot, int lane) {
+    if (lane == 0) return spot;
+    spot.linear = spot.linear + lane;
+    if (!spot.coordinates.empty()) spot.coordinates[0] = spot.coordinates[0] + lane;
+    return spot;
+  }
+
+  bool within_line(const RootSizes& s, int strip) const {
+    return strip == 1 || (s.first < sizes_.dims && sizes_.sizes[s.first] % strip == 0);
+  }
+
+  /// Whether the body may be written once for each element of a strip.
+  static bool is_short(const KernelBody& body, int strip) {
+    return body.primitives() * static_cast<size_t>(strip) <= most_primitives;
+  }
+
+  // ---- Sums ----
+
+  void write_sums(const std::vector<RootJob>& jobs, const RootSizes& s, const std::vector<int32_t>& partial,
+                  const std::vector<size_t>& stores) {
+    KernelWriter w("sums", items_of_group, index_);
+    Operands all = operands(w, jobs, partial, stores);
+    const Shares shares(s.part_size, s.run);
+    const Term results = w.number(s.results), reduced = w.number(s.reduced), parts = w.number(s.parts);
+    const Term lanes = w.number(shares.lanes), part_size = w.number(s.part_size);
+    const DimSizes sizes = dim_sizes(w, s);
+    const Term at = w.global(), slot = w.quotient(at, lanes), lane = at - slot * lanes;
+    const Term valid = slot < results * parts, part = w.quotient(slot, results), result = slot - part * results;
+    const Term begin = part * part_size, end = w.select(valid, min(begin + part_size, reduced), w.index(0));
+    const std::vector<Term> kept_at = w.coordinates(result, sizes.kept);
+    const std::vector<Term> sums = neutrals(w, jobs, 1);
+    const auto spot_of = [&](Term n) { return joined(w, s, sizes, kept_at, w.coordinates(n, sizes.reduced)); };
+    const bool whole = is_short(all.body, shares.strip);
+    w.loop(begin + lane * shares.strip, end, lanes * shares.strip, [&](Term first) {
+      if (whole) return add_strip(w, jobs, s, all, stores, shares.strip, first, spot_of, sums);
+      w.loop(w.index(shares.strip), [&](Term within) { add_one(w, jobs, all, stores, spot_of(first + within), sums); });
+    });
+    all.body.leave();
+    Combiner combiner(w, list_.device);
+    for (size_t i = 0; i < jobs.size(); ++i) {
+      const Term sum = combiner.combine(*kernel_.instrs[jobs[i].instr].reducer, sums[i], lane, lanes);
+      const Term to = partial.empty() ? place(w, jobs[i], s, slot) : slot;
+      w.when(valid && lane == 0, [&] { store_result(w, all.to[i], to, sum); });
+    }
+    list_.launches.push_back(w.finish(groups_for(s.results * s.parts * shares.lanes)));
+  }
+
+  std::vector<Term> neutrals(KernelWriter& w, const std::vector<RootJob>& jobs, int each) const {
+    std::vector<Term> sums;
+    for (const RootJob& job : jobs) {
+      const Instr& instr = kernel_.instrs[job.instr];
+      for (int i = 0; i < each; ++i) sums.push_back(w.variable(neutral(w, *instr.reducer, instr.type)));
+    }
+    return sums;
+  }
+
+  void add(KernelWriter& w, const RootJob& job, Term sum, Term x) const {
+    w.assign(sum, combined(w, kernel_.instrs[job.instr], sum, x));
+  }
+
+  Term operand(KernelWriter& w, const RootJob& job, Operands& all, size_t i, const Spot& spot) const {
+    if (all.from[i] < 0) return all.body.element(all.body.definition(job.instr, 0), spot);
+    return w.convert(w.load(all.from[i], spot.linear), kernel_.instrs[job.instr].type);
+  }
+
+  void add_one(KernelWriter& w, const std::vector<RootJob>& jobs, Operands& all, const std::vector<size_t>& stores,
+               const Spot& spot, const std::vector<Term>& sums) const {
+    for (size_t i = 0; i < jobs.size(); ++i) add(w, jobs[i], sums[i], operand(w, jobs[i], all, i, spot));
+    // All values first: a store may take over the memory of a load.
+    std::vector<Term> values;
+    for (const size_t store : stores) values.push_back(all.body.element(all.body.definition(store, 0), spot));
+    for (size_t i = 0; i < stores.size(); ++i) w.store(all.store_to[i], spot.linear, values[i]);
+  }
+
+  /// The same for a strip from `first` on.
+  void add_strip(KernelWriter& w, const std::vector<RootJob>& jobs, const RootSizes& s, Operands& all,
+                 const std::vector<size_t>& stores, int strip, Term first, const std::function<Spot(Term)>& spot_of,
+                 const std::vector<Term>& sums) const {
+    const bool within = within_line(s, strip);
+    const Spot begin = spot_of(first);
+    const std::vector<std::vector<Term>> there = from_memory(w, jobs, all, begin, within ? strip : 0);
+    all.body.add_strip(all.loads, begin, strip, list_.device.vector_bytes, within);
+    std::vector<std::vector<Term>> values(stores.size());
+    std::vector<Spot> spots;
+    for (int lane = 0; lane < strip; ++lane) {
+      spots.push_back(within || lane == 0 ? next(begin, lane) : spot_of(first + lane));
+      all.body.go_to_lane(lane);
+      for (size_t i = 0; i < jobs.size(); ++i) {
+        const bool stands = !there[i].empty();
+        add(w, jobs[i], sums[i],
+            stands ? there[i][static_cast<size_t>(lane)] : operand(w, jobs[i], all, i, spots.back()));
+      }
+      for (size_t i = 0; i < stores.size(); ++i) {
+        values[i].push_back(all.body.element(all.body.definition(stores[i], 0), spots.back()));
+      }
+    }
+    for (size_t i = 0; i < stores.size(); ++i) {
+      if (within) {
+        w.store_vector(all.store_to[i], begin.linear, values[i], list_.device.vector_bytes);
+        continue;
+      }
+      for (size_t lane = 0; lane < spots.size(); ++lane) w.store(all.store_to[i], spots[lane].linear, values[i][lane]);
+    }
+  }
+
+  /// Operands that stand in memory, `strip` elements each; nothing for the others.
+  std::vector<std::vector<Term>> from_memory(KernelWriter& w, const std::vector<RootJob>& jobs, const Operands& all,
+                                             const Spot& begin, int strip) const {
+    std::vector<std::vector<Term>> there(jobs.size());
+    for (size_t i = 0; i < jobs.size(); ++i) {
+      if (all.from[i] < 0 || strip == 0) continue;
+      for (const Term x : w.load_vector(all.from[i], begin.linear, strip, list_.device.vector_bytes)) {
+        there[i].push_back(w.convert(x, kernel_.instrs[jobs[i].instr].type));
+      }
+    }
+    return there;
+  }
+
+  /// Adds up the parts of every result, in order.
+  void write_parts_of_sums(const RootJob& job, const RootSizes& s, int32_t partial) {
+    const Instr& instr = kernel_.instrs[job.instr];
+    KernelWriter w("sum_parts", items_of_group, index_);
+    const int from = w.buffer(storage_of(shared_type(instr.type)), {-1, partial});
+    const int to = result_buffer(w, job, -1);
+    const int64_t lanes_of_result = power_of_two_for(s.parts, items_of_group);
+    const Term count = w.number(s.results), of = w.number(s.parts), lanes = w.number(lanes_of_result);
+    const Term at = w.global(), result = w.quotient(at, lanes), lane = at - result * lanes;
+    const Term valid = result < count;
+    const Term sum = neutrals(w, {job}, 1)[0];
+    w.loop(lane, w.select(valid, of, w.index(0)), lanes,
+           [&](Term part) { add(w, job, sum, w.convert(w.load(from, part * count + result), instr.type)); });
+    Combiner combiner(w, list_.device);
+    const Term whole = combiner.combine(*instr.reducer, sum, lane, lanes);
+    w.when(valid && lane == 0, [&] { store_result(w, to, place(w, job, s, result), whole); });
+    list_.launches.push_back(w.finish(groups_for(s.results * lanes_of_result)));
+  }
+
+  // ---- Columns ----
+
+  /// An item's place in a reduction that keeps the first dim, and what it adds up.
+  struct Column {
+    Term columns, lines, block, part, line, column, result, valid, begin, end;
+  };
+
+  static Column column_of(KernelWriter& w, const RootSizes& s, const ColumnGrid& grid, int strip) {
+    Column at;
+    at.columns = w.number(grid.columns);
+    at.lines = w.number(grid.lines);
+    const Term item = w.item(), group = w.group(0), blocks = w.number(grid.blocks(s.results, strip));
+    const Term part_size = w.number(s.part_size);
+    at.line = w.quotient(item, at.columns);
+    at.column = item - at.line * at.columns;
+    at.part = w.quotient(group, blocks);
+    at.block = group - at.part * blocks;
+    const Term result = (at.block * at.columns + at.column) * strip;
+    at.valid = result < w.number(s.results);
+    at.result = w.select(at.valid, result, w.index(0));
+    at.begin = at.part * part_size + at.line;
+    at.end = w.select(at.valid, min(at.part * part_size + part_size, w.number(s.reduced)), w.index(0));
+    return at;
+  }
+
+  /// Combines the lines of a group in order, and stores each result.
+  template <class Place>
+  void combine_lines(KernelWriter& w, const RootSizes& s, const Column& at, const Instr& instr,
+                     std::span<const Term> sums, std::map<ScalarType, int>& arrays, int to, Place&& place_of) const {
+    constexpr int stride = items_of_group + 1;  // so that neighbours meet different banks
+    const auto strip = static_cast<int>(sums.size());
+    const ScalarType travels = shared_type(instr.type);
+    const auto [array, fresh] = arrays.try_emplace(travels, -1);
+    if (fresh) array->second = w.shared(travels, stride * strip);
+    else w.barrier();  // what was read before is read
+    const Term item = w.item();
+    for (int i = 0; i < strip; ++i) {
+      w.shared_store(array->second, item + int64_t{i} * stride, w.convert(sums[static_cast<size_t>(i)], travels));
+    }
+    w.barrier();
+    const Term result = at.block * at.columns * strip + item;
+    w.when(item < at.columns * strip && result < w.number(s.results), [&] {
+      const Term column = item / strip, begin = (item - column * strip) * stride + column;
+      const auto of_line = [&](Term line) {
+        return w.convert(w.shared_load(array->second, begin + line * at.columns), instr.type);
+      };
+      const Term sum = w.variable(of_line(w.index(0)));
+      w.loop(w.index(1), at.lines, w.index(1),
+             [&](Term line) { w.assign(sum, combined(w, instr, sum, of_line(line))); });
+      store_result(w, to, place_of(result), sum);
+    });
+  }
+
+  /// Results of an item: fewer than a strip where the body is long, or shared memory short.
+  int strip_of_columns(const std::vector<RootJob>& jobs, const KernelBody& body, int strip) const {
+    std::map<ScalarType, int64_t> bytes;
+    for (const RootJob& job : jobs) {
+      const ScalarType type = shared_type(kernel_.instrs[job.instr].type);
+      bytes[type] = (items_of_group + 1) * bytes_of(type);
+    }
+    int64_t all = 0;
+    for (const auto& [type, each] : bytes) all += each;
+    while (strip > 1 && (!is_short(body, strip) || all * strip > most_shared)) strip /= 2;
+    return strip;
+  }
+
+  void write_columns(const std::vector<RootJob>& jobs, const RootSizes& s, const std::vector<int32_t>& partial,
+                     const std::vector<size_t>& stores) {
+    KernelWriter w("columns", items_of_group, index_);
+    Operands all = operands(w, jobs, partial, stores);
+    const ColumnGrid grid(s.results, s.run);
+    const int strip = strip_of_columns(jobs, all.body, grid.strip);
+    const DimSizes sizes = dim_sizes(w, s);
+    const Column at = column_of(w, s, grid, strip);
+    const std::vector<Term> kept_at = w.coordinates(at.result, sizes.kept);
+    const std::vector<Term> sums = neutrals(w, jobs, strip);
+    w.loop(at.begin, at.end, at.lines, [&](Term n) {
+      const std::vector<Term> reduced_at = w.coordinates(n, sizes.reduced);
+      const Spot begin = joined(w, s, sizes, kept_at, reduced_at);
+      const bool within = within_line(s, strip);
+      const std::vector<std::vector<Term>> there = from_memory(w, jobs, all, begin, within ? strip : 0);
+      all.body.add_strip(all.loads, begin, strip, list_.device.vector_bytes, within);
+      for (int lane = 0; lane < strip; ++lane) {
+        const Spot spot =
+            within ? next(begin, lane) : joined(w, s, sizes, w.coordinates(at.result + lane, sizes.kept), reduced_at);
+        all.body.go_to_lane(lane);
+        for (size_t i = 0; i < jobs.size(); ++i) {
+          const auto which = i * static_cast<size_t>(strip) + static_cast<size_t>(lane);
+          const bool stands = !there[i].empty();
+          add(w, jobs[i], sums[which],
+              stands ? there[i][static_cast<size_t>(lane)] : operand(w, jobs[i], all, i, spot));
+        }
+        for (size_t i = 0; i < stores.size(); ++i) {
+          w.store(all.store_to[i], spot.linear, all.body.element(all.body.definition(stores[i], 0), spot));
+        }
+      }
+    });
+    all.body.leave();
+    std::map<ScalarType, int> arrays;
+    for (size_t i = 0; i < jobs.size(); ++i) {
+      const auto own = std::span(sums).subspan(i * static_cast<size_t>(strip), static_cast<size_t>(strip));
+      combine_lines(w, s, at, kernel_.instrs[jobs[i].instr], own, arrays, all.to[i], [&](Term result) {
+        return partial.empty() ? place(w, jobs[i], s, result) : at.part * w.number(s.results) + result;
+      });
+    }
+    list_.launches.push_back(w.finish(grid.blocks(s.results, strip) * s.parts));
+  }
+
+  /// Adds up the parts of every result, in the same way.
+  void write_parts_of_columns(const RootJob& job, const RootSizes& whole, int32_t partial) {
+    const Instr& instr = kernel_.instrs[job.instr];
+    RootSizes s = whole;
+    s.reduced = s.part_size = whole.parts;
+    s.parts = 1;
+    KernelWriter w("column_parts", items_of_group, index_);
+    const int from = w.buffer(storage_of(shared_type(instr.type)), {-1, partial}), to = result_buffer(w, job, -1);
+    const ColumnGrid grid(s.results, s.run);
+    const int strip = bytes_of(shared_type(instr.type)) > 4 ? std::min(grid.strip, 4) : grid.strip;
+    const Column at = column_of(w, s, grid, strip);
+    const std::vector<Term> sums = neutrals(w, {job}, strip);
+    w.loop(at.begin, at.end, at.lines, [&](Term part) {
+      const Term first = part * w.number(s.results) + at.result;
+      const std::vector<Term> x = w.load_vector(from, first, strip, list_.device.vector_bytes);
+      for (size_t i = 0; i < x.size(); ++i) add(w, job, sums[i], w.convert(x[i], instr.type));
+    });
+    std::map<ScalarType, int> arrays;
+    combine_lines(w, s, at, instr, sums, arrays, to, [&](Term result) { return place(w, job, s, result); });
+    list_.launches.push_back(w.finish(grid.blocks(s.results, strip)));
+  }
+
+  const Layout& layout_;
+  int32_t number_;
+  const Kernel& kernel_;
+  const KernelLayout& sizes_;
+  const std::map<size_t, int32_t>& given_;
+  LaunchList& list_;
+  ScalarType index_;
+  bool stored_ = false;  // by the walk of a root
+};
+
+}  // namespace
+
+bool write_roots(const Layout& layout, int32_t kernel, ScalarType index, const std::vector<RootJob>& roots,
+                 const std::map<size_t, int32_t>& given, const std::vector<size_t>& stores, LaunchList& list) {
+  return RootWriter(layout, kernel, index, given, list).run(roots, stores);
+}
+
+}  // namespace rosin::kernels

@@ -1,0 +1,24 @@
+// Roots: reductions of a fused kernel over other dims than the row, each a kernel of its own, or two where parts are
+// added up by themselves first. Read first: body.hpp, shares.hpp. Read next: fused.cpp.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "kernels/body.hpp"
+#include "kernels/launches.hpp"
+
+namespace rosin::kernels {
+
+/// One reduction to be written: the instr of its root, and where its operand stands if it is not computed again.
+struct RootJob {
+  size_t instr;
+  int32_t scratch = -1;  // of the operand, in the type it is computed in
+};
+
+/// The launches of all roots of a kernel. `given`: what stands in scratch blocks of the rows' values that operands
+/// need. Whether the last walk has done `stores` on its way.
+bool write_roots(const Layout& layout, int32_t kernel, ScalarType index, const std::vector<RootJob>& roots,
+                 const std::map<size_t, int32_t>& given, const std::vector<size_t>& stores, LaunchList& list);
+
+}  // namespace rosin::kernels

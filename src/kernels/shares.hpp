@@ -1,0 +1,36 @@
+// How neighbours share a line of elements that are combined. It follows from sizes alone, so that a sum has one order
+// on every device, whether it is computed alone or together with other things, and whatever is loaded as a vector.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+#include "kernels/launches.hpp"
+
+namespace rosin::kernels {
+
+inline constexpr int widest_strip = 8;
+
+/// Elements of a strip: neighbours that one item takes. Strips divide `run`.
+inline int strip_of(int64_t run) {
+  int strip = widest_strip;
+  while (run % strip != 0) strip /= 2;
+  return strip;
+}
+
+/// Item `lane` of `lanes`, a power of two, takes strips number lane, lane + lanes, ... of the line.
+struct Shares {
+  int strip = 1;
+  int64_t lanes = 1;
+  int64_t turns = 1;  // strips of an item, at most
+
+  /// Strips lie within runs of so many elements, which divide the line.
+  Shares(int64_t length, int64_t run) : strip(strip_of(run)) {
+    const int64_t strips = std::max<int64_t>((length + strip - 1) / strip, 1);
+    lanes = std::min<int64_t>(static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(strips))), items_of_group);
+    turns = (strips + lanes - 1) / lanes;
+  }
+};
+
+}  // namespace rosin::kernels

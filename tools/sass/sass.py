@@ -1,0 +1,254 @@
+"""What the machine code of rosin's kernels for an H100 looks like, without a GPU: the library compiles one kernel of
+each class on the pretended CUDA of tests/fake_cuda by the real NVRTC, nvdisasm prints it, and a table says what was
+found beside what was asked. Called by ./run sass:
+  sass.py --build build/release [--write FILE] [CLASS...]
+Exit status: 0 all there, 3 a tool is missing (said on the last line). Read next: machine_code.py (how it is counted),
+tools/gpu_check/kernel_classes.cpp (the classes)."""
+import argparse
+import collections
+import concurrent.futures
+import dataclasses
+import glob
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import machine_code
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TARGET = 90
+SHARE = 0.75  # of the bytes where the time goes that move 128 bits at a time; numbers and rows' values stand beside
+FEW = ("numbers", "sum_parts", "column_parts")  # kernels that touch few elements
+
+
+@dataclasses.dataclass
+class Asked:
+    """What a class is asked for; instructions an element are those of all its kernels together."""
+    output: int = 0            # bytes of one element among what is written, or, where nothing is, among what is read
+    inputs: int = 1            # arrays of full size that are read where nothing is written
+    instructions: float = 0    # an element, at most; 0: as many as it takes
+    wide: bool = True          # full-size accesses are 128 bits wide
+    rows: bool = False         # rows are combined by shuffles, with at most 2 barriers a reduction
+    tile: bool = False         # goes through shared memory
+    reason: str = ""           # why a bound is not met
+
+
+CLASSES = {
+    "add_f32": Asked(4, instructions=8),
+    "add_bf16": Asked(2, instructions=8),
+    "bias_f32": Asked(4, instructions=8),
+    "bias_bf16": Asked(2, instructions=8, reason="where the strip stands in its line is 20 instructions"),
+    "gelu_bf16": Asked(2, instructions=40),
+    "layernorm_bf16": Asked(2, rows=True),
+    "layernorm_gradient_bf16": Asked(2, 2, 40, rows=True, reason="IEEE divisions, and a walk for each moment"),
+    "softmax_bf16": Asked(2, rows=True),
+    "softmax_gradient_bf16": Asked(2, rows=True),
+    "labels_bf16": Asked(2, rows=True, reason="some kernels work on labels alone, one a column"),
+    "columns_bf16": Asked(2),
+    "sum_f32": Asked(4, rows=True),
+    "channels_f32": Asked(4),
+    "transpose_f32": Asked(4, wide=False, tile=True),
+    "transpose_bf16": Asked(2, wide=False, tile=True),
+    "maxpool_gradient_bf16": Asked(2, wide=False),
+    "gather_bf16": Asked(2),
+    "scatter_add_bf16": Asked(2, reason="the kernel that links the indices reads 32 bits each"),
+    "matmul_bf16": Asked(2, wide=False),
+    "conv_bf16": Asked(2, wide=False),
+    "adam_f32": Asked(4),
+    "adamw_bf16": Asked(4),
+}
+
+
+class Missing(Exception):
+    """A tool that is not here."""
+
+
+# --- The tools.
+
+def find_nvdisasm():
+    for place in (os.environ.get("ROSIN_NVDISASM"), shutil.which("nvdisasm"), "/usr/local/cuda/bin/nvdisasm",
+                  *glob.glob(str(ROOT / "build/venv/lib/python3*/site-packages/nvidia/*/bin/nvdisasm"))):
+        if place and os.access(place, os.X_OK):
+            return place
+    raise Missing("nvdisasm is not here (Python's package nvidia-cuda-nvdisasm, in build/venv, has it)")
+
+
+def find_nvrtc():
+    places = [f"{os.environ.get('CUDA_HOME', '/usr/local/cuda')}/lib64", "/usr/lib/x86_64-linux-gnu",
+              *glob.glob(str(ROOT / "build/venv/lib/python3*/site-packages/nvidia/*/lib"))]
+    for place in places:
+        for name in ("libnvrtc.so.13", "libnvrtc.so.12"):
+            if os.path.isfile(f"{place}/{name}"):
+                return f"{place}/{name}"
+    raise Missing("NVRTC is not here (the CUDA toolkit has it, and Python's package nvidia-cuda-nvrtc)")
+
+
+class Machine:
+    """Compiles classes of kernels and prints their machine code."""
+
+    def __init__(self, build):
+        self.program, self.fake = build / "tools" / "gpu_check", build / "fake_cuda"
+        if not self.program.is_file() or not (self.fake / "libcuda.so.1").exists():
+            raise Missing("the build has no gpu_check or no pretended CUDA; ./run test makes both")
+        self.nvdisasm, self.nvrtc = find_nvdisasm(), find_nvrtc()
+
+    def kernels(self, name):
+        """Of a class, in the order of their names."""
+        with tempfile.TemporaryDirectory() as cache:
+            fake = pathlib.Path(cache) / "libraries"  # no library of products beside the driver
+            fake.mkdir()
+            for library in ("libcuda.so.1", "libnvrtc.so.13"):
+                (fake / library).symlink_to((self.fake / library).resolve())
+            environment = os.environ | {
+                "ROSIN_CUDA_LIBRARIES": str(fake), "ROSIN_CACHE_DIR": cache, "ROSIN_LOG": "none",
+                "ROSIN_PLUGIN_PATH": "", "FAKE_CUDA":
+                f"devices=1,idle=1,memory={1 << 37},arch={TARGET},nvrtc={self.nvrtc}"}
+            done = subprocess.run([self.program, "class", "CUDA:0", name], env=environment, stdin=subprocess.DEVNULL,
+                                  capture_output=True, text=True, check=False, timeout=300)
+            if done.returncode != 0:
+                raise RuntimeError(f"{name}: {done.stderr.strip()}")
+            found = {}
+            for file in pathlib.Path(cache).rglob("*.bin"):
+                found |= machine_code.parse(self.disassemble(file))
+            return [found[each] for each in sorted(found)]
+
+    def disassemble(self, file):
+        image = file.with_suffix(".cubin")
+        content = file.read_bytes()
+        image.write_bytes(content[content.index(b"\x7fELF"):])
+        return subprocess.run([self.nvdisasm, image], capture_output=True, text=True, check=True).stdout
+
+
+# --- What is found.
+
+@dataclasses.dataclass
+class Row:
+    """A kernel in the table."""
+    kernel: machine_code.Kernel
+    instructions: float  # an element; 0: it has no full-size access
+    divisions: int       # of integers, where its time goes
+    accesses: collections.Counter
+
+    @property
+    def name(self):
+        return self.kernel.name.rpartition("_")[0]
+
+    @property
+    def share(self):
+        moved = collections.Counter()
+        for (_, bits), count in self.accesses.items():
+            moved[bits] += bits * count
+        return moved[128] / max(1, sum(moved.values()))
+
+
+def row_of(kernel, asked):
+    hot = kernel.hot()
+    instructions = 0.0
+    for part in hot:
+        moved = part.moved("STG") or part.moved("LDG", max(i.bytes for i in part.instructions)) / asked.inputs
+        instructions += len(part.instructions) / (moved / asked.output) if moved else 0
+    accesses = sum((part.accesses() for part in hot), collections.Counter())
+    return Row(kernel, instructions, sum(i.divides for part in hot for i in part.instructions), accesses)
+
+
+def total(rows):
+    """Instructions an element of the kernels that touch all of them."""
+    return sum(row.instructions for row in rows if row.name not in FEW)
+
+
+def misses(rows, asked):
+    """The bounds that a class does not meet, each in a word or two."""
+    found = []
+    if asked.instructions and total(rows) > asked.instructions:
+        found.append(f"more than {asked.instructions:g} instructions an element")
+    large = [row for row in rows if row.name not in FEW]
+    if asked.wide and any(row.share < SHARE for row in large):
+        found.append("accesses below 128 bits")
+    if any(row.kernel.count(*machine_code.SPILLS) for row in rows):
+        found.append("spills")
+    if any(row.divisions for row in rows):
+        found.append("divisions")
+    if any(row.kernel.registers > 64 for row in rows):
+        found.append("more than 64 registers")
+    if asked.rows and not any(row.kernel.count("SHFL") for row in rows):
+        found.append("no shuffles")
+    if asked.tile and not any(row.kernel.count("LDS") for row in rows):
+        found.append("no tile")
+    return found
+
+
+def text_of(accesses):
+    return ", ".join(f"{kind} {bits} x{count}" for (kind, bits), count in sorted(accesses.items())) or "-"
+
+
+HEAD = """# Machine code of kernels for sm_90
+
+Written by `./run sass`: one kernel of each class that training needs, compiled by the real NVRTC, read without a GPU.
+Instructions an element, accesses and divisions are those of the loops that hold the widest accesses, or of the way
+through a kernel without such loops; an element is one that is written, or read where nothing is written at full
+size. All else is of the whole kernel. `tools/sass` says how it is counted and what is asked; a class meets its bounds
+or says why not.
+
+| class | kernel | registers | spills | full-size accesses | barriers | shuffles | tensor | divisions | an element |
+|---|---|---|---|---|---|---|---|---|---|
+"""
+
+
+def table(classes):
+    """The page; classes: {name: rows}."""
+    text = HEAD
+    for name, rows in classes.items():
+        for row in rows:
+            kernel = row.kernel
+            text += (f"| {name} | {row.name} | {kernel.registers} | {kernel.count(*machine_code.SPILLS)} | "
+                     f"{text_of(row.accesses)} | {kernel.count('BAR')} | {kernel.count('SHFL')} | "
+                     f"{kernel.count(*machine_code.TENSOR)} | {row.divisions} | {row.instructions:.1f} |\n")
+    text += "\n| class | instructions an element | at most | bounds | why |\n|---|---|---|---|---|\n"
+    for name, rows in classes.items():
+        asked, missed = CLASSES[name], misses(rows, CLASSES[name])
+        most = f"{asked.instructions:g}" if asked.instructions else ""
+        text += (f"| {name} | {total(rows):.1f} | {most} | "
+                 f"{'not met: ' + '; '.join(missed) if missed else 'met'} | {asked.reason if missed else ''} |\n")
+    return text
+
+
+def verdicts(text):
+    """{class: bounds that are not met} of a page."""
+    found = {}
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) == 5 and cells[0] in CLASSES:
+            found[cells[0]] = [] if cells[3] == "met" else cells[3].removeprefix("not met: ").split("; ")
+    return found
+
+
+def measure(build, names=()):
+    machine = Machine(pathlib.Path(build).resolve())
+    names = list(names) or list(CLASSES)
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        kernels = list(pool.map(machine.kernels, names))
+    return {name: [row_of(kernel, CLASSES[name]) for kernel in found] for name, found in zip(names, kernels)}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", default=ROOT / "build" / "release")
+    parser.add_argument("--write", type=pathlib.Path)
+    parser.add_argument("classes", nargs="*")
+    options = parser.parse_args()
+    try:
+        page = table(measure(options.build, options.classes))
+    except Missing as missing:
+        print(f"sass: SKIPPED, {missing}")
+        return 3
+    if options.write:
+        options.write.write_text(page, encoding="utf-8")
+    print(page, end="")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
