@@ -45,9 +45,11 @@ template <class F> Checkpointed<F> checkpoint(F f) { return {std::move(f)}; }
 
 namespace detail {
 
-/// What a rule of one's own gives: the gradient by each input, in order; nothing where there is none.
-using CustomRule = SmallFunction<std::vector<Array>(const Array& gradient)>;
+/// What a rule of one's own gives for the gradients by each value: those by each input, in order; nothing where there
+/// is none.
+using CustomRule = SmallFunction<std::vector<Array>(const std::vector<Array>& gradients)>;
 ROSIN_API Array with_rule(const Array& value, std::span<const Array> inputs, CustomRule rule);
+ROSIN_API std::vector<Array> with_rule(std::span<const Array> values, std::span<const Array> inputs, CustomRule rule);
 
 }  // namespace detail
 
@@ -57,14 +59,30 @@ ROSIN_API Array with_rule(const Array& value, std::span<const Array> inputs, Cus
 /// shape (a gradient has not the shape of its input), dtype (a complex one of a real input). Example:
 /// custom_gradient(round(x), {x}, [](const Array& dy) { return dy; }) is the straight-through estimator.
 template <class Rule> Array custom_gradient(const Array& value, std::span<const Array> inputs, Rule rule) {
-  return detail::with_rule(value, inputs, detail::CustomRule([rule](const Array& gradient) -> std::vector<Array> {
-                             if constexpr (std::is_convertible_v<decltype(rule(gradient)), Array>)
-                               return {rule(gradient)};
-                             else return rule(gradient);
+  return detail::with_rule(value, inputs, detail::CustomRule([rule](const std::vector<Array>& g) -> std::vector<Array> {
+                             if constexpr (std::is_convertible_v<decltype(rule(g[0])), Array>) return {rule(g[0])};
+                             else return rule(g[0]);
                            }));
 }
 template <class Rule> Array custom_gradient(const Array& value, std::initializer_list<Array> inputs, Rule rule) {
   return custom_gradient(value, std::span<const Array>(inputs.begin(), inputs.size()), std::move(rule));
+}
+
+/// The same of several values, which were computed of the inputs together: rule(dy) gets the gradient by each value,
+/// nothing for one that the loss does not depend on, and is called once. Errors: as above; argument (no value).
+///
+///     std::vector<Array> both = custom_gradients({q, r}, {x}, [=](const std::vector<Array>& dy) {
+///       return std::vector<Array>{solved(dy[0], dy[1])};
+///     });
+template <class Rule>
+std::vector<Array> custom_gradients(std::span<const Array> values, std::span<const Array> inputs, Rule rule) {
+  return detail::with_rule(values, inputs, detail::CustomRule(std::move(rule)));
+}
+template <class Rule>
+std::vector<Array> custom_gradients(std::initializer_list<Array> values, std::initializer_list<Array> inputs,
+                                    Rule rule) {
+  return custom_gradients(std::span<const Array>(values.begin(), values.size()),
+                          std::span<const Array>(inputs.begin(), inputs.size()), std::move(rule));
 }
 
 }  // namespace rosin

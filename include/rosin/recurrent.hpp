@@ -83,12 +83,14 @@ struct ROSIN_API LSTMCell {
 };
 
 /// h' = (1 - z) h̃ + z h, h̃ = tanh(Wi₃ x + r (Wh₃ h) + b₃), r = σ(Wi₁ x + Wh₁ h + b₁), z = σ(Wi₂ x + Wh₂ h + b₂);
-/// the output is h'. Source: Flux.GRUCell; Chung et al. (2014), and cuDNN's form of r. PyTorch's GRU has one bias more.
+/// the output is h'. Source: Flux.GRUCell; Chung et al. (2014), and cuDNN's form of r. PyTorch's GRU has one bias more,
+/// r (Wh₃ h + c): with cell.reset_bias = zeros({out}) it is that one (whose steps are computed one by one).
 struct ROSIN_API GRUCell {
   Array input_weight;      // (3 out, in): rows of r, z, h̃
   Array recurrent_weight;  // (3 out, out)
   Array bias;              // (3 out), or nothing
-  static constexpr int rosin_fields = 3;
+  Array reset_bias;        // (out), c, or nothing
+  static constexpr int rosin_fields = 4;
   using State = Array;
 
   GRUCell() = default;

@@ -50,6 +50,7 @@ template <class L, Array L::*which = &L::weight> struct WeightNorm {
   explicit WeightNorm(L around, int along = automatic_dim) : layer(std::move(around)) {
     dim = detail::checked_output_dim("WeightNorm", layer.*which, along);
     g = detail::slice_lengths(layer.*which, dim);
+    eval(g);
   }
 
   /// The weight that the layer computes with.

@@ -43,6 +43,9 @@ struct ROSIN_API TransformerEncoderLayer {
 
   /// (features, length, batch) -> the same. `how` as of MultiHeadAttention: {.causal = true} for a language model.
   Array operator()(const Array& x, const AttentionOptions& how = {}) const;
+  /// The causal layer for x that follows the places in the cache, which is one of `self_attn`: see
+  /// MultiHeadAttention::next.
+  Array next(const Array& x, KeyValueCache& cache) const;
 };
 
 /// The same, with attention to a second sequence in between. Source: torch.nn.TransformerDecoderLayer.
@@ -61,6 +64,8 @@ struct ROSIN_API TransformerDecoderLayer {
   /// x itself is causal unless `how` says otherwise; `of_memory` is about the attention to memory.
   Array operator()(const Array& x, const Array& memory, const AttentionOptions& how = {.causal = true},
                    const AttentionOptions& of_memory = {}) const;
+  /// The same for x that follows the places in the cache of `self_attn`.
+  Array next(const Array& x, const Array& memory, KeyValueCache& cache, const AttentionOptions& of_memory = {}) const;
 };
 
 }  // namespace rosin

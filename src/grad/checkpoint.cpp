@@ -2,8 +2,11 @@
 // ends.
 #include <rosin/gradient_rules.hpp>
 
+#include <algorithm>
 #include <string>
+#include <utility>
 
+#include <rosin/create.hpp>
 #include <rosin/error.hpp>
 #include <rosin/free_list.hpp>
 #include <rosin/grad.hpp>
@@ -41,30 +44,81 @@ void check_rule(int i, const Array& g, const Node& input) {
   }
 }
 
-/// The identity of operand 0; the gradient of the others is the user's rule.
-const Op& custom_op = []() -> const Op& {
-  Op op;
-  op.name = "custom_gradient";
-  op.kind = Kind::argument;
-  op.operands = Op::any;
-  op.doc = "the identity, with a gradient that the user states";
-  op.gradient = [](Backward& b) {
-    const detail::CustomRule* rule = CustomRules::of_thread().find(b.node().sequence);
+/// Has the rule say the gradients by the inputs, which are the operands from 1 on.
+void give_by_rule(Backward& b, const detail::CustomRule& rule, const std::vector<Array>& slopes) {
+  const std::vector<Array> gradients = rule(slopes);
+  const int inputs = b.operands() - 1;
+  if (static_cast<int>(gradients.size()) != inputs) {
+    throw Error(ErrorKind::argument, "custom_gradient: the rule must give one gradient for each input; got " +
+                                         std::to_string(gradients.size()) + " for " + std::to_string(inputs) +
+                                         " inputs; use an empty Array where there is none");
+  }
+  for (int i = 0; i < inputs; ++i) {
+    check_rule(i, gradients[static_cast<size_t>(i)], *b.node().arrays()[static_cast<size_t>(i) + 1]);
+    b.give(i + 1, gradients[static_cast<size_t>(i)]);
+  }
+}
+
+Op& identity_op(std::string_view name, int operands, std::string_view doc) {
+  return *register_op({.name = name, .kind = Kind::argument, .operands = operands, .doc = doc});
+}
+
+/// The gradient of the operands behind the first is the user's rule.
+const Op& custom_op = identity_op("custom_gradient", Op::any, "the identity, with a gradient that the user states")
+                          .with_gradient([](Backward& b) {
+                            CustomRules::Rule* rule = CustomRules::of_thread().find(b.node().sequence);
+                            if (rule) give_by_rule(b, rule->gives, {b.gradient});
+                          });
+
+/// Stands before several values: all inputs, and a number that each value depends on. Its rule is asked when the walk
+/// has met all values.
+const Op& inputs_op =
+    identity_op("custom_gradients", Op::any, "a number, with a gradient by what several values are of")
+        .with_gradient([](Backward& b) {
+          CustomRules::Rule* rule = CustomRules::of_thread().find(b.node().sequence);
+          if (!rule) return;
+          std::vector<Array> slopes(rule->slopes.size());
+          slopes.swap(rule->slopes);
+          give_by_rule(b, rule->gives, slopes);
+        });
+
+/// One of the values: leaves the gradient by it with the rule, which finds it by operand 1.
+const Op& value_op = []() -> const Op& {
+  Op& op = identity_op("custom_value", 2, "the identity, one of several with a gradient that the user states");
+  op.attribute_words = 1;
+  return op.with_gradient([](Backward& b) {
+    CustomRules::Rule* rule = CustomRules::of_thread().find(b.node().arrays()[1]->sequence);
     if (!rule) return;
-    const std::vector<Array> gradients = (*rule)(b.gradient);
-    const int inputs = b.operands() - 1;
-    if (static_cast<int>(gradients.size()) != inputs) {
-      throw Error(ErrorKind::argument, "custom_gradient: the rule must give one gradient for each input; got " +
-                                           std::to_string(gradients.size()) + " for " + std::to_string(inputs) +
-                                           " inputs; use an empty Array where there is none");
-    }
-    for (int i = 0; i < inputs; ++i) {
-      check_rule(i, gradients[static_cast<size_t>(i)], *b.node().arrays()[static_cast<size_t>(i) + 1]);
-      b.give(i + 1, gradients[static_cast<size_t>(i)]);
-    }
-  };
-  return *register_op(op);
+    rule->slopes[static_cast<size_t>(b.attributes<PartAttributes>().number)] = b.gradient;
+    b.give(1, 0.0);
+  });
 }();
+
+/// While it lives, what is recorded belongs to no region: a rule belongs to the node recorded now.
+class OutsideRegions {
+ public:
+  OutsideRegions() : here_(Context::current().recorded_in) { Context::current().recorded_in = here_.with(0u); }
+  ~OutsideRegions() { Context::current().recorded_in = here_; }
+  OutsideRegions(const OutsideRegions&) = delete;
+  OutsideRegions& operator=(const OutsideRegions&) = delete;
+
+ private:
+  RecordedIn here_;
+};
+
+void require_some(std::span<const Array> inputs) {
+  if (!inputs.empty()) return;
+  throw Error(ErrorKind::argument,
+              "custom_gradient: there must be an input; got none; name the arrays of which the value was computed, "
+              "or write stop_gradient(value)");
+}
+
+/// Records the identity of `first`, with the inputs behind it.
+Array record_before(const Op& op, const Array& first, std::span<const Array> inputs) {
+  std::vector<const Array*, detail::FreeListAllocator<const Array*>> operands{&first};
+  for (const Array& input : inputs) operands.push_back(&input);
+  return record(op, operands, first.dtype(), first.shape());
+}
 
 }  // namespace
 
@@ -73,32 +127,50 @@ CustomRules& CustomRules::of_thread() {
   return rules;
 }
 
-void CustomRules::add(uint64_t sequence, detail::CustomRule rule) { rules_.emplace_back(sequence, std::move(rule)); }
-
-const detail::CustomRule* CustomRules::find(uint64_t sequence) const {
-  for (const auto& [at, rule] : rules_) {
-    if (at == sequence) return &rule;
+CustomRules::Rule* CustomRules::find(uint64_t sequence) {
+  for (Rule& rule : rules_) {
+    if (rule.sequence == sequence) return &rule;
   }
   return nullptr;
 }
 
-Array detail::with_rule(const Array& value, std::span<const Array> inputs, detail::CustomRule rule) {
-  if (inputs.empty()) {
-    throw Error(ErrorKind::argument,
-                "custom_gradient: there must be an input; got none; name the arrays of which the value was computed, "
-                "or write stop_gradient(value)");
+void CustomRules::forget_slopes(uint64_t first) {
+  for (Rule& rule : rules_) {
+    if (rule.sequence >= first) std::ranges::fill(rule.slopes, Array());
   }
+}
+
+Array detail::with_rule(const Array& value, std::span<const Array> inputs, detail::CustomRule rule) {
+  require_some(inputs);
   require(custom_op, value);
   if (!in_gradient()) return value;
   const Array constant = stop_gradient(value);
-  std::vector<const Array*, detail::FreeListAllocator<const Array*>> operands{&constant};
-  for (const Array& input : inputs) operands.push_back(&input);
-  Context& context = Context::current();
-  const RecordedIn here = context.recorded_in;
-  context.recorded_in = here.with(0u);  // a rule belongs to the node recorded now
-  Array made = record(custom_op, operands, value.dtype(), value.shape());
-  context.recorded_in = here;
+  const OutsideRegions now;
+  Array made = record_before(custom_op, constant, inputs);
   CustomRules::of_thread().add(made.node()->sequence, std::move(rule));
+  return made;
+}
+
+std::vector<Array> detail::with_rule(std::span<const Array> values, std::span<const Array> inputs,
+                                     detail::CustomRule rule) {
+  require_some(inputs);
+  if (values.empty()) {
+    throw Error(ErrorKind::argument, "custom_gradients: there must be a value; got none; name what was computed");
+  }
+  for (const Array& value : values) require(value_op, value);
+  std::vector<Array> made(values.begin(), values.end());
+  if (!in_gradient()) return made;
+  for (Array& value : made) value = stop_gradient(value);
+  const DeviceScope scope(*values[0].node());
+  const Array number = zeros({});
+  const OutsideRegions now;
+  const Array before = record_before(inputs_op, number, inputs);
+  for (size_t k = 0; k < made.size(); ++k) {
+    const Array* operands[] = {&made[k], &before};
+    made[k] = record(value_op, operands, made[k].dtype(), made[k].shape(),
+                     Attributes::of(PartAttributes{static_cast<int64_t>(k)}));
+  }
+  CustomRules::of_thread().add(before.node()->sequence, std::move(rule), made.size());
   return made;
 }
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <rosin/approx.hpp>
 #include <rosin/complex.hpp>
 #include <rosin/compose.hpp>
 #include <rosin/create.hpp>
@@ -125,6 +126,73 @@ TEST(CustomGradient, AnyNumberOfInputsIsTaken) {
   const auto [by_a, by_b] = gradient(five, 2.0, 5.0);
   EXPECT_EQ(by_a.item(), 3);
   EXPECT_EQ(by_b.item(), 2);
+}
+
+/// sqrt(a*a + b*b) and a*b with rules of one's own, which say the same as those of the ops; `asked` counts.
+std::vector<Array> length_and_product(const Array& a, const Array& b, int& asked) {
+  const Array length = sqrt(a * a + b * b);
+  return custom_gradients({length, a * b}, {a, b}, [=, &asked](const std::vector<Array>& dy) {
+    ++asked;
+    Array by_a = zeros_like(a), by_b = zeros_like(b);
+    if (!dy[0].is_nothing()) by_a = by_a + dy[0] * a / length, by_b = by_b + dy[0] * b / length;
+    if (!dy[1].is_nothing()) by_a = by_a + dy[1] * b, by_b = by_b + dy[1] * a;
+    return std::vector<Array>{by_a, by_b};
+  });
+}
+
+TEST(CustomGradient, SeveralValuesHaveOneRuleThatIsAskedOnce) {
+  const Array a({3.f, 1.f}, {2}), b({4.f, -2.f}, {2});
+  int asked = 0;
+  const auto both = [&](const Array& u, const Array& v) {
+    const std::vector<Array> y = length_and_product(u, v, asked);
+    return sum(y[0] * y[0]) + sum(y[1] * 5);
+  };
+  const auto [by_a, by_b] = gradient(both, a, b);
+  EXPECT_EQ(asked, 1);
+  EXPECT_TRUE(allclose(by_a, 2 * a + 5 * b));
+  EXPECT_TRUE(allclose(by_b, 2 * b + 5 * a));
+  const auto second_alone = [&](const Array& u, const Array& v) { return sum(length_and_product(u, v, asked)[1]); };
+  EXPECT_TRUE(allclose(std::get<0>(gradient(second_alone, a, b)), b));
+  EXPECT_EQ(asked, 2);
+  const std::vector<Array> outside = length_and_product(a, b, asked);
+  EXPECT_TRUE(allclose(outside[0], sqrt(a * a + b * b)));
+  EXPECT_EQ(asked, 2);
+}
+
+TEST(CustomGradient, RulesOfSeveralValuesHaveGradients) {
+  const Array a({3.f, 1.f}, {2}), b({4.f, -2.f}, {2});
+  int asked = 0;
+  const auto slope_of = [&](const auto& f) {
+    return gradient([&](const Array& u) { return sum(square(gradient([&](const Array& v) { return f(v); }, u))); }, a);
+  };
+  const Array own = slope_of([&](const Array& v) {
+    const std::vector<Array> y = length_and_product(v, b, asked);
+    return sum(y[0] * y[1]);
+  });
+  const Array plain = slope_of([&](const Array& v) { return sum(sqrt(v * v + b * b) * (v * b)); });
+  EXPECT_TRUE(allclose(own, plain, {.rtol = 1e-5}));
+}
+
+TEST(CustomGradient, ARuleThatFailedLeavesNothingForTheNextWalk) {
+  const auto rule = [](const std::vector<Array>& dy) {
+    if (!dy[0].is_nothing()) throw Error(ErrorKind::argument, "not by the first");
+    return std::vector<Array>{dy[1]};
+  };
+  const auto caught = [&](const Array& u) {
+    std::vector<Array> y;
+    const auto inner = [&](const Array& v) {
+      y = custom_gradients({v * 1, v * 2}, {v}, rule);
+      return sum(y[0] * y[1]);
+    };
+    EXPECT_EQ(error_of([&] { gradient(inner, u); }), "not by the first");
+    return sum(y[1]);
+  };
+  EXPECT_EQ(gradient(caught, Array({3.f}, {1})).item(), 1);
+}
+
+TEST(CustomGradient, NoValueIsAnError) {
+  EXPECT_EQ(error_of([] { custom_gradients({}, {ones({2})}, [](const std::vector<Array>& dy) { return dy; }); }),
+            "custom_gradients: there must be a value; got none; name what was computed");
 }
 
 TEST(CustomGradient, NoInputIsAnError) {

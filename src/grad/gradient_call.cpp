@@ -96,6 +96,7 @@ detail::GradientCall::~GradientCall() {
   state_->places.clear();
   state_->models.clear();
   state_->walk.clear();
+  CustomRules::of_thread().forget_slopes(state_->first_sequence);
   spare_states<State>().emplace_back(state_);
   end(Context::current());
 }

@@ -232,7 +232,7 @@ Array window(const Node& node, const Operands& in, int64_t n) {
 /// The identities of gradient calls.
 Array identity(const Node& node, const Operands& in, int64_t n) {
   if (node.op == &argument_op) return in[0].is_mapped ? in[0].value : repeated(in[0].value, n);
-  if (node.op->name != "custom_gradient") return along_dims(node, in, n);
+  if (!node.op->name.starts_with("custom_")) return along_dims(node, in, n);
   if (CustomRules::of_thread().find(node.sequence)) {
     throw Error(ErrorKind::argument,
                 "vmap: a function with custom_gradient has no gradient around vmap; a gradient call stands around it; "

@@ -7,15 +7,12 @@
 #include <numeric>
 
 #include "io/row_major.hpp"
+#include "io/torch_parts.hpp"
 
 namespace rosin {
 namespace {
 
-enum class Storage : uint8_t {
-  plain,
-  backwards,  // dims in reverse order: (kernel..., in, out) here, (out, in, ...kernel) there
-  flipped     // the same, and every spatial dim is reversed: true convolutions here, cross-correlations there
-};
+using Storage = TorchStorage;
 
 struct TorchField {
   const char* layer;
@@ -42,6 +39,16 @@ constexpr TorchField torch_fields[] = {
     {"LayerNorm", "scale", "weight", Storage::backwards},
     {"RMSNorm", "scale", "weight", Storage::backwards},
     {"LayerNorm", "bias", "bias", Storage::backwards},
+    {"RNNCell", "input_weight", "weight_ih", Storage::plain},
+    {"RNNCell", "recurrent_weight", "weight_hh", Storage::plain},
+    {"RNNCell", "bias", "bias_ih", Storage::summed},
+    {"LSTMCell", "input_weight", "weight_ih", Storage::plain},
+    {"LSTMCell", "recurrent_weight", "weight_hh", Storage::plain},
+    {"LSTMCell", "bias", "bias_ih", Storage::summed},
+    {"GRUCell", "input_weight", "weight_ih", Storage::plain},
+    {"GRUCell", "recurrent_weight", "weight_hh", Storage::plain},
+    {"GRUCell", "bias", "bias_ih", Storage::gated},
+    {"GRUCell", "reset_bias", "bias_hh", Storage::inside},
 };
 
 constexpr const char* batch_counter = "num_batches_tracked";
@@ -70,33 +77,57 @@ Array backwards(const Array& x) { return reversed(x, false, false); }
 Array flipped_to_torch(const Array& x) { return reversed(x, false, true); }
 Array flipped_from_torch(const Array& x) { return reversed(x, true, false); }
 
-/// A place of a model with both names.
-struct TorchPlace {
-  std::string name;
-  std::string torch_name;
-  Storage storage;
-};
+/// Steps that PyTorch's names do not have: the layers of a Chain, the cell of a recurrent layer, both directions.
+bool is_hidden(std::string_view type, std::string_view step) {
+  if (type == "Chain") return step == "layers";
+  if (type == "RNN" || type == "LSTM" || type == "GRU") return step == "cell";
+  return type == "Bidirectional" && (step == "forward" || step == "backward");
+}
 
-/// Follows a walk and spells the place of each array; a Chain's `layers` is no step of PyTorch's names.
+/// Follows a walk and spells the place of each array.
 class TorchSpelling {
  public:
   void enter(const ModelPart& part, const ModelPath& path) {
-    levels_.push_back({std::string(part.type), spelled(path), &path});
+    std::string suffix;
+    if (!levels_.empty() && path.parent() == levels_.back().path) {
+      const Level& outside = levels_.back();
+      if (outside.type == "Bidirectional" && path.name() == "backward") suffix = "_reverse";
+      else if (path.name() == "cell" && is_hidden(outside.type, "cell")) suffix = "_l0" + outside.suffix;
+    }
+    levels_.push_back({std::string(part.type), spelled(path), std::move(suffix), &path});
   }
   void leave() { levels_.pop_back(); }
 
-  TorchPlace place(const ModelPath& path) const {
+  TorchPlace place(const Array& x, const ModelPath& path) const {
+    const int64_t rows = x.is_nothing() || x.rank() == 0 ? 0 : x.size(0);
     const TorchField* row = levels_.empty() ? nullptr : find_field(levels_.back().type, path.name());
-    if (!row) return {path.file_text(), spelled(path), Storage::plain};
-    return {path.file_text(), joined(levels_.back().prefix, row->torch_field), row->storage};
+    if (row) {
+      const Level& level = levels_.back();
+      return {path.file_text(), joined(level.prefix, row->torch_field) + level.suffix, row->storage, "", "", rows};
+    }
+    TorchPlace place{path.file_text(), spelled(path), Storage::plain, "", "", rows};
+    if (is_projection()) {
+      const Level& outside = levels_[levels_.size() - 2];
+      place.whole = joined(outside.prefix, "in_proj_" + std::string(path.name()));
+      place.alone = joined(outside.prefix, std::string(levels_.back().path->name()) + "_" + std::string(path.name()));
+    }
+    return place;
   }
 
  private:
   struct Level {
     std::string type;
     std::string prefix;
+    std::string suffix;     // of the names of its arrays
     const ModelPath* path;  // valid until the walk leaves the level
   };
+
+  /// Whether the walk is in one of the three layers before attention.
+  bool is_projection() const {
+    if (levels_.size() < 2 || levels_[levels_.size() - 2].type != "MultiHeadAttention") return false;
+    const std::string_view name = levels_.back().path->name();
+    return name == "q_proj" || name == "k_proj" || name == "v_proj";
+  }
 
   static std::string joined(const std::string& prefix, const std::string& step) {
     return prefix.empty() || step.empty() ? prefix + step : prefix + "." + step;
@@ -107,8 +138,7 @@ class TorchSpelling {
     const Level& level = levels_.back();
     std::string steps;
     for (const ModelPath* step = &path; step != level.path && !step->is_root(); step = step->parent()) {
-      const bool hidden = level.type == "Chain" && step->parent() == level.path && step->name() == "layers";
-      if (hidden) break;
+      if (step->parent() == level.path && is_hidden(level.type, step->name())) break;
       steps = joined(step->index() >= 0 ? std::to_string(step->index()) : std::string(step->name()), steps);
     }
     return joined(level.prefix, steps);
@@ -120,7 +150,7 @@ class TorchSpelling {
 /// Takes the place of each array that the model would save, tied ones once.
 class ListTorchPlaces : public ModelVisitor {
  public:
-  void array(const Array&, const ModelPath& path) override { places.push_back(spelling_.place(path)); }
+  void array(const Array& x, const ModelPath& path) override { places.push_back(spelling_.place(x, path)); }
   bool enter(const ModelPart& part, const ModelPath& path) override {
     spelling_.enter(part, path);
     return true;
@@ -135,7 +165,7 @@ class ListTorchPlaces : public ModelVisitor {
 
 class ListTorchPlacesForEdit : public ModelEditor {
  public:
-  void array(Array&, const ModelPath& path) override { places.push_back(spelling_.place(path)); }
+  void array(Array& x, const ModelPath& path) override { places.push_back(spelling_.place(x, path)); }
   bool enter(const ModelPart& part, const ModelPath& path) override {
     spelling_.enter(part, path);
     return true;
@@ -160,19 +190,20 @@ std::vector<OutgoingArray> to_torch(ModelView model) {
   ListTorchPlaces list;
   model.visit_with(list);
   std::map<std::string, TorchPlace> places;
-  for (TorchPlace& place : list.places) places.emplace(place.name, place);
+  for (const TorchPlace& place : list.places) places.emplace(place.name, place);
   std::vector<OutgoingArray> arrays;
   for (const NamedArray& entry : state(model)) {
     const auto found = places.find(entry.name);
     if (found == places.end()) continue;  // a generator; PyTorch has none in its models
     const TorchPlace& place = found->second;
     OutgoingArray outgoing{place.torch_name, entry.value, entry.value.shape()};
-    if (place.storage != Storage::plain) {
+    if (place.storage == Storage::backwards || place.storage == Storage::flipped) {
       outgoing.shape = reversed_shape(outgoing.shape);
       outgoing.make = place.storage == Storage::flipped ? flipped_to_torch : backwards;
     }
     arrays.push_back(std::move(outgoing));
   }
+  join_parts(list.places, arrays);
   return arrays;
 }
 
@@ -180,9 +211,9 @@ std::vector<NamedArray> from_torch(ModelEdit model, const std::vector<NamedArray
   ListTorchPlacesForEdit list;
   model.edit_with(list);
   std::map<std::string, TorchPlace> places;
-  for (TorchPlace& place : list.places) places.emplace(place.torch_name, place);
+  for (const TorchPlace& place : list.places) places.emplace(place.torch_name, place);
   std::vector<NamedArray> arrays;
-  for (const NamedArray& entry : entries) {
+  for (const NamedArray& entry : parted(list.places, entries)) {
     const auto found = places.find(entry.name);
     if (found == places.end()) {
       const bool counter = entry.name == batch_counter || entry.name.ends_with(std::string(".") + batch_counter);
@@ -190,9 +221,9 @@ std::vector<NamedArray> from_torch(ModelEdit model, const std::vector<NamedArray
       continue;
     }
     const TorchPlace& place = found->second;
-    const Array value = place.storage == Storage::plain     ? entry.value
+    const Array value = place.storage == Storage::backwards ? backwards(entry.value)
                         : place.storage == Storage::flipped ? flipped_from_torch(entry.value)
-                                                            : backwards(entry.value);
+                                                            : entry.value;
     arrays.push_back({place.name, value});
   }
   return arrays;

@@ -2,14 +2,19 @@
 #include <gtest/gtest.h>
 
 #include <rosin/activation.hpp>
+#include <rosin/approx.hpp>
+#include <rosin/attention.hpp>
 #include <rosin/chain.hpp>
 #include <rosin/conv_layers.hpp>
 #include <rosin/create.hpp>
 #include <rosin/dense.hpp>
+#include <rosin/elementwise.hpp>
 #include <rosin/embedding.hpp>
 #include <rosin/io.hpp>
 #include <rosin/movement.hpp>
 #include <rosin/normalise_layers.hpp>
+#include <rosin/recurrent.hpp>
+#include <rosin/transformer.hpp>
 
 #include "io/real_files_testing.hpp"
 
@@ -95,6 +100,119 @@ TEST_F(TorchNames, EmbeddingsAreTransposed) {
   save(path("m.safetensors"), {{"words.weight", weight}});
   load(path("m.safetensors"), net, {.names = torch});
   EXPECT_EQ(net.words.weight.to_vector(), (std::vector<float>{0, 1, 2, 3, 4, 5}));
+}
+
+/// sin(0), sin(1), ... / 2 in PyTorch's order of elements.
+Array waves(const std::vector<int64_t>& sizes, double begin = 0) {
+  std::vector<int64_t> back(sizes.rbegin(), sizes.rend());
+  int64_t count = 1;
+  std::vector<int> order;
+  for (const int64_t size : sizes) count *= size, order.insert(order.begin(), static_cast<int>(order.size()));
+  return permute(reshape(sin(begin + arange(0.0, static_cast<double>(count), 1.0)) / 2, back), order);
+}
+
+void expect_values(const Array& y, const std::vector<double>& want) {
+  const std::vector<float> got = y.to_vector();
+  ASSERT_EQ(got.size(), want.size());
+  for (size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(got[i], want[i], 2e-6) << i;
+}
+
+/// What PyTorch saves of such a model, the i-th array being waves(its sizes, i).
+using Sizes = std::vector<std::pair<std::string, std::vector<int64_t>>>;
+std::vector<NamedArray> all_waves(const Sizes& sizes) {
+  std::vector<NamedArray> entries;
+  for (const auto& [name, size] : sizes) entries.push_back({name, waves(size, static_cast<double>(entries.size()))});
+  return entries;
+}
+
+/// The model computes `want` when it has read the entries, and writes the same arrays; but for `but`.
+template <class Model, class Call>
+void expect_read(const std::string& file, const std::vector<NamedArray>& entries, Model model, const Call& call,
+                 const std::vector<double>& want, std::string_view but = "no name") {
+  save(file, entries);
+  load(file, model, {.names = torch});
+  expect_values(call(model), want);
+  save(file, model, {.names = torch});
+  const SavedFile written = load(file);
+  EXPECT_EQ(written.arrays().size(), entries.size());
+  for (const NamedArray& entry : entries) {
+    if (entry.name.find(but) == std::string::npos) {
+      EXPECT_TRUE(allclose(written[entry.name], entry.value)) << entry.name;
+    }
+  }
+  Model again = model;
+  load(file, again, {.names = torch});
+  expect_values(call(again), want);
+}
+
+/// (features, steps, 1) of waves(steps, 1, features).
+Array sequence(int64_t features, int64_t steps) { return permute(waves({steps, 1, features}), {2, 0, 1}); }
+
+// torch.nn.LSTM(2, 2, bidirectional=True), RNN(2, 2) and GRU(2, 2) of waves(3, 1, 2)
+TEST_F(TorchNames, RecurrentLayersHaveTwoBiases) {
+  std::vector<NamedArray> of_lstm;
+  for (const double begin : {0.0, 10.0}) {
+    const std::string end = begin == 0 ? "_l0" : "_l0_reverse";
+    of_lstm.push_back({"weight_ih" + end, waves({8, 2}, begin)});
+    of_lstm.push_back({"weight_hh" + end, waves({8, 2}, begin + 1)});
+    of_lstm.push_back({"bias_ih" + end, waves({8}, begin + 2)});
+    of_lstm.push_back({"bias_hh" + end, waves({8}, begin + 3)});
+  }
+  const auto call = [](const auto& model) { return model(sequence(2, 3)); };
+  expect_read(path("m.safetensors"), of_lstm, Bidirectional(LSTM(2, 2), LSTM(2, 2)), call,
+              {0.1222478, 0.1196252, -0.2709837, -0.3936392, 0.1967784, 0.1737598, -0.2394692, -0.3215357, 0.0306303,
+               0.1540446, -0.1263436, -0.3453141},
+              "bias");
+  const auto entries = [](int64_t rows) {
+    return all_waves(
+        {{"weight_ih_l0", {rows, 2}}, {"weight_hh_l0", {rows, 2}}, {"bias_ih_l0", {rows}}, {"bias_hh_l0", {rows}}});
+  };
+  expect_read(path("m.safetensors"), entries(2), RNN(2, 2), call,
+              {0.6057795, -0.2711958, 0.5957094, 0.0491679, 0.5345345, -0.4544415}, "bias");
+  GRU gru(2, 2);
+  EXPECT_NE(error_of(
+                [&] {
+                  save(path("m.safetensors"), entries(6));
+                  load(path("m.safetensors"), gru, {.names = torch});
+                },
+                ErrorKind::argument)
+                .find("give the cell one first: cell.reset_bias = zeros({out})"),
+            std::string::npos);
+  gru.cell.reset_bias = zeros({2});
+  expect_read(path("m.safetensors"), entries(6), gru, call,
+              {0.1226204, 0.1975527, 0.2507223, 0.2815043, -0.0635707, 0.5109905}, "bias");
+}
+
+// torch.nn.TransformerEncoderLayer(4, 2, 5) of waves(3, 1, 4); torch.nn.MultiheadAttention(4, 2, kdim=3, vdim=2) of
+// waves(3, 1, 4), waves(2, 1, 3), waves(2, 1, 2)
+TEST_F(TorchNames, ProjectionsOfAttentionAreOneArrayThere) {
+  expect_read(path("m.safetensors"),
+              all_waves({{"self_attn.in_proj_weight", {12, 4}},
+                         {"self_attn.in_proj_bias", {12}},
+                         {"self_attn.out_proj.weight", {4, 4}},
+                         {"self_attn.out_proj.bias", {4}},
+                         {"linear1.weight", {5, 4}},
+                         {"linear1.bias", {5}},
+                         {"linear2.weight", {4, 5}},
+                         {"linear2.bias", {4}},
+                         {"norm1.weight", {4}},
+                         {"norm1.bias", {4}},
+                         {"norm2.weight", {4}},
+                         {"norm2.bias", {4}}}),
+              TransformerEncoderLayer(4, 2, 5), [](const auto& model) { return model(sequence(4, 3)); },
+              {-0.8899679, -0.4170835, 0.3289180, 0.2246476, -0.8278967, -0.4934718, 0.2450728, 0.1748357, -0.9069419,
+               -0.3622548, 0.3306219, 0.2359097});
+  expect_read(path("m.safetensors"),
+              all_waves({{"q_proj_weight", {4, 4}},
+                         {"k_proj_weight", {4, 3}},
+                         {"v_proj_weight", {4, 2}},
+                         {"in_proj_bias", {12}},
+                         {"out_proj.weight", {4, 4}},
+                         {"out_proj.bias", {4}}}),
+              MultiHeadAttention({4, 3, 2, 4, 4, 4}, {.nheads = 2, .bias = true}),
+              [](const auto& model) { return model(sequence(4, 3), sequence(3, 2), sequence(2, 2)); },
+              {0.0819272, -0.8339676, 0.6747010, 0.7363460, 0.0747790, -0.8243885, 0.6693266, 0.7337929, 0.0696552,
+               -0.8282983, 0.6795617, 0.7243225});
 }
 
 }  // namespace

@@ -176,6 +176,21 @@ TEST(MultiHeadAttention, WritesOneTokenAfterAnotherAsAllAtOnce) {
   EXPECT_EQ(cache.length, 9);
 }
 
+TEST(Transformer, LayersGoOnFromACache) {
+  const TransformerEncoderLayer encoder(8, 2, 12, {.norm_first = true});
+  const TransformerDecoderLayer decoder(8, 2, 12);
+  const Array x = randn({8, 5, 3}), memory = randn({8, 4, 3});
+  KeyValueCache of_encoder = encoder.self_attn.cache(5, 3), of_decoder = decoder.self_attn.cache(5, 3);
+  Arrays encoded, decoded;
+  for (const auto& [begin, end] : {std::pair{0, 3}, {3, 4}, {4, 5}}) {
+    const Array part = slice(x, 1, begin, end);
+    encoded.push_back(encoder.next(part, of_encoder));
+    decoded.push_back(decoder.next(part, memory, of_decoder));
+  }
+  EXPECT_TRUE(allclose(concat(encoded, 1), encoder(x, {.causal = true}), {.rtol = 1e-4, .atol = 1e-5}));
+  EXPECT_TRUE(allclose(concat(decoded, 1), decoder(x, memory), {.rtol = 1e-4, .atol = 1e-5}));
+}
+
 TEST(Attention, MasksAsNNlib) {
   const Array x = randn({4, 3, 2});
   EXPECT_EQ(make_causal_mask(x).to_vector(), (std::vector<float>{1, 0, 0, 1, 1, 0, 1, 1, 1}));

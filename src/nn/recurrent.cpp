@@ -66,7 +66,7 @@ Array advanced(const GRUCell& cell, const Array& share, const Array& h) {
   const int64_t out = cell.recurrent_weight.size(1);
   const Array recurrent = matmul(cell.recurrent_weight, h);
   const auto [r, z] = reset_and_update(share, recurrent, out);
-  return mixed(z, tanh(gate(share, 2, out) + r * gate(recurrent, 2, out)), h);
+  return mixed(z, tanh(gate(share, 2, out) + r * with_bias(gate(recurrent, 2, out), cell.reset_bias)), h);
 }
 
 Array advanced(const GRUv3Cell& cell, const Array& share, const Array& h) {
@@ -150,7 +150,10 @@ std::optional<SequenceCell> kind_of(const RNNCell& cell) {
   return std::nullopt;
 }
 std::optional<SequenceCell> kind_of(const LSTMCell&) { return SequenceCell::lstm; }
-std::optional<SequenceCell> kind_of(const GRUCell&) { return SequenceCell::gru; }
+std::optional<SequenceCell> kind_of(const GRUCell& cell) {
+  if (cell.reset_bias.is_nothing()) return SequenceCell::gru;
+  return std::nullopt;
+}
 std::optional<SequenceCell> kind_of(const GRUv3Cell&) { return SequenceCell::gruv3; }
 
 /// A state for each sequence of the batch.

@@ -47,11 +47,33 @@ TransformerEncoderLayer::TransformerEncoderLayer(int64_t features, int64_t heads
       linear2(hidden, features, {.bias = options.bias}), norm1(norm_of(features, options)),
       norm2(norm_of(features, options)), dropout(options.dropout), norm_first(options.norm_first) {}
 
-Array TransformerEncoderLayer::operator()(const Array& x, const AttentionOptions& how) const {
-  return located(*this, [&] {
-    const Array y = added(*this, norm1, x, [&](const Array& in) { return self_attn(in, how); });
-    return fed_forward(*this, norm2, y);
+namespace {
+
+/// The encoder's layer with an attention of one's own.
+template <class Attend> Array encoded(const TransformerEncoderLayer& layer, const Array& x, const Attend& attend) {
+  return located(layer, [&] { return fed_forward(layer, layer.norm2, added(layer, layer.norm1, x, attend)); });
+}
+
+/// The decoder's.
+template <class Attend>
+Array decoded(const TransformerDecoderLayer& layer, const Array& x, const Array& memory,
+              const AttentionOptions& of_memory, const Attend& attend) {
+  return located(layer, [&] {
+    const Array y = added(layer, layer.norm1, x, attend);
+    const Array z = added(layer, layer.norm2, y,
+                          [&](const Array& in) { return layer.multihead_attn(in, memory, memory, of_memory); });
+    return fed_forward(layer, layer.norm3, z);
   });
+}
+
+}  // namespace
+
+Array TransformerEncoderLayer::operator()(const Array& x, const AttentionOptions& how) const {
+  return encoded(*this, x, [&](const Array& in) { return self_attn(in, how); });
+}
+
+Array TransformerEncoderLayer::next(const Array& x, KeyValueCache& cache) const {
+  return encoded(*this, x, [&](const Array& in) { return self_attn.next(in, cache); });
 }
 
 TransformerDecoderLayer::TransformerDecoderLayer(int64_t features, int64_t heads, int64_t hidden,
@@ -63,12 +85,12 @@ TransformerDecoderLayer::TransformerDecoderLayer(int64_t features, int64_t heads
 
 Array TransformerDecoderLayer::operator()(const Array& x, const Array& memory, const AttentionOptions& how,
                                           const AttentionOptions& of_memory) const {
-  return located(*this, [&] {
-    const Array y = added(*this, norm1, x, [&](const Array& in) { return self_attn(in, how); });
-    const Array z =
-        added(*this, norm2, y, [&](const Array& in) { return multihead_attn(in, memory, memory, of_memory); });
-    return fed_forward(*this, norm3, z);
-  });
+  return decoded(*this, x, memory, of_memory, [&](const Array& in) { return self_attn(in, how); });
+}
+
+Array TransformerDecoderLayer::next(const Array& x, const Array& memory, KeyValueCache& cache,
+                                    const AttentionOptions& of_memory) const {
+  return decoded(*this, x, memory, of_memory, [&](const Array& in) { return self_attn.next(in, cache); });
 }
 
 }  // namespace rosin

@@ -45,6 +45,8 @@ constexpr Export table[] = {
     {"cumprod", running_product_out, "Mul"},
     {"cumsum", running_sum_out},
     {"custom_gradient", same_out},
+    {"custom_gradients", same_out},
+    {"custom_value", same_out},
     {"det", det_out},
     {"digamma", digamma_out},
     {"div", plain, "Div"},
