@@ -67,7 +67,8 @@ TEST(Shares, FollowFromTheLengthAlone) {
     return std::vector<int64_t>{shares.strip, shares.lanes, shares.turns};
   };
   EXPECT_EQ(of(1), (std::vector<int64_t>{1, 1, 1}));
-  EXPECT_EQ(of(10), (std::vector<int64_t>{2, 8, 1}));
+  EXPECT_EQ(of(10), (std::vector<int64_t>{1, 16, 1}));
+  EXPECT_EQ(of(34), (std::vector<int64_t>{2, 32, 1}));
   EXPECT_EQ(of(768), (std::vector<int64_t>{8, 128, 1}));
   EXPECT_EQ(of(4096), (std::vector<int64_t>{8, 256, 2}));
   EXPECT_EQ(of(1001), (std::vector<int64_t>{1, 256, 4}));

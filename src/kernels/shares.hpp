@@ -11,10 +11,11 @@
 namespace rosin::kernels {
 
 inline constexpr int widest_strip = 8;
+inline constexpr int64_t least_run = 32;  // shorter ones have no strips: one code serves them all
 
 /// Elements of a strip: neighbours that one item takes. Strips divide `run`.
 inline int strip_of(int64_t run) {
-  int strip = widest_strip;
+  int strip = run < least_run ? 1 : widest_strip;
   while (run % strip != 0) strip /= 2;
   return strip;
 }
