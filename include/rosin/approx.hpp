@@ -18,8 +18,11 @@ ROSIN_API bool isapprox(const Array& x, const Array& y, ApproxOptions options = 
 struct CloseOptions {
   double rtol = 1e-5;
   double atol = 1e-8;
+  bool equal_nan = false;  // whether NaN is close to NaN
 };
 /// Whether |x - y| <= atol + rtol * |y| for every element. Error (shape) when the shapes differ. Source: NumPy.
 ROSIN_API bool allclose(const Array& x, const Array& y, CloseOptions options = {});
+/// The same element by element, recorded: Bool, of operands that broadcast; integers are compared as Float32.
+ROSIN_API Array isclose(const Array& x, const Array& y, CloseOptions options = {});
 
 }  // namespace rosin

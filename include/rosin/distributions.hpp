@@ -74,6 +74,10 @@ ROSIN_API Array categorical(const Array& logits, int64_t draws);
 ROSIN_API Array multinomial(Rng& rng, const Array& weights, int64_t draws, bool replacement = false);
 ROSIN_API Array multinomial(const Array& weights, int64_t draws, bool replacement = false);
 
+/// Uniform in [0, 1), or standard normal, of the shape and type and on the device of x. Error (dtype): x is no float.
+ROSIN_API Array rand_like(const Array& x);
+ROSIN_API Array randn_like(const Array& x);
+
 struct ChoiceOptions {
   bool replacement = true;  // whether a slice may be taken twice
   int dim = -1;             // the slices are taken along; the last dim is that of observations

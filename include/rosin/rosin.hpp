@@ -48,6 +48,7 @@
 #include <rosin/error.hpp>
 #include <rosin/fft.hpp>
 #include <rosin/fields.hpp>
+#include <rosin/fractional_pool.hpp>
 #include <rosin/free_list.hpp>
 #include <rosin/functor.hpp>
 #include <rosin/generator_state.hpp>
@@ -73,6 +74,7 @@
 #include <rosin/math_mode.hpp>
 #include <rosin/matmul.hpp>
 #include <rosin/mdspan.hpp>
+#include <rosin/measures.hpp>
 #include <rosin/metrics.hpp>
 #include <rosin/model.hpp>
 #include <rosin/move.hpp>
@@ -90,6 +92,7 @@
 #include <rosin/prelu.hpp>
 #include <rosin/progress.hpp>
 #include <rosin/random.hpp>
+#include <rosin/rearrange.hpp>
 #include <rosin/recurrent.hpp>
 #include <rosin/reduce.hpp>
 #include <rosin/reparametrise.hpp>

@@ -19,6 +19,9 @@ ROSIN_API Array masked_select(const Array& x, const Array& mask);
 
 /// Values that occur in x, in ascending order, NaN last and once; and, for each element of x, which of them it is, and
 /// how often each occurs. Evaluates x.
+/// Whether each element of x is one of `values`; NaN is none. Bool, of x's shape. Error (dtype): types that differ.
+ROSIN_API Array isin(const Array& x, const Array& values);
+
 struct Unique {
   Array values;   // (count), of x's type
   Array inverse;  // Int32, of x's shape: x is gather(values, inverse)
@@ -52,6 +55,10 @@ enum class Between : uint8_t { linear, lower, higher, midpoint, nearest };
 /// (argument): q is outside, or there is no element. Source: numpy.quantile, Julia's Statistics.quantile.
 ROSIN_API Array quantile(const Array& x, double q, Between between = Between::linear);
 ROSIN_API Array quantile(const Array& x, double q, Dims dims, Between between = Between::linear);
+/// The same of quantiles q, a number or a vector (n): over all elements in the shape of q, over dims with a new last
+/// dim for a vector. NaN where q is outside [0, 1]. It has a gradient by q, too.
+ROSIN_API Array quantile(const Array& x, const Array& q, Between between = Between::linear);
+ROSIN_API Array quantile(const Array& x, const Array& q, Dims dims, Between between = Between::linear);
 /// Half of the elements lie on each side: quantile 0.5. Source: numpy.median (torch.median takes the lower of two).
 ROSIN_API Array median(const Array& x);
 ROSIN_API Array median(const Array& x, Dims dims);

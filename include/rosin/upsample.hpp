@@ -1,5 +1,5 @@
-// Layers that enlarge images (spatial..., channels, batch): Upsample and PixelShuffle. No parameters.
-// Read first: pool_layers.hpp.
+// Layers that enlarge images (spatial..., channels, batch): Upsample, PixelShuffle, and its way back, PixelUnshuffle.
+// No parameters. Read first: pool_layers.hpp.
 #pragma once
 
 #include <cstdint>
@@ -48,5 +48,20 @@ struct ROSIN_API PixelShuffle {
   Array operator()(const Array& x) const;
   std::string rosin_show() const { return "PixelShuffle(" + std::to_string(r) + ")"; }
 };
+
+/// The opposite: r x r elements of a channel become as many channels. (spatial..., channels, batch) -> (spatial / r...,
+/// channels * r^d, batch). Error (shape): r does not divide a size. Source: torch.nn.PixelUnshuffle.
+struct ROSIN_API PixelUnshuffle {
+  int64_t r = 1;
+  static constexpr fields<> rosin_fields{};
+
+  explicit PixelUnshuffle(int64_t factor) : r(factor) {}
+  Array operator()(const Array& x) const;
+  std::string rosin_show() const { return "PixelUnshuffle(" + std::to_string(r) + ")"; }
+};
+
+/// Both as functions. Source: NNlib.pixel_shuffle.
+inline Array pixel_shuffle(const Array& x, int64_t r) { return PixelShuffle(r)(x); }
+inline Array pixel_unshuffle(const Array& x, int64_t r) { return PixelUnshuffle(r)(x); }
 
 }  // namespace rosin

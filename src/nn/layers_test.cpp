@@ -4,6 +4,7 @@
 
 #include <rosin/activation.hpp>
 #include <rosin/approx.hpp>
+#include <rosin/attention.hpp>
 #include <rosin/chain.hpp>
 #include <rosin/combine_layers.hpp>
 #include <rosin/complex.hpp>
@@ -13,8 +14,14 @@
 #include <rosin/dropout.hpp>
 #include <rosin/embedding.hpp>
 #include <rosin/index.hpp>
+#include <rosin/io.hpp>
 #include <rosin/normalise_layers.hpp>
+#include <rosin/outputsize.hpp>
 #include <rosin/pool_layers.hpp>
+#include <rosin/prelu.hpp>
+#include <rosin/recurrent.hpp>
+#include <rosin/reparametrise.hpp>
+#include <rosin/transformer.hpp>
 #include <rosin/upsample.hpp>
 
 #include <rosin/log.hpp>
@@ -34,8 +41,30 @@ struct LayerCase {
   const char* text;  // as printed inside a container, up to the comma
 };
 
-std::vector<LayerCase> layer_cases() {
+std::vector<LayerCase> later_cases() {
   return {
+      {RMSNorm(4), {4, 3}, 1, "RMSNorm(4)"},
+      {PReLU(3), {4, 3, 2}, 1, "PReLU(3)"},
+      {hardshrink, {4, 3}, 0, "hardshrink"},
+      {rrelu, {4, 3}, 0, "rrelu"},
+      {Upsample(2), {2, 3, 2, 1}, 0, "Upsample(:nearest, scale = 2)"},
+      {Upsample(UpsampleMode::bilinear, {.size = {3, 5}}), {2, 3, 2, 1}, 0, "Upsample(:bilinear, size = (3, 5))"},
+      {PixelShuffle(2), {2, 3, 4, 1}, 0, "PixelShuffle(2)"},
+      {PixelUnshuffle(2), {4, 2, 2, 1}, 0, "PixelUnshuffle(2)"},
+      {RNN(2, 3, sigmoid), {2, 3, 2}, 3, "RNN(2 => 3, σ)"},
+      {LSTM(2, 3), {2, 3, 2}, 3, "LSTM(2 => 3)"},
+      {GRU(2, 3), {2, 3, 2}, 3, "GRU(2 => 3)"},
+      {GRUv3(2, 3), {2, 3, 2}, 4, "GRUv3(2 => 3)"},
+      {Recurrence(LSTMCell(2, 3)), {2, 3, 2}, 3, nullptr},
+      {Bidirectional(GRU(2, 2), GRU(2, 2)), {2, 3, 2}, 6, nullptr},
+      {MultiHeadAttention(4, {.nheads = 2}), {4, 3, 2}, 4, nullptr},
+      {TransformerEncoderLayer(4, 2, 5), {4, 3, 2}, 16, nullptr},
+      {WeightNorm(Dense(3, 2)), {3, 2}, 3, nullptr},
+  };
+}
+
+std::vector<LayerCase> layer_cases() {
+  std::vector<LayerCase> cases = {
       {Dense(3, 2, tanh), {3, 4}, 2, "Dense(3 => 2, tanh)"},
       {Dense(3, 2, {.bias = false}), {3, 2, 2}, 1, "Dense(3 => 2; bias=false)"},
       {Scale(3, sigmoid), {3, 4}, 2, "Scale(3, σ)"},
@@ -84,6 +113,8 @@ std::vector<LayerCase> layer_cases() {
       {Maxout({Dense(3, 2), Dense(3, 2)}), {3, 2}, 4, nullptr},
       {Chain(Conv({2, 2}, 1, 2, relu), flatten, Dense(8, 3), softmax), {3, 3, 1, 2}, 4, nullptr},
   };
+  for (LayerCase& entry : later_cases()) cases.push_back(std::move(entry));
+  return cases;
 }
 
 /// The layer's line inside a container, up to the comma at its end.
@@ -125,12 +156,8 @@ TEST(Layers, AreRightForComplexInputOrRefuseIt) {
     computed.push_back(name.substr(0, name.find('(')));
     expect_linear(entry.layer, re, im, got, name);
   }
-  EXPECT_EQ(computed, (std::vector<std::string>{"Scale", "GlobalMeanPool", "Flatten", "flatten", "Dropout"}));
-  const Array re = randn({2, 3, 2, 1}), im = randn({2, 3, 2, 1}), z = complex(re, im);
-  for (const Layer& layer : {Layer(Upsample(2)), Layer(Upsample(UpsampleMode::bilinear, {.scale = 2}))}) {
-    expect_linear(layer, re, im, layer(z), to_string(layer));
-  }
-  expect_linear(PixelShuffle(1), re, im, PixelShuffle(1)(z), "PixelShuffle");
+  EXPECT_EQ(computed, (std::vector<std::string>{"Scale", "GlobalMeanPool", "Flatten", "flatten", "Dropout", "Upsample",
+                                                "Upsample", "PixelShuffle", "PixelUnshuffle"}));
 }
 
 TEST(Layers, AreRightForComplexParametersOrRefuseThem) {
@@ -187,10 +214,6 @@ TEST(Layers, GiveTheSameOnADevice) {
   const Array indices({2, 0, 2, 1, 3, 3}, {3, 2});
   compare_devices(Embedding(4, 3), indices, device);
   compare_devices(EmbeddingBag(4, 3), indices, device);
-  for (const UpsampleMode mode : {UpsampleMode::nearest, UpsampleMode::bilinear}) {
-    compare_devices(Upsample(mode, {.size = {7, 5}}), randn({3, 4, 2, 1}), device);
-  }
-  compare_devices(PixelShuffle(2), randn({2, 3, 4, 2}), device);
 }
 
 TEST(Layers, GradientsOfEmbeddingsAgreeWithFiniteDifferences) {
@@ -224,6 +247,40 @@ TEST(Layers, CopiesAreIndependentAndGiveTheSame) {
     EXPECT_TRUE(all(original(x) == copy(x)).item<bool>()) << to_string(entry.layer);
     copy = fmap([](const Array& a) { return a + 1; }, copy);
     EXPECT_TRUE(all(original(x) == before).item<bool>()) << to_string(entry.layer);
+  }
+}
+
+TEST(Layers, SayTheirSizesBeforehand) {
+  for (const LayerCase& entry : layer_cases()) {
+    EXPECT_EQ(outputsize(entry.layer, entry.input), entry.layer(randn(entry.input)).shape()) << to_string(entry.layer);
+  }
+}
+
+TEST(Layers, ComputeInHalfTypes) {
+  seed(3);
+  for (const LayerCase& entry : layer_cases()) {
+    const Array x = uniform(entry.input, -1, 1), want = entry.layer(x);
+    for (const DType type : {Float16, BFloat16}) {
+      const Layer half = type == Float16 ? f16(entry.layer) : bf16(entry.layer);
+      const Array got = half(cast(x, type));
+      EXPECT_EQ(got.dtype(), type) << to_string(entry.layer);
+      const CloseOptions bounds{.rtol = 0.05, .atol = type == Float16 ? 0.01 : 0.06};
+      EXPECT_TRUE(allclose(cast(got, Float32), want, bounds)) << to_string(entry.layer) << to_string(type);
+    }
+  }
+}
+
+TEST(Layers, ComeBackFromFiles) {
+  const std::string path = testing::TempDir() + "rosin_every_layer.safetensors";
+  for (const LayerCase& entry : layer_cases()) {
+    if (entry.trained == 0) continue;
+    const Array x = randn(entry.input), want = entry.layer(x);
+    for (const bool torch_names : {false, true}) {
+      Layer other = fmap([](const Array& a) { return a + 1; }, entry.layer);
+      if (torch_names) save(path, entry.layer, {.names = torch}), load(path, other, {.names = torch});
+      else save(path, entry.layer), load(path, other);
+      EXPECT_TRUE(all(other(x) == want).item<bool>()) << to_string(entry.layer) << torch_names;
+    }
   }
 }
 

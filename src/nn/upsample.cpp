@@ -1,7 +1,8 @@
-// Upsample and PixelShuffle: see rosin/upsample.hpp.
+// Upsample, PixelShuffle, PixelUnshuffle: see rosin/upsample.hpp.
 #include <rosin/upsample.hpp>
 
 #include <algorithm>
+#include <vector>
 
 #include <rosin/elementwise.hpp>
 #include <rosin/index.hpp>
@@ -136,6 +137,32 @@ Array PixelShuffle::operator()(const Array& x) const {
     const size_t rank = static_cast<size_t>(2 * spatial + 2);
     const Array parts = permute(reshape(x, std::span<const int64_t>(apart, rank)), std::span<const int>(order, rank));
     return reshape(parts, std::span<const int64_t>(together, static_cast<size_t>(spatial + 2)));
+  });
+}
+
+Array PixelUnshuffle::operator()(const Array& x) const {
+  return located(*this, [&] {
+    const int spatial = x.rank() - 2;
+    bool fits = spatial >= 1 && spatial <= 3 && r >= 1;
+    for (int d = 0; fits && d < spatial; ++d) fits = x.size(d) % r == 0;
+    if (!fits) {
+      refuse_input(rosin_show(), "expects sizes that r divides", x, "images are (spatial..., channels, batch)");
+    }
+    // Each r before its dim, then (spatial..., r..., channels, batch).
+    std::vector<int64_t> apart, together;
+    std::vector<int> order;
+    int64_t channels = x.size(-2);
+    for (int d = 0; d < spatial; ++d) {
+      apart.insert(apart.end(), {r, x.size(d) / r});
+      together.push_back(x.size(d) / r);
+      order.push_back(2 * d + 1);
+      channels *= r;
+    }
+    for (int d = 0; d < spatial; ++d) order.push_back(2 * d);
+    apart.insert(apart.end(), {x.size(-2), x.size(-1)});
+    together.insert(together.end(), {channels, x.size(-1)});
+    order.insert(order.end(), {2 * spatial, 2 * spatial + 1});
+    return reshape(permute(reshape(x, apart), order), together);
   });
 }
 

@@ -8,9 +8,11 @@
 #include <string>
 
 #include <rosin/complex.hpp>
+#include <rosin/elementwise.hpp>
 #include <rosin/error.hpp>
 
 #include "graph/host_values.hpp"
+#include "ops/reduction.hpp"
 
 namespace rosin {
 namespace {
@@ -80,9 +82,18 @@ bool isapprox(const Array& x, const Array& y, ApproxOptions options) {
 
 bool allclose(const Array& x, const Array& y, CloseOptions options) {
   const Pair values = values_of("allclose", x, y);
+  const auto is_nan_of = [](const Element& a) { return std::isnan(a.real()) || std::isnan(a.imag()); };
   return std::equal(values.x.begin(), values.x.end(), values.y.begin(), [&](const Element& a, const Element& b) {
+    if (options.equal_nan && is_nan_of(a) && is_nan_of(b)) return true;
     return a == b || (is_finite(a) && is_finite(b) && std::abs(a - b) <= options.atol + options.rtol * std::abs(b));
   });
+}
+
+Array isclose(const Array& x, const Array& y, CloseOptions options) {
+  const Array a = wide(x), b = wide(y), size = abs(b);
+  const Array near = logical_and(le(abs(a - b), options.atol + options.rtol * size), is_finite(size));
+  const Array close = logical_or(near, eq(a, b));
+  return options.equal_nan ? logical_or(close, logical_and(is_nan(a), is_nan(b))) : close;
 }
 
 }  // namespace rosin

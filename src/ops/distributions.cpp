@@ -5,6 +5,7 @@
 #include <rosin/activation.hpp>
 #include <rosin/special.hpp>
 
+#include "graph/context.hpp"
 #include "ops/distribution_parts.hpp"
 
 namespace rosin {
@@ -102,6 +103,15 @@ Array gamma(const Shape& shape, const Array& concentration, const Array& scale, 
 }
 Array beta(const Shape& shape, const Array& a, const Array& b, const ArrayOptions& options) {
   return beta(default_rng(), shape, a, b, options);
+}
+
+Array rand_like(const Array& x) {
+  const DeviceScope scope(*x.node());
+  return uniform(x.shape(), 0, 1, x.dtype());
+}
+Array randn_like(const Array& x) {
+  const DeviceScope scope(*x.node());
+  return normal(x.shape(), 0, 1, x.dtype());
 }
 
 }  // namespace rosin

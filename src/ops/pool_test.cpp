@@ -7,7 +7,12 @@
 #include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/error.hpp>
+#include <rosin/fractional_pool.hpp>
+#include <rosin/grad.hpp>
+#include <rosin/index.hpp>
 #include <rosin/movement.hpp>
+#include <rosin/random.hpp>
+#include <rosin/reduce.hpp>
 
 #include "../tests/error_testing.hpp"
 #include "../tests/op_oracles.hpp"
@@ -101,6 +106,36 @@ TEST(Pool, LargeStepsDoNotFit) {
             }),
             "maxpool: the window must be at least 1 and fit the padded input, the stride at least 1; got size 4, "
             "window 3, stride 1, pad (0, 0), dilation 2 in dim 0; use a smaller window or more padding");
+}
+
+// torch.nn.functional.fractional_max_pool2d(x, (2, 3), output_size=(3, 4), return_indices=True, _random_samples=...)
+TEST(FractionalMaxPool, HasTheWindowsOfPyTorch) {
+  const Array x = reshape(sin(arange(0.0, 140.0, 1.0)), {7, 5, 4, 1});
+  const Array samples({0.1f, 0.9f, 0.5f, 0.3f, 0.7f, 0.2f, 0.95f, 0.05f}, {2, 4, 1});
+  const MaxPooled pooled = fractional_maxpool(x, {3, 2}, {4, 3}, samples);
+  const std::vector<int64_t> want = {8,  8,  2,  13, 14, 8,  9,  20, 21, 22, 32, 33, 9,  4,  4,  4,
+                                     16, 17, 17, 11, 23, 23, 24, 34, 7,  2,  12, 13, 7,  18, 19, 13,
+                                     21, 32, 32, 32, 9,  10, 10, 4,  16, 16, 16, 11, 22, 22, 23, 34};
+  EXPECT_EQ(pooled.indices.to_vector<int64_t>(), want);
+  EXPECT_EQ(pooled.values.shape(), (Shape{4, 3, 4, 1}));
+  const Array planes = reshape(pooled.indices, {12, 4});
+  EXPECT_EQ(pooled.values.to_vector(), take_along(reshape(x, {35, 4}), planes, 0).to_vector());
+  const auto total = [&](const Array& in) { return sum(fractional_maxpool(in, {3, 2}, {4, 3}, samples).values); };
+  const Array begin = reshape(arange(4) * 35, {1, 4});
+  EXPECT_EQ(gradient(total, x).to_vector(),
+            scatter_add(zeros({140}), reshape(planes + begin, {48}), ones({48}), 0).to_vector());
+}
+
+TEST(FractionalMaxPool, DrawsItsPlaces) {
+  const Array x = randn({9, 8, 2, 3});
+  seed(4);
+  const MaxPooled first = fractional_maxpool(x, 2, {4, 5});
+  seed(4);
+  const MaxPooled again = fractional_maxpool(x, 2, {4, 5});
+  EXPECT_EQ(first.indices.to_vector<int64_t>(), again.indices.to_vector<int64_t>());
+  EXPECT_EQ(first.values.shape(), (Shape{4, 5, 2, 3}));
+  EXPECT_THROW(fractional_maxpool(x, 10, 2), Error);
+  EXPECT_THROW(fractional_maxpool(x, 2, 2, zeros({2, 1, 3})), Error);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <rosin/elementwise.hpp>
 #include <rosin/index.hpp>
 #include <rosin/movement.hpp>
+#include <rosin/rearrange.hpp>
 #include <rosin/sort.hpp>
 
 #include "graph/context.hpp"
@@ -53,6 +54,11 @@ std::vector<int64_t> kept_sizes(const Array& x, uint64_t mask) {
   return sizes;
 }
 
+/// Between two neighbours, a share of the way.
+Array part_of_way(const Array& below, const Array& above, const Array& share) {
+  return where(eq(below, above), below, below + (above - below) * share);
+}
+
 /// The element of ascending columns at a place that may lie between two.
 Array element_at(const Array& sorted, double place, Between between) {
   const double low = std::floor(place), high = std::ceil(place);
@@ -64,9 +70,21 @@ Array element_at(const Array& sorted, double place, Between between) {
     case Between::midpoint:
     case Between::linear: break;
   }
-  const double share = between == Between::midpoint ? 0.5 : place - low;
-  const Array below = element(low), above = element(high);
-  return where(eq(below, above), below, below + (above - below) * share);
+  return part_of_way(element(low), element(high), between == Between::midpoint ? 0.5 : place - low);
+}
+
+/// The same at places (k), which are never outside: (k, columns...).
+Array elements_at(const Array& sorted, const Array& places, Between between) {
+  const Array low = floor(places), high = ceil(places);
+  const auto elements = [&](const Array& ranks) { return gather(sorted, cast(ranks, Int32), 0); };
+  switch (between) {
+    case Between::lower: return elements(low);
+    case Between::higher: return elements(high);
+    case Between::nearest: return elements(round(places));
+    case Between::midpoint: return part_of_way(elements(low), elements(high), 0.5);
+    case Between::linear: break;
+  }
+  return part_of_way(elements(low), elements(high), places - low);
 }
 
 /// The quantile along dim 0 of floats.
@@ -77,16 +95,37 @@ Array quantile_of_columns(const Array& columns, double q, Between between) {
   return where(is_nan(last), last, found);
 }
 
+void require_element(std::string_view op, const Array& x, uint64_t mask) {
+  if (reduced_count(x.shape(), mask) != 0) return;
+  refuse(ErrorKind::argument, op, "there is an element", to_string(x.shape()), "check the sizes before the call");
+}
+
 Array quantile_over(std::string_view op, const Array& x, double q, uint64_t mask, Between between) {
   if (!(q >= 0 && q <= 1)) {
     refuse(ErrorKind::argument, op, "q lies in [0, 1]", std::to_string(q), "0.5 is the median");
   }
-  if (reduced_count(x.shape(), mask) == 0) {
-    refuse(ErrorKind::argument, op, "there is an element", to_string(x.shape()), "check the sizes before the call");
-  }
+  require_element(op, x, mask);
   const Array values = is_float(x.dtype()) ? x : cast(x, Float32);
   const std::vector<int64_t> sizes = kept_sizes(x, mask);
   return narrow(reshape(quantile_of_columns(wide(with_dims_first(values, mask)), q, between), sizes), values);
+}
+
+/// The shape of x with size 1 in the dims of the mask, and a last dim for the quantiles of a vector.
+Array quantiles_over(const Array& x, const Array& q, uint64_t mask, Between between) {
+  if (q.rank() > 1)
+    refuse(ErrorKind::shape, "quantile", "q is a number or a vector", to_string(q.shape()), "reshape it");
+  require_element("quantile", x, mask);
+  const DeviceScope scope(*x.node());
+  const Array values = is_float(x.dtype()) ? x : cast(x, Float32), columns = wide(with_dims_first(values, mask));
+  const Array shares = reshape(cast(q, columns.dtype()), {-1}), sorted = sort(columns, 0);
+  const Array inside = logical_and(ge(shares, 0), le(shares, 1));
+  const int64_t last = columns.size(0) - 1;
+  const Array found = elements_at(sorted, where(inside, shares, 0) * static_cast<double>(last), between);
+  const Array largest = slice(sorted, 0, last, last + 1);  // NaN is sorted last
+  const Array known = where(is_nan(largest), largest, where(inside, found, std::numeric_limits<double>::quiet_NaN()));
+  std::vector<int64_t> sizes = kept_sizes(x, mask);
+  if (q.rank() == 1) sizes.push_back(q.count());
+  return narrow(reshape(movedim(known, 0, -1), sizes), values);
 }
 
 /// All dims; the result has rank 0.
@@ -117,6 +156,14 @@ Array masked_select(const Array& x, const Array& mask) {
            to_string(mask.shape()) + " and " + to_string(x.shape()), "expand one of them");
   }
   return gather(as_vector(x), nonzero(mask), 0);
+}
+
+Array isin(const Array& x, const Array& values) {
+  const DeviceScope scope(*x.node());
+  const Array sorted = sort(as_vector(values), 0);
+  if (sorted.count() == 0) return zeros(x.shape(), Bool);
+  const Array place = min(searchsorted(sorted, x), sorted.count() - 1);
+  return eq(gather(sorted, place, 0), x);
 }
 
 Unique unique(const Array& x) {
@@ -223,6 +270,12 @@ Array histogram(const Array& x, int64_t bins, double low, double high) {
 Array quantile(const Array& x, double q, Between between) { return quantile_of_all("quantile", x, q, between); }
 Array quantile(const Array& x, double q, Dims dims, Between between) {
   return quantile_over("quantile", x, q, dims_mask("quantile", dims, x.shape()), between);
+}
+Array quantile(const Array& x, const Array& q, Between between) {
+  return reshape(quantiles_over(as_vector(x), q, 1, between), q.shape());
+}
+Array quantile(const Array& x, const Array& q, Dims dims, Between between) {
+  return quantiles_over(x, q, dims_mask("quantile", dims, x.shape()), between);
 }
 Array median(const Array& x) { return quantile_of_all("median", x, 0.5, Between::linear); }
 Array median(const Array& x, Dims dims) {

@@ -42,13 +42,9 @@ Array replaced_nan(Call& c) {
   return nan_to_num(c.array(0), options);
 }
 
-bool with_nan(Call& c) { return c.flag(-1, "equal_nan", false); }
-
-Array is_close(Call& c) {
-  const Array a = c.array(0), b = other(c);
-  const Array near = abs(a - b) <= c.real(-1, "atol", 1e-8) + c.real(-1, "rtol", 1e-5) * abs(b);
-  const Array close = (near & is_finite(b)) | (a == b);
-  return with_nan(c) ? close | (is_nan(a) & is_nan(b)) : close;
+CloseOptions bounds(Call& c) {
+  return {
+      .rtol = c.real(-1, "rtol", 1e-5), .atol = c.real(-1, "atol", 1e-8), .equal_nan = c.flag(-1, "equal_nan", false)};
 }
 
 Array polygammas(Call& c) { return polygamma(static_cast<int>(c.integer(1, "n", 0)), c.array(0)); }
@@ -182,13 +178,8 @@ const Table comparisons(
         {"isfinite", is_finite},
         {"isneginf", [](Call& c) { return c.array(0) == -infinity; }},
         {"isposinf", [](Call& c) { return c.array(0) == infinity; }},
-        {"isclose", is_close},
-        {"allclose",
-         [](Call& c) {
-           if (with_nan(c)) throw Refused("allclose: no equal_nan");
-           return Array(
-               allclose(c.array(0), other(c), {.rtol = c.real(-1, "rtol", 1e-5), .atol = c.real(-1, "atol", 1e-8)}));
-         }},
+        {"isclose", [](Call& c) { return isclose(c.array(0), other(c), bounds(c)); }},
+        {"allclose", [](Call& c) { return Array(allclose(c.array(0), other(c), bounds(c))); }},
         {"equal", [](Call& c) { return all(c.array(0) == other(c)); }},
         {"bitwise_and", bitwise_and},
         {"bitwise_or", bitwise_or},

@@ -128,29 +128,43 @@ Array index_reduced(Call& c) {
   return scattered_slices(c, c.text(4, "reduce"), c.array(3, "source"), c.flag(-1, "include_self", true));
 }
 
-/// Indices of the first dims of PyTorch's as places of slices of x, whose other dims are one.
+/// PyTorch's first dims, which are the last here, as the first ones in its order.
+Array indexed_first(const Array& x, size_t count) {
+  std::vector<int> order;
+  for (int d = 0; d < static_cast<int>(count); ++d) order.push_back(turned(d, x.rank()));
+  for (int d = 0; d < x.rank() - static_cast<int>(count); ++d) order.push_back(d);
+  return permute(x, order);
+}
+/// The first `count` dims as the last ones, in their order.
+Array first_last(const Array& x, int count) {
+  std::vector<int> order;
+  for (int d = count; d < x.rank(); ++d) order.push_back(d);
+  for (int d = 0; d < count; ++d) order.push_back(d);
+  return permute(x, order);
+}
+
+/// Elements of x at indices of PyTorch's first dims are set, or added to.
 Array index_put(Call& c) {
   const Array x = c.array(0);
   const Arrays each = c.list(1, "indices");
   Array places = zeros({}, Int64);
-  int64_t count = 1;
-  for (size_t i = 0; i < each.size(); ++i) {
-    if (each[i].dtype() == Bool) throw Refused("index_put: a mask");
-    const int64_t size = x.size(turned(static_cast<int64_t>(i), x.rank()));
-    places = places * size + mod(cast(each[i], Int64) + size, size);
-    count *= size;
+  for (const Array& one : each) {
+    if (one.dtype() == Bool) throw Refused("index_put: a mask");
+    places = places + cast(zeros_like(one), Int64);
   }
+  const Array front = indexed_first(x, each.size());
   const int kept = x.rank() - static_cast<int>(each.size());
-  Sizes sizes = sizes_of(x), wanted = sizes_of(x), rest = sizes_of(places);
-  sizes.resize(static_cast<size_t>(kept));
+  Sizes wanted = sizes_of(x);
   wanted.resize(static_cast<size_t>(kept));
-  wanted.insert(wanted.end(), rest.begin(), rest.end());
-  sizes.push_back(count);
-  const Array slices = reshape(x, sizes), at = reshape(places, {-1});
-  sizes.back() = at.count();
-  Array values = c.array(2, "values");
-  values = reshape(expand(values, Shape(std::span<const int64_t>(wanted))), sizes);
-  return reshape((c.flag(3, "accumulate", false) ? scatter_add : scatter)(slices, at, values, -1), x.shape());
+  for (const int64_t size : sizes_of(places)) wanted.push_back(size);
+  const Array values = first_last(expand(c.array(2, "values"), Shape(std::span<const int64_t>(wanted))), kept);
+  const bool adds = c.flag(3, "accumulate", false);
+  const Array y = adds ? scatter_nd_add(front, each, values) : scatter_nd(front, each, values);
+  std::vector<int> order(static_cast<size_t>(x.rank()));
+  for (int d = 0; d < x.rank(); ++d) {
+    order[static_cast<size_t>(d)] = d < kept ? d + static_cast<int>(each.size()) : turned(d, x.rank());
+  }
+  return permute(y, order);
 }
 
 /// PyTorch's places of what is not 0, a row each, out of places in the vector.
@@ -296,11 +310,7 @@ const Table table(
            return columns;
          }},
         {"argwhere", [](Call& c) { return places_in_dims(c.array(0)); }},
-        {"isin",
-         [](Call& c) {
-           const Array x = c.array(0), among = reshape(c.array(1), {-1});
-           return squeeze(any(unsqueeze(x, 0) == reshape(among, {-1}), 0), 0);
-         }},
+        {"isin", [](Call& c) { return isin(c.array(0), c.array(1)); }},
         {"sort", sorted},
         {"argsort", [](Call& c) { return sorted(c)[1]; }},
         {"msort", [](Call& c) { return sort(c.array(0), -1); }},

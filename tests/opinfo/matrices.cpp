@@ -92,14 +92,8 @@ Array kronecker(Call& c) {
 }
 
 Array cross_product(Call& c) {
-  const Array a = c.array(0), b = c.array(1);
-  int dim = c.dim(a, 2, "dim", -1);
-  const auto part = [&](const Array& x, int64_t i) { return slice(x, dim, i % 3, i % 3 + 1); };
-  Arrays parts;
-  for (int64_t i = 0; i < 3; ++i) {
-    parts.push_back(part(a, i + 1) * part(b, i + 2) - part(a, i + 2) * part(b, i + 1));
-  }
-  return concat(parts, dim);
+  const Array a = c.array(0);
+  return cross(a, c.array(1), c.dim(a, 2, "dim", -1));
 }
 
 Array covariance(Call& c) {
@@ -107,16 +101,14 @@ Array covariance(Call& c) {
   c.refuse(-1, "fweights");
   c.refuse(-1, "aweights");
   if (x.rank() < 2) x = reshape(x, {-1, 1});
-  const double degrees = static_cast<double>(x.size(0)) - c.real(-1, "correction", 1);
-  const Array centred = x - mean(x, 0), y = matmul(transpose(centred), centred) / std::max(degrees, 0.0);
+  const Array y = cov(transpose(x), c.integer(-1, "correction", 1));
   return y.count() == 1 ? reshape(y, Shape()) : y;
 }
 
 Array distances(Call& c) {
   const Array a = c.array(0), b = c.array(1);
   c.text(3, "compute_mode");
-  const Array difference = unsqueeze(b, 2) - unsqueeze(a, 1);
-  return squeeze(linalg::vector_norm(difference, c.real(2, "p", 2), 0), 0);
+  return cdist(b, a, c.real(2, "p", 2));
 }
 
 Array vander(Call& c) {

@@ -81,7 +81,9 @@ Array moved(const Array& x, const Places& from, const Places& to) {
 }
 Array moved_dims(Call& c) {
   const Array x = c.array(0);
-  return x.rank() == 0 ? x : moved(x, c.dims(x, 1, "source"), c.dims(x, 2, "destination"));
+  const Places from = c.dims(x, 1, "source"), to = c.dims(x, 2, "destination");
+  if (from.size() == 1 && x.rank() > 0) return movedim(x, from[0], to[0]);
+  return x.rank() == 0 ? x : moved(x, from, to);
 }
 
 Array flipped(Call& c) {
@@ -262,10 +264,7 @@ Array interleaved(Call& c) {
   c.has(-1, "output_size");
   const Array times = c.array(1, "repeats");
   if (times.count() == 1) return repeat(x, times.item<int64_t>(), dim);
-  std::vector<int64_t> places;
-  int64_t at = 0;
-  for (const int64_t count : times.to_vector<int64_t>()) places.insert(places.end(), static_cast<size_t>(count), at++);
-  return gather(x, Array(places, {places.size()}), dim);
+  return repeat(x, times, dim);
 }
 
 Arrays cut(const Array& x, int dim, const Sizes& sizes) { return split(x, sizes, dim); }
@@ -304,9 +303,7 @@ Arrays parts_along(Call& c, int dim) {
 Arrays unbound(Call& c) {
   const Array x = c.array(0);
   const int dim = c.dim(x, 1, "dim", 0);
-  Arrays all;
-  for (int64_t i = 0; i < x.size(dim); ++i) all.push_back(select(x, dim, i));
-  return all;
+  return unstack(x, dim);
 }
 
 Array rolled(Call& c) {
@@ -318,11 +315,9 @@ Array rolled(Call& c) {
   return x;
 }
 Array turned_by_90(Call& c) {
-  Array x = c.array(0);
-  const int64_t k = ((c.integer(1, "k", 1) % 4) + 4) % 4;
+  const Array x = c.array(0);
   const Places dims = c.has(2, "dims") ? c.dims(x, 2, "dims") : Places{turned(0, x.rank()), turned(1, x.rank())};
-  for (int64_t i = 0; i < k; ++i) x = swapped(flip(x, dims[1]), dims[0], dims[1]);
-  return x;
+  return rot90(x, c.integer(1, "k", 1), dims[0], dims[1]);
 }
 
 Arrays grids(Call& c) {
@@ -348,14 +343,8 @@ Array all_pairs(Call& c) {
 
 Array blocks(Call& c) {
   Arrays all = c.list(0);
-  int64_t columns = 0, done = 0;
-  for (Array& x : all) x = at_least(x, 2), columns += x.size(0);
-  for (Array& x : all) {
-    const int64_t width = x.size(0);
-    x = pad(x, 0, done, columns - done - width);
-    done += width;
-  }
-  return concat(all, 1);
+  for (Array& x : all) x = at_least(x, 2);
+  return block_diag(all);
 }
 
 using Widths = std::vector<std::pair<int64_t, int64_t>>;

@@ -38,13 +38,6 @@ Array gated(Call& c) {
   return glu(x, c.dim(x, 1, "dim", -1));
 }
 
-Array shrunk(Call& c) {
-  const Array x = c.array(0);
-  const double lambda = c.real(1, "lambd", 0.5);
-  return where((x >= -lambda) & (x <= lambda), 0, x);
-}
-
-/// A vector of PyTorch's channels (its dim 1) against x.
 Array by_channel(const Array& v, const Array& x) {
   Sizes sizes(static_cast<size_t>(std::max(x.rank(), 2)), 1);
   sizes[sizes.size() - 2] = v.count();
@@ -146,7 +139,7 @@ const Table functions(
          "PyTorch has the slope in Float32"},
         {"nn.functional.hardtanh",
          [](Call& c) { return clamp(c.array(0), c.real(1, "min_val", -1), c.real(2, "max_val", 1)); }},
-        {"nn.functional.hardshrink", shrunk},
+        {"nn.functional.hardshrink", [](Call& c) { return hardshrink(c.array(0), c.real(1, "lambd", 0.5)); }},
         {"nn.functional.softshrink", [](Call& c) { return softshrink(c.array(0), c.real(1, "lambd", 0.5)); }},
         {"nn.functional.softplus", softplus_of},
         {"nn.functional.softsign", softsign},

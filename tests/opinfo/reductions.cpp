@@ -64,11 +64,6 @@ Array mean_of(Call& c) {
 Arrays var_mean(Call& c) { return {var_of(c), mean_of(c)}; }
 Arrays std_mean(Call& c) { return {std_of(c), mean_of(c)}; }
 
-Array not_nan(const Array& x) { return where(is_nan(x), 0, x); }
-Array nansum(const Array& x, Dims dims) { return sum(not_nan(x), dims); }
-Array nanmean(const Array& x, Dims dims) { return sum(not_nan(x), dims) / sum(!is_nan(x), dims); }
-Array count_nonzero(const Array& x, Dims dims) { return sum(x != 0, dims); }
-
 double order(Call& c, int at, const char* name) {
   const Value* const p = c.find(at, name);
   if (p && p->kind == Value::Kind::text && p->text == "fro") return 2;
@@ -122,11 +117,9 @@ Array quantiles(Call& c) {
   const Between between = ways.at(c.text(-1, "interpolation", "linear"));
   const std::vector<int> dims = c.dims(x, 2, "dim");
   const bool keep = c.flag(3, "keepdim", false);
-  Arrays all;
-  for (const double one : q.to_vector<double>()) {
-    all.push_back(without(quantile(x, one, Dims(dims), between), dims, keep));
-  }
-  return q.rank() == 0 ? all[0] : stack(all, all[0].rank());
+  const Array all = quantile(x, q, Dims(dims), between);
+  if (keep || x.rank() == 0) return all;
+  return squeeze(all, dims);
 }
 
 /// What a mask leaves out is replaced by what does not count.
@@ -158,32 +151,22 @@ Array differences(Call& c) {
   if (c.integer(1, "n", 1) == 0) return c.has(3, "prepend"), c.has(4, "append"), x;
   if (c.has(3, "prepend")) x = concat({c.array(3, "prepend"), x}, dim);
   if (c.has(4, "append")) x = concat({x, c.array(4, "append")}, dim);
-  for (int64_t n = c.integer(1, "n", 1); n > 0; --n) {
-    const int64_t size = x.size(dim);
-    if (size == 0) return x;
-    x = slice(x, dim, 1, size) - slice(x, dim, 0, size - 1);
-  }
-  return x;
+  return diff(x, dim, c.integer(1, "n", 1));
 }
 
-/// The areas between neighbours by the trapezoidal rule.
-Array trapezoids(Call& c, int& dim) {
+/// What f makes of y along a dim, whose places are `x`, or lie `dx` apart.
+Array area(Call& c, Array (*f)(const Array&, const Array&, int), bool sum) {
   const Array y = c.array(0);
-  dim = c.dim(y, -1, "dim", -1);
-  const int64_t size = y.size(dim);
-  const Array heights = slice(y, dim, 1, size) + slice(y, dim, 0, size - 1);
-  if (!c.has(1, "x")) return heights * (c.real(-1, "dx", 1) / 2);
-  Array x = c.array(1, "x");
-  const int along = x.rank() == 1 ? 0 : dim;
-  Array widths = slice(x, along, 1, size) - slice(x, along, 0, size - 1);
-  for (int i = 0; x.rank() == 1 && i < dim; ++i) widths = unsqueeze(widths, 0);
-  return heights * widths / 2;
+  const int dim = c.dim(y, -1, "dim", -1);
+  Array dx = c.real(-1, "dx", 1);
+  if (c.has(1, "x")) {
+    const Array x = c.array(1, "x");
+    dx = diff(x, x.rank() == 1 ? 0 : dim);
+  }
+  const Array areas = f(y, dx, dim);
+  return sum ? squeeze(areas, dim) : areas;
 }
-Array trapezoid(Call& c) {
-  int dim = 0;
-  const Array areas = trapezoids(c, dim);
-  return squeeze(sum(areas, dim), dim);
-}
+Array trapezoids(Call& c) { return area(c, trapezoid, true); }
 
 Array normalized(Call& c) {
   const Array x = c.array(0);
@@ -237,16 +220,11 @@ const Table table("reductions",
                       {"logcumsumexp", running<logcumsumexp>, 200},
                       {"median", lower_median},
                       {"kthvalue", [](Call& c) { return kth(c, c.array(0), c.integer(1, "k", 1) - 1, 2); }},
-                      {"quantile", quantiles, 1, "quantile: no gradient by the share"},
+                      {"quantile", quantiles},
                       {"diff", differences},
-                      {"trapezoid", trapezoid},
-                      {"trapz", trapezoid},
-                      {"cumulative_trapezoid",
-                       [](Call& c) {
-                         int dim = 0;
-                         const Array areas = trapezoids(c, dim);
-                         return cumsum(areas, dim);
-                       }},
+                      {"trapezoid", trapezoids},
+                      {"trapz", trapezoids},
+                      {"cumulative_trapezoid", [](Call& c) { return area(c, cumulative_trapezoid, false); }},
                       {"softmax", [](Call& c) { return along<softmax>(c, c.typed(c.array(0))); }},
                       {"softmax/with_dtype", [](Call& c) { return along<softmax>(c, c.typed(c.array(0))); }},
                       {"log_softmax", [](Call& c) { return along<logsoftmax>(c, c.typed(c.array(0))); }},

@@ -70,8 +70,7 @@ Array tensor_inverse(Call& c) {
 
 Array correlation(Call& c) {
   const Array x = c.array(0).rank() < 2 ? reshape(c.array(0), {-1, 1}) : c.array(0);
-  const Array centred = x - mean(x, 0), unit = centred / sqrt(sum(square(centred), 0));
-  const Array y = matmul(transpose(unit), unit);
+  const Array y = corrcoef(transpose(x));
   return y.count() == 1 ? reshape(y, Shape()) : y;
 }
 

@@ -128,7 +128,6 @@ Extents reached(Call& c, const Array& x, int spatial) {
   std::ranges::reverse(sizes);
   return Extents(std::span<const int64_t>(sizes));
 }
-/// Windows of one size are Flux's too.
 template <int spatial> Array averaged_to(Call& c) {
   const Array x = c.array(0);
   const Extents size = reached(c, x, spatial);
@@ -237,10 +236,7 @@ Array shuffled(Call& c) {
 }
 Array unshuffled(Call& c) {
   const int64_t r = c.integer(1, "downscale_factor", 1);
-  return with_batch(c.array(0), 4, [&](const Array& x) {
-    const Array parts = reshape(x, {r, x.size(0) / r, r, x.size(1) / r, x.size(2), x.size(3)});
-    return reshape(permute(parts, {1, 3, 0, 2, 4, 5}), {x.size(0) / r, x.size(1) / r, x.size(2) * r * r, x.size(3)});
-  });
+  return with_batch(c.array(0), 4, [&](const Array& x) { return pixel_unshuffle(x, r); });
 }
 Array channels_shuffled(Call& c) {
   const Array x = c.array(0);
