@@ -315,7 +315,11 @@ class RootWriter {
   void add_one(KernelWriter& w, const std::vector<RootJob>& jobs, Operands& all, const std::vector<size_t>& stores,
                const Spot& spot, const std::vector<Term>& sums) const {
     for (size_t i = 0; i < jobs.size(); ++i) add(w, jobs[i], sums[i], operand(w, jobs[i], all, i, spot));
-    // All values first: a store may take over the memory of a load.
+    store_element(w, all, stores, spot);
+  }
+
+  /// All values first: a store may take over the memory of a load.
+  static void store_element(KernelWriter& w, Operands& all, const std::vector<size_t>& stores, const Spot& spot) {
     std::vector<Term> values;
     for (const size_t store : stores) values.push_back(all.body.element(all.body.definition(store, 0), spot));
     for (size_t i = 0; i < stores.size(); ++i) w.store(all.store_to[i], spot.linear, values[i]);
@@ -476,9 +480,7 @@ class RootWriter {
           add(w, jobs[i], sums[which],
               stands ? there[i][static_cast<size_t>(lane)] : operand(w, jobs[i], all, i, spot));
         }
-        for (size_t i = 0; i < stores.size(); ++i) {
-          w.store(all.store_to[i], spot.linear, all.body.element(all.body.definition(stores[i], 0), spot));
-        }
+        store_element(w, all, stores, spot);
       }
     });
     all.body.leave();
