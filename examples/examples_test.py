@@ -134,7 +134,7 @@ class ExamplesTest(unittest.TestCase):
         names = pathlib.Path(f"/tmp/perf-{process.pid}.map")
         self.addCleanup(names.unlink)
         for line in names.read_text(encoding="utf-8").splitlines():
-            self.assertRegex(line, "^[0-9a-f]+ [0-9a-f]+ rosin loop ")
+            self.assertRegex(line, "^[0-9a-f]+ [0-9a-f]+ rosin loop( |$)")
 
     def train_on(self, name, data, steps):
         """The output of an example on data of the world, for so many steps or epochs; none where they are missing."""

@@ -27,11 +27,11 @@ PYTHON_FOLDERS = ("tools", "examples", "tests", "cmake", "bench")  # what takes 
 DEVICE_TESTS = "OpSuite*:*/OpSuite*:EngineFuzz*:*DeviceSteps*:DeviceMemory*:DeviceChecks*:MathModes*"
 # Device, shards, what the environment says beside that, and the tests; what takes longest comes first.
 # PoCL compiles each kernel for a tenth of a second or more, so what random programs compare anyway (EngineFuzz,
-# OpSuitePrograms) it does not do op by op but with ROSIN_ALL_DEVICE_TESTS=1.
+# OpSuitePrograms) it does not do op by op, nor in every type, but with ROSIN_ALL_DEVICE_TESTS=1.
 # CUDA's are the pretended ones of tests/fake_cuda: their kernels check every access, and take half a second to compile.
 OPENCL_TESTS = DEVICE_TESTS if os.environ.get("ROSIN_ALL_DEVICE_TESTS") == "1" else \
     DEVICE_TESTS + ":-*OpSuiteExecution*:*AreTheSameBitsFusedAndAlone*:*OpSuiteBroadcast*:*OpSuiteSlopes*:" \
-    "*OpSuiteRegistry*:*OpSuiteResultTypes*"
+    "*OpSuiteRegistry*:*OpSuiteResultTypes*:*OpSuiteTypes*"
 DEVICES = (("OpenCL:0", 2, {"POCL_EXTRA_BUILD_FLAGS": "-cl-opt-disable"}, OPENCL_TESTS),
            ("CUDA:0", 2, {"ROSIN_CUDA_LIBRARIES": "{build}/fake_cuda"},
             "*/OpSuiteValues*:*/OpSuiteModes*:MathModes*:*DeviceSteps*:DeviceMemory*:DeviceChecks*"),

@@ -88,7 +88,7 @@ Loops& loops() {
   return *loops;
 }
 
-/// What a loop does, as far as a line of a profile has room: "rosin loop sub exp mul".
+/// What a loop does, as far as a line of a profile has room: "rosin loop subtract multiply rows:add".
 std::string name_of(const LoopText& text) {
   constexpr size_t most = 100;
   std::string name = "rosin loop";
@@ -96,6 +96,9 @@ std::string name_of(const LoopText& text) {
     if (info(made.primitive).arity == 0) continue;
     if (name.size() > most) return name + " ...";
     name.append(" ").append(info(made.primitive).name);
+  }
+  for (const LoopOutput& output : text.outputs) {
+    if (output.combines) name.append(" rows:").append(info(*output.combines).name);
   }
   return name;
 }
