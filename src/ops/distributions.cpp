@@ -6,10 +6,13 @@
 #include <rosin/special.hpp>
 
 #include "graph/context.hpp"
+#include "graph/op.hpp"
 #include "ops/distribution_parts.hpp"
 
 namespace rosin {
 namespace {
+
+const bool named[] = {name_function(rand_like, "rand_like"), name_function(randn_like, "randn_like")};
 
 /// Marsaglia and Tsang accept at least 95 in 100 candidates; all eight fail once in 10^10.
 constexpr int gamma_candidates = 8;

@@ -10,6 +10,7 @@
 #include <rosin/movement.hpp>
 
 #include "graph/context.hpp"
+#include "graph/op.hpp"
 #include "graph/refuse_type.hpp"
 #include "ops/reduction.hpp"
 #include "ops/shapes.hpp"
@@ -18,6 +19,9 @@ namespace rosin {
 namespace {
 
 Array not_nan(const Array& x) { return is_float(x.dtype()) ? where(is_nan(x), 0, x) : x; }
+
+const bool named[] = {name_function(count_nonzero, "count_nonzero"), name_function(nansum, "nansum"),
+                      name_function(nanmean, "nanmean"), name_function(corrcoef, "corrcoef")};
 
 Array covariance(std::string_view op, const Array& x, int64_t correction) {
   if (x.rank() != 2) {
