@@ -25,7 +25,10 @@ struct Gpt {
 };
 
 Gpt make_gpt(int64_t letters, int64_t features, int64_t length, int64_t layers) {
-  Gpt model{Embedding(letters, features), zeros({features, length}), {}, LayerNorm(features),
+  Gpt model{Embedding(letters, features),
+            zeros({features, length}),
+            {},
+            LayerNorm(features),
             Dense(features, letters, {.bias = false})};
   const TransformerOptions options{.act = UnaryFunction{gelu}, .dropout = 0, .norm_first = true};
   for (int64_t i = 0; i < layers; ++i) model.blocks.emplace_back(features, 4, 4 * features, options);
