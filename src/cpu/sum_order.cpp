@@ -17,8 +17,8 @@ struct Blocks {
   int64_t block, span;
 };
 
-/// Blocks that are a multiple of all products of leading sizes that fit a strip: of each a row program could make its
-/// row. The span is the first product that does not fit.
+/// Blocks that are a multiple of all products of leading sizes that fit a strip, or of a first size that is a line: of
+/// each a row program could make its row. The span is the first product that does not fit.
 Blocks blocks_of(std::span<const int64_t> sizes, int64_t total) {
   int64_t row = 1, product = 1, span = total;
   for (const int64_t size : sizes) {

@@ -1,5 +1,5 @@
-// Group: the processes that were joined, and their collectives. Read next: device_memory.hpp, verbs.cpp, exchange.cpp,
-// sharded.cpp.
+// Group: the processes that were joined, and their collectives. Read next: device_memory.hpp, verbs.cpp, buckets.hpp,
+// exchange.cpp, sharded.cpp.
 #pragma once
 
 #include <cstdint>

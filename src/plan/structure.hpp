@@ -51,7 +51,7 @@ struct Value {
   bool held = false;            // a user handle holds it: its value must come out
   bool donatable = false;       // leaf: nobody else reads its buffer, it may be overwritten
   bool channels_first = false;  // images: memory order is channels, spatial dims, batch (CWHN)
-  bool small_row = false;       // reduction: the reduced elements fit Target::longest_row()
+  bool small_row = false;       // reduction: a row as Target::longest_row() or longest_line() says
   Look look = Look::none;       // without an op: a look, or a contiguous copy
   MathMode mode = MathMode::exact;
   OperandValues in;

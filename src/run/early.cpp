@@ -9,7 +9,7 @@
 namespace rosin {
 namespace {
 
-/// The step that writes each value last; values without one come first.
+/// The step that writes each value last; as many as there are steps for a value that none writes.
 std::vector<size_t> last_writers(const plan::Structure& structure) {
   std::vector<size_t> last(structure.graph.values.size(), structure.steps.size());
   for (size_t i = 0; i < structure.steps.size(); ++i) {
