@@ -2,14 +2,19 @@
 // these, and take what has a gradient (a second one for jvp, hvp and Hessians). Read first: grad.hpp.
 #pragma once
 
+#include <array>
 #include <concepts>
+#include <span>
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <rosin/array.hpp>
+#include <rosin/elementwise.hpp>
 #include <rosin/export.hpp>
 #include <rosin/grad.hpp>
+#include <rosin/movement.hpp>
 #include <rosin/reduce.hpp>
 #include <rosin/small_function.hpp>
 
@@ -67,6 +72,49 @@ ROSIN_API Tangent jvp(const ArrayFunction& f, const Array& x, const Array& v);
 /// (elements of f(x), elements of x): row i is the gradient of element i, both in column-major order. f is called once
 /// for each row, or for each column where there are fewer. Source: Zygote.jacobian.
 ROSIN_API Array jacobian(const ArrayFunction& f, const Array& x);
+
+namespace detail {
+
+/// The elements of all arrays, which have one type, one after another; and the arrays like these that such a vector
+/// stands for.
+ROSIN_API Array joined(std::span<const Array> arrays);
+ROSIN_API std::vector<Array> parted(const Array& vector, std::span<const Array> like);
+/// Error (shape): the directions are not those of the arrays.
+ROSIN_API void check_directions(std::span<const Array> arrays, std::span<const Array> directions);
+
+/// f of several arrays as a function of one vector.
+template <class F, size_t n> ArrayFunction of_vector(const F& f, const std::array<Array, n>& x) {
+  return [f, x](const Array& vector) -> Array {
+    const std::vector<Array> parts = parted(vector, x);
+    return [&]<size_t... i>(std::index_sequence<i...>) { return f(parts[i]...); }(std::make_index_sequence<n>());
+  };
+}
+
+}  // namespace detail
+
+/// The same of a function of several arrays of one type: jvp(f, std::tuple{x, y}, std::tuple{by_x, by_y}).
+template <class F, class... X>
+  requires(std::same_as<X, Array> && ...)
+Tangent jvp(const F& f, const std::tuple<X...>& x, const std::tuple<X...>& v) {
+  const auto list = [](const X&... all) { return std::array<Array, sizeof...(X)>{all...}; };
+  const auto at = std::apply(list, x), along = std::apply(list, v);
+  detail::check_directions(at, along);
+  return jvp(detail::of_vector(f, at), detail::joined(at), detail::joined(along));
+}
+/// Of several arrays of one type: a Jacobian by each, auto [by_x, by_y] = jacobian(f, x, y). Source: Zygote.jacobian.
+template <class F, class... X>
+  requires(sizeof...(X) > 1 && (std::same_as<X, Array> && ...))
+std::tuple<X...> jacobian(const F& f, const X&... x) {
+  const std::array<Array, sizeof...(X)> at{x...};
+  const Array all = jacobian(detail::of_vector(f, at), detail::joined(at));
+  int64_t first = 0;
+  const auto columns_of = [&](const Array& part) {
+    const int64_t begin = std::exchange(first, first + part.count());
+    return slice(all, 1, begin, first);
+  };
+  return std::tuple<X...>{columns_of(x)...};
+}
+
 /// The matrix of second derivatives (n, n) of a function whose result has one element. Source: Zygote.hessian.
 ROSIN_API Array hessian(const ArrayFunction& f, const Array& x);
 /// Its diagonal in the shape of x, without the rest. Source: Zygote.diaghessian.

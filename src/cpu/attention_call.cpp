@@ -18,7 +18,8 @@ using engines::AttentionResults;
 using engines::AttentionSpec;
 using engines::SequenceStrides;
 
-/// Operands of the gradient are q, k, v, y, state, dy, those of attention q, k, v; then come bias, mask and seed.
+/// Operands of the gradient are q, k, v, y, state, dy, those of attention q, k, v; then come bias, mask, key
+/// and counter of the draw.
 constexpr size_t state_at = 4, optional_of_forward = 3, optional_of_gradient = 6;
 
 int64_t size_of_dim(const CallArray& x, int dim) { return dim < x.shape.rank() ? x.shape[dim] : 1; }
@@ -120,7 +121,10 @@ template <class Work> class AttentionCall final : public Call {
     int next = static_cast<int>(optional_);
     if (how_.has_bias != 0) in.bias = static_cast<const float*>(data.operand(next++));
     if (how_.has_mask != 0) in.mask = static_cast<const unsigned char*>(data.operand(next++));
-    if (how_.is_dropped != 0) in.seed = static_cast<const int64_t*>(data.operand(next));
+    if (how_.is_dropped != 0) {
+      in.key = static_cast<uint64_t>(data.integer(next));
+      in.counter = static_cast<uint64_t>(data.integer(next + 1));
+    }
     return in;
   }
 

@@ -36,7 +36,7 @@ static_assert(residual_operand < Node::max_operands);
 /// value (else unused).
 struct CallData {
   const void* operands[Node::max_operands] = {};
-  const void* const* many = nullptr;  // where there are more operands than that: all of them, none a number
+  const void* const* many = nullptr;  // where there are more operands than that: all of them, numbers as ScalarValue
   double scalars[Node::max_operands] = {};
   int64_t integers[Node::max_operands] = {};
   void* result = nullptr;
@@ -44,6 +44,8 @@ struct CallData {
   void* scratch = nullptr;         // scratch_bytes() of this run
 
   const void* operand(int i) const { return many ? many[i] : operands[i]; }
+  /// The C++ number that operand i is.
+  int64_t integer(int i) const { return many ? static_cast<const ScalarValue*>(many[i])->integer : integers[i]; }
 };
 
 /// Shared by all threads: several runs may go on at the same time, and leave nothing in the call.

@@ -188,7 +188,9 @@ class CpuPrepared final : public Prepared {
   static const void* const* find_many(const PreparedCall& prepared, const RunData& run) {
     static thread_local std::vector<const void*> places;
     places.clear();
-    for (const CallOperand& operand : prepared.operands) places.push_back(place_of(operand, run));
+    for (const CallOperand& operand : prepared.operands) {
+      places.push_back(operand.is_scalar ? &run.scalars[scalar_index(operand.root, -1)] : place_of(operand, run));
+    }
     return places.data();
   }
 

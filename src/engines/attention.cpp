@@ -157,11 +157,10 @@ class Head {
 
   /// 0 for weights that are dropped, else what the others are multiplied by.
   void draw_kept(const Part& part, float* numbers, float* out) const {
-    const auto key = static_cast<uint64_t>(in_.seed[0]), counter = static_cast<uint64_t>(in_.seed[1]);
     const float factor = static_cast<float>(1.0 / static_cast<double>(spec_.kept));
     for (int64_t row = 0; row < part.queries; ++row) {
       const int64_t line = part.first_query + row + spec_.queries * (place_.head + spec_.heads * place_.item);
-      spec_.numbers(numbers, part.first_key + line * spec_.keys, part.keys, key, counter);
+      spec_.numbers(numbers, part.first_key + line * spec_.keys, part.keys, in_.key, in_.counter);
       float* kept = out + part.row + row;
       for (int64_t k = 0; k < part.keys; ++k) kept[k * block_queries] = numbers[k] < spec_.kept ? factor : 0.0f;
     }

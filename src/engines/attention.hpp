@@ -32,12 +32,12 @@ struct AttentionSpec {
   NumberLoop numbers = nullptr;
 };
 
-/// Null: there is none. `seed`: key and counter of the draw. y, dy and state are those of the gradient; state (queries,
+/// Null: there is none. `key` and `counter` are those of the draw; y, dy and state those of the gradient; state (queries,
 /// heads, batch) has the logarithms of the sums of e^logit.
 struct AttentionBuffers {
   const float *q = nullptr, *k = nullptr, *v = nullptr, *bias = nullptr;
   const unsigned char* mask = nullptr;
-  const int64_t* seed = nullptr;
+  uint64_t key = 0, counter = 0;
   const float *y = nullptr, *dy = nullptr, *state = nullptr;
 };
 

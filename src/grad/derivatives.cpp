@@ -54,6 +54,30 @@ Tangent jvp(const ArrayFunction& f, const Array& x, const Array& v) {
   return result;
 }
 
+namespace detail {
+
+Array joined(std::span<const Array> arrays) {
+  std::vector<Array> vectors;
+  for (const Array& x : arrays) vectors.push_back(reshape(x, {-1}));
+  return concat(vectors, 0);
+}
+
+std::vector<Array> parted(const Array& vector, std::span<const Array> like) {
+  std::vector<Array> parts;
+  int64_t first = 0;
+  for (const Array& x : like) {
+    parts.push_back(reshape(slice(vector, 0, first, first + x.count()), x.shape()));
+    first += x.count();
+  }
+  return parts;
+}
+
+void check_directions(std::span<const Array> arrays, std::span<const Array> directions) {
+  for (size_t i = 0; i < arrays.size(); ++i) check_direction("jvp", arrays[i], directions[i]);
+}
+
+}  // namespace detail
+
 Array jacobian(const ArrayFunction& f, const Array& x) {
   const Array y = f(x);
   const int64_t rows = y.count(), columns = x.count();

@@ -64,6 +64,23 @@ TEST(Derivatives, HessiansAreRight) {
   EXPECT_EQ(diaghessian(waves, m).shape(), (Shape{2, 3}));
 }
 
+TEST(Derivatives, FunctionsMayTakeSeveralArrays) {
+  const Array w = doubles({2, 3}), x = doubles({3}), by_w = doubles({2, 3}), by_x = doubles({3});
+  const auto f = [](const Array& a, const Array& b) { return sin(matmul(a, b)); };
+  const auto [of_w, of_x] = jacobian(f, w, x);
+  const auto at_w = [&](const Array& a) { return f(a, x); };
+  const auto at_x = [&](const Array& b) { return f(w, b); };
+  EXPECT_TRUE(allclose(of_w, differences(at_w, w), {.rtol = 1e-6, .atol = 1e-8}));
+  EXPECT_TRUE(allclose(of_x, differences(at_x, x), {.rtol = 1e-6, .atol = 1e-8}));
+  const auto [value, tangent] = jvp(f, std::tuple{w, x}, std::tuple{by_w, by_x});
+  EXPECT_TRUE(allclose(value, f(w, x), close));
+  EXPECT_TRUE(allclose(tangent, matmul(of_w, reshape(by_w, {-1})) + matmul(of_x, by_x), close));
+  EXPECT_EQ(error_of([&] {
+              jvp(f, std::tuple{w, x}, std::tuple{by_x, by_x});
+            }),
+            "jvp: the vector has the shape of x; got (3) and (2, 3); expand it");
+}
+
 TEST(Derivatives, TangentsAndPullbacksAreProductsWithTheJacobian) {
   const Array x = doubles({5}), a = doubles({3, 5}), v = doubles({5}), c = doubles({3});
   const auto f = [&](const Array& at) { return sin(matmul(a, at)); };

@@ -46,13 +46,26 @@ Sizes with_count(const Node& node, int64_t n) {
                                     "; reshape them to fewer");
 }
 
+/// What x is a reshape of, x itself where it is none.
+Array unshaped(const Array& x) {
+  const Node& node = *x.node();
+  const bool pending = node.state.load(std::memory_order_relaxed) == NodeState::pending;
+  return pending && node.op->movement == Movement::reshape ? handle(node.arrays()[0]) : x;
+}
+
+/// A reshape that looks through others, so that none stands between steps that fuse where none is needed.
+Array reshaped(const Array& x, const Sizes& sizes) {
+  const Array from = unshaped(x);
+  return from.shape() == Shape(sizes) ? from : reshape(from, sizes);
+}
+
 /// x (sizes..., n) with dims of size 1 before the last, so that it has `rank` and that one.
 Array lifted(const Array& x, int rank) {
   Sizes sizes;
   for (int d = 0; d + 1 < x.rank(); ++d) sizes.push_back(x.size(d));
   sizes.resize(static_cast<size_t>(rank), 1);
   sizes.push_back(x.size(-1));
-  return x.rank() == rank + 1 ? x : reshape(x, sizes);
+  return x.rank() == rank + 1 ? x : reshaped(x, sizes);
 }
 
 /// What is the same for all, n times.
@@ -87,10 +100,27 @@ std::vector<Array> all_mapped(const Operands& in, int64_t n) {
   return all;
 }
 
+/// Dims of size 1 that reductions have left before the last of what is one number an observation: ops on such numbers
+/// are recorded with them, as what reads the numbers beside larger arrays needs them.
+int kept_dims(const Operands& in) {
+  int most = 0;
+  for (const Operand& x : in) {
+    if (!x.is_mapped) continue;
+    const Array from = unshaped(x.value);
+    if (from.rank() > 0 && from.size(-1) == from.count()) most = std::max(most, from.rank() - 1);
+  }
+  return most;
+}
+
 Array elementwise(const Node& node, const Operands& in, int64_t n) {
+  const int rank = node.rank == 0 ? kept_dims(in) : node.rank;
   std::vector<Array> all;
-  for (const Operand& x : in) all.push_back(x.is_mapped ? lifted(x.value, node.rank) : x.value);
-  return recorded(node, all, with_count(node, n));
+  for (const Operand& x : in) all.push_back(x.is_mapped ? lifted(x.value, rank) : x.value);
+  Sizes sizes = with_count(node, n);
+  if (rank == node.rank) return recorded(node, all, sizes);
+  Sizes wide(static_cast<size_t>(rank), 1);
+  wide.push_back(n);
+  return reshape(recorded(node, all, wide), sizes);
 }
 
 /// Ops along stated dims, whose operands all have the new one.
@@ -114,6 +144,7 @@ Array movement(const Node& node, const Operands& in, int64_t n) {
     if (in[1].is_mapped) return {};
     return recorded(node, {in[0].value, in[1].value}, with_count(node, n));
   }
+  if (how == Movement::reshape) return reshaped(in[0].value, with_count(node, n));
   if (how != Movement::permute) return along_dims(node, in, n);
   auto order = node.attributes.as<PermuteAttributes>();
   order.from[node.rank] = node.rank;
@@ -125,7 +156,7 @@ Array joined(const Array& x) {
   Sizes sizes;
   for (int d = 0; d + 2 < x.rank(); ++d) sizes.push_back(x.size(d));
   sizes.push_back(x.size(-2) * x.size(-1));
-  return reshape(x, sizes);
+  return reshaped(x, sizes);
 }
 
 /// Indices (shape..., n) as one dim of x (before..., dim, after..., n), the same in all others: for ops that take an

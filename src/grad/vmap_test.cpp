@@ -26,6 +26,7 @@
 #include <rosin/recurrent.hpp>
 #include <rosin/reduce.hpp>
 #include <rosin/sort.hpp>
+#include <rosin/stats.hpp>
 
 #include "../tests/error_testing.hpp"
 
@@ -186,6 +187,46 @@ TEST(Vmap, TakesLayers) {
   BatchNorm norm(2);
   withgradient([&](const BatchNorm& n) { return sum(vmap(n, images)); }, norm);
   EXPECT_EQ(norm.mean.value().to_vector(), (std::vector<float>{0, 0}));
+}
+
+/// What evaluating f's result takes.
+struct Work {
+  int64_t kernels, calls, read_bytes, written_bytes;
+  bool operator==(const Work&) const = default;
+};
+std::ostream& operator<<(std::ostream& out, const Work& work) {
+  return out << work.kernels << " kernels, " << work.calls << " calls, " << work.read_bytes << " bytes read, "
+             << work.written_bytes << " written";
+}
+template <class F> Work work_of(F&& f) {
+  eval();
+  const Stats before = stats();
+  eval(f());
+  const Stats after = stats();
+  return {after.kernels - before.kernels, after.calls - before.calls, after.read_bytes - before.read_bytes,
+          after.written_bytes - before.written_bytes};
+}
+
+/// With vmap, jvp and gradients a function takes the kernels, calls and bytes that it takes written out.
+TEST(Vmap, FusesAsByHand) {
+  const Array w = randn({6, 8}), b = randn({6}), x = randn({8, 50}), v = randn({8, 50}), y = randn({6, 50});
+  const auto layer = [&](const Array& one) { return tanh(matmul(w, one) + b); };
+  EXPECT_EQ(work_of([&] { return vmap(layer, x); }), work_of([&] { return layer(x); }));
+  const auto norm = [](const Array& one) { return one / sqrt(sum(square(one)) + 1e-5); };
+  EXPECT_EQ(work_of([&] { return vmap(norm, x); }), work_of([&] { return x / sqrt(sum(square(x), 0) + 1e-5); }));
+  const auto loss = [&](const Array& a, const Array& c) { return sum(square(layer(a) - c)); };
+  const auto slope = [&](const Array& a, const Array& c) {
+    return gradient([&](const Array& at) { return loss(at, c); }, a);
+  };
+  EXPECT_EQ(work_of([&] { return vmap(slope, x, y); }), work_of([&] { return slope(x, y); }));
+  const auto wave = [](const Array& at) { return sin(at * at) * exp(at); };
+  const auto along = [&](const Array& at) { return (2 * at * cos(at * at) * exp(at) + sin(at * at) * exp(at)); };
+  EXPECT_EQ(work_of([&] { return jvp(wave, x, v).tangent; }), work_of([&] { return along(x) * v; }));
+  EXPECT_EQ(
+      work_of([&] { return vmap([&](const Array& a, const Array& c) { return jvp(wave, a, c).tangent; }, x, v); }),
+      work_of([&] { return along(x) * v; }));
+  const auto product = [&](const Array& at) { return jvp(layer, at, v).tangent; };
+  EXPECT_EQ(work_of([&] { return product(x); }), work_of([&] { return (1 - square(layer(x))) * matmul(w, v); }));
 }
 
 TEST(Vmap, RefusesWhatItCannotDo) {

@@ -132,8 +132,8 @@ struct FourierAttributes {
   int32_t dim = 1, inverse = 0;
 };
 
-/// Sequences (features, length, batch) of heads; which operands follow the first ones: bias, mask, seed (key and
-/// counter of the draw, Int64).
+/// Sequences (features, length, batch) of heads; which operands follow the first ones: bias, mask, and, where weights
+/// are dropped, key and counter of the draw, C++ numbers.
 struct AttentionAttributes {
   int32_t heads = 1, kv_heads = 1;
   int32_t causal = 0, has_bias = 0, has_mask = 0, is_dropped = 0;

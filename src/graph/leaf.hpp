@@ -58,6 +58,12 @@ inline std::string_view op_name(const Node& node) {
   return node.op == &part_op && node.in[0] ? node.in[0]->op->name : node.op->name;
 }
 inline ScalarValue scalar_value(const Node& node) { return node.attributes.as<ScalarValue>(); }
+/// Whether x is this C++ number.
+inline bool is_number(const Array& x, double value) {
+  if (x.is_nothing() || !is_scalar(*x.node())) return false;
+  const ScalarValue number = scalar_value(*x.node());
+  return is_float(x.dtype()) ? number.real == value : static_cast<double>(number.integer) == value;
+}
 
 /// Writes the C++ number as an element of `type`.
 void write_number(const Node& number, void* target, DType type);

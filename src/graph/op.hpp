@@ -38,7 +38,7 @@ enum class Kind : uint8_t {
   routine,   // of whole matrices or lines (Routine), by the CPU alone: no device is given one
   part,      // one result of its operand, an op of several (PartAttributes)
   transfer,  // to another device: done at the call, never part of a plan
-  attention  // of sequences, in blocks, by the CPU alone: elsewhere it is several ops
+  attention  // of sequences, in blocks (AttentionAttributes)
 };
 
 /// What a gradient rule sees: the recorded op, its value, and the gradient of the loss by its value.

@@ -35,6 +35,7 @@ void write_call(const Layout& layout, const Step& step, LaunchList& list) {
     case Kind::sort: return write_sort(layout, step, list);
     case Kind::scan: return write_scan(layout, node, list);
     case Kind::random: return write_random(layout, node, list);
+    case Kind::attention: return write_attention(layout, step, list);
     case Kind::leaf:  // no calls
     case Kind::scalar:
     case Kind::argument:
@@ -43,8 +44,7 @@ void write_call(const Layout& layout, const Step& step, LaunchList& list) {
     case Kind::reduction:
     case Kind::routine:  // recorded on the CPU alone
     case Kind::part:
-    case Kind::transfer:
-    case Kind::attention: break;  // as routines
+    case Kind::transfer: break;
   }
   throw_unknown(op, "the writer of kernels");
 }

@@ -109,6 +109,7 @@ void write_window(const Layout& layout, int32_t node, LaunchList& list);
 void write_sort(const Layout& layout, const Step& call, LaunchList& list);
 void write_scan(const Layout& layout, int32_t node, LaunchList& list);
 void write_random(const Layout& layout, int32_t node, LaunchList& list);
+void write_attention(const Layout& layout, const Step& call, LaunchList& list);
 /// The auxiliary of a product that ends in relu, from its result.
 void write_bits(const Layout& layout, const Step& call, LaunchList& list);
 

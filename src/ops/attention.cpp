@@ -17,6 +17,7 @@
 
 #include "graph/autocast.hpp"
 #include "graph/leaf.hpp"
+#include "graph/record.hpp"
 #include "ops/shapes.hpp"
 
 namespace rosin {
@@ -46,7 +47,13 @@ struct Operands {
   int bias_at() const { return optional; }
   Array bias() const { return how.has_bias ? b.in(optional) : Array(); }
   Array mask() const { return how.has_mask ? b.in(optional + how.has_bias) : Array(); }
-  Array seed() const { return how.is_dropped ? b.in(optional + how.has_bias + how.has_mask) : Array(); }
+  /// Where the weights are drawn that are dropped.
+  Rng draw() const {
+    const auto number = [&](int i) {
+      return static_cast<uint64_t>(scalar_value(*b.in(optional + how.has_bias + how.has_mask + i).node()).integer);
+    };
+    return Rng::restored(number(0), number(1));
+  }
   void add_optional(std::vector<Array>& list) const {
     for (int i = optional; i < b.operands(); ++i) list.push_back(b.in(i));
   }
@@ -82,8 +89,7 @@ struct Parts {
   }
   static Array kept_of(const Operands& in, const Shape& shape) {
     if (!in.how.is_dropped) return {};
-    const auto* seed = static_cast<const int64_t*>(in.seed().node()->data());
-    Rng rng = Rng::restored(static_cast<uint64_t>(seed[0]), static_cast<uint64_t>(seed[1]));
+    Rng rng = in.draw();
     return where(bernoulli(rng, in.how.kept, shape), Array(1 / in.how.kept), Array(0.0));
   }
 };
@@ -114,7 +120,7 @@ void second_gradient(Backward& b) {
   b.give(1, p.joined_keys((matmul(x, turned(logit_slopes)) + matmul(p.q, turned(by_logits))) * p.scale));
   b.give(2, p.joined_keys(matmul(p.slope, turned(by_weight_slopes))));
   b.give(5, p.joined(matmul(p.v, by_weight_slopes) + matmul(u, dropped)));
-  if (in.how.has_bias) b.give(in.bias_at(), by_logits);
+  if (in.how.has_bias) b.give(in.bias_at(), cast(by_logits, in.bias().dtype()));
 }
 
 const Op& attention_gradient_op = *register_op({.name = "attention_gradient",
@@ -132,6 +138,9 @@ std::vector<const Array*> pointers_to(const std::vector<Array>& arrays) {
   return list;
 }
 
+/// Of the state, and of biases.
+DType state_type(const Array& q) { return q.dtype() == Float64 ? Float64 : Float32; }
+
 Shape state_shape(const Array& q, const AttentionAttributes& how) {
   return {q.size(1), how.heads, q.rank() == 3 ? q.size(2) : 1};
 }
@@ -142,13 +151,15 @@ void first_gradient(Backward& b) {
   const Operands in(b, 3);
   const Array q = b.in(0), k = b.in(1), v = b.in(2);
   std::vector<Array> operands = {
-      q, k, v, b.out(0, Float32, slope.shape()), b.out(1, Float32, state_shape(q, in.how)), slope};
+      q, k, v, b.out(0, q.dtype(), slope.shape()), b.out(1, state_type(q), state_shape(q, in.how)), slope};
   in.add_optional(operands);
-  const ResultForm forms[] = {{Float32, q.shape()}, {Float32, k.shape()}, {Float32, v.shape()}};
+  const ResultForm forms[] = {{q.dtype(), q.shape()}, {q.dtype(), k.shape()}, {q.dtype(), v.shape()}};
   Array results[3];
   record(attention_gradient_op, pointers_to(operands), forms, Attributes::of(in.how), results);
   for (int i = 0; i < 3; ++i) b.give(i, std::move(results[i]));
-  if (in.how.has_bias && b.needs(in.bias_at())) b.give(in.bias_at(), Parts(in, slope).logit_slopes());
+  if (in.how.has_bias && b.needs(in.bias_at())) {
+    b.give(in.bias_at(), cast(Parts(in, slope).logit_slopes(), in.bias().dtype()));
+  }
 }
 
 const Op& attention_op = *register_op({.name = "attention",
@@ -166,7 +177,7 @@ bool fits_logits(const Array& x, const Shape& logits) {
   for (int d = 0; d < x.rank(); ++d) {
     if (d >= logits.rank() || (x.size(d) != 1 && x.size(d) != logits[d])) return false;
   }
-  return x.node()->device == 0 && !is_scalar(*x.node());
+  return !is_scalar(*x.node());
 }
 
 Array with_four_dims(const Array& x) {
@@ -223,8 +234,10 @@ AttentionInParts::AttentionInParts() noexcept : outer_(std::exchange(in_parts, t
 AttentionInParts::~AttentionInParts() { in_parts = outer_; }
 
 bool is_blocked(const BlockedAttention& a) {
-  const auto computed = [](const Array& x) {
-    return x.dtype() == Float32 && x.node()->device == 0 && !is_scalar(*x.node());
+  const bool on_cpu = a.q.node()->device == 0;
+  const auto computed = [&](const Array& x) {
+    return is_float(x.dtype()) && x.dtype() == a.q.dtype() && !(on_cpu && x.dtype() == Float64) &&
+           x.node()->device == a.q.node()->device && !is_scalar(*x.node());
   };
   const Shape logits = logit_shape(a);
   const bool bias = a.form.bias.is_nothing() || is_float(a.form.bias.dtype());
@@ -234,6 +247,11 @@ bool is_blocked(const BlockedAttention& a) {
 }
 
 Array blocked_attention(const BlockedAttention& a, double dropped, Rng* rng) {
+  if (a.q.node()->device == 0 && a.q.dtype() != Float32) {
+    const BlockedAttention wide{
+        cast(a.q, Float32), cast(a.k, Float32), cast(a.v, Float32), a.heads, a.kv_heads, a.form};
+    return cast(blocked_attention(wide, dropped, rng), a.q.dtype());
+  }
   AttentionAttributes how{.heads = static_cast<int32_t>(a.heads),
                           .kv_heads = static_cast<int32_t>(a.kv_heads),
                           .causal = a.form.causal,
@@ -243,15 +261,16 @@ Array blocked_attention(const BlockedAttention& a, double dropped, Rng* rng) {
                           .scale = a.form.scale,
                           .kept = 1 - dropped};
   std::vector<Array> operands = {a.q, a.k, a.v};
-  if (how.has_bias) operands.push_back(with_four_dims(cast(a.form.bias, Float32)));
+  if (how.has_bias) operands.push_back(with_four_dims(cast(a.form.bias, state_type(a.q))));
   if (how.has_mask) operands.push_back(with_four_dims(a.form.mask));
   if (how.is_dropped) {
     const uint64_t blocks = (static_cast<uint64_t>(logit_shape(a).count()) + 3) / 4;
-    const int64_t numbers[] = {static_cast<int64_t>(rng->key()), static_cast<int64_t>(rng->take(blocks))};
-    operands.push_back(leaf_of<int64_t>({2}, [&](int64_t i) { return numbers[i]; }));
+    for (const uint64_t number : {rng->key(), rng->take(blocks)}) {
+      operands.push_back(scalar_argument(static_cast<int64_t>(number)));
+    }
   }
   const Shape result = with_size(a.q.shape(), 0, a.v.size(0) / a.kv_heads * a.heads);
-  const ResultForm forms[] = {{Float32, result}, {Float32, state_shape(a.q, how)}};
+  const ResultForm forms[] = {{a.q.dtype(), result}, {state_type(a.q), state_shape(a.q, how)}};
   Array results[2];
   record(attention_op, pointers_to(operands), forms, Attributes::of(how), results);
   return std::move(results[0]);

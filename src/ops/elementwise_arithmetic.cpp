@@ -5,6 +5,7 @@
 #include <rosin/elementwise.hpp>
 
 #include "graph/integers.hpp"
+#include "graph/leaf.hpp"
 #include "graph/record.hpp"
 #include "ops/autocast_casts.hpp"
 #include "ops/complex_forms.hpp"
@@ -19,6 +20,9 @@ using scalar::select;
 
 /// The gradient of steps: 0.
 void no_slope(Backward& b) { b.give(0, zeros_like(b.in(0))); }
+
+/// A gradient times x; where all its elements are 1, x itself, which takes no kernel.
+Array times(const Array& gradient, const Array& x) { return is_number(gradient, 1) ? x : gradient * x; }
 
 const Op& add_op = elementwise<2>(
                        "add", "a + b; integers wrap around", [](auto a, auto b) { return a + b; }, numbers)
@@ -40,8 +44,8 @@ const Op& mul_op = elementwise<2>(
                        "mul", "a * b; integers wrap around", [](auto a, auto b) { return a * b; }, numbers)
                        .with_complex(complex_form::mul)
                        .with_arithmetic_gradient([](Backward& b) {
-                         if (b.needs(0)) b.give(0, b.gradient * b.in(1));
-                         if (b.needs(1)) b.give(1, b.gradient * b.in(0));
+                         if (b.needs(0)) b.give(0, times(b.gradient, b.in(1)));
+                         if (b.needs(1)) b.give(1, times(b.gradient, b.in(0)));
                        });
 
 const Op& div_op = elementwise<2>(

@@ -46,12 +46,6 @@ Array draw(Rng& rng, const Shape& shape, DType type) {
   return record(uniform_op, in, type, shape);
 }
 
-bool is_number(const Array& x, double value) {
-  if (x.is_nothing() || !is_scalar(*x.node())) return false;
-  const ScalarValue number = scalar_value(*x.node());
-  return is_float(x.dtype()) ? number.real == value : static_cast<double>(number.integer) == value;
-}
-
 // What threads share: the seed, how often it was set, and the next thread's number.
 std::mutex seed_mutex;
 uint64_t shared_seed = 0;

@@ -1,0 +1,230 @@
+// Attention in blocks on devices: every float type, with biases, masks, dropout and fewer heads of keys, beside the
+// same attention in parts on the CPU in Float64. Read first: test_device.hpp, src/ops/attention.hpp.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include <rosin/attention.hpp>
+#include <rosin/autocast.hpp>
+#include <rosin/create.hpp>
+#include <rosin/elementwise.hpp>
+#include <rosin/grad.hpp>
+#include <rosin/index.hpp>
+#include <rosin/layer.hpp>
+#include <rosin/matmul.hpp>
+#include <rosin/move.hpp>
+#include <rosin/movement.hpp>
+#include <rosin/random.hpp>
+#include <rosin/reduce.hpp>
+#include <rosin/stats.hpp>
+
+#include "ops/attention.hpp"
+#include "test_device.hpp"
+
+namespace rosin {
+namespace {
+
+struct Case {
+  std::string name;
+  DType type = Float32;
+  int64_t queries = 9, keys = 9, features = 8, value_features = 8, heads = 2, kv_heads = 2, batch = 2;
+  bool causal = false, bias = false, mask = false;
+  double dropped = 0;
+};
+
+std::vector<Case> cases() {
+  std::vector<Case> all = {
+      {.name = "one query", .queries = 1, .keys = 70, .features = 5, .value_features = 3, .heads = 4, .kv_heads = 1},
+      {.name = "odd sizes", .queries = 37, .keys = 51, .features = 20, .value_features = 19, .causal = true},
+      {.name = "many features",
+       .queries = 20,
+       .keys = 18,
+       .features = 40,
+       .value_features = 300,
+       .heads = 1,
+       .kv_heads = 1,
+       .batch = 1},
+      {.name = "no batch", .queries = 18, .keys = 33, .batch = 0},
+      {.name = "biased", .queries = 20, .keys = 35, .heads = 6, .kv_heads = 2, .causal = true, .bias = true},
+      {.name = "masked", .queries = 34, .keys = 17, .bias = true, .mask = true},
+      {.name = "dropped",
+       .queries = 19,
+       .keys = 40,
+       .heads = 4,
+       .kv_heads = 2,
+       .bias = true,
+       .mask = true,
+       .dropped = 0.3},
+      {.name = "blocks of 64",
+       .queries = 130,
+       .keys = 140,
+       .features = 12,
+       .value_features = 70,
+       .heads = 4,
+       .kv_heads = 2,
+       .batch = 6,
+       .causal = true},
+  };
+  for (const DType type : {Float64, Float16, BFloat16}) {
+    all.push_back({.name = to_string(type),
+                   .type = type,
+                   .queries = 35,
+                   .keys = 37,
+                   .features = 16,
+                   .value_features = 12,
+                   .kv_heads = 1,
+                   .causal = true,
+                   .bias = true,
+                   .dropped = 0.2});
+  }
+  return all;
+}
+
+struct Inputs {
+  Array q, k, v, slope, bias, mask;
+};
+
+Inputs inputs(const Case& c) {
+  Rng rng(17);
+  const auto sequence = [&](int64_t features, int64_t length) {
+    const Shape shape = c.batch == 0 ? Shape{features, length} : Shape{features, length, c.batch};
+    return cast(cast(randn(rng, shape), c.type), Float64);  // a value that the type has
+  };
+  Inputs made{sequence(c.features * c.heads, c.queries),
+              sequence(c.features * c.kv_heads, c.keys),
+              sequence(c.value_features * c.kv_heads, c.keys),
+              sequence(c.value_features * c.heads, c.queries),
+              {},
+              {}};
+  if (c.bias) made.bias = randn(rng, {c.keys, c.queries, c.heads});
+  if (c.mask)
+    made.mask = logical_or(bernoulli(rng, 0.6, {c.keys, 1, 1, c.batch}), reshape(lt(arange(c.keys), 1), {c.keys, 1}));
+  return made;
+}
+
+/// The result and the slopes of q, k, v (and of the bias), on the device, of the type.
+std::vector<Array> results(const Case& c, const Inputs& in, const Device& device, DType type) {
+  const auto moved = [&](const Array& x) { return transferred(cast(x, type), device.position()); };
+  Rng rng(5);
+  AttentionOptions options{.heads = c.heads, .kv_heads = c.kv_heads, .causal = c.causal};
+  if (c.mask) options.mask = transferred(in.mask, device.position());
+  if (c.dropped > 0) options.drop = Dropout(c.dropped, {.active = LayerMode::train, .rng = &rng});
+  const Array slope = moved(in.slope), bias = c.bias ? moved(in.bias) : moved(zeros({1}));
+  const auto weighed = [&](const Array& q, const Array& k, const Array& v, const Array& added) {
+    if (c.bias) options.bias = added;
+    const Array y = dot_product_attention(q, k, v, options).out;
+    return std::pair(sum(y * slope), y);
+  };
+  const auto [values, slopes] = withgradient(weighed, moved(in.q), moved(in.k), moved(in.v), bias);
+  const auto& [dq, dk, dv, db] = slopes;
+  std::vector<Array> all = {values.second, dq, dk, dv};
+  if (c.bias) all.push_back(db);
+  for (Array& x : all) {
+    EXPECT_EQ(x.dtype(), type);
+    x = cast(transferred(x, 0), Float64);
+  }
+  return all;
+}
+
+double tolerance(DType type) {
+  switch (type) {
+    case DType::Float64: return 1e-12;
+    case DType::Float16: return 4e-3;
+    case DType::BFloat16: return 3e-2;
+    default: return 5e-6;
+  }
+}
+
+void check(const Case& c) {
+  const Device device = some_device();
+  const Inputs in = inputs(c);
+  const std::vector<Array> got = results(c, in, device, c.type);
+  const AttentionInParts parts;
+  const std::vector<Array> wanted = results(c, in, Device(), Float64);
+  const char* const names[] = {"y", "dq", "dk", "dv", "dbias"};
+  for (size_t i = 0; i < got.size(); ++i) {
+    ASSERT_EQ(got[i].shape(), wanted[i].shape()) << c.name << " " << names[i];
+    const double largest = maximum(abs(wanted[i])).item();
+    EXPECT_LE(maximum(abs(got[i] - wanted[i])).item(), tolerance(c.type) * (1 + largest)) << c.name << " " << names[i];
+  }
+}
+
+bool runs_there(const Case& c) {
+  return c.type != Float64 || DeviceTable::instance().info_of(some_device().position()).float64;
+}
+
+TEST(AttentionDeviceSteps, AgreeWithPartsInFloat64) {
+  const std::vector<Case> all = cases();
+  run_checks(all.size(), [&](size_t i) {
+    if (runs_there(all[i])) check(all[i]);
+  });
+}
+
+/// A query that sees no key: its result is NaN, and nothing comes back from it.
+TEST(AttentionDeviceSteps, GiveNaNToAQueryThatSeesNothing) {
+  const Device device = some_device();
+  Rng rng(3);
+  const auto sequence = [&](int64_t length) { return transferred(randn(rng, {4, length, 1}), device.position()); };
+  const Array q = sequence(6), k = sequence(5), v = sequence(5);
+  const AttentionOptions options{.causal = true};  // the first query comes before all keys
+  const auto seen = [&](const Array& a, const Array& b, const Array& c) {
+    return sum(slice(dot_product_attention(a, b, c, options).out, 1, 1, 6));
+  };
+  const auto [dq, dk, dv] = gradient(seen, q, k, v);
+  const std::vector<float> y = dot_product_attention(q, k, v, options).out.to_vector<float>();
+  for (size_t i = 0; i < y.size(); ++i) EXPECT_EQ(y[i] != y[i], i < 4) << i;
+  for (const Array& slope : {dq, dk, dv}) {
+    EXPECT_TRUE(all(is_finite(transferred(slope, 0))).item<bool>());
+  }
+}
+
+/// Operands that are parts of one array, and the same one three times, are read where they stand.
+TEST(AttentionDeviceSteps, ReadViews) {
+  const Device device = some_device();
+  const Array x = randn({48, 21, 2});
+  const auto attend = [](const Array& all) {
+    const auto part = [&](int64_t i) { return slice(all, 0, 16 * i, 16 * (i + 1)); };
+    const AttentionOptions options{.heads = 2, .causal = true};
+    const Array y = dot_product_attention(part(0), part(1), part(2), options).out;
+    return sum(square(dot_product_attention(y, y, y, options).out));
+  };
+  const Array got = transferred(gradient(attend, transferred(x, device.position())), 0);
+  const AttentionInParts parts;
+  const Array wanted = cast(gradient(attend, cast(x, Float64)), Float32);
+  EXPECT_LE(maximum(abs(got - wanted)).item(), 2e-5);
+}
+
+/// Neither forward nor back: what a step moves is a small part of all logits.
+TEST(AttentionDeviceSteps, KeepNoLogits) {
+  const Device device = some_device();
+  const int64_t length = 400, heads = 2;
+  const auto sequence = [&] { return transferred(randn({4 * heads, length, 1}), device.position()); };
+  const Array q = sequence(), k = sequence(), v = sequence();
+  const auto step = [&] {
+    const auto weighed = [&](const Array& a, const Array& b, const Array& c) {
+      return sum(square(dot_product_attention(a, b, c, {.heads = heads, .causal = true}).out));
+    };
+    const auto [dq, dk, dv] = gradient(weighed, q, k, v);
+    for (const Array& x : {dq, dk, dv}) eval(x);
+  };
+  const Stats before = stats();
+  step();
+  EXPECT_LT(stats().written_bytes - before.written_bytes, length * length * heads * 4 / 8);
+}
+
+TEST(AttentionDeviceSteps, AutocastComputesInHalves) {
+  const Device device = some_device();
+  const auto sequence = [&] { return transferred(randn({16, 20, 2}), device.position()); };
+  const Array q = sequence(), k = sequence(), v = sequence();
+  const Array wide = dot_product_attention(q, k, v, {.heads = 2}).out;
+  const Array narrow = [&] {
+    const Autocast scope(BFloat16);
+    return dot_product_attention(q, k, v, {.heads = 2}).out;
+  }();
+  EXPECT_EQ(narrow.dtype(), BFloat16);
+  EXPECT_LE(maximum(abs(transferred(cast(narrow, Float32) - wide, 0))).item(), 2e-2);
+}
+
+}  // namespace
+}  // namespace rosin
