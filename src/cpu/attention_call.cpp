@@ -13,8 +13,6 @@
 namespace rosin::cpu {
 namespace {
 
-using engines::AttentionBuffers;
-using engines::AttentionResults;
 using engines::AttentionSpec;
 using engines::SequenceStrides;
 
@@ -40,9 +38,9 @@ AttentionSpec spec_of(const CallSpec& call, size_t first_optional) {
   spec.queries = q.shape[1];
   spec.keys = k.shape[1];
   spec.batch = size_of_dim(q, 2);
-  spec.scale = static_cast<float>(how.scale);
+  spec.scale = how.scale;
   spec.causal = how.causal != 0;
-  if (how.is_dropped != 0) spec.kept = static_cast<float>(how.kept);
+  if (how.is_dropped != 0) spec.kept = how.kept;
   spec.numbers = draw_loop(ScalarType::float32);
   size_t next = first_optional;
   if (how.has_bias != 0) spec.bias = logit_strides(call.operands[next++]);
@@ -59,6 +57,8 @@ struct Sequence {
 };
 
 template <class Work> class AttentionCall final : public Call {
+  using T = typename Work::Element;
+
  public:
   AttentionCall(const CallSpec& call, size_t first_optional, std::span<const size_t> sequences)
       : how_(call.attributes.as<AttentionAttributes>()), optional_(first_optional) {
@@ -68,7 +68,7 @@ template <class Work> class AttentionCall final : public Call {
     for (size_t i = 0; i < sequences_.size(); ++i) *strides[i] = sequences_[i].strides;
     // A gradient writes all three results: those that nobody reads into memory of the run.
     int64_t counts[] = {call.operands[0].shape.count(), call.operands[1].shape.count(), call.operands[2].shape.count()};
-    for (size_t i = 0; i < 3; ++i) unread_at_[i] = parts_.add(is_gradient() ? bytes_of(counts[i]) : 0);
+    for (size_t i = 0; i < 3; ++i) unread_at_[i] = parts_.add(Work::is_gradient ? bytes_of(counts[i]) : 0);
     work_.emplace(spec);
     reserve_scratch(work_->scratch_bytes());
   }
@@ -94,8 +94,7 @@ template <class Work> class AttentionCall final : public Call {
   }
 
  private:
-  static constexpr bool is_gradient() { return std::is_same_v<Work, engines::AttentionGradient>; }
-  static size_t bytes_of(int64_t count) { return static_cast<size_t>(count) * sizeof(float); }
+  static size_t bytes_of(int64_t count) { return static_cast<size_t>(count) * sizeof(T); }
 
   Sequence sequence_of(const CallArray& x, size_t operand) {
     Sequence made{operand, {x.strides[1], x.shape.rank() == 3 ? x.strides[2] : 0}, nullptr, 0};
@@ -106,20 +105,20 @@ template <class Work> class AttentionCall final : public Call {
     return made;
   }
 
-  const float* sequence(const CallData& data, size_t i) const {
+  const T* sequence(const CallData& data, size_t i) const {
     const Sequence& x = sequences_[i];
-    return static_cast<const float*>(x.copy ? part_at(data, x.copy_at) : data.operand(static_cast<int>(x.operand)));
+    return static_cast<const T*>(x.copy ? part_at(data, x.copy_at) : data.operand(static_cast<int>(x.operand)));
   }
 
-  AttentionBuffers buffers(const CallData& data) const {
-    AttentionBuffers in{.q = sequence(data, 0), .k = sequence(data, 1), .v = sequence(data, 2)};
-    if constexpr (is_gradient()) {
+  engines::AttentionBuffers<T> buffers(const CallData& data) const {
+    engines::AttentionBuffers<T> in{.q = sequence(data, 0), .k = sequence(data, 1), .v = sequence(data, 2)};
+    if constexpr (Work::is_gradient) {
       in.y = sequence(data, 3);
       in.dy = sequence(data, 4);
-      in.state = static_cast<const float*>(data.operand(state_at));
+      in.state = static_cast<const T*>(data.operand(state_at));
     }
     int next = static_cast<int>(optional_);
-    if (how_.has_bias != 0) in.bias = static_cast<const float*>(data.operand(next++));
+    if (how_.has_bias != 0) in.bias = static_cast<const T*>(data.operand(next++));
     if (how_.has_mask != 0) in.mask = static_cast<const unsigned char*>(data.operand(next++));
     if (how_.is_dropped != 0) {
       in.key = static_cast<uint64_t>(data.integer(next));
@@ -128,12 +127,12 @@ template <class Work> class AttentionCall final : public Call {
     return in;
   }
 
-  AttentionResults results(const CallData& data) const {
-    float* given[3] = {};
-    for (size_t i = 0; i < (is_gradient() ? 3 : 2); ++i) given[i] = static_cast<float*>(data.results[i]);
-    if constexpr (is_gradient()) {
+  engines::AttentionResults<T> results(const CallData& data) const {
+    T* given[3] = {};
+    for (size_t i = 0; i < (Work::is_gradient ? 3 : 2); ++i) given[i] = static_cast<T*>(data.results[i]);
+    if constexpr (Work::is_gradient) {
       for (size_t i = 0; i < 3; ++i) {
-        if (!given[i]) given[i] = static_cast<float*>(part_at(data, unread_at_[i]));
+        if (!given[i]) given[i] = static_cast<T*>(part_at(data, unread_at_[i]));
       }
       return {.dq = given[0], .dk = given[1], .dv = given[2]};
     }
@@ -148,15 +147,19 @@ template <class Work> class AttentionCall final : public Call {
   std::optional<Work> work_;
 };
 
+template <class T> std::unique_ptr<Call> prepare(const CallSpec& spec) {
+  if (spec.op->results == 2) {
+    return std::make_unique<AttentionCall<engines::AttentionForward<T>>>(spec, optional_of_forward,
+                                                                         std::array<size_t, 3>{0, 1, 2});
+  }
+  return std::make_unique<AttentionCall<engines::AttentionGradient<T>>>(spec, optional_of_gradient,
+                                                                        std::array<size_t, 5>{0, 1, 2, 3, 5});
+}
+
 }  // namespace
 
 std::unique_ptr<Call> prepare_attention(const CallSpec& spec) {
-  if (spec.op->results == 2) {
-    return std::make_unique<AttentionCall<engines::AttentionForward>>(spec, optional_of_forward,
-                                                                      std::array<size_t, 3>{0, 1, 2});
-  }
-  return std::make_unique<AttentionCall<engines::AttentionGradient>>(spec, optional_of_gradient,
-                                                                     std::array<size_t, 5>{0, 1, 2, 3, 5});
+  return spec.operands[0].type == DType::Float64 ? prepare<double>(spec) : prepare<float>(spec);
 }
 
 }  // namespace rosin::cpu

@@ -18,7 +18,7 @@ constexpr int64_t block_queries = 64, block_keys = 64;
 /// computed in vain. Whole vectors of every processor.
 constexpr int64_t edge_queries = 16;
 
-constexpr float infinity = std::numeric_limits<float>::infinity();
+template <class T> constexpr T infinity = std::numeric_limits<T>::infinity();
 
 int64_t whole_vectors(int64_t queries) { return (queries + edge_queries - 1) / edge_queries * edge_queries; }
 
@@ -26,12 +26,12 @@ int64_t whole_vectors(int64_t queries) { return (queries + edge_queries - 1) / e
 class Scratch {
  public:
   explicit Scratch(void* memory) : memory_(static_cast<unsigned char*>(memory)) {}
-  float* floats(int64_t count) {
+  template <class T> T* numbers(int64_t count) {
     const size_t at = used_;
-    used_ += (static_cast<size_t>(count) * sizeof(float) + 63) / 64 * 64;
-    return memory_ ? reinterpret_cast<float*>(memory_ + at) : nullptr;
+    used_ += (static_cast<size_t>(count) * sizeof(T) + 63) / 64 * 64;
+    return memory_ ? reinterpret_cast<T*>(memory_ + at) : nullptr;
   }
-  float* matrix(int64_t columns) { return floats(columns * block_queries); }
+  template <class T> T* matrix(int64_t columns) { return numbers<T>(columns * block_queries); }
   size_t used() const { return used_; }
 
  private:
@@ -40,20 +40,20 @@ class Scratch {
 };
 
 /// C [+]= A B with the rows of A and C contiguous.
-struct Product {
-  const float* a;
+template <class T> struct Product {
+  const T* a;
   int64_t a_inner;
-  const float* b;
+  const T* b;
   int64_t b_inner, b_column;
-  float* c;
+  T* c;
   int64_t c_column;
   int64_t rows, columns, inner;
   bool accumulate = true;
 };
 
-void multiply(const Product& p) {
+template <class T> void multiply(const Product<T>& p) {
   static constexpr int64_t no_offset = 0;
-  TileProduct<float> tile;
+  TileProduct<T> tile;
   tile.a = p.a;
   tile.a_inner = p.a_inner;
   tile.b = p.b;
@@ -66,7 +66,41 @@ void multiply(const Product& p) {
   tile.columns = p.columns;
   tile.inner = p.inner;
   tile.accumulate = p.accumulate;
-  tile_kernels_for(p.rows * int64_t{sizeof(float)}).floats.multiply(tile);
+  tile_kernels_for(p.rows * int64_t{sizeof(T)}).template of<T>().multiply(tile);
+}
+
+/// As attention_body.hpp does it, without vectors.
+bool fold_doubles(const LogitBlock<double>& b) {
+  bool higher = false;
+  for (int64_t row = 0; row < b.rows; ++row) {
+    double* s = b.logits + row;
+    double highest = b.highest[row];
+    for (int64_t key = 0; key < b.keys; ++key) highest = s[key * b.pitch] <= highest ? highest : s[key * b.pitch];
+    const double base = std::max(highest, std::numeric_limits<double>::lowest());
+    b.factors[row] = std::exp(b.highest[row] - base);
+    b.sums[row] *= b.factors[row];
+    for (int64_t key = 0; key < b.keys; ++key) b.sums[row] += s[key * b.pitch] = std::exp(s[key * b.pitch] - base);
+    b.highest[row] = highest;
+    higher |= b.factors[row] != 1;
+  }
+  return higher;
+}
+
+void weigh_doubles(const SlopeBlock<double>& b) {
+  for (int64_t key = 0; key < b.keys; ++key) {
+    for (int64_t row = 0; row < b.rows; ++row) {
+      const int64_t at = row + key * b.pitch;
+      const double weight = std::exp(b.logits[at] - b.state[row]), kept = b.kept ? b.kept[at] : 1;
+      b.slopes[at] = weight * (b.slopes[at] * kept - b.dots[row]);
+      b.logits[at] = weight * kept;
+    }
+  }
+}
+
+template <class T> const AttentionKernels<T>& attention_kernels() {
+  static constexpr AttentionKernels<double> of_doubles{fold_doubles, weigh_doubles};
+  if constexpr (std::is_same_v<T, double>) return of_doubles;
+  else return tile_kernels().attention;
 }
 
 /// Which head of which item is computed.
@@ -84,17 +118,17 @@ struct Part {
 };
 
 /// What all passes do with the logits of a head.
-class Head {
+template <class T> class Head {
  public:
-  Head(const AttentionSpec& spec, const AttentionBuffers& in, const Place& place)
+  Head(const AttentionSpec& spec, const AttentionBuffers<T>& in, const Place& place)
       : spec_(spec), in_(in), place_(place), kv_head_(place.head / (spec.heads / spec.kv_heads)),
         q_(in.q + place.head * spec.features + place.item * spec.q.item),
         k_(in.k + kv_head_ * spec.features + place.item * spec.k.item),
         v_(in.v + kv_head_ * spec.value_features + place.item * spec.v.item) {}
 
-  const float* query(int64_t i) const { return q_ + i * spec_.q.place; }
-  const float* key(int64_t i) const { return k_ + i * spec_.k.place; }
-  const float* value(int64_t i) const { return v_ + i * spec_.v.place; }
+  const T* query(int64_t i) const { return q_ + i * spec_.q.place; }
+  const T* key(int64_t i) const { return k_ + i * spec_.k.place; }
+  const T* value(int64_t i) const { return v_ + i * spec_.v.place; }
 
   /// The keys that the query may see, of those that have not been left out by a mask.
   int64_t seen_by(int64_t query) const {
@@ -120,49 +154,50 @@ class Head {
   }
 
   /// (queries, features), times the scale; rows that fill up vectors are 0.
-  void gather_queries(int64_t first, int64_t count, float* out) const {
+  void gather_queries(int64_t first, int64_t count, T* out) const {
     gather_vectors(query(first), spec_.q.place, count, spec_.features, out);
-    for (int64_t i = 0; i < spec_.features * block_queries; ++i) out[i] *= spec_.scale;
+    for (int64_t i = 0; i < spec_.features * block_queries; ++i) out[i] *= static_cast<T>(spec_.scale);
   }
 
-  static void gather_vectors(const float* from, int64_t place, int64_t count, int64_t features, float* out) {
+  static void gather_vectors(const T* from, int64_t place, int64_t count, int64_t features, T* out) {
     const int64_t rows = whole_vectors(count);
     for (int64_t f = 0; count < rows && f < features; ++f) {
-      std::fill(out + f * block_queries + count, out + f * block_queries + rows, 0.0f);
+      std::fill(out + f * block_queries + count, out + f * block_queries + rows, T{0});
     }
     gather_rows(from, place, out, block_queries, count, features);
   }
 
   /// Of gathered queries with keys, without those that a query may not see.
-  void logits(const Part& part, const float* queries, float* out) const {
-    multiply({.a = queries + part.row,
-              .a_inner = block_queries,
-              .b = key(part.first_key),
-              .b_inner = 1,
-              .b_column = spec_.k.place,
-              .c = out + part.row,
-              .c_column = block_queries,
-              .rows = part.rows(),
-              .columns = part.keys,
-              .inner = spec_.features,
-              .accumulate = false});
-    float* s = out + part.row;
+  void logits(const Part& part, const T* queries, T* out) const {
+    multiply<T>({.a = queries + part.row,
+                 .a_inner = block_queries,
+                 .b = key(part.first_key),
+                 .b_inner = 1,
+                 .b_column = spec_.k.place,
+                 .c = out + part.row,
+                 .c_column = block_queries,
+                 .rows = part.rows(),
+                 .columns = part.keys,
+                 .inner = spec_.features,
+                 .accumulate = false});
+    T* s = out + part.row;
     if (in_.bias) add_bias(part, s);
     if (in_.mask) leave_out(part, s);
     for (int64_t row = 0; row < part.queries; ++row) {
       const int64_t seen = std::max<int64_t>(seen_by(part.first_query + row) - part.first_key, 0);
-      for (int64_t key = seen; key < part.keys; ++key) s[row + key * block_queries] = -infinity;
+      for (int64_t key = seen; key < part.keys; ++key) s[row + key * block_queries] = -infinity<T>;
     }
   }
 
   /// 0 for weights that are dropped, else what the others are multiplied by.
-  void draw_kept(const Part& part, float* numbers, float* out) const {
-    const float factor = static_cast<float>(1.0 / static_cast<double>(spec_.kept));
+  void draw_kept(const Part& part, float* numbers, T* out) const {
+    const auto factor = static_cast<T>(1.0 / spec_.kept);
+    const auto share = static_cast<float>(spec_.kept);
     for (int64_t row = 0; row < part.queries; ++row) {
       const int64_t line = part.first_query + row + spec_.queries * (place_.head + spec_.heads * place_.item);
       spec_.numbers(numbers, part.first_key + line * spec_.keys, part.keys, in_.key, in_.counter);
-      float* kept = out + part.row + row;
-      for (int64_t k = 0; k < part.keys; ++k) kept[k * block_queries] = numbers[k] < spec_.kept ? factor : 0.0f;
+      T* kept = out + part.row + row;
+      for (int64_t k = 0; k < part.keys; ++k) kept[k * block_queries] = numbers[k] < share ? factor : T{0};
     }
   }
 
@@ -172,107 +207,109 @@ class Head {
            place_.item * strides.item;
   }
 
-  void add_bias(const Part& part, float* s) const {
-    const float* bias = in_.bias + at(spec_.bias, part);
+  void add_bias(const Part& part, T* s) const {
+    const T* bias = in_.bias + at(spec_.bias, part);
     for (int64_t key = 0; key < part.keys; ++key, s += block_queries, bias += spec_.bias.key) {
       for (int64_t row = 0; row < part.queries; ++row) s[row] += bias[row * spec_.bias.query];
     }
   }
 
-  void leave_out(const Part& part, float* s) const {
+  void leave_out(const Part& part, T* s) const {
     const unsigned char* mask = in_.mask + at(spec_.mask, part);
     for (int64_t key = 0; key < part.keys; ++key, s += block_queries, mask += spec_.mask.key) {
-      for (int64_t row = 0; row < part.queries; ++row) s[row] = mask[row * spec_.mask.query] ? s[row] : -infinity;
+      for (int64_t row = 0; row < part.queries; ++row) s[row] = mask[row * spec_.mask.query] ? s[row] : -infinity<T>;
     }
   }
 
   const AttentionSpec& spec_;
-  const AttentionBuffers& in_;
+  const AttentionBuffers<T>& in_;
   Place place_;
   int64_t kv_head_;
-  const float *q_, *k_, *v_;
+  const T *q_, *k_, *v_;
 };
 
 /// One block of queries.
-struct ForwardMemory {
-  float *queries, *logits, *kept, *numbers, *y, *highest, *sums, *factors;
+template <class T> struct ForwardMemory {
+  T *queries, *logits, *kept, *y, *highest, *sums, *factors;
+  float* numbers;
 
   ForwardMemory(const AttentionSpec& spec, Scratch& scratch)
-      : queries(scratch.matrix(spec.features)), logits(scratch.matrix(block_keys)),
-        kept(spec.kept < 1 ? scratch.matrix(block_keys) : nullptr),
-        numbers(spec.kept < 1 ? scratch.floats(block_keys) : nullptr), y(scratch.matrix(spec.value_features)),
-        highest(scratch.matrix(1)), sums(scratch.matrix(1)), factors(scratch.matrix(1)) {}
+      : queries(scratch.matrix<T>(spec.features)), logits(scratch.matrix<T>(block_keys)),
+        kept(spec.kept < 1 ? scratch.matrix<T>(block_keys) : nullptr), y(scratch.matrix<T>(spec.value_features)),
+        highest(scratch.matrix<T>(1)), sums(scratch.matrix<T>(1)), factors(scratch.matrix<T>(1)),
+        numbers(spec.kept < 1 ? scratch.numbers<float>(block_keys) : nullptr) {}
 };
 
-void scale_rows(const float* factors, int64_t rows, int64_t columns, float* y) {
+template <class T> void scale_rows(const T* factors, int64_t rows, int64_t columns, T* y) {
   for (int64_t column = 0; column < columns; ++column, y += block_queries) {
     for (int64_t row = 0; row < rows; ++row) y[row] *= factors[row];
   }
 }
 
 /// y += the weights of a part times the values of its keys.
-void add_part(const AttentionSpec& spec, const Head& head, const Part& part, const ForwardMemory& m) {
+template <class T>
+void add_part(const AttentionSpec& spec, const Head<T>& head, const Part& part, const ForwardMemory<T>& m) {
   head.logits(part, m.queries, m.logits);
-  float* weights = m.logits + part.row;
-  const AttentionKernels& kernels = tile_kernels().attention;
-  if (kernels.fold({weights, block_queries, part.rows(), part.keys, m.highest + part.row, m.sums + part.row,
-                    m.factors + part.row})) {
+  T* weights = m.logits + part.row;
+  if (attention_kernels<T>().fold({weights, block_queries, part.rows(), part.keys, m.highest + part.row,
+                                   m.sums + part.row, m.factors + part.row})) {
     scale_rows(m.factors + part.row, part.rows(), spec.value_features, m.y + part.row);
   }
   if (m.kept) {
     head.draw_kept(part, m.numbers, m.kept);
     for (int64_t key = 0; key < part.keys; ++key) {
-      const float* kept = m.kept + part.row + key * block_queries;
+      const T* kept = m.kept + part.row + key * block_queries;
       for (int64_t row = 0; row < part.queries; ++row) weights[row + key * block_queries] *= kept[row];
     }
   }
-  multiply({.a = weights,
-            .a_inner = block_queries,
-            .b = head.value(part.first_key),
-            .b_inner = spec.v.place,
-            .b_column = 1,
-            .c = m.y + part.row,
-            .c_column = block_queries,
-            .rows = part.rows(),
-            .columns = spec.value_features,
-            .inner = part.keys});
+  multiply<T>({.a = weights,
+               .a_inner = block_queries,
+               .b = head.value(part.first_key),
+               .b_inner = spec.v.place,
+               .b_column = 1,
+               .c = m.y + part.row,
+               .c_column = block_queries,
+               .rows = part.rows(),
+               .columns = spec.value_features,
+               .inner = part.keys});
 }
 
-void attend(const AttentionSpec& spec, const AttentionBuffers& in, const AttentionResults& out, const Place& place,
-            int64_t first, const ForwardMemory& m) {
-  const Head head(spec, in, place);
+template <class T>
+void attend(const AttentionSpec& spec, const AttentionBuffers<T>& in, const AttentionResults<T>& out,
+            const Place& place, int64_t first, const ForwardMemory<T>& m) {
+  const Head<T> head(spec, in, place);
   const int64_t queries = std::min(block_queries, spec.queries - first);
   head.gather_queries(first, queries, m.queries);
-  std::fill_n(m.y, spec.value_features * block_queries, 0.0f);
-  std::fill_n(m.sums, block_queries, 0.0f);
-  std::fill_n(m.highest, block_queries, -infinity);
+  std::fill_n(m.y, spec.value_features * block_queries, T{0});
+  std::fill_n(m.sums, block_queries, T{0});
+  std::fill_n(m.highest, block_queries, -infinity<T>);
   head.each_part(first, queries, [&](const Part& part) { add_part(spec, head, part, m); });
-  for (int64_t row = 0; row < queries; ++row) m.factors[row] = 1.0f / m.sums[row];
+  for (int64_t row = 0; row < queries; ++row) m.factors[row] = T{1} / m.sums[row];
   scale_rows(m.factors, queries, spec.value_features, m.y);
   const int64_t step = spec.heads * spec.value_features, line = first + spec.queries * place.item;
   gather_rows(m.y, block_queries, out.y + place.head * spec.value_features + line * step, step, spec.value_features,
               queries);
   if (!out.state) return;
-  float* state = out.state + first + spec.queries * (place.head + spec.heads * place.item);
+  T* state = out.state + first + spec.queries * (place.head + spec.heads * place.item);
   for (int64_t row = 0; row < queries; ++row) state[row] = m.highest[row] + std::log(m.sums[row]);
 }
 
-struct GradientMemory {
-  float *queries, *slopes, *logits, *logit_slopes, *kept, *numbers, *state, *dots;
+template <class T> struct GradientMemory {
+  T *queries, *slopes, *logits, *logit_slopes, *kept, *state, *dots;
+  float* numbers;
 
   GradientMemory(const AttentionSpec& spec, Scratch& scratch)
-      : queries(scratch.matrix(spec.features)), slopes(scratch.matrix(spec.value_features)),
-        logits(scratch.matrix(block_keys)), logit_slopes(scratch.matrix(block_keys)),
-        kept(spec.kept < 1 ? scratch.matrix(block_keys) : nullptr),
-        numbers(spec.kept < 1 ? scratch.floats(block_keys) : nullptr), state(scratch.matrix(1)),
-        dots(scratch.matrix(1)) {}
+      : queries(scratch.matrix<T>(spec.features)), slopes(scratch.matrix<T>(spec.value_features)),
+        logits(scratch.matrix<T>(block_keys)), logit_slopes(scratch.matrix<T>(block_keys)),
+        kept(spec.kept < 1 ? scratch.matrix<T>(block_keys) : nullptr), state(scratch.matrix<T>(1)),
+        dots(scratch.matrix<T>(1)), numbers(spec.kept < 1 ? scratch.numbers<float>(block_keys) : nullptr) {}
 };
 
 /// Slopes of the queries of one head, added to those of its keys and values.
-class HeadGradient {
+template <class T> class HeadGradient {
  public:
-  HeadGradient(const AttentionSpec& spec, const AttentionBuffers& in, const AttentionResults& out, const Place& place,
-               const GradientMemory& memory)
+  HeadGradient(const AttentionSpec& spec, const AttentionBuffers<T>& in, const AttentionResults<T>& out,
+               const Place& place, const GradientMemory<T>& memory)
       : spec_(spec), head_(spec, in, place), m_(memory), q_step_(spec.heads * spec.features),
         k_step_(spec.kv_heads * spec.features), v_step_(spec.kv_heads * spec.value_features) {
     const int64_t kv_head = place.head / (spec.heads / spec.kv_heads);
@@ -287,26 +324,26 @@ class HeadGradient {
   void run_block(int64_t first) const {
     const int64_t queries = std::min(block_queries, spec_.queries - first);
     head_.gather_queries(first, queries, m_.queries);
-    Head::gather_vectors(dy_ + first * spec_.dy.place, spec_.dy.place, queries, spec_.value_features, m_.slopes);
+    Head<T>::gather_vectors(dy_ + first * spec_.dy.place, spec_.dy.place, queries, spec_.value_features, m_.slopes);
     find_dots(first, queries);
-    for (int64_t i = 0; i < queries; ++i) std::fill_n(dq_ + (first + i) * q_step_, spec_.features, 0.0f);
+    for (int64_t i = 0; i < queries; ++i) std::fill_n(dq_ + (first + i) * q_step_, spec_.features, T{0});
     head_.each_part(first, queries, [&](const Part& part) { add_part(part); });
     for (int64_t i = 0; i < queries; ++i) {
-      float* dq = dq_ + (first + i) * q_step_;
-      for (int64_t f = 0; f < spec_.features; ++f) dq[f] *= spec_.scale;
+      T* dq = dq_ + (first + i) * q_step_;
+      for (int64_t f = 0; f < spec_.features; ++f) dq[f] *= static_cast<T>(spec_.scale);
     }
   }
 
  private:
   /// Of each query: the sum of y times its slope, which is that of the weights times theirs.
   void find_dots(int64_t first, int64_t queries) const {
-    std::fill_n(m_.dots, block_queries, 0.0f);
-    std::fill_n(m_.state, block_queries, infinity);
+    std::fill_n(m_.dots, block_queries, T{0});
+    std::fill_n(m_.state, block_queries, infinity<T>);
     for (int64_t row = 0; row < queries; ++row) {
-      const float* y = y_ + (first + row) * spec_.y.place;
-      const float* dy = dy_ + (first + row) * spec_.dy.place;
-      if (state_[first + row] == -infinity) continue;  // sees nothing: weights of 0
-      float sums[8] = {};
+      const T* y = y_ + (first + row) * spec_.y.place;
+      const T* dy = dy_ + (first + row) * spec_.dy.place;
+      if (state_[first + row] == -infinity<T>) continue;  // sees nothing: weights of 0
+      T sums[8] = {};
       int64_t f = 0;
       for (; f + 8 <= spec_.value_features; f += 8) {
         for (int64_t lane = 0; lane < 8; ++lane) sums[lane] += y[f + lane] * dy[f + lane];
@@ -319,45 +356,45 @@ class HeadGradient {
 
   void add_part(const Part& part) const {
     head_.logits(part, m_.queries, m_.logits);
-    float *weights = m_.logits + part.row, *slopes = m_.logit_slopes + part.row;
-    multiply({.a = m_.slopes + part.row,
-              .a_inner = block_queries,
-              .b = head_.value(part.first_key),
-              .b_inner = 1,
-              .b_column = spec_.v.place,
-              .c = slopes,
-              .c_column = block_queries,
-              .rows = part.rows(),
-              .columns = part.keys,
-              .inner = spec_.value_features,
-              .accumulate = false});
+    T *weights = m_.logits + part.row, *slopes = m_.logit_slopes + part.row;
+    multiply<T>({.a = m_.slopes + part.row,
+                 .a_inner = block_queries,
+                 .b = head_.value(part.first_key),
+                 .b_inner = 1,
+                 .b_column = spec_.v.place,
+                 .c = slopes,
+                 .c_column = block_queries,
+                 .rows = part.rows(),
+                 .columns = part.keys,
+                 .inner = spec_.value_features,
+                 .accumulate = false});
     if (m_.kept) head_.draw_kept(part, m_.numbers, m_.kept);
-    tile_kernels().attention.weigh({.logits = weights,
-                                    .slopes = slopes,
-                                    .kept = m_.kept ? m_.kept + part.row : nullptr,
-                                    .state = m_.state + part.row,
-                                    .dots = m_.dots + part.row,
-                                    .pitch = block_queries,
-                                    .rows = part.rows(),
-                                    .keys = part.keys});
+    attention_kernels<T>().weigh({.logits = weights,
+                                  .slopes = slopes,
+                                  .kept = m_.kept ? m_.kept + part.row : nullptr,
+                                  .state = m_.state + part.row,
+                                  .dots = m_.dots + part.row,
+                                  .pitch = block_queries,
+                                  .rows = part.rows(),
+                                  .keys = part.keys});
     multiply(by_key(part, dy_ + part.first_query * spec_.dy.place, spec_.dy.place, weights, dv_, v_step_,
                     spec_.value_features));
     multiply(by_key(part, head_.query(part.first_query), spec_.q.place, slopes, dk_, k_step_, spec_.features));
-    multiply({.a = head_.key(part.first_key),
-              .a_inner = spec_.k.place,
-              .b = slopes,
-              .b_inner = block_queries,
-              .b_column = 1,
-              .c = dq_ + part.first_query * q_step_,
-              .c_column = q_step_,
-              .rows = spec_.features,
-              .columns = part.queries,
-              .inner = part.keys});
+    multiply<T>({.a = head_.key(part.first_key),
+                 .a_inner = spec_.k.place,
+                 .b = slopes,
+                 .b_inner = block_queries,
+                 .b_column = 1,
+                 .c = dq_ + part.first_query * q_step_,
+                 .c_column = q_step_,
+                 .rows = spec_.features,
+                 .columns = part.queries,
+                 .inner = part.keys});
   }
 
   /// out (features, keys) += vectors of the queries times what each has for each key.
-  static Product by_key(const Part& part, const float* vectors, int64_t place, const float* matrix, float* out,
-                        int64_t step, int64_t features) {
+  static Product<T> by_key(const Part& part, const T* vectors, int64_t place, const T* matrix, T* out, int64_t step,
+                           int64_t features) {
     return {.a = vectors,
             .a_inner = place,
             .b = matrix,
@@ -371,15 +408,15 @@ class HeadGradient {
   }
 
   const AttentionSpec& spec_;
-  Head head_;
-  const GradientMemory& m_;
+  Head<T> head_;
+  const GradientMemory<T>& m_;
   int64_t q_step_, k_step_, v_step_;  // of places of results
-  const float *y_, *dy_, *state_;
-  float *dq_, *dk_, *dv_;
+  const T *y_, *dy_, *state_;
+  T *dq_, *dk_, *dv_;
 };
 
 /// Vectors of one head at all places of an item.
-template <class F> void each_vector(float* first, int64_t step, int64_t places, int64_t features, F&& f) {
+template <class T, class F> void each_vector(T* first, int64_t step, int64_t places, int64_t features, F&& f) {
   for (int64_t t = 0; t < places; ++t) {
     for (int64_t i = 0; i < features; ++i) f(first[t * step + i]);
   }
@@ -387,48 +424,56 @@ template <class F> void each_vector(float* first, int64_t step, int64_t places, 
 
 }  // namespace
 
-AttentionForward::AttentionForward(const AttentionSpec& spec)
+template <class T>
+AttentionForward<T>::AttentionForward(const AttentionSpec& spec)
     : spec_(spec), blocks_((spec.queries + block_queries - 1) / block_queries),
       items_(blocks_ * spec.heads * spec.batch), step_(std::max<int64_t>(1, items_ / 256)) {}
 
-size_t AttentionForward::scratch_bytes() const {
+template <class T> size_t AttentionForward<T>::scratch_bytes() const {
   Scratch count(nullptr);
-  ForwardMemory(spec_, count);
+  ForwardMemory<T>(spec_, count);
   return count.used();
 }
 
-void AttentionForward::run(int64_t chunk, const AttentionBuffers& in, const AttentionResults& out,
-                           void* scratch) const {
+template <class T>
+void AttentionForward<T>::run(int64_t chunk, const AttentionBuffers<T>& in, const AttentionResults<T>& out,
+                              void* scratch) const {
   Scratch memory(scratch);
-  const ForwardMemory pieces(spec_, memory);
+  const ForwardMemory<T> pieces(spec_, memory);
   for (int64_t i = chunk * step_; i < std::min(items_, (chunk + 1) * step_); ++i) {
     const int64_t block = i % blocks_, head = i / blocks_;
     attend(spec_, in, out, {head % spec_.heads, head / spec_.heads}, block * block_queries, pieces);
   }
 }
 
-size_t AttentionGradient::scratch_bytes() const {
+template <class T> size_t AttentionGradient<T>::scratch_bytes() const {
   Scratch count(nullptr);
-  GradientMemory(spec_, count);
+  GradientMemory<T>(spec_, count);
   return count.used();
 }
 
-void AttentionGradient::run(int64_t chunk, const AttentionBuffers& in, const AttentionResults& out,
-                            void* scratch) const {
+template <class T>
+void AttentionGradient<T>::run(int64_t chunk, const AttentionBuffers<T>& in, const AttentionResults<T>& out,
+                               void* scratch) const {
   const AttentionSpec& s = spec_;
   Scratch memory(scratch);
-  const GradientMemory pieces(s, memory);
+  const GradientMemory<T> pieces(s, memory);
   const int64_t kv_head = chunk % s.kv_heads, item = chunk / s.kv_heads, each = s.heads / s.kv_heads;
   const int64_t k_step = s.kv_heads * s.features, v_step = s.kv_heads * s.value_features;
-  float* dk = out.dk + kv_head * s.features + item * s.keys * k_step;
-  float* dv = out.dv + kv_head * s.value_features + item * s.keys * v_step;
-  each_vector(dk, k_step, s.keys, s.features, [](float& x) { x = 0; });
-  each_vector(dv, v_step, s.keys, s.value_features, [](float& x) { x = 0; });
+  T* dk = out.dk + kv_head * s.features + item * s.keys * k_step;
+  T* dv = out.dv + kv_head * s.value_features + item * s.keys * v_step;
+  each_vector(dk, k_step, s.keys, s.features, [](T& x) { x = 0; });
+  each_vector(dv, v_step, s.keys, s.value_features, [](T& x) { x = 0; });
   for (int64_t head = kv_head * each; head < (kv_head + 1) * each; ++head) {
-    const HeadGradient gradient(s, in, out, {head, item}, pieces);
+    const HeadGradient<T> gradient(s, in, out, {head, item}, pieces);
     for (int64_t first = 0; first < s.queries; first += block_queries) gradient.run_block(first);
   }
-  each_vector(dk, k_step, s.keys, s.features, [&](float& x) { x *= s.scale; });
+  each_vector(dk, k_step, s.keys, s.features, [&](T& x) { x *= static_cast<T>(s.scale); });
 }
+
+template class AttentionForward<float>;
+template class AttentionForward<double>;
+template class AttentionGradient<float>;
+template class AttentionGradient<double>;
 
 }  // namespace rosin::engines

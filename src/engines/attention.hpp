@@ -1,6 +1,6 @@
-// Attention of Float32 sequences in blocks of queries and keys: the logits of a block stand in the cache, and those of
-// all queries with all keys nowhere. Read first: attention_block.hpp, tile_kernel.hpp.
-// Source: Dao et al.: FlashAttention (2022); Milakov, Gimelshein: Online normalizer calculation for softmax (2018).
+// Attention of sequences in blocks of queries and keys, in Float32 and Float64: the logits of a block stand in the
+// cache, and those of all queries with all keys nowhere. Read first: attention_block.hpp, tile_kernel.hpp. Source: Dao
+// et al.: FlashAttention (2022); Milakov, Gimelshein: Online normalizer calculation for softmax (2018).
 #pragma once
 
 #include <cstddef>
@@ -26,34 +26,36 @@ struct AttentionSpec {
   int64_t features = 1, value_features = 1;  // of a head
   SequenceStrides q, k, v, y, dy;            // of those that are read; results have no gaps
   LogitStrides bias, mask;
-  float scale = 1;      // of the logits
+  double scale = 1;     // of the logits
   bool causal = false;  // the last query sees all keys, the one before it all but the last
-  float kept = 1;       // the share of the weights that is not dropped; element (key, query, head, item) of the draw
+  double kept = 1;      // the share of the weights that is not dropped; element (key, query, head, item) of the draw
   NumberLoop numbers = nullptr;
 };
 
-/// Null: there is none. `key` and `counter` are those of the draw; y, dy and state those of the gradient; state (queries,
-/// heads, batch) has the logarithms of the sums of e^logit.
-struct AttentionBuffers {
-  const float *q = nullptr, *k = nullptr, *v = nullptr, *bias = nullptr;
+/// Null: there is none. `key` and `counter` are those of the draw; y, dy and state those of the gradient; state
+/// (queries, heads, batch) has the logarithms of the sums of e^logit.
+template <class T> struct AttentionBuffers {
+  const T *q = nullptr, *k = nullptr, *v = nullptr, *bias = nullptr;
   const unsigned char* mask = nullptr;
   uint64_t key = 0, counter = 0;
-  const float *y = nullptr, *dy = nullptr, *state = nullptr;
+  const T *y = nullptr, *dy = nullptr, *state = nullptr;
 };
 
 /// y and, unless that is null, state; or the slopes. A query that sees no key gets NaN and gives no slopes.
-struct AttentionResults {
-  float *y = nullptr, *state = nullptr;
-  float *dq = nullptr, *dk = nullptr, *dv = nullptr;
+template <class T> struct AttentionResults {
+  T *y = nullptr, *state = nullptr;
+  T *dq = nullptr, *dk = nullptr, *dv = nullptr;
 };
 
 /// Work that is cut by sizes alone. `scratch` has scratch_bytes() bytes, aligned to 64, that no other chunk uses.
-class AttentionForward {
+template <class T> class AttentionForward {
  public:
+  using Element = T;
+  static constexpr bool is_gradient = false;
   explicit AttentionForward(const AttentionSpec& spec);
   int64_t chunks() const { return (items_ + step_ - 1) / step_; }
   size_t scratch_bytes() const;
-  void run(int64_t chunk, const AttentionBuffers& in, const AttentionResults& out, void* scratch) const;
+  void run(int64_t chunk, const AttentionBuffers<T>& in, const AttentionResults<T>& out, void* scratch) const;
 
  private:
   AttentionSpec spec_;
@@ -61,15 +63,22 @@ class AttentionForward {
 };
 
 /// A chunk is a head of the keys in an item of the batch, with all its queries.
-class AttentionGradient {
+template <class T> class AttentionGradient {
  public:
+  using Element = T;
+  static constexpr bool is_gradient = true;
   explicit AttentionGradient(const AttentionSpec& spec) : spec_(spec) {}
   int64_t chunks() const { return spec_.kv_heads * spec_.batch; }
   size_t scratch_bytes() const;
-  void run(int64_t chunk, const AttentionBuffers& in, const AttentionResults& out, void* scratch) const;
+  void run(int64_t chunk, const AttentionBuffers<T>& in, const AttentionResults<T>& out, void* scratch) const;
 
  private:
   AttentionSpec spec_;
 };
+
+extern template class AttentionForward<float>;
+extern template class AttentionForward<double>;
+extern template class AttentionGradient<float>;
+extern template class AttentionGradient<double>;
 
 }  // namespace rosin::engines

@@ -1,5 +1,6 @@
 // What attention does with one block of logits, a matrix (queries, keys) whose columns lie `pitch` apart; rows are
-// whole vectors. Read next: attention_body.hpp (the kernels), attention.cpp (who calls them).
+// whole vectors. Read next: attention_body.hpp (the kernels of floats), attention.cpp (who calls them, and those of
+// doubles).
 #pragma once
 
 #include <cstdint>
@@ -8,23 +9,23 @@ namespace rosin::engines {
 
 /// Logits become e^(logit - the highest so far); `sums` of these are kept up, and `factors` tell what those of earlier
 /// blocks have to be multiplied by.
-struct LogitBlock {
-  float* logits = nullptr;
+template <class T> struct LogitBlock {
+  T* logits = nullptr;
   int64_t pitch = 0, rows = 0, keys = 0;
-  float *highest = nullptr, *sums = nullptr, *factors = nullptr;  // of each row
+  T *highest = nullptr, *sums = nullptr, *factors = nullptr;  // of each row
 };
 
 /// Logits become weights e^(logit - state), and the slopes of the weights those of the logits: weight * (slope - dot).
 /// Where weights are dropped, `kept` has 0 or what the others are multiplied by.
-struct SlopeBlock {
-  float *logits = nullptr, *slopes = nullptr;
-  const float *kept = nullptr, *state = nullptr, *dots = nullptr;  // state and dots: of each row
+template <class T> struct SlopeBlock {
+  T *logits = nullptr, *slopes = nullptr;
+  const T *kept = nullptr, *state = nullptr, *dots = nullptr;  // state and dots: of each row
   int64_t pitch = 0, rows = 0, keys = 0;
 };
 
-struct AttentionKernels {
-  bool (*fold)(const LogitBlock&);  // whether a factor is not 1
-  void (*weigh)(const SlopeBlock&);
+template <class T> struct AttentionKernels {
+  bool (*fold)(const LogitBlock<T>&);  // whether a factor is not 1
+  void (*weigh)(const SlopeBlock<T>&);
 };
 
 }  // namespace rosin::engines

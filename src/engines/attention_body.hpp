@@ -52,7 +52,7 @@ typename R::Register most_of(const float* s, int64_t pitch, int64_t keys, typena
   return R::most(R::most(best[0], best[1]), R::most(best[2], best[3]));
 }
 
-inline bool fold_logits(const LogitBlock& b) {
+inline bool fold_logits(const LogitBlock<float>& b) {
   using R = Vec<float>;
   constexpr float least = -std::numeric_limits<float>::max();
   const R::Mask full = R::mask_of(R::lanes);
@@ -79,7 +79,7 @@ inline bool fold_logits(const LogitBlock& b) {
   return higher;
 }
 
-template <bool Dropped> void weigh_rows(const SlopeBlock& b) {
+template <bool Dropped> void weigh_rows(const SlopeBlock<float>& b) {
   using R = Vec<float>;
   const R::Mask full = R::mask_of(R::lanes);
   const int64_t pitch = b.pitch, keys = b.keys;
@@ -102,7 +102,7 @@ template <bool Dropped> void weigh_rows(const SlopeBlock& b) {
   }
 }
 
-inline void weigh_slopes(const SlopeBlock& b) {
+inline void weigh_slopes(const SlopeBlock<float>& b) {
   if (b.kept != nullptr) weigh_rows<true>(b);
   else weigh_rows<false>(b);
 }

@@ -72,7 +72,7 @@ struct TileKernels {
   int row_vectors;  // row vectors of one full tile: A panels of row_vectors * vector_bytes are used best
   TypedKernels<float> floats;
   TypedKernels<double> doubles;
-  AttentionKernels attention;
+  AttentionKernels<float> attention;
   WinogradKernels winograd;
 
   template <class T> const TypedKernels<T>& of() const {

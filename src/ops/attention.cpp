@@ -234,10 +234,9 @@ AttentionInParts::AttentionInParts() noexcept : outer_(std::exchange(in_parts, t
 AttentionInParts::~AttentionInParts() { in_parts = outer_; }
 
 bool is_blocked(const BlockedAttention& a) {
-  const bool on_cpu = a.q.node()->device == 0;
   const auto computed = [&](const Array& x) {
-    return is_float(x.dtype()) && x.dtype() == a.q.dtype() && !(on_cpu && x.dtype() == Float64) &&
-           x.node()->device == a.q.node()->device && !is_scalar(*x.node());
+    return is_float(x.dtype()) && x.dtype() == a.q.dtype() && x.node()->device == a.q.node()->device &&
+           !is_scalar(*x.node());
   };
   const Shape logits = logit_shape(a);
   const bool bias = a.form.bias.is_nothing() || is_float(a.form.bias.dtype());
@@ -247,7 +246,7 @@ bool is_blocked(const BlockedAttention& a) {
 }
 
 Array blocked_attention(const BlockedAttention& a, double dropped, Rng* rng) {
-  if (a.q.node()->device == 0 && a.q.dtype() != Float32) {
+  if (a.q.node()->device == 0 && size_of(a.q.dtype()) == 2) {
     const BlockedAttention wide{
         cast(a.q, Float32), cast(a.k, Float32), cast(a.v, Float32), a.heads, a.kv_heads, a.form};
     return cast(blocked_attention(wide, dropped, rng), a.q.dtype());

@@ -1,7 +1,7 @@
 // Attention as ops: in blocks (blocked_attention), and in parts, as products and a softmax, which is what gradients of
-// gradients get, and Float64 on the CPU. Blocks of halves are computed in Float32. Heads stand as (features of a head, length,
-// heads, batch), logits as (keys, queries, heads, batch). Read first: rosin/attention.hpp. Read next:
-// engines/attention.hpp (the blocks).
+// gradients get. Blocks of halves are computed in Float32. Heads stand as (features of a head, length, heads, batch),
+// logits as (keys, queries, heads, batch). Read first: rosin/attention.hpp. Read next: engines/attention.hpp and
+// kernels/attention.cpp (the blocks).
 #pragma once
 
 #include <cstdint>
