@@ -313,7 +313,9 @@ rosin_device_info info_of(int ordinal) {
   if (driver.functions.function_set && info.largest_shared > info.shared_bytes) {
     info.instructions |= ROSIN_TAKES_LARGE_SHARED;
   }
-  info.matrix_types = cuda::matrix_types(attribute(compute_capability_major));
+  const int generation = attribute(compute_capability_major);
+  info.matrix_types = cuda::matrix_types(generation);
+  if (generation >= 8 && info.warp == 32) info.instructions |= ROSIN_TAKES_MATRICES;
   return info;
 }
 

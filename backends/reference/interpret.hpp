@@ -23,6 +23,8 @@ inline constexpr int64_t shared_bytes = 16384;
 inline constexpr int64_t largest_shared = 65536;
 inline constexpr int warp = 32;
 inline constexpr int vector_bytes = 16;
+/// Elements of matrices that warps multiply.
+inline constexpr uint32_t matrix_types = 1u << ROSIN_FLOAT16 | 1u << ROSIN_BFLOAT16 | 1u << ROSIN_FLOAT32;
 
 /// The code breaks backend.h.
 struct InvalidCode : std::runtime_error {

@@ -183,6 +183,43 @@ template <class T, class Index> void store_shared(Frame& frame, const Step& step
   }
 }
 
+void check_vector(Frame& frame, const Step& step, int item, int64_t at) {
+  check_shared(frame, step, item, at);
+  check_shared(frame, step, item, at + step.lanes - 1);
+  if (at % step.lanes != 0) fault(frame, step, item, "a vector begins at " + element_of(step, at));
+}
+
+template <class T, class Index> void load_shared_vectors(Frame& frame, const Step& step) {
+  const Lanes lanes = frame.active();
+  const size_t apart = frame.value_bytes(sizeof(T));
+  const Index* at = frame.at<Index>(step.operands[0]);
+  const T* array = reinterpret_cast<const T*>(frame.shared_memory + frame.shared[step.immediate].offset);
+  for (int i = lanes.first; i < lanes.last; ++i) {
+    if (!lanes.has(i)) continue;
+    check_vector(frame, step, i, at[i]);
+    for (int lane = 0; lane < step.lanes; ++lane) {
+      note_read(frame, step, i, at[i] + lane);
+      frame.at<T>(step.out + static_cast<size_t>(lane) * apart)[i] = array[at[i] + lane];
+    }
+  }
+}
+
+template <class T, class Index> void store_shared_vectors(Frame& frame, const Step& step) {
+  const Lanes lanes = frame.active();
+  const size_t apart = frame.value_bytes(sizeof(T));
+  const Index* at = frame.at<Index>(step.operands[0]);
+  T* array = reinterpret_cast<T*>(frame.shared_memory + frame.shared[step.immediate].offset);
+  for (int i = lanes.first; i < lanes.last; ++i) {
+    if (!lanes.has(i)) continue;
+    check_vector(frame, step, i, at[i]);
+    for (int lane = 0; lane < step.lanes; ++lane) {
+      const T* value = frame.at<T>(step.operands[1] + static_cast<size_t>(lane) * apart) + i;
+      note_write(frame, step, i, at[i] + lane, std::memcmp(array + at[i] + lane, value, sizeof(T)) != 0);
+      array[at[i] + lane] = *value;
+    }
+  }
+}
+
 template <class T> void assign_scalars(Frame& frame, const Step& step) {
   const Lanes lanes = frame.active();
   T* variable = frame.at<T>(step.operands[0]);
@@ -233,12 +270,8 @@ template <template <class, class> class Loop> Run vector_loop(int rosin_type, in
     return nullptr;
   });
 }
-template <class E, class Index> struct LoadVectors {
-  static constexpr Run run = &load_vectors<E, Index>;
-};
-template <class E, class Index> struct StoreVectors {
-  static constexpr Run run = &store_vectors<E, Index>;
-};
+template <class E, class Index> struct LoadVectors { static constexpr Run run = &load_vectors<E, Index>; };
+template <class E, class Index> struct StoreVectors { static constexpr Run run = &store_vectors<E, Index>; };
 
 }  // namespace
 
@@ -268,6 +301,29 @@ Run shared_store(int type, int index_type) {
     return nullptr;
   });
 }
+
+namespace {
+
+/// Only elements of 4 bytes are in vectors of shared memory.
+template <template <class, class> class Loop> Run shared_vector_loop(int type, int index_type) {
+  return with_scalar(type, Run{}, [index_type]<class Tag>(Tag) -> Run {
+    if constexpr (sizeof(typename Tag::Type) == 4) {
+      if (index_type == ROSIN_SCALAR_INT32) return Loop<typename Tag::Type, int32_t>::run;
+      if (index_type == ROSIN_SCALAR_INT64) return Loop<typename Tag::Type, int64_t>::run;
+    }
+    return nullptr;
+  });
+}
+template <class T, class Index> struct LoadSharedVectors { static constexpr Run run = &load_shared_vectors<T, Index>; };
+template <class T, class Index> struct StoreSharedVectors {
+  static constexpr Run run = &store_shared_vectors<T, Index>;
+};
+
+}  // namespace
+
+Run shared_load_vector(int type, int index_type) { return shared_vector_loop<LoadSharedVectors>(type, index_type); }
+
+Run shared_store_vector(int type, int index_type) { return shared_vector_loop<StoreSharedVectors>(type, index_type); }
 
 Run assign(int type) {
   return with_scalar(type, Run{}, []<class Tag>(Tag) -> Run { return &assign_scalars<typename Tag::Type>; });

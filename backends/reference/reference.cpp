@@ -75,7 +75,9 @@ rosin_status device_info(int32_t device, rosin_device_info* info) {
     all.vector_bytes = vector_bytes;
     all.largest_shared = largest_shared;
     if (!options.first_page) {
-      all.instructions = ROSIN_TAKES_VECTORS | ROSIN_TAKES_READ_ONLY | ROSIN_TAKES_SHUFFLE | ROSIN_TAKES_LARGE_SHARED;
+      all.instructions = ROSIN_TAKES_VECTORS | ROSIN_TAKES_READ_ONLY | ROSIN_TAKES_SHUFFLE | ROSIN_TAKES_LARGE_SHARED |
+                         ROSIN_TAKES_MATRICES;
+      all.matrix_types = matrix_types;
     }
     all.uuid[0] = 1;
     all.uuid[15] = static_cast<unsigned char>(hardware);

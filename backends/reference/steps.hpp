@@ -107,8 +107,12 @@ Run store(int rosin_type, int index_type);
 Run load_vector(int rosin_type, int index_type);
 Run store_vector(int rosin_type, int index_type);
 Run shuffle(int type);
+Run pack(int rosin_type);
+Run multiply_matrices(int rosin_type);
 Run shared_load(int type, int index_type);
 Run shared_store(int type, int index_type);
+Run shared_load_vector(int type, int index_type);
+Run shared_store_vector(int type, int index_type);
 /// LITERAL, PARAMETER, GROUP, ITEM.
 Run constant(int operation, int type);
 Run assign(int type);

@@ -39,10 +39,13 @@ class Translator {
   void compute();
   void touch_memory();
   void touch_vector();
+  void touch_shared_vector();
+  void vector_value(Step step, int lanes);
   void take_lane();
   void join();
   void mark_read_only();
   void exchange();
+  void multiply();
   int vector_of(int operand_number) const;
   void open_loop();
   void open_if();
@@ -129,8 +132,10 @@ uint32_t Translator::operand(int number) const {
     refuse("operand " + std::to_string(number) + " is no value that is seen here: " + std::to_string(place));
   }
   const int operation = at(place_).operation;
-  const bool takes_vector = operation == ROSIN_JOIN || (operation == ROSIN_LANE && number == 0) ||
-                            (operation == ROSIN_STORE_VECTOR && number == 1);
+  const bool takes_vector =
+      operation == ROSIN_JOIN || (operation == ROSIN_LANE && number == 0) ||
+      ((operation == ROSIN_STORE_VECTOR || operation == ROSIN_SHARED_STORE_VECTOR) && number == 1) ||
+      operation == ROSIN_MULTIPLY_MATRICES;
   need(takes_vector || lanes_[place] == 1, "a vector where a value belongs");
   return place;
 }
@@ -179,10 +184,17 @@ void Translator::instruction() {
     case ROSIN_SHARED_STORE: return touch_memory();
     case ROSIN_LOAD_VECTOR:
     case ROSIN_STORE_VECTOR: return touch_vector();
+    case ROSIN_SHARED_LOAD_VECTOR:
+    case ROSIN_SHARED_STORE_VECTOR: return touch_shared_vector();
     case ROSIN_LANE: return take_lane();
     case ROSIN_JOIN: return join();
     case ROSIN_READ_ONLY: return mark_read_only();
     case ROSIN_SHUFFLE: return exchange();
+    case ROSIN_PACK:
+      for (int i = 0; i < 2; ++i) need(type_of(i) == ROSIN_SCALAR_FLOAT32, "packs other types");
+      need(in.type == ROSIN_SCALAR_UINT32, "packs into another type");
+      return value(pack(static_cast<int>(in.immediate)), 2);
+    case ROSIN_MULTIPLY_MATRICES: return multiply();
     case ROSIN_BARRIER: return action(&barrier, 0);
     case ROSIN_VARIABLE: need(type_of(0) == in.type, "starts as another type"); return value(copy(in.type), 1);
     case ROSIN_ASSIGN:
@@ -267,16 +279,35 @@ void Translator::touch_vector() {
   Step step = step_of(load ? load_vector(element, type_of(0)) : store_vector(element, type_of(0)), load ? 1 : 2);
   step.immediate = buffer;
   step.lanes = static_cast<int>(lanes);
-  if (load) {
-    step.out = registers_[place_] = reserve(in.type);
-    for (int64_t i = 1; i < lanes; ++i) reserve(in.type);
-    lanes_[place_] = step.lanes;
-    visible_[place_] = true;
-  } else {
-    need(vector_of(1) == step.lanes && type_of(1) == in.type, "stores another vector");
-    need(!kernel_.read_only_[number], "stores to a buffer that is read-only");
-    kernel_.stored_[number] = 1;
-  }
+  if (load) return vector_value(step, step.lanes);
+  need(vector_of(1) == step.lanes && type_of(1) == in.type, "stores another vector");
+  need(!kernel_.read_only_[number], "stores to a buffer that is read-only");
+  kernel_.stored_[number] = 1;
+  kernel_.steps_.push_back(step);
+}
+
+/// A step whose value is a vector.
+void Translator::vector_value(Step step, int lanes) {
+  step.out = registers_[place_] = reserve(at(place_).type);
+  for (int i = 1; i < lanes; ++i) reserve(at(place_).type);
+  lanes_[place_] = lanes;
+  visible_[place_] = true;
+  kernel_.steps_.push_back(step);
+}
+
+void Translator::touch_shared_vector() {
+  const rosin_instruction& in = at(place_);
+  const int64_t array = in.immediate & INT32_MAX, lanes = in.immediate >> 32;
+  need(array < static_cast<int64_t>(kernel_.shared_.size()), "no such shared array");
+  need(lanes == 2 || lanes == 4, "a vector in shared memory has 2 or 4 lanes");
+  need(in.type == kernel_.shared_[static_cast<size_t>(array)].type, "not the array's type");
+  const bool load = in.operation == ROSIN_SHARED_LOAD_VECTOR;
+  Step step =
+      step_of(load ? shared_load_vector(in.type, type_of(0)) : shared_store_vector(in.type, type_of(0)), load ? 1 : 2);
+  step.immediate = array;
+  step.lanes = static_cast<int>(lanes);
+  if (load) return vector_value(step, step.lanes);
+  need(vector_of(1) == step.lanes && type_of(1) == in.type, "stores another vector");
   kernel_.steps_.push_back(step);
 }
 
@@ -318,6 +349,14 @@ void Translator::exchange() {
   need(kernel_.items_ % warp == 0, "a group is not made of whole warps");
   need(type_of(0) == at(place_).type && type_of(1) == ROSIN_SCALAR_INT32, "exchanges other types");
   value(shuffle(at(place_).type), 2);
+}
+
+void Translator::multiply() {
+  need(kernel_.items_ % warp == 0, "a group is not made of whole warps");
+  need(vector_of(0) == 4 && vector_of(1) == 2 && vector_of(2) == 4, "multiplies matrices of other sizes");
+  need(type_of(0) == ROSIN_SCALAR_UINT32 && type_of(1) == ROSIN_SCALAR_UINT32, "multiplies what are no words");
+  need(type_of(2) == ROSIN_SCALAR_FLOAT32 && at(place_).type == ROSIN_SCALAR_FLOAT32, "adds other types");
+  vector_value(step_of(multiply_matrices(static_cast<int>(at(place_).immediate)), 3), 4);
 }
 
 void Translator::open_loop() {

@@ -25,7 +25,7 @@
  * reaches to `launch` at least (ROSIN_BACKEND_SMALLEST). Another number would mean that plug-ins must be written anew.
  *   1  rosin 0.1
  * Instructions that the first page of version 1 did not know stand in kernels only where a device says that it takes
- * them (rosin_instruction_set), so a plug-in that has never heard of them sees none.
+ * them (rosin_instruction_set, in the order in which they came), so a plug-in that has never heard of them sees none.
  */
 #ifndef ROSIN_BACKEND_H
 #define ROSIN_BACKEND_H
@@ -131,10 +131,12 @@ typedef struct rosin_device_info {
 
 /* Whoever sets a bit takes all of its instructions, in the way of the device's language. */
 typedef enum rosin_instruction_set {
-  ROSIN_TAKES_VECTORS = 1,     /* LOAD_VECTOR, LANE, JOIN, STORE_VECTOR; vector_bytes is 4, 8, 16 or more */
-  ROSIN_TAKES_READ_ONLY = 2,   /* READ_ONLY */
-  ROSIN_TAKES_SHUFFLE = 4,     /* SHUFFLE; warp is a power of two from 2 to 128 */
-  ROSIN_TAKES_LARGE_SHARED = 8 /* no instruction: the shared arrays of a kernel may take up to largest_shared bytes */
+  ROSIN_TAKES_VECTORS = 1,      /* LOAD_VECTOR, LANE, JOIN, STORE_VECTOR; vector_bytes is 4, 8, 16 or more */
+  ROSIN_TAKES_READ_ONLY = 2,    /* READ_ONLY */
+  ROSIN_TAKES_SHUFFLE = 4,      /* SHUFFLE; warp is a power of two from 2 to 128 */
+  ROSIN_TAKES_LARGE_SHARED = 8, /* no instruction: the shared arrays of a kernel may take up to largest_shared bytes */
+  ROSIN_TAKES_MATRICES = 16 /* PACK, SHARED_LOAD_VECTOR, SHARED_STORE_VECTOR, and MULTIPLY_MATRICES of those elements
+                               of matrix_types that it is for; with vectors and shuffles; warp is 32 */
 } rosin_instruction_set;
 
 /* ---- Kernels -------------------------------------------------------------------------------------------------------
@@ -213,13 +215,32 @@ typedef enum rosin_operation {
   ROSIN_JOIN,        /* the vector of the lanes of x, then those of y: two values, or two vectors of equally many */
   ROSIN_STORE_VECTOR, /* the elements x, x + 1, ... become the lanes of the vector y; else as LOAD_VECTOR */
   ROSIN_READ_ONLY,    /* no value: during the launch no item writes what the launch loads from buffer `immediate` */
-  ROSIN_SHUFFLE       /* what x (no Bool) is for item y (Int32) of this item's warp */
+  ROSIN_SHUFFLE,      /* what x (no Bool) is for item y (Int32) of this item's warp */
+  ROSIN_PACK, /* UInt32: x in the low half and y in the high one, Float32 as elements of rosin_type `immediate`, which
+                 is a 16-bit float */
+  ROSIN_SHARED_LOAD_VECTOR,  /* as LOAD_VECTOR, of a shared array of Int32, UInt32 or Float32 */
+  ROSIN_SHARED_STORE_VECTOR, /* as STORE_VECTOR, likewise */
+  ROSIN_MULTIPLY_MATRICES    /* the warp's x * y + z, see below; elements of x and y: rosin_type `immediate` */
 } rosin_operation;
 
 /* Vectors in memory have elements of 1, 2 or 4 bytes, 4, 8 or 16 bytes together, and at most vector_bytes.
  *
  * A warp is `warp` items of a group that follow each other, the first from item 0 on; y counts from 0 in it. Every item
  * of the warp reaches a SHUFFLE, the same number of times. Groups of kernels with SHUFFLE are made of whole warps.
+ *
+ * MULTIPLY_MATRICES: a warp of 32 items has three matrices in vectors, each item a part of each, and gets a fourth one
+ * like the third: X (16 rows, k columns) * Y (k rows, 8 columns) + Z (16 rows, 8 columns). The vectors x (4 lanes) and
+ * y (2) are words, UInt32, of e elements with neighbouring k, the lower k in the lower bits: Float16 and BFloat16 have
+ * e = 2 and k = 16; of Float32, e = 1 and k = 8, the upper 19 bits count (TF32). z and the value have 4 lanes of
+ * Float32. Item i of the warp, with g = i / 4 and t = i % 4, has
+ *   lane n of x   row g + 8 * (n % 2),  columns from e * (t + 4 * (n / 2)) on
+ *   lane n of y   rows from e * (t + 4 * n) on,  column g
+ *   lane n of z, and of the value   row g + 8 * (n / 2),  column 2 * t + n % 2
+ * Products are exact, and summed in any order with the precision of Float32, or a little less. Every item of the warp
+ * reaches it, as a SHUFFLE.
+ *
+ * Vectors of shared arrays have elements of 4 bytes, 8 or 16 bytes together; in the text such arrays begin at multiples
+ * of 16 bytes.
  *
  * Shared arrays that take more than shared_bytes together, each counted from a multiple of 16 bytes, stand in the text
  * one after another like that, from the beginning of the memory whose size a launch names (CUDA, HIP: extern, one array

@@ -19,10 +19,10 @@ namespace rosin {
 ///             bias or a number of times the product. Kernels for Float16 and BFloat16 take the device's quick exp,
 ///             tanh and quotients, which costs them at most 2 ulp more. Float32 and Float64 lose nothing: their ops
 ///             keep the bounds of `exact`.
-///   fast      besides, libraries multiply Float32 as TF32 (10 bits of fraction, summed in Float32: each factor is off
-///             by 2^-11 of itself), and kernels take the quick functions for Float32 as well: exp(x) is off by 2 + 2|x|
-///             ulp, quotients by 4, tanh by 2^-10 of the value, which is 2^13 ulp; results below 2^-126 may be 0.
-///             Float64 is computed as in `standard`.
+///   fast      besides, libraries and matrix units multiply Float32 as TF32 (10 bits of fraction, summed in Float32:
+///             each factor is off by 2^-11 of itself), and kernels take the quick functions for Float32 as well: exp(x)
+///             is off by 2 + 2|x| ulp, quotients by 4, tanh by 2^-10 of the value, which is 2^13 ulp; results below
+///             2^-126 may be 0. Float64 is computed as in `standard`.
 enum class MathMode : uint8_t { usual, exact, standard, fast };
 
 /// The mode of the program, for all threads: of what is recorded outside of `with` and not computed yet, and of what is

@@ -30,6 +30,7 @@ namespace {
 int operand_count(const KernelInstruction& instruction) {
   if (instruction.operation < primitive_count) return info(static_cast<Primitive>(instruction.operation)).arity;
   switch (static_cast<KernelOperation>(instruction.operation)) {
+    case KernelOperation::multiply_matrices:
     case KernelOperation::loop: return 3;
     case KernelOperation::store:
     case KernelOperation::shared_store:
@@ -37,6 +38,8 @@ int operand_count(const KernelInstruction& instruction) {
     case KernelOperation::join:
     case KernelOperation::store_vector:
     case KernelOperation::shuffle:
+    case KernelOperation::pack:
+    case KernelOperation::shared_store_vector:
     case KernelOperation::assign: return 2;
     case KernelOperation::round:
     case KernelOperation::load:
@@ -46,6 +49,7 @@ int operand_count(const KernelInstruction& instruction) {
     case KernelOperation::reciprocal_approximate:
     case KernelOperation::tanh_approximate:
     case KernelOperation::load_vector:
+    case KernelOperation::shared_load_vector:
     case KernelOperation::lane:
     case KernelOperation::begin_if: return 1;
     case KernelOperation::parameter:
@@ -76,13 +80,17 @@ bool is_pure(const KernelInstruction& instruction) {
     case KernelOperation::load_vector:
     case KernelOperation::lane:
     case KernelOperation::join:
+    case KernelOperation::pack:
+    case KernelOperation::shared_load_vector:
     case KernelOperation::shared_load: return true;
     case KernelOperation::store:
     case KernelOperation::shared_store:
     case KernelOperation::store_vector:
+    case KernelOperation::shared_store_vector:
     case KernelOperation::barrier:
     case KernelOperation::read_only:
-    case KernelOperation::shuffle:  // all items of a warp reach it
+    case KernelOperation::shuffle:  // all items of a warp reach these
+    case KernelOperation::multiply_matrices:
     case KernelOperation::variable:
     case KernelOperation::assign:
     case KernelOperation::loop:
@@ -130,10 +138,12 @@ bool is_store(const KernelInstruction& instruction) {
   return instruction.is(KernelOperation::store) || instruction.is(KernelOperation::store_vector);
 }
 
+int array_of(const KernelInstruction& instruction) { return static_cast<int>(instruction.immediate & INT32_MAX); }
+
 int buffer_of(const KernelInstruction& instruction) {
   const bool touches = is_store(instruction) || instruction.is(KernelOperation::load) ||
                        instruction.is(KernelOperation::load_vector) || instruction.is(KernelOperation::read_only);
-  return touches ? static_cast<int>(instruction.immediate & INT32_MAX) : -1;
+  return touches ? array_of(instruction) : -1;
 }
 
 int lanes_of(const KernelInstruction& instruction) {
@@ -332,10 +342,17 @@ std::vector<Term> KernelWriter::load_vector(int buffer, Term at, int lanes, int 
     }
     const Term vector =
         append(static_cast<uint16_t>(KernelOperation::load_vector), type, {from.place}, whole(buffer, part));
-    for (size_t i = 0; i < part; ++i) {
-      values.push_back(
-          append(static_cast<uint16_t>(KernelOperation::lane), type, {vector.place}, static_cast<int64_t>(i)));
-    }
+    const std::vector<Term> lanes_there = lanes_of_vector(vector, part);
+    values.insert(values.end(), lanes_there.begin(), lanes_there.end());
+  }
+  return values;
+}
+
+std::vector<Term> KernelWriter::lanes_of_vector(Term vector, size_t lanes) {
+  std::vector<Term> values;
+  for (size_t i = 0; i < lanes; ++i) {
+    values.push_back(
+        append(static_cast<uint16_t>(KernelOperation::lane), vector.type, {vector.place}, static_cast<int64_t>(i)));
   }
   return values;
 }
@@ -376,6 +393,32 @@ Term KernelWriter::shared_load(int array, Term at) {
 
 void KernelWriter::shared_store(int array, Term at, Term value) {
   append(static_cast<uint16_t>(KernelOperation::shared_store), value.type, {at.place, value.place}, array);
+}
+
+std::vector<Term> KernelWriter::shared_load_vector(int array, Term at, int lanes) {
+  const ScalarType type = launch_.code.shared[static_cast<size_t>(array)].type;
+  const auto count = static_cast<size_t>(lanes);
+  return lanes_of_vector(
+      append(static_cast<uint16_t>(KernelOperation::shared_load_vector), type, {at.place}, whole(array, count)), count);
+}
+
+void KernelWriter::shared_store_vector(int array, Term at, std::span<const Term> values) {
+  const Term vector = join(values);
+  append(static_cast<uint16_t>(KernelOperation::shared_store_vector), vector.type, {at.place, vector.place},
+         whole(array, values.size()));
+}
+
+Term KernelWriter::pack(DType storage, Term x, Term y) {
+  return append(static_cast<uint16_t>(KernelOperation::pack), ScalarType::uint32, {x.place, y.place},
+                static_cast<int64_t>(storage));
+}
+
+std::vector<Term> KernelWriter::multiply_matrices(DType element, std::span<const Term> x, std::span<const Term> y,
+                                                  std::span<const Term> z) {
+  const Term vectors[] = {join(x), join(y), join(z)};
+  return lanes_of_vector(append(static_cast<uint16_t>(KernelOperation::multiply_matrices), ScalarType::float32,
+                                {vectors[0].place, vectors[1].place, vectors[2].place}, static_cast<int64_t>(element)),
+                         z.size());
 }
 
 void KernelWriter::barrier() { append(static_cast<uint16_t>(KernelOperation::barrier), ScalarType::int32, {}); }

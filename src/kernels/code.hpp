@@ -47,7 +47,11 @@ enum class KernelOperation : uint16_t {
   join,
   store_vector,
   read_only,
-  shuffle
+  shuffle,
+  pack,
+  shared_load_vector,
+  shared_store_vector,
+  multiply_matrices
 };
 
 /// `operation` is a Primitive or a KernelOperation.
@@ -74,8 +78,9 @@ KernelInstruction make_instruction(Operation operation, ScalarType type, std::in
   return made;
 }
 
-/// Loads and stores, of vectors too: the buffer and, of a vector, how many elements (else 1).
+/// Loads and stores, of vectors too: the buffer or shared array and, of a vector, how many elements (else 1).
 inline constexpr int lanes_shift = 32;
+int array_of(const KernelInstruction& instruction);
 int buffer_of(const KernelInstruction& instruction);  // -1: it touches none
 int lanes_of(const KernelInstruction& instruction);
 bool is_store(const KernelInstruction& instruction);
@@ -175,7 +180,17 @@ class KernelWriter {
   int shared(ScalarType type, int count);
   Term shared_load(int array, Term at);
   void shared_store(int array, Term at, Term value);
+  /// Of 4 bytes each, 2 or 4 together; where Abilities::matrix_types says that anything is there.
+  std::vector<Term> shared_load_vector(int array, Term at, int lanes);
+  void shared_store_vector(int array, Term at, std::span<const Term> values);
   void barrier();
+  /// UInt32: x and y (Float32) as neighbouring elements of a 16-bit float, x in the lower bits.
+  Term pack(DType storage, Term x, Term y);
+  /// x * y + z of the warp's matrices: x (16, k) in 4 words of each item, y (k, 8) in 2, z (16, 8) in 4 Float32, as the
+  /// result. `element`: Float16 or BFloat16 (k = 16) or Float32 rounded to TF32 (k = 8), as Abilities::matrix_types has
+  /// it. Which item has which elements: backend.h, MULTIPLY_MATRICES.
+  std::vector<Term> multiply_matrices(DType element, std::span<const Term> x, std::span<const Term> y,
+                                      std::span<const Term> z);
 
   Term variable(Term initial);
   void assign(Term variable, Term value);
@@ -220,6 +235,7 @@ class KernelWriter {
   Term parameter(size_t number);
   size_t reciprocal_of(size_t divisor);
   Term join(std::span<const Term> values);
+  std::vector<Term> lanes_of_vector(Term vector, size_t lanes);
   bool is_product(uint32_t place) const;
   Term fused(uint16_t operation, ScalarType type, uint32_t x, uint32_t y);
   Term begin_loop(Term from, Term to, Term step);

@@ -45,6 +45,7 @@ constexpr Word cuda_types[] = {
 constexpr Word cuda_words[] = {
     {"words2", "typedef uint2 words2;"},
     {"words4", "typedef uint4 words4;"},
+    {"floats4", "typedef float4 floats4;"},
     {"shuffle_i32", "$F i32 shuffle_i32(i32 x, i32 y) { return __shfl_sync(0xffffffffu, x, y); }"},
     {"as_i32", "$F i32 as_i32(f32 x) { return __float_as_int(x); }"},
     {"as_f32", "$F f32 as_f32(i32 x) { return __int_as_float(x); }"},
@@ -103,6 +104,39 @@ constexpr Word cuda_words[] = {
 #else
   return 1.0f - 2.0f * reciprocal_approximate(1.0f + exp2_approximate(x * 2.8853900817779268f));
 #endif
+})"},
+    {"floats4_of", R"($F floats4 floats4_of(f32 x, f32 y, f32 z, f32 w) {
+  floats4 all;
+  all.x = x;
+  all.y = y;
+  all.z = z;
+  all.w = w;
+  return all;
+})"},
+    {"matrices_b16", R"($F floats4 matrices_b16(u32 a, u32 b, u32 c, u32 d, u32 e, u32 f, f32 x, f32 y, f32 z, f32 w) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, "
+               "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+               : "+f"(x), "+f"(y), "+f"(z), "+f"(w) : "r"(a), "r"(b), "r"(c), "r"(d), "r"(e), "r"(f));
+#endif
+  return floats4_of(x, y, z, w);
+})"},
+    {"matrices_f16", R"($F floats4 matrices_f16(u32 a, u32 b, u32 c, u32 d, u32 e, u32 f, f32 x, f32 y, f32 z, f32 w) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, "
+               "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+               : "+f"(x), "+f"(y), "+f"(z), "+f"(w) : "r"(a), "r"(b), "r"(c), "r"(d), "r"(e), "r"(f));
+#endif
+  return floats4_of(x, y, z, w);
+})"},
+    {"matrices_tf32",
+     R"($F floats4 matrices_tf32(u32 a, u32 b, u32 c, u32 d, u32 e, u32 f, f32 x, f32 y, f32 z, f32 w) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, "
+               "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+               : "+f"(x), "+f"(y), "+f"(z), "+f"(w) : "r"(a), "r"(b), "r"(c), "r"(d), "r"(e), "r"(f));
+#endif
+  return floats4_of(x, y, z, w);
 })"},
 };
 
@@ -277,7 +311,7 @@ const Dialect dialects[] = {
         .pointer = "",
         .parameter = "$T a$N",
         .hidden = "",
-        .shared = "__shared__ $T s$N[$C];",
+        .shared = "__shared__ __align__(16) $T s$N[$C];",
         .large = "extern __shared__ __align__(16) unsigned char large_shared[];",
         .large_shared = "$T* const s$N = ($T*)(large_shared + $O);",
         .function = "static __device__ __forceinline__",

@@ -1,8 +1,9 @@
 // What the languages of devices write differently, as data. Read next: dialects.cpp, text.cpp.
 //
 // All languages share one vocabulary: i8 u8 i16 u16 i32 u32 i64 u64 f32 f64 and bool are the types, as_T(x) has the
-// same bits as x, T_of_S(x) converts; words2 and words4 are vectors of u32. A dialect defines it in its own terms, so
-// the rest of the text is the same everywhere. In forms, $ and a letter stands for what text.cpp puts there.
+// same bits as x, T_of_S(x) converts; words2 and words4 are vectors of u32, floats4 is one of f32. A dialect defines it
+// in its own terms, so the rest of the text is the same everywhere. In forms, $ and a letter stands for what text.cpp
+// puts there.
 #pragma once
 
 #include <span>

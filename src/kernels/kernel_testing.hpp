@@ -147,12 +147,13 @@ class InterpretedExecutor final : public plan::DeviceExecutor {
 
   std::map<std::string, KernelCode> codes;
   std::vector<std::shared_ptr<const Structure>> structures;  // of what has run
-  Abilities device{reference::vector_bytes, reference::warp, true, reference::largest_shared};
-  bool far = false;  // calls find their leaves at far_offset, and so count elements in Int64
+  Abilities device{reference::vector_bytes, reference::warp, true, reference::largest_shared, reference::matrix_types};
+  bool far = false;                 // calls find their leaves at far_offset, and so count elements in Int64
+  MathMode mode = MathMode::exact;  // of calls: the CPU, in whose place this stands, knows no other
 
   const plan::Target& target() const override { return target_; }
   std::unique_ptr<const plan::Prepared> prepare(plan::Compiled&, std::shared_ptr<const Layout> layout) override {
-    LaunchList list = write_launches(far ? moved(*layout) : *layout, device);
+    LaunchList list = write_launches(in_mode(far ? moved(*layout) : *layout, mode), device);
     for (const Launch& launch : list.launches) codes.emplace(launch.code.name, launch.code);
     structures.push_back(layout->structure);
     return std::make_unique<InterpretedLaunches>(std::move(layout), std::move(list), far);
@@ -160,6 +161,12 @@ class InterpretedExecutor final : public plan::DeviceExecutor {
   Memory* allocate(size_t bytes) override { return host_.allocate(bytes); }
 
  private:
+  static Layout in_mode(Layout layout, MathMode mode) {
+    auto structure = std::make_shared<Structure>(*layout.structure);
+    for (Value& value : structure->graph.values) value.mode = mode;
+    layout.structure = std::move(structure);
+    return layout;
+  }
   /// The layout with its leaves at far_offset.
   static Layout moved(Layout layout) {
     const Structure& structure = *layout.structure;

@@ -18,6 +18,10 @@ struct Abilities {
   int warp = 0;                  // items that exchange values; 0: none do
   bool read_only = false;        // buffers may be marked so
   int64_t shared_bytes = 16384;  // that a group may have
+  uint32_t matrix_types =
+      0;  // bit n: warps multiply matrices of elements of DType n, and load vectors of shared memory
+
+  bool multiplies(DType element) const { return (matrix_types >> static_cast<int>(element) & 1) != 0; }
 };
 
 /// Launches in order, and what they need beside the values of the structure.

@@ -1,13 +1,14 @@
 // Matmul: a group computes a square of the result from parts of both operands in shared memory; where the result is
 // small and k long, a group adds up one element.
-// Read first: launches.hpp. Read next: convolution.cpp.
+// Read first: matmul.hpp. Read next: matrix_units.cpp (devices that multiply small matrices), convolution.cpp.
+#include "kernels/matmul.hpp"
+
 #include <algorithm>
 #include <array>
 #include <string>
 
 #include <rosin/error.hpp>
 
-#include "kernels/launches.hpp"
 #include "kernels/sum.hpp"
 
 namespace rosin::kernels {
@@ -15,27 +16,6 @@ namespace {
 
 constexpr int side = 16;  // a group is side x side items, and as many steps of k are in shared memory
 static_assert(side * side == items_of_group);
-
-/// The operands and the result as the graph has them: a (m, k, batch...), b (k, n, batch...), c (m, n, batch...).
-struct Product {
-  const Layout& layout;
-  int32_t a, b, c;
-
-  Product(const Layout& all, int32_t node)
-      : layout(all), a(all.structure->graph.values[static_cast<size_t>(node)].in[0]),
-        b(all.structure->graph.values[static_cast<size_t>(node)].in[1]), c(node) {}
-
-  const View& view(int32_t value) const { return layout.views[static_cast<size_t>(value)]; }
-  DType dtype() const { return layout.structure->graph.values[static_cast<size_t>(c)].dtype; }
-  ScalarType compute() const { return scalar_type(dtype()); }
-  int64_t m() const { return view(c).sizes[0]; }
-  int64_t n() const { return view(c).sizes[1]; }
-  int64_t k() const { return view(a).sizes[1]; }
-  int64_t batch() const { return view(c).count() / (m() * n()); }
-  ScalarType index() const { return index_type(layout, std::array{a, b, c}); }
-  /// Tiles of the result when an item computes `each` x `each` elements.
-  int64_t tiles(int64_t each) const { return groups_for(m(), side * each) * groups_for(n(), side * each) * batch(); }
-};
 
 /// The coordinates of an element in matrix `batch` of the batch.
 std::vector<Term> coordinates(Term row, Term column, std::span<const Term> batch) {
@@ -89,10 +69,7 @@ Launch tiled(const Product& product, int each) {
   Part a(w, product, true, length), b(w, product, false, length);
   const ArrayTerm c(w, product.layout, product.c);
   const Term m = w.number(product.m()), n = w.number(product.n()), k = w.number(product.k());
-  const std::vector<Term> sizes = size_terms(w, product.layout, product.c);
-  std::vector<Term> squares{w.number(groups_for(product.m(), length)), w.number(groups_for(product.n(), length))};
-  squares.insert(squares.end(), sizes.begin() + 2, sizes.end());
-  const std::vector<Term> square = w.coordinates(w.group(0), squares);
+  const std::vector<Term> square = part_of_group(w, product, length, length);
   const std::span<const Term> batch = std::span(square).subspan(2);
   const Term item = w.item(), y = item / side, x = item - y * side;
   const Term row = square[0] * length, column = square[1] * length;
@@ -119,7 +96,7 @@ Launch tiled(const Product& product, int each) {
     w.when(at_row < m && at_column < n,
            [&] { c.store(coordinates(at_row, at_column, batch), sums[static_cast<size_t>(i)]); });
   }
-  return w.finish(product.tiles(each));
+  return w.finish(product.parts(length, length));
 }
 
 /// One group an element.
@@ -139,11 +116,10 @@ Launch summed(const Product& product) {
 
 /// How many elements an item computes along each side: many as long as there are groups enough to fill a device.
 int elements_of_item(const Product& product) {
-  constexpr int64_t groups_of_device = 64;
   const int64_t shorter = std::min(product.m(), product.n());
   for (const int each : {4, 2}) {
     const bool fits = each == 2 || bytes_of(product.compute()) == 4;  // shared memory: 16384 bytes at most
-    if (fits && shorter > side * each / 2 && product.tiles(each) >= groups_of_device) return each;
+    if (fits && shorter > side * each / 2 && product.parts(side * each, side * each) >= groups_of_device) return each;
   }
   return 1;
 }
@@ -159,8 +135,9 @@ void write_matmul(const Layout& layout, int32_t node, LaunchList& list) {
   const int64_t count = product.view(node).count();
   if (count == 0) return;
   constexpr int64_t few = 1024, long_sum = 1024;
-  const bool by_group = count <= few && product.k() >= long_sum;
-  list.launches.push_back(by_group ? summed(product) : tiled(product, elements_of_item(product)));
+  if (count <= few && product.k() >= long_sum) return list.launches.push_back(summed(product));
+  std::optional<Launch> by_units = by_matrix_units(product, list.device);
+  list.launches.push_back(by_units ? *std::move(by_units) : tiled(product, elements_of_item(product)));
 }
 
 }  // namespace rosin::kernels

@@ -282,7 +282,11 @@ class Printer {
       case KernelOperation::join:
       case KernelOperation::store_vector:
       case KernelOperation::read_only:
-      case KernelOperation::shuffle: return false;
+      case KernelOperation::shuffle:
+      case KernelOperation::pack:
+      case KernelOperation::shared_load_vector:
+      case KernelOperation::shared_store_vector:
+      case KernelOperation::multiply_matrices: return false;
     }
     return true;
   }
@@ -297,8 +301,8 @@ class Printer {
         if (part == lanes_.end()) all.push_back(as_it_is_now(place, instruction, i));
         else all.insert(all.end(), part->second.begin(), part->second.end());
       }
-    } else if (instruction.is(KernelOperation::load_vector)) {
-      const DType element = code_.buffers[static_cast<size_t>(buffer_of(instruction))];
+    } else if (instruction.is(KernelOperation::load_vector) || instruction.is(KernelOperation::shared_load_vector)) {
+      const DType element = element_of(instruction);
       const auto words = words_of(element, lanes_of(instruction));
       line(fill("const $W $v = $m;",
                 {{'W', words.name}, {'v', numbered('v', at)}, {'m', memory(instruction, words.name, "const ")}}));
@@ -308,8 +312,10 @@ class Printer {
       }
     } else if (instruction.is(KernelOperation::lane)) {
       value(place, lanes_.at(instruction.operands[0])[static_cast<size_t>(instruction.immediate)]);
-    } else if (instruction.is(KernelOperation::store_vector)) {
+    } else if (instruction.is(KernelOperation::store_vector) || instruction.is(KernelOperation::shared_store_vector)) {
       store_vector(instruction);
+    } else if (instruction.is(KernelOperation::multiply_matrices)) {
+      multiply_matrices(place, instruction);
     } else {
       return false;
     }
@@ -334,13 +340,23 @@ class Printer {
     return {count == 1 ? "u32" : count == 2 ? "words2" : "words4", count};
   }
 
-  /// The words that begin at element x of the buffer.
+  /// Of the memory that a load or store of vectors touches.
+  DType element_of(const KernelInstruction& instruction) const {
+    if (buffer_of(instruction) >= 0) return code_.buffers[static_cast<size_t>(buffer_of(instruction))];
+    return instruction.type == ScalarType::float32 ? DType::Float32
+           : instruction.type == ScalarType::int32 ? DType::Int32
+                                                   : DType::UInt32;
+  }
+
+  /// The words that begin at element x of the buffer or shared array.
   std::string memory(const KernelInstruction& instruction, std::string_view words, std::string_view constant) const {
-    return fill("*($Q$C$W*)(p$N + $x)", {{'Q', dialect_.pointer},
-                                         {'C', constant},
-                                         {'W', words},
-                                         {'N', std::to_string(buffer_of(instruction))},
-                                         {'x', operand(instruction, 0)}});
+    const bool shared = buffer_of(instruction) < 0;
+    return fill("*($Q$C$W*)($P$N + $x)", {{'Q', shared ? "" : dialect_.pointer},
+                                          {'C', constant},
+                                          {'W', words},
+                                          {'P', shared ? "s" : "p"},
+                                          {'N', std::to_string(array_of(instruction))},
+                                          {'x', operand(instruction, 0)}});
   }
 
   /// An element as it stands in memory, among words.
@@ -356,7 +372,7 @@ class Printer {
   }
 
   void store_vector(const KernelInstruction& instruction) {
-    const DType element = code_.buffers[static_cast<size_t>(buffer_of(instruction))];
+    const DType element = element_of(instruction);
     const std::vector<std::string>& lanes = lanes_.at(instruction.operands[1]);
     const Words words = words_of(element, static_cast<int>(lanes.size()));
     const size_t each = lanes.size() / static_cast<size_t>(words.count);
@@ -371,6 +387,20 @@ class Printer {
     }
     if (words.count > 1) all = std::string(words.name) + "_of(" + all + ")";
     line(memory(instruction, words.name, "") + " = " + all + ";");
+  }
+
+  void multiply_matrices(size_t place, const KernelInstruction& instruction) {
+    const auto element = static_cast<DType>(instruction.immediate);
+    std::string all;
+    for (const uint32_t operand : instruction.operands) {
+      for (const std::string& lane : lanes_.at(operand)) all.append(all.empty() ? "" : ", ").append(lane);
+    }
+    const std::string_view name = element == DType::BFloat16  ? "matrices_b16"
+                                  : element == DType::Float16 ? "matrices_f16"
+                                                              : "matrices_tf32";
+    const std::string value = numbered('v', static_cast<int64_t>(place));
+    line(fill("const floats4 $v = $n($a);", {{'v', value}, {'n', name}, {'a', all}}));
+    for (const char part : std::string_view("xyzw")) lanes_[place].push_back(value + "." + part);
   }
 
   /// A value as the bits of an element, moved up.
@@ -406,11 +436,17 @@ class Printer {
       case KernelOperation::reciprocal_approximate: return value(place, "reciprocal_approximate(" + x + ")");
       case KernelOperation::tanh_approximate: return value(place, "tanh_approximate(" + x + ")");
       case KernelOperation::shuffle: return value(place, fill("shuffle_$T($x, $y)", {{'T', type}, {'x', x}, {'y', y}}));
+      case KernelOperation::pack:
+        return value(place, fill(static_cast<DType>(which) == DType::Float16 ? "f16_pair($x, $y)" : "b16_pair($x, $y)",
+                                 {{'x', x}, {'y', y}}));
       case KernelOperation::read_only:  // stands in the head
       case KernelOperation::load_vector:
       case KernelOperation::lane:
       case KernelOperation::join:
-      case KernelOperation::store_vector:  // vector() has written them
+      case KernelOperation::store_vector:
+      case KernelOperation::shared_load_vector:
+      case KernelOperation::shared_store_vector:
+      case KernelOperation::multiply_matrices:  // vector() has written them
       case KernelOperation::variable:
       case KernelOperation::assign:
       case KernelOperation::loop:

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <limits>
 
 #include <rosin/error.hpp>
@@ -86,7 +87,7 @@ static __device__ __forceinline__ u16 f16_of_f32(f32 x) {
 }
 static __device__ __forceinline__ )") + divide + R"(
 extern "C" __global__ void __launch_bounds__(64) small(i32* p0, u16* p1, i32 a0) {
-  __shared__ i32 s0[64];
+  __shared__ __align__(16) i32 s0[64];
 )" + body("threadIdx.x", "__syncthreads();"));
 }
 
@@ -222,6 +223,26 @@ TEST(KernelText, ExchangesWithinWarps) {
   expect_contains(Language::hip, {"return __builtin_amdgcn_ds_bpermute(4 * y, x);"});
   expect_contains(Language::opencl, {"return sub_group_shuffle(x, (uint)y);"});
   expect_contains(Language::metal, {"return simd_shuffle(x, (ushort)y);"});
+}
+
+TEST(KernelText, MultipliesMatricesByCudaAlone) {
+  KernelWriter writer("matrices", 32, ScalarType::int32);
+  const int out = writer.buffer(DType::Float32, {}), shared = writer.shared(ScalarType::uint32, 128);
+  const Term at = writer.item(), zero = writer.literal(ScalarType::float32, 0), sum = writer.variable(zero);
+  const Term pair = writer.pack(DType::Float16, zero, sum);
+  const std::vector<Term> x = writer.shared_load_vector(shared, at * 4, 4);
+  const std::array y{pair, x[0]};
+  const std::array z{zero, zero, zero, sum};
+  writer.shared_store_vector(shared, at * 4, std::array{x[1], pair});
+  writer.store_vector(out, at * 4, writer.multiply_matrices(DType::BFloat16, x, y, z), 16);
+  const std::string text = text_of(Language::cuda, writer.finish(1).code);
+  for (const std::string_view part :
+       {"__shared__ __align__(16) u32 s0[128];", "= *(const words4*)(s0 + v", "  *(words2*)(s0 + v",
+        "const u32 v3 = f16_pair(v1, v2);", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}",
+        "const floats4 v", ".w;\n"}) {
+    EXPECT_NE(text.find(part), text.npos) << part << "\n" << text;
+  }
+  EXPECT_EQ(text.find("tf32"), text.npos);
 }
 
 TEST(KernelText, PutsLargeSharedArraysWhereTheLaunchSays) {

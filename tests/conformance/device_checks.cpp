@@ -77,6 +77,9 @@ void the_info_keeps_its_bounds(Rig& rig) {
   expect(!takes(ROSIN_TAKES_SHUFFLE) || exchanges, "it takes shuffles, and warp is no power of two from 2 to 128");
   expect(!takes(ROSIN_TAKES_LARGE_SHARED) || info.largest_shared > info.shared_bytes,
          "it takes large shared arrays, and largest_shared is not above shared_bytes");
+  const uint64_t beside = ROSIN_TAKES_VECTORS | ROSIN_TAKES_SHUFFLE;
+  expect(!takes(ROSIN_TAKES_MATRICES) || (info.warp == 32 && (info.instructions & beside) == beside),
+         "it multiplies matrices, and takes no vectors or shuffles, or warp is not 32");
   const int32_t vector = info.vector_bytes;
   expect(vector >= 0 && vector <= 64 && (vector & (vector - 1)) == 0, "vector_bytes is no power of two up to 64");
 }

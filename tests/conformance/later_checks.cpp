@@ -211,6 +211,133 @@ void shared_arrays_may_be_large(Rig& rig) {
   }
 }
 
+Value joined(Code& code, std::vector<Value> parts) {
+  for (; parts.size() > 1; parts.resize(parts.size() / 2)) {
+    for (size_t i = 0; i < parts.size(); i += 2) parts[i / 2] = code.join(parts[i], parts[i + 1]);
+  }
+  return parts[0];
+}
+
+/// Small numbers of either sign, different in each place of a warp's matrices; sums of their products are exact.
+float element(int row, int column, int warp) { return static_cast<float>((row * 7 + column * 3 + warp * 5) % 11 - 5); }
+
+/// Both of two warps multiply matrices whose elements they make from their places, as the page says.
+void multiplies(Rig& rig, int type) {
+  const int each = type == ROSIN_FLOAT32 ? 1 : 2;
+  Code code;
+  code.name = "matrices_" + std::to_string(type);
+  code.group = 64;
+  code.buffers = {ROSIN_FLOAT32, ROSIN_FLOAT32, ROSIN_FLOAT32};
+  const Value item = code.item();
+  const auto words = [&](int64_t buffer, int64_t count) {
+    std::vector<Value> parts;
+    for (int64_t n = 0; n < count; ++n) {
+      const Value at =
+          code.binary(ROSIN_ADD, code.binary(ROSIN_MULTIPLY, item, code.int32(count * each)), code.int32(n * each));
+      const auto load = [&](int64_t k) {
+        return code.load(buffer, ROSIN_SCALAR_FLOAT32, code.binary(ROSIN_ADD, at, code.int32(k)));
+      };
+      if (each == 2) parts.push_back(code.add(ROSIN_PACK, ROSIN_SCALAR_UINT32, {load(0), load(1)}, type));
+      else
+        parts.push_back(
+            code.add(ROSIN_CONVERT, ROSIN_SCALAR_UINT32, {code.add(ROSIN_REINTERPRET, ROSIN_SCALAR_INT32, {load(0)})}));
+    }
+    return joined(code, parts);
+  };
+  const Value four = code.binary(ROSIN_MULTIPLY, item, code.int32(4));
+  const Value z = code.load_vector(2, ROSIN_SCALAR_FLOAT32, four, 4);
+  const Value sums = code.add(ROSIN_MULTIPLY_MATRICES, ROSIN_SCALAR_FLOAT32, {words(0, 4), words(1, 2), z}, type);
+  code.store_vector(2, four, sums, 4);
+  std::vector<float> x(64 * 4 * static_cast<size_t>(each)), y(x.size() / 2), given(256), wanted(256);
+  for (int i = 0; i < 64; ++i) {
+    const int warp = i / 32, g = i % 32 / 4, t = i % 4;
+    for (int n = 0; n < 4 * each; ++n) {
+      const int lane = n / each, k = each * (t + 4 * (lane / 2)) + n % each;
+      x[static_cast<size_t>(i * 4 * each + n)] = element(g + 8 * (lane % 2), k, warp);
+    }
+    for (int n = 0; n < 2 * each; ++n) {
+      y[static_cast<size_t>(i * 2 * each + n)] = element(each * (t + 4 * (n / each)) + n % each, g + 20, warp);
+    }
+    for (int n = 0; n < 4; ++n) {
+      const int row = g + 8 * (n / 2), column = 2 * t + n % 2;
+      const size_t at = static_cast<size_t>(4 * i + n);
+      given[at] = wanted[at] = static_cast<float>(row - 3 * column);
+      for (int k = 0; k < 8 * each; ++k) wanted[at] += element(row, k, warp) * element(k, column + 20, warp);
+    }
+  }
+  const Module module(rig, {&code, 1});
+  const Memory of_x(rig, x.size() * 4), of_y(rig, y.size() * 4), of_z(rig, 1024);
+  rig.write<float>(of_x.at(), x);
+  rig.write<float>(of_y.at(), y);
+  rig.write<float>(of_z.at(), given);
+  const rosin_place places[] = {of_x.at(), of_y.at(), of_z.at()};
+  rig.launch(rig.stream, module.kernel(code.name), places, 1);
+  expect(rig.read<float>(of_z.at(), 256) == wanted, "matrices of type " + std::to_string(type));
+}
+
+void warps_multiply_matrices(Rig& rig) {
+  if (!takes(rig, ROSIN_TAKES_MATRICES)) return;
+  for (const int type : {ROSIN_FLOAT16, ROSIN_BFLOAT16, ROSIN_FLOAT32}) {
+    if (rig.info.matrix_types >> type & 1) multiplies(rig, type);
+  }
+}
+
+/// Each item packs two numbers, and stores them one by one.
+void pairs_are_packed(Rig& rig) {
+  if (!takes(rig, ROSIN_TAKES_MATRICES)) return;
+  for (const int type : {ROSIN_FLOAT16, ROSIN_BFLOAT16}) {
+    Code code;
+    code.name = "packs_" + std::to_string(type);
+    code.group = 64;
+    code.buffers = {ROSIN_UINT32, type};
+    const Value item = code.global(), twice = code.binary(ROSIN_ADD, item, item);
+    const Value x = code.add(ROSIN_CONVERT, ROSIN_SCALAR_FLOAT32, {item});
+    const Value low = code.binary(ROSIN_MULTIPLY, x, code.float32(1.37f)), high = code.binary(ROSIN_DIVIDE, x, low);
+    code.store(0, item, code.add(ROSIN_PACK, ROSIN_SCALAR_UINT32, {low, high}, type));
+    code.store(1, twice, low);
+    code.store(1, code.binary(ROSIN_ADD, twice, code.int32(1)), high);
+    const Module module(rig, {&code, 1});
+    const Memory packed(rig, 4096), stored(rig, 4096);
+    const rosin_place places[] = {packed.at(), stored.at()};
+    rig.launch(rig.stream, module.kernel(code.name), places, 16);
+    expect(rig.read<uint32_t>(packed.at(), 1024) == rig.read<uint32_t>(stored.at(), 1024),
+           "pairs of type " + std::to_string(type));
+  }
+}
+
+/// Each item leaves a vector in shared memory and takes that of its mirror image.
+void shared_memory_holds_vectors(Rig& rig) {
+  if (!takes(rig, ROSIN_TAKES_MATRICES)) return;
+  for (const int64_t lanes : {2, 4}) {
+    Code code;
+    code.name = "shared_vectors_" + std::to_string(lanes);
+    code.group = 64;
+    code.buffers = {ROSIN_UINT32};
+    code.shared = {{ROSIN_SCALAR_BOOL, 3}, {ROSIN_SCALAR_UINT32, static_cast<int32_t>(64 * lanes)}};
+    const Value item = code.item(), mirror = code.binary(ROSIN_SUBTRACT, code.int32(63), item);
+    const Value here = code.binary(ROSIN_MULTIPLY, item, code.int32(lanes));
+    const Value there = code.binary(ROSIN_MULTIPLY, mirror, code.int32(lanes));
+    std::vector<Value> parts;
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      const Value number = code.binary(ROSIN_ADD, here, code.int32(lane));
+      parts.push_back(code.add(ROSIN_CONVERT, ROSIN_SCALAR_UINT32, {number}));
+    }
+    const int64_t array = lanes << 32 | 1;
+    code.add(ROSIN_SHARED_STORE_VECTOR, ROSIN_SCALAR_UINT32, {here, joined(code, parts)}, array);
+    code.barrier();
+    code.store_vector(0, here, code.add(ROSIN_SHARED_LOAD_VECTOR, ROSIN_SCALAR_UINT32, {there}, array), lanes);
+    const Module module(rig, {&code, 1});
+    const Memory out(rig, 64 * 4 * static_cast<uint64_t>(lanes));
+    const rosin_place places[] = {out.at()};
+    rig.launch(rig.stream, module.kernel(code.name), places, 1);
+    const auto got = rig.read<uint32_t>(out.at(), static_cast<size_t>(64 * lanes));
+    for (int64_t i = 0; i < 64 * lanes; ++i) {
+      expect(got[static_cast<size_t>(i)] == static_cast<uint32_t>((63 - i / lanes) * lanes + i % lanes),
+             "element " + std::to_string(i) + " of vectors of " + std::to_string(lanes));
+    }
+  }
+}
+
 constexpr Check checks[] = {
     {"vectors are their elements", vectors_are_their_elements},
     {"vectors round as elements do", vectors_round_as_elements_do},
@@ -218,6 +345,9 @@ constexpr Check checks[] = {
     {"read-only buffers are read", read_only_buffers_are_read},
     {"items of a warp exchange values", items_of_a_warp_exchange_values},
     {"shared arrays may be large", shared_arrays_may_be_large},
+    {"warps multiply matrices", warps_multiply_matrices},
+    {"pairs are packed", pairs_are_packed},
+    {"shared memory holds vectors", shared_memory_holds_vectors},
 };
 
 }  // namespace

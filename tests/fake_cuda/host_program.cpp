@@ -21,7 +21,7 @@ std::string replaced(const std::string& text, const std::regex& what, const std:
 
 /// asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x)); becomes ptx_cvt_rn_f16_f32(y, x);
 std::string without_assembler(const std::string& text) {
-  static const std::regex statement(R"rx(asm(?: volatile)?\("([\w.]+)[^"]*"([^;]*)\);)rx");
+  static const std::regex statement(R"rx(asm(?: volatile)?\("([\w.]+)[^"]*"(?:\s*"[^"]*")*([^;]*)\);)rx");
   static const std::regex operand(R"rx("[=+]?\w"\((\w+)\))rx");
   std::string made;
   auto from = text.begin();
@@ -57,14 +57,15 @@ std::string runner_of(const std::string& name, const std::string& items, const s
 }
 
 std::string host_text(const std::string& text) {
-  static const std::regex shared(R"(__shared__ (\w+) (\w+)\[(\d+)\];)");
+  static const std::regex shared(R"(__shared__ (?:__align__\(16\) )?(\w+) (\w+)\[(\d+)\];)");
   static const std::regex head(R"rx(extern "C" __global__ void __launch_bounds__\((\d+)\) (\w+)\(([^)]*)\) \{)rx");
   std::string runners;
   for (std::sregex_iterator at(text.begin(), text.end(), head), end; at != end; ++at) {
     const size_t begin = static_cast<size_t>(at->position());
     const size_t next = text.find("__global__", begin + static_cast<size_t>(at->length()));
     const bool barrier = text.substr(begin, next - begin).find("__syncthreads") != std::string::npos ||
-                         text.substr(begin, next - begin).find("shuffle_") != std::string::npos;
+                         text.substr(begin, next - begin).find("shuffle_") != std::string::npos ||
+                         text.substr(begin, next - begin).find("matrices_") != std::string::npos;
     runners += runner_of((*at)[2], (*at)[1], (*at)[3], barrier);
   }
   std::string host = without_assembler(text);
@@ -72,7 +73,7 @@ std::string host_text(const std::string& text) {
   static const std::regex large(R"(extern __shared__[^;]*;)");
   static const std::regex large_array(R"((\w+)\* const (\w+) = \(\w+\*\)\(large_shared \+ (\d+)\);)");
   host = replaced(replaced(host, large, ""), large_array, "static LargeShared<$1, $3> $2;");
-  static const std::regex vector(R"(\*\((?:const )?(\w+)\*\)\((p\d+) \+ (\w+)\))");
+  static const std::regex vector(R"(\*\((?:const )?(\w+)\*\)\(([ps]\d+) \+ (\w+)\))");
   host = replaced(host, vector, "$2.vector<$1>($3)");
   std::string made;
   auto from = host.cbegin();

@@ -121,6 +121,34 @@ template <class T, class Store> class SharedElements : public Store {
     return {*this, static_cast<int>(i)};
   }
 
+  /// Several elements as a vector V.
+  template <class V> class Vector {
+   public:
+    Vector(SharedElements& of, int at) : of_(of), at_(at) {}
+    operator V() const {
+      for (int i = 0; i < count; ++i) of_.reads(at_ + i);
+      V value;
+      __builtin_memcpy(&value, of_.values() + at_, sizeof value);
+      return value;
+    }
+    V operator=(V value) const {
+      for (int i = 0; i < count; ++i) of_.writes(at_ + i);
+      __builtin_memcpy(of_.values() + at_, &value, sizeof value);
+      return value;
+    }
+
+    static constexpr int count = sizeof(V) / sizeof(T);
+
+   private:
+    SharedElements& of_;
+    int at_;
+  };
+  template <class V, class I> Vector<V> vector(I i) {
+    if (i < 0 || i + Vector<V>::count > this->count()) fault("an access beyond a shared array");
+    if (i % Vector<V>::count != 0) fault("a misaligned access to shared memory");
+    return {*this, static_cast<int>(i)};
+  }
+
  private:
   static bool by_others(const Touch& touch) { return touch.phase == fake_item.phase && touch.item != fake_item.item; }
   void reads(int at) {
@@ -198,6 +226,48 @@ inline void ptx_cvt_rn_bf16x2_f32(unsigned& all, float high, float low) {
   all = static_cast<unsigned>(float_to_bfloat(high)) << 16 | float_to_bfloat(low);
 }
 
+inline float bfloat_to_float(unsigned short x) { return __builtin_bit_cast(float, static_cast<unsigned>(x) << 16); }
+/// Element `at` of those that a word of the operands of mma holds.
+inline float bfloat_of(unsigned word, int at) { return bfloat_to_float(static_cast<unsigned short>(word >> 16 * at)); }
+inline float half_of(unsigned word, int at) { return half_to_float(static_cast<unsigned short>(word >> 16 * at)); }
+inline float tf32_of(unsigned word, int) { return __builtin_bit_cast(float, word & 0xffffe000u); }
+
+/// mma.sync: every item has words of both operands, and gets 4 sums of the products of a row and a column, of which
+/// `each` elements stand in a word. Where they lie: PTX ISA, Matrix Fragments for mma.m16n8k16 and mma.m16n8k8.
+template <int each, class F>
+void multiply_matrices(float* sums, unsigned a, unsigned b, unsigned c, unsigned d, unsigned e, unsigned f, F element) {
+  const unsigned mine[] = {a, b, c, d, e, f};
+  const unsigned* all = fake_item.exchange(mine, 6);
+  const int lane = static_cast<int>(fake_item.item % 32);
+  for (int i = 0; i < 4; ++i) {
+    const int row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
+    for (int k = 0; k < 8 * each; ++k) {
+      const int half = k / (4 * each), owner = k / each % 4;
+      const float x = element(all[(row % 8 * 4 + owner) * most_given + row / 8 + 2 * half], k % each);
+      const float y = element(all[(column * 4 + owner) * most_given + 4 + half], k % each);
+      sums[i] += x * y;
+    }
+  }
+}
+template <int each, class F>
+void multiply_matrices(float& x, float& y, float& z, float& w, unsigned a, unsigned b, unsigned c, unsigned d,
+                       unsigned e, unsigned f, F element) {
+  float sums[] = {x, y, z, w};
+  multiply_matrices<each>(sums, a, b, c, d, e, f, element);
+  x = sums[0], y = sums[1], z = sums[2], w = sums[3];
+}
+#define FAKE_MATRICES float &x, float &y, float &z, float &w, u32 a, u32 b, u32 c, u32 d, u32 e, u32 f
+inline void ptx_mma_sync_aligned_m16n8k16_row_col_f32_bf16_bf16_f32(FAKE_MATRICES) {
+  multiply_matrices<2>(x, y, z, w, a, b, c, d, e, f, bfloat_of);
+}
+inline void ptx_mma_sync_aligned_m16n8k16_row_col_f32_f16_f16_f32(FAKE_MATRICES) {
+  multiply_matrices<2>(x, y, z, w, a, b, c, d, e, f, half_of);
+}
+inline void ptx_mma_sync_aligned_m16n8k8_row_col_f32_tf32_tf32_f32(FAKE_MATRICES) {
+  multiply_matrices<1>(x, y, z, w, a, b, c, d, e, f, tf32_of);
+}
+#undef FAKE_MATRICES
+
 }  // namespace fake
 
 using namespace fake;
@@ -217,12 +287,15 @@ struct uint2 {
 struct alignas(16) uint4 {
   unsigned x, y, z, w;
 };
+struct alignas(16) float4 {
+  float x, y, z, w;
+};
 
 inline void __syncthreads() { fake_item.barrier(); }
 inline int __shfl_sync(unsigned mask, int value, int of) {
   if (mask != 0xffffffffu) fault("a shuffle of a part of a warp");
-  return static_cast<int>(fake_item.exchange(static_cast<unsigned>(value),
-                                             static_cast<int>(static_cast<unsigned>(of) & (fake_item.warp - 1))));
+  const unsigned mine = static_cast<unsigned>(value), place = static_cast<unsigned>(of) & (fake_item.warp - 1);
+  return static_cast<int>(fake_item.exchange(&mine, 1)[place * most_given]);
 }
 // Of HIP: v_exp_f32 and v_rcp_f32, which may be one ulp off.
 inline float __builtin_amdgcn_exp2f(float x) { return without_bits(flushed(exp2f(flushed(x))), 1); }
@@ -235,4 +308,5 @@ inline double __longlong_as_double(long long x) { return __builtin_bit_cast(doub
 #define __global__
 #define __device__
 #define __forceinline__ inline
+#define __align__(bytes)
 #define __launch_bounds__(items)

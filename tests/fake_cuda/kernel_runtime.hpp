@@ -19,6 +19,8 @@ struct Touch {
   u32 phase = 0, item = 0;
 };
 
+constexpr int most_given = 6;  // words
+
 /// The item that runs, and what it may ask of the stand-in. One for the process: kernels run one at a time.
 struct Item {
   u32 block[3] = {}, item = 0;
@@ -29,8 +31,9 @@ struct Item {
   u32 warp = 32;   // items that exchange values
   bool checks = true;
   void (*barrier)() = nullptr;
-  /// What `bits` is for item `of` of this item's warp.
-  u32 (*exchange)(u32 bits, int of) = nullptr;
+  /// Every item of this item's warp gives so many words; those of all, of each item from a multiple of most_given on.
+  /// They stay until two more have been exchanged.
+  const u32* (*exchange)(const u32* words, int count) = nullptr;
   void (*fault)(const char* what) = nullptr;  // does not return
   Block (*find)(u64 address) = nullptr;
   // Shared memory whose size the launch has named, with who touched each byte.

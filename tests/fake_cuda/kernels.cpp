@@ -33,6 +33,7 @@ class Fibers {
     const auto count = static_cast<size_t>(function.items);
     while (fibers_.size() < count) fibers_.push_back(std::make_unique<Fiber>());
     for (size_t i = 0; i < count; ++i) start(*fibers_[i], i);
+    for (std::vector<u32>& given : given_) given.resize(std::max(given.size(), count * most_given));
     first_ = first;
     const size_t warp = function.item->warp;
     for (size_t left = count; left > 0;) {
@@ -45,16 +46,16 @@ class Fibers {
 
   static void barrier() { instance().wait(Fiber::At::barrier); }
 
-  /// Items of a warp go on when all of them have given what they exchange. A fast one gives the next value to the other
+  /// Items of a warp go on when all of them have given what they exchange. A fast one gives the next words to the other
   /// place, as slow ones have not read the first yet.
-  static u32 exchange(u32 bits, int of) {
+  static const u32* exchange(const u32* words, int count) {
     Fibers& self = instance();
     Fiber& mine = *self.now_;
-    const size_t turn = mine.exchanges++ % 2;
-    mine.given[turn] = bits;
+    std::vector<u32>& given = self.given_[mine.exchanges++ % 2];
+    std::copy_n(words, count, given.begin() + static_cast<ptrdiff_t>(mine.number) * most_given);
     self.wait(Fiber::At::shuffle);
     const size_t warp = self.function_->item->warp;
-    return self.fibers_[mine.number / warp * warp + static_cast<size_t>(of)]->given[turn];
+    return given.data() + mine.number / warp * warp * most_given;
   }
 
  private:
@@ -65,7 +66,6 @@ class Fibers {
     bool done = false;
     enum class At { nothing, barrier, shuffle } at = At::nothing;
     size_t exchanges = 0;
-    u32 given[2] = {};
     std::optional<Trouble> trouble;
   };
 
@@ -130,6 +130,7 @@ class Fibers {
   void** parameters_ = nullptr;
   u32 first_ = 0;
   std::vector<std::unique_ptr<Fiber>> fibers_;
+  std::vector<u32> given_[2];  // most_given words of each item
   Fiber* now_ = nullptr;
   ucontext_t scheduler_{};
 };

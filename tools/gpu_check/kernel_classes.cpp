@@ -153,7 +153,17 @@ std::vector<Class> other_classes() {
        }},
       {"matmul_bf16",
        [](const Source& make) -> Arrays {
-         return {matmul(make({1024, 1024}, half), make({1024, 1024}, half))};
+         return {matmul(make({4096, 4096}, half), make({4096, 4096}, half))};
+       }},
+      {"matmul_turned_bf16",
+       [](const Source& make) -> Arrays {
+         return {matmul(transpose(make({4096, 4096}, half)), transpose(make({4096, 4096}, half)))};
+       }},
+      {"matmul_tf32",
+       [](const Source& make) -> Arrays {
+         return with(MathMode::fast, [&]() -> Arrays {
+           return {matmul(make({4096, 4096}, Float32), make({4096, 4096}, Float32))};
+         });
        }},
       {"conv_bf16",
        [](const Source& make) -> Arrays {

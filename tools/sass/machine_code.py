@@ -13,6 +13,15 @@ TENSOR = ("HMMA", "HGMMA", "IMMA", "IGMMA", "DMMA", "QGMMA")
 SPILLS = ("LDL", "STL")
 
 
+def width(name):
+    """Bytes that an item moves by a load or store of this name."""
+    parts = name.split(".")
+    for part, size in (("128", 16), ("64", 8), ("U16", 2), ("S16", 2), ("U8", 1), ("S8", 1)):
+        if part in parts:
+            return size
+    return 4
+
+
 @dataclasses.dataclass
 class Instruction:
     address: int
@@ -29,17 +38,31 @@ class Instruction:
         """That it moves between global memory and a register."""
         if self.kind not in MOVES:
             return 0
-        parts = self.name.split(".")
-        for part, size in (("128", 16), ("64", 8), ("U16", 2), ("S16", 2), ("U8", 1), ("S8", 1)):
-            if part in parts:
-                return size
-        return 4
+        return width(self.name)
 
     @property
     def divides(self):
         """A division of integers begins with a conversion that rounds up; one of 64 bits is a call."""
         called = self.kind == "CALL" and re.search(r"_(div|rem)_[su]64", self.operands)
         return bool(called) or (self.kind == "I2F" and "RP" in self.name.split("."))
+
+
+@dataclasses.dataclass
+class TensorLoop:
+    """A loop of products by tensor cores, in cycles of one of the four parts of a multiprocessor of sm_90: each part
+    issues an instruction a cycle, has done one of these products after four, and a quarter of the 128 bytes that shared
+    memory moves a cycle is its own."""
+    products: int
+    slots: int
+    shared: int  # cycles
+
+    @property
+    def of_issue(self):
+        return self.products / self.slots
+
+    @property
+    def of_roof(self):
+        return 4 * self.products / max(4 * self.products, self.slots, self.shared)
 
 
 @dataclasses.dataclass
@@ -109,6 +132,17 @@ class Kernel:
             way.append(self.code[at])
             at = step[at]
         return way
+
+    def tensor_loop(self):
+        """The one with most products; None: there is none."""
+        best = None
+        for first, last in self.loops():
+            body = self.code[first:last + 1]
+            products = sum(i.kind in TENSOR for i in body)
+            shared = sum(width(i.name) for i in body if i.kind in ("LDS", "STS", "LDSM"))
+            if products and (best is None or products > best.products):
+                best = TensorLoop(products, len(body), shared)
+        return best
 
     def hot(self):
         # Beside full-size accesses that are no vectors, those once a row are no narrower.

@@ -343,6 +343,30 @@ const Way ways[] = {
          each(all, ROSIN_SHUFFLE, [](rosin_instruction& in) { in = {ROSIN_VARIABLE, in.type, {in.operands[0]}, 0}; });
        });
      }},
+    {"rows of matrices take turns",
+     [] {
+       computes([](Instructions& all) {
+         each(all, ROSIN_MULTIPLY_MATRICES, [&](rosin_instruction& in) {
+           rosin_instruction& rows = all[in.operands[0]];  // the join of two joins
+           std::swap(rows.operands[0], rows.operands[1]);
+         });
+       });
+     }},
+    {"packs the other way round",
+     [] {
+       computes([](Instructions& all) {
+         each(all, ROSIN_PACK, [](rosin_instruction& in) { std::swap(in.operands[0], in.operands[1]); });
+       });
+     }},
+    {"shared vectors are where they were written",
+     [] {
+       computes([](Instructions& all) {
+         uint32_t place = 0;
+         each(all, ROSIN_SHARED_STORE_VECTOR, [&](rosin_instruction& in) { place = in.operands[0]; });
+         each(all, ROSIN_SHARED_LOAD_VECTOR, [&](rosin_instruction& in) { in.operands[0] = place; });
+       });
+     }},
+    {"matrices without warps", [] { facts([](rosin_device_info& info) { info.warp = 64; }); }},
     {"large arrays are small",
      [] {
        edit_kernel = [](rosin_kernel_code& kernel) {
