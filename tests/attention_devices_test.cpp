@@ -161,6 +161,71 @@ TEST(AttentionDeviceSteps, AgreeWithPartsInFloat64) {
   });
 }
 
+/// Sizes that matrix units take, where the device has some: steps of 16 features filled up, blocks that end early, more
+/// queries than keys see, several heads for each of the keys.
+std::vector<Case> cases_for_units() {
+  std::vector<Case> all;
+  for (const DType type : {Float16, BFloat16}) {
+    all.push_back({.name = "whole blocks",
+                   .type = type,
+                   .queries = 128,
+                   .keys = 128,
+                   .features = 64,
+                   .value_features = 64,
+                   .batch = 1});
+    all.push_back({.name = "causal",
+                   .type = type,
+                   .queries = 150,
+                   .keys = 150,
+                   .features = 32,
+                   .value_features = 48,
+                   .batch = 1,
+                   .causal = true});
+    all.push_back({.name = "few of everything",
+                   .type = type,
+                   .queries = 17,
+                   .keys = 16,
+                   .features = 8,
+                   .value_features = 24,
+                   .batch = 0});
+    all.push_back({.name = "shared keys, bias, mask, dropout",
+                   .type = type,
+                   .queries = 40,
+                   .keys = 99,
+                   .features = 24,
+                   .value_features = 16,
+                   .heads = 4,
+                   .causal = true,
+                   .bias = true,
+                   .mask = true,
+                   .dropped = 0.25});
+    all.push_back({.name = "large heads",
+                   .type = type,
+                   .queries = 33,
+                   .keys = 70,
+                   .features = 128,
+                   .value_features = 128,
+                   .heads = 1,
+                   .kv_heads = 1,
+                   .causal = true});
+  }
+  return all;
+}
+
+TEST(AttentionDeviceSteps, AgreeWithPartsByMatrixUnits) {
+  const MathMode before = math_mode();
+  math_mode(MathMode::standard);
+  const std::vector<Case> all = cases_for_units();
+  run_checks(all.size(), [&](size_t i) { check(all[i], some_device()); });
+  const bool has_units = DeviceTable::instance().info_of(some_device().position()).matrix_types != 0;
+  const auto y = [&](MathMode mode) {
+    math_mode(mode);
+    return results(all[0], inputs(all[0]), some_device(), all[0].type)[0].to_vector<double>();
+  };
+  EXPECT_EQ(y(MathMode::exact) != y(MathMode::standard), has_units) << "weights are rounded by units alone";
+  math_mode(before);
+}
+
 /// A query that sees no key: its result is NaN, and nothing comes back from it.
 TEST(AttentionDeviceSteps, GiveNaNToAQueryThatSeesNothing) {
   const Device device = some_device();

@@ -6,74 +6,81 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <optional>
 
-#include "kernels/body.hpp"
+#include "kernels/attention.hpp"
 #include "kernels/draws.hpp"
-#include "kernels/elements.hpp"
 #include "kernels/sum.hpp"
 
 namespace rosin::kernels {
 namespace {
 
-constexpr int side = 16;  // a group is side x side items, and as many features (or places) are in shared memory
-static_assert(side * side == items_of_group);
-
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// What groups own: queries, whose results or slopes they compute, or keys, with their slopes and those of values.
-enum class Owned : uint8_t { queries, keys };
+}  // namespace
 
-/// The op as the graph has it.
-struct Attention {
-  const CallStep& step;
-  const Step& call;
-  AttentionAttributes how;
-  bool backward;
-
-  Attention(const CallStep& of, const Step& by)
-      : step(of), call(by), how(of.attributes<AttentionAttributes>()), backward(of.value.op->results == 3) {}
-
-  // Operands: queries, keys, values; of the gradient the result, its state and its slope; what is optional.
-  int32_t query() const { return step.in(0); }
-  int32_t key() const { return step.in(1); }
-  int32_t value() const { return step.in(2); }
-  int32_t y() const { return step.in(3); }
-  int32_t state() const { return backward ? step.in(4) : result(1); }
-  int32_t slope() const { return step.in(5); }
-  int32_t bias() const { return step.in(optional()); }
-  int32_t mask() const { return step.in(optional() + how.has_bias); }
-  int32_t seed(int i) const { return step.in(optional() + how.has_bias + how.has_mask + i); }
-  int32_t result(size_t i) const { return call.results[i]; }  // -1: nobody reads it
-
-  int64_t queries() const { return step.view(query()).sizes[1]; }
-  int64_t keys() const { return step.view(key()).sizes[1]; }
-  int64_t batch() const { return step.view(query()).rank == 3 ? step.view(query()).sizes[2] : 1; }
-  int64_t features() const { return step.view(query()).sizes[0] / how.heads; }
-  int64_t value_features() const { return step.view(value()).sizes[0] / how.kv_heads; }
-  int64_t lines() const { return queries() * how.heads * batch(); }
-  DType type() const { return step.dtype(query()); }
-  ScalarType compute() const { return scalar_type(type()); }
-
-  ScalarType index() const {
-    std::vector<int32_t> all = {query(), key(), value()};
-    if (backward) all.insert(all.end(), {y(), slope(), state()});
-    if (how.has_bias != 0) all.push_back(bias());
-    if (how.has_mask != 0) all.push_back(mask());
-    for (const int32_t made : call.results) {
-      if (made >= 0) all.push_back(made);
-    }
-    return index_type(step.layout, all);
+Logits::Logits(KernelWriter& writer, const Attention& attention, double unit)
+    : w_(writer), a_(attention), unit_(unit), queries_(w_.number(a_.queries())), keys_(w_.number(a_.keys())) {
+  const Layout& layout = a_.step.layout;
+  if (a_.how.has_bias != 0) bias_.emplace(w_, layout, a_.bias());
+  if (a_.how.has_mask != 0) mask_.emplace(w_, layout, a_.mask());
+  for (int i = 0; drops() && i < 2; ++i) {
+    seed_[static_cast<size_t>(i)] = w_.scalar(ScalarType::int64, scalar_index(a_.step.view(a_.seed(i)).root, -1));
   }
+  if (a_.how.causal != 0) ahead_ = w_.number(a_.keys() - a_.queries());
+}
 
- private:
-  int optional() const { return backward ? 6 : 3; }
-};
+Term Logits::of(Term product, const LogitPlace& at) const {
+  const Term made = w_.variable(number(-infinity));
+  Term seen = at.query < queries_ && at.key < keys_;
+  if (a_.how.causal != 0) seen = seen && at.key <= at.query + ahead_;
+  const std::array coordinates{at.key, at.query, at.head, at.item};
+  w_.when(seen, [&] {
+    const auto assign = [&] {
+      const Term scaled = unmasked(product);
+      w_.assign(made, bias_ ? scaled + bias_->load(coordinates) * number(unit_) : scaled);
+    };
+    if (mask_) w_.when(mask_->load(coordinates), assign);
+    else assign();
+  });
+  return made;
+}
 
-/// Where a logit stands.
-struct LogitPlace {
-  Term query, key, head, item;
-};
+Term Logits::kept(const LogitPlace& at) const {
+  const auto wide = [&](Term x) { return w_.convert(x, ScalarType::int64); };
+  const Term line = wide(at.query) + wide(queries_) * (wide(at.head) + wide(at.item) * a_.how.heads);
+  const Term drawn = drawn_element(ScalarType::float32, seed_[0], seed_[1], wide(at.key) + wide(keys_) * line);
+  return w_.select(drawn < w_.literal(ScalarType::float32, a_.how.kept), number(1 / a_.how.kept), number(0));
+}
+
+Term Logits::end_of_keys(Term first, int count) const {
+  return a_.how.causal != 0 ? min(keys_, first + ahead_ + count) : keys_;
+}
+
+Term Logits::begin_of_queries(Term first) const {
+  return a_.how.causal != 0 ? max(first - ahead_, w_.index(0)) : w_.index(0);
+}
+
+Term Logits::all_seen(Term first_query, int queries, Term first_key, int keys) const {
+  const Term inside = first_query + queries <= queries_ && first_key + keys <= keys_;
+  return a_.how.causal != 0 ? inside && first_key + (keys - 1) <= first_query + ahead_ : inside;
+}
+
+Term function(const Attention& attention, const Op& op, Term x) {
+  const MathMode mode = attention.step.value.mode;
+  KernelWriter& w = *x.writer;
+  ScalarCode code;
+  code.quick = mode == MathMode::fast || (mode == MathMode::standard && size_of(attention.type()) == 2);
+  op.body.code(x.type, code);
+  w.allow({.contraction = mode != MathMode::exact && !code.rounds_each});
+  const Term made = w.apply(code, {&x, 1});
+  w.allow({});
+  return made;
+}
+
+namespace {
+
+constexpr int side = 16;  // a group is side x side items, and as many features (or places) are in shared memory
+static_assert(side * side == items_of_group);
 
 /// Heads of a sequence; those from place `first` on are in a block.
 struct Heads {
@@ -92,17 +99,8 @@ class BlockKernel {
   BlockKernel(const Attention& attention, Owned owned, int each)
       : a_(attention), owned_(owned), each_(each), rows_(side * each),
         w_(name(attention, owned), items_of_group, attention.index()), q_(array(a_.query())), k_(array(a_.key())),
-        v_(array(a_.value())), queries_(w_.number(a_.queries())), keys_(w_.number(a_.keys())),
-        features_(w_.number(a_.features())), value_features_(w_.number(a_.value_features())),
-        parts_{shared_rows(side), shared_rows(side)} {
-    if (a_.how.has_bias != 0) bias_.emplace(array(a_.bias()));
-    if (a_.how.has_mask != 0) mask_.emplace(array(a_.mask()));
-    if (a_.how.is_dropped != 0) {
-      for (int i = 0; i < 2; ++i) {
-        seed_[i] = w_.scalar(ScalarType::int64, scalar_index(a_.step.view(a_.seed(i)).root, -1));
-      }
-    }
-    if (a_.how.causal != 0) ahead_ = w_.number(a_.keys() - a_.queries());
+        v_(array(a_.value())), logits_(w_, a_), features_(w_.number(a_.features())),
+        value_features_(w_.number(a_.value_features())), parts_{shared_rows(side), shared_rows(side)} {
     item_ = w_.item();
     y_ = item_ / side;
     x_ = item_ - y_ * side;
@@ -126,19 +124,9 @@ class BlockKernel {
     for (Term& x : made) x = w_.variable(number(0));
     return made;
   }
-  Term function(const Op& op, Term x) {
-    const MathMode mode = a_.step.value.mode;
-    ScalarCode code;
-    code.quick = mode == MathMode::fast || (mode == MathMode::standard && size_of(a_.type()) == 2);
-    op.body.code(x.type, code);
-    w_.allow({.contraction = mode != MathMode::exact && !code.rounds_each});
-    const Term made = w_.apply(code, {&x, 1});
-    w_.allow({});
-    return made;
-  }
   Term exp(Term x) {
     static const Op& op = *find_op("exp");
-    return function(op, x);
+    return function(a_, op, x);
   }
 
   /// How many blocks of features a group computes, and how many groups share those of one head.
@@ -165,16 +153,13 @@ class BlockKernel {
     return blocks * heads * a_.batch() * groups;
   }
   Term kv_head(Term head) const { return head / (a_.how.heads / a_.how.kv_heads); }
-  Heads queries_at(Term first, Term head) const { return {q_, features_, queries_, head, batch_item_, first}; }
-  Heads keys_at(Term first, Term head) const { return {k_, features_, keys_, kv_head(head), batch_item_, first}; }
-  Heads values_at(Term first, Term head) const {
-    return {v_, value_features_, keys_, kv_head(head), batch_item_, first};
+  Heads queries_at(Term first, Term head) const { return {q_, features_, logits_.queries(), head, batch_item_, first}; }
+  Heads keys_at(Term first, Term head) const {
+    return {k_, features_, logits_.keys(), kv_head(head), batch_item_, first};
   }
-  /// Keys before this one may be seen by the group's queries.
-  Term end_of_keys() { return a_.how.causal != 0 ? min(keys_, first_ + ahead_ + rows_) : keys_; }
-  /// Queries from this one on may see the group's keys.
-  Term begin_of_queries() { return a_.how.causal != 0 ? max(first_ - ahead_, w_.index(0)) : w_.index(0); }
-
+  Heads values_at(Term first, Term head) const {
+    return {v_, value_features_, logits_.keys(), kv_head(head), batch_item_, first};
+  }
   /// Fills a part with `side` steps of rows_ elements: element(i, l) in row i. `along`: steps stand side by side in
   /// memory, else rows do.
   template <class F> void fill(int part, bool along, F&& element) {
@@ -224,30 +209,6 @@ class BlockKernel {
     const bool of_keys = owned_ == Owned::keys;
     return {of_keys ? walked : own, of_keys ? own : walked, head, batch_item_};
   }
-  /// From the product of a query and a key; minus infinity where the query does not see the key.
-  Term logit(Term product, const LogitPlace& at) {
-    const Term made = w_.variable(number(-infinity));
-    Term seen = at.query < queries_ && at.key < keys_;
-    if (a_.how.causal != 0) seen = seen && at.key <= at.query + ahead_;
-    const std::array coordinates{at.key, at.query, at.head, at.item};
-    w_.when(seen, [&] {
-      const auto assign = [&] {
-        const Term scaled = product * number(a_.how.scale);
-        w_.assign(made, bias_ ? scaled + w_.convert(bias_->load(coordinates), a_.compute()) : scaled);
-      };
-      if (mask_) w_.when(mask_->load(coordinates), assign);
-      else assign();
-    });
-    return made;
-  }
-  /// 0 for a weight that is dropped, else what it is multiplied by.
-  Term kept(const LogitPlace& at) {
-    const auto wide = [&](Term x) { return w_.convert(x, ScalarType::int64); };
-    const Term line = wide(at.query) + wide(queries_) * (wide(at.head) + wide(at.item) * a_.how.heads);
-    const Term drawn = drawn_element(ScalarType::float32, seed_[0], seed_[1], wide(at.key) + wide(keys_) * line);
-    return w_.select(drawn < w_.literal(ScalarType::float32, a_.how.kept), number(1 / a_.how.kept), number(0));
-  }
-
   /// Writes sums, times a factor for each row, to the features that the group computes.
   template <class F> void store(const std::vector<Term>& sums, int32_t result, Term features, Term places, F&& factor) {
     const ArrayTerm out = array(result);
@@ -265,10 +226,9 @@ class BlockKernel {
   int each_, rows_;  // elements of an item along each side, and of the group
   KernelWriter w_;
   ArrayTerm q_, k_, v_;
-  Term queries_, keys_, features_, value_features_, ahead_{};
+  Logits logits_;
+  Term features_, value_features_;
   std::array<int, 2> parts_;  // of the vectors of two blocks, in shared memory
-  std::optional<ArrayTerm> bias_, mask_;
-  std::array<Term, 2> seed_{};
   Term item_{}, x_{}, y_{};
   Term first_{}, owned_head_{}, batch_item_{}, first_feature_{};
 
@@ -297,12 +257,12 @@ class ForwardKernel : BlockKernel {
     highest_ = w_.variable(number(-infinity));
     total_ = w_.variable(number(0));
     std::vector<Term> sums = zeros(feature_blocks() * each_ * each_);
-    w_.loop(w_.index(0), end_of_keys(), w_.index(rows_), [&](Term key) {
+    w_.loop(w_.index(0), logits_.end_of_keys(first_, rows_), w_.index(rows_), [&](Term key) {
       const std::vector<Term> found = products(queries_at(first_, owned_head_), keys_at(key, owned_head_));
       for (int n = 0; n < each_ * each_; ++n) {
         const Term at_row = row(n % each_), at_column = column(n / each_);
         w_.shared_store(weights_, place_in(at_row, at_column),
-                        logit(found[static_cast<size_t>(n)], place(at_row, at_column, key, owned_head_)));
+                        logits_.of(found[static_cast<size_t>(n)], place(at_row, at_column, key, owned_head_)));
       }
       w_.barrier();
       weigh(key);
@@ -310,7 +270,8 @@ class ForwardKernel : BlockKernel {
       accumulate(sums, weights_, values_at(key, owned_head_));
     });
     finish();
-    if (a_.result(0) >= 0) store(sums, a_.result(0), value_features_, queries_, [&](int i) { return factor(i); });
+    if (a_.result(0) >= 0)
+      store(sums, a_.result(0), value_features_, logits_.queries(), [&](int i) { return factor(i); });
     return w_.finish(groups);
   }
 
@@ -341,7 +302,7 @@ class ForwardKernel : BlockKernel {
       const Term weight = exp(w_.shared_load(weights_, at) - base);
       w_.assign(sum, sum + weight);
       const LogitPlace logit_place = place(line_, column, first_key, owned_head_);
-      w_.shared_store(weights_, at, a_.how.is_dropped != 0 ? weight * kept(logit_place) : weight);
+      w_.shared_store(weights_, at, logits_.drops() ? weight * logits_.kept(logit_place) : weight);
     });
     w_.shared_store(found_, item_, sum);
     w_.when(lane_ == 0, [&] { w_.shared_store(factors_, line_, before); });
@@ -357,8 +318,8 @@ class ForwardKernel : BlockKernel {
       static const Op& log = *find_op("log");
       const ArrayTerm state = array(a_.result(1));
       const Term query = first_ + line_;
-      w_.when(lane_ == 0 && query < queries_ && first_feature_ == 0, [&] {
-        state.store(std::array{query, owned_head_, batch_item_}, highest_ + function(log, total_));
+      w_.when(lane_ == 0 && query < logits_.queries() && first_feature_ == 0, [&] {
+        state.store(std::array{query, owned_head_, batch_item_}, highest_ + function(a_, log, total_));
       });
     }
     w_.barrier();
@@ -399,13 +360,13 @@ class BackwardKernel : BlockKernel {
   Launch write_queries() {
     const int64_t groups = begin();
     std::vector<Term> sums = zeros(feature_blocks() * each_ * each_);
-    w_.loop(w_.index(0), end_of_keys(), w_.index(rows_), [&](Term key) {
+    w_.loop(w_.index(0), logits_.end_of_keys(first_, rows_), w_.index(rows_), [&](Term key) {
       const Heads keys = keys_at(key, owned_head_);
       find_slopes(key, owned_head_, products(queries_at(first_, owned_head_), keys),
                   products(slopes_at(first_, owned_head_), values_at(key, owned_head_)));
       accumulate(sums, slopes_, keys);
     });
-    store(sums, a_.result(0), features_, queries_, [&](int) { return number(a_.how.scale); });
+    store(sums, a_.result(0), features_, logits_.queries(), [&](int) { return number(a_.how.scale); });
     return w_.finish(groups);
   }
 
@@ -415,7 +376,7 @@ class BackwardKernel : BlockKernel {
     std::vector<Term> of_keys = zeros(feature_blocks() * each_ * each_), of_values = of_keys;
     for (Term& x : of_values) x = w_.variable(number(0));
     const auto add_head = [&](Term head) {
-      w_.loop(begin_of_queries(), queries_, w_.index(rows_), [&](Term query) {
+      w_.loop(logits_.begin_of_queries(first_), logits_.queries(), w_.index(rows_), [&](Term query) {
         const Heads queries = queries_at(query, head), slopes = slopes_at(query, head);
         find_slopes(query, head, products(keys_at(first_, head), queries), products(values_at(first_, head), slopes));
         if (a_.result(2) >= 0) accumulate(of_values, weights_, slopes);
@@ -424,13 +385,17 @@ class BackwardKernel : BlockKernel {
     };
     if (each_head == 1) add_head(owned_head_);
     else w_.loop(w_.index(each_head), [&](Term i) { add_head(owned_head_ * each_head + i); });
-    if (a_.result(1) >= 0) store(of_keys, a_.result(1), features_, keys_, [&](int) { return number(a_.how.scale); });
-    if (a_.result(2) >= 0) store(of_values, a_.result(2), value_features_, keys_, [&](int) { return number(1); });
+    if (a_.result(1) >= 0)
+      store(of_keys, a_.result(1), features_, logits_.keys(), [&](int) { return number(a_.how.scale); });
+    if (a_.result(2) >= 0)
+      store(of_values, a_.result(2), value_features_, logits_.keys(), [&](int) { return number(1); });
     return w_.finish(groups);
   }
 
  private:
-  Heads slopes_at(Term first, Term head) const { return {slope_, value_features_, queries_, head, batch_item_, first}; }
+  Heads slopes_at(Term first, Term head) const {
+    return {slope_, value_features_, logits_.queries(), head, batch_item_, first};
+  }
 
   /// Weights and slopes of a block, from the products of queries and keys, and of slopes and values.
   void find_slopes(Term other, Term head, const std::vector<Term>& logits, const std::vector<Term>& slopes) {
@@ -438,15 +403,15 @@ class BackwardKernel : BlockKernel {
       const Term at_row = row(n % each_), at_column = column(n / each_);
       const LogitPlace at = place(at_row, at_column, other, head);
       const Term state = w_.variable(number(0)), dot = w_.variable(number(0));
-      w_.when(at.query < queries_, [&] {
+      w_.when(at.query < logits_.queries(), [&] {
         // (A query that sees no key has no weights.)
         const Term found = state_.load(std::array{at.query, at.head, at.item});
-        const Term blind = found == number(-infinity), line = at.query + queries_ * (at.head + at.item * a_.how.heads);
+        const Term blind = found == number(-infinity), line = logits_.line(at.query, at.head, at.item);
         w_.assign(state, w_.select(blind, number(0), found));
         w_.assign(dot, w_.select(blind, number(0), w_.load(dots_, line)));
       });
-      const Term weight = exp(logit(logits[static_cast<size_t>(n)], at) - state);
-      const Term by_drop = a_.how.is_dropped != 0 ? kept(at) : number(1);
+      const Term weight = exp(logits_.of(logits[static_cast<size_t>(n)], at) - state);
+      const Term by_drop = logits_.drops() ? logits_.kept(at) : number(1);
       const Term slope = weight * (slopes[static_cast<size_t>(n)] * by_drop - dot);
       w_.shared_store(slopes_, place_in(at_row, at_column), slope);
       if (weights_ >= 0) w_.shared_store(weights_, place_in(at_row, at_column), weight * by_drop);
@@ -478,19 +443,22 @@ int elements_of_item(const Attention& a, Owned owned, int matrices, const Abilit
 void write_attention(const Layout& layout, const Step& call, LaunchList& list) {
   const CallStep step(layout, call.node);
   const Attention a(step, call);
+  const auto add = [&](std::optional<Launch> by_units, auto&& otherwise) {
+    list.launches.push_back(by_units ? std::move(*by_units) : otherwise());
+  };
+  const auto elements = [&](Owned owned, int matrices) { return elements_of_item(a, owned, matrices, list.device); };
   if (!a.backward) {
-    list.launches.push_back(ForwardKernel(a, elements_of_item(a, Owned::queries, 1, list.device)).write());
-    return;
+    return add(forward_by_units(a, list.device), [&] { return ForwardKernel(a, elements(Owned::queries, 1)).write(); });
   }
   const int32_t dots = list.scratch(a.lines() * bytes_of(a.compute()));
   list.launches.push_back(write_dots(a, dots));
   if (a.result(0) >= 0) {
-    const int each = elements_of_item(a, Owned::queries, 1, list.device);
-    list.launches.push_back(BackwardKernel(a, Owned::queries, each, dots).write_queries());
+    add(backward_by_units(a, Owned::queries, dots, list.device),
+        [&] { return BackwardKernel(a, Owned::queries, elements(Owned::queries, 1), dots).write_queries(); });
   }
   if (a.result(1) >= 0 || a.result(2) >= 0) {
-    const int each = elements_of_item(a, Owned::keys, 2, list.device);
-    list.launches.push_back(BackwardKernel(a, Owned::keys, each, dots).write_keys());
+    add(backward_by_units(a, Owned::keys, dots, list.device),
+        [&] { return BackwardKernel(a, Owned::keys, elements(Owned::keys, 2), dots).write_keys(); });
   }
 }
 
