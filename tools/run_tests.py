@@ -24,7 +24,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "build" / "results"
 PROGRAMS = ("suite_tests", "unit_tests", "opinfo_tests", "public_tests", "steady_tests")
 PYTHON_FOLDERS = ("tools", "examples", "tests", "cmake", "bench")  # what takes longest comes first
-DEVICE_TESTS = "OpSuite*:*/OpSuite*:EngineFuzz*:*DeviceSteps*:DeviceMemory*:DeviceChecks*:MathModes*"
+DEVICE_TESTS = "OpSuite*:*/OpSuite*:EngineFuzz*:*DeviceSteps*:DeviceMemory*:DeviceChecks*:MathModes*:" \
+    "AttentionOnDevice*"
 # Device, shards, what the environment says beside that, and the tests; what takes longest comes first.
 # PoCL compiles each kernel for a tenth of a second or more, so what random programs compare anyway (EngineFuzz,
 # OpSuitePrograms) it does not do op by op, nor in every type, but with ROSIN_ALL_DEVICE_TESTS=1.
@@ -34,7 +35,7 @@ OPENCL_TESTS = DEVICE_TESTS if os.environ.get("ROSIN_ALL_DEVICE_TESTS") == "1" e
     "*OpSuiteRegistry*:*OpSuiteResultTypes*:*OpSuiteTypes*"
 DEVICES = (("OpenCL:0", 2, {"POCL_EXTRA_BUILD_FLAGS": "-cl-opt-disable"}, OPENCL_TESTS),
            ("CUDA:0", 2, {"ROSIN_CUDA_LIBRARIES": "{build}/fake_cuda"},
-            "*/OpSuiteValues*:*/OpSuiteModes*:MathModes*:*DeviceSteps*:DeviceMemory*:DeviceChecks*"),
+            "*/OpSuiteValues*:*/OpSuiteModes*:MathModes*:*DeviceSteps*:DeviceMemory*:DeviceChecks*:AttentionOnDevice*"),
            ("AMDGPU:0", 1, {"ROSIN_ROCM_LIBRARIES": "{build}/fake_hip", "FAKE_HIP": "name=gfx90a,warp=64"},
             "*DeviceSteps*:DeviceMemory*:MathModes*"),
            ("reference:0", 1, {}, DEVICE_TESTS + ":-Slow*"),  # the slow ones take this device wherever they run

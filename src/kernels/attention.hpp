@@ -1,5 +1,5 @@
 // What kernels of attention have in common: the op as the graph has it, and its logits.
-// Read first: launches.hpp, ops/attention.hpp. Read next: attention.cpp (for all devices), attention_units.cpp.
+// Read first: launches.hpp, ops/attention.hpp. Read next: attention.cpp (for all devices), attention_units.hpp.
 #pragma once
 
 #include <array>

@@ -26,6 +26,7 @@ struct Source {
   Array labels(int64_t count) const {
     return keep(Array(std::vector<int32_t>(static_cast<size_t>(count)), Shape{count}));
   }
+  Array sequences(DType type = BFloat16) const { return (*this)({768, 1024, 4}, type); }
   Array keep(const Array& made) const {
     kept->push_back(made | device);
     return kept->back();
@@ -44,6 +45,11 @@ template <class F, class... X> Arrays slopes(const Array& dy, F f, const X&... x
 }
 
 Array normalised(const Array& x, const Array& scale, const Array& bias) { return normalise(x, 0) * scale + bias; }
+
+/// GPT-2's, of 12 heads over 1024 places.
+Array attended(const Array& q, const Array& k, const Array& v) {
+  return dot_product_attention(q, k, v, {.heads = 12, .causal = true}).out;
+}
 
 /// A step of an optimiser on parameters of several sizes.
 template <class Rule> void sweep(const Source& make, const Rule& rule, DType type) {
@@ -164,6 +170,16 @@ std::vector<Class> other_classes() {
          return with(MathMode::fast, [&]() -> Arrays {
            return {matmul(make({4096, 4096}, Float32), make({4096, 4096}, Float32))};
          });
+       }},
+      {"attention_bf16",
+       [](const Source& make) -> Arrays { return {attended(make.sequences(), make.sequences(), make.sequences())}; }},
+      {"attention_gradient_bf16",
+       [](const Source& make) {
+         return slopes(make.sequences(), attended, make.sequences(), make.sequences(), make.sequences());
+       }},
+      {"attention_f32",
+       [](const Source& make) -> Arrays {
+         return {attended(make.sequences(Float32), make.sequences(Float32), make.sequences(Float32))};
        }},
       {"conv_bf16",
        [](const Source& make) -> Arrays {
