@@ -74,18 +74,16 @@ std::unique_ptr<Session> rmsnorm(const Sizes& sizes, const Device& device) {
   return function([=]() -> Arrays { return {rms_normalised(x, scale)}; });
 }
 
-/// Causal attention, forward and backward, of (size of a head, time, heads, batch).
+/// Causal attention, forward and backward, of heads beside each other: (size of a head * heads, time, batch).
 std::unique_ptr<Session> attention(const Sizes& sizes, const Device& device) {
   Numbers numbers;
-  const Shape shape = {sizes["head"], sizes["time"], sizes["heads"], sizes["batch"]};
+  const int64_t heads = sizes["heads"];
+  const Shape shape = {sizes["head"] * heads, sizes["time"], sizes["batch"]};
   const Array q = half(numbers, shape, 1, device), k = half(numbers, shape, 1, device);
   const Array v = half(numbers, shape, 1, device), dy = half(numbers, shape, 1, device);
-  const Array mask = triu(ones({shape[1], shape[1]}, Bool)) | device;
-  const double scale = 1 / std::sqrt(static_cast<double>(shape[0]));
   return function([=]() -> Arrays {
     const auto loss = [&](const Array& a, const Array& b, const Array& c) {
-      const Array scores = matmul(permute(b, {1, 0, 2, 3}), a) * scale;
-      return sum(cast(matmul(c, softmax(where(mask, scores, -1e9))) * dy, Float32));
+      return sum(cast(dot_product_attention(a, b, c, {.heads = heads, .causal = true}).out * dy, Float32));
     };
     const auto [dq, dk, dv] = gradient(loss, q, k, v);
     return {dq, dk, dv};

@@ -166,8 +166,8 @@ class Kernel:
         return jax.jit(self.rms), (make((s["rows"], s["features"])), make((s["features"],)))
 
     def attention(self, s, make):
-        shape = (s["batch"], s["heads"], s["time"], s["head"])
-        q, k, v, dy = (jnp.swapaxes(make(shape), 1, 2) for _ in range(4))
+        shape = (s["batch"], s["time"], s["heads"], s["head"])
+        q, k, v, dy = (make(shape) for _ in range(4))
         return self.backward(lambda *a: jax.nn.dot_product_attention(*a, is_causal=True), dy), (q, k, v)
 
     def adam(self, s, make):

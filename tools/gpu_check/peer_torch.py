@@ -206,11 +206,15 @@ class Kernel:
         return torch.no_grad()(f)
 
     def attention(self, s, mode, make):
-        shape = (s["batch"], s["heads"], s["time"], s["head"])
+        shape = (s["batch"], s["time"], s["heads"], s["head"])
         q, k, v, dy = (make(shape) for _ in range(4))
         for tensor in (q, k, v):
             tensor.requires_grad_()
-        f = compiled(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), mode)
+
+        def attend(*tensors):
+            heads = (tensor.transpose(1, 2) for tensor in tensors)
+            return F.scaled_dot_product_attention(*heads, is_causal=True).transpose(1, 2)
+        f = compiled(attend, mode)
         return lambda: torch.autograd.grad(f(q, k, v), (q, k, v), dy)[0]
 
     def adam(self, s, mode, make):

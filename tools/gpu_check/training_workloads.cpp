@@ -197,20 +197,13 @@ struct Layer {
   Dense wide, narrow;
 
   /// x is (width, time, batch).
-  Array attend(const Array& x, const Array& mask, int64_t heads) const {
-    const int64_t width = x.size(0), time = x.size(1), batch = x.size(2), each = width / heads;
+  Array attend(const Array& x, int64_t heads) const {
+    const int64_t width = x.size(0);
     const std::vector<Array> parts = split(inputs(before(x)), {width, width, width}, 0);
-    const auto by_head = [&](const Array& part, std::initializer_list<int> order) {
-      return permute(reshape(part, {each, heads, time, batch}), order);
-    };
-    const Array q = by_head(parts[0], {0, 2, 1, 3}), k = by_head(parts[1], {2, 0, 1, 3});
-    const Array v = by_head(parts[2], {0, 2, 1, 3});
-    const Array scores = matmul(k, q) / std::sqrt(static_cast<float>(each));  // (keys, queries, heads, batch)
-    const Array mixed = matmul(v, softmax(where(mask, scores, -1e9)));
-    return project(reshape(permute(mixed, {0, 2, 1, 3}), {width, time, batch}));
+    return project(dot_product_attention(parts[0], parts[1], parts[2], {.heads = heads, .causal = true}).out);
   }
-  Array forward(const Array& x, const Array& mask, int64_t heads) const {
-    const Array y = x + attend(x, mask, heads);
+  Array forward(const Array& x, int64_t heads) const {
+    const Array y = x + attend(x, heads);
     return y + narrow(wide(middle(y)));
   }
 };
@@ -223,9 +216,9 @@ struct GPT {
   int64_t heads = 1;
 
   /// x is (time, batch) of tokens -> (vocabulary, time * batch).
-  Array operator()(const Array& x, const Array& mask) const {
+  Array operator()(const Array& x) const {
     Array y = tokens(x) + places;
-    for (const Layer& layer : layers) y = layer.forward(y, mask, heads);
+    for (const Layer& layer : layers) y = layer.forward(y, heads);
     y = last(y);
     return matmul(transpose(tokens.weight), reshape(y, {y.size(0), y.size(1) * y.size(2)}));
   }
@@ -246,7 +239,6 @@ std::unique_ptr<Session> gpt(const Sizes& sizes, const Device& device) {
   const int64_t batch = sizes["batch"], time = sizes["time"], width = sizes["width"], vocabulary = sizes["vocabulary"];
   const Array x = numbers.whole({time, batch}, vocabulary) | device;
   const Array y = numbers.whole({time * batch}, vocabulary) | device;
-  const Array mask = triu(ones({time, time}, Bool)) | device;  // a query sees the keys up to itself
   GPT model;
   model.tokens = Embedding(numbers.uniform({width, vocabulary}, 0.02));
   model.places = numbers.uniform({width, time}, 0.02);
@@ -254,7 +246,7 @@ std::unique_ptr<Session> gpt(const Sizes& sizes, const Device& device) {
   for (int64_t i = 0; i < sizes["layers"]; ++i) model.layers.push_back(layer(numbers, width));
   model.last = LayerNorm(width);
   return trained<GPT>(model, AdamW{.eta = 3e-4, .lambda = 0.01}, sizes, device,
-                      [=](const GPT& m) { return error_of(m(x, mask), y); });
+                      [=](const GPT& m) { return error_of(m(x), y); });
 }
 
 }  // namespace
