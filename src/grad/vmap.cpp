@@ -53,19 +53,13 @@ Array unshaped(const Array& x) {
   return pending && node.op->movement == Movement::reshape ? handle(node.arrays()[0]) : x;
 }
 
-/// A reshape that looks through others, so that none stands between steps that fuse where none is needed.
-Array reshaped(const Array& x, const Sizes& sizes) {
-  const Array from = unshaped(x);
-  return from.shape() == Shape(sizes) ? from : reshape(from, sizes);
-}
-
 /// x (sizes..., n) with dims of size 1 before the last, so that it has `rank` and that one.
 Array lifted(const Array& x, int rank) {
   Sizes sizes;
   for (int d = 0; d + 1 < x.rank(); ++d) sizes.push_back(x.size(d));
   sizes.resize(static_cast<size_t>(rank), 1);
   sizes.push_back(x.size(-1));
-  return x.rank() == rank + 1 ? x : reshaped(x, sizes);
+  return x.rank() == rank + 1 ? x : reshape(x, sizes);
 }
 
 /// What is the same for all, n times.
@@ -144,7 +138,7 @@ Array movement(const Node& node, const Operands& in, int64_t n) {
     if (in[1].is_mapped) return {};
     return recorded(node, {in[0].value, in[1].value}, with_count(node, n));
   }
-  if (how == Movement::reshape) return reshaped(in[0].value, with_count(node, n));
+  if (how == Movement::reshape) return reshape(in[0].value, with_count(node, n));
   if (how != Movement::permute) return along_dims(node, in, n);
   auto order = node.attributes.as<PermuteAttributes>();
   order.from[node.rank] = node.rank;
@@ -156,7 +150,7 @@ Array joined(const Array& x) {
   Sizes sizes;
   for (int d = 0; d + 2 < x.rank(); ++d) sizes.push_back(x.size(d));
   sizes.push_back(x.size(-2) * x.size(-1));
-  return reshaped(x, sizes);
+  return reshape(x, sizes);
 }
 
 /// Indices (shape..., n) as one dim of x (before..., dim, after..., n), the same in all others: for ops that take an

@@ -142,10 +142,8 @@ class RootWriter {
     if (s.columns()) write_columns(jobs, s, partial, stores);
     else write_sums(jobs, s, partial, stores);
     stored_ = !stores.empty();
-    for (size_t i = 0; i < partial.size(); ++i) {
-      if (s.columns()) write_parts_of_columns(jobs[i], s, partial[i]);
-      else write_parts_of_sums(jobs[i], s, partial[i]);
-    }
+    if (s.columns() && !partial.empty()) return write_parts_of_columns(jobs, s, partial);
+    for (size_t i = 0; i < partial.size(); ++i) write_parts_of_sums(jobs[i], s, partial[i]);
   }
 
   static int64_t parts_of_sums(const RootSizes& s) {
@@ -495,24 +493,37 @@ class RootWriter {
   }
 
   /// Adds up the parts of every result, in the same way.
-  void write_parts_of_columns(const RootJob& job, const RootSizes& whole, int32_t partial) {
-    const Instr& instr = kernel_.instrs[job.instr];
+  void write_parts_of_columns(const std::vector<RootJob>& jobs, const RootSizes& whole,
+                              const std::vector<int32_t>& partial) {
     RootSizes s = whole;
     s.reduced = s.part_size = whole.parts;
     s.parts = 1;
     KernelWriter w("column_parts", items_of_group, index_);
-    const int from = w.buffer(storage_of(shared_type(instr.type)), {-1, partial}), to = result_buffer(w, job, -1);
     const ColumnGrid grid(s.results, s.run);
-    const int strip = bytes_of(shared_type(instr.type)) > 4 ? std::min(grid.strip, 4) : grid.strip;
+    int strip = grid.strip;
+    std::vector<int> from, to;
+    for (size_t i = 0; i < jobs.size(); ++i) {
+      const ScalarType travels = shared_type(kernel_.instrs[jobs[i].instr].type);
+      if (bytes_of(travels) > 4) strip = std::min(strip, 4);
+      from.push_back(w.buffer(storage_of(travels), {-1, partial[i]}));
+      to.push_back(result_buffer(w, jobs[i], -1));
+    }
+    const auto width = static_cast<size_t>(strip);
     const Column at = column_of(w, s, grid, strip);
-    const std::vector<Term> sums = neutrals(w, {job}, strip);
+    const std::vector<Term> sums = neutrals(w, jobs, strip);
     w.loop(at.begin, at.end, at.lines, [&](Term part) {
       const Term first = part * w.number(s.results) + at.result;
-      const std::vector<Term> x = w.load_vector(from, first, strip, list_.device.vector_bytes);
-      for (size_t i = 0; i < x.size(); ++i) add(w, job, sums[i], w.convert(x[i], instr.type));
+      for (size_t i = 0; i < jobs.size(); ++i) {
+        const std::vector<Term> x = w.load_vector(from[i], first, strip, list_.device.vector_bytes);
+        const ScalarType type = kernel_.instrs[jobs[i].instr].type;
+        for (size_t lane = 0; lane < width; ++lane) add(w, jobs[i], sums[i * width + lane], w.convert(x[lane], type));
+      }
     });
     std::map<ScalarType, int> arrays;
-    combine_lines(w, s, at, instr, sums, arrays, to, [&](Term result) { return place(w, job, s, result); });
+    for (size_t i = 0; i < jobs.size(); ++i) {
+      combine_lines(w, s, at, kernel_.instrs[jobs[i].instr], std::span(sums).subspan(i * width, width), arrays, to[i],
+                    [&](Term result) { return place(w, jobs[i], s, result); });
+    }
     list_.launches.push_back(w.finish(grid.blocks(s.results, strip)));
   }
 

@@ -11,6 +11,7 @@
 #include <rosin/reduce.hpp>
 
 #include "base/sizes.hpp"
+#include "graph/context.hpp"
 #include "graph/integers.hpp"
 #include "graph/leaf.hpp"
 #include "ops/shapes.hpp"
@@ -164,12 +165,25 @@ void check_concat(const Array& first, const Array& other, size_t place_of_other,
 // What lists of arrays are made of on the way: a steady step takes nothing from the heap.
 template <class T> using Few = std::vector<T, detail::FreeListAllocator<T>>;
 
+/// What a pending reshape of this thread was made of, else x itself.
+Array unreshaped(const Array& x) {
+  const Node& node = *x.node();
+  const bool pending = node.state.load(std::memory_order_relaxed) == NodeState::pending;
+  if (node.op != &reshape_op || !pending || node.recorder != Context::current_or_null()) return x;
+  Node* const from = node.arrays()[0];
+  add_count(from, one_user);
+  return Array::adopt(from);
+}
+
 }  // namespace
 
+/// A reshape of what this thread has reshaped looks at what that was made of: none stands between steps that could
+/// fuse.
 Array reshape(const Array& x, std::span<const int64_t> sizes) {
   require(reshape_op, x);
   const Shape shape = completed(sizes, x);
-  return shape == x.shape() ? x : record_one(reshape_op, x, x.dtype(), shape);
+  const Array from = unreshaped(x);
+  return shape == from.shape() ? from : record_one(reshape_op, from, from.dtype(), shape);
 }
 
 Array expand(const Array& x, const Shape& shape) {

@@ -279,6 +279,24 @@ bool Fuser::known(int32_t unit, int32_t value, Level level) const {
   return contains(level == Level::full ? units[unit].full_loads : units[unit].row_loads, value);
 }
 
+/// Whether the node meets results of the kernel's rows, which would have to be stored for another kernel, with a value
+/// that is as large as what the kernel reads: both stand in one other kernel.
+bool Fuser::reads_row_of(int32_t unit, int32_t node) const {
+  bool row = false, as_large = false;
+  for (int i = 0; i < v(node).operands; ++i) {
+    if (v(node).in[i] < 0) continue;
+    const int32_t operand = without_broadcast(v(node).in[i]), maker = unit_of_[static_cast<size_t>(operand)];
+    const Level level = level_[static_cast<size_t>(operand)];
+    row = row || (maker == unit && level == Level::row);
+    if (maker < 0 || units[maker].call || level != Level::full) continue;
+    as_large = as_large || std::any_of(units[unit].full_loads.begin(), units[unit].full_loads.end(), [&](int32_t load) {
+                 const auto at = static_cast<size_t>(load);
+                 return unit_of_[at] == maker && level_[at] == Level::full;
+               });
+  }
+  return row && as_large;
+}
+
 /// The level at which an elementwise node fits into a kernel, by sizes alone.
 Level Fuser::level_in(int32_t unit, int32_t node) const {
   const Unit& kernel = units[unit];
@@ -292,7 +310,8 @@ Level Fuser::level_in(int32_t unit, int32_t node) const {
     return false;
   };
   const bool same_order = v(node).channels_first == v(kernel.domain).channels_first;
-  if (same_order && wide == kernel.wide && (wide == 0 || any_known(Level::full))) return Level::full;
+  const bool fits = same_order && wide == kernel.wide;
+  if (fits && (wide == 0 || any_known(Level::full) || reads_row_of(unit, node))) return Level::full;
   if (v(node).channels_first) return Level::none;  // rows are written in logical order
   const bool row = kernel.row_dims > 0 && wide == kernel.row_wide() && !v(node).channels_first;
   if (row && (wide == 0 || any_known(Level::row))) return Level::row;

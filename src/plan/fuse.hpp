@@ -69,6 +69,7 @@ class Fuser {
   void add_call(int32_t node);
   void place_part(int32_t node);
   bool known(int32_t unit, int32_t value, Level level) const;
+  bool reads_row_of(int32_t unit, int32_t node) const;
   Level level_in(int32_t unit, int32_t node) const;
   bool legal(int32_t unit, int32_t node) const;
   bool needs_nothing_new(int32_t unit, int32_t node) const;

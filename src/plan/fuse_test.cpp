@@ -116,6 +116,32 @@ TEST_F(Fusion, ARowOfOneDimAndSumsAcrossItAreOneKernel) {
   EXPECT_NEAR(maximum(abs(mean(shares, {0, 1}))).item(), 0, 1e-6);
 }
 
+/// Backwards the kernel of the rows' sums reads an array of the forward kernel that it has not read yet; an array of
+/// another size does not join what has given a sum.
+TEST_F(Fusion, TheGradientOfANormalisationIsOneKernel) {
+  const Array w = ramp({10, 10}), weight = sin(ramp({10, 33})), longer = ramp({7, 33});
+  eval();
+  const auto loss = [&](const Array& a, const Array& b) {
+    return sum(matmul(b, normalise(matmul(w, a), 0)) * weight);
+  };
+  // The normalisation and its gradient.
+  EXPECT_EQ(launches([&] { return gradient(loss, x, w); }).kernels, 2);
+  Array scaled;
+  EXPECT_EQ(launches([&] { return scaled = sqrt(sum(x * x, 0)) * longer; }), (Launched{2, 0}));
+  const Array lengths = sqrt(sum(x * x, 0));
+  eval();
+  EXPECT_EQ(scaled.to_vector(), (lengths * longer).to_vector());
+}
+
+TEST_F(Fusion, AReshapeOfAReshapeIsNone) {
+  const Array w = ramp({10, 10}), cubes = reshape(x, {10, 3, 11});
+  eval();
+  EXPECT_EQ(launches([&] { return relu(reshape(reshape(matmul(w, x), {10, 3, 11}), {10, 33})); }), (Launched{0, 1}));
+  EXPECT_EQ(reshape(reshape(cubes, {330}), {5, 66}).to_vector(), x.to_vector());
+  const auto loss = [](const Array& a) { return sum(square(reshape(reshape(a, {33, 10}), {330}))); };
+  EXPECT_EQ(gradient(loss, x).to_vector(), (x * 2).to_vector());
+}
+
 TEST_F(Fusion, ADiamondThroughAProductHasNoCycle) {
   const Array w = ramp({10, 10});
   eval();

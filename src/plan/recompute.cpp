@@ -87,11 +87,21 @@ class Recompute {
     return s_.homes[at(root)] == Home::leaf || stored_[at(root)] != 0 || fuser_.level(root) == Level::late;
   }
 
+  /// Whether what has been added behind these first nodes and reads depends on the order of elements in memory: reads
+  /// element by element, and draws, which count elements. What is made of numbers and of values that repeat does not.
+  bool has_order(int32_t value, const Expression& e, size_t nodes, size_t reads) const {
+    const auto behind = [](const std::vector<int32_t>& list, size_t first, auto&& is) {
+      return std::any_of(list.begin() + static_cast<std::ptrdiff_t>(first), list.end(), is);
+    };
+    return behind(e.nodes, nodes, [&](int32_t node) { return v(node).op->kind == Kind::draw; }) ||
+           behind(e.reads, reads, [&](int32_t read) { return v(read).wide == v(value).wide; });
+  }
+
   /// How `value`, as large as `of`, follows; false where it does not. `moves`: nobody but its reader wants it, so that
   /// its own kernel computes it no longer, and no work is done twice.
   bool express(int32_t value, int32_t of, bool moves, Expression& e) const {
-    const bool fits = is_of_elements(value) && fuser_.level(value) == Level::full && v(value).wide == v(of).wide &&
-                      v(value).channels_first == v(of).channels_first;
+    const bool fits = is_of_elements(value) && fuser_.level(value) == Level::full && v(value).wide == v(of).wide;
+    const size_t nodes_before = e.nodes.size(), reads_before = e.reads.size();
     if (!fits || (e.work += moves ? 0 : primitives_of(v(value))) > work_) return false;
     bool follows = true;
     each_read(s_, fuser_, value, [&](int32_t operand) {
@@ -101,17 +111,20 @@ class Recompute {
       else follows = express(operand, of, moves && used_here_[at(operand)] == 1 && readers_[at(operand)].empty(), e);
     });
     e.nodes.push_back(value);
-    return follows;
+    const bool same_order = v(value).channels_first == v(of).channels_first;
+    return follows && (same_order || !has_order(value, e, nodes_before, reads_before));
   }
 
-  /// Whether the kernel can compute the value at its own size, and takes nothing from a leaf that it would overwrite.
+  /// Whether the kernel can compute the value at its own size, and is not a further reader of a leaf as large that a
+  /// result could take the place of.
   bool can_compute(int32_t unit, int32_t value, const Expression& e) const {
     const Unit& kernel = fuser_.units[unit];
     if (kernel.call || kernel.wide != v(value).wide) return false;
-    if (v(kernel.domain).channels_first != v(value).channels_first) return false;
+    if (v(kernel.domain).channels_first != v(value).channels_first && has_order(value, e, 0, 0)) return false;
     if (loads_[at(unit)].size() + e.reads.size() > load_limit) return false;
     return std::all_of(e.reads.begin(), e.reads.end(), [&](int32_t read) {
-      return !v(fuser_.storage(read)).donatable || contains(loads_[at(unit)], read);
+      const Value& root = v(fuser_.storage(read));
+      return !root.donatable || root.wide != v(value).wide || contains(loads_[at(unit)], read);
     });
   }
 

@@ -60,7 +60,7 @@ Array data(const Array& x, const Sizes& sizes, const Device& device) {
 }
 
 Array error_of(const Array& logits, const Array& labels) {
-  return logitcrossentropy(cast(logits, Float32), onehot(labels, logits.size(0)));
+  return labelcrossentropy(cast(logits, Float32), labels);
 }
 
 // --- The MLP.
