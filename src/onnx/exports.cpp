@@ -150,6 +150,7 @@ constexpr Export table[] = {
     {"softshrink", soft_shrink},
     {"softsign", plain, "Softsign"},
     {"sort", same_out},
+    {"spread", same_out},
     {"sqrt", plain, "Sqrt"},
     {"square", square_out},
     {"stop_gradient", same_out},

@@ -112,7 +112,9 @@ Array normalise(const Array& x, Dims dims, double eps) {
   const uint64_t mask = dims_mask("normalise", dims, x.shape());
   const Array values = wide(x);
   const Array distance = values - mean_over(values, mask);
-  return narrow(distance / sqrt(mean_over(squared_size(distance), mask) + eps), x);
+  const auto count = static_cast<double>(reduced_count(x.shape(), mask));
+  const Array spread = spread_over(values, distance, mask, count);
+  return narrow(distance / sqrt(spread + eps), x);
 }
 
 Array dot(const Array& a, const Array& b) {

@@ -18,11 +18,23 @@
 namespace rosin {
 namespace {
 
+struct SpreadAttributes {
+  double factor = 0;  // of the distances, in the gradient
+};
+
+/// Operand 0 is the value, from x and its distances from the mean.
+const Op& spread_op =
+    register_op({.name = "spread",
+                 .kind = Kind::argument,
+                 .operands = 3,
+                 .doc = "a multiple of the sum of squared distances from the mean"})
+        ->with_gradient([](Backward& b) { b.give(1, b.gradient * b.attributes<SpreadAttributes>().factor * b.in(2)); });
+
 Array variance(const Array& x, uint64_t mask, bool corrected) {
   const Array values = wide(x);
   const Array distance = values - mean_over(values, mask);
   const int64_t count = std::max<int64_t>(reduced_count(x.shape(), mask) - (corrected ? 1 : 0), 0);
-  return sum_over(squared_size(distance), mask) / static_cast<double>(count);
+  return spread_over(values, distance, mask, static_cast<double>(count));
 }
 
 Array var_over(const Array& x, uint64_t mask, bool corrected) { return narrow(variance(x, mask, corrected), x); }
@@ -56,6 +68,13 @@ const bool named[] = {name_function(mean, "mean"), name_function(var, "var"), na
                       name_function(logsumexp, "logsumexp"), name_function(norm, "norm")};
 
 }  // namespace
+
+Array spread_over(const Array& x, const Array& distance, uint64_t mask, double count) {
+  const Array y = sum_over(squared_size(distance), mask) / count;
+  if (is_complex(x.dtype()) || y.node()->weak) return y;
+  return record(spread_op, std::initializer_list<const Array*>{&y, &x, &distance}, y.dtype(), y.shape(),
+                Attributes::of(SpreadAttributes{2 / count}));
+}
 
 Array wide(const Array& x) { return is_half(x.dtype()) ? cast(x, Float32) : as_float(x); }
 Array narrow(const Array& result, const Array& x) { return is_half(x.dtype()) ? cast(result, x.dtype()) : result; }
