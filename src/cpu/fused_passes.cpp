@@ -62,7 +62,7 @@ ScalarCode conversion(ScalarType from, ScalarType to) {
 
 /// How loops may hold elements of this type in memory, which they compute with as another; none: as they are, or not.
 Packing packing_of(DType storage, ScalarType type) {
-  if (type != ScalarType::float32 || !machine_packs()) return Packing::none;
+  if (type != ScalarType::float32) return Packing::none;
   if (storage == DType::Float16) return Packing::half;
   return storage == DType::BFloat16 ? Packing::bfloat : Packing::none;
 }

@@ -226,13 +226,11 @@ template <class T> void compare_packed(Packing packing, const char* name) {
 }
 
 TEST_F(MachineLoop, SixteenBitFloatsAreReadWrittenAndRounded) {
-  if (!machine_packs()) GTEST_SKIP() << "loops of this instruction set hold no 16-bit floats";
   compare_packed<Half>(Packing::half, "Float16");
   compare_packed<BFloat>(Packing::bfloat, "BFloat16");
 }
 
 TEST_F(MachineLoop, ASixteenBitFloatOfARowOrOfAllIsReadOnce) {
-  if (!machine_packs()) GTEST_SKIP() << "loops of this instruction set hold no 16-bit floats";
   LoopText text;
   const uint16_t row = add_input(text, ScalarType::float32, Reads::row),
                  one = add_input(text, ScalarType::float32, Reads::one);

@@ -48,6 +48,8 @@ void WideWriter::begin_last_turn() {
 }
 
 void WideWriter::load_each(size_t place, int part) {
+  const Packing packing = text_.inputs[static_cast<size_t>(list_[place].immediate)].packing;
+  if (packing != Packing::none) return load_packed(place, packing);
   const ScalarType type = list_[place].type;
   const Zmm out(homes_[place].reg[part]);
   const Address from = element(input_memory(place), type, part);
@@ -63,7 +65,49 @@ void WideWriter::keep_sum(ScalarType type, int part, const Zmm& sum, const Zmm& 
 
 Address WideWriter::splat_bits(uint64_t bits, int bytes) { return ptr_b[rip + constant(bits, bytes)]; }
 
+void WideWriter::unpack(Packing packing, const Zmm& out, const Operand& packed) {
+  if (packing == Packing::half) return vcvtph2ps(out, packed);
+  const Zmm whole(out.getIdx());
+  vpmovzxwd(out, packed);
+  vpslld(whole, whole, bfloat_shift);
+}
+
+void WideWriter::load_packed(size_t place, Packing packing) {
+  const Zmm out(homes_[place].reg[0]);
+  unpack(packing, masked_ ? out | last_turn[0] | T_z : out, packed_element(input_memory(place)));
+}
+
+/// x rounded to BFloat16, which are the upper halves; the lower ones are anything. NaN stays one, and is quiet. (The
+/// instruction for this takes the smallest numbers for 0.)
+Zmm WideWriter::bfloat_bits(const Zmm& x) {
+  const Zmm bits = spare();
+  vpsrld(bits, x, bfloat_shift);
+  vpandd(bits, bits, splat_bits(1, 4));
+  vpaddd(bits, bits, splat_bits(0x7fff, 4));
+  vpaddd(bits, bits, x);
+  vcmpps(k5, x, x, unordered);
+  vpord(bits | k5, x, splat_bits(0x400000, 4));
+  return bits;
+}
+
+void WideWriter::round(Packing packing, const Zmm& out, const Zmm& x) {
+  if (packing == Packing::bfloat) return vpandd(out, bfloat_bits(x), splat_bits(0xffff0000, 4));
+  const Ymm packed(out.getIdx());
+  vcvtps2ph(packed, x, to_nearest_even);
+  vcvtph2ps(out, packed);
+}
+
+void WideWriter::store_packed(const LoopOutput& output, size_t number) {
+  const Zmm value = vector_of(output.place, 0);
+  const Address all = packed_element(number), to = masked_ ? all | last_turn[0] : all;
+  if (output.packing == Packing::half) return vcvtps2ph(to, value, to_nearest_even);
+  const Zmm bits = bfloat_bits(value);
+  vpsrld(bits, bits, bfloat_shift);
+  vpmovdw(to, bits);
+}
+
 void WideWriter::store(const LoopOutput& output, size_t number) {
+  if (output.packing != Packing::none) return store_packed(output, number);
   const ScalarType type = list_[output.place].type;
   if (type == ScalarType::boolean) {
     const Xmm bytes(spare().getIdx());
@@ -372,7 +416,8 @@ void WideWriter::convert(size_t place) {
       continue;
     }
     const Zmm x = vector_of(made.operands[0], part), out = new_vector(place, part);
-    convert_part(from, to, out, x);
+    if (rounding_of(made) != Packing::none) round(rounding_of(made), out, x);
+    else convert_part(from, to, out, x);
   }
 }
 

@@ -22,8 +22,12 @@ class WideWriter final : public LoopWriter<Xbyak::Zmm> {
   void begin_last_turn() override;
   void keep_sum(ScalarType type, int part, const Zmm& sum, const Zmm& next) override;
   Xbyak::Address splat_bits(uint64_t bits, int bytes) override;
-  void unpack(Packing, const Zmm&, const Operand&) override {}  // see machine_packs()
+  void unpack(Packing packing, const Zmm& out, const Operand& packed) override;
 
+  void load_packed(size_t place, Packing packing);
+  void store_packed(const LoopOutput& output, size_t number);
+  Zmm bfloat_bits(const Zmm& x);
+  void round(Packing packing, const Zmm& out, const Zmm& x);
   void load_mask_input(size_t place);
   Opmask new_mask(size_t place);
   Opmask mask_of(size_t place);
