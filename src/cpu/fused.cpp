@@ -41,6 +41,7 @@ FusedKernel::FusedKernel(const plan::Structure& structure, const plan::Layout& l
     find_panel(load);
     loads_.push_back(load);
   }
+  find_runs();
   prepare_roots();
   prepare_instrs();
   find_turn();
@@ -132,6 +133,22 @@ void FusedKernel::find_access(Load& load, int64_t elements) const {
     if (load.strides[d] != 0) load.period = before;
   }
   load.access = load.period > 0 && elements % load.period == 0 ? Access::repeated : Access::strided;
+}
+
+/// Some loads stay at one element for a run of them. Passes go over runs as over rows: they read that one, where else
+/// a strip of copies would be made.
+void FusedKernel::find_runs() {
+  constexpr int64_t least_run = 16;
+  if (kernel_->whole_rows) return;
+  const auto stays = [](const Load& load) {
+    return load.access == Access::strided && load.strides[0] == 0 && load.sizes[0] >= least_run;
+  };
+  for (const Load& load : loads_) {
+    if (stays(load) && (run_ == 0 || load.sizes[0] < run_)) run_ = load.sizes[0];
+  }
+  for (Load& load : loads_) {
+    if (stays(load) && load.sizes[0] % run_ == 0) load.repeats = load.sizes[0] / run_;
+  }
 }
 
 void FusedKernel::prepare_roots() {
@@ -234,38 +251,45 @@ void FusedKernel::forward_stores() {
   }
 }
 
-/// One loop over arrays as they stand needs no strips: a chunk is one.
+/// One loop over arrays as they stand needs no strips: a chunk is one, unless too many elements of runs would wait.
 void FusedKernel::lengthen_strips() {
-  const bool alone = passes_.size() == 1 && !passes_[0].by_rows && !passes_[0].row && instrs_.back().pass == 0 &&
-                     roots_.empty() && !kernel_->whole_rows;
+  constexpr int64_t most_runs = 1024;
+  const bool alone =
+      passes_.size() == 1 && !passes_[0].row && instrs_.back().pass == 0 && roots_.empty() && !kernel_->whole_rows;
   if (!alone) return;
   const bool stands = std::all_of(instrs_.begin(), instrs_.end() - 1, [&](const Ready& instr) {
     const bool direct = instr.what == Do::load && loads_[instr.port].access == Access::direct;
-    return instr.one_will_do || (direct && (instr.packed || !loads_[instr.port].converts));
+    return instr.one_will_do || instr.per_run || (direct && (instr.packed || !loads_[instr.port].converts));
   });
   if (!stands) return;
-  strip_ = std::max(strip_, cut_.part);
-  slot_elements_ = 1;
+  strip_ = std::max(strip_, run_ > 0 ? std::min(cut_.part, most_runs * run_) : cut_.part);
+  slot_elements_ = run_ > 0 ? strip_ / run_ + 2 : 1;
 }
 
 size_t FusedKernel::pass_bytes() const {
   size_t bytes = passes_.capacity() * sizeof(Pass);
   for (const Pass& pass : passes_) {
-    bytes +=
-        pass.loop->bytes() + pass.outputs.capacity() * sizeof(Pass::Output) + pass.inputs.capacity() * sizeof(uint16_t);
+    bytes += pass.loop->bytes() + pass.outputs.capacity() * sizeof(Pass::Output) +
+             pass.inputs.capacity() * sizeof(uint16_t) + pass.moves.capacity() * sizeof(Pass::Move);
   }
   return bytes;
+}
+
+/// Whether it copies each strip to where it is wanted.
+bool FusedKernel::gathers_strips(const Load& load) {
+  return load.access == Access::strided && !load.converts && load.panel_columns == 0;
 }
 
 /// Whether the producer of a stored register may write straight to the output's memory.
 bool FusedKernel::may_forward(size_t store, size_t producer) const {
   const Ready& made = instrs_[producer];
-  const bool writes = made.what == Do::apply || made.what == Do::convert || made.what == Do::draw;
+  const bool gathers = made.what == Do::load && !made.once && !made.per_run && gathers_strips(loads_[made.port]);
+  const bool writes = made.what == Do::apply || made.what == Do::convert || made.what == Do::draw || gathers;
   if (!writes || made.forward >= 0) return false;
   if (made.what == Do::convert && storage_of(made.type) != made.storage) return false;
   const plan::Port& port = kernel_->stores[instrs_[store].port];
   if (!port.aliased) return true;
-  if (!passes_.empty()) return false;
+  if (!passes_.empty() || gathers) return false;
   // The memory is also a load's: nothing may read that load after the producer.
   for (size_t k = producer + 1; k < instrs_.size(); ++k) {
     const Ready& later = instrs_[k];

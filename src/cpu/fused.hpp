@@ -56,7 +56,8 @@ class FusedKernel {
     bool row = false;
     Access access = Access::direct;
     bool converts = false;
-    int64_t period = 0;  // repeated: elements after which the pattern starts again
+    int64_t period = 0;   // repeated: elements after which the pattern starts again
+    int64_t repeats = 0;  // strided: so many of the kernel's runs read one element; 0: some run reads several
     int64_t offset = 0;
     int dims = 0;
     int64_t sizes[Shape::max_rank] = {};
@@ -94,10 +95,11 @@ class FusedKernel {
     ScalarType type, from;
     DType storage;
     uint16_t count, dst, in[Node::max_positions], port;
-    int32_t forward;    // apply, convert, draw: store port that is written directly, or -1
+    int32_t forward;    // apply, convert, draw, load: store port that is written directly, or -1
     int32_t pass = -1;  // it is this pass, and nothing else is set
     bool one_will_do;   // load, scalar: only passes read it, which take one element for all
     bool packed;        // load: only passes read it, which convert its elements themselves
+    bool per_run;       // load: only passes read it, which take one element for each run
     StripLoop loop;
     CombineLoops loops;
     DrawLoop draw;
@@ -110,11 +112,16 @@ class FusedKernel {
       int32_t store = -1;  // store port that it writes, -1: the register's slot
       bool row = false;
     };
+    /// Bytes from the place of an element, or of a run, to that of the next.
+    struct Move {
+      uint8_t element = 0, run = 0;
+    };
     std::shared_ptr<const MachineLoop> loop;
     bool row = false;      // over row values
-    bool by_rows = false;  // over elements, row by row
+    bool by_rows = false;  // over elements, row by row; without row programs the runs are rows
     std::vector<Output> outputs;
     std::vector<uint16_t> inputs;  // registers
+    std::vector<Move> moves;       // of outputs, then of inputs
   };
   struct PassWriter;
 
@@ -128,6 +135,7 @@ class FusedKernel {
   void merge_dims(Load& load, const int64_t* sizes, int dims);
   void find_access(Load& load, int64_t elements) const;
   void find_panel(Load& load);
+  void find_runs();
   void prepare_roots();
   std::span<const int64_t> domain_of(const plan::Port& root) const;
   void prepare_instrs();
@@ -137,15 +145,18 @@ class FusedKernel {
   void forward_stores();
   void lengthen_strips();
   size_t pass_bytes() const;
+  static bool gathers_strips(const Load& load);
   bool may_forward(size_t store, size_t producer) const;
   void choose_strips();
   void find_turn();
 
   void run_turn(int64_t chunk, const RunData& data) const;
   void run_pass(const Pass& pass, const Strip& strip, State& state) const;
+  void run_by_runs(const Pass& pass, const Strip& strip, State& state) const;
   void run_instr(const Ready& instr, const Strip& strip, State& state) const;
   void apply(const Ready& instr, const Strip& strip, State& state) const;
   void load(const Ready& instr, const Strip& strip, State& state) const;
+  void load_runs(const Ready& instr, const Strip& strip, State& state) const;
   const unsigned char* from_panel(const Load& load, const unsigned char* memory, const Strip& strip,
                                   unsigned char* room, State& state) const;
   void scalar(const Ready& instr, const Strip& strip, State& state) const;
@@ -183,6 +194,7 @@ class FusedKernel {
   int64_t total_ = 0;                   // elements of the domain
   int64_t strip_ = 1;                   // elements of a strip
   int64_t slot_elements_ = 1;           // of a register
+  int64_t run_ = 0;                     // elements; 0: no load stays at one for a while
   SumOrder cut_;                        // into chunks, which are its parts
   std::optional<BlockCopy> turn_;       // the kernel copies one view that turns dims over, and does nothing else
   std::vector<int64_t> logical_sizes_;  // where the domain is in CWHN and there are roots, else empty

@@ -143,7 +143,31 @@ void FusedKernel::run_instr(const Ready& instr, const Strip& strip, State& state
   }
 }
 
+/// The elements of the strip's runs; where they stand behind one another, as they stand.
+void FusedKernel::load_runs(const Ready& instr, const Strip& strip, State& state) const {
+  const Load& port = loads_[instr.port];
+  const auto size = static_cast<int64_t>(size_of(port.storage));
+  const auto* memory = static_cast<const unsigned char*>(state.data.memory[port.root]) + port.offset * size;
+  const int64_t first = strip.begin / run_, count = (strip.begin + strip.count - 1) / run_ + 1 - first;
+  int64_t sizes[Shape::max_rank];
+  std::copy(port.sizes, port.sizes + port.dims, sizes);
+  sizes[0] = port.repeats;
+  const int from = port.repeats == 1 ? 1 : 0;
+  if (port.dims - from == 1 && port.strides[from] == 1) {
+    state.pointers[instr.dst] = const_cast<unsigned char*>(memory + first * size);
+    return;
+  }
+  auto* slot = static_cast<unsigned char*>(state.slot(instr.dst));
+  state.pointers[instr.dst] = slot;
+  for_runs(port.dims - from, sizes + from, port.strides + from, first, count,
+           [&](int64_t done, int64_t offset, int64_t length) {
+             gather_run(slot + done * size, memory + offset * size, port.strides[from], length,
+                        static_cast<size_t>(size));
+           });
+}
+
 void FusedKernel::load(const Ready& instr, const Strip& strip, State& state) const {
+  if (instr.per_run) return load_runs(instr, strip, state);
   const Load& port = loads_[instr.port];
   const size_t size = size_of(port.storage);
   const bool converts = port.converts && !instr.packed;
@@ -159,7 +183,8 @@ void FusedKernel::load(const Ready& instr, const Strip& strip, State& state) con
     state.pointers[instr.dst] = const_cast<unsigned char*>(memory);
     return;
   }
-  void* slot = state.slot(instr.dst);
+  void* slot = instr.forward < 0 ? state.slot(instr.dst)
+                                 : output(static_cast<uint16_t>(instr.forward), strip, instr.row, state.data);
   state.pointers[instr.dst] = slot;
   void* raw = converts ? state.spare : slot;
   if (port.access == Access::direct) {

@@ -1,5 +1,6 @@
 // AVX-512: the instructions of each primitive, whose meaning stands in scalar/compute.hpp; masks.
 #if defined(ROSIN_HAVE_XBYAK) && defined(__x86_64__)
+#include <algorithm>
 #include <limits>
 
 #include "cpu/machine_wide.hpp"
@@ -20,6 +21,8 @@ bool converts(ScalarType from, ScalarType to) {
 
 }  // namespace
 
+/// Products of 64-bit integers are left to the compiled loops: circular functions have one that does without most of
+/// their work where all angles are small.
 bool WideWriter::knows(const ScalarCode& code, const Instruction& made) {
   if (made.quick != Quick::none) return false;
   const int arity = info(made.primitive).arity;
@@ -27,6 +30,7 @@ bool WideWriter::knows(const ScalarCode& code, const Instruction& made) {
   const bool boolean = type == ScalarType::boolean;
   switch (made.primitive) {
     case Primitive::divide: return is_float(type);
+    case Primitive::multiply: return is_float(type) || !is_wide(type);
     case Primitive::convert: return converts(type, made.type);
     case Primitive::less:
     case Primitive::less_equal: return !boolean;
@@ -56,6 +60,34 @@ void WideWriter::load_each(size_t place, int part) {
   if (!masked_) vmovups(out, from);
   else if (bytes_of(type) == 8) vmovupd(out | last_turn[part] | T_z, from);
   else vmovups(out | last_turn[part] | T_z, from);
+}
+
+/// The least or greatest Float32 of a row. A mask tells whether a lane has met NaN, which stays: comparing the sum with
+/// itself would let each turn wait for the one before. Masks are free where no value is a Bool.
+void WideWriter::watch_sum(const LoopOutput& output, size_t number) {
+  const bool extreme = output.combines == Primitive::minimum || output.combines == Primitive::maximum;
+  if (!extreme || list_[output.place].type != ScalarType::float32) return;
+  const bool has_bools =
+      std::any_of(list_.begin(), list_.end(), [](const Instruction& made) { return made.type == ScalarType::boolean; });
+  const int reg = last_mask - static_cast<int>(watched_.size());
+  if (has_bools || reg < first_mask) return;
+  const Opmask ordered = watched_.emplace(number, Opmask(reg)).first->second;
+  kxnorw(ordered, ordered, ordered);
+}
+
+bool WideWriter::accumulates_watched(const LoopOutput& output, size_t number) {
+  const auto known = watched_.find(number);
+  if (known == watched_.end()) return false;
+  const Opmask ordered = known->second;
+  const Zmm sum = sum_of(number, 0, 0), value = vector_of(output.place, 0);
+  if (masked_) kandw(k5, ordered, last_turn[0]);
+  const Zmm joined = sum | (masked_ ? k5 : ordered);
+  if (output.combines == Primitive::minimum) vminps(joined, sum, value);
+  else vmaxps(joined, sum, value);
+  if (masked_) return true;  // nothing follows in this row
+  vcmpps(k5, value, value, unordered);
+  kandnw(ordered, k5, ordered);
+  return true;
 }
 
 void WideWriter::keep_sum(ScalarType type, int part, const Zmm& sum, const Zmm& next) {

@@ -151,6 +151,9 @@ template <class Vector> class LoopWriter : public Xbyak::CodeGenerator {
   /// which r8d tells that.
   virtual void begin_rows() {}
   virtual void begin_last_turn() {}
+  /// Sums whose values the instruction set watches: begins one at each row, and joins values to it.
+  virtual void watch_sum(const LoopOutput&, size_t) {}
+  virtual bool accumulates_watched(const LoopOutput&, size_t) { return false; }
   /// sum = next, but behind the end of the row.
   virtual void keep_sum(ScalarType type, int part, const Vector& sum, const Vector& next) = 0;
   /// Float32 of the 16-bit floats in the lower part of `packed`, which may be the lower part of `out`.
