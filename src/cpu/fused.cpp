@@ -167,6 +167,7 @@ void FusedKernel::prepare_roots() {
     root.storage = value.dtype;
     root.type = value.compute;
     root.loops = value.op->reducer->body.of(value.compute);
+    root.extreme = extreme_loop(value.op->reducer->body, value.compute);
     root.count = layout_->root_counts[i];
     root.row = port.row;
     root.total = port.row ? layout_->rows : total_;
@@ -196,6 +197,20 @@ void FusedKernel::prepare_roots() {
     roots_.push_back(root);
   }
   spare_block_ = place(static_cast<size_t>(block_bytes));
+}
+
+/// Machine code for the least or greatest of rows, for which compiled loops compare each number with itself.
+std::shared_ptr<const MachineLoop> FusedKernel::extreme_loop(const CombineBody& body, ScalarType type) {
+  if (!machine_code_works()) return nullptr;
+  const std::optional<Primitive> combines = machine_combines(body, type);
+  if (combines != Primitive::minimum && combines != Primitive::maximum) return nullptr;
+  LoopText text;
+  append(text.code, {.primitive = Primitive::input, .type = type, .immediate = 0});
+  text.inputs.emplace_back();
+  LoopOutput& output = text.outputs.emplace_back();
+  output.combines = combines;
+  output.neutral = body.neutral_bits(type);
+  return machine_loop(text);
 }
 
 FusedKernel::Ready FusedKernel::ready(const plan::Instr& instr) const {
@@ -234,7 +249,8 @@ void FusedKernel::prepare_instrs() {
       instrs_.begin());
   forward_stores();
   slot_elements_ = std::min(strip_, total_);
-  if (!passes_.empty()) lengthen_strips();
+  if (passes_.empty()) lengthen_sums();
+  else lengthen_strips();
 }
 
 /// What is stored is written to its memory where it is made.
@@ -266,8 +282,19 @@ void FusedKernel::lengthen_strips() {
   slot_elements_ = run_ > 0 ? strip_ / run_ + 2 : 1;
 }
 
-size_t FusedKernel::pass_bytes() const {
+/// Sums over arrays as they stand take several blocks at a time.
+void FusedKernel::lengthen_sums() {
+  constexpr int64_t blocks = 8;
+  const bool stand = std::all_of(instrs_.begin(), instrs_.end(), [&](const Ready& instr) {
+    if (instr.what == Do::root) return !roots_[instr.port].row && !roots_[instr.port].planes;
+    return instr.what == Do::load && loads_[instr.port].access == Access::direct && !loads_[instr.port].converts;
+  });
+  if (stand) strip_ *= blocks;
+}
+
+size_t FusedKernel::loop_bytes() const {
   size_t bytes = passes_.capacity() * sizeof(Pass);
+  for (const Root& root : roots_) bytes += root.extreme ? root.extreme->bytes() : 0;
   for (const Pass& pass : passes_) {
     bytes += pass.loop->bytes() + pass.outputs.capacity() * sizeof(Pass::Output) +
              pass.inputs.capacity() * sizeof(uint16_t) + pass.moves.capacity() * sizeof(Pass::Move);

@@ -42,7 +42,7 @@ class FusedKernel {
   size_t partial_bytes() const { return partial_bytes_; }
   size_t bytes() const {
     return sizeof(*this) + loads_.capacity() * sizeof(Load) + roots_.capacity() * sizeof(Root) +
-           instrs_.capacity() * sizeof(Ready) + pass_bytes();
+           instrs_.capacity() * sizeof(Ready) + loop_bytes();
   }
 
  private:
@@ -71,6 +71,7 @@ class FusedKernel {
     DType storage = DType::Float32;
     ScalarType type = ScalarType::float32;
     CombineLoops loops;
+    std::shared_ptr<const MachineLoop> extreme;  // reduces rows, where it is the least or greatest of each
     bool row = false;          // of values at row level: they are kept, and added up when all rows are there
     int64_t total = 0;         // elements of the domain: that of the kernel, or its rows
     int64_t count = 0;         // elements of the result
@@ -137,6 +138,7 @@ class FusedKernel {
   void find_panel(Load& load);
   void find_runs();
   void prepare_roots();
+  static std::shared_ptr<const MachineLoop> extreme_loop(const CombineBody& body, ScalarType type);
   std::span<const int64_t> domain_of(const plan::Port& root) const;
   void prepare_instrs();
   Ready ready(const plan::Instr& instr) const;
@@ -144,7 +146,8 @@ class FusedKernel {
   bool prepare_passes();
   void forward_stores();
   void lengthen_strips();
-  size_t pass_bytes() const;
+  void lengthen_sums();
+  size_t loop_bytes() const;
   static bool gathers_strips(const Load& load);
   bool may_forward(size_t store, size_t producer) const;
   void choose_strips();
@@ -173,6 +176,9 @@ class FusedKernel {
     return partials + port.first_part + static_cast<size_t>(part) * port.part_bytes;
   }
   static void fold(const Root& port, unsigned char* sum, const unsigned char* x, unsigned char* spare, int64_t count);
+  static void reduce_blocks(const Root& port, unsigned char* results, const unsigned char* x, int64_t count,
+                            int64_t blocks);
+  static void add_run(const Root& port, unsigned char* sum, const unsigned char* x, int64_t length);
   void* output(uint16_t port, const Strip& strip, bool row, const RunData& data) const;
   /// Of a register. Those of a small domain stand close together: far ones would compete for the same cache lines.
   size_t slot_bytes() const { return (static_cast<size_t>(slot_elements_) * 8 + 63) / 64 * 64; }
