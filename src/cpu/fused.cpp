@@ -135,17 +135,18 @@ void FusedKernel::find_access(Load& load, int64_t elements) const {
   load.access = load.period > 0 && elements % load.period == 0 ? Access::repeated : Access::strided;
 }
 
-/// Some loads stay at one element for a run of them. Passes go over runs as over rows: they read that one, where else
-/// a strip of copies would be made.
+/// Some loads stay at one element for a run of them, which is a row where there are row programs. Passes go over runs
+/// as over rows: they read that one, where else a strip of copies would be made.
 void FusedKernel::find_runs() {
   constexpr int64_t least_run = 16;
-  if (kernel_->whole_rows) return;
-  const auto stays = [](const Load& load) {
-    return load.access == Access::strided && load.strides[0] == 0 && load.sizes[0] >= least_run;
+  const auto stays = [&](const Load& load) {
+    return !load.row && load.access == Access::strided && load.strides[0] == 0 &&
+           (kernel_->whole_rows || load.sizes[0] >= least_run);
   };
   for (const Load& load : loads_) {
     if (stays(load) && (run_ == 0 || load.sizes[0] < run_)) run_ = load.sizes[0];
   }
+  if (kernel_->whole_rows && run_ > 0) run_ = layout_->row;
   for (Load& load : loads_) {
     if (stays(load) && load.sizes[0] % run_ == 0) load.repeats = load.sizes[0] / run_;
   }

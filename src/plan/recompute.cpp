@@ -104,11 +104,18 @@ class Recompute {
     return follows;
   }
 
+  /// Whether it follows from broadcast values alone, which stand in no order of its size.
+  bool has_any_order(int32_t value, const Expression& e) const {
+    return std::all_of(e.reads.begin(), e.reads.end(),
+                       [&](int32_t read) { return v(fuser_.storage(read)).wide != v(value).wide; });
+  }
+
   /// Whether the kernel can compute the value at its own size, and takes nothing from a leaf that it would overwrite.
   bool can_compute(int32_t unit, int32_t value, const Expression& e) const {
     const Unit& kernel = fuser_.units[unit];
     if (kernel.call || kernel.wide != v(value).wide) return false;
-    if (v(kernel.domain).channels_first != v(value).channels_first) return false;
+    const bool same_order = v(kernel.domain).channels_first == v(value).channels_first;
+    if (!same_order && !has_any_order(value, e)) return false;
     if (loads_[at(unit)].size() + e.reads.size() > load_limit) return false;
     return std::all_of(e.reads.begin(), e.reads.end(), [&](int32_t read) {
       return !v(fuser_.storage(read)).donatable || contains(loads_[at(unit)], read);
