@@ -193,6 +193,9 @@ void FusedKernel::prepare_roots() {
     root.dims = moves.dims;
     root.folds = moves.dims == 2 && moves.strides[0] == 1 && moves.strides[1] == 0 && moves.sizes[0] > 0 &&
                  moves.sizes[0] <= 256 && root.order.block % moves.sizes[0] == 0;
+    if (moves.dims == 2 && moves.strides[0] == 1 && moves.strides[1] == 0 && !root.folds) {
+      root.columns = columns_loop(value.op->reducer->body, value.compute);
+    }
     std::copy(moves.sizes, moves.sizes + Shape::max_rank, root.sizes);
     std::copy(moves.strides, moves.strides + Shape::max_rank, root.strides);
     roots_.push_back(root);
@@ -211,6 +214,27 @@ std::shared_ptr<const MachineLoop> FusedKernel::extreme_loop(const CombineBody& 
   LoopOutput& output = text.outputs.emplace_back();
   output.combines = combines;
   output.neutral = body.neutral_bits(type);
+  return machine_loop(text);
+}
+
+/// Machine code that joins some columns to a result, one after the other: the result is read and written once.
+std::shared_ptr<const MachineLoop> FusedKernel::columns_loop(const CombineBody& body, ScalarType type) {
+  if (!machine_code_works()) return nullptr;
+  const std::optional<Primitive> combines = machine_combines(body, type);
+  if (!combines) return nullptr;
+  LoopText text;
+  const auto add_input = [&](int64_t number) {
+    text.inputs.emplace_back();
+    return append(text.code, {.primitive = Primitive::input, .type = type, .operands = {}, .immediate = number});
+  };
+  uint16_t sum = add_input(0);
+  for (int64_t column = 1; column <= columns_together; ++column) {
+    const uint16_t x = add_input(column);
+    sum = append(text.code, {.primitive = *combines, .type = type, .operands = {sum, x, 0}});
+  }
+  LoopOutput& output = text.outputs.emplace_back();
+  output.place = sum;
+  output.shares = true;
   return machine_loop(text);
 }
 
@@ -250,8 +274,8 @@ void FusedKernel::prepare_instrs() {
       instrs_.begin());
   forward_stores();
   slot_elements_ = std::min(strip_, total_);
-  if (passes_.empty()) lengthen_sums();
-  else lengthen_strips();
+  lengthen_sums();
+  if (!passes_.empty()) lengthen_strips();
 }
 
 /// What is stored is written to its memory where it is made.
@@ -283,19 +307,42 @@ void FusedKernel::lengthen_strips() {
   slot_elements_ = run_ > 0 ? strip_ / run_ + 2 : 1;
 }
 
-/// Sums over arrays as they stand take several blocks at a time.
+/// Registers that hold elements of a strip.
+int64_t FusedKernel::held_strips() const {
+  int64_t held = 0;
+  for (const Ready& instr : instrs_) {
+    if (instr.pass >= 0) {
+      const Pass& pass = passes_[static_cast<size_t>(instr.pass)];
+      held += std::count_if(pass.outputs.begin(), pass.outputs.end(),
+                            [](const Pass::Output& output) { return output.store < 0 && !output.row; });
+    } else if (instr.what == Do::load) {
+      const Load& from = loads_[instr.port];
+      const bool stands = from.access == Access::direct && (instr.packed || !from.converts);
+      held += stands || instr.one_will_do || instr.per_run ? 0 : 1;
+    } else {
+      held += instr.what == Do::root || instr.what == Do::store ? 0 : 1;
+    }
+  }
+  return held;
+}
+
+/// Sums take several blocks at a time, as many as leave the registers in the first cache.
 void FusedKernel::lengthen_sums() {
-  constexpr int64_t blocks = 8;
-  const bool stand = std::all_of(instrs_.begin(), instrs_.end(), [&](const Ready& instr) {
-    if (instr.what == Do::root) return !roots_[instr.port].row && !roots_[instr.port].planes;
-    return instr.what == Do::load && loads_[instr.port].access == Access::direct && !loads_[instr.port].converts;
-  });
-  if (stand) strip_ *= blocks;
+  constexpr int64_t most_blocks = 8, most_elements = 3 * cached_elements;  // of what registers hold
+  const bool sums =
+      !roots_.empty() && !kernel_->whole_rows &&
+      std::none_of(roots_.begin(), roots_.end(), [](const Root& root) { return root.row || root.planes; });
+  if (!sums) return;
+  const int64_t held = held_strips();
+  strip_ *= held == 0 ? most_blocks : std::max<int64_t>(most_elements / (strip_ * held), 1);
+  if (held > 0) slot_elements_ = std::min(strip_, total_);
 }
 
 size_t FusedKernel::loop_bytes() const {
   size_t bytes = passes_.capacity() * sizeof(Pass);
-  for (const Root& root : roots_) bytes += root.extreme ? root.extreme->bytes() : 0;
+  for (const Root& root : roots_) {
+    for (const MachineLoop* loop : {root.extreme.get(), root.columns.get()}) bytes += loop ? loop->bytes() : 0;
+  }
   for (const Pass& pass : passes_) {
     bytes += pass.loop->bytes() + pass.outputs.capacity() * sizeof(Pass::Output) +
              pass.inputs.capacity() * sizeof(uint16_t) + pass.moves.capacity() * sizeof(Pass::Move);

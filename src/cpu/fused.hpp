@@ -46,6 +46,8 @@ class FusedKernel {
   }
 
  private:
+  static constexpr int64_t columns_together = 4;
+
   enum class Access : uint8_t { direct, splat, repeated, strided };
 
   /// One load: dims merged where memory allows, so that runs are long.
@@ -72,6 +74,7 @@ class FusedKernel {
     ScalarType type = ScalarType::float32;
     CombineLoops loops;
     std::shared_ptr<const MachineLoop> extreme;  // reduces rows, where it is the least or greatest of each
+    std::shared_ptr<const MachineLoop> columns;  // joins columns_together to the result, where columns are long
     bool row = false;          // of values at row level: they are kept, and added up when all rows are there
     int64_t total = 0;         // elements of the domain: that of the kernel, or its rows
     int64_t count = 0;         // elements of the result
@@ -139,6 +142,8 @@ class FusedKernel {
   void find_runs();
   void prepare_roots();
   static std::shared_ptr<const MachineLoop> extreme_loop(const CombineBody& body, ScalarType type);
+  static std::shared_ptr<const MachineLoop> columns_loop(const CombineBody& body, ScalarType type);
+  int64_t held_strips() const;
   std::span<const int64_t> domain_of(const plan::Port& root) const;
   void prepare_instrs();
   Ready ready(const plan::Instr& instr) const;
@@ -178,6 +183,7 @@ class FusedKernel {
   static void fold(const Root& port, unsigned char* sum, const unsigned char* x, unsigned char* spare, int64_t count);
   static void reduce_blocks(const Root& port, unsigned char* results, const unsigned char* x, int64_t count,
                             int64_t blocks);
+  static void add_columns(const Root& port, int64_t begin, int64_t count, unsigned char* sum, const unsigned char* x);
   static void add_run(const Root& port, unsigned char* sum, const unsigned char* x, int64_t length);
   void* output(uint16_t port, const Strip& strip, bool row, const RunData& data) const;
   /// Of a register. Those of a small domain stand close together: far ones would compete for the same cache lines.

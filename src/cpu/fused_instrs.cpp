@@ -288,6 +288,25 @@ void FusedKernel::reduce_blocks(const Root& port, unsigned char* results, const 
   port.extreme->run(memory, blocks, count);
 }
 
+/// Adds columns, the first and last of which may be parts, to a result of one column.
+void FusedKernel::add_columns(const Root& port, int64_t begin, int64_t count, unsigned char* sum,
+                              const unsigned char* x) {
+  const int64_t size = bytes_of(port.type), column = port.sizes[0];
+  for (int64_t at = begin, end = begin + count; at < end;) {
+    const int64_t place = at % column, length = std::min(column - place, end - at);
+    const int64_t columns = place == 0 && end - at >= columns_together * column ? columns_together : 1;
+    if (columns > 1) {
+      void* memory[2 + columns_together] = {sum, sum};
+      for (int64_t i = 0; i < columns; ++i) memory[2 + i] = const_cast<unsigned char*>(x + i * column * size);
+      port.columns->run(memory, 1, column);
+    } else {
+      port.loops.combine(sum + place * size, x, length);
+    }
+    at += columns * length;
+    x += columns * length * size;
+  }
+}
+
 /// Adds elements that belong to one result: whole blocks side by side, since those of one wait for each other.
 void FusedKernel::add_run(const Root& port, unsigned char* sum, const unsigned char* x, int64_t length) {
   constexpr int64_t most_together = 8;
@@ -332,6 +351,7 @@ void FusedKernel::add(const Root& port, int64_t begin, int64_t count, const unsi
     fold(port, sum, in + at * size, spare, std::min(port.order.block, count - at));
   }
   if (port.folds) return;
+  if (port.columns) return add_columns(port, begin, count, sum, in);
   for_runs(port.dims, port.sizes, port.strides, begin, count, [&](int64_t done, int64_t offset, int64_t length) {
     const unsigned char* x = in + done * size;
     if (port.strides[0] == 0) {
