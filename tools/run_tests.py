@@ -39,7 +39,8 @@ DEVICES = (("OpenCL:0", 2, {"POCL_EXTRA_BUILD_FLAGS": "-cl-opt-disable"}, OPENCL
            ("AMDGPU:0", 1, {"ROSIN_ROCM_LIBRARIES": "{build}/fake_hip", "FAKE_HIP": "name=gfx90a,warp=64"},
             "*DeviceSteps*:DeviceMemory*:MathModes*"),
            ("reference:0", 1, {}, DEVICE_TESTS + ":-Slow*"),  # the slow ones take this device wherever they run
-           ("CPU", 1, {"ROSIN_JIT": "0"}, "OpSuite*:*/OpSuite*:EngineFuzz*"))  # compiled loops alone
+           ("CPU", 1, {"ROSIN_JIT": "0"}, "OpSuite*:*/OpSuite*:EngineFuzz*"),  # compiled loops alone
+           ("CPU", 1, {"ROSIN_JIT": "avx2"}, "OpSuite*:*/OpSuite*:EngineFuzz*"))
 OPINFO_DEVICES = ("OpenCL:0",)  # on which PyTorch's tests of ops run too, every fifth
 PARTS = ("asan", "tsan", "surface", "fuzz")  # stages of a stage; they name themselves, since their line is not the last
 LIMIT = 40 * 60  # seconds for one program
@@ -146,6 +147,7 @@ def device_runs(build, prefix):
             continue
         for shard in range(shards):
             label = f"-{device.replace(':', '-')}" + (f"-{shard}" if shards > 1 else "")
+            label += f"-jit-{more['ROSIN_JIT']}" if "ROSIN_JIT" in more else ""
             part = {"GTEST_TOTAL_SHARDS": str(shards), "GTEST_SHARD_INDEX": str(shard)}
             runs.append(functools.partial(run_program, program, prefix, tests, label, {**environment, **part}))
         judge = build / "opinfo_tests"

@@ -38,7 +38,9 @@ constexpr std::array<EnvironmentVariable, 25> table = {{
     {Setting::sync, "ROSIN_SYNC", "1: launches one by one, so that a device fault names its op", "0"},
     {Setting::graphs, "ROSIN_GRAPHS", "0: never launches a whole step as one graph of the device", "1"},
     {Setting::jit, "ROSIN_JIT",
-     "0: the CPU's kernels are no machine code of their own, but compiled loops; the same bits", "1"},
+     "0: the CPU's kernels are no machine code of their own, but compiled loops; `avx2`: none of it is AVX-512; "
+     "the same bits",
+     "1"},
     {Setting::perf_map, "ROSIN_PERF_MAP",
      "1: names of machine code that is written at run time go to `/tmp/perf-PID.map`, for `perf report`", "0"},
     {Setting::eager, "ROSIN_EAGER", "1: every op is evaluated at its call, so that an error is thrown there", "0"},

@@ -41,6 +41,7 @@ FusedKernel::FusedKernel(const plan::Structure& structure, const plan::Layout& l
     find_panel(load);
     loads_.push_back(load);
   }
+  find_runs();
   prepare_roots();
   prepare_instrs();
   find_turn();
@@ -134,6 +135,23 @@ void FusedKernel::find_access(Load& load, int64_t elements) const {
   load.access = load.period > 0 && elements % load.period == 0 ? Access::repeated : Access::strided;
 }
 
+/// Some loads stay at one element for a run of them, which is a row where there are row programs. Passes go over runs
+/// as over rows: they read that one, where else a strip of copies would be made.
+void FusedKernel::find_runs() {
+  constexpr int64_t least_run = 16;
+  const auto stays = [&](const Load& load) {
+    return !load.row && load.access == Access::strided && load.strides[0] == 0 &&
+           (kernel_->whole_rows || load.sizes[0] >= least_run);
+  };
+  for (const Load& load : loads_) {
+    if (stays(load) && (run_ == 0 || load.sizes[0] < run_)) run_ = load.sizes[0];
+  }
+  if (kernel_->whole_rows && run_ > 0) run_ = layout_->row;
+  for (Load& load : loads_) {
+    if (stays(load) && load.sizes[0] % run_ == 0) load.repeats = load.sizes[0] / run_;
+  }
+}
+
 void FusedKernel::prepare_roots() {
   const auto place = [this](size_t bytes) {
     const size_t at = partial_bytes_;
@@ -150,6 +168,7 @@ void FusedKernel::prepare_roots() {
     root.storage = value.dtype;
     root.type = value.compute;
     root.loops = value.op->reducer->body.of(value.compute);
+    root.extreme = extreme_loop(value.op->reducer->body, value.compute);
     root.count = layout_->root_counts[i];
     root.row = port.row;
     root.total = port.row ? layout_->rows : total_;
@@ -174,11 +193,49 @@ void FusedKernel::prepare_roots() {
     root.dims = moves.dims;
     root.folds = moves.dims == 2 && moves.strides[0] == 1 && moves.strides[1] == 0 && moves.sizes[0] > 0 &&
                  moves.sizes[0] <= 256 && root.order.block % moves.sizes[0] == 0;
+    if (moves.dims == 2 && moves.strides[0] == 1 && moves.strides[1] == 0 && !root.folds) {
+      root.columns = columns_loop(value.op->reducer->body, value.compute);
+    }
     std::copy(moves.sizes, moves.sizes + Shape::max_rank, root.sizes);
     std::copy(moves.strides, moves.strides + Shape::max_rank, root.strides);
     roots_.push_back(root);
   }
   spare_block_ = place(static_cast<size_t>(block_bytes));
+}
+
+/// Machine code for the least or greatest of rows, for which compiled loops compare each number with itself.
+std::shared_ptr<const MachineLoop> FusedKernel::extreme_loop(const CombineBody& body, ScalarType type) {
+  if (!machine_code_works()) return nullptr;
+  const std::optional<Primitive> combines = machine_combines(body, type);
+  if (combines != Primitive::minimum && combines != Primitive::maximum) return nullptr;
+  LoopText text;
+  append(text.code, {.primitive = Primitive::input, .type = type, .immediate = 0});
+  text.inputs.emplace_back();
+  LoopOutput& output = text.outputs.emplace_back();
+  output.combines = combines;
+  output.neutral = body.neutral_bits(type);
+  return machine_loop(text);
+}
+
+/// Machine code that joins some columns to a result, one after the other: the result is read and written once.
+std::shared_ptr<const MachineLoop> FusedKernel::columns_loop(const CombineBody& body, ScalarType type) {
+  if (!machine_code_works()) return nullptr;
+  const std::optional<Primitive> combines = machine_combines(body, type);
+  if (!combines) return nullptr;
+  LoopText text;
+  const auto add_input = [&](int64_t number) {
+    text.inputs.emplace_back();
+    return append(text.code, {.primitive = Primitive::input, .type = type, .operands = {}, .immediate = number});
+  };
+  uint16_t sum = add_input(0);
+  for (int64_t column = 1; column <= columns_together; ++column) {
+    const uint16_t x = add_input(column);
+    sum = append(text.code, {.primitive = *combines, .type = type, .operands = {sum, x, 0}});
+  }
+  LoopOutput& output = text.outputs.emplace_back();
+  output.place = sum;
+  output.shares = true;
+  return machine_loop(text);
 }
 
 FusedKernel::Ready FusedKernel::ready(const plan::Instr& instr) const {
@@ -217,6 +274,7 @@ void FusedKernel::prepare_instrs() {
       instrs_.begin());
   forward_stores();
   slot_elements_ = std::min(strip_, total_);
+  lengthen_sums();
   if (!passes_.empty()) lengthen_strips();
 }
 
@@ -234,38 +292,79 @@ void FusedKernel::forward_stores() {
   }
 }
 
-/// One loop over arrays as they stand needs no strips: a chunk is one.
+/// One loop over arrays as they stand needs no strips: a chunk is one, unless too many elements of runs would wait.
 void FusedKernel::lengthen_strips() {
-  const bool alone = passes_.size() == 1 && !passes_[0].by_rows && !passes_[0].row && instrs_.back().pass == 0 &&
-                     roots_.empty() && !kernel_->whole_rows;
+  constexpr int64_t most_runs = 1024;
+  const bool alone =
+      passes_.size() == 1 && !passes_[0].row && instrs_.back().pass == 0 && roots_.empty() && !kernel_->whole_rows;
   if (!alone) return;
   const bool stands = std::all_of(instrs_.begin(), instrs_.end() - 1, [&](const Ready& instr) {
     const bool direct = instr.what == Do::load && loads_[instr.port].access == Access::direct;
-    return instr.one_will_do || (direct && (instr.packed || !loads_[instr.port].converts));
+    return instr.one_will_do || instr.per_run || (direct && (instr.packed || !loads_[instr.port].converts));
   });
   if (!stands) return;
-  strip_ = std::max(strip_, cut_.part);
-  slot_elements_ = 1;
+  strip_ = std::max(strip_, run_ > 0 ? std::min(cut_.part, most_runs * run_) : cut_.part);
+  slot_elements_ = run_ > 0 ? strip_ / run_ + 2 : 1;
 }
 
-size_t FusedKernel::pass_bytes() const {
+/// Registers that hold elements of a strip.
+int64_t FusedKernel::held_strips() const {
+  int64_t held = 0;
+  for (const Ready& instr : instrs_) {
+    if (instr.pass >= 0) {
+      const Pass& pass = passes_[static_cast<size_t>(instr.pass)];
+      held += std::count_if(pass.outputs.begin(), pass.outputs.end(),
+                            [](const Pass::Output& output) { return output.store < 0 && !output.row; });
+    } else if (instr.what == Do::load) {
+      const Load& from = loads_[instr.port];
+      const bool stands = from.access == Access::direct && (instr.packed || !from.converts);
+      held += stands || instr.one_will_do || instr.per_run ? 0 : 1;
+    } else {
+      held += instr.what == Do::root || instr.what == Do::store ? 0 : 1;
+    }
+  }
+  return held;
+}
+
+/// Sums take several blocks at a time, as many as leave the registers in the first cache.
+void FusedKernel::lengthen_sums() {
+  constexpr int64_t most_blocks = 8, most_elements = 3 * cached_elements;  // of what registers hold
+  const bool sums =
+      !roots_.empty() && !kernel_->whole_rows &&
+      std::none_of(roots_.begin(), roots_.end(), [](const Root& root) { return root.row || root.planes; });
+  if (!sums) return;
+  const int64_t held = held_strips();
+  strip_ *= held == 0 ? most_blocks : std::max<int64_t>(most_elements / (strip_ * held), 1);
+  if (held > 0) slot_elements_ = std::min(strip_, total_);
+}
+
+size_t FusedKernel::loop_bytes() const {
   size_t bytes = passes_.capacity() * sizeof(Pass);
+  for (const Root& root : roots_) {
+    for (const MachineLoop* loop : {root.extreme.get(), root.columns.get()}) bytes += loop ? loop->bytes() : 0;
+  }
   for (const Pass& pass : passes_) {
-    bytes +=
-        pass.loop->bytes() + pass.outputs.capacity() * sizeof(Pass::Output) + pass.inputs.capacity() * sizeof(uint16_t);
+    bytes += pass.loop->bytes() + pass.outputs.capacity() * sizeof(Pass::Output) +
+             pass.inputs.capacity() * sizeof(uint16_t) + pass.moves.capacity() * sizeof(Pass::Move);
   }
   return bytes;
+}
+
+/// Whether it copies each strip to where it is wanted.
+bool FusedKernel::gathers_strips(const Load& load) {
+  return load.access == Access::strided && !load.converts && load.panel_columns == 0;
 }
 
 /// Whether the producer of a stored register may write straight to the output's memory.
 bool FusedKernel::may_forward(size_t store, size_t producer) const {
   const Ready& made = instrs_[producer];
-  const bool writes = made.what == Do::apply || made.what == Do::convert || made.what == Do::draw;
+  const bool gathers = made.what == Do::load && !made.once && !made.per_run && gathers_strips(loads_[made.port]);
+  const bool writes = made.what == Do::apply || made.what == Do::convert || made.what == Do::draw || gathers;
   if (!writes || made.forward >= 0) return false;
   if (made.what == Do::convert && storage_of(made.type) != made.storage) return false;
   const plan::Port& port = kernel_->stores[instrs_[store].port];
   if (!port.aliased) return true;
-  if (!passes_.empty()) return false;
+  if (!passes_.empty() || gathers) return false;
   // The memory is also a load's: nothing may read that load after the producer.
   for (size_t k = producer + 1; k < instrs_.size(); ++k) {
     const Ready& later = instrs_[k];

@@ -42,10 +42,12 @@ class FusedKernel {
   size_t partial_bytes() const { return partial_bytes_; }
   size_t bytes() const {
     return sizeof(*this) + loads_.capacity() * sizeof(Load) + roots_.capacity() * sizeof(Root) +
-           instrs_.capacity() * sizeof(Ready) + pass_bytes();
+           instrs_.capacity() * sizeof(Ready) + loop_bytes();
   }
 
  private:
+  static constexpr int64_t columns_together = 4;
+
   enum class Access : uint8_t { direct, splat, repeated, strided };
 
   /// One load: dims merged where memory allows, so that runs are long.
@@ -56,7 +58,8 @@ class FusedKernel {
     bool row = false;
     Access access = Access::direct;
     bool converts = false;
-    int64_t period = 0;  // repeated: elements after which the pattern starts again
+    int64_t period = 0;   // repeated: elements after which the pattern starts again
+    int64_t repeats = 0;  // strided: so many of the kernel's runs read one element; 0: some run reads several
     int64_t offset = 0;
     int dims = 0;
     int64_t sizes[Shape::max_rank] = {};
@@ -70,6 +73,8 @@ class FusedKernel {
     DType storage = DType::Float32;
     ScalarType type = ScalarType::float32;
     CombineLoops loops;
+    std::shared_ptr<const MachineLoop> extreme;  // reduces rows, where it is the least or greatest of each
+    std::shared_ptr<const MachineLoop> columns;  // joins columns_together to the result, where columns are long
     bool row = false;          // of values at row level: they are kept, and added up when all rows are there
     int64_t total = 0;         // elements of the domain: that of the kernel, or its rows
     int64_t count = 0;         // elements of the result
@@ -94,10 +99,11 @@ class FusedKernel {
     ScalarType type, from;
     DType storage;
     uint16_t count, dst, in[Node::max_positions], port;
-    int32_t forward;    // apply, convert, draw: store port that is written directly, or -1
+    int32_t forward;    // apply, convert, draw, load: store port that is written directly, or -1
     int32_t pass = -1;  // it is this pass, and nothing else is set
     bool one_will_do;   // load, scalar: only passes read it, which take one element for all
     bool packed;        // load: only passes read it, which convert its elements themselves
+    bool per_run;       // load: only passes read it, which take one element for each run
     StripLoop loop;
     CombineLoops loops;
     DrawLoop draw;
@@ -110,11 +116,16 @@ class FusedKernel {
       int32_t store = -1;  // store port that it writes, -1: the register's slot
       bool row = false;
     };
+    /// Bytes from the place of an element, or of a run, to that of the next.
+    struct Move {
+      uint8_t element = 0, run = 0;
+    };
     std::shared_ptr<const MachineLoop> loop;
     bool row = false;      // over row values
-    bool by_rows = false;  // over elements, row by row
+    bool by_rows = false;  // over elements, row by row; without row programs the runs are rows
     std::vector<Output> outputs;
     std::vector<uint16_t> inputs;  // registers
+    std::vector<Move> moves;       // of outputs, then of inputs
   };
   struct PassWriter;
 
@@ -128,7 +139,11 @@ class FusedKernel {
   void merge_dims(Load& load, const int64_t* sizes, int dims);
   void find_access(Load& load, int64_t elements) const;
   void find_panel(Load& load);
+  void find_runs();
   void prepare_roots();
+  static std::shared_ptr<const MachineLoop> extreme_loop(const CombineBody& body, ScalarType type);
+  static std::shared_ptr<const MachineLoop> columns_loop(const CombineBody& body, ScalarType type);
+  int64_t held_strips() const;
   std::span<const int64_t> domain_of(const plan::Port& root) const;
   void prepare_instrs();
   Ready ready(const plan::Instr& instr) const;
@@ -136,16 +151,20 @@ class FusedKernel {
   bool prepare_passes();
   void forward_stores();
   void lengthen_strips();
-  size_t pass_bytes() const;
+  void lengthen_sums();
+  size_t loop_bytes() const;
+  static bool gathers_strips(const Load& load);
   bool may_forward(size_t store, size_t producer) const;
   void choose_strips();
   void find_turn();
 
   void run_turn(int64_t chunk, const RunData& data) const;
   void run_pass(const Pass& pass, const Strip& strip, State& state) const;
+  void run_by_runs(const Pass& pass, const Strip& strip, State& state) const;
   void run_instr(const Ready& instr, const Strip& strip, State& state) const;
   void apply(const Ready& instr, const Strip& strip, State& state) const;
   void load(const Ready& instr, const Strip& strip, State& state) const;
+  void load_runs(const Ready& instr, const Strip& strip, State& state) const;
   const unsigned char* from_panel(const Load& load, const unsigned char* memory, const Strip& strip,
                                   unsigned char* room, State& state) const;
   void scalar(const Ready& instr, const Strip& strip, State& state) const;
@@ -162,6 +181,10 @@ class FusedKernel {
     return partials + port.first_part + static_cast<size_t>(part) * port.part_bytes;
   }
   static void fold(const Root& port, unsigned char* sum, const unsigned char* x, unsigned char* spare, int64_t count);
+  static void reduce_blocks(const Root& port, unsigned char* results, const unsigned char* x, int64_t count,
+                            int64_t blocks);
+  static void add_columns(const Root& port, int64_t begin, int64_t count, unsigned char* sum, const unsigned char* x);
+  static void add_run(const Root& port, unsigned char* sum, const unsigned char* x, int64_t length);
   void* output(uint16_t port, const Strip& strip, bool row, const RunData& data) const;
   /// Of a register. Those of a small domain stand close together: far ones would compete for the same cache lines.
   size_t slot_bytes() const { return (static_cast<size_t>(slot_elements_) * 8 + 63) / 64 * 64; }
@@ -183,6 +206,7 @@ class FusedKernel {
   int64_t total_ = 0;                   // elements of the domain
   int64_t strip_ = 1;                   // elements of a strip
   int64_t slot_elements_ = 1;           // of a register
+  int64_t run_ = 0;                     // elements; 0: no load stays at one for a while
   SumOrder cut_;                        // into chunks, which are its parts
   std::optional<BlockCopy> turn_;       // the kernel copies one view that turns dims over, and does nothing else
   std::vector<int64_t> logical_sizes_;  // where the domain is in CWHN and there are roots, else empty

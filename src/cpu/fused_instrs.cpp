@@ -143,7 +143,31 @@ void FusedKernel::run_instr(const Ready& instr, const Strip& strip, State& state
   }
 }
 
+/// The elements of the strip's runs; where they stand behind one another, as they stand.
+void FusedKernel::load_runs(const Ready& instr, const Strip& strip, State& state) const {
+  const Load& port = loads_[instr.port];
+  const auto size = static_cast<int64_t>(size_of(port.storage));
+  const auto* memory = static_cast<const unsigned char*>(state.data.memory[port.root]) + port.offset * size;
+  const int64_t first = strip.begin / run_, count = (strip.begin + strip.count - 1) / run_ + 1 - first;
+  int64_t sizes[Shape::max_rank];
+  std::copy(port.sizes, port.sizes + port.dims, sizes);
+  sizes[0] = port.repeats;
+  const int from = port.repeats == 1 ? 1 : 0;
+  if (port.dims - from == 1 && port.strides[from] == 1) {
+    state.pointers[instr.dst] = const_cast<unsigned char*>(memory + first * size);
+    return;
+  }
+  auto* slot = static_cast<unsigned char*>(state.slot(instr.dst));
+  state.pointers[instr.dst] = slot;
+  for_runs(port.dims - from, sizes + from, port.strides + from, first, count,
+           [&](int64_t done, int64_t offset, int64_t length) {
+             gather_run(slot + done * size, memory + offset * size, port.strides[from], length,
+                        static_cast<size_t>(size));
+           });
+}
+
 void FusedKernel::load(const Ready& instr, const Strip& strip, State& state) const {
+  if (instr.per_run) return load_runs(instr, strip, state);
   const Load& port = loads_[instr.port];
   const size_t size = size_of(port.storage);
   const bool converts = port.converts && !instr.packed;
@@ -159,7 +183,8 @@ void FusedKernel::load(const Ready& instr, const Strip& strip, State& state) con
     state.pointers[instr.dst] = const_cast<unsigned char*>(memory);
     return;
   }
-  void* slot = state.slot(instr.dst);
+  void* slot = instr.forward < 0 ? state.slot(instr.dst)
+                                 : output(static_cast<uint16_t>(instr.forward), strip, instr.row, state.data);
   state.pointers[instr.dst] = slot;
   void* raw = converts ? state.spare : slot;
   if (port.access == Access::direct) {
@@ -241,17 +266,59 @@ void FusedKernel::store(const Ready& instr, const Strip& strip, State& state) co
   convert_elements(out, instr.storage, source, storage_of(instr.type), instr.row ? strip.rows : strip.count);
 }
 
-/// Adds the columns of a strip: the last half of them to the first, until one is left.
+/// Adds the columns of a block: the last half of them to the first, until one is left.
 void FusedKernel::fold(const Root& port, unsigned char* sum, const unsigned char* x, unsigned char* spare,
                        int64_t count) {
-  const int64_t size = bytes_of(port.type), column = port.sizes[0];
-  std::memcpy(spare, x, static_cast<size_t>(count * size));
-  for (int64_t columns = count / column; columns > 1;) {
-    const int64_t half = columns / 2;
+  const int64_t column = port.sizes[0] * bytes_of(port.type);
+  int64_t columns = count / port.sizes[0], half = columns / 2;
+  columns -= half;
+  std::memcpy(spare, x, static_cast<size_t>(columns * column));
+  for (const unsigned char* last = x; half > 0; last = spare) {
+    port.loops.combine(spare, last + columns * column, half * port.sizes[0]);
+    half = columns / 2;
     columns -= half;
-    port.loops.combine(spare, spare + columns * column * size, half * column);
   }
-  port.loops.combine(sum, spare, column);
+  port.loops.combine(sum, spare, port.sizes[0]);
+}
+
+void FusedKernel::reduce_blocks(const Root& port, unsigned char* results, const unsigned char* x, int64_t count,
+                                int64_t blocks) {
+  if (!port.extreme) return port.loops.reduce(results, x, count, blocks);
+  void* memory[] = {results, const_cast<unsigned char*>(x)};
+  port.extreme->run(memory, blocks, count);
+}
+
+/// Adds columns, the first and last of which may be parts, to a result of one column.
+void FusedKernel::add_columns(const Root& port, int64_t begin, int64_t count, unsigned char* sum,
+                              const unsigned char* x) {
+  const int64_t size = bytes_of(port.type), column = port.sizes[0];
+  for (int64_t at = begin, end = begin + count; at < end;) {
+    const int64_t place = at % column, length = std::min(column - place, end - at);
+    const int64_t columns = place == 0 && end - at >= columns_together * column ? columns_together : 1;
+    if (columns > 1) {
+      void* memory[2 + columns_together] = {sum, sum};
+      for (int64_t i = 0; i < columns; ++i) memory[2 + i] = const_cast<unsigned char*>(x + i * column * size);
+      port.columns->run(memory, 1, column);
+    } else {
+      port.loops.combine(sum + place * size, x, length);
+    }
+    at += columns * length;
+    x += columns * length * size;
+  }
+}
+
+/// Adds elements that belong to one result: whole blocks side by side, since those of one wait for each other.
+void FusedKernel::add_run(const Root& port, unsigned char* sum, const unsigned char* x, int64_t length) {
+  constexpr int64_t most_together = 8;
+  const int64_t size = bytes_of(port.type), block = port.order.block;
+  alignas(8) unsigned char results[8 * most_together];
+  for (int64_t at = 0; at < length;) {
+    const int64_t blocks = std::clamp<int64_t>((length - at) / block, 1, most_together);
+    const int64_t each = std::min(block, length - at);
+    reduce_blocks(port, results, x + at * size, each, blocks);
+    for (int64_t i = 0; i < blocks; ++i) port.loops.combine(sum, results + i * size, 1);
+    at += blocks * each;
+  }
 }
 
 void FusedKernel::root(const Ready& instr, const Strip& strip, State& state) const {
@@ -263,23 +330,32 @@ void FusedKernel::root(const Ready& instr, const Strip& strip, State& state) con
     return add_to_runs(planes_, port.loops, size, strip.begin, strip.count, in, state.lanes + port.lanes_at,
                        partials + port.kept_values);
   }
-  if (!port.row) return add(port, strip.begin, strip.count, in, state.spare, partials);
-  std::memcpy(partials + port.kept_values + strip.row_begin * size, in, static_cast<size_t>(strip.rows * size));
+  if (port.row) {
+    std::memcpy(partials + port.kept_values + strip.row_begin * size, in, static_cast<size_t>(strip.rows * size));
+    return;
+  }
+  const int64_t strip_end = strip.begin + strip.count;
+  for (int64_t at = strip.begin, end = at; at < strip_end; at = end) {
+    end = std::min(strip_end, port.order.end(port.order.part_of(at)));
+    add(port, at, end - at, in + (at - strip.begin) * size, state.spare, partials);
+  }
 }
 
-/// Adds a block of the domain, or its end, to the partial result that it belongs to.
+/// Adds blocks of the domain, the last of which may end early, to the partial result that they belong to.
 void FusedKernel::add(const Root& port, int64_t begin, int64_t count, const unsigned char* in, unsigned char* spare,
                       unsigned char* partials) {
   const int64_t size = bytes_of(port.type), part = port.order.part_of(begin);
   unsigned char* sum = part_of(port, part, partials);
   if (begin == port.order.begin(part)) port.loops.neutral(sum, port.count);
-  if (port.folds) return fold(port, sum, in, spare, count);
+  for (int64_t at = 0; port.folds && at < count; at += port.order.block) {
+    fold(port, sum, in + at * size, spare, std::min(port.order.block, count - at));
+  }
+  if (port.folds) return;
+  if (port.columns) return add_columns(port, begin, count, sum, in);
   for_runs(port.dims, port.sizes, port.strides, begin, count, [&](int64_t done, int64_t offset, int64_t length) {
     const unsigned char* x = in + done * size;
     if (port.strides[0] == 0) {
-      alignas(8) unsigned char run[8];
-      port.loops.reduce(run, x, length, 1);
-      port.loops.combine(sum + offset * size, run, 1);
+      add_run(port, sum + offset * size, x, length);
     } else if (port.strides[0] != 1) {
       for (int64_t i = 0; i < length; ++i)
         port.loops.combine(sum + (offset + i * port.strides[0]) * size, x + i * size, 1);

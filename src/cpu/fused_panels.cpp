@@ -1,5 +1,7 @@
-// Loads of large matrices that stand row by row (transposed ones, those of mapped files). Walked in the order of the
-// domain, each element would come from a line of memory of its own, which is gone before its neighbour is wanted.
+// Loads of matrices that stand row by row (transposed ones, those of mapped files, images in CWHN that a kernel goes
+// through in logical order, or the other way round). Walked in the order of the domain, each element would come from a
+// line of memory of its own, which may be gone before its neighbour is wanted: of a large matrix, or of one whose rows
+// are a power of two apart and share a few places of the cache.
 // Therefore some columns are turned together, and strips are taken from those: the same elements in the same order.
 #include <algorithm>
 #include <cstring>
@@ -11,11 +13,9 @@
 namespace rosin::cpu {
 namespace {
 
-constexpr int64_t line_bytes = 64;
-constexpr int64_t first_cache = int64_t{32} << 10;  // holds the lines of a column of a small matrix
-constexpr int64_t most_bytes = int64_t{4} << 20;    // of a panel
+constexpr int64_t most_bytes = int64_t{4} << 20;  // of a panel
 constexpr int64_t most_columns = 64;
-constexpr int64_t least_columns = 4;  // fewer are not worth it
+constexpr int64_t least_rows = 16, least_columns = 4;  // fewer are not worth it
 
 /// Columns of a matrix that stands row by row.
 void turn(unsigned char* out, const unsigned char* x, int64_t rows, int64_t stride, int64_t columns, size_t size) {
@@ -29,9 +29,9 @@ void turn(unsigned char* out, const unsigned char* x, int64_t rows, int64_t stri
 void FusedKernel::find_panel(Load& load) {
   const auto size = static_cast<int64_t>(size_of(load.storage));
   const int64_t rows = load.sizes[0];
-  const bool by_rows = load.access == Access::strided && !load.row && load.dims == 2 && load.strides[1] == 1 &&
-                       load.strides[0] >= load.sizes[1];
-  if (!by_rows || rows * line_bytes <= first_cache) return;
+  const bool by_rows = load.access == Access::strided && !load.row && (load.dims == 2 || load.dims == 3) &&
+                       load.strides[1] == 1 && load.strides[0] >= load.sizes[1];
+  if (!by_rows || rows < least_rows) return;
   const int64_t columns = std::min({most_columns, load.sizes[1], most_bytes / (rows * size)});
   if (columns < least_columns || cut_.part < least_columns * rows) return;
   load.panel_columns = columns;
@@ -45,13 +45,15 @@ const unsigned char* FusedKernel::from_panel(const Load& load, const unsigned ch
                                              unsigned char* room, State& state) const {
   Panel& panel = *reinterpret_cast<Panel*>(state.panels + load.panel_at);
   const size_t size = size_of(load.storage);
-  const int64_t rows = load.sizes[0], end = strip.begin + strip.count;
+  const int64_t rows = load.sizes[0], columns = load.sizes[1], end = strip.begin + strip.count;
   for (int64_t at = strip.begin; at < end;) {
     const int64_t column = at / rows;
     if (column < panel.first || column >= panel.end) {
       panel.first = column;
-      panel.end = std::min(column + load.panel_columns, (state.end + rows - 1) / rows);
-      turn(panel.values(), memory + static_cast<size_t>(column) * size, rows, load.strides[0], panel.end - column,
+      const int64_t matrix = column / columns,
+                    place = matrix == 0 ? column : matrix * load.strides[2] + column % columns;
+      panel.end = std::min({column + load.panel_columns, (matrix + 1) * columns, (state.end + rows - 1) / rows});
+      turn(panel.values(), memory + place * static_cast<int64_t>(size), rows, load.strides[0], panel.end - column,
            size);
     }
     const unsigned char* from = panel.values() + static_cast<size_t>(at - panel.first * rows) * size;

@@ -62,7 +62,7 @@ ScalarCode conversion(ScalarType from, ScalarType to) {
 
 /// How loops may hold elements of this type in memory, which they compute with as another; none: as they are, or not.
 Packing packing_of(DType storage, ScalarType type) {
-  if (type != ScalarType::float32 || !machine_packs()) return Packing::none;
+  if (type != ScalarType::float32) return Packing::none;
   if (storage == DType::Float16) return Packing::half;
   return storage == DType::BFloat16 ? Packing::bfloat : Packing::none;
 }
@@ -286,6 +286,13 @@ struct FusedKernel::PassWriter {
   /// Whether its elements are read as they lie in memory: by loops only.
   bool is_packed(const Item& item) const { return !item.strips && packing_of_load(item) != Packing::none; }
 
+  /// Whether loops read one of its elements for each run.
+  bool is_per_run(const Item& item) const {
+    if (item.strips || item.instr->what != Do::load) return false;
+    const Load& load = kernel.loads_[item.instr->port];
+    return load.repeats > 0 && (!load.converts || is_packed(item));
+  }
+
   /// The place of an operand in the code of a pass, which reads it from outside where it was made there.
   uint16_t operand(LoopText& text, PassCode& code, Pass& pass, std::map<int, uint16_t>& outside, int number, int in) {
     const Item* made = &plan.items[static_cast<size_t>(in)];
@@ -294,7 +301,8 @@ struct FusedKernel::PassWriter {
     made = &plan.items[static_cast<size_t>(in)];
     const Item& user = plan.items[static_cast<size_t>(number)];
     if (made->pass == user.pass && !expands) return made->place;
-    const Reads reads = reads_one_place(*made) ? Reads::one : expands ? Reads::row : Reads::each;
+    const bool per_row = expands || is_per_run(*made);
+    const Reads reads = reads_one_place(*made) ? Reads::one : per_row ? Reads::row : Reads::each;
     const int key = in * 2 + (reads == Reads::row ? 1 : 0);
     if (const auto known = outside.find(key); known != outside.end()) return known->second;
     const auto input = static_cast<int64_t>(text.inputs.size());
@@ -348,6 +356,23 @@ struct FusedKernel::PassWriter {
     return rounding_of(made) == packing ? made.operands[0] : place;
   }
 
+  static void find_moves(const LoopText& text, Pass& pass) {
+    const auto bytes = [](Packing packing, ScalarType type) {
+      return static_cast<uint8_t>(packing == Packing::none ? bytes_of(type) : sizeof(uint16_t));
+    };
+    for (const LoopOutput& output : text.outputs) {
+      pass.moves.push_back({bytes(output.packing, text.code.list[output.place].type), 0});
+    }
+    pass.moves.resize(text.outputs.size() + text.inputs.size());
+    for (const Instruction& made : text.code.list) {
+      if (made.primitive != Primitive::input) continue;
+      const LoopInput& input = text.inputs[static_cast<size_t>(made.immediate)];
+      Pass::Move& move = pass.moves[text.outputs.size() + static_cast<size_t>(made.immediate)];
+      if (input.reads == Reads::each) move.element = bytes(input.packing, made.type);
+      if (input.reads == Reads::row) move.run = bytes(input.packing, made.type);
+    }
+  }
+
   bool write_pass(const std::vector<int>& numbers) {
     LoopText text;
     Pass pass;
@@ -363,6 +388,7 @@ struct FusedKernel::PassWriter {
     }
     pass.loop = machine_loop(text);
     if (!pass.loop) return false;
+    find_moves(text, pass);
     kernel.most_arguments_ = std::max(kernel.most_arguments_, pass.inputs.size() + pass.outputs.size());
     kernel.instrs_.push_back({});
     kernel.instrs_.back().pass = static_cast<int32_t>(kernel.passes_.size());
@@ -378,6 +404,7 @@ struct FusedKernel::PassWriter {
     if (item.instr->what != Do::store && item.instr->what != Do::root) ready.dst = register_of(number);
     ready.one_will_do = !item.strips && reads_one_place(item);
     ready.packed = is_packed(item);
+    ready.per_run = is_per_run(item);
     kernel.instrs_.push_back(ready);
   }
 
@@ -421,8 +448,24 @@ void FusedKernel::run_pass(const Pass& pass, const Strip& strip, State& state) c
   }
   for (const uint16_t input : pass.inputs) *memory++ = state.pointers[input];
   if (pass.row) pass.loop->run(state.arguments, 1, strip.rows);
-  else if (pass.by_rows) pass.loop->run(state.arguments, strip.rows, layout_->row);
-  else pass.loop->run(state.arguments, 1, strip.count);
+  else if (!pass.by_rows) pass.loop->run(state.arguments, 1, strip.count);
+  else if (kernel_->whole_rows) pass.loop->run(state.arguments, strip.rows, layout_->row);
+  else run_by_runs(pass, strip, state);
+}
+
+/// A strip may begin and end within a run.
+void FusedKernel::run_by_runs(const Pass& pass, const Strip& strip, State& state) const {
+  const int64_t end = strip.begin + strip.count;
+  for (int64_t at = strip.begin; at < end;) {
+    const int64_t rest = run_ - at % run_, count = std::min(rest, end - at);
+    const int64_t runs = rest == run_ ? std::max<int64_t>((end - at) / run_, 1) : 1;
+    pass.loop->run(state.arguments, runs, count);
+    at += runs * count;
+    for (size_t i = 0; i < pass.moves.size(); ++i) {
+      const int64_t bytes = runs * count * pass.moves[i].element + runs * pass.moves[i].run;
+      state.arguments[i] = static_cast<unsigned char*>(state.arguments[i]) + bytes;
+    }
+  }
 }
 
 }  // namespace rosin::cpu

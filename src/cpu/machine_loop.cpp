@@ -103,7 +103,12 @@ std::string name_of(const LoopText& text) {
   return name;
 }
 
-bool has_wide_code() { return best_instruction_set() == InstructionSet::widest; }
+bool is_narrowed() { return environment(Setting::jit) == "avx2"; }
+
+bool has_wide_code() {
+  static const bool wide = best_instruction_set() == InstructionSet::widest && !is_narrowed();
+  return wide;
+}
 
 template <class Writer> std::shared_ptr<const MachineLoop> write(const LoopText& text) {
   const auto buffer = std::make_unique_for_overwrite<unsigned char[]>(most_bytes);
@@ -121,8 +126,8 @@ template <class Writer> std::shared_ptr<const MachineLoop> write(const LoopText&
 }  // namespace
 
 bool machine_code_works() {
-  static const bool works =
-      best_instruction_set() != InstructionSet::baseline && environment_switch(Setting::jit).value_or(true);
+  static const bool works = best_instruction_set() != InstructionSet::baseline &&
+                            (is_narrowed() || environment_switch(Setting::jit).value_or(true));
   return works;
 }
 
@@ -132,8 +137,6 @@ bool machine_knows(const ScalarCode& code) {
                        return knows(code, made);
                      });
 }
-
-bool machine_packs() { return !has_wide_code(); }
 
 int machine_sums() { return has_wide_code() ? 6 : 2; }
 
@@ -169,7 +172,6 @@ std::shared_ptr<const MachineLoop> machine_loop(const LoopText& text) {
 
 bool machine_code_works() { return false; }
 bool machine_knows(const ScalarCode&) { return false; }
-bool machine_packs() { return false; }
 int machine_sums() { return 0; }
 std::optional<Primitive> machine_combines(const CombineBody&, ScalarType) { return {}; }
 std::shared_ptr<const MachineLoop> machine_loop(const LoopText&) { return nullptr; }

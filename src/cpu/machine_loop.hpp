@@ -72,12 +72,11 @@ class MachineLoop {
   size_t bytes_ = 0;
 };
 
-/// Whether this processor has what the code needs (AVX-512, or AVX2 with FMA) and ROSIN_JIT is not 0. Asked once.
+/// Whether this processor has what the code needs (AVX-512, or AVX2 with FMA) and ROSIN_JIT is not 0. Asked once. Where
+/// ROSIN_JIT is "avx2" the code is AVX2 on every processor.
 bool machine_code_works();
 /// Whether loops may hold these instructions: all are known to the writer.
 bool machine_knows(const ScalarCode& code);
-/// Whether loops may read, write and round to 16-bit floats.
-bool machine_packs();
 /// How many outputs of a loop may combine rows: each has vector registers of its own.
 int machine_sums();
 /// What joins two elements, where it is one primitive that loops may combine with.

@@ -226,13 +226,11 @@ template <class T> void compare_packed(Packing packing, const char* name) {
 }
 
 TEST_F(MachineLoop, SixteenBitFloatsAreReadWrittenAndRounded) {
-  if (!machine_packs()) GTEST_SKIP() << "loops of this instruction set hold no 16-bit floats";
   compare_packed<Half>(Packing::half, "Float16");
   compare_packed<BFloat>(Packing::bfloat, "BFloat16");
 }
 
 TEST_F(MachineLoop, ASixteenBitFloatOfARowOrOfAllIsReadOnce) {
-  if (!machine_packs()) GTEST_SKIP() << "loops of this instruction set hold no 16-bit floats";
   LoopText text;
   const uint16_t row = add_input(text, ScalarType::float32, Reads::row),
                  one = add_input(text, ScalarType::float32, Reads::one);
@@ -267,6 +265,31 @@ TEST_F(MachineLoop, OneTextHasOneCodeThatNobodyCanWriteTo) {
   EXPECT_NE(loop, machine_loop(text_of(Primitive::multiply)));
   EXPECT_GE(loop->bytes(), 1u);
   EXPECT_EQ(writable_code(), before);
+}
+
+/// Arrays that stay at one element for a run of the result's: whole runs, parts of them at the ends of strips, runs of
+/// runs, sums whose blocks begin within one, 16-bit floats.
+TEST_F(MachineLoop, WhatStaysAtOneElementForARunIsReadOnce) {
+  const auto values = [](const Shape& shape, float step) {
+    return Array(std::span<const float>(numbers(static_cast<size_t>(shape.count()), step)), shape);
+  };
+  for (const Shape& shape : {Shape{16, 1000, 3}, Shape{37, 91, 5}, Shape{1100, 3, 7}, Shape{5000, 3, 2}}) {
+    const int64_t first = shape[0], middle = shape[1], last = shape[2];
+    const Array x = values(shape, 0.7f), y = values({1, middle, last}, 1.1f), z = values({1, 1, last}, 1.9f);
+    const Array narrow = cast(values({1, middle, 1}, 0.3f), BFloat16);
+    const Array made = x * y + z * cast(narrow, Float32);
+    eval(made);
+    const auto a = x.to_vector<float>(), b = y.to_vector<float>(), c = z.to_vector<float>(),
+               got = made.to_vector<float>();
+    const auto d = narrow.to_vector<BFloat>();
+    for (int64_t i = 0; i < shape.count(); ++i) {
+      const auto row = static_cast<size_t>(i / first), column = row % static_cast<size_t>(middle);
+      const float want = a[static_cast<size_t>(i)] * b[row] + c[row / static_cast<size_t>(middle)] * d[column];
+      ASSERT_EQ(got[static_cast<size_t>(i)], want) << to_string(shape) << ' ' << i;
+    }
+    const Array sums = sum(x * y + z * cast(narrow, Float32), {1, 2}), alone = sum(made, {1, 2});
+    EXPECT_EQ(sums.to_vector<float>(), alone.to_vector<float>()) << to_string(shape);
+  }
 }
 
 /// Kernels with more sums, more instructions and more arrays than one loop holds.

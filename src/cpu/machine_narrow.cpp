@@ -11,8 +11,6 @@ using namespace Xbyak;
 
 constexpr int half_elements = 8;
 constexpr int masks_of_half = 3;
-constexpr uint8_t to_nearest_even = 0;
-constexpr uint8_t bfloat_shift = 16;
 
 bool is_wide_integer(ScalarType type) { return is_wide(type) && !is_float(type); }
 Xmm low(const Ymm& reg) { return Xmm(reg.getIdx()); }

@@ -150,8 +150,9 @@ template <class Vector> void LoopWriter<Vector>::load_input(size_t place, int pa
   const int bytes = packing == Packing::none ? bytes_of(type) : packed_bytes;
   const RegExp from = reads == Reads::row ? base + rsi * bytes : RegExp(base);
   if (packing != Packing::none) {
-    vpbroadcastw(Xmm(out.getIdx()), ptr[from]);
-    unpack(packing, out, Xmm(out.getIdx()));
+    const LowerHalf packed(out.getIdx());
+    vpbroadcastw(packed, ptr[from]);
+    unpack(packing, out, packed);
   } else if (type == ScalarType::boolean) {
     movzx(eax, byte[from]);
     neg(eax);

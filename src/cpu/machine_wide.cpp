@@ -1,5 +1,6 @@
 // AVX-512: the instructions of each primitive, whose meaning stands in scalar/compute.hpp; masks.
 #if defined(ROSIN_HAVE_XBYAK) && defined(__x86_64__)
+#include <algorithm>
 #include <limits>
 
 #include "cpu/machine_wide.hpp"
@@ -20,6 +21,8 @@ bool converts(ScalarType from, ScalarType to) {
 
 }  // namespace
 
+/// Products of 64-bit integers are left to the compiled loops: circular functions have one that does without most of
+/// their work where all angles are small.
 bool WideWriter::knows(const ScalarCode& code, const Instruction& made) {
   if (made.quick != Quick::none) return false;
   const int arity = info(made.primitive).arity;
@@ -27,6 +30,7 @@ bool WideWriter::knows(const ScalarCode& code, const Instruction& made) {
   const bool boolean = type == ScalarType::boolean;
   switch (made.primitive) {
     case Primitive::divide: return is_float(type);
+    case Primitive::multiply: return is_float(type) || !is_wide(type);
     case Primitive::convert: return converts(type, made.type);
     case Primitive::less:
     case Primitive::less_equal: return !boolean;
@@ -48,12 +52,42 @@ void WideWriter::begin_last_turn() {
 }
 
 void WideWriter::load_each(size_t place, int part) {
+  const Packing packing = text_.inputs[static_cast<size_t>(list_[place].immediate)].packing;
+  if (packing != Packing::none) return load_packed(place, packing);
   const ScalarType type = list_[place].type;
   const Zmm out(homes_[place].reg[part]);
   const Address from = element(input_memory(place), type, part);
   if (!masked_) vmovups(out, from);
   else if (bytes_of(type) == 8) vmovupd(out | last_turn[part] | T_z, from);
   else vmovups(out | last_turn[part] | T_z, from);
+}
+
+/// The least or greatest Float32 of a row. A mask tells whether a lane has met NaN, which stays: comparing the sum with
+/// itself would let each turn wait for the one before. Masks are free where no value is a Bool.
+void WideWriter::watch_sum(const LoopOutput& output, size_t number) {
+  const bool extreme = output.combines == Primitive::minimum || output.combines == Primitive::maximum;
+  if (!extreme || list_[output.place].type != ScalarType::float32) return;
+  const bool has_bools =
+      std::any_of(list_.begin(), list_.end(), [](const Instruction& made) { return made.type == ScalarType::boolean; });
+  const int reg = last_mask - static_cast<int>(watched_.size());
+  if (has_bools || reg < first_mask) return;
+  const Opmask ordered = watched_.emplace(number, Opmask(reg)).first->second;
+  kxnorw(ordered, ordered, ordered);
+}
+
+bool WideWriter::accumulates_watched(const LoopOutput& output, size_t number) {
+  const auto known = watched_.find(number);
+  if (known == watched_.end()) return false;
+  const Opmask ordered = known->second;
+  const Zmm sum = sum_of(number, 0, 0), value = vector_of(output.place, 0);
+  if (masked_) kandw(k5, ordered, last_turn[0]);
+  const Zmm joined = sum | (masked_ ? k5 : ordered);
+  if (output.combines == Primitive::minimum) vminps(joined, sum, value);
+  else vmaxps(joined, sum, value);
+  if (masked_) return true;  // nothing follows in this row
+  vcmpps(k5, value, value, unordered);
+  kandnw(ordered, k5, ordered);
+  return true;
 }
 
 void WideWriter::keep_sum(ScalarType type, int part, const Zmm& sum, const Zmm& next) {
@@ -63,7 +97,49 @@ void WideWriter::keep_sum(ScalarType type, int part, const Zmm& sum, const Zmm& 
 
 Address WideWriter::splat_bits(uint64_t bits, int bytes) { return ptr_b[rip + constant(bits, bytes)]; }
 
+void WideWriter::unpack(Packing packing, const Zmm& out, const Operand& packed) {
+  if (packing == Packing::half) return vcvtph2ps(out, packed);
+  const Zmm whole(out.getIdx());
+  vpmovzxwd(out, packed);
+  vpslld(whole, whole, bfloat_shift);
+}
+
+void WideWriter::load_packed(size_t place, Packing packing) {
+  const Zmm out(homes_[place].reg[0]);
+  unpack(packing, masked_ ? out | last_turn[0] | T_z : out, packed_element(input_memory(place)));
+}
+
+/// x rounded to BFloat16, which are the upper halves; the lower ones are anything. NaN stays one, and is quiet. (The
+/// instruction for this takes the smallest numbers for 0.)
+Zmm WideWriter::bfloat_bits(const Zmm& x) {
+  const Zmm bits = spare();
+  vpsrld(bits, x, bfloat_shift);
+  vpandd(bits, bits, splat_bits(1, 4));
+  vpaddd(bits, bits, splat_bits(0x7fff, 4));
+  vpaddd(bits, bits, x);
+  vcmpps(k5, x, x, unordered);
+  vpord(bits | k5, x, splat_bits(0x400000, 4));
+  return bits;
+}
+
+void WideWriter::round(Packing packing, const Zmm& out, const Zmm& x) {
+  if (packing == Packing::bfloat) return vpandd(out, bfloat_bits(x), splat_bits(0xffff0000, 4));
+  const Ymm packed(out.getIdx());
+  vcvtps2ph(packed, x, to_nearest_even);
+  vcvtph2ps(out, packed);
+}
+
+void WideWriter::store_packed(const LoopOutput& output, size_t number) {
+  const Zmm value = vector_of(output.place, 0);
+  const Address all = packed_element(number), to = masked_ ? all | last_turn[0] : all;
+  if (output.packing == Packing::half) return vcvtps2ph(to, value, to_nearest_even);
+  const Zmm bits = bfloat_bits(value);
+  vpsrld(bits, bits, bfloat_shift);
+  vpmovdw(to, bits);
+}
+
 void WideWriter::store(const LoopOutput& output, size_t number) {
+  if (output.packing != Packing::none) return store_packed(output, number);
   const ScalarType type = list_[output.place].type;
   if (type == ScalarType::boolean) {
     const Xmm bytes(spare().getIdx());
@@ -372,7 +448,8 @@ void WideWriter::convert(size_t place) {
       continue;
     }
     const Zmm x = vector_of(made.operands[0], part), out = new_vector(place, part);
-    convert_part(from, to, out, x);
+    if (rounding_of(made) != Packing::none) round(rounding_of(made), out, x);
+    else convert_part(from, to, out, x);
   }
 }
 

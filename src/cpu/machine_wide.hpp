@@ -20,10 +20,16 @@ class WideWriter final : public LoopWriter<Xbyak::Zmm> {
   void load_each(size_t place, int part) override;
   void store(const LoopOutput& output, size_t number) override;
   void begin_last_turn() override;
+  void watch_sum(const LoopOutput& output, size_t number) override;
+  bool accumulates_watched(const LoopOutput& output, size_t number) override;
   void keep_sum(ScalarType type, int part, const Zmm& sum, const Zmm& next) override;
   Xbyak::Address splat_bits(uint64_t bits, int bytes) override;
-  void unpack(Packing, const Zmm&, const Operand&) override {}  // see machine_packs()
+  void unpack(Packing packing, const Zmm& out, const Operand& packed) override;
 
+  void load_packed(size_t place, Packing packing);
+  void store_packed(const LoopOutput& output, size_t number);
+  Zmm bfloat_bits(const Zmm& x);
+  void round(Packing packing, const Zmm& out, const Zmm& x);
   void load_mask_input(size_t place);
   Opmask new_mask(size_t place);
   Opmask mask_of(size_t place);
@@ -42,6 +48,8 @@ class WideWriter final : public LoopWriter<Xbyak::Zmm> {
   void extreme(bool least, ScalarType type, const Zmm& out, const Zmm& x, const Operand& y);
   void unary(Primitive what, ScalarType type, const Zmm& out, const Zmm& x);
   void shift(size_t place, int part);
+
+  std::map<size_t, Opmask> watched_;  // by output: the lanes that have met no NaN
 };
 
 }  // namespace rosin::cpu

@@ -255,11 +255,13 @@ template <class Vector> void LoopWriter<Vector>::begin_sum(const LoopOutput& out
       else vbroadcastss(sum, ptr[rip + bits]);
     }
   }
+  watch_sum(output, number);
 }
 
 /// sum = combine(sum, value); behind the end of the row it stays as it is.
 template <class Vector> void LoopWriter<Vector>::accumulate(const LoopOutput& output, size_t number) {
   const ScalarType type = list_[output.place].type;
+  if (accumulates_watched(output, number)) return;
   for (int part = 0; part < homes_[output.place].parts; ++part) {
     const Vector sum = sum_of(number, half_, part);
     const Vector value = vector_of(output.place, part);

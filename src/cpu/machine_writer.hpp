@@ -41,6 +41,9 @@ inline FloatComparison float_comparison(Primitive what) {
   }
 }
 
+constexpr uint8_t to_nearest_even = 0;  // how instructions number ways to round
+constexpr uint8_t bfloat_shift = 16;    // from a BFloat16 to its Float32
+
 template <class Vector> class LoopWriter : public Xbyak::CodeGenerator {
  public:
   /// Error (Xbyak::Error): code or values have no room.
@@ -57,6 +60,7 @@ template <class Vector> class LoopWriter : public Xbyak::CodeGenerator {
   static constexpr int packed_bytes = 2;
   static constexpr int halves = turn_elements * 4 / vector_bytes;  // of a turn, one after the other
 
+  using LowerHalf = std::conditional_t<has_masks, Xbyak::Ymm, Xbyak::Xmm>;  // of a vector
   using Opmask = Xbyak::Opmask;
   using Operand = Xbyak::Operand;
 
@@ -147,6 +151,9 @@ template <class Vector> class LoopWriter : public Xbyak::CodeGenerator {
   /// which r8d tells that.
   virtual void begin_rows() {}
   virtual void begin_last_turn() {}
+  /// Sums whose values the instruction set watches: begins one at each row, and joins values to it.
+  virtual void watch_sum(const LoopOutput&, size_t) {}
+  virtual bool accumulates_watched(const LoopOutput&, size_t) { return false; }
   /// sum = next, but behind the end of the row.
   virtual void keep_sum(ScalarType type, int part, const Vector& sum, const Vector& next) = 0;
   /// Float32 of the 16-bit floats in the lower part of `packed`, which may be the lower part of `out`.

@@ -7,6 +7,7 @@ namespace {
 
 constexpr int64_t column_unit = 16;  // chunks are multiples of these, so that kernels see whole tiles
 constexpr int64_t row_unit = 64;
+constexpr int64_t tall_unit = 128;  // of one column: the tallest tiles
 constexpr int64_t most_chunks = 8;
 constexpr int64_t chunk_microseconds = 5;
 constexpr int64_t read_bytes = 20'000;  // a microsecond, from the last cache
@@ -46,7 +47,8 @@ MatmulCut cut_matmul(const MatmulSpec& spec, int64_t thousands_per_microsecond) 
   // A batch shorter than the number of chunks is cut inside its items, which the engines then walk per chunk.
   // An operand that is copied transposed is copied once where the cut goes along its own free dim.
   const bool by_rows = rows_are_better(spec, wanted);
-  const int64_t unit = by_rows ? (spec.a_transposed ? row_unit / 2 : row_unit) : column_unit;
+  const int64_t rows = spec.a_transposed ? row_unit / 2 : spec.n == 1 ? tall_unit : row_unit;
+  const int64_t unit = by_rows ? rows : column_unit;
   const int64_t length = by_rows ? spec.m : spec.n;
   if (wanted == 1 || length < 2 * unit) {
     return cut;

@@ -35,7 +35,8 @@ struct Axis {
 
 template <class T> class Pool final : public VendorCall {
  public:
-  explicit Pool(const PoolSpec& spec) : spec_(spec), shape_(spec), kernels_(tile_kernels().of<T>()) {
+  explicit Pool(const PoolSpec& spec)
+      : spec_(spec), shape_(spec), kernels_(tile_kernels_for(spec.channels * int64_t{sizeof(T)}).of<T>()) {
     const PoolShape& s = shape_;
     const int64_t taps = s.kernel.count();
     step_ = images_per_chunk(spec.batch, s.out.count() * taps * spec.channels, 2);

@@ -111,11 +111,10 @@ void run_panel(const TileProduct<T>& p, int64_t first_row, int64_t rows) {
   }
 }
 
-/// Rows from the first on, in panels of V row vectors, for products of at most `Most` columns: tiles of so few columns
-/// are taller, as each sum waits for its last step. How many rows that were.
-template <class T, int V, int Most> int64_t run_tall(const TileProduct<T>& p) {
+/// Rows from `row` on, in panels of V row vectors, for products of at most `Most` columns: tiles of so few columns are
+/// taller, as each sum waits for its last step. The first row that is left.
+template <class T, int V, int Most> int64_t run_tall(const TileProduct<T>& p, int64_t row) {
   constexpr int64_t height = V * Vec<T>::lanes;
-  int64_t row = 0;
   for (; row + height <= p.rows; row += height) {
     run_columns<T, V, Most, false, true>(p, row, Vec<T>::mask_of(Vec<T>::lanes));
   }
@@ -136,8 +135,8 @@ template <class T, bool UnitColumns> void run_rows(const TileProduct<T>& p, int6
 
 template <class T> void multiply_tiles(const TileProduct<T>& product) {
   int64_t row = 0;
-  if (product.columns == 1) row = run_tall<T, 8, 1>(product);
-  else if (product.columns <= 3) row = run_tall<T, 4, 3>(product);
+  if (product.columns == 1) row = run_tall<T, 8, 1>(product, row);
+  if (product.columns <= 3) row = run_tall<T, 4, 3>(product, row);
   if (product.b_column == 1) {
     run_rows<T, true>(product, row);
   } else {

@@ -22,6 +22,9 @@ inline DType drawn_type(std::string_view op, DType type) {
   return type == Float64 ? Float64 : Float32;
 }
 
+/// cos(2*pi*x): the angle of a number in [0, 1), drawn evenly.
+Array cos_of_turns(const Array& x);
+
 /// Draws stand where the options say, else with a bound or parameter that is an array, else where all arrays made from
 /// numbers do.
 inline uint8_t place_of_draws(const ArrayOptions& options, std::initializer_list<const Array*> parameters) {

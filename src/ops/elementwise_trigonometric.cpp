@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <numbers>
 
 #include "graph/record.hpp"
 #include "ops/autocast_casts.hpp"
+#include "ops/drawing.hpp"
 #include "ops/elementwise_op.hpp"
 #include "ops/math_gamma.hpp"
 #include "ops/math_special.hpp"
@@ -76,6 +78,12 @@ const Op& sin_op = with_near_loop(elementwise<1>("sin", "sine", any_sin, floats)
 const Op& cos_op = with_near_loop(elementwise<1>("cos", "cosine", any_cos, floats), any_cos, near_cos)
                        .with_gradient([](Backward& b) { b.give(0, -(b.gradient * sin(b.in(0)))); })
                        .called(cos);
+
+const Op& cos_of_turns_op = elementwise<1>(
+                                "cos_of_turns", "cos(2*pi*x)", [](auto x) { return math::cos_of_turns(x); }, floats)
+                                .with_gradient([](Backward& b) {
+                                  b.give(0, (-2 * std::numbers::pi) * b.gradient * cos_of_turns(b.in(0) - 0.25));
+                                });
 
 const Op& tan_op = with_near_loop(elementwise<1>("tan", "tangent", any_tan, floats), any_tan, near_tan)
                        .with_gradient([](Backward& b) { b.give(0, b.gradient * (1.0 + square(b.out()))); })
@@ -180,6 +188,7 @@ const Op& trigamma_op = elementwise<1>(
 
 Array sin(const Array& x) { return record(sin_op, x); }
 Array cos(const Array& x) { return record(cos_op, x); }
+Array cos_of_turns(const Array& x) { return record(cos_of_turns_op, x); }
 Array tan(const Array& x) { return record(tan_op, widened(x)); }
 Array asin(const Array& x) { return record(asin_op, widened(x)); }
 Array acos(const Array& x) { return record(acos_op, widened(x)); }

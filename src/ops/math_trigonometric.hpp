@@ -33,6 +33,16 @@ template <int windows = all_windows, FloatScalar X> [[gnu::always_inline]] inlin
   return sin_of_quarters(quarters_of<windows>(x), 1);
 }
 
+/// cos(2*pi*x): what x is in turns needs no division by pi.
+template <FloatScalar X> [[gnu::always_inline]] inline X cos_of_turns(X x) {
+  constexpr double turn = 4 * half_pi;
+  const X fraction = x - round_even(x);
+  const X quarters = round_even(4 * fraction);
+  const X r = fraction - 0.25 * quarters, angle = turn * r;
+  const X rest = fma(r, lit(r, turn), -angle) + 4 * half_pi_rest_of<X> * r;
+  return sin_of_quarters(Quarters<X>{angle, rest, convert<typename Bits<X>::Element>(quarters)}, 1);
+}
+
 /// a/b, with a correction for what rounding the sums takes away.
 template <FloatScalar X> [[gnu::always_inline]] inline X quotient(Sum<X> a, Sum<X> b) {
   const X top = rounded(a), bottom = rounded(b), q = top / bottom;

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <limits>
 #include <mutex>
-#include <numbers>
 
 #include <rosin/elementwise.hpp>
 #include <rosin/movement.hpp>
@@ -134,7 +133,7 @@ Array normal(Rng& rng, const Shape& shape, const Array& mean, const Array& devia
   const DeviceScope scope(place_of_draws(options, {&mean, &deviation}));
   const DType drawn = drawn_type("normal", type);
   const Array radius = sqrt(-2.0 * log(1.0 - draw(rng, shape, drawn)));
-  Array result = radius * cos(2 * std::numbers::pi * draw(rng, shape, drawn));
+  Array result = radius * cos_of_turns(draw(rng, shape, drawn));
   if (!is_number(mean, 0) || !is_number(deviation, 1)) result = result * deviation + mean;
   return checked_draw("normal", result, shape, type);
 }

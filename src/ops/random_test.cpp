@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <numbers>
 #include <numeric>
 #include <set>
 #include <thread>
@@ -61,6 +63,17 @@ TEST(Random, MomentsAreThoseOfTheDistribution) {
   EXPECT_NEAR(mean(wide).item(), 0, 0.01);
   EXPECT_NEAR(stddev(wide).item(), 1, 0.01);
   EXPECT_NEAR(mean(bernoulli(rng, 0.3, {n})).item(), 0.3, 0.005);
+}
+
+TEST(Random, NormalNumbersAreRadiusTimesCosineOfTwoDraws) {
+  Rng first(7), second(7);
+  constexpr int64_t n = 10000;
+  const std::vector<float> u = rand(first, {n}).to_vector(), v = rand(first, {n}).to_vector();
+  const std::vector<float> z = randn(second, {n}).to_vector();
+  for (size_t i = 0; i < z.size(); ++i) {
+    const double radius = std::sqrt(-2 * std::log1p(-double{u[i]}));
+    ASSERT_NEAR(z[i], radius * std::cos(2 * std::numbers::pi * v[i]), 2e-7 * radius) << i;
+  }
 }
 
 TEST(Random, IntegersReachBothEndsOfTheirRange) {

@@ -163,6 +163,20 @@ TEST(ChannelsFirst, OneDimensionalAndVolumeImagesWork) {
   expect_same_values([&](auto step) { return step(maxpool(step(relu(step(conv(volume, u)))), {3, 2, 2}) + 1); });
 }
 
+/// As in the gradient of a variance: a number for each channel, spread over the images and then multiplied.
+TEST(ChannelsFirst, WhatFollowsFromBroadcastsAloneIsComputedInTheOrderOfItsReader) {
+  Rng rng(8);
+  const Array x = drawn(rng, {8, 8, 1, 4}), w = drawn(rng, {3, 3, 1, 4}), b = drawn(rng, {1, 1, 4, 1});
+  const auto made = [&](auto step) {
+    const Array y = step(conv(x, w, {.pad = 1}));
+    return step(sum(step(y - step(step(2 * step(broadcast_to(b, y.shape()))) * y)), {0, 1, 3}));
+  };
+  expect_same_values(made);
+  const Stats before = stats();
+  eval(made([](const Array& array) { return array; }));
+  EXPECT_EQ(stats().kernels - before.kernels, 1);
+}
+
 TEST(ChannelsFirst, ChainsOfConvolutionsCopyNothing) {
   Rng rng(7);
   const Array x = drawn(rng, {8, 8, 1, 4}), w = drawn(rng, {3, 3, 1, 4}), u = drawn(rng, {3, 3, 4, 4});

@@ -3,7 +3,9 @@
 // Read first: combine.hpp, make_body.hpp. Read next: ops/reducers.cpp.
 #pragma once
 
+#include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "scalar/combine.hpp"
 #include "scalar/make_body.hpp"
@@ -35,17 +37,36 @@ template <class F, class N, class T, Weight weight> struct CombineText {
     if constexpr (half > 1) join_lanes<half / 2>(lane);
   }
 
+  [[gnu::always_inline]] static inline void fill_lanes(T* lane) {
+    for (int j = 0; j < lanes; ++j) lane[j] = neutral();
+  }
+
+  /// The first `whole` elements of some rows. Of light combinations the lanes stay in registers, since no index of them
+  /// is counted; of others the compiler would make single numbers.
+  template <int rows>
+  [[gnu::always_inline]] static inline void begin_rows(T (&lane)[rows][lanes], const Element* x, int64_t count,
+                                                       int64_t whole) {
+    if constexpr (weight == Weight::light) {
+      [&]<size_t... r>(std::index_sequence<r...>) {
+        T turn[rows][lanes];
+        (fill_lanes(turn[r]), ...);
+        for (int64_t i = 0; i < whole; i += lanes) (take<lanes>(turn[r], x + static_cast<int64_t>(r) * count + i), ...);
+        (std::copy_n(turn[r], lanes, lane[r]), ...);
+      }(std::make_index_sequence<rows>());
+    } else {
+      for (int r = 0; r < rows; ++r) fill_lanes(lane[r]);
+      for (int64_t i = 0; i < whole; i += lanes) {
+        for (int r = 0; r < rows; ++r) take<lanes>(lane[r], x + r * count + i);
+      }
+    }
+  }
+
   /// Some rows side by side: the lanes of one wait for each other.
   template <int rows>
   [[gnu::always_inline]] static inline void reduce_some(Element* result, const Element* x, int64_t count) {
-    T lane[rows][lanes];
-    for (int r = 0; r < rows; ++r) {
-      for (int j = 0; j < lanes; ++j) lane[r][j] = neutral();
-    }
+    alignas(64) T lane[rows][lanes];
     const int64_t whole = count / lanes * lanes;
-    for (int64_t i = 0; i < whole; i += lanes) {
-      for (int r = 0; r < rows; ++r) take<lanes>(lane[r], x + r * count + i);
-    }
+    begin_rows(lane, x, count, whole);
     for (int r = 0; r < rows; ++r) {
       const Element* rest = x + r * count + whole;
       T* to = lane[r];
