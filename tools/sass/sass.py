@@ -230,7 +230,7 @@ Loops of products by tensor cores. Share of the roof: what is left of it when in
 moves what it must, both beside the products; waiting for memory is not in it. Such products (mma.sync) reach about five
 eighths of what wgmma does on sm_90.
 
-| class | products | issue slots | share of issue slots | cycles of products | cycles of shared memory | share of the roof |
+| class | products | issue slots | share of them | cycles of products | cycles of shared memory | share of the roof |
 |---|---|---|---|---|---|---|
 """
 
