@@ -18,8 +18,9 @@ struct Abilities {
   int warp = 0;                  // items that exchange values; 0: none do
   bool read_only = false;        // buffers may be marked so
   int64_t shared_bytes = 16384;  // that a group may have
-  uint32_t matrix_types =
-      0;  // bit n: warps multiply matrices of elements of DType n, and load vectors of shared memory
+  int argument_bytes = 1024;     // of a launch
+  bool choices = false;          // buffers may be chosen
+  uint32_t matrix_types = 0;     // bit n: warps multiply matrices of DType n, and load vectors of shared memory
 
   bool multiplies(DType element) const { return (matrix_types >> static_cast<int>(element) & 1) != 0; }
 };
