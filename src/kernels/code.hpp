@@ -130,11 +130,15 @@ struct LaunchNumber {
   int64_t scalar = -1;
 };
 
+/// With whom a launch may share one: none; those of the same code; any, as each item works for itself and does nothing
+/// beyond a bound.
+enum class Sharing : uint8_t { none, like, any };
+
 struct Launch {
   KernelCode code;
-  int32_t call = -1;   // the step that a library computes: then there is no code
-  std::string what;    // the ops, for messages
-  bool alone = false;  // each item works for itself and does nothing beyond a bound: may share a launch with others
+  int32_t call = -1;  // the step that a library computes: then there is no code
+  std::string what;   // the ops, for messages
+  Sharing sharing = Sharing::none;
   int64_t groups[3] = {1, 1, 1};
   std::vector<LaunchBuffer> buffers;
   std::vector<LaunchNumber> numbers;

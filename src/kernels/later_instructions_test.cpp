@@ -194,6 +194,18 @@ TEST(LaterInstructions, PartsOfOneCodeShareItAndChooseTheirBuffers) {
   }
 }
 
+TEST(LaterInstructions, SumsOfPartsShareALaunch) {
+  const Array x = numbers({40, 3000}), y = numbers({40, 3000});
+  const auto codes = same_bits([&] { return concat({sum(x * y, 1), sum(x - y, 1), sum(x * x, 1)}, 0); });
+  int columns = 0, choices = 0;
+  for (const auto& [name, code] : codes) {
+    columns += name.starts_with("column_parts");
+    choices += name.starts_with("column_parts") && count_of({{name, code}}, KernelOperation::choose) > 0;
+  }
+  EXPECT_EQ(columns, 1);
+  EXPECT_EQ(choices, 1);
+}
+
 TEST(LaterInstructions, LongRowsStayInOneKernel) {
   const Array x = numbers({6000, 3});
   std::map<std::string, KernelCode> codes;

@@ -1,6 +1,6 @@
 // Neighbouring launches whose items work alone, and which touch nothing that another of them writes, become one: the
 // updates of an optimiser, one a parameter, cost one launch or a few. The groups of one come behind those of another.
-// Which ones are joined follows from structure alone: they write results of the run, never the arena.
+// Which ones are joined follows from structure, but for what shares a place of the arena in one layout alone.
 #include <algorithm>
 
 #include "kernels/launches.hpp"
@@ -15,25 +15,24 @@ constexpr size_t most_instructions = 4096;  // longer texts take compilers long,
 size_t argument_bytes(const Launch& launch) { return 16 * launch.buffers.size() + 8 * launch.numbers.size() + 16; }
 constexpr size_t bytes_beside = 64;
 
-/// What a launch reads or writes outside of the arena.
+/// The memory that a launch reads or writes.
 struct Touched {
-  std::vector<int64_t> read, written;
-  bool writes_arena = false;
+  std::vector<Extent> read, written;
 };
 
 Touched touched(const Layout& layout, const Launch& launch) {
   const std::vector<char> stores = stored_buffers(launch.code);
   Touched found;
   for (size_t i = 0; i < stores.size(); ++i) {
-    const std::optional<int64_t> memory = memory_of(layout, launch.buffers[i]);
-    if (memory) (stores[i] ? found.written : found.read).push_back(*memory);
-    else found.writes_arena = found.writes_arena || stores[i];
+    (stores[i] ? found.written : found.read).push_back(extent_of(layout, launch.buffers[i]));
   }
   return found;
 }
 
-bool meet(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
-  return std::any_of(a.begin(), a.end(), [&](int64_t x) { return std::find(b.begin(), b.end(), x) != b.end(); });
+bool meet(const std::vector<Extent>& a, const std::vector<Extent>& b) {
+  return std::any_of(a.begin(), a.end(), [&](const Extent& x) {
+    return std::any_of(b.begin(), b.end(), [&](const Extent& y) { return x.meets(y); });
+  });
 }
 
 bool disturb(const Touched& a, const Touched& b) {
@@ -55,9 +54,11 @@ KernelInstruction made(KernelOperation operation, ScalarType type, uint32_t oper
 class Joiner {
  public:
   Joiner(Launch& into, std::span<const Launch* const> parts)
-      : into_(into), code_(into.code), parts_(parts), buffers_(static_cast<int64_t>(code_.buffers.size())) {}
+      : into_(into), code_(into.code), parts_(parts), buffers_(static_cast<int64_t>(code_.buffers.size())),
+        shared_(static_cast<int64_t>(code_.shared.size())) {}
 
   void run() {
+    code_.shared.insert(code_.shared.end(), parts_.front()->code.shared.begin(), parts_.front()->code.shared.end());
     for (const Launch* part : parts_) {
       begins_.push_back(into_.groups[0]);
       into_.groups[0] += part->groups[0];
@@ -173,15 +174,21 @@ class Joiner {
     }
     for (uint32_t& operand : instruction.operands) operand = operand < places_.size() ? places_[operand] : 0;
     if (buffer_of(instruction) >= 0) instruction.immediate += parts_.size() > 1 ? chosen_buffer + chosen_ : buffers_;
+    if (touches_shared(instruction)) instruction.immediate += shared_;
     places_.push_back(put(instruction));
+  }
+
+  static bool touches_shared(const KernelInstruction& i) {
+    using enum KernelOperation;
+    return i.is(shared_load) || i.is(shared_store) || i.is(shared_load_vector) || i.is(shared_store_vector);
   }
 
   Launch& into_;
   KernelCode& code_;
   std::span<const Launch* const> parts_;
-  const int64_t buffers_;        // of `into` before
-  int64_t chosen_ = 0;           // buffers that others have chosen
-  std::vector<int64_t> begins_;  // of the parts, among the groups
+  const int64_t buffers_, shared_;  // of `into` before
+  int64_t chosen_ = 0;              // buffers that others have chosen
+  std::vector<int64_t> begins_;     // of the parts, among the groups
   std::vector<uint32_t> numbers_;
   uint32_t begin_ = 0, group_ = 0;
   std::vector<uint32_t> places_;  // where the instructions of the first part stand
@@ -199,49 +206,65 @@ std::vector<std::vector<const Launch*>> families(std::span<const Launch> launche
 }
 
 Launch joined(std::span<const Launch> launches, bool choices) {
+  const auto all = families(launches, choices);
   Launch whole;
   whole.code.name = "parts";
+  if (all.size() == 1) whole.code.name = launches.front().code.name.substr(0, launches.front().code.name.rfind('_'));
   whole.code.group = launches.front().code.group;
   whole.code.instructions.push_back(made(KernelOperation::group, ScalarType::int32));
   whole.groups[0] = 0;
-  for (const auto& family : families(launches, choices)) Joiner(whole, family).run();
+  for (const auto& family : all) Joiner(whole, family).run();
   name_by_hash(whole.code);
   return whole;
 }
 
-/// How many launches from `first` on can be joined; at least 1.
-size_t run_length(const Layout& layout, const LaunchList& list, size_t first) {
-  const std::vector<Launch>& launches = list.launches;
-  const size_t most_bytes = static_cast<size_t>(list.device.argument_bytes) - bytes_beside;
-  std::vector<Touched> before;
-  std::vector<const KernelCode*> codes;
-  size_t bytes = 0, instructions = 0, last = first;
-  for (; last < launches.size(); ++last) {
-    const Launch& launch = launches[last];
-    if (!launch.alone || launch.groups[0] == 0) break;
+/// Launches that follow each other and can be joined, as far as they have been looked at.
+class Run {
+ public:
+  Run(const Layout& layout, const Abilities& device) : layout_(layout), device_(device) {}
+
+  /// Whether this one can join those before; then it is one of them. The first may always.
+  bool takes(const Launch& launch) {
     const auto same = [&](const KernelCode* code) { return *code == launch.code; };
-    const bool is_known = list.device.choices && std::any_of(codes.begin(), codes.end(), same);
-    if (!is_known) codes.push_back(&launch.code);
-    bytes += argument_bytes(launch);
-    instructions += is_known ? launch.buffers.size() + 2 * launch.numbers.size() : launch.code.instructions.size();
-    if (bytes > most_bytes || instructions > most_instructions || codes.size() > most_parts) break;
-    Touched now = touched(layout, launch);
+    const bool is_known = device_.choices && std::any_of(codes_.begin(), codes_.end(), same);
+    if (!touched_.empty() && !may_share(launch, is_known)) return false;
+    if (!is_known) codes_.push_back(&launch.code);
+    bytes_ += argument_bytes(launch);
+    instructions_ += is_known ? launch.buffers.size() + 2 * launch.numbers.size() : launch.code.instructions.size();
+    const bool is_much = bytes_ + bytes_beside > static_cast<size_t>(device_.argument_bytes) ||
+                         instructions_ > most_instructions || codes_.size() > most_parts;
+    Touched now = touched(layout_, launch);
     const auto hinders = [&](const Touched& other) { return disturb(now, other); };
-    if (now.writes_arena || std::any_of(before.begin(), before.end(), hinders)) break;
-    before.push_back(std::move(now));
+    if (!touched_.empty() && (is_much || std::any_of(touched_.begin(), touched_.end(), hinders))) return false;
+    touched_.push_back(std::move(now));
+    sharing_ = launch.sharing;
+    return true;
   }
-  return std::max<size_t>(last - first, 1);
-}
+
+ private:
+  bool may_share(const Launch& launch, bool is_known) const {
+    if (launch.groups[0] == 0 || launch.sharing != sharing_) return false;
+    return launch.sharing == Sharing::any || (launch.sharing == Sharing::like && is_known);
+  }
+
+  const Layout& layout_;
+  const Abilities& device_;
+  std::vector<Touched> touched_;
+  std::vector<const KernelCode*> codes_;
+  size_t bytes_ = 0, instructions_ = 0;
+  Sharing sharing_ = Sharing::none;
+};
 
 }  // namespace
 
 void merge_launches(const Layout& layout, LaunchList& list) {
+  const std::span<const Launch> launches(list.launches);
   std::vector<Launch> merged;
-  for (size_t first = 0; first < list.launches.size();) {
-    const size_t count = run_length(layout, list, first);
-    if (count == 1) merged.push_back(std::move(list.launches[first]));
-    else merged.push_back(joined(std::span<const Launch>(list.launches).subspan(first, count), list.device.choices));
-    first += count;
+  for (size_t first = 0, last = 0; first < launches.size(); first = last) {
+    Run run(layout, list.device);
+    while (last < launches.size() && run.takes(launches[last])) ++last;
+    if (last - first == 1) merged.push_back(launches[first]);
+    else merged.push_back(joined(launches.subspan(first, last - first), list.device.choices));
   }
   list.launches = std::move(merged);
 }

@@ -218,7 +218,7 @@ class Lines {
 };
 
 /// Small matrices of the units along either side of a warp's part of c.
-struct Extent {
+struct Tiling {
   int by_rows, by_columns;
 
   /// Of a group's part.
@@ -231,18 +231,18 @@ struct Extent {
 /// several of them are neighbours in a column of c.
 class Part {
  public:
-  Part(KernelWriter& writer, const Product& product, Extent extent)
-      : w_(writer), product_(product), extent_(extent), a_(writer, product, true, extent.rows()),
-        b_(writer, product, false, extent.columns()), c_(writer, product.layout, product.c) {}
+  Part(KernelWriter& writer, const Product& product, Tiling tiling)
+      : w_(writer), product_(product), tiling_(tiling), a_(writer, product, true, tiling.rows()),
+        b_(writer, product, false, tiling.columns()), c_(writer, product.layout, product.c) {}
 
   void write() {
-    const std::vector<Term> part = part_of_group(w_, product_, extent_.rows(), extent_.columns());
+    const std::vector<Term> part = part_of_group(w_, product_, tiling_.rows(), tiling_.columns());
     const std::span<const Term> batch = std::span(part).subspan(2);
-    const Term row = part[0] * extent_.rows(), column = part[1] * extent_.columns();
+    const Term row = part[0] * tiling_.rows(), column = part[1] * tiling_.columns();
     place(w_.convert(w_.item(), ScalarType::int32));
     a_.begin(row, batch);
     b_.begin(column, batch);
-    for (int i = 0; i < extent_.by_rows * extent_.by_columns * 4; ++i) {
+    for (int i = 0; i < tiling_.by_rows * tiling_.by_columns * 4; ++i) {
       sums_.push_back(w_.variable(w_.literal(ScalarType::float32, 0)));
     }
     fetch(w_.index(0));
@@ -280,15 +280,15 @@ class Part {
     const Term lane = bits_and(item, 31), warp = shifted_right(item, 5);
     const Term g = shifted_right(lane, 2), t = bits_and(lane, 3);
     static_assert(warps_by_rows == 4);
-    row_ = bits_and(warp, warps_by_rows - 1) * (8 * extent_.by_rows);
-    column_ = shifted_right(warp, 2) * (16 * extent_.by_columns);
+    row_ = bits_and(warp, warps_by_rows - 1) * (8 * tiling_.by_rows);
+    column_ = shifted_right(warp, 2) * (16 * tiling_.by_columns);
     for (int step = 0; step < 2; ++step) {
       // The pairs of lines of this item: of each two matrices by rows, of each one by columns.
-      const Term pair = shifted_right(row_, 1) + shifted_right(g, 1) * extent_.by_rows + bits_and(g, 1);
-      for (int i = 0; i < extent_.by_rows / 2; ++i) from_a_[step].push_back(place_of(pair + 2 * i, t * 2 + step));
+      const Term pair = shifted_right(row_, 1) + shifted_right(g, 1) * tiling_.by_rows + bits_and(g, 1);
+      for (int i = 0; i < tiling_.by_rows / 2; ++i) from_a_[step].push_back(place_of(pair + 2 * i, t * 2 + step));
       from_b_[step] = place_of(shifted_right(column_, 1) + g, t * 2 + step);
     }
-    row_ = row_ + t * (2 * extent_.by_rows);
+    row_ = row_ + t * (2 * tiling_.by_rows);
     column_ = column_ + g * 2;
   }
 
@@ -296,10 +296,10 @@ class Part {
     for (int step = 0; step < 2; ++step) {
       std::vector<std::vector<Term>> of_a;
       for (const Term& at : from_a_[step]) of_a.push_back(a_.load(which, at));
-      for (int j = 0; j < extent_.by_columns; ++j) {
+      for (int j = 0; j < tiling_.by_columns; ++j) {
         // 8 pairs further on everything stands as it does here.
         const std::vector<Term> of_b = b_.load(which, from_b_[step] + j * 8 * 2 * words_of_line);
-        for (int i = 0; i < extent_.by_rows; ++i) {
+        for (int i = 0; i < tiling_.by_rows; ++i) {
           const std::span<const Term> row = std::span(of_a[static_cast<size_t>(i / 2)]).subspan(i % 2 * 2, 2);
           const std::span<Term> sums = sums_of(i, j);
           const std::vector<Term> got = w_.multiply_matrices(product_.dtype(), of_b, row, sums);
@@ -310,17 +310,17 @@ class Part {
   }
 
   std::span<Term> sums_of(int i, int j) {
-    return std::span(sums_).subspan(static_cast<size_t>(j * extent_.by_rows + i) * 4, 4);
+    return std::span(sums_).subspan(static_cast<size_t>(j * tiling_.by_rows + i) * 4, 4);
   }
 
   void store(Term first_row, Term first_column, std::span<const Term> batch) {
     const Term m = w_.number(product_.m()), n = w_.number(product_.n());
     const Term row = first_row + w_.convert(row_, first_row.type);
-    for (int j = 0; j < extent_.by_columns; ++j) {
+    for (int j = 0; j < tiling_.by_columns; ++j) {
       for (int h = 0; h < 2; ++h) {
         const Term column = first_column + w_.convert(column_ + (16 * j + h), first_row.type);
         std::vector<Term> values;
-        for (int i = 0; i < 2 * extent_.by_rows; ++i) {
+        for (int i = 0; i < 2 * tiling_.by_rows; ++i) {
           values.push_back(sums_of(i / 4 * 2 + i % 2, j)[static_cast<size_t>(2 * h + i / 2 % 2)]);
         }
         w_.when(column < n, [&] { store_column(row, m, column, batch, values); });
@@ -342,7 +342,7 @@ class Part {
   int64_t elements_of_store() const {
     const View& view = product_.view(product_.c);
     const int64_t most =
-        std::min<int64_t>(2 * extent_.by_rows, bytes_of_store / static_cast<int64_t>(size_of(product_.dtype())));
+        std::min<int64_t>(2 * tiling_.by_rows, bytes_of_store / static_cast<int64_t>(size_of(product_.dtype())));
     bool aligned = view.strides[0] == 1 && view.sizes[0] % most == 0 && view.offset % most == 0;
     for (int d = 1; d < view.rank; ++d) aligned = aligned && (view.sizes[d] == 1 || view.strides[d] % most == 0);
     return aligned ? most : 1;
@@ -352,7 +352,7 @@ class Part {
 
   KernelWriter& w_;
   const Product& product_;
-  const Extent extent_;
+  const Tiling tiling_;
   Lines a_, b_;
   const ArrayTerm c_;
   Term row_, column_;            // of c, the first ones of this item in the group's part
@@ -369,13 +369,13 @@ bool has_units(const Product& product, const Abilities& device) {
 }
 
 /// The largest parts of which there are enough.
-std::optional<Extent> extent_of(const Product& product, const Abilities& device) {
-  constexpr Extent all[] = {{8, 4}, {4, 4}, {2, 2}};
-  for (const Extent& extent : all) {
-    const bool last = &extent == std::end(all) - 1;
-    const bool fills = product.m() > extent.rows() / 2 && product.n() > extent.columns() / 2 &&
-                       product.parts(extent.rows(), extent.columns()) >= groups_of_device;
-    if (extent.shared_bytes() <= device.shared_bytes && (fills || last)) return extent;
+std::optional<Tiling> tiling_of(const Product& product, const Abilities& device) {
+  constexpr Tiling all[] = {{8, 4}, {4, 4}, {2, 2}};
+  for (const Tiling& tiling : all) {
+    const bool last = &tiling == std::end(all) - 1;
+    const bool fills = product.m() > tiling.rows() / 2 && product.n() > tiling.columns() / 2 &&
+                       product.parts(tiling.rows(), tiling.columns()) >= groups_of_device;
+    if (tiling.shared_bytes() <= device.shared_bytes && (fills || last)) return tiling;
   }
   return std::nullopt;
 }
@@ -385,11 +385,11 @@ std::optional<Extent> extent_of(const Product& product, const Abilities& device)
 std::optional<Launch> by_matrix_units(const Product& product, const Abilities& device) {
   constexpr int64_t least = 16;  // along each dim
   if (!has_units(product, device) || std::min({product.m(), product.n(), product.k()}) < least) return std::nullopt;
-  const std::optional<Extent> extent = extent_of(product, device);
-  if (!extent) return std::nullopt;
+  const std::optional<Tiling> tiling = tiling_of(product, device);
+  if (!tiling) return std::nullopt;
   KernelWriter w("matmul_units", items_of_group, product.index());
-  Part(w, product, *extent).write();
-  return w.finish(product.parts(extent->rows(), extent->columns()));
+  Part(w, product, *tiling).write();
+  return w.finish(product.parts(tiling->rows(), tiling->columns()));
 }
 
 }  // namespace rosin::kernels

@@ -386,6 +386,7 @@ class RootWriter {
     const Term whole = combiner.combine(*instr.reducer, sum, lane, lanes);
     w.when(valid && lane == 0, [&] { store_result(w, to, place(w, job, s, result), whole); });
     list_.launches.push_back(w.finish(groups_for(s.results * lanes_of_result)));
+    list_.launches.back().sharing = Sharing::like;
   }
 
   // ---- Columns ----
@@ -514,6 +515,7 @@ class RootWriter {
     std::map<ScalarType, int> arrays;
     combine_lines(w, s, at, instr, sums, arrays, to, [&](Term result) { return place(w, job, s, result); });
     list_.launches.push_back(w.finish(grid.blocks(s.results, strip)));
+    list_.launches.back().sharing = Sharing::like;
   }
 
   const Layout& layout_;
