@@ -368,14 +368,16 @@ bool has_units(const Product& product, const Abilities& device) {
   return mode >= least && size_of(product.dtype()) <= 4 && device.multiplies(product.dtype());
 }
 
-/// The largest parts of which there are enough.
+/// The largest parts of which there are enough. Of the first ones a unit of the device has registers for one at a time.
 std::optional<Tiling> tiling_of(const Product& product, const Abilities& device) {
-  constexpr Tiling all[] = {{8, 4}, {4, 4}, {2, 2}};
-  for (const Tiling& tiling : all) {
-    const bool last = &tiling == std::end(all) - 1;
+  constexpr struct {
+    Tiling tiling;
+    int64_t enough;
+  } all[] = {{{8, 4}, 2 * groups_of_device}, {{4, 4}, groups_of_device}, {{2, 2}, 0}};
+  for (const auto& [tiling, enough] : all) {
     const bool fills = product.m() > tiling.rows() / 2 && product.n() > tiling.columns() / 2 &&
-                       product.parts(tiling.rows(), tiling.columns()) >= groups_of_device;
-    if (tiling.shared_bytes() <= device.shared_bytes && (fills || last)) return tiling;
+                       product.parts(tiling.rows(), tiling.columns()) >= enough;
+    if (tiling.shared_bytes() <= device.shared_bytes && (fills || enough == 0)) return tiling;
   }
   return std::nullopt;
 }
