@@ -231,7 +231,8 @@ class Run {
     if (!is_known) codes_.push_back(&launch.code);
     bytes_ += argument_bytes(launch);
     instructions_ += is_known ? launch.buffers.size() + 2 * launch.numbers.size() : launch.code.instructions.size();
-    const bool is_much = bytes_ + bytes_beside > static_cast<size_t>(device_.argument_bytes) ||
+    groups_ += launch.groups[0];
+    const bool is_much = groups_ > INT32_MAX || bytes_ + bytes_beside > static_cast<size_t>(device_.argument_bytes) ||
                          instructions_ > most_instructions || codes_.size() > most_parts;
     Touched now = touched(layout_, launch);
     const auto hinders = [&](const Touched& other) { return disturb(now, other); };
@@ -252,6 +253,7 @@ class Run {
   std::vector<Touched> touched_;
   std::vector<const KernelCode*> codes_;
   size_t bytes_ = 0, instructions_ = 0;
+  int64_t groups_ = 0;
   Sharing sharing_ = Sharing::none;
 };
 
