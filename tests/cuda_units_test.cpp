@@ -57,7 +57,7 @@ const Case cases[] = {
     {{24, 32, 3}, {32, 20, 1}},
     {{72, 32, 64}, {32, 72, 64}},               // larger parts of the result
     {{72, 34, 64}, {70, 34, 64}, false, true},  // the same, in pairs
-    {{136, 16, 64}, {16, 72}},                  // the largest
+    {{136, 16, 128}, {16, 72}},                 // the largest
 };
 
 TEST(DISABLED_Inside, CudaMultipliesByUnits) {

@@ -258,6 +258,13 @@ rosin_backend make_table() {
 }
 
 }  // namespace
+
+/// Drivers and compilers from 12.1 on take more arguments, for Volta and later. NVRTC is of the driver's major version.
+bool takes_long_lists(int generation) {
+  const std::string compiler = the_compiler().version();
+  return generation >= 7 && started().version >= 12010 && compiler != "12.0";
+}
+
 }  // namespace rosin::cuda
 
 namespace rosin::driver {
@@ -306,9 +313,9 @@ rosin_device_info info_of(int ordinal) {
   info.cache_bytes = if_known(l2_cache_size);
   info.largest_shared = if_known(max_shared_memory_per_block_optin);
   info.registers = if_known(max_registers_per_block);
-  info.argument_bytes = 4096;
+  info.argument_bytes = cuda::takes_long_lists(attribute(compute_capability_major)) ? 32764 : 4096;
   info.vector_bytes = 16;
-  info.instructions = ROSIN_TAKES_VECTORS | ROSIN_TAKES_READ_ONLY;
+  info.instructions = ROSIN_TAKES_VECTORS | ROSIN_TAKES_READ_ONLY | ROSIN_TAKES_CHOICES;
   if (info.warp > 1) info.instructions |= ROSIN_TAKES_SHUFFLE;
   if (driver.functions.function_set && info.largest_shared > info.shared_bytes) {
     info.instructions |= ROSIN_TAKES_LARGE_SHARED;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <numeric>
 
 namespace rosin::reference {
 namespace {
@@ -41,7 +42,12 @@ void Kernel::run(const uint32_t groups[3], const Block* buffers, const rosin_num
   frame.name = name_;
   frame.items = items_;
   frame.registers = memory;
-  frame.buffers = buffers;
+  std::vector<Block> blocks(buffers, buffers + buffer_count_);
+  blocks.resize(buffer_count_ + chosen_.size());
+  std::vector<uint32_t> arguments(blocks.size());
+  std::iota(arguments.begin(), arguments.end(), 0);
+  frame.buffers = blocks.data();
+  frame.arguments = arguments.data();
   const bool asked = std::find(read_only_.begin(), read_only_.end(), 1) != read_only_.end();
   std::vector<Reach> reaches(asked ? buffer_count_ : 0);
   if (asked) frame.reaches = reaches.data();

@@ -61,6 +61,7 @@ class Kernel {
   std::vector<int32_t> parameters_;  // rosin_scalar_type of each
   std::vector<SharedPlace> shared_;
   std::vector<char> read_only_, stored_;  // of each buffer: marked, stored to
+  std::vector<int32_t> chosen_;           // rosin_type of each buffer that is chosen; the first stands behind the last
   std::vector<Step> once_;                // values that no group changes: literals, parameters, item numbers
   std::vector<Step> steps_;               // run for each group
   size_t register_bytes_ = 0;

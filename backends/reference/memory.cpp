@@ -15,7 +15,7 @@ template <class Index> [[noreturn]] void outside(Frame& frame, const Step& step,
 }
 
 void note(Frame& frame, const Step& step, const char* at, size_t bytes) {
-  if (frame.reaches) frame.reaches[step.immediate].note(at, bytes);
+  if (frame.reaches) frame.reaches[frame.arguments[step.immediate]].note(at, bytes);
 }
 
 /// Calls f(item, address of the first element) for each item that takes part.
@@ -237,6 +237,14 @@ template <class T> void copy_scalars(Frame& frame, const Step& step) {
 }
 
 }  // namespace
+
+void choose(Frame& frame, const Step& step) {
+  if (frame.active().none()) return;
+  const auto from = static_cast<size_t>(step.immediate & INT32_MAX), to = static_cast<size_t>(step.immediate >> 32);
+  if (!frame.active().all) fault(frame, step, frame.active().first, "some items of a group choose a buffer alone");
+  frame.buffers[to] = frame.buffers[from];
+  frame.arguments[to] = static_cast<uint32_t>(from);
+}
 
 Run round(int rosin_type) {
   return with_element(rosin_type, Run{}, []<class E>(E) -> Run { return &round_elements<E>; });

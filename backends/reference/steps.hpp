@@ -62,8 +62,9 @@ struct Frame {
   int items = 0;
   int64_t group[3] = {};
   char* registers = nullptr;
-  const Block* buffers = nullptr;
-  Reach* reaches = nullptr;  // of each buffer; null where nobody asks
+  Block* buffers = nullptr;       // arguments, then those that are chosen
+  uint32_t* arguments = nullptr;  // of each, the number of the argument that it is
+  Reach* reaches = nullptr;       // of each buffer; null where nobody asks
   const rosin_number* parameters = nullptr;
   const SharedPlace* shared = nullptr;
   char* shared_memory = nullptr;
@@ -119,6 +120,7 @@ Run assign(int type);
 Run copy(int type);
 Run begin_loop(int type);
 Run end_loop(int type);
+void choose(Frame& frame, const Step& step);
 void begin_if(Frame& frame, const Step& step);
 void begin_else(Frame& frame, const Step& step);
 void end_if(Frame& frame, const Step& step);

@@ -2,6 +2,8 @@
 #include "interpret.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "types.hpp"
 
@@ -32,8 +34,8 @@ class Translator {
   uint32_t operand(int number) const;
   int type_of(int operand_number) const { return at(operand(operand_number)).type; }
   size_t register_of(int operand_number) const { return registers_[operand(operand_number)]; }
-  void value(Run run, int operands);
-  void action(Run run, int operands);
+  void value(Run run, int operands, std::optional<int64_t> immediate = {});
+  void action(Run run, int operands, std::optional<int64_t> immediate = {});
   Step step_of(Run run, int operands) const;
   void instruction();
   void compute();
@@ -46,6 +48,10 @@ class Translator {
   void mark_read_only();
   void exchange();
   void multiply();
+  void choose_buffer();
+  size_t buffer_number(int64_t named) const;
+  int element_of(size_t buffer) const;
+  void mark_stored(size_t buffer);
   int vector_of(int operand_number) const;
   void open_loop();
   void open_if();
@@ -60,6 +66,7 @@ class Translator {
   std::vector<bool> visible_;      // of each place: it has a value that may be used here
   std::vector<int> lanes_;         // of each place: more than 1 where it is a vector
   std::vector<Scope> scopes_;
+  std::vector<std::pair<size_t, size_t>> choices_;  // number among the chosen, buffer
 };
 
 Kernel::Kernel(const rosin_kernel_code& code) {
@@ -85,6 +92,10 @@ void Translator::translate() {
   lanes_.resize(code_.instruction_count, 1);
   for (place_ = 0; place_ < code_.instruction_count; ++place_) instruction();
   need(scopes_.empty(), "a LOOP or an IF has no end");
+  for (const auto& [number, buffer] : choices_) {
+    if (kernel_.stored_[kernel_.buffer_count_ + number]) mark_stored(buffer);
+  }
+  kernel_.stored_.resize(kernel_.buffer_count_);
 }
 
 void Translator::take_arguments() {
@@ -151,8 +162,9 @@ Step Translator::step_of(Run run, int operands) const {
 }
 
 /// A step with a value of the instruction's type.
-void Translator::value(Run run, int operands) {
+void Translator::value(Run run, int operands, std::optional<int64_t> immediate) {
   Step step = step_of(run, operands);
+  step.immediate = immediate.value_or(step.immediate);
   const int operation = at(place_).operation;
   step.out = registers_[place_] = reserve(at(place_).type);
   visible_[place_] = true;
@@ -160,7 +172,11 @@ void Translator::value(Run run, int operands) {
   (fixed ? kernel_.once_ : kernel_.steps_).push_back(step);
 }
 
-void Translator::action(Run run, int operands) { kernel_.steps_.push_back(step_of(run, operands)); }
+void Translator::action(Run run, int operands, std::optional<int64_t> immediate) {
+  Step step = step_of(run, operands);
+  step.immediate = immediate.value_or(step.immediate);
+  kernel_.steps_.push_back(step);
+}
 
 void Translator::instruction() {
   const rosin_instruction& in = at(place_);
@@ -195,6 +211,7 @@ void Translator::instruction() {
       need(in.type == ROSIN_SCALAR_UINT32, "packs into another type");
       return value(pack(static_cast<int>(in.immediate)), 2);
     case ROSIN_MULTIPLY_MATRICES: return multiply();
+    case ROSIN_CHOOSE: return choose_buffer();
     case ROSIN_BARRIER: return action(&barrier, 0);
     case ROSIN_VARIABLE: need(type_of(0) == in.type, "starts as another type"); return value(copy(in.type), 1);
     case ROSIN_ASSIGN:
@@ -233,24 +250,22 @@ void Translator::compute() {
 void Translator::touch_memory() {
   const rosin_instruction& in = at(place_);
   const bool shared = in.operation == ROSIN_SHARED_LOAD || in.operation == ROSIN_SHARED_STORE;
-  const size_t count = shared ? kernel_.shared_.size() : kernel_.buffer_count_;
-  need(in.immediate >= 0 && in.immediate < static_cast<int64_t>(count), "no such buffer or shared array");
-  const auto number = static_cast<size_t>(in.immediate);
-  const int element = shared ? kernel_.shared_[number].type : code_.buffers[number];
+  const size_t number = shared ? static_cast<size_t>(in.immediate) : buffer_number(in.immediate);
+  need(!shared || (in.immediate >= 0 && number < kernel_.shared_.size()), "no such shared array");
+  const int element = shared ? kernel_.shared_[number].type : element_of(number);
   const int scalar = shared ? element : scalar_of_element(element);
   const int index = type_of(0);
   switch (in.operation) {
     case ROSIN_LOAD:
       need(in.type == scalar, "not the scalar type of the elements");
-      return value(load(element, index), 1);
+      return value(load(element, index), 1, static_cast<int64_t>(number));
     case ROSIN_SHARED_LOAD:
       need(in.type == scalar, "not the array's type");
       return value(shared_load(element, index), 1);
     case ROSIN_STORE:
       need(type_of(1) == scalar, "stores another type than the elements'");
-      need(!kernel_.read_only_[number], "stores to a buffer that is read-only");
-      kernel_.stored_[number] = 1;
-      return action(store(element, index), 2);
+      mark_stored(number);
+      return action(store(element, index), 2, static_cast<int64_t>(number));
     default:
       need(type_of(1) == scalar, "stores another type than the array's");
       return action(shared_store(element, index), 2);
@@ -266,23 +281,21 @@ int Translator::vector_of(int operand_number) const {
 
 void Translator::touch_vector() {
   const rosin_instruction& in = at(place_);
-  const int64_t buffer = in.immediate & INT32_MAX, lanes = in.immediate >> 32;
-  need(buffer < static_cast<int64_t>(kernel_.buffer_count_), "no such buffer");
+  const int64_t lanes = in.immediate >> 32;
+  const size_t number = buffer_number(in.immediate & INT32_MAX);
   need(lanes == 2 || lanes == 4 || lanes == 8 || lanes == 16, "a vector has 2, 4, 8 or 16 lanes");
-  const auto number = static_cast<size_t>(buffer);
-  const int element = code_.buffers[number];
+  const int element = element_of(number);
   const auto bytes = with_element(element, size_t{0}, []<class E>(E) { return sizeof(typename E::Stored); });
   const auto whole = bytes * static_cast<size_t>(lanes);
   need(bytes > 0 && bytes <= 4 && whole >= 4 && whole <= vector_bytes, "no such vector in memory");
   const bool load = in.operation == ROSIN_LOAD_VECTOR;
   need(in.type == scalar_of_element(element), "not the scalar type of the elements");
   Step step = step_of(load ? load_vector(element, type_of(0)) : store_vector(element, type_of(0)), load ? 1 : 2);
-  step.immediate = buffer;
+  step.immediate = static_cast<int64_t>(number);
   step.lanes = static_cast<int>(lanes);
   if (load) return vector_value(step, step.lanes);
   need(vector_of(1) == step.lanes && type_of(1) == in.type, "stores another vector");
-  need(!kernel_.read_only_[number], "stores to a buffer that is read-only");
-  kernel_.stored_[number] = 1;
+  mark_stored(number);
   kernel_.steps_.push_back(step);
 }
 
@@ -336,6 +349,39 @@ void Translator::join() {
   }
   lanes_[place_] = 2 * half;
   visible_[place_] = true;
+}
+
+/// Those that are chosen follow the arguments.
+size_t Translator::buffer_number(int64_t named) const {
+  const bool chosen = named >= ROSIN_CHOSEN_BUFFER;
+  const int64_t number = chosen ? named - ROSIN_CHOSEN_BUFFER : named;
+  need(number >= 0 && number < static_cast<int64_t>(chosen ? kernel_.chosen_.size() : kernel_.buffer_count_),
+       "no such buffer");
+  return static_cast<size_t>(number) + (chosen ? kernel_.buffer_count_ : 0);
+}
+
+int Translator::element_of(size_t buffer) const {
+  return buffer < kernel_.buffer_count_ ? code_.buffers[buffer] : kernel_.chosen_[buffer - kernel_.buffer_count_];
+}
+
+void Translator::mark_stored(size_t buffer) {
+  need(buffer >= kernel_.buffer_count_ || !kernel_.read_only_[buffer], "stores to a buffer that is read-only");
+  kernel_.stored_[buffer] = 1;
+}
+
+void Translator::choose_buffer() {
+  const int64_t buffer = at(place_).immediate & INT32_MAX;
+  const auto number = static_cast<size_t>(at(place_).immediate >> 32);
+  need(buffer < static_cast<int64_t>(kernel_.buffer_count_) && number <= kernel_.chosen_.size(), "no such buffer");
+  const int32_t type = code_.buffers[buffer];
+  if (number == kernel_.chosen_.size()) {
+    need(scopes_.empty(), "the first choice stands in a LOOP or an IF");
+    kernel_.chosen_.push_back(type);
+    kernel_.stored_.push_back(0);
+  }
+  need(kernel_.chosen_[number] == type, "chooses a buffer of another type");
+  choices_.emplace_back(number, static_cast<size_t>(buffer));
+  action(&choose, 0, static_cast<int64_t>(kernel_.buffer_count_ + number) << 32 | buffer);
 }
 
 void Translator::mark_read_only() {

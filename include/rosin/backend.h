@@ -135,8 +135,9 @@ typedef enum rosin_instruction_set {
   ROSIN_TAKES_READ_ONLY = 2,    /* READ_ONLY */
   ROSIN_TAKES_SHUFFLE = 4,      /* SHUFFLE; warp is a power of two from 2 to 128 */
   ROSIN_TAKES_LARGE_SHARED = 8, /* no instruction: the shared arrays of a kernel may take up to largest_shared bytes */
-  ROSIN_TAKES_MATRICES = 16 /* PACK, SHARED_LOAD_VECTOR, SHARED_STORE_VECTOR, and MULTIPLY_MATRICES of those elements
+  ROSIN_TAKES_MATRICES = 16, /* PACK, SHARED_LOAD_VECTOR, SHARED_STORE_VECTOR, and MULTIPLY_MATRICES of those elements
                                of matrix_types that it is for; with vectors and shuffles; warp is 32 */
+  ROSIN_TAKES_CHOICES = 32      /* CHOOSE */
 } rosin_instruction_set;
 
 /* ---- Kernels -------------------------------------------------------------------------------------------------------
@@ -220,7 +221,9 @@ typedef enum rosin_operation {
                  is a 16-bit float */
   ROSIN_SHARED_LOAD_VECTOR,  /* as LOAD_VECTOR, of a shared array of Int32, UInt32 or Float32 */
   ROSIN_SHARED_STORE_VECTOR, /* as STORE_VECTOR, likewise */
-  ROSIN_MULTIPLY_MATRICES    /* the warp's x * y + z, see below; elements of x and y: rosin_type `immediate` */
+  ROSIN_MULTIPLY_MATRICES,   /* the warp's x * y + z, see below; elements of x and y: rosin_type `immediate` */
+  ROSIN_CHOOSE /* no value: from here on buffer number ROSIN_CHOSEN_BUFFER + the upper 32 bits of `immediate` is the
+                  buffer that the lower ones say, in all items of the group */
 } rosin_operation;
 
 /* Vectors in memory have elements of 1, 2 or 4 bytes, 4, 8 or 16 bytes together, and at most vector_bytes.
@@ -239,12 +242,17 @@ typedef enum rosin_operation {
  * Products are exact, and summed in any order with the precision of Float32, or a little less. Every item of the warp
  * reaches it, as a SHUFFLE.
  *
+ * Buffers that are chosen have one type, whichever they are; loads and stores, of vectors too, name them as others. For
+ * each, the first CHOOSE stands outside of all LOOPs and IFs.
+ *
  * Vectors of shared arrays have elements of 4 bytes, 8 or 16 bytes together; in the text such arrays begin at multiples
  * of 16 bytes.
  *
  * Shared arrays that take more than shared_bytes together, each counted from a multiple of 16 bytes, stand in the text
  * one after another like that, from the beginning of the memory whose size a launch names (CUDA, HIP: extern, one array
  * of bytes). In other languages they are arrays as always. */
+
+#define ROSIN_CHOSEN_BUFFER (1 << 30)
 
 /* The scalar type of elements in memory: Bool: Bool; 8- and 16-bit integers and Int32: Int32; UInt32: UInt32; Int64 and
  * UInt64: Int64; 16-bit floats and Float32: Float32; Float64: Float64. Complex elements are not loaded. A store rounds

@@ -27,10 +27,13 @@ namespace {
 /// A device whose library wishes images in CWHN, and computes nothing in the end.
 class ImageTarget final : public KernelTarget {
  public:
+  bool pools = true;  // whether it is asked for pools as well
+
   plan::Order order(const plan::CallDescription& call, size_t i) const override {
     const plan::CallRole role = call.arrays[i].role;
     const bool weights = role == plan::CallRole::weights || role == plan::CallRole::weights_gradient;
-    if (call.kind == plan::CallKind::matmul || weights) return KernelTarget::order(call, i);
+    const bool pool = call.kind == plan::CallKind::pooling || call.kind == plan::CallKind::pooling_data;
+    if (call.kind == plan::CallKind::matmul || weights || (pool && !pools)) return KernelTarget::order(call, i);
     return plan::Order::channels_first;
   }
 };
@@ -53,11 +56,14 @@ void expect_same(const Make& make) {
   const Images all = images();
   const Array here = make(all);
   eval();
-  const ImageTarget target;
-  InterpretedExecutor executor(target);
-  const Array there = by_kernels([&] { return make(all); }, executor);
-  ASSERT_EQ(there.shape(), here.shape());
-  EXPECT_TRUE(allclose(there, here, {.rtol = 1e-5, .atol = 1e-5}));
+  for (const bool pools : {true, false}) {
+    ImageTarget target;
+    target.pools = pools;
+    InterpretedExecutor executor(target);
+    const Array there = by_kernels([&] { return make(all); }, executor);
+    ASSERT_EQ(there.shape(), here.shape());
+    EXPECT_TRUE(allclose(there, here, {.rtol = 1e-5, .atol = 1e-5})) << pools;
+  }
 }
 
 TEST(ChannelsFirst, SumsKeepTheDimsThatTheyKeep) {
@@ -79,7 +85,24 @@ TEST(ChannelsFirst, ValuesGoOnInAnyOrder) {
   expect_same([](const Images& i) { return relu(i.made()); });
   expect_same([](const Images& i) { return reshape(relu(i.made()), {-1, 3}); });
   expect_same([](const Images& i) { return maxpool(relu(i.made()), 2); });
+  expect_same([](const Images& i) { return meanpool(relu(i.made()), 2, 1, 2); });
+  expect_same([](const Images& i) { return maxpool(flip(relu(i.made()), 0), 3, 1, 1); });
   expect_same([](const Images& i) { return conv(relu(i.made()), ones({2, 2, 5, 4})); });
+}
+
+TEST(ChannelsFirst, PoolsReadAndWriteImagesAsTheyAre) {
+  const Images all = images();
+  ImageTarget target;
+  target.pools = false;
+  InterpretedExecutor executor(target);
+  by_kernels([&] { return conv(meanpool(maxpool(relu(all.made()), 2), 2), ones({1, 1, 5, 4})); }, executor);
+  int pools = 0;
+  for (const Value& value : executor.structures.back()->graph.values) {
+    if (!value.op || value.op->kind != Kind::window) continue;
+    ++pools;
+    EXPECT_EQ(value.channels_first, value.op->window == Window::maximum);  // the other one leaves images of 1 x 1
+  }
+  EXPECT_EQ(pools, 2);
 }
 
 /// Of a loss by the images, the weights or the bias.

@@ -57,6 +57,7 @@ int operand_count(const KernelInstruction& instruction) {
     case KernelOperation::item:
     case KernelOperation::barrier:
     case KernelOperation::read_only:
+    case KernelOperation::choose:
     case KernelOperation::end_loop:
     case KernelOperation::begin_else:
     case KernelOperation::end_if: break;
@@ -89,6 +90,7 @@ bool is_pure(const KernelInstruction& instruction) {
     case KernelOperation::shared_store_vector:
     case KernelOperation::barrier:
     case KernelOperation::read_only:
+    case KernelOperation::choose:
     case KernelOperation::shuffle:  // all items of a warp reach these
     case KernelOperation::multiply_matrices:
     case KernelOperation::variable:
@@ -152,8 +154,19 @@ int lanes_of(const KernelInstruction& instruction) {
 
 std::vector<char> stored_buffers(const KernelCode& code) {
   std::vector<char> stored(code.buffers.size(), 0);
+  std::vector<char> chosen;  // of those that are chosen
   for (const KernelInstruction& instruction : code.instructions) {
-    if (is_store(instruction)) stored[static_cast<size_t>(buffer_of(instruction))] = 1;
+    if (!is_store(instruction)) continue;
+    const int buffer = buffer_of(instruction);
+    const auto at = static_cast<size_t>(buffer % chosen_buffer);
+    std::vector<char>& list = buffer < chosen_buffer ? stored : chosen;
+    list.resize(std::max(list.size(), at + 1));
+    list[at] = 1;
+  }
+  for (const KernelInstruction& instruction : code.instructions) {
+    if (!instruction.is(KernelOperation::choose)) continue;
+    const auto number = static_cast<size_t>(instruction.immediate >> lanes_shift);
+    if (number < chosen.size() && chosen[number]) stored[static_cast<size_t>(array_of(instruction))] = 1;
   }
   return stored;
 }

@@ -51,7 +51,8 @@ enum class KernelOperation : uint16_t {
   pack,
   shared_load_vector,
   shared_store_vector,
-  multiply_matrices
+  multiply_matrices,
+  choose
 };
 
 /// `operation` is a Primitive or a KernelOperation.
@@ -82,6 +83,8 @@ KernelInstruction make_instruction(Operation operation, ScalarType type, std::in
 inline constexpr int lanes_shift = 32;
 int array_of(const KernelInstruction& instruction);
 int buffer_of(const KernelInstruction& instruction);  // -1: it touches none
+/// Buffers from this number on are chosen while a kernel runs: CHOOSE says which of the others each is.
+inline constexpr int chosen_buffer = 1 << 30;
 int lanes_of(const KernelInstruction& instruction);
 bool is_store(const KernelInstruction& instruction);
 
@@ -105,7 +108,7 @@ struct KernelCode {
   int64_t shared_bytes() const;
 };
 
-/// Which buffers the code stores to, one entry a buffer.
+/// Which buffers the code stores to, one entry a buffer; whatever is chosen where it stores to what is chosen.
 std::vector<char> stored_buffers(const KernelCode& code);
 
 /// Appends the hash to the name: equal codes then have equal names, different ones different names.
@@ -127,11 +130,15 @@ struct LaunchNumber {
   int64_t scalar = -1;
 };
 
+/// With whom a launch may share one: none; those of the same code; any, as each item works for itself and does nothing
+/// beyond a bound.
+enum class Sharing : uint8_t { none, like, any };
+
 struct Launch {
   KernelCode code;
-  int32_t call = -1;   // the step that a library computes: then there is no code
-  std::string what;    // the ops, for messages
-  bool alone = false;  // each item works for itself and does nothing beyond a bound: may share a launch with others
+  int32_t call = -1;  // the step that a library computes: then there is no code
+  std::string what;   // the ops, for messages
+  Sharing sharing = Sharing::none;
   int64_t groups[3] = {1, 1, 1};
   std::vector<LaunchBuffer> buffers;
   std::vector<LaunchNumber> numbers;

@@ -89,7 +89,7 @@ class FusedWriter {
       w.when(at < count, [&] { store_elements(w, body, stores, buffers, {at, w.coordinates(at, sizes)}); });
     }
     list_.launches.push_back(w.finish(groups_for(groups_for(total(), strips.lanes()))));
-    list_.launches.back().alone = true;
+    list_.launches.back().sharing = Sharing::any;
   }
 
   /// All values first: a store may take over the memory of a load.

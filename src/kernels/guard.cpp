@@ -21,23 +21,32 @@ std::vector<KernelInstruction> question(int64_t guard) {
           make_instruction(Primitive::equal, ScalarType::boolean, {1, 2})};
 }
 
+/// Whether the buffer, or one that it may be, is one of these.
+bool reaches(const KernelCode& code, int buffer, const std::vector<char>& these) {
+  if (buffer < chosen_buffer) return these[static_cast<size_t>(buffer)];
+  return std::any_of(code.instructions.begin(), code.instructions.end(), [&](const KernelInstruction& i) {
+    return i.is(KernelOperation::choose) && i.immediate >> lanes_shift == buffer - chosen_buffer &&
+           these[static_cast<size_t>(array_of(i))];
+  });
+}
+
 void guard(Launch& launch, const std::vector<char>& overwritten) {
   KernelCode& code = launch.code;
   std::vector<KernelInstruction> whole = question(static_cast<int64_t>(code.buffers.size()));
   const auto clear = static_cast<uint32_t>(whole.size() - 1);
-  code.buffers.push_back(DType::Int64);
-  launch.buffers.push_back({-1, LaunchBuffer::guard});
   std::vector<uint32_t> place(code.instructions.size(), 0);
   for (size_t i = 0; i < code.instructions.size(); ++i) {
     KernelInstruction instruction = code.instructions[i];
     for (uint32_t& operand : instruction.operands) operand = place[operand];
-    const bool store = is_store(instruction) && overwritten[static_cast<size_t>(buffer_of(instruction))];
+    const bool store = is_store(instruction) && reaches(code, buffer_of(instruction), overwritten);
     if (store) whole.push_back(make_instruction(KernelOperation::begin_if, ScalarType::boolean, {clear}));
     place[i] = static_cast<uint32_t>(whole.size());
     whole.push_back(instruction);
     if (store) whole.push_back(make_instruction(KernelOperation::end_if, ScalarType::int32));
   }
   code.instructions = std::move(whole);
+  code.buffers.push_back(DType::Int64);
+  launch.buffers.push_back({-1, LaunchBuffer::guard});
   code.name = "guarded";
   name_by_hash(code);
 }

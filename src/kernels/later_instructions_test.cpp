@@ -7,7 +7,9 @@
 #include <rosin/compose.hpp>
 #include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
+#include <rosin/grad.hpp>
 #include <rosin/movement.hpp>
+#include <rosin/optim.hpp>
 #include <rosin/random.hpp>
 #include <rosin/reduce.hpp>
 
@@ -161,6 +163,47 @@ TEST(LaterInstructions, MemoryThatIsTakenOverIsNotMarked) {
     EXPECT_EQ(count_of(one, KernelOperation::load_vector), 4);
     EXPECT_EQ(count_of(one, KernelOperation::read_only), 1);
   }
+}
+
+/// A step of Adam for arrays of several sizes, some of which strips do not divide.
+Array moved_by_adam() {
+  std::vector<Array> model;
+  for (const int64_t size : {8, 256, 1000, 24, 7, 1003, 4096}) model.push_back(numbers({size}));
+  auto state = setup(Adam{.eta = 0.1}, model);
+  const auto loss = [](const std::vector<Array>& all) {
+    Array total(0.0f);
+    for (const Array& one : all) total = total + sum(one * one * one);
+    return total;
+  };
+  for (int i = 0; i < 2; ++i) update(state, model, gradient(loss, model));
+  return concat(model, 0);
+}
+
+TEST(LaterInstructions, PartsOfOneCodeShareItAndChooseTheirBuffers) {
+  const auto codes = same_bits(moved_by_adam);
+  EXPECT_GT(count_of(codes, KernelOperation::choose), 0);
+  for (const auto& [name, code] : codes) {
+    EXPECT_LE(8 * (code.buffers.size() + code.parameters.size()), 4096u) << name;
+  }
+  Abilities narrow = InterpretedExecutor().device;
+  narrow.argument_bytes = 1024;
+  std::map<std::string, KernelCode> of_narrow;
+  expect_same(on(narrow, moved_by_adam, &of_narrow), on(first_page, moved_by_adam), "few arguments");
+  for (const auto& [name, code] : of_narrow) {
+    EXPECT_LE(16 * code.buffers.size() + 8 * code.parameters.size(), 1024u) << name;
+  }
+}
+
+TEST(LaterInstructions, SumsOfPartsShareALaunch) {
+  const Array x = numbers({40, 3000}), y = numbers({40, 3000});
+  const auto codes = same_bits([&] { return concat({sum(x * y, 1), sum(x - y, 1), sum(x * x, 1)}, 0); });
+  int columns = 0, choices = 0;
+  for (const auto& [name, code] : codes) {
+    columns += name.starts_with("column_parts");
+    choices += name.starts_with("column_parts") && count_of({{name, code}}, KernelOperation::choose) > 0;
+  }
+  EXPECT_EQ(columns, 1);
+  EXPECT_EQ(choices, 1);
 }
 
 TEST(LaterInstructions, LongRowsStayInOneKernel) {

@@ -18,8 +18,9 @@ struct Abilities {
   int warp = 0;                  // items that exchange values; 0: none do
   bool read_only = false;        // buffers may be marked so
   int64_t shared_bytes = 16384;  // that a group may have
-  uint32_t matrix_types =
-      0;  // bit n: warps multiply matrices of elements of DType n, and load vectors of shared memory
+  int argument_bytes = 1024;     // of a launch
+  bool choices = false;          // buffers may be chosen
+  uint32_t matrix_types = 0;     // bit n: warps multiply matrices of DType n, and load vectors of shared memory
 
   bool multiplies(DType element) const { return (matrix_types >> static_cast<int>(element) & 1) != 0; }
 };
@@ -45,7 +46,7 @@ enum class ByLibrary : uint8_t { nothing, product, all };
 LaunchList write_launches(const Layout& layout, const Abilities& device = {},
                           std::span<const ByLibrary> by_library = {});
 
-/// Joins neighbouring launches whose items work alone; part of write_launches.
+/// Joins neighbouring launches that may share one; part of write_launches.
 void merge_launches(const Layout& layout, LaunchList& list);
 
 /// Makes stores to the memory of leaves depend on LaunchBuffer::guard; part of write_launches.
@@ -66,6 +67,19 @@ void share_numbers(LaunchList& list);
 
 /// The result or leaf that a buffer argument is, or nothing where it is in the arena.
 std::optional<int64_t> memory_of(const Layout& layout, const LaunchBuffer& buffer);
+
+/// Bytes of one block of memory: a result's or a leaf's, a scratch block's, the arena's.
+struct Extent {
+  enum class Of : uint8_t { value, scratch, arena } of = Of::arena;
+  int64_t number = 0, begin = 0, end = 0;
+
+  bool meets(const Extent& other) const {
+    if (of != other.of || number != other.number) return false;
+    return of != Of::arena || (begin < other.end && other.begin < end);
+  }
+};
+
+Extent extent_of(const Layout& layout, const LaunchBuffer& buffer);
 
 /// Whether two buffer arguments have memory in common.
 bool share_memory(const Layout& layout, const LaunchBuffer& a, const LaunchBuffer& b);

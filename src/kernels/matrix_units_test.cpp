@@ -114,9 +114,9 @@ TEST_F(MatrixUnits, LargeSquaresAreReadInEveryWay) {
     expect_product(a, b, same, same, brain_step, "as they are");
     expect_product(a, b, turned, turned, brain_step, "transposed");
   }
-  const Array a = drawn({136, 40, 64}, Float16), b = drawn({40, 72}, Float16);
+  const Array a = drawn({136, 40, 128}, Float16), b = drawn({40, 72}, Float16);
   expect_product(a, b, half_step, "long squares");
-  expect_product(drawn({40, 136, 64}, Float16), b, turned, same, half_step, "long squares, transposed");
+  expect_product(drawn({40, 136, 128}, Float16), b, turned, same, half_step, "long squares, transposed");
 }
 
 TEST_F(MatrixUnits, BatchesBroadcast) {

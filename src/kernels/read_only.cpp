@@ -7,26 +7,6 @@
 namespace rosin::kernels {
 namespace {
 
-/// Bytes of one block of memory: a result's or a leaf's, a scratch block's, the arena's.
-struct Extent {
-  enum class Of : uint8_t { value, scratch, arena } of = Of::arena;
-  int64_t number = 0, begin = 0, end = 0;
-
-  bool meets(const Extent& other) const {
-    if (of != other.of || number != other.number) return false;
-    return of != Of::arena || (begin < other.end && other.begin < end);
-  }
-};
-
-Extent extent_of(const Layout& layout, const LaunchBuffer& buffer) {
-  if (buffer.value < 0) return {Extent::Of::scratch, buffer.scratch};
-  if (const std::optional<int64_t> memory = memory_of(layout, buffer)) return {Extent::Of::value, *memory};
-  const auto at = static_cast<size_t>(buffer.value);
-  const int64_t begin = layout.places[at].at;
-  const auto bytes = static_cast<int64_t>(size_of(layout.structure->graph.values[at].dtype));
-  return {Extent::Of::arena, 0, begin, begin + layout.views[at].count() * bytes};
-}
-
 void mark(const Layout& layout, Launch& launch) {
   const std::vector<char> stored = stored_buffers(launch.code);
   std::vector<Extent> extents;
@@ -47,6 +27,15 @@ void mark(const Layout& layout, Launch& launch) {
 }
 
 }  // namespace
+
+Extent extent_of(const Layout& layout, const LaunchBuffer& buffer) {
+  if (buffer.value < 0) return {Extent::Of::scratch, buffer.scratch};
+  if (const std::optional<int64_t> memory = memory_of(layout, buffer)) return {Extent::Of::value, *memory};
+  const auto at = static_cast<size_t>(buffer.value);
+  const int64_t begin = layout.places[at].at;
+  const auto bytes = static_cast<int64_t>(size_of(layout.structure->graph.values[at].dtype));
+  return {Extent::Of::arena, 0, begin, begin + layout.views[at].count() * bytes};
+}
 
 bool share_memory(const Layout& layout, const LaunchBuffer& a, const LaunchBuffer& b) {
   return extent_of(layout, a).meets(extent_of(layout, b));

@@ -384,6 +384,7 @@ class RootWriter {
     const Term whole = combiner.combine(*instr.reducer, sum, lane, lanes);
     w.when(valid && lane == 0, [&] { store_result(w, to, place(w, job, s, result), whole); });
     list_.launches.push_back(w.finish(groups_for(s.results * lanes_of_result)));
+    list_.launches.back().sharing = Sharing::like;
   }
 
   // ---- Columns ----
@@ -525,6 +526,7 @@ class RootWriter {
                     [&](Term result) { return place(w, jobs[i], s, result); });
     }
     list_.launches.push_back(w.finish(grid.blocks(s.results, strip)));
+    list_.launches.back().sharing = Sharing::like;
   }
 
   const Layout& layout_;

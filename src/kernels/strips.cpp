@@ -57,9 +57,11 @@ bool Strips::is_flat() const {
 }
 
 void Strips::write(Term count, std::span<const Term> sizes) const {
-  const Term first = w_.global() * lanes_, last = first + lanes_;
-  w_.when(last <= count, [&] { whole(first, sizes); });
-  if (is_flat()) w_.when(!(last <= count), [&] { rest(first, count, sizes); });
+  const Term first = w_.global() * lanes_;
+  if (!is_flat()) return w_.when(first < count, [&] { whole(first, sizes); });  // all are whole
+  const Term fits = first + lanes_ <= count;
+  w_.when(fits, [&] { whole(first, sizes); });
+  w_.when(!fits, [&] { rest(first, count, sizes); });
 }
 
 /// All values first: a store may take over the memory of a load.

@@ -8,12 +8,15 @@
 
 namespace rosin::kernels {
 
-/// A device without a library: no call is taken; products read operands of any strides, other kernels contiguous ones.
+/// A device without a library: no call is taken; products and pools read operands of any strides, other kernels
+/// contiguous ones.
 class KernelTarget : public plan::Target {
  public:
   bool takes(const plan::CallDescription&) const override { return false; }
   plan::Order order(const plan::CallDescription& call, size_t) const override {
-    return call.kind == plan::CallKind::matmul ? plan::Order::strided : plan::Order::contiguous;
+    using enum plan::CallKind;
+    const bool strided = call.kind == matmul || call.kind == pooling || call.kind == pooling_data;
+    return strided ? plan::Order::strided : plan::Order::contiguous;
   }
   int64_t longest_row() const override { return usual_row; }
   int recomputed_work() const override { return 200; }  // arithmetic is nearly free beside memory

@@ -286,7 +286,8 @@ class Printer {
       case KernelOperation::pack:
       case KernelOperation::shared_load_vector:
       case KernelOperation::shared_store_vector:
-      case KernelOperation::multiply_matrices: return false;
+      case KernelOperation::multiply_matrices:
+      case KernelOperation::choose: return false;
     }
     return true;
   }
@@ -340,9 +341,30 @@ class Printer {
     return {count == 1 ? "u32" : count == 2 ? "words2" : "words4", count};
   }
 
+  static std::string pointer(int buffer) {
+    return buffer < chosen_buffer ? numbered('p', buffer) : numbered('q', buffer - chosen_buffer);
+  }
+  DType type_of(int buffer) const {
+    return buffer < chosen_buffer ? code_.buffers[static_cast<size_t>(buffer)] : chosen_.at(buffer);
+  }
+
+  /// The first time makes the pointer.
+  void choose(const KernelInstruction& instruction) {
+    const int from = array_of(instruction);
+    const auto number = chosen_buffer + static_cast<int>(instruction.immediate >> lanes_shift);
+    const bool first = chosen_.emplace(number, code_.buffers[static_cast<size_t>(from)]).second;
+    const bool constant = std::none_of(code_.instructions.begin(), code_.instructions.end(),
+                                       [&](const auto& i) { return is_store(i) && buffer_of(i) == number; });
+    line(fill(first ? "$Q$C$T* $q = $p;" : "$q = $p;", {{'Q', dialect_.pointer},
+                                                        {'C', constant ? "const " : ""},
+                                                        {'T', element_name(type_of(number))},
+                                                        {'q', pointer(number)},
+                                                        {'p', pointer(from)}}));
+  }
+
   /// Of the memory that a load or store of vectors touches.
   DType element_of(const KernelInstruction& instruction) const {
-    if (buffer_of(instruction) >= 0) return code_.buffers[static_cast<size_t>(buffer_of(instruction))];
+    if (buffer_of(instruction) >= 0) return type_of(buffer_of(instruction));
     return instruction.type == ScalarType::float32 ? DType::Float32
            : instruction.type == ScalarType::int32 ? DType::Int32
                                                    : DType::UInt32;
@@ -351,12 +373,12 @@ class Printer {
   /// The words that begin at element x of the buffer or shared array.
   std::string memory(const KernelInstruction& instruction, std::string_view words, std::string_view constant) const {
     const bool shared = buffer_of(instruction) < 0;
-    return fill("*($Q$C$W*)($P$N + $x)", {{'Q', shared ? "" : dialect_.pointer},
-                                          {'C', constant},
-                                          {'W', words},
-                                          {'P', shared ? "s" : "p"},
-                                          {'N', std::to_string(array_of(instruction))},
-                                          {'x', operand(instruction, 0)}});
+    return fill("*($Q$C$W*)($P + $x)",
+                {{'Q', shared ? "" : dialect_.pointer},
+                 {'C', constant},
+                 {'W', words},
+                 {'P', shared ? numbered('s', array_of(instruction)) : pointer(buffer_of(instruction))},
+                 {'x', operand(instruction, 0)}});
   }
 
   /// An element as it stands in memory, among words.
@@ -423,9 +445,11 @@ class Printer {
       case KernelOperation::group: return value(place, fill("($T)$G", {{'T', type}, {'G', dialect_.group[which]}}));
       case KernelOperation::item: return value(place, fill("($T)$G", {{'T', type}, {'G', dialect_.item}}));
       case KernelOperation::load:
-        return value(place, from_memory("p" + number + "[" + x + "]", instruction.type, code_.buffers[which]));
+        return value(place, from_memory(pointer(buffer_of(instruction)) + "[" + x + "]", instruction.type,
+                                        type_of(buffer_of(instruction))));
       case KernelOperation::store:
-        return line("p" + number + "[" + x + "] = " + to_memory(y, code_.buffers[which]) + ";");
+        return line(pointer(buffer_of(instruction)) + "[" + x + "] = " + to_memory(y, type_of(buffer_of(instruction))) +
+                    ";");
       case KernelOperation::shared_load:
         return value(place, "s" + number + "[" + x + "]" + (instruction.type == ScalarType::boolean ? " != 0" : ""));
       case KernelOperation::shared_store: return line("s" + number + "[" + x + "] = " + y + ";");
@@ -439,6 +463,7 @@ class Printer {
       case KernelOperation::pack:
         return value(place, fill(static_cast<DType>(which) == DType::Float16 ? "f16_pair($x, $y)" : "b16_pair($x, $y)",
                                  {{'x', x}, {'y', y}}));
+      case KernelOperation::choose: return choose(instruction);
       case KernelOperation::read_only:  // stands in the head
       case KernelOperation::load_vector:
       case KernelOperation::lane:
@@ -481,6 +506,7 @@ class Printer {
   const KernelCode& code_;
   const bool large_;
   std::vector<char> read_only_;                       // of each buffer
+  std::map<int, DType> chosen_;                       // buffers, by their numbers
   std::map<size_t, std::vector<std::string>> lanes_;  // of each vector
   std::string text_;
   size_t depth_ = 1;

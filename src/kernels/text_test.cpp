@@ -245,6 +245,28 @@ TEST(KernelText, MultipliesMatricesByCudaAlone) {
   EXPECT_EQ(text.find("tf32"), text.npos);
 }
 
+TEST(KernelText, ChoosesBuffersByPointers) {
+  KernelWriter writer("choice", 64, ScalarType::int32);
+  const Term at = writer.item(), value = writer.literal(ScalarType::float32, 1);
+  for (int i = 0; i < 2; ++i) writer.buffer(DType::Float32, {});
+  writer.store(0, at, value);
+  KernelCode code = writer.finish(1).code;
+  for (const int64_t from : {1, 0}) {
+    code.instructions.insert(code.instructions.begin() + (from == 1 ? 0 : 1),
+                             make_instruction(KernelOperation::choose, ScalarType::int32, {}, from));
+  }
+  KernelInstruction& store = code.instructions.back();
+  for (uint32_t& operand : store.operands) operand += 2;
+  store.immediate = chosen_buffer;
+  EXPECT_EQ(stored_buffers(code), (std::vector<char>{1, 1}));
+  for (const auto& [language, pointer] : {std::pair{Language::cuda, "  f32* q0 = p1;\n  q0 = p0;\n"},
+                                          std::pair{Language::opencl, "  __global f32* q0 = p1;\n  q0 = p0;\n"}}) {
+    const std::string text = text_of(language, code);
+    EXPECT_NE(text.find(pointer), text.npos) << text;
+    EXPECT_NE(text.find("q0[v"), text.npos) << text;
+  }
+}
+
 TEST(KernelText, PutsLargeSharedArraysWhereTheLaunchSays) {
   expect_contains(Language::cuda,
                   {"extern __shared__ __align__(16) unsigned char large_shared[];",

@@ -1,8 +1,10 @@
 // Pooling and its gradients: an item computes one element of the result. Gradients gather: an element of the image
 // looks at the windows that hold it. Read first: launches.hpp, window_terms.hpp. Read next: the meaning in
 // attributes.hpp (Window).
+#include <algorithm>
 #include <bit>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -78,6 +80,17 @@ std::vector<Term> with_plane(std::span<const Term> spatial, std::span<const Term
 
 bool is_float(Term x) { return x.type == ScalarType::float32 || x.type == ScalarType::float64; }
 
+/// The dims of an image as they follow each other in memory, the nearest first.
+std::vector<size_t> order_of(const View& image) {
+  std::vector<size_t> order(image.rank);
+  std::iota(order.begin(), order.end(), 0);
+  const size_t channels = order.size() - 2;
+  if (image.strides[channels] == 1 && image.strides[0] != 1) {
+    std::rotate(order.begin(), order.begin() + static_cast<ptrdiff_t>(channels), order.end() - 1);
+  }
+  return order;
+}
+
 /// A kernel of one item for each element of the result; what stands in it is written by the functions below.
 class WindowWriter {
  public:
@@ -92,10 +105,9 @@ class WindowWriter {
 
   Launch run() {
     const int64_t count = pooling_.view(pooling_.node).count();
-    const std::vector<Term> sizes = size_terms(w_, pooling_.layout, pooling_.node);
     const Term global = w_.global();
     w_.when(global < w_.number(count), [&] {
-      const std::vector<Term> at = w_.coordinates(global, sizes);
+      const std::vector<Term> at = element(global, pooling_.node);
       const auto dims = static_cast<size_t>(windows_.dims());
       plane_.assign(at.begin() + windows_.dims(), at.end());
       result_.store(at, value(std::span(at).first(dims)));
@@ -107,11 +119,10 @@ class WindowWriter {
   /// first that equals y; -1 where padding does.
   Launch run_picks(int32_t scratch) {
     const int64_t count = pooling_.pooled().count();
-    const std::vector<Term> sizes = size_terms(w_, pooling_.layout, pooling_.call.in[2]);
     const int picks = picks_buffer(scratch);
     const Term global = w_.global();
     w_.when(global < w_.number(count), [&] {
-      const std::vector<Term> at = w_.coordinates(global, sizes);
+      const std::vector<Term> at = element(global, pooling_.call.in[2]);
       plane_.assign(at.begin() + windows_.dims(), at.end());
       const std::span<const Term> place = std::span(at).first(static_cast<size_t>(windows_.dims()));
       const Term y = load(1, place), picked = w_.variable(w_.index(-1));
@@ -128,6 +139,17 @@ class WindowWriter {
  private:
   int picks_buffer(int32_t scratch) {
     return w_.buffer(w_.index_type() == ScalarType::int32 ? DType::Int32 : DType::Int64, {-1, scratch});
+  }
+
+  /// The coordinates of element `number` of an image, in the order of its memory.
+  std::vector<Term> element(Term number, int32_t image) {
+    const std::vector<size_t> order = order_of(pooling_.view(image));
+    const std::vector<Term> sizes = size_terms(w_, pooling_.layout, image);
+    std::vector<Term> ordered, at(sizes.size());
+    for (const size_t d : order) ordered.push_back(sizes[d]);
+    const std::vector<Term> found = w_.coordinates(number, ordered);
+    for (size_t i = 0; i < order.size(); ++i) at[order[i]] = found[i];
+    return at;
   }
 
   static std::vector<int64_t> window_sizes(const Pooling& pooling) {
@@ -203,10 +225,15 @@ class WindowWriter {
     return number;
   }
 
-  /// The number of the window at this place of this item's plane.
+  /// The number of the window at this place of this item's plane, as run_picks() counts them.
   Term place_in_pooled(std::span<const Term> place) const {
-    Term number = plane_[0] + plane_[1] * channels_;
-    for (int d = windows_.dims() - 1; d >= 0; --d) number = number * windows_.pooled(d) + place[static_cast<size_t>(d)];
+    const std::vector<Term> at = with_plane(place, plane_);
+    const std::vector<size_t> order = order_of(pooling_.pooled());
+    const auto dims = static_cast<size_t>(windows_.dims());
+    Term number = at[order.back()];
+    for (size_t i = order.size() - 1; i-- > 0;) {
+      number = number * (order[i] == dims ? channels_ : windows_.pooled(static_cast<int>(order[i]))) + at[order[i]];
+    }
     return number;
   }
 

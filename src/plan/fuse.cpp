@@ -250,7 +250,10 @@ void Fuser::add_call(int32_t node) {
   units[unit].taken = call && target_.takes(*call);
   const Order usual = info(v(node).op->kind).strided ? Order::strided : Order::contiguous;
   const auto order = [&](int i) { return call ? target_.order(*call, static_cast<size_t>(i)) : usual; };
-  v(node).channels_first = order(v(node).operands) == Order::channels_first && orders_differ(node);
+  // Pools that read images as they are write theirs in the same way.
+  const Order result = order(v(node).operands);
+  const bool follows = result == Order::strided && v(node).op->kind == Kind::window && meets_channels_first(node);
+  v(node).channels_first = (result == Order::channels_first || follows) && orders_differ(node);
   for (int i = 0; i < v(node).operands; ++i) {
     const int32_t operand = call_operand(node, i, order(i));  // may add values: references into their list end
     v(node).in[i] = operand;

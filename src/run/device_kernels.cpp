@@ -27,7 +27,9 @@ static_assert(static_cast<int>(KernelOperation::round) == ROSIN_ROUND &&
               static_cast<int>(KernelOperation::end_if) == ROSIN_END_IF &&
               static_cast<int>(KernelOperation::tanh_approximate) == ROSIN_TANH_APPROXIMATE &&
               static_cast<int>(KernelOperation::shuffle) == ROSIN_SHUFFLE &&
-              static_cast<int>(KernelOperation::multiply_matrices) == ROSIN_MULTIPLY_MATRICES);
+              static_cast<int>(KernelOperation::multiply_matrices) == ROSIN_MULTIPLY_MATRICES &&
+              static_cast<int>(KernelOperation::choose) == ROSIN_CHOOSE &&
+              kernels::chosen_buffer == ROSIN_CHOSEN_BUFFER);
 
 /// One code in C, and the lists that it points to.
 struct CodeInC {
@@ -83,6 +85,8 @@ kernels::Abilities abilities_of(const rosin_device_info& info) {
   device.vector_bytes = takes(ROSIN_TAKES_VECTORS) ? info.vector_bytes : 0;
   device.warp = takes(ROSIN_TAKES_SHUFFLE) ? info.warp : 0;
   device.read_only = takes(ROSIN_TAKES_READ_ONLY);
+  device.argument_bytes = std::max(info.argument_bytes, device.argument_bytes);
+  device.choices = takes(ROSIN_TAKES_CHOICES);
   device.matrix_types = takes(ROSIN_TAKES_MATRICES) ? info.matrix_types : 0;
   device.shared_bytes = takes(ROSIN_TAKES_LARGE_SHARED) ? info.largest_shared : info.shared_bytes;
   return device;

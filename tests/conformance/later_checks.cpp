@@ -338,6 +338,44 @@ void shared_memory_holds_vectors(Rig& rig) {
   }
 }
 
+/// Even groups copy from the first buffer to the third, odd ones from the second to the fourth.
+void buffers_are_chosen(Rig& rig) {
+  if (!takes(rig, ROSIN_TAKES_CHOICES)) return;
+  Code code;
+  code.name = "chooses";
+  code.group = 64;
+  code.buffers = {ROSIN_INT32, ROSIN_INT32, ROSIN_INT32, ROSIN_INT32};
+  const auto choose = [&](int64_t number, int64_t buffer) {
+    code.add(ROSIN_CHOOSE, ROSIN_SCALAR_INT32, {}, number << 32 | buffer);
+  };
+  choose(0, 0);
+  choose(1, 2);
+  const Value odd = code.binary(ROSIN_BIT_AND, code.group_at(0), code.int32(1));
+  code.when(code.less(code.int32(0), odd));
+  choose(0, 1);
+  choose(1, 3);
+  code.end_if();
+  const Value at = code.global();
+  code.store(ROSIN_CHOSEN_BUFFER + 1, at, code.load(ROSIN_CHOSEN_BUFFER, ROSIN_SCALAR_INT32, at));
+  const size_t count = 256;
+  std::vector<int32_t> first(count), second(count);
+  for (size_t i = 0; i < count; ++i) first[i] = static_cast<int32_t>(i), second[i] = -first[i];
+  const Module module(rig, {&code, 1});
+  const Memory from(rig, 4 * count), other(rig, 4 * count), to(rig, 4 * count), there(rig, 4 * count);
+  rig.write<int32_t>(from.at(), first);
+  rig.write<int32_t>(other.at(), second);
+  rig.write<int32_t>(to.at(), std::vector<int32_t>(count, 7));
+  rig.write<int32_t>(there.at(), std::vector<int32_t>(count, 7));
+  const rosin_place places[] = {from.at(), other.at(), to.at(), there.at()};
+  rig.launch(rig.stream, module.kernel(code.name), places, count / 64);
+  const auto even_got = rig.read<int32_t>(to.at(), count), odd_got = rig.read<int32_t>(there.at(), count);
+  for (size_t i = 0; i < count; ++i) {
+    const bool even = i / 64 % 2 == 0;
+    expect(even_got[i] == (even ? first[i] : 7), "element " + std::to_string(i) + " of the third buffer");
+    expect(odd_got[i] == (even ? 7 : second[i]), "element " + std::to_string(i) + " of the fourth buffer");
+  }
+}
+
 constexpr Check checks[] = {
     {"vectors are their elements", vectors_are_their_elements},
     {"vectors round as elements do", vectors_round_as_elements_do},
@@ -347,6 +385,7 @@ constexpr Check checks[] = {
     {"shared arrays may be large", shared_arrays_may_be_large},
     {"warps multiply matrices", warps_multiply_matrices},
     {"pairs are packed", pairs_are_packed},
+    {"buffers are chosen", buffers_are_chosen},
     {"shared memory holds vectors", shared_memory_holds_vectors},
 };
 

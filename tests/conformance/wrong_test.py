@@ -67,6 +67,7 @@ SEEN = {
     "shuffles nothing": "later: items of a warp exchange values",
     "large arrays are small": "later: shared arrays may be large",
     "rows of matrices take turns": "later: warps multiply matrices",
+    "chooses once": "later: buffers are chosen",
     "packs the other way round": "later: pairs are packed",
     "matrices without warps": "device: the info keeps its bounds",
     "shared vectors are where they were written": "later: shared memory holds vectors",

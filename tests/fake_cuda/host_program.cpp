@@ -73,8 +73,10 @@ std::string host_text(const std::string& text) {
   static const std::regex large(R"(extern __shared__[^;]*;)");
   static const std::regex large_array(R"((\w+)\* const (\w+) = \(\w+\*\)\(large_shared \+ (\d+)\);)");
   host = replaced(replaced(host, large, ""), large_array, "static LargeShared<$1, $3> $2;");
-  static const std::regex vector(R"(\*\((?:const )?(\w+)\*\)\(([ps]\d+) \+ (\w+)\))");
+  static const std::regex vector(R"(\*\((?:const )?(\w+)\*\)\(([pqs]\d+) \+ (\w+)\))");
   host = replaced(host, vector, "$2.vector<$1>($3)");
+  static const std::regex chosen(R"((?:const )?(\w+)\* (q\d+) = )");
+  host = replaced(host, chosen, "Global<$1> $2 = ");
   std::string made;
   auto from = host.cbegin();
   static const std::regex pointer(R"((\w+)\* (\w+))"), read_only(R"(const (\w+)\* __restrict__ (\w+))");

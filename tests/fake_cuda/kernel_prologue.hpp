@@ -34,6 +34,8 @@ namespace fake {
 template <class T, bool read_only = false> class Global {
  public:
   explicit Global(u64 address) : address_(address), block_(fake_item.find(address)) {}
+  /// A pointer that may be one of several.
+  Global(const Global<T, !read_only>& other) : address_(other.address_), block_(other.block_) {}
 
   /// One element, or several as a vector V.
   template <class V> class Place {
@@ -59,6 +61,8 @@ template <class T, bool read_only = false> class Global {
   template <class V, class I> Place<V> vector(I i) const { return {*this, address_ + static_cast<u64>(i) * sizeof(T)}; }
 
  private:
+  friend class Global<T, !read_only>;
+
   void inside(u64 at, u64 bytes) const {
     if (at < block_.begin || at + bytes > block_.end) fault("an access beyond a block of memory");
     if (at % bytes != 0) fault("a misaligned access");

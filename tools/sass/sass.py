@@ -42,7 +42,7 @@ CLASSES = {
     "add_f32": Asked(4, instructions=8),
     "add_bf16": Asked(2, instructions=8),
     "bias_f32": Asked(4, instructions=8),
-    "bias_bf16": Asked(2, instructions=8, reason="where the strip stands in its line is 20 instructions"),
+    "bias_bf16": Asked(2, instructions=8),
     "gelu_bf16": Asked(2, instructions=40),
     "layernorm_bf16": Asked(2, rows=True),
     "layernorm_gradient_bf16": Asked(2, 2, 40, rows=True, reason="IEEE divisions, and a walk for each moment"),
@@ -233,7 +233,7 @@ Loops of products by tensor cores. Share of the roof: what is left of it when in
 moves what it must, both beside the products; waiting for memory is not in it. Such products (mma.sync) reach about five
 eighths of what wgmma does on sm_90.
 
-| class | products | issue slots | share of issue slots | cycles of products | cycles of shared memory | share of the roof |
+| class | products | issue slots | share of them | cycles of products | cycles of shared memory | share of the roof |
 |---|---|---|---|---|---|---|
 """
 

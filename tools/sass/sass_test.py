@@ -57,6 +57,16 @@ TEXT = """
         /*0060*/                   STG.E desc[UR4][R4.64], R8 ;
         /*0070*/               @P1 BRA `(.L_x_5) ;
         /*0080*/                   EXIT ;
+//--------------------- .text.matmul_0c --------------------------
+\t.section\t.text.matmul_0c,"ax",@progbits
+.text.matmul_0c:
+.L_x_6:
+        /*0000*/                   LDS.128 R8, [R2] ;
+        /*0010*/                   HMMA.16816.F32.BF16 R12, R8, R10, R12 ;
+        /*0020*/                   HMMA.16816.F32.BF16 R16, R8, R10, R16 ;
+        /*0030*/                   STS.64 [R2], R8 ;
+        /*0040*/               @P1 BRA `(.L_x_6) ;
+        /*0050*/                   EXIT ;
 """
 
 
@@ -87,6 +97,15 @@ class MachineCodeTest(unittest.TestCase):
         self.assertEqual((row.instructions, row.share), (1, 1))
         self.assertEqual(sass.misses([row], sass.Asked(4, instructions=8, rows=True, tile=True)),
                          ["spills", "no shuffles", "no tile"])
+
+    def test_loops_of_tensor_cores_are_held_against_their_roof(self):
+        loop = self.kernels["matmul_0c"].tensor_loop()
+        self.assertEqual((loop.products, loop.slots, loop.shared), (2, 5, 24))
+        self.assertEqual((loop.of_issue, loop.of_roof), (2 / 5, 8 / 24))
+        self.assertIsNone(self.kernels["rows_0a"].tensor_loop())
+        row = sass.row_of(self.kernels["matmul_0c"], sass.Asked(2, wide=False, tensor=0.5))
+        self.assertEqual(sass.misses([row], sass.Asked(2, wide=False, tensor=0.5)),
+                         ["below 0.5 of the roof of tensor cores"])
 
     def test_integer_divisions_are_found(self):
         self.assertEqual([i.address for i in self.kernels["rows_0a"].code if i.divides], [0x10, 0x80])

@@ -352,6 +352,12 @@ const Way ways[] = {
          });
        });
      }},
+    {"chooses once",
+     [] {
+       computes([](Instructions& all) {
+         each(all, ROSIN_CHOOSE, [](rosin_instruction& in) { in.immediate &= ~int64_t{1}; });
+       });
+     }},
     {"packs the other way round",
      [] {
        computes([](Instructions& all) {
