@@ -278,8 +278,12 @@ template <template <class, class> class Loop> Run vector_loop(int rosin_type, in
     return nullptr;
   });
 }
-template <class E, class Index> struct LoadVectors { static constexpr Run run = &load_vectors<E, Index>; };
-template <class E, class Index> struct StoreVectors { static constexpr Run run = &store_vectors<E, Index>; };
+template <class E, class Index> struct LoadVectors {
+  static constexpr Run run = &load_vectors<E, Index>;
+};
+template <class E, class Index> struct StoreVectors {
+  static constexpr Run run = &store_vectors<E, Index>;
+};
 
 }  // namespace
 
@@ -322,7 +326,9 @@ template <template <class, class> class Loop> Run shared_vector_loop(int type, i
     return nullptr;
   });
 }
-template <class T, class Index> struct LoadSharedVectors { static constexpr Run run = &load_shared_vectors<T, Index>; };
+template <class T, class Index> struct LoadSharedVectors {
+  static constexpr Run run = &load_shared_vectors<T, Index>;
+};
 template <class T, class Index> struct StoreSharedVectors {
   static constexpr Run run = &store_shared_vectors<T, Index>;
 };

@@ -137,7 +137,7 @@ typedef enum rosin_instruction_set {
   ROSIN_TAKES_LARGE_SHARED = 8, /* no instruction: the shared arrays of a kernel may take up to largest_shared bytes */
   ROSIN_TAKES_MATRICES = 16, /* PACK, SHARED_LOAD_VECTOR, SHARED_STORE_VECTOR, and MULTIPLY_MATRICES of those elements
                                of matrix_types that it is for; with vectors and shuffles; warp is 32 */
-  ROSIN_TAKES_CHOICES = 32      /* CHOOSE */
+  ROSIN_TAKES_CHOICES = 32   /* CHOOSE */
 } rosin_instruction_set;
 
 /* ---- Kernels -------------------------------------------------------------------------------------------------------

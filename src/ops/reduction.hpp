@@ -40,8 +40,8 @@ Array wide(const Array& x);
 Array narrow(const Array& result, const Array& x);
 /// |x|^2, real also where x is complex.
 Array squared_size(const Array& x);
-/// sum(|distance|^2) / count of distance = x - mean(x). Its gradient goes to x at once: of what distances pass on to the
-/// mean nothing is left, as they add up to 0.
+/// sum(|distance|^2) / count of distance = x - mean(x). Its gradient goes to x at once: of what distances pass on to
+/// the mean nothing is left, as they add up to 0.
 Array spread_over(const Array& x, const Array& distance, uint64_t mask, double count);
 /// sqrt with gradient 0 at 0.
 Array root(const Array& x);

@@ -121,9 +121,7 @@ TEST_F(Fusion, ARowOfOneDimAndSumsAcrossItAreOneKernel) {
 TEST_F(Fusion, TheGradientOfANormalisationIsOneKernel) {
   const Array w = ramp({10, 10}), weight = sin(ramp({10, 33})), longer = ramp({7, 33});
   eval();
-  const auto loss = [&](const Array& a, const Array& b) {
-    return sum(matmul(b, normalise(matmul(w, a), 0)) * weight);
-  };
+  const auto loss = [&](const Array& a, const Array& b) { return sum(matmul(b, normalise(matmul(w, a), 0)) * weight); };
   // The normalisation and its gradient.
   EXPECT_EQ(launches([&] { return gradient(loss, x, w); }).kernels, 2);
   Array scaled;

@@ -59,9 +59,7 @@ Array data(const Array& x, const Sizes& sizes, const Device& device) {
   return (sizes.get("half", 0) ? cast(x, BFloat16) : x) | device;
 }
 
-Array error_of(const Array& logits, const Array& labels) {
-  return labelcrossentropy(cast(logits, Float32), labels);
-}
+Array error_of(const Array& logits, const Array& labels) { return labelcrossentropy(cast(logits, Float32), labels); }
 
 // --- The MLP.
 
