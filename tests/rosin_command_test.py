@@ -134,7 +134,7 @@ class Devices(Command):
         text = self.rosin("devices", "CUDA", "--verbose", plugins=FAKE, ROSIN_REFERENCE_CUDA="devices=2").stdout
         facts = self.cuda(status=0, plugins=FAKE, ROSIN_REFERENCE_CUDA="devices=2")["devices"][0]["facts"]
         self.assertLessEqual({"largest group", "shared bytes", "alignment", "largest allocation"}, set(facts))
-        self.assertEqual(facts["instructions"], "vectors, read-only, shuffle, large shared")
+        self.assertEqual(facts["instructions"], "vectors, read-only, shuffle, large shared, matrices, choices")
         for name, value in facts.items():
             self.assertIn(f"\n            {name}: {value}\n", text)
 

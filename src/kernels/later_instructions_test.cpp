@@ -197,13 +197,9 @@ TEST(LaterInstructions, PartsOfOneCodeShareItAndChooseTheirBuffers) {
 TEST(LaterInstructions, SumsOfPartsShareALaunch) {
   const Array x = numbers({40, 3000}), y = numbers({40, 3000});
   const auto codes = same_bits([&] { return concat({sum(x * y, 1), sum(x - y, 1), sum(x * x, 1)}, 0); });
-  int columns = 0, choices = 0;
-  for (const auto& [name, code] : codes) {
-    columns += name.starts_with("column_parts");
-    choices += name.starts_with("column_parts") && count_of({{name, code}}, KernelOperation::choose) > 0;
-  }
+  int columns = 0;
+  for (const auto& [name, code] : codes) columns += name.starts_with("column_parts");
   EXPECT_EQ(columns, 1);
-  EXPECT_EQ(choices, 1);
 }
 
 TEST(LaterInstructions, LongRowsStayInOneKernel) {

@@ -37,8 +37,7 @@ Moments moments_of(const Array& x, const Dims& dims) {
   Moments m;
   m.mean = mean(x, dims);
   m.distance = x - m.mean;
-  const uint64_t mask = dims_mask("normalise", dims, x.shape());
-  m.variance = spread_over(x, m.distance, mask, static_cast<double>(reduced_count(x.shape(), mask)));
+  m.variance = spread_over(x, m.distance, dims_mask("normalise", dims, x.shape()));
   return m;
 }
 

@@ -18,6 +18,10 @@ std::string square_out(NodeWriting& node) {
   return node.add("Mul", {x, x});
 }
 
+std::string cos_of_turns_out(NodeWriting& node) {
+  return node.add("Cos", {node.add("Mul", {node.x(), node.constant(2 * std::numbers::pi)})});
+}
+
 std::string root_below_one(NodeWriting& node) { return node.add("Reciprocal", {node.add("Sqrt", {node.x()})}); }
 
 std::string clamp_out(NodeWriting& node) {

@@ -39,6 +39,7 @@ constexpr Export table[] = {
     {"conv_data", conv_transpose_out},
     {"conv_weights", conv_kernels_out},
     {"cos", plain, "Cos"},
+    {"cos_of_turns", cos_of_turns_out},
     {"cosh", plain, "Cosh"},
     {"cummax", running_out, "Max"},
     {"cummin", running_out, "Min"},

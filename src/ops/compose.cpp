@@ -112,9 +112,7 @@ Array normalise(const Array& x, Dims dims, double eps) {
   const uint64_t mask = dims_mask("normalise", dims, x.shape());
   const Array values = wide(x);
   const Array distance = values - mean_over(values, mask);
-  const auto count = static_cast<double>(reduced_count(x.shape(), mask));
-  const Array spread = spread_over(values, distance, mask, count);
-  return narrow(distance / sqrt(spread + eps), x);
+  return narrow(distance / sqrt(spread_over(values, distance, mask) + eps), x);
 }
 
 Array dot(const Array& a, const Array& b) {

@@ -40,9 +40,9 @@ Array wide(const Array& x);
 Array narrow(const Array& result, const Array& x);
 /// |x|^2, real also where x is complex.
 Array squared_size(const Array& x);
-/// sum(|distance|^2) / count of distance = x - mean(x). Its gradient goes to x at once: of what distances pass on to
-/// the mean nothing is left, as they add up to 0.
-Array spread_over(const Array& x, const Array& distance, uint64_t mask, double count);
+/// sum(|distance|^2) / count of distance = x - mean(x), of as many elements or, corrected, one fewer. Its gradient goes
+/// to x at once: of what distances pass on to the mean nothing is left, as they add up to 0.
+Array spread_over(const Array& x, const Array& distance, uint64_t mask, bool corrected = false);
 /// sqrt with gradient 0 at 0.
 Array root(const Array& x);
 

@@ -19,22 +19,31 @@ namespace rosin {
 namespace {
 
 struct SpreadAttributes {
-  double factor = 0;  // of the distances, in the gradient
+  int64_t corrected = 0;
 };
 
+/// What a sum of squared distances is divided by.
+double count_of(int64_t elements, bool corrected) {
+  return static_cast<double>(std::max<int64_t>(elements - (corrected ? 1 : 0), 0));
+}
+
+void spread_gradient(Backward& b) {
+  const Array distance = b.in(2);
+  const int64_t elements = distance.count() / std::max<int64_t>(b.gradient.count(), 1);
+  b.give(1, b.gradient * (2 / count_of(elements, b.attributes<SpreadAttributes>().corrected != 0)) * distance);
+}
+
 /// Operand 0 is the value, from x and its distances from the mean.
-const Op& spread_op =
-    register_op({.name = "spread",
-                 .kind = Kind::argument,
-                 .operands = 3,
-                 .doc = "a multiple of the sum of squared distances from the mean"})
-        ->with_gradient([](Backward& b) { b.give(1, b.gradient * b.attributes<SpreadAttributes>().factor * b.in(2)); });
+const Op& spread_op = *register_op({.name = "spread",
+                                    .kind = Kind::argument,
+                                    .operands = 3,
+                                    .doc = "the mean of squared distances from the mean",
+                                    .gradient = spread_gradient});
 
 Array variance(const Array& x, uint64_t mask, bool corrected) {
   const Array values = wide(x);
   const Array distance = values - mean_over(values, mask);
-  const int64_t count = std::max<int64_t>(reduced_count(x.shape(), mask) - (corrected ? 1 : 0), 0);
-  return spread_over(values, distance, mask, static_cast<double>(count));
+  return spread_over(values, distance, mask, corrected);
 }
 
 Array var_over(const Array& x, uint64_t mask, bool corrected) { return narrow(variance(x, mask, corrected), x); }
@@ -69,11 +78,11 @@ const bool named[] = {name_function(mean, "mean"), name_function(var, "var"), na
 
 }  // namespace
 
-Array spread_over(const Array& x, const Array& distance, uint64_t mask, double count) {
-  const Array y = sum_over(squared_size(distance), mask) / count;
+Array spread_over(const Array& x, const Array& distance, uint64_t mask, bool corrected) {
+  const Array y = sum_over(squared_size(distance), mask) / count_of(reduced_count(x.shape(), mask), corrected);
   if (is_complex(x.dtype()) || y.node()->weak) return y;
   return record(spread_op, std::initializer_list<const Array*>{&y, &x, &distance}, y.dtype(), y.shape(),
-                Attributes::of(SpreadAttributes{2 / count}));
+                Attributes::of(SpreadAttributes{corrected}));
 }
 
 Array wide(const Array& x) { return is_half(x.dtype()) ? cast(x, Float32) : as_float(x); }
