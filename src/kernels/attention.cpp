@@ -160,6 +160,7 @@ class BlockKernel {
   Heads values_at(Term first, Term head) const {
     return {v_, value_features_, logits_.keys(), kv_head(head), batch_item_, first};
   }
+
   /// Fills a part with `side` steps of rows_ elements: element(i, l) in row i. `along`: steps stand side by side in
   /// memory, else rows do.
   template <class F> void fill(int part, bool along, F&& element) {
@@ -209,6 +210,7 @@ class BlockKernel {
     const bool of_keys = owned_ == Owned::keys;
     return {of_keys ? walked : own, of_keys ? own : walked, head, batch_item_};
   }
+
   /// Writes sums, times a factor for each row, to the features that the group computes.
   template <class F> void store(const std::vector<Term>& sums, int32_t result, Term features, Term places, F&& factor) {
     const ArrayTerm out = array(result);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "kernels/attention.hpp"
+#include "kernels/bit_terms.hpp"
 
 namespace rosin::kernels::units {
 
@@ -26,13 +27,6 @@ using Words = std::vector<Term>;
 /// A part of a warp's rows, 8 columns wide: 4 numbers of each item.
 using Tile = std::vector<Term>;
 using Strips = std::vector<std::vector<Tile>>;  // tiles of each of the warp's strips
-
-inline Term shifted_right(Term x, int by) {
-  return x.writer->apply(Primitive::shift_right_zero, x.type, {x, like(x, by)});
-}
-inline Term bits_and(Term x, int64_t mask) { return x.writer->apply(Primitive::bit_and, x.type, {x, like(x, mask)}); }
-inline Term bits_or(Term x, Term y) { return x.writer->apply(Primitive::bit_or, x.type, {x, y}); }
-inline Term shifted_left(Term x, int by) { return x.writer->apply(Primitive::shift_left, x.type, {x, like(x, by)}); }
 
 /// Features with those that fill up the last step of the units.
 inline int whole_steps(int64_t features) { return static_cast<int>((features + 15) / 16 * 16); }

@@ -10,6 +10,7 @@
 #include <array>
 #include <bit>
 
+#include "kernels/bit_terms.hpp"
 #include "kernels/matmul.hpp"
 
 namespace rosin::kernels {
@@ -18,11 +19,6 @@ namespace {
 constexpr int words_of_line = 16, words_of_share = 4, shares_of_line = words_of_line / words_of_share;
 constexpr int warps_by_rows = 4, warps_by_columns = 2;  // of a group, over its part of the result
 static_assert(warps_by_rows * warps_by_columns * 32 == items_of_group);
-
-Term shifted_right(Term x, int by) { return x.writer->apply(Primitive::shift_right_zero, x.type, {x, like(x, by)}); }
-Term bits_and(Term x, int64_t mask) { return x.writer->apply(Primitive::bit_and, x.type, {x, like(x, mask)}); }
-Term bits_or(Term x, Term y) { return x.writer->apply(Primitive::bit_or, x.type, {x, y}); }
-Term bits_xor(Term x, Term y) { return x.writer->apply(Primitive::bit_xor, x.type, {x, y}); }
 
 /// The word of a shared array where vector `number`, of 8, of a pair of lines begins. Eight pairs that follow each
 /// other have the same vector in different banks, and two of them all even ones: the former are written at a time, the

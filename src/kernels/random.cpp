@@ -6,6 +6,7 @@
 #include <rosin/error.hpp>
 
 #include "base/philox.hpp"
+#include "kernels/bit_terms.hpp"
 #include "kernels/draws.hpp"
 #include "kernels/elements.hpp"
 
@@ -15,19 +16,13 @@ namespace {
 constexpr ScalarType word = ScalarType::uint32, wide = ScalarType::int64;
 using WordTerms = std::array<Term, 4>;
 
-Term shifted_right(Term x, int bits) {
-  return x.writer->apply(Primitive::shift_right_zero, x.type, {x, like(x, bits)});
-}
 Term low_word(Term x) { return x.writer->convert(x, word); }
 Term high_word(Term x) { return low_word(shifted_right(x, 32)); }
-Term bit_xor(Term x, Term y) { return x.writer->apply(Primitive::bit_xor, x.type, {x, y}); }
-Term low_half(Term x) { return x.writer->apply(Primitive::bit_and, wide, {x, like(x, 0xffffffff)}); }
+Term low_half(Term x) { return bits_and(x, 0xffffffff); }
 // Two words as one Int64.
 Term joined(Term low, Term high) {
   KernelWriter& writer = *low.writer;
-  const Term upper = writer.convert(high, wide);
-  return writer.apply(Primitive::bit_or, wide,
-                      {writer.convert(low, wide), writer.apply(Primitive::shift_left, wide, {upper, like(upper, 32)})});
+  return bits_or(writer.convert(low, wide), shifted_left(writer.convert(high, wide), 32));
 }
 
 // The words of block number `block` (Int64) under the key (Int64). Bits of the 64-bit products do not depend on signs.
@@ -39,8 +34,8 @@ WordTerms block_words(Term key, Term block) {
   for (int round = 0; round < philox::rounds; ++round) {
     const Term first = writer.convert(c[0], wide) * writer.bits(wide, philox::first_factor);
     const Term second = writer.convert(c[2], wide) * writer.bits(wide, philox::second_factor);
-    c = {bit_xor(bit_xor(high_word(second), c[1]), low), low_word(second),
-         bit_xor(bit_xor(high_word(first), c[3]), high), low_word(first)};
+    c = {bits_xor(bits_xor(high_word(second), c[1]), low), low_word(second),
+         bits_xor(bits_xor(high_word(first), c[3]), high), low_word(first)};
     low = low + writer.bits(word, philox::low_step);
     high = high + writer.bits(word, philox::high_step);
   }
@@ -148,9 +143,9 @@ Term drawn_element(ScalarType type, Term key, Term counter, Term element) {
   const Term at = writer.convert(element, wide);
   const WordTerms words = block_words(key, counter + shifted_right(at, doubles ? 1 : 2));
   const Term place = low_word(at);
-  const Term odd = writer.apply(Primitive::bit_and, word, {place, like(place, 1)}) != 0;
+  const Term odd = bits_and(place, 1) != 0;
   if (doubles) return unit_double(writer.select(odd, words[2], words[0]), writer.select(odd, words[3], words[1]));
-  const Term upper = writer.apply(Primitive::bit_and, word, {place, like(place, 2)}) != 0;
+  const Term upper = bits_and(place, 2) != 0;
   return unit_float(
       writer.select(upper, writer.select(odd, words[3], words[2]), writer.select(odd, words[1], words[0])));
 }
