@@ -23,6 +23,7 @@
 #include "ops/add_along.hpp"
 #include "ops/attention.hpp"
 #include "ops/sequence.hpp"
+#include "ops/shapes.hpp"
 
 namespace rosin {
 namespace {
@@ -44,13 +45,6 @@ Sizes with_count(const Node& node, int64_t n) {
   throw Error(ErrorKind::shape, "vmap: arrays inside may have " + std::to_string(Shape::max_rank - 1) + " dims; " +
                                     std::string(op_name(node)) + " gives " + to_string(node.shape()) +
                                     "; reshape them to fewer");
-}
-
-/// What x is a reshape of, x itself where it is none.
-Array unshaped(const Array& x) {
-  const Node& node = *x.node();
-  const bool pending = node.state.load(std::memory_order_relaxed) == NodeState::pending;
-  return pending && node.op->movement == Movement::reshape ? handle(node.arrays()[0]) : x;
 }
 
 /// x (sizes..., n) with dims of size 1 before the last, so that it has `rank` and that one.
@@ -100,7 +94,7 @@ int kept_dims(const Operands& in) {
   int most = 0;
   for (const Operand& x : in) {
     if (!x.is_mapped) continue;
-    const Array from = unshaped(x.value);
+    const Array from = unreshaped(x.value);
     if (from.rank() > 0 && from.size(-1) == from.count()) most = std::max(most, from.rank() - 1);
   }
   return most;

@@ -165,7 +165,8 @@ void check_concat(const Array& first, const Array& other, size_t place_of_other,
 // What lists of arrays are made of on the way: a steady step takes nothing from the heap.
 template <class T> using Few = std::vector<T, detail::FreeListAllocator<T>>;
 
-/// What a pending reshape of this thread was made of, else x itself.
+}  // namespace
+
 Array unreshaped(const Array& x) {
   const Node& node = *x.node();
   const bool pending = node.state.load(std::memory_order_relaxed) == NodeState::pending;
@@ -174,8 +175,6 @@ Array unreshaped(const Array& x) {
   add_count(from, one_user);
   return Array::adopt(from);
 }
-
-}  // namespace
 
 /// A reshape of what this thread has reshaped looks at what that was made of: none stands between steps that could
 /// fuse.

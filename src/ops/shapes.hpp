@@ -46,6 +46,9 @@ inline Array record_one(const Op& op, const Array& x, DType type, const Shape& s
   return record(op, in, type, shape, attributes);
 }
 
+/// What a pending reshape of this thread was made of, else x itself.
+Array unreshaped(const Array& x);
+
 /// `op: rule; got X; cure`.
 [[noreturn]] void refuse(ErrorKind kind, std::string_view op, std::string_view rule, const std::string& came,
                          std::string_view cure);
