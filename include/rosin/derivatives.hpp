@@ -75,9 +75,9 @@ ROSIN_API Array jacobian(const ArrayFunction& f, const Array& x);
 
 namespace detail {
 
-/// The elements of all arrays, which have one type, one after another; and the arrays like these that such a vector
-/// stands for.
-ROSIN_API Array joined(std::span<const Array> arrays);
+/// For `op`: the elements of all arrays, one after another. Error (dtype): they have several types.
+ROSIN_API Array joined(const char* op, std::span<const Array> arrays);
+/// The arrays like these that such a vector stands for.
 ROSIN_API std::vector<Array> parted(const Array& vector, std::span<const Array> like);
 /// Error (shape): the directions are not those of the arrays.
 ROSIN_API void check_directions(std::span<const Array> arrays, std::span<const Array> directions);
@@ -99,14 +99,14 @@ Tangent jvp(const F& f, const std::tuple<X...>& x, const std::tuple<X...>& v) {
   const auto list = [](const X&... all) { return std::array<Array, sizeof...(X)>{all...}; };
   const auto at = std::apply(list, x), along = std::apply(list, v);
   detail::check_directions(at, along);
-  return jvp(detail::of_vector(f, at), detail::joined(at), detail::joined(along));
+  return jvp(detail::of_vector(f, at), detail::joined("jvp", at), detail::joined("jvp", along));
 }
 /// Of several arrays of one type: a Jacobian by each, auto [by_x, by_y] = jacobian(f, x, y). Source: Zygote.jacobian.
 template <class F, class... X>
   requires(sizeof...(X) > 1 && (std::same_as<X, Array> && ...))
 std::tuple<X...> jacobian(const F& f, const X&... x) {
   const std::array<Array, sizeof...(X)> at{x...};
-  const Array all = jacobian(detail::of_vector(f, at), detail::joined(at));
+  const Array all = jacobian(detail::of_vector(f, at), detail::joined("jacobian", at));
   int64_t first = 0;
   const auto columns_of = [&](const Array& part) {
     const int64_t begin = std::exchange(first, first + part.count());

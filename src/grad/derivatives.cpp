@@ -56,9 +56,16 @@ Tangent jvp(const ArrayFunction& f, const Array& x, const Array& v) {
 
 namespace detail {
 
-Array joined(std::span<const Array> arrays) {
+Array joined(const char* op, std::span<const Array> arrays) {
   std::vector<Array> vectors;
-  for (const Array& x : arrays) vectors.push_back(reshape(x, {-1}));
+  for (const Array& x : arrays) {
+    if (x.dtype() != arrays[0].dtype()) {
+      throw Error(ErrorKind::dtype, std::string(op) + ": the arrays have one type; got " +
+                                        to_string(arrays[0].dtype()) + " and " + to_string(x.dtype()) +
+                                        "; convert one with cast");
+    }
+    vectors.push_back(reshape(x, {-1}));
+  }
   return concat(vectors, 0);
 }
 

@@ -79,6 +79,8 @@ TEST(Derivatives, FunctionsMayTakeSeveralArrays) {
               jvp(f, std::tuple{w, x}, std::tuple{by_x, by_x});
             }),
             "jvp: the vector has the shape of x; got (3) and (2, 3); expand it");
+  EXPECT_EQ(error_of([&] { jacobian(f, cast(w, Float32), x); }),
+            "jacobian: the arrays have one type; got Float32 and Float64; convert one with cast");
 }
 
 TEST(Derivatives, TangentsAndPullbacksAreProductsWithTheJacobian) {
