@@ -17,8 +17,8 @@ struct Op;
 namespace rosin::plan {
 
 /// What is computed. The numbers, and those of the enums below, are those of backend.h. Ops of graphs become products,
-/// convolutions and poolings (describe.hpp); normalisations and attention can be described, but no op becomes such a call yet.
-/// Kinds whose arrays backend.h does not define (recurrent, optimiser, collective) are none here.
+/// convolutions and poolings (describe.hpp); normalisations and attention can be described, but no op becomes such a
+/// call yet. Kinds whose arrays backend.h does not define (recurrent, optimiser, collective) are none here.
 enum class CallKind : uint8_t {
   matmul,
   convolution,          // input, weights -> output
