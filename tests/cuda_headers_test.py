@@ -19,6 +19,7 @@ DRIVER = {"plugin.cpp": (r"all\.(\w+)", "All"), "compiler.cpp": (r"functions_\.(
           "graphs.cpp": (r"(\w+_)", "Graphing")}
 BLAS = {"blas.cpp": (r"functions_\.(\w+)", "Multiplying")}
 DNN = {"cudnn_library.cpp": (r"functions_\.(\w+)", "Convolving")}
+RECURRENT = {"cudnn_library.cpp": (r"recurrent_\.(\w+)", "Recurring")}
 
 
 def folders_of_headers():
@@ -79,7 +80,8 @@ class CudaHeaders(unittest.TestCase):
 
     def test_those_of_cudnn_are_nvidias(self):
         self.assertEqual(len(comparisons(DNN)), 10)
-        done = self.compile("cudnn.cpp", DNN, ["cudnn.h"])
+        self.assertEqual(len(comparisons(RECURRENT)), 18)
+        done = self.compile("cudnn.cpp", DNN, ["cudnn.h"], *comparisons(RECURRENT))
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_a_wrong_signature_and_a_wrong_number_are_seen(self):

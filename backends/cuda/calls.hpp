@@ -1,5 +1,5 @@
 // Vendor calls of CUDA: what those of its libraries share. Read first: driver/driver.hpp, scratch.hpp. Read next:
-// calls.cpp (which library is asked), blas_call.cpp, cudnn_call.cpp.
+// calls.cpp (which library is asked), blas_call.cpp, cudnn_call.cpp, recurrent_call.cpp.
 #pragma once
 
 #include <algorithm>
@@ -23,10 +23,12 @@ struct CallMaker {
 
 extern const CallMaker blas_calls;
 extern const CallMaker dnn_calls;
+extern const CallMaker recurrent_calls;
 
 rosin_status call_takes(rosin_device* device, const rosin_call_description* description, int32_t* orders);
 rosin_status call_prepare(rosin_device* device, const rosin_call_description* description, rosin_call** out,
                           uint64_t* workspace);
+rosin_status call_reserve(rosin_device* device, const rosin_call_description* description, uint64_t* bytes);
 
 constexpr size_t most_call_arrays = 8;
 

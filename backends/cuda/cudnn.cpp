@@ -100,15 +100,17 @@ void Dnn::run(driver::Stream stream, const DnnWays& ways, size_t way, const Addr
   pack.set(dnn::Attribute::pack_pointers, dnn::ValueType::pointer, pointers);
   pack.set(dnn::Attribute::pack_workspace, dnn::ValueType::pointer, reinterpret_cast<void*>(workspace));
   pack.finish("arrays of a convolution");
-  const std::lock_guard guard(running_);
-  library.check(library.functions().set_stream(handle_, stream), "use of a stream");
-  const int status = library.functions().execute(handle_, ways.plan(way), pack.get());
+  use(stream, "convolution",
+      [&](dnn::Handle handle) { return library.functions().execute(handle, ways.plan(way), pack.get()); });
+}
+
+void Dnn::check(int status, const char* what) {
   if (status == dnn::success) return;
   // Whether the device is lost is the driver's to say.
   size_t free = 0, total = 0;
   const driver::Driver& driver = driver::the_driver();
-  driver.check(driver.functions.memory_info(&free, &total), "convolution");
-  library.check(status, "convolution");
+  driver.check(driver.functions.memory_info(&free, &total), what);
+  dnn_library().check(status, what);
 }
 
 /// Of small integers; the bias is 1 everywhere.

@@ -1,10 +1,12 @@
-// cuDNN, opened at run time: the convolutions that it computes for a device. Where it is missing, too old or does not
-// work, rosin goes on with kernels of its own. Read first: cuda.hpp, cudnn_types.hpp. Read next: cudnn_plan.hpp.
+// cuDNN, opened at run time: the convolutions that it computes for a device, and its handle for recurrent layers
+// (cudnn_recurrent.hpp). Where it is missing, too old or does not work, rosin goes on with kernels of its own.
+// Read first: cuda.hpp, cudnn_types.hpp. Read next: cudnn_plan.hpp.
 #pragma once
 
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "cuda/convolution.hpp"
@@ -28,17 +30,29 @@ class Dnn {
   /// The ways of a convolution, found once: those that were found are kept. Throws ROSIN_UNSUPPORTED where there is
   /// none.
   std::shared_ptr<DnnWays> ways_of(const Convolution& convolution, uint64_t workspace);
+  /// Why it is not asked for recurrent layers; empty: it is. Small ones are computed first, with their gradients, and
+  /// must be right. With the device's context current.
+  const std::string& recurrent_reason();
+  /// Gives work to the stream: `work` has the library's handle for itself, and gives a status of it.
+  template <class Work> void use(driver::Stream stream, const char* what, Work&& work) {
+    const std::lock_guard guard(running_);
+    dnn_library().check(dnn_library().functions().set_stream(handle_, stream), "use of a stream");
+    check(work(handle_), what);
+  }
   /// Computes in one of them. `arrays`: of the call, in their order.
   void run(driver::Stream stream, const DnnWays& ways, size_t way, const driver::Address* arrays,
            driver::Address workspace);
 
  private:
   void try_out();
+  static void check(int status, const char* what);
   std::vector<float> tried_result(bool with_epilogue, const std::vector<float>& x, const std::vector<float>& w);
 
   dnn::Handle handle_ = nullptr;
   std::string reason_;
   bool takes_epilogues_ = false;
+  std::mutex trying_;
+  std::optional<std::string> recurrent_reason_;
   std::mutex running_;  // a handle has one stream at a time
   std::mutex finding_;
   std::map<std::string, std::shared_ptr<DnnWays>> found_;

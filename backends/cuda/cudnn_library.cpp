@@ -27,6 +27,7 @@ DnnLibrary::DnnLibrary(int driver_version) {
   }
   find_version(library, driver_version);
   if (reason_.empty()) find_functions(library);
+  if (reason_.empty()) find_recurrent(library);
 }
 
 /// Before other functions: those of another version may be others.
@@ -70,6 +71,32 @@ void DnnLibrary::find_functions(const Library& library) {
   find(functions_.set, "cudnnBackendSetAttribute");
   find(functions_.get, "cudnnBackendGetAttribute");
   find(functions_.execute, "cudnnBackendExecute");
+}
+
+void DnnLibrary::find_recurrent(const Library& library) {
+  has_recurrent_ = true;
+  const auto find = [&](auto& function, const char* name) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(library.find(name));
+    has_recurrent_ = has_recurrent_ && function;
+  };
+  find(recurrent_.tensor_create, "cudnnCreateTensorDescriptor");
+  find(recurrent_.tensor_destroy, "cudnnDestroyTensorDescriptor");
+  find(recurrent_.tensor_set, "cudnnSetTensorNdDescriptor");
+  find(recurrent_.dropout_create, "cudnnCreateDropoutDescriptor");
+  find(recurrent_.dropout_destroy, "cudnnDestroyDropoutDescriptor");
+  find(recurrent_.dropout_set, "cudnnSetDropoutDescriptor");
+  find(recurrent_.create, "cudnnCreateRNNDescriptor");
+  find(recurrent_.destroy, "cudnnDestroyRNNDescriptor");
+  find(recurrent_.set, "cudnnSetRNNDescriptor_v8");
+  find(recurrent_.sequence_create, "cudnnCreateRNNDataDescriptor");
+  find(recurrent_.sequence_destroy, "cudnnDestroyRNNDataDescriptor");
+  find(recurrent_.sequence_set, "cudnnSetRNNDataDescriptor");
+  find(recurrent_.room, "cudnnGetRNNTempSpaceSizes");
+  find(recurrent_.weight_bytes, "cudnnGetRNNWeightSpaceSize");
+  find(recurrent_.weight_places, "cudnnGetRNNWeightParams");
+  find(recurrent_.forward, "cudnnRNNForward");
+  find(recurrent_.backward_data, "cudnnRNNBackwardData_v8");
+  find(recurrent_.backward_weights, "cudnnRNNBackwardWeights_v8");
 }
 
 void DnnLibrary::check(int status, const char* what) const {

@@ -21,6 +21,8 @@ class DnnLibrary {
   const std::string& reason() const { return reason_; }
   const std::string& version() const { return version_; }
   const dnn::Functions& functions() const { return functions_; }
+  /// Null where this version lacks some of them.
+  const dnn::RecurrentFunctions* recurrent() const { return has_recurrent_ ? &recurrent_ : nullptr; }
   /// Throws what a status means; `what` is what was asked for.
   void check(int status, const char* what) const;
 
@@ -28,8 +30,11 @@ class DnnLibrary {
   void find_version(const Library& library, int driver_version);
   void check_runtime(const Library& library, int driver_version);
   void find_functions(const Library& library);
+  void find_recurrent(const Library& library);
 
   dnn::Functions functions_{};
+  dnn::RecurrentFunctions recurrent_{};
+  bool has_recurrent_ = false;
   std::string reason_, version_;
 };
 

@@ -1,6 +1,6 @@
 // What calls of cuDNN exchange, as its documentation gives it (cudnn_graph.h, cuDNN 9): descriptors, which get their
-// attributes one by one and are then final. tests/cuda_headers_test.py compares it with the real headers where they are
-// there.
+// attributes one by one and are then final; and functions of their own for recurrent layers (cudnn_adv.h).
+// tests/cuda_headers_test.py compares it with the real headers where they are there.
 #pragma once
 
 #include <cstddef>
@@ -149,6 +149,70 @@ enum class Note : int {
   winograd_4 = 6,
   winograd_6 = 7,
   winograd_13 = 8
+};
+
+/// cudnnRNNMode_t: numbered as rosin_cell, but for the order of its first two.
+enum class RecurrentCell : int { relu = 0, tanh = 1, lstm = 2, gru = 3 };
+
+/// cudnnRNNBiasMode_t: beside the input's weights alone.
+constexpr int input_bias = 1;
+/// cudnnRNNDataLayout_t: sequence after sequence, of one length with what pads them.
+constexpr int batch_major = 2;
+/// CUDNN_RNN_PADDED_IO_ENABLED
+constexpr unsigned padded_io = 1;
+
+/// cudnnForwardMode_t
+enum class ForwardMode : int { inference = 0, training = 1 };
+
+/// cudnnMathType_t
+enum class MathType : int { usual = 0, tensor_cores = 1, fma = 3 };  // usual: TF32 too
+
+using TensorDescriptor = struct OpaqueDnnTensor*;
+using DropoutDescriptor = struct OpaqueDnnDropout*;
+using RecurrentDescriptor = struct OpaqueDnnRecurrent*;
+using SequenceDescriptor = struct OpaqueDnnSequence*;  // cudnnRNNDataDescriptor_t
+
+/// The functions for recurrent layers, by their names without the library's prefix. Other numbers, where they are not
+/// named here, are 0 in all calls.
+struct RecurrentFunctions {
+  int (*tensor_create)(TensorDescriptor* tensor);
+  int (*tensor_destroy)(TensorDescriptor tensor);
+  int (*tensor_set)(TensorDescriptor tensor, Type type, int rank, const int* sizes, const int* strides);
+  int (*dropout_create)(DropoutDescriptor* dropout);
+  int (*dropout_destroy)(DropoutDescriptor dropout);
+  int (*dropout_set)(DropoutDescriptor dropout, Handle handle, float probability, void* states, size_t bytes,
+                     unsigned long long seed);
+  int (*create)(RecurrentDescriptor* layer);
+  int (*destroy)(RecurrentDescriptor layer);
+  int (*set)(RecurrentDescriptor layer, int algorithm, RecurrentCell cell, int bias, int directions, int input,
+             Type type, Type sums, MathType math, int32_t features, int32_t out, int32_t projected, int32_t layers,
+             DropoutDescriptor dropout, uint32_t flags);
+  int (*sequence_create)(SequenceDescriptor* sequences);
+  int (*sequence_destroy)(SequenceDescriptor sequences);
+  int (*sequence_set)(SequenceDescriptor sequences, Type type, int layout, int steps, int batch, int features,
+                      const int* lengths, void* padding);
+  int (*room)(Handle handle, RecurrentDescriptor layer, ForwardMode mode, SequenceDescriptor x, size_t* workspace,
+              size_t* reserve);
+  int (*weight_bytes)(Handle handle, RecurrentDescriptor layer, size_t* bytes);
+  int (*weight_places)(Handle handle, RecurrentDescriptor layer, int32_t part, size_t bytes, const void* weights,
+                       int32_t matrix, TensorDescriptor weight, void** weight_at, TensorDescriptor bias,
+                       void** bias_at);
+  int (*forward)(Handle handle, RecurrentDescriptor layer, ForwardMode mode, const int32_t* lengths,
+                 SequenceDescriptor x_form, const void* x, SequenceDescriptor y_form, void* y, TensorDescriptor h_form,
+                 const void* first_h, void* last_h, TensorDescriptor c_form, const void* first_c, void* last_c,
+                 size_t weight_bytes, const void* weights, size_t workspace_bytes, void* workspace,
+                 size_t reserve_bytes, void* reserve);
+  int (*backward_data)(Handle handle, RecurrentDescriptor layer, const int32_t* lengths, SequenceDescriptor y_form,
+                       const void* y, const void* dy, SequenceDescriptor x_form, void* dx, TensorDescriptor h_form,
+                       const void* first_h, const void* last_dh, void* first_dh, TensorDescriptor c_form,
+                       const void* first_c, const void* last_dc, void* first_dc, size_t weight_bytes,
+                       const void* weights, size_t workspace_bytes, void* workspace, size_t reserve_bytes,
+                       void* reserve);
+  /// `adds`: cudnnWgradMode_t, 0: the gradient is added to what stands there.
+  int (*backward_weights)(Handle handle, RecurrentDescriptor layer, int adds, const int32_t* lengths,
+                          SequenceDescriptor x_form, const void* x, TensorDescriptor h_form, const void* first_h,
+                          SequenceDescriptor y_form, const void* y, size_t weight_bytes, void* weight_gradient,
+                          size_t workspace_bytes, void* workspace, size_t reserve_bytes, void* reserve);
 };
 
 /// libraryPropertyType

@@ -254,6 +254,7 @@ rosin_backend make_table() {
   table.call_tune = driver::call_tune;
   table.call_choice = driver::call_choice;
   table.compile_key = compile_key;
+  table.call_reserve = call_reserve;
   return table;
 }
 

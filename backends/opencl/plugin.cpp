@@ -70,6 +70,7 @@ const rosin_backend table = {
     .event_elapsed = nullptr,
     .range_begin = nullptr,
     .range_end = nullptr,
+    .call_reserve = nullptr,
 };
 
 }  // namespace

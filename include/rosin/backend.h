@@ -534,6 +534,11 @@ typedef struct rosin_backend {
   /* Names what the calling thread does until range_end, in the vendor's tools; ranges nest (optional, both or none). */
   void (*range_begin)(rosin_device* device, const char* name);
   void (*range_end)(rosin_device* device);
+
+  /* Bytes that ROSIN_ROLE_RESERVE has among the arrays of this call, which has sizes and may be without that array.
+   * Recurrent layers are asked for where this is there and the call is taken; rosin has no kernel for one that
+   * call_prepare refuses later (optional). */
+  rosin_status (*call_reserve)(rosin_device* device, const rosin_call_description* description, uint64_t* bytes);
 } rosin_backend;
 
 /* The one exported function: the table of functions, valid for ever, or null when `abi` is not the plug-in's. It does

@@ -14,16 +14,23 @@ extern "C" {
  *
  * What a vendor's library computes as one call. rosin asks for it twice: when a plan is made, before sizes are known
  * (call_takes), and when the plan is prepared for sizes (call_prepare). A step whose call is refused is computed by
- * rosin's kernels, that step alone. Today rosin asks for matmul, convolutions and poolings. Lists grow at their ends:
- * a plug-in refuses (ROSIN_UNSUPPORTED) kinds, types, roles, activations, modes and attributes that it does not know,
- * and flags that it does not serve. So there is room for other types of elements and the roles of their scales.
+ * rosin's kernels, that step alone. Today rosin asks for matmul, convolutions, poolings and recurrent layers. Lists
+ * grow at their ends: a plug-in refuses (ROSIN_UNSUPPORTED) kinds, types, roles, activations, modes and attributes that
+ * it does not know, and flags that it does not serve. So there is room for other types of elements and the roles of
+ * their scales.
  *
  * matmul     a dim of size 1 in the batch of an operand repeats; batches have up to six dims.
  * normalisation  over all dims in which `mean` has one element: input - mean, times deviation, [times weights, plus
  *            bias]. deviation is 1 / sqrt(variance + epsilon), mean and deviation are stored where they are arrays.
  * attention  query (features, queries, heads, batch), key and value (features, keys, heads, batch) -> output like query
  *            with value's features: softmax over the keys of scale * key' * query, [dropout,] times value. state
- *            (queries, heads, batch) in Float32 receives the logarithm of the sum of the exponentials. */
+ *            (queries, heads, batch) in Float32 receives the logarithm of the sum of the exponentials.
+ * recurrent  a layer of the cell that ROSIN_ATTRIBUTE_CELL names, from the first step to the last, over an input
+ *            (features, steps, batch); outputs are (out, steps, batch), the states before the first and behind the last
+ *            step (out, batch). `weights` are one row: (features, gates * out) of the input, (out, gates * out) of the
+ *            state, (gates * out) biases, each column-major, the gates in the order of rosin_cell. reserve has
+ *            call_reserve bytes and keeps what the gradient needs of this run; the gradient leaves it as it is. Results
+ *            that are not among the arrays are not wanted. */
 
 typedef enum rosin_call_kind {
   ROSIN_CALL_MATMUL,              /* left (m, k, batch...), right (k, n, batch...) -> output (m, n, batch...) */
@@ -38,8 +45,11 @@ typedef enum rosin_call_kind {
   ROSIN_CALL_ATTENTION,           /* query, key, value -> [state,] output */
   ROSIN_CALL_ATTENTION_DATA,      /* query, key, value, output, state, output_gradient ->
                                      query_gradient, key_gradient, value_gradient */
-  ROSIN_CALL_RECURRENT,
-  ROSIN_CALL_RECURRENT_DATA,
+  ROSIN_CALL_RECURRENT,           /* input, weights, first_state, [first_cell] ->
+                                     [output, last_state, last_cell, reserve] */
+  ROSIN_CALL_RECURRENT_DATA,      /* input, weights, first_state, [first_cell,] output, reserve,
+                                     [output_gradient, last_state_gradient, last_cell_gradient] -> [input_gradient,
+                                     weights_gradient, first_state_gradient, first_cell_gradient] */
   ROSIN_CALL_OPTIMISER,
   ROSIN_CALL_COLLECTIVE
 } rosin_call_kind;
@@ -66,7 +76,16 @@ typedef enum rosin_role {
   ROSIN_ROLE_STATE,
   ROSIN_ROLE_QUERY_GRADIENT,
   ROSIN_ROLE_KEY_GRADIENT,
-  ROSIN_ROLE_VALUE_GRADIENT
+  ROSIN_ROLE_VALUE_GRADIENT,
+  ROSIN_ROLE_FIRST_STATE,
+  ROSIN_ROLE_FIRST_CELL, /* of lstm alone, like all cells */
+  ROSIN_ROLE_LAST_STATE,
+  ROSIN_ROLE_LAST_CELL,
+  ROSIN_ROLE_RESERVE, /* bytes */
+  ROSIN_ROLE_FIRST_STATE_GRADIENT,
+  ROSIN_ROLE_FIRST_CELL_GRADIENT,
+  ROSIN_ROLE_LAST_STATE_GRADIENT,
+  ROSIN_ROLE_LAST_CELL_GRADIENT
 } rosin_role;
 
 /* Element (i, j, ...) stands at i * strides[0] + j * strides[1] + ... from its place, in elements. A stride of 0 in a
@@ -125,8 +144,17 @@ typedef enum rosin_attribute_key {
   ROSIN_ATTRIBUTE_EPSILON, /* real, normalisation: added to variances; 0 */
   ROSIN_ATTRIBUTE_SCALE,   /* real, attention: of products of query and key; 1 */
   ROSIN_ATTRIBUTE_CAUSAL,  /* integer, attention: 1 where query i sees keys 0 to i only; 0 */
-  ROSIN_ATTRIBUTE_DROPOUT  /* real, attention: the probability with which a weight is dropped; 0 */
+  ROSIN_ATTRIBUTE_DROPOUT, /* real, attention: the probability with which a weight is dropped; 0 */
+  ROSIN_ATTRIBUTE_CELL     /* integer, recurrent: a rosin_cell; ROSIN_CELL_TANH */
 } rosin_attribute_key;
+
+/* What a step computes of the state h before it. s is W x + b of the input's weights, u is R h, by gates. */
+typedef enum rosin_cell {
+  ROSIN_CELL_TANH, /* h' = tanh(s + u) */
+  ROSIN_CELL_RELU, /* h' = relu(s + u) */
+  ROSIN_CELL_LSTM, /* gates i, f, g, o: c' = sigmoid(f) c + sigmoid(i) tanh(g), h' = sigmoid(o) tanh(c') */
+  ROSIN_CELL_GRU   /* gates r, z, n: r, z = sigmoid(s + u), n = tanh(s + r u), h' = n + z (h - n) */
+} rosin_cell;
 
 typedef struct rosin_attribute {
   int32_t key; /* rosin_attribute_key */

@@ -26,7 +26,9 @@ std::array<int64_t, 3> bytes_of_results(const Problem& p, int64_t element) {
     case Routine::pseudoinverse:
     case Routine::fourier:
     case Routine::sequence:
-    case Routine::sequence_gradient: break;
+    case Routine::sequence_gradient:
+    case Routine::recurrent:  // of devices alone
+    case Routine::recurrent_gradient: break;
   }
   return {m * n * element};
 }

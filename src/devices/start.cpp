@@ -4,12 +4,13 @@
 #include "graph/hooks.hpp"
 #include "run/device_table.hpp"
 #include "run/evaluate.hpp"
+#include "run/recurrent_reserve.hpp"
 
 namespace rosin {
 namespace {
 
 [[maybe_unused]] const bool started = [] {
-  hooks = {.evaluate = evaluate, .allocate = allocate_memory};
+  hooks = {.evaluate = evaluate, .allocate = allocate_memory, .recurrent_reserve = recurrent_reserve};
   DeviceTable::instance().set_cpu(cpu::executor());
   return true;
 }();

@@ -98,7 +98,7 @@ enum class Contraction : uint8_t {
   convolution_weights  // x, dy -> dw; sizes of w in the node
 };
 
-/// Which routine of the CPU; operands are matrices (m, n, batch...) whose batches are alike.
+/// Which routine, of the CPU unless said otherwise; operands are matrices (m, n, batch...) whose batches are alike.
 enum class Routine : uint8_t {
   none,
   cholesky,       // a -> lower factor; reads the lower triangle
@@ -115,7 +115,9 @@ enum class Routine : uint8_t {
   pseudoinverse,  // a -> pseudo-inverse (CutAttributes)
   fourier,        // (2, sizes...) -> (2, sizes...), parts of complex numbers (FourierAttributes)
   sequence,       // all steps of a recurrent layer (SequenceAttributes); operands stand in ops/sequence.hpp
-  sequence_gradient
+  sequence_gradient,
+  recurrent,  // the same by a device's library (RecurrentAttributes); operands stand in ops/recurrent_call.hpp
+  recurrent_gradient
 };
 
 struct TriangularAttributes {
@@ -148,6 +150,13 @@ struct SequenceAttributes {
   uint8_t reversed = 0;    // the last step comes first
   uint8_t lengths = 0;     // the last operand says how many steps each sequence has
   uint8_t cell_slope = 0;  // of the gradient: the loss depends on the cells
+  uint8_t unused[4] = {};
+};
+
+/// The gradient's operands end with the slopes of those results that have one.
+struct RecurrentAttributes {
+  SequenceCell cell = SequenceCell::tanh;
+  uint8_t output_slope = 0, state_slope = 0, cell_slope = 0;
   uint8_t unused[4] = {};
 };
 

@@ -35,7 +35,7 @@ enum class Kind : uint8_t {
   sort,
   scan,
   random,
-  routine,   // of whole matrices or lines (Routine), by the CPU alone: no device is given one
+  routine,   // of whole matrices, lines or sequences (Routine): a device is given those alone that its library computes
   part,      // one result of its operand, an op of several (PartAttributes)
   transfer,  // to another device: done at the call, never part of a plan
   attention  // of sequences, in blocks (AttentionAttributes)

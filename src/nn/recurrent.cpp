@@ -1,6 +1,6 @@
 // Recurrent cells and layers: see rosin/recurrent.hpp. A layer multiplies the input of all steps with its weights at
 // once; what is left for each step is the product with the state and the gates. Where there is an op for all steps
-// (ops/sequence.hpp), the layer records that, else step after step.
+// (ops/sequence.hpp) or for the whole layer (ops/recurrent_call.hpp), the layer records that, else step after step.
 #include <rosin/recurrent.hpp>
 
 #include <optional>
@@ -17,6 +17,7 @@
 #include "model/locate.hpp"
 #include "nn/layer_parts.hpp"
 #include "ops/autocast_casts.hpp"
+#include "ops/recurrent_call.hpp"
 #include "ops/sequence.hpp"
 
 namespace rosin {
@@ -209,6 +210,38 @@ std::optional<RecurrentResult<typename Cell::State>> at_once(const Cell& cell, c
   return result;
 }
 
+void set_states(const Array& state, RecurrentOperands& operands) { operands.hidden = state; }
+void set_states(const LSTMState& state, RecurrentOperands& operands) {
+  operands.hidden = state.hidden;
+  operands.cells = state.cell;
+}
+void take_last(const RecurrentStates& made, const Shape& form, Array& state) { state = reshape(made.hidden, form); }
+void take_last(const RecurrentStates& made, const Shape& form, LSTMState& state) {
+  state = {reshape(made.hidden, form), reshape(made.cells, form)};
+}
+
+/// What the layer gives, where a device's library computes it.
+template <class Cell>
+std::optional<RecurrentResult<typename Cell::State>> by_library(const Cell& cell, const Array& given,
+                                                                const typename Cell::State& first,
+                                                                const SequenceOptions& options) {
+  const std::optional<SequenceCell> kind = kind_of(cell);
+  if (given.node()->device == 0 || !kind || !options.lengths.is_nothing()) return std::nullopt;
+  const bool batched = given.rank() == 3;
+  RecurrentOperands operands{.cell = *kind,
+                             .x = batched ? given : reshape(given, {given.size(0), given.size(1), 1}),
+                             .weights = {cell.input_weight, cell.recurrent_weight, cell.bias},
+                             .reversed = options.reverse};
+  set_states(first, operands);
+  if (!takes_recurrent(operands)) return std::nullopt;
+  const RecurrentStates made = recurrent(operands);
+  const int64_t out = made.outputs.size(0);
+  RecurrentResult<typename Cell::State> result;
+  result.out = batched ? made.outputs : reshape(made.outputs, {out, given.size(1)});
+  take_last(made, batched ? Shape{out, given.size(2)} : Shape{out}, result.state);
+  return result;
+}
+
 /// A cell over all steps.
 template <class Layer>
 RecurrentResult<typename Layer::State> over_steps(const Layer& layer, const Array& given,
@@ -221,6 +254,7 @@ RecurrentResult<typename Layer::State> over_steps(const Layer& layer, const Arra
     check_state(text, first, out, given.rank() == 3 ? given.size(2) : -1);
     const Array x = matched_input(given, cell.input_weight, layer);
     const SequenceOptions options = with_lengths_beside(x, how);
+    if (auto made = by_library(cell, x, first, options)) return std::move(*made);
     const Array shares = shares_of(cell, x), going = going_on(text, x, options.lengths);
     if (auto made = at_once(cell, shares, first, going, options)) return std::move(*made);
     typename Layer::State state = first;

@@ -141,11 +141,16 @@ void sequence_gradient_rule(Backward& b) {
 
 StepByStep::StepByStep(Where where) noexcept : outer_(std::exchange(step_by_step, where)) {}
 StepByStep::~StepByStep() { step_by_step = outer_; }
+bool StepByStep::is_wanted() noexcept { return step_by_step != nowhere; }
 
-bool takes_sequence(const SequenceOperands& of) {
+bool records_steps() {
   const int most_gradients = step_by_step == StepByStep::in_gradients ? 0 : 1;
   const int gradients = Context::current().gradient_depth.load(std::memory_order_relaxed);
-  if (is_autocast() || step_by_step == StepByStep::everywhere || gradients > most_gradients) return false;
+  return is_autocast() || step_by_step == StepByStep::everywhere || gradients > most_gradients;
+}
+
+bool takes_sequence(const SequenceOperands& of) {
+  if (records_steps()) return false;
   const auto is_taken = [](const Array& x, DType type) {
     return x.is_nothing() || (x.dtype() == type && x.node()->device == 0);
   };

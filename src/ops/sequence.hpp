@@ -41,13 +41,18 @@ class StepByStep {
   StepByStep(const StepByStep&) = delete;
   StepByStep& operator=(const StepByStep&) = delete;
   ~StepByStep();
+  /// Whether one lives on this thread that asks for something.
+  static bool is_wanted() noexcept;
 
  private:
   Where outer_;
 };
 
-/// Whether `sequence` can be recorded of these here. Not where its gradient may have a gradient, inside two gradient
-/// calls: ops are recorded there that have all gradients.
+/// Whether layers record ops that every device has and that have all gradients: as StepByStep says, under autocast,
+/// and inside two gradient calls, where a gradient may have a gradient.
+bool records_steps();
+
+/// Whether `sequence` can be recorded of these here.
 bool takes_sequence(const SequenceOperands& operands);
 
 SequenceStates sequence(const SequenceOperands& operands);

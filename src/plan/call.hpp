@@ -17,8 +17,8 @@ struct Op;
 namespace rosin::plan {
 
 /// What is computed. The numbers, and those of the enums below, are those of backend.h. Ops of graphs become products,
-/// convolutions and poolings (describe.hpp); normalisations and attention can be described, but no op becomes such a
-/// call yet. Kinds whose arrays backend.h does not define (recurrent, optimiser, collective) are none here.
+/// convolutions, poolings and recurrent layers (describe.hpp); normalisations and attention can be described, but no op
+/// becomes such a call yet. Kinds whose arrays backend.h does not define (optimiser, collective) are none here.
 enum class CallKind : uint8_t {
   matmul,
   convolution,          // input, weights -> output
@@ -29,7 +29,9 @@ enum class CallKind : uint8_t {
   normalisation,
   normalisation_data,
   attention,
-  attention_data
+  attention_data,
+  recurrent,      // input, weights, first_state, [first_cell] -> [output, last_state, last_cell, reserve]
+  recurrent_data  // the same operands, output, reserve, [slopes of results] -> [slopes of operands]
 };
 
 /// What an operand or result is to its call.
@@ -54,7 +56,16 @@ enum class CallRole : uint8_t {
   state,
   query_gradient,
   key_gradient,
-  value_gradient
+  value_gradient,
+  first_state,
+  first_cell,
+  last_state,
+  last_cell,
+  reserve,
+  first_state_gradient,
+  first_cell_gradient,
+  last_state_gradient,
+  last_cell_gradient
 };
 
 /// An array of a call: element (i, j, ...) stands at the sum of index * stride, in elements. In a question that is
@@ -114,12 +125,16 @@ struct Epilogue {
 /// In what products are computed: the operands' own type (sums of halves in Float32), or less exactly.
 enum class ComputeMode : uint8_t { exact, tf32, float16, bfloat16 };
 
-/// Numbers of normalisations and attention; what they mean is said in backend.h (rosin_attribute_key).
+/// A step of a recurrent layer, as rosin_cell of backend.h.
+enum class Cell : uint8_t { tanh, relu, lstm, gru };
+
+/// Numbers of some kinds; what they mean is said in backend.h (rosin_attribute_key).
 struct CallAttributes {
-  double epsilon = 0;   // normalisation
-  double scale = 1;     // attention: of the products of queries and keys
-  bool causal = false;  // attention: no query sees a later key
-  double dropout = 0;   // attention: the probability that a weight is dropped
+  double epsilon = 0;      // normalisation
+  double scale = 1;        // attention: of the products of queries and keys
+  bool causal = false;     // attention: no query sees a later key
+  double dropout = 0;      // attention: the probability that a weight is dropped
+  Cell cell = Cell::tanh;  // recurrent
 
   bool operator==(const CallAttributes&) const = default;
 };

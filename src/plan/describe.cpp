@@ -57,10 +57,59 @@ CallWindow window_of(const Op& op, const WindowAttributes& attributes, int rank)
   return window;
 }
 
+bool is_recurrent(const Op& op) {
+  return op.routine == Routine::recurrent || op.routine == Routine::recurrent_gradient;
+}
+
+std::optional<Cell> cell_of(SequenceCell cell) {
+  switch (cell) {
+    case SequenceCell::tanh: return Cell::tanh;
+    case SequenceCell::relu: return Cell::relu;
+    case SequenceCell::lstm: return Cell::lstm;
+    case SequenceCell::gru: return Cell::gru;
+    case SequenceCell::gruv3: break;
+  }
+  return std::nullopt;
+}
+
+/// What the operands of a recurrent layer, or of its gradient, are; see ops/recurrent_call.hpp.
+std::vector<CallRole> roles_of_layer(const Op& op, const RecurrentAttributes& how) {
+  std::vector<CallRole> roles{input, weights, first_state};
+  if (how.cell == SequenceCell::lstm) roles.push_back(first_cell);
+  if (op.routine == Routine::recurrent) return roles;
+  roles.insert(roles.end(), {output, reserve});
+  if (how.output_slope) roles.push_back(output_gradient);
+  if (how.state_slope) roles.push_back(last_state_gradient);
+  if (how.cell_slope) roles.push_back(last_cell_gradient);
+  return roles;
+}
+
+/// What results number 0, 1, ... of a call of several are.
+std::array<CallRole, 4> roles_of_results(CallKind kind) {
+  if (kind == CallKind::recurrent) return {output, last_state, last_cell, reserve};
+  return {input_gradient, weights_gradient, first_state_gradient, first_cell_gradient};
+}
+
+std::optional<CallDescription> describe_recurrent(const Op& op, const RecurrentAttributes& how,
+                                                  std::span<const CallArray> operands, const CallArray& result) {
+  const std::optional<Cell> cell = cell_of(how.cell);
+  if (!cell) return std::nullopt;
+  CallDescription call;
+  call.kind = op.routine == Routine::recurrent ? CallKind::recurrent : CallKind::recurrent_data;
+  call.attributes.cell = *cell;
+  call.arrays.assign(operands.begin(), operands.end());
+  const std::vector<CallRole> roles = roles_of_layer(op, how);
+  for (size_t i = 0; i < roles.size(); ++i) call.arrays[i].role = roles[i];
+  call.arrays.push_back(result);
+  call.arrays.back().role = roles_of_results(call.kind)[0];
+  return call;
+}
+
 }  // namespace
 
 std::optional<CallDescription> describe(const Op& op, const Attributes& attributes, std::span<const CallArray> operands,
                                         const CallArray& result) {
+  if (is_recurrent(op)) return describe_recurrent(op, attributes.as<RecurrentAttributes>(), operands, result);
   const std::optional<Form> known = op.kind == Kind::window ? form_of(op.window) : form_of(op.contraction);
   if (!known) return std::nullopt;
   CallDescription call;
@@ -85,6 +134,17 @@ CallArray array_of(const Layout& layout, int32_t value) {
   return made;
 }
 
+/// The results of a node of several that somebody reads, in the place of the one that stands for all.
+void take_results(const Layout& layout, const Step& step, CallDescription& call) {
+  if (step.results.empty()) return;
+  call.arrays.pop_back();
+  for (size_t i = 0; i < step.results.size(); ++i) {
+    if (step.results[i] < 0) continue;
+    call.arrays.push_back(array_of(layout, step.results[i]));
+    call.arrays.back().role = roles_of_results(call.kind)[i];
+  }
+}
+
 }  // namespace
 
 std::optional<CallDescription> describe_bare(const Layout& layout, const Step& step) {
@@ -93,7 +153,9 @@ std::optional<CallDescription> describe_bare(const Layout& layout, const Step& s
   for (int i = 0; i < node.operands; ++i) operands.push_back(array_of(layout, node.in[i]));
   std::optional<CallDescription> call =
       describe(*node.op, layout.attributes[static_cast<size_t>(step.node)], operands, array_of(layout, step.node));
-  if (call) call->take(node.mode);
+  if (!call) return call;
+  take_results(layout, step, *call);
+  call->take(node.mode);
   return call;
 }
 

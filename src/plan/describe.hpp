@@ -10,7 +10,8 @@
 
 namespace rosin::plan {
 
-/// The op on these operands as a call (their roles are set here), or nothing for ops that no library computes.
+/// The op on these operands as a call (their roles are set here), or nothing for ops that no library computes. Of an op
+/// of several results `result` stands for all of them.
 std::optional<CallDescription> describe(const Op& op, const Attributes& attributes, std::span<const CallArray> operands,
                                         const CallArray& result);
 

@@ -12,7 +12,10 @@ static_assert(static_cast<int>(plan::CallKind::attention_data) == ROSIN_CALL_ATT
 static_assert(static_cast<int>(plan::CallRole::output) == ROSIN_ROLE_OUTPUT);
 static_assert(static_cast<int>(plan::CallRole::residual) == ROSIN_ROLE_RESIDUAL);
 static_assert(static_cast<int>(plan::CallRole::bias_gradient) == ROSIN_ROLE_BIAS_GRADIENT);
+static_assert(static_cast<int>(plan::CallKind::recurrent_data) == ROSIN_CALL_RECURRENT_DATA);
 static_assert(static_cast<int>(plan::CallRole::value_gradient) == ROSIN_ROLE_VALUE_GRADIENT);
+static_assert(static_cast<int>(plan::CallRole::last_cell_gradient) == ROSIN_ROLE_LAST_CELL_GRADIENT);
+static_assert(static_cast<int>(plan::Cell::gru) == ROSIN_CELL_GRU);
 static_assert(static_cast<int>(plan::Activation::tanh) == ROSIN_ACTIVATION_TANH);
 static_assert(static_cast<int>(plan::ComputeMode::bfloat16) == ROSIN_COMPUTE_BFLOAT16);
 static_assert(static_cast<int>(plan::Order::channels_first) == ROSIN_ORDER_CHANNELS_FIRST);
@@ -67,6 +70,7 @@ void CallQuestion::take_attributes(const plan::CallAttributes& from) {
   if (from.scale != usual.scale) add(ROSIN_ATTRIBUTE_SCALE, 0, from.scale);
   if (from.causal != usual.causal) add(ROSIN_ATTRIBUTE_CAUSAL, from.causal, 0);
   if (from.dropout != usual.dropout) add(ROSIN_ATTRIBUTE_DROPOUT, 0, from.dropout);
+  if (from.cell != usual.cell) add(ROSIN_ATTRIBUTE_CELL, static_cast<int64_t>(from.cell), 0);
   plain_.attribute_count = static_cast<uint32_t>(attributes_.size());
   plain_.attributes = attributes_.data();
 }

@@ -126,7 +126,8 @@ class PluginPrepared final : public plan::Prepared {
   /// Whether the step reads or writes an array without elements: that is no library's work.
   bool is_empty(const plan::Step& step) const {
     const auto empty = [&](int32_t value) { return layout_->views[static_cast<size_t>(value)].count() == 0; };
-    return empty(step.result) || std::any_of(step.reads.begin(), step.reads.end(), empty);
+    return std::any_of(step.reads.begin(), step.reads.end(), empty) ||
+           std::any_of(step.writes.begin(), step.writes.end(), empty);
   }
 
   /// What of each step a vendor's library computes.

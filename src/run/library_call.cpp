@@ -85,7 +85,11 @@ bool LibraryCall::add_all(const plan::Layout& layout, const plan::Step& step) {
       aligned = add(layout, value, written) && aligned;
     }
   }
-  return add(layout, whole_ ? step.result : step.node, true) && aligned;
+  if (step.results.empty()) return add(layout, whole_ ? step.result : step.node, true) && aligned;
+  for (const int32_t result : step.results) {
+    if (result >= 0) aligned = add(layout, result, true) && aligned;
+  }
+  return aligned;
 }
 
 std::optional<LibraryCall> LibraryCall::prepare(OpenDevice& device, const plan::Layout& layout, const plan::Step& step,

@@ -109,13 +109,18 @@ SEEN = {
     "graphs refuse calls": "calls: calls stand in graphs",
     "no graphs": "graphs: a graph may be destroyed before it is finished",
 }
-# The same around the plug-in of CUDA on pretended devices: the reference plug-in neither convolves nor adopts streams.
+# The same around the plug-in of CUDA on pretended devices: the reference plug-in neither convolves nor adopts
+# streams, and has no recurrent layers.
 SEEN_ON_CUDA = {
     "kernels are never flipped": "convolutions: a convolution is right or unsupported",
     "tuning needs more room than there is": "convolutions: a tuned convolution is right",
     "graphs refuse calls": "convolutions: convolutions stand in graphs",
     "adopts another stream": "services: a stream of the vendor is adopted and lives on",
     "any sizes fit": "convolutions: a convolution that does not fit is refused",
+    "cells are others": "recurrent: a recurrent layer is right or unsupported",
+    "slopes are off": "recurrent: the gradient of a recurrent layer is right",
+    "reserves are spent": "recurrent: the gradient of a recurrent layer leaves the reserve alone",
+    "weights of any number fit": "recurrent: a recurrent layer that does not fit is refused",
 }
 # A wait that a plug-in leaves out shows only where the work that was to be waited for is late: on a busy machine a run
 # may miss it.

@@ -3,21 +3,19 @@
 #include <cmath>
 
 #include "cudnn.hpp"
-#include "elements.hpp"
 
 namespace fake_dnn {
-namespace {
 
-using fake::Element;
-
-Element element_of(dnn::Type type) {
+fake::Element element_of(dnn::Type type) {
   switch (type) {
-    case dnn::Type::float64: return Element::wide;
-    case dnn::Type::float16: return Element::half;
-    case dnn::Type::bfloat16: return Element::bfloat;
-    default: return Element::single;
+    case dnn::Type::float64: return fake::Element::wide;
+    case dnn::Type::float16: return fake::Element::half;
+    case dnn::Type::bfloat16: return fake::Element::bfloat;
+    default: return fake::Element::single;
   }
 }
+
+namespace {
 
 using Index = std::vector<int64_t>;
 

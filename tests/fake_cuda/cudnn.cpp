@@ -20,16 +20,9 @@ using fake::Trouble;
 
 namespace {
 
-struct Handle {
-  const void* context = nullptr;
-  void* stream = nullptr;
-};
-
 std::set<Handle*> handles;
 std::map<const void*, std::shared_ptr<Descriptor>> descriptors;
 thread_local std::string last_error;
-
-[[noreturn]] void wrong(const char* text) { throw Trouble{fake::invalid_value, text}; }
 
 int status_of(int code) {
   switch (code) {
@@ -43,7 +36,11 @@ int status_of(int code) {
   }
 }
 
-int call(const char* name, const std::function<void()>& f) {
+}  // namespace
+
+[[noreturn]] void fake_dnn::wrong(const char* text) { throw Trouble{fake::invalid_value, text}; }
+
+int fake_dnn::call(const char* name, const std::function<void()>& f) {
   std::string said = std::string(name) + " fails as FAKE_CUDA asks";  // where nothing else is said
   const int code = cuda().call(name, f, &said);
   if (code != fake::success) last_error = said;
@@ -53,12 +50,14 @@ int call(const char* name, const std::function<void()>& f) {
   return status_of(code);
 }
 
-Handle& handle_now(void* handle) {
+Handle& fake_dnn::handle_now(void* handle) {
   const auto found = handles.find(static_cast<Handle*>(handle));
   if (found == handles.end()) wrong("a handle that is not there, or no more");
   if ((*found)->context != cuda().thread_context()) throw Trouble{fake::invalid_context, "a handle of another device"};
   return **found;
 }
+
+namespace {
 
 std::shared_ptr<Descriptor>& known(const void* descriptor) {
   const auto found = descriptors.find(descriptor);

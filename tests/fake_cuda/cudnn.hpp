@@ -3,16 +3,30 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "cuda/cudnn_types.hpp"
+#include "elements.hpp"
 
 namespace fake_dnn {
 
 namespace dnn = rosin::cuda::dnn;
+
+/// What cudnnCreate makes.
+struct Handle {
+  const void* context = nullptr;
+  void* stream = nullptr;
+};
+/// Throws unless it is one, of the thread's context.
+Handle& handle_now(void* handle);
+/// Runs a function of the API: its status.
+int call(const char* name, const std::function<void()>& f);
+/// A call that no program may make.
+[[noreturn]] void wrong(const char* text);
 
 struct Descriptor;
 using Object = std::shared_ptr<const Descriptor>;
@@ -84,5 +98,7 @@ Convolution convolution_of(const Descriptor& graph);
 
 /// Element by element.
 void compute(const Convolution& convolution);
+
+fake::Element element_of(dnn::Type type);
 
 }  // namespace fake_dnn

@@ -14,7 +14,6 @@ using dnn::Kind;
 using dnn::ValueType;
 using fake::Trouble;
 
-[[noreturn]] void wrong(const char* text) { throw Trouble{fake::invalid_value, text}; }
 [[noreturn]] void refuse(const char* text) { throw Trouble{fake::not_supported, text}; }
 
 constexpr int64_t most_dims = 8, most_spatial = 3;

@@ -132,6 +132,24 @@ SAME_NUMBER(Property::major, MAJOR_VERSION);
 SAME_NUMBER(Property::minor, MINOR_VERSION);
 SAME_NUMBER(Property::patch, PATCH_LEVEL);
 
+SAME_NUMBER(RecurrentCell::relu, CUDNN_RNN_RELU);
+SAME_NUMBER(RecurrentCell::tanh, CUDNN_RNN_TANH);
+SAME_NUMBER(RecurrentCell::lstm, CUDNN_LSTM);
+SAME_NUMBER(RecurrentCell::gru, CUDNN_GRU);
+SAME_NUMBER(input_bias, CUDNN_RNN_SINGLE_INP_BIAS);
+SAME_NUMBER(batch_major, CUDNN_RNN_DATA_LAYOUT_BATCH_MAJOR_UNPACKED);
+SAME_NUMBER(padded_io, CUDNN_RNN_PADDED_IO_ENABLED);
+SAME_NUMBER(ForwardMode::inference, CUDNN_FWD_MODE_INFERENCE);
+SAME_NUMBER(ForwardMode::training, CUDNN_FWD_MODE_TRAINING);
+SAME_NUMBER(MathType::usual, CUDNN_DEFAULT_MATH);
+SAME_NUMBER(MathType::tensor_cores, CUDNN_TENSOR_OP_MATH);
+SAME_NUMBER(MathType::fma, CUDNN_FMA_MATH);
+SAME_NUMBER(0, CUDNN_RNN_ALGO_STANDARD);
+SAME_NUMBER(0, CUDNN_UNIDIRECTIONAL);
+SAME_NUMBER(0, CUDNN_LINEAR_INPUT);
+SAME_NUMBER(0, CUDNN_WGRAD_MODE_ADD);
+
 using Convolving = rosin::cuda::dnn::Functions;
+using Recurring = rosin::cuda::dnn::RecurrentFunctions;
 
 }  // namespace

@@ -12,7 +12,65 @@ rosin_status other_activation(rosin_device* device, const rosin_call_description
   return real.call_prepare(device, &changed, out, workspace);
 }
 
+/// Runs of calls of this kind are those of `run`.
+void in_place_of_runs(int32_t kind, decltype(rosin_backend::call_run) run) {
+  static int32_t wanted;
+  static decltype(run) changed;
+  static std::map<rosin_call*, int32_t> kinds;
+  wanted = kind;
+  changed = run;
+  wrong.call_prepare = [](rosin_device* device, const rosin_call_description* description, rosin_call** out,
+                          uint64_t* workspace) {
+    const rosin_status status = real.call_prepare(device, description, out, workspace);
+    if (status == ROSIN_OK) kinds[*out] = description->kind;
+    return status;
+  };
+  wrong.call_run = [](rosin_stream* stream, rosin_call* call, const rosin_place* buffers, rosin_place workspace,
+                      const rosin_call_numbers* numbers) {
+    const auto chosen = kinds[call] == wanted ? changed : real.call_run;
+    return chosen(stream, call, buffers, workspace, numbers);
+  };
+}
+
 const Way ways[] = {
+    {"cells are others",
+     [] {
+       wrong.call_prepare = [](rosin_device* device, const rosin_call_description* description, rosin_call** out,
+                               uint64_t* workspace) {
+         rosin_call_description changed = *description;
+         rosin_attribute cell = *description->attributes;
+         if (cell.integer == ROSIN_CELL_TANH) cell.integer = ROSIN_CELL_RELU;
+         changed.attributes = &cell;
+         return real.call_prepare(device, &changed, out, workspace);
+       };
+     }},
+    {"slopes are off",
+     [] {
+       in_place_of_runs(
+           ROSIN_CALL_RECURRENT_DATA, [](rosin_stream* stream, rosin_call* call, const rosin_place* buffers,
+                                         rosin_place workspace, const rosin_call_numbers* numbers) {
+             const rosin_status status = real.call_run(stream, call, buffers, workspace, numbers);
+             return status == ROSIN_OK ? real.fill(stream, buffers[6], 4, 0x3f) : status;  // an element by the input
+           });
+     }},
+    {"reserves are spent",
+     [] {
+       in_place_of_runs(ROSIN_CALL_RECURRENT_DATA,
+                        [](rosin_stream* stream, rosin_call* call, const rosin_place* buffers, rosin_place workspace,
+                           const rosin_call_numbers* numbers) {
+                          const rosin_status status = real.call_run(stream, call, buffers, workspace, numbers);
+                          for (int i = 4; i < 6 && status == ROSIN_OK; ++i) real.fill(stream, buffers[i], 1, 0x5a);
+                          return status;
+                        });
+     }},
+    {"weights of any number fit",
+     [] {
+       wrong.call_prepare = [](rosin_device* device, const rosin_call_description* description, rosin_call** out,
+                               uint64_t* workspace) {
+         const rosin_status status = real.call_prepare(device, description, out, workspace);
+         return status == ROSIN_INVALID ? ROSIN_OK : status;
+       };
+     }},
     {"another activation", [] { wrong.call_prepare = other_activation; }},
     {"numbers of the first run",
      [] {
