@@ -248,6 +248,40 @@ Array window(const Node& node, const Operands& in, int64_t n) {
   return reshape(recorded(node, all, sizes), with_count(node, n));
 }
 
+/// Sequences of a batch (a, b, c), or one of them (a, b), as a larger batch.
+Array more(const Array& x) { return x.rank() == 3 ? x : joined(x); }
+Sizes with_more(const Node& node, int64_t n) {
+  Sizes sizes = sizes_of(node);
+  if (sizes.size() == 2) sizes.push_back(n);
+  else sizes.back() *= n;
+  return sizes;
+}
+
+/// A bias or mask (keys, queries, heads, batch), of `batch` observations' sequences.
+Array more_logits(const Operand& x, int64_t batch, int64_t n) {
+  const bool once = x.value.size(3) == 1;
+  if (!x.is_mapped) return once ? x.value : joined(repeated(x.value, n));
+  if (!once || batch == 1) return joined(x.value);
+  Sizes sizes;
+  for (int d = 0; d < x.value.rank(); ++d) sizes.push_back(x.value.size(d));
+  sizes[3] = batch;
+  return joined(expand(x.value, Shape(sizes)));
+}
+
+/// Observations are more sequences. (What drops weights is recorded in parts.)
+Array attention(const Node& node, const Operands& in, int64_t n) {
+  const auto how = node.attributes.as<AttentionAttributes>();
+  const size_t sequences = in.size() - static_cast<size_t>(how.has_bias + how.has_mask);
+  const int rank = in[0].value.rank() - (in[0].is_mapped ? 1 : 0);
+  const int64_t batch = rank == 3 ? in[0].value.size(2) : 1;
+  std::vector<Array> all;
+  for (size_t i = 0; i < in.size(); ++i) {
+    if (i >= sequences) all.push_back(more_logits(in[i], batch, n));
+    else all.push_back(more(in[i].is_mapped ? in[i].value : repeated(in[i].value, n)));
+  }
+  return recorded(node, all, with_more(node, n));
+}
+
 /// The identities of gradient calls.
 Array identity(const Node& node, const Operands& in, int64_t n) {
   if (node.op == &argument_op) return in[0].is_mapped ? in[0].value : repeated(in[0].value, n);
@@ -262,7 +296,9 @@ Array identity(const Node& node, const Operands& in, int64_t n) {
 
 Array part(const Node& node, const Operands& in, int64_t n) {
   const auto number = static_cast<int>(node.attributes.as<PartAttributes>().number);
-  return record_part(in[0].value.node(), number, {node.dtype, Shape(with_count(node, n))});
+  Node* const call = in[0].value.node();
+  if (call->op->kind != Kind::attention) return record_part(call, number, {node.dtype, Shape(with_count(node, n))});
+  return reshape(record_part(call, number, {node.dtype, Shape(with_more(node, n))}), with_count(node, n));
 }
 
 /// The node for all observations; nothing where its kind has no other way than one after another.
@@ -277,6 +313,7 @@ Array batched(const Node& node, const Operands& in, int64_t n) {
     case Kind::window: return window(node, in, n);
     case Kind::argument: return identity(node, in, n);
     case Kind::part: return part(node, in, n);
+    case Kind::attention: return attention(node, in, n);
     case Kind::reduction: return reduction(node, in, n);
     case Kind::sort:
     case Kind::scan:
@@ -392,7 +429,7 @@ struct detail::VmapCall::State {
   int64_t count = -1;
   std::vector<std::pair<Array, Array>> arguments;  // one observation, and all
   SuspendedNotes notes;
-  AttentionInParts parts;  // each of these ops has a rule
+  AttentionInParts parts{AttentionInParts::dropping};  // whose numbers are drawn once, for all observations
   StepByStep steps;
 };
 

@@ -7,6 +7,7 @@
 
 #include <rosin/activation.hpp>
 #include <rosin/approx.hpp>
+#include <rosin/attention.hpp>
 #include <rosin/chain.hpp>
 #include <rosin/compose.hpp>
 #include <rosin/conv_layers.hpp>
@@ -227,6 +228,58 @@ TEST(Vmap, FusesAsByHand) {
       work_of([&] { return along(x) * v; }));
   const auto product = [&](const Array& at) { return jvp(layer, at, v).tangent; };
   EXPECT_EQ(work_of([&] { return product(x); }), work_of([&] { return (1 - square(layer(x))) * matmul(w, v); }));
+}
+
+TEST(Vmap, TakesAttention) {
+  seed(6);
+  const Array q = randn({8, 5, 2, 3}), k = randn({4, 7, 2, 3}), v = randn({6, 7, 2, 3});
+  const Array bias = randn({7, 5, 4, 1, 3}), mask = randn({7, 1, 1, 2, 3}) > -1;
+  const auto attended = [](const Array& a, const Array& b, const Array& c, AttentionOptions options) {
+    options.heads = 4;
+    options.kv_heads = 2;
+    return dot_product_attention(a, b, c, options).out;
+  };
+  compare(
+      "all", [&](const Array& a, const Array& b, const Array& c) { return attended(a, b, c, {.causal = true}); }, q, k,
+      v);
+  compare(
+      "queries", [&](const Array& a) { return attended(a, select(k, -1, 1), select(v, -1, 1), {}); }, q);
+  compare(
+      "bias and mask",
+      [&](const Array& a, const Array& added, const Array& seen) {
+        return attended(a, select(k, -1, 1), select(v, -1, 1), {.bias = added, .mask = seen});
+      },
+      q, bias, mask);
+  compare(
+      "a bias for all",
+      [&](const Array& a) {
+        return attended(a, select(k, -1, 1), select(v, -1, 1),
+                        {.bias = select(bias, -1, 0), .mask = select(mask, -1, 0)});
+      },
+      q);
+  const Array one = randn({8, 5, 3});  // a sequence of its own
+  compare(
+      "a sequence", [](const Array& a) { return dot_product_attention(a, a, a, {.heads = 2, .causal = true}).out; },
+      one);
+  compare(
+      "gradients",
+      [&](const Array& a, const Array& b, const Array& c, const Array& added) {
+        const auto [da, db, dc] =
+            gradient([&](const Array& x, const Array& y,
+                         const Array& z) { return sum(square(attended(x, y, z, {.bias = added}))); },
+                     a, b, c);
+        return concat({reshape(da, {-1}), reshape(db, {-1}), reshape(dc, {-1})}, 0);
+      },
+      q, k, v, bias);
+}
+
+/// Neither forward nor back.
+TEST(Vmap, KeepsNoLogitsOfAttention) {
+  const Array x = randn({16, 1024, 3});
+  const auto slope = [](const Array& a) {
+    return gradient([](const Array& y) { return sum(square(dot_product_attention(y, y, y).out)); }, a);
+  };
+  EXPECT_LT(work_of([&] { return vmap(slope, x); }).written_bytes, 1024 * 1024 * 4);
 }
 
 TEST(Vmap, RefusesWhatItCannotDo) {

@@ -82,8 +82,8 @@ AttentionResult attention_of(std::string_view op, const Array& q, const Array& k
   }
   const Array scores = scores_of(op, queries, keys, options);
   const BlockedAttention blocked{q, k, v, options.heads, kv_heads, logit_form(options, queries.size(0))};
-  if (drops_singly(options.drop) && is_blocked(blocked)) {
-    const double dropped = is_training(options.drop.mode) ? options.drop.p : 0;
+  const double dropped = is_training(options.drop.mode) ? options.drop.p : 0;
+  if (drops_singly(options.drop) && is_blocked(blocked, dropped > 0)) {
     Rng* const given = options.drop.rng;
     return {blocked_attention(blocked, dropped, dropped > 0 && !given ? &default_rng() : given), scores};
   }

@@ -23,7 +23,7 @@
 namespace rosin {
 namespace {
 
-thread_local bool in_parts = false;
+thread_local AttentionInParts::Which in_parts = AttentionInParts::none;
 
 /// Of keys: (keys, queries, heads, batch) -> (keys, features).
 Array turned(const Array& x) { return permute(x, {1, 0, 2, 3}); }
@@ -230,19 +230,20 @@ Array attention_weights(const Array& queries, const Array& keys, const LogitForm
   return softmax(logits, 0);
 }
 
-AttentionInParts::AttentionInParts() noexcept : outer_(std::exchange(in_parts, true)) {}
+AttentionInParts::AttentionInParts(Which which) noexcept : outer_(std::exchange(in_parts, std::max(which, in_parts))) {}
 AttentionInParts::~AttentionInParts() { in_parts = outer_; }
 
-bool is_blocked(const BlockedAttention& a) {
+bool is_blocked(const BlockedAttention& a, bool drops) {
+  if (in_parts == AttentionInParts::all || (drops && in_parts == AttentionInParts::dropping)) return false;
   const auto computed = [&](const Array& x) {
     return is_float(x.dtype()) && x.dtype() == a.q.dtype() && x.node()->device == a.q.node()->device &&
            !is_scalar(*x.node());
   };
   const Shape logits = logit_shape(a);
   const bool bias = a.form.bias.is_nothing() || is_float(a.form.bias.dtype());
-  return !in_parts && !is_autocast() && computed(a.q) && computed(a.k) && computed(a.v) && bias &&
-         batch_of(a.q) == batch_of(a.k) && batch_of(a.q) == batch_of(a.v) && fits_logits(a.form.bias, logits) &&
-         fits_logits(a.form.mask, logits) && logits.count() > 0 && a.q.size(0) > 0 && a.v.size(0) > 0;
+  return !is_autocast() && computed(a.q) && computed(a.k) && computed(a.v) && bias && batch_of(a.q) == batch_of(a.k) &&
+         batch_of(a.q) == batch_of(a.v) && fits_logits(a.form.bias, logits) && fits_logits(a.form.mask, logits) &&
+         logits.count() > 0 && a.q.size(0) > 0 && a.v.size(0) > 0;
 }
 
 Array blocked_attention(const BlockedAttention& a, double dropped, Rng* rng) {

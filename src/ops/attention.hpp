@@ -31,16 +31,18 @@ struct LogitForm {
 /// The softmax over keys, of heads of queries and as many of keys.
 Array attention_weights(const Array& queries, const Array& keys, const LogitForm& form);
 
-/// While one lives on a thread attention is recorded in parts, op by op: for files that have no such op.
+/// While one lives on a thread attention is recorded in parts, op by op: for files that have no such op; or only that
+/// which drops weights.
 class AttentionInParts {
  public:
-  AttentionInParts() noexcept;
+  enum Which : uint8_t { none, dropping, all };
+  explicit AttentionInParts(Which which = all) noexcept;
   ~AttentionInParts();
   AttentionInParts(const AttentionInParts&) = delete;
   AttentionInParts& operator=(const AttentionInParts&) = delete;
 
  private:
-  bool outer_;
+  Which outer_;
 };
 
 /// Of sequences, not of heads.
@@ -49,8 +51,8 @@ struct BlockedAttention {
   int64_t heads = 1, kv_heads = 1;
   LogitForm form;
 };
-/// Whether blocks compute it, of operands that fit each other.
-bool is_blocked(const BlockedAttention& attention);
+/// Whether blocks compute it, of operands that fit each other; `drops`: some weights.
+bool is_blocked(const BlockedAttention& attention, bool drops);
 /// The sequences that come of it; each weight is dropped with probability `dropped`, by numbers of `rng` (which may be
 /// null where none is).
 Array blocked_attention(const BlockedAttention& attention, double dropped, Rng* rng);
