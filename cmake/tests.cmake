@@ -70,7 +70,8 @@ rosin_inside_tests(unit_tests ${unit_sources})
 if(TARGET unit_tests)
   # Tests of device kernels run them in the interpreter of the reference back end.
   target_sources(unit_tests PRIVATE $<TARGET_OBJECTS:rosin_interpreter>)
-  foreach(source cuda/matmul cuda/convolution cuda/cudnn_library cuda/cudnn_plan driver/libraries)
+  foreach(source cuda/attention cuda/matmul cuda/convolution cuda/cudnn_attention cuda/cudnn_graph cuda/cudnn_library
+      cuda/cudnn_plan driver/libraries)
     target_sources(unit_tests PRIVATE ${PROJECT_SOURCE_DIR}/backends/${source}.cpp)
   endforeach()
   target_include_directories(unit_tests PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/backends)
@@ -189,7 +190,7 @@ if(UNIX AND NOT APPLE)
   add_dependencies(fake_cublaslt fake_cuda)
   set_target_properties(fake_cublaslt PROPERTIES OUTPUT_NAME cublasLt SUFFIX .so.13)
   add_library(fake_cudnn SHARED ${fake}/cudnn.cpp ${fake}/cudnn_rules.cpp ${fake}/convolve.cpp
-    ${fake}/cudnn_recurrent.cpp ${fake}/recurrent_steps.cpp)
+    ${fake}/cudnn_attention.cpp ${fake}/cudnn_recurrent.cpp ${fake}/recurrent_steps.cpp)
   target_include_directories(fake_cudnn PRIVATE ${PROJECT_SOURCE_DIR}/backends)
   add_dependencies(fake_cudnn fake_cuda)
   set_target_properties(fake_cudnn PROPERTIES OUTPUT_NAME cudnn SUFFIX .so.9)

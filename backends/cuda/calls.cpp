@@ -12,6 +12,8 @@ const CallMaker& maker_of(const rosin_call_description& call) {
     case ROSIN_CALL_CONVOLUTION:
     case ROSIN_CALL_CONVOLUTION_DATA:
     case ROSIN_CALL_CONVOLUTION_WEIGHTS: return dnn_calls;
+    case ROSIN_CALL_ATTENTION:
+    case ROSIN_CALL_ATTENTION_DATA: return attention_calls;
     case ROSIN_CALL_RECURRENT:
     case ROSIN_CALL_RECURRENT_DATA: return recurrent_calls;
     default: throw driver::Failure{ROSIN_UNSUPPORTED, "CUDA: no library is asked for calls of this kind"};

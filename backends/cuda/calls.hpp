@@ -23,6 +23,7 @@ struct CallMaker {
 
 extern const CallMaker blas_calls;
 extern const CallMaker dnn_calls;
+extern const CallMaker attention_calls;
 extern const CallMaker recurrent_calls;
 
 rosin_status call_takes(rosin_device* device, const rosin_call_description* description, int32_t* orders);
@@ -30,7 +31,7 @@ rosin_status call_prepare(rosin_device* device, const rosin_call_description* de
                           uint64_t* workspace);
 rosin_status call_reserve(rosin_device* device, const rosin_call_description* description, uint64_t* bytes);
 
-constexpr size_t most_call_arrays = 8;
+constexpr size_t most_call_arrays = 9;
 
 /// The room of calls: places are multiples of 64, and libraries want 256, so that more is asked for.
 struct Workspace {

@@ -6,6 +6,7 @@
 
 #include "common/failure.hpp"
 #include "cuda/matmul.hpp"
+#include "cuda/roles.hpp"
 
 namespace rosin::cuda {
 namespace {
@@ -25,18 +26,17 @@ std::array<int32_t, 3> roles_of(int32_t kind) {
   }
 }
 
-int place_of(const rosin_call_description& call, int32_t role) {
-  for (uint32_t i = 0; i < call.array_count; ++i) {
-    if (call.arrays[i].role == role) return static_cast<int>(i);
-  }
-  refuse("not the arrays of a convolution");
+int needed_place(const rosin_call_description& call, int32_t role) {
+  const int place = place_of(call, role);
+  if (place < 0) refuse("not the arrays of a convolution");
+  return place;
 }
 
 void check_arrays(const rosin_call_description& call) {
   const uint32_t wanted = call.epilogue.bias ? 4 : 3;
   if (!call.arrays || call.array_count != wanted) refuse("not the arrays of a convolution");
-  for (const int32_t role : roles_of(call.kind)) place_of(call, role);
-  if (call.epilogue.bias) place_of(call, ROSIN_ROLE_BIAS);
+  for (const int32_t role : roles_of(call.kind)) needed_place(call, role);
+  if (call.epilogue.bias) needed_place(call, ROSIN_ROLE_BIAS);
   const int32_t type = call.arrays[0].type;
   const bool is_float =
       type == ROSIN_FLOAT32 || type == ROSIN_FLOAT64 || type == ROSIN_FLOAT16 || type == ROSIN_BFLOAT16;
@@ -101,7 +101,7 @@ std::vector<int64_t> strides_of(const std::vector<int64_t>& sizes, const std::ve
 
 Tensor tensor_of(const rosin_call_description& call, int32_t role) {
   Tensor tensor;
-  tensor.at = place_of(call, role);
+  tensor.at = needed_place(call, role);
   const rosin_call_array& array = call.arrays[tensor.at];
   if (array.rank != call.window.spatial + 2) reject("its arrays have two dims beside the spatial ones");
   std::vector<int64_t> given;
@@ -117,7 +117,7 @@ Tensor tensor_of(const rosin_call_description& call, int32_t role) {
 /// One element a channel of y, whatever dims of one element stand around it.
 Tensor bias_of(const rosin_call_description& call, const Tensor& y) {
   Tensor bias;
-  bias.at = place_of(call, ROSIN_ROLE_BIAS);
+  bias.at = needed_place(call, ROSIN_ROLE_BIAS);
   const rosin_call_array& array = call.arrays[bias.at];
   int64_t count = 1;
   for (int d = 0; d < array.rank; ++d) {

@@ -4,13 +4,10 @@
 
 #include <gtest/gtest.h>
 
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "common/failure.hpp"
-#include "cuda/cudnn_plan.hpp"
-#include "tests/sanitizer_testing.hpp"
+#include "cuda/real_dnn_testing.hpp"
 
 namespace rosin::cuda {
 namespace {
@@ -143,39 +140,9 @@ TEST(CudaConvolution, RefusesSizesThatDoNotFit) {
   EXPECT_EQ(refusal({.w = {5, 3, 2, 16}, .groups = 3}), ROSIN_INVALID);  // 16 channels in three groups
 }
 
-/// An H200, as cuDNN has its devices described.
-constexpr const char* h200 = R"({"cudaDeviceId": 0, "deviceVer": 900, "driverVer": 13000, "isTccDriver": 0,
-  "l2CacheSize": 62914560, "maxBlockSize": [1024, 1024, 64], "maxCtasPerSM": 32,
-  "maxGridSize": [2147483647, 65535, 65535],
-  "maxRegistersPerSM": 65536, "maxSharedMemoryPerBlock": 49152, "maxSharedMemoryPerBlockOptin": 232448,
-  "maxThreadsPerBlock": 1024, "maxThreadsPerSM": 2048, "memClockRateKHz": 3201000, "multiProcessorCount": 132,
-  "pciDeviceId": 0, "regsPerBlock": 65536, "reservedSharedMemoryPerBlock": 1024, "smClockRateKHz": 1980000,
-  "supportCoopLaunch": 1, "totalGlobalMem": 150754820096, "warpSize": 32, "deviceName": "NVIDIA H200"})";
-
-/// The real cuDNN, for a device that is not there.
-class RealDnn : public testing::Test {
+class RealDnnConvolution : public RealDnn {
  protected:
-  void SetUp() override {
-    if (!counts_memory) GTEST_SKIP() << "NVIDIA's library is not built with sanitizers, and keeps memory to the end";
-    library_.emplace(13000);  // of any driver: none is needed
-    if (!library_->reason().empty()) GTEST_SKIP() << library_->reason();
-    try {
-      properties_.emplace(*library_, dnn::Kind::device_properties);
-      properties_->set_text(dnn::Attribute::device_json, h200);
-      properties_->finish("description of a device");
-    } catch (const plugin::Failure& failure) {
-      GTEST_SKIP() << "cuDNN " << library_->version() << " takes no description of a device: " << failure.text;
-    }
-  }
-
-  static constexpr uint64_t room = uint64_t{32} << 20;
-
-  DnnWays ways(const Asked& asked) const {
-    return DnnWays({&*library_, nullptr, &*properties_}, convolution(asked), room);
-  }
-
-  std::optional<DnnLibrary> library_;
-  std::optional<DnnDescriptor> properties_;
+  DnnWays ways(const Asked& asked) const { return RealDnn::ways(convolution(asked)); }
 };
 
 std::string name_of(const Asked& a) {
@@ -184,7 +151,7 @@ std::string name_of(const Asked& a) {
          std::to_string(a.dilation) + (a.flipped ? ", flipped" : "") + (a.bias ? ", bias" : "");
 }
 
-TEST_F(RealDnn, BuildsPlansForEveryKindOfConvolution) {
+TEST_F(RealDnnConvolution, BuildsPlansForEveryKindOfConvolution) {
   const auto build = [&](const Asked& asked) {
     DnnWays all = ways(asked);
     const size_t first = all.first();
@@ -208,7 +175,7 @@ TEST_F(RealDnn, BuildsPlansForEveryKindOfConvolution) {
   build({.type = ROSIN_FLOAT64});
 }
 
-TEST_F(RealDnn, BuildsPlansWithBiasAndRelu) {
+TEST_F(RealDnnConvolution, BuildsPlansWithBiasAndRelu) {
   for (const bool relu : {false, true}) {
     for (const int32_t type : {ROSIN_FLOAT32, ROSIN_FLOAT16, ROSIN_BFLOAT16}) {
       const Asked asked{.type = type, .bias = true, .relu = relu, .unrounded = true};
@@ -218,7 +185,7 @@ TEST_F(RealDnn, BuildsPlansWithBiasAndRelu) {
   }
 }
 
-TEST_F(RealDnn, NamesTheSameWaysAgain) {
+TEST_F(RealDnnConvolution, NamesTheSameWaysAgain) {
   const DnnWays first = ways({}), again = ways({});
   ASSERT_EQ(first.count(), again.count());
   ASSERT_GE(first.count(), 2u);
@@ -228,7 +195,7 @@ TEST_F(RealDnn, NamesTheSameWaysAgain) {
   }
 }
 
-TEST_F(RealDnn, LeavesOutEnginesThatRoundFloat32ToTf32) {
+TEST_F(RealDnnConvolution, LeavesOutEnginesThatRoundFloat32ToTf32) {
   const Asked large{.x = {28, 28, 64, 32}, .w = {3, 3, 64, 64}, .y = {26, 26, 64, 32}};
   Asked quick = large;
   quick.compute = ROSIN_COMPUTE_TF32;

@@ -75,11 +75,12 @@ Dnn::~Dnn() {
   if (handle_) dnn_library().functions().destroy(handle_);
 }
 
-std::shared_ptr<DnnWays> Dnn::ways_of(const Convolution& convolution, uint64_t workspace) {
-  const std::string key = key_of(convolution) + std::to_string(workspace);
+std::shared_ptr<DnnWays> Dnn::ways_of(const std::string& key, const std::function<DnnGraph(const DnnTarget&)>& graph,
+                                      uint64_t workspace) {
   const std::lock_guard guard(finding_);
   if (const auto known = found_.find(key); known != found_.end()) return known->second;
-  auto ways = std::make_shared<DnnWays>(DnnTarget{&dnn_library(), handle_, nullptr}, convolution, workspace);
+  const DnnTarget target{&dnn_library(), handle_, nullptr};
+  auto ways = std::make_shared<DnnWays>(target, graph(target), workspace);
   if (found_.size() >= most_kept) {
     std::erase_if(found_, [](const auto& one) { return one.second.use_count() == 1; });
   }
@@ -88,19 +89,23 @@ std::shared_ptr<DnnWays> Dnn::ways_of(const Convolution& convolution, uint64_t w
 
 void Dnn::run(driver::Stream stream, const DnnWays& ways, size_t way, const Address* arrays, Address workspace) {
   const DnnLibrary& library = dnn_library();
-  const Convolution& convolution = ways.convolution();
+  const DnnGraph& graph = ways.graph();
   std::vector<int64_t> ids;
   std::vector<void*> pointers;
-  for (const auto& [id, tensor] : tensors_of(convolution)) {
+  for (const auto& [id, at] : graph.arrays) {
     ids.push_back(id);
-    pointers.push_back(reinterpret_cast<void*>(arrays[tensor->at]));
+    pointers.push_back(reinterpret_cast<void*>(arrays[at]));
+  }
+  for (const auto& [id, number] : graph.numbers) {
+    ids.push_back(id);
+    pointers.push_back(const_cast<float*>(&number));
   }
   const DnnDescriptor pack(library, dnn::Kind::variant_pack);
   pack.set(dnn::Attribute::pack_ids, dnn::ValueType::int64, ids);
   pack.set(dnn::Attribute::pack_pointers, dnn::ValueType::pointer, pointers);
   pack.set(dnn::Attribute::pack_workspace, dnn::ValueType::pointer, reinterpret_cast<void*>(workspace));
-  pack.finish("arrays of a convolution");
-  use(stream, "convolution",
+  pack.finish("arrays of a call");
+  use(stream, graph.name.c_str(),
       [&](dnn::Handle handle) { return library.functions().execute(handle, ways.plan(way), pack.get()); });
 }
 

@@ -3,13 +3,13 @@
 // Read first: cuda.hpp, cudnn_types.hpp. Read next: cudnn_plan.hpp.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 
-#include "cuda/convolution.hpp"
 #include "cuda/cudnn_plan.hpp"
 #include "driver/driver.hpp"
 
@@ -27,9 +27,15 @@ class Dnn {
   const std::string& reason() const { return reason_; }
   /// Whether a bias and relu go along with a convolution, and relu lets NaN through, as rosin's does.
   bool takes_epilogues() const { return takes_epilogues_; }
-  /// The ways of a convolution, found once: those that were found are kept. Throws ROSIN_UNSUPPORTED where there is
-  /// none.
-  std::shared_ptr<DnnWays> ways_of(const Convolution& convolution, uint64_t workspace);
+  /// The ways of a call, found once: those that were found are kept. Throws ROSIN_UNSUPPORTED where there is none.
+  template <class Call> std::shared_ptr<DnnWays> ways_of(const Call& call, uint64_t workspace) {
+    return ways_of(
+        key_of(call) + std::to_string(workspace), [&](const DnnTarget& target) { return graph_of(target, call); },
+        workspace);
+  }
+  /// Why it is not asked for attention; empty: it is. A small one is computed first, with its gradient, and must be
+  /// right. With the device's context current.
+  const std::string& attention_reason();
   /// Why it is not asked for recurrent layers; empty: it is. Small ones are computed first, with their gradients, and
   /// must be right. With the device's context current.
   const std::string& recurrent_reason();
@@ -44,6 +50,8 @@ class Dnn {
            driver::Address workspace);
 
  private:
+  std::shared_ptr<DnnWays> ways_of(const std::string& key, const std::function<DnnGraph(const DnnTarget&)>& graph,
+                                   uint64_t workspace);
   void try_out();
   static void check(int status, const char* what);
   std::vector<float> tried_result(bool with_epilogue, const std::vector<float>& x, const std::vector<float>& w);
@@ -52,7 +60,7 @@ class Dnn {
   std::string reason_;
   bool takes_epilogues_ = false;
   std::mutex trying_;
-  std::optional<std::string> recurrent_reason_;
+  std::optional<std::string> recurrent_reason_, attention_reason_;
   std::mutex running_;  // a handle has one stream at a time
   std::mutex finding_;
   std::map<std::string, std::shared_ptr<DnnWays>> found_;

@@ -1,5 +1,6 @@
-// Convolutions of cuDNN as vendor calls: which are taken, how each is prepared, run and timed. Read first: calls.hpp,
-// cudnn.hpp.
+// Convolutions and attention of cuDNN as vendor calls: which are taken, how each is prepared, run and timed. Read
+// first: calls.hpp, cudnn.hpp.
+#include <algorithm>
 #include <limits>
 
 #include "cuda/calls.hpp"
@@ -23,7 +24,7 @@ Dnn& checked(rosin_device& device, const rosin_call_description& call) {
   return dnn;
 }
 
-/// A convolution of cuDNN.
+/// A plan of cuDNN.
 class DnnCall final : public rosin_call {
  public:
   DnnCall(rosin_device& on, Dnn& dnn, std::shared_ptr<DnnWays> ways)
@@ -43,7 +44,7 @@ class DnnCall final : public rosin_call {
   }
 
   void run(Stream stream, const rosin_place* buffers, rosin_place workspace, const rosin_call_numbers*) override {
-    const std::vector<uint64_t>& bytes = ways_->convolution().bytes;
+    const std::vector<uint64_t>& bytes = ways_->graph().bytes;
     Address arrays[most_call_arrays] = {};
     for (size_t i = 0; i < bytes.size(); ++i) arrays[i] = Workspace::address_of(buffers[i], bytes[i]);
     dnn_.run(stream, *ways_, way_, arrays, Workspace::in(workspace, ways_->workspace(way_)));
@@ -95,8 +96,43 @@ std::unique_ptr<rosin_call> prepare(rosin_device& device, const rosin_call_descr
   return call;
 }
 
+/// The same of attention.
+Dnn& checked_attention(rosin_device& device, const rosin_call_description& call) {
+  check_attention(call);
+  Dnn& dnn = dnn_of(device);
+  const driver::Current current(device);
+  const std::string& reason = dnn.attention_reason();
+  if (!reason.empty()) throw Failure{ROSIN_UNSUPPORTED, reason};
+  return dnn;
+}
+
+/// Sequences stand where they stand: slices of larger arrays too.
+void take_attention(rosin_device& device, const rosin_call_description& call, int32_t* orders) {
+  checked_attention(device, call);
+  std::fill_n(orders, call.array_count, int32_t{ROSIN_ORDER_STRIDED});
+}
+
+/// Gradients want room for sums in Float32: as much as the arrays have.
+uint64_t room_of(const rosin_call_description& wanted, const Attention& attention) {
+  if (wanted.workspace > 0) return Workspace::limit(wanted);
+  uint64_t all = Workspace::most;
+  for (const uint64_t bytes : attention.bytes) all += bytes;
+  return all;
+}
+
+std::unique_ptr<rosin_call> prepare_attention(rosin_device& device, const rosin_call_description& wanted,
+                                              uint64_t* workspace) {
+  Dnn& dnn = checked_attention(device, wanted);
+  const Attention attention = attention_of(wanted);
+  auto call = std::make_unique<DnnCall>(device, dnn, dnn.ways_of(attention, room_of(wanted, attention)));
+  call->take(wanted.choice, wanted.choice_bytes);
+  *workspace = call->workspace();
+  return call;
+}
+
 }  // namespace
 
 const CallMaker dnn_calls{take, prepare};
+const CallMaker attention_calls{take_attention, prepare_attention};
 
 }  // namespace rosin::cuda

@@ -40,6 +40,8 @@ void DnnLibrary::find_version(const Library& library, int driver_version) {
       return;
     }
   }
+  major_ = parts[0];
+  minor_ = parts[1];
   version_ = std::to_string(parts[0]) + "." + std::to_string(parts[1]) + "." + std::to_string(parts[2]);
   if (parts[0] < major_version) reason_ = "cuDNN is too old: it is " + version_ + ", 9 is needed";
   else if (parts[0] > major_version) reason_ = "cuDNN is " + version_ + ", which this rosin does not know: 9 is needed";

@@ -20,6 +20,7 @@ class DnnLibrary {
   /// Why it cannot be used; empty: it can.
   const std::string& reason() const { return reason_; }
   const std::string& version() const { return version_; }
+  bool is_at_least(int major, int minor) const { return std::pair(major_, minor_) >= std::pair(major, minor); }
   const dnn::Functions& functions() const { return functions_; }
   /// Null where this version lacks some of them.
   const dnn::RecurrentFunctions* recurrent() const { return has_recurrent_ ? &recurrent_ : nullptr; }
@@ -35,6 +36,7 @@ class DnnLibrary {
   dnn::Functions functions_{};
   dnn::RecurrentFunctions recurrent_{};
   bool has_recurrent_ = false;
+  int major_ = 0, minor_ = 0;
   std::string reason_, version_;
 };
 

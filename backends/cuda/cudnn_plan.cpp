@@ -2,7 +2,8 @@
 #include "cuda/cudnn_plan.hpp"
 
 #include <algorithm>
-#include <array>
+#include <string>
+#include <utility>
 
 #include "common/failure.hpp"
 
@@ -16,146 +17,7 @@ using dnn::ValueType;
 using plugin::Failure;
 
 constexpr size_t most_ways = 8;
-constexpr int64_t alignment = 16, most_notes = 32;
-constexpr int64_t x_id = 1, w_id = 2, y_id = 3, bias_id = 4, product_id = 5, sum_id = 6;
-
-dnn::Type type_of(int32_t type) {
-  switch (type) {
-    case ROSIN_FLOAT16: return dnn::Type::float16;
-    case ROSIN_BFLOAT16: return dnn::Type::bfloat16;
-    case ROSIN_FLOAT64: return dnn::Type::float64;
-    default: return dnn::Type::float32;
-  }
-}
-
-/// The type that sums are kept in.
-dnn::Type sum_type(const Convolution& convolution) {
-  return convolution.type == ROSIN_FLOAT64 ? dnn::Type::float64 : dnn::Type::float32;
-}
-
-/// How an operation of each kind calls its parts.
-struct Names {
-  Kind kind;
-  Attribute alpha, beta, convolution, x, w, y;
-};
-
-Names names_of(int32_t kind) {
-  using enum Attribute;
-  switch (kind) {
-    case ROSIN_CALL_CONVOLUTION_DATA:
-      return {Kind::backward_data, data_alpha, data_beta, data_convolution, data_dx, data_w, data_dy};
-    case ROSIN_CALL_CONVOLUTION_WEIGHTS:
-      return {
-          Kind::backward_weights, weights_alpha, weights_beta, weights_convolution, weights_x, weights_dw, weights_dy};
-    default: return {Kind::forward, forward_alpha, forward_beta, forward_convolution, forward_x, forward_w, forward_y};
-  }
-}
-
-/// The graph of a convolution, and what it is made of, which lives as long.
-class Graph {
- public:
-  Graph(const DnnTarget& target, const Convolution& convolution)
-      : library_(*target.library), convolution_(convolution) {
-    add_product();
-    if (convolution.bias.at >= 0) add_epilogue();
-    DnnDescriptor& graph = add(Kind::graph);
-    if (target.handle) graph.set(Attribute::graph_handle, ValueType::handle, target.handle);
-    graph.set(Attribute::graph_operations, ValueType::descriptor, operations_);
-    graph.finish("graph of a convolution");
-  }
-
-  std::vector<DnnDescriptor> take() && { return std::move(parts_); }  // the graph is the last
-
- private:
-  DnnDescriptor& add(Kind kind) { return parts_.emplace_back(library_, kind); }
-
-  /// `inner`: it is stored nowhere.
-  dnn::Descriptor tensor(int64_t id, dnn::Type type, const Tensor& from, bool inner = false) {
-    const DnnDescriptor& made = add(Kind::tensor);
-    made.set(Attribute::tensor_type, ValueType::data_type, type);
-    made.set(Attribute::tensor_dimensions, ValueType::int64, from.sizes);
-    made.set(Attribute::tensor_strides, ValueType::int64, from.strides);
-    made.set(Attribute::tensor_id, ValueType::int64, id);
-    made.set(Attribute::tensor_alignment, ValueType::int64, alignment);
-    if (inner) made.set(Attribute::tensor_is_virtual, ValueType::boolean, inner);
-    made.finish("array of a convolution");
-    return made.get();
-  }
-
-  dnn::Descriptor window() {
-    const DnnDescriptor& made = add(Kind::convolution);
-    const auto spatial = static_cast<int64_t>(convolution_.stride.size());
-    made.set(Attribute::convolution_spatial, ValueType::int64, spatial);
-    made.set(Attribute::convolution_type, ValueType::data_type, sum_type(convolution_));
-    made.set(Attribute::convolution_mode, ValueType::convolution_mode,
-             convolution_.flipped ? dnn::ConvolutionMode::flipped : dnn::ConvolutionMode::cross_correlation);
-    made.set(Attribute::convolution_pre_paddings, ValueType::int64, convolution_.pad_low);
-    made.set(Attribute::convolution_post_paddings, ValueType::int64, convolution_.pad_high);
-    made.set(Attribute::convolution_dilations, ValueType::int64, convolution_.dilation);
-    made.set(Attribute::convolution_strides, ValueType::int64, convolution_.stride);
-    made.finish("window of a convolution");
-    return made.get();
-  }
-
-  void add_product() {
-    const dnn::Type type = type_of(convolution_.type);
-    const bool stored = convolution_.bias.at < 0;
-    const dnn::Descriptor x = tensor(x_id, type, convolution_.x), w = tensor(w_id, type, convolution_.w);
-    last_ =
-        stored ? tensor(y_id, type, convolution_.y) : tensor(product_id, sum_type(convolution_), convolution_.y, true);
-    const dnn::Descriptor how = window();
-    const Names names = names_of(convolution_.kind);
-    const DnnDescriptor& made = add(names.kind);
-    made.set(names.convolution, ValueType::descriptor, how);
-    made.set(names.x, ValueType::descriptor, x);
-    made.set(names.w, ValueType::descriptor, w);
-    made.set(names.y, ValueType::descriptor, last_);
-    if (convolution_.type == ROSIN_FLOAT64) {
-      made.set(names.alpha, ValueType::float64, 1.0);
-      made.set(names.beta, ValueType::float64, 0.0);
-    } else {
-      made.set(names.alpha, ValueType::float32, 1.0f);
-      made.set(names.beta, ValueType::float32, 0.0f);
-    }
-    made.finish("convolution");
-    operations_.push_back(made.get());
-  }
-
-  /// last = mode(last, other)
-  void add_pointwise(dnn::PointwiseMode mode, dnn::Descriptor other, dnn::Descriptor result) {
-    const DnnDescriptor& how = add(Kind::pointwise);
-    how.set(Attribute::pointwise_mode, ValueType::pointwise_mode, mode);
-    how.set(Attribute::pointwise_precision, ValueType::data_type, dnn::Type::float32);
-    if (mode == dnn::PointwiseMode::relu) {
-      how.set(Attribute::pointwise_nan, ValueType::nan_propagation, dnn::NanPropagation::stays);
-    }
-    how.finish("epilogue");
-    const dnn::Descriptor function = how.get();
-    const DnnDescriptor& made = add(Kind::pointwise_operation);
-    made.set(Attribute::operation_pointwise, ValueType::descriptor, function);
-    made.set(Attribute::operation_x, ValueType::descriptor, last_);
-    if (other) made.set(Attribute::operation_b, ValueType::descriptor, other);
-    made.set(Attribute::operation_y, ValueType::descriptor, result);
-    made.finish("epilogue");
-    operations_.push_back(made.get());
-    last_ = result;
-  }
-
-  void add_epilogue() {
-    const dnn::Type type = type_of(convolution_.type);
-    const dnn::Descriptor bias = tensor(bias_id, type, convolution_.bias);
-    const dnn::Descriptor result = tensor(y_id, type, convolution_.y);
-    const dnn::Descriptor sum = convolution_.relu ? tensor(sum_id, dnn::Type::float32, convolution_.y, true) : result;
-    add_pointwise(dnn::PointwiseMode::add, bias, sum);
-    if (convolution_.relu) add_pointwise(dnn::PointwiseMode::relu, nullptr, result);
-  }
-
-  const DnnLibrary& library_;
-  const Convolution& convolution_;
-  std::vector<DnnDescriptor> parts_;
-  std::vector<dnn::Descriptor> operations_;
-  dnn::Descriptor last_ = nullptr;
-};
+constexpr int64_t most_notes = 32;
 
 void mix(uint64_t& hash, int64_t number) {
   for (int i = 0; i < 8; ++i) {
@@ -176,19 +38,19 @@ uint64_t mark_of(const DnnDescriptor& configuration, const DnnDescriptor& engine
 
 }  // namespace
 
-DnnWays::DnnWays(const DnnTarget& target, const Convolution& convolution, uint64_t workspace)
-    : library_(*target.library), handle_(target.handle), properties_(target.properties), convolution_(convolution),
-      workspace_limit_(workspace), parts_(Graph(target, convolution).take()) {
+DnnWays::DnnWays(const DnnTarget& target, DnnGraph graph, uint64_t workspace)
+    : library_(*target.library), handle_(target.handle), properties_(target.properties), graph_(std::move(graph)),
+      workspace_limit_(workspace) {
   find(dnn::HeuristicMode::usual);
   if (ways_.empty()) find(dnn::HeuristicMode::finer);
   find(dnn::HeuristicMode::fallback);
-  if (ways_.empty()) throw Failure{ROSIN_UNSUPPORTED, "cuDNN: it has no engine for this convolution"};
+  if (ways_.empty()) throw Failure{ROSIN_UNSUPPORTED, std::string("cuDNN: it has no engine for this ") + graph_.name};
 }
 
 /// Adds the ways of a mode that are allowed.
 void DnnWays::find(dnn::HeuristicMode mode) {
   const DnnDescriptor search(library_, Kind::heuristics);
-  search.set(Attribute::heuristics_graph, parts_.back());
+  search.set(Attribute::heuristics_graph, graph_.parts.back());
   search.set(Attribute::heuristics_mode, ValueType::heuristic_mode, mode);
   if (properties_) search.set(Attribute::heuristics_device, *properties_);
   const int status = library_.functions().descriptor_finish(search.get());
@@ -211,15 +73,15 @@ bool DnnWays::allows(const DnnDescriptor& engine) const {
   const std::vector<Note> notes = engine.values<Note>(Attribute::engine_notes, ValueType::numerical_note, most_notes);
   return std::none_of(notes.begin(), notes.end(), [&](Note note) {
     switch (note) {
-      case Note::nondeterministic: return convolution_.deterministic;
-      case Note::tensor_core: return convolution_.compute == ROSIN_COMPUTE_EXACT && convolution_.type == ROSIN_FLOAT32;
-      case Note::narrower_operands: return convolution_.compute < ROSIN_COMPUTE_FLOAT16;
+      case Note::nondeterministic: return graph_.deterministic;
+      case Note::tensor_core: return graph_.compute == ROSIN_COMPUTE_EXACT && graph_.type == ROSIN_FLOAT32;
+      case Note::narrower_operands: return graph_.compute < ROSIN_COMPUTE_FLOAT16;
       case Note::narrower_sums:
       case Note::fourier:
       case Note::winograd:
       case Note::winograd_4:
       case Note::winograd_6:
-      case Note::winograd_13: return convolution_.compute == ROSIN_COMPUTE_EXACT;
+      case Note::winograd_13: return graph_.compute == ROSIN_COMPUTE_EXACT;
       default: return false;
     }
   });
@@ -235,7 +97,7 @@ bool DnnWays::build(size_t number) {
   if (properties_) plan->set(Attribute::plan_device, *properties_);
   const int status = library_.functions().descriptor_finish(plan->get());
   if (status == dnn::host_allocation_failed || status == dnn::device_allocation_failed) {
-    library_.check(status, "plan of a convolution");
+    library_.check(status, graph_.name.c_str());
   }
   way.tried = true;
   if (status != dnn::success) return false;
@@ -250,30 +112,7 @@ size_t DnnWays::first() {
   for (size_t way = 0; way < ways_.size(); ++way) {
     if (build(way)) return way;
   }
-  throw Failure{ROSIN_UNSUPPORTED, "cuDNN: it builds no plan for this convolution"};
-}
-
-std::vector<std::pair<int64_t, const Tensor*>> tensors_of(const Convolution& convolution) {
-  std::vector<std::pair<int64_t, const Tensor*>> all{
-      {x_id, &convolution.x}, {w_id, &convolution.w}, {y_id, &convolution.y}};
-  if (convolution.bias.at >= 0) all.emplace_back(bias_id, &convolution.bias);
-  return all;
-}
-
-std::string key_of(const Convolution& c) {
-  std::string key;
-  const auto add = [&](int64_t number) { key.append(std::to_string(number)).append(" "); };
-  for (const int32_t number : {c.kind, c.type, c.compute}) add(number);
-  for (const bool flag : {c.deterministic, c.flipped, c.relu}) add(flag);
-  for (const Tensor* tensor : {&c.x, &c.w, &c.y, &c.bias}) {
-    add(tensor->at);
-    for (const int64_t number : tensor->sizes) add(number);
-    for (const int64_t number : tensor->strides) add(number);
-  }
-  for (const auto* numbers : {&c.stride, &c.dilation, &c.pad_low, &c.pad_high}) {
-    for (const int64_t number : *numbers) add(number);
-  }
-  return key;
+  throw Failure{ROSIN_UNSUPPORTED, std::string("cuDNN: it builds no plan for this ") + graph_.name};
 }
 
 }  // namespace rosin::cuda

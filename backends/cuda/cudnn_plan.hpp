@@ -1,33 +1,23 @@
-// From a convolution to plans of cuDNN: its graph of operations, the engines that cuDNN names for it, of which those
-// are left out that change numbers more than the call allows, and plans, each built when it is first wanted. Read
-// first: convolution.hpp, cudnn_library.hpp. Read next: cudnn.hpp.
+// From a graph of operations to plans of cuDNN: the engines that cuDNN names for it, of which those are left out that
+// change numbers more than the call allows, and plans, each built when it is first wanted. Read first: cudnn_graph.hpp.
+// Read next: cudnn.hpp.
 #pragma once
 
 #include <memory>
 #include <mutex>
-#include <string>
-#include <utility>
 #include <vector>
 
-#include "cuda/convolution.hpp"
-#include "cuda/cudnn_library.hpp"
+#include "cuda/cudnn_graph.hpp"
 
 namespace rosin::cuda {
 
-/// Which device plans are for: that of a handle, or one that is described and need not be there.
-struct DnnTarget {
-  const DnnLibrary* library = nullptr;
-  dnn::Handle handle = nullptr;
-  const DnnDescriptor* properties = nullptr;
-};
-
-/// The ways of computing a convolution, the one that cuDNN thinks fastest first. Used from any thread.
+/// The ways of computing a graph, the one that cuDNN thinks fastest first. Used from any thread.
 class DnnWays {
  public:
   /// Throws ROSIN_UNSUPPORTED where cuDNN has none.
-  DnnWays(const DnnTarget& target, const Convolution& convolution, uint64_t workspace);
+  DnnWays(const DnnTarget& target, DnnGraph graph, uint64_t workspace);
 
-  const Convolution& convolution() const { return convolution_; }
+  const DnnGraph& graph() const { return graph_; }
   size_t count() const { return ways_.size(); }
   /// Whether there is a plan for a way, which is built now: cuDNN may refuse, and it may need too much room.
   bool build(size_t way);
@@ -54,17 +44,10 @@ class DnnWays {
   const DnnLibrary& library_;
   dnn::Handle handle_;
   const DnnDescriptor* properties_;
-  Convolution convolution_;
+  DnnGraph graph_;
   uint64_t workspace_limit_;
-  std::vector<DnnDescriptor> parts_;  // the graph is the last
   std::mutex building_;
   std::vector<Way> ways_;
 };
-
-/// The arrays that a plan reads and writes, by the numbers that cuDNN is told.
-std::vector<std::pair<int64_t, const Tensor*>> tensors_of(const Convolution& convolution);
-
-/// The same for equal convolutions.
-std::string key_of(const Convolution& convolution);
 
 }  // namespace rosin::cuda

@@ -30,7 +30,7 @@ enum class Type : int { float32 = 0, float64 = 1, float16 = 2, bfloat16 = 9 };
 enum class ConvolutionMode : int { flipped = 0, cross_correlation = 1 };
 
 /// cudnnPointwiseMode_t
-enum class PointwiseMode : int { add = 0, relu = 100 };
+enum class PointwiseMode : int { add = 0, relu = 100, at_least = 303 };
 
 /// cudnnNanPropagation_t
 enum class NanPropagation : int { stays = 1 };
@@ -51,7 +51,10 @@ enum class Kind : int {
   graph = 15,
   variant_pack = 16,
   tensor = 17,
-  device_properties = 38
+  device_properties = 38,
+  attention = 41,
+  attention_backward = 43,
+  band_mask = 44
 };
 
 /// cudnnBackendAttributeType_t
@@ -127,12 +130,39 @@ enum class Attribute : int {
   tensor_strides = 903,
   tensor_id = 906,
   tensor_is_virtual = 907,
+  tensor_by_value = 908,
   pack_ids = 1000,
   pack_pointers = 1001,
   pack_workspace = 1003,
   engine_index = 1301,
   engine_notes = 1303,
-  device_json = 2702
+  device_json = 2702,
+  attention_q = 2800,
+  attention_k = 2801,
+  attention_v = 2802,
+  attention_y = 2803,
+  attention_state = 2804,
+  attention_scale = 2805,
+  attention_logits = 2811,  // a graph that makes others of them, from one array to another
+  attention_logits_from = 2812,
+  attention_logits_to = 2813,
+  attention_back_q = 2851,
+  attention_back_k = 2852,
+  attention_back_v = 2853,
+  attention_back_y = 2854,
+  attention_back_state = 2855,
+  attention_back_scale = 2856,
+  attention_back_dq = 2859,
+  attention_back_dk = 2860,
+  attention_back_dv = 2861,
+  attention_back_dy = 2862,
+  attention_back_logits = 2867,
+  attention_back_logits_from = 2868,
+  attention_back_logits_to = 2869,
+  band_x = 3000,
+  band_other = 3005,
+  band_y = 3006,
+  band_comparison = 3007
 };
 
 /// cudnnBackendHeurMode_t

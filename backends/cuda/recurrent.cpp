@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/failure.hpp"
+#include "cuda/roles.hpp"
 
 namespace rosin::cuda {
 namespace {
@@ -100,13 +101,6 @@ void check_all_sizes(const rosin_call_description& call, const Recurrent& layer)
 }
 
 }  // namespace
-
-int place_of(const rosin_call_description& call, int32_t role) {
-  for (uint32_t i = 0; i < call.array_count; ++i) {
-    if (call.arrays[i].role == role) return static_cast<int>(i);
-  }
-  return -1;
-}
 
 void check_recurrent(const rosin_call_description& call) {
   if (!call.arrays) refuse("not the arrays of a recurrent layer");

@@ -21,9 +21,6 @@ struct Recurrent {
   uint64_t element_bytes() const { return type == ROSIN_FLOAT64 ? 8 : type == ROSIN_FLOAT32 ? 4 : 2; }
 };
 
-/// Which array of the call has this role; -1: none.
-int place_of(const rosin_call_description& call, int32_t role);
-
 /// Throws ROSIN_UNSUPPORTED unless cuDNN has layers like this one, whatever the sizes.
 void check_recurrent(const rosin_call_description& call);
 

@@ -23,14 +23,14 @@ extern "C" {
  * normalisation  over all dims in which `mean` has one element: input - mean, times deviation, [times weights, plus
  *            bias]. deviation is 1 / sqrt(variance + epsilon), mean and deviation are stored where they are arrays.
  * attention  query (features, queries, heads, batch), key and value (features, keys, heads, batch) -> output like query
- *            with value's features: softmax over the keys of scale * key' * query, [dropout,] times value. state
- *            (queries, heads, batch) in Float32 receives the logarithm of the sum of the exponentials.
- * recurrent  a layer of the cell that ROSIN_ATTRIBUTE_CELL names, from the first step to the last, over an input
- *            (features, steps, batch); outputs are (out, steps, batch), the states before the first and behind the last
- *            step (out, batch). `weights` are one row: (features, gates * out) of the input, (out, gates * out) of the
- *            state, (gates * out) biases, each column-major, the gates in the order of rosin_cell. reserve has
- *            call_reserve bytes and keeps what the gradient needs of this run; the gradient leaves it as it is. Results
- *            that are not among the arrays are not wanted. */
+ *            with value's features, where each head of keys may serve several of queries, in order: softmax over the
+ * keys of scale * key' * query, [dropout,] times value. state (queries, heads, batch) in Float32 receives the logarithm
+ * of the sum of the exponentials. recurrent  a layer of the cell that ROSIN_ATTRIBUTE_CELL names, from the first step
+ * to the last, over an input (features, steps, batch); outputs are (out, steps, batch), the states before the first and
+ * behind the last step (out, batch). `weights` are one row: (features, gates * out) of the input, (out, gates * out) of
+ * the state, (gates * out) biases, each column-major, the gates in the order of rosin_cell. reserve has call_reserve
+ * bytes and keeps what the gradient needs of this run; the gradient leaves it as it is. Results that are not among the
+ * arrays are not wanted. */
 
 typedef enum rosin_call_kind {
   ROSIN_CALL_MATMUL,              /* left (m, k, batch...), right (k, n, batch...) -> output (m, n, batch...) */
@@ -39,10 +39,10 @@ typedef enum rosin_call_kind {
   ROSIN_CALL_CONVOLUTION_WEIGHTS, /* input, output_gradient -> weights_gradient */
   ROSIN_CALL_POOLING,             /* input -> output */
   ROSIN_CALL_POOLING_DATA,        /* [of the maximum: input, output,] output_gradient -> input_gradient */
-  ROSIN_CALL_NORMALISATION,       /* input, [weights, bias,] -> [mean, deviation,] output. Not asked for yet, like: */
+  ROSIN_CALL_NORMALISATION,       /* input, [weights, bias,] -> [mean, deviation,] output. Not asked for yet */
   ROSIN_CALL_NORMALISATION_DATA,  /* input, [weights,] mean, deviation, output_gradient ->
                                      [weights_gradient, bias_gradient,] input_gradient */
-  ROSIN_CALL_ATTENTION,           /* query, key, value -> [state,] output */
+  ROSIN_CALL_ATTENTION,           /* query, key, value -> output, [state] */
   ROSIN_CALL_ATTENTION_DATA,      /* query, key, value, output, state, output_gradient ->
                                      query_gradient, key_gradient, value_gradient */
   ROSIN_CALL_RECURRENT,           /* input, weights, first_state, [first_cell] ->

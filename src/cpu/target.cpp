@@ -41,7 +41,8 @@ class CpuTarget final : public plan::Target {
 
   /// Images in CWHN. (Where size-1 dims make that the same as the logical order, an array looks contiguous.)
   Order order(const CallDescription& call, size_t i) const override {
-    if (call.kind == CallKind::matmul) return Order::strided;
+    const bool of_sequences = call.kind == CallKind::attention || call.kind == CallKind::attention_data;
+    if (call.kind == CallKind::matmul || of_sequences) return Order::strided;
     const CallRole role = call.arrays[i].role;
     const bool weights = role == CallRole::weights || role == CallRole::weights_gradient;
     return weights || !takes(call) ? Order::contiguous : Order::channels_first;

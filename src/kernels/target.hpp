@@ -15,7 +15,8 @@ class KernelTarget : public plan::Target {
   bool takes(const plan::CallDescription&) const override { return false; }
   plan::Order order(const plan::CallDescription& call, size_t) const override {
     using enum plan::CallKind;
-    const bool strided = call.kind == matmul || call.kind == pooling || call.kind == pooling_data;
+    const bool strided = call.kind == matmul || call.kind == pooling || call.kind == pooling_data ||
+                         call.kind == attention || call.kind == attention_data;
     return strided ? plan::Order::strided : plan::Order::contiguous;
   }
   int64_t longest_row() const override { return usual_row; }

@@ -17,7 +17,7 @@ struct Op;
 namespace rosin::plan {
 
 /// What is computed. The numbers, and those of the enums below, are those of backend.h. Ops of graphs become products,
-/// convolutions, poolings and recurrent layers (describe.hpp); normalisations and attention can be described, but no op
+/// convolutions, poolings, attention and recurrent layers (describe.hpp); normalisations can be described, but no op
 /// becomes such a call yet. Kinds whose arrays backend.h does not define (optimiser, collective) are none here.
 enum class CallKind : uint8_t {
   matmul,

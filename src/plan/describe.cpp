@@ -86,8 +86,12 @@ std::vector<CallRole> roles_of_layer(const Op& op, const RecurrentAttributes& ho
 
 /// What results number 0, 1, ... of a call of several are.
 std::array<CallRole, 4> roles_of_results(CallKind kind) {
-  if (kind == CallKind::recurrent) return {output, last_state, last_cell, reserve};
-  return {input_gradient, weights_gradient, first_state_gradient, first_cell_gradient};
+  switch (kind) {
+    case CallKind::attention: return {output, state};
+    case CallKind::attention_data: return {query_gradient, key_gradient, value_gradient};
+    case CallKind::recurrent: return {output, last_state, last_cell, reserve};
+    default: return {input_gradient, weights_gradient, first_state_gradient, first_cell_gradient};
+  }
 }
 
 std::optional<CallDescription> describe_recurrent(const Op& op, const RecurrentAttributes& how,
@@ -105,10 +109,50 @@ std::optional<CallDescription> describe_recurrent(const Op& op, const RecurrentA
   return call;
 }
 
+/// Sequences (features, length, batch), or one of them, as heads (features of a head, length, heads, batch).
+CallArray in_heads(const CallArray& x, int64_t heads) {
+  const bool batched = x.shape.rank() == 3;
+  CallArray made{x.type, {x.shape[0] / heads, x.shape[1], heads, batched ? x.shape[2] : 1}, {}};
+  made.strides[0] = x.strides[0];
+  made.strides[1] = x.strides[1];
+  made.strides[2] = made.shape[0] * x.strides[0];
+  made.strides[3] = batched ? x.strides[2] : 1;
+  return made;
+}
+
+/// An array of attention in its role; states are (length, heads, batch) as they are.
+CallArray attention_array(const CallArray& x, CallRole role, const AttentionAttributes& how) {
+  const bool of_keys = role == key || role == value || role == key_gradient || role == value_gradient;
+  CallArray made = role == state ? x : in_heads(x, of_keys ? how.kv_heads : how.heads);
+  made.role = role;
+  return made;
+}
+
+/// What libraries compute: without bias, mask and dropout, whose numbers are rosin's own; in order where there are as
+/// many queries as keys.
+std::optional<CallDescription> describe_attention(const AttentionAttributes& how, std::span<const CallArray> operands,
+                                                  const CallArray& result) {
+  if (how.has_bias || how.has_mask || how.is_dropped) return std::nullopt;
+  if (how.causal && operands[0].shape[1] != operands[1].shape[1]) return std::nullopt;
+  constexpr CallRole roles[] = {query, key, value, output, state, output_gradient};
+  CallDescription call;
+  call.kind = operands.size() == 3 ? CallKind::attention : CallKind::attention_data;
+  call.attributes.scale = how.scale;
+  call.attributes.causal = how.causal != 0;
+  for (size_t i = 0; i < operands.size(); ++i) call.arrays.push_back(attention_array(operands[i], roles[i], how));
+  call.arrays.push_back(attention_array(result, roles_of_results(call.kind)[0], how));
+  if (call.kind == CallKind::attention_data) {
+    call.arrays.push_back(attention_array(operands[1], key_gradient, how));
+    call.arrays.push_back(attention_array(operands[2], value_gradient, how));
+  }
+  return call;
+}
+
 }  // namespace
 
 std::optional<CallDescription> describe(const Op& op, const Attributes& attributes, std::span<const CallArray> operands,
                                         const CallArray& result) {
+  if (op.kind == Kind::attention) return describe_attention(attributes.as<AttentionAttributes>(), operands, result);
   if (is_recurrent(op)) return describe_recurrent(op, attributes.as<RecurrentAttributes>(), operands, result);
   const std::optional<Form> known = op.kind == Kind::window ? form_of(op.window) : form_of(op.contraction);
   if (!known) return std::nullopt;
@@ -134,14 +178,20 @@ CallArray array_of(const Layout& layout, int32_t value) {
   return made;
 }
 
-/// The results of a node of several that somebody reads, in the place of the one that stands for all.
+CallArray as_result(const Layout& layout, const Step& step, CallKind kind, size_t number, CallArray made) {
+  made.role = roles_of_results(kind)[number];
+  if (kind != CallKind::attention && kind != CallKind::attention_data) return made;
+  return attention_array(made, made.role, layout.attributes[static_cast<size_t>(step.node)].as<AttentionAttributes>());
+}
+
+/// The results of a node of several that somebody reads, in the place of those that the op has.
 void take_results(const Layout& layout, const Step& step, CallDescription& call) {
   if (step.results.empty()) return;
-  call.arrays.pop_back();
+  call.arrays.resize(static_cast<size_t>(layout.structure->graph.values[static_cast<size_t>(step.node)].operands));
   for (size_t i = 0; i < step.results.size(); ++i) {
     if (step.results[i] < 0) continue;
-    call.arrays.push_back(array_of(layout, step.results[i]));
-    call.arrays.back().role = roles_of_results(call.kind)[i];
+    const CallArray made = array_of(layout, step.results[i]);
+    call.arrays.push_back(as_result(layout, step, call.kind, i, made));
   }
 }
 

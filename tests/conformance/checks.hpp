@@ -30,6 +30,7 @@ extern const Part extras_part;        // extra_checks.cpp: what is optional, but
 extern const Part services_part;      // service_checks.cpp: memory, streams and events of other kinds
 extern const Part calls_part;         // call_checks.cpp: vendor calls
 extern const Part convolutions_part;  // convolution_checks.cpp: those that are convolutions
+extern const Part attention_part;     // attention_checks.cpp: those that are attention
 extern const Part recurrent_part;     // recurrent_checks.cpp: those that are recurrent layers
 extern const Part graphs_part;        // graph_checks.cpp
 

@@ -15,9 +15,9 @@
 namespace rosin::conformance {
 namespace {
 
-const Part* const parts[] = {&device_part, &memory_part,       &streams_part,   &programs_part, &kernels_part,
-                             &later_part,  &operations_part,   &elements_part,  &extras_part,   &services_part,
-                             &calls_part,  &convolutions_part, &recurrent_part, &graphs_part};
+const Part* const parts[] = {&device_part, &memory_part,       &streams_part,   &programs_part,  &kernels_part,
+                             &later_part,  &operations_part,   &elements_part,  &extras_part,    &services_part,
+                             &calls_part,  &convolutions_part, &attention_part, &recurrent_part, &graphs_part};
 
 struct Arguments {
   std::string plugin;

@@ -117,6 +117,8 @@ SEEN_ON_CUDA = {
     "graphs refuse calls": "convolutions: convolutions stand in graphs",
     "adopts another stream": "services: a stream of the vendor is adopted and lives on",
     "any sizes fit": "convolutions: a convolution that does not fit is refused",
+    "every query sees all keys": "attention: attention and its gradient are right or unsupported",
+    "keys of any features fit": "attention: attention that does not fit is refused",
     "cells are others": "recurrent: a recurrent layer is right or unsupported",
     "slopes are off": "recurrent: the gradient of a recurrent layer is right",
     "reserves are spent": "recurrent: the gradient of a recurrent layer leaves the reserve alone",
@@ -141,7 +143,7 @@ class WrongPlugins(unittest.TestCase):
     def failed(self, wrong, part, of):
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("ROSIN_", "CUDA_", "FAKE_"))}
         environment = {"WRONG_OF": str(of), "WRONG": wrong, "ROSIN_REFERENCE": "devices=2,vendor=2,memory=256M",
-                       "ROSIN_CUDA_LIBRARIES": str(FAKE), "FAKE_CUDA": "devices=1"}
+                       "ROSIN_CUDA_LIBRARIES": str(FAKE), "FAKE_CUDA": "devices=1,cudnn=92800"}
         done = subprocess.run([CONFORMANCE, self.plugin, "--only", part], env=kept | environment, capture_output=True,
                               text=True, check=False, timeout=300)
         return done, re.findall(r"^(\w+: [^:\n]+): FAILED", done.stdout, re.MULTILINE)

@@ -80,8 +80,14 @@ const Engine usual[] = {{0, {dnn::Note::tensor_core}, false, false, 0.4},
                         {3, {}, false, false, 0.5}};
 const Engine fallback[] = {{6, {}, false, false, 2}};
 
+// Of attention: one builds no plan, one is not deterministic, one wants room.
+const Engine of_attention[] = {{20, {dnn::Note::tensor_core}, true, false, 0.2},
+                               {21, {dnn::Note::tensor_core, dnn::Note::nondeterministic}, false, false, 0.3},
+                               {22, {dnn::Note::tensor_core}, false, true, 0.5}};
+
 /// Images of three dims have the last resort alone; images that are padded unevenly in groups have nothing.
 std::vector<const Engine*> engines_for(const Descriptor& search) {
+  if (has_attention(*search.graph)) return {&of_attention[0], &of_attention[1], &of_attention[2]};
   const Convolution c = convolution_of(*search.graph);
   std::vector<const Engine*> all;
   const auto mode = static_cast<dnn::HeuristicMode>(search.number(Attribute::heuristics_mode));
@@ -154,25 +160,34 @@ void get(const Descriptor& of, Attribute which, ValueType type, int64_t wanted, 
   wrong("an attribute that is not to be had");
 }
 
-/// The arrays get their addresses, all of which lie in blocks of the device.
-std::vector<uint64_t> checked_addresses(const std::vector<Tensor*>& arrays, const Descriptor& pack) {
+uint64_t given_pointer(const Tensor& tensor, const Descriptor& pack) {
   const std::vector<int64_t> ids = pack.numbers(Attribute::pack_ids);
-  const std::vector<int64_t> pointers = pack.numbers(Attribute::pack_pointers);
-  if (ids.size() != arrays.size()) wrong("more arrays than the plan has, or fewer");
+  const auto found = std::find(ids.begin(), ids.end(), tensor.id);
+  if (found == ids.end()) wrong("an array of the plan is missing");
+  return static_cast<uint64_t>(pack.numbers(Attribute::pack_pointers)[static_cast<size_t>(found - ids.begin())]);
+}
+
+/// The arrays get their addresses, all of which lie in blocks of the device; the last `results` are written.
+/// `numbers`: that the pack has besides.
+std::vector<uint64_t> checked_addresses(const std::vector<Tensor*>& arrays, size_t results, size_t numbers,
+                                        const Descriptor& pack) {
+  if (pack.numbers(Attribute::pack_ids).size() != arrays.size() + numbers) {
+    wrong("more arrays than the plan has, or fewer");
+  }
   std::vector<uint64_t> all;
   for (Tensor* tensor : arrays) {
-    const auto found = std::find(ids.begin(), ids.end(), tensor->id);
-    if (found == ids.end()) wrong("an array of the plan is missing");
-    tensor->address = static_cast<uint64_t>(pointers[static_cast<size_t>(found - ids.begin())]);
+    tensor->address = given_pointer(*tensor, pack);
     if (tensor->address % static_cast<uint64_t>(tensor->alignment) != 0) wrong("an address that is not aligned");
     cuda().check_memory(tensor->address, tensor->reach());
     all.push_back(tensor->address);
   }
-  const Tensor& result = *arrays.back();
-  for (const Tensor* other : arrays) {
-    const bool overlap = other != &result && other->address < result.address + result.reach() &&
-                         result.address < other->address + other->reach();
-    if (overlap) wrong("a result over an operand");
+  for (size_t i = arrays.size() - results; i < arrays.size(); ++i) {
+    const Tensor& result = *arrays[i];
+    for (const Tensor* other : arrays) {
+      const bool overlap = other != &result && other->address < result.address + result.reach() &&
+                           result.address < other->address + other->reach();
+      if (overlap) wrong("a result over an operand");
+    }
   }
   return all;
 }
@@ -191,15 +206,23 @@ std::string text_of(const Convolution& c, const Engine& engine) {
   return text + " engine " + std::to_string(engine.number);
 }
 
-void execute(Handle& handle, const Descriptor& plan, const Descriptor& pack) {
-  if (plan.kind != Kind::plan || pack.kind != Kind::variant_pack) wrong("no plan, or no arrays");
-  if (reinterpret_cast<void*>(plan.number(Attribute::plan_handle)) != &handle) wrong("a plan of another handle");
-  Convolution c = convolution_of(*plan.graph);
-  c.relu_keeps_nan = cuda().options().nan;
-  const std::vector<dnn::Note>& notes = plan.engine->notes;
-  c.tf32 = std::find(notes.begin(), notes.end(), dnn::Note::tensor_core) != notes.end();
+std::string text_of(const Attention& a, const Engine& engine) {
+  std::string text = a.gradient ? "attention gradient" : a.state.sizes.empty() ? "attention" : "attention with state";
+  for (const int64_t size : a.q.sizes) text += " " + std::to_string(size);
+  if (a.causal) text += " causal";
+  return text + " type " + std::to_string(static_cast<int>(a.q.type)) + " engine " + std::to_string(engine.number);
+}
+
+/// A number of a run, which the host keeps.
+float number_in(const Tensor& tensor, const Descriptor& pack) {
+  return fake::loaded<float>(given_pointer(tensor, pack));
+}
+
+/// `run` is what the plan does.
+void give(Handle& handle, const Descriptor& plan, const Descriptor& pack, std::vector<uint64_t> addresses,
+          const std::string& text, std::function<void()> run) {
   fake::Work work;
-  work.addresses = checked_addresses(c.stored(), pack);
+  work.addresses = std::move(addresses);
   const auto room = reinterpret_cast<void*>(pack.number(Attribute::pack_workspace));
   if (plan.room > 0) {
     const auto address = reinterpret_cast<uint64_t>(room);
@@ -207,14 +230,35 @@ void execute(Handle& handle, const Descriptor& plan, const Descriptor& pack) {
     cuda().check_memory(address, plan.room);
     work.addresses.push_back(address);
   }
-  work.what = "convolution " + std::to_string(plan.engine->number) + text_of(c, *plan.engine);
+  work.what = "plan " + text;
   work.time = plan.engine->time;
-  work.run = [c, room, bytes = plan.room] {
+  work.run = [run = std::move(run), room, bytes = plan.room] {
     if (bytes > 0) std::memset(room, 0xA5, bytes);
-    compute(c);
+    run();
   };
-  fake::note(text_of(c, *plan.engine));
+  fake::note(text);
   cuda().give(handle.stream, std::move(work));
+}
+
+void execute_attention(Handle& handle, const Descriptor& plan, const Descriptor& pack) {
+  Attention a = attention_of(*plan.graph);
+  const size_t numbers = (a.scale.sizes.empty() ? 0 : 1) + (a.causal ? 1 : 0);
+  if (!a.scale.sizes.empty()) a.factor = static_cast<double>(number_in(a.scale, pack));
+  if (a.causal && !(number_in(a.never, pack) < -1e30f)) wrong("logits of keys that are not seen, yet count");
+  std::vector<uint64_t> addresses = checked_addresses(a.stored(), a.results(), numbers, pack);
+  give(handle, plan, pack, std::move(addresses), text_of(a, *plan.engine), [a] { compute(a); });
+}
+
+void execute(Handle& handle, const Descriptor& plan, const Descriptor& pack) {
+  if (plan.kind != Kind::plan || pack.kind != Kind::variant_pack) wrong("no plan, or no arrays");
+  if (reinterpret_cast<void*>(plan.number(Attribute::plan_handle)) != &handle) wrong("a plan of another handle");
+  if (has_attention(*plan.graph)) return execute_attention(handle, plan, pack);
+  Convolution c = convolution_of(*plan.graph);
+  c.relu_keeps_nan = cuda().options().nan;
+  const std::vector<dnn::Note>& notes = plan.engine->notes;
+  c.tf32 = std::find(notes.begin(), notes.end(), dnn::Note::tensor_core) != notes.end();
+  std::vector<uint64_t> addresses = checked_addresses(c.stored(), 1, 0, pack);
+  give(handle, plan, pack, std::move(addresses), text_of(c, *plan.engine), [c] { compute(c); });
 }
 
 }  // namespace

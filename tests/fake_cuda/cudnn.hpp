@@ -73,7 +73,7 @@ struct Tensor {
   dnn::Type type = dnn::Type::float32;
   std::vector<int64_t> sizes, strides;
   int64_t id = 0, alignment = 1;
-  bool is_virtual = false;
+  bool is_virtual = false, by_value = false;
   uint64_t address = 0;
 
   uint64_t reach() const;  // bytes up to the end of the last element
@@ -92,6 +92,29 @@ struct Convolution {
   /// The arrays that stand in memory, the result as the last.
   std::vector<Tensor*> stored();
 };
+
+/// Attention, or its gradient; dims are (batch, heads, length, features).
+struct Attention {
+  bool gradient = false, causal = false;
+  Tensor q, k, v, y, state, dy, dq, dk, dv;  // without dims: it is not there
+  Tensor scale, never;                       // numbers
+  double factor = 1;                         // that the scale is in a run
+
+  std::vector<Tensor*> stored();  // the results as the last
+  size_t results() const { return gradient ? 3 : state.sizes.empty() ? 1 : 2; }
+};
+
+/// Whether the graph is one of attention.
+bool has_attention(const Descriptor& graph);
+Attention attention_of(const Descriptor& graph);
+/// Throws where it makes no sense.
+void check_attention(const Attention& attention);
+void compute(const Attention& attention);
+
+/// An array as it was described.
+Tensor tensor_of(const Descriptor& one);
+/// That no engine computes.
+[[noreturn]] void refuse(const char* text);
 
 /// Of a finished graph. Throws not_supported for patterns that no engine computes.
 Convolution convolution_of(const Descriptor& graph);

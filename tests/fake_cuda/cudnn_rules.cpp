@@ -14,9 +14,7 @@ using dnn::Kind;
 using dnn::ValueType;
 using fake::Trouble;
 
-[[noreturn]] void refuse(const char* text) { throw Trouble{fake::not_supported, text}; }
-
-constexpr int64_t most_dims = 8, most_spatial = 3;
+constexpr int64_t most_dims = 16, most_spatial = 3;
 
 /// An attribute of a kind: its type, how many values, and whether it must be there.
 struct Rule {
@@ -34,6 +32,7 @@ constexpr Rule rules[] = {
     {Kind::tensor, Attribute::tensor_id, ValueType::int64, 1, true},
     {Kind::tensor, Attribute::tensor_alignment, ValueType::int64, 1, true},
     {Kind::tensor, Attribute::tensor_is_virtual, ValueType::boolean, 1, false},
+    {Kind::tensor, Attribute::tensor_by_value, ValueType::boolean, 1, false},
     {Kind::convolution, Attribute::convolution_type, ValueType::data_type, 1, true},
     {Kind::convolution, Attribute::convolution_mode, ValueType::convolution_mode, 1, true},
     {Kind::convolution, Attribute::convolution_spatial, ValueType::int64, 1, true},
@@ -66,6 +65,32 @@ constexpr Rule rules[] = {
     {Kind::pointwise_operation, Attribute::operation_x, ValueType::descriptor, 1, true},
     {Kind::pointwise_operation, Attribute::operation_b, ValueType::descriptor, 1, false},
     {Kind::pointwise_operation, Attribute::operation_y, ValueType::descriptor, 1, true},
+    {Kind::attention, Attribute::attention_q, ValueType::descriptor, 1, true},
+    {Kind::attention, Attribute::attention_k, ValueType::descriptor, 1, true},
+    {Kind::attention, Attribute::attention_v, ValueType::descriptor, 1, true},
+    {Kind::attention, Attribute::attention_y, ValueType::descriptor, 1, true},
+    {Kind::attention, Attribute::attention_state, ValueType::descriptor, 1, false},
+    {Kind::attention, Attribute::attention_scale, ValueType::descriptor, 1, false},
+    {Kind::attention, Attribute::attention_logits, ValueType::descriptor, 1, false},
+    {Kind::attention, Attribute::attention_logits_from, ValueType::int64, 1, false},
+    {Kind::attention, Attribute::attention_logits_to, ValueType::int64, 1, false},
+    {Kind::attention_backward, Attribute::attention_back_q, ValueType::descriptor, 1, true},
+    {Kind::attention_backward, Attribute::attention_back_k, ValueType::descriptor, 1, true},
+    {Kind::attention_backward, Attribute::attention_back_v, ValueType::descriptor, 1, true},
+    {Kind::attention_backward, Attribute::attention_back_y, ValueType::descriptor, 1, true},
+    {Kind::attention_backward, Attribute::attention_back_state, ValueType::descriptor, 1, true},
+    {Kind::attention_backward, Attribute::attention_back_scale, ValueType::descriptor, 1, false},
+    {Kind::attention_backward, Attribute::attention_back_dq, ValueType::descriptor, 1, true},
+    {Kind::attention_backward, Attribute::attention_back_dk, ValueType::descriptor, 1, true},
+    {Kind::attention_backward, Attribute::attention_back_dv, ValueType::descriptor, 1, true},
+    {Kind::attention_backward, Attribute::attention_back_dy, ValueType::descriptor, 1, true},
+    {Kind::attention_backward, Attribute::attention_back_logits, ValueType::descriptor, 1, false},
+    {Kind::attention_backward, Attribute::attention_back_logits_from, ValueType::int64, 1, false},
+    {Kind::attention_backward, Attribute::attention_back_logits_to, ValueType::int64, 1, false},
+    {Kind::band_mask, Attribute::band_x, ValueType::descriptor, 1, true},
+    {Kind::band_mask, Attribute::band_other, ValueType::descriptor, 1, true},
+    {Kind::band_mask, Attribute::band_y, ValueType::descriptor, 1, true},
+    {Kind::band_mask, Attribute::band_comparison, ValueType::pointwise_mode, 1, true},
     {Kind::graph, Attribute::graph_handle, ValueType::handle, 1, true},
     {Kind::graph, Attribute::graph_operations, ValueType::descriptor, most_dims, true},
     {Kind::heuristics, Attribute::heuristics_graph, ValueType::descriptor, 1, true},
@@ -76,18 +101,6 @@ constexpr Rule rules[] = {
     {Kind::variant_pack, Attribute::pack_pointers, ValueType::pointer, most_dims, true},
     {Kind::variant_pack, Attribute::pack_workspace, ValueType::pointer, 1, true},
 };
-
-Tensor tensor_of(const Descriptor& one) {
-  if (one.kind != Kind::tensor) wrong("an array that is another object");
-  Tensor made;
-  made.type = static_cast<dnn::Type>(one.number(Attribute::tensor_type));
-  made.sizes = one.numbers(Attribute::tensor_dimensions);
-  made.strides = one.numbers(Attribute::tensor_strides);
-  made.id = one.number(Attribute::tensor_id);
-  made.alignment = one.number(Attribute::tensor_alignment);
-  made.is_virtual = one.has(Attribute::tensor_is_virtual) && one.number(Attribute::tensor_is_virtual) != 0;
-  return made;
-}
 
 void finish_tensor(const Descriptor& one) {
   const Tensor made = tensor_of(one);
@@ -189,8 +202,21 @@ void finish_pointwise(const Descriptor& one) {
   }
 }
 
+/// Of attention, or of what becomes of its logits: one operation.
+bool finish_single(const Descriptor& one) {
+  const std::vector<Object>& operations = one.objects(Attribute::graph_operations);
+  if (operations.front()->kind == Kind::band_mask) {
+    if (operations.size() != 1) refuse("logits that go another way");
+    return true;
+  }
+  if (!has_attention(one)) return false;
+  check_attention(attention_of(one));
+  return true;
+}
+
 /// All arrays of a graph have numbers of their own; what is between operations is virtual, and nothing else.
 void finish_graph(const Descriptor& one) {
+  if (finish_single(one)) return;
   std::map<int64_t, const Descriptor*> known;
   std::set<const Descriptor*> made, read;
   const auto meet = [&](const Object& tensor) {
@@ -221,8 +247,10 @@ void finish_plan(Descriptor& one) {
   if (configuration.engine->refuses) refuse("this engine builds no plan here");
   one.engine = configuration.engine;
   one.graph = configuration.graph;
-  Convolution c = convolution_of(*one.graph);
-  one.room = one.engine->room ? c.stored().back()->reach() * 2 + 100 : 0;
+  const auto reach = [](auto problem) { return problem.stored().back()->reach(); };
+  const uint64_t result =
+      has_attention(*one.graph) ? reach(attention_of(*one.graph)) : reach(convolution_of(*one.graph));
+  one.room = one.engine->room ? result * 2 + 100 : 0;
 }
 
 void finish_pack(const Descriptor& one) {
@@ -233,6 +261,21 @@ void finish_pack(const Descriptor& one) {
 }
 
 }  // namespace
+
+[[noreturn]] void refuse(const char* text) { throw Trouble{fake::not_supported, text}; }
+
+Tensor tensor_of(const Descriptor& one) {
+  if (one.kind != Kind::tensor) wrong("an array that is another object");
+  Tensor made;
+  made.type = static_cast<dnn::Type>(one.number(Attribute::tensor_type));
+  made.sizes = one.numbers(Attribute::tensor_dimensions);
+  made.strides = one.numbers(Attribute::tensor_strides);
+  made.id = one.number(Attribute::tensor_id);
+  made.alignment = one.number(Attribute::tensor_alignment);
+  made.is_virtual = one.has(Attribute::tensor_is_virtual) && one.number(Attribute::tensor_is_virtual) != 0;
+  made.by_value = one.has(Attribute::tensor_by_value) && one.number(Attribute::tensor_by_value) != 0;
+  return made;
+}
 
 uint64_t element_bytes(ValueType type) {
   switch (type) {
@@ -284,7 +327,10 @@ void finish(Descriptor& one) {
     case Kind::forward:
     case Kind::backward_data:
     case Kind::backward_weights: finish_convolution(one); break;
-    case Kind::pointwise: break;
+    case Kind::pointwise:
+    case Kind::attention:  // with the graph
+    case Kind::attention_backward:
+    case Kind::band_mask: break;
     case Kind::pointwise_operation: finish_pointwise(one); break;
     case Kind::graph: finish_graph(one); break;
     case Kind::heuristics: one.graph = one.objects(Attribute::heuristics_graph).at(0); break;
