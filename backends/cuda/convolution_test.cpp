@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cuda/real_dnn_testing.hpp"
+#include "tests/real_dnn_testing.hpp"
 
 namespace rosin::cuda {
 namespace {
