@@ -114,7 +114,8 @@ int compile(Program& program, const std::string& options) {
   if (folder.path.empty()) return invalid_program;
   const fs::path source = folder.path / "kernels.cpp", library = folder.path / "kernels.so", log = folder.path / "log";
   std::ofstream(source) << "#include \"" FAKE_CUDA_SOURCES "/kernel_runtime.hpp\"\n"
-                        << "#include \"" FAKE_CUDA_SOURCES "/kernel_prologue.hpp\"\n#line 1 \"kernels.cu\"\n"
+                        << "#include \"" FAKE_CUDA_SOURCES "/kernel_prologue.hpp\"\n#line 1 \"" << program.name
+                        << "\"\n"
                         << host_text(program.text);
   const char* compiler = std::getenv("CXX");
   const std::string command = std::string(compiler && *compiler ? compiler : FAKE_CUDA_COMPILER) +

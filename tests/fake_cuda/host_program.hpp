@@ -13,6 +13,7 @@ constexpr int good = 0, invalid_input = 3, invalid_program = 4, compilation_fail
 
 struct Program {
   std::string text, log, binary;
+  std::string name = "kernels.cu";  // of the text, in the log
 };
 
 /// From the text, as CUDA has it, to the binary or the log; one of the codes above. `options`: of the host's compiler.

@@ -19,6 +19,8 @@
 #ifdef FAKE_HIP
 #define FAKE_OPTIONS "FAKE_HIP"
 #define FAKE_COUNTS fake_hip_counts
+#elif defined(FAKE_METAL)
+#define FAKE_OPTIONS "FAKE_METAL"
 #else
 #define FAKE_OPTIONS "FAKE_CUDA"
 #define FAKE_COUNTS fake_cuda_counts
@@ -117,6 +119,7 @@ struct Function {
   std::string name;
   Item* item = nullptr;  // the library's
   void (*run)(void**) = nullptr;
+  Block (*find)(u64 address) = nullptr;  // null: all memory of the machine
   int items = 0;
   bool barrier = false;
   int largest_shared = 0;  // bytes of shared memory that a launch may name; 0: the usual
