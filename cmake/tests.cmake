@@ -212,6 +212,8 @@ if(UNIX AND NOT APPLE)
   set(fake_metal ${PROJECT_SOURCE_DIR}/tests/fake_metal)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${fake_metal}/metal_stdlib)
   file(SHA256 ${fake_metal}/metal_stdlib fake_metal_mark)
+  find_program(ROSIN_CLANG_FOR_METAL NAMES clang-19 clang-18 clang-17 clang-16 clang)
+  mark_as_advanced(ROSIN_CLANG_FOR_METAL)
   string(SUBSTRING ${fake_metal_mark} 0 8 fake_metal_mark)
   add_library(fake_metal_machine STATIC EXCLUDE_FROM_ALL ${fake_metal}/msl.cpp ${fake}/host_program.cpp
     ${fake}/machine.cpp ${fake}/kernels.cpp)
@@ -219,12 +221,18 @@ if(UNIX AND NOT APPLE)
   target_compile_definitions(fake_metal_machine PUBLIC FAKE_METAL FAKE_MARK="${fake_mark}"
     FAKE_CUDA_SOURCES="${fake}" FAKE_CUDA_COMPILER="${CMAKE_CXX_COMPILER}"
     FAKE_METAL_SOURCES="${fake_metal}" FAKE_METAL_MARK="${fake_metal_mark}"
+    FAKE_METAL_CLANG="$<$<BOOL:${ROSIN_CLANG_FOR_METAL}>:${ROSIN_CLANG_FOR_METAL}>"
     FAKE_METAL_KERNELS="${PROJECT_BINARY_DIR}/fake_metal/kernels")
   set_target_properties(fake_metal_machine PROPERTIES POSITION_INDEPENDENT_CODE ON)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(fake_metal_machine PRIVATE -Wno-maybe-uninitialized)
   endif()
   target_link_libraries(fake_metal_machine PRIVATE rosin_compile PUBLIC ${CMAKE_DL_LIBS})
+  if(TARGET suite_tests)
+    target_link_libraries(suite_tests PRIVATE fake_metal_machine)
+    target_sources(suite_tests PRIVATE $<TARGET_OBJECTS:rosin_interpreter>)
+    target_include_directories(suite_tests PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/backends)
+  endif()
   foreach(library fake_cuda fake_nvrtc fake_cublaslt fake_cudnn fake_nccl fake_hip fake_hiprtc)
     target_compile_definitions(${library} PRIVATE FAKE_MARK="${fake_mark}")
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

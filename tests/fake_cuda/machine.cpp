@@ -97,6 +97,13 @@ uint64_t Machine::alloc(Context& context, uint64_t bytes) {
   return address;
 }
 
+void Machine::adopt(Context& context, void* memory, uint64_t bytes) {
+  DeviceMemory block;
+  block.device = context.device;
+  block.bytes = bytes;
+  blocks_.emplace(reinterpret_cast<uint64_t>(memory), std::move(block));
+}
+
 void Machine::free(Context& context, uint64_t address) {
   const auto found = blocks_.find(address);
   if (found == blocks_.end()) throw Trouble{invalid_value, "no block of memory begins at the address that is freed"};

@@ -138,6 +138,8 @@ class Machine {
 
   Context& context_of(int device);
   uint64_t alloc(Context& context, uint64_t bytes);
+  /// Memory of the host that the device uses too, until it is freed here.
+  void adopt(Context& context, void* memory, uint64_t bytes);
   void free(Context& context, uint64_t address);
   uint64_t left(const Context& context) const;
   void* alloc_host(uint64_t bytes);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <regex>
@@ -34,7 +35,7 @@ const std::regex& head() {
   return form;
 }
 
-/// Names that Metal takes from C++, or has not; and heads that this stand-in does not know.
+/// Words that Metal does not take from C++, and heads that this stand-in does not know.
 std::string refusal_of(const std::string& text) {
   static const std::pair<std::regex, const char*> refused[] = {
       {std::regex(R"(\bdouble\b)"), "'double' is not supported in Metal"},
@@ -56,6 +57,19 @@ std::string refusal_of(const std::string& text) {
   return errors;
 }
 
+/// What clang says of the text as C++ for OpenCL, see syntax/metal_stdlib. Nothing where there is no clang.
+std::string syntax_errors(const std::string& text) {
+  const fake::Folder folder;
+  if (folder.path().empty() || !*FAKE_METAL_CLANG) return {};
+  std::ofstream(folder.path() / "program_source") << text;
+  const std::string command =
+      "cd " + folder.path().string() + " && " FAKE_METAL_CLANG " -x cl -cl-std=clc++2021 -cl-no-stdinc -target spir64 -fsyntax-only " +
+      "-Xclang -cl-ext=-__opencl_c_generic_address_space,-__opencl_c_device_enqueue,-__opencl_c_pipes " +
+      "-Wno-unknown-attributes -I" FAKE_METAL_SOURCES "/syntax " +
+      "program_source >log 2>&1";
+  return std::system(command.c_str()) == 0 ? std::string() : fake::content_of(folder.path() / "log");
+}
+
 // ---- From Metal to CUDA.
 
 std::string cuda_text(std::string text) {
@@ -66,8 +80,7 @@ std::string cuda_text(std::string text) {
       {std::regex(R"(device const (\w+)\* const (p\d+) = (\w+)\.(p\d+);)"), "Global<$1, true> $2($3.$4.host());"},
       {std::regex(R"(device (\w+)\* const (p\d+) = (\w+)\.(p\d+);)"), "Global<$1> $2($3.$4.host());"},
       {std::regex(R"(threadgroup_barrier\(mem_flags::mem_threadgroup\);)"), "__syncthreads();"},
-      {std::regex(R"(\(threadgroup )"), "("},
-      {std::regex(R"(\bthreadgroup (?:alignas\(16\) )?)"), "__shared__ "},
+      {std::regex(R"(\bthreadgroup )"), "__shared__ "},
       {std::regex(R"(\bdevice )"), ""}};
   for (const auto& [word, by] : words) text = std::regex_replace(text, word, by);
   return text;
@@ -119,7 +132,7 @@ uint64_t size_of_shared(const std::string& type) {
 }
 
 uint64_t shared_of(const std::string& body) {
-  static const std::regex array(R"(threadgroup (?:alignas\(16\) )?(\w+) \w+\[(\d+)\];)");
+  static const std::regex array(R"(threadgroup (\w+) \w+\[(\d+)\];)");
   uint64_t bytes = 0;
   for (std::sregex_iterator at(body.begin(), body.end(), array), end; at != end; ++at)
     bytes += (size_of_shared((*at)[1]) * std::stoull((*at)[2]) + 15) / 16 * 16;
@@ -163,10 +176,15 @@ template <class T> T symbol(void* library, const std::string& name) {
 
 }  // namespace
 
+std::string errors_of(const std::string& text) {
+  const std::string refused = refusal_of(text);
+  return refused.empty() ? syntax_errors(text) : refused;
+}
+
 std::shared_ptr<Library> Library::build(const std::string& text, bool fast_math, std::string& error) {
-  error = refusal_of(text);
   const std::string options = options_of(text, fast_math);
   const fs::path path = file_of(text, options);
+  error = fs::exists(path) ? "" : errors_of(text);
   if (error.empty() && !fs::exists(path)) error = compile_to(path, text, options);
   std::shared_ptr<Library> made(new Library);
   if (error.empty() && !(made->library_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL))) error = dlerror();

@@ -52,6 +52,9 @@ struct Kernel {
   std::string pipeline_error() const;
 };
 
+/// What a compiler of Metal has against the text, as it writes errors; empty: nothing. Looks at the front of it alone.
+std::string errors_of(const std::string& text);
+
 class Library : public std::enable_shared_from_this<Library> {
  public:
   /// Null and an error as Metal's compiler writes it, where the text is none of its language. Kernels that were
