@@ -7,6 +7,7 @@ namespace {
 
 constexpr uint64_t word = 4, group = 256;
 
+/// As rosin's own text of kernels is, see programs.cpp.
 constexpr const char* text = R"(#include <metal_stdlib>
 using namespace metal;
 struct copy_bytes_arguments {
@@ -14,18 +15,22 @@ struct copy_bytes_arguments {
   device const uchar* p1;
   alignas(8) ulong a0;
 };
-[[max_total_threads_per_threadgroup(256)]] kernel void copy_bytes(constant copy_bytes_arguments& list [[buffer(0)]], uint3 group_place [[threadgroup_position_in_grid]], uint item_place [[thread_index_in_threadgroup]]) {
-  device uchar* const p0 = list.p0;
-  device const uchar* const p1 = list.p1;
-  const ulong i = (ulong)group_place.x * 256 + item_place;
-  if (i < list.a0) p0[i] = p1[i];
-}
 struct fill_bytes_arguments {
   device uchar* p0;
   alignas(8) ulong a0;
   alignas(8) uint a1;
 };
-[[max_total_threads_per_threadgroup(256)]] kernel void fill_bytes(constant fill_bytes_arguments& list [[buffer(0)]], uint3 group_place [[threadgroup_position_in_grid]], uint item_place [[thread_index_in_threadgroup]]) {
+[[max_total_threads_per_threadgroup(256)]] kernel void copy_bytes(constant copy_bytes_arguments& list [[buffer(0)]], )"
+                             R"(uint3 group_place [[threadgroup_position_in_grid]], )"
+                             R"(uint item_place [[thread_index_in_threadgroup]]) {
+  device uchar* const p0 = list.p0;
+  device const uchar* const p1 = list.p1;
+  const ulong i = (ulong)group_place.x * 256 + item_place;
+  if (i < list.a0) p0[i] = p1[i];
+}
+[[max_total_threads_per_threadgroup(256)]] kernel void fill_bytes(constant fill_bytes_arguments& list [[buffer(0)]], )"
+                             R"(uint3 group_place [[threadgroup_position_in_grid]], )"
+                             R"(uint item_place [[thread_index_in_threadgroup]]) {
   device uchar* const p0 = list.p0;
   const ulong i = (ulong)group_place.x * 256 + item_place;
   if (i < list.a0) p0[i] = (uchar)list.a1;

@@ -133,6 +133,13 @@ const DeviceFacts& facts_of(int32_t device) {
                 "there is no device " + std::to_string(device) + "; devices: " + std::to_string(all.size())};
 }
 
+std::string why_none(const Metal& metal) {
+  if (metal.passed_over.empty()) return "Metal finds no GPU";
+  const char* which = metal.passed_over.find(", ") == std::string::npos ? "the GPU has" : "the GPUs have";
+  return std::string(which) + " no Metal 3 (" + metal.passed_over + "; " + metal.system +
+         "); it takes macOS 13 and a Mac that runs it";
+}
+
 }  // namespace
 
 const Runtime& runtime() { return opened_runtime; }
@@ -146,11 +153,7 @@ const Metal& the_metal() {
 rosin_status device_count(int32_t* count) {
   return guarded([&] {
     const Metal& metal = the_metal();
-    if (metal.devices.empty() && metal.passed_over.empty()) plugin::set_error("Metal finds no GPU");
-    if (metal.devices.empty() && !metal.passed_over.empty()) {
-      plugin::set_error("the GPU has no Metal 3 (" + metal.passed_over + ", " + metal.system +
-                        "); it takes macOS 13 and a Mac that runs it");
-    }
+    if (metal.devices.empty()) plugin::set_error(why_none(metal));
     *count = static_cast<int32_t>(metal.devices.size());
   });
 }

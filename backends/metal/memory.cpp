@@ -92,19 +92,17 @@ rosin_status copy_in(rosin_stream* stream, rosin_place to, const void* from, uin
     const Part target = part_of(to, bytes);
     check_lost(*stream->device);
     if (bytes == 0) return;
-    Part source = pinned_part(*stream->device, from, bytes);
+    const Part source = pinned_part(*stream->device, from, bytes);
     if (to.memory->contents && (!source.buffer || is_idle(*stream))) {
       finish(*stream);
       std::memcpy(to.memory->contents + to.offset, from, bytes);
       return;
     }
-    Owned between;  // which the command buffer keeps
-    if (!source.buffer) {
-      between = host_block(*stream->device, bytes);
-      std::memcpy(send::contents(between.get()), from, bytes);
-      source = {between.get(), 0};
-    }
-    give_copy(*stream, target, source, bytes);
+    if (source.buffer) return give_copy(*stream, target, source, bytes);
+    const Owned between = host_block(*stream->device, bytes);
+    std::memcpy(send::contents(between.get()), from, bytes);
+    give_copy(*stream, target, {between.get(), 0}, bytes);
+    finish(*stream);
   });
 }
 

@@ -143,14 +143,14 @@ struct rosin_device {
   const rosin::metal::DeviceFacts* facts = nullptr;
   rosin::metal::Id id() const { return facts->id.get(); }
 
-  std::mutex lock;  // guards what follows
+  std::mutex lock;                                                         // guards what follows
   std::map<const char*, std::pair<rosin::metal::Owned, uint64_t>> pinned;  // buffers and their bytes, by address
-  std::vector<rosin::metal::Owned> under_way;   // command buffers that were started
-  std::vector<rosin_stream*> streams;           // which wait for each other
-  std::string why_lost;                         // once work has failed
-  std::string compiled_text;                    // what compile() made last waits here for load()
+  std::vector<rosin::metal::Owned> under_way;                              // command buffers that were started
+  std::vector<rosin_stream*> streams;                                      // which wait for each other
+  std::string why_lost;                                                    // once work has failed
+  std::string compiled_text;  // what compile() made last waits here for load()
   rosin::metal::Owned compiled;
-  rosin::metal::Owned copy_bytes, fill_bytes;   // kernels of bytes.cpp, once they were needed
+  rosin::metal::Owned copy_bytes, fill_bytes;  // kernels of bytes.cpp, once they were needed
 };
 
 struct rosin_memory {

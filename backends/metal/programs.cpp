@@ -89,8 +89,7 @@ Owned compiled_library(rosin_device& device, const std::string& text) {
 rosin_status load(rosin_device* device, const void* bytes, uint64_t count, rosin_module** out) {
   return pooled([&] {
     plugin::ProgramBytes compiled = plugin::unpack({static_cast<const char*>(bytes), count});
-    if (compiled.target != the_target)
-      throw Failure{ROSIN_INVALID, "the program was compiled for " + compiled.target};
+    if (compiled.target != the_target) throw Failure{ROSIN_INVALID, "the program was compiled for " + compiled.target};
     const Owned library = compiled_library(*device, compiled.content);
     auto module = std::make_unique<rosin_module>();
     for (Signature& signature : compiled.kernels) {

@@ -99,7 +99,8 @@ const rosin_backend* open_plugin(const std::string& path) {
   int32_t devices = -1;
   const rosin_status status = table->device_count(&devices);
   if (status != ROSIN_OK) throw Broken(std::string("device_count: ") + table->error_text());
-  expect(devices > 0, "no device to check");
+  const std::string why = table->error_text() ? table->error_text() : "";
+  expect(devices > 0, "no device to check" + (why.empty() ? "" : ": " + why));
   return table;
 }
 

@@ -66,6 +66,9 @@ struct Options {
   int cudnn = 91900, cudnn_runtime = 13000;        // versions of cuDNN, and of the CUDA that it is built for
   std::string gfx = "gfx1100";                     // "name=gfx90a:xnack-": the architecture of HIP
   unsigned warp = 32;                              // items that exchange values
+  int metal = 3, apple = 8, system = 14;           // of Metal: its version, Apple's family or 0, the version of macOS
+  bool unified = true;                             // of Metal: the host sees the device's memory
+  bool leaks = false;                              // of Metal: objects that live at the end are an error
   std::map<std::string, std::set<int64_t>> fails;  // numbers of calls, by function
 
   Options();
