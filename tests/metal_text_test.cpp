@@ -13,6 +13,7 @@
 #include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/grad.hpp>
+#include <rosin/half.hpp>
 #include <rosin/index.hpp>
 #include <rosin/matmul.hpp>
 #include <rosin/movement.hpp>
@@ -90,19 +91,36 @@ bool is_nan(const void* place, DType type) {
   return type == Float32 && (bits & 0x7fffffff) > 0x7f800000;
 }
 
+float float_of(const void* place, DType type) {
+  uint32_t bits = 0;
+  std::memcpy(&bits, place, size_of(type));
+  if (type == Float16) return static_cast<float>(std::bit_cast<Half>(static_cast<uint16_t>(bits)));
+  return std::bit_cast<float>(type == BFloat16 ? bits << 16 : bits);
+}
+
+/// `close`: how far floats may be apart, as a part of the larger one.
+bool is_same(const void* a, const void* b, DType type, float close) {
+  if (std::memcmp(a, b, size_of(type)) == 0 || (is_nan(a, type) && is_nan(b, type))) return true;
+  if (close == 0 || (type != Float16 && type != BFloat16 && type != Float32)) return false;
+  const float x = float_of(a, type), y = float_of(b, type);
+  return std::abs(x - y) <= close * std::max(std::abs(x), std::abs(y));
+}
+
 /// The first element that differs, or -1.
-int64_t difference(const void* one, const void* other, size_t bytes, DType type) {
+int64_t difference(const void* one, const void* other, size_t bytes, DType type, float close) {
   const auto *a = static_cast<const unsigned char*>(one), *b = static_cast<const unsigned char*>(other);
   const size_t size = size_of(type);
   for (size_t at = 0; at + size <= bytes; at += size) {
-    if (std::memcmp(a + at, b + at, size) == 0 || (is_nan(a + at, type) && is_nan(b + at, type))) continue;
-    return static_cast<int64_t>(at / size);
+    if (!is_same(a + at, b + at, type, close)) return static_cast<int64_t>(at / size);
   }
   return -1;
 }
 
 class Beside {
  public:
+  /// `close`: as for is_same.
+  explicit Beside(float close = 0) : close_(close) {}
+
   /// Codes that are compiled together, when the first of them runs.
   void add(const KernelCode& code) {
     if (!kernels_.contains(code.name) && added_.emplace(code.name, code).second) codes_.push_back(code);
@@ -127,13 +145,13 @@ class Beside {
   int launches = 0;
 
  private:
-  static void compare(const KernelCode& code, size_t i, const reference::Block& buffer, std::span<const Range> ranges,
-                      std::span<const Bytes> wanted) {
+  void compare(const KernelCode& code, size_t i, const reference::Block& buffer, std::span<const Range> ranges,
+               std::span<const Bytes> wanted) const {
     for (size_t r = 0; r < ranges.size(); ++r) {
       auto* begin = static_cast<unsigned char*>(buffer.base);
       if (begin < ranges[r].begin || begin >= ranges[r].end) continue;
       const int64_t at =
-          difference(begin, wanted[r].data() + (begin - ranges[r].begin), buffer.bytes, code.buffers[i]);
+          difference(begin, wanted[r].data() + (begin - ranges[r].begin), buffer.bytes, code.buffers[i], close_);
       EXPECT_EQ(at, -1) << code.name << ": element " << at << " of buffer " << i << " of " << code.buffers.size();
     }
   }
@@ -146,8 +164,7 @@ class Beside {
     std::vector<uint64_t> arguments;
     for (size_t i = 0; i < code.buffers.size(); ++i)
       arguments.push_back(reinterpret_cast<uint64_t>(buffers[i].base) + fake_metal::device_offset);
-    for (size_t i = 0; i < code.parameters.size(); ++i)
-      arguments.push_back(static_cast<uint64_t>(numbers[i].int64));
+    for (size_t i = 0; i < code.parameters.size(); ++i) arguments.push_back(static_cast<uint64_t>(numbers[i].int64));
     ASSERT_EQ(kernel->argument_bytes, 8 * arguments.size());
     const Known known(ranges);
     try {
@@ -172,6 +189,7 @@ class Beside {
   std::map<std::string, std::shared_ptr<const fake_metal::Kernel>> kernels_;
   std::map<std::string, KernelCode> added_;
   std::vector<KernelCode> codes_;
+  float close_;
 };
 
 // ---- Samples: every primitive with every type.
@@ -233,9 +251,10 @@ Array numbers(const Shape& shape, DType type = Float32) {
 }
 
 /// What f computes, each launch beside the interpreter; how many there were.
-template <class F> int run_beside(F&& f) {
-  auto beside = std::make_shared<Beside>();
+template <class F> int run_beside(F&& f, MathMode mode = MathMode::exact, float close = 0) {
+  auto beside = std::make_shared<Beside>(close);
   InterpretedExecutor executor;
+  executor.mode = mode;
   executor.device.matrix_types = 0;
   executor.device.shared_bytes = fake_metal::most_shared;
   executor.run = [&](const auto&... launch) {
@@ -254,9 +273,19 @@ template <class F> int run_beside(F&& f) {
 TEST(MetalText, ElementsRowsAndColumns) {
   const Array x = numbers({300, 40}), y = numbers({300, 40}, BFloat16), z = numbers({40}, Float16);
   EXPECT_GT(run_beside([&] {
-              return std::vector<Array>{softmax(x), logsoftmax(x, 1), normalise(x), sum(y), sum(x * x, {1}),
-                                        maximum(x, {0}), tanh(y) * 2, exp(z), cast(x * 100, Int64) / 7,
-                                        cast(x, Int8), erf(x), all(x < 2.9f, {0}), slice(x, 0, 3, 259) + 1};
+              return std::vector<Array>{softmax(x),
+                                        logsoftmax(x, 1),
+                                        normalise(x),
+                                        sum(y),
+                                        sum(x * x, {1}),
+                                        maximum(x, {0}),
+                                        tanh(y) * 2,
+                                        exp(z),
+                                        cast(x * 100, Int64) / 7,
+                                        cast(x, Int8),
+                                        erf(x),
+                                        all(x < 2.9f, {0}),
+                                        slice(x, 0, 3, 259) + 1};
             }),
             8);
 }
@@ -271,9 +300,12 @@ TEST(MetalText, ProductsAndWindows) {
   EXPECT_GT(run_beside([&] {
               const auto loss = [&](const Array& kernels) { return sum(conv(image, kernels) * 2); };
               const auto pooled = [&](const Array& x) { return sum(maxpool(x, {2, 2}) * meanpool(x, {2, 2})); };
-              return std::vector<Array>{matmul(a, b), matmul(cast(a, Float16), cast(b, Float16)),
-                                        matmul(cast(a, BFloat16), cast(b, BFloat16)), conv(image, w),
-                                        gradient(loss, w), gradient(pooled, image)};
+              return std::vector<Array>{matmul(a, b),
+                                        matmul(cast(a, Float16), cast(b, Float16)),
+                                        matmul(cast(a, BFloat16), cast(b, BFloat16)),
+                                        conv(image, w),
+                                        gradient(loss, w),
+                                        gradient(pooled, image)};
             }),
             8);
 }
@@ -281,7 +313,9 @@ TEST(MetalText, ProductsAndWindows) {
 TEST(MetalText, Attention) {
   const Array q = numbers({16, 20, 2});
   EXPECT_GT(run_beside([&] {
-              const auto loss = [&](const Array& x) { return sum(dot_product_attention(x, q, q, {.heads = 2}).out * q); };
+              const auto loss = [&](const Array& x) {
+                return sum(dot_product_attention(x, q, q, {.heads = 2}).out * q);
+              };
               return std::vector<Array>{gradient(loss, q)};
             }),
             1);
@@ -291,9 +325,15 @@ TEST(MetalText, PlacesAndDraws) {
   const Array x = numbers({50, 8}), at = cast(abs(numbers({30})) * 2, Int32);
   Rng rng(3);
   EXPECT_GT(run_beside([&] {
-              return std::vector<Array>{argsort(x), sort(x, 1), cumsum(x), gather(x, at),
-                                        scatter_add(x, at, numbers({50, 30})), uniform(rng, {100}, 0, 1),
-                                        randint(rng, 0, 10, {100}), permutation(rng, 60), bernoulli(rng, 0.3, {77})};
+              return std::vector<Array>{argsort(x),
+                                        sort(x, 1),
+                                        cumsum(x),
+                                        gather(x, at),
+                                        scatter_add(x, at, numbers({50, 30})),
+                                        uniform(rng, {100}, 0, 1),
+                                        randint(rng, 0, 10, {100}),
+                                        permutation(rng, 60),
+                                        bernoulli(rng, 0.3, {77})};
             }),
             8);
 }
@@ -324,6 +364,128 @@ TEST(MetalText, StepsThatShareALaunch) {
               return model;
             }),
             2);
+}
+
+TEST(MetalText, QuickFunctionsAreCloseEnough) {
+  const Array x = numbers({64, 32}), y = numbers({64, 32}, BFloat16);
+  EXPECT_GT(run_beside([&] { return std::vector<Array>{exp(x), 1 / x, tanh(x), exp2(y), softmax(y), tanh(y)}; },
+                       MathMode::fast, 0x1p-7f),
+            1);
+}
+
+// ---- What the stand-in refuses, as Metal does.
+
+constexpr const char* good = R"(#include <metal_stdlib>
+using namespace metal;
+struct turn_arguments {
+  device const int* p0;
+  device int* p1;
+  alignas(8) int a0;
+};
+[[max_total_threads_per_threadgroup(64)]] kernel void turn(constant turn_arguments& list [[buffer(0)]], )"
+                             R"(uint3 group_place [[threadgroup_position_in_grid]], )"
+                             R"(uint item_place [[thread_index_in_threadgroup]]) {
+  device const int* const p0 = list.p0;
+  device int* const p1 = list.p1;
+  const int a0 = list.a0;
+  threadgroup int s0[64];
+  s0[item_place] = p0[item_place];
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  p1[item_place] = s0[63 - item_place] + a0;
+}
+)";
+
+std::string changed(std::string text, const std::string& from, const std::string& to) {
+  const size_t at = text.find(from);
+  EXPECT_NE(at, text.npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+class MetalMachine : public testing::Test {
+ protected:
+  std::vector<int> in_ = std::vector<int>(64, 5), out_ = std::vector<int>(64);
+  struct {
+    uint64_t in, out;
+    int64_t number;
+  } arguments_{address(in_), address(out_), 2};
+  uint64_t bytes_ = sizeof arguments_;
+  uint32_t threads_ = 64;
+  bool uses_in_ = true, writes_in_ = false;
+
+  static uint64_t address(const std::vector<int>& ints) {
+    return reinterpret_cast<uint64_t>(ints.data()) + fake_metal::device_offset;
+  }
+
+  /// What the compiler says, or the pipeline, or the machine; empty: it has run.
+  std::string run(const std::string& text) {
+    std::string error;
+    const auto library = fake_metal::Library::build(text, false, error);
+    if (!library) return error;
+    const auto kernel = library->find("turn");
+    if (const std::string why = kernel->pipeline_error(); !why.empty()) return why;
+    const auto range = [](std::vector<int>& ints, bool written) {
+      auto* begin = reinterpret_cast<unsigned char*>(ints.data());
+      return Range{begin, begin + ints.size() * sizeof(int), written};
+    };
+    std::vector<Range> ranges{range(out_, true)};
+    if (uses_in_) ranges.push_back(range(in_, writes_in_));
+    const Known known(ranges);
+    try {
+      kernel->run({&arguments_, bytes_}, known.resources, {1, 1, 1}, {threads_, 1, 1});
+    } catch (const fake::Trouble& trouble) {
+      return trouble.text;
+    }
+    return {};
+  }
+
+  void expect(const std::string& text, std::string_view part) {
+    const std::string said = run(text);
+    EXPECT_NE(said.find(part), said.npos) << said << "\nlacks " << part << ", of\n" << text;
+  }
+};
+
+TEST_F(MetalMachine, RunsWhatIsRight) {
+  EXPECT_EQ(run(good), "");
+  EXPECT_EQ(out_, std::vector<int>(64, 7));
+}
+
+TEST_F(MetalMachine, RefusesWhatIsNoMetal) {
+  if (!*FAKE_METAL_CLANG) GTEST_SKIP() << "no clang is installed";
+  expect(changed(good, "const int a0", "const double a0"), "program_source:11:9: error: 'double' is not supported");
+  expect(changed(good, "63 - item_place", "63 - place"), "program_source:15:28: error: use of undeclared identifier");
+  expect(changed(good, "#include <metal_stdlib>", ""), "program_source:2:17: error:");
+  expect(changed(good, "constant turn_arguments& list [[buffer(0)]]", "constant turn_arguments& list [[buffer(1)]]"),
+         "error: no head of a kernel");
+  expect(changed(good, "const int a0 = list.a0;", "threadgroup int* a = (threadgroup int*)p1; const int a0 = 1;"),
+         "error:");  // from one address space to another
+  expect(changed(good, "device int* const p1", "int* const p1"), "error:");
+}
+
+TEST_F(MetalMachine, RefusesPipelinesBeyondTheDevice) {
+  expect(changed(good, "s0[64]", "s0[8193]"), "Threadgroup memory size (32784) exceeds the maximum");
+  expect(changed(good, "threadgroup(64)", "threadgroup(2048)"), "max_total_threads_per_threadgroup");
+}
+
+TEST_F(MetalMachine, RefusesDispatchesThatValidationRefuses) {
+  threads_ = 65;
+  expect(good, "65 threads per threadgroup must be <= 64");
+  threads_ = 64;
+  bytes_ = 16;
+  expect(good, "buffer 0 has 16 bytes, but the argument has 24");
+}
+
+TEST_F(MetalMachine, FindsWhatKernelsMayNotDo) {
+  expect(changed(good, "threadgroup_barrier(mem_flags::mem_threadgroup);", ""), "the same phase");
+  expect(changed(good, "s0[63 - item_place]", "s0[64 - item_place]"), "an access beyond a shared array");
+  expect(changed(good, "p1[item_place]", "p1[item_place + 1]"), "an access beyond a block of memory");
+  expect(changed(good, "p1[item_place]", "p1[item_place / 2]"), "two items of a launch wrote one place");
+  arguments_.out = arguments_.in;
+  expect(good, "a write of memory that the launch has for reading alone");
+  arguments_.out = address(out_) - fake_metal::device_offset;
+  expect(good, "an address of the host");
+  arguments_.out = address(out_);
+  uses_in_ = false;  // no useResource
+  expect(good, "an access beyond a block of memory");
 }
 
 }  // namespace

@@ -162,7 +162,7 @@ class InterpretedExecutor final : public plan::DeviceExecutor {
                    reference::matrix_types};
   RunCode run = interpret;
   bool far = false;                 // calls find their leaves at far_offset, and so count elements in Int64
-  MathMode mode = MathMode::exact;  // of calls: the CPU, in whose place this stands, knows no other
+  MathMode mode = MathMode::exact;  // the CPU, in whose place this stands, knows no other
 
   const plan::Target& target() const override { return target_; }
   std::unique_ptr<const plan::Prepared> prepare(plan::Compiled&, std::shared_ptr<const Layout> layout) override {
@@ -177,6 +177,9 @@ class InterpretedExecutor final : public plan::DeviceExecutor {
   static Layout in_mode(Layout layout, MathMode mode) {
     auto structure = std::make_shared<Structure>(*layout.structure);
     for (Value& value : structure->graph.values) value.mode = mode;
+    for (plan::Kernel& kernel : structure->kernels) {
+      for (plan::Instr& instr : kernel.instrs) instr.mode = mode;
+    }
     layout.structure = std::move(structure);
     return layout;
   }

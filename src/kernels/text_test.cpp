@@ -222,7 +222,8 @@ TEST(KernelText, MarksWhatIsReadOnly) {
   expect_contains(Language::hip, {"(const f32* __restrict__ p0, u16* p1) {"});
   expect_contains(Language::opencl, {"__global const uchar* restrict b0, ulong o0, __global uchar* b1",
                                      "__global const f32* const p0 = (__global const f32*)(b0 + o0);"});
-  expect_contains(Language::metal, {"  device const f32* p0;\n  device u16* p1;\n", "device const f32* const p0 = list.p0;"});
+  expect_contains(Language::metal,
+                  {"  device const f32* p0;\n  device u16* p1;\n", "device const f32* const p0 = list.p0;"});
 }
 
 TEST(KernelText, ExchangesWithinWarps) {

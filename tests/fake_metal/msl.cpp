@@ -30,7 +30,8 @@ std::string error_at(const std::string& text, size_t at, const std::string& what
 
 const std::regex& head() {
   static const std::regex form(
-      R"(\[\[max_total_threads_per_threadgroup\((\d+)\)\]\] kernel void (\w+)\(constant (\w+)& (\w+) \[\[buffer\(0\)\]\], )"
+      R"(\[\[max_total_threads_per_threadgroup\((\d+)\)\]\] kernel void (\w+)\()"
+      R"(constant (\w+)& (\w+) \[\[buffer\(0\)\]\], )"
       R"(uint3 (\w+) \[\[threadgroup_position_in_grid\]\], uint (\w+) \[\[thread_index_in_threadgroup\]\]\) \{)");
   return form;
 }
@@ -63,10 +64,10 @@ std::string syntax_errors(const std::string& text) {
   if (folder.path().empty() || !*FAKE_METAL_CLANG) return {};
   std::ofstream(folder.path() / "program_source") << text;
   const std::string command =
-      "cd " + folder.path().string() + " && " FAKE_METAL_CLANG " -x cl -cl-std=clc++2021 -cl-no-stdinc -target spir64 -fsyntax-only " +
+      "cd " + folder.path().string() +
+      " && " FAKE_METAL_CLANG " -x cl -cl-std=clc++2021 -cl-no-stdinc -target spir64 -fsyntax-only " +
       "-Xclang -cl-ext=-__opencl_c_generic_address_space,-__opencl_c_device_enqueue,-__opencl_c_pipes " +
-      "-Wno-unknown-attributes -I" FAKE_METAL_SOURCES "/syntax " +
-      "program_source >log 2>&1";
+      "-Wno-unknown-attributes -I" FAKE_METAL_SOURCES "/syntax " + "program_source >log 2>&1";
   return std::system(command.c_str()) == 0 ? std::string() : fake::content_of(folder.path() / "log");
 }
 
@@ -74,8 +75,9 @@ std::string syntax_errors(const std::string& text) {
 
 std::string cuda_text(std::string text) {
   static const std::pair<std::regex, const char*> words[] = {
-      {head(), "extern \"C\" __global__ void __launch_bounds__($1) $2($3 $4) { const auto $5 = blockIdx; "
-               "const uint $6 = threadIdx.x;"},
+      {head(),
+       "extern \"C\" __global__ void __launch_bounds__($1) $2($3 $4) { const auto $5 = blockIdx; "
+       "const uint $6 = threadIdx.x;"},
       {std::regex(R"(device (const )?(\w+)\* (p\d+);)"), "DevicePointer $3;"},
       {std::regex(R"(device const (\w+)\* const (p\d+) = (\w+)\.(p\d+);)"), "Global<$1, true> $2($3.$4.host());"},
       {std::regex(R"(device (\w+)\* const (p\d+) = (\w+)\.(p\d+);)"), "Global<$1> $2($3.$4.host());"},
@@ -125,10 +127,12 @@ std::string compile_to(const fs::path& path, const std::string& text, const std:
 
 // ---- What a pipeline knows of its kernel.
 
+/// Of Metal's types, and of the names that kernels give them.
 uint64_t size_of_shared(const std::string& type) {
-  if (type.ends_with("64")) return 8;
-  if (type.ends_with("32")) return 4;
-  return type.ends_with("16") ? 2 : 1;
+  static const std::regex wide("u?long|[iu]64"), usual("u?int|float|[iuf]32"), narrow("u?short|half|[iu]16");
+  if (std::regex_match(type, wide)) return 8;
+  if (std::regex_match(type, usual)) return 4;
+  return std::regex_match(type, narrow) ? 2 : 1;
 }
 
 uint64_t shared_of(const std::string& body) {
@@ -217,7 +221,8 @@ std::string Kernel::pipeline_error() const {
   if (shared_bytes > most_shared)
     return "Threadgroup memory size (" + std::to_string(shared_bytes) +
            ") exceeds the maximum threadgroup memory allowed (" + std::to_string(most_shared) + ")";
-  if (max_threads < 1 || max_threads > most_threads) return "Requested max_total_threads_per_threadgroup is not possible";
+  if (max_threads < 1 || max_threads > most_threads)
+    return "Requested max_total_threads_per_threadgroup is not possible";
   return {};
 }
 
@@ -229,8 +234,8 @@ std::string Kernel::check(const Binding& arguments, const std::array<uint32_t, 3
            std::to_string(argument_bytes);
   if (product_of(threads) == 0 || product_of(groups) == 0) return name + ": no threads, or no threadgroups";
   if (product_of(threads) > static_cast<uint64_t>(max_threads))
-    return name + ": " + std::to_string(product_of(threads)) + " threads per threadgroup must be <= " +
-           std::to_string(max_threads);
+    return name + ": " + std::to_string(product_of(threads)) +
+           " threads per threadgroup must be <= " + std::to_string(max_threads);
   return {};
 }
 
