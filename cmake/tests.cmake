@@ -235,12 +235,14 @@ if(UNIX AND NOT APPLE)
   endif()
   # fake_metal: the Objective-C runtime and Metal on it, in one file under both names.
   add_library(fake_metal SHARED ${fake_metal}/runtime.cpp ${fake_metal}/foundation.cpp ${fake_metal}/device.cpp
-    ${fake_metal}/commands.cpp)
+    ${fake_metal}/commands.cpp ${fake_metal}/graphs.cpp ${fake_metal}/graph_numbers.cpp)
   set_target_properties(fake_metal PROPERTIES PREFIX "" OUTPUT_NAME Metal SUFFIX "" NO_SONAME ON
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fake_metal CXX_VISIBILITY_PRESET hidden)
   target_link_libraries(fake_metal PRIVATE rosin_compile fake_metal_machine)
   add_custom_command(TARGET fake_metal POST_BUILD
-    COMMAND ${CMAKE_COMMAND} -E create_symlink Metal ${PROJECT_BINARY_DIR}/fake_metal/libobjc.A.dylib)
+    COMMAND ${CMAKE_COMMAND} -E create_symlink Metal ${PROJECT_BINARY_DIR}/fake_metal/libobjc.A.dylib
+    COMMAND ${CMAKE_COMMAND} -E create_symlink Metal
+      ${PROJECT_BINARY_DIR}/fake_metal/MetalPerformanceShadersGraph)
   foreach(library fake_cuda fake_nvrtc fake_cublaslt fake_cudnn fake_nccl fake_hip fake_hiprtc)
     target_compile_definitions(${library} PRIVATE FAKE_MARK="${fake_mark}")
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

@@ -6,6 +6,7 @@
 
 #include "common/text_field.hpp"
 #include "driver/libraries.hpp"
+#include "metal/graph_messages.hpp"
 #include "metal/metal.hpp"
 
 namespace rosin::metal {
@@ -94,11 +95,23 @@ DeviceFacts facts_of(Id device, const std::string& system) {
   return facts;
 }
 
+/// MPSGraph reads arrays at any place of a buffer from macOS 15 on.
+std::string why_no_graphs() {
+  constexpr const char* path =
+      "/System/Library/Frameworks/MetalPerformanceShadersGraph.framework/MetalPerformanceShadersGraph";
+  const Library library = driver::open_driver_library({variable_of_tests, {}, nullptr, nullptr, nullptr}, {path});
+  if (!library.handle) return "MPSGraph is not there (" + library.reason + ")";
+  const Id arrays = runtime().get_class("MPSNDArray");
+  if (arrays && send::instances_respond(arrays, send::init_array.selector())) return {};
+  return "MPSGraph reads no arrays within a buffer before macOS 15";
+}
+
 Metal look_for_devices() {
   open_libraries();
   const Pool pool;
   Metal metal;
   metal.system = system_text();
+  metal.why_no_graphs = why_no_graphs();
   const Owned all = Owned::given(copy_all_devices());
   const uint64_t count = send::count(all.get());
   for (uint64_t i = 0; i < count; ++i) {
@@ -155,6 +168,15 @@ rosin_status device_count(int32_t* count) {
     const Metal& metal = the_metal();
     if (metal.devices.empty()) plugin::set_error(why_none(metal));
     *count = static_cast<int32_t>(metal.devices.size());
+  });
+}
+
+rosin_status capabilities(const rosin_capability** list, uint32_t* count) {
+  return guarded([&] {
+    static const std::string version = the_metal().system.substr(0, the_metal().system.find(" ("));
+    static const rosin_capability all[] = {{"MPSGraph", version.c_str(), the_metal().why_no_graphs.c_str()}};
+    *list = all;
+    *count = 1;
   });
 }
 

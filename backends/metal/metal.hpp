@@ -21,6 +21,8 @@
 
 namespace rosin::metal {
 
+struct Executable;  // graph.hpp
+
 using plugin::error_text;
 using plugin::Failure;
 using plugin::guarded;
@@ -36,8 +38,9 @@ struct DeviceFacts {
 /// Metal as it is here, looked for once: the devices that can be used, in the system's order.
 struct Metal {
   std::vector<DeviceFacts> devices;
-  std::string system;       // "macOS 14.5"
-  std::string passed_over;  // names of devices without Metal 3
+  std::string system;         // "macOS 14.5"
+  std::string passed_over;    // names of devices without Metal 3
+  std::string why_no_graphs;  // of MPSGraph; empty: there are
 };
 /// Throws ROSIN_UNSUPPORTED with the reason where there is none.
 const Metal& the_metal();
@@ -52,6 +55,8 @@ Id open_buffer(rosin_stream& stream);
 /// Encoders of it. The queue's command buffers run one after another, and work of an encoder too.
 Id compute_encoder(rosin_stream& stream);
 Id blit_encoder(rosin_stream& stream);
+/// Something encoded by itself, may have started the command buffer on the way, and went on in this one.
+void go_on_in(rosin_stream& stream, Id buffer);
 /// Starts what was encoded, if anything was.
 void commit(rosin_stream& stream);
 /// Counts a piece of work, and starts it with those before once they are many.
@@ -100,6 +105,7 @@ void give_launch(rosin_stream& stream, Id pipeline, uint64_t group, Size groups,
 Owned host_block(const rosin_device& device, uint64_t bytes);
 
 rosin_status device_count(int32_t* count);
+rosin_status capabilities(const rosin_capability** list, uint32_t* count);
 rosin_status device_info(int32_t device, rosin_device_info* info);
 rosin_status open(int32_t device, rosin_device** out);
 void close(rosin_device* device);
@@ -150,6 +156,7 @@ struct rosin_device {
   std::string why_lost;                                                    // once work has failed
   std::string compiled_text;  // what compile() made last waits here for load()
   rosin::metal::Owned compiled;
+  std::map<std::string, std::weak_ptr<const rosin::metal::Executable>> graphs;  // of calls, by what they follow from
   rosin::metal::Owned copy_bytes, fill_bytes;  // kernels of bytes.cpp, once they were needed
 };
 

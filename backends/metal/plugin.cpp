@@ -1,4 +1,5 @@
 // The table of functions that librosin_metal.so exports. Read first: rosin/backend.h, metal.hpp.
+#include "metal/graph.hpp"
 #include "metal/metal.hpp"
 
 namespace rosin::metal {
@@ -14,6 +15,7 @@ rosin_backend make_table() {
   table.version = "Metal " ROSIN_VERSION;
   table.error_text = error_text;
   table.device_count = device_count;
+  table.capabilities = capabilities;
   table.device_info = device_info;
   table.open = open;
   table.close = close;
@@ -40,6 +42,10 @@ rosin_backend make_table() {
   table.unload = unload;
   table.kernel = kernel;
   table.launch = launch;
+  table.call_takes = call_takes;
+  table.call_prepare = call_prepare;
+  table.call_destroy = call_destroy;
+  table.call_run = call_run;
   table.native_stream = native_stream;
   table.native_memory = native_memory;
   table.compile_key = compile_key;

@@ -94,6 +94,12 @@ void commit(rosin_stream& stream) {
   stream.last = buffer;
 }
 
+void go_on_in(rosin_stream& stream, Id buffer) {
+  if (buffer == stream.open.get()) return;
+  const std::lock_guard guard(stream.device->lock);
+  stream.device->under_way.push_back(std::exchange(stream.open, Owned::shared(buffer)));
+}
+
 void note_work(rosin_stream& stream) {
   if (++stream.work >= most_work) commit(stream);
 }

@@ -220,6 +220,9 @@ void fill(Object* self, Selector, Object* of, Range range, uint8_t value) {
 
 }  // namespace
 
+Object* next_buffer(Object* queue) { return command_buffer(queue, nullptr); }
+void commit_buffer(Object* buffer) { commit(buffer, nullptr); }
+
 Queue::~Queue() {
   if (stream) machine().remove(stream);
 }

@@ -235,6 +235,7 @@ void define_classes() {
     define_foundation();
     define_device();
     define_commands();
+    define_graphs();
     if (options().leaks) std::atexit(check_leaks);
     return true;
   }();

@@ -8,6 +8,14 @@ struct Array : State {
   std::vector<Kept> all;
 };
 
+struct Number : State {
+  int64_t value = 0;
+};
+
+struct Dictionary : State {
+  std::vector<std::pair<Kept, Kept>> pairs;
+};
+
 struct Error : State {
   Kept domain, text;
   int64_t code = 0;
@@ -26,6 +34,12 @@ Object* make_array(const std::vector<Object*>& all) {
   return made("NSArray", std::move(array));
 }
 
+const std::vector<Kept>& objects_in(Object* array) { return state_of<Array>(array).all; }
+int64_t number_in(Object* number) { return state_of<Number>(number).value; }
+const std::vector<std::pair<Kept, Kept>>& pairs_in(Object* dictionary) {
+  return state_of<Dictionary>(dictionary).pairs;
+}
+
 Object* make_error(const std::string& domain, int64_t code, const std::string& text) {
   auto error = std::make_unique<Error>();
   Object* parts[] = {make_string(domain), make_string(text)};
@@ -39,6 +53,30 @@ Object* make_error(const std::string& domain, int64_t code, const std::string& t
 void define_foundation() {
   method(
       "NSObject", "respondsToSelector:", +[](Object* self, Selector, Selector asked) { return responds(self, asked); });
+  method(
+      "NSObject",
+      "instancesRespondToSelector:", +[](Object* self, Selector, Selector asked) { return responds(self, asked); });
+  class_method(
+      "NSNumber", "numberWithLongLong:", +[](Object*, Selector, int64_t value) {
+        const Guard guard(lock());
+        auto number = std::make_unique<Number>();
+        number->value = value;
+        return autoreleased(made("NSNumber", std::move(number)));
+      });
+  class_method(
+      "NSArray", "arrayWithObjects:count:", +[](Object*, Selector, Object* const* all, uint64_t count) {
+        const Guard guard(lock());
+        return autoreleased(make_array({all, all + count}));
+      });
+  class_method(
+      "NSDictionary", "dictionaryWithObjects:forKeys:", +[](Object*, Selector, Object* values, Object* keys) {
+        const Guard guard(lock());
+        if (objects_in(values).size() != objects_in(keys).size()) misuse("NSDictionary: not as many keys as objects");
+        auto dictionary = std::make_unique<Dictionary>();
+        for (size_t i = 0; i < objects_in(keys).size(); ++i)
+          dictionary->pairs.emplace_back(objects_in(keys)[i], objects_in(values)[i]);
+        return autoreleased(made("NSDictionary", std::move(dictionary)));
+      });
   class_method(
       "NSString", "stringWithUTF8String:", +[](Object*, Selector, const char* text) {
         const Guard guard(lock());

@@ -19,6 +19,7 @@ void define_classes();
 void define_foundation();
 void define_device();
 void define_commands();
+void define_graphs();
 
 /// Whether objects of its class have such a method.
 bool responds(Object* object, Selector selector);
@@ -35,6 +36,10 @@ struct String : State {
 Object* make_string(const std::string& text);
 const std::string& text_in(Object* string);
 Object* make_array(const std::vector<Object*>& all);
+const std::vector<Kept>& objects_in(Object* array);
+int64_t number_in(Object* number);
+/// Keys and values of a dictionary, in the order in which they were given.
+const std::vector<std::pair<Kept, Kept>>& pairs_in(Object* dictionary);
 Object* make_error(const std::string& domain, int64_t code, const std::string& text);
 
 // ---- Devices and what they make. The references that they hold keep what they stand on.
@@ -82,6 +87,10 @@ struct CommandBuffer : State {
   void add(std::function<void()> run, std::vector<uint64_t> addresses);
   void keep(Object* object) { kept.emplace_back(object); }
 };
+
+/// What the messages of these names do.
+Object* next_buffer(Object* queue);
+void commit_buffer(Object* buffer);
 
 /// An encoder of a command buffer, the only one that is open.
 struct Encoder : State {

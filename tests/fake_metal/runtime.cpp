@@ -135,6 +135,8 @@ Method method_for(Object* object, Selector selector) {
 
 bool responds(Object* object, Selector selector) { return class_of(object).methods.contains(selector); }
 
+const std::string& name_of_class(Object* of) { return class_of(of).name; }
+
 std::string living() {
   std::string text;
   for (const auto& [name, one] : everything().classes) {

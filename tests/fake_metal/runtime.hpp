@@ -85,6 +85,9 @@ class Kept {
   Object* object_ = nullptr;
 };
 
+/// Of a class object.
+const std::string& name_of_class(Object* of);
+
 /// Whether the message that is being answered fails, as FAKE_METAL asks; counted when it was sent.
 bool fails();
 

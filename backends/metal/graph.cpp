@@ -1,0 +1,179 @@
+// See graph.hpp.
+#include "metal/graph.hpp"
+
+#include <algorithm>
+
+#include "metal/graph_messages.hpp"
+
+namespace rosin::metal {
+namespace {
+
+Id class_of(const char* name) { return runtime().get_class(name); }
+
+Id array_of(const std::vector<Id>& all) { return send::array_of(class_of("NSArray"), all.data(), all.size()); }
+
+Owned made(Id object, const char* what) {
+  if (!object) throw Failure{ROSIN_UNSUPPORTED, std::string("MPSGraph gives no ") + what};
+  return Owned::given(object);
+}
+
+Id checked(Id tensor) {
+  if (!tensor) refuse("it takes no such operation");
+  return tensor;
+}
+
+/// The dims of an array, the slowest first; those of one element, which lie anywhere, where the others stay in order.
+std::vector<int> slowest_first(const rosin_call_array& array) {
+  std::vector<int> dims, usual;
+  for (int d = array.rank - 1; d >= 0; --d) {
+    usual.push_back(d);
+    if (array.sizes[d] != 1) dims.push_back(d);
+  }
+  const auto slower = [&](int a, int b) { return array.strides[a] > array.strides[b]; };
+  if (std::is_sorted(dims.begin(), dims.end(), slower)) return usual;
+  std::stable_sort(dims.begin(), dims.end(), slower);
+  for (const int d : usual) {
+    if (array.sizes[d] == 1) dims.push_back(d);
+  }
+  return dims;
+}
+
+}  // namespace
+
+void refuse(const char* why) { throw Failure{ROSIN_UNSUPPORTED, std::string("MPSGraph: ") + why}; }
+
+uint32_t data_type(int32_t type) {
+  switch (type) {
+    case ROSIN_FLOAT32: return data_float32;
+    case ROSIN_FLOAT16: return data_float16;
+    case ROSIN_BFLOAT16: return data_bfloat16;
+    default: refuse("no elements of this type");
+  }
+}
+
+Packed packed(const rosin_call_array& array) {
+  if (array.rank < 1 || array.rank > 8) refuse("an array has 1 to 8 dims");
+  const std::vector<int> dims = slowest_first(array);
+  Packed made;
+  made.type = data_type(array.type);
+  int64_t count = 1;
+  for (size_t i = dims.size(); i-- > 0;) {
+    const int64_t size = array.sizes[dims[i]];
+    if (size < 1) refuse("a size below 1");
+    if (size > 1 && array.strides[dims[i]] != count) refuse("an array with gaps");
+    count *= size;
+  }
+  if (count > INT32_MAX) refuse("more elements than an Int32 counts");
+  made.bytes = static_cast<uint64_t>(count) * (array.type == ROSIN_FLOAT32 ? 4 : 2);
+  made.turn.resize(dims.size());
+  for (size_t i = 0; i < dims.size(); ++i) {
+    const auto from_last = static_cast<size_t>(array.rank - 1 - dims[i]);
+    made.memory.push_back(array.sizes[dims[i]]);
+    made.sizes.push_back(array.sizes[array.rank - 1 - static_cast<int>(i)]);
+    made.turn[from_last] = static_cast<int64_t>(i);
+    made.turn_back.push_back(static_cast<int64_t>(from_last));
+  }
+  return made;
+}
+
+Id GraphWriter::shape(const Sizes& sizes) {
+  std::vector<Id> numbers;
+  for (const int64_t size : sizes) numbers.push_back(send::number(class_of("NSNumber"), size));
+  return array_of(numbers);
+}
+
+GraphWriter::GraphWriter(const rosin_call_description& call) : graph_(made(send::make(class_of("MPSGraph")), "graph")) {
+  for (uint32_t i = 0; i < call.array_count; ++i) arrays_.push_back(packed(call.arrays[i]));
+}
+
+Id GraphWriter::input(int at) {
+  const Packed& its = array(at);
+  Id tensor = checked(send::placeholder(graph(), shape(its.memory), its.type, nullptr));
+  inputs_.emplace_back(tensor, at);
+  if (its.type != data_float32) tensor = checked(send::cast(graph(), tensor, data_float32, nullptr));
+  if (!std::is_sorted(its.turn.begin(), its.turn.end()))
+    tensor = checked(send::transpose(graph(), tensor, shape(its.turn), nullptr));
+  return tensor;
+}
+
+Id GraphWriter::reshaped(Id tensor, const Sizes& sizes) {
+  return checked(send::reshape(graph(), tensor, shape(sizes), nullptr));
+}
+Id GraphWriter::reversed(Id tensor, const Sizes& dims) {
+  return checked(send::reverse(graph(), tensor, shape(dims), nullptr));
+}
+Id GraphWriter::sum(Id x, Id y) { return checked(send::add(graph(), x, y, nullptr)); }
+Id GraphWriter::multiplied(Id x, Id y) { return checked(send::multiply_matrices(graph(), x, y, nullptr)); }
+
+/// NaN stays, of which MPSGraph's own says nothing.
+Id GraphWriter::relu(Id x) {
+  const Id zero = checked(send::constant(graph(), 0, data_float32));
+  return checked(send::select(graph(), checked(send::less(graph(), x, zero, nullptr)), zero, x, nullptr));
+}
+
+Executable GraphWriter::finish(const rosin_device& device, Id tensor, int at) {
+  const Packed& its = array(at);
+  if (!std::is_sorted(its.turn_back.begin(), its.turn_back.end()))
+    tensor = checked(send::transpose(graph(), tensor, shape(its.turn_back), nullptr));
+  if (its.type != data_float32) tensor = checked(send::cast(graph(), tensor, its.type, nullptr));
+  std::vector<Owned> types;
+  std::vector<Id> keys, values;
+  for (const auto& [input, number] : inputs_) {
+    const Packed& from = array(number);
+    types.push_back(made(
+        send::init_shaped_type(send::alloc(class_of("MPSGraphShapedType")), shape(from.memory), from.type), "type"));
+    keys.push_back(input);
+    values.push_back(types.back().get());
+  }
+  const Id feeds = send::dictionary_of(class_of("NSDictionary"), array_of(values), array_of(keys));
+  const Owned options = made(send::make(class_of("MPSGraphCompilationDescriptor")), "options");
+  send::set_optimization(options.get(), optimization_core);
+  const Id on = send::graph_device(class_of("MPSGraphDevice"), device.id());
+  Executable compiled;
+  compiled.executable =
+      Owned::shared(checked(send::compile_graph(graph(), on, feeds, array_of({tensor}), nullptr, options.get())));
+  const Id order = send::feed_tensors(compiled.executable.get());
+  for (uint64_t i = 0; i < send::count(order); ++i) {
+    const Id wanted = send::object_at(order, i);
+    const auto found =
+        std::find_if(inputs_.begin(), inputs_.end(), [&](const auto& one) { return one.first == wanted; });
+    if (found == inputs_.end()) refuse("it takes a tensor that is no input");
+    compiled.inputs.push_back(found->second);
+  }
+  compiled.result = at;
+  compiled.arrays = arrays_;
+  return compiled;
+}
+
+namespace {
+
+/// MPSGraphTensorData of the array at the place, which refers to the buffer.
+Owned data_at(const Packed& array, const rosin_place& place) {
+  const Part part = part_of(place, array.bytes);
+  const Id descriptor =
+      send::array_descriptor(class_of("MPSNDArrayDescriptor"), array.type, GraphWriter::shape(array.memory));
+  send::set_packed_rows(descriptor, true);
+  const Owned view =
+      made(send::init_array(send::alloc(class_of("MPSNDArray")), part.buffer, part.offset, descriptor), "array");
+  return made(send::init_tensor_data(send::alloc(class_of("MPSGraphTensorData")), view.get()), "data of a tensor");
+}
+
+}  // namespace
+
+void give_graph(rosin_stream& stream, const Executable& graph, const rosin_place* places) {
+  std::vector<Owned> all;
+  std::vector<Id> inputs;
+  const auto add = [&](int at) {
+    all.push_back(data_at(graph.arrays[static_cast<size_t>(at)], places[at]));
+    return all.back().get();
+  };
+  for (const int at : graph.inputs) inputs.push_back(add(at));
+  const Id results = array_of({add(graph.result)});
+  const Id commands = send::mps_command_buffer(class_of("MPSCommandBuffer"), open_buffer(stream));
+  if (!send::encode_graph(graph.executable.get(), commands, array_of(inputs), results, nullptr))
+    throw Failure{ROSIN_DEVICE_FAULT, "MPSGraph encodes no work"};
+  go_on_in(stream, send::root_command_buffer(commands));
+  note_work(stream);
+}
+
+}  // namespace rosin::metal
