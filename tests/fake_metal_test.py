@@ -23,12 +23,14 @@ def function(name, answer, *arguments):
     made = getattr(metal, name)
     made.restype, made.argtypes = answer, arguments
     return made
-get_class, selector = function("objc_getClass", id, ctypes.c_char_p), function("sel_registerName", id, ctypes.c_char_p)
+get_class = function("objc_getClass", id, ctypes.c_char_p)
+selector = function("sel_registerName", id, ctypes.c_char_p)
 push, pop = function("objc_autoreleasePoolPush", id), function("objc_autoreleasePoolPop", None, id)
 retain, release = function("objc_retain", id, id), function("objc_release", None, id)
 def send(to, name, *arguments, answer=id):
     address = ctypes.cast(metal.objc_msgSend, id).value
-    return ctypes.CFUNCTYPE(answer, id, id, *(t for t, _ in arguments))(address)(to, selector(name.encode()), *(v for _, v in arguments))
+    method = ctypes.CFUNCTYPE(answer, id, id, *(kind for kind, _ in arguments))(address)
+    return method(to, selector(name.encode()), *(value for _, value in arguments))
 class Size(ctypes.Structure):
     _fields_ = [("width", u64), ("height", u64), ("depth", u64)]
 class Range(ctypes.Structure):
@@ -136,7 +138,8 @@ class FakeMetal(unittest.TestCase):
             """, "fail=commit:1")
 
     def test_the_life_of_objects_is_kept(self):
-        self.is_refused("release(buffer); release(buffer)", "an object of MTLBuffer is released more often than retained")
+        self.is_refused("release(buffer); release(buffer)",
+                        "an object of MTLBuffer is released more often than retained")
         self.is_refused("release(buffer); send(buffer, 'contents')",
                         "-[MTLBuffer contents] to an object that has been released by all")
         self.is_refused("retain(commands); pop(pool); release(commands); status(commands)",

@@ -45,8 +45,8 @@ class MetalPlugin(unittest.TestCase):
     def test_keeps_it_in_kernels(self):
         self.good("--only", "programs,kernels,later,operations,elements")
 
-    def test_keeps_it_in_kernels_on_other_versions_of_macos(self):
-        self.good("--only", "programs,operations", options="system=15")
+    def test_keeps_it_in_kernels_and_calls_on_macos_15(self):
+        self.good("--only", "device,programs,operations,calls,convolutions", options="system=15")
 
     def test_keeps_it_in_other_orders_of_work_and_on_the_second_device(self):
         self.good("--device", 1, "--only", OF_WORK, options="devices=2,order=2")
@@ -75,8 +75,8 @@ class MetalPlugin(unittest.TestCase):
         self.assertIn("Metal is not there (/usr/lib/libobjc.A.dylib: not found)", text)
 
     def test_a_gpu_without_metal_3_is_named(self):
-        self.assertIn("the GPUs have no Metal 3 (Apple Pretended GPU 0, Apple Pretended GPU 1; macOS 12.5 (Build 00A00)); "
-                      "it takes macOS 13 and a Mac that runs it", self.reason("devices=2,metal=2,system=12"))
+        self.assertIn("the GPUs have no Metal 3 (Apple Pretended GPU 0, Apple Pretended GPU 1; macOS 12.5 (Build 00A00)"
+                      "); it takes macOS 13 and a Mac that runs it", self.reason("devices=2,metal=2,system=12"))
 
     def test_no_device_is_said(self):
         self.assertIn("Metal finds no GPU", self.reason("devices=0"))

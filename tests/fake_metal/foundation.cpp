@@ -50,12 +50,9 @@ Object* make_error(const std::string& domain, int64_t code, const std::string& t
   return made("NSError", std::move(error));
 }
 
-void define_foundation() {
-  method(
-      "NSObject", "respondsToSelector:", +[](Object* self, Selector, Selector asked) { return responds(self, asked); });
-  method(
-      "NSObject",
-      "instancesRespondToSelector:", +[](Object* self, Selector, Selector asked) { return responds(self, asked); });
+namespace {
+
+void define_collections() {
   class_method(
       "NSNumber", "numberWithLongLong:", +[](Object*, Selector, int64_t value) {
         const Guard guard(lock());
@@ -77,14 +74,6 @@ void define_foundation() {
           dictionary->pairs.emplace_back(objects_in(keys)[i], objects_in(values)[i]);
         return autoreleased(made("NSDictionary", std::move(dictionary)));
       });
-  class_method(
-      "NSString", "stringWithUTF8String:", +[](Object*, Selector, const char* text) {
-        const Guard guard(lock());
-        if (!text) misuse("+[NSString stringWithUTF8String:]: NULL");
-        return autoreleased(make_string(text));
-      });
-  method(
-      "NSString", "UTF8String", +[](Object* self, Selector) { return text_in(self).c_str(); });
   method(
       "NSArray", "count", +[](Object* self, Selector) { return uint64_t{state_of<Array>(self).all.size()}; });
   method(
@@ -93,6 +82,25 @@ void define_foundation() {
         if (at >= all.size()) misuse("-[NSArray objectAtIndex:]: beyond its bounds");
         return again(all[at].get());
       });
+}
+
+}  // namespace
+
+void define_foundation() {
+  define_collections();
+  method(
+      "NSObject", "respondsToSelector:", +[](Object* self, Selector, Selector asked) { return responds(self, asked); });
+  method(
+      "NSObject",
+      "instancesRespondToSelector:", +[](Object* self, Selector, Selector asked) { return responds(self, asked); });
+  class_method(
+      "NSString", "stringWithUTF8String:", +[](Object*, Selector, const char* text) {
+        const Guard guard(lock());
+        if (!text) misuse("+[NSString stringWithUTF8String:]: NULL");
+        return autoreleased(make_string(text));
+      });
+  method(
+      "NSString", "UTF8String", +[](Object* self, Selector) { return text_in(self).c_str(); });
   method(
       "NSError", "localizedDescription",
       +[](Object* self, Selector) { return again(state_of<Error>(self).text.get()); });

@@ -136,8 +136,8 @@ SITUATIONS = {
     "metal_preferred_off_apple": Situation(
         ("cuda", "metal"), {"ROSIN_GPU_BACKEND": "Metal"}, states={"CUDA": functional(1), "Metal": broken(NO_METAL)},
         preference="Metal", chosen="CUDA:0",
-        said=preferred("Metal", f"Backend: Metal from the set preferences is not functional ({NO_METAL}). Defaulting to "
-                                "automatic device selection.", *USING_CUDA)),
+        said=preferred("Metal", f"Backend: Metal from the set preferences is not functional ({NO_METAL}). "
+                                "Defaulting to automatic device selection.", *USING_CUDA)),
     "one_metal": Situation(("metal",), PRETENDED_METAL, states={"Metal": functional(1)}, chosen="Metal:0",
                            said=("Using backend: Metal.",), float64=False),
     "metal_preferred_behind_cuda": Situation(
