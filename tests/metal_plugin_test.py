@@ -28,8 +28,8 @@ def conformance(*words, **environment):
 
 @unittest.skipUnless(PLUGIN.is_file() and (FAKE / "Metal").exists(), "the build has no pretended Metal")
 class MetalPlugin(unittest.TestCase):
-    def good(self, *words, options="devices=1"):
-        done = conformance(*words, ROSIN_METAL_LIBRARIES=str(FAKE), FAKE_METAL=f"leaks=1,{options}")
+    def good(self, *words, options="devices=1", libraries=FAKE):
+        done = conformance(*words, ROSIN_METAL_LIBRARIES=str(libraries), FAKE_METAL=f"leaks=1,{options}")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertRegex(done.stdout, r"\n[1-9]\d* passed, 0 failed\n$")
 
@@ -47,6 +47,20 @@ class MetalPlugin(unittest.TestCase):
 
     def test_keeps_it_in_kernels_and_calls_on_macos_15(self):
         self.good("--only", "device,programs,operations,calls,convolutions", options="system=15")
+
+    def test_keeps_it_in_calls_of_mpsgraph(self):
+        for order in (1, 2, 3):
+            self.good("--only", "calls,convolutions,device", options=f"system=15,order={order}")
+
+    def test_keeps_it_where_mpsgraph_is_missing_too_old_or_refuses(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in FILES:
+                (pathlib.Path(folder) / name).symlink_to(FAKE / name)
+            self.good("--only", "calls,device", options="system=15", libraries=folder)
+        self.good("--only", "calls,device", options="system=14")
+        for message in ("placeholderWithShape:dataType:name:", "constantWithScalar:dataType:",
+                        "compileWithDevice:feeds:targetTensors:targetOperations:compilationDescriptor:"):
+            self.good("--only", "calls,convolutions", options=f"system=15,fail={message}:1+2+7")
 
     def test_keeps_it_in_other_orders_of_work_and_on_the_second_device(self):
         self.good("--device", 1, "--only", OF_WORK, options="devices=2,order=2")

@@ -29,8 +29,8 @@ struct Dialect {
   std::string_view pointer;          // where buffers are, in types of pointers to them
   std::string_view parameter;        // as buffer
   std::string_view parameter_place;  // as place, of a$N
-  std::string_view hidden;        // arguments behind the others
-  std::string_view shared;        // a shared array: $T, $N, $C elements
+  std::string_view hidden;           // arguments behind the others
+  std::string_view shared;           // a shared array: $T, $N, $C elements
   std::string_view large;         // the bytes that large shared arrays stand in, or nothing: they are arrays as always
   std::string_view large_shared;  // one of them: $T, $N, $O bytes from the beginning
   std::string_view function;      // qualifiers of a function of the vocabulary
