@@ -153,12 +153,6 @@ std::string why_none(const Metal& metal) {
          "); it takes macOS 13 and a Mac that runs it";
 }
 
-/// "14.5": MPSGraph comes with the system.
-std::string version_of(const std::string& system) {
-  const size_t begin = system.find(' ') + 1;
-  return system.substr(begin, system.find(' ', begin) - begin);
-}
-
 }  // namespace
 
 const Runtime& runtime() { return opened_runtime; }
