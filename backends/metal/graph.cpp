@@ -128,6 +128,7 @@ Executable GraphWriter::finish(const rosin_device& device, Id tensor, int at) {
   const Id feeds = send::dictionary_of(class_of("NSDictionary"), array_of(values), array_of(keys));
   const Owned options = made(send::make(class_of("MPSGraphCompilationDescriptor")), "options");
   send::set_optimization(options.get(), optimization_core);
+  send::set_waiting(options.get(), true);
   const Id on = send::graph_device(class_of("MPSGraphDevice"), device.id());
   Executable compiled;
   compiled.executable =
@@ -135,26 +136,27 @@ Executable GraphWriter::finish(const rosin_device& device, Id tensor, int at) {
   const Id order = send::feed_tensors(compiled.executable.get());
   for (uint64_t i = 0; i < send::count(order); ++i) {
     const Id wanted = send::object_at(order, i);
-    const auto found =
-        std::find_if(inputs_.begin(), inputs_.end(), [&](const auto& one) { return one.first == wanted; });
+    const auto found = std::find_if(inputs_.begin(), inputs_.end(),
+                                    [&](const auto& one) { return send::is_equal(one.first, wanted); });
     if (found == inputs_.end()) refuse("it takes a tensor that is no input");
     compiled.inputs.push_back(found->second);
   }
   compiled.result = at;
-  compiled.arrays = arrays_;
+  for (const Packed& array : arrays_) {
+    const Id layout = send::array_descriptor(class_of("MPSNDArrayDescriptor"), array.type, shape(array.memory));
+    send::set_packed_rows(layout, true);
+    compiled.arrays.push_back({Owned::shared(layout), array.bytes});
+  }
   return compiled;
 }
 
 namespace {
 
 /// MPSGraphTensorData of the array at the place, which refers to the buffer.
-Owned data_at(const Packed& array, const rosin_place& place) {
+Owned data_at(const Executable::Array& array, const rosin_place& place) {
   const Part part = part_of(place, array.bytes);
-  const Id descriptor =
-      send::array_descriptor(class_of("MPSNDArrayDescriptor"), array.type, GraphWriter::shape(array.memory));
-  send::set_packed_rows(descriptor, true);
-  const Owned view =
-      made(send::init_array(send::alloc(class_of("MPSNDArray")), part.buffer, part.offset, descriptor), "array");
+  const Owned view = made(
+      send::init_array(send::alloc(class_of("MPSNDArray")), part.buffer, part.offset, array.layout.get()), "array");
   return made(send::init_tensor_data(send::alloc(class_of("MPSGraphTensorData")), view.get()), "data of a tensor");
 }
 

@@ -34,7 +34,11 @@ struct Executable {
   Owned executable;
   std::vector<int> inputs;  // in the order in which the graph takes them
   int result = -1;
-  std::vector<Packed> arrays;
+  struct Array {
+    Owned layout;  // MPSNDArrayDescriptor
+    uint64_t bytes = 0;
+  };
+  std::vector<Array> arrays;  // of the call
 };
 
 /// Writes a graph for a call whose arrays have these sizes. Methods give tensors, which the graph keeps.

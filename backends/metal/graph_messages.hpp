@@ -21,6 +21,7 @@ namespace send {
 // NSObject, NSNumber, NSArray, NSDictionary
 inline const Message<Id()> alloc("alloc");
 inline const Message<bool(Selector)> instances_respond("instancesRespondToSelector:");
+inline const Message<bool(Id)> is_equal("isEqual:");
 inline const Message<Id(int64_t)> number("numberWithLongLong:");
 inline const Message<Id(const Id*, uint64_t)> array_of("arrayWithObjects:count:");
 inline const Message<Id(Id, Id)> dictionary_of("dictionaryWithObjects:forKeys:");
@@ -52,6 +53,7 @@ inline const Message<Id(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64
 inline const Message<Id(Id)> graph_device("deviceWithMTLDevice:");
 inline const Message<Id(Id, uint32_t)> init_shaped_type("initWithShape:dataType:");
 inline const Message<void(uint64_t)> set_optimization("setOptimizationLevel:");
+inline const Message<void(bool)> set_waiting("setWaitForCompilationCompletion:");
 inline const Message<Id(Id, Id, Id, Id, Id)> compile_graph(
     "compileWithDevice:feeds:targetTensors:targetOperations:compilationDescriptor:");
 inline const Message<Id()> feed_tensors("feedTensors");

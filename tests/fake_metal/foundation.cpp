@@ -91,6 +91,8 @@ void define_foundation() {
   method(
       "NSObject", "respondsToSelector:", +[](Object* self, Selector, Selector asked) { return responds(self, asked); });
   method(
+      "NSObject", "isEqual:", +[](Object* self, Selector, Object* other) { return self == other; });
+  method(
       "NSObject",
       "instancesRespondToSelector:", +[](Object* self, Selector, Selector asked) { return responds(self, asked); });
   class_method(

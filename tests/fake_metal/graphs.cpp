@@ -31,6 +31,7 @@ struct Shaped : State {
 };
 struct GraphOptions : State {
   uint64_t level = 1;
+  bool waits = false;
 };
 struct Executable : State {
   std::vector<Kept> feeds;
@@ -307,6 +308,7 @@ Object* compiled(Object* self, Selector, Object* device, Object* feeds, Object* 
     state_of<Graph>(self);
     state_of<Device>(state_of<Wrapped>(device).root.get());
     if (operations || objects_in(targets).size() != 1) misuse("MPSGraph: the stand-in makes one tensor");
+    if (!state_of<GraphOptions>(options).waits) misuse("MPSGraph: it compiles when the first run waits for it");
     if (state_of<GraphOptions>(options).level != 0) misuse("MPSGraph: other units than the GPU may compute");
     auto executable = std::make_unique<Executable>();
     executable->target = node_of(objects_in(targets)[0].get());
@@ -386,6 +388,10 @@ void define_executables() {
   method(
       "MPSGraphCompilationDescriptor", "setOptimizationLevel:", +[](Object* self, Selector, uint64_t level) {
         state_of<GraphOptions>(self).level = level;
+      });
+  method(
+      "MPSGraphCompilationDescriptor", "setWaitForCompilationCompletion:", +[](Object* self, Selector, bool waits) {
+        state_of<GraphOptions>(self).waits = waits;
       });
   define_alloc<Shaped>("MPSGraphShapedType");
   method(
