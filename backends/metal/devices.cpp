@@ -171,6 +171,16 @@ rosin_status device_count(int32_t* count) {
   });
 }
 
+namespace {
+
+/// "14.5" of "macOS 14.5 (Build 23F79)": what comes with the system has its version.
+std::string version_of(const std::string& system) {
+  const size_t begin = system.find(' ') + 1;
+  return system.substr(begin, system.find(' ', begin) - begin);
+}
+
+}  // namespace
+
 rosin_status capabilities(const rosin_capability** list, uint32_t* count) {
   return guarded([&] {
     static const std::string version = version_of(the_metal().system);
