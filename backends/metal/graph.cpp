@@ -2,6 +2,7 @@
 #include "metal/graph.hpp"
 
 #include <algorithm>
+#include <mutex>
 
 #include "metal/graph_messages.hpp"
 
@@ -172,6 +173,8 @@ void give_graph(rosin_stream& stream, const Executable& graph, const rosin_place
   for (const int at : graph.inputs) inputs.push_back(add(at));
   const Id results = array_of({add(graph.result)});
   const Id commands = send::mps_command_buffer(class_of("MPSCommandBuffer"), open_buffer(stream));
+  static std::mutex one_at_a_time;  // Apple does not say that an executable takes several threads
+  const std::lock_guard guard(one_at_a_time);
   if (!send::encode_graph(graph.executable.get(), commands, array_of(inputs), results, nullptr))
     throw Failure{ROSIN_DEVICE_FAULT, "MPSGraph encodes no work"};
   go_on_in(stream, send::root_command_buffer(commands));
