@@ -70,7 +70,7 @@ rosin_inside_tests(unit_tests ${unit_sources})
 if(TARGET unit_tests)
   # Tests of device kernels run them in the interpreter of the reference back end.
   target_sources(unit_tests PRIVATE $<TARGET_OBJECTS:rosin_interpreter>)
-  foreach(source cuda/matmul cuda/convolution cuda/cudnn_library cuda/cudnn_plan driver/libraries)
+  foreach(source cuda/matmul cuda/convolution cuda/cudnn_library cuda/cudnn_plan driver/libraries metal/graph_arrays)
     target_sources(unit_tests PRIVATE ${PROJECT_SOURCE_DIR}/backends/${source}.cpp)
   endforeach()
   target_include_directories(unit_tests PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/backends)

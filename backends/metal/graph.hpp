@@ -1,33 +1,16 @@
 // Graphs of MPSGraph: written, compiled, and given to streams. Tensors are Float32 in them, whatever the type of arrays
-// in memory, so that sums of halves are. Read first: metal.hpp, graph_messages.hpp. Read next: graph.cpp, calls.cpp.
+// in memory, so that sums of halves are. Read first: metal.hpp, graph_arrays.hpp, graph_messages.hpp. Read next:
+// graph.cpp, calls.cpp.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "metal/graph_arrays.hpp"
 #include "metal/metal.hpp"
 
 namespace rosin::metal {
-
-/// Throws ROSIN_UNSUPPORTED: rosin's own kernels compute the call.
-[[noreturn]] void refuse(const char* why);
-
-using Sizes = std::vector<int64_t>;
-
-/// An array of a call: its elements follow each other without gaps, in some order of its dims.
-struct Packed {
-  uint32_t type = 0;      // MPSDataType
-  uint64_t bytes = 0;     // of all elements
-  Sizes memory;           // its sizes as they lie, the slowest dim first
-  Sizes sizes;            // the same from the last of its dims to the first, which is how tensors of graphs have them
-  Sizes turn, turn_back;  // which dim of `memory` is dim i of `sizes`, and the other way
-};
-/// Throws ROSIN_UNSUPPORTED where there are gaps, or a type that graphs have not.
-Packed packed(const rosin_call_array& array);
-
-/// MPSDataType of a rosin_type. Throws as packed().
-uint32_t data_type(int32_t type);
 
 /// A compiled graph, and the arrays of a call that go in and come out.
 struct Executable {

@@ -9,8 +9,6 @@
 
 namespace rosin::metal {
 
-/// MPSDataType
-constexpr uint32_t data_float16 = 0x10000000 | 16, data_float32 = 0x10000000 | 32, data_bfloat16 = 0x90000000 | 16;
 /// MPSGraphPaddingStyle, MPSGraphTensorNamedDataLayout
 constexpr uint64_t padding_explicit = 0, layout_nchw = 0, layout_oihw = 2;
 /// MPSGraphOptimization: all of it runs on the GPU. (With the next level parts may run in half precision elsewhere.)
