@@ -5,6 +5,9 @@ The build is the folder named by ROSIN_TEST_BUILD, else build/release; ./run tes
 
 import os
 import pathlib
+import random
+import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -15,6 +18,7 @@ BUILD = pathlib.Path(os.environ.get("ROSIN_TEST_BUILD", ROOT / "build" / "releas
 CONFORMANCE = BUILD / "conformance"
 PLUGIN = BUILD / "rosin" / "librosin_metal.so"
 FAKE = BUILD / "fake_metal"
+DEMO = BUILD / "examples" / "demo"
 FILES = ("libobjc.A.dylib", "Metal")
 OF_WORK = "memory,streams,extras,services"
 DISCRETE = "apple=0,unified=0"
@@ -95,6 +99,36 @@ class MetalPlugin(unittest.TestCase):
     def test_no_device_is_said(self):
         self.assertIn("Metal finds no GPU", self.reason("devices=0"))
         self.assertIn("Metal finds no GPU", self.reason("fail=MTLCopyAllDevices:1"))
+
+
+def write_images(folder, kind, count):
+    """Images of ten classes as MNIST's files: a bright stripe in some noise."""
+    noise, labels = random.Random(1), [number % 10 for number in range(count)]
+    pixels = (255 if place // 84 == label else noise.randrange(60) for label in labels for place in range(784))
+    (folder / f"{kind}-labels-idx1-ubyte").write_bytes(struct.pack(">II", 2049, count) + bytes(labels))
+    (folder / f"{kind}-images-idx3-ubyte").write_bytes(struct.pack(">IIII", 2051, count, 28, 28) + bytes(pixels))
+
+
+@unittest.skipUnless(DEMO.is_file() and (FAKE / "Metal").exists(), "the build has no demo, or no pretended Metal")
+class DemoOnMetal(unittest.TestCase):
+    def test_trains_as_on_the_cpu(self):
+        with tempfile.TemporaryDirectory() as folder:
+            write_images(pathlib.Path(folder), "train", 64)
+            write_images(pathlib.Path(folder), "t10k", 32)
+            for model in ("mlp", "lenet"):
+                with self.subTest(model):
+                    shown = [self.shown(device, folder, model) for device in ("CPU", "Metal")]
+                    self.assertEqual(len(shown[0]), 3, shown)
+                    self.assertEqual(*shown)
+
+    def shown(self, device, folder, model):
+        """Losses and accuracies."""
+        done = subprocess.run([DEMO, "--device", device, "--data", folder, "--model", model, "--epochs", "1",
+                               "--batchsize", "16", "--save", "none"], cwd=folder, capture_output=True, text=True,
+                              env=os.environ | {"ROSIN_METAL_LIBRARIES": str(FAKE), "FAKE_METAL": "system=15"},
+                              check=True, timeout=300)
+        self.assertIn(f"device: {device}", done.stdout)
+        return re.findall(r"(?:loss|accuracy:?) (\d\.\d+)", done.stdout)
 
 
 if __name__ == "__main__":
