@@ -73,11 +73,14 @@ class MetalFaults(unittest.TestCase):
         self.each_fault(MAKES, check)
 
     def test_a_command_buffer_that_fails_loses_the_device(self):
-        def check(_, run):
-            self.assertTrue(run.is_lost, run.text)
-            self.assertIn("kIOGPUCommandBufferCallbackErrorInternal", run.text)
+        for message, said in (("commit", "ErrorInternal) as FAKE_METAL asks"),
+                              ("dispatchThreadgroups:threadsPerThreadgroup:", "ErrorPageFault): ")):
+            def check(_, run, said=said):
+                self.assertTrue(run.is_lost, run.text)
+                self.assertIn("a command buffer failed: ", run.text)
+                self.assertIn(said, run.text)
 
-        self.each_fault(("commit",), check)
+            self.each_fault((message,), check)
 
 
 if __name__ == "__main__":

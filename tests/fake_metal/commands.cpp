@@ -168,6 +168,7 @@ void use_resource(Object* self, Selector, Object* buffer, uint64_t usage) {
 }
 
 void dispatch(Object* self, Selector, Size groups, Size threads) {
+  const bool failed = fails();
   const Guard guard(lock());
   auto& its = state_of<ComputeEncoder>(self);
   CommandBuffer& buffer = its.commands("dispatchThreadgroups:threadsPerThreadgroup:");
@@ -183,7 +184,8 @@ void dispatch(Object* self, Selector, Size groups, Size threads) {
     addresses.push_back(used.address);
   }
   buffer.add(
-      [kernel = its.kernel, bytes = its.bytes, resources, groups, threads] {
+      [kernel = its.kernel, bytes = its.bytes, resources, groups, threads, failed] {
+        if (failed) throw fake::Trouble{fake::illegal_address, kernel->name + " faults as FAKE_METAL asks"};
         kernel->run({bytes.data(), bytes.size()}, resources, groups.all(), threads.all());
       },
       std::move(addresses));
