@@ -120,7 +120,9 @@ void give_graph(rosin_stream& stream, const Executable& graph, const rosin_place
   };
   for (const int at : graph.inputs) inputs.push_back(add(at));
   const Id results = array_of({add(graph.result)});
-  const Id commands = send::mps_command_buffer(class_of("MPSCommandBuffer"), open_buffer(stream));
+  const Id buffer = open_buffer(stream);
+  if (!stream.graphs) stream.graphs = Owned::shared(send::mps_command_buffer(class_of("MPSCommandBuffer"), buffer));
+  const Id commands = stream.graphs.get();
   static std::mutex one_at_a_time;  // Apple does not say that an executable takes several threads
   const std::lock_guard guard(one_at_a_time);
   if (!send::encode_graph(graph.executable.get(), commands, array_of(inputs), results, nullptr))

@@ -173,6 +173,7 @@ struct rosin_stream {
   uint64_t started = 0;        // command buffers
   rosin::metal::Owned last;    // of them
   rosin::metal::Owned open;    // the next one, while work is encoded
+  rosin::metal::Owned graphs;  // MPSGraph's around that, once it has encoded
   rosin::metal::Owned encoder;
   enum class Encodes { nothing, kernels, copies } encodes = Encodes::nothing;
   int work = 0;  // pieces in `open`

@@ -82,7 +82,7 @@ Id blit_encoder(rosin_stream& stream) {
 void commit(rosin_stream& stream) {
   if (!stream.open) return;
   end_encoder(stream);
-  const Owned buffer = std::exchange(stream.open, {});
+  const Owned buffer = std::exchange(stream.open, {}), graphs = std::exchange(stream.graphs, {});
   stream.work = 0;
   {
     const std::lock_guard guard(stream.device->lock);

@@ -335,6 +335,11 @@ uint64_t place_of(Object* data, const Node& node, CommandBuffer& commands) {
   return state_of<Buffer>(its.buffer.get()).address + its.offset;
 }
 
+void check_open(const Wrapped& commands) {
+  const auto& root = state_of<CommandBuffer>(commands.root.get());
+  if (root.is_committed || root.encoder) misuse("MPSCommandBuffer: around one that takes nothing");
+}
+
 /// As Apple's may, it sometimes starts the command buffer and goes on in another one.
 void commit_and_continue(Wrapped& commands) {
   static uint64_t turn = machine().options.order;
@@ -348,6 +353,7 @@ Object* encode(Object* self, Selector, Object* given, Object* inputs, Object* re
   return guarded([&] {
     const Executable& its = state_of<Executable>(self);
     auto& commands = state_of<Wrapped>(given);
+    check_open(commands);
     commit_and_continue(commands);
     auto& buffer = state_of<CommandBuffer>(commands.root.get());
     if (objects_in(inputs).size() != its.feeds.size() || objects_in(results).size() != 1)
@@ -458,10 +464,9 @@ void define_data() {
   class_method(
       "MPSCommandBuffer", "commandBufferWithCommandBuffer:", +[](Object*, Selector, Object* buffer) {
         return guarded([&] {
-          const auto& root = state_of<CommandBuffer>(buffer);
-          if (root.is_committed || root.encoder) misuse("MPSCommandBuffer: of one that takes nothing");
           auto commands = std::make_unique<Wrapped>();
           commands->root = Kept(buffer);
+          check_open(*commands);
           return autoreleased(made("MPSCommandBuffer", std::move(commands)));
         });
       });
