@@ -212,7 +212,7 @@ if(UNIX AND NOT APPLE)
   set(fake_metal ${PROJECT_SOURCE_DIR}/tests/fake_metal)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${fake_metal}/metal_stdlib)
   file(SHA256 ${fake_metal}/metal_stdlib fake_metal_mark)
-  find_program(ROSIN_CLANG_FOR_METAL NAMES clang-19 clang-18 clang-17 clang-16 clang)
+  find_program(ROSIN_CLANG_FOR_METAL NAMES clang-20 clang-19 clang-18 clang-17 clang-16)
   mark_as_advanced(ROSIN_CLANG_FOR_METAL)
   string(SUBSTRING ${fake_metal_mark} 0 8 fake_metal_mark)
   add_library(fake_metal_machine STATIC EXCLUDE_FROM_ALL ${fake_metal}/msl.cpp ${fake}/host_program.cpp

@@ -17,7 +17,7 @@ namespace fake_metal {
 /// What the device calls an address is this much more than what the host calls it.
 constexpr uint64_t device_offset = uint64_t{1} << 52;
 
-constexpr int simd_width = 32, most_threads = 1024;
+constexpr int most_threads = 1024;
 constexpr uint64_t most_shared = 32 << 10, most_bytes = 4096;  // of threadgroup memory, and of setBytes
 
 /// What is bound as buffer 0: a copy of the bytes given to setBytes, or what is left of a buffer behind an offset.
