@@ -210,18 +210,25 @@ if(UNIX AND NOT APPLE)
     FAKE_CUDA_SOURCES="${fake}" FAKE_CUDA_COMPILER="${CMAKE_CXX_COMPILER}")
   # fake_metal_machine: the same machine for the stand-in of Metal, with the text of its kernels.
   set(fake_metal ${PROJECT_SOURCE_DIR}/tests/fake_metal)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${fake_metal}/metal_stdlib)
-  file(SHA256 ${fake_metal}/metal_stdlib fake_metal_mark)
+  # Kernels that are kept from before these files changed are compiled anew.
+  set(fake_metal_shared ${fake_metal}/metal_stdlib ${fake_metal}/syntax/metal_stdlib ${fake_metal}/msl.cpp
+    ${fake}/host_program.cpp)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${fake_metal_shared})
+  set(fake_metal_mark "")
+  foreach(file IN LISTS fake_metal_shared)
+    file(SHA256 ${file} hash)
+    string(SUBSTRING ${hash} 0 4 hash)
+    string(APPEND fake_metal_mark ${hash})
+  endforeach()
   find_program(ROSIN_CLANG_FOR_METAL NAMES clang-20 clang-19 clang-18 clang-17 clang-16)
   mark_as_advanced(ROSIN_CLANG_FOR_METAL)
-  string(SUBSTRING ${fake_metal_mark} 0 8 fake_metal_mark)
   add_library(fake_metal_machine STATIC EXCLUDE_FROM_ALL ${fake_metal}/msl.cpp ${fake}/host_program.cpp
     ${fake}/machine.cpp ${fake}/kernels.cpp)
   target_include_directories(fake_metal_machine PUBLIC ${fake_metal} ${fake})
-  target_compile_definitions(fake_metal_machine PUBLIC FAKE_METAL FAKE_MARK="${fake_mark}"
-    FAKE_CUDA_SOURCES="${fake}" FAKE_CUDA_COMPILER="${CMAKE_CXX_COMPILER}"
+  target_compile_definitions(fake_metal_machine
+    PUBLIC FAKE_METAL FAKE_METAL_CLANG="$<$<BOOL:${ROSIN_CLANG_FOR_METAL}>:${ROSIN_CLANG_FOR_METAL}>"
+    PRIVATE FAKE_MARK="${fake_mark}" FAKE_CUDA_SOURCES="${fake}" FAKE_CUDA_COMPILER="${CMAKE_CXX_COMPILER}"
     FAKE_METAL_SOURCES="${fake_metal}" FAKE_METAL_MARK="${fake_metal_mark}"
-    FAKE_METAL_CLANG="$<$<BOOL:${ROSIN_CLANG_FOR_METAL}>:${ROSIN_CLANG_FOR_METAL}>"
     FAKE_METAL_KERNELS="${PROJECT_BINARY_DIR}/fake_metal/kernels")
   set_target_properties(fake_metal_machine PROPERTIES POSITION_INDEPENDENT_CODE ON)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
