@@ -71,7 +71,7 @@ if(TARGET unit_tests)
   # Tests of device kernels run them in the interpreter of the reference back end.
   target_sources(unit_tests PRIVATE $<TARGET_OBJECTS:rosin_interpreter>)
   foreach(source cuda/attention cuda/matmul cuda/convolution cuda/cudnn_attention cuda/cudnn_graph cuda/cudnn_library
-      cuda/cudnn_plan driver/libraries)
+      cuda/cudnn_plan driver/libraries metal/graph_arrays)
     target_sources(unit_tests PRIVATE ${PROJECT_SOURCE_DIR}/backends/${source}.cpp)
   endforeach()
   target_include_directories(unit_tests PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/backends)
@@ -210,6 +210,48 @@ if(UNIX AND NOT APPLE)
   set_target_properties(fake_hiprtc PROPERTIES OUTPUT_NAME hiprtc SUFFIX .so.6)
   target_compile_definitions(fake_hiprtc PRIVATE
     FAKE_CUDA_SOURCES="${fake}" FAKE_CUDA_COMPILER="${CMAKE_CXX_COMPILER}")
+  # fake_metal_machine: the same machine for the stand-in of Metal, with the text of its kernels.
+  set(fake_metal ${PROJECT_SOURCE_DIR}/tests/fake_metal)
+  # Kernels that are kept from before these files changed are compiled anew.
+  set(fake_metal_shared ${fake_metal}/metal_stdlib ${fake_metal}/syntax/metal_stdlib ${fake_metal}/msl.cpp
+    ${fake}/host_program.cpp)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${fake_metal_shared})
+  set(fake_metal_mark "")
+  foreach(file IN LISTS fake_metal_shared)
+    file(SHA256 ${file} hash)
+    string(SUBSTRING ${hash} 0 4 hash)
+    string(APPEND fake_metal_mark ${hash})
+  endforeach()
+  find_program(ROSIN_CLANG_FOR_METAL NAMES clang-20 clang-19 clang-18 clang-17 clang-16)
+  mark_as_advanced(ROSIN_CLANG_FOR_METAL)
+  add_library(fake_metal_machine STATIC EXCLUDE_FROM_ALL ${fake_metal}/msl.cpp ${fake}/host_program.cpp
+    ${fake}/machine.cpp ${fake}/kernels.cpp)
+  target_include_directories(fake_metal_machine PUBLIC ${fake_metal} ${fake})
+  target_compile_definitions(fake_metal_machine
+    PUBLIC FAKE_METAL FAKE_METAL_CLANG="$<$<BOOL:${ROSIN_CLANG_FOR_METAL}>:${ROSIN_CLANG_FOR_METAL}>"
+    PRIVATE FAKE_MARK="${fake_mark}" FAKE_CUDA_SOURCES="${fake}" FAKE_CUDA_COMPILER="${CMAKE_CXX_COMPILER}"
+    FAKE_METAL_SOURCES="${fake_metal}" FAKE_METAL_MARK="${fake_metal_mark}"
+    FAKE_METAL_KERNELS="${PROJECT_BINARY_DIR}/fake_metal/kernels")
+  set_target_properties(fake_metal_machine PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(fake_metal_machine PRIVATE -Wno-maybe-uninitialized)
+  endif()
+  target_link_libraries(fake_metal_machine PRIVATE rosin_compile PUBLIC ${CMAKE_DL_LIBS})
+  if(TARGET suite_tests)
+    target_link_libraries(suite_tests PRIVATE fake_metal_machine)
+    target_sources(suite_tests PRIVATE $<TARGET_OBJECTS:rosin_interpreter>)
+    target_include_directories(suite_tests PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/backends)
+  endif()
+  # fake_metal: the Objective-C runtime and Metal on it, in one file under both names.
+  add_library(fake_metal SHARED ${fake_metal}/runtime.cpp ${fake_metal}/foundation.cpp ${fake_metal}/device.cpp
+    ${fake_metal}/commands.cpp ${fake_metal}/graphs.cpp ${fake_metal}/graph_numbers.cpp)
+  set_target_properties(fake_metal PROPERTIES PREFIX "" OUTPUT_NAME Metal SUFFIX "" NO_SONAME ON
+    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fake_metal CXX_VISIBILITY_PRESET hidden)
+  target_link_libraries(fake_metal PRIVATE rosin_compile fake_metal_machine)
+  add_custom_command(TARGET fake_metal POST_BUILD
+    COMMAND ${CMAKE_COMMAND} -E create_symlink Metal ${PROJECT_BINARY_DIR}/fake_metal/libobjc.A.dylib
+    COMMAND ${CMAKE_COMMAND} -E create_symlink Metal
+      ${PROJECT_BINARY_DIR}/fake_metal/MetalPerformanceShadersGraph)
   foreach(library fake_cuda fake_nvrtc fake_cublaslt fake_cudnn fake_nccl fake_hip fake_hiprtc)
     target_compile_definitions(${library} PRIVATE FAKE_MARK="${fake_mark}")
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
@@ -225,10 +267,11 @@ if(UNIX AND NOT APPLE)
     target_include_directories(${library} PRIVATE ${fake})
     set_target_properties(${library} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fake_hip)
   endforeach()
-  add_dependencies(conformance fake_cuda fake_nvrtc fake_cublaslt fake_cudnn fake_hip fake_hiprtc)
+  add_dependencies(conformance fake_cuda fake_nvrtc fake_cublaslt fake_cudnn fake_hip fake_hiprtc fake_metal)
   foreach(program suite_tests ranks_tests)
     if(TARGET ${program})
-      add_dependencies(${program} fake_cuda fake_nvrtc fake_cublaslt fake_cudnn fake_nccl fake_hip fake_hiprtc)
+      add_dependencies(${program} fake_cuda fake_nvrtc fake_cublaslt fake_cudnn fake_nccl fake_hip fake_hiprtc
+        fake_metal)
     endif()
   endforeach()
   # fault_steps: training while the driver fails; tests/cuda_faults_test.py starts it.

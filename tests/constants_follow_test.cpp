@@ -177,6 +177,15 @@ TEST(ConstantsDeviceSteps, NumbersRangesDrawsAndValuesInBracesFollow) {
   EXPECT_EQ((sums[5] | cpu_device()).to_vector(), (std::vector<float>{2, 2, 2, 0, 2, 2, 0, 0, 2}));
 }
 
+TEST(ConstantsDeviceSteps, WhatIsComputedInFloat64OnTheWayFollows) {
+  const Array x = (ones({3}) * 2) | some_device();
+  const std::vector<Array> sums = {x + cast(arange(0.0, 3.0, 1.0, Float64) * 0.5, Float32), x + linspace(0, 1, 3),
+                                   x + cast(linspace(0, 1, 3, Float16), Float32)};
+  for (const Array& y : sums) EXPECT_EQ(y.device(), some_device());
+  EXPECT_EQ((sums[0] | cpu_device()).to_vector(), (std::vector<float>{2, 2.5f, 3}));
+  for (size_t i : {1, 2}) EXPECT_EQ((sums[i] | cpu_device()).to_vector(), (std::vector<float>{2, 2.5f, 3}));
+}
+
 TEST(ConstantsDeviceSteps, AConstantThatIsHeldKeepsItsOwnValueAndDrawsTheSameNumbers) {
   const Array x = zeros({4}, some_device());
   const Array noise = randn({4});

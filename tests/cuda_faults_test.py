@@ -71,8 +71,9 @@ class CudaFaults(unittest.TestCase):
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("CUDA_", "FAKE_", "ROSIN_"))}
         ours = {"FAKE_CUDA": options, "ROSIN_CUDA_LIBRARIES": str(libraries), "ROSIN_LOG": "none",
                 "ROSIN_CACHE_DIR": cls.folder.name, "ASAN_OPTIONS": "detect_leaks=0"}
-        return Run(subprocess.run([PROGRAM, *model], env=kept | ours, cwd=ROOT, capture_output=True, text=True,
-                                  check=False, timeout=120))
+        words = (PROGRAM, "CUDA", libraries / "libcuda.so.1", "fake_cuda_counts", *model)
+        return Run(subprocess.run(words, env=kept | ours, cwd=ROOT, capture_output=True, text=True, check=False,
+                                  timeout=120))
 
     def faults(self):
         for function, count in self.undisturbed.counts.items():

@@ -18,6 +18,11 @@
 
 #include "kernels/text.hpp"
 
+#if __has_include(<msl.hpp>)
+#include <msl.hpp>
+#define ROSIN_HAS_FAKE_METAL
+#endif
+
 namespace rosin::compilers {
 
 /// What came of a call: empty text where all went well.
@@ -168,8 +173,26 @@ inline std::string clang_compile(const std::string& text, const std::string& tar
   return said;
 }
 
+/// Apple's compiler is not to be had here: what clang knows of Metal's language, as tests/fake_metal tells it.
+inline std::string metal_missing(const std::string&) {
+#ifdef ROSIN_HAS_FAKE_METAL
+  return *FAKE_METAL_CLANG ? "" : "no clang is installed";
+#else
+  return "there is no stand-in of Metal on this system";
+#endif
+}
+
+inline std::string metal_compile([[maybe_unused]] const std::string& text, const std::string&) {
+#ifdef ROSIN_HAS_FAKE_METAL
+  return fake_metal::errors_of(text);
+#else
+  return "";
+#endif
+}
+
 inline constexpr Compiler nvrtc_compiler{"NVRTC", kernels::Language::cuda, nvrtc_missing, nvrtc_compile};
 inline constexpr Compiler hiprtc_compiler{"hipRTC", kernels::Language::hip, hiprtc_missing, hiprtc_compile};
 inline constexpr Compiler clang_compiler{"clang", kernels::Language::hip, clang_missing, clang_compile};
+inline constexpr Compiler metal_compiler{"Metal", kernels::Language::metal, metal_missing, metal_compile};
 
 }  // namespace rosin::compilers

@@ -18,6 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 BUILD = pathlib.Path(os.environ.get("ROSIN_TEST_BUILD", ROOT / "build" / "release"))
 COMMAND = BUILD / "tools" / "rosin"
 FAKE = BUILD / "plugins" / "fake"
+NO_METAL = "Metal exists on Apple's systems only"
 C_COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 
 CONSTRUCTOR = "__attribute__((constructor)) static void start(void) { %s }\n"
@@ -172,7 +173,8 @@ class Devices(Command):
         self.assertEqual(names, ["CUDA", "AMDGPU", "Metal", "OpenCL", "CPU"])
         metal = everything["backends"][2]
         self.assertFalse(metal["functional"])
-        self.assertEqual([tried["reason"] for tried in metal["tried"]], ["not there"] * len(metal["tried"]))
+        self.assertEqual((metal["reason"], metal["devices"]), (NO_METAL, []))
+        self.assertEqual([tried["reason"] for tried in metal["tried"]], ["not there", ""])
         self.assertTrue(everything["backends"][4]["devices"][0]["selftest"]["ok"])
 
     def test_a_back_end_that_was_asked_for_and_is_missing_is_a_failure(self):
@@ -310,7 +312,7 @@ class Backend(Command):
     def test_a_back_end_that_does_not_work_is_a_failure(self):
         choice = self.json("backend", status=1, ROSIN_GPU_BACKEND="Metal")
         self.assertEqual((choice["functional"], choice["device"]), (False, "CPU"))
-        self.assertIn("librosin_metal.so", choice["reason"])
+        self.assertEqual(choice["reason"], NO_METAL)
         choice = self.json("backend", status=1, ROSIN_GPU_BACKEND="CUDO")
         self.assertIn('Did you mean "CUDA"?', choice["reason"])
 

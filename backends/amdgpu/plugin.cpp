@@ -52,7 +52,7 @@ std::vector<driver::Meaning> meanings() {
 /// Loading HIP takes a while and starts threads, so where the system has no GPU for it, it stays closed. Folders that
 /// are named are looked into in any case.
 std::string reason_of_system() {
-  if (secure_getenv("ROSIN_ROCM_LIBRARIES")) return {};
+  if (!driver::variable("ROSIN_ROCM_LIBRARIES").empty()) return {};
   constexpr const char *kernel_driver = "/dev/kfd", *of_windows = "/dev/dxg";
   if (access(kernel_driver, F_OK) != 0) {
     if (access(of_windows, F_OK) == 0) return {};

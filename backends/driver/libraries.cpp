@@ -2,6 +2,7 @@
 #include "driver/libraries.hpp"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -21,12 +22,6 @@ std::vector<std::string> split(std::string_view list) {
     list.remove_prefix(std::min(end + 1, list.size()));
   }
   return parts;
-}
-
-/// Nothing in a program that runs with more rights than its user has: what it opens is not the user's to say.
-std::string variable(const char* name) {
-  const char* value = secure_getenv(name);
-  return value ? value : "";
 }
 
 void add_folder(std::vector<std::string>& folders, const fs::path& folder) {
@@ -104,9 +99,10 @@ Library open_among(const std::vector<std::string>& names, const std::vector<std:
   std::string tried;
   for (const std::string& name : names) {
     std::vector<std::string> paths;
-    for (const std::string& folder : first) paths.push_back((fs::path(folder) / name).string());
+    const fs::path file = fs::path(name).filename();
+    for (const std::string& folder : first) paths.push_back((folder / file).string());
     paths.push_back(name);
-    for (const std::string& folder : last) paths.push_back((fs::path(folder) / name).string());
+    for (const std::string& folder : last) paths.push_back((folder / file).string());
     for (const std::string& path : paths) {
       library.handle = try_open(path, library.reason);
       if (library.handle) return {library.handle, {}};
@@ -118,6 +114,15 @@ Library open_among(const std::vector<std::string>& names, const std::vector<std:
 }
 
 }  // namespace
+
+std::string variable(const char* name) {
+#ifdef __GLIBC__
+  const char* value = secure_getenv(name);
+#else
+  const char* value = issetugid() ? nullptr : std::getenv(name);
+#endif
+  return value ? value : "";
+}
 
 void* Library::find(const char* name) const { return handle ? dlsym(handle, name) : nullptr; }
 

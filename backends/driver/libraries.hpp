@@ -7,6 +7,10 @@
 
 namespace rosin::driver {
 
+/// What the environment says; nothing in a program that runs with more rights than its user has: what it opens is not
+/// the user's to say.
+std::string variable(const char* name);
+
 /// A library that is open, or the reason why it is not: which names were tried, and where.
 struct Library {
   void* handle = nullptr;
@@ -29,7 +33,8 @@ struct Places {
 /// in the toolkit, and among the packages of Python.
 Library open_library(const Places& places, const std::vector<std::string>& names);
 
-/// The same for a driver's library, which belongs to the system: it is not looked for in toolkits and packages.
+/// The same for a driver's library, which belongs to the system: it is not looked for in toolkits and packages. Its
+/// names may be paths, whose last part is looked for in the folders.
 Library open_driver_library(const Places& places, const std::vector<std::string>& names);
 
 }  // namespace rosin::driver

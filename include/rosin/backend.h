@@ -88,7 +88,7 @@ typedef enum rosin_language {
   ROSIN_LANGUAGE_OPENCL, /* OpenCL C 1.2; 64-bit floats only where the device has them */
   ROSIN_LANGUAGE_CUDA,   /* CUDA C++ without headers, for NVRTC */
   ROSIN_LANGUAGE_HIP,    /* HIP C++ without headers, for hipRTC and clang */
-  ROSIN_LANGUAGE_METAL   /* Metal Shading Language 2.3 */
+  ROSIN_LANGUAGE_METAL   /* Metal Shading Language 3.0 */
 } rosin_language;
 
 typedef enum rosin_device_kind { ROSIN_DEVICE_GPU, ROSIN_DEVICE_CPU, ROSIN_DEVICE_OTHER } rosin_device_kind;
@@ -284,7 +284,9 @@ typedef struct rosin_kernel_code {
 } rosin_kernel_code;
 
 /* Kernels that are compiled together. In the text, a kernel's arguments are its buffers and then its parameters, in
- * their order; OpenCL: each buffer is a pointer (the block) followed by a ulong (the byte offset). */
+ * their order; OpenCL: each buffer is a pointer (the block) followed by a ulong (the byte offset). Metal: one constant
+ * struct, buffer(0), of 8 bytes for each: the device's address of element 0, then each rosin_number as it is; for more
+ * buffers than Metal binds, and since those that are bound must not overlap. */
 typedef struct rosin_program {
   size_t size;
   const char* text; /* in the language of the target, or null for ROSIN_LANGUAGE_NONE */

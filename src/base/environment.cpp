@@ -19,7 +19,7 @@ extern char** environ;
 namespace rosin {
 namespace {
 
-constexpr std::array<EnvironmentVariable, 25> table = {{
+constexpr std::array<EnvironmentVariable, 26> table = {{
     {Setting::autoload, "ROSIN_AUTOLOAD", "0: plug-ins are loaded by `use` alone", "1"},
     {Setting::plugin_path, "ROSIN_PLUGIN_PATH", "absolute folders, parted by `:`, that may hold plug-ins",
      "the folder beside librosin alone"},
@@ -30,6 +30,9 @@ constexpr std::array<EnvironmentVariable, 25> table = {{
      "absolute folders, parted by `:`, where CUDA's driver and libraries are looked for first", "see [CUDA](cuda.md)"},
     {Setting::rocm_libraries, "ROSIN_ROCM_LIBRARIES",
      "absolute folders, parted by `:`, where HIP and hipRTC are looked for first", "see [AMDGPU](amdgpu.md)"},
+    {Setting::metal_libraries, "ROSIN_METAL_LIBRARIES",
+     "absolute folders, parted by `:`, where Metal and the Objective-C runtime are looked for first",
+     "see [Metal](metal.md)"},
     {Setting::tune, "ROSIN_TUNE", "1: algorithms of a vendor's library are timed once, the fastest is taken", "0"},
     {Setting::cache_dir, "ROSIN_CACHE_DIR", "folder for compiled kernels", "`rosin` in the user's cache folder"},
     {Setting::num_threads, "ROSIN_NUM_THREADS", "threads that compute on the CPU; results do not depend on it",

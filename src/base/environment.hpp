@@ -18,8 +18,9 @@ enum class Setting : uint8_t {
   gpu_backend,
   preferences,
   opencl_cpu,
-  cuda_libraries,  // read by the plug-in
-  rocm_libraries,  // the same
+  cuda_libraries,   // read by the plug-in
+  rocm_libraries,   // the same
+  metal_libraries,  // the same
   tune,
   cache_dir,
   num_threads,

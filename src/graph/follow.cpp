@@ -46,8 +46,13 @@ std::vector<const Node*> constants_below(const Node* root) {
   return found;
 }
 
-/// The constant on another device: recorded again there, with what it is computed from.
+bool is_wide(const Node* node) { return node->dtype == DType::Float64 || node->dtype == DType::ComplexF64; }
+
+/// The constant on another device: recorded again there, with what it is computed from. What is computed in Float64 on
+/// the way, where the device has none, is computed here.
 Array made_there(const std::vector<const Node*>& constants, uint8_t device) {
+  const bool fits = device_facts(device).float64 || std::none_of(constants.begin(), constants.end(), is_wide);
+  if (!fits && !is_wide(constants.back())) return transferred(handle(constants.back()), device);
   std::unordered_map<const Node*, Array> there;
   for (const Node* node : constants) {
     if (is_scalar(*node) || is_constant(*node)) {

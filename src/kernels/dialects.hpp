@@ -21,14 +21,16 @@ struct Dialect {
   std::string_view name;
   std::string_view prologue;
   std::string_view kernel;     // up to the arguments: $N name, $G items of a group
-  std::string_view buffer;     // an argument: $T type of the elements, $N number, $A number among all arguments
+  std::string_view list;       // how the struct begins whose members arguments are; nothing: they are the kernel's own
+  std::string_view buffer;     // an argument: $T type of the elements, $N number
   std::string_view place;      // the statement that makes pointer p$N from that argument, or nothing
   std::string_view read_only;  // both for a buffer that no item writes
   std::string_view read_only_place;
-  std::string_view pointer;       // where buffers are, in types of pointers to them
-  std::string_view parameter;     // as buffer
-  std::string_view hidden;        // arguments behind the others
-  std::string_view shared;        // a shared array: $T, $N, $C elements
+  std::string_view pointer;          // where buffers are, in types of pointers to them
+  std::string_view parameter;        // as buffer
+  std::string_view parameter_place;  // as place, of a$N
+  std::string_view hidden;           // arguments behind the others
+  std::string_view shared;           // a shared array: $T, $N, $C elements
   std::string_view large;         // the bytes that large shared arrays stand in, or nothing: they are arrays as always
   std::string_view large_shared;  // one of them: $T, $N, $O bytes from the beginning
   std::string_view function;      // qualifiers of a function of the vocabulary

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -68,13 +69,22 @@ inline rosin_number number_of(const LaunchNumber& number, const ScalarValue* sca
   return value;
 }
 
+/// How the code of a launch is run.
+using RunCode = std::function<void(const KernelCode&, const uint32_t (&groups)[3], const reference::Block* buffers,
+                                   const rosin_number* numbers)>;
+
+inline void interpret(const KernelCode& code, const uint32_t (&groups)[3], const reference::Block* buffers,
+                      const rosin_number* numbers) {
+  reference::Kernel(PluginCode(code).plain()).run(groups, buffers, numbers);
+}
+
 /// Elements between the place that kernels get for a far leaf and its first element: too many for an Int32.
 inline constexpr int64_t far_offset = int64_t{1} << 33;
 
 class InterpretedLaunches final : public plan::Prepared {
  public:
-  InterpretedLaunches(std::shared_ptr<const Layout> layout, LaunchList list, bool far)
-      : layout_(std::move(layout)), list_(std::move(list)), far_(far) {}
+  InterpretedLaunches(std::shared_ptr<const Layout> layout, LaunchList list, bool far, RunCode run)
+      : layout_(std::move(layout)), list_(std::move(list)), far_(far), run_(std::move(run)) {}
 
   void run(const plan::RunMemory& memory) const override {
     std::vector<unsigned char> arena(layout_->arena_bytes + memory_alignment, 0xa5);
@@ -123,7 +133,7 @@ class InterpretedLaunches final : public plan::Prepared {
     for (const LaunchNumber& number : launch.numbers) numbers.push_back(number_of(number, scalars));
     uint32_t groups[3];
     std::transform(launch.groups, launch.groups + 3, groups, [](int64_t n) { return static_cast<uint32_t>(n); });
-    reference::Kernel(PluginCode(launch.code).plain()).run(groups, buffers.data(), numbers.data());
+    run_(launch.code, groups, buffers.data(), numbers.data());
   }
 
   void check(const std::vector<unsigned char>& flags) const {
@@ -137,6 +147,7 @@ class InterpretedLaunches final : public plan::Prepared {
   std::shared_ptr<const Layout> layout_;
   const LaunchList list_;
   bool far_;
+  RunCode run_;
 };
 
 /// A device without CWHN images, on which movements and matmul read strided operands; it keeps the codes it has run.
@@ -149,15 +160,16 @@ class InterpretedExecutor final : public plan::DeviceExecutor {
   std::vector<std::shared_ptr<const Structure>> structures;  // of what has run
   Abilities device{reference::vector_bytes, reference::warp, true, reference::largest_shared, 4096, true,
                    reference::matrix_types};
+  RunCode run = interpret;
   bool far = false;                 // calls find their leaves at far_offset, and so count elements in Int64
-  MathMode mode = MathMode::exact;  // of calls: the CPU, in whose place this stands, knows no other
+  MathMode mode = MathMode::exact;  // the CPU, in whose place this stands, knows no other
 
   const plan::Target& target() const override { return target_; }
   std::unique_ptr<const plan::Prepared> prepare(plan::Compiled&, std::shared_ptr<const Layout> layout) override {
     LaunchList list = write_launches(in_mode(far ? moved(*layout) : *layout, mode), device);
     for (const Launch& launch : list.launches) codes.emplace(launch.code.name, launch.code);
     structures.push_back(layout->structure);
-    return std::make_unique<InterpretedLaunches>(std::move(layout), std::move(list), far);
+    return std::make_unique<InterpretedLaunches>(std::move(layout), std::move(list), far, run);
   }
   Memory* allocate(size_t bytes) override { return host_.allocate(bytes); }
 
@@ -165,6 +177,9 @@ class InterpretedExecutor final : public plan::DeviceExecutor {
   static Layout in_mode(Layout layout, MathMode mode) {
     auto structure = std::make_shared<Structure>(*layout.structure);
     for (Value& value : structure->graph.values) value.mode = mode;
+    for (plan::Kernel& kernel : structure->kernels) {
+      for (plan::Instr& instr : kernel.instrs) instr.mode = mode;
+    }
     layout.structure = std::move(structure);
     return layout;
   }

@@ -162,24 +162,37 @@ class Printer {
 
  private:
   void head() {
-    text_ += fill(dialect_.kernel, {{'N', code_.name}, {'G', std::to_string(code_.group)}});
-    std::string places;
-    size_t count = 0;
+    const std::string group = std::to_string(code_.group);
+    const Slots slots = {{'N', code_.name}, {'G', group}};
+    const std::string kernel = fill(dialect_.kernel, slots), list = fill(dialect_.list, slots);
+    if (list.empty()) text_ += kernel + arguments(", ");
+    else text_ += list + arguments("") + "};\n" + kernel;
+    text_.append(dialect_.hidden).append(") {\n");
+    for (size_t i = 0; i < code_.buffers.size(); ++i) {
+      name_argument(read_only_[i] ? dialect_.read_only_place : dialect_.place, element_name(code_.buffers[i]), i);
+    }
+    for (size_t i = 0; i < code_.parameters.size(); ++i) {
+      name_argument(dialect_.parameter_place, name_of(code_.parameters[i]), i);
+    }
+    shared_arrays();
+  }
+
+  std::string arguments(std::string_view between) const {
+    std::string all;
     const auto argument = [&](std::string_view form, std::string_view type, size_t number) {
-      if (count > 0) text_ += ", ";
-      text_ += fill(form, {{'T', type}, {'N', std::to_string(number)}, {'A', std::to_string(count)}});
-      ++count;
+      if (!all.empty()) all += between;
+      all += fill(form, {{'T', type}, {'N', std::to_string(number)}});
     };
     for (size_t i = 0; i < code_.buffers.size(); ++i) {
       argument(read_only_[i] ? dialect_.read_only : dialect_.buffer, element_name(code_.buffers[i]), i);
     }
     for (size_t i = 0; i < code_.parameters.size(); ++i) argument(dialect_.parameter, name_of(code_.parameters[i]), i);
-    text_.append(dialect_.hidden).append(") {\n");
-    for (size_t i = 0; i < code_.buffers.size() && !dialect_.place.empty(); ++i) {
-      line(fill(read_only_[i] ? dialect_.read_only_place : dialect_.place,
-                {{'T', element_name(code_.buffers[i])}, {'N', std::to_string(i)}}));
-    }
-    shared_arrays();
+    return all;
+  }
+
+  /// The name of argument number i in the kernel, where its form is none.
+  void name_argument(std::string_view form, std::string_view type, size_t i) {
+    if (!form.empty()) line(fill(form, {{'T', type}, {'N', std::to_string(i)}}));
   }
 
   void shared_arrays() {

@@ -125,9 +125,16 @@ static inline u16 f16_of_f32(f32 x) { return as_type<ushort>(half(x)); }
 static inline )") +
           divide +
           R"(
-[[max_total_threads_per_threadgroup(64)]] kernel void small()"
-          R"(device i32* p0 [[buffer(0)]], device u16* p1 [[buffer(1)]], constant i32& a0 [[buffer(2)]], )"
+struct small_arguments {
+  device i32* p0;
+  device u16* p1;
+  alignas(8) i32 a0;
+};
+[[max_total_threads_per_threadgroup(64)]] kernel void small(constant small_arguments& list [[buffer(0)]], )"
           R"(uint3 group_place [[threadgroup_position_in_grid]], uint item_place [[thread_index_in_threadgroup]]) {
+  device i32* const p0 = list.p0;
+  device u16* const p1 = list.p1;
+  const i32 a0 = list.a0;
   threadgroup i32 s0[64];
 )" + body("item_place", "threadgroup_barrier(mem_flags::mem_threadgroup);"));
 }
@@ -215,7 +222,8 @@ TEST(KernelText, MarksWhatIsReadOnly) {
   expect_contains(Language::hip, {"(const f32* __restrict__ p0, u16* p1) {"});
   expect_contains(Language::opencl, {"__global const uchar* restrict b0, ulong o0, __global uchar* b1",
                                      "__global const f32* const p0 = (__global const f32*)(b0 + o0);"});
-  expect_contains(Language::metal, {"device const f32* p0 [[buffer(0)]], device u16* p1"});
+  expect_contains(Language::metal,
+                  {"  device const f32* p0;\n  device u16* p1;\n", "device const f32* const p0 = list.p0;"});
 }
 
 TEST(KernelText, ExchangesWithinWarps) {

@@ -139,7 +139,7 @@ Array going_on(const std::string& layer, const Array& x, const Array& lengths) {
     refuse_input(layer, "expects as many lengths, integers, as there are sequences in the batch", lengths,
                  "x is (features, steps, batch), lengths (batch)");
   }
-  const Array places = reshape(arange(0.0, static_cast<double>(x.size(1)), 1.0, Int64), {1, 1, x.size(1)});
+  const Array places = reshape(cast(arange(x.size(1)), Int64), {1, 1, x.size(1)});
   return lt(places, reshape(cast(lengths, Int64), {1, x.size(2), 1}));
 }
 

@@ -17,8 +17,10 @@
 namespace rosin {
 namespace {
 
-/// A leaf of values computed in double and rounded once to `type`.
+/// A leaf of values computed in double and rounded once to `type`. Of Float32 devices without Float64 take it too.
 template <class Value> Array filled(int64_t count, DType type, Value value) {
+  const auto rounded = [&](int64_t i) { return static_cast<float>(value(i)); };
+  if (type == Float32) return in_scope(constant(leaf_of<float>(Shape{count}, rounded)));
   const Array exact = constant(leaf_of<double>(Shape{count}, value));
   return in_scope(type == Float64 ? exact : cast(exact, type));
 }

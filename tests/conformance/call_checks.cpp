@@ -11,7 +11,7 @@ namespace {
 constexpr int64_t rows = 5, inner = 3, columns = 4, batches = 3;
 
 /// What is asked for: result (5, 4) = left (5, 3) * right (3, 4), in a batch of 1 or 3; left is stored by rows, right
-/// by columns with a gap.
+/// by columns with `gap` elements between them.
 struct Question {
   std::string name;
   int32_t type = ROSIN_FLOAT32;
@@ -20,6 +20,7 @@ struct Question {
   bool accumulate = false;
   bool scaled = false;
   bool unrounded = false;
+  int64_t gap = 1;
 };
 
 bool is_gradient(const rosin_epilogue& epilogue) {
@@ -34,7 +35,8 @@ class Described {
  public:
   explicit Described(const Question& asked) : question(asked) {
     add(ROSIN_ROLE_LEFT, rows, inner, inner, 1, rows * inner);
-    add(ROSIN_ROLE_RIGHT, inner, columns, 1, 4, 16);
+    const int64_t column = inner + asked.gap;
+    add(ROSIN_ROLE_RIGHT, inner, columns, 1, column, column * columns);
     const rosin_epilogue& epilogue = asked.epilogue;
     if (epilogue.bias) arrays.push_back({ROSIN_ROLE_BIAS, asked.type, 1, {rows}, {1}});
     if (epilogue.residual) add(ROSIN_ROLE_RESIDUAL, rows, columns, 1, rows, rows * columns);
@@ -278,6 +280,9 @@ std::vector<Question> questions_of(int32_t type, const std::string& type_name) {
   add("scaled residual", {0, 1, ROSIN_ACTIVATION_NONE, 0, 0}).scaled = true;
   Question& both = add("scaled and accumulated", {});
   both.scaled = both.accumulate = true;
+  add("matmul without gaps", {}).gap = 0;
+  add("bias and relu without gaps", {1, 0, ROSIN_ACTIVATION_RELU, 0, 0}).gap = 0;
+  add("bias and residual of one product without gaps", {1, 1, ROSIN_ACTIVATION_NONE, 0, 0}, 1).gap = 0;
   return all;
 }
 

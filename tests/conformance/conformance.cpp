@@ -1,6 +1,7 @@
 // Checks any plug-in against include/rosin/backend.h:
 //   conformance PLUGIN [--device N] [--only PART,PART...]
 // Prints a line for each check and `N passed, M failed`; the exit status says whether all passed.
+//   conformance PLUGIN [--device N] --features    prints what the plug-in says that it does
 // Read next: rig.hpp, checks.hpp; what a plug-in is: docs/how_to_add_backend.md.
 #include <dlfcn.h>
 
@@ -11,6 +12,7 @@
 #include <string_view>
 
 #include "checks.hpp"
+#include "features.hpp"
 
 namespace rosin::conformance {
 namespace {
@@ -23,10 +25,11 @@ struct Arguments {
   std::string plugin;
   int32_t device = 0;
   std::string only;
+  bool features = false;
 };
 
 [[noreturn]] void usage() {
-  std::cerr << "usage: conformance PLUGIN [--device N] [--only PART,PART...]\nparts:";
+  std::cerr << "usage: conformance PLUGIN [--device N] [--only PART,PART... | --features]\nparts:";
   for (const Part* part : parts) std::cerr << ' ' << part->name;
   std::cerr << '\n';
   std::exit(2);
@@ -48,6 +51,7 @@ Arguments parse(int count, char** words) {
     const bool has_value = i + 1 < count;
     if (word == "--device" && has_value) all.device = std::atoi(words[++i]);
     else if (word == "--only" && has_value) all.only = words[++i];
+    else if (word == "--features") all.features = true;
     else if (all.plugin.empty() && word.substr(0, 2) != "--") all.plugin = word;
     else usage();
   }
@@ -99,7 +103,8 @@ const rosin_backend* open_plugin(const std::string& path) {
   int32_t devices = -1;
   const rosin_status status = table->device_count(&devices);
   if (status != ROSIN_OK) throw Broken(std::string("device_count: ") + table->error_text());
-  expect(devices > 0, "no device to check");
+  const std::string why = table->error_text() ? table->error_text() : "";
+  expect(devices > 0, "no device to check" + (why.empty() ? "" : ": " + why));
   return table;
 }
 
@@ -128,6 +133,10 @@ int run_all(const Arguments& arguments) {
   try {
     const rosin_backend* table = open_plugin(arguments.plugin);
     Rig rig(*table, arguments.device);
+    if (arguments.features) {
+      print_features(rig, std::cout);
+      return 0;
+    }
     std::cout << table->name << ' ' << table->version << ", " << rig.info.name << ", " << rig.info.driver << '\n';
     for (const Part* part : parts)
       if (is_chosen(arguments.only, part->name)) run(*part, rig, counts);

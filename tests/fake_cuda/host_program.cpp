@@ -90,31 +90,31 @@ std::string host_text(const std::string& text) {
   return made + runners;
 }
 
+}  // namespace
+
 std::string content_of(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-struct Folder {
-  fs::path path;
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "fake-nvrtc-XXXXXX").string();
-    if (mkdtemp(name.data())) path = name;
-  }
-  ~Folder() {
-    std::error_code ignored;
-    if (!path.empty()) fs::remove_all(path, ignored);
-  }
-};
+Folder::Folder() {
+  std::string name = (fs::temp_directory_path() / "fake-compiler-XXXXXX").string();
+  if (mkdtemp(name.data())) path_ = name;
+}
 
-}  // namespace
+Folder::~Folder() {
+  std::error_code ignored;
+  if (!path_.empty()) fs::remove_all(path_, ignored);
+}
 
 int compile(Program& program, const std::string& options) {
   const Folder folder;
-  if (folder.path.empty()) return invalid_program;
-  const fs::path source = folder.path / "kernels.cpp", library = folder.path / "kernels.so", log = folder.path / "log";
+  if (folder.path().empty()) return invalid_program;
+  const fs::path source = folder.path() / "kernels.cpp", library = folder.path() / "kernels.so";
+  const fs::path log = folder.path() / "log";
   std::ofstream(source) << "#include \"" FAKE_CUDA_SOURCES "/kernel_runtime.hpp\"\n"
-                        << "#include \"" FAKE_CUDA_SOURCES "/kernel_prologue.hpp\"\n#line 1 \"kernels.cu\"\n"
+                        << "#include \"" FAKE_CUDA_SOURCES "/kernel_prologue.hpp\"\n#line 1 \"" << program.name
+                        << "\"\n"
                         << host_text(program.text);
   const char* compiler = std::getenv("CXX");
   const std::string command = std::string(compiler && *compiler ? compiler : FAKE_CUDA_COMPILER) +

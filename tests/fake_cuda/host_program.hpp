@@ -3,6 +3,7 @@
 // fake_barrier_NAME and fake_sizes_NAME (bytes of each parameter, 0 for an address, -1 at the end).
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -13,9 +14,25 @@ constexpr int good = 0, invalid_input = 3, invalid_program = 4, compilation_fail
 
 struct Program {
   std::string text, log, binary;
+  std::string name = "kernels.cu";  // of the text, in the log
 };
 
 /// From the text, as CUDA has it, to the binary or the log; one of the codes above. `options`: of the host's compiler.
 int compile(Program& program, const std::string& options);
+
+/// A folder for a compiler's files, which goes with the object. Empty where there is no room for one.
+class Folder {
+ public:
+  Folder();
+  ~Folder();
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+std::string content_of(const std::filesystem::path& path);
 
 }  // namespace fake

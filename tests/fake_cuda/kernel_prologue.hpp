@@ -84,6 +84,7 @@ template <class T, bool read_only = false> class Global {
     readers[0] = fake_item.number;
   }
   void writes(u64 at) const {
+    if (block_.constant) fault("a write of memory that the launch has for reading alone");
     if (!fake_item.checks) return;
     u32& writer = block_.writers[at - block_.begin];
     const bool again = writer >= fake_item.first && writer != fake_item.number;

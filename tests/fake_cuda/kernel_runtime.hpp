@@ -12,6 +12,7 @@ struct Block {
   u64 begin = 0, end = 0;
   u32* writers = nullptr;  // one entry a byte: the item (of all launches) that wrote it
   u32* readers = nullptr;  // two entries a byte: who read it last, and who before that
+  bool constant = false;   // nobody may write it
 };
 
 /// Which item touched a word of shared memory, and in which phase.

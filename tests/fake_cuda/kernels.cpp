@@ -176,7 +176,7 @@ void run_kernel(const Function& function, const unsigned (&grid)[3], std::vector
   item.barrier = &Fibers::barrier;
   item.exchange = &Fibers::exchange;
   item.fault = &throw_fault;
-  item.find = &find_block;
+  item.find = function.find ? function.find : &find_block;
   for (uint64_t n = 0; n < blocks; ++n) {
     const uint64_t block = start % 2 == 0 ? n : blocks - 1 - n;  // first to last, or last to first
     item.block[0] = static_cast<u32>(block % grid[0]);

@@ -48,7 +48,12 @@ Options::Options() {
     if (name == "cudnn_runtime") cudnn_runtime = static_cast<int>(number_of(given));
     if (name == "name") gfx = given;
     if (name == "warp") warp = static_cast<unsigned>(number_of(given));
-    const size_t colon = given.find(':');
+    if (name == "metal") metal = static_cast<int>(number_of(given));
+    if (name == "apple") apple = static_cast<int>(number_of(given));
+    if (name == "system") system = static_cast<int>(number_of(given));
+    if (name == "unified") unified = given != "0";
+    if (name == "leaks") leaks = given != "0";
+    const size_t colon = given.rfind(':');
     if (name == "fail" && colon != given.npos) {
       std::string calls = given.substr(colon + 1);
       for (char& c : calls) c = c == '+' ? ' ' : c;
@@ -95,6 +100,13 @@ uint64_t Machine::alloc(Context& context, uint64_t bytes) {
   if (!options.idle) std::memset(reinterpret_cast<void*>(address), 0xCD, bytes);
   blocks_.emplace(address, std::move(block));
   return address;
+}
+
+void Machine::adopt(Context& context, void* memory, uint64_t bytes) {
+  DeviceMemory block;
+  block.device = context.device;
+  block.bytes = bytes;
+  blocks_.emplace(reinterpret_cast<uint64_t>(memory), std::move(block));
 }
 
 void Machine::free(Context& context, uint64_t address) {

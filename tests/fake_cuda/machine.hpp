@@ -19,6 +19,8 @@
 #ifdef FAKE_HIP
 #define FAKE_OPTIONS "FAKE_HIP"
 #define FAKE_COUNTS fake_hip_counts
+#elif defined(FAKE_METAL)
+#define FAKE_OPTIONS "FAKE_METAL"
 #else
 #define FAKE_OPTIONS "FAKE_CUDA"
 #define FAKE_COUNTS fake_cuda_counts
@@ -64,6 +66,9 @@ struct Options {
   int cudnn = 91900, cudnn_runtime = 13000;        // versions of cuDNN, and of the CUDA that it is built for
   std::string gfx = "gfx1100";                     // "name=gfx90a:xnack-": the architecture of HIP
   unsigned warp = 32;                              // items that exchange values
+  int metal = 3, apple = 8, system = 14;           // of Metal: its version, Apple's family or 0, the version of macOS
+  bool unified = true;                             // of Metal: the host sees the device's memory
+  bool leaks = false;                              // of Metal: objects that live at the end are an error
   std::map<std::string, std::set<int64_t>> fails;  // numbers of calls, by function
 
   Options();
@@ -117,6 +122,7 @@ struct Function {
   std::string name;
   Item* item = nullptr;  // the library's
   void (*run)(void**) = nullptr;
+  Block (*find)(u64 address) = nullptr;  // null: all memory of the machine
   int items = 0;
   bool barrier = false;
   int largest_shared = 0;  // bytes of shared memory that a launch may name; 0: the usual
@@ -135,6 +141,8 @@ class Machine {
 
   Context& context_of(int device);
   uint64_t alloc(Context& context, uint64_t bytes);
+  /// Memory of the host that the device uses too, until it is freed here.
+  void adopt(Context& context, void* memory, uint64_t bytes);
   void free(Context& context, uint64_t address);
   uint64_t left(const Context& context) const;
   void* alloc_host(uint64_t bytes);

@@ -1,7 +1,9 @@
-// Training on the device of CUDA while one call of its driver fails; see ../cuda_faults_test.py, which starts this once
-// for each fault and compares what is printed. Each phase that throws is tried once more.
-//   fault_steps            trains; exit status 1 where a rule is broken
-//   fault_steps convnet    trains a model with convolutions
+// Training on a pretended device while one call of its driver fails; see ../cuda_faults_test.py and
+// ../metal_faults_test.py, which start this once for each fault and compare what is printed. Each phase that throws is
+// tried once more.
+//   fault_steps BACKEND LIBRARY COUNTS            trains; exit status 1 where a rule is broken. COUNTS: the function of
+//                                                 the pretended LIBRARY that tells how often each call was made
+//   fault_steps BACKEND LIBRARY COUNTS convnet    trains a model with convolutions
 #include <rosin/rosin.hpp>
 
 #include <dlfcn.h>
@@ -129,7 +131,7 @@ template <class Model> void train(const Device& device) {
 }
 
 /// A device that is lost says so at each use, and nothing else is lost with it.
-void use_lost(const Device& device) {
+void use_lost(const std::string& backend, const Device& device) {
   for (int i = 0; i < 2; ++i) {
     try {
       (ones({3}) | device).to_vector<float>();
@@ -139,31 +141,33 @@ void use_lost(const Device& device) {
     }
   }
   expect(read(ones({2}) * 2) == Values{2, 2}, "the CPU computes");
-  if (devices("CUDA").size() < 2) return;
-  expect(read((ones({2}) | get_device("CUDA", 1)) * 2) == Values{2, 2}, "the other device computes");
+  if (devices(backend).size() < 2) return;
+  expect(read((ones({2}) | get_device(backend, 1)) * 2) == Values{2, 2}, "the other device computes");
 }
 
-void say_counts() {
-  void* fake = dlopen((std::string(std::getenv("ROSIN_CUDA_LIBRARIES")) + "/libcuda.so.1").c_str(), RTLD_NOW);
-  const auto counts = fake ? reinterpret_cast<const char* (*)()>(dlsym(fake, "fake_cuda_counts")) : nullptr;
+void say_counts(const char* library, const char* function) {
+  void* fake = dlopen(library, RTLD_NOW);
+  const auto counts = fake ? reinterpret_cast<const char* (*)()>(dlsym(fake, function)) : nullptr;
   if (counts) std::printf("counts\n%s", counts());
 }
 
 }  // namespace
 
 int main(int count, char** words) {
+  if (count < 4) return 2;
+  const std::string backend = words[1];
   std::optional<Device> device;
   const auto open = [&] {
-    if (!functional("CUDA")) throw Error(ErrorKind::device, why_not("CUDA"));
-    device = get_device("CUDA", 0);
+    if (!functional(backend)) throw Error(ErrorKind::device, why_not(backend));
+    device = get_device(backend, 0);
     (ones({1}) | *device).to_vector<float>();
   };
   const bool opened = attempt("open", open, may_fail);
-  const bool convolves = count > 1 && std::string(words[1]) == "convnet";
+  const bool convolves = count > 4 && std::string(words[4]) == "convnet";
   if (opened) convolves ? train<Convnet>(*device) : train<Network>(*device);
   else std::printf("%s\n", lost ? "lost" : "no device");
-  if (lost) use_lost(*device);
+  if (lost) use_lost(backend, *device);
   if (opened && !lost) attempt("trim", [&] { trim(), trim(*device); });
-  say_counts();
+  say_counts(words[2], words[3]);
   return broken ? 1 : 0;
 }

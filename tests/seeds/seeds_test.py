@@ -21,6 +21,7 @@ BUILD = pathlib.Path(os.environ.get("ROSIN_TEST_BUILD", ROOT / "build" / "releas
 PROGRAM = BUILD / "seeds_tests"
 FILES = {"cuda": BUILD / "plugins" / "fake" / "librosin_cuda.so",
          "amdgpu": BUILD / "plugins" / "fake" / "librosin_amdgpu.so",
+         "metal": BUILD / "rosin" / "librosin_metal.so",
          "opencl": BUILD / "rosin" / "librosin_opencl.so"}
 TRANSPORT = BUILD / "rosin" / "librosin_comm_local.so"
 BACKENDS = {"CUDA": "cuda", "AMDGPU": "amdgpu", "Metal": "metal", "OpenCL": "opencl"}
@@ -59,7 +60,8 @@ class Stage:
         stated = {name: text.replace("%s", folders) for name, text in stated.items()}
         own = {"ROSIN_PLUGIN_PATH": str(self.plugins), "ROSIN_NUM_THREADS": "1", "LD_LIBRARY_PATH": str(self.library),
                "XDG_CONFIG_HOME": str(self.work), "XDG_CACHE_HOME": str(self.work / "cache")}
-        return clean_environment() | own | self.situation.environment | stated
+        situation = {name: value.replace("{build}", str(BUILD)) for name, value in self.situation.environment.items()}
+        return clean_environment() | own | situation | stated
 
     def run(self, *arguments):
         return subprocess.run([str(PROGRAM), "--gtest_color=no", *arguments], cwd=self.work, env=self.environment(),

@@ -15,8 +15,8 @@ NOT_ALLOWED = "`gpu_backend` preference is set to {}, which is not allowed.\nDef
 
 @dataclasses.dataclass(frozen=True)
 class Situation:
-    plugins: tuple = ()  # "cuda", "amdgpu", "opencl"
-    environment: dict = dataclasses.field(default_factory=dict)
+    plugins: tuple = ()  # "cuda", "amdgpu", "metal", "opencl"
+    environment: dict = dataclasses.field(default_factory=dict)  # {build}: the folder of the build
     file: str = ""  # text of LocalPreferences.toml in the working folder; empty: none
     states: dict = dataclasses.field(default_factory=dict)  # of back ends that are not missing
     preference: str = ""  # what environment and file prefer, where that is a back end
@@ -51,6 +51,8 @@ THREE = {"CUDA": functional(3), "AMDGPU": functional(3)}
 THREE_DEVICES = {"ROSIN_REFERENCE": "devices=3"}
 NONE_THERE = broken("there is no such device")
 SWITCHED_OFF = "CUDA: switched off by functional=0 in ROSIN_REFERENCE_CUDA"
+NO_METAL = "Metal exists on Apple's systems only"
+PRETENDED_METAL = {"ROSIN_METAL_LIBRARIES": "{build}/fake_metal"}
 USING_CUDA, USING_AMDGPU = ("Using backend: CUDA.",), ("Using backend: AMDGPU.",)
 
 SITUATIONS = {
@@ -129,6 +131,19 @@ SITUATIONS = {
     "two_of_three_amdgpu": Situation(
         AMDGPU, THREE_DEVICES | {"HIP_VISIBLE_DEVICES": "0,1"}, states={"AMDGPU": functional(2)}, chosen="AMDGPU:0",
         said=USING_AMDGPU),
+    # --- the real plug-in of Metal, here and on pretended devices
+    "metal_off_apple": Situation(("metal",), states={"Metal": broken(NO_METAL)}),
+    "metal_preferred_off_apple": Situation(
+        ("cuda", "metal"), {"ROSIN_GPU_BACKEND": "Metal"}, states={"CUDA": functional(1), "Metal": broken(NO_METAL)},
+        preference="Metal", chosen="CUDA:0",
+        said=preferred("Metal", f"Backend: Metal from the set preferences is not functional ({NO_METAL}). "
+                                "Defaulting to automatic device selection.", *USING_CUDA)),
+    "one_metal": Situation(("metal",), PRETENDED_METAL, states={"Metal": functional(1)}, chosen="Metal:0",
+                           said=("Using backend: Metal.",), float64=False),
+    "metal_preferred_behind_cuda": Situation(
+        ("cuda", "metal"), PRETENDED_METAL | {"ROSIN_GPU_BACKEND": "metal", "ROSIN_REFERENCE": "fp64=0"},
+        states={"CUDA": functional(1), "Metal": functional(1)}, preference="Metal", chosen="Metal:0",
+        said=preferred("Metal"), float64=False),
     # --- a real back end, by name only as its device is a processor
     "opencl_by_name": Situation(("opencl",), states={"OpenCL": functional(1)}),
     "opencl_preferred": Situation(

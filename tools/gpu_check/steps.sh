@@ -8,7 +8,8 @@
 #   seeds    the programs of Flux's GPU page      train    the demo with both models
 #   kernels  single kernels beside their goals    steps    training steps beside their goals
 #   peers    the same in PyTorch and JAX: equal losses, ratios beside their goals
-# With --fake all of it but the figures is tried on the pretended GPU of tests/fake_cuda, with small sizes.
+# With --fake all of it but the figures is tried on the pretended GPU of tests/fake_cuda, with small sizes; with
+# --device Metal too on that of tests/fake_metal.
 # Read next: main.cpp (the devices, the table of ops), measure.py (workloads and peers), pack.sh (a bundle).
 
 GPU_STEPS=(build facts correct nccl seeds train kernels steps peers)
@@ -37,6 +38,7 @@ gpu_check() {
   if [ -n "$GPU_FAKE" ]; then
     gpu_pretend
     wanted=${wanted:-CUDA:0}
+    [ "${wanted%:*}" != Metal ] || gpu_pretend_metal
     [ ${#steps[@]} -gt 0 ] || steps=(facts correct nccl kernels steps peers)
   fi
   [ ${#steps[@]} -gt 0 ] || steps=("${GPU_STEPS[@]}")
@@ -62,6 +64,11 @@ gpu_pretend() {
   export ROSIN_CACHE_DIR=${ROSIN_CACHE_DIR:-$PWD/$GPU_BUILD/kernel_cache}
   GPU_DONE=$GPU_DONE-fake
   [ "$GPU_RESULTS" != bench/results ] || GPU_RESULTS=$GPU_BUILD/gpu-check-results
+}
+
+gpu_pretend_metal() {
+  export ROSIN_METAL_LIBRARIES=${ROSIN_METAL_LIBRARIES:-$PWD/$GPU_BUILD/fake_metal}
+  export FAKE_METAL=${FAKE_METAL:-system=15,checks=0}
 }
 
 # gpu_at_worst STATUS: a failure counts more than what is left to do.
