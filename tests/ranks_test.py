@@ -74,6 +74,21 @@ class Ranks(unittest.TestCase):
                                 ROSIN_CACHE_DIR=kernels,
                                 **DEVICES["CUDA"])
 
+    def test_messages_of_nccl_run_beside_the_reverse_walk(self):
+        """The pretended CUDA says in which order it ran what: a step is a graph for each message, each followed by it."""
+        if not (BUILD / "fake_cuda" / "libnccl.so.2").is_file():
+            self.skipTest("the build has no pretended NCCL")
+        with tempfile.TemporaryDirectory() as folder:
+            self.run_as(ROSIN_RUN, 2, "--gtest_filter=DeviceRanks.MessagesBesideTheReverseWalkTrainAsOneRank",
+                        ROSIN_TEST_NCCL="1", ROSIN_TEST_DEVICE="CUDA", ROSIN_CACHE_DIR=folder,
+                        FAKE_CUDA=f"checks=0,collectives=first,log={folder}/ran", **DEVICES["CUDA"])
+            logs = list(pathlib.Path(folder).glob("ran.*"))
+            self.assertEqual(len(logs), 2)
+            for log in logs:
+                ran = log.read_text(encoding="utf-8")
+                self.assertEqual(ran.count("nccl group\n"), 10, ran)  # two for each of five steps
+                self.assertEqual(ran.count("graph\nnccl group\n" * 2), 3, ran)  # the first two are no graphs
+
     def test_ranks_that_meet_at_an_address(self):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))

@@ -102,6 +102,49 @@ TEST_F(DeviceRanks, RanksWithAShareEachTrainAsOneWithAll) {
   }
 }
 
+/// Two messages: the second is of the first layer alone, whose gradients the reverse walk comes to last.
+struct Deep {
+  Dense first{16, 512, tanh}, second{512, 512, tanh}, out{512, 2};
+  Array operator()(const Array& x) const { return out(second(first(x))); }
+};
+
+/// The parameters after some steps, with data of this seed. Where messages are not to go `beside` the reverse walk,
+/// gradients are computed before.
+template <class Rule>
+std::vector<std::vector<float>> train_deep(const Device& device, const Rule& rule, int data, bool beside) {
+  constexpr int steps = 5;  // the last ones are graphs, where the device has them
+  seed(4);
+  Deep net = Deep{} | device;
+  State state = setup(rule, net);
+  seed(static_cast<uint64_t>(data));
+  for (int step = 0; step < steps; ++step) {
+    const auto [x, y] = std::tuple{randn({16, 4}), randn({2, 4})} | device;
+    const auto grad = gradient([&, &in = x, &wanted = y](const Deep& m) { return mean(square(m(in) - wanted)); }, net);
+    if (!beside) eval();
+    update(state, net, grad);
+  }
+  std::vector<std::vector<float>> all;
+  for (const Array& x : fleaves(net)) all.push_back(x.to_vector<float>());
+  return all;
+}
+
+TEST_F(DeviceRanks, MessagesBesideTheReverseWalkChangeNoBit) {
+  const auto expect_same = [&](const auto& rule) {
+    EXPECT_EQ(train_deep(device(), rule, rank, true), train_deep(device(), rule, rank, false));
+  };
+  expect_same(Optimizer(b, Adam{}));
+  expect_same(Optimizer(b, Adam{}, {.dtype = BFloat16}));
+  expect_same(Optimizer(b, Adam{}, {.shard = true}));
+  expect_same(OptimiserChain(AccumGrad{2}, Optimizer(b, Adam{})));
+}
+
+TEST_F(DeviceRanks, MessagesBesideTheReverseWalkTrainAsOneRank) {
+  const auto got = train_deep(device(), Optimizer(b, Adam{}), 1, true), wanted = train_deep(Device(), Adam{}, 1, true);
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    for (size_t k = 0; k < wanted[i].size(); ++k) ASSERT_NEAR(got[i][k], wanted[i][k], 2e-5) << i << ' ' << k;
+  }
+}
+
 /// ROSIN_TEST_STRAIGHT says that the transport takes memory of the device; else all goes over the host, once each way.
 TEST_F(DeviceRanks, NothingGoesOverTheHostWhereTheTransportTakesItStraight) {
   if (n == 1) GTEST_SKIP() << "alone nothing is sent";
