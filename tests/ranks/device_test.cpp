@@ -181,6 +181,14 @@ TEST_F(DeviceRanks, DISABLED_AStepThatFailsOnOneRankIsMadeByNone) {
   EXPECT_EQ(all_values(net, state), before);
 }
 
+/// Started by ranks_test.py over NCCL, which takes arrays of devices alone.
+TEST_F(DeviceRanks, DISABLED_ARankWhoseArrayIsElsewhereIsNamed) {
+  const Array x = full({100}, 1, Float32);
+  const std::string text =
+      error_of([&] { allreduce(b, rank == 1 ? x : x | device(), Reduction::sum); }, ErrorKind::distributed);
+  EXPECT_NE(text.find("rank 1"), std::string::npos) << text;
+}
+
 /// ROSIN_TEST_STRAIGHT says that the transport takes memory of the device; else all goes over the host, once each way.
 TEST_F(DeviceRanks, NothingGoesOverTheHostWhereTheTransportTakesItStraight) {
   if (n == 1) GTEST_SKIP() << "alone nothing is sent";

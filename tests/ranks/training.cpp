@@ -1,5 +1,5 @@
-// A training that ranks_test.py kills: ranks_training FOLDER. Rank 0 keeps the checkpoint, from which all ranks go on,
-// and writes the weights at the end. Each rank leaves its process number in the folder.
+// A training that ranks_test.py kills and stops: ranks_training FOLDER TIMEOUT. Rank 0 keeps the checkpoint, from which
+// all ranks go on, and writes the weights at the end. Each rank leaves its process number in the folder.
 #include <unistd.h>
 
 #include <chrono>
@@ -12,9 +12,9 @@
 using namespace rosin;
 
 int main(int argc, char** argv) {
-  if (argc != 2) return 2;
+  if (argc != 3) return 2;
   const std::string folder = std::string(argv[1]) + "/";
-  distributed::initialize({.timeout = 120});
+  distributed::initialize({.timeout = std::stod(argv[2])});
   const auto backend = distributed::get_distributed_backend();
   const int rank = distributed::local_rank(backend);
   std::ofstream(folder + "process-" + std::to_string(rank)) << getpid();
