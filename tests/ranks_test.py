@@ -142,31 +142,35 @@ class Ranks(unittest.TestCase):
                 self.assertEqual(done.returncode != 0, passed == 2, said)
 
     def test_a_training_that_is_killed_and_stopped_ends_with_the_same_bits(self):
-        with tempfile.TemporaryDirectory() as whole, tempfile.TemporaryDirectory() as broken:
-            self.assertEqual(self.train(whole, 120).wait(SECONDS), 0)
-            chance = random.Random(5)
-            done = 0
-            while done < FAULTS:  # a training may end before all have come
-                for file in pathlib.Path(broken).iterdir():
-                    file.unlink()
-                training = self.train(broken, 3, "--restart", str(FAULTS), "--grace", "1")
-                while done < FAULTS and training.poll() is None:
-                    time.sleep(0.2 + chance.random() * 0.3)
-                    done += self.signal_one_of(broken, chance, (signal.SIGKILL, signal.SIGSTOP)[done % 2])
-                self.assertEqual(training.wait(SECONDS), 0)
-                weights = [(pathlib.Path(folder) / "final.safetensors").read_bytes() for folder in (whole, broken)]
-                self.assertEqual(weights[0], weights[1])
-                self.assertEqual(processes_with(broken), [])
+        for device in ({}, {"ROSIN_TEST_DEVICE": "reference"}):
+            with self.subTest(device), tempfile.TemporaryDirectory() as whole, tempfile.TemporaryDirectory() as broken:
+                self.compare_trainings(pathlib.Path(whole), pathlib.Path(broken), device)
 
-    def train(self, folder, timeout, *options):
-        words = [*ROSIN_RUN, "-n", "2", *options, str(TRAINING), folder, str(timeout)]
-        return subprocess.Popen(words, env=environment(), cwd=ROOT, stdout=subprocess.DEVNULL,
+    def compare_trainings(self, whole, broken, device):
+        self.assertEqual(self.train(whole, 120, device).wait(SECONDS), 0)
+        chance = random.Random(5)
+        done = 0
+        while done < FAULTS:  # a training may end before all have come
+            for file in broken.iterdir():
+                file.unlink()
+            training = self.train(broken, 3, device, "--restart", str(FAULTS + 5), "--grace", "1")
+            while done < FAULTS and training.poll() is None:
+                time.sleep(0.2 + chance.random() * 0.3)
+                done += self.signal_one_of(broken, chance, (signal.SIGKILL, signal.SIGSTOP)[done % 2])
+            self.assertEqual(training.wait(SECONDS), 0)
+            weights = [(folder / "final.safetensors").read_bytes() for folder in (whole, broken)]
+            self.assertEqual(weights[0], weights[1])
+            self.assertEqual(processes_with(str(broken)), [])
+
+    def train(self, folder, timeout, device, *options):
+        words = [*ROSIN_RUN, "-n", "2", *options, str(TRAINING), str(folder), str(timeout)]
+        return subprocess.Popen(words, env=environment() | device, cwd=ROOT, stdout=subprocess.DEVNULL,
                                 stderr=subprocess.DEVNULL)
 
     def signal_one_of(self, folder, chance, what):
         """Sends it to the process that one of the ranks says it is. How many got it: none that has ended by itself."""
         try:
-            process = int((pathlib.Path(folder) / f"process-{chance.randrange(2)}").read_text(encoding="utf-8"))
+            process = int((folder / f"process-{chance.randrange(2)}").read_text(encoding="utf-8"))
             if TRAINING.name not in pathlib.Path(f"/proc/{process}/cmdline").read_text(encoding="utf-8"):
                 return 0
             if pathlib.Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[0] in "TZ":

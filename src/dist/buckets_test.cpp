@@ -167,7 +167,7 @@ TEST_F(BucketsOfADevice, CutItsGraphsBetweenMessages) {
   EXPECT_EQ(two.graphs, 2);
 }
 
-TEST(DISABLED_Inside, TheFirstMessageOfADevice) {
+TEST(DISABLED_Inside, StepsOfADevice) {
   OnADevice two;
   for (int i = 0; i < device_steps; ++i) two.step();
 }
@@ -179,7 +179,14 @@ TEST_F(BucketsOfADevice, SendTheFirstBeforeTheLastLaunchBegins) {
     two.step();
     if (i != 0 && i + 1 != device_steps) continue;
     const std::string last = std::to_string(two.launches - 1);
-    expect_success(run_itself("TheFirstMessageOfADevice", "ROSIN_REFERENCE=hold=" + last));
+    expect_success(run_itself("StepsOfADevice", "ROSIN_REFERENCE=hold=" + last));
+  }
+}
+
+/// The third step has the first two launches of graphs, one for each message.
+TEST_F(BucketsOfADevice, AreRightWhereAPartOfAGraphIsRefused) {
+  for (const char* const refused : {"graph_fail=0", "graph_fail=1", "no_graph=launch", "no_graph=update"}) {
+    expect_success(run_itself("StepsOfADevice", std::string("ROSIN_REFERENCE=") + refused));
   }
 }
 
