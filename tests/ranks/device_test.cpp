@@ -148,8 +148,9 @@ TEST_F(DeviceRanks, MessagesBesideTheReverseWalkTrainAsOneRank) {
 
 struct Words {
   Embedding table{8, 16};
+  BatchNorm norm{16};
   Deep deep;
-  Array operator()(const Array& indices) const { return deep(table(indices)); }
+  Array operator()(const Array& indices) const { return deep(norm(table(indices))); }
 };
 
 std::vector<std::vector<float>> all_values(const Words& net, const State& state) {
