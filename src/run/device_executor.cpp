@@ -104,10 +104,12 @@ class PluginPrepared final : public plan::Prepared {
     const bool by_graph = graph_->launch(memory, checked_ ? device_.flags.word(place) : nullptr, marks.cuts());
     if (!by_graph) launch(0);
     try {
-      by_graph ? launch_parts(run, marks) : launch_steps(run, marks);
+      if (!by_graph) run.mark(marks.written_at(1));
+      const size_t given = by_graph ? launch_parts(run, marks) : 1;
+      launch_steps(run, marks, given);
       launched.fetch_add(static_cast<int64_t>(steps_->steps.size()), std::memory_order_relaxed);
       if (!checked_) return run.finish();
-      if (!by_graph) device_.flags.send(place);
+      if (!by_graph || given < steps_->steps.size()) device_.flags.send(place);
       const Ticket ticket = run.finish();
       device_.flags.expect(place, ticket, checked_, std::move(sites));
       return ticket;
@@ -157,17 +159,19 @@ class PluginPrepared final : public plan::Prepared {
     }
   }
 
-  /// All but the first.
-  void launch_steps(DeviceRun& run, const DeviceMarks& marks) const {
-    for (size_t i = 1; i < steps_->steps.size(); ++i) {
-      run.mark(marks.written_at(i));
-      launch(i);
-    }
-  }
-  void launch_parts(DeviceRun& run, const DeviceMarks& marks) const {
+  /// The parts of the graph but the first, as far as the device takes them: how many steps have been given then.
+  size_t launch_parts(DeviceRun& run, const DeviceMarks& marks) const {
     for (size_t part = 1; part < graph_->parts(); ++part) {
-      run.mark(marks.written_at(graph_->first_step(part)));
-      graph_->launch_part(part);
+      const size_t given = graph_->first_step(part);
+      run.mark(marks.written_at(given));
+      if (!graph_->launch_part(part)) return given;
+    }
+    return steps_->steps.size();
+  }
+  void launch_steps(DeviceRun& run, const DeviceMarks& marks, size_t given) const {
+    for (size_t i = given; i < steps_->steps.size(); ++i) {
+      launch(i);
+      run.mark(marks.written_at(i + 1));
     }
   }
 

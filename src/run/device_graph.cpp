@@ -128,10 +128,14 @@ bool DeviceGraph::launch_placed(const plan::RunMemory& memory, int64_t* word) {
   return true;
 }
 
-void DeviceGraph::launch_part(size_t part) {
-  const auto give = [&] { return device_.functions.graph_launch(device_.compute().queue(), parts_[part].graph); };
-  device_.insist(give, "launch of a graph");
-  launches.fetch_add(1, std::memory_order_relaxed);
+/// (What has been launched of this run may be under way and has no ticket yet: the graph goes with the plan.)
+bool DeviceGraph::launch_part(size_t part) {
+  const rosin_status status = device_.functions.graph_launch(device_.compute().queue(), parts_[part].graph);
+  if (status == ROSIN_DEVICE_FAULT) device_.check(status, "launch of a graph");
+  launches.fetch_add(status == ROSIN_OK, std::memory_order_relaxed);
+  if (status == ROSIN_OK) return true;
+  say_left_out(device_, status);
+  return usable_ = false;
 }
 
 /// The device has no graphs like this one, or fails with it: it is not asked again.

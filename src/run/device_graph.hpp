@@ -34,8 +34,9 @@ class DeviceGraph {
   size_t parts() const { return parts_.size(); }
   /// How many steps the parts before have.
   size_t first_step(size_t part) const { return parts_[part].begin; }
-  /// All but the first, in order. Error (backend).
-  void launch_part(size_t part);
+  /// All but the first, in order. False where the device does not launch it: the steps from there on are given one by
+  /// one. Error (backend).
+  bool launch_part(size_t part);
   /// Of the arena that a run borrows; grows when places for leaves are added.
   size_t arena_bytes() const { return arena_bytes_.load(std::memory_order_relaxed); }
 
