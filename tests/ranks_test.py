@@ -142,7 +142,12 @@ class Ranks(unittest.TestCase):
                 self.assertEqual(done.returncode != 0, passed == 2, said)
 
     def test_a_training_that_is_killed_and_stopped_ends_with_the_same_bits(self):
-        for device in ({}, {"ROSIN_TEST_DEVICE": "reference"}):
+        kernels = tempfile.TemporaryDirectory()
+        self.addCleanup(kernels.cleanup)
+        nccl = {"ROSIN_TEST_DEVICE": "CUDA", "ROSIN_TEST_NCCL": "1", "FAKE_CUDA": "checks=0"} | DEVICES["CUDA"]
+        for device in ({}, {"ROSIN_TEST_DEVICE": "reference"}, nccl | {"ROSIN_CACHE_DIR": kernels.name}):
+            if "ROSIN_TEST_NCCL" in device and not (BUILD / "fake_cuda" / "libnccl.so.2").is_file():
+                continue
             with self.subTest(device), tempfile.TemporaryDirectory() as whole, tempfile.TemporaryDirectory() as broken:
                 self.compare_trainings(pathlib.Path(whole), pathlib.Path(broken), device)
 

@@ -1,6 +1,7 @@
 // A training that ranks_test.py kills and stops: ranks_training FOLDER TIMEOUT, on the device of ROSIN_TEST_DEVICE
-// where that is set. Its gradients go in two messages. Rank 0 keeps the checkpoint, from which all ranks go on, and
-// writes the weights at the end. Each rank leaves its process number in the folder.
+// where that is set, and over NCCL where ROSIN_TEST_NCCL is. Its gradients go in two messages. Rank 0 keeps the
+// checkpoint, from which all ranks go on, and writes the weights at the end. Each rank leaves its process number in the
+// folder.
 #include <unistd.h>
 
 #include <chrono>
@@ -13,11 +14,19 @@
 
 using namespace rosin;
 
+distributed::Backend joined(double timeout) {
+  if (std::getenv("ROSIN_TEST_NCCL")) {
+    distributed::initialize<distributed::NCCLBackend>({.timeout = timeout});
+    return distributed::get_distributed_backend<distributed::NCCLBackend>();
+  }
+  distributed::initialize({.timeout = timeout});
+  return distributed::get_distributed_backend();
+}
+
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
   const std::string folder = std::string(argv[1]) + "/";
-  distributed::initialize({.timeout = std::stod(argv[2])});
-  const auto backend = distributed::get_distributed_backend();
+  const distributed::Backend backend = joined(std::stod(argv[2]));
   const int rank = distributed::local_rank(backend);
   std::ofstream(folder + "process-" + std::to_string(rank)) << getpid();
 
