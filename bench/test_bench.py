@@ -110,9 +110,9 @@ class Scaling(unittest.TestCase):
 
     def test_sums_beside_the_reverse_walk_leave_the_last_message(self):
         machine = scaling.Machine(self.link, self.link)
-        work = scaling.Work("", 3.0, 4 * scaling.BUCKET)
-        one = machine.seconds(scaling.BUCKET, 8)
-        self.assertAlmostEqual(scaling.after(work, machine, 8), 3 + 4 * one)
+        work = scaling.Work("", 3.0, scaling.FIRST + 3 * scaling.BUCKET)
+        first, one = machine.seconds(scaling.FIRST, 8), machine.seconds(scaling.BUCKET, 8)
+        self.assertAlmostEqual(scaling.after(work, machine, 8), 3 + first + 3 * one)
         self.assertAlmostEqual(scaling.beside(work, machine, 8), 3 + one)
         self.assertAlmostEqual(scaling.beside(work, machine, 1), 3)
 

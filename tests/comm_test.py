@@ -27,6 +27,7 @@ TCP = BUILD / "rosin" / "librosin_comm_tcp.so"
 FAKE_CUDA = BUILD / "fake_cuda"  # the pretended CUDA and NCCL
 MARK = "ROSIN_TEST_COMM"  # in the environment of all that a test starts
 LIMIT = 300
+FAULTS = int(os.environ.get("ROSIN_TEST_FAULTS", "6"))  # how many come at random moments; a campaign has 50
 
 
 def clean_environment(**more):
@@ -46,6 +47,12 @@ def marked(mark):
         except OSError:
             pass
     return found
+
+
+def variable_of(process, name):
+    """A variable of the environment that the process began with, or None."""
+    words = pathlib.Path(f"/proc/{process}/environ").read_bytes().decode().split("\0")
+    return dict(word.split("=", 1) for word in words if "=" in word).get(name)
 
 
 def shared_memory():
@@ -154,23 +161,26 @@ class Local(Ranks):
         self.assertTrue(all(status == "ABORTED" and "the user asked" in text for _, status, text in said), said)
         self.assertEqual(len(said), 2, done.stdout)
 
-    def test_a_rank_that_is_killed_at_any_moment_is_named(self):
+    def test_a_rank_that_is_killed_or_stopped_at_any_moment_is_named(self):
         chance = random.Random(7)
-        for _ in range(6):
-            words = (*rosin_run(3, "--grace", "60"), CONFORMANCE, LOCAL, "--fault", "none", "--patience", 60)
+        faults = ((signal.SIGKILL, "LOST", 60, 60), (signal.SIGSTOP, "TIMEOUT", 2, 2))
+        for turn in range(FAULTS):
+            fault, status, patience, grace = faults[turn % 2]
+            words = (*rosin_run(3, "--grace", grace), CONFORMANCE, LOCAL, "--fault", "none", "--patience", patience)
             process = subprocess.Popen([str(word) for word in words], env=self.environment(), text=True,
                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             self.assertIn("going", process.stdout.readline())
             time.sleep(chance.random() * 0.1)
-            victims = [each for each in marked(self.mark) if each != process.pid]
-            self.assertEqual(len(victims), 3)
-            os.kill(chance.choice(victims), signal.SIGKILL)
+            victims = {variable_of(each, "ROSIN_RANK"): each for each in marked(self.mark) if each != process.pid}
+            self.assertEqual(set(victims), {"0", "1", "2"})
+            rank = chance.choice("012")
+            os.kill(victims[rank], fault)
             output, complaints = process.communicate(timeout=LIMIT)
             said = errors(output)
-            self.assertEqual(len(said), 2, output + complaints)
-            for _, status, text in said:
-                self.assertEqual(status, "LOST", text)
-                self.assertRegex(text, r"rank \d .*collective \d+")
+            self.assertEqual({int(rank)} | {own for own, _, _ in said}, {0, 1, 2}, output + complaints)
+            for own, its, text in said:
+                self.assertEqual((its, own == int(rank)), (status, False), text)
+                self.assertRegex(text, rf"rank {rank} .*collective \d+")
             self.assertNotEqual(process.returncode, 0)
 
     def test_what_the_environment_says_wrongly_is_refused(self):
@@ -390,6 +400,38 @@ class Tcp(Ranks):
         said = self.run_ranks(2, CONFORMANCE, NCCL, "--device", CUDA, "--only", "bits",
                               ROSIN_CUDA_LIBRARIES=str(FAKE_CUDA))
         self.assertRegex(said, r"(?s)2 ranks over NCCL .*with TCP.*[1-9]\d* passed, 0 failed\n")
+
+
+@unittest.skipUnless(CONFORMANCE.is_file() and os.access(COMMAND, os.X_OK), "the build lacks a program")
+class Versions(Ranks):
+    """Rank 1 has a copy of the transport that says another version."""
+
+    def said_with(self, library, start):
+        version = self.run_words(COMMAND, "--version").stdout.split()[1]
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        other = pathlib.Path(holder.name) / library.name
+        begin = version[:4].encode()  # compilers write short texts four bytes at a time
+        other.write_bytes(library.read_bytes().replace(begin, b"9" + begin[1:]))
+        rank = "${ROSIN_RANK-${OMPI_COMM_WORLD_RANK-$PMI_RANK}}"
+        script = f'[ {rank} = 1 ] && exec {CONFORMANCE} {other} || exec {CONFORMANCE} {library}'
+        return start("sh", "-c", script), version, "9" + version[1:]
+
+    def test_they_are_told_under_rosin_run(self):
+        done, own, other = self.said_with(LOCAL, lambda *words: self.run_words(*rosin_run(2, "--grace", "5"), *words))
+        said = f"MISMATCH: rank 0 has version {own} of the transport, rank 1 has {other}"
+        self.assertEqual(done.stdout.count(said), 2, done.stdout + done.stderr)
+
+    @unittest.skipUnless(TCP.is_file(), "the build has no transport over TCP")
+    def test_they_are_told_at_an_address(self):
+        said, own, other = self.said_with(TCP, lambda *words: Tcp.run_ranks(self, 2, *words))
+        self.assertIn(f"MISMATCH: rank 0 is of version {own}, rank 1 of {other}", said)
+
+    @unittest.skipUnless(MPI.is_file() and OPEN_MPI, "no Open MPI here")
+    def test_they_are_told_under_mpiexec(self):
+        launcher = OpenMpi.launcher(self, 2)
+        done, own, other = self.said_with(MPI, lambda *words: self.run_words(*launcher, *words))
+        self.assertRegex(done.stdout, rf"MISMATCH: .*version {re.escape(own)}.*version {other}")
 
 
 @unittest.skipUnless(CONFORMANCE.is_file() and NCCL.is_file() and (FAKE_CUDA / "libnccl.so.2").is_file(),

@@ -26,6 +26,9 @@
 #include "../examples/demo/models.hpp"
 #include "error_testing.hpp"
 #include "graph/device_facts.hpp"
+#include "graph/node.hpp"
+#include "run/device_pool.hpp"
+#include "run/early.hpp"
 #include "test_device.hpp"
 
 namespace rosin {
@@ -188,6 +191,34 @@ TEST(DeviceSteps, SeveralThreadsGiveWhatOneGives) {
   for (uint64_t key = 0; key < got.size(); ++key) threads.emplace_back([&, key] { got[key] = work(key); });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(got, want);
+}
+
+/// Wants the first two arrays together, and each other one alone.
+struct PairFirst final : EarlyResults::Listener {
+  void written(size_t, const void*) noexcept override { ADD_FAILURE() << "that is told by runs of the CPU"; }
+  void failed() noexcept override { ADD_FAILURE() << "the run has failed"; }
+  int32_t group(size_t i) const noexcept override { return i < 2 ? 0 : static_cast<int32_t>(i); }
+};
+
+TEST(DeviceSteps, ResultsThatAreWantedEarlyHaveTicketsOfTheirOwn) {
+  const Array x = full({24, 24}, 0.25f) | some_device();
+  for (int run = 0; run < 5; ++run) {  // the last ones are graphs, where the device has them
+    std::vector<Array> wanted{matmul(x, x)};
+    for (int i = 0; i < 4; ++i) wanted.push_back(matmul(wanted.back(), x));
+    PairFirst listener;
+    const EarlyResults early(wanted, listener);
+    eval();
+    std::vector<uint64_t> written, made;
+    for (const Array& y : wanted) {
+      const auto& block = static_cast<const DeviceBlock&>(*y.node()->buffer);
+      written.push_back(block.written_by.load().number());
+      made.push_back(block.made_by.load().number());
+    }
+    const uint64_t last = made.back();
+    EXPECT_EQ(made, std::vector<uint64_t>(5, last));
+    EXPECT_EQ(written, (std::vector<uint64_t>{last - 3, last - 3, last - 2, last - 1, last}));
+    EXPECT_EQ(wanted[1].to_vector(), (matmul(wanted[0], x)).to_vector());
+  }
 }
 
 TEST(DeviceSteps, AnArrayOutlivesTheThreadThatMadeIt) {

@@ -16,6 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 BUILD = pathlib.Path(os.environ.get("ROSIN_TEST_BUILD", ROOT / "build" / "release")).resolve()
 PROGRAM, TRAINING = BUILD / "ranks_tests", BUILD / "ranks_training"
 SECONDS = 400
+FAULTS = int(os.environ.get("ROSIN_TEST_FAULTS", "4"))  # how many come at random moments; a campaign has 50
 
 ROSIN_RUN = [str(BUILD / "tools" / "rosin"), "run"]
 OPEN_MPI = ["mpiexec.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
@@ -31,6 +32,18 @@ def environment():
     kept = {name: value for name, value in os.environ.items()
             if not name.startswith(("ROSIN_", "OMPI_", "PMI_", "PMIX_"))}
     return kept | {"ROSIN_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+
+
+def processes_with(argument):
+    """Those that run with it in their command line."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and argument in (entry / "cmdline").read_text(encoding="utf-8").split("\0"):
+                found.append(int(entry.name))
+        except OSError:
+            pass
+    return found
 
 
 @unittest.skipUnless(PROGRAM.is_file(), "no build")
@@ -73,6 +86,34 @@ class Ranks(unittest.TestCase):
                                 ROSIN_TEST_NCCL="1", ROSIN_TEST_DEVICE="CUDA", ROSIN_TEST_STRAIGHT="1",
                                 ROSIN_CACHE_DIR=kernels,
                                 **DEVICES["CUDA"])
+            self.run_as(ROSIN_RUN, 2, "--gtest_also_run_disabled_tests",
+                        "--gtest_filter=DeviceRanks.DISABLED_ARankWhoseArrayIsElsewhereIsNamed", ROSIN_TEST_NCCL="1",
+                        ROSIN_TEST_DEVICE="CUDA", ROSIN_CACHE_DIR=kernels, **DEVICES["CUDA"])
+
+    def test_messages_of_nccl_run_beside_the_reverse_walk(self):
+        """The pretended CUDA says in which order it ran what: a step is a graph for each message, which follows it."""
+        if not (BUILD / "fake_cuda" / "libnccl.so.2").is_file():
+            self.skipTest("the build has no pretended NCCL")
+        with tempfile.TemporaryDirectory() as folder:
+            self.run_as(ROSIN_RUN, 2, "--gtest_filter=DeviceRanks.MessagesBesideTheReverseWalkTrainAsOneRank",
+                        ROSIN_TEST_NCCL="1", ROSIN_TEST_DEVICE="CUDA", ROSIN_CACHE_DIR=folder,
+                        FAKE_CUDA=f"checks=0,collectives=first,log={folder}/ran", **DEVICES["CUDA"])
+            logs = list(pathlib.Path(folder).glob("ran.*"))
+            self.assertEqual(len(logs), 2)
+            for log in logs:
+                ran = log.read_text(encoding="utf-8")
+                self.assertEqual(ran.count("nccl group\n"), 10, ran)  # two for each of five steps
+                self.assertEqual(ran.count("graph\nnccl group\n" * 2), 3, ran)  # the first two are no graphs
+
+    def test_a_step_that_fails_on_the_device_of_one_rank_is_made_by_none(self):
+        nccl = {"ROSIN_TEST_NCCL": "1"} | DEVICES["CUDA"]
+        for backend, more in [*DEVICES.items(), ("CUDA", nccl)]:
+            if not (BUILD / "rosin" / f"librosin_{backend.lower()}.so").is_file():
+                continue
+            with self.subTest(backend, more=more), tempfile.TemporaryDirectory() as kernels:
+                self.run_as(ROSIN_RUN, 2, "--gtest_also_run_disabled_tests",
+                            "--gtest_filter=DeviceRanks.DISABLED_AStepThatFailsOnOneRankIsMadeByNone",
+                            ROSIN_TEST_DEVICE=backend, ROSIN_CACHE_DIR=kernels, **more)
 
     def test_ranks_that_meet_at_an_address(self):
         with socket.socket() as free:
@@ -100,31 +141,49 @@ class Ranks(unittest.TestCase):
                 self.assertEqual(said.count("[  PASSED  ] 1 test."), passed, said)
                 self.assertEqual(done.returncode != 0, passed == 2, said)
 
-    def test_a_training_that_is_killed_ends_with_the_same_bits(self):
-        with tempfile.TemporaryDirectory() as whole, tempfile.TemporaryDirectory() as broken:
-            self.assertEqual(self.train(whole).wait(SECONDS), 0)
-            chance = random.Random(5)
-            training = self.train(broken, "--restart", "9", "--grace", "1")
-            for _ in range(3):
-                time.sleep(0.2 + chance.random() * 0.3)
-                self.kill_one_of(broken, chance)
-            self.assertEqual(training.wait(SECONDS), 0)
-            weights = [(pathlib.Path(folder) / "final.safetensors").read_bytes() for folder in (whole, broken)]
-            self.assertEqual(weights[0], weights[1])
+    def test_a_training_that_is_killed_and_stopped_ends_with_the_same_bits(self):
+        kernels = tempfile.TemporaryDirectory()
+        self.addCleanup(kernels.cleanup)
+        nccl = {"ROSIN_TEST_DEVICE": "CUDA", "ROSIN_TEST_NCCL": "1", "FAKE_CUDA": "checks=0"} | DEVICES["CUDA"]
+        for device in ({}, {"ROSIN_TEST_DEVICE": "reference"}, nccl | {"ROSIN_CACHE_DIR": kernels.name}):
+            if "ROSIN_TEST_NCCL" in device and not (BUILD / "fake_cuda" / "libnccl.so.2").is_file():
+                continue
+            with self.subTest(device), tempfile.TemporaryDirectory() as whole, tempfile.TemporaryDirectory() as broken:
+                self.compare_trainings(pathlib.Path(whole), pathlib.Path(broken), device)
 
-    def train(self, folder, *options):
-        words = [*ROSIN_RUN, "-n", "2", *options, str(TRAINING), folder]
-        return subprocess.Popen(words, env=environment(), cwd=ROOT, stdout=subprocess.DEVNULL,
+    def compare_trainings(self, whole, broken, device):
+        self.assertEqual(self.train(whole, 120, device).wait(SECONDS), 0)
+        chance = random.Random(5)
+        done = 0
+        while done < FAULTS:  # a training may end before all have come
+            for file in broken.iterdir():
+                file.unlink()
+            training = self.train(broken, 3, device, "--restart", str(FAULTS + 5), "--grace", "1")
+            while done < FAULTS and training.poll() is None:
+                time.sleep(0.2 + chance.random() * 0.3)
+                done += self.signal_one_of(broken, chance, (signal.SIGKILL, signal.SIGSTOP)[done % 2])
+            self.assertEqual(training.wait(SECONDS), 0)
+            weights = [(folder / "final.safetensors").read_bytes() for folder in (whole, broken)]
+            self.assertEqual(weights[0], weights[1])
+            self.assertEqual(processes_with(str(broken)), [])
+
+    def train(self, folder, timeout, device, *options):
+        words = [*ROSIN_RUN, "-n", "2", *options, str(TRAINING), str(folder), str(timeout)]
+        return subprocess.Popen(words, env=environment() | device, cwd=ROOT, stdout=subprocess.DEVNULL,
                                 stderr=subprocess.DEVNULL)
 
-    def kill_one_of(self, folder, chance):
-        """Kills the process that one of the ranks says it is, unless it has ended by itself."""
+    def signal_one_of(self, folder, chance, what):
+        """Sends it to the process that one of the ranks says it is. How many got it: none that has ended by itself."""
         try:
-            process = int((pathlib.Path(folder) / f"process-{chance.randrange(2)}").read_text(encoding="utf-8"))
-            if TRAINING.name in pathlib.Path(f"/proc/{process}/cmdline").read_text(encoding="utf-8"):
-                os.kill(process, signal.SIGKILL)
+            process = int((folder / f"process-{chance.randrange(2)}").read_text(encoding="utf-8"))
+            if TRAINING.name not in pathlib.Path(f"/proc/{process}/cmdline").read_text(encoding="utf-8"):
+                return 0
+            if pathlib.Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[0] in "TZ":
+                return 0  # the last one has not been noticed yet
+            os.kill(process, what)
         except (FileNotFoundError, ProcessLookupError, ValueError):
-            pass  # not begun yet, or ended
+            return 0  # not begun yet, or ended
+        return 1
 
     def need(self, program, package):
         if not shutil.which(program):
@@ -151,14 +210,24 @@ class Ranks(unittest.TestCase):
             more = DEVICES["CUDA"] | {"ROSIN_TEST_DEVICE": "CUDA", "ROSIN_CACHE_DIR": folder}
             filtered = "--gtest_filter=DeviceRanks.*"
             self.run_as(OPEN_MPI, 2, filtered, ROSIN_MPI_LIBRARY=str(aware), **more)  # nobody asks for it
+            self.assertIn("CUDA:0      OK, over the host", self.said_by_ranks(ROSIN_MPI_LIBRARY=str(aware), **more))
             preferences = pathlib.Path(folder) / "LocalPreferences.toml"
             preferences.write_text("[Flux]\nFluxDistributedMPICUDAAware = true\n", encoding="utf-8")
             self.run_as(OPEN_MPI, 2, filtered, ROSIN_MPI_LIBRARY=str(aware), ROSIN_PREFERENCES=str(preferences),
                         ROSIN_TEST_STRAIGHT="1", **more)
+            self.assertIn("CUDA:0      OK, from device to device", self.said_by_ranks(
+                ROSIN_MPI_LIBRARY=str(aware), ROSIN_PREFERENCES=str(preferences), **more))
             done = self.start(OPEN_MPI, 2, filtered, ROSIN_MPI_GPU_AWARE="1", **more)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             self.assertIn("does not take memory of CUDA devices", done.stderr)
             self.assertIn("they are copied to the host and back (mpi-gpu-aware)", done.stderr)
+
+    def said_by_ranks(self, **more):
+        """What `rosin ranks` says, as two ranks of Open MPI."""
+        done = subprocess.run([*OPEN_MPI, "-n", "2", ROSIN_RUN[0], "ranks"], env=environment() | more, text=True,
+                              capture_output=True, check=False, timeout=SECONDS, cwd=ROOT)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout
 
     def test_under_mpich(self):
         self.need(MPICH[0], "mpich")

@@ -89,6 +89,7 @@ class Arguments(Command):
     def test_wrong_usage_has_status_two_and_one_line(self):
         for arguments in ([], ["devces"], ["devices", "--jsn"], ["devices", "CUDO"], ["backend", "CUDO"], ["inspect"],
                           ["selftest", "--device", "CUDA:x"], ["selftest", "--device", "CUDO"],
+                          ["ranks", "--device", "CUDO"],
                           ["backend", "CPU", "--delete"], ["devices", "--limit", "0"], ["inspect", "model.bin"]):
             result = self.rosin(*arguments)
             self.assertEqual((result.returncode, result.stdout), (2, ""), arguments)
@@ -98,7 +99,7 @@ class Arguments(Command):
         self.assertIn('Did you mean "CUDA"?', self.rosin("devices", "CUDO").stderr)
 
     def test_help_fits_into_eighty_columns(self):
-        for part in ([], ["devices"], ["backend"], ["env"], ["selftest"], ["inspect"], ["convert"]):
+        for part in ([], ["devices"], ["backend"], ["env"], ["selftest"], ["ranks"], ["inspect"], ["convert"]):
             result = self.rosin(*part, "--help")
             self.assertEqual(result.returncode, 0)
             self.assertLessEqual(max(widths(result.stdout)), 80, part)
@@ -410,6 +411,24 @@ class SelfTest(Command):
         result = self.rosin("selftest", "--device", "CUDA:7", plugins=FAKE)
         self.assertEqual(result.returncode, 1)
         self.assertIn("CUDA has 1 device; got id 7; ids count from 0", result.stderr)
+
+
+class Ranks(Command):
+    plain = {"device": "CPU", "trouble": "", "way": "memory of the host"}
+
+    def test_a_process_alone_is_one_rank(self):
+        self.assertEqual(self.json("ranks"), {"ok": True, "ranks": 1, "transport": "local", "devices": [self.plain]})
+
+    @unittest.skipUnless(FAKE.is_dir(), f"no {FAKE}")
+    def test_each_rank_takes_its_gpu(self):
+        done = self.rosin("run", "-n", "2", COMMAND, "ranks", plugins=FAKE, ROSIN_REFERENCE_CUDA="devices=2")
+        said = "2 ranks over local\n  CPU         OK, memory of the host\n  CUDA:0      OK, over the host\n"
+        self.assertEqual((done.returncode, done.stdout), (0, said), done.stderr)
+
+    def test_a_back_end_without_devices_is_one_line(self):
+        done = self.rosin("ranks", "--device", "CUDA")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertRegex(done.stderr, r"\Arosin: ranks: .+\n\Z")
 
 
 class Inspect(Command):

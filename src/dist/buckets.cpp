@@ -5,6 +5,7 @@
 #include <system_error>
 #include <utility>
 
+#include "dist/device_memory.hpp"
 #include "dist/host.hpp"
 #include "graph/leaf.hpp"
 #include "graph/node.hpp"
@@ -62,15 +63,31 @@ void Buckets::evaluate() {
   for (const Array& x : given_) eval(x);
 }
 
+void Buckets::begin() {
+  if (messages_.size() < 2 || is_on_cpu(given_.front())) return;
+  const EarlyResults early(given_, *this);
+  evaluate();
+}
+
 std::vector<Array> Buckets::sums() {
   std::thread sender = is_worth_a_thread() ? started_sender() : std::thread();
   if (sender.joinable()) {
     evaluate_beside(sender);
   } else {
+    begin();
     evaluate();
-    for (Message& message : messages_) send(message);
+    send_all();
   }
   return std::move(made_);
+}
+
+/// A rank whose step has failed on its device does not send the last: then no rank makes that step.
+void Buckets::send_all() {
+  for (Message& message : messages_) {
+    message.verb.more = &message != &messages_.back();
+    if (!message.verb.more) std::for_each(given_.begin(), given_.end(), look_at_checks);
+    send(message);
+  }
 }
 
 /// None where the system has no more threads.

@@ -1,7 +1,8 @@
 // Buckets: the sums over all ranks of many arrays, in messages of a bounded size. Gradients of the last layers are
-// there first, so messages go from the last array to the first; each is sent, by a thread of its own, as soon as a run
-// of the CPU has written its arrays, while the run goes on with those of earlier layers. Every rank sends the same
-// messages in the same order, whichever is ready first. Read first: group.hpp, run/early.hpp.
+// there first, so messages go from the last array to the first; each goes as soon as its arrays are written, while the
+// run goes on with those of earlier layers. A run of the CPU keeps its thread, so that another one sends. A device is
+// given its run, and each message waits for its part of that. Every rank sends the same messages in the same order,
+// whichever is ready first. Read first: group.hpp, run/early.hpp.
 #pragma once
 
 #include <condition_variable>
@@ -27,10 +28,13 @@ class Buckets final : private EarlyResults::Listener {
   /// PyTorch's defaults.
   static constexpr uint64_t most_bytes = uint64_t{25} << 20, first_bytes = uint64_t{1} << 20;
 
-  /// `given` are all in memory of the CPU, or all on one device; pending where that is the CPU's. gradients[i].owner is
-  /// the rank that wants the sum, or -1: every rank.
+  /// `given` are all in memory of the CPU, or all on one device; they may be pending. gradients[i].owner is the rank
+  /// that wants the sum, or -1: every rank.
   Buckets(Group& group, std::span<const rosin::detail::NamedGradient> gradients, std::vector<Array> given);
 
+  /// Where a device computes and there are several messages: gives it what is pending, so that it goes on while the
+  /// ranks agree on what they send.
+  void begin();
   /// The sums; nothing in the place of those that others own. Evaluates what is pending. Error (distributed), and what
   /// the evaluation throws.
   std::vector<Array> sums();
@@ -52,6 +56,7 @@ class Buckets final : private EarlyResults::Listener {
   std::thread started_sender();
   void evaluate_beside(std::thread& sender);
   void send(Message& message) { group_.run(message.verb, message.pieces, message.label); }
+  void send_all();
 
   // The thread that sends.
   void serve() noexcept;
@@ -60,6 +65,7 @@ class Buckets final : private EarlyResults::Listener {
 
   void written(size_t i, const void* elements) noexcept override;
   void failed() noexcept override;
+  int32_t group(size_t i) const noexcept override { return static_cast<int32_t>(places_[i].message); }
 
   Group& group_;
   std::vector<Array> given_, made_;

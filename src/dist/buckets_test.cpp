@@ -10,6 +10,7 @@
 #include <rosin/rosin.hpp>
 
 #include "../tests/error_testing.hpp"
+#include "../tests/run_itself.hpp"
 
 namespace rosin::distributed {
 namespace {
@@ -42,9 +43,9 @@ rosin_comm_status run(rosin_comm*, const rosin_comm_collective* c) {
   return answer;
 }
 
-class BucketsOfTwo : public testing::Test {
- protected:
-  BucketsOfTwo() : transport_(table()), group_("pretended", transport_, 5) {
+class TwoRanks {
+ public:
+  TwoRanks() : transport_(table()), group_("pretended", transport_, 5) {
     sent.clear();
     caller = std::this_thread::get_id();
     answer = ROSIN_COMM_OK;
@@ -69,14 +70,16 @@ class BucketsOfTwo : public testing::Test {
     return Buckets(group_, gradients, given).sums();
   }
 
+ private:
   rosin_comm_transport transport_;
   Group group_;
 };
 
+class BucketsOfTwo : public testing::Test, public TwoRanks {};
+
 /// 4 MiB each; each needs the one behind it, as in a backward pass.
-std::vector<Array> pending() {
+std::vector<Array> pending(Array x = full({1024, 1024}, 0.5f)) {
   std::vector<Array> given(4);
-  Array x = full({1024, 1024}, 0.5f);
   for (size_t i = given.size(); i-- > 0;) {
     x = cumsum(x, 1) * 0.5;
     given[i] = x;
@@ -126,6 +129,82 @@ TEST_F(BucketsOfTwo, StopWhenTheStepOrTheOtherRankFails) {
   EXPECT_LE(sent.size(), 1u);
   answer = ROSIN_COMM_LOST;
   EXPECT_NE(error_of([&] { sums(pending()); }, ErrorKind::distributed).find("other rank"), std::string::npos);
+}
+
+// ---- A device ----
+
+struct OnADevice : TwoRanks {
+  /// Results stay, so that each has memory of its own. From the third step on it is a graph.
+  void step() {
+    kept.push_back(pending(x));
+    const Stats before = stats();
+    const std::vector<Array> got = sums(kept.back());
+    graphs = stats().graph_launches - before.graph_launches;
+    launches += stats().launches - before.launches;
+    for (size_t i = 0; i < got.size(); ++i) {
+      EXPECT_EQ(got[i].device(), x.device());
+      EXPECT_EQ(got[i].to_vector<float>(), (2.0 * (kept.back()[i] | cpu)).to_vector<float>()) << i;
+    }
+  }
+
+  const Array x = full({512, 512}, 0.5f) | get_device("reference", 0);
+  std::vector<std::vector<Array>> kept;
+  int64_t launches = 0, graphs = 0;
+};
+constexpr int device_steps = 4;
+
+class BucketsOfADevice : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!functional("reference")) GTEST_SKIP() << why_not("reference");
+  }
+};
+
+TEST_F(BucketsOfADevice, CutItsGraphsBetweenMessages) {
+  OnADevice two;
+  for (int i = 0; i < device_steps; ++i) two.step();
+  EXPECT_EQ(sent.size(), 2u * device_steps);
+  EXPECT_EQ(two.graphs, 2);
+}
+
+TEST(DISABLED_Inside, StepsOfADevice) {
+  OnADevice two;
+  for (int i = 0; i < device_steps; ++i) two.step();
+}
+
+/// The last launch of a run begins when something has been copied out that was given after it: the first message.
+TEST_F(BucketsOfADevice, SendTheFirstBeforeTheLastLaunchBegins) {
+  OnADevice two;
+  for (int i = 0; i < device_steps; ++i) {
+    two.step();
+    if (i != 0 && i + 1 != device_steps) continue;
+    const std::string last = std::to_string(two.launches - 1);
+    expect_success(run_itself("StepsOfADevice", "ROSIN_REFERENCE=hold=" + last));
+  }
+}
+
+/// The third step has the first two launches of graphs, one for each message.
+TEST_F(BucketsOfADevice, AreRightWhereAPartOfAGraphIsRefused) {
+  for (const char* const refused : {"graph_fail=0", "graph_fail=1", "no_graph=launch", "no_graph=update"}) {
+    expect_success(run_itself("StepsOfADevice", std::string("ROSIN_REFERENCE=") + refused));
+  }
+}
+
+TEST_F(BucketsOfADevice, KeepTheLastBackWhereTheStepHasFailed) {
+  OnADevice two;
+  const auto sums = [&](int32_t index) {
+    std::vector<Array> given = pending(two.x);
+    given[0] = given[0] + gather(reshape(given[0], {-1}), Array({index}, {1}) | two.x.device());
+    two.sums(given);
+  };
+  for (int i = 0; i < device_steps; ++i) {
+    sent.clear();
+    sums(5);
+    EXPECT_EQ(sent.size(), 2u);
+    sent.clear();
+    EXPECT_NE(error_of([&] { sums(1 << 21); }, ErrorKind::argument).find("gather"), std::string::npos);
+    EXPECT_EQ(sent.size(), 1u);
+  }
 }
 
 }  // namespace

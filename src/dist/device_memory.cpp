@@ -91,14 +91,25 @@ rosin_comm_devices way_of(const rosin_comm_transport& transport, rosin_comm& com
 
 }  // namespace
 
+void look_at_checks(const Array& x) {
+  if (x.node()->device == 0) return;
+  IndexFlags& flags = DeviceTable::instance().open(x.node()->device).flags;
+  flags.look(block_of(x).made_by);
+  flags.refuse_lost(block_of(x));
+}
+
 DeviceMemory::DeviceMemory(const rosin_comm_transport& transport, rosin_comm& comm, int position)
     : transport_(transport), comm_(comm), device_(DeviceTable::instance().open(position)),
       stream_(device_.stream(StreamKind::communication)), way_(way_of(transport, comm, position, device_)) {}
 
-rosin_comm_status DeviceMemory::run(rosin_comm_collective collective, std::span<const Piece> pieces, int rank) {
+rosin_comm_status DeviceMemory::run(rosin_comm_collective collective, std::span<const Piece> pieces, int rank,
+                                    bool more) {
+  for (const Piece& piece : pieces) {
+    if (!more) look_at_checks(piece.send);
+  }
   if (way_ != ROSIN_COMM_NO_DEVICES) {
     const rosin_comm_status status =
-        way_ == ROSIN_COMM_WITH_STREAM ? run_on_stream(collective, pieces) : run_at_rest(collective, pieces);
+        way_ == ROSIN_COMM_WITH_STREAM ? run_on_stream(collective, pieces, more) : run_at_rest(collective, pieces);
     if (status != ROSIN_COMM_UNSUPPORTED) return status;
   }
   return run_staged(collective, pieces, rank);
@@ -119,14 +130,6 @@ void DeviceMemory::has_written(std::span<const Piece> pieces, Ticket work) {
   }
 }
 
-/// Throws what checks of the runs have found that made what was sent.
-void DeviceMemory::look(std::span<const Piece> pieces) {
-  for (const Piece& piece : pieces) {
-    device_.flags.look(block_of(piece.send).made_by);
-    device_.flags.refuse_lost(block_of(piece.send));
-  }
-}
-
 DeviceMemory::Parts DeviceMemory::addresses(std::span<const Piece> pieces) const {
   const auto address = [&](const Array& x) {
     if (x.count() == 0) return static_cast<void*>(nullptr);
@@ -139,10 +142,9 @@ DeviceMemory::Parts DeviceMemory::addresses(std::span<const Piece> pieces) const
   return parts;
 }
 
-rosin_comm_status DeviceMemory::run_on_stream(rosin_comm_collective& c, std::span<const Piece> pieces) {
+rosin_comm_status DeviceMemory::run_on_stream(rosin_comm_collective& c, std::span<const Piece> pieces, bool more) {
   const Parts parts = addresses(pieces);
   Ticket work;
-  look(pieces);
   {
     const DeviceStream::Turn turn(stream_);
     order(pieces);
@@ -154,7 +156,11 @@ rosin_comm_status DeviceMemory::run_on_stream(rosin_comm_collective& c, std::spa
     for (const Piece& piece : pieces) stream_.has_read(block_of(piece.send), work);
     has_written(pieces, work);
   }
-  return wait(work, c.timeout);
+  under_way_.insert(under_way_.end(), pieces.begin(), pieces.end());
+  if (more) return ROSIN_COMM_OK;
+  const rosin_comm_status status = wait(work, c.timeout);
+  if (status == ROSIN_COMM_OK) under_way_.clear();  // else a library may write to it yet
+  return status;
 }
 
 /// Asks whether the work is over, and whether it ever will be.
@@ -183,7 +189,6 @@ rosin_comm_status DeviceMemory::run_at_rest(rosin_comm_collective& c, std::span<
     before = stream_.record();
   }
   stream_.wait(before);
-  look(pieces);
   c.parts = parts.data();
   c.memory = ROSIN_COMM_DEVICE;
   c.stream = nullptr;
@@ -213,7 +218,6 @@ void DeviceMemory::copy_out(std::span<const Piece> pieces, unsigned char* host) 
     }
   }
   stream_.wait(copied);
-  look(pieces);
 }
 
 /// What was received, from memory of the host: work of the stream.

@@ -1,7 +1,8 @@
 // Collectives on arrays that lie on one device. A transport that takes its memory gets the addresses, and the work
 // waits in the device's stream for communication; for others the arrays are copied through pinned memory of the host,
-// all parts of a collective at once. Either way the host waits until the ranks are done: what went wrong is known
-// before anything is made of the result. Read first: group.hpp, run/open_device.hpp.
+// all parts of a collective at once. Either way the host waits until the ranks are done, if not before the last of
+// several: what went wrong is known before anything is made of the result. The device waits for what writes the arrays
+// and nothing else (run/early.hpp). Read first: group.hpp, run/open_device.hpp.
 #pragma once
 
 #include <span>
@@ -14,6 +15,9 @@
 
 namespace rosin::distributed {
 
+/// Throws what checks of a run have found that has made x, on a device: waits for that. Nothing for the CPU's.
+void look_at_checks(const Array& x);
+
 class DeviceMemory {
  public:
   /// `position`: of the device.
@@ -22,13 +26,13 @@ class DeviceMemory {
   DeviceMemory& operator=(const DeviceMemory&) = delete;
 
   /// A collective of which all but parts, memory and stream is said, on pieces of the device; as
-  /// rosin_comm_transport::run. Error (memory, backend).
-  rosin_comm_status run(rosin_comm_collective collective, std::span<const Piece> pieces, int rank);
+  /// rosin_comm_transport::run; `more`: see Verb. Error (memory, backend).
+  rosin_comm_status run(rosin_comm_collective collective, std::span<const Piece> pieces, int rank, bool more);
 
  private:
   using Parts = std::vector<rosin_comm_part>;
 
-  rosin_comm_status run_on_stream(rosin_comm_collective& collective, std::span<const Piece> pieces);
+  rosin_comm_status run_on_stream(rosin_comm_collective& collective, std::span<const Piece> pieces, bool more);
   rosin_comm_status run_at_rest(rosin_comm_collective& collective, std::span<const Piece> pieces);
   rosin_comm_status run_staged(rosin_comm_collective& collective, std::span<const Piece> pieces, int rank);
   void copy_out(std::span<const Piece> pieces, unsigned char* host);
@@ -37,7 +41,6 @@ class DeviceMemory {
   rosin_comm_status wait(Ticket work, double timeout);
   void has_written(std::span<const Piece> pieces, Ticket work);
   void order(std::span<const Piece> pieces);
-  void look(std::span<const Piece> pieces);
   unsigned char* pinned(size_t bytes);
 
   const rosin_comm_transport& transport_;
@@ -47,7 +50,8 @@ class DeviceMemory {
   rosin_comm_devices way_;
   unsigned char* pinned_ = nullptr;  // goes with the process
   size_t pinned_bytes_ = 0;
-  Ticket pinned_use_;  // the last copy from it
+  Ticket pinned_use_;             // the last copy from it
+  std::vector<Piece> under_way_;  // of collectives on the stream that nobody has waited for
 };
 
 }  // namespace rosin::distributed

@@ -41,10 +41,9 @@ Array as_sent(const Array& gradient, const OptimizerOptions& options) {
   return options.dtype && is_float(gradient.dtype()) ? cast(gradient, *options.dtype) : gradient;
 }
 
-/// Where they are, if that is one place; what is on the CPU is left pending, so that messages can go while the rest is
-/// computed.
+/// Where they are, if that is one place, and pending, so that messages can go while the rest is computed.
 std::vector<Array> as_given(const std::vector<Array>& sent) {
-  return std::all_of(sent.begin(), sent.end(), is_on_cpu) ? sent : placed_together(sent);
+  return are_together(sent) ? sent : placed_together(sent);
 }
 
 }  // namespace
@@ -66,11 +65,13 @@ void detail::exchange(const Backend& backend, std::span<rosin::detail::NamedGrad
                       const OptimizerOptions& options) {
   Group& group = backend.group();
   if (group.ranks() == 1) return;
-  require_same(group, "update", GradientList(gradients), "every rank must have gradients of the same parameters",
-               "let every rank compute the same loss of the same model");
   std::vector<Array> sent;
   for (const auto& [name, g, owner] : gradients) sent.push_back(as_sent(g, options));
-  const std::vector<Array> summed = Buckets(group, gradients, as_given(sent)).sums();
+  Buckets buckets(group, gradients, as_given(sent));
+  buckets.begin();
+  require_same(group, "update", GradientList(gradients), "every rank must have gradients of the same parameters",
+               "let every rank compute the same loss of the same model");
+  const std::vector<Array> summed = buckets.sums();
   for (size_t i = 0; i < gradients.size(); ++i) {
     Array& g = gradients[i].gradient;
     if (summed[i].is_nothing()) g = Array();

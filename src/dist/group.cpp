@@ -109,19 +109,19 @@ void Group::run(const Verb& verb, std::span<const Piece> pieces, std::string_vie
   collective.name = name.c_str();
   collective.timeout = timeout_;
   const std::lock_guard guard(lock_);
-  const rosin_comm_status status = run(collective, pieces);
+  const rosin_comm_status status = run(collective, pieces, verb.more);
   if (status == ROSIN_COMM_OK) return;
   if (status == ROSIN_COMM_TIMEOUT) keep_for_ever(pieces);
   fail(verb.name, status);
 }
 
 /// Where the pieces are.
-rosin_comm_status Group::run(rosin_comm_collective& collective, std::span<const Piece> pieces) {
+rosin_comm_status Group::run(rosin_comm_collective& collective, std::span<const Piece> pieces, bool more) {
   const int device = pieces.empty() ? 0 : pieces.front().send.node()->device;
   if (device != 0) {
     auto& memory = devices_[device];
     if (!memory) memory = std::make_unique<DeviceMemory>(transport_, *comm_, device);
-    return memory->run(collective, pieces, rank());
+    return memory->run(collective, pieces, rank(), more);
   }
   std::vector<rosin_comm_part> parts;
   for (const Piece& piece : pieces) parts.push_back(part_of(piece));

@@ -24,6 +24,9 @@ struct Verb {
   DType type = DType::UInt8;
   Reduction reduction = Reduction::sum;  // average: the sum
   int root = 0;
+  /// On a device: others follow, and the last of them tells how all went. What is sent need not have been looked at for
+  /// what checks have found (look_at_checks): that comes before the last.
+  bool more = false;
 };
 
 /// One array of a collective: what is given and what is received, all of a collective in memory of the host or of one
@@ -61,7 +64,7 @@ class Group final : public rosin::detail::Sharing {
   void spread(const char* op, std::span<rosin::detail::OwnedArray> arrays) override;
 
  private:
-  rosin_comm_status run(rosin_comm_collective& collective, std::span<const Piece> pieces);
+  rosin_comm_status run(rosin_comm_collective& collective, std::span<const Piece> pieces, bool more);
   [[noreturn]] void fail(const char* op, rosin_comm_status status) const;
 
   std::string name_;

@@ -13,7 +13,9 @@ bool is_on_cpu(const Array& x);
 Array host_array(const Array& x);
 /// x as a collective takes it: evaluated, where it is; a C++ number in memory of the CPU.
 Array placed_array(const Array& x);
-/// The same of several that one collective takes: where they are, if that is one device; else all by host_array.
+/// Whether all are, or will be, in memory of one device (which may be the CPU).
+bool are_together(const std::vector<Array>& arrays);
+/// placed_array of several that one collective takes: where they are, if that is one device; else all by host_array.
 std::vector<Array> placed_together(const std::vector<Array>& arrays);
 /// An array with memory of its own where x is, for whoever fills it.
 Array fresh_beside(const Array& x, DType type, const Shape& shape);

@@ -6,6 +6,7 @@
 #include <rosin/create.hpp>
 #include <rosin/error.hpp>
 
+#include "dist/device_memory.hpp"
 #include "dist/group.hpp"
 #include "dist/host.hpp"
 #include "graph/leaf.hpp"
@@ -75,7 +76,10 @@ void Group::spread(const char* op, std::span<OwnedArray> arrays) {
   std::vector<Array> values;
   for (const auto& [whose, x] : arrays) values.push_back(x);
   const std::vector<Array> given = placed_together(values);
-  for (int owner = 0; owner < ranks(); ++owner) {
+  std::for_each(given.begin(), given.end(), look_at_checks);
+  int last = 0;
+  for (const OwnedArray& each : arrays) last = std::max(last, each.owner);
+  for (int owner = 0; owner <= last; ++owner) {
     std::vector<Piece> pieces;
     for (size_t i = 0; i < arrays.size(); ++i) {
       if (arrays[i].owner != owner) continue;
@@ -84,7 +88,8 @@ void Group::spread(const char* op, std::span<OwnedArray> arrays) {
       pieces.push_back({moved, moved, x.count() * static_cast<int64_t>(size_of(x.dtype()))});
     }
     if (pieces.empty()) continue;
-    run({ROSIN_COMM_BROADCAST, op, UInt8, Reduction::sum, owner}, pieces, "share of rank " + std::to_string(owner));
+    const Verb verb{ROSIN_COMM_BROADCAST, op, UInt8, Reduction::sum, owner, owner < last};
+    run(verb, pieces, "share of rank " + std::to_string(owner));
     auto got = pieces.begin();
     for (auto& [whose, x] : arrays) {
       if (whose != owner) continue;

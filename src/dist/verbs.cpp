@@ -36,11 +36,14 @@ Array placed_array(const Array& x) {
   return x;
 }
 
-std::vector<Array> placed_together(const std::vector<Array>& arrays) {
-  const auto is_beside_first = [&](const Array& x) {
+bool are_together(const std::vector<Array>& arrays) {
+  return std::all_of(arrays.begin(), arrays.end(), [&](const Array& x) {
     return !is_scalar(*x.node()) && x.node()->device == arrays.front().node()->device;
-  };
-  const bool together = std::all_of(arrays.begin(), arrays.end(), is_beside_first);
+  });
+}
+
+std::vector<Array> placed_together(const std::vector<Array>& arrays) {
+  const bool together = are_together(arrays);
   std::vector<Array> placed;
   for (const Array& x : arrays) placed.push_back(together ? placed_array(x) : host_array(x));
   return placed;

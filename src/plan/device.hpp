@@ -39,11 +39,20 @@ inline uint32_t site_of(std::span<const NodeSite> sites, int32_t node) {
   return at == sites.end() ? 0 : at->site;
 }
 
-/// Who is told, by a run on the CPU, that a step of the structure is over.
+/// A result that is wanted before its run is over, with those of the same group.
+struct EarlyOutput {
+  int32_t output = -1;  // of the layout; in memory that the run makes
+  int32_t group = 0;
+};
+
+/// Who wants results of a run before it is over.
 class StepListener {
  public:
   virtual ~StepListener() = default;
+  /// The CPU: the step of the structure is over.
   virtual void over(size_t step) noexcept = 0;
+  /// Devices: the memory of these results is to say, by its tickets, when those of a group are written. By group.
+  virtual std::span<const EarlyOutput> outputs() const noexcept = 0;
 };
 
 /// The memory of one run, which nothing else uses as long as it goes on.
@@ -56,7 +65,7 @@ struct RunMemory {
   std::span<Memory* const> reads = {}, makes = {}, overwrites = {};
   std::span<const NodeSite> sites = {};  // of nodes that were recorded in a layer, for errors
   bool defers = false;  // who asks for the run does not wait for its checks: what they find is thrown later
-  StepListener* listener = nullptr;  // the CPU's
+  StepListener* listener = nullptr;
 };
 
 /// A layout that is ready to run, any number of times and by any number of threads at once.

@@ -29,20 +29,24 @@ class Compiler {
   const Value& v(int32_t value) const { return s_.graph.values[static_cast<size_t>(value)]; }
   static size_t at(int32_t i) { return static_cast<size_t>(i); }
 
+  /// f(value) for the values in memory that a unit reads.
+  template <class F> void each_loaded(int32_t u, F&& f) const {
+    const Unit& unit = fuser_.units[u];
+    const auto of_member = [&](int32_t member) {
+      each_read(s_, fuser_, member, [&](int32_t operand) {
+        const int32_t root = fuser_.storage(operand);
+        if (root != operand || (fuser_.unit_of(operand) != u && !unit.computes_again(operand))) f(root);
+      });
+    };
+    std::for_each(unit.members.begin(), unit.members.end(), of_member);
+    std::for_each(unit.again.begin(), unit.again.end(), of_member);
+  }
+
   void find_stored() {
     stored_.assign(s_.graph.values.size(), 0);
     escapes_.assign(s_.graph.values.size(), 0);
     for (int32_t u = 0; u < fuser_.units.count(); ++u) {
-      if (!fuser_.units.alive(u)) continue;
-      const Unit& unit = fuser_.units[u];
-      const auto store_reads = [&](int32_t member) {
-        each_read(s_, fuser_, member, [&](int32_t operand) {
-          const int32_t root = fuser_.storage(operand);
-          if (root != operand || (fuser_.unit_of(operand) != u && !unit.computes_again(operand))) stored_[at(root)] = 1;
-        });
-      };
-      std::for_each(unit.members.begin(), unit.members.end(), store_reads);
-      std::for_each(unit.again.begin(), unit.again.end(), store_reads);
+      if (fuser_.units.alive(u)) each_loaded(u, [&](int32_t root) { stored_[at(root)] = 1; });
     }
     for (int32_t u = 0; u < fuser_.units.count(); ++u) {
       if (!fuser_.units.alive(u) || !fuser_.units[u].call) continue;
@@ -63,8 +67,23 @@ class Compiler {
     }
   }
 
-  /// Recording order as far as dependencies allow, but kernels that nobody waits for (optimiser updates) come last:
-  /// what can fail has run by then.
+  /// Where a unit stands among those that may run: as recorded. Kernels that nobody waits for come last where they read
+  /// leaves, whose memory they may take over (optimiser updates): what can fail has run by then. Else they come right
+  /// behind what they read: others may wait for their results (run/early.hpp).
+  int64_t rank_of(int32_t u, bool awaited) const {
+    const std::vector<int32_t>& members = fuser_.units[u].members;
+    int64_t recorded = 0, read = 0;
+    for (int32_t member : members) recorded = std::max<int64_t>(recorded, fuser_.wanted_at(member));
+    if (awaited || fuser_.units[u].call) return recorded;
+    bool reads_leaf = false;
+    each_loaded(u, [&](int32_t root) {
+      reads_leaf = reads_leaf || s_.homes[at(root)] == Home::leaf;
+      read = std::max<int64_t>(read, fuser_.wanted_at(root));
+    });
+    return reads_leaf ? recorded + (int64_t{1} << 40) : read;
+  }
+
+  /// By rank, as far as dependencies allow.
   void order_units() {
     const int32_t count = fuser_.units.count();
     std::vector<char> awaited(at(count), 0);
@@ -78,13 +97,7 @@ class Compiler {
     }
     using Entry = std::pair<int64_t, int32_t>;
     std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
-    const auto push = [&](int32_t u) {
-      const std::vector<int32_t>& members = fuser_.units[u].members;
-      int64_t last = 0;
-      for (int32_t member : members) last = std::max<int64_t>(last, fuser_.wanted_at(member));
-      const bool sink = !awaited[at(u)] && !fuser_.units[u].call;
-      ready.emplace(last + (sink ? int64_t{1} << 40 : 0), u);
-    };
+    const auto push = [&](int32_t u) { ready.emplace(rank_of(u, awaited[at(u)]), u); };
     for (int32_t u = 0; u < count; ++u) {
       if (fuser_.units.alive(u) && waiting[at(u)] == 0) push(u);
     }

@@ -94,19 +94,22 @@ class PluginPrepared final : public plan::Prepared {
   /// that, each call is tried once more, as arrays may have been overwritten.
   Ticket give(const plan::RunMemory& memory) const {
     if (checked_) device_.flags.make_room();
-    DeviceRun run(device_, memory, ops_);
+    const DeviceMarks marks(*steps_, memory);
+    DeviceRun run(device_, memory, ops_, marks.cuts().size());
     if (guard_) run.reads(*guard_);
     if (checked_) run.reads(checked_->flags());
     RunSites sites = checked_ ? sites_of(memory) : nullptr;
     const int place = checked_ ? device_.flags.reserve() : IndexFlags::none;
     steps_->fill(memory);
-    const bool launched_all = graph_->launch(memory, checked_ ? device_.flags.word(place) : nullptr);
-    if (!launched_all) launch(0);
+    const bool by_graph = graph_->launch(memory, checked_ ? device_.flags.word(place) : nullptr, marks.cuts());
+    if (!by_graph) launch(0);
     try {
-      for (size_t i = 1; i < steps_->steps.size() && !launched_all; ++i) launch(i);
+      if (!by_graph) run.mark(marks.written_at(1));
+      const size_t given = by_graph ? launch_parts(run, marks) : 1;
+      launch_steps(run, marks, given);
       launched.fetch_add(static_cast<int64_t>(steps_->steps.size()), std::memory_order_relaxed);
       if (!checked_) return run.finish();
-      if (!launched_all) device_.flags.send(place);
+      if (!by_graph || given < steps_->steps.size()) device_.flags.send(place);
       const Ticket ticket = run.finish();
       device_.flags.expect(place, ticket, checked_, std::move(sites));
       return ticket;
@@ -154,6 +157,22 @@ class PluginPrepared final : public plan::Prepared {
     if (call.scale() >= 0) launch.numbers.push_back({.type = ScalarType::float64, .scalar = call.scale()});
     if (call.workspace() > 0) {
       launch.buffers.push_back({-1, list.scratch(static_cast<int64_t>(call.workspace()))});
+    }
+  }
+
+  /// The parts of the graph but the first, as far as the device takes them: how many steps have been given then.
+  size_t launch_parts(DeviceRun& run, const DeviceMarks& marks) const {
+    for (size_t part = 1; part < graph_->parts(); ++part) {
+      const size_t given = graph_->first_step(part);
+      run.mark(marks.written_at(given));
+      if (!graph_->launch_part(part)) return given;
+    }
+    return steps_->steps.size();
+  }
+  void launch_steps(DeviceRun& run, const DeviceMarks& marks, size_t given) const {
+    for (size_t i = given; i < steps_->steps.size(); ++i) {
+      launch(i);
+      run.mark(marks.written_at(i + 1));
     }
   }
 

@@ -62,7 +62,7 @@ void say_left_out(const OpenDevice& device, rosin_status status) {
 DeviceGraph::DeviceGraph(OpenDevice& device, DeviceSteps& steps, const DeviceBlock* guard)
     : device_(device), steps_(steps), guard_(guard),
       usable_(device.functions.graph_create && are_wanted() && !steps.steps.empty()),
-      arena_bytes_(steps.arena_bytes()) {
+      parts_(1, {.end = steps.steps.size()}), arena_bytes_(steps.arena_bytes()) {
   if (usable_) find_leaves();
 }
 
@@ -91,8 +91,20 @@ void DeviceGraph::find_leaves() {
   }
 }
 
-bool DeviceGraph::launch(const plan::RunMemory& memory, int64_t* word) {
+/// What is cut once stays so: more parts than a run asks for do as well.
+void DeviceGraph::cut(std::span<const size_t> cuts) {
+  for (const size_t at : cuts) {
+    const auto behind = std::find_if(parts_.begin(), parts_.end(), [&](const Part& part) { return part.end >= at; });
+    if (at == 0 || behind == parts_.end() || behind->end == at) continue;
+    drop();
+    const size_t begin = std::exchange(behind->begin, at);
+    parts_.insert(behind, {.begin = begin, .end = at});
+  }
+}
+
+bool DeviceGraph::launch(const plan::RunMemory& memory, int64_t* word, std::span<const size_t> cuts) {
   if (!usable_ || ++runs_ <= runs_before) return false;
+  cut(cuts);
   if (std::exchange(outdated_, false)) drop();
   // A run that borrowed its arena before this one grew has no room for the leaves.
   if (memory.arena ? memory.arena->bytes < arena_bytes() : arena_bytes() > 0) return false;
@@ -103,8 +115,9 @@ bool DeviceGraph::launch(const plan::RunMemory& memory, int64_t* word) {
 }
 
 bool DeviceGraph::launch_placed(const plan::RunMemory& memory, int64_t* word) {
-  if (!(graph_ ? update_changed(memory, word) : build(memory, word))) return false;
-  const rosin_status status = device_.functions.graph_launch(device_.compute().queue(), graph_);
+  const Part& first = parts_.front();
+  if (!(first.graph ? update_changed(memory, word) : build(memory, word))) return false;
+  const rosin_status status = device_.functions.graph_launch(device_.compute().queue(), first.graph);
   if (!taken(status)) return false;
   device_.check(status, "launch of a graph");
   launches.fetch_add(1, std::memory_order_relaxed);
@@ -113,6 +126,16 @@ bool DeviceGraph::launch_placed(const plan::RunMemory& memory, int64_t* word) {
   }
   watch_leaves(memory);
   return true;
+}
+
+/// (What has been launched of this run may be under way and has no ticket yet: the graph goes with the plan.)
+bool DeviceGraph::launch_part(size_t part) {
+  const rosin_status status = device_.functions.graph_launch(device_.compute().queue(), parts_[part].graph);
+  if (status == ROSIN_DEVICE_FAULT) device_.check(status, "launch of a graph");
+  launches.fetch_add(status == ROSIN_OK, std::memory_order_relaxed);
+  if (status == ROSIN_OK) return true;
+  say_left_out(device_, status);
+  return usable_ = false;
 }
 
 /// The device has no graphs like this one, or fails with it: it is not asked again.
@@ -186,15 +209,8 @@ rosin_graph_node DeviceGraph::guard_node(int64_t* word) const {
 }
 
 bool DeviceGraph::build(const plan::RunMemory& memory, int64_t* word) {
-  const auto made = [&] {
-    const rosin_backend& functions = device_.functions;
-    const rosin_status status = functions.graph_create(device_.device, &graph_);
-    if (status == ROSIN_UNSUPPORTED) usable_ = false;  // it has none: nothing to say
-    if (!usable_ || !passes(status)) return false;
-    return add_copies(memory) && add_steps() && add_guard(word) && passes(functions.graph_finish(graph_));
-  };
-  nodes_.clear();
-  const bool complete = made();
+  const bool complete =
+      std::all_of(parts_.begin(), parts_.end(), [&](Part& part) { return build(part, memory, word); });
   nodes_.clear();
   if (!complete) return false;
   places_ = steps_.places;
@@ -202,24 +218,36 @@ bool DeviceGraph::build(const plan::RunMemory& memory, int64_t* word) {
   return true;
 }
 
-/// Copies come first: those that read what they write are added later, and so wait for them.
-bool DeviceGraph::add_copies(const plan::RunMemory& memory) {
+/// A part runs behind the one before: edges are between its own nodes.
+bool DeviceGraph::build(Part& part, const plan::RunMemory& memory, int64_t* word) {
+  const rosin_backend& functions = device_.functions;
+  nodes_.clear();
+  const rosin_status status = functions.graph_create(device_.device, &part.graph);
+  if (status == ROSIN_UNSUPPORTED) usable_ = false;  // it has none: nothing to say
+  if (!usable_ || !passes(status)) return false;
+  return add_copies(part, memory) && add_steps(part) && add_guard(part, word) &&
+         passes(functions.graph_finish(part.graph));
+}
+
+/// Copies come first in the first part: those that read what they write are added later, and so wait for them.
+bool DeviceGraph::add_copies(Part& part, const plan::RunMemory& memory) {
   for (Leaf& leaf : leaves_) {
-    if (!leaf.moved) continue;
+    if (!leaf.moved || part.begin > 0) continue;
     const rosin_graph_node node = copy_node(leaf, memory);
-    if (!add(node, {{Buffer::arena, Buffer::arena, leaf.offset, leaf.offset, leaf.offset + leaf.bytes, true}})) {
+    if (!add(part, node, {{Buffer::arena, Buffer::arena, leaf.offset, leaf.offset, leaf.offset + leaf.bytes, true}})) {
       return false;
     }
     leaf.node = nodes_.size() - 1;
     leaf.last = node.from.memory;
     leaf.copied_to = node.to.memory;
   }
-  first_step_ = nodes_.size();
+  part.first_node = nodes_.size();
   return true;
 }
 
-bool DeviceGraph::add_steps() {
-  for (const DeviceSteps::Step& step : steps_.steps) {
+bool DeviceGraph::add_steps(const Part& part) {
+  for (size_t number = part.begin; number < part.end; ++number) {
+    const DeviceSteps::Step& step = steps_.steps[number];
     std::vector<Buffer> touches(steps_.buffers_of(step).begin(), steps_.buffers_of(step).end());
     for (size_t i = 0; i < touches.size(); ++i) {
       const int32_t entry = leaf_of_[step.first_buffer + i];
@@ -228,22 +256,22 @@ bool DeviceGraph::add_steps() {
       touches[i] = {Buffer::arena, Buffer::arena, leaf.offset, leaf.offset, leaf.offset + leaf.bytes, false};
     }
     const DeviceSteps::Arguments arguments = steps_.arguments_of(step);
-    if (add(step_node(step, arguments), std::move(touches))) continue;
+    if (add(part, step_node(step, arguments), std::move(touches))) continue;
     if (step.call) loose_calls.fetch_add(1, std::memory_order_relaxed);
     return false;
   }
   return true;
 }
 
-bool DeviceGraph::add_guard(int64_t* word) {
+bool DeviceGraph::add_guard(const Part& part, int64_t* word) {
   word_ = word;
-  if (!guard_) return true;
+  if (!guard_ || part.end < steps_.steps.size()) return true;
   constexpr int32_t guard = kernels::LaunchBuffer::guard;
-  return add(guard_node(word), {{guard, guard, 0, 0, sizeof *word, false}});
+  return add(part, guard_node(word), {{guard, guard, 0, 0, sizeof *word, false}});
 }
 
 /// Waits for what it has a conflict with, unless something else waits for that already.
-bool DeviceGraph::add(rosin_graph_node node, std::vector<Buffer> touches) {
+bool DeviceGraph::add(const Part& part, rosin_graph_node node, std::vector<Buffer> touches) {
   std::vector<uint64_t> before(nodes_.size() / 64 + 1, 0);
   std::vector<uint32_t> dependencies;
   for (size_t i = nodes_.size(); i-- > 0;) {
@@ -254,7 +282,7 @@ bool DeviceGraph::add(rosin_graph_node node, std::vector<Buffer> touches) {
   }
   node.dependencies = dependencies.data();
   node.dependency_count = static_cast<uint32_t>(dependencies.size());
-  if (!passes(device_.functions.graph_add(graph_, &node))) return false;
+  if (!passes(device_.functions.graph_add(part.graph, &node))) return false;
   nodes_.push_back({std::move(touches), std::move(before)});
   return true;
 }
@@ -267,8 +295,8 @@ bool DeviceGraph::passes(rosin_status status) {
   return false;
 }
 
-bool DeviceGraph::update(size_t number, const rosin_graph_node& node) {
-  const rosin_status status = device_.functions.graph_update(graph_, static_cast<uint32_t>(number), &node);
+bool DeviceGraph::update(const Part& part, size_t number, const rosin_graph_node& node) {
+  const rosin_status status = device_.functions.graph_update(part.graph, static_cast<uint32_t>(number), &node);
   if (!taken(status)) return false;
   device_.check(status, "update of a graph");
   updates.fetch_add(1, std::memory_order_relaxed);
@@ -277,9 +305,11 @@ bool DeviceGraph::update(size_t number, const rosin_graph_node& node) {
 
 /// The nodes whose arguments are others than those they have.
 bool DeviceGraph::update_changed(const plan::RunMemory& memory, int64_t* word) {
-  if (!update_copies(memory) || !update_steps()) return false;
+  const auto update_part = [&](const Part& part) { return update_steps(part); };
+  if (!update_copies(memory) || !std::all_of(parts_.begin(), parts_.end(), update_part)) return false;
   if (!guard_ || word == word_) return true;
-  if (!update(first_step_ + steps_.steps.size(), guard_node(word))) return false;
+  const Part& last = parts_.back();
+  if (!update(last, last.first_node + last.end - last.begin, guard_node(word))) return false;
   word_ = word;
   return true;
 }
@@ -289,15 +319,15 @@ bool DeviceGraph::update_copies(const plan::RunMemory& memory) {
     if (!leaf.moved) continue;
     const rosin_graph_node node = copy_node(leaf, memory);
     if (node.from.memory == leaf.last && node.to.memory == leaf.copied_to) continue;
-    if (!update(leaf.node, node)) return false;
+    if (!update(parts_.front(), leaf.node, node)) return false;
     leaf.last = node.from.memory;
     leaf.copied_to = node.to.memory;
   }
   return true;
 }
 
-bool DeviceGraph::update_steps() {
-  for (size_t i = 0; i < steps_.steps.size(); ++i) {
+bool DeviceGraph::update_steps(const Part& part) {
+  for (size_t i = part.begin; i < part.end; ++i) {
     const DeviceSteps::Step& step = steps_.steps[i];
     const rosin_place* places = steps_.places_of(step);
     const rosin_number* numbers = steps_.numbers.data() + step.first_number;
@@ -306,7 +336,7 @@ bool DeviceGraph::update_steps() {
       continue;
     }
     const DeviceSteps::Arguments arguments = steps_.arguments_of(step);
-    if (!update(first_step_ + i, step_node(step, arguments))) {
+    if (!update(part, part.first_node + i - part.begin, step_node(step, arguments))) {
       if (step.call) loose_calls.fetch_add(1, std::memory_order_relaxed);
       return false;
     }
@@ -317,7 +347,9 @@ bool DeviceGraph::update_steps() {
 }
 
 void DeviceGraph::drop() noexcept {
-  if (graph_) device_.retire(std::exchange(graph_, nullptr));
+  for (Part& part : parts_) {
+    if (part.graph) device_.retire(std::exchange(part.graph, nullptr));
+  }
 }
 
 GraphCounts graph_counts() {

@@ -1,5 +1,6 @@
 // DeviceGraph: the steps of a layout as a graph of the device, so that a run is one launch. It is made when the layout
-// runs for the third time, with edges from what the steps read and write. Before each launch the nodes are updated
+// runs for the third time, with edges from what the steps read and write. Where some of its results are wanted before
+// it is over, it is cut there: several launches, with a ticket between them. Before each run the nodes are updated
 // whose places or numbers are others than last time. A leaf that comes from elsewhere each time and has several readers
 // is copied into a place of its own in the arena, by a node that alone is updated. The last node of a run with checks
 // copies the guard out (index_flags.hpp).
@@ -8,6 +9,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "run/device_steps.hpp"
@@ -24,10 +26,17 @@ class DeviceGraph {
   DeviceGraph(const DeviceGraph&) = delete;
   DeviceGraph& operator=(const DeviceGraph&) = delete;
 
-  /// Launches the run, for which the steps have been filled; where there is a guard, it ends with a copy of that to
-  /// `word`, in pinned memory. False, and nothing is done, where that is not to be done
-  /// with a graph: not yet, or never. Error (backend): the device does not launch it; nothing has run.
-  bool launch(const plan::RunMemory& memory, int64_t* word);
+  /// Launches the run, for which the steps have been filled, up to the first of `cuts` (numbers of steps) or of those
+  /// that were asked for before; launch_part goes on from there. Where there is a guard, the run ends with a copy of
+  /// that to `word`, in pinned memory. False, and nothing is done, where that is not to be done with a graph: not yet,
+  /// or never. Error (backend): the device does not launch it; nothing has run.
+  bool launch(const plan::RunMemory& memory, int64_t* word, std::span<const size_t> cuts);
+  size_t parts() const { return parts_.size(); }
+  /// How many steps the parts before have.
+  size_t first_step(size_t part) const { return parts_[part].begin; }
+  /// All but the first, in order. False where the device does not launch it: the steps from there on are given one by
+  /// one. Error (backend).
+  bool launch_part(size_t part);
   /// Of the arena that a run borrows; grows when places for leaves are added.
   size_t arena_bytes() const { return arena_bytes_.load(std::memory_order_relaxed); }
 
@@ -48,21 +57,30 @@ class DeviceGraph {
     std::vector<uint64_t> before;  // a bit for each node that runs before it
   };
 
+  /// The graph of the steps from one cut to the next.
+  struct Part {
+    size_t begin = 0, end = 0;
+    rosin_graph* graph = nullptr;
+    size_t first_node = 0;  // of a step; behind the steps of the last part comes the copy of the guard
+  };
+
   void find_leaves();
+  void cut(std::span<const size_t> cuts);
   void place_leaves(const plan::RunMemory& memory);
   void watch_leaves(const plan::RunMemory& memory);
   bool launch_placed(const plan::RunMemory& memory, int64_t* word);
   bool build(const plan::RunMemory& memory, int64_t* word);
-  bool add_copies(const plan::RunMemory& memory);
-  bool add_steps();
-  bool add_guard(int64_t* word);
-  bool add(rosin_graph_node node, std::vector<DeviceSteps::Buffer> touches);
+  bool build(Part& part, const plan::RunMemory& memory, int64_t* word);
+  bool add_copies(Part& part, const plan::RunMemory& memory);
+  bool add_steps(const Part& part);
+  bool add_guard(const Part& part, int64_t* word);
+  bool add(const Part& part, rosin_graph_node node, std::vector<DeviceSteps::Buffer> touches);
   bool passes(rosin_status status);
   void leave_out(rosin_status status);
   bool update_changed(const plan::RunMemory& memory, int64_t* word);
   bool update_copies(const plan::RunMemory& memory);
-  bool update_steps();
-  bool update(size_t number, const rosin_graph_node& node);
+  bool update_steps(const Part& part);
+  bool update(const Part& part, size_t number, const rosin_graph_node& node);
   bool taken(rosin_status status);
   rosin_graph_node guard_node(int64_t* word) const;
   rosin_graph_node copy_node(const Leaf& leaf, const plan::RunMemory& memory) const;
@@ -74,15 +92,14 @@ class DeviceGraph {
   const DeviceBlock* guard_;
   bool usable_;
   int runs_ = 0;
-  bool outdated_ = false;  // the next run makes it anew
-  rosin_graph* graph_ = nullptr;
-  size_t first_step_ = 0;    // its number among the nodes; behind the steps comes the copy of the guard
-  int64_t* word_ = nullptr;  // where that copies to
+  bool outdated_ = false;    // the next run makes it anew
+  std::vector<Part> parts_;  // at least one; all have a graph, or none
+  int64_t* word_ = nullptr;  // where the copy of the guard goes
   std::vector<Leaf> leaves_;
   std::vector<int32_t> leaf_of_;  // of each buffer, the entry in leaves_ or -1
   std::atomic<size_t> arena_bytes_;
-  std::vector<Node> nodes_;          // while the graph is made
-  std::vector<rosin_place> places_;  // as the nodes have them
+  std::vector<Node> nodes_;          // while a part is made
+  std::vector<rosin_place> places_;  // as the nodes of all parts have them
   std::vector<rosin_number> numbers_;
 };
 

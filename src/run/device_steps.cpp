@@ -36,6 +36,16 @@ void DeviceSteps::make(const kernels::LaunchList& list, std::vector<LoadedKernel
     const Memory* fixed = buffer.value == LaunchBuffer::flag ? flags : guard;
     places.push_back({buffer.value < Buffer::arena ? static_cast<rosin_memory*>(fixed->data) : nullptr, buffer.offset});
   }
+  find_last_writers();
+}
+
+void DeviceSteps::find_last_writers() {
+  written_after_.assign(layout_->places.size(), 0);
+  for (size_t i = 0; i < steps.size(); ++i) {
+    for (const Buffer& buffer : buffers_of(steps[i])) {
+      if (buffer.written && buffer.owner >= 0) written_after_[static_cast<size_t>(buffer.owner)] = i + 1;
+    }
+  }
 }
 
 void DeviceSteps::place_scratch(const kernels::LaunchList& list) {
@@ -129,6 +139,11 @@ DeviceSteps::Arguments DeviceSteps::arguments_of(const Step& step) const {
   made.launch.buffers = places_of(step);
   made.launch.parameters = numbers.data() + step.first_number;
   return made;
+}
+
+size_t DeviceSteps::written_after(int32_t output) const {
+  const plan::Output& wanted = layout_->outputs[static_cast<size_t>(output)];
+  return written_after_[static_cast<size_t>(wanted.donor < 0 ? wanted.value : wanted.donor)];
 }
 
 rosin_place DeviceSteps::workspace_of(const Step& step) const {

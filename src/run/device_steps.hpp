@@ -68,6 +68,8 @@ class DeviceSteps {
   bool complete() const { return complete_; }
   size_t bytes() const;
   const plan::Layout& layout() const { return *layout_; }
+  /// How many steps have run once this output of the layout has its elements; 0 where none writes it.
+  size_t written_after(int32_t output) const;
 
   std::vector<Step> steps;
   std::vector<Buffer> buffers;        // of all steps
@@ -84,12 +86,14 @@ class DeviceSteps {
   };
 
   void place_scratch(const kernels::LaunchList& list);
+  void find_last_writers();
   void add(const kernels::Launch& launch, LoadedKernel kernel);
   Buffer buffer_of(const kernels::LaunchBuffer& buffer) const;
 
   std::shared_ptr<const plan::Layout> layout_;
   const std::vector<LibraryCall>& calls_;
   std::vector<Patch> patches_;
+  std::vector<size_t> written_after_;  // by whose memory it is, see Buffer::owner
   std::vector<int64_t> scratch_bytes_;
   std::vector<uint64_t> scratch_offsets_;
   size_t arena_bytes_ = 0;

@@ -37,10 +37,17 @@ std::span<const EarlyResults::Wanted> EarlyResults::wanted(const Node* node) con
   return {first, last};
 }
 
-/// (What is a leaf's memory, or has no step, is told of by nobody: it is there when the run is over.)
 plan::StepListener* EarlyResults::begin(const plan::Layout& layout, std::span<Node* const> nodes, void* const* memory) {
   written_.clear();
   told_ = 0;
+  outputs_.clear();
+  if (nodes.front()->device == 0) list_written(layout, nodes, memory);
+  else list_outputs(layout, nodes);
+  return this;
+}
+
+/// (What is a leaf's memory, or has no step, is told of by nobody: it is there when the run is over.)
+void EarlyResults::list_written(const plan::Layout& layout, std::span<Node* const> nodes, void* const* memory) {
   const std::vector<size_t> last = last_writers(*layout.structure);
   for (const plan::Result& result : layout.results) {
     if (result.output < 0) continue;
@@ -51,7 +58,18 @@ plan::StepListener* EarlyResults::begin(const plan::Layout& layout, std::span<No
     }
   }
   std::sort(written_.begin(), written_.end(), [](const Written& a, const Written& b) { return a.step < b.step; });
-  return this;
+}
+
+/// (What takes over a leaf's memory may come with a guard, and is there when the run is over.)
+void EarlyResults::list_outputs(const plan::Layout& layout, std::span<Node* const> nodes) {
+  for (const plan::Result& result : layout.results) {
+    if (result.output < 0 || layout.outputs[static_cast<size_t>(result.output)].donor >= 0) continue;
+    for (const Wanted& each : wanted(nodes[static_cast<size_t>(result.node)])) {
+      outputs_.push_back({result.output, listener_.group(each.array)});
+    }
+  }
+  const auto earlier = [](const plan::EarlyOutput& a, const plan::EarlyOutput& b) { return a.group < b.group; };
+  std::sort(outputs_.begin(), outputs_.end(), earlier);
 }
 
 void EarlyResults::over(size_t step) noexcept {

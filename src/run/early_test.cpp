@@ -24,6 +24,7 @@ class Notes final : public EarlyResults::Listener {
     was_ready = was_ready || wanted_[i].node()->ready();
   }
   void failed() noexcept override { has_failed = true; }
+  int32_t group(size_t i) const noexcept override { return static_cast<int32_t>(i); }
 
   std::vector<size_t> order;
   std::map<size_t, float> values;
@@ -54,6 +55,16 @@ TEST(EarlyResults, AreToldInTheMiddleOfTheRun) {
   const Array more = matmul(wanted[0], wanted[0]);
   eval(more);
   EXPECT_EQ(notes.order.size(), 3u) << "nobody listens any more";
+}
+
+TEST(EarlyResults, ThatNothingReadsComeRightBehindWhatTheyRead) {
+  const Array x = full({8, 8}, 0.5f);
+  const Array first = matmul(x, x), second = matmul(first, x), third = matmul(second, x);
+  const std::vector<Array> wanted{sum(first, 1), cast(second, BFloat16), third};
+  Notes notes(wanted);
+  const EarlyResults early(wanted, notes);
+  eval();
+  EXPECT_EQ(notes.order, (std::vector<size_t>{0, 1, 2}));
 }
 
 TEST(EarlyResults, MayBeWantedTwice) {

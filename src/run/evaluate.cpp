@@ -498,7 +498,7 @@ bool Evaluation::post(const std::shared_ptr<Plan>& plan, const plan::Prepared& p
 void Evaluation::execute(const std::shared_ptr<Plan>& plan) {
   PlanCache& cache = PlanCache::instance();
   CpuStream::finish();
-  EarlyResults* const early = device_ == 0 ? EarlyResults::of_thread() : nullptr;
+  EarlyResults* const early = EarlyResults::of_thread();
   try {
     allocate_outputs(*plan);  // first: what has memory has sizes that the calls can compute with
     const plan::Prepared& prepared = cache.prepared(*plan);
@@ -557,9 +557,9 @@ Memory* Evaluation::value_of(const plan::Result& result) noexcept {
 }
 
 /// A step of training does not wait for what the checks of those before have found, nor for its own, where what it
-/// changes is overwritten in place: a step that fails leaves that alone.
+/// changes is overwritten in place: a step that fails leaves that alone. Who wants results early looks himself.
 void Evaluation::look_at_checks(const Plan& plan) {
-  defers_ = behind_ && !plan.layout->structure->beside;
+  defers_ = EarlyResults::of_thread() || (behind_ && !plan.layout->structure->beside);
   plan.device->flags.look(defers_ ? Ticket() : plan.device->compute().last());
 }
 

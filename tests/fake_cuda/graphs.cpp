@@ -223,6 +223,7 @@ FAKE_CUDA_API cuGraphLaunch(ReadyGraph* ready, Stream* stream) {
     for (const auto& [node, now] : known(ready_graphs, ready).now) {
       work.addresses.insert(work.addresses.end(), now.addresses.begin(), now.addresses.end());
     }
+    work.what = "graph";
     work.run = [order = ready->order, nodes = ready->now] { run_all(order, nodes); };
     machine.give(target, std::move(work));
   });

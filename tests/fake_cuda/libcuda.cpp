@@ -544,6 +544,7 @@ FAKE_CUDA_API cuLaunchKernel(Function* function, unsigned x, unsigned y, unsigne
     check_grid(*function, {x, y, z}, {items_x, items_y, items_z}, shared);
     Work work;
     auto values = values_of(*function, parameters, work.addresses);
+    work.what = "kernel";
     work.run = [function, x, y, z, shared, values = std::move(values)] {
       run_kernel(*function, {x, y, z}, values, shared);
     };

@@ -2,11 +2,13 @@
 #include "machine.hpp"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 
 namespace fake {
 namespace {
@@ -44,6 +46,8 @@ Options::Options() {
     if (name == "checks") checks = given != "0";
     if (name == "idle") idle = given != "0";
     if (name == "nan") nan = given != "0";
+    if (name == "collectives") collectives_first = given == "first";
+    if (name == "log") log = given;
     if (name == "cudnn") cudnn = static_cast<int>(number_of(given));
     if (name == "cudnn_runtime") cudnn_runtime = static_cast<int>(number_of(given));
     if (name == "name") gfx = given;
@@ -227,18 +231,42 @@ bool Machine::captures() const {
   });
 }
 
-bool Machine::run_one() {
+/// Whether work of other processes is all that the stream waits for, or will when it has seen events that have passed.
+bool is_at_collective(const Stream& stream) {
+  const auto is_over = [](const Work& work) { return work.waits && work.waits->passed; };
+  const auto next = std::find_if_not(stream.work.begin(), stream.work.end(), is_over);
+  return next != stream.work.end() && next->ready;
+}
+
+/// Those whose first work may run. Where collectives come first, all else waits as soon as one lacks other processes
+/// alone.
+std::vector<Stream*> Machine::ready_streams() const {
   std::vector<Stream*> ready;
   for (Stream* stream : streams_) {
     if (stream->work.empty()) continue;
     const Work& first = stream->work.front();
     if (first.waits && !first.waits->passed) continue;
-    if (!first.ready || stream->context->lost || first.ready()) ready.push_back(stream);
+    const bool may_run = !first.ready || stream->context->lost || first.ready();
+    if (options.collectives_first && is_at_collective(*stream)) {
+      return may_run ? std::vector{stream} : std::vector<Stream*>{};
+    }
+    if (may_run) ready.push_back(stream);
   }
+  return ready;
+}
+
+void Machine::note(const std::string& what) {
+  if (options.log.empty() || what.empty()) return;
+  std::ofstream(options.log + "." + std::to_string(getpid()), std::ios::app) << what << '\n';
+}
+
+bool Machine::run_one() {
+  const std::vector<Stream*> ready = ready_streams();
   if (ready.empty()) return false;
   Stream& stream = *ready[random_() % ready.size()];
   const Work work = std::move(stream.work.front());
   stream.work.pop_front();
+  note(work.what);
   try {
     if (work.run && !stream.context->lost) work.run();
   } catch (const Trouble& trouble) {

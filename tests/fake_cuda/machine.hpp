@@ -61,6 +61,8 @@ struct Options {
   uint64_t memory = uint64_t{1} << 33, order = 1;
   int code = 0;  // that calls fail with which fail as asked; 0: one that suits the function
   bool peer = true, checks = true;
+  bool collectives_first = false;
+  std::string log;
   bool idle = false;                               // kernels and calls of libraries compute nothing
   bool nan = true;                                 // of cuBLASLt and cuDNN: whether their relu leaves NaN
   int cudnn = 91900, cudnn_runtime = 13000;        // versions of cuDNN, and of the CUDA that it is built for
@@ -166,7 +168,7 @@ class Machine {
   bool captures() const;
   /// Runs work, of any stream, until the condition holds; where all that is left waits for other processes, so it does.
   void run_until(const std::function<bool()>& holds);
-  /// Runs one piece of work at random; false where there is none.
+  /// Runs one piece of work at random; false where there is none that may run.
   bool run_one();
   void finish(const Context& context);
   /// From now on all calls of the context fail like this.
@@ -181,6 +183,9 @@ class Machine {
   size_t events() const { return events_.size(); }
 
  private:
+  std::vector<Stream*> ready_streams() const;
+  void note(const std::string& what);
+
   std::map<int, Context> contexts_;
   std::map<uint64_t, DeviceMemory> blocks_;
   std::map<uint64_t, uint64_t> pinned_;

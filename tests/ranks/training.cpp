@@ -1,8 +1,11 @@
-// A training that ranks_test.py kills: ranks_training FOLDER. Rank 0 keeps the checkpoint, from which all ranks go on,
-// and writes the weights at the end. Each rank leaves its process number in the folder.
+// A training that ranks_test.py kills and stops: ranks_training FOLDER TIMEOUT, on the device of ROSIN_TEST_DEVICE
+// where that is set, and over NCCL where ROSIN_TEST_NCCL is. Its gradients go in two messages. Rank 0 keeps the
+// checkpoint, from which all ranks go on, and writes the weights at the end. Each rank leaves its process number in the
+// folder.
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <fstream>
 #include <string>
 #include <thread>
@@ -11,17 +14,27 @@
 
 using namespace rosin;
 
+distributed::Backend joined(double timeout) {
+  if (std::getenv("ROSIN_TEST_NCCL")) {
+    distributed::initialize<distributed::NCCLBackend>({.timeout = timeout});
+    return distributed::get_distributed_backend<distributed::NCCLBackend>();
+  }
+  distributed::initialize({.timeout = timeout});
+  return distributed::get_distributed_backend();
+}
+
 int main(int argc, char** argv) {
-  if (argc != 2) return 2;
+  if (argc != 3) return 2;
   const std::string folder = std::string(argv[1]) + "/";
-  distributed::initialize({.timeout = 120});
-  const auto backend = distributed::get_distributed_backend();
+  const distributed::Backend backend = joined(std::stod(argv[2]));
   const int rank = distributed::local_rank(backend);
   std::ofstream(folder + "process-" + std::to_string(rank)) << getpid();
 
+  const char* const wanted = std::getenv("ROSIN_TEST_DEVICE");
+  const Device device = wanted ? get_device(wanted, 0) : Device();
   seed(1);
-  Chain model(Dense(8, 32, tanh), Dropout(0.2), Dense(32, 3));
-  model = distributed::synchronize(backend, distributed::FluxDistributedModel(model));
+  Chain model(Dense(8, 512, tanh), Dropout(0.2), Dense(512, 512, tanh), Dense(512, 3));
+  model = distributed::synchronize(backend, distributed::FluxDistributedModel(model | device));
   State state = setup(distributed::Optimizer(backend, AdamW{.eta = 1e-2}), model);
   Rng source(3);
   const std::tuple data{rand(source, {8, 100}), onehot(randint(source, 0, 3, {100}), 3)};
@@ -33,7 +46,10 @@ int main(int argc, char** argv) {
   distributed::barrier(backend);  // nobody writes what another one still reads
   while (loader.epoch() < 4) {
     for (auto [x, y] : loader) {
-      update(state, model, gradient([&](const Chain& m) { return logitcrossentropy(m(x), y); }, model));
+      const auto loss = [&in = x, &labels = y, &device](const Chain& m) {
+        return logitcrossentropy(m(in | device), labels | device);
+      };
+      update(state, model, gradient(loss, model));
       if (++step % 5 == 0 && rank == 0) checkpoint.save();
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }

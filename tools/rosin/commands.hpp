@@ -1,5 +1,5 @@
 // The commands of `rosin`, one function each, which gives the exit status. Read next: main.cpp (the arguments),
-// devices.cpp, backend.cpp, environment.cpp, selftest.cpp, inspect.cpp.
+// devices.cpp, backend.cpp, environment.cpp, selftest.cpp, ranks.cpp, inspect.cpp.
 #pragma once
 
 #include <string>
@@ -47,6 +47,9 @@ Status show_backend(const std::string& name, bool remove, const Style& style);
 Status show_environment(const Style& style);
 /// `device`: "CUDA", "CUDA:1", or empty for all.
 Status self_test(const std::string& device, const Style& style);
+/// In each of the processes that were started together. `backend`: whose devices exchange arrays, beside the CPU;
+/// empty: the GPU of each.
+Status try_ranks(const std::string& backend, bool over_nccl, const Style& style);
 Status inspect(const std::string& file, bool with_statistics, const Style& style);
 /// Writes the arrays of one file into another, whose extension says the format.
 Status convert(const std::string& from, const std::string& to, const Style& style);

@@ -23,7 +23,7 @@ struct Arguments {
   Style style;
   std::vector<std::string> backends;
   std::string name, device, file, out;
-  bool remove = false, brief = false, statistics = false;
+  bool remove = false, brief = false, statistics = false, over_nccl = false;
   Launch launch;
 };
 
@@ -49,6 +49,11 @@ void add_commands(CLI::App& app, Arguments& said, int& status) {
   auto* selftest = app.add_subcommand("selftest", "Compute on devices and compare");
   selftest->add_option("--device", said.device, "A back end or a device, as CUDA:0")->option_text("NAME");
   selftest->callback([&] { status = self_test(said.device, said.style); });
+  auto* ranks = app.add_subcommand("ranks", "Started several times: exchange arrays and compare");
+  ranks->footer("mpiexec -n 2 rosin ranks, srun rosin ranks, rosin run -n 2 rosin ranks");
+  ranks->add_option("--device", said.device, "Devices of a back end instead of GPUs")->option_text("NAME");
+  ranks->add_flag("--nccl", said.over_nccl, "Over NCCL");
+  ranks->callback([&] { status = try_ranks(said.device, said.over_nccl, said.style); });
   auto* inspection = app.add_subcommand("inspect", "What a file of arrays holds");
   inspection->add_option("FILE", said.file, "The file")->required()->option_text(" ");
   inspection->add_flag("--stats", said.statistics, "Least, greatest, mean, deviation, NaN, Inf of arrays");
@@ -57,7 +62,9 @@ void add_commands(CLI::App& app, Arguments& said, int& status) {
   conversion->add_option("IN", said.file, "The file")->required()->option_text(" ");
   conversion->add_option("OUT", said.out, "The new file; its extension is the format")->required()->option_text(" ");
   conversion->callback([&] { status = convert(said.file, said.out, said.style); });
-  for (CLI::App* part : {devices, backend, environment, selftest, inspection, conversion}) add_style(part, said.style);
+  for (CLI::App* part : {devices, backend, environment, selftest, ranks, inspection, conversion}) {
+    add_style(part, said.style);
+  }
   for (CLI::App* part : {devices, backend, selftest}) add_limit(part, said.style);
 }
 
