@@ -277,7 +277,7 @@ if(UNIX AND NOT APPLE)
   # fault_steps: training while the driver fails; tests/cuda_faults_test.py starts it.
   add_executable(fault_steps ${PROJECT_SOURCE_DIR}/tests/faults/steps.cpp)
   target_link_libraries(fault_steps PRIVATE rosin rosin_compile ${CMAKE_DL_LIBS})
-  add_dependencies(fault_steps rosin_plugins fake_cuda fake_nvrtc fake_cublaslt fake_cudnn)
+  add_dependencies(fault_steps rosin_plugins fake_cuda fake_nvrtc fake_cublaslt fake_cudnn fake_metal)
 endif()
 
 # comm_conformance: tests/comm, checks a transport of comm/ by its path; tests/comm_test.py starts several ranks of it.

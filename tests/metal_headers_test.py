@@ -14,7 +14,7 @@ MESSAGES = (ROOT / "backends" / "metal" / "messages.hpp").read_text(encoding="ut
 FOLDER = pathlib.Path(os.environ.get("METAL_CPP") or "/nowhere")
 NUMBERS = {"storage_shared": "ResourceStorageModeShared", "storage_private": "ResourceStorageModePrivate",
            "usage_read": "ResourceUsageRead", "usage_write": "ResourceUsageWrite", "family_apple_1": "GPUFamilyApple1",
-           "family_apple_7": "GPUFamilyApple7", "family_mac_2": "GPUFamilyMac2", "family_metal_3": "GPUFamilyMetal3",
+           "family_metal_3": "GPUFamilyMetal3",
            "status_completed": "CommandBufferStatusCompleted", "status_error": "CommandBufferStatusError",
            "language_3_0": "LanguageVersion3_0"}
 PLAIN = {"Id": "object", "Id*": "object*", "Size": "size", "Range": "range", "Selector": "selector", "SEL": "selector",

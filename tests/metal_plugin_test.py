@@ -73,6 +73,9 @@ class MetalPlugin(unittest.TestCase):
     def test_keeps_it_where_the_device_has_memory_of_its_own(self):
         self.good("--only", f"device,{OF_WORK},programs,kernels,later", options=DISCRETE)
 
+    def test_keeps_it_where_there_is_little_memory(self):
+        self.good("--only", "memory", options="memory=33554432")
+
     @unittest.skipIf(sys.platform == "darwin", "this system has Metal")
     def test_other_systems_have_no_metal(self):
         self.assertIn("FAILED: device_count: Metal exists on Apple's systems only\n",

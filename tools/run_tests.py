@@ -39,7 +39,8 @@ DEVICES = (("OpenCL:0", 2, {"POCL_EXTRA_BUILD_FLAGS": "-cl-opt-disable"}, OPENCL
            ("AMDGPU:0", 1, {"ROSIN_ROCM_LIBRARIES": "{build}/fake_hip", "FAKE_HIP": "name=gfx90a,warp=64"},
             "*DeviceSteps*:DeviceMemory*:MathModes*"),
            ("Metal:0", 1, {"ROSIN_METAL_LIBRARIES": "{build}/fake_metal", "FAKE_METAL": "system=15"},
-            "*/OpSuiteValues*:*/OpSuiteModes*:MathModes*:*DeviceSteps*:DeviceMemory*:DeviceChecks*:AttentionOnDevice*"),
+            "*/OpSuiteValues.Agree*:*/OpSuiteModes*:MathModes*:*DeviceSteps*:DeviceMemory*:DeviceChecks*:"
+            "AttentionOnDevice*"),
            ("reference:0", 1, {}, DEVICE_TESTS + ":-Slow*"),  # the slow ones take this device wherever they run
            ("CPU", 1, {"ROSIN_JIT": "0"}, "OpSuite*:*/OpSuite*:EngineFuzz*"),  # compiled loops alone
            ("CPU", 1, {"ROSIN_JIT": "avx2"}, "OpSuite*:*/OpSuite*:EngineFuzz*"))

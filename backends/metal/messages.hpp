@@ -26,8 +26,7 @@ constexpr uint64_t storage_shared = 0, storage_private = 2 << 4;
 /// MTLResourceUsage
 constexpr uint64_t usage_read = 1, usage_write = 2;
 /// MTLGPUFamily
-constexpr int64_t family_apple_1 = 1001, family_apple_7 = 1007, family_apple_newest = 1010, family_mac_2 = 2002,
-                  family_metal_3 = 5001;
+constexpr int64_t family_apple_1 = 1001, family_apple_newest = 1010, family_metal_3 = 5001;
 /// MTLCommandBufferStatus
 constexpr uint64_t status_completed = 4, status_error = 5;
 /// MTLLanguageVersion
@@ -44,7 +43,7 @@ constexpr size_t largest_inline = 4096;
 namespace send {
 
 // NSObject, NSString, NSArray, NSError, NSProcessInfo
-inline const Message<Id()> make("new"), description("description");
+inline const Message<Id()> make("new");
 inline const Message<bool(Selector)> responds("respondsToSelector:");
 inline const Message<Id(const char*)> string_with_utf8("stringWithUTF8String:");
 inline const Message<const char*()> utf8("UTF8String");
@@ -74,7 +73,7 @@ inline const Message<uint64_t()> max_threads("maxTotalThreadsPerThreadgroup");
 
 // MTLBuffer, MTLSharedEvent
 inline const Message<void*()> contents("contents");
-inline const Message<uint64_t()> gpu_address("gpuAddress"), signaled_value("signaledValue");
+inline const Message<uint64_t()> gpu_address("gpuAddress");
 inline const Message<void(uint64_t)> set_signaled_value("setSignaledValue:");
 inline const Message<bool(uint64_t, uint64_t)> wait_until_signaled("waitUntilSignaledValue:timeoutMS:");
 
@@ -90,7 +89,6 @@ inline const Message<void(Id, uint64_t)> encode_signal("encodeSignalEvent:value:
 // MTLCommandEncoder, MTLComputeCommandEncoder, MTLBlitCommandEncoder
 inline const Message<void()> end_encoding("endEncoding");
 inline const Message<void(Id)> set_pipeline("setComputePipelineState:");
-inline const Message<void(Id, uint64_t, uint64_t)> set_buffer("setBuffer:offset:atIndex:");
 inline const Message<void(const void*, uint64_t, uint64_t)> set_bytes("setBytes:length:atIndex:");
 inline const Message<void(Id, uint64_t)> use_resource("useResource:usage:");
 inline const Message<void(Size, Size)> dispatch("dispatchThreadgroups:threadsPerThreadgroup:");

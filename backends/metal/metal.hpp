@@ -175,6 +175,7 @@ struct rosin_stream {
   rosin::metal::Owned open;    // the next one, while work is encoded
   rosin::metal::Owned graphs;  // MPSGraph's around that, once it has encoded
   rosin::metal::Owned encoder;
+  std::vector<rosin::metal::Id> used;  // buffers that the encoder's kernels have been told of, sorted
   enum class Encodes { nothing, kernels, copies } encodes = Encodes::nothing;
   int work = 0;  // pieces in `open`
 };

@@ -1,8 +1,10 @@
 // Compiling text, and launching kernels. Metal has no binaries that a program could keep, so what compile() gives is
 // the text; the system keeps compiled kernels on disk by itself. A kernel has one argument, a struct of eight bytes for
 // each buffer (its address) and parameter. Read first: common/program_bytes.hpp.
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <memory>
 
 #include "metal/metal.hpp"
@@ -114,7 +116,12 @@ void give_launch(rosin_stream& stream, Id pipeline, uint64_t group, Size groups,
   send::set_pipeline(encoder, pipeline);
   const std::vector<uint64_t>& words = arguments.words();
   send::set_bytes(encoder, words.data(), words.size() * sizeof(uint64_t), 0);
-  for (const Id buffer : arguments.buffers()) send::use_resource(encoder, buffer, usage_read | usage_write);
+  for (const Id buffer : arguments.buffers()) {
+    const auto place = std::lower_bound(stream.used.begin(), stream.used.end(), buffer, std::less<>{});
+    if (place != stream.used.end() && *place == buffer) continue;
+    stream.used.insert(place, buffer);
+    send::use_resource(encoder, buffer, usage_read | usage_write);
+  }
   send::dispatch(encoder, groups, {group, 1, 1});
   note_work(stream);
 }

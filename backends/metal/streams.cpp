@@ -21,6 +21,7 @@ bool has_ended(const Owned& buffer) { return !buffer || send::status(buffer.get(
 void end_encoder(rosin_stream& stream) {
   if (stream.encoder) send::end_encoding(stream.encoder.get());
   stream.encoder = {};
+  stream.used.clear();
   stream.encodes = rosin_stream::Encodes::nothing;
 }
 

@@ -122,9 +122,9 @@ class StepsTest(unittest.TestCase):
         self.assertTrue(rest.stdout.endswith("gpu-check: CUDA:0: seeds good\n"))
 
     def test_says_when_there_is_nothing_to_check(self):
-        none = self.check("facts", "--device", "Metal")
+        none = self.check("facts", "--device", "CUDA:7")
         self.assertEqual(none.returncode, 3)
-        self.assertTrue(none.stdout.endswith("gpu-check: there is no device Metal\n"))
+        self.assertTrue(none.stdout.endswith("gpu-check: there is no device CUDA:7\n"))
         self.assertEqual(self.check("speed").returncode, 1)
 
 
@@ -152,6 +152,13 @@ class PretendedTest(unittest.TestCase):
         self.assertEqual(set("G1 G2 G3 G6 G7 G8 G9 G10 G11 G12 G13 G15".split()) - set(rows), set())
         self.assertEqual({row["graph_launches"] for row in rows.values()}, {1})
         self.assertTrue(all(row["short"] and row["ours_ms"] > 0 for row in rows.values()))
+
+    @unittest.skipUnless((BUILD / "fake_metal" / "Metal").exists(), "the build has no pretended Metal")
+    def test_the_pretended_metal_is_a_device_too(self):
+        done = run(ROOT / "run", "gpu-check", "facts", "correct", "--fake", "--device", "Metal", **self.variables)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertTrue(done.stdout.endswith("gpu-check: Metal:0: facts good, correct good\n"), done.stdout)
+        self.assertEqual(len([*self.folder.glob("gpu-metal-*.txt")]), 1)
 
     def test_a_bundle_checks_a_machine_without_a_compiler(self):
         bundle, there = self.folder / "bundle.tar.xz", self.folder / "there"
