@@ -25,6 +25,7 @@ TEST(OnnxExports, OpsWithoutARowAreKnown) {
                                          "pinv",      "qr",
                                          "scalar",    "slogdet",
                                          "solve",     "sequence_gradient",
+                                         "recurrent", "recurrent_gradient",
                                          "svd",       "triangular_solve",
                                          "copysign",  "erfc",
                                          "hypot",     "i0",
