@@ -1,7 +1,9 @@
 // Attention that cuDNN computes, on the pretended GPUs of tests/fake_cuda: which is taken, and what comes out, beside
 // the CPU. Read first: library_call_testing.hpp.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -175,6 +177,21 @@ TEST(CudaAttention, TrainsAModelWhicheverVersionIsThere) {
     EXPECT_EQ(products.count("error"), 0);
     EXPECT_EQ(products.count("attention gradient") > 1, std::string(version) == "cudnn=92800") << version;
   }
+}
+
+/// A second process takes the plans of the first: for convolutions and attention alike.
+TEST(CudaAttention, TakesThePlansOfEarlierProcesses) {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("rosin-plans-" + std::to_string(getpid()));
+  const std::string more = "ROSIN_CACHE_DIR='" + folder.string() + "'";
+  for (const bool first : {true, false}) {
+    const Products products;
+    expect_success(on_pretended_gpu("CudaTrainsAttention", newest, products.variable() + more));
+    EXPECT_EQ(products.count("error"), 0);
+    EXPECT_EQ(products.count("a plan is built") > 0, first);
+    EXPECT_EQ(products.count("a plan from its text") > 0, !first);
+  }
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

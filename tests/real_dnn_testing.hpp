@@ -39,10 +39,11 @@ class RealDnn : public testing::Test {
   static constexpr uint64_t room = uint64_t{32} << 20;
 
   template <class Call> DnnWays ways(const Call& call, uint64_t workspace = room) const {
-    const DnnTarget target{&*library_, nullptr, &*properties_};
+    const DnnTarget target{&*library_, nullptr, &*properties_, host_, "an H200"};
     return DnnWays(target, graph_of(target, call), workspace);
   }
 
+  const rosin_host* host_ = nullptr;
   std::optional<DnnLibrary> library_;
   std::optional<DnnDescriptor> properties_;
 };

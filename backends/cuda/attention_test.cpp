@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -125,6 +127,54 @@ TEST_F(RealDnnAttention, BuildsPlans) {
         }
       }
     }
+  }
+}
+
+/// Keeps texts in memory, as rosin keeps them on disk.
+struct Keeper {
+  std::map<std::string, std::string> texts;
+  int taken = 0;
+};
+Keeper keeper;
+
+uint64_t cache_get(const rosin_host*, const char* key, void* bytes, uint64_t capacity) {
+  const auto found = keeper.texts.find(key);
+  if (found == keeper.texts.end()) return 0;
+  if (found->second.size() <= capacity) {
+    std::memcpy(bytes, found->second.data(), found->second.size());
+    ++keeper.taken;
+  }
+  return found->second.size();
+}
+void cache_put(const rosin_host*, const char* key, const void* bytes, uint64_t count) {
+  keeper.texts[key].assign(static_cast<const char*>(bytes), count);
+}
+
+/// A plan is built once: later it is made of what was kept. What is kept and damaged is built anew.
+TEST_F(RealDnnAttention, KeepsPlans) {
+  rosin_host host{};
+  host.size = sizeof host;
+  host.cache_get = cache_get;
+  host.cache_put = cache_put;
+  host_ = &host;
+  keeper = {};
+  for (const bool gradient : {false, true}) {
+    const Attention attention = attention_of(Described({.gradient = gradient, .causal = true}).what);
+    constexpr uint64_t much = uint64_t{1} << 30;
+    DnnWays built = ways(attention, much);
+    const size_t way = built.first();
+    ASSERT_EQ(keeper.texts.size(), 1u);
+    EXPECT_EQ(keeper.taken, 0);
+    DnnWays kept = ways(attention, much);
+    EXPECT_EQ(kept.first(), way);
+    EXPECT_EQ(keeper.taken, 1);
+    EXPECT_NE(kept.plan(way), nullptr);
+    EXPECT_EQ(kept.workspace(way), built.workspace(way));
+    keeper.texts.begin()->second.resize(100);
+    DnnWays anew = ways(attention, much);
+    EXPECT_NE(anew.plan(anew.first()), nullptr);
+    EXPECT_GT(keeper.texts.begin()->second.size(), 100u);
+    keeper = {};
   }
 }
 

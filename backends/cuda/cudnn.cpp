@@ -60,7 +60,12 @@ std::vector<float> small_integers(size_t count, size_t period) {
 
 }  // namespace
 
-Dnn::Dnn() : reason_(dnn_library().reason()) {
+const rosin_host* host_of_plans = nullptr;
+
+Dnn::Dnn(const rosin_device& device) : reason_(dnn_library().reason()) {
+  char name[256] = "";
+  driver::the_driver().functions.device_name(name, sizeof name - 1, device.number);
+  kept_for_ = device.target + " " + name;
   if (!reason_.empty()) return;
   try {
     dnn_library().check(dnn_library().functions().create(&handle_), "start");
@@ -79,7 +84,7 @@ std::shared_ptr<DnnWays> Dnn::ways_of(const std::string& key, const std::functio
                                       uint64_t workspace) {
   const std::lock_guard guard(finding_);
   if (const auto known = found_.find(key); known != found_.end()) return known->second;
-  const DnnTarget target{&dnn_library(), handle_, nullptr};
+  const DnnTarget target{&dnn_library(), handle_, nullptr, host_of_plans, kept_for_};
   auto ways = std::make_shared<DnnWays>(target, graph(target), workspace);
   if (found_.size() >= most_kept) {
     std::erase_if(found_, [](const auto& one) { return one.second.use_count() == 1; });

@@ -19,7 +19,7 @@ namespace rosin::cuda {
 class Dnn {
  public:
   /// With the device's context current. A first convolution is planned and computed; reason() says where that fails.
-  Dnn();
+  explicit Dnn(const rosin_device& device);
   ~Dnn();
   Dnn(const Dnn&) = delete;
   Dnn& operator=(const Dnn&) = delete;
@@ -57,6 +57,7 @@ class Dnn {
   std::vector<float> tried_result(bool with_epilogue, const std::vector<float>& x, const std::vector<float>& w);
 
   dnn::Handle handle_ = nullptr;
+  std::string kept_for_;  // the hardware
   std::string reason_;
   bool takes_epilogues_ = false;
   std::mutex trying_;
@@ -68,5 +69,8 @@ class Dnn {
 
 /// That of the device, made when it is first asked for.
 Dnn& dnn_of(rosin_device& device);
+
+/// Who keeps plans from one process to the next; null: nobody.
+extern const rosin_host* host_of_plans;
 
 }  // namespace rosin::cuda

@@ -123,6 +123,7 @@ class AttentionGraph {
 DnnGraph graph_of(const DnnTarget& target, const Attention& attention) {
   DnnGraph graph = AttentionGraph(target, attention).take();
   graph.bytes = attention.bytes;
+  graph.key = key_of(attention);
   graph.name = "attention";
   graph.type = attention.type;
   graph.deterministic = attention.deterministic;

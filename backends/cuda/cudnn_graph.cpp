@@ -160,6 +160,7 @@ DnnGraph graph_of(const DnnTarget& target, const Convolution& convolution) {
   graph.arrays = {{x_id, convolution.x.at}, {w_id, convolution.w.at}, {y_id, convolution.y.at}};
   if (convolution.bias.at >= 0) graph.arrays.emplace_back(bias_id, convolution.bias.at);
   graph.bytes = convolution.bytes;
+  graph.key = key_of(convolution);
   graph.name = "convolution";
   graph.type = convolution.type;
   graph.compute = convolution.compute;

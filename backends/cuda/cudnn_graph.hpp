@@ -18,6 +18,8 @@ struct DnnTarget {
   const DnnLibrary* library = nullptr;
   dnn::Handle handle = nullptr;
   const DnnDescriptor* properties = nullptr;
+  const rosin_host* host = nullptr;  // who keeps plans from one process to the next; null: nobody
+  std::string kept_for;              // what plans depend on beside their graph: the hardware
 };
 
 struct DnnGraph {
@@ -25,6 +27,7 @@ struct DnnGraph {
   std::vector<std::pair<int64_t, int>> arrays;     // by the numbers that cuDNN is told, which of the call
   std::vector<std::pair<int64_t, float>> numbers;  // that are no arrays, in the same way
   std::vector<uint64_t> bytes;                     // that each array of the call reaches over
+  std::string key;                                 // the same for equal calls
   std::string name;                                // for messages
   int32_t type = ROSIN_FLOAT32;
   int32_t compute = ROSIN_COMPUTE_EXACT;

@@ -133,6 +133,14 @@ int64_t DnnDescriptor::get(dnn::Attribute which, dnn::ValueType type, int64_t mo
   return std::clamp(count, int64_t{0}, most);
 }
 
+std::string DnnDescriptor::text(dnn::Attribute which) const {
+  int64_t bytes = 0;
+  library_->check(library_->functions().get(descriptor_, which, dnn::ValueType::text, 0, &bytes, nullptr), "a text");
+  std::string all(static_cast<size_t>(std::max<int64_t>(bytes, 0)), '\0');
+  all.resize(static_cast<size_t>(get(which, dnn::ValueType::text, bytes, all.data())));
+  return all;
+}
+
 void DnnDescriptor::finish(const char* what) const {
   library_->check(library_->functions().descriptor_finish(descriptor_), what);
 }

@@ -76,6 +76,7 @@ class DnnDescriptor {
     all.resize(static_cast<size_t>(get(which, type, most, all.data())));
     return all;
   }
+  std::string text(dnn::Attribute which) const;
   /// Those of an attribute that are objects of this kind, finished.
   std::vector<DnnDescriptor> parts(dnn::Attribute which, dnn::Kind kind) const;
 

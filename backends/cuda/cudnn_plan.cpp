@@ -39,8 +39,7 @@ uint64_t mark_of(const DnnDescriptor& configuration, const DnnDescriptor& engine
 }  // namespace
 
 DnnWays::DnnWays(const DnnTarget& target, DnnGraph graph, uint64_t workspace)
-    : library_(*target.library), handle_(target.handle), properties_(target.properties), graph_(std::move(graph)),
-      workspace_limit_(workspace) {
+    : target_(target), library_(*target.library), graph_(std::move(graph)), workspace_limit_(workspace) {
   find(dnn::HeuristicMode::usual);
   if (ways_.empty()) find(dnn::HeuristicMode::finer);
   find(dnn::HeuristicMode::fallback);
@@ -52,7 +51,7 @@ void DnnWays::find(dnn::HeuristicMode mode) {
   const DnnDescriptor search(library_, Kind::heuristics);
   search.set(Attribute::heuristics_graph, graph_.parts.back());
   search.set(Attribute::heuristics_mode, ValueType::heuristic_mode, mode);
-  if (properties_) search.set(Attribute::heuristics_device, *properties_);
+  if (target_.properties) search.set(Attribute::heuristics_device, *target_.properties);
   const int status = library_.functions().descriptor_finish(search.get());
   if (status == dnn::host_allocation_failed || status == dnn::device_allocation_failed) {
     library_.check(status, "search for an engine");
@@ -87,20 +86,59 @@ bool DnnWays::allows(const DnnDescriptor& engine) const {
   });
 }
 
-bool DnnWays::build(size_t number) {
-  const std::lock_guard guard(building_);
-  Way& way = ways_[number];
-  if (way.tried) return way.plan != nullptr;
+std::string DnnWays::kept_key(const Way& way) const {
+  return "plan of cuDNN " + library_.version() + " for " + target_.kept_for + ": " + graph_.key +
+         std::to_string(way.mark);
+}
+
+/// Null where none is kept, or the library does not take it.
+std::unique_ptr<DnnDescriptor> DnnWays::kept_plan(const Way& way) const {
+  if (!target_.host) return nullptr;
+  const std::string key = kept_key(way);
+  std::string text(target_.host->cache_get(target_.host, key.c_str(), nullptr, 0), '\0');
+  const uint64_t count =
+      text.empty() ? 0 : target_.host->cache_get(target_.host, key.c_str(), text.data(), text.size());
+  if (count == 0 || count != text.size()) return nullptr;
+  try {
+    auto plan = std::make_unique<DnnDescriptor>(library_, Kind::plan);
+    if (target_.handle) plan->set(Attribute::plan_handle, ValueType::handle, target_.handle);
+    plan->set_text(Attribute::plan_text, text);
+    if (target_.properties) plan->set(Attribute::plan_device, *target_.properties);
+    plan->finish("a plan that was kept");
+    return plan;
+  } catch (const Failure&) {
+    return nullptr;
+  }
+}
+
+/// Null where cuDNN builds none. It is kept where its text can be had.
+std::unique_ptr<DnnDescriptor> DnnWays::built_plan(const Way& way) const {
   auto plan = std::make_unique<DnnDescriptor>(library_, Kind::plan);
-  if (handle_) plan->set(Attribute::plan_handle, ValueType::handle, handle_);
+  if (target_.handle) plan->set(Attribute::plan_handle, ValueType::handle, target_.handle);
   plan->set(Attribute::plan_configuration, way.configuration);
-  if (properties_) plan->set(Attribute::plan_device, *properties_);
+  if (target_.properties) plan->set(Attribute::plan_device, *target_.properties);
   const int status = library_.functions().descriptor_finish(plan->get());
   if (status == dnn::host_allocation_failed || status == dnn::device_allocation_failed) {
     library_.check(status, graph_.name.c_str());
   }
+  if (status != dnn::success) return nullptr;
+  if (!target_.host) return plan;
+  try {
+    const std::string text = plan->text(Attribute::plan_text);
+    if (!text.empty()) target_.host->cache_put(target_.host, kept_key(way).c_str(), text.data(), text.size());
+  } catch (const Failure&) {  // some engines have none
+  }
+  return plan;
+}
+
+bool DnnWays::build(size_t number) {
+  const std::lock_guard guard(building_);
+  Way& way = ways_[number];
+  if (way.tried) return way.plan != nullptr;
+  std::unique_ptr<DnnDescriptor> plan = kept_plan(way);
+  if (!plan) plan = built_plan(way);
   way.tried = true;
-  if (status != dnn::success) return false;
+  if (!plan) return false;
   const std::vector<int64_t> room = plan->values<int64_t>(Attribute::plan_workspace, ValueType::int64, 1);
   if (room.size() != 1 || room[0] < 0 || static_cast<uint64_t>(room[0]) > workspace_limit_) return false;
   way.workspace = static_cast<uint64_t>(room[0]);

@@ -1,10 +1,11 @@
 // From a graph of operations to plans of cuDNN: the engines that cuDNN names for it, of which those are left out that
-// change numbers more than the call allows, and plans, each built when it is first wanted. Read first: cudnn_graph.hpp.
-// Read next: cudnn.hpp.
+// change numbers more than the call allows, and plans, each built when it is first wanted and kept for later processes,
+// as building takes up to a second. Read first: cudnn_graph.hpp. Read next: cudnn.hpp.
 #pragma once
 
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "cuda/cudnn_graph.hpp"
@@ -39,11 +40,13 @@ class DnnWays {
   };
 
   void find(dnn::HeuristicMode mode);
+  std::string kept_key(const Way& way) const;
+  std::unique_ptr<DnnDescriptor> kept_plan(const Way& way) const;
+  std::unique_ptr<DnnDescriptor> built_plan(const Way& way) const;
   bool allows(const DnnDescriptor& engine) const;
 
+  const DnnTarget target_;
   const DnnLibrary& library_;
-  dnn::Handle handle_;
-  const DnnDescriptor* properties_;
   DnnGraph graph_;
   uint64_t workspace_limit_;
   std::mutex building_;

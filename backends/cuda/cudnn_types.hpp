@@ -97,6 +97,7 @@ enum class Attribute : int {
   plan_handle = 400,
   plan_configuration = 401,
   plan_workspace = 402,
+  plan_text = 405,
   plan_device = 407,
   knob_type = 600,
   knob_value = 601,

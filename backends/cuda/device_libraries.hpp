@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <type_traits>
 
 #include "cuda/blas.hpp"
 #include "cuda/cudnn.hpp"
@@ -18,7 +19,8 @@ class DeviceLibraries final : public driver::Attached {
     std::unique_ptr<Library>& kept = static_cast<DeviceLibraries&>(*device.attached).slot((Library*)nullptr);
     if (!kept) {
       const driver::Current current(device);
-      kept = std::make_unique<Library>();
+      if constexpr (std::is_constructible_v<Library, const rosin_device&>) kept = std::make_unique<Library>(device);
+      else kept = std::make_unique<Library>();
     }
     return *kept;
   }

@@ -253,6 +253,7 @@ rosin_backend make_table() {
   table.call_run = driver::call_run;
   table.call_tune = driver::call_tune;
   table.call_choice = driver::call_choice;
+  table.attach = [](const rosin_host* host) { host_of_plans = host; };
   table.compile_key = compile_key;
   table.call_reserve = call_reserve;
   return table;

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 #include <set>
+#include <span>
 
 #include "stand_in.hpp"
 
@@ -85,6 +86,19 @@ const Engine of_attention[] = {{20, {dnn::Note::tensor_core}, true, false, 0.2},
                                {21, {dnn::Note::tensor_core, dnn::Note::nondeterministic}, false, false, 0.3},
                                {22, {dnn::Note::tensor_core}, false, true, 0.5}};
 
+}  // namespace
+
+const Engine* fake_dnn::engine_numbered(int64_t number) {
+  for (const std::span<const Engine> all : {std::span<const Engine>(usual), {fallback}, {of_attention}}) {
+    for (const Engine& one : all) {
+      if (one.number == number) return &one;
+    }
+  }
+  return nullptr;
+}
+
+namespace {
+
 /// Images of three dims have the last resort alone; images that are padded unevenly in groups have nothing.
 std::vector<const Engine*> engines_for(const Descriptor& search) {
   if (has_attention(*search.graph)) return {&of_attention[0], &of_attention[1], &of_attention[2]};
@@ -153,6 +167,12 @@ void get(const Descriptor& of, Attribute which, ValueType type, int64_t wanted, 
   if (is(Kind::knob_choice, Attribute::knob_type)) return numbers(ValueType::knob_type, std::vector{2});
   if (is(Kind::knob_choice, Attribute::knob_value)) {
     return numbers(ValueType::int64, std::vector{of.engine->number * 10});
+  }
+  if (is(Kind::plan, Attribute::plan_text)) {
+    const std::string text = text_of_plan(of);
+    if (wanted == 0) *count = static_cast<int64_t>(text.size());
+    else numbers(ValueType::text, std::vector<char>(text.begin(), text.end()));
+    return;
   }
   if (is(Kind::plan, Attribute::plan_workspace)) {
     return numbers(ValueType::int64, std::vector{static_cast<int64_t>(of.room)});
@@ -345,6 +365,7 @@ FAKE_DNN_API cudnnBackendFinalize(void* descriptor) {
     if (searches && cuda().thread_captures()) wrong("a search for plans while a stream is captured");
     finish(one);
     if (one.kind == Kind::heuristics) one.engines = engines_for(one);
+    if (one.kind == Kind::plan) fake::note(one.has(Attribute::plan_text) ? "a plan from its text" : "a plan is built");
   });
 }
 

@@ -111,6 +111,13 @@ Attention attention_of(const Descriptor& graph);
 void check_attention(const Attention& attention);
 void compute(const Attention& attention);
 
+/// A finished plan as a text, and the plan's graph again, with the number of its engine. Throws not_supported where
+/// that is no such text.
+std::string text_of_plan(const Descriptor& plan);
+int64_t read_plan(const std::string& text, Descriptor& plan);
+/// The engine with this number; null: there is none.
+const Engine* engine_numbered(int64_t number);
+
 /// An array as it was described.
 Tensor tensor_of(const Descriptor& one);
 /// That no engine computes.

@@ -96,7 +96,8 @@ constexpr Rule rules[] = {
     {Kind::heuristics, Attribute::heuristics_graph, ValueType::descriptor, 1, true},
     {Kind::heuristics, Attribute::heuristics_mode, ValueType::heuristic_mode, 1, true},
     {Kind::plan, Attribute::plan_handle, ValueType::handle, 1, true},
-    {Kind::plan, Attribute::plan_configuration, ValueType::descriptor, 1, true},
+    {Kind::plan, Attribute::plan_configuration, ValueType::descriptor, 1, false},
+    {Kind::plan, Attribute::plan_text, ValueType::text, 1 << 20, false},
     {Kind::variant_pack, Attribute::pack_ids, ValueType::int64, most_dims, true},
     {Kind::variant_pack, Attribute::pack_pointers, ValueType::pointer, most_dims, true},
     {Kind::variant_pack, Attribute::pack_workspace, ValueType::pointer, 1, true},
@@ -241,12 +242,25 @@ void finish_graph(const Descriptor& one) {
   convolution_of(one);
 }
 
-void finish_plan(Descriptor& one) {
+/// A plan that another process has built.
+void finish_text(Descriptor& one) {
+  const std::vector<unsigned char>& bytes = one.given.at(Attribute::plan_text).bytes;
+  one.engine = engine_numbered(read_plan({bytes.begin(), bytes.end()}, one));
+  if (!one.engine || one.engine->refuses) refuse("a plan of an engine that is not there");
+}
+
+void take_configuration(Descriptor& one) {
+  if (!one.has(Attribute::plan_configuration)) wrong("an attribute is missing");
   const Descriptor& configuration = one.object(Attribute::plan_configuration);
   if (!configuration.engine) wrong("a plan without an engine");
   if (configuration.engine->refuses) refuse("this engine builds no plan here");
   one.engine = configuration.engine;
   one.graph = configuration.graph;
+}
+
+void finish_plan(Descriptor& one) {
+  if (one.has(Attribute::plan_text)) finish_text(one);
+  else take_configuration(one);
   const auto reach = [](auto problem) { return problem.stored().back()->reach(); };
   const uint64_t result =
       has_attention(*one.graph) ? reach(attention_of(*one.graph)) : reach(convolution_of(*one.graph));
