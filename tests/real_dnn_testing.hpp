@@ -24,7 +24,7 @@ constexpr const char* h200 = R"({"cudaDeviceId": 0, "deviceVer": 900, "driverVer
 class RealDnn : public testing::Test {
  protected:
   void SetUp() override {
-    if (!counts_memory) GTEST_SKIP() << "NVIDIA's library is not built with sanitizers, and keeps memory to the end";
+    if (!counts_memory) GTEST_SKIP() << "NVIDIA's library knows no sanitizer nor emulator, and keeps memory";
     library_.emplace(13000);  // of any driver: none is needed
     if (!library_->reason().empty()) GTEST_SKIP() << library_->reason();
     try {

@@ -19,9 +19,10 @@ struct Outcome {
 inline Outcome run_itself(const std::string& test, const std::string& environment) {
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
   // (Devices are at work until the process ends, which a leak checker cannot look at. The one test is in any shard.)
-  const std::string command =
-      "env -u GTEST_TOTAL_SHARDS -u GTEST_SHARD_INDEX ASAN_OPTIONS=detect_leaks=0 " + environment + " '" + self +
-      "' --gtest_also_run_disabled_tests --gtest_filter=" + "'DISABLED_Inside." + test + "' 2>&1";
+  const std::string command = "env -u GTEST_TOTAL_SHARDS -u GTEST_SHARD_INDEX ASAN_OPTIONS=detect_leaks=0 " +
+                              environment + " $ROSIN_TEST_EMULATOR '" + self +
+                              "' --gtest_also_run_disabled_tests --gtest_filter=" + "'DISABLED_Inside." + test +
+                              "' 2>&1";
   FILE* pipe = popen(command.c_str(), "r");
   Outcome outcome{0, {}};
   char buffer[4096];

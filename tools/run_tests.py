@@ -136,10 +136,16 @@ def run_program(program, prefix, test_filter, label="", environment=None):
     return counts
 
 
+def shards(count):
+    """The label and the environment of each part of a program's tests."""
+    return [(f"-{number}" if count > 1 else "",
+             {"GTEST_TOTAL_SHARDS": str(count), "GTEST_SHARD_INDEX": str(number)}) for number in range(count)]
+
+
 def device_runs(build, prefix):
     """The op suite on each device that is there, in parts: functions that run one and give its counts."""
     program, runs = build / "suite_tests", []
-    for device, shards, more, tests in DEVICES if os.access(program, os.X_OK) else ():
+    for device, parts, more, tests in DEVICES if os.access(program, os.X_OK) else ():
         environment = {"ROSIN_TEST_DEVICE": device, "ROSIN_CACHE_DIR": str(build / "kernel_cache"),
                        "POCL_CACHE_DIR": str(build / "pocl"),
                        **{name: value.format(build=build) for name, value in more.items()}}
@@ -148,10 +154,9 @@ def device_runs(build, prefix):
         if probe.returncode:
             print(f"{build.name}/suite_tests on {device}: not run, there is no such device", flush=True)
             continue
-        for shard in range(shards):
-            label = f"-{device.replace(':', '-')}" + (f"-{shard}" if shards > 1 else "")
+        for number, part in shards(parts):
+            label = f"-{device.replace(':', '-')}{number}"
             label += f"-jit-{more['ROSIN_JIT']}" if "ROSIN_JIT" in more else ""
-            part = {"GTEST_TOTAL_SHARDS": str(shards), "GTEST_SHARD_INDEX": str(shard)}
             runs.append(functools.partial(run_program, program, prefix, tests, label, {**environment, **part}))
         judge = build / "opinfo_tests"
         if device in OPINFO_DEVICES and os.access(judge, os.X_OK):
@@ -200,12 +205,15 @@ def stage_counts(stage):
 
 def run_build(arguments):
     """Runs what a build has, as many at a time as there are cores, the longest first."""
-    counts, prefix = Counts(), fixed_addresses() if arguments.fixed_addresses else []
+    counts, prefix = Counts(), fixed_addresses() if arguments.fixed_addresses else arguments.under.split()
     build = arguments.build.resolve()
+    if arguments.under:
+        os.environ["ROSIN_TEST_EMULATOR"] = arguments.under  # for tests that start programs
     programs = [name for name in PROGRAMS if os.access(build / name, os.X_OK)]
     if not programs:
         counts.fail(f"{arguments.build}: no test program")
-    runs = [functools.partial(run_program, build / name, prefix, arguments.filter) for name in programs]
+    runs = [functools.partial(run_program, build / name, prefix, arguments.filter, *part)
+            for name in programs for part in shards(arguments.shards)]
     if arguments.python:
         os.environ["ROSIN_TEST_BUILD"] = str(build)  # for tests that look at the build itself
         runs = python_runs(PYTHON_FOLDERS) + runs
@@ -224,6 +232,8 @@ def main():
     parser.add_argument("--filter", help="GoogleTest's filter")
     parser.add_argument("--python", action="store_true", help="run the *_test.py files too")
     parser.add_argument("--devices", action="store_true", help="run the op suite on the devices of plug-ins too")
+    parser.add_argument("--under", default="", help="the command that runs the programs, an emulator for one")
+    parser.add_argument("--shards", type=int, default=1, help="how many parts a program's tests run in")
     parser.add_argument("--fixed-addresses", action="store_true", help="switch address randomisation off")
     parser.add_argument("--counted", nargs=2, type=int, metavar=("PASSED", "FAILED"))
     parser.add_argument("--failed-names", nargs="*", default=[], help="what failed, for --counted")

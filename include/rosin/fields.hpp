@@ -314,7 +314,8 @@ consteval std::string_view last_identifier(std::string_view text) {
   size_t begin = end;
   while (begin > 0) {
     const char c = text[begin - 1];
-    const bool part = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c < 0;
+    const bool ascii = (c & 0x80) == 0;  // other letters take several bytes
+    const bool part = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || !ascii;
     if (!part) break;
     --begin;
   }

@@ -138,7 +138,7 @@ TEST_F(Environment, DISABLED_WithMoreRightsNamesNoFolders) {
 // A copy of this program that takes on the rights of somebody else when root starts it.
 TEST_F(Environment, AProgramWithMoreRightsThanItsUserTakesNoFolderFromIt) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can make a program with more rights";
-  if (!runs_with_more_rights) GTEST_SKIP() << "a sanitizer runs in no such program";
+  if (!runs_with_more_rights) GTEST_SKIP() << "no sanitizer or emulator runs such a program";
   std::string name = "/tmp/rosin-environment-XXXXXX";
   ASSERT_NE(mkdtemp(name.data()), nullptr);
   const std::filesystem::path copy = std::filesystem::path(name) / "program";

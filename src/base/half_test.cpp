@@ -7,13 +7,15 @@
 #include <cstring>
 #include <limits>
 
+#include "base/half_testing.hpp"
+
 namespace rosin {
 namespace {
 
 TEST(Half, AllValuesReadAsTheCompilersBinarySixteen) {
   for (uint32_t bits = 0; bits < 0x10000; ++bits) {
     const auto word = static_cast<uint16_t>(bits);
-    _Float16 expected;
+    CompilersHalf expected;
     std::memcpy(&expected, &word, 2);
     const float value = half_value(word), wanted = static_cast<float>(expected);
     ASSERT_TRUE(value == wanted || (std::isnan(value) && std::isnan(wanted))) << bits;
@@ -27,7 +29,7 @@ TEST(Half, RoundsAsTheCompilersBinarySixteen) {
   for (uint64_t step = 0; step < 0x100000000u; step += 40503) {
     const float value = std::bit_cast<float>(static_cast<uint32_t>(step));
     if (std::isnan(value)) continue;
-    const auto expected = static_cast<_Float16>(value);
+    const auto expected = static_cast<CompilersHalf>(value);
     uint16_t word;
     std::memcpy(&word, &expected, 2);
     ASSERT_EQ(half_bits(value), word) << value;

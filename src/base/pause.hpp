@@ -7,6 +7,8 @@ namespace rosin {
 inline void pause_processor() noexcept {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
 #endif
 }
 

@@ -129,7 +129,7 @@ TEST_F(Workers, TheNumberOfThreadsMayChangeInsideAChunkAndMeanwhile) {
 }
 
 TEST_F(Workers, AForkedChildHasWorkersOfItsOwn) {
-  if (!child_may_start_threads) GTEST_SKIP() << "ThreadSanitizer starts no threads in a forked child";
+  if (!child_may_start_threads) GTEST_SKIP() << "no threads start in a forked child here";
   runs_of(100);  // the parent's workers exist, and do not in the child
   const pid_t child = fork();
   ASSERT_GE(child, 0);
@@ -145,7 +145,7 @@ TEST_F(Workers, AForkedChildHasWorkersOfItsOwn) {
 }
 
 TEST_F(Workers, AChildForkedWhileAnotherThreadUsesTheWorkersIsUsable) {
-  if (!child_may_start_threads) GTEST_SKIP() << "ThreadSanitizer starts no threads in a forked child";
+  if (!child_may_start_threads) GTEST_SKIP() << "no threads start in a forked child here";
   std::atomic<bool> stop{false};
   std::thread busy([&] {
     while (!stop) runs_of(50);

@@ -65,7 +65,8 @@ class RoutineCall final : public Call {
         const void* from = data.operands[i];
         if (from) matrices.in[i] = static_cast<const char*>(from) + b * sizes[i];
       }
-      for (size_t k = 0; k < 3 && results_[k] > 0; ++k) {
+      for (size_t k = 0; k < 3; ++k) {
+        if (results_[k] == 0) continue;  // it is empty, or there is none
         void* to = data.results ? data.results[k] : k == 0 ? data.result : nullptr;
         if (to) matrices.out[k] = static_cast<char*>(to) + b * results_[k];
       }

@@ -120,7 +120,7 @@ TEST(NotFinite, AMatmulReadsNoElementButItsFactors) {
   check_matmul<float>(DType::Float32, 1e-5);
   check_matmul<double>(DType::Float64, 1e-12);
   check_matmul<BFloat>(DType::BFloat16, 2e-2);
-  check_matmul<_Float16>(DType::Float16, 2e-2);
+  check_matmul<Half>(DType::Float16, 2e-2);
 }
 
 struct Sizes {
@@ -242,7 +242,7 @@ TEST(NotFinite, AConvolutionReadsNoElementButItsFactors) {
 
 TEST(NotFinite, AConvolutionOfHalvesReadsNoElementButItsFactors) {
   check_conv<BFloat>(DType::BFloat16, 2e-2);
-  check_conv<_Float16>(DType::Float16, 2e-2);
+  check_conv<Half>(DType::Float16, 2e-2);
 }
 
 }  // namespace

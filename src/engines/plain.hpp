@@ -18,7 +18,7 @@ template <class T> struct Sum {
 template <> struct Sum<BFloat> {
   using type = float;
 };
-template <> struct Sum<_Float16> {
+template <> struct Sum<Half> {
   using type = float;
 };
 template <> struct Sum<int8_t> {

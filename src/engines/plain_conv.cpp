@@ -154,7 +154,7 @@ std::unique_ptr<VendorCall> prepare_plain_conv(const ConvSpec& spec) {
   if (spec.type == DType::Float64) return std::make_unique<PlainConv<double>>(spec);
   if (spec.type == DType::Float32) return std::make_unique<PlainConv<float>>(spec);
   if (spec.type == DType::BFloat16) return std::make_unique<PlainConv<BFloat>>(spec);
-  if (spec.type == DType::Float16) return std::make_unique<PlainConv<_Float16>>(spec);
+  if (spec.type == DType::Float16) return std::make_unique<PlainConv<Half>>(spec);
   if (spec.type == DType::Int64) return std::make_unique<PlainConv<int64_t>>(spec);
   if (spec.type == DType::UInt64) return std::make_unique<PlainConv<uint64_t>>(spec);
   throw Error(ErrorKind::dtype, std::string("conv: images are floats, Int64 or UInt64; got ") + to_string(spec.type) +

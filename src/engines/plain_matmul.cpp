@@ -80,7 +80,7 @@ std::unique_ptr<VendorCall> prepare_plain_matmul(const MatmulSpec& spec) {
     case DType::Float32: return std::make_unique<PlainMatmul<float>>(spec);
     case DType::Float64: return std::make_unique<PlainMatmul<double>>(spec);
     case DType::BFloat16: return std::make_unique<PlainMatmul<BFloat>>(spec);
-    case DType::Float16: return std::make_unique<PlainMatmul<_Float16>>(spec);
+    case DType::Float16: return std::make_unique<PlainMatmul<Half>>(spec);
     default: return prepare_integer_matmul(spec);
   }
 }

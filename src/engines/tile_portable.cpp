@@ -1,6 +1,7 @@
 // The tile kernel for any processor, on sixteen-byte vectors of the compiler; and the choice among the kernels.
 // Read after tile_body.hpp.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string>
 #include <utility>
@@ -16,7 +17,8 @@ namespace {
 
 constexpr int full_columns = 4, narrow_columns = 6;
 
-/// Sums are rounded twice here (multiply, then add): a fused multiply-add without hardware would be far slower.
+/// Where the processor this is compiled for has fused multiply-adds (every aarch64) they give the bits of the other
+/// kernels; elsewhere sums are rounded twice (multiply, then add), as without hardware they would be far slower.
 template <class T> struct Vec {
   typedef T Register __attribute__((vector_size(16)));
   using Mask = int64_t;  // the number of lanes in use
@@ -34,7 +36,14 @@ template <class T> struct Vec {
   static void store(T* to, Register value) { store(to, value, lanes); }
   static Register splat(const T* from) { return *from - Register{}; }
   static Register zero() { return Register{}; }
+#if defined(__FP_FAST_FMA) && defined(__FP_FAST_FMAF)
+  static Register fma(Register a, Register b, Register c) {
+    for (int lane = 0; lane < lanes; ++lane) c[lane] = std::fma(a[lane], b[lane], c[lane]);
+    return c;
+  }
+#else
   static Register fma(Register a, Register b, Register c) { return a * b + c; }
+#endif
   static Register add(Register a, Register b) { return a + b; }
   static Register sub(Register a, Register b) { return a - b; }
   static Register mul(Register a, Register b) { return a * b; }

@@ -247,7 +247,7 @@ TEST(VendorMatmul, HalvesKeepSumsInFloat) {
       MatmulSpec spec = matmul(DType::BFloat16, size[0], size[1], size[2], form & 1, form & 2);
       check_matmul_all<BFloat>(spec, 4.0e-3);
       spec.type = DType::Float16;
-      check_matmul_all<_Float16>(spec, 5.0e-4);
+      check_matmul_all<Half>(spec, 5.0e-4);
     }
   }
 }
@@ -379,7 +379,7 @@ TEST(VendorConv, EveryEngineAgreesWithThePlainDefinition) {
         spec.type = DType::BFloat16;
         for (Engine engine : engines_for(DType::BFloat16)) check_conv_engine<BFloat>(spec, engine, 4e-3);
         spec.type = DType::Float16;
-        check_conv_engine<_Float16>(spec, Engine::best, 5e-4);
+        check_conv_engine<Half>(spec, Engine::best, 5e-4);
       }
     }
   }

@@ -159,7 +159,7 @@ TEST(Context, ThreadsThatLeavePendingNodesBehindDoNotAddUp) {
 }
 
 TEST(Context, AMillionHeldLossesStayBelowSixHundredBytesEach) {
-  if (!counts_memory) GTEST_SKIP() << "sanitizers count memory of their own";
+  if (!counts_memory) GTEST_SKIP() << "sanitizers and emulators have memory of their own";
   const Array x = full({16}, 0.5);
   eval(x);
   const int64_t before = resident_bytes();

@@ -57,6 +57,19 @@ TEST(Fmap, GivesPathsAndLeavesOutWhatIsExcluded) {
   EXPECT_TRUE(same(mapped.b.bias, model.b.bias));
 }
 
+TEST(Fmap, NamesMayHaveLettersBeyondAscii) {
+  struct Sized {
+    Array gr\u00f6\u00dfe = vector_of({1});
+  };
+  std::string paths;
+  const auto note = [&](const ModelPath& path, const Array& x) {
+    paths += path.text();
+    return x;
+  };
+  fmap(note, Sized{});
+  EXPECT_EQ(paths, "gr\u00f6\u00dfe");
+}
+
 TEST(Fmap, NothingStaysNothing) {
   Layer model;
   model.bias = Array();

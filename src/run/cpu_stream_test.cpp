@@ -205,7 +205,7 @@ TEST_F(CpuStreamTest, AnotherThreadReadsWhatIsOnItsWay) {
 }
 
 TEST_F(CpuStreamTest, AForkedChildGoesOn) {
-  if (!child_may_start_threads) GTEST_SKIP() << "ThreadSanitizer starts no threads in a forked child";
+  if (!child_may_start_threads) GTEST_SKIP() << "no threads start in a forked child here";
   Training training;
   warm(training);
   const pid_t child = fork();

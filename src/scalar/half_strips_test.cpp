@@ -9,6 +9,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/half_testing.hpp"
 #include "scalar/convert.hpp"
 
 namespace rosin {
@@ -74,7 +75,7 @@ TEST(HalfStrips, NumbersAreThoseOfTheCompiler) {
     Half got[8];
     const float x[8] = {value, value, value, value, value, value, value, value};
     half_strips().float_to_half(got, x, 8);
-    ASSERT_EQ(got[7].bits, std::bit_cast<uint16_t>(static_cast<_Float16>(value))) << value;
+    ASSERT_EQ(got[7].bits, std::bit_cast<uint16_t>(static_cast<CompilersHalf>(value))) << value;
   }
 }
 

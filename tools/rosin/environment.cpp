@@ -47,6 +47,8 @@ std::string instruction_sets() {
   add(__builtin_cpu_supports("fma"), "fma");
   add(__builtin_cpu_supports("avx512f"), "avx512f");
   add(__builtin_cpu_supports("avx512vnni"), "avx512vnni");
+#elif defined(__ARM_NEON)
+  found = "neon";
 #endif
   return found.empty() ? "not known" : found;
 }
