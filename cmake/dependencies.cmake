@@ -79,7 +79,7 @@ rosin_vendor(jpeg HEADER jpeglib.h LIBRARY jpeg USE "JPEG pictures")
 if(ROSIN_BUILD_TESTS)
   find_package(GTest QUIET)
   set(source /usr/src/googletest/googletest)  # which Debian has for compilers of other processors
-  if(NOT GTest_FOUND AND EXISTS ${source}/src/gtest-all.cc)
+  if(CMAKE_CROSSCOMPILING AND NOT GTest_FOUND AND EXISTS ${source}/src/gtest-all.cc)
     add_library(gtest_main STATIC EXCLUDE_FROM_ALL ${source}/src/gtest-all.cc ${source}/src/gtest_main.cc)
     target_include_directories(gtest_main SYSTEM PUBLIC ${source}/include PRIVATE ${source})
     target_link_libraries(gtest_main PUBLIC Threads::Threads)
