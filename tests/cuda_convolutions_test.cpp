@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -180,19 +179,6 @@ std::vector<float> trained(const Device& device, int steps) {
     all.push_back(loss.item<float>());
   }
   all.push_back(sum(model.first.weight).item<float>());
-  return all;
-}
-
-void print(const std::vector<float>& values) {
-  for (const float value : values) std::printf("bits %a\n", static_cast<double>(value));
-}
-
-/// The lines of a process that print() made.
-std::string printed(const std::string& text) {
-  std::string all;
-  for (size_t at = text.find("bits "); at != text.npos; at = text.find("bits ", at + 1)) {
-    all += text.substr(at, text.find('\n', at) + 1 - at);
-  }
   return all;
 }
 

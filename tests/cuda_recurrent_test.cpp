@@ -2,7 +2,6 @@
 // beside the CPU. Read first: library_call_testing.hpp.
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <functional>
 #include <string>
 #include <tuple>
@@ -238,17 +237,6 @@ std::vector<float> trained(const Device& device, int steps) {
     all.push_back(loss.item<float>());
   }
   all.push_back(sum(model.first.cell.recurrent_weight).item<float>());
-  return all;
-}
-
-void print(const std::vector<float>& values) {
-  for (const float value : values) std::printf("bits %a\n", static_cast<double>(value));
-}
-std::string printed(const std::string& text) {
-  std::string all;
-  for (size_t at = text.find("bits "); at != text.npos; at = text.find("bits ", at + 1)) {
-    all += text.substr(at, text.find('\n', at) + 1 - at);
-  }
   return all;
 }
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -47,6 +48,18 @@ class Products {
  private:
   std::filesystem::path path_;
 };
+
+/// Numbers bit by bit, a line each, and these lines of a process that print() made.
+inline void print(const std::vector<float>& values) {
+  for (const float value : values) std::printf("bits %a\n", static_cast<double>(value));
+}
+inline std::string printed(const std::string& text) {
+  std::string all;
+  for (size_t at = text.find("bits "); at != text.npos; at = text.find("bits ", at + 1)) {
+    all += text.substr(at, text.find('\n', at) + 1 - at);
+  }
+  return all;
+}
 
 /// Why a library of the vendor is not used; empty: it is.
 inline std::string reason_of_library(const std::string& name) {

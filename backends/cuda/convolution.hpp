@@ -1,6 +1,6 @@
 // From the description of a convolution to what cuDNN is told: tensors of (batch, channels, spatial dims from the
 // slowest) and a window. Nothing of CUDA is called here.
-// Read first: rosin/backend.h (Vendor calls). Read next: cudnn_plan.hpp.
+// Read first: rosin/backend.h (Vendor calls). Read next: cudnn_graph.hpp.
 #pragma once
 
 #include <cstdint>

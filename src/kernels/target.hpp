@@ -8,8 +8,8 @@
 
 namespace rosin::kernels {
 
-/// A device without a library: no call is taken; products and pools read operands of any strides, other kernels
-/// contiguous ones.
+/// A device without a library: no call is taken; products, pools and attention read operands of any strides, other
+/// kernels contiguous ones.
 class KernelTarget : public plan::Target {
  public:
   bool takes(const plan::CallDescription&) const override { return false; }

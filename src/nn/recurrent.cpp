@@ -157,11 +157,6 @@ std::optional<SequenceCell> kind_of(const GRUCell& cell) {
 }
 std::optional<SequenceCell> kind_of(const GRUv3Cell&) { return SequenceCell::gruv3; }
 
-/// A state for each sequence of the batch.
-Array state_of_batch(const Array& state, int64_t batch) {
-  return expand(reshape(state, {state.size(0), state.rank() == 2 ? state.size(1) : 1}), {state.size(0), batch});
-}
-
 template <class Cell> void set_operands(const Cell&, const Array& state, int64_t batch, SequenceOperands& operands) {
   operands.hidden = state_of_batch(state, batch);
 }

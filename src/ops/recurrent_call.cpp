@@ -102,11 +102,6 @@ Array packed(const RecurrentWeights& weights) {
   return concat({line_of(weights.input), line_of(weights.recurrent), bias}, 0);
 }
 
-/// A state for each sequence of the batch.
-Array state_of_batch(const Array& state, int64_t batch) {
-  return expand(reshape(state, {state.size(0), state.rank() == 2 ? state.size(1) : 1}), {state.size(0), batch});
-}
-
 }  // namespace
 
 bool takes_recurrent(const RecurrentOperands& of) {

@@ -159,6 +159,10 @@ bool takes_sequence(const SequenceOperands& of) {
          std::all_of(std::begin(floats), std::end(floats), [&](const Array* x) { return is_taken(*x, Float32); });
 }
 
+Array state_of_batch(const Array& state, int64_t batch) {
+  return expand(reshape(state, {state.size(0), state.rank() == 2 ? state.size(1) : 1}), {state.size(0), batch});
+}
+
 SequenceStates sequence(const SequenceOperands& of) {
   const bool is_lstm = of.cell == SequenceCell::lstm, has_lengths = !of.lengths.is_nothing();
   std::vector<const Array*> operands{&of.shares, &of.recurrent_weight, &of.hidden};

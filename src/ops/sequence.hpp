@@ -57,4 +57,7 @@ bool takes_sequence(const SequenceOperands& operands);
 
 SequenceStates sequence(const SequenceOperands& operands);
 
+/// A state (out), (out, 1) or (out, batch) for each sequence of the batch: (out, batch).
+Array state_of_batch(const Array& state, int64_t batch);
+
 }  // namespace rosin
