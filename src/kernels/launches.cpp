@@ -15,9 +15,13 @@ bool moves(const View& view, int d) { return view.sizes[d] != 1; }
 std::string ops_of(const Structure& structure, const Step& step) {
   if (step.kernel < 0) return std::string(structure.graph.values[static_cast<size_t>(step.node)].op->name);
   std::string text;
-  for (const Instr& instr : structure.kernels[static_cast<size_t>(step.kernel)].instrs) {
-    if (instr.op) text.append(text.empty() ? "" : " ").append(instr.op->name);
-  }
+  const auto add = [&](int32_t kernel) {
+    for (const Instr& instr : structure.kernels[static_cast<size_t>(kernel)].instrs) {
+      if (instr.op) text.append(text.empty() ? "" : " ").append(instr.op->name);
+    }
+  };
+  add(step.kernel);
+  for (const int32_t end : step.ends) add(end);
   return text.empty() ? "copy" : text;
 }
 
@@ -51,7 +55,7 @@ void write_call(const Layout& layout, const Step& step, LaunchList& list) {
 
 /// What stands behind the product of a step that no library computes whole.
 void write_epilogue(const Layout& layout, const Step& step, LaunchList& list) {
-  for (const int32_t kernel : step.behind) write_fused(layout, kernel, list);
+  for (const int32_t kernel : step.behind) write_fused(layout, kernel, {}, list);
   if (step.epilogue.writes_auxiliary() && plan::has_bits(step.epilogue.activation)) write_bits(layout, step, list);
 }
 
@@ -64,7 +68,7 @@ LaunchList write_launches(const Layout& layout, const Abilities& device, std::sp
     const Step& step = layout.structure->steps[number];
     const size_t first = list.launches.size();
     const ByLibrary done = number < by_library.size() ? by_library[number] : ByLibrary::nothing;
-    if (step.kernel >= 0) write_fused(layout, step.kernel, list);
+    if (step.kernel >= 0) write_fused(layout, step.kernel, step.ends, list);
     else if (done == ByLibrary::nothing) write_call(layout, step, list);
     else list.launches.emplace_back().call = static_cast<int32_t>(number);
     if (step.kernel < 0 && done != ByLibrary::all) write_epilogue(layout, step, list);

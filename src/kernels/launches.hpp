@@ -117,7 +117,8 @@ inline constexpr int items_of_group = 256;
 constexpr int64_t groups_for(int64_t items, int64_t each = items_of_group) { return (items + each - 1) / each; }
 
 // One file each: the launches of one step.
-void write_fused(const Layout& layout, int32_t kernel, LaunchList& list);
+/// `ends`: kernels on results of its roots, see Step::ends.
+void write_fused(const Layout& layout, int32_t kernel, std::span<const int32_t> ends, LaunchList& list);
 void write_movement(const Layout& layout, int32_t node, LaunchList& list);
 void write_gather(const Layout& layout, int32_t node, LaunchList& list);
 void write_scatter(const Layout& layout, int32_t node, LaunchList& list);

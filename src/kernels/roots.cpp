@@ -4,10 +4,11 @@
 #include "kernels/roots.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <functional>
 
 #include "kernels/lanes.hpp"
+#include "kernels/root_ends.hpp"
+#include "kernels/root_sizes.hpp"
 #include "kernels/shares.hpp"
 #include "kernels/strips.hpp"
 #include "kernels/target.hpp"
@@ -23,49 +24,12 @@ constexpr int64_t part_elements = 16 * 1024;  // of a reduction to few results: 
 constexpr int64_t most_parts = 1024;
 constexpr int64_t most_shared = 16384;  // bytes, which every device has
 
-int64_t power_of_two_for(int64_t elements, int64_t most) {
-  const auto wanted = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(elements, 1))));
-  return std::min(wanted, most);
-}
-
-/// The sizes of a reduction: dims of its operand begin at `first`.
-struct RootSizes {
-  int first = 0;
-  uint8_t keep = 0;  // bits of kept dims
-  int64_t results = 1, reduced = 1;
-  int64_t run = 1;  // elements of the first dims that are all kept, or all reduced
-  int64_t parts = 1, part_size = 1;
-
-  RootSizes(const KernelLayout& sizes, int begin, uint8_t kept) : first(begin), keep(kept) {
-    bool same = true;
-    for (int d = first; d < sizes.dims; ++d) {
-      const bool keeps = keep >> d & 1;
-      (keeps ? results : reduced) *= sizes.sizes[d];
-      same = same && keeps == columns();
-      if (same) run *= sizes.sizes[d];
-    }
-  }
-  bool columns() const { return keep >> first & 1; }
-};
-
-/// How the items of a group stand in a reduction that keeps the first dim: `columns` beside one another, each of which
-/// owns `strip` results, in `lines`.
-struct ColumnGrid {
-  int strip;
-  int64_t columns, lines;
-
-  ColumnGrid(int64_t results, int64_t run)
-      : strip(strip_of(run)), columns(power_of_two_for((results + strip - 1) / strip, 32)),
-        lines(items_of_group / columns) {}
-  int64_t blocks(int64_t results, int of_item) const { return groups_for(results, columns * of_item); }
-};
-
 class RootWriter {
  public:
   RootWriter(const Layout& layout, int32_t kernel, ScalarType index, const std::map<size_t, int32_t>& given,
-             LaunchList& list)
+             std::vector<int32_t>& ends, LaunchList& list)
       : layout_(layout), number_(kernel), kernel_(layout.structure->kernels[static_cast<size_t>(kernel)]),
-        sizes_(layout.kernels[static_cast<size_t>(kernel)]), given_(given), list_(list), index_(index) {}
+        sizes_(layout.kernels[static_cast<size_t>(kernel)]), given_(given), ends_(ends), list_(list), index_(index) {}
 
   bool run(const std::vector<RootJob>& roots, const std::vector<size_t>& stores) {
     // Roots that keep the same dims are added up in one walk.
@@ -139,11 +103,19 @@ class RootWriter {
       const ScalarType type = shared_type(kernel_.instrs[job.instr].type);
       if (s.parts > 1) partial.push_back(list_.scratch(s.results * s.parts * bytes_of(type)));
     }
-    if (s.columns()) write_columns(jobs, s, partial, stores);
-    else write_sums(jobs, s, partial, stores);
+    const std::vector<int32_t> ends = take_ends(layout_, number_, results_of(jobs), index_, ends_), none;
+    if (s.columns()) write_columns(jobs, s, partial, stores, partial.empty() ? ends : none);
+    else write_sums(jobs, s, partial, stores, partial.empty() ? ends : none);
     stored_ = !stores.empty();
-    if (s.columns() && !partial.empty()) return write_parts_of_columns(jobs, s, partial);
-    for (size_t i = 0; i < partial.size(); ++i) write_parts_of_sums(jobs[i], s, partial[i]);
+    if (partial.empty()) return;
+    if (s.columns()) write_parts_of_columns(jobs, s, partial, ends);
+    else write_parts_of_sums(jobs, s, partial, ends);
+  }
+
+  std::vector<int32_t> results_of(const std::vector<RootJob>& jobs) const {
+    std::vector<int32_t> values;
+    for (const RootJob& job : jobs) values.push_back(kernel_.roots[kernel_.instrs[job.instr].port].value);
+    return values;
   }
 
   static int64_t parts_of_sums(const RootSizes& s) {
@@ -264,9 +236,10 @@ class RootWriter {
   // ---- Sums ----
 
   void write_sums(const std::vector<RootJob>& jobs, const RootSizes& s, const std::vector<int32_t>& partial,
-                  const std::vector<size_t>& stores) {
+                  const std::vector<size_t>& stores, std::span<const int32_t> ends) {
     KernelWriter w("sums", items_of_group, index_);
     Operands all = operands(w, jobs, partial, stores);
+    RootEnds behind(w, layout_, ends, results_of(jobs));
     const Shares shares(s.part_size, s.run);
     const Term results = w.number(s.results), reduced = w.number(s.reduced), parts = w.number(s.parts);
     const Term lanes = w.number(shares.lanes), part_size = w.number(s.part_size);
@@ -283,13 +256,30 @@ class RootWriter {
       w.loop(w.index(shares.strip), [&](Term within) { add_one(w, jobs, all, stores, spot_of(first + within), sums); });
     });
     all.body.leave();
-    Combiner combiner(w, list_.device);
-    for (size_t i = 0; i < jobs.size(); ++i) {
-      const Term sum = combiner.combine(*kernel_.instrs[jobs[i].instr].reducer, sums[i], lane, lanes);
-      const Term to = partial.empty() ? place(w, jobs[i], s, slot) : slot;
-      w.when(valid && lane == 0, [&] { store_result(w, all.to[i], to, sum); });
-    }
+    finish_sums(w, jobs, s, all.to, sums, {valid, lane, lanes, slot, partial.empty()}, behind);
     list_.launches.push_back(w.finish(groups_for(s.results * s.parts * shares.lanes)));
+  }
+
+  /// Of an item that has sums: which of the `lanes` that share them it is, and their number.
+  struct Share {
+    Term valid, lane, lanes, number;
+    bool whole;  // of all parts
+  };
+
+  /// Combines what the lanes have, and stores it.
+  void finish_sums(KernelWriter& w, const std::vector<RootJob>& jobs, const RootSizes& s, const std::vector<int>& to,
+                   const std::vector<Term>& sums, const Share& share, RootEnds& behind) const {
+    Combiner combiner(w, list_.device);
+    std::vector<Term> combined_sums, at;
+    for (size_t i = 0; i < jobs.size(); ++i) {
+      const Reducer& reducer = *kernel_.instrs[jobs[i].instr].reducer;
+      combined_sums.push_back(combiner.combine(reducer, sums[i], share.lane, share.lanes));
+      at.push_back(share.whole ? place(w, jobs[i], s, share.number) : share.number);
+    }
+    w.when(share.valid && share.lane == 0, [&] {
+      for (size_t i = 0; i < jobs.size(); ++i) store_result(w, to[i], at[i], combined_sums[i]);
+      behind.write(at[0], combined_sums);
+    });
   }
 
   std::vector<Term> neutrals(KernelWriter& w, const std::vector<RootJob>& jobs, int each) const {
@@ -368,21 +358,28 @@ class RootWriter {
   }
 
   /// Adds up the parts of every result, in order.
-  void write_parts_of_sums(const RootJob& job, const RootSizes& s, int32_t partial) {
-    const Instr& instr = kernel_.instrs[job.instr];
+  void write_parts_of_sums(const std::vector<RootJob>& jobs, const RootSizes& s, const std::vector<int32_t>& partial,
+                           std::span<const int32_t> ends) {
     KernelWriter w("sum_parts", items_of_group, index_);
-    const int from = w.buffer(storage_of(shared_type(instr.type)), {-1, partial});
-    const int to = result_buffer(w, job, -1);
+    std::vector<int> from, to;
+    for (size_t i = 0; i < jobs.size(); ++i) {
+      const ScalarType travels = shared_type(kernel_.instrs[jobs[i].instr].type);
+      from.push_back(w.buffer(storage_of(travels), {-1, partial[i]}));
+      to.push_back(result_buffer(w, jobs[i], -1));
+    }
+    RootEnds behind(w, layout_, ends, results_of(jobs));
     const int64_t lanes_of_result = power_of_two_for(s.parts, items_of_group);
     const Term count = w.number(s.results), of = w.number(s.parts), lanes = w.number(lanes_of_result);
     const Term at = w.global(), result = w.quotient(at, lanes), lane = at - result * lanes;
     const Term valid = result < count;
-    const Term sum = neutrals(w, {job}, 1)[0];
-    w.loop(lane, w.select(valid, of, w.index(0)), lanes,
-           [&](Term part) { add(w, job, sum, w.convert(w.load(from, part * count + result), instr.type)); });
-    Combiner combiner(w, list_.device);
-    const Term whole = combiner.combine(*instr.reducer, sum, lane, lanes);
-    w.when(valid && lane == 0, [&] { store_result(w, to, place(w, job, s, result), whole); });
+    const std::vector<Term> sums = neutrals(w, jobs, 1);
+    w.loop(lane, w.select(valid, of, w.index(0)), lanes, [&](Term part) {
+      for (size_t i = 0; i < jobs.size(); ++i) {
+        const ScalarType type = kernel_.instrs[jobs[i].instr].type;
+        add(w, jobs[i], sums[i], w.convert(w.load(from[i], part * count + result), type));
+      }
+    });
+    finish_sums(w, jobs, s, to, sums, {valid, lane, lanes, result, true}, behind);
     list_.launches.push_back(w.finish(groups_for(s.results * lanes_of_result)));
     list_.launches.back().sharing = Sharing::like;
   }
@@ -412,9 +409,9 @@ class RootWriter {
     return at;
   }
 
-  /// Combines the lines of a group in order, and stores each result.
+  /// Combines the lines of a group in order, and stores each result, which the item that has it is given back.
   template <class Place>
-  void combine_lines(KernelWriter& w, const RootSizes& s, const Column& at, const Instr& instr,
+  Term combine_lines(KernelWriter& w, const RootSizes& s, const Column& at, const Instr& instr,
                      std::span<const Term> sums, std::map<ScalarType, int>& arrays, int to, Place&& place_of) const {
     constexpr int stride = items_of_group + 1;  // so that neighbours meet different banks
     const auto strip = static_cast<int>(sums.size());
@@ -427,17 +424,31 @@ class RootWriter {
       w.shared_store(array->second, item + int64_t{i} * stride, w.convert(sums[static_cast<size_t>(i)], travels));
     }
     w.barrier();
-    const Term result = at.block * at.columns * strip + item;
-    w.when(item < at.columns * strip && result < w.number(s.results), [&] {
+    const Term sum = w.variable(neutral(w, *instr.reducer, instr.type));
+    when_result(w, s, at, strip, [&](Term result) {
       const Term column = item / strip, begin = (item - column * strip) * stride + column;
       const auto of_line = [&](Term line) {
         return w.convert(w.shared_load(array->second, begin + line * at.columns), instr.type);
       };
-      const Term sum = w.variable(of_line(w.index(0)));
+      w.assign(sum, of_line(w.index(0)));
       w.loop(w.index(1), at.lines, w.index(1),
              [&](Term line) { w.assign(sum, combined(w, instr, sum, of_line(line))); });
       store_result(w, to, place_of(result), sum);
     });
+    return sum;
+  }
+
+  /// f(number of its result) where an item has one, once the lines are combined.
+  template <class F> static void when_result(KernelWriter& w, const RootSizes& s, const Column& at, int strip, F&& f) {
+    const Term result = at.block * at.columns * strip + w.item();
+    w.when(w.item() < at.columns * strip && result < w.number(s.results), [&] { f(result); });
+  }
+
+  /// What follows from the results of an item.
+  void write_ends(KernelWriter& w, const std::vector<RootJob>& jobs, const RootSizes& s, const Column& at, int strip,
+                  const std::vector<Term>& sums, RootEnds& behind) const {
+    if (behind.empty()) return;
+    when_result(w, s, at, strip, [&](Term result) { behind.write(place(w, jobs[0], s, result), sums); });
   }
 
   /// Results of an item: fewer than a strip where the body is long, or shared memory short.
@@ -454,9 +465,10 @@ class RootWriter {
   }
 
   void write_columns(const std::vector<RootJob>& jobs, const RootSizes& s, const std::vector<int32_t>& partial,
-                     const std::vector<size_t>& stores) {
+                     const std::vector<size_t>& stores, std::span<const int32_t> ends) {
     KernelWriter w("columns", items_of_group, index_);
     Operands all = operands(w, jobs, partial, stores);
+    RootEnds behind(w, layout_, ends, results_of(jobs));
     const ColumnGrid grid(s.results, s.run);
     const int strip = strip_of_columns(jobs, all.body, grid.strip);
     const DimSizes sizes = dim_sizes(w, s);
@@ -484,18 +496,20 @@ class RootWriter {
     });
     all.body.leave();
     std::map<ScalarType, int> arrays;
+    std::vector<Term> whole;
     for (size_t i = 0; i < jobs.size(); ++i) {
       const auto own = std::span(sums).subspan(i * static_cast<size_t>(strip), static_cast<size_t>(strip));
-      combine_lines(w, s, at, kernel_.instrs[jobs[i].instr], own, arrays, all.to[i], [&](Term result) {
+      whole.push_back(combine_lines(w, s, at, kernel_.instrs[jobs[i].instr], own, arrays, all.to[i], [&](Term result) {
         return partial.empty() ? place(w, jobs[i], s, result) : at.part * w.number(s.results) + result;
-      });
+      }));
     }
+    write_ends(w, jobs, s, at, strip, whole, behind);
     list_.launches.push_back(w.finish(grid.blocks(s.results, strip) * s.parts));
   }
 
   /// Adds up the parts of every result, in the same way.
   void write_parts_of_columns(const std::vector<RootJob>& jobs, const RootSizes& whole,
-                              const std::vector<int32_t>& partial) {
+                              const std::vector<int32_t>& partial, std::span<const int32_t> ends) {
     RootSizes s = whole;
     s.reduced = s.part_size = whole.parts;
     s.parts = 1;
@@ -509,6 +523,7 @@ class RootWriter {
       from.push_back(w.buffer(storage_of(travels), {-1, partial[i]}));
       to.push_back(result_buffer(w, jobs[i], -1));
     }
+    RootEnds behind(w, layout_, ends, results_of(jobs));
     const auto width = static_cast<size_t>(strip);
     const Column at = column_of(w, s, grid, strip);
     const std::vector<Term> sums = neutrals(w, jobs, strip);
@@ -521,10 +536,13 @@ class RootWriter {
       }
     });
     std::map<ScalarType, int> arrays;
+    std::vector<Term> results;
     for (size_t i = 0; i < jobs.size(); ++i) {
-      combine_lines(w, s, at, kernel_.instrs[jobs[i].instr], std::span(sums).subspan(i * width, width), arrays, to[i],
-                    [&](Term result) { return place(w, jobs[i], s, result); });
+      results.push_back(combine_lines(w, s, at, kernel_.instrs[jobs[i].instr],
+                                      std::span(sums).subspan(i * width, width), arrays, to[i],
+                                      [&](Term result) { return place(w, jobs[i], s, result); }));
     }
+    write_ends(w, jobs, s, at, strip, results, behind);
     list_.launches.push_back(w.finish(grid.blocks(s.results, strip)));
     list_.launches.back().sharing = Sharing::like;
   }
@@ -534,6 +552,7 @@ class RootWriter {
   const Kernel& kernel_;
   const KernelLayout& sizes_;
   const std::map<size_t, int32_t>& given_;
+  std::vector<int32_t>& ends_;  // that no root has taken yet
   LaunchList& list_;
   ScalarType index_;
   bool stored_ = false;  // by the walk of a root
@@ -542,8 +561,9 @@ class RootWriter {
 }  // namespace
 
 bool write_roots(const Layout& layout, int32_t kernel, ScalarType index, const std::vector<RootJob>& roots,
-                 const std::map<size_t, int32_t>& given, const std::vector<size_t>& stores, LaunchList& list) {
-  return RootWriter(layout, kernel, index, given, list).run(roots, stores);
+                 const std::map<size_t, int32_t>& given, const std::vector<size_t>& stores, std::vector<int32_t>& ends,
+                 LaunchList& list) {
+  return RootWriter(layout, kernel, index, given, ends, list).run(roots, stores);
 }
 
 }  // namespace rosin::kernels

@@ -17,8 +17,10 @@ struct RootJob {
 };
 
 /// The launches of all roots of a kernel. `given`: what stands in scratch blocks of the rows' values that operands
-/// need. Whether the last walk has done `stores` on its way.
+/// need. `ends`: kernels on their results (Step::ends), of which those that stand in these launches are taken out.
+/// Whether the last walk has done `stores` on its way.
 bool write_roots(const Layout& layout, int32_t kernel, ScalarType index, const std::vector<RootJob>& roots,
-                 const std::map<size_t, int32_t>& given, const std::vector<size_t>& stores, LaunchList& list);
+                 const std::map<size_t, int32_t>& given, const std::vector<size_t>& stores, std::vector<int32_t>& ends,
+                 LaunchList& list);
 
 }  // namespace rosin::kernels

@@ -73,21 +73,16 @@ const Op& onehot_op = *register_op({.name = "onehot",
                                     .doc = "true at the label along a new first dim",
                                     .type_rule = TypeRule::boolean});
 
-struct LabelAttributes {
-  int64_t classes = 0;
-};
-
 [[noreturn]] void refuse_label(const Attributes& attributes, int64_t label) {
   throw Error(ErrorKind::argument, "labels: a label must be in [0, " +
                                        std::to_string(attributes.as<LabelAttributes>().classes) + "); got " +
                                        std::to_string(label) + "; labels count from 0");
 }
 
-// One-hot with one class: 0 where a label is right, else the label itself, which is no class then (0 is always one).
 const Op& label_op = *register_op({.name = "labels",
                                    .kind = Kind::gather,
                                    .operands = 1,
-                                   .doc = "true; a label other than 0 makes the run fail",
+                                   .doc = "true; a label that is no class makes the run fail",
                                    .type_rule = TypeRule::boolean,
                                    .attribute_words = 1,
                                    .refuse_index = refuse_label});
@@ -257,8 +252,7 @@ Array onehot(const Array& labels, int64_t classes) {
 
 Array are_labels(const Array& labels, int64_t classes) {
   const Array checked = checked_indices(label_op, labels);
-  const Array wrong = where(logical_and(ge(checked, 0), lt(checked, classes)), 0, checked);
-  return record_one(label_op, in_memory(wrong, wrong), Bool, with_dims(labels.shape(), 0, 0, {1}),
+  return record_one(label_op, in_memory(checked, checked), Bool, with_dims(labels.shape(), 0, 0, {1}),
                     Attributes::of(LabelAttributes{classes}));
 }
 

@@ -30,6 +30,15 @@ int32_t Fuser::without_broadcast(int32_t value) const {
   return value;
 }
 
+bool Fuser::is_constant(int32_t value) const {
+  const Value& made = v(value);
+  if (!made.op || made.op->kind != Kind::elementwise || !made.op->body.code || made.wide != 0) return false;
+  for (int i = 0; i < made.operands; ++i) {
+    if (made.in[i] >= 0 && !v(made.in[i]).is_scalar() && !is_constant(made.in[i])) return false;
+  }
+  return true;
+}
+
 int32_t Fuser::storage(int32_t value) const {
   for (;;) {
     const Home home = s_.homes[static_cast<size_t>(value)];
@@ -345,8 +354,9 @@ bool Fuser::legal(int32_t unit, int32_t node) const {
 bool Fuser::needs_nothing_new(int32_t unit, int32_t node) const {
   for (int i = 0; i < v(node).operands; ++i) {
     if (v(node).in[i] < 0) continue;
-    const int32_t other = unit_of(without_broadcast(v(node).in[i]));
-    if (other >= 0 && other != unit && !units.depends(unit, other)) return false;
+    const int32_t operand = without_broadcast(v(node).in[i]), other = unit_of(operand);
+    if (other < 0 || other == unit || is_constant(operand)) continue;
+    if (!units.depends(unit, other)) return false;
   }
   return true;
 }

@@ -25,6 +25,8 @@ class Fuser {
   int32_t wanted_at(int32_t value) const {
     return value < s_.graph.nodes ? value : wanted_at_[static_cast<size_t>(value)];
   }
+  /// Whether the value follows from C++ numbers alone, in little work: nothing in memory is waited for.
+  bool is_constant(int32_t value) const;
   Level level(int32_t value) const { return level_[static_cast<size_t>(value)]; }
 
   Units units;

@@ -241,6 +241,9 @@ class LayoutMaker {
     int64_t bytes = 0;
     if (step.kernel >= 0) {
       for (const Port& port : s_.kernels[at(step.kernel)].loads) bytes += bytes_of(port.value);
+      for (const int32_t end : step.ends) {
+        for (const Port& port : s_.kernels[at(end)].loads) bytes += bytes_of(port.value);
+      }
     } else {
       for (int i = 0; i < v(step.node).operands; ++i) {
         if (v(step.node).in[i] >= 0) bytes += bytes_of(v(step.node).in[i]);

@@ -35,7 +35,9 @@ class Emitter {
     const auto place = [this](int32_t member) { return std::pair(member < s_.graph.nodes, member); };
     std::sort(members.begin(), members.end(), [&](int32_t a, int32_t b) { return place(a) < place(b); });
     members = needed(members);
-    for (int32_t member : members) emit(member);
+    for (int32_t member : members) {
+      if (!is_constant_again(member)) emit(member);
+    }
     for (int32_t member : members) {
       if (is_own(member)) store(member);
     }
@@ -45,7 +47,13 @@ class Emitter {
 
  private:
   const Value& v(int32_t value) const { return s_.graph.values[static_cast<size_t>(value)]; }
-  Level level(int32_t value) const { return fuser_.level(value); }
+  /// Of a value that is computed here.
+  Level level(int32_t value) const { return is_again(value) ? unit_.level_of(v(value).wide) : fuser_.level(value); }
+  bool is_again(int32_t value) const { return !is_own(value) && unit_.computes_again(value); }
+  /// Whether it is computed wherever it is read, from numbers.
+  bool is_constant_again(int32_t value) const {
+    return is_again(value) && level(value) == Level::none && fuser_.is_constant(value);
+  }
   /// Whether it is a member, and not one of another unit's that is computed here as well.
   bool is_own(int32_t value) const { return fuser_.unit_of(value) == number_ && fuser_.storage(value) == value; }
 
@@ -83,6 +91,11 @@ class Emitter {
   }
 
   uint16_t source(int32_t value, bool row, bool& at_row) {
+    if (is_constant_again(value)) {
+      const auto key = std::pair(value, at_row = row);
+      if (const auto found = constants_.find(key); found != constants_.end()) return found->second;
+      return constants_[key] = applied(value, row);
+    }
     const bool computed = is_own(value) ? level(value) != Level::late : unit_.computes_again(value);
     if (computed) {
       at_row = level(value) == Level::row;
@@ -138,7 +151,12 @@ class Emitter {
     if (!value.op) return emit_copy(member);
     if (value.op->kind == Kind::reduction) return emit_reduction(member);
     if (value.op->kind == Kind::draw) return emit_draw(member);
-    const bool row = level(member) == Level::row;
+    computed_[member] = applied(member, level(member) == Level::row);
+  }
+
+  /// The register of what an elementwise op makes.
+  uint16_t applied(int32_t member, bool row) {
+    const Value& value = v(member);
     uint16_t in[Node::max_positions] = {};
     for (int i = 0; i < value.operands; ++i) {
       const ScalarType wanted = value.op->mask_first && i == 0 ? ScalarType::boolean : value.compute;
@@ -152,7 +170,7 @@ class Emitter {
     instr.count = static_cast<uint16_t>(value.operands);
     std::copy(std::begin(in), std::end(in), instr.in);
     const ScalarType result = value.op->body.result[static_cast<int>(value.compute)];
-    computed_[member] = rounded(instr.dst, result, value.dtype, row);
+    return rounded(instr.dst, result, value.dtype, row);
   }
 
   static void take_mode(Instr& instr, const Value& value) {
@@ -199,8 +217,7 @@ class Emitter {
       return;
     }
     if (!stored_[static_cast<size_t>(member)]) return;
-    bool at_row = false;
-    if (is_own(operand)) at_row = level(operand) == Level::row;
+    const bool at_row = v(operand).wide != unit_.wide;
     const uint16_t in = get(operand, value.compute, at_row);
     Instr& instr = append(Do::root, value.compute, at_row);
     take_mode(instr, value);
@@ -271,6 +288,7 @@ class Emitter {
   uint16_t next_register_ = 0;
   uint16_t operands_[Node::max_positions] = {};
   std::map<int32_t, uint16_t> computed_;
+  std::map<std::pair<int32_t, bool>, uint16_t> constants_;  // by level
   std::map<std::pair<int32_t, bool>, uint16_t> loads_;
   std::map<std::tuple<int32_t, int32_t, ScalarType, bool>, uint16_t> scalars_;
   std::map<std::pair<uint16_t, ScalarType>, uint16_t> conversions_;

@@ -100,7 +100,8 @@ class Recompute {
   /// How `value`, as large as `of`, follows; false where it does not. `moves`: nobody but its reader wants it, so that
   /// its own kernel computes it no longer, and no work is done twice.
   bool express(int32_t value, int32_t of, bool moves, Expression& e) const {
-    const bool fits = is_of_elements(value) && fuser_.level(value) == Level::full && v(value).wide == v(of).wide;
+    const bool as_large = v(value).wide == v(of).wide || fuser_.is_constant(value);
+    const bool fits = is_of_elements(value) && fuser_.level(value) == Level::full && as_large;
     const size_t nodes_before = e.nodes.size(), reads_before = e.reads.size();
     if (!fits || (e.work += moves ? 0 : primitives_of(v(value))) > work_) return false;
     bool follows = true;
@@ -115,11 +116,16 @@ class Recompute {
     return follows && (same_order || !has_order(value, e, nodes_before, reads_before));
   }
 
-  /// Whether the kernel can compute the value at its own size, and is not a further reader of a leaf as large that a
-  /// result could take the place of.
+  /// Whether the kernel can compute the value, for its elements, its rows or from numbers, and is not a further reader
+  /// of a leaf as large that a result could take the place of.
   bool can_compute(int32_t unit, int32_t value, const Expression& e) const {
     const Unit& kernel = fuser_.units[unit];
-    if (kernel.call || kernel.wide != v(value).wide) return false;
+    if (kernel.call) return false;
+    if (fuser_.is_constant(value)) return true;
+    const Level level = kernel.level_of(v(value).wide);
+    const auto draws = [&](int32_t node) { return v(node).op->kind == Kind::draw; };
+    if (level == Level::none) return false;
+    if (level == Level::row && std::any_of(e.nodes.begin(), e.nodes.end(), draws)) return false;
     if (v(kernel.domain).channels_first != v(value).channels_first && has_order(value, e, 0, 0)) return false;
     if (loads_[at(unit)].size() + e.reads.size() > load_limit) return false;
     return std::all_of(e.reads.begin(), e.reads.end(), [&](int32_t read) {

@@ -21,7 +21,10 @@ class Compiler {
     if (recomputed_work_ > 0) choose_recomputed(s_, fuser_, recomputed_work_);
     find_stored();
     order_units();
-    for (int32_t unit : order_) add_step(unit);
+    find_ends();
+    for (int32_t unit : order_) {
+      if (ends_of_[at(unit)] < 0) add_step(unit);
+    }
     find_donors();
   }
 
@@ -67,37 +70,39 @@ class Compiler {
     }
   }
 
+  static constexpr int64_t comes_last = int64_t{1} << 40;
+
   /// Where a unit stands among those that may run: as recorded. Kernels that nobody waits for come last where they read
   /// leaves, whose memory they may take over (optimiser updates): what can fail has run by then. Else they come right
   /// behind what they read: others may wait for their results (run/early.hpp).
-  int64_t rank_of(int32_t u, bool awaited) const {
+  int64_t rank_of(int32_t u) const {
     const std::vector<int32_t>& members = fuser_.units[u].members;
     int64_t recorded = 0, read = 0;
     for (int32_t member : members) recorded = std::max<int64_t>(recorded, fuser_.wanted_at(member));
-    if (awaited || fuser_.units[u].call) return recorded;
+    if (awaited_[at(u)] || fuser_.units[u].call) return recorded;
     bool reads_leaf = false;
     each_loaded(u, [&](int32_t root) {
       reads_leaf = reads_leaf || s_.homes[at(root)] == Home::leaf;
       read = std::max<int64_t>(read, fuser_.wanted_at(root));
     });
-    return reads_leaf ? recorded + (int64_t{1} << 40) : read;
+    return reads_leaf ? recorded + comes_last : read;
   }
 
   /// By rank, as far as dependencies allow.
   void order_units() {
     const int32_t count = fuser_.units.count();
-    std::vector<char> awaited(at(count), 0);
+    awaited_.assign(at(count), 0);
     std::vector<int32_t> waiting(at(count), 0);
     for (int32_t a = 0; a < count; ++a) {
       for (int32_t b = 0; b < count && fuser_.units.alive(a); ++b) {
         if (a == b || !fuser_.units.alive(b) || !fuser_.units.depends(a, b)) continue;
         ++waiting[at(a)];
-        awaited[at(b)] = 1;
+        awaited_[at(b)] = 1;
       }
     }
     using Entry = std::pair<int64_t, int32_t>;
     std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
-    const auto push = [&](int32_t u) { ready.emplace(rank_of(u, awaited[at(u)]), u); };
+    const auto push = [&](int32_t u) { ready.emplace(rank_of(u), u); };
     for (int32_t u = 0; u < count; ++u) {
       if (fuser_.units.alive(u) && waiting[at(u)] == 0) push(u);
     }
@@ -111,6 +116,48 @@ class Compiler {
     }
   }
 
+  /// A kernel on results of another kernel's roots alone is that one's end where all else that it reads is there by
+  /// then: devices compute it where these are added up. What comes last, once nothing can fail, stays there.
+  void find_ends() {
+    ends_of_.assign(at(fuser_.units.count()), -1);
+    std::vector<size_t> place(at(fuser_.units.count()), 0);
+    for (size_t i = 0; i < order_.size(); ++i) place[at(order_[i])] = i;
+    for (const int32_t u : order_) {
+      if (fuser_.units[u].call || rank_of(u) >= comes_last || !is_short_of_elements(u)) continue;
+      int32_t last = -1;  // of those that it waits for
+      for (const int32_t other : order_) {
+        if (other != u && fuser_.units.depends(u, other) && (last < 0 || place[at(other)] > place[at(last)]))
+          last = other;
+      }
+      if (last >= 0 && reads_roots_of(u, last)) ends_of_[at(u)] = last;
+    }
+  }
+
+  /// Whether every member is computed element by element, from little.
+  bool is_short_of_elements(int32_t u) const {
+    constexpr size_t most_members = 16, most_loads = 8;
+    const Unit& unit = fuser_.units[u];
+    const bool elements = std::all_of(unit.members.begin(), unit.members.end(), [&](int32_t member) {
+      return v(member).op && fuser_.level(member) == Level::full;
+    });
+    std::vector<int32_t> loads;
+    each_loaded(u, [&](int32_t root) { add_unique(loads, root); });
+    return elements && !v(unit.domain).channels_first && loads.size() <= most_loads &&
+           unit.members.size() + unit.again.size() <= most_members;
+  }
+
+  /// Whether the unit reads of the other one results of its roots alone, some of them element by element.
+  bool reads_roots_of(int32_t u, int32_t other) const {
+    if (fuser_.units[other].call || ends_of_[at(other)] >= 0) return false;
+    bool roots = true, as_large = false;
+    each_loaded(u, [&](int32_t root) {
+      if (fuser_.unit_of(root) != other) return;
+      roots = roots && fuser_.level(root) == Level::late;
+      as_large = as_large || contains(fuser_.units[u].full_loads, root);
+    });
+    return roots && as_large;
+  }
+
   void add_step(int32_t unit) {
     Step step;
     if (fuser_.units[unit].call) {
@@ -119,12 +166,26 @@ class Compiler {
       Kernel kernel = emit(s_, fuser_, unit, fuser_.units[unit], stored_);
       if (kernel.stores.empty() && kernel.roots.empty()) return;
       step.kernel = static_cast<int32_t>(s_.kernels.size());
-      for (const Port& port : kernel.loads) add_unique(step.reads, fuser_.storage(port.value));
-      for (const Port& port : kernel.stores) step.writes.push_back(port.value);
-      for (const Port& port : kernel.roots) step.writes.push_back(port.value);
-      s_.kernels.push_back(std::move(kernel));
+      add_kernel(step, std::move(kernel));
+      for (const int32_t end : order_) {
+        if (ends_of_[at(end)] == unit) add_end(step, end);
+      }
     }
     s_.steps.push_back(std::move(step));
+  }
+
+  void add_kernel(Step& step, Kernel&& kernel) {
+    for (const Port& port : kernel.loads) add_unique(step.reads, fuser_.storage(port.value));
+    for (const Port& port : kernel.stores) step.writes.push_back(port.value);
+    for (const Port& port : kernel.roots) step.writes.push_back(port.value);
+    s_.kernels.push_back(std::move(kernel));
+  }
+
+  void add_end(Step& step, int32_t unit) {
+    Kernel kernel = emit(s_, fuser_, unit, fuser_.units[unit], stored_);
+    if (kernel.stores.empty()) return;
+    step.ends.push_back(static_cast<int32_t>(s_.kernels.size()));
+    add_kernel(step, std::move(kernel));
   }
 
   void add_call(Step& step, int32_t number) {
@@ -215,6 +276,14 @@ class Compiler {
     }
   }
 
+  bool is_read_by_ends(const Step& step, int32_t value) const {
+    return std::any_of(step.ends.begin(), step.ends.end(), [&](int32_t end) {
+      const std::vector<Port>& loads = s_.kernels[at(end)].loads;
+      return std::any_of(loads.begin(), loads.end(),
+                         [&](const Port& load) { return fuser_.storage(load.value) == value; });
+    });
+  }
+
   bool donates(const Kernel& kernel, const Port& load, const Port& store, const std::vector<int32_t>& last_read,
                int32_t step, bool after_calls) {
     const Value &from = v(load.value), &to = v(store.value);
@@ -222,6 +291,7 @@ class Compiler {
       return false;
     if (from.channels_first != kernel.channels_first) return false;
     if (last_read[at(load.value)] != step || escapes_[at(load.value)]) return false;
+    if (is_read_by_ends(s_.steps[at(step)], load.value)) return false;
     const auto same_memory = [&](const Port& port) { return fuser_.storage(port.value) == load.value; };
     if (std::count_if(kernel.loads.begin(), kernel.loads.end(), same_memory) != 1) return false;
     const Home home = s_.homes[at(load.value)];
@@ -238,7 +308,9 @@ class Compiler {
   int recomputed_work_;
   bool passed_over_ = false;  // a leaf whose memory a store would take over, because somebody else holds it
   std::vector<char> stored_, escapes_;
+  std::vector<char> awaited_;  // units that others depend on
   std::vector<int32_t> order_;
+  std::vector<int32_t> ends_of_;  // of units: the one whose end it is, or -1
 };
 
 }  // namespace
@@ -264,7 +336,8 @@ size_t Structure::bytes() const {
                  room_of(donor) + room_of(kernels) + room_of(steps);
   for (const Value& value : graph.values) bytes += value.in.bytes();
   for (const Step& step : steps)
-    bytes += room_of(step.reads) + room_of(step.writes) + room_of(step.results) + room_of(step.behind);
+    bytes +=
+        room_of(step.reads) + room_of(step.writes) + room_of(step.results) + room_of(step.behind) + room_of(step.ends);
   for (const Kernel& k : kernels) {
     bytes += room_of(k.instrs) + room_of(k.loads) + room_of(k.scalars) + room_of(k.stores) + room_of(k.roots);
   }

@@ -129,6 +129,7 @@ struct Step {
   std::vector<int32_t> results;        // of a node of several: values by number, -1: nobody reads it; `result` has none
   bool taken = false;                  // calls: the target said that it takes calls like this one
   std::vector<int32_t> behind;         // kernels that compute the epilogue, in place, where the call is refused
+  std::vector<int32_t> ends;           // kernels on results of the kernel's roots: they run when these are there
   std::vector<int32_t> reads, writes;  // values with storage of their own
 };
 

@@ -12,6 +12,11 @@ uint8_t Unit::row_wide() const {
   return rest;
 }
 
+Level Unit::level_of(uint8_t wide_dims) const {
+  if (wide_dims == wide) return Level::full;
+  return row_dims > 0 && wide_dims == row_wide() ? Level::row : Level::none;
+}
+
 bool contains(const std::vector<int32_t>& list, int32_t value) {
   return std::find(list.begin(), list.end(), value) != list.end();
 }

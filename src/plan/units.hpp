@@ -34,6 +34,8 @@ struct Unit {
   std::vector<int32_t> full_loads, row_loads;  // values from outside, known to be as large as domain / row
 
   uint8_t row_wide() const;  // wide dims of row-level values
+  /// The level of a value with these wide dims that is computed here as well; none where it has no place.
+  Level level_of(uint8_t wide_dims) const;
   bool computes_again(int32_t value) const;
 };
 
