@@ -84,10 +84,14 @@ class RootWriter {
     return sum;
   }
 
-  /// A walk of neighbours meets neighbours where the first dim is added up; elsewhere it pays for few elements.
+  /// A walk of neighbours meets neighbours where the first dim is added up, or items own strips; elsewhere it pays for
+  /// few elements.
   bool stores_go_along(const std::vector<RootJob>& jobs) const {
     constexpr int64_t few = 1 << 16;
-    return !kernel_.instrs[jobs.front().instr].row && (sizes_.row * sizes_.rows <= few || !(kept(jobs.front()) & 1));
+    if (kernel_.instrs[jobs.front().instr].row) return false;
+    const RootSizes s(sizes_, 0, kept(jobs.front()));
+    return sizes_.row * sizes_.rows <= few || !s.columns() ||
+           (strip_of(s.run) > 1 && sizes_.sizes[0] % widest_strip == 0);
   }
 
   void write_root(const std::vector<RootJob>& jobs, const std::vector<size_t>& stores) {
@@ -313,6 +317,38 @@ class RootWriter {
     for (size_t i = 0; i < stores.size(); ++i) w.store(all.store_to[i], spot.linear, values[i]);
   }
 
+  /// What stores get in the lanes of a strip. All values first: a store may take over the memory of a load.
+  class StoredStrip {
+   public:
+    StoredStrip(KernelWriter& w, Operands& all, const std::vector<size_t>& stores, int vector_bytes)
+        : w_(w), all_(all), stores_(stores), vector_bytes_(vector_bytes), values_(stores.size()) {}
+
+    void add(const Spot& spot) {
+      spots_.push_back(spot);
+      for (size_t i = 0; i < stores_.size(); ++i) {
+        values_[i].push_back(all_.body.element(all_.body.definition(stores_[i], 0), spot));
+      }
+    }
+    void write(bool within_line) {
+      for (size_t i = 0; i < stores_.size(); ++i) {
+        if (within_line) {
+          w_.store_vector(all_.store_to[i], spots_[0].linear, values_[i], vector_bytes_);
+          continue;
+        }
+        for (size_t lane = 0; lane < spots_.size(); ++lane)
+          w_.store(all_.store_to[i], spots_[lane].linear, values_[i][lane]);
+      }
+    }
+
+   private:
+    KernelWriter& w_;
+    Operands& all_;
+    const std::vector<size_t>& stores_;
+    int vector_bytes_;
+    std::vector<Spot> spots_;
+    std::vector<std::vector<Term>> values_;
+  };
+
   /// The same for a strip from `first` on.
   void add_strip(KernelWriter& w, const std::vector<RootJob>& jobs, const RootSizes& s, Operands& all,
                  const std::vector<size_t>& stores, int strip, Term first, const std::function<Spot(Term)>& spot_of,
@@ -321,27 +357,17 @@ class RootWriter {
     const Spot begin = spot_of(first);
     const std::vector<std::vector<Term>> there = from_memory(w, jobs, all, begin, within ? strip : 0);
     all.body.add_strip(all.loads, begin, strip, list_.device.vector_bytes, within);
-    std::vector<std::vector<Term>> values(stores.size());
-    std::vector<Spot> spots;
+    StoredStrip stored(w, all, stores, list_.device.vector_bytes);
     for (int lane = 0; lane < strip; ++lane) {
-      spots.push_back(within || lane == 0 ? next(begin, lane) : spot_of(first + lane));
+      const Spot spot = within || lane == 0 ? next(begin, lane) : spot_of(first + lane);
       all.body.go_to_lane(lane);
       for (size_t i = 0; i < jobs.size(); ++i) {
         const bool stands = !there[i].empty();
-        add(w, jobs[i], sums[i],
-            stands ? there[i][static_cast<size_t>(lane)] : operand(w, jobs[i], all, i, spots.back()));
+        add(w, jobs[i], sums[i], stands ? there[i][static_cast<size_t>(lane)] : operand(w, jobs[i], all, i, spot));
       }
-      for (size_t i = 0; i < stores.size(); ++i) {
-        values[i].push_back(all.body.element(all.body.definition(stores[i], 0), spots.back()));
-      }
+      stored.add(spot);
     }
-    for (size_t i = 0; i < stores.size(); ++i) {
-      if (within) {
-        w.store_vector(all.store_to[i], begin.linear, values[i], list_.device.vector_bytes);
-        continue;
-      }
-      for (size_t lane = 0; lane < spots.size(); ++lane) w.store(all.store_to[i], spots[lane].linear, values[i][lane]);
-    }
+    stored.write(within);
   }
 
   /// Operands that stand in memory, `strip` elements each; nothing for the others.
@@ -481,6 +507,7 @@ class RootWriter {
       const bool within = within_line(s, strip);
       const std::vector<std::vector<Term>> there = from_memory(w, jobs, all, begin, within ? strip : 0);
       all.body.add_strip(all.loads, begin, strip, list_.device.vector_bytes, within);
+      StoredStrip stored(w, all, stores, list_.device.vector_bytes);
       for (int lane = 0; lane < strip; ++lane) {
         const Spot spot =
             within ? next(begin, lane) : joined(w, s, sizes, w.coordinates(at.result + lane, sizes.kept), reduced_at);
@@ -491,8 +518,9 @@ class RootWriter {
           add(w, jobs[i], sums[which],
               stands ? there[i][static_cast<size_t>(lane)] : operand(w, jobs[i], all, i, spot));
         }
-        store_element(w, all, stores, spot);
+        stored.add(spot);
       }
+      stored.write(within);
     });
     all.body.leave();
     std::map<ScalarType, int> arrays;

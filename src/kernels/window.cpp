@@ -91,6 +91,18 @@ std::vector<size_t> order_of(const View& image) {
   return order;
 }
 
+/// Whether no element is in two windows, and so few are in one that each may look at the others.
+bool are_apart(const Pooling& pooling) {
+  constexpr int64_t most = 16;
+  const WindowAttributes& a = pooling.attributes;
+  int64_t elements = 1;
+  for (int d = 0; d < pooling.view(pooling.node).rank - 2; ++d) {
+    if ((a.window[d] - 1) * a.dilation[d] >= a.stride[d]) return false;
+    elements *= a.window[d];
+  }
+  return elements <= most;
+}
+
 /// A kernel of one item for each element of the result; what stands in it is written by the functions below.
 class WindowWriter {
  public:
@@ -207,8 +219,26 @@ class WindowWriter {
     return picked;
   }
 
+  /// The same where no two windows meet: dy of the only one, if this is its first largest element.
+  Term maximum_gradient_apart(std::span<const Term> at) {
+    const Term slope = w_.variable(zero()), own = place_in_image(at), x = load(0, at);
+    windows_.each_window(at, [&](std::span<const Term> place, std::span<const Term>) {
+      const Term y = load(1, place);
+      w_.when(same(x, y), [&] {
+        const Term is_first = w_.variable(w_.bits(boolean, 1));
+        windows_.each_tap(place, [&](std::span<const Term> other, std::span<const Term>) {
+          w_.when(place_in_image(other) < own && same(load(0, other), y),
+                  [&] { w_.assign(is_first, w_.bits(boolean, 0)); });
+        });
+        w_.when(is_first, [&] { w_.assign(slope, load(2, place)); });
+      });
+    });
+    return slope;
+  }
+
   /// x, y, dy: the sum of dy of the windows that have picked this element.
   Term maximum_gradient(std::span<const Term> at) {
+    if (picks_ < 0) return maximum_gradient_apart(at);
     const Term sum = w_.variable(zero()), own = place_in_image(at);
     windows_.each_window(at, [&](std::span<const Term> place, std::span<const Term>) {
       w_.when(w_.load(picks_, place_in_pooled(place)) == own, [&] { w_.assign(sum, sum + load(2, place)); });
@@ -247,7 +277,7 @@ class WindowWriter {
   std::vector<ArrayTerm> from_;
   std::vector<Term> plane_;  // channel and image of this item
   Term channels_;
-  int picks_ = -1;  // of a gradient: where the windows' largest elements stand
+  int picks_ = -1;  // of a gradient whose windows meet: where their largest elements stand
 };
 
 }  // namespace
@@ -262,7 +292,7 @@ void write_window(const Layout& layout, int32_t node, LaunchList& list) {
   }
   if (pooling.view(node).count() == 0) return;
   WindowWriter writer(pooling);
-  if (pooling.what() == Window::maximum_gradient) {
+  if (pooling.what() == Window::maximum_gradient && !are_apart(pooling)) {
     const int64_t windows = pooling.pooled().count();
     const int32_t picks = list.scratch(windows * bytes_of(pooling.index()));
     if (windows > 0) list.launches.push_back(WindowWriter(pooling, "_picks").run_picks(picks));
