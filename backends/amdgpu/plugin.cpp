@@ -2,6 +2,8 @@
 #include "amdgpu/hip.hpp"
 #include "amdgpu/types.hpp"
 #include "common/text_field.hpp"
+#include "vendor/blas.hpp"
+#include "vendor/calls.hpp"
 
 #include <unistd.h>
 
@@ -168,6 +170,7 @@ rosin_backend make_table() {
   table.device_count = device_count;
   table.capabilities = capabilities;
   table.compile_key = compile_key;
+  vendor::put_calls(table);
   return table;
 }
 

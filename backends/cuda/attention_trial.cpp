@@ -5,13 +5,15 @@
 #include <vector>
 
 #include "cuda/cudnn.hpp"
-#include "cuda/scratch.hpp"
+#include "vendor/scratch.hpp"
 
 namespace rosin::cuda {
 namespace {
 
 using driver::Address;
 using driver::Failure;
+using vendor::ScratchMemory;
+using vendor::ScratchStream;
 using Numbers = std::vector<double>;
 
 constexpr int needed_major = 9, needed_minor = 21;  // before, no query sees a part of the keys alone

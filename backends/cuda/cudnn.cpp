@@ -4,13 +4,15 @@
 #include <cmath>
 
 #include "cuda/device_libraries.hpp"
-#include "cuda/scratch.hpp"
+#include "vendor/scratch.hpp"
 
 namespace rosin::cuda {
 namespace {
 
 using driver::Address;
 using driver::Failure;
+using vendor::ScratchMemory;
+using vendor::ScratchStream;
 
 constexpr size_t most_kept = 256;
 

@@ -1,5 +1,5 @@
-// What plans are made of: a call as a graph of cuDNN's operations. Read first: cudnn_library.hpp, convolution.hpp,
-// attention.hpp. Read next: cudnn_plan.hpp.
+// What plans are made of: a call as a graph of cuDNN's operations. Read first: cudnn_library.hpp,
+// vendor/convolution.hpp, attention.hpp. Read next: cudnn_plan.hpp.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,12 @@
 #include <vector>
 
 #include "cuda/attention.hpp"
-#include "cuda/convolution.hpp"
 #include "cuda/cudnn_library.hpp"
+#include "vendor/convolution.hpp"
 
 namespace rosin::cuda {
+
+using vendor::Convolution;
 
 /// Which device plans are for: that of a handle, or one that is described and need not be there.
 struct DnnTarget {

@@ -1,10 +1,10 @@
 // librosin_cuda.so: the driver of NVIDIA's GPUs under the names that CUDA gives its functions. Read first: cuda.hpp.
 #include "common/text_field.hpp"
 #include "cuda.hpp"
-#include "cuda/blas.hpp"
 #include "cuda/calls.hpp"
 #include "cuda/cudnn.hpp"
 #include "types.hpp"
+#include "vendor/blas.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -164,21 +164,18 @@ const Library& driver_library() {
   return library;
 }
 
-const BlasLibrary& blas_library() {
+int driver_version() {
   driver::the_driver();
-  static const BlasLibrary library(started().version);
-  return library;
+  return started().version;
 }
 
 const DnnLibrary& dnn_library() {
-  driver::the_driver();
-  static const DnnLibrary library(started().version);
+  static const DnnLibrary library(driver_version());
   return library;
 }
 
 const Compiler& the_compiler() {
-  driver::the_driver();
-  static const Compiler compiler(started().version);
+  static const Compiler compiler(driver_version());
   return compiler;
 }
 
@@ -186,7 +183,7 @@ namespace {
 
 /// Why the first device cannot compute with cuBLASLt and with cuDNN; empty: it can, and has.
 struct WhyNot {
-  std::string blas = blas_library().reason(), dnn = dnn_library().reason();
+  std::string blas = blas_library().reason, dnn = dnn_library().reason();
 
   WhyNot() {
     if (!blas.empty() && !dnn.empty()) return;
@@ -224,7 +221,7 @@ struct Found {
     add("driver", version_text(started().version));
     add("NVRTC", the_compiler().version());
     const WhyNot why;
-    add("cuBLASLt", blas_library().version(), why.blas);
+    add("cuBLASLt", blas_library().version, why.blas);
     add("cuDNN", dnn_library().version(), why.dnn);
   }
 };
@@ -247,12 +244,7 @@ rosin_backend make_table() {
   rosin_backend table = driver::table_of("CUDA", "CUDA " ROSIN_VERSION);
   table.device_count = device_count;
   table.capabilities = capabilities;
-  table.call_takes = call_takes;
-  table.call_prepare = call_prepare;
-  table.call_destroy = driver::call_destroy;
-  table.call_run = driver::call_run;
-  table.call_tune = driver::call_tune;
-  table.call_choice = driver::call_choice;
+  put_calls(table);
   table.attach = [](const rosin_host* host) { host_of_plans = host; };
   table.compile_key = compile_key;
   table.call_reserve = call_reserve;

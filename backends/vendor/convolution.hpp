@@ -1,6 +1,6 @@
-// From the description of a convolution to what cuDNN is told: tensors of (batch, channels, spatial dims from the
-// slowest) and a window. Nothing of CUDA is called here.
-// Read first: rosin/backend.h (Vendor calls). Read next: cudnn_graph.hpp.
+// From the description of a convolution to what a library (cuDNN, MIOpen) is told: tensors of (batch, channels, spatial
+// dims from the slowest) and a window. No library is called here.
+// Read first: rosin/backend.h (Vendor calls). Read next: cuda/cudnn_graph.hpp.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 #include <rosin/backend.h>
 
-namespace rosin::cuda {
+namespace rosin::vendor {
 
-/// An array as cuDNN sees it. Weights are (out, in / groups, spatial dims).
+/// An array as the library sees it. Weights are (out, in / groups, spatial dims).
 struct Tensor {
   std::vector<int64_t> sizes, strides;
   int at = -1;  // which array of the call it is
@@ -31,11 +31,11 @@ struct Convolution {
   std::vector<uint64_t> bytes;                               // that each array of the call reaches over
 };
 
-/// Throws ROSIN_UNSUPPORTED unless cuDNN has calls like this one, whatever the sizes.
+/// Throws ROSIN_UNSUPPORTED unless the libraries have convolutions like this one, whatever the sizes.
 void check_convolution(const rosin_call_description& call);
 
-/// The convolution of a call with sizes. Throws ROSIN_UNSUPPORTED where its arrays do not lie as cuDNN is told here,
-/// ROSIN_INVALID where their sizes do not fit.
+/// The convolution of a call with sizes. Throws ROSIN_UNSUPPORTED where its arrays do not lie as libraries are told
+/// here, ROSIN_INVALID where their sizes do not fit.
 Convolution convolution_of(const rosin_call_description& call);
 
-}  // namespace rosin::cuda
+}  // namespace rosin::vendor

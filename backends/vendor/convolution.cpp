@@ -1,17 +1,19 @@
 // See convolution.hpp.
-#include "cuda/convolution.hpp"
+#include "vendor/convolution.hpp"
 
 #include <algorithm>
 #include <array>
 
 #include "common/failure.hpp"
-#include "cuda/matmul.hpp"
-#include "cuda/roles.hpp"
+#include "vendor/matmul.hpp"
+#include "vendor/roles.hpp"
 
-namespace rosin::cuda {
+namespace rosin::vendor {
 namespace {
 
-[[noreturn]] void refuse(const char* why) { throw plugin::Failure{ROSIN_UNSUPPORTED, std::string("cuDNN: ") + why}; }
+[[noreturn]] void refuse(const char* why) {
+  throw plugin::Failure{ROSIN_UNSUPPORTED, std::string("convolution: ") + why};
+}
 [[noreturn]] void reject(const char* why) { throw plugin::Failure{ROSIN_INVALID, std::string("convolution: ") + why}; }
 
 /// The roles of x, w and y, which are those of the arrays in this order but for what a gradient makes.
@@ -22,7 +24,7 @@ std::array<int32_t, 3> roles_of(int32_t kind) {
       return {ROSIN_ROLE_INPUT_GRADIENT, ROSIN_ROLE_WEIGHTS, ROSIN_ROLE_OUTPUT_GRADIENT};
     case ROSIN_CALL_CONVOLUTION_WEIGHTS:
       return {ROSIN_ROLE_INPUT, ROSIN_ROLE_WEIGHTS_GRADIENT, ROSIN_ROLE_OUTPUT_GRADIENT};
-    default: refuse("it computes convolutions, no more");
+    default: refuse("a call of another kind");
   }
 }
 
@@ -46,7 +48,7 @@ void check_arrays(const rosin_call_description& call) {
   }
 }
 
-/// A bias with or without relu behind it is what cuDNN has engines for in every shape. Halves are rounded once there.
+/// A bias with or without relu behind it is what the libraries have in every shape. Halves are rounded once there.
 void check_epilogue(const rosin_call_description& call) {
   const rosin_epilogue& epilogue = call.epilogue;
   const bool relu = epilogue.activation == ROSIN_ACTIVATION_RELU;
@@ -58,11 +60,11 @@ void check_epilogue(const rosin_call_description& call) {
   if (!epilogue.bias || call.kind != ROSIN_CALL_CONVOLUTION) refuse("relu goes with a bias, and not with gradients");
   if (call.arrays[0].type == ROSIN_FLOAT64) refuse("Float64 has no epilogues");
   if (call.arrays[0].type != ROSIN_FLOAT32 && !call.unrounded) {
-    refuse("it rounds once where rosin rounds at each step");
+    refuse("its library rounds once where rosin rounds at each step");
   }
 }
 
-/// The dims of cuDNN by those of rosin: the last two, then the spatial ones from the slowest.
+/// The dims of the library by those of rosin: the last two, then the spatial ones from the slowest.
 std::vector<int> dims_of(int rank) {
   std::vector<int> dims{rank - 1, rank - 2};
   for (int d = rank - 3; d >= 0; --d) dims.push_back(d);
@@ -80,7 +82,7 @@ std::vector<int64_t> packed(const std::vector<int64_t>& sizes, const std::vector
   return strides;
 }
 
-/// Channels first, which cuDNN's engines read as it is, or the spatial dims first; dims of one element lie anywhere.
+/// Channels first, which the libraries read as it is, or the spatial dims first; dims of one element lie anywhere.
 std::vector<int64_t> strides_of(const std::vector<int64_t>& sizes, const std::vector<int64_t>& given) {
   const size_t rank = sizes.size();
   std::vector<size_t> channels_first{1}, spatial_first;
@@ -198,4 +200,4 @@ Convolution convolution_of(const rosin_call_description& call) {
   return convolution;
 }
 
-}  // namespace rosin::cuda
+}  // namespace rosin::vendor
