@@ -2,8 +2,8 @@
 #include "amdgpu/hip.hpp"
 #include "amdgpu/types.hpp"
 #include "common/text_field.hpp"
-#include "vendor/blas.hpp"
 #include "vendor/calls.hpp"
+#include "vendor/capabilities.hpp"
 
 #include <unistd.h>
 
@@ -147,13 +147,19 @@ rosin_status device_count(int32_t* count) {
   });
 }
 
+struct Found : vendor::Capabilities {
+  Found() {
+    add("HIP", version_text(started().version));
+    add("hipRTC", the_compiler().version());
+    vendor::FirstDevice first;
+    add_blas(first);
+  }
+};
+
 rosin_status capabilities(const rosin_capability** list, uint32_t* count) {
   return driver::guarded([&] {
-    static const std::string hip = version_text(started().version);
-    static const std::string compiler = the_compiler().version();
-    static const rosin_capability found[] = {{"HIP", hip.c_str(), nullptr}, {"hipRTC", compiler.c_str(), nullptr}};
-    *list = found;
-    *count = static_cast<uint32_t>(std::size(found));
+    static const Found found;
+    found.put(list, count);
   });
 }
 

@@ -4,12 +4,11 @@
 #include "cuda/calls.hpp"
 #include "cuda/cudnn.hpp"
 #include "types.hpp"
-#include "vendor/blas.hpp"
+#include "vendor/capabilities.hpp"
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <optional>
 
 namespace rosin::cuda {
@@ -181,21 +180,6 @@ const Compiler& the_compiler() {
 
 namespace {
 
-/// Why the first device cannot compute with cuBLASLt and with cuDNN; empty: it can, and has.
-struct WhyNot {
-  std::string blas = blas_library().reason, dnn = dnn_library().reason();
-
-  WhyNot() {
-    if (!blas.empty() && !dnn.empty()) return;
-    rosin_device* device = nullptr;
-    const bool opened = driver::open(0, &device) == ROSIN_OK;
-    const std::string why = opened ? "" : plugin::error_text();
-    const std::unique_ptr<rosin_device, void (*)(rosin_device*)> owner(device, driver::close);
-    if (blas.empty()) blas = opened ? blas_of(*device).reason() : why;
-    if (dnn.empty()) dnn = opened ? dnn_of(*device).reason() : why;
-  }
-};
-
 /// Devices can be used only where their kernels can be compiled.
 rosin_status device_count(int32_t* count) {
   return driver::guarded([&] {
@@ -209,28 +193,26 @@ rosin_status device_count(int32_t* count) {
   });
 }
 
-struct Found {
-  std::deque<std::string> texts;
-  std::vector<rosin_capability> list;
-
-  void add(const char* name, const std::string& version, const std::string& reason = {}) {
-    const char* kept = texts.emplace_back(version).c_str();
-    list.push_back({name, kept, texts.emplace_back(reason).c_str()});
-  }
+struct Found : Capabilities {
   Found() {
     add("driver", version_text(started().version));
     add("NVRTC", the_compiler().version());
-    const WhyNot why;
-    add("cuBLASLt", blas_library().version, why.blas);
-    add("cuDNN", dnn_library().version(), why.dnn);
+    FirstDevice first;
+    add_blas(first);
+    add("cuDNN", dnn_library().version(), why_no_dnn(first));
+  }
+
+ private:
+  static std::string why_no_dnn(FirstDevice& first) {
+    if (!dnn_library().reason().empty()) return dnn_library().reason();
+    return first.get() ? dnn_of(*first.get()).reason() : first.reason();
   }
 };
 
 rosin_status capabilities(const rosin_capability** list, uint32_t* count) {
   return driver::guarded([&] {
     static const Found found;
-    *list = found.list.data();
-    *count = static_cast<uint32_t>(found.list.size());
+    found.put(list, count);
   });
 }
 
