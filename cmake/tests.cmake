@@ -70,8 +70,8 @@ rosin_inside_tests(unit_tests ${unit_sources})
 if(TARGET unit_tests)
   # Tests of device kernels run them in the interpreter of the reference back end.
   target_sources(unit_tests PRIVATE $<TARGET_OBJECTS:rosin_interpreter>)
-  foreach(source cuda/attention cuda/matmul cuda/convolution cuda/cudnn_attention cuda/cudnn_graph cuda/cudnn_library
-      cuda/cudnn_plan driver/libraries metal/graph_arrays)
+  foreach(source cuda/attention cuda/cudnn_attention cuda/cudnn_graph cuda/cudnn_library cuda/cudnn_plan
+      driver/libraries metal/graph_arrays vendor/convolution vendor/matmul)
     target_sources(unit_tests PRIVATE ${PROJECT_SOURCE_DIR}/backends/${source}.cpp)
   endforeach()
   target_include_directories(unit_tests PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/backends)
@@ -202,7 +202,7 @@ if(UNIX AND NOT APPLE)
   # fake_hip: the same machine under HIP's names, for the plug-in of AMDGPU.
   set(fake_hip ${PROJECT_SOURCE_DIR}/tests/fake_hip)
   add_library(fake_hip SHARED ${fake_hip}/libamdhip64.cpp ${fake}/libcuda.cpp ${fake}/graphs.cpp ${fake}/machine.cpp
-    ${fake}/kernels.cpp)
+    ${fake}/kernels.cpp ${fake}/library_work.cpp)
   target_include_directories(fake_hip PRIVATE ${PROJECT_SOURCE_DIR}/backends)
   target_compile_definitions(fake_hip PRIVATE FAKE_HIP)
   set_target_properties(fake_hip PROPERTIES OUTPUT_NAME amdhip64 SUFFIX .so.6)
@@ -210,6 +210,21 @@ if(UNIX AND NOT APPLE)
   set_target_properties(fake_hiprtc PROPERTIES OUTPUT_NAME hiprtc SUFFIX .so.6)
   target_compile_definitions(fake_hiprtc PRIVATE
     FAKE_CUDA_SOURCES="${fake}" FAKE_CUDA_COMPILER="${CMAKE_CXX_COMPILER}")
+  add_library(fake_hipblaslt SHARED ${fake}/cublaslt.cpp ${fake}/product.cpp)
+  add_dependencies(fake_hipblaslt fake_hip)
+  set_target_properties(fake_hipblaslt PROPERTIES OUTPUT_NAME hipblaslt SUFFIX .so.1)
+  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/fake_hip/hipblaslt/library)
+  foreach(architecture gfx90a gfx942 gfx1100 gfx1201)  # for which it says to have kernels
+    file(TOUCH ${PROJECT_BINARY_DIR}/fake_hip/hipblaslt/library/TensileLibrary_lazy_${architecture}.dat)
+  endforeach()
+  add_library(fake_miopen SHARED ${fake_hip}/miopen.cpp ${fake_hip}/miopen_problem.cpp ${fake}/convolve.cpp)
+  add_dependencies(fake_miopen fake_hip)
+  set_target_properties(fake_miopen PROPERTIES OUTPUT_NAME MIOpen SUFFIX .so.1)
+  set(fakes_of_hip fake_hip fake_hiprtc fake_hipblaslt fake_miopen)
+  foreach(library fake_hipblaslt fake_miopen)
+    target_include_directories(${library} PRIVATE ${PROJECT_SOURCE_DIR}/backends)
+    target_compile_definitions(${library} PRIVATE FAKE_HIP)
+  endforeach()
   # fake_metal_machine: the same machine for the stand-in of Metal, with the text of its kernels.
   set(fake_metal ${PROJECT_SOURCE_DIR}/tests/fake_metal)
   # Kernels that are kept from before these files changed are compiled anew.
@@ -252,7 +267,7 @@ if(UNIX AND NOT APPLE)
     COMMAND ${CMAKE_COMMAND} -E create_symlink Metal ${PROJECT_BINARY_DIR}/fake_metal/libobjc.A.dylib
     COMMAND ${CMAKE_COMMAND} -E create_symlink Metal
       ${PROJECT_BINARY_DIR}/fake_metal/MetalPerformanceShadersGraph)
-  foreach(library fake_cuda fake_nvrtc fake_cublaslt fake_cudnn fake_nccl fake_hip fake_hiprtc)
+  foreach(library fake_cuda fake_nvrtc fake_cublaslt fake_cudnn fake_nccl ${fakes_of_hip})
     target_compile_definitions(${library} PRIVATE FAKE_MARK="${fake_mark}")
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
       # g++ 12 misreads std::regex where it is compiled with sanitizers.
@@ -263,15 +278,14 @@ if(UNIX AND NOT APPLE)
     set_target_properties(${library} PROPERTIES NO_SONAME ON
       LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fake_cuda CXX_VISIBILITY_PRESET hidden)
   endforeach()
-  foreach(library fake_hip fake_hiprtc)
+  foreach(library ${fakes_of_hip})
     target_include_directories(${library} PRIVATE ${fake})
     set_target_properties(${library} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fake_hip)
   endforeach()
-  add_dependencies(conformance fake_cuda fake_nvrtc fake_cublaslt fake_cudnn fake_hip fake_hiprtc fake_metal)
+  add_dependencies(conformance fake_cuda fake_nvrtc fake_cublaslt fake_cudnn ${fakes_of_hip} fake_metal)
   foreach(program suite_tests ranks_tests)
     if(TARGET ${program})
-      add_dependencies(${program} fake_cuda fake_nvrtc fake_cublaslt fake_cudnn fake_nccl fake_hip fake_hiprtc
-        fake_metal)
+      add_dependencies(${program} fake_cuda fake_nvrtc fake_cublaslt fake_cudnn fake_nccl ${fakes_of_hip} fake_metal)
     endif()
   endforeach()
   # fault_steps: training while the driver fails; tests/cuda_faults_test.py starts it.

@@ -4,10 +4,12 @@
 #include <algorithm>
 
 #include "common/failure.hpp"
-#include "cuda/roles.hpp"
+#include "vendor/roles.hpp"
 
 namespace rosin::cuda {
 namespace {
+
+using vendor::place_of;
 
 constexpr int64_t unit = 8, most_features = 256;  // elements that are read at a time; of a head
 

@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "cuda/convolution.hpp"
+#include "vendor/convolution.hpp"
 
 namespace rosin::cuda {
+
+using vendor::Tensor;
 
 /// Attention, or its gradient: y of q, k and v, with the state where that is kept; or dq, dk and dv of all these and
 /// dy.

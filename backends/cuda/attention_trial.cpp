@@ -1,17 +1,20 @@
 // A small attention, computed by cuDNN and by its definition, with its gradient.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
 #include <vector>
 
 #include "cuda/cudnn.hpp"
-#include "cuda/scratch.hpp"
+#include "vendor/scratch.hpp"
 
 namespace rosin::cuda {
 namespace {
 
 using driver::Address;
 using driver::Failure;
+using vendor::ScratchMemory;
+using vendor::ScratchStream;
 using Numbers = std::vector<double>;
 
 constexpr int needed_major = 9, needed_minor = 21;  // before, no query sees a part of the keys alone

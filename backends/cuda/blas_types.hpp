@@ -1,20 +1,19 @@
-// What calls of cuBLASLt exchange, as its documentation gives it (cublasLt.h, cublas_api.h, CUDA 11.8 and later).
-// tests/cuda_headers_test.py compares it with the real headers where they are there.
+// The numbers of cuBLASLt, as its documentation gives them (cublasLt.h, cublas_api.h, CUDA 11.8 and later).
+// tests/cuda_headers_test.py compares them with the real headers where they are there. Read first:
+// vendor/blas_types.hpp.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include "vendor/blas_types.hpp"
+
 namespace rosin::cuda::blas {
 
-using Handle = struct OpaqueHandle*;
-using Operation = struct OpaqueOperation*;    // cublasLtMatmulDesc_t
-using Layout = struct OpaqueLayout*;          // cublasLtMatrixLayout_t
-using Preference = struct OpaquePreference*;  // cublasLtMatmulPreference_t
+using namespace vendor::blas;
 
-/// cublasStatus_t
+/// cublasStatus_t, beside success
 enum Status : int {
-  success = 0,
   not_initialized = 1,
   alloc_failed = 3,
   invalid_value = 7,
@@ -45,19 +44,6 @@ enum class OperationAttribute : int {
   auxiliary_batch_stride = 13
 };
 
-/// cublasLtEpilogue_t: bits of one number, `plain` where none is set
-enum Epilogue : uint32_t {
-  plain = 1,
-  relu = 2,
-  bias = 4,
-  relu_gradient = 8,  // with `auxiliary`
-  sums_of_result = 16,
-  gelu = 32,
-  gelu_gradient = 64,  // with `auxiliary`
-  auxiliary = 128,
-  sums_of_left = 256
-};
-
 /// cublasLtMatmulPreferenceAttributes_t
 enum class PreferenceAttribute : int {
   workspace = 1,
@@ -71,47 +57,39 @@ enum class PreferenceAttribute : int {
 /// cublasLtReductionScheme_t; bits of one number. What is left out here adds into the result in place.
 enum Reduction : uint32_t { in_compute_type = 2, any_reduction = 7 };
 
-/// cublasLtMatmulAlgo_t
-struct Algorithm {
-  uint64_t data[8];
-};
-
-/// cublasLtMatmulHeuristicResult_t
-struct Candidate {
-  Algorithm algorithm;
-  size_t workspace;
-  int status;
-  float waves;
-  int reserved[4];
-};
+/// Words of cublasLtMatmulAlgo_t
+constexpr size_t algorithm_words = 8;
 
 /// CUBLAS_OP_T
 constexpr int32_t transposed = 1;
 
 /// libraryPropertyType
 enum class Property : int { major = 0, minor = 1, patch = 2 };
+using PropertyFunction = int (*)(Property which, int* value);
 
-/// The functions of the library, by their names without its prefix.
-struct Functions {
-  int (*property)(Property which, int* value);
-  int (*create)(Handle* handle);
-  int (*destroy)(Handle handle);
-  int (*operation_create)(Operation* operation, Compute compute, Type scale);
-  int (*operation_destroy)(Operation operation);
-  int (*operation_set)(Operation operation, OperationAttribute which, const void* value, size_t bytes);
-  int (*layout_create)(Layout* layout, Type type, uint64_t rows, uint64_t columns, int64_t leading);
-  int (*layout_destroy)(Layout layout);
-  int (*layout_set)(Layout layout, LayoutAttribute which, const void* value, size_t bytes);
-  int (*preference_create)(Preference* preference);
-  int (*preference_destroy)(Preference preference);
-  int (*preference_set)(Preference preference, PreferenceAttribute which, const void* value, size_t bytes);
-  int (*candidates)(Handle handle, Operation operation, Layout a, Layout b, Layout c, Layout d, Preference preference,
-                    int wanted, Candidate* found, int* count);
-  int (*check)(Handle handle, Operation operation, Layout a, Layout b, Layout c, Layout d, const Algorithm* algorithm,
-               Candidate* checked);
-  int (*matmul)(Handle handle, Operation operation, const void* alpha, const void* a, Layout a_layout, const void* b,
-                Layout b_layout, const void* beta, const void* c, Layout c_layout, void* d, Layout d_layout,
-                const Algorithm* algorithm, void* workspace, size_t workspace_bytes, void* stream);
-};
+constexpr Numbers numbers() {
+  const auto n = [](auto number) { return static_cast<int>(number); };
+  return {.status = {not_initialized, alloc_failed, arch_mismatch, not_supported, mapping_error, execution_failed,
+                     internal_error},
+          .type = {n(Type::float32), n(Type::float64), n(Type::float16), n(Type::bfloat16)},
+          .compute = {n(Compute::float32), n(Compute::fast_float16), n(Compute::fast_bfloat16), n(Compute::fast_tf32),
+                      n(Compute::float64)},
+          .layout = {n(LayoutAttribute::batch_count), n(LayoutAttribute::batch_stride)},
+          .operation = {.transpose_a = n(OperationAttribute::transpose_a),
+                        .transpose_b = n(OperationAttribute::transpose_b),
+                        .epilogue = n(OperationAttribute::epilogue),
+                        .bias_pointer = n(OperationAttribute::bias_pointer),
+                        .bias_type = none,
+                        .auxiliary_pointer = n(OperationAttribute::auxiliary_pointer),
+                        .auxiliary_leading = n(OperationAttribute::auxiliary_leading),
+                        .auxiliary_batch_stride = n(OperationAttribute::auxiliary_batch_stride)},
+          .preference = {n(PreferenceAttribute::workspace),
+                         n(PreferenceAttribute::reductions),
+                         {n(PreferenceAttribute::alignment_a), n(PreferenceAttribute::alignment_b),
+                          n(PreferenceAttribute::alignment_c), n(PreferenceAttribute::alignment_d)}},
+          .in_compute_type = in_compute_type,
+          .any_reduction = any_reduction,
+          .transposed = transposed};
+}
 
 }  // namespace rosin::cuda::blas

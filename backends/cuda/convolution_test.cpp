@@ -1,6 +1,7 @@
 // How descriptions of convolutions become what cuDNN is told, and that the real cuDNN, where it is installed, has plans
-// for that: it builds them for a device that is described, and need not be there. See convolution.hpp, cudnn_plan.hpp.
-#include "cuda/convolution.hpp"
+// for that: it builds them for a device that is described, and need not be there. See vendor/convolution.hpp,
+// cudnn_plan.hpp.
+#include "vendor/convolution.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,6 +14,7 @@ namespace rosin::cuda {
 namespace {
 
 using Numbers = std::vector<int64_t>;
+using vendor::convolution_of;
 
 enum Order { channels_first, planes };
 

@@ -12,7 +12,8 @@ namespace rosin::cuda {
 /// libcuda, opened once.
 const Library& driver_library();
 
-/// 12080 is 12.8.
+/// That of the driver: what other libraries are made of must run there. 12080 is 12.8.
+int driver_version();
 std::string version_text(int version);
 
 /// NVRTC, opened when it is first asked for. `driver_version`: what it compiles must run there.

@@ -1,5 +1,5 @@
-// What plans are made of: a call as a graph of cuDNN's operations. Read first: cudnn_library.hpp, convolution.hpp,
-// attention.hpp. Read next: cudnn_plan.hpp.
+// What plans are made of: a call as a graph of cuDNN's operations. Read first: cudnn_library.hpp,
+// vendor/convolution.hpp, attention.hpp. Read next: cudnn_plan.hpp.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,12 @@
 #include <vector>
 
 #include "cuda/attention.hpp"
-#include "cuda/convolution.hpp"
 #include "cuda/cudnn_library.hpp"
+#include "vendor/convolution.hpp"
 
 namespace rosin::cuda {
+
+using vendor::Convolution;
 
 /// Which device plans are for: that of a handle, or one that is described and need not be there.
 struct DnnTarget {
@@ -38,7 +40,6 @@ DnnGraph graph_of(const DnnTarget& target, const Convolution& convolution);
 DnnGraph graph_of(const DnnTarget& target, const Attention& attention);
 
 /// The same for equal calls.
-std::string key_of(const Convolution& convolution);
 std::string key_of(const Attention& attention);
 
 dnn::Type dnn_type_of(int32_t type);

@@ -1,15 +1,14 @@
 // librosin_cuda.so: the driver of NVIDIA's GPUs under the names that CUDA gives its functions. Read first: cuda.hpp.
 #include "common/text_field.hpp"
 #include "cuda.hpp"
-#include "cuda/blas.hpp"
 #include "cuda/calls.hpp"
 #include "cuda/cudnn.hpp"
 #include "types.hpp"
+#include "vendor/capabilities.hpp"
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <optional>
 
 namespace rosin::cuda {
@@ -164,40 +163,22 @@ const Library& driver_library() {
   return library;
 }
 
-const BlasLibrary& blas_library() {
+int driver_version() {
   driver::the_driver();
-  static const BlasLibrary library(started().version);
-  return library;
+  return started().version;
 }
 
 const DnnLibrary& dnn_library() {
-  driver::the_driver();
-  static const DnnLibrary library(started().version);
+  static const DnnLibrary library(driver_version());
   return library;
 }
 
 const Compiler& the_compiler() {
-  driver::the_driver();
-  static const Compiler compiler(started().version);
+  static const Compiler compiler(driver_version());
   return compiler;
 }
 
 namespace {
-
-/// Why the first device cannot compute with cuBLASLt and with cuDNN; empty: it can, and has.
-struct WhyNot {
-  std::string blas = blas_library().reason(), dnn = dnn_library().reason();
-
-  WhyNot() {
-    if (!blas.empty() && !dnn.empty()) return;
-    rosin_device* device = nullptr;
-    const bool opened = driver::open(0, &device) == ROSIN_OK;
-    const std::string why = opened ? "" : plugin::error_text();
-    const std::unique_ptr<rosin_device, void (*)(rosin_device*)> owner(device, driver::close);
-    if (blas.empty()) blas = opened ? blas_of(*device).reason() : why;
-    if (dnn.empty()) dnn = opened ? dnn_of(*device).reason() : why;
-  }
-};
 
 /// Devices can be used only where their kernels can be compiled.
 rosin_status device_count(int32_t* count) {
@@ -212,28 +193,26 @@ rosin_status device_count(int32_t* count) {
   });
 }
 
-struct Found {
-  std::deque<std::string> texts;
-  std::vector<rosin_capability> list;
-
-  void add(const char* name, const std::string& version, const std::string& reason = {}) {
-    const char* kept = texts.emplace_back(version).c_str();
-    list.push_back({name, kept, texts.emplace_back(reason).c_str()});
-  }
+struct Found : Capabilities {
   Found() {
     add("driver", version_text(started().version));
     add("NVRTC", the_compiler().version());
-    const WhyNot why;
-    add("cuBLASLt", blas_library().version(), why.blas);
-    add("cuDNN", dnn_library().version(), why.dnn);
+    FirstDevice first;
+    add_blas(first);
+    add("cuDNN", dnn_library().version(), why_no_dnn(first));
+  }
+
+ private:
+  static std::string why_no_dnn(FirstDevice& first) {
+    if (!dnn_library().reason().empty()) return dnn_library().reason();
+    return first.get() ? dnn_of(*first.get()).reason() : first.reason();
   }
 };
 
 rosin_status capabilities(const rosin_capability** list, uint32_t* count) {
   return driver::guarded([&] {
     static const Found found;
-    *list = found.list.data();
-    *count = static_cast<uint32_t>(found.list.size());
+    found.put(list, count);
   });
 }
 
@@ -247,12 +226,7 @@ rosin_backend make_table() {
   rosin_backend table = driver::table_of("CUDA", "CUDA " ROSIN_VERSION);
   table.device_count = device_count;
   table.capabilities = capabilities;
-  table.call_takes = call_takes;
-  table.call_prepare = call_prepare;
-  table.call_destroy = driver::call_destroy;
-  table.call_run = driver::call_run;
-  table.call_tune = driver::call_tune;
-  table.call_choice = driver::call_choice;
+  put_calls(table);
   table.attach = [](const rosin_host* host) { host_of_plans = host; };
   table.compile_key = compile_key;
   table.call_reserve = call_reserve;

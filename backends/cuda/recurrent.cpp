@@ -6,10 +6,12 @@
 #include <vector>
 
 #include "common/failure.hpp"
-#include "cuda/roles.hpp"
+#include "vendor/roles.hpp"
 
 namespace rosin::cuda {
 namespace {
+
+using vendor::place_of;
 
 [[noreturn]] void refuse(const char* why) { throw plugin::Failure{ROSIN_UNSUPPORTED, std::string("cuDNN: ") + why}; }
 [[noreturn]] void reject(const char* why) { throw plugin::Failure{ROSIN_INVALID, std::string("recurrent: ") + why}; }

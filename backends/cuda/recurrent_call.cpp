@@ -4,8 +4,7 @@
 
 #include "cuda/calls.hpp"
 #include "cuda/cudnn_recurrent.hpp"
-#include "cuda/matmul.hpp"
-#include "cuda/roles.hpp"
+#include "vendor/roles.hpp"
 
 namespace rosin::cuda {
 namespace {

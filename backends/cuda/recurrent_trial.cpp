@@ -5,13 +5,15 @@
 #include <vector>
 
 #include "cuda/cudnn_recurrent.hpp"
-#include "cuda/scratch.hpp"
+#include "vendor/scratch.hpp"
 
 namespace rosin::cuda {
 namespace {
 
 using driver::Address;
 using driver::Failure;
+using vendor::ScratchMemory;
+using vendor::ScratchStream;
 using Numbers = std::vector<double>;
 
 constexpr int64_t features = 3, out = 4, steps = 3, batch = 2;

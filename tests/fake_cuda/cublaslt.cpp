@@ -1,5 +1,5 @@
-// The functions of cuBLASLt's stand-in. What the real library takes quietly and punishes late is an error at once. See
-// README.md. Read first: cublaslt.hpp.
+// The functions of the stand-in of cuBLASLt, and with FAKE_HIP of hipBLASLt, which has nearly the same. What the real
+// library takes quietly and punishes late is an error at once. See README.md. Read first: cublaslt.hpp.
 #include "cublaslt.hpp"
 
 #include <algorithm>
@@ -10,7 +10,14 @@
 
 #include "stand_in.hpp"
 
-#define FAKE_BLAS_API extern "C" __attribute__((visibility("default"))) int
+#ifdef FAKE_HIP
+#define FAKE_BLAS(name) hipblasLt##name
+constexpr const char* prefix = "hipblasLt";
+#else
+#define FAKE_BLAS(name) cublasLt##name
+constexpr const char* prefix = "cublasLt";
+#endif
+#define FAKE_BLAS_API(name) extern "C" __attribute__((visibility("default"))) int FAKE_BLAS(name)
 
 using namespace fake_blas;
 using fake::cuda;
@@ -36,10 +43,11 @@ int status_of(int code) {
   }
 }
 
-int call(const char* name, const std::function<void()>& f) {
+int call(const char* function, const std::function<void()>& f) {
+  const std::string name = std::string(prefix) + function;
   std::string said;
-  const int code = cuda().call(name, f, &said);
-  if (code != fake::success) note(std::string("error in ") + name + ": " + said);
+  const int code = cuda().call(name.c_str(), f, &said);
+  if (code != fake::success) note("error in " + name + ": " + said);
   return status_of(code);
 }
 
@@ -87,6 +95,12 @@ uint64_t mark_of(const Product& p) {
 [[noreturn]] void wrong(const char* text) { throw Trouble{fake::invalid_value, text}; }
 [[noreturn]] void refuse(const char* text) { throw Trouble{fake::not_supported, text}; }
 
+#ifdef FAKE_HIP
+constexpr bool has_relu_bits = false;  // in ROCm 7 relu keeps values, before it keeps nothing
+#else
+constexpr bool has_relu_bits = true;
+#endif
+
 void check_types(const Product& p) {
   const bool wide = p.operation.compute == blas::Compute::float64;
   const bool narrow = p.d.type == blas::Type::float16 || p.d.type == blas::Type::bfloat16;
@@ -116,7 +130,13 @@ void check_types(const Product& p) {
   if (std::find(std::begin(forms), std::end(forms), p.operation.epilogue) == std::end(forms)) {
     refuse("no such epilogue");
   }
-  if (wide && p.operation.epilogue != blas::plain) refuse("Float64 has no epilogues");
+  constexpr uint32_t bits = auxiliary | relu, gradient_bits = auxiliary | relu_gradient;
+  const uint32_t epilogue = p.operation.epilogue;
+  if (!has_relu_bits && ((epilogue & bits) == bits || (epilogue & gradient_bits) == gradient_bits)) {
+    refuse("relu with an auxiliary");
+  }
+  if (p.operation.bias_type && p.operation.bias_type != p.d.type) refuse("a bias of another type");
+  if (wide && epilogue != plain) refuse("Float64 has no epilogues");
 }
 
 void check_shapes(const Product& p) {
@@ -171,15 +191,29 @@ void check_epilogue(const Product& p, bool places) {
   if (places) cuda().check_memory(operation.auxiliary, bytes);
 }
 
-constexpr uint64_t algorithm_mark = 0x616c676f;
+/// What an algorithm's words hold.
+struct Algorithm {
+  static constexpr uint32_t right_mark = 0x616c676f;
+  uint32_t mark = right_mark, id = 0;
+  uint64_t product = 0, alignment = 0;
 
-/// Number `id`; odd ones want room, the last adds in place.
-blas::Candidate candidate(int id, const Product& p, uint32_t alignment) {
-  blas::Candidate one{};
-  const uint64_t room = id % 2 ? p.d.rows * p.d.columns * 8 : 0;
-  one.algorithm = {{algorithm_mark, static_cast<uint64_t>(id), mark_of(p), room, alignment}};
-  one.workspace = room;
-  one.status = id == 2 ? blas::not_supported : blas::success;
+  explicit Algorithm(const void* words) { std::memcpy(this, words, sizeof *this); }
+  Algorithm(int number, const Product& p, uint64_t of)
+      : id(static_cast<uint32_t>(number)), product(mark_of(p)), alignment(of) {}
+  bool is_for(const Product& p) const { return mark == right_mark && product == mark_of(p); }
+  /// Odd ones want room.
+  uint64_t room(const Product& p) const { return id % 2 ? p.d.rows * p.d.columns * 8 : 0; }
+};
+using Candidate = blas::Found<blas::algorithm_words>;
+static_assert(sizeof(Algorithm) <= sizeof(Candidate::words));
+
+/// The last adds in place.
+Candidate candidate(int id, const Product& p, uint32_t alignment) {
+  Candidate one{};
+  const Algorithm algorithm(id, p, alignment);
+  std::memcpy(one.words, &algorithm, sizeof algorithm);
+  one.workspace = algorithm.room(p);
+  one.status = id == 2 ? static_cast<int>(blas::not_supported) : blas::success;
   one.waves = 1;
   return one;
 }
@@ -199,12 +233,12 @@ void check_overlap(const Product& p) {
 }
 
 /// The addresses of a product, all of which lie in blocks of the device.
-std::vector<uint64_t> checked_addresses(const Product& p, const blas::Algorithm& algorithm, uint64_t workspace,
+std::vector<uint64_t> checked_addresses(const Product& p, const Algorithm& algorithm, uint64_t workspace,
                                         size_t workspace_bytes) {
   std::vector<uint64_t> all{p.a_at, p.b_at, p.d_at};
   if (p.beta != 0) all.push_back(p.c_at);
   for (const uint64_t address : all) {
-    if (address % std::max<uint64_t>(algorithm.data[4], p.d.element_bytes()) != 0)
+    if (address % std::max<uint64_t>(algorithm.alignment, p.d.element_bytes()) != 0)
       wrong("an address that is not aligned");
   }
   cuda().check_memory(p.a_at, p.a.reach());
@@ -214,7 +248,7 @@ std::vector<uint64_t> checked_addresses(const Product& p, const blas::Algorithm&
   check_epilogue(p, true);
   if (has_vector(p.operation)) all.push_back(p.operation.bias);
   if (has_auxiliary(p.operation)) all.push_back(p.operation.auxiliary);
-  const uint64_t room = algorithm.data[3];
+  const uint64_t room = algorithm.room(p);
   if (room > workspace_bytes) wrong("less room than the algorithm needs");
   if (room > 0) {
     if (workspace % 256 != 0) wrong("room that is not aligned");
@@ -222,6 +256,14 @@ std::vector<uint64_t> checked_addresses(const Product& p, const blas::Algorithm&
     all.push_back(workspace);
   }
   return all;
+}
+
+/// Whether operands are turned.
+void take_turn(bool& to, const void* value, size_t bytes) {
+  int32_t number = 0;
+  take(number, value, bytes);
+  if (number != blas::transposed) wrong("neither as it is nor transposed");
+  to = true;
 }
 
 double scalar(blas::Type type, const void* from) {
@@ -233,37 +275,48 @@ double scalar(blas::Type type, const void* from) {
   return type == blas::Type::float64 ? wide : static_cast<double>(single);
 }
 
-std::string text_of(const Product& p, const blas::Algorithm& algorithm) {
+std::string text_of(const Product& p, const Algorithm& algorithm) {
   std::ostringstream text;
   text << "matmul " << p.d.rows << "x" << p.d.columns << "x" << (p.operation.transpose_a ? p.a.rows : p.a.columns)
        << " batch " << p.d.batch << " type " << static_cast<int>(p.d.type) << " compute "
        << static_cast<int>(p.operation.compute) << " epilogue " << p.operation.epilogue << " beta " << p.beta
-       << " algorithm " << algorithm.data[1];
+       << " algorithm " << algorithm.id;
   return text.str();
 }
 
 }  // namespace
 
-FAKE_BLAS_API cublasLtGetProperty(int which, int* value) {
+#ifdef FAKE_HIP
+FAKE_BLAS_API(GetVersion)(void* handle, int* value) {
+  return call("GetVersion", [&] {
+    known(handles, handle);
+    *value = cuda().options().hipblaslt;
+  });
+}
+
+FAKE_BLAS_API(MatrixTransform)() { return blas::not_supported; }  // which ROCm 5.7 lacks
+#else
+FAKE_BLAS_API(GetProperty)(int which, int* value) {
   constexpr int version[] = {13, 1, 0};
   if (which < 0 || which > 2) return blas::invalid_value;
   *value = version[which];
   return blas::success;
 }
+#endif
 
-FAKE_BLAS_API cublasLtCreate(void** handle) {
-  return call("cublasLtCreate", [&] { *handle = made(handles, Handle{cuda().thread_context()}); });
+FAKE_BLAS_API(Create)(void** handle) {
+  return call("Create", [&] { *handle = made(handles, Handle{cuda().thread_context()}); });
 }
 
-FAKE_BLAS_API cublasLtDestroy(void* handle) {
-  return call("cublasLtDestroy", [&] {
+FAKE_BLAS_API(Destroy)(void* handle) {
+  return call("Destroy", [&] {
     handle_now(handle);
     destroy(handles, handle);
   });
 }
 
-FAKE_BLAS_API cublasLtMatmulDescCreate(void** operation, int compute, int scale) {
-  return call("cublasLtMatmulDescCreate", [&] {
+FAKE_BLAS_API(MatmulDescCreate)(void** operation, int compute, int scale) {
+  return call("MatmulDescCreate", [&] {
     Operation one;
     one.compute = static_cast<blas::Compute>(compute);
     one.scale = static_cast<blas::Type>(scale);
@@ -271,18 +324,26 @@ FAKE_BLAS_API cublasLtMatmulDescCreate(void** operation, int compute, int scale)
   });
 }
 
-FAKE_BLAS_API cublasLtMatmulDescDestroy(void* operation) {
-  return call("cublasLtMatmulDescDestroy", [&] { destroy(operations, operation); });
+FAKE_BLAS_API(MatmulDescDestroy)(void* operation) {
+  return call("MatmulDescDestroy", [&] { destroy(operations, operation); });
 }
 
-FAKE_BLAS_API cublasLtMatmulDescSetAttribute(void* operation, int which, const void* value, size_t bytes) {
-  return call("cublasLtMatmulDescSetAttribute", [&] {
+FAKE_BLAS_API(MatmulDescSetAttribute)(void* operation, int which, const void* value, size_t bytes) {
+  return call("MatmulDescSetAttribute", [&] {
     Operation& one = known(operations, operation);
     switch (static_cast<blas::OperationAttribute>(which)) {
-      case blas::OperationAttribute::transpose_a: return take(one.transpose_a, value, bytes);
-      case blas::OperationAttribute::transpose_b: return take(one.transpose_b, value, bytes);
+      case blas::OperationAttribute::transpose_a: return take_turn(one.transpose_a, value, bytes);
+      case blas::OperationAttribute::transpose_b: return take_turn(one.transpose_b, value, bytes);
       case blas::OperationAttribute::epilogue: return take(one.epilogue, value, bytes);
       case blas::OperationAttribute::bias_pointer: return take(one.bias, value, bytes);
+#ifdef FAKE_HIP
+      case blas::OperationAttribute::bias_type: {
+        int32_t type = 0;
+        take(type, value, bytes);
+        one.bias_type = static_cast<blas::Type>(type);
+        return;
+      }
+#endif
       case blas::OperationAttribute::auxiliary_pointer: return take(one.auxiliary, value, bytes);
       case blas::OperationAttribute::auxiliary_leading: return take(one.auxiliary_leading, value, bytes);
       case blas::OperationAttribute::auxiliary_batch_stride: return take(one.auxiliary_stride, value, bytes);
@@ -291,18 +352,18 @@ FAKE_BLAS_API cublasLtMatmulDescSetAttribute(void* operation, int which, const v
   });
 }
 
-FAKE_BLAS_API cublasLtMatrixLayoutCreate(void** layout, int type, uint64_t rows, uint64_t columns, int64_t leading) {
-  return call("cublasLtMatrixLayoutCreate", [&] {
+FAKE_BLAS_API(MatrixLayoutCreate)(void** layout, int type, uint64_t rows, uint64_t columns, int64_t leading) {
+  return call("MatrixLayoutCreate", [&] {
     *layout = made(layouts, Layout{static_cast<blas::Type>(type), rows, columns, leading});
   });
 }
 
-FAKE_BLAS_API cublasLtMatrixLayoutDestroy(void* layout) {
-  return call("cublasLtMatrixLayoutDestroy", [&] { destroy(layouts, layout); });
+FAKE_BLAS_API(MatrixLayoutDestroy)(void* layout) {
+  return call("MatrixLayoutDestroy", [&] { destroy(layouts, layout); });
 }
 
-FAKE_BLAS_API cublasLtMatrixLayoutSetAttribute(void* layout, int which, const void* value, size_t bytes) {
-  return call("cublasLtMatrixLayoutSetAttribute", [&] {
+FAKE_BLAS_API(MatrixLayoutSetAttribute)(void* layout, int which, const void* value, size_t bytes) {
+  return call("MatrixLayoutSetAttribute", [&] {
     Layout& one = known(layouts, layout);
     switch (static_cast<blas::LayoutAttribute>(which)) {
       case blas::LayoutAttribute::batch_count: return take(one.batch, value, bytes);
@@ -312,32 +373,40 @@ FAKE_BLAS_API cublasLtMatrixLayoutSetAttribute(void* layout, int which, const vo
   });
 }
 
-FAKE_BLAS_API cublasLtMatmulPreferenceCreate(void** preference) {
-  return call("cublasLtMatmulPreferenceCreate", [&] { *preference = made(preferences, Preference{}); });
+FAKE_BLAS_API(MatmulPreferenceCreate)(void** preference) {
+  return call("MatmulPreferenceCreate", [&] { *preference = made(preferences, Preference{}); });
 }
 
-FAKE_BLAS_API cublasLtMatmulPreferenceDestroy(void* preference) {
-  return call("cublasLtMatmulPreferenceDestroy", [&] { destroy(preferences, preference); });
+FAKE_BLAS_API(MatmulPreferenceDestroy)(void* preference) {
+  return call("MatmulPreferenceDestroy", [&] { destroy(preferences, preference); });
 }
 
-FAKE_BLAS_API cublasLtMatmulPreferenceSetAttribute(void* preference, int which, const void* value, size_t bytes) {
-  return call("cublasLtMatmulPreferenceSetAttribute", [&] {
+FAKE_BLAS_API(MatmulPreferenceSetAttribute)(void* preference, int which, const void* value, size_t bytes) {
+  return call("MatmulPreferenceSetAttribute", [&] {
     Preference& one = known(preferences, preference);
     switch (static_cast<blas::PreferenceAttribute>(which)) {
       case blas::PreferenceAttribute::workspace: return take(one.workspace, value, bytes);
-      case blas::PreferenceAttribute::reductions: return take(one.reductions, value, bytes);
+#ifndef FAKE_HIP
+      case blas::PreferenceAttribute::reductions: {
+        uint32_t bits = 0;
+        take(bits, value, bytes);
+        one.adds_in_place = (bits & 1) != 0;
+        return;
+      }
       case blas::PreferenceAttribute::alignment_a: return take(one.alignment[0], value, bytes);
       case blas::PreferenceAttribute::alignment_b: return take(one.alignment[1], value, bytes);
       case blas::PreferenceAttribute::alignment_c: return take(one.alignment[2], value, bytes);
       case blas::PreferenceAttribute::alignment_d: return take(one.alignment[3], value, bytes);
+#endif
       default: wrong("no such preference");
     }
   });
 }
 
-FAKE_BLAS_API cublasLtMatmulAlgoGetHeuristic(void* handle, void* operation, void* a, void* b, void* c, void* d,
-                                             void* preference, int wanted, blas::Candidate* found, int* count) {
-  return call("cublasLtMatmulAlgoGetHeuristic", [&] {
+FAKE_BLAS_API(MatmulAlgoGetHeuristic)
+(void* handle, void* operation, void* a, void* b, void* c, void* d, void* preference, int wanted, Candidate* found,
+ int* count) {
+  return call("MatmulAlgoGetHeuristic", [&] {
     handle_now(handle);
     if (cuda().thread_captures()) wrong("a search for algorithms while a stream is captured");
     const Product p = product_of(operation, a, b, c, d);
@@ -346,33 +415,35 @@ FAKE_BLAS_API cublasLtMatmulAlgoGetHeuristic(void* handle, void* operation, void
     const uint32_t alignment = *std::min_element(std::begin(wishes.alignment), std::end(wishes.alignment));
     *count = 0;
     for (int id = 0; id < algorithms && *count < wanted; ++id) {
-      const blas::Candidate one = candidate(id, p, alignment);
-      if (one.workspace > wishes.workspace || (id == adds_in_place && (wishes.reductions & 1) == 0)) continue;
+      const Candidate one = candidate(id, p, alignment);
+      if (one.workspace > wishes.workspace || (id == adds_in_place && !wishes.adds_in_place)) continue;
       found[(*count)++] = one;
     }
   });
 }
 
-FAKE_BLAS_API cublasLtMatmulAlgoCheck(void* handle, void* operation, void* a, void* b, void* c, void* d,
-                                      const blas::Algorithm* algorithm, blas::Candidate* checked) {
-  return call("cublasLtMatmulAlgoCheck", [&] {
+#ifndef FAKE_HIP
+FAKE_BLAS_API(MatmulAlgoCheck)
+(void* handle, void* operation, void* a, void* b, void* c, void* d, const void* algorithm, Candidate* checked) {
+  return call("MatmulAlgoCheck", [&] {
     handle_now(handle);
     const Product p = product_of(operation, a, b, c, d);
-    if (algorithm->data[0] != algorithm_mark || algorithm->data[2] != mark_of(p))
-      refuse("an algorithm of another product");
-    *checked = {{}, algorithm->data[3], blas::success, 1, {}};
+    const Algorithm given(algorithm);
+    if (!given.is_for(p)) refuse("an algorithm of another product");
+    *checked = {{}, given.room(p), blas::success, 1, {}};
   });
 }
+#endif
 
-FAKE_BLAS_API cublasLtMatmul(void* handle, void* operation, const void* alpha, const void* a, void* a_layout,
-                             const void* b, void* b_layout, const void* beta, const void* c, void* c_layout, void* d,
-                             void* d_layout, const blas::Algorithm* algorithm, void* workspace, size_t workspace_bytes,
-                             void* stream) {
-  return call("cublasLtMatmul", [&] {
+FAKE_BLAS_API(Matmul)
+(void* handle, void* operation, const void* alpha, const void* a, void* a_layout, const void* b, void* b_layout,
+ const void* beta, const void* c, void* c_layout, void* d, void* d_layout, const void* algorithm, void* workspace,
+ size_t workspace_bytes, void* stream) {
+  return call("Matmul", [&] {
     handle_now(handle);
     Product p = product_of(operation, a_layout, b_layout, c_layout, d_layout);
-    const blas::Algorithm chosen = *algorithm;
-    if (chosen.data[0] != algorithm_mark || chosen.data[2] != mark_of(p)) wrong("an algorithm of another product");
+    const Algorithm chosen(algorithm);
+    if (!chosen.is_for(p)) wrong("an algorithm of another product");
     p.alpha = scalar(p.operation.scale, alpha);
     p.beta = scalar(p.operation.scale, beta);
     p.relu_keeps_nan = cuda().options().nan;
@@ -384,9 +455,9 @@ FAKE_BLAS_API cublasLtMatmul(void* handle, void* operation, const void* alpha, c
     check_overlap(p);
     fake::Work work;
     work.addresses = checked_addresses(p, chosen, number(workspace), workspace_bytes);
-    work.what = "matmul " + std::to_string(chosen.data[1]) + (p.beta != 0 ? " adds" : "");
-    work.time = static_cast<int>(chosen.data[1]) == fastest ? 0.5 : 1.0;
-    work.run = [p, workspace, room = chosen.data[3]] {
+    work.what = "matmul " + std::to_string(chosen.id) + (p.beta != 0 ? " adds" : "");
+    work.time = chosen.id == fastest ? 0.5 : 1.0;
+    work.run = [p, workspace, room = chosen.room(p)] {
       if (room > 0) std::memset(workspace, 0xA5, room);
       compute(p);
     };

@@ -1,15 +1,24 @@
-// What cuBLASLt's stand-in remembers of its objects, and a product as it is computed. Read first: library_work.hpp,
-// cuda/blas_types.hpp. Read next: cublaslt.cpp (the functions), product.cpp (numbers).
+// What the stand-in of cuBLASLt, and of hipBLASLt, remembers of its objects, and a product as it is computed. Read
+// first: library_work.hpp, vendor/blas_types.hpp. Read next: cublaslt.cpp (the functions), product.cpp (numbers).
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#ifdef FAKE_HIP
+#include "amdgpu/blas_types.hpp"
+#else
 #include "cuda/blas_types.hpp"
+#endif
 
 namespace fake_blas {
 
+#ifdef FAKE_HIP
+namespace blas = rosin::amdgpu::blas;
+#else
 namespace blas = rosin::cuda::blas;
+#endif
 
 struct Handle {
   const void* context = nullptr;
@@ -30,17 +39,22 @@ struct Layout {
 struct Operation {
   blas::Compute compute = blas::Compute::float32;
   blas::Type scale = blas::Type::float32;
-  int32_t transpose_a = 0, transpose_b = 0;
+  bool transpose_a = false, transpose_b = false;
   uint32_t epilogue = blas::plain;
   uint64_t bias = 0;  // or where its gradient goes
+  std::optional<blas::Type> bias_type;
   uint64_t auxiliary = 0;
   int64_t auxiliary_leading = 0, auxiliary_stride = 0;  // in bits for relu
 };
 
 struct Preference {
   uint64_t workspace = 0;
-  uint32_t reductions = blas::any_reduction;
+  bool adds_in_place = true;
+#ifdef FAKE_HIP
+  uint32_t alignment[4] = {};  // hipBLASLt is not told any: that of elements will do
+#else
   uint32_t alignment[4] = {256, 256, 256, 256};
+#endif
 };
 
 /// Everything that one product needs, copied when it is given.

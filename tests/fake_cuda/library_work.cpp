@@ -9,6 +9,9 @@ namespace fake {
 namespace {
 
 int library_call(const char* name, const std::function<void()>& f, std::string* said) {
+#ifdef FAKE_HIP
+  const Named named(name);
+#endif
   return call(name, [&](Machine&) {
     try {
       f();

@@ -1,5 +1,5 @@
-// What stand-ins of NVIDIA's libraries take from libcuda's: they are libraries of their own, and their work waits in
-// its streams. Read first: machine.hpp. Read next: cublaslt.cpp.
+// What stand-ins of the vendors' libraries take from the driver's: they are libraries of their own, and their work
+// waits in its streams. Read first: machine.hpp. Read next: cublaslt.cpp.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 namespace fake {
 
 struct LibraryWork {
-  /// Runs f with the lock of the API held, unless FAKE_CUDA makes this call fail. The driver's code of what it throws;
-  /// `said` gets its text.
+  /// Runs f with the lock of the API held, unless FAKE_CUDA (of HIP: FAKE_HIP) makes this call fail. The driver's code
+  /// of what it throws; `said` gets its text.
   int (*call)(const char* name, const std::function<void()>& f, std::string* said);
 
   // Within call:

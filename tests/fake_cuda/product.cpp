@@ -1,4 +1,4 @@
-// Products of cuBLASLt's stand-in, one element after the other. See cublaslt.hpp.
+// Products of the stand-in of cuBLASLt and of hipBLASLt, one element after the other. See cublaslt.hpp.
 #include <cmath>
 
 #include "cublaslt.hpp"
@@ -107,7 +107,7 @@ template <class Sum> void store_sums(const Product& p, const std::vector<Sum>& o
     Sum sum = of_result[static_cast<size_t>(row)];
     if (p.operation.epilogue & blas::sums_of_left) {
       sum = 0;
-      const bool turned = p.operation.transpose_a != 0;
+      const bool turned = p.operation.transpose_a;
       const auto inner = static_cast<int64_t>(turned ? p.a.rows : p.a.columns);
       for (int64_t l = 0; l < inner; ++l) {
         sum += static_cast<Sum>(turned ? read(p.a, p.a_at, l, row, 0) : read(p.a, p.a_at, row, l, 0));

@@ -1,5 +1,5 @@
-// What stand-ins of NVIDIA's libraries share: their way to libcuda's, and a log. Read first: library_work.hpp. Read
-// next: cublaslt.cpp, cudnn.cpp.
+// What stand-ins of the vendors' libraries share: their way to the driver's, and a log. Read first: library_work.hpp.
+// Read next: cublaslt.cpp, cudnn.cpp.
 #pragma once
 
 #include <dlfcn.h>
@@ -13,15 +13,21 @@
 
 namespace fake {
 
-/// libcuda's stand-in beside this library, which is open already.
+#ifdef FAKE_HIP
+constexpr const char* driver_file = "libamdhip64.so.6";
+#else
+constexpr const char* driver_file = "libcuda.so.1";
+#endif
+
+/// The driver's stand-in beside this library, which is open already.
 inline const LibraryWork& cuda() {
   static const LibraryWork* work = [] {
     Dl_info self{};
     dladdr(reinterpret_cast<void*>(&cuda), &self);
-    const std::string path = (std::filesystem::path(self.dli_fname).parent_path() / "libcuda.so.1").string();
+    const std::string path = (std::filesystem::path(self.dli_fname).parent_path() / driver_file).string();
     void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     void* found = library ? dlsym(library, library_work_function) : nullptr;
-    if (!found) std::abort();  // a test without its libcuda
+    if (!found) std::abort();  // a test without its driver
     return reinterpret_cast<LibraryWorkFunction>(found)();
   }();
   return *work;

@@ -4,16 +4,17 @@
 
 #include "same.hpp"
 
-#include "cuda/blas.cpp"
+#include "cuda/cublaslt.cpp"
 
 namespace {
 
 using same::same_call;
 using namespace rosin::cuda::blas;
 
-static_assert(sizeof(Algorithm) == sizeof(cublasLtMatmulAlgo_t));
+using Candidate = Found<algorithm_words>;
+static_assert(sizeof(Candidate::words) == sizeof(cublasLtMatmulAlgo_t));
 static_assert(sizeof(Candidate) == sizeof(cublasLtMatmulHeuristicResult_t));
-SAME_PLACE(Candidate, algorithm, cublasLtMatmulHeuristicResult_t, algo);
+SAME_PLACE(Candidate, words, cublasLtMatmulHeuristicResult_t, algo);
 SAME_PLACE(Candidate, workspace, cublasLtMatmulHeuristicResult_t, workspaceSize);
 SAME_PLACE(Candidate, status, cublasLtMatmulHeuristicResult_t, state);
 SAME_PLACE(Candidate, waves, cublasLtMatmulHeuristicResult_t, wavesCount);
@@ -73,6 +74,8 @@ SAME_NUMBER(Property::major, MAJOR_VERSION);
 SAME_NUMBER(Property::minor, MINOR_VERSION);
 SAME_NUMBER(Property::patch, PATCH_LEVEL);
 
-using Multiplying = rosin::cuda::blas::Functions;
+static_assert(same_call<PropertyFunction, decltype(&::cublasLtGetProperty)>);
+
+using Multiplying = rosin::vendor::blas::Functions;
 
 }  // namespace

@@ -173,8 +173,9 @@ VENDOR_ROOMS = {
 # folders that see public headers only, and plug-in folders with the C header they may see
 USERS = ("examples", "bench", "tools")
 PLUGINS = {"backends": "backend.h", "comm": "comm.h"}
-# folders beside the plug-ins that these share: what fails and what is packed, and the drivers of CUDA and HIP
-SHARED_BY_PLUGINS = ("common", "driver")
+# folders beside the plug-ins that these share: what fails and what is packed, and of CUDA and HIP the drivers and the
+# calls of the vendors' libraries
+SHARED_BY_PLUGINS = ("common", "driver", "vendor")
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:<(?P<angle>[^>]+)>|"(?P<quote>[^"]+)")', re.MULTILINE)
 _BLOCK = re.compile(r"/\*.*?\*/", re.DOTALL)

@@ -3,7 +3,7 @@
 
 #include <rosin/backend.h>
 
-namespace rosin::cuda {
+namespace rosin::vendor {
 
 /// -1: none.
 inline int place_of(const rosin_call_description& call, int32_t role) {
@@ -13,4 +13,4 @@ inline int place_of(const rosin_call_description& call, int32_t role) {
   return -1;
 }
 
-}  // namespace rosin::cuda
+}  // namespace rosin::vendor

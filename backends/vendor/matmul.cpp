@@ -1,21 +1,21 @@
 // See matmul.hpp.
-#include "cuda/matmul.hpp"
+#include "vendor/matmul.hpp"
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <numeric>
 
 #include "common/failure.hpp"
+#include "vendor/roles.hpp"
 
-namespace rosin::cuda {
+namespace rosin::vendor {
 namespace {
 
 constexpr int most_dims = 8;
 constexpr int64_t most_parts = 64;
 constexpr uint64_t block_alignment = 64;  // of the places that rosin gives
 
-[[noreturn]] void refuse(const char* why) { throw plugin::Failure{ROSIN_UNSUPPORTED, std::string("cuBLASLt: ") + why}; }
+[[noreturn]] void refuse(const char* why) { throw plugin::Failure{ROSIN_UNSUPPORTED, std::string("matmul: ") + why}; }
 
 enum Operand { left, right, residual, auxiliary, result, operands };
 
@@ -35,13 +35,6 @@ struct Dims {
 
 const rosin_call_array* array_of(const rosin_call_description& call, int at) {
   return at < 0 ? nullptr : &call.arrays[at];
-}
-
-int place_of(const rosin_call_description& call, int32_t role) {
-  for (uint32_t i = 0; i < call.array_count; ++i) {
-    if (call.arrays[i].role == role) return static_cast<int>(i);
-  }
-  return -1;
 }
 
 /// How far an operand goes along a dim of the result's batches.
@@ -165,7 +158,7 @@ uint64_t alignment_of(const Product& product) {
   return all * element_bytes(product.type);
 }
 
-/// The longest dim of the batches becomes the one that cuBLASLt knows.
+/// The longest dim of the batches becomes the one that the library knows.
 void take_batches(Product& product, std::vector<Dim> batches) {
   const auto longest = std::max_element(batches.begin(), batches.end(),
                                         [](const Dim& one, const Dim& other) { return one.size < other.size; });
@@ -204,7 +197,7 @@ void check_arrays(const rosin_call_description& call) {
   }
 }
 
-/// What an epilogue of cuBLASLt computes without rounding in between is taken where that may be.
+/// What an epilogue of the library computes without rounding in between is taken where that may be.
 void check_epilogue(const rosin_call_description& call) {
   const rosin_epilogue& epilogue = call.epilogue;
   const int32_t activation = epilogue.activation, type = call.arrays[0].type;
@@ -224,7 +217,8 @@ void check_epilogue(const rosin_call_description& call) {
   const bool several = epilogue.bias && epilogue.residual;  // which it adds in the other order
   const bool rounds =
       call.scaled || epilogue.bias || epilogue.residual || (epilogue.bias_gradient && is_gradient(activation));
-  if (several || is_gelu(activation) || (narrow && rounds)) refuse("it rounds once where rosin rounds at each step");
+  if (several || is_gelu(activation) || (narrow && rounds))
+    refuse("its library rounds once where rosin rounds at each step");
 }
 
 /// The auxiliary of one product: columns of 128 bits, or of 8 elements.
@@ -239,7 +233,7 @@ StoredMatrix auxiliary_of(const Dims& dims, const rosin_call_array& array, bool 
   return matrix;
 }
 
-/// What cuBLASLt is told of the arrays.
+/// What the library is told of the arrays.
 void take_matrices(Product& product, const rosin_call_description& call) {
   std::array<const rosin_call_array*, operands> arrays{
       array_of(call, product.left_at), array_of(call, product.right_at), array_of(call, product.residual_at),
@@ -270,12 +264,6 @@ void take_matrices(Product& product, const rosin_call_description& call) {
 
 }  // namespace
 
-rosin_call_description known_fields(const rosin_call_description& call) {
-  rosin_call_description known{};
-  std::memcpy(&known, &call, std::min(call.size, sizeof known));
-  return known;
-}
-
 uint64_t element_bytes(int32_t type) {
   switch (type) {
     case ROSIN_UINT8: return 1;
@@ -287,8 +275,7 @@ uint64_t element_bytes(int32_t type) {
   }
 }
 
-void check_kind(const rosin_call_description& call) {
-  if (call.kind != ROSIN_CALL_MATMUL) refuse("it multiplies matrices, no more");
+void check_matmul(const rosin_call_description& call) {
   if (call.attribute_count != 0) refuse("matmul has no attributes");
   if (call.compute < ROSIN_COMPUTE_EXACT || call.compute > ROSIN_COMPUTE_BFLOAT16) refuse("no such way to compute");
   if (call.accumulate && call.epilogue.residual) refuse("one array is added to a product");
@@ -297,7 +284,7 @@ void check_kind(const rosin_call_description& call) {
 }
 
 Product product_of(const rosin_call_description& call) {
-  check_kind(call);
+  check_matmul(call);
   Product product;
   product.type = call.arrays[0].type;
   product.compute = call.compute;
@@ -316,4 +303,4 @@ Product product_of(const rosin_call_description& call) {
   return product;
 }
 
-}  // namespace rosin::cuda
+}  // namespace rosin::vendor

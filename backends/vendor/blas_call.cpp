@@ -1,34 +1,39 @@
-// Products of cuBLASLt as vendor calls: which are taken, how each is prepared, run and timed. Read first: calls.hpp,
-// blas.hpp.
+// Products of a vendor's library as vendor calls: which are taken, how each is prepared, run and timed. Read first:
+// calls.hpp, blas.hpp.
 #include <limits>
 
-#include "cuda/blas.hpp"
-#include "cuda/calls.hpp"
+#include "vendor/blas.hpp"
+#include "vendor/calls.hpp"
 
-namespace rosin::cuda {
+namespace rosin::vendor {
 namespace {
 
-using blas::Candidate;
 using driver::Address;
 using driver::Failure;
 using driver::Stream;
 
 /// Refuses what this device's library does not compute, whatever the sizes.
 Blas& checked(rosin_device& device, const rosin_call_description& call) {
-  check_kind(call);
+  check_matmul(call);
   Blas& blas = blas_of(device);
   if (!blas.reason().empty()) throw Failure{ROSIN_UNSUPPORTED, blas.reason()};
-  if (call.epilogue.activation == ROSIN_ACTIVATION_RELU && !blas.relu_keeps_nan()) {
-    throw Failure{ROSIN_UNSUPPORTED, "cuBLASLt: its relu makes numbers of NaN"};
+  const BlasLibrary& library = blas_library();
+  const int32_t activation = call.epilogue.activation;
+  if (activation == ROSIN_ACTIVATION_RELU && !blas.relu_keeps_nan()) {
+    throw Failure{ROSIN_UNSUPPORTED, std::string(library.name) + ": its relu makes numbers of NaN"};
+  }
+  const bool relu = activation == ROSIN_ACTIVATION_RELU || activation == ROSIN_ACTIVATION_RELU_GRADIENT;
+  if (call.epilogue.auxiliary && relu && !library.has_relu_bits) {
+    throw Failure{ROSIN_UNSUPPORTED, std::string(library.name) + ": its relu keeps no bits for the gradient"};
   }
   return blas;
 }
 
-/// A matmul of cuBLASLt.
+/// A product of the library.
 class BlasCall final : public rosin_call {
  public:
-  BlasCall(rosin_device& on, BlasPlan plan)
-      : plan_(std::move(plan)), choice_("cublaslt", blas_library().version(), on) {
+  BlasCall(rosin_device& on, const Blas& blas, BlasPlan plan)
+      : plan_(std::move(plan)), choice_(blas_library().mark, blas.version(), on) {
     device = &on;
   }
 
@@ -58,9 +63,9 @@ class BlasCall final : public rosin_call {
 
   uint64_t tune(Stream stream, const rosin_place* buffers, rosin_place workspace, uint64_t bytes,
                 const rosin_call_numbers* numbers) override {
-    Candidate best = plan_.chosen();
+    BlasPlan::Candidate best = plan_.chosen();
     float least = std::numeric_limits<float>::infinity();
-    for (const Candidate& one : plan_.candidates()) {
+    for (const BlasPlan::Candidate& one : plan_.candidates()) {
       if (Workspace::asked(one.workspace) > bytes) continue;
       plan_.choose(one);
       const float time = time_of([&] { run(stream, buffers, workspace, numbers); }, stream);
@@ -92,7 +97,8 @@ void take(rosin_device& device, const rosin_call_description& call, int32_t* ord
 
 std::unique_ptr<rosin_call> prepare(rosin_device& device, const rosin_call_description& wanted, uint64_t* workspace) {
   Blas& blas = checked(device, wanted);
-  auto call = std::make_unique<BlasCall>(device, BlasPlan(blas.handle(), product_of(wanted), Workspace::limit(wanted)));
+  const uint64_t room = std::min(Workspace::limit(wanted), blas_library().most_room);
+  auto call = std::make_unique<BlasCall>(device, blas, BlasPlan(blas.handle(), product_of(wanted), room));
   call->take(wanted.choice, wanted.choice_bytes);
   *workspace = call->workspace();
   return call;
@@ -102,4 +108,4 @@ std::unique_ptr<rosin_call> prepare(rosin_device& device, const rosin_call_descr
 
 const CallMaker blas_calls{take, prepare};
 
-}  // namespace rosin::cuda
+}  // namespace rosin::vendor

@@ -2,10 +2,9 @@
 // device's context is current. Read first: driver/driver.hpp.
 #pragma once
 
-#include "cuda/cuda.hpp"
 #include "driver/driver.hpp"
 
-namespace rosin::cuda {
+namespace rosin::vendor {
 
 /// A block of device memory.
 class ScratchMemory {
@@ -76,11 +75,10 @@ class Timer {
   }
   /// Milliseconds since another one, when both have passed.
   float since(const Timer& other) const {
-    using Elapsed = driver::Code (*)(float*, driver::Event, driver::Event);
-    static const auto elapsed = reinterpret_cast<Elapsed>(driver_library().find("cuEventElapsedTime"));
-    if (!elapsed) throw driver::Failure{ROSIN_UNSUPPORTED, "the driver does not tell times"};
+    const driver::Driver& driver = driver::the_driver();
+    const auto elapsed = driver::needed(driver.functions.event_elapsed, "time between events");
     float time = 0;
-    driver::the_driver().check(elapsed(&time, other.event_, event_), "time between events");
+    driver.check(elapsed(&time, other.event_, event_), "time between events");
     return time;
   }
 
@@ -88,4 +86,4 @@ class Timer {
   driver::Event event_ = nullptr;
 };
 
-}  // namespace rosin::cuda
+}  // namespace rosin::vendor

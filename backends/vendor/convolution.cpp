@@ -1,17 +1,19 @@
 // See convolution.hpp.
-#include "cuda/convolution.hpp"
+#include "vendor/convolution.hpp"
 
 #include <algorithm>
 #include <array>
 
 #include "common/failure.hpp"
-#include "cuda/matmul.hpp"
-#include "cuda/roles.hpp"
+#include "vendor/matmul.hpp"
+#include "vendor/roles.hpp"
 
-namespace rosin::cuda {
+namespace rosin::vendor {
 namespace {
 
-[[noreturn]] void refuse(const char* why) { throw plugin::Failure{ROSIN_UNSUPPORTED, std::string("cuDNN: ") + why}; }
+[[noreturn]] void refuse(const char* why) {
+  throw plugin::Failure{ROSIN_UNSUPPORTED, std::string("convolution: ") + why};
+}
 [[noreturn]] void reject(const char* why) { throw plugin::Failure{ROSIN_INVALID, std::string("convolution: ") + why}; }
 
 /// The roles of x, w and y, which are those of the arrays in this order but for what a gradient makes.
@@ -22,7 +24,7 @@ std::array<int32_t, 3> roles_of(int32_t kind) {
       return {ROSIN_ROLE_INPUT_GRADIENT, ROSIN_ROLE_WEIGHTS, ROSIN_ROLE_OUTPUT_GRADIENT};
     case ROSIN_CALL_CONVOLUTION_WEIGHTS:
       return {ROSIN_ROLE_INPUT, ROSIN_ROLE_WEIGHTS_GRADIENT, ROSIN_ROLE_OUTPUT_GRADIENT};
-    default: refuse("it computes convolutions, no more");
+    default: refuse("a call of another kind");
   }
 }
 
@@ -46,7 +48,7 @@ void check_arrays(const rosin_call_description& call) {
   }
 }
 
-/// A bias with or without relu behind it is what cuDNN has engines for in every shape. Halves are rounded once there.
+/// A bias with or without relu behind it is what the libraries have in every shape. Halves are rounded once there.
 void check_epilogue(const rosin_call_description& call) {
   const rosin_epilogue& epilogue = call.epilogue;
   const bool relu = epilogue.activation == ROSIN_ACTIVATION_RELU;
@@ -58,43 +60,43 @@ void check_epilogue(const rosin_call_description& call) {
   if (!epilogue.bias || call.kind != ROSIN_CALL_CONVOLUTION) refuse("relu goes with a bias, and not with gradients");
   if (call.arrays[0].type == ROSIN_FLOAT64) refuse("Float64 has no epilogues");
   if (call.arrays[0].type != ROSIN_FLOAT32 && !call.unrounded) {
-    refuse("it rounds once where rosin rounds at each step");
+    refuse("its library rounds once where rosin rounds at each step");
   }
 }
 
-/// The dims of cuDNN by those of rosin: the last two, then the spatial ones from the slowest.
+/// The dims of the library by those of rosin: the last two, then the spatial ones from the slowest.
 std::vector<int> dims_of(int rank) {
   std::vector<int> dims{rank - 1, rank - 2};
   for (int d = rank - 3; d >= 0; --d) dims.push_back(d);
   return dims;
 }
 
-/// Strides of an array without gaps whose dims follow each other in this order, the fastest first.
-std::vector<int64_t> packed(const std::vector<int64_t>& sizes, const std::vector<size_t>& order) {
+/// Strides of an array without gaps.
+std::vector<int64_t> packed(const std::vector<int64_t>& sizes, DimOrder order) {
   std::vector<int64_t> strides(sizes.size());
   int64_t stride = 1;
-  for (const size_t d : order) {
+  const auto next = [&](size_t d) {
     strides[d] = stride;
     stride *= sizes[d];
-  }
+  };
+  if (order == DimOrder::channels_first) next(1);
+  for (size_t d = sizes.size() - 1; d >= 2; --d) next(d);
+  if (order == DimOrder::planes) next(1);
+  next(0);
   return strides;
 }
 
-/// Channels first, which cuDNN's engines read as it is, or the spatial dims first; dims of one element lie anywhere.
-std::vector<int64_t> strides_of(const std::vector<int64_t>& sizes, const std::vector<int64_t>& given) {
-  const size_t rank = sizes.size();
-  std::vector<size_t> channels_first{1}, spatial_first;
-  for (size_t d = rank - 1; d >= 2; --d) {
-    channels_first.push_back(d);
-    spatial_first.push_back(d);
+bool same_places(const std::vector<int64_t>& sizes, const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] > 1 && a[d] != b[d]) return false;
   }
-  channels_first.push_back(0);
-  spatial_first.insert(spatial_first.end(), {1, 0});
-  for (const auto& order : {channels_first, spatial_first}) {
-    const std::vector<int64_t> strides = packed(sizes, order);
-    bool same = true;
-    for (size_t d = 0; d < rank; ++d) same = same && (sizes[d] == 1 || strides[d] == given[d]);
-    if (same) return strides;
+  return true;
+}
+
+/// Channels first, which cuDNN's engines read as it is, or planes.
+std::vector<int64_t> strides_of(const std::vector<int64_t>& sizes, const std::vector<int64_t>& given) {
+  for (const DimOrder order : {DimOrder::channels_first, DimOrder::planes}) {
+    if (std::vector<int64_t> strides = packed(sizes, order); same_places(sizes, strides, given)) return strides;
   }
   refuse("an array with gaps, or in another order");
 }
@@ -169,6 +171,14 @@ uint64_t bytes_of(const rosin_call_array& array) {
 
 }  // namespace
 
+Tensor tensor_in(const std::vector<int64_t>& sizes, DimOrder order, int at) {
+  return {sizes, packed(sizes, order), at};
+}
+
+bool lies(const Tensor& tensor, DimOrder order) {
+  return same_places(tensor.sizes, tensor.strides, packed(tensor.sizes, order));
+}
+
 void check_convolution(const rosin_call_description& call) {
   roles_of(call.kind);
   if (call.attribute_count != 0) refuse("a convolution has no attributes");
@@ -198,4 +208,20 @@ Convolution convolution_of(const rosin_call_description& call) {
   return convolution;
 }
 
-}  // namespace rosin::cuda
+std::string key_of(const Convolution& c) {
+  std::string key;
+  const auto add = [&](int64_t number) { key.append(std::to_string(number)).append(" "); };
+  for (const int32_t number : {c.kind, c.type, c.compute}) add(number);
+  for (const bool flag : {c.deterministic, c.flipped, c.relu}) add(flag);
+  for (const Tensor* tensor : {&c.x, &c.w, &c.y, &c.bias}) {
+    add(tensor->at);
+    for (const int64_t number : tensor->sizes) add(number);
+    for (const int64_t number : tensor->strides) add(number);
+  }
+  for (const auto* numbers : {&c.stride, &c.dilation, &c.pad_low, &c.pad_high}) {
+    for (const int64_t number : *numbers) add(number);
+  }
+  return key;
+}
+
+}  // namespace rosin::vendor

@@ -1,5 +1,5 @@
-// From the description of a matmul to what cuBLASLt is told: matrices by columns with a distance between columns, one
-// dim of batches, and a list of such products where that does not do. Nothing of CUDA is called here.
+// From the description of a matmul to what a library (cuBLASLt, hipBLASLt) is told: matrices by columns with a distance
+// between columns, one dim of batches, and a list of such products where that does not do. No library is called here.
 // Read first: rosin/backend.h (Vendor calls). Read next: blas.hpp.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 #include <rosin/backend.h>
 
-namespace rosin::cuda {
+namespace rosin::vendor {
 
 /// A matrix in memory: its columns without gaps, `leading` elements from one to the next. `transposed`: what is stored
 /// is the transpose of what is meant; rows and columns are those stored.
@@ -44,15 +44,12 @@ struct Product {
   bool adds() const { return residual_at >= 0 || accumulate; }
 };
 
-/// A copy, whose fields beyond the size that it states are zero.
-rosin_call_description known_fields(const rosin_call_description& call);
+/// Throws ROSIN_UNSUPPORTED unless the libraries have products like this one, whatever the sizes.
+void check_matmul(const rosin_call_description& call);
 
-/// Throws ROSIN_UNSUPPORTED unless cuBLASLt has calls like this one, whatever the sizes.
-void check_kind(const rosin_call_description& call);
-
-/// The product of a call with sizes. Throws ROSIN_UNSUPPORTED where its matrices do not lie as cuBLASLt reads them.
+/// The product of a call with sizes. Throws ROSIN_UNSUPPORTED where its matrices do not lie as the libraries read them.
 Product product_of(const rosin_call_description& call);
 
 uint64_t element_bytes(int32_t type);
 
-}  // namespace rosin::cuda
+}  // namespace rosin::vendor

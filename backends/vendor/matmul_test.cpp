@@ -1,5 +1,5 @@
-// How descriptions of products become what cuBLASLt is told. See matmul.hpp.
-#include "cuda/matmul.hpp"
+// How descriptions of products become what the vendors' libraries are told. See matmul.hpp.
+#include "vendor/matmul.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 
 #include "common/failure.hpp"
 
-namespace rosin::cuda {
+namespace rosin::vendor {
 namespace {
 
 rosin_call_array array(int32_t role, std::initializer_list<int64_t> sizes, std::initializer_list<int64_t> strides) {
@@ -41,7 +41,7 @@ rosin_status refusal(const std::vector<rosin_call_array>& arrays) {
 using Stored = std::tuple<int64_t, int64_t, int64_t, int64_t, bool>;
 Stored stored(const StoredMatrix& m) { return {m.rows, m.columns, m.leading, m.batch_stride, m.transposed}; }
 
-TEST(CudaMatmul, ReadsMatricesByColumnsAndByRows) {
+TEST(VendorMatmul, ReadsMatricesByColumnsAndByRows) {
   const Product p = product({array(ROSIN_ROLE_LEFT, {3, 4}, {9, 1}), array(ROSIN_ROLE_RIGHT, {4, 5}, {1, 6}),
                              array(ROSIN_ROLE_OUTPUT, {3, 5}, {1, 3})});
   EXPECT_EQ(stored(p.left), Stored(4, 3, 9, 0, true));
@@ -53,7 +53,7 @@ TEST(CudaMatmul, ReadsMatricesByColumnsAndByRows) {
   EXPECT_EQ(p.alignment, 64u);
 }
 
-TEST(CudaMatmul, JoinsBatchesThatLieOneBehindTheOther) {
+TEST(VendorMatmul, JoinsBatchesThatLieOneBehindTheOther) {
   const Product p = product({array(ROSIN_ROLE_LEFT, {3, 4, 2, 5}, {1, 3, 12, 24}),
                              array(ROSIN_ROLE_RIGHT, {4, 6, 2, 5}, {1, 4, 24, 48}),
                              array(ROSIN_ROLE_OUTPUT, {3, 6, 2, 5}, {1, 3, 18, 36})});
@@ -64,7 +64,7 @@ TEST(CudaMatmul, JoinsBatchesThatLieOneBehindTheOther) {
   EXPECT_EQ(p.parts.size(), 1u);
 }
 
-TEST(CudaMatmul, MakesColumnsOfTheBatchesOfOneMatrix) {
+TEST(VendorMatmul, MakesColumnsOfTheBatchesOfOneMatrix) {
   const Product p = product({array(ROSIN_ROLE_LEFT, {3, 4}, {1, 3}), array(ROSIN_ROLE_RIGHT, {4, 6, 2}, {1, 4, 24}),
                              array(ROSIN_ROLE_OUTPUT, {3, 6, 2}, {1, 3, 18})});
   EXPECT_EQ(p.batch, 1);
@@ -72,7 +72,7 @@ TEST(CudaMatmul, MakesColumnsOfTheBatchesOfOneMatrix) {
   EXPECT_EQ(stored(p.result), Stored(3, 12, 3, 0, false));
 }
 
-TEST(CudaMatmul, SplitsBatchesThatLieOtherwise) {
+TEST(VendorMatmul, SplitsBatchesThatLieOtherwise) {
   // Along the third dim the left one stays, along the fourth the right one.
   const Product p =
       product({array(ROSIN_ROLE_LEFT, {2, 2, 1, 3}, {1, 2, 0, 4}), array(ROSIN_ROLE_RIGHT, {2, 3, 4, 1}, {3, 1, 8, 0}),
@@ -87,7 +87,7 @@ TEST(CudaMatmul, SplitsBatchesThatLieOtherwise) {
   EXPECT_EQ(p.alignment, 16u);  // of 4 elements
 }
 
-TEST(CudaMatmul, RefusesWhatHasGapsBothWays) {
+TEST(VendorMatmul, RefusesWhatHasGapsBothWays) {
   const auto right = array(ROSIN_ROLE_RIGHT, {4, 5}, {1, 4}), made = array(ROSIN_ROLE_OUTPUT, {3, 5}, {1, 3});
   EXPECT_EQ(refusal({array(ROSIN_ROLE_LEFT, {3, 4}, {2, 6}), right, made}), ROSIN_UNSUPPORTED);
   EXPECT_EQ(refusal({array(ROSIN_ROLE_LEFT, {3, 4}, {0, 1}), right, made}), ROSIN_UNSUPPORTED);
@@ -97,7 +97,7 @@ TEST(CudaMatmul, RefusesWhatHasGapsBothWays) {
   EXPECT_EQ(refusal({array(ROSIN_ROLE_LEFT, {3, 4}, {1, 3}), right, made}), ROSIN_OK);
 }
 
-TEST(CudaMatmul, RefusesSizesThatDoNotFit) {
+TEST(VendorMatmul, RefusesSizesThatDoNotFit) {
   EXPECT_EQ(refusal({array(ROSIN_ROLE_LEFT, {3, 4}, {1, 3}), array(ROSIN_ROLE_RIGHT, {5, 5}, {1, 5}),
                      array(ROSIN_ROLE_OUTPUT, {3, 5}, {1, 3})}),
             ROSIN_INVALID);
@@ -107,4 +107,4 @@ TEST(CudaMatmul, RefusesSizesThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace rosin::cuda
+}  // namespace rosin::vendor
