@@ -112,12 +112,19 @@ std::error_code flush(const OpenFile& file) {
   return FlushFileBuffers(handle_of(file)) ? std::error_code() : windows_error();
 }
 
+/// Where renaming is not POSIX's, a file that somebody has open is not replaced: who reads it is soon done with it.
 std::error_code rename_open_file(const OpenFile& file, const std::string& from, const std::string& to) {
-  const std::wstring name = path_of(to).make_preferred().wstring();
-  if (rename_like_posix(handle_of(file), name)) return {};
-  const bool done =
-      MoveFileExW(wide_text(from).c_str(), name.c_str(), MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH);
-  return done ? std::error_code() : windows_error();
+  constexpr int most_tries = 200;
+  constexpr DWORD pause = 5;  // ms
+  const std::wstring old_name = wide_text(from), name = path_of(to).make_preferred().wstring();
+  for (int tries = 1;; ++tries) {
+    if (rename_like_posix(handle_of(file), name)) return {};
+    if (MoveFileExW(old_name.c_str(), name.c_str(), MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH)) return {};
+    const std::error_code error = windows_error();
+    const bool is_open = error.value() == ERROR_ACCESS_DENIED || error.value() == ERROR_SHARING_VIOLATION;
+    if (!is_open || tries == most_tries) return error;
+    Sleep(pause);
+  }
 }
 
 /// (NTFS keeps a journal of names; a folder cannot be flushed.)

@@ -17,7 +17,7 @@ ALLOWED = {
     "scalar": ["base"],
     "graph": ["scalar", "base", "platform"],
     "ops": ["graph", "scalar", "base"],
-    "model": ["ops", "graph", "scalar", "base"],
+    "model": ["ops", "graph", "scalar", "base", "platform"],
     "grad": ["model", "ops", "graph", "base"],
     "plan": ["graph", "scalar", "base", "backend.h"],
     "kernels": ["plan", "graph", "scalar", "base", "backend.h"],
