@@ -15,11 +15,23 @@ endfunction()
 set(ROSIN_HOT_OPTIONS $<$<CONFIG:Release>:-O3>
     "$<$<AND:$<CONFIG:Release>,$<CXX_COMPILER_ID:GNU>>:-falign-functions=64;-falign-loops=64;-falign-jumps=32>")
 
+# Files for one system end with its name: src/platform/*_SYSTEM.cpp. Those of this one are built.
+if(WIN32)
+  set(ROSIN_OTHER_SYSTEMS posix linux darwin)
+elseif(APPLE)
+  set(ROSIN_OTHER_SYSTEMS linux windows)
+else()
+  set(ROSIN_OTHER_SYSTEMS darwin windows)
+endif()
+
 # rosin_room(name [HOT] [VENDORS vendor...]): src/<name>/*.cpp as an object library; HOT: what its files do
 # is paid for per element or per recorded op. A room without sources is left out.
 function(rosin_room room)
   cmake_parse_arguments(ARG "HOT" "" "VENDORS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${room}/*.cpp)
+  foreach(system IN LISTS ROSIN_OTHER_SYSTEMS)
+    list(FILTER sources EXCLUDE REGEX "_${system}\\.cpp$")
+  endforeach()
   file(GLOB tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${room}/*_test.cpp)
   if(tests)
     list(REMOVE_ITEM sources ${tests})

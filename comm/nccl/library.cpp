@@ -2,6 +2,7 @@
 #include "nccl/library.hpp"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <string_view>
@@ -15,7 +16,11 @@ namespace {
 
 /// Nothing in a program that runs with more rights than its user has: what it opens is not the user's to say.
 std::string_view variable(const char* name) {
+#ifdef __GLIBC__
   const char* value = secure_getenv(name);
+#else
+  const char* value = issetugid() ? nullptr : std::getenv(name);
+#endif
   return value ? value : "";
 }
 

@@ -1,20 +1,17 @@
 // The table of ROSIN_* variables, and the one place that reads the environment.
 #include "base/environment.hpp"
 
-#include <sys/auxv.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <charconv>
-#include <cstdlib>
 #include <utility>
 
 #include <rosin/log.hpp>
 
 #include "base/nearest.hpp"
-
-extern char** environ;
+#include "platform/environment.hpp"
+#include "platform/paths.hpp"
 
 namespace rosin {
 namespace {
@@ -70,25 +67,13 @@ void warn_about_value(Setting setting, const std::string& expected, const std::s
 }
 
 void check_variables() {
-  for (char** variable = environ; variable && *variable; ++variable) {
-    const std::string_view text(*variable);
-    const std::string_view name = text.substr(0, text.find('='));
+  for (const std::string& name : platform::environment_names()) {
     if (is_unknown_variable(name)) warn_once("unknown-variable", unknown_variable_text(name), name);
   }
   const std::string level = environment(Setting::log).value_or("info");
   if (level != "info" && level != "warning" && level != "none") {
     warn_about_value(Setting::log, "info, warning or none", level);
   }
-}
-
-/// Whether this process has rights that whoever set its environment lacks.
-bool has_more_rights_than_its_user() { return getauxval(AT_SECURE) != 0; }
-
-/// The value of a variable that is not ours, if it is an absolute path.
-std::optional<std::string> absolute_path(const char* name) {
-  const char* value = secure_getenv(name);
-  if (!value || *value != '/') return std::nullopt;
-  return value;
 }
 
 /// Variables with these beginnings are read by others: the reference back end, the tests (two name folders with files
@@ -122,8 +107,8 @@ std::optional<std::string> environment(Setting setting) {
   // A flag, not call_once: the log asks for ROSIN_LOG while the check is warning.
   static std::atomic<bool> checked{false};
   if (!checked.exchange(true)) check_variables();
-  const char* value = std::getenv(entry(setting).name.data());
-  if (!value || !*value) return std::nullopt;
+  std::optional<std::string> value = platform::environment_value(entry(setting).name.data());
+  if (value && value->empty()) value.reset();
   return value;
 }
 
@@ -150,7 +135,7 @@ Launcher launcher() {
   constexpr const char* left_by_mpi[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMI_RANK", "PMIX_RANK",
                                          "MPI_LOCALNRANKS"};
   const bool is_mpi = std::any_of(std::begin(left_by_mpi), std::end(left_by_mpi),
-                                  [](const char* name) { return std::getenv(name) != nullptr; });
+                                  [](const char* name) { return platform::environment_value(name).has_value(); });
   return is_mpi ? Launcher::mpi : Launcher::none;
 }
 
@@ -158,15 +143,15 @@ std::vector<std::string> plugin_folders() {
   std::vector<std::string> folders;
   const std::optional<std::string> path = environment(Setting::plugin_path);
   if (!path) return folders;
-  if (has_more_rights_than_its_user()) {
+  if (platform::has_more_rights_than_its_user()) {
     warn_once("plugin-path", "environment: ROSIN_PLUGIN_PATH is ignored in a program with more rights than its user");
     return folders;
   }
   for (size_t begin = 0; begin <= path->size();) {
-    const size_t end = std::min(path->find(':', begin), path->size());
+    const size_t end = std::min(path->find(platform::path_list_separator, begin), path->size());
     std::string folder = path->substr(begin, end - begin);
     begin = end + 1;
-    if (folder.starts_with('/')) {
+    if (platform::is_absolute(folder)) {
       folders.push_back(std::move(folder));
       continue;
     }
@@ -180,29 +165,21 @@ std::vector<std::string> plugin_folders() {
 std::optional<std::string> cache_dir_setting() {
   std::optional<std::string> folder = environment(Setting::cache_dir);
   if (!folder) return std::nullopt;
-  if (has_more_rights_than_its_user()) {
+  if (platform::has_more_rights_than_its_user()) {
     warn_once("cache-folder", "environment: ROSIN_CACHE_DIR is ignored in a program with more rights than its user");
     return std::nullopt;
   }
-  if (folder->starts_with('/')) return folder;
+  if (platform::is_absolute(*folder)) return folder;
   warn_once("cache-folder",
             "environment: ROSIN_CACHE_DIR must be an absolute folder; got \"" + *folder + "\", which is ignored",
             *folder);
   return std::nullopt;
 }
 
-std::optional<std::string> config_folder() {
-  if (std::optional<std::string> folder = absolute_path("XDG_CONFIG_HOME")) return folder;
-  std::optional<std::string> home = absolute_path("HOME");
-  if (home) home->append("/.config");
-  return home;
-}
-
 std::optional<std::string> user_cache_folder() {
-  if (std::optional<std::string> folder = absolute_path("XDG_CACHE_HOME")) return *folder + "/rosin";
-  std::optional<std::string> home = absolute_path("HOME");
-  if (home) home->append("/.cache/rosin");
-  return home;
+  std::optional<std::string> folder = platform::remade_files_folder();
+  if (folder) folder->append("/rosin");
+  return folder;
 }
 
 }  // namespace rosin

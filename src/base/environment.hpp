@@ -1,4 +1,4 @@
-// The environment variables that rosin reads: one table of them, and typed access. Nothing else calls getenv.
+// The environment variables that rosin reads: one table of them, and typed access. Nothing else reads them.
 // Read next: environment.cpp.
 #pragma once
 
@@ -70,10 +70,7 @@ std::vector<std::string> plugin_folders();
 /// runs with more rights than its user has (AT_SECURE).
 std::optional<std::string> cache_dir_setting();
 
-/// The user's folder of settings: XDG_CONFIG_HOME, else .config in HOME; nothing where neither is an absolute path, or
-/// in a process that runs with more rights than its user has.
-std::optional<std::string> config_folder();
-/// Where rosin may keep what it can make again: rosin in XDG_CACHE_HOME, else .cache/rosin in HOME; nothing as above.
+/// Where rosin may keep what it can make again: `rosin` in the user's folder for that (platform/environment.hpp).
 std::optional<std::string> user_cache_folder();
 
 /// What started this process as one of several, by the variables that it leaves: `rosin run`, or an mpiexec or Slurm.

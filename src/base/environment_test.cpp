@@ -18,6 +18,7 @@
 
 #include "../tests/sanitizer_testing.hpp"
 #include "base/nearest.hpp"
+#include "platform/environment.hpp"
 
 namespace rosin {
 namespace {
@@ -128,7 +129,7 @@ TEST_F(Environment, DISABLED_WithMoreRightsNamesNoFolders) {
     setenv(name, "/a", 1);
   EXPECT_FALSE(cache_dir_setting());
   EXPECT_FALSE(user_cache_folder());
-  EXPECT_FALSE(config_folder());
+  EXPECT_FALSE(platform::settings_folder());
   EXPECT_TRUE(plugin_folders().empty());
   EXPECT_EQ(said_, (std::vector<std::string>{
                        "environment: ROSIN_CACHE_DIR is ignored in a program with more rights than its user",
@@ -162,11 +163,11 @@ TEST(ConfigFolder, IsThatOfXdgOrInTheHome) {
   const std::string config_before = config ? config : "", home_before = home ? home : "";
   setenv("HOME", "/home/somebody", 1);
   setenv("XDG_CONFIG_HOME", "/etc/xdg", 1);
-  EXPECT_EQ(config_folder(), "/etc/xdg");
+  EXPECT_EQ(platform::settings_folder(), "/etc/xdg");
   setenv("XDG_CONFIG_HOME", "relative", 1);
-  EXPECT_EQ(config_folder(), "/home/somebody/.config");
+  EXPECT_EQ(platform::settings_folder(), "/home/somebody/.config");
   setenv("HOME", "", 1);
-  EXPECT_EQ(config_folder(), std::nullopt);
+  EXPECT_EQ(platform::settings_folder(), std::nullopt);
   config ? setenv("XDG_CONFIG_HOME", config_before.c_str(), 1) : unsetenv("XDG_CONFIG_HOME");
   home ? setenv("HOME", home_before.c_str(), 1) : unsetenv("HOME");
 }

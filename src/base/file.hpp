@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-struct stat;
+#include "platform/files.hpp"
 
 namespace rosin {
 
@@ -35,25 +35,22 @@ class AtomicFile {
 
  private:
   void replace_politely();
-  void create_temporary(unsigned mode);
-  bool hold_temporary();
-  void keep_owner_and_permissions(const struct stat& old);
+  void create_temporary(platform::NewFileAccess access);
   void check_open() const;
   void discard() noexcept;
-  [[noreturn]] void fail(const char* what, int code);
+  [[noreturn]] void fail(const platform::Refusal& refusal);
 
   std::string path_;       // as the caller wrote it, for messages
   std::string target_;     // where the links lead
   std::string temporary_;  // empty: no temporary file exists
-  int descriptor_ = -1;
+  platform::OpenFile file_;
 };
 
 /// Writes `text` (any bytes) as the whole content of `path`, all or nothing.
 void write_file_atomically(const std::string& path, std::string_view text, FileAccess access = FileAccess::usual);
 
-/// Why a folder is no place for files that nobody else may write: it must be a folder itself (no link to one), belong
-/// to the effective user and be closed to all others (mode 0700). Empty: it is one.
-std::string trouble_with_private_folder(const std::string& path);
+/// Why a folder is no place for files that nobody else may write; empty: it is one.
+using platform::trouble_with_private_folder;
 /// The same; one that is not there is made so, with the folders above it as the umask has them.
 std::string make_private_folder(const std::string& path);
 

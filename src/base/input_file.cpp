@@ -1,48 +1,31 @@
-// The system calls behind input_file.hpp (POSIX). Read next: nothing, this is a leaf.
+// See input_file.hpp. Read next: platform/files.hpp.
 #include "base/input_file.hpp"
-
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <system_error>
 
 #include <rosin/error.hpp>
 
-#include "base/system_call.hpp"
-
 namespace rosin {
 
-InputFile::InputFile(const std::string& path, const char* op)
-    : path_(path), op_(op),
-      descriptor_(uninterrupted([&] { return open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); })) {
-  if (descriptor_ < 0) fail(system_text(errno));
-  struct stat info {};
-  const bool known = fstat(descriptor_, &info) == 0;
-  const std::string why = !known                   ? system_text(errno)
-                          : S_ISDIR(info.st_mode)  ? "it is a directory"
-                          : !S_ISREG(info.st_mode) ? "it is not a regular file"
-                                                   : "";
-  if (!why.empty()) {
-    close(descriptor_);
-    fail(why);
-  }
-  size_ = static_cast<uint64_t>(info.st_size);
-  private_ = info.st_uid == geteuid() && (info.st_mode & 077) == 0;
-}
+using platform::FileKind;
 
-InputFile::~InputFile() { close(descriptor_); }
+InputFile::InputFile(const std::string& path, const char* op) : path_(path), op_(op) {
+  if (const std::error_code error = platform::open_to_read(path, file_)) fail(error.message());
+  platform::FileFacts facts;
+  if (const std::error_code error = platform::facts_of(file_, facts)) fail(error.message());
+  if (facts.kind == FileKind::folder) fail("it is a directory");
+  if (facts.kind != FileKind::regular) fail("it is not a regular file");
+  size_ = facts.size;
+  private_ = facts.is_private;
+}
 
 void InputFile::read(uint64_t offset, void* target, size_t count) const {
   auto* next = static_cast<unsigned char*>(target);
   while (count > 0) {
-    const ssize_t got = uninterrupted([&] { return pread(descriptor_, next, count, static_cast<off_t>(offset)); });
-    if (got < 0) fail(system_text(errno));
+    size_t got = 0;
+    if (const std::error_code error = platform::read_at(file_, offset, next, count, got)) fail(error.message());
     if (got == 0) fail("it shrank while it was read");
     next += got;
-    offset += static_cast<uint64_t>(got);
-    count -= static_cast<size_t>(got);
+    offset += got;
+    count -= got;
   }
 }
 

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "platform/files.hpp"
+
 namespace rosin {
 
 /// An open regular file. Reading rather than mapping, unless that is asked for: a file that shrinks meanwhile is an
@@ -16,14 +18,13 @@ class InputFile {
   explicit InputFile(const std::string& path, const char* op = "read");
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
-  ~InputFile();
 
   const std::string& path() const noexcept { return path_; }
   uint64_t size() const noexcept { return size_; }
   /// Whether the file belongs to the effective user and nobody else has any right to it.
   bool is_private() const noexcept { return private_; }
   /// For mapping it (mapped_file.hpp).
-  int descriptor() const noexcept { return descriptor_; }
+  const platform::OpenFile& opened() const noexcept { return file_; }
   /// `count` bytes from `offset` on.
   void read(uint64_t offset, void* target, size_t count) const;
 
@@ -32,7 +33,7 @@ class InputFile {
 
   std::string path_;
   const char* op_;
-  int descriptor_ = -1;
+  platform::OpenFile file_;
   uint64_t size_ = 0;
   bool private_ = false;
 };

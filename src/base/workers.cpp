@@ -2,14 +2,8 @@
 // generation and its next chunk, so that a late worker of an old job can never take a chunk of a new one.
 #include "base/workers.hpp"
 
-#include <pthread.h>
-#include <sched.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
-#include <cmath>
-#include <cstdio>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -17,6 +11,8 @@
 
 #include "base/environment.hpp"
 #include "base/pause.hpp"
+#include "platform/processes.hpp"
+#include "platform/processor.hpp"
 
 namespace rosin {
 namespace {
@@ -26,29 +22,10 @@ constexpr uint64_t chunk_mask = (uint64_t{1} << chunk_bits) - 1;
 constexpr int spin_turns = 4000;  // about 20 us of pauses
 constexpr int64_t most_threads = 1024;
 
-int threads_of_cgroup() {
-  FILE* file = std::fopen("/sys/fs/cgroup/cpu.max", "re");
-  if (!file) return 0;
-  long long quota = 0, period = 0;
-  const int read = std::fscanf(file, "%lld %lld", &quota, &period);
-  std::fclose(file);
-  return read == 2 && period > 0 ? static_cast<int>(std::ceil(static_cast<double>(quota) / static_cast<double>(period)))
-                                 : 0;
-}
-
-int available_threads() {
-  cpu_set_t set;
-  int count = static_cast<int>(std::thread::hardware_concurrency());
-  if (sched_getaffinity(0, sizeof set, &set) == 0) count = CPU_COUNT(&set);
-  const int limit = threads_of_cgroup();
-  if (limit > 0 && limit < count) count = limit;
-  return count < 1 ? 1 : count;
-}
-
 /// ROSIN_NUM_THREADS, or what affinity and cgroup allow.
 int default_threads() {
   const int64_t asked = environment_number(Setting::num_threads, 1).value_or(0);
-  return asked > 0 ? static_cast<int>(std::min<int64_t>(asked, most_threads)) : available_threads();
+  return asked > 0 ? static_cast<int>(std::min<int64_t>(asked, most_threads)) : platform::available_threads();
 }
 
 class Workers {
@@ -88,7 +65,7 @@ class Workers {
 
  private:
   Workers() : threads_(default_threads()) {
-    pthread_atfork(nullptr, nullptr, [] { instance().forget_workers(); });
+    platform::at_fork(nullptr, nullptr, [] { instance().forget_workers(); });
   }
 
   void forget_workers() noexcept {
@@ -175,7 +152,7 @@ class Workers {
 
   static void wait_a_little(int turn) noexcept {
     if (turn < spin_turns) pause_processor();
-    else sched_yield();
+    else std::this_thread::yield();
   }
 
   static inline thread_local bool inside_ = false;

@@ -2,8 +2,6 @@
 #include "base/workers.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <stdexcept>
@@ -12,6 +10,11 @@
 #include <vector>
 
 #include "../tests/sanitizer_testing.hpp"
+
+#if __has_include(<sys/wait.h>)
+#include <sys/wait.h>
+#include <unistd.h>
+#endif
 
 namespace rosin {
 namespace {
@@ -128,6 +131,7 @@ TEST_F(Workers, TheNumberOfThreadsMayChangeInsideAChunkAndMeanwhile) {
   EXPECT_EQ(runs_of(9), std::vector<int>(9, 1));
 }
 
+#if __has_include(<sys/wait.h>)  // a system that forks
 TEST_F(Workers, AForkedChildHasWorkersOfItsOwn) {
   if (!child_may_start_threads) GTEST_SKIP() << "no threads start in a forked child here";
   runs_of(100);  // the parent's workers exist, and do not in the child
@@ -161,6 +165,7 @@ TEST_F(Workers, AChildForkedWhileAnotherThreadUsesTheWorkersIsUsable) {
   stop = true;
   busy.join();
 }
+#endif
 
 }  // namespace
 }  // namespace rosin

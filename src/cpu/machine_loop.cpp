@@ -2,19 +2,16 @@
 // Read first: machine_loop.hpp.
 #include "cpu/machine_loop.hpp"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
 #include <mutex>
 #include <unordered_map>
 
 #include "base/environment.hpp"
-#include "cpu/perf_map.hpp"
 #if defined(ROSIN_HAVE_XBYAK) && defined(__x86_64__)
 #include "cpu/machine_narrow.hpp"
 #include "cpu/machine_wide.hpp"
+#include "platform/executable_memory.hpp"
 #endif
 
 namespace rosin::cpu {
@@ -48,27 +45,24 @@ namespace {
 
 constexpr size_t most_bytes = size_t{1} << 18;  // of one loop
 
-/// Pages of their own for the code of one loop.
 class WrittenLoop final : public MachineLoop {
  public:
-  WrittenLoop(const void* code, size_t bytes) {
-    const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-    bytes_ = (bytes + page - 1) / page * page;
-    void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) return;
-    std::memcpy(memory, code, bytes);
-    if (mprotect(memory, bytes_, PROT_READ | PROT_EXEC) != 0) {
-      munmap(memory, bytes_);
-      return;
-    }
-    function_ = reinterpret_cast<Function>(memory);
-  }
-  ~WrittenLoop() override {
-    if (function_) munmap(reinterpret_cast<void*>(function_), bytes_);
+  WrittenLoop(const void* code, size_t bytes) : memory_(code, bytes) {
+    bytes_ = memory_.bytes();
+    function_ = reinterpret_cast<Function>(memory_.code());
   }
   bool stands() const { return function_ != nullptr; }
-  const void* code() const { return reinterpret_cast<const void*>(function_); }
+  const platform::ExecutableMemory& memory() const { return memory_; }
+
+ private:
+  platform::ExecutableMemory memory_;
 };
+
+/// Tells profilers what a loop does, where that is asked for.
+void name_for_profilers(const WrittenLoop& loop, const std::string& name) {
+  static const bool asked = environment_switch(Setting::perf_map).value_or(false);
+  if (asked) platform::name_machine_code(loop.memory(), name.c_str());
+}
 
 /// Loops that kernels hold, by text. Never destroyed: kernels may be used while a process ends.
 struct Loops {
@@ -116,7 +110,7 @@ template <class Writer> std::shared_ptr<const MachineLoop> write(const LoopText&
     const Writer writer(text, buffer.get(), most_bytes);
     auto loop = std::make_shared<WrittenLoop>(buffer.get(), writer.getSize());
     if (!loop->stands()) return nullptr;
-    tell_perf(loop->code(), loop->bytes(), name_of(text));
+    name_for_profilers(*loop, name_of(text));
     return loop;
   } catch (const Xbyak::Error&) {
     return nullptr;

@@ -60,8 +60,13 @@ struct LoopText {
 
 class MachineLoop {
  public:
-  /// `memory`: of the outputs, then of the inputs. Elements of row r stand from r * count on.
+  /// `memory`: of the outputs, then of the inputs. Elements of row r stand from r * count on. The code is called as
+  /// System V has it, on Windows too, whose own calls keep other registers.
+#if defined(__x86_64__)
+  using Function = void(__attribute__((sysv_abi)) *)(void* const* memory, int64_t rows, int64_t count);
+#else
   using Function = void (*)(void* const* memory, int64_t rows, int64_t count);
+#endif
 
   virtual ~MachineLoop() = default;
   void run(void* const* memory, int64_t rows, int64_t count) const { function_(memory, rows, count); }

@@ -13,6 +13,7 @@
 
 #include "base/input_file.hpp"
 #include "data/csv_text.hpp"
+#include "platform/decimals.hpp"
 
 namespace rosin {
 namespace {
@@ -58,7 +59,7 @@ bool read_integer(std::string_view field, int64_t& value) noexcept {
 
 bool read_float(std::string_view field, double& value) {
   const std::string_view number = number_of(field);
-  const auto [end, trouble] = std::from_chars(number.data(), number.data() + number.size(), value);
+  const auto [end, trouble] = platform::read_decimal(number.data(), number.data() + number.size(), value);
   if (end != number.data() + number.size() || trouble == std::errc::invalid_argument) return false;
   if (trouble == std::errc::result_out_of_range) value = std::strtod(std::string(number).c_str(), nullptr);  // inf or 0
   return true;

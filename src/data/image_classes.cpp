@@ -7,15 +7,19 @@
 #include <rosin/error.hpp>
 #include <rosin/image.hpp>
 
+#include "platform/paths.hpp"
+
 namespace rosin {
 namespace {
 
 namespace fs = std::filesystem;
+using platform::name_of;
+using platform::path_of;
 
 [[noreturn]] void refuse(const std::string& text) { throw Error(ErrorKind::io, "ImageClasses: " + text); }
 
 bool is_picture(const fs::path& path) {
-  std::string extension = path.extension();
+  std::string extension = name_of(path.extension());
   for (char& letter : extension) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
   const auto known = {".png", ".jpg", ".jpeg", ".ppm", ".pgm"};
   return std::find(known.begin(), known.end(), extension) != known.end();
@@ -24,8 +28,8 @@ bool is_picture(const fs::path& path) {
 /// Sorted names of the folders in a folder.
 std::vector<std::string> folders_in(const std::string& directory) {
   std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(directory)) {
-    if (entry.is_directory()) names.push_back(entry.path().filename());
+  for (const auto& entry : fs::directory_iterator(path_of(directory))) {
+    if (entry.is_directory()) names.push_back(name_of(entry.path().filename()));
   }
   std::sort(names.begin(), names.end());
   return names;
@@ -35,7 +39,7 @@ std::vector<std::string> folders_in(const std::string& directory) {
 std::vector<std::string> pictures_below(const fs::path& folder) {
   std::vector<std::string> paths;
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
-    if (entry.is_regular_file() && is_picture(entry.path())) paths.push_back(entry.path());
+    if (entry.is_regular_file() && is_picture(entry.path())) paths.push_back(name_of(entry.path()));
   }
   std::sort(paths.begin(), paths.end());
   return paths;
@@ -47,7 +51,7 @@ ImageClasses::ImageClasses(const std::string& directory, const ImageOptions& opt
   try {
     classes_ = folders_in(directory);
     for (size_t label = 0; label < classes_.size(); ++label) {
-      const std::vector<std::string> found = pictures_below(fs::path(directory) / classes_[label]);
+      const std::vector<std::string> found = pictures_below(path_of(directory) / path_of(classes_[label]));
       if (found.empty()) {
         refuse("'" + directory + "/" + classes_[label] +
                "' has no picture (png, jpg, jpeg, ppm, pgm); each folder is a class");

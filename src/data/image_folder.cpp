@@ -1,9 +1,7 @@
 // Finds the four files of an MNIST-format folder and checks that they belong together (include/rosin/idx.hpp).
 // Read next: idx_file.hpp, the format of one file.
-#include <sys/stat.h>
-
-#include <cerrno>
 #include <cstddef>
+#include <filesystem>
 #include <system_error>
 #include <utility>
 
@@ -11,6 +9,7 @@
 #include <rosin/idx.hpp>
 
 #include "data/idx_file.hpp"
+#include "platform/paths.hpp"
 
 namespace rosin {
 
@@ -21,23 +20,17 @@ constexpr int unsigned_byte = 0x08;
 [[noreturn]] void fail(const std::string& message) { throw Error(ErrorKind::io, "read_image_folder: " + message); }
 
 void check_directory(const std::string& directory) {
-  struct stat info {};
-  if (stat(directory.c_str(), &info) != 0) {
-    fail("cannot open '" + directory + "'; " + std::generic_category().message(errno) + "; check the path");
-  }
-  if (!S_ISDIR(info.st_mode)) fail("'" + directory + "' is not a folder; give the folder that holds the idx files");
-}
-
-bool exists(const std::string& path) {
-  struct stat info {};
-  return stat(path.c_str(), &info) == 0;
+  std::error_code error;
+  const std::filesystem::file_status found = std::filesystem::status(platform::path_of(directory), error);
+  if (error) fail("cannot open '" + directory + "'; " + error.message() + "; check the path");
+  if (!is_directory(found)) fail("'" + directory + "' is not a folder; give the folder that holds the idx files");
 }
 
 std::string find_file(const std::string& directory, const std::string& name) {
   std::string plain = directory + (directory.back() == '/' ? "" : "/") + name;
-  if (exists(plain)) return plain;
+  if (platform::is_there(plain)) return plain;
   std::string packed = plain + ".gz";
-  if (exists(packed)) return packed;
+  if (platform::is_there(packed)) return packed;
   fail("'" + directory + "' has neither '" + name + "' nor '" + name + ".gz'");
 }
 

@@ -13,8 +13,8 @@
 #include "devices/backends.hpp"
 #include "devices/plugin_table.hpp"
 #include "graph/node.hpp"
+#include "platform/processor.hpp"
 #include "run/buffer_pool.hpp"
-#include "run/cpu_facts.hpp"
 #include "run/device_table.hpp"
 
 namespace rosin {
@@ -43,10 +43,12 @@ std::vector<Device> devices_of(const BackendName& backend, bool by_itself) {
 
 std::string_view Device::backend() const noexcept { return position_ == 0 ? "CPU" : table().backend_of(position_); }
 int Device::id() const noexcept { return position_ == 0 ? 0 : table().id_of(position_); }
-std::string Device::name() const { return position_ == 0 ? cpu_name() : table().info_of(position_).name; }
+std::string Device::name() const {
+  return position_ == 0 ? platform::processor_name() : table().info_of(position_).name;
+}
 
 int64_t Device::memory() const {
-  return position_ == 0 ? cpu_memory() : static_cast<int64_t>(table().info_of(position_).memory);
+  return position_ == 0 ? platform::memory_bytes() : static_cast<int64_t>(table().info_of(position_).memory);
 }
 
 bool Device::is_gpu() const noexcept { return position_ != 0 && table().info_of(position_).kind == ROSIN_DEVICE_GPU; }

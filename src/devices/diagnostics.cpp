@@ -10,6 +10,7 @@
 #include "devices/plugin_table.hpp"
 #include "devices/preference_file.hpp"
 #include "devices/preferences.hpp"
+#include "platform/paths.hpp"
 #include "run/cache_folder.hpp"
 #include "run/device_table.hpp"
 
@@ -145,7 +146,7 @@ std::vector<std::string> detail::plugin_files(std::string_view name) {
 
 detail::PluginProbe detail::probe_plugin(const std::string& path) {
   detail::PluginProbe probe;
-  const std::string backend = name_in_plugin_file(std::filesystem::path(path).filename().native());
+  const std::string backend = name_in_plugin_file(platform::name_of(platform::path_of(path).filename()));
   if (backend.empty()) {
     probe.reason = "has not the name of a plug-in, such as librosin_cuda.so";
     return probe;

@@ -1,9 +1,6 @@
 // See plugin.hpp.
 #include "devices/plugin.hpp"
 
-#include <dlfcn.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cctype>
 #include <cstddef>
@@ -16,11 +13,13 @@
 #include "base/nearest.hpp"
 #include "devices/plugin_host.hpp"
 #include "devices/plugin_record.hpp"
+#include "platform/libraries.hpp"
+#include "platform/paths.hpp"
 
 namespace rosin {
 namespace {
 
-constexpr std::string_view file_prefix = "librosin_", file_suffix = ".so";
+constexpr std::string_view file_prefix = "librosin_";
 constexpr std::string_view transport_prefix = "comm_";  // librosin_comm_mpi.so is none of a device; see comm.h
 
 /// What every plug-in must offer, with the names for messages.
@@ -113,25 +112,24 @@ std::vector<Capability> capabilities_of(const rosin_backend& functions) {
 std::string plugin_file_name(std::string_view backend) {
   std::string name(backend);
   for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return std::string(file_prefix).append(name).append(file_suffix);
+  return std::string(file_prefix).append(name).append(platform::library_suffix);
 }
 
 std::string name_in_plugin_file(std::string_view file) {
-  if (!file.starts_with(file_prefix) || !file.ends_with(file_suffix)) return {};
+  const std::string_view suffix = platform::library_suffix;
+  if (!file.starts_with(file_prefix) || !file.ends_with(suffix)) return {};
   file.remove_prefix(file_prefix.size());
-  if (file.size() <= file_suffix.size()) return {};
-  file.remove_suffix(file_suffix.size());
+  if (file.size() <= suffix.size()) return {};
+  file.remove_suffix(suffix.size());
   if (file.starts_with(transport_prefix)) return {};
   const auto belongs = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
   return std::all_of(file.begin(), file.end(), belongs) ? std::string(file) : std::string();
 }
 
 std::string installed_plugin_folder() {
-  Dl_info info{};
-  const bool found = dladdr(reinterpret_cast<void*>(&installed_plugin_folder), &info) != 0 && info.dli_fname;
   std::error_code ignored;
-  const std::filesystem::path library = std::filesystem::absolute(found ? info.dli_fname : "", ignored);
-  return (library.parent_path() / "rosin").lexically_normal().string();
+  const std::filesystem::path file = platform::path_of(platform::file_of_this_library());
+  return platform::name_of((std::filesystem::absolute(file, ignored).parent_path() / "rosin").lexically_normal());
 }
 
 std::vector<std::string> plugin_search_folders() {
@@ -144,16 +142,16 @@ bool has_plugin_file(const std::string& file) {
   if (name_in_plugin_file(file).empty()) return false;
   const std::vector<std::string> folders = plugin_search_folders();
   return std::any_of(folders.begin(), folders.end(),
-                     [&](const std::string& folder) { return access((folder + "/" + file).c_str(), F_OK) == 0; });
+                     [&](const std::string& folder) { return platform::is_there(folder + "/" + file); });
 }
 
 std::vector<std::string> names_of_plugin_files() {
   std::set<std::string> names;
   for (const std::string& folder : plugin_search_folders()) {
     std::error_code failed;
-    for (std::filesystem::directory_iterator entry(folder, failed), end; !failed && entry != end;
+    for (std::filesystem::directory_iterator entry(platform::path_of(folder), failed), end; !failed && entry != end;
          entry.increment(failed)) {
-      std::string name = name_in_plugin_file(entry->path().filename().native());
+      std::string name = name_in_plugin_file(platform::name_of(entry->path().filename()));
       if (!name.empty()) names.insert(std::move(name));
     }
   }
@@ -161,13 +159,9 @@ std::vector<std::string> names_of_plugin_files() {
 }
 
 const rosin_backend* load_plugin_file(const std::string& path, std::string_view backend, std::string& reason) {
-  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library) {
-    const char* error = dlerror();
-    reason = error ? error : "cannot be loaded";
-    return nullptr;
-  }
-  auto* open = reinterpret_cast<rosin_backend_open_function>(dlsym(library, "rosin_backend_open"));
+  void* library = platform::open_library(path, reason);
+  if (!library) return nullptr;
+  auto* open = reinterpret_cast<rosin_backend_open_function>(platform::library_function(library, "rosin_backend_open"));
   if (!open) {
     reason = "is no plug-in of rosin: it has no function rosin_backend_open";
     return nullptr;
@@ -194,7 +188,7 @@ Plugin load_plugin(std::string_view backend) {
   for (const std::string& folder : plugin_search_folders()) {
     PluginAttempt& attempt = plugin.attempts.emplace_back();
     attempt.path = folder + "/" + plugin.file;
-    if (access(attempt.path.c_str(), F_OK) != 0) {
+    if (!platform::is_there(attempt.path)) {
       attempt.reason = "not there";
       not_in.append(not_in.empty() ? "" : ", ").append(folder);
     } else if (crashed_in_last_probe(attempt.path)) {

@@ -1,9 +1,7 @@
 // See plugin_record.hpp.
 #include "devices/plugin_record.hpp"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
+#include <filesystem>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -13,6 +11,8 @@
 
 #include "base/file.hpp"
 #include "base/hash.hpp"
+#include "platform/files.hpp"
+#include "platform/paths.hpp"
 #include "run/cache_folder.hpp"
 
 namespace rosin {
@@ -35,14 +35,17 @@ struct Mark {
 };
 
 std::optional<Mark> mark_of(const std::string& path) {
-  struct stat facts {};
-  if (stat(path.c_str(), &facts) != 0) return std::nullopt;
+  std::error_code error;
+  const std::filesystem::path file = platform::path_of(path);
+  const uint64_t bytes = std::filesystem::file_size(file, error);
+  if (error) return std::nullopt;
+  const std::filesystem::file_time_type changed = std::filesystem::last_write_time(file, error);
+  if (error) return std::nullopt;
   const std::optional<std::string> cache = cache_folder();
   if (!cache) return std::nullopt;
   uint64_t hash = hash_text(path);
-  hash = mix(hash, static_cast<uint64_t>(facts.st_size));
-  hash = mix(hash, static_cast<uint64_t>(facts.st_mtim.tv_sec));
-  hash = mix(hash, static_cast<uint64_t>(facts.st_mtim.tv_nsec));
+  hash = mix(hash, bytes);
+  hash = mix(hash, static_cast<uint64_t>(changed.time_since_epoch().count()));
   const std::string folder = *cache + "/probes";
   return Mark{folder, folder + "/crashed-" + hex_text(hash)};
 }
@@ -56,7 +59,7 @@ bool crashed_in_last_probe(const std::string& path) {
     if (found != noted().crashed.end()) return found->second;
   }
   const std::optional<Mark> mark = mark_of(path);
-  return mark && trouble_with_private_folder(mark->folder).empty() && access(mark->path.c_str(), F_OK) == 0;
+  return mark && trouble_with_private_folder(mark->folder).empty() && platform::is_there(mark->path);
 }
 
 void detail::note_probe(const std::string& path, bool crashed) {
@@ -67,7 +70,7 @@ void detail::note_probe(const std::string& path, bool crashed) {
   const std::optional<Mark> mark = mark_of(path);
   if (!mark) return;
   if (!crashed) {
-    if (trouble_with_private_folder(mark->folder).empty()) unlink(mark->path.c_str());
+    if (trouble_with_private_folder(mark->folder).empty()) platform::remove_file(mark->path);
     return;
   }
   if (!make_private_folder(mark->folder).empty()) return;

@@ -1,11 +1,6 @@
 // Places, a lock on the folder (it leaves no file behind, and the file itself is replaced), and the rewriting.
 #include "devices/preference_file.hpp"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <system_error>
@@ -18,19 +13,23 @@
 #include "base/environment.hpp"
 #include "base/file.hpp"
 #include "base/input_file.hpp"
-#include "base/system_call.hpp"
 #include "devices/toml_bounds.hpp"
 #include "devices/toml_text.hpp"
+#include "platform/environment.hpp"
+#include "platform/files.hpp"
+#include "platform/paths.hpp"
 
 namespace rosin {
 namespace {
 
 namespace fs = std::filesystem;
+using platform::name_of;
+using platform::path_of;
 
 constexpr const char* file_name = "LocalPreferences.toml";
 
 [[noreturn]] void fail_writing(const fs::path& path, const std::string& why) {
-  throw Error(ErrorKind::io, "preferences: cannot write '" + path.string() + "'; " + why);
+  throw Error(ErrorKind::io, "preferences: cannot write '" + name_of(path) + "'; " + why);
 }
 
 bool is_there(const fs::path& path) {
@@ -40,9 +39,10 @@ bool is_there(const fs::path& path) {
 
 std::optional<std::string> first_usual_place() {
   std::vector<std::string> places = {file_name};
-  if (const std::optional<std::string> folder = config_folder()) places.push_back(*folder + "/rosin/" + file_name);
+  if (const std::optional<std::string> folder = platform::settings_folder())
+    places.push_back(*folder + "/rosin/" + file_name);
   for (std::string& place : places) {
-    if (is_there(place)) return place;
+    if (is_there(path_of(place))) return place;
   }
   return std::nullopt;
 }
@@ -65,34 +65,23 @@ fs::path target_of(const fs::path& path) {
 }
 
 /// Holds the folder for one writer; others wait up to ten seconds.
-class FolderLock {
- public:
-  explicit FolderLock(const fs::path& file)
-      : descriptor_(open(file.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-    if (descriptor_ < 0) fail_writing(file, "its folder cannot be opened: " + system_text(errno));
-    for (int tries = 0; flock(descriptor_, LOCK_EX | LOCK_NB) != 0; ++tries) {
-      const int code = errno;
-      if ((code == EWOULDBLOCK || code == EINTR) && tries < 2000) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(5));
-        continue;
-      }
-      close(descriptor_);
-      fail_writing(file, "its folder cannot be locked: " + system_text(code));
+platform::OpenFile hold_folder_of(const fs::path& file) {
+  platform::OpenFile lock;
+  for (int tries = 0;; ++tries) {
+    const std::error_code error = platform::try_to_hold_folder(name_of(file.parent_path()), lock);
+    if (!error) return lock;
+    if (error != std::errc::operation_would_block || tries == 2000) {
+      fail_writing(file, "its folder cannot be locked: " + error.message());
     }
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
-  FolderLock(const FolderLock&) = delete;
-  FolderLock& operator=(const FolderLock&) = delete;
-  ~FolderLock() { close(descriptor_); }
-
- private:
-  int descriptor_;
-};
+}
 
 }  // namespace
 
 std::optional<std::string> preference_file() {
   const std::optional<std::string> named = environment(Setting::preferences);
-  if (named && is_there(*named)) return named;
+  if (named && is_there(path_of(*named))) return named;
   std::optional<std::string> usual = first_usual_place();
   if (named) {
     warn_once("no-preference-file",
@@ -110,14 +99,14 @@ std::string preference_text(const std::string& path) {
 
 void write_preference(const std::string& key, std::optional<std::string_view> value) {
   const std::optional<std::string> named = environment(Setting::preferences);
-  const fs::path path = named ? *named : first_usual_place().value_or(file_name);
+  const fs::path path = path_of(named ? *named : first_usual_place().value_or(file_name));
   if (!value && !is_there(path)) return;
   const fs::path target = target_of(path);
-  const FolderLock lock(target);
-  const std::string text = is_there(target) ? preference_text(target.string()) : std::string();
-  const std::string changed = with_toml_string(path.string(), text, "rosin", key, value);
+  const platform::OpenFile lock = hold_folder_of(target);
+  const std::string text = is_there(target) ? preference_text(name_of(target)) : std::string();
+  const std::string changed = with_toml_string(name_of(path), text, "rosin", key, value);
   if (changed == text) return;
-  write_file_atomically(target.string(), changed);
+  write_file_atomically(name_of(target), changed);
 }
 
 }  // namespace rosin

@@ -1,15 +1,14 @@
 // See transport.hpp.
 #include "dist/transport.hpp"
 
-#include <dlfcn.h>
-#include <unistd.h>
-
 #include <cctype>
 #include <utility>
 
 #include <rosin/error.hpp>
 
 #include "devices/plugin.hpp"
+#include "platform/libraries.hpp"
+#include "platform/paths.hpp"
 
 namespace rosin::distributed {
 namespace {
@@ -36,13 +35,9 @@ std::string fault_of(const rosin_comm_transport* t) {
 }
 
 const rosin_comm_transport* load_file(const std::string& path, std::string& reason) {
-  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library) {
-    const char* error = dlerror();
-    reason = error ? error : "cannot be loaded";
-    return nullptr;
-  }
-  auto* open = reinterpret_cast<rosin_comm_open_function>(dlsym(library, "rosin_comm_open"));
+  void* library = platform::open_library(path, reason);
+  if (!library) return nullptr;
+  auto* open = reinterpret_cast<rosin_comm_open_function>(platform::library_function(library, "rosin_comm_open"));
   if (!open) {
     reason = "is no transport of rosin: it has no function rosin_comm_open";
     return nullptr;
@@ -57,7 +52,7 @@ const rosin_comm_transport* load_file(const std::string& path, std::string& reas
 std::string transport_file_name(std::string_view transport) {
   std::string name = "librosin_comm_";
   for (const char c : transport) name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return name + ".so";
+  return name.append(platform::library_suffix);
 }
 
 const rosin_comm_transport& load_transport(std::string_view transport) {
@@ -65,7 +60,7 @@ const rosin_comm_transport& load_transport(std::string_view transport) {
   std::string searched, reasons;
   for (const std::string& folder : plugin_search_folders()) {
     const std::string path = folder + "/" + file;
-    if (access(path.c_str(), F_OK) != 0) {
+    if (!platform::is_there(path)) {
       searched.append(searched.empty() ? "" : ", ").append(folder);
       continue;
     }

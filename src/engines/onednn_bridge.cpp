@@ -1,7 +1,7 @@
 // Implementation of onednn_bridge.hpp.
-#include "engines/onednn_bridge.hpp"
-
 #if defined(ROSIN_HAVE_ONEDNN)
+
+#include "engines/onednn_bridge.hpp"
 
 #if defined(__x86_64__)
 #include <cpuid.h>

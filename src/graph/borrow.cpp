@@ -1,8 +1,7 @@
 // Memory of users as arrays, and the memory of arrays for users, both without a copy. Read next: memory.hpp.
 #include <rosin/array.hpp>
 
-#include <sched.h>
-
+#include <thread>
 #include <utility>
 
 #include <rosin/error.hpp>
@@ -24,7 +23,7 @@ size_t alignment_of(DType type) { return size_of(part_type(type)); }
 
 void release_lent(Memory* self) noexcept {
   auto* lent = static_cast<LentMemory*>(self);
-  while (!is_over(lent->used_by)) sched_yield();  // a run behind its thread still reads
+  while (!is_over(lent->used_by)) std::this_thread::yield();  // a run behind its thread still reads
   delete lent;
 }
 

@@ -4,20 +4,11 @@
 
 #include <atomic>
 
-#if __has_include(<sys/single_threaded.h>)
-#include <sys/single_threaded.h>
-#endif
+#include "platform/only_thread.hpp"
 
 namespace rosin {
 
-/// Whether the process has no other thread. It stays so as long as the caller starts none.
-inline bool only_thread() noexcept {
-#if __has_include(<sys/single_threaded.h>)
-  return __libc_single_threaded;
-#else
-  return false;
-#endif
-}
+using platform::only_thread;
 
 /// Adds (modulo 2^n) and gives what was there before.
 template <class T> T add_to(std::atomic<T>& count, T more, std::memory_order order) noexcept {

@@ -1,11 +1,12 @@
 // By all threads, block by block: doubles say fast that nothing is lost; only a block where they do not is looked at in
-// long double, which holds all 64 bits of integers and every floating-point type.
+// two of them for each value, which hold all 64 bits of integers. (A long double does so on some systems only.)
 #include "model/lost_value.hpp"
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cmath>
+#include <concepts>
 #include <cstdio>
 #include <limits>
 
@@ -17,14 +18,26 @@
 namespace rosin {
 namespace {
 
-static_assert(std::numeric_limits<long double>::digits >= 64);
-
 constexpr int64_t block = 1024;
 constexpr int64_t blocks_of_a_chunk = 64;
 constexpr double doubles_are_exact = 9007199254740992.0;  // below 2^53 every integer is itself
 
 using Doubles = std::array<double, block>;
-using Exact = std::array<long double, block>;
+/// A value of any type but complex ones: the nearest double, and what is missing from it.
+struct ExactValue {
+  double near, rest;
+  bool operator==(const ExactValue&) const = default;
+};
+
+using Exact = std::array<ExactValue, block>;
+
+ExactValue exact(double value) { return {value, 0}; }
+
+template <std::integral T> ExactValue exact(T value) {
+  using Wider = __int128;  // (2^63 and 2^64 may be nearest)
+  const auto near = static_cast<double>(value);
+  return {near, static_cast<double>(static_cast<Wider>(value) - static_cast<Wider>(near))};
+}
 
 /// Floating-point types of which the second has an exponent at least as large as the first.
 bool always_held(DType from, DType to) {
@@ -32,21 +45,30 @@ bool always_held(DType from, DType to) {
   return from == to || from == Float16 || to == Float64 || (from == BFloat16 && to == Float32);
 }
 
-template <class Wide> void read_as(Exact& exact, const void* values, DType type, int64_t count) {
+template <class Wide> void read_as(Exact& read, const void* values, DType type, int64_t count) {
   std::array<Wide, block> wide;
   convert_elements(wide.data(), dtype_of<Wide>, values, type, count);
-  std::copy_n(wide.begin(), count, exact.begin());
+  std::transform(wide.begin(), wide.begin() + count, read.begin(), [](Wide value) { return exact(value); });
 }
 
-void read_exactly(Exact& exact, const void* values, DType type, int64_t count) {
-  if (type == UInt64) return read_as<uint64_t>(exact, values, type, count);
-  if (type == Bool || is_integer(type)) return read_as<int64_t>(exact, values, type, count);
-  read_as<double>(exact, values, type, count);
+void read_exactly(Exact& read, const void* values, DType type, int64_t count) {
+  if (type == UInt64) return read_as<uint64_t>(read, values, type, count);
+  if (type == Bool || is_integer(type)) return read_as<int64_t>(read, values, type, count);
+  read_as<double>(read, values, type, count);
 }
 
-std::string text_of(long double value, DType type) {
+template <class Wide> Wide first_as(const void* values, DType type) {
+  Wide value;
+  convert_elements(&value, dtype_of<Wide>, values, type, 1);
+  return value;
+}
+
+/// The first value as people write it.
+std::string text_of(const void* values, DType type) {
+  if (type == UInt64) return std::to_string(first_as<uint64_t>(values, type));
+  if (!is_float(type)) return std::to_string(first_as<int64_t>(values, type));
   char text[64];
-  std::snprintf(text, sizeof text, is_float(type) ? "%.9Lg" : "%.0Lf", value);
+  std::snprintf(text, sizeof text, "%.9g", first_as<double>(values, type));
   return text;
 }
 
@@ -81,7 +103,7 @@ struct Converted {
     read_exactly(was, before, from, count);
     read_exactly(is, after, to, count);
     for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
-      const bool held = may_round() ? !std::isfinite(was[i]) || std::isfinite(is[i]) : was[i] == is[i];
+      const bool held = may_round() ? !std::isfinite(was[i].near) || std::isfinite(is[i].near) : was[i] == is[i];
       if (!held) return static_cast<int64_t>(i);
     }
     return -1;
@@ -116,9 +138,7 @@ std::optional<std::string> lost_value(const void* values, DType from, DType to, 
   });
   const int64_t at = first.load();
   if (at == count) return std::nullopt;
-  Exact value;
-  read_exactly(value, bytes + static_cast<size_t>(at) * size_of(from), from, 1);
-  return text_of(value[0], from);
+  return text_of(bytes + static_cast<size_t>(at) * size_of(from), from);
 }
 
 std::optional<std::string> lost_value(const Array& x, DType type) {

@@ -7,6 +7,8 @@
 
 #include <rosin/show.hpp>
 
+#include "platform/decimals.hpp"
+
 namespace rosin {
 namespace {
 
@@ -55,7 +57,7 @@ Decimal short_digits(double value, DType type) {
     char text[64];
     const auto end = std::to_chars(text, text + sizeof text, value, std::chars_format::scientific, precision).ptr;
     double back = 0;
-    std::from_chars(text, end, back);
+    platform::read_decimal(text, end, back);
     if (round_to(back, bits, lowest) == value) return parse(text, end);
   }
   return digits_of(value, -1);

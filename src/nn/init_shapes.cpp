@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <vector>
 
 #include <rosin/create.hpp>
@@ -41,10 +42,10 @@ double normal_cdf(double x) { return 0.5 * std::erfc(-x * std::sqrt(0.5)); }
 /// The inverse of erf on (-1, 1): a start by Winitzki's formula, then Newton's steps until they change nothing.
 double erf_inverse(double y) {
   if (y <= -1 || y >= 1) return std::copysign(HUGE_VAL, y);
-  const double a = 0.147, l = std::log1p(-y * y), half = 2 / (M_PI * a) + l / 2;
+  const double a = 0.147, l = std::log1p(-y * y), half = 2 / (std::numbers::pi * a) + l / 2;
   double x = std::copysign(std::sqrt(std::sqrt(half * half - l / a) - half), y);
   for (int i = 0; i < 8; ++i) {
-    const double step = (std::erf(x) - y) / (M_2_SQRTPI * std::exp(-x * x));
+    const double step = (std::erf(x) - y) / (2 * std::numbers::inv_sqrtpi * std::exp(-x * x));
     x -= step;
     if (std::abs(step) <= 1e-16 * std::abs(x)) break;
   }

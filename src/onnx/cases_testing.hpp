@@ -29,8 +29,8 @@ inline fs::path onnx_cases() {
 }
 
 inline Array tensor_in(const fs::path& path) {
-  const std::vector<uint8_t> bytes = read_whole_file(path);
-  return onnx::array_of(onnx::parse_tensor(bytes, path), path);
+  const std::vector<uint8_t> bytes = read_whole_file(path.string());
+  return onnx::array_of(onnx::parse_tensor(bytes, path.string()), path.string());
 }
 
 /// What a value may differ by: as the project compares, and half types by two in the last place, as it depends on the

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <new>
 
-#include "run/cpu_facts.hpp"
+#include "platform/processor.hpp"
 #include "run/idle_arenas.hpp"
 #include "run/memory_text.hpp"
 #include "run/size_class.hpp"
@@ -262,7 +262,7 @@ class Pool {
 
   /// What the machine, or the container, has: more would not fail here, but end the process when it is used.
   static int64_t machine_bytes() {
-    static const int64_t bytes = cpu_memory();
+    static const int64_t bytes = platform::memory_bytes();
     return bytes;
   }
 
@@ -291,7 +291,7 @@ void throw_no_memory(const std::string& what, int64_t bytes) {
   std::string text = what + ": out of memory on CPU; ";
   if (bytes != unknown_bytes) text += "requested " + mebibytes(bytes) + ", ";
   text += "live " + mebibytes(usage.live) + ", cached " + mebibytes(usage.pooled) + ", the machine has " +
-          mebibytes(cpu_memory());
+          mebibytes(platform::memory_bytes());
   if (usage.limit > 0) text += ", limit " + mebibytes(usage.limit);
   throw Error(ErrorKind::memory, text + "; use a smaller batch or drop arrays that are no longer needed");
 }

@@ -1,9 +1,6 @@
 // See cpu_stream.hpp.
 #include "run/cpu_stream.hpp"
 
-#include <pthread.h>
-#include <sched.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <new>
@@ -13,6 +10,7 @@
 #include "base/pause.hpp"
 #include "base/workers.hpp"
 #include "graph/memory.hpp"
+#include "platform/processes.hpp"
 
 namespace rosin {
 
@@ -29,7 +27,7 @@ CpuStream::Poster& CpuStream::poster() {
 
 /// No run is in progress when the process forks or exits. A forked child has no thread here until it starts one.
 CpuStream::CpuStream() : Stream(0) {
-  pthread_atfork(
+  platform::at_fork(
       [] {
         instance().lock_.lock();
         instance().spin_until(instance().number_);
@@ -107,7 +105,7 @@ bool CpuStream::spin_until(uint64_t number) const noexcept {
   int turn = 0;
   for (; finished() < number; turn = std::min(turn + 1, most)) {
     if (turn < most) pause_processor();
-    else sched_yield();
+    else std::this_thread::yield();
   }
   return turn < most;
 }

@@ -14,12 +14,15 @@
 #include "base/file.hpp"
 #include "base/hash.hpp"
 #include "base/input_file.hpp"
+#include "platform/paths.hpp"
 #include "run/cache_folder.hpp"
 
 namespace rosin {
 namespace {
 
 namespace fs = std::filesystem;
+using platform::name_of;
+using platform::path_of;
 
 constexpr char magic[8] = {'r', 'o', 's', 'i', 'n', 'k', 'c', '1'};
 constexpr uint64_t most_bytes = uint64_t{256} << 20;
@@ -41,12 +44,12 @@ void warn_uncached(const std::string& reason) {
 /// Where kernels stand; others may have made it, or it may not be there.
 std::optional<fs::path> kernel_folder() {
   const std::optional<std::string> folder = cache_folder();
-  return folder ? std::optional<fs::path>(fs::path(*folder) / "kernels") : std::nullopt;
+  return folder ? std::optional<fs::path>(path_of(*folder) / "kernels") : std::nullopt;
 }
 
 /// Whether it is ours alone. Kernels are code: one that somebody else wrote would run with the rights of this process.
 bool is_usable(const fs::path& folder, const std::string& trouble) {
-  if (!trouble.empty()) warn_uncached(folder.string() + ": " + trouble);
+  if (!trouble.empty()) warn_uncached(name_of(folder) + ": " + trouble);
   return trouble.empty();
 }
 
@@ -54,7 +57,7 @@ bool is_usable(const fs::path& folder, const std::string& trouble) {
 std::optional<fs::path> made_kernel_folder() {
   const std::optional<fs::path> folder = kernel_folder();
   if (!folder) warn_uncached("there is no folder for them (neither XDG_CACHE_HOME nor HOME is set)");
-  return folder && is_usable(*folder, make_private_folder(folder->string())) ? folder : std::nullopt;
+  return folder && is_usable(*folder, make_private_folder(name_of(*folder))) ? folder : std::nullopt;
 }
 
 fs::path file_of(const fs::path& folder, std::string_view key) {
@@ -64,7 +67,7 @@ fs::path file_of(const fs::path& folder, std::string_view key) {
 
 /// Whether the name is one that file_of gives.
 bool has_our_name(const fs::path& path) {
-  const std::string name = path.filename().string();
+  const std::string name = name_of(path.filename());
   constexpr size_t digits = 32;
   return name.size() == digits + 4 && name.ends_with(".bin") && name.find_first_not_of("0123456789abcdef") == digits;
 }
@@ -72,7 +75,7 @@ bool has_our_name(const fs::path& path) {
 /// Whether the file is ours by its content too.
 bool has_our_magic(const fs::path& path) {
   try {
-    const InputFile file(path.string());
+    const InputFile file(name_of(path));
     char begin[sizeof magic] = {};
     if (file.size() >= sizeof magic) file.read(0, begin, sizeof magic);
     return std::memcmp(begin, magic, sizeof magic) == 0;
@@ -122,7 +125,7 @@ void keep_bound(const fs::path& folder) {
 /// The payload if the file is private, its header fits its size and this key, and its checksum holds. Sizes come first:
 /// nothing is read, nor memory taken, for what cannot be right. Error (io): it cannot be read.
 std::optional<std::vector<uint8_t>> payload_of(const fs::path& path, std::string_view key) {
-  const InputFile file(path.string());
+  const InputFile file(name_of(path));
   Header header;
   if (!file.is_private() || file.size() < sizeof header + key.size()) return std::nullopt;
   file.read(0, &header, sizeof header);
@@ -146,7 +149,7 @@ std::optional<std::vector<uint8_t>> find_kernel_file(std::string_view key) {
   if (!folder) return std::nullopt;
   const fs::path path = file_of(*folder, key);
   std::error_code error;
-  if (!fs::is_regular_file(path, error) || !is_usable(*folder, trouble_with_private_folder(folder->string())))
+  if (!fs::is_regular_file(path, error) || !is_usable(*folder, trouble_with_private_folder(name_of(*folder))))
     return std::nullopt;
   try {
     std::optional<std::vector<uint8_t>> payload = payload_of(path, key);
@@ -166,7 +169,7 @@ void store_kernel_file(std::string_view key, const void* bytes, size_t count) {
   header.payload_bytes = count;
   header.payload_hash = hash_text(text_view(bytes, count));
   try {
-    AtomicFile file(file_of(*folder, key).string(), FileAccess::owner_only);
+    AtomicFile file(name_of(file_of(*folder, key)), FileAccess::owner_only);
     file.write(&header, sizeof header);
     file.write(key.data(), key.size());
     file.write(bytes, count);
@@ -180,7 +183,7 @@ void store_kernel_file(std::string_view key, const void* bytes, size_t count) {
 std::string keep_failed_source(std::string_view text) {
   const std::optional<fs::path> folder = made_kernel_folder();
   if (!folder) return {};
-  const std::string path = (*folder / ("failed-" + hex_text(hash_text(text)) + ".txt")).string();
+  const std::string path = name_of(*folder / ("failed-" + hex_text(hash_text(text)) + ".txt"));
   try {
     write_file_atomically(path, text, FileAccess::owner_only);
   } catch (const Error&) {

@@ -1,9 +1,6 @@
 // The progress bar: when to draw, how much fits, how a terminal's line is replaced. Read next: readable_number.hpp.
 #include "train/progress.hpp"
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -12,6 +9,7 @@
 
 #include <rosin/progress.hpp>
 
+#include "platform/terminal.hpp"
 #include "train/readable_number.hpp"
 
 namespace rosin {
@@ -29,14 +27,10 @@ double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-bool is_terminal(std::FILE* out) { return out != nullptr && isatty(fileno(out)) == 1; }
-
 // Asked anew for every line: people resize windows. The last column stays free, some terminals wrap when it is used.
-std::size_t terminal_columns(std::FILE* out) {
-  winsize size{};
-  const bool known = ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  const std::size_t columns = known ? size.ws_col : usual_columns;
-  return std::max<std::size_t>(columns - 1, 1);
+std::size_t usable_columns(std::FILE* out) {
+  const std::size_t known = platform::terminal_columns(out);
+  return std::max<std::size_t>((known > 0 ? known : usual_columns) - 1, 1);
 }
 
 std::string bar_text(double share, std::size_t cells) {
@@ -66,8 +60,8 @@ std::string progress_line(const ProgressFields& fields, double share, std::size_
 
 Progress::Progress(int64_t epochs, int64_t samples_per_epoch, std::FILE* out, double (*seconds)())
     : epochs_(epochs), samples_per_epoch_(samples_per_epoch), out_(out),
-      seconds_(seconds == nullptr ? &steady_seconds : seconds), terminal_(is_terminal(out)), started_(seconds_()),
-      epoch_started_(started_), accuracy_(unknown) {}
+      seconds_(seconds == nullptr ? &steady_seconds : seconds), terminal_(out != nullptr && platform::is_terminal(out)),
+      started_(seconds_()), epoch_started_(started_), accuracy_(unknown) {}
 
 Progress::~Progress() {
   if (out_ == nullptr || line_width_ == 0) return;
@@ -96,7 +90,7 @@ void Progress::update(int64_t epoch, int64_t samples_done, double loss) {
           : 0;
   const double left = seconds_left(static_cast<double>(epoch) + share, now);
   const std::string time = left >= 0 ? duration_text(left) + " left" : "";
-  replace_line(progress_line({epoch_text(epoch), loss, accuracy_, rate_, time}, share, terminal_columns(out_)), false);
+  replace_line(progress_line({epoch_text(epoch), loss, accuracy_, rate_, time}, share, usable_columns(out_)), false);
 }
 
 void Progress::finish_epoch(int64_t epoch, double loss, double accuracy) {
@@ -110,7 +104,7 @@ void Progress::finish_epoch(int64_t epoch, double loss, double accuracy) {
   const double left = seconds_left(static_cast<double>(epoch + 1), now);
   const std::string time =
       last ? duration_text(now - started_) + " in all" : (left >= 0 ? duration_text(left) + " left" : "");
-  const std::size_t columns = terminal_ ? terminal_columns(out_) : std::numeric_limits<std::size_t>::max();
+  const std::size_t columns = terminal_ ? usable_columns(out_) : std::numeric_limits<std::size_t>::max();
   replace_line(progress_line({epoch_text(epoch), loss, accuracy, rate_, time}, -1, columns), true);
   accuracy_ = accuracy;
   epoch_started_ = now;
@@ -135,7 +129,7 @@ std::string Progress::epoch_text(int64_t epoch) const {
 void Progress::replace_line(const std::string& line, bool finished) {
   std::string text = terminal_ ? "\r" + line : line;
   if (terminal_ && line_width_ > line.size()) {
-    const std::size_t room = terminal_columns(out_);
+    const std::size_t room = usable_columns(out_);
     text += std::string(std::max(std::min(line_width_, room), line.size()) - line.size(), ' ');
   }
   if (finished) text += "\n";

@@ -13,11 +13,14 @@
 #include <rosin/error.hpp>
 
 #include "io/safetensors.hpp"
+#include "platform/paths.hpp"
 
 namespace rosin {
 namespace {
 
 namespace fs = std::filesystem;
+using platform::name_of;
+using platform::path_of;
 
 constexpr std::string_view extension = ".safetensors";
 constexpr const char *version_key = "rosin.checkpoint", *number_key = "rosin.checkpoint.number",
@@ -94,18 +97,19 @@ std::string numbered_path(const std::string& path, int64_t number) {
 }
 
 std::vector<int64_t> numbers_of_row(const std::string& path) {
-  const fs::path place(path);
-  const std::string stem = place.filename().native().substr(0, place.filename().native().size() - extension.size());
+  const fs::path place = path_of(path);
+  std::string stem = name_of(place.filename());
+  stem.resize(stem.size() - extension.size());
   const fs::path folder = place.has_parent_path() ? place.parent_path() : fs::path(".");
   std::vector<int64_t> numbers;
   std::error_code error;
   fs::directory_iterator entry(folder, error);
   for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
-    const std::string name = entry->path().filename().native();
+    const std::string name = name_of(entry->path().filename());
     const size_t around = stem.size() + 1 + extension.size();
     if (name.size() <= around || !name.starts_with(stem + ".") || !name.ends_with(extension)) continue;
     const auto number = whole_number(std::string_view(name).substr(stem.size() + 1, name.size() - around));
-    if (number && fs::path(numbered_path(path, *number)).filename() == name) numbers.push_back(*number);
+    if (number && name_of(path_of(numbered_path(path, *number)).filename()) == name) numbers.push_back(*number);
   }
   if (error && error != std::errc::no_such_file_or_directory) {
     refuse("the folder of a checkpoint must be readable", path, error.message() + "; choose another folder");
@@ -116,8 +120,7 @@ std::vector<int64_t> numbers_of_row(const std::string& path) {
 
 std::string newest_file(const std::string& path) {
   const std::vector<int64_t> numbers = numbers_of_row(path);
-  std::error_code error;
-  const bool plain = fs::exists(path, error);
+  const bool plain = platform::is_there(path);
   if (numbers.empty()) return plain ? path : std::string();
   const std::optional<CheckpointMark> mark = plain ? mark_of(path) : std::nullopt;
   return mark && mark->number > numbers.back() ? path : numbered_path(path, numbers.back());
@@ -135,7 +138,7 @@ void remove_old(const std::string& path, int64_t kept) {
     if (numbers[i] == best) continue;
     const std::string old = numbered_path(path, numbers[i]);
     std::error_code error;
-    fs::remove(old, error);
+    fs::remove(path_of(old), error);
     if (error) refuse("an old file must go", old, error.message() + "; remove it, or let this program do so");
   }
 }

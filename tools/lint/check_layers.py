@@ -12,24 +12,26 @@ import sources
 
 # room -> the rooms (or single headers of rooms) that it may include beside itself
 ALLOWED = {
-    "base": [],
+    "platform": [],
+    "base": ["platform"],
     "scalar": ["base"],
-    "graph": ["scalar", "base"],
+    "graph": ["scalar", "base", "platform"],
     "ops": ["graph", "scalar", "base"],
-    "model": ["ops", "graph", "scalar", "base"],
+    "model": ["ops", "graph", "scalar", "base", "platform"],
     "grad": ["model", "ops", "graph", "base"],
     "plan": ["graph", "scalar", "base", "backend.h"],
     "kernels": ["plan", "graph", "scalar", "base", "backend.h"],
     "engines": ["plan/call.hpp", "base"],
-    "cpu": ["engines", "plan", "graph", "scalar", "base"],
-    "run": ["plan", "kernels", "graph", "base", "backend.h"],
-    "devices": ["cpu", "run", "graph", "base", "backend.h"],
+    "cpu": ["engines", "plan", "graph", "scalar", "base", "platform"],
+    "run": ["plan", "kernels", "graph", "base", "platform", "backend.h"],
+    "devices": ["cpu", "run", "graph", "base", "platform", "backend.h"],
     "nn": ["ops", "model", "graph", "base"],
     "loss": ["ops", "model", "graph", "base"],
     "optim": ["ops", "model", "graph", "base"],
-    "data": ["devices", "run", "ops", "model", "graph", "scalar", "base"],
-    "train": ["optim", "loss", "data", "grad", "io", "model", "ops", "graph", "base"],
-    "dist": ["optim", "nn", "grad", "data", "run", "devices", "model", "ops", "graph", "scalar", "base", "comm.h"],
+    "data": ["devices", "run", "ops", "model", "graph", "scalar", "base", "platform"],
+    "train": ["optim", "loss", "data", "grad", "io", "model", "ops", "graph", "base", "platform"],
+    "dist": ["optim", "nn", "grad", "data", "run", "devices", "model", "ops", "graph", "scalar", "base", "platform",
+             "comm.h"],
     "io": ["nn", "ops", "model", "devices", "graph", "scalar", "base"],
     "onnx": ["io", "nn", "ops", "model", "graph", "base"],
 }
@@ -170,6 +172,11 @@ VENDOR_ROOMS = {
     "toml++": ["devices"],
 }
 
+# headers of systems (their first path element), which src/ asks in one room
+SYSTEM_HEADERS = {"aclapi.h", "arpa", "dirent.h", "dlfcn.h", "fcntl.h", "io.h", "mach", "mach-o", "netdb.h", "netinet",
+                  "poll.h", "process.h", "pthread.h", "pwd.h", "sched.h", "sddl.h", "signal.h", "spawn.h", "sys",
+                  "termios.h", "unistd.h", "windows.h"}
+
 # folders that see public headers only, and plug-in folders with the C header they may see
 USERS = ("examples", "bench", "tools")
 PLUGINS = {"backends": "backend.h", "comm": "comm.h"}
@@ -205,6 +212,8 @@ def rule_broken(room, kind, target):
         return f'"{target}" names no room; write "room/file.hpp" for our files and <...> for others'
     if room in ALLOWED and top in VENDOR_ROOMS and room not in VENDOR_ROOMS[top]:
         return f"{target} is for {' and '.join(VENDOR_ROOMS[top])} only"
+    if room in ALLOWED and room != "platform" and top in SYSTEM_HEADERS:
+        return f"{target} is of one system; ask it in src/platform, for all of them"
     return None
 
 

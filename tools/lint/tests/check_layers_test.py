@@ -11,6 +11,7 @@ import check_layers  # noqa: E402
 
 # room -> an include that its row forbids
 FORBIDDEN = {
+    "platform": '"base/file.hpp"',
     "base": '"graph/node.hpp"',
     "scalar": '"graph/node.hpp"',
     "graph": '"ops/elementwise.hpp"',
@@ -73,6 +74,12 @@ class Layers(unittest.TestCase):
             names += [f"<rosin/{other}>" for other in allowed if other.endswith(".h")]
             with self.subTest(room):
                 self.assertEqual(self.errors(f"src/{room}/x.cpp", *names, "<vector>"), [])
+
+    def test_headers_of_systems_are_for_the_platform_alone(self):
+        self.refuses("src/base/x.cpp", "<unistd.h>", "of one system")
+        self.refuses("src/io/x.cpp", "<sys/stat.h>", "of one system")
+        for path in ("src/platform/x.cpp", "src/base/x_test.cpp"):
+            self.assertEqual(self.errors(path, "<unistd.h>", "<sys/stat.h>"), [])
 
     def test_a_row_that_lists_one_header_takes_no_other_of_that_room(self):
         self.refuses("src/engines/x.cpp", '"plan/fuse.hpp"', "engines may not include")

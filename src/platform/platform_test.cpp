@@ -1,0 +1,58 @@
+// Tests of what the system says and does, as far as no room above asks for it in tests of its own (files: base).
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "platform/environment.hpp"
+#include "platform/executable_memory.hpp"
+#include "platform/libraries.hpp"
+#include "platform/paths.hpp"
+#include "platform/processor.hpp"
+
+namespace rosin::platform {
+namespace {
+
+TEST(Paths, KeepEveryByteOfTheirNames) {
+  for (const char* name : {"a/b.txt", "ärger/чай/茶.npz", ""}) EXPECT_EQ(name_of(path_of(name)), name);
+  EXPECT_TRUE(is_absolute(name_of(std::filesystem::temp_directory_path())));
+  EXPECT_FALSE(is_absolute("a/b"));
+  EXPECT_FALSE(is_absolute(""));
+  EXPECT_TRUE(is_there(ROSIN_SOURCE_DIR "/docs"));
+  EXPECT_FALSE(is_there(ROSIN_SOURCE_DIR "/no such folder"));
+}
+
+TEST(Variables, AreThoseOfTheEnvironment) {
+  const std::vector<std::string> names = environment_names();
+  ASSERT_FALSE(names.empty());
+  const auto has_value = [](const std::string& name) { return environment_value(name.c_str()).has_value(); };
+  EXPECT_TRUE(std::any_of(names.begin(), names.end(), has_value));
+  EXPECT_FALSE(environment_value("ROSIN_TEST_NO_SUCH_VARIABLE"));
+}
+
+TEST(Processor, HasANameThreadsAndMemory) {
+  EXPECT_FALSE(processor_name().empty());
+  EXPECT_GE(available_threads(), 1);
+  EXPECT_LE(available_threads(), static_cast<int>(std::thread::hardware_concurrency()));
+  EXPECT_GT(memory_bytes(), int64_t{1} << 24);
+}
+
+TEST(Libraries, ThatCannotBeOpenedSayWhy) {
+  std::string reason;
+  EXPECT_EQ(open_library(ROSIN_SOURCE_DIR "/docs/no_library.so", reason), nullptr);
+  EXPECT_FALSE(reason.empty());
+  EXPECT_TRUE(is_there(file_of_this_library()));
+}
+
+#if defined(__x86_64__)
+TEST(ExecutableMemory, RunsWhatWasCopiedIntoIt) {
+  const unsigned char seven[] = {0xb8, 7, 0, 0, 0, 0xc3};  // mov eax, 7; ret
+  const ExecutableMemory memory(seven, sizeof seven);
+  ASSERT_NE(memory.code(), nullptr);
+  EXPECT_GE(memory.bytes(), sizeof seven);
+  EXPECT_EQ(reinterpret_cast<int (*)()>(memory.code())(), 7);
+}
+#endif
+
+}  // namespace
+}  // namespace rosin::platform

@@ -1,0 +1,19 @@
+// What the system says of its processors and its memory.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace rosin::platform {
+
+/// The name that the maker gave the processor, else that of its architecture.
+std::string processor_name();
+
+/// Threads that this process may run at once: the machine's, less what affinity and the limit of a container take; at
+/// least 1.
+int available_threads();
+
+/// Bytes of memory that this process may use: the machine's, or its container's where that is less.
+int64_t memory_bytes();
+
+}  // namespace rosin::platform
