@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
@@ -34,6 +35,11 @@ rosin_comm_status place(rosin_comm*, rosin_comm_place* out) {
 }
 rosin_comm_status run(rosin_comm*, const rosin_comm_collective* c) {
   sent.push_back({c->name, c->part_count, std::this_thread::get_id() != caller});
+  if (c->kind == ROSIN_COMM_ALLGATHER) {  // what ranks have: one number
+    std::memcpy(c->parts->receive, c->parts->send, sizeof(uint64_t));
+    std::memcpy(static_cast<uint64_t*>(c->parts->receive) + 1, c->parts->send, sizeof(uint64_t));
+    return answer;
+  }
   for (uint32_t p = 0; p < c->part_count; ++p) {
     if (c->kind == ROSIN_COMM_REDUCE && c->root != 0) continue;
     const auto* const from = static_cast<const float*>(c->parts[p].send);
@@ -69,6 +75,8 @@ class TwoRanks {
     }
     return Buckets(group_, gradients, given).sums();
   }
+
+  Backend backend() { return Backend(&group_); }
 
  private:
   rosin_comm_transport transport_;
@@ -129,6 +137,22 @@ TEST_F(BucketsOfTwo, StopWhenTheStepOrTheOtherRankFails) {
   EXPECT_LE(sent.size(), 1u);
   answer = ROSIN_COMM_LOST;
   EXPECT_NE(error_of([&] { sums(pending()); }, ErrorKind::distributed).find("other rank"), std::string::npos);
+}
+
+/// Three steps: nothing is sent in the first two, and the third is as every step of a rule that collects nothing.
+TEST_F(BucketsOfTwo, TakeWhatAccumGradHandsOn) {
+  Chain model(Dense(1024, 1024), Dense(1024, 1024));
+  const Chain gradient = fmap([](const Array& x) { return full(x.shape(), 0.5f); }, model), before = model;
+  State state = setup(OptimiserChain(AccumGrad{3}, Optimizer(backend(), Descent{1.0})), model);
+  for (int step = 0; step < 3; ++step) {
+    EXPECT_EQ(sent.size(), 0u) << step;
+    update(state, model, gradient);
+  }
+  ASSERT_EQ(sent.size(), 3u);
+  EXPECT_EQ(sent[0].name, "update of what ranks have");
+  for (const Sent& message : {sent[1], sent[2]}) EXPECT_EQ(message.parts, 2u) << message.name;
+  const std::vector<Array> got = fleaves(model), old = fleaves(before);
+  for (size_t i = 0; i < got.size(); ++i) EXPECT_TRUE(all(abs(old[i] - got[i] - 0.5) < 1e-6).item<bool>()) << i;
 }
 
 // ---- A device ----

@@ -61,6 +61,13 @@ void detail::check_whole(const OptimizerOptions& options) {
               "and {.shard = true}; leave one of both, or clip with ClipNorm");
 }
 
+void detail::check_inside(const OptimizerOptions& options) {
+  if (!options.shard && options.statistics == Statistics::own) return;
+  throw Error(ErrorKind::argument,
+              "Optimizer: shard and statistics are options of the outermost rule; it is inside another one; "
+              "write Optimizer(backend, OptimiserChain(...), {.shard = true})");
+}
+
 void detail::exchange(const Backend& backend, std::span<rosin::detail::NamedGradient> gradients,
                       const OptimizerOptions& options) {
   Group& group = backend.group();
@@ -85,12 +92,8 @@ void detail::exchange_statistics(const Backend& backend, std::span<rosin::detail
 }
 
 Array detail::averaged(const Backend& backend, const Array& gradient, const OptimizerOptions& options) {
-  if (!Step::of_thread().exchanged.empty()) return gradient;
-  if (options.shard || options.statistics != Statistics::own) {
-    throw Error(ErrorKind::argument,
-                "Optimizer: shard and statistics are options of the outermost rule; it is inside another one; "
-                "write Optimizer(backend, OptimiserChain(...), {.shard = true})");
-  }
+  if (Step::of_thread().is_exchanged) return gradient;
+  check_inside(options);
   return cast(allreduce(backend, as_sent(gradient, options), avg), gradient.dtype());
 }
 

@@ -146,6 +146,15 @@ TEST_F(DeviceRanks, MessagesBesideTheReverseWalkTrainAsOneRank) {
   }
 }
 
+TEST_F(DeviceRanks, SumsOfSeveralStepsTrainAsOneRank) {
+  const Momentum rule{.eta = 0.1};
+  const auto got = train_deep(device(), OptimiserChain(AccumGrad{2}, Optimizer(b, rule)), 1, true),
+             wanted = train_deep(Device(), OptimiserChain(AccumGrad{2}, rule), 1, true);
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    for (size_t k = 0; k < wanted[i].size(); ++k) ASSERT_NEAR(got[i][k], wanted[i][k], 2e-5) << i << ' ' << k;
+  }
+}
+
 struct Words {
   Embedding table{8, 16};
   BatchNorm norm{16};
