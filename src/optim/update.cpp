@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -368,21 +367,6 @@ void make_own_steps(StateTree& tree, const CheckedLoss* loss, bool check, Step& 
   record(tree, loss, check, step);
   eval();
   refuse_failed(tree, step.failed());
-}
-
-/// Does a process's part and waits for those of the others: whether it gave true on all. Throws on all of them where
-/// one throws.
-template <class F> bool agreed(detail::Sharing& sharing, F part) {
-  std::optional<Error> failed;
-  bool holds = false;
-  try {
-    holds = part();
-  } catch (const Error& error) {
-    failed = error;
-  } catch (const std::exception& error) {
-    failed.emplace(ErrorKind::internal, error.what());
-  }
-  return sharing.agree(failed ? &*failed : nullptr, holds);
 }
 
 /// Whether the gradients of all processes are finite, where the state has a loss scale, which learns of it.
