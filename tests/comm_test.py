@@ -55,10 +55,19 @@ def variable_of(process, name):
     return dict(word.split("=", 1) for word in words if "=" in word).get(name)
 
 
-def shared_memory():
-    """Names in /dev/shm of what we or an MPI could leave."""
-    return {name for name in os.listdir("/dev/shm")
-            if "rosin" in name or name.startswith(("vader_segment", "mpich", "ompi", "osc_rdma"))}
+SHARED_MEMORY = pathlib.Path("/dev/shm")
+
+
+def unused_shared_memory():
+    """Names there of what MPICH could leave, which has no folder of its own, that no process uses."""
+    maps = ""
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit():
+                maps += (entry / "maps").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            pass
+    return {path.name for path in SHARED_MEMORY.glob("mpich*") if str(path) not in maps}
 
 
 class Ranks(unittest.TestCase):
@@ -66,8 +75,12 @@ class Ranks(unittest.TestCase):
 
     def setUp(self):
         self.mark = f"{os.getpid()}.{time.monotonic_ns()}"
-        before = shared_memory()
-        self.addCleanup(lambda: self.assertEqual(shared_memory() - before, set()))
+        before = unused_shared_memory()
+        segments = tempfile.TemporaryDirectory(dir=SHARED_MEMORY)
+        self.segments = segments.name  # of Open MPI and UCX: no other program's are there
+        self.addCleanup(segments.cleanup)
+        self.addCleanup(lambda: self.assertEqual(unused_shared_memory() - before, set()))
+        self.addCleanup(lambda: self.assertEqual(os.listdir(self.segments), []))
         self.addCleanup(self.check_that_none_is_left)
 
     def check_that_none_is_left(self):
@@ -81,7 +94,8 @@ class Ranks(unittest.TestCase):
         self.fail(f"{len(left)} processes are left")
 
     def environment(self, **more):
-        return clean_environment(**{MARK: self.mark, **more})
+        folders = ("OMPI_MCA_btl_vader_backing_directory", "OMPI_MCA_osc_rdma_backing_directory", "UCX_POSIX_DIR")
+        return clean_environment(**{MARK: self.mark, **dict.fromkeys(folders, self.segments), **more})
 
     def run_words(self, *words, **environment):
         return subprocess.run([str(word) for word in words], env=self.environment(**environment), text=True,

@@ -90,30 +90,27 @@ class Ranks(unittest.TestCase):
                         "--gtest_filter=DeviceRanks.DISABLED_ARankWhoseArrayIsElsewhereIsNamed", ROSIN_TEST_NCCL="1",
                         ROSIN_TEST_DEVICE="CUDA", ROSIN_CACHE_DIR=kernels, **DEVICES["CUDA"])
 
-    def test_messages_of_nccl_run_beside_the_reverse_walk(self):
-        """The pretended CUDA says in which order it ran what: a step is a graph for each message, which follows it."""
+    def logs_over_nccl(self, test):
+        """Of two ranks, in which order the pretended CUDA ran what."""
         if not (BUILD / "fake_cuda" / "libnccl.so.2").is_file():
             self.skipTest("the build has no pretended NCCL")
         with tempfile.TemporaryDirectory() as folder:
-            self.run_as(ROSIN_RUN, 2, "--gtest_filter=DeviceRanks.MessagesBesideTheReverseWalkTrainAsOneRank",
-                        ROSIN_TEST_NCCL="1", ROSIN_TEST_DEVICE="CUDA", ROSIN_CACHE_DIR=folder,
+            self.run_as(ROSIN_RUN, 2, f"--gtest_filter=DeviceRanks.{test}", ROSIN_TEST_NCCL="1",
+                        ROSIN_TEST_DEVICE="CUDA", ROSIN_CACHE_DIR=folder,
                         FAKE_CUDA=f"checks=0,collectives=first,log={folder}/ran", **DEVICES["CUDA"])
-            logs = list(pathlib.Path(folder).glob("ran.*"))
-            self.assertEqual(len(logs), 2)
-            for log in logs:
-                ran = log.read_text(encoding="utf-8")
-                self.assertEqual(ran.count("nccl group\n"), 10, ran)  # two for each of five steps
-                self.assertEqual(ran.count("graph\nnccl group\n" * 2), 3, ran)  # the first two are no graphs
+            logs = [log.read_text(encoding="utf-8") for log in pathlib.Path(folder).glob("ran.*")]
+        self.assertEqual(len(logs), 2)
+        return logs
 
-    def test_a_step_that_fails_on_the_device_of_one_rank_is_made_by_none(self):
-        nccl = {"ROSIN_TEST_NCCL": "1"} | DEVICES["CUDA"]
-        for backend, more in [*DEVICES.items(), ("CUDA", nccl)]:
-            if not (BUILD / "rosin" / f"librosin_{backend.lower()}.so").is_file():
-                continue
-            with self.subTest(backend, more=more), tempfile.TemporaryDirectory() as kernels:
-                self.run_as(ROSIN_RUN, 2, "--gtest_also_run_disabled_tests",
-                            "--gtest_filter=DeviceRanks.DISABLED_AStepThatFailsOnOneRankIsMadeByNone",
-                            ROSIN_TEST_DEVICE=backend, ROSIN_CACHE_DIR=kernels, **more)
+    def test_messages_of_nccl_run_beside_the_reverse_walk(self):
+        """A step is a graph for each message, which follows it."""
+        for ran in self.logs_over_nccl("MessagesBesideTheReverseWalkTrainAsOneRank"):
+            self.assertEqual(ran.count("nccl group\n"), 10, ran)  # two for each of five steps
+            self.assertEqual(ran.count("graph\nnccl group\n" * 2), 3, ran)  # the first two are no graphs
+
+    def test_sums_of_several_steps_go_over_nccl_in_two_messages(self):
+        for ran in self.logs_over_nccl("SumsOfSeveralStepsTrainAsOneRank"):
+            self.assertEqual(ran.count("nccl group\n"), 4, ran)  # of the second and the fourth of five steps
 
     def test_ranks_that_meet_at_an_address(self):
         with socket.socket() as free:

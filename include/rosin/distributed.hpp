@@ -203,6 +203,8 @@ namespace detail {
 ROSIN_API void check_options(const OptimizerOptions& options);
 /// Error (argument): gradients that are shared out under a rule that looks at all of them.
 ROSIN_API void check_whole(const OptimizerOptions& options);
+/// Error (argument): options of a rule that stands inside another one, but are of the outermost.
+ROSIN_API void check_inside(const OptimizerOptions& options);
 /// See Optimizer.
 ROSIN_API void exchange(const Backend& backend, std::span<rosin::detail::NamedGradient> gradients,
                         const OptimizerOptions& options);
@@ -217,8 +219,9 @@ ROSIN_API Array averaged(const Backend& backend, const Array& gradient, const Op
 /// A rule that is given the average of the gradients of all ranks. They are summed together, in few large messages,
 /// before the first parameter changes; each rank then makes the same step. Every rank must have gradients of the same
 /// parameters: what differs is an Error (distributed) that names the first parameter and leaves the model as it was.
-/// Averages of means over equal shares are the mean over all. Inside another rule it averages what that gives it,
-/// parameter by parameter: AccumGrad in front sends every n-th gradient only.
+/// Averages of means over equal shares are the mean over all. In an OptimiserChain or MixedPrecision it averages what
+/// the rules before it give, just so: AccumGrad in front sends every n-th sum only. Inside another rule it goes
+/// parameter by parameter.
 template <Rule R> struct Optimizer {
   Backend backend;
   R rule;
@@ -253,10 +256,11 @@ template <Rule R> struct Optimizer {
   rosin::detail::Sharing* sharing() const { return detail::sharing(backend, options); }
   void visit_rules(RuleVisitor& visitor) { reflect::describe(rule, visitor); }
   void check() const {
-    reflect::check(rule);
+    reflect::check_inside(rule);
     detail::check_options(options);
     if constexpr (reflect::ScalesGradients<R>) detail::check_whole(options);
   }
+  void check_inside() const { detail::check_inside(options); }
 };
 
 /// A state of Optimizer{.shard = true} with the parts of all ranks, which come to the memory of the host: what a file

@@ -157,8 +157,11 @@ class ROSIN_API ErasedRule {
   virtual ErasedRule* copy() const = 0;
   /// Begins anew for this parameter.
   virtual void init(const Array& x) = 0;
-  /// The new value of x, or nothing where it stays.
-  virtual Array step(const Array& x, const Array& g) = 0;
+  /// What the rule hands on to exchange(): g itself, unless other rules stand before what exchanges; nothing where they
+  /// rest until a later step.
+  virtual Array begin(const Array& x, const Array& g) = 0;
+  /// The new value of x, or nothing where it stays. `d`: what begin() gave, or what an exchange made of it.
+  virtual Array finish(const Array& x, const Array& d) = 0;
   virtual void visit_state(ModelEditor& editor, const ModelPath& path) = 0;
   virtual void visit_state(ModelVisitor& visitor, const ModelPath& path) const = 0;
   virtual void describe(RuleVisitor& visitor) = 0;
@@ -192,6 +195,45 @@ concept SharesSteps = requires(const R& rule) {
 /// Rules that replace the gradients of all parameters by themselves, without other processes.
 template <class R>
 concept ScalesGradients = ExchangesGradients<R> && !SharesSteps<R>;
+/// Rules that exchange them with other processes.
+template <class R>
+concept JoinsProcesses = ExchangesGradients<R> && SharesSteps<R>;
+/// Rules around one that does: `begin` is what stands before the exchange, and gives what is exchanged, or nothing;
+/// `finish` is what comes after it, and gives what apply or replace would give.
+template <class R>
+concept ExchangesInside = requires(const R& rule, RuleState<R>& state, const Array& x) {
+  { rule.begin(state, x, x) } -> std::same_as<Array>;
+  { rule.finish(state, x, x) } -> std::same_as<Array>;
+};
+
+template <class R> Array begun(const R& rule, RuleState<R>& state, const Array& x, const Array& g) {
+  if constexpr (ExchangesInside<R>) return rule.begin(state, x, g);
+  else return g;
+}
+/// What is subtracted from x, of what begun() gave.
+template <class R> Array rest_of_step(const R& rule, RuleState<R>& state, const Array& x, const Array& d) {
+  if constexpr (ExchangesInside<R>) return rule.finish(state, x, d);
+  else return rule.apply(state, x, d);
+}
+/// The new value of x, of what begun() gave; or nothing.
+template <class R> Array finished(const R& rule, RuleState<R>& state, const Array& x, const Array& d) {
+  if constexpr (ReplacesParameter<R> && ExchangesInside<R>) {
+    return rule.finish(state, x, d);
+  } else if constexpr (ReplacesParameter<R>) {
+    return rule.replace(state, x, d);
+  } else if constexpr (ExchangesInside<R>) {
+    const Array step = rule.finish(state, x, d);
+    return step.is_nothing() ? Array() : detail::moved_parameter(x, step);
+  } else {
+    return moved(rule, state, x, d);
+  }
+}
+
+/// Error (argument) where a rule has options that are those of a whole step, and stands inside another one.
+template <class R> void check_inside(const R& rule) {
+  check(rule);
+  if constexpr (requires { rule.check_inside(); }) rule.check_inside();
+}
 
 }  // namespace rosin::reflect
 
@@ -203,10 +245,8 @@ template <Rule R> class RuleOf final : public detail::ErasedRule {
 
   detail::ErasedRule* copy() const override { return new RuleOf(*this); }
   void init(const Array& x) override { state_ = rule_.init(x); }
-  Array step(const Array& x, const Array& g) override {
-    if constexpr (reflect::ReplacesParameter<R>) return rule_.replace(state_, x, g);
-    else return reflect::moved(rule_, state_, x, g);
-  }
+  Array begin(const Array& x, const Array& g) override { return reflect::begun(rule_, state_, x, g); }
+  Array finish(const Array& x, const Array& d) override { return reflect::finished(rule_, state_, x, d); }
   void visit_state(ModelEditor& editor, const ModelPath& path) override { visit(state_, editor, path); }
   void visit_state(ModelVisitor& visitor, const ModelPath& path) const override { visit(state_, visitor, path); }
   void describe(RuleVisitor& visitor) override { reflect::describe(rule_, visitor); }

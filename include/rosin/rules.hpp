@@ -313,11 +313,20 @@ inline constexpr bool begins_together<First, R...> =
     (!reflect::ScalesGradients<R> && ...) &&
     (!reflect::ScalesGradients<First> || (!reflect::ExchangesGradients<R> && ...));
 
+/// The place of the first rule that exchanges gradients with other processes; as many as there are: none does.
+template <class... R> constexpr size_t place_of_exchange() {
+  size_t place = 0;
+  static_cast<void>((... && (!reflect::JoinsProcesses<R> && ++place > 0)));
+  return place;
+}
+
 }  // namespace detail
 
 /// Rules one after the other, each given what the one before it returns: OptimiserChain(ClipNorm{1}, Adam{}).
 template <Rule... R> struct OptimiserChain {
   std::tuple<R...> rules;
+
+  static constexpr size_t count = sizeof...(R), exchanging = detail::place_of_exchange<R...>();
 
   using State = std::tuple<RuleState<R>...>;
   static_assert((!reflect::ReplacesParameter<R> && ...),
@@ -331,27 +340,48 @@ template <Rule... R> struct OptimiserChain {
   State init(const Array& x) const {
     return std::apply([&](const R&... rule) { return State{rule.init(x)...}; }, rules);
   }
-  Array apply(State& state, const Array& x, const Array& g) const {
-    return apply_each(state, x, g, std::index_sequence_for<R...>());
+  Array apply(State& state, const Array& x, const Array& g) const { return apply_each<0, count>(state, x, g); }
+  /// Where one of them joins processes: they exchange what the rules before it give, of all parameters together.
+  Array begin(State& state, const Array& x, const Array& g) const
+    requires(exchanging < count)
+  {
+    const Array d = apply_each<0, exchanging>(state, x, g);
+    return d.is_nothing() ? d : reflect::begun(std::get<exchanging>(rules), std::get<exchanging>(state), x, d);
+  }
+  Array finish(State& state, const Array& x, const Array& d) const
+    requires(exchanging < count)
+  {
+    const Array rest = reflect::rest_of_step(std::get<exchanging>(rules), std::get<exchanging>(state), x, d);
+    return rest.is_nothing() ? rest : apply_each<exchanging + 1, count>(state, x, rest);
   }
   void exchange(std::span<detail::NamedGradient> gradients) const
-    requires(sizeof...(R) > 0 && (reflect::ScalesGradients<R> || ...))
+    requires(count > 0 && (reflect::ExchangesGradients<R> || ...))
   {
-    std::get<0>(rules).exchange(gradients);
+    constexpr size_t place = exchanging < count ? exchanging : 0;
+    std::get<place>(rules).exchange(gradients);
+  }
+  /// Nobody shares out the steps of a chain: see check_inside.
+  detail::Sharing* sharing() const
+    requires(exchanging < count)
+  {
+    return nullptr;
   }
   void check() const {
-    std::apply([](const R&... rule) { (reflect::check(rule), ...); }, rules);
+    std::apply([](const R&... rule) { (reflect::check_inside(rule), ...); }, rules);
   }
   void visit_rules(RuleVisitor& visitor) {
     std::apply([&](R&... rule) { (reflect::describe(rule, visitor), ...); }, rules);
   }
 
  private:
-  template <size_t... i>
-  Array apply_each(State& state, const Array& x, const Array& g, std::index_sequence<i...>) const {
-    Array d = g;
-    static_cast<void>(((d = std::get<i>(rules).apply(std::get<i>(state), x, d), !d.is_nothing()) && ...));
-    return d;
+  /// From the first to before the last, until one gives nothing.
+  template <size_t first, size_t last> Array apply_each(State& state, const Array& x, const Array& g) const {
+    if constexpr (first == last) {
+      return g;
+    } else {
+      const Array d = std::get<first>(rules).apply(std::get<first>(state), x, g);
+      return d.is_nothing() ? d : apply_each<first + 1, last>(state, x, d);
+    }
   }
 };
 
@@ -374,20 +404,40 @@ template <Rule R> struct MixedPrecision {
   }
   /// The parameter's new value, or nothing where it stays.
   Array replace(State& state, const Array& x, const Array& g) const {
-    const Array copy = reflect::moved(rule, state.inner, state.copy, detail::converted_parameter(g, dtype));
-    if (copy.is_nothing()) return {};
-    state.copy = copy;
-    return detail::converted_parameter(state.copy, x.dtype());
+    return rounded(state, x, reflect::moved(rule, state.inner, state.copy, detail::converted_parameter(g, dtype)));
+  }
+  /// As in an OptimiserChain.
+  Array begin(State& state, const Array&, const Array& g) const
+    requires reflect::JoinsProcesses<R>
+  {
+    return reflect::begun(rule, state.inner, state.copy, detail::converted_parameter(g, dtype));
+  }
+  Array finish(State& state, const Array& x, const Array& d) const
+    requires reflect::JoinsProcesses<R>
+  {
+    return rounded(state, x, reflect::finished(rule, state.inner, state.copy, d));
   }
   void exchange(std::span<detail::NamedGradient> gradients) const
-    requires reflect::ScalesGradients<R>
+    requires reflect::ExchangesGradients<R>
   {
     rule.exchange(gradients);
   }
-  void check() const { reflect::check(rule); }
+  detail::Sharing* sharing() const
+    requires reflect::JoinsProcesses<R>
+  {
+    return nullptr;
+  }
+  void check() const { reflect::check_inside(rule); }
   void visit_rules(RuleVisitor& visitor) {
     visitor.option({.name = "dtype", .type = &dtype});
     reflect::describe(rule, visitor);
+  }
+
+ private:
+  Array rounded(State& state, const Array& x, const Array& copy) const {
+    if (copy.is_nothing()) return {};
+    state.copy = copy;
+    return detail::converted_parameter(state.copy, x.dtype());
   }
 };
 

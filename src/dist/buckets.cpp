@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "dist/device_memory.hpp"
-#include "dist/host.hpp"
 #include "graph/leaf.hpp"
 #include "graph/node.hpp"
 
@@ -55,8 +54,7 @@ void Buckets::add(Message& message, size_t i) {
 /// Something is left to compute after the first message.
 bool Buckets::is_worth_a_thread() const {
   const auto is_pending = [](const Array& x) { return !x.node()->ready(); };
-  return messages_.size() > 1 && std::all_of(given_.begin(), given_.end(), is_on_cpu) &&
-         std::any_of(given_.begin(), given_.end(), is_pending);
+  return messages_.size() > 1 && !are_on_device() && std::any_of(given_.begin(), given_.end(), is_pending);
 }
 
 void Buckets::evaluate() {
@@ -64,7 +62,7 @@ void Buckets::evaluate() {
 }
 
 void Buckets::begin() {
-  if (messages_.size() < 2 || is_on_cpu(given_.front())) return;
+  if (!are_on_device()) return;
   const EarlyResults early(given_, *this);
   evaluate();
 }
@@ -74,21 +72,20 @@ std::vector<Array> Buckets::sums() {
   if (sender.joinable()) {
     evaluate_beside(sender);
   } else {
-    begin();
     evaluate();
     send_all();
   }
   return std::move(made_);
 }
 
-/// A rank whose step has failed on its device does not send the last: then no rank makes that step.
 void Buckets::send_all() {
   for (Message& message : messages_) {
     message.verb.more = &message != &messages_.back();
-    if (!message.verb.more) std::for_each(given_.begin(), given_.end(), look_at_checks);
     send(message);
   }
 }
+
+void Buckets::look() const { std::for_each(given_.begin(), given_.end(), look_at_checks); }
 
 /// None where the system has no more threads.
 std::thread Buckets::started_sender() {

@@ -1,8 +1,9 @@
 // Buckets: the sums over all ranks of many arrays, in messages of a bounded size. Gradients of the last layers are
 // there first, so messages go from the last array to the first; each goes as soon as its arrays are written, while the
 // run goes on with those of earlier layers. A run of the CPU keeps its thread, so that another one sends. A device is
-// given its run, and each message waits for its part of that. Every rank sends the same messages in the same order,
-// whichever is ready first. Read first: group.hpp, run/early.hpp.
+// given its run, and each message waits for its part of that; what checks in the run find is known when all messages
+// are through. Every rank sends the same messages in the same order, whichever is ready first. Read first: group.hpp,
+// run/early.hpp.
 #pragma once
 
 #include <condition_variable>
@@ -18,6 +19,7 @@
 #include <rosin/optim.hpp>
 
 #include "dist/group.hpp"
+#include "dist/host.hpp"
 #include "run/early.hpp"
 
 namespace rosin::distributed {
@@ -32,12 +34,14 @@ class Buckets final : private EarlyResults::Listener {
   /// that wants the sum, or -1: every rank.
   Buckets(Group& group, std::span<const rosin::detail::NamedGradient> gradients, std::vector<Array> given);
 
-  /// Where a device computes and there are several messages: gives it what is pending, so that it goes on while the
-  /// ranks agree on what they send.
+  /// Where a device computes: gives it what is pending, so that it goes on while the ranks agree on what they send.
   void begin();
+  bool are_on_device() const { return !given_.empty() && !is_on_cpu(given_.front()); }
   /// The sums; nothing in the place of those that others own. Evaluates what is pending. Error (distributed), and what
   /// the evaluation throws.
   std::vector<Array> sums();
+  /// After that: throws what checks of a device have found in the run. Then the sums are worthless, on every rank.
+  void look() const;
 
  private:
   struct Message {

@@ -104,9 +104,6 @@ DeviceMemory::DeviceMemory(const rosin_comm_transport& transport, rosin_comm& co
 
 rosin_comm_status DeviceMemory::run(rosin_comm_collective collective, std::span<const Piece> pieces, int rank,
                                     bool more) {
-  for (const Piece& piece : pieces) {
-    if (!more) look_at_checks(piece.send);
-  }
   if (way_ != ROSIN_COMM_NO_DEVICES) {
     const rosin_comm_status status =
         way_ == ROSIN_COMM_WITH_STREAM ? run_on_stream(collective, pieces, more) : run_at_rest(collective, pieces);

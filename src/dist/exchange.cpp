@@ -2,6 +2,7 @@
 #include <rosin/distributed.hpp>
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include <rosin/elementwise.hpp>
@@ -14,6 +15,7 @@
 #include "dist/words.hpp"
 #include "graph/leaf.hpp"
 #include "graph/node.hpp"
+#include "optim/shares.hpp"
 #include "optim/step.hpp"
 
 namespace rosin::distributed {
@@ -46,6 +48,25 @@ std::vector<Array> as_given(const std::vector<Array>& sent) {
   return are_together(sent) ? sent : placed_together(sent);
 }
 
+/// How far a rank has come when all agree on what they send.
+enum Progress : uint64_t {
+  waits,  // the CPU computes later
+  runs,   // a device has its run
+  failed  // or does not take it
+};
+
+/// What fails on a device is thrown on all ranks: before anything is sent, or by the end of its run, as checks find it.
+std::vector<Array> agreed_sums(Group& group, Buckets& buckets, const GradientList& list) {
+  const std::optional<Error> error = error_in([&] { buckets.begin(); });
+  const Progress own = error ? failed : buckets.are_on_device() ? runs : waits;
+  const uint64_t furthest = require_same(group, "update", list, "every rank must have gradients of the same parameters",
+                                         "let every rank compute the same loss of the same model", own);
+  if (furthest == failed) group.agree(error ? &*error : nullptr, true);
+  std::vector<Array> summed = buckets.sums();
+  if (furthest == runs) agreed(group, [&] { return buckets.look(), true; });
+  return summed;
+}
+
 }  // namespace
 
 void detail::check_options(const OptimizerOptions& options) {
@@ -61,6 +82,13 @@ void detail::check_whole(const OptimizerOptions& options) {
               "and {.shard = true}; leave one of both, or clip with ClipNorm");
 }
 
+void detail::check_inside(const OptimizerOptions& options) {
+  if (!options.shard && options.statistics == Statistics::own) return;
+  throw Error(ErrorKind::argument,
+              "Optimizer: shard and statistics are options of the outermost rule; it is inside another one; "
+              "write Optimizer(backend, OptimiserChain(...), {.shard = true})");
+}
+
 void detail::exchange(const Backend& backend, std::span<rosin::detail::NamedGradient> gradients,
                       const OptimizerOptions& options) {
   Group& group = backend.group();
@@ -68,10 +96,7 @@ void detail::exchange(const Backend& backend, std::span<rosin::detail::NamedGrad
   std::vector<Array> sent;
   for (const auto& [name, g, owner] : gradients) sent.push_back(as_sent(g, options));
   Buckets buckets(group, gradients, as_given(sent));
-  buckets.begin();
-  require_same(group, "update", GradientList(gradients), "every rank must have gradients of the same parameters",
-               "let every rank compute the same loss of the same model");
-  const std::vector<Array> summed = buckets.sums();
+  const std::vector<Array> summed = agreed_sums(group, buckets, GradientList(gradients));
   for (size_t i = 0; i < gradients.size(); ++i) {
     Array& g = gradients[i].gradient;
     if (summed[i].is_nothing()) g = Array();
@@ -85,12 +110,8 @@ void detail::exchange_statistics(const Backend& backend, std::span<rosin::detail
 }
 
 Array detail::averaged(const Backend& backend, const Array& gradient, const OptimizerOptions& options) {
-  if (!Step::of_thread().exchanged.empty()) return gradient;
-  if (options.shard || options.statistics != Statistics::own) {
-    throw Error(ErrorKind::argument,
-                "Optimizer: shard and statistics are options of the outermost rule; it is inside another one; "
-                "write Optimizer(backend, OptimiserChain(...), {.shard = true})");
-  }
+  if (Step::of_thread().is_exchanged) return gradient;
+  check_inside(options);
   return cast(allreduce(backend, as_sent(gradient, options), avg), gradient.dtype());
 }
 

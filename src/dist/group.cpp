@@ -144,16 +144,20 @@ std::string text_of(Group& group, const char* op, const std::string& own, int ro
   return std::string(letters, static_cast<size_t>(bytes));
 }
 
-void require_same(Group& group, const char* op, const ListToAgreeOn& list, const char* rule, const char* cure) {
-  if (group.ranks() == 1) return;
-  const Array own = leaf_of<uint64_t>({1}, [&](int64_t) { return list.hash(); });
-  const Array all = fresh_leaf(UInt64, {group.ranks()});
-  const Piece piece{own, all, 1};
+uint64_t require_same(Group& group, const char* op, const ListToAgreeOn& list, const char* rule, const char* cure,
+                      uint64_t besides) {
+  if (group.ranks() == 1) return besides;
+  const Array own = leaf_of<uint64_t>({2}, [&](int64_t i) { return i == 0 ? list.hash() : besides; });
+  const Array all = fresh_leaf(UInt64, {2, group.ranks()});
+  const Piece piece{own, all, 2};
   group.run({ROSIN_COMM_ALLGATHER, op, UInt64}, {&piece, 1}, "what ranks have");
-  const auto* const hashes = static_cast<const uint64_t*>(all.node()->data());
+  const auto* const said = static_cast<const uint64_t*>(all.node()->data());
   int other = 1;
-  while (other < group.ranks() && hashes[other] == hashes[0]) ++other;
-  if (other == group.ranks()) return;
+  while (other < group.ranks() && said[2 * other] == said[0]) ++other;
+  if (other == group.ranks()) {
+    for (int rank = 0; rank < group.ranks(); ++rank) besides = std::max(besides, said[2 * rank + 1]);
+    return besides;
+  }
   const std::string text = list.text();
   const std::string of_first = text_of(group, op, text, 0), of_other = text_of(group, op, text, other);
   const Difference found = difference_of(of_first, of_other);

@@ -24,8 +24,7 @@ struct Verb {
   DType type = DType::UInt8;
   Reduction reduction = Reduction::sum;  // average: the sum
   int root = 0;
-  /// On a device: others follow, and the last of them tells how all went. What is sent need not have been looked at for
-  /// what checks have found (look_at_checks): that comes before the last.
+  /// On a device: others follow, and the last of them tells how all went.
   bool more = false;
 };
 
@@ -79,14 +78,16 @@ class Group final : public rosin::detail::Sharing {
 /// The text of one rank, on every rank.
 std::string text_of(Group& group, const char* op, const std::string& own, int root);
 
-/// Error (distributed) on every rank unless all of them have the same list. `hash` is that of the list, and `list` is
-/// called only where ranks differ; `what` says what it is and `cure` what to do.
+/// Lists that are to be the same on all ranks.
 class ListToAgreeOn {
  public:
   virtual ~ListToAgreeOn() = default;
   virtual uint64_t hash() const = 0;
   virtual std::string text() const = 0;  // a line for each item
 };
-void require_same(Group& group, const char* op, const ListToAgreeOn& list, const char* rule, const char* cure);
+/// Error (distributed) on every rank unless all of them have the same list; its text is asked for only where they
+/// differ. Gives the largest of what ranks say besides.
+uint64_t require_same(Group& group, const char* op, const ListToAgreeOn& list, const char* rule, const char* cure,
+                      uint64_t besides = 0);
 
 }  // namespace rosin::distributed

@@ -11,7 +11,8 @@ namespace rosin::distributed {
 bool is_on_cpu(const Array& x);
 /// x in memory of the CPU, evaluated: itself, or a copy of what is elsewhere or a C++ number.
 Array host_array(const Array& x);
-/// x as a collective takes it: evaluated, where it is; a C++ number in memory of the CPU.
+/// x as a collective takes it: evaluated, where it is; a C++ number in memory of the CPU. Throws what checks of a
+/// device have found in the run that makes it.
 Array placed_array(const Array& x);
 /// Whether all are, or will be, in memory of one device (which may be the CPU).
 bool are_together(const std::vector<Array>& arrays);

@@ -6,7 +6,6 @@
 #include <rosin/create.hpp>
 #include <rosin/error.hpp>
 
-#include "dist/device_memory.hpp"
 #include "dist/group.hpp"
 #include "dist/host.hpp"
 #include "graph/leaf.hpp"
@@ -76,7 +75,6 @@ void Group::spread(const char* op, std::span<OwnedArray> arrays) {
   std::vector<Array> values;
   for (const auto& [whose, x] : arrays) values.push_back(x);
   const std::vector<Array> given = placed_together(values);
-  std::for_each(given.begin(), given.end(), look_at_checks);
   int last = 0;
   for (const OwnedArray& each : arrays) last = std::max(last, each.owner);
   for (int owner = 0; owner <= last; ++owner) {

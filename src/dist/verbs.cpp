@@ -11,6 +11,7 @@
 #include <rosin/index.hpp>
 #include <rosin/movement.hpp>
 
+#include "dist/device_memory.hpp"
 #include "dist/group.hpp"
 #include "dist/host.hpp"
 #include "graph/hooks.hpp"
@@ -33,6 +34,7 @@ Array host_array(const Array& x) {
 Array placed_array(const Array& x) {
   if (is_scalar(*x.node())) return host_array(x);
   eval(x);
+  look_at_checks(x);
   return x;
 }
 

@@ -144,6 +144,7 @@ void Step::finish() noexcept {
   checks.clear();
   proceeds_ = Array();
   exchanged.clear();
+  is_exchanged = false;
   exchanged_leaves.clear();
   numbers_.clear();
   next_number_ = 0;

@@ -30,7 +30,8 @@ class Step {
   std::vector<Check> checks;
   std::vector<detail::ArrayPlace<Array*>> places;           // of the model
   std::vector<detail::ArrayPlace<const Array*>> gradients;  // the same places of the gradient
-  std::vector<Array> exchanged;                             // the gradient of each leaf, where a rule has replaced them
+  std::vector<Array> exchanged;                             // the gradient of each leaf, where it is another by now
+  bool is_exchanged = false;                                // they are: the rules of all leaves have begun
   std::vector<size_t> exchanged_leaves;                     // those that have one, on any process
   Unsettled unsettled;                                      // of the model
 

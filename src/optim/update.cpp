@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -126,9 +125,10 @@ void check_order(const StateTree& tree, const Step& step) {
 }
 
 /// The gradient of a leaf in the model's gradient: that of its first place, and those of tied places that are other
-/// arrays.
+/// arrays. Nothing where the leaf makes no step.
 Array given_gradient(const StateTree& tree, size_t leaf, const Step& step) {
   const StateLeaf& own = tree.leaves[leaf];
+  if (own.frozen || step.places[own.place].array->is_nothing()) return {};
   const Array& first = *step.gradients[own.place].array;
   Array sum = first;
   for (size_t i : own.tied) {
@@ -139,6 +139,7 @@ Array given_gradient(const StateTree& tree, size_t leaf, const Step& step) {
   return cast(sum, own.dtype);
 }
 
+/// The same without the loss scale, and exchanged, once that is done.
 Array gradient_of(const StateTree& tree, size_t leaf, const Step& step) {
   return step.exchanged.empty() ? given_gradient(tree, leaf, step) : step.exchanged[leaf];
 }
@@ -164,7 +165,7 @@ void unscale_gradients(const StateTree& tree, Step& step) {
   if (!tree.loss_scale) return;
   step.exchanged.resize(tree.leaves.size());
   for (size_t i = 0; i < tree.leaves.size(); ++i) {
-    const Array g = tree.leaves[i].frozen ? Array() : given_gradient(tree, i, step);
+    const Array g = given_gradient(tree, i, step);
     if (g.is_nothing()) continue;
     const DeviceScope scope(*g.node());
     step.exchanged[i] = tree.loss_scale.unscaled(g);
@@ -181,28 +182,6 @@ Array finite_gradients(const Step& step) {
     largest = largest.is_nothing() ? here : max(largest, transferred(here, largest.node()->device));
   }
   return largest.is_nothing() ? full(Shape{}, true, Bool) : is_finite(largest);
-}
-
-/// Lets a rule that wants it replace the gradients of all leaves together. All leaves have one rule.
-void exchange_gradients(const StateTree& tree, Step& step) {
-  if (tree.leaves.empty() || !tree.leader().rule->exchanges()) return;
-  std::vector<size_t> sent;
-  std::vector<detail::NamedGradient> gradients;
-  for (size_t i = 0; i < tree.leaves.size(); ++i) {
-    const StateLeaf& leaf = tree.leaves[i];
-    const Array g = leaf.frozen ? Array() : gradient_of(tree, i, step);
-    if (g.is_nothing()) continue;
-    check_parameter(tree, leaf, *step.places[leaf.place].array, g);
-    sent.push_back(i);
-    gradients.push_back({tree.names[leaf.place], g, leaf.owner});
-  }
-  step.leaf = static_cast<int>(tree.leaves.size());
-  step.begin_rule();
-  tree.leader().rule->exchange(gradients);
-  step.exchanged.resize(tree.leaves.size());
-  for (size_t i = 0; i < sent.size(); ++i) step.exchanged[sent[i]] = std::move(gradients[i].gradient);
-  exchange_statistics(tree, step);
-  step.exchanged_leaves = std::move(sent);
 }
 
 /// Keeps every array of a leaf's state, which stands where the parameter does.
@@ -224,11 +203,53 @@ class KeepState : public ModelEditor {
   Step& step_;
 };
 
-/// The parameter after the rule's step; nothing where it makes none. A rule sees a complex one as its parts.
-Array stepped(detail::ErasedRule& rule, const Array& x, const Array& g) {
-  if (!is_complex(x.dtype())) return rule.step(x, g);
-  const Array parts = rule.step(view_as_real(x), view_as_real(g));
+/// A rule sees complex arrays as their parts.
+template <class F> Array in_parts(const Array& x, const Array& g, F f) {
+  if (!is_complex(x.dtype())) return f(x, g);
+  const Array parts = f(view_as_real(x), view_as_real(g));
   return parts.is_nothing() ? parts : view_as_complex(parts);
+}
+
+void begin_rule(size_t leaf, Step& step) {
+  step.leaf = static_cast<int>(leaf);
+  step.begin_rule();
+}
+
+/// What a leaf's rule hands on, of its gradient; nothing where it rests. What the rule keeps is kept.
+Array begun(StateTree& tree, size_t index, const Array& g, Step& step) {
+  StateLeaf& leaf = tree.leaves[index];
+  const Array& x = *step.places[leaf.place].array;
+  check_parameter(tree, leaf, x, g);
+  if (!x.node()->ready()) eval(x);
+  KeepState keep(tree, leaf, x, step);
+  leaf.rule->visit_state(keep, {});
+  begin_rule(index, step);
+  const DeviceScope scope(*x.node());
+  return in_parts(x, g, [&](const Array& its_x, const Array& its_g) { return leaf.rule->begin(its_x, its_g); });
+}
+
+/// Lets a rule that wants it replace what the rules of all leaves have begun with, together; not where all of them
+/// rest.
+void exchange_gradients(StateTree& tree, Step& step) {
+  if (tree.leaves.empty() || !tree.leader().rule->exchanges()) return;
+  std::vector<size_t> sent;
+  std::vector<detail::NamedGradient> gradients;
+  bool rests = false;
+  for (size_t i = 0; i < tree.leaves.size(); ++i) {
+    const Array g = gradient_of(tree, i, step);
+    const Array d = g.is_nothing() ? g : begun(tree, i, g, step);
+    rests = rests || d.is_nothing() != g.is_nothing();
+    if (d.is_nothing()) continue;
+    sent.push_back(i);
+    gradients.push_back({tree.names[tree.leaves[i].place], d, tree.leaves[i].owner});
+  }
+  begin_rule(tree.leaves.size(), step);
+  if (!rests || !sent.empty()) tree.leader().rule->exchange(gradients);
+  step.exchanged.assign(tree.leaves.size(), Array());
+  for (size_t i = 0; i < sent.size(); ++i) step.exchanged[sent[i]] = std::move(gradients[i].gradient);
+  step.is_exchanged = true;
+  exchange_statistics(tree, step);
+  step.exchanged_leaves = std::move(sent);
 }
 
 /// The parameter's new value, at all its places.
@@ -246,20 +267,14 @@ void put(const StateLeaf& leaf, Array next, Step& step) {
 
 void record_leaf(StateTree& tree, size_t index, Step& step) {
   StateLeaf& leaf = tree.leaves[index];
-  Array& x = *step.places[leaf.place].array;
-  if (leaf.frozen || x.is_nothing()) return;
   const Array g = gradient_of(tree, index, step);
-  if (g.is_nothing()) return;
-  check_parameter(tree, leaf, x, g);
-  if (!x.node()->ready()) eval(x);
-  KeepState keep(tree, leaf, x, step);
-  leaf.rule->visit_state(keep, {});
-  step.leaf = static_cast<int>(index);
-  step.begin_rule();
+  const Array d = step.is_exchanged || g.is_nothing() ? g : begun(tree, index, g, step);
+  if (d.is_nothing()) return;
+  if (step.is_exchanged) begin_rule(index, step);
+  const Array& x = *step.places[leaf.place].array;
   const DeviceScope scope(*x.node());
-  Array next = stepped(*leaf.rule, x, g);
-  if (next.is_nothing()) return;
-  put(leaf, std::move(next), step);
+  Array next = in_parts(x, d, [&](const Array& its_x, const Array& its_d) { return leaf.rule->finish(its_x, its_d); });
+  if (!next.is_nothing()) put(leaf, std::move(next), step);
 }
 
 /// What a check says whose value is not finite: `value`, at a leaf of the state, or of all (as many as there are), or,
@@ -294,12 +309,12 @@ int64_t texts_of_checks(StateTree& tree, const Step& step) {
 
 constexpr const char* finite_gradient = "update: a gradient must be finite";
 
-/// Every element of the gradients must be finite, or the step is undone. Where ops are watched for NaN, none may come
-/// out of the check: it is done at once.
+/// Every element of the gradients must be finite, or the step is undone; also of those that a rule only collects. Where
+/// ops are watched for NaN, none may come out of the check: it is done at once.
 void check_gradients(const StateTree& tree, Step& step) {
   for (size_t i = 0; i < tree.leaves.size(); ++i) {
-    const StateLeaf& leaf = tree.leaves[i];
-    const Array g = leaf.frozen ? Array() : gradient_of(tree, i, step);
+    Array g = gradient_of(tree, i, step);
+    if (g.is_nothing() && !is_elsewhere(tree.leaves[i])) g = given_gradient(tree, i, step);
     if (g.is_nothing() || g.count() == 0) continue;
     const DeviceScope scope(*g.node());
     if (looks_for_nan()) {
@@ -352,21 +367,6 @@ void make_own_steps(StateTree& tree, const CheckedLoss* loss, bool check, Step& 
   record(tree, loss, check, step);
   eval();
   refuse_failed(tree, step.failed());
-}
-
-/// Does a process's part and waits for those of the others: whether it gave true on all. Throws on all of them where
-/// one throws.
-template <class F> bool agreed(detail::Sharing& sharing, F part) {
-  std::optional<Error> failed;
-  bool holds = false;
-  try {
-    holds = part();
-  } catch (const Error& error) {
-    failed = error;
-  } catch (const std::exception& error) {
-    failed.emplace(ErrorKind::internal, error.what());
-  }
-  return sharing.agree(failed ? &*failed : nullptr, holds);
 }
 
 /// Whether the gradients of all processes are finite, where the state has a loss scale, which learns of it.

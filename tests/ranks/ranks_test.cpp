@@ -255,6 +255,56 @@ TEST_F(Ranks, AccumulatedGradientsAreSentOnce) {
   EXPECT_TRUE(same_everywhere(b, net.out.weight));
 }
 
+/// Steps in which gradients are collected before they are exchanged.
+template <class Rule, class Alone>
+void compare_with_one_rank(const Backend& b, const Rule& rule, const Alone& rule_alone, DType type = Float64) {
+  Rng rng(3);
+  const Array x = randn(rng, {3, 16}, Float64), y = randn(rng, {2, 16}, Float64);
+  Net net = fresh_net(), alone = fresh_net();
+  State state = setup(rule, net), state_alone = setup(rule_alone, alone);
+  const auto [own_x, own_y] = DataContainer(b, std::tuple{x, y});
+  for (int step = 0; step < 7; ++step) {
+    update(state, net, gradient([&](const Net& m) { return loss_of(m, own_x, own_y); }, net));
+    update(state_alone, alone, gradient([&](const Net& m) { return loss_of(m, x, y); }, alone));
+  }
+  const std::vector<Array> got = fleaves(net), wanted = fleaves(alone);
+  for (size_t i = 0; i < got.size(); ++i) {
+    EXPECT_TRUE(same_everywhere(b, got[i])) << i;
+    EXPECT_LT(maximum(abs(got[i] - wanted[i])).item(), type == Float64 ? 1e-9 : 1e-5) << i;
+  }
+}
+
+TEST_F(Ranks, WhatRulesInFrontHandOnTrainsAsOneWithAll) {
+  const Adam adam{.eta = 0.01};
+  compare_with_one_rank(b, OptimiserChain(AccumGrad{3}, Optimizer(b, adam)), OptimiserChain(AccumGrad{3}, adam));
+  compare_with_one_rank(b, OptimiserChain(WeightDecay{0.1}, AccumGrad{2}, Optimizer(b, adam), SignDecay{0.1}),
+                        OptimiserChain(WeightDecay{0.1}, AccumGrad{2}, adam, SignDecay{0.1}));
+  compare_with_one_rank(b, OptimiserChain(WeightDecay{0.1}, OptimiserChain(AccumGrad{2}, Optimizer(b, adam))),
+                        OptimiserChain(WeightDecay{0.1}, AccumGrad{2}, adam));
+  compare_with_one_rank(b, MixedPrecision(Float64, OptimiserChain(AccumGrad{2}, Optimizer(b, adam))),
+                        OptimiserChain(AccumGrad{2}, adam));
+  compare_with_one_rank(b, MixedPrecision(Float64, Optimizer(b, adam)), adam);
+  compare_with_one_rank(b, Lookahead(2, 0.5, OptimiserChain(AccumGrad{2}, Optimizer(b, adam))),
+                        Lookahead(2, 0.5, OptimiserChain(AccumGrad{2}, adam)));
+  compare_with_one_rank(b, OptimiserChain(AccumGrad{2}, Optimizer(b, adam, {.dtype = Float32})),
+                        OptimiserChain(AccumGrad{2}, adam), Float32);
+}
+
+TEST_F(Ranks, AStepThatFailsLeavesWhatWasCollected) {
+  if (n == 1) GTEST_SKIP() << "needs two ranks";
+  Net net = fresh_net(), whole = fresh_net(), part = fresh_net();
+  State state = setup(OptimiserChain(AccumGrad{2}, Optimizer(b, Descent{0.1})), net);
+  update(state, net, whole);
+  const std::string before = to_string(state);
+  if (rank == 1) part.out.bias = Array();
+  const std::string text = error_of([&] { update(state, net, part); }, ErrorKind::distributed);
+  EXPECT_NE(text.find("\"out.bias\""), std::string::npos) << text;
+  EXPECT_EQ(to_string(state), before);
+  EXPECT_EQ(values(net.out.weight), values(whole.out.weight));
+  update(state, net, whole);
+  EXPECT_EQ(values(net.out.weight), values(whole.out.weight - 0.1 * whole.out.weight));
+}
+
 TEST_F(Ranks, TheNormOfAllGradientsIsThatOfTheAverage) {
   const OptimiserChain rule(ClipGlobalNorm{0.5}, Descent{1});
   Net net = fresh_net(), plain = fresh_net(), mine = fresh_net(), average = fresh_net();
@@ -266,6 +316,10 @@ TEST_F(Ranks, TheNormOfAllGradientsIsThatOfTheAverage) {
   const std::vector<double> got = values(net.out.weight), wanted = values(plain.out.weight);
   for (size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(got[i], wanted[i], 1e-12);
   EXPECT_TRUE(same_everywhere(b, net.hidden.weight));
+  Net later = fresh_net();
+  State collected = setup(OptimiserChain(AccumGrad{1}, Optimizer(b, rule)), later);
+  update(collected, later, mine);
+  EXPECT_EQ(values(later.out.weight), got);
   EXPECT_NE(error_of([&] { setup(Optimizer(b, rule, {.shard = true}), net); }, ErrorKind::argument)
                 .find("are on no rank together"),
             std::string::npos);

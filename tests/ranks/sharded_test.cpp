@@ -162,9 +162,13 @@ TEST_F(ShardedSteps, GoOnFromACheckpointOfTheGatheredState) {
 
 TEST_F(ShardedSteps, AreOfTheOutermostRule) {
   Chain model = fresh();
-  State state = setup(OptimiserChain(WeightDecay{}, Optimizer(b, Descent{}, {.shard = true})), model);
-  EXPECT_EQ(error_of([&] { update(state, model, own_gradient(model, 0)); }, ErrorKind::argument).substr(0, 85),
-            "Optimizer: shard and statistics are options of the outermost rule; it is inside anoth");
+  const Optimizer shared(b, Descent{}, {.shard = true});
+  const auto refused = [](const auto& f) { return error_of(f, ErrorKind::argument).substr(0, 85); };
+  const std::string rule = "Optimizer: shard and statistics are options of the outermost rule; it is inside anoth";
+  EXPECT_EQ(refused([&] { setup(OptimiserChain(WeightDecay{}, shared), model); }), rule);
+  EXPECT_EQ(refused([&] { setup(MixedPrecision(Float64, shared), model); }), rule);
+  State state = setup(Lookahead(shared), model);
+  EXPECT_EQ(refused([&] { update(state, model, own_gradient(model, 0)); }), rule);
   expect_same_model(model, fresh());
 }
 
