@@ -67,24 +67,30 @@ World::World(double timeout)
 
 void World::run(const rosin_comm_collective& c) {
   throw_if_broken();
-  if (c.memory == ROSIN_COMM_HOST) return carrier_.run(c);
+  try {
+    if (c.memory == ROSIN_COMM_HOST) carrier_.run(c);
+    else run_on_device(c);
+  } catch (const Trouble& trouble) {
+    if (trouble.status == ROSIN_COMM_UNSUPPORTED || trouble.status == ROSIN_COMM_INVALID) throw;
+    break_with(trouble);
+  }
+}
+
+void World::run_on_device(const rosin_comm_collective& c) {
   if (combines(c.kind) && combined[static_cast<size_t>(c.type)] == no_type) {
     throw Trouble{ROSIN_COMM_UNSUPPORTED, "NCCL does not combine elements of this type"};
   }
   const Current current(library_.driver, c.stream);
-  try {
-    const bool needs_communicator = comm_.load() == nullptr || context_ != current.context();
-    if (is_between_two(c.kind)) {
-      if (needs_communicator) throw Trouble{ROSIN_COMM_UNSUPPORTED, "NCCL sends messages after a collective of all"};
-    } else if (compare(c, needs_communicator)) {
-      context_ = current.context();
-      make_communicator(c.timeout);
-    }
-    give(c);
-  } catch (const Trouble& trouble) {
-    if (trouble.status == ROSIN_COMM_UNSUPPORTED) throw;
-    break_with(trouble);
+  const bool needs_communicator = comm_.load() == nullptr || context_ != current.context();
+  if (is_between_two(c.kind)) {
+    if (needs_communicator) throw Trouble{ROSIN_COMM_UNSUPPORTED, "NCCL sends messages after a collective of all"};
+  } else if (c.follows != 0 && !needs_communicator) {
+    ++number_;
+  } else if (compare(c, needs_communicator)) {
+    context_ = current.context();
+    make_communicator(c.timeout);
   }
+  give(c);
 }
 
 /// Whether one of the ranks needs a communicator: then all make one.

@@ -1,6 +1,6 @@
-// Collectives over NCCL. Each begins with a comparison of what the ranks call, over the carrier: a rank that does not
-// come or calls something else is seen before NCCL, which would wait for ever. The communicator of NCCL is made at the
-// first collective, when the device is known. Read first: library.hpp, carrier.hpp.
+// Collectives over NCCL. Each begins with a comparison of what the ranks call, over the carrier, unless they know that
+// already: a rank that does not come or calls something else is seen before NCCL, which would wait for ever. The
+// communicator of NCCL is made at the first collective, when the device is known. Read first: library.hpp, carrier.hpp.
 #pragma once
 
 #include <atomic>
@@ -32,6 +32,7 @@ class World final : public Ranks {
  private:
   class Current;
 
+  void run_on_device(const rosin_comm_collective& c);
   bool compare(const rosin_comm_collective& c, bool needs_communicator);
   void make_communicator(double timeout);
   void give(const rosin_comm_collective& c);

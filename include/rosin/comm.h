@@ -104,6 +104,8 @@ typedef struct rosin_comm_collective {
   void* stream;     /* null: all has ended when run() returns. Else the vendor's stream, whose device has the memory:
                        the collective is work of the stream (optional: ROSIN_COMM_UNSUPPORTED) */
   int32_t memory;   /* rosin_comm_memory of all parts; with a stream: of its device */
+  int32_t follows;  /* 1: work of a stream behind a collective that all ranks have made; they know that all of them make
+                       this one next, so that it need not be compared with theirs (may be ignored) */
 } rosin_comm_collective;
 
 /* Memory of a device is named by its addresses there: CUdeviceptr, hipDeviceptr_t. */

@@ -80,7 +80,8 @@ std::vector<Array> Buckets::sums() {
 
 void Buckets::send_all() {
   for (Message& message : messages_) {
-    message.verb.more = &message != &messages_.back();
+    message.verb.more = true;
+    message.verb.follows = &message != &messages_.front();
     send(message);
   }
 }

@@ -37,8 +37,8 @@ class Buckets final : private EarlyResults::Listener {
   /// Where a device computes: gives it what is pending, so that it goes on while the ranks agree on what they send.
   void begin();
   bool are_on_device() const { return !given_.empty() && !is_on_cpu(given_.front()); }
-  /// The sums; nothing in the place of those that others own. Evaluates what is pending. Error (distributed), and what
-  /// the evaluation throws.
+  /// The sums; nothing in the place of those that others own. Evaluates what is pending. A device makes them later:
+  /// Group::settle. Error (distributed), and what the evaluation throws.
   std::vector<Array> sums();
   /// After that: throws what checks of a device have found in the run. Then the sums are worthless, on every rank.
   void look() const;

@@ -69,6 +69,7 @@ class TwoRanks {
     t.run = run;
     return t;
   }
+  /// (Nothing is to be settled: this transport takes no memory of devices.)
   std::vector<Array> sums(const std::vector<Array>& given, const std::vector<int>& owners = {}) {
     std::vector<rosin::detail::NamedGradient> gradients;
     for (size_t i = 0; i < given.size(); ++i) {

@@ -154,8 +154,13 @@ rosin_comm_status DeviceMemory::run_on_stream(rosin_comm_collective& c, std::spa
     has_written(pieces, work);
   }
   under_way_.insert(under_way_.end(), pieces.begin(), pieces.end());
-  if (more) return ROSIN_COMM_OK;
-  const rosin_comm_status status = wait(work, c.timeout);
+  last_ = work;
+  return more ? ROSIN_COMM_OK : settle(c.timeout);
+}
+
+rosin_comm_status DeviceMemory::settle(double timeout) {
+  if (under_way_.empty()) return ROSIN_COMM_OK;
+  const rosin_comm_status status = wait(last_, timeout);
   if (status == ROSIN_COMM_OK) under_way_.clear();  // else a library may write to it yet
   return status;
 }

@@ -28,6 +28,8 @@ class DeviceMemory {
   /// A collective of which all but parts, memory and stream is said, on pieces of the device; as
   /// rosin_comm_transport::run; `more`: see Verb. Error (memory, backend).
   rosin_comm_status run(rosin_comm_collective collective, std::span<const Piece> pieces, int rank, bool more);
+  /// Waits for what has been given with `more`.
+  rosin_comm_status settle(double timeout);
 
  private:
   using Parts = std::vector<rosin_comm_part>;
@@ -52,6 +54,7 @@ class DeviceMemory {
   size_t pinned_bytes_ = 0;
   Ticket pinned_use_;             // the last copy from it
   std::vector<Piece> under_way_;  // of collectives on the stream that nobody has waited for
+  Ticket last_;                   // of them
 };
 
 }  // namespace rosin::distributed

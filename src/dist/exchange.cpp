@@ -21,22 +21,27 @@
 namespace rosin::distributed {
 namespace {
 
+/// What is sent of each gradient: it says what messages there are.
 class GradientList : public ListToAgreeOn {
  public:
-  explicit GradientList(std::span<const rosin::detail::NamedGradient> gradients) : gradients_(gradients) {}
+  GradientList(std::span<const rosin::detail::NamedGradient> gradients, std::span<const Array> sent)
+      : gradients_(gradients), sent_(sent) {}
   uint64_t hash() const override {
-    uint64_t hash = gradients_.size();
-    for (const auto& [name, g, owner] : gradients_) hash = mix(mix(hash, hash_of(name)), hash_of(g));
+    uint64_t hash = sent_.size();
+    for (size_t i = 0; i < sent_.size(); ++i) {
+      hash = mix(mix(hash, hash_of(gradients_[i].parameter)), hash_of(sent_[i]));
+    }
     return hash;
   }
   std::string text() const override {
     std::string text;
-    for (const auto& [name, g, owner] : gradients_) text += described(name, g) + "\n";
+    for (size_t i = 0; i < sent_.size(); ++i) text += described(gradients_[i].parameter, sent_[i]) + "\n";
     return text;
   }
 
  private:
   std::span<const rosin::detail::NamedGradient> gradients_;
+  std::span<const Array> sent_;
 };
 
 Array as_sent(const Array& gradient, const OptimizerOptions& options) {
@@ -56,6 +61,7 @@ enum Progress : uint64_t {
 };
 
 /// What fails on a device is thrown on all ranks: before anything is sent, or by the end of its run, as checks find it.
+/// They agree on that while the last messages are under way; a rank that does not come is named by that.
 std::vector<Array> agreed_sums(Group& group, Buckets& buckets, const GradientList& list) {
   const std::optional<Error> error = error_in([&] { buckets.begin(); });
   const Progress own = error ? failed : buckets.are_on_device() ? runs : waits;
@@ -63,7 +69,11 @@ std::vector<Array> agreed_sums(Group& group, Buckets& buckets, const GradientLis
                                          "let every rank compute the same loss of the same model", own);
   if (furthest == failed) group.agree(error ? &*error : nullptr, true);
   std::vector<Array> summed = buckets.sums();
-  if (furthest == runs) agreed(group, [&] { return buckets.look(), true; });
+  if (furthest == waits) return summed;
+  const std::optional<Error> found = error_in([&] { agreed(group, [&] { return buckets.look(), true; }); });
+  const std::optional<Error> lost = error_in([&] { group.settle("update"); });
+  if (found) throw Error(*found);
+  if (lost) throw Error(*lost);
   return summed;
 }
 
@@ -96,7 +106,7 @@ void detail::exchange(const Backend& backend, std::span<rosin::detail::NamedGrad
   std::vector<Array> sent;
   for (const auto& [name, g, owner] : gradients) sent.push_back(as_sent(g, options));
   Buckets buckets(group, gradients, as_given(sent));
-  const std::vector<Array> summed = agreed_sums(group, buckets, GradientList(gradients));
+  const std::vector<Array> summed = agreed_sums(group, buckets, GradientList(gradients, sent));
   for (size_t i = 0; i < gradients.size(); ++i) {
     Array& g = gradients[i].gradient;
     if (summed[i].is_nothing()) g = Array();

@@ -108,11 +108,19 @@ void Group::run(const Verb& verb, std::span<const Piece> pieces, std::string_vie
   collective.part_count = static_cast<uint32_t>(pieces.size());
   collective.name = name.c_str();
   collective.timeout = timeout_;
+  collective.follows = verb.follows ? 1 : 0;
   const std::lock_guard guard(lock_);
   const rosin_comm_status status = run(collective, pieces, verb.more);
   if (status == ROSIN_COMM_OK) return;
   if (status == ROSIN_COMM_TIMEOUT) keep_for_ever(pieces);
   fail(verb.name, status);
+}
+
+void Group::settle(const char* op) {
+  const std::lock_guard guard(lock_);
+  for (const auto& [position, memory] : devices_) {
+    if (const rosin_comm_status status = memory->settle(timeout_); status != ROSIN_COMM_OK) fail(op, status);
+  }
 }
 
 /// Where the pieces are.

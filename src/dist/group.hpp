@@ -24,8 +24,10 @@ struct Verb {
   DType type = DType::UInt8;
   Reduction reduction = Reduction::sum;  // average: the sum
   int root = 0;
-  /// On a device: others follow, and the last of them tells how all went.
+  /// On a device: not waited for. Others follow, of which the last tells how all went, or settle() does.
   bool more = false;
+  /// On a device: the ranks know that all of them make it after the one before (see rosin_comm_collective).
+  bool follows = false;
 };
 
 /// One array of a collective: what is given and what is received, all of a collective in memory of the host or of one
@@ -54,6 +56,8 @@ class Group final : public rosin::detail::Sharing {
 
   /// `label` tells this collective from others of its verb, in messages. Alone it does nothing. Error (distributed).
   void run(const Verb& verb, std::span<const Piece> pieces, std::string_view label = {});
+  /// Waits for what devices have been given with `more`. Error (distributed), which `op` begins.
+  void settle(const char* op);
   void abort(const std::string& why);
 
   // Steps that are shared out, see sharded.cpp.

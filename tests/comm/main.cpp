@@ -73,6 +73,7 @@ rosin_comm_status Rig::run(int kind, int type, int operation, int root, const st
   collective.parts = parts.empty() ? nullptr : parts.data();
   collective.name = name;
   collective.timeout = timeout;
+  collective.follows = follows ? 1 : 0;
   if (device && kind != ROSIN_COMM_BARRIER) {
     const rosin_comm_status status = device->run(*functions, comm, collective, rank, ranks, with_stream);
     if (status != ROSIN_COMM_UNSUPPORTED) return status;  // else it goes over the host, as the library would have it

@@ -23,6 +23,7 @@ struct Rig {
   int passed = 0, failed = 0;
   std::unique_ptr<Device> device;  // that collectives are done on; null: in memory of the host
   bool with_stream = true;         // as work of a stream
+  bool follows = false;            // what is run follows what was run last
   double patience = 30;            // seconds to wait for ranks that do wrong
 
   /// Loads the file and joins; false after a complaint.

@@ -305,6 +305,16 @@ TEST_F(Ranks, AStepThatFailsLeavesWhatWasCollected) {
   EXPECT_EQ(values(net.out.weight), values(whole.out.weight - 0.1 * whole.out.weight));
 }
 
+TEST_F(Ranks, AGradientThatIsOnlyCollectedIsCheckedToo) {
+  Net net = fresh_net(), wrong = fresh_net();
+  wrong.out.bias = wrong.out.bias / 0.0;
+  State state = setup(OptimiserChain(AccumGrad{2}, Optimizer(b, Descent{0.1})), net);
+  const std::string before = to_string(state);
+  const std::string text = error_of([&] { update(state, net, wrong, {.check = true}); }, ErrorKind::numeric);
+  EXPECT_NE(text.find("a gradient must be finite; it is NaN at out.bias"), std::string::npos) << text;
+  EXPECT_EQ(to_string(state), before);
+}
+
 TEST_F(Ranks, TheNormOfAllGradientsIsThatOfTheAverage) {
   const OptimiserChain rule(ClipGlobalNorm{0.5}, Descent{1});
   Net net = fresh_net(), plain = fresh_net(), mine = fresh_net(), average = fresh_net();
