@@ -12,8 +12,7 @@ namespace rosin::amdgpu {
 
 using driver::Library;
 
-/// Where AMD's libraries are: the folders of ROSIN_ROCM_LIBRARIES, the system's, ROCm's (ROCM_PATH, HIP_PATH,
-/// /opt/rocm), that of Python's package _rocm_sdk_core.
+/// Where AMD's libraries are (driver/rocm.hpp).
 const driver::Places& places();
 
 /// libamdhip64, opened once.

@@ -282,10 +282,16 @@ Blas::~Blas() {
 
 void Blas::find_version() {
   if (!blas_library().functions.version) return;
+  const auto text = [](int number) {
+    return std::to_string(number / 100000) + "." + std::to_string(number / 100 % 1000) + "." +
+           std::to_string(number % 100);
+  };
   int number = 0;
   check_blas(blas_library().functions.version(handle_, &number), "version");
-  version_ =
-      std::to_string(number / 100000) + "." + std::to_string(number / 100 % 1000) + "." + std::to_string(number % 100);
+  version_ = text(number);
+  if (number >= blas_library().oldest) return;
+  throw Failure{ROSIN_UNSUPPORTED,
+                named(" is too old: it is ") + version_ + ", " + text(blas_library().oldest) + " is needed"};
 }
 
 namespace {
