@@ -19,9 +19,9 @@ using Candidate = Found<algorithm_words>;
 static_assert(sizeof(Candidate) == sizeof(hipblasLtMatmulHeuristicResult_t));
 static_assert(sizeof(Candidate::words) == sizeof(hipblasLtMatmulAlgo_t));
 SAME_PLACE(Candidate, words, hipblasLtMatmulHeuristicResult_t, algo);
-SAME_PLACE(Candidate, workspace, hipblasLtMatmulHeuristicResult_t, workspaceSize);
-SAME_PLACE(Candidate, status, hipblasLtMatmulHeuristicResult_t, state);
-SAME_PLACE(Candidate, waves, hipblasLtMatmulHeuristicResult_t, wavesCount);
+SAME_PLACE(Candidate, facts.workspace, hipblasLtMatmulHeuristicResult_t, workspaceSize);
+SAME_PLACE(Candidate, facts.status, hipblasLtMatmulHeuristicResult_t, state);
+SAME_PLACE(Candidate, facts.waves, hipblasLtMatmulHeuristicResult_t, wavesCount);
 
 SAME_NUMBER(success, HIPBLAS_STATUS_SUCCESS);
 SAME_NUMBER(not_initialized, HIPBLAS_STATUS_NOT_INITIALIZED);
