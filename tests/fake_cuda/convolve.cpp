@@ -1,8 +1,8 @@
-// Convolutions of cuDNN's stand-in, one product after the other. See cudnn.hpp.
+// See convolve.hpp.
+#include "convolve.hpp"
+
 #include <algorithm>
 #include <cmath>
-
-#include "cudnn.hpp"
 
 namespace fake_dnn {
 
@@ -72,6 +72,15 @@ uint64_t Tensor::reach() const {
   int64_t last = 0;
   for (size_t d = 0; d < sizes.size(); ++d) last += (sizes[d] - 1) * strides[d];
   return (static_cast<uint64_t>(last) + 1) * fake::bytes_of(element_of(type));
+}
+
+std::vector<Tensor*> Convolution::stored() {
+  std::vector<Tensor*> all{&x, &w, &y};
+  if (has_bias) all.insert(all.begin(), &bias);
+  Tensor* const result = kind == dnn::Kind::backward_data ? &x : kind == dnn::Kind::backward_weights ? &w : &y;
+  std::erase(all, result);
+  all.push_back(result);
+  return all;
 }
 
 void compute(const Convolution& given) {

@@ -1,5 +1,5 @@
-// What cuDNN's stand-in remembers of its objects, and a convolution as it is computed. Read first: library_work.hpp,
-// cuda/cudnn_types.hpp. Read next: cudnn.cpp (the functions), cudnn_rules.cpp (what must hold), convolve.cpp (numbers).
+// What cuDNN's stand-in remembers of its objects. Read first: library_work.hpp, cuda/cudnn_types.hpp, convolve.hpp
+// (numbers). Read next: cudnn.cpp (the functions), cudnn_rules.cpp (what must hold).
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "convolve.hpp"
 #include "cuda/cudnn_types.hpp"
-#include "elements.hpp"
 
 namespace fake_dnn {
-
-namespace dnn = rosin::cuda::dnn;
 
 /// What cudnnCreate makes.
 struct Handle {
@@ -69,30 +67,6 @@ void check_attribute(const Descriptor& of, dnn::Attribute which, dnn::ValueType 
 void finish(Descriptor& one);
 uint64_t element_bytes(dnn::ValueType type);
 
-struct Tensor {
-  dnn::Type type = dnn::Type::float32;
-  std::vector<int64_t> sizes, strides;
-  int64_t id = 0, alignment = 1;
-  bool is_virtual = false, by_value = false;
-  uint64_t address = 0;
-
-  uint64_t reach() const;  // bytes up to the end of the last element
-};
-
-/// Everything that one convolution needs.
-struct Convolution {
-  dnn::Kind kind = dnn::Kind::forward;
-  Tensor x, w, y;
-  dnn::Type sums = dnn::Type::float32;
-  double alpha = 1, beta = 0;
-  bool flipped = false, has_bias = false, relu = false, relu_keeps_nan = true, tf32 = false;
-  Tensor bias;
-  std::vector<int64_t> stride, dilation, pad_low, pad_high;
-
-  /// The arrays that stand in memory, the result as the last.
-  std::vector<Tensor*> stored();
-};
-
 /// Attention, or its gradient; dims are (batch, heads, length, features).
 struct Attention {
   bool gradient = false, causal = false;
@@ -125,10 +99,5 @@ Tensor tensor_of(const Descriptor& one);
 
 /// Of a finished graph. Throws not_supported for patterns that no engine computes.
 Convolution convolution_of(const Descriptor& graph);
-
-/// Element by element.
-void compute(const Convolution& convolution);
-
-fake::Element element_of(dnn::Type type);
 
 }  // namespace fake_dnn

@@ -378,13 +378,4 @@ Convolution convolution_of(const Descriptor& graph) {
   return made;
 }
 
-std::vector<Tensor*> Convolution::stored() {
-  std::vector<Tensor*> all{&x, &w, &y};
-  if (has_bias) all.insert(all.begin(), &bias);
-  Tensor* const result = kind == Kind::backward_data ? &x : kind == Kind::backward_weights ? &w : &y;
-  std::erase(all, result);
-  all.push_back(result);
-  return all;
-}
-
 }  // namespace fake_dnn
