@@ -1,4 +1,5 @@
 // A small attention, computed by cuDNN and by its definition, with its gradient.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>

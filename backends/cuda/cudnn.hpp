@@ -3,8 +3,6 @@
 // Read first: cuda.hpp, cudnn_types.hpp. Read next: cudnn_plan.hpp.
 #pragma once
 
-#include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -12,6 +10,7 @@
 
 #include "cuda/cudnn_plan.hpp"
 #include "driver/driver.hpp"
+#include "vendor/found_once.hpp"
 
 namespace rosin::cuda {
 
@@ -29,9 +28,8 @@ class Dnn {
   bool takes_epilogues() const { return takes_epilogues_; }
   /// The ways of a call, found once: those that were found are kept. Throws ROSIN_UNSUPPORTED where there is none.
   template <class Call> std::shared_ptr<DnnWays> ways_of(const Call& call, uint64_t workspace) {
-    return ways_of(
-        key_of(call) + std::to_string(workspace), [&](const DnnTarget& target) { return graph_of(target, call); },
-        workspace);
+    return found_.of(key_of(call) + std::to_string(workspace),
+                     [&] { return std::make_shared<DnnWays>(target(), graph_of(target(), call), workspace); });
   }
   /// Why it is not asked for attention; empty: it is. A small one is computed first, with its gradient, and must be
   /// right. With the device's context current.
@@ -50,11 +48,9 @@ class Dnn {
            driver::Address workspace);
 
  private:
-  std::shared_ptr<DnnWays> ways_of(const std::string& key, const std::function<DnnGraph(const DnnTarget&)>& graph,
-                                   uint64_t workspace);
+  DnnTarget target() const;
   void try_out();
   static void check(int status, const char* what);
-  std::vector<float> tried_result(bool with_epilogue, const std::vector<float>& x, const std::vector<float>& w);
 
   dnn::Handle handle_ = nullptr;
   std::string kept_for_;  // the hardware
@@ -63,8 +59,7 @@ class Dnn {
   std::mutex trying_;
   std::optional<std::string> recurrent_reason_, attention_reason_;
   std::mutex running_;  // a handle has one stream at a time
-  std::mutex finding_;
-  std::map<std::string, std::shared_ptr<DnnWays>> found_;
+  vendor::FoundOnce<DnnWays> found_;
 };
 
 /// That of the device, made when it is first asked for.

@@ -1,17 +1,15 @@
-// Convolutions and attention of cuDNN as vendor calls: which are taken, how each is prepared, run and timed. Read
-// first: calls.hpp, cudnn.hpp.
+// Convolutions and attention of cuDNN as vendor calls: which are taken, and how each is prepared. Read first:
+// vendor/ways_call.hpp, cudnn.hpp.
 #include <algorithm>
-#include <limits>
 
 #include "cuda/calls.hpp"
 #include "cuda/cudnn.hpp"
+#include "vendor/ways_call.hpp"
 
 namespace rosin::cuda {
 namespace {
 
-using driver::Address;
 using driver::Failure;
-using driver::Stream;
 
 /// Refuses what this device's library does not compute, whatever the sizes.
 Dnn& checked(rosin_device& device, const rosin_call_description& call) {
@@ -24,58 +22,7 @@ Dnn& checked(rosin_device& device, const rosin_call_description& call) {
   return dnn;
 }
 
-/// A plan of cuDNN.
-class DnnCall final : public rosin_call {
- public:
-  DnnCall(rosin_device& on, Dnn& dnn, std::shared_ptr<DnnWays> ways)
-      : dnn_(dnn), ways_(std::move(ways)), way_(ways_->first()), choice_("cudnn   ", dnn_library().version(), on) {
-    device = &on;
-  }
-
-  uint64_t workspace() const { return Workspace::asked(ways_->workspace(way_)); }
-
-  /// Takes the way of another call, if it is one for this.
-  void take(const void* bytes, uint64_t count) {
-    uint64_t mark = 0;
-    if (!choice_.read(bytes, count, mark)) return;
-    for (size_t way = 0; way < ways_->count(); ++way) {
-      if (ways_->mark(way) == mark && ways_->build(way)) way_ = way;
-    }
-  }
-
-  void run(Stream stream, const rosin_place* buffers, rosin_place workspace, const rosin_call_numbers*) override {
-    const std::vector<uint64_t>& bytes = ways_->graph().bytes;
-    Address arrays[most_call_arrays] = {};
-    for (size_t i = 0; i < bytes.size(); ++i) arrays[i] = Workspace::address_of(buffers[i], bytes[i]);
-    dnn_.run(stream, *ways_, way_, arrays, Workspace::in(workspace, ways_->workspace(way_)));
-  }
-
-  uint64_t tune(Stream stream, const rosin_place* buffers, rosin_place workspace, uint64_t bytes,
-                const rosin_call_numbers* numbers) override {
-    size_t best = way_;
-    float least = std::numeric_limits<float>::infinity();
-    for (size_t way = 0; way < ways_->count(); ++way) {
-      if (!ways_->build(way) || Workspace::asked(ways_->workspace(way)) > bytes) continue;
-      way_ = way;
-      const float time = time_of([&] { run(stream, buffers, workspace, numbers); }, stream);
-      if (time < least) best = way;
-      least = std::min(least, time);
-    }
-    way_ = best;
-    return this->workspace();
-  }
-
-  std::string_view choice() override {
-    choice_.way = ways_->mark(way_);
-    return choice_.bytes();
-  }
-
- private:
-  Dnn& dnn_;
-  std::shared_ptr<DnnWays> ways_;
-  size_t way_;
-  Choice<uint64_t> choice_;
-};
+Choice<uint64_t> choice_on(const rosin_device& device) { return {"cudnn   ", dnn_library().version(), device}; }
 
 /// Images with their channels first; weights as rosin has them, which cuDNN turns where its engine wants that.
 void take(rosin_device& device, const rosin_call_description& call, int32_t* orders) {
@@ -90,10 +37,8 @@ void take(rosin_device& device, const rosin_call_description& call, int32_t* ord
 
 std::unique_ptr<rosin_call> prepare(rosin_device& device, const rosin_call_description& wanted, uint64_t* workspace) {
   Dnn& dnn = checked(device, wanted);
-  auto call = std::make_unique<DnnCall>(device, dnn, dnn.ways_of(convolution_of(wanted), Workspace::limit(wanted)));
-  call->take(wanted.choice, wanted.choice_bytes);
-  *workspace = call->workspace();
-  return call;
+  return ways_call(device, dnn, dnn.ways_of(convolution_of(wanted), Workspace::limit(wanted)), choice_on(device),
+                   wanted, workspace);
 }
 
 /// The same of attention.
@@ -124,10 +69,8 @@ std::unique_ptr<rosin_call> prepare_attention(rosin_device& device, const rosin_
                                               uint64_t* workspace) {
   Dnn& dnn = checked_attention(device, wanted);
   const Attention attention = attention_of(wanted);
-  auto call = std::make_unique<DnnCall>(device, dnn, dnn.ways_of(attention, room_of(wanted, attention)));
-  call->take(wanted.choice, wanted.choice_bytes);
-  *workspace = call->workspace();
-  return call;
+  return ways_call(device, dnn, dnn.ways_of(attention, room_of(wanted, attention)), choice_on(device), wanted,
+                   workspace);
 }
 
 }  // namespace

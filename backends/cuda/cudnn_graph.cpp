@@ -168,20 +168,4 @@ DnnGraph graph_of(const DnnTarget& target, const Convolution& convolution) {
   return graph;
 }
 
-std::string key_of(const Convolution& c) {
-  std::string key;
-  const auto add = [&](int64_t number) { key.append(std::to_string(number)).append(" "); };
-  for (const int32_t number : {c.kind, c.type, c.compute}) add(number);
-  for (const bool flag : {c.deterministic, c.flipped, c.relu}) add(flag);
-  for (const Tensor* tensor : {&c.x, &c.w, &c.y, &c.bias}) {
-    add(tensor->at);
-    for (const int64_t number : tensor->sizes) add(number);
-    for (const int64_t number : tensor->strides) add(number);
-  }
-  for (const auto* numbers : {&c.stride, &c.dilation, &c.pad_low, &c.pad_high}) {
-    for (const int64_t number : *numbers) add(number);
-  }
-  return key;
-}
-
 }  // namespace rosin::cuda

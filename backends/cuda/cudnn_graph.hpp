@@ -40,7 +40,6 @@ DnnGraph graph_of(const DnnTarget& target, const Convolution& convolution);
 DnnGraph graph_of(const DnnTarget& target, const Attention& attention);
 
 /// The same for equal calls.
-std::string key_of(const Convolution& convolution);
 std::string key_of(const Attention& attention);
 
 dnn::Type dnn_type_of(int32_t type);

@@ -146,6 +146,13 @@ bool DnnWays::build(size_t number) {
   return true;
 }
 
+std::optional<size_t> DnnWays::marked(uint64_t mark) {
+  for (size_t way = 0; way < ways_.size(); ++way) {
+    if (ways_[way].mark == mark) return build(way) ? std::optional(way) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
 size_t DnnWays::first() {
   for (size_t way = 0; way < ways_.size(); ++way) {
     if (build(way)) return way;

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ class DnnWays {
   DnnWays(const DnnTarget& target, DnnGraph graph, uint64_t workspace);
 
   const DnnGraph& graph() const { return graph_; }
+  const std::vector<uint64_t>& bytes() const { return graph_.bytes; }
   size_t count() const { return ways_.size(); }
   /// Whether there is a plan for a way, which is built now: cuDNN may refuse, and it may need too much room.
   bool build(size_t way);
@@ -26,6 +28,8 @@ class DnnWays {
   size_t first();
   /// What tells a way from others in every process with this cuDNN on this kind of device: its engine and settings.
   uint64_t mark(size_t way) const { return ways_[way].mark; }
+  /// The way with this mark, if it can be built.
+  std::optional<size_t> marked(uint64_t mark);
   // Of ways that were built:
   uint64_t workspace(size_t way) const { return ways_[way].workspace; }
   dnn::Descriptor plan(size_t way) const { return ways_[way].plan->get(); }

@@ -71,32 +71,32 @@ std::vector<int> dims_of(int rank) {
   return dims;
 }
 
-/// Strides of an array without gaps whose dims follow each other in this order, the fastest first.
-std::vector<int64_t> packed(const std::vector<int64_t>& sizes, const std::vector<size_t>& order) {
+/// Strides of an array without gaps.
+std::vector<int64_t> packed(const std::vector<int64_t>& sizes, DimOrder order) {
   std::vector<int64_t> strides(sizes.size());
   int64_t stride = 1;
-  for (const size_t d : order) {
+  const auto next = [&](size_t d) {
     strides[d] = stride;
     stride *= sizes[d];
-  }
+  };
+  if (order == DimOrder::channels_first) next(1);
+  for (size_t d = sizes.size() - 1; d >= 2; --d) next(d);
+  if (order == DimOrder::planes) next(1);
+  next(0);
   return strides;
 }
 
-/// Channels first, which the libraries read as it is, or the spatial dims first; dims of one element lie anywhere.
-std::vector<int64_t> strides_of(const std::vector<int64_t>& sizes, const std::vector<int64_t>& given) {
-  const size_t rank = sizes.size();
-  std::vector<size_t> channels_first{1}, spatial_first;
-  for (size_t d = rank - 1; d >= 2; --d) {
-    channels_first.push_back(d);
-    spatial_first.push_back(d);
+bool same_places(const std::vector<int64_t>& sizes, const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] > 1 && a[d] != b[d]) return false;
   }
-  channels_first.push_back(0);
-  spatial_first.insert(spatial_first.end(), {1, 0});
-  for (const auto& order : {channels_first, spatial_first}) {
-    const std::vector<int64_t> strides = packed(sizes, order);
-    bool same = true;
-    for (size_t d = 0; d < rank; ++d) same = same && (sizes[d] == 1 || strides[d] == given[d]);
-    if (same) return strides;
+  return true;
+}
+
+/// Channels first, which cuDNN's engines read as it is, or planes.
+std::vector<int64_t> strides_of(const std::vector<int64_t>& sizes, const std::vector<int64_t>& given) {
+  for (const DimOrder order : {DimOrder::channels_first, DimOrder::planes}) {
+    if (std::vector<int64_t> strides = packed(sizes, order); same_places(sizes, strides, given)) return strides;
   }
   refuse("an array with gaps, or in another order");
 }
@@ -171,6 +171,14 @@ uint64_t bytes_of(const rosin_call_array& array) {
 
 }  // namespace
 
+Tensor tensor_in(const std::vector<int64_t>& sizes, DimOrder order, int at) {
+  return {sizes, packed(sizes, order), at};
+}
+
+bool lies(const Tensor& tensor, DimOrder order) {
+  return same_places(tensor.sizes, tensor.strides, packed(tensor.sizes, order));
+}
+
 void check_convolution(const rosin_call_description& call) {
   roles_of(call.kind);
   if (call.attribute_count != 0) refuse("a convolution has no attributes");
@@ -198,6 +206,22 @@ Convolution convolution_of(const rosin_call_description& call) {
   if (call.epilogue.bias) convolution.bias = bias_of(call, convolution.y);
   for (uint32_t i = 0; i < call.array_count; ++i) convolution.bytes.push_back(bytes_of(call.arrays[i]));
   return convolution;
+}
+
+std::string key_of(const Convolution& c) {
+  std::string key;
+  const auto add = [&](int64_t number) { key.append(std::to_string(number)).append(" "); };
+  for (const int32_t number : {c.kind, c.type, c.compute}) add(number);
+  for (const bool flag : {c.deterministic, c.flipped, c.relu}) add(flag);
+  for (const Tensor* tensor : {&c.x, &c.w, &c.y, &c.bias}) {
+    add(tensor->at);
+    for (const int64_t number : tensor->sizes) add(number);
+    for (const int64_t number : tensor->strides) add(number);
+  }
+  for (const auto* numbers : {&c.stride, &c.dilation, &c.pad_low, &c.pad_high}) {
+    for (const int64_t number : *numbers) add(number);
+  }
+  return key;
 }
 
 }  // namespace rosin::vendor

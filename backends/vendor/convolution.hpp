@@ -17,6 +17,15 @@ struct Tensor {
   int at = -1;  // which array of the call it is
 };
 
+/// How the dims of an array without gaps follow each other: channels, spatial ones, batch; or spatial ones, channels,
+/// batch.
+enum class DimOrder { channels_first, planes };
+
+/// Such an array.
+Tensor tensor_in(const std::vector<int64_t>& sizes, DimOrder order, int at);
+/// Whether an array lies so; dims of one element lie anywhere.
+bool lies(const Tensor& tensor, DimOrder order);
+
 /// y = activation(x * w + bias), or the gradient of x * w by x or w: one of the three is the result.
 struct Convolution {
   int32_t kind = ROSIN_CALL_CONVOLUTION;
@@ -37,5 +46,8 @@ void check_convolution(const rosin_call_description& call);
 /// The convolution of a call with sizes. Throws ROSIN_UNSUPPORTED where its arrays do not lie as libraries are told
 /// here, ROSIN_INVALID where their sizes do not fit.
 Convolution convolution_of(const rosin_call_description& call);
+
+/// The same for equal convolutions.
+std::string key_of(const Convolution& convolution);
 
 }  // namespace rosin::vendor
