@@ -1,5 +1,6 @@
 // Convolutions that cuDNN computes, on the pretended GPUs of tests/fake_cuda: which are taken and what comes out, what
-// becomes of a step without the library, and graphs with convolutions in them. Read first: library_call_testing.hpp.
+// becomes of a step without the library, and graphs with convolutions in them. Read first:
+// convolution_call_testing.hpp.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -7,71 +8,37 @@
 #include <string>
 #include <vector>
 
-#include <rosin/conv.hpp>
-#include <rosin/conv_layers.hpp>
-#include <rosin/movement.hpp>
-#include <rosin/pool.hpp>
-#include <rosin/reduce.hpp>
-
+#include "convolution_call_testing.hpp"
 #include "cuda_testing.hpp"
-#include "library_call_testing.hpp"
 
 namespace rosin {
 namespace {
 
-constexpr double tolerance = 1e-5, half_tolerance = 2e-2;
-
-struct Calls {
-  int64_t by_library = 0, refused = 0;
-  bool operator==(const Calls&) const = default;
-};
-std::ostream& operator<<(std::ostream& out, const Calls& c) { return out << c.by_library << " and " << c.refused; }
-
-constexpr Calls one_call{1, 0}, one_refused{0, 1};
-
-/// Of the evaluation of f's result, which must be what the CPU computes, in Float64 too.
-template <class F> Calls calls(F&& f, const std::vector<Array>& arrays, double close = tolerance) {
-  const Launched all = launches_on(cuda(), f, arrays, close);
-  std::vector<Array> wide;
-  for (const Array& x : arrays) wide.push_back(cast(x, Float64));
-  std::vector<Array> there;
-  for (const Array& x : arrays) there.push_back(x | cuda().with(keep));
-  EXPECT_TRUE(allclose(cast(f(there) | Device().with(keep), Float64), f(wide), {.rtol = close, .atol = close}));
-  return {all.by_library, all.refused};
-}
-
-auto convolved(const ConvOptions& options = {}) {
-  return [=](const Arrays& a) { return conv(a[0], a[1], options); };
-}
-auto crossed(const ConvOptions& options = {}) {
-  return [=](const Arrays& a) { return crosscor(a[0], a[1], options); };
-}
-
 TEST(DISABLED_Inside, CudaConvolves) {
   EXPECT_TRUE(functional("CUDA", "cuDNN")) << reason_of_library("cuDNN");
   const Array x = randn({7, 6, 4, 2}), w = randn({3, 2, 4, 5});
-  EXPECT_EQ(calls(convolved(), {x, w}), one_call);
-  EXPECT_EQ(calls(crossed(), {x, w}), one_call);
-  EXPECT_EQ(calls(convolved({.stride = {2, 1}, .pad = 1}), {x, w}), one_call);
-  EXPECT_EQ(calls(crossed({.pad = {1, 2, 0, 1}, .dilation = {1, 2}}), {x, w}), one_call);
-  EXPECT_EQ(calls(crossed({.groups = 2}), {x, randn({3, 2, 2, 6})}), one_call);
-  EXPECT_EQ(calls(convolved({.groups = 4}), {x, randn({3, 2, 1, 8})}), one_call);
-  EXPECT_EQ(calls(convolved(), {x, randn({1, 1, 4, 3})}), one_call);
-  EXPECT_EQ(calls(convolved(), {randn({7, 6, 1, 2}), randn({3, 3, 1, 2})}), one_call);
-  EXPECT_EQ(calls(convolved({.stride = 2}), {randn({9, 3, 2}), randn({3, 3, 4})}), one_call);
-  EXPECT_EQ(calls(crossed({.pad = 1}), {randn({4, 5, 3, 2, 2}), randn({3, 2, 2, 2, 3})}), one_call);
+  EXPECT_EQ(calls(cuda(), convolved(), {x, w}), one_call);
+  EXPECT_EQ(calls(cuda(), crossed(), {x, w}), one_call);
+  EXPECT_EQ(calls(cuda(), convolved({.stride = {2, 1}, .pad = 1}), {x, w}), one_call);
+  EXPECT_EQ(calls(cuda(), crossed({.pad = {1, 2, 0, 1}, .dilation = {1, 2}}), {x, w}), one_call);
+  EXPECT_EQ(calls(cuda(), crossed({.groups = 2}), {x, randn({3, 2, 2, 6})}), one_call);
+  EXPECT_EQ(calls(cuda(), convolved({.groups = 4}), {x, randn({3, 2, 1, 8})}), one_call);
+  EXPECT_EQ(calls(cuda(), convolved(), {x, randn({1, 1, 4, 3})}), one_call);
+  EXPECT_EQ(calls(cuda(), convolved(), {randn({7, 6, 1, 2}), randn({3, 3, 1, 2})}), one_call);
+  EXPECT_EQ(calls(cuda(), convolved({.stride = 2}), {randn({9, 3, 2}), randn({3, 3, 4})}), one_call);
+  EXPECT_EQ(calls(cuda(), crossed({.pad = 1}), {randn({4, 5, 3, 2, 2}), randn({3, 2, 2, 2, 3})}), one_call);
 }
 
 TEST(DISABLED_Inside, CudaConvolvesOtherTypes) {
   const Array x = randn({7, 6, 4, 2}), w = randn({3, 2, 4, 5});
-  EXPECT_EQ(calls(convolved(), {cast(x, Float64), cast(w, Float64)}), one_call);
+  EXPECT_EQ(calls(cuda(), convolved(), {cast(x, Float64), cast(w, Float64)}), one_call);
   for (const DType half : {Float16, BFloat16}) {
-    EXPECT_EQ(calls(convolved({.pad = 1}), {cast(x, half), cast(w, half)}, 5 * half_tolerance), one_call);
+    EXPECT_EQ(calls(cuda(), convolved({.pad = 1}), {cast(x, half), cast(w, half)}, 5 * half_tolerance), one_call);
   }
   EXPECT_EQ(launches_on(cuda(), convolved(), {cast(x, Int64), cast(w, Int64)}).by_library, 0);
   EXPECT_EQ(launches_on(cuda(), convolved(), {zeros({7, 6, 4, 0}), w}).by_library, 0);
   // No engine has uneven padding of groups.
-  EXPECT_EQ(calls(convolved({.pad = {0, 1, 0, 1}, .groups = 2}), {x, randn({3, 2, 2, 6})}), one_refused);
+  EXPECT_EQ(calls(cuda(), convolved({.pad = {0, 1, 0, 1}, .groups = 2}), {x, randn({3, 2, 2, 6})}), one_refused);
 }
 
 TEST(CudaConvolutions, AreThoseOfTheCpu) {
@@ -96,27 +63,16 @@ TEST(CudaConvolutions, OfHalvesUseTheUnitsThatMultiplyThem) {
   EXPECT_GE(products.count("type 9 channels first flipped engine 0"), 1);
 }
 
-template <class F> Array gradient_of_both(F&& f, const Arrays& a) {
-  const auto loss = [&](const Array& x, const Array& w) { return sum(square(f({x, w}))); };
-  const auto [gx, gw] = gradient(loss, a[0], a[1]);
-  return concat({reshape(gx, {-1}), reshape(gw, {-1})}, 0);
-}
-
-/// Calls forward, by data and by weights.
-template <class F> void expect_gradients(F&& f, const Arrays& arrays, double close = 1e-4) {
-  EXPECT_EQ(calls([&](const Arrays& a) { return gradient_of_both(f, a); }, arrays, close), (Calls{3, 0}));
-}
-
 TEST(DISABLED_Inside, CudaConvolvesBackwards) {
   const Array x = randn({7, 6, 4, 2}), w = randn({3, 2, 4, 5});
-  expect_gradients(convolved(), {x, w});
-  expect_gradients(crossed({.stride = {2, 1}, .pad = {1, 0, 1, 1}}), {x, w});
-  expect_gradients(convolved({.dilation = 2, .groups = 2}), {x, randn({2, 2, 2, 6})});
-  expect_gradients(convolved({.stride = 2}), {randn({9, 3, 2}), randn({3, 3, 4})});
-  expect_gradients(crossed({.pad = 1}), {randn({4, 3, 3, 2, 2}), randn({3, 2, 2, 2, 3})});
+  expect_gradients(cuda(), convolved(), {x, w});
+  expect_gradients(cuda(), crossed({.stride = {2, 1}, .pad = {1, 0, 1, 1}}), {x, w});
+  expect_gradients(cuda(), convolved({.dilation = 2, .groups = 2}), {x, randn({2, 2, 2, 6})});
+  expect_gradients(cuda(), convolved({.stride = 2}), {randn({9, 3, 2}), randn({3, 3, 4})});
+  expect_gradients(cuda(), crossed({.pad = 1}), {randn({4, 3, 3, 2, 2}), randn({3, 2, 2, 2, 3})});
   // A transposed convolution is the gradient of one.
   const auto transposed = [](const Arrays& a) { return conv_transpose(a[0], a[1], {.stride = 2}, 1); };
-  EXPECT_EQ(calls(transposed, {randn({4, 3, 5, 2}), randn({3, 2, 4, 5})}), one_call);
+  EXPECT_EQ(calls(cuda(), transposed, {randn({4, 3, 5, 2}), randn({3, 2, 4, 5})}), one_call);
 }
 
 TEST(CudaConvolutions, HaveGradientsByDataAndWeights) {
@@ -128,17 +84,16 @@ TEST(CudaConvolutions, HaveGradientsByDataAndWeights) {
   EXPECT_EQ(products.count("planes"), 0);
 }
 
-Array with_bias(const Arrays& a) { return relu(conv(a[0], a[1]) + reshape(a[2], {1, 1, -1, 1})); }
-Array sum_with_bias(const Arrays& a) { return conv(a[0], a[1]) + reshape(a[2], {1, 1, -1, 1}); }
-
 TEST(DISABLED_Inside, CudaTakesABiasAlong) {
   const Array x = randn({7, 6, 4, 2}), w = randn({3, 2, 4, 5}), b = randn({5});
-  EXPECT_EQ(calls(with_bias, {x, w, b}), one_call);
-  EXPECT_EQ(calls(sum_with_bias, {x, w, b}), one_call);
-  EXPECT_EQ(calls([](const Arrays& a) { return relu(conv(a[0], a[1])); }, {x, w}), one_call);
-  EXPECT_EQ(calls([](const Arrays& a) { return tanh(sum_with_bias(a)); }, {x, w, b}), one_call);
-  EXPECT_EQ(calls(with_bias, {cast(x, BFloat16), cast(w, BFloat16), cast(b, BFloat16)}, 5 * half_tolerance), one_call);
-  EXPECT_EQ(calls([](const Arrays& a) { return conv(a[0], a[1]) + a[2]; }, {x, w, randn({5, 5, 5, 2})}), one_call);
+  EXPECT_EQ(calls(cuda(), with_bias, {x, w, b}), one_call);
+  EXPECT_EQ(calls(cuda(), sum_with_bias, {x, w, b}), one_call);
+  EXPECT_EQ(calls(cuda(), [](const Arrays& a) { return relu(conv(a[0], a[1])); }, {x, w}), one_call);
+  EXPECT_EQ(calls(cuda(), [](const Arrays& a) { return tanh(sum_with_bias(a)); }, {x, w, b}), one_call);
+  EXPECT_EQ(calls(cuda(), with_bias, {cast(x, BFloat16), cast(w, BFloat16), cast(b, BFloat16)}, 5 * half_tolerance),
+            one_call);
+  EXPECT_EQ(calls(cuda(), [](const Arrays& a) { return conv(a[0], a[1]) + a[2]; }, {x, w, randn({5, 5, 5, 2})}),
+            one_call);
   const Array got = with_bias({full({7, 6, 4, 2}, NAN) | cuda(), w | cuda(), b | cuda()});
   EXPECT_TRUE(std::isnan(got.to_vector<float>()[0]));
 }
@@ -158,31 +113,6 @@ TEST(CudaConvolutions, LeaveTheBiasAloneWhereReluMakesNumbersOfNaN) {
   expect_success(on_pretended_gpu("CudaTakesABiasAlong", "nan=0", products.variable()));
   EXPECT_EQ(products.count("flipped bias"), 0);
 }
-
-struct Convnet {
-  Conv first{{3, 3}, 2, 4, relu};
-  Conv second{{3, 3}, 4, 6, relu, {.pad = 1}};
-  Dense out{24, 3};
-  Array operator()(const Array& x) const { return out(flatten(maxpool(second(first(x)), 2))); }
-};
-
-/// Losses of a small convnet, and the sum of its weights at the end.
-std::vector<float> trained(const Device& device, int steps) {
-  seed(3);
-  Convnet model = Convnet{} | device;
-  State state = setup(Adam{.eta = 1e-2}, model);
-  std::vector<float> all;
-  for (int i = 0; i < steps; ++i) {
-    const Array x = randn({6, 6, 2, 3}) | device, y = cast(randn({3, 3}) > 0, Float32) | device;
-    const auto [loss, g] = withgradient([&](const Convnet& m) { return logitcrossentropy(m(x), y); }, model);
-    update(state, model, g);
-    all.push_back(loss.item<float>());
-  }
-  all.push_back(sum(model.first.weight).item<float>());
-  return all;
-}
-
-constexpr int convolutions_of_a_step = 5;  // two forward, three backward: nobody wants the gradient by the images
 
 TEST(DISABLED_Inside, CudaTrainsAConvnet) {
   const std::vector<float> here = trained(Device(), 6);
