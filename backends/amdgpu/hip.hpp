@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "driver/driver.hpp"
 #include "driver/libraries.hpp"
@@ -18,6 +19,9 @@ const driver::Places& places();
 /// libamdhip64, opened once.
 const Library& hip_library();
 
+/// Whether a library was built for the HIP runtime that is open: streams of one are nothing to another.
+bool is_of_this_runtime(const Library& library);
+
 /// 60032831 is 6.0.32831, of which the first two are said.
 std::string version_text(int version);
 
@@ -26,6 +30,9 @@ std::string find_functions(const Library& library, driver::Functions& all);
 
 /// The architecture of a device with its features, "gfx90a:sramecc+:xnack-"; empty where HIP does not say it.
 std::string architecture_of(int ordinal);
+
+/// Whether that is CDNA with matrix units: 908 and later of the ninth generation.
+bool is_cdna(std::string_view architecture);
 
 /// hipRTC, opened when it is first asked for.
 class Compiler {

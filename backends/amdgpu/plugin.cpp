@@ -1,5 +1,6 @@
 // librosin_amdgpu.so: AMD's GPUs, by HIP. Read first: hip.hpp, runtime.cpp.
 #include "amdgpu/hip.hpp"
+#include "amdgpu/miopen.hpp"
 #include "amdgpu/types.hpp"
 #include "common/text_field.hpp"
 #include "driver/rocm.hpp"
@@ -123,6 +124,18 @@ const Library& hip_library() {
   return library;
 }
 
+/// What names no function of HIP has none of another runtime.
+bool is_of_this_runtime(const Library& library) {
+  constexpr const char* any_function = "hipGetDeviceCount";
+  const void* const its_own = library.find(any_function);
+  return !its_own || its_own == hip_library().find(any_function);
+}
+
+bool is_cdna(std::string_view architecture) {
+  const auto begins = [&](const char* name) { return architecture.starts_with(name); };
+  return begins("gfx908") || begins("gfx90a") || begins("gfx94") || begins("gfx95");
+}
+
 const Compiler& the_compiler() {
   driver::the_driver();
   static const Compiler compiler(started().version);
@@ -150,6 +163,12 @@ struct Found : vendor::Capabilities {
     add("hipRTC", the_compiler().version());
     vendor::FirstDevice first;
     add_blas(first);
+    const DnnLibrary& dnn = dnn_library();
+    const std::string& reason = dnn.reason();
+    add("MIOpen", dnn.version(),
+        !reason.empty() ? reason
+        : first.get()   ? dnn_of(*first.get()).reason()
+                        : first.reason());
   }
 };
 
@@ -177,13 +196,11 @@ rosin_backend make_table() {
   return table;
 }
 
-/// Architectures with matrix units: CDNA (908 and later of the ninth generation) and RDNA 3 and later.
+/// Architectures with matrix units: CDNA, and RDNA 3 and later.
 uint32_t matrix_types(std::string_view architecture) {
   const uint32_t halves = 1u << ROSIN_FLOAT16 | 1u << ROSIN_BFLOAT16;
-  for (const char* cdna : {"gfx908", "gfx90a", "gfx94", "gfx95"}) {
-    const uint32_t wide = architecture.starts_with("gfx908") ? 0 : 1u << ROSIN_FLOAT64;
-    if (architecture.starts_with(cdna)) return halves | 1u << ROSIN_FLOAT32 | wide;
-  }
+  const uint32_t wide = architecture.starts_with("gfx908") ? 0 : 1u << ROSIN_FLOAT64;
+  if (is_cdna(architecture)) return halves | 1u << ROSIN_FLOAT32 | wide;
   return architecture.starts_with("gfx11") || architecture.starts_with("gfx12") ? halves : 0;
 }
 

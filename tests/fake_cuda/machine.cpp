@@ -50,6 +50,8 @@ Options::Options() {
     if (name == "log") log = given;
     if (name == "cudnn") cudnn = static_cast<int>(number_of(given));
     if (name == "hipblaslt") hipblaslt = static_cast<int>(number_of(given));
+    if (name == "miopen") miopen = static_cast<int>(number_of(given));
+    if (name == "wrong") wrong = given;
     if (name == "cudnn_runtime") cudnn_runtime = static_cast<int>(number_of(given));
     if (name == "name") gfx = given;
     if (name == "warp") warp = static_cast<unsigned>(number_of(given));

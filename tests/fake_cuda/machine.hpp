@@ -68,6 +68,8 @@ struct Options {
   int cudnn = 91900, cudnn_runtime = 13000;        // versions of cuDNN, and of the CUDA that it is built for
   std::string gfx = "gfx1100";                     // "name=gfx90a:xnack-": the architecture of HIP
   int hipblaslt = 100000;                          // its version
+  int miopen = 30200;                              // its version
+  std::string wrong;                               // "miopen": the library whose results are wrong
   unsigned warp = 32;                              // items that exchange values
   int metal = 3, apple = 8, system = 14;           // of Metal: its version, Apple's family or 0, the version of macOS
   bool unified = true;                             // of Metal: the host sees the device's memory
