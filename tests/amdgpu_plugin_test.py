@@ -49,6 +49,10 @@ class AmdgpuPlugin(unittest.TestCase):
         self.good("--device", 1, "--only", "memory,streams,extras,services,calls,graphs", options="devices=2,order=2")
         self.good("--only", "memory,streams,extras,services,graphs", options="devices=3,order=3,peer=0")
 
+    def test_convolutions_of_miopen_are_right(self):
+        self.good("--only", "convolutions", options="devices=1,order=2")
+        self.good("--only", "convolutions", options=WAVE64)
+
     def test_a_library_that_does_not_open_is_the_reason(self):
         with tempfile.TemporaryDirectory() as folder:
             pathlib.Path(folder, "libamdhip64.so.7").write_text("text", encoding="utf-8")
