@@ -23,9 +23,14 @@ using vendor::Tensor;
 constexpr size_t most_ways = 16;
 constexpr uint64_t alignment = 256;
 
-// ConvHipImplicitGemm3DGroupWrwXdlops, ...GroupBwdXdlops and ...GroupWrwXdlops, of MIOpen's registry of solvers, whose
-// numbers stay.
-constexpr uint64_t in_parts[] = {141, 156, 157};
+// Numbers of MIOpen's registry of solvers, which stay. ConvDirectNaiveConvFwd, ...Bwd and ...Wrw are for comparing
+// with, and may take hundreds of times as long as others; of ConvHipImplicitGemm3DGroupWrwXdlops, ...GroupBwdXdlops
+// and ...GroupWrwXdlops see allows().
+constexpr uint64_t naive[] = {85, 86, 87}, in_parts[] = {140, 155, 156};
+
+template <size_t count> bool is_one_of(const uint64_t (&all)[count], uint64_t id) {
+  return std::find(std::begin(all), std::end(all), id) != std::end(all);
+}
 
 [[noreturn]] void refuse(const char* why) { throw Failure{ROSIN_UNSUPPORTED, std::string("MIOpen: ") + why}; }
 
@@ -170,9 +175,8 @@ void DnnWays::add(uint64_t id, uint64_t workspace) {
 bool DnnWays::allows(const Solution& solution) const {
   const Convolution& convolution = problem_.convolution();
   const bool transforms = solution.algorithm == Algorithm::winograd || solution.algorithm == Algorithm::fourier;
-  if (transforms && convolution.compute == ROSIN_COMPUTE_EXACT) return false;
-  const bool may_vary = std::find(std::begin(in_parts), std::end(in_parts), solution.id) != std::end(in_parts);
-  return !may_vary || !convolution.deterministic || dnn_library().is_at_least(3, 6);
+  if (is_one_of(naive, solution.id) || (transforms && convolution.compute == ROSIN_COMPUTE_EXACT)) return false;
+  return !is_one_of(in_parts, solution.id) || !convolution.deterministic || dnn_library().is_at_least(3, 6);
 }
 
 uint64_t DnnWays::room_of_weights() const {

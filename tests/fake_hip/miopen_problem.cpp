@@ -20,8 +20,9 @@ const Solver all_solvers[] = {{101, Algorithm::implicit_product, false, false, f
                               {105, Algorithm::direct, true, false, false, false, 0.5f, 0.5},
                               {106, Algorithm::direct, true, false, false, false, 6, 2},
                               {107, Algorithm::implicit_product, true, false, true, true, 0.05f, 0.3},
-                              {157, Algorithm::implicit_product, true, false, false, false, 0.01f, 0.2}};
-constexpr uint64_t last_resort = 106, in_parts = 157;
+                              {156, Algorithm::implicit_product, true, false, false, false, 0.01f, 0.2},
+                              {85, Algorithm::direct, true, false, false, false, 0.02f, 0.05}};
+constexpr uint64_t last_resort = 106, in_parts = 156, naive = 85;
 
 fake_dnn::dnn::Type type_of(miopen::Type type) {
   switch (type) {
@@ -74,6 +75,7 @@ int attribute(const Window& window, Attribute which, int otherwise) {
 bool computes(const Solver& solver, const Problem& problem) {
   const fake_dnn::Convolution& c = problem.convolution;
   if (problem.deterministic && !solver.deterministic) return false;
+  if (solver.id == naive && problem.direction != Direction::forward) return false;
   if (solver.id == in_parts && problem.direction != Direction::weights) return false;
   if (problem.groups > 1 && c.x.type == fake_dnn::dnn::Type::bfloat16) return false;
   return c.x.sizes.size() == 4 || solver.id == last_resort;
