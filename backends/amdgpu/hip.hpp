@@ -69,4 +69,7 @@ class Compiler {
 /// The one compiler. Throws ROSIN_UNSUPPORTED where there is no driver.
 const Compiler& the_compiler();
 
+/// Who keeps programs from one process to the next; null: nobody.
+extern const rosin_host* host_of_programs;
+
 }  // namespace rosin::amdgpu

@@ -192,6 +192,7 @@ rosin_backend make_table() {
   table.device_count = device_count;
   table.capabilities = capabilities;
   table.compile_key = compile_key;
+  table.attach = [](const rosin_host* host) { host_of_programs = host; };
   vendor::put_calls(table);
   return table;
 }
