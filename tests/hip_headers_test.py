@@ -1,4 +1,4 @@
-"""What the plug-in of AMDGPU says of AMD's structs, numbers and functions, against the headers of HIP and hipBLASLt.
+"""What the plug-in of AMDGPU says of AMD's structs, numbers and functions, against the headers of HIP, hipBLASLt and MIOpen.
 
 They are looked for in the system (Debian's libamdhip64-dev) and in ROCm; skipped where they are not.
 """
@@ -17,6 +17,7 @@ COMPILER = os.environ.get("CXX") or "g++"
 OWNERS = {"compiler.cpp": ((r"functions_\.(\w+)", "Compiling"),), "graphs.cpp": ((r"(\w+_)", "Graphing"),),
           "runtime.cpp": ((r"all\.(\w+)", "All"), (r"hip\.(\w+)", "Other"))}
 BLAS = {"hipblaslt.cpp": ((r"functions\.(\w+)", "Multiplying"),)}
+DNN = {"miopen_library.cpp": ((r"functions_\.([\w.]+)", "Convolving"),)}
 # Of two types in the header, of which one is a template's.
 PLAIN = {"hipHostMalloc": "hipError_t (*)(void**, size_t, unsigned)", "hipMalloc": "hipError_t (*)(void**, size_t)"}
 WITH_ADDRESSES = ("hipMalloc", "hipFree", "hipMemcpyDtoDAsync", "hipMemsetD8Async", "hipMemcpyHtoDAsync",
@@ -62,6 +63,11 @@ class HipHeaders(unittest.TestCase):
     def test_those_of_hipblaslt_are_amds(self):
         self.assertEqual(len(comparisons(BLAS)), 14)
         done = self.compile("hipblaslt.cpp", "hipblaslt/hipblaslt.h", BLAS)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_those_of_miopen_are_amds(self):
+        self.assertEqual(len(comparisons(DNN)), 27)
+        done = self.compile("miopen.cpp", "miopen/miopen.h", DNN)
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_a_wrong_signature_and_a_wrong_number_are_seen(self):
