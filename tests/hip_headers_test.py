@@ -1,6 +1,7 @@
-"""What the plug-in of AMDGPU says of AMD's structs, numbers and functions, against the headers of HIP, hipBLASLt and MIOpen.
+"""What the plug-in of AMDGPU says of AMD's structs, numbers and functions, against AMD's headers.
 
-They are looked for in the system (Debian's libamdhip64-dev) and in ROCm; skipped where they are not.
+Those of HIP, hipBLASLt and MIOpen are looked for in the system (Debian's libamdhip64-dev) and in ROCm; skipped where
+they are not.
 """
 
 import os
