@@ -39,14 +39,14 @@ class AmdgpuPlugin(unittest.TestCase):
         return done.stdout
 
     def test_keeps_the_contract(self):
-        self.good("--only", "device,memory,streams,extras,services,graphs")
+        self.good("--only", "device,memory,streams,extras,services,calls,graphs")
 
     def test_keeps_it_in_kernels_of_waves_of_32_and_of_64(self):
         self.good("--only", "programs,kernels,operations,elements")
         self.good("--only", "device,programs,kernels", options=WAVE64)
 
     def test_keeps_it_in_other_orders_of_work_and_on_the_second_device(self):
-        self.good("--device", 1, "--only", "memory,streams,extras,services,graphs", options="devices=2,order=2")
+        self.good("--device", 1, "--only", "memory,streams,extras,services,calls,graphs", options="devices=2,order=2")
         self.good("--only", "memory,streams,extras,services,graphs", options="devices=3,order=3,peer=0")
 
     def test_convolutions_of_miopen_are_right(self):

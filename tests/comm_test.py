@@ -24,7 +24,8 @@ LOCAL, MPI = BUILD / "rosin" / "librosin_comm_local.so", BUILD / "rosin" / "libr
 OPEN_MPI, MPICH = shutil.which("mpiexec.openmpi"), shutil.which("mpiexec.hydra")
 NCCL, CUDA = BUILD / "rosin" / "librosin_comm_nccl.so", BUILD / "rosin" / "librosin_cuda.so"
 TCP = BUILD / "rosin" / "librosin_comm_tcp.so"
-FAKE_CUDA = BUILD / "fake_cuda"  # the pretended CUDA and NCCL
+AMDGPU = BUILD / "rosin" / "librosin_amdgpu.so"
+FAKE_CUDA, FAKE_HIP = BUILD / "fake_cuda", BUILD / "fake_hip"  # the pretended CUDA and NCCL, HIP and RCCL
 MARK = "ROSIN_TEST_COMM"  # in the environment of all that a test starts
 LIMIT = 300
 FAULTS = int(os.environ.get("ROSIN_TEST_FAULTS", "6"))  # how many come at random moments; a campaign has 50
@@ -453,10 +454,12 @@ class Versions(Ranks):
 class Nccl(Ranks):
     """On the pretended CUDA, of which each process has one of its own."""
 
+    name, library, driver = "NCCL", "libnccl.so", FAKE_CUDA / "libcuda.so.1"
+    places = {"ROSIN_CUDA_LIBRARIES": str(FAKE_CUDA)}
     on_device = (CONFORMANCE, NCCL, "--device", CUDA)
 
     def environment(self, **more):
-        return super().environment(**{"ROSIN_CUDA_LIBRARIES": str(FAKE_CUDA), **more})
+        return super().environment(**{**self.places, **more})
 
     def test_one_two_and_three_ranks_keep_the_contract_on_devices(self):
         for ranks in (1, 2, 3):
@@ -492,12 +495,27 @@ class Nccl(Ranks):
                    FAKE_NCCL="lost=5")
 
     def test_why_it_cannot_be_taken_is_told(self):
-        for more, why in (({"FAKE_NCCL": "version=2804"}, "NCCL must be version 2.10.0 or later; this is 2.8.4"),
-                          ({"FAKE_NCCL": "version=20905"}, "NCCL must be version 2.10.0 or later; this is 2.9.5"),
-                          ({"ROSIN_NCCL_LIBRARY": "/nonexistent/libnccl.so"},
-                           r"NCCL is not found \(/nonexistent/libnccl.so: .*ROSIN_NCCL_LIBRARY"),
-                          ({"ROSIN_NCCL_LIBRARY": str(FAKE_CUDA / "libcuda.so.1")}, "NCCL has no ncclGetVersion")):
-            self.assertRegex(self.run_words(CONFORMANCE, NCCL, **more).stdout, "join: UNSUPPORTED: " + why)
+        variable = f"ROSIN_{self.name}_LIBRARY"
+        for more, why in (({"FAKE_NCCL": "version=2804"}, "must be version 2.10.0 or later; this is 2.8.4"),
+                          ({"FAKE_NCCL": "version=20905"}, "must be version 2.10.0 or later; this is 2.9.5"),
+                          ({variable: f"/nonexistent/{self.library}"},
+                           rf"is not found \(/nonexistent/{self.library}: .*{variable}"),
+                          ({variable: str(self.driver)}, "has no ncclGetVersion")):
+            self.assertRegex(self.run_words(CONFORMANCE, NCCL, **more).stdout,
+                             f"join: UNSUPPORTED: (.*; )?{self.name} {why}")
+
+
+@unittest.skipUnless((FAKE_HIP / "librccl.so.1").is_file(), "the build has no pretended RCCL")
+class Rccl(Nccl):
+    """The same functions of AMD's, on the pretended HIP."""
+
+    name, library, driver = "RCCL", "librccl.so", FAKE_HIP / "libamdhip64.so.6"
+    places = {"ROSIN_ROCM_LIBRARIES": str(FAKE_HIP)}
+    on_device = (CONFORMANCE, NCCL, "--device", AMDGPU)
+
+    def test_it_says_that_it_is_rccl(self):
+        said = self.good(*rosin_run(2), *self.on_device, "--only", "bits")
+        self.assertRegex(said, r"over NCCL .*\(RCCL 2.21.5, with")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 // Products that cuBLASLt computes, on the pretended GPUs of tests/fake_cuda: which are taken and how they lie, what
-// becomes of a step without the library, and graphs with calls in them. Read first: library_call_testing.hpp.
+// becomes of a step without the library, and graphs with calls in them. Those called TheGpu are AMDGPU's too
+// (amdgpu_calls_test.cpp). Read first: library_call_testing.hpp.
 #include <gtest/gtest.h>
 
 #include <unistd.h>
@@ -27,13 +28,18 @@ namespace fs = std::filesystem;
 constexpr double half_tolerance = 2e-2;
 
 template <class F> Launched launches(F&& f, const std::vector<Array>& arrays, double tolerance = 1e-6) {
-  return launches_on(cuda(), f, arrays, tolerance);
+  return launches_on(pretended_gpu(), f, arrays, tolerance);
+}
+
+/// That it is there, and works.
+void expect_the_library() {
+  EXPECT_TRUE(functional(pretended_backend(), pretended_backend() == "CUDA" ? "cuBLASLt" : "hipBLASLt"));
 }
 
 constexpr Launched one_call{1, 1, 0}, kernel_behind{2, 1, 0};
 
-TEST(DISABLED_Inside, CudaMultiplies) {
-  EXPECT_TRUE(functional("CUDA", "cuBLASLt"));
+TEST(DISABLED_Inside, TheGpuMultiplies) {
+  expect_the_library();
   const Array w = randn({6, 5}), x = randn({5, 4});
   EXPECT_EQ(launches(product, {w, x}), one_call);
   EXPECT_EQ(launches([](const Arrays& a) { return matmul(transpose(a[0]), a[1]); }, {randn({5, 6}), x}), one_call);
@@ -48,7 +54,7 @@ TEST(DISABLED_Inside, CudaMultiplies) {
   EXPECT_EQ(launches(product, {zeros({6, 0}), zeros({0, 4})}).by_library, 0);
 }
 
-TEST(DISABLED_Inside, CudaMultipliesBatches) {
+TEST(DISABLED_Inside, TheGpuMultipliesBatches) {
   EXPECT_EQ(launches(product, {randn({3, 4, 2}), randn({4, 5, 2})}), one_call);
   EXPECT_EQ(launches(product, {randn({3, 4, 2}), randn({4, 5, 1})}), one_call);
   EXPECT_EQ(launches(product, {randn({3, 4, 1, 2}), randn({4, 5, 6, 1})}), one_call);  // a product for each of two
@@ -62,7 +68,7 @@ TEST(DISABLED_Inside, CudaMultipliesBatches) {
   EXPECT_EQ(launches(product, {randn({2, 2, 65, 1}), randn({2, 2, 1, 65})}), (Launched{1, 0, 1}));
 }
 
-TEST(DISABLED_Inside, CudaTakesEpilogues) {
+TEST(DISABLED_Inside, TheGpuTakesEpilogues) {
   const Array w = randn({6, 5}), x = randn({5, 4}), b = randn({6}), r = randn({6, 4});
   EXPECT_EQ(launches(layer, {w, x, b}), one_call);
   EXPECT_EQ(launches([](const Arrays& a) { return matmul(a[0], a[1]) + a[2]; }, {w, x, b}), one_call);
@@ -89,13 +95,13 @@ TEST(DISABLED_Inside, CudaTakesEpilogues) {
                      half_tolerance),
             one_call);
   const Array not_a_number = full({5, 4}, NAN);
-  const Array got = layer({w | cuda(), not_a_number | cuda(), b | cuda()});
+  const Array got = layer({w | pretended_gpu(), not_a_number | pretended_gpu(), b | pretended_gpu()});
   EXPECT_TRUE(std::isnan(got.to_vector<float>()[0]));
 }
 
 TEST(CudaCalls, MultiplyWhateverLiesEvenly) {
   const Products products;
-  expect_success(on_pretended_gpu("CudaMultiplies", "devices=1", products.variable()));
+  expect_success(on_pretended_gpu("TheGpuMultiplies", "devices=1", products.variable()));
   EXPECT_GE(products.count("type 0 compute 68"), 7);  // Float32 as it is, without TF32
   EXPECT_GE(products.count("type 2 compute 68"), 1);
   EXPECT_GE(products.count("type 14 compute 68"), 1);
@@ -105,27 +111,27 @@ TEST(CudaCalls, MultiplyWhateverLiesEvenly) {
 
 TEST(CudaCalls, MultiplyBatches) {
   const Products products;
-  expect_success(on_pretended_gpu("CudaMultipliesBatches", "devices=1,order=4", products.variable()));
+  expect_success(on_pretended_gpu("TheGpuMultipliesBatches", "devices=1,order=4", products.variable()));
   EXPECT_EQ(products.count("matmul 5x5x8 batch 3"), 2);  // heads, for each of two
   EXPECT_EQ(products.count("error"), 0);
 }
 
 TEST(CudaCalls, TakeBiasResidualAndRelu) {
   const Products products;
-  expect_success(on_pretended_gpu("CudaTakesEpilogues", "devices=1", products.variable()));
+  expect_success(on_pretended_gpu("TheGpuTakesEpilogues", "devices=1", products.variable()));
   EXPECT_GE(products.count("epilogue 2 beta 1"), 1);
   EXPECT_EQ(products.count("error"), 0);
 }
 
-TEST(DISABLED_Inside, CudaMultipliesInModes) {
-  const Array w = full({4, 4}, 1 + 0x1p-12f) | cuda(), x = full({4, 4}, 1.0f) | cuda();
+TEST(DISABLED_Inside, TheGpuMultipliesInModes) {
+  const Array w = full({4, 4}, 1 + 0x1p-12f) | pretended_gpu(), x = full({4, 4}, 1.0f) | pretended_gpu();
   const auto first = [&](MathMode mode) {
     return (with(mode, [&] { return matmul(w, x); }) | Device()).to_vector<float>()[0];
   };
   EXPECT_EQ(first(MathMode::exact), 4 + 0x1p-10f);
   EXPECT_EQ(first(MathMode::usual), 4 + 0x1p-10f);
   EXPECT_EQ(first(MathMode::fast), 4);  // TF32 has ten bits of fraction
-  const Dense dense = Dense(4, 4) | cuda();
+  const Dense dense = Dense(4, 4) | pretended_gpu();
   with(MathMode::fast, [&] {  // the walk back multiplies in the mode of the forward pass
     const auto g = gradient([&](const Dense& d) { return sum(square(d(x))); }, dense);
     eval(g.weight);
@@ -134,27 +140,27 @@ TEST(DISABLED_Inside, CudaMultipliesInModes) {
 
 TEST(CudaCalls, MultiplyFloat32AsTF32InFastModeAlone) {
   const Products products;
-  expect_success(on_pretended_gpu("CudaMultipliesInModes", "devices=1", products.variable()));
+  expect_success(on_pretended_gpu("TheGpuMultipliesInModes", "devices=1", products.variable()));
   EXPECT_GE(products.count("type 0 compute 68"), 2);
   EXPECT_EQ(products.count("type 0 compute 77"), 3);
   EXPECT_EQ(products.count("error"), 0);
 }
 
-TEST(DISABLED_Inside, CudaReluMakesNumbers) {
-  EXPECT_TRUE(functional("CUDA", "cuBLASLt"));
+TEST(DISABLED_Inside, TheGpuReluMakesNumbers) {
+  expect_the_library();
   const Array w = randn({6, 5}), x = randn({5, 4}), b = randn({6});
   EXPECT_EQ(launches(layer, {w, x, b}), kernel_behind);
-  const Array got = layer({w | cuda(), full({5, 4}, NAN) | cuda(), b | cuda()});
+  const Array got = layer({w | pretended_gpu(), full({5, 4}, NAN) | pretended_gpu(), b | pretended_gpu()});
   EXPECT_TRUE(std::isnan(got.to_vector<float>()[0]));
 }
 
 TEST(CudaCalls, LeaveReluAloneWhereItMakesNumbersOfNaN) {
-  expect_success(on_pretended_gpu("CudaReluMakesNumbers", "nan=0"));
+  expect_success(on_pretended_gpu("TheGpuReluMakesNumbers", "nan=0"));
 }
 
-TEST(DISABLED_Inside, CudaScales) {
+TEST(DISABLED_Inside, TheGpuScales) {
   const Array w = randn({6, 5}), x = randn({5, 4}), sum = matmul(w, x);
-  const Array there_w = w | cuda(), there_x = x | cuda();
+  const Array there_w = w | pretended_gpu(), there_x = x | pretended_gpu();
   const Stats before = stats();
   for (int i = 1; i < 7; ++i) {
     const Array got = matmul(there_w, there_x) * i;
@@ -167,26 +173,26 @@ TEST(DISABLED_Inside, CudaScales) {
 
 TEST(CudaCalls, InGraphsTakeTheNumberOfTheRun) {
   const Products products;
-  expect_success(on_pretended_gpu("CudaScales", "devices=1", products.variable()));
+  expect_success(on_pretended_gpu("TheGpuScales", "devices=1", products.variable()));
   EXPECT_EQ(products.count("error"), 0);
 }
 
-TEST(DISABLED_Inside, CudaTrains) {
+TEST(DISABLED_Inside, TheGpuTrains) {
   const std::vector<float> here = losses(Device(), 8);
   const Stats before = stats();
-  const std::vector<float> there = losses(cuda(), 8);
+  const std::vector<float> there = losses(pretended_gpu(), 8);
   const Stats after = stats();
   EXPECT_EQ(after.library_calls - before.library_calls, 8 * 5);  // two forward, three backward
   EXPECT_EQ(after.refused_calls, before.refused_calls);
   EXPECT_GE(after.graph_launches - before.graph_launches, 6);  // with the calls in them
   for (size_t i = 0; i < here.size(); ++i) EXPECT_NEAR(there[i], here[i], 1e-5) << i;
   trim();
-  synchronize(cuda());
+  synchronize(pretended_gpu());
 }
 
 TEST(CudaCalls, TrainAModelInGraphs) {
   const Products products;
-  expect_success(on_pretended_gpu("CudaTrains", "devices=1,order=2", products.variable()));
+  expect_success(on_pretended_gpu("TheGpuTrains", "devices=1,order=2", products.variable()));
   EXPECT_EQ(products.count("error"), 0);
 }
 
@@ -221,14 +227,14 @@ TEST(CudaCalls, ChooseTheFastestOnceForAllProcesses) {
   const std::string variables = "ROSIN_TUNE=1 ROSIN_CACHE_DIR='" + cache.string() + "' ";
   {
     const Products products;
-    expect_success(on_pretended_gpu("CudaTrains", "devices=1", products.variable() + variables));
+    expect_success(on_pretended_gpu("TheGpuTrains", "devices=1", products.variable() + variables));
     EXPECT_EQ(products.count("error"), 0);
     // Five products; to be timed, each algorithm runs five times.
     EXPECT_EQ(products.count("algorithm 1"), 5 * 5);
     EXPECT_GE(products.count("algorithm 3"), 5 * 5 + 5);
   }
   const Products products;
-  expect_success(on_pretended_gpu("CudaTrains", "devices=1", products.variable() + variables));
+  expect_success(on_pretended_gpu("TheGpuTrains", "devices=1", products.variable() + variables));
   EXPECT_EQ(products.count("algorithm 1"), 0);
   EXPECT_GE(products.count("algorithm 3"), 5);
   fs::remove_all(cache);

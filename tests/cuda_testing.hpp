@@ -1,10 +1,11 @@
-// What tests on the pretended GPUs of tests/fake_cuda share. Read first: run_itself.hpp.
+// What tests on the pretended GPUs of tests/fake_cuda and tests/fake_hip share. Read first: run_itself.hpp.
 #pragma once
 
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -19,6 +20,13 @@ namespace rosin {
 
 inline Device cuda() { return get_device("CUDA", 0); }
 
+/// Of the vendor whose GPUs are pretended: "CUDA", "AMDGPU".
+inline std::string pretended_backend() {
+  const char* const named = std::getenv("ROSIN_TEST_BACKEND");
+  return named ? named : "CUDA";
+}
+inline Device pretended_gpu() { return get_device(pretended_backend(), 0); }
+
 /// A test on pretended GPUs. `options`: of FAKE_CUDA, see its README; `more`: other variables.
 inline Outcome on_pretended_gpu(const std::string& test, const std::string& options = "devices=1",
                                 const std::string& more = "") {
@@ -26,7 +34,15 @@ inline Outcome on_pretended_gpu(const std::string& test, const std::string& opti
   return run_itself(test, "ROSIN_CUDA_LIBRARIES='" + libraries.string() + "' FAKE_CUDA=" + options + " " + more);
 }
 
-/// What the stand-ins of cuBLASLt and cuDNN were asked for, a product or convolution a line.
+/// The same on pretended GPUs of AMD's; `options`: of FAKE_HIP.
+inline Outcome on_pretended_amd_gpu(const std::string& test, const std::string& options = "devices=1",
+                                    const std::string& more = "") {
+  const std::filesystem::path libraries = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "fake_hip";
+  return run_itself(test, "ROSIN_TEST_BACKEND=AMDGPU ROSIN_ROCM_LIBRARIES='" + libraries.string() +
+                              "' FAKE_HIP=" + options + " " + more);
+}
+
+/// What the stand-ins of libraries were asked for, a product or convolution a line.
 class Products {
  public:
   Products() : path_(std::filesystem::temp_directory_path() / ("rosin-products-" + std::to_string(getpid()))) {
@@ -63,7 +79,7 @@ inline std::string printed(const std::string& text) {
 
 /// Why a library of the vendor is not used; empty: it is.
 inline std::string reason_of_library(const std::string& name) {
-  const BackendReport report = backend_report("CUDA");
+  const BackendReport report = backend_report(pretended_backend());
   const auto found =
       std::find_if(report.found.begin(), report.found.end(), [&](const Capability& one) { return one.name == name; });
   return found == report.found.end() ? "not looked for" : found->reason;

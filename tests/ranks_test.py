@@ -23,9 +23,14 @@ OPEN_MPI = ["mpiexec.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind
 MPICH = ["mpiexec.hydra"]
 
 
-# What the tests of devices need, by back end. CUDA's device is the pretended one of tests/fake_cuda.
+# What the tests of devices need, by back end. Those of CUDA and AMDGPU are the pretended ones of tests/fake_cuda and
+# tests/fake_hip.
 DEVICES = {"reference": {}, "OpenCL": {"POCL_EXTRA_BUILD_FLAGS": "-cl-opt-disable"},
-           "CUDA": {"ROSIN_CUDA_LIBRARIES": str(BUILD / "fake_cuda")}}
+           "CUDA": {"ROSIN_CUDA_LIBRARIES": str(BUILD / "fake_cuda")},
+           "AMDGPU": {"ROSIN_ROCM_LIBRARIES": str(BUILD / "fake_hip")}}
+# Whose devices NCCL joins, with the pretended library and the variable of its driver's options.
+OVER_NCCL = {"CUDA": (BUILD / "fake_cuda" / "libnccl.so.2", "FAKE_CUDA"),
+             "AMDGPU": (BUILD / "fake_hip" / "librccl.so.1", "FAKE_HIP")}
 
 
 def environment():
@@ -76,31 +81,31 @@ class Ranks(unittest.TestCase):
                 self.run_as(ROSIN_RUN, 2, "--gtest_filter=DeviceRanks.*", ROSIN_TEST_DEVICE=backend,
                             ROSIN_CACHE_DIR=kernels, **more)
 
+    def over_nccl(self):
+        """Each back end whose devices NCCL or RCCL joins here: what its tests need, and the variable of its options."""
+        for backend, (library, options) in OVER_NCCL.items():
+            if library.is_file():
+                yield options, DEVICES[backend] | {"ROSIN_TEST_NCCL": "1", "ROSIN_TEST_DEVICE": backend}
+
     def test_over_nccl(self):
-        if not (BUILD / "fake_cuda" / "libnccl.so.2").is_file():
-            self.skipTest("the build has no pretended NCCL")
-        with tempfile.TemporaryDirectory() as kernels:
-            for ranks in (1, 2, 4):
-                with self.subTest(ranks=ranks):
+        for _, more in self.over_nccl():
+            with self.subTest(more), tempfile.TemporaryDirectory() as kernels:
+                more["ROSIN_CACHE_DIR"] = kernels
+                for ranks in (1, 2, 4):
                     self.run_as(ROSIN_RUN, ranks, "--gtest_filter=-Ranks.ABackendIsInitializedFirst",
-                                ROSIN_TEST_NCCL="1", ROSIN_TEST_DEVICE="CUDA", ROSIN_TEST_STRAIGHT="1",
-                                ROSIN_CACHE_DIR=kernels,
-                                **DEVICES["CUDA"])
-            self.run_as(ROSIN_RUN, 2, "--gtest_also_run_disabled_tests",
-                        "--gtest_filter=DeviceRanks.DISABLED_ARankWhoseArrayIsElsewhereIsNamed", ROSIN_TEST_NCCL="1",
-                        ROSIN_TEST_DEVICE="CUDA", ROSIN_CACHE_DIR=kernels, **DEVICES["CUDA"])
+                                ROSIN_TEST_STRAIGHT="1", **more)
+                self.run_as(ROSIN_RUN, 2, "--gtest_also_run_disabled_tests",
+                            "--gtest_filter=DeviceRanks.DISABLED_ARankWhoseArrayIsElsewhereIsNamed", **more)
 
     def logs_over_nccl(self, test):
-        """Of two ranks, in which order the pretended CUDA ran what."""
-        if not (BUILD / "fake_cuda" / "libnccl.so.2").is_file():
-            self.skipTest("the build has no pretended NCCL")
-        with tempfile.TemporaryDirectory() as folder:
-            self.run_as(ROSIN_RUN, 2, f"--gtest_filter=DeviceRanks.{test}", ROSIN_TEST_NCCL="1",
-                        ROSIN_TEST_DEVICE="CUDA", ROSIN_CACHE_DIR=folder,
-                        FAKE_CUDA=f"checks=0,collectives=first,log={folder}/ran", **DEVICES["CUDA"])
-            logs = [log.read_text(encoding="utf-8") for log in pathlib.Path(folder).glob("ran.*")]
-        self.assertEqual(len(logs), 2)
-        return logs
+        """Of each back end, what the pretended drivers of two ranks say of the order in which they ran what."""
+        for options, more in self.over_nccl():
+            with self.subTest(more), tempfile.TemporaryDirectory() as folder:
+                more |= {options: f"checks=0,collectives=first,log={folder}/ran", "ROSIN_CACHE_DIR": folder}
+                self.run_as(ROSIN_RUN, 2, f"--gtest_filter=DeviceRanks.{test}", **more)
+                logs = [log.read_text(encoding="utf-8") for log in pathlib.Path(folder).glob("ran.*")]
+                self.assertEqual(len(logs), 2)
+                yield from logs
 
     def test_messages_of_nccl_run_beside_the_reverse_walk(self):
         """A step is a graph for each message, which follows it."""
@@ -111,6 +116,16 @@ class Ranks(unittest.TestCase):
     def test_sums_of_several_steps_go_over_nccl_in_two_messages(self):
         for ran in self.logs_over_nccl("SumsOfSeveralStepsTrainAsOneRank"):
             self.assertEqual(ran.count("nccl group\n"), 4, ran)  # of the second and the fourth of five steps
+
+    def test_a_step_that_fails_on_the_device_of_one_rank_is_made_by_none(self):
+        nccl = [(more["ROSIN_TEST_DEVICE"], more) for _, more in self.over_nccl()]
+        for backend, more in [*DEVICES.items(), *nccl]:
+            if not (BUILD / "rosin" / f"librosin_{backend.lower()}.so").is_file():
+                continue
+            with self.subTest(backend, more=more), tempfile.TemporaryDirectory() as kernels:
+                self.run_as(ROSIN_RUN, 2, "--gtest_also_run_disabled_tests",
+                            "--gtest_filter=DeviceRanks.DISABLED_AStepThatFailsOnOneRankIsMadeByNone",
+                            **more | {"ROSIN_TEST_DEVICE": backend, "ROSIN_CACHE_DIR": kernels})
 
     def test_ranks_that_meet_at_an_address(self):
         with socket.socket() as free:
@@ -127,8 +142,8 @@ class Ranks(unittest.TestCase):
         done = self.start(None, 1, "--gtest_filter=Ranks.KnowTheirNumber", ROSIN_TEST_NCCL="1",
                           ROSIN_CUDA_LIBRARIES="/nonexistent")
         if "[  PASSED  ] 1 test." not in done.stdout:  # there is a real one
-            self.assertIn("initialize: NCCL joins processes that have a CUDA device each; CUDA is not usable: ",
-                          done.stdout)
+            self.assertRegex(done.stdout, "initialize: NCCL joins processes that have a CUDA or AMDGPU device each; "
+                                          "CUDA is not usable: .*; AMDGPU is not usable: ")
 
     def test_what_befalls_one_rank_is_told_to_the_others(self):
         for name, passed in (("ARankIsKilled", 2), ("ARankSaysWhyItCannotGoOn", 3)):

@@ -13,8 +13,7 @@ namespace rosin::amdgpu {
 
 using driver::Library;
 
-/// Where AMD's libraries are: the folders of ROSIN_ROCM_LIBRARIES, the system's, ROCm's (ROCM_PATH, HIP_PATH,
-/// /opt/rocm), that of Python's package _rocm_sdk_core.
+/// Where AMD's libraries are (driver/rocm.hpp).
 const driver::Places& places();
 
 /// libamdhip64, opened once.
@@ -69,5 +68,8 @@ class Compiler {
 
 /// The one compiler. Throws ROSIN_UNSUPPORTED where there is no driver.
 const Compiler& the_compiler();
+
+/// Who keeps programs from one process to the next; null: nobody.
+extern const rosin_host* host_of_programs;
 
 }  // namespace rosin::amdgpu

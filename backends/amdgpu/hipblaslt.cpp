@@ -47,7 +47,7 @@ void check_device(const rosin_device& device) {
   size_t left = 0, total = 0;
   const driver::Driver& driver = driver::the_driver();
   driver.check(driver.functions.memory_info(&left, &total), "question for free memory");
-  if (left < wanted) throw Failure{ROSIN_UNSUPPORTED, "hipBLASLt: less than 64 MiB of the device's memory are free"};
+  if (left < wanted) throw Failure{ROSIN_UNSUPPORTED, "hipBLASLt: less than 64 MiB of device memory are free"};
 }
 
 void find_functions(const Library& library, BlasLibrary& made) {
@@ -76,8 +76,11 @@ void find_functions(const Library& library, BlasLibrary& made) {
 /// their handle.
 BlasLibrary opened() {
   driver::the_driver();
-  BlasLibrary made{
-      .name = "hipBLASLt", .mark = "hipblslt", .algorithm_words = blas::algorithm_words, .check_device = check_device};
+  BlasLibrary made{.name = "hipBLASLt",
+                   .mark = "hipblslt",
+                   .algorithm_words = blas::algorithm_words,
+                   .oldest = 300,  // 0.3.0, of ROCm 5.7
+                   .check_device = check_device};
   const Library library = open_library(places(), {"libhipblaslt.so.1", "libhipblaslt.so.0"});
   if (!library.handle) {
     made.reason = "hipBLASLt is missing: " + library.reason +

@@ -60,17 +60,18 @@ std::vector<int> in_two_dims(const std::vector<int64_t>& numbers, size_t before,
 
 DnnProblem::DnnProblem(const Convolution& convolution) : convolution_(convolution) {
   choose_order();
-  const Tensor &x = convolution.x, &w = convolution.w, &y = convolution.y;
-  switch (convolution.kind) {
-    case ROSIN_CALL_CONVOLUTION_DATA:
-      tensors_[0] = described(y), tensors_[1] = described(w), tensors_[2] = described(x);
-      break;
-    case ROSIN_CALL_CONVOLUTION_WEIGHTS:
-      tensors_[0] = described(y), tensors_[1] = described(x), tensors_[2] = described(w);
-      break;
-    default: tensors_[0] = described(w), tensors_[1] = described(x), tensors_[2] = described(y);
-  }
+  const std::array<const Tensor*, 3> arrays = in_order();
+  for (size_t i = 0; i < arrays.size(); ++i) tensors_[i] = described(*arrays[i]);
   window_ = described_window();
+}
+
+std::array<const Tensor*, 3> DnnProblem::in_order() const {
+  const Tensor *x = &convolution_.x, *w = &convolution_.w, *y = &convolution_.y;
+  switch (convolution_.kind) {
+    case ROSIN_CALL_CONVOLUTION_DATA: return {y, w, x};
+    case ROSIN_CALL_CONVOLUTION_WEIGHTS: return {y, x, w};
+    default: return {w, x, y};
+  }
 }
 
 /// All arrays lie in one order: that of the images. Weights are as rosin has them.
@@ -131,15 +132,6 @@ const miopen::Direction& DnnProblem::direction() const {
     case ROSIN_CALL_CONVOLUTION_DATA: return functions.data;
     case ROSIN_CALL_CONVOLUTION_WEIGHTS: return functions.weights;
     default: return functions.forward;
-  }
-}
-
-DnnProblem::Places DnnProblem::places() const {
-  const int x = convolution_.x.at, w = convolution_.w.at, y = convolution_.y.at;
-  switch (convolution_.kind) {
-    case ROSIN_CALL_CONVOLUTION_DATA: return {y, w, x};
-    case ROSIN_CALL_CONVOLUTION_WEIGHTS: return {y, x, w};
-    default: return {w, x, y};
   }
 }
 
@@ -245,17 +237,19 @@ std::optional<size_t> DnnWays::numbered(uint64_t id) const {
 }
 
 template <class Work> void DnnWays::give(Stream stream, const Address* arrays, Address workspace, Work&& work) {
-  const auto [first, second, result] = problem_.places();
+  const auto [first, second, result] = problem_.in_order();
   const WeightOrder& weights = problem_.weights();
-  const int turned = weights.is_usual() ? -1 : problem_.convolution().w.at;
-  const auto place = [&](int at) { return reinterpret_cast<void*>(at == turned ? workspace : arrays[at]); };
+  const Tensor* const turned = weights.is_usual() ? nullptr : &problem_.convolution().w;
+  const auto place = [&](const Tensor* array) {
+    return reinterpret_cast<void*>(array == turned ? workspace : arrays[array->at]);
+  };
   const bool turned_back = turned == result;
-  if (turned >= 0 && !turned_back) {
-    kernel_.run(stream, weights, WeightKernel::To::library, arrays[turned], workspace);
+  if (turned && !turned_back) {
+    kernel_.run(stream, weights, WeightKernel::To::library, arrays[turned->at], workspace);
   }
   const Given given{place(first), place(second), place(result), reinterpret_cast<void*>(workspace + room_of_weights())};
   handle_.give(stream, "convolution", [&](miopen::Handle handle) { return work(handle, given); });
-  if (turned_back) kernel_.run(stream, weights, WeightKernel::To::rosin, workspace, arrays[turned]);
+  if (turned_back) kernel_.run(stream, weights, WeightKernel::To::rosin, workspace, arrays[turned->at]);
 }
 
 /// Where MIOpen measures nothing, the ways stay what they are.

@@ -3,6 +3,7 @@
 // miopen.hpp.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -24,11 +25,8 @@ class DnnProblem {
   const vendor::Convolution& convolution() const { return convolution_; }
   const WeightOrder& weights() const { return weights_; }
   const miopen::Direction& direction() const;
-  /// Which array of the call each of the three is that the direction's functions take, the result as the last.
-  struct Places {
-    int first, second, result;
-  };
-  Places places() const;
+  /// The arrays in the order of the direction's functions, the result as the last.
+  std::array<const vendor::Tensor*, 3> in_order() const;
   miopen::TensorDescriptor first() const { return tensors_[0].get(); }
   miopen::TensorDescriptor second() const { return tensors_[1].get(); }
   miopen::TensorDescriptor result() const { return tensors_[2].get(); }

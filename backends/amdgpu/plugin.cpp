@@ -3,6 +3,7 @@
 #include "amdgpu/miopen.hpp"
 #include "amdgpu/types.hpp"
 #include "common/text_field.hpp"
+#include "driver/rocm.hpp"
 #include "vendor/calls.hpp"
 #include "vendor/capabilities.hpp"
 
@@ -115,15 +116,11 @@ const Started& started() {
 
 }  // namespace
 
-const driver::Places& places() {
-  static const driver::Places all{
-      "ROSIN_ROCM_LIBRARIES", {"ROCM_PATH", "HIP_PATH"}, "lib", "/opt/rocm/lib", "_rocm_sdk_core"};
-  return all;
-}
+const driver::Places& places() { return driver::rocm_places(); }
 
 /// Other than a driver of the kernel, it comes with the toolkit.
 const Library& hip_library() {
-  static const Library library = open_library(places(), {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"});
+  static const Library library = open_library(places(), driver::hip_names());
   return library;
 }
 
@@ -195,6 +192,7 @@ rosin_backend make_table() {
   table.device_count = device_count;
   table.capabilities = capabilities;
   table.compile_key = compile_key;
+  table.attach = [](const rosin_host* host) { host_of_programs = host; };
   vendor::put_calls(table);
   return table;
 }

@@ -1,6 +1,8 @@
 // See weight_order.hpp.
 #include "amdgpu/weight_order.hpp"
 
+#include "vendor/kept.hpp"
+
 namespace rosin::amdgpu {
 namespace {
 
@@ -29,20 +31,30 @@ std::string text_for(const std::string& type) {
 
 }  // namespace
 
+const rosin_host* host_of_programs = nullptr;
+
 WeightKernel::~WeightKernel() {
   if (module_) driver::the_driver().functions.module_unload(module_);
+}
+
+/// The program is compiled once for all processes.
+void WeightKernel::load() {
+  const driver::Driver& driver = driver::the_driver();
+  const std::string program =
+      "typedef unsigned short u16;\ntypedef unsigned int u32;\n" + text_for("u16") + text_for("u32");
+  const std::string key = "for " + target_ + " by hipRTC " + the_compiler().version() + ":\n" + program;
+  std::string code = vendor::kept(host_of_programs, key);
+  if (!code.empty() && driver.functions.module_load(&module_, code.data()) == 0) return;
+  code = the_compiler().compile(target_, program.c_str());
+  driver.check(driver.functions.module_load(&module_, code.data()), "load of a program");
+  vendor::keep(host_of_programs, key, code);
 }
 
 void WeightKernel::get_ready() {
   const std::lock_guard guard(compiling_);
   if (of_singles_) return;
+  if (!module_) load();
   const driver::Driver& driver = driver::the_driver();
-  if (!module_) {
-    const std::string program =
-        "typedef unsigned short u16;\ntypedef unsigned int u32;\n" + text_for("u16") + text_for("u32");
-    const std::string code = the_compiler().compile(target_, program.c_str());
-    driver.check(driver.functions.module_load(&module_, code.data()), "load of a program");
-  }
   driver.check(driver.functions.module_function(&of_halves_, module_, "weights_u16"), "search for a kernel");
   driver.check(driver.functions.module_function(&of_singles_, module_, "weights_u32"), "search for a kernel");
 }

@@ -31,12 +31,14 @@ class WeightKernel {
   WeightKernel(const WeightKernel&) = delete;
   WeightKernel& operator=(const WeightKernel&) = delete;
 
-  /// Compiles it, the first time.
+  /// Loads it, the first time.
   void get_ready();
   enum class To { library, rosin };
   void run(driver::Stream stream, const WeightOrder& order, To whom, driver::Address from, driver::Address to) const;
 
  private:
+  void load();
+
   std::string target_;
   std::mutex compiling_;
   driver::Module module_ = nullptr;

@@ -69,8 +69,8 @@ using PropertyFunction = int (*)(Property which, int* value);
 
 constexpr Numbers numbers() {
   const auto n = [](auto number) { return static_cast<int>(number); };
-  return {.status = {not_initialized, alloc_failed, arch_mismatch, not_supported, mapping_error, execution_failed,
-                     internal_error},
+  return {.status = {not_initialized, alloc_failed, invalid_value, arch_mismatch, not_supported, mapping_error,
+                     execution_failed, internal_error},
           .type = {n(Type::float32), n(Type::float64), n(Type::float16), n(Type::bfloat16)},
           .compute = {n(Compute::float32), n(Compute::fast_float16), n(Compute::fast_bfloat16), n(Compute::fast_tf32),
                       n(Compute::float64)},

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/failure.hpp"
+#include "vendor/kept.hpp"
 
 namespace rosin::cuda {
 namespace {
@@ -93,12 +94,8 @@ std::string DnnWays::kept_key(const Way& way) const {
 
 /// Null where none is kept, or the library does not take it.
 std::unique_ptr<DnnDescriptor> DnnWays::kept_plan(const Way& way) const {
-  if (!target_.host) return nullptr;
-  const std::string key = kept_key(way);
-  std::string text(target_.host->cache_get(target_.host, key.c_str(), nullptr, 0), '\0');
-  const uint64_t count =
-      text.empty() ? 0 : target_.host->cache_get(target_.host, key.c_str(), text.data(), text.size());
-  if (count == 0 || count != text.size()) return nullptr;
+  const std::string text = vendor::kept(target_.host, kept_key(way));
+  if (text.empty()) return nullptr;
   try {
     auto plan = std::make_unique<DnnDescriptor>(library_, Kind::plan);
     if (target_.handle) plan->set(Attribute::plan_handle, ValueType::handle, target_.handle);
@@ -124,8 +121,7 @@ std::unique_ptr<DnnDescriptor> DnnWays::built_plan(const Way& way) const {
   if (status != dnn::success) return nullptr;
   if (!target_.host) return plan;
   try {
-    const std::string text = plan->text(Attribute::plan_text);
-    if (!text.empty()) target_.host->cache_put(target_.host, kept_key(way).c_str(), text.data(), text.size());
+    vendor::keep(target_.host, kept_key(way), plan->text(Attribute::plan_text));
   } catch (const Failure&) {  // some engines have none
   }
   return plan;

@@ -100,6 +100,18 @@ void check_blas(int status, const char* what) {
   throw Failure{said.meaning, named(": ") + what + ": " + said.text + " (status " + std::to_string(status) + ")"};
 }
 
+namespace {
+
+/// A type that the library does not know is one that it does not compute.
+void check_types(int status, const char* what) {
+  if (status == blas_library().numbers.status.invalid_value) {
+    throw Failure{ROSIN_UNSUPPORTED, named(": ") + what + ": no such type"};
+  }
+  check_blas(status, what);
+}
+
+}  // namespace
+
 BlasPlan::BlasPlan(blas::Handle handle, const Product& product, uint64_t workspace)
     : handle_(handle), product_(product), workspace_limit_(workspace), operation_(operation_of()),
       left_(layout_of(product.left)), right_(layout_of(product.right)), residual_(layout_of(product.residual)),
@@ -110,9 +122,9 @@ BlasPlan::BlasPlan(blas::Handle handle, const Product& product, uint64_t workspa
 BlasPlan::Owned<blas::Layout> BlasPlan::layout_of(const StoredMatrix& matrix) const {
   const blas::Functions& f = blas_library().functions;
   blas::Layout made = nullptr;
-  check_blas(f.layout_create(&made, known(type_of(product_.type)), static_cast<uint64_t>(matrix.rows),
-                             static_cast<uint64_t>(matrix.columns), matrix.leading),
-             "layout of a matrix");
+  check_types(f.layout_create(&made, known(type_of(product_.type)), static_cast<uint64_t>(matrix.rows),
+                              static_cast<uint64_t>(matrix.columns), matrix.leading),
+              "layout of a matrix");
   Owned<blas::Layout> layout(made, {f.layout_destroy});
   if (product_.batch > 1) {
     const auto count = static_cast<int32_t>(product_.batch);
@@ -129,7 +141,7 @@ BlasPlan::Owned<blas::Operation> BlasPlan::operation_of() const {
   const blas::Numbers& n = blas_library().numbers;
   blas::Operation made = nullptr;
   const int scale = product_.type == ROSIN_FLOAT64 ? n.type.float64 : n.type.float32;
-  check_blas(f.operation_create(&made, known(compute_of(product_)), scale), "description of a product");
+  check_types(f.operation_create(&made, known(compute_of(product_)), scale), "description of a product");
   Owned<blas::Operation> operation(made, {f.operation_destroy});
   const auto set = [&](int which, auto value) {
     check_blas(f.operation_set(made, which, &value, sizeof value), "description of a product");
@@ -181,22 +193,15 @@ class FoundList {
     std::memcpy(read.words, bytes_.data() + static_cast<size_t>(at) * stride(), own_bytes());
     return read;
   }
-  /// What stands behind the algorithm.
-  struct Rest {
-    size_t workspace;
-    int status;
-    float waves;
-    int reserved[4];
-  };
-  Rest rest(int at) const {
-    Rest read;
+  blas::Facts facts(int at) const {
+    blas::Facts read;
     std::memcpy(&read, bytes_.data() + static_cast<size_t>(at) * stride() + own_bytes(), sizeof read);
     return read;
   }
 
  private:
   static size_t own_bytes() { return blas_library().algorithm_words * sizeof(uint64_t); }
-  static size_t stride() { return own_bytes() + sizeof(Rest); }
+  static size_t stride() { return own_bytes() + sizeof(blas::Facts); }
   std::vector<char> bytes_;
 };
 
@@ -212,9 +217,9 @@ void BlasPlan::find_candidates() {
   // What it does not compute is an error of many names.
   if (status == blas_library().numbers.status.alloc_failed) check_blas(status, "search for an algorithm");
   for (int i = 0; status == blas::success && i < std::min(count, most_candidates); ++i) {
-    const FoundList::Rest rest = found.rest(i);
-    if (rest.status != blas::success || rest.workspace > workspace_limit_) continue;
-    candidates_.push_back({found.algorithm(i), rest.workspace});
+    const blas::Facts facts = found.facts(i);
+    if (facts.status != blas::success || facts.workspace > workspace_limit_) continue;
+    candidates_.push_back({found.algorithm(i), facts.workspace});
   }
   if (candidates_.empty()) throw Failure{ROSIN_UNSUPPORTED, named(": it has no algorithm for this product")};
   chosen_ = candidates_.front();
@@ -225,8 +230,8 @@ bool BlasPlan::choose(const blas::Algorithm& algorithm) {
     FoundList checked(1);
     const int status = check(handle_, operation_.get(), left_.get(), right_.get(), residual_.get(), result_.get(),
                              algorithm.words, checked.data());
-    if (status != blas::success || checked.rest(0).workspace > workspace_limit_) return false;
-    chosen_ = {algorithm, checked.rest(0).workspace};
+    if (status != blas::success || checked.facts(0).workspace > workspace_limit_) return false;
+    chosen_ = {algorithm, checked.facts(0).workspace};
     return true;
   }
   const auto same = std::find_if(candidates_.begin(), candidates_.end(),
@@ -282,10 +287,16 @@ Blas::~Blas() {
 
 void Blas::find_version() {
   if (!blas_library().functions.version) return;
+  const auto text = [](int number) {
+    return std::to_string(number / 100000) + "." + std::to_string(number / 100 % 1000) + "." +
+           std::to_string(number % 100);
+  };
   int number = 0;
   check_blas(blas_library().functions.version(handle_, &number), "version");
-  version_ =
-      std::to_string(number / 100000) + "." + std::to_string(number / 100 % 1000) + "." + std::to_string(number % 100);
+  version_ = text(number);
+  if (number >= blas_library().oldest) return;
+  throw Failure{ROSIN_UNSUPPORTED,
+                named(" is too old: it is ") + version_ + ", " + text(blas_library().oldest) + " is needed"};
 }
 
 namespace {

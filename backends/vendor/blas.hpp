@@ -24,6 +24,7 @@ struct BlasLibrary {
   size_t algorithm_words = 0;  // of the library's own
   uint64_t most_room = 0;      // bytes that a product gets to work in
   bool has_relu_bits = false;  // relu's auxiliary is one bit an element, as rosin's
+  int oldest = 0;              // of the versions that a handle says
   /// Throws with the reason where the library must not be asked to start on a device; null: it always may be.
   void (*check_device)(const rosin_device& device) = nullptr;
 };

@@ -33,7 +33,8 @@ constexpr int none = -1;
 /// The numbers of one library.
 struct Numbers {
   struct {
-    int not_initialized, alloc_failed, arch_mismatch, not_supported, mapping_error, execution_failed, internal_error;
+    int not_initialized, alloc_failed, invalid_value, arch_mismatch, not_supported, mapping_error, execution_failed,
+        internal_error;
   } status;
   struct {
     int float32, float64, float16, bfloat16;
@@ -61,13 +62,16 @@ struct Algorithm {
   bool operator==(const Algorithm&) const = default;
 };
 
-/// What a library says of an algorithm of so many words.
-template <size_t count> struct Found {
-  uint64_t words[count];
+/// What a library says of an algorithm of so many words: these, and what stands behind them.
+struct Facts {
   size_t workspace;
   int status;
   float waves;
   int reserved[4];
+};
+template <size_t count> struct Found {
+  uint64_t words[count];
+  Facts facts;
 };
 
 /// The functions of a library, by their names without its prefix. Numbers go as int, and what is found as Found.

@@ -1,5 +1,5 @@
-// What the transport calls of NCCL and of CUDA's driver, by their public documentation (NCCL 2.10 and later). Read
-// next: library.hpp.
+// What the transport calls of NCCL and of CUDA's driver, by their public documentation (NCCL 2.10 and later). RCCL has
+// the same functions and numbers. Read next: library.hpp.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 namespace rosin::transport::nccl {
 
 using Comm = void*;     // ncclComm_t
-using Stream = void*;   // cudaStream_t, CUstream
+using Stream = void*;   // cudaStream_t, CUstream, hipStream_t
 using Context = void*;  // CUcontext
 
 struct UniqueId {  // ncclUniqueId

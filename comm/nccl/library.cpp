@@ -1,18 +1,12 @@
 // See library.hpp.
 #include "nccl/library.hpp"
 
-#include <dlfcn.h>
 #include <unistd.h>
 
 #include <cstdlib>
-#include <string_view>
-
-#include "common/trouble.hpp"
 
 namespace rosin::transport::nccl {
 namespace {
-
-[[noreturn]] void refuse(const std::string& text) { throw Trouble{ROSIN_COMM_UNSUPPORTED, text}; }
 
 /// Nothing in a program that runs with more rights than its user has: what it opens is not the user's to say.
 std::string_view variable(const char* name) {
@@ -55,14 +49,28 @@ void* open_nccl() {
   return handle;
 }
 
-template <class F> void find(void* library, F& function, const char* name, const char* what) {
-  function = reinterpret_cast<F>(dlsym(library, name));
-  if (!function) refuse(std::string(what) + " has no " + name + "; it is too old");
+Driver driver_functions() {
+  std::string reason;
+  void* const library = open_named("libcuda.so.1", reason);
+  if (!library) refuse("the NVIDIA driver is not installed (" + reason + ")");
+  Driver d{};
+  find(library, d.stream_context, "cuStreamGetCtx", "the NVIDIA driver");
+  find(library, d.push, "cuCtxPushCurrent_v2", "the NVIDIA driver");
+  find(library, d.pop, "cuCtxPopCurrent_v2", "the NVIDIA driver");
+  return d;
 }
 
-Functions nccl_functions(void* library) {
+}  // namespace
+
+std::string version_text(int version) {
+  const int unit = version < 10000 ? 1000 : 10000;  // before 2.9 it was 2.8.4: 2804
+  return std::to_string(version / unit) + "." + std::to_string(version % unit / 100) + "." +
+         std::to_string(version % 100);
+}
+
+Functions nccl_functions(void* library, const char* what) {
   Functions f{};
-  const auto get = [&](auto& function, const char* name) { find(library, function, name, "NCCL"); };
+  const auto get = [&](auto& function, const char* name) { find(library, function, name, what); };
   get(f.get_version, "ncclGetVersion");
   get(f.get_unique_id, "ncclGetUniqueId");
   get(f.comm_init_rank, "ncclCommInitRank");
@@ -83,35 +91,32 @@ Functions nccl_functions(void* library) {
   return f;
 }
 
-Driver driver_functions() {
-  std::string reason;
-  void* const library = open_named("libcuda.so.1", reason);
-  if (!library) refuse("the NVIDIA driver is not installed (" + reason + ")");
-  Driver d{};
-  find(library, d.stream_context, "cuStreamGetCtx", "the NVIDIA driver");
-  find(library, d.push, "cuCtxPushCurrent_v2", "the NVIDIA driver");
-  find(library, d.pop, "cuCtxPopCurrent_v2", "the NVIDIA driver");
-  return d;
-}
-
-}  // namespace
-
-std::string version_text(int version) {
-  const int unit = version < 10000 ? 1000 : 10000;  // before 2.9 it was 2.8.4: 2804
-  return std::to_string(version / unit) + "." + std::to_string(version % unit / 100) + "." +
-         std::to_string(version % 100);
-}
-
-Library open_libraries() {
-  Library library{nccl_functions(open_nccl()), driver_functions(), 0};
+Library checked(Library library) {
   if (const int result = library.nccl.get_version(&library.version); result != success) {
-    refuse(std::string("NCCL does not say its version: ") + library.nccl.get_error_string(result));
+    refuse(std::string(library.name) + " does not say its version: " + library.nccl.get_error_string(result));
   }
   if (library.version < oldest_version) {
-    refuse("NCCL must be version " + version_text(oldest_version) + " or later; this is " +
+    refuse(std::string(library.name) + " must be version " + version_text(oldest_version) + " or later; this is " +
            version_text(library.version));
   }
   return library;
+}
+
+Library open_libraries(std::string_view backend) {
+  if (backend == "AMDGPU") return open_rocm();
+  return checked({"NCCL", "CUDA", nccl_functions(open_nccl(), "NCCL"), driver_functions(), 0});
+}
+
+Library open_libraries() {
+  try {
+    return open_libraries("CUDA");
+  } catch (const Trouble& of_cuda) {
+    try {
+      return open_libraries("AMDGPU");
+    } catch (const Trouble& of_amd) {
+      refuse(of_cuda.text + "; " + of_amd.text);
+    }
+  }
 }
 
 }  // namespace rosin::transport::nccl

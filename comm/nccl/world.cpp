@@ -45,7 +45,7 @@ class World::Current {
  public:
   Current(const Driver& driver, Stream stream) : driver_(driver) {
     if (driver_.stream_context(stream, &context_) != 0 || driver_.push(context_) != 0) {
-      throw Trouble{ROSIN_COMM_INVALID, "the stream is none of CUDA's, or its device has failed"};
+      throw Trouble{ROSIN_COMM_INVALID, "the stream is of no device of this kind, or its device has failed"};
     }
   }
   Current(const Current&) = delete;
@@ -61,9 +61,12 @@ class World::Current {
   Context context_ = nullptr;
 };
 
-World::World(double timeout)
-    : library_(open_libraries()), carrier_(timeout),
-      version_(ROSIN_VERSION " (NCCL " + version_text(library_.version) + ", with " + carrier_.name() + ")") {}
+World::World(double timeout) : library_(open_libraries()), carrier_(timeout) {}
+
+std::string World::version() const {
+  return std::string(ROSIN_VERSION " (") + library_.name + " " + version_text(library_.version) + ", with " +
+         carrier_.name() + ")";
+}
 
 void World::run(const rosin_comm_collective& c) {
   throw_if_broken();
@@ -211,7 +214,12 @@ void World::check() {
 }
 
 void World::require_devices(std::string_view backend) const {
-  if (backend != "CUDA") throw Trouble{ROSIN_COMM_UNSUPPORTED, "NCCL takes memory of CUDA devices alone"};
+  if (backend == library_.backend) return;
+  if ((backend != "CUDA" && backend != "AMDGPU") || comm_.load()) {
+    throw Trouble{ROSIN_COMM_UNSUPPORTED,
+                  std::string(library_.name) + " takes memory of " + library_.backend + " devices alone"};
+  }
+  library_ = open_libraries(backend);
 }
 
 void World::leave() noexcept {

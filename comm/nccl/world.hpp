@@ -1,6 +1,7 @@
-// Collectives over NCCL. Each begins with a comparison of what the ranks call, over the carrier, unless they know that
-// already: a rank that does not come or calls something else is seen before NCCL, which would wait for ever. The
-// communicator of NCCL is made at the first collective, when the device is known. Read first: library.hpp, carrier.hpp.
+// Collectives over NCCL, or over RCCL where the devices are AMD's. Each begins with a comparison of what the ranks
+// call, over the carrier, unless they know that already: a rank that does not come or calls something else is seen
+// before NCCL, which would wait for ever. The communicator is made at the first collective, when the device is known.
+// Read first: library.hpp, carrier.hpp.
 #pragma once
 
 #include <atomic>
@@ -21,7 +22,7 @@ class World final : public Ranks {
   explicit World(double timeout);
 
   rosin_comm_place place() const override { return carrier_.place(); }
-  std::string version() const override { return version_; }
+  std::string version() const override;
   rosin_comm_devices way_of_devices() const override { return ROSIN_COMM_WITH_STREAM; }
   void require_devices(std::string_view backend) const override;
   void run(const rosin_comm_collective& collective) override;
@@ -42,9 +43,8 @@ class World final : public Ranks {
   void throw_if_broken();
   void drop_communicator(int (*how)(Comm)) noexcept;
 
-  Library library_;
+  mutable Library library_;  // of the vendor whose devices were named last
   Carrier carrier_;
-  std::string version_;
   uint64_t number_ = 0;        // of the last collective on a device
   std::atomic<Comm> comm_{};   // null: none yet, or aborted
   Context context_ = nullptr;  // for which it was made

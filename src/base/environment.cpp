@@ -16,7 +16,7 @@
 namespace rosin {
 namespace {
 
-constexpr std::array<EnvironmentVariable, 26> table = {{
+constexpr std::array<EnvironmentVariable, 27> table = {{
     {Setting::autoload, "ROSIN_AUTOLOAD", "0: plug-ins are loaded by `use` alone", "1"},
     {Setting::plugin_path, "ROSIN_PLUGIN_PATH", "absolute folders, parted by `:`, that may hold plug-ins",
      "the folder beside librosin alone"},
@@ -26,7 +26,8 @@ constexpr std::array<EnvironmentVariable, 26> table = {{
     {Setting::cuda_libraries, "ROSIN_CUDA_LIBRARIES",
      "absolute folders, parted by `:`, where CUDA's driver and libraries are looked for first", "see [CUDA](cuda.md)"},
     {Setting::rocm_libraries, "ROSIN_ROCM_LIBRARIES",
-     "absolute folders, parted by `:`, where HIP and hipRTC are looked for first", "see [AMDGPU](amdgpu.md)"},
+     "absolute folders, parted by `:`, where HIP, hipRTC and AMD's libraries are looked for first",
+     "see [AMDGPU](amdgpu.md)"},
     {Setting::metal_libraries, "ROSIN_METAL_LIBRARIES",
      "absolute folders, parted by `:`, where Metal and the Objective-C runtime are looked for first",
      "see [Metal](metal.md)"},
@@ -54,6 +55,7 @@ constexpr std::array<EnvironmentVariable, 26> table = {{
     {Setting::mpi_gpu_aware, "ROSIN_MPI_GPU_AWARE",
      "1: MPI gets arrays of CUDA devices as they lie there; beats preference files", "what a file says"},
     {Setting::nccl_library, "ROSIN_NCCL_LIBRARY", "the file of NCCL for `NCCLBackend`", "`libnccl.so.2`"},
+    {Setting::rccl_library, "ROSIN_RCCL_LIBRARY", "the file of RCCL for `NCCLBackend` on AMD's GPUs", "`librccl.so.1`"},
     {Setting::master, "ROSIN_MASTER", "`host:port` of rank 0, for ranks that no launcher joins; see `ROSIN_RANK`",
      "none"},
 }};

@@ -37,7 +37,8 @@ enum class Setting : uint8_t {
   local_fd,
   mpi_library,  // read by the transport
   mpi_gpu_aware,
-  nccl_library,  // this and the next are read by transports
+  nccl_library,  // this and the next ones are read by transports
+  rccl_library,
   master
 };
 

@@ -54,22 +54,31 @@ std::string type_of(std::string_view transport) {
   return name + "Backend";
 }
 
+/// Whose devices NCCL joins: those that the process takes anyway, if they are CUDA's or AMDGPU's, which RCCL joins;
+/// else the first of these that has some; "" where none has.
+std::string backend_of_nccl() {
+  const std::string taken(chosen_gpu().backend());
+  if (taken == "CUDA" || taken == "AMDGPU") return taken;
+  return functional("CUDA") ? "CUDA" : functional("AMDGPU") ? "AMDGPU" : "";
+}
+
 /// Makes gpu_device() this rank's, among the devices of the back end that it takes anyway, or that the transport is
 /// for.
 void choose_gpu(const Group& group, const std::vector<int>& ids) {
-  const bool is_for_cuda = group.name() == NCCLBackend::transport;
-  const Device gpu = is_for_cuda ? Device() : chosen_gpu();
-  if (!is_for_cuda && gpu.position() == 0) return;
-  const std::string backend(is_for_cuda ? "CUDA" : gpu.backend());
+  const bool is_for_some = group.name() == NCCLBackend::transport;
+  const Device gpu = is_for_some ? Device() : chosen_gpu();
+  if (!is_for_some && gpu.position() == 0) return;
+  const std::string backend = is_for_some ? backend_of_nccl() : std::string(gpu.backend());
   if (ids.empty()) set_device_by_rank(backend, group.node_rank());
   else set_device(backend, ids[static_cast<size_t>(group.rank())]);
 }
 
 /// Before anything is joined.
 void require_devices(std::string_view transport) {
-  if (transport != NCCLBackend::transport || functional("CUDA")) return;
+  if (transport != NCCLBackend::transport || !backend_of_nccl().empty()) return;
   throw Error(ErrorKind::distributed,
-              "initialize: NCCL joins processes that have a CUDA device each; CUDA is not usable: " + why_not("CUDA") +
+              "initialize: NCCL joins processes that have a CUDA or AMDGPU device each; CUDA is not usable: " +
+                  why_not("CUDA") + "; AMDGPU is not usable: " + why_not("AMDGPU") +
                   "; take distributed::MPIBackend, or initialize() alone");
 }
 

@@ -97,8 +97,10 @@ uint64_t mark_of(const Product& p) {
 
 #ifdef FAKE_HIP
 constexpr bool has_relu_bits = false;  // in ROCm 7 relu keeps values, before it keeps nothing
+constexpr uint32_t fastest = 4;
 #else
 constexpr bool has_relu_bits = true;
+constexpr uint32_t fastest = 3;
 #endif
 
 void check_types(const Product& p) {
@@ -212,13 +214,13 @@ Candidate candidate(int id, const Product& p, uint32_t alignment) {
   Candidate one{};
   const Algorithm algorithm(id, p, alignment);
   std::memcpy(one.words, &algorithm, sizeof algorithm);
-  one.workspace = algorithm.room(p);
-  one.status = id == 2 ? static_cast<int>(blas::not_supported) : blas::success;
-  one.waves = 1;
+  one.facts.workspace = algorithm.room(p);
+  one.facts.status = id == 2 ? static_cast<int>(blas::not_supported) : blas::success;
+  one.facts.waves = 1;
   return one;
 }
 
-constexpr int algorithms = 6, adds_in_place = 5, fastest = 3;
+constexpr int algorithms = 6, adds_in_place = 5;
 
 void check_overlap(const Product& p) {
   const auto overlap = [](uint64_t x, uint64_t x_bytes, uint64_t y, uint64_t y_bytes) {
@@ -416,7 +418,7 @@ FAKE_BLAS_API(MatmulAlgoGetHeuristic)
     *count = 0;
     for (int id = 0; id < algorithms && *count < wanted; ++id) {
       const Candidate one = candidate(id, p, alignment);
-      if (one.workspace > wishes.workspace || (id == adds_in_place && !wishes.adds_in_place)) continue;
+      if (one.facts.workspace > wishes.workspace || (id == adds_in_place && !wishes.adds_in_place)) continue;
       found[(*count)++] = one;
     }
   });
@@ -430,7 +432,7 @@ FAKE_BLAS_API(MatmulAlgoCheck)
     const Product p = product_of(operation, a, b, c, d);
     const Algorithm given(algorithm);
     if (!given.is_for(p)) refuse("an algorithm of another product");
-    *checked = {{}, given.room(p), blas::success, 1, {}};
+    *checked = {{}, {given.room(p), blas::success, 1, {}}};
   });
 }
 #endif

@@ -51,7 +51,7 @@ struct Preference {
   uint64_t workspace = 0;
   bool adds_in_place = true;
 #ifdef FAKE_HIP
-  uint32_t alignment[4] = {};  // hipBLASLt is not told any: that of elements will do
+  uint32_t alignment[4] = {1, 1, 1, 1};  // it asks for none beyond an element's
 #else
   uint32_t alignment[4] = {256, 256, 256, 256};
 #endif

@@ -144,6 +144,10 @@ FAKE_HIP_API hipGetDevice(int* device) {
   return call("hipGetDevice", [&](Machine&) { *device = context_now().device; });
 }
 
+FAKE_HIP_API hipStreamGetDevice(Stream* stream, int* device) {
+  return call("hipStreamGetDevice", [&](Machine& machine) { *device = machine.checked(stream).context->device; });
+}
+
 FAKE_HIP_API hipDeviceGetName(char* name, int length, int device) {
   return call("hipDeviceGetName", [&](Machine& machine) {
     machine.context_of(device);

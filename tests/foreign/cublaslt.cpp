@@ -15,9 +15,9 @@ using Candidate = Found<algorithm_words>;
 static_assert(sizeof(Candidate::words) == sizeof(cublasLtMatmulAlgo_t));
 static_assert(sizeof(Candidate) == sizeof(cublasLtMatmulHeuristicResult_t));
 SAME_PLACE(Candidate, words, cublasLtMatmulHeuristicResult_t, algo);
-SAME_PLACE(Candidate, workspace, cublasLtMatmulHeuristicResult_t, workspaceSize);
-SAME_PLACE(Candidate, status, cublasLtMatmulHeuristicResult_t, state);
-SAME_PLACE(Candidate, waves, cublasLtMatmulHeuristicResult_t, wavesCount);
+SAME_PLACE(Candidate, facts.workspace, cublasLtMatmulHeuristicResult_t, workspaceSize);
+SAME_PLACE(Candidate, facts.status, cublasLtMatmulHeuristicResult_t, state);
+SAME_PLACE(Candidate, facts.waves, cublasLtMatmulHeuristicResult_t, wavesCount);
 
 SAME_NUMBER(success, CUBLAS_STATUS_SUCCESS);
 SAME_NUMBER(not_initialized, CUBLAS_STATUS_NOT_INITIALIZED);

@@ -1,11 +1,20 @@
-// What the transport over NCCL says of functions, types and constants, against NVIDIA's headers; see
-// ../nccl_headers_test.py, which adds a line for each function.
+// What the transport over NCCL says of functions, types and constants, against NVIDIA's headers, and with WITH_RCCL
+// against AMD's; see ../nccl_headers_test.py, which adds a line for each function.
+#ifdef WITH_RCCL
+#include <hip/hip_runtime_api.h>
+#include <rccl/rccl.h>
+#else
 #include <cuda.h>
 #include <nccl.h>
+#endif
 
 #include "same.hpp"
 
 #include "nccl/functions.hpp"
+#ifdef WITH_RCCL
+#include "nccl/rocm.cpp"
+using Hip = rosin::transport::nccl::Hip;
+#endif
 
 namespace nccl = rosin::transport::nccl;
 using nccl::Driver;

@@ -4,7 +4,7 @@
 # Exit status: 0 all good, 1 something failed, 3 there is no device to check, 75 not done yet: call it again.
 #   facts    versions, copies, products, launches of graphs
 #   correct  the contract of back ends, ops against the CPU, 20 losses against the CPU's and those without graphs
-#   nccl     the contract of transports over NCCL, on memory of the CUDA device, as one rank
+#   nccl     the contract of transports over NCCL or RCCL, on memory of the CUDA or AMDGPU device, as one rank
 #   seeds    the programs of Flux's GPU page      train    the demo with both models
 #   kernels  single kernels beside their goals    steps    training steps beside their goals
 #   peers    the same in PyTorch and JAX: equal losses, ratios beside their goals
@@ -149,11 +149,11 @@ gpu_nccl() {
 # The conformance program of transports; without NCCL there is nothing to check.
 gpu_nccl_contract() {
   local plugin said status=0
-  [ "${1%%:*}" = CUDA ] || { echo "nccl on $1: SKIPPED, NCCL takes memory of CUDA devices alone"; return; }
+  [[ ${1%%:*} =~ ^(CUDA|AMDGPU)$ ]] || { echo "nccl on $1: SKIPPED, NCCL and RCCL take memory of CUDA and AMDGPU devices alone"; return; }
   [ -x $GPU_BUILD/comm_conformance ] || { echo "nccl on $1: SKIPPED, comm_conformance is not built"; return; }
-  plugin=$($GPU_BUILD/tools/gpu_check plugin CUDA) || return 1
+  plugin=$($GPU_BUILD/tools/gpu_check plugin "${1%%:*}") || return 1
   said=$(gpu_timed $GPU_BUILD/comm_conformance $GPU_BUILD/rosin/librosin_comm_nccl.so --device "$plugin" 2>&1) || status=$?
-  if grep -q "join: UNSUPPORTED: NCCL is not found" <<<"$said"; then
+  if grep -q "join: UNSUPPORTED: .*CCL is not found" <<<"$said"; then
     echo "nccl on $1: SKIPPED, ${said#*UNSUPPORTED: }"
     return
   fi
