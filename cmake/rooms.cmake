@@ -76,7 +76,8 @@ function(rosin_take_rooms target)
   get_property(vendors GLOBAL PROPERTY ROSIN_VENDORS)
   list(REMOVE_DUPLICATES vendors)
   target_sources(${target} PRIVATE ${objects})
-  target_link_libraries(${target} PRIVATE ${vendors} Threads::Threads ${CMAKE_DL_LIBS})
+  target_link_libraries(${target} PRIVATE ${vendors} Threads::Threads ${CMAKE_DL_LIBS}
+    $<$<PLATFORM_ID:Windows>:synchronization>)  # WaitOnAddress
 endfunction()
 
 # The shared library of all rooms declared so far.

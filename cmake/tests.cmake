@@ -62,6 +62,17 @@ foreach(room IN LISTS rooms)
   list(APPEND unit_sources ${tests})
 endforeach()
 file(GLOB backend_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/backends/*/*_test.cpp)
+if(WIN32)
+  # What needs forks, shells, links, modes of files, limits of resources, pseudo terminals or XDG's folders is left
+  # out, what waits by std::latch and std::barrier, of which libstdc++ 12 loses wake-ups there, and tests of parts of
+  # plug-ins that are not built; docs/platforms.md says so.
+  foreach(left_out base/environment base/file base/log devices/backends devices/diagnostics devices/preferences
+      graph/context grad/shared_model io/damaged_files io/python_reads io/save_load run/arena run/device_stream
+      run/evaluate_threads run/kernel_files train/progress)
+    list(REMOVE_ITEM unit_sources ${PROJECT_SOURCE_DIR}/src/${left_out}_test.cpp)
+  endforeach()
+  list(FILTER backend_sources INCLUDE REGEX "/reference/")
+endif()
 list(APPEND unit_sources ${backend_sources})
 file(GLOB computing CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/engines/*_test.cpp)
 set_source_files_properties(${computing} ${PROJECT_SOURCE_DIR}/src/data/drawn_digits_test.cpp
@@ -70,10 +81,16 @@ rosin_inside_tests(unit_tests ${unit_sources})
 if(TARGET unit_tests)
   # Tests of device kernels run them in the interpreter of the reference back end.
   target_sources(unit_tests PRIVATE $<TARGET_OBJECTS:rosin_interpreter>)
-  foreach(source cuda/attention cuda/cudnn_attention cuda/cudnn_graph cuda/cudnn_library cuda/cudnn_plan
-      driver/libraries metal/graph_arrays vendor/convolution vendor/matmul)
-    target_sources(unit_tests PRIVATE ${PROJECT_SOURCE_DIR}/backends/${source}.cpp)
-  endforeach()
+  if(WIN32)
+    set_target_properties(unit_tests PROPERTIES CXX_EXTENSIONS ON)  # names of POSIX that it has too
+    target_compile_options(unit_tests PRIVATE -include ${PROJECT_SOURCE_DIR}/tests/windows/posix.hpp)
+    target_link_options(unit_tests PRIVATE -static)  # Wine knows no folder of the compiler's libraries
+  else()
+    foreach(source cuda/attention cuda/cudnn_attention cuda/cudnn_graph cuda/cudnn_library cuda/cudnn_plan
+        driver/libraries metal/graph_arrays vendor/convolution vendor/matmul)
+      target_sources(unit_tests PRIVATE ${PROJECT_SOURCE_DIR}/backends/${source}.cpp)
+    endforeach()
+  endif()
   target_include_directories(unit_tests PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/backends)
   add_dependencies(unit_tests rosin_plugins)
 endif()

@@ -113,7 +113,8 @@ def run_program(program, prefix, test_filter, label="", environment=None):
     """Runs one GoogleTest program, prints what failed, and gives its counts."""
     report, log = program.with_name(f"{program.name}{label}.json"), program.with_name(f"{program.name}{label}.log")
     report.unlink(missing_ok=True)
-    command = [*prefix, str(program), f"--gtest_output=json:{report}", "--gtest_color=no"]
+    # (Relative to the folder it runs in: a program for Windows takes a path that begins with / for another.)
+    command = [*prefix, str(program), f"--gtest_output=json:{os.path.relpath(report, ROOT)}", "--gtest_color=no"]
     if test_filter:
         command.append(f"--gtest_filter={test_filter}")
     start, trouble = time.monotonic(), ""
@@ -125,8 +126,8 @@ def run_program(program, prefix, test_filter, label="", environment=None):
         except subprocess.TimeoutExpired:
             status, trouble = 1, f"stopped after {LIMIT} s"
     counts = count_report(json.loads(report.read_text(encoding="utf-8"))) if report.is_file() else Counts()
-    if status and not counts.failed:
-        trouble = trouble or f"ended with status {status}"
+    if (status or not report.is_file()) and not counts.failed:
+        trouble = trouble or (f"ended with status {status}" if status else "left no report")
         counts.fail(trouble)
     counts.names = [f"{program.parent.name}/{program.name}{label}: {name}" for name in counts.names]
     if status:
@@ -209,7 +210,7 @@ def run_build(arguments):
     build = arguments.build.resolve()
     if arguments.under:
         os.environ["ROSIN_TEST_EMULATOR"] = arguments.under  # for tests that start programs
-    programs = [name for name in PROGRAMS if os.access(build / name, os.X_OK)]
+    programs = [file for name in PROGRAMS for file in (name, f"{name}.exe") if os.access(build / file, os.X_OK)]
     if not programs:
         counts.fail(f"{arguments.build}: no test program")
     runs = [functools.partial(run_program, build / name, prefix, arguments.filter, *part)

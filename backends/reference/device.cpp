@@ -13,9 +13,17 @@ using rosin::reference::need;
 
 namespace {
 
+#ifdef _WIN32
+void* aligned_alloc(size_t unit, size_t bytes) { return _aligned_malloc(bytes, unit); }
+void free_aligned(void* memory) { _aligned_free(memory); }
+#else
+using std::aligned_alloc;
+void free_aligned(void* memory) { std::free(memory); }
+#endif
+
 void* aligned_bytes(uint64_t bytes) {
   constexpr uint64_t unit = rosin::reference::alignment;
-  void* memory = bytes > uint64_t{1} << 40 ? nullptr : std::aligned_alloc(unit, (bytes + unit - 1) / unit * unit);
+  void* memory = bytes > uint64_t{1} << 40 ? nullptr : aligned_alloc(unit, (bytes + unit - 1) / unit * unit);
   if (!memory) throw std::bad_alloc();
   // What is read before it is written shows: NaN or -1.
   std::memset(memory, 0xff, bytes);
@@ -47,7 +55,7 @@ rosin_memory* rosin_device::alloc(uint64_t bytes) {
 
 void rosin_device::release(rosin_memory* memory) {
   used_ -= memory->bytes;
-  std::free(memory->base);
+  free_aligned(memory->base);
   delete memory;
 }
 
@@ -113,7 +121,7 @@ void* alloc_pinned(uint64_t bytes) {
 void release_pinned(void* memory) {
   const std::lock_guard lock(pinned().mutex);
   pinned().blocks.erase(static_cast<char*>(memory));
-  std::free(memory);
+  free_aligned(memory);
 }
 
 void pin_memory(void* memory, uint64_t bytes) {

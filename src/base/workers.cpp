@@ -13,6 +13,7 @@
 #include "base/pause.hpp"
 #include "platform/processes.hpp"
 #include "platform/processor.hpp"
+#include "platform/waiting.hpp"
 
 namespace rosin {
 namespace {
@@ -102,7 +103,7 @@ class Workers {
     chunks_.store(chunks, std::memory_order_release);  // who sees it sees the closed ticket
     ticket_.store(generation << chunk_bits, std::memory_order_release);
     epoch_.fetch_add(1, std::memory_order_seq_cst);
-    if (sleepers_.load(std::memory_order_seq_cst) > 0) epoch_.notify_all();
+    if (sleepers_.load(std::memory_order_seq_cst) > 0) platform::wake_all(epoch_);
   }
 
   /// Takes chunks of one generation until none is left.
@@ -145,7 +146,7 @@ class Workers {
       pause_processor();
     }
     sleepers_.fetch_add(1, std::memory_order_seq_cst);
-    epoch_.wait(seen, std::memory_order_seq_cst);
+    platform::wait_for_change(epoch_, seen);
     sleepers_.fetch_sub(1, std::memory_order_seq_cst);
     return epoch_.load(std::memory_order_acquire);
   }

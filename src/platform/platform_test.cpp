@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <thread>
+#include <vector>
 
 #include "platform/environment.hpp"
 #include "platform/executable_memory.hpp"
@@ -42,6 +44,28 @@ TEST(Libraries, ThatCannotBeOpenedSayWhy) {
   EXPECT_EQ(open_library(ROSIN_SOURCE_DIR "/docs/no_library.so", reason), nullptr);
   EXPECT_FALSE(reason.empty());
   EXPECT_TRUE(is_there(file_of_this_library()));
+}
+
+// (Objects of two sizes, since freed memory of one may look as it did.)
+TEST(ThreadLocalObjects, AreWholeWhenTheirThreadEnds) {
+  static std::atomic<int> whole{0};
+  struct Kept {
+    std::vector<int> values;
+    int mark = 42;
+    ~Kept() { whole += mark == 42 && values == std::vector<int>(values.size(), 7); }
+  };
+  struct KeptMore : Kept {
+    int more[200] = {};
+  };
+  for (const size_t count : {10, 1000}) {
+    std::thread([count] {
+      static thread_local Kept kept;
+      static thread_local KeptMore kept_more;
+      kept.values.assign(count, 7);
+      kept_more.values.assign(count + 1, 7);
+    }).join();
+  }
+  EXPECT_EQ(whole, 4);
 }
 
 #if defined(__x86_64__)

@@ -266,13 +266,13 @@ class Pool {
     return bytes;
   }
 
-  static constexpr MemoryOperations operations{
-      .release = [](Memory* self) noexcept { instance().put(static_cast<PooledBuffer*>(self)); },
-      .wait =
-          [](const Memory& self) {
-            const Ticket writer = self.written_by.load(std::memory_order_relaxed);
-            Stream::of(writer).wait(writer);
-          }};
+  static void give_back(Memory* self) noexcept { instance().put(static_cast<PooledBuffer*>(self)); }
+  static void wait_for_writer(const Memory& self) {
+    const Ticket writer = self.written_by.load(std::memory_order_relaxed);
+    Stream::of(writer).wait(writer);
+  }
+
+  static constexpr MemoryOperations operations{.release = give_back, .wait = wait_for_writer};
   static constexpr size_t most_bytes = size_t{1} << 62;
   static constexpr size_t large_bytes = size_t{1} << 26;
 

@@ -11,6 +11,7 @@
 #include "base/workers.hpp"
 #include "graph/memory.hpp"
 #include "platform/processes.hpp"
+#include "platform/waiting.hpp"
 
 namespace rosin {
 
@@ -122,7 +123,7 @@ bool CpuStream::start() noexcept {
 
 void CpuStream::wake() noexcept {
   calls_.fetch_add(1, std::memory_order_seq_cst);
-  calls_.notify_one();
+  platform::wake_one(calls_);
 }
 
 void CpuStream::serve() noexcept {
@@ -148,7 +149,7 @@ uint64_t CpuStream::next_run(uint64_t last) noexcept {
       pause_processor();
     }
     awake_.store(false, std::memory_order_seq_cst);
-    if (posted_.load(std::memory_order_seq_cst) == last) calls_.wait(calls, std::memory_order_seq_cst);
+    if (posted_.load(std::memory_order_seq_cst) == last) platform::wait_for_change(calls_, calls);
   }
 }
 
