@@ -49,6 +49,28 @@ TEST_F(Workers, EveryChunkRunsOnceInManyShortCallsOfChangingLength) {
   }
 }
 
+TEST_F(Workers, EveryChunkRunsOnceWhateverTheNumbers) {
+  for (const int threads : {2, 3, 5, 70, 2}) {  // more than there are ranges, too
+    set_worker_threads(threads);
+    for (int64_t chunks = 2; chunks < 200; chunks += 3) {
+      std::vector<std::atomic<int>> ran(static_cast<size_t>(chunks));
+      parallel_for(chunks, [&](int64_t chunk) { ++ran[static_cast<size_t>(chunk)]; });
+      for (const std::atomic<int>& times : ran) ASSERT_EQ(times.load(), 1) << threads << " threads, " << chunks;
+    }
+  }
+}
+
+TEST_F(Workers, WhoIsDoneTakesTheChunksOfOthers) {
+  set_worker_threads(2);
+  std::atomic<int> ran = 0;
+  // The first chunk lasts until all others are done, of which its own thread would have half.
+  parallel_for(16, [&](int64_t chunk) {
+    while (chunk == 0 && ran < 15) std::this_thread::yield();
+    ++ran;
+  });
+  EXPECT_EQ(ran, 16);
+}
+
 TEST_F(Workers, WhatChunksWroteIsSeenAfterTheCall) {
   std::vector<int> written(500, 0);
   for (int round = 1; round < 200; ++round) {

@@ -1,6 +1,7 @@
-// Values in recording order: each one that only kernels of its own size read, and that follows from leaves, from what
-// is stored for others and from results of rows, is taken out of memory when this moves fewer bytes. What only one
-// other kernel reads is not computed again but there alone: of a forward pass, what its gradient has added to it.
+// Values in recording order: each one that is as large as the kernels that read it, or as their rows, and that follows
+// from leaves, from what is stored for others and from results of rows, is taken out of memory when this moves fewer
+// bytes; so is what follows from C++ numbers alone. What only one other kernel reads is not computed again but there
+// alone: of a forward pass, what its gradient has added to it.
 #include "plan/recompute.hpp"
 
 #include <algorithm>
