@@ -92,6 +92,11 @@ std::string host_text(const std::string& text) {
 
 }  // namespace
 
+bool is_idle(const char* variable) {
+  const char* value = std::getenv(variable);
+  return (std::string(",") + (value ? value : "") + ",").find(",idle=1,") != std::string::npos;
+}
+
 std::string content_of(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};

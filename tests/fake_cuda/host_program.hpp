@@ -33,6 +33,9 @@ class Folder {
   std::filesystem::path path_;
 };
 
+/// Whether the options in the variable say idle=1: kernels are compiled to be kept, not to be run.
+bool is_idle(const char* variable);
+
 std::string content_of(const std::filesystem::path& path);
 
 }  // namespace fake

@@ -1,5 +1,6 @@
 """Reads what nvdisasm prints of the machine code of NVIDIA GPUs (SASS): the kernels, their loops, and what they do
-for each element. Read next: sass.py (which kernels are looked at, and what is asked of them).
+for each element. Read next: sass.py (which kernels are looked at, and what is asked of them), isa.py (which tells
+assembly for AMD's in the same words).
 
 Where a kernel spends its time is a guess that needs no run: in the loops that hold its widest accesses to global
 memory, or, where no loop holds one, on the shortest way through the kernel that has most of them. Compilers repeat a
@@ -16,7 +17,7 @@ SPILLS = ("LDL", "STL")
 def width(name):
     """Bytes that an item moves by a load or store of this name."""
     parts = name.split(".")
-    for part, size in (("128", 16), ("64", 8), ("U16", 2), ("S16", 2), ("U8", 1), ("S8", 1)):
+    for part, size in (("128", 16), ("96", 12), ("64", 8), ("U16", 2), ("S16", 2), ("U8", 1), ("S8", 1)):
         if part in parts:
             return size
     return 4
@@ -94,7 +95,7 @@ class Kernel:
 
     def target(self, index):
         """Of a jump; None where it is none, or goes elsewhere."""
-        found = re.search(r"\((\.L_x_\w+)\)", self.code[index].operands)
+        found = re.search(r"(\.L\w+)", self.code[index].operands)
         return self.labels.get(found.group(1)) if self.code[index].kind == "BRA" and found else None
 
     def followers(self, index):

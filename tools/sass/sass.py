@@ -93,40 +93,46 @@ def find_nvrtc():
     raise Missing("NVRTC is not here (the CUDA toolkit has it, and Python's package nvidia-cuda-nvrtc)")
 
 
+def binaries(build, name, device, libraries, environment):
+    """What the library compiles of a class on a pretended device: the files of its cache. libraries: those of the
+    build that it finds, the driver and the compiler, so that no library of products stands beside them."""
+    program = build / "tools" / "gpu_check"
+    if not program.is_file() or not all((build / library).exists() for library in libraries):
+        raise Missing("the build has no gpu_check or no pretended GPU; ./run test makes both")
+    with tempfile.TemporaryDirectory() as cache:
+        fake = pathlib.Path(cache) / "libraries"
+        fake.mkdir()
+        for library in libraries:
+            (fake / pathlib.Path(library).name).symlink_to((build / library).resolve())
+        environment = os.environ | {
+            "ROSIN_CUDA_LIBRARIES": str(fake), "ROSIN_ROCM_LIBRARIES": str(fake), "ROSIN_CACHE_DIR": cache,
+            "ROSIN_LOG": "none", "ROSIN_PLUGIN_PATH": ""} | environment
+        done = subprocess.run([program, "class", device, name], env=environment, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, check=False, timeout=300)
+        if done.returncode != 0:
+            raise RuntimeError(f"{name}: {done.stderr.strip()}")
+        return [file.read_bytes() for file in pathlib.Path(cache).rglob("*.bin")]
+
+
 class Machine:
     """Compiles classes of kernels and prints their machine code."""
 
     def __init__(self, build):
-        self.program, self.fake = build / "tools" / "gpu_check", build / "fake_cuda"
-        if not self.program.is_file() or not (self.fake / "libcuda.so.1").exists():
-            raise Missing("the build has no gpu_check or no pretended CUDA; ./run test makes both")
-        self.nvdisasm, self.nvrtc = find_nvdisasm(), find_nvrtc()
+        self.build, self.nvdisasm, self.nvrtc = build, find_nvdisasm(), find_nvrtc()
 
     def kernels(self, name):
         """Of a class, in the order of their names."""
-        with tempfile.TemporaryDirectory() as cache:
-            fake = pathlib.Path(cache) / "libraries"  # no library of products beside the driver
-            fake.mkdir()
-            for library in ("libcuda.so.1", "libnvrtc.so.13"):
-                (fake / library).symlink_to((self.fake / library).resolve())
-            environment = os.environ | {
-                "ROSIN_CUDA_LIBRARIES": str(fake), "ROSIN_CACHE_DIR": cache, "ROSIN_LOG": "none",
-                "ROSIN_PLUGIN_PATH": "", "FAKE_CUDA":
-                f"devices=1,idle=1,memory={1 << 37},arch={TARGET},nvrtc={self.nvrtc}"}
-            done = subprocess.run([self.program, "class", "CUDA:0", name], env=environment, stdin=subprocess.DEVNULL,
-                                  capture_output=True, text=True, check=False, timeout=300)
-            if done.returncode != 0:
-                raise RuntimeError(f"{name}: {done.stderr.strip()}")
-            found = {}
-            for file in pathlib.Path(cache).rglob("*.bin"):
-                found |= machine_code.parse(self.disassemble(file))
-            return [found[each] for each in sorted(found)]
+        found = {}
+        for content in binaries(self.build, name, "CUDA:0", ("fake_cuda/libcuda.so.1", "fake_cuda/libnvrtc.so.13"), {
+                "FAKE_CUDA": f"devices=1,idle=1,memory={1 << 37},arch={TARGET},nvrtc={self.nvrtc}"}):
+            found |= machine_code.parse(self.disassemble(content))
+        return [found[each] for each in sorted(found)]
 
-    def disassemble(self, file):
-        image = file.with_suffix(".cubin")
-        content = file.read_bytes()
-        image.write_bytes(content[content.index(b"\x7fELF"):])
-        return subprocess.run([self.nvdisasm, image], capture_output=True, text=True, check=True).stdout
+    def disassemble(self, content):
+        with tempfile.NamedTemporaryFile(suffix=".cubin") as image:
+            image.write(content[content.index(b"\x7fELF"):])
+            image.flush()
+            return subprocess.run([self.nvdisasm, image.name], capture_output=True, text=True, check=True).stdout
 
 
 # --- What is found.
