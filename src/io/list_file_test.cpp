@@ -18,7 +18,8 @@ namespace {
 class ListFile : public testing::Test {
  protected:
   ListFile()
-      : path_(std::filesystem::temp_directory_path() / ("rosin-list-" + std::to_string(getpid()) + ".safetensors")) {}
+      : path_((std::filesystem::temp_directory_path() / ("rosin-list-" + std::to_string(getpid()) + ".safetensors"))
+                  .string()) {}
   ~ListFile() override { std::filesystem::remove(path_); }
 
   void write(const std::string& header, const std::string& data) const {

@@ -53,7 +53,7 @@ Summary run_all(const fs::path& cases) {
   for (const fs::directory_entry& group : fs::directory_iterator(cases)) {
     if (!group.is_directory()) continue;
     for (const fs::directory_entry& folder : fs::directory_iterator(group)) {
-      if (fs::exists(folder.path() / "model.onnx")) add(summary, folder.path().filename(), run_case(folder));
+      if (fs::exists(folder.path() / "model.onnx")) add(summary, folder.path().filename().string(), run_case(folder));
     }
   }
   return summary;

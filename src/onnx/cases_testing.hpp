@@ -135,7 +135,7 @@ inline bool has_foreign_type(const onnx::GraphDefinition& graph) {
 
 inline CaseReport run_case(const fs::path& folder) {
   CaseReport report;
-  const std::string path = folder / "model.onnx";
+  const std::string path = (folder / "model.onnx").string();
   const std::vector<uint8_t> bytes = read_whole_file(path);
   const onnx::ModelDefinition definition = onnx::parse_model(bytes, path);
   int64_t opset = 0;
@@ -146,7 +146,7 @@ inline CaseReport run_case(const fs::path& folder) {
       report.result = CaseResult::foreign_type;
       return report;
     }
-    const std::string name = folder.filename();
+    const std::string name = folder.filename().string();
     const bool random =
         name.find("bernoulli") != std::string::npos || name.find("training_dropout") != std::string::npos;
     report.why = run_sets(onnx::load(path), folder, random);
