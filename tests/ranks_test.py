@@ -117,16 +117,6 @@ class Ranks(unittest.TestCase):
         for ran in self.logs_over_nccl("SumsOfSeveralStepsTrainAsOneRank"):
             self.assertEqual(ran.count("nccl group\n"), 4, ran)  # of the second and the fourth of five steps
 
-    def test_a_step_that_fails_on_the_device_of_one_rank_is_made_by_none(self):
-        nccl = [(more["ROSIN_TEST_DEVICE"], more) for _, more in self.over_nccl()]
-        for backend, more in [*DEVICES.items(), *nccl]:
-            if not (BUILD / "rosin" / f"librosin_{backend.lower()}.so").is_file():
-                continue
-            with self.subTest(backend, more=more), tempfile.TemporaryDirectory() as kernels:
-                self.run_as(ROSIN_RUN, 2, "--gtest_also_run_disabled_tests",
-                            "--gtest_filter=DeviceRanks.DISABLED_AStepThatFailsOnOneRankIsMadeByNone",
-                            **more | {"ROSIN_TEST_DEVICE": backend, "ROSIN_CACHE_DIR": kernels})
-
     def test_ranks_that_meet_at_an_address(self):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))

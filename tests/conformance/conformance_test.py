@@ -129,6 +129,10 @@ class Page(unittest.TestCase):
         for entry in ROOT.iterdir():
             if entry.name not in ("backends", "build", ".git"):
                 (folder / entry.name).symlink_to(entry)
+        (folder / "backends").mkdir()
+        for entry in (ROOT / "backends").iterdir():
+            if not (entry / "CMakeLists.txt").is_file():  # what plug-ins and transports share
+                (folder / "backends" / entry.name).symlink_to(entry)
         text = PAGE.read_text(encoding="utf-8")
         for name, code in re.findall(r"^```\S+ (backends/\S+)\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
             path = folder / name
