@@ -3,11 +3,16 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <string>
+#include <system_error>
 
 #include <rosin/error.hpp>
 
 namespace rosin {
+
+/// What the system says of a file that is not there. (Windows counts that as 2 too.)
+inline std::string no_such_file() { return std::system_category().message(ENOENT); }
 
 /// The text of the Error that f throws, or "no error".
 template <class F> std::string error_of(F&& f) {

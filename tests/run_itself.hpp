@@ -16,6 +16,9 @@ struct Outcome {
   std::string text;
 };
 
+/// Whether this system names the program.
+inline bool can_run_itself() { return std::filesystem::exists("/proc/self/exe"); }
+
 inline Outcome run_itself(const std::string& test, const std::string& environment) {
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
   // (Devices are at work until the process ends, which a leak checker cannot look at. The one test is in any shard.)

@@ -15,6 +15,8 @@
 
 #include "data/idx_file.hpp"
 
+#include "../tests/error_testing.hpp"
+
 namespace fs = std::filesystem;
 
 namespace rosin {
@@ -120,7 +122,7 @@ TEST_F(Idx, AMissingPathOrADirectoryIsNamed) {
     return "no error";
   };
   EXPECT_EQ(message(path("no")),
-            "read: the file must be readable; '" + path("no") + "': No such file or directory; check the path");
+            "read: the file must be readable; '" + path("no") + "': " + no_such_file() + "; check the path");
   EXPECT_EQ(message(directory.string()),
             "read: the file must be readable; '" + directory.string() + "': it is a directory; check the path");
 }
@@ -254,7 +256,7 @@ TEST_F(ImageFolders, TheFourFilesMakeADataSet) {
 TEST_F(ImageFolders, AWrongPathIsNamed) {
   EXPECT_THROW(read_image_folder(""), Error);
   fs::remove_all(directory);
-  EXPECT_EQ(folder_error(), "read_image_folder: cannot open 'DIR'; No such file or directory; check the path");
+  EXPECT_EQ(folder_error(), "read_image_folder: cannot open 'DIR'; " + no_such_file() + "; check the path");
   std::ofstream(directory) << "a file";
   EXPECT_EQ(folder_error(), "read_image_folder: 'DIR' is not a folder; give the folder that holds the idx files");
 }

@@ -20,6 +20,8 @@
 #include "io/python_testing.hpp"
 #include "io/real_files_testing.hpp"
 
+#include "../tests/error_testing.hpp"
+
 #ifdef ROSIN_HAVE_JSON
 
 namespace rosin {
@@ -104,6 +106,9 @@ TEST_F(ReadingFiles, AnOptimiserNeverWritesTheMappedFile) {
 }
 
 TEST_F(ReadingFiles, AMappedFileThatIsSavedAnewStaysWhatItWas) {
+#ifdef _WIN32
+  GTEST_SKIP() << "file systems that do not rename as POSIX does replace no file that is mapped";
+#endif
   save(path("m.safetensors"), {{"x", full({2000}, 1.0f)}});
   const Array x = load(path("m.safetensors"), {.map = true})["x"];
   save(path("m.safetensors"), {{"x", full({10}, 2.0f)}});
@@ -253,7 +258,8 @@ TEST_F(ReadingFiles, AnIndexThatDoesNotFitItsFilesIsRefused) {
   EXPECT_NE(text_of(R"({"weight_map":{"y":"a.safetensors"}})").find("tensor 'y': this one is not there"),
             std::string::npos);
   EXPECT_NE(text_of(R"({"weight_map":{"x":"../a.safetensors"}})").find("of its own folder"), std::string::npos);
-  EXPECT_NE(text_of(R"({"weight_map":{"x":"b.safetensors"}})").find("b.safetensors': No such file"), std::string::npos);
+  EXPECT_NE(text_of(R"({"weight_map":{"x":"b.safetensors"}})").find("b.safetensors': " + no_such_file()),
+            std::string::npos);
   EXPECT_NE(text_of(R"({"weight_map":{"x":"a.safetensors","x":"a.safetensors"}})").find("occurs twice"),
             std::string::npos);
   for (const char* map : {"[]", "{}", "3", "", R"({"weight_map":{"x":3}})", R"({"weight_map":{"x":["a"]}})",

@@ -8,6 +8,8 @@
 
 #include "io/real_files_testing.hpp"
 
+#include "../tests/error_testing.hpp"
+
 #ifdef ROSIN_HAVE_JSON
 
 namespace rosin {
@@ -228,7 +230,7 @@ TEST_F(SafetensorsRules, EveryTypeOfTheFormatThatArraysHaveIsRead) {
 
 TEST_F(SafetensorsRules, AMissingFileAndAFolderAreNamed) {
   EXPECT_EQ(error_here([&] { load(path("no.safetensors")); }),
-            "load: the file must be readable; 'DIR/no.safetensors': No such file or directory; check the path");
+            "load: the file must be readable; 'DIR/no.safetensors': " + no_such_file() + "; check the path");
   std::filesystem::create_directory(path("d.safetensors"));
   EXPECT_EQ(error_here([&] { load(path("d.safetensors")); }),
             "load: the file must be readable; 'DIR/d.safetensors': it is a directory; check the path");
