@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <string>
+#include <system_error>
 
 namespace rosin {
 
@@ -17,7 +18,11 @@ struct Outcome {
 };
 
 /// Whether this system names the program.
-inline bool can_run_itself() { return std::filesystem::exists("/proc/self/exe"); }
+inline bool can_run_itself() {
+  std::error_code error;
+  static_cast<void>(std::filesystem::read_symlink("/proc/self/exe", error));
+  return !error;
+}
 
 inline Outcome run_itself(const std::string& test, const std::string& environment) {
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();

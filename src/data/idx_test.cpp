@@ -256,7 +256,7 @@ TEST_F(ImageFolders, TheFourFilesMakeADataSet) {
 TEST_F(ImageFolders, AWrongPathIsNamed) {
   EXPECT_THROW(read_image_folder(""), Error);
   fs::remove_all(directory);
-  EXPECT_EQ(folder_error(), "read_image_folder: cannot open 'DIR'; " + no_such_file() + "; check the path");
+  EXPECT_EQ(folder_error(), "read_image_folder: cannot open 'DIR'; No such file or directory; check the path");
   std::ofstream(directory) << "a file";
   EXPECT_EQ(folder_error(), "read_image_folder: 'DIR' is not a folder; give the folder that holds the idx files");
 }
