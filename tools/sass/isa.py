@@ -3,7 +3,6 @@ tests/fake_hip keeps the text of the kernels of each class, clang-19 compiles it
 and a table says what stands in the assembly. Called by ./run isa:
   isa.py --build build/release [--write FILE] [CLASS...]
 Exit status: 0 all there, 3 a tool is missing (said on the last line). Read first: sass.py, the same for NVIDIA's."""
-import argparse
 import concurrent.futures
 import pathlib
 import re
@@ -192,22 +191,5 @@ def verdicts(text):
     return found
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--build", default=sass.ROOT / "build" / "release")
-    parser.add_argument("--write", type=pathlib.Path)
-    parser.add_argument("classes", nargs="*")
-    options = parser.parse_args()
-    try:
-        page = table(measure(options.build, options.classes))
-    except sass.Missing as missing:
-        print(f"isa: SKIPPED, {missing}")
-        return 3
-    if options.write:
-        options.write.write_text(page, encoding="utf-8")
-    print(page, end="")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(sass.command("isa", lambda build, classes: table(measure(build, classes))))

@@ -271,16 +271,17 @@ def measure(build, names=()):
     return {name: [row_of(kernel, CLASSES[name]) for kernel in found] for name, found in zip(names, kernels)}
 
 
-def main():
+def command(tool, page_of):
+    """The command line of a tool that writes a page: `page_of(build, classes)`. Its exit status."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", default=ROOT / "build" / "release")
     parser.add_argument("--write", type=pathlib.Path)
     parser.add_argument("classes", nargs="*")
     options = parser.parse_args()
     try:
-        page = table(measure(options.build, options.classes))
+        page = page_of(options.build, options.classes)
     except Missing as missing:
-        print(f"sass: SKIPPED, {missing}")
+        print(f"{tool}: SKIPPED, {missing}")
         return 3
     if options.write:
         options.write.write_text(page, encoding="utf-8")
@@ -289,4 +290,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command("sass", lambda build, classes: table(measure(build, classes))))
