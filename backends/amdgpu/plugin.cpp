@@ -251,7 +251,7 @@ rosin_device_info info_of(int ordinal) {
   info.registers = attribute(max_registers_per_block);
   info.argument_bytes = 4096;
   info.vector_bytes = 16;
-  info.instructions = ROSIN_TAKES_VECTORS | ROSIN_TAKES_READ_ONLY | ROSIN_TAKES_CHOICES;
+  info.instructions = ROSIN_TAKES_VECTORS | ROSIN_TAKES_READ_ONLY | ROSIN_TAKES_CHOICES | ROSIN_TAKES_ARRIVALS;
   if (info.warp > 1) info.instructions |= ROSIN_TAKES_SHUFFLE;
   info.matrix_types = amdgpu::matrix_types(architecture);
   return info;

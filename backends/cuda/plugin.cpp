@@ -291,7 +291,7 @@ rosin_device_info info_of(int ordinal) {
   info.registers = if_known(max_registers_per_block);
   info.argument_bytes = cuda::takes_long_lists(attribute(compute_capability_major)) ? 32764 : 4096;
   info.vector_bytes = 16;
-  info.instructions = ROSIN_TAKES_VECTORS | ROSIN_TAKES_READ_ONLY | ROSIN_TAKES_CHOICES;
+  info.instructions = ROSIN_TAKES_VECTORS | ROSIN_TAKES_READ_ONLY | ROSIN_TAKES_CHOICES | ROSIN_TAKES_ARRIVALS;
   if (info.warp > 1) info.instructions |= ROSIN_TAKES_SHUFFLE;
   if (driver.functions.function_set && info.largest_shared > info.shared_bytes) {
     info.instructions |= ROSIN_TAKES_LARGE_SHARED;

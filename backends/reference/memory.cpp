@@ -1,4 +1,5 @@
 // Loads and stores: buffers in global memory, shared arrays, and what rounding to an element type does.
+#include <algorithm>
 #include <cstring>
 
 #include "interpret.hpp"
@@ -244,6 +245,46 @@ void choose(Frame& frame, const Step& step) {
   if (!frame.active().all) fault(frame, step, frame.active().first, "some items of a group choose a buffer alone");
   frame.buffers[to] = frame.buffers[from];
   frame.arguments[to] = static_cast<uint32_t>(from);
+}
+
+namespace {
+
+/// What all items of the group have.
+template <class T> int64_t common_value(Frame& frame, const Step& step, size_t operand) {
+  const T* values = frame.at<T>(operand);
+  for (int i = 1; i < frame.items; ++i) {
+    if (values[i] != values[0]) fault(frame, step, i, "arrives elsewhere than the first item of its group");
+  }
+  return values[0];
+}
+
+/// Groups run one after another, each as a whole.
+template <class Index> void arrive_at(Frame& frame, const Step& step) {
+  barrier(frame, step);
+  const int64_t at = common_value<Index>(frame, step, step.operands[0]);
+  const int64_t groups = common_value<int32_t>(frame, step, step.operands[1]);
+  const Block& block = frame.buffers[step.immediate];
+  const uint64_t count = block.bytes / sizeof(int32_t);
+  if (static_cast<uint64_t>(at) >= count) outside(frame, step, 0, at, count);
+  char* place = static_cast<char*>(block.base) + static_cast<uint64_t>(at) * sizeof(int32_t);
+  note(frame, step, place, sizeof(int32_t));
+  int32_t arrived = 0;
+  std::memcpy(&arrived, place, sizeof arrived);
+  if (arrived < 0 || arrived >= groups) {
+    fault(frame, step, 0, "arrives behind " + std::to_string(arrived) + " of " + std::to_string(groups) + " groups");
+  }
+  const bool last = ++arrived == groups;
+  if (last) arrived = 0;
+  std::memcpy(place, &arrived, sizeof arrived);
+  std::fill_n(frame.at<Bool>(step.out), frame.items, Bool{last});
+}
+
+}  // namespace
+
+Run arrive(int index_type) {
+  if (index_type == ROSIN_SCALAR_INT32) return &arrive_at<int32_t>;
+  if (index_type == ROSIN_SCALAR_INT64) return &arrive_at<int64_t>;
+  return nullptr;
 }
 
 Run round(int rosin_type) {

@@ -76,7 +76,7 @@ rosin_status device_info(int32_t device, rosin_device_info* info) {
     all.largest_shared = largest_shared;
     if (!options.first_page) {
       all.instructions = ROSIN_TAKES_VECTORS | ROSIN_TAKES_READ_ONLY | ROSIN_TAKES_SHUFFLE | ROSIN_TAKES_LARGE_SHARED |
-                         ROSIN_TAKES_MATRICES | ROSIN_TAKES_CHOICES;
+                         ROSIN_TAKES_MATRICES | ROSIN_TAKES_CHOICES | ROSIN_TAKES_ARRIVALS;
       all.matrix_types = matrix_types;
     }
     all.uuid[0] = 1;

@@ -121,6 +121,7 @@ Run copy(int type);
 Run begin_loop(int type);
 Run end_loop(int type);
 void choose(Frame& frame, const Step& step);
+Run arrive(int index_type);
 void begin_if(Frame& frame, const Step& step);
 void begin_else(Frame& frame, const Step& step);
 void end_if(Frame& frame, const Step& step);

@@ -49,6 +49,7 @@ class Translator {
   void exchange();
   void multiply();
   void choose_buffer();
+  void arrive_at_counter();
   size_t buffer_number(int64_t named) const;
   int element_of(size_t buffer) const;
   void mark_stored(size_t buffer);
@@ -212,6 +213,7 @@ void Translator::instruction() {
       return value(pack(static_cast<int>(in.immediate)), 2);
     case ROSIN_MULTIPLY_MATRICES: return multiply();
     case ROSIN_CHOOSE: return choose_buffer();
+    case ROSIN_ARRIVE: return arrive_at_counter();
     case ROSIN_BARRIER: return action(&barrier, 0);
     case ROSIN_VARIABLE: need(type_of(0) == in.type, "starts as another type"); return value(copy(in.type), 1);
     case ROSIN_ASSIGN:
@@ -382,6 +384,14 @@ void Translator::choose_buffer() {
   need(kernel_.chosen_[number] == type, "chooses a buffer of another type");
   choices_.emplace_back(number, static_cast<size_t>(buffer));
   action(&choose, 0, static_cast<int64_t>(kernel_.buffer_count_ + number) << 32 | buffer);
+}
+
+void Translator::arrive_at_counter() {
+  const size_t buffer = buffer_number(at(place_).immediate);
+  need(element_of(buffer) == ROSIN_INT32, "counts in elements of another type");
+  need(at(place_).type == ROSIN_SCALAR_BOOL && type_of(1) == ROSIN_SCALAR_INT32, "arrives with other types");
+  mark_stored(buffer);
+  value(arrive(type_of(0)), 2, static_cast<int64_t>(buffer));
 }
 
 void Translator::mark_read_only() {

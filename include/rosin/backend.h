@@ -137,7 +137,8 @@ typedef enum rosin_instruction_set {
   ROSIN_TAKES_LARGE_SHARED = 8, /* no instruction: the shared arrays of a kernel may take up to largest_shared bytes */
   ROSIN_TAKES_MATRICES = 16, /* PACK, SHARED_LOAD_VECTOR, SHARED_STORE_VECTOR, and MULTIPLY_MATRICES of those elements
                                of matrix_types that it is for; with vectors and shuffles; warp is 32 */
-  ROSIN_TAKES_CHOICES = 32   /* CHOOSE */
+  ROSIN_TAKES_CHOICES = 32,  /* CHOOSE */
+  ROSIN_TAKES_ARRIVALS = 64  /* ARRIVE */
 } rosin_instruction_set;
 
 /* ---- Kernels -------------------------------------------------------------------------------------------------------
@@ -151,7 +152,8 @@ typedef enum rosin_instruction_set {
  * around). Instructions between LOOP and END_LOOP, IF and END_IF see values from outside, and theirs are not seen
  * there; only what ASSIGN put into a VARIABLE comes out.
  *
- * A read of memory that another item of the launch writes is defined only in shared memory with a BARRIER between. */
+ * A read of memory that another item of the launch writes is defined only in shared memory with a BARRIER between, and
+ * behind an ARRIVE. */
 typedef enum rosin_operation {
   /* The primitives, with operands x, y, z; `type` is the result's. */
   ROSIN_INPUT,   /* not in kernels */
@@ -222,8 +224,10 @@ typedef enum rosin_operation {
   ROSIN_SHARED_LOAD_VECTOR,  /* as LOAD_VECTOR, of a shared array of Int32, UInt32 or Float32 */
   ROSIN_SHARED_STORE_VECTOR, /* as STORE_VECTOR, likewise */
   ROSIN_MULTIPLY_MATRICES,   /* the warp's x * y + z, see below; elements of x and y: rosin_type `immediate` */
-  ROSIN_CHOOSE /* no value: from here on buffer number ROSIN_CHOSEN_BUFFER + the upper 32 bits of `immediate` is the
-                  buffer that the lower ones say, in all items of the group */
+  ROSIN_CHOOSE, /* no value: from here on buffer number ROSIN_CHOSEN_BUFFER + the upper 32 bits of `immediate` is the
+                   buffer that the lower ones say, in all items of the group */
+  ROSIN_ARRIVE  /* Bool: whether this group is the last of y (Int32) that arrive at element x of buffer `immediate`, see
+                   below */
 } rosin_operation;
 
 /* Vectors in memory have elements of 1, 2 or 4 bytes, 4, 8 or 16 bytes together, and at most vector_bytes.
@@ -244,6 +248,10 @@ typedef enum rosin_operation {
  *
  * Buffers that are chosen have one type, whichever they are; loads and stores, of vectors too, name them as others. For
  * each, the first CHOOSE stands outside of all LOOPs and IFs.
+ *
+ * ARRIVE: every item of the group reaches it, as a BARRIER, which it is as well; all get the same value. The element
+ * (Int32) counts the groups that have arrived: it is 0 before the first arrives and once the last has, and nothing else
+ * touches it. What groups stored before they arrived, the last one reads as it was stored.
  *
  * Vectors of shared arrays have elements of 4 bytes, 8 or 16 bytes together; in the text such arrays begin at multiples
  * of 16 bytes.

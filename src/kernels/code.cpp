@@ -40,6 +40,7 @@ int operand_count(const KernelInstruction& instruction) {
     case KernelOperation::shuffle:
     case KernelOperation::pack:
     case KernelOperation::shared_store_vector:
+    case KernelOperation::arrive:
     case KernelOperation::assign: return 2;
     case KernelOperation::round:
     case KernelOperation::load:
@@ -91,6 +92,7 @@ bool is_pure(const KernelInstruction& instruction) {
     case KernelOperation::barrier:
     case KernelOperation::read_only:
     case KernelOperation::choose:
+    case KernelOperation::arrive:
     case KernelOperation::shuffle:  // all items of a warp reach these
     case KernelOperation::multiply_matrices:
     case KernelOperation::variable:
@@ -140,10 +142,14 @@ bool is_store(const KernelInstruction& instruction) {
   return instruction.is(KernelOperation::store) || instruction.is(KernelOperation::store_vector);
 }
 
+bool is_write(const KernelInstruction& instruction) {
+  return is_store(instruction) || instruction.is(KernelOperation::arrive);
+}
+
 int array_of(const KernelInstruction& instruction) { return static_cast<int>(instruction.immediate & INT32_MAX); }
 
 int buffer_of(const KernelInstruction& instruction) {
-  const bool touches = is_store(instruction) || instruction.is(KernelOperation::load) ||
+  const bool touches = is_write(instruction) || instruction.is(KernelOperation::load) ||
                        instruction.is(KernelOperation::load_vector) || instruction.is(KernelOperation::read_only);
   return touches ? array_of(instruction) : -1;
 }
@@ -156,7 +162,7 @@ std::vector<char> stored_buffers(const KernelCode& code) {
   std::vector<char> stored(code.buffers.size(), 0);
   std::vector<char> chosen;  // of those that are chosen
   for (const KernelInstruction& instruction : code.instructions) {
-    if (!is_store(instruction)) continue;
+    if (!is_write(instruction)) continue;
     const int buffer = buffer_of(instruction);
     const auto at = static_cast<size_t>(buffer % chosen_buffer);
     std::vector<char>& list = buffer < chosen_buffer ? stored : chosen;
@@ -435,6 +441,11 @@ std::vector<Term> KernelWriter::multiply_matrices(DType element, std::span<const
 }
 
 void KernelWriter::barrier() { append(static_cast<uint16_t>(KernelOperation::barrier), ScalarType::int32, {}); }
+
+Term KernelWriter::arrive(int buffer, Term at, Term count) {
+  const Term whole = convert(count, ScalarType::int32);
+  return append(static_cast<uint16_t>(KernelOperation::arrive), ScalarType::boolean, {at.place, whole.place}, buffer);
+}
 
 Term KernelWriter::variable(Term initial) {
   return append(static_cast<uint16_t>(KernelOperation::variable), initial.type, {initial.place});

@@ -52,7 +52,8 @@ enum class KernelOperation : uint16_t {
   shared_load_vector,
   shared_store_vector,
   multiply_matrices,
-  choose
+  choose,
+  arrive
 };
 
 /// `operation` is a Primitive or a KernelOperation.
@@ -87,6 +88,8 @@ int buffer_of(const KernelInstruction& instruction);  // -1: it touches none
 inline constexpr int chosen_buffer = 1 << 30;
 int lanes_of(const KernelInstruction& instruction);
 bool is_store(const KernelInstruction& instruction);
+/// Whether it changes memory: a store, or an arrival.
+bool is_write(const KernelInstruction& instruction);
 
 struct SharedArray {
   ScalarType type = ScalarType::float32;
@@ -119,6 +122,8 @@ struct LaunchBuffer {
   // As `scratch`: the plan's flags, Int64 elements, one for each entry of LaunchList::checks; and the one Int64 of the
   // device that is not 0 from the first check that fails until that is reported. Who runs launches keeps both.
   static constexpr int32_t flag = -2, guard = -3;
+  // From here on downwards: counters of the plan, see LaunchList::counters.
+  static constexpr int32_t first_counters = -4;
   int32_t value = -1;
   int32_t scratch = -1;
 };
@@ -191,6 +196,8 @@ class KernelWriter {
   std::vector<Term> shared_load_vector(int array, Term at, int lanes);
   void shared_store_vector(int array, Term at, std::span<const Term> values);
   void barrier();
+  /// Whether this group is the last of `count` that arrive at element `at` of a buffer of LaunchBuffer::counters.
+  Term arrive(int buffer, Term at, Term count);
   /// UInt32: x and y (Float32) as neighbouring elements of a 16-bit float, x in the lower bits.
   Term pack(DType storage, Term x, Term y);
   /// x * y + z of the warp's matrices: x (16, k) in 4 words of each item, y (k, 8) in 2, z (16, 8) in 4 Float32, as the

@@ -138,6 +138,18 @@ constexpr Word cuda_words[] = {
 #endif
   return floats4_of(x, y, z, w);
 })"},
+    // The fences of one item are those of its block: barriers stand before and behind.
+    {"arrives_last", R"($F bool arrives_last(i32* counters, i32 at, i32 count) {
+  bool last = false;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    __threadfence();
+    last = atomicAdd(&counters[at], 1) == count - 1;
+    if (last) counters[at] = 0;
+    __threadfence();
+  }
+  return __syncthreads_or(last);
+})"},
 };
 
 constexpr Word hip_words[] = {
@@ -154,6 +166,27 @@ constexpr Word hip_words[] = {
     {"reciprocal_approximate", "$F f32 reciprocal_approximate(f32 x) { return __builtin_amdgcn_rcpf(x); }"},
     {"tanh_approximate", R"($F f32 tanh_approximate(f32 x) {
   return 1.0f - 2.0f * reciprocal_approximate(1.0f + exp2_approximate(x * 2.8853900817779268f));
+})"},
+    {"group_barrier", R"($F void group_barrier() {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+  __builtin_amdgcn_s_barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+})"},
+    // The fences of one item are those of its group: barriers stand before and behind.
+    {"arrives_last", R"($F bool arrives_last(i32* counters, i32 at, i32 count) {
+  __attribute__((shared)) i32 found[1];
+  group_barrier();
+  if (__builtin_amdgcn_workitem_id_x() == 0) {
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent");
+    const bool last = __hip_atomic_fetch_add(&counters[at], 1, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT) == count - 1;
+    if (last) counters[at] = 0;
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "agent");
+    found[0] = last;
+  }
+  group_barrier();
+  const bool last = found[0] != 0;
+  group_barrier();
+  return last;
 })"},
 };
 
@@ -344,8 +377,7 @@ const Dialect dialects[] = {
         .large = "extern __attribute__((shared)) __attribute__((aligned(16))) unsigned char large_shared[];",
         .large_shared = "$T* const s$N = ($T*)(large_shared + $O);",
         .function = "static __attribute__((device)) __attribute__((always_inline))",
-        .barrier = "__builtin_amdgcn_fence(__ATOMIC_RELEASE, \"workgroup\"); __builtin_amdgcn_s_barrier(); "
-                   "__builtin_amdgcn_fence(__ATOMIC_ACQUIRE, \"workgroup\");",
+        .barrier = "group_barrier();",
         .group = {"__builtin_amdgcn_workgroup_id_x()", "__builtin_amdgcn_workgroup_id_y()",
                   "__builtin_amdgcn_workgroup_id_z()"},
         .item = "__builtin_amdgcn_workitem_id_x()",

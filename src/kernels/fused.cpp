@@ -35,8 +35,7 @@ class FusedWriter {
     }
     if (kernel_.whole_rows) {
       keep_for_roots();
-      write_rows(stores);
-      write_roots(layout_, number_, index_, roots_, given_, {}, ends_, list_);
+      if (!write_rows(stores)) write_roots(layout_, number_, index_, roots_, given_, {}, ends_, list_);
     } else {
       // First the roots: a store may take over the memory of a load. The last walk may do the stores on its way.
       const bool stored = write_roots(layout_, number_, index_, roots_, given_, stores, ends_, list_);
@@ -125,14 +124,15 @@ class FusedWriter {
     }
   }
 
-  void write_rows(const std::vector<size_t>& stores) {
-    if (sizes_.rows == 0) return;
+  /// Whether the roots are in the same launch.
+  bool write_rows(const std::vector<size_t>& stores) {
+    if (sizes_.rows == 0) return false;
     std::vector<size_t> wanted = stores;
     for (const RootJob& root : roots_) {
       if (root.scratch >= 0) wanted.push_back(root.instr);
     }
     for (const auto& [value, scratch] : given_) wanted.push_back(value);
-    if (wanted.empty()) return;
+    if (wanted.empty()) return false;
     KernelWriter w("rows", items_of_group, index_);
     KernelBody body(w, layout_, number_, wanted);
     std::vector<RowStore> to, values;
@@ -146,7 +146,10 @@ class FusedWriter {
     for (const auto& [value, scratch] : given_) values.push_back({value, scratch_buffer(value, scratch)});
     RowProgram rows(w, body, kernel_.row_dims, list_.device, std::move(to), std::move(values));
     rows.write();
-    list_.launches.push_back(w.finish(groups_for(sizes_.rows * rows.lanes())));
+    const int64_t groups = groups_for(sizes_.rows * rows.lanes());
+    const bool with_roots = add_up_behind(w, layout_, number_, roots_, groups, ends_, list_);
+    list_.launches.push_back(w.finish(groups));
+    return with_roots;
   }
 
   const Layout& layout_;

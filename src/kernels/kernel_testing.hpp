@@ -98,7 +98,11 @@ class InterpretedLaunches final : public plan::Prepared {
     const size_t flags = scratch.size(), guard = flags + 1;
     scratch.emplace_back(list_.checks.size() * sizeof(int64_t), 0);
     scratch.emplace_back(sizeof(int64_t), 0);
-    for (const Launch& launch : list_.launches) run_launch(launch, values, scratch, memory.scalars);
+    Scratch counters;
+    for (const int64_t count : list_.counter_counts) counters.emplace_back(static_cast<size_t>(count) * 4, 0);
+    const Scratch none_arrived = counters;
+    for (const Launch& launch : list_.launches) run_launch(launch, values, scratch, counters, memory.scalars);
+    EXPECT_EQ(counters, none_arrived);
     check(scratch[flags]);
     EXPECT_EQ(scratch[guard], std::vector<unsigned char>(sizeof(int64_t), 0));
   }
@@ -115,12 +119,15 @@ class InterpretedLaunches final : public plan::Prepared {
     return {base, before + static_cast<uint64_t>(layout_->views[at].count()) * size_of(type)};
   }
 
-  void run_launch(const Launch& launch, const std::vector<void*>& values, Scratch& scratch,
+  void run_launch(const Launch& launch, const std::vector<void*>& values, Scratch& scratch, Scratch& counters,
                   const ScalarValue* scalars) const {
     std::vector<reference::Block> buffers;
     for (const LaunchBuffer& buffer : launch.buffers) {
       if (buffer.value >= 0) {
         buffers.push_back(block_of(buffer.value, values));
+      } else if (buffer.scratch <= LaunchBuffer::first_counters) {
+        auto& bytes = counters[static_cast<size_t>(LaunchBuffer::first_counters - buffer.scratch)];
+        buffers.push_back({bytes.data(), bytes.size()});
       } else {
         // (flag and guard are the last two)
         const bool own = buffer.scratch >= 0;
@@ -159,7 +166,7 @@ class InterpretedExecutor final : public plan::DeviceExecutor {
   std::map<std::string, KernelCode> codes;
   std::vector<std::shared_ptr<const Structure>> structures;  // of what has run
   Abilities device{reference::vector_bytes, reference::warp, true, reference::largest_shared, 4096, true,
-                   reference::matrix_types};
+                   reference::matrix_types, true};
   RunCode run = interpret;
   bool far = false;                 // calls find their leaves at far_offset, and so count elements in Int64
   MathMode mode = MathMode::exact;  // the CPU, in whose place this stands, knows no other

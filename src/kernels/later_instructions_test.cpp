@@ -2,6 +2,7 @@
 // rows in shared memory. Each against the same kernels on a device that takes the first page alone, bit by bit.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include <rosin/compose.hpp>
@@ -41,6 +42,11 @@ int count_of(const std::map<std::string, KernelCode>& codes, KernelOperation ope
     for (const KernelInstruction& instruction : code.instructions) count += instruction.is(operation);
   }
   return count;
+}
+
+/// How many codes have names that begin so.
+int64_t named(const std::map<std::string, KernelCode>& codes, std::string_view name) {
+  return std::count_if(codes.begin(), codes.end(), [&](const auto& code) { return code.first.starts_with(name); });
 }
 
 void expect_same(const Array& got, const Array& wanted, const std::string& what) {
@@ -196,20 +202,41 @@ TEST(LaterInstructions, PartsOfOneCodeShareItAndChooseTheirBuffers) {
 
 TEST(LaterInstructions, SumsOfPartsShareALaunch) {
   const Array x = numbers({40, 3000}), y = numbers({40, 3000});
-  const auto codes = same_bits([&] { return concat({sum(x * y, 1), sum(x - y, 1), sum(x * x, 1)}, 0); });
-  int columns = 0;
-  for (const auto& [name, code] : codes) columns += name.starts_with("column_parts");
-  EXPECT_EQ(columns, 1);
+  Abilities waits = InterpretedExecutor().device;
+  waits.arrivals = false;
+  const auto three = [&] { return concat({sum(x * y, 1), sum(x - y, 1), sum(x * x, 1)}, 0); };
+  std::map<std::string, KernelCode> columns, whole;
+  expect_same(on(waits, three, &columns), on(first_page, three), "columns");
+  EXPECT_EQ(named(columns, "column_parts"), 1);
   // Sums of all elements of one kernel are added up together too: nobody has to choose whose.
-  const auto whole = same_bits([&] {
+  const auto all = [&] {
     const auto one = [](const Array& z) { return reshape(sum(z), {1}); };
     return concat({one(x * y), one(x - y), one(x * x)}, 0);
-  });
-  int parts = 0;
-  for (const auto& [name, code] : whole) {
-    parts += name.starts_with("sum_parts") && count_of({{name, code}}, KernelOperation::choose) == 0;
-  }
-  EXPECT_EQ(parts, 1);
+  };
+  expect_same(on(waits, all, &whole), on(first_page, all), "sums");
+  EXPECT_EQ(named(whole, "sum_parts"), 1);
+  EXPECT_EQ(count_of(whole, KernelOperation::choose), 0);
+}
+
+Array log_of_sums(const Array& x) {
+  const Array shifted = x - maximum(x, 0);
+  return log(sum(exp(shifted), 0));
+}
+
+TEST(LaterInstructions, WhoComesLastAddsUpTheParts) {
+  const Array x = numbers({40, 3000}), long_line = numbers({100000}), wide = numbers({7, 5, 20000});
+  const auto check = [](auto&& f, int64_t arrivals) {
+    const auto codes = same_bits(f);
+    EXPECT_EQ(named(codes, "column_parts") + named(codes, "sum_parts"), 0);
+    EXPECT_EQ(count_of(codes, KernelOperation::arrive), arrivals);
+  };
+  check([&] { return sum(x, 1); }, 1);
+  check([&] { return sum(long_line * long_line); }, 1);
+  check([&] { return sum(wide, {0, 2}); }, 1);
+  check([&] { return maximum(x, 1) + sum(x, 1); }, 1);  // what follows from the sums is theirs too
+  check([&] { return sum(x, 0); }, 0);                  // no parts
+  const Array few = numbers({10, 300});
+  check([&] { return sum(log_of_sums(few)); }, 1);  // behind the rows, in their launch
 }
 
 TEST(LaterInstructions, LongRowsStayInOneKernel) {

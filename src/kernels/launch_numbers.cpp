@@ -10,6 +10,7 @@ namespace rosin::kernels {
 namespace {
 
 constexpr size_t cell_bytes = 8;    // one number
+constexpr std::ptrdiff_t few_readers = 2;  // to update these costs less than a launch more, before which nobody begins
 constexpr size_t most_cells = 480;  // of one launch: 4096 bytes of arguments
 
 bool is_given(const LaunchNumber& number) { return number.scalar >= 0; }
@@ -115,7 +116,7 @@ class SharedNumbers {
 }  // namespace
 
 void share_numbers(LaunchList& list) {
-  if (std::count_if(list.launches.begin(), list.launches.end(), reads_numbers) < 2) return;
+  if (std::count_if(list.launches.begin(), list.launches.end(), reads_numbers) <= few_readers) return;
   SharedNumbers numbers(list);
   for (Launch& launch : list.launches) {
     if (reads_numbers(launch)) numbers.move(launch);

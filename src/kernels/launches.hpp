@@ -21,6 +21,7 @@ struct Abilities {
   int argument_bytes = 1024;     // of a launch
   bool choices = false;          // buffers may be chosen
   uint32_t matrix_types = 0;     // bit n: warps multiply matrices of DType n, and load vectors of shared memory
+  bool arrivals = false;         // the last of some groups goes on with what all have stored
 
   bool multiplies(DType element) const { return (matrix_types >> static_cast<int>(element) & 1) != 0; }
 };
@@ -31,10 +32,16 @@ struct LaunchList {
   std::vector<Launch> launches;
   std::vector<int64_t> scratch_bytes;  // of each scratch block, which lives for the whole run
   std::vector<int32_t> checks;         // nodes that check indices, see throw_index_error
+  std::vector<int64_t> counter_counts;  // of each block of counters: Int32, 0 before and after each run
 
   int32_t scratch(int64_t bytes) {
     scratch_bytes.push_back(bytes);
     return static_cast<int32_t>(scratch_bytes.size() - 1);
+  }
+  /// The same for counters.
+  int32_t counters(int64_t count) {
+    counter_counts.push_back(count);
+    return LaunchBuffer::first_counters - static_cast<int32_t>(counter_counts.size() - 1);
   }
 };
 
@@ -56,7 +63,7 @@ void guard_leaves(const Layout& layout, LaunchList& list);
 /// write_launches.
 void mark_read_only(const Layout& layout, LaunchList& list);
 
-/// Where several launches read numbers that come anew with each run, these read them from memory that one launch more
+/// Where more than two launches read numbers that come anew with each run, these read them from memory that one launch more
 /// writes first: so few launches of a graph are updated. That is no part of write_launches.
 void share_numbers(LaunchList& list);
 

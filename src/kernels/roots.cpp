@@ -50,6 +50,32 @@ class RootWriter {
     return stored_;
   }
 
+  /// See add_up_behind.
+  void run_behind(KernelWriter& w, const std::vector<RootJob>& roots, int64_t groups) {
+    const RootSizes s = sizes_of(roots.front());
+    const Shares shares(s.reduced, s.run);
+    const std::vector<int32_t> ends = take_ends(layout_, number_, results_of(roots), index_, ends_);
+    Operands all = operands(w, roots, {}, {});
+    RootEnds behind(w, layout_, ends, results_of(roots));
+    when_last(w, 1, w.index(0), w.number(groups), [&] {
+      const Term lanes = w.number(shares.lanes), item = w.convert(w.item(), w.index_type());
+      const Term slot = w.quotient(item, lanes);
+      const Share share{slot == 0, item - slot * lanes, lanes, w.index(0), true};
+      const Line line{share.number, w.index(0), w.select(share.valid, w.number(s.reduced), w.index(0)), share.lane, lanes};
+      finish_sums(w, roots, s, all.to, walk_line(w, roots, s, all, {}, shares.strip, line), share, behind);
+    });
+  }
+
+  /// Whether that may be done: rows have left operands of sums of a single part.
+  bool may_run_behind(const std::vector<RootJob>& roots) const {
+    const auto is_whole = [&](const RootJob& root) {
+      const RootSizes s = sizes_of(root);
+      return root.scratch >= 0 && kernel_.instrs[root.instr].row && s.results == 1 && parts_of_sums(s) == 1;
+    };
+    return list_.device.arrivals && !roots.empty() && sizes_.rows > 0 &&
+           std::all_of(roots.begin(), roots.end(), is_whole);
+  }
+
  private:
   const Value& v(int32_t value) const { return layout_.structure->graph.values[static_cast<size_t>(value)]; }
 
@@ -84,19 +110,22 @@ class RootWriter {
     return sum;
   }
 
-  /// A walk of neighbours meets neighbours where the first dim is added up, or items own strips; elsewhere it pays for
-  /// few elements.
+  /// A walk of neighbours meets neighbours where the first dim is added up, where items own strips, and where lines of
+  /// items stand one behind the other; elsewhere it pays for few elements.
   bool stores_go_along(const std::vector<RootJob>& jobs) const {
     constexpr int64_t few = 1 << 16;
     if (kernel_.instrs[jobs.front().instr].row) return false;
     const RootSizes s(sizes_, 0, kept(jobs.front()));
-    return sizes_.row * sizes_.rows <= few || !s.columns() ||
+    return sizes_.row * sizes_.rows <= few || !s.columns() || s.run == s.results ||
            (strip_of(s.run) > 1 && sizes_.sizes[0] % widest_strip == 0);
   }
 
+  RootSizes sizes_of(const RootJob& job) const {
+    return {sizes_, kernel_.instrs[job.instr].row ? kernel_.row_dims : 0, kept(job)};
+  }
+
   void write_root(const std::vector<RootJob>& jobs, const std::vector<size_t>& stores) {
-    const bool row = kernel_.instrs[jobs.front().instr].row;
-    RootSizes s(sizes_, row ? kernel_.row_dims : 0, kept(jobs.front()));
+    RootSizes s = sizes_of(jobs.front());
     if (s.results == 0) return;
     s.parts = s.columns() ? parts_of_columns(s) : parts_of_sums(s);
     s.part_size = groups_for(s.reduced, s.parts);
@@ -108,12 +137,20 @@ class RootWriter {
       if (s.parts > 1) partial.push_back(list_.scratch(s.results * s.parts * bytes_of(type)));
     }
     const std::vector<int32_t> ends = take_ends(layout_, number_, results_of(jobs), index_, ends_), none;
-    if (s.columns()) write_columns(jobs, s, partial, stores, partial.empty() ? ends : none);
-    else write_sums(jobs, s, partial, stores, partial.empty() ? ends : none);
+    const bool once = partial.empty() || list_.device.arrivals;  // parts are added up by who comes last
+    if (s.columns()) write_columns(jobs, s, partial, stores, once ? ends : none);
+    else write_sums(jobs, s, partial, stores, once ? ends : none);
     stored_ = !stores.empty();
-    if (partial.empty()) return;
+    if (once) return;
     if (s.columns()) write_parts_of_columns(jobs, s, partial, ends);
     else write_parts_of_sums(jobs, s, partial, ends);
+  }
+
+  /// Whether the last of `groups` that have stored parts of `count` results, each group of one, has come: body() is what
+  /// it does then.
+  template <class F> void when_last(KernelWriter& w, int64_t count, Term which, Term groups, F&& body) {
+    const int counters = w.buffer(DType::Int32, {-1, list_.counters(count)});
+    w.when(w.arrive(counters, which, groups), body);
   }
 
   std::vector<int32_t> results_of(const std::vector<RootJob>& jobs) const {
@@ -247,21 +284,55 @@ class RootWriter {
     const Shares shares(s.part_size, s.run);
     const Term results = w.number(s.results), reduced = w.number(s.reduced), parts = w.number(s.parts);
     const Term lanes = w.number(shares.lanes), part_size = w.number(s.part_size);
-    const DimSizes sizes = dim_sizes(w, s);
     const Term at = w.global(), slot = w.quotient(at, lanes), lane = at - slot * lanes;
     const Term valid = slot < results * parts, part = w.quotient(slot, results), result = slot - part * results;
     const Term begin = part * part_size, end = w.select(valid, min(begin + part_size, reduced), w.index(0));
-    const std::vector<Term> kept_at = w.coordinates(result, sizes.kept);
+    const std::vector<Term> sums = walk_line(w, jobs, s, all, stores, shares.strip, {result, begin, end, lane, lanes});
+    if (partial.empty()) {
+      finish_sums(w, jobs, s, all.to, sums, {valid, lane, lanes, slot, true}, behind);
+    } else {
+      RootEnds later(w, layout_, {}, {});
+      finish_sums(w, jobs, s, all.to, sums, {valid, lane, lanes, slot, false}, later);
+      if (list_.device.arrivals) add_parts_at_last(w, jobs, s, all.to, result, behind);
+    }
+    list_.launches.push_back(w.finish(groups_for(s.results * s.parts * shares.lanes)));
+  }
+
+  /// Behind parts, each of which a whole group has added up: of each result, by the group that stores its last part.
+  void add_parts_at_last(KernelWriter& w, const std::vector<RootJob>& jobs, const RootSizes& s,
+                         const std::vector<int>& from, Term result, RootEnds& behind) {
+    const std::vector<int> to = final_buffers(w, jobs);
+    when_last(w, s.results, result, w.number(s.parts), [&] {
+      const Term lanes = w.number(power_of_two_for(s.parts, items_of_group));
+      const Term item = w.convert(w.item(), w.index_type()), slot = w.quotient(item, lanes);
+      add_parts_of_sums(w, jobs, s, from, to, {slot == 0, item - slot * lanes, lanes, result, true}, behind);
+    });
+  }
+
+  std::vector<int> final_buffers(KernelWriter& w, const std::vector<RootJob>& jobs) const {
+    std::vector<int> to;
+    for (const RootJob& job : jobs) to.push_back(result_buffer(w, job, -1));
+    return to;
+  }
+
+  /// What an item adds up: its strips among the elements from `begin` to `end` of a result's line.
+  struct Line {
+    Term result, begin, end, lane, lanes;
+  };
+
+  std::vector<Term> walk_line(KernelWriter& w, const std::vector<RootJob>& jobs, const RootSizes& s, Operands& all,
+                              const std::vector<size_t>& stores, int strip, const Line& line) const {
+    const DimSizes sizes = dim_sizes(w, s);
+    const std::vector<Term> kept_at = w.coordinates(line.result, sizes.kept);
     const std::vector<Term> sums = neutrals(w, jobs, 1);
     const auto spot_of = [&](Term n) { return joined(w, s, sizes, kept_at, w.coordinates(n, sizes.reduced)); };
-    const bool whole = is_short(all.body, shares.strip);
-    w.loop(begin + lane * shares.strip, end, lanes * shares.strip, [&](Term first) {
-      if (whole) return add_strip(w, jobs, s, all, stores, shares.strip, first, spot_of, sums);
-      w.loop(w.index(shares.strip), [&](Term within) { add_one(w, jobs, all, stores, spot_of(first + within), sums); });
+    const bool whole = is_short(all.body, strip);
+    w.loop(line.begin + line.lane * strip, line.end, line.lanes * strip, [&](Term first) {
+      if (whole) return add_strip(w, jobs, s, all, stores, strip, first, spot_of, sums);
+      w.loop(w.index(strip), [&](Term within) { add_one(w, jobs, all, stores, spot_of(first + within), sums); });
     });
     all.body.leave();
-    finish_sums(w, jobs, s, all.to, sums, {valid, lane, lanes, slot, partial.empty()}, behind);
-    list_.launches.push_back(w.finish(groups_for(s.results * s.parts * shares.lanes)));
+    return sums;
   }
 
   /// Of an item that has sums: which of the `lanes` that share them it is, and their number.
@@ -395,19 +466,25 @@ class RootWriter {
     }
     RootEnds behind(w, layout_, ends, results_of(jobs));
     const int64_t lanes_of_result = power_of_two_for(s.parts, items_of_group);
-    const Term count = w.number(s.results), of = w.number(s.parts), lanes = w.number(lanes_of_result);
+    const Term lanes = w.number(lanes_of_result);
     const Term at = w.global(), result = w.quotient(at, lanes), lane = at - result * lanes;
-    const Term valid = result < count;
-    const std::vector<Term> sums = neutrals(w, jobs, 1);
-    w.loop(lane, w.select(valid, of, w.index(0)), lanes, [&](Term part) {
-      for (size_t i = 0; i < jobs.size(); ++i) {
-        const ScalarType type = kernel_.instrs[jobs[i].instr].type;
-        add(w, jobs[i], sums[i], w.convert(w.load(from[i], part * count + result), type));
-      }
-    });
-    finish_sums(w, jobs, s, to, sums, {valid, lane, lanes, result, true}, behind);
+    add_parts_of_sums(w, jobs, s, from, to, {result < w.number(s.results), lane, lanes, result, true}, behind);
     list_.launches.push_back(w.finish(groups_for(s.results * lanes_of_result)));
     list_.launches.back().sharing = Sharing::like;
+  }
+
+  void add_parts_of_sums(KernelWriter& w, const std::vector<RootJob>& jobs, const RootSizes& s,
+                         const std::vector<int>& from, const std::vector<int>& to, const Share& share,
+                         RootEnds& behind) const {
+    const Term count = w.number(s.results), parts = w.number(s.parts);
+    const std::vector<Term> sums = neutrals(w, jobs, 1);
+    w.loop(share.lane, w.select(share.valid, parts, w.index(0)), share.lanes, [&](Term part) {
+      for (size_t i = 0; i < jobs.size(); ++i) {
+        const ScalarType type = kernel_.instrs[jobs[i].instr].type;
+        add(w, jobs[i], sums[i], w.convert(w.load(from[i], part * count + share.number), type));
+      }
+    });
+    finish_sums(w, jobs, s, to, sums, share, behind);
   }
 
   // ---- Columns ----
@@ -524,15 +601,57 @@ class RootWriter {
     });
     all.body.leave();
     std::map<ScalarType, int> arrays;
-    std::vector<Term> whole;
-    for (size_t i = 0; i < jobs.size(); ++i) {
-      const auto own = std::span(sums).subspan(i * static_cast<size_t>(strip), static_cast<size_t>(strip));
-      whole.push_back(combine_lines(w, s, at, kernel_.instrs[jobs[i].instr], own, arrays, all.to[i], [&](Term result) {
-        return partial.empty() ? place(w, jobs[i], s, result) : at.part * w.number(s.results) + result;
-      }));
+    if (partial.empty()) {
+      finish_columns(w, jobs, s, at, strip, sums, arrays, all.to, behind);
+    } else {
+      for (size_t i = 0; i < jobs.size(); ++i) {
+        combine_lines(w, s, at, kernel_.instrs[jobs[i].instr], of_job(sums, i, strip), arrays, all.to[i],
+                      [&](Term result) { return at.part * w.number(s.results) + result; });
+      }
+      if (list_.device.arrivals) {
+        const std::vector<int> to = final_buffers(w, jobs);
+        when_last(w, grid.blocks(s.results, strip), at.block, w.number(s.parts), [&] {
+          Column whole = at;
+          whole.begin = at.line;
+          whole.end = w.select(at.valid, w.number(s.parts), w.index(0));
+          add_parts_of_columns(w, jobs, s, whole, strip, arrays, all.to, to, behind);
+        });
+      }
     }
-    write_ends(w, jobs, s, at, strip, whole, behind);
     list_.launches.push_back(w.finish(grid.blocks(s.results, strip) * s.parts));
+  }
+
+  static std::span<const Term> of_job(std::span<const Term> sums, size_t job, int strip) {
+    return sums.subspan(job * static_cast<size_t>(strip), static_cast<size_t>(strip));
+  }
+
+  /// The results of a group, and what follows from them.
+  void finish_columns(KernelWriter& w, const std::vector<RootJob>& jobs, const RootSizes& s, const Column& at,
+                      int strip, std::span<const Term> sums, std::map<ScalarType, int>& arrays,
+                      const std::vector<int>& to, RootEnds& behind) const {
+    std::vector<Term> results;
+    for (size_t i = 0; i < jobs.size(); ++i) {
+      results.push_back(combine_lines(w, s, at, kernel_.instrs[jobs[i].instr], of_job(sums, i, strip), arrays, to[i],
+                                      [&](Term result) { return place(w, jobs[i], s, result); }));
+    }
+    write_ends(w, jobs, s, at, strip, results, behind);
+  }
+
+  /// The parts from `at.begin` to `at.end` of all results.
+  void add_parts_of_columns(KernelWriter& w, const std::vector<RootJob>& jobs, const RootSizes& s, const Column& at,
+                            int strip, std::map<ScalarType, int>& arrays, const std::vector<int>& from,
+                            const std::vector<int>& to, RootEnds& behind) const {
+    const auto width = static_cast<size_t>(strip);
+    const std::vector<Term> sums = neutrals(w, jobs, strip);
+    w.loop(at.begin, at.end, at.lines, [&](Term part) {
+      const Term first = part * w.number(s.results) + at.result;
+      for (size_t i = 0; i < jobs.size(); ++i) {
+        const std::vector<Term> x = w.load_vector(from[i], first, strip, list_.device.vector_bytes);
+        const ScalarType type = kernel_.instrs[jobs[i].instr].type;
+        for (size_t lane = 0; lane < width; ++lane) add(w, jobs[i], sums[i * width + lane], w.convert(x[lane], type));
+      }
+    });
+    finish_columns(w, jobs, s, at, strip, sums, arrays, to, behind);
   }
 
   /// Adds up the parts of every result, in the same way.
@@ -552,25 +671,8 @@ class RootWriter {
       to.push_back(result_buffer(w, jobs[i], -1));
     }
     RootEnds behind(w, layout_, ends, results_of(jobs));
-    const auto width = static_cast<size_t>(strip);
-    const Column at = column_of(w, s, grid, strip);
-    const std::vector<Term> sums = neutrals(w, jobs, strip);
-    w.loop(at.begin, at.end, at.lines, [&](Term part) {
-      const Term first = part * w.number(s.results) + at.result;
-      for (size_t i = 0; i < jobs.size(); ++i) {
-        const std::vector<Term> x = w.load_vector(from[i], first, strip, list_.device.vector_bytes);
-        const ScalarType type = kernel_.instrs[jobs[i].instr].type;
-        for (size_t lane = 0; lane < width; ++lane) add(w, jobs[i], sums[i * width + lane], w.convert(x[lane], type));
-      }
-    });
     std::map<ScalarType, int> arrays;
-    std::vector<Term> results;
-    for (size_t i = 0; i < jobs.size(); ++i) {
-      results.push_back(combine_lines(w, s, at, kernel_.instrs[jobs[i].instr],
-                                      std::span(sums).subspan(i * width, width), arrays, to[i],
-                                      [&](Term result) { return place(w, jobs[i], s, result); }));
-    }
-    write_ends(w, jobs, s, at, strip, results, behind);
+    add_parts_of_columns(w, jobs, s, column_of(w, s, grid, strip), strip, arrays, from, to, behind);
     list_.launches.push_back(w.finish(grid.blocks(s.results, strip)));
     list_.launches.back().sharing = Sharing::like;
   }
@@ -587,6 +689,15 @@ class RootWriter {
 };
 
 }  // namespace
+
+bool add_up_behind(KernelWriter& writer, const Layout& layout, int32_t kernel, const std::vector<RootJob>& roots,
+                   int64_t groups, std::vector<int32_t>& ends, LaunchList& list) {
+  const std::map<size_t, int32_t> given;
+  RootWriter roots_of(layout, kernel, writer.index_type(), given, ends, list);
+  if (!roots_of.may_run_behind(roots)) return false;
+  roots_of.run_behind(writer, roots, groups);
+  return true;
+}
 
 bool write_roots(const Layout& layout, int32_t kernel, ScalarType index, const std::vector<RootJob>& roots,
                  const std::map<size_t, int32_t>& given, const std::vector<size_t>& stores, std::vector<int32_t>& ends,

@@ -23,4 +23,9 @@ bool write_roots(const Layout& layout, int32_t kernel, ScalarType index, const s
                  const std::map<size_t, int32_t>& given, const std::vector<size_t>& stores, std::vector<int32_t>& ends,
                  LaunchList& list);
 
+/// Where a row program has left the operands of roots that are the sums of few rows: writes behind it, in its launch of
+/// `groups`, that the last group adds them up. False: nothing is written, they need launches of their own.
+bool add_up_behind(KernelWriter& writer, const Layout& layout, int32_t kernel, const std::vector<RootJob>& roots,
+                   int64_t groups, std::vector<int32_t>& ends, LaunchList& list);
+
 }  // namespace rosin::kernels

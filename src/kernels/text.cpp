@@ -300,7 +300,8 @@ class Printer {
       case KernelOperation::shared_load_vector:
       case KernelOperation::shared_store_vector:
       case KernelOperation::multiply_matrices:
-      case KernelOperation::choose: return false;
+      case KernelOperation::choose:
+      case KernelOperation::arrive: return false;
     }
     return true;
   }
@@ -367,7 +368,7 @@ class Printer {
     const auto number = chosen_buffer + static_cast<int>(instruction.immediate >> lanes_shift);
     const bool first = chosen_.emplace(number, code_.buffers[static_cast<size_t>(from)]).second;
     const bool constant = std::none_of(code_.instructions.begin(), code_.instructions.end(),
-                                       [&](const auto& i) { return is_store(i) && buffer_of(i) == number; });
+                                       [&](const auto& i) { return is_write(i) && buffer_of(i) == number; });
     line(fill(first ? "$Q$C$T* $q = $p;" : "$q = $p;", {{'Q', dialect_.pointer},
                                                         {'C', constant ? "const " : ""},
                                                         {'T', element_name(type_of(number))},
@@ -477,6 +478,9 @@ class Printer {
         return value(place, fill(static_cast<DType>(which) == DType::Float16 ? "f16_pair($x, $y)" : "b16_pair($x, $y)",
                                  {{'x', x}, {'y', y}}));
       case KernelOperation::choose: return choose(instruction);
+      case KernelOperation::arrive:
+        return value(place, fill("arrives_last($p, $x, $y)",
+                                 {{'p', pointer(buffer_of(instruction))}, {'x', x}, {'y', y}}));
       case KernelOperation::read_only:  // stands in the head
       case KernelOperation::load_vector:
       case KernelOperation::lane:

@@ -101,14 +101,18 @@ typedef float f32;
 static __attribute__((device)) __attribute__((always_inline)) u16 f16_of_f32(f32 x) )"
                               R"({ return __builtin_bit_cast(u16, (_Float16)x); }
 static __attribute__((device)) __attribute__((always_inline)) )") +
+                      R"(void group_barrier() {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+  __builtin_amdgcn_s_barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+}
+static __attribute__((device)) __attribute__((always_inline)) )" +
                       divide + R"(
 extern "C" __attribute__((global)) __attribute__((amdgpu_flat_work_group_size(64, 64))) void small()" +
                       R"(i32* p0, u16* p1, i32 a0) {
   __attribute__((shared)) i32 s0[64];
 )" +
-                      body("__builtin_amdgcn_workitem_id_x()",
-                           "__builtin_amdgcn_fence(__ATOMIC_RELEASE, \"workgroup\"); __builtin_amdgcn_s_barrier(); "
-                           "__builtin_amdgcn_fence(__ATOMIC_ACQUIRE, \"workgroup\");"));
+                      body("__builtin_amdgcn_workitem_id_x()", "group_barrier();"));
 }
 
 TEST(KernelText, IsMetal) {
@@ -273,6 +277,20 @@ TEST(KernelText, ChoosesBuffersByPointers) {
     EXPECT_NE(text.find(pointer), text.npos) << text;
     EXPECT_NE(text.find("q0[v"), text.npos) << text;
   }
+}
+
+TEST(KernelText, CountsGroupsThatArrive) {
+  KernelWriter writer("arrivals", 64, ScalarType::int64);
+  const int counters = writer.buffer(DType::Int32, {}), out = writer.buffer(DType::Int32, {});
+  const Term last = writer.arrive(counters, writer.index(3), writer.number(5));
+  writer.when(last, [&] { writer.store(out, writer.index(0), writer.literal(ScalarType::int32, 1)); });
+  const KernelCode code = writer.finish(5).code;
+  EXPECT_EQ(stored_buffers(code), (std::vector<char>{1, 1}));
+  const std::string cuda = text_of(Language::cuda, code), hip = text_of(Language::hip, code);
+  EXPECT_NE(cuda.find("= arrives_last(p0, v"), cuda.npos) << cuda;
+  EXPECT_NE(cuda.find("atomicAdd(&counters[at], 1) == count - 1;"), cuda.npos) << cuda;
+  EXPECT_NE(hip.find("__hip_atomic_fetch_add(&counters[at], 1, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT)"), hip.npos)
+      << hip;
 }
 
 TEST(KernelText, PutsLargeSharedArraysWhereTheLaunchSays) {

@@ -62,7 +62,9 @@ class PluginPrepared final : public plan::Prepared {
       checked_ = std::make_shared<const CheckedPlan>(device, layout_, std::move(list.checks));
     }
     steps_ = std::make_unique<DeviceSteps>(layout_, calls_);
-    steps_->make(list, std::move(kernels), checked_ ? &checked_->flags() : nullptr, guard_);
+    if (!list.counter_counts.empty()) counters_.emplace(device, DeviceSteps::counter_bytes(list));
+    steps_->make(list, std::move(kernels),
+                 {checked_ ? &checked_->flags() : nullptr, guard_, counters_ ? &counters_->block() : nullptr});
     graph_ = std::make_unique<DeviceGraph>(device, *steps_, checked_ ? guard_ : nullptr);
     std::vector<std::string> ops;
     for (const kernels::Launch& launch : list.launches) ops.push_back(launch.what);
@@ -98,6 +100,7 @@ class PluginPrepared final : public plan::Prepared {
     DeviceRun run(device_, memory, ops_, marks.cuts().size());
     if (guard_) run.reads(*guard_);
     if (checked_) run.reads(checked_->flags());
+    if (counters_) run.reads(counters_->block());
     RunSites sites = checked_ ? sites_of(memory) : nullptr;
     const int place = checked_ ? device_.flags.reserve() : IndexFlags::none;
     steps_->fill(memory);
@@ -197,6 +200,7 @@ class PluginPrepared final : public plan::Prepared {
   std::vector<LibraryCall> calls_;
   std::vector<int32_t> call_steps_;                      // of the plan, one for each call
   const DeviceBlock* guard_ = nullptr;                   // of the device, where kernels ask it
+  std::optional<PlanZeros> counters_;                    // of groups that arrive
   std::shared_ptr<const CheckedPlan> checked_;           // null: the plan checks nothing
   std::shared_ptr<const std::vector<std::string>> ops_;  // of each launch, for messages
   mutable RunSites sites_ = std::make_shared<const std::vector<plan::NodeSite>>();  // of the last run

@@ -29,6 +29,7 @@ static_assert(static_cast<int>(KernelOperation::round) == ROSIN_ROUND &&
               static_cast<int>(KernelOperation::shuffle) == ROSIN_SHUFFLE &&
               static_cast<int>(KernelOperation::multiply_matrices) == ROSIN_MULTIPLY_MATRICES &&
               static_cast<int>(KernelOperation::choose) == ROSIN_CHOOSE &&
+              static_cast<int>(KernelOperation::arrive) == ROSIN_ARRIVE &&
               kernels::chosen_buffer == ROSIN_CHOSEN_BUFFER);
 
 /// One code in C, and the lists that it points to.
@@ -87,6 +88,7 @@ kernels::Abilities abilities_of(const rosin_device_info& info) {
   device.read_only = takes(ROSIN_TAKES_READ_ONLY);
   device.argument_bytes = std::max(info.argument_bytes, device.argument_bytes);
   device.choices = takes(ROSIN_TAKES_CHOICES);
+  device.arrivals = takes(ROSIN_TAKES_ARRIVALS);
   device.matrix_types = takes(ROSIN_TAKES_MATRICES) ? info.matrix_types : 0;
   device.shared_bytes = takes(ROSIN_TAKES_LARGE_SHARED) ? info.largest_shared : info.shared_bytes;
   return device;

@@ -28,15 +28,43 @@ rosin_number number_of(const kernels::LaunchNumber& number, const ScalarValue& v
 
 }  // namespace
 
-void DeviceSteps::make(const kernels::LaunchList& list, std::vector<LoadedKernel> kernels, const Memory* flags,
-                       const Memory* guard) {
+void DeviceSteps::make(const kernels::LaunchList& list, std::vector<LoadedKernel> kernels, const Fixed& fixed) {
   place_scratch(list);
+  place_counters(list);
   for (size_t i = 0; i < kernels.size(); ++i) add(list.launches[i], std::move(kernels[i]));
   for (const Buffer& buffer : buffers) {
-    const Memory* fixed = buffer.value == LaunchBuffer::flag ? flags : guard;
-    places.push_back({buffer.value < Buffer::arena ? static_cast<rosin_memory*>(fixed->data) : nullptr, buffer.offset});
+    const Memory* memory = buffer.value == LaunchBuffer::flag    ? fixed.flags
+                           : buffer.value == LaunchBuffer::guard ? fixed.guard
+                                                                 : fixed.counters;
+    places.push_back(
+        {buffer.value < Buffer::arena ? static_cast<rosin_memory*>(memory->data) : nullptr, buffer.offset});
   }
   find_last_writers();
+}
+
+namespace {
+
+/// Where buffers begin that stand in one block.
+constexpr uint64_t counter_alignment = 64;
+
+uint64_t bytes_of_counters(int64_t count) {
+  const uint64_t bytes = static_cast<uint64_t>(count) * sizeof(int32_t);
+  return (bytes + counter_alignment - 1) / counter_alignment * counter_alignment;
+}
+
+}  // namespace
+
+size_t DeviceSteps::counter_bytes(const kernels::LaunchList& list) {
+  size_t bytes = 0;
+  for (const int64_t count : list.counter_counts) bytes += bytes_of_counters(count);
+  return bytes;
+}
+
+void DeviceSteps::place_counters(const kernels::LaunchList& list) {
+  counter_offsets_.push_back(0);
+  for (const int64_t count : list.counter_counts) {
+    counter_offsets_.push_back(counter_offsets_.back() + bytes_of_counters(count));
+  }
 }
 
 void DeviceSteps::find_last_writers() {
@@ -69,6 +97,11 @@ DeviceSteps::Buffer DeviceSteps::buffer_of(const kernels::LaunchBuffer& buffer) 
   const auto from = [](int32_t value, int32_t owner, uint64_t offset, uint64_t bytes) {
     return Buffer{value, owner, offset, offset, offset + bytes};
   };
+  if (buffer.scratch <= LaunchBuffer::first_counters) {
+    const auto block = static_cast<size_t>(LaunchBuffer::first_counters - buffer.scratch);
+    return from(LaunchBuffer::first_counters, LaunchBuffer::first_counters, counter_offsets_[block],
+                counter_offsets_[block + 1] - counter_offsets_[block]);
+  }
   if (buffer.scratch < -1) return from(buffer.scratch, buffer.scratch, 0, sizeof(int64_t));
   if (buffer.value < 0) {
     const auto scratch = static_cast<size_t>(buffer.scratch);

@@ -27,8 +27,7 @@ class DeviceSteps {
     size_t first_buffer = 0, buffer_count = 0;  // of a call: its arrays, and its workspace if it has one
     size_t first_number = 0, number_count = 0;
   };
-  /// Where a step reads or writes: bytes of the arena, of the memory of a leaf or an output, or of the plan's flags and
-  /// the device's guard (LaunchBuffer::flag, guard), which stand where they stand.
+  /// Where a step reads or writes: bytes of the arena, of the memory of a leaf or an output, or of what is Fixed.
   struct Buffer {
     static constexpr int32_t arena = -1;
     int32_t value = arena;
@@ -42,10 +41,17 @@ class DeviceSteps {
   DeviceSteps(std::shared_ptr<const plan::Layout> layout, const std::vector<LibraryCall>& calls)
       : layout_(std::move(layout)), calls_(calls) {}
 
+  /// What stands where it stands, as far as launches ask for it: LaunchBuffer::flag, guard and counters.
+  struct Fixed {
+    const Memory* flags = nullptr;
+    const Memory* guard = nullptr;
+    const Memory* counters = nullptr;
+  };
+  /// Bytes of all counters of the list.
+  static size_t counter_bytes(const kernels::LaunchList& list);
+
   /// `list.launches[i].call`, where it is one, is a place in `calls`.
-  /// `flags`, `guard`: what the launches read of them, null where they read none.
-  void make(const kernels::LaunchList& list, std::vector<LoadedKernel> kernels, const Memory* flags,
-            const Memory* guard);
+  void make(const kernels::LaunchList& list, std::vector<LoadedKernel> kernels, const Fixed& fixed);
   /// Places and numbers of this run.
   void fill(const plan::RunMemory& memory);
 
@@ -86,6 +92,7 @@ class DeviceSteps {
   };
 
   void place_scratch(const kernels::LaunchList& list);
+  void place_counters(const kernels::LaunchList& list);
   void find_last_writers();
   void add(const kernels::Launch& launch, LoadedKernel kernel);
   Buffer buffer_of(const kernels::LaunchBuffer& buffer) const;
@@ -96,6 +103,7 @@ class DeviceSteps {
   std::vector<size_t> written_after_;  // by whose memory it is, see Buffer::owner
   std::vector<int64_t> scratch_bytes_;
   std::vector<uint64_t> scratch_offsets_;
+  std::vector<uint64_t> counter_offsets_;  // where each block of counters begins, and the last ends
   size_t arena_bytes_ = 0;
   bool complete_ = true;
 };

@@ -15,34 +15,17 @@ constexpr const char* what = "check of indices";
 
 rosin_place place_of(const DeviceBlock& block) { return {static_cast<rosin_memory*>(block.data), 0}; }
 
-/// A block of zeros.
-DeviceBlock* zeros(OpenDevice& device, size_t count) {
-  DeviceBlock* block = device.pool.allocate(count * sizeof(int64_t));
-  try {
-    const std::vector<int64_t> values(count, 0);
-    device.upload(*block, values.data(), count * sizeof(int64_t));
-  } catch (...) {
-    release(block);
-    throw;
-  }
-  return block;
-}
-
 }  // namespace
 
 CheckedPlan::CheckedPlan(OpenDevice& device, std::shared_ptr<const plan::Layout> layout, std::vector<int32_t> checks)
-    : device_(device), layout_(std::move(layout)), checks_(std::move(checks)), flags_(zeros(device, checks_.size())) {
+    : device_(device), layout_(std::move(layout)), checks_(std::move(checks)), flags_(device, checks_.size() * sizeof(int64_t)) {
   const std::lock_guard guard(device.flags.plans_lock_);
   device.flags.plans_.push_back(this);
 }
 
 CheckedPlan::~CheckedPlan() {
-  {
-    const std::lock_guard guard(device_.flags.plans_lock_);
-    std::erase(device_.flags.plans_, this);
-  }
-  device_.compute().has_written(*flags_, device_.compute().last());  // who gets the memory next waits for that
-  release(flags_);
+  const std::lock_guard guard(device_.flags.plans_lock_);
+  std::erase(device_.flags.plans_, this);
 }
 
 void CheckedPlan::throw_error(const std::vector<int64_t>& flags, std::span<const plan::NodeSite> sites) const {
@@ -67,7 +50,7 @@ DeviceBlock& IndexFlags::guard() {
     device_.check(device_.functions.alloc_pinned(device_.device, (ring_length + 1) * sizeof(int64_t), &words), what);
     words_ = static_cast<int64_t*>(words);
   }
-  guard_ = zeros(device_, 1);
+  guard_ = zeros(device_, sizeof(int64_t));
   return *guard_;
 }
 

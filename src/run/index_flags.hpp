@@ -18,7 +18,7 @@
 
 #include "plan/device.hpp"
 #include "plan/layout.hpp"
-#include "run/device_pool.hpp"
+#include "run/plan_zeros.hpp"
 
 namespace rosin {
 
@@ -34,7 +34,7 @@ class CheckedPlan {
   CheckedPlan& operator=(const CheckedPlan&) = delete;
   ~CheckedPlan();
 
-  DeviceBlock& flags() const { return *flags_; }
+  DeviceBlock& flags() const { return flags_.block(); }
   size_t count() const { return checks_.size(); }
   /// The error that the flags tell of, of a run whose nodes were recorded at these sites.
   [[noreturn]] void throw_error(const std::vector<int64_t>& flags, std::span<const plan::NodeSite> sites) const;
@@ -43,7 +43,7 @@ class CheckedPlan {
   OpenDevice& device_;
   const std::shared_ptr<const plan::Layout> layout_;
   const std::vector<int32_t> checks_;
-  DeviceBlock* flags_;
+  const PlanZeros flags_;
 };
 
 /// The error of a run that came before what its catcher asked for, which has not begun: it is nobody else's.

@@ -77,6 +77,7 @@ void print_features(Rig& rig, std::ostream& out) {
   say("bytes of a load", takes(ROSIN_TAKES_VECTORS) ? std::to_string(info.vector_bytes) : "an element");
   say("items that exchange values", takes(ROSIN_TAKES_SHUFFLE) ? std::to_string(info.warp) : "none");
   say("one kernel updates many parameters", yes(takes(ROSIN_TAKES_CHOICES)));
+  say("sums of many groups in one kernel", yes(takes(ROSIN_TAKES_ARRIVALS)));
   say("a step as one graph", yes(api.graph_create != nullptr));
   say("copies between two devices", api.copy_peer ? "straight, or as the driver chooses" : "through the host");
   say("memory that is there becomes pinned", yes(api.pin != nullptr));

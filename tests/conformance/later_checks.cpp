@@ -376,6 +376,50 @@ void buffers_are_chosen(Rig& rig) {
   }
 }
 
+/// Eight groups store, each for itself, at one of two counters; the last to come at each adds up what all of them have
+/// stored. Twice, as counters are 0 again behind the first.
+void the_last_group_sees_what_all_stored(Rig& rig) {
+  if (!takes(rig, ROSIN_TAKES_ARRIVALS)) return;
+  constexpr int64_t groups = 64, items = 64, counters = 2, each = groups / counters;
+  Code code;
+  code.name = "arrives";
+  code.group = items;
+  code.buffers = {ROSIN_INT32, ROSIN_INT32, ROSIN_INT32, ROSIN_INT32};  // given, parts, counters, sums
+  const Value counter = code.binary(ROSIN_BIT_AND, code.group_at(0), code.int32(counters - 1));
+  const Value at = code.global();
+  const Value given = code.load(0, ROSIN_SCALAR_INT32, at);
+  code.store(1, at, code.binary(ROSIN_MULTIPLY, given, given));
+  const Value last = code.add(ROSIN_ARRIVE, ROSIN_SCALAR_BOOL, {counter, code.int32(each)}, 2);
+  code.when(last);
+  const Value sum = code.variable(code.int32(0));
+  const Value part = code.loop(code.int32(0), code.int32(each), code.int32(1));
+  const Value group = code.binary(ROSIN_ADD, code.binary(ROSIN_MULTIPLY, part, code.int32(counters)), counter);
+  const Value there = code.binary(ROSIN_ADD, code.binary(ROSIN_MULTIPLY, group, code.int32(items)), code.item());
+  code.assign(sum, code.binary(ROSIN_ADD, sum, code.load(1, ROSIN_SCALAR_INT32, there)));
+  code.end_loop();
+  const Value to = code.binary(ROSIN_ADD, code.binary(ROSIN_MULTIPLY, counter, code.int32(items)), code.item());
+  code.store(3, to, sum);
+  code.end_if();
+  const size_t count = groups * items;
+  const Module module(rig, {&code, 1});
+  const Memory from(rig, 4 * count), parts(rig, 4 * count), arrived(rig, 64), sums(rig, 4 * counters * items);
+  rig.write<int32_t>(arrived.at(), std::vector<int32_t>(16, 0));
+  for (int32_t turn = 0; turn < 2; ++turn) {
+    std::vector<int32_t> numbers(count), wanted(counters * items, 0);
+    for (size_t i = 0; i < count; ++i) {
+      numbers[i] = static_cast<int32_t>(i) % 97 + turn;
+      wanted[i / items % counters * items + i % items] += numbers[i] * numbers[i];
+    }
+    rig.write<int32_t>(from.at(), numbers);
+    rig.write<int32_t>(parts.at(), std::vector<int32_t>(count, -1));
+    rig.write<int32_t>(sums.at(), std::vector<int32_t>(counters * items, -1));
+    const rosin_place places[] = {from.at(), parts.at(), arrived.at(), sums.at()};
+    rig.launch(rig.stream, module.kernel(code.name), places, groups);
+    expect(rig.read<int32_t>(sums.at(), counters * items) == wanted, "the last groups' sums");
+    expect(rig.read<int32_t>(arrived.at(), 16) == std::vector<int32_t>(16, 0), "counters are 0 again");
+  }
+}
+
 constexpr Check checks[] = {
     {"vectors are their elements", vectors_are_their_elements},
     {"vectors round as elements do", vectors_round_as_elements_do},
@@ -386,6 +430,7 @@ constexpr Check checks[] = {
     {"warps multiply matrices", warps_multiply_matrices},
     {"pairs are packed", pairs_are_packed},
     {"buffers are chosen", buffers_are_chosen},
+    {"the last group sees what all stored", the_last_group_sees_what_all_stored},
     {"shared memory holds vectors", shared_memory_holds_vectors},
 };
 

@@ -68,6 +68,7 @@ SEEN = {
     "large arrays are small": "later: shared arrays may be large",
     "rows of matrices take turns": "later: warps multiply matrices",
     "chooses once": "later: buffers are chosen",
+    "nobody comes last": "later: the last group sees what all stored",
     "packs the other way round": "later: pairs are packed",
     "matrices without warps": "device: the info keeps its bounds",
     "shared vectors are where they were written": "later: shared memory holds vectors",

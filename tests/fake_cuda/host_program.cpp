@@ -65,7 +65,9 @@ std::string host_text(const std::string& text) {
     const size_t next = text.find("__global__", begin + static_cast<size_t>(at->length()));
     const bool barrier = text.substr(begin, next - begin).find("__syncthreads") != std::string::npos ||
                          text.substr(begin, next - begin).find("shuffle_") != std::string::npos ||
-                         text.substr(begin, next - begin).find("matrices_") != std::string::npos;
+                         text.substr(begin, next - begin).find("matrices_") != std::string::npos ||
+                         text.substr(begin, next - begin).find("group_barrier") != std::string::npos ||
+                         text.substr(begin, next - begin).find("arrives_last") != std::string::npos;
     runners += runner_of((*at)[2], (*at)[1], (*at)[3], barrier);
   }
   std::string host = without_assembler(text);
@@ -73,6 +75,8 @@ std::string host_text(const std::string& text) {
   static const std::regex large(R"(extern __shared__[^;]*;)");
   static const std::regex large_array(R"((\w+)\* const (\w+) = \(\w+\*\)\(large_shared \+ (\d+)\);)");
   host = replaced(replaced(host, large, ""), large_array, "static LargeShared<$1, $3> $2;");
+  static const std::regex counters(R"(\(i32\* counters)");
+  host = replaced(host, counters, "(Global<i32> counters");
   static const std::regex vector(R"(\*\((?:const )?(\w+)\*\)\(([pqs]\d+) \+ (\w+)\))");
   host = replaced(host, vector, "$2.vector<$1>($3)");
   static const std::regex chosen(R"((?:const )?(\w+)\* (q\d+) = )");

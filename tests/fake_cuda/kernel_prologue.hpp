@@ -52,6 +52,14 @@ template <class T, bool read_only = false> class Global {
       for (u64 at = at_; at < at_ + sizeof(V); at += sizeof(T)) of_.writes(at);
       return *reinterpret_cast<V*>(at_) = value;
     }
+    Place operator&() const { return *this; }
+    /// One more, by who knows what it does: the value before.
+    V counts() const {
+      of_.inside(at_, sizeof(V));
+      if (!fake_item.released) fault("a block arrives that has not fenced");
+      fake_item.arriving = fake_item.arrived[fake_item.blocks] = at_;
+      return (*reinterpret_cast<V*>(at_))++;
+    }
 
    private:
     const Global& of_;
@@ -76,12 +84,17 @@ template <class T, bool read_only = false> class Global {
       return;
     }
     u32& writer = block_.writers[at - block_.begin];
-    if (writer >= fake_item.first && writer != fake_item.number)
+    if (writer >= fake_item.first && writer != fake_item.number && !has_arrived(writer))
       fault("a read of what another item of the launch wrote");
     u32* readers = block_.readers + 2 * (at - block_.begin);
     if (readers[0] == fake_item.number) return;
     readers[1] = readers[0];
     readers[0] = fake_item.number;
+  }
+  /// Whether the writer's block had arrived where this item's block did later.
+  static bool has_arrived(u32 writer) {
+    const u32 block = (writer - fake_item.first) / fake_item.items;
+    return fake_item.acquired != 0 && block <= fake_item.blocks && fake_item.arrived[block] == fake_item.acquired;
   }
   void writes(u64 at) const {
     if (block_.constant) fault("a write of memory that the launch has for reading alone");
@@ -297,6 +310,21 @@ struct alignas(16) float4 {
 };
 
 inline void __syncthreads() { fake_item.barrier(); }
+/// Of one item for its block, between barriers.
+inline void __threadfence() {
+  fake_item.released = true;
+  if (fake_item.arriving != 0) fake_item.acquired = fake_item.arriving;
+}
+inline int atomicAdd(const Global<int>::Place<int>& counter, int) { return counter.counts(); }
+inline int __syncthreads_or(int vote) {
+  fake_item.votes |= vote;
+  __syncthreads();
+  const int any = fake_item.votes;
+  __syncthreads();
+  if (fake_item.item == 0) fake_item.votes = 0;
+  __syncthreads();
+  return any;
+}
 inline int __shfl_sync(unsigned mask, int value, int of) {
   if (mask != 0xffffffffu) fault("a shuffle of a part of a warp");
   const unsigned mine = static_cast<unsigned>(value), place = static_cast<unsigned>(of) & (fake_item.warp - 1);

@@ -177,12 +177,18 @@ void run_kernel(const Function& function, const unsigned (&grid)[3], std::vector
   item.exchange = &Fibers::exchange;
   item.fault = &throw_fault;
   item.find = function.find ? function.find : &find_block;
+  std::vector<u64> arrived(blocks, 0);
+  item.arrived = arrived.data();
+  item.items = static_cast<u32>(items);
   for (uint64_t n = 0; n < blocks; ++n) {
     const uint64_t block = start % 2 == 0 ? n : blocks - 1 - n;  // first to last, or last to first
     item.block[0] = static_cast<u32>(block % grid[0]);
     item.block[1] = static_cast<u32>(block / grid[0] % grid[1]);
     item.block[2] = static_cast<u32>(block / grid[0] / grid[1]);
     ++item.phase;
+    item.blocks = static_cast<u32>(n);
+    item.released = false;
+    item.arriving = item.acquired = 0;
     const u32 first = start + static_cast<u32>(n * items);
     try {
       if (function.barrier) Fibers::instance().run(function, parameters.data(), first);

@@ -358,6 +358,12 @@ const Way ways[] = {
          each(all, ROSIN_CHOOSE, [](rosin_instruction& in) { in.immediate &= ~int64_t{1}; });
        });
      }},
+    {"nobody comes last",
+     [] {
+       computes([](Instructions& all) {
+         each(all, ROSIN_ARRIVE, [&](rosin_instruction& in) { all[in.operands[1]].immediate *= 2; });
+       });
+     }},
     {"packs the other way round",
      [] {
        computes([](Instructions& all) {
