@@ -301,6 +301,42 @@ TEST(AttentionOnDevice, KeepNoLogits) {
   EXPECT_LT(stats().written_bytes - before.written_bytes, length * length * heads * 4 / 8);
 }
 
+/// Queries, keys and values that are slices of one array, in any order: their slopes are written where they stand in
+/// that of the array, by no step more than three slopes take.
+TEST(AttentionOnDevice, SlopesOfOneArrayAreWrittenThere) {
+  const Device device = some_device();
+  struct Order {
+    int64_t features;  // of a head
+    int q, k, v;
+    DType type;
+  };
+  for (const Order& order : {Order{8, 0, 1, 2, Float32}, {5, 2, 0, 1, Float32}, {16, 1, 2, 0, BFloat16}}) {
+    const int64_t width = 2 * order.features;
+    Rng rng(5);
+    const Array all = cast(cast(randn(rng, {3 * width, 18, 2}), order.type), Float64);
+    const auto weighed = [&](const Array& q, const Array& k, const Array& v) {
+      return sum(square(dot_product_attention(q, k, v, {.heads = 2, .causal = true}).out));
+    };
+    const auto part = [&](const Array& x, int64_t n) { return slice(x, 0, n * width, (n + 1) * width); };
+    const auto joint = [&](const Array& x) { return weighed(part(x, order.q), part(x, order.k), part(x, order.v)); };
+    const Array there = transferred(cast(all, order.type), device.position());
+    const std::array<Array, 3> parts = {part(there, order.q), part(there, order.k), part(there, order.v)};
+    for (const Array& x : parts) eval(x);
+    const Stats before = stats();
+    const Array slope = gradient(joint, there);
+    eval(slope);
+    const Stats between = stats();
+    const auto [dq, dk, dv] = gradient(weighed, parts[0], parts[1], parts[2]);
+    for (const Array& x : {dq, dk, dv}) eval(x);
+    const Stats after = stats();
+    const Array wanted = gradient(joint, all);
+    const double bound = order.type == BFloat16 ? 5e-2 : 1e-5;
+    EXPECT_LE(maximum(abs(transferred(cast(slope, Float64), 0) - wanted)).item(), bound * maximum(abs(wanted)).item());
+    if (device.position() == 0) continue;  // the CPU puts them together
+    EXPECT_LE(between.written_bytes - before.written_bytes, after.written_bytes - between.written_bytes);
+  }
+}
+
 TEST(AttentionOnDevice, AutocastComputesInHalves) {
   const Device device = some_device();
   const auto sequence = [&] { return transferred(randn({16, 20, 2}), device.position()); };

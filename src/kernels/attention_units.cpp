@@ -149,7 +149,9 @@ bool takes(const Attention& a, const Abilities& device) {
   }
   if (a.queries() < least_places || a.keys() < least_places) return false;
   const auto aligned = [&](int32_t value) { return is_aligned(a, value); };
-  return aligned(a.query()) && aligned(a.key()) && aligned(a.value()) && (!a.backward || aligned(a.slope()));
+  const auto written = [&](int32_t value) { return value < 0 || aligned(value); };
+  return aligned(a.query()) && aligned(a.key()) && aligned(a.value()) &&
+         (!a.backward || (aligned(a.slope()) && std::all_of(a.call.results.begin(), a.call.results.end(), written)));
 }
 
 /// Of a warp: two read what is in shared memory half as often, where registers hold them and groups keep a device busy.

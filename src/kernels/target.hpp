@@ -19,6 +19,9 @@ class KernelTarget : public plan::Target {
                          call.kind == attention || call.kind == attention_data;
     return strided ? plan::Order::strided : plan::Order::contiguous;
   }
+  bool writes_strided(const plan::CallDescription& call) const override {
+    return call.kind == plan::CallKind::attention_data;
+  }
   int64_t longest_row() const override { return usual_row; }
   int recomputed_work() const override { return 200; }  // arithmetic is nearly free beside memory
   int vector_bytes() const override { return 16; }

@@ -102,8 +102,10 @@ void Fuser::place_movement(int32_t node) {
     case Movement::broadcast:
     case Movement::permute:
     case Movement::slice: return look_at(node, operand, Home::view);
-    case Movement::pad:
-    case Movement::concat: return add_call(node);
+    case Movement::concat:
+      if (!stands_where_made(node)) add_call(node);
+      return;
+    case Movement::pad: return add_call(node);
     case Movement::none: break;
   }
   throw_unknown(*v(node).op, "plans");
@@ -279,11 +281,34 @@ void Fuser::add_call(int32_t node) {
 void Fuser::place_part(int32_t node) {
   const int32_t unit = unit_of_[static_cast<size_t>(v(node).in[0])];
   int32_t& result = units[unit].results[static_cast<size_t>(v(node).attributes.as<PartAttributes>().number)];
-  if (result >= 0) return look_at(node, result, Home::alias);
+  if (result >= 0) {
+    ++readers_[static_cast<size_t>(result)];
+    return look_at(node, result, s_.homes[static_cast<size_t>(result)] == Home::own ? Home::alias : Home::view);
+  }
   result = node;
   unit_of_[static_cast<size_t>(node)] = unit;
   level_[static_cast<size_t>(node)] = Level::late;
   s_.homes[static_cast<size_t>(node)] = Home::own;
+}
+
+/// A concat of results of one call that nobody else reads: where the call writes them with any strides, it writes them
+/// into the concat's memory, which takes no step then.
+bool Fuser::stands_where_made(int32_t node) {
+  int32_t unit = -1;
+  for (int i = 0; i < v(node).operands; ++i) {
+    const int32_t part = v(node).in[i];
+    if (part < 0 || v(part).op == nullptr || v(part).op->kind != Kind::part) return false;
+    const auto at = static_cast<size_t>(part);
+    if (s_.homes[at] != Home::own || v(part).held || readers_[at] != 1 || (i > 0 && unit_of_[at] != unit)) return false;
+    unit = unit_of_[at];
+  }
+  const std::optional<CallDescription> call = unit >= 0 ? call_of(units[unit].members.front()) : std::nullopt;
+  if (!call || !target_.writes_strided(*call)) return false;
+  for (int i = 0; i < v(node).operands; ++i) look_at(v(node).in[i], node, Home::view);
+  unit_of_[static_cast<size_t>(node)] = unit;
+  level_[static_cast<size_t>(node)] = Level::late;
+  s_.homes[static_cast<size_t>(node)] = Home::own;
+  return true;
 }
 
 bool Fuser::known(int32_t unit, int32_t value, Level level) const {

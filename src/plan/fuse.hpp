@@ -70,6 +70,7 @@ class Fuser {
   void add_member(int32_t unit, int32_t value, Level level);
   void add_call(int32_t node);
   void place_part(int32_t node);
+  bool stands_where_made(int32_t node);
   bool known(int32_t unit, int32_t value, Level level) const;
   bool reads_row_of(int32_t unit, int32_t node) const;
   Level level_in(int32_t unit, int32_t node) const;

@@ -122,6 +122,17 @@ class LayoutMaker {
     view.offset = 2 * base.offset;
   }
 
+  /// A result that stands in a concat of results, or one that was recorded twice.
+  void look_at_share(int32_t value, const View& base, View& view) const {
+    std::copy(base.strides, base.strides + Shape::max_rank, view.strides);
+    const Value& concat = v(s_.base[at(value)]);
+    if (concat.op->kind == Kind::part) return;
+    const auto dim = static_cast<int>(sizes_.attributes[at(s_.base[at(value)])].as<DimAttributes>().dim);
+    for (const int32_t* part = concat.in.begin(); *part != value; ++part) {
+      view.offset += sizes_.shapes[at(*part)][dim] * base.strides[dim];
+    }
+  }
+
   void look(int32_t value, View& view) {
     make_view(s_.base[at(value)]);
     const View& base = layout_.views[at(s_.base[at(value)])];
@@ -138,6 +149,7 @@ class LayoutMaker {
       return std::swap(view.strides[0], view.strides[1]);
     }
     if (v(value).look == Look::parts || v(value).op->movement == Movement::parts) return look_at_parts(base, view);
+    if (v(value).op->kind == Kind::part) return look_at_share(value, base, view);
     const Attributes& attributes = sizes_.attributes[at(value)];
     switch (v(value).op->movement) {
       case Movement::broadcast:

@@ -55,7 +55,7 @@ class Compiler {
       if (!fuser_.units.alive(u) || !fuser_.units[u].call) continue;
       for (const int32_t value : written_by_epilogue(fuser_.units[u])) stored_[at(value)] = 1;
       for (const int32_t result : fuser_.units[u].results) {
-        if (result >= 0) stored_[at(result)] = 1;
+        if (result >= 0) stored_[at(fuser_.storage(result))] = 1;
       }
     }
     for (int32_t node = 0; node < s_.graph.nodes; ++node) {
@@ -204,7 +204,7 @@ class Compiler {
     step.results = unit.results;
     if (step.results.empty()) step.writes = written_by_epilogue(unit);
     for (const int32_t result : step.results) {
-      if (result >= 0) step.writes.push_back(result);
+      if (result >= 0) add_unique(step.writes, fuser_.storage(result));
     }
     add_kernels_behind(step, number);
   }

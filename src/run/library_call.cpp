@@ -56,6 +56,18 @@ plan::Order PluginTarget::order(const CallDescription& call, size_t i) const {
   return ask(device_, call, orders) ? static_cast<plan::Order>(orders[i]) : usual;
 }
 
+bool PluginTarget::writes_strided(const CallDescription& call) const {
+  if (!KernelTarget::writes_strided(call)) return false;
+  const auto is_result = [](const plan::CallArray& array) {
+    using enum plan::CallRole;
+    return array.role == query_gradient || array.role == key_gradient || array.role == value_gradient;
+  };
+  for (size_t i = 0; i < call.arrays.size(); ++i) {
+    if (is_result(call.arrays[i]) && order(call, i) != plan::Order::strided) return false;
+  }
+  return true;
+}
+
 MathMode PluginTarget::usual_mode() const {
   return device_.info.kind == ROSIN_DEVICE_GPU ? MathMode::standard : MathMode::exact;
 }

@@ -18,6 +18,7 @@ class PluginTarget final : public kernels::KernelTarget {
   explicit PluginTarget(OpenDevice& device) : device_(device) {}
   bool takes(const plan::CallDescription& call) const override;
   plan::Order order(const plan::CallDescription& call, size_t i) const override;
+  bool writes_strided(const plan::CallDescription& call) const override;
   MathMode usual_mode() const override;
   Form form() const override;
   int64_t longest_row() const override;
