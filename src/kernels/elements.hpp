@@ -75,6 +75,7 @@ template <class F> void launch_each(LaunchList& list, KernelWriter& writer, int6
   const Term i = writer.global(), end = writer.number(count);
   writer.when(i < end, [&] { body(i); });
   list.launches.push_back(writer.finish(groups_for(count)));
+  list.launches.back().sharing = Sharing::any;
 }
 
 /// The sizes of an array in strips along dim 0, and the coordinates of the first element of one.

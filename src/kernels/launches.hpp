@@ -63,7 +63,7 @@ void guard_leaves(const Layout& layout, LaunchList& list);
 /// write_launches.
 void mark_read_only(const Layout& layout, LaunchList& list);
 
-/// Where more than two launches read numbers that come anew with each run, these read them from memory that one launch more
+/// Where more than a few launches read numbers that come anew with each run, these read them from memory that one launch more
 /// writes first: so few launches of a graph are updated. That is no part of write_launches.
 void share_numbers(LaunchList& list);
 

@@ -61,7 +61,8 @@ class RootWriter {
       const Term lanes = w.number(shares.lanes), item = w.convert(w.item(), w.index_type());
       const Term slot = w.quotient(item, lanes);
       const Share share{slot == 0, item - slot * lanes, lanes, w.index(0), true};
-      const Line line{share.number, w.index(0), w.select(share.valid, w.number(s.reduced), w.index(0)), share.lane, lanes};
+      const Line line{share.number, w.index(0), w.select(share.valid, w.number(s.reduced), w.index(0)), share.lane,
+                      lanes};
       finish_sums(w, roots, s, all.to, walk_line(w, roots, s, all, {}, shares.strip, line), share, behind);
     });
   }
@@ -146,8 +147,8 @@ class RootWriter {
     else write_parts_of_sums(jobs, s, partial, ends);
   }
 
-  /// Whether the last of `groups` that have stored parts of `count` results, each group of one, has come: body() is what
-  /// it does then.
+  /// Whether the last of `groups` that have stored parts of `count` results, each group of one, has come: body() is
+  /// what it does then.
   template <class F> void when_last(KernelWriter& w, int64_t count, Term which, Term groups, F&& body) {
     const int counters = w.buffer(DType::Int32, {-1, list_.counters(count)});
     w.when(w.arrive(counters, which, groups), body);

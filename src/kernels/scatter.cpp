@@ -57,10 +57,22 @@ struct Scattering {
   int32_t sums = -1;       // scratch block
 };
 
+/// Whether the operand is one real element for all.
+bool is_fill(const CallStep& step, int32_t operand) {
+  const View& view = step.view(operand);
+  const auto moves = [&](int d) { return view.sizes[d] != 1 && view.strides[d] != 0; };
+  for (int d = 0; d < view.rank; ++d) {
+    if (moves(d)) return false;
+  }
+  return !is_complex(step.value.dtype);
+}
+
 void write_start(const Scattering& s) {
   KernelWriter writer = s.step.writer();
-  const bool copies = !s.along && s.sums < 0;
-  const int strip = copies ? s.step.strip({s.step.node, s.step.in(0)}, s.list.device) : 1;
+  const bool copies = !s.along && s.sums < 0, fills = copies && is_fill(s.step, s.step.in(0));
+  const int strip = fills    ? s.step.strip({s.step.node}, s.list.device)
+                    : copies ? s.step.strip({s.step.node, s.step.in(0)}, s.list.device)
+                             : 1;
   const View& view = s.step.view(s.step.node);
   const std::vector<Term> sizes =
       in_strips(writer, size_terms(writer, s.step.layout, s.step.node), view.sizes[0], strip);
@@ -70,7 +82,9 @@ void write_start(const Scattering& s) {
   const ScalarType type = s.sums < 0 ? scalar_type(s.step.value.dtype) : ScalarType::float32;
   launch_each(s.list, writer, view.count() / strip, [&](Term i) {
     const std::vector<Term> at = strip_begin(writer.coordinates(i, sizes), strip);
-    if (target) into.copy_strip(at, *target, at, strip, s.list.device.vector_bytes);
+    if (fills)
+      into.store_strip(at, std::vector<Term>(static_cast<size_t>(strip), target->load(at)), s.list.device.vector_bytes);
+    else if (target) into.copy_strip(at, *target, at, strip, s.list.device.vector_bytes);
     else into.store(at, writer.literal(type, 0));
   });
 }
@@ -188,6 +202,7 @@ void write_links(const Scattering& s, int32_t counts, int32_t followers) {
     writer.store(to_next, k, writer.convert(next, ScalarType::int32));
   });
   s.list.launches.push_back(writer.finish(groups_for(updates)));
+  s.list.launches.back().sharing = Sharing::any;
 }
 
 // The first update of each place adds up all of them, in their order.

@@ -22,6 +22,10 @@ class KernelTarget : public plan::Target {
   bool writes_strided(const plan::CallDescription& call) const override {
     return call.kind == plan::CallKind::attention_data;
   }
+  /// Scatters copy what they begin with: one element for all will do.
+  bool takes_fill(const Op& op, int i) const override {
+    return i == 0 && (op.scatter == Scatter::write || op.scatter == Scatter::add);
+  }
   int64_t longest_row() const override { return usual_row; }
   int recomputed_work() const override { return 200; }  // arithmetic is nearly free beside memory
   int vector_bytes() const override { return 16; }

@@ -111,8 +111,7 @@ static __attribute__((device)) __attribute__((always_inline)) )" +
 extern "C" __attribute__((global)) __attribute__((amdgpu_flat_work_group_size(64, 64))) void small()" +
                       R"(i32* p0, u16* p1, i32 a0) {
   __attribute__((shared)) i32 s0[64];
-)" +
-                      body("__builtin_amdgcn_workitem_id_x()", "group_barrier();"));
+)" + body("__builtin_amdgcn_workitem_id_x()", "group_barrier();"));
 }
 
 TEST(KernelText, IsMetal) {

@@ -81,11 +81,13 @@ Labels::Labels(const char* loss, const Array& scores, const Array& labels, int d
   counted_ = unsqueeze(ignore ? logical_and(valid, ne(numbers, *ignore)) : valid, dim_);
 }
 
-Array Labels::is_label() const {
+Array Labels::is_label() const { return is_at(where(counted_, places_, -1)); }
+
+Array Labels::is_at(const Array& places) const {
   const DeviceScope scope(*places_.node());
   std::vector<int64_t> sizes(static_cast<size_t>(rank_), 1);
   sizes[static_cast<size_t>(dim_)] = classes_;
-  return eq(reshape(arange(classes_), sizes), where(counted_, places_, -1));
+  return eq(reshape(arange(classes_), sizes), places);
 }
 
 Array Labels::along(const Array& weights) const {
@@ -144,6 +146,16 @@ Array of_probabilities(const Array& yhat, const Array& y, const LabelOptions& op
   return aggregated(losses, options.agg);
 }
 
+/// Of more classes than kernels keep of a row: to find the label's score by walking all would take a pass over them.
+constexpr int64_t most_walked = 16384;
+
+/// -w(label) * logsoftmax(yhat)(label), that is one element of each line.
+Array losses_at_labels(const Array& yhat, const Labels& labels, const Array& whole) {
+  const Array places = where(labels.counted(), labels.places(), 0);
+  const Array scores = logsoftmax_at(yhat, places, labels.is_at(places), labels.dim());
+  return whole.is_nothing() ? -scores : -masked_product(whole, scores);
+}
+
 }  // namespace
 
 Array labelcrossentropy(const Array& given, const Array& labels, const LabelOptions& options) {
@@ -154,6 +166,10 @@ Array labelcrossentropy(const Array& given, const Array& labels, const LabelOpti
   }
   if (!labels.is_nothing() && is_float(labels.dtype())) return of_probabilities(yhat, labels, options);
   const Labels places(name, yhat, labels, options.dims, options.ignore);
+  if (options.smoothing == 0 && places.classes() > most_walked && is_float(yhat.dtype())) {
+    const Array whole = target_of(places, yhat.dtype(), options).whole;
+    return weighted_mean(places, losses_at_labels(given, places, whole), whole, options.agg);
+  }
   const Array scores = logsoftmax_in_loss(yhat, places.dim());
   const Target target = target_of(places, scores.dtype(), options);
   const Array losses = -sum(masked_product(target.classes, scores), places.dim());

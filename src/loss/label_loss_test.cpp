@@ -57,6 +57,36 @@ TEST(LabelLoss, TakesLabelsOfEveryIntegerTypeAndKeepsTheTypeOfTheLogits) {
   }
 }
 
+/// Of many classes the label's score is read by itself: the same losses and slopes as those of probabilities, which are
+/// walked.
+TEST(LabelLoss, OfManyClassesIsTheSame) {
+  const int64_t classes = 20000, batch = 3;
+  Rng rng(3);
+  const Array scores = cast(randn(rng, {classes, batch}), Float64), labels({7, 19999, 0}, {batch}),
+              weights = abs(randn(rng, {classes}));
+  const auto of_labels = [&](const LabelOptions& options) {
+    return [&, options](const Array& x) { return labelcrossentropy(x, labels, options); };
+  };
+  const auto walked = [&](const Array& x) { return labelcrossentropy(x, cast(onehot(labels, classes), Float64)); };
+  const auto same = [](const Array& a, const Array& b, double bound) {
+    ASSERT_EQ(a.shape(), b.shape());
+    EXPECT_LE(maximum(abs(cast(a, Float64) - cast(b, Float64))).item(), bound);
+  };
+  same(of_labels({})(scores), walked(scores), 1e-13);
+  same(gradient(of_labels({}), scores), gradient(walked, scores), 1e-15);
+  const Array turned = permute(scores, {1, 0});
+  same(gradient(of_labels({.dims = 1}), turned), permute(gradient(walked, scores), {1, 0}), 1e-15);
+  // One that is ignored, weights of classes: means over those that count.
+  const Array both = labelcrossentropy(scores, labels, {.agg = identity, .weights = weights});
+  const Array each = labelcrossentropy(scores, labels, {.agg = identity}), w = gather(weights, labels);
+  same(both, each * cast(w, Float64), 1e-7);
+  const auto ignoring = of_labels({.ignore = 19999});
+  same(ignoring(scores), (select(each, 0, 0) + select(each, 0, 2)) / 2, 1e-13);
+  EXPECT_EQ(sum(abs(slice(gradient(ignoring, scores), 1, 1, 2))).item(), 0);
+  const std::string said = message([&] { labelcrossentropy(scores, Array({1, 20000, 2}, {3})).item(); });
+  EXPECT_NE(said.find("labels: a label must be in [0, 20000); got 20000"), said.npos) << said;
+}
+
 TEST(LabelLoss, IgnoredObservationsAreZeroAndHaveNoGradient) {
   const Array yhat({1.0, 2.0, 3.0, 4.0, 5.0, 7.0}, {3, 2}), labels({2, -100}, {2});
   const LabelOptions options{.agg = identity, .ignore = -100};

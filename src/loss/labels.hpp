@@ -21,6 +21,8 @@ class Labels {
   const Array& counted() const noexcept { return counted_; }
   /// Bool, in the shape of the scores: whether this class is the label, of those counted.
   Array is_label() const;
+  /// Bool, in the shape of the scores: whether this class is that of `places`, (1) in place of the classes.
+  Array is_at(const Array& places) const;
   /// Weights (classes) along their dim, in the type of the scores. Throws Error (shape).
   Array along(const Array& weights) const;
   /// Losses with a dim of size 1 for the classes in the shape of the labels.

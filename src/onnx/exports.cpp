@@ -93,6 +93,7 @@ constexpr Export table[] = {
     {"logit_entropy", logit_entropy_out},
     {"logsigmoid", log_sigmoid_out},
     {"logsoftmax", softmax_out, "LogSoftmax"},
+    {"logsoftmax_at", same_out},
     {"lt", plain, "Less"},
     {"masked_product", masked_product_out},
     {"matmul", matmul_out},

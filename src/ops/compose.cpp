@@ -5,6 +5,7 @@
 
 #include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
+#include <rosin/index.hpp>
 #include <rosin/movement.hpp>
 
 #include "graph/context.hpp"
@@ -57,6 +58,12 @@ const Op& logsoftmax_op =
       b.give(1, b.gradient - (b.operands() > 2 ? b.in(2) * (sum / b.in(3)) : exp(b.out()) * sum));
     });
 
+/// From exp(x - peak), its sum, and where the result is taken.
+const Op& logsoftmax_at_op =
+    result_op("logsoftmax_at", 5, "log(softmax(x)) at one place along a dim").with_gradient([](Backward& b) {
+      b.give(1, where(b.in(4), b.gradient, 0) - b.in(2) * (b.gradient / b.in(3)));
+    });
+
 /// operands[0] as the result of `op`.
 Array result_of(const Op& op, std::initializer_list<const Array*> operands, uint64_t mask) {
   const Array& y = **operands.begin();
@@ -101,6 +108,14 @@ Array logsoftmax_with(const Array& x, int dim, bool parts) {
 }
 
 }  // namespace
+
+Array logsoftmax_at(const Array& x, const Array& place, const Array& there, int dim) {
+  const uint64_t mask = one_dim("logsoftmax", dim, x);
+  const Array values = wide(widened(x)), peak = peak_over(values, mask);
+  const Array raised = exp(values - peak), total = sum_over(raised, mask);
+  const Array score = take_along(unwidened(x), place, dim), y = cast(score, values.dtype()) - peak - log(total);
+  return narrow(result_of(logsoftmax_at_op, {&y, &values, &raised, &total, &there}, mask), widened(x));
+}
 
 Array logsoftmax(const Array& x, int dim) { return logsoftmax_with(x, dim, false); }
 Array logsoftmax_in_loss(const Array& x, int dim) { return logsoftmax_with(x, dim, true); }

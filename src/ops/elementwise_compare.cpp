@@ -127,4 +127,14 @@ Array cast(const Array& x, DType type) {
   return is_complex(type) || is_complex(x.dtype()) ? complex_form::cast(x, type) : record_as(cast_op, x, type);
 }
 
+Array unwidened(const Array& x) {
+  const Node& node = *x.node();
+  const bool pending = node.state.load(std::memory_order_relaxed) == NodeState::pending;
+  if (node.op != &cast_op || !pending || node.scalars != 0 || node.recorder != Context::current_or_null()) return x;
+  Node* const from = node.arrays()[0];
+  if (!is_float(from->dtype) || !is_float(node.dtype) || size_of(from->dtype) >= size_of(node.dtype)) return x;
+  add_count(from, one_user);
+  return Array::adopt(from);
+}
+
 }  // namespace rosin

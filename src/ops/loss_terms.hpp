@@ -15,4 +15,10 @@ Array logit_entropy(const Array& x, const Array& y);
 /// one of the public header takes exp of the result, so that nothing else is kept.
 Array logsoftmax_in_loss(const Array& x, int dim);
 
+/// What this thread has cast to the floats x, where these hold it exactly; else x.
+Array unwidened(const Array& x);
+/// logsoftmax(widened(x)) where `place` (1 in place of the dim) says, of which only there `there` is true: reads one
+/// element of a line for it, while the gradient is that of all.
+Array logsoftmax_at(const Array& x, const Array& place, const Array& there, int dim);
+
 }  // namespace rosin

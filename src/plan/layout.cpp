@@ -249,6 +249,12 @@ class LayoutMaker {
     return static_cast<size_t>(std::find_if(s_.steps.begin(), s_.steps.end(), belongs) - s_.steps.begin());
   }
 
+  /// Of operand i of a call. A gather reads of its table as much as it writes.
+  int64_t bytes_read_of(int32_t node, int i) const {
+    const int64_t whole = bytes_of(v(node).in[i]);
+    return i == 0 && v(node).op->kind == Kind::gather ? std::min(whole, bytes_of(node)) : whole;
+  }
+
   int64_t bytes_read_by(const Step& step) const {
     int64_t bytes = 0;
     if (step.kernel >= 0) {
@@ -258,7 +264,7 @@ class LayoutMaker {
       }
     } else {
       for (int i = 0; i < v(step.node).operands; ++i) {
-        if (v(step.node).in[i] >= 0) bytes += bytes_of(v(step.node).in[i]);
+        if (v(step.node).in[i] >= 0) bytes += bytes_read_of(step.node, i);
       }
       for (const int32_t value : {step.bias, step.residual}) bytes += value >= 0 ? bytes_of(value) : 0;
       if (step.epilogue.reads_auxiliary()) bytes += bytes_of(step.auxiliary);

@@ -18,7 +18,8 @@ rosin_place place_of(const DeviceBlock& block) { return {static_cast<rosin_memor
 }  // namespace
 
 CheckedPlan::CheckedPlan(OpenDevice& device, std::shared_ptr<const plan::Layout> layout, std::vector<int32_t> checks)
-    : device_(device), layout_(std::move(layout)), checks_(std::move(checks)), flags_(device, checks_.size() * sizeof(int64_t)) {
+    : device_(device), layout_(std::move(layout)), checks_(std::move(checks)),
+      flags_(device, checks_.size() * sizeof(int64_t)) {
   const std::lock_guard guard(device.flags.plans_lock_);
   device.flags.plans_.push_back(this);
 }
