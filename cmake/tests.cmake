@@ -186,7 +186,8 @@ file(WRITE ${PROJECT_BINARY_DIR}/surface/count "${count}\n")
 if(UNIX AND NOT APPLE)
   set(fake ${PROJECT_SOURCE_DIR}/tests/fake_cuda)
   # Kernels that a cache keeps from before these files changed are refused, as those of another architecture are.
-  set(fake_shared ${fake}/kernel_runtime.hpp ${fake}/kernel_prologue.hpp)
+  set(fake_shared ${fake}/kernel_runtime.hpp ${fake}/kernel_prologue.hpp
+    ${PROJECT_SOURCE_DIR}/tests/fake_hip/matrix_cores.hpp)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${fake_shared})
   set(fake_mark "")
   foreach(file IN LISTS fake_shared)

@@ -45,6 +45,10 @@ class AmdgpuPlugin(unittest.TestCase):
         self.good("--only", "programs,kernels,operations,elements")
         self.good("--only", "device,programs,kernels", options=WAVE64)
 
+    def test_keeps_it_in_matrices_of_every_architecture(self):
+        for name, warp in (("gfx908", 64), ("gfx942", 64), ("gfx1100", 32), ("gfx1201", 32), ("gfx1250", 32)):
+            self.good("--only", "device,later", options=f"name={name},warp={warp}")
+
     def test_keeps_it_in_other_orders_of_work_and_on_the_second_device(self):
         self.good("--device", 1, "--only", "memory,streams,extras,services,calls,graphs", options="devices=2,order=2")
         self.good("--only", "memory,streams,extras,services,graphs", options="devices=3,order=3,peer=0")

@@ -1,9 +1,11 @@
-// Products by tensor cores of the pretended GPUs of tests/fake_cuda, where no library takes them: the text of their
-// kernels, run there, against sums in Float64. Read first: cuda_testing.hpp.
+// Products by tensor cores of the pretended GPUs of tests/fake_cuda, and by matrix cores of those of tests/fake_hip,
+// where no library takes them: the text of their kernels, run there, against sums in Float64. Read first:
+// cuda_testing.hpp.
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include <rosin/activation.hpp>
 #include <rosin/approx.hpp>
 #include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
@@ -37,7 +39,7 @@ void expect_product(const Case& c, DType type, double tolerance) {
   const Array a = cast(randn(rng, c.a), type), b = cast(randn(rng, c.b), type);
   eval();
   const Array wanted = matmul(operand(cast(a, Float64), c.turn_a, c.from), operand(cast(b, Float64), c.turn_b, 0));
-  const Device there = cuda();
+  const Device there = pretended_gpu();
   const int64_t by_library = stats().library_calls;
   const Array got = matmul(operand(a | there.with(keep), c.turn_a, c.from), operand(b | there.with(keep), c.turn_b, 0));
   ASSERT_EQ(got.dtype(), type);
@@ -60,14 +62,29 @@ const Case cases[] = {
     {{136, 16, 128}, {16, 72}},                 // the largest
 };
 
-TEST(DISABLED_Inside, CudaMultipliesByUnits) {
+/// A product of which a bias and relu go along.
+void expect_epilogue(DType type, double tolerance) {
+  Rng rng(7);
+  const Array a = cast(randn(rng, {50, 33}), type), b = cast(randn(rng, {33, 21}), type);
+  const Array bias = cast(randn(rng, {50}), type);
+  eval();
+  const auto layer = [](const Array& x, const Array& y, const Array& z) { return relu(matmul(x, y) + z); };
+  const Array wanted = layer(cast(a, Float64), cast(b, Float64), cast(bias, Float64));
+  const Device there = pretended_gpu().with(keep);
+  const Array got = layer(a | there, b | there, bias | there);
+  EXPECT_TRUE(allclose(cast(got | Device(), Float64), wanted, {.rtol = 2 * tolerance, .atol = 8 * tolerance}));
+}
+
+TEST(DISABLED_Inside, TheGpuMultipliesByUnits) {
   for (const Case& c : cases) {
     expect_product(c, BFloat16, 0x1p-8);
     expect_product(c, Float16, 0x1p-11);
   }
+  expect_epilogue(BFloat16, 0x1p-8);
+  expect_epilogue(Float16, 0x1p-11);
 }
 
-TEST(DISABLED_Inside, CudaMultipliesFloat32ByUnits) {
+TEST(DISABLED_Inside, TheGpuMultipliesFloat32ByUnits) {
   math_mode(MathMode::fast);
   for (const Case& c : std::span(cases).first(8)) expect_product(c, Float32, 0x1p-9);
   math_mode(MathMode::standard);
@@ -77,15 +94,37 @@ TEST(DISABLED_Inside, CudaMultipliesFloat32ByUnits) {
 // No product is a library's: whatever handle is asked for, there is none.
 const char* const alone = "arch=90,fail=cublasLtCreate:1+2+3+4+5+6";
 
-TEST(CudaUnits, MultiplyHalvesThatNoLibraryTakes) { expect_success(on_pretended_gpu("CudaMultipliesByUnits", alone)); }
+TEST(CudaUnits, MultiplyHalvesThatNoLibraryTakes) {
+  expect_success(on_pretended_gpu("TheGpuMultipliesByUnits", alone));
+}
 
 TEST(CudaUnits, MultiplyFloat32WhereItMayBeFast) {
-  expect_success(on_pretended_gpu("CudaMultipliesFloat32ByUnits", alone));
+  expect_success(on_pretended_gpu("TheGpuMultipliesFloat32ByUnits", alone));
 }
 
 TEST(CudaUnits, AreNotAskedForOnOlderDevices) {
-  expect_success(on_pretended_gpu("CudaMultipliesByUnits", "arch=75,fail=cublasLtCreate:1+2+3+4+5+6"));
+  expect_success(on_pretended_gpu("TheGpuMultipliesByUnits", "arch=75,fail=cublasLtCreate:1+2+3+4+5+6"));
 }
+
+/// On AMD's GPU of this architecture, without a library.
+void expect_products(const std::string& test, const std::string& architecture, int warp) {
+  expect_success(on_pretended_amd_gpu(
+      test, "name=" + architecture + ",warp=" + std::to_string(warp) + ",fail=hipblasLtCreate:1+2+3+4+5+6"));
+}
+
+TEST(AmdgpuUnits, MultiplyHalvesByMfma) {
+  expect_products("TheGpuMultipliesByUnits", "gfx90a", 64);
+  expect_products("TheGpuMultipliesByUnits", "gfx908", 64);
+}
+
+TEST(AmdgpuUnits, MultiplyFloat32ByMfma) { expect_products("TheGpuMultipliesFloat32ByUnits", "gfx942", 64); }
+
+TEST(AmdgpuUnits, MultiplyHalvesByWmma) {
+  expect_products("TheGpuMultipliesByUnits", "gfx1100", 32);
+  expect_products("TheGpuMultipliesByUnits", "gfx1201", 32);
+}
+
+TEST(AmdgpuUnits, AreNotAskedForWhereThereAreNone) { expect_products("TheGpuMultipliesByUnits", "gfx1030", 32); }
 
 }  // namespace
 }  // namespace rosin

@@ -37,7 +37,9 @@ DEVICES = (("OpenCL:0", 2, {"POCL_EXTRA_BUILD_FLAGS": "-cl-opt-disable"}, OPENCL
            ("CUDA:0", 2, {"ROSIN_CUDA_LIBRARIES": "{build}/fake_cuda"},
             "*/OpSuiteValues*:*/OpSuiteModes*:MathModes*:*DeviceSteps*:DeviceMemory*:DeviceChecks*:AttentionOnDevice*"),
            ("AMDGPU:0", 1, {"ROSIN_ROCM_LIBRARIES": "{build}/fake_hip", "FAKE_HIP": "name=gfx90a,warp=64"},
-            "*DeviceSteps*:DeviceMemory*:MathModes*"),
+            "*DeviceSteps*:DeviceMemory*:MathModes*:AttentionOnDevice*"),
+           *(("AMDGPU:0", 1, {"ROSIN_ROCM_LIBRARIES": "{build}/fake_hip", "FAKE_HIP": f"name={name},warp=32"},
+              "AttentionOnDevice.*Units*") for name in ("gfx1100", "gfx1201")),  # with other matrices in their waves
            ("Metal:0", 1, {"ROSIN_METAL_LIBRARIES": "{build}/fake_metal", "FAKE_METAL": "system=15"},
             "*/OpSuiteValues.Agree*:*/OpSuiteModes*:MathModes*:*DeviceSteps*:DeviceMemory*:DeviceChecks*:"
             "AttentionOnDevice*"),
@@ -158,6 +160,7 @@ def device_runs(build, prefix):
         for number, part in shards(parts):
             label = f"-{device.replace(':', '-')}{number}"
             label += f"-jit-{more['ROSIN_JIT']}" if "ROSIN_JIT" in more else ""
+            label += "-" + re.sub(r"\W+", "-", more["FAKE_HIP"]) if "FAKE_HIP" in more else ""
             runs.append(functools.partial(run_program, program, prefix, tests, label, {**environment, **part}))
         judge = build / "opinfo_tests"
         if device in OPINFO_DEVICES and os.access(judge, os.X_OK):

@@ -205,6 +205,13 @@ uint32_t matrix_types(std::string_view architecture) {
   return architecture.starts_with("gfx11") || architecture.starts_with("gfx12") ? halves : 0;
 }
 
+/// How these have matrices. gfx1250 and what comes later have others.
+int32_t matrix_layout(std::string_view architecture) {
+  if (is_cdna(architecture)) return ROSIN_LAYOUT_MFMA;
+  if (architecture.starts_with("gfx11")) return ROSIN_LAYOUT_WMMA11;
+  return architecture.starts_with("gfx120") ? ROSIN_LAYOUT_WMMA12 : ROSIN_LAYOUT_NONE;
+}
+
 }  // namespace
 }  // namespace rosin::amdgpu
 
@@ -254,6 +261,11 @@ rosin_device_info info_of(int ordinal) {
   info.instructions = ROSIN_TAKES_VECTORS | ROSIN_TAKES_READ_ONLY | ROSIN_TAKES_CHOICES | ROSIN_TAKES_ARRIVALS;
   if (info.warp > 1) info.instructions |= ROSIN_TAKES_SHUFFLE;
   info.matrix_types = amdgpu::matrix_types(architecture);
+  info.matrix_layout = amdgpu::matrix_layout(architecture);
+  const int32_t of_matrices = info.matrix_layout == ROSIN_LAYOUT_MFMA ? 64 : 32;
+  if (info.matrix_layout != ROSIN_LAYOUT_NONE && info.warp == of_matrices) {
+    info.instructions |= ROSIN_TAKES_SQUARE_MATRICES;
+  }
   return info;
 }
 

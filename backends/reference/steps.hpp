@@ -109,7 +109,8 @@ Run load_vector(int rosin_type, int index_type);
 Run store_vector(int rosin_type, int index_type);
 Run shuffle(int type);
 Run pack(int rosin_type);
-Run multiply_matrices(int rosin_type);
+/// `lanes`: of the three operands, which say how a warp has the matrices.
+Run multiply_matrices(int rosin_type, const int (&lanes)[3]);
 Run shared_load(int type, int index_type);
 Run shared_store(int type, int index_type);
 Run shared_load_vector(int type, int index_type);

@@ -408,11 +408,14 @@ void Translator::exchange() {
 }
 
 void Translator::multiply() {
-  need(kernel_.items_ % warp == 0, "a group is not made of whole warps");
-  need(vector_of(0) == 4 && vector_of(1) == 2 && vector_of(2) == 4, "multiplies matrices of other sizes");
+  const int lanes[] = {vector_of(0), vector_of(1), vector_of(2)};
+  const int items = lanes[0] == 2 ? 64 : warp;
+  need(kernel_.items_ % items == 0, "a group is not made of whole warps");
   need(type_of(0) == ROSIN_SCALAR_UINT32 && type_of(1) == ROSIN_SCALAR_UINT32, "multiplies what are no words");
   need(type_of(2) == ROSIN_SCALAR_FLOAT32 && at(place_).type == ROSIN_SCALAR_FLOAT32, "adds other types");
-  vector_value(step_of(multiply_matrices(static_cast<int>(at(place_).immediate)), 3), 4);
+  const Run run = multiply_matrices(static_cast<int>(at(place_).immediate), lanes);
+  need(run != nullptr, "multiplies matrices of other sizes or types");
+  vector_value(step_of(run, 3), lanes[2]);
 }
 
 void Translator::open_loop() {

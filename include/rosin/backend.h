@@ -127,6 +127,7 @@ typedef struct rosin_device_info {
   uint32_t matrix_types;  /* bit n: matrix units multiply elements of rosin_type n */
   unsigned char uuid[16]; /* of the hardware, wherever it is plugged in */
   uint64_t instructions;  /* bits of rosin_instruction_set: what kernels may have beyond the first page */
+  int32_t matrix_layout;  /* rosin_matrix_layout: how warps hold square matrices */
 } rosin_device_info;
 
 /* Whoever sets a bit takes all of its instructions, in the way of the device's language. */
@@ -138,8 +139,19 @@ typedef enum rosin_instruction_set {
   ROSIN_TAKES_MATRICES = 16, /* PACK, SHARED_LOAD_VECTOR, SHARED_STORE_VECTOR, and MULTIPLY_MATRICES of those elements
                                of matrix_types that it is for; with vectors and shuffles; warp is 32 */
   ROSIN_TAKES_CHOICES = 32,  /* CHOOSE */
-  ROSIN_TAKES_ARRIVALS = 64  /* ARRIVE */
+  ROSIN_TAKES_SQUARE_MATRICES = 64, /* as ROSIN_TAKES_MATRICES, which then is not set, of matrices with 16 columns,
+                                     which lie as matrix_layout says; warp is what that says */
+  ROSIN_TAKES_ARRIVALS = 128        /* ARRIVE */
 } rosin_instruction_set;
+
+/* How a warp has the square matrices of MULTIPLY_MATRICES, see there. The matrix units of AMD's GPUs have these ways:
+ * v_mfma_f32_16x16x16 (CDNA), v_wmma_f32_16x16x16 of RDNA 3, and that of RDNA 4. */
+typedef enum rosin_matrix_layout {
+  ROSIN_LAYOUT_NONE = 0,
+  ROSIN_LAYOUT_MFMA = 1,
+  ROSIN_LAYOUT_WMMA11 = 2,
+  ROSIN_LAYOUT_WMMA12 = 3
+} rosin_matrix_layout;
 
 /* ---- Kernels -------------------------------------------------------------------------------------------------------
  *
@@ -243,8 +255,20 @@ typedef enum rosin_operation {
  *   lane n of x   row g + 8 * (n % 2),  columns from e * (t + 4 * (n / 2)) on
  *   lane n of y   rows from e * (t + 4 * n) on,  column g
  *   lane n of z, and of the value   row g + 8 * (n / 2),  column 2 * t + n % 2
- * Products are exact, and summed in any order with the precision of Float32, or a little less. Every item of the warp
- * reaches it, as a SHUFFLE.
+ * Products are exact, and summed in any order with the precision of Float32, or a little less; numbers of 16 bits below
+ * the normal ones may count as 0. Every item of the warp reaches it, as a SHUFFLE.
+ *
+ * With ROSIN_TAKES_SQUARE_MATRICES, Y, Z and the value have 16 columns instead, and of Float32 all bits count. Item i,
+ * with g = i % 16 and t = i / 16, has
+ *   lane n of x   row g,  columns from e * (n + w * t) on
+ *   lane n of y   rows from e * (n + w * t) on,  column g
+ *   lane n of z, and of the value   row u * n + v * t,  column g
+ * where
+ *                         warp   lanes of x, y: w   lanes of z   u   v
+ *   ROSIN_LAYOUT_MFMA     64     2                  4            1   4
+ *   ROSIN_LAYOUT_WMMA11   32     8; t counts as 0   8            2   1
+ *   ROSIN_LAYOUT_WMMA12   32     4                  8            1   8
+ * (Items i and i + 16 of ROSIN_LAYOUT_WMMA11 have the same x and y.)
  *
  * Buffers that are chosen have one type, whichever they are; loads and stores, of vectors too, name them as others. For
  * each, the first CHOOSE stands outside of all LOOPs and IFs.

@@ -29,9 +29,13 @@ std::string names_of_types(uint32_t types) {
 /// What kernels may have beyond the first page of instructions.
 std::string names_of_instructions(uint64_t sets) {
   static constexpr std::pair<rosin_instruction_set, const char*> known[] = {
-      {ROSIN_TAKES_VECTORS, "vectors"},   {ROSIN_TAKES_READ_ONLY, "read-only"},
-      {ROSIN_TAKES_SHUFFLE, "shuffle"},   {ROSIN_TAKES_LARGE_SHARED, "large shared"},
-      {ROSIN_TAKES_MATRICES, "matrices"}, {ROSIN_TAKES_CHOICES, "choices"},
+      {ROSIN_TAKES_VECTORS, "vectors"},
+      {ROSIN_TAKES_READ_ONLY, "read-only"},
+      {ROSIN_TAKES_SHUFFLE, "shuffle"},
+      {ROSIN_TAKES_LARGE_SHARED, "large shared"},
+      {ROSIN_TAKES_MATRICES, "matrices"},
+      {ROSIN_TAKES_CHOICES, "choices"},
+      {ROSIN_TAKES_SQUARE_MATRICES, "square matrices"},
       {ROSIN_TAKES_ARRIVALS, "arrivals"}};
   std::string names;
   for (const auto& [set, name] : known) {

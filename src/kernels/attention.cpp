@@ -5,6 +5,7 @@
 // Source: Milakov, Gimelshein: Online normalizer calculation for softmax (2018); Dao: FlashAttention-2 (2023).
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <limits>
 
 #include "kernels/attention.hpp"
@@ -445,8 +446,9 @@ int elements_of_item(const Attention& a, Owned owned, int matrices, const Abilit
 void write_attention(const Layout& layout, const Step& call, LaunchList& list) {
   const CallStep step(layout, call.node);
   const Attention a(step, call);
-  const auto add = [&](std::optional<Launch> by_units, auto&& otherwise) {
-    list.launches.push_back(by_units ? std::move(*by_units) : otherwise());
+  const auto add = [&](std::vector<Launch> by_units, auto&& otherwise) {
+    if (by_units.empty()) by_units.push_back(otherwise());
+    std::move(by_units.begin(), by_units.end(), std::back_inserter(list.launches));
   };
   const auto elements = [&](Owned owned, int matrices) { return elements_of_item(a, owned, matrices, list.device); };
   if (!a.backward) {

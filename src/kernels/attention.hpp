@@ -5,6 +5,7 @@
 #include <array>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "kernels/elements.hpp"
 
@@ -107,7 +108,7 @@ Term function(const Attention& attention, const Op& op, Term x);
 
 /// The same by the matrix units of the device, or nothing where it has none for these arrays and this mode. `dots`: as
 /// write_dots fills it.
-std::optional<Launch> forward_by_units(const Attention& attention, const Abilities& device);
-std::optional<Launch> backward_by_units(const Attention& attention, Owned owned, int32_t dots, const Abilities& device);
+std::vector<Launch> forward_by_units(const Attention& attention, const Abilities& device);
+std::vector<Launch> backward_by_units(const Attention& attention, Owned owned, int32_t dots, const Abilities& device);
 
 }  // namespace rosin::kernels

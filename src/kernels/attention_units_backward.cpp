@@ -4,17 +4,16 @@
 namespace rosin::kernels::units {
 namespace {
 
-constexpr int places_of_block = 32;
-
 class BackwardUnits : UnitsKernel {
  public:
-  BackwardUnits(const Attention& attention, Owned owned, int strips, int32_t dots)
-      : UnitsKernel(attention, owned, strips, places_of_block,
+  BackwardUnits(const Attention& attention, const Shape& shape, Owned owned, const Work& work, int32_t dots)
+      : UnitsKernel(attention, shape, owned, work.strips, work.places,
                     owned == Owned::keys ? "attention_keys_units" : "attention_queries_units"),
-        slope_(w_, a_, a_.slope(), a_.value_features()), state_(w_, a_.step.layout, a_.state()),
+        only_(work.only), slope_(w_, a_, a_.slope(), a_.value_features()), state_(w_, a_.step.layout, a_.state()),
         dots_(w_.buffer(DType::Float32, {-1, dots})), own_(rows_of(own_rows(), a_.features())),
         own_values_(rows_of(own_rows(), a_.value_features())), walked_rows_(rows_of(walked_, a_.features())),
-        walked_values_(rows_of(walked_, a_.value_features())), turned_(turned_of(walked_, a_.features())) {}
+        walked_values_(rows_of(walked_, a_.value_features())),
+        turned_(only_ == of_values ? Matrix{} : turned_of(walked_, a_.features())) {}
 
   Launch write_queries() {
     const int64_t groups = begin();
@@ -38,8 +37,11 @@ class BackwardUnits : UnitsKernel {
 
   Launch write_keys() {
     const int64_t groups = begin();
-    const Matrix turned_slopes = turned_of(walked_, a_.value_features());
-    Strips of_keys = zeros(tiles_of(a_.features())), of_values = zeros(tiles_of(a_.value_features()));
+    const bool has_keys = only_ != of_values, has_values = only_ != of_keys;
+    const Matrix turned_slopes = has_values ? turned_of(walked_, a_.value_features()) : Matrix{};
+    Strips keys, values;
+    if (has_keys) keys = zeros(tiles_of(a_.features()));
+    if (has_values) values = zeros(tiles_of(a_.value_features()));
     fill(own_, k_, own_rows(), owned_head_, first_, logits_.keys());
     fill(own_values_, v_, own_rows(), owned_head_, first_, logits_.keys());
     const int each_head = a_.how.heads / a_.how.kv_heads;
@@ -48,28 +50,30 @@ class BackwardUnits : UnitsKernel {
       w_.loop(logits_.begin_of_queries(first_), logits_.queries(), w_.index(walked_), [&](Term query) {
         fill(walked_rows_, q_, walked_, head, query, logits_.queries());
         fill(walked_values_, slope_, walked_, head, query, logits_.queries());
-        fill_turned(turned_, q_, walked_, head, query, logits_.queries());
-        fill_turned(turned_slopes, slope_, walked_, head, query, logits_.queries());
+        if (has_keys) fill_turned(turned_, q_, walked_, head, query, logits_.queries());
+        if (has_values) fill_turned(turned_slopes, slope_, walked_, head, query, logits_.queries());
         const std::vector<Line> lines = walked_lines(query, head);
         w_.barrier();
         const Found found = find_slopes(query, head, lines);
-        if (a_.result(2) >= 0) accumulate(of_values, found.weights, turned_slopes);
-        if (a_.result(1) >= 0) accumulate(of_keys, found.slopes, turned_);
+        if (has_values && a_.result(of_values) >= 0) accumulate(values, found.weights, turned_slopes);
+        if (has_keys && a_.result(of_keys) >= 0) accumulate(keys, found.slopes, turned_);
         w_.barrier();
       });
     });
-    if (a_.result(1) >= 0) {
-      store(of_keys, Sequence(w_, a_, a_.result(1), a_.features()), logits_.keys(),
+    if (has_keys && a_.result(of_keys) >= 0) {
+      store(keys, Sequence(w_, a_, a_.result(of_keys), a_.features()), logits_.keys(),
             [&](int, int) { return number(a_.how.scale); });
     }
-    if (a_.result(2) >= 0) {
-      store(of_values, Sequence(w_, a_, a_.result(2), a_.value_features()), logits_.keys(),
+    if (has_values && a_.result(of_values) >= 0) {
+      store(values, Sequence(w_, a_, a_.result(of_values), a_.value_features()), logits_.keys(),
             [&](int, int) { return number(1); });
     }
     return w_.finish(groups);
   }
 
  private:
+  static constexpr int of_keys = 1, of_values = 2;  // results
+
   struct Found {
     Strips weights, slopes;
   };
@@ -90,15 +94,18 @@ class BackwardUnits : UnitsKernel {
     });
     return line;
   }
-  /// Of the queries that an item owns, two a strip; of those that it meets in a block, two a tile.
+  /// Of the queries that an item owns, and of those that it meets in a block, some a tile.
   std::vector<Line> own_lines() {
     std::vector<Line> lines;
-    for (int i = 0; i < 2 * strips_; ++i) lines.push_back(line_of(row(i / 2, 2 * (i % 2)), owned_head_));
+    for (int i = 0; i < shape_.lines * strips_; ++i) {
+      lines.push_back(line_of(row(i / shape_.lines, shape_.next * (i % shape_.lines)), owned_head_));
+    }
     return lines;
   }
   std::vector<Line> walked_lines(Term first, Term head) {
     std::vector<Line> lines;
-    for (int i = 0; i < walked_ / 4; ++i) lines.push_back(line_of(place(0, i / 2, i % 2, first, head).query, head));
+    const int next = shape_.next, count = walked_ / shape_.width * next;
+    for (int i = 0; i < count; ++i) lines.push_back(line_of(place(0, i / next, i % next, first, head).query, head));
     return lines;
   }
 
@@ -108,7 +115,9 @@ class BackwardUnits : UnitsKernel {
                 products(own_in(own_values_), walked_values_, a_.value_features())};
     find_logits(found.weights, other, head);
     each(found.weights, [&](Term x, int strip, int tile, int n) {
-      const Line& line = lines[static_cast<size_t>(owned_ == Owned::keys ? 2 * tile + n % 2 : 2 * strip + n / 2)];
+      const int next = shape_.next;
+      const Line& line =
+          lines[static_cast<size_t>(owned_ == Owned::keys ? next * tile + n % next : shape_.lines * strip + n / next)];
       const Term slope = found.slopes[static_cast<size_t>(strip)][static_cast<size_t>(tile)][static_cast<size_t>(n)];
       const Term weight = exp2(x - line.state);
       const Term by_drop = logits_.drops() ? logits_.kept(place(strip, tile, n, other, head)) : number(1);
@@ -118,6 +127,7 @@ class BackwardUnits : UnitsKernel {
     return found;
   }
 
+  const int only_;
   Sequence slope_;
   ArrayTerm state_;
   int dots_;
@@ -126,8 +136,8 @@ class BackwardUnits : UnitsKernel {
 
 }  // namespace
 
-Launch backward(const Attention& attention, Owned owned, int strips, int32_t dots) {
-  BackwardUnits kernel(attention, owned, strips, dots);
+Launch backward(const Attention& attention, const Shape& shape, Owned owned, const Work& work, int32_t dots) {
+  BackwardUnits kernel(attention, shape, owned, work, dots);
   return owned == Owned::keys ? kernel.write_keys() : kernel.write_queries();
 }
 

@@ -202,7 +202,8 @@ class KernelWriter {
   Term pack(DType storage, Term x, Term y);
   /// x * y + z of the warp's matrices: x (16, k) in 4 words of each item, y (k, 8) in 2, z (16, 8) in 4 Float32, as the
   /// result. `element`: Float16 or BFloat16 (k = 16) or Float32 rounded to TF32 (k = 8), as Abilities::matrix_types has
-  /// it. Which item has which elements: backend.h, MULTIPLY_MATRICES.
+  /// it; of square matrices y is (k, 16), z (16, 16), and an item has as much as its SquareLayout says. Which item has
+  /// which elements: backend.h, MULTIPLY_MATRICES.
   std::vector<Term> multiply_matrices(DType element, std::span<const Term> x, std::span<const Term> y,
                                       std::span<const Term> z);
 

@@ -188,6 +188,83 @@ constexpr Word hip_words[] = {
   group_barrier();
   return last;
 })"},
+    // Matrix units, by the words that an item has of each operand: 2, 8, 4 (matrix_layout.hpp).
+    {"matrix_words2", "typedef u32 matrix_words2 __attribute__((vector_size(8)));"},
+    {"matrix_words4", "typedef u32 matrix_words4 __attribute__((vector_size(16)));"},
+    {"matrix_words8", "typedef u32 matrix_words8 __attribute__((vector_size(32)));"},
+    {"halves4", "typedef _Float16 halves4 __attribute__((vector_size(8)));"},
+    {"halves8", "typedef _Float16 halves8 __attribute__((vector_size(16)));"},
+    {"halves16", "typedef _Float16 halves16 __attribute__((vector_size(32)));"},
+    {"shorts2", "typedef short shorts2 __attribute__((vector_size(4)));"},
+    {"shorts4", "typedef short shorts4 __attribute__((vector_size(8)));"},
+    {"shorts8", "typedef short shorts8 __attribute__((vector_size(16)));"},
+    {"shorts16", "typedef short shorts16 __attribute__((vector_size(32)));"},
+    {"sums4", "typedef f32 sums4 __attribute__((vector_size(16)));"},
+    {"sums8", "typedef f32 sums8 __attribute__((vector_size(32)));"},
+    // The instruction of 8 elements, which gfx908 has, takes a word of each operand.
+    {"mfma_matrices_b16",
+     R"($F sums4 mfma_matrices_b16(u32 a0, u32 a1, u32 b0, u32 b1, f32 c0, f32 c1, f32 c2, f32 c3) {
+  const sums4 sums = {c0, c1, c2, c3};
+#ifdef __gfx908__
+  const sums4 first = __builtin_amdgcn_mfma_f32_16x16x8bf16(
+      __builtin_bit_cast(shorts2, a0), __builtin_bit_cast(shorts2, b0), sums, 0, 0, 0);
+  return __builtin_amdgcn_mfma_f32_16x16x8bf16(
+      __builtin_bit_cast(shorts2, a1), __builtin_bit_cast(shorts2, b1), first, 0, 0, 0);
+#else
+  const matrix_words2 left = {a0, a1}, right = {b0, b1};
+  return __builtin_amdgcn_mfma_f32_16x16x16bf16_1k(
+      __builtin_bit_cast(shorts4, left), __builtin_bit_cast(shorts4, right), sums, 0, 0, 0);
+#endif
+})"},
+    {"mfma_matrices_f16",
+     R"($F sums4 mfma_matrices_f16(u32 a0, u32 a1, u32 b0, u32 b1, f32 c0, f32 c1, f32 c2, f32 c3) {
+  const matrix_words2 left = {a0, a1}, right = {b0, b1};
+  const sums4 sums = {c0, c1, c2, c3};
+  return __builtin_amdgcn_mfma_f32_16x16x16f16(
+      __builtin_bit_cast(halves4, left), __builtin_bit_cast(halves4, right), sums, 0, 0, 0);
+})"},
+    {"mfma_matrices_f32",
+     R"($F sums4 mfma_matrices_f32(u32 a0, u32 a1, u32 b0, u32 b1, f32 c0, f32 c1, f32 c2, f32 c3) {
+  const sums4 sums = {c0, c1, c2, c3};
+  const sums4 first = __builtin_amdgcn_mfma_f32_16x16x4f32(as_f32((i32)a0), as_f32((i32)b0), sums, 0, 0, 0);
+  return __builtin_amdgcn_mfma_f32_16x16x4f32(as_f32((i32)a1), as_f32((i32)b1), first, 0, 0, 0);
+})"},
+    {"wmma11_matrices_b16",
+     R"($F sums8 wmma11_matrices_b16(u32 a0, u32 a1, u32 a2, u32 a3, u32 a4, u32 a5, u32 a6, u32 a7,
+                     u32 b0, u32 b1, u32 b2, u32 b3, u32 b4, u32 b5, u32 b6, u32 b7,
+                     f32 c0, f32 c1, f32 c2, f32 c3, f32 c4, f32 c5, f32 c6, f32 c7) {
+  const matrix_words8 left = {a0, a1, a2, a3, a4, a5, a6, a7}, right = {b0, b1, b2, b3, b4, b5, b6, b7};
+  const sums8 sums = {c0, c1, c2, c3, c4, c5, c6, c7};
+  return __builtin_amdgcn_wmma_f32_16x16x16_bf16_w32(
+      __builtin_bit_cast(shorts16, left), __builtin_bit_cast(shorts16, right), sums);
+})"},
+    {"wmma11_matrices_f16",
+     R"($F sums8 wmma11_matrices_f16(u32 a0, u32 a1, u32 a2, u32 a3, u32 a4, u32 a5, u32 a6, u32 a7,
+                     u32 b0, u32 b1, u32 b2, u32 b3, u32 b4, u32 b5, u32 b6, u32 b7,
+                     f32 c0, f32 c1, f32 c2, f32 c3, f32 c4, f32 c5, f32 c6, f32 c7) {
+  const matrix_words8 left = {a0, a1, a2, a3, a4, a5, a6, a7}, right = {b0, b1, b2, b3, b4, b5, b6, b7};
+  const sums8 sums = {c0, c1, c2, c3, c4, c5, c6, c7};
+  return __builtin_amdgcn_wmma_f32_16x16x16_f16_w32(
+      __builtin_bit_cast(halves16, left), __builtin_bit_cast(halves16, right), sums);
+})"},
+    {"wmma12_matrices_b16",
+     R"($F sums8 wmma12_matrices_b16(u32 a0, u32 a1, u32 a2, u32 a3,
+                     u32 b0, u32 b1, u32 b2, u32 b3,
+                     f32 c0, f32 c1, f32 c2, f32 c3, f32 c4, f32 c5, f32 c6, f32 c7) {
+  const matrix_words4 left = {a0, a1, a2, a3}, right = {b0, b1, b2, b3};
+  const sums8 sums = {c0, c1, c2, c3, c4, c5, c6, c7};
+  return __builtin_amdgcn_wmma_f32_16x16x16_bf16_w32_gfx12(
+      __builtin_bit_cast(shorts8, left), __builtin_bit_cast(shorts8, right), sums);
+})"},
+    {"wmma12_matrices_f16",
+     R"($F sums8 wmma12_matrices_f16(u32 a0, u32 a1, u32 a2, u32 a3,
+                     u32 b0, u32 b1, u32 b2, u32 b3,
+                     f32 c0, f32 c1, f32 c2, f32 c3, f32 c4, f32 c5, f32 c6, f32 c7) {
+  const matrix_words4 left = {a0, a1, a2, a3}, right = {b0, b1, b2, b3};
+  const sums8 sums = {c0, c1, c2, c3, c4, c5, c6, c7};
+  return __builtin_amdgcn_wmma_f32_16x16x16_f16_w32_gfx12(
+      __builtin_bit_cast(halves8, left), __builtin_bit_cast(halves8, right), sums);
+})"},
 };
 
 constexpr Word metal_types[] = {
@@ -314,6 +391,7 @@ const Dialect dialects[] = {
         .name = "OpenCL",
         .prologue = "#pragma OPENCL FP_CONTRACT OFF\n",
         .kernel = "__kernel __attribute__((reqd_work_group_size($G, 1, 1))) void $N(",
+        .many = "",
         .list = "",
         .buffer = "__global uchar* b$N, ulong o$N",
         .place = "__global $T* const p$N = (__global $T*)(b$N + o$N);",
@@ -339,6 +417,7 @@ const Dialect dialects[] = {
         .name = "CUDA",
         .prologue = "",
         .kernel = "extern \"C\" __global__ void __launch_bounds__($G) $N(",
+        .many = "",
         .list = "",
         .buffer = "$T* p$N",
         .place = "",
@@ -363,7 +442,9 @@ const Dialect dialects[] = {
     {
         .name = "HIP",
         .prologue = "#pragma clang fp contract(off)\n",
-        .kernel = "extern \"C\" __attribute__((global)) __attribute__((amdgpu_flat_work_group_size($G, $G))) void $N(",
+        .kernel =
+            "extern \"C\" __attribute__((global)) __attribute__((amdgpu_flat_work_group_size($G, $G)))$A void $N(",
+        .many = " __attribute__((target(\"no-packed-fp32-ops\")))",
         .list = "",
         .buffer = "$T* p$N",
         .place = "",
@@ -373,7 +454,7 @@ const Dialect dialects[] = {
         .parameter = "$T a$N",
         .parameter_place = "",
         .hidden = "",
-        .shared = "__attribute__((shared)) $T s$N[$C];",
+        .shared = "__attribute__((shared)) __attribute__((aligned(16))) $T s$N[$C];",
         .large = "extern __attribute__((shared)) __attribute__((aligned(16))) unsigned char large_shared[];",
         .large_shared = "$T* const s$N = ($T*)(large_shared + $O);",
         .function = "static __attribute__((device)) __attribute__((always_inline))",
@@ -390,6 +471,7 @@ const Dialect dialects[] = {
         .name = "Metal",
         .prologue = "#include <metal_stdlib>\nusing namespace metal;\n#pragma clang fp contract(off)\n",
         .kernel = "[[max_total_threads_per_threadgroup($G)]] kernel void $N(constant $N_arguments& list [[buffer(0)]]",
+        .many = "",
         .list = "struct $N_arguments {\n",
         .buffer = "  device $T* p$N;\n",
         .place = "device $T* const p$N = list.p$N;",

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/code.hpp"
+#include "kernels/matrix_layout.hpp"
 #include "kernels/plan.hpp"
 
 namespace rosin::kernels {
@@ -21,6 +22,7 @@ struct Abilities {
   int argument_bytes = 1024;     // of a launch
   bool choices = false;          // buffers may be chosen
   uint32_t matrix_types = 0;     // bit n: warps multiply matrices of DType n, and load vectors of shared memory
+  MatrixLayout matrix_layout = MatrixLayout::none;  // of square ones; none: they have 8 columns
   bool arrivals = false;         // the last of some groups goes on with what all have stored
 
   bool multiplies(DType element) const { return (matrix_types >> static_cast<int>(element) & 1) != 0; }

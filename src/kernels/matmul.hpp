@@ -1,5 +1,5 @@
 // A matrix product as the files that write its kernels see it. Read first: launches.hpp. Read next: matmul.cpp,
-// matrix_units.cpp.
+// matrix_lines.hpp, matrix_units.cpp.
 #pragma once
 
 #include <array>
@@ -50,5 +50,7 @@ inline constexpr int64_t groups_of_device = 64;
 /// The product by the matrix units of the device, or nothing where it has none for these types and this mode, or they
 /// do not pay. Sums are Float32.
 std::optional<Launch> by_matrix_units(const Product& product, const Abilities& device);
+/// The same by units that multiply square matrices, where the product is one for them; part of by_matrix_units.
+std::optional<Launch> by_square_units(const Product& product, const Abilities& device);
 
 }  // namespace rosin::kernels

@@ -1,5 +1,6 @@
 // Products by matrix units against sums in Float64, on the code of backends/reference: sizes that fill no square, every
-// way in which operands lie in memory, batches, types; and when they are taken.
+// way in which operands lie in memory, batches, types, for each way in which warps have matrices; and when they are
+// taken.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -19,7 +20,7 @@
 namespace rosin::kernels {
 namespace {
 
-class MatrixUnits : public testing::Test {
+class MatrixUnits : public testing::TestWithParam<MatrixLayout> {
  protected:
   Rng rng{11};
   MathMode mode = MathMode::standard;
@@ -33,6 +34,7 @@ class MatrixUnits : public testing::Test {
   template <class F> Array made(F&& f, const char* what = "") {
     InterpretedExecutor executor;
     executor.mode = mode;
+    executor.device.matrix_layout = GetParam();
     Array got = by_kernels(std::forward<F>(f), executor);
     EXPECT_TRUE(has_units(executor.codes)) << what;
     return got;
@@ -66,6 +68,7 @@ class MatrixUnits : public testing::Test {
     InterpretedExecutor executor;
     executor.mode = mode;
     if (device.warp > 0) executor.device = device;
+    executor.device.matrix_layout = GetParam();
     by_kernels(std::forward<F>(f), executor);
     return executor.codes;
   }
@@ -75,7 +78,7 @@ constexpr double half_step = 0x1p-11, brain_step = 0x1p-8, tf32_step = 0x1p-9;
 
 double step_of(DType type) { return type == Float16 ? half_step : brain_step; }
 
-TEST_F(MatrixUnits, ProductsOfAnySizesAreThoseInFloat64) {
+TEST_P(MatrixUnits, ProductsOfAnySizesAreThoseInFloat64) {
   const int64_t sizes[][3] = {{16, 16, 16},    {17, 19, 23},   {64, 64, 64},  {65, 63, 33},
                               {40, 72, 8 * 5}, {130, 20, 100}, {16, 200, 31}, {64, 62, 66}};
   for (const DType type : {Float16, BFloat16}) {
@@ -83,7 +86,7 @@ TEST_F(MatrixUnits, ProductsOfAnySizesAreThoseInFloat64) {
   }
 }
 
-TEST_F(MatrixUnits, OperandsAreReadWhereTheyStand) {
+TEST_P(MatrixUnits, OperandsAreReadWhereTheyStand) {
   const auto same = [](const Array& x) { return x; };
   const auto turned = [](const Array& x) { return transpose(x); };
   const auto part = [](const Array& x) { return slice(x, 0, 3, 43); };
@@ -106,7 +109,7 @@ TEST_F(MatrixUnits, OperandsAreReadWhereTheyStand) {
   }
 }
 
-TEST_F(MatrixUnits, LargeSquaresAreReadInEveryWay) {
+TEST_P(MatrixUnits, LargeSquaresAreReadInEveryWay) {
   const auto same = [](const Array& x) { return x; };
   const auto turned = [](const Array& x) { return permute(x, {1, 0, 2}); };
   for (const int64_t size : {72, 75}) {  // vectors and pairs, single elements
@@ -119,7 +122,7 @@ TEST_F(MatrixUnits, LargeSquaresAreReadInEveryWay) {
   expect_product(drawn({40, 136, 128}, Float16), b, turned, same, half_step, "long squares, transposed");
 }
 
-TEST_F(MatrixUnits, BatchesBroadcast) {
+TEST_P(MatrixUnits, BatchesBroadcast) {
   const Array a = drawn({24, 32, 3}, Float16), b = drawn({32, 20, 3}, Float16), one = drawn({32, 20}, Float16);
   const Array many = drawn({24, 32, 3, 2}, Float16), last = drawn({32, 20, 1, 2}, Float16);
   const auto same = [](const Array& x) { return x; };
@@ -131,7 +134,7 @@ TEST_F(MatrixUnits, BatchesBroadcast) {
       many, last, [](const Array& x) { return slice(x, 3, 1, 2); }, same, half_step, "a slice of a batch");
 }
 
-TEST_F(MatrixUnits, Float32RoundsToTf32WhereItMayBeFast) {
+TEST_P(MatrixUnits, Float32RoundsToTf32WhereItMayBeFast) {
   const auto same = [](const Array& x) { return x; };
   const auto turned = [](const Array& x) { return transpose(x); };
   mode = MathMode::fast;
@@ -146,26 +149,53 @@ TEST_F(MatrixUnits, Float32RoundsToTf32WhereItMayBeFast) {
   EXPECT_TRUE(std::isnan(minimum(made([&] { return matmul(nothing, some); })).item()));
 }
 
-TEST_F(MatrixUnits, AreTakenWhereTheyAreThereAndPay) {
+TEST_P(MatrixUnits, AreTakenWhereTheyAreThereAndPay) {
   const Array a = drawn({48, 48}, Float16), wide = drawn({48, 48}, Float32), narrow = drawn({48, 15}, Float16);
   const auto product = [&] { return matmul(a, a); };
   EXPECT_TRUE(has_units(codes(product)));
-  EXPECT_FALSE(has_units(codes([&] { return matmul(wide, wide); })));
+  // Units of 8 columns round Float32.
+  EXPECT_EQ(has_units(codes([&] { return matmul(wide, wide); })), GetParam() != MatrixLayout::none);
   EXPECT_FALSE(has_units(codes([&] { return matmul(a, narrow); })));
   Abilities other = InterpretedExecutor().device;
   other.matrix_types = 1u << static_cast<int>(BFloat16);
   EXPECT_FALSE(has_units(codes(product, other)));
   other = InterpretedExecutor().device;
-  other.shared_bytes = 8192;
+  other.shared_bytes = 4096;
   EXPECT_FALSE(has_units(codes(product, other)));
   mode = MathMode::exact;
   EXPECT_FALSE(has_units(codes(product)));
 }
 
-TEST_F(MatrixUnits, ANewBatchSizeHasTheSameCode) {
+TEST_P(MatrixUnits, ANewBatchSizeHasTheSameCode) {
   const Array w = drawn({32, 48}, Float16), x = drawn({48, 24}, Float16), more = drawn({48, 56}, Float16);
   EXPECT_EQ(codes([&] { return matmul(w, x); }), codes([&] { return matmul(w, more); }));
 }
+
+/// Every place of a row and every number of the result has one owner, so that nothing is missing or there twice.
+TEST(SquareLayouts, ShareASquareAmongTheItemsOfAWarp) {
+  for (const MatrixLayout name : {MatrixLayout::mfma, MatrixLayout::wmma11, MatrixLayout::wmma12}) {
+    const SquareLayout& layout = square_layout(name);
+    std::vector<int> owners(256, 0);
+    for (int item = 0; item < layout.warp; ++item) {
+      for (int n = 0; n < layout.sums; ++n) {
+        ++owners[static_cast<size_t>(item % 16 * 16 + n * layout.next_sum + item / 16 * layout.next_part)];
+      }
+    }
+    EXPECT_EQ(owners, std::vector<int>(256, 1));
+    EXPECT_EQ(layout.parts() * layout.words, SquareLayout::words_of_row);
+    EXPECT_LE(layout.parts(), layout.warp / 16);
+  }
+}
+
+std::string name_of(const testing::TestParamInfo<MatrixLayout>& layout) {
+  constexpr const char* names[] = {"EightColumns", "Mfma", "Wmma11", "Wmma12"};
+  return names[static_cast<int>(layout.param)];
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, MatrixUnits,
+                         testing::Values(MatrixLayout::none, MatrixLayout::mfma, MatrixLayout::wmma11,
+                                         MatrixLayout::wmma12),
+                         name_of);
 
 }  // namespace
 }  // namespace rosin::kernels

@@ -13,6 +13,7 @@
 #include <rosin/error.hpp>
 
 #include "kernels/dialects.hpp"
+#include "kernels/matrix_layout.hpp"
 
 namespace rosin::kernels {
 namespace {
@@ -163,7 +164,7 @@ class Printer {
  private:
   void head() {
     const std::string group = std::to_string(code_.group);
-    const Slots slots = {{'N', code_.name}, {'G', group}};
+    const Slots slots = {{'N', code_.name}, {'G', group}, {'A', has_many() ? dialect_.many : ""}};
     const std::string kernel = fill(dialect_.kernel, slots), list = fill(dialect_.list, slots);
     if (list.empty()) text_ += kernel + arguments(", ");
     else text_ += list + arguments("") + "};\n" + kernel;
@@ -175,6 +176,19 @@ class Printer {
       name_argument(dialect_.parameter_place, name_of(code_.parameters[i]), i);
     }
     shared_arrays();
+  }
+
+  /// Variables of Float32 that compilers would keep in pairs, with all that goes into them, where instructions compute
+  /// two at a time; so many take more registers then than there are. (What units add up is in the registers that they
+  /// say.)
+  bool has_many() const {
+    constexpr int64_t many = 48;
+    const auto multiplies = [](const KernelInstruction& i) { return i.is(KernelOperation::multiply_matrices); };
+    const auto& list = code_.instructions;
+    if (std::any_of(list.begin(), list.end(), multiplies)) return false;
+    return std::count_if(list.begin(), list.end(), [](const KernelInstruction& i) {
+             return i.is(KernelOperation::variable) && i.type == ScalarType::float32;
+           }) > many;
   }
 
   std::string arguments(std::string_view between) const {
@@ -431,12 +445,20 @@ class Printer {
     for (const uint32_t operand : instruction.operands) {
       for (const std::string& lane : lanes_.at(operand)) all.append(all.empty() ? "" : ", ").append(lane);
     }
-    const std::string_view name = element == DType::BFloat16  ? "matrices_b16"
-                                  : element == DType::Float16 ? "matrices_f16"
-                                                              : "matrices_tf32";
+    const size_t words = lanes_.at(instruction.operands[0]).size(), sums = lanes_.at(instruction.operands[2]).size();
+    const bool square = words == lanes_.at(instruction.operands[1]).size();
+    const std::string_view kind = element == DType::BFloat16 ? "b16" : element == DType::Float16 ? "f16" : "tf32";
     const std::string value = numbered('v', static_cast<int64_t>(place));
-    line(fill("const floats4 $v = $n($a);", {{'v', value}, {'n', name}, {'a', all}}));
-    for (const char part : std::string_view("xyzw")) lanes_[place].push_back(value + "." + part);
+    line(fill("const $c $v = $nmatrices_$t($a);", {{'c', !square     ? "floats4"
+                                                         : sums == 4 ? "sums4"
+                                                                     : "sums8"},
+                                                   {'v', value},
+                                                   {'n', square ? square_with(words).prefix : ""},
+                                                   {'t', square && kind == "tf32" ? "f32" : kind},
+                                                   {'a', all}}));
+    for (size_t i = 0; i < sums; ++i) {
+      lanes_[place].push_back(value + (square ? "[" + std::to_string(i) + "]" : std::string(".") + "xyzw"[i]));
+    }
   }
 
   /// A value as the bits of an element, moved up.

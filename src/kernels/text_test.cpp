@@ -9,6 +9,8 @@
 
 #include <rosin/error.hpp>
 
+#include "kernels/matrix_layout.hpp"
+
 namespace rosin::kernels {
 namespace {
 
@@ -110,7 +112,7 @@ static __attribute__((device)) __attribute__((always_inline)) )" +
                       divide + R"(
 extern "C" __attribute__((global)) __attribute__((amdgpu_flat_work_group_size(64, 64))) void small()" +
                       R"(i32* p0, u16* p1, i32 a0) {
-  __attribute__((shared)) i32 s0[64];
+  __attribute__((shared)) __attribute__((aligned(16))) i32 s0[64];
 )" + body("__builtin_amdgcn_workitem_id_x()", "group_barrier();"));
 }
 
@@ -236,7 +238,7 @@ TEST(KernelText, ExchangesWithinWarps) {
   expect_contains(Language::metal, {"return simd_shuffle(x, (ushort)y);"});
 }
 
-TEST(KernelText, MultipliesMatricesByCudaAlone) {
+TEST(KernelText, MultipliesMatricesOfEightColumnsByCuda) {
   KernelWriter writer("matrices", 32, ScalarType::int32);
   const int out = writer.buffer(DType::Float32, {}), shared = writer.shared(ScalarType::uint32, 128);
   const Term at = writer.item(), zero = writer.literal(ScalarType::float32, 0), sum = writer.variable(zero);
@@ -254,6 +256,43 @@ TEST(KernelText, MultipliesMatricesByCudaAlone) {
     EXPECT_NE(text.find(part), text.npos) << part << "\n" << text;
   }
   EXPECT_EQ(text.find("tf32"), text.npos);
+}
+
+TEST(KernelText, MultipliesSquareMatricesByHip) {
+  for (const auto& [layout, name] : {std::pair{MatrixLayout::mfma, "mfma_f32_16x16x16f16("},
+                                     std::pair{MatrixLayout::wmma11, "wmma_f32_16x16x16_f16_w32("},
+                                     std::pair{MatrixLayout::wmma12, "wmma_f32_16x16x16_f16_w32_gfx12("}}) {
+    const SquareLayout& square = square_layout(layout);
+    KernelWriter writer("matrices", square.warp, ScalarType::int32);
+    const int out = writer.buffer(DType::Float32, {});
+    const Term zero = writer.literal(ScalarType::float32, 0);
+    const std::vector<Term> words(static_cast<size_t>(square.words), writer.pack(DType::Float16, zero, zero));
+    const std::vector<Term> sums(static_cast<size_t>(square.sums), zero);
+    const std::vector<Term> got = writer.multiply_matrices(DType::Float16, words, words, sums);
+    ASSERT_EQ(got.size(), sums.size());
+    writer.store(out, writer.item(), got.back());
+    const std::string text = text_of(Language::hip, writer.finish(1).code);
+    const std::string last = "[" + std::to_string(square.sums - 1) + "];\n";
+    for (const std::string& part : {"__builtin_amdgcn_" + std::string(name), last}) {
+      EXPECT_NE(text.find(part), text.npos) << part << "\n" << text;
+    }
+  }
+}
+
+/// See text.cpp.
+TEST(KernelText, KeepsManyVariablesOfAmdFromPairs) {
+  for (const int count : {16, 64}) {
+    KernelWriter writer("sums", 64, ScalarType::int32);
+    const int out = writer.buffer(DType::Float32, {});
+    std::vector<Term> sums;
+    for (int i = 0; i < count; ++i) sums.push_back(writer.variable(writer.literal(ScalarType::float32, i)));
+    for (const Term& sum : sums) writer.assign(sum, sum + sums[0]);
+    writer.store(out, writer.item(), sums.back());
+    const KernelCode code = writer.finish(1).code;
+    const std::string kept = "(64, 64))) __attribute__((target(\"no-packed-fp32-ops\"))) void sums";
+    EXPECT_EQ(text_of(Language::hip, code).find(kept) != std::string::npos, count == 64);
+    EXPECT_EQ(text_of(Language::cuda, code).find("packed"), std::string::npos);
+  }
 }
 
 TEST(KernelText, ChoosesBuffersByPointers) {

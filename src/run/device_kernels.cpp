@@ -78,6 +78,14 @@ bool uses_float64(const KernelCode& code) {
   return std::any_of(code.instructions.begin(), code.instructions.end(), is_wide);
 }
 
+/// Of square matrices that warps multiply; none where a later plug-in names one that is not known here.
+kernels::MatrixLayout layout_of(const rosin_device_info& info) {
+  if ((info.instructions & ROSIN_TAKES_SQUARE_MATRICES) == 0) return kernels::MatrixLayout::none;
+  const bool known =
+      info.matrix_layout >= 0 && info.matrix_layout < static_cast<int>(std::size(kernels::square_layouts));
+  return known ? static_cast<kernels::MatrixLayout>(info.matrix_layout) : kernels::MatrixLayout::none;
+}
+
 }  // namespace
 
 kernels::Abilities abilities_of(const rosin_device_info& info) {
@@ -89,7 +97,9 @@ kernels::Abilities abilities_of(const rosin_device_info& info) {
   device.argument_bytes = std::max(info.argument_bytes, device.argument_bytes);
   device.choices = takes(ROSIN_TAKES_CHOICES);
   device.arrivals = takes(ROSIN_TAKES_ARRIVALS);
-  device.matrix_types = takes(ROSIN_TAKES_MATRICES) ? info.matrix_types : 0;
+  device.matrix_layout = layout_of(info);
+  const bool multiplies = takes(ROSIN_TAKES_MATRICES) || device.matrix_layout != kernels::MatrixLayout::none;
+  device.matrix_types = multiplies ? info.matrix_types : 0;
   device.shared_bytes = takes(ROSIN_TAKES_LARGE_SHARED) ? info.largest_shared : info.shared_bytes;
   return device;
 }

@@ -80,6 +80,11 @@ void the_info_keeps_its_bounds(Rig& rig) {
   const uint64_t beside = ROSIN_TAKES_VECTORS | ROSIN_TAKES_SHUFFLE;
   expect(!takes(ROSIN_TAKES_MATRICES) || (info.warp == 32 && (info.instructions & beside) == beside),
          "it multiplies matrices, and takes no vectors or shuffles, or warp is not 32");
+  const bool squares = info.matrix_layout >= ROSIN_LAYOUT_MFMA && info.matrix_layout <= ROSIN_LAYOUT_WMMA12 &&
+                       info.warp == (info.matrix_layout == ROSIN_LAYOUT_MFMA ? 64 : 32);
+  expect(!takes(ROSIN_TAKES_SQUARE_MATRICES) ||
+             (squares && !takes(ROSIN_TAKES_MATRICES) && (info.instructions & beside) == beside),
+         "it multiplies square matrices, and takes no vectors or shuffles, or matrix_layout or warp is none of them");
   const int32_t vector = info.vector_bytes;
   expect(vector >= 0 && vector <= 64 && (vector & (vector - 1)) == 0, "vector_bytes is no power of two up to 64");
 }

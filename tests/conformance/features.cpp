@@ -72,7 +72,8 @@ void print_features(Rig& rig, std::ostream& out) {
                         4);
       }));
   say("matrix units in rosin's own kernels", types([&](int32_t type) {
-        return takes(ROSIN_TAKES_MATRICES) && type != ROSIN_FLOAT64 && (info.matrix_types >> type & 1) != 0;
+        return takes(ROSIN_TAKES_MATRICES | ROSIN_TAKES_SQUARE_MATRICES) && type != ROSIN_FLOAT64 &&
+               (info.matrix_types >> type & 1) != 0;
       }));
   say("bytes of a load", takes(ROSIN_TAKES_VECTORS) ? std::to_string(info.vector_bytes) : "an element");
   say("items that exchange values", takes(ROSIN_TAKES_SHUFFLE) ? std::to_string(info.warp) : "none");

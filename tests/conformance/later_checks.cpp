@@ -221,62 +221,128 @@ Value joined(Code& code, std::vector<Value> parts) {
 /// Small numbers of either sign, different in each place of a warp's matrices; sums of their products are exact.
 float element(int row, int column, int warp) { return static_cast<float>((row * 7 + column * 3 + warp * 5) % 11 - 5); }
 
-/// Both of two warps multiply matrices whose elements they make from their places, as the page says.
+/// Which item of a warp has what of the matrices: lane n of item i.
+struct MatrixPlaces {
+  int warp, columns, x, y, z;  // items; columns of Y; lanes
+  int (*row_of_x)(int i, int n);
+  int (*word_of_x)(int i, int n);  // of the row
+  int (*word_of_y)(int i, int n);
+  int (*column_of_y)(int i);
+  int (*row_of_z)(int i, int n);
+  int (*column_of_z)(int i, int n);
+};
+
+int row_of_square(int i, int) { return i % 16; }
+int column_of_square(int i) { return i % 16; }
+int column_of_sums(int i, int) { return i % 16; }
+template <int w> int word_of_square(int i, int n) { return n + (w < 8 ? w * (i / 16) : 0); }
+template <int u, int v> int row_of_sums(int i, int n) { return u * n + v * (i / 16); }
+template <int warp, int w, int u, int v> constexpr MatrixPlaces square() {
+  return {warp,
+          16,
+          w,
+          w,
+          256 / warp,
+          row_of_square,
+          word_of_square<w>,
+          word_of_square<w>,
+          column_of_square,
+          row_of_sums<u, v>,
+          column_of_sums};
+}
+
+constexpr MatrixPlaces of_eight_columns = {32,
+                                           8,
+                                           4,
+                                           2,
+                                           4,
+                                           [](int i, int n) { return i / 4 + 8 * (n % 2); },
+                                           [](int i, int n) { return i % 4 + 4 * (n / 2); },
+                                           [](int i, int n) { return i % 4 + 4 * n; },
+                                           [](int i) { return i / 4; },
+                                           [](int i, int n) { return i / 4 + 8 * (n / 2); },
+                                           [](int i, int n) { return 2 * (i % 4) + n % 2; }};
+
+const MatrixPlaces& places_on(const Rig& rig) {
+  static constexpr MatrixPlaces mfma = square<64, 2, 1, 4>(), wmma11 = square<32, 8, 2, 1>(),
+                                wmma12 = square<32, 4, 1, 8>();
+  if (!takes(rig, ROSIN_TAKES_SQUARE_MATRICES)) return of_eight_columns;
+  return rig.info.matrix_layout == ROSIN_LAYOUT_MFMA     ? mfma
+         : rig.info.matrix_layout == ROSIN_LAYOUT_WMMA11 ? wmma11
+                                                         : wmma12;
+}
+
+/// The words of one operand, from the elements in `buffer`.
+Value words_of_matrix(Code& code, int64_t buffer, int64_t count, int type) {
+  const int each = type == ROSIN_FLOAT32 ? 1 : 2;
+  const Value first = code.binary(ROSIN_MULTIPLY, code.item(), code.int32(count * each));
+  std::vector<Value> parts;
+  for (int64_t n = 0; n < count; ++n) {
+    const auto load = [&](int64_t k) {
+      return code.load(buffer, ROSIN_SCALAR_FLOAT32, code.binary(ROSIN_ADD, first, code.int32(n * each + k)));
+    };
+    if (each == 2) parts.push_back(code.add(ROSIN_PACK, ROSIN_SCALAR_UINT32, {load(0), load(1)}, type));
+    else
+      parts.push_back(
+          code.add(ROSIN_CONVERT, ROSIN_SCALAR_UINT32, {code.add(ROSIN_REINTERPRET, ROSIN_SCALAR_INT32, {load(0)})}));
+  }
+  return joined(code, parts);
+}
+
+/// All of two warps or more multiply matrices whose elements they make from their places, as the page says.
 void multiplies(Rig& rig, int type) {
+  const MatrixPlaces& at = places_on(rig);
+  constexpr int items = 128;
   const int each = type == ROSIN_FLOAT32 ? 1 : 2;
   Code code;
   code.name = "matrices_" + std::to_string(type);
-  code.group = 64;
+  code.group = items;
   code.buffers = {ROSIN_FLOAT32, ROSIN_FLOAT32, ROSIN_FLOAT32};
-  const Value item = code.item();
-  const auto words = [&](int64_t buffer, int64_t count) {
-    std::vector<Value> parts;
-    for (int64_t n = 0; n < count; ++n) {
-      const Value at =
-          code.binary(ROSIN_ADD, code.binary(ROSIN_MULTIPLY, item, code.int32(count * each)), code.int32(n * each));
-      const auto load = [&](int64_t k) {
-        return code.load(buffer, ROSIN_SCALAR_FLOAT32, code.binary(ROSIN_ADD, at, code.int32(k)));
-      };
-      if (each == 2) parts.push_back(code.add(ROSIN_PACK, ROSIN_SCALAR_UINT32, {load(0), load(1)}, type));
-      else
-        parts.push_back(
-            code.add(ROSIN_CONVERT, ROSIN_SCALAR_UINT32, {code.add(ROSIN_REINTERPRET, ROSIN_SCALAR_INT32, {load(0)})}));
-    }
-    return joined(code, parts);
+  std::vector<Value> of_z;
+  const auto place_of_sum = [&](int64_t n) {
+    return code.binary(ROSIN_ADD, code.binary(ROSIN_MULTIPLY, code.item(), code.int32(at.z)), code.int32(n));
   };
-  const Value four = code.binary(ROSIN_MULTIPLY, item, code.int32(4));
-  const Value z = code.load_vector(2, ROSIN_SCALAR_FLOAT32, four, 4);
-  const Value sums = code.add(ROSIN_MULTIPLY_MATRICES, ROSIN_SCALAR_FLOAT32, {words(0, 4), words(1, 2), z}, type);
-  code.store_vector(2, four, sums, 4);
-  std::vector<float> x(64 * 4 * static_cast<size_t>(each)), y(x.size() / 2), given(256), wanted(256);
-  for (int i = 0; i < 64; ++i) {
-    const int warp = i / 32, g = i % 32 / 4, t = i % 4;
-    for (int n = 0; n < 4 * each; ++n) {
-      const int lane = n / each, k = each * (t + 4 * (lane / 2)) + n % each;
-      x[static_cast<size_t>(i * 4 * each + n)] = element(g + 8 * (lane % 2), k, warp);
+  for (int64_t n = 0; n < at.z; ++n) of_z.push_back(code.load(2, ROSIN_SCALAR_FLOAT32, place_of_sum(n)));
+  const Value sums =
+      code.add(ROSIN_MULTIPLY_MATRICES, ROSIN_SCALAR_FLOAT32,
+               {words_of_matrix(code, 0, at.x, type), words_of_matrix(code, 1, at.y, type), joined(code, of_z)}, type);
+  for (int64_t n = 0; n < at.z; ++n) code.store(2, place_of_sum(n), code.lane(sums, n));
+  const auto count = [&](int lanes) { return static_cast<size_t>(items * lanes); };
+  std::vector<float> x(count(at.x * each)), y(count(at.y * each)), given(count(at.z)), wanted(count(at.z));
+  for (int item = 0; item < items; ++item) {
+    const int warp = item / at.warp, i = item % at.warp;
+    const auto element_of = [&](int lanes, int n) { return static_cast<size_t>(item * lanes + n); };
+    for (int n = 0; n < at.x * each; ++n) {
+      const int k = each * at.word_of_x(i, n / each) + n % each;
+      x[element_of(at.x * each, n)] = element(at.row_of_x(i, n / each), k, warp);
     }
-    for (int n = 0; n < 2 * each; ++n) {
-      y[static_cast<size_t>(i * 2 * each + n)] = element(each * (t + 4 * (n / each)) + n % each, g + 20, warp);
+    for (int n = 0; n < at.y * each; ++n) {
+      const int k = each * at.word_of_y(i, n / each) + n % each;
+      y[element_of(at.y * each, n)] = element(k, at.column_of_y(i) + 20, warp);
     }
-    for (int n = 0; n < 4; ++n) {
-      const int row = g + 8 * (n / 2), column = 2 * t + n % 2;
-      const size_t at = static_cast<size_t>(4 * i + n);
-      given[at] = wanted[at] = static_cast<float>(row - 3 * column);
-      for (int k = 0; k < 8 * each; ++k) wanted[at] += element(row, k, warp) * element(k, column + 20, warp);
+    for (int n = 0; n < at.z; ++n) {
+      const int row = at.row_of_z(i, n), column = at.column_of_z(i, n);
+      float& sum = wanted[element_of(at.z, n)];
+      sum = given[element_of(at.z, n)] = static_cast<float>(row - 3 * column);
+      for (int k = 0; k < 8 * each; ++k) sum += element(row, k, warp) * element(k, column + 20, warp);
     }
   }
   const Module module(rig, {&code, 1});
-  const Memory of_x(rig, x.size() * 4), of_y(rig, y.size() * 4), of_z(rig, 1024);
-  rig.write<float>(of_x.at(), x);
-  rig.write<float>(of_y.at(), y);
-  rig.write<float>(of_z.at(), given);
-  const rosin_place places[] = {of_x.at(), of_y.at(), of_z.at()};
+  const Memory memory_of_x(rig, x.size() * 4), memory_of_y(rig, y.size() * 4), memory_of_z(rig, given.size() * 4);
+  rig.write<float>(memory_of_x.at(), x);
+  rig.write<float>(memory_of_y.at(), y);
+  rig.write<float>(memory_of_z.at(), given);
+  const rosin_place places[] = {memory_of_x.at(), memory_of_y.at(), memory_of_z.at()};
   rig.launch(rig.stream, module.kernel(code.name), places, 1);
-  expect(rig.read<float>(of_z.at(), 256) == wanted, "matrices of type " + std::to_string(type));
+  expect(rig.read<float>(memory_of_z.at(), wanted.size()) == wanted, "matrices of type " + std::to_string(type));
+}
+
+bool takes_matrices(const Rig& rig) {
+  return takes(rig, ROSIN_TAKES_MATRICES) || takes(rig, ROSIN_TAKES_SQUARE_MATRICES);
 }
 
 void warps_multiply_matrices(Rig& rig) {
-  if (!takes(rig, ROSIN_TAKES_MATRICES)) return;
+  if (!takes_matrices(rig)) return;
   for (const int type : {ROSIN_FLOAT16, ROSIN_BFLOAT16, ROSIN_FLOAT32}) {
     if (rig.info.matrix_types >> type & 1) multiplies(rig, type);
   }
@@ -284,7 +350,7 @@ void warps_multiply_matrices(Rig& rig) {
 
 /// Each item packs two numbers, and stores them one by one.
 void pairs_are_packed(Rig& rig) {
-  if (!takes(rig, ROSIN_TAKES_MATRICES)) return;
+  if (!takes_matrices(rig)) return;
   for (const int type : {ROSIN_FLOAT16, ROSIN_BFLOAT16}) {
     Code code;
     code.name = "packs_" + std::to_string(type);
@@ -307,7 +373,7 @@ void pairs_are_packed(Rig& rig) {
 
 /// Each item leaves a vector in shared memory and takes that of its mirror image.
 void shared_memory_holds_vectors(Rig& rig) {
-  if (!takes(rig, ROSIN_TAKES_MATRICES)) return;
+  if (!takes_matrices(rig)) return;
   for (const int64_t lanes : {2, 4}) {
     Code code;
     code.name = "shared_vectors_" + std::to_string(lanes);

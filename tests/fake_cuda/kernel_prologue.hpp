@@ -338,6 +338,10 @@ inline float __int_as_float(int x) { return __builtin_bit_cast(float, x); }
 inline long long __double_as_longlong(double x) { return __builtin_bit_cast(long long, x); }
 inline double __longlong_as_double(long long x) { return __builtin_bit_cast(double, x); }
 
+#ifdef FAKE_GFX
+#include "../fake_hip/matrix_cores.hpp"
+#endif
+
 #define __global__
 #define __device__
 #define __forceinline__ inline

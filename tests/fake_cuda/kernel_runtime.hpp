@@ -20,7 +20,7 @@ struct Touch {
   u32 phase = 0, item = 0;
 };
 
-constexpr int most_given = 6;  // words
+constexpr int most_given = 16;  // words
 
 /// The item that runs, and what it may ask of the stand-in. One for the process: kernels run one at a time.
 struct Item {

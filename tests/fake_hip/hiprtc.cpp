@@ -15,9 +15,10 @@ namespace {
 
 std::string cuda_text(std::string text) {
   const std::initializer_list<std::pair<std::regex, const char*>> words = {
+      {std::regex(R"rx(__attribute__\(\(target\("no-packed-fp32-ops"\)\)\) )rx"), ""},
       {std::regex(R"(__attribute__\(\(global\)\) __attribute__\(\(amdgpu_flat_work_group_size\((\d+), \d+\)\)\) void)"),
        "__global__ void __launch_bounds__($1)"},
-      {std::regex(R"(__attribute__\(\(shared\)\))"), "__shared__"},
+      {std::regex(R"(__attribute__\(\(shared\)\)( __attribute__\(\(aligned\(16\)\)\))?)"), "__shared__"},
       {std::regex(R"(__attribute__\(\(device\)\) __attribute__\(\(always_inline\)\))"), "__forceinline__"},
       {std::regex(R"(__builtin_amdgcn_fence[^;]*;\s*__builtin_amdgcn_s_barrier\(\);\s*__builtin_amdgcn_fence[^;]*;)"),
        "__syncthreads();"},
@@ -63,20 +64,20 @@ FAKE_HIPRTC_API hiprtcDestroyProgram(Program** program) {
 
 /// clang contracts within expressions unless it is told not to, for devices even across.
 FAKE_HIPRTC_API hiprtcCompileProgram(Program* program, int count, const char** options) {
-  std::string contract = "fast";
-  bool is_named = false;
+  std::string contract = "fast", architecture;
   for (int i = 0; i < count; ++i) {
-    const std::string_view option(options[i]);
+    const std::string option(options[i]), named = "--gpu-architecture=";
     if (option == "-ffp-contract=off") contract = "off";
-    if (option.starts_with("--gpu-architecture=gfx")) is_named = true;
+    if (option.starts_with(named + "gfx")) architecture = option.substr(named.size(), option.find(':') - named.size());
   }
-  if (!is_named) {
+  if (architecture.empty()) {
     program->log = "no architecture is named";
     return compilation_failed;
   }
   if (is_idle("FAKE_HIP")) return keep(*program, count, options);
   program->text = cuda_text(program->text);
-  return compile(*program, " -ffp-contract=" + contract);
+  return compile(*program, " -ffp-contract=" + contract + " -D__" + architecture + "__ -DFAKE_GFX=0x" +
+                               architecture.substr(std::strlen("gfx")));
 }
 
 FAKE_HIPRTC_API hiprtcGetProgramLogSize(Program* program, size_t* bytes) {

@@ -13,14 +13,11 @@ import sys
 import machine_code
 import sass
 
-WAVES = {"gfx90a": 64, "gfx942": 64, "gfx1100": 32}  # items of one
+WAVES = {"gfx90a": 64, "gfx942": 64, "gfx1100": 32, "gfx1201": 32}  # items of one
 MATRIX = ("v_mfma", "v_smfmac", "v_wmma", "v_dot")
 COMPILER = "clang-19"
-PAIRED = "open: on CDNA clang pairs products of Float32, which takes twice the registers (-fno-slp-vectorize: not)"
 REASONS = {  # why a bound is not met, where sass.py says nothing of it
-    "spills": PAIRED,
-    "spills of SGPRs": PAIRED,
-    "no matrix units": "rosin's own kernels use none on AMD; hipBLASLt's products do, where it is installed",
+    "no matrix units": "those of RDNA multiply no Float32",
 }
 
 # --- Assembly.

@@ -94,9 +94,10 @@ class AssemblyTest(unittest.TestCase):
 
     def test_a_page_says_again_what_was_missed(self):
         good, bad = (self.rows(name, sass.CLASSES["sum_f32"]) for name in ("elements_0a", "rows_0b"))
-        page = isa.table({"sum_f32": {"gfx90a": good, "gfx942": good, "gfx1100": bad}})
+        page = isa.table({"sum_f32": {"gfx90a": good, "gfx942": good, "gfx1100": bad, "gfx1201": good}})
         self.assertEqual(isa.verdicts(page), {"sum_f32": {
-            "gfx90a": [], "gfx942": [], "gfx1100": ["spills", "spills of SGPRs", "accesses below 128 bits"]}})
+            "gfx90a": [], "gfx942": [], "gfx1100": ["spills", "spills of SGPRs", "accesses below 128 bits"],
+            "gfx1201": []}})
 
 
 class TableTest(unittest.TestCase):
