@@ -70,6 +70,13 @@ class AmdgpuPlugin(unittest.TestCase):
         self.assertIn("there is no AMD GPU, or its kernel driver amdgpu is not loaded (/dev/kfd does not exist)",
                       done.stdout)
 
+    def test_folders_that_are_none_are_named(self):
+        text = self.reason(libraries=f"/nowhere:{FAKE}:lib", options="devices=0")  # whether there is another HIP or not
+        self.assertIn("HIP finds no AMD GPU; ROSIN_ROCM_LIBRARIES names /nowhere, which does not exist; "
+                      "ROSIN_ROCM_LIBRARIES names lib, which is not absolute\n", text)
+        text = self.reason(libraries="/nowhere")
+        self.assertEqual(text.count("; ROSIN_ROCM_LIBRARIES names /nowhere, which does not exist"), 1, text)
+
     def test_an_old_runtime_is_too_old(self):
         text = self.reason("driver=50221153")
         self.assertIn("the HIP runtime is too old: it is 5.2, 5.7 is needed; install ROCm 5.7 or later", text)

@@ -37,7 +37,7 @@ class Run:
         self.errors = re.findall(r"(?m)^error in .*$", training)
         self.is_lost = "needs a new process" in training
         self.has_no_device = "no device\n" in training
-        self.counts = {name: int(count) for name, count in re.findall(r"(?m)^(\w+) (\d+)$", counts)}
+        self.counts = {name: int(count) for name, count in re.findall(r"(?m)^([\w:]+) (\d+)$", counts)}
 
     def losses(self):
         return [float.fromhex(line.split()[1]) for line in self.results if line.startswith("loss")]

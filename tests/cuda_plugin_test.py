@@ -85,6 +85,11 @@ class CudaPlugin(unittest.TestCase):
             self.skipTest("this machine has an NVIDIA driver")
         self.assertIn(f"the NVIDIA driver is not installed ({folder}/libcuda.so.1: ", text)
 
+    def test_folders_that_are_none_are_named(self):
+        text = self.reason(libraries=f"/nowhere:lib:{__file__}")
+        for folder, why in (("/nowhere", "does not exist"), ("lib", "is not absolute"), (__file__, "is no folder")):
+            self.assertEqual(text.count(f"; ROSIN_CUDA_LIBRARIES names {folder}, which {why}"), 1, text)
+
     def test_an_old_driver_is_too_old(self):
         text = self.reason("driver=11040")
         self.assertIn("the NVIDIA driver is too old: it is of CUDA 11.4, 11.8 is needed; install a newer one", text)

@@ -16,7 +16,7 @@ BUILD = pathlib.Path(os.environ.get("ROSIN_TEST_BUILD", ROOT / "build" / "releas
 PAGE = ROOT / "docs" / "devices.md"
 TABLE = re.compile(r"(?<=\n\n)\| what \|.*?\n(?=\n)", re.DOTALL)
 # Under which name, whose plug-in, what the environment says, and which of its devices it is.
-COLUMNS = (("CUDA", {"ROSIN_CUDA_LIBRARIES": f"{BUILD}/fake_cuda", "FAKE_CUDA": "arch=90"}),
+COLUMNS = (("CUDA", {"ROSIN_CUDA_LIBRARIES": f"{BUILD}/fake_cuda", "FAKE_CUDA": "arch=90,cudnn=92800"}),
            ("AMDGPU", {"ROSIN_ROCM_LIBRARIES": f"{BUILD}/fake_hip", "FAKE_HIP": "name=gfx90a,warp=64"}),
            ("Metal", {"ROSIN_METAL_LIBRARIES": f"{BUILD}/fake_metal", "FAKE_METAL": "system=15"}),
            ("OpenCL", {}))

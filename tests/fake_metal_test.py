@@ -232,6 +232,44 @@ class FakeMetal(unittest.TestCase):
                         "            commit(commands); release(buffer)\n",
                         "a buffer ends: memory is freed while work that waits in a stream uses it")
 
+    def test_attention_of_graphs_takes_what_fits(self):
+        start = """
+            graph = send(get_class(b"MPSGraph"), "new")
+            def shape(*sizes):
+                numbers = [send(get_class(b"NSNumber"), "numberWithLongLong:", (ctypes.c_int64, one)) for one in sizes]
+                return send(get_class(b"NSArray"), "arrayWithObjects:count:",
+                            (id, ctypes.cast((id * len(numbers))(*numbers), id)), (u64, len(numbers)))
+            def tensor(*sizes, type=0x10000020):
+                return send(graph, "placeholderWithShape:dataType:name:", (id, shape(*sizes)), (ctypes.c_uint32, type),
+                            (id, None))
+            def attend(q, k, v, *mask, scale=0.5):
+                name = "scaledDotProductAttentionWithQueryTensor:keyTensor:valueTensor:"
+                return send(graph, name + ("maskTensor:" if mask else "") + "scale:name:",
+                            *((id, one) for one in (q, k, v, *mask)), (ctypes.c_float, scale), (id, None))
+            q, k = tensor(2, 3, 5, 4), tensor(2, 3, 7, 4)
+            """
+        self.works(start + """
+            assert attend(q, k, k) and attend(q, k, k, tensor(5, 7)) and attend(q, k, k, tensor(2, 1, 1, 7))
+            assert attend(q, k, k, None)
+            """, "system=15")
+        for broken, why in (
+                ("attend(tensor(3, 5, 4), tensor(3, 7, 4), tensor(3, 7, 4))", "attention without four dims"),
+                ("attend(q, tensor(2, 3, 7, 4, type=0x10000010), k)", "attention of different types"),
+                ("attend(*[tensor(1, 1, 2, 2, type=0x20000020)] * 3)", "attention of no floats"),
+                ("attend(q, k, tensor(2, 3, 7, 6))", "keys and values of different sizes"),
+                ("attend(q, *[tensor(2, 1, 7, 4)] * 2)", "queries and keys that do not fit"),
+                ("attend(q, *[tensor(2, 3, 7, 5)] * 2)", "queries and keys that do not fit"),
+                ("attend(q, k, k, tensor(7, 5))", "a mask that does not broadcast to the scores"),
+                ("attend(q, k, k, tensor(4, 3, 5, 7))", "a mask that does not broadcast to the scores"),
+                ("attend(q, k, k, tensor(1, 2, 3, 5, 7))", "a mask that does not broadcast to the scores"),
+                ("attend(q, k, k, tensor(5, 7, type=0x10000010))", "attention of different types"),
+                ("attend(q, k, k, scale=float('inf'))", "a scale that is no number"),
+                ("send(graph, 'bandPartWithTensor:numLower:numUpper:name:', (id, tensor(4)), (ctypes.c_int64, -1), "
+                 "(ctypes.c_int64, 0), (id, None))", "a band of no matrix")):
+            self.is_refused(start + f"{broken}\n", f"MPSGraph: {why}", "system=15")
+        self.is_refused(start + "attend(q, k, k)\n", "-[MPSGraph scaledDotProductAttentionWithQueryTensor:"
+                        "keyTensor:valueTensor:scale:name:]: unrecognized selector", "system=14")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -18,7 +18,10 @@ FAKE = BUILD / "fake_metal"
 MAKES = ("newCommandQueue", "newSharedEvent", "newBufferWithLength:options:", "newLibraryWithSource:options:error:",
          "newFunctionWithName:", "newComputePipelineStateWithFunction:error:", "commandBuffer",
          "computeCommandEncoder", "blitCommandEncoder",
-         "compileWithDevice:feeds:targetTensors:targetOperations:compilationDescriptor:")
+         "compileWithDevice:feeds:targetTensors:targetOperations:compilationDescriptor:",
+         "scaledDotProductAttentionWithQueryTensor:keyTensor:valueTensor:maskTensor:scale:name:",
+         "bandPartWithTensor:numLower:numUpper:name:")
+SYSTEM = "devices=2,system=15"
 KINDS = "backend|memory|device"
 
 
@@ -28,7 +31,7 @@ class MetalFaults(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(cls.folder.cleanup)
-        cls.undisturbed = {model: cls.train("devices=2", model) for model in ((), ("convnet",))}
+        cls.undisturbed = {model: cls.train(SYSTEM, model) for model in ((), ("convnet",), ("attention",))}
 
     @classmethod
     def train(cls, options, model=()):
@@ -43,7 +46,7 @@ class MetalFaults(unittest.TestCase):
         for model, undisturbed in self.undisturbed.items():
             for message in messages:
                 for number in sampled(undisturbed.counts.get(message, 0)):
-                    yield model, f"devices=2,fail={message}:{number}"
+                    yield model, f"{SYSTEM},fail={message}:{number}"
 
     def each_fault(self, messages, check):
         faults = list(self.faults(messages))
@@ -56,9 +59,12 @@ class MetalFaults(unittest.TestCase):
                     check(self.undisturbed[fault[0]], run)
 
     def test_trains_undisturbed(self):
-        for run in self.undisturbed.values():
-            self.assertEqual((run.status, len(run.results), run.errors), (0, 6, []), run.text)
+        for model, run in self.undisturbed.items():
+            results = 11 if model == ("attention",) else 6
+            self.assertEqual((run.status, len(run.results), run.errors), (0, results, []), run.text)
             self.assertGreater(run.counts["commit"], 10)
+        for message in MAKES[-2:]:
+            self.assertGreater(self.undisturbed[("attention",)].counts[message], 1)  # the trial, and then the model
 
     def test_what_answers_nil_leaves_no_trace(self):
         def check(undisturbed, run):

@@ -50,21 +50,29 @@ class MetalPlugin(unittest.TestCase):
         self.good("--only", "programs,kernels,later,operations,elements")
 
     def test_keeps_it_in_kernels_and_calls_on_macos_15(self):
-        self.good("--only", "device,programs,operations,calls,convolutions", options="system=15")
+        self.good("--only", "device,programs,operations,calls,convolutions,attention", options="system=15")
 
     def test_keeps_it_in_calls_of_mpsgraph(self):
         for order in (1, 2, 3):
-            self.good("--only", "calls,convolutions,device", options=f"system=15,order={order}")
+            self.good("--only", "calls,convolutions,attention,device", options=f"system=15,order={order}")
 
     def test_keeps_it_where_mpsgraph_is_missing_too_old_or_refuses(self):
         with tempfile.TemporaryDirectory() as folder:
             for name in FILES:
                 (pathlib.Path(folder) / name).symlink_to(FAKE / name)
             self.good("--only", "calls,device", options="system=15", libraries=folder)
-        self.good("--only", "calls,device", options="system=14")
+        self.good("--only", "calls,attention,device", options="system=14")
+        self.good("--only", "calls,attention,device", options="system=15,attention=0")
+        self.good("--only", "attention", options="system=15,wrong=attention")
         for message in ("placeholderWithShape:dataType:name:", "constantWithScalar:dataType:",
                         "compileWithDevice:feeds:targetTensors:targetOperations:compilationDescriptor:"):
             self.good("--only", "calls,convolutions", options=f"system=15,fail={message}:1+2+7")
+            self.good("--only", "attention", options=f"system=15,fail={message}:7+8+9+20+21+22")
+        attention = "scaledDotProductAttentionWithQueryTensor:keyTensor:valueTensor:"
+        for message in (f"{attention}scale:name:", f"{attention}maskTensor:scale:name:",
+                        "bandPartWithTensor:numLower:numUpper:name:", "constantWithScalar:shape:dataType:"):
+            for number in (1, 2):  # of the trial, and behind it
+                self.good("--only", "attention", options=f"system=15,fail={message}:{number}")
 
     def test_keeps_it_in_other_orders_of_work_and_on_the_second_device(self):
         self.good("--device", 1, "--only", OF_WORK, options="devices=2,order=2")
@@ -94,6 +102,11 @@ class MetalPlugin(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             text = self.reason(libraries=folder)
         self.assertIn("Metal is not there (/usr/lib/libobjc.A.dylib: not found)", text)
+
+    @unittest.skipIf(sys.platform == "darwin", "this system has Metal")
+    def test_a_folder_that_is_none_is_named(self):
+        self.assertIn("(/usr/lib/libobjc.A.dylib: not found; ROSIN_METAL_LIBRARIES names /nowhere, which does not "
+                      "exist)", self.reason(libraries="/nowhere"))
 
     def test_a_gpu_without_metal_3_is_named(self):
         self.assertIn("the GPUs have no Metal 3 (Apple Pretended GPU 0, Apple Pretended GPU 1; macOS 12.5 (Build 00A00)"

@@ -104,7 +104,7 @@ struct Started {
     try {
       driver = start(version);
     } catch (const Failure& why) {
-      failure = {ROSIN_UNSUPPORTED, why.text};
+      failure = {ROSIN_UNSUPPORTED, driver::with_folders(places(), why.text)};
     }
   }
 };

@@ -93,6 +93,14 @@ void* try_open(const std::string& path, std::string& reason) {
   return nullptr;
 }
 
+/// What is wrong with the folder that the variable names, or nothing.
+std::string trouble_with(const fs::path& folder) {
+  std::error_code ignored;
+  if (!folder.is_absolute()) return "is not absolute";
+  if (!fs::exists(folder, ignored)) return "does not exist";
+  return fs::is_directory(folder, ignored) ? "" : "is no folder";
+}
+
 Library open_among(const std::vector<std::string>& names, const std::vector<std::string>& first,
                    const std::vector<std::string>& last) {
   Library library;
@@ -124,14 +132,33 @@ std::string variable(const char* name) {
   return value ? value : "";
 }
 
+std::string with_folders(const Places& places, std::string reason) {
+  for (const std::string& folder : split(variable(places.variable))) {
+    const std::string trouble = trouble_with(folder);
+    if (trouble.empty()) continue;
+    const std::string text = std::string(places.variable) + " names " + folder + ", which " + trouble;
+    if (reason.find(text) == reason.npos) reason.append("; ").append(text);
+  }
+  return reason;
+}
+
 void* Library::find(const char* name) const { return handle ? dlsym(handle, name) : nullptr; }
 
+namespace {
+
+Library explained(const Places& places, Library library) {
+  if (!library.handle) library.reason = with_folders(places, library.reason);
+  return library;
+}
+
+}  // namespace
+
 Library open_library(const Places& places, const std::vector<std::string>& names) {
-  return open_among(names, own_folders(places), toolkit_folders(places));
+  return explained(places, open_among(names, own_folders(places), toolkit_folders(places)));
 }
 
 Library open_driver_library(const Places& places, const std::vector<std::string>& names) {
-  return open_among(names, own_folders(places), {});
+  return explained(places, open_among(names, own_folders(places), {}));
 }
 
 }  // namespace rosin::driver

@@ -29,6 +29,10 @@ struct Places {
   const char* package;                // the folder of its Python packages, with lib/ in it or in each one of it
 };
 
+/// The reason why something of a vendor is not there, with the folders of the variable that are none: what was meant to
+/// be found in them was looked for elsewhere.
+std::string with_folders(const Places& places, std::string reason);
+
 /// Opens the first of these file names that is found: in the folders of the variable, where the system's loader looks,
 /// in the toolkit, and among the packages of Python.
 Library open_library(const Places& places, const std::vector<std::string>& names);

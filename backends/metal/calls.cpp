@@ -1,11 +1,12 @@
-// Vendor calls of Metal: products and convolutions by MPSGraph. A call is a compiled graph; calls that are alike share
-// it. Read first: graph.hpp.
+// Vendor calls of Metal: products, convolutions and attention by MPSGraph. A call is a compiled graph; calls that are
+// alike share it. Read first: graph.hpp, attention.hpp.
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <map>
 #include <memory>
 
+#include "metal/attention.hpp"
 #include "metal/graph.hpp"
 #include "metal/graph_messages.hpp"
 
@@ -23,13 +24,6 @@ rosin_call_description known_fields(const rosin_call_description& call) {
   return known;
 }
 
-int place_of(const rosin_call_description& call, int32_t role) {
-  for (uint32_t i = 0; i < call.array_count; ++i) {
-    if (call.arrays[i].role == role) return static_cast<int>(i);
-  }
-  refuse("not the arrays of this call");
-}
-
 /// The roles of what is computed from, and of the result.
 std::array<int32_t, 3> roles_of(int32_t kind) {
   switch (kind) {
@@ -39,7 +33,7 @@ std::array<int32_t, 3> roles_of(int32_t kind) {
       return {ROSIN_ROLE_OUTPUT_GRADIENT, ROSIN_ROLE_WEIGHTS, ROSIN_ROLE_INPUT_GRADIENT};
     case ROSIN_CALL_CONVOLUTION_WEIGHTS:
       return {ROSIN_ROLE_INPUT, ROSIN_ROLE_OUTPUT_GRADIENT, ROSIN_ROLE_WEIGHTS_GRADIENT};
-    default: refuse("it is asked for products and convolutions, no more");
+    default: refuse("it is asked for products, convolutions and attention, no more");
   }
 }
 
@@ -55,7 +49,13 @@ void check_epilogue(const rosin_call_description& call) {
 }
 
 /// Refuses what graphs do not compute, whatever the sizes.
-void check(const rosin_call_description& call) {
+void check(const rosin_device& device, const rosin_call_description& call) {
+  if (is_attention(call)) {
+    check_attention(call);
+    const std::string why_not = known_why_no_attention(device);
+    if (!why_not.empty()) throw Failure{ROSIN_UNSUPPORTED, why_not};
+    return;
+  }
   if (!the_metal().why_no_graphs.empty()) throw Failure{ROSIN_UNSUPPORTED, the_metal().why_no_graphs};
   const uint32_t wanted = 3u + (call.epilogue.bias ? 1 : 0) + (call.epilogue.residual ? 1 : 0);
   if (!call.arrays || call.array_count != wanted) refuse("not the arrays of this call");
@@ -222,7 +222,17 @@ std::string key_of(const rosin_call_description& call) {
     add(array.rank);
     for (int d = 0; d < array.rank; ++d) add(array.sizes[d]), add(array.strides[d]);
   }
+  for (uint32_t i = 0; i < call.attribute_count; ++i) {
+    add(call.attributes[i].key);
+    add(call.attributes[i].integer);
+    add(call.attributes[i].real);
+  }
   return key;
+}
+
+Executable made_for(rosin_device& device, const rosin_call_description& call) {
+  if (call.kind == ROSIN_CALL_MATMUL) return product_of(device, call);
+  return is_attention(call) ? attention_graph(device, call) : convolution_of(device, call);
 }
 
 /// Graphs of calls that live.
@@ -236,8 +246,7 @@ std::shared_ptr<const Executable> graph_of(rosin_device& device, const rosin_cal
       if (auto graph = found->second.lock()) return graph;
     }
   }
-  const bool is_product = call.kind == ROSIN_CALL_MATMUL;
-  auto made = std::make_shared<const Executable>(is_product ? product_of(device, call) : convolution_of(device, call));
+  auto made = std::make_shared<const Executable>(made_for(device, call));
   const std::lock_guard guard(device.lock);
   device.graphs[key] = made;
   return made;
@@ -245,13 +254,13 @@ std::shared_ptr<const Executable> graph_of(rosin_device& device, const rosin_cal
 
 }  // namespace
 
-rosin_status call_takes(rosin_device*, const rosin_call_description* description, int32_t* orders) {
+rosin_status call_takes(rosin_device* device, const rosin_call_description* description, int32_t* orders) {
   return pooled([&] {
     const rosin_call_description call = known_fields(*description);
-    check(call);
+    check(*device, call);
     for (uint32_t i = 0; i < call.array_count; ++i) {
       const int32_t role = call.arrays[i].role;
-      const bool turns = role == ROSIN_ROLE_LEFT || role == ROSIN_ROLE_RIGHT;
+      const bool turns = role == ROSIN_ROLE_LEFT || role == ROSIN_ROLE_RIGHT || is_attention(call);
       orders[i] = turns ? ROSIN_ORDER_STRIDED : ROSIN_ORDER_CONTIGUOUS;
     }
   });
@@ -261,7 +270,11 @@ rosin_status call_prepare(rosin_device* device, const rosin_call_description* de
                           uint64_t* workspace) {
   return pooled([&] {
     const rosin_call_description call = known_fields(*description);
-    check(call);
+    check(*device, call);
+    if (is_attention(call)) {
+      const std::string why_not = why_no_attention(*device);
+      if (!why_not.empty()) throw Failure{ROSIN_UNSUPPORTED, why_not};
+    }
     *out = new rosin_call{graph_of(*device, call)};
     *workspace = 0;
   });

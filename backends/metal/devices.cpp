@@ -1,11 +1,13 @@
 // Opening Metal, which devices there are, what they can do. Read next: streams.cpp.
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <optional>
 
 #include "common/text_field.hpp"
 #include "driver/libraries.hpp"
+#include "metal/graph.hpp"
 #include "metal/graph_messages.hpp"
 #include "metal/metal.hpp"
 
@@ -106,12 +108,21 @@ std::string why_no_graphs() {
   return "MPSGraph reads no arrays within a buffer before macOS 15";
 }
 
+std::string why_unknown_attention(const Metal& metal) {
+  if (!metal.why_no_graphs.empty()) return metal.why_no_graphs;
+  const Id graphs = runtime().get_class("MPSGraph");
+  const bool knows = graphs && send::instances_respond(graphs, send::attention.selector()) &&
+                     send::instances_respond(graphs, send::masked_attention.selector());
+  return knows ? "" : "MPSGraph has no attention before macOS 15";
+}
+
 Metal look_for_devices() {
   open_libraries();
   const Pool pool;
   Metal metal;
   metal.system = system_text();
   metal.why_no_graphs = why_no_graphs();
+  metal.why_no_attention = why_unknown_attention(metal);
   const Owned all = Owned::given(copy_all_devices());
   const uint64_t count = send::count(all.get());
   for (uint64_t i = 0; i < count; ++i) {
@@ -179,14 +190,24 @@ std::string version_of(const std::string& system) {
   return system.substr(begin, system.find(' ', begin) - begin);
 }
 
+/// The first device tries.
+std::string why_no_attention_here() {
+  rosin_device* opened = nullptr;
+  if (open(0, &opened) != ROSIN_OK) return plugin::error_text();
+  const std::unique_ptr<rosin_device, void (*)(rosin_device*)> first(opened, close);
+  return why_no_attention(*first);
+}
+
 }  // namespace
 
 rosin_status capabilities(const rosin_capability** list, uint32_t* count) {
   return guarded([&] {
     static const std::string version = version_of(the_metal().system);
-    static const rosin_capability all[] = {{"MPSGraph", version.c_str(), the_metal().why_no_graphs.c_str()}};
+    static const std::string attention = why_no_attention_here();
+    static const rosin_capability all[] = {{"MPSGraph", version.c_str(), the_metal().why_no_graphs.c_str()},
+                                           {"MPSGraph attention", version.c_str(), attention.c_str()}};
     *list = all;
-    *count = 1;
+    *count = std::size(all);
   });
 }
 

@@ -60,6 +60,20 @@ Id GraphWriter::relu(Id x) {
   return checked(send::select(graph(), checked(send::less(graph(), x, zero, nullptr)), zero, x, nullptr));
 }
 
+Id GraphWriter::attention(Id query, Id key, Id value, Id mask, float scale) {
+  return checked(mask ? send::masked_attention(graph(), query, key, value, mask, scale, nullptr)
+                      : send::attention(graph(), query, key, value, scale, nullptr));
+}
+
+/// No infinity: whoever looked first at keys that are all hidden would take it from itself.
+Id GraphWriter::causal_mask(const Sizes& sizes) {
+  const auto number = [&](double value) { return checked(send::constant(graph(), value, data_float32)); };
+  const Id ones = checked(send::constant_of_shape(graph(), 1, shape(sizes), data_float32));
+  const Id seen = checked(send::band_part(graph(), ones, -1, 0, nullptr));
+  const Id hidden = checked(send::less(graph(), seen, number(0.5), nullptr));
+  return checked(send::select(graph(), hidden, number(-1e38), number(0), nullptr));
+}
+
 Executable GraphWriter::finish(const rosin_device& device, Id tensor, int at) {
   const Packed& its = array(at);
   if (!std::is_sorted(its.turn_back.begin(), its.turn_back.end()))

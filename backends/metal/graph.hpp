@@ -37,6 +37,11 @@ class GraphWriter {
   Id sum(Id x, Id y);
   Id relu(Id x);
   Id multiplied(Id x, Id y);
+  /// Of tensors (batch, heads, length, features), as many heads of each; the mask, which may be nil, is added to
+  /// scores.
+  Id attention(Id query, Id key, Id value, Id mask, float scale);
+  /// What hides keys behind i from query i, (..., queries, keys).
+  Id causal_mask(const Sizes& sizes);
   Id graph() const { return graph_.get(); }
   static Id shape(const Sizes& sizes);
 
@@ -51,6 +56,13 @@ class GraphWriter {
 
 /// Gives it to the stream. `places`: of all arrays of the call.
 void give_graph(rosin_stream& stream, const Executable& graph, const rosin_place* places);
+
+/// Attention of a call. Throws as attention_of (attention.hpp).
+Executable attention_graph(const rosin_device& device, const rosin_call_description& call);
+/// Why MPSGraph's attention is not used on this device; empty: it is. A small one is tried once.
+std::string why_no_attention(rosin_device& device);
+/// The same as far as it is known without trying.
+std::string known_why_no_attention(const rosin_device& device);
 
 /// For the plug-in's table.
 rosin_status call_takes(rosin_device* device, const rosin_call_description* description, int32_t* orders);

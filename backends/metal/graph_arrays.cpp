@@ -62,4 +62,11 @@ Packed packed(const rosin_call_array& array) {
   return made;
 }
 
+int place_of(const rosin_call_description& call, int32_t role) {
+  for (uint32_t i = 0; i < call.array_count; ++i) {
+    if (call.arrays[i].role == role) return static_cast<int>(i);
+  }
+  refuse("not the arrays of this call");
+}
+
 }  // namespace rosin::metal

@@ -31,4 +31,7 @@ Packed packed(const rosin_call_array& array);
 /// MPSDataType of a rosin_type. Throws as packed().
 uint32_t data_type(int32_t type);
 
+/// Which array of the call has this role. Throws ROSIN_UNSUPPORTED where none has.
+int place_of(const rosin_call_description& call, int32_t role);
+
 }  // namespace rosin::metal

@@ -27,6 +27,7 @@ inline const Message<Id(Id, Id)> dictionary_of("dictionaryWithObjects:forKeys:")
 // MPSGraph
 inline const Message<Id(Id, uint32_t, Id)> placeholder("placeholderWithShape:dataType:name:");
 inline const Message<Id(double, uint32_t)> constant("constantWithScalar:dataType:");
+inline const Message<Id(double, Id, uint32_t)> constant_of_shape("constantWithScalar:shape:dataType:");
 inline const Message<Id(Id, uint32_t, Id)> cast("castTensor:toType:name:");
 inline const Message<Id(Id, Id, Id)> transpose("transposeTensor:permutation:name:"),
     reshape("reshapeTensor:withShape:name:"), reverse("reverseTensor:axes:name:"),
@@ -40,6 +41,13 @@ inline const Message<Id(Id, Id, Id, Id, Id)> convolution_data(
     convolution_weights(
         "convolution2DWeightsGradientWithIncomingGradientTensor:sourceTensor:outputShape:"
         "forwardConvolutionDescriptor:name:");
+/// Diagonals below and above that stay, below 0 all of them.
+inline const Message<Id(Id, int64_t, int64_t, Id)> band_part("bandPartWithTensor:numLower:numUpper:name:");
+/// Queries, keys, values, [mask,] scale.
+inline const Message<Id(Id, Id, Id, float, Id)> attention(
+    "scaledDotProductAttentionWithQueryTensor:keyTensor:valueTensor:scale:name:");
+inline const Message<Id(Id, Id, Id, Id, float, Id)> masked_attention(
+    "scaledDotProductAttentionWithQueryTensor:keyTensor:valueTensor:maskTensor:scale:name:");
 /// Strides and dilations along x and y, groups, paddings at the left, right, top and bottom, style, layouts.
 inline const Message<Id(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
                         uint64_t, uint64_t, uint64_t)>

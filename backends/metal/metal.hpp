@@ -38,9 +38,10 @@ struct DeviceFacts {
 /// Metal as it is here, looked for once: the devices that can be used, in the system's order.
 struct Metal {
   std::vector<DeviceFacts> devices;
-  std::string system;         // "macOS 14.5"
-  std::string passed_over;    // names of devices without Metal 3
-  std::string why_no_graphs;  // of MPSGraph; empty: there are
+  std::string system;            // "macOS 14.5"
+  std::string passed_over;       // names of devices without Metal 3
+  std::string why_no_graphs;     // of MPSGraph; empty: there are
+  std::string why_no_attention;  // of MPSGraph, by what it knows of
 };
 /// Throws ROSIN_UNSUPPORTED with the reason where there is none.
 const Metal& the_metal();

@@ -14,23 +14,25 @@ extern "C" {
  *
  * What a vendor's library computes as one call. rosin asks for it twice: when a plan is made, before sizes are known
  * (call_takes), and when the plan is prepared for sizes (call_prepare). A step whose call is refused is computed by
- * rosin's kernels, that step alone. Today rosin asks for matmul, convolutions, poolings and recurrent layers. Lists
- * grow at their ends: a plug-in refuses (ROSIN_UNSUPPORTED) kinds, types, roles, activations, modes and attributes that
- * it does not know, and flags that it does not serve. So there is room for other types of elements and the roles of
- * their scales.
+ * rosin's kernels, that step alone. Today rosin asks for matmul, convolutions, poolings, attention and recurrent
+ * layers. Lists grow at their ends: a plug-in refuses (ROSIN_UNSUPPORTED) kinds, types, roles, activations, modes and
+ * attributes that it does not know, and flags that it does not serve. So there is room for other types of elements and
+ * the roles of their scales.
  *
  * matmul     a dim of size 1 in the batch of an operand repeats; batches have up to six dims.
  * normalisation  over all dims in which `mean` has one element: input - mean, times deviation, [times weights, plus
  *            bias]. deviation is 1 / sqrt(variance + epsilon), mean and deviation are stored where they are arrays.
- * attention  query (features, queries, heads, batch), key and value (features, keys, heads, batch) -> output like query
- *            with value's features, where each head of keys may serve several of queries, in order: softmax over the
- * keys of scale * key' * query, [dropout,] times value. state (queries, heads, batch) in Float32 receives the logarithm
- * of the sum of the exponentials. recurrent  a layer of the cell that ROSIN_ATTRIBUTE_CELL names, from the first step
- * to the last, over an input (features, steps, batch); outputs are (out, steps, batch), the states before the first and
- * behind the last step (out, batch). `weights` are one row: (features, gates * out) of the input, (out, gates * out) of
- * the state, (gates * out) biases, each column-major, the gates in the order of rosin_cell. reserve has call_reserve
- * bytes and keeps what the gradient needs of this run; the gradient leaves it as it is. Results that are not among the
- * arrays are not wanted. */
+ * attention  query (features, queries, heads, batch), key and value (features, keys, heads, batch) -> output like
+ *            query with value's features, where each head of keys may serve several of queries, in order: softmax
+ *            over the keys of scale * key' * query, [dropout,] times value. state (queries, heads, batch) in Float32
+ *            receives the logarithm of the sum of the exponentials; where no gradient needs it, it is not among the
+ *            arrays.
+ * recurrent  a layer of the cell that ROSIN_ATTRIBUTE_CELL names, from the first step to the last, over an input
+ *            (features, steps, batch); outputs are (out, steps, batch), the states before the first and behind the
+ *            last step (out, batch). `weights` are one row: (features, gates * out) of the input, (out, gates * out)
+ *            of the state, (gates * out) biases, each column-major, the gates in the order of rosin_cell. reserve has
+ *            call_reserve bytes and keeps what the gradient needs of this run; the gradient leaves it as it is.
+ *            Results that are not among the arrays are not wanted. */
 
 typedef enum rosin_call_kind {
   ROSIN_CALL_MATMUL,              /* left (m, k, batch...), right (k, n, batch...) -> output (m, n, batch...) */

@@ -63,11 +63,15 @@ struct Described {
 
 using Doubles = std::vector<double>;
 
-/// Attention and its gradient on the device; arrays by role.
+constexpr std::initializer_list<int32_t> roles_of_attention = {ROSIN_ROLE_QUERY, ROSIN_ROLE_KEY, ROSIN_ROLE_VALUE,
+                                                               ROSIN_ROLE_OUTPUT};
+
+/// Attention and its gradient on the device, or attention alone, without the state that the gradient needs; arrays by
+/// role.
 class Attended {
  public:
   Attended(Rig& rig, const Question& question)
-      : rig_(rig), q_(question),
+      : rig_(rig), q_(question), alone_(question, ROSIN_CALL_ATTENTION, roles_of_attention),
         forward_(question, ROSIN_CALL_ATTENTION,
                  {ROSIN_ROLE_QUERY, ROSIN_ROLE_KEY, ROSIN_ROLE_VALUE, ROSIN_ROLE_OUTPUT, ROSIN_ROLE_STATE}),
         gradient_(question, ROSIN_CALL_ATTENTION_DATA,
@@ -76,9 +80,10 @@ class Attended {
                    ROSIN_ROLE_VALUE_GRADIENT}) {}
 
   bool is_taken() { return takes(rig_, forward_.what) && takes(rig_, gradient_.what); }
+  bool is_taken_alone() { return takes(rig_, alone_.what); }
 
   /// Operands are multiples of 1/4 between -3/2 and 3/2.
-  void run() {
+  void fill() {
     for (const rosin_call_array& array : gradient_.arrays) {
       size_t count = 1;
       for (int d = 0; d < array.rank; ++d) count *= static_cast<size_t>(array.sizes[d]);
@@ -86,17 +91,22 @@ class Attended {
       for (float& x : arrays_[array.role]->values) x /= 4;
       arrays_[array.role]->put();
     }
+  }
+  void run() {
     run(forward_);
     run(gradient_);
   }
+  /// False: it is refused now that the sizes are known.
+  bool run_alone() { return run(alone_); }
 
-  void check() const {
+  void check(bool alone) const {
     Doubles y(count(ROSIN_ROLE_OUTPUT)), state(count(ROSIN_ROLE_STATE)), dq(y.size()), dk(count(ROSIN_ROLE_KEY)),
         dv(dk.size());
     for (int64_t i = 0; i < batch * q_.heads * queries; ++i) {
       add_query(i / queries / q_.heads, i / queries % q_.heads, i % queries, y, state, dq, dk, dv);
     }
     compare(ROSIN_ROLE_OUTPUT, y, ": a result");
+    if (alone) return;
     compare(ROSIN_ROLE_STATE, state, ": a state");
     compare(ROSIN_ROLE_QUERY_GRADIENT, dq, ": a slope by a query");
     compare(ROSIN_ROLE_KEY_GRADIENT, dk, ": a slope by a key");
@@ -104,16 +114,19 @@ class Attended {
   }
 
  private:
-  void run(const Described& described) {
+  bool run(const Described& described) {
     rosin_call* call = nullptr;
     uint64_t workspace = 0;
-    rig_.good(rig_.api.call_prepare(rig_.device, &described.what, &call, &workspace), "call_prepare");
+    const rosin_status status = rig_.api.call_prepare(rig_.device, &described.what, &call, &workspace);
+    if (&described == &alone_ && status == ROSIN_UNSUPPORTED) return false;
+    rig_.good(status, "call_prepare");
     const std::unique_ptr<rosin_call, void (*)(rosin_call*)> owner(call, rig_.api.call_destroy);
     const Memory room(rig_, std::max<uint64_t>(workspace, 1));
     std::vector<rosin_place> places;
     for (const rosin_call_array& array : described.arrays) places.push_back(arrays_.at(array.role)->at());
     rig_.good(rig_.api.call_run(rig_.stream, call, places.data(), room.at(), nullptr), "call_run");
     rig_.sync();
+    return true;
   }
 
   size_t count(int32_t role) const { return arrays_.at(role)->values.size(); }
@@ -163,7 +176,7 @@ class Attended {
 
   Rig& rig_;
   const Question& q_;
-  Described forward_, gradient_;
+  Described alone_, forward_, gradient_;
   std::map<int32_t, std::unique_ptr<Operand>> arrays_;
 };
 
@@ -172,16 +185,26 @@ void attention_is_right(Rig& rig) {
   for (const Question& question : questions) {
     Attended attended(rig, question);
     if (!attended.is_taken()) continue;
+    attended.fill();
     attended.run();
-    attended.check();
+    attended.check(false);
+  }
+}
+
+void attention_alone_is_right(Rig& rig) {
+  if (!rig.api.call_prepare) return;
+  for (const Question& question : questions) {
+    Attended attended(rig, question);
+    if (!attended.is_taken_alone()) continue;
+    attended.fill();
+    if (attended.run_alone()) attended.check(true);
   }
 }
 
 void attention_that_does_not_fit_is_refused(Rig& rig) {
   if (!rig.api.call_prepare) return;
   for (const Question& question : questions) {
-    Described described(question, ROSIN_CALL_ATTENTION,
-                        {ROSIN_ROLE_QUERY, ROSIN_ROLE_KEY, ROSIN_ROLE_VALUE, ROSIN_ROLE_OUTPUT});
+    Described described(question, ROSIN_CALL_ATTENTION, roles_of_attention);
     described.arrays[1].sizes[0] *= 2;
     rosin_call* call = nullptr;
     uint64_t workspace = 0;
@@ -193,6 +216,7 @@ void attention_that_does_not_fit_is_refused(Rig& rig) {
 
 constexpr Check checks[] = {
     {"attention and its gradient are right or unsupported", attention_is_right},
+    {"attention alone is right or unsupported", attention_alone_is_right},
     {"attention that does not fit is refused", attention_that_does_not_fit_is_refused},
 };
 

@@ -49,7 +49,7 @@ bool is_taken(Rig& rig, int32_t kind, int32_t type, std::vector<int32_t> roles, 
   call.arrays = arrays.data();
   call.array_count = static_cast<uint32_t>(arrays.size());
   call.window = {rank - 2, {1, 1, 1}, {1, 1, 1}, {}, {}, {}, 1, 0, 0};
-  call.deterministic = 1;
+  call.deterministic = call.unrounded = 1;
   std::vector<int32_t> orders(arrays.size());
   return rig.api.call_takes(rig.device, &call, orders.data()) == ROSIN_OK;
 }
@@ -70,6 +70,10 @@ void print_features(Rig& rig, std::ostream& out) {
   say("convolutions by it", types([&](int32_t type) {
         return is_taken(rig, ROSIN_CALL_CONVOLUTION, type, {ROSIN_ROLE_INPUT, ROSIN_ROLE_WEIGHTS, ROSIN_ROLE_OUTPUT},
                         4);
+      }));
+  say("attention by it", types([&](int32_t type) {
+        return is_taken(rig, ROSIN_CALL_ATTENTION, type,
+                        {ROSIN_ROLE_QUERY, ROSIN_ROLE_KEY, ROSIN_ROLE_VALUE, ROSIN_ROLE_OUTPUT}, 4);
       }));
   say("matrix units in rosin's own kernels", types([&](int32_t type) {
         return takes(ROSIN_TAKES_MATRICES | ROSIN_TAKES_SQUARE_MATRICES) && type != ROSIN_FLOAT64 &&

@@ -59,6 +59,7 @@ Options::Options() {
     if (name == "apple") apple = static_cast<int>(number_of(given));
     if (name == "system") system = static_cast<int>(number_of(given));
     if (name == "unified") unified = given != "0";
+    if (name == "attention") attention = given != "0";
     if (name == "leaks") leaks = given != "0";
     const size_t colon = given.rfind(':');
     if (name == "fail" && colon != given.npos) {

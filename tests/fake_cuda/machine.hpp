@@ -69,10 +69,11 @@ struct Options {
   std::string gfx = "gfx1100";                     // "name=gfx90a:xnack-": the architecture of HIP
   int hipblaslt = 100000;                          // its version
   int miopen = 30200;                              // its version
-  std::string wrong;                               // "miopen": the library whose results are wrong
+  std::string wrong;                               // "miopen", "attention": whose results are wrong
   unsigned warp = 32;                              // items that exchange values
   int metal = 3, apple = 8, system = 14;           // of Metal: its version, Apple's family or 0, the version of macOS
   bool unified = true;                             // of Metal: the host sees the device's memory
+  bool attention = true;                           // of Metal: from macOS 15 on, MPSGraph has it
   bool leaks = false;                              // of Metal: objects that live at the end are an error
   std::map<std::string, std::set<int64_t>> fails;  // numbers of calls, by function
 

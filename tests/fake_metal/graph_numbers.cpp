@@ -1,9 +1,11 @@
 // See graphs.hpp: one operation after the other, each element by itself.
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "elements.hpp"
 #include "graphs.hpp"
+#include "machine.hpp"
 
 namespace fake_metal {
 namespace {
@@ -48,7 +50,8 @@ double broadcast(const Node& of, const Values& values, const Sizes& index) {
 
 class Computation {
  public:
-  explicit Computation(const std::map<const Node*, uint64_t>& places) : places_(places) {}
+  explicit Computation(const std::map<const Node*, uint64_t>& places)
+      : places_(places), is_wrong_(fake::Machine::instance().options.wrong == "attention") {}
 
   const Values& of(const Node& node) {
     const auto found = done_.find(&node);
@@ -65,10 +68,11 @@ class Computation {
     values.reserve(static_cast<size_t>(count_of(node.sizes)));
     switch (node.does) {
       case Does::input: return read(node, values);
-      case Does::constant: return values.push_back(node.value);
+      case Does::constant: return values.resize(static_cast<size_t>(count_of(node.sizes)), node.value);
       case Does::cast:
       case Does::reshape: values = of(*node.from[0]); return;
       case Does::multiply_matrices: return multiply(node, values);
+      case Does::attention: return attend(node, values);
       case Does::convolution:
       case Does::convolution_data:
       case Does::convolution_weights: return convolve(node, values);
@@ -92,6 +96,12 @@ class Computation {
       case Does::transpose:
         for (size_t d = 0; d < index.size(); ++d) from[static_cast<size_t>(node.dims[d])] = index[d];
         break;
+      case Does::band_part: {
+        const int64_t below = *(index.end() - 2) - index.back();
+        const bool is_in = (node.dims[0] < 0 || below <= node.dims[0]) && (node.dims[1] < 0 || -below <= node.dims[1]);
+        if (!is_in) return 0;
+        break;
+      }
       default:
         for (const int64_t d : node.dims) {
           const auto i = static_cast<size_t>(d);
@@ -114,6 +124,35 @@ class Computation {
         sum += static_cast<float>(broadcast(x, a, left)) * static_cast<float>(broadcast(y, b, right));
       }
       values.push_back(sum);
+    });
+  }
+
+  /// softmax(scale * queries * keys' + mask) * values, a query at a time.
+  void attend(const Node& node, Values& values) {
+    const Node &q = *node.from[0], &k = *node.from[1], &v = *node.from[2];
+    const Node* mask = node.from.size() > 3 ? node.from[3].get() : nullptr;
+    const int64_t keys = k.sizes[2], features = k.sizes[3];
+    for_each({node.sizes[0], node.sizes[1], node.sizes[2]}, [&](const Sizes& query) {
+      const auto row = [&](const Node& from, int64_t place) {
+        return of(from).data() + at(from.sizes, {query[0], query[1], place, 0});
+      };
+      Values weights;
+      for (int64_t s = 0; s < keys; ++s) {
+        const double *left = row(q, query[2]), *right = row(k, s);
+        double logit = node.value * std::inner_product(left, left + features, right, 0.0);
+        if (mask) logit += broadcast(*mask, of(*mask), {query[0], query[1], query[2], s});
+        weights.push_back(logit);
+      }
+      const double largest = *std::max_element(weights.begin(), weights.end());
+      for (double& weight : weights) weight = std::exp(weight - largest);
+      const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+      Values result(static_cast<size_t>(features), is_wrong_ ? 0.01 : 0);
+      for (int64_t s = 0; s < keys; ++s) {
+        const double weight = weights[static_cast<size_t>(s)] / sum;
+        const double* value = row(v, s);
+        for (double& one : result) one += weight * *value++;
+      }
+      values.insert(values.end(), result.begin(), result.end());
     });
   }
 
@@ -144,6 +183,7 @@ class Computation {
   }
 
   const std::map<const Node*, uint64_t>& places_;
+  const bool is_wrong_;  // attention
   std::map<const Node*, Values> done_;
 };
 

@@ -3,6 +3,7 @@
 #include "graphs.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "objects.hpp"
@@ -86,6 +87,29 @@ template <class F> Object* guarded(F&& f) {
   return failed ? nullptr : f();
 }
 
+Object* constant(Object* graph, double value, Sizes sizes, uint32_t type) {
+  return guarded([&] {
+    Node node;
+    node.does = Does::constant;
+    node.type = type;
+    node.sizes = std::move(sizes);
+    node.value = value;
+    return add(graph, std::move(node));
+  });
+}
+
+void define_constants() {
+  method(
+      "MPSGraph", "constantWithScalar:dataType:", +[](Object* self, Selector, double value, uint32_t type) {
+        return constant(self, value, {1}, type);
+      });
+  method(
+      "MPSGraph",
+      "constantWithScalar:shape:dataType:", +[](Object* self, Selector, double value, Object* shape, uint32_t type) {
+        return constant(self, value, numbers_in(shape), type);
+      });
+}
+
 void define_elements() {
   const char* const graph = "MPSGraph";
   class_method(
@@ -97,17 +121,6 @@ void define_elements() {
           Node node;
           node.type = type;
           node.sizes = numbers_in(shape);
-          return add(self, std::move(node));
-        });
-      });
-  method(
-      graph, "constantWithScalar:dataType:", +[](Object* self, Selector, double value, uint32_t type) {
-        return guarded([&] {
-          Node node;
-          node.does = Does::constant;
-          node.type = type;
-          node.sizes = {1};
-          node.value = value;
           return add(self, std::move(node));
         });
       });
@@ -239,6 +252,57 @@ Object* convolved(Object* graph, Does does, Object* first, Object* second, Sizes
     }
     return add(graph, std::move(node));
   });
+}
+
+/// Queries, keys and values of (batch, heads, length, features), as many heads of each and one type, as Apple's page of
+/// the operation has them; the mask is added to (batch, heads, queries, keys).
+Object* attended(Object* graph, Object* q, Object* k, Object* v, Object* mask, float scale) {
+  return guarded([&] {
+    Node node = unary(Does::attention, q);
+    for (Object* one : {k, v}) node.from.push_back(node_of(one));
+    if (mask) node.from.push_back(node_of(mask));
+    for (const auto& from : node.from) {
+      if (from->type != node.type) misuse("MPSGraph: attention of different types");
+    }
+    if (node.type != float32 && node.type != float16 && node.type != bfloat16)
+      misuse("MPSGraph: attention of no floats");
+    const Sizes &queries = node.from[0]->sizes, &keys = node.from[1]->sizes, &values = node.from[2]->sizes;
+    if (queries.size() != 4 || keys.size() != 4 || values.size() != 4) misuse("MPSGraph: attention without four dims");
+    if (keys != values) misuse("MPSGraph: keys and values of different sizes");
+    if (queries[0] != keys[0] || queries[1] != keys[1] || queries[3] != keys[3])
+      misuse("MPSGraph: queries and keys that do not fit");
+    const Sizes scores{queries[0], queries[1], queries[2], keys[2]};
+    if (mask && common_sizes(scores, node.from[3]->sizes) != scores)
+      misuse("MPSGraph: a mask that does not broadcast to the scores");
+    if (!(std::abs(scale) < INFINITY)) misuse("MPSGraph: a scale that is no number");
+    node.value = scale;
+    return add(graph, std::move(node));
+  });
+}
+
+void define_attention() {
+  const char* const graph = "MPSGraph";
+  method(
+      graph, "bandPartWithTensor:numLower:numUpper:name:",
+      +[](Object* self, Selector, Object* tensor, int64_t below, int64_t above, Object*) {
+        return guarded([&] {
+          Node node = unary(Does::band_part, tensor);
+          if (node.sizes.size() < 2) misuse("MPSGraph: a band of no matrix");
+          node.dims = {below, above};
+          return add(self, std::move(node));
+        });
+      });
+  if (machine().options.system < 15 || !machine().options.attention) return;
+  method(
+      graph, "scaledDotProductAttentionWithQueryTensor:keyTensor:valueTensor:scale:name:",
+      +[](Object* self, Selector, Object* q, Object* k, Object* v, float scale, Object*) {
+        return attended(self, q, k, v, nullptr, scale);
+      });
+  method(
+      graph, "scaledDotProductAttentionWithQueryTensor:keyTensor:valueTensor:maskTensor:scale:name:",
+      +[](Object* self, Selector, Object* q, Object* k, Object* v, Object* mask, float scale, Object*) {
+        return attended(self, q, k, v, mask, scale);
+      });
 }
 
 void define_convolutions() {
@@ -480,9 +544,11 @@ void define_data() {
 }  // namespace
 
 void define_graphs() {
+  define_constants();
   define_elements();
   define_movements();
   define_convolutions();
+  define_attention();
   define_executables();
   define_data();
 }

@@ -31,7 +31,9 @@ enum class Does {
   multiply_matrices,
   convolution,
   convolution_data,
-  convolution_weights
+  convolution_weights,
+  band_part,
+  attention  // of queries, keys, values and, where there is one, a mask
 };
 
 struct Node {
@@ -39,8 +41,8 @@ struct Node {
   uint32_t type = float32;
   Sizes sizes;
   std::vector<std::shared_ptr<const Node>> from;
-  Sizes dims;        // of a transposition, or that are reversed
-  double value = 0;  // of a constant
+  Sizes dims;        // of a transposition, or that are reversed; diagonals below and above of a band, below 0: all
+  double value = 0;  // of a constant; the scale of attention
   Window window{};
 };
 

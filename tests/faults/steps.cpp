@@ -4,6 +4,7 @@
 //   fault_steps BACKEND LIBRARY COUNTS            trains; exit status 1 where a rule is broken. COUNTS: the function of
 //                                                 the pretended LIBRARY that tells how often each call was made
 //   fault_steps BACKEND LIBRARY COUNTS convnet    trains a model with convolutions
+//   fault_steps BACKEND LIBRARY COUNTS attention  trains a model with attention, and evaluates it
 #include <rosin/rosin.hpp>
 
 #include <dlfcn.h>
@@ -47,6 +48,28 @@ struct Convnet {
     std::vector<float> pixels;
     for (int i = 0; i < 144; ++i) pixels.push_back(static_cast<float>((i * 7 + step * 3) % 11) / 5 - 1);
     return Array(pixels, {6, 6, 1, 4});
+  }
+};
+
+/// Attention, and what its last place says.
+struct Attending {
+  static constexpr bool is_evaluated = true;
+  MultiHeadAttention attention{8, {.nheads = 2}};
+  Dense out{8, 3};
+  Array operator()(const Array& x) const { return out(select(attention(x, {.causal = true}), 1, -1)); }
+
+  std::vector<const Array*> weights() const {
+    return {&attention.q_proj.weight,
+            &attention.k_proj.weight,
+            &attention.v_proj.weight,
+            &attention.out_proj.weight,
+            &out.weight,
+            &out.bias};
+  }
+  static Array input(int step) {
+    std::vector<float> all;
+    for (int i = 0; i < 160; ++i) all.push_back(static_cast<float>((i * 7 + step * 3) % 11) / 5 - 1);
+    return Array(all, {8, 5, 4});
   }
 };
 
@@ -126,6 +149,13 @@ template <class Model> void train(const Device& device) {
     if (!attempt("step", step, must_work, unchanged)) return;
     if (!attempt("read of the loss", [&] { std::printf("loss %a\n", static_cast<double>(loss.item())); })) return;
     if (!attempt("read of the weights", [&] { before = weights_of(*model); })) return;
+    if constexpr (requires { Model::is_evaluated; }) {
+      const auto evaluate = [&] {
+        const Array at = logitcrossentropy((*model)(x), y);
+        std::printf("loss %a\n", static_cast<double>(at.item()));
+      };
+      if (!attempt("evaluation", evaluate)) return;
+    }
   }
   std::printf("weights %016llx\n", static_cast<unsigned long long>(hash_of(before)));
 }
@@ -163,8 +193,10 @@ int main(int count, char** words) {
     (ones({1}) | *device).to_vector<float>();
   };
   const bool opened = attempt("open", open, may_fail);
-  const bool convolves = count > 4 && std::string(words[4]) == "convnet";
-  if (opened) convolves ? train<Convnet>(*device) : train<Network>(*device);
+  const std::string model = count > 4 ? words[4] : "";
+  if (opened && model == "convnet") train<Convnet>(*device);
+  else if (opened && model == "attention") train<Attending>(*device);
+  else if (opened) train<Network>(*device);
   else std::printf("%s\n", lost ? "lost" : "no device");
   if (lost) use_lost(backend, *device);
   if (opened && !lost) attempt("trim", [&] { trim(), trim(*device); });
