@@ -97,10 +97,11 @@ void combine_all(int32_t operation, int32_t type, std::span<const void* const> s
   alignas(64) std::array<char, block_bytes> block;
   std::vector<const void*> from(sources.begin(), sources.end());
   const uint64_t element = bytes_of(type);
+  const bool in_place = std::find(from.begin(), from.end(), to) != from.end();
   for (uint64_t at = 0; at < bytes; at += block_bytes) {
     const uint64_t now = std::min(block_bytes, bytes - at);
-    combine(operation, type, from, now / element, block.data());
-    std::memcpy(to + at, block.data(), now);
+    combine(operation, type, from, now / element, in_place ? block.data() : to + at);
+    if (in_place) std::memcpy(to + at, block.data(), now);
     for (const void*& place : from) place = static_cast<const char*>(place) + now;
   }
 }

@@ -15,7 +15,7 @@ inline constexpr uint64_t block_bytes = 8192;
 /// `out` is none of the sources. The operation and the type are such as checked() takes for what is combined.
 void combine(int32_t operation, int32_t type, std::span<const void* const> sources, uint64_t count, void* out);
 
-/// The same of `bytes` for any number of them; `to` may be one of the sources.
+/// The same of `bytes` for any number of them; `to` may be one of the sources, and overlaps no other one.
 void combine_all(int32_t operation, int32_t type, std::span<const void* const> sources, uint64_t bytes, char* to);
 
 /// Float16 or BFloat16 to Float32, exactly.
