@@ -23,6 +23,8 @@ void widen(int32_t type, const void* from, float* to, uint64_t count);
 /// And back, to the nearest, ties to even; NaN stays NaN.
 void narrow(int32_t type, const float* from, void* to, uint64_t count);
 
+/// all[i] = first[i] o next[i], of a type that is no 16-bit float; `all` is `first` or overlaps neither.
+void combine_two(int32_t operation, int32_t type, const void* first, const void* next, void* all, uint64_t count);
 /// all[i] = all[i] o next[i], of a type that is no 16-bit float. The least and the greatest are NaN where one is.
 void combine_into(int32_t operation, int32_t type, const void* next, void* all, uint64_t count);
 
