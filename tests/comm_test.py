@@ -131,6 +131,11 @@ class Local(Ranks):
         for ranks in (2, 4):
             self.assertIn(f"{ranks} ranks over Local", self.good(*rosin_run(ranks), CONFORMANCE, LOCAL))
 
+    def test_sums_in_memory_that_ranks_have_in_common_are_right(self):
+        for launcher in ((), rosin_run(2), rosin_run(3), rosin_run(5)):
+            said = self.good(*launcher, *("--",)[:len(launcher)], CONFORMANCE, LOCAL, "--only", "common")
+            self.assertGreater(int(re.search(r"(\d+) passed", said)[1]), 300)
+
     def test_bits_are_equal_from_run_to_run(self):
         said = [re.findall(r"bits \d+ \d+", self.good(*rosin_run(3), "--", CONFORMANCE, LOCAL, "--only", "bits"))
                 for _ in range(3)]
@@ -141,7 +146,8 @@ class Local(Ranks):
     def test_different_collectives_are_named_on_every_rank(self):
         for name, first, last in (("count", "allreduce, sum, 10 Float32", "allreduce, sum, 11 Float32"),
                                   ("type", "10 Float32", "10 Float64"),
-                                  ("kind", "allreduce, sum, 10 Float32", '"end of epoch" (barrier')):
+                                  ("kind", "allreduce, sum, 10 Float32", '"end of epoch" (barrier'),
+                                  ("place", "10 Float32", "at other places")):
             done, said = self.fault(name)
             self.assertEqual(sorted(rank for rank, _, _ in said), [0, 1, 2], done.stdout)
             for _, status, text in said:

@@ -136,7 +136,8 @@ class Ranks(unittest.TestCase):
                                           "CUDA is not usable: .*; AMDGPU is not usable: ")
 
     def test_what_befalls_one_rank_is_told_to_the_others(self):
-        for name, passed in (("ARankIsKilled", 2), ("ARankSaysWhyItCannotGoOn", 3)):
+        for name, passed in (("ARankIsKilled", 2), ("ARankSaysWhyItCannotGoOn", 3),
+                             ("ARankThatFallsOutOfStepIsToldOfByAll", 3)):
             with self.subTest(name):
                 done = self.start(ROSIN_RUN, 3, "--gtest_also_run_disabled_tests", f"--gtest_filter=*{name}")
                 said = done.stdout + done.stderr

@@ -24,30 +24,31 @@ template <> struct Wrapping<double> {
   using type = double;
 };
 
-template <class T> void add(const T* next, T* all, uint64_t count) {
+template <class T> void add(const T* first, const T* next, T* all, uint64_t count) {
   using W = typename Wrapping<T>::type;
-  for (uint64_t i = 0; i < count; ++i) all[i] = static_cast<T>(static_cast<W>(all[i]) + static_cast<W>(next[i]));
+  for (uint64_t i = 0; i < count; ++i) all[i] = static_cast<T>(static_cast<W>(first[i]) + static_cast<W>(next[i]));
 }
 
-template <class T> void multiply(const T* next, T* all, uint64_t count) {
+template <class T> void multiply(const T* first, const T* next, T* all, uint64_t count) {
   using W = typename Wrapping<T>::type;
-  for (uint64_t i = 0; i < count; ++i) all[i] = static_cast<T>(static_cast<W>(all[i]) * static_cast<W>(next[i]));
+  for (uint64_t i = 0; i < count; ++i) all[i] = static_cast<T>(static_cast<W>(first[i]) * static_cast<W>(next[i]));
 }
 
-template <class T> void least(const T* next, T* all, uint64_t count) {
-  for (uint64_t i = 0; i < count; ++i) all[i] = next[i] < all[i] || next[i] != next[i] ? next[i] : all[i];
+template <class T> void least(const T* first, const T* next, T* all, uint64_t count) {
+  for (uint64_t i = 0; i < count; ++i) all[i] = next[i] < first[i] || next[i] != next[i] ? next[i] : first[i];
 }
 
-template <class T> void greatest(const T* next, T* all, uint64_t count) {
-  for (uint64_t i = 0; i < count; ++i) all[i] = next[i] > all[i] || next[i] != next[i] ? next[i] : all[i];
+template <class T> void greatest(const T* first, const T* next, T* all, uint64_t count) {
+  for (uint64_t i = 0; i < count; ++i) all[i] = next[i] > first[i] || next[i] != next[i] ? next[i] : first[i];
 }
 
-template <class T> void apply(int32_t operation, const T* next, T* all, uint64_t count) {
+/// all[i] = first[i] o next[i]; `all` may be `first`.
+template <class T> void apply(int32_t operation, const T* first, const T* next, T* all, uint64_t count) {
   switch (operation) {
-    case ROSIN_COMM_SUM: return add(next, all, count);
-    case ROSIN_COMM_PRODUCT: return multiply(next, all, count);
-    case ROSIN_COMM_MINIMUM: return least(next, all, count);
-    default: return greatest(next, all, count);
+    case ROSIN_COMM_SUM: return add(first, next, all, count);
+    case ROSIN_COMM_PRODUCT: return multiply(first, next, all, count);
+    case ROSIN_COMM_MINIMUM: return least(first, next, all, count);
+    default: return greatest(first, next, all, count);
   }
 }
 
@@ -56,7 +57,7 @@ void combine_halves(int32_t operation, int32_t type, std::span<const void* const
   widen(type, sources[0], all.data(), count);
   for (const void* source : sources.subspan(1)) {
     widen(type, source, next.data(), count);
-    apply(operation, next.data(), all.data(), count);
+    apply(operation, all.data(), next.data(), all.data(), count);
   }
   narrow(type, all.data(), out, count);
 }
@@ -89,26 +90,35 @@ uint16_t to_bfloat16(float number) {
 
 void combine(int32_t operation, int32_t type, std::span<const void* const> sources, uint64_t count, void* out) {
   if (is_half(type)) return combine_halves(operation, type, sources, count, out);
-  std::memcpy(out, sources[0], count * bytes_of(type));
-  for (const void* next : sources.subspan(1)) combine_into(operation, type, next, out, count);
+  if (sources.size() == 1) {
+    std::memcpy(out, sources[0], count * bytes_of(type));
+    return;
+  }
+  combine_two(operation, type, sources[0], sources[1], out, count);
+  for (const void* next : sources.subspan(2)) combine_into(operation, type, next, out, count);
 }
 
 void combine_all(int32_t operation, int32_t type, std::span<const void* const> sources, uint64_t bytes, char* to) {
   alignas(64) std::array<char, block_bytes> block;
   std::vector<const void*> from(sources.begin(), sources.end());
   const uint64_t element = bytes_of(type);
+  const bool in_place = std::find(from.begin(), from.end(), to) != from.end();
   for (uint64_t at = 0; at < bytes; at += block_bytes) {
     const uint64_t now = std::min(block_bytes, bytes - at);
-    combine(operation, type, from, now / element, block.data());
-    std::memcpy(to + at, block.data(), now);
+    combine(operation, type, from, now / element, in_place ? block.data() : to + at);
+    if (in_place) std::memcpy(to + at, block.data(), now);
     for (const void*& place : from) place = static_cast<const char*>(place) + now;
   }
 }
 
 void combine_into(int32_t operation, int32_t type, const void* next, void* all, uint64_t count) {
+  combine_two(operation, type, all, next, all, count);
+}
+
+void combine_two(int32_t operation, int32_t type, const void* first, const void* next, void* all, uint64_t count) {
   const auto with = [&](auto number) {
     using T = decltype(number);
-    apply(operation, static_cast<const T*>(next), static_cast<T*>(all), count);
+    apply(operation, static_cast<const T*>(first), static_cast<const T*>(next), static_cast<T*>(all), count);
   };
   switch (type) {
     case ROSIN_COMM_UINT8: return with(uint8_t{});

@@ -63,10 +63,23 @@ void check_parts(const rosin_comm_collective& c, bool is_root) {
   }
 }
 
-void check_memory(const rosin_comm_collective& c, rosin_comm_devices devices) {
-  if (c.memory != ROSIN_COMM_HOST && c.memory != ROSIN_COMM_DEVICE) refuse("there is no such kind of memory");
+void check_common(const rosin_comm_collective& c, std::span<const char> common) {
+  if (c.kind != ROSIN_COMM_ALLREDUCE) refuse("memory in common is for allreduce");
+  for (const rosin_comm_part& part : std::span(c.parts, c.part_count)) {
+    const auto begin = reinterpret_cast<uintptr_t>(common.data()), at = reinterpret_cast<uintptr_t>(part.receive);
+    const uint64_t bytes = part.count * bytes_of(c.type);
+    if (bytes == 0) continue;
+    if (at < begin || bytes > common.size() || at - begin > common.size() - bytes) {
+      refuse("a part receives outside of the memory in common");
+    }
+  }
+}
+
+void check_memory(const rosin_comm_collective& c, rosin_comm_devices devices, std::span<const char> common) {
+  if (c.memory < ROSIN_COMM_HOST || c.memory > ROSIN_COMM_COMMON) refuse("there is no such kind of memory");
+  if (c.memory == ROSIN_COMM_COMMON) check_common(c, common);
   if (c.stream && c.memory != ROSIN_COMM_DEVICE) refuse("a stream was given with memory of the host");
-  if (c.memory == ROSIN_COMM_HOST) return;
+  if (c.memory != ROSIN_COMM_DEVICE) return;
   if (devices == (c.stream ? ROSIN_COMM_WITH_STREAM : ROSIN_COMM_AT_REST)) return;
   const char* const text = devices == ROSIN_COMM_NO_DEVICES
                                ? "memory of devices is not taken; copy to host memory first"
@@ -89,8 +102,8 @@ bool is_half(int32_t type) { return type == ROSIN_COMM_FLOAT16 || type == ROSIN_
 bool names_root(int32_t kind) { return is_in(kind, kinds) && kinds[kind].root; }
 bool combines(int32_t kind) { return is_in(kind, kinds) && kinds[kind].combines; }
 
-rosin_comm_collective checked(const rosin_comm_collective* collective, int rank, int ranks,
-                              rosin_comm_devices devices) {
+rosin_comm_collective checked(const rosin_comm_collective* collective, int rank, int ranks, rosin_comm_devices devices,
+                              std::span<const char> common) {
   if (!collective || collective->size < offsetof(rosin_comm_collective, timeout)) refuse("no collective was given");
   rosin_comm_collective c{};
   std::memcpy(&c, collective, std::min(collective->size, sizeof c));
@@ -109,11 +122,11 @@ rosin_comm_collective checked(const rosin_comm_collective* collective, int rank,
   }
   check_parts(c, rank == c.root);
   if (!(c.timeout >= 0)) refuse("the timeout is not a number of seconds");
-  check_memory(c, devices);
+  check_memory(c, devices, common);
   return c;
 }
 
-Description describe(const rosin_comm_collective& c, uint64_t number) {
+Description describe(const rosin_comm_collective& c, uint64_t number, const void* common) {
   Description d{};
   d.number = number;
   d.kind = c.kind;
@@ -127,6 +140,8 @@ Description describe(const rosin_comm_collective& c, uint64_t number) {
   for (const rosin_comm_part& part : std::span(c.parts, c.part_count)) {
     hash = mixed(hash, part.count);
     d.count += part.count;
+    if (c.memory != ROSIN_COMM_COMMON) continue;
+    hash = mixed(hash, 1 + static_cast<uint64_t>(static_cast<char*>(part.receive) - static_cast<const char*>(common)));
   }
   d.hash = mixed(mixed(hash, d.part_count), number);
   return d;
@@ -152,7 +167,7 @@ std::string difference_text(int rank, const Description& first, int other, const
                      ", rank " + std::to_string(other) + " at " + text_of(second);
   if (first.count == second.count && first.kind == second.kind && first.part_count == second.part_count &&
       first.type == second.type && first.number == second.number && first.root == second.root) {
-    text += ", whose parts have other sizes";
+    text += ", whose parts have other sizes or are received at other places";
   }
   return text;
 }

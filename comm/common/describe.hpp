@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -29,10 +30,12 @@ bool names_root(int32_t kind);
 bool combines(int32_t kind);
 
 /// The collective with every field that its struct has, the others zero; throws ROSIN_COMM_INVALID where it breaks the
-/// contract, and ROSIN_COMM_UNSUPPORTED where it is of memory of devices and these are taken otherwise.
+/// contract, and ROSIN_COMM_UNSUPPORTED where it is of memory of devices and these are taken otherwise. `common`: what
+/// common() gave last.
 rosin_comm_collective checked(const rosin_comm_collective* collective, int rank, int ranks,
-                              rosin_comm_devices devices = ROSIN_COMM_NO_DEVICES);
-Description describe(const rosin_comm_collective& collective, uint64_t number);
+                              rosin_comm_devices devices = ROSIN_COMM_NO_DEVICES, std::span<const char> common = {});
+/// `common`: where what is received in memory in common is counted from.
+Description describe(const rosin_comm_collective& collective, uint64_t number, const void* common = nullptr);
 
 /// `collective 3, "gradients 1" (allreduce, sum, 1000 Float32 in 2 parts)`; the name alone of
 /// what is no collective.

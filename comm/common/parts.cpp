@@ -1,7 +1,6 @@
 // See parts.hpp.
 #include "common/parts.hpp"
 
-#include <algorithm>
 #include <cstring>
 
 #include "common/describe.hpp"
@@ -18,20 +17,6 @@ Walk::Walk(const rosin_comm_collective& collective, int stretch)
     : parts_(collective.parts, collective.part_count), element_(bytes_of(collective.type)),
       stretch_(static_cast<uint64_t>(stretch)) {}
 
-template <class F> void Walk::each(uint64_t bytes, F&& piece) {
-  while (bytes != 0) {
-    const uint64_t size = parts_.front().count * element_;
-    const uint64_t now = std::min(bytes, size - offset_);
-    if (now != 0) piece(parts_.front(), stretch_ * size + offset_, now);
-    bytes -= now;
-    offset_ += now;
-    if (offset_ == size) {
-      parts_ = parts_.subspan(1);
-      offset_ = 0;
-    }
-  }
-}
-
 void Walk::read(void* to, uint64_t bytes) {
   auto* next = static_cast<char*>(to);
   each(bytes, [&](const rosin_comm_part& part, uint64_t at, uint64_t count) {
@@ -46,6 +31,10 @@ void Walk::write(const void* from, uint64_t bytes) {
     std::memcpy(static_cast<char*>(part.receive) + at, next, count);
     next += count;
   });
+}
+
+void Walk::skip(uint64_t bytes) {
+  each(bytes, [](const rosin_comm_part&, uint64_t, uint64_t) {});
 }
 
 void run_alone(const rosin_comm_collective& collective) {

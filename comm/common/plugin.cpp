@@ -15,6 +15,10 @@ void Ranks::require_devices(std::string_view) const {
   throw Trouble{ROSIN_COMM_UNSUPPORTED, "this transport takes no memory of devices"};
 }
 
+void* Ranks::common(uint64_t, double) {
+  throw Trouble{ROSIN_COMM_UNSUPPORTED, "the ranks of this transport have no memory in common"};
+}
+
 namespace {
 
 rosin_comm_transport& table();
@@ -55,7 +59,8 @@ rosin_comm_status place(rosin_comm* comm, rosin_comm_place* out) {
 rosin_comm_status run(rosin_comm* comm, const rosin_comm_collective* collective) {
   return guarded([&] {
     const rosin_comm_place here = comm->ranks->place();
-    comm->ranks->run(checked(collective, here.rank, here.ranks, comm->ranks->way_of_devices()));
+    Ranks& ranks = *comm->ranks;
+    ranks.run(checked(collective, here.rank, here.ranks, ranks.way_of_devices(), ranks.memory_in_common()));
   });
 }
 
@@ -68,6 +73,14 @@ int32_t takes_devices(rosin_comm* comm, const char* backend) {
 
 rosin_comm_status check(rosin_comm* comm) {
   return guarded([&] { comm->ranks->check(); });
+}
+
+rosin_comm_status common(rosin_comm* comm, uint64_t bytes, double timeout, void** out) {
+  return guarded([&] {
+    if (!out) throw Trouble{ROSIN_COMM_INVALID, "there is no room for the address"};
+    if (!(timeout >= 0)) throw Trouble{ROSIN_COMM_INVALID, "the timeout is not a number of seconds"};
+    *out = comm->ranks->common(bytes, timeout);
+  });
 }
 
 rosin_comm_transport& table() {
@@ -83,7 +96,8 @@ rosin_comm_transport& table() {
                                      .run = run,
                                      .abort = abort,
                                      .takes_devices = takes_devices,
-                                     .check = check};
+                                     .check = check,
+                                     .common = common};
   return all;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -29,6 +30,10 @@ class Ranks {
   virtual std::string version() const { return ROSIN_VERSION; }
   /// How run() takes memory of devices, where it does.
   virtual rosin_comm_devices way_of_devices() const { return ROSIN_COMM_NO_DEVICES; }
+  /// Memory in common, as the table's function; throws Trouble, UNSUPPORTED where there is none.
+  virtual void* common(uint64_t bytes, double timeout);
+  /// What that gave last.
+  virtual std::span<const char> memory_in_common() const { return {}; }
   /// Throws the reason where it is not taken of devices of this kind.
   virtual void require_devices(std::string_view backend) const;
 };

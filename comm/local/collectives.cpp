@@ -26,7 +26,7 @@ void Room::run(const rosin_comm_collective& c) {
   }
   try {
     throw_told_failure();
-    current_ = describe(c, between_two ? number_ : number_ + 1);
+    current_ = describe(c, between_two ? number_ : number_ + 1, common_.data());
     if (between_two) {
       c.kind == ROSIN_COMM_SEND ? send(c) : receive(c);
     } else {
@@ -70,11 +70,18 @@ void Room::run_together(const rosin_comm_collective& c) {
   switch (c.kind) {
     case ROSIN_COMM_BROADCAST: return broadcast(c);
     case ROSIN_COMM_ALLREDUCE:
-    case ROSIN_COMM_REDUCE: return reduce(c);
+    case ROSIN_COMM_REDUCE: return c.memory == ROSIN_COMM_COMMON ? reduce_in_common(c) : reduce(c);
     case ROSIN_COMM_ALLGATHER: return allgather(c);
     case ROSIN_COMM_REDUCE_SCATTER: return reduce_scatter(c);
     default: return;
   }
+}
+
+/// The stretch of each rank in a round of so many bytes: where that of `rank` begins.
+uint64_t Room::begin_of(int rank, uint64_t bytes) const {
+  const auto ranks = static_cast<uint64_t>(ranks_);
+  const uint64_t stretch = (bytes + ranks * step - 1) / (ranks * step) * step;
+  return std::min(bytes, static_cast<uint64_t>(rank) * stretch);
 }
 
 void Room::reduce(const rosin_comm_collective& c) {
@@ -87,10 +94,7 @@ void Room::reduce(const rosin_comm_collective& c) {
     given.read(area(rank_, round), now);
     first_meeting(c.timeout);
     const bool small = now <= small_bytes;
-    const auto ranks = static_cast<uint64_t>(ranks_);
-    const uint64_t stretch = small ? now : (now + ranks * step - 1) / (ranks * step) * step;
-    const auto begin_of = [&](int rank) { return std::min(now, static_cast<uint64_t>(rank) * stretch); };
-    const uint64_t begin = small ? 0 : begin_of(rank_), end = small ? now : begin_of(rank_ + 1);
+    const uint64_t begin = small ? 0 : begin_of(rank_, now), end = small ? now : begin_of(rank_ + 1, now);
     for (int other = 0; other < ranks_; ++other) places[static_cast<size_t>(other)] = area(other, round) + begin;
     if (small) {
       std::array<char, small_bytes> sum;
@@ -101,9 +105,34 @@ void Room::reduce(const rosin_comm_collective& c) {
     combine_all(c.operation, c.type, places, end - begin, area(rank_, round) + begin);
     meet(c.timeout);
     for (int other = 0; wanted && other < ranks_; ++other) {
-      got.write(area(other, round) + begin_of(other), begin_of(other + 1) - begin_of(other));
+      got.write(area(other, round) + begin_of(other, now), begin_of(other + 1, now) - begin_of(other, now));
     }
   }
+}
+
+/// Each rank gives the others their stretches, reads its own where it is, and writes its sums for all. An area is free
+/// again when all have come to the next round, so only the last sums need a meeting of their own.
+void Room::reduce_in_common(const rosin_comm_collective& c) {
+  Walk given(c), own(c);
+  std::vector<const void*> places(static_cast<size_t>(ranks_));
+  for (uint64_t left = total_bytes(c), now; left != 0; left -= now) {
+    now = std::min(left, area_bytes);
+    const uint64_t round = rounds_++, begin = begin_of(rank_, now), end = begin_of(rank_ + 1, now);
+    given.read(area(rank_, round), begin);
+    given.skip(end - begin);
+    given.read(area(rank_, round) + end, now - end);
+    first_meeting(c.timeout);
+    own.skip(begin);
+    uint64_t at = begin;
+    own.each(end - begin, [&](const rosin_comm_part& part, uint64_t in_part, uint64_t bytes) {
+      for (int other = 0; other < ranks_; ++other) places[static_cast<size_t>(other)] = area(other, round) + at;
+      places[static_cast<size_t>(rank_)] = static_cast<const char*>(part.send) + in_part;
+      combine_all(c.operation, c.type, places, bytes, static_cast<char*>(part.receive) + in_part);
+      at += bytes;
+    });
+    own.skip(now - end);
+  }
+  meet(c.timeout);
 }
 
 void Room::reduce_scatter(const rosin_comm_collective& c) {

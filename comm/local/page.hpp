@@ -20,7 +20,7 @@ inline constexpr const char* ranks_variable = "ROSIN_WORLD_SIZE";  // how many t
 
 inline constexpr int most_ranks = 256;
 inline constexpr uint64_t magic = 0x6c61636f6c6e7372u;  // "rsnlocal"
-inline constexpr uint32_t page_version = 1;
+inline constexpr uint32_t page_version = 2;
 inline constexpr uint64_t area_bytes = 1u << 20;  // of data that a rank gives at a time; it has two of them
 inline constexpr uint64_t mail_bytes = 1u << 18;  // of data that a rank sends to another at a time
 inline constexpr uint64_t line = 128;             // what one processor writes is that far from what another one does
@@ -43,6 +43,7 @@ struct Header {
   alignas(line) std::atomic<uint64_t> arrivals;  // of all ranks at all meetings
   alignas(line) std::atomic<uint32_t> meetings;  // those that are over, modulo 2^32: waited for
   alignas(line) std::atomic<uint32_t> sleepers;  // how many sleep on a word of the page
+  std::atomic<uint64_t> common_bytes;            // behind the page; 0: the system does not give so many
 };
 
 /// How a process ended, as the launcher saw it.
@@ -60,6 +61,8 @@ struct alignas(line) Slot {
   alignas(line) std::atomic<uint32_t> posted;   // pieces of mail that it has sent, modulo 2^32
   std::atomic<int32_t> to;                      // for whom the last one is
   uint64_t mail_size, mail_left;                // bytes of that piece, and of all that follow it
+  std::atomic<uint64_t> common_wanted;          // bytes that it has asked for
+  std::atomic<uint32_t> has_common;             // 1: it can reach them
   alignas(line) std::atomic<uint32_t> taken;    // pieces that were taken out
 };
 
@@ -78,6 +81,9 @@ inline char* areas_of(Header& page, int rank) {
   const uint64_t before = sizeof(Header) + static_cast<uint64_t>(page.ranks) * sizeof(Slot);
   return reinterpret_cast<char*>(&page) + before + static_cast<uint64_t>(rank) * (2 * area_bytes + mail_bytes);
 }
+
+/// Where the memory in common begins in the file, in whole pages of any system.
+constexpr uint64_t common_begin(int ranks) { return (page_bytes(ranks) + 0xffff) & ~uint64_t{0xffff}; }
 
 /// Makes zeroed memory of page_bytes(ranks) bytes a page.
 inline Header& make_page(void* memory, int ranks, int32_t launcher) {

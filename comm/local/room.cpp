@@ -96,6 +96,7 @@ void Room::leave() noexcept {
     if (one >= 0) close(one);
   }
   watched_.clear();
+  unmap_common();
   if (!page_) return;
   slot(rank_).left.store(1);
   wake(page_->meetings);
@@ -120,15 +121,16 @@ void Room::open_page() {
   void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, *file, 0);
   if (memory == MAP_FAILED) throw Trouble{ROSIN_COMM_FAILED, std::string("shared memory: ") + std::strerror(errno)};
   auto* page = static_cast<Header*>(memory);
-  const bool fits = page->magic == magic && page->version == page_version && page->size == size;
+  const bool fits = page->magic == magic && page->version == page_version && page->size <= size;
   const int there = fits ? page->ranks : 0;
-  if (there != *ranks || size != page_bytes(there)) {
+  if (there != *ranks || page->size != page_bytes(there)) {
     munmap(memory, size);
     refuse(fits ? std::string(ranks_variable) + " says " + std::to_string(*ranks) + " ranks, rosin run started " +
                       std::to_string(there)
                 : "the program rosin and librosin_comm_local.so are of different versions; install both anew");
   }
   page_ = page;
+  file_ = *file;
   rank_ = *rank;
   ranks_ = *ranks;
 }

@@ -1,8 +1,9 @@
 // The processes that share a page: how they meet, what each learns when another does not come. Read first: page.hpp.
-// Read next: collectives.cpp.
+// Read next: collectives.cpp, common.cpp.
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,8 @@ class Room final : public Ranks {
 
   rosin_comm_place place() const override { return {sizeof(rosin_comm_place), rank_, ranks_, rank_, ranks_}; }
   void run(const rosin_comm_collective& collective) override;
+  void* common(uint64_t bytes, double timeout) override;
+  std::span<const char> memory_in_common() const override { return common_; }
   void abort(const char* why) noexcept override;
   /// Others that still wait for this rank learn that it has left.
   void leave() noexcept override;
@@ -50,12 +53,19 @@ class Room final : public Ranks {
   void tell_failure(int status, const std::string& text) noexcept;
   void watch(int32_t process, int at);
 
+  // common.cpp
+  void give_common(uint64_t bytes, double timeout);
+  bool map_common(uint64_t bytes);
+  void unmap_common() noexcept;
+
   // collectives.cpp
   void begin(const rosin_comm_collective& collective);
   void compare();
   void run_together(const rosin_comm_collective& collective);
   void first_meeting(double timeout);
+  uint64_t begin_of(int rank, uint64_t bytes) const;
   void reduce(const rosin_comm_collective& collective);
+  void reduce_in_common(const rosin_comm_collective& collective);
   void reduce_scatter(const rosin_comm_collective& collective);
   void broadcast(const rosin_comm_collective& collective);
   void allgather(const rosin_comm_collective& collective);
@@ -64,6 +74,8 @@ class Room final : public Ranks {
 
   int rank_ = 0, ranks_ = 1;
   Header* page_ = nullptr;  // null: alone
+  int file_ = -1;           // that holds the page; the environment's
+  std::span<char> common_;  // memory in common, behind the page
   bool spins_ = false;      // whether each rank has a core to itself
   uint64_t meetings_ = 0;   // that this rank has come to
   uint64_t number_ = 0;     // of the last collective

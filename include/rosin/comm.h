@@ -108,8 +108,10 @@ typedef struct rosin_comm_collective {
                        this one next, so that it need not be compared with theirs (may be ignored) */
 } rosin_comm_collective;
 
-/* Memory of a device is named by its addresses there: CUdeviceptr, hipDeviceptr_t. */
-typedef enum rosin_comm_memory { ROSIN_COMM_HOST, ROSIN_COMM_DEVICE } rosin_comm_memory;
+/* Memory of a device is named by its addresses there: CUdeviceptr, hipDeviceptr_t. COMMON is for ALLREDUCE without a
+ * stream: `send` is memory of the host; `receive` stands in what common() gave, at the same place on all ranks, and is
+ * written once for all of them. Other ranks may write there from the moment at which a rank begins the collective. */
+typedef enum rosin_comm_memory { ROSIN_COMM_HOST, ROSIN_COMM_DEVICE, ROSIN_COMM_COMMON } rosin_comm_memory;
 
 /* What a transport takes of memory of devices. */
 typedef enum rosin_comm_devices {
@@ -164,6 +166,11 @@ typedef struct rosin_comm_transport {
    * their work on streams has ended or soon will, what they were to receive is worthless, and the communicator is
    * broken (optional: needed by ROSIN_COMM_WITH_STREAM). */
   rosin_comm_status (*check)(rosin_comm* comm);
+  /* Memory of the host that all ranks have in common, `bytes` or more of it at multiples of 64: see rosin_comm_memory.
+   * Every rank asks for as many bytes at the same time, and waits for the others as in a collective. `out` gets the
+   * address in this process; what an earlier call gave is gone, unless it is given again, which it is where it is large
+   * enough. ROSIN_COMM_UNSUPPORTED on every rank where there is none, or not so much (optional: there is none). */
+  rosin_comm_status (*common)(rosin_comm* comm, uint64_t bytes, double timeout, void** out);
 } rosin_comm_transport;
 
 /* The one exported function: the table, valid for ever, or null when `abi` is not the transport's. */

@@ -5,6 +5,8 @@
 #include <system_error>
 #include <utility>
 
+#include <rosin/stats.hpp>
+
 #include "dist/device_memory.hpp"
 #include "graph/leaf.hpp"
 #include "graph/node.hpp"
@@ -13,19 +15,16 @@ namespace rosin::distributed {
 
 Buckets::Buckets(Group& group, std::span<const rosin::detail::NamedGradient> gradients, std::vector<Array> given)
     : group_(group), given_(std::move(given)), made_(given_.size()), places_(given_.size()) {
-  for (size_t i = 0; i < given_.size(); ++i) {
-    const int owner = gradients[i].owner;
-    if (owner < 0 || owner == group_.rank()) made_[i] = fresh_beside(given_[i], given_[i].dtype(), given_[i].shape());
-  }
-  form(gradients);
+  for (const auto& each : gradients) owners_.push_back(each.owner);
+  form();
 }
 
 /// From the last array to the first: each joins the open message of its type and owner. Messages go in the order in
 /// which they are opened, which is the same on every rank.
-void Buckets::form(std::span<const rosin::detail::NamedGradient> gradients) {
+void Buckets::form() {
   for (size_t i = given_.size(); i-- > 0;) {
     const DType type = part_type(given_[i].dtype());
-    const int owner = gradients[i].owner;
+    const int owner = owners_[i];
     const auto is_open_for_it = [&](const Message& m) {
       const uint64_t most = &m == &messages_.front() ? first_bytes : most_bytes;
       return m.verb.type == type && m.verb.root == std::max(owner, 0) && m.bytes < most;
@@ -46,14 +45,37 @@ void Buckets::add(Message& message, size_t i) {
   const Array& x = given_[i];
   const int64_t count = x.count() * (is_complex(x.dtype()) ? 2 : 1);
   places_[i] = {static_cast<size_t>(&message - messages_.data()), message.pieces.size()};
-  message.pieces.push_back({x, made_[i].is_nothing() ? x : made_[i], count});
+  message.pieces.push_back({x, x, count});
   message.bytes += static_cast<uint64_t>(count) * size_of(message.verb.type);
   ++message.missing;
 }
 
-/// Something is left to compute after the first message.
+/// Arrays for what this rank wants of the sums; what it does not want has none.
+void Buckets::take_memory() {
+  for (size_t i = 0; i < given_.size(); ++i) {
+    const bool is_wanted = owners_[i] < 0 || owners_[i] == group_.rank();
+    if (is_wanted) made_[i] = fresh_beside(given_[i], given_[i].dtype(), given_[i].shape());
+  }
+}
+
+/// The same in memory in common, where all ranks have that.
+void Buckets::receive(bool in_common) {
+  std::vector<Array> common = in_common ? group_.common_sums(given_) : std::vector<Array>();
+  const bool is_there = !common.empty();
+  if (is_there) made_ = std::move(common);
+  else if (suit_common_) take_memory();
+  for (size_t i = 0; i < given_.size(); ++i) {
+    Message& message = messages_[places_[i].message];
+    message.verb.in_common = is_there;
+    if (!made_[i].is_nothing()) message.pieces[places_[i].piece].receive = made_[i];
+  }
+}
+
+/// Something is left to compute after the first message, and a message is more than the rank's one processor would do
+/// itself.
 bool Buckets::is_worth_a_thread() const {
   const auto is_pending = [](const Array& x) { return !x.node()->ready(); };
+  if (messages_.size() > 1 && messages_.front().verb.in_common && num_threads() == 1) return false;
   return messages_.size() > 1 && !are_on_device() && std::any_of(given_.begin(), given_.end(), is_pending);
 }
 
@@ -62,12 +84,16 @@ void Buckets::evaluate() {
 }
 
 void Buckets::begin() {
+  const bool by_all = std::all_of(owners_.begin(), owners_.end(), [](int owner) { return owner < 0; });
+  suit_common_ = by_all && group_.suits_common_sums(given_);
+  if (!suit_common_) take_memory();
   if (!are_on_device()) return;
   const EarlyResults early(given_, *this);
   evaluate();
 }
 
-std::vector<Array> Buckets::sums() {
+std::vector<Array> Buckets::sums(bool in_common) {
+  receive(in_common);
   std::thread sender = is_worth_a_thread() ? started_sender() : std::thread();
   if (sender.joinable()) {
     evaluate_beside(sender);

@@ -35,11 +35,15 @@ class Buckets final : private EarlyResults::Listener {
   Buckets(Group& group, std::span<const rosin::detail::NamedGradient> gradients, std::vector<Array> given);
 
   /// Where a device computes: gives it what is pending, so that it goes on while the ranks agree on what they send.
+  /// Takes memory for the sums, unless they suit memory in common.
   void begin();
+  /// Whether this rank can take them there; see CommonSums.
+  bool suit_common() const { return suit_common_; }
   bool are_on_device() const { return !given_.empty() && !is_on_cpu(given_.front()); }
   /// The sums; nothing in the place of those that others own. Evaluates what is pending. A device makes them later:
-  /// Group::settle. Error (distributed), and what the evaluation throws.
-  std::vector<Array> sums();
+  /// Group::settle. `in_common`: they suit memory in common on all ranks. Error (distributed), and what the evaluation
+  /// throws.
+  std::vector<Array> sums(bool in_common);
   /// After that: throws what checks of a device have found in the run. Then the sums are worthless, on every rank.
   void look() const;
 
@@ -53,8 +57,10 @@ class Buckets final : private EarlyResults::Listener {
     bool is_sent = false;  // or being sent
   };
 
-  void form(std::span<const rosin::detail::NamedGradient> gradients);
+  void form();
   void add(Message& message, size_t i);
+  void take_memory();
+  void receive(bool in_common);
   bool is_worth_a_thread() const;
   void evaluate();
   std::thread started_sender();
@@ -73,11 +79,13 @@ class Buckets final : private EarlyResults::Listener {
 
   Group& group_;
   std::vector<Array> given_, made_;
+  bool suit_common_ = false;
   std::vector<Message> messages_;
   struct Place {
     size_t message, piece;
   };
   std::vector<Place> places_;  // of each array
+  std::vector<int> owners_;
 
   std::mutex lock_;
   std::condition_variable changed_;

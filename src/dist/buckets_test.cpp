@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstring>
 #include <string>
 #include <thread>
@@ -20,10 +21,14 @@ struct Sent {
   std::string name;
   uint32_t parts;
   bool by_other_thread;
+  bool in_common = false;
 };
 std::vector<Sent> sent;
 std::thread::id caller;
 rosin_comm_status answer;
+rosin_comm_status common_answer;  // to who asks for memory in common
+int times_asked;
+std::vector<std::max_align_t> memory_in_common;
 
 rosin_comm_status join(double) { return ROSIN_COMM_OK; }
 rosin_comm_status world(rosin_comm**) { return ROSIN_COMM_OK; }
@@ -34,7 +39,8 @@ rosin_comm_status place(rosin_comm*, rosin_comm_place* out) {
   return ROSIN_COMM_OK;
 }
 rosin_comm_status run(rosin_comm*, const rosin_comm_collective* c) {
-  sent.push_back({c->name, c->part_count, std::this_thread::get_id() != caller});
+  const bool in_common = c->memory == ROSIN_COMM_COMMON;
+  sent.push_back({c->name, c->part_count, std::this_thread::get_id() != caller, in_common});
   if (c->kind == ROSIN_COMM_ALLGATHER) {  // what ranks have: numbers of 8 bytes
     const size_t bytes = c->parts->count * sizeof(uint64_t);
     std::memcpy(c->parts->receive, c->parts->send, bytes);
@@ -50,14 +56,24 @@ rosin_comm_status run(rosin_comm*, const rosin_comm_collective* c) {
   return answer;
 }
 
+rosin_comm_status common(rosin_comm*, uint64_t bytes, double, void** out) {
+  ++times_asked;
+  if (common_answer != ROSIN_COMM_OK) return common_answer;
+  memory_in_common.assign(bytes / sizeof(std::max_align_t) + 1, {});
+  *out = memory_in_common.data();
+  return ROSIN_COMM_OK;
+}
+
 class TwoRanks {
  public:
-  TwoRanks() : transport_(table()), group_("pretended", transport_, 5) {
+  explicit TwoRanks(bool offers_common = false) : transport_(table(offers_common)), group_("pretended", transport_, 5) {
     sent.clear();
+    common_answer = ROSIN_COMM_OK;
+    times_asked = 0;
     caller = std::this_thread::get_id();
     answer = ROSIN_COMM_OK;
   }
-  static rosin_comm_transport table() {
+  static rosin_comm_transport table(bool offers_common) {
     rosin_comm_transport t{};
     t.size = sizeof t;
     t.name = "Pretended";
@@ -67,6 +83,7 @@ class TwoRanks {
     t.leave = leave;
     t.place = place;
     t.run = run;
+    if (offers_common) t.common = common;
     return t;
   }
   /// (Nothing is to be settled: this transport takes no memory of devices.)
@@ -77,7 +94,7 @@ class TwoRanks {
     }
     Buckets buckets(group_, gradients, given);
     buckets.begin();
-    std::vector<Array> made = buckets.sums();
+    std::vector<Array> made = buckets.sums(buckets.suit_common());
     buckets.look();
     return made;
   }
@@ -145,6 +162,90 @@ TEST_F(BucketsOfTwo, StopWhenTheStepOrTheOtherRankFails) {
   EXPECT_NE(error_of([&] { sums(pending()); }, ErrorKind::distributed).find("other rank"), std::string::npos);
 }
 
+// ---- Memory in common ----
+
+class SumsInCommon : public testing::Test, public TwoRanks {
+ protected:
+  SumsInCommon() : TwoRanks(true) {}
+  /// The sums of two arrays of 4 MiB, whether in memory in common is told.
+  std::vector<Array> sums_of(float number, bool in_common) {
+    sent.clear();
+    const std::vector<Array> given = {full({1024, 1024}, number), full({1024, 1024}, number + 1)};
+    eval();
+    std::vector<Array> got = sums(given);
+    EXPECT_FALSE(sent.empty());
+    for (const Sent& message : sent) EXPECT_EQ(message.in_common, in_common) << message.name;
+    for (size_t i = 0; i < got.size(); ++i) EXPECT_TRUE(all(got[i] == 2.0 * given[i]).item<bool>()) << i;
+    return got;
+  }
+};
+
+TEST_F(SumsInCommon, StandThereFromStepToStep) {
+  std::vector<const float*> first, second;
+  for (const Array& x : sums_of(1, true)) first.push_back(x.data<float>().data());
+  for (const Array& x : sums_of(5, true)) second.push_back(x.data<float>().data());
+  EXPECT_EQ(first, second);
+  EXPECT_EQ(times_asked, 1);
+}
+
+TEST_F(SumsInCommon, StandElsewhereWhileSomebodyReadsTheLast) {
+  const std::vector<Array> held = {sums_of(1, true)[1]};
+  sums_of(5, false);
+  EXPECT_TRUE(all(held[0] == 4.0).item<bool>());
+}
+
+TEST_F(SumsInCommon, StandElsewhereWhileAPendingOpReadsTheLast) {
+  const std::vector<Array> given = {full({1024, 1024}, 3.0f), full({1024, 1024}, 4.0f)};
+  eval();
+  const Array twice = 2.0 * sums(given)[0];
+  EXPECT_TRUE(sent.back().in_common);
+  const std::vector<Array> again = sums(given);
+  EXPECT_FALSE(sent.back().in_common);
+  EXPECT_TRUE(all(again[0] == 6.0).item<bool>());
+  EXPECT_TRUE(all(twice == 12.0).item<bool>());
+  sums_of(2, true);
+  EXPECT_TRUE(all(twice == 12.0).item<bool>());
+}
+
+TEST_F(SumsInCommon, AreReadLaterByAGradientCall) {
+  const Array slope = gradient(
+      [&](const Array& x) {
+        sums_of(3, false);
+        return sum(x);
+      },
+      ones({2}));
+  EXPECT_EQ(slope.to_vector<float>(), (std::vector<float>{1, 1}));
+}
+
+TEST_F(SumsInCommon, AreElsewhereWhereTheSystemGivesNone) {
+  common_answer = ROSIN_COMM_UNSUPPORTED;
+  sums_of(1, false);
+  sums_of(2, false);
+  EXPECT_EQ(times_asked, 1);
+  common_answer = ROSIN_COMM_OK;
+  EXPECT_EQ(sums({full({3}, 2.0f)}).front().to_vector<float>(), (std::vector<float>{4, 4, 4}));
+}
+
+TEST_F(SumsInCommon, OfAStepTakeNoOtherMemory) {
+  Chain model(Dense(1024, 1024), Dense(1024, 1024));
+  State state = setup(Optimizer(backend(), Adam{}), model);
+  const Chain gradient = fmap([](const Array& x) { return full(x.shape(), 0.5f); }, model);
+  eval();
+  for (int step = 0; step < 2; ++step) update(state, model, gradient);
+  eval();
+  const Device device = fleaves(model).front().device();
+  trim(device);
+  const int64_t live = memory_stats(device).live;
+  set_memory_limit(device, live + 1000);
+  sent.clear();
+  update(state, model, gradient);
+  eval();
+  set_memory_limit(device, 0);
+  ASSERT_EQ(sent.size(), 3u) << "nobody is asked whether there is memory";
+  EXPECT_EQ(sent[0].name, "update of what ranks have");
+  EXPECT_TRUE(sent[1].in_common && sent[2].in_common);
+}
+
 /// Three steps: nothing is sent in the first two, and the third is as every step of a rule that collects nothing.
 TEST_F(BucketsOfTwo, TakeWhatAccumGradHandsOn) {
   Chain model(Dense(1024, 1024), Dense(1024, 1024));
@@ -154,8 +255,9 @@ TEST_F(BucketsOfTwo, TakeWhatAccumGradHandsOn) {
     EXPECT_EQ(sent.size(), 0u) << step;
     update(state, model, gradient);
   }
-  ASSERT_EQ(sent.size(), 3u);
+  ASSERT_EQ(sent.size(), 4u);
   EXPECT_EQ(sent[0].name, "update of what ranks have");
+  EXPECT_EQ(sent[3].name, "update of how the steps ended") << "the model before is held, so the step takes memory";
   for (const Sent& message : {sent[1], sent[2]}) EXPECT_EQ(message.parts, 2u) << message.name;
   const std::vector<Array> got = fleaves(model), old = fleaves(before);
   for (size_t i = 0; i < got.size(); ++i) EXPECT_TRUE(all(abs(old[i] - got[i] - 0.5) < 1e-6).item<bool>()) << i;

@@ -53,23 +53,30 @@ std::vector<Array> as_given(const std::vector<Array>& sent) {
   return are_together(sent) ? sent : placed_together(sent);
 }
 
-/// How far a rank has come when all agree on what they send.
-enum Progress : uint64_t {
-  waits,  // the CPU computes later
-  runs,   // a device has its run
-  failed  // or does not take it
+/// What a rank says when all agree on what they send; what one of them says holds for all.
+enum Says : uint64_t {
+  no_common = 1,    // the sums do not suit memory in common
+  on_device = 2,    // a device has its run, instead of the CPU, which computes later
+  refused = 4,      // a device does not take it, or there is no memory
+  needs_memory = 8  // what is made of the sums takes memory that may not be there
 };
 
 /// What fails on a device is thrown on all ranks: before anything is sent, or by the end of its run, as checks find it.
 /// They agree on that while the last messages are under way; a rank that does not come is named by that.
 std::vector<Array> agreed_sums(Group& group, Buckets& buckets, const GradientList& list) {
   const std::optional<Error> error = error_in([&] { buckets.begin(); });
-  const Progress own = error ? failed : buckets.are_on_device() ? runs : waits;
-  const uint64_t furthest = require_same(group, "update", list, "every rank must have gradients of the same parameters",
-                                         "let every rank compute the same loss of the same model", own);
-  if (furthest == failed) group.agree(error ? &*error : nullptr, true);
-  std::vector<Array> summed = buckets.sums();
-  if (furthest == waits) return summed;
+  Step& step = Step::of_thread();
+  uint64_t own = 0;
+  if (!buckets.suit_common()) own |= no_common;
+  if (error) own |= refused;
+  if (buckets.are_on_device()) own |= on_device;
+  if (!step.needs_no_memory) own |= needs_memory;
+  const uint64_t all = require_same(group, "update", list, "every rank must have gradients of the same parameters",
+                                    "let every rank compute the same loss of the same model", own);
+  if (all & refused) group.agree(error ? &*error : nullptr, true);
+  std::vector<Array> summed = buckets.sums(!(all & no_common));
+  step.is_agreed_on = all & needs_memory;
+  if (!(all & on_device)) return summed;
   const std::optional<Error> found = error_in([&] { agreed(group, [&] { return buckets.look(), true; }); });
   const std::optional<Error> lost = error_in([&] { group.settle("update"); });
   if (found) throw Error(*found);
@@ -107,6 +114,7 @@ void detail::exchange(const Backend& backend, std::span<rosin::detail::NamedGrad
   for (const auto& [name, g, owner] : gradients) sent.push_back(as_sent(g, options));
   Buckets buckets(group, gradients, as_given(sent));
   const std::vector<Array> summed = agreed_sums(group, buckets, GradientList(gradients, sent));
+  Step::of_thread().companions = &group;
   for (size_t i = 0; i < gradients.size(); ++i) {
     Array& g = gradients[i].gradient;
     if (summed[i].is_nothing()) g = Array();

@@ -7,7 +7,9 @@
 
 #include <rosin/error.hpp>
 
+#include "dist/common_sums.hpp"
 #include "dist/device_memory.hpp"
+#include "dist/host.hpp"
 #include "graph/leaf.hpp"
 #include "graph/node.hpp"
 
@@ -80,6 +82,7 @@ Group::Group(std::string_view name, const rosin_comm_transport& transport, doubl
   rosin_comm_status status = transport_.world(&comm_);
   if (status == ROSIN_COMM_OK) status = transport_.place(comm_, &place_);
   if (status != ROSIN_COMM_OK) fail("initialize", status);
+  common_sums_ = std::make_unique<CommonSums>(transport_, *comm_);
 }
 
 Group::~Group() { transport_.leave(); }
@@ -109,6 +112,7 @@ void Group::run(const Verb& verb, std::span<const Piece> pieces, std::string_vie
   collective.name = name.c_str();
   collective.timeout = timeout_;
   collective.follows = verb.follows ? 1 : 0;
+  if (verb.in_common) collective.memory = ROSIN_COMM_COMMON;
   const std::lock_guard guard(lock_);
   const rosin_comm_status status = run(collective, pieces, verb.more);
   if (status == ROSIN_COMM_OK) return;
@@ -137,14 +141,27 @@ rosin_comm_status Group::run(rosin_comm_collective& collective, std::span<const 
   return transport_.run(comm_, &collective);
 }
 
+bool Group::suits_common_sums(std::span<const Array> given) const { return common_sums_->suit(given); }
+
+std::vector<Array> Group::common_sums(std::span<const Array> given) {
+  const std::lock_guard guard(lock_);
+  std::vector<Array> made;
+  const rosin_comm_status status = common_sums_->take(given, timeout_, made);
+  if (status != ROSIN_COMM_OK && status != ROSIN_COMM_UNSUPPORTED) fail("update", status);
+  return made;
+}
+
+void Group::fall_out(const std::string& why) { abort("a step that the others have made failed here: " + why); }
+
 void Group::abort(const std::string& why) { transport_.abort(comm_, why.c_str()); }
 
 std::string text_of(Group& group, const char* op, const std::string& own, int root) {
-  const Array length = leaf_of<int64_t>({1}, [&](int64_t) { return static_cast<int64_t>(own.size()); });
+  const Array length = few_elements(Int64, 1);
+  auto& bytes = *static_cast<int64_t*>(length.node()->data());
+  bytes = static_cast<int64_t>(own.size());
   const Piece size{length, length, 1};
   group.run({ROSIN_COMM_BROADCAST, op, Int64, Reduction::sum, root}, {&size, 1}, "length of a list");
-  const int64_t bytes = *static_cast<const int64_t*>(length.node()->data());
-  const Array text = fresh_leaf(UInt8, {bytes});
+  const Array text = few_elements(UInt8, bytes);
   char* const letters = static_cast<char*>(text.node()->data());
   if (group.rank() == root) std::copy(own.begin(), own.end(), letters);
   const Piece piece{text, text, bytes};
@@ -155,15 +172,17 @@ std::string text_of(Group& group, const char* op, const std::string& own, int ro
 uint64_t require_same(Group& group, const char* op, const ListToAgreeOn& list, const char* rule, const char* cure,
                       uint64_t besides) {
   if (group.ranks() == 1) return besides;
-  const Array own = leaf_of<uint64_t>({2}, [&](int64_t i) { return i == 0 ? list.hash() : besides; });
-  const Array all = fresh_leaf(UInt64, {2, group.ranks()});
+  const Array own = few_elements(UInt64, 2), all = few_elements(UInt64, 2 * group.ranks());
+  auto* const says = static_cast<uint64_t*>(own.node()->data());
+  says[0] = list.hash();
+  says[1] = besides;
   const Piece piece{own, all, 2};
   group.run({ROSIN_COMM_ALLGATHER, op, UInt64}, {&piece, 1}, "what ranks have");
   const auto* const said = static_cast<const uint64_t*>(all.node()->data());
   int other = 1;
   while (other < group.ranks() && said[2 * other] == said[0]) ++other;
   if (other == group.ranks()) {
-    for (int rank = 0; rank < group.ranks(); ++rank) besides = std::max(besides, said[2 * rank + 1]);
+    for (int rank = 0; rank < group.ranks(); ++rank) besides |= said[2 * rank + 1];
     return besides;
   }
   const std::string text = list.text();

@@ -1,5 +1,5 @@
-// Group: the processes that were joined, and their collectives. Read next: device_memory.hpp, verbs.cpp, buckets.hpp,
-// exchange.cpp, sharded.cpp.
+// Group: the processes that were joined, and their collectives. Read next: device_memory.hpp, common_sums.hpp,
+// verbs.cpp, buckets.hpp, exchange.cpp, sharded.cpp.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,8 @@
 #include <rosin/array.hpp>
 #include <rosin/distributed.hpp>
 
+#include "optim/step.hpp"
+
 namespace rosin::distributed {
 
 /// What a collective does with elements, beside its parts.
@@ -28,6 +30,8 @@ struct Verb {
   bool more = false;
   /// On a device: the ranks know that all of them make it after the one before (see rosin_comm_collective).
   bool follows = false;
+  /// What is received stands in Group::common_sums.
+  bool in_common = false;
 };
 
 /// One array of a collective: what is given and what is received, all of a collective in memory of the host or of one
@@ -39,9 +43,10 @@ struct Piece {
   const void* elements = nullptr;  // of `send`, where they are written and it is not evaluated yet; the CPU's
 };
 
+class CommonSums;
 class DeviceMemory;
 
-class Group final : public rosin::detail::Sharing {
+class Group final : public rosin::detail::Sharing, public Companions {
  public:
   /// Joins as the environment says. Error (distributed).
   Group(std::string_view name, const rosin_comm_transport& transport, double timeout);
@@ -59,11 +64,17 @@ class Group final : public rosin::detail::Sharing {
   /// Waits for what devices have been given with `more`. Error (distributed), which `op` begins.
   void settle(const char* op);
   void abort(const std::string& why);
+  /// Whether this rank can take sums of these arrays in memory that all ranks have in common; see CommonSums.
+  bool suits_common_sums(std::span<const Array> given) const;
+  /// Arrays for them, empty where there is no such memory; where all ranks can. Error (distributed), of "update".
+  std::vector<Array> common_sums(std::span<const Array> given);
 
   // Steps that are shared out, see sharded.cpp.
   int process() const override { return rank(); }
   std::vector<int> owners(std::span<const int64_t> bytes) const override;
   bool agree(const Error* failed, bool holds) override;
+  void agree_to_begin(const Error* failed) override { agree(failed, true); }
+  void fall_out(const std::string& why) override;
   void spread(const char* op, std::span<rosin::detail::OwnedArray> arrays) override;
 
  private:
@@ -76,6 +87,7 @@ class Group final : public rosin::detail::Sharing {
   rosin_comm_place place_{};
   double timeout_;
   std::mutex lock_;
+  std::unique_ptr<CommonSums> common_sums_;
   std::map<int, std::unique_ptr<DeviceMemory>> devices_;  // by position
 };
 
@@ -90,7 +102,7 @@ class ListToAgreeOn {
   virtual std::string text() const = 0;  // a line for each item
 };
 /// Error (distributed) on every rank unless all of them have the same list; its text is asked for only where they
-/// differ. Gives the largest of what ranks say besides.
+/// differ. Gives the bits of all that ranks say besides.
 uint64_t require_same(Group& group, const char* op, const ListToAgreeOn& list, const char* rule, const char* cure,
                       uint64_t besides = 0);
 

@@ -20,6 +20,9 @@ bool are_together(const std::vector<Array>& arrays);
 std::vector<Array> placed_together(const std::vector<Array>& arrays);
 /// An array with memory of its own where x is, for whoever fills it.
 Array fresh_beside(const Array& x, DType type, const Shape& shape);
+/// A few elements for whoever fills them, from the heap: what ranks tell each other must not fail where arrays have no
+/// more memory, or have reached their limit.
+Array few_elements(DType type, int64_t count);
 /// An array that came over the host, where `like` is, tied as that.
 Array placed_like(Array made, const Array& like);
 

@@ -57,9 +57,8 @@ bool Group::agree(const Error* failed, bool holds) {
     if (failed) throw Error(*failed);
     return holds;
   }
-  const int64_t says = failed ? static_cast<int64_t>(failed->kind()) : holds ? -1 : -2;
-  const Array own = leaf_of<int64_t>({1}, [&](int64_t) { return says; });
-  const Array all = fresh_leaf(Int64, {ranks()});
+  const Array own = few_elements(Int64, 1), all = few_elements(Int64, ranks());
+  *static_cast<int64_t*>(own.node()->data()) = failed ? static_cast<int64_t>(failed->kind()) : holds ? -1 : -2;
   const Piece piece{own, all, 1};
   run({ROSIN_COMM_ALLGATHER, "update", Int64}, {&piece, 1}, "how the steps ended");
   const auto* const kinds = static_cast<const int64_t*>(all.node()->data());

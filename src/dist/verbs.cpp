@@ -2,6 +2,7 @@
 #include <rosin/distributed.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <span>
 #include <vector>
 
@@ -54,6 +55,13 @@ std::vector<Array> placed_together(const std::vector<Array>& arrays) {
 Array fresh_beside(const Array& x, DType type, const Shape& shape) {
   const int device = is_scalar(*x.node()) ? 0 : x.node()->device;
   return leaf(hooks.allocate({.bytes = bytes_of(type, shape), .device = device}), type, shape);
+}
+
+Array few_elements(DType type, int64_t count) {
+  using Word = std::max_align_t;
+  auto* const words = new Word[bytes_of(type, {count}) / sizeof(Word) + 1];
+  return borrowed_leaf(words, type, {count},
+                       MemoryOwner(words, [](void* all) noexcept { delete[] static_cast<Word*>(all); }));
 }
 
 Array placed_like(Array made, const Array& like) {

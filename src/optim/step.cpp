@@ -146,6 +146,9 @@ void Step::finish() noexcept {
   exchanged.clear();
   is_exchanged = false;
   exchanged_leaves.clear();
+  needs_no_memory = false;
+  companions = nullptr;
+  is_agreed_on = false;
   numbers_.clear();
   next_number_ = 0;
   active = false;

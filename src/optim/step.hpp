@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <string>
 #include <vector>
 
 #include <rosin/model.hpp>
@@ -12,6 +13,20 @@
 #include "model/unsettled.hpp"
 
 namespace rosin {
+
+class Error;
+
+/// The processes that have exchanged the gradients of a step, which all of them make or none.
+class Companions {
+ public:
+  /// Each says whether it can begin its part: on all of them throws what one says.
+  virtual void agree_to_begin(const Error* failed) = 0;
+  /// Tells them that this one has not made a step that they have: nothing goes on.
+  virtual void fall_out(const std::string& why) = 0;
+
+ protected:
+  ~Companions() = default;
+};
 
 class Step {
  public:
@@ -33,7 +48,10 @@ class Step {
   std::vector<Array> exchanged;                             // the gradient of each leaf, where it is another by now
   bool is_exchanged = false;                                // they are: the rules of all leaves have begun
   std::vector<size_t> exchanged_leaves;                     // those that have one, on any process
-  Unsettled unsettled;                                      // of the model
+  bool needs_no_memory = false;      // what is made of what is exchanged overwrites arrays and takes no other memory
+  Companions* companions = nullptr;  // who have exchanged
+  bool is_agreed_on = false;         // some of them need memory: all are asked before the step is made
+  Unsettled unsettled;               // of the model
 
   /// Remembers what stands at a place of model or state, before that changes.
   void keep(Array* place) { keep(place, *place); }

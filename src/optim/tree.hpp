@@ -74,6 +74,7 @@ struct StateTree {
   EarlierNumbers earlier;
   CheckTexts check_texts;
   StateLossScale loss_scale;
+  bool took_memory = true;  // the last step that was made with other processes, as far as is known
 };
 
 }  // namespace rosin

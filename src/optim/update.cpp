@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <rosin/complex.hpp>
@@ -17,6 +18,7 @@
 #include "graph/device_facts.hpp"
 #include "graph/hooks.hpp"
 #include "graph/leaf.hpp"
+#include "graph/run_gate.hpp"
 #include "graph/transfer.hpp"
 #include "graph/watch.hpp"
 #include "ops/finding.hpp"
@@ -228,6 +230,30 @@ Array begun(StateTree& tree, size_t index, const Array& g, Step& step) {
   return in_parts(x, g, [&](const Array& its_x, const Array& its_g) { return leaf.rule->begin(its_x, its_g); });
 }
 
+/// Whether an array of the state or model, to which `handles` lead, is overwritten where it is: nobody else holds it.
+/// (What is pending and reads it is over by then.)
+bool is_overwritten(const Array& x, uint32_t handles) {
+  if (x.is_nothing() || is_scalar(*x.node())) return true;
+  const Node& node = *x.node();
+  return node.users() == handles && node.buffer && !is_lent(*node.buffer) &&
+         node.buffer->owners.load(std::memory_order_acquire) == 1;
+}
+
+/// Whether that holds for what a leaf's step changes. The state has been kept once.
+bool is_overwritten(StateLeaf& leaf, const Step& step) {
+  class Look : public ModelEditor {
+   public:
+    void array(Array& x, const ModelPath&) override { all_are = all_are && is_overwritten(x, 2); }
+    bool all_are = true;
+  };
+  const Array& x = *step.places[leaf.place].array;
+  uint32_t handles = 1;
+  for (const size_t i : leaf.tied) handles += step.places[i].array != &x;
+  Look look;
+  leaf.rule->visit_state(look, {});
+  return look.all_are && is_overwritten(x, handles);
+}
+
 /// Lets a rule that wants it replace what the rules of all leaves have begun with, together; not where all of them
 /// rest.
 void exchange_gradients(StateTree& tree, Step& step) {
@@ -244,6 +270,10 @@ void exchange_gradients(StateTree& tree, Step& step) {
     gradients.push_back({tree.names[tree.leaves[i].place], d, tree.leaves[i].owner});
   }
   begin_rule(tree.leaves.size(), step);
+  const bool overwrites = Context::current().gradient_depth.load(std::memory_order_relaxed) == 0;
+  step.needs_no_memory = overwrites && !tree.took_memory && std::all_of(sent.begin(), sent.end(), [&](size_t i) {
+                           return is_overwritten(tree.leaves[i], step);
+                         });
   if (!rests || !sent.empty()) tree.leader().rule->exchange(gradients);
   step.exchanged.assign(tree.leaves.size(), Array());
   for (size_t i = 0; i < sent.size(); ++i) step.exchanged[sent[i]] = std::move(gradients[i].gradient);
@@ -354,6 +384,7 @@ void record(StateTree& tree, const CheckedLoss* loss, bool check, Step& step) {
   if (check) check_gradients(tree, step);
   if (loss) step.checks.push_back({loss->value, nullptr, -1, loss->item});
   for (size_t leaf = 0; leaf < tree.leaves.size(); ++leaf) record_leaf(tree, leaf, step);
+  step.exchanged.clear();  // what is held would come out of the evaluation, into memory of its own
 }
 
 void refuse_failed(const StateTree& tree, const Step::Check* failed) {
@@ -397,21 +428,56 @@ void share_steps(StateTree& tree, const CheckedLoss* loss, bool check, Step& ste
   }
 }
 
-/// `there` becomes what memory_there says before the step. Whether the step was waited for, so that its checks can be
-/// read: not where a device looks at them, unless `check` asks for that.
-bool run(StateTree& tree, ModelEdit model, ModelView gradient, const CheckedLoss* loss, bool check, Step& step,
-         const Memory*& there) {
-  match(tree, model, gradient, step);
-  there = memory_there(tree, step);
-  if (there) tree.earlier.settle(*there);
-  check_order(tree, step);
-  check_ties(tree, step);
-  unscale_gradients(tree, step);
-  exchange_gradients(tree, step);
-  if (detail::Sharing* const sharing = sharing_of(tree)) {
-    share_steps(tree, loss, check, step, *sharing);
-    return false;
+/// Where other processes make the step too, begins it when all have the memory for it: what one has not is thrown on
+/// all of them, and made by none. They are not asked where none needs more than little memory.
+class BeginTogether final : private RunGate {
+ public:
+  explicit BeginTogether(Step& step) : step_(step) {}
+
+  void begin(const Error* failed) {
+    if (std::exchange(is_begun_, true)) return;
+    if (step_.is_agreed_on) step_.companions->agree_to_begin(failed);
+    is_open_ = true;
   }
+  /// The step has failed here. (What all find in the same gradients they find alike.)
+  void fail(const Error& error) {
+    if (step_.is_agreed_on) begin(&error);
+    const bool is_made_by_others = is_open_ || !step_.is_agreed_on;
+    if (is_made_by_others && error.kind() == ErrorKind::memory) step_.companions->fall_out(error.what());
+  }
+  bool took_memory() const { return bytes_ > little; }
+
+ private:
+  static constexpr size_t little = size_t{1} << 16;  // flags, sums, numbers
+
+  void memory_is_there(size_t bytes) override {
+    bytes_ += bytes;
+    begin(nullptr);
+  }
+
+  Step& step_;
+  size_t bytes_ = 0;
+  bool is_begun_ = false;
+};
+
+/// The same of a step that has exchanged gradients.
+template <class F> bool made_together(StateTree& tree, Step& step, F make) {
+  if (!step.companions) return make();
+  tree.took_memory = true;
+  BeginTogether together(step);
+  try {
+    const bool waits = make();
+    together.begin(nullptr);
+    tree.took_memory = together.took_memory();
+    return waits;
+  } catch (...) {
+    together.fail(*error_in([] { throw; }));
+    throw;
+  }
+}
+
+/// Records the rules of all leaves and evaluates them; whether it waits for that.
+bool make_step(StateTree& tree, const CheckedLoss* loss, bool check, Step& step) {
   const Array ok = tree.loss_scale ? finite_gradients(step) : Array();
   record(tree, loss, check && ok.is_nothing(), step);
   if (!ok.is_nothing()) {
@@ -427,6 +493,29 @@ bool run(StateTree& tree, ModelEdit model, ModelView gradient, const CheckedLoss
   else hooks.evaluate(Context::current(), nullptr, Moment::step_end);
   if (!ok.is_nothing() && ok.node()->device == 0 && !ok.item<bool>()) step.put_back_numbers();
   return waits;
+}
+
+/// `there` becomes what memory_there says before the step. Whether the step was waited for, so that its checks can be
+/// read: not where a device looks at them, unless `check` asks for that.
+bool run(StateTree& tree, ModelEdit model, ModelView gradient, const CheckedLoss* loss, bool check, Step& step,
+         const Memory*& there) {
+  match(tree, model, gradient, step);
+  there = memory_there(tree, step);
+  if (there) tree.earlier.settle(*there);
+  check_order(tree, step);
+  check_ties(tree, step);
+  unscale_gradients(tree, step);
+  try {
+    exchange_gradients(tree, step);
+  } catch (...) {
+    if (step.companions) BeginTogether(step).fail(*error_in([] { throw; }));
+    throw;
+  }
+  if (detail::Sharing* const sharing = sharing_of(tree)) {
+    share_steps(tree, loss, check, step, *sharing);
+    return false;
+  }
+  return made_together(tree, step, [&] { return make_step(tree, loss, check, step); });
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "graph/leaf.hpp"
 #include "graph/math_mode.hpp"
 #include "graph/recording_site.hpp"
+#include "graph/run_gate.hpp"
 #include "run/buffer_pool.hpp"
 #include "run/cpu_stream.hpp"
 #include "run/device_table.hpp"
@@ -84,9 +85,8 @@ class Evaluation {
   void look_at_checks(const Plan& plan);
   void execute(const std::shared_ptr<Plan>& plan);
   void fill_memory(const Plan& plan);
-  void* read_there(const Node& leaf);
   bool post(const std::shared_ptr<Plan>& plan, const plan::Prepared& prepared, Memory* arena) noexcept;
-  void allocate_outputs(Plan& plan);
+  size_t allocate_outputs(Plan& plan);
   void release_outputs() noexcept;
   Memory* value_of(const plan::Result& result) noexcept;
   void commit(const plan::Layout& layout, Context& context, Context& here) noexcept;
@@ -418,18 +418,22 @@ std::shared_ptr<Plan> Evaluation::plan() {
   return plan;
 }
 
-void Evaluation::allocate_outputs(Plan& plan) {
+/// Gives the bytes that hold nothing yet.
+size_t Evaluation::allocate_outputs(Plan& plan) {
   outputs_.clear();
+  size_t bytes = 0;
   for (size_t i = 0; i < plan.layout->outputs.size(); ++i) {
     const plan::Output& output = plan.layout->outputs[i];
     if (output.donor < 0) {
       outputs_.push_back({plan.executor->allocate(output.bytes, plan.slots[i]), false});
+      bytes += static_cast<size_t>(output.bytes);
       continue;
     }
     Memory* donated = leaves_.leaves()[static_cast<size_t>(output.donor) - order_.size()].node->buffer;
     retain(donated);
     outputs_.push_back({donated, false});
   }
+  return bytes;
 }
 
 void Evaluation::release_outputs() noexcept {
@@ -460,18 +464,13 @@ void Evaluation::fill_memory(const Plan& plan) {
     const size_t value = order_.size() + i;
     if (is_scalar(node)) scalars[plan::scalar_index(static_cast<int32_t>(value), -1)] = scalar_value(node);
     else if (device_ == 0) run_.memory[value] = node.data();
-    else run_.memory[value] = read_there(node);
+    else run_.memory[value] = node.buffer->data;  // its stream, not this thread, waits for what the leaf waits for
+    if (!is_scalar(node) && device_ != 0) reads_.push_back(node.buffer);
   }
   for (size_t i = 0; i < layout.outputs.size(); ++i) {
     run_.memory[static_cast<size_t>(layout.outputs[i].value)] = outputs_[i].buffer->data;
     if (device_ != 0) (layout.outputs[i].donor < 0 ? makes_ : overwrites_).push_back(outputs_[i].buffer);
   }
-}
-
-/// Of a leaf on a device: its stream, not this thread, waits for what the leaf waits for.
-void* Evaluation::read_there(const Node& leaf) {
-  reads_.push_back(leaf.buffer);
-  return leaf.buffer->data;
 }
 
 /// Leaves the run to the CPU's stream; false where that does not take it.
@@ -500,10 +499,11 @@ void Evaluation::execute(const std::shared_ptr<Plan>& plan) {
   CpuStream::finish();
   EarlyResults* const early = EarlyResults::of_thread();
   try {
-    allocate_outputs(*plan);  // first: what has memory has sizes that the calls can compute with
+    const size_t fresh = allocate_outputs(*plan);  // first: what has memory has sizes that the calls can compute with
     const plan::Prepared& prepared = cache.prepared(*plan);
     const Arena arena = borrow(*plan, prepared.arena_bytes());
     fill_memory(*plan);
+    if (RunGate* const gate = RunGate::of_thread()) gate->memory_is_there(fresh + prepared.arena_bytes());
     if (!post(plan, prepared, arena.get())) {
       prepared.run({.values = run_.memory.data(),
                     .scalars = run_.scalars.data(),

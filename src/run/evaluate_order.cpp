@@ -9,6 +9,7 @@
 
 #include "graph/leaf.hpp"
 #include "graph/recording_site.hpp"
+#include "graph/run_gate.hpp"
 #include "run/evaluate.hpp"
 #include "run/index_flags.hpp"
 
@@ -168,6 +169,8 @@ void evaluate_own(Context& here, Node* target, bool may_be_behind) {
   } catch (const EarlierCheckFailed&) {
     throw;  // nothing has been run
   } catch (const Error&) {
+    const RunGate* const gate = RunGate::of_thread();
+    if (gate && !gate->is_open()) throw;
     here.set_bound();
     compute_apart(here, target);
   }

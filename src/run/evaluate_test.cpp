@@ -19,6 +19,7 @@
 
 #include "../tests/sanitizer_testing.hpp"
 #include "graph/context.hpp"
+#include "graph/run_gate.hpp"
 
 namespace rosin {
 namespace {
@@ -452,6 +453,45 @@ TEST(Random, ADroppedDrawThatIsUsedTwiceIsTheSameDraw) {
     y = (x + noise) - noise - x;
   }
   for (float value : y.to_vector()) EXPECT_NEAR(value, 0, 1e-6);
+}
+
+/// Opens, or is closed as long as others are not ready.
+class Gate final : public RunGate {
+ public:
+  explicit Gate(bool opens) : opens_(opens) {}
+  void memory_is_there(size_t bytes) override {
+    ++times;
+    fresh = bytes;
+    if (!opens_) throw Error(ErrorKind::memory, "another process has no memory");
+    is_open_ = true;
+  }
+  int times = 0;
+  size_t fresh = 0;
+
+ private:
+  bool opens_;
+};
+
+TEST(RunGate, EndsARunBeforeItOverwritesAnything) {
+  Array x = data({1, 2, 3});
+  const void* const memory = memory_of(x);
+  const Array zero = data({0}), other = exp(zero);
+  x = x + 1;
+  {
+    Gate gate(false);
+    EXPECT_THROW(eval(), Error);
+    EXPECT_EQ(gate.times, 1) << "it is not tried in parts";
+  }
+  EXPECT_FALSE(has_value(x));
+  EXPECT_FALSE(has_value(other));
+  EXPECT_EQ(static_cast<const float*>(memory)[0], 1);
+  Gate gate(true);
+  eval();
+  EXPECT_EQ(gate.times, 1);
+  EXPECT_EQ(gate.fresh, 64u) << "only `other` takes memory, in whole lines";
+  EXPECT_EQ(memory_of(x), memory);
+  EXPECT_EQ(x.to_vector(), (Values{2, 3, 4}));
+  EXPECT_EQ(other.to_vector(), Values{1});
 }
 
 }  // namespace

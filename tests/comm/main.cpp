@@ -1,5 +1,6 @@
-// Checks a transport: comm_conformance PATH [--only values|rules|bits] [--device PLUGIN] [--fault NAME [--patience
-// S]], started as any number of ranks by what the transport is for (rosin run, mpiexec), or alone. Read next: rig.hpp;
+// Checks a transport: comm_conformance PATH [--only values|rules|bits|common] [--device PLUGIN] [--fault NAME
+// [--patience S]], started as any number of ranks by what the transport is for (rosin run, mpiexec), or alone. Read
+// next: rig.hpp;
 // ../comm_test.py, which starts it.
 #include <dlfcn.h>
 #include <unistd.h>
@@ -61,6 +62,16 @@ bool Rig::use_device(const char* plugin) {
   return false;
 }
 
+char* Rig::common(uint64_t bytes) {
+  if (!functions->common) return nullptr;
+  void* memory = nullptr;
+  const rosin_comm_status status = functions->common(comm, bytes, 60, &memory);
+  if (status == ROSIN_COMM_UNSUPPORTED) return nullptr;
+  expect_ok(status, "memory in common");
+  check(memory && reinterpret_cast<uintptr_t>(memory) % 64 == 0, "its address");
+  return static_cast<char*>(memory);
+}
+
 rosin_comm_status Rig::run(int kind, int type, int operation, int root, const std::vector<rosin_comm_part>& parts,
                            double timeout, const char* name) {
   rosin_comm_collective collective{};
@@ -74,6 +85,7 @@ rosin_comm_status Rig::run(int kind, int type, int operation, int root, const st
   collective.name = name;
   collective.timeout = timeout;
   collective.follows = follows ? 1 : 0;
+  if (in_common) collective.memory = ROSIN_COMM_COMMON;
   if (device && kind != ROSIN_COMM_BARRIER) {
     const rosin_comm_status status = device->run(*functions, comm, collective, rank, ranks, with_stream);
     if (status != ROSIN_COMM_UNSUPPORTED) return status;  // else it goes over the host, as the library would have it
@@ -123,7 +135,8 @@ int run(int argc, char** argv) {
   }
   if (argc < 2) {
     std::fputs(
-        "usage: comm_conformance librosin_comm_NAME.so [--only values|rules|bits] [--device PLUGIN] [--fault NAME]\n",
+        "usage: comm_conformance librosin_comm_NAME.so [--only values|rules|bits|common] [--device PLUGIN] "
+        "[--fault NAME]\n",
         stderr);
     return 2;
   }
@@ -134,6 +147,7 @@ int run(int argc, char** argv) {
   if (wanted("values")) check_values(rig);
   if (wanted("rules")) check_rules(rig);
   if (wanted("bits")) check_bits(rig);
+  if (wanted("common") && !rig.device) check_common(rig);
   return finish(rig);
 }
 

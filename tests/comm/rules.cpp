@@ -140,6 +140,14 @@ void check_bits(Rig& rig) {
       uint64_t hash = hash_of(sum);
       if (turn == 0) first = hash;
       rig.check(hash == first, "the same bits in turn " + std::to_string(turn));
+      if (char* const common = rig.device ? nullptr : rig.common(count * sizeof(float))) {
+        rig.in_common = true;
+        rig.expect_ok(
+            rig.run(ROSIN_COMM_ALLREDUCE, ROSIN_COMM_FLOAT32, ROSIN_COMM_SUM, 0, {{mine.data(), common, count}}),
+            "bits in common");
+        rig.in_common = false;
+        rig.check(std::memcmp(common, sum.data(), count * sizeof(float)) == 0, "the same bits in common");
+      }
       uint64_t least = hash, greatest = hash;
       rig.expect_ok(rig.run(ROSIN_COMM_ALLREDUCE, ROSIN_COMM_UINT64, ROSIN_COMM_MINIMUM, 0, {{&least, &least, 1}}), "");
       rig.expect_ok(

@@ -1,5 +1,7 @@
 // Every kind, type, operation, count, number of parts and root, against the definition: each rank knows what all ranks
 // give, and computes what must come out. Numbers are such that any order of combining gives the same.
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -107,6 +109,7 @@ struct Case {
   int kind, type, operation, root;
   bool in_place;
   std::vector<size_t> counts;
+  char* common = nullptr;  // where it receives, if all ranks do so in common
 
   const Type& t() const { return types[type]; }
   size_t ranks() const { return static_cast<size_t>(rig.ranks); }
@@ -162,7 +165,12 @@ void Case::check() const {
     if (!sends() && !in_place) part.send = nullptr;
     parts.push_back(part);
   }
+  for (size_t i = 0, at = 0; common && i < counts.size(); at += (counts[i++] * t().bytes + 63) / 64 * 64) {
+    parts[i].receive = common + at;
+  }
+  rig.in_common = common != nullptr;
   rig.expect_ok(rig.run(kind, type, operation, root, parts), text());
+  rig.in_common = false;
   for (size_t i = 0; i < counts.size(); ++i) {
     const auto* got = static_cast<const unsigned char*>(parts[i].receive);
     const Bytes wanted = receives() ? expected(i) : in_place ? sent(i) : Bytes(counts[i] * t().bytes, untouched);
@@ -247,6 +255,47 @@ void check_values(Rig& rig) {
     for (const auto& counts : shapes()) check_mail(rig, type, counts);
     rig.expect_ok(rig.run(ROSIN_COMM_BARRIER, 0, 0, 0, {}), "barrier");
   }
+}
+
+/// The last rank has no addresses for it: no rank gets it, and all go on.
+void check_refused_common(Rig& rig) {
+  rlimit usual{};
+  getrlimit(RLIMIT_AS, &usual);
+  const rlimit none{1, usual.rlim_max};
+  if (rig.rank == rig.ranks - 1) setrlimit(RLIMIT_AS, &none);
+  void* memory = nullptr;
+  const rosin_comm_status status = rig.functions->common(rig.comm, uint64_t{64} << 20, 60, &memory);
+  setrlimit(RLIMIT_AS, &usual);
+  rig.check(status == ROSIN_COMM_UNSUPPORTED && *rig.functions->error_text(), "more than a rank can have");
+  rig.expect_ok(rig.run(ROSIN_COMM_BARRIER, 0, 0, 0, {}), "after that all goes on");
+}
+
+/// Nobody overwrites what is read: the next sum there begins when all have come to it.
+void check_common(Rig& rig) {
+  char* const first = rig.common(1000);
+  if (!first) {
+    rig.check(rig.common(1) == nullptr && *rig.functions->error_text(), "why there is none");
+    return;
+  }
+  check_refused_common(rig);
+  char* const common = rig.common(uint64_t{8} << 20);
+  rig.check(common && rig.common(1000) == common, "what is large enough stays");
+  for (int type = 0; common && type < type_count; ++type) {
+    for (int operation = 0; types[type].class_ != Type::moved && operation < operation_count; ++operation) {
+      for (const std::vector<size_t>& counts : {std::vector<size_t>{}, {0}, {1}, {1, 0, 7}, {300007, 5, 0, 100003}}) {
+        Case{rig, ROSIN_COMM_ALLREDUCE, type, operation, 0, false, counts, common}.check();
+      }
+    }
+  }
+  float one = 1;
+  rig.in_common = true;
+  const auto refused = [&](int kind, void* receive, const char* what) {
+    const rosin_comm_status status = rig.run(kind, ROSIN_COMM_FLOAT32, ROSIN_COMM_SUM, 0, {{&one, receive, 1}});
+    rig.check(status == ROSIN_COMM_INVALID && *rig.functions->error_text(), what);
+  };
+  refused(ROSIN_COMM_ALLREDUCE, &one, "a part outside");
+  refused(ROSIN_COMM_REDUCE, common, "another kind");
+  rig.in_common = false;
 }
 
 }  // namespace comm_test

@@ -359,7 +359,71 @@ TEST_F(Ranks, AMissingGradientIsNamedAndTheModelStays) {
   barrier(b);
 }
 
-/// Started by ranks_test.py: rank 1 is gone in the middle of a training, and the others are told.
+/// What is held elsewhere cannot be overwritten, so that the step needs memory; one rank has none left.
+template <class Rule> void expect_made_by_none(const Backend& b, const Rule& rule) {
+  seed(7);
+  Dense model(512, 512);
+  State state = setup(Optimizer(b, rule), model);
+  const auto gradient_of = [&](double x) { return fmap([&](const Array& p) { return full(p.shape(), x); }, model); };
+  for (int step = 0; step < 2; ++step) update(state, model, gradient_of(1.0 + local_rank(b)));
+  const Dense held = model;
+  const State before = state;
+  const std::vector<double> weight = values(model.weight);
+  const Dense gradient = gradient_of(2.0);
+  const Device device = model.weight.device();
+  eval();
+  trim(device);
+  const MemoryStats usage = memory_stats(device);
+  if (local_rank(b) == 1) set_memory_limit(device, usage.live + (int64_t{600} << 10));
+  const std::string text = error_of([&] { update(state, model, gradient); }, ErrorKind::memory);
+  set_memory_limit(device, 0);
+  EXPECT_NE(text.find("(on rank 1)"), std::string::npos) << text;
+  EXPECT_EQ(values(model.weight), weight);
+  EXPECT_EQ(to_string(state), to_string(before));
+  update(state, model, gradient);
+  EXPECT_NE(values(model.weight), weight);
+  check_synchronized(b, model);
+  check_synchronized(b, state);
+}
+
+TEST_F(Ranks, AStepThatOneRankHasNoMemoryForIsMadeByNone) {
+  if (n == 1) GTEST_SKIP() << "needs two ranks";
+  expect_made_by_none(b, Adam{});
+  expect_made_by_none(b, Momentum{});
+}
+
+/// From some step on it keeps the gradient, without having needed memory before.
+bool keeps_gradients = false;
+struct Keeper {
+  struct State {
+    Array kept;
+  };
+  State init(const Array&) const { return {zeros({1})}; }
+  Array apply(State& state, const Array&, const Array& g) const {
+    if (keeps_gradients) state.kept = 2.0 * g;
+    return g;
+  }
+};
+
+/// Started by ranks_test.py, as what follows: no rank was asked, the others have made the step.
+TEST_F(Ranks, DISABLED_ARankThatFallsOutOfStepIsToldOfByAll) {
+  Dense model(512, 512);
+  rosin::State state = setup(Optimizer(b, Keeper{}), model);
+  const Dense gradient = fmap([](const Array& p) { return full(p.shape(), 1.0f); }, model);
+  for (int step = 0; step < 2; ++step) update(state, model, gradient);
+  const std::vector<double> weight = values(model.weight);
+  const Device device = model.weight.device();
+  trim(device);
+  if (rank == 1) set_memory_limit(device, memory_stats(device).live + (int64_t{100} << 10));
+  keeps_gradients = true;
+  const std::string own = rank == 1 ? error_of([&] { update(state, model, gradient); }, ErrorKind::memory) : "";
+  if (rank != 1) update(state, model, gradient);
+  EXPECT_EQ(values(model.weight) == weight, rank == 1) << own;
+  const std::string text = error_of([&] { update(state, model, gradient); }, ErrorKind::distributed);
+  EXPECT_NE(text.find("a step that the others have made failed here: "), std::string::npos) << text;
+}
+
+/// Rank 1 is gone in the middle of a training, and the others are told.
 TEST_F(Ranks, DISABLED_ARankIsKilled) {
   if (rank == 1) std::raise(SIGKILL);
   const std::string text = error_of([&] { allreduce(b, ones({1000}), avg); }, ErrorKind::distributed);
