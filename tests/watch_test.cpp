@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include <rosin/attention.hpp>
 #include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/error.hpp>
@@ -9,6 +10,7 @@
 #include <rosin/move.hpp>
 #include <rosin/movement.hpp>
 #include <rosin/optim.hpp>
+#include <rosin/random.hpp>
 #include <rosin/reduce.hpp>
 #include <rosin/sort.hpp>
 #include <rosin/stats.hpp>
@@ -37,6 +39,20 @@ TEST(DISABLED_Inside, EveryOpIsEvaluated) {
   const auto twice = [](const Array& a) { return sum(square(topk(a, 1).values)); };
   EXPECT_EQ(gradient(twice, x).to_vector(), (std::vector<float>{0, 0, 6}));
   EXPECT_EQ(concat({x, x, x, x, x}, 0).count(), 15);
+}
+
+/// The result is there before anybody asks for what the gradient needs beside it.
+TEST(DISABLED_Inside, AttentionHasItsGradient) {
+  const Array q = randn({8, 5, 2}), k = randn({8, 5, 2}), v = randn({8, 5, 2}), along = randn({8, 5, 2});
+  const auto weighed = [](const Array& a, const Array& b, const Array& c) {
+    return sum(square(dot_product_attention(a, b, c, {.heads = 2, .causal = true}).out));
+  };
+  const Array x = cast(q, Float64), step = 1e-5 * cast(along, Float64), b = cast(k, Float64), c = cast(v, Float64);
+  const double slope = (weighed(x + step, b, c) - weighed(x - step, b, c)).item() / 2e-5;
+  for (const Device& device : {Device(), some_device()}) {
+    const auto [dq, dk, dv] = gradient(weighed, q | device, k | device, v | device);
+    EXPECT_NEAR(sum((dq | cpu) * along).item(), slope, 1e-3 * std::abs(slope) + 1e-3) << device.name();
+  }
 }
 
 TEST(DISABLED_Inside, NanIsFound) {
@@ -86,6 +102,9 @@ TEST(DISABLED_Inside, UpdatesRefuseGradientsThatAreNotFinite) {
 }
 
 TEST(Watch, EagerEvaluatesEveryOp) { expect_success(run_itself("EveryOpIsEvaluated", "ROSIN_EAGER=1")); }
+TEST(Watch, EagerAttentionHasItsGradient) {
+  expect_success(run_itself("AttentionHasItsGradient", "ROSIN_EAGER=1"));
+}
 TEST(Watch, NanIsAnErrorThatNamesItsOp) { expect_success(run_itself("NanIsFound", "ROSIN_NAN_CHECK=1")); }
 TEST(Watch, UpdatesLookForNanToo) {
   expect_success(run_itself("UpdatesRefuseGradientsThatAreNotFinite", "ROSIN_NAN_CHECK=1"));

@@ -66,9 +66,12 @@ template <class Work> class AttentionCall final : public Call {
     AttentionSpec spec = spec_of(call, first_optional);
     SequenceStrides* const strides[] = {&spec.q, &spec.k, &spec.v, &spec.y, &spec.dy};
     for (size_t i = 0; i < sequences_.size(); ++i) *strides[i] = sequences_[i].strides;
-    // A gradient writes all three results: those that nobody reads into memory of the run.
+    // Results that nobody reads are written into memory of the run: the slopes, or the sums of values.
     int64_t counts[] = {call.operands[0].shape.count(), call.operands[1].shape.count(), call.operands[2].shape.count()};
-    for (size_t i = 0; i < 3; ++i) unread_at_[i] = parts_.add(Work::is_gradient ? bytes_of(counts[i]) : 0);
+    if (!Work::is_gradient) counts[0] = spec.value_features * spec.heads * spec.queries * spec.batch;
+    for (size_t i = 0; i < written; ++i) {
+      unread_at_[i] = parts_.add((call.unread >> i & 1) != 0 ? bytes_of(counts[i]) : 0);
+    }
     work_.emplace(spec);
     reserve_scratch(work_->scratch_bytes());
   }
@@ -94,6 +97,8 @@ template <class Work> class AttentionCall final : public Call {
   }
 
  private:
+  static constexpr size_t written = Work::is_gradient ? 3 : 1;  // results that are written, read or not
+
   static size_t bytes_of(int64_t count) { return static_cast<size_t>(count) * sizeof(T); }
 
   Sequence sequence_of(const CallArray& x, size_t operand) {
@@ -130,12 +135,10 @@ template <class Work> class AttentionCall final : public Call {
   engines::AttentionResults<T> results(const CallData& data) const {
     T* given[3] = {};
     for (size_t i = 0; i < (Work::is_gradient ? 3 : 2); ++i) given[i] = static_cast<T*>(data.results[i]);
-    if constexpr (Work::is_gradient) {
-      for (size_t i = 0; i < 3; ++i) {
-        if (!given[i]) given[i] = static_cast<T*>(part_at(data, unread_at_[i]));
-      }
-      return {.dq = given[0], .dk = given[1], .dv = given[2]};
+    for (size_t i = 0; i < written; ++i) {
+      if (!given[i]) given[i] = static_cast<T*>(part_at(data, unread_at_[i]));
     }
+    if constexpr (Work::is_gradient) return {.dq = given[0], .dk = given[1], .dv = given[2]};
     return {.y = given[0], .state = given[1]};
   }
 

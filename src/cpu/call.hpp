@@ -24,6 +24,7 @@ struct CallSpec {
   Attributes attributes;
   std::vector<CallArray> operands;
   CallArray result;                  // of an op of several: number 0
+  uint32_t unread = 0;               // of an op of several: bit n: nobody reads result n
   plan::Epilogue epilogue;           // contractions
   std::vector<CallArray> additions;  // of the epilogue: the bias and the residual, where it has them
 };

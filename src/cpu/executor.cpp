@@ -145,6 +145,7 @@ class CpuPrepared final : public Prepared {
     spec.attributes = layout_->attributes[static_cast<size_t>(step.node)];
     spec.result = call_array(value, layout_->views[static_cast<size_t>(step.node)]);
     spec.epilogue = step.epilogue;
+    for (size_t i = 0; i < step.results.size(); ++i) spec.unread |= static_cast<uint32_t>(step.results[i] < 0) << i;
     PreparedCall made;
     made.result = step.result;
     made.results = step.results;

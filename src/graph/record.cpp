@@ -172,7 +172,8 @@ void refer_or_keep(Node* node, const Node* const* operands, int count) {
 /// The node as an array, once all of it is set; evaluated where every op is. (The short path is not taken then.)
 Array finished(Node* node) {
   Array made = Array::adopt(node);
-  if (node->recorder->watched && node->op->results == 1) watch({&made, 1});
+  const bool has_value = node->op->kind == Kind::transfer;  // or will, from who records it
+  if (node->recorder->watched && node->op->results == 1 && !has_value) watch({&made, 1});
   return made;
 }
 

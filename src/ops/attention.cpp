@@ -16,6 +16,7 @@
 #include <rosin/reduce.hpp>
 
 #include "graph/autocast.hpp"
+#include "graph/context.hpp"
 #include "graph/leaf.hpp"
 #include "graph/record.hpp"
 #include "ops/shapes.hpp"
@@ -222,6 +223,7 @@ Array causal_mask(int64_t keys, int64_t queries) {
 }
 
 Array attention_weights(const Array& queries, const Array& keys, const LogitForm& form) {
+  const DeviceScope scope(*queries.node());
   Array logits = matmul(permute(keys, {1, 0, 2, 3}), queries * form.scale);
   if (!form.bias.is_nothing()) logits = logits + cast(form.bias, logits.dtype());
   const double never = -std::numeric_limits<double>::infinity();
