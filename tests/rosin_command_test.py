@@ -136,7 +136,8 @@ class Devices(Command):
         text = self.rosin("devices", "CUDA", "--verbose", plugins=FAKE, ROSIN_REFERENCE_CUDA="devices=2").stdout
         facts = self.cuda(status=0, plugins=FAKE, ROSIN_REFERENCE_CUDA="devices=2")["devices"][0]["facts"]
         self.assertLessEqual({"largest group", "shared bytes", "alignment", "largest allocation"}, set(facts))
-        self.assertEqual(facts["instructions"], "vectors, read-only, shuffle, large shared, matrices, choices, arrivals")
+        self.assertEqual(facts["instructions"],
+                         "vectors, read-only, shuffle, large shared, matrices, choices, arrivals")
         unwrapped = re.sub(r"\s+", " ", text)  # long ones go on in another line
         for name, value in facts.items():
             self.assertRegex(text, rf"\n {{12}}{name}: ")

@@ -102,9 +102,7 @@ TEST(DISABLED_Inside, UpdatesRefuseGradientsThatAreNotFinite) {
 }
 
 TEST(Watch, EagerEvaluatesEveryOp) { expect_success(run_itself("EveryOpIsEvaluated", "ROSIN_EAGER=1")); }
-TEST(Watch, EagerAttentionHasItsGradient) {
-  expect_success(run_itself("AttentionHasItsGradient", "ROSIN_EAGER=1"));
-}
+TEST(Watch, EagerAttentionHasItsGradient) { expect_success(run_itself("AttentionHasItsGradient", "ROSIN_EAGER=1")); }
 TEST(Watch, NanIsAnErrorThatNamesItsOp) { expect_success(run_itself("NanIsFound", "ROSIN_NAN_CHECK=1")); }
 TEST(Watch, UpdatesLookForNanToo) {
   expect_success(run_itself("UpdatesRefuseGradientsThatAreNotFinite", "ROSIN_NAN_CHECK=1"));

@@ -165,7 +165,7 @@ class InterpretedExecutor final : public plan::DeviceExecutor {
 
   std::map<std::string, KernelCode> codes;
   std::vector<std::shared_ptr<const Structure>> structures;  // of what has run
-  Abilities device{reference::vector_bytes, reference::warp, true, reference::largest_shared, 4096, true,
+  Abilities device{reference::vector_bytes, reference::warp,    true, reference::largest_shared, 4096, true,
                    reference::matrix_types, MatrixLayout::none, true};
   RunCode run = interpret;
   bool far = false;                 // calls find their leaves at far_offset, and so count elements in Int64

@@ -9,9 +9,9 @@
 namespace rosin::kernels {
 namespace {
 
-constexpr size_t cell_bytes = 8;    // one number
+constexpr size_t cell_bytes = 8;           // one number
 constexpr std::ptrdiff_t few_readers = 2;  // to update these costs less than a launch more, before which nobody begins
-constexpr size_t most_cells = 480;  // of one launch: 4096 bytes of arguments
+constexpr size_t most_cells = 480;         // of one launch: 4096 bytes of arguments
 
 bool is_given(const LaunchNumber& number) { return number.scalar >= 0; }
 bool reads_numbers(const Launch& launch) { return std::any_of(launch.numbers.begin(), launch.numbers.end(), is_given); }

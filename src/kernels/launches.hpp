@@ -23,7 +23,7 @@ struct Abilities {
   bool choices = false;          // buffers may be chosen
   uint32_t matrix_types = 0;     // bit n: warps multiply matrices of DType n, and load vectors of shared memory
   MatrixLayout matrix_layout = MatrixLayout::none;  // of square ones; none: they have 8 columns
-  bool arrivals = false;         // the last of some groups goes on with what all have stored
+  bool arrivals = false;                            // the last of some groups goes on with what all have stored
 
   bool multiplies(DType element) const { return (matrix_types >> static_cast<int>(element) & 1) != 0; }
 };
@@ -32,8 +32,8 @@ struct Abilities {
 struct LaunchList {
   Abilities device;
   std::vector<Launch> launches;
-  std::vector<int64_t> scratch_bytes;  // of each scratch block, which lives for the whole run
-  std::vector<int32_t> checks;         // nodes that check indices, see throw_index_error
+  std::vector<int64_t> scratch_bytes;   // of each scratch block, which lives for the whole run
+  std::vector<int32_t> checks;          // nodes that check indices, see throw_index_error
   std::vector<int64_t> counter_counts;  // of each block of counters: Int32, 0 before and after each run
 
   int32_t scratch(int64_t bytes) {
@@ -65,8 +65,8 @@ void guard_leaves(const Layout& layout, LaunchList& list);
 /// write_launches.
 void mark_read_only(const Layout& layout, LaunchList& list);
 
-/// Where more than a few launches read numbers that come anew with each run, these read them from memory that one launch more
-/// writes first: so few launches of a graph are updated. That is no part of write_launches.
+/// Where more than a few launches read numbers that come anew with each run, these read them from memory that one
+/// launch more writes first: so few launches of a graph are updated. That is no part of write_launches.
 void share_numbers(LaunchList& list);
 
 /// The error that the CPU throws for the index of a node of `checks` whose flag is not 0 after a run.

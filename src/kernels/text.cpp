@@ -501,8 +501,8 @@ class Printer {
                                  {{'x', x}, {'y', y}}));
       case KernelOperation::choose: return choose(instruction);
       case KernelOperation::arrive:
-        return value(place, fill("arrives_last($p, $x, $y)",
-                                 {{'p', pointer(buffer_of(instruction))}, {'x', x}, {'y', y}}));
+        return value(place,
+                     fill("arrives_last($p, $x, $y)", {{'p', pointer(buffer_of(instruction))}, {'x', x}, {'y', y}}));
       case KernelOperation::read_only:  // stands in the head
       case KernelOperation::load_vector:
       case KernelOperation::lane:

@@ -34,10 +34,10 @@ struct Item {
   // Blocks that arrive at a counter: what those before stored may be read by one that arrives later and fences. Of each
   // block that has run, in the order in which they ran, the counter; of the block that runs, where it stands.
   u64* arrived = nullptr;
-  u32 items = 1, blocks = 0;         // of a block; that ran before
-  bool released = false;             // it has fenced, and may arrive
-  u64 arriving = 0, acquired = 0;    // the counter, before and behind the second fence
-  int votes = 0;                     // of __syncthreads_or
+  u32 items = 1, blocks = 0;       // of a block; that ran before
+  bool released = false;           // it has fenced, and may arrive
+  u64 arriving = 0, acquired = 0;  // the counter, before and behind the second fence
+  int votes = 0;                   // of __syncthreads_or
   void (*barrier)() = nullptr;
   /// Every item of this item's warp gives so many words; those of all, of each item from a multiple of most_given on.
   /// They stay until two more have been exchanged.
