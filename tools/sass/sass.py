@@ -49,7 +49,7 @@ CLASSES = {
     "softmax_bf16": Asked(2, rows=True),
     "softmax_gradient_bf16": Asked(2, rows=True),
     "labels_bf16": Asked(2, rows=True, reason="some kernels work on labels alone, one a column"),
-    "columns_bf16": Asked(2),
+    "columns_bf16": Asked(2, reason="what the last group goes on with waits in memory, outside of the loops"),
     "sum_f32": Asked(4, rows=True),
     "channels_f32": Asked(4),
     "transpose_f32": Asked(4, wide=False, tile=True),
