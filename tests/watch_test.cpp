@@ -55,6 +55,14 @@ TEST(DISABLED_Inside, AttentionHasItsGradient) {
   }
 }
 
+/// What is made from the program alone is evaluated too, and still stands where it is used.
+TEST(DISABLED_Inside, ConstantsFollow) {
+  const Device device = some_device();
+  const Array odd = arange(3) * 2 + 1, x = full({3}, 10, odd.dtype()) | device;
+  EXPECT_EQ((x + odd).to_vector<int>(), (std::vector<int>{11, 13, 15}));
+  EXPECT_EQ(odd.to_vector<int>(), (std::vector<int>{1, 3, 5}));
+}
+
 TEST(DISABLED_Inside, NanIsFound) {
   for (const Device& device : {Device(), some_device()}) {
     const Array x = Array({4.0f, 1.0f, -1.0f, -2.0f}, {2, 2}) | device;
@@ -103,6 +111,7 @@ TEST(DISABLED_Inside, UpdatesRefuseGradientsThatAreNotFinite) {
 
 TEST(Watch, EagerEvaluatesEveryOp) { expect_success(run_itself("EveryOpIsEvaluated", "ROSIN_EAGER=1")); }
 TEST(Watch, EagerAttentionHasItsGradient) { expect_success(run_itself("AttentionHasItsGradient", "ROSIN_EAGER=1")); }
+TEST(Watch, EagerConstantsFollow) { expect_success(run_itself("ConstantsFollow", "ROSIN_EAGER=1")); }
 TEST(Watch, NanIsAnErrorThatNamesItsOp) { expect_success(run_itself("NanIsFound", "ROSIN_NAN_CHECK=1")); }
 TEST(Watch, UpdatesLookForNanToo) {
   expect_success(run_itself("UpdatesRefuseGradientsThatAreNotFinite", "ROSIN_NAN_CHECK=1"));

@@ -52,6 +52,7 @@ class Context {
     node->listed.store(pending, std::memory_order_relaxed);
     node->kept = false;
     node->left = false;
+    node->settled = false;
     node->guards.store(0, std::memory_order_relaxed);
     node->mark = 0;
     node->recorded_in = {};

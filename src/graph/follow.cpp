@@ -75,6 +75,8 @@ Array made_there(const std::vector<const Node*>& constants, uint8_t device) {
 
 }  // namespace
 
+bool is_made_of_constants(const Node& node) { return node.device == 0 && !constants_below(&node).empty(); }
+
 Gathered::Gathered(const Op& op, const Node* const* operands, int count)
     : arrays_(static_cast<size_t>(count)), nodes_(static_cast<size_t>(count)) {
   std::vector<std::vector<const Node*>> constants(arrays_.size());

@@ -9,6 +9,9 @@
 
 namespace rosin {
 
+/// Whether the node, which is pending, is made from nothing but the program, on the CPU.
+bool is_made_of_constants(const Node& node);
+
 /// Operands of one op on one device: that of those which cannot follow.
 class Gathered {
  public:

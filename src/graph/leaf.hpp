@@ -20,7 +20,9 @@ Array leaf(Memory* buffer, DType type, const Shape& shape);
 Array fresh_leaf(DType type, const Shape& shape);
 /// x, a leaf of the CPU, as a constant: values that stand in the program, and so follow what they meet (follow.hpp).
 Array constant(Array x);
-inline bool is_constant(const Node& node) { return node.op == &leaf_op && node.attributes.bytes[0] != 0; }
+inline bool is_constant(const Node& node) {
+  return (node.op == &leaf_op && node.attributes.bytes[0] != 0) || node.settled;
+}
 /// What keeps memory of a user alive: `drop(object)` lets it go, once, on whichever thread uses the memory last.
 class MemoryOwner {
  public:

@@ -102,8 +102,9 @@ struct alignas(64) Node {
   ScalarType compute;  // elementwise: the type the body runs in
   uint16_t op_id;
   uint8_t operands;
-  uint8_t scalars;  // elementwise: bit i: operand i is a C++ number kept in `numbers`
-  bool tied;        // a tie made on purpose: copies inside one model are one parameter
+  uint8_t scalars;   // elementwise: bit i: operand i is a C++ number kept in `numbers`
+  bool tied : 1;     // a tie made on purpose: copies inside one model are one parameter
+  bool settled : 1;  // evaluated at its call, but made from nothing but the program: it still follows
   std::atomic<NodeState> state;
   std::atomic<bool> listed;     // in one of the lists of its recorder
   bool kept;                    // evaluated inside a gradient call that still needs its operands

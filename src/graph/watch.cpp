@@ -10,6 +10,7 @@
 
 #include "base/environment.hpp"
 #include "graph/context.hpp"
+#include "graph/follow.hpp"
 #include "graph/leaf.hpp"
 #include "scalar/convert.hpp"
 
@@ -101,7 +102,11 @@ void watch(std::span<const Array> made) {
   const Node& first = *made[0].node();
   const std::string_view op = op_name(first);
   const std::vector<Array> operands = looks_for_nan() ? operands_of(first) : std::vector<Array>();
-  for (const Array& result : made) eval(result);
+  const bool follows = is_made_of_constants(first);
+  for (const Array& result : made) {
+    eval(result);
+    result.node()->settled = follows;
+  }
   for (const Array& result : made) {
     const Found found = looks_for_nan() ? find_nan(result) : Found();
     if (found.count > 0) throw_nan(op, result, found, operands);
