@@ -334,7 +334,7 @@ TEST(AttentionOnDevice, SlopesOfOneArrayAreWrittenThere) {
     const Stats after = stats();
     const Array wanted = gradient(joint, all);
     const double bound = order.type == BFloat16 ? 5e-2 : 1e-5;
-    EXPECT_LE(maximum(abs(transferred(cast(slope, Float64), 0) - wanted)).item(), bound * maximum(abs(wanted)).item());
+    EXPECT_LE(maximum(abs(cast(transferred(slope, 0), Float64) - wanted)).item(), bound * maximum(abs(wanted)).item());
     if (device.position() == 0) continue;  // the CPU puts them together
     EXPECT_LE(between.written_bytes - before.written_bytes, after.written_bytes - between.written_bytes);
   }
