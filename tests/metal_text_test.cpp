@@ -335,7 +335,7 @@ TEST(MetalText, PlacesAndDraws) {
                                         permutation(rng, 60),
                                         bernoulli(rng, 0.3, {77})};
             }),
-            8);
+            4);  // those whose items work alone share one
 }
 
 TEST(MetalText, MoreBuffersThanMetalBinds) {

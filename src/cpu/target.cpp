@@ -48,11 +48,6 @@ class CpuTarget final : public plan::Target {
     return weights || !takes(call) ? Order::contiguous : Order::channels_first;
   }
 
-  /// Scatters begin with one element for all: no memory is written before theirs.
-  bool takes_fill(const Op& op, int i) const override {
-    return i == 0 && (op.scatter == Scatter::write || op.scatter == Scatter::add);
-  }
-
   int64_t longest_row() const override { return strip_limit; }
   int64_t longest_line() const override { return line_limit; }
   int recomputed_work() const override { return 16; }  // about five operations: more takes longer than reading

@@ -67,6 +67,12 @@ constexpr bool kinds_are_in_order() noexcept {
 }
 static_assert(kinds_are_in_order());
 
+/// Whether operand i of calls of this op may be a view of one element, all of whose strides are 0: scatters copy what
+/// they begin with.
+inline bool takes_fill(const Op& op, int i) {
+  return i == 0 && (op.scatter == Scatter::write || op.scatter == Scatter::add);
+}
+
 /// Sizes of matrix products follow too, those of convolutions do not.
 inline bool sizes_follow(const Op& op) { return info(op.kind).sizes_follow || op.contraction == Contraction::matmul; }
 

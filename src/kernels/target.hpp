@@ -20,11 +20,8 @@ class KernelTarget : public plan::Target {
     return strided ? plan::Order::strided : plan::Order::contiguous;
   }
   bool writes_strided(const plan::CallDescription& call) const override {
-    return call.kind == plan::CallKind::attention_data;
-  }
-  /// Scatters copy what they begin with: one element for all will do.
-  bool takes_fill(const Op& op, int i) const override {
-    return i == 0 && (op.scatter == Scatter::write || op.scatter == Scatter::add);
+    using enum plan::CallKind;
+    return call.kind == attention_data;
   }
   int64_t longest_row() const override { return usual_row; }
   int recomputed_work() const override { return 200; }  // arithmetic is nearly free beside memory

@@ -177,8 +177,6 @@ class Target {
   virtual Order order(const CallDescription& call, size_t i) const = 0;
   /// Whether all results of the call may stand in memory with any strides.
   virtual bool writes_strided(const CallDescription&) const { return false; }
-  /// Whether operand i of calls of this op may be a view of one element, all of whose strides are 0.
-  virtual bool takes_fill(const Op&, int) const { return false; }
   /// Elements of the longest row that is reduced and then used within one kernel; and of the longest that is one dim.
   virtual int64_t longest_row() const = 0;
   virtual int64_t longest_line() const { return longest_row(); }

@@ -250,7 +250,7 @@ int32_t Fuser::call_operand(int32_t node, int i, Order order) {
   if (order == Order::channels_first) return channels_first(operand);
   if (v(node).op->contraction == Contraction::matmul && v(node).attributes.as<MatmulAttributes>().transposed[i] != 0)
     operand = transposed(operand);
-  if (is_fill(operand) && target_.takes_fill(*v(node).op, i)) return operand;
+  if (is_fill(operand) && takes_fill(*v(node).op, i)) return operand;
   return order == Order::strided ? operand : contiguous(operand);
 }
 
