@@ -38,7 +38,7 @@ struct Operand {
 
 /// How the items of a warp have the matrices, as rosin/backend.h says.
 struct Layout8 {
-  static constexpr int items = 32, columns = 8, sums = 4;
+  static constexpr int items = 32, sums = 4;
   struct Owner {
     int item, lane;
   };
@@ -50,7 +50,7 @@ struct Layout8 {
 
 /// Items with words of one row, 8 / words of them; u and v of the page.
 template <int warp_items, int words, int u, int v> struct SquareLayout {
-  static constexpr int items = warp_items, columns = 16, sums = 256 / items;
+  static constexpr int items = warp_items, sums = 256 / items;
   using Owner = Layout8::Owner;
   static constexpr Owner left(int row, int word) { return {word / words * 16 + row, word % words}; }
   static constexpr Owner right(int word, int column) { return left(column, word); }
