@@ -1,10 +1,9 @@
 // Attention that cuDNN computes, on the pretended GPUs of tests/fake_cuda: which is taken, and what comes out, beside
-// the CPU. Read first: library_call_testing.hpp.
+// the CPU. Read first: attention_call_testing.hpp.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <filesystem>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -12,38 +11,13 @@
 #include <rosin/math_mode.hpp>
 #include <rosin/optim.hpp>
 
+#include "attention_call_testing.hpp"
 #include "cuda_testing.hpp"
-#include "library_call_testing.hpp"
 
 namespace rosin {
 namespace {
 
 constexpr const char* newest = "devices=1,cudnn=92800";
-
-using Form = std::function<Array(const Arrays&)>;
-
-AttentionOptions heads(int64_t count, int64_t served = 0) {
-  AttentionOptions options;
-  options.heads = count;
-  options.kv_heads = served == 0 ? count : served;
-  return options;
-}
-
-Form attention(AttentionOptions options) {
-  return [=](const Arrays& a) { return dot_product_attention(a[0], a[1], a[2], options).out; };
-}
-
-/// The slopes by q, k and v of a sum of squares.
-Form slopes(const Form& f) {
-  return [=](const Arrays& a) {
-    const auto [dq, dk, dv] = gradient(
-        [&](const Array& q, const Array& k, const Array& v) {
-          return sum(square(cast(f({q, k, v}), Float32)));
-        },
-        a[0], a[1], a[2]);
-    return concat({reshape(dq, {-1}), reshape(dk, {-1}), reshape(dv, {-1})}, 0);
-  };
-}
 
 /// Calls of the library; the result is that of Float32 on the CPU, up to the digits of the type.
 int64_t calls(const Form& f, const Arrays& wide, DType type, double close) {

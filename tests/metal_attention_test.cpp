@@ -1,10 +1,9 @@
 // Attention that MPSGraph computes, on the pretended GPU of tests/fake_metal: which is taken, and what comes out,
-// beside the CPU. Read first: library_call_testing.hpp, run_itself.hpp.
+// beside the CPU. Read first: attention_call_testing.hpp, run_itself.hpp.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <filesystem>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -12,7 +11,7 @@
 #include <rosin/device.hpp>
 #include <rosin/math_mode.hpp>
 
-#include "library_call_testing.hpp"
+#include "attention_call_testing.hpp"
 #include "run_itself.hpp"
 
 namespace rosin {
@@ -29,20 +28,6 @@ Outcome on_pretended_mac(const std::string& test, const std::string& options, co
 }
 
 bool has_stand_in() { return can_run_itself() && std::filesystem::exists(stand_in() / "MetalPerformanceShadersGraph"); }
-
-using Form = std::function<Array(const Arrays&)>;
-
-AttentionOptions heads(int64_t count, int64_t served = 0, bool causal = false) {
-  AttentionOptions options;
-  options.heads = count;
-  options.kv_heads = served == 0 ? count : served;
-  options.causal = causal;
-  return options;
-}
-
-Form attention(AttentionOptions options) {
-  return [=](const Arrays& a) { return dot_product_attention(a[0], a[1], a[2], options).out; };
-}
 
 /// What there is of the library: calls, and questions that it refused once it knew the sizes.
 struct Asked {
@@ -94,18 +79,6 @@ TEST(MetalAttention, IsThatOfTheCpu) {
   if (!has_stand_in()) GTEST_SKIP() << "there is no pretended Metal";
   expect_success(on_pretended_mac("MetalAttends", "system=15"));
   expect_success(on_pretended_mac("MetalAttends", "system=15,order=3,apple=0,unified=0"));
-}
-
-/// The slopes by q, k and v of a sum of squares.
-Form slopes(const Form& f) {
-  return [=](const Arrays& a) {
-    const auto [dq, dk, dv] = gradient(
-        [&](const Array& q, const Array& k, const Array& v) {
-          return sum(square(cast(f({q, k, v}), Float32)));
-        },
-        a[0], a[1], a[2]);
-    return concat({reshape(dq, {-1}), reshape(dk, {-1}), reshape(dv, {-1})}, 0);
-  };
 }
 
 TEST(DISABLED_Inside, MetalAttendsByItself) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -84,6 +85,57 @@ class Lines {
   Term lines_, end_, step_, next_line_;
   std::vector<Share> shares_;
 };
+
+/// All steps of k: multiply(which) for what stands in shared memory number `which`, while what follows gets to the
+/// other.
+template <class Multiply> void multiply_lines(KernelWriter& w, int64_t steps, Lines& a, Lines& b, Multiply&& multiply) {
+  const auto fetch = [&](Term first) {
+    a.fetch(first);
+    b.fetch(first);
+  };
+  const auto keep = [&](int which) {  // behind it, all items find what was fetched
+    a.keep(which);
+    b.keep(which);
+    w.barrier();
+  };
+  const auto turn = [&](Term first, int which) {
+    fetch(first + a.depth());
+    multiply(which);
+    keep(1 - which);
+  };
+  fetch(w.index(0));
+  keep(0);
+  const Term k = w.number(steps);
+  w.loop(w.index(0), k, w.index(2 * a.depth()), [&](Term first) {
+    turn(first, 0);
+    w.when(first + a.depth() < k, [&] { turn(first + a.depth(), 1); });
+  });
+}
+
+/// How a group's part of c may be cut, and how many parts are enough then.
+template <class Tiling> struct TilingChoice {
+  Tiling tiling;
+  int64_t enough;  // 0: any number
+};
+
+/// The first whose parts are filled, of which there are enough, and which fits shared memory.
+template <class Tiling>
+std::optional<Tiling> first_that_fits(std::span<const TilingChoice<Tiling>> all, const Product& product,
+                                      const Abilities& device) {
+  for (const auto& [tiling, enough] : all) {
+    const bool fills = product.m() > tiling.rows() / 2 && product.n() > tiling.columns() / 2 &&
+                       product.parts(tiling.rows(), tiling.columns()) >= enough;
+    if (tiling.shared_bytes() <= device.shared_bytes && (fills || enough == 0)) return tiling;
+  }
+  return std::nullopt;
+}
+
+/// The product, of which Part(writer, product, tiling).write() writes what a group does.
+template <class Part, class Tiling> Launch written_in_parts(const Product& product, const Tiling& tiling) {
+  KernelWriter w("matmul_units", items_of_group, product.index());
+  Part(w, product, tiling).write();
+  return w.finish(product.parts(tiling.rows(), tiling.columns()));
+}
 
 /// Stores of neighbours in a column of c, as vectors where these are there whole.
 class Columns {

@@ -62,13 +62,7 @@ class Part {
     for (int i = 0; i < tiling_.by_rows * tiling_.by_columns * layout_.sums; ++i) {
       sums_.push_back(w_.variable(w_.literal(ScalarType::float32, 0)));
     }
-    fetch(w_.index(0));
-    keep(0);
-    const Term k = w_.number(product_.k());
-    w_.loop(w_.index(0), k, w_.index(2 * a_.depth()), [&](Term first) {
-      turn(first, 0);
-      w_.when(first + a_.depth() < k, [&] { turn(first + a_.depth(), 1); });
-    });
+    multiply_lines(w_, product_.k(), a_, b_, [&](int which) { multiply(which); });
     store(row, column, batch);
   }
 
@@ -79,25 +73,6 @@ class Part {
     const Term part = quotient_of(in_warp, tiling_.rows_of_item()), of_item = rest_of(in_warp, tiling_.rows_of_item());
     const Term square = quotient_of(of_item, layout_.sums), number = rest_of(of_item, layout_.sums);
     return row - in_warp + square * side + number * layout_.next_sum + part * layout_.next_part;
-  }
-
-  void fetch(Term first) {
-    a_.fetch(first);
-    b_.fetch(first);
-  }
-
-  /// Behind it, all items find what was fetched.
-  void keep(int turn) {
-    a_.keep(turn);
-    b_.keep(turn);
-    w_.barrier();
-  }
-
-  /// Multiplies what stands in shared memory number `which`, while what follows gets to the other one.
-  void turn(Term first, int which) {
-    fetch(first + a_.depth());
-    multiply(which);
-    keep(1 - which);
   }
 
   /// A line is multiplied in rounds, in each of which an item takes whole vectors of it.
@@ -185,18 +160,10 @@ class Part {
 std::optional<Tiling> tiling_of(const Product& product, const Abilities& device) {
   const SquareLayout& layout = square_layout(device.matrix_layout);
   const int more_columns = layout.warp < 64 ? 2 : 1;  // as there are more warps by rows then
-  struct {
-    Tiling tiling;
-    int64_t enough;
-  } const all[] = {{{4 / more_columns, 4, layout}, 2 * groups_of_device},
-                   {{2 / more_columns, 2, layout}, groups_of_device},
-                   {{1, 1, layout}, 0}};
-  for (const auto& [tiling, enough] : all) {
-    const bool fills = product.m() > tiling.rows() / 2 && product.n() > tiling.columns() / 2 &&
-                       product.parts(tiling.rows(), tiling.columns()) >= enough;
-    if (tiling.shared_bytes() <= device.shared_bytes && (fills || enough == 0)) return tiling;
-  }
-  return std::nullopt;
+  const TilingChoice<Tiling> all[] = {{{4 / more_columns, 4, layout}, 2 * groups_of_device},
+                                      {{2 / more_columns, 2, layout}, groups_of_device},
+                                      {{1, 1, layout}, 0}};
+  return first_that_fits<Tiling>(all, product, device);
 }
 
 }  // namespace
@@ -204,9 +171,7 @@ std::optional<Tiling> tiling_of(const Product& product, const Abilities& device)
 std::optional<Launch> by_square_units(const Product& product, const Abilities& device) {
   const std::optional<Tiling> tiling = tiling_of(product, device);
   if (!tiling) return std::nullopt;
-  KernelWriter w("matmul_units", items_of_group, product.index());
-  Part(w, product, *tiling).write();
-  return w.finish(product.parts(tiling->rows(), tiling->columns()));
+  return written_in_parts<Part>(product, *tiling);
 }
 
 }  // namespace rosin::kernels

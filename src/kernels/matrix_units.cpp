@@ -51,36 +51,11 @@ class Part {
     for (int i = 0; i < tiling_.by_rows * tiling_.by_columns * 4; ++i) {
       sums_.push_back(w_.variable(w_.literal(ScalarType::float32, 0)));
     }
-    fetch(w_.index(0));
-    keep(0);
-    const Term k = w_.number(product_.k());
-    w_.loop(w_.index(0), k, w_.index(2 * a_.depth()), [&](Term first) {
-      turn(first, 0);
-      w_.when(first + a_.depth() < k, [&] { turn(first + a_.depth(), 1); });
-    });
+    multiply_lines(w_, product_.k(), a_, b_, [&](int which) { multiply(which); });
     store(row, column, batch);
   }
 
  private:
-  void fetch(Term first) {
-    a_.fetch(first);
-    b_.fetch(first);
-  }
-
-  /// Behind it, all items find what was fetched.
-  void keep(int turn) {
-    a_.keep(turn);
-    b_.keep(turn);
-    w_.barrier();
-  }
-
-  /// Multiplies what stands in shared memory number `which`, while what follows gets to the other one.
-  void turn(Term first, int which) {
-    fetch(first + a_.depth());
-    multiply(which);
-    keep(1 - which);
-  }
-
   /// Where this item reads, and what it computes.
   void place(Term item) {
     const Term lane = bits_and(item, 31), warp = shifted_right(item, 5);
@@ -155,16 +130,8 @@ bool has_units(const Product& product, const Abilities& device) {
 
 /// The largest parts of which there are enough. Of the first ones a unit of the device has registers for one at a time.
 std::optional<Tiling> tiling_of(const Product& product, const Abilities& device) {
-  constexpr struct {
-    Tiling tiling;
-    int64_t enough;
-  } all[] = {{{8, 4}, 2 * groups_of_device}, {{4, 4}, groups_of_device}, {{2, 2}, 0}};
-  for (const auto& [tiling, enough] : all) {
-    const bool fills = product.m() > tiling.rows() / 2 && product.n() > tiling.columns() / 2 &&
-                       product.parts(tiling.rows(), tiling.columns()) >= enough;
-    if (tiling.shared_bytes() <= device.shared_bytes && (fills || enough == 0)) return tiling;
-  }
-  return std::nullopt;
+  constexpr TilingChoice<Tiling> all[] = {{{8, 4}, 2 * groups_of_device}, {{4, 4}, groups_of_device}, {{2, 2}, 0}};
+  return first_that_fits<Tiling>(all, product, device);
 }
 
 }  // namespace
@@ -175,9 +142,7 @@ std::optional<Launch> by_matrix_units(const Product& product, const Abilities& d
   if (device.matrix_layout != MatrixLayout::none) return by_square_units(product, device);
   const std::optional<Tiling> tiling = tiling_of(product, device);
   if (!tiling) return std::nullopt;
-  KernelWriter w("matmul_units", items_of_group, product.index());
-  Part(w, product, *tiling).write();
-  return w.finish(product.parts(tiling->rows(), tiling->columns()));
+  return written_in_parts<Part>(product, *tiling);
 }
 
 }  // namespace rosin::kernels
