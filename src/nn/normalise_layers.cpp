@@ -198,7 +198,7 @@ Array BatchNorm::operator()(const Array& x) const {
       return standardised(*this, in, batch.distance, batch.variance);
     }
     if (training && values == 1) refuse_one_value("BatchNorm", x);
-    const Moments batch = moments_of(wide(in), dims);
+    const Spread batch = spread_in_one_pass(in, dims_mask("BatchNorm", dims, in.shape()));
     if (training && !mean.is_nothing()) track(*this, batch.mean, batch.variance, values);
     return standardised(*this, in, batch.distance, batch.variance);
   });

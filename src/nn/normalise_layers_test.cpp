@@ -66,6 +66,38 @@ TEST(BatchNorm, TracksStatisticsInsideGradientCallsOnly) {
   expect_near(fixed.mean, {0, 0}, 0);
 }
 
+/// Variances of channels, from values (channels, batch) by the definition in double.
+std::vector<double> variances_of(const std::vector<float>& values, size_t channels) {
+  std::vector<double> found(channels);
+  const size_t batch = values.size() / channels;
+  for (size_t c = 0; c < channels; ++c) {
+    double mean = 0;
+    for (size_t n = 0; n < batch; ++n) mean += values[n * channels + c] / static_cast<double>(batch);
+    for (size_t n = 0; n < batch; ++n) found[c] += std::pow(values[n * channels + c] - mean, 2);
+    found[c] /= static_cast<double>(batch);
+  }
+  return found;
+}
+
+// Channels: far from 0; all equal; an outlier in the middle, where distances are counted from; tiny.
+TEST(BatchNorm, VariancesLoseNoDigitsToTheMean) {
+  constexpr int64_t batch = 4096, channels = 4;
+  std::vector<float> values;
+  for (const float noise : randn({batch}).to_vector<float>()) {
+    const float outlier = values.size() == channels * batch / 2 ? 1000.0f : noise;
+    values.insert(values.end(), {20000 + noise, 0.1f, outlier, 1e-10f * noise});
+  }
+  BatchNorm layer(channels, {.momentum = 1.0});
+  gradient([&](const BatchNorm& l) { return sum(l(Array(values, {channels, batch}))); }, layer);
+  const std::vector<double> expected = variances_of(values, channels);
+  const auto found = layer.variance.value().to_vector<float>();
+  const double bounds[] = {1e-5, 0, 1e-3, 1e-5};
+  for (size_t c = 0; c < channels; ++c) {
+    const double corrected = expected[c] * batch / (batch - 1);
+    EXPECT_NEAR(found[c], c == 1 ? 0 : corrected, bounds[c] * corrected) << c;
+  }
+}
+
 TEST(BatchNorm, RefusesOneValuePerChannelInTraining) {
   BatchNorm layer(1);
   EXPECT_EQ(

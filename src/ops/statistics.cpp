@@ -14,6 +14,7 @@
 #include "ops/autocast_casts.hpp"
 #include "ops/reduction.hpp"
 #include "ops/shapes.hpp"
+#include "ops/stop_gradient.hpp"
 
 namespace rosin {
 namespace {
@@ -39,6 +40,20 @@ const Op& spread_op = *register_op({.name = "spread",
                                     .operands = 3,
                                     .doc = "the mean of squared distances from the mean",
                                     .gradient = spread_gradient});
+
+Array with_spread_gradient(const Array& y, const Array& x, const Array& distance, bool corrected) {
+  return record(spread_op, std::initializer_list<const Array*>{&y, &x, &distance}, y.dtype(), y.shape(),
+                Attributes::of(SpreadAttributes{corrected}));
+}
+
+/// The element in the middle of what a reduction combines: borders of images are less like the rest.
+Array middle_over(const Array& x, uint64_t mask) {
+  Array middle = x;
+  for (int d = 0; d < x.rank(); ++d) {
+    if (const int64_t half = x.size(d) / 2; (mask >> d & 1) != 0) middle = slice(middle, d, half, half + 1);
+  }
+  return middle;
+}
 
 Array variance(const Array& x, uint64_t mask, bool corrected) {
   const Array values = wide(x);
@@ -81,8 +96,16 @@ const bool named[] = {name_function(mean, "mean"), name_function(var, "var"), na
 Array spread_over(const Array& x, const Array& distance, uint64_t mask, bool corrected) {
   const Array y = sum_over(squared_size(distance), mask) / count_of(reduced_count(x.shape(), mask), corrected);
   if (is_complex(x.dtype()) || y.node()->weak) return y;
-  return record(spread_op, std::initializer_list<const Array*>{&y, &x, &distance}, y.dtype(), y.shape(),
-                Attributes::of(SpreadAttributes{corrected}));
+  return with_spread_gradient(y, x, distance, corrected);
+}
+
+Spread spread_in_one_pass(const Array& x, uint64_t mask) {
+  const Array values = wide(x), origin = stop_gradient(middle_over(x, mask));
+  const Array shifted = values - wide(expand(origin, x.shape()));  // widened where it is read
+  const Array offset = mean_over(shifted, mask), mean = wide(origin) + offset, distance = values - mean;
+  const Array found = mean_over(shifted * shifted, mask) - offset * offset;
+  const Array variance = where(lt(found, 0), 0, found);  // NaN stays
+  return {mean, with_spread_gradient(variance, values, distance, false), distance};
 }
 
 Array wide(const Array& x) { return is_half(x.dtype()) ? cast(x, Float32) : as_float(x); }
