@@ -33,6 +33,10 @@ class MatmulCall final : public Call {
       for (size_t i = 0; i < 2; ++i) copy(i, given.arrays[i], whole_batch(given.arrays[i], given.result()), call);
     }
     engines::MatmulSpec spec = engines::matmul_spec(call);
+    for (int i = 0; i < 2; ++i) {
+      if (engines::turning_pays(spec, i)) copy(static_cast<size_t>(i), given.arrays[i], given.arrays[i].shape, call);
+    }
+    if (copies_[0] || copies_[1]) spec = engines::matmul_spec(call);
     spec.activation = activation_loop(call);
     call_ = engines::prepare_matmul(spec);
     for (size_t i = 0; i < 2; ++i) {

@@ -6,8 +6,11 @@
 
 #include <rosin/conv.hpp>
 #include <rosin/create.hpp>
+#include <rosin/elementwise.hpp>
 #include <rosin/matmul.hpp>
 #include <rosin/movement.hpp>
+#include <rosin/random.hpp>
+#include <rosin/reduce.hpp>
 
 #include "../tests/op_oracles.hpp"
 
@@ -64,6 +67,18 @@ TEST(Contraction, MatmulCopiesWhatIsNeitherColumnsNorRows) {
   oracles::run_oracles("matmul.txt", {{"matmul", product_of(with_gaps, transposed_in_memory)}});
   oracles::run_oracles("matmul.txt", {{"matmul", product_of(transposed_in_memory, reversed_in_memory)}});
   oracles::run_oracles("matmul.txt", {{"matmul", product_of(batches_apart, with_gaps)}});
+}
+
+// Sizes at which the engine of Float32 is given a copy; Float64 has an engine of its own.
+TEST(Contraction, LargeTransposedOperandsAreTurnedFirst) {
+  const Array a = rand({700, 256}), b = rand({700, 320}), c = rand({700, 1300});
+  const auto check = [](const Array& x, const Array& y) {
+    const Array exact = matmul(cast(x, Float64), cast(y, Float64));
+    EXPECT_LT(maximum(abs(cast(matmul(x, y), Float64) / exact - 1)).item(), 1e-5);
+  };
+  check(transpose(a), b);
+  check(transpose(transpose(b)), matmul(transpose(b), a));
+  check(transpose(c), transpose(rand({300, 700})));
 }
 
 TEST(Contraction, BatchDimsThatBroadcastCrosswiseAreExpanded) {

@@ -1,6 +1,7 @@
 // Transposed copies of matrices, by squares that are turned in registers.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -39,14 +40,18 @@ template <> struct Square<double> {
   }
 };
 
-/// out[row + step * out_step] = in[step + row * in_row]
+/// out[row + step * out_step] = in[step + row * in_row]. What lies in one line of memory is read at once: lines of rows
+/// that are a power of two apart drive each other out of the cache.
 template <class T>
 void gather_rows(const T* in, int64_t in_row, T* out, int64_t out_step, int64_t rows, int64_t steps) {
-  constexpr int64_t side = Square<T>::side;
+  constexpr int64_t side = Square<T>::side, line = 64 / static_cast<int64_t>(sizeof(T));
   const int64_t square_rows = rows / side * side, square_steps = steps / side * side;
-  for (int64_t step = 0; step < square_steps; step += side) {
+  for (int64_t first = 0; first < square_steps; first += line) {
+    const int64_t last = std::min(first + line, square_steps);
     for (int64_t row = 0; row < square_rows; row += side) {
-      Square<T>::transpose(in + step + row * in_row, in_row, out + row + step * out_step, out_step);
+      for (int64_t step = first; step < last; step += side) {
+        Square<T>::transpose(in + step + row * in_row, in_row, out + row + step * out_step, out_step);
+      }
     }
   }
   for (int64_t step = 0; step < steps; ++step) {

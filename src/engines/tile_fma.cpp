@@ -19,6 +19,7 @@ namespace rosin::engines {
 namespace {
 
 constexpr int full_columns = 6, narrow_columns = 12;
+constexpr int dot_rows = 2, dot_columns = 3;
 
 template <class T> struct Vec;
 
@@ -96,6 +97,7 @@ template <> struct Vec<double> {
 };
 
 #include "engines/attention_body.hpp"
+#include "engines/dot_body.hpp"
 #include "engines/pool_body.hpp"
 #include "engines/tile_body.hpp"
 #include "engines/winograd_body.hpp"

@@ -1,7 +1,7 @@
 // The tile kernel: small products held in vector registers. Products below the size where oneDNN's call pays, all
 // Float64 products, and convolutions with few channels are made of it; pooling uses the same vectors. Read after
-// vendor.hpp; next tile_body.hpp and pool_body.hpp (the kernels), tile_matmul.cpp, tile_conv.cpp, pooling.cpp (who
-// calls them), winograd_body.hpp and winograd.cpp.
+// vendor.hpp; next tile_body.hpp, dot_body.hpp and pool_body.hpp (the kernels), tile_matmul.cpp, dot_matmul.cpp,
+// tile_conv.cpp, pooling.cpp (who calls them), winograd_body.hpp and winograd.cpp.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +26,20 @@ template <class T> struct TileProduct {
   bool accumulate = false, relu = false;
 };
 
+/// C(rows, columns) = [C +] sum over step < steps of A(row; step) * B(step; column) [+ bias(row)] [max 0], for sums
+/// along memory. An element is the total of sixty-four bytes of partial sums, each of every so many steps in order.
+template <class T> struct DotProduct {
+  const T* a = nullptr;  // element (row; step) is a[row * a_row + step]
+  int64_t a_row = 0;
+  const T* b = nullptr;  // element (step; column) is b[column * b_column + step]
+  int64_t b_column = 0;
+  T* c = nullptr;  // element (row, column) is c[row + column * c_column]
+  int64_t c_column = 0;
+  const T* bias = nullptr;  // `rows` entries, or null
+  int64_t rows = 0, columns = 0, steps = 0;
+  bool accumulate = false, relu = false;
+};
+
 /// A run of pooling windows side by side. Window i has its taps at x[offsets[t] + i * x_step + channel] and its output
 /// at y[i * channels + channel]; offsets are in the order of the window's scan.
 template <class T> struct PoolRun {
@@ -44,6 +58,7 @@ template <class T> struct PoolRun {
 /// Kernels for one element type.
 template <class T> struct TypedKernels {
   void (*multiply)(const TileProduct<T>&);
+  void (*dots)(const DotProduct<T>&);
   void (*max_forward)(const PoolRun<T>&);
   void (*max_backward)(const PoolRun<T>&);
   void (*mean_forward)(const PoolRun<T>&);

@@ -16,6 +16,7 @@ namespace rosin::engines {
 namespace {
 
 constexpr int full_columns = 4, narrow_columns = 6;
+constexpr int dot_rows = 1, dot_columns = 2;
 
 /// Where the processor this is compiled for has fused multiply-adds (every aarch64) they give the bits of the other
 /// kernels; elsewhere sums are rounded twice (multiply, then add), as without hardware they would be far slower.
@@ -63,6 +64,7 @@ template <class T> struct Vec {
 };
 
 #include "engines/attention_body.hpp"
+#include "engines/dot_body.hpp"
 #include "engines/pool_body.hpp"
 #include "engines/tile_body.hpp"
 #include "engines/winograd_body.hpp"

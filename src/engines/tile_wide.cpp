@@ -20,6 +20,7 @@ namespace rosin::engines {
 namespace {
 
 constexpr int full_columns = 12, narrow_columns = 14;
+constexpr int dot_rows = 4, dot_columns = 4;
 
 template <class T> struct Vec;
 
@@ -91,6 +92,7 @@ template <> struct Vec<double> {
 };
 
 #include "engines/attention_body.hpp"
+#include "engines/dot_body.hpp"
 #include "engines/pool_body.hpp"
 #include "engines/tile_body.hpp"
 #include "engines/winograd_body.hpp"

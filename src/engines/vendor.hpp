@@ -149,6 +149,8 @@ enum class Engine : uint8_t { best, onednn, tile, winograd, plain };
 /// Each throws Error(dtype) for a type it does not compute, Error(argument) for a spec that breaks a rule above, and
 /// Error(backend) when oneDNN refuses.
 std::unique_ptr<VendorCall> prepare_matmul(const MatmulSpec& spec, Engine engine = Engine::best);
+/// Whether a product takes less time when transposed operand 0 or 1 has been copied as it is read.
+bool turning_pays(const MatmulSpec& spec, int operand);
 std::unique_ptr<VendorCall> prepare_conv(const ConvSpec& spec, Engine engine = Engine::best);
 std::unique_ptr<VendorCall> prepare_pool(const PoolSpec& spec);
 

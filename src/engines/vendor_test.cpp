@@ -124,7 +124,8 @@ MatmulSpec matmul(DType type, int64_t m, int64_t n, int64_t k, bool a_transposed
 constexpr int64_t matmul_sizes[][3] = {{0, 3, 2},      {3, 0, 2},     {3, 2, 0},      {1, 1, 1},      {1, 7, 5},
                                        {7, 1, 5},      {2, 8, 200},   {8, 24, 24},    {17, 13, 9},    {33, 29, 31},
                                        {16, 12, 16},   {5, 300, 3},   {300, 5, 3},    {64, 64, 64},   {65, 50, 300},
-                                       {10, 128, 256}, {96, 100, 90}, {130, 257, 70}, {257, 20, 200}, {16, 32, 5000}};
+                                       {10, 128, 256}, {96, 100, 90}, {130, 257, 70}, {257, 20, 200}, {16, 32, 5000},
+                                       {3, 500, 300},  {260, 3, 300}, {9, 260, 1000}, {260, 14, 131}};
 
 TEST(VendorMatmul, EveryEngineAgreesWithThePlainDefinition) {
   for (const auto& size : matmul_sizes) {
@@ -228,12 +229,12 @@ TEST(VendorMatmul, BatchesMayBroadcastEitherOperand) {
   for (int64_t batch : {0, 1, 2, 5, 37}) {
     for (int broadcast = 0; broadcast < 3; ++broadcast) {
       for (int form = 0; form < 4; ++form) {
-        for (int64_t size : {3, 20, 70}) {
-          MatmulSpec spec = matmul(DType::Float32, size, size + 1, size + 2, form & 1, form & 2);
+        for (const auto& [m, n, k] : {std::array<int64_t, 3>{3, 4, 5}, {20, 21, 22}, {70, 71, 72}, {5, 18, 150}}) {
+          MatmulSpec spec = matmul(DType::Float32, m, n, k, form & 1, form & 2);
           spec.batch = batch;
-          spec.a_batch_stride = broadcast == 1 ? 0 : (size + 2) * (size + 2);
-          spec.b_batch_stride = broadcast == 2 ? 0 : (size + 2) * (size + 1);
-          spec.c_batch_stride = size * (size + 1);
+          spec.a_batch_stride = broadcast == 1 ? 0 : k * (m + 2);
+          spec.b_batch_stride = broadcast == 2 ? 0 : k * n;
+          spec.c_batch_stride = m * n;
           check_matmul_all<float>(spec, 2e-6);
         }
       }
@@ -543,6 +544,38 @@ TEST(TileKernels, PoolingIsBitEqualInEveryKernelOfThisProcessor) {
     const std::vector<std::vector<float>> results{largest, routed, spread, mean};
     if (expected.empty()) expected = results;
     EXPECT_EQ(results, expected) << kernel->name;
+  }
+}
+
+TEST(TileKernels, SumsAlongMemoryAreBitEqualInEveryKernelThatFusesAndAgreeWithTheDefinition) {
+  for (const int64_t steps : {1, 15, 16, 17, 300}) {
+    for (const int64_t rows : {1, 2, 4, 5, 9}) {
+      for (const int64_t columns : {1, 3, 4, 7, 11}) {
+        MatmulSpec spec = matmul(DType::Float64, rows, columns, steps, true, false);
+        const auto a = random_values(rows * steps), b = random_values(columns * steps);
+        const std::vector<float> fa = converted<float>(a), fb = converted<float>(b);
+        std::vector<double> expected(static_cast<size_t>(rows * columns));
+        plain_matmul<double>(spec, 0, 1, 0, columns, a.data(), b.data(), nullptr, expected.data());
+        std::vector<float> fused;
+        for (const TileKernels* kernel : kernels_of_this_processor()) {
+          std::vector<float> result(expected.size() + 1, 9.0f);
+          DotProduct<float> dots;
+          dots.a = fa.data();
+          dots.b = fb.data();
+          dots.a_row = dots.b_column = dots.steps = steps;
+          dots.c = result.data();
+          dots.rows = dots.c_column = rows;
+          dots.columns = columns;
+          kernel->floats.dots(dots);
+          EXPECT_EQ(result.back(), 9.0f) << "written beyond the result";
+          result.pop_back();
+          expect_close(result, expected, 1e-6, kernel->name);
+          if (kernel == &portable_tile_kernels) continue;
+          if (fused.empty()) fused = result;
+          EXPECT_EQ(result, fused) << kernel->name;
+        }
+      }
+    }
   }
 }
 

@@ -1,0 +1,104 @@
+// Products whose sums run along memory in both operands: included once by each tile_*.cpp, as tile_body.hpp, with the
+// tile's sizes `dot_rows` and `dot_columns`. Sums are kept in the same sixty-four bytes of
+// partial sums, joined in the same tree, on every processor.
+#pragma once
+
+template <class T> constexpr int dot_parts = 64 / static_cast<int>(sizeof(T)) / Vec<T>::lanes;
+
+/// The partial sums of one element.
+template <class T> struct PartialSums {
+  typename Vec<T>::Register parts[dot_parts<T>];
+};
+
+/// By halves.
+template <class T> T total(const PartialSums<T>& sums) {
+  constexpr int lanes = dot_parts<T> * Vec<T>::lanes;
+  T values[lanes];
+#pragma GCC unroll 4
+  for (int p = 0; p < dot_parts<T>; ++p) Vec<T>::store(values + p * Vec<T>::lanes, sums.parts[p]);
+#pragma GCC unroll 4
+  for (int half = lanes / 2; half > 0; half /= 2) {
+    for (int i = 0; i < half; ++i) values[i] += values[i + half];
+  }
+  return values[0];
+}
+
+template <class T> void store_dot(const DotProduct<T>& p, int64_t row, int64_t column, T sum) {
+  T& c = p.c[row + column * p.c_column];
+  if (p.accumulate) sum += c;
+  if (p.bias != nullptr) sum += p.bias[row];
+  c = p.relu && sum < T(0) ? T(0) : sum;
+}
+
+/// R rows and N columns. `edge`: of the registers that the last, incomplete step fills.
+template <class T, int R, int N> void run_dots(const DotProduct<T>& p, int64_t row, int64_t column) {
+  using V = Vec<T>;
+  constexpr int64_t whole = dot_parts<T> * V::lanes;
+  const T* a = p.a + row * p.a_row;
+  const T* b = p.b + column * p.b_column;
+  PartialSums<T> sums[R][N];
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+    for (int n = 0; n < N; ++n) {
+#pragma GCC unroll 4
+      for (auto& part : sums[r][n].parts) part = V::zero();
+    }
+  }
+  const auto add = [&](int part, auto&& load) {
+    typename V::Register factors[N];
+#pragma GCC unroll 8
+    for (int n = 0; n < N; ++n) factors[n] = load(b + n * p.b_column);
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+      const typename V::Register x = load(a + r * p.a_row);
+#pragma GCC unroll 8
+      for (int n = 0; n < N; ++n) sums[r][n].parts[part] = V::fma(x, factors[n], sums[r][n].parts[part]);
+    }
+  };
+  int64_t step = 0;
+  for (; step + whole <= p.steps; step += whole) {
+#pragma GCC unroll 4
+    for (int part = 0; part < dot_parts<T>; ++part) {
+      add(part, [at = step + part * V::lanes](const T* from) { return V::load(from + at); });
+    }
+  }
+#pragma GCC unroll 4
+  for (int part = 0; part < dot_parts<T>; ++part) {
+    const int64_t at = step + part * V::lanes, left = p.steps - at;
+    if (left <= 0) break;
+    const auto edge = V::mask_of(left < V::lanes ? left : V::lanes);
+    add(part, [at, edge](const T* from) { return V::load(from + at, edge); });
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+    for (int n = 0; n < N; ++n) store_dot(p, row + r, column + n, total(sums[r][n]));
+  }
+}
+
+/// All columns of R rows.
+template <class T, int R> void run_dot_columns(const DotProduct<T>& p, int64_t row) {
+  int64_t column = 0;
+  for (; column + dot_columns <= p.columns; column += dot_columns) run_dots<T, R, dot_columns>(p, row, column);
+  for (; column < p.columns; ++column) run_dots<T, R, 1>(p, row, column);
+}
+
+/// All rows of N columns.
+template <class T, int N> void run_dot_rows(const DotProduct<T>& p, int64_t column) {
+  int64_t row = 0;
+  for (; row + dot_rows <= p.rows; row += dot_rows) run_dots<T, dot_rows, N>(p, row, column);
+  for (; row < p.rows; ++row) run_dots<T, 1, N>(p, row, column);
+}
+
+/// The larger operand is read once.
+template <class T> void multiply_dots(const DotProduct<T>& p) {
+  int64_t row = 0, column = 0;
+  if (p.rows > p.columns) {
+    for (; row + dot_rows <= p.rows; row += dot_rows) run_dot_columns<T, dot_rows>(p, row);
+    for (; row < p.rows; ++row) run_dot_columns<T, 1>(p, row);
+  } else {
+    for (; column + dot_columns <= p.columns; column += dot_columns) run_dot_rows<T, dot_columns>(p, column);
+    for (; column < p.columns; ++column) run_dot_rows<T, 1>(p, column);
+  }
+}
