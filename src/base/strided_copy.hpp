@@ -4,11 +4,27 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 
 #include <rosin/shape.hpp>
 
 namespace rosin {
+
+/// out[i] = x[i * stride] for i < count.
+template <class T> void copy_run(T* out, const T* x, int64_t stride, int64_t count) {
+  switch (stride) {  // known strides become vectors
+    case 1: std::memcpy(out, x, static_cast<size_t>(count) * sizeof(T)); return;
+    case -1:
+      for (int64_t i = 0; i < count; ++i) out[i] = x[-i];
+      return;
+    case 2:
+      for (int64_t i = 0; i < count; ++i) out[i] = x[2 * i];
+      return;
+    default:
+      for (int64_t i = 0; i < count; ++i) out[i] = x[i * stride];
+  }
+}
 
 /// What goes where: strides are in elements, and may be 0 or less in the source.
 struct StridedCopy {

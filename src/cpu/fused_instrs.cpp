@@ -4,6 +4,7 @@
 #include <memory>
 #include <new>
 
+#include "base/strided_copy.hpp"
 #include "cpu/fused.hpp"
 #include "cpu/fused_state.hpp"
 #include "plan/device.hpp"
@@ -60,13 +61,11 @@ template <class T> void fill(void* out, T value, int64_t count) {
 /// out[i] = x[i * stride] for elements of any size.
 template <class T> void gather_run(T* out, const T* x, int64_t stride, int64_t count) {
   if (stride == 0) fill(out, *x, count);
-  else
-    for (int64_t i = 0; i < count; ++i) out[i] = x[i * stride];
+  else copy_run(out, x, stride, count);
 }
 
 void gather_run(void* out, const unsigned char* x, int64_t stride, int64_t count, size_t size) {
-  if (stride == 1) std::memcpy(out, x, static_cast<size_t>(count) * size);
-  else if (size == 4) gather_run(static_cast<uint32_t*>(out), reinterpret_cast<const uint32_t*>(x), stride, count);
+  if (size == 4) gather_run(static_cast<uint32_t*>(out), reinterpret_cast<const uint32_t*>(x), stride, count);
   else if (size == 8) gather_run(static_cast<uint64_t*>(out), reinterpret_cast<const uint64_t*>(x), stride, count);
   else if (size == 2) gather_run(static_cast<uint16_t*>(out), reinterpret_cast<const uint16_t*>(x), stride, count);
   else if (size == 1) gather_run(static_cast<uint8_t*>(out), x, stride, count);

@@ -52,18 +52,22 @@ template <class T> class CopyCall final : public Call {
   void run(int64_t chunk, const CallData& data) override {
     T* out = static_cast<T*>(data.result);
     const T value = has_fill() ? fill_value(data) : T{};
-    int64_t at = pieces_.first(chunk);
-    const int64_t end = pieces_.last(chunk), row = plan_.sizes[0];
-    while (at < end) {
-      const int64_t column = at % row;
-      const int64_t length = std::min(row - column, end - at);
-      copy_row(out + at, at / row, column, length, data, value);
+    const int64_t row = plan_.sizes[0], first = pieces_.first(chunk), end = pieces_.last(chunk);
+    int64_t index[Shape::max_rank] = {first % row};
+    for (int64_t d = 1, rest = first / row; d < plan_.rank; rest /= plan_.sizes[d++]) index[d] = rest % plan_.sizes[d];
+    for (int64_t at = first; at < end;) {
+      const int64_t length = std::min(row - index[0], end - at);
+      copy_row(out + at, index, length, data, value);
       at += length;
+      next_row(index);
     }
   }
 
  private:
-  bool has_fill() const { return plan_.segments[0].operand == fill; }
+  bool has_fill() const {
+    return std::any_of(plan_.segments.begin(), plan_.segments.end(),
+                       [](const Segment& s) { return s.operand == fill; });
+  }
 
   T fill_value(const CallData& data) const {
     T value{};
@@ -100,32 +104,32 @@ template <class T> class CopyCall final : public Call {
     }
   }
 
-  void copy_row(T* out, int64_t row, int64_t column, int64_t length, const CallData& data, T value) const {
-    int64_t index[Shape::max_rank] = {};
-    for (int d = 1; d < plan_.rank; ++d) {
-      index[d] = row % plan_.sizes[d];
-      row /= plan_.sizes[d];
-    }
-    if (plan_.dim > 0) {
-      const Segment& segment = *segment_at(index[plan_.dim]);
-      index[plan_.dim] -= segment.start;
-      return copy_part(out, segment, index, column, length, data, value);
-    }
-    const int64_t end = column + length;
-    for (auto segment = segment_at(column); segment != plan_.segments.end() && segment->start < end; ++segment) {
-      const int64_t first = std::max(segment->start, column), last = std::min(segment->start + segment->length, end);
+  void next_row(int64_t* index) const {
+    index[0] = 0;
+    for (int d = 1; d < plan_.rank && ++index[d] == plan_.sizes[d]; ++d) index[d] = 0;
+  }
+
+  // `length` elements of a row, from `index` on.
+  void copy_row(T* out, const int64_t* index, int64_t length, const CallData& data, T value) const {
+    const int64_t place = index[plan_.dim];
+    auto segment = segment_at(place);
+    if (plan_.dim > 0) return copy_part(out, *segment, index, index[0], place - segment->start, length, data, value);
+    for (const int64_t end = place + length; segment != plan_.segments.end() && segment->start < end; ++segment) {
+      const int64_t first = std::max(segment->start, place), last = std::min(segment->start + segment->length, end);
       if (first >= last) continue;
-      copy_part(out + (first - column), *segment, index, first - segment->start, last - first, data, value);
+      copy_part(out + (first - place), *segment, index, first - segment->start, 0, last - first, data, value);
     }
   }
 
   // The segment of element `at` of the joined dim: the last one that starts there or before.
   std::vector<Segment>::const_iterator segment_at(int64_t at) const {
+    if (at == 0) return plan_.segments.begin();
     const auto starts_after = [](int64_t place, const Segment& segment) { return place < segment.start; };
     return std::upper_bound(plan_.segments.begin(), plan_.segments.end(), at, starts_after) - 1;
   }
 
-  void copy_part(T* out, const Segment& segment, const int64_t* index, int64_t first, int64_t length,
+  // `first`: in the segment where rows are joined, in the row where another dim is; `joined`: in that one.
+  void copy_part(T* out, const Segment& segment, const int64_t* index, int64_t first, int64_t joined, int64_t length,
                  const CallData& data, T value) const {
     if (segment.operand == fill) {
       std::fill(out, out + length, value);
@@ -133,14 +137,8 @@ template <class T> class CopyCall final : public Call {
     }
     const Source& source = plan_.sources[static_cast<size_t>(segment.operand)];
     int64_t offset = source.offset + first * source.strides[0];
-    for (int d = 1; d < plan_.rank; ++d) offset += index[d] * source.strides[d];
-    const T* from = static_cast<const T*>(data.operand(segment.operand)) + offset;
-    const int64_t stride = source.strides[0];
-    if (stride == 1) {
-      std::memcpy(out, from, static_cast<size_t>(length) * sizeof(T));
-    } else {
-      for (int64_t i = 0; i < length; ++i) out[i] = from[i * stride];
-    }
+    for (int d = 1; d < plan_.rank; ++d) offset += (d == plan_.dim ? joined : index[d]) * source.strides[d];
+    copy_run(out, static_cast<const T*>(data.operand(segment.operand)) + offset, source.strides[0], length);
   }
 
   Plan plan_;
@@ -264,8 +262,9 @@ std::unique_ptr<Call> prepare_turn(const Plan& plan, DType type) {
   return std::make_unique<TurnCall>(*copy, static_cast<size_t>(plan.sources[0].offset) * size_of(type));
 }
 
-// Once all lengths are known.
+// Once all lengths are known. Segments of no length are left out.
 Plan with_starts(Plan plan) {
+  std::erase_if(plan.segments, [](const Segment& segment) { return segment.length == 0; });
   int64_t start = 0;
   for (Segment& segment : plan.segments) {
     segment.start = start;
