@@ -11,6 +11,7 @@
 #include "engines/conv_shape.hpp"
 #include "engines/cuts.hpp"
 #include "engines/epilogue.hpp"
+#include "engines/gather_rows.hpp"
 #include "engines/tile.hpp"
 #include "engines/tile_kernel.hpp"
 
@@ -70,27 +71,32 @@ template <class T> class TileConv : public VendorCall {
   /// Taps of one product: a whole kernel row where its runs are joined, else one tap at a time.
   int64_t steps_of_row() const { return joined_ ? 1 : s_.kernel.w; }
 
-  /// Place of weight (kernel_row, w; in, out) for pixel `p` of a group, in the packed weights of one group of channels.
-  int64_t packed_place(int64_t kernel_row, int64_t w, int64_t in, int64_t out, int64_t p) const {
-    return ((kernel_row * row_taps_ + w + p * s_.stride.w) * s_.in_channels + in) * rows() + p * s_.out_channels + out;
+  /// Place of weight (kernel_row, w; in) of the first output channel for pixel `p` of a group, in the packed weights of
+  /// one group of channels.
+  int64_t packed_place(int64_t kernel_row, int64_t w, int64_t in, int64_t p) const {
+    return ((kernel_row * row_taps_ + w + p * s_.stride.w) * s_.in_channels + in) * rows() + p * s_.out_channels;
   }
   /// Place of the same weight in the logical ones.
-  int64_t logical_place(int64_t g, int64_t kernel_row, int64_t w, int64_t in, int64_t out) const {
+  int64_t logical_place(int64_t g, int64_t kernel_row, int64_t w, int64_t in) const {
     const int64_t taps = s_.kernel.count(), tap = kernel_row * s_.kernel.w + w;
-    const int64_t filter = (g * s_.out_channels + out) * s_.in_channels + in;
+    const int64_t filter = g * s_.out_channels * s_.in_channels + in;
     return filter * taps + (spec_.flipped ? taps - 1 - tap : tap);
   }
-  /// Calls visit(g, kernel_row, w, in, out) for every weight.
-  template <class Visit> void each_weight(Visit visit) const {
+  /// Distance of the logical weights of one output channel from those of the next.
+  int64_t filter_size() const { return s_.in_channels * s_.kernel.count(); }
+  /// Calls visit(g, kernel_row, in) for the weights of a kernel row and all output channels.
+  template <class Visit> void each_row(Visit visit) const {
     for (int64_t g = 0; g < s_.groups; ++g) {
       for (int64_t row = 0; row < kernel_rows(); ++row) {
-        for (int64_t w = 0; w < s_.kernel.w; ++w) {
-          for (int64_t in = 0; in < s_.in_channels; ++in) {
-            for (int64_t out = 0; out < s_.out_channels; ++out) visit(g, row, w, in, out);
-          }
-        }
+        for (int64_t in = 0; in < s_.in_channels; ++in) visit(g, row, in);
       }
     }
+  }
+  /// Calls visit(g, kernel_row, w, in) for the weights of all output channels.
+  template <class Visit> void each_line(Visit visit) const {
+    each_row([&](int64_t g, int64_t row, int64_t in) {
+      for (int64_t w = 0; w < s_.kernel.w; ++w) visit(g, row, w, in);
+    });
   }
 
   int64_t pixel_offset(int64_t w, int64_t h, int64_t d) const {
@@ -180,9 +186,14 @@ template <class T> class TileForward final : public TileConv<T> {
     const T* w = static_cast<const T*>(buffers.second);
     packed[finite_at()] = this->finite(w, s_.kernel.count() * s_.in_channels * spec_.out_channels) ? T(1) : T(0);
     if (group_ > 1) std::fill(packed, packed + group_size_ * s_.groups, T(0));
-    this->each_weight([&](int64_t g, int64_t row, int64_t tap, int64_t in, int64_t out) {
-      const T value = w[this->logical_place(g, row, tap, in, out)];
-      for (int64_t p = 0; p < group_; ++p) packed[g * group_size_ + this->packed_place(row, tap, in, out, p)] = value;
+    const int64_t first = spec_.flipped ? s_.kernel.w - 1 : 0;  // tap of a kernel row, in the order of the logical ones
+    const int64_t step = (spec_.flipped ? -1 : 1) * s_.in_channels * this->rows();
+    this->each_row([&](int64_t g, int64_t row, int64_t in) {
+      const T* from = w + this->logical_place(g, row, first, in);
+      for (int64_t p = 0; p < group_; ++p) {
+        T* to = packed + g * group_size_ + this->packed_place(row, first, in, p);
+        gather_rows(from, this->filter_size(), to, step, s_.out_channels, s_.kernel.w);
+      }
     });
     if (!spec_.epilogue.bias) return;
     const T* bias = static_cast<const T*>(buffers.third);
@@ -250,7 +261,7 @@ template <class T> class TileForward final : public TileConv<T> {
     for (int64_t kd = d.first; kd < d.last; ++kd) {
       for (int64_t kh = h.first; kh < h.last; ++kh) {
         const int64_t row = kd * s_.kernel.h + kh;
-        product.a = packed + this->packed_place(row, w.first, 0, 0, 0);
+        product.a = packed + this->packed_place(row, w.first, 0, 0);
         product.b = corner + this->tap_offset(row, 0);
         if (product.outer > 0) this->multiply_(product);
       }
@@ -317,10 +328,11 @@ template <class T> class TileBackwardData final : public TileConv<T> {
     T* packed = static_cast<T*>(buffers.workspace);
     const T* w = static_cast<const T*>(buffers.second);
     const int64_t kernel_w = s_.kernel.w, steps = this->steps_of_row(), run = kernel_w / steps * s_.in_channels;
-    this->each_weight([&](int64_t g, int64_t row, int64_t tap, int64_t in, int64_t out) {
+    this->each_line([&](int64_t g, int64_t row, int64_t tap, int64_t in) {
       const int64_t step = joined_ ? row : row * kernel_w + tap;
-      const int64_t place = (step * s_.out_channels + out) * run + (joined_ ? tap * s_.in_channels : 0) + in;
-      packed[g * group_size_ + place] = w[this->logical_place(g, row, tap, in, out)];
+      T* to = packed + g * group_size_ + step * s_.out_channels * run + (joined_ ? tap * s_.in_channels : 0) + in;
+      const T* from = w + this->logical_place(g, row, tap, in);
+      for (int64_t out = 0; out < s_.out_channels; ++out) to[out * run] = from[out * this->filter_size()];
     });
   }
 
@@ -420,10 +432,16 @@ template <class T> class TileBackwardWeights final : public TileConv<T> {
       for (int64_t i = 0; i < size; ++i) sums[i] += partial[i];
     }
     T* dw = static_cast<T*>(buffers.result);
-    this->each_weight([&](int64_t g, int64_t row, int64_t tap, int64_t in, int64_t out) {
-      T sum = T(0);
-      for (int64_t p = 0; p < group_; ++p) sum += sums[g * group_size_ + partial_place(row, tap, in, out, p)];
-      dw[this->logical_place(g, row, tap, in, out)] = sum;
+    const int64_t distance = turned_ ? turned_run() : 1;
+    this->each_line([&](int64_t g, int64_t row, int64_t tap, int64_t in) {
+      T* to = dw + this->logical_place(g, row, tap, in);
+      for (int64_t out = 0; out < s_.out_channels; ++out) {
+        T sum = T(0);
+        for (int64_t p = 0; p < group_; ++p) {
+          sum += sums[g * group_size_ + partial_place(row, tap, in, p) + out * distance];
+        }
+        to[out * this->filter_size()] = sum;
+      }
     });
   }
 
@@ -432,10 +450,11 @@ template <class T> class TileBackwardWeights final : public TileConv<T> {
   int64_t turned_run() const { return (joined_ ? s_.kernel.w : 1) * s_.in_channels; }
   int64_t straight_run() const { return (joined_ ? this->row_taps_ : 1) * s_.in_channels; }
 
-  int64_t partial_place(int64_t row, int64_t tap, int64_t in, int64_t out, int64_t p) const {
-    if (!turned_) return this->packed_place(row, tap, in, out, p);
+  /// Of the first output channel.
+  int64_t partial_place(int64_t row, int64_t tap, int64_t in, int64_t p) const {
+    if (!turned_) return this->packed_place(row, tap, in, p);
     const int64_t step = joined_ ? row : row * s_.kernel.w + tap;
-    return (step * s_.out_channels + out) * turned_run() + (joined_ ? tap * s_.in_channels : 0) + in;
+    return step * s_.out_channels * turned_run() + (joined_ ? tap * s_.in_channels : 0) + in;
   }
 
   /// One depth of pixels; x and dy are a's and b's operands, or b's and a's where turned.
@@ -506,7 +525,7 @@ template <class T> class TileBackwardWeights final : public TileConv<T> {
     product.b_offsets = offsets_.data();
     product.b_inner = turned_ ? dy_step : x_step;
     product.b_column = 1;
-    product.c = partial + partial_place(row, tap, 0, 0, 0);
+    product.c = partial + partial_place(row, tap, 0, 0);
     product.c_column = turned_ ? turned_run() : this->rows();
     product.rows = turned_ ? s_.in_channels : s_.out_channels;
     product.columns = turned_ ? s_.out_channels : s_.in_channels;
