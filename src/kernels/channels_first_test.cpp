@@ -14,6 +14,7 @@
 #include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/grad.hpp>
+#include <rosin/matmul.hpp>
 #include <rosin/movement.hpp>
 #include <rosin/pool.hpp>
 #include <rosin/random.hpp>
@@ -103,6 +104,28 @@ TEST(ChannelsFirst, PoolsReadAndWriteImagesAsTheyAre) {
     EXPECT_EQ(value.channels_first, value.op->window == Window::maximum);  // the other one leaves images of 1 x 1
   }
   EXPECT_EQ(pools, 2);
+}
+
+// Also where the gradient of the pool reads its result.
+TEST(ChannelsFirst, PoolsWhoseImagesAreFlattenedWriteThemInLogicalOrder) {
+  const Images all = images();
+  ImageTarget target;
+  target.pools = false;
+  InterpretedExecutor executor(target);
+  const auto loss = [&](const Array& w) {
+    return sum(square(matmul(ones({1, 30}), reshape(maxpool(relu(conv(all.x, w)), 2), {-1, 3}))));
+  };
+  const Array here = gradient(loss, all.w);
+  eval();
+  const Array there = by_kernels([&] { return gradient(loss, all.w); }, executor);
+  EXPECT_TRUE(allclose(there, here, {.rtol = 1e-4, .atol = 1e-3}))
+      << maximum(abs(there - here)).item() << " of " << maximum(abs(here)).item();
+  const plan::Structure& structure = *executor.structures.back();
+  for (const Value& value : structure.graph.values) {
+    const bool pools = value.op && value.op->kind == Kind::window && value.op->window == Window::maximum;
+    EXPECT_FALSE(pools && value.channels_first);
+  }
+  for (const int32_t copy : structure.contiguous) EXPECT_LT(copy, 0);
 }
 
 /// Of a loss by the images, the weights or the bias.

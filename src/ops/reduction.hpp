@@ -43,9 +43,10 @@ Array squared_size(const Array& x);
 /// sum(|distance|^2) / count of distance = x - mean(x), of as many elements or, corrected, one fewer. Its gradient goes
 /// to x at once: of what distances pass on to the mean nothing is left, as they add up to 0.
 Array spread_over(const Array& x, const Array& distance, uint64_t mask, bool corrected = false);
-/// Mean, variance (not corrected) and distances from the mean, by one pass over x: of its distances from an element in the middle, which is near
-/// enough to the mean that the square of their difference takes no digits from the variance. Source: Chan, Golub and
-/// LeVeque, Algorithms for computing the sample variance (1983), shifted data.
+/// Mean, variance (not corrected) and distances from the mean, by one pass over x: of its distances from an element in
+/// the middle. The relative error of the variance grows with the square of that element's distance from the mean, in
+/// deviations: an element far out there costs digits, the mean's own size costs none. Source: Chan, Golub and LeVeque,
+/// Algorithms for computing the sample variance (1983), shifted data.
 struct Spread {
   Array mean, variance, distance;  // of wide(x)
 };

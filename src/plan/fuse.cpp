@@ -56,18 +56,26 @@ void Fuser::run() {
   for (size_t i = static_cast<size_t>(s_.graph.nodes); i < s_.graph.values.size(); ++i) {
     s_.homes[i] = s_.graph.values[i].is_scalar() ? Home::scalar : Home::leaf;
   }
-  readers_.assign(s_.graph.values.size(), 0);
-  for (int32_t node = 0; node < s_.graph.nodes; ++node) {
-    for (int i = 0; i < v(node).operands; ++i) {
-      if (v(node).in[i] >= 0) ++readers_[static_cast<size_t>(v(node).in[i])];
-    }
-  }
+  count_readers();
   find_calls_that_sum();
   for (int32_t node = 0; node < s_.graph.nodes; ++node) {
     if (unit_of_[static_cast<size_t>(node)] < 0) place(node);  // (a call may have been placed for sums of its operand)
   }
   for (int32_t node = 0; node < s_.graph.nodes; ++node) {
     if (v(node).held) contiguous(node);
+  }
+}
+
+void Fuser::count_readers() {
+  for (auto* counts : {&readers_, &flattened_, &strided_}) counts->assign(s_.graph.values.size(), 0);
+  for (int32_t node = 0; node < s_.graph.nodes; ++node) {
+    for (int i = 0; i < v(node).operands; ++i) {
+      if (v(node).in[i] < 0) continue;
+      const auto operand = static_cast<size_t>(v(node).in[i]);
+      ++readers_[operand];
+      flattened_[operand] += v(node).op->movement == Movement::reshape ? 1 : 0;
+      strided_[operand] += v(node).op->kind == Kind::window ? 1 : 0;
+    }
   }
 }
 
@@ -261,9 +269,10 @@ void Fuser::add_call(int32_t node) {
   units[unit].taken = call && target_.takes(*call);
   const Order usual = info(v(node).op->kind).strided ? Order::strided : Order::contiguous;
   const auto order = [&](int i) { return call ? target_.order(*call, static_cast<size_t>(i)) : usual; };
-  // Pools that read images as they are write theirs in the same way.
+  // Pools that read images as they are write theirs in the same way, unless these are flattened next.
   const Order result = order(v(node).operands);
-  const bool follows = result == Order::strided && v(node).op->kind == Kind::window && meets_channels_first(node);
+  const bool follows =
+      result == Order::strided && v(node).op->kind == Kind::window && meets_channels_first(node) && !is_flattened(node);
   v(node).channels_first = (result == Order::channels_first || follows) && orders_differ(node);
   for (int i = 0; i < v(node).operands; ++i) {
     const int32_t operand = call_operand(node, i, order(i));  // may add values: references into their list end
@@ -384,6 +393,12 @@ bool Fuser::needs_nothing_new(int32_t unit, int32_t node) const {
     if (!units.depends(unit, other)) return false;
   }
   return true;
+}
+
+/// Whether logical order is what some read the node in, and no other would do for the rest.
+bool Fuser::is_flattened(int32_t node) const {
+  const auto at = static_cast<size_t>(node);
+  return flattened_[at] > 0 && flattened_[at] + strided_[at] == readers_[at];
 }
 
 /// Whether an operand of the node's own size stands in CWHN: then so does the node.

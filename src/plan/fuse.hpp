@@ -67,6 +67,8 @@ class Fuser {
   int32_t append(Value value, Home home, int32_t base);
   int32_t call_operand(int32_t node, int i, Order order);
   bool meets_channels_first(int32_t node) const;
+  bool is_flattened(int32_t node) const;
+  void count_readers();
   void add_member(int32_t unit, int32_t value, Level level);
   void add_call(int32_t node);
   void place_part(int32_t node);
@@ -91,6 +93,8 @@ class Fuser {
   std::vector<int32_t> wanted_at_;       // of copies: the node that was placed when they were made
   int32_t placing_ = 0;
   std::vector<int32_t> readers_;    // of nodes: how many operands of nodes they are
+  std::vector<int32_t> flattened_;  // of nodes: how many of these read them in logical order, as reshapes do
+  std::vector<int32_t> strided_;    // of nodes: how many of them read any order, as windows do
   std::vector<int32_t> summed_by_;  // of values: a call that can sum them up on its way, see take_sums_of_operand
   std::vector<int32_t> loaded_by_;  // a kernel that loads the value at its domain's size
 };
