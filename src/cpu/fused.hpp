@@ -185,6 +185,8 @@ class FusedKernel {
                             int64_t blocks);
   static void add_columns(const Root& port, int64_t begin, int64_t count, unsigned char* sum, const unsigned char* x);
   static void add_run(const Root& port, unsigned char* sum, const unsigned char* x, int64_t length);
+  static void add_lines(const Root& port, int64_t begin, int64_t count, unsigned char* sum, const unsigned char* x,
+                        unsigned char* spare);
   void* output(uint16_t port, const Strip& strip, bool row, const RunData& data) const;
   /// Of a register. Those of a small domain stand close together: far ones would compete for the same cache lines.
   size_t slot_bytes() const { return (static_cast<size_t>(slot_elements_) * 8 + 63) / 64 * 64; }

@@ -320,6 +320,20 @@ void FusedKernel::add_run(const Root& port, unsigned char* sum, const unsigned c
   }
 }
 
+/// Whole short lines along dim 0, each of which belongs to one result: all are added up first.
+void FusedKernel::add_lines(const Root& port, int64_t begin, int64_t count, unsigned char* sum, const unsigned char* x,
+                            unsigned char* spare) {
+  const int64_t size = bytes_of(port.type), line = port.sizes[0], step = port.strides[1];
+  reduce_blocks(port, spare, x, line, count / line);
+  for_runs(port.dims - 1, port.sizes + 1, port.strides + 1, begin / line, count / line,
+           [&](int64_t done, int64_t offset, int64_t length) {
+             const unsigned char* from = spare + done * size;
+             if (step == 1) return port.loops.combine(sum + offset * size, from, length);
+             for (int64_t i = 0; i < length; ++i)
+               port.loops.combine(sum + (offset + i * step) * size, from + i * size, 1);
+           });
+}
+
 void FusedKernel::root(const Ready& instr, const Strip& strip, State& state) const {
   const Root& port = roots_[instr.port];
   const int64_t size = bytes_of(port.type);
@@ -351,6 +365,10 @@ void FusedKernel::add(const Root& port, int64_t begin, int64_t count, const unsi
   }
   if (port.folds) return;
   if (port.columns) return add_columns(port, begin, count, sum, in);
+  if (const int64_t line = port.sizes[0]; port.dims > 1 && port.strides[0] == 0 && line <= port.order.block &&
+                                          line <= count && begin % line == 0 && count % line == 0) {
+    return add_lines(port, begin, count, sum, in, spare);
+  }
   for_runs(port.dims, port.sizes, port.strides, begin, count, [&](int64_t done, int64_t offset, int64_t length) {
     const unsigned char* x = in + done * size;
     if (port.strides[0] == 0) {

@@ -33,6 +33,7 @@ struct Plan {
   int dim = 0;
   std::vector<Segment> segments;
   std::vector<Source> sources;
+  bool short_rows = false;  // of two dims, joined along the first, whose operands are contiguous
 
   int64_t count() const {
     int64_t n = 1;
@@ -56,6 +57,12 @@ template <class T> class CopyCall final : public Call {
     int64_t index[Shape::max_rank] = {first % row};
     for (int64_t d = 1, rest = first / row; d < plan_.rank; rest /= plan_.sizes[d++]) index[d] = rest % plan_.sizes[d];
     for (int64_t at = first; at < end;) {
+      if (const int64_t rows = (end - at) / row; plan_.short_rows && index[0] == 0 && rows > 1) {
+        copy_rows(out + at, index[1], rows, data, value);
+        at += rows * row;
+        index[1] += rows;
+        continue;
+      }
       const int64_t length = std::min(row - index[0], end - at);
       copy_row(out + at, index, length, data, value);
       at += length;
@@ -107,6 +114,25 @@ template <class T> class CopyCall final : public Call {
   void next_row(int64_t* index) const {
     index[0] = 0;
     for (int d = 1; d < plan_.rank && ++index[d] == plan_.sizes[d]; ++d) index[d] = 0;
+  }
+
+  // Whole rows, segment by segment.
+  void copy_rows(T* out, int64_t first, int64_t rows, const CallData& data, T value) const {
+    const int64_t row = plan_.sizes[0];
+    for (const Segment& segment : plan_.segments) {
+      T* to = out + segment.start;
+      const int64_t length = segment.length;
+      if (segment.operand == fill) {
+        for (int64_t r = 0; r < rows; ++r) std::fill_n(to + r * row, length, value);
+        continue;
+      }
+      const T* from = static_cast<const T*>(data.operand(segment.operand)) + first * length;
+      if (length == 1) {
+        for (int64_t r = 0; r < rows; ++r) to[r * row] = from[r];
+      } else {
+        for (int64_t r = 0; r < rows; ++r) std::copy_n(from + r * length, length, to + r * row);
+      }
+    }
   }
 
   // `length` elements of a row, from `index` on.
@@ -195,6 +221,7 @@ void merge_rows(Plan& plan) {
   plan.sizes[0] = row;
   plan.sizes[1] = outer;
   plan.dim = 0;
+  plan.short_rows = row <= 256;
 }
 
 Plan result_plan(const Shape& shape) {
