@@ -40,21 +40,52 @@ Array padded(const Array& x, int dim, int64_t low, int64_t high, PadMode mode) {
   return parts.size() == 1 ? x : concat(parts, dim);
 }
 
-/// Which elements of a dim a range has, and which of its elements each of them is: vectors along that dim.
+/// Where a range begins, from the front of its dim, and how it goes on.
+struct Start {
+  int64_t at, step;
+};
+Start start_of(const Slice& range, int64_t size) {
+  const int64_t step = range.single ? 1 : range.step;
+  const int64_t from_front = range.start < 0 ? range.start + size : range.start;
+  return {step < 0 ? std::min(from_front, size - 1) : std::max<int64_t>(from_front, 0), step};
+}
+
+/// Which elements of a dim a range has, and which of its `count` elements each of them is: vectors along that dim.
 struct Inside {
   Array holds, place;
 };
-Inside inside(const Slice& range, int64_t count, const Shape& shape, int dim) {
-  const int64_t size = shape[dim], step = range.single ? 1 : range.step;
-  const int64_t from_front = range.start < 0 ? range.start + size : range.start;
-  const int64_t start = step < 0 ? std::min(from_front, size - 1) : std::max<int64_t>(from_front, 0);
+Inside inside(const Start& start, int64_t count, const Shape& shape, int dim) {
   std::vector<int64_t> along(static_cast<size_t>(shape.rank()), 1);
-  along[static_cast<size_t>(dim)] = size;
-  const Array distance = (reshape(arange(size), along) - start) * (step < 0 ? -1 : 1);
-  const int64_t stride = std::abs(step);
+  along[static_cast<size_t>(dim)] = shape[dim];
+  const Array distance = (reshape(arange(shape[dim]), along) - start.at) * (start.step < 0 ? -1 : 1);
+  const int64_t stride = std::abs(start.step);
   const Array place = floor_divide(distance, stride);
   const Array holds = logical_and(ge(distance, 0), logical_and(eq(mod(distance, stride), 0), lt(place, count)));
-  return {holds, reshape(where(holds, place, 0), {size})};
+  return {holds, reshape(where(holds, place, 0), {shape[dim]})};
+}
+
+/// x with `value`, as large as x but along the dim, from `start` on.
+Array spliced(const Array& x, const Array& value, int dim, int64_t start) {
+  const int64_t end = start + value.size(dim);
+  std::vector<Array> parts;
+  if (start > 0) parts.push_back(slice(x, dim, 0, start));
+  parts.push_back(value);
+  if (end < x.size(dim)) parts.push_back(slice(x, dim, end, x.size(dim)));
+  return parts.size() == 1 ? value : concat(parts, dim);
+}
+
+/// x with `value`, of the part's shape, in the ranges of its first dims.
+Array replaced(const Array& x, std::span<const Slice> ranges, const Array& value) {
+  if (ranges.empty()) return value;
+  const int dim = static_cast<int>(ranges.size()) - 1;
+  const Start start = start_of(ranges.back(), x.size(dim));
+  const std::span<const Slice> others = ranges.first(ranges.size() - 1);
+  if (start.step == 1) {
+    const Array part = slice(x, dim, start.at, start.at + value.size(dim));
+    return spliced(x, replaced(part, others, value), dim, start.at);
+  }
+  const auto [holds, place] = inside(start, value.size(dim), x.shape(), dim);
+  return where(holds, replaced(x, others, gather(value, place, dim)), x);
 }
 
 }  // namespace
@@ -87,17 +118,12 @@ Array set(const Array& x, std::span<const Slice> ranges, const Array& value) {
     refuse(ErrorKind::shape, "set", "a value fits into the part that it replaces",
            to_string(value.shape()) + " for " + to_string(part.shape()), "reshape it, or take a larger part");
   }
-  Array spread = expand(cast(value, x.dtype()), part.shape()), holds = true;
+  if (part.count() == 0) return x;
+  Array spread = expand(cast(value, x.dtype()), part.shape());
   for (size_t d = 0; d < ranges.size(); ++d) {
-    const int dim = static_cast<int>(d);
-    if (ranges[d].single) spread = unsqueeze(spread, dim);
-    const int64_t count = spread.size(dim);
-    if (count == 0) return x;
-    const auto [held, place] = inside(ranges[d], count, x.shape(), dim);
-    spread = gather(spread, place, dim);
-    holds = logical_and(holds, held);
+    if (ranges[d].single) spread = unsqueeze(spread, static_cast<int>(d));
   }
-  return where(holds, spread, x);
+  return replaced(x, ranges, spread);
 }
 
 std::vector<Array> meshgrid(std::span<const Array> vectors) {
