@@ -1,16 +1,61 @@
-// What the tests of vendor calls share: aligned memory and an executor of one call.
+// What the tests of vendor calls share: numbers, aligned memory and an executor of one call.
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <random>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "engines/vendor.hpp"
 
 namespace rosin::engines {
+
+inline std::vector<double> random_values(int64_t count) {
+  static std::mt19937 generator(7);
+  std::uniform_int_distribution<int> eighths(-16, 16);  // exact in every type, sums of products exact in Float32
+  std::vector<double> values(static_cast<size_t>(count));
+  for (double& value : values) value = eighths(generator) / 8.0;
+  return values;
+}
+
+template <class T> std::vector<T> converted(const std::vector<double>& values) {
+  std::vector<T> result;
+  for (double value : values) result.push_back(static_cast<T>(static_cast<float>(value)));
+  return result;
+}
+
+template <class T>
+void expect_close(const std::vector<T>& values, const std::vector<double>& expected, double tolerance,
+                  const std::string& name) {
+  ASSERT_EQ(values.size(), expected.size());
+  double scale = 1.0;
+  for (double value : expected) scale = std::max(scale, std::abs(value));
+  for (size_t i = 0; i < values.size(); ++i) {
+    const double value = static_cast<double>(values[i]);
+    ASSERT_TRUE(std::abs(value - expected[i]) <= tolerance * scale)
+        << name << ", element " << i << ": got " << value << ", expected " << expected[i];
+  }
+}
+
+inline MatmulSpec matmul(DType type, int64_t m, int64_t n, int64_t k, bool a_transposed, bool b_transposed,
+                         int64_t gap = 0) {
+  MatmulSpec spec;
+  spec.type = type;
+  spec.m = m;
+  spec.n = n;
+  spec.k = k;
+  spec.a_transposed = a_transposed;
+  spec.b_transposed = b_transposed;
+  spec.lda = (a_transposed ? k : m) + gap;
+  spec.ldb = (b_transposed ? n : k) + gap;
+  spec.ldc = m + gap;
+  return spec;
+}
 
 /// Memory aligned as vendor calls ask for, filled with a value that would spoil results if it were read. What is
 /// written behind its end fails the test: sanitizers do not see code that a library makes at run time.

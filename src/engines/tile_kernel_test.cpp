@@ -1,0 +1,113 @@
+// The kernels of every kind of processor that this one is, against each other and the plain definition.
+#include "engines/tile_kernel.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "engines/plain.hpp"
+#include "engines/vendor_testing.hpp"
+
+namespace rosin::engines {
+namespace {
+
+std::vector<const TileKernels*> kernels_of_this_processor() {
+  std::vector<const TileKernels*> kernels{&portable_tile_kernels};
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) kernels.push_back(&fma_tile_kernels);
+  if (std::string(tile_kernels().name) == "avx512") kernels.push_back(&wide_tile_kernels);
+#endif
+  return kernels;
+}
+
+TEST(TileKernels, PoolingIsBitEqualInEveryKernelOfThisProcessor) {
+  constexpr int64_t channels = 37, windows = 5, taps = 3;
+  const int64_t offsets[taps] = {0, channels, 3 * channels};
+  const auto x = converted<float>(random_values(channels * 12)),
+             dy = converted<float>(random_values(channels * windows));
+  std::vector<std::vector<float>> expected;
+  for (const TileKernels* kernel : kernels_of_this_processor()) {
+    std::vector<float> largest(channels * windows), mean(channels * windows), routed(x.size()), spread(x.size());
+    PoolRun<float> run{x.data(), 2 * channels, offsets, taps, channels, windows, largest.data(), dy.data(), nullptr};
+    run.share = 1.0f / taps;
+    kernel->floats.max_forward(run);
+    run.dx = routed.data();
+    kernel->floats.max_backward(run);
+    run.dx = spread.data();
+    kernel->floats.mean_backward(run);
+    run.y = mean.data();
+    kernel->floats.mean_forward(run);
+    const std::vector<std::vector<float>> results{largest, routed, spread, mean};
+    if (expected.empty()) expected = results;
+    EXPECT_EQ(results, expected) << kernel->name;
+  }
+}
+
+TEST(TileKernels, SumsAlongMemoryAreBitEqualInEveryKernelThatFusesAndAgreeWithTheDefinition) {
+  for (const int64_t steps : {1, 15, 16, 17, 300}) {
+    for (const int64_t rows : {1, 2, 4, 5, 9}) {
+      for (const int64_t columns : {1, 3, 4, 7, 11}) {
+        MatmulSpec spec = matmul(DType::Float64, rows, columns, steps, true, false);
+        const auto a = random_values(rows * steps), b = random_values(columns * steps);
+        const std::vector<float> fa = converted<float>(a), fb = converted<float>(b);
+        std::vector<double> expected(static_cast<size_t>(rows * columns));
+        plain_matmul<double>(spec, 0, 1, 0, columns, a.data(), b.data(), nullptr, expected.data());
+        std::vector<float> fused;
+        for (const TileKernels* kernel : kernels_of_this_processor()) {
+          std::vector<float> result(expected.size() + 1, 9.0f);
+          DotProduct<float> dots;
+          dots.a = fa.data();
+          dots.b = fb.data();
+          dots.a_row = dots.b_column = dots.steps = steps;
+          dots.c = result.data();
+          dots.rows = dots.c_column = rows;
+          dots.columns = columns;
+          kernel->floats.dots(dots);
+          EXPECT_EQ(result.back(), 9.0f) << "written beyond the result";
+          result.pop_back();
+          expect_close(result, expected, 1e-6, kernel->name);
+          if (kernel == &portable_tile_kernels) continue;
+          if (fused.empty()) fused = result;
+          EXPECT_EQ(result, fused) << kernel->name;
+        }
+      }
+    }
+  }
+}
+
+TEST(TileKernels, EveryKernelOfThisProcessorAgrees) {
+  for (const TileKernels* kernel : kernels_of_this_processor()) {
+    for (int64_t rows : {1, 3, 8, 15, 16, 17, 33}) {
+      for (int64_t columns : {1, 2, 5, 6, 7, 12, 13, 29}) {
+        for (bool transposed : {false, true}) {
+          MatmulSpec spec = matmul(DType::Float64, rows, columns, 11, false, transposed);
+          const auto a = random_values(rows * 11), b = random_values(columns * 11);
+          const std::vector<float> fa = converted<float>(a), fb = converted<float>(b);
+          std::vector<double> expected(static_cast<size_t>(rows * columns));
+          std::vector<float> result(expected.size() + 1, 9.0f);
+          plain_matmul<double>(spec, 0, 1, 0, columns, a.data(), b.data(), nullptr, expected.data());
+          const int64_t offset = 0;
+          TileProduct<float> tile;
+          tile.a = fa.data();
+          tile.a_inner = rows;
+          tile.b = fb.data();
+          tile.b_offsets = &offset;
+          tile.b_inner = transposed ? columns : 1;
+          tile.b_column = transposed ? 1 : 11;
+          tile.c = result.data();
+          tile.rows = tile.c_column = rows;
+          tile.columns = columns;
+          tile.inner = 11;
+          kernel->floats.multiply(tile);
+          EXPECT_EQ(result.back(), 9.0f) << "written beyond the result";
+          result.pop_back();
+          expect_close(result, expected, 1e-6, kernel->name);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rosin::engines
