@@ -167,6 +167,6 @@ template <class T> bool all_finite(const T* x, int64_t count) {
 }
 
 template <class T> constexpr TypedKernels<T> typed_kernels() {
-  return {&multiply_tiles<T>,   &max_forward_run<T>,   &max_backward_run<T>,
-          &mean_forward_run<T>, &mean_backward_run<T>, &all_finite<T>};
+  return {&multiply_tiles<T>,    &max_forward_run<T>, &max_backward_run<T>, &mean_forward_run<T>,
+          &mean_backward_run<T>, &all_finite<T>,      &transform_lines<T>};
 }
