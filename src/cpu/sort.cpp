@@ -116,7 +116,7 @@ template <class T> class SortCall final : public Call {
     int32_t* places;
   };
 
-  static constexpr int64_t worth_radix = 256, block = 64;
+  static constexpr int64_t worth_radix = 256, block = 64, few = 16, part = 16;
 
   // Items that are looked at together for those wanted: the sooner the first time, the less of a short line is copied.
   static int64_t spare_items(int64_t size) { return std::clamp<int64_t>(size / 16, 32, 1024); }
@@ -165,7 +165,7 @@ template <class T> class SortCall final : public Call {
 
   // Few of many: what comes after the last of those wanted so far is passed over.
   void select(Item* items, const T* line) const {
-    if (wanted_ == 0) return;
+    if (wanted_ <= few) return select_few(items, line);
     int64_t found = 0;
     bool full = false;
     Number last{};  // of those wanted
@@ -182,6 +182,28 @@ template <class T> class SortCall final : public Call {
     });
     if (found > wanted_) keep_wanted(items, found);
     std::sort(items, items + wanted_);
+  }
+
+  // So few that they stay in order: each new one moves those behind it.
+  void select_few(Item* items, const T* line) const {
+    if (wanted_ == 0) return;
+    int64_t found = 0;
+    Number last{};
+    each_block(line, [&](const Number* x, int64_t at, int64_t count) {
+      if (found == wanted_ && !any_before(x, count, last)) return;
+      for (int64_t i = 0; i < count; i += part) {
+        if (found == wanted_ && i + part <= count && !any_before(x + i, part, last)) continue;
+        for (int64_t j = i; j < std::min(i + part, count); ++j) insert(items, found, item(x[j], at + j));
+        if (found == wanted_) last = static_cast<Number>(line[items[wanted_ - 1].place() * x_.inner]);
+      }
+    });
+  }
+
+  void insert(Item* items, int64_t& found, Item added) const {
+    if (found == wanted_ && !(added < items[wanted_ - 1])) return;
+    int64_t to = found == wanted_ ? wanted_ - 1 : found++;
+    for (; to > 0 && added < items[to - 1]; --to) items[to] = items[to - 1];
+    items[to] = added;
   }
 
   // The last one of those wanted stands at the end of them.

@@ -61,7 +61,7 @@ void expect_sorted(int64_t count, Values which, DType type) {
     std::vector<int32_t> wanted = sorted_places(values, descending);
     const std::string about = to_string(type) + std::string(", elements ") + std::to_string(count);
     EXPECT_EQ(argsort(x, 0, descending).to_vector<int32_t>(), wanted) << about;
-    for (const int64_t k : {int64_t{1}, int64_t{3}, count / 5, count / 2, count}) {
+    for (const int64_t k : {int64_t{1}, int64_t{3}, int64_t{16}, int64_t{17}, count / 5, count / 2, count}) {
       if (k < 1 || k > count) continue;
       const std::vector<int32_t> first(wanted.begin(), wanted.begin() + k);
       EXPECT_EQ(topk(x, k, 0, descending).indices.to_vector<int32_t>(), first) << about << ", k " << k;
