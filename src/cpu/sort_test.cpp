@@ -121,5 +121,18 @@ TEST(SortedPlaces, LinesOfEveryDimAndAnyThreads) {
   }
 }
 
+TEST(SortedPlaces, LinesTooLongToBeCopied) {
+  const int64_t count = 70001;
+  const std::vector<double> values = drawn(2 * count, Values::many);
+  const Array x = reshape(cast(Array(values, {2 * count}), Float32), {2, count});
+  const auto found = topk(x, 20, 1).indices.to_vector<int32_t>();
+  for (int64_t i = 0; i < 2; ++i) {
+    std::vector<double> line;
+    for (int64_t j = 0; j < count; ++j) line.push_back(values[static_cast<size_t>(2 * j + i)]);
+    const std::vector<int32_t> wanted = sorted_places(line, true);
+    for (size_t j = 0; j < 20; ++j) EXPECT_EQ(found[2 * j + static_cast<size_t>(i)], wanted[j]) << i << ' ' << j;
+  }
+}
+
 }  // namespace
 }  // namespace rosin
