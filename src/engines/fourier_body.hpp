@@ -8,13 +8,22 @@ template <class T> struct Several {
   using V = typename Vec<T>::Register;
   V re, im;
 
-  friend Several operator+(Several a, Several b) { return {a.re + b.re, a.im + b.im}; }
-  friend Several operator-(Several a, Several b) { return {a.re - b.re, a.im - b.im}; }
-  friend Several operator*(Several a, T b) { return {a.re * b, a.im * b}; }
-  friend Several operator*(Several a, Pair<T> b) { return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re}; }
-  friend Several operator*(Several a, Several b) { return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re}; }
   Several turned_back() const { return {im, -re}; }  // -i times it
 };
+
+// Not friends: g++ 12 compiles those of templates for any processor.
+template <class T> Several<T> operator+(const Several<T>& a, const Several<T>& b) { return {a.re + b.re, a.im + b.im}; }
+template <class T> Several<T> operator-(const Several<T>& a, const Several<T>& b) { return {a.re - b.re, a.im - b.im}; }
+template <class T> Several<T> operator*(const Several<T>& a, const Several<T>& b) {
+  return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+}
+template <class T> Several<T> operator*(const Several<T>& a, const Pair<T>& b) {
+  return a * Several<T>{Vec<T>::splat(&b.re), Vec<T>::splat(&b.im)};
+}
+template <class T> Several<T> scaled(const Several<T>& a, const T& b) {
+  const auto by = Vec<T>::splat(&b);
+  return {a.re * by, a.im * by};
+}
 
 /// The first and second half of what is `i` of one and `i` of the other; and the way back.
 template <class V, size_t... i> V even_lanes(V a, V b, std::index_sequence<i...>) {
@@ -61,7 +70,7 @@ template <class T> Several<T> load_pairs(const T* from, int64_t count) {
   }
   return {even_lanes(a, b, EachLane<T>{}), odd_lanes(a, b, EachLane<T>{})};
 }
-template <class T> void store_pairs(T* to, Several<T> x, int64_t count) {
+template <class T> void store_pairs(T* to, const Several<T>& x, int64_t count) {
   using R = Vec<T>;
   constexpr int64_t lanes = R::lanes;
   const auto a = first_pairs(x.re, x.im, EachLane<T>{}), b = last_pairs(x.re, x.im, EachLane<T>{});
@@ -80,7 +89,9 @@ template <class T> Several<T> load_lanes(const T* from, bool real, int64_t count
   return {count >= R::lanes ? R::load(from) : R::load(from, R::mask_of(count)), R::zero()};
 }
 
-template <class T> Several<T> swapped_if(bool swapped, Several<T> x) { return swapped ? Several<T>{x.im, x.re} : x; }
+template <class T> Several<T> swapped_if(bool swapped, const Several<T>& x) {
+  return swapped ? Several<T>{x.im, x.re} : x;
+}
 
 /// Numbers number `first` and following of some lines, one for each lane, into as many elements of `x`.
 template <class T> void load_square(const FourierLines<T>& f, const T* in, int64_t count, Several<T>* x) {
@@ -124,8 +135,8 @@ template <class T> Several<T> load_each(const FourierLines<T>& f, const T* in, i
   }
   return swapped_if(f.in.swapped, x);
 }
-template <class T> void store_each(const FourierLines<T>& f, Several<T> y, T* out, int64_t count) {
-  y = swapped_if(f.out.swapped, y);
+template <class T> void store_each(const FourierLines<T>& f, const Several<T>& found, T* out, int64_t count) {
+  const Several<T> y = swapped_if(f.out.swapped, found);
   for (int64_t lane = 0; lane < count; ++lane) {
     out[2 * lane * f.out.line] = y.re[lane];
     out[2 * lane * f.out.line + 1] = y.im[lane];
@@ -178,9 +189,9 @@ template <class T, int radix> [[gnu::always_inline]] inline void transform_few(S
     Several<T> even[4] = {v[0], v[2], v[4], v[6]}, odd[4] = {v[1], v[3], v[5], v[7]};
     transform_few<T, 4>(even, roots);
     transform_few<T, 4>(odd, roots);
-    odd[1] = (odd[1] + odd[1].turned_back()) * half;
+    odd[1] = scaled(odd[1] + odd[1].turned_back(), half);
     odd[2] = odd[2].turned_back();
-    odd[3] = (odd[3].turned_back() - odd[3]) * half;
+    odd[3] = scaled(odd[3].turned_back() - odd[3], half);
 #pragma GCC unroll 4
     for (int k = 0; k < 4; ++k) {
       v[k] = even[k] + odd[k];
@@ -198,11 +209,11 @@ template <class T, int radix> [[gnu::always_inline]] inline void transform_few(S
     }
 #pragma GCC unroll 6
     for (int k = 1; k <= half; ++k) {
-      Several<T> even = before, odd = differences[0] * roots[k].im;
+      Several<T> even = before, odd = scaled(differences[0], roots[k].im);
 #pragma GCC unroll 6
-      for (int j = 1; j <= half; ++j) even = even + sums[j - 1] * roots[j * k % radix].re;
+      for (int j = 1; j <= half; ++j) even = even + scaled(sums[j - 1], roots[j * k % radix].re);
 #pragma GCC unroll 6
-      for (int j = 2; j <= half; ++j) odd = odd + differences[j - 1] * roots[j * k % radix].im;
+      for (int j = 2; j <= half; ++j) odd = odd + scaled(differences[j - 1], roots[j * k % radix].im);
       v[k] = even + odd;
       v[radix - k] = even - odd;
     }
