@@ -108,16 +108,7 @@ class Integers {
   Integers(const void* data, DType type) : data_(data), type_(type) {}
 
   int64_t operator[](int64_t i) const {
-    switch (type_) {
-      case DType::Int32: return static_cast<const int32_t*>(data_)[i];
-      case DType::Int64: return static_cast<const int64_t*>(data_)[i];
-      case DType::UInt64: return static_cast<const int64_t*>(data_)[i];
-      case DType::UInt32: return static_cast<const uint32_t*>(data_)[i];
-      case DType::UInt16: return static_cast<const uint16_t*>(data_)[i];
-      case DType::Int16: return static_cast<const int16_t*>(data_)[i];
-      case DType::Int8: return static_cast<const int8_t*>(data_)[i];
-      default: return static_cast<const uint8_t*>(data_)[i];
-    }
+    return typed([i](const auto* data) { return static_cast<int64_t>(data[i]); });
   }
 
   /// The index into a dim of `size` elements, counted from the end when negative. Error (argument) outside.
@@ -131,10 +122,50 @@ class Integers {
                                          "; indices count from 0, negative ones from the end");
   }
 
+  /// The same of `count` indices from `first` on.
+  void places(std::string_view op, int64_t first, int64_t count, int64_t size, int64_t* out) const {
+    const bool inside = typed([&](const auto* data) {
+      const auto last = static_cast<uint64_t>(size - 1);
+      uint64_t wrong = 0;  // its first bit is that of a place or of its distance to the last one
+      for (int64_t i = 0; i < count; ++i) {
+        const auto index = static_cast<int64_t>(data[first + i]);
+        out[i] = index + ((index >> 63) & size);
+        wrong |= static_cast<uint64_t>(out[i]) | (last - static_cast<uint64_t>(out[i]));
+      }
+      return wrong >> 63 == 0;
+    });
+    for (int64_t i = 0; !inside && i < count; ++i) place(op, first + i, size);  // throws
+  }
+
  private:
+  template <class F> std::invoke_result_t<F, const int32_t*> typed(F&& f) const {
+    switch (type_) {
+      case DType::Int32: return f(static_cast<const int32_t*>(data_));
+      case DType::Int64: return f(static_cast<const int64_t*>(data_));
+      case DType::UInt64: return f(static_cast<const int64_t*>(data_));
+      case DType::UInt32: return f(static_cast<const uint32_t*>(data_));
+      case DType::UInt16: return f(static_cast<const uint16_t*>(data_));
+      case DType::Int16: return f(static_cast<const int16_t*>(data_));
+      case DType::Int8: return f(static_cast<const int8_t*>(data_));
+      default: return f(static_cast<const uint8_t*>(data_));
+    }
+  }
+
   const void* data_;
   DType type_;
 };
+
+/// Calls f(places, first, count) for some of the indices [first, last) at a time, in their order.
+template <class F>
+void each_places(const Integers& indices, std::string_view op, int64_t first, int64_t last, int64_t size, F&& f) {
+  constexpr int64_t most = 512;
+  int64_t places[most];
+  for (; first < last; first += most) {
+    const int64_t count = std::min(most, last - first);
+    indices.places(op, first, count, size, places);
+    f(static_cast<const int64_t*>(places), first, count);
+  }
+}
 
 /// An array seen from one dim: the sizes before it, its own, and after it.
 struct Lines {

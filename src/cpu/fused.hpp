@@ -164,6 +164,7 @@ class FusedKernel {
   void run_instr(const Ready& instr, const Strip& strip, State& state) const;
   void apply(const Ready& instr, const Strip& strip, State& state) const;
   void load(const Ready& instr, const Strip& strip, State& state) const;
+  static void gather(const Load& port, const unsigned char* memory, int64_t begin, int64_t count, unsigned char* out);
   void load_runs(const Ready& instr, const Strip& strip, State& state) const;
   const unsigned char* from_panel(const Load& load, const unsigned char* memory, const Strip& strip,
                                   unsigned char* room, State& state) const;

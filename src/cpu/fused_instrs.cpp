@@ -76,6 +76,20 @@ void gather_run(void* out, const unsigned char* x, int64_t stride, int64_t count
     }
 }
 
+/// Runs of two elements, as parts of complex numbers are: out[2 i + j] = x[i * stride + j * step].
+template <class T> void gather_pairs(T* out, const T* x, int64_t step, int64_t stride, int64_t count) {
+  const auto walk = [=](int64_t from_step, int64_t from_stride) __attribute__((always_inline)) {
+    for (int64_t i = 0; i < count; ++i) {
+      out[2 * i] = x[i * from_stride];
+      out[2 * i + 1] = x[i * from_stride + from_step];
+    }
+  };
+  if (step == 0 && stride == 1) walk(0, 1);
+  else if (step == 0 && stride == 2) walk(0, 2);
+  else if (step == -1 && stride == 2) walk(-1, 2);
+  else walk(step, stride);
+}
+
 /// Walks elements [begin, begin + count) of dims (sizes, strides) run by run along dim 0.
 /// f(done, offset, length): elements done so far, memory offset of the run, its length.
 template <class F>
@@ -165,6 +179,28 @@ void FusedKernel::load_runs(const Ready& instr, const Strip& strip, State& state
            });
 }
 
+/// Elements [begin, begin + count) of a strided load.
+void FusedKernel::gather(const Load& port, const unsigned char* memory, int64_t begin, int64_t count,
+                         unsigned char* out) {
+  const auto size = static_cast<int64_t>(size_of(port.storage));
+  const bool pairs = port.dims > 1 && port.sizes[0] == 2 && begin % 2 == 0 && count % 2 == 0;
+  if (pairs && (size == 4 || size == 8)) {
+    for_runs(port.dims - 1, port.sizes + 1, port.strides + 1, begin / 2, count / 2,
+             [&](int64_t done, int64_t offset, int64_t length) {
+               const auto typed = [&]<class T>(T*) {
+                 gather_pairs(reinterpret_cast<T*>(out) + 2 * done, reinterpret_cast<const T*>(memory) + offset,
+                              port.strides[0], port.strides[1], length);
+               };
+               if (size == 4) typed(static_cast<uint32_t*>(nullptr));
+               else typed(static_cast<uint64_t*>(nullptr));
+             });
+    return;
+  }
+  for_runs(port.dims, port.sizes, port.strides, begin, count, [&](int64_t done, int64_t offset, int64_t length) {
+    gather_run(out + done * size, memory + offset * size, port.strides[0], length, static_cast<size_t>(size));
+  });
+}
+
 void FusedKernel::load(const Ready& instr, const Strip& strip, State& state) const {
   if (instr.per_run) return load_runs(instr, strip, state);
   const Load& port = loads_[instr.port];
@@ -198,10 +234,7 @@ void FusedKernel::load(const Ready& instr, const Strip& strip, State& state) con
   }
   // A repeated pattern is gathered once and doubled.
   const int64_t gathered = port.access == Access::repeated ? std::min(count, port.period) : count;
-  for_runs(port.dims, port.sizes, port.strides, begin, gathered, [&](int64_t done, int64_t offset, int64_t length) {
-    gather_run(static_cast<unsigned char*>(raw) + static_cast<size_t>(done) * size,
-               memory + offset * static_cast<int64_t>(size), port.strides[0], length, size);
-  });
+  gather(port, memory, begin, gathered, static_cast<unsigned char*>(raw));
   if (gathered > 0) repeat(raw, static_cast<size_t>(gathered) * size, static_cast<size_t>(count) * size);
   if (converts) convert_elements(slot, storage_of(port.type), raw, port.storage, count);
 }

@@ -5,6 +5,10 @@
 namespace rosin::cpu {
 namespace {
 
+template <class T> void take_elements(T* out, const T* x, const int64_t* places, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) out[i] = x[places[i]];
+}
+
 // x (inner, n, outer), indices (m) -> (inner, m, outer).
 template <class T> class GatherCall final : public Call {
  public:
@@ -13,37 +17,40 @@ template <class T> class GatherCall final : public Call {
         indices_(spec.operands[1].shape.count()), rows_(Pieces::of(indices_ * x_.outer, x_.inner)) {}
 
   int64_t chunks() const override { return rows_.count(); }
+  size_t scratch_bytes() const override { return x_.outer > 1 ? static_cast<size_t>(indices_) * sizeof(int64_t) : 0; }
+
+  /// Indices that are used again and again are looked at once.
+  void begin(const CallData& data) override {
+    if (x_.outer <= 1) return;
+    Integers(data.operands[1], index_type_).places(op_, 0, indices_, x_.size, static_cast<int64_t*>(data.scratch));
+  }
 
   void run(int64_t chunk, const CallData& data) override {
     const T* x = static_cast<const T*>(data.operands[0]);
-    const Integers indices(data.operands[1], index_type_);
     T* out = static_cast<T*>(data.result);
     for (int64_t row = rows_.first(chunk); row < rows_.last(chunk);) {
       const int64_t outer = row / indices_, first = row - outer * indices_;
       const int64_t last = std::min(indices_, rows_.last(chunk) - outer * indices_);
-      const T* from = x + outer * x_.size * x_.inner;
-      if (x_.inner == 1) take_elements(out + row, from, indices, first, last);
-      else take_rows(out + row * x_.inner, from, indices, first, last);
+      const T* const from = x + outer * x_.size * x_.inner;
+      T* const to = out + outer * indices_ * x_.inner;
+      const auto take = [&](const int64_t* places, int64_t begin, int64_t count) {
+        if (x_.inner == 1) take_elements(to + begin, from, places, count);
+        else take_rows(to + begin * x_.inner, from, places, count);
+      };
+      if (x_.outer > 1) take(static_cast<const int64_t*>(data.scratch) + first, first, last - first);
+      else each_places(Integers(data.operands[1], index_type_), op_, first, last, x_.size, take);
       row += last - first;
     }
   }
 
  private:
-  void take_elements(T* out, const T* x, const Integers& indices, int64_t first, int64_t last) const {
-    for (int64_t i = first; i < last; ++i) *out++ = x[indices.place(op_, i, x_.size)];
-  }
-
   // Rows stand anywhere: those that are wanted soon are asked for.
-  void take_rows(T* out, const T* x, const Integers& indices, int64_t first, int64_t last) const {
+  void take_rows(T* out, const T* x, const int64_t* places, int64_t count) const {
     constexpr int64_t ahead = 8, most_lines = 8, line = 64 / static_cast<int64_t>(sizeof(T));
-    for (int64_t i = first; i < last; ++i, out += x_.inner) {
-      const int64_t soon = i + ahead < last ? indices[i + ahead] : 0;
-      if (soon > 0 && soon < x_.size) {
-        for (int64_t at = 0; at < std::min(x_.inner, most_lines * line); at += line) {
-          __builtin_prefetch(x + soon * x_.inner + at);
-        }
-      }
-      std::memcpy(out, x + indices.place(op_, i, x_.size) * x_.inner, static_cast<size_t>(x_.inner) * sizeof(T));
+    for (int64_t i = 0; i < count; ++i, out += x_.inner) {
+      const T* const soon = x + places[std::min(i + ahead, count - 1)] * x_.inner;
+      for (int64_t at = 0; at < std::min(x_.inner, most_lines * line); at += line) __builtin_prefetch(soon + at);
+      std::memcpy(out, x + places[i] * x_.inner, static_cast<size_t>(x_.inner) * sizeof(T));
     }
   }
 
@@ -59,28 +66,40 @@ template <class T> class TakeCall final : public Call {
  public:
   TakeCall(const CallSpec& spec, int dim)
       : op_(spec.op->name), index_type_(spec.operands[1].type), x_(lines_of(spec.operands[0].shape, dim)),
-        taken_(spec.operands[1].shape[dim]), rows_(Pieces::of(taken_ * x_.outer, x_.inner)) {}
+        taken_(spec.operands[1].shape[dim]), lines_(Pieces::of(taken_ * x_.outer, x_.inner)) {}
 
-  int64_t chunks() const override { return rows_.count(); }
+  int64_t chunks() const override { return lines_.count(); }
 
   void run(int64_t chunk, const CallData& data) override {
     const Integers indices(data.operands[1], index_type_);
-    T* out = static_cast<T*>(data.result);
-    for (int64_t row = rows_.first(chunk); row < rows_.last(chunk); ++row) {
-      const T* x = static_cast<const T*>(data.operands[0]) + row / taken_ * x_.size * x_.inner;
-      for (int64_t i = 0; i < x_.inner; ++i) {
-        const int64_t element = row * x_.inner + i;
-        out[element] = x[indices.place(op_, element, x_.size) * x_.inner + i];
+    const T* const x = static_cast<const T*>(data.operands[0]);
+    T* const out = static_cast<T*>(data.result);
+    const int64_t inner = x_.inner, first = lines_.first(chunk) * inner, last = lines_.last(chunk) * inner;
+    each_places(indices, op_, first, last, x_.size, [&](const int64_t* places, int64_t begin, int64_t count) {
+      // Stretches of one line, or of a row of lines beside each other.
+      const int64_t length = inner == 1 ? taken_ : inner;
+      int64_t stretch = begin / length, at = begin % length;
+      for (int64_t done = 0; done < count; ++stretch, at = 0) {
+        const int64_t some = std::min(count - done, length - at);
+        const int64_t outer = inner == 1 ? stretch : stretch / taken_;
+        const T* const from = x + outer * x_.size * inner;
+        if (inner == 1) take_elements(out + begin + done, from, places + done, some);
+        else take_beside(out + begin + done, from + at, places + done, some);
+        done += some;
       }
-    }
+    });
   }
 
  private:
+  void take_beside(T* out, const T* x, const int64_t* places, int64_t count) const {
+    for (int64_t i = 0; i < count; ++i) out[i] = x[places[i] * x_.inner + i];
+  }
+
   std::string_view op_;
   DType index_type_;
   Lines x_;
   int64_t taken_;
-  Pieces rows_;
+  Pieces lines_;
 };
 
 // labels (m) -> Bool (classes, m).

@@ -127,6 +127,61 @@ TEST(RowMoves, AnyNumberOfThreadsGivesTheSameBits) {
   set_num_threads(0);
 }
 
+struct AlongCase {
+  int64_t inner, size, outer, taken;
+};
+constexpr AlongCase along_cases[] = {{1, 7, 1, 3},      {1, 100, 700, 1},  {1, 100, 3, 1500}, {1, 600, 40, 513},
+                                     {5, 9, 300, 2},    {700, 30, 2, 3},   {33, 40, 3, 50},   {2, 100, 7, 1000},
+                                     {513, 20, 1, 513}, {1, 127, 2000, 7}, {3, 1, 5, 4}};
+
+/// Of x (inner, size, outer) where indices (inner, taken, outer) say.
+std::vector<double> taken_along(const AlongCase& c, const std::vector<double>& x, const std::vector<int32_t>& at) {
+  std::vector<double> found;
+  for (int64_t o = 0; o < c.outer; ++o) {
+    for (int64_t k = 0; k < c.taken; ++k) {
+      for (int64_t i = 0; i < c.inner; ++i) {
+        const int64_t row = static_cast<int64_t>(row_of(at[found.size()], c.size));
+        found.push_back(x[static_cast<size_t>((o * c.size + row) * c.inner + i)]);
+      }
+    }
+  }
+  return found;
+}
+
+TEST(RowMoves, ElementsAreTakenAlongADim) {
+  for (const AlongCase& c : along_cases) {
+    const int64_t count = c.inner * c.taken * c.outer;
+    const auto values = drawn(c.inner * c.size * c.outer, 100);
+    const auto at = places(count, c.size);
+    const auto wanted = taken_along(c, values, at);
+    const Array indices = reshape(Array(at, {count}), {c.inner, c.taken, c.outer});
+    for (const DType type : types) {
+      const Array x = cast(reshape(Array(values, {c.inner * c.size * c.outer}), {c.inner, c.size, c.outer}), type);
+      EXPECT_EQ(take_along(x, indices, 1).to_vector<double>(), wanted) << to_string(type) << ' ' << c.inner;
+      EXPECT_EQ(take_along(x, cast(indices, Int64), 1).to_vector<double>(), wanted)
+          << to_string(type) << ' ' << c.inner;
+    }
+    const Array x = reshape(Array(values, {c.inner * c.size * c.outer}), {c.inner, c.size, c.outer});
+    if (c.size <= 127) {
+      EXPECT_EQ(take_along(x, cast(indices, Int8), 1).to_vector<double>(), wanted) << c.inner;
+    }
+    const Array line = slice(reshape(indices, {count}), 0, 0, std::min<int64_t>(count, c.taken));
+    const Array columns = expand(reshape(line, {1, -1, 1}), {c.inner, line.size(0), c.outer});
+    EXPECT_EQ(gather(x, line, 1).to_vector<double>(), take_along(x, columns, 1).to_vector<double>()) << c.inner;
+  }
+}
+
+TEST(RowMoves, APlaceOutsideOfALineIsRefused) {
+  for (const int32_t place : {100, -101, 1 << 30, -(1 << 30)}) {
+    std::vector<int32_t> at = places(6000, 100);
+    at[5432] = place;
+    const Array lines = zeros({100, 20}), columns = zeros({20, 100});
+    EXPECT_THROW(eval(gather(lines, Array(at, {6000}), 0)), Error) << place;
+    EXPECT_THROW(eval(take_along(lines, Array(at, {300, 20}), 0)), Error) << place;
+    EXPECT_THROW(eval(take_along(columns, Array(at, {20, 300}), 1)), Error) << place;
+  }
+}
+
 TEST(RowMoves, APlaceOutsideIsRefused) {
   for (const int32_t place : {4096, -4097}) {
     std::vector<int32_t> at = places(5000, 4096);

@@ -61,7 +61,9 @@ class ScatterCut {
     std::fill_n(sorted.ends, rows_.count() + 1, int64_t{0});
     const auto each_update = [&](auto&& f) {
       for (int64_t outer = 0; outer < target_.outer; ++outer) {
-        for (int64_t k = 0; k < indices_; ++k) f({k, outer * target_.size + indices.place(op, k, target_.size)});
+        each_places(indices, op, 0, indices_, target_.size, [&](const int64_t* places, int64_t k, int64_t count) {
+          for (int64_t i = 0; i < count; ++i) f({k + i, outer * target_.size + places[i]});
+        });
       }
     };
     each_update([&](Update update) { ++sorted.ends[update.row / rows_.step + 1]; });
@@ -78,10 +80,10 @@ class ScatterCut {
     blocks_.each(chunk, [&](int64_t outer, int64_t first, int64_t count) {
       const int64_t start = outer * target_.size * target_.inner + first;
       for (int64_t j = 0; j < target_.size; ++j) fresh(start + j * target_.inner, count);
-      for (int64_t k = 0; k < indices_; ++k) {
-        add(start + indices.place(op, k, target_.size) * target_.inner, (outer * indices_ + k) * target_.inner + first,
-            count);
-      }
+      each_places(indices, op, 0, indices_, target_.size, [&](const int64_t* places, int64_t k, int64_t some) {
+        int64_t from = (outer * indices_ + k) * target_.inner + first;
+        for (int64_t i = 0; i < some; ++i, from += target_.inner) add(start + places[i] * target_.inner, from, count);
+      });
     });
   }
 
@@ -147,8 +149,12 @@ template <class T, bool add> class ScatterCall final : public Call {
     if constexpr (add) {
       Computed<T>* out = sums<T>(data);
       const auto plus_update = [&](int64_t to, int64_t from, int64_t count) {
-        for (int64_t i = 0; i < count; ++i)
-          out[to + i] = plus(out[to + i], static_cast<Computed<T>>(updates[from + i]));
+        const auto walk = [&](int64_t length) __attribute__((always_inline)) {
+          for (int64_t i = 0; i < length; ++i)
+            out[to + i] = plus(out[to + i], static_cast<Computed<T>>(updates[from + i]));
+        };
+        if (count == LineBlocks::width) walk(LineBlocks::width);
+        else walk(count);
       };
       cut_.each(chunk, op_, indices(data), sorted(data), beginning(out, data), plus_update);
       cut_.each_stretch(chunk, [&](int64_t at, int64_t count) { round_row<T>(data, at, count); });
@@ -236,10 +242,12 @@ template <class T> class AddAlongCall final : public Call {
       for (int64_t j = 0; j < out_.size; ++j) std::fill_n(out + start + j * out_.inner, count, Computed<T>{});
       for (int64_t k = 0; k < indices_; ++k) {
         const int64_t from = (outer * indices_ + k) * out_.inner + first;
-        for (int64_t i = 0; i < count; ++i) {
-          Computed<T>& sum = out[start + indices.place(op_, from + i, out_.size) * out_.inner + i];
-          sum = plus(sum, static_cast<Computed<T>>(updates[from + i]));
-        }
+        each_places(indices, op_, from, from + count, out_.size, [&](const int64_t* places, int64_t, int64_t) {
+          for (int64_t i = 0; i < count; ++i) {  // at most a block
+            Computed<T>& sum = out[start + places[i] * out_.inner + i];
+            sum = plus(sum, static_cast<Computed<T>>(updates[from + i]));
+          }
+        });
       }
       for (int64_t j = 0; j < out_.size; ++j) round_row<T>(data, start + j * out_.inner, count);
     });

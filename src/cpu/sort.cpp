@@ -83,26 +83,31 @@ template <class T> class SortCall final : public Call {
         type_(spec.operands[0].type), lines_(cut(x_)) {
     if (wanted_ <= x_.size / 4) kept_ = std::min(x_.size, 2 * wanted_ + spare_items(x_.size));
     else kept_ = wanted_ == x_.size && wanted_ >= worth_radix ? 2 * x_.size : x_.size;
+    constexpr int64_t most_copied = 1 << 16;
+    if (x_.inner > 1 && x_.size > 1) beside_ = std::min({int64_t{16}, x_.inner, most_copied / x_.size});
   }
 
   int64_t chunks() const override { return lines_.count(); }
-  size_t scratch_bytes() const override { return static_cast<size_t>(lines_.count() * kept_) * sizeof(Item); }
+  size_t scratch_bytes() const override { return static_cast<size_t>(lines_.count()) * chunk_bytes(); }
 
   void run(int64_t chunk, const CallData& data) override {
     const T* x = static_cast<const T*>(data.operands[0]);
     const Wanted wanted = data.results
                               ? Wanted{static_cast<T*>(data.results[0]), static_cast<int32_t*>(data.results[1])}
                               : Wanted{nullptr, static_cast<int32_t*>(data.result)};
-    Item* items = static_cast<Item*>(data.scratch) + chunk * kept_;
-    for (int64_t line = lines_.first(chunk); line < lines_.last(chunk); ++line) {
-      const int64_t outer = line / x_.inner, inner = line % x_.inner;
-      const T* from = x + outer * x_.size * x_.inner + inner;
-      order(items, from);
-      const int64_t to = outer * wanted_ * x_.inner + inner;
-      for (int64_t i = 0; wanted.values && i < wanted_; ++i) {
-        wanted.values[to + i * x_.inner] = from[items[i].place() * x_.inner];
+    auto* const scratch = static_cast<unsigned char*>(data.scratch) + static_cast<size_t>(chunk) * chunk_bytes();
+    Item* const items = reinterpret_cast<Item*>(scratch);
+    T* const copies = reinterpret_cast<T*>(items + kept_);
+    for (int64_t first = lines_.first(chunk), count = 0; first < lines_.last(chunk); first += count) {
+      const int64_t outer = first / x_.inner, inner = first % x_.inner;
+      const T* const from = x + outer * x_.size * x_.inner + inner;
+      count = std::min({std::max<int64_t>(beside_, 1), x_.inner - inner, lines_.last(chunk) - first});
+      if (beside_ > 0) copy_beside(from, count, copies);
+      for (int64_t i = 0; i < count; ++i) {
+        const Line line = beside_ > 0 ? Line{copies + i * x_.size, 1} : Line{from + i, x_.inner};
+        order(items, line);
+        write(wanted, items, line, outer * wanted_ * x_.inner + inner + i);
       }
-      for (int64_t i = 0; wanted.places && i < wanted_; ++i) wanted.places[to + i * x_.inner] = items[i].place();
     }
   }
 
@@ -116,7 +121,13 @@ template <class T> class SortCall final : public Call {
     int32_t* places;
   };
 
-  static constexpr int64_t worth_radix = 256, block = 64;
+  struct Line {
+    const T* first;
+    int64_t step;
+    T operator[](int64_t i) const { return first[i * step]; }
+  };
+
+  static constexpr int64_t worth_radix = 256, block = 64, few = 16, part = 16;
 
   // Items that are looked at together for those wanted: the sooner the first time, the less of a short line is copied.
   static int64_t spare_items(int64_t size) { return std::clamp<int64_t>(size / 16, 32, 1024); }
@@ -129,31 +140,48 @@ template <class T> class SortCall final : public Call {
     return pieces;
   }
 
+  size_t chunk_bytes() const {
+    const size_t bytes = static_cast<size_t>(kept_) * sizeof(Item) + static_cast<size_t>(beside_ * x_.size) * sizeof(T);
+    return (bytes + 63) / 64 * 64;
+  }
+
+  // Lines beside each other share lines of the cache: some become lines that stand one after the other.
+  void copy_beside(const T* from, int64_t count, T* to) const {
+    for (int64_t j = 0; j < x_.size; ++j, from += x_.inner) {
+      for (int64_t i = 0; i < count; ++i) to[i * x_.size + j] = from[i];
+    }
+  }
+
+  void write(const Wanted& wanted, const Item* items, const Line& line, int64_t to) const {
+    for (int64_t i = 0; wanted.values && i < wanted_; ++i) wanted.values[to + i * x_.inner] = line[items[i].place()];
+    for (int64_t i = 0; wanted.places && i < wanted_; ++i) wanted.places[to + i * x_.inner] = items[i].place();
+  }
+
   Item item(Number value, int64_t place) const { return Item(ascending_key<Key>(value) ^ flip_, place); }
 
   // Calls f(numbers, first place, count) block by block.
-  template <class F> void each_block(const T* line, F&& f) const {
+  template <class F> void each_block(const Line& line, F&& f) const {
     Number buffer[block];
     for (int64_t at = 0; at < x_.size; at += block) {
       const int64_t count = std::min(block, x_.size - at);
-      const T* from = line + at * x_.inner;
+      const T* from = line.first + at * line.step;
       if constexpr (std::is_same_v<T, Number>) {
-        if (x_.inner == 1) {
+        if (line.step == 1) {
           f(from, at, count);
           continue;
         }
-      } else if (x_.inner == 1) {
+      } else if (line.step == 1) {
         convert_elements(buffer, DType::Float32, from, type_, count);
         f(static_cast<const Number*>(buffer), at, count);
         continue;
       }
-      for (int64_t i = 0; i < count; ++i) buffer[i] = static_cast<Number>(from[i * x_.inner]);
+      for (int64_t i = 0; i < count; ++i) buffer[i] = static_cast<Number>(from[i * line.step]);
       f(static_cast<const Number*>(buffer), at, count);
     }
   }
 
   // The first wanted items of the line come first, in order.
-  void order(Item* items, const T* line) const {
+  void order(Item* items, const Line& line) const {
     if (wanted_ <= x_.size / 4) return select(items, line);
     each_block(line, [&](const Number* x, int64_t at, int64_t count) {
       for (int64_t i = 0; i < count; ++i) items[at + i] = item(x[i], at + i);
@@ -164,8 +192,8 @@ template <class T> class SortCall final : public Call {
   }
 
   // Few of many: what comes after the last of those wanted so far is passed over.
-  void select(Item* items, const T* line) const {
-    if (wanted_ == 0) return;
+  void select(Item* items, const Line& line) const {
+    if (wanted_ <= few) return select_few(items, line);
     int64_t found = 0;
     bool full = false;
     Number last{};  // of those wanted
@@ -177,11 +205,33 @@ template <class T> class SortCall final : public Call {
         if (found < kept_) continue;
         keep_wanted(items, found);
         full = true;
-        last = static_cast<Number>(line[items[wanted_ - 1].place() * x_.inner]);
+        last = static_cast<Number>(line[items[wanted_ - 1].place()]);
       }
     });
     if (found > wanted_) keep_wanted(items, found);
     std::sort(items, items + wanted_);
+  }
+
+  // So few that they stay in order: each new one moves those behind it.
+  void select_few(Item* items, const Line& line) const {
+    if (wanted_ == 0) return;
+    int64_t found = 0;
+    Number last{};
+    each_block(line, [&](const Number* x, int64_t at, int64_t count) {
+      if (found == wanted_ && !any_before(x, count, last)) return;
+      for (int64_t i = 0; i < count; i += part) {
+        if (found == wanted_ && i + part <= count && !any_before(x + i, part, last)) continue;
+        for (int64_t j = i; j < std::min(i + part, count); ++j) insert(items, found, item(x[j], at + j));
+        if (found == wanted_) last = static_cast<Number>(line[items[wanted_ - 1].place()]);
+      }
+    });
+  }
+
+  void insert(Item* items, int64_t& found, Item added) const {
+    if (found == wanted_ && !(added < items[wanted_ - 1])) return;
+    int64_t to = found == wanted_ ? wanted_ - 1 : found++;
+    for (; to > 0 && added < items[to - 1]; --to) items[to] = items[to - 1];
+    items[to] = added;
   }
 
   // The last one of those wanted stands at the end of them.
@@ -206,7 +256,8 @@ template <class T> class SortCall final : public Call {
   Key flip_;  // of descending order: all bits
   DType type_;
   Pieces lines_;
-  int64_t kept_ = 0;  // items of a chunk
+  int64_t kept_ = 0;    // items of a chunk
+  int64_t beside_ = 0;  // lines of which it makes copies
 };
 
 }  // namespace

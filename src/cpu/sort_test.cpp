@@ -61,7 +61,7 @@ void expect_sorted(int64_t count, Values which, DType type) {
     std::vector<int32_t> wanted = sorted_places(values, descending);
     const std::string about = to_string(type) + std::string(", elements ") + std::to_string(count);
     EXPECT_EQ(argsort(x, 0, descending).to_vector<int32_t>(), wanted) << about;
-    for (const int64_t k : {int64_t{1}, int64_t{3}, count / 5, count / 2, count}) {
+    for (const int64_t k : {int64_t{1}, int64_t{3}, int64_t{16}, int64_t{17}, count / 5, count / 2, count}) {
       if (k < 1 || k > count) continue;
       const std::vector<int32_t> first(wanted.begin(), wanted.begin() + k);
       EXPECT_EQ(topk(x, k, 0, descending).indices.to_vector<int32_t>(), first) << about << ", k " << k;
@@ -118,6 +118,19 @@ TEST(SortedPlaces, LinesOfEveryDimAndAnyThreads) {
       EXPECT_EQ(topk(x, 5, 1).values.to_vector<double>(), top);
     }
     set_num_threads(0);
+  }
+}
+
+TEST(SortedPlaces, LinesTooLongToBeCopied) {
+  const int64_t count = 70001;
+  const std::vector<double> values = drawn(2 * count, Values::many);
+  const Array x = reshape(cast(Array(values, {2 * count}), Float32), {2, count});
+  const auto found = topk(x, 20, 1).indices.to_vector<int32_t>();
+  for (int64_t i = 0; i < 2; ++i) {
+    std::vector<double> line;
+    for (int64_t j = 0; j < count; ++j) line.push_back(values[static_cast<size_t>(2 * j + i)]);
+    const std::vector<int32_t> wanted = sorted_places(line, true);
+    for (size_t j = 0; j < 20; ++j) EXPECT_EQ(found[2 * j + static_cast<size_t>(i)], wanted[j]) << i << ' ' << j;
   }
 }
 

@@ -168,5 +168,5 @@ template <class T> bool all_finite(const T* x, int64_t count) {
 
 template <class T> constexpr TypedKernels<T> typed_kernels() {
   return {&multiply_tiles<T>,   &multiply_dots<T>,     &max_forward_run<T>, &max_backward_run<T>,
-          &mean_forward_run<T>, &mean_backward_run<T>, &all_finite<T>};
+          &mean_forward_run<T>, &mean_backward_run<T>, &all_finite<T>,      &transform_lines<T>};
 }

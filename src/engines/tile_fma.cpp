@@ -5,6 +5,7 @@
 
 #include <immintrin.h>
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -98,6 +99,7 @@ template <> struct Vec<double> {
 
 #include "engines/attention_body.hpp"
 #include "engines/dot_body.hpp"
+#include "engines/fourier_body.hpp"
 #include "engines/pool_body.hpp"
 #include "engines/tile_body.hpp"
 #include "engines/winograd_body.hpp"

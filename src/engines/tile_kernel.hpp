@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "engines/attention_block.hpp"
+#include "engines/fourier_lines.hpp"
 
 namespace rosin::engines {
 
@@ -64,6 +65,7 @@ template <class T> struct TypedKernels {
   void (*mean_forward)(const PoolRun<T>&);
   void (*mean_backward)(const PoolRun<T>&);
   bool (*finite)(const T* x, int64_t count);  // whether no element is infinite or NaN
+  void (*fourier)(const FourierLines<T>&);    // results have the same bits on every processor
 };
 
 /// What winograd.cpp does with one square of pixels, for all its channels: element c of pixel p is pixels[p][c]. `step`

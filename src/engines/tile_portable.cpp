@@ -65,6 +65,7 @@ template <class T> struct Vec {
 
 #include "engines/attention_body.hpp"
 #include "engines/dot_body.hpp"
+#include "engines/fourier_body.hpp"
 #include "engines/pool_body.hpp"
 #include "engines/tile_body.hpp"
 #include "engines/winograd_body.hpp"

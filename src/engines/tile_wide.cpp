@@ -5,6 +5,7 @@
 
 #include <immintrin.h>
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -93,6 +94,7 @@ template <> struct Vec<double> {
 
 #include "engines/attention_body.hpp"
 #include "engines/dot_body.hpp"
+#include "engines/fourier_body.hpp"
 #include "engines/pool_body.hpp"
 #include "engines/tile_body.hpp"
 #include "engines/winograd_body.hpp"

@@ -80,6 +80,15 @@ std::string angle_out(NodeWriting& node) {
   return node.add("Where", {none, zero, turned});
 }
 
+/// The larger size times the root of 1 + ratio^2, where two equal ones, which may be 0 or infinite, have the ratio 1.
+std::string hypotenuse(NodeWriting& node) {
+  const std::string a = node.add("Abs", {node.x(0)}), b = node.add("Abs", {node.x(1)}), one = node.constant(1);
+  const std::string high = node.add("Max", {a, b}), low = node.add("Min", {a, b});
+  const std::string ratio = node.add("Where", {node.add("Equal", {a, b}), one, node.add("Div", {low, high})});
+  const std::string sum = node.add("Add", {node.add("Mul", {ratio, ratio}), one});
+  return node.add("Mul", {high, node.add("Sqrt", {sum})});
+}
+
 std::string modulo(NodeWriting& node) {
   const std::string a = node.x(0), b = node.x(1);
   if (!is_float(node.computed())) return node.add("Mod", {a, b});

@@ -70,6 +70,7 @@ constexpr Export table[] = {
     {"hardsigmoid", hard_sigmoid_out},
     {"hardswish", plain, "HardSwish"},
     {"hardtanh", between_ones},
+    {"hypot", hypotenuse},
     {"is_finite", finite_out},
     {"is_inf", is_infinite_out},
     {"is_nan", is_nan_out},

@@ -71,8 +71,8 @@ inline int64_t axis_of(int64_t dim, int rank) { return rank - 1 - dim; }
 using Write = std::string(NodeWriting& node);
 // export_elementwise.cpp
 Write plain, cos_of_turns_out, square_out, root_below_one, clamp_out, truncated, rounded_alike, not_equal, finite_out,
-    cube_root, power_of_two, exp_less_one, log_of_base_two, log_of_base_ten, log_of_sum, log_of_more, angle_out, modulo,
-    floored_quotient, where_out, cast_out, is_infinite_out, is_nan_out, bitwise_out, shifted_out;
+    cube_root, power_of_two, exp_less_one, log_of_base_two, log_of_base_ten, log_of_sum, log_of_more, angle_out,
+    hypotenuse, modulo, floored_quotient, where_out, cast_out, is_infinite_out, is_nan_out, bitwise_out, shifted_out;
 // export_activation.cpp
 Write hard_sigmoid_out, log_sigmoid_out, between_ones, leaky_relu_out, relu_to_six, elu_out, gelu_out, gelu_sigmoid_out,
     gelu_erf_out, swish_out, tanh_times, selu_out, celu_out, relu_above, log_cosh_out, mish_out, tanh_shrink,

@@ -6,6 +6,7 @@
 #include <rosin/elementwise.hpp>
 #include <rosin/movement.hpp>
 #include <rosin/reduce.hpp>
+#include <rosin/special.hpp>
 
 #include "graph/context.hpp"
 #include "graph/leaf.hpp"
@@ -86,7 +87,7 @@ Array joined(const Array& re, const Array& im) {
 }
 
 Array drop_first(const Array& x) { return reshape(x, without_first(x.shape())); }
-Array magnitude(const Array& parts) { return norm(parts, {0}); }
+Array magnitude(const Array& parts) { return hypot(part(parts, 0), part(parts, 1)); }
 
 void require_complex(const Op& op, const Array& z) {
   require(op, z);

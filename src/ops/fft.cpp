@@ -23,23 +23,26 @@ namespace {
 
 Array transformed(const Array& parts, const FourierAttributes& how);
 
-const Op& fourier_op = (*register_op({.name = "fourier",
-                                      .kind = Kind::routine,
-                                      .operands = 1,
-                                      .doc = "unscaled discrete Fourier transform along a dim, of parts",
-                                      .routine = Routine::fourier,
-                                      .attribute_words = 1}))
-                           .with_gradient([](Backward& b) {
-                             const auto how = b.attributes<FourierAttributes>();
-                             b.give(0, transformed(b.gradient, {how.dim, 1 - how.inverse}));
-                           });
+const Op& fourier_op =
+    (*register_op({.name = "fourier",
+                   .kind = Kind::routine,
+                   .operands = 1,
+                   .doc = "unscaled discrete Fourier transform along a dim, of parts; of real numbers "
+                          "where the first dim has size 1",
+                   .routine = Routine::fourier,
+                   .attribute_words = 1}))
+        .with_gradient([](Backward& b) {
+          const auto how = b.attributes<FourierAttributes>();
+          const Array back = transformed(b.gradient, {how.dim, 1 - how.inverse});
+          b.give(0, slice(back, 0, 0, b.in(0).size(0)));
+        });
 
 Array transformed(const Array& parts, const FourierAttributes& how) {
-  return record_one(fourier_op, parts, parts.dtype(), parts.shape(), Attributes::of(how));
+  return record_one(fourier_op, parts, parts.dtype(), with_dims(parts.shape(), 0, 1, {2}), Attributes::of(how));
 }
 
-/// x as complex numbers on the CPU.
-Array complex_of(std::string_view op, const Array& x) {
+/// The parts of x on the CPU; of real numbers their real ones alone.
+Array parts_of(std::string_view op, const Array& x) {
   require(fourier_op, x);
   const DType type = x.dtype();
   if (type == Float16 || type == BFloat16) {
@@ -47,9 +50,14 @@ Array complex_of(std::string_view op, const Array& x) {
            "convert it with cast(x, Float32)");
   }
   const Array there = transferred(x, 0);
-  if (is_complex(type)) return there;
-  const Array real = is_float(type) ? there : cast(there, Float32);
-  return complex(real, zeros_like(real));
+  if (is_complex(type)) return view_as_real(there);
+  if (x.rank() == Shape::max_rank) return view_as_real(complex(there, 0));  // says what it takes
+  return reshape(is_float(type) ? there : cast(there, Float32), with_dims(x.shape(), 0, 0, {1}));
+}
+
+/// Of parts, which may be real ones alone.
+Array complex_of(const Array& parts) {
+  return parts.size(0) == 2 ? view_as_complex(parts) : complex(reshape(parts, with_dims(parts.shape(), 0, 1, {})), 0);
 }
 
 /// What a transform of `count` elements is divided by.
@@ -61,7 +69,7 @@ double divisor(FftNorm norm, bool inverse, int64_t count) {
 
 /// Along the dims of the mask.
 Array transform(std::string_view op, const Array& x, uint64_t dims, bool inverse, FftNorm norm = FftNorm::backward) {
-  Array parts = view_as_real(complex_of(op, x));
+  Array parts = parts_of(op, x);
   int64_t count = 1;
   for (int d = 0; d < x.rank(); ++d) {
     if (!(dims >> d & 1)) continue;
@@ -72,7 +80,7 @@ Array transform(std::string_view op, const Array& x, uint64_t dims, bool inverse
     if (x.size(d) > 1) parts = transformed(parts, {d + 1, inverse});
   }
   if (const double by = divisor(norm, inverse, count); by != 1) parts = parts / by;
-  return transferred(view_as_complex(parts), x.node()->device);
+  return transferred(complex_of(parts), x.node()->device);
 }
 
 Array along(std::string_view op, const Array& x, int dim, bool inverse) {
