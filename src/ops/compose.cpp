@@ -127,7 +127,7 @@ Array normalise(const Array& x, Dims dims, double eps) {
   const uint64_t mask = dims_mask("normalise", dims, x.shape());
   const Array values = wide(x);
   const Array distance = values - mean_over(values, mask);
-  return narrow(distance / sqrt(spread_over(values, distance, mask) + eps), x);
+  return narrow(distance * rsqrt(spread_over(values, distance, mask) + eps), x);
 }
 
 Array dot(const Array& a, const Array& b) {
