@@ -48,7 +48,7 @@ TABLE = {w.name: w for w in [
     Workload("C4", "mlp", DIGITS, 200, "relu", "logitcrossentropy", about="MLP 784-256-10 b128",
              goal=("x", 1.6)),
     Workload("C5", "deep", dict(batch=512, inputs=784, hidden1=512, hidden2=512, outputs=10), 10, "relu",
-             "logitcrossentropy", program="c2", about="MLP 784-512-512-10 b512", goal=("x", 1.1)),
+             "logitcrossentropy", program="c2", compared=6, about="MLP 784-512-512-10 b512", goal=("x", 1.1)),
     Workload("C6", "resnet", dict(batch=8, image=224, channels=3, classes=1000), 2, loss="logitcrossentropy",
              layouts=("nhwc",), modes=("eager", "compile", "jit"), compared=2, prime=False, about="ResNet-18 b8",
              goal=("x", 1.1)),

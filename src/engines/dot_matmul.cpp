@@ -1,7 +1,6 @@
 // Matmul by sums along memory: few rows or few columns, each many steps long. What does not lie along the steps is
 // copied, which pays for the smaller operand alone. Read after tile_kernel.hpp; the kernel is dot_body.hpp.
 #include <algorithm>
-#include <utility>
 
 #include "engines/cuts.hpp"
 #include "engines/epilogue.hpp"
@@ -16,12 +15,10 @@ namespace {
 template <class T> class DotMatmul final : public VendorCall {
  public:
   explicit DotMatmul(const MatmulSpec& spec)
-      : spec_(spec), cut_(cut_matmul(spec, thousands)), copies_a_(!spec.a_transposed), copies_b_(spec.b_transposed) {
+      : spec_(spec), cut_(cut_matmul(spec, thousands)), copies_a_(!spec.a_transposed), copies_b_(spec.b_transposed),
+        a_elements_(copies_a_ ? spec.m * spec.k : 0), b_elements_(copies_b_ ? spec.n * spec.k : 0) {
     chunks_ = cut_.chunks();
-    const int64_t a = copies_a_ ? spec.m * spec.k : 0, b = copies_b_ ? spec.n * spec.k : 0;
-    a_elements_ = a;
-    b_elements_ = b;
-    workspace_bytes_ = static_cast<size_t>((a + b) * spec.batch) * sizeof(T);
+    workspace_bytes_ = static_cast<size_t>((a_elements_ + b_elements_) * spec.batch) * sizeof(T);
     has_begin_ = workspace_bytes_ > 0;
   }
 
@@ -80,7 +77,7 @@ template <class T> class DotMatmul final : public VendorCall {
   MatmulSpec spec_;
   MatmulCut cut_;
   bool copies_a_, copies_b_;
-  int64_t a_elements_ = 0, b_elements_ = 0;  // of the copies of an item
+  int64_t a_elements_, b_elements_;  // of the copies of an item
 };
 
 }  // namespace
