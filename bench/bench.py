@@ -140,7 +140,7 @@ class Task:
         record = self.bench.records.get((self.name, trial.setup.threads))
         is_known = record and self.workload.alike
         difference = report.loss_difference(record["losses"], session.losses) if is_known else 0
-        if difference > report.LOSS_TOLERANCE:
+        if difference > self.workload.tolerance:
             trial.note(f"LOSSES DIFFER by {difference:.1e}")
 
     def look(self, quick):

@@ -8,7 +8,6 @@ import statistics
 COLUMNS = ("workload", "threads", "peer", "mode", "ours_ms", "peer_ms", "ratio", "repeats", "note", "ours_cpu_ms",
            "peer_cpu_ms")
 PRIME = "-prime"  # ends the name of a workload whose sizes are primes
-LOSS_TOLERANCE = 1e-4
 MOST_DROP = 0.15
 MOST_LOAD = 0.05
 

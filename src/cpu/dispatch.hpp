@@ -157,7 +157,7 @@ class Integers {
 
 /// Calls f(places, first, count) for some of the indices [first, last) at a time, in their order.
 template <class F>
-void each_places(const Integers& indices, std::string_view op, int64_t first, int64_t last, int64_t size, F&& f) {
+void each_few_places(const Integers& indices, std::string_view op, int64_t first, int64_t last, int64_t size, F&& f) {
   constexpr int64_t most = 512;
   int64_t places[most];
   for (; first < last; first += most) {

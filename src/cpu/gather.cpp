@@ -38,7 +38,7 @@ template <class T> class GatherCall final : public Call {
         else take_rows(to + begin * x_.inner, from, places, count);
       };
       if (x_.outer > 1) take(static_cast<const int64_t*>(data.scratch) + first, first, last - first);
-      else each_places(Integers(data.operands[1], index_type_), op_, first, last, x_.size, take);
+      else each_few_places(Integers(data.operands[1], index_type_), op_, first, last, x_.size, take);
       row += last - first;
     }
   }
@@ -75,7 +75,7 @@ template <class T> class TakeCall final : public Call {
     const T* const x = static_cast<const T*>(data.operands[0]);
     T* const out = static_cast<T*>(data.result);
     const int64_t inner = x_.inner, first = lines_.first(chunk) * inner, last = lines_.last(chunk) * inner;
-    each_places(indices, op_, first, last, x_.size, [&](const int64_t* places, int64_t begin, int64_t count) {
+    each_few_places(indices, op_, first, last, x_.size, [&](const int64_t* places, int64_t begin, int64_t count) {
       // Stretches of one line, or of a row of lines beside each other.
       const int64_t length = inner == 1 ? taken_ : inner;
       int64_t stretch = begin / length, at = begin % length;

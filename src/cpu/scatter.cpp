@@ -61,7 +61,7 @@ class ScatterCut {
     std::fill_n(sorted.ends, rows_.count() + 1, int64_t{0});
     const auto each_update = [&](auto&& f) {
       for (int64_t outer = 0; outer < target_.outer; ++outer) {
-        each_places(indices, op, 0, indices_, target_.size, [&](const int64_t* places, int64_t k, int64_t count) {
+        each_few_places(indices, op, 0, indices_, target_.size, [&](const int64_t* places, int64_t k, int64_t count) {
           for (int64_t i = 0; i < count; ++i) f({k + i, outer * target_.size + places[i]});
         });
       }
@@ -80,7 +80,7 @@ class ScatterCut {
     blocks_.each(chunk, [&](int64_t outer, int64_t first, int64_t count) {
       const int64_t start = outer * target_.size * target_.inner + first;
       for (int64_t j = 0; j < target_.size; ++j) fresh(start + j * target_.inner, count);
-      each_places(indices, op, 0, indices_, target_.size, [&](const int64_t* places, int64_t k, int64_t some) {
+      each_few_places(indices, op, 0, indices_, target_.size, [&](const int64_t* places, int64_t k, int64_t some) {
         int64_t from = (outer * indices_ + k) * target_.inner + first;
         for (int64_t i = 0; i < some; ++i, from += target_.inner) add(start + places[i] * target_.inner, from, count);
       });
@@ -242,12 +242,13 @@ template <class T> class AddAlongCall final : public Call {
       for (int64_t j = 0; j < out_.size; ++j) std::fill_n(out + start + j * out_.inner, count, Computed<T>{});
       for (int64_t k = 0; k < indices_; ++k) {
         const int64_t from = (outer * indices_ + k) * out_.inner + first;
-        each_places(indices, op_, from, from + count, out_.size, [&](const int64_t* places, int64_t, int64_t) {
-          for (int64_t i = 0; i < count; ++i) {  // at most a block
-            Computed<T>& sum = out[start + places[i] * out_.inner + i];
-            sum = plus(sum, static_cast<Computed<T>>(updates[from + i]));
-          }
-        });
+        each_few_places(indices, op_, from, from + count, out_.size,
+                        [&](const int64_t* places, int64_t at, int64_t some) {
+                          for (int64_t i = 0; i < some; ++i) {
+                            Computed<T>& sum = out[start + places[i] * out_.inner + at - from + i];
+                            sum = plus(sum, static_cast<Computed<T>>(updates[at + i]));
+                          }
+                        });
       }
       for (int64_t j = 0; j < out_.size; ++j) round_row<T>(data, start + j * out_.inner, count);
     });

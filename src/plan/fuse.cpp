@@ -395,7 +395,7 @@ bool Fuser::needs_nothing_new(int32_t unit, int32_t node) const {
   return true;
 }
 
-/// Whether logical order is what some read the node in, and no other would do for the rest.
+/// Whether some read the node in logical order, as reshapes do, and all others in any.
 bool Fuser::is_flattened(int32_t node) const {
   const auto at = static_cast<size_t>(node);
   return flattened_[at] > 0 && flattened_[at] + strided_[at] == readers_[at];
