@@ -313,8 +313,9 @@ int64_t FusedKernel::held_strips() const {
   for (const Ready& instr : instrs_) {
     if (instr.pass >= 0) {
       const Pass& pass = passes_[static_cast<size_t>(instr.pass)];
-      held += std::count_if(pass.outputs.begin(), pass.outputs.end(),
-                            [](const Pass::Output& output) { return output.store < 0 && !output.row; });
+      held += std::count_if(pass.outputs.begin(), pass.outputs.end(), [](const Pass::Output& output) {
+        return output.store < 0 && !output.row && !output.block;
+      });
     } else if (instr.what == Do::load) {
       const Load& from = loads_[instr.port];
       const bool stands = from.access == Access::direct && (instr.packed || !from.converts);

@@ -89,6 +89,9 @@ class FusedKernel {
     int dims = 0;
     int64_t sizes[Shape::max_rank] = {};
     int64_t strides[Shape::max_rank] = {};
+
+    /// Whether all elements of the domain, in their order, belong to one result.
+    bool is_one() const { return !row && !planes && dims == 1 && strides[0] == 0; }
   };
 
   /// An instruction ready to run.
@@ -104,6 +107,7 @@ class FusedKernel {
     bool one_will_do;   // load, scalar: only passes read it, which take one element for all
     bool packed;        // load: only passes read it, which convert its elements themselves
     bool per_run;       // load: only passes read it, which take one element for each run
+    bool blocks;        // root: a pass has reduced the blocks
     StripLoop loop;
     CombineLoops loops;
     DrawLoop draw;
@@ -115,14 +119,16 @@ class FusedKernel {
       int32_t reg = -1;    // where its place is noted, -1: nobody asks
       int32_t store = -1;  // store port that it writes, -1: the register's slot
       bool row = false;
+      bool block = false;  // an element for each block
     };
     /// Bytes from the place of an element, or of a run, to that of the next.
     struct Move {
       uint8_t element = 0, run = 0;
     };
     std::shared_ptr<const MachineLoop> loop;
-    bool row = false;      // over row values
-    bool by_rows = false;  // over elements, row by row; without row programs the runs are rows
+    bool row = false;        // over row values
+    bool by_rows = false;    // over elements, row by row; without row programs the runs are rows
+    bool by_blocks = false;  // over elements, block by block of the roots
     std::vector<Output> outputs;
     std::vector<uint16_t> inputs;  // registers
     std::vector<Move> moves;       // of outputs, then of inputs
@@ -161,6 +167,8 @@ class FusedKernel {
   void run_turn(int64_t chunk, const RunData& data) const;
   void run_pass(const Pass& pass, const Strip& strip, State& state) const;
   void run_by_runs(const Pass& pass, const Strip& strip, State& state) const;
+  void run_by_blocks(const Pass& pass, const Strip& strip, State& state) const;
+  static void move_arguments(const Pass& pass, int64_t runs, int64_t count, State& state);
   void run_instr(const Ready& instr, const Strip& strip, State& state) const;
   void apply(const Ready& instr, const Strip& strip, State& state) const;
   void load(const Ready& instr, const Strip& strip, State& state) const;
@@ -176,6 +184,7 @@ class FusedKernel {
   void store(const Ready& instr, const Strip& strip, State& state) const;
   void root(const Ready& instr, const Strip& strip, State& state) const;
   void find_planes();
+  static void add_results(const Root& port, const Strip& strip, const unsigned char* results, unsigned char* partials);
   static void add(const Root& port, int64_t begin, int64_t count, const unsigned char* x, unsigned char* spare,
                   unsigned char* partials);
   static unsigned char* part_of(const Root& port, int64_t part, unsigned char* partials) {

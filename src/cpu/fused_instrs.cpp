@@ -380,10 +380,23 @@ void FusedKernel::root(const Ready& instr, const Strip& strip, State& state) con
     std::memcpy(partials + port.kept_values + strip.row_begin * size, in, static_cast<size_t>(strip.rows * size));
     return;
   }
+  if (instr.blocks) return add_results(port, strip, in, partials);
   const int64_t strip_end = strip.begin + strip.count;
   for (int64_t at = strip.begin, end = at; at < strip_end; at = end) {
     end = std::min(strip_end, port.order.end(port.order.part_of(at)));
     add(port, at, end - at, in + (at - strip.begin) * size, state.spare, partials);
+  }
+}
+
+/// Adds the results of a strip's blocks to the partial results that they belong to.
+void FusedKernel::add_results(const Root& port, const Strip& strip, const unsigned char* results,
+                              unsigned char* partials) {
+  for (int64_t at = strip.begin; at < strip.begin + strip.count; at += port.order.block) {
+    const int64_t part = port.order.part_of(at);
+    unsigned char* sum = part_of(port, part, partials);
+    if (at == port.order.begin(part)) port.loops.neutral(sum, 1);
+    port.loops.combine(sum, results, 1);
+    results += bytes_of(port.type);
   }
 }
 

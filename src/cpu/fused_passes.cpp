@@ -93,6 +93,8 @@ bool is_machine(const Instr& instr, const ScalarCode& code) {
   }
 }
 
+bool joins_elements(const Item& item) { return item.instr->what == Do::reduce || item.instr->what == Do::root; }
+
 void name_operands(const plan::Kernel& kernel, PassPlan& plan) {
   std::vector<int> made_by(kernel.registers, -1);
   for (const Instr& instr : kernel.instrs) {
@@ -124,8 +126,7 @@ void find_written_rows(PassPlan& plan) {
 int earliest(PassPlan& plan, const Item& item, int in) {
   const Item& made = source(plan, in);
   if (is_view(made)) return source(plan, made.in[0]).pass + 1;
-  const bool together =
-      made.machine && item.machine && made.by_element() == item.by_element() && made.instr->what != Do::reduce;
+  const bool together = made.machine && item.machine && made.by_element() == item.by_element() && !joins_elements(made);
   return together ? made.pass : made.pass + 1;
 }
 
@@ -135,8 +136,8 @@ bool has_room(PassPlan& plan, const std::vector<int>& pass, const Item& item) {
   size_t instructions = item.code.list.size();
   for (const int other : pass) instructions += source(plan, other).code.list.size();
   if (instructions > most_instructions) return false;
-  const auto reduces = [&](int other) { return source(plan, other).instr->what == Do::reduce; };
-  return item.instr->what != Do::reduce || std::count_if(pass.begin(), pass.end(), reduces) < machine_sums();
+  const auto joins = [&](int other) { return joins_elements(source(plan, other)); };
+  return !joins_elements(item) || std::count_if(pass.begin(), pass.end(), joins) < machine_sums();
 }
 
 void put(PassPlan& plan, int number, int first) {
@@ -319,16 +320,17 @@ struct FusedKernel::PassWriter {
     const Item& item = plan.items[static_cast<size_t>(number)];
     LoopOutput output;
     output.place = item.place;
-    if (item.instr->what == Do::reduce) {
+    if (joins_elements(item)) {
       output.combines = machine_combines(item.instr->reducer->body, item.instr->type);
       output.neutral = item.instr->reducer->body.neutral_bits(item.instr->type);
-      pass.by_rows = true;
+      (item.instr->what == Do::root ? pass.by_blocks : pass.by_rows) = true;
     }
     const auto add = [&](int32_t reg, int32_t store) {
       output.shares = store >= 0 && item.shares;
       text.outputs.push_back(output);
-      pass.outputs.push_back({reg, store, item.instr->row});
+      pass.outputs.push_back({reg, store, item.instr->row, item.instr->what == Do::root});
     };
+    if (item.instr->what == Do::root) return add(register_of(number), -1);
     bool leaves = item.leaves;  // and is in no memory yet where others could read it
     for (const uint16_t port : item.ports) {
       const Packing packing = packing_of_store(port, item);
@@ -361,7 +363,8 @@ struct FusedKernel::PassWriter {
       return static_cast<uint8_t>(packing == Packing::none ? bytes_of(type) : sizeof(uint16_t));
     };
     for (const LoopOutput& output : text.outputs) {
-      pass.moves.push_back({bytes(output.packing, text.code.list[output.place].type), 0});
+      const uint8_t size = bytes(output.packing, text.code.list[output.place].type);
+      pass.moves.push_back(output.combines ? Pass::Move{0, size} : Pass::Move{size, 0});
     }
     pass.moves.resize(text.outputs.size() + text.inputs.size());
     for (const Instruction& made : text.code.list) {
@@ -383,7 +386,7 @@ struct FusedKernel::PassWriter {
       Item& item = plan.items[static_cast<size_t>(number)];
       std::vector<uint16_t> operands;
       for (const int in : item.in) operands.push_back(operand(text, code, pass, outside, number, in));
-      item.place = item.instr->what == Do::reduce ? operands[0] : code.add(item.code, operands);
+      item.place = joins_elements(item) ? operands[0] : code.add(item.code, operands);
       add_outputs(text, pass, number);
     }
     pass.loop = machine_loop(text);
@@ -393,7 +396,30 @@ struct FusedKernel::PassWriter {
     kernel.instrs_.push_back({});
     kernel.instrs_.back().pass = static_cast<int32_t>(kernel.passes_.size());
     kernel.passes_.push_back(std::move(pass));
+    for (const int number : numbers) {
+      if (source(plan, number).instr->what == Do::root) write_root(number);
+    }
     return true;
+  }
+
+  /// What the pass before made of each block is joined to the results of the parts.
+  void write_root(int number) {
+    Ready ready = kernel.ready(*source(plan, number).instr);
+    ready.in[0] = register_of(number);
+    ready.blocks = true;
+    kernel.instrs_.push_back(ready);
+    source(plan, number).last = source(plan, number).pass;
+  }
+
+  /// Sums of all elements are made where these are: block by block.
+  void find_roots() {
+    if (kernel.kernel_->whole_rows || kernel.run_ > 0) return;
+    for (Item& item : plan.items) {
+      if (item.instr->what != Do::root || !kernel.roots_[item.instr->port].is_one()) continue;
+      const Item& made = source(plan, item.in[0]);
+      const bool converts = made.instr->what == Do::load && packing_of_load(made) != Packing::none;
+      item.machine = (made.machine || converts) && machine_combines(item.instr->reducer->body, item.instr->type);
+    }
   }
 
   /// An instruction that runs alone.
@@ -426,6 +452,7 @@ bool FusedKernel::prepare_passes() {
   if (!machine_code_works()) return false;
   PassWriter writer{*this, {}, {}, {}};
   name_operands(*kernel_, writer.plan);
+  writer.find_roots();
   find_written_rows(writer.plan);
   fill_passes(writer.plan);
   place_stores(*kernel_, writer.plan);
@@ -448,6 +475,7 @@ void FusedKernel::run_pass(const Pass& pass, const Strip& strip, State& state) c
   }
   for (const uint16_t input : pass.inputs) *memory++ = state.pointers[input];
   if (pass.row) pass.loop->run(state.arguments, 1, strip.rows);
+  else if (pass.by_blocks) run_by_blocks(pass, strip, state);
   else if (!pass.by_rows) pass.loop->run(state.arguments, 1, strip.count);
   else if (kernel_->whole_rows) pass.loop->run(state.arguments, strip.rows, layout_->row);
   else run_by_runs(pass, strip, state);
@@ -461,10 +489,24 @@ void FusedKernel::run_by_runs(const Pass& pass, const Strip& strip, State& state
     const int64_t runs = rest == run_ ? std::max<int64_t>((end - at) / run_, 1) : 1;
     pass.loop->run(state.arguments, runs, count);
     at += runs * count;
-    for (size_t i = 0; i < pass.moves.size(); ++i) {
-      const int64_t bytes = runs * count * pass.moves[i].element + runs * pass.moves[i].run;
-      state.arguments[i] = static_cast<unsigned char*>(state.arguments[i]) + bytes;
-    }
+    move_arguments(pass, runs, count, state);
+  }
+}
+
+/// A strip begins with a block; its last one may end early.
+void FusedKernel::run_by_blocks(const Pass& pass, const Strip& strip, State& state) const {
+  const int64_t block = roots_[0].order.block, blocks = strip.count / block, rest = strip.count % block;
+  pass.loop->run(state.arguments, blocks, block);
+  if (rest == 0) return;
+  move_arguments(pass, blocks, block, state);
+  pass.loop->run(state.arguments, 1, rest);
+}
+
+/// Behind runs of so many elements.
+void FusedKernel::move_arguments(const Pass& pass, int64_t runs, int64_t count, State& state) {
+  for (size_t i = 0; i < pass.moves.size(); ++i) {
+    const int64_t bytes = runs * count * pass.moves[i].element + runs * pass.moves[i].run;
+    state.arguments[i] = static_cast<unsigned char*>(state.arguments[i]) + bytes;
   }
 }
 

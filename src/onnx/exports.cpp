@@ -113,6 +113,7 @@ constexpr Export table[] = {
     {"mul", plain, "Mul"},
     {"ne", not_equal},
     {"neg", plain, "Neg"},
+    {"norm", same_out},
     {"nothing_found", always_true},
     {"onehot", onehot_out},
     {"pad", pad_out},

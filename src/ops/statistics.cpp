@@ -66,26 +66,55 @@ Array stddev_over(const Array& x, uint64_t mask, bool corrected) {
   return narrow(root(variance(x, mask, corrected)), x);
 }
 
-// (sum |x|^p)^(1/p) of x divided by its largest magnitude, a constant; the magnitude comes back as a factor.
+void norm_gradient(Backward& b) {
+  const Array y = b.out();
+  b.give(1, b.gradient * (b.in(1) / where(eq(y, 0), 1, y)));
+}
+
+/// Operand 0 is the value, from x.
+const Op& norm_op = *register_op({.name = "norm",
+                                  .kind = Kind::argument,
+                                  .operands = 2,
+                                  .doc = "the square root of a sum of squares",
+                                  .gradient = norm_gradient});
+
+/// sqrt(sum x^2) in one pass, in which no square that counts overflows or vanishes: the sum is taken of x, of x made
+/// smaller by a power of 2, where x is large, and of x made larger; the first one that is sound gives the result.
+Array euclidean(const Array& x, uint64_t mask) {
+  const bool is_double = x.dtype() == Float64;
+  const double factor = is_double ? 0x1p600 : 0x1p90, large = is_double ? 0x1p800 : 0x1p60;  // of squares
+  const double least = is_double ? 0x1p-900 : 0x1p-60, infinity = std::numeric_limits<double>::infinity();
+  const Array squares = x * x, smaller = where(gt(squares, large), x * (1 / factor), 0), larger = x * factor;
+  const Array plain = sum_over(squares, mask), high = sum_over(smaller * smaller, mask);
+  const Array low = sum_over(larger * larger, mask), overflows = eq(plain, infinity), vanishes = lt(plain, least);
+  const Array small = where(vanishes, sqrt(low) * (1 / factor), sqrt(plain));
+  return where(overflows, sqrt(high) * factor, small);
+}
+
+/// (sum |x|^p)^(1/p) of x divided by its largest magnitude, a constant; the magnitude comes back as a factor.
+Array power_norm(const Array& x, uint64_t mask, double p) {
+  const Array largest = peak_over(abs(x), mask);
+  const double infinity = std::numeric_limits<double>::infinity();
+  const Array scale = where(gt(largest, 0), where(lt(largest, infinity), largest, 1), 1);
+  const Array size = abs(x / scale);
+  const DeviceScope scope(*x.node());
+  const Array order = cast(p, x.dtype());
+  const Array zero = eq(size, 0);
+  const Array total = sum_over(where(zero, 0, pow(where(zero, 1, size), order)), mask);
+  const Array none = eq(total, 0);
+  return scale * where(none, 0, pow(where(none, 1, total), 1 / order));
+}
+
 Array norm_over(const Array& x, uint64_t mask, double p) {
   if (!(p > 0))
     refuse(ErrorKind::argument, "norm", "the order must be positive", std::to_string(p), "the default is 2");
   const Array values = is_complex(x.dtype()) ? abs(x) : wide(x);
   if (reduced_count(x.shape(), mask) == 0) return sum_over(values, mask);
   if (std::isinf(p)) return narrow(maximum_over(abs(values), mask), x);
-  const double infinity = std::numeric_limits<double>::infinity();
-  const Array largest = peak_over(abs(values), mask);
-  const Array scale = where(gt(largest, 0), where(lt(largest, infinity), largest, 1), 1);
-  const Array part = values / scale;
-  if (p == 2) return narrow(scale * root(sum_over(part * part, mask)), x);
-  const Array size = abs(part);
-  if (p == 1) return narrow(scale * sum_over(size, mask), x);
-  const DeviceScope scope(*x.node());
-  const Array order = cast(p, values.dtype());
-  const Array zero = eq(size, 0);
-  const Array total = sum_over(where(zero, 0, pow(where(zero, 1, size), order)), mask);
-  const Array none = eq(total, 0);
-  return narrow(scale * where(none, 0, pow(where(none, 1, total), 1 / order)), x);
+  if (p == 1) return narrow(sum_over(abs(values), mask), x);
+  if (p != 2) return narrow(power_norm(values, mask, p), x);
+  const Array y = euclidean(values, mask);
+  return narrow(record(norm_op, std::initializer_list<const Array*>{&y, &values}, y.dtype(), y.shape()), x);
 }
 
 const bool named[] = {name_function(mean, "mean"), name_function(var, "var"), name_function(stddev, "stddev"),
