@@ -18,7 +18,7 @@ enum class Weight : uint8_t { light, medium, heavy };
 /// The texts of the loops on one type: T is the element, F combines, N is neutral.
 template <class F, class N, class T, Weight weight> struct CombineText {
   using Element = Stored<T>;
-  static constexpr int lanes = 16;
+  static constexpr int lanes = std::same_as<T, bool> ? 64 : 16;  // the order of Bools changes nothing
   /// Rows that are reduced, and lines that run, side by side: floats wait for each other.
   static constexpr int rows_together = std::is_floating_point_v<T> && weight == Weight::light ? 4 : 1;
   static constexpr int lines_together = std::is_floating_point_v<T> && weight != Weight::heavy ? 4 : 1;
@@ -27,28 +27,28 @@ template <class F, class N, class T, Weight weight> struct CombineText {
   [[gnu::always_inline]] static inline T combine(T a, T b) { return F{}(scalar::Num<T>{a}, scalar::Num<T>{b}).v; }
 
   /// lane[from + j] = combine(lane[from + j], x[j]) for `width` of them.
-  template <int width> [[gnu::always_inline]] static inline void take(T* lane, const Element* x) {
-    for (int j = 0; j < width; ++j) lane[j] = combine(lane[j], static_cast<T>(x[j]));
+  template <int width> [[gnu::always_inline]] static inline void take(Element* lane, const Element* x) {
+    for (int j = 0; j < width; ++j) lane[j] = combine(static_cast<T>(lane[j]), static_cast<T>(x[j]));
   }
 
   /// The last half of the lanes with the first, until one is left.
-  template <int half> [[gnu::always_inline]] static inline void join_lanes(T* lane) {
-    for (int j = 0; j < half; ++j) lane[j] = combine(lane[j], lane[j + half]);
+  template <int half> [[gnu::always_inline]] static inline void join_lanes(Element* lane) {
+    for (int j = 0; j < half; ++j) lane[j] = combine(static_cast<T>(lane[j]), static_cast<T>(lane[j + half]));
     if constexpr (half > 1) join_lanes<half / 2>(lane);
   }
 
-  [[gnu::always_inline]] static inline void fill_lanes(T* lane) {
+  [[gnu::always_inline]] static inline void fill_lanes(Element* lane) {
     for (int j = 0; j < lanes; ++j) lane[j] = neutral();
   }
 
   /// The first `whole` elements of some rows. Of light combinations the lanes stay in registers, since no index of them
   /// is counted; of others the compiler would make single numbers.
   template <int rows>
-  [[gnu::always_inline]] static inline void begin_rows(T (&lane)[rows][lanes], const Element* x, int64_t count,
+  [[gnu::always_inline]] static inline void begin_rows(Element (&lane)[rows][lanes], const Element* x, int64_t count,
                                                        int64_t whole) {
     if constexpr (weight == Weight::light) {
       [&]<size_t... r>(std::index_sequence<r...>) {
-        T turn[rows][lanes];
+        Element turn[rows][lanes];
         (fill_lanes(turn[r]), ...);
         for (int64_t i = 0; i < whole; i += lanes) (take<lanes>(turn[r], x + static_cast<int64_t>(r) * count + i), ...);
         (std::copy_n(turn[r], lanes, lane[r]), ...);
@@ -61,19 +61,21 @@ template <class F, class N, class T, Weight weight> struct CombineText {
     }
   }
 
+  /// What is left of a row, fewer elements than lanes: as many as half of the lanes, if there are, and so on.
+  template <int half>
+  [[gnu::always_inline]] static inline void take_rest(Element* lane, const Element* x, int64_t count) {
+    if (count & half) take<half>(lane, x), lane += half, x += half;
+    if constexpr (half > 1) take_rest<half / 2>(lane, x, count);
+  }
+
   /// Some rows side by side: the lanes of one wait for each other.
   template <int rows>
   [[gnu::always_inline]] static inline void reduce_some(Element* result, const Element* x, int64_t count) {
-    alignas(64) T lane[rows][lanes];
+    alignas(64) Element lane[rows][lanes];
     const int64_t whole = count / lanes * lanes;
     begin_rows(lane, x, count, whole);
     for (int r = 0; r < rows; ++r) {
-      const Element* rest = x + r * count + whole;
-      T* to = lane[r];
-      if (count & 8) take<8>(to, rest), to += 8, rest += 8;
-      if (count & 4) take<4>(to, rest), to += 4, rest += 4;
-      if (count & 2) take<2>(to, rest), to += 2, rest += 2;
-      if (count & 1) take<1>(to, rest);
+      take_rest<lanes / 2>(lane[r], x + r * count + whole, count);
       join_lanes<lanes / 2>(lane[r]);
       result[r] = lane[r][0];
     }
