@@ -193,7 +193,7 @@ void FusedKernel::prepare_roots() {
     root.dims = moves.dims;
     root.folds = moves.dims == 2 && moves.strides[0] == 1 && moves.strides[1] == 0 && moves.sizes[0] > 0 &&
                  moves.sizes[0] <= 256 && root.order.block % moves.sizes[0] == 0;
-    if (moves.dims == 2 && moves.strides[0] == 1 && moves.strides[1] == 0 && !root.folds) {
+    if (moves.dims >= 2 && moves.strides[0] == 1 && moves.strides[1] == 0 && !root.folds) {
       root.columns = columns_loop(value.op->reducer->body, value.compute);
     }
     std::copy(moves.sizes, moves.sizes + Shape::max_rank, root.sizes);

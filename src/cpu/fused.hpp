@@ -194,6 +194,7 @@ class FusedKernel {
   static void reduce_blocks(const Root& port, unsigned char* results, const unsigned char* x, int64_t count,
                             int64_t blocks);
   static void add_columns(const Root& port, int64_t begin, int64_t count, unsigned char* sum, const unsigned char* x);
+  static void add_to_column(const Root& port, int64_t place, int64_t count, unsigned char* sum, const unsigned char* x);
   static void add_run(const Root& port, unsigned char* sum, const unsigned char* x, int64_t length);
   static void add_lines(const Root& port, int64_t begin, int64_t count, unsigned char* sum, const unsigned char* x,
                         unsigned char* spare);

@@ -320,13 +320,26 @@ void FusedKernel::reduce_blocks(const Root& port, unsigned char* results, const 
   port.extreme->run(memory, blocks, count);
 }
 
-/// Adds columns, the first and last of which may be parts, to a result of one column.
+/// Adds columns, the first and last of which may be parts, to results of one column each.
 void FusedKernel::add_columns(const Root& port, int64_t begin, int64_t count, unsigned char* sum,
                               const unsigned char* x) {
   const int64_t size = bytes_of(port.type), column = port.sizes[0];
-  for (int64_t at = begin, end = begin + count; at < end;) {
-    const int64_t place = at % column, length = std::min(column - place, end - at);
-    const int64_t columns = place == 0 && end - at >= columns_together * column ? columns_together : 1;
+  int64_t sizes[Shape::max_rank], strides[Shape::max_rank];
+  std::copy(port.sizes + 1, port.sizes + port.dims, sizes);
+  std::copy(port.strides + 1, port.strides + port.dims, strides);
+  sizes[0] *= column;
+  for_runs(port.dims - 1, sizes, strides, begin, count, [&](int64_t done, int64_t offset, int64_t length) {
+    add_to_column(port, (begin + done) % column, length, sum + offset * size, x + done * size);
+  });
+}
+
+/// Adds columns that belong to one result, the first of them from `place` on.
+void FusedKernel::add_to_column(const Root& port, int64_t place, int64_t count, unsigned char* sum,
+                                const unsigned char* x) {
+  const int64_t size = bytes_of(port.type), column = port.sizes[0];
+  while (count > 0) {
+    const int64_t length = std::min(column - place, count);
+    const int64_t columns = place == 0 && count >= columns_together * column ? columns_together : 1;
     if (columns > 1) {
       void* memory[2 + columns_together] = {sum, sum};
       for (int64_t i = 0; i < columns; ++i) memory[2 + i] = const_cast<unsigned char*>(x + i * column * size);
@@ -334,8 +347,9 @@ void FusedKernel::add_columns(const Root& port, int64_t begin, int64_t count, un
     } else {
       port.loops.combine(sum + place * size, x, length);
     }
-    at += columns * length;
+    count -= columns * length;
     x += columns * length * size;
+    place = 0;
   }
 }
 
