@@ -77,8 +77,13 @@ Array heaviside(const Array& x, const Array& at_zero) {
 }
 
 Array fmod(const Array& a, const Array& b) {
-  const Array size = abs(b);
-  return where(lt(a, 0), -mod(-a, size), mod(a, size));
+  const Array below = lt(a, 0);
+  if (is_integer(a.dtype()) && is_integer(b.dtype())) {  // the lowest number has no opposite
+    const Array rest = mod(a, b);
+    return where(logical_and(ne(rest, 0), ne(below, lt(b, 0))), rest - b, rest);
+  }
+  const Array rest = mod(where(below, -a, a), abs(b));
+  return where(below, -rest, rest);
 }
 
 Array frac(const Array& x) { return x - trunc(x); }
