@@ -42,6 +42,11 @@ FusedKernel::FusedKernel(const plan::Structure& structure, const plan::Layout& l
     loads_.push_back(load);
   }
   find_runs();
+  for (Load& load : loads_) {
+    const auto root = static_cast<size_t>(load.root);
+    const auto parts = static_cast<int64_t>(size_of(structure.graph.values[root].dtype) / size_of(load.storage));
+    find_pairs(load, layout.views[root].count() * parts);
+  }
   prepare_roots();
   prepare_instrs();
   find_turn();
@@ -150,6 +155,18 @@ void FusedKernel::find_runs() {
   for (Load& load : loads_) {
     if (stays(load) && load.sizes[0] % run_ == 0) load.repeats = load.sizes[0] / run_;
   }
+}
+
+/// Parts of complex numbers: one of them for both, or the other one for each. Loops read the pairs as they stand, in
+/// memory of so many elements.
+void FusedKernel::find_pairs(Load& load, int64_t elements) const {
+  const bool pairs = load.access == Access::strided && load.dims == 2 && load.sizes[0] == 2 && load.strides[1] == 2;
+  const bool even = total_ % 2 == 0 && strip_ % 2 == 0 && cut_.part % 2 == 0 && cut_.span % 2 == 0 && run_ % 2 == 0;
+  if (!pairs || !even || load.row || load.converts || bytes_of(load.type) < 4) return;
+  const bool odd = load.offset % 2 != 0;
+  const bool swaps = load.strides[0] == -1 && odd, repeats = load.strides[0] == 0;
+  if ((!swaps && !repeats) || load.offset - (odd ? 1 : 0) + total_ > elements) return;
+  load.pairing = swaps ? Pairing::swapped : odd ? Pairing::second : Pairing::first;
 }
 
 void FusedKernel::prepare_roots() {
@@ -300,7 +317,8 @@ void FusedKernel::lengthen_strips() {
   if (!alone) return;
   const bool stands = std::all_of(instrs_.begin(), instrs_.end() - 1, [&](const Ready& instr) {
     const bool direct = instr.what == Do::load && loads_[instr.port].access == Access::direct;
-    return instr.one_will_do || instr.per_run || (direct && (instr.packed || !loads_[instr.port].converts));
+    return instr.one_will_do || instr.per_run || instr.paired ||
+           (direct && (instr.packed || !loads_[instr.port].converts));
   });
   if (!stands) return;
   strip_ = std::max(strip_, run_ > 0 ? std::min(cut_.part, most_runs * run_) : cut_.part);
@@ -318,7 +336,7 @@ int64_t FusedKernel::held_strips() const {
       });
     } else if (instr.what == Do::load) {
       const Load& from = loads_[instr.port];
-      const bool stands = from.access == Access::direct && (instr.packed || !from.converts);
+      const bool stands = instr.paired || (from.access == Access::direct && (instr.packed || !from.converts));
       held += stands || instr.one_will_do || instr.per_run ? 0 : 1;
     } else {
       held += instr.what == Do::root || instr.what == Do::store ? 0 : 1;

@@ -64,8 +64,9 @@ class FusedKernel {
     int dims = 0;
     int64_t sizes[Shape::max_rank] = {};
     int64_t strides[Shape::max_rank] = {};
-    int64_t panel_columns = 0;  // strided: so many columns are turned together; 0: none, see fused_panels.cpp
-    size_t panel_at = 0;        // bytes from the start of a chunk's panels
+    Pairing pairing = Pairing::none;  // strided: of the pairs that the offset lies in the first of
+    int64_t panel_columns = 0;        // strided: so many columns are turned together; 0: none, see fused_panels.cpp
+    size_t panel_at = 0;              // bytes from the start of a chunk's panels
   };
 
   struct Root {
@@ -106,6 +107,7 @@ class FusedKernel {
     int32_t pass = -1;  // it is this pass, and nothing else is set
     bool one_will_do;   // load, scalar: only passes read it, which take one element for all
     bool packed;        // load: only passes read it, which convert its elements themselves
+    bool paired;        // load: only passes read it, which take the elements of pairs
     bool per_run;       // load: only passes read it, which take one element for each run
     bool blocks;        // root: a pass has reduced the blocks
     StripLoop loop;
@@ -146,6 +148,7 @@ class FusedKernel {
   void find_access(Load& load, int64_t elements) const;
   void find_panel(Load& load);
   void find_runs();
+  void find_pairs(Load& load, int64_t elements) const;
   void prepare_roots();
   static std::shared_ptr<const MachineLoop> extreme_loop(const CombineBody& body, ScalarType type);
   static std::shared_ptr<const MachineLoop> columns_loop(const CombineBody& body, ScalarType type);

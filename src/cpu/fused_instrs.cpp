@@ -214,6 +214,11 @@ void FusedKernel::load(const Ready& instr, const Strip& strip, State& state) con
     state.pointers[instr.dst] = const_cast<unsigned char*>(memory) + static_cast<size_t>(begin) * size;
     return;
   }
+  if (instr.paired) {
+    const int64_t first = port.pairing == Pairing::first ? 0 : 1;  // the offset's place in its pair
+    state.pointers[instr.dst] = const_cast<unsigned char*>(memory) + (begin - first) * static_cast<int64_t>(size);
+    return;
+  }
   if (instr.one_will_do && !converts) {
     state.pointers[instr.dst] = const_cast<unsigned char*>(memory);
     return;

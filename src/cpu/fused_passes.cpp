@@ -287,6 +287,11 @@ struct FusedKernel::PassWriter {
   /// Whether its elements are read as they lie in memory: by loops only.
   bool is_packed(const Item& item) const { return !item.strips && packing_of_load(item) != Packing::none; }
 
+  Pairing pairing_of(const Item& item) const {
+    if (item.strips || item.instr->what != Do::load) return Pairing::none;
+    return kernel.loads_[item.instr->port].pairing;
+  }
+
   /// Whether loops read one of its elements for each run.
   bool is_per_run(const Item& item) const {
     if (item.strips || item.instr->what != Do::load) return false;
@@ -309,7 +314,7 @@ struct FusedKernel::PassWriter {
     const auto input = static_cast<int64_t>(text.inputs.size());
     const uint16_t place =
         code.add({.primitive = Primitive::input, .type = type_of(*made->instr), .operands = {}, .immediate = input});
-    text.inputs.push_back({reads, is_packed(*made) ? packing_of_load(*made) : Packing::none});
+    text.inputs.push_back({reads, is_packed(*made) ? packing_of_load(*made) : Packing::none, pairing_of(*made)});
     pass.inputs.push_back(register_of(in));
     pass.by_rows = pass.by_rows || reads == Reads::row;
     outside.emplace(key, place);
@@ -430,6 +435,7 @@ struct FusedKernel::PassWriter {
     if (item.instr->what != Do::store && item.instr->what != Do::root) ready.dst = register_of(number);
     ready.one_will_do = !item.strips && reads_one_place(item);
     ready.packed = is_packed(item);
+    ready.paired = pairing_of(item) != Pairing::none;
     ready.per_run = is_per_run(item);
     kernel.instrs_.push_back(ready);
   }

@@ -34,6 +34,7 @@ std::string LoopText::key() const {
   for (const LoopInput& input : inputs) {
     add(input.reads);
     add(input.packing);
+    add(input.pairing);
   }
   add(code.list.size());
   add(outputs.size());

@@ -25,9 +25,13 @@ enum class Reads : uint8_t {
 /// How elements lie in memory that loops compute with as Float32.
 enum class Packing : uint8_t { none, half, bfloat };
 
+/// What is read for the two elements of each pair, 2*i and 2*i + 1, as parts of complex numbers are.
+enum class Pairing : uint8_t { none, first, second, swapped };
+
 struct LoopInput {
   Reads reads = Reads::each;
   Packing packing = Packing::none;
+  Pairing pairing = Pairing::none;  // of elements of 4 or 8 bytes of which each is read, an even number
 };
 
 /// What a loop writes: a value of its code for each element, or the combination of a row's values for each row, in the

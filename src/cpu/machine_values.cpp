@@ -142,7 +142,8 @@ template <class Vector> void LoopWriter<Vector>::forget_all() {
 }
 
 template <class Vector> void LoopWriter<Vector>::load_input(size_t place, int part) {
-  const auto [reads, packing] = text_.inputs[static_cast<size_t>(list_[place].immediate)];
+  const auto [reads, packing, pairing] = text_.inputs[static_cast<size_t>(list_[place].immediate)];
+  if (pairing != Pairing::none) return load_pairs(place, part, pairing);
   if (reads == Reads::each) return load_each(place, part);
   const ScalarType type = list_[place].type;
   const Vector out(homes_[place].reg[part]);
@@ -163,6 +164,19 @@ template <class Vector> void LoopWriter<Vector>::load_input(size_t place, int pa
   } else {
     vbroadcastss(out, ptr[from]);
   }
+}
+
+template <class Vector> void LoopWriter<Vector>::load_pairs(size_t place, int part, Pairing pairing) {
+  load_each(place, part);
+  const Vector out(homes_[place].reg[part]);
+  const bool wide = bytes_of(list_[place].type) == 8;
+  const auto shuffle = [&](uint8_t of_eight, uint8_t of_four) {  // how instructions number the elements
+    if (wide) vpermilpd(out, out, of_eight);
+    else vpermilps(out, out, of_four);
+  };
+  if (pairing == Pairing::first) shuffle(0x00, 0xa0);
+  else if (pairing == Pairing::second) shuffle(0xff, 0xf5);
+  else shuffle(0x55, 0xb1);
 }
 
 /// A register of the value's own, to be written.
@@ -216,8 +230,10 @@ template <class Vector> typename LoopWriter<Vector>::Source LoopWriter<Vector>::
   }
   const bool last = next_use(place) > list_.size() && made.type != ScalarType::boolean;
   const bool may_stay = last && !masked_ && home.level == Level::element && made.primitive == Primitive::input;
-  if (may_stay && text_.inputs[static_cast<size_t>(made.immediate)].packing == Packing::none) {
-    return {Vector(0), element(input_memory(place), made.type, part)};
+  if (may_stay) {
+    const LoopInput& input = text_.inputs[static_cast<size_t>(made.immediate)];
+    const bool stands = input.packing == Packing::none && input.pairing == Pairing::none;
+    if (stands) return {Vector(0), element(input_memory(place), made.type, part)};
   }
   return {vector_of(place, part), {}};
 }

@@ -126,6 +126,7 @@ template <class Vector> class LoopWriter : public Xbyak::CodeGenerator {
   int take(Bank& bank, int first, int last);
   void evict(int reg);
   void load_input(size_t place, int part);
+  void load_pairs(size_t place, int part, Pairing pairing);
   void keep(size_t place);
   void end_use(size_t place);
   void forget_all();

@@ -48,6 +48,12 @@ TEST(PairViews, ElementsComeFromTheirPlaces) {
       check(
           flip(pairs, 0) + line, n, [](int64_t j, int64_t i) { return value(2 * i + 1 - j) + value(i); }, "flipped");
       check(
+          pairs * 0 + reshape(slice(numbers(2 * n - 1, type), 0, 0, 2 * n - 1, 2), {1, n}), n,
+          [](int64_t, int64_t i) { return value(2 * i); }, "the first of pairs, the last of which is not whole");
+      check(
+          flip(pairs, 0) * 2 + slice(pairs, 0, 1, 2), n,
+          [](int64_t j, int64_t i) { return value(2 * i + 1 - j) * 2 + value(2 * i + 1); }, "flipped, and the second");
+      check(
           pairs + flip(line, 1), n, [n](int64_t j, int64_t i) { return value(2 * i + j) + value(n - 1 - i); },
           "a line from its end");
     }
