@@ -140,27 +140,31 @@ void FusedKernel::find_access(Load& load, int64_t elements) const {
   load.access = load.period > 0 && elements % load.period == 0 ? Access::repeated : Access::strided;
 }
 
-/// Some loads stay at one element for a run of them, which is a row where there are row programs. Passes go over runs
-/// as over rows: they read that one, where else a strip of copies would be made.
+/// Some loads stay at one element for a run of them, or are parts of longer rows; a run is a row where there are row
+/// programs. Passes go over runs as over rows: they read that one, or the rows as they stand, where else a strip of
+/// copies would be made.
 void FusedKernel::find_runs() {
   constexpr int64_t least_run = 16;
-  const auto stays = [&](const Load& load) {
-    return !load.row && load.access == Access::strided && load.strides[0] == 0 &&
-           (kernel_->whole_rows || load.sizes[0] >= least_run);
+  const auto runs = [&](const Load& load) {
+    return !load.row && load.access == Access::strided && load.panel_columns == 0 && load.strides[0] >= 0 &&
+           load.strides[0] <= 1 && (kernel_->whole_rows || load.sizes[0] >= least_run);
   };
   for (const Load& load : loads_) {
-    if (stays(load) && (run_ == 0 || load.sizes[0] < run_)) run_ = load.sizes[0];
+    if (runs(load) && (run_ == 0 || load.sizes[0] < run_)) run_ = load.sizes[0];
   }
   if (kernel_->whole_rows && run_ > 0) run_ = layout_->row;
   for (Load& load : loads_) {
-    if (stays(load) && load.sizes[0] % run_ == 0) load.repeats = load.sizes[0] / run_;
+    if (!runs(load)) continue;
+    if (load.strides[0] == 1) load.lines = load.sizes[0] == run_;
+    else if (load.sizes[0] % run_ == 0) load.repeats = load.sizes[0] / run_;
   }
 }
 
 /// Parts of complex numbers: one of them for both, or the other one for each. Loops read the pairs as they stand, in
 /// memory of so many elements.
 void FusedKernel::find_pairs(Load& load, int64_t elements) const {
-  const bool pairs = load.access == Access::strided && load.dims == 2 && load.sizes[0] == 2 && load.strides[1] == 2;
+  const bool strided = load.access == Access::strided && load.repeats == 0;
+  const bool pairs = strided && load.dims == 2 && load.sizes[0] == 2 && load.strides[1] == 2;
   const bool even = total_ % 2 == 0 && strip_ % 2 == 0 && cut_.part % 2 == 0 && cut_.span % 2 == 0 && run_ % 2 == 0;
   if (!pairs || !even || load.row || load.converts || bytes_of(load.type) < 4) return;
   const bool odd = load.offset % 2 != 0;
@@ -309,6 +313,13 @@ void FusedKernel::forward_stores() {
   }
 }
 
+/// Whether no strip is made of a load's elements.
+bool FusedKernel::is_read_in_place(const Ready& load) const {
+  const Load& from = loads_[load.port];
+  return load.per_run || load.paired || load.lines ||
+         (from.access == Access::direct && (load.packed || !from.converts));
+}
+
 /// One loop over arrays as they stand needs no strips: a chunk is one, unless too many elements of runs would wait.
 void FusedKernel::lengthen_strips() {
   constexpr int64_t most_runs = 1024;
@@ -316,9 +327,7 @@ void FusedKernel::lengthen_strips() {
       passes_.size() == 1 && !passes_[0].row && instrs_.back().pass == 0 && roots_.empty() && !kernel_->whole_rows;
   if (!alone) return;
   const bool stands = std::all_of(instrs_.begin(), instrs_.end() - 1, [&](const Ready& instr) {
-    const bool direct = instr.what == Do::load && loads_[instr.port].access == Access::direct;
-    return instr.one_will_do || instr.per_run || instr.paired ||
-           (direct && (instr.packed || !loads_[instr.port].converts));
+    return instr.one_will_do || (instr.what == Do::load && is_read_in_place(instr));
   });
   if (!stands) return;
   strip_ = std::max(strip_, run_ > 0 ? std::min(cut_.part, most_runs * run_) : cut_.part);
@@ -335,9 +344,7 @@ int64_t FusedKernel::held_strips() const {
         return output.store < 0 && !output.row && !output.block;
       });
     } else if (instr.what == Do::load) {
-      const Load& from = loads_[instr.port];
-      const bool stands = instr.paired || (from.access == Access::direct && (instr.packed || !from.converts));
-      held += stands || instr.one_will_do || instr.per_run ? 0 : 1;
+      held += instr.one_will_do || is_read_in_place(instr) ? 0 : 1;
     } else {
       held += instr.what == Do::root || instr.what == Do::store ? 0 : 1;
     }

@@ -60,6 +60,7 @@ class FusedKernel {
     bool converts = false;
     int64_t period = 0;   // repeated: elements after which the pattern starts again
     int64_t repeats = 0;  // strided: so many of the kernel's runs read one element; 0: some run reads several
+    bool lines = false;   // strided: each of the kernel's runs is contiguous
     int64_t offset = 0;
     int dims = 0;
     int64_t sizes[Shape::max_rank] = {};
@@ -108,6 +109,7 @@ class FusedKernel {
     bool one_will_do;   // load, scalar: only passes read it, which take one element for all
     bool packed;        // load: only passes read it, which convert its elements themselves
     bool paired;        // load: only passes read it, which take the elements of pairs
+    bool lines;         // load: only passes read it, run by run as it stands
     bool per_run;       // load: only passes read it, which take one element for each run
     bool blocks;        // root: a pass has reduced the blocks
     StripLoop loop;
@@ -127,6 +129,11 @@ class FusedKernel {
     struct Move {
       uint8_t element = 0, run = 0;
     };
+    /// An input whose runs are read where they stand: its number, its load.
+    struct Lines {
+      size_t input = 0;
+      uint16_t port = 0;
+    };
     std::shared_ptr<const MachineLoop> loop;
     bool row = false;        // over row values
     bool by_rows = false;    // over elements, row by row; without row programs the runs are rows
@@ -134,6 +141,7 @@ class FusedKernel {
     std::vector<Output> outputs;
     std::vector<uint16_t> inputs;  // registers
     std::vector<Move> moves;       // of outputs, then of inputs
+    std::vector<Lines> lines;
   };
   struct PassWriter;
 
@@ -143,6 +151,7 @@ class FusedKernel {
   };
 
   struct State;
+  struct LinePlace;
 
   void merge_dims(Load& load, const int64_t* sizes, int dims);
   void find_access(Load& load, int64_t elements) const;
@@ -159,6 +168,7 @@ class FusedKernel {
   bool is_once(const plan::Instr& instr) const;
   bool prepare_passes();
   void forward_stores();
+  bool is_read_in_place(const Ready& load) const;
   void lengthen_strips();
   void lengthen_sums();
   size_t loop_bytes() const;
@@ -170,6 +180,7 @@ class FusedKernel {
   void run_turn(int64_t chunk, const RunData& data) const;
   void run_pass(const Pass& pass, const Strip& strip, State& state) const;
   void run_by_runs(const Pass& pass, const Strip& strip, State& state) const;
+  int64_t place_lines(const Pass& pass, int64_t at, State& state) const;
   void run_by_blocks(const Pass& pass, const Strip& strip, State& state) const;
   static void move_arguments(const Pass& pass, int64_t runs, int64_t count, State& state);
   void run_instr(const Ready& instr, const Strip& strip, State& state) const;

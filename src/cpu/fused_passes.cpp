@@ -299,6 +299,13 @@ struct FusedKernel::PassWriter {
     return load.repeats > 0 && (!load.converts || is_packed(item));
   }
 
+  /// Whether loops read its runs where they stand.
+  bool is_lines(const Item& item) const {
+    if (item.strips || item.instr->what != Do::load) return false;
+    const Load& load = kernel.loads_[item.instr->port];
+    return load.lines && (!load.converts || is_packed(item));
+  }
+
   /// The place of an operand in the code of a pass, which reads it from outside where it was made there.
   uint16_t operand(LoopText& text, PassCode& code, Pass& pass, std::map<int, uint16_t>& outside, int number, int in) {
     const Item* made = &plan.items[static_cast<size_t>(in)];
@@ -314,9 +321,12 @@ struct FusedKernel::PassWriter {
     const auto input = static_cast<int64_t>(text.inputs.size());
     const uint16_t place =
         code.add({.primitive = Primitive::input, .type = type_of(*made->instr), .operands = {}, .immediate = input});
-    text.inputs.push_back({reads, is_packed(*made) ? packing_of_load(*made) : Packing::none, pairing_of(*made)});
+    const Packing packing = is_packed(*made) ? packing_of_load(*made) : Packing::none;
+    const bool lines = is_lines(*made);
+    if (lines) pass.lines.push_back({text.inputs.size(), made->instr->port});
+    text.inputs.push_back({reads, packing, pairing_of(*made), lines});
     pass.inputs.push_back(register_of(in));
-    pass.by_rows = pass.by_rows || reads == Reads::row;
+    pass.by_rows = pass.by_rows || reads == Reads::row || lines;
     outside.emplace(key, place);
     return place;
   }
@@ -376,7 +386,7 @@ struct FusedKernel::PassWriter {
       if (made.primitive != Primitive::input) continue;
       const LoopInput& input = text.inputs[static_cast<size_t>(made.immediate)];
       Pass::Move& move = pass.moves[text.outputs.size() + static_cast<size_t>(made.immediate)];
-      if (input.reads == Reads::each) move.element = bytes(input.packing, made.type);
+      if (input.reads == Reads::each && !input.gaps) move.element = bytes(input.packing, made.type);
       if (input.reads == Reads::row) move.run = bytes(input.packing, made.type);
     }
   }
@@ -397,7 +407,8 @@ struct FusedKernel::PassWriter {
     pass.loop = machine_loop(text);
     if (!pass.loop) return false;
     find_moves(text, pass);
-    kernel.most_arguments_ = std::max(kernel.most_arguments_, pass.inputs.size() + pass.outputs.size());
+    const size_t arguments = pass.outputs.size() + pass.inputs.size() + pass.lines.size();
+    kernel.most_arguments_ = std::max(kernel.most_arguments_, arguments);
     kernel.instrs_.push_back({});
     kernel.instrs_.back().pass = static_cast<int32_t>(kernel.passes_.size());
     kernel.passes_.push_back(std::move(pass));
@@ -435,6 +446,7 @@ struct FusedKernel::PassWriter {
     if (item.instr->what != Do::store && item.instr->what != Do::root) ready.dst = register_of(number);
     ready.one_will_do = !item.strips && reads_one_place(item);
     ready.packed = is_packed(item);
+    ready.lines = is_lines(item);
     ready.paired = pairing_of(item) != Pairing::none;
     ready.per_run = is_per_run(item);
     kernel.instrs_.push_back(ready);
@@ -469,51 +481,6 @@ bool FusedKernel::prepare_passes() {
   passes_.clear();
   most_arguments_ = 0;
   return false;
-}
-
-void FusedKernel::run_pass(const Pass& pass, const Strip& strip, State& state) const {
-  void** memory = state.arguments;
-  for (const Pass::Output& output : pass.outputs) {
-    void* to = output.store >= 0 ? this->output(static_cast<uint16_t>(output.store), strip, output.row, state.data)
-                                 : state.slot(static_cast<uint16_t>(output.reg));
-    if (output.reg >= 0) state.pointers[output.reg] = to;
-    *memory++ = to;
-  }
-  for (const uint16_t input : pass.inputs) *memory++ = state.pointers[input];
-  if (pass.row) pass.loop->run(state.arguments, 1, strip.rows);
-  else if (pass.by_blocks) run_by_blocks(pass, strip, state);
-  else if (!pass.by_rows) pass.loop->run(state.arguments, 1, strip.count);
-  else if (kernel_->whole_rows) pass.loop->run(state.arguments, strip.rows, layout_->row);
-  else run_by_runs(pass, strip, state);
-}
-
-/// A strip may begin and end within a run.
-void FusedKernel::run_by_runs(const Pass& pass, const Strip& strip, State& state) const {
-  const int64_t end = strip.begin + strip.count;
-  for (int64_t at = strip.begin; at < end;) {
-    const int64_t rest = run_ - at % run_, count = std::min(rest, end - at);
-    const int64_t runs = rest == run_ ? std::max<int64_t>((end - at) / run_, 1) : 1;
-    pass.loop->run(state.arguments, runs, count);
-    at += runs * count;
-    move_arguments(pass, runs, count, state);
-  }
-}
-
-/// A strip begins with a block; its last one may end early.
-void FusedKernel::run_by_blocks(const Pass& pass, const Strip& strip, State& state) const {
-  const int64_t block = roots_[0].order.block, blocks = strip.count / block, rest = strip.count % block;
-  pass.loop->run(state.arguments, blocks, block);
-  if (rest == 0) return;
-  move_arguments(pass, blocks, block, state);
-  pass.loop->run(state.arguments, 1, rest);
-}
-
-/// Behind runs of so many elements.
-void FusedKernel::move_arguments(const Pass& pass, int64_t runs, int64_t count, State& state) {
-  for (size_t i = 0; i < pass.moves.size(); ++i) {
-    const int64_t bytes = runs * count * pass.moves[i].element + runs * pass.moves[i].run;
-    state.arguments[i] = static_cast<unsigned char*>(state.arguments[i]) + bytes;
-  }
 }
 
 }  // namespace rosin::cpu

@@ -35,6 +35,7 @@ std::string LoopText::key() const {
     add(input.reads);
     add(input.packing);
     add(input.pairing);
+    add(input.gaps);
   }
   add(code.list.size());
   add(outputs.size());

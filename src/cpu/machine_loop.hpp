@@ -32,6 +32,7 @@ struct LoopInput {
   Reads reads = Reads::each;
   Packing packing = Packing::none;
   Pairing pairing = Pairing::none;  // of elements of 4 or 8 bytes of which each is read, an even number
+  bool gaps = false;                // its rows, of which each element is read, stand apart
 };
 
 /// What a loop writes: a value of its code for each element, or the combination of a row's values for each row, in the
@@ -64,16 +65,17 @@ struct LoopText {
 
 class MachineLoop {
  public:
-  /// `memory`: of the outputs, then of the inputs. Elements of row r stand from r * count on. The code is called as
-  /// System V has it, on Windows too, whose own calls keep other registers.
+  /// `memory`: of the outputs, then of the inputs; then for each input with gaps the bytes from the end of a row to the
+  /// next one. Elements of row r of the others stand from r * count on. The code is called as System V has it, on
+  /// Windows too, whose own calls keep other registers. It may change the list.
 #if defined(__x86_64__)
-  using Function = void(__attribute__((sysv_abi)) *)(void* const* memory, int64_t rows, int64_t count);
+  using Function = void(__attribute__((sysv_abi)) *)(void** memory, int64_t rows, int64_t count);
 #else
-  using Function = void (*)(void* const* memory, int64_t rows, int64_t count);
+  using Function = void (*)(void** memory, int64_t rows, int64_t count);
 #endif
 
   virtual ~MachineLoop() = default;
-  void run(void* const* memory, int64_t rows, int64_t count) const { function_(memory, rows, count); }
+  void run(void** memory, int64_t rows, int64_t count) const { function_(memory, rows, count); }
   size_t bytes() const { return bytes_; }
 
  protected:

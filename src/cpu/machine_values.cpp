@@ -30,6 +30,13 @@ template <class Vector> Reg64 LoopWriter<Vector>::pointer(size_t memory) {
   return rax;
 }
 
+/// Moves an array by what stands at another place of the list.
+template <class Vector> void LoopWriter<Vector>::leap(size_t memory, size_t gap) {
+  mov(rax, qword[rdi + static_cast<int>(8 * gap)]);
+  if (memory < std::size(pointer_registers)) add(pointer_registers[memory], rax);
+  else add(qword[rdi + static_cast<int>(8 * memory)], rax);
+}
+
 template <class Vector> Address LoopWriter<Vector>::element(size_t memory, ScalarType type, int part) {
   const Reg64 base = pointer(memory);
   return ptr[base + rcx * bytes_of(type) + part * vector_bytes + half_ * (vector_bytes / 4) * bytes_of(type)];
@@ -142,18 +149,18 @@ template <class Vector> void LoopWriter<Vector>::forget_all() {
 }
 
 template <class Vector> void LoopWriter<Vector>::load_input(size_t place, int part) {
-  const auto [reads, packing, pairing] = text_.inputs[static_cast<size_t>(list_[place].immediate)];
-  if (pairing != Pairing::none) return load_pairs(place, part, pairing);
-  if (reads == Reads::each) return load_each(place, part);
+  const LoopInput& input = text_.inputs[static_cast<size_t>(list_[place].immediate)];
+  if (input.pairing != Pairing::none) return load_pairs(place, part, input.pairing);
+  if (input.reads == Reads::each) return load_each(place, part);
   const ScalarType type = list_[place].type;
   const Vector out(homes_[place].reg[part]);
   const Reg64 base = pointer(input_memory(place));
-  const int bytes = packing == Packing::none ? bytes_of(type) : packed_bytes;
-  const RegExp from = reads == Reads::row ? base + rsi * bytes : RegExp(base);
-  if (packing != Packing::none) {
+  const int bytes = input.packing == Packing::none ? bytes_of(type) : packed_bytes;
+  const RegExp from = input.reads == Reads::row ? base + rsi * bytes : RegExp(base);
+  if (input.packing != Packing::none) {
     const LowerHalf packed(out.getIdx());
     vpbroadcastw(packed, ptr[from]);
-    unpack(packing, out, packed);
+    unpack(input.packing, out, packed);
   } else if (type == ScalarType::boolean) {
     movzx(eax, byte[from]);
     neg(eax);

@@ -194,6 +194,7 @@ template <class Vector> void LoopWriter<Vector>::write_rows() {
   add(rcx, r8);
   L(end);
   for (size_t i = 0; i < text_.outputs.size(); ++i) combine_lanes(text_.outputs[i], i);
+  leap_gaps();
   inc(rsi);
   jmp(row, T_NEAR);
   L(done);
@@ -304,6 +305,14 @@ template <class Vector> void LoopWriter<Vector>::combine_lanes(const LoopOutput&
   if (wide) vmovsd(to, Xmm(sum.getIdx()));
   else vmovss(to, Xmm(sum.getIdx()));
   unlock();
+}
+
+/// Inputs whose rows stand apart: to the next row.
+template <class Vector> void LoopWriter<Vector>::leap_gaps() {
+  size_t gap = text_.outputs.size() + text_.inputs.size();
+  for (size_t i = 0; i < text_.inputs.size(); ++i) {
+    if (text_.inputs[i].gaps) leap(text_.outputs.size() + i, gap++);
+  }
 }
 
 template class LoopWriter<Xbyak::Zmm>;

@@ -112,6 +112,7 @@ template <class Vector> class LoopWriter : public Xbyak::CodeGenerator {
   void begin_sum(const LoopOutput& output, size_t number);
   void accumulate(const LoopOutput& output, size_t number);
   void combine_lanes(const LoopOutput& output, size_t number);
+  void leap_gaps();
   Vector sum_of(size_t number, int half, int part) const {
     return Vector(sums_[number][static_cast<size_t>(2 * half + part)]);
   }
@@ -120,6 +121,7 @@ template <class Vector> class LoopWriter : public Xbyak::CodeGenerator {
   // --- where values are (machine_values.cpp) ---
   void load_pointers();
   Xbyak::Reg64 pointer(size_t memory);
+  void leap(size_t memory, size_t gap);
   Xbyak::Address element(size_t memory, ScalarType type, int part);
   Xbyak::Address packed_element(size_t memory);
   int new_stack(int bytes);

@@ -70,9 +70,39 @@ TEST(Reduce, SumsOverBroadcastDimsGiveTheOperandsShape) {
   EXPECT_THROW(sum_to(x, {3}), Error);
 }
 
-TEST(Reduce, LargeNumbersDoNotOverflowInNorm) {
-  EXPECT_FLOAT_EQ(norm(Array({3e30f, 4e30f}, {2})).item<float>(), 5e30f);
-  EXPECT_FLOAT_EQ(norm(Array({3e-30f, 4e-30f}, {2})).item<float>(), 5e-30f);
+/// Euclid's norm of values of each magnitude, as numbers of Float64 (of Float64: divided by the largest) give it.
+void expect_norm(const std::vector<double>& values, DType type, double magnitude) {
+  std::vector<double> scaled;
+  for (const double x : values) scaled.push_back(x * magnitude);
+  const auto n = static_cast<int64_t>(values.size());
+  const Array x = cast(Array(scaled, {n}), type), exact = cast(x, Float64);
+  const double unit = type == Float64 ? magnitude : 1;
+  double squares = 0;
+  for (const double v : exact.to_vector<double>()) squares += v / unit * (v / unit);
+  const double expected = unit * std::sqrt(squares), share = type == Float64 ? 1e-13 : 1e-6;
+  EXPECT_NEAR(norm(x).item(), expected, share * expected) << magnitude << ' ' << n;
+  EXPECT_NEAR(norm(reshape(x, {n, 1}), 0).item(), expected, share * expected) << magnitude << ' ' << n;
+  const std::vector<double> slopes =
+      cast(gradient([](const Array& v) { return norm(v); }, x), Float64).to_vector<double>();
+  const std::vector<double> held = exact.to_vector<double>();
+  for (size_t i = 0; i < held.size(); i += 97) EXPECT_NEAR(slopes[i], held[i] / expected, 1e-6) << magnitude;
+}
+
+TEST(Reduce, NormNeitherOverflowsNorVanishes) {
+  for (const size_t n : {size_t{1}, size_t{7}, size_t{1000}, size_t{40000}}) {
+    std::vector<double> values;
+    for (size_t i = 0; i < n; ++i) values.push_back(std::sin(static_cast<double>(i + 1)));
+    for (const double magnitude : {1e-35, 1e-25, 1e-20, 1e-10, 1.0, 1e10, 1e18, 1e20, 1e30, 1e35}) {
+      expect_norm(values, Float32, magnitude);
+    }
+    for (const double magnitude : {1e-300, 1e-200, 1e-100, 1.0, 1e100, 1e160, 1e300}) {
+      expect_norm(values, Float64, magnitude);
+    }
+  }
+  const float infinity = std::numeric_limits<float>::infinity(), nan = std::nanf("");
+  EXPECT_EQ(norm(Array({1.0f, -infinity}, {2})).item<float>(), infinity);
+  EXPECT_TRUE(std::isnan(norm(Array({1e30f, nan}, {2})).item<float>()));
+  EXPECT_EQ(norm(zeros({5})).item<float>(), 0);
 }
 
 TEST(Reduce, NothingToChooseFromIsRefused) {

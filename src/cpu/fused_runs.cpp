@@ -1,0 +1,85 @@
+// How passes go over a strip: at once, row by row, run by run, block by block. Read first: fused_passes.cpp.
+#include <algorithm>
+#include <limits>
+
+#include "cpu/fused.hpp"
+#include "cpu/fused_state.hpp"
+
+namespace rosin::cpu {
+
+void FusedKernel::run_pass(const Pass& pass, const Strip& strip, State& state) const {
+  void** memory = state.arguments;
+  for (const Pass::Output& output : pass.outputs) {
+    void* to = output.store >= 0 ? this->output(static_cast<uint16_t>(output.store), strip, output.row, state.data)
+                                 : state.slot(static_cast<uint16_t>(output.reg));
+    if (output.reg >= 0) state.pointers[output.reg] = to;
+    *memory++ = to;
+  }
+  for (const uint16_t input : pass.inputs) *memory++ = state.pointers[input];
+  if (pass.row) pass.loop->run(state.arguments, 1, strip.rows);
+  else if (pass.by_blocks) run_by_blocks(pass, strip, state);
+  else if (!pass.by_rows) pass.loop->run(state.arguments, 1, strip.count);
+  else if (kernel_->whole_rows && pass.lines.empty()) pass.loop->run(state.arguments, strip.rows, layout_->row);
+  else run_by_runs(pass, strip, state);
+}
+
+/// Where the lines of a load stand at an element, and how many of them from there on lie evenly apart.
+struct FusedKernel::LinePlace {
+  int64_t offset = 0, runs = 1;
+
+  LinePlace(const Load& load, int64_t at) : offset(load.offset + at % load.sizes[0]) {
+    int64_t run = at / load.sizes[0];
+    runs = load.sizes[1] - run % load.sizes[1];
+    for (int d = 1; d < load.dims; ++d) {
+      offset += run % load.sizes[d] * load.strides[d];
+      run /= load.sizes[d];
+    }
+  }
+};
+
+/// Tells the loop where its lines stand from an element on; how many runs may follow.
+int64_t FusedKernel::place_lines(const Pass& pass, int64_t at, State& state) const {
+  int64_t runs = std::numeric_limits<int64_t>::max();
+  void** gap = state.arguments + pass.outputs.size() + pass.inputs.size();
+  for (const Pass::Lines& lines : pass.lines) {
+    const Load& load = loads_[lines.port];
+    const LinePlace place(load, at);
+    const auto size = static_cast<int64_t>(size_of(load.storage));
+    state.arguments[pass.outputs.size() + lines.input] =
+        static_cast<unsigned char*>(state.data.memory[load.root]) + place.offset * size;
+    *gap++ = reinterpret_cast<void*>((load.strides[1] - run_) * size);
+    runs = std::min(runs, place.runs);
+  }
+  return runs;
+}
+
+/// A strip may begin and end within a run.
+void FusedKernel::run_by_runs(const Pass& pass, const Strip& strip, State& state) const {
+  const int64_t end = strip.begin + strip.count;
+  for (int64_t at = strip.begin; at < end;) {
+    const int64_t most = place_lines(pass, at, state), rest = run_ - at % run_, count = std::min(rest, end - at);
+    const int64_t runs = rest == run_ ? std::clamp<int64_t>((end - at) / run_, 1, most) : 1;
+    pass.loop->run(state.arguments, runs, count);
+    at += runs * count;
+    move_arguments(pass, runs, count, state);
+  }
+}
+
+/// A strip begins with a block; its last one may end early.
+void FusedKernel::run_by_blocks(const Pass& pass, const Strip& strip, State& state) const {
+  const int64_t block = roots_[0].order.block, blocks = strip.count / block, rest = strip.count % block;
+  pass.loop->run(state.arguments, blocks, block);
+  if (rest == 0) return;
+  move_arguments(pass, blocks, block, state);
+  pass.loop->run(state.arguments, 1, rest);
+}
+
+/// Behind runs of so many elements.
+void FusedKernel::move_arguments(const Pass& pass, int64_t runs, int64_t count, State& state) {
+  for (size_t i = 0; i < pass.moves.size(); ++i) {
+    const int64_t bytes = runs * count * pass.moves[i].element + runs * pass.moves[i].run;
+    state.arguments[i] = static_cast<unsigned char*>(state.arguments[i]) + bytes;
+  }
+}
+
+}  // namespace rosin::cpu
