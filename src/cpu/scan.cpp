@@ -1,5 +1,6 @@
 // Running reductions, linear recurrences, and the places of extrema: one pass along a dim, lines side by side. What
 // elements are combined with is the op's reducer. Read first: dispatch.hpp, scalar/combine.hpp.
+#include "base/strided_copy.hpp"
 #include "base/workers.hpp"
 #include "cpu/dispatch.hpp"
 #include "graph/reducer.hpp"
@@ -274,7 +275,8 @@ template <class T> class RecurrenceCall final : public Call {
 template <class T> class PlaceCall final : public Call {
  public:
   PlaceCall(const CallSpec& spec, int dim, DType storage)
-      : lines_(lines_of(spec.operands[0].shape, dim)), blocks_(lines_, lines_.size),
+      : lines_(lines_of(spec.operands[0].shape, dim)), short_(lines_.inner == 1 && lines_.size <= short_line),
+        blocks_(short_ ? Lines{lines_.outer, lines_.size, 1} : lines_, lines_.size),
         elements_(storage, scalar_type(storage)), loops_(spec.op->reducer->body.of(scalar_type(storage))) {}
 
   int64_t chunks() const override { return blocks_.count(); }
@@ -285,13 +287,14 @@ template <class T> class PlaceCall final : public Call {
     blocks_.each(chunk, [&](int64_t outer, int64_t first, int64_t count) {
       const Block block(lines_, outer, first, count);
       int32_t* places = out + outer * lines_.inner + first;
-      if (lines_.inner <= few_lines) place_in_lines(x, block, places);
+      if (short_) place_in_short_lines(x, first, count, places);
+      else if (lines_.inner <= few_lines) place_in_lines(x, block, places);
       else place_in_block(x, block, places);
     });
   }
 
  private:
-  static constexpr int64_t few_lines = 8;
+  static constexpr int64_t few_lines = 8, short_line = 64;
 
   // The best element of a line so far, and where it stands.
   struct Best {
@@ -330,26 +333,44 @@ template <class T> class PlaceCall final : public Call {
   }
 
   void place_in_block(const void* x, const Block& block, int32_t* out) const {
-    T best[LineBlocks::width], chosen[LineBlocks::width], spare[LineBlocks::width];
-    int32_t places[LineBlocks::width] = {};
-    const auto row = [&](int64_t j) {
+    T spare[LineBlocks::width];
+    place_in_rows(block.size, block.count, out, [&](int64_t j) {
       return elements_.read(x, block.at(j, false), block.count, reinterpret_cast<unsigned char*>(spare));
-    };
-    const size_t bytes = static_cast<size_t>(block.count) * sizeof(T);
+    });
+  }
+
+  // Short lines one after the other, from number `first` on: their elements are taken from all of them at once.
+  void place_in_short_lines(const void* x, int64_t first, int64_t count, int32_t* out) const {
+    T buffer[LineBlocks::width * short_line], column[LineBlocks::width];
+    const int64_t size = lines_.size;
+    const auto* elements = static_cast<const T*>(static_cast<const void*>(
+        elements_.read(x, first * size, count * size, reinterpret_cast<unsigned char*>(buffer))));
+    place_in_rows(size, count, out, [&](int64_t j) {
+      copy_run(column, elements + j, size, count);
+      return column;
+    });
+  }
+
+  // row(j): elements j of `count` lines.
+  template <class F> void place_in_rows(int64_t size, int64_t count, int32_t* out, F&& row) const {
+    T best[LineBlocks::width], chosen[LineBlocks::width];
+    int32_t places[LineBlocks::width] = {};
+    const size_t bytes = static_cast<size_t>(count) * sizeof(T);
     std::memcpy(best, row(0), bytes);
-    for (int64_t j = 1; j < block.size; ++j) {
+    for (int64_t j = 1; j < size; ++j) {
       std::memcpy(chosen, best, bytes);
-      loops_.combine(chosen, row(j), block.count);
-      for (int64_t i = 0; i < block.count; ++i) {
+      loops_.combine(chosen, row(j), count);
+      for (int64_t i = 0; i < count; ++i) {
         const bool better = chosen[i] != best[i] && !is_nan(best[i]);
         places[i] = better ? static_cast<int32_t>(j) : places[i];
       }
       std::memcpy(best, chosen, bytes);
     }
-    std::copy_n(places, block.count, out);
+    std::copy_n(places, count, out);
   }
 
   Lines lines_;
+  bool short_;
   LineBlocks blocks_;
   ComputedElements elements_;
   CombineLoops loops_;
