@@ -48,7 +48,7 @@ void check(DType type, int64_t inner, int64_t size, int64_t outer) {
   }
 }
 
-TEST(Places, AreTheFirstOfTheBest) {
+TEST(PlacesOfExtremes, AreTheFirstOfTheBest) {
   for (const DType type : types) {
     for (const int64_t size : {1, 2, 3, 10, 16, 63, 64, 65, 100, 1000}) {
       for (const int64_t outer : {1, 5, 64, 130}) check(type, 1, size, outer);
