@@ -2,12 +2,12 @@
 #include "base/strided_copy.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <type_traits>
 #include <utility>
 
+#include "base/turn.hpp"
 #include "base/workers.hpp"
 
 namespace rosin {
@@ -20,79 +20,83 @@ constexpr int64_t block_rows(size_t width) { return width <= 2 ? 128 : 64; }
 /// From one row of a buffered block to the next: rows a power of two apart would share a few places of the cache.
 template <class Word> constexpr int64_t row_of = block_row(sizeof(Word)) + static_cast<int64_t>(64 / sizeof(Word));
 
-/// As many words as the processor moves at once, and a square of them. Loops are written out, so that it stays in
-/// registers.
-template <class Word> struct Lanes {
-  static constexpr size_t count = 16 / sizeof(Word);
-  typedef Word Vector __attribute__((vector_size(16)));
-  Vector rows[count];
-
-  /// to[j * to_stride + i] = from[i * from_stride + j]. At each doubling up to the side, the words of an upper row and
-  /// of a lower one come in turn.
-  static void turn(Word* to, int64_t to_stride, const Word* from, int64_t from_stride) {
-    Lanes square;
-    each<count>([&](auto i) { std::memcpy(&square.rows[i], from + static_cast<int64_t>(i) * from_stride, 16); });
-    each<std::countr_zero(count)>([&](auto) {
-      const Lanes before = square;
-      each<count / 2>([&](auto i) {
-        const Vector &a = before.rows[i], &b = before.rows[i + count / 2];
-        square.rows[2 * i] = in_turn<0>(a, b, std::make_index_sequence<count>());
-        square.rows[2 * i + 1] = in_turn<count / 2>(a, b, std::make_index_sequence<count>());
-      });
-    });
-    each<count>([&](auto i) { std::memcpy(to + static_cast<int64_t>(i) * to_stride, &square.rows[i], 16); });
+/// to[j * row + i] = from[i * stride + j] for i < m, j < n: by the longest vectors, what these leave by short ones, and
+/// the rest word by word.
+template <class Word> void turn_block(const Turn<Word>& t) {
+  static const Turner<Word> widest = widest_turner<Word>(), narrow = narrow_turner<Word>();
+  const auto part = [&](int64_t i, int64_t j, int64_t m, int64_t n) {
+    return Turn<Word>{t.to + j * t.row + i, t.row, t.from + i * t.stride + j, t.stride, m, n};
+  };
+  const int64_t m = t.m / widest.side * widest.side, n = t.n / widest.side * widest.side;
+  const int64_t even_m = t.m / narrow.side * narrow.side, even_n = t.n / narrow.side * narrow.side;
+  widest.turn(part(0, 0, m, n));
+  if (even_n > n) narrow.turn(part(0, n, m, even_n - n));
+  if (even_m > m) narrow.turn(part(m, 0, even_m - m, even_n));
+  for (int64_t i = 0; i < t.m; ++i) {
+    for (int64_t j = i < even_m ? even_n : 0; j < t.n; ++j) t.to[j * t.row + i] = t.from[i * t.stride + j];
   }
-
- private:
-  template <size_t times, class F> static void each(F f) {
-    [&]<size_t... i>(std::index_sequence<i...>) {
-      (f(std::integral_constant<size_t, i>()), ...);
-    }(std::make_index_sequence<times>());
-  }
-  /// Words of both in turn, from word `first` on.
-  template <size_t first, size_t... i>
-  static Vector in_turn(const Vector& a, const Vector& b, std::index_sequence<i...>) {
-    return __builtin_shufflevector(a, b, static_cast<int>(first + i / 2 + i % 2 * count)...);
-  }
-};
-
-/// Asks for the lines of a row that is read soon: rows lie in pages of their own, so that no processor guesses the
-/// next.
-template <class Word> void prefetch_row(const Word* from, int64_t n) {
-  for (int64_t j = 0; j < n; j += static_cast<int64_t>(64 / sizeof(Word))) __builtin_prefetch(from + j);
 }
 
-/// to[j * row + i] = from[i * stride + j] for i < m, j < n, which are multiples of the lanes.
-template <class Word> void turn_squares(Word* to, const Word* from, int64_t stride, int64_t m, int64_t n) {
-  constexpr auto count = static_cast<int64_t>(Lanes<Word>::count);
-  constexpr int64_t row = row_of<Word>, ahead = 16;
-  for (int64_t i = 0; i < m; i += count) {
-    for (int64_t k = i + ahead; k < std::min(i + ahead + count, m); ++k) prefetch_row(from + k * stride, n);
-    for (int64_t j = 0; j < n; j += count) Lanes<Word>::turn(to + j * row + i, row, from + i * stride + j, stride);
+typedef uint32_t Four __attribute__((vector_size(16)));
+
+Four load_four(const uint32_t* from) {
+  Four words;
+  std::memcpy(&words, from, sizeof words);
+  return words;
+}
+void store_four(uint32_t* to, const Four& words) { std::memcpy(to, &words, sizeof words); }
+
+/// to[3 * j + i] = from[i * stride + j] for i < 3, j < n: planes of colours become pixels.
+template <class Word> void join_three(Word* to, const Word* from, int64_t stride, int64_t n) {
+  int64_t j = 0;
+  if constexpr (std::is_same_v<Word, uint32_t>) {
+    for (; j + 4 <= n; j += 4, to += 12) {
+      const Four a = load_four(from + j), b = load_four(from + stride + j), c = load_four(from + 2 * stride + j);
+      const Four first = __builtin_shufflevector(a, b, 0, 4, 1, 5), middle = __builtin_shufflevector(a, b, 5, 2, 6, 3);
+      const Four last = __builtin_shufflevector(a, b, 3, 7, 3, 7);
+      store_four(to, __builtin_shufflevector(first, c, 0, 1, 4, 2));
+      store_four(to + 4, __builtin_shufflevector(middle, c, 0, 5, 1, 2));
+      store_four(to + 8, __builtin_shufflevector(last, c, 6, 0, 1, 7));
+    }
+  }
+  for (; j < n; ++j, to += 3) {
+    for (int64_t i = 0; i < 3; ++i) to[i] = from[i * stride + j];
+  }
+}
+
+/// The way back: to[j * stride + i] = from[3 * i + j] for i < m, j < 3.
+template <class Word> void split_three(Word* to, int64_t stride, const Word* from, int64_t m) {
+  int64_t i = 0;
+  if constexpr (std::is_same_v<Word, uint32_t>) {
+    for (; i + 4 <= m; i += 4, from += 12) {
+      const Four x = load_four(from), y = load_four(from + 4), z = load_four(from + 8);
+      const Four a = __builtin_shufflevector(x, y, 0, 3, 6, 6), b = __builtin_shufflevector(x, y, 1, 4, 7, 7);
+      const Four c = __builtin_shufflevector(x, y, 2, 5, 5, 5);
+      store_four(to + i, __builtin_shufflevector(a, z, 0, 1, 2, 5));
+      store_four(to + stride + i, __builtin_shufflevector(b, z, 0, 1, 2, 6));
+      store_four(to + 2 * stride + i, __builtin_shufflevector(c, z, 0, 1, 4, 7));
+    }
+  }
+  for (; i < m; ++i, from += 3) {
+    for (int64_t j = 0; j < 3; ++j) to[j * stride + i] = from[j];
   }
 }
 
 /// Through a buffer that the cache holds, so that each line of both sides is touched once: lines that lie a power of
 /// two apart fall into the same few places of a cache.
 template <class Word>
-void copy_block(Word* target, const Word* source, const StridedCopy& copy, int inner, int outer, int64_t m, int64_t n) {
+void copy_buffered(Word* target, const Word* source, const StridedCopy& copy, int inner, int outer, int64_t m,
+                   int64_t n) {
   constexpr int64_t row_words = row_of<Word>;
   alignas(64) Word buffer[block_rows(sizeof(Word)) * row_words];  // of each n, all m
   const int64_t target_i = copy.target[inner], target_j = copy.target[outer];
   const int64_t source_i = copy.source[inner], source_j = copy.source[outer];
-  int64_t even_m = 0, even_n = 0;  // of the rest of the loops, what is done
+  const bool turns = std::is_integral_v<Word> && source_j == 1;
   if constexpr (std::is_integral_v<Word>) {
-    constexpr auto count = static_cast<int64_t>(Lanes<Word>::count);
-    if (source_j == 1) {
-      even_m = m / count * count;
-      even_n = n / count * count;
-      turn_squares(buffer, source, source_i, even_m, even_n);
-    }
+    if (turns) turn_block<Word>({buffer, row_words, source, source_i, m, n});
   }
-  for (int64_t i = 0; i < m; ++i) {
-    for (int64_t j = i < even_m ? even_n : 0; j < n; ++j) {
-      buffer[j * row_words + i] = source[i * source_i + j * source_j];
-    }
+  for (int64_t i = 0; i < m && !turns; ++i) {
+    for (int64_t j = 0; j < n; ++j) buffer[j * row_words + i] = source[i * source_i + j * source_j];
   }
   for (int64_t j = 0; j < n; ++j) {
     Word* const row = target + j * target_j;
@@ -105,7 +109,28 @@ struct Wide {
   uint64_t words[2];
 };
 
+/// Rows of the target are so short that some follow each other in a line of memory.
+bool has_short_rows(const StridedCopy& copy, size_t width, int inner, int outer) {
+  constexpr size_t most_bytes = 256;
+  return copy.target[inner] == 1 && copy.target[outer] == copy.sizes[inner] && copy.source[outer] == 1 && width <= 8 &&
+         static_cast<size_t>(copy.sizes[inner]) * width <= most_bytes;
+}
+
+template <class Word>
+void copy_block(Word* target, const Word* source, const StridedCopy& copy, int inner, int outer, int64_t m, int64_t n) {
+  if constexpr (std::is_integral_v<Word>) {
+    if (has_short_rows(copy, sizeof(Word), inner, outer)) {
+      if (m == 3) return join_three(target, source, copy.source[inner], n);
+      return turn_block<Word>({target, m, source, copy.source[inner], m, n});
+    }
+    const bool pixels = n == 3 && copy.source[outer] == 1 && copy.source[inner] == 3 && copy.target[inner] == 1;
+    if (pixels) return split_three(target, copy.target[outer], source, m);
+  }
+  copy_buffered(target, source, copy, inner, outer, m, n);
+}
+
 constexpr int64_t chunk_elements = 1 << 16;  // worth a thread
+constexpr int64_t short_rows = 1024;         // of a block
 
 /// Where a plane begins: an odometer of the dims that are not the plane's.
 struct Place {
@@ -160,28 +185,29 @@ BlockCopy::BlockCopy(const StridedCopy& copy, size_t width, int inner, int outer
   if (copy.target[outer] == 1) std::swap(inner_, outer_);  // rows of the target are written whole
   int64_t planes = 1;
   for (int d = 0; d < copy.rank; ++d) planes *= d == inner_ || d == outer_ ? 1 : copy.sizes[d];
-  const int64_t m = copy.sizes[inner_], n = copy.sizes[outer_], rows = block_rows(width);
+  const int64_t m = copy.sizes[inner_], n = copy.sizes[outer_];
   if (m == 0) return;
-  strips_of_plane_ = (n + rows - 1) / rows;
+  strip_ = has_short_rows(copy, width, inner_, outer_) ? short_rows : block_rows(width);
+  strips_of_plane_ = (n + strip_ - 1) / strip_;
   strips_ = planes * strips_of_plane_;
-  chunk_strips_ = std::max<int64_t>(1, chunk_elements / (m * std::min(n, rows) + 1));
+  chunk_strips_ = std::max<int64_t>(1, chunk_elements / (m * std::min(n, strip_) + 1));
   chunks_ = (strips_ + chunk_strips_ - 1) / chunk_strips_;
 }
 
 template <class Word> void BlockCopy::run_words(int64_t chunk, void* target, const void* source) const {
-  constexpr int64_t row = block_row(sizeof(Word)), rows = block_rows(sizeof(Word));
+  constexpr int64_t row = block_row(sizeof(Word));
   const int64_t first = chunk * chunk_strips_, last = std::min(strips_, first + chunk_strips_);
   const int64_t m = copy_.sizes[inner_], n = copy_.sizes[outer_];
   Place place(copy_, inner_, outer_, first / strips_of_plane_);
-  int64_t j = first % strips_of_plane_ * rows;
+  int64_t j = first % strips_of_plane_ * strip_;
   for (int64_t strip = first; strip < last; ++strip) {
     Word* const to = static_cast<Word*>(target) + place.target + j * copy_.target[outer_];
     const Word* const from = static_cast<const Word*>(source) + place.source + j * copy_.source[outer_];
     for (int64_t i = 0; i < m; i += row) {
       copy_block(to + i * copy_.target[inner_], from + i * copy_.source[inner_], copy_, inner_, outer_,
-                 std::min(row, m - i), std::min(rows, n - j));
+                 std::min(row, m - i), std::min(strip_, n - j));
     }
-    j += rows;
+    j += strip_;
     if (j < n) continue;
     j = 0;
     place.next(copy_, inner_, outer_);

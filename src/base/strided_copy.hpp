@@ -53,6 +53,7 @@ class BlockCopy {
   StridedCopy copy_;
   size_t width_ = 1;
   int inner_ = 0, outer_ = 1;
+  int64_t strip_ = 1;            // rows of a block
   int64_t strips_ = 0;           // of a block's width, all planes one after another
   int64_t strips_of_plane_ = 0;  // a plane: all elements of the two dims
   int64_t chunk_strips_ = 1;

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "base/instruction_set.hpp"
+#include "base/turn.hpp"
 #include "base/workers.hpp"
 
 namespace rosin {
@@ -59,6 +61,50 @@ TEST(BlockCopy, MatricesAreTurned) {
       expect_all_widths(copy, 0, 1, static_cast<size_t>(m * n));
     }
   }
+}
+
+/// Short rows and long ones of each remainder by the squares of all vectors; planes of colours to pixels and back.
+TEST(BlockCopy, ShortRowsAreTurned) {
+  for (const int64_t m : {3, 4, 7, 19, 32, 65}) {
+    for (const int64_t n : {1, 3, 30, 1029}) {
+      const auto both_ways = [&](int64_t rows, int64_t columns) {
+        const StridedCopy matrices{3, {rows, columns, 2}, {1, rows, rows * columns}, {columns, 1, rows * columns}};
+        expect_all_widths(matrices, 0, 1, static_cast<size_t>(2 * rows * columns));
+        const StridedCopy apart{2, {rows, columns}, {1, rows}, {columns + 5, 1}};
+        expect_all_widths(apart, 0, 1, static_cast<size_t>(rows * (columns + 5)));
+      };
+      both_ways(m, n);
+      both_ways(n, m);
+    }
+  }
+}
+
+template <class Word> void expect_turned(const Turner<Word>& turner) {
+  const int64_t m = 3 * turner.side, n = 2 * turner.side, row = m + 5, stride = n + 3;
+  std::vector<Word> from(static_cast<size_t>(m * stride)), to(static_cast<size_t>(n * row), 0), wanted = to;
+  for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<Word>(i * 2654435761u + 1);
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < n; ++j) {
+      wanted[static_cast<size_t>(j * row + i)] = from[static_cast<size_t>(i * stride + j)];
+    }
+  }
+  turner.turn({to.data(), row, from.data(), stride, m, n});
+  EXPECT_EQ(to, wanted) << sizeof(Word) << " bytes, squares of " << turner.side;
+}
+
+TEST(Turner, EverySetOfInstructionsTurnsSquares) {
+  expect_turned(narrow_turner<uint8_t>());
+  expect_turned(narrow_turner<uint16_t>());
+  expect_turned(narrow_turner<uint32_t>());
+  expect_turned(narrow_turner<uint64_t>());
+#if defined(__x86_64__)
+  if (best_instruction_set() == InstructionSet::baseline) return;
+  expect_turned(wide_turner_of_4());
+  expect_turned(wide_turner_of_8());
+  if (best_instruction_set() == InstructionSet::wide) return;
+  expect_turned(widest_turner_of_4());
+  expect_turned(widest_turner_of_8());
+#endif
 }
 
 TEST(BlockCopy, PlanesOfManyDimsAreTurned) {

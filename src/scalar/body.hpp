@@ -6,6 +6,8 @@
 
 #include <rosin/dtype.hpp>
 
+#include "base/instruction_set.hpp"
+
 namespace rosin {
 
 struct ScalarCode;
@@ -36,11 +38,6 @@ constexpr int bytes_of(ScalarType type) noexcept {
   constexpr int8_t bytes[scalar_type_count] = {1, 4, 4, 8, 8, 4, 8};
   return bytes[static_cast<int>(type)];
 }
-
-/// What loops are compiled for: wide is x86-64-v3 (AVX2), widest x86-64-v4 (AVX-512). All give the same bits.
-enum class InstructionSet : uint8_t { baseline, wide, widest };
-/// The widest one that this processor has; asked once.
-InstructionSet best_instruction_set() noexcept;
 
 /// out[i] = body(in[0][i], in[1][i], ...) for i in [0, count); all contiguous, operands of the loop's type (operand 0
 /// of an op with a mask first is Bool), Bool as bytes 0 and 1; out may equal an operand of the same element size.

@@ -1,5 +1,5 @@
-// Which instruction set the compiled loops of elementwise bodies use on this processor. Read next: make_body.hpp.
-#include "scalar/body.hpp"
+// See instruction_set.hpp.
+#include "base/instruction_set.hpp"
 
 namespace rosin {
 namespace {

@@ -1,0 +1,32 @@
+// Squares turned over in vectors of 16 bytes, and the choice among the sets of instructions.
+#include "base/instruction_set.hpp"
+#include "base/turn_body.hpp"
+
+namespace rosin {
+
+template <class Word> Turner<Word> narrow_turner() { return turner<Word, 16>(); }
+
+template <class Word> Turner<Word> widest_turner() {
+#if defined(__x86_64__)
+  const InstructionSet set = best_instruction_set();
+  if constexpr (sizeof(Word) == 4) {
+    if (set == InstructionSet::widest) return widest_turner_of_4();
+    if (set == InstructionSet::wide) return wide_turner_of_4();
+  } else if constexpr (sizeof(Word) == 8) {
+    if (set == InstructionSet::widest) return widest_turner_of_8();
+    if (set == InstructionSet::wide) return wide_turner_of_8();
+  }
+#endif
+  return narrow_turner<Word>();
+}
+
+template Turner<uint8_t> narrow_turner();
+template Turner<uint16_t> narrow_turner();
+template Turner<uint32_t> narrow_turner();
+template Turner<uint64_t> narrow_turner();
+template Turner<uint8_t> widest_turner();
+template Turner<uint16_t> widest_turner();
+template Turner<uint32_t> widest_turner();
+template Turner<uint64_t> widest_turner();
+
+}  // namespace rosin

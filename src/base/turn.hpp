@@ -1,0 +1,33 @@
+// Squares of matrices turned over in registers. Read next: turn_body.hpp (how), strided_copy.cpp (who asks for it).
+#pragma once
+
+#include <cstdint>
+
+namespace rosin {
+
+/// to[j * row + i] = from[i * stride + j] for i < m, j < n.
+template <class Word> struct Turn {
+  Word* to;
+  int64_t row;
+  const Word* from;
+  int64_t stride;
+  int64_t m, n;
+};
+
+/// By squares of `side` words, of which m and n are multiples.
+template <class Word> struct Turner {
+  int64_t side;
+  void (*turn)(const Turn<Word>&);
+};
+
+/// Vectors of 16 bytes, which every processor moves; and the longest ones that this one has.
+template <class Word> Turner<Word> narrow_turner();
+template <class Word> Turner<Word> widest_turner();
+
+/// Of one set of instructions each, which the processor must have (turn_wide.cpp, turn_widest.cpp).
+Turner<uint32_t> wide_turner_of_4();
+Turner<uint64_t> wide_turner_of_8();
+Turner<uint32_t> widest_turner_of_4();
+Turner<uint64_t> widest_turner_of_8();
+
+}  // namespace rosin
