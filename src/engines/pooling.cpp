@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <rosin/error.hpp>
@@ -33,10 +34,16 @@ struct Axis {
   bool holds(int64_t index) const { return start(index) >= 0 && start(index) + (kernel - 1) * dilation < size; }
 };
 
+/// Whether windows beside each other read elements beside each other.
+bool are_neighbours(const PoolSpec& spec) { return spec.stride[0] == 1; }
+
+/// Elements that a tap reads of windows that are computed together.
+int64_t lane_elements(const PoolSpec& spec) { return spec.channels * (are_neighbours(spec) ? spec.out[0] : 1); }
+
 template <class T> class Pool final : public VendorCall {
  public:
   explicit Pool(const PoolSpec& spec)
-      : spec_(spec), shape_(spec), kernels_(tile_kernels_for(spec.channels * int64_t{sizeof(T)}).of<T>()) {
+      : spec_(spec), shape_(spec), kernels_(tile_kernels_for(lane_elements(spec) * int64_t{sizeof(T)}).of<T>()) {
     const PoolShape& s = shape_;
     const int64_t taps = s.kernel.count();
     step_ = images_per_chunk(spec.batch, s.out.count() * taps * spec.channels, 2);
@@ -100,20 +107,21 @@ template <class T> class Pool final : public VendorCall {
       for (int64_t h = 0; h < s.out.h; ++h) {
         const bool row_inside = depth_.holds(d) && height_.holds(h);
         const int64_t row = (d * s.out.h + h) * s.out.w;
-        const int64_t first = row_inside ? first_inside_ : s.out.w, last = row_inside ? last_inside_ : s.out.w;
-        for (int64_t w = 0; w < first; ++w) run_border(image, {w, h, d}, row + w, border);
-        if (first < last) {
+        const int64_t first = first_inside_, last = last_inside_;
+        for (int64_t w = 0; w < first; ++w) run_border(image, {w, h, d}, row + w, 1, border);
+        if (first < last && !row_inside) run_border(image, {first, h, d}, row + first, last - first, border);
+        if (first < last && row_inside) {
           PoolRun<T> inside = image;
           inside.least = -std::numeric_limits<T>::infinity();
           run_windows(inside, {first, h, d}, row + first, last - first, offsets_.data(), s.kernel.count());
         }
-        for (int64_t w = last; w < s.out.w; ++w) run_border(image, {w, h, d}, row + w, border);
+        for (int64_t w = last; w < s.out.w; ++w) run_border(image, {w, h, d}, row + w, 1, border);
       }
     }
   }
 
-  /// One window that leaves the image: only the taps inside count.
-  void run_border(const PoolRun<T>& image, const Extent& at, int64_t pixel, int64_t* list) const {
+  /// One window that leaves the image, or some that do so only above or below: only the taps inside count.
+  void run_border(const PoolRun<T>& image, const Extent& at, int64_t pixel, int64_t windows, int64_t* list) const {
     int64_t count = 0;
     for (int64_t tap = 0; tap < shape_.kernel.count(); ++tap) {
       const Extent place = tap_place(tap);
@@ -122,7 +130,7 @@ template <class T> class Pool final : public VendorCall {
       if (w < 0 || w >= shape_.in.w || h < 0 || h >= shape_.in.h || d < 0 || d >= shape_.in.d) continue;
       list[count++] = offset(place);
     }
-    run_windows(image, at, pixel, 1, list, count);
+    run_windows(image, at, pixel, windows, list, count);
   }
 
   /// `windows` windows from place `at` on, whose first output is pixel number `pixel`.
@@ -138,6 +146,9 @@ template <class T> class Pool final : public VendorCall {
     run.offsets = offsets;
     run.taps = taps;
     run.windows = windows;
+    if (are_neighbours(spec_)) {  // all of them are as one with more channels
+      run.channels *= std::exchange(run.windows, 1);
+    }
     switch (spec_.kind) {
       case PoolKind::max_forward: kernels_.max_forward(run); break;
       case PoolKind::max_backward: kernels_.max_backward(run); break;
