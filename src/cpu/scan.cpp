@@ -294,7 +294,7 @@ template <class T> class PlaceCall final : public Call {
   }
 
  private:
-  static constexpr int64_t few_lines = 8, short_line = 64;
+  static constexpr int64_t few_lines = 16, short_line = 64;
 
   // The best element of a line so far, and where it stands.
   struct Best {
