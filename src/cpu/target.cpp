@@ -22,7 +22,7 @@ class CpuTarget final : public plan::Target {
       case CallKind::convolution_data:
       case CallKind::convolution_weights: return true;
       case CallKind::pooling:
-      case CallKind::pooling_data: return call.result().type == DType::Float32 || call.result().type == DType::Float64;
+      case CallKind::pooling_data: return is_float(call.result().type);
       default: return false;
     }
   }

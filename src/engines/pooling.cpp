@@ -1,14 +1,17 @@
 // Pooling and its gradients: windows that lie inside the image run side by side, windows at the border one by one with
 // a shortened list of taps. Read after conv_shape.hpp; next pool_body.hpp.
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <rosin/error.hpp>
+#include <rosin/half.hpp>
 
 #include "engines/conv_shape.hpp"
+#include "engines/converted.hpp"
 #include "engines/cuts.hpp"
 #include "engines/tile_kernel.hpp"
 
@@ -42,8 +45,9 @@ int64_t lane_elements(const PoolSpec& spec) { return spec.channels * (are_neighb
 
 template <class T> class Pool final : public VendorCall {
  public:
-  explicit Pool(const PoolSpec& spec)
-      : spec_(spec), shape_(spec), kernels_(tile_kernels_for(lane_elements(spec) * int64_t{sizeof(T)}).of<T>()) {
+  /// `least`: the maximum of no elements.
+  explicit Pool(const PoolSpec& spec, T least = std::numeric_limits<T>::lowest())
+      : spec_(spec), shape_(spec), least_(least), kernels_(tile_kernels_for(lane_elements(spec) * int64_t{sizeof(T)}).of<T>()) {
     const PoolShape& s = shape_;
     const int64_t taps = s.kernel.count();
     step_ = images_per_chunk(spec.batch, s.out.count() * taps * spec.channels, 2);
@@ -73,7 +77,7 @@ template <class T> class Pool final : public VendorCall {
       run.channels = spec_.channels;
       run.overlaps = overlaps_;
       run.share = T(1) / static_cast<T>(shape_.kernel.count());
-      run.least = std::numeric_limits<T>::lowest();
+      run.least = least_;
       if (forward) {
         run.x = first + n * in;
         run.y = result + n * out;
@@ -159,12 +163,74 @@ template <class T> class Pool final : public VendorCall {
 
   PoolSpec spec_;
   PoolShape shape_;
+  T least_;
   const TypedKernels<T>& kernels_;
   Axis width_, height_, depth_;
   std::vector<int64_t> offsets_;                // of all taps, from a window's corner
   int64_t first_inside_ = 0, last_inside_ = 0;  // windows along w that need no border
   bool overlaps_ = true;                        // whether two windows may share an element
   int64_t step_ = 1;
+};
+
+/// Images of Float16 or BFloat16, each as one of Float32 while it is computed.
+class HalfPool final : public VendorCall {
+ public:
+  explicit HalfPool(const PoolSpec& spec) : type_(spec.type), batch_(spec.batch), one_(of_one_image(spec), lowest(spec.type)) {
+    const PoolShape s(spec);
+    const int64_t in = s.in.count() * spec.channels, out = s.out.count() * spec.channels;
+    switch (spec.kind) {
+      case PoolKind::max_forward:
+      case PoolKind::mean_forward: counts_ = {in, 0, 0, out}; break;
+      case PoolKind::max_backward: counts_ = {in, out, out, in}; break;
+      case PoolKind::mean_backward: counts_ = {out, 0, 0, in}; break;
+    }
+    step_ = images_per_chunk(batch_, s.out.count() * s.kernel.count() * spec.channels, 2);
+    chunks_ = spec.channels == 0 ? 0 : (batch_ + step_ - 1) / step_;
+    floats_at_ = static_cast<size_t>(round_up(static_cast<int64_t>(one_.scratch_bytes_per_chunk()), 64));
+    int64_t floats = 0;
+    for (const int64_t count : counts_) floats += count;
+    scratch_bytes_ = floats_at_ + static_cast<size_t>(floats) * sizeof(float);
+  }
+
+  const char* engine() const noexcept override { return "tile"; }
+
+  void run_chunk(int64_t chunk, const VendorBuffers& buffers, void* scratch) const override {
+    for (int64_t n = chunk * step_; n < std::min(batch_, (chunk + 1) * step_); ++n) run_image(n, buffers, scratch);
+  }
+
+ private:
+  static float lowest(DType type) { return type == DType::Float16 ? half_value(0xfbff) : bfloat_value(0xff7f); }
+
+  static PoolSpec of_one_image(PoolSpec spec) {
+    spec.type = DType::Float32;
+    spec.batch = 1;
+    return spec;
+  }
+
+  void run_image(int64_t n, const VendorBuffers& buffers, void* scratch) const {
+    const void* const given[] = {buffers.first, buffers.second, buffers.third};
+    auto* floats = reinterpret_cast<float*>(static_cast<char*>(scratch) + floats_at_);
+    const float* wide[3] = {};
+    for (size_t i = 0; i < std::size(given); ++i) {
+      if (counts_[i] > 0) widen(type_, static_cast<const uint16_t*>(given[i]) + n * counts_[i], floats, counts_[i]);
+      wide[i] = floats;
+      floats += counts_[i];
+    }
+    VendorBuffers image;
+    image.first = wide[0];
+    image.second = wide[1];
+    image.third = wide[2];
+    image.result = floats;
+    one_.run_chunk(0, image, scratch);
+    narrow(type_, floats, static_cast<uint16_t*>(buffers.result) + n * counts_[3], counts_[3]);
+  }
+
+  DType type_;
+  int64_t batch_;
+  Pool<float> one_;
+  std::array<int64_t, 4> counts_{};  // elements of an image: of each operand, and of the result
+  int64_t step_ = 1;
+  size_t floats_at_ = 0;  // in the scratch
 };
 
 }  // namespace
@@ -176,7 +242,8 @@ std::unique_ptr<VendorCall> prepare_pool(const PoolSpec& spec) {
   }
   if (spec.type == DType::Float32) return std::make_unique<Pool<float>>(spec);
   if (spec.type == DType::Float64) return std::make_unique<Pool<double>>(spec);
-  throw Error(ErrorKind::dtype, std::string("pool: images are Float32 or Float64; got ") + to_string(spec.type) +
+  if (is_float(spec.type)) return std::make_unique<HalfPool>(spec);
+  throw Error(ErrorKind::dtype, std::string("pool: images are of floats; got ") + to_string(spec.type) +
                                     "; convert them, for example with f32(x)");
 }
 
