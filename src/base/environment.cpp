@@ -16,7 +16,7 @@
 namespace rosin {
 namespace {
 
-constexpr std::array<EnvironmentVariable, 27> table = {{
+constexpr std::array<EnvironmentVariable, 28> table = {{
     {Setting::autoload, "ROSIN_AUTOLOAD", "0: plug-ins are loaded by `use` alone", "1"},
     {Setting::plugin_path, "ROSIN_PLUGIN_PATH", "absolute folders, parted by `:`, that may hold plug-ins",
      "the folder beside librosin alone"},
@@ -44,6 +44,10 @@ constexpr std::array<EnvironmentVariable, 27> table = {{
      "1"},
     {Setting::perf_map, "ROSIN_PERF_MAP",
      "1: names of machine code that is written at run time go to `/tmp/perf-PID.map`, for `perf report`", "0"},
+    {Setting::large_pages, "ROSIN_LARGE_PAGES",
+     "0: on Linux, memory of 8 MB and more does not ask for pages of 2 MB, which take time to find where memory is "
+     "in pieces",
+     "1"},
     {Setting::eager, "ROSIN_EAGER", "1: every op is evaluated at its call, so that an error is thrown there", "0"},
     {Setting::nan_check, "ROSIN_NAN_CHECK", "1: the same, and an op whose result has NaN is an error that names it",
      "0"},

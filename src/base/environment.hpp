@@ -29,6 +29,7 @@ enum class Setting : uint8_t {
   graphs,
   jit,
   perf_map,
+  large_pages,
   eager,
   nan_check,
   log,

@@ -1,6 +1,7 @@
 // What the system says of its processors and its memory.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -15,5 +16,9 @@ int available_threads();
 
 /// Bytes of memory that this process may use: the machine's, or its container's where that is less.
 int64_t memory_bytes();
+
+/// Asks the system for large pages where memory that nobody has touched yet holds whole ones: it gives them one by one,
+/// at the first touch. Where it has none, all stays as it is.
+void prefer_large_pages(void* memory, size_t bytes) noexcept;
 
 }  // namespace rosin::platform

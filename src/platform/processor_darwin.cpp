@@ -26,4 +26,6 @@ int64_t memory_bytes() {
   return sysctlbyname("hw.memsize", &bytes, &size, nullptr, 0) == 0 ? bytes : 0;
 }
 
+void prefer_large_pages(void*, size_t) noexcept {}
+
 }  // namespace rosin::platform

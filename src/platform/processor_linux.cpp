@@ -2,6 +2,7 @@
 #include "platform/processor.hpp"
 
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -53,6 +54,13 @@ int64_t memory_bytes() {
   int64_t container = 0;  // stays 0 where the file says "max" or is missing
   limit >> container;
   return container > 0 ? std::min(machine, container) : machine;
+}
+
+void prefer_large_pages(void* memory, size_t bytes) noexcept {
+  constexpr uintptr_t page = uintptr_t{2} << 20;  // of x86-64, and of aarch64 with small ones of 4 KiB
+  const auto begin = reinterpret_cast<uintptr_t>(memory), first = (begin + page - 1) / page * page;
+  const uintptr_t end = (begin + bytes) / page * page;
+  if (first < end) madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
 }
 
 }  // namespace rosin::platform

@@ -46,4 +46,6 @@ int64_t memory_bytes() {
   return GlobalMemoryStatusEx(&memory) ? static_cast<int64_t>(memory_of_job(memory.ullTotalPhys)) : 0;
 }
 
+void prefer_large_pages(void*, size_t) noexcept {}
+
 }  // namespace rosin::platform

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <new>
 
+#include "base/environment.hpp"
 #include "platform/processor.hpp"
 #include "run/idle_arenas.hpp"
 #include "run/memory_text.hpp"
@@ -139,6 +140,12 @@ class Pool {
     throw_no_memory("allocate", static_cast<int64_t>(std::min(bytes, most_bytes)));
   }
 
+  /// Whether the system is asked for them: touching many small ones takes longer than a step.
+  static bool large_pages() {
+    static const bool wanted = environment_switch(Setting::large_pages).value_or(true);
+    return wanted;
+  }
+
   /// A buffer that the system gives; null where it does not, or the limit is in the way.
   PooledBuffer* make(int size_class) {
     const size_t size = bytes_of_size_class(size_class);
@@ -157,6 +164,7 @@ class Pool {
       usage_.peak = std::max(usage_.peak, usage_.live);
     }
     if (!block) return nullptr;
+    if (size >= worth_large_pages && large_pages()) platform::prefer_large_pages(block, header_bytes + size);
     auto* buffer = new (block) PooledBuffer;
     buffer->data = static_cast<unsigned char*>(block) + header_bytes;
     buffer->bytes = size;
@@ -274,7 +282,7 @@ class Pool {
 
   static constexpr MemoryOperations operations{.release = give_back, .wait = wait_for_writer};
   static constexpr size_t most_bytes = size_t{1} << 62;
-  static constexpr size_t large_bytes = size_t{1} << 26;
+  static constexpr size_t large_bytes = size_t{1} << 26, worth_large_pages = size_t{1} << 23;
 
   std::mutex lock_;
   FreeList free_[size_class_count];
