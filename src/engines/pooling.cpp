@@ -47,7 +47,8 @@ template <class T> class Pool final : public VendorCall {
  public:
   /// `least`: the maximum of no elements.
   explicit Pool(const PoolSpec& spec, T least = std::numeric_limits<T>::lowest())
-      : spec_(spec), shape_(spec), least_(least), kernels_(tile_kernels_for(lane_elements(spec) * int64_t{sizeof(T)}).of<T>()) {
+      : spec_(spec), shape_(spec), least_(least),
+        kernels_(tile_kernels_for(lane_elements(spec) * int64_t{sizeof(T)}).of<T>()) {
     const PoolShape& s = shape_;
     const int64_t taps = s.kernel.count();
     step_ = images_per_chunk(spec.batch, s.out.count() * taps * spec.channels, 2);
@@ -175,7 +176,8 @@ template <class T> class Pool final : public VendorCall {
 /// Images of Float16 or BFloat16, each as one of Float32 while it is computed.
 class HalfPool final : public VendorCall {
  public:
-  explicit HalfPool(const PoolSpec& spec) : type_(spec.type), batch_(spec.batch), one_(of_one_image(spec), lowest(spec.type)) {
+  explicit HalfPool(const PoolSpec& spec)
+      : type_(spec.type), batch_(spec.batch), one_(of_one_image(spec), lowest(spec.type)) {
     const PoolShape s(spec);
     const int64_t in = s.in.count() * spec.channels, out = s.out.count() * spec.channels;
     switch (spec.kind) {
