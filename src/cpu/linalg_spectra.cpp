@@ -73,13 +73,13 @@ template <class T> Matrix<T> inverse_of_triangle(const Matrix<T>& r) {
 /// norm of the inverse's: where these say that all count, it is the inverse.
 template <class T> Matrix<T> pseudoinverse_of_triangle(const Problem& p, const Matrix<T>& r) {
   const T relative = static_cast<T>(p.attributes.as<CutAttributes>().relative);
-  const Matrix<T> inverse = inverse_of_triangle(r);
+  Matrix<T> inverse = inverse_of_triangle(r);
   if (relative * r.norm() * inverse.norm() < T{1}) return inverse;
   const auto found = spectrum<T>(p, r, true);
   const auto& values = found.singularValues();
   const auto inverses = (values.array() > relative * values[0]).select(values.array().inverse(), T{0}).matrix().eval();
-  const Matrix<T> scaled = found.matrixV() * inverses.asDiagonal();
-  return scaled * found.matrixU().transpose();
+  matrix<T>(inverse.data(), r.rows(), r.rows()) = found.matrixV() * inverses.asDiagonal() * found.matrixU().transpose();
+  return inverse;
 }
 
 /// Of a matrix with as many rows as columns or more, transposed: its triangular factor has its singular values.
@@ -108,7 +108,8 @@ template <class T> void cofactors(const Problem& p, const Matrices& m) {
   Eigen::Matrix<T, Eigen::Dynamic, 1> others(n);
   for (int64_t i = 0; i < n; ++i) others[i] = values.head(i).prod() * values.tail(n - i - 1).prod();
   const T sign = found.matrixU().determinant() * found.matrixV().determinant() < 0 ? T{-1} : T{1};
-  matrix<T>(m.out[0], n, n) = found.matrixU() * (sign * others).asDiagonal() * found.matrixV().transpose();
+  others *= sign;
+  matrix<T>(m.out[0], n, n) = found.matrixU() * others.asDiagonal() * found.matrixV().transpose();
 }
 
 template <class T> Work spectrum_work(Routine routine) {
