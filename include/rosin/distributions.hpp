@@ -61,16 +61,19 @@ ROSIN_API Array poisson(Rng& rng, const Shape& shape, const Array& rate, const A
 ROSIN_API Array poisson(const Shape& shape, const Array& rate, const ArrayOptions& options = Int32);
 
 /// One class for each column of the logits (classes, batch...), with probability softmax(logits, 0): (batch...), Int32.
-/// With a number of draws: (draws, batch...). -Inf forbids a class. The place of the largest of logits + gumbel. No
-/// gradient. Errors: argument (no classes, draws < 0), dtype (logits are no floats), shape (logits are 0-d).
+/// With a number of draws: (draws, batch...). -Inf forbids a class. The place of the largest of logits + gumbel; with a
+/// number of draws, the class whose share of the sum of all probabilities a uniform number meets: shares are told apart
+/// by 24 bits (Float64: 53). No gradient. Errors: argument (no classes, draws < 0), dtype (logits are no floats), shape
+/// (logits are 0-d).
 ROSIN_API Array categorical(Rng& rng, const Array& logits);
 ROSIN_API Array categorical(const Array& logits);
 ROSIN_API Array categorical(Rng& rng, const Array& logits, int64_t draws);
 ROSIN_API Array categorical(const Array& logits, int64_t draws);
 /// As many classes for each column of the weights (classes, batch...) as draws, in proportion to the weights >= 0:
 /// (draws, batch...), Int32. Without replacement no class comes twice in a column, in the order of drawing; classes of
-/// weight 0 come only when no others are left. Source: torch.multinomial; Efraimidis and Spirakis, Weighted random
-/// sampling with a reservoir. Errors: as categorical; argument: more draws than classes, without replacement.
+/// weight 0 come only when no others are left. With replacement as categorical, of many draws. Source:
+/// torch.multinomial; Efraimidis and Spirakis, Weighted random sampling with a reservoir (without replacement). Errors:
+/// as categorical; argument: more draws than classes, without replacement.
 ROSIN_API Array multinomial(Rng& rng, const Array& weights, int64_t draws, bool replacement = false);
 ROSIN_API Array multinomial(const Array& weights, int64_t draws, bool replacement = false);
 

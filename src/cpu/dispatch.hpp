@@ -122,22 +122,30 @@ class Integers {
                                          "; indices count from 0, negative ones from the end");
   }
 
-  /// The same of `count` indices from `first` on.
+  /// The same of `count` indices from `first` on. Most often none is negative, which the first look shows.
   void places(std::string_view op, int64_t first, int64_t count, int64_t size, int64_t* out) const {
-    const bool inside = typed([&](const auto* data) {
-      const auto last = static_cast<uint64_t>(size - 1);
-      uint64_t wrong = 0;  // its first bit is that of a place or of its distance to the last one
-      for (int64_t i = 0; i < count; ++i) {
-        const auto index = static_cast<int64_t>(data[first + i]);
-        out[i] = index + ((index >> 63) & size);
-        wrong |= static_cast<uint64_t>(out[i]) | (last - static_cast<uint64_t>(out[i]));
-      }
-      return wrong >> 63 == 0;
-    });
-    for (int64_t i = 0; !inside && i < count; ++i) place(op, first + i, size);  // throws
+    if (typed([&](const auto* data) { return read_inside(data + first, count, size, out); })) return;
+    uint64_t wrong = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      out[i] += (out[i] >> 63) & size;
+      wrong |= static_cast<uint64_t>(out[i]) | static_cast<uint64_t>(size - 1 - out[i]);
+    }
+    for (int64_t i = 0; wrong >> 63 != 0 && i < count; ++i) place(op, first + i, size);  // throws
   }
 
  private:
+  /// Whether all indices lie in [0, size): looked at in 32 bits where they have no more.
+  template <class T> static bool read_inside(const T* data, int64_t count, int64_t size, int64_t* out) {
+    using Number = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+    const auto last = static_cast<Number>(std::min<int64_t>(size - 1, std::numeric_limits<Number>::max() / 2));
+    Number wrong = 0;  // its first bit is that of an index or of its distance to the last one
+    for (int64_t i = 0; i < count; ++i) {
+      out[i] = static_cast<int64_t>(data[i]);
+      wrong |= static_cast<Number>(data[i]) | (last - static_cast<Number>(data[i]));
+    }
+    return wrong >> (sizeof(Number) * 8 - 1) == 0;
+  }
+
   template <class F> std::invoke_result_t<F, const int32_t*> typed(F&& f) const {
     switch (type_) {
       case DType::Int32: return f(static_cast<const int32_t*>(data_));

@@ -42,11 +42,7 @@ template <class T> void triangular(const Problem& p, const Matrices& m) {
 /// Error (numeric): a pivot is 0.
 template <class T> Eigen::PartialPivLU<Matrix<T>> invertible(const Problem& p, const Matrices& m) {
   Eigen::PartialPivLU<Matrix<T>> factors(first_matrix<T>(p, m));
-  if ((factors.matrixLU().diagonal().array() == T{0}).any()) {
-    throw Error(ErrorKind::numeric, std::string(p.op) +
-                                        ": the matrix must be invertible; got a singular one; use "
-                                        "pinv or lstsq");
-  }
+  if ((factors.matrixLU().diagonal().array() == T{0}).any()) refuse_singular(p);
   return factors;
 }
 

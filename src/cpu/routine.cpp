@@ -46,8 +46,8 @@ template <class T> void of_nothing(const Problem& p, const Matrices& matrices) {
 class RoutineCall final : public Call {
  public:
   RoutineCall(const Problem& problem, const CallSpec& spec, Work work)
-      : problem_(problem), work_(work), element_(static_cast<int64_t>(size_of(spec.operands[0].type))),
-        results_(bytes_of_results(problem, element_)) {
+      : problem_(problem), work_(work), many_(small_matrices_of(problem, spec.operands[0].type)),
+        element_(static_cast<int64_t>(size_of(spec.operands[0].type))), results_(bytes_of_results(problem, element_)) {
     const Shape& shape = spec.operands[0].shape;
     int64_t count = 1;
     for (int d = 2; d < shape.rank(); ++d) count *= shape[d];
@@ -59,7 +59,7 @@ class RoutineCall final : public Call {
   void run(int64_t chunk, const CallData& data) override {
     const int64_t sizes[] = {problem_.rows * problem_.columns * element_,
                              problem_.rows * problem_.columns_of_b * element_};
-    for (int64_t b = batch_.first(chunk); b < batch_.last(chunk); ++b) {
+    const auto matrices_from = [&](int64_t b) {
       Matrices matrices;
       for (size_t i = 0; i < 2; ++i) {
         const void* from = data.operands[i];
@@ -70,13 +70,17 @@ class RoutineCall final : public Call {
         void* to = data.results ? data.results[k] : k == 0 ? data.result : nullptr;
         if (to) matrices.out[k] = static_cast<char*>(to) + b * results_[k];
       }
-      work_(problem_, matrices);
-    }
+      return matrices;
+    };
+    const int64_t first = batch_.first(chunk), last = batch_.last(chunk);
+    if (many_) return many_(problem_, matrices_from(first), last - first);
+    for (int64_t b = first; b < last; ++b) work_(problem_, matrices_from(b));
   }
 
  private:
   Problem problem_;
   Work work_;
+  WorkOnMany many_;  // instead of it, where it is known
   int64_t element_;
   std::array<int64_t, 3> results_;
   Pieces batch_;
@@ -95,6 +99,12 @@ Work work_of(const Problem& problem, DType type) {
 }
 
 }  // namespace
+
+void refuse_singular(const Problem& problem) {
+  throw Error(ErrorKind::numeric, std::string(problem.op) +
+                                      ": the matrix must be invertible; got a singular one; use "
+                                      "pinv or lstsq");
+}
 
 std::unique_ptr<Call> prepare_routine(const CallSpec& spec) {
   if (spec.op->routine == Routine::fourier) return prepare_fourier(spec);

@@ -1,5 +1,5 @@
 // Routines of whole matrices: what one of them does to one matrix of a batch. Read next: routine.cpp (the call),
-// linalg_solvers.cpp and linalg_spectra.cpp (what Eigen computes), fourier.cpp, sequence.cpp.
+// linalg_solvers.cpp and linalg_spectra.cpp (what Eigen computes), small_matrices.cpp, fourier.cpp, sequence.cpp.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +27,14 @@ struct Matrices {
 
 /// Error (numeric): the values have no such result.
 using Work = void (*)(const Problem& problem, const Matrices& matrices);
+
+/// The same for so many matrices one after another.
+using WorkOnMany = void (*)(const Problem& problem, const Matrices& first, int64_t count);
+
+/// Of matrices with few rows; null where they are taken one by one.
+WorkOnMany small_matrices_of(const Problem& problem, DType type);
+
+[[noreturn]] void refuse_singular(const Problem& problem);
 
 /// Null where the other file has the routine.
 Work solver_of(Routine routine, DType type);

@@ -138,23 +138,30 @@ template <class T, bool add> class ScatterCall final : public Call {
   ScatterCall(const CallSpec& spec, int dim)
       : op_(spec.op->name), index_type_(spec.operands[1].type),
         cut_(lines_of(spec.operands[0].shape, dim), spec.operands[1].shape.count()), fills_(is_fill(spec.operands[0])),
-        sum_bytes_(add ? sum_bytes<T>(spec.result.shape) : 0) {}
+        same_(is_fill(spec.operands[2]) ? lines_of(spec.operands[0].shape, dim).inner : 0),
+        sum_bytes_(add ? sum_bytes<T>(spec.result.shape) : 0) {
+    if constexpr (add && std::is_floating_point_v<T>)
+      combine_ = spec.op->reducer->body.of(scalar_type(spec.result.type)).combine;
+  }
 
   int64_t chunks() const override { return cut_.chunks(); }
-  size_t scratch_bytes() const override { return sum_bytes_ + cut_.scratch_bytes(); }
-  void begin(const CallData& data) override { cut_.begin(op_, indices(data), sorted(data)); }
+  size_t scratch_bytes() const override {
+    return sum_bytes_ + cut_.scratch_bytes() + static_cast<size_t>(same_) * sizeof(T);
+  }
+  void begin(const CallData& data) override {
+    cut_.begin(op_, indices(data), sorted(data));
+    std::fill_n(same_row(data), same_, *static_cast<const T*>(data.operands[2]));
+  }
 
   void run(int64_t chunk, const CallData& data) override {
     const T* updates = static_cast<const T*>(data.operands[2]);
     if constexpr (add) {
       Computed<T>* out = sums<T>(data);
+      const T* const same = same_ > 0 ? same_row(data) : nullptr;
       const auto plus_update = [&](int64_t to, int64_t from, int64_t count) {
-        const auto walk = [&](int64_t length) __attribute__((always_inline)) {
-          for (int64_t i = 0; i < length; ++i)
-            out[to + i] = plus(out[to + i], static_cast<Computed<T>>(updates[from + i]));
-        };
-        if (count == LineBlocks::width) walk(LineBlocks::width);
-        else walk(count);
+        const T* const added = same ? same : updates + from;
+        if (count >= worth_a_call && combine_) return combine_(out + to, added, count);
+        for (int64_t i = 0; i < count; ++i) out[to + i] = plus(out[to + i], static_cast<Computed<T>>(added[i]));
       };
       cut_.each(chunk, op_, indices(data), sorted(data), beginning(out, data), plus_update);
       cut_.each_stretch(chunk, [&](int64_t at, int64_t count) { round_row<T>(data, at, count); });
@@ -169,6 +176,10 @@ template <class T, bool add> class ScatterCall final : public Call {
   Integers indices(const CallData& data) const { return {data.operands[1], index_type_}; }
   void* sorted(const CallData& data) const { return static_cast<unsigned char*>(data.scratch) + sum_bytes_; }
 
+  T* same_row(const CallData& data) const {
+    return reinterpret_cast<T*>(static_cast<unsigned char*>(sorted(data)) + cut_.scratch_bytes());
+  }
+
   /// Writes what stands in the target.
   template <class To> auto beginning(To* out, const CallData& data) const {
     return [out, target = static_cast<const T*>(data.operands[0]), fills = fills_](int64_t at, int64_t count) {
@@ -181,7 +192,75 @@ template <class T, bool add> class ScatterCall final : public Call {
   DType index_type_;
   ScatterCut cut_;
   bool fills_;
+  int64_t same_;  // elements of a row of the update, where one number is all of them: it stands in the scratch
   size_t sum_bytes_;
+  static constexpr int64_t worth_a_call = 32;  // elements of a row
+  CombineLoop combine_ = nullptr;
+};
+
+/// Tables of a chunk, and updates for each place that are worth them.
+constexpr int64_t tables = 4, worth_tables = 8 * tables;
+
+bool pays_tables(const CallSpec& spec) {
+  const Shape& target = spec.operands[0].shape;
+  return is_integer(spec.result.type) && size_of(spec.result.type) >= 4 && target.rank() == 1 &&
+         spec.operands[1].shape.count() >= worth_tables * target.count();
+}
+
+// Integers of 32 or 64 bits that are added up in a vector much shorter than they are, in any order: each chunk has
+// tables of its own, and neighbours among the updates different ones, so that no sum waits for the one before it at the
+// same place.
+template <class T> class TablesCall final : public Call {
+ public:
+  explicit TablesCall(const CallSpec& spec)
+      : op_(spec.op->name), index_type_(spec.operands[1].type), size_(spec.operands[0].shape.count()),
+        fills_(is_fill(spec.operands[0])), same_(is_fill(spec.operands[2])),
+        updates_(Pieces::of(spec.operands[1].shape.count(), 1, std::max(least, worth_tables * size_))) {}
+
+  int64_t chunks() const override { return updates_.count(); }
+  size_t scratch_bytes() const override { return static_cast<size_t>(chunks() * tables * size_) * sizeof(T); }
+
+  void run(int64_t chunk, const CallData& data) override {
+    T* const sums = tables_of(chunk, data);
+    std::fill_n(sums, tables * size_, T{});
+    const T* updates = static_cast<const T*>(data.operands[2]);
+    const auto add = [=, size = size_, same = same_](const int64_t* places, int64_t first, int64_t count) {
+      const auto add_one = [=](int64_t table, int64_t i) {
+        T& sum = sums[table * size + places[i]];
+        sum = plus(sum, updates[same ? 0 : first + i]);
+      };
+      int64_t i = 0;
+      for (; i + tables <= count; i += tables) {
+        for (int64_t table = 0; table < tables; ++table) add_one(table, i + table);
+      }
+      for (; i < count; ++i) add_one(0, i);
+    };
+    const Integers indices(data.operands[1], index_type_);
+    each_few_places(indices, op_, updates_.first(chunk), updates_.last(chunk), size_, add);
+  }
+
+  void finish(const CallData& data) override {
+    const T* target = static_cast<const T*>(data.operands[0]);
+    T* out = static_cast<T*>(data.result);
+    for (int64_t i = 0; i < size_; ++i) out[i] = target[fills_ ? 0 : i];
+    for (int64_t table = 0; table < chunks() * tables; ++table) {
+      const T* const sums = tables_of(0, data) + table * size_;
+      for (int64_t i = 0; i < size_; ++i) out[i] = plus(out[i], sums[i]);
+    }
+  }
+
+ private:
+  static constexpr int64_t least = 1 << 15;
+
+  T* tables_of(int64_t chunk, const CallData& data) const {
+    return static_cast<T*>(data.scratch) + chunk * tables * size_;
+  }
+
+  std::string_view op_;
+  DType index_type_;
+  int64_t size_;
+  bool fills_, same_;  // one number is all of the target, or all updates
+  Pieces updates_;
 };
 
 // The same with rows combined by a reducer, for types that it has loops for.
@@ -274,6 +353,10 @@ std::unique_ptr<Call> prepare_scatter(const CallSpec& spec) {
         return std::make_unique<ScatterCall<T, false>>(spec, dim);
       });
     case Scatter::add:
+      if (pays_tables(spec)) {
+        if (size_of(type) == 4) return std::make_unique<TablesCall<uint32_t>>(spec);
+        return std::make_unique<TablesCall<uint64_t>>(spec);
+      }
       return with_number(spec.op->name, type, [&]<class T>(std::type_identity<T>) -> std::unique_ptr<Call> {
         return std::make_unique<ScatterCall<T, true>>(spec, dim);
       });

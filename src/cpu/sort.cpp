@@ -53,6 +53,11 @@ template <class Key, class T> Key ascending_key(T value) {
   }
 }
 
+/// The integer of such a number.
+template <class T, class Key> T element_of(Key key) {
+  return static_cast<T>(std::is_signed_v<T> ? key ^ (Key{1} << (sizeof(Key) * 8 - 1)) : key);
+}
+
 /// Sorts by the digits of the keys from the last one on, each time keeping the order there is: places ascend already.
 template <class Item> void sort_by_radix(Item* items, Item* spare, int64_t count) {
   constexpr int digits = sizeof(typename Item::Key), bits = 8;
@@ -153,11 +158,17 @@ template <class T> class SortCall final : public Call {
   }
 
   void write(const Wanted& wanted, const Item* items, const Line& line, int64_t to) const {
-    for (int64_t i = 0; wanted.values && i < wanted_; ++i) wanted.values[to + i * x_.inner] = line[items[i].place()];
+    for (int64_t i = 0; wanted.values && i < wanted_; ++i) wanted.values[to + i * x_.inner] = value(items[i], line);
     for (int64_t i = 0; wanted.places && i < wanted_; ++i) wanted.places[to + i * x_.inner] = items[i].place();
   }
 
   Item item(Number value, int64_t place) const { return Item(ascending_key<Key>(value) ^ flip_, place); }
+
+  // Of an integer the key tells it; those of a float's zeros and NaN do not.
+  T value(const Item& item, const Line& line) const {
+    if constexpr (std::is_integral_v<T>) return element_of<T>(item.key() ^ flip_);
+    else return line[item.place()];
+  }
 
   // Calls f(numbers, first place, count) block by block.
   template <class F> void each_block(const Line& line, F&& f) const {

@@ -134,5 +134,34 @@ TEST(SortedPlaces, LinesTooLongToBeCopied) {
   }
 }
 
+/// Of few, which are compared, and of many, which are sorted by digits.
+template <class T> void expect_sorted_ends() {
+  for (const size_t copies : {1, 100}) {
+    std::vector<T> values;
+    for (size_t i = 0; i < copies; ++i) {
+      for (const T end : {std::numeric_limits<T>::min(), std::numeric_limits<T>::max()}) {
+        for (const int off : {1, 0}) values.push_back(static_cast<T>(end < T{1} ? end + off : end - off));
+      }
+      for (const int near : {1, -1, 0}) values.push_back(static_cast<T>(near));
+    }
+    const Array x(values, {static_cast<int64_t>(values.size())});
+    std::sort(values.begin(), values.end());
+    EXPECT_EQ(sort(x).template to_vector<T>(), values) << to_string(x.dtype());
+    std::reverse(values.begin(), values.end());
+    EXPECT_EQ(sort(x, 0, true).template to_vector<T>(), values) << to_string(x.dtype());
+  }
+}
+
+TEST(Sort, IntegersAreWholeAtTheEndsOfTheirTypes) {
+  expect_sorted_ends<int8_t>();
+  expect_sorted_ends<uint8_t>();
+  expect_sorted_ends<int16_t>();
+  expect_sorted_ends<uint16_t>();
+  expect_sorted_ends<int32_t>();
+  expect_sorted_ends<uint32_t>();
+  expect_sorted_ends<int64_t>();
+  expect_sorted_ends<uint64_t>();
+}
+
 }  // namespace
 }  // namespace rosin

@@ -4,9 +4,11 @@
 #include <cmath>
 #include <numbers>
 
+#include <rosin/compose.hpp>
 #include <rosin/index.hpp>
 #include <rosin/movement.hpp>
 #include <rosin/reduce.hpp>
+#include <rosin/search.hpp>
 #include <rosin/sort.hpp>
 
 #include "ops/distribution_parts.hpp"
@@ -87,15 +89,25 @@ Array drawn_logits(std::string_view op, const Array& logits) {
   return size_of(logits.dtype()) == 2 ? cast(logits, Float32) : logits;
 }
 
-Array log_weights(const Array& weights) {
-  return log(is_float(weights.dtype()) && size_of(weights.dtype()) > 2 ? weights : cast(weights, Float32));
+/// Weights in the type of draws.
+Array drawn_weights(const Array& weights) {
+  return is_float(weights.dtype()) && size_of(weights.dtype()) > 2 ? weights : cast(weights, Float32);
 }
 
-/// logits + gumbel, with the draws of each column along dim 1.
-Array keys(Rng& rng, const Array& logits, const Array& repeated, int64_t draws) {
+/// Classes whose shares of the sum of the weights (classes, batch...) hold what is drawn: (draws, batch...). The sums
+/// never descend, and stay as they are at a weight of 0, however they are rounded.
+Array classes_by_share(Rng& rng, const Array& weights, int64_t draws) {
+  const DeviceScope scope(weights.node()->device);
+  const Array counts = gt(weights, 0), added = cumsum(where(counts, weights, 0), 0);
+  const Array sums = cummax(where(counts, added, 0), 0);
+  const int64_t last = weights.size(0) - 1;
+  const Array drawn = draw(rng, with_size(weights.shape(), 0, draws), weights.dtype()) * slice(sums, 0, last, last + 1);
+  return min(searchsorted(sums, drawn, true), last);
+}
+
+Array keys(Rng& rng, const Array& logits) {
   const DeviceScope scope(logits.node()->device);
-  const Shape shape = draws < 0 ? logits.shape() : with_size(repeated.shape(), 1, draws);
-  return repeated + unit_gumbel(rng, shape, logits.dtype());
+  return logits + unit_gumbel(rng, logits.shape(), logits.dtype());
 }
 
 }  // namespace
@@ -113,25 +125,23 @@ Array poisson(Rng& rng, const Shape& shape, const Array& rate, const ArrayOption
 
 Array categorical(Rng& rng, const Array& logits) {
   check_classes("categorical", logits, 0);
-  const Array known = drawn_logits("categorical", logits);
-  return onecold(keys(rng, known, known, -1));
+  return onecold(keys(rng, drawn_logits("categorical", logits)));
 }
 
 Array categorical(Rng& rng, const Array& logits, int64_t draws) {
   check_classes("categorical", logits, draws);
-  const Array known = drawn_logits("categorical", logits);
-  return onecold(keys(rng, known, unsqueeze(known, 1), draws));
+  return classes_by_share(rng, softmax(drawn_logits("categorical", logits), 0), draws);
 }
 
 Array multinomial(Rng& rng, const Array& weights, int64_t draws, bool replacement) {
   check_classes("multinomial", weights, draws);
-  const Array logits = log_weights(weights);
-  if (replacement) return onecold(keys(rng, logits, unsqueeze(logits, 1), draws));
+  const Array known = drawn_weights(weights);
+  if (replacement) return classes_by_share(rng, known, draws);
   if (draws > weights.size(0)) {
     refuse(ErrorKind::argument, "multinomial", "without replacement there are no more draws than classes",
            std::to_string(draws) + " of " + std::to_string(weights.size(0)), "draw fewer, or with replacement");
   }
-  return topk(keys(rng, logits, logits, -1), draws, 0).indices;
+  return topk(keys(rng, log(known)), draws, 0).indices;
 }
 
 Array choice(Rng& rng, const Array& x, int64_t draws, const ChoiceOptions& options) {

@@ -17,6 +17,7 @@
 #include <rosin/move.hpp>
 #include <rosin/movement.hpp>
 #include <rosin/reduce.hpp>
+#include <rosin/stats.hpp>
 
 #include "../../tests/error_testing.hpp"
 #include "../../tests/op_oracles.hpp"
@@ -201,6 +202,45 @@ TEST(Distributions, ClassesComeAsOftenAsTheyMust) {
   const Array counted = multinomial(rng, Array({5.0f, 0.0f, 2.0f}, {3}), n, true);
   EXPECT_NEAR(mean(cast(counted == 0, Float64)).item(), 5.0 / 7, 0.01);
   EXPECT_FALSE(any(counted == 1).item<bool>());
+}
+
+/// Shares of 400 classes in two columns, some of weight 0, within five deviations; and the same for all threads.
+TEST(Distributions, DrawsWithReplacementFollowTheWeights) {
+  constexpr int64_t classes = 400, n = 400000;
+  Rng rng(12);
+  const Array drawn_at = uniform(rng, {classes, 2}, -0.5, 1, Float64), weights = max(drawn_at, 0.0);
+  const std::vector<double> shares = (weights / sum(weights, 0)).to_vector<double>();
+  const Rng before = rng;
+  const auto draws = [&](int threads) {
+    set_num_threads(threads);
+    Rng own = before;
+    const Array all = multinomial(own, cast(weights, Float32), n, true);
+    EXPECT_EQ(all.shape(), (Shape{n, 2}));
+    EXPECT_EQ(all.dtype(), Int32);
+    return all.to_vector<int32_t>();
+  };
+  const std::vector<int32_t> seen = draws(1);
+  for (const int threads : {2, 3, 7}) EXPECT_EQ(draws(threads), seen);
+  set_num_threads(0);
+  std::vector<double> counts(2 * classes);
+  for (size_t i = 0; i < seen.size(); ++i) ++counts[static_cast<size_t>(seen[i]) + (i < n ? 0 : classes)];
+  for (size_t c = 0; c < counts.size(); ++c) {
+    EXPECT_NEAR(counts[c], n * shares[c], 5 * std::sqrt(n * shares[c] * (1 - shares[c]))) << c;
+  }
+}
+
+TEST(Distributions, DrawsWithReplacementMeetOddWeights) {
+  Rng rng(13);
+  const auto drawn = [&](const Array& weights, int64_t draws = 2000) {
+    return multinomial(rng, weights, draws, true).to_vector<int32_t>();
+  };
+  EXPECT_EQ(drawn(Array({0.0f, 3.0f, 0.0f}, {3})), std::vector<int32_t>(2000, 1));
+  EXPECT_EQ(drawn(Array({0, 0, 7}, {3})), std::vector<int32_t>(2000, 2)) << "integers";
+  EXPECT_EQ(drawn(cast(Array({1e-3f, 0.0f}, {2}), Float16)), std::vector<int32_t>(2000, 0));
+  EXPECT_EQ(drawn(ones({5}), 0), std::vector<int32_t>());
+  for (const int32_t c : drawn(zeros({3}))) EXPECT_TRUE(c >= 0 && c < 3) << "all are 0: one of them";
+  const Array many = cast(eq(mod(arange(20001), 2), 1), Float32);  // sums of segments are rounded
+  for (const int32_t c : drawn(many * 0.1f, 100000)) EXPECT_EQ(c % 2, 1);
 }
 
 TEST(Distributions, ChoicesAreSlicesOfTheArray) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <rosin/elementwise.hpp>
 #include <rosin/matmul.hpp>
 #include <rosin/movement.hpp>
 #include <rosin/reduce.hpp>
@@ -288,8 +289,13 @@ Array tensordot(const Array& a, const Array& b, std::span<const int> dims_of_a, 
 Array kron(const Array& a, const Array& b) {
   check_matrix("kron", a);
   check_matrix("kron", b);
-  const Array products = einsum("jn,im->ijmn", {a, b});
-  return reshape(products, {a.size(0) * b.size(0), a.size(1) * b.size(1)});
+  const int64_t rows = a.size(0) * b.size(0);
+  // A column of the result is a product of two columns of its length.
+  const auto stretched = [&](const Array& x, int dim, const Shape& columns) {
+    return reshape(expand(unsqueeze(x, dim), {b.size(0), a.size(0), x.size(1)}), columns);
+  };
+  const Array products = stretched(a, 0, {rows, 1, a.size(1)}) * stretched(b, 1, {rows, b.size(1), 1});
+  return reshape(products, {rows, a.size(1) * b.size(1)});
 }
 
 Array diagonal(const Array& x, int64_t k) {

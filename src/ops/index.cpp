@@ -17,6 +17,7 @@
 #include "ops/add_along.hpp"
 #include "ops/gather_in_range.hpp"
 #include "ops/lookup.hpp"
+#include "ops/reducers.hpp"
 #include "ops/scattered.hpp"
 #include "ops/shapes.hpp"
 
@@ -98,6 +99,7 @@ const Op& scatter_add_op = *register_op({.name = "scatter_add",
                                          .operands = 3,
                                          .doc = "operand 0 with operand 2 added at indices along a dim, in their order",
                                          .type_rule = TypeRule::attribute,
+                                         .reducer = &sum_reducer,
                                          .scatter = Scatter::add,
                                          .attribute_words = 1,
                                          .gradient = scatter_add_gradient});

@@ -1,6 +1,7 @@
 // Gather and scatter by an index for each of several dims; see rosin/rearrange.hpp. Those dims are taken as one.
 #include <rosin/rearrange.hpp>
 
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,6 +26,17 @@ Array joined(const Array& x, size_t dims) {
   return reshape(x, sizes);
 }
 
+/// Int32 where it holds all indices and the number of places that they choose from.
+DType place_type(const Array& x, std::span<const Array> indices) {
+  int64_t places = 1;
+  bool narrow = true;
+  for (size_t d = 0; d < indices.size(); ++d) {
+    places *= x.size(static_cast<int>(d));
+    narrow = narrow && size_of(indices[d].dtype()) <= 4 && indices[d].dtype() != UInt32;
+  }
+  return narrow && places <= std::numeric_limits<int32_t>::max() ? Int32 : Int64;
+}
+
 /// The places in that dim. What is outside its own dim is outside that one, so that the kernels find it.
 Array places_of(std::string_view op, const Array& x, std::span<const Array> indices) {
   if (indices.empty() || indices.size() > static_cast<size_t>(x.rank())) {
@@ -32,6 +44,7 @@ Array places_of(std::string_view op, const Array& x, std::span<const Array> indi
            std::to_string(indices.size()) + " for " + to_string(x.shape()), "give one to as many as there are dims");
   }
   Array place = 0, wrong = false;
+  const DType type = place_type(x, indices);
   int64_t stride = 1;
   for (size_t d = 0; d < indices.size(); ++d) {
     if (!is_integer(indices[d].dtype())) {
@@ -39,7 +52,7 @@ Array places_of(std::string_view op, const Array& x, std::span<const Array> indi
              "cast them, or write masked_select for masks");
     }
     const int64_t size = x.size(static_cast<int>(d));
-    const Array given = cast(indices[d], Int64), at = where(lt(given, 0), given + size, given);
+    const Array given = cast(indices[d], type), at = where(lt(given, 0), given + size, given);
     const Array outside = logical_or(lt(at, 0), ge(at, size));
     place = d == 0 ? at : place + at * stride;
     wrong = d == 0 ? outside : logical_or(wrong, outside);

@@ -6,7 +6,9 @@
 #include <rosin/create.hpp>
 #include <rosin/error.hpp>
 #include <rosin/movement.hpp>
+#include <rosin/random.hpp>
 #include <rosin/sort.hpp>
+#include <rosin/stats.hpp>
 
 #include "../tests/op_oracles.hpp"
 
@@ -65,6 +67,74 @@ TEST(Index, AnIndexOutsideItsDimIsFoundWhenTheValueIsRead) {
       message(gather(x, Array({3, 12}, {2}))),
       "gather: an index must lie in its dim of 10 elements; got 12; indices count from 0, negative ones from the end");
   EXPECT_EQ(message(onehot(Array({1, 4}, {2}), 4)), "onehot: a label must be in [0, 4); got 4; labels count from 0");
+}
+
+/// target (inner, places) with updates (inner, n) added in their order, one number after another.
+template <class T>
+std::vector<T> added(std::vector<T> target, const std::vector<int32_t>& at, const std::vector<T>& u) {
+  const size_t inner = u.size() / at.size();
+  const auto places = static_cast<int64_t>(target.size() / inner);
+  for (size_t k = 0; k < at.size(); ++k) {
+    const auto row = static_cast<size_t>(at[k] < 0 ? at[k] + places : at[k]);
+    for (size_t i = 0; i < inner; ++i)
+      target[row * inner + i] = static_cast<T>(target[row * inner + i] + u[k * inner + i]);
+  }
+  return target;
+}
+
+/// Negative indices too; updates of their own, and one number that is all of them. `shape` but for its last dim.
+template <class T> void compare_sums(std::vector<int64_t> shape, int64_t places, int64_t n) {
+  Rng rng(3);
+  const DType type = dtype_of<T>;
+  const auto with = [&](int64_t last) {
+    std::vector<int64_t> sizes = shape;
+    sizes.push_back(last);
+    return Shape(sizes);
+  };
+  const Array at = randint(rng, -places, places, {n}), target = cast(randint(rng, 0, 100, with(places)), type);
+  for (const Array& updates : {cast(randint(rng, 0, 100, with(n)), type), full(with(n), 3, type)}) {
+    const auto wanted = added(target.to_vector<T>(), at.to_vector<int32_t>(), updates.to_vector<T>());
+    for (const int threads : {1, 2, 3, 7}) {
+      set_num_threads(threads);
+      EXPECT_EQ(scatter_add(target, at, updates).template to_vector<T>(), wanted)
+          << to_string(type) << ", " << places << " places, " << n << " updates, " << threads << " threads";
+    }
+    set_num_threads(0);
+  }
+}
+
+TEST(Index, UpdatesAreAddedToFewPlacesAndToMany) {
+  for (const auto& [places, n] : std::initializer_list<std::pair<int64_t, int64_t>>{
+           {1, 1}, {1, 32}, {3, 95}, {3, 96}, {3, 97}, {40, 100003}, {2000, 70001}}) {
+    compare_sums<int64_t>({}, places, n);
+    compare_sums<int32_t>({}, places, n);
+    compare_sums<uint8_t>({}, places, n);  // wraps around
+    compare_sums<int8_t>({}, places, n);
+    compare_sums<float>({}, places, n);
+  }
+  for (const int64_t inner : {3, 64, 70}) {
+    compare_sums<float>({inner}, 50, 300);
+    compare_sums<int32_t>({inner}, 5, 300);
+    compare_sums<double>({inner}, 4000, 500);  // cut by rows
+  }
+  EXPECT_EQ(scatter_add(zeros({3}, Int64), Array({0}, {1}), ones({1}, Int64)).to_vector<int64_t>(),
+            (std::vector<int64_t>{1, 0, 0}));
+  EXPECT_EQ(scatter_add(Array({1, 2}, {2}), zeros({0}, Int32), zeros({0}, Int32)).to_vector<int32_t>(),
+            (std::vector<int32_t>{1, 2}));
+}
+
+TEST(Index, OneWrongIndexAmongManyIsFound) {
+  std::vector<int32_t> at(100000, 1);
+  at[77777] = 3;
+  EXPECT_EQ(message(scatter_add(zeros({3}, Int32), Array(at, {100000}), ones({100000}, Int32))),
+            "scatter_add: an index must lie in its dim of 3 elements; got 3; indices count from 0, negative ones from "
+            "the end");
+  at[77777] = -4;
+  EXPECT_NE(message(gather(zeros({3}), Array(at, {100000}))), "no error");
+  const std::vector<int64_t> far = {0, int64_t{1} << 32, 1};
+  EXPECT_NE(message(gather(zeros({3}), Array(far, {3}))), "no error");
+  EXPECT_NE(message(gather(zeros({3}), cast(Array({0, -1}, {2}), UInt32))), "no error");
+  EXPECT_EQ(gather(Array({1, 2, 3}, {3}), Array({-1, 0, -3}, {3})).to_vector<int>(), (std::vector<int>{3, 1, 1}));
 }
 
 TEST(Index, FloatsAreNoIndices) { EXPECT_THROW(gather(zeros({2, 3}), zeros({2})), Error); }

@@ -2,6 +2,8 @@
 // what it says to wrong input.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -10,11 +12,13 @@
 #include <rosin/compose.hpp>
 #include <rosin/create.hpp>
 #include <rosin/derivatives.hpp>
+#include <rosin/einsum.hpp>
 #include <rosin/index.hpp>
 #include <rosin/linalg.hpp>
 #include <rosin/matmul.hpp>
 #include <rosin/move.hpp>
 #include <rosin/random.hpp>
+#include <rosin/stats.hpp>
 
 #include "../tests/layer_testing.hpp"
 #include "../tests/op_oracles.hpp"
@@ -187,6 +191,85 @@ TEST(Linalg, FactorsGiveTheMatrixAgain) {
     const Array p = linalg::pinv(a);
     EXPECT_TRUE(allclose(matmul(a, matmul(p, a)), a, {.atol = 1e-3}));
     EXPECT_EQ(p.dtype(), Float32);
+  }
+}
+
+/// The sum over all orders of the columns, of n rows.
+double determinant(const double* a, int64_t n) {
+  std::vector<int64_t> order(static_cast<size_t>(n));
+  std::iota(order.begin(), order.end(), int64_t{0});
+  double sum = 0;
+  do {
+    double term = 1;
+    for (int64_t i = 0; i < n; ++i) {
+      term *= a[order[static_cast<size_t>(i)] * n + i];
+      for (int64_t j = 0; j < i; ++j)
+        term = order[static_cast<size_t>(j)] > order[static_cast<size_t>(i)] ? -term : term;
+    }
+    sum += term;
+  } while (std::next_permutation(order.begin(), order.end()));
+  return sum;
+}
+
+/// With rows that change places in some and not in others.
+TEST(Linalg, SmallMatricesSideBySideAreEachByItself) {
+  for (int64_t n = 1; n <= 9; ++n) {
+    for (const int64_t count : {1, 2, 3, 4, 5, 700}) {
+      Rng rng(static_cast<uint64_t>(n));
+      const Array a =
+          round(uniform(rng, {n, n, count}, -3, 3, Float64)) + 0.25 * uniform(rng, {n, n, count}, -1, 1, Float64);
+      const Array identity = expand(eye(n, Float64), {n, n, count}), inverses = linalg::inv(a);
+      const Array size = maximum(abs(inverses), {0, 1});
+      EXPECT_LT(maximum(abs(matmul(a, inverses) - identity) / size).item(), 1e-13) << n << " rows, " << count;
+      const std::vector<double> elements = a.to_vector<double>(), found = linalg::det(a).to_vector<double>();
+      const std::vector<float> rounded = linalg::det(cast(a, Float32)).to_vector();
+      for (int64_t b = 0; n <= 5 && b < count; ++b) {
+        const double wanted = determinant(elements.data() + b * n * n, n);
+        EXPECT_NEAR(found[static_cast<size_t>(b)], wanted, 1e-11);
+        EXPECT_NEAR(rounded[static_cast<size_t>(b)], wanted, 1e-3);
+      }
+      for (const int threads : {1, 2, 3, 7}) {
+        set_num_threads(threads);
+        EXPECT_EQ(linalg::inv(a).to_vector<double>(), inverses.to_vector<double>());
+      }
+      set_num_threads(0);
+    }
+  }
+}
+
+TEST(Linalg, OneOfManyIsSingular) {
+  std::vector<double> ones_but_one(7, 1.0);
+  ones_but_one[5] = 0;
+  const Array factors = reshape(Array(ones_but_one, {7}), {1, 1, 7}),
+              some = expand(eye(3, Float64), {3, 3, 7}) * factors;
+  EXPECT_EQ(linalg::det(some).to_vector<double>(), ones_but_one);
+  EXPECT_EQ(error_of([&] { linalg::inv(some).item(0, 0, 0); }, ErrorKind::numeric),
+            "inv: the matrix must be invertible; got a singular one; use pinv or lstsq");
+  const Array strange = where(eq(factors, 0), std::nan(""), some);
+  const std::vector<double> found = linalg::inv(strange).to_vector<double>();
+  EXPECT_EQ(std::count_if(found.begin(), found.end(), [](double x) { return std::isnan(x); }), 9);
+}
+
+/// Of Moore and Penrose, whatever the rank.
+TEST(Linalg, PseudoInversesFulfilTheirFourEquations) {
+  for (const auto& [m, n, rank] : std::initializer_list<std::array<int64_t, 3>>{
+           {40, 5, 5}, {40, 5, 3}, {5, 40, 5}, {5, 40, 2}, {12, 12, 12}, {12, 12, 7}, {9, 1, 1}, {6, 4, 0}}) {
+    const Array a = matmul(matrix({m, rank}), matrix({rank, n})), p = linalg::pinv(a);
+    const Array left = matmul(p, a), right = matmul(a, p);
+    const auto near = [&](const Array& x, const Array& y) {
+      EXPECT_TRUE(allclose(x, y, {.atol = 1e-9})) << m << "x" << n;
+    };
+    near(matmul(a, left), a);
+    near(matmul(left, p), p);
+    near(transpose(left), left);
+    near(transpose(right), right);
+  }
+  const Array steps = diagm(Array({1.0, 1e-3, 1e-6}, {3}));
+  EXPECT_TRUE(allclose(linalg::pinv(steps), diagm(Array({1.0, 1e3, 1e6}, {3}))));
+  EXPECT_TRUE(allclose(linalg::pinv(steps, 1e-4), diagm(Array({1.0, 1e3, 0.0}, {3}))));
+  EXPECT_TRUE(allclose(linalg::pinv(steps, 1e-2), diagm(Array({1.0, 0.0, 0.0}, {3}))));
+  for (const Shape& shape : {Shape{4, 2}, Shape{2, 4}}) {
+    error_of([&] { eval(linalg::pinv(full(shape, std::nan(""), Float64))); }, ErrorKind::numeric);
   }
 }
 

@@ -54,6 +54,16 @@ TEST(Rearrange, PlacesOfSeveralDimsAreThoseOfNumpy) {
   const Array slope = gradient([&](const Array& a) { return sum(gather_nd(a, {i, i}) * 2); }, x);
   EXPECT_EQ(slope.to_vector(), (Values{2, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 2}));
   EXPECT_THROW(gather_nd(x, {Array({3}, {1}), Array({0}, {1})}).to_vector(), Error);
+  for (const DType type : {Int32, Int64, Int16, UInt8, UInt32}) {
+    const Array rows = cast(Array({1, 2, 0}, {3}), type), columns = cast(Array({0, 3, 2}, {3}), type);
+    EXPECT_EQ(gather_nd(x, {rows, columns}).to_vector(), (Values{1, 11, 6}));
+    EXPECT_EQ(gather_nd(x, {rows, cast(columns, Int64)}).to_vector(), (Values{1, 11, 6}));
+  }
+  for (const int32_t far :
+       {4, -5, 715827883, 1431655766, 2147483647, -2147483647}) {  // places of some would wrap around
+    EXPECT_THROW(gather_nd(x, {Array({0}, {1}), Array({far}, {1})}).to_vector(), Error) << far;
+    EXPECT_THROW(gather_nd(x, {Array({far}, {1}), Array({0}, {1})}).to_vector(), Error) << far;
+  }
   EXPECT_THROW(gather_nd(x, {Array({0.5f}, {1})}), Error);
 }
 

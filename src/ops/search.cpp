@@ -16,7 +16,9 @@
 #include <rosin/rearrange.hpp>
 #include <rosin/sort.hpp>
 
+#include "base/workers.hpp"
 #include "graph/context.hpp"
+#include "graph/leaf.hpp"
 #include "graph/refuse_type.hpp"
 #include "ops/reduction.hpp"
 #include "ops/shapes.hpp"
@@ -95,6 +97,37 @@ Array quantile_of_columns(const Array& columns, double q, Between between) {
   return where(is_nan(last), last, found);
 }
 
+/// Of `bins` + 1 edges from low to high, the last one that is at most the value, which lies between them: Int32. Where
+/// the edges are far enough apart for the digits of the values, a division finds it or one beside it.
+Array last_edge_before(const Array& values, int64_t bins, double low, double high) {
+  const double width = (high - low) / static_cast<double>(bins), digit = values.dtype() == Float64 ? 0x1p-52 : 0x1p-23;
+  const auto edge = [&](const Array& i) { return low + cast(i, values.dtype()) * width; };
+  const bool divides =
+      width >= 8 * digit * std::max(std::abs(low), std::abs(high)) && width > 1e-30 && high - low < 1e30;
+  if (!divides) return searchsorted(edge(arange(bins + 1)), values, true) - 1;
+  const Array near = floor((values - low) / width), next = near + 1;
+  return cast(where(lt(values, edge(near)), near - 1, where(ge(values, edge(next)), next, near)), Int32);
+}
+
+/// Errors (dtype, argument) of bincount.
+void require_classes(const Array& x, int64_t classes) {
+  if (is_float(x.dtype()) || is_complex(x.dtype())) {
+    refuse(ErrorKind::dtype, "bincount", "it counts integers", to_string(x.dtype()), "cast them");
+  }
+  if (classes < 0) {
+    refuse(ErrorKind::shape, "bincount", "there are 0 classes or more", std::to_string(classes), "count them");
+  }
+}
+
+/// For each class the sum of a vector of weights; numbers outside have a class of their own, which nobody sees.
+Array sums_of_classes(const Array& x, int64_t classes, const Array& weights) {
+  const DeviceScope scope(*x.node());
+  const bool narrow = size_of(x.dtype()) <= 4 && x.dtype() != UInt32 && classes <= std::numeric_limits<int32_t>::max();
+  const Array numbers = cast(as_vector(x), narrow ? Int32 : Int64);
+  const Array known = where(logical_and(ge(numbers, 0), lt(numbers, classes)), numbers, classes);
+  return slice(scatter_add(zeros({classes + 1}, weights.dtype()), known, weights, 0), 0, 0, classes);
+}
+
 void require_element(std::string_view op, const Array& x, uint64_t mask) {
   if (reduced_count(x.shape(), mask) != 0) return;
   refuse(ErrorKind::argument, op, "there is an element", to_string(x.shape()), "check the sizes before the call");
@@ -133,18 +166,46 @@ Array quantile_of_all(std::string_view op, const Array& x, double q, Between bet
   return reshape(quantile_over(op, as_vector(x), q, 1, between), Shape{});
 }
 
+/// Whether each element of a sorted vector, which is not empty, differs from the one before it.
+Array first_of_kind(const Array& sorted) {
+  const Array left = slice(sorted, 0, 0, -1), right = slice(sorted, 0, 1, to_end);
+  const Array differs = logical_and(ne(left, right), logical_not(logical_and(is_nan(left), is_nan(right))));
+  return concat({ones({1}, Bool), differs}, 0);
+}
+
+/// Each part of the elements is counted, so that it knows where its places begin.
+Array places_of_true(std::span<const uint8_t> holds) {
+  constexpr size_t part = 1 << 15;
+  const auto parts = static_cast<int64_t>((holds.size() + part - 1) / part);
+  std::vector<int64_t> ends(static_cast<size_t>(parts) + 1);
+  parallel_for(parts, [&](int64_t i) {
+    const size_t first = static_cast<size_t>(i) * part, count = std::min(part, holds.size() - first);
+    int32_t found = 0;
+    for (const uint8_t one : holds.subspan(first, count)) found += one != 0;
+    ends[static_cast<size_t>(i) + 1] = found;
+  });
+  std::partial_sum(ends.begin(), ends.end(), ends.begin());
+  const Array places = fresh_leaf(Int64, {ends.back()});
+  auto* const all = static_cast<int64_t*>(places.node()->data());
+  parallel_for(parts, [&](int64_t i) {
+    int64_t *to = all + ends[static_cast<size_t>(i)], *const end = all + ends[static_cast<size_t>(i) + 1];
+    // No branch on an element: its place is written, and overwritten by the next one where it does not count.
+    for (int64_t at = i * static_cast<int64_t>(part); to != end; ++at) {
+      *to = at;
+      to += holds[static_cast<size_t>(at)] != 0;
+    }
+  });
+  return places;
+}
+
 const bool named[] = {name_function(nonzero, "nonzero"), name_function(median, "median")};
 
 }  // namespace
 
 Array nonzero(const Array& x) {
-  const std::vector<uint8_t> holds = cast(ne(as_vector(x), 0), UInt8).to_vector<uint8_t>();
-  std::vector<int64_t> places;
-  for (size_t i = 0; i < holds.size(); ++i) {
-    if (holds[i] != 0) places.push_back(static_cast<int64_t>(i));
-  }
+  const Array holds = on_cpu(x.dtype() == Bool ? as_vector(x) : ne(as_vector(x), 0));
   const DeviceScope scope(*x.node());
-  return in_scope(Array(places, {static_cast<int64_t>(places.size())}));
+  return in_scope(places_of_true({static_cast<const uint8_t*>(holds.node()->data()), static_cast<size_t>(x.count())}));
 }
 
 Array masked_select(const Array& x, const Array& mask) {
@@ -168,12 +229,10 @@ Array isin(const Array& x, const Array& values) {
 
 Unique unique(const Array& x) {
   const DeviceScope scope(*x.node());
-  const Array flat = as_vector(x), order = argsort(flat), sorted = gather(flat, order, 0);
-  const int64_t n = flat.size(0);
-  if (n == 0) return {flat, zeros(x.shape(), Int32), zeros({0}, Int64)};
-  const Array left = slice(sorted, 0, 0, n - 1), right = slice(sorted, 0, 1, n);
-  const Array differs = logical_and(ne(left, right), logical_not(logical_and(is_nan(left), is_nan(right))));
-  const Array begins = concat({ones({1}, Bool), differs}, 0), places = nonzero(begins);
+  const int64_t n = x.count();
+  if (n == 0) return {as_vector(x), zeros(x.shape(), Int32), zeros({0}, Int64)};
+  const auto [sorted, order] = topk(as_vector(x), n, 0, false);
+  const Array begins = first_of_kind(sorted), places = nonzero(begins);
   const Array classes = cast(cumsum(cast(begins, Int32), 0) - 1, Int32);
   const Array ends = concat({slice(places, 0, 1, to_end), full({1}, n, Int64)}, 0);
   const Array inverse = scatter(zeros({n}, Int32), order, classes, 0);
@@ -233,24 +292,19 @@ Array searchsorted(const Array& sorted, const Array& values, bool right) {
   return place;
 }
 
-Array bincount(const Array& x, int64_t classes) { return bincount(x, classes, ones(x.shape(), Int64)); }
+Array bincount(const Array& x, int64_t classes) {
+  require_classes(x, classes);
+  const DeviceScope scope(*x.node());
+  return sums_of_classes(x, classes, ones({x.count()}, Int64));
+}
 
 Array bincount(const Array& x, int64_t classes, const Array& weights) {
-  if (is_float(x.dtype()) || is_complex(x.dtype())) {
-    refuse(ErrorKind::dtype, "bincount", "it counts integers", to_string(x.dtype()), "cast them");
+  require_classes(x, classes);
+  if (weights.shape() != x.shape()) {
+    refuse(ErrorKind::shape, "bincount", "weights have the shape of x",
+           to_string(weights.shape()) + " and " + to_string(x.shape()), "expand the weights");
   }
-  if (weights.shape() != x.shape() || classes < 0) {
-    refuse(ErrorKind::shape, "bincount", "weights have the shape of x, and classes are counted",
-           to_string(weights.shape()) + ", " + to_string(x.shape()) + " and " + std::to_string(classes),
-           "expand the weights");
-  }
-  const DeviceScope scope(*x.node());
-  const Array none = zeros({classes}, weights.dtype());
-  if (classes == 0) return none;
-  const Array numbers = as_vector(x), inside = logical_and(ge(numbers, 0), lt(numbers, classes));
-  const Array at = where(inside, numbers, 0);
-  const Array counted = where(inside, as_vector(weights), cast(0, weights.dtype()));
-  return scatter_add(none, at, counted, 0);
+  return sums_of_classes(x, classes, as_vector(weights));
 }
 
 Array histogram(const Array& x, int64_t bins, double low, double high) {
@@ -261,10 +315,8 @@ Array histogram(const Array& x, int64_t bins, double low, double high) {
   }
   const DeviceScope scope(*x.node());
   const Array values = is_float(x.dtype()) ? as_vector(wide(x)) : cast(as_vector(x), Float32);
-  const Array edges = low + arange(bins + 1) * ((high - low) / static_cast<double>(bins));
-  const Array bin = searchsorted(cast(edges, values.dtype()), values, true) - 1;
   const Array inside = logical_and(ge(values, low), le(values, high));
-  return bincount(where(inside, min(bin, bins - 1), -1), bins);
+  return bincount(where(inside, min(last_edge_before(values, bins, low, high), bins - 1), -1), bins);
 }
 
 Array quantile(const Array& x, double q, Between between) { return quantile_of_all("quantile", x, q, between); }

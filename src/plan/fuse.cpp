@@ -246,6 +246,12 @@ std::optional<CallDescription> Fuser::call_of(int32_t node) const {
   return call;
 }
 
+/// Operands that may be one element for all. Texts load updates that stand one after another in strips.
+bool Fuser::may_be_fill(int32_t node, int i) const {
+  const Op& op = *v(node).op;
+  return takes_fill(op, i) || (i == 2 && op.scatter == Scatter::add && target_.form() != Target::Form::text);
+}
+
 /// Whether the value looks at one element, broadcast.
 bool Fuser::is_fill(int32_t value) const {
   const Value& look = v(value);
@@ -258,7 +264,7 @@ int32_t Fuser::call_operand(int32_t node, int i, Order order) {
   if (order == Order::channels_first) return channels_first(operand);
   if (v(node).op->contraction == Contraction::matmul && v(node).attributes.as<MatmulAttributes>().transposed[i] != 0)
     operand = transposed(operand);
-  if (is_fill(operand) && takes_fill(*v(node).op, i)) return operand;
+  if (is_fill(operand) && may_be_fill(node, i)) return operand;
   return order == Order::strided ? operand : contiguous(operand);
 }
 

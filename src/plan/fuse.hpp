@@ -38,6 +38,7 @@ class Fuser {
   void place_movement(int32_t node);
   void look_at(int32_t node, int32_t operand, Home home);
   int32_t contiguous(int32_t value);
+  bool may_be_fill(int32_t node, int i) const;
   bool is_fill(int32_t value) const;
   int32_t channels_first(int32_t value);
   int32_t copied(int32_t value, bool channels_first = false);

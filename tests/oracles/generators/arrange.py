@@ -132,6 +132,13 @@ def write_search(file, rng):
     x = np.concatenate([rng.uniform(-1, 2, 40), [0.0, 0.25, 0.5, 1.0, -0.001, 1.001]])
     counts = ("Int64", np.histogram(x, 4, (0.0, 1.0))[0])
     text.case(file, "histogram", "Float64", [x], [counts], "exact", bins=4, low=0.0, high=1.0)
+    own = np.random.default_rng(62)
+    for bins, low, high in [(10, -0.3, 0.7), (7, 1e6, 1e6 + 1), (97, -3.0, 3.0)]:
+        edges = np.linspace(low, high, bins + 1)
+        beside = [np.nextafter(edges, low - 1), np.nextafter(edges, high + 1)]
+        x = np.concatenate([edges, *beside, own.uniform(low, high, 60), [np.nan, np.inf, -np.inf]])
+        counts = ("Int64", np.histogram(x[~np.isnan(x)], bins, (low, high))[0])
+        text.case(file, "histogram", "Float64", [x], [counts], "exact", bins=bins, low=low, high=high)
     for q in (0.0, 0.25, 0.5, 0.9, 1.0):
         x = [text.distinct(rng, (5, 4))]
         for dim in (0, 1):
