@@ -67,6 +67,13 @@ Packing packing_of(DType storage, ScalarType type) {
   return storage == DType::BFloat16 ? Packing::bfloat : Packing::none;
 }
 
+/// The same of what they only read.
+Packing packing_read(DType storage, ScalarType type) {
+  if (type != ScalarType::int32) return packing_of(storage, type);
+  if (storage == DType::UInt8) return Packing::byte;
+  return storage == DType::Int8 ? Packing::signed_byte : Packing::none;
+}
+
 /// Whether loops read and write elements of this storage as values of the type.
 bool is_held(DType storage, ScalarType type) {
   return storage_of(type) == storage || packing_of(storage, type) != Packing::none;
@@ -282,7 +289,7 @@ struct FusedKernel::PassWriter {
   Packing packing_of_load(const Item& item) const {
     if (item.instr->what != Do::load) return Packing::none;
     const Load& load = kernel.loads_[item.instr->port];
-    return packing_of(load.storage, load.type);
+    return packing_read(load.storage, load.type);
   }
   /// Whether its elements are read as they lie in memory: by loops only.
   bool is_packed(const Item& item) const { return !item.strips && packing_of_load(item) != Packing::none; }
@@ -375,7 +382,7 @@ struct FusedKernel::PassWriter {
 
   static void find_moves(const LoopText& text, Pass& pass) {
     const auto bytes = [](Packing packing, ScalarType type) {
-      return static_cast<uint8_t>(packing == Packing::none ? bytes_of(type) : sizeof(uint16_t));
+      return static_cast<uint8_t>(packing == Packing::none ? bytes_of(type) : bytes_of(packing));
     };
     for (const LoopOutput& output : text.outputs) {
       const uint8_t size = bytes(output.packing, text.code.list[output.place].type);

@@ -22,8 +22,11 @@ enum class Reads : uint8_t {
   one    // one element for all
 };
 
-/// How elements lie in memory that loops compute with as Float32.
-enum class Packing : uint8_t { none, half, bfloat };
+/// How elements lie in memory that loops compute with as Float32; and as Int32, which inputs may be.
+enum class Packing : uint8_t { none, half, bfloat, byte, signed_byte };
+
+/// Of an element that is packed.
+constexpr int bytes_of(Packing packing) { return packing == Packing::half || packing == Packing::bfloat ? 2 : 1; }
 
 /// What is read for the two elements of each pair, 2*i and 2*i + 1, as parts of complex numbers are.
 enum class Pairing : uint8_t { none, first, second, swapped };

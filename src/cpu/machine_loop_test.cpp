@@ -244,6 +244,32 @@ TEST_F(MachineLoop, ASixteenBitFloatOfARowOrOfAllIsReadOnce) {
   for (size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i], static_cast<float>(rows[i / 11]) + 0.25f) << i;
 }
 
+/// Rows that stand apart, a row's element and one of all: (each + row) * one, rows of any length.
+TEST_F(MachineLoop, BytesAreReadWhereTheyStand) {
+  LoopText text;
+  const uint16_t each = add_input(text, ScalarType::int32, Reads::each),
+                 row = add_input(text, ScalarType::int32, Reads::row),
+                 one = add_input(text, ScalarType::int32, Reads::one);
+  text.inputs[0] = {Reads::each, Packing::byte, Pairing::none, true};
+  text.inputs[1].packing = text.inputs[2].packing = Packing::signed_byte;
+  const uint16_t sum = add_step(text, Primitive::add, ScalarType::int32, each, row);
+  add_output(text, add_step(text, Primitive::multiply, ScalarType::int32, sum, one));
+  const int8_t offsets[] = {-128, 7, 127}, factor = -3;
+  for (int64_t count = 1; count <= 50; ++count) {
+    const int64_t apart = count + 5;
+    std::vector<uint8_t> x(static_cast<size_t>(3 * apart));
+    std::iota(x.begin(), x.end(), uint8_t{200});
+    std::vector<int32_t> got(static_cast<size_t>(3 * count));
+    void* memory[] = {got.data(), x.data(), const_cast<int8_t*>(offsets), const_cast<int8_t*>(&factor),
+                      reinterpret_cast<void*>(apart - count)};
+    machine_loop(text)->run(memory, 3, count);
+    for (int64_t i = 0; i < 3 * count; ++i) {
+      const int32_t read = x[static_cast<size_t>(i / count * apart + i % count)];
+      ASSERT_EQ(got[static_cast<size_t>(i)], (read + offsets[i / count]) * factor) << i << " of rows of " << count;
+    }
+  }
+}
+
 /// Mappings that may be written to and executed.
 size_t writable_code() {
   size_t count = 0;

@@ -137,20 +137,24 @@ void NarrowWriter::store_bool(const LoopOutput& output, size_t number) {
 
 void NarrowWriter::unpack(Packing packing, const Ymm& out, const Operand& packed) {
   if (packing == Packing::half) return vcvtph2ps(out, packed);
+  if (packing == Packing::byte) return vpmovzxbd(out, packed);
+  if (packing == Packing::signed_byte) return vpmovsxbd(out, packed);
   vpmovzxwd(out, packed);
   vpslld(out, out, bfloat_shift);
 }
 
 void NarrowWriter::load_packed(size_t place, Packing packing) {
   const Ymm out(homes_[place].reg[0]);
-  const Address from = packed_element(input_memory(place));
+  const Address from = packed_element(input_memory(place), packing);
   if (!masked_) return unpack(packing, out, from);
   Label read;
   vpxor(low(out), low(out), low(out));
   for (int i = 0; i < half_elements; ++i) {
     cmp(r8d, half_ * half_elements + i);
     jle(read, T_NEAR);
-    vpinsrw(low(out), low(out), word[from.getRegExp() + packed_bytes * i], static_cast<uint8_t>(i));
+    const auto number = static_cast<uint8_t>(i);
+    if (bytes_of(packing) == 1) vpinsrb(low(out), low(out), byte[from.getRegExp() + i], number);
+    else vpinsrw(low(out), low(out), word[from.getRegExp() + 2 * i], number);
   }
   L(read);
   unpack(packing, out, low(out));
@@ -187,13 +191,13 @@ void NarrowWriter::store_packed(const LoopOutput& output, size_t number) {
     vextracti128(low(packed), bits, 1);
     vpackusdw(low(packed), low(bits), low(packed));
   }
-  const Address to = packed_element(number);
+  const Address to = packed_element(number, output.packing);
   if (!masked_) return vmovdqu(xword[to.getRegExp()], low(packed));
   Label written;
   for (int i = 0; i < half_elements; ++i) {
     cmp(r8d, half_ * half_elements + i);
     jle(written, T_NEAR);
-    vpextrw(word[to.getRegExp() + packed_bytes * i], low(packed), static_cast<uint8_t>(i));
+    vpextrw(word[to.getRegExp() + 2 * i], low(packed), static_cast<uint8_t>(i));
   }
   L(written);
 }

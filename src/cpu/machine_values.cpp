@@ -42,10 +42,10 @@ template <class Vector> Address LoopWriter<Vector>::element(size_t memory, Scala
   return ptr[base + rcx * bytes_of(type) + part * vector_bytes + half_ * (vector_bytes / 4) * bytes_of(type)];
 }
 
-/// Of a 16-bit float.
-template <class Vector> Address LoopWriter<Vector>::packed_element(size_t memory) {
+template <class Vector> Address LoopWriter<Vector>::packed_element(size_t memory, Packing packing) {
   const Reg64 base = pointer(memory);
-  return ptr[base + rcx * packed_bytes + half_ * (vector_bytes / 4) * packed_bytes];
+  const int bytes = bytes_of(packing);
+  return ptr[base + rcx * bytes + half_ * (vector_bytes / 4) * bytes];
 }
 
 template <class Vector> size_t LoopWriter<Vector>::input_memory(size_t place) const {
@@ -155,12 +155,14 @@ template <class Vector> void LoopWriter<Vector>::load_input(size_t place, int pa
   const ScalarType type = list_[place].type;
   const Vector out(homes_[place].reg[part]);
   const Reg64 base = pointer(input_memory(place));
-  const int bytes = input.packing == Packing::none ? bytes_of(type) : packed_bytes;
+  const int bytes = input.packing == Packing::none ? bytes_of(type) : bytes_of(input.packing);
   const RegExp from = input.reads == Reads::row ? base + rsi * bytes : RegExp(base);
   if (input.packing != Packing::none) {
     const LowerHalf packed(out.getIdx());
-    vpbroadcastw(packed, ptr[from]);
-    unpack(input.packing, out, packed);
+    const Xmm low(out.getIdx());
+    if (bytes == 1) vpbroadcastb(low, ptr[from]);
+    else vpbroadcastw(packed, ptr[from]);
+    unpack(input.packing, out, bytes == 1 ? static_cast<const Operand&>(low) : packed);
   } else if (type == ScalarType::boolean) {
     movzx(eax, byte[from]);
     neg(eax);

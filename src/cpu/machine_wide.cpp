@@ -99,6 +99,8 @@ Address WideWriter::splat_bits(uint64_t bits, int bytes) { return ptr_b[rip + co
 
 void WideWriter::unpack(Packing packing, const Zmm& out, const Operand& packed) {
   if (packing == Packing::half) return vcvtph2ps(out, packed);
+  if (packing == Packing::byte) return vpmovzxbd(out, packed);
+  if (packing == Packing::signed_byte) return vpmovsxbd(out, packed);
   const Zmm whole(out.getIdx());
   vpmovzxwd(out, packed);
   vpslld(whole, whole, bfloat_shift);
@@ -106,7 +108,7 @@ void WideWriter::unpack(Packing packing, const Zmm& out, const Operand& packed) 
 
 void WideWriter::load_packed(size_t place, Packing packing) {
   const Zmm out(homes_[place].reg[0]);
-  unpack(packing, masked_ ? out | last_turn[0] | T_z : out, packed_element(input_memory(place)));
+  unpack(packing, masked_ ? out | last_turn[0] | T_z : out, packed_element(input_memory(place), packing));
 }
 
 /// x rounded to BFloat16, which are the upper halves; the lower ones are anything. NaN stays one, and is quiet. (The
@@ -131,7 +133,7 @@ void WideWriter::round(Packing packing, const Zmm& out, const Zmm& x) {
 
 void WideWriter::store_packed(const LoopOutput& output, size_t number) {
   const Zmm value = vector_of(output.place, 0);
-  const Address all = packed_element(number), to = masked_ ? all | last_turn[0] : all;
+  const Address all = packed_element(number, output.packing), to = masked_ ? all | last_turn[0] : all;
   if (output.packing == Packing::half) return vcvtps2ph(to, value, to_nearest_even);
   const Zmm bits = bfloat_bits(value);
   vpsrld(bits, bits, bfloat_shift);

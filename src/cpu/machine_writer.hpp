@@ -57,7 +57,6 @@ template <class Vector> class LoopWriter : public Xbyak::CodeGenerator {
   static constexpr int vector_bytes = has_masks ? 64 : 32;
   static constexpr int vector_count = has_masks ? 32 : 16;
   static constexpr int turn_elements = 16;
-  static constexpr int packed_bytes = 2;
   static constexpr int halves = turn_elements * 4 / vector_bytes;  // of a turn, one after the other
 
   using LowerHalf = std::conditional_t<has_masks, Xbyak::Ymm, Xbyak::Xmm>;  // of a vector
@@ -123,7 +122,7 @@ template <class Vector> class LoopWriter : public Xbyak::CodeGenerator {
   Xbyak::Reg64 pointer(size_t memory);
   void leap(size_t memory, size_t gap);
   Xbyak::Address element(size_t memory, ScalarType type, int part);
-  Xbyak::Address packed_element(size_t memory);
+  Xbyak::Address packed_element(size_t memory, Packing packing);
   int new_stack(int bytes);
   int take(Bank& bank, int first, int last);
   void evict(int reg);
