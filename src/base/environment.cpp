@@ -45,9 +45,7 @@ constexpr std::array<EnvironmentVariable, 28> table = {{
     {Setting::perf_map, "ROSIN_PERF_MAP",
      "1: names of machine code that is written at run time go to `/tmp/perf-PID.map`, for `perf report`", "0"},
     {Setting::large_pages, "ROSIN_LARGE_PAGES",
-     "0: on Linux, memory of 8 MB and more does not ask for pages of 2 MB, which take time to find where memory is "
-     "in pieces",
-     "1"},
+     "1: on Linux, memory of 8 MB and more asks for pages of 2 MB; see [performance](performance.md)", "0"},
     {Setting::eager, "ROSIN_EAGER", "1: every op is evaluated at its call, so that an error is thrown there", "0"},
     {Setting::nan_check, "ROSIN_NAN_CHECK", "1: the same, and an op whose result has NaN is an error that names it",
      "0"},

@@ -140,9 +140,10 @@ class Pool {
     throw_no_memory("allocate", static_cast<int64_t>(std::min(bytes, most_bytes)));
   }
 
-  /// Whether the system is asked for them: touching many small ones takes longer than a step.
+  /// Whether the system is asked for them. Touching many small ones takes long, but so do large ones that a virtual
+  /// machine has to get from its host first.
   static bool large_pages() {
-    static const bool wanted = environment_switch(Setting::large_pages).value_or(true);
+    static const bool wanted = environment_switch(Setting::large_pages).value_or(false);
     return wanted;
   }
 
