@@ -1,5 +1,6 @@
-// Pooling and its gradients: windows that lie inside the image run side by side, windows at the border one by one with
-// a shortened list of taps. Read after conv_shape.hpp; next pool_body.hpp.
+// Pooling and its gradients: windows of a row that lie inside the image run side by side, with a shortened list of taps
+// where the row is at the border, and windows at the ends of rows one by one. Halves become floats image by image. Read
+// after conv_shape.hpp; next pool_body.hpp.
 #include <algorithm>
 #include <array>
 #include <limits>

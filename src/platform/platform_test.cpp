@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
+#include <fstream>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -37,6 +40,33 @@ TEST(Processor, HasANameThreadsAndMemory) {
   EXPECT_GE(available_threads(), 1);
   EXPECT_LE(available_threads(), static_cast<int>(std::thread::hardware_concurrency()));
   EXPECT_GT(memory_bytes(), int64_t{1} << 24);
+}
+
+/// What the system notes of the memory at a place: the line VmFlags of its mapping.
+std::string flags_of_memory(const void* place) {
+  std::ifstream maps("/proc/self/smaps");
+  bool here = false;
+  for (std::string line; std::getline(maps, line);) {
+    unsigned long first = 0, last = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx", &first, &last) == 2) {
+      const auto at = reinterpret_cast<uintptr_t>(place);
+      here = first <= at && at < last;
+    }
+    if (here && line.starts_with("VmFlags:")) return line + " ";
+  }
+  return {};
+}
+
+TEST(LargePages, AreAskedForAndKeepWhatIsWritten) {
+  constexpr size_t bytes = size_t{9} << 20;  // the middle lies in a whole one
+  std::vector<unsigned char> memory(bytes, 7);
+  prefer_large_pages(memory.data(), bytes);
+  prefer_large_pages(memory.data(), 100);  // holds none
+  prefer_large_pages(nullptr, 0);
+  EXPECT_EQ(std::count(memory.begin(), memory.end(), 7), static_cast<ptrdiff_t>(bytes));
+  const std::string flags = flags_of_memory(memory.data() + bytes / 2);
+  if (flags.empty() || !std::ifstream("/sys/kernel/mm/transparent_hugepage/enabled")) GTEST_SKIP() << "no large pages";
+  EXPECT_NE(flags.find(" hg "), std::string::npos) << flags;
 }
 
 TEST(Libraries, ThatCannotBeOpenedSayWhy) {
