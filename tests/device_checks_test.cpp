@@ -1,10 +1,8 @@
 // Checks of indices on a device: no step of training waits for them, what they find is thrown once at a later boundary,
 // and model and state are as before the step that failed, whatever has been given to the device since.
 // Read first: test_device.hpp, run/index_flags.hpp.
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <limits>
 
 #include <rosin/activation.hpp>
@@ -25,6 +23,7 @@
 #include <rosin/train.hpp>
 
 #include "error_testing.hpp"
+#include "null_counts.hpp"
 #include "run_itself.hpp"
 #include "test_device.hpp"
 
@@ -337,12 +336,6 @@ struct Words {
   Dense out{6, 5};
   Array operator()(const Array& x) const { return out(table(x)); }
 };
-
-uint64_t null_count(const char* function) {
-  const auto folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
-  void* const plugin = dlopen((folder / "rosin" / "librosin_null.so").c_str(), RTLD_NOW | RTLD_LOCAL);
-  return reinterpret_cast<uint64_t (*)(const char*)>(dlsym(plugin, "rosin_null_counts"))(function);
-}
 
 TEST(DeviceChecks, StepsOfTrainingSynchroniseNothing) {
   if (!functional("null")) GTEST_SKIP() << why_not("null");

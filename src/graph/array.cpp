@@ -93,6 +93,13 @@ Array in_scope(const Array& x) {
   return context.device == x.node()->device ? x : transferred(x, context.device);
 }
 
+Array table(const Array& x) {
+  if (Context::current().device == x.node()->device) return x;
+  eval(x);
+  x.node()->settled = true;
+  return in_scope(x);
+}
+
 Array on_cpu(const Array& x) {
   if (x.node()->device != 0) return transferred(x, 0);
   eval(x);

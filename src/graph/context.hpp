@@ -108,6 +108,13 @@ class Context {
   bool has_failed = false;
   /// Whether every op is evaluated at its call; see watch.hpp.
   bool watched = false;
+  /// During a step of an optimiser: which nodes will stand where arrays of the model or the state stood. A device that
+  /// overwrites those gives each the memory of its own predecessor: where the run fails, all stand there as before.
+  struct Heir {
+    const Node* node;
+    const Node* of;
+  };
+  std::vector<Heir> heirs;
   /// The checkpoint region and the math mode that nodes are recorded in now; and a fresh region.
   RecordedIn recorded_in;
   uint32_t fresh_region() noexcept { return regions_ = regions_ % RecordedIn::most_regions + 1; }
@@ -181,6 +188,9 @@ class Context {
 
 /// Fresh values where a DeviceScope wants them.
 Array in_scope(const Array& x);
+/// The same of values that follow from the program and sizes alone, so that each step has them anew: they are sent to a
+/// device once (sent_constants.hpp).
+Array table(const Array& x);
 
 /// While it lives, arrays that this thread makes from numbers alone stand on the device of `x`, or at that position.
 class DeviceScope {

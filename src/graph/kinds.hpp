@@ -73,6 +73,9 @@ inline bool takes_fill(const Op& op, int i) {
   return i == 0 && (op.scatter == Scatter::write || op.scatter == Scatter::add);
 }
 
+/// Whether a gradient call keeps results of the op. What has several has no value itself: its parts do.
+inline bool is_costly(const Op& op) { return info(op.kind).costly && op.results == 1; }
+
 /// Sizes of matrix products follow too, those of convolutions do not.
 inline bool sizes_follow(const Op& op) { return info(op.kind).sizes_follow || op.contraction == Contraction::matmul; }
 

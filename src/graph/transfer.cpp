@@ -10,6 +10,7 @@
 #include "graph/hooks.hpp"
 #include "graph/leaf.hpp"
 #include "graph/record.hpp"
+#include "graph/sent_constants.hpp"
 
 namespace rosin {
 namespace {
@@ -54,13 +55,28 @@ Array arrived(const Array& x, Memory* memory) {
   return made;
 }
 
+/// A constant that is made anew in each step is sent once.
+Array sent(const Array& x, int position) {
+  SentConstants& known = SentConstants::of_thread();
+  if (Memory* const memory = known.find(x, position)) return leaf(memory, x.dtype(), x.shape());
+  const size_t bytes = bytes_of(x.dtype(), x.shape());
+  Memory* const memory = hooks.allocate({.bytes = bytes, .device = position});
+  const Array there = leaf(memory, x.dtype(), x.shape());
+  copy_memory(*memory, *x.node()->buffer, bytes);
+  known.keep(x, there);
+  retain(memory);
+  return leaf(memory, x.dtype(), x.shape());
+}
+
 }  // namespace
 
 Array transferred(const Array& x, int position) {
   if (x.node()->device == position || is_scalar(*x.node())) return x;
   check_type(x.dtype(), position);
+  const bool is_fixed = x.node()->device == 0 && is_constant(*x.node());
   eval(x);
   const size_t bytes = bytes_of(x.dtype(), x.shape());
+  if (is_fixed && !x.node()->tied && SentConstants::takes(bytes)) return sent(x, position);
   Memory* memory = hooks.allocate({.bytes = bytes, .device = position});
   try {
     copy_memory(*memory, *x.node()->buffer, bytes);

@@ -5,6 +5,7 @@
 
 #include <rosin/error.hpp>
 
+#include "graph/gather_form.hpp"
 #include "kernels/draws.hpp"
 #include "kernels/lanes.hpp"
 #include "scalar/convert.hpp"
@@ -35,7 +36,7 @@ Term combined(KernelWriter& writer, const Instr& instr, Term x, Term y) {
 }
 
 KernelBody::KernelBody(KernelWriter& writer, const Layout& layout, int32_t kernel, const std::vector<size_t>& wanted,
-                       const std::map<size_t, int32_t>& given)
+                       const std::map<size_t, int32_t>& given, std::span<const int32_t> checks)
     : writer_(writer), layout_(layout), kernel_(layout.structure->kernels[static_cast<size_t>(kernel)]),
       sizes_(layout.kernels[static_cast<size_t>(kernel)]) {
   find_definitions();
@@ -51,6 +52,7 @@ KernelBody::KernelBody(KernelWriter& writer, const Layout& layout, int32_t kerne
     const Instr& instr = kernel_.instrs[i];
     if (!needed_[i] || given_.count(i) > 0) continue;
     if (instr.what == Do::load) declare_load(instr.port);
+    if (instr.what == Do::load && kernel_.loads[instr.port].check >= 0) declare_check(instr.port, checks);
     if (instr.what == Do::draw)
       draws_[i] = {scalar(instr.port, ScalarType::int64), scalar(instr.port + 1, ScalarType::int64)};
     if (instr.what == Do::scalar) known_[i] = scalar(instr.port, instr.type);
@@ -90,7 +92,8 @@ void KernelBody::declare_load(uint16_t number) {
   const PortLayout& moves = sizes_.loads[number];
   Load& load = loads_[number];
   const View& view = layout_.views[static_cast<size_t>(port.value)];
-  const DType type = layout_.structure->graph.values[static_cast<size_t>(port.value)].dtype;
+  const int32_t read = port.check < 0 ? port.value : view.root;  // which labels are classes is asked of these
+  const DType type = layout_.structure->graph.values[static_cast<size_t>(read)].dtype;
   load.buffer = writer_.buffer(type, {view.root, -1});
   if (moves.offset != 0) load.offset = writer_.number(moves.offset);
   int64_t stride = 1;
@@ -104,6 +107,12 @@ void KernelBody::declare_load(uint16_t number) {
   for (int d = first; d < sizes_.dims; ++d) {
     load.strides.push_back(moves.strides[d] != 0 ? writer_.number(moves.strides[d]) : Term{});
   }
+}
+
+void KernelBody::declare_check(uint16_t load, std::span<const int32_t> checks) {
+  const int32_t node = kernel_.loads[load].check;
+  const auto classes = layout_.attributes[static_cast<size_t>(node)].as<LabelAttributes>().classes;
+  checks_.emplace(load, IndexCheck(writer_, checks, node, classes));
 }
 
 bool KernelBody::is_of_row(size_t instr) const {
@@ -250,7 +259,11 @@ Term KernelBody::operand(size_t instr, int i, const Spot& spot, bool at_row) {
 Term KernelBody::compute(size_t i, const Spot& spot, bool at_row) {
   const Instr& instr = kernel_.instrs[i];
   switch (instr.what) {
-    case Do::load: return load(loads_[instr.port], spot);
+    case Do::load: {
+      const Term loaded = load(loads_[instr.port], spot);
+      const auto check = checks_.find(instr.port);
+      return check == checks_.end() ? loaded : is_class(check->second, loaded);
+    }
     case Do::apply: return apply(i, spot, at_row);
     case Do::draw: return drawn_element(instr.type, draws_.at(i).key, draws_.at(i).counter, spot.linear);
     case Do::convert: return convert(instr, operand(i, 0, spot, at_row));
@@ -293,6 +306,14 @@ Term KernelBody::load(Load& load, const Spot& spot) {
     load.kept = Load::Kept::in_this_walk;
   }
   return value;
+}
+
+/// Reports a label that is none.
+Term KernelBody::is_class(const IndexCheck& check, Term label) {
+  const Term index = writer_.convert(label, ScalarType::int64);
+  const Term good = check.is_good(index);
+  writer_.when(!good, [&] { check.report(index); });
+  return good;
 }
 
 ScalarType KernelBody::type_of_load(size_t load) const { return scalar_type(moves_of(load).type); }

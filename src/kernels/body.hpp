@@ -9,6 +9,7 @@
 
 #include "graph/reducer.hpp"
 #include "kernels/code.hpp"
+#include "kernels/index_check.hpp"
 #include "kernels/plan.hpp"
 
 namespace rosin::kernels {
@@ -25,8 +26,9 @@ class KernelBody {
  public:
   /// Declares the scalars and loads that the values of `wanted` (places of instrs) need.
   /// `given`: values at row level that stand in scratch blocks, one element a row.
+  /// `checks`: the nodes that have flags, those of the loads among them.
   KernelBody(KernelWriter& writer, const Layout& layout, int32_t kernel, const std::vector<size_t>& wanted,
-             const std::map<size_t, int32_t>& given = {});
+             const std::map<size_t, int32_t>& given = {}, std::span<const int32_t> checks = {});
 
   /// The instr that defines operand `operand` of instr `instr`.
   size_t definition(size_t instr, int operand) const { return definitions_[instr][static_cast<size_t>(operand)]; }
@@ -119,6 +121,7 @@ class KernelBody {
   void find_definitions();
   void need(size_t instr);
   void declare_load(uint16_t port);
+  void declare_check(uint16_t port, std::span<const int32_t> checks);
   Moves moves_of(size_t load) const;
   std::vector<Term> strip_of(size_t load, const Spot& first, int lanes, int vector_bytes, bool within_line);
   Term place_of(const Load& load, const Spot& spot);
@@ -128,6 +131,7 @@ class KernelBody {
   Term convert(const Instr& instr, Term x);
   Term expanded(size_t value, const Spot& spot);
   Term load(Load& load, const Spot& spot);
+  Term is_class(const IndexCheck& check, Term label);
   void find_loads(size_t instr, std::vector<char>& found) const;
   /// Marks the instr and what it needs at elements, and the values of rows that these need.
   void visit(size_t instr, std::vector<char>& visited) const;
@@ -144,6 +148,7 @@ class KernelBody {
   std::vector<int> phases_;
   std::vector<Load> loads_;
   std::map<size_t, Drawn> draws_;              // by instr
+  std::map<uint16_t, IndexCheck> checks_;      // by load: which labels there are classes
   std::map<size_t, int> given_;                // by instr: the buffer
   std::vector<Term> known_;                    // values at row level
   std::map<int, std::vector<Term>> of_lanes_;  // values at elements

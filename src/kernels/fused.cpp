@@ -28,6 +28,9 @@ class FusedWriter {
         sizes_(layout.kernels[static_cast<size_t>(kernel)]), list_(list), index_(find_index_type()) {}
 
   void run() {
+    for (const Port& load : kernel_.loads) {
+      if (load.check >= 0) list_.checks.push_back(load.check);
+    }
     std::vector<size_t> stores;
     for (size_t i = 0; i < kernel_.instrs.size(); ++i) {
       if (kernel_.instrs[i].what == Do::store) stores.push_back(i);
@@ -71,7 +74,7 @@ class FusedWriter {
 
   void write_elements(const std::vector<size_t>& stores) {
     KernelWriter w("elements", items_of_group, index_);
-    KernelBody body(w, layout_, number_, stores);
+    KernelBody body(w, layout_, number_, stores, {}, list_.checks);
     std::vector<int> buffers;
     for (const size_t store : stores) buffers.push_back(store_buffer(w, kernel_.instrs[store]));
     Tiles tiles(w, body, stores, buffers);
@@ -134,7 +137,7 @@ class FusedWriter {
     for (const auto& [value, scratch] : given_) wanted.push_back(value);
     if (wanted.empty()) return false;
     KernelWriter w("rows", items_of_group, index_);
-    KernelBody body(w, layout_, number_, wanted);
+    KernelBody body(w, layout_, number_, wanted, {}, list_.checks);
     std::vector<RowStore> to, values;
     for (const size_t store : stores) to.push_back({store, store_buffer(w, kernel_.instrs[store])});
     const auto scratch_buffer = [&](size_t instr, int32_t scratch) {

@@ -1,27 +1,30 @@
 // Checked indices in kernels, and the error they become; see indices.hpp.
 #include "kernels/indices.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include <rosin/error.hpp>
 
 namespace rosin::kernels {
 
-Indices::Indices(KernelWriter& writer, const CallStep& step, const LaunchList& list, int32_t value, int64_t size)
-    : writer_(&writer), indices_(writer, step, value), size_(writer.convert(writer.number(size), ScalarType::int64)),
+IndexCheck::IndexCheck(KernelWriter& writer, std::span<const int32_t> checks, int32_t node, int64_t size)
+    : writer_(&writer), size_(writer.convert(writer.number(size), ScalarType::int64)),
       flags_(writer.buffer(DType::Int64, {-1, LaunchBuffer::flag})),
       guard_(writer.buffer(DType::Int64, {-1, LaunchBuffer::guard})),
-      flag_(writer.number(static_cast<int64_t>(list.checks.size()) - 1)) {}
+      flag_(writer.number(std::find(checks.begin(), checks.end(), node) - checks.begin())) {}
+
+Indices::Indices(KernelWriter& writer, const CallStep& step, const LaunchList& list, int32_t value, int64_t size)
+    : writer_(&writer), indices_(writer, step, value), check_(writer, list.checks, step.node, size) {}
 
 Indices::Found Indices::find(std::span<const Term> coordinates, bool from_end) const {
   const Term index = writer_->convert(indices_.load(coordinates), ScalarType::int64);
-  const Term zero = like(index, 0);
-  if (!from_end) return {index, writer_->convert(index, writer_->index_type()), zero <= index && index < size_};
-  const Term place = writer_->select(index < zero, index + size_, index);
-  return {index, writer_->convert(place, writer_->index_type()), zero <= place && place < size_};
+  if (!from_end) return {index, writer_->convert(index, writer_->index_type()), check_.is_good(index)};
+  const Term place = writer_->select(index < like(index, 0), index + check_.size(), index);
+  return {index, writer_->convert(place, writer_->index_type()), check_.is_good(place)};
 }
 
-void Indices::report(Term index) const {
+void IndexCheck::report(Term index) const {
   writer_->store(flags_, flag_, writer_->select(index < 0, index, index + 1));
   writer_->store(guard_, writer_->index(0), writer_->bits(ScalarType::int64, 1));
 }

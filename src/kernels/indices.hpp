@@ -5,14 +5,14 @@
 #include <span>
 
 #include "kernels/elements.hpp"
+#include "kernels/index_check.hpp"
 
 namespace rosin::kernels {
 
-/// The indices of a step into a dim of `size` elements. The flag of the step tells the last bad one: below 0 the index
-/// itself, else the index plus 1, so that no bad index is 0; and the device's guard falls.
+/// The indices of a step into a dim of `size` elements, checked.
 class Indices {
  public:
-  /// The node must be the last of list.checks.
+  /// The node must be among list.checks.
   Indices(KernelWriter& writer, const CallStep& step, const LaunchList& list, int32_t value, int64_t size);
 
   /// Calls body(place) where the index at these coordinates is in [-size, size) (`from_end`: negative ones count from
@@ -20,7 +20,7 @@ class Indices {
   template <class F> void at(std::span<const Term> coordinates, bool from_end, F&& body) const {
     const Found found = find(coordinates, from_end);
     writer_->when(found.good, [&] { body(found.place); });
-    writer_->when(!found.good, [&] { report(found.index); });
+    writer_->when(!found.good, [&] { check_.report(found.index); });
   }
   /// The first half of that, and the other.
   template <class F> void if_good(std::span<const Term> coordinates, bool from_end, F&& body) const {
@@ -29,7 +29,7 @@ class Indices {
   }
   void report_bad(std::span<const Term> coordinates, bool from_end) const {
     const Found found = find(coordinates, from_end);
-    writer_->when(!found.good, [&] { report(found.index); });
+    writer_->when(!found.good, [&] { check_.report(found.index); });
   }
 
  private:
@@ -40,13 +40,10 @@ class Indices {
   };
 
   Found find(std::span<const Term> coordinates, bool from_end) const;
-  void report(Term index) const;
 
   KernelWriter* writer_;
   Elements indices_;
-  Term size_;  // Int64
-  int flags_, guard_;
-  Term flag_;
+  IndexCheck check_;
 };
 
 }  // namespace rosin::kernels

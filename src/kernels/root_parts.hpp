@@ -102,7 +102,7 @@ class RootParts {
       if (job.scratch < 0) computed.push_back(job.instr);
       again = again || job.scratch < 0;
     }
-    Operands all{KernelBody(w, layout_, number_, computed, again ? given_ : std::map<size_t, int32_t>{}),
+    Operands all{KernelBody(w, layout_, number_, computed, again ? given_ : std::map<size_t, int32_t>{}, list_.checks),
                  {},
                  {},
                  {},

@@ -26,6 +26,7 @@ class KernelTarget : public plan::Target {
   int64_t longest_row() const override { return usual_row; }
   int recomputed_work() const override { return 200; }  // arithmetic is nearly free beside memory
   int vector_bytes() const override { return 16; }
+  bool rows_check_labels() const override { return true; }
   Form form() const override { return Form::text; }
 
   static constexpr int64_t usual_row = 4096;

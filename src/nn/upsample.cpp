@@ -37,7 +37,7 @@ Array nearest_along(const Array& x, int dim, int64_t out) {
   const int64_t in = x.size(dim);
   if (out % in == 0) return repeat(x, out / in, dim);
   product_of_sizes("Upsample", {in, out});
-  return gather(x, in_scope(leaf_of<int64_t>({out}, [=](int64_t i) { return i * in / out; })), dim);
+  return gather(x, table(leaf_of<int64_t>({out}, [=](int64_t i) { return i * in / out; })), dim);
 }
 
 /// Element i of the result lies at i * (in - 1) / (out - 1), between two elements of x.
@@ -50,9 +50,9 @@ Array linear_along(const Array& x, int dim, int64_t out) {
   const auto below = [=](int64_t i) { return std::min(static_cast<int64_t>(place(i)), in - 1); };
   const auto above = [=](int64_t i) { return std::min(below(i) + 1, in - 1); };
   const auto part = [=](int64_t i) { return place(i) - static_cast<double>(below(i)); };
-  const Array weight = in_scope(cast(leaf_of<double>(vector_along(dim, x.rank(), out), part), x.dtype()));
-  const Array low = gather(x, in_scope(leaf_of<int64_t>({out}, below)), dim);
-  const Array high = gather(x, in_scope(leaf_of<int64_t>({out}, above)), dim);
+  const Array weight = table(cast(leaf_of<double>(vector_along(dim, x.rank(), out), part), x.dtype()));
+  const Array low = gather(x, table(leaf_of<int64_t>({out}, below)), dim);
+  const Array high = gather(x, table(leaf_of<int64_t>({out}, above)), dim);
   return low + weight * (high - low);
 }
 

@@ -66,7 +66,7 @@ Array part(const Array& parts, int i) { return slice(parts, 0, i, i + 1); }
 /// Two numbers beside the parts.
 Array pair(const Array& parts, float first, float second) {
   const DeviceScope scope(*parts.node());
-  return cast(in_scope(Array({first, second}, {2})), parts.dtype());
+  return table(cast(Array({first, second}, {2}), parts.dtype()));
 }
 
 Array conjugate(const Array& parts) { return parts * pair(parts, 1, -1); }

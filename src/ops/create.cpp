@@ -22,7 +22,7 @@ template <class Value> Array filled(int64_t count, DType type, Value value) {
   const auto rounded = [&](int64_t i) { return static_cast<float>(value(i)); };
   if (type == Float32) return in_scope(constant(leaf_of<float>(Shape{count}, rounded)));
   const Array exact = constant(leaf_of<double>(Shape{count}, value));
-  return in_scope(type == Float64 ? exact : cast(exact, type));
+  return table(type == Float64 ? exact : cast(exact, type));
 }
 
 __extension__ using Wide = __int128;  // of two numbers of 64 bits, the product

@@ -217,7 +217,7 @@ Array corrected(Array y, const Array& x, const Windows& windows, bool count_pad)
     if (!differs) continue;
     std::vector<int64_t> sizes(static_cast<size_t>(x.rank()), 1);
     sizes[static_cast<size_t>(d)] = windows.out[d];
-    y = y * cast(in_scope(Array(factors, Shape(std::span<const int64_t>(sizes)))), y.dtype());
+    y = y * table(cast(Array(factors, Shape(std::span<const int64_t>(sizes))), y.dtype()));
   }
   return y;
 }

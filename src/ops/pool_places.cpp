@@ -34,7 +34,7 @@ struct UnevenWindows {
     for (int64_t o = 0; o < out; ++o) {
       for (int64_t k = 0; k < size; ++k) places.push_back(std::min(first(o) + k, last(o)));
     }
-    return in_scope(Array(places, {size, out}));
+    return table(Array(places, {size, out}));
   }
 };
 

@@ -120,7 +120,7 @@ Array nearest(const Array& x, const Resizing& r, int d, double within) {
   for (int64_t i = 0; repeats && i < r.out; ++i) repeats = places[static_cast<size_t>(i)] == i / times;
   if (repeats) return repeat(x, times, d);
   const DeviceScope scope(*x.node());
-  return gather(x, in_scope(Array(places, {r.out})), d);
+  return gather(x, table(Array(places, {r.out})), d);
 }
 
 [[noreturn]] void refuse_option(std::string_view rule, const std::string& came, std::string_view cure) {
@@ -173,7 +173,7 @@ Array interpolate(const Array& x, const InterpolateOptions& options) {
       continue;
     }
     const DeviceScope scope(*x.node());
-    y = multiplied(in_scope(cast(weights_of(r, options).array(), y.dtype())), y, d);
+    y = multiplied(table(cast(weights_of(r, options).array(), y.dtype())), y, d);
   }
   return whole ? y : narrow(y, x);
 }

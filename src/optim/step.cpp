@@ -36,12 +36,14 @@ void Step::keep_unsettled() {
   }
 }
 
-void Step::guard() noexcept {
+void Step::guard() {
   for (Kept& kept : kept_) {
     if (!kept.old || is_scalar(*kept.old)) continue;  // numbers have no memory of their own
     change_count(kept.old, one_user, one_reference);
     add_to<uint8_t>(kept.old->guards, 1, std::memory_order_relaxed);
     kept.guarded = true;
+    const Node* now = kept.place->node();
+    if (now && now != kept.old) Context::current().heirs.push_back({now, kept.old});
   }
 }
 
@@ -138,6 +140,7 @@ void Step::release(const Kept& kept) noexcept {
 void Step::finish() noexcept {
   for (const Kept& kept : kept_) release(kept);
   kept_.clear();
+  Context::current().heirs.clear();
   for (Rng* rng : unsettled.rngs) rng->settle();
   unsettled.buffers.clear();
   unsettled.rngs.clear();

@@ -59,7 +59,7 @@ class Step {
   /// Remembers what the last step left in buffers that gradient calls have written since.
   void keep_unsettled();
   /// From now on what was kept does not hinder that its memory is overwritten.
-  void guard() noexcept;
+  void guard();
   /// Whether the checks are of a device, which can look at them itself while nobody waits.
   bool is_checked_by_device() const { return !checks.empty() && checks.front().value.node()->device != 0; }
   /// Where `ok` (Bool, 0-d) is false, the changed arrays get their old elements, as what checks select besides, and no

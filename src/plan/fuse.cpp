@@ -154,6 +154,7 @@ int32_t Fuser::channels_first(int32_t value) {
 
 /// A value that is no node.
 int32_t Fuser::append(Value value, Home home, int32_t base) {
+  value.heir = -1;
   s_.graph.values.push_back(value);
   s_.homes.push_back(home);
   s_.base.push_back(base);
@@ -349,6 +350,16 @@ bool Fuser::reads_row_of(int32_t unit, int32_t node) const {
   return row && as_large;
 }
 
+/// Whether a leaf of the node's size has an heir, whose memory that shall be: no store of rows takes over memory.
+bool Fuser::reads_predecessor(int32_t node) const {
+  for (int i = 0; i < v(node).operands; ++i) {
+    if (v(node).in[i] < 0) continue;
+    const Value& leaf = v(storage(v(node).in[i]));
+    if (leaf.heir >= 0 && leaf.wide == v(node).wide) return true;
+  }
+  return false;
+}
+
 /// The level at which an elementwise node fits into a kernel, by sizes alone.
 Level Fuser::level_in(int32_t unit, int32_t node) const {
   const Unit& kernel = units[unit];
@@ -365,6 +376,7 @@ Level Fuser::level_in(int32_t unit, int32_t node) const {
   const bool fits = same_order && wide == kernel.wide;
   if (fits && (wide == 0 || any_known(Level::full) || reads_row_of(unit, node))) return Level::full;
   if (v(node).channels_first) return Level::none;  // rows are written in logical order
+  if (reads_predecessor(node)) return Level::none;
   const bool row = kernel.row_dims > 0 && wide == kernel.row_wide() && !v(node).channels_first;
   if (row && (wide == 0 || any_known(Level::row))) return Level::row;
   return Level::none;

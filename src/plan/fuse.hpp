@@ -76,6 +76,7 @@ class Fuser {
   bool stands_where_made(int32_t node);
   bool known(int32_t unit, int32_t value, Level level) const;
   bool reads_row_of(int32_t unit, int32_t node) const;
+  bool reads_predecessor(int32_t node) const;
   Level level_in(int32_t unit, int32_t node) const;
   bool legal(int32_t unit, int32_t node) const;
   bool needs_nothing_new(int32_t unit, int32_t node) const;

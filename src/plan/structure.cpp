@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <queue>
 
+#include "graph/gather_form.hpp"
 #include "plan/fuse.hpp"
 #include "plan/program.hpp"
 #include "plan/recompute.hpp"
@@ -14,7 +15,8 @@ namespace {
 class Compiler {
  public:
   Compiler(Structure& structure, const Target& target)
-      : s_(structure), fuser_(structure, target), recomputed_work_(target.recomputed_work()) {}
+      : s_(structure), fuser_(structure, target), recomputed_work_(target.recomputed_work()),
+        labels_in_rows_(target.rows_check_labels()) {}
 
   void run() {
     fuser_.run();
@@ -25,6 +27,7 @@ class Compiler {
     for (int32_t unit : order_) {
       if (ends_of_[at(unit)] < 0) add_step(unit);
     }
+    if (labels_in_rows_) check_labels_in_rows();
     find_donors();
   }
 
@@ -243,10 +246,58 @@ class Compiler {
     result->alias = static_cast<uint16_t>(product - kernel.loads.begin());
   }
 
+  /// Which labels are classes is asked where rows read that, once for all: the call before them goes.
+  void check_labels_in_rows() {
+    for (size_t i = s_.steps.size(); i-- > 0;) {
+      const int32_t node = s_.steps[i].node;
+      if (node < 0 || !asks_labels_of_leaf(node) || escapes_[at(node)]) continue;
+      Step* const reader = rows_that_read(node);
+      if (!reader) continue;
+      for (Port& load : s_.kernels[at(reader->kernel)].loads) {
+        if (fuser_.storage(load.value) == node) load.check = node;
+      }
+      s_.homes[at(node)] = Home::alias;
+      s_.base[at(node)] = v(node).in[0];
+      std::erase(reader->reads, node);
+      add_unique(reader->reads, fuser_.storage(node));
+      s_.steps.erase(s_.steps.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+  }
+
+  /// Whether the node asks that of a leaf in logical order.
+  bool asks_labels_of_leaf(int32_t node) const {
+    const Value& value = v(node);
+    if (value.op->kind != Kind::gather || value.operands != 1 || value.attributes.as<LabelAttributes>().classes == 0)
+      return false;
+    return s_.homes[at(value.in[0])] != Home::view && s_.homes[at(fuser_.storage(value.in[0]))] == Home::leaf;
+  }
+
+  /// The step that alone reads a value, one element a row; nothing where there is none.
+  Step* rows_that_read(int32_t value) {
+    const auto reads = [&](const Step& step) { return contains(step.reads, value); };
+    const auto reader = std::find_if(s_.steps.begin(), s_.steps.end(), reads);
+    if (reader == s_.steps.end() || reader->kernel < 0 || is_read_by_ends(*reader, value)) return nullptr;
+    if (std::find_if(reader + 1, s_.steps.end(), reads) != s_.steps.end()) return nullptr;
+    const Kernel& kernel = s_.kernels[at(reader->kernel)];
+    const bool by_rows = std::all_of(kernel.loads.begin(), kernel.loads.end(),
+                                     [&](const Port& load) { return load.row || fuser_.storage(load.value) != value; });
+    return kernel.whole_rows && by_rows && !overwrites_leaf(kernel) ? &*reader : nullptr;
+  }
+
+  /// Whether what comes out of the kernel may take over the memory of a leaf: a parameter that it updates. All that can
+  /// fail has run by then.
+  bool overwrites_leaf(const Kernel& kernel) const {
+    const auto comes_out = [&](const Port& store) { return escapes_[at(store.value)] != 0; };
+    const auto is_leaf = [&](const Port& load) { return !load.row && s_.homes[at(load.value)] == Home::leaf; };
+    return std::any_of(kernel.stores.begin(), kernel.stores.end(), comes_out) &&
+           std::any_of(kernel.loads.begin(), kernel.loads.end(), is_leaf);
+  }
+
   /// A store may take over the memory of a load that ends with this kernel and has the same elements in the same
   /// places: a parameter that nobody else holds, or an intermediate.
   void find_donors() {
     s_.donor.assign(s_.graph.values.size(), -1);
+    find_predecessors();
     std::vector<int32_t> last_read(s_.graph.values.size(), -1);
     for (size_t i = 0; i < s_.steps.size(); ++i) {
       for (int32_t value : s_.steps[i].reads) last_read[at(value)] = static_cast<int32_t>(i);
@@ -274,6 +325,29 @@ class Compiler {
         s_.beside = s_.beside || (passed_over_ && !store.aliased);
       }
     }
+    s_.beside = s_.beside || some_heir_stands_elsewhere();
+  }
+
+  void find_predecessors() {
+    predecessor_.assign(s_.graph.values.size(), -1);
+    for (size_t leaf = at(s_.graph.nodes); leaf < s_.graph.values.size(); ++leaf) {
+      const int32_t heir = s_.graph.values[leaf].heir;
+      if (heir >= 0) predecessor_[at(fuser_.storage(heir))] = static_cast<int32_t>(leaf);
+    }
+  }
+
+  bool may_follow(int32_t value, int32_t leaf) const {
+    return predecessor_[at(value)] >= 0 ? predecessor_[at(value)] == leaf : v(leaf).heir < 0;
+  }
+
+  bool some_heir_stands_elsewhere() const {
+    for (size_t leaf = at(s_.graph.nodes); leaf < s_.graph.values.size(); ++leaf) {
+      const int32_t heir = s_.graph.values[leaf].heir;
+      const int32_t made = heir < 0 ? -1 : fuser_.storage(heir);
+      const bool is_made = heir >= 0 && s_.homes[at(made)] != Home::leaf && s_.homes[at(made)] != Home::scalar;
+      if (is_made && s_.donor[at(made)] != static_cast<int32_t>(leaf)) return true;
+    }
+    return false;
   }
 
   bool is_read_by_ends(const Step& step, int32_t value) const {
@@ -296,7 +370,7 @@ class Compiler {
     if (std::count_if(kernel.loads.begin(), kernel.loads.end(), same_memory) != 1) return false;
     const Home home = s_.homes[at(load.value)];
     if (home == Home::leaf) {
-      const bool wanted = escapes_[at(store.value)] && after_calls;
+      const bool wanted = escapes_[at(store.value)] && after_calls && may_follow(store.value, load.value);
       passed_over_ = passed_over_ || (wanted && !from.donatable);
       return wanted && from.donatable;
     }
@@ -306,9 +380,11 @@ class Compiler {
   Structure& s_;
   Fuser fuser_;
   int recomputed_work_;
+  bool labels_in_rows_;
   bool passed_over_ = false;  // a leaf whose memory a store would take over, because somebody else holds it
   std::vector<char> stored_, escapes_;
-  std::vector<char> awaited_;  // units that others depend on
+  std::vector<int32_t> predecessor_;  // of values: the leaf whose heir it is, or -1
+  std::vector<char> awaited_;         // units that others depend on
   std::vector<int32_t> order_;
   std::vector<int32_t> ends_of_;  // of units: the one whose end it is, or -1
 };

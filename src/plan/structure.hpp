@@ -50,6 +50,7 @@ struct Value {
   int32_t operands = 0;
   bool held = false;            // a user handle holds it: its value must come out
   bool donatable = false;       // leaf: nobody else reads its buffer, it may be overwritten
+  int32_t heir = -1;            // leaf: the node that alone may take its memory, see Context::heirs; -1: any
   bool channels_first = false;  // images: memory order is channels, spatial dims, batch (CWHN)
   bool small_row = false;       // reduction: a row as Target::longest_row() or longest_line() says
   Look look = Look::none;       // without an op: a look, or a contiguous copy
@@ -102,6 +103,7 @@ struct Port {
   bool row = false;      // store: one element a row
   bool aliased = false;  // store: takes over the memory of load port `alias`
   uint16_t alias = 0;
+  int32_t check = -1;  // load: the node that asks whether the label that stands there is a class
 };
 
 /// A fused kernel: for every strip of the domain, run the instructions.
@@ -152,7 +154,7 @@ struct Structure {
   std::vector<Kernel> kernels;
   std::vector<Step> steps;     // in order of execution
   std::vector<int32_t> donor;  // own: the value (leaf or own) whose memory it takes over, else -1
-  bool beside = false;         // a result would take over the memory of a leaf, but somebody else holds that
+  bool beside = false;         // a result would take over the memory of a leaf, but stands elsewhere
   size_t bytes() const;
 };
 

@@ -21,6 +21,7 @@
 #include "run/device_table.hpp"
 #include "run/early.hpp"
 #include "run/evaluate.hpp"
+#include "run/leaf_heirs.hpp"
 #include "run/leaf_table.hpp"
 #include "run/memory_text.hpp"
 #include "run/plan_cache.hpp"
@@ -105,6 +106,7 @@ class Evaluation {
   bool has_others_ = false;                // pending nodes that only other threads may need
   bool has_numbers_ = false;               // some nodes of order_ carry C++ numbers
   LeafTable leaves_;
+  LeafHeirs heirs_;
   Key structure_key_, sizes_key_;
   std::vector<uint64_t> attributes_;   // words of the structure key that follow those of the nodes
   std::vector<plan::NodeSite> sites_;  // of nodes that check values, where a layer has recorded them
@@ -121,9 +123,6 @@ void Evaluation::add_foreign(Node* operand) {
   add_count(operand, one_user);
   foreign.push_back(Array::adopt(operand));
 }
-
-/// Whether a gradient call keeps results of the op. What has several has no value itself: its parts do.
-bool is_costly(const Op& op) { return info(op.kind).costly && op.results == 1; }
 
 /// All pending nodes that a user handle holds, and what they need: one walk from the newest to the oldest. This thread
 /// holds what it lists, so none of them ends meanwhile.
@@ -332,6 +331,10 @@ void Evaluation::make_keys(Context& context, bool may_donate) {
   for (size_t n = 0; n < order_.size(); ++n) end = add_node(n, end);
   words.resize(static_cast<size_t>(end - words.data()));
   words.insert(words.end(), attributes_.begin(), attributes_.end());
+  heirs_.clear();
+  if (device_ != 0)
+    heirs_.find(context, order_, leaves_);  // what can fail on the CPU runs before a leaf is overwritten
+  heirs_.each_word([&](uint64_t word) { structure_key_.add(word); });
   may_donate = may_donate && context.gradient_depth.load(std::memory_order_relaxed) == 0;
   bool asked = false;  // for readers: only where something could be donated
   for (const LeafTable::Leaf& leaf : leaves_.leaves()) {
@@ -381,6 +384,7 @@ plan::Graph Evaluation::graph() const {
     if (!value.is_scalar()) value.op = &leaf_op;
     value.donatable = structure_key_.words[leaf_words + i] >> donatable_bit & 1;
   }
+  heirs_.mark(graph);
   return graph;
 }
 

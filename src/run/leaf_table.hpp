@@ -44,6 +44,16 @@ class LeafTable {
     return node->recorder == context_ ? static_cast<int32_t>(node->slot) : slots_[find(node)].number;
   }
 
+  /// The same of any node; -1 where it is no leaf here.
+  int32_t number_if_leaf(const Node* node) const {
+    if (node->recorder != context_) {
+      const Slot& slot = slots_[find(node)];
+      return slot.node ? slot.number : -1;
+    }
+    const bool is_leaf = node->mark == stamp_ && node->slot < leaves_.size() && leaves_[node->slot].node == node;
+    return is_leaf ? static_cast<int32_t>(node->slot) : -1;
+  }
+
   const std::vector<Leaf>& leaves() const { return leaves_; }
 
  private:

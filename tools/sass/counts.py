@@ -28,8 +28,7 @@ class Most:
 
 WORKLOADS = {
     "G1": Most(nodes=8),
-    "G2": Most(nodes=22,
-               reason="open: labels are looked at alone"),
+    "G2": Most(nodes=22),
     "G5": Most(nodes=288, gigabytes=80, peak=40),
     "G4": Most(nodes=200, gigabytes=0.32 * 256,
                reason="open: BatchNorm and its gradient are 4 kernels, for each of 53 convolutions, which are 3 calls"),
