@@ -331,9 +331,7 @@ void Evaluation::make_keys(Context& context, bool may_donate) {
   for (size_t n = 0; n < order_.size(); ++n) end = add_node(n, end);
   words.resize(static_cast<size_t>(end - words.data()));
   words.insert(words.end(), attributes_.begin(), attributes_.end());
-  heirs_.clear();
-  if (device_ != 0)
-    heirs_.find(context, order_, leaves_);  // what can fail on the CPU runs before a leaf is overwritten
+  heirs_.find(device_, context, order_, leaves_);
   heirs_.each_word([&](uint64_t word) { structure_key_.add(word); });
   may_donate = may_donate && context.gradient_depth.load(std::memory_order_relaxed) == 0;
   bool asked = false;  // for readers: only where something could be donated

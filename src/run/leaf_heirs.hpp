@@ -13,9 +13,11 @@ namespace rosin {
 
 class LeafHeirs {
  public:
-  void clear() { heirs_.clear(); }
-  /// Of the nodes that are evaluated, which carry their numbers, and their leaves.
-  void find(const Context& context, std::span<Node* const> nodes, const LeafTable& leaves) {
+  /// Of the nodes that are evaluated, which carry their numbers, and their leaves. None on the CPU: what can fail there
+  /// has run before a leaf is overwritten.
+  void find(int device, const Context& context, std::span<Node* const> nodes, const LeafTable& leaves) {
+    heirs_.clear();
+    if (device == 0) return;
     for (const Context::Heir& heir : context.heirs) {
       const bool is_made_here = heir.node->slot < nodes.size() && nodes[heir.node->slot] == heir.node;
       const int32_t leaf = is_made_here ? leaves.number_if_leaf(heir.of) : -1;
