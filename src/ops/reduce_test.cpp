@@ -117,6 +117,15 @@ TEST(Reduce, NormOfNothingHasTheTypeOfTheArray) {
   }
 }
 
+TEST(Reduce, NoResultsAreOfEveryType) {
+  for (const DType type : {Bool, UInt8, Int8, Int16, Int32, UInt64, BFloat16, Float64}) {
+    for (const Array& none : {maximum(zeros({0, 3, 5}, type), 1), minimum(zeros({0, 3, 5}, type), {1, 2})}) {
+      EXPECT_EQ(none.dtype(), type);
+      EXPECT_EQ(none.count(), 0);
+    }
+  }
+}
+
 TEST(Reduce, NothingToChooseFromIsRefused) {
   EXPECT_THROW(maximum(zeros({0, 3}), 0), Error);
   EXPECT_THROW(argmax(zeros({0})), Error);
