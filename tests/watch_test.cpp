@@ -1,5 +1,6 @@
 // ROSIN_EAGER and ROSIN_NAN_CHECK, each in a process of its own. Read first: run_itself.hpp.
 #include <cmath>
+#include <cstdio>
 #include <limits>
 
 #include <rosin/attention.hpp>
@@ -14,6 +15,7 @@
 #include <rosin/reduce.hpp>
 #include <rosin/sort.hpp>
 #include <rosin/stats.hpp>
+#include <rosin/vmap.hpp>
 
 #include "error_testing.hpp"
 #include "run_itself.hpp"
@@ -61,6 +63,34 @@ TEST(DISABLED_Inside, ConstantsFollow) {
   const Array odd = arange(3) * 2 + 1, x = full({3}, 10, odd.dtype()) | device;
   EXPECT_EQ((x + odd).to_vector<int>(), (std::vector<int>{11, 13, 15}));
   EXPECT_EQ(odd.to_vector<int>(), (std::vector<int>{1, 3, 5}));
+}
+
+/// What is recorded of one observation has no value that an op could be evaluated with.
+TEST(DISABLED_Inside, VmapIsOfAllObservations) {
+  const Array x({1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f}, {2, 3});
+  const auto scaled = [](const Array& v) { return v * sum(v) + vmap([](const Array& e) { return e * e; }, v); };
+  EXPECT_EQ(vmap(scaled, x).to_vector(), (std::vector<float>{4, 10, 30, 44, 80, 102}));
+  const Array slopes =
+      vmap([](const Array& v) { return gradient([](const Array& a) { return sum(a * a * a); }, v); }, x);
+  EXPECT_EQ(slopes.to_vector(), (std::vector<float>{3, 12, 27, 48, 75, 108}));
+  reset_stats();
+  const Array y = x + 1;
+  EXPECT_EQ(stats().evaluations, 1);  // ops after it are evaluated again
+}
+
+/// Three terms of a gradient meet at x, one of them through reshapes of a reshape.
+Array slope_through_reshapes() {
+  Rng rng(1);
+  const Array x = randn(rng, {16, 64}), u = randn(rng, {16, 64}), t = randn(rng, {16, 64, 2});
+  const auto loss = [&](const Array& a) {
+    const Array turned = reshape(a, {128, 2, 1, 4}), both = stack({a, a}, 2);
+    return sum(reshape(turned, {16, 64}) * u) + sum(both * t);
+  };
+  return gradient(loss, x);
+}
+
+TEST(DISABLED_Inside, GradientsAddUpInTheSameOrder) {
+  for (const float slope : slope_through_reshapes().to_vector()) std::printf("%a ", static_cast<double>(slope));
 }
 
 TEST(DISABLED_Inside, NanIsFound) {
@@ -112,6 +142,14 @@ TEST(DISABLED_Inside, UpdatesRefuseGradientsThatAreNotFinite) {
 TEST(Watch, EagerEvaluatesEveryOp) { expect_success(run_itself("EveryOpIsEvaluated", "ROSIN_EAGER=1")); }
 TEST(Watch, EagerAttentionHasItsGradient) { expect_success(run_itself("AttentionHasItsGradient", "ROSIN_EAGER=1")); }
 TEST(Watch, EagerConstantsFollow) { expect_success(run_itself("ConstantsFollow", "ROSIN_EAGER=1")); }
+TEST(Watch, EagerVmapIsOfAllObservations) { expect_success(run_itself("VmapIsOfAllObservations", "ROSIN_EAGER=1")); }
+TEST(Watch, EagerGradientsAddUpInTheSameOrder) {
+  const Outcome usual = run_itself("GradientsAddUpInTheSameOrder", ""),
+                eager = run_itself("GradientsAddUpInTheSameOrder", "ROSIN_EAGER=1");
+  expect_success(eager);
+  const auto numbers = [](const std::string& text) { return text.substr(text.find("0x"), 16 * 64 * 8); };
+  EXPECT_EQ(numbers(eager.text), numbers(usual.text));
+}
 TEST(Watch, NanIsAnErrorThatNamesItsOp) { expect_success(run_itself("NanIsFound", "ROSIN_NAN_CHECK=1")); }
 TEST(Watch, UpdatesLookForNanToo) {
   expect_success(run_itself("UpdatesRefuseGradientsThatAreNotFinite", "ROSIN_NAN_CHECK=1"));

@@ -373,18 +373,22 @@ void FusedKernel::add_run(const Root& port, unsigned char* sum, const unsigned c
   }
 }
 
-/// Whole short lines along dim 0, each of which belongs to one result: all are added up first.
+/// Whole short lines along dim 0, each of which belongs to one result: those of as many elements as a block has, for
+/// which there is room, are added up first.
 void FusedKernel::add_lines(const Root& port, int64_t begin, int64_t count, unsigned char* sum, const unsigned char* x,
                             unsigned char* spare) {
-  const int64_t size = bytes_of(port.type), line = port.sizes[0], step = port.strides[1];
-  reduce_blocks(port, spare, x, line, count / line);
-  for_runs(port.dims - 1, port.sizes + 1, port.strides + 1, begin / line, count / line,
-           [&](int64_t done, int64_t offset, int64_t length) {
-             const unsigned char* from = spare + done * size;
-             if (step == 1) return port.loops.combine(sum + offset * size, from, length);
-             for (int64_t i = 0; i < length; ++i)
-               port.loops.combine(sum + (offset + i * step) * size, from + i * size, 1);
-           });
+  const int64_t size = bytes_of(port.type), line = port.sizes[0], step = port.strides[1], most = port.order.block;
+  const auto add = [&](int64_t done, int64_t offset, int64_t length) {
+    const unsigned char* from = spare + done * size;
+    if (step == 1) return port.loops.combine(sum + offset * size, from, length);
+    for (int64_t i = 0; i < length; ++i) port.loops.combine(sum + (offset + i * step) * size, from + i * size, 1);
+  };
+  for (int64_t first = begin / line, end = first + count / line; first < end; first += most) {
+    const int64_t lines = std::min(most, end - first);
+    reduce_blocks(port, spare, x, line, lines);
+    for_runs(port.dims - 1, port.sizes + 1, port.strides + 1, first, lines, add);
+    x += lines * line * size;
+  }
 }
 
 void FusedKernel::root(const Ready& instr, const Strip& strip, State& state) const {

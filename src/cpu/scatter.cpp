@@ -127,9 +127,11 @@ class ScatterCut {
   bool by_rows_ = false;
 };
 
-/// Whether all elements of the view are one.
+/// Whether all elements of the view are one. (Dims of size 1 may have any stride.)
 bool is_fill(const CallArray& x) {
-  return std::all_of(x.strides, x.strides + x.shape.rank(), [](int64_t stride) { return stride == 0; });
+  int d = 0;
+  return std::all_of(x.strides, x.strides + x.shape.rank(),
+                     [&](int64_t stride) { return x.shape[d++] == 1 || stride == 0; });
 }
 
 // target (inner, n, outer), indices (m), updates (inner, m, outer). T only moves when `add` is false.

@@ -90,6 +90,22 @@ TEST_P(SumOrderTest, ThreadsChangeNoBit) {
 
 INSTANTIATE_TEST_SUITE_P(Shapes, SumOrderTest, testing::ValuesIn(shapes));
 
+/// Short lines of an array as it stands, eight strips at a time: their sums wait in room for one strip.
+TEST(SumOrder, ShortLinesThatAreApartAreAddedInPieces) {
+  for (const Shape& shape : {Shape{2, 8, 4, 284}, Shape{3, 5, 640, 3}, Shape{7, 3, 900, 2}, Shape{2, 4096, 5}}) {
+    const Array x = cast(reshape(mod(arange(shape.count()), 13), shape), Float32);
+    const std::vector<float> values = x.to_vector();
+    const int64_t line = shape[0], kept = shape[1], apart = shape[2];
+    std::vector<float> wanted(static_cast<size_t>(shape.count() / line / apart));
+    for (size_t i = 0; i < values.size(); ++i) {
+      const int64_t row = static_cast<int64_t>(i) / line;
+      wanted[static_cast<size_t>(row % kept + row / kept / apart * kept)] += values[i];
+    }
+    for (int round = 0; round < 3; ++round) EXPECT_EQ(sum(x, {0, 2}).to_vector(), wanted) << to_string(shape);
+    EXPECT_EQ(maximum(x, {0, 2}).to_vector(), maximum(x * 1, {0, 2}).to_vector());
+  }
+}
+
 TEST(SumOrder, PartsOfOneDomainDivideEachOther) {
   const int64_t sizes[] = {13, 77, 900};
   int64_t before = cpu::sum_order(sizes, 1).part;

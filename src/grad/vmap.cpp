@@ -422,9 +422,23 @@ Array one_of(const Array& x) {
   return argument(expand(zeros(Shape{}, x.dtype()), Shape(sizes)));
 }
 
+/// What is recorded of one observation has no value: while it stands, no op is evaluated at its call.
+class Unwatched {
+ public:
+  Unwatched() { context_.watched = false; }
+  Unwatched(const Unwatched&) = delete;
+  Unwatched& operator=(const Unwatched&) = delete;
+  ~Unwatched() { context_.watched = before_; }
+
+ private:
+  Context& context_ = Context::current();
+  const bool before_ = context_.watched;
+};
+
 }  // namespace
 
 struct detail::VmapCall::State {
+  Unwatched unwatched;
   uint64_t start = Context::current().sequence();
   int64_t count = -1;
   std::vector<std::pair<Array, Array>> arguments;  // one observation, and all

@@ -12,6 +12,7 @@
 
 #include "graph/context.hpp"
 #include "graph/refuse_type.hpp"
+#include "ops/reduction.hpp"
 #include "ops/windows.hpp"
 
 namespace rosin {
@@ -19,7 +20,7 @@ namespace {
 
 /// (window, out, planes): the elements of the windows along one dim, by samples u (planes).
 Array drawn_elements(const Array& u, int64_t in, int64_t window, int64_t out) {
-  const Array places = reshape(u, {1, -1});
+  const Array places = reshape(wide(u), {1, -1});
   const double step = out > 1 ? static_cast<double>(in - window) / static_cast<double>(out - 1) : 0;
   const Array number = arange(out), begin = floor((number + places) * step) - floor(places * step);
   const Array first = cast(where(eq(number, out - 1), in - window, begin), Int64);

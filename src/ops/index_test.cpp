@@ -123,6 +123,30 @@ TEST(Index, UpdatesAreAddedToFewPlacesAndToMany) {
             (std::vector<int32_t>{1, 2}));
 }
 
+TEST(Index, OneNumberIsAllUpdatesOfIndicesOfAnyShape) {
+  const Array one = full({1, 1}, 2.0f), at({1, 4, 2}, {3});
+  for (const DType type : {Float32, Float64, Float16, Int32, UInt8}) {
+    for (const Shape& shape : {Shape{3}, Shape{1, 3}, Shape{3, 1}, Shape{1, 3, 1}}) {
+      const Array updates = expand(reshape(cast(one, type), Shape{1}), Shape{3});  // looks at one element
+      const Array wanted({0, 2, 2, 0, 2}, {5}), places = reshape(at, shape);
+      EXPECT_TRUE(all(scatter_add(zeros({5}, type), places, reshape(updates, shape)) == wanted).item<bool>());
+      const Array turned = expand(reshape(cast(one, type), shape.rank() == 3 ? Shape{1, 1, 1} : Shape{1, 1}),
+                                  shape.rank() == 1 ? Shape{3, 1} : shape);
+      EXPECT_TRUE(all(scatter_add(zeros({5}, type), reshape(at, turned.shape()), turned) == wanted).item<bool>())
+          << to_string(type) << " " << to_string(shape);
+    }
+  }
+  for (const Array& target : {full({1, 5}, 7.0f), expand(full({1, 1}, 7.0f), {1, 5})}) {
+    const Array wanted({7, 9, 9, 7, 9}, {1, 5});
+    EXPECT_TRUE(all(scatter_add(target, at, expand(one, {1, 3})) == wanted).item<bool>());
+    EXPECT_TRUE(all(scatter(target, at, full({1, 3}, 9.0f)) == wanted).item<bool>());
+    EXPECT_TRUE(all(scatter_max(target, at, full({1, 3}, 9.0f)) == wanted).item<bool>());
+  }
+  const auto loss = [&](const Array& x) { return sum(mean(gather(exp(x), reshape(at, {1, 3}), 0), 1) * one); };
+  const std::vector<float> slope = gradient(loss, zeros({5})).to_vector();
+  for (size_t i = 0; i < 5; ++i) EXPECT_FLOAT_EQ(slope[i], i == 0 || i == 3 ? 0 : 2.0f / 3) << i;
+}
+
 TEST(Index, OneWrongIndexAmongManyIsFound) {
   std::vector<int32_t> at(100000, 1);
   at[77777] = 3;

@@ -169,8 +169,11 @@ template <class T> using Few = std::vector<T, detail::FreeListAllocator<T>>;
 
 Array unreshaped(const Array& x) {
   const Node& node = *x.node();
+  if (node.op != &reshape_op || node.recorder != Context::current_or_null()) return x;
+  // Of one that a gradient call keeps it is the same operand: else the call would add up in another order once x had
+  // been looked at.
   const bool pending = node.state.load(std::memory_order_relaxed) == NodeState::pending;
-  if (node.op != &reshape_op || !pending || node.recorder != Context::current_or_null()) return x;
+  if (!pending && !(node.kept && node.arrays()[0]->ready())) return x;
   Node* const from = node.arrays()[0];
   add_count(from, one_user);
   return Array::adopt(from);

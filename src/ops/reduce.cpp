@@ -149,7 +149,7 @@ Array reduce(const Op& op, const Array& x, DType type, uint64_t mask, int rank) 
     const Array filled = op.gradient ? with_something(op, x, mask) : x;
     if (filled.count() > 0) return reduce(op, filled, type, mask, rank);
     const DeviceScope scope(*x.node());
-    return full(shape, neutral_of(*op.reducer, type), type);
+    return shape.count() == 0 ? zeros(shape, type) : full(shape, neutral_of(*op.reducer, type), type);
   }
   return record_one(op, x, type, shape, Attributes::of(ReductionAttributes{mask}));
 }

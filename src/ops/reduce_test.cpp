@@ -105,6 +105,27 @@ TEST(Reduce, NormNeitherOverflowsNorVanishes) {
   EXPECT_EQ(norm(zeros({5})).item<float>(), 0);
 }
 
+TEST(Reduce, NormOfNothingHasTheTypeOfTheArray) {
+  for (const DType type : {Float16, BFloat16, Float32, Float64}) {
+    for (const double p : {1.0, 2.0, 3.0, std::numeric_limits<double>::infinity()}) {
+      const Array x = zeros({0, 3}, type), y = norm(x, 0, p);
+      EXPECT_EQ(y.dtype(), type);
+      EXPECT_EQ(y.to_vector(), (std::vector<float>{0, 0, 0}));
+      const auto loss = [&](const Array& v) { return sum(norm(v, 0, p) * ones({1, 3}, type)); };
+      EXPECT_EQ(gradient(loss, x).shape(), x.shape());
+    }
+  }
+}
+
+TEST(Reduce, NoResultsAreOfEveryType) {
+  for (const DType type : {Bool, UInt8, Int8, Int16, Int32, UInt64, BFloat16, Float64}) {
+    for (const Array& none : {maximum(zeros({0, 3, 5}, type), 1), minimum(zeros({0, 3, 5}, type), {1, 2})}) {
+      EXPECT_EQ(none.dtype(), type);
+      EXPECT_EQ(none.count(), 0);
+    }
+  }
+}
+
 TEST(Reduce, NothingToChooseFromIsRefused) {
   EXPECT_THROW(maximum(zeros({0, 3}), 0), Error);
   EXPECT_THROW(argmax(zeros({0})), Error);

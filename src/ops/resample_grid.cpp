@@ -1,4 +1,6 @@
 // Images at the points of a grid; see rosin/resample.hpp. Each point is a weighed sum of the elements around it.
+#include <limits>
+
 #include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/index.hpp>
@@ -7,6 +9,7 @@
 #include <rosin/resample.hpp>
 
 #include "graph/context.hpp"
+#include "ops/reduction.hpp"
 #include "ops/windows.hpp"
 
 namespace rosin {
@@ -80,19 +83,20 @@ void check_grid(const Array& x, const Array& grid, int spatial, Interpolation mo
          to_string(grid.shape()) + " and " + to_string(x.shape()), "make it with affine_grid");
 }
 
-/// Elements of x (all places, channels, batch) at whole points; 0 outside.
+/// Elements of x (all places, channels, batch) at whole points; 0 outside. Places are integers: a float does not hold
+/// every one of a large image.
 Array elements_at(const Array& x, const std::vector<Array>& at, const Shape& sizes, const Shape& result) {
-  Array place = zeros_like(at[0]), inside;
+  const DType integer = x.size(0) > std::numeric_limits<int32_t>::max() ? Int64 : Int32;
+  Array place = zeros_like(cast(at[0], integer)), inside;
   int64_t stride = 1;
   for (size_t d = 0; d < at.size(); ++d) {
     const auto last = static_cast<double>(sizes[static_cast<int>(d)] - 1);
     const Array within = logical_and(ge(at[d], 0), le(at[d], last));
     inside = d == 0 ? within : logical_and(inside, within);
-    place = place + clamp(at[d], 0, last) * static_cast<double>(stride);
+    place = place + cast(clamp(at[d], 0, last), integer) * stride;  // NaN, which is outside, becomes 0
     stride *= sizes[static_cast<int>(d)];
   }
-  const Array points = where(inside, place, 0);  // NaN is outside
-  return where(inside, take_along(x, expand(cast(points, Int32), result), 0), 0);
+  return where(inside, take_along(x, expand(place, result), 0), 0);
 }
 
 }  // namespace
@@ -105,18 +109,19 @@ Array affine_grid(const Array& theta, const Extents& size, bool align_corners) {
            to_string(theta.shape()) + " for " + std::to_string(d), "give a size for each dim");
   }
   const DeviceScope scope(*theta.node());
+  const Array map = wide(theta);
   std::vector<Array> rows;
   for (int i = 0; i < d; ++i) {
     std::vector<int64_t> shape(static_cast<size_t>(d), 1);
     shape[static_cast<size_t>(i)] = sizes[static_cast<size_t>(i)];
-    const Array along = reshape(coordinates(sizes[static_cast<size_t>(i)], align_corners, theta.dtype()), shape);
+    const Array along = reshape(coordinates(sizes[static_cast<size_t>(i)], align_corners, map.dtype()), shape);
     rows.push_back(reshape(expand(along, Shape(sizes)), {1, -1}));
   }
   rows.push_back(ones_like(rows[0]));
   std::vector<int64_t> shape = {d};
   shape.insert(shape.end(), sizes.begin(), sizes.end());
   shape.push_back(theta.size(2));
-  return reshape(matmul(theta, concat(rows, 0)), shape);
+  return narrow(reshape(matmul(map, concat(rows, 0)), shape), theta);
 }
 
 Array grid_sample(const Array& x, const Array& grid, const GridSampleOptions& options) {
@@ -124,7 +129,7 @@ Array grid_sample(const Array& x, const Array& grid, const GridSampleOptions& op
   check_grid(x, grid, spatial, options.mode);
   const DeviceScope scope(*x.node());
   const int64_t batch = x.size(spatial + 1), channels = x.size(spatial);
-  const Array flat = reshape(x, {-1, channels, batch}), points = reshape(grid, {spatial, -1, 1, batch});
+  const Array flat = reshape(x, {-1, channels, batch}), points = reshape(wide(grid), {spatial, -1, 1, batch});
   const Shape result{points.size(1), channels, batch};
   std::vector<std::vector<Tap>> taps;
   int64_t count = 1;
@@ -143,7 +148,7 @@ Array grid_sample(const Array& x, const Array& grid, const GridSampleOptions& op
       at.push_back(tap.at);
       weight = weight.is_nothing() ? tap.weight : weight * tap.weight;
     }
-    const Array value = elements_at(flat, at, x.shape(), result);
+    const Array value = wide(elements_at(flat, at, x.shape(), result));
     const Array part = weight.is_nothing() ? value : value * weight;
     sum = number == 0 ? part : sum + part;
   }
@@ -151,7 +156,7 @@ Array grid_sample(const Array& x, const Array& grid, const GridSampleOptions& op
   std::vector<int64_t> sizes(shape.begin() + 1, shape.end() - 1);
   sizes.push_back(channels);
   sizes.push_back(batch);
-  return reshape(sum, sizes);
+  return reshape(narrow(sum, x), sizes);
 }
 
 }  // namespace rosin

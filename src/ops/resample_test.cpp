@@ -4,7 +4,9 @@
 
 #include <sstream>
 
+#include <rosin/approx.hpp>
 #include <rosin/create.hpp>
+#include <rosin/random.hpp>
 #include <rosin/resample.hpp>
 
 #include "../tests/layer_testing.hpp"
@@ -110,6 +112,29 @@ TEST(Resample, SecondGradientsOfCubicGridsAgreeWithDifferences) {
   };
   layer_testing::check_function_gradient(slope, grid, "cubic grid_sample by grid");
   EXPECT_THROW(grid_sample(x, grid, {.mode = Interpolation::area}), Error);
+}
+
+TEST(Resample, PointsOfLargeImagesAreFoundInEveryType) {
+  Rng rng(5);
+  const Array grid = uniform(rng, {2, 20, 10, 2}, -1.1, 1.1), x = randn(rng, {90, 70, 3, 2});
+  for (const DType type : {Float16, BFloat16}) {
+    for (const Interpolation mode : {Interpolation::nearest, Interpolation::linear, Interpolation::cubic}) {
+      const Array halves = cast(x, type), points = cast(grid, type), y = grid_sample(halves, points, {.mode = mode});
+      const Array exact = grid_sample(cast(halves, Float64), cast(points, Float64), {.mode = mode});
+      EXPECT_EQ(y.dtype(), type);
+      const double ulp = type == Float16 ? 0x1p-11 : 0x1p-8;
+      EXPECT_TRUE(allclose(cast(y, Float64), exact, {.rtol = ulp, .atol = 1e-3 * ulp})) << to_string(type);
+    }
+  }
+  const Array theta = randn(rng, {2, 3, 2}), wanted = affine_grid(cast(cast(theta, BFloat16), Float64), {300, 5});
+  const Array found = cast(affine_grid(cast(theta, BFloat16), {300, 5}), Float64);
+  EXPECT_TRUE(allclose(found, wanted, {.rtol = 0x1p-8, .atol = 1e-6}));
+  const int64_t n = 4099;  // a Float32 does not hold every place
+  const Array pixels = cast(reshape(mod(arange(n * n), 251), {n, n, 1, 1}), UInt8), corner = full({2, 1, 1, 1}, 1.0f);
+  const Array back = reshape(Array({1.0f - 2.0f / (n - 1), 1.0f}, {2}), {2, 1, 1, 1});
+  const GridSampleOptions exactly{.mode = Interpolation::nearest, .align_corners = true};
+  EXPECT_EQ(grid_sample(pixels, corner, exactly).item(), (n * n - 1) % 251);
+  EXPECT_EQ(grid_sample(pixels, back, exactly).item(), (n * n - 2) % 251);
 }
 
 TEST(Resample, HalvesAndMessages) {

@@ -109,7 +109,7 @@ Array norm_over(const Array& x, uint64_t mask, double p) {
   if (!(p > 0))
     refuse(ErrorKind::argument, "norm", "the order must be positive", std::to_string(p), "the default is 2");
   const Array values = is_complex(x.dtype()) ? abs(x) : wide(x);
-  if (reduced_count(x.shape(), mask) == 0) return sum_over(values, mask);
+  if (reduced_count(x.shape(), mask) == 0) return narrow(sum_over(values, mask), x);
   if (std::isinf(p)) return narrow(maximum_over(abs(values), mask), x);
   if (p == 1) return narrow(sum_over(abs(values), mask), x);
   if (p != 2) return narrow(power_norm(values, mask, p), x);
