@@ -315,6 +315,16 @@ TEST(KernelSort, SizesAreParametersOfEachWay) {
   }
 }
 
+TEST(KernelSort, ElementsMayBeNumberedInInt64) {
+  InterpretedExecutor executor;
+  executor.far = true;
+  for (const auto& [type, size] : {std::pair{Float32, 100}, {Float64, 300}, {Int32, 5000}, {Float16, 30000}}) {
+    const Array x = keys(type, {size, 2}, 1000);
+    const Array wanted = evaluated(argsort(x)), got = by_kernels([&] { return argsort(x); }, executor);
+    EXPECT_EQ(got.to_vector<int32_t>(), wanted.to_vector<int32_t>()) << size;
+  }
+}
+
 /// How many launches a sort of so many elements takes; they do nothing.
 int64_t launches_of_sort(DType type, int64_t size) {
   InterpretedExecutor executor;

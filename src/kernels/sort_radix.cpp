@@ -88,8 +88,9 @@ class RadixKernel {
   Term wide(Term x) { return w_.convert(x, w_.index_type()); }
   Term narrow(Term x) { return w_.convert(x, ScalarType::int32); }
   void begin_tile();
+  Term begin();
   Term element_key(Term place);
-  Term stored_or_own_key(Term place) { return keys_ < 0 ? element_key(place) : w_.load(keys_, begin_ + place); }
+  Term stored_or_own_key(Term place) { return keys_ < 0 ? element_key(place) : w_.load(keys_, begin() + place); }
   void open_keys(const RadixScratch& scratch, int digit);
   void open_elements();
   SortLines& lines();
@@ -98,6 +99,8 @@ class RadixKernel {
   Term apart(int k) const { return tile_.item() + int64_t{k} * items_of_group; }
   Term first_of_digit(int k, int shift);
   void find_starts(const RadixScratch& scratch, int starts);
+  void find_begins(int begins);
+  void put(int k, Term at, int to_keys, int to_places);
   void finish(int64_t groups) { call_.list.launches.push_back(w_.finish(groups)); }
 
   const SortCall& call_;
@@ -109,7 +112,7 @@ class RadixKernel {
   Term size_{};
   int keys_ = -1, from_ = -1;  // buffers: what the digit before has left, nothing before the first
   Term line_{}, number_{};     // the group's line, and its tile there
-  Term start_{}, begin_{};     // of the tile: in its line, and of its line in scratch
+  Term start_{}, begin_{};     // of the tile in its line, of the line in scratch
 };
 
 void RadixKernel::begin_tile() {
@@ -117,6 +120,12 @@ void RadixKernel::begin_tile() {
   line_ = w_.quotient(group, tiles);
   number_ = group - line_ * tiles;
   start_ = number_ * (int64_t{tile_.words()} * items_of_group);
+}
+
+/// Of the line in scratch; asked for outside of loops and branches.
+Term RadixKernel::begin() {
+  if (!begin_.writer) begin_ = line_ * w_.number(padded_);
+  return begin_;
 }
 
 SortLines& RadixKernel::lines() {
@@ -143,7 +152,6 @@ void RadixKernel::open_keys(const RadixScratch& scratch, int digit) {
   const size_t side = static_cast<size_t>(digit - 1) % 2;
   keys_ = w_.buffer(unsigned_of(bits_of(call_.type) - digit * byte_bits), {-1, scratch.keys[side]});
   from_ = w_.buffer(DType::Int32, {-1, scratch.places[side]});
-  begin_ = line_ * w_.number(padded_);
 }
 
 /// Words together, by a digit.
@@ -224,9 +232,28 @@ void RadixKernel::find_starts(const RadixScratch& scratch, int starts) {
   w_.when(has_value, [&] { w_.shared_store(starts, value, start); });
 }
 
+/// Into a shared array: where words of each value begin in the sorted tile.
+void RadixKernel::find_begins(int begins) {
+  for (int k = 0; k < tile_.words(); ++k) {
+    const Term value = shifted_right(tile_.word(k), place_bits);
+    w_.when(first_of_digit(k, place_bits), [&] { w_.shared_store(begins, value, apart(k)); });
+  }
+  w_.barrier();
+}
+
+/// What the word stands for, without the digit, at `at` of the line in scratch; without buffers: as a result.
+void RadixKernel::put(int k, Term at, int to_keys, int to_places) {
+  const Term source = start_ + wide(bits_and(tile_.word(k), sorted_tile - 1));
+  const Term place = from_ < 0 ? source : wide(w_.load(from_, begin() + source));
+  if (to_keys < 0) return lines_->put(at, place);
+  const Term key = shifted_right(stored_or_own_key(source), byte_bits), to = begin() + at;
+  w_.store(to_keys, to, w_.convert(key, w_.type_of_buffer(to_keys)));
+  w_.store(to_places, to, narrow(place));
+}
+
 void RadixKernel::move(const RadixScratch& scratch, int digit) {
-  const int digits = key_digits(call_.type), left = bits_of(call_.type) - (digit + 1) * byte_bits;
-  const bool last = digit + 1 == digits;
+  const int left = bits_of(call_.type) - (digit + 1) * byte_bits;  // of the bits
+  const bool last = left == 0;
   const size_t side = static_cast<size_t>(digit) % 2;
   begin_tile();
   open_keys(scratch, digit);
@@ -241,24 +268,10 @@ void RadixKernel::move(const RadixScratch& scratch, int digit) {
   }
   tile_.gather();
   sort_words(place_bits, true);
+  find_begins(begins);
   for (int k = 0; k < tile_.words(); ++k) {
     const Term value = shifted_right(tile_.word(k), place_bits);
-    w_.when(first_of_digit(k, place_bits), [&] { w_.shared_store(begins, value, apart(k)); });
-  }
-  w_.barrier();
-  const Term line_begin = last ? Term{} : line_ * w_.number(padded_);
-  for (int k = 0; k < tile_.words(); ++k) {
-    const Term value = shifted_right(tile_.word(k), place_bits);
-    const Term at = wide(w_.shared_load(starts, value) - w_.shared_load(begins, value) + apart(k));
-    const Term source = start_ + wide(bits_and(tile_.word(k), sorted_tile - 1));
-    const auto place = [&] { return from_ < 0 ? source : wide(w_.load(from_, begin_ + source)); };
-    if (last) {
-      lines_->put(at, place());
-    } else {
-      const Term key = shifted_right(stored_or_own_key(source), byte_bits);
-      w_.store(to_keys, line_begin + at, w_.convert(key, w_.type_of_buffer(to_keys)));
-      w_.store(to_places, line_begin + at, narrow(place()));
-    }
+    put(k, wide(w_.shared_load(starts, value) - w_.shared_load(begins, value) + apart(k)), to_keys, to_places);
   }
   finish(call_.lines * tiles_);
 }
@@ -279,7 +292,7 @@ void write_starts_by_items(const SortCall& call, const RadixScratch& scratch, in
   });
 }
 
-/// The same, each group.
+/// The same, each by a group.
 void write_starts_by_groups(const SortCall& call, const RadixScratch& scratch, int64_t tiles_of_line, KernelWriter& w) {
   constexpr int each = 4;  // counts of an item
   const GroupSum group_sum(w);
