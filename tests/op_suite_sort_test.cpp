@@ -112,9 +112,9 @@ void check_all(const std::vector<Sorting>& checks) {
   run_checks(checks.size(), [&](size_t i) { checks[i].check(); });
 }
 
-/// Where kernels are compiled, one type of each sort of key alone.
+/// Where kernels are compiled, one type of each size and each sort of key alone.
 bool is_tested(DType type) {
-  const bool special = type == UInt8 || type == Int32 || type == Float16 || type == Float32 || type == Float64;
+  const bool special = type == UInt8 || type == Int64 || type == Float16 || type == Float32;
   return has_type_there(type) && (special || !compiles_there());
 }
 
@@ -155,6 +155,7 @@ TEST(OpSuiteSort, LongLinesGoByRadix) {
 TEST(OpSuiteSort, ManyLinesOfSomeTilesGoByRadix) {
   std::vector<Sorting> checks;
   for (const DType type : {Bool, UInt8, Float16}) {
+    if (type != Float16 && compiles_there()) continue;
     for (const int64_t size : {2049, 4095, 4097}) {
       const Array x = drawn({size, type == Float16 ? 60 : 14}, type, false, 3);
       checks.push_back({to_string(type) + (", " + std::to_string(size)), x, 0, size == 4095});
@@ -168,6 +169,7 @@ TEST(OpSuiteSort, AlongEveryDimAndOfViews) {
   std::vector<Sorting> checks;
   for (const int64_t size : {60, 300, 2500}) {
     for (int dim = 0; dim < 3; ++dim) {
+      if (dim != 1 && compiles_there()) continue;
       int64_t sizes[] = {3, 5, 4};
       if (size == 2500) sizes[(dim + 1) % 3] = 12;  // so many that they go by radix
       sizes[dim] = size;
