@@ -35,7 +35,8 @@ OPENCL_TESTS = DEVICE_TESTS if os.environ.get("ROSIN_ALL_DEVICE_TESTS") == "1" e
     "*OpSuiteRegistry*:*OpSuiteResultTypes*:*OpSuiteTypes*"
 DEVICES = (("OpenCL:0", 2, {"POCL_EXTRA_BUILD_FLAGS": "-cl-opt-disable"}, OPENCL_TESTS),
            ("CUDA:0", 2, {"ROSIN_CUDA_LIBRARIES": "{build}/fake_cuda"},
-            "*/OpSuiteValues*:*/OpSuiteModes*:MathModes*:*DeviceSteps*:DeviceMemory*:DeviceChecks*:AttentionOnDevice*"),
+            "*/OpSuiteValues*:*/OpSuiteModes*:OpSuiteSort*:MathModes*:*DeviceSteps*:DeviceMemory*:DeviceChecks*:"
+            "AttentionOnDevice*"),
            ("AMDGPU:0", 1, {"ROSIN_ROCM_LIBRARIES": "{build}/fake_hip", "FAKE_HIP": "name=gfx90a,warp=64"},
             "*DeviceSteps*:DeviceMemory*:MathModes*:AttentionOnDevice*"),
            *(("AMDGPU:0", 1, {"ROSIN_ROCM_LIBRARIES": "{build}/fake_hip", "FAKE_HIP": f"name={name},warp=32"},

@@ -539,6 +539,9 @@ Term operator||(Term x, Term y) { return x.writer->apply(Primitive::logical_or, 
 Term operator!(Term x) { return x.writer->apply(Primitive::logical_not, ScalarType::boolean, {x}); }
 Term min(Term x, Term y) { return x.writer->apply(Primitive::minimum, x.type, {x, y}); }
 Term max(Term x, Term y) { return x.writer->apply(Primitive::maximum, x.type, {x, y}); }
-Term like(Term x, int64_t value) { return x.writer->literal(x.type, static_cast<double>(value)); }
+Term like(Term x, int64_t value) {
+  const bool real = x.type == ScalarType::float32 || x.type == ScalarType::float64;
+  return real ? x.writer->literal(x.type, static_cast<double>(value)) : x.writer->bits(x.type, value);
+}
 
 }  // namespace rosin::kernels

@@ -307,10 +307,46 @@ TEST(KernelSort, LargeUnsignedNumbersAreLarge) {
   expect_same_bytes([&] { return argmax(x); });
 }
 
-TEST(KernelSort, SizesAreParameters) {
-  const Array x = keys(Float32, {100, 3}, 30), y = keys(Float32, {900, 5}, 30);
-  expect_same_codes([&](bool larger) { return argsort(larger ? y : x); });
-  expect_same_codes([&](bool larger) { return topk(larger ? y : x, larger ? 7 : 2, 0).values; });
+TEST(KernelSort, SizesAreParametersOfEachWay) {
+  for (const auto& [less, more] : {std::pair{20, 100}, {300, 500}, {5000, 6000}, {33000, 70000}}) {
+    const Array x = keys(Float32, {less, 2}, 30), y = keys(Float32, {more, 3}, 30);
+    expect_same_codes([&](bool larger) { return argsort(larger ? y : x); });
+    expect_same_codes([&](bool larger) { return topk(larger ? y : x, larger ? 7 : 2, 0).values; });
+  }
+}
+
+TEST(KernelSort, ElementsMayBeNumberedInInt64) {
+  InterpretedExecutor executor;
+  executor.far = true;
+  for (const auto& [type, size] : {std::pair{Float32, 100}, {Float64, 300}, {Int32, 5000}, {Float16, 30000}}) {
+    const Array x = keys(type, {size, 2}, 1000);
+    const Array wanted = evaluated(argsort(x)), got = by_kernels([&] { return argsort(x); }, executor);
+    EXPECT_EQ(got.to_vector<int32_t>(), wanted.to_vector<int32_t>()) << size;
+  }
+}
+
+/// How many launches a sort of so many elements takes; they do nothing.
+int64_t launches_of_sort(DType type, int64_t size) {
+  InterpretedExecutor executor;
+  int64_t launches = 0;
+  executor.run = [&](const KernelCode&, const uint32_t(&)[3], const reference::Block*, const rosin_number*) {
+    ++launches;
+  };
+  const Array x = evaluated(zeros({size}, type));
+  by_kernels([&] { return sort(x); }, executor);
+  return launches;
+}
+
+TEST(KernelSort, LongLinesTakeThreeLaunchesAByteOfTheirElements) {
+  for (const int64_t size : {1, 128, 129, 2048}) EXPECT_EQ(launches_of_sort(Float32, size), 1) << size;
+  EXPECT_EQ(launches_of_sort(Float32, 2049), 2);   // two tiles and a merge
+  EXPECT_EQ(launches_of_sort(Float32, 32768), 5);  // 16 tiles, four merges
+  EXPECT_EQ(launches_of_sort(Float32, 32769), 12);
+  EXPECT_EQ(launches_of_sort(Float32, 1 << 20), 12);
+  EXPECT_EQ(launches_of_sort(Bool, 1 << 20), 3);
+  EXPECT_EQ(launches_of_sort(UInt8, 1 << 20), 3);
+  EXPECT_EQ(launches_of_sort(BFloat16, 1 << 20), 6);
+  EXPECT_EQ(launches_of_sort(Int64, 1 << 20), 24);
 }
 
 TEST(KernelScan, RunningSumsAndProductsOfIntegersAreExact) {

@@ -1,32 +1,39 @@
-// Kernels of argsort and sort: a stable merge sort of places. Short runs are sorted by counting, for each element,
-// those that come before it; then runs are merged in pairs, where each element finds its place by binary search in the
-// other run. Every merge is a launch of the same code; places go back and forth between two scratch blocks. Read first:
-// elements.hpp.
+// Kernels of argsort and sort; all of them are stable. Of a short line each element counts those that come before it.
+// Longer lines are sorted tile by tile, each by one group; a line of several tiles then has its tiles merged in pairs,
+// where each element finds its place by binary search in the other run, or, where that reads too much, is sorted by
+// radix from the beginning. Every merge is a launch of the same code; places go back and forth between two scratch
+// blocks. Read first: sort_lines.hpp.
+#include <algorithm>
 #include <bit>
+#include <utility>
 
-#include "kernels/elements.hpp"
+#include "kernels/sort_lines.hpp"
 
 namespace rosin::kernels {
 namespace {
 
-// Elements of a run that is sorted by counting: more would read more, fewer would take more launches.
-constexpr int64_t counted_run = 32;
+// Elements of a line, or of a run, that is sorted by counting: one launch, and as many loads an element.
+constexpr int64_t counted_line = 128;
+constexpr int64_t counted_run = 32;  // where tiles cannot be sorted
 
-// One launch of a sort: item (line, q) moves one place of its line.
+// Accesses of all items together that take as long as one more launch: those of an H100's second cache in 3 us.
+constexpr int64_t accesses_of_launch = int64_t{1} << 19;
+
+int64_t halvings(int64_t n) { return std::bit_width(static_cast<uint64_t>(n)); }
+
+// One launch of a sort by comparing: item (line, q) moves one place of its line.
 class SortKernel {
  public:
-  // `results`: of the step, where it has several.
-  SortKernel(const CallStep& step, std::span<const int32_t> results, LaunchList& list)
-      : step_(step), results_(results), list_(list), x_view_(step.view(step.in(0))),
-        attributes_(step.attributes<SortAttributes>()), dim_(static_cast<size_t>(attributes_.dim)),
-        writer_(std::string(step.value.op->name), items_of_group, index()),
-        line_sizes_(line_sizes(writer_, x_view_, static_cast<int>(dim_))), size_(writer_.number(x_view_.sizes[dim_])),
-        x_(writer_, step, step.in(0)) {}
+  explicit SortKernel(const SortCall& call)
+      : call_(call), writer_(std::string(call.step.value.op->name), items_of_group, call.index(call.size)),
+        lines_(writer_, call, call.type), size_(writer_.number(call.size)) {
+    lines_.open_elements();
+  }
 
-  /// Sorts runs of counted_run elements.
-  void count(std::optional<int32_t> into) {
+  /// Sorts runs of `length` elements.
+  void count(int64_t length, std::optional<int32_t> into) {
     set_target(into);
-    const Term run = writer_.number(counted_run);
+    const Term run = writer_.number(length);
     each([&](Term place) {
       const Term key = key_of(place), start = writer_.quotient(place, run) * run, end = min(start + run, size_);
       const Term rank = writer_.variable(writer_.index(0));
@@ -44,7 +51,7 @@ class SortKernel {
     from_ = writer_.buffer(DType::Int32, {-1, from});
     set_target(into);
     const Term length = writer_.number(run);
-    const Term steps = writer_.number(static_cast<int64_t>(std::bit_width(static_cast<uint64_t>(run))));
+    const Term steps = writer_.number(halvings(run));
     each([&](Term at) {
       const Term place = place_at(at), key = key_of(place);
       const Term start = at / (length * 2) * (length * 2), middle = min(start + length, size_);
@@ -64,85 +71,75 @@ class SortKernel {
   }
 
  private:
-  // Twice a run's length must fit.
-  ScalarType index() const { return x_view_.sizes[dim_] > int64_t{1} << 29 ? ScalarType::int64 : step_.index(); }
-
   // Nothing: the result, of which only the first places are wanted.
   void set_target(std::optional<int32_t> scratch) {
     is_last_ = !scratch;
     if (scratch) into_ = writer_.buffer(DType::Int32, {-1, *scratch});
-    else if (results_.empty()) out_.emplace(writer_, step_, step_.node);
-    else set_results();
-    wanted_ = scratch ? size_ : writer_.number(step_.view(step_.node).sizes[dim_]);
-  }
-
-  // Values, places: what somebody reads of them.
-  void set_results() {
-    if (results_[0] >= 0) values_.emplace(writer_, step_, results_[0]);
-    if (results_[1] >= 0) out_.emplace(writer_, step_, results_[1]);
+    else lines_.open_results();
   }
 
   template <class F> void each(F&& body) {
-    launch_each(list_, writer_, x_view_.count(), [&](Term i) {
+    launch_each(call_.list, writer_, call_.x_view.count(), [&](Term i) {
       const Term line = writer_.quotient(i, size_);
       start_ = line * size_;
-      line_ = writer_.coordinates(line, line_sizes_);
+      lines_.go_to(line);
       body(i - start_);
     });
   }
 
-  Term key_of(Term place) {
-    line_[dim_] = place;
-    return ordered(x_.load(line_), step_.dtype(step_.in(0)));
-  }
+  Term key_of(Term place) { return ordered(lines_.load(place), call_.type); }
   Term place_at(Term at) { return writer_.convert(writer_.load(from_, start_ + at), writer_.index_type()); }
-  Term before(Term x, Term y) const { return attributes_.descending != 0 ? is_below(y, x) : is_below(x, y); }
+  Term before(Term x, Term y) const { return call_.attributes.descending != 0 ? is_below(y, x) : is_below(x, y); }
 
   void put(Term at, Term place) {
-    const Term number = writer_.convert(place, ScalarType::int32);
-    if (!is_last_) return writer_.store(into_, start_ + at, number);
-    writer_.when(at < wanted_, [&] {
-      std::vector<Term> from = line_;
-      from[dim_] = place;
-      line_[dim_] = at;
-      if (out_) out_->store(line_, number);
-      if (values_) values_->copy(line_, x_, from);
-    });
+    if (is_last_) lines_.put(at, place);
+    else writer_.store(into_, start_ + at, writer_.convert(place, ScalarType::int32));
   }
 
-  const CallStep& step_;
-  std::span<const int32_t> results_;
-  LaunchList& list_;
-  const View& x_view_;
-  SortAttributes attributes_;
-  size_t dim_;
+  const SortCall& call_;
   KernelWriter writer_;
-  std::vector<Term> line_sizes_;
+  SortLines lines_;
   Term size_;
-  Elements x_;
-  std::optional<Elements> out_, values_;
   bool is_last_ = false;
   int from_ = -1, into_ = -1;  // buffers
-  Term wanted_{}, start_{};    // start_: of the line in scratch
-  std::vector<Term> line_;     // coordinates of the line's elements
+  Term start_{};               // of the line in scratch
 };
+
+// Merges sorted runs in the first of two scratch blocks until a line is one.
+void merge_runs(const SortCall& call, int64_t run, int32_t from, int32_t other) {
+  for (; run < call.size; run *= 2) {
+    const bool last = run * 2 >= call.size;
+    SortKernel(call).merge(run, from, last ? std::nullopt : std::optional(other));
+    std::swap(from, other);
+  }
+}
+
+// Whether radix pays for its launches, of which it has more unless lines are long. An element of a tile reads its key
+// once a digit, and writes its place. A merge reads two places and two keys, or half of that, at each step of a search.
+// A digit of a sort by radix reads the key three times and the place once, and writes both.
+bool radix_pays(const SortCall& call) {
+  const int64_t digits = key_digits(call.type);
+  int64_t merging = digits + 1, merging_launches = 1;
+  for (int64_t run = sorted_tile; run < call.size; run *= 2, ++merging_launches) merging += 2 * halvings(run) + 3;
+  const int64_t saved = merging - 6 * digits, more_launches = 3 * digits - merging_launches;
+  return saved > 0 && saved * call.x_view.count() > more_launches * accesses_of_launch;
+}
 
 }  // namespace
 
-void write_sort(const Layout& layout, const Step& call, LaunchList& list) {
-  const CallStep step(layout, call.node);
-  const View& x = step.view(step.in(0));
-  const int64_t size = x.sizes[step.attributes<SortAttributes>().dim];
-  if (x.count() == 0) return;
-  if (size <= counted_run) return SortKernel(step, call.results, list).count({});
-  const int64_t bytes = x.count() * static_cast<int64_t>(sizeof(int32_t));
-  int32_t from = list.scratch(bytes), other = list.scratch(bytes);
-  SortKernel(step, call.results, list).count(from);
-  for (int64_t run = counted_run; run < size; run *= 2) {
-    const bool last = run * 2 >= size;
-    SortKernel(step, call.results, list).merge(run, from, last ? std::nullopt : std::optional(other));
-    std::swap(from, other);
-  }
+void write_sort(const Layout& layout, const Step& step, LaunchList& list) {
+  const CallStep node(layout, step.node);
+  const SortCall call(node, step.results, list);
+  if (call.x_view.count() == 0) return;
+  if (call.size <= counted_line) return SortKernel(call).count(counted_line, {});
+  const bool tiles = has_keys(call);
+  if (tiles && call.size <= sorted_tile) return write_sorted_tiles(call, {});
+  if (tiles && radix_pays(call)) return write_sort_by_radix(call);
+  const int64_t bytes = call.x_view.count() * static_cast<int64_t>(sizeof(int32_t));
+  const int32_t from = list.scratch(bytes), other = list.scratch(bytes);
+  if (tiles) write_sorted_tiles(call, from);
+  else SortKernel(call).count(counted_run, from);
+  merge_runs(call, tiles ? sorted_tile : counted_run, from, other);
 }
 
 }  // namespace rosin::kernels

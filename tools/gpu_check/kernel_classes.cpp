@@ -157,6 +157,7 @@ std::vector<Class> other_classes() {
        [](const Source& make) -> Arrays {
          return {scatter_add(make({768, features}, half), make.labels(2048), make({768, 2048}, half))};
        }},
+      {"sort_f32", [](const Source& make) -> Arrays { return {sort(make({many}, Float32))}; }},
       {"matmul_bf16",
        [](const Source& make) -> Arrays {
          return {matmul(make({4096, 4096}, half), make({4096, 4096}, half))};

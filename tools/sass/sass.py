@@ -21,7 +21,7 @@ import machine_code
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TARGET = 90
 SHARE = 0.75  # of the bytes where the time goes that move 128 bits at a time; numbers and rows' values stand beside
-FEW = ("numbers", "sum_parts", "column_parts")  # kernels that touch few elements
+FEW = ("numbers", "sum_parts", "column_parts", "sort_count", "sort_starts")  # they touch or write few elements
 
 
 @dataclasses.dataclass
@@ -59,6 +59,7 @@ CLASSES = {
     "maxpool_gradient_bf16": Asked(2, wide=False),
     "gather_bf16": Asked(2),
     "scatter_add_bf16": Asked(2, reason="the kernel that links the indices reads 32 bits each"),
+    "sort_f32": Asked(4, instructions=400, wide=False, tile=True),
     "matmul_bf16": Asked(2, wide=False, tensor=0.5, registers=255),
     "matmul_turned_bf16": Asked(2, wide=False, tensor=0.5, registers=255),
     "matmul_tf32": Asked(4, wide=False, tensor=0.5, registers=255),
