@@ -107,6 +107,9 @@ struct KernelCode {
 
   bool operator==(const KernelCode&) const = default;
   uint64_t hash() const;
+  bool has(KernelOperation operation) const {
+    return std::any_of(instructions.begin(), instructions.end(), [&](const auto& i) { return i.is(operation); });
+  }
   /// Of all shared arrays, each from a multiple of 16 bytes on.
   int64_t shared_bytes() const;
 };
