@@ -417,7 +417,7 @@ const Dialect dialects[] = {
     {
         .name = "CUDA",
         .prologue = "",
-        .kernel = "extern \"C\" __global__ void __launch_bounds__($G$R) $N(",
+        .kernel = "extern \"C\" __global__ void __launch_bounds__($G$A) $N(",
         .many = "",
         .arriving = ", 4",
         .list = "",

@@ -20,8 +20,8 @@ struct Word {
 struct Dialect {
   std::string_view name;
   std::string_view prologue;
-  std::string_view kernel;     // up to the arguments: $N name, $G items of a group, $A what follows
-  std::string_view many;       // where a kernel has many variables, see text.cpp
+  std::string_view kernel;  // up to the arguments: $N name, $G items of a group, $A what follows
+  std::string_view many;    // where a kernel has many variables, see text.cpp
   // Where the last of its groups goes on: what it goes on with would otherwise wait in memory, as compilers keep to the
   // registers of the fullest multiprocessor.
   std::string_view arriving;
