@@ -346,4 +346,4 @@ inline double __longlong_as_double(long long x) { return __builtin_bit_cast(doub
 #define __device__
 #define __forceinline__ inline
 #define __align__(bytes)
-#define __launch_bounds__(items)
+#define __launch_bounds__(...)
