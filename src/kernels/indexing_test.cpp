@@ -66,6 +66,17 @@ template <class F> void expect_same_error(F&& f) {
   EXPECT_EQ(error_of([&] { return by_kernels(run); }), wanted);
 }
 
+/// How many launches f takes; they do nothing.
+template <class F> int64_t launches_of(F&& f) {
+  InterpretedExecutor executor;
+  int64_t launches = 0;
+  executor.run = [&](const KernelCode&, const uint32_t(&)[3], const reference::Block*, const rosin_number*) {
+    ++launches;
+  };
+  by_kernels(f, executor);
+  return launches;
+}
+
 /// f(true) after f(false) needs no new code.
 template <class F> void expect_same_codes(F&& f) {
   InterpretedExecutor executor;
@@ -241,6 +252,59 @@ TEST(KernelScatter, FewAndManyLines) {
   }
 }
 
+// Beyond 4096 updates (of sums 32768) their indices are sorted.
+TEST(KernelScatter, ManyUpdatesAreTakenInTheOrderOfTheCpu) {
+  Rng rng(6);
+  for (const int64_t places : {1, 255, 256, 70000}) {
+    const Array some = evaluated(randint(rng, -places, places, {5001})),
+                all = evaluated(randint(rng, 0, places, {32769}));
+    const Array x = evaluated(randn(rng, {places})), few = evaluated(randn(rng, {5001}));
+    const Array many = evaluated(randn(rng, {32769}));
+    const std::string what = std::to_string(places) + " places";
+    expect_same_bytes([&] { return scatter(x, some, few); }, what);
+    expect_same_bytes([&] { return scatter_max(x, some, few); }, what);
+    expect_same_bytes([&] { return scatter_add(x, all, many); }, what);
+  }
+}
+
+TEST(KernelScatter, ManyUpdatesOfEveryTypeAndDim) {
+  Rng rng(7);
+  const Array at = evaluated(randint(rng, -9, 9, {50, 100})), one = evaluated(reshape(at, {5000}));
+  for (const DType type : {Bool, UInt8, Int16, Int64, Float16, BFloat16, Float64, ComplexF32}) {
+    for (int dim = 0; dim < 2; ++dim) {
+      const Array target = counted(dim == 0 ? Shape{9, 4} : Shape{4, 9}, type);
+      const Array updates = counted(dim == 0 ? Shape{5000, 4} : Shape{4, 5000}, type);
+      expect_same_bytes([&] { return scatter(target, one, updates, dim); }, to_string(type));
+      if (type == Bool || is_complex(type)) continue;
+      expect_same_bytes([&] { return scatter_mul(target, one, updates, dim); }, to_string(type));
+      expect_same_bytes([&] { return scatter_min(target, one, updates, dim); }, to_string(type));
+    }
+  }
+  const Array x = counted({3, 9}, Float32), updates = counted({3, 50, 100}, Float32);
+  expect_same_bytes([&] { return scatter(x, at, updates, 1); });
+  expect_same_bytes([&] { return scatter(x, at, expand(slice(updates, 1, 0, 1), {3, 50, 100}), 1); });
+}
+
+TEST(KernelScatter, OneWrongIndexAmongManyIsTheErrorOfTheCpu) {
+  for (const int64_t bad : {int64_t{9}, int64_t{-10}, int64_t{1} << 40}) {
+    const Array at = evaluated(where(eq(arange(5000), 4321), bad, cast(zeros({5000}), Int64)));
+    expect_same_error([&] { return scatter(zeros({9}), at, ones({5000})); });
+    expect_same_error([&] { return scatter_max(zeros({9}), at, ones({5000})); });
+  }
+}
+
+// In as many launches as a sort by the bytes that places take, and three.
+TEST(KernelScatter, LaunchesOfManyUpdates) {
+  const auto launches = [](int64_t places, int64_t updates) {
+    const Array at = evaluated(zeros({updates}, Int32)), x = evaluated(zeros({places})), y = evaluated(ones({updates}));
+    return launches_of([&] { return scatter_add(x, at, y); });
+  };
+  EXPECT_EQ(launches(100, 32768), 2);
+  EXPECT_EQ(launches(100, 32769), 3 + 3);
+  EXPECT_EQ(launches(1000, 32769), 3 + 6);
+  EXPECT_EQ(launches(100000, 33000), 3 + 9);
+}
+
 TEST(KernelScatter, RepeatedIndicesAddInTheOrderOfTheCpu) {
   Rng rng(5);
   const Array indices = evaluated(randint(rng, 0, 7, {600}));
@@ -325,16 +389,9 @@ TEST(KernelSort, ElementsMayBeNumberedInInt64) {
   }
 }
 
-/// How many launches a sort of so many elements takes; they do nothing.
 int64_t launches_of_sort(DType type, int64_t size) {
-  InterpretedExecutor executor;
-  int64_t launches = 0;
-  executor.run = [&](const KernelCode&, const uint32_t(&)[3], const reference::Block*, const rosin_number*) {
-    ++launches;
-  };
   const Array x = evaluated(zeros({size}, type));
-  by_kernels([&] { return sort(x); }, executor);
-  return launches;
+  return launches_of([&] { return sort(x); });
 }
 
 TEST(KernelSort, LongLinesTakeThreeLaunchesAByteOfTheirElements) {

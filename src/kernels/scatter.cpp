@@ -1,14 +1,17 @@
 // Kernels of scatter, scatter_add, of other ways to combine, and the adjoint of take_along. First the result becomes
-// the target (or zeros). Sums: a kernel links the updates of each place in their order, and the first of them adds up
-// all. Others: every item owns a block of places of one line along the dim, walks through all indices in their order
-// and takes the updates of its block; an index is read as often as there are blocks. So what repeated indices do has
-// one order, and nothing is atomic. Read first: indices.hpp.
+// the target (or zeros). Of many updates the indices are sorted, and the first of each place takes all. Of fewer, for
+// sums a kernel links the updates of each place in their order, and the first of them adds up all; for others every
+// item owns a block of places of one line along the dim, walks through all indices in their order and takes the updates
+// of its block. So what repeated indices do has one order, and nothing is atomic.
+// Read first: indices.hpp, sort_lines.hpp.
 #include <algorithm>
+#include <bit>
 
 #include <rosin/error.hpp>
 
 #include "graph/reducer.hpp"
 #include "kernels/indices.hpp"
+#include "kernels/sort_lines.hpp"
 
 namespace rosin::kernels {
 namespace {
@@ -30,6 +33,11 @@ bool adds_up(const Op& op) {
   throw_unknown(op, "the writer of kernels");
 }
 
+// Beyond so many updates their indices are sorted, which takes a dozen launches: links compare each with all others (an
+// H100 would take 0.2 ms for that), and in a walk each block reads all.
+constexpr int64_t most_linked = 32768, most_walked = 4096;
+constexpr int64_t most_sorted = int64_t{1} << 30;
+
 // What one scatter works on: target (before..., n, after...) or zeros, indices, updates (before..., m, after...), where
 // m is the indices' own number (along) or their sizes.
 struct Scattering {
@@ -37,8 +45,12 @@ struct Scattering {
       : step(of), list(launches), dim(static_cast<int>(of.attributes<DimAttributes>().dim)),
         along(of.value.op->scatter == Scatter::add_along), adds(adds_up(*of.value.op)), reducer(of.value.op->reducer) {
     const bool half = of.value.dtype == DType::Float16 || of.value.dtype == DType::BFloat16;
-    linked = adds && !along && step.view(indices()).count() <= INT32_MAX;  // links are Int32
-    if (adds && !linked && half) sums = list.scratch(of.view(of.node).count() * static_cast<int64_t>(sizeof(float)));
+    const int64_t count = step.view(indices()).count();
+    sorted = !along && count > (adds ? most_linked : most_walked) && count <= most_sorted &&
+             step.view(step.node).sizes[dim] < UINT32_MAX;
+    linked = adds && !along && !sorted && count <= INT32_MAX;  // links are Int32
+    if (adds && !linked && !sorted && half)
+      sums = list.scratch(of.view(of.node).count() * static_cast<int64_t>(sizeof(float)));
   }
 
   /// What the updates go into: halves are added up in Float32 and rounded once.
@@ -52,7 +64,7 @@ struct Scattering {
   LaunchList& list;
   int dim;
   bool along, adds;
-  bool linked = false;
+  bool linked = false, sorted = false;
   const Reducer* reducer;  // of scatters that combine
   int32_t sums = -1;       // scratch block
 };
@@ -239,6 +251,113 @@ void write_linked(const Scattering& s, int32_t counts, int32_t followers) {
   });
 }
 
+// Scratch blocks: the places of all updates as keys, the updates in the order of these, and of each in that order, how
+// many have its place, if it is the first of them; else 0.
+struct SortedUpdates {
+  int32_t keys, order, runs;
+};
+
+// The dim's size stands where the index is bad.
+void write_keys(const Scattering& s, const SortedUpdates& scratch) {
+  KernelWriter writer("scatter_keys", items_of_group, s.step.index());
+  const std::vector<Term> sizes = size_terms(writer, s.step.layout, s.indices());
+  const int64_t updates = s.step.view(s.indices()).count(), size = s.step.view(s.step.node).sizes[s.dim];
+  const Indices indices(writer, s.step, s.list, s.indices(), size);
+  const int keys = writer.buffer(DType::UInt32, {-1, scratch.keys});
+  const Term count = writer.number(updates), none = writer.number(size);
+  launch_each(s.list, writer, padded_to_tiles(updates), [&](Term k) {
+    const Term key = writer.variable(writer.index(-1));
+    writer.when(k < count, [&] {
+      writer.assign(key, none);
+      indices.at(writer.coordinates(k, sizes), true, [&](Term place) { writer.assign(key, place); });
+    });
+    writer.store(keys, k, writer.convert(key, writer.type_of_buffer(keys)));
+  });
+}
+
+void write_runs(const Scattering& s, const SortedUpdates& scratch) {
+  KernelWriter writer("scatter_runs", items_of_group, s.step.index());
+  const int64_t updates = s.step.view(s.indices()).count(), size = s.step.view(s.step.node).sizes[s.dim];
+  const int keys = writer.buffer(DType::UInt32, {-1, scratch.keys}),
+            order = writer.buffer(DType::Int32, {-1, scratch.order}),
+            runs = writer.buffer(DType::Int32, {-1, scratch.runs});
+  const Term count = writer.number(updates), none = writer.number(size);
+  const Term halvings = writer.number(std::bit_width(static_cast<uint64_t>(updates)));
+  const auto key_at = [&](Term at) {
+    return writer.load(keys, writer.convert(writer.load(order, at), writer.index_type()));
+  };
+  launch_each(s.list, writer, updates, [&](Term at) {
+    const Term own = key_at(at), before = key_at(max(at - 1, like(at, 0))), next = at + 1;
+    const Term is_first = (at == 0 || before != own) && own < writer.convert(none, own.type);
+    const Term end = writer.variable(next);  // of the run
+    writer.when(is_first && next < count && key_at(min(next, count - 1)) == own, [&] {
+      const Term high = writer.variable(count);
+      writer.loop(halvings, [&](Term) {
+        writer.when(end < high, [&] {
+          const Term half = end + (high - end) / 2, same = key_at(half) == own;
+          writer.assign(high, writer.select(same, high, half));
+          writer.assign(end, writer.select(same, half + 1, end));
+        });
+      });
+    });
+    const Term length = writer.select(is_first, end - at, like(at, 0));
+    writer.store(runs, at, writer.convert(length, ScalarType::int32));
+  });
+}
+
+// The first update of each place takes all of them, in their order; where they are written, the last one.
+void write_sorted(const Scattering& s, const SortedUpdates& scratch) {
+  KernelWriter writer = s.step.writer();
+  const DType type = s.step.value.dtype;
+  const View& view = s.step.view(s.step.node);
+  const int strip = s.dim > 0 ? s.step.strip({s.step.node, s.updates()}, s.list.device) : 1;
+  const int bytes = s.list.device.vector_bytes;
+  const int64_t lines = count_lines(view, s.dim) / strip, all = s.step.view(s.indices()).count();
+  const std::vector<Term> sizes = in_strips(writer, line_sizes(writer, view, s.dim), view.sizes[0], strip);
+  const std::vector<Term> index_sizes = size_terms(writer, s.step.layout, s.indices());
+  const Elements into(writer, s.step, s.step.node), updates(writer, s.step, s.updates(), type);
+  const int keys = writer.buffer(DType::UInt32, {-1, scratch.keys}),
+            order = writer.buffer(DType::Int32, {-1, scratch.order}),
+            runs = writer.buffer(DType::Int32, {-1, scratch.runs});
+  const Term line_count = writer.number(lines);
+  const auto wide = [&](Term x) { return writer.convert(x, writer.index_type()); };
+  launch_each(s.list, writer, all * lines, [&](Term i) {
+    const Term first = writer.quotient(i, line_count), length = wide(writer.load(runs, first));
+    writer.when(like(length, 0) < length, [&] {
+      const std::vector<Term> line = strip_begin(writer.coordinates(i - first * line_count, sizes), strip);
+      const auto update = [&](Term at) {
+        return Update(s, writer, line, index_sizes, wide(writer.load(order, at))).at;
+      };
+      std::vector<Term> to = line;
+      to[static_cast<size_t>(s.dim)] = wide(writer.load(keys, wide(writer.load(order, first))));
+      if (!s.adds && !s.reducer) return into.copy_strip(to, updates, update(first + length - 1), strip, bytes);
+      std::vector<Term> made;
+      for (const Term x : into.load_strip(to, strip, bytes)) made.push_back(writer.variable(x));
+      writer.loop(first, first + length, writer.index(1), [&](Term at) {
+        const std::vector<Term> more = updates.load_strip(update(at), strip, bytes);
+        for (size_t lane = 0; lane < made.size(); ++lane) {
+          const Term both = s.adds ? made[lane] + more[lane]
+                                   : writer.round(writer.combine(s.reducer->body, made[lane], more[lane]), type);
+          writer.assign(made[lane], both);
+        }
+      });
+      into.store_strip(to, made, bytes);
+    });
+  });
+}
+
+void write_by_order(const Scattering& s) {
+  const int64_t updates = s.step.view(s.indices()).count(), size = s.step.view(s.step.node).sizes[s.dim];
+  const int64_t bytes = static_cast<int64_t>(sizeof(int32_t));
+  const SortedUpdates scratch{s.list.scratch(padded_to_tiles(updates) * bytes), s.list.scratch(updates * bytes),
+                              s.list.scratch(updates * bytes)};
+  write_keys(s, scratch);
+  const int digits = (static_cast<int>(std::bit_width(static_cast<uint64_t>(size))) + 7) / 8;
+  write_order_of_keys(s.list, {updates, std::max(digits, 1), scratch.keys, scratch.order});
+  write_runs(s, scratch);
+  write_sorted(s, scratch);
+}
+
 }  // namespace
 
 void write_scatter(const Layout& layout, int32_t node, LaunchList& list) {
@@ -254,6 +373,8 @@ void write_scatter(const Layout& layout, int32_t node, LaunchList& list) {
     if (updates == 0) return;
     write_links(scatter, counts, followers);
     write_linked(scatter, counts, followers);
+  } else if (scatter.sorted) {
+    write_by_order(scatter);
   } else {
     write_walk(scatter);
   }

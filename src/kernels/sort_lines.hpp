@@ -100,4 +100,15 @@ void write_sorted_tiles(const SortCall& call, std::optional<int32_t> into);
 /// Sorts lines of any length by radix: three launches a digit.
 void write_sort_by_radix(const SortCall& call);
 
+/// The order of keys that stand in scratch: UInt32, with all bits set from `size` to whole tiles. They are sorted by
+/// their last `digits` bytes, and equal ones stay in order; their places come out, Int32.
+struct KeyOrder {
+  int64_t size;
+  int digits;
+  int32_t keys, order;  // scratch blocks
+};
+constexpr int64_t padded_to_tiles(int64_t size) { return (size + sorted_tile - 1) / sorted_tile * sorted_tile; }
+/// By radix; the keys stay.
+void write_order_of_keys(LaunchList& list, const KeyOrder& order);
+
 }  // namespace rosin::kernels

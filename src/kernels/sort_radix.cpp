@@ -21,9 +21,6 @@ constexpr int words_of_tile = static_cast<int>(sorted_tile / items_of_group);
 static_assert(sorted_tile == 1 << place_bits);
 
 int bits_of(DType type) { return static_cast<int>(size_of(type)) * byte_bits; }
-/// A byte is sorted by in two steps; Bool has one bit alone.
-int steps_of_digit(DType type) { return type == DType::Bool ? 1 : 2; }
-int values_of_digit(DType type) { return 1 << steps_of_digit(type) * SortTile::digit_bits; }
 
 /// Unsigned elements of so many bits.
 DType unsigned_of(int bits) {
@@ -67,6 +64,28 @@ Term key_of(Term bits, DType type, bool descending) {
   return descending ? bits_xor(key, ones(key, type == DType::Bool ? 1 : count)) : key;
 }
 
+/// What is sorted: the elements of a sort, with its results, or keys of one line in scratch.
+struct RadixJob {
+  explicit RadixJob(const SortCall& sort)
+      : list(sort.list), size(sort.size), lines(sort.lines), bits(bits_of(sort.type)), digits(key_digits(sort.type)),
+        steps(sort.type == DType::Bool ? 1 : 2), call(&sort) {}
+  RadixJob(LaunchList& launches, const KeyOrder& order)
+      : list(launches), size(order.size), lines(1), bits(32), digits(order.digits), steps(2), keys(&order) {}
+
+  LaunchList& list;
+  int64_t size, lines;  // elements of a line, and how many there are
+  int bits, digits;     // of a key; those bytes that are sorted by, from the last one on
+  int steps;            // that a byte is sorted by in; Bool has one bit alone
+  const SortCall* call = nullptr;
+  const KeyOrder* keys = nullptr;
+
+  int values() const { return 1 << steps * SortTile::digit_bits; }
+  ScalarType index(int64_t padded) const {
+    if (call) return call->index(padded);
+    return padded > int64_t{1} << 30 ? ScalarType::int64 : ScalarType::int32;
+  }
+};
+
 /// Scratch blocks of a sort. What launches give each other: keys and places, in turns in one pair or the other.
 struct RadixScratch {
   int32_t keys[2], places[2], counts, totals;
@@ -75,10 +94,10 @@ struct RadixScratch {
 /// One launch of a sort by radix that is being written.
 class RadixKernel {
  public:
-  RadixKernel(const SortCall& call, const std::string& name, int words = words_of_tile)
-      : call_(call), tiles_(groups_for(call.size, int64_t{words} * items_of_group)),
-        padded_(tiles_ * words * items_of_group), steps_(steps_of_digit(call.type)),
-        values_(values_of_digit(call.type)), w_(name, items_of_group, call.index(padded_)), tile_(w_, words) {}
+  RadixKernel(const RadixJob& job, const std::string& name, int words = words_of_tile)
+      : job_(job), tiles_(groups_for(job.size, int64_t{words} * items_of_group)),
+        padded_(tiles_ * words * items_of_group), values_(job.values()), w_(name, items_of_group, job.index(padded_)),
+        tile_(w_, words) {}
 
   void sort_tile(std::optional<int32_t> into);
   void count(const RadixScratch& scratch, int digit);
@@ -101,16 +120,18 @@ class RadixKernel {
   void find_starts(const RadixScratch& scratch, int starts);
   void find_begins(int begins);
   void put(int k, Term at, int to_keys, int to_places);
-  void finish(int64_t groups) { call_.list.launches.push_back(w_.finish(groups)); }
+  void open_results();
+  void finish(int64_t groups) { job_.list.launches.push_back(w_.finish(groups)); }
 
-  const SortCall& call_;
+  const RadixJob& job_;
   int64_t tiles_, padded_;  // of a line: tiles, and elements in scratch
-  int steps_, values_;      // of a digit
+  int values_;              // of a digit
   KernelWriter w_;
   SortTile tile_;
   std::optional<SortLines> lines_;  // where elements or results are touched
   Term size_{};
-  int keys_ = -1, from_ = -1;  // buffers: what the digit before has left, nothing before the first
+  int keys_ = -1, from_ = -1;  // buffers: what the digit before has left; before the first, elements are read
+  int order_ = -1;             // where places go in the end, where those are no results
   Term line_{}, number_{};     // the group's line, and its tile there
   Term start_{}, begin_{};     // of the tile in its line, of the line in scratch
 };
@@ -130,7 +151,7 @@ Term RadixKernel::begin() {
 
 SortLines& RadixKernel::lines() {
   if (!lines_) {
-    lines_.emplace(w_, call_, bits_type(call_.type));
+    lines_.emplace(w_, *job_.call, bits_type(job_.call->type));
     lines_->go_to(line_);
   }
   return *lines_;
@@ -138,27 +159,36 @@ SortLines& RadixKernel::lines() {
 
 void RadixKernel::open_elements() {
   lines().open_elements();
-  size_ = w_.number(call_.size);
+  size_ = w_.number(job_.size);
+}
+
+void RadixKernel::open_results() {
+  if (job_.call) return lines().open_results();
+  order_ = w_.buffer(DType::Int32, {-1, job_.keys->order});
+  size_ = w_.number(job_.size);
 }
 
 /// Of the operand, or the largest one beyond the line's end.
 Term RadixKernel::element_key(Term place) {
-  const Term key = key_of(lines_->load(min(place, size_ - 1)), call_.type, call_.attributes.descending != 0);
-  return w_.select(place < size_, key, ones(key, bits_of(call_.type)));
+  const SortCall& call = *job_.call;
+  const Term key = key_of(lines_->load(min(place, size_ - 1)), call.type, call.attributes.descending != 0);
+  return w_.select(place < size_, key, ones(key, job_.bits));
 }
 
 void RadixKernel::open_keys(const RadixScratch& scratch, int digit) {
-  if (digit == 0) return open_elements();
+  if (digit == 0 && job_.call) return open_elements();
   const size_t side = static_cast<size_t>(digit - 1) % 2;
-  keys_ = w_.buffer(unsigned_of(bits_of(call_.type) - digit * byte_bits), {-1, scratch.keys[side]});
+  const int32_t keys = digit == 0 ? job_.keys->keys : scratch.keys[side];
+  keys_ = w_.buffer(unsigned_of(job_.bits - digit * byte_bits), {-1, keys});
+  if (digit == 0) return;
   from_ = w_.buffer(DType::Int32, {-1, scratch.places[side]});
 }
 
 /// Words together, by a digit.
 void RadixKernel::sort_words(int shift, bool spreads) {
-  for (int step = 0; step < steps_; ++step) {
+  for (int step = 0; step < job_.steps; ++step) {
     const int by = shift + step * SortTile::digit_bits;
-    if (spreads && step + 1 == steps_) tile_.sort_and_spread(by);
+    if (spreads && step + 1 == job_.steps) tile_.sort_and_spread(by);
     else tile_.sort_by(by);
   }
 }
@@ -171,7 +201,7 @@ void RadixKernel::sort_tile(std::optional<int32_t> into) {
   const Term line_start = line_ * size_;
   const int words = tile_.words();
   for (int k = 0; k < words; ++k) tile_.set(k, tile_.item() * words + k);
-  w_.loop(tile_.integer(0), tile_.integer(bits_of(call_.type)), tile_.integer(byte_bits), [&](Term shift) {
+  w_.loop(tile_.integer(0), tile_.integer(job_.bits), tile_.integer(byte_bits), [&](Term shift) {
     for (int k = 0; k < words; ++k) {
       const Term word = tile_.word(k), key = element_key(start_ + wide(word));
       const Term rest = w_.apply(Primitive::shift_right_zero, key.type, {key, w_.convert(shift, key.type)});
@@ -186,7 +216,7 @@ void RadixKernel::sort_tile(std::optional<int32_t> into) {
     if (!into) lines_->put(at, place);
     else w_.when(at < size_, [&] { w_.store(target, line_start + at, narrow(place)); });
   }
-  finish(call_.lines * tiles_);
+  finish(job_.lines * tiles_);
 }
 
 /// Whether word number apart(k) of the sorted tile is the first of its digit.
@@ -218,7 +248,7 @@ void RadixKernel::count(const RadixScratch& scratch, int digit) {
     const Term count = w_.shared_load(ends, tile_.item()) - w_.shared_load(begins, tile_.item());
     w_.store(out, (line_ * values + wide(tile_.item())) * tiles + number_, count);
   });
-  finish(call_.lines * tiles_);
+  finish(job_.lines * tiles_);
 }
 
 /// Into a shared array: where words of the group's tile go that have each value of the digit.
@@ -245,6 +275,7 @@ void RadixKernel::find_begins(int begins) {
 void RadixKernel::put(int k, Term at, int to_keys, int to_places) {
   const Term source = start_ + wide(bits_and(tile_.word(k), sorted_tile - 1));
   const Term place = from_ < 0 ? source : wide(w_.load(from_, begin() + source));
+  if (to_keys < 0 && order_ >= 0) return w_.when(at < size_, [&] { w_.store(order_, at, narrow(place)); });
   if (to_keys < 0) return lines_->put(at, place);
   const Term key = shifted_right(stored_or_own_key(source), byte_bits), to = begin() + at;
   w_.store(to_keys, to, w_.convert(key, w_.type_of_buffer(to_keys)));
@@ -252,12 +283,12 @@ void RadixKernel::put(int k, Term at, int to_keys, int to_places) {
 }
 
 void RadixKernel::move(const RadixScratch& scratch, int digit) {
-  const int left = bits_of(call_.type) - (digit + 1) * byte_bits;  // of the bits
-  const bool last = left == 0;
+  const int left = job_.bits - (digit + 1) * byte_bits;  // of the bits
+  const bool last = digit + 1 == job_.digits;
   const size_t side = static_cast<size_t>(digit) % 2;
   begin_tile();
   open_keys(scratch, digit);
-  if (last) lines().open_results();
+  if (last) open_results();
   const int to_keys = last ? -1 : w_.buffer(unsigned_of(left), {-1, scratch.keys[side]});
   const int to_places = last ? -1 : w_.buffer(DType::Int32, {-1, scratch.places[side]});
   const int starts = w_.shared(ScalarType::int32, values_), begins = w_.shared(ScalarType::int32, values_);
@@ -273,15 +304,15 @@ void RadixKernel::move(const RadixScratch& scratch, int digit) {
     const Term value = shifted_right(tile_.word(k), place_bits);
     put(k, wide(w_.shared_load(starts, value) - w_.shared_load(begins, value) + apart(k)), to_keys, to_places);
   }
-  finish(call_.lines * tiles_);
+  finish(job_.lines * tiles_);
 }
 
 /// Counts become starts in the line, beside totals of all tiles: each item takes those of one value in one line.
-void write_starts_by_items(const SortCall& call, const RadixScratch& scratch, int64_t tiles_of_line, KernelWriter& w) {
+void write_starts_by_items(const RadixJob& job, const RadixScratch& scratch, int64_t tiles_of_line, KernelWriter& w) {
   const int counts = w.buffer(DType::Int32, {-1, scratch.counts});
   const int totals = w.buffer(DType::Int32, {-1, scratch.totals});
   const Term tiles = w.number(tiles_of_line);
-  launch_each(call.list, w, call.lines * values_of_digit(call.type), [&](Term row) {
+  launch_each(job.list, w, job.lines * job.values(), [&](Term row) {
     const Term sum = w.variable(w.bits(ScalarType::int32, 0)), first = row * tiles;
     w.loop(first, first + tiles, w.index(1), [&](Term at) {
       const Term count = w.load(counts, at);
@@ -293,7 +324,7 @@ void write_starts_by_items(const SortCall& call, const RadixScratch& scratch, in
 }
 
 /// The same, each by a group.
-void write_starts_by_groups(const SortCall& call, const RadixScratch& scratch, int64_t tiles_of_line, KernelWriter& w) {
+void write_starts_by_groups(const RadixJob& job, const RadixScratch& scratch, int64_t tiles_of_line, KernelWriter& w) {
   constexpr int each = 4;  // counts of an item
   const GroupSum group_sum(w);
   const int counts = w.buffer(DType::Int32, {-1, scratch.counts});
@@ -319,16 +350,37 @@ void write_starts_by_groups(const SortCall& call, const RadixScratch& scratch, i
     w.assign(sum, sum + total);
   });
   w.when(group_sum.item() == 0, [&] { w.store(totals, group, sum); });
-  call.list.launches.push_back(w.finish(call.lines * values_of_digit(call.type)));
+  job.list.launches.push_back(w.finish(job.lines * job.values()));
 }
 
 /// By items where lines are many or have few tiles: groups would have little to add up.
-void write_starts(const SortCall& call, const RadixScratch& scratch) {
+void write_starts(const RadixJob& job, const RadixScratch& scratch) {
   constexpr int64_t few_tiles = 16;
-  const int64_t tiles = groups_for(call.size, sorted_tile);
-  KernelWriter writer("sort_starts", items_of_group, call.index(tiles * sorted_tile));
-  const auto write = tiles <= few_tiles * call.lines ? write_starts_by_items : write_starts_by_groups;
-  write(call, scratch, tiles, writer);
+  const int64_t tiles = groups_for(job.size, sorted_tile);
+  KernelWriter writer("sort_starts", items_of_group, job.index(tiles * sorted_tile));
+  const auto write = tiles <= few_tiles * job.lines ? write_starts_by_items : write_starts_by_groups;
+  write(job, scratch, tiles, writer);
+}
+
+void write_passes(const RadixJob& job) {
+  const int64_t tiles = groups_for(job.size, sorted_tile), elements = job.lines * tiles * sorted_tile;
+  const auto block = [&](bool needed, int64_t count, DType type) {
+    return needed ? job.list.scratch(count * static_cast<int64_t>(size_of(type))) : -1;
+  };
+  const auto keys_after = [&](int digit) {
+    const bool needed = job.digits > digit;
+    return block(needed, elements, needed ? unsigned_of(job.bits - digit * byte_bits) : DType::UInt8);
+  };
+  const RadixScratch scratch{
+      {keys_after(1), keys_after(2)},
+      {block(job.digits > 1, elements, DType::Int32), block(job.digits > 2, elements, DType::Int32)},
+      block(true, job.lines * job.values() * tiles, DType::Int32),
+      block(true, job.lines * job.values(), DType::Int32)};
+  for (int digit = 0; digit < job.digits; ++digit) {
+    RadixKernel(job, "sort_count").count(scratch, digit);
+    write_starts(job, scratch);
+    RadixKernel(job, "sort_move").move(scratch, digit);
+  }
 }
 
 }  // namespace
@@ -343,26 +395,12 @@ int key_digits(DType type) { return bits_of(type) / byte_bits; }
 void write_sorted_tiles(const SortCall& call, std::optional<int32_t> into) {
   const int64_t items = groups_for(std::min(call.size, sorted_tile));
   const int words = static_cast<int>(std::bit_ceil(static_cast<uint64_t>(items)));
-  RadixKernel(call, "sort_tiles", words).sort_tile(into);
+  const RadixJob job(call);
+  RadixKernel(job, "sort_tiles", words).sort_tile(into);
 }
 
-void write_sort_by_radix(const SortCall& call) {
-  const int64_t tiles = groups_for(call.size, sorted_tile), elements = call.lines * tiles * sorted_tile;
-  const int digits = key_digits(call.type), bits = bits_of(call.type);
-  const auto block = [&](bool needed, int64_t count, DType type) {
-    return needed ? call.list.scratch(count * static_cast<int64_t>(size_of(type))) : -1;
-  };
-  const int64_t values = call.lines * values_of_digit(call.type);
-  const RadixScratch scratch{{block(digits > 1, elements, unsigned_of(bits - byte_bits)),
-                              block(digits > 2, elements, unsigned_of(bits - 2 * byte_bits))},
-                             {block(digits > 1, elements, DType::Int32), block(digits > 2, elements, DType::Int32)},
-                             block(true, values * tiles, DType::Int32),
-                             block(true, values, DType::Int32)};
-  for (int digit = 0; digit < digits; ++digit) {
-    RadixKernel(call, "sort_count").count(scratch, digit);
-    write_starts(call, scratch);
-    RadixKernel(call, "sort_move").move(scratch, digit);
-  }
-}
+void write_sort_by_radix(const SortCall& call) { write_passes(RadixJob(call)); }
+
+void write_order_of_keys(LaunchList& list, const KeyOrder& order) { write_passes({list, order}); }
 
 }  // namespace rosin::kernels

@@ -58,7 +58,8 @@ std::string runner_of(const std::string& name, const std::string& items, const s
 
 std::string host_text(const std::string& text) {
   static const std::regex shared(R"(__shared__ (?:__align__\(16\) )?(\w+) (\w+)\[(\d+)\];)");
-  static const std::regex head(R"rx(extern "C" __global__ void __launch_bounds__\((\d+)(?:, \d+)?\) (\w+)\(([^)]*)\) \{)rx");
+  static const std::regex head(
+      R"rx(extern "C" __global__ void __launch_bounds__\((\d+)(?:, \d+)?\) (\w+)\(([^)]*)\) \{)rx");
   std::string runners;
   for (std::sregex_iterator at(text.begin(), text.end(), head), end; at != end; ++at) {
     const size_t begin = static_cast<size_t>(at->position());
