@@ -330,7 +330,7 @@ TEST(DeviceMemory, ARunThatFailsGivesItsArenaBack) {
   const Device device = some_device();
   const Array w = full({16, 16}, 0.1f) | device, x = full({16, 300}, 0.5f) | device;
   const auto pick = [&](int column) {
-    const Array at = Array({column}, {1}) | device;
+    const Array at = Array(std::vector<int>{column}, {1}) | device;  // no constant, which would stay there
     const auto picked = [&] { return sum(gather(tanh(matmul(w, x)), at, 1)); };
     return picked().item();
   };

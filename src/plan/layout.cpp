@@ -333,20 +333,17 @@ class LayoutMaker {
     std::vector<size_t> order(blocks.size());
     for (size_t i = 0; i < order.size(); ++i) order[i] = i;
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return blocks[a].bytes > blocks[b].bytes; });
-    std::vector<size_t> placed;  // by offset
+    std::vector<Block> placed;  // by offset
     for (size_t i : order) {
       Block& block = blocks[i];
-      size_t offset = 0;
-      for (size_t k : placed) {
-        const Block& other = blocks[k];
+      for (const Block& other : placed) {
         if (other.last < block.first || block.last < other.first) continue;
-        if (sum_of_bytes(offset, block.bytes) <= other.offset) break;
-        offset = std::max(offset, other.offset + other.bytes);
+        if (block.offset + block.bytes <= other.offset) break;  // both are far below what a size_t holds
+        block.offset = std::max(block.offset, other.offset + other.bytes);
       }
-      block.offset = offset;
-      const auto after = [&](size_t a, size_t b) { return blocks[a].offset < blocks[b].offset; };
-      placed.insert(std::upper_bound(placed.begin(), placed.end(), i, after), i);
-      layout_.arena_bytes = std::max(layout_.arena_bytes, sum_of_bytes(offset, block.bytes));
+      const auto after = [](const Block& a, const Block& b) { return a.offset < b.offset; };
+      placed.insert(std::upper_bound(placed.begin(), placed.end(), block, after), block);
+      layout_.arena_bytes = std::max(layout_.arena_bytes, sum_of_bytes(block.offset, block.bytes));
     }
   }
 

@@ -96,12 +96,14 @@ class Compiler {
     const int32_t count = fuser_.units.count();
     awaited_.assign(at(count), 0);
     std::vector<int32_t> waiting(at(count), 0);
-    for (int32_t a = 0; a < count; ++a) {
-      for (int32_t b = 0; b < count && fuser_.units.alive(a); ++b) {
-        if (a == b || !fuser_.units.alive(b) || !fuser_.units.depends(a, b)) continue;
-        ++waiting[at(a)];
-        awaited_[at(b)] = 1;
-      }
+    std::vector<std::vector<int32_t>> waiters(at(count));
+    for (int32_t u = 0; u < count; ++u) {
+      if (!fuser_.units.alive(u)) continue;
+      fuser_.units.each_dependency(u, [&](int32_t on) {
+        ++waiting[at(u)];
+        awaited_[at(on)] = 1;
+        waiters[at(on)].push_back(u);
+      });
     }
     using Entry = std::pair<int64_t, int32_t>;
     std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
@@ -113,8 +115,8 @@ class Compiler {
       const int32_t done = ready.top().second;
       ready.pop();
       order_.push_back(done);
-      for (int32_t u = 0; u < count; ++u) {
-        if (u != done && fuser_.units.alive(u) && fuser_.units.depends(u, done) && --waiting[at(u)] == 0) push(u);
+      for (const int32_t u : waiters[at(done)]) {
+        if (--waiting[at(u)] == 0) push(u);
       }
     }
   }
@@ -128,11 +130,12 @@ class Compiler {
     for (const int32_t u : order_) {
       if (fuser_.units[u].call || rank_of(u) >= comes_last || !is_short_of_elements(u)) continue;
       int32_t last = -1;  // of those that it waits for
-      for (const int32_t other : order_) {
-        if (other != u && fuser_.units.depends(u, other) && (last < 0 || place[at(other)] > place[at(last)]))
-          last = other;
-      }
-      if (last >= 0 && reads_roots_of(u, last)) ends_of_[at(u)] = last;
+      fuser_.units.each_dependency(u, [&](int32_t on) {
+        if (last < 0 || place[at(on)] > place[at(last)]) last = on;
+      });
+      if (last < 0 || !reads_roots_of(u, last)) continue;
+      ends_of_[at(u)] = last;
+      ends_.push_back(u);
     }
   }
 
@@ -170,7 +173,7 @@ class Compiler {
       if (kernel.stores.empty() && kernel.roots.empty()) return;
       step.kernel = static_cast<int32_t>(s_.kernels.size());
       add_kernel(step, std::move(kernel));
-      for (const int32_t end : order_) {
+      for (const int32_t end : ends_) {
         if (ends_of_[at(end)] == unit) add_end(step, end);
       }
     }
@@ -387,6 +390,7 @@ class Compiler {
   std::vector<char> awaited_;         // units that others depend on
   std::vector<int32_t> order_;
   std::vector<int32_t> ends_of_;  // of units: the one whose end it is, or -1
+  std::vector<int32_t> ends_;     // units that are one, in order
 };
 
 }  // namespace

@@ -33,11 +33,6 @@ std::vector<int32_t> written_by_epilogue(const Unit& call) {
 
 bool Unit::computes_again(int32_t value) const { return contains(again, value); }
 
-bool Units::test(const Bits& bits, int32_t i) {
-  const size_t word = static_cast<size_t>(i) / 64;
-  return word < bits.size() && (bits[word] >> (i % 64) & 1);
-}
-
 void Units::set(Bits& bits, int32_t i) {
   const size_t word = static_cast<size_t>(i) / 64;
   if (word >= bits.size()) bits.resize(word + 1);
@@ -52,16 +47,22 @@ void Units::unite(Bits& into, const Bits& from) {
 int32_t Units::add(bool call) {
   units_.emplace_back().call = call;
   alive_.push_back(true);
+  has_dependents_.push_back(false);
+  merged_into_.push_back(-1);
+  added_.emplace_back();
   closure_.emplace_back();
   return count() - 1;
 }
 
 void Units::add_dependency(int32_t unit, int32_t on) {
   if (unit == on || depends(unit, on)) return;
+  added_[static_cast<size_t>(unit)].push_back(on);
+  has_dependents_[static_cast<size_t>(on)] = true;
   Bits gained = closure_[static_cast<size_t>(on)];
   set(gained, on);
-  for (int32_t u = 0; u < count(); ++u) {
-    if (u == unit || depends(u, unit)) unite(closure_[static_cast<size_t>(u)], gained);
+  unite(closure_[static_cast<size_t>(unit)], gained);
+  for (int32_t u = 0; has_dependents_[static_cast<size_t>(unit)] && u < count(); ++u) {
+    if (depends(u, unit)) unite(closure_[static_cast<size_t>(u)], gained);
   }
 }
 
@@ -74,6 +75,9 @@ void Units::merge(int32_t into, int32_t from) {
   append(a.row_loads, b.row_loads);
   if (a.row_dims == 0) a.row_dims = b.row_dims;
   alive_[static_cast<size_t>(from)] = false;
+  merged_into_[static_cast<size_t>(from)] = into;
+  append(added_[static_cast<size_t>(into)], added_[static_cast<size_t>(from)]);
+  if (has_dependents_[static_cast<size_t>(from)]) has_dependents_[static_cast<size_t>(into)] = true;
   Bits gained = closure_[static_cast<size_t>(from)];
   unite(gained, closure_[static_cast<size_t>(into)]);
   closure_[static_cast<size_t>(into)] = gained;

@@ -52,6 +52,12 @@ class Units {
   bool alive(int32_t unit) const { return alive_[static_cast<size_t>(unit)]; }
 
   bool depends(int32_t unit, int32_t on) const { return test(closure_[static_cast<size_t>(unit)], on); }
+  /// f(other) for units that this one depends on, which depend on all others that it does; some more than once.
+  template <class F> void each_dependency(int32_t unit, F&& f) const {
+    for (const int32_t on : added_[static_cast<size_t>(unit)]) {
+      if (const int32_t other = survivor(on); other != unit) f(other);
+    }
+  }
   /// `unit` reads what `on` writes; whoever depends on `unit` now depends on `on` and its dependencies as well.
   void add_dependency(int32_t unit, int32_t on);
   /// Moves everything of `from` into `into`.
@@ -59,12 +65,23 @@ class Units {
 
  private:
   using Bits = std::vector<uint64_t>;
-  static bool test(const Bits& bits, int32_t i);
+  static bool test(const Bits& bits, int32_t i) {
+    const size_t word = static_cast<size_t>(i) / 64;
+    return word < bits.size() && (bits[word] >> (i % 64) & 1);
+  }
   static void set(Bits& bits, int32_t i);
   static void unite(Bits& into, const Bits& from);
 
   std::vector<Unit> units_;
+  int32_t survivor(int32_t unit) const {
+    while (!alive(unit)) unit = merged_into_[static_cast<size_t>(unit)];
+    return unit;
+  }
+
   std::vector<char> alive_;
+  std::vector<char> has_dependents_;
+  std::vector<int32_t> merged_into_;         // of those that are not alive
+  std::vector<std::vector<int32_t>> added_;  // dependencies, as they were added
   std::vector<Bits> closure_;
 };
 
