@@ -324,7 +324,7 @@ TEST(MetalText, Attention) {
 TEST(MetalText, PlacesAndDraws) {
   const Array x = numbers({50, 8}), at = cast(abs(numbers({30})) * 2, Int32);
   Rng rng(3);
-  EXPECT_GT(run_beside([&] {
+  EXPECT_GE(run_beside([&] {
               return std::vector<Array>{argsort(x),
                                         sort(x, 1),
                                         cumsum(x),
