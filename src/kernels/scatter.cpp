@@ -217,36 +217,46 @@ void write_links(const Scattering& s, int32_t counts, int32_t followers) {
   s.list.launches.back().sharing = Sharing::any;
 }
 
+// What a launch needs whose items each take the updates of one place, in one strip of the lines beside the dim.
+struct PlaceStrips {
+  PlaceStrips(const Scattering& s, KernelWriter& writer)
+      : lanes(s.dim > 0 ? s.step.strip({s.step.node, s.updates()}, s.list.device) : 1),
+        bytes(s.list.device.vector_bytes), lines(count_lines(s.step.view(s.step.node), s.dim) / lanes),
+        sizes(in_strips(writer, line_sizes(writer, s.step.view(s.step.node), s.dim), s.step.view(s.step.node).sizes[0],
+                        lanes)),
+        index_sizes(size_terms(writer, s.step.layout, s.indices())), into(writer, s.step, s.step.node),
+        updates(writer, s.step, s.updates(), s.step.value.dtype) {}
+
+  int lanes, bytes;
+  int64_t lines;
+  std::vector<Term> sizes, index_sizes;  // of the lines in strips, of the indices
+  Elements into, updates;
+};
+
 // The first update of each place adds up all of them, in their order.
 void write_linked(const Scattering& s, int32_t counts, int32_t followers) {
   KernelWriter writer = s.step.writer();
-  const View& view = s.step.view(s.step.node);
-  const int strip = s.dim > 0 ? s.step.strip({s.step.node, s.updates()}, s.list.device) : 1;
-  const int bytes = s.list.device.vector_bytes;
-  const int64_t lines = count_lines(view, s.dim) / strip, all = s.step.view(s.indices()).count();
-  const std::vector<Term> sizes = in_strips(writer, line_sizes(writer, view, s.dim), view.sizes[0], strip);
-  const std::vector<Term> index_sizes = size_terms(writer, s.step.layout, s.indices());
-  const Elements into(writer, s.step, s.step.node), updates(writer, s.step, s.updates(), s.step.value.dtype);
+  const PlaceStrips strips(s, writer);
   const Elements indices(writer, s.step, s.indices());
   const int count = writer.buffer(DType::Int32, {-1, counts}), next = writer.buffer(DType::Int32, {-1, followers});
-  const Term line_count = writer.number(lines), size = writer.number(view.sizes[s.dim]);
-  launch_each(s.list, writer, all * lines, [&](Term i) {
+  const Term line_count = writer.number(strips.lines), size = writer.number(s.step.view(s.step.node).sizes[s.dim]);
+  launch_each(s.list, writer, s.step.view(s.indices()).count() * strips.lines, [&](Term i) {
     const Term k = writer.quotient(i, line_count), links = writer.convert(writer.load(count, k), writer.index_type());
     writer.when(writer.index(0) < links, [&] {
-      const std::vector<Term> line = strip_begin(writer.coordinates(i - k * line_count, sizes), strip);
-      const Term index = writer.convert(indices.load(writer.coordinates(k, index_sizes)), writer.index_type());
+      const std::vector<Term> line = strip_begin(writer.coordinates(i - k * line_count, strips.sizes), strips.lanes);
+      const Term index = writer.convert(indices.load(writer.coordinates(k, strips.index_sizes)), writer.index_type());
       std::vector<Term> to = line;
       to[static_cast<size_t>(s.dim)] = writer.select(index < 0, index + size, index);
       std::vector<Term> sums;
-      for (const Term x : into.load_strip(to, strip, bytes)) sums.push_back(writer.variable(x));
+      for (const Term x : strips.into.load_strip(to, strips.lanes, strips.bytes)) sums.push_back(writer.variable(x));
       const Term at = writer.variable(k);
       writer.loop(links, [&](Term) {
-        const Update update(s, writer, line, index_sizes, at);
-        const std::vector<Term> more = updates.load_strip(update.at, strip, bytes);
+        const Update update(s, writer, line, strips.index_sizes, at);
+        const std::vector<Term> more = strips.updates.load_strip(update.at, strips.lanes, strips.bytes);
         for (size_t lane = 0; lane < sums.size(); ++lane) writer.assign(sums[lane], sums[lane] + more[lane]);
         writer.assign(at, writer.convert(writer.load(next, at), writer.index_type()));
       });
-      into.store_strip(to, sums, bytes);
+      strips.into.store_strip(to, sums, strips.bytes);
     });
   });
 }
@@ -309,39 +319,35 @@ void write_runs(const Scattering& s, const SortedUpdates& scratch) {
 void write_sorted(const Scattering& s, const SortedUpdates& scratch) {
   KernelWriter writer = s.step.writer();
   const DType type = s.step.value.dtype;
-  const View& view = s.step.view(s.step.node);
-  const int strip = s.dim > 0 ? s.step.strip({s.step.node, s.updates()}, s.list.device) : 1;
-  const int bytes = s.list.device.vector_bytes;
-  const int64_t lines = count_lines(view, s.dim) / strip, all = s.step.view(s.indices()).count();
-  const std::vector<Term> sizes = in_strips(writer, line_sizes(writer, view, s.dim), view.sizes[0], strip);
-  const std::vector<Term> index_sizes = size_terms(writer, s.step.layout, s.indices());
-  const Elements into(writer, s.step, s.step.node), updates(writer, s.step, s.updates(), type);
+  const PlaceStrips strips(s, writer);
   const int keys = writer.buffer(DType::UInt32, {-1, scratch.keys}),
             order = writer.buffer(DType::Int32, {-1, scratch.order}),
             runs = writer.buffer(DType::Int32, {-1, scratch.runs});
-  const Term line_count = writer.number(lines);
+  const Term line_count = writer.number(strips.lines);
   const auto wide = [&](Term x) { return writer.convert(x, writer.index_type()); };
-  launch_each(s.list, writer, all * lines, [&](Term i) {
+  launch_each(s.list, writer, s.step.view(s.indices()).count() * strips.lines, [&](Term i) {
     const Term first = writer.quotient(i, line_count), length = wide(writer.load(runs, first));
     writer.when(like(length, 0) < length, [&] {
-      const std::vector<Term> line = strip_begin(writer.coordinates(i - first * line_count, sizes), strip);
+      const std::vector<Term> line =
+          strip_begin(writer.coordinates(i - first * line_count, strips.sizes), strips.lanes);
       const auto update = [&](Term at) {
-        return Update(s, writer, line, index_sizes, wide(writer.load(order, at))).at;
+        return Update(s, writer, line, strips.index_sizes, wide(writer.load(order, at))).at;
       };
       std::vector<Term> to = line;
       to[static_cast<size_t>(s.dim)] = wide(writer.load(keys, wide(writer.load(order, first))));
-      if (!s.adds && !s.reducer) return into.copy_strip(to, updates, update(first + length - 1), strip, bytes);
+      if (!s.adds && !s.reducer)
+        return strips.into.copy_strip(to, strips.updates, update(first + length - 1), strips.lanes, strips.bytes);
       std::vector<Term> made;
-      for (const Term x : into.load_strip(to, strip, bytes)) made.push_back(writer.variable(x));
+      for (const Term x : strips.into.load_strip(to, strips.lanes, strips.bytes)) made.push_back(writer.variable(x));
       writer.loop(first, first + length, writer.index(1), [&](Term at) {
-        const std::vector<Term> more = updates.load_strip(update(at), strip, bytes);
+        const std::vector<Term> more = strips.updates.load_strip(update(at), strips.lanes, strips.bytes);
         for (size_t lane = 0; lane < made.size(); ++lane) {
           const Term both = s.adds ? made[lane] + more[lane]
                                    : writer.round(writer.combine(s.reducer->body, made[lane], more[lane]), type);
           writer.assign(made[lane], both);
         }
       });
-      into.store_strip(to, made, bytes);
+      strips.into.store_strip(to, made, strips.bytes);
     });
   });
 }
