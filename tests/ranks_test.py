@@ -54,16 +54,21 @@ def processes_with(argument):
 @unittest.skipUnless(PROGRAM.is_file(), "no build")
 class Ranks(unittest.TestCase):
     def start(self, launcher, ranks, *arguments, **more):
-        program = [str(PROGRAM), "--gtest_color=no", *arguments]
-        command = [*launcher, "-n", str(ranks), *program] if launcher else program
-        return subprocess.run(command, env=environment() | more, capture_output=True, text=True, check=False,
-                              timeout=SECONDS, cwd=ROOT)
+        """The exit status, and what the ranks have said, one after the other, and then the launcher. Each writes into
+        a file of its own, as launchers mix what they say within lines."""
+        launch = [*launcher, "-n", str(ranks)] if launcher else []
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run([*launch, "sh", "-c", 'exec "$@" >"$0/$$" 2>&1', folder, str(PROGRAM),
+                                   "--gtest_color=no", *arguments],
+                                  env=environment() | more, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                  text=True, check=False, timeout=SECONDS, cwd=ROOT)
+            said = [file.read_text(encoding="utf-8") for file in pathlib.Path(folder).iterdir()]
+        return done.returncode, "".join([*said, done.stdout])
 
     def run_as(self, launcher, ranks, *arguments, **more):
-        done = self.start(launcher, ranks, *arguments, **more)
-        said = done.stdout[-6000:] + done.stderr[-6000:]
-        self.assertEqual(done.returncode, 0, said)
-        self.assertEqual(len(re.findall(r"\[  PASSED  \] [1-9]\d* tests?", done.stdout)), ranks, said)
+        status, said = self.start(launcher, ranks, *arguments, **more)
+        self.assertEqual(status, 0, said[-12000:])
+        self.assertEqual(len(re.findall(r"\[  PASSED  \] [1-9]\d* tests?", said)), ranks, said[-12000:])
 
     def test_alone(self):
         self.run_as(None, 1)
@@ -129,20 +134,19 @@ class Ranks(unittest.TestCase):
             self.assertEqual(process.returncode, 0, said[-6000:])
 
     def test_nccl_needs_a_device(self):
-        done = self.start(None, 1, "--gtest_filter=Ranks.KnowTheirNumber", ROSIN_TEST_NCCL="1",
-                          ROSIN_CUDA_LIBRARIES="/nonexistent")
-        if "[  PASSED  ] 1 test." not in done.stdout:  # there is a real one
-            self.assertRegex(done.stdout, "initialize: NCCL joins processes that have a CUDA or AMDGPU device each; "
-                                          "CUDA is not usable: .*; AMDGPU is not usable: ")
+        _, said = self.start(None, 1, "--gtest_filter=Ranks.KnowTheirNumber", ROSIN_TEST_NCCL="1",
+                             ROSIN_CUDA_LIBRARIES="/nonexistent")
+        if "[  PASSED  ] 1 test." not in said:  # there is a real one
+            self.assertRegex(said, "initialize: NCCL joins processes that have a CUDA or AMDGPU device each; "
+                                   "CUDA is not usable: .*; AMDGPU is not usable: ")
 
     def test_what_befalls_one_rank_is_told_to_the_others(self):
         for name, passed in (("ARankIsKilled", 2), ("ARankSaysWhyItCannotGoOn", 3),
                              ("ARankThatFallsOutOfStepIsToldOfByAll", 3)):
             with self.subTest(name):
-                done = self.start(ROSIN_RUN, 3, "--gtest_also_run_disabled_tests", f"--gtest_filter=*{name}")
-                said = done.stdout + done.stderr
+                status, said = self.start(ROSIN_RUN, 3, "--gtest_also_run_disabled_tests", f"--gtest_filter=*{name}")
                 self.assertEqual(said.count("[  PASSED  ] 1 test."), passed, said)
-                self.assertEqual(done.returncode != 0, passed == 2, said)
+                self.assertEqual(status != 0, passed == 2, said)
 
     def test_a_training_that_is_killed_and_stopped_ends_with_the_same_bits(self):
         kernels = tempfile.TemporaryDirectory()
@@ -220,10 +224,10 @@ class Ranks(unittest.TestCase):
                         ROSIN_TEST_STRAIGHT="1", **more)
             self.assertIn("CUDA:0      OK, from device to device", self.said_by_ranks(
                 ROSIN_MPI_LIBRARY=str(aware), ROSIN_PREFERENCES=str(preferences), **more))
-            done = self.start(OPEN_MPI, 2, filtered, ROSIN_MPI_GPU_AWARE="1", **more)
-            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-            self.assertIn("does not take memory of CUDA devices", done.stderr)
-            self.assertIn("they are copied to the host and back (mpi-gpu-aware)", done.stderr)
+            status, said = self.start(OPEN_MPI, 2, filtered, ROSIN_MPI_GPU_AWARE="1", **more)
+            self.assertEqual(status, 0, said)
+            self.assertIn("does not take memory of CUDA devices", said)
+            self.assertIn("they are copied to the host and back (mpi-gpu-aware)", said)
 
     def said_by_ranks(self, **more):
         """What `rosin ranks` says, as two ranks of Open MPI."""
