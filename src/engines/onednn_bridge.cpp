@@ -91,18 +91,23 @@ dnnl_memory_desc_t strided(int dims_count, const dnnl_dims_t dims, dnnl_data_typ
   return desc;
 }
 
-Primitive::Primitive(const_dnnl_op_desc_t op_desc, const_dnnl_primitive_attr_t attr,
-                     const_dnnl_primitive_desc_t forward, const char* what) {
+Owned<dnnl_primitive_desc_t> described(const_dnnl_op_desc_t op_desc, const_dnnl_primitive_attr_t attr,
+                                       const_dnnl_primitive_desc_t forward, const char* what) {
   const SingleThread guard;  // oneDNN plans its inner loops for the number of threads it sees here
   dnnl_primitive_desc_t desc = nullptr;
   check(dnnl_primitive_desc_create(&desc, op_desc, attr, cpu_engine(), forward), what);
-  *this = Primitive(desc, what);
+  return owned(desc);
 }
 
-Primitive::Primitive(dnnl_primitive_desc_t desc, const char* what) : desc_(desc) {
+std::string_view engine_of(const_dnnl_primitive_desc_t desc) {
+  const char* name = nullptr;
+  return dnnl_primitive_desc_query(desc, dnnl_query_impl_info_str, 0, &name) == dnnl_success ? name : "";
+}
+
+Primitive::Primitive(Owned<dnnl_primitive_desc_t> desc, const char* what) : desc_(std::move(desc)) {
   const SingleThread guard;
   dnnl_primitive_t primitive = nullptr;
-  check(dnnl_primitive_create(&primitive, desc), what);
+  check(dnnl_primitive_create(&primitive, desc_.get()), what);
   primitive_.reset(primitive);
 }
 

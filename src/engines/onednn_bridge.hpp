@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -53,18 +54,21 @@ dnnl_memory_desc_t strided(int dims_count, const dnnl_dims_t dims, dnnl_data_typ
 /// Of a primitive with its machine code, about: measured over many shapes.
 inline constexpr size_t primitive_bytes = size_t{16} << 10;
 
+/// What oneDNN would compute and how, without code. `op_desc` is an initialised descriptor of an operation; `forward`
+/// is the hint that backward convolutions need.
+Owned<dnnl_primitive_desc_t> described(const_dnnl_op_desc_t op_desc, const_dnnl_primitive_attr_t attr,
+                                       const_dnnl_primitive_desc_t forward, const char* what);
+
+/// Which of oneDNN's engines computes it, by oneDNN's name, e.g. "brg:avx512_core".
+std::string_view engine_of(const_dnnl_primitive_desc_t desc);
+
 /// A prepared oneDNN primitive that takes its scratch memory from the caller, and how its operands lie.
 class Primitive {
  public:
   Primitive() = default;
-  /// `op_desc` is an initialised oneDNN operation descriptor; `forward` is the hint that backward convolutions need.
-  Primitive(const_dnnl_op_desc_t op_desc, const_dnnl_primitive_attr_t attr, const_dnnl_primitive_desc_t forward,
-            const char* what);
-  /// Takes over `desc`.
-  Primitive(dnnl_primitive_desc_t desc, const char* what);
+  Primitive(Owned<dnnl_primitive_desc_t> desc, const char* what);
 
   const_dnnl_primitive_t primitive() const { return primitive_.get(); }
-  const_dnnl_primitive_desc_t desc() const { return desc_.get(); }
   /// How the operand that oneDNN calls `query` (dnnl_query_weights_md, ...) lies.
   dnnl_memory_desc_t layout(dnnl_query_t query, int index = 0) const;
   size_t scratch_bytes() const;

@@ -18,6 +18,8 @@ namespace {
 
 using namespace onednn;
 
+using Description = Owned<dnnl_primitive_desc_t>;
+
 constexpr const char* what = "conv";
 constexpr size_t alignment = 64;
 constexpr int64_t most_sums = 4;  // gradients of weights that are added up: each takes as much memory as the weights
@@ -81,32 +83,32 @@ Layouts layouts_of(const ConvSpec& spec, int64_t batch, const dnnl_memory_desc_t
           image_layout(spec.spatial, batch, spec.out_channels, spec.out, type), weights};
 }
 
-Primitive forward_primitive(const ConvSpec& spec, const Layouts& l) {
+Description forward_description(const ConvSpec& spec, const Layouts& l) {
   const Window w = window_of(spec);
   dnnl_convolution_desc_t desc;
   check(dnnl_dilated_convolution_forward_desc_init(&desc, dnnl_forward_training, dnnl_convolution_direct, &l.x,
                                                    &l.weights, nullptr, &l.y, w.stride, w.dilation, w.pad_low,
                                                    w.pad_high),
         what);
-  return Primitive(&desc, attributes(false, what).get(), nullptr, what);
+  return described(&desc, attributes(false, what).get(), nullptr, what);
 }
 
-Primitive backward_data_primitive(const ConvSpec& spec, const Layouts& l, const_dnnl_primitive_desc_t hint) {
+Description backward_data_description(const ConvSpec& spec, const Layouts& l, const_dnnl_primitive_desc_t hint) {
   const Window w = window_of(spec);
   dnnl_convolution_desc_t desc;
   check(dnnl_dilated_convolution_backward_data_desc_init(&desc, dnnl_convolution_direct, &l.x, &l.weights, &l.y,
                                                          w.stride, w.dilation, w.pad_low, w.pad_high),
         what);
-  return Primitive(&desc, attributes(false, what).get(), hint, what);
+  return described(&desc, attributes(false, what).get(), hint, what);
 }
 
-Primitive backward_weights_primitive(const ConvSpec& spec, const Layouts& l, const_dnnl_primitive_desc_t hint) {
+Description backward_weights_description(const ConvSpec& spec, const Layouts& l, const_dnnl_primitive_desc_t hint) {
   const Window w = window_of(spec);
   dnnl_convolution_desc_t desc;
   check(dnnl_dilated_convolution_backward_weights_desc_init(&desc, dnnl_convolution_direct, &l.x, &l.weights, nullptr,
                                                             &l.y, w.stride, w.dilation, w.pad_low, w.pad_high),
         what);
-  return Primitive(&desc, attributes(false, what).get(), hint, what);
+  return described(&desc, attributes(false, what).get(), hint, what);
 }
 
 /// A reorder of weights between two layouts.
@@ -115,7 +117,7 @@ Primitive reorder(const dnnl_memory_desc_t& from, const dnnl_memory_desc_t& to) 
   dnnl_primitive_desc_t desc = nullptr;
   const auto attr = attributes(false, what);
   check(dnnl_reorder_primitive_desc_create(&desc, &from, cpu_engine(), &to, cpu_engine(), attr.get()), what);
-  return Primitive(desc, what);
+  return Primitive(Description(desc), what);
 }
 
 class OnednnConv final : public VendorCall {
@@ -219,10 +221,12 @@ class OnednnConv final : public VendorCall {
 
   Primitive make_primitive(int64_t batch, const dnnl_memory_desc_t& weights) const {
     const Layouts layouts = layouts_of(spec_, batch, weights);
-    if (spec_.kind == ConvKind::forward) return forward_primitive(spec_, layouts);
-    const Primitive hint = forward_primitive(spec_, layouts_of(spec_, batch, weights_layout(spec_, type_, true)));
-    if (spec_.kind == ConvKind::backward_data) return backward_data_primitive(spec_, layouts, hint.desc());
-    return backward_weights_primitive(spec_, layouts, hint.desc());
+    if (spec_.kind == ConvKind::forward) return Primitive(forward_description(spec_, layouts), what);
+    const Description hint = forward_description(spec_, layouts_of(spec_, batch, weights_layout(spec_, type_, true)));
+    if (spec_.kind == ConvKind::backward_data) {
+      return Primitive(backward_data_description(spec_, layouts, hint.get()), what);
+    }
+    return Primitive(backward_weights_description(spec_, layouts, hint.get()), what);
   }
 
   /// The workspace: packed weights (or one partial gradient per chunk), logical weights turned round, reorder's
