@@ -22,7 +22,7 @@ int main(int argc, char** argv) {
     bench::Record record;
     rosin::reset_stats();
     const double before = bench::usage().cpu_ms;
-    record.first_ms = bench::milliseconds([&] { record.losses = bench::losses(training, 1); });
+    bench::time_first(record, [&] { record.losses = bench::losses(training, 1); });
     record.ms = {record.first_ms};
     record.cpu_ms = {bench::usage().cpu_ms - before};
     record.launches = bench::launches_per_step(1);

@@ -138,6 +138,7 @@ struct Record {
   std::vector<double> ms;      // of a step, per repeat
   std::vector<double> cpu_ms;  // the same of all threads
   double first_ms = 0;         // of the first step of all
+  double planning_ms = 0;      // of that, what plans and their code took
   std::vector<double> losses;  // of the first steps, or the mean of the result
   Launches launches;
   double record_ns = 0;  // of an op, where recording is measured
@@ -161,6 +162,13 @@ void repeat(const Options& options, Record& record, Prepare&& prepare, Step&& st
   }
 }
 
+/// Times the first step of all.
+template <class Step> void time_first(Record& record, Step&& step) {
+  const int64_t before = rosin::stats().planning_ns;
+  record.first_ms = milliseconds(step);
+  record.planning_ms = 1e-6 * static_cast<double>(rosin::stats().planning_ns - before);
+}
+
 /// A function without a loss: `make` gives its result, which is compared by the mean of its absolute values.
 template <class Make> Record forward(const Options& options, Make&& make) {
   rosin::Array result;
@@ -169,7 +177,7 @@ template <class Make> Record forward(const Options& options, Make&& make) {
     rosin::eval();
   };
   Record record;
-  record.first_ms = milliseconds(step);
+  time_first(record, step);
   record.losses = {rosin::mean(rosin::abs(rosin::cast(result, rosin::Float64))).item()};
   repeat(
       options, record, [] {}, step, [] {});
@@ -182,6 +190,7 @@ inline void print(const Inputs& inputs, const Options& options, const Record& re
                       {"ms", record.ms},
                       {"cpu_ms", record.cpu_ms},
                       {"first_ms", record.first_ms},
+                      {"planning_ms", record.planning_ms},
                       {"peak_bytes", peak_bytes},
                       {"losses", record.losses},
                       {"kernels", record.launches.kernels},

@@ -21,7 +21,8 @@ def make_row(workload, threads, peer, mode, ours_ms=None, peer_ms=None, note="",
 
 def make_beginning(workload, setup, ours, first_ms=None, peak_bytes=None, note=""):
     """A row of the table of first steps and memory; `ours` is our program's record."""
-    return dict(workload=workload, peer=setup.peer, mode=setup.label(), ours_ms=ours.get("first_ms"), peer_ms=first_ms,
+    return dict(workload=workload, peer=setup.peer, mode=setup.label(), ours_ms=ours.get("first_ms"),
+                planning_ms=ours.get("planning_ms"), peer_ms=first_ms,
                 ours_bytes=ours.get("peak_bytes"), peer_bytes=peak_bytes, note=note)
 
 
@@ -177,11 +178,12 @@ def launches(run):
 
 def beginnings(run):
     """A table of first steps, and of the memory that a process takes beyond what it had before the workload."""
-    lines = [("workload", "peer", "mode", "ours, first ms", "peer, first ms", "ours, MB", "peer, MB", "")]
+    lines = [("workload", "peer", "mode", "ours, first ms", "of it plans, ms", "peer, first ms",
+              "ours, MB", "peer, MB", "")]
     for r in run.beginnings:
         megabytes = (number(r[k] and r[k] / 1e6) for k in ("ours_bytes", "peer_bytes"))
-        lines.append((r["workload"], r["peer"], r["mode"], number(r["ours_ms"]), number(r["peer_ms"]), *megabytes,
-                      r["note"]))
+        lines.append((r["workload"], r["peer"], r["mode"], number(r["ours_ms"]), number(r.get("planning_ms")), number(r["peer_ms"]),
+                      *megabytes, r["note"]))
     return markdown(lines)
 
 
@@ -212,7 +214,8 @@ def page(run):
         "A star marks the best peer of a thread count. The modes with most repeats were the fastest of the first look.",
         table(run.rows), "## First steps and memory",
         "Each on one thread in a process of its own with empty caches; memory is the most that the process held while "
-        "it did its first steps, beyond what it held before.", beginnings(run), "## Launches in a step",
+        "it did its first steps, beyond what it held before. Of plans: what recording left to do before anything ran, "
+        "with the code that was written for it.", beginnings(run), "## Launches in a step",
         launches(run)]) + "\n"
 
 

@@ -51,7 +51,7 @@ template <class Model, class Loss>
 Record train(const Options& options, const Inputs& inputs, const Model& initial, const Loss& loss) {
   Training training(initial, loss);
   Record record;
-  record.first_ms = milliseconds([&] { record.losses = losses(training, 1); });
+  time_first(record, [&] { record.losses = losses(training, 1); });
   const std::vector<double> later = losses(training, inputs.compared - 1);
   record.losses.insert(record.losses.end(), later.begin(), later.end());
   repeat(

@@ -12,6 +12,7 @@ struct Stats {
   int64_t evaluations = 0;     // runs of a plan
   int64_t structures = 0;      // structures compiled (a miss of the first level)
   int64_t layouts = 0;         // structures laid out for sizes (a miss of the second level)
+  int64_t planning_ns = 0;     // nanoseconds that plans, their layouts and their code took, on the threads that waited
   int64_t plan_hits = 0;       // evaluations that found both levels
   int64_t evicted = 0;         // plans dropped to stay inside the budget
   int64_t kernels = 0;         // fused kernels launched

@@ -399,6 +399,7 @@ plan::Sizes Evaluation::sizes() const {
 std::shared_ptr<Plan> Evaluation::plan() {
   PlanCache& cache = PlanCache::instance();
   if (std::shared_ptr<Plan> found = cache.find(structure_key_, sizes_key_)) return found;
+  const auto since = std::chrono::steady_clock::now();
   auto plan = std::make_shared<Plan>();
   plan->executor = &DeviceTable::instance().executor(device_);
   if (device_ != 0) plan->device = &DeviceTable::instance().open(device_);
@@ -414,9 +415,7 @@ std::shared_ptr<Plan> Evaluation::plan() {
   plan->structure_key = structure_key_;
   plan->sizes_key = sizes_key_;
   cache.insert(plan);
-  std::lock_guard guard(cache.lock);
-  cache.counters.structures += new_structure;
-  ++cache.counters.layouts;
+  cache.count_plan(new_structure, since);
   return plan;
 }
 

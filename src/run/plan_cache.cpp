@@ -26,6 +26,10 @@ std::atomic<int64_t> launches_at_reset{0}, allocations_at_reset{0}, given_at_res
     bytes_in_at_reset{0}, bytes_out_at_reset{0}, graph_launches_at_reset{0}, graph_updates_at_reset{0},
     loose_calls_at_reset{0};
 
+int64_t nanoseconds_since(std::chrono::steady_clock::time_point since) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - since).count();
+}
+
 int64_t bytes_of(const Key& key) { return static_cast<int64_t>(key.words.capacity() * sizeof(uint64_t)); }
 
 /// What all plans of the structure share.
@@ -74,6 +78,13 @@ void PlanCache::insert(const std::shared_ptr<Plan>& plan) {
   evict();
 }
 
+void PlanCache::count_plan(bool new_structure, std::chrono::steady_clock::time_point since) {
+  std::lock_guard guard(lock);
+  counters.structures += new_structure;
+  ++counters.layouts;
+  counters.planning_ns += nanoseconds_since(since);
+}
+
 PlanCache::StructureEntry& PlanCache::entry_of(const Plan& plan) {
   const auto [first, last] = structures_.equal_range(plan.structure_key.hash);
   for (auto at = first; at != last; ++at) {
@@ -87,9 +98,11 @@ PlanCache::StructureEntry& PlanCache::entry_of(const Plan& plan) {
 const plan::Prepared& PlanCache::prepare(Plan& plan) {
   std::lock_guard preparing(plan.preparing);
   if (plan.prepared) return *plan.prepared;
+  const auto since = std::chrono::steady_clock::now();
   plan.prepared = plan.executor->prepare(*plan.compiled, plan.layout);
   plan.ready.store(plan.prepared.get(), std::memory_order_release);
   std::lock_guard guard(lock);
+  counters.planning_ns += nanoseconds_since(since);
   if (!plan.cached) return *plan.prepared;
   const auto more = static_cast<int64_t>(plan.prepared->bytes());
   plan.bytes += more;

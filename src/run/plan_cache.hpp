@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -55,6 +56,8 @@ class PlanCache {
   /// What is compiled of the structure alone, or null.
   std::shared_ptr<plan::Compiled> find_compiled(const Key& structure);
   void insert(const std::shared_ptr<Plan>& plan);
+  /// Counts a plan that was begun at `since`.
+  void count_plan(bool new_structure, std::chrono::steady_clock::time_point since);
 
   /// The plan, ready to run; threads that ask for one that is not prepared yet wait for the first of them.
   const plan::Prepared& prepared(Plan& plan) {

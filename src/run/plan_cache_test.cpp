@@ -68,6 +68,21 @@ TEST_F(PlanCacheTest, ANewBatchSizeCompilesNothing) {
   }
 }
 
+TEST_F(PlanCacheTest, TheTimeOfPlanningIsCounted) {
+  TwoLayers model = two_layers(10);
+  reset_stats();
+  step(model, 10, 24, 0.1);
+  step(model, 10, 24, 0.1);
+  const int64_t first = stats().planning_ns;
+  EXPECT_GT(first, 0);
+  step(model, 10, 24, 0.1);
+  EXPECT_EQ(stats().planning_ns, first);
+  step(model, 10, 25, 0.1);
+  EXPECT_GT(stats().planning_ns, first);
+  reset_stats();
+  EXPECT_EQ(stats().planning_ns, 0);
+}
+
 TEST_F(PlanCacheTest, ABatchOfOneIsAnotherPatternAndRightToo) {
   TwoLayers model = two_layers(9), same_model = model;
   step(model, 9, 5, 0.1);
