@@ -34,12 +34,21 @@ template <class T> void max_backward_run(const PoolRun<T>& run) {
     const int64_t in = window * run.x_step + channel, out = window * run.channels + channel;
     const typename R::Register largest = R::load(run.y + out, mask);
     typename R::Register pending = R::load(run.dy + out, mask);
-    for (int64_t t = 0; t < run.taps; ++t) {
-      const typename R::Register value = R::load(run.x + in + run.offsets[t], mask);
-      T* dx = run.dx + in + run.offsets[t];
-      put_gradient<T>(run, dx, R::where_taken(value, largest, pending), mask);
+    const auto load = [&](int64_t t) { return R::load(run.x + in + run.offsets[t], mask); };
+    const auto put = [&](int64_t t, typename R::Register value) {
+      put_gradient<T>(run, run.dx + in + run.offsets[t], R::where_taken(value, largest, pending), mask);
       pending = R::where_left(value, largest, pending);
+    };
+    constexpr int64_t together = 4;  // so that loads need not wait for the stores of the taps before
+    int64_t t = 0;
+    for (; t + together <= run.taps; t += together) {
+      typename R::Register values[together];
+#pragma GCC unroll 4
+      for (int64_t i = 0; i < together; ++i) values[i] = load(t + i);
+#pragma GCC unroll 4
+      for (int64_t i = 0; i < together; ++i) put(t + i, values[i]);
     }
+    for (; t < run.taps; ++t) put(t, load(t));
   });
 }
 

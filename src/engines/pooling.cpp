@@ -44,12 +44,18 @@ bool are_neighbours(const PoolSpec& spec) { return spec.stride[0] == 1; }
 /// Elements that a tap reads of windows that are computed together.
 int64_t lane_elements(const PoolSpec& spec) { return spec.channels * (are_neighbours(spec) ? spec.out[0] : 1); }
 
+/// Half a wide vector is slower than a whole narrow one, but its parts are faster than parts of a narrow one.
+const TileKernels& kernels_for(int64_t bytes) {
+  const TileKernels& kernels = tile_kernels_for(bytes);
+  return bytes % kernels.vector_bytes == 0 ? kernels : tile_kernels();
+}
+
 template <class T> class Pool final : public VendorCall {
  public:
   /// `least`: the maximum of no elements.
   explicit Pool(const PoolSpec& spec, T least = std::numeric_limits<T>::lowest())
       : spec_(spec), shape_(spec), least_(least),
-        kernels_(tile_kernels_for(lane_elements(spec) * int64_t{sizeof(T)}).of<T>()) {
+        kernels_(kernels_for(lane_elements(spec) * int64_t{sizeof(T)}).of<T>()) {
     const PoolShape& s = shape_;
     const int64_t taps = s.kernel.count();
     step_ = images_per_chunk(spec.batch, s.out.count() * taps * spec.channels, 2);
