@@ -122,6 +122,12 @@ def goal(workload, best):
     return f"{number(bound)}{what}: " + ("met" if met else "missed")
 
 
+def shortfalls(run):
+    """Why goals were missed."""
+    missed = [w for w in run.workloads if goal(w, run.best(w.name)).endswith("missed")]
+    return "\n".join(f"- **{w.name}**: {w.reason or 'not looked into yet.'}" for w in missed) or "Nothing."
+
+
 def per_op(workload, ms):
     return ms * 1e6 / workload.sizes["ops"]
 
@@ -178,12 +184,12 @@ def launches(run):
 
 def beginnings(run):
     """A table of first steps, and of the memory that a process takes beyond what it had before the workload."""
-    lines = [("workload", "peer", "mode", "ours, first ms", "of it plans, ms", "peer, first ms",
-              "ours, MB", "peer, MB", "")]
+    lines = [("workload", "peer", "mode", "ours, first ms", "of it plans, ms", "peer, first ms", "ours, MB",
+              "peer, MB", "")]
     for r in run.beginnings:
         megabytes = (number(r[k] and r[k] / 1e6) for k in ("ours_bytes", "peer_bytes"))
-        lines.append((r["workload"], r["peer"], r["mode"], number(r["ours_ms"]), number(r.get("planning_ms")), number(r["peer_ms"]),
-                      *megabytes, r["note"]))
+        milliseconds = (number(r.get(k)) for k in ("ours_ms", "planning_ms", "peer_ms"))
+        lines.append((r["workload"], r["peer"], r["mode"], *milliseconds, *megabytes, r["note"]))
     return markdown(lines)
 
 
@@ -210,7 +216,9 @@ def page(run):
         "Written by the command; README.md says how a number is made. Times are medians of a step; ratio = peer / "
         "ours, above 1 we are faster. Each side stands here with its best mode and number of threads; `prime sizes` is "
         "the ratio with each size changed to the nearest prime, and its change.",
-        summary_table(run), "## Every mode",
+        summary_table(run), "## What falls short",
+        "Goals that were missed, and where the time goes by `perf record` on one thread (AMD Zen 4).", shortfalls(run),
+        "## Every mode",
         "A star marks the best peer of a thread count. The modes with most repeats were the fastest of the first look.",
         table(run.rows), "## First steps and memory",
         "Each on one thread in a process of its own with empty caches; memory is the most that the process held while "

@@ -204,6 +204,12 @@ class Rows(unittest.TestCase):
         self.assertIn("2x, 30 ns an op against 60; goal 35 ns an op: met",
                       report.summary(workloads.TABLE["C9"], best, None))
 
+    def test_a_missed_goal_has_its_reason_on_the_page(self):
+        rows = [report.make_row("C3", 1, "torch", "eager", 1.0, 3.0, repeats=3)]
+        self.assertIn("## What falls short", report.page(self.run_of(rows, "C3")))
+        self.assertEqual(report.shortfalls(self.run_of(rows, "C3")), "- **C3**: " + workloads.TABLE["C3"].reason)
+        self.assertEqual(report.shortfalls(self.run_of(self.rows(), "C4")), "Nothing.")
+
     def test_the_page_warns_of_a_busy_machine_and_shows_what_was_launched(self):
         page = report.page(self.run_of(self.rows(), "C4"))
         self.assertIn("**Warning:** other processes took 50% of this machine", page)
