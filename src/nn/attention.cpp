@@ -42,6 +42,17 @@ void check_mask(std::string_view op, const Array& mask) {
                                     to_string(mask.dtype()) + "; what is added to the logits is the bias");
 }
 
+void check_broadcast(std::string_view op, const char* name, const Array& x, const Shape& logits) {
+  if (x.is_nothing()) return;
+  const Shape shape = x.shape();
+  bool fits = shape.rank() <= logits.rank();
+  for (int d = 0; fits && d < shape.rank(); ++d) fits = shape[d] == 1 || shape[d] == logits[d];
+  if (fits) return;
+  refuse_shape(op, std::string("a ") + name + " broadcasts to (kv length, q length, heads, batch), " + to_string(logits),
+               to_string(shape),
+               "of (kv length, batch), keys that all queries of a sequence see, make reshape(x, {kv length, 1, 1, batch})");
+}
+
 /// Of queries with this many features.
 LogitForm logit_form(const AttentionOptions& options, int64_t features) {
   const double scale = options.scale != 0 ? options.scale : 1 / std::sqrt(static_cast<double>(features));
@@ -56,6 +67,9 @@ Array scores_of(std::string_view op, const Array& q, const Array& k, const Atten
                  to_string(q.shape()) + " and " + to_string(k.shape()) + " (features, length, heads, batch)",
                  "project one of them");
   }
+  const Shape logits{k.size(1), q.size(1), q.size(2), std::max(q.size(3), k.size(3))};
+  check_broadcast(op, "mask", options.mask, logits);
+  check_broadcast(op, "bias", options.bias, logits);
   return attention_weights(q, k, logit_form(options, q.size(0)));
 }
 

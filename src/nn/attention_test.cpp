@@ -217,6 +217,17 @@ TEST(Attention, RefusesWhatDoesNotFit) {
             "dot_product_attention: a mask is Bool, true where a key may be seen; got Float32; what is added to the "
             "logits is the bias");
   EXPECT_EQ(error_of([&] {
+              dot_product_attention(x, x, x, {.mask = ones({3, 2}, Bool)});
+            }),
+            "dot_product_attention: a mask broadcasts to (kv length, q length, heads, batch), (3, 3, 1, 2); got (3, 2); "
+            "of (kv length, batch), keys that all queries of a sequence see, make reshape(x, {kv length, 1, 1, batch})");
+  EXPECT_EQ(error_of([&] {
+              dot_product_attention(x, x, x, {.bias = ones({3, 3, 1, 4})});
+            }),
+            "dot_product_attention: a bias broadcasts to (kv length, q length, heads, batch), (3, 3, 1, 2); got (3, 3, "
+            "1, 4); of (kv length, batch), keys that all queries of a sequence see, make reshape(x, {kv length, 1, 1, "
+            "batch})");
+  EXPECT_EQ(error_of([&] {
               dot_product_attention(x, randn({4, 3, 2}), x);
             }),
             "dot_product_attention: queries and keys have equal features and batches; got (6, 3, 1, 2) and (4, 3, 1, "
