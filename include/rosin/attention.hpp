@@ -70,9 +70,9 @@ struct MultiHeadAttentionOptions {
   Init init = glorot_uniform;
 };
 
-/// Keys and values of the places read so far: what a model that writes one token after another keeps for each attention.
-/// Its memory grows by doubling, up to `capacity` places, so that a step costs what was read and not what may come. A
-/// value: a copy branches off. See MultiHeadAttention::next.
+/// Keys and values of the places read so far: what a model that writes one token after another keeps for each
+/// attention. Its memory grows by doubling, up to `capacity` places, so that a step costs what was read and not what
+/// may come. A value: a copy branches off. See MultiHeadAttention::next.
 struct KeyValueCache {
   Array keys;            // (features, places, batch)
   Array values;          // (features of v, places, batch)
@@ -111,8 +111,8 @@ struct ROSIN_API MultiHeadAttention {
   /// An empty cache.
   KeyValueCache cache(int64_t capacity, int64_t batch) const;
   /// The causal attention of x (in, length, batch), which follows what the cache holds, to that and to itself; puts x
-  /// into the cache. Errors: argument (the capacity is exceeded), shape (another batch than the cache's); it stays as it
-  /// was then.
+  /// into the cache. Errors: argument (the capacity is exceeded), shape (another batch than the cache's); it stays as
+  /// it was then.
   Array next(const Array& x, KeyValueCache& cache) const;
   std::string rosin_show() const;
 };

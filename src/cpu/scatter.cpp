@@ -303,8 +303,8 @@ class CombineCall final : public Call {
   CombineLoop combine_;
 };
 
-// indices and updates (inner, m, outer) -> zeros (inner, n, outer) with the updates added. Where a block is all lines of
-// an outer index, a chunk goes through its indices as they lie in memory.
+// indices and updates (inner, m, outer) -> zeros (inner, n, outer) with the updates added. Where a block is all lines
+// of an outer index, a chunk goes through its indices as they lie in memory.
 template <class T> class AddAlongCall final : public Call {
  public:
   AddAlongCall(const CallSpec& spec, int dim)
@@ -319,8 +319,7 @@ template <class T> class AddAlongCall final : public Call {
     if (out_.inner <= LineBlocks::width) {
       return add_all_lines(blocks_.blocks.first(chunk), blocks_.blocks.last(chunk), data);
     }
-    blocks_.each(chunk,
-                 [&](int64_t outer, int64_t first, int64_t count) { add_lines(outer, first, count, data); });
+    blocks_.each(chunk, [&](int64_t outer, int64_t first, int64_t count) { add_lines(outer, first, count, data); });
   }
 
  private:

@@ -17,8 +17,8 @@ constexpr int64_t block_queries = 64, block_keys = 64;
 /// Where some queries of a block see only some of its keys, so many at a time are taken: the fewer, the less is
 /// computed in vain. Whole vectors of every processor.
 constexpr int64_t edge_queries = 16;
-/// As few as a model has that writes one token after another fill no vector: vectors go along the features then. Queries
-/// and results of a block are lines, one after the other.
+/// As few as a model has that writes one token after another fill no vector: vectors go along the features then.
+/// Queries and results of a block are lines, one after the other.
 constexpr int64_t few_queries = 2;
 
 template <class T> constexpr T infinity = std::numeric_limits<T>::infinity();
@@ -315,8 +315,7 @@ void add_part(const AttentionSpec& spec, const Head<T>& head, const Part& part, 
 template <class T>
 void add_part_of_few(const AttentionSpec& spec, const Head<T>& head, const Part& part, const ForwardMemory<T>& m) {
   head.logits_of_few(part, m.queries, m.logits);
-  if (attention_kernels<T>().fold(
-          {m.logits, block_queries, part.rows(), part.keys, m.highest, m.sums, m.factors})) {
+  if (attention_kernels<T>().fold({m.logits, block_queries, part.rows(), part.keys, m.highest, m.sums, m.factors})) {
     scale_lines(m.factors, part.queries, spec.value_features, m.y);
   }
   multiply<T>({.a = head.value(part.first_key),

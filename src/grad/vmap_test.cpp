@@ -159,9 +159,17 @@ TEST(Vmap, GivesTheGradientsOfWhatBroadcastsOverLastDims) {
   };
   compare("biases", by_bias, randn({3, 6, 4}));
   compare(
-      "sums", [](const Array& x) { return sum_to(x, {3, 5}); }, cubes);
+      "sums",
+      [](const Array& x) {
+        return sum_to(x, {3, 5});
+      },
+      cubes);
   compare(
-      "sums over the middle", [](const Array& x) { return sum_to(x, {3, 1}); }, cubes);
+      "sums over the middle",
+      [](const Array& x) {
+        return sum_to(x, {3, 1});
+      },
+      cubes);
 }
 
 TEST(Vmap, StandsInAndAroundDerivatives) {

@@ -59,9 +59,10 @@ void check_broadcast(std::string_view op, const char* name, const Array& x, cons
   bool fits = shape.rank() <= logits.rank();
   for (int d = 0; fits && d < shape.rank(); ++d) fits = shape[d] == 1 || shape[d] == logits[d];
   if (fits) return;
-  refuse_shape(op, std::string("a ") + name + " broadcasts to (kv length, q length, heads, batch), " + to_string(logits),
-               to_string(shape),
-               "of (kv length, batch), keys that all queries of a sequence see, make reshape(x, {kv length, 1, 1, batch})");
+  refuse_shape(
+      op, std::string("a ") + name + " broadcasts to (kv length, q length, heads, batch), " + to_string(logits),
+      to_string(shape),
+      "of (kv length, batch), keys that all queries of a sequence see, make reshape(x, {kv length, 1, 1, batch})");
 }
 
 /// Of queries with this many features.

@@ -192,7 +192,9 @@ TEST(MultiHeadAttention, MemoryOfACacheGrowsWithWhatItHolds) {
   EXPECT_TRUE(allclose(concat(steps, 1), whole, {.rtol = 1e-4, .atol = 1e-5}));
   KeyValueCache again = branch;
   EXPECT_TRUE(allclose(layer.next(slice(x, 1, 70, 72), again), slice(whole, 1, 70, 72), {.rtol = 1e-4, .atol = 1e-5}));
-  EXPECT_EQ(error_of([&] { layer.next(randn({16, 1, 3}), again); }),
+  EXPECT_EQ(error_of([&] {
+              layer.next(randn({16, 1, 3}), again);
+            }),
             "MultiHeadAttention::next: x has as many sequences as the cache; got 3 and 2; make a cache for them with "
             "cache(capacity, batch)");
   EXPECT_EQ(again.length, 72);
@@ -242,11 +244,12 @@ TEST(Attention, RefusesWhatDoesNotFit) {
             }),
             "dot_product_attention: a mask is Bool, true where a key may be seen; got Float32; what is added to the "
             "logits is the bias");
-  EXPECT_EQ(error_of([&] {
-              dot_product_attention(x, x, x, {.mask = ones({3, 2}, Bool)});
-            }),
-            "dot_product_attention: a mask broadcasts to (kv length, q length, heads, batch), (3, 3, 1, 2); got (3, 2); "
-            "of (kv length, batch), keys that all queries of a sequence see, make reshape(x, {kv length, 1, 1, batch})");
+  EXPECT_EQ(
+      error_of([&] {
+        dot_product_attention(x, x, x, {.mask = ones({3, 2}, Bool)});
+      }),
+      "dot_product_attention: a mask broadcasts to (kv length, q length, heads, batch), (3, 3, 1, 2); got (3, 2); "
+      "of (kv length, batch), keys that all queries of a sequence see, make reshape(x, {kv length, 1, 1, batch})");
   EXPECT_EQ(error_of([&] {
               dot_product_attention(x, x, x, {.bias = ones({3, 3, 1, 4})});
             }),
