@@ -1,5 +1,4 @@
-// says: rosin: the function given to gradient must take as many arguments as gradient is given behind it, each as a
-// constant: const Model& or const auto&
+// says: must take as many arguments as gradient is given behind it, each as a constant: const Model& or const auto&
 #include <rosin/dense.hpp>
 #include <rosin/grad.hpp>
 #include <rosin/reduce.hpp>
