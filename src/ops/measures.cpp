@@ -8,7 +8,6 @@
 #include <rosin/linalg.hpp>
 #include <rosin/matmul.hpp>
 #include <rosin/movement.hpp>
-#include <rosin/rearrange.hpp>
 
 #include "graph/context.hpp"
 #include "graph/op.hpp"
@@ -78,11 +77,7 @@ Array cdist(const Array& a, const Array& b, double p) {
     refuse(ErrorKind::shape, "cdist", "columns of both have as many elements",
            to_string(a.shape()) + " and " + to_string(b.shape()), "they are (features, n, batch...)");
   }
-  // Sums over the last dim: neighbours are distances, of which there are many, and not features, which may be few.
-  const auto features_last = [](const Array& x) { return movedim(x, 0, x.rank() - 1); };
-  const Array differences = features_last(unsqueeze(a, 2)) - features_last(unsqueeze(b, 1));
-  const int last = differences.rank() - 1;
-  return squeeze(linalg::vector_norm(differences, p, last), last);
+  return squeeze(linalg::vector_norm(unsqueeze(a, 2) - unsqueeze(b, 1), p, 0), 0);
 }
 
 Array cov(const Array& x, int64_t correction) { return narrow(covariance("cov", x, correction), x); }
