@@ -70,12 +70,14 @@ struct MultiHeadAttentionOptions {
   Init init = glorot_uniform;
 };
 
-/// Keys and values of the places read so far, in memory for `capacity` of them: what a model that writes one token
-/// after another keeps for each attention. A value: a copy branches off. See MultiHeadAttention::next.
+/// Keys and values of the places read so far: what a model that writes one token after another keeps for each
+/// attention. Its memory grows by doubling, up to `capacity` places, so that a step costs what was read and not what
+/// may come. A value: a copy branches off. See MultiHeadAttention::next.
 struct KeyValueCache {
-  Array keys;          // (features, capacity, batch)
-  Array values;        // (features of v, capacity, batch)
-  int64_t length = 0;  // places that are filled
+  Array keys;            // (features, places, batch)
+  Array values;          // (features of v, places, batch)
+  int64_t length = 0;    // places that are filled
+  int64_t capacity = 0;  // places at most; 0: those that there is memory for
 };
 
 /// out_proj(attention of q_proj(q), k_proj(k), v_proj(v)). Source: Flux.MultiHeadAttention.
@@ -109,7 +111,8 @@ struct ROSIN_API MultiHeadAttention {
   /// An empty cache.
   KeyValueCache cache(int64_t capacity, int64_t batch) const;
   /// The causal attention of x (in, length, batch), which follows what the cache holds, to that and to itself; puts x
-  /// into the cache. Error (argument): the capacity is exceeded.
+  /// into the cache. Errors: argument (the capacity is exceeded), shape (another batch than the cache's); it stays as
+  /// it was then.
   Array next(const Array& x, KeyValueCache& cache) const;
   std::string rosin_show() const;
 };

@@ -82,9 +82,32 @@ template <class Value> Array loss_of(const Value& value) {
   else return std::get<0>(value);
 }
 
+template <class Value>
+concept GivesLoss = std::is_convertible_v<const Value&, Array> || requires(const Value& value) {
+  { std::get<0>(value) } -> std::convertible_to<Array>;
+};
+
+/// Says what a function is not, that was given to `gradient` and cannot be differentiated.
+template <class F, class... Argument> consteval bool check_function() {
+  static_assert(
+      std::is_invocable_v<F&, const ArgumentOf<Argument>&...>,
+      "rosin: the function given to gradient must take as many arguments as gradient is given behind it, each "
+      "as a constant: const Model& or const auto&");
+  if constexpr (std::is_invocable_v<F&, const ArgumentOf<Argument>&...>) {
+    using Value = std::invoke_result_t<F&, const ArgumentOf<Argument>&...>;
+    static_assert(!std::is_void_v<Value>, "rosin: the function given to gradient must return the loss");
+    if constexpr (!std::is_void_v<Value>) {
+      static_assert(GivesLoss<std::remove_cvref_t<Value>>,
+                    "rosin: the function given to gradient must return an Array, or a tuple that begins with one");
+    }
+  }
+  return true;
+}
+
 template <class F, class... Argument, size_t... i>
 auto withgradient_of(F& f, std::index_sequence<i...>, Argument&... argument) {
   static_assert((check_parts<ArgumentOf<Argument>>() && ...));
+  static_assert(check_function<F, Argument...>());
   detail::GradientCall call;
   std::tuple<ArgumentOf<Argument>...> copies{argument_of(argument)...};
   (call.open(std::get<i>(copies)), ...);

@@ -34,7 +34,8 @@ template <class S> struct RecurrentResult {
 /// How a sequence is gone through. Beyond the length of its sequence an output is 0 and the state stays (as of packed
 /// sequences in PyTorch); in `reverse` the last step comes first, and outputs stay at the place of their input.
 struct SequenceOptions {
-  Array lengths = {};  // (batch) integers in [0, steps], on any device; or nothing: all steps
+  // (batch) integers, on any device; or nothing: all steps. Those outside of [0, steps] count as the nearer end.
+  Array lengths = {};
   bool reverse = false;
 };
 

@@ -166,7 +166,8 @@ struct ROSIN_API NAdam {
   Array apply(Moments& state, const Array& x, const Array& g) const;
 };
 
-/// Adam with the largest v so far, without bias correction: w = max(w, v); d = eta*m/(sqrt(w) + epsilon).
+/// Adam with the largest v so far, without bias correction: w = max(w, v); d = eta*m/(sqrt(w) + epsilon). m, v and w
+/// begin as epsilon.
 struct ROSIN_API AMSGrad {
   double eta = 0.001;
   std::array<double, 2> beta = {0.9, 0.999};
@@ -181,7 +182,7 @@ struct ROSIN_API AMSGrad {
   Array apply(State& state, const Array& x, const Array& g) const;
 };
 
-/// a = a + g^2; d = g*eta/(sqrt(a) + epsilon).
+/// a = a + g^2, which begins as epsilon; d = g*eta/(sqrt(a) + epsilon). (torch.optim.Adagrad begins with 0.)
 struct ROSIN_API AdaGrad {
   double eta = 0.1;
   double epsilon = 1e-8;

@@ -9,8 +9,10 @@
 #include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/error.hpp>
+#include <rosin/grad.hpp>
 #include <rosin/index.hpp>
 #include <rosin/movement.hpp>
+#include <rosin/reduce.hpp>
 #include <rosin/stats.hpp>
 
 namespace rosin {
@@ -171,6 +173,37 @@ TEST(RowMoves, ElementsAreTakenAlongADim) {
   }
 }
 
+/// Zeros (inner, size, outer) with w (inner, taken, outer) added where indices say.
+std::vector<double> added_along(const AlongCase& c, const std::vector<double>& w, const std::vector<int32_t>& at) {
+  std::vector<double> sums(static_cast<size_t>(c.inner * c.size * c.outer));
+  size_t next = 0;
+  for (int64_t o = 0; o < c.outer; ++o) {
+    for (int64_t k = 0; k < c.taken; ++k) {
+      for (int64_t i = 0; i < c.inner; ++i, ++next) {
+        const int64_t row = static_cast<int64_t>(row_of(at[next], c.size));
+        sums[static_cast<size_t>((o * c.size + row) * c.inner + i)] += w[next];
+      }
+    }
+  }
+  return sums;
+}
+
+TEST(RowMoves, GradientsOfTakenElementsAreAddedAlongADim) {
+  for (const AlongCase& c : along_cases) {
+    const int64_t count = c.inner * c.taken * c.outer;
+    const auto weights = drawn(count, 4);
+    const auto at = places(count, c.size);
+    const auto wanted = added_along(c, weights, at);
+    const Array indices = reshape(Array(at, {count}), {c.inner, c.taken, c.outer});
+    for (const DType type : {Float16, BFloat16, Float32, Float64}) {
+      const Array w = cast(reshape(Array(weights, {count}), indices.shape()), type);
+      const auto loss = [&](const Array& x) { return sum(cast(take_along(x, indices, 1) * w, Float32)); };
+      const Array slope = gradient(loss, zeros({c.inner, c.size, c.outer}, type));
+      EXPECT_EQ(slope.to_vector<double>(), wanted) << to_string(type) << ' ' << c.inner << ' ' << c.size;
+    }
+  }
+}
+
 TEST(RowMoves, APlaceOutsideOfALineIsRefused) {
   for (const int32_t place : {100, -101, 1 << 30, -(1 << 30)}) {
     std::vector<int32_t> at = places(6000, 100);
@@ -179,6 +212,11 @@ TEST(RowMoves, APlaceOutsideOfALineIsRefused) {
     EXPECT_THROW(eval(gather(lines, Array(at, {6000}), 0)), Error) << place;
     EXPECT_THROW(eval(take_along(lines, Array(at, {300, 20}), 0)), Error) << place;
     EXPECT_THROW(eval(take_along(columns, Array(at, {20, 300}), 1)), Error) << place;
+    const auto slope = [&](const Array& x, const Shape& shape, int dim) {
+      return gradient([&](const Array& v) { return sum(square(take_along(v, Array(at, shape), dim))); }, x);
+    };
+    EXPECT_THROW(eval(slope(lines, {300, 20}, 0)), Error) << place;
+    EXPECT_THROW(eval(slope(columns, {20, 300}, 1)), Error) << place;
   }
 }
 

@@ -303,7 +303,8 @@ class CombineCall final : public Call {
   CombineLoop combine_;
 };
 
-// indices and updates (inner, m, outer) -> zeros (inner, n, outer) with the updates added.
+// indices and updates (inner, m, outer) -> zeros (inner, n, outer) with the updates added. Where a block is all lines
+// of an outer index, a chunk goes through its indices as they lie in memory.
 template <class T> class AddAlongCall final : public Call {
  public:
   AddAlongCall(const CallSpec& spec, int dim)
@@ -315,27 +316,57 @@ template <class T> class AddAlongCall final : public Call {
   size_t scratch_bytes() const override { return scratch_; }
 
   void run(int64_t chunk, const CallData& data) override {
-    const Integers indices(data.operands[0], index_type_);
-    const T* updates = static_cast<const T*>(data.operands[1]);
-    Computed<T>* out = sums<T>(data);
-    blocks_.each(chunk, [&](int64_t outer, int64_t first, int64_t count) {
-      const int64_t start = outer * out_.size * out_.inner + first;
-      for (int64_t j = 0; j < out_.size; ++j) std::fill_n(out + start + j * out_.inner, count, Computed<T>{});
-      for (int64_t k = 0; k < indices_; ++k) {
-        const int64_t from = (outer * indices_ + k) * out_.inner + first;
-        each_few_places(indices, op_, from, from + count, out_.size,
-                        [&](const int64_t* places, int64_t at, int64_t some) {
-                          for (int64_t i = 0; i < some; ++i) {
-                            Computed<T>& sum = out[start + places[i] * out_.inner + at - from + i];
-                            sum = plus(sum, static_cast<Computed<T>>(updates[at + i]));
-                          }
-                        });
-      }
-      for (int64_t j = 0; j < out_.size; ++j) round_row<T>(data, start + j * out_.inner, count);
-    });
+    if (out_.inner <= LineBlocks::width) {
+      return add_all_lines(blocks_.blocks.first(chunk), blocks_.blocks.last(chunk), data);
+    }
+    blocks_.each(chunk, [&](int64_t outer, int64_t first, int64_t count) { add_lines(outer, first, count, data); });
   }
 
  private:
+  /// Of outer indices [first, last).
+  void add_all_lines(int64_t first, int64_t last, const CallData& data) const {
+    const T* updates = static_cast<const T*>(data.operands[1]);
+    Computed<T>* const out = sums<T>(data);
+    const int64_t elements = out_.size * out_.inner, some_updates = indices_ * out_.inner;
+    std::fill_n(out + first * elements, (last - first) * elements, Computed<T>{});
+    Computed<T>* lines = out + first * elements;
+    int64_t end = (first + 1) * some_updates, line = 0;
+    const auto add = [&](const int64_t* places, int64_t at, int64_t count) {
+      for (int64_t i = 0; i < count; ++i) {
+        if (at + i == end) {
+          lines += elements;
+          end += some_updates;
+        }
+        Computed<T>& sum = lines[places[i] * out_.inner + line];
+        sum = plus(sum, static_cast<Computed<T>>(updates[at + i]));
+        if (++line == out_.inner) line = 0;
+      }
+    };
+    const Integers indices(data.operands[0], index_type_);
+    each_few_places(indices, op_, first * some_updates, last * some_updates, out_.size, add);
+    round_row<T>(data, first * elements, (last - first) * elements);
+  }
+
+  /// Of `count` lines from `first` on.
+  void add_lines(int64_t outer, int64_t first, int64_t count, const CallData& data) const {
+    const Integers indices(data.operands[0], index_type_);
+    const T* updates = static_cast<const T*>(data.operands[1]);
+    Computed<T>* const out = sums<T>(data);
+    const int64_t start = outer * out_.size * out_.inner + first;
+    for (int64_t j = 0; j < out_.size; ++j) std::fill_n(out + start + j * out_.inner, count, Computed<T>{});
+    for (int64_t k = 0; k < indices_; ++k) {
+      const int64_t from = (outer * indices_ + k) * out_.inner + first;
+      const auto add = [&](const int64_t* places, int64_t at, int64_t some) {
+        for (int64_t i = 0; i < some; ++i) {
+          Computed<T>& sum = out[start + places[i] * out_.inner + at - from + i];
+          sum = plus(sum, static_cast<Computed<T>>(updates[at + i]));
+        }
+      };
+      each_few_places(indices, op_, from, from + count, out_.size, add);
+    }
+    for (int64_t j = 0; j < out_.size; ++j) round_row<T>(data, start + j * out_.inner, count);
+  }
+
   std::string_view op_;
   DType index_type_;
   Lines out_;

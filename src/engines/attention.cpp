@@ -17,6 +17,9 @@ constexpr int64_t block_queries = 64, block_keys = 64;
 /// Where some queries of a block see only some of its keys, so many at a time are taken: the fewer, the less is
 /// computed in vain. Whole vectors of every processor.
 constexpr int64_t edge_queries = 16;
+/// As few as a model has that writes one token after another fill no vector: vectors go along the features then.
+/// Queries and results of a block are lines, one after the other.
+constexpr int64_t few_queries = 2;
 
 template <class T> constexpr T infinity = std::numeric_limits<T>::infinity();
 
@@ -167,6 +170,14 @@ template <class T> class Head {
     gather_rows(from, place, out, block_queries, count, features);
   }
 
+  /// The same as lines.
+  void copy_queries(int64_t first, int64_t count, T* out) const {
+    for (int64_t i = 0; i < count; ++i) {
+      const T* const from = query(first + i);
+      for (int64_t f = 0; f < spec_.features; ++f) *out++ = from[f] * static_cast<T>(spec_.scale);
+    }
+  }
+
   /// Of gathered queries with keys, without those that a query may not see.
   void logits(const Part& part, const T* queries, T* out) const {
     multiply<T>({.a = queries + part.row,
@@ -180,13 +191,24 @@ template <class T> class Head {
                  .columns = part.keys,
                  .inner = spec_.features,
                  .accumulate = false});
-    T* s = out + part.row;
-    if (in_.bias) add_bias(part, s);
-    if (in_.mask) leave_out(part, s);
-    for (int64_t row = 0; row < part.queries; ++row) {
-      const int64_t seen = std::max<int64_t>(seen_by(part.first_query + row) - part.first_key, 0);
-      for (int64_t key = seen; key < part.keys; ++key) s[row + key * block_queries] = -infinity<T>;
-    }
+    finish_logits(part, out + part.row);
+  }
+
+  /// Of lines of queries, which are all of the part; 0 in what fills up a vector.
+  void logits_of_few(const Part& part, const T* lines, T* out) const {
+    for (int64_t key = 0; key < part.keys; ++key) std::fill_n(out + key * block_queries, edge_queries, T{0});
+    DotProduct<T> dots;
+    dots.a = lines;
+    dots.a_row = spec_.features;
+    dots.b = key(part.first_key);
+    dots.b_column = spec_.k.place;
+    dots.c = out;
+    dots.c_column = block_queries;
+    dots.rows = part.queries;
+    dots.columns = part.keys;
+    dots.steps = spec_.features;
+    tile_kernels().template of<T>().dots(dots);
+    finish_logits(part, out);
   }
 
   /// 0 for weights that are dropped, else what the others are multiplied by.
@@ -202,6 +224,15 @@ template <class T> class Head {
   }
 
  private:
+  void finish_logits(const Part& part, T* s) const {
+    if (in_.bias) add_bias(part, s);
+    if (in_.mask) leave_out(part, s);
+    for (int64_t row = 0; row < part.queries; ++row) {
+      const int64_t seen = std::max<int64_t>(seen_by(part.first_query + row) - part.first_key, 0);
+      for (int64_t key = seen; key < part.keys; ++key) s[row + key * block_queries] = -infinity<T>;
+    }
+  }
+
   int64_t at(const LogitStrides& strides, const Part& part) const {
     return part.first_key * strides.key + part.first_query * strides.query + place_.head * strides.head +
            place_.item * strides.item;
@@ -240,6 +271,12 @@ template <class T> struct ForwardMemory {
         numbers(spec.kept < 1 ? scratch.numbers<float>(block_keys) : nullptr) {}
 };
 
+template <class T> void scale_lines(const T* factors, int64_t lines, int64_t length, T* y) {
+  for (int64_t line = 0; line < lines; ++line) {
+    for (int64_t i = 0; i < length; ++i) *y++ *= factors[line];
+  }
+}
+
 template <class T> void scale_rows(const T* factors, int64_t rows, int64_t columns, T* y) {
   for (int64_t column = 0; column < columns; ++column, y += block_queries) {
     for (int64_t row = 0; row < rows; ++row) y[row] *= factors[row];
@@ -274,21 +311,59 @@ void add_part(const AttentionSpec& spec, const Head<T>& head, const Part& part, 
                .inner = part.keys});
 }
 
+/// The same for few queries, all of a block, and none dropped: queries and y are lines.
+template <class T>
+void add_part_of_few(const AttentionSpec& spec, const Head<T>& head, const Part& part, const ForwardMemory<T>& m) {
+  head.logits_of_few(part, m.queries, m.logits);
+  if (attention_kernels<T>().fold({m.logits, block_queries, part.rows(), part.keys, m.highest, m.sums, m.factors})) {
+    scale_lines(m.factors, part.queries, spec.value_features, m.y);
+  }
+  multiply<T>({.a = head.value(part.first_key),
+               .a_inner = spec.v.place,
+               .b = m.logits,
+               .b_inner = block_queries,
+               .b_column = 1,
+               .c = m.y,
+               .c_column = spec.value_features,
+               .rows = spec.value_features,
+               .columns = part.queries,
+               .inner = part.keys});
+}
+
+template <class T>
+void attend_few(const AttentionSpec& spec, const Head<T>& head, int64_t first, int64_t queries, T* y, int64_t step,
+                const ForwardMemory<T>& m) {
+  head.copy_queries(first, queries, m.queries);
+  head.each_part(first, queries, [&](const Part& part) { add_part_of_few(spec, head, part, m); });
+  for (int64_t row = 0; row < queries; ++row) m.factors[row] = T{1} / m.sums[row];
+  scale_lines(m.factors, queries, spec.value_features, m.y);
+  for (int64_t row = 0; row < queries; ++row) {
+    std::copy_n(m.y + row * spec.value_features, spec.value_features, y + row * step);
+  }
+}
+
+template <class T>
+void attend_many(const AttentionSpec& spec, const Head<T>& head, int64_t first, int64_t queries, T* y, int64_t step,
+                 const ForwardMemory<T>& m) {
+  head.gather_queries(first, queries, m.queries);
+  head.each_part(first, queries, [&](const Part& part) { add_part(spec, head, part, m); });
+  for (int64_t row = 0; row < queries; ++row) m.factors[row] = T{1} / m.sums[row];
+  scale_rows(m.factors, queries, spec.value_features, m.y);
+  gather_rows(m.y, block_queries, y, step, spec.value_features, queries);
+}
+
 template <class T>
 void attend(const AttentionSpec& spec, const AttentionBuffers<T>& in, const AttentionResults<T>& out,
             const Place& place, int64_t first, const ForwardMemory<T>& m) {
   const Head<T> head(spec, in, place);
   const int64_t queries = std::min(block_queries, spec.queries - first);
-  head.gather_queries(first, queries, m.queries);
   std::fill_n(m.y, spec.value_features * block_queries, T{0});
   std::fill_n(m.sums, block_queries, T{0});
   std::fill_n(m.highest, block_queries, -infinity<T>);
-  head.each_part(first, queries, [&](const Part& part) { add_part(spec, head, part, m); });
-  for (int64_t row = 0; row < queries; ++row) m.factors[row] = T{1} / m.sums[row];
-  scale_rows(m.factors, queries, spec.value_features, m.y);
   const int64_t step = spec.heads * spec.value_features, line = first + spec.queries * place.item;
-  gather_rows(m.y, block_queries, out.y + place.head * spec.value_features + line * step, step, spec.value_features,
-              queries);
+  T* const y = out.y + place.head * spec.value_features + line * step;
+  const bool few = queries <= few_queries && spec.kept == 1;
+  (few ? attend_few<T> : attend_many<T>)(spec, head, first, queries, y, step, m);
   if (!out.state) return;
   T* state = out.state + first + spec.queries * (place.head + spec.heads * place.item);
   for (int64_t row = 0; row < queries; ++row) state[row] = m.highest[row] + std::log(m.sums[row]);

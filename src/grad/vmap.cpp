@@ -116,11 +116,12 @@ Array along_dims(const Node& node, const Operands& in, int64_t n) {
   return recorded(node, all_mapped(in, n), with_count(node, n));
 }
 
-/// A reduction over all dims is 0-d; over all but the new one it keeps them.
+/// A reduction may leave out its last dims (all of them: it is 0-d); before the new one they stay, with size 1.
 Array reduction(const Node& node, const Operands& in, int64_t n) {
   const int rank = in[0].value.rank() - 1;
   if (node.rank == rank) return along_dims(node, in, n);
-  Sizes kept(static_cast<size_t>(rank), 1);
+  Sizes kept(node.sizes, node.sizes + node.rank);
+  kept.resize(static_cast<size_t>(rank), 1);
   kept.push_back(n);
   return reshape(recorded(node, {in[0].value}, kept), with_count(node, n));
 }

@@ -142,6 +142,36 @@ TEST(Vmap, GivesTheGradientsOfEachObservation) {
   compare("weights", by_weight(1), images, labels);
 }
 
+// Of a bias, which all columns of an observation share, and of what else broadcasts over its last dims.
+TEST(Vmap, GivesTheGradientsOfWhatBroadcastsOverLastDims) {
+  seed(5);
+  const Array cubes = randn({3, 5, 7, 4}), b = randn({3}), matrix = randn({3, 5}), middle = randn({1, 5});
+  for (const Array& shared : {b, matrix, middle}) {
+    const auto slope = [&](const Array& x) {
+      return gradient([&](const Array& added) { return sum(square(x + added)); }, shared);
+    };
+    compare(to_string(shared.shape()).c_str(), slope, cubes);
+  }
+  const Chain model(Dense(3, 6, tanh), Dense(6, 2));
+  const auto by_bias = [&](const Array& x) {
+    const Chain g = gradient([&](const Chain& m) { return sum(square(m(x))); }, model);
+    return concat({g[0].get_if<Dense>()->bias, g[1].get_if<Dense>()->bias}, 0);
+  };
+  compare("biases", by_bias, randn({3, 6, 4}));
+  compare(
+      "sums",
+      [](const Array& x) {
+        return sum_to(x, {3, 5});
+      },
+      cubes);
+  compare(
+      "sums over the middle",
+      [](const Array& x) {
+        return sum_to(x, {3, 1});
+      },
+      cubes);
+}
+
 TEST(Vmap, StandsInAndAroundDerivatives) {
   seed(4);
   const Array x = randn({3, 5}), v = randn({3, 5}), w = randn({3, 3});

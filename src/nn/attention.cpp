@@ -24,6 +24,17 @@
 namespace rosin {
 namespace {
 
+/// Places of a cache that there is memory for in the beginning.
+constexpr int64_t first_places = 64;
+
+/// x (features, places, batch) with memory for so many places.
+Array with_room(const Array& x, int64_t length, int64_t capacity) {
+  int64_t places = std::max(x.size(1), first_places);
+  while (places < length) places *= 2;
+  places = std::min(places, capacity);
+  return places > x.size(1) ? pad(x, 1, 0, places - x.size(1)) : x;
+}
+
 [[noreturn]] void refuse_shape(std::string_view op, const std::string& rule, const std::string& got,
                                std::string_view cure) {
   throw Error(ErrorKind::shape, std::string(op) + ": " + rule + "; got " + got + "; " + std::string(cure));
@@ -42,6 +53,18 @@ void check_mask(std::string_view op, const Array& mask) {
                                     to_string(mask.dtype()) + "; what is added to the logits is the bias");
 }
 
+void check_broadcast(std::string_view op, const char* name, const Array& x, const Shape& logits) {
+  if (x.is_nothing()) return;
+  const Shape shape = x.shape();
+  bool fits = shape.rank() <= logits.rank();
+  for (int d = 0; fits && d < shape.rank(); ++d) fits = shape[d] == 1 || shape[d] == logits[d];
+  if (fits) return;
+  refuse_shape(
+      op, std::string("a ") + name + " broadcasts to (kv length, q length, heads, batch), " + to_string(logits),
+      to_string(shape),
+      "of (kv length, batch), keys that all queries of a sequence see, make reshape(x, {kv length, 1, 1, batch})");
+}
+
 /// Of queries with this many features.
 LogitForm logit_form(const AttentionOptions& options, int64_t features) {
   const double scale = options.scale != 0 ? options.scale : 1 / std::sqrt(static_cast<double>(features));
@@ -56,6 +79,9 @@ Array scores_of(std::string_view op, const Array& q, const Array& k, const Atten
                  to_string(q.shape()) + " and " + to_string(k.shape()) + " (features, length, heads, batch)",
                  "project one of them");
   }
+  const Shape logits{k.size(1), q.size(1), q.size(2), std::max(q.size(3), k.size(3))};
+  check_broadcast(op, "mask", options.mask, logits);
+  check_broadcast(op, "bias", options.bias, logits);
   return attention_weights(q, k, logit_form(options, q.size(0)));
 }
 
@@ -186,26 +212,38 @@ AttentionResult MultiHeadAttention::attend(const Array& q, const Array& k, const
 KeyValueCache MultiHeadAttention::cache(int64_t capacity, int64_t batch) const {
   const DeviceScope scope(*q_proj.weight.node());
   const DType type = q_proj.weight.dtype();
-  return {zeros({features_out(k_proj), capacity, batch}, type), zeros({features_out(v_proj), capacity, batch}, type)};
+  const int64_t places = std::min(capacity, first_places);
+  return {zeros({features_out(k_proj), places, batch}, type), zeros({features_out(v_proj), places, batch}, type), 0,
+          capacity};
 }
 
 Array MultiHeadAttention::next(const Array& x, KeyValueCache& cache) const {
   return located(*this, [&] {
-    const int64_t capacity = cache.keys.is_nothing() ? 0 : cache.keys.size(1), added = x.rank() == 3 ? x.size(1) : 0;
-    if (x.rank() != 3 || cache.length + added > capacity) {
+    const int64_t memory = cache.keys.is_nothing() ? 0 : cache.keys.size(1), added = x.rank() == 3 ? x.size(1) : 0;
+    const int64_t capacity = cache.capacity > 0 ? cache.capacity : memory, length = cache.length + added;
+    if (x.rank() != 3 || length > capacity) {
       throw Error(ErrorKind::argument,
                   "MultiHeadAttention::next: x is (features, length, batch) and fits into the cache; got " +
                       to_string(x.shape()) + " after " + std::to_string(cache.length) + " of " +
                       std::to_string(capacity) + " places; make a cache with a larger capacity");
     }
-    // The place is a value, not part of what is recorded, so that all steps of one length are one plan.
+    if (x.size(2) != cache.keys.size(2)) {
+      refuse_shape("MultiHeadAttention::next", "x has as many sequences as the cache",
+                   std::to_string(x.size(2)) + " and " + std::to_string(cache.keys.size(2)),
+                   "make a cache for them with cache(capacity, batch)");
+    }
+    // The place is a value, not part of what is recorded, so that steps of one length are one plan until memory grows.
     const Array places = arange(added) + Array(cache.length);
-    cache.keys = scatter(cache.keys, places, k_proj(x), 1);
-    cache.values = scatter(cache.values, places, v_proj(x), 1);
+    const Array keys = scatter(with_room(cache.keys, length, capacity), places, k_proj(x), 1);
+    const Array values = scatter(with_room(cache.values, length, capacity), places, v_proj(x), 1);
+    const int64_t read = keys.size(1);
     const AttentionOptions options{.heads = nheads,
-                                   .mask = le(reshape(arange(capacity), {capacity, 1}), reshape(places, {1, added}))};
-    cache.length += added;
-    return out_proj(attention_of("MultiHeadAttention", q_proj(x), cache.keys, cache.values, options).out);
+                                   .mask = le(reshape(arange(read), {read, 1}), reshape(places, {1, added}))};
+    const Array y = out_proj(attention_of("MultiHeadAttention", q_proj(x), keys, values, options).out);
+    cache.keys = keys;
+    cache.values = values;
+    cache.length = length;
+    return y;
   });
 }
 

@@ -127,6 +127,42 @@ TEST(AttentionBlocks, AgreeWithPartsUnderMasksAndBiases) {
   }
 }
 
+/// One query, as of a model that writes one token after another, or two; also behind whole blocks of 64.
+TEST(AttentionBlocks, OfFewQueriesAgreeWithParts) {
+  for (const int64_t queries : {1, 2, 3, 65, 66}) {
+    for (const Sizes& s : {Sizes{queries, 1, 5, 3}, Sizes{queries, 64, 17, 16, 2, 2, 2}, Sizes{queries, 65, 1, 1, 2, 1},
+                           Sizes{queries, 200, 64, 64, 6, 2, 2}, Sizes{queries, 131, 80, 24, 2, 2, 3}}) {
+      Rng rng(6);
+      const Array bias = randn(rng, {s.keys, queries, s.heads}), keep = bernoulli(rng, 0.5, {s.keys, 1, 1, s.batch});
+      const Array seen = logical_or(keep, reshape(lt(arange(s.keys), 1), {s.keys, 1}));
+      for (const bool causal : {false, true}) {
+        AttentionOptions options = heads_of(s);
+        options.causal = causal && s.queries <= s.keys;
+        compare(s, options);
+        options.mask = seen;
+        compare(s, options);
+        options.bias = bias;
+        options.scale = 0.2;
+        compare(s, options);
+        const Sequences x = doubled(sequences(s));
+        options.bias = cast(bias, Float64);
+        const Array whole = results(x, options)[0], parts = results_in_parts(x, options)[0];
+        EXPECT_TRUE(allclose(whole, parts, {.rtol = 1e-12, .atol = 1e-13})) << text(s);
+      }
+    }
+  }
+}
+
+TEST(AttentionBlocks, OfAQueryThatSeesNothingAreNaNBesideOneThatDoes) {
+  const Sizes s{2, 70, 8, 8};
+  const Sequences x = sequences(s);
+  AttentionOptions options = heads_of(s);
+  options.mask = expand(reshape(Array({1, 0}, {2}) > 0, {1, 2}), {70, 2});
+  const Array y = dot_product_attention(x.q, x.k, x.v, options).out;
+  EXPECT_TRUE(all(is_finite(y(slice(), 0, slice()))).item<bool>());
+  EXPECT_TRUE(all(is_nan(y(slice(), 1, slice()))).item<bool>());
+}
+
 TEST(AttentionBlocks, GiveTheSlopesOfABias) {
   const Sizes s{20, 70, 8, 8, 2, 2, 3};
   const Sequences x = sequences(s), wide = doubled(x);

@@ -176,6 +176,34 @@ TEST(MultiHeadAttention, WritesOneTokenAfterAnotherAsAllAtOnce) {
   EXPECT_EQ(cache.length, 9);
 }
 
+TEST(MultiHeadAttention, MemoryOfACacheGrowsWithWhatItHolds) {
+  const MultiHeadAttention layer(16, {.nheads = 4, .bias = true});
+  const Array x = randn({16, 150, 2});
+  const Array whole = layer(x, {.causal = true});
+  KeyValueCache cache = layer.cache(1000, 2);
+  EXPECT_EQ(cache.keys.shape(), Shape({16, 64, 2}));
+  std::vector<Array> steps{layer.next(slice(x, 1, 0, 60), cache)};
+  for (int64_t t = 60; t < 70; ++t) steps.push_back(layer.next(slice(x, 1, t, t + 1), cache));
+  EXPECT_EQ(cache.keys.shape(), Shape({16, 128, 2}));
+  const KeyValueCache branch = cache;
+  steps.push_back(layer.next(slice(x, 1, 70, 149), cache));
+  steps.push_back(layer.next(slice(x, 1, 149, 150), cache));
+  EXPECT_EQ(cache.values.shape(), Shape({16, 256, 2}));
+  EXPECT_TRUE(allclose(concat(steps, 1), whole, {.rtol = 1e-4, .atol = 1e-5}));
+  KeyValueCache again = branch;
+  EXPECT_TRUE(allclose(layer.next(slice(x, 1, 70, 72), again), slice(whole, 1, 70, 72), {.rtol = 1e-4, .atol = 1e-5}));
+  EXPECT_EQ(error_of([&] {
+              layer.next(randn({16, 1, 3}), again);
+            }),
+            "MultiHeadAttention::next: x has as many sequences as the cache; got 3 and 2; make a cache for them with "
+            "cache(capacity, batch)");
+  EXPECT_EQ(again.length, 72);
+  KeyValueCache small = layer.cache(100, 2);
+  layer.next(slice(x, 1, 0, 100), small);
+  EXPECT_EQ(small.keys.shape(), Shape({16, 100, 2})) << "no more than the capacity";
+  EXPECT_THROW(layer.next(slice(x, 1, 0, 1), small), Error);
+}
+
 TEST(Transformer, LayersGoOnFromACache) {
   const TransformerEncoderLayer encoder(8, 2, 12, {.norm_first = true});
   const TransformerDecoderLayer decoder(8, 2, 12);
@@ -216,6 +244,18 @@ TEST(Attention, RefusesWhatDoesNotFit) {
             }),
             "dot_product_attention: a mask is Bool, true where a key may be seen; got Float32; what is added to the "
             "logits is the bias");
+  EXPECT_EQ(
+      error_of([&] {
+        dot_product_attention(x, x, x, {.mask = ones({3, 2}, Bool)});
+      }),
+      "dot_product_attention: a mask broadcasts to (kv length, q length, heads, batch), (3, 3, 1, 2); got (3, 2); "
+      "of (kv length, batch), keys that all queries of a sequence see, make reshape(x, {kv length, 1, 1, batch})");
+  EXPECT_EQ(error_of([&] {
+              dot_product_attention(x, x, x, {.bias = ones({3, 3, 1, 4})});
+            }),
+            "dot_product_attention: a bias broadcasts to (kv length, q length, heads, batch), (3, 3, 1, 2); got (3, 3, "
+            "1, 4); of (kv length, batch), keys that all queries of a sequence see, make reshape(x, {kv length, 1, 1, "
+            "batch})");
   EXPECT_EQ(error_of([&] {
               dot_product_attention(x, randn({4, 3, 2}), x);
             }),

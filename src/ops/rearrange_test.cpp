@@ -90,5 +90,22 @@ TEST(Measures, AreWhatNumpyShows) {
   EXPECT_THROW(cov(y), Error);
 }
 
+TEST(Measures, DistancesAreThoseOfColumnsInEachItemOfABatch) {
+  const Array a = sin(reshape(arange(24), {3, 4, 2}) * 1.3), b = cos(reshape(arange(30), {3, 5, 2}) * 0.7);
+  for (const double p : {1.0, 2.0, 3.0}) {
+    const Array found = cdist(a, b, p);
+    ASSERT_EQ(found.shape(), Shape({4, 5, 2}));
+    for (int64_t item = 0; item < 2; ++item) {
+      for (int64_t i = 0; i < 4; ++i) {
+        for (int64_t j = 0; j < 5; ++j) {
+          double sum = 0;
+          for (int64_t f = 0; f < 3; ++f) sum += std::pow(std::abs(a.item(f, i, item) - b.item(f, j, item)), p);
+          EXPECT_NEAR(found.item(i, j, item), std::pow(sum, 1 / p), 1e-6);
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace rosin
