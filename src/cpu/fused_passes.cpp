@@ -62,16 +62,13 @@ ScalarCode conversion(ScalarType from, ScalarType to) {
 
 /// How loops may hold elements of this type in memory, which they compute with as another; none: as they are, or not.
 Packing packing_of(DType storage, ScalarType type) {
+  if (type == ScalarType::int32) {
+    if (storage == DType::UInt8) return Packing::byte;
+    return storage == DType::Int8 ? Packing::signed_byte : Packing::none;
+  }
   if (type != ScalarType::float32) return Packing::none;
   if (storage == DType::Float16) return Packing::half;
   return storage == DType::BFloat16 ? Packing::bfloat : Packing::none;
-}
-
-/// The same of what they only read.
-Packing packing_read(DType storage, ScalarType type) {
-  if (type != ScalarType::int32) return packing_of(storage, type);
-  if (storage == DType::UInt8) return Packing::byte;
-  return storage == DType::Int8 ? Packing::signed_byte : Packing::none;
 }
 
 /// Whether loops read and write elements of this storage as values of the type.
@@ -79,15 +76,26 @@ bool is_held(DType storage, ScalarType type) {
   return storage_of(type) == storage || packing_of(storage, type) != Packing::none;
 }
 
+/// Floats become the nearest bound of a byte that they do not fit.
+void bound(ScalarCode& code, Packing packing) {
+  const auto limit = [&](Primitive what, int64_t number) {
+    const uint16_t most =
+        append(code, {.primitive = Primitive::literal, .type = ScalarType::int32, .immediate = number});
+    code.result = append(code, {.primitive = what, .type = ScalarType::int32, .operands = {code.result, most, 0}});
+  };
+  limit(Primitive::minimum, packing == Packing::byte ? UINT8_MAX : INT8_MAX);
+  limit(Primitive::maximum, packing == Packing::byte ? 0 : INT8_MIN);
+}
+
 ScalarCode code_of(const Instr& instr) {
-  if (instr.what == Do::convert) {
-    ScalarCode code = conversion(instr.from, instr.type);
-    const Packing packing = packing_of(instr.storage, instr.type);
-    if (packing != Packing::none) code.result = append(code, rounded_to(packing, code.result));
-    return code;
-  }
   ScalarCode code;
   if (instr.what == Do::apply) instr.op->body.code(instr.type, code);
+  if (instr.what != Do::convert) return code;
+  code = conversion(instr.from, instr.type);
+  const Packing packing = packing_of(instr.storage, instr.type);
+  const bool real = instr.from == ScalarType::float32 || instr.from == ScalarType::float64;
+  if (real && instr.type == ScalarType::int32 && packing != Packing::none) bound(code, packing);
+  else if (packing != Packing::none) code.result = append(code, rounded_to(packing, code.result));
   return code;
 }
 
@@ -289,7 +297,7 @@ struct FusedKernel::PassWriter {
   Packing packing_of_load(const Item& item) const {
     if (item.instr->what != Do::load) return Packing::none;
     const Load& load = kernel.loads_[item.instr->port];
-    return packing_read(load.storage, load.type);
+    return packing_of(load.storage, load.type);
   }
   /// Whether its elements are read as they lie in memory: by loops only.
   bool is_packed(const Item& item) const { return !item.strips && packing_of_load(item) != Packing::none; }
@@ -434,7 +442,7 @@ struct FusedKernel::PassWriter {
     source(plan, number).last = source(plan, number).pass;
   }
 
-  /// Sums of all elements are made where these are: block by block.
+  /// Sums of all elements are made where these are, block by block; those of columns too.
   void find_roots() {
     if (kernel.kernel_->whole_rows || kernel.run_ > 0) return;
     for (Item& item : plan.items) {
