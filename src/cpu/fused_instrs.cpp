@@ -448,6 +448,23 @@ void FusedKernel::add(const Root& port, int64_t begin, int64_t count, const unsi
         port.loops.combine(sum + (offset + i * port.strides[0]) * size, x + i * size, 1);
     } else {
       port.loops.combine(sum + offset * size, x, length);
+/// The partial results that a strip of a column belongs to. The first strip that does so makes them neutral: those of
+/// its place where a part is whole columns of one result each, else all.
+unsigned char* FusedKernel::results_of(const Root& port, const Strip& strip, unsigned char* partials) {
+  const int64_t size = bytes_of(port.type), part = port.order.part_of(strip.begin), column = port.sizes[0];
+  const int64_t begin = port.order.begin(part);
+  unsigned char* const all = part_of(port, part, partials);
+  int64_t offset = strip.begin % column, rest = strip.begin / column;
+  for (int d = 1; d < port.dims; ++d) {
+    offset += (d + 1 < port.dims ? rest % port.sizes[d] : rest) * port.strides[d];
+    rest /= port.sizes[d];
+  }
+  const bool by_strip = port.dims == 2 && port.strides[1] == 0 && port.order.part >= column;
+  if (by_strip && strip.begin < begin + column) port.loops.neutral(all + offset * size, strip.count);
+  else if (!by_strip && strip.begin == begin) port.loops.neutral(all, port.count);
+  return all + offset * size;
+}
+
     }
   });
 }

@@ -346,6 +346,26 @@ struct FusedKernel::PassWriter {
     return place;
   }
 
+  bool adds_into(const Item& item) const {
+    return item.instr->what == Do::root && kernel.roots_[item.instr->port].into;
+  }
+
+  /// The strip's results as they are so far, with its elements.
+  void add_into(LoopText& text, PassCode& code, Pass& pass, int number, uint16_t element) {
+    Item& item = plan.items[static_cast<size_t>(number)];
+    const ScalarType type = item.instr->type;
+    const auto input = static_cast<int64_t>(text.inputs.size());
+    const uint16_t so_far = code.add({.primitive = Primitive::input, .type = type, .operands = {}, .immediate = input});
+    text.inputs.emplace_back();
+    pass.inputs.push_back(register_of(number));
+    LoopOutput& output = text.outputs.emplace_back();
+    const Primitive combines = machine_combines(item.instr->reducer->body, type).value();
+    output.place = code.add({.primitive = combines, .type = type, .operands = {so_far, element, 0}});
+    output.shares = true;
+    pass.outputs.push_back({.reg = register_of(number), .root = item.instr->port});
+    item.last = item.pass;
+  }
+
   void add_outputs(LoopText& text, Pass& pass, int number) {
     const Item& item = plan.items[static_cast<size_t>(number)];
     LoopOutput output;
@@ -416,6 +436,10 @@ struct FusedKernel::PassWriter {
       Item& item = plan.items[static_cast<size_t>(number)];
       std::vector<uint16_t> operands;
       for (const int in : item.in) operands.push_back(operand(text, code, pass, outside, number, in));
+      if (adds_into(item)) {
+        add_into(text, code, pass, number, operands[0]);
+        continue;
+      }
       item.place = joins_elements(item) ? operands[0] : code.add(item.code, operands);
       add_outputs(text, pass, number);
     }
@@ -428,7 +452,8 @@ struct FusedKernel::PassWriter {
     kernel.instrs_.back().pass = static_cast<int32_t>(kernel.passes_.size());
     kernel.passes_.push_back(std::move(pass));
     for (const int number : numbers) {
-      if (source(plan, number).instr->what == Do::root) write_root(number);
+      const Item& item = source(plan, number);
+      if (item.instr->what == Do::root && !adds_into(item)) write_root(number);
     }
     return true;
   }
@@ -444,9 +469,15 @@ struct FusedKernel::PassWriter {
 
   /// Sums of all elements are made where these are, block by block; those of columns too.
   void find_roots() {
-    if (kernel.kernel_->whole_rows || kernel.run_ > 0) return;
+    if (kernel.kernel_->whole_rows || (kernel.run_ > 0 && kernel.column_ == 0) || kernel.only_adds_columns()) return;
     for (Item& item : plan.items) {
-      if (item.instr->what != Do::root || !kernel.roots_[item.instr->port].is_one()) continue;
+      if (item.instr->what != Do::root) continue;
+      Root& root = kernel.roots_[item.instr->port];
+      if (kernel.column_ > 0) {
+        root.into = item.machine = machine_combines(item.instr->reducer->body, item.instr->type).has_value();
+        continue;
+      }
+      if (!root.is_one()) continue;
       const Item& made = source(plan, item.in[0]);
       const bool converts = made.instr->what == Do::load && packing_of_load(made) != Packing::none;
       item.machine = (made.machine || converts) && machine_combines(item.instr->reducer->body, item.instr->type);
