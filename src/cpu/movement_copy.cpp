@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/row_copy.hpp"
 #include "base/strided_copy.hpp"
 #include "cpu/dispatch.hpp"
 
@@ -58,7 +59,7 @@ template <class T> class CopyCall final : public Call {
     for (int64_t d = 1, rest = first / row; d < plan_.rank; rest /= plan_.sizes[d++]) index[d] = rest % plan_.sizes[d];
     for (int64_t at = first; at < end;) {
       if (const int64_t rows = (end - at) / row; plan_.short_rows && index[0] == 0 && rows > 1) {
-        copy_rows(out + at, index[1], rows, data, value);
+        put_rows(out + at, index[1], rows, data, value);
         at += rows * row;
         index[1] += rows;
         continue;
@@ -117,21 +118,20 @@ template <class T> class CopyCall final : public Call {
   }
 
   // Whole rows, segment by segment.
-  void copy_rows(T* out, int64_t first, int64_t rows, const CallData& data, T value) const {
+  void put_rows(T* out, int64_t first, int64_t rows, const CallData& data, T value) const {
     const int64_t row = plan_.sizes[0];
     for (const Segment& segment : plan_.segments) {
       T* to = out + segment.start;
       const int64_t length = segment.length;
       if (segment.operand == fill) {
-        for (int64_t r = 0; r < rows; ++r) std::fill_n(to + r * row, length, value);
+        for (int64_t r = 0; r < rows; ++r) {
+          for (int64_t i = 0; i < length; ++i) to[r * row + i] = value;
+        }
         continue;
       }
       const T* from = static_cast<const T*>(data.operand(segment.operand)) + first * length;
-      if (length == 1) {
-        for (int64_t r = 0; r < rows; ++r) to[r * row] = from[r];
-      } else {
-        for (int64_t r = 0; r < rows; ++r) std::copy_n(from + r * length, length, to + r * row);
-      }
+      constexpr auto size = static_cast<int64_t>(sizeof(T));
+      copy_rows({rows, static_cast<size_t>(length * size), row * size, length * size}, to, from);
     }
   }
 
