@@ -318,6 +318,7 @@ template <class T> class AddAlongCall final : public Call {
     const Integers indices(data.operands[0], index_type_);
     const T* updates = static_cast<const T*>(data.operands[1]);
     Computed<T>* out = sums<T>(data);
+    if (out_.inner == 1) return add_lines(blocks_.blocks.first(chunk), blocks_.blocks.last(chunk), indices, data);
     blocks_.each(chunk, [&](int64_t outer, int64_t first, int64_t count) {
       const int64_t start = outer * out_.size * out_.inner + first;
       for (int64_t j = 0; j < out_.size; ++j) std::fill_n(out + start + j * out_.inner, count, Computed<T>{});
@@ -336,6 +337,23 @@ template <class T> class AddAlongCall final : public Call {
   }
 
  private:
+  /// Lines that stand behind one another.
+  void add_lines(int64_t first, int64_t last, const Integers& indices, const CallData& data) const {
+    const T* updates = static_cast<const T*>(data.operands[1]);
+    Computed<T>* const out = sums<T>(data);
+    std::fill_n(out + first * out_.size, (last - first) * out_.size, Computed<T>{});
+    each_few_places(indices, op_, first * indices_, last * indices_, out_.size,
+                    [&](const int64_t* places, int64_t at, int64_t some) {
+                      int64_t rest = indices_ - at % indices_;  // of the line
+                      Computed<T>* line = out + at / indices_ * out_.size;
+                      for (int64_t i = 0; i < some; ++i) {
+                        line[places[i]] = plus(line[places[i]], static_cast<Computed<T>>(updates[at + i]));
+                        if (--rest == 0) line += out_.size, rest = indices_;
+                      }
+                    });
+    round_row<T>(data, first * out_.size, (last - first) * out_.size);
+  }
+
   std::string_view op_;
   DType index_type_;
   Lines out_;

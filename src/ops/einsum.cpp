@@ -143,6 +143,14 @@ Term product(Term a, Term b, std::string_view kept) {
     Term& wide = size_of(a, label) == 1 ? b : a;
     wide.array = sum(wide.array, static_cast<int>(wide.labels.find(label)));
   }
+  const DType type = a.array.dtype();
+  const bool alike = of_a.empty() && of_b.empty() && type == b.array.dtype();
+  if (alike &&
+      (type == Float32 || type == Float64)) {  // no matrices: products of elements, added up where they are made
+    Term products{in_order(a, inner + batch) * in_order(b, inner + batch), inner + batch};
+    sum_out(products, batch);
+    return products;
+  }
   std::vector<int64_t> sizes_a = {count_of(a, of_a), count_of(a, inner)},
                        sizes_b = {count_of(b, inner), count_of(b, of_b)}, sizes;
   for (const char label : of_a) sizes.push_back(size_of(a, label));
