@@ -95,6 +95,7 @@ template <class T> void gather_pairs(T* out, const T* x, int64_t step, int64_t s
 struct ShortRuns {
   int64_t line, step, stride;
 };
+constexpr int64_t many_runs = 8;  // for which a call is worth it
 template <class T> void gather_short(const ShortRuns& runs, T* out, const T* x, int64_t count) {
   for (int64_t r = 0; r < count; ++r, out += runs.line, x += runs.stride) {
     for (int64_t i = 0; i < runs.line; ++i) out[i] = x[i * runs.step];
@@ -103,7 +104,8 @@ template <class T> void gather_short(const ShortRuns& runs, T* out, const T* x, 
 
 void gather_short(const ShortRuns& runs, unsigned char* out, const unsigned char* x, int64_t count, int64_t size) {
   const auto bytes = static_cast<size_t>(runs.line * size);
-  if (runs.step == 1) return copy_rows({count, bytes, runs.line * size, runs.stride * size}, out, x);
+  if (runs.step == 1 && count >= many_runs)
+    return copy_rows({count, bytes, runs.line * size, runs.stride * size}, out, x);
   const auto typed = [&]<class T>(T*) {
     gather_short(runs, reinterpret_cast<T*>(out), reinterpret_cast<const T*>(x), count);
   };
@@ -225,7 +227,7 @@ void FusedKernel::gather(const Load& port, const unsigned char* memory, int64_t 
                  static_cast<size_t>(size));
     });
   };
-  constexpr int64_t short_line = 16;
+  const int64_t short_line = port.sizes[1] >= many_runs ? 16 : 8;
   const int64_t line = port.sizes[0], whole = (begin + line - 1) / line * line, runs = (begin + count - whole) / line;
   if (port.dims == 1 || line > short_line || size > 8 || runs < 2) return by_runs(begin, count);
   by_runs(begin, whole - begin);
