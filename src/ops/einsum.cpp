@@ -13,6 +13,7 @@
 #include <rosin/reduce.hpp>
 
 #include "graph/refuse_type.hpp"
+#include "ops/autocast_casts.hpp"
 #include "ops/shapes.hpp"
 
 namespace rosin {
@@ -145,8 +146,8 @@ Term product(Term a, Term b, std::string_view kept) {
   }
   const DType type = a.array.dtype();
   const bool alike = of_a.empty() && of_b.empty() && type == b.array.dtype();
-  if (alike &&
-      (type == Float32 || type == Float64)) {  // no matrices: products of elements, added up where they are made
+  // No matrices: products of elements, added up where they are made. (In an autocast scope matmul chooses the type.)
+  if (alike && (type == Float32 || type == Float64) && !halves(a.array)) {
     Term products{in_order(a, inner + batch) * in_order(b, inner + batch), inner + batch};
     sum_out(products, batch);
     return products;
