@@ -3,6 +3,7 @@
 #include "cpu/fused.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <span>
 
 #include "cpu/fused_state.hpp"
@@ -48,6 +49,7 @@ FusedKernel::FusedKernel(const plan::Structure& structure, const plan::Layout& l
     find_pairs(load, layout.views[root].count() * parts);
   }
   prepare_roots();
+  find_tile();
   prepare_instrs();
   find_turn();
   reserve_scratch(scratch_bytes());
@@ -224,6 +226,27 @@ void FusedKernel::prepare_roots() {
   spare_block_ = place(static_cast<size_t>(block_bytes));
 }
 
+/// Sums over other dims than the first ones add columns to results. A strip of a column and the same strip of the next
+/// one follow each other, so that the results of a strip stay in the cache; each result is added up in the same order.
+void FusedKernel::find_tile() {
+  constexpr int64_t least_column = 512, longest_strip = 2048;
+  if (roots_.empty() || kernel_->whole_rows || total_ == 0) return;
+  const int64_t column = roots_[0].sizes[0];
+  const auto adds_columns = [&](const Root& root) {
+    return !root.row && !root.planes && !root.folds && root.dims >= 2 && root.strides[0] == 1 &&
+           root.sizes[0] == column && root.order.part == cut_.part && root.order.parts == cut_.parts;
+  };
+  int64_t pattern = 1;  // elements after which all patterns that repeat start again
+  for (const Load& load : loads_) {
+    if (load.panel_columns > 0 || load.pairing != Pairing::none) return;
+    if (load.access == Access::repeated) pattern = std::lcm(pattern, load.period);
+  }
+  if (column < least_column || column % pattern != 0 || pattern > longest_strip) return;
+  if (!std::all_of(roots_.begin(), roots_.end(), adds_columns)) return;
+  column_ = column;
+  strip_ = column <= strip_limit ? column : longest_strip / pattern * pattern;
+}
+
 /// Machine code for the least or greatest of rows, for which compiled loops compare each number with itself.
 std::shared_ptr<const MachineLoop> FusedKernel::extreme_loop(const CombineBody& body, ScalarType type) {
   if (!machine_code_works()) return nullptr;
@@ -341,7 +364,7 @@ int64_t FusedKernel::held_strips() const {
     if (instr.pass >= 0) {
       const Pass& pass = passes_[static_cast<size_t>(instr.pass)];
       held += std::count_if(pass.outputs.begin(), pass.outputs.end(), [](const Pass::Output& output) {
-        return output.store < 0 && !output.row && !output.block;
+        return output.store < 0 && !output.row && !output.block && output.root < 0;
       });
     } else if (instr.what == Do::load) {
       held += instr.one_will_do || is_read_in_place(instr) ? 0 : 1;
@@ -356,7 +379,7 @@ int64_t FusedKernel::held_strips() const {
 void FusedKernel::lengthen_sums() {
   constexpr int64_t most_blocks = 8, most_elements = 3 * cached_elements;  // of what registers hold
   const bool sums =
-      !roots_.empty() && !kernel_->whole_rows &&
+      !roots_.empty() && !kernel_->whole_rows && column_ == 0 &&
       std::none_of(roots_.begin(), roots_.end(), [](const Root& root) { return root.row || root.planes; });
   if (!sums) return;
   const int64_t held = held_strips();
@@ -412,26 +435,67 @@ void FusedKernel::run_turn(int64_t chunk, const RunData& data) const {
              memory + from.offset * static_cast<int64_t>(size_of(from.storage)));
 }
 
+/// Whether it is the sum of an array as it stands.
+bool FusedKernel::only_adds_columns() const {
+  return column_ > 0 && kernel_->instrs.size() == 2 && loads_.size() == 1 && loads_[0].access == Access::direct &&
+         !loads_[0].converts && roots_[0].columns;
+}
+
+/// Some columns at a time, where they belong to one result.
+void FusedKernel::run_columns(int64_t chunk, const RunData& data) const {
+  const Root& root = roots_[0];
+  const Load& from = loads_[0];
+  const int64_t size = bytes_of(root.type), end = cut_.end(chunk);
+  const auto* memory = static_cast<const unsigned char*>(data.memory[from.root]) + from.offset * size;
+  const int64_t together = root.strides[1] == 0 ? columns_together : 1;
+  int64_t skipped = 0;  // strips that were added with the one before them
+  each_strip(cut_.begin(chunk), end, [&](int64_t begin, int64_t count) {
+    if (skipped-- > 0) return;
+    unsigned char* const sum = results_of(root, {begin, count, 0, 0}, data.scratch);
+    const int64_t left = std::min(root.sizes[1] - begin / column_ % root.sizes[1], (end - begin - 1) / column_ + 1);
+    skipped = left >= together ? together - 1 : 0;
+    if (skipped == 0) return root.loops.combine(sum, memory + begin * size, count);
+    void* arguments[2 + columns_together] = {sum, sum};
+    for (int64_t i = 0; i < columns_together; ++i) {
+      arguments[2 + i] = const_cast<unsigned char*>(memory) + (begin + i * column_) * size;
+    }
+    root.columns->run(arguments, 1, count);
+  });
+}
+
+/// A chunk is part of a column, or whole columns.
+template <class F> void FusedKernel::each_strip(int64_t first, int64_t end, F&& f) const {
+  if (column_ > 0 && end - first > column_) {
+    for (int64_t place = 0; place < column_; place += strip_) {
+      const int64_t count = std::min(strip_, column_ - place);
+      for (int64_t begin = first + place; begin < end; begin += column_) f(begin, count);
+    }
+    return;
+  }
+  for (int64_t begin = first; begin < end;) {
+    const int64_t count = std::min(end, cut_.stretch_end(begin, strip_)) - begin;
+    f(begin, count);
+    begin += count;
+  }
+}
+
 void FusedKernel::run(int64_t chunk, const RunData& data) const {
   if (turn_) return run_turn(chunk, data);
+  if (only_adds_columns()) return run_columns(chunk, data);
   const int64_t first = cut_.begin(chunk), end = cut_.end(chunk);
   State state(*this, data, end);
   const int64_t row = std::max<int64_t>(layout_->row, 1);
-  const auto strip_from = [&](int64_t begin) {
-    const int64_t count = std::min(end, cut_.stretch_end(begin, strip_)) - begin;
-    return kernel_->whole_rows ? Strip{begin, count, begin / row, count / row} : Strip{begin, count, 0, 0};
-  };
-  const Strip whole = strip_from(first);
   const std::span instrs(instrs_);
-  for (const Ready& instr : instrs.first(once_)) run_instr(instr, whole, state);
-  for (int64_t begin = first; begin < end;) {
-    const Strip strip = strip_from(begin);
+  each_strip(first, end, [&](int64_t begin, int64_t count) {
+    const Strip strip = kernel_->whole_rows ? Strip{begin, count, begin / row, count / row} : Strip{begin, count, 0, 0};
+    if (begin == first) {
+      for (const Ready& instr : instrs.first(once_)) run_instr(instr, strip, state);
+    }
     for (const Ready& instr : instrs.subspan(once_)) {
       if (instr.what == Do::apply) apply(instr, strip, state);
       else run_instr(instr, strip, state);
     }
-    begin += strip.count;
-  }
+  });
 }
 
 void FusedKernel::finish(const RunData& data) const {

@@ -83,6 +83,7 @@ class FusedKernel {
     bool planes = false;       // of images in CWHN: the sums of runs are kept, and combined at the end
     int64_t image_stride = 0;  // planes: of the result
     size_t lanes_at = 0;       // planes: bytes from the start of a chunk's lanes
+    bool into = false;         // passes add strips to the results, which are columns
     bool folds = false;        // blocks are whole columns of one result: they are added pairwise
     SumOrder order;            // of the domain
     size_t first_part = 0;     // bytes from the start of the partials
@@ -124,6 +125,7 @@ class FusedKernel {
       int32_t store = -1;  // store port that it writes, -1: the register's slot
       bool row = false;
       bool block = false;  // an element for each block
+      int32_t root = -1;   // number of the root whose results it adds to, from the register's place on
     };
     /// Bytes from the place of an element, or of a run, to that of the next.
     struct Move {
@@ -159,6 +161,7 @@ class FusedKernel {
   void find_runs();
   void find_pairs(Load& load, int64_t elements) const;
   void prepare_roots();
+  void find_tile();
   static std::shared_ptr<const MachineLoop> extreme_loop(const CombineBody& body, ScalarType type);
   static std::shared_ptr<const MachineLoop> columns_loop(const CombineBody& body, ScalarType type);
   int64_t held_strips() const;
@@ -178,6 +181,9 @@ class FusedKernel {
   void find_turn();
 
   void run_turn(int64_t chunk, const RunData& data) const;
+  bool only_adds_columns() const;
+  void run_columns(int64_t chunk, const RunData& data) const;
+  template <class F> void each_strip(int64_t first, int64_t end, F&& f) const;
   void run_pass(const Pass& pass, const Strip& strip, State& state) const;
   void run_by_runs(const Pass& pass, const Strip& strip, State& state) const;
   int64_t place_lines(const Pass& pass, int64_t at, State& state) const;
@@ -198,6 +204,7 @@ class FusedKernel {
   void store(const Ready& instr, const Strip& strip, State& state) const;
   void root(const Ready& instr, const Strip& strip, State& state) const;
   void find_planes();
+  static unsigned char* results_of(const Root& port, const Strip& strip, unsigned char* partials);
   static void add_results(const Root& port, const Strip& strip, const unsigned char* results, unsigned char* partials);
   static void add(const Root& port, int64_t begin, int64_t count, const unsigned char* x, unsigned char* spare,
                   unsigned char* partials);
@@ -234,6 +241,7 @@ class FusedKernel {
   int64_t strip_ = 1;                   // elements of a strip
   int64_t slot_elements_ = 1;           // of a register
   int64_t run_ = 0;                     // elements; 0: no load stays at one for a while
+  int64_t column_ = 0;                  // elements; strips go through columns side by side; 0: through all in a row
   SumOrder cut_;                        // into chunks, which are its parts
   std::optional<BlockCopy> turn_;       // the kernel copies one view that turns dims over, and does nothing else
   std::vector<int64_t> logical_sizes_;  // where the domain is in CWHN and there are roots, else empty

@@ -4,6 +4,7 @@
 #include <memory>
 #include <new>
 
+#include "base/row_copy.hpp"
 #include "base/strided_copy.hpp"
 #include "cpu/fused.hpp"
 #include "cpu/fused_state.hpp"
@@ -88,6 +89,30 @@ template <class T> void gather_pairs(T* out, const T* x, int64_t step, int64_t s
   else if (step == 0 && stride == 2) walk(0, 2);
   else if (step == -1 && stride == 2) walk(-1, 2);
   else walk(step, stride);
+}
+
+/// Short runs: out[r * line + i] = x[r * stride + i * step] for elements of 1, 2, 4 or 8 bytes.
+struct ShortRuns {
+  int64_t line, step, stride;
+};
+constexpr int64_t many_runs = 8;  // for which a call is worth it
+template <class T> void gather_short(const ShortRuns& runs, T* out, const T* x, int64_t count) {
+  for (int64_t r = 0; r < count; ++r, out += runs.line, x += runs.stride) {
+    for (int64_t i = 0; i < runs.line; ++i) out[i] = x[i * runs.step];
+  }
+}
+
+void gather_short(const ShortRuns& runs, unsigned char* out, const unsigned char* x, int64_t count, int64_t size) {
+  const auto bytes = static_cast<size_t>(runs.line * size);
+  if (runs.step == 1 && count >= many_runs)
+    return copy_rows({count, bytes, runs.line * size, runs.stride * size}, out, x);
+  const auto typed = [&]<class T>(T*) {
+    gather_short(runs, reinterpret_cast<T*>(out), reinterpret_cast<const T*>(x), count);
+  };
+  if (size == 4) return typed(static_cast<uint32_t*>(nullptr));
+  if (size == 8) return typed(static_cast<uint64_t*>(nullptr));
+  if (size == 2) return typed(static_cast<uint16_t*>(nullptr));
+  typed(static_cast<uint8_t*>(nullptr));
 }
 
 /// Walks elements [begin, begin + count) of dims (sizes, strides) run by run along dim 0.
@@ -196,9 +221,22 @@ void FusedKernel::gather(const Load& port, const unsigned char* memory, int64_t 
              });
     return;
   }
-  for_runs(port.dims, port.sizes, port.strides, begin, count, [&](int64_t done, int64_t offset, int64_t length) {
-    gather_run(out + done * size, memory + offset * size, port.strides[0], length, static_cast<size_t>(size));
-  });
+  const auto by_runs = [&](int64_t first, int64_t some) {
+    for_runs(port.dims, port.sizes, port.strides, first, some, [&](int64_t done, int64_t offset, int64_t length) {
+      gather_run(out + (first - begin + done) * size, memory + offset * size, port.strides[0], length,
+                 static_cast<size_t>(size));
+    });
+  };
+  const int64_t short_line = port.sizes[1] >= many_runs ? 16 : 8;
+  const int64_t line = port.sizes[0], whole = (begin + line - 1) / line * line, runs = (begin + count - whole) / line;
+  if (port.dims == 1 || line > short_line || size > 8 || runs < 2) return by_runs(begin, count);
+  by_runs(begin, whole - begin);
+  for_runs(port.dims - 1, port.sizes + 1, port.strides + 1, whole / line, runs,
+           [&](int64_t done, int64_t offset, int64_t length) {
+             gather_short({line, port.strides[0], port.strides[1]}, out + (whole - begin + done * line) * size,
+                          memory + offset * size, length, size);
+           });
+  by_runs(whole + runs * line, begin + count - whole - runs * line);
 }
 
 void FusedKernel::load(const Ready& instr, const Strip& strip, State& state) const {
@@ -410,6 +448,23 @@ void FusedKernel::root(const Ready& instr, const Strip& strip, State& state) con
     end = std::min(strip_end, port.order.end(port.order.part_of(at)));
     add(port, at, end - at, in + (at - strip.begin) * size, state.spare, partials);
   }
+}
+
+/// The partial results that a strip of a column belongs to. The first strip that does so makes them neutral: those of
+/// its place where a part is whole columns of one result each, else all.
+unsigned char* FusedKernel::results_of(const Root& port, const Strip& strip, unsigned char* partials) {
+  const int64_t size = bytes_of(port.type), part = port.order.part_of(strip.begin), column = port.sizes[0];
+  const int64_t begin = port.order.begin(part);
+  unsigned char* const all = part_of(port, part, partials);
+  int64_t offset = strip.begin % column, rest = strip.begin / column;
+  for (int d = 1; d < port.dims; ++d) {
+    offset += (d + 1 < port.dims ? rest % port.sizes[d] : rest) * port.strides[d];
+    rest /= port.sizes[d];
+  }
+  const bool by_strip = port.dims == 2 && port.strides[1] == 0 && port.order.part >= column;
+  if (by_strip && strip.begin < begin + column) port.loops.neutral(all + offset * size, strip.count);
+  else if (!by_strip && strip.begin == begin) port.loops.neutral(all, port.count);
+  return all + offset * size;
 }
 
 /// Adds the results of a strip's blocks to the partial results that they belong to.

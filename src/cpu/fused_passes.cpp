@@ -62,16 +62,13 @@ ScalarCode conversion(ScalarType from, ScalarType to) {
 
 /// How loops may hold elements of this type in memory, which they compute with as another; none: as they are, or not.
 Packing packing_of(DType storage, ScalarType type) {
+  if (type == ScalarType::int32) {
+    if (storage == DType::UInt8) return Packing::byte;
+    return storage == DType::Int8 ? Packing::signed_byte : Packing::none;
+  }
   if (type != ScalarType::float32) return Packing::none;
   if (storage == DType::Float16) return Packing::half;
   return storage == DType::BFloat16 ? Packing::bfloat : Packing::none;
-}
-
-/// The same of what they only read.
-Packing packing_read(DType storage, ScalarType type) {
-  if (type != ScalarType::int32) return packing_of(storage, type);
-  if (storage == DType::UInt8) return Packing::byte;
-  return storage == DType::Int8 ? Packing::signed_byte : Packing::none;
 }
 
 /// Whether loops read and write elements of this storage as values of the type.
@@ -79,15 +76,26 @@ bool is_held(DType storage, ScalarType type) {
   return storage_of(type) == storage || packing_of(storage, type) != Packing::none;
 }
 
+/// Floats become the nearest bound of a byte that they do not fit.
+void bound(ScalarCode& code, Packing packing) {
+  const auto limit = [&](Primitive what, int64_t number) {
+    const uint16_t most =
+        append(code, {.primitive = Primitive::literal, .type = ScalarType::int32, .immediate = number});
+    code.result = append(code, {.primitive = what, .type = ScalarType::int32, .operands = {code.result, most, 0}});
+  };
+  limit(Primitive::minimum, packing == Packing::byte ? UINT8_MAX : INT8_MAX);
+  limit(Primitive::maximum, packing == Packing::byte ? 0 : INT8_MIN);
+}
+
 ScalarCode code_of(const Instr& instr) {
-  if (instr.what == Do::convert) {
-    ScalarCode code = conversion(instr.from, instr.type);
-    const Packing packing = packing_of(instr.storage, instr.type);
-    if (packing != Packing::none) code.result = append(code, rounded_to(packing, code.result));
-    return code;
-  }
   ScalarCode code;
   if (instr.what == Do::apply) instr.op->body.code(instr.type, code);
+  if (instr.what != Do::convert) return code;
+  code = conversion(instr.from, instr.type);
+  const Packing packing = packing_of(instr.storage, instr.type);
+  const bool real = instr.from == ScalarType::float32 || instr.from == ScalarType::float64;
+  if (real && instr.type == ScalarType::int32 && packing != Packing::none) bound(code, packing);
+  else if (packing != Packing::none) code.result = append(code, rounded_to(packing, code.result));
   return code;
 }
 
@@ -289,7 +297,7 @@ struct FusedKernel::PassWriter {
   Packing packing_of_load(const Item& item) const {
     if (item.instr->what != Do::load) return Packing::none;
     const Load& load = kernel.loads_[item.instr->port];
-    return packing_read(load.storage, load.type);
+    return packing_of(load.storage, load.type);
   }
   /// Whether its elements are read as they lie in memory: by loops only.
   bool is_packed(const Item& item) const { return !item.strips && packing_of_load(item) != Packing::none; }
@@ -336,6 +344,26 @@ struct FusedKernel::PassWriter {
     pass.by_rows = pass.by_rows || reads == Reads::row || lines;
     outside.emplace(key, place);
     return place;
+  }
+
+  bool adds_into(const Item& item) const {
+    return item.instr->what == Do::root && kernel.roots_[item.instr->port].into;
+  }
+
+  /// The strip's results as they are so far, with its elements.
+  void add_into(LoopText& text, PassCode& code, Pass& pass, int number, uint16_t element) {
+    Item& item = plan.items[static_cast<size_t>(number)];
+    const ScalarType type = item.instr->type;
+    const auto input = static_cast<int64_t>(text.inputs.size());
+    const uint16_t so_far = code.add({.primitive = Primitive::input, .type = type, .operands = {}, .immediate = input});
+    text.inputs.emplace_back();
+    pass.inputs.push_back(register_of(number));
+    LoopOutput& output = text.outputs.emplace_back();
+    const Primitive combines = machine_combines(item.instr->reducer->body, type).value();
+    output.place = code.add({.primitive = combines, .type = type, .operands = {so_far, element, 0}});
+    output.shares = true;
+    pass.outputs.push_back({.reg = register_of(number), .root = item.instr->port});
+    item.last = item.pass;
   }
 
   void add_outputs(LoopText& text, Pass& pass, int number) {
@@ -408,6 +436,10 @@ struct FusedKernel::PassWriter {
       Item& item = plan.items[static_cast<size_t>(number)];
       std::vector<uint16_t> operands;
       for (const int in : item.in) operands.push_back(operand(text, code, pass, outside, number, in));
+      if (adds_into(item)) {
+        add_into(text, code, pass, number, operands[0]);
+        continue;
+      }
       item.place = joins_elements(item) ? operands[0] : code.add(item.code, operands);
       add_outputs(text, pass, number);
     }
@@ -420,7 +452,8 @@ struct FusedKernel::PassWriter {
     kernel.instrs_.back().pass = static_cast<int32_t>(kernel.passes_.size());
     kernel.passes_.push_back(std::move(pass));
     for (const int number : numbers) {
-      if (source(plan, number).instr->what == Do::root) write_root(number);
+      const Item& item = source(plan, number);
+      if (item.instr->what == Do::root && !adds_into(item)) write_root(number);
     }
     return true;
   }
@@ -434,11 +467,17 @@ struct FusedKernel::PassWriter {
     source(plan, number).last = source(plan, number).pass;
   }
 
-  /// Sums of all elements are made where these are: block by block.
+  /// Sums of all elements are made where these are, block by block; those of columns too.
   void find_roots() {
-    if (kernel.kernel_->whole_rows || kernel.run_ > 0) return;
+    if (kernel.kernel_->whole_rows || (kernel.run_ > 0 && kernel.column_ == 0) || kernel.only_adds_columns()) return;
     for (Item& item : plan.items) {
-      if (item.instr->what != Do::root || !kernel.roots_[item.instr->port].is_one()) continue;
+      if (item.instr->what != Do::root) continue;
+      Root& root = kernel.roots_[item.instr->port];
+      if (kernel.column_ > 0) {
+        root.into = item.machine = machine_combines(item.instr->reducer->body, item.instr->type).has_value();
+        continue;
+      }
+      if (!root.is_one()) continue;
       const Item& made = source(plan, item.in[0]);
       const bool converts = made.instr->what == Do::load && packing_of_load(made) != Packing::none;
       item.machine = (made.machine || converts) && machine_combines(item.instr->reducer->body, item.instr->type);

@@ -10,8 +10,9 @@ namespace rosin::cpu {
 void FusedKernel::run_pass(const Pass& pass, const Strip& strip, State& state) const {
   void** memory = state.arguments;
   for (const Pass::Output& output : pass.outputs) {
-    void* to = output.store >= 0 ? this->output(static_cast<uint16_t>(output.store), strip, output.row, state.data)
-                                 : state.slot(static_cast<uint16_t>(output.reg));
+    void* to = output.root >= 0    ? results_of(roots_[static_cast<size_t>(output.root)], strip, state.data.scratch)
+               : output.store >= 0 ? this->output(static_cast<uint16_t>(output.store), strip, output.row, state.data)
+                                   : state.slot(static_cast<uint16_t>(output.reg));
     if (output.reg >= 0) state.pointers[output.reg] = to;
     *memory++ = to;
   }

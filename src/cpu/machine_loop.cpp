@@ -109,7 +109,8 @@ bool has_wide_code() {
 template <class Writer> std::shared_ptr<const MachineLoop> write(const LoopText& text) {
   const auto buffer = std::make_unique_for_overwrite<unsigned char[]>(most_bytes);
   try {
-    const Writer writer(text, buffer.get(), most_bytes);
+    const OrderedText ordered = with_rare_code_together(text);
+    const Writer writer(ordered, buffer.get(), most_bytes);
     auto loop = std::make_shared<WrittenLoop>(buffer.get(), writer.getSize());
     if (!loop->stands()) return nullptr;
     name_for_profilers(*loop, name_of(text));

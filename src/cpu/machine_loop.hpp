@@ -22,7 +22,7 @@ enum class Reads : uint8_t {
   one    // one element for all
 };
 
-/// How elements lie in memory that loops compute with as Float32; and as Int32, which inputs may be.
+/// How elements lie in memory that loops compute with as Float32; and as Int32.
 enum class Packing : uint8_t { none, half, bfloat, byte, signed_byte };
 
 /// Of an element that is packed.
@@ -48,9 +48,11 @@ struct LoopOutput {
   Packing packing = Packing::none;    // of each element
 };
 
-/// x, a place of Float32, rounded to what packing holds: known to machine code alone.
+/// x, a place of Float32 or Int32, as packing holds it, rounded or its low bits: known to machine code alone.
 inline Instruction rounded_to(Packing packing, uint16_t x) {
-  return {.primitive = Primitive::convert, .operands = {x, 0, 0}, .immediate = static_cast<int64_t>(packing)};
+  const ScalarType type = bytes_of(packing) == 1 ? ScalarType::int32 : ScalarType::float32;
+  return {
+      .primitive = Primitive::convert, .type = type, .operands = {x, 0, 0}, .immediate = static_cast<int64_t>(packing)};
 }
 /// How a conversion rounds.
 inline Packing rounding_of(const Instruction& made) {

@@ -244,6 +244,74 @@ TEST_F(MachineLoop, ASixteenBitFloatOfARowOrOfAllIsReadOnce) {
   for (size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i], static_cast<float>(rows[i / 11]) + 0.25f) << i;
 }
 
+/// Bytes are written as the low bits of integers, or hold them in between.
+TEST_F(MachineLoop, BytesAreWrittenAndRounded) {
+  for (const Packing packing : {Packing::byte, Packing::signed_byte}) {
+    LoopText text;
+    const uint16_t x = add_input(text, ScalarType::int32, Reads::each);
+    add_output(text, x);
+    text.outputs[0].packing = packing;
+    add_output(text, append(text.code, rounded_to(packing, x)));
+    for (int64_t count = 1; count <= 50; ++count) {
+      std::vector<int32_t> given(static_cast<size_t>(3 * count)), rounded(given.size());
+      for (size_t i = 0; i < given.size(); ++i) given[i] = static_cast<int32_t>(i * 2654435761u);
+      std::vector<uint8_t> written(given.size() + 1, 0xab);
+      void* memory[] = {written.data(), rounded.data(), given.data()};
+      machine_loop(text)->run(memory, 3, count);
+      for (size_t i = 0; i < given.size(); ++i) {
+        const auto low = static_cast<uint8_t>(given[i]);
+        ASSERT_EQ(written[i], low) << i << " of rows of " << count;
+        ASSERT_EQ(rounded[i], packing == Packing::byte ? int32_t{low} : int32_t{static_cast<int8_t>(low)}) << i;
+      }
+      ASSERT_EQ(written.back(), 0xab) << "behind the end";
+    }
+  }
+}
+
+/// A choice with much code on both sides, more values than registers alive around it, where no element, few, or all
+/// take a side.
+TEST_F(MachineLoop, CodeThatNoElementNeedsIsLeaptOver) {
+  constexpr size_t width = 40, count = 90;
+  constexpr int steps = 30;
+  for (const bool wide : {false, true}) {
+    const ScalarType type = wide ? ScalarType::float64 : ScalarType::float32;
+    LoopText text;
+    const uint16_t x = add_input(text, type, Reads::each), y = add_input(text, type, Reads::each);
+    std::vector<uint16_t> alive;
+    for (size_t i = 0; i < width; ++i)
+      alive.push_back(add_step(text, Primitive::add, type, i == 0 ? x : alive[i - 1], y));
+    uint16_t yes = y, no = x;  // the sides read values from before
+    for (int i = 0; i < steps; ++i) {
+      yes = add_step(text, Primitive::add, type, yes, alive[static_cast<size_t>(i)]);
+      no = add_step(text, Primitive::subtract, type, no, alive[width - 1 - static_cast<size_t>(i)]);
+    }
+    const uint16_t below = add_step(text, Primitive::less, ScalarType::boolean, x, y);
+    uint16_t sum = append(text.code, {.primitive = Primitive::select, .type = type, .operands = {below, yes, no}});
+    for (size_t i = width; i-- > 0;) sum = add_step(text, Primitive::add, type, sum, alive[i]);
+    add_output(text, sum);
+    const auto wanted = [&](double a, double b) {  // of whole numbers, exact
+      double values[width], by_yes = b, by_no = a;
+      for (size_t i = 0; i < width; ++i) values[i] = (i == 0 ? a : values[i - 1]) + b;
+      for (size_t i = 0; i < steps; ++i) by_yes += values[i], by_no -= values[width - 1 - i];
+      return std::accumulate(values, values + width, a < b ? by_yes : by_no);
+    };
+    for (const size_t every : {size_t{1}, size_t{2}, size_t{37}, size_t{1000}}) {
+      std::vector<double> a(count), b(count), got(count);
+      std::vector<float> narrow_a(count), narrow_b(count), narrow_got(count);
+      for (size_t i = 0; i < count; ++i) {
+        narrow_a[i] = static_cast<float>(a[i] = static_cast<double>(i % 11));
+        narrow_b[i] = static_cast<float>(b[i] = i % every == every - 1 ? 20 : -3);
+      }
+      void* memory[] = {got.data(), a.data(), b.data()};
+      void* narrow[] = {narrow_got.data(), narrow_a.data(), narrow_b.data()};
+      machine_loop(text)->run(wide ? memory : narrow, 3, count / 3);
+      for (size_t i = 0; i < count; ++i) {
+        ASSERT_EQ(wide ? got[i] : double{narrow_got[i]}, wanted(a[i], b[i])) << i << ", every " << every << ' ' << wide;
+      }
+    }
+  }
+}
+
 /// Rows that stand apart, a row's element and one of all: (each + row) * one, rows of any length.
 TEST_F(MachineLoop, BytesAreReadWhereTheyStand) {
   LoopText text;

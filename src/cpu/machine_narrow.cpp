@@ -23,7 +23,7 @@ bool converts(ScalarType from, ScalarType to) {
 
 }  // namespace
 
-NarrowWriter::NarrowWriter(const LoopText& text, void* memory, size_t bytes) : LoopWriter(text, memory, bytes) {
+NarrowWriter::NarrowWriter(const OrderedText& text, void* memory, size_t bytes) : LoopWriter(text, memory, bytes) {
   write();
   L(numbers_);
   for (uint32_t i = 0; i < half_elements; ++i) dd(i);
@@ -34,7 +34,7 @@ bool NarrowWriter::knows(const ScalarCode& code, const Instruction& made) {
   const int arity = info(made.primitive).arity;
   const ScalarType type = arity > 0 ? code.list[made.operands[arity - 1]].type : made.type;  // select: of the values
   switch (made.primitive) {
-    case Primitive::divide: return is_float(type);
+    case Primitive::divide: return is_float(type) || type == ScalarType::int32;
     case Primitive::convert: return converts(type, made.type);
     case Primitive::less:
     case Primitive::less_equal: return type != ScalarType::boolean && type != ScalarType::uint64;
@@ -84,6 +84,20 @@ Ymm NarrowWriter::last_mask(ScalarType type, int part) {
   const int number = half_ * masks_of_half + (is_wide(type) ? 1 + part : 0);
   vmovups(mask, ptr[rsp + last_masks_ + number * vector_bytes]);
   return mask;
+}
+
+void NarrowWriter::leap_unless_any(size_t place, bool chosen, const Label& end) {
+  Ymm taken = vector_of(place, 0);
+  if (masked_) {
+    const Ymm last = last_mask(ScalarType::float32, 0);
+    if (chosen) vandps(last, taken, last);
+    else vandnps(last, taken, last);
+    taken = last;
+  }
+  vmovmskps(eax, taken);
+  if (chosen || masked_) test(eax, eax);
+  else xor_(eax, (1 << half_elements) - 1);
+  jz(end, T_NEAR);
 }
 
 void NarrowWriter::load_each(size_t place, int part) {
@@ -178,6 +192,11 @@ void NarrowWriter::round(Packing packing, const Ymm& out, const Ymm& x) {
     vcvtps2ph(low(out), x, to_nearest_even);
     return vcvtph2ps(out, low(out));
   }
+  if (packing == Packing::byte) return vpand(out, x, splat_bits(0xff, 4));
+  if (packing == Packing::signed_byte) {
+    vpslld(out, x, byte_shift);
+    return vpsrad(out, out, byte_shift);
+  }
   vpand(out, bfloat_bits(x), splat_bits(0xffff0000, 4));
 }
 
@@ -185,6 +204,12 @@ void NarrowWriter::store_packed(const LoopOutput& output, size_t number) {
   const Ymm value = vector_of(output.place, 0), packed = spare();
   if (output.packing == Packing::half) {
     vcvtps2ph(low(packed), value, to_nearest_even);
+  } else if (bytes_of(output.packing) == 1) {
+    const Ymm bytes = spare();
+    vpand(bytes, value, splat_bits(0xff, 4));
+    vextracti128(low(packed), bytes, 1);
+    vpackusdw(low(packed), low(bytes), low(packed));
+    vpackuswb(low(packed), low(packed), low(packed));
   } else {
     const Ymm bits = bfloat_bits(value);
     vpsrld(bits, bits, bfloat_shift);
@@ -192,12 +217,16 @@ void NarrowWriter::store_packed(const LoopOutput& output, size_t number) {
     vpackusdw(low(packed), low(bits), low(packed));
   }
   const Address to = packed_element(number, output.packing);
+  const bool bytes = bytes_of(output.packing) == 1;
+  if (!masked_ && bytes) return vmovq(qword[to.getRegExp()], low(packed));
   if (!masked_) return vmovdqu(xword[to.getRegExp()], low(packed));
   Label written;
   for (int i = 0; i < half_elements; ++i) {
+    const auto at = static_cast<uint8_t>(i);
     cmp(r8d, half_ * half_elements + i);
     jle(written, T_NEAR);
-    vpextrw(word[to.getRegExp() + 2 * i], low(packed), static_cast<uint8_t>(i));
+    if (bytes) vpextrb(byte[to.getRegExp() + i], low(packed), at);
+    else vpextrw(word[to.getRegExp() + 2 * i], low(packed), at);
   }
   L(written);
 }
@@ -350,12 +379,36 @@ void NarrowWriter::compute_vector(size_t place, int part) {
       const Ymm x = vector_of(made.operands[0], part);
       return vmovaps(new_vector(place, part), x);
     }
+    case Primitive::divide:
+      if (!is_float(type)) return divide_integers(place);
+      break;
     default: break;
   }
   const Ymm x = vector_of(made.operands[0], part);
   if (info(made.primitive).arity == 1) return unary(made.primitive, type, new_vector(place, part), x);
   const Ymm out = new_vector(place, part);
   binary(made.primitive, type, out, x, source_of(made.operands[1], part));
+}
+
+/// Of Int32, by Float64, whose quotients are never rounded to a whole number that they do not reach.
+void NarrowWriter::divide_integers(size_t place) {
+  const Instruction& made = list_[place];
+  const Ymm x = vector_of(made.operands[0], 0), y = vector_of(made.operands[1], 0), out = new_vector(place, 0);
+  const Ymm high = spare(), a = spare(), b = spare();
+  const auto divide = [&](const Xmm& to, const Xmm& dividend, const Xmm& divisor) {
+    vcvtdq2pd(a, dividend);
+    vcvtdq2pd(b, divisor);
+    vdivpd(a, a, b);
+    vcvttpd2dq(to, a);
+  };
+  divide(low(out), low(x), low(y));
+  vextracti128(low(a), x, 1);
+  vextracti128(low(b), y, 1);
+  divide(low(high), low(a), low(b));
+  vinserti128(out, out, low(high), 1);
+  vpxor(a, a, a);
+  vpcmpeqd(a, a, y);
+  vpandn(out, a, out);
 }
 
 /// x < y || x != x ? x : y, or with >.

@@ -9,7 +9,7 @@ namespace rosin::cpu {
 
 class NarrowWriter final : public LoopWriter<Xbyak::Ymm> {
  public:
-  NarrowWriter(const LoopText& text, void* memory, size_t bytes);
+  NarrowWriter(const OrderedText& text, void* memory, size_t bytes);
 
   static bool knows(const ScalarCode& code, const Instruction& instruction);
   static bool combines_with(Primitive primitive, ScalarType type);
@@ -22,6 +22,7 @@ class NarrowWriter final : public LoopWriter<Xbyak::Ymm> {
   void load_each(size_t place, int part) override;
   void store(const LoopOutput& output, size_t number) override;
   void begin_rows() override;
+  void leap_unless_any(size_t place, bool chosen, const Xbyak::Label& end) override;
   void keep_sum(ScalarType type, int part, const Ymm& sum, const Ymm& next) override;
   Xbyak::Address splat_bits(uint64_t bits, int bytes) override;
   void unpack(Packing packing, const Ymm& out, const Operand& packed) override;
@@ -43,6 +44,7 @@ class NarrowWriter final : public LoopWriter<Xbyak::Ymm> {
   void change_width(size_t place);
   void convert_part(ScalarType from, ScalarType to, const Ymm& out, const Ymm& x);
   void to_integer(ScalarType from, const Ymm& out, const Ymm& x);
+  void divide_integers(size_t place);
   void extreme(bool least, ScalarType type, const Ymm& out, const Ymm& x, const Operand& y);
   void unary(Primitive what, ScalarType type, const Ymm& out, const Ymm& x);
   void shift(size_t place, int part);

@@ -148,6 +148,48 @@ template <class Vector> void LoopWriter<Vector>::forget_all() {
   }
 }
 
+/// After a leap and after the code that it leaves out all values are in the same places: where they were before. What
+/// the code makes is on the stack; behind a leap anything stands there, which nobody chooses.
+template <class Vector> void LoopWriter<Vector>::end_rare() {
+  const size_t made = leap_->code->end - 1;
+  now_ = made;
+  if (!homes_[made].stands) keep(made);
+  for (Bank* bank : {&vectors_, &masks_}) {
+    for (int& owner : bank->owner) {
+      if (owner != Bank::reserved) owner = Bank::nobody;
+    }
+  }
+  for (size_t place = 0; place < homes_.size(); ++place) {
+    Home& home = homes_[place];
+    if (home.pinned) continue;
+    Home& before = leap_->homes[place];
+    const bool read = next_use(place) <= list_.size();
+    for (int part = 0; part < 2; ++part) {
+      const int reg = before.reg[part];
+      const bool stayed = reg >= 0 && home.reg[part] == reg;
+      const bool left = reg >= 0 && !stayed && home.stands && !before.stands;
+      home.reg[part] = read && (stayed || left) ? reg : -1;
+      if (home.reg[part] < 0) continue;
+      Bank& bank = home.parts == 0 ? masks_ : vectors_;
+      bank.owner[static_cast<size_t>(reg)] = static_cast<int>(place);
+      if (left) reload(place, part);
+    }
+    home.stands = before.stands || place == made;
+  }
+  L(leap_->end);
+  leap_.reset();
+  ++now_;
+}
+
+/// From the stack to the register that it was in.
+template <class Vector> void LoopWriter<Vector>::reload(size_t place, int part) {
+  const Home& home = homes_[place];
+  if constexpr (has_masks) {
+    if (home.parts == 0) return kmovw(Opmask(home.reg[0]), word[rsp + home.stack]);
+  }
+  vmovups(Vector(home.reg[part]), ptr[rsp + home.stack + part * vector_bytes]);
+}
+
 template <class Vector> void LoopWriter<Vector>::load_input(size_t place, int part) {
   const LoopInput& input = text_.inputs[static_cast<size_t>(list_[place].immediate)];
   if (input.pairing != Pairing::none) return load_pairs(place, part, input.pairing);

@@ -29,7 +29,7 @@ bool WideWriter::knows(const ScalarCode& code, const Instruction& made) {
   const ScalarType type = arity > 0 ? code.list[made.operands[arity - 1]].type : made.type;  // select: of the values
   const bool boolean = type == ScalarType::boolean;
   switch (made.primitive) {
-    case Primitive::divide: return is_float(type);
+    case Primitive::divide:
     case Primitive::multiply: return is_float(type) || !is_wide(type);
     case Primitive::convert: return converts(type, made.type);
     case Primitive::less:
@@ -90,6 +90,15 @@ bool WideWriter::accumulates_watched(const LoopOutput& output, size_t number) {
   return true;
 }
 
+void WideWriter::leap_unless_any(size_t place, bool chosen, const Label& end) {
+  const Opmask mask = mask_of(place);
+  if (chosen) kmovw(k5, mask);
+  else knotw(k5, mask);
+  if (masked_) kandw(k5, k5, last_turn[0]);
+  kortestw(k5, k5);
+  jz(end, T_NEAR);
+}
+
 void WideWriter::keep_sum(ScalarType type, int part, const Zmm& sum, const Zmm& next) {
   if (bytes_of(type) == 8) vmovapd(sum | last_turn[part], next);
   else vmovaps(sum | last_turn[part], next);
@@ -126,6 +135,11 @@ Zmm WideWriter::bfloat_bits(const Zmm& x) {
 
 void WideWriter::round(Packing packing, const Zmm& out, const Zmm& x) {
   if (packing == Packing::bfloat) return vpandd(out, bfloat_bits(x), splat_bits(0xffff0000, 4));
+  if (packing == Packing::byte) return vpandd(out, x, splat_bits(0xff, 4));
+  if (packing == Packing::signed_byte) {
+    vpslld(out, x, byte_shift);
+    return vpsrad(out, out, byte_shift);
+  }
   const Ymm packed(out.getIdx());
   vcvtps2ph(packed, x, to_nearest_even);
   vcvtph2ps(out, packed);
@@ -135,6 +149,7 @@ void WideWriter::store_packed(const LoopOutput& output, size_t number) {
   const Zmm value = vector_of(output.place, 0);
   const Address all = packed_element(number, output.packing), to = masked_ ? all | last_turn[0] : all;
   if (output.packing == Packing::half) return vcvtps2ph(to, value, to_nearest_even);
+  if (bytes_of(output.packing) == 1) return vpmovdb(to, value);
   const Zmm bits = bfloat_bits(value);
   vpsrld(bits, bits, bfloat_shift);
   vpmovdw(to, bits);
@@ -338,12 +353,36 @@ void WideWriter::compute_vector(size_t place, int part) {
       vmovaps(new_vector(place, part), x);
       return;
     }
+    case Primitive::divide:
+      if (!is_float(type)) return divide_integers(place);
+      break;
     default: break;
   }
   const Zmm x = vector_of(made.operands[0], part);
   if (info(made.primitive).arity == 1) return unary(made.primitive, type, new_vector(place, part), x);
   const Zmm out = new_vector(place, part);
   binary(made.primitive, type, out, x, source_of(made.operands[1], part));
+}
+
+/// Of 32 bits, by Float64, whose quotients are never rounded to a whole number that they do not reach.
+void WideWriter::divide_integers(size_t place) {
+  const Instruction& made = list_[place];
+  const Zmm x = vector_of(made.operands[0], 0), y = vector_of(made.operands[1], 0), out = new_vector(place, 0);
+  const Zmm high = spare(), a = spare(), b = spare();
+  const bool with_sign = is_signed(made.type);
+  const auto divide = [&](const Ymm& to, const Ymm& dividend, const Ymm& divisor) {
+    with_sign ? vcvtdq2pd(a, dividend) : vcvtudq2pd(a, dividend);
+    with_sign ? vcvtdq2pd(b, divisor) : vcvtudq2pd(b, divisor);
+    vdivpd(a, a, b);
+    with_sign ? vcvttpd2dq(to, a) : vcvttpd2udq(to, a);
+  };
+  divide(Ymm(out.getIdx()), Ymm(x.getIdx()), Ymm(y.getIdx()));
+  vextracti64x4(Ymm(a.getIdx()), x, 1);
+  vextracti64x4(Ymm(b.getIdx()), y, 1);
+  divide(Ymm(high.getIdx()), Ymm(a.getIdx()), Ymm(b.getIdx()));
+  vinserti64x4(out, out, Ymm(high.getIdx()), 1);
+  vptestmd(k5, y, y);
+  vmovdqa32(out | k5 | T_z, out);
 }
 
 /// x < y || x != x ? x : y, or with >.

@@ -7,7 +7,7 @@ namespace rosin::cpu {
 
 class WideWriter final : public LoopWriter<Xbyak::Zmm> {
  public:
-  WideWriter(const LoopText& text, void* memory, size_t bytes) : LoopWriter(text, memory, bytes) { write(); }
+  WideWriter(const OrderedText& text, void* memory, size_t bytes) : LoopWriter(text, memory, bytes) { write(); }
 
   static bool knows(const ScalarCode& code, const Instruction& instruction);
   static bool combines_with(Primitive primitive, ScalarType type);
@@ -22,6 +22,7 @@ class WideWriter final : public LoopWriter<Xbyak::Zmm> {
   void begin_last_turn() override;
   void watch_sum(const LoopOutput& output, size_t number) override;
   bool accumulates_watched(const LoopOutput& output, size_t number) override;
+  void leap_unless_any(size_t place, bool chosen, const Xbyak::Label& end) override;
   void keep_sum(ScalarType type, int part, const Zmm& sum, const Zmm& next) override;
   Xbyak::Address splat_bits(uint64_t bits, int bytes) override;
   void unpack(Packing packing, const Zmm& out, const Operand& packed) override;
@@ -45,6 +46,7 @@ class WideWriter final : public LoopWriter<Xbyak::Zmm> {
   void widen(ScalarType from, ScalarType to, const Zmm& out, const Xbyak::Ymm& x);
   void narrow(ScalarType from, ScalarType to, const Xbyak::Ymm& out, const Zmm& x);
   void to_integer(ScalarType from, const Zmm& out, const Zmm& x);
+  void divide_integers(size_t place);
   void extreme(bool least, ScalarType type, const Zmm& out, const Zmm& x, const Operand& y);
   void unary(Primitive what, ScalarType type, const Zmm& out, const Zmm& x);
   void shift(size_t place, int part);

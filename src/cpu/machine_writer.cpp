@@ -16,8 +16,9 @@ const Reg64 saved[] = {rbx, rbp, r12, r13, r14, r15};
 }  // namespace
 
 template <class Vector>
-LoopWriter<Vector>::LoopWriter(const LoopText& text, void* memory, size_t bytes)
-    : CodeGenerator(bytes, memory), text_(text), list_(text.code.list), homes_(text.code.list.size()) {
+LoopWriter<Vector>::LoopWriter(const OrderedText& ordered, void* memory, size_t bytes)
+    : CodeGenerator(bytes, memory), text_(ordered.text), list_(text_.code.list), homes_(list_.size()),
+      rare_(ordered.rare) {
   for (Bank* bank : {&vectors_, &masks_}) {
     bank->owner.fill(Bank::nobody);
     bank->locked.fill(false);
@@ -149,7 +150,10 @@ template <class Vector> void LoopWriter<Vector>::write_constants() {
 /// Computes the values of one level in their order. Those from outside the loop wait for it in a register or on the
 /// stack.
 template <class Vector> void LoopWriter<Vector>::write_level(Level level) {
+  auto rare = level == Level::element ? rare_.begin() : rare_.end();
   for (now_ = 0; now_ < list_.size(); ++now_) {
+    if (leap_ && now_ == leap_->code->end) end_rare();
+    if (rare != rare_.end() && now_ == rare->first) begin_rare(*rare++);
     Home& home = homes_[now_];
     if (home.level != level || (home.uses.empty() && !home.written)) continue;
     const Primitive what = list_[now_].primitive;
@@ -161,6 +165,15 @@ template <class Vector> void LoopWriter<Vector>::write_level(Level level) {
     unlock();
     end_use(now_);
   }
+}
+
+/// Where the choice is the same for many elements there is nothing to leap over.
+template <class Vector> void LoopWriter<Vector>::begin_rare(const RareCode& rare) {
+  if (homes_[rare.condition].level != Level::element || homes_[rare.end - 1].level != Level::element) return;
+  leap_.emplace().code = &rare;
+  leap_unless_any(rare.condition, rare.chosen, leap_->end);
+  unlock();
+  leap_->homes = homes_;
 }
 
 template <class Vector> void LoopWriter<Vector>::write_rows() {

@@ -1,9 +1,9 @@
 // LoopWriter: writes a LoopText as AVX-512 code (Vector is Zmm) or as AVX2 code (Ymm). Sixteen elements a turn, at once
 // or in two halves. Types of 4 bytes take one vector register, those of 8 bytes two (parts); a Bool takes a mask
 // register, or without such registers a vector of 4-byte elements, all bits of which are its value. What does not
-// depend on the element is computed before the loop, or once a row, and kept in a register or on the stack. A row ends
-// with a turn under a mask. Read first: machine_loop.hpp. Read next: machine_wide.hpp and machine_narrow.hpp (the
-// instruction sets).
+// depend on the element is computed before the loop, or once a row, and kept in a register or on the stack. Code that
+// no element of a turn needs is leapt over (rare_code.hpp). A row ends with a turn under a mask. Read first:
+// machine_loop.hpp. Read next: machine_wide.hpp and machine_narrow.hpp (the instruction sets).
 #pragma once
 
 #include <array>
@@ -16,6 +16,7 @@
 #include <xbyak/xbyak.h>
 
 #include "cpu/machine_loop.hpp"
+#include "cpu/rare_code.hpp"
 
 namespace rosin::cpu {
 
@@ -43,6 +44,7 @@ inline FloatComparison float_comparison(Primitive what) {
 
 constexpr uint8_t to_nearest_even = 0;  // how instructions number ways to round
 constexpr uint8_t bfloat_shift = 16;    // from a BFloat16 to its Float32
+constexpr uint8_t byte_shift = 24;      // from the sign of a byte to that of an Int32
 
 template <class Vector> class LoopWriter : public Xbyak::CodeGenerator {
  public:
@@ -51,7 +53,7 @@ template <class Vector> class LoopWriter : public Xbyak::CodeGenerator {
 
  protected:
   /// Code in `memory`, which runs wherever it is copied to.
-  LoopWriter(const LoopText& text, void* memory, size_t bytes);
+  LoopWriter(const OrderedText& ordered, void* memory, size_t bytes);
 
   static constexpr bool has_masks = std::is_same_v<Vector, Xbyak::Zmm>;
   static constexpr int vector_bytes = has_masks ? 64 : 32;
@@ -112,6 +114,7 @@ template <class Vector> class LoopWriter : public Xbyak::CodeGenerator {
   void accumulate(const LoopOutput& output, size_t number);
   void combine_lanes(const LoopOutput& output, size_t number);
   void leap_gaps();
+  void begin_rare(const RareCode& rare);
   Vector sum_of(size_t number, int half, int part) const {
     return Vector(sums_[number][static_cast<size_t>(2 * half + part)]);
   }
@@ -129,6 +132,8 @@ template <class Vector> class LoopWriter : public Xbyak::CodeGenerator {
   void load_input(size_t place, int part);
   void load_pairs(size_t place, int part, Pairing pairing);
   void keep(size_t place);
+  void end_rare();
+  void reload(size_t place, int part);
   void end_use(size_t place);
   void forget_all();
   void unlock();
@@ -156,6 +161,8 @@ template <class Vector> class LoopWriter : public Xbyak::CodeGenerator {
   /// Sums whose values the instruction set watches: begins one at each row, and joins values to it.
   virtual void watch_sum(const LoopOutput&, size_t) {}
   virtual bool accumulates_watched(const LoopOutput&, size_t) { return false; }
+  /// Leaps where no element of the turn has a Bool that is so.
+  virtual void leap_unless_any(size_t place, bool chosen, const Xbyak::Label& end) = 0;
   /// sum = next, but behind the end of the row.
   virtual void keep_sum(ScalarType type, int part, const Vector& sum, const Vector& next) = 0;
   /// Float32 of the 16-bit floats in the lower part of `packed`, which may be the lower part of `out`.
@@ -163,15 +170,24 @@ template <class Vector> class LoopWriter : public Xbyak::CodeGenerator {
   /// The bits in all elements of an operand.
   virtual Xbyak::Address splat_bits(uint64_t bits, int bytes) = 0;
 
+  /// The code that a leap may leave out, and where all values were before it.
+  struct Leap {
+    const RareCode* code = nullptr;
+    Xbyak::Label end;
+    std::vector<Home> homes;
+  };
+
   const LoopText& text_;
   const std::vector<Instruction>& list_;
   std::vector<Home> homes_;
   Bank vectors_, masks_;
   std::vector<std::array<int, 4>> sums_;  // by output: registers in which it combines, those of one half together
-  size_t now_ = 0;                        // place that is computed
-  int half_ = 0;                          // of the turn
-  bool masked_ = false;                   // the turn at the end of a row
-  int frame_ = 64;                        // bytes of the stack; the number of rows stands first
+  const std::vector<RareCode>& rare_;
+  std::optional<Leap> leap_;
+  size_t now_ = 0;       // place that is computed
+  int half_ = 0;         // of the turn
+  bool masked_ = false;  // the turn at the end of a row
+  int frame_ = 64;       // bytes of the stack; the number of rows stands first
   size_t frame_at_ = 0;
   std::map<std::pair<uint64_t, int>, Xbyak::Label> constants_;
 };

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/row_copy.hpp"
 #include "base/strided_copy.hpp"
 #include "cpu/dispatch.hpp"
 
@@ -33,7 +34,7 @@ struct Plan {
   int dim = 0;
   std::vector<Segment> segments;
   std::vector<Source> sources;
-  bool short_rows = false;  // of two dims, joined along the first, whose operands are contiguous
+  bool short_rows = false;  // of two dims, joined along the first, along which operands are contiguous
 
   int64_t count() const {
     int64_t n = 1;
@@ -58,7 +59,7 @@ template <class T> class CopyCall final : public Call {
     for (int64_t d = 1, rest = first / row; d < plan_.rank; rest /= plan_.sizes[d++]) index[d] = rest % plan_.sizes[d];
     for (int64_t at = first; at < end;) {
       if (const int64_t rows = (end - at) / row; plan_.short_rows && index[0] == 0 && rows > 1) {
-        copy_rows(out + at, index[1], rows, data, value);
+        put_rows(out + at, index[1], rows, data, value);
         at += rows * row;
         index[1] += rows;
         continue;
@@ -117,21 +118,27 @@ template <class T> class CopyCall final : public Call {
   }
 
   // Whole rows, segment by segment.
-  void copy_rows(T* out, int64_t first, int64_t rows, const CallData& data, T value) const {
+  void put_rows(T* out, int64_t first, int64_t rows, const CallData& data, T value) const {
     const int64_t row = plan_.sizes[0];
     for (const Segment& segment : plan_.segments) {
       T* to = out + segment.start;
       const int64_t length = segment.length;
       if (segment.operand == fill) {
-        for (int64_t r = 0; r < rows; ++r) std::fill_n(to + r * row, length, value);
+        constexpr int64_t few = 4;
+        for (int64_t r = 0; length > few && r < rows; ++r) std::fill_n(to + r * row, length, value);
+        for (int64_t i = 0; length <= few && i < length; ++i) {
+          for (int64_t r = 0; r < rows; ++r) to[r * row + i] = value;
+        }
         continue;
       }
-      const T* from = static_cast<const T*>(data.operand(segment.operand)) + first * length;
-      if (length == 1) {
+      const Source& source = plan_.sources[static_cast<size_t>(segment.operand)];
+      const T* from = static_cast<const T*>(data.operand(segment.operand)) + source.offset + first * source.strides[1];
+      if (length == 1 && source.strides[1] == 1) {
         for (int64_t r = 0; r < rows; ++r) to[r * row] = from[r];
-      } else {
-        for (int64_t r = 0; r < rows; ++r) std::copy_n(from + r * length, length, to + r * row);
+        continue;
       }
+      constexpr auto size = static_cast<int64_t>(sizeof(T));
+      copy_rows({rows, static_cast<size_t>(length * size), row * size, source.strides[1] * size}, to, from);
     }
   }
 
@@ -224,6 +231,19 @@ void merge_rows(Plan& plan) {
   plan.short_rows = row <= 256;
 }
 
+// Operands whose rows are contiguous and lie evenly apart, joined along these: two dims.
+void merge_outer(Plan& plan) {
+  const auto is_even = [&](const Source& source) {
+    bool even = source.strides[0] == 1;
+    for (int d = 2; d < plan.rank; ++d) even = even && source.strides[d] == source.strides[d - 1] * plan.sizes[d - 1];
+    return even;
+  };
+  if (plan.dim > 0 || plan.rank < 2 || !std::all_of(plan.sources.begin(), plan.sources.end(), is_even)) return;
+  for (int d = 2; d < plan.rank; ++d) plan.sizes[1] *= plan.sizes[d];
+  plan.rank = 2;
+  plan.short_rows = plan.sizes[0] <= 256;
+}
+
 Plan result_plan(const Shape& shape) {
   Plan plan;
   plan.rank = std::max(1, shape.rank());
@@ -240,6 +260,7 @@ void join(Plan& plan, const CallSpec& spec) {
     contiguous = contiguous && operand.contiguous();
   }
   if (contiguous) merge_rows(plan);
+  else merge_outer(plan);
 }
 
 Plan make_plan(const CallSpec& spec) {
@@ -254,6 +275,7 @@ Plan make_plan(const CallSpec& spec) {
     plan.segments = {{fill, attributes.low}, {0, x.shape[plan.dim]}, {fill, attributes.high}};
     plan.sources = {source_of(x)};
     if (x.contiguous()) merge_rows(plan);
+    else merge_outer(plan);
   } else {
     if (spec.op->movement == Movement::reshape) {
       if (!spec.operands[0].contiguous()) plan = result_plan(spec.operands[0].shape);  // elements keep their order

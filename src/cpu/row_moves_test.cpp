@@ -204,6 +204,39 @@ TEST(RowMoves, GradientsOfTakenElementsAreAddedAlongADim) {
   }
 }
 
+/// Rows of a few elements: padded, joined, cut, turned round and repeated, of elements of every size.
+TEST(RowMoves, ShortRowsAreCopied) {
+  for (const DType type : {UInt8, Int16, Int32, Float64}) {
+    for (int64_t row = 1; row <= 18; ++row) {
+      constexpr int64_t rows = 700;
+      const auto values = drawn(row * rows, 100);
+      const Array x = cast(Array(values, {row, rows}), type), y = x + 1;
+      eval();
+      const auto at = [&](int64_t i, int64_t r) { return values[static_cast<size_t>(r * row + i)]; };
+      std::vector<double> padded, joined, cut, turned, stood, shifted;
+      for (int64_t r = 0; r < rows; ++r) {
+        padded.push_back(7);
+        for (int64_t i = 0; i < row; ++i) padded.push_back(at(i, r)), joined.push_back(at(i, r));
+        for (int64_t i = 0; i < row; ++i) joined.push_back(at(i, r) + 1);
+        padded.insert(padded.end(), 2, 7);
+        for (int64_t i = 1; i < row; ++i) cut.push_back(at(i, r) + 1);
+        for (int64_t i = row; i-- > 0;) turned.push_back(at(i, r) + 1);
+        for (int64_t i = 0; i < row; ++i) stood.push_back(at(i, r) + at(0, r));
+        for (int64_t i = 0; i < row; ++i) shifted.push_back(at((i + row - 1) % row, r));
+      }
+      const auto is = [&](const Array& got, const std::vector<double>& wanted) {
+        EXPECT_EQ(cast(got, Float64).to_vector<double>(), wanted) << to_string(type) << ", rows of " << row;
+      };
+      is(pad(x, 0, 1, 2, 7), padded);
+      is(concat({x, y}, 0), joined);
+      is(slice(x, 0, 1, row) + 1, cut);
+      is(flip(x, 0) + 1, turned);
+      is(x + slice(x, 0, 0, 1), stood);
+      is(roll(x, 1, 0), shifted);
+    }
+  }
+}
+
 TEST(RowMoves, APlaceOutsideOfALineIsRefused) {
   for (const int32_t place : {100, -101, 1 << 30, -(1 << 30)}) {
     std::vector<int32_t> at = places(6000, 100);

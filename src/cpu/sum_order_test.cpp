@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -19,10 +20,10 @@ namespace {
 
 using Values = std::vector<float>;
 
-const std::vector<Shape> shapes = {{10, 128},      {8, 200},       {100, 100},   {3, 70, 50},  {64, 64, 30},
-                                   {5000, 7},      {7, 5000},      {1, 300, 40}, {17, 19, 23}, {4097, 3},
-                                   {2, 2, 2, 900}, {33, 31, 5, 6}, {16, 16, 17}, {300, 400},   {257, 129, 3},
-                                   {90, 70, 5, 3}, {61, 77, 9}};
+const std::vector<Shape> shapes = {
+    {10, 128},     {8, 200},       {100, 100},  {3, 70, 50},    {64, 64, 30},   {5000, 7},    {7, 5000},
+    {1, 300, 40},  {17, 19, 23},   {4097, 3},   {2, 2, 2, 900}, {33, 31, 5, 6}, {16, 16, 17}, {300, 400},
+    {257, 129, 3}, {90, 70, 5, 3}, {61, 77, 9}, {600, 9},       {1000, 6, 5},   {2500, 3, 4}, {3, 1000, 7}};
 
 /// All sets of dims of an array of this rank but the empty one.
 std::vector<std::vector<int>> sets_of_dims(int rank) {
@@ -103,6 +104,29 @@ TEST(SumOrder, ShortLinesThatAreApartAreAddedInPieces) {
     }
     for (int round = 0; round < 3; ++round) EXPECT_EQ(sum(x, {0, 2}).to_vector(), wanted) << to_string(shape);
     EXPECT_EQ(maximum(x, {0, 2}).to_vector(), maximum(x * 1, {0, 2}).to_vector());
+  }
+}
+
+/// Whole numbers below 7, which every type holds, and so their sums here.
+TEST(SumOrder, ColumnsOfEveryTypeAreAddedToTheirResults) {
+  for (const Shape& shape : {Shape{512, 9}, Shape{4100, 4}, Shape{2049, 3, 2}, Shape{30000, 2}}) {
+    const Array numbers = reshape(mod(arange(shape.count()), 7), shape);
+    const std::vector<float> values = cast(numbers, Float32).to_vector();
+    std::vector<float> sums(static_cast<size_t>(shape.count() / shape[1])), greatest(sums.size());
+    for (size_t i = 0; i < values.size(); ++i) {
+      const auto at = static_cast<int64_t>(i), row = at / shape[0];
+      const auto place = static_cast<size_t>(at % shape[0] + row / shape[1] * shape[0]);
+      sums[place] += values[i];
+      greatest[place] = std::max(greatest[place], values[i]);
+    }
+    for (const DType type : {Float16, BFloat16, Float32, Float64, Int32, Int64, UInt8, Int8, Int16}) {
+      const Array x = cast(numbers, type);
+      eval(x);
+      const Array sum_of_all = sum(x, 1), most = maximum(x, 1), twice = sum(x + x, 1);
+      EXPECT_EQ(cast(sum_of_all, Float32).to_vector(), sums) << to_string(type) << ' ' << to_string(shape);
+      EXPECT_EQ(cast(most, Float32).to_vector(), greatest) << to_string(type) << ' ' << to_string(shape);
+      EXPECT_EQ(cast(twice, Float32).to_vector(), (cast(sum_of_all, Float32) * 2).to_vector()) << to_string(type);
+    }
   }
 }
 

@@ -78,6 +78,7 @@ TEST(Autocast, ChoosesTypesByFamily) {
                                              {"matmul of two types", matmul(x, b)},
                                              {"vector", matmul(x, select(x, 1, 0))},
                                              {"einsum", einsum("ij,jk->ik", {x, x})},
+                                             {"einsum without matrices", einsum("ij,ij->j", {x, x})},
                                              {"conv", conv(reshape(x, {4, 4, 1, 1}), reshape(x, {2, 2, 1, 4}))},
                                              {"Dense", Dense(4, 2, tanh)(x)},
                                              {"attention", dot_product_attention(x, x, x).out},

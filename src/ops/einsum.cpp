@@ -13,6 +13,7 @@
 #include <rosin/reduce.hpp>
 
 #include "graph/refuse_type.hpp"
+#include "ops/autocast_casts.hpp"
 #include "ops/shapes.hpp"
 
 namespace rosin {
@@ -142,6 +143,14 @@ Term product(Term a, Term b, std::string_view kept) {
     if (size_of(a, label) == size_of(b, label)) continue;
     Term& wide = size_of(a, label) == 1 ? b : a;
     wide.array = sum(wide.array, static_cast<int>(wide.labels.find(label)));
+  }
+  const DType type = a.array.dtype();
+  const bool alike = of_a.empty() && of_b.empty() && type == b.array.dtype();
+  // No matrices: products of elements, added up where they are made. (In an autocast scope matmul chooses the type.)
+  if (alike && (type == Float32 || type == Float64) && !halves(a.array)) {
+    Term products{in_order(a, inner + batch) * in_order(b, inner + batch), inner + batch};
+    sum_out(products, batch);
+    return products;
   }
   std::vector<int64_t> sizes_a = {count_of(a, of_a), count_of(a, inner)},
                        sizes_b = {count_of(b, inner), count_of(b, of_b)}, sizes;

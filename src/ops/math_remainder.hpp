@@ -37,9 +37,18 @@ template <FloatScalar X> [[gnu::always_inline]] inline X rest_by_hand(X a, X b) 
   return scaled(to_float(rest + (divisor.significand & (rest >> 31))), divisor.exponent - 150);
 }
 
+/// The same for a quotient below 2^20, which is rounded to nearest: so the rest, which may be negative, fits a Float32
+/// also where the division is some ulp off.
+template <FloatScalar X> [[gnu::always_inline]] inline X rest_at_once(X a, X b, X quotient) {
+  const X rest = fma(-round_even(quotient), b, a);
+  return select(rest < 0, rest + b, rest);
+}
+
+/// Long quotients are rare, and loops that can leap over their code do.
 template <FloatScalar X> [[gnu::always_inline]] inline X mod_of_float(X a, X b) {
-  const X x = abs(a), y = abs(b);
-  const X rest = select(x < y, x, rest_by_hand(x, y));
+  const X x = abs(a), y = abs(b), quotient = x / y;
+  const X beyond = select(quotient < 0x1p20, rest_at_once(x, y, quotient), rest_by_hand(x, y));
+  const X rest = select(x < y, x, beyond);
   const X floored = select(((a < 0) != (b < 0)) & (rest != 0), y - rest, rest);
   return select((x < infinity(x)) & (y > 0), with_sign_of(floored, b), quiet_nan(a));
 }

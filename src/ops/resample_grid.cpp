@@ -83,20 +83,19 @@ void check_grid(const Array& x, const Array& grid, int spatial, Interpolation mo
          to_string(grid.shape()) + " and " + to_string(x.shape()), "make it with affine_grid");
 }
 
-/// Elements of x (all places, channels, batch) at whole points; 0 outside. Places are integers: a float does not hold
-/// every one of a large image.
-Array elements_at(const Array& x, const std::vector<Array>& at, const Shape& sizes, const Shape& result) {
-  const DType integer = x.size(0) > std::numeric_limits<int32_t>::max() ? Int64 : Int32;
-  Array place = zeros_like(cast(at[0], integer)), inside;
+/// Elements of x (channels, all places of all images) at whole points of the images, in which row `first` of the places
+/// begins: (channels, points); 0 outside. Places are integers: a float does not hold every one of a large image.
+Array elements_at(const Array& x, const std::vector<Array>& at, const Shape& sizes, const Array& first) {
+  Array place = first, inside;
   int64_t stride = 1;
   for (size_t d = 0; d < at.size(); ++d) {
     const auto last = static_cast<double>(sizes[static_cast<int>(d)] - 1);
     const Array within = logical_and(ge(at[d], 0), le(at[d], last));
     inside = d == 0 ? within : logical_and(inside, within);
-    place = place + cast(clamp(at[d], 0, last), integer) * stride;  // NaN, which is outside, becomes 0
+    place = place + cast(clamp(at[d], 0, last), first.dtype()) * stride;  // NaN, which is outside, becomes 0
     stride *= sizes[static_cast<int>(d)];
   }
-  return where(inside, take_along(x, expand(place, result), 0), 0);
+  return where(reshape(inside, {1, -1}), gather(x, reshape(place, {-1}), 1), 0);
 }
 
 }  // namespace
@@ -129,8 +128,12 @@ Array grid_sample(const Array& x, const Array& grid, const GridSampleOptions& op
   check_grid(x, grid, spatial, options.mode);
   const DeviceScope scope(*x.node());
   const int64_t batch = x.size(spatial + 1), channels = x.size(spatial);
-  const Array flat = reshape(x, {-1, channels, batch}), points = reshape(wide(grid), {spatial, -1, 1, batch});
-  const Shape result{points.size(1), channels, batch};
+  // Channels first: those of a point stand side by side, and are moved together.
+  const Array flat = reshape(x, {-1, channels, batch});
+  const Array columns = reshape(permute(flat, {1, 0, 2}), {channels, flat.size(0) * batch});
+  const Array points = reshape(wide(grid), {spatial, -1, batch});
+  const DType integer = columns.size(1) > std::numeric_limits<int32_t>::max() ? Int64 : Int32;
+  const Array first = reshape(cast(arange(batch) * flat.size(0), integer), {1, batch});
   std::vector<std::vector<Tap>> taps;
   int64_t count = 1;
   for (int d = 0; d < spatial; ++d) {
@@ -148,15 +151,15 @@ Array grid_sample(const Array& x, const Array& grid, const GridSampleOptions& op
       at.push_back(tap.at);
       weight = weight.is_nothing() ? tap.weight : weight * tap.weight;
     }
-    const Array value = wide(elements_at(flat, at, x.shape(), result));
-    const Array part = weight.is_nothing() ? value : value * weight;
+    const Array value = wide(elements_at(columns, at, x.shape(), first));
+    const Array part = weight.is_nothing() ? value : value * reshape(weight, {1, -1});
     sum = number == 0 ? part : sum + part;
   }
   const Shape shape = grid.shape();
   std::vector<int64_t> sizes(shape.begin() + 1, shape.end() - 1);
   sizes.push_back(channels);
   sizes.push_back(batch);
-  return reshape(narrow(sum, x), sizes);
+  return reshape(permute(reshape(narrow(sum, x), {channels, -1, batch}), {1, 0, 2}), sizes);
 }
 
 }  // namespace rosin

@@ -122,10 +122,12 @@ void require_classes(const Array& x, int64_t classes) {
 /// For each class the sum of a vector of weights; numbers outside have a class of their own, which nobody sees.
 Array sums_of_classes(const Array& x, int64_t classes, const Array& weights) {
   const DeviceScope scope(*x.node());
-  const bool narrow = size_of(x.dtype()) <= 4 && x.dtype() != UInt32 && classes <= std::numeric_limits<int32_t>::max();
-  const Array numbers = cast(as_vector(x), narrow ? Int32 : Int64);
+  const bool narrow = size_of(x.dtype()) <= 4 && x.dtype() != UInt32,
+             few = classes < std::numeric_limits<int32_t>::max();
+  const Array numbers = cast(as_vector(x), narrow && few ? Int32 : Int64);
   const Array known = where(logical_and(ge(numbers, 0), lt(numbers, classes)), numbers, classes);
-  return slice(scatter_add(zeros({classes + 1}, weights.dtype()), known, weights, 0), 0, 0, classes);
+  return slice(scatter_add(zeros({classes + 1}, weights.dtype()), few ? cast(known, Int32) : known, weights, 0), 0, 0,
+               classes);
 }
 
 void require_element(std::string_view op, const Array& x, uint64_t mask) {

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -85,6 +86,35 @@ TEST(Special, RemaindersHaveTheSignOfTheDividend) {
   EXPECT_EQ(by_a.to_vector<double>(), (std::vector<double>{1, 1, 1, 1, 1}));
   EXPECT_EQ(by_b.to_vector<double>(), (std::vector<double>{-3, 3, 3, -3, 0}));
   EXPECT_EQ(frac(Array({1.25, -1.25}, {2})).to_vector<double>(), (std::vector<double>{0.25, -0.25}));
+}
+
+/// Against the C library's, which are exact: numbers of all sizes, and quotients on both sides of 2^20.
+TEST(Special, RemaindersAreExactWhateverTheQuotient) {
+  std::vector<float> a, b;
+  uint32_t bits = 1;
+  const auto next = [&] { return bits = bits * 1664525 + 1013904223; };
+  const auto finite = [](uint32_t from) {
+    const auto x = std::bit_cast<float>(from);
+    return std::isfinite(x) ? x : 1.5f;
+  };
+  for (int i = 0; i < 20000; ++i) {
+    a.push_back(finite(next()));
+    b.push_back(finite(next()));
+    if (i % 2 == 0) b.back() = a.back() / static_cast<float>(1 + (next() >> (i % 20))) * 1.0000001f;
+  }
+  for (const float x : {0.0f, -0.0f, 1e-45f, 3e38f, 1.0f}) {
+    for (const float y : {1e-45f, 3e38f, 1.0f, -1.0f, std::numeric_limits<float>::infinity()}) {
+      a.push_back(x);
+      b.push_back(y);
+    }
+  }
+  const auto n = static_cast<int64_t>(a.size());
+  const std::vector<float> rests = fmod(Array(a, {n}), Array(b, {n})).to_vector();
+  for (size_t i = 0; i < a.size(); ++i) {
+    const float wanted = std::fmod(a[i], b[i]);
+    EXPECT_TRUE(rests[i] == wanted || (std::isnan(rests[i]) && std::isnan(wanted)))
+        << a[i] << " by " << b[i] << " gives " << rests[i] << ", not " << wanted;
+  }
 }
 
 TEST(Special, StepsAndSignsSeeZeros) {

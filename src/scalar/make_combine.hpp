@@ -19,6 +19,7 @@ enum class Weight : uint8_t { light, medium, heavy };
 template <class F, class N, class T, Weight weight> struct CombineText {
   using Element = Stored<T>;
   static constexpr int lanes = std::same_as<T, bool> ? 64 : 16;  // the order of Bools changes nothing
+  static constexpr int64_t few = 24;  // elements of a row that are joined one by one, where that changes nothing
   /// Rows that are reduced, and lines that run, side by side: floats wait for each other.
   static constexpr int rows_together = std::is_floating_point_v<T> && weight == Weight::light ? 4 : 1;
   static constexpr int lines_together = std::is_floating_point_v<T> && weight != Weight::heavy ? 4 : 1;
@@ -68,9 +69,19 @@ template <class F, class N, class T, Weight weight> struct CombineText {
     if constexpr (half > 1) take_rest<half / 2>(lane, x, count);
   }
 
+  /// One row of few elements, whose order changes nothing.
+  [[gnu::always_inline]] static inline void reduce_short(Element* result, const Element* x, int64_t count) {
+    T all = neutral();
+    for (int64_t i = 0; i < count; ++i) all = combine(all, static_cast<T>(x[i]));
+    *result = static_cast<Element>(all);
+  }
+
   /// Some rows side by side: the lanes of one wait for each other.
   template <int rows>
   [[gnu::always_inline]] static inline void reduce_some(Element* result, const Element* x, int64_t count) {
+    if constexpr (std::same_as<T, bool>) {
+      if (count < few) return reduce_short(result, x, count);
+    }
     alignas(64) Element lane[rows][lanes];
     const int64_t whole = count / lanes * lanes;
     begin_rows(lane, x, count, whole);
