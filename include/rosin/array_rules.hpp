@@ -97,6 +97,9 @@ template <Rule R> struct Lookahead {
     RuleState<R> inner;
   };
 
+  static_assert(!reflect::ExchangesInside<R> || !reflect::ScalesGradients<R>,
+                "rosin: Lookahead stands behind ClipGlobalNorm and the rules before it, in the OptimiserChain");
+
   explicit Lookahead(R inner) : rule(std::move(inner)) {}
   Lookahead(int64_t steps, double share, R inner) : k(steps), alpha(share), rule(std::move(inner)) {}
 

@@ -227,6 +227,9 @@ template <Rule R> struct Optimizer {
   R rule;
   OptimizerOptions options;
 
+  static_assert(!reflect::ExchangesInside<R> || !reflect::ScalesGradients<R>,
+                "rosin: rules before ClipGlobalNorm stand before distributed::Optimizer too, in an OptimiserChain");
+
   Optimizer(const Backend& of, R inner, const OptimizerOptions& chosen = {})
       : backend(of), rule(std::move(inner)), options(chosen) {}
 

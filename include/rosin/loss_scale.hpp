@@ -55,7 +55,7 @@ ROSIN_API void add_loss_scale(State& state, const LossScaleOptions& options, boo
 /// As setup for rules. The scale is saved, moved and copied with the state. Error (argument): init or growth that is
 /// not positive or finite, growth below 1, backoff outside of (0, 1], interval < 1.
 template <Rule R, class M> State setup(const LossScale<R>& rule, const M& model) {
-  static_assert(!reflect::ExchangesInside<R>,
+  static_assert(!reflect::ExchangesInside<R> || reflect::ScalesGradients<R>,
                 "rosin: in a LossScale, distributed::Optimizer goes around the other rules, so that all processes see "
                 "whether a gradient is finite");
   State state = setup(rule.rule, model);

@@ -256,9 +256,10 @@ struct ROSIN_API ClipNorm {
   Array apply(State& state, const Array& x, const Array& g) const;
 };
 
-/// The gradients of all parameters together scaled down to a p-norm of omega at most; p may be infinite. They are
-/// looked at before any rule runs: it is the first rule of a chain, and distributed::Optimizer goes around that. A norm
-/// that is no number stops the step with Error (numeric) and leaves the model as it was, unless `throws` is false.
+/// The gradients of all parameters together scaled down to a p-norm of omega at most; p may be infinite. In a chain
+/// they are what the rules before it give (behind AccumGrad the mean of several steps), and distributed::Optimizer goes
+/// around it. A norm that is no number stops the step with Error (numeric) and leaves the model as it was, unless
+/// `throws` is false.
 /// Source: torch.nn.utils.clip_grad_norm_ (which divides by the norm + 1e-6), Pascanu et al. (2013).
 struct ROSIN_API ClipGlobalNorm {
   double omega = 10;
@@ -307,19 +308,16 @@ struct ROSIN_API AccumGrad {
 
 namespace detail {
 
-/// Whether what looks at all gradients together does so before the others, and no process shares out what it has seen.
-template <class... R> inline constexpr bool begins_together = true;
-template <class First, class... R>
-inline constexpr bool begins_together<First, R...> =
-    (!reflect::ScalesGradients<R> && ...) &&
-    (!reflect::ScalesGradients<First> || (!reflect::ExchangesGradients<R> && ...));
-
-/// The place of the first rule that exchanges gradients with other processes; as many as there are: none does.
+/// The place of the first rule that looks at the gradients of all parameters together; as many as there are: none does.
 template <class... R> constexpr size_t place_of_exchange() {
   size_t place = 0;
-  static_cast<void>((... && (!reflect::JoinsProcesses<R> && ++place > 0)));
+  static_cast<void>((... && (!reflect::ExchangesGradients<R> && ++place > 0)));
   return place;
 }
+
+/// How many rules look at all gradients together, and so at those of one process only, or exchange them with others.
+template <class... R> inline constexpr int scaling = (0 + ... + int{reflect::ScalesGradients<R>});
+template <class... R> inline constexpr int joining = (0 + ... + int{reflect::JoinsProcesses<R>});
 
 }  // namespace detail
 
@@ -328,13 +326,14 @@ template <Rule... R> struct OptimiserChain {
   std::tuple<R...> rules;
 
   static constexpr size_t count = sizeof...(R), exchanging = detail::place_of_exchange<R...>();
+  static constexpr bool joins = detail::joining<R...> > 0;
+  static constexpr bool splits = joins || (exchanging > 0 && exchanging < count);  // some rules run before an exchange
 
   using State = std::tuple<RuleState<R>...>;
   static_assert((!reflect::ReplacesParameter<R> && ...),
                 "rosin: MixedPrecision optimisers should wrap the entire OptimiserChain, not be inside it");
-  static_assert(
-      detail::begins_together<R...>,
-      "rosin: ClipGlobalNorm is the first rule of an OptimiserChain, and distributed::Optimizer goes around it");
+  static_assert(detail::scaling<R...> <= (joins ? 0 : 1),
+                "rosin: an OptimiserChain has one ClipGlobalNorm, and distributed::Optimizer goes around it");
 
   explicit OptimiserChain(R... rule) : rules(std::move(rule)...) {}
 
@@ -342,28 +341,27 @@ template <Rule... R> struct OptimiserChain {
     return std::apply([&](const R&... rule) { return State{rule.init(x)...}; }, rules);
   }
   Array apply(State& state, const Array& x, const Array& g) const { return apply_each<0, count>(state, x, g); }
-  /// Where one of them joins processes: they exchange what the rules before it give, of all parameters together.
+  /// What is looked at of all parameters together is what the rules before give.
   Array begin(State& state, const Array& x, const Array& g) const
-    requires(exchanging < count)
+    requires splits
   {
     const Array d = apply_each<0, exchanging>(state, x, g);
     return d.is_nothing() ? d : reflect::begun(std::get<exchanging>(rules), std::get<exchanging>(state), x, d);
   }
   Array finish(State& state, const Array& x, const Array& d) const
-    requires(exchanging < count)
+    requires splits
   {
     const Array rest = reflect::rest_of_step(std::get<exchanging>(rules), std::get<exchanging>(state), x, d);
     return rest.is_nothing() ? rest : apply_each<exchanging + 1, count>(state, x, rest);
   }
   void exchange(std::span<detail::NamedGradient> gradients) const
-    requires(count > 0 && (reflect::ExchangesGradients<R> || ...))
+    requires(exchanging < count)
   {
-    constexpr size_t place = exchanging < count ? exchanging : 0;
-    std::get<place>(rules).exchange(gradients);
+    std::get<exchanging>(rules).exchange(gradients);
   }
   /// Nobody shares out the steps of a chain: see check_inside.
   detail::Sharing* sharing() const
-    requires(exchanging < count)
+    requires joins
   {
     return nullptr;
   }
@@ -409,12 +407,12 @@ template <Rule R> struct MixedPrecision {
   }
   /// As in an OptimiserChain.
   Array begin(State& state, const Array&, const Array& g) const
-    requires reflect::JoinsProcesses<R>
+    requires(reflect::JoinsProcesses<R> || reflect::ExchangesInside<R>)
   {
     return reflect::begun(rule, state.inner, state.copy, detail::converted_parameter(g, dtype));
   }
   Array finish(State& state, const Array& x, const Array& d) const
-    requires reflect::JoinsProcesses<R>
+    requires(reflect::JoinsProcesses<R> || reflect::ExchangesInside<R>)
   {
     return rounded(state, x, reflect::finished(rule, state.inner, state.copy, d));
   }

@@ -16,6 +16,7 @@
 #include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/error.hpp>
+#include <rosin/loss_scale.hpp>
 #include <rosin/move.hpp>
 
 #include "../tests/oracle_reader.hpp"
@@ -192,6 +193,47 @@ TEST(Rules, ClipGlobalNormScalesAllGradientsAlike) {
   }
   EXPECT_EQ(made_of(ClipGlobalNorm{1}, pair_of({0, 0}, {0}), cpu_device()), (std::vector<double>{0, 0, 0}));
   EXPECT_NEAR(made_of(ClipGlobalNorm{6.5, 3}, gradient, cpu_device())[0], 3 * 6.5 / std::cbrt(27 + 64 + 1728), 1e-12);
+}
+
+/// The model (0, 0), (0) after the gradients (6, -8), (24) and (0, 0), (0), whose mean has norm 13.
+template <class R> std::vector<double> made_of_two(const R& rule, const Device& device, DType type, double scale = 1) {
+  Pair model = pair_of({0, 0}, {0}, type) | device;
+  State state = setup(rule, model);
+  update(state, model, pair_of({6 * scale, -8 * scale}, {24 * scale}, type) | device);
+  EXPECT_EQ(model.x.to_vector<double>(), (std::vector<double>{0, 0}));
+  update(state, model, pair_of({0, 0}, {0}, type) | device);
+  std::vector<double> all = (-model.x).to_vector<double>();
+  for (const double y : (-model.y).to_vector<double>()) all.push_back(y);
+  return all;
+}
+
+TEST(Rules, ClipGlobalNormScalesWhatTheRulesBeforeItGive) {
+  const std::vector<double> half{1.5, -2, 6};
+  for (const Device& device : {cpu_device(), some_device()}) {
+    EXPECT_EQ(made_of_two(OptimiserChain(AccumGrad{2}, ClipGlobalNorm{6.5}, Descent{1}), device, Float32), half);
+    EXPECT_EQ(
+        made_of_two(OptimiserChain(AccumGrad{2}, OptimiserChain(ClipGlobalNorm{6.5}, Descent{1})), device, Float32),
+        half);
+    EXPECT_EQ(made_of_two(MixedPrecision(OptimiserChain(AccumGrad{2}, ClipGlobalNorm{6.5})), device, Float16), half);
+    EXPECT_EQ(
+        made_of_two(LossScale{OptimiserChain(AccumGrad{2}, ClipGlobalNorm{6.5}), {.init = 4}}, device, Float32, 4),
+        half);
+  }
+  Pair model = pair_of({3, -4}, {12});
+  State state = setup(OptimiserChain(WeightDecay{1}, ClipGlobalNorm{6.5}), model);
+  update(state, model, pair_of({0, 0}, {0}));
+  EXPECT_EQ(model.x.to_vector<double>(), (std::vector<double>{1.5, -2}));
+}
+
+TEST(Rules, WhatWasCollectedStaysWhereTheNormOfAllIsNoNumber) {
+  Pair model = pair_of({0, 0}, {0});
+  State state = setup(OptimiserChain(AccumGrad{2}, ClipGlobalNorm{6.5}, Momentum{1, 0}), model);
+  update(state, model, pair_of({6, -8}, {24}));
+  EXPECT_THROW(update(state, model, pair_of({std::nan(""), 0}, {0})), Error);
+  EXPECT_EQ(model.x.to_vector<double>(), (std::vector<double>{0, 0}));
+  update(state, model, pair_of({0, 0}, {0}));
+  EXPECT_EQ(model.x.to_vector<double>(), (std::vector<double>{-1.5, 2}));
+  EXPECT_EQ(model.y.to_vector<double>(), (std::vector<double>{-6}));
 }
 
 TEST(Rules, ClipGlobalNormOfHalfTypesDoesNotOverflow) {
