@@ -392,12 +392,12 @@ TEST_F(MachineLoop, LongKernelsAreCutIntoLoops) {
   const Array x = normal({40, 30});
   eval();
   for (int i = 0; i < 50; ++i)
-    sums.push_back(sum(sin(x * static_cast<double>(i)) + static_cast<double>(i), {.dims = 0}));
+    sums.push_back(sum(sin(x * static_cast<double>(i)) + static_cast<double>(i), 0));
   eval();
   for (int i = 0; i < 50; ++i) {
     const Array alone = sin(x * static_cast<double>(i)) + static_cast<double>(i);
     eval();
-    EXPECT_EQ(sums[static_cast<size_t>(i)].to_vector<float>(), sum(alone, {.dims = 0}).to_vector<float>()) << i;
+    EXPECT_EQ(sums[static_cast<size_t>(i)].to_vector<float>(), sum(alone, 0).to_vector<float>()) << i;
   }
 }
 
