@@ -391,8 +391,7 @@ TEST_F(MachineLoop, LongKernelsAreCutIntoLoops) {
   std::vector<Array> sums;
   const Array x = normal({40, 30});
   eval();
-  for (int i = 0; i < 50; ++i)
-    sums.push_back(sum(sin(x * static_cast<double>(i)) + static_cast<double>(i), 0));
+  for (int i = 0; i < 50; ++i) sums.push_back(sum(sin(x * static_cast<double>(i)) + static_cast<double>(i), 0));
   eval();
   for (int i = 0; i < 50; ++i) {
     const Array alone = sin(x * static_cast<double>(i)) + static_cast<double>(i);
