@@ -121,7 +121,7 @@ concept Rule = std::copy_constructible<R> && (reflect::GivesStep<R> || reflect::
 
 namespace detail {
 
-/// The gradient of one parameter, before the rules of a step run.
+/// The gradient of one parameter, as the rules before what looks at all of them give it.
 struct NamedGradient {
   std::string_view parameter;  // its path
   Array gradient;
@@ -165,7 +165,7 @@ class ROSIN_API ErasedRule {
   virtual void visit_state(ModelEditor& editor, const ModelPath& path) = 0;
   virtual void visit_state(ModelVisitor& visitor, const ModelPath& path) const = 0;
   virtual void describe(RuleVisitor& visitor) = 0;
-  /// Whether the rule wants to replace the gradients of all parameters together, before any rule runs.
+  /// Whether the rule wants to replace what begin() has given for all parameters, together.
   virtual bool exchanges() const = 0;
   virtual void exchange(std::span<NamedGradient> gradients) const = 0;
   /// The same of running statistics that the step's gradient call has written.
@@ -198,8 +198,8 @@ concept ScalesGradients = ExchangesGradients<R> && !SharesSteps<R>;
 /// Rules that exchange them with other processes.
 template <class R>
 concept JoinsProcesses = ExchangesGradients<R> && SharesSteps<R>;
-/// Rules around one that does: `begin` is what stands before the exchange, and gives what is exchanged, or nothing;
-/// `finish` is what comes after it, and gives what apply or replace would give.
+/// Rules with others before one that looks at all gradients: `begin` is what stands before the exchange, and gives what
+/// is exchanged, or nothing; `finish` is what comes after it, and gives what apply or replace would give.
 template <class R>
 concept ExchangesInside = requires(const R& rule, RuleState<R>& state, const Array& x) {
   { rule.begin(state, x, x) } -> std::same_as<Array>;

@@ -1,7 +1,8 @@
 // Matmul by oneDNN, without epilogues: it adds a bias before all products are summed, which rounds in another order
 // than adding it to the product, and its relu turns NaN to 0. At most two primitives (a full chunk and the tail), one
-// execution object for each chunk. oneDNN is row-major, so the product is handed over transposed: C^T(n, m) = B^T(n, k)
-// * A^T(k, m). Read after onednn_bridge.hpp; next onednn_conv.cpp.
+// execution object for each chunk, which copies what lies apart where oneDNN has its blocks for nothing else. oneDNN is
+// row-major, so the product is handed over transposed: C^T(n, m) = B^T(n, k) * A^T(k, m). Read after onednn_bridge.hpp;
+// next onednn_conv.cpp.
 #include "engines/onednn.hpp"
 
 #if defined(ROSIN_HAVE_ONEDNN)
