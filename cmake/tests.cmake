@@ -86,7 +86,8 @@ if(TARGET unit_tests)
     target_compile_options(unit_tests PRIVATE -include ${PROJECT_SOURCE_DIR}/tests/windows/posix.hpp)
     target_link_options(unit_tests PRIVATE -static)  # Wine knows no folder of the compiler's libraries
   else()
-    foreach(source cuda/attention cuda/cudnn_attention cuda/cudnn_graph cuda/cudnn_library cuda/cudnn_plan
+    foreach(source cuda/attention cuda/cudnn_attention cuda/cudnn_attention_steps cuda/cudnn_graph cuda/cudnn_graph_parts
+        cuda/cudnn_library cuda/cudnn_plan
         driver/libraries metal/attention metal/graph_arrays vendor/convolution vendor/matmul)
       target_sources(unit_tests PRIVATE ${PROJECT_SOURCE_DIR}/backends/${source}.cpp)
     endforeach()

@@ -52,6 +52,11 @@ void Dnn::run(driver::Stream stream, const DnnWays& ways, size_t way, const Addr
     ids.push_back(id);
     pointers.push_back(const_cast<float*>(&number));
   }
+  for (const auto& [id, bytes] : graph.rooms) {
+    ids.push_back(id);
+    pointers.push_back(reinterpret_cast<void*>(workspace));
+    workspace += bytes;
+  }
   const DnnDescriptor pack(library, dnn::Kind::variant_pack);
   pack.set(dnn::Attribute::pack_ids, dnn::ValueType::int64, ids);
   pack.set(dnn::Attribute::pack_pointers, dnn::ValueType::pointer, pointers);

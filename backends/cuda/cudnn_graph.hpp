@@ -28,6 +28,7 @@ struct DnnGraph {
   std::vector<DnnDescriptor> parts;                // what it is made of, which lives as long; the graph is the last
   std::vector<std::pair<int64_t, int>> arrays;     // by the numbers that cuDNN is told, which of the call
   std::vector<std::pair<int64_t, float>> numbers;  // that are no arrays, in the same way
+  std::vector<std::pair<int64_t, uint64_t>> rooms;  // bytes of what stands in the room of a run, before the plan's own
   std::vector<uint64_t> bytes;                     // that each array of the call reaches over
   std::string key;                                 // the same for equal calls
   std::string name;                                // for messages

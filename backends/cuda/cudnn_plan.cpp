@@ -136,8 +136,10 @@ bool DnnWays::build(size_t number) {
   way.tried = true;
   if (!plan) return false;
   const std::vector<int64_t> room = plan->values<int64_t>(Attribute::plan_workspace, ValueType::int64, 1);
-  if (room.size() != 1 || room[0] < 0 || static_cast<uint64_t>(room[0]) > workspace_limit_) return false;
+  if (room.size() != 1 || room[0] < 0) return false;
   way.workspace = static_cast<uint64_t>(room[0]);
+  for (const auto& [id, bytes] : graph_.rooms) way.workspace += bytes;
+  if (way.workspace > workspace_limit_) return false;
   way.plan = std::move(plan);
   return true;
 }

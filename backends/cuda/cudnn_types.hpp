@@ -24,13 +24,28 @@ enum Status : int {
 };
 
 /// cudnnDataType_t
-enum class Type : int { float32 = 0, float64 = 1, float16 = 2, bfloat16 = 9 };
+enum class Type : int { float32 = 0, float64 = 1, float16 = 2, int32 = 4, bfloat16 = 9, boolean = 11 };
 
 /// cudnnConvolutionMode_t
 enum class ConvolutionMode : int { flipped = 0, cross_correlation = 1 };
 
 /// cudnnPointwiseMode_t
-enum class PointwiseMode : int { add = 0, relu = 100, at_least = 303 };
+enum class PointwiseMode : int {
+  add = 0,
+  multiply = 1,
+  divide = 6,
+  subtract = 9,
+  exp = 13,
+  log = 15,
+  identity = 21,
+  relu = 100,
+  at_least = 303,
+  index = 501,  // of an element along a dim
+  select = 601
+};
+
+/// cudnnReduceTensorOp_t
+enum class ReductionMode : int { add = 0, max = 3 };
 
 /// cudnnNanPropagation_t
 enum class NanPropagation : int { stays = 1 };
@@ -51,6 +66,11 @@ enum class Kind : int {
   graph = 15,
   variant_pack = 16,
   tensor = 17,
+  matmul = 18,
+  matmul_operation = 19,
+  reduction = 21,
+  reduction_operation = 22,
+  reshape = 31,
   device_properties = 38,
   attention = 41,
   attention_backward = 43,
@@ -73,6 +93,7 @@ enum class ValueType : int {
   numerical_note = 11,
   pointwise_mode = 14,
   descriptor = 15,
+  reduction_mode = 18,
   text = 24
 };
 
@@ -81,6 +102,7 @@ enum class Attribute : int {
   pointwise_mode = 0,
   pointwise_precision = 1,
   pointwise_nan = 2,
+  pointwise_axis = 9,
   convolution_type = 100,
   convolution_mode = 101,
   convolution_dilations = 102,
@@ -123,6 +145,7 @@ enum class Attribute : int {
   operation_x = 751,
   operation_b = 752,
   operation_y = 753,
+  operation_t = 758,
   graph_handle = 800,
   graph_operations = 801,
   tensor_alignment = 900,
@@ -137,6 +160,18 @@ enum class Attribute : int {
   pack_workspace = 1003,
   engine_index = 1301,
   engine_notes = 1303,
+  matmul_type = 1500,
+  matmul_a = 1520,
+  matmul_b = 1521,
+  matmul_c = 1522,
+  matmul_how = 1523,
+  reduction_mode = 1600,
+  reduction_type = 1601,
+  reduction_x = 1610,
+  reduction_y = 1611,
+  reduction_how = 1612,
+  reshape_x = 2200,
+  reshape_y = 2201,
   device_json = 2702,
   attention_q = 2800,
   attention_k = 2801,

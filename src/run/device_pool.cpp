@@ -17,13 +17,16 @@ constexpr int most_looked_at = 64;  // free blocks, for one that is preferred
 
 std::atomic<int64_t> blocks_made{0};
 
-/// Where the preferred block hangs in the list; where it is not among the first, the list itself.
+/// Where the preferred block hangs in the list. Where it is not among the first: the one of these that has been free
+/// for longest, since the others are more likely what somebody else prefers, whose place in a graph would change.
 DeviceBlock** find(DeviceBlock** list, const Memory* preferred) {
+  DeviceBlock** oldest = list;
   int left = preferred ? most_looked_at : 0;
   for (DeviceBlock** at = list; *at && left > 0; at = &(*at)->next, --left) {
     if (*at == preferred) return at;
+    oldest = at;
   }
-  return list;
+  return oldest;
 }
 
 }  // namespace
