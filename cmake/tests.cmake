@@ -209,7 +209,7 @@ if(UNIX AND NOT APPLE)
   add_dependencies(fake_cublaslt fake_cuda)
   set_target_properties(fake_cublaslt PROPERTIES OUTPUT_NAME cublasLt SUFFIX .so.13)
   add_library(fake_cudnn SHARED ${fake}/cudnn.cpp ${fake}/cudnn_rules.cpp ${fake}/convolve.cpp
-    ${fake}/plan_text.cpp ${fake}/cudnn_attention.cpp ${fake}/cudnn_recurrent.cpp ${fake}/recurrent_steps.cpp)
+    ${fake}/plan_text.cpp ${fake}/cudnn_attention.cpp ${fake}/cudnn_steps.cpp ${fake}/cudnn_recurrent.cpp ${fake}/recurrent_steps.cpp)
   target_include_directories(fake_cudnn PRIVATE ${PROJECT_SOURCE_DIR}/backends)
   add_dependencies(fake_cudnn fake_cuda)
   set_target_properties(fake_cudnn PROPERTIES OUTPUT_NAME cudnn SUFFIX .so.9)

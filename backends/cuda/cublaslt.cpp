@@ -64,7 +64,8 @@ BlasLibrary opened() {
                    .numbers = blas::numbers(),
                    .algorithm_words = blas::algorithm_words,
                    .most_room = vendor::Workspace::most,
-                   .has_relu_bits = true};
+                   .has_relu_bits = true,
+                   .joins_gradients = false};  // that pass takes three times as long as a kernel of rosin's (13.1)
   const Library library = open_library(names_for(driver_version()));
   if (!library.handle) {
     made.reason =

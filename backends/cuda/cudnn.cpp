@@ -15,6 +15,8 @@ using driver::Failure;
 using vendor::ConvolutionTrial;
 using vendor::DimOrder;
 
+constexpr uint64_t part_of_large_room = 32;
+
 }  // namespace
 
 const rosin_host* host_of_plans = nullptr;
@@ -26,6 +28,9 @@ Dnn::Dnn(const rosin_device& device) : reason_(dnn_library().reason()) {
   if (!reason_.empty()) return;
   try {
     dnn_library().check(dnn_library().functions().create(&handle_), "start");
+    size_t free = 0, total = 0;
+    driver::the_driver().check(driver::the_driver().functions.memory_info(&free, &total), "question for memory");
+    large_room_ = total / part_of_large_room;
     try_out();
   } catch (const Failure& failure) {
     reason_ = failure.text;

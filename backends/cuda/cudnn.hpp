@@ -26,6 +26,8 @@ class Dnn {
   const std::string& reason() const { return reason_; }
   /// Whether a bias and relu go along with a convolution, and relu lets NaN through, as rosin's does.
   bool takes_epilogues() const { return takes_epilogues_; }
+  /// Bytes, a small part of the device's memory.
+  uint64_t large_room() const { return large_room_; }
   /// The ways of a call, found once: those that were found are kept. Throws ROSIN_UNSUPPORTED where there is none.
   template <class Call> std::shared_ptr<DnnWays> ways_of(const Call& call, uint64_t workspace) {
     return found_.of(key_of(call) + std::to_string(workspace),
@@ -56,6 +58,7 @@ class Dnn {
   std::string kept_for_;  // the hardware
   std::string reason_;
   bool takes_epilogues_ = false;
+  uint64_t large_room_ = 0;
   std::mutex trying_;
   std::optional<std::string> recurrent_reason_, attention_reason_;
   std::mutex running_;  // a handle has one stream at a time

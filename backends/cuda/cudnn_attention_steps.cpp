@@ -159,8 +159,7 @@ class Steps {
   void backward() {
     const Value dy = array(a_.dy), state = array(a_.state, a_.state, Type::float32);
     const Value dots = dots_with_slopes(dy);
-    const Value weights =
-        pointwise(PointwiseMode::exp, seen(pointwise(PointwiseMode::subtract, logits(), state)));
+    const Value weights = pointwise(PointwiseMode::exp, seen(pointwise(PointwiseMode::subtract, logits(), state)));
     over_heads(a_.dv, turn(weights, type_), dy);
     const Value slope = inner(logits_form());
     matmul(slope, dy, array(a_.v, turned(a_.v)));

@@ -57,19 +57,25 @@ void take_attention(rosin_device& device, const rosin_call_description& call, in
   std::fill_n(orders, call.array_count, int32_t{ROSIN_ORDER_STRIDED});
 }
 
-/// Gradients want room for sums in Float32: as much as the arrays have.
-uint64_t room_of(const rosin_call_description& wanted, const Attention& attention) {
+/// Gradients that are the same each time want room for all weights in halves, others for sums in Float32: as much as
+/// the arrays have, or a small part of the device's memory.
+uint64_t room_of(const Dnn& dnn, const rosin_call_description& wanted, const Attention& attention) {
   if (wanted.workspace > 0) return Workspace::limit(wanted);
   uint64_t all = Workspace::most;
   for (const uint64_t bytes : attention.bytes) all += bytes;
-  return all;
+  return std::max(all, dnn.large_room());
 }
 
 std::unique_ptr<rosin_call> prepare_attention(rosin_device& device, const rosin_call_description& wanted,
                                               uint64_t* workspace) {
   Dnn& dnn = checked_attention(device, wanted);
   const Attention attention = attention_of(wanted);
-  return ways_call(device, dnn, dnn.ways_of(attention, room_of(wanted, attention)), choice_on(device), wanted,
+  // NVIDIA's own front end goes around this with lengths of each sequence.
+  const bool uneven = attention.k.sizes[2] % 128 != 0;
+  if (attention.gradient && uneven && !dnn_library().is_at_least(9, 16)) {
+    throw Failure{ROSIN_UNSUPPORTED, "cuDNN: before 9.16 its gradient of attention wants a multiple of 128 keys"};
+  }
+  return ways_call(device, dnn, dnn.ways_of(attention, room_of(dnn, wanted, attention)), choice_on(device), wanted,
                    workspace);
 }
 

@@ -25,13 +25,13 @@ struct DnnTarget {
 };
 
 struct DnnGraph {
-  std::vector<DnnDescriptor> parts;                // what it is made of, which lives as long; the graph is the last
-  std::vector<std::pair<int64_t, int>> arrays;     // by the numbers that cuDNN is told, which of the call
-  std::vector<std::pair<int64_t, float>> numbers;  // that are no arrays, in the same way
+  std::vector<DnnDescriptor> parts;                 // what it is made of, which lives as long; the graph is the last
+  std::vector<std::pair<int64_t, int>> arrays;      // by the numbers that cuDNN is told, which of the call
+  std::vector<std::pair<int64_t, float>> numbers;   // that are no arrays, in the same way
   std::vector<std::pair<int64_t, uint64_t>> rooms;  // bytes of what stands in the room of a run, before the plan's own
-  std::vector<uint64_t> bytes;                     // that each array of the call reaches over
-  std::string key;                                 // the same for equal calls
-  std::string name;                                // for messages
+  std::vector<uint64_t> bytes;                      // that each array of the call reaches over
+  std::string key;                                  // the same for equal calls
+  std::string name;                                 // for messages
   int32_t type = ROSIN_FLOAT32;
   int32_t compute = ROSIN_COMPUTE_EXACT;
   bool deterministic = false;

@@ -21,10 +21,11 @@ struct BlasLibrary {
   std::string version{};  // where it says it without a handle
   blas::Functions functions{};
   blas::Numbers numbers{};
-  size_t algorithm_words = 0;  // of the library's own
-  uint64_t most_room = 0;      // bytes that a product gets to work in
-  bool has_relu_bits = false;  // relu's auxiliary is one bit an element, as rosin's
-  int oldest = 0;              // of the versions that a handle says
+  size_t algorithm_words = 0;   // of the library's own
+  uint64_t most_room = 0;       // bytes that a product gets to work in
+  bool has_relu_bits = false;   // relu's auxiliary is one bit an element, as rosin's
+  bool joins_gradients = true;  // slopes of activations within the product, not in a slower pass of its own
+  int oldest = 0;               // of the versions that a handle says
   /// Throws with the reason where the library must not be asked to start on a device; null: it always may be.
   void (*check_device)(const rosin_device& device) = nullptr;
 };

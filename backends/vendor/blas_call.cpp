@@ -26,6 +26,12 @@ Blas& checked(rosin_device& device, const rosin_call_description& call) {
   if (call.epilogue.auxiliary && relu && !library.has_relu_bits) {
     throw Failure{ROSIN_UNSUPPORTED, std::string(library.name) + ": its relu keeps no bits for the gradient"};
   }
+  const bool half = call.arrays[0].type == ROSIN_FLOAT16 || call.arrays[0].type == ROSIN_BFLOAT16;
+  const bool slope =
+      activation == ROSIN_ACTIVATION_GELU_GRADIENT || (half && activation == ROSIN_ACTIVATION_RELU_GRADIENT);
+  if (slope && !library.joins_gradients) {
+    throw Failure{ROSIN_UNSUPPORTED, std::string(library.name) + ": slopes of activations take a slow pass of its own"};
+  }
   return blas;
 }
 

@@ -18,6 +18,7 @@ namespace rosin {
 namespace {
 
 std::atomic<int64_t> launched{0};
+constexpr int64_t most_unshared = int64_t{4} << 20;  // bytes of a call's workspace
 
 /// ROSIN_SYNC=1: every launch is waited for, so that a fault names its op.
 bool one_by_one() {
@@ -152,15 +153,22 @@ class PluginPrepared final : public plan::Prepared {
   }
 
   /// The buffers of a call: its arrays, then its workspace. From here on it is known by its place in calls_.
-  void place_call(kernels::Launch& launch, kernels::LaunchList& list) const {
+  void place_call(kernels::Launch& launch, kernels::LaunchList& list) {
     launch.call =
         static_cast<int32_t>(std::find(call_steps_.begin(), call_steps_.end(), launch.call) - call_steps_.begin());
     const LibraryCall& call = calls_[static_cast<size_t>(launch.call)];
     for (const int32_t value : call.values()) launch.buffers.push_back({value, -1});
     if (call.scale() >= 0) launch.numbers.push_back({.type = ScalarType::float64, .scalar = call.scale()});
-    if (call.workspace() > 0) {
-      launch.buffers.push_back({-1, list.scratch(static_cast<int64_t>(call.workspace()))});
-    }
+    if (call.workspace() > 0) launch.buffers.push_back({-1, room_for(static_cast<int64_t>(call.workspace()), list)});
+  }
+
+  /// A scratch block. Calls that want much share one and so run one after the other: each fills the device anyway.
+  int32_t room_for(int64_t bytes, kernels::LaunchList& list) {
+    if (bytes <= most_unshared) return list.scratch(bytes);
+    if (shared_room_ < 0) shared_room_ = list.scratch(0);
+    int64_t& shared = list.scratch_bytes[static_cast<size_t>(shared_room_)];
+    shared = std::max(shared, bytes);
+    return shared_room_;
   }
 
   /// The parts of the graph but the first, as far as the device takes them: how many steps have been given then.
@@ -199,6 +207,7 @@ class PluginPrepared final : public plan::Prepared {
   std::shared_ptr<const plan::Layout> layout_;
   std::vector<LibraryCall> calls_;
   std::vector<int32_t> call_steps_;                      // of the plan, one for each call
+  int32_t shared_room_ = -1;                             // the scratch block of calls that want much
   const DeviceBlock* guard_ = nullptr;                   // of the device, where kernels ask it
   std::optional<PlanZeros> counters_;                    // of groups that arrive
   std::shared_ptr<const CheckedPlan> checked_;           // null: the plan checks nothing

@@ -101,7 +101,9 @@ namespace {
 
 /// Images of three dims have the last resort alone; images that are padded unevenly in groups have nothing.
 std::vector<const Engine*> engines_for(const Descriptor& search) {
-  if (has_attention(*search.graph)) return {&of_attention[0], &of_attention[1], &of_attention[2]};
+  if (has_attention(*search.graph) || has_steps(*search.graph)) {
+    return {&of_attention[0], &of_attention[1], &of_attention[2]};
+  }
   const Convolution c = convolution_of(*search.graph);
   std::vector<const Engine*> all;
   const auto mode = static_cast<dnn::HeuristicMode>(search.number(Attribute::heuristics_mode));
@@ -269,10 +271,25 @@ void execute_attention(Handle& handle, const Descriptor& plan, const Descriptor&
   give(handle, plan, pack, std::move(addresses), text_of(a, *plan.engine), [a] { compute(a); });
 }
 
+void execute_steps(Handle& handle, const Descriptor& plan, const Descriptor& pack) {
+  Steps steps = steps_of(*plan.graph);
+  for (auto& [id, number] : steps.numbers) {
+    Tensor named;
+    named.id = id;
+    number = static_cast<double>(number_in(named, pack));
+  }
+  std::vector<uint64_t> addresses = checked_addresses(steps.stored(), steps.results.size(), steps.numbers.size(), pack);
+  steps.place();
+  const std::string text = "steps of attention" + std::string(steps.results.size() > 2 ? " gradient" : "") +
+                           " engine " + std::to_string(plan.engine->number);
+  give(handle, plan, pack, std::move(addresses), text, [steps] { compute(steps); });
+}
+
 void execute(Handle& handle, const Descriptor& plan, const Descriptor& pack) {
   if (plan.kind != Kind::plan || pack.kind != Kind::variant_pack) wrong("no plan, or no arrays");
   if (reinterpret_cast<void*>(plan.number(Attribute::plan_handle)) != &handle) wrong("a plan of another handle");
   if (has_attention(*plan.graph)) return execute_attention(handle, plan, pack);
+  if (has_steps(*plan.graph)) return execute_steps(handle, plan, pack);
   Convolution c = convolution_of(*plan.graph);
   c.relu_keeps_nan = cuda().options().nan;
   const std::vector<dnn::Note>& notes = plan.engine->notes;

@@ -85,6 +85,27 @@ Attention attention_of(const Descriptor& graph);
 void check_attention(const Attention& attention);
 void compute(const Attention& attention);
 
+/// Attention as the steps that it is made of.
+struct Steps {
+  struct One {
+    dnn::Kind kind = dnn::Kind::pointwise_operation;
+    int64_t mode = 0, axis = -1;
+    Tensor x, b, t, y;  // without dims: it is not there; a product is of x and b
+  };
+  std::vector<One> all;
+  std::vector<Tensor> operands, results;  // that stand in memory
+  std::map<int64_t, double> numbers;      // by their ids, in a run
+
+  std::vector<Tensor*> stored();  // the results as the last
+  void place();                   // steps get the addresses of what is stored
+};
+
+/// Whether the graph is one of such steps.
+bool has_steps(const Descriptor& graph);
+/// Throws where they make no sense.
+Steps steps_of(const Descriptor& graph);
+void compute(const Steps& steps);
+
 /// A finished plan as a text, and the plan's graph again, with the number of its engine. Throws not_supported where
 /// that is no such text.
 std::string text_of_plan(const Descriptor& plan);

@@ -14,7 +14,7 @@ using dnn::Kind;
 using dnn::ValueType;
 using fake::Trouble;
 
-constexpr int64_t most_dims = 16, most_spatial = 3;
+constexpr int64_t most_dims = 16, most_spatial = 3, most_parts = 64;
 
 /// An attribute of a kind: its type, how many values, and whether it must be there.
 struct Rule {
@@ -92,14 +92,28 @@ constexpr Rule rules[] = {
     {Kind::band_mask, Attribute::band_y, ValueType::descriptor, 1, true},
     {Kind::band_mask, Attribute::band_comparison, ValueType::pointwise_mode, 1, true},
     {Kind::graph, Attribute::graph_handle, ValueType::handle, 1, true},
-    {Kind::graph, Attribute::graph_operations, ValueType::descriptor, most_dims, true},
+    {Kind::pointwise, Attribute::pointwise_axis, ValueType::int64, 1, false},
+    {Kind::pointwise_operation, Attribute::operation_t, ValueType::descriptor, 1, false},
+    {Kind::matmul, Attribute::matmul_type, ValueType::data_type, 1, true},
+    {Kind::matmul_operation, Attribute::matmul_how, ValueType::descriptor, 1, true},
+    {Kind::matmul_operation, Attribute::matmul_a, ValueType::descriptor, 1, true},
+    {Kind::matmul_operation, Attribute::matmul_b, ValueType::descriptor, 1, true},
+    {Kind::matmul_operation, Attribute::matmul_c, ValueType::descriptor, 1, true},
+    {Kind::reduction, Attribute::reduction_mode, ValueType::reduction_mode, 1, true},
+    {Kind::reduction, Attribute::reduction_type, ValueType::data_type, 1, true},
+    {Kind::reduction_operation, Attribute::reduction_how, ValueType::descriptor, 1, true},
+    {Kind::reduction_operation, Attribute::reduction_x, ValueType::descriptor, 1, true},
+    {Kind::reduction_operation, Attribute::reduction_y, ValueType::descriptor, 1, true},
+    {Kind::reshape, Attribute::reshape_x, ValueType::descriptor, 1, true},
+    {Kind::reshape, Attribute::reshape_y, ValueType::descriptor, 1, true},
+    {Kind::graph, Attribute::graph_operations, ValueType::descriptor, most_parts, true},
     {Kind::heuristics, Attribute::heuristics_graph, ValueType::descriptor, 1, true},
     {Kind::heuristics, Attribute::heuristics_mode, ValueType::heuristic_mode, 1, true},
     {Kind::plan, Attribute::plan_handle, ValueType::handle, 1, true},
     {Kind::plan, Attribute::plan_configuration, ValueType::descriptor, 1, false},
     {Kind::plan, Attribute::plan_text, ValueType::text, 1 << 20, false},
-    {Kind::variant_pack, Attribute::pack_ids, ValueType::int64, most_dims, true},
-    {Kind::variant_pack, Attribute::pack_pointers, ValueType::pointer, most_dims, true},
+    {Kind::variant_pack, Attribute::pack_ids, ValueType::int64, most_parts, true},
+    {Kind::variant_pack, Attribute::pack_pointers, ValueType::pointer, most_parts, true},
     {Kind::variant_pack, Attribute::pack_workspace, ValueType::pointer, 1, true},
 };
 
@@ -191,7 +205,7 @@ void finish_pointwise(const Descriptor& one) {
   const Descriptor& how = one.object(Attribute::operation_pointwise);
   if (how.kind != Kind::pointwise) wrong("a function that is another object");
   const auto mode = static_cast<dnn::PointwiseMode>(how.number(Attribute::pointwise_mode));
-  if (mode != dnn::PointwiseMode::add && mode != dnn::PointwiseMode::relu) wrong("no such function");
+  if (mode != dnn::PointwiseMode::add && mode != dnn::PointwiseMode::relu) return;  // of attention: with the graph
   if (one.has(Attribute::operation_b) != (mode == dnn::PointwiseMode::add)) wrong("operands of another function");
   const Tensor x = tensor_of(one.object(Attribute::operation_x)), y = tensor_of(one.object(Attribute::operation_y));
   if (x.sizes != y.sizes) wrong("a result of another size");
@@ -210,8 +224,9 @@ bool finish_single(const Descriptor& one) {
     if (operations.size() != 1) refuse("logits that go another way");
     return true;
   }
-  if (!has_attention(one)) return false;
-  check_attention(attention_of(one));
+  if (has_steps(one)) steps_of(one);
+  else if (has_attention(one)) check_attention(attention_of(one));
+  else return false;
   return true;
 }
 
@@ -262,8 +277,9 @@ void finish_plan(Descriptor& one) {
   if (one.has(Attribute::plan_text)) finish_text(one);
   else take_configuration(one);
   const auto reach = [](auto problem) { return problem.stored().back()->reach(); };
-  const uint64_t result =
-      has_attention(*one.graph) ? reach(attention_of(*one.graph)) : reach(convolution_of(*one.graph));
+  const uint64_t result = has_attention(*one.graph) ? reach(attention_of(*one.graph))
+                          : has_steps(*one.graph)   ? reach(steps_of(*one.graph))
+                                                    : reach(convolution_of(*one.graph));
   one.room = one.engine->room ? result * 2 + 100 : 0;
 }
 
@@ -342,6 +358,11 @@ void finish(Descriptor& one) {
     case Kind::backward_data:
     case Kind::backward_weights: finish_convolution(one); break;
     case Kind::pointwise:
+    case Kind::matmul:
+    case Kind::matmul_operation:  // with the graph
+    case Kind::reduction:
+    case Kind::reduction_operation:
+    case Kind::reshape:
     case Kind::attention:  // with the graph
     case Kind::attention_backward:
     case Kind::band_mask: break;
