@@ -188,11 +188,23 @@ TEST(OpSuiteExecution, ResultsAreTheSameBitsWithoutThePlanCache) {
   });
 }
 
+/// A real library adds in another order where something goes along with a product (docs/cuda.md); pretended ones do not.
+void expect_same_or_near(const Arrays& a, const Arrays& b, const std::string& where, bool by_library) {
+  const bool pretended = to_string(test_device()).find("Pretended") != std::string::npos;
+  if (!by_library || pretended) return expect_same(a, b, where);
+  ASSERT_EQ(a.size(), b.size()) << where;
+  for (size_t i = 0; i < a.size(); ++i) {
+    EXPECT_TRUE(allclose(a[i], b[i], {.rtol = 1e-5, .atol = 1e-5})) << where << ", result " << i;
+  }
+}
+
 TEST(OpSuiteExecution, ResultsAreTheSameBitsFusedAndAlone) {
   const std::vector<Program> all = programs();
   run_checks(all.size(), [&](size_t i) {
+    const int64_t calls = stats().library_calls;
     const Arrays fused = computed(all[i]);
-    expect_same(fused, one_by_one(all[i].run), all[i].name);
+    const bool by_library = stats().library_calls > calls;
+    expect_same_or_near(fused, one_by_one(all[i].run), all[i].name, by_library);
   });
 }
 
