@@ -6,7 +6,8 @@ found in a file of JSON. Called by steps.sh:
   measure.py compile WORKLOAD PLACE...  one step of it, so that its kernels are in the cache; says nothing
   measure.py peers WORKLOAD PLACE...  ours, PyTorch and JAX, in this order, and whether their losses are equal
 PLACE: --program FILE --device NAME --json FILE [--short]. Exit status 1: losses differ, or ours
-failed. A peer that is not there is a line that says why."""
+failed. A peer that is not there is a line that says why. GPU_PEER_PYTHON names the Python of peers, GPU_TORCH_MODES
+those of PyTorch, parted by commas, GPU_SECONDS how long each is timed, GPU_PEER_LIBRARY_PATH their LD_LIBRARY_PATH."""
 import argparse
 import datetime
 import json
@@ -50,8 +51,12 @@ def run_program(options, *command):
     return json.loads(lines[-1])
 
 
+def seconds(options):
+    return 0.05 if options.short else float(os.environ.get("GPU_SECONDS", "2"))
+
+
 def run_ours(workload, options):
-    pace = dict(compared=3, repeats=2, milliseconds=50) if options.short else {}
+    pace = dict(milliseconds=round(1000 * seconds(options))) | (dict(compared=3, repeats=2) if options.short else {})
     return run_program(options, "measure", options.device, workload.kind,
                        *words(sizes_of(workload, options.short) | pace))
 
@@ -146,8 +151,10 @@ def say_peer(row, options):
 
 def python_with(module):
     """A Python that imports the module, or None with the reason."""
-    tried = [os.environ.get("GPU_PEER_PYTHON"), sys.executable, "python3", "build/venv/bin/python"]
-    for python in filter(None, tried):
+    named = os.environ.get("GPU_PEER_PYTHON")
+    if named:
+        return named, ""
+    for python in (sys.executable, "python3", "build/venv/bin/python"):
         try:
             done = subprocess.run([python, "-c", f"import {module}, numpy"], capture_output=True, check=False,
                                   stdin=subprocess.DEVNULL, timeout=120)
@@ -171,11 +178,14 @@ def run_peer(peer, workload, options):
     python, reason = python_with(peer)
     if not python:
         raise LookupError(reason)
-    modes = ["jit"] if peer == "jax" else ["eager"] if options.short else TORCH_MODES
+    of_torch = os.environ.get("GPU_TORCH_MODES", ",".join(TORCH_MODES)).split(",")
+    modes = ["jit"] if peer == "jax" else ["eager"] if options.short else of_torch
     request = {"kind": workload.kind, "sizes": sizes_of(workload, options.short), "modes": modes,
                "device": peer_device(peer, options), "compared": 3 if options.short else 5,
-               "seconds": 0.05 if options.short else 2, "repeats": 2 if options.short else 5}
+               "seconds": seconds(options), "repeats": 2 if options.short else 5}
     environment = os.environ | {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+    if "GPU_PEER_LIBRARY_PATH" in environment:  # not that of a bundle
+        environment["LD_LIBRARY_PATH"] = environment["GPU_PEER_LIBRARY_PATH"]
     lines, trouble = [], ""
     try:
         done = subprocess.run([python, HERE / PEERS[peer]], input=json.dumps(request) + "\n", capture_output=True,

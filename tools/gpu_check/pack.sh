@@ -49,6 +49,7 @@ gpu_pack_front() {
 # Checks the GPUs of this machine: ./gpu-check [facts|correct|seeds|train|kernels|steps|peers...] [--device NAME]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
+export GPU_PEER_LIBRARY_PATH=${LD_LIBRARY_PATH:-}
 export LD_LIBRARY_PATH=$PWD/build/release:$PWD/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 [ ! -d kernel_cache ] || export ROSIN_CACHE_DIR=${ROSIN_CACHE_DIR:-$PWD/kernel_cache}
 stop() { echo "gpu-check: $1" >&2; exit 1; }
