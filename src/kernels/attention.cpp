@@ -10,6 +10,7 @@
 
 #include "kernels/attention.hpp"
 #include "kernels/draws.hpp"
+#include "kernels/lanes.hpp"
 #include "kernels/sum.hpp"
 
 namespace rosin::kernels {
@@ -333,23 +334,24 @@ class ForwardKernel : BlockKernel {
   Term lane_{}, line_{}, highest_{}, total_{};
 };
 
-/// dots: of each line (query, head, item) the product of the result and its slope.
-Launch write_dots(const Attention& a, int32_t dots) {
+/// dots: of each line (query, head, item) the product of the result and its slope. Neighbouring items share a line.
+Launch write_dots(const Attention& a, int32_t dots, const Abilities& device) {
+  constexpr int64_t lanes = 16;
   KernelWriter w("attention_dots", items_of_group, a.index());
   const ArrayTerm y(w, a.step.layout, a.y()), slope(w, a.step.layout, a.slope());
   const int out = w.buffer(a.compute() == ScalarType::float64 ? DType::Float64 : DType::Float32, {-1, dots});
-  const Term line = w.global(), features = w.number(a.value_features());
-  w.when(line < w.number(a.lines()), [&] {
-    const std::vector<Term> at =
-        w.coordinates(line, std::array{w.number(a.queries()), w.index(a.how.heads), w.number(a.batch())});
-    const Term sum = w.variable(w.literal(a.compute(), 0));
-    w.loop(features, [&](Term f) {
-      const std::array place{at[1] * features + f, at[0], at[2]};
-      add_product(sum, y.load(place), slope.load(place));
-    });
-    w.store(out, line, sum);
+  const Term line = w.quotient(w.global(), w.index(lanes)), lane = w.global() % lanes, lines = w.number(a.lines());
+  const std::vector<Term> at = w.coordinates(
+      min(line, lines - 1), std::array{w.number(a.queries()), w.index(a.how.heads), w.number(a.batch())});
+  const Term features = w.number(a.value_features()), sum = w.variable(w.literal(a.compute(), 0));
+  w.loop(lane, features, w.index(lanes), [&](Term f) {
+    const std::array place{at[1] * features + f, at[0], at[2]};
+    add_product(sum, y.load(place), slope.load(place));
   });
-  return w.finish(groups_for(a.lines()));
+  static const Reducer& sums = *find_op("sum")->reducer;
+  const Term all = Combiner(w, device).combine(sums, sum, lane, w.index(lanes));
+  w.when(line < lines && lane < w.index(1), [&] { w.store(out, line, all); });
+  return w.finish(groups_for(a.lines() * lanes));
 }
 
 /// With weights W = e^(logits - state) and G = the slopes of weights, v'dy: the slopes of logits are W (G - dots).
@@ -455,7 +457,7 @@ void write_attention(const Layout& layout, const Step& call, LaunchList& list) {
     return add(forward_by_units(a, list.device), [&] { return ForwardKernel(a, elements(Owned::queries, 1)).write(); });
   }
   const int32_t dots = list.scratch(a.lines() * bytes_of(a.compute()));
-  list.launches.push_back(write_dots(a, dots));
+  list.launches.push_back(write_dots(a, dots, list.device));
   if (a.result(0) >= 0) {
     add(backward_by_units(a, Owned::queries, dots, list.device),
         [&] { return BackwardKernel(a, Owned::queries, elements(Owned::queries, 1), dots).write_queries(); });
