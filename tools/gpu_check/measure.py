@@ -7,7 +7,8 @@ found in a file of JSON. Called by steps.sh:
   measure.py peers WORKLOAD PLACE...  ours, PyTorch and JAX, in this order, and whether their losses are equal
 PLACE: --program FILE --device NAME --json FILE [--short]. Exit status 1: losses differ, or ours
 failed. A peer that is not there is a line that says why. GPU_PEER_PYTHON names the Python of peers, GPU_TORCH_MODES
-those of PyTorch, parted by commas, GPU_SECONDS how long each is timed, GPU_PEER_LIBRARY_PATH their LD_LIBRARY_PATH."""
+those of PyTorch, parted by commas, GPU_SECONDS how long each is timed, GPU_PROGRAM_SECONDS how long a program may take
+in all, GPU_PEER_LIBRARY_PATH the LD_LIBRARY_PATH of peers."""
 import argparse
 import datetime
 import json
@@ -20,7 +21,7 @@ import sys
 import gpu_workloads
 
 HERE = pathlib.Path(__file__).resolve().parent
-SECONDS = 400  # of one program
+SECONDS = int(os.environ.get("GPU_PROGRAM_SECONDS", "400"))  # of one program
 PEERS = {"torch": "peer_torch.py", "jax": "peer_jax.py"}
 TORCH_MODES = ["eager", "compile", "compile reduce-overhead", "compile max-autotune", "graph"]
 
@@ -241,6 +242,9 @@ def compile_kernels(options):
 def peers(options):
     workload = gpu_workloads.TABLE[options.workload]
     found = run_ours(workload, options)
+    row = row_of_ours(workload, found)
+    keep(options, rows=[row])
+    say_ours(row, options)
     rows = []
     for peer in PEERS:
         try:
@@ -251,7 +255,7 @@ def peers(options):
         for one in theirs:
             rows.append(row_of_peer(workload, peer, version, found, one))
             say_peer(rows[-1], options)
-    keep(options, rows=[row_of_ours(workload, found), *rows])
+        keep(options, rows=rows)
     return 0 if all(row.get("equal", True) for row in rows) else 1
 
 
