@@ -189,6 +189,39 @@ uint64_t given_pointer(const Tensor& tensor, const Descriptor& pack) {
   return static_cast<uint64_t>(pack.numbers(Attribute::pack_pointers)[static_cast<size_t>(found - ids.begin())]);
 }
 
+/// Where the array stands, in runs of bytes, in order.
+std::vector<std::pair<uint64_t, uint64_t>> runs_of(const Tensor& tensor) {
+  const uint64_t element = fake::bytes_of(element_of(tensor.type));
+  const bool rows = tensor.strides.back() == 1;
+  const size_t dims = tensor.sizes.size() - (rows ? 1 : 0);
+  std::vector<uint64_t> begins{tensor.address};
+  for (size_t d = 0; d < dims; ++d) {
+    const size_t count = begins.size();
+    for (int64_t i = 1; i < tensor.sizes[d]; ++i) {
+      for (size_t k = 0; k < count; ++k) {
+        begins.push_back(begins[k] + static_cast<uint64_t>(i * tensor.strides[d]) * element);
+      }
+    }
+  }
+  std::sort(begins.begin(), begins.end());
+  const uint64_t bytes = element * static_cast<uint64_t>(rows ? tensor.sizes.back() : 1);
+  std::vector<std::pair<uint64_t, uint64_t>> runs;
+  for (const uint64_t begin : begins) runs.emplace_back(begin, begin + bytes);
+  return runs;
+}
+
+/// Whether a byte belongs to both. Parts of one array may stand between each other.
+bool meet(const Tensor& a, const Tensor& b) {
+  if (a.address >= b.address + b.reach() || b.address >= a.address + a.reach()) return false;
+  const auto one = runs_of(a), other = runs_of(b);
+  for (size_t i = 0, k = 0; i < one.size() && k < other.size();) {
+    if (one[i].second <= other[k].first) ++i;
+    else if (other[k].second <= one[i].first) ++k;
+    else return true;
+  }
+  return false;
+}
+
 /// The arrays get their addresses, all of which lie in blocks of the device; the last `results` are written.
 /// `numbers`: that the pack has besides.
 std::vector<uint64_t> checked_addresses(const std::vector<Tensor*>& arrays, size_t results, size_t numbers,
@@ -206,9 +239,7 @@ std::vector<uint64_t> checked_addresses(const std::vector<Tensor*>& arrays, size
   for (size_t i = arrays.size() - results; i < arrays.size(); ++i) {
     const Tensor& result = *arrays[i];
     for (const Tensor* other : arrays) {
-      const bool overlap = other != &result && other->address < result.address + result.reach() &&
-                           result.address < other->address + other->reach();
-      if (overlap) wrong("a result over an operand");
+      if (other != &result && meet(result, *other)) wrong("a result over an operand");
     }
   }
   return all;

@@ -37,7 +37,7 @@ const Options& options() { return Machine::instance().options; }
 
 /// An idle machine does small work, so that plug-ins that try a library with some find that it computes.
 void give(void* stream, Work work) {
-  constexpr uint64_t small = 64 << 10;
+  constexpr uint64_t small = 512 << 10;
   if (std::exchange(checked, 0) > small && options().idle) work.run = [] {};
   Machine::instance().give(stream_now(static_cast<Stream*>(stream)), std::move(work));
 }
