@@ -112,8 +112,16 @@ std::vector<Class> reducing_classes() {
        }},
       {"layernorm_gradient_bf16",
        [](const Source& make) {
-         return slopes(make({features, rows}, half), normalised, make({features, rows}, half), make({features}, half),
-                       make({features}, half));
+         return slopes(make({features, 4 * rows}, half), normalised, make({features, 4 * rows}, half),
+                       make({features}, half), make({features}, half));
+       }},
+      {"rmsnorm_gradient_bf16",
+       [](const Source& make) {
+         const auto f = [](const Array& x, const Array& scale) {
+           const Array wide = cast(x, Float32);
+           return cast(wide * rsqrt(mean(square(wide), 0) + 1e-5), half) * scale;
+         };
+         return slopes(make({features, 4 * rows}, half), f, make({features, 4 * rows}, half), make({features}, half));
        }},
       {"softmax_bf16",
        [](const Source& make) -> Arrays {
