@@ -157,6 +157,11 @@ std::vector<Class> other_classes() {
          const auto f = [](const Array& x) { return maxpool(x, {3, 3}, {2, 2}, {1, 1}); };
          return slopes(make({28, 28, 64, 16}, half), f, make({56, 56, 64, 16}, half));
        }},
+      {"maxpool_apart_gradient_f32",
+       [](const Source& make) {
+         const auto f = [](const Array& x) { return maxpool(x, {2, 2}); };
+         return slopes(make({12, 12, 6, 256}, Float32), f, make({24, 24, 6, 256}, Float32));
+       }},
       {"gather_bf16",
        [](const Source& make) -> Arrays {
          return {gather(make({768, features}, half), make.labels(2048))};

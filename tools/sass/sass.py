@@ -56,6 +56,7 @@ CLASSES = {
     "transpose_f32": Asked(4, wide=False, tile=True),
     "transpose_bf16": Asked(2, wide=False, tile=True),
     "maxpool_gradient_bf16": Asked(2, wide=False),
+    "maxpool_apart_gradient_f32": Asked(4, instructions=40, wide=False),
     "gather_bf16": Asked(2),
     "scatter_add_bf16": Asked(2, reason="the kernel that links the indices reads 32 bits each"),
     "sort_f32": Asked(4, instructions=400, wide=False, tile=True),
