@@ -1,6 +1,7 @@
 // Fused kernels on a device. Elementwise kernels: one item an element, or a strip. Row programs: rows.hpp. Roots,
 // reductions over other dims than the row: roots.hpp.
 // Read first: body.hpp, launches.hpp.
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -37,8 +38,12 @@ class FusedWriter {
       if (kernel_.instrs[i].what == Do::root) roots_.push_back({i});
     }
     if (kernel_.whole_rows) {
+      take_sums_of_rows(stores);
       keep_for_roots();
       if (!write_rows(stores)) write_roots(layout_, number_, index_, roots_, given_, {}, ends_, list_);
+      if (!summed_.empty()) {
+        add_up_parts(layout_, number_, index_, summed_, RowSums::parts(sizes_, row_groups_), ends_, list_);
+      }
     } else {
       // First the roots: a store may take over the memory of a load. The last walk may do the stores on its way.
       const bool stored = write_roots(layout_, number_, index_, roots_, given_, stores, ends_, list_);
@@ -104,6 +109,22 @@ class FusedWriter {
     for (size_t i = 0; i < stores.size(); ++i) w.store(buffers[i], spot.linear, values[i]);
   }
 
+  /// Roots that the row program adds up on its way: what they read is not read twice.
+  void take_sums_of_rows(const std::vector<size_t>& stores) {
+    const auto stays = [&](const RootJob& root) { return !may_be_added_by_rows(layout_, number_, root); };
+    const auto first = std::stable_partition(roots_.begin(), roots_.end(), stays);
+    std::vector<size_t> wanted = stores;
+    for (const RootJob& root : roots_) wanted.push_back(root.instr);
+    KernelWriter unused("rows", items_of_group, index_);
+    const KernelBody body(unused, layout_, number_, wanted);
+    const auto count = static_cast<size_t>(roots_.end() - first);
+    row_groups_ = count == 0 ? 0 : RowSums::groups_for(sizes_, body.primitives(), count);
+    if (row_groups_ == 0) return;
+    summed_.assign(first, roots_.end());
+    roots_.erase(first, roots_.end());
+    for (RootJob& root : summed_) root.scratch = list_.scratch(RowSums::parts(sizes_, row_groups_) * sizes_.row * 4);
+  }
+
   /// What a row program leaves for the roots behind it: the values of rows that their operands need, and these are
   /// computed again from what the row program reads; else the operands themselves.
   void keep_for_roots() {
@@ -134,11 +155,13 @@ class FusedWriter {
     for (const RootJob& root : roots_) {
       if (root.scratch >= 0) wanted.push_back(root.instr);
     }
+    for (const RootJob& root : summed_) wanted.push_back(root.instr);
     for (const auto& [value, scratch] : given_) wanted.push_back(value);
     if (wanted.empty()) return false;
     KernelWriter w("rows", items_of_group, index_);
     KernelBody body(w, layout_, number_, wanted, {}, list_.checks);
     std::vector<RowStore> to, values;
+    RowSums sums{{}, row_groups_};
     for (const size_t store : stores) to.push_back({store, store_buffer(w, kernel_.instrs[store])});
     const auto scratch_buffer = [&](size_t instr, int32_t scratch) {
       return w.buffer(storage_of(shared_type(kernel_.instrs[instr].type)), {-1, scratch});
@@ -146,12 +169,12 @@ class FusedWriter {
     for (const RootJob& root : roots_) {
       if (root.scratch >= 0) to.push_back({root.instr, scratch_buffer(root.instr, root.scratch)});
     }
+    for (const RootJob& root : summed_) sums.roots.push_back({root.instr, scratch_buffer(root.instr, root.scratch)});
     for (const auto& [value, scratch] : given_) values.push_back({value, scratch_buffer(value, scratch)});
-    RowProgram rows(w, body, kernel_.row_dims, list_.device, std::move(to), std::move(values));
+    RowProgram rows(w, body, kernel_.row_dims, list_.device, std::move(to), std::move(values), std::move(sums));
     rows.write();
-    const int64_t groups = groups_for(sizes_.rows * rows.lanes());
-    const bool with_roots = add_up_behind(w, layout_, number_, roots_, groups, ends_, list_);
-    list_.launches.push_back(w.finish(groups));
+    const bool with_roots = add_up_behind(w, layout_, number_, roots_, rows.groups(), ends_, list_);
+    list_.launches.push_back(w.finish(rows.groups()));
     return with_roots;
   }
 
@@ -162,7 +185,8 @@ class FusedWriter {
   const KernelLayout& sizes_;
   LaunchList& list_;
   ScalarType index_;
-  std::vector<RootJob> roots_;
+  std::vector<RootJob> roots_, summed_;  // summed: by the row program, of `row_groups_`
+  int64_t row_groups_ = 0;
   std::map<size_t, int32_t> given_;  // values of rows that roots read, and their scratch blocks
 };
 

@@ -3,6 +3,7 @@
 // Read first: kernel_testing.hpp, shares.hpp.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 
@@ -142,6 +143,46 @@ TEST(Reductions, GradientsOfNormalisationKeepNoOperandsOfSums) {
     };
     expect_good(f, type == Float32 ? 1e-4 : 5e-2, text_of(x.shape(), type));
   }
+}
+
+/// How many codes of this kind have run.
+int64_t codes_of(const InterpretedExecutor& executor, const std::string& kind) {
+  return std::count_if(executor.codes.begin(), executor.codes.end(),
+                       [&](const auto& code) { return code.first.substr(0, code.first.rfind('_')) == kind; });
+}
+
+/// Gradients of normalised rows, whose scale and bias get sums over all rows: near those that are computed in order.
+void expect_rows_to_add_up(const Shape& shape, DType type, bool expected) {
+  const Array x = numbers(shape, type), scale = numbers({shape[0]}, type), dy = numbers(shape, type);
+  const auto f = [&]() -> Arrays {
+    const auto loss = [&](const Array& a, const Array& b, const Array& c) {
+      return sum(cast((normalise(a, 0) * b + c) * dy, Float32));
+    };
+    const auto [dx, dscale, dbias] = gradient(loss, x, scale, scale);
+    return {dx, dscale, dbias};
+  };
+  const Arrays here = evaluated(f);
+  InterpretedExecutor able, plain;
+  plain.device = Abilities();
+  able.mode = plain.mode = MathMode::standard;
+  const Arrays found = by_kernels(f, able), same = by_kernels(f, plain);
+  const std::string what = text_of(shape, type);
+  EXPECT_EQ(codes_of(able, "columns") == 0, expected) << what;
+  EXPECT_EQ(codes_of(able, "column_parts"), expected ? 1 : 0) << what;
+  for (size_t i = 0; i < here.size(); ++i) {
+    const double tolerance = type == Float32 ? 2e-3 : i == 0 ? 5e-2 : 2e-1;
+    EXPECT_TRUE(allclose(found[i], here[i], {.rtol = tolerance, .atol = tolerance})) << what << ", result " << i;
+    expect_same_bits(same[i], found[i], what + ", result " + std::to_string(i));
+  }
+}
+
+TEST(Reductions, RowsAddUpWhatRunsAlongThem) {
+  expect_rows_to_add_up({1032, 1100}, Float32, true);   // some items have no second strip
+  expect_rows_to_add_up({4096, 1026}, BFloat16, true);  // rows end unevenly
+  expect_rows_to_add_up({768, 2051}, BFloat16, true);   // a group has two rows
+  expect_rows_to_add_up({264, 4100}, Float32, true);    // and items without a strip
+  expect_rows_to_add_up({768, 300}, Float32, false);    // few rows
+  expect_rows_to_add_up({60, 9000}, BFloat16, false);   // short ones
 }
 
 TEST(Reductions, OperandsThatRunAlongAnotherDim) {

@@ -45,6 +45,7 @@ struct ColumnGrid {
   ColumnGrid(int64_t results, int64_t run)
       : strip(strip_of(run)), columns(power_of_two_for((results + strip - 1) / strip, 32)),
         lines(items_of_group / columns) {}
+  ColumnGrid(int of_item, int64_t beside) : strip(of_item), columns(beside), lines(items_of_group / beside) {}
   int64_t blocks(int64_t results, int of_item) const { return groups_for(results, columns * of_item); }
 };
 

@@ -60,6 +60,24 @@ class RootWriter : RootParts {
     });
   }
 
+  /// See may_be_added_by_rows.
+  bool is_of_rows(const RootJob& root) const {
+    const Instr& instr = kernel_.instrs[root.instr];
+    const auto row = static_cast<uint8_t>((1 << kernel_.row_dims) - 1);
+    return !instr.row && instr.mode != MathMode::exact && kept(root) == row && bytes_of(shared_type(instr.type)) == 4;
+  }
+
+  /// See add_up_parts.
+  void run_parts(const std::vector<RootJob>& roots, int64_t parts) {
+    constexpr int64_t beside = 8;  // columns of a group: few, so that many items share each
+    RootSizes s = sizes_of(roots.front());
+    s.parts = parts;
+    std::vector<int32_t> partial;
+    for (const RootJob& root : roots) partial.push_back(root.scratch);
+    write_parts_of_columns(roots, s, partial, take_ends(layout_, number_, results_of(roots), index_, ends_),
+                           ColumnGrid(1, beside));
+  }
+
   /// Whether that may be done: rows have left operands of sums of a single part.
   bool may_run_behind(const std::vector<RootJob>& roots) const {
     const auto is_whole = [&](const RootJob& root) {
@@ -99,7 +117,7 @@ class RootWriter : RootParts {
     else write_sums(jobs, s, partial, stores, once ? ends : none);
     stored_ = !stores.empty();
     if (once) return;
-    if (s.columns()) write_parts_of_columns(jobs, s, partial, ends);
+    if (s.columns()) write_parts_of_columns(jobs, s, partial, ends, ColumnGrid(s.results, s.run));
     else write_parts_of_sums(jobs, s, partial, ends);
   }
 
@@ -395,12 +413,12 @@ class RootWriter : RootParts {
 
   /// Adds up the parts of every result, in the same way.
   void write_parts_of_columns(const std::vector<RootJob>& jobs, const RootSizes& whole,
-                              const std::vector<int32_t>& partial, std::span<const int32_t> ends) {
+                              const std::vector<int32_t>& partial, std::span<const int32_t> ends,
+                              const ColumnGrid& grid) {
     RootSizes s = whole;
     s.reduced = s.part_size = whole.parts;
     s.parts = 1;
     KernelWriter w("column_parts", items_of_group, index_);
-    const ColumnGrid grid(s.results, s.run);
     int strip = grid.strip;
     std::vector<int> from, to;
     for (size_t i = 0; i < jobs.size(); ++i) {
@@ -429,6 +447,19 @@ bool add_up_behind(KernelWriter& writer, const Layout& layout, int32_t kernel, c
   if (!roots_of.may_run_behind(roots)) return false;
   roots_of.run_behind(writer, roots, groups);
   return true;
+}
+
+bool may_be_added_by_rows(const Layout& layout, int32_t kernel, const RootJob& root) {
+  const std::map<size_t, int32_t> given;
+  std::vector<int32_t> ends;
+  LaunchList none;
+  return RootWriter(layout, kernel, ScalarType::int32, given, ends, none).is_of_rows(root);
+}
+
+void add_up_parts(const Layout& layout, int32_t kernel, ScalarType index, const std::vector<RootJob>& roots,
+                  int64_t parts, std::vector<int32_t>& ends, LaunchList& list) {
+  const std::map<size_t, int32_t> given;
+  RootWriter(layout, kernel, index, given, ends, list).run_parts(roots, parts);
 }
 
 bool write_roots(const Layout& layout, int32_t kernel, ScalarType index, const std::vector<RootJob>& roots,

@@ -28,4 +28,12 @@ bool write_roots(const Layout& layout, int32_t kernel, ScalarType index, const s
 bool add_up_behind(KernelWriter& writer, const Layout& layout, int32_t kernel, const std::vector<RootJob>& roots,
                    int64_t groups, std::vector<int32_t>& ends, LaunchList& list);
 
+/// Whether the root adds up, over all rows, each element of the row; and may do so in an order that is not that of
+/// roots which are added up alone.
+bool may_be_added_by_rows(const Layout& layout, int32_t kernel, const RootJob& root);
+
+/// Adds up the parts of such roots that a row program has left in their scratch blocks, see RowSums.
+void add_up_parts(const Layout& layout, int32_t kernel, ScalarType index, const std::vector<RootJob>& roots,
+                  int64_t parts, std::vector<int32_t>& ends, LaunchList& list);
+
 }  // namespace rosin::kernels

@@ -12,25 +12,56 @@ namespace {
 
 using Do = Instr::Do;
 
-constexpr int64_t most_held = 16;  // elements of an item in registers
+constexpr int64_t most_held = 16;         // elements of an item in registers
+constexpr int64_t most_held_work = 2048;  // primitives that are written for them: reading them again costs more
+constexpr size_t most_together = 4;       // results for which items wait for each other once
+constexpr int64_t most_at_once = 256;     // bytes that an item loads before it looks at any
+
+// Of sums over rows: groups keep a device busy, write few parts, and all run at once; items keep what they have in
+// registers.
+constexpr int64_t fewest_groups = 128, least_rows = 8, least_lanes = 32, most_kept = 32;
+
+/// As many as stand on the 132 multiprocessors of an H100 or H200: two each where items hold much, else three.
+int64_t most_groups(int64_t held) { return held > 8 ? 2 * 132 : 3 * 132; }
 
 int64_t held_of(const Shares& shares) {
   return shares.strip * static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(shares.turns)));
 }
 
+bool may_hold(const Shares& shares, size_t work) {
+  const int64_t held = held_of(shares);
+  return held <= most_held && held * static_cast<int64_t>(work) <= most_held_work;
+}
+
+/// Rows that a group works on at once.
+int64_t slots_of(const Shares& shares) { return items_of_group / shares.lanes; }
+
 }  // namespace
 
+int64_t RowSums::groups_for(const KernelLayout& sizes, size_t work, size_t sums) {
+  const Shares shares(sizes.row, sizes.row);
+  const bool kept = may_hold(shares, work) && held_of(shares) * static_cast<int64_t>(sums) <= most_kept;
+  if (!kept || shares.lanes < least_lanes) return 0;
+  const int64_t groups = std::min(sizes.rows / (least_rows * slots_of(shares)), most_groups(held_of(shares)));
+  return groups < fewest_groups ? 0 : groups;
+}
+
+int64_t RowSums::parts(const KernelLayout& sizes, int64_t groups) {
+  return groups * slots_of(Shares(sizes.row, sizes.row));
+}
+
 RowProgram::RowProgram(KernelWriter& writer, KernelBody& body, int row_dims, const Abilities& device,
-                       std::vector<RowStore> stores, std::vector<RowStore> row_values)
+                       std::vector<RowStore> stores, std::vector<RowStore> row_values, RowSums sums)
     : w_(writer), body_(body), sizes_(body.sizes()), device_(device), stores_(std::move(stores)),
-      row_values_(std::move(row_values)), shares_(sizes_.row, sizes_.row), way_(Way::single),
-      length_(writer.number(sizes_.row)), rows_(writer.number(sizes_.rows)), lanes_(writer.number(shares_.lanes)),
+      row_values_(std::move(row_values)), sums_(std::move(sums)), shares_(sizes_.row, sizes_.row), way_(Way::single),
+      length_(writer.number(sizes_.row)), rows_(writer.number(sizes_.rows)),
+      lanes_(shares_.lanes == items_of_group ? writer.index(items_of_group) : writer.number(shares_.lanes)),
       row_sizes_(domain_sizes(0, row_dims)), other_sizes_(domain_sizes(row_dims, sizes_.dims)),
       combiner_(writer, device), loaded_(body.kernel().loads.size(), 0) {
   const auto work = static_cast<int64_t>(body.primitives());
   constexpr auto most = static_cast<int64_t>(most_primitives);
   if (shares_.strip * work <= most) way_ = Way::strips;
-  if (held_of(shares_) <= most_held && held_of(shares_) * work <= most) way_ = Way::held;
+  if (may_hold(shares_, body.primitives())) way_ = Way::held;
   shares_.turns = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(shares_.turns)));
   whole_ = shares_.strip * shares_.lanes * shares_.turns == sizes_.row;
   const bool all_work = whole_ && sizes_.rows * shares_.lanes % items_of_group == 0;
@@ -47,8 +78,23 @@ std::vector<Term> RowProgram::domain_sizes(int first, int last) const {
 void RowProgram::write() {
   if (way_ != Way::held) keep_long_row();
   begin();
+  const Term slots = w_.number(slots_of(shares_)), first = w_.group(0) * slots;
+  if (sums_.roots.empty()) return write_row(first + slot_);
+  begin_sums();
+  w_.loop(first, rows_, slots * w_.number(sums_.groups), [&](Term row) { write_row(row + slot_); });
+  store_sums();
+}
+
+int64_t RowProgram::groups() const {
+  return sums_.roots.empty() ? groups_for(sizes_.rows * shares_.lanes) : sums_.groups;
+}
+
+void RowProgram::write_row(Term wanted) {
+  begin_row(wanted);
+  if (way_ == Way::held) load_all();
   for (int phase = 0; reduce(phase); ++phase) {}
   store();
+  body_.leave();
 }
 
 /// Of a row that is longer than usual, what several walks need is kept in shared memory, as far as there is room:
@@ -57,9 +103,7 @@ void RowProgram::keep_long_row() {
   if (sizes_.row <= KernelTarget::usual_row) return;
   const int64_t elements = (sizes_.row + row_step - 1) / row_step * row_step;
   int64_t room = device_.shared_bytes - bytes_of_sums;
-  std::vector<size_t> wanted;
-  for (const RowStore& store : stores_) wanted.push_back(store.instr);
-  const std::vector<int> walks = body_.walks_of_loads(wanted);
+  const std::vector<int> walks = body_.walks_of_loads(wanted());
   for (size_t load = 0; load < walks.size(); ++load) {
     if (walks[load] < 2) continue;
     const ScalarType type = body_.type_of_load(load);
@@ -70,26 +114,79 @@ void RowProgram::keep_long_row() {
   }
 }
 
+/// What does not depend on the row.
 void RowProgram::begin() {
-  const Term at = w_.global();
-  const Term wanted = w_.quotient(at, lanes_);
-  lane_ = at - wanted * lanes_;
-  valid_ = wanted < rows_;
-  row_ = min(wanted, rows_ - 1);  // items beyond the last row work along, and store nothing
-  end_ = w_.select(valid_, length_, w_.index(0));
-  row_spot_ = {row_, w_.coordinates(row_, other_sizes_), {}, row_};
+  const Term item = w_.item();
+  slot_ = shares_.lanes == items_of_group ? w_.index(0) : w_.quotient(item, lanes_);
+  lane_ = shares_.lanes == items_of_group ? item : item - slot_ * lanes_;
   if (way_ != Way::held) return;
   for (int64_t turn = 0; turn < shares_.turns; ++turn) {
     const Term number = turn == 0 ? lane_ : lane_ + lanes_ * turn;
     const Term first = number * shares_.strip;
     if (whole_) {
-      strips_.push_back(strip_at(first, {}));
+      turns_.push_back({first, {}, {}});
       continue;
     }
     // Strips beyond the end compute along, on elements that are there.
     const Term inside = first < length_;
-    strips_.push_back(strip_at(w_.select(inside, first, w_.index(0)), {}));
-    strips_.back().inside = inside;
+    turns_.push_back({w_.select(inside, first, w_.index(0)), inside, {}});
+  }
+}
+
+void RowProgram::begin_row(Term wanted) {
+  valid_ = wanted < rows_;
+  row_ = min(wanted, rows_ - 1);  // items beyond the last row work along, and store nothing
+  end_ = w_.select(valid_, length_, w_.index(0));
+  row_spot_ = {row_, w_.coordinates(row_, other_sizes_), {}, row_};
+  for (const Strip& turn : turns_) {
+    strips_.push_back(strip_at(turn.first, {}));
+    strips_.back().inside = turn.inside;
+  }
+}
+
+/// What an item needs of its row alone, at once, so that it waits for memory once; not of rows that need much.
+void RowProgram::load_all() {
+  std::vector<size_t> instrs = wanted();
+  for (size_t i = 0; i < body_.kernel().instrs.size(); ++i) {
+    if (body_.kernel().instrs[i].what == Do::reduce && body_.is_needed(i)) instrs.push_back(i);
+  }
+  std::vector<char> loads = body_.loads_of(instrs);
+  int64_t bytes = 0;
+  for (size_t i = 0; i < loads.size(); ++i) {
+    loads[i] = loads[i] && differs_by_row(i);
+    if (loads[i]) bytes += held_of(shares_) * bytes_of(body_.type_of_load(i));
+  }
+  if (bytes <= most_at_once) walk(loads, [](const Strip&, int) {});
+}
+
+bool RowProgram::differs_by_row(size_t load) const {
+  const auto& strides = sizes_.loads[load].strides;
+  return std::any_of(strides + row_sizes_.size(), strides + sizes_.dims, [](int64_t stride) { return stride != 0; });
+}
+
+void RowProgram::begin_sums() {
+  for (const RowStore& root : sums_.roots) {
+    const Instr& instr = body_.kernel().instrs[root.instr];
+    std::vector<Term>& kept = kept_.emplace_back();
+    for (int64_t i = 0; i < held_of(shares_); ++i) kept.push_back(w_.variable(neutral(w_, *instr.reducer, instr.type)));
+  }
+}
+
+void RowProgram::store_sums() {
+  const Term part = w_.group(0) * w_.number(slots_of(shares_)) + slot_;
+  const auto strip = static_cast<size_t>(shares_.strip);
+  for (size_t turn = 0; turn < turns_.size(); ++turn) {
+    const auto put_parts = [&] {
+      for (size_t k = 0; k < kept_.size(); ++k) {
+        const int buffer = sums_.roots[k].buffer;
+        std::vector<Term> values;
+        for (const Term& x : std::span(kept_[k]).subspan(turn * strip, strip))
+          values.push_back(w_.convert(x, w_.type_of_buffer(buffer)));
+        w_.store_vector(buffer, part * length_ + turns_[turn].first, values, device_.vector_bytes);
+      }
+    };
+    if (turns_[turn].inside.writer) w_.when(turns_[turn].inside, put_parts);
+    else put_parts();
   }
 }
 
@@ -198,11 +295,21 @@ bool RowProgram::reduce(int phase) {
       }
     });
   }
-  for (size_t k = 0; k < reductions.size(); ++k) {
-    const Instr& instr = body_.kernel().instrs[reductions[k]];
-    body_.set_row(reductions[k], combiner_.combine(*instr.reducer, sums[k], lane_, lanes_));
-  }
+  combine(reductions, sums);
   return true;
+}
+
+/// Several at once where rows take no shared memory.
+void RowProgram::combine(const std::vector<size_t>& reductions, const std::vector<Term>& sums) {
+  std::vector<Partial> partials;
+  for (size_t k = 0; k < reductions.size(); ++k)
+    partials.push_back({body_.kernel().instrs[reductions[k]].reducer, sums[k]});
+  const size_t together = way_ == Way::held ? most_together : 1;
+  for (size_t first = 0; first < partials.size(); first += together) {
+    const size_t count = std::min(together, partials.size() - first);
+    const std::vector<Term> whole = combiner_.combine(std::span(partials).subspan(first, count), lane_, lanes_);
+    for (size_t k = 0; k < count; ++k) body_.set_row(reductions[first + k], whole[k]);
+  }
 }
 
 void RowProgram::add(const std::vector<size_t>& reductions, std::vector<Term>& sums, const Spot& spot, Term inside) {
@@ -213,11 +320,18 @@ void RowProgram::add(const std::vector<size_t>& reductions, std::vector<Term>& s
   }
 }
 
-void RowProgram::store() {
-  std::vector<size_t> wanted;
+/// The instrs of what is stored, or added up, at elements.
+std::vector<size_t> RowProgram::wanted() const {
+  std::vector<size_t> found;
   for (const RowStore& store : stores_) {
-    if (!body_.kernel().instrs[store.instr].row) wanted.push_back(store.instr);
+    if (!body_.kernel().instrs[store.instr].row) found.push_back(store.instr);
   }
+  for (const RowStore& root : sums_.roots) found.push_back(root.instr);
+  return found;
+}
+
+void RowProgram::store() {
+  const std::vector<size_t> wanted = this->wanted();
   if (!wanted.empty() && way_ == Way::single) {
     walk_single([&](const Spot& spot) {
       std::vector<Term> values;
@@ -241,7 +355,7 @@ void RowProgram::store() {
 
 /// All values first: a store may take over the memory of a load.
 void RowProgram::store_strip(const Strip& strip, int turn) {
-  std::vector<std::vector<Term>> values(stores_.size());
+  std::vector<std::vector<Term>> values(stores_.size()), added(sums_.roots.size());
   for (int lane = 0; lane < shares_.strip; ++lane) {
     if (way_ == Way::held) body_.return_to_lane(turn * shares_.strip + lane);
     else body_.go_to_lane(lane);
@@ -251,14 +365,28 @@ void RowProgram::store_strip(const Strip& strip, int turn) {
       const Term value = body_.element(body_.definition(stores_[i].instr, 0), spot);
       values[i].push_back(w_.convert(value, w_.type_of_buffer(stores_[i].buffer)));
     }
+    for (size_t k = 0; k < added.size(); ++k)
+      added[k].push_back(body_.element(body_.definition(sums_.roots[k].instr, 0), spot));
   }
   const auto put_all = [&] {
     for (size_t i = 0; i < stores_.size(); ++i) {
       if (!values[i].empty()) w_.store_vector(stores_[i].buffer, strip.spot.linear, values[i], device_.vector_bytes);
     }
+    add_to_sums(added, turn);
   };
   if (way_ != Way::held) put_all();
   else w_.when(strip.inside.writer ? valid_ && strip.inside : valid_, put_all);
+}
+
+/// `values`: the operands of each root, in the lanes of strip `turn`.
+void RowProgram::add_to_sums(const std::vector<std::vector<Term>>& values, int turn) {
+  for (size_t k = 0; k < values.size(); ++k) {
+    const Instr& root = body_.kernel().instrs[sums_.roots[k].instr];
+    for (size_t lane = 0; lane < values[k].size(); ++lane) {
+      const Term sum = kept_[k][static_cast<size_t>(turn * shares_.strip) + lane];
+      w_.assign(sum, combined(w_, root, sum, values[k][lane]));
+    }
+  }
 }
 
 void RowProgram::put(int buffer, Term at, Term value) {

@@ -18,13 +18,25 @@ struct RowStore {
   int buffer;
 };
 
+/// Roots that a row program adds up over its rows on its way. Its groups go from row to row, and an item keeps what it
+/// has of its elements of these: parts of the sums, (row, parts), which stand in the roots' buffers behind it.
+struct RowSums {
+  std::vector<RowStore> roots;
+  int64_t groups = 0;  // of the launch
+
+  /// Groups for so many sums of a body of so much work; 0: that does not pay.
+  static int64_t groups_for(const KernelLayout& sizes, size_t work, size_t sums);
+  /// The parts that so many groups leave.
+  static int64_t parts(const KernelLayout& sizes, int64_t groups);
+};
+
 class RowProgram {
  public:
   /// `stores`: what it writes; with the buffers of `row_values` (their instrs, one element a row) beside them.
   RowProgram(KernelWriter& writer, KernelBody& body, int row_dims, const Abilities& device,
-             std::vector<RowStore> stores, std::vector<RowStore> row_values);
+             std::vector<RowStore> stores, std::vector<RowStore> row_values, RowSums sums = {});
   void write();
-  int64_t lanes() const { return shares_.lanes; }
+  int64_t groups() const;
 
  private:
   enum class Way : uint8_t { held, strips, single };  // how an item gets its elements
@@ -37,6 +49,12 @@ class RowProgram {
 
   void keep_long_row();
   void begin();
+  void write_row(Term wanted);
+  void begin_row(Term wanted);
+  void load_all();
+  bool differs_by_row(size_t load) const;
+  void begin_sums();
+  void store_sums();
   std::vector<Term> domain_sizes(int first, int last) const;
   Strip strip_at(Term first, Term turn) const;
   Spot element(const Strip& strip, int lane) const;
@@ -45,9 +63,12 @@ class RowProgram {
   template <class F> void walk_single(F&& element);
   void compute_rows(int phase);
   bool reduce(int phase);
+  void combine(const std::vector<size_t>& reductions, const std::vector<Term>& sums);
   void add(const std::vector<size_t>& reductions, std::vector<Term>& sums, const Spot& spot, Term inside);
   void store();
+  std::vector<size_t> wanted() const;
   void store_strip(const Strip& strip, int turn);
+  void add_to_sums(const std::vector<std::vector<Term>>& values, int turn);
   void put(int buffer, Term at, Term value);
 
   KernelWriter& w_;
@@ -55,6 +76,7 @@ class RowProgram {
   const KernelLayout& sizes_;
   const Abilities& device_;
   std::vector<RowStore> stores_, row_values_;
+  RowSums sums_;
   Shares shares_;
   Way way_;
   bool whole_;                 // every item has as many strips
@@ -63,10 +85,12 @@ class RowProgram {
   Term length_, rows_, lanes_;
   std::vector<Term> row_sizes_, other_sizes_;
   Combiner combiner_;
-  Term lane_{}, row_{}, valid_{}, end_{};
+  Term slot_{}, lane_{}, row_{}, valid_{}, end_{};  // slot: which of the rows of a group
   Spot row_spot_{};
-  std::vector<char> loaded_;   // of held rows
-  std::vector<Strip> strips_;  // of held rows
+  std::vector<char> loaded_;             // of held rows
+  std::vector<Strip> turns_;             // of held rows: where an item's strips begin, of any row
+  std::vector<Strip> strips_;            // the same in its row
+  std::vector<std::vector<Term>> kept_;  // of each root, what an item has of each of its elements
 };
 
 }  // namespace rosin::kernels

@@ -1,6 +1,6 @@
 // Pooling and its gradients: an item computes one element of the result. Gradients gather: an element of the image
-// looks at the windows that hold it. Read first: launches.hpp, window_terms.hpp. Read next: the meaning in
-// attributes.hpp (Window).
+// looks at the windows that hold it; where windows do not meet, an item computes all elements of one. Read first:
+// launches.hpp, window_terms.hpp. Read next: the meaning in attributes.hpp (Window).
 #include <algorithm>
 #include <bit>
 #include <limits>
@@ -91,17 +91,60 @@ std::vector<size_t> order_of(const View& image) {
   return order;
 }
 
-/// Whether no element is in two windows, and so few are in one that each may look at the others.
+/// Whether no element is in two windows, and few are from the beginning of one to that of the next.
 bool are_apart(const Pooling& pooling) {
   constexpr int64_t most = 16;
   const WindowAttributes& a = pooling.attributes;
   int64_t elements = 1;
   for (int d = 0; d < pooling.view(pooling.node).rank - 2; ++d) {
     if ((a.window[d] - 1) * a.dilation[d] >= a.stride[d]) return false;
-    elements *= a.window[d];
+    elements *= a.stride[d];
   }
   return elements <= most;
 }
+
+/// An image in cells, each from the beginning of a window to that of the next along every spatial dim.
+struct Cells {
+  /// One element of a cell, counted from where the window begins.
+  struct Element {
+    std::vector<int64_t> offset;
+    bool is_tap;  // of the window
+  };
+  std::vector<int64_t> sizes;     // how many there are, with channels and batch
+  bool whole = true;              // all lie inside the image, and have a window
+  std::vector<Element> elements;  // dim 0 fastest
+  int64_t count = 1;
+
+  explicit Cells(const Pooling& pooling) {
+    const WindowAttributes& a = pooling.attributes;
+    const View &image = pooling.image(), &pooled = pooling.pooled();
+    elements.push_back({{}, true});
+    for (int d = 0; d < image.rank; ++d) {
+      const bool spatial = d < image.rank - 2;
+      sizes.push_back(spatial ? groups_for(image.sizes[d] + a.pad_low[d], a.stride[d]) : image.sizes[d]);
+      count *= sizes.back();
+      if (!spatial) continue;
+      whole =
+          whole && a.pad_low[d] == 0 && image.sizes[d] == sizes.back() * a.stride[d] && pooled.sizes[d] == sizes.back();
+      spread(a.stride[d], a.window[d], a.dilation[d]);
+    }
+  }
+
+ private:
+  /// Along one dim more.
+  void spread(int64_t stride, int64_t window, int64_t dilation) {
+    std::vector<Element> wider;
+    for (int64_t offset = 0; offset < stride; ++offset) {
+      const bool is_tap = offset % dilation == 0 && offset / dilation < window;
+      for (Element element : elements) {
+        element.offset.push_back(offset);
+        element.is_tap = element.is_tap && is_tap;
+        wider.push_back(std::move(element));
+      }
+    }
+    elements = std::move(wider);
+  }
+};
 
 /// A kernel of one item for each element of the result; what stands in it is written by the functions below.
 class WindowWriter {
@@ -119,7 +162,7 @@ class WindowWriter {
     const int64_t count = pooling_.view(pooling_.node).count();
     const Term global = w_.global();
     w_.when(global < w_.number(count), [&] {
-      const std::vector<Term> at = element(global, pooling_.node);
+      const std::vector<Term> at = element(global, pooling_.view(pooling_.node));
       const auto dims = static_cast<size_t>(windows_.dims());
       plane_.assign(at.begin() + windows_.dims(), at.end());
       result_.store(at, value(std::span(at).first(dims)));
@@ -134,7 +177,7 @@ class WindowWriter {
     const int picks = picks_buffer(scratch);
     const Term global = w_.global();
     w_.when(global < w_.number(count), [&] {
-      const std::vector<Term> at = element(global, pooling_.call.in[2]);
+      const std::vector<Term> at = element(global, pooling_.pooled());
       plane_.assign(at.begin() + windows_.dims(), at.end());
       const std::span<const Term> place = std::span(at).first(static_cast<size_t>(windows_.dims()));
       const Term y = load(1, place), picked = w_.variable(w_.index(-1));
@@ -148,17 +191,63 @@ class WindowWriter {
 
   void take_picks(int32_t scratch) { picks_ = picks_buffer(scratch); }
 
+  /// Of a gradient whose windows do not meet: the first element of each window that equals y gets dy, and all others 0,
+  /// one item a cell.
+  Launch run_cells() {
+    const Cells cells(pooling_);
+    const Term global = w_.global();
+    w_.when(global < w_.number(cells.count), [&] {
+      const std::vector<Term> at = element(global, pooling_.image(), cells.sizes);
+      plane_.assign(at.begin() + windows_.dims(), at.end());
+      write_cell(cells, std::span(at).first(static_cast<size_t>(windows_.dims())));
+    });
+    return w_.finish(groups_for(cells.count));
+  }
+
  private:
+  /// All loads before the first store.
+  void write_cell(const Cells& cells, std::span<const Term> cell) {
+    const auto when = [&](Term condition, auto&& body) { cells.whole ? body() : w_.when(condition, body); };
+    const Term y = w_.variable(zero()), slope = w_.variable(zero()), found = w_.variable(w_.bits(boolean, 0));
+    const Term has_window = windows_.is_place(cell);
+    when(has_window, [&] {
+      w_.assign(y, load(1, cell));
+      w_.assign(slope, load(2, cell));
+    });
+    std::vector<Term> values;
+    std::vector<std::vector<Term>> places;
+    for (const Cells::Element& element : cells.elements) {
+      values.push_back(w_.variable(zero()));
+      places.push_back(windows_.element(cell, element.offset));
+      if (!element.is_tap) continue;
+      when(has_window && windows_.is_inside(places.back()), [&] { w_.assign(values.back(), load(0, places.back())); });
+    }
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (!cells.elements[i].is_tap) continue;
+      Term first = !found && same(values[i], y);
+      if (!cells.whole) first = first && has_window && windows_.is_inside(places[i]);
+      w_.assign(found, found || first);
+      w_.assign(values[i], w_.select(first, slope, zero()));
+    }
+    for (size_t i = 0; i < values.size(); ++i) {
+      when(windows_.is_inside(places[i]), [&] { result_.store(with_plane(places[i], plane_), values[i]); });
+    }
+  }
+
   int picks_buffer(int32_t scratch) {
     return w_.buffer(w_.index_type() == ScalarType::int32 ? DType::Int32 : DType::Int64, {-1, scratch});
   }
 
   /// The coordinates of element `number` of an image, in the order of its memory.
-  std::vector<Term> element(Term number, int32_t image) {
-    const std::vector<size_t> order = order_of(pooling_.view(image));
-    const std::vector<Term> sizes = size_terms(w_, pooling_.layout, image);
+  std::vector<Term> element(Term number, const View& image) {
+    return element(number, image, std::span(image.sizes, static_cast<size_t>(image.rank)));
+  }
+
+  /// The same among `sizes`, in the order of the image's memory.
+  std::vector<Term> element(Term number, const View& image, std::span<const int64_t> sizes) {
+    const std::vector<size_t> order = order_of(image);
     std::vector<Term> ordered, at(sizes.size());
-    for (const size_t d : order) ordered.push_back(sizes[d]);
+    for (const size_t d : order) ordered.push_back(sizes[d] == 1 ? w_.index(1) : w_.number(sizes[d]));
     const std::vector<Term> found = w_.coordinates(number, ordered);
     for (size_t i = 0; i < order.size(); ++i) at[order[i]] = found[i];
     return at;
@@ -219,26 +308,8 @@ class WindowWriter {
     return picked;
   }
 
-  /// The same where no two windows meet: dy of the only one, if this is its first largest element.
-  Term maximum_gradient_apart(std::span<const Term> at) {
-    const Term slope = w_.variable(zero()), own = place_in_image(at), x = load(0, at);
-    windows_.each_window(at, [&](std::span<const Term> place, std::span<const Term>) {
-      const Term y = load(1, place);
-      w_.when(same(x, y), [&] {
-        const Term is_first = w_.variable(w_.bits(boolean, 1));
-        windows_.each_tap(place, [&](std::span<const Term> other, std::span<const Term>) {
-          w_.when(place_in_image(other) < own && same(load(0, other), y),
-                  [&] { w_.assign(is_first, w_.bits(boolean, 0)); });
-        });
-        w_.when(is_first, [&] { w_.assign(slope, load(2, place)); });
-      });
-    });
-    return slope;
-  }
-
   /// x, y, dy: the sum of dy of the windows that have picked this element.
   Term maximum_gradient(std::span<const Term> at) {
-    if (picks_ < 0) return maximum_gradient_apart(at);
     const Term sum = w_.variable(zero()), own = place_in_image(at);
     windows_.each_window(at, [&](std::span<const Term> place, std::span<const Term>) {
       w_.when(w_.load(picks_, place_in_pooled(place)) == own, [&] { w_.assign(sum, sum + load(2, place)); });
@@ -292,7 +363,8 @@ void write_window(const Layout& layout, int32_t node, LaunchList& list) {
   }
   if (pooling.view(node).count() == 0) return;
   WindowWriter writer(pooling);
-  if (pooling.what() == Window::maximum_gradient && !are_apart(pooling)) {
+  if (pooling.what() == Window::maximum_gradient) {
+    if (are_apart(pooling)) return list.launches.push_back(writer.run_cells());
     const int64_t windows = pooling.pooled().count();
     const int32_t picks = list.scratch(windows * bytes_of(pooling.index()));
     if (windows > 0) list.launches.push_back(WindowWriter(pooling, "_picks").run_picks(picks));

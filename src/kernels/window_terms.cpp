@@ -87,6 +87,27 @@ void WindowTerms::when_inside(std::span<const Term> place, std::span<const Term>
   w_.when(inside, [&] { visit(at, tap); });
 }
 
+std::vector<Term> WindowTerms::element(std::span<const Term> place, std::span<const int64_t> distance) const {
+  std::vector<Term> at;
+  for (size_t d = 0; d < axes_.size(); ++d) at.push_back(place[d] * axes_[d].stride - axes_[d].low + distance[d]);
+  return at;
+}
+
+Term WindowTerms::is_inside(std::span<const Term> at) const {
+  Term inside = w_.bits(ScalarType::boolean, 1);
+  for (size_t d = 0; d < axes_.size(); ++d) {
+    inside = inside && at[d] < axes_[d].image;
+    if (has_padding_) inside = inside && w_.index(0) <= at[d];
+  }
+  return inside;
+}
+
+Term WindowTerms::is_place(std::span<const Term> place) const {
+  Term inside = w_.bits(ScalarType::boolean, 1);
+  for (size_t d = 0; d < axes_.size(); ++d) inside = inside && place[d] < axes_[d].pooled;
+  return inside;
+}
+
 Term WindowTerms::touches_padding(std::span<const Term> place) const {
   Term any{};
   const std::vector<Range> ranges = ranges_of_taps(place);

@@ -26,6 +26,12 @@ class WindowTerms {
   /// visit(at, tap) where element `tap` of the window at `place` lies inside the image.
   void when_inside(std::span<const Term> place, std::span<const Term> tap, const Visit& visit) const;
 
+  /// The element at this distance from where the window at `place` begins, inside the image or not.
+  std::vector<Term> element(std::span<const Term> place, std::span<const int64_t> distance) const;
+  /// Bool: the element lies inside the image, or the place among those of windows; neither is below 0 without padding.
+  Term is_inside(std::span<const Term> at) const;
+  Term is_place(std::span<const Term> place) const;
+
   int dims() const { return static_cast<int>(axes_.size()); }
   /// Bool: the window at `place` has elements outside the image. Where has_padding() is false, none has.
   Term touches_padding(std::span<const Term> place) const;

@@ -67,7 +67,8 @@ const Op& neg_op = elementwise<1>(
 const Op& square_op = elementwise<1>(
                           "square", "x*x", [](auto x) { return x * x; }, numbers)
                           .with_complex(complex_form::square)
-                          .with_arithmetic_gradient([](Backward& b) { b.give(0, b.gradient * 2.0 * b.in(0)); })
+                          // What is of x first: a gradient that is one number a row joins x's kernel.
+                          .with_arithmetic_gradient([](Backward& b) { b.give(0, b.gradient * (b.in(0) * 2.0)); })
                           .called(square);
 
 const Op& reciprocal_op = elementwise<1>(

@@ -333,7 +333,7 @@ bool Fuser::known(int32_t unit, int32_t value, Level level) const {
 }
 
 /// Whether the node meets results of the kernel's rows, which would have to be stored for another kernel, with a value
-/// that is as large as what the kernel reads: both stand in one other kernel.
+/// that is as large as what the kernel reads: another kernel has both, or reads both.
 bool Fuser::reads_row_of(int32_t unit, int32_t node) const {
   bool row = false, as_large = false;
   for (int i = 0; i < v(node).operands; ++i) {
@@ -344,7 +344,8 @@ bool Fuser::reads_row_of(int32_t unit, int32_t node) const {
     if (maker < 0 || units[maker].call || level != Level::full) continue;
     as_large = as_large || std::any_of(units[unit].full_loads.begin(), units[unit].full_loads.end(), [&](int32_t load) {
                  const auto at = static_cast<size_t>(load);
-                 return unit_of_[at] == maker && level_[at] == Level::full;
+                 const bool is_made = unit_of_[at] == maker && level_[at] == Level::full;
+                 return is_made || contains(units[maker].full_loads, load);
                });
   }
   return row && as_large;

@@ -131,6 +131,17 @@ TEST_F(Fusion, TheGradientOfANormalisationIsOneKernel) {
   EXPECT_EQ(scaled.to_vector(), (lengths * longer).to_vector());
 }
 
+TEST_F(Fusion, TheGradientOfARootOfMeanSquaresIsOneKernel) {
+  EXPECT_EQ(launches([&] {
+              const auto loss = [&](const Array& a, const Array& b) {
+                return sum(a * rsqrt(mean(square(a), 0) + 1e-5) * b * y);
+              };
+              const auto [dx, dscale] = gradient(loss, x, bias);
+              return std::array{dx, dscale};
+            }),
+            (Launched{1, 0}));
+}
+
 TEST_F(Fusion, AReshapeOfAReshapeIsNone) {
   const Array w = ramp({10, 10}), cubes = reshape(x, {10, 3, 11});
   eval();

@@ -112,8 +112,16 @@ std::vector<Class> reducing_classes() {
        }},
       {"layernorm_gradient_bf16",
        [](const Source& make) {
-         return slopes(make({features, rows}, half), normalised, make({features, rows}, half), make({features}, half),
-                       make({features}, half));
+         return slopes(make({features, 4 * rows}, half), normalised, make({features, 4 * rows}, half),
+                       make({features}, half), make({features}, half));
+       }},
+      {"rmsnorm_gradient_bf16",
+       [](const Source& make) {
+         const auto f = [](const Array& x, const Array& scale) {
+           const Array wide = cast(x, Float32);
+           return cast(wide * rsqrt(mean(square(wide), 0) + 1e-5), half) * scale;
+         };
+         return slopes(make({features, 4 * rows}, half), f, make({features, 4 * rows}, half), make({features}, half));
        }},
       {"softmax_bf16",
        [](const Source& make) -> Arrays {
@@ -148,6 +156,11 @@ std::vector<Class> other_classes() {
        [](const Source& make) {
          const auto f = [](const Array& x) { return maxpool(x, {3, 3}, {2, 2}, {1, 1}); };
          return slopes(make({28, 28, 64, 16}, half), f, make({56, 56, 64, 16}, half));
+       }},
+      {"maxpool_apart_gradient_f32",
+       [](const Source& make) {
+         const auto f = [](const Array& x) { return maxpool(x, {2, 2}); };
+         return slopes(make({12, 12, 6, 256}, Float32), f, make({24, 24, 6, 256}, Float32));
        }},
       {"gather_bf16",
        [](const Source& make) -> Arrays {
