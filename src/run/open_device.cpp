@@ -8,6 +8,7 @@
 
 #include <rosin/error.hpp>
 
+#include "base/workers.hpp"
 #include "run/status.hpp"
 
 namespace rosin {
@@ -130,12 +131,26 @@ void OpenDevice::unload_kernels() {
   kernels.unload_unused();
 }
 
+namespace {
+
+/// Between the program's memory and staging. One thread is slower than the bus.
+void copy_bytes(void* to, const void* from, size_t bytes) {
+  constexpr size_t chunk = size_t{1} << 20;
+  parallel_for(static_cast<int64_t>((bytes + chunk - 1) / chunk), [&](int64_t i) {
+    const size_t begin = static_cast<size_t>(i) * chunk;
+    std::memcpy(static_cast<unsigned char*>(to) + begin, static_cast<const unsigned char*>(from) + begin,
+                std::min(chunk, bytes - begin));
+  });
+}
+
+}  // namespace
+
 void OpenDevice::upload(DeviceBlock& to, const void* from, size_t bytes) {
   DeviceStream& stream = this->stream(StreamKind::copy_in);
   for (size_t begin = 0; begin < bytes; begin += Staging::most_bytes) {
     const size_t count = std::min(bytes - begin, Staging::most_bytes);
     Staged staged(staged_in_, count);
-    std::memcpy(staged.memory(), static_cast<const unsigned char*>(from) + begin, count);
+    copy_bytes(staged.memory(), static_cast<const unsigned char*>(from) + begin, count);
     const DeviceStream::Turn turn(stream);
     stream.order_to_write(to);
     const rosin_place place{static_cast<rosin_memory*>(to.data), begin};
@@ -168,7 +183,7 @@ void OpenDevice::start_download(DeviceBlock& from, Piece& piece) {
 
 void OpenDevice::finish_download(void* to, const Piece& piece) {
   stream(StreamKind::copy_out).wait(piece.copied);
-  std::memcpy(static_cast<unsigned char*>(to) + piece.begin, piece.staged.memory(), piece.count);
+  copy_bytes(static_cast<unsigned char*>(to) + piece.begin, piece.staged.memory(), piece.count);
 }
 
 void OpenDevice::download(void* to, DeviceBlock& from, size_t bytes) {
