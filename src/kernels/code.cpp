@@ -9,7 +9,7 @@
 namespace rosin::kernels {
 
 uint64_t KernelCode::hash() const {
-  uint64_t hash = mix(static_cast<uint64_t>(group), instructions.size());
+  uint64_t hash = mix(static_cast<uint64_t>(group) | static_cast<uint64_t>(beside) << 32, instructions.size());
   for (const DType type : buffers) hash = mix(hash, static_cast<uint64_t>(type));
   for (const ScalarType type : parameters) hash = mix(hash, static_cast<uint64_t>(type));
   for (const SharedArray& array : shared) {
@@ -442,7 +442,10 @@ std::vector<Term> KernelWriter::multiply_matrices(DType element, std::span<const
 
 void KernelWriter::barrier() { append(static_cast<uint16_t>(KernelOperation::barrier), ScalarType::int32, {}); }
 
+/// What the last group goes on with would otherwise wait in memory: compilers keep to the registers of the fullest
+/// multiprocessor.
 Term KernelWriter::arrive(int buffer, Term at, Term count) {
+  stand_beside(4);
   const Term whole = convert(count, ScalarType::int32);
   return append(static_cast<uint16_t>(KernelOperation::arrive), ScalarType::boolean, {at.place, whole.place}, buffer);
 }

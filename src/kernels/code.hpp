@@ -100,6 +100,7 @@ struct SharedArray {
 struct KernelCode {
   std::string name;  // letters, digits, underscores; equal codes have equal names
   int32_t group = 1;
+  int32_t beside = 0;  // groups that shall stand on a multiprocessor at once, where compilers ask; 0: what they choose
   std::vector<DType> buffers;
   std::vector<ScalarType> parameters;
   std::vector<SharedArray> shared;
@@ -223,6 +224,9 @@ class KernelWriter {
     body();
     end(KernelOperation::end_if);
   }
+
+  /// See KernelCode::beside; the first word counts.
+  void stand_beside(int groups) { launch_.code.beside = launch_.code.beside > 0 ? launch_.code.beside : groups; }
 
   /// For what is written from here on.
   void allow(Allowed allowed) { allowed_ = allowed; }

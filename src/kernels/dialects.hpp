@@ -20,11 +20,9 @@ struct Word {
 struct Dialect {
   std::string_view name;
   std::string_view prologue;
-  std::string_view kernel;  // up to the arguments: $N name, $G items of a group, $A what follows
-  std::string_view many;    // where a kernel has many variables, see text.cpp
-  // Where the last of its groups goes on: what it goes on with would otherwise wait in memory, as compilers keep to the
-  // registers of the fullest multiprocessor.
-  std::string_view arriving;
+  std::string_view kernel;     // up to the arguments: $N name, $G items of a group, $A what follows
+  std::string_view many;       // where a kernel has many variables, see text.cpp
+  std::string_view beside;     // where it says how many groups ($B) shall stand on a multiprocessor, see KernelCode
   std::string_view list;       // how the struct begins whose members arguments are; nothing: they are the kernel's own
   std::string_view buffer;     // an argument: $T type of the elements, $N number
   std::string_view place;      // the statement that makes pointer p$N from that argument, or nothing

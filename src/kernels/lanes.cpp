@@ -29,7 +29,8 @@ std::vector<int> Combiner::arrays_of(std::span<const Partial> partials) {
   std::vector<int> arrays;
   for (const Partial& each : partials) {
     const ScalarType travels = shared_type(each.value.type);
-    arrays.push_back(array_of(travels, used[static_cast<size_t>(travels)]++));
+    if (own_arrays_) arrays.push_back(w_.shared(travels, items_of_group));
+    else arrays.push_back(array_of(travels, used[static_cast<size_t>(travels)]++));
   }
   return arrays;
 }
@@ -89,7 +90,7 @@ std::vector<Term> Combiner::in_warps(std::span<const Partial> partials, Term lan
 std::vector<Term> Combiner::across_warps(std::span<const Partial> partials, Term lane, Term lanes) {
   const std::vector<int> arrays = arrays_of(partials);
   const Term item = w_.item();
-  w_.barrier();  // what was read before is read
+  if (!own_arrays_) w_.barrier();  // what was read before is read
   for (size_t i = 0; i < partials.size(); ++i) {
     const Term value = partials[i].value;
     w_.shared_store(arrays[i], item, w_.convert(value, shared_type(value.type)));

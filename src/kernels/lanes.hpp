@@ -28,6 +28,9 @@ class Combiner {
   Term combine(const Reducer& reducer, Term value, Term lane, Term lanes);
   /// The same of several results: items wait for each other once for all of them, but each takes shared memory.
   std::vector<Term> combine(std::span<const Partial> partials, Term lane, Term lanes);
+  /// From here on what warps exchange stands in other shared memory at each call, where nobody reads any more: in a
+  /// loop a barrier must stand between one call and its next turn.
+  void use_own_arrays() { own_arrays_ = true; }
 
  private:
   Term in_shared_memory(const Reducer& reducer, Term value, Term lane, Term lanes);
@@ -38,6 +41,7 @@ class Combiner {
 
   KernelWriter& w_;
   int warp_;
+  bool own_arrays_ = false;
   std::vector<int> arrays_[scalar_type_count];  // of shared memory, of each type
 };
 

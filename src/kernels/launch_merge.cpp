@@ -213,6 +213,7 @@ Launch joined(std::span<const Launch> launches, bool choices) {
   whole.code.group = launches.front().code.group;
   whole.code.instructions.push_back(made(KernelOperation::group, ScalarType::int32));
   whole.groups[0] = 0;
+  for (const Launch& launch : launches) whole.code.beside = std::max(whole.code.beside, launch.code.beside);
   for (const auto& family : all) Joiner(whole, family).run();
   name_by_hash(whole.code);
   return whole;

@@ -15,14 +15,18 @@ using Do = Instr::Do;
 constexpr int64_t most_held = 16;         // elements of an item in registers
 constexpr int64_t most_held_work = 2048;  // primitives that are written for them: reading them again costs more
 constexpr size_t most_together = 4;       // results for which items wait for each other once
+constexpr int64_t most_exchanged = 8192;  // bytes of shared memory for what items exchange
 constexpr int64_t most_at_once = 256;     // bytes that an item loads before it looks at any
 
 // Of sums over rows: groups keep a device busy, write few parts, and all run at once; items keep what they have in
 // registers.
 constexpr int64_t fewest_groups = 128, least_rows = 8, least_lanes = 32, most_kept = 32;
 
-/// As many as stand on the 132 multiprocessors of an H100 or H200: two each where items hold much, else three.
-int64_t most_groups(int64_t held) { return held > 8 ? 2 * 132 : 3 * 132; }
+/// How many stand on a multiprocessor at once, as far as registers allow.
+int groups_beside(int64_t held) { return held > 8 ? 2 : 3; }
+
+/// As many as stand on all of an H100 or H200.
+int64_t most_groups(int64_t held) { return int64_t{132} * groups_beside(held); }
 
 int64_t held_of(const Shares& shares) {
   return shares.strip * static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(shares.turns)));
@@ -67,6 +71,7 @@ RowProgram::RowProgram(KernelWriter& writer, KernelBody& body, int row_dims, con
   const bool all_work = whole_ && sizes_.rows * shares_.lanes % items_of_group == 0;
   guarded_ = all_work ? std::vector<char>(loaded_.size(), 0) : body.stored_loads();
   within_line_ = row_sizes_.size() <= 1 || sizes_.sizes[0] % shares_.strip == 0;
+  if (exchanges_are_few()) combiner_.use_own_arrays();
 }
 
 std::vector<Term> RowProgram::domain_sizes(int first, int last) const {
@@ -80,8 +85,12 @@ void RowProgram::write() {
   begin();
   const Term slots = w_.number(slots_of(shares_)), first = w_.group(0) * slots;
   if (sums_.roots.empty()) return write_row(first + slot_);
+  w_.stand_beside(groups_beside(held_of(shares_)));
   begin_sums();
-  w_.loop(first, rows_, slots * w_.number(sums_.groups), [&](Term row) { write_row(row + slot_); });
+  w_.loop(first, rows_, slots * w_.number(sums_.groups), [&](Term row) {
+    write_row(row + slot_);
+    if (exchanges_ == 1) w_.barrier();
+  });
   store_sums();
 }
 
@@ -299,6 +308,16 @@ bool RowProgram::reduce(int phase) {
   return true;
 }
 
+/// Whether what items exchange may stand in other memory each time: they wait for each other half as often.
+bool RowProgram::exchanges_are_few() const {
+  int64_t bytes = 0;
+  for (size_t i = 0; i < body_.kernel().instrs.size(); ++i) {
+    const Instr& instr = body_.kernel().instrs[i];
+    if (instr.what == Do::reduce && body_.is_needed(i)) bytes += items_of_group * bytes_of(shared_type(instr.type));
+  }
+  return way_ == Way::held && bytes <= most_exchanged;
+}
+
 /// Several at once where rows take no shared memory.
 void RowProgram::combine(const std::vector<size_t>& reductions, const std::vector<Term>& sums) {
   std::vector<Partial> partials;
@@ -307,6 +326,7 @@ void RowProgram::combine(const std::vector<size_t>& reductions, const std::vecto
   const size_t together = way_ == Way::held ? most_together : 1;
   for (size_t first = 0; first < partials.size(); first += together) {
     const size_t count = std::min(together, partials.size() - first);
+    ++exchanges_;
     const std::vector<Term> whole = combiner_.combine(std::span(partials).subspan(first, count), lane_, lanes_);
     for (size_t k = 0; k < count; ++k) body_.set_row(reductions[first + k], whole[k]);
   }

@@ -64,6 +64,7 @@ class RowProgram {
   void compute_rows(int phase);
   bool reduce(int phase);
   void combine(const std::vector<size_t>& reductions, const std::vector<Term>& sums);
+  bool exchanges_are_few() const;
   void add(const std::vector<size_t>& reductions, std::vector<Term>& sums, const Spot& spot, Term inside);
   void store();
   std::vector<size_t> wanted() const;
@@ -85,6 +86,7 @@ class RowProgram {
   Term length_, rows_, lanes_;
   std::vector<Term> row_sizes_, other_sizes_;
   Combiner combiner_;
+  int exchanges_ = 0;                               // so far
   Term slot_{}, lane_{}, row_{}, valid_{}, end_{};  // slot: which of the rows of a group
   Spot row_spot_{};
   std::vector<char> loaded_;             // of held rows

@@ -164,8 +164,8 @@ class Printer {
  private:
   void head() {
     const std::string group = std::to_string(code_.group);
-    const std::string_view few = code_.has(KernelOperation::arrive) ? dialect_.arriving : "";
-    const Slots slots = {{'N', code_.name}, {'G', group}, {'A', has_many() ? dialect_.many : few}};
+    const std::string beside = code_.beside > 0 ? fill(dialect_.beside, {{'B', std::to_string(code_.beside)}}) : "";
+    const Slots slots = {{'N', code_.name}, {'G', group}, {'A', has_many() ? dialect_.many : beside}};
     const std::string kernel = fill(dialect_.kernel, slots), list = fill(dialect_.list, slots);
     if (list.empty()) text_ += kernel + arguments(", ");
     else text_ += list + arguments("") + "};\n" + kernel;
