@@ -1,43 +1,12 @@
 // Convolution and its gradients. Forward and by data: an item computes one place of an image in a few channels, which
 // share what it reads. By weights: a group adds up one element of a kernel for a few output channels.
-// Read first: launches.hpp, window_terms.hpp. Read next: window.cpp.
-#include <array>
-
-#include "kernels/launches.hpp"
+// Read first: convolution.hpp, window_terms.hpp. Read next: convolution_strips.cpp (few channels), window.cpp.
+#include "kernels/convolution.hpp"
 #include "kernels/sum.hpp"
 #include "kernels/window_terms.hpp"
 
 namespace rosin::kernels {
 namespace {
-
-/// x (spatial..., in, batch), weights (kernel..., in / groups, out), y (spatial..., out, batch) of a node.
-struct Convolution {
-  const Layout& layout;
-  int32_t node, x, weights, y;
-  Contraction what;
-  WindowAttributes attributes;
-
-  Convolution(const Layout& all, int32_t value) : layout(all), node(value) {
-    const Value& call = all.structure->graph.values[static_cast<size_t>(value)];
-    what = call.op->contraction;
-    attributes = all.attributes[static_cast<size_t>(value)].as<WindowAttributes>();
-    x = what == Contraction::convolution_data ? node : call.in[0];
-    weights = what == Contraction::convolution_weights ? node : call.in[1];
-    y = what == Contraction::convolution ? node : what == Contraction::convolution_data ? call.in[0] : call.in[1];
-  }
-
-  const View& view(int32_t value) const { return layout.views[static_cast<size_t>(value)]; }
-  DType dtype() const { return layout.structure->graph.values[static_cast<size_t>(node)].dtype; }
-  ScalarType compute() const { return scalar_type(dtype()); }
-  int spatial() const { return view(x).rank - 2; }
-  int64_t groups() const { return attributes.groups; }
-  int64_t in_of_group() const { return view(weights).sizes[spatial()]; }
-  int64_t out_of_group() const { return view(weights).sizes[spatial() + 1] / groups(); }
-  ScalarType index() const { return index_type(layout, std::array{x, weights, y}); }
-  WindowTerms windows(KernelWriter& w) const {
-    return WindowTerms(w, view(x), view(y), std::span(view(weights).sizes, static_cast<size_t>(spatial())), attributes);
-  }
-};
 
 /// Channels of the result that one item (or group of items) computes, in blocks that do not cross groups.
 class Blocks {
@@ -186,7 +155,7 @@ Launch by_weights(const Convolution& conv) {
 
 void write_convolution(const Layout& layout, int32_t node, LaunchList& list) {
   const Convolution conv(layout, node);
-  if (conv.view(node).count() == 0) return;
+  if (conv.view(node).count() == 0 || write_by_strips(conv, list)) return;
   const bool weights = conv.what == Contraction::convolution_weights;
   list.launches.push_back(weights ? by_weights(conv) : by_places(conv, conv.what == Contraction::convolution_data));
 }

@@ -1,0 +1,353 @@
+// The gradient by weights of convolutions of few channels. A group brings strips of images, x and dy, to shared memory
+// one after the other. Of the weights an item owns all taps along dim 0 of one row of taps for a few output channels,
+// and adds up the products along lines of dy: what it has read of x serves all these taps. Sizes of images and kernels
+// are literals, so that loops and places are known when a kernel is compiled.
+// Read first: convolution.hpp. Read next: convolution.cpp (all other convolutions).
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <numeric>
+
+#include "kernels/convolution.hpp"
+#include "kernels/sum.hpp"
+
+namespace rosin::kernels {
+namespace {
+
+constexpr int64_t most_sums = 32, most_channels = 8, most_step = 8;  // of an item
+constexpr int64_t most_shared = 32 * 1024;                           // so that some groups share a multiprocessor
+constexpr int64_t most_groups = 528, least_groups = 32;
+
+/// One operand of a strip: places along its spatial dims, and channels.
+struct Box {
+  std::vector<int64_t> sizes;  // (spatial..., channels)
+  std::vector<int64_t> low;    // of spatial dims: places that lie before the image
+  std::vector<char> beyond;    // of spatial dims: whether places may lie outside the image
+
+  /// From one line along dim 0 to the next: odd, so that lines begin in different memory banks.
+  int64_t pitch() const { return sizes[0] | 1; }
+  int64_t stride(size_t d) const {
+    return d == 0 ? 1 : std::accumulate(sizes.begin() + 1, sizes.begin() + d, pitch(), std::multiplies<>());
+  }
+  int64_t count() const { return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>()); }
+  int64_t room() const { return stride(sizes.size() - 1) * sizes.back(); }
+};
+
+/// How the work is cut.
+class Cut {
+ public:
+  explicit Cut(const Convolution& c, int64_t shared_bytes)
+      : conv(c), dims(static_cast<size_t>(c.spatial())), taps(kernel(0)), rows(weights() / taps / out()),
+        channels(channels_of_item()), tiles(rows * out() / std::max<int64_t>(channels, 1)),
+        tiles_of_group(std::min<int64_t>(tiles, items_of_group)), shared_bytes_(std::min(shared_bytes, most_shared)) {
+    if (channels == 0) return;
+    take_depth();
+    turns = groups_for(all_strips(), std::max<int64_t>(wanted_parts(), 1));
+    parts = groups_for(all_strips(), turns);
+  }
+
+  /// Whether a strip fits, and strips are enough.
+  bool good() const { return channels > 0 && bytes() <= shared_bytes_ && parts * chunks() >= least_groups; }
+
+  int64_t kernel(size_t d) const { return conv.view(conv.weights).sizes[d]; }
+  int64_t y(size_t d) const { return conv.view(conv.y).sizes[d]; }
+  int64_t stride(size_t d) const { return conv.attributes.stride[d]; }
+  int64_t dilation(size_t d) const { return conv.attributes.dilation[d]; }
+  int64_t out() const { return y(dims); }
+  int64_t weights() const { return conv.view(conv.weights).count(); }
+  int64_t chunks() const { return groups_for(tiles, tiles_of_group); }
+  int64_t all_strips() const { return strips * y(dims + 1); }
+  /// Lines of dy along dim 0 in a strip, and those of one place along the last dim.
+  int64_t lines_of_place() const {
+    int64_t lines = 1;
+    for (size_t d = 1; d + 1 < dims; ++d) lines *= y(d);
+    return lines;
+  }
+  int64_t lines() const { return lines_of_place() * depth; }
+  /// Items that share a tile: each takes some lines.
+  int64_t shares() const { return std::clamp<int64_t>(items_of_group / tiles_of_group, 1, lines()); }
+  int items() const { return static_cast<int>(groups_for(tiles_of_group * shares(), 32) * 32); }
+
+  Box of_y() const {
+    Box box = whole(conv.y);
+    if (dims > 1) cut_last(box, depth, y(dims - 1) % depth != 0);
+    return box;
+  }
+  Box of_x() const {
+    Box box = whole(conv.x);
+    for (size_t d = 0; d < dims; ++d) {
+      const int64_t reach = (kernel(d) - 1) * dilation(d) + 1, there = box.sizes[d];
+      const auto covered = [&](int64_t places) { return (places - 1) * stride(d) + reach; };
+      box.low[d] = conv.attributes.pad_low[d];
+      box.sizes[d] = covered(y(d));
+      box.beyond[d] = box.low[d] > 0 || box.sizes[d] - box.low[d] > there;
+      if (d > 0 && d + 1 == dims) cut_last(box, covered(depth), box.beyond[d] || y(d) % depth != 0);
+    }
+    return box;
+  }
+
+  const Convolution& conv;
+  size_t dims;
+  int64_t taps, rows;  // of the weights: along dim 0, and rows of these for one output channel
+  int64_t channels;    // output channels of an item
+  int64_t tiles;       // what one item owns: `rows` beside each other, for each block of channels
+  int64_t tiles_of_group;
+  int64_t depth = 1;   // of a strip along the last spatial dim; of one dim all is one strip
+  int64_t strips = 1;  // of an image
+  int64_t turns = 1;   // strips of a group
+  int64_t parts = 1;
+
+ private:
+  static void cut_last(Box& box, int64_t size, bool beyond) {
+    box.sizes[box.low.size() - 1] = size;
+    box.beyond.back() = beyond;
+  }
+  Box whole(int32_t value) const {
+    const View& view = conv.view(value);
+    return {{view.sizes, view.sizes + dims + 1}, std::vector<int64_t>(dims, 0), std::vector<char>(dims, 0)};
+  }
+  /// A divisor, so that no item has channels that are none. 0: an item cannot own its taps.
+  int64_t channels_of_item() const {
+    int64_t most = std::min({most_sums / taps, most_channels, out()});
+    while (most > 1 && out() % most != 0) --most;
+    return most;
+  }
+  void take_depth() {
+    if (dims == 1) return;
+    const int64_t all = y(dims - 1);
+    for (depth = all; depth > 1 && bytes() > shared_bytes_;) depth = groups_for(depth, 2);
+    strips = groups_for(all, depth);
+    depth = groups_for(all, strips);
+  }
+  int64_t bytes() const {
+    const int64_t sums = shares() > 1 ? taps * items() : 0;
+    return (of_x().room() + of_y().room() + sums) * static_cast<int64_t>(bytes_of(conv.compute())) + 64;
+  }
+  /// As many as fill a device, whose sums are no more than what they are made from.
+  int64_t wanted_parts() const {
+    const int64_t elements = conv.view(conv.x).count() + conv.view(conv.y).count();
+    return std::min(most_groups / chunks(), elements / weights());
+  }
+
+  const int64_t shared_bytes_;
+};
+
+/// An operand, a strip of which stands in shared memory.
+class Strip {
+ public:
+  Strip(KernelWriter& writer, const Convolution& conv, int32_t value, Box box)
+      : w_(writer), view_(conv.view(value)), array_(writer, conv.layout, value), box_(std::move(box)),
+        shared_(writer.shared(conv.compute(), static_cast<int>(box_.room()))) {}
+
+  /// Brings the places from `first` on along the last spatial dim; zeros where there are none.
+  void fill(Term first, Term image) const {
+    const std::vector<size_t> order = order_in_memory();
+    std::vector<Term> sizes;
+    for (const size_t d : order) sizes.push_back(w_.index(box_.sizes[d]));
+    w_.loop(w_.item(), w_.index(box_.count()), w_.index(w_.items()), [&](Term number) {
+      const std::vector<Term> sorted = w_.coordinates(number, sizes);
+      std::vector<Term> at(order.size() + 1);
+      for (size_t i = 0; i < order.size(); ++i) at[order[i]] = sorted[i];
+      at.back() = image;
+      const Term place = place_of(at);
+      const Term inside = moved(at, first);
+      if (!inside.writer) return w_.shared_store(shared_, place, array_.load(at));
+      const Term value = w_.variable(w_.literal(w_.type_of_buffer(array_.buffer()), 0));
+      w_.when(inside, [&] { w_.assign(value, array_.load(at)); });
+      w_.shared_store(shared_, place, value);
+    });
+  }
+  Term load(Term at) const { return w_.shared_load(shared_, at); }
+  int64_t stride(size_t d) const { return box_.stride(d); }
+
+ private:
+  /// Neighbouring items read neighbours.
+  std::vector<size_t> order_in_memory() const {
+    std::vector<size_t> order(box_.sizes.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return view_.strides[a] < view_.strides[b]; });
+    return order;
+  }
+  Term place_of(std::span<const Term> at) const {
+    Term place = at[0];
+    for (size_t d = 1; d < box_.sizes.size(); ++d) place = place + at[d] * box_.stride(d);
+    return place;
+  }
+  /// From places of the strip to those of the image; whether they lie in it, where they may not.
+  Term moved(std::vector<Term>& at, Term first) const {
+    Term inside{};
+    for (size_t d = 0; d < box_.low.size(); ++d) {
+      if (d > 0 && d + 1 == box_.low.size()) at[d] = at[d] + first;
+      if (box_.low[d] > 0) at[d] = at[d] - box_.low[d];
+      if (!box_.beyond[d]) continue;
+      const Term here = w_.index(0) <= at[d] && at[d] < view_.sizes[d];
+      inside = inside.writer ? inside && here : here;
+    }
+    return inside;
+  }
+
+  KernelWriter& w_;
+  const View& view_;
+  ArrayTerm array_;
+  Box box_;
+  int shared_;
+};
+
+class StripWriter {
+ public:
+  StripWriter(const Cut& cut, LaunchBuffer partial)
+      : cut_(cut), w_("convolution_strips", cut.items(), cut.conv.index()), x_(w_, cut.conv, cut.conv.x, cut.of_x()),
+        y_(w_, cut.conv, cut.conv.y, cut.of_y()), partial_(w_.buffer(cut.conv.storage(), partial)) {}
+
+  Launch write() {
+    const Term group = w_.group(0), chunks = w_.index(cut_.chunks());
+    part_ = group / chunks;
+    first_tile_ = (group - part_ * chunks) * cut_.tiles_of_group;
+    for (int64_t i = 0; i < cut_.channels * cut_.taps; ++i) {
+      sums_.push_back(w_.variable(w_.literal(cut_.conv.compute(), 0)));
+    }
+    const Tile tile = own_tile();
+    const Term first = part_ * w_.number(cut_.turns), all = w_.number(cut_.all_strips());
+    w_.loop(first, min(first + w_.number(cut_.turns), all), w_.index(1), [&](Term strip) {
+      const Term strips = w_.index(cut_.strips), image = strip / strips, along = (strip - image * strips) * cut_.depth;
+      w_.barrier();  // what was there is read
+      x_.fill(along * cut_.stride(cut_.dims - 1), image);
+      y_.fill(along, image);
+      w_.barrier();
+      add_lines(tile, along);
+    });
+    store_sums();
+    return w_.finish(cut_.parts * cut_.chunks());
+  }
+
+ private:
+  /// What an item owns: where its row and its channels begin in the strips, and which of the items that share it is.
+  struct Tile {
+    Term x, y, share;
+  };
+
+  /// (Items without one do what another does, of no lines.)
+  Tile own_tile() {
+    const Term of_group = w_.index(cut_.tiles_of_group), share = w_.item() / of_group;
+    const Term number = min(first_tile_ + w_.item() - share * of_group, w_.index(cut_.tiles - 1));
+    const Term block = number / cut_.rows;
+    Term rest = number - block * cut_.rows, x = w_.index(0);
+    for (size_t d = 1; d < cut_.dims; ++d) {
+      const Term next = rest / cut_.kernel(d);
+      x = x + (rest - next * cut_.kernel(d)) * (cut_.dilation(d) * x_.stride(d));
+      rest = next;
+    }
+    return {x + rest * x_.stride(cut_.dims), block * (cut_.channels * y_.stride(cut_.dims)), share};
+  }
+
+  /// Of the strip that begins at place `along` of the last dim.
+  void add_lines(const Tile& tile, Term along) {
+    Term end = w_.index(cut_.lines());
+    if (cut_.dims > 1) end = min(end, (w_.index(cut_.y(cut_.dims - 1)) - along) * cut_.lines_of_place());
+    const Term begin = w_.select(tile.share < cut_.shares(), tile.share, end);
+    w_.loop(begin, end, w_.index(cut_.shares()), [&](Term line) {
+      Term x = tile.x, rest = line;
+      for (size_t d = 1; d < cut_.dims; ++d) {
+        const Term next = d + 1 == cut_.dims ? w_.index(0) : rest / cut_.y(d);
+        const Term at = d + 1 == cut_.dims ? rest : rest - next * cut_.y(d);
+        x = x + at * (cut_.stride(d) * x_.stride(d));
+        rest = next;
+      }
+      add_line(x, tile.y + line * y_.stride(1));
+    });
+  }
+
+  void add_line(Term x, Term y) {
+    const int64_t columns = cut_.y(0), step = groups_for(columns, groups_for(columns, most_step));
+    const int64_t whole = columns / step * step;
+    w_.loop(w_.index(0), w_.index(whole), w_.index(step),
+            [&](Term column) { add_columns(x + column * cut_.stride(0), y + column, step); });
+    if (whole < columns) add_columns(x + whole * cut_.stride(0), y + whole, columns - whole);
+  }
+
+  void add_columns(Term x, Term y, int64_t count) {
+    std::map<int64_t, Term> known;  // of x
+    for (int64_t column = 0; column < count; ++column) {
+      std::vector<Term> slopes;
+      for (int64_t c = 0; c < cut_.channels; ++c) slopes.push_back(y_.load(y + (column + c * y_.stride(cut_.dims))));
+      for (int64_t tap = 0; tap < cut_.taps; ++tap) {
+        const int64_t at = column * cut_.stride(0) + tap * cut_.dilation(0);
+        const auto [value, fresh] = known.try_emplace(at);
+        if (fresh) value->second = x_.load(x + at);
+        for (int64_t c = 0; c < cut_.channels; ++c)
+          add_product(sum(c, tap), value->second, slopes[static_cast<size_t>(c)]);
+      }
+    }
+  }
+  Term sum(int64_t channel, int64_t tap) const { return sums_[static_cast<size_t>(channel * cut_.taps + tap)]; }
+
+  /// Adds up what items have that share a tile, in order, and leaves it in the part.
+  void store_sums() {
+    const int64_t shares = cut_.shares(), items = w_.items(), tiles = cut_.tiles_of_group;
+    const int shared = w_.shared(cut_.conv.compute(), static_cast<int>(cut_.taps * items));
+    for (int64_t c = 0; c < cut_.channels; ++c) {
+      if (c > 0) w_.barrier();
+      for (int64_t tap = 0; tap < cut_.taps; ++tap) w_.shared_store(shared, w_.item() + tap * items, sum(c, tap));
+      w_.barrier();
+      w_.loop(w_.item(), w_.index(tiles * cut_.taps), w_.index(items), [&](Term number) {
+        const Term tile = number / cut_.taps, tap = number - tile * cut_.taps, own = first_tile_ + tile;
+        const Term from = tap * items + tile, block = own / cut_.rows, row = own - block * cut_.rows;
+        w_.when(own < cut_.tiles, [&] {
+          const Term total = w_.variable(w_.shared_load(shared, from));
+          w_.loop(w_.index(1), w_.index(shares), w_.index(1),
+                  [&](Term share) { w_.assign(total, total + w_.shared_load(shared, from + share * tiles)); });
+          const Term place = ((block * cut_.channels + c) * cut_.rows + row) * cut_.taps + tap;
+          w_.store(partial_, part_ * w_.index(cut_.weights()) + place, total);
+        });
+      });
+    }
+  }
+
+  const Cut& cut_;
+  KernelWriter w_;
+  Strip x_, y_;
+  int partial_;
+  Term part_{}, first_tile_{};
+  std::vector<Term> sums_;
+};
+
+/// Adds up the parts of 32 neighbouring weights in a group: each line of items some parts, then these in order.
+Launch of_parts(const Cut& cut, LaunchBuffer partial) {
+  constexpr int64_t columns = 32, lines = items_of_group / columns;
+  const Convolution& conv = cut.conv;
+  KernelWriter w("convolution_parts", items_of_group, conv.index());
+  const int from = w.buffer(conv.storage(), partial);
+  const ArrayTerm to(w, conv.layout, conv.node);
+  const Term weights = w.number(cut.weights()), parts = w.number(cut.parts);
+  const Term line = w.item() / columns, number = w.group(0) * columns + (w.item() - line * columns);
+  const Term sum = w.variable(w.literal(conv.compute(), 0)), there = number < weights;
+  w.loop(line, w.select(there, parts, w.index(0)), w.index(lines),
+         [&](Term part) { w.assign(sum, sum + w.load(from, part * weights + number)); });
+  const int shared = w.shared(conv.compute(), items_of_group);
+  w.shared_store(shared, w.item(), sum);
+  w.barrier();
+  w.when(line == 0 && there, [&] {
+    for (int64_t i = 1; i < lines; ++i) w.assign(sum, sum + w.shared_load(shared, w.item() + i * columns));
+    std::vector<Term> at = w.coordinates(number, size_terms(w, conv.layout, conv.node));
+    for (size_t d = 0; d < cut.dims && conv.attributes.flipped != 0; ++d) at[d] = w.index(cut.kernel(d) - 1) - at[d];
+    to.store(at, sum);
+  });
+  return w.finish(groups_for(cut.weights(), columns));
+}
+
+}  // namespace
+
+bool write_by_strips(const Convolution& conv, LaunchList& list) {
+  const bool sums = conv.what == Contraction::convolution_weights && is_float(conv.compute());
+  if (!sums || conv.mode() == MathMode::exact || conv.groups() != 1 || conv.view(conv.y).count() == 0) return false;
+  const Cut cut(conv, list.device.shared_bytes);
+  if (!cut.good()) return false;
+  const int64_t bytes = cut.parts * cut.weights() * static_cast<int64_t>(bytes_of(conv.compute()));
+  const LaunchBuffer partial{-1, list.scratch(bytes)};
+  list.launches.push_back(StripWriter(cut, partial).write());
+  list.launches.push_back(of_parts(cut, partial));
+  return true;
+}
+
+}  // namespace rosin::kernels

@@ -1,0 +1,96 @@
+// Convolutions of few channels from strips in shared memory, against the CPU.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include <rosin/conv.hpp>
+#include <rosin/create.hpp>
+#include <rosin/elementwise.hpp>
+#include <rosin/grad.hpp>
+#include <rosin/random.hpp>
+#include <rosin/reduce.hpp>
+
+#include "kernels/kernel_testing.hpp"
+
+namespace rosin::kernels {
+namespace {
+
+struct Case {
+  Shape x, w;
+  ConvOptions options;
+};
+
+class ConvolutionStrips : public testing::Test {
+ protected:
+  Rng rng{7};
+  MathMode mode = MathMode::standard;
+
+  /// Small whole numbers, whose sums of products are exact in whatever order.
+  Array drawn(const Shape& shape, DType type = DType::Float32) {
+    Array y = cast(round(randn(rng, shape) * 2), type);
+    eval(y);
+    return y;
+  }
+
+  static bool by_strips(const InterpretedExecutor& executor) {
+    return std::any_of(executor.codes.begin(), executor.codes.end(),
+                       [](const auto& one) { return one.first.find("strips") != std::string::npos; });
+  }
+
+  /// f by kernels is f by the CPU; whether strips were used.
+  template <class F> bool expect_same(F&& f) {
+    const Array by_cpu = f();
+    eval();
+    InterpretedExecutor executor;
+    executor.mode = mode;
+    EXPECT_EQ(by_kernels(f, executor).template to_vector<double>(), by_cpu.to_vector<double>());
+    return by_strips(executor);
+  }
+
+  template <class F> static Array by_weights(F&& f, const Array& w, const Array& slopes) {
+    return gradient([&](const Array& v) { return sum(f(v) * slopes); }, w);
+  }
+
+  bool gradient_is_right(const Case& c, bool flipped, DType type = DType::Float32) {
+    const Array x = drawn(c.x, type), w = drawn(c.w, type);
+    const auto f = [&](const Array& v) { return flipped ? conv(x, v, c.options) : crosscor(x, v, c.options); };
+    const Array slopes = drawn(f(w).shape(), type);
+    return expect_same([&] { return by_weights(f, w, slopes); });
+  }
+};
+
+TEST_F(ConvolutionStrips, GradientsByWeightsAreThoseOfTheCpu) {
+  const Case cases[] = {{{28, 28, 1, 64}, {5, 5, 1, 6}, {}},  // LeNet-5
+                        {{12, 12, 6, 64}, {5, 5, 6, 16}, {}},
+                        {{13, 1, 70}, {3, 1, 2}, {}},  // one spatial dim
+                        {{17, 3, 65}, {4, 3, 5}, {.stride = 2, .pad = {1, 2}, .dilation = 2}},
+                        {{9, 40, 2, 66}, {3, 2, 2, 7}, {.stride = {3, 2}, .pad = {0, 2, 1, 0}, .dilation = {1, 3}}},
+                        {{16, 50, 4, 33}, {3, 3, 4, 8}, {.pad = 1}},  // strips of an image, the last of them short
+                        {{5, 4, 6, 2, 64}, {2, 3, 2, 2, 3}, {.stride = {1, 2, 1}, .pad = {0, 1, 1}}},
+                        {{4, 4, 3, 70}, {1, 1, 3, 10}, {}},
+                        {{4, 4, 24, 400}, {3, 3, 24, 16}, {.pad = 1}}};
+  for (const Case& c : cases) {
+    SCOPED_TRACE(to_string(c.x) + " " + to_string(c.w));
+    for (const bool flipped : {true, false}) EXPECT_TRUE(gradient_is_right(c, flipped));
+  }
+}
+
+TEST_F(ConvolutionStrips, OtherFloatsToo) {
+  const Case c{{9, 8, 3, 64}, {3, 3, 3, 4}, {}};
+  EXPECT_TRUE(gradient_is_right(c, false, DType::Float64));
+  EXPECT_TRUE(gradient_is_right(c, false, DType::Float16));
+  EXPECT_TRUE(gradient_is_right(c, false, DType::BFloat16));
+}
+
+TEST_F(ConvolutionStrips, OtherConvolutionsHaveOtherKernels) {
+  EXPECT_FALSE(gradient_is_right({{6, 6, 2, 3}, {3, 3, 2, 4}, {}}, false));              // few images
+  EXPECT_FALSE(gradient_is_right({{6, 6, 4, 64}, {3, 3, 2, 4}, {.groups = 2}}, false));  // groups
+  EXPECT_FALSE(gradient_is_right({{70, 1, 64}, {40, 1, 2}, {}}, false));                 // long kernels
+  EXPECT_FALSE(gradient_is_right({{9000, 1, 64}, {3, 1, 2}, {}}, false));                // strips that do not fit
+  mode = MathMode::exact;
+  EXPECT_FALSE(gradient_is_right({{12, 12, 6, 64}, {5, 5, 6, 16}, {}}, false));
+}
+
+}  // namespace
+}  // namespace rosin::kernels
