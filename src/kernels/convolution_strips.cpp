@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <numeric>
+#include <optional>
 
 #include "kernels/convolution.hpp"
 #include "kernels/sum.hpp"
@@ -336,18 +337,37 @@ Launch of_parts(const Cut& cut, LaunchBuffer partial) {
   return w.finish(groups_for(cut.weights(), columns));
 }
 
+/// How strips are cut where these kernels compute the node.
+std::optional<Cut> cut_of(const Convolution& conv, const Abilities& device) {
+  const bool sums = conv.what == Contraction::convolution_weights && is_float(conv.compute());
+  const bool some = conv.view(conv.node).count() > 0 && conv.view(conv.y).count() > 0;
+  if (!sums || !some || conv.mode() == MathMode::exact || conv.groups() != 1) return std::nullopt;
+  const Cut cut(conv, device.shared_bytes);
+  return cut.good() ? std::optional(cut) : std::nullopt;
+}
+
 }  // namespace
 
 bool write_by_strips(const Convolution& conv, LaunchList& list) {
-  const bool sums = conv.what == Contraction::convolution_weights && is_float(conv.compute());
-  if (!sums || conv.mode() == MathMode::exact || conv.groups() != 1 || conv.view(conv.y).count() == 0) return false;
-  const Cut cut(conv, list.device.shared_bytes);
-  if (!cut.good()) return false;
-  const int64_t bytes = cut.parts * cut.weights() * static_cast<int64_t>(bytes_of(conv.compute()));
+  const std::optional<Cut> cut = cut_of(conv, list.device);
+  if (!cut) return false;
+  const int64_t bytes = cut->parts * cut->weights() * static_cast<int64_t>(bytes_of(conv.compute()));
   const LaunchBuffer partial{-1, list.scratch(bytes)};
-  list.launches.push_back(StripWriter(cut, partial).write());
-  list.launches.push_back(of_parts(cut, partial));
+  list.launches.push_back(StripWriter(*cut, partial).write());
+  list.launches.push_back(of_parts(*cut, partial));
   return true;
+}
+
+bool beats_libraries(const Layout& layout, const Step& step, const Abilities& device) {
+  constexpr int64_t few_products = 128;  // for each element that is read: beyond, libraries have enough to do
+  constexpr int64_t enough_groups = 128;
+  if (layout.structure->graph.values[static_cast<size_t>(step.node)].op->kind != Kind::contraction) return false;
+  const Convolution conv(layout, step.node);
+  if (conv.dtype() != DType::Float32 || conv.mode() != MathMode::standard) return false;
+  const std::optional<Cut> cut = cut_of(conv, device);
+  if (!cut || cut->parts * cut->chunks() < enough_groups) return false;
+  const int64_t elements = conv.view(conv.x).count() + conv.view(conv.y).count();
+  return conv.view(conv.y).count() / cut->out() * cut->weights() <= few_products * elements;
 }
 
 }  // namespace rosin::kernels

@@ -48,6 +48,22 @@ class ConvolutionStrips : public testing::Test {
     return by_strips(executor);
   }
 
+  /// Of the gradient by weights of c.
+  bool beats_libraries(const Case& c, DType type) {
+    const Array x = drawn(c.x, type), w = drawn(c.w, type), slopes = drawn(crosscor(x, w, c.options).shape(), type);
+    InterpretedExecutor executor;
+    executor.mode = mode;
+    executor.run = [](const auto&...) {};
+    by_kernels([&] { return by_weights([&](const Array& v) { return crosscor(x, v, c.options); }, w, slopes); },
+               executor);
+    for (const Layout& layout : executor.layouts) {
+      for (const Step& step : layout.structure->steps) {
+        if (step.kernel < 0 && kernels::beats_libraries(layout, step, executor.device)) return true;
+      }
+    }
+    return false;
+  }
+
   template <class F> static Array by_weights(F&& f, const Array& w, const Array& slopes) {
     return gradient([&](const Array& v) { return sum(f(v) * slopes); }, w);
   }
@@ -81,6 +97,16 @@ TEST_F(ConvolutionStrips, OtherFloatsToo) {
   EXPECT_TRUE(gradient_is_right(c, false, DType::Float64));
   EXPECT_TRUE(gradient_is_right(c, false, DType::Float16));
   EXPECT_TRUE(gradient_is_right(c, false, DType::BFloat16));
+}
+
+TEST_F(ConvolutionStrips, LibrariesAreNotAskedForFewChannelsOfManyImages) {
+  const auto asked = [&](const Case& c, DType type = DType::Float32) { return !beats_libraries(c, type); };
+  EXPECT_FALSE(asked({{8, 8, 1, 600}, {3, 3, 1, 6}, {}}));
+  EXPECT_TRUE(asked({{8, 8, 1, 8}, {3, 3, 1, 6}, {}}));                     // few images
+  EXPECT_TRUE(asked({{4, 4, 40, 1200}, {3, 3, 40, 40}, {.pad = 1}}));       // much to compute
+  EXPECT_TRUE(asked({{8, 8, 1, 600}, {3, 3, 1, 6}, {}}, DType::BFloat16));  // units that multiply matrices
+  mode = MathMode::fast;
+  EXPECT_TRUE(asked({{8, 8, 1, 600}, {3, 3, 1, 6}, {}}));
 }
 
 TEST_F(ConvolutionStrips, OtherConvolutionsHaveOtherKernels) {

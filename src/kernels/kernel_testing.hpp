@@ -165,6 +165,7 @@ class InterpretedExecutor final : public plan::DeviceExecutor {
 
   std::map<std::string, KernelCode> codes;
   std::vector<std::shared_ptr<const Structure>> structures;  // of what has run
+  std::vector<Layout> layouts;                               // the same, as their launches are written
   Abilities device{reference::vector_bytes, reference::warp,    true, reference::largest_shared, 4096, true,
                    reference::matrix_types, MatrixLayout::none, true};
   RunCode run = interpret;
@@ -173,7 +174,8 @@ class InterpretedExecutor final : public plan::DeviceExecutor {
 
   const plan::Target& target() const override { return target_; }
   std::unique_ptr<const plan::Prepared> prepare(plan::Compiled&, std::shared_ptr<const Layout> layout) override {
-    LaunchList list = write_launches(in_mode(far ? moved(*layout) : *layout, mode), device);
+    layouts.push_back(in_mode(far ? moved(*layout) : *layout, mode));
+    LaunchList list = write_launches(layouts.back(), device);
     for (const Launch& launch : list.launches) codes.emplace(launch.code.name, launch.code);
     structures.push_back(layout->structure);
     return std::make_unique<InterpretedLaunches>(std::move(layout), std::move(list), far, run);

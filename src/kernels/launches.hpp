@@ -55,6 +55,10 @@ enum class ByLibrary : uint8_t { nothing, product, all };
 LaunchList write_launches(const Layout& layout, const Abilities& device = {},
                           std::span<const ByLibrary> by_library = {});
 
+/// Whether kernels are to compute a step that libraries would take: gradients by weights of Float32 convolutions of few
+/// channels, for which libraries have few groups and long sums, as these may not add up what comes first.
+bool beats_libraries(const Layout& layout, const Step& step, const Abilities& device);
+
 /// Joins neighbouring launches that may share one; part of write_launches.
 void merge_launches(const Layout& layout, LaunchList& list);
 

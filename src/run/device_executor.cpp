@@ -143,6 +143,7 @@ class PluginPrepared final : public plan::Prepared {
     std::vector<kernels::ByLibrary> by_library(steps.size(), kernels::ByLibrary::nothing);
     for (size_t i = 0; i < steps.size(); ++i) {
       if (steps[i].kernel >= 0 || !steps[i].taken || is_empty(steps[i])) continue;
+      if (kernels::beats_libraries(*layout_, steps[i], abilities_of(device_.info))) continue;
       std::optional<LibraryCall> call = LibraryCall::prepare(device_, *layout_, steps[i]);
       if (!call) continue;
       by_library[i] = call->whole() ? kernels::ByLibrary::all : kernels::ByLibrary::product;
