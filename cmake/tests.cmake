@@ -86,9 +86,9 @@ if(TARGET unit_tests)
     target_compile_options(unit_tests PRIVATE -include ${PROJECT_SOURCE_DIR}/tests/windows/posix.hpp)
     target_link_options(unit_tests PRIVATE -static)  # Wine knows no folder of the compiler's libraries
   else()
-    foreach(source cuda/attention cuda/cudnn_attention cuda/cudnn_attention_steps cuda/cudnn_graph cuda/cudnn_graph_parts
-        cuda/cudnn_library cuda/cudnn_plan
-        driver/libraries metal/attention metal/graph_arrays vendor/convolution vendor/matmul)
+    foreach(source cuda/attention cuda/cudnn_attention cuda/cudnn_attention_steps cuda/cudnn_graph
+        cuda/cudnn_graph_parts cuda/cudnn_library cuda/cudnn_plan driver/libraries metal/attention metal/graph_arrays
+        vendor/convolution vendor/matmul)
       target_sources(unit_tests PRIVATE ${PROJECT_SOURCE_DIR}/backends/${source}.cpp)
     endforeach()
   endif()
@@ -209,7 +209,8 @@ if(UNIX AND NOT APPLE)
   add_dependencies(fake_cublaslt fake_cuda)
   set_target_properties(fake_cublaslt PROPERTIES OUTPUT_NAME cublasLt SUFFIX .so.13)
   add_library(fake_cudnn SHARED ${fake}/cudnn.cpp ${fake}/cudnn_rules.cpp ${fake}/convolve.cpp
-    ${fake}/plan_text.cpp ${fake}/cudnn_attention.cpp ${fake}/cudnn_steps.cpp ${fake}/cudnn_recurrent.cpp ${fake}/recurrent_steps.cpp)
+    ${fake}/plan_text.cpp ${fake}/cudnn_attention.cpp ${fake}/cudnn_steps.cpp
+    ${fake}/cudnn_recurrent.cpp ${fake}/recurrent_steps.cpp)
   target_include_directories(fake_cudnn PRIVATE ${PROJECT_SOURCE_DIR}/backends)
   add_dependencies(fake_cudnn fake_cuda)
   set_target_properties(fake_cudnn PROPERTIES OUTPUT_NAME cudnn SUFFIX .so.9)

@@ -188,7 +188,7 @@ TEST(OpSuiteExecution, ResultsAreTheSameBitsWithoutThePlanCache) {
   });
 }
 
-/// A real library adds in another order where something goes along with a product (docs/cuda.md); pretended ones do not.
+/// Where something goes along with a product, a real library may add in another order (docs/cuda.md).
 void expect_same_or_near(const Arrays& a, const Arrays& b, const std::string& where, bool by_library) {
   const bool pretended = to_string(test_device()).find("Pretended") != std::string::npos;
   if (!by_library || pretended) return expect_same(a, b, where);

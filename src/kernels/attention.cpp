@@ -341,8 +341,8 @@ Launch write_dots(const Attention& a, int32_t dots, const Abilities& device) {
   const ArrayTerm y(w, a.step.layout, a.y()), slope(w, a.step.layout, a.slope());
   const int out = w.buffer(a.compute() == ScalarType::float64 ? DType::Float64 : DType::Float32, {-1, dots});
   const Term line = w.quotient(w.global(), w.index(lanes)), lane = w.global() % lanes, lines = w.number(a.lines());
-  const std::vector<Term> at = w.coordinates(
-      min(line, lines - 1), std::array{w.number(a.queries()), w.index(a.how.heads), w.number(a.batch())});
+  const std::vector<Term> at =
+      w.coordinates(min(line, lines - 1), std::array{w.number(a.queries()), w.index(a.how.heads), w.number(a.batch())});
   const Term features = w.number(a.value_features()), sum = w.variable(w.literal(a.compute(), 0));
   w.loop(lane, features, w.index(lanes), [&](Term f) {
     const std::array place{at[1] * features + f, at[0], at[2]};
