@@ -1,5 +1,5 @@
 // Convolutions as graphs, and what all graphs share. See cudnn_graph.hpp.
-#include "cuda/cudnn_graph.hpp"
+#include "cuda/cudnn_graph_parts.hpp"
 
 namespace rosin::cuda {
 namespace {
@@ -38,26 +38,17 @@ Names names_of(int32_t kind) {
 class ConvolutionGraph {
  public:
   ConvolutionGraph(const DnnTarget& target, const Convolution& convolution)
-      : library_(*target.library), convolution_(convolution) {
+      : parts_(target), convolution_(convolution) {
     add_product();
     if (convolution.bias.at >= 0) add_epilogue();
-    DnnDescriptor& graph = add(Kind::graph);
-    if (target.handle) graph.set(Attribute::graph_handle, ValueType::handle, target.handle);
-    graph.set(Attribute::graph_operations, ValueType::descriptor, operations_);
-    graph.finish("graph of a convolution");
+    parts_.graph("graph of a convolution", operations_);
   }
 
-  std::vector<DnnDescriptor> take() && { return std::move(parts_); }  // the graph is the last
+  DnnGraph take() && { return std::move(parts_).take(); }
 
  private:
-  DnnDescriptor& add(Kind kind) { return parts_.emplace_back(library_, kind); }
-
-  dnn::Descriptor tensor(int64_t id, dnn::Type type, const Tensor& from, bool inner = false) {
-    return parts_.emplace_back(dnn_tensor(library_, id, type, from, inner)).get();
-  }
-
   dnn::Descriptor window() {
-    const DnnDescriptor& made = add(Kind::convolution);
+    const DnnDescriptor& made = parts_.add(Kind::convolution);
     const auto spatial = static_cast<int64_t>(convolution_.stride.size());
     made.set(Attribute::convolution_spatial, ValueType::int64, spatial);
     made.set(Attribute::convolution_type, ValueType::data_type, sum_type(convolution_));
@@ -74,12 +65,13 @@ class ConvolutionGraph {
   void add_product() {
     const dnn::Type type = dnn_type_of(convolution_.type);
     const bool stored = convolution_.bias.at < 0;
-    const dnn::Descriptor x = tensor(x_id, type, convolution_.x), w = tensor(w_id, type, convolution_.w);
-    last_ =
-        stored ? tensor(y_id, type, convolution_.y) : tensor(product_id, sum_type(convolution_), convolution_.y, true);
+    const dnn::Descriptor x = parts_.array(x_id, type, convolution_.x);
+    const dnn::Descriptor w = parts_.array(w_id, type, convolution_.w);
+    last_ = stored ? parts_.array(y_id, type, convolution_.y)
+                   : parts_.inner(product_id, sum_type(convolution_), convolution_.y);
     const dnn::Descriptor how = window();
     const Names names = names_of(convolution_.kind);
-    const DnnDescriptor& made = add(names.kind);
+    const DnnDescriptor& made = parts_.add(names.kind);
     made.set(names.convolution, ValueType::descriptor, how);
     made.set(names.x, ValueType::descriptor, x);
     made.set(names.w, ValueType::descriptor, w);
@@ -97,7 +89,7 @@ class ConvolutionGraph {
 
   /// last = mode(last, other)
   void add_pointwise(dnn::PointwiseMode mode, dnn::Descriptor other, dnn::Descriptor result) {
-    const DnnDescriptor& how = add(Kind::pointwise);
+    const DnnDescriptor& how = parts_.add(Kind::pointwise);
     how.set(Attribute::pointwise_mode, ValueType::pointwise_mode, mode);
     how.set(Attribute::pointwise_precision, ValueType::data_type, dnn::Type::float32);
     if (mode == dnn::PointwiseMode::relu) {
@@ -105,7 +97,7 @@ class ConvolutionGraph {
     }
     how.finish("epilogue");
     const dnn::Descriptor function = how.get();
-    const DnnDescriptor& made = add(Kind::pointwise_operation);
+    const DnnDescriptor& made = parts_.add(Kind::pointwise_operation);
     made.set(Attribute::operation_pointwise, ValueType::descriptor, function);
     made.set(Attribute::operation_x, ValueType::descriptor, last_);
     if (other) made.set(Attribute::operation_b, ValueType::descriptor, other);
@@ -117,16 +109,15 @@ class ConvolutionGraph {
 
   void add_epilogue() {
     const dnn::Type type = dnn_type_of(convolution_.type);
-    const dnn::Descriptor bias = tensor(bias_id, type, convolution_.bias);
-    const dnn::Descriptor result = tensor(y_id, type, convolution_.y);
-    const dnn::Descriptor sum = convolution_.relu ? tensor(sum_id, dnn::Type::float32, convolution_.y, true) : result;
+    const dnn::Descriptor bias = parts_.array(bias_id, type, convolution_.bias);
+    const dnn::Descriptor result = parts_.array(y_id, type, convolution_.y);
+    const dnn::Descriptor sum = convolution_.relu ? parts_.inner(sum_id, dnn::Type::float32, convolution_.y) : result;
     add_pointwise(dnn::PointwiseMode::add, bias, sum);
     if (convolution_.relu) add_pointwise(dnn::PointwiseMode::relu, nullptr, result);
   }
 
-  const DnnLibrary& library_;
+  GraphParts parts_;
   const Convolution& convolution_;
-  std::vector<DnnDescriptor> parts_;
   std::vector<dnn::Descriptor> operations_;
   dnn::Descriptor last_ = nullptr;
 };
@@ -155,10 +146,7 @@ DnnDescriptor dnn_tensor(const DnnLibrary& library, int64_t id, dnn::Type type, 
 }
 
 DnnGraph graph_of(const DnnTarget& target, const Convolution& convolution) {
-  DnnGraph graph;
-  graph.parts = ConvolutionGraph(target, convolution).take();
-  graph.arrays = {{x_id, convolution.x.at}, {w_id, convolution.w.at}, {y_id, convolution.y.at}};
-  if (convolution.bias.at >= 0) graph.arrays.emplace_back(bias_id, convolution.bias.at);
+  DnnGraph graph = ConvolutionGraph(target, convolution).take();
   graph.bytes = convolution.bytes;
   graph.key = key_of(convolution);
   graph.name = "convolution";
