@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "kernels/attention.hpp"
+#include "kernels/body.hpp"
 #include "kernels/draws.hpp"
 #include "kernels/lanes.hpp"
 #include "kernels/sum.hpp"
@@ -68,15 +69,8 @@ Term Logits::all_seen(Term first_query, int queries, Term first_key, int keys) c
 }
 
 Term function(const Attention& attention, const Op& op, Term x) {
-  const MathMode mode = attention.step.value.mode;
-  KernelWriter& w = *x.writer;
-  ScalarCode code;
-  code.quick = mode == MathMode::fast || (mode == MathMode::standard && size_of(attention.type()) == 2);
-  op.body.code(x.type, code);
-  w.allow({.contraction = mode != MathMode::exact && !code.rounds_each});
-  const Term made = w.apply(code, {&x, 1});
-  w.allow({});
-  return made;
+  const Allowed how = allowed(attention.step.value.mode, size_of(attention.type()) == 2);
+  return apply_op(*x.writer, op, x.type, how, {&x, 1});
 }
 
 namespace {

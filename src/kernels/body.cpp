@@ -15,8 +15,22 @@ namespace rosin::kernels {
 using Do = Instr::Do;
 
 Allowed allowed(const Instr& instr) {
-  const bool quick = instr.mode == MathMode::fast || (instr.mode == MathMode::standard && instr.narrow);
-  return {.contraction = instr.mode != MathMode::exact, .quick = quick};
+  return allowed(instr.mode, instr.narrow);
+}
+
+Allowed allowed(MathMode mode, bool narrow) {
+  const bool quick = mode == MathMode::fast || (mode == MathMode::standard && narrow);
+  return {.contraction = mode != MathMode::exact, .quick = quick};
+}
+
+Term apply_op(KernelWriter& writer, const Op& op, ScalarType type, Allowed allowed, std::span<const Term> operands) {
+  ScalarCode code;
+  code.quick = allowed.quick;
+  op.body.code(type, code);
+  writer.allow({.contraction = allowed.contraction && !code.rounds_each});
+  const Term made = writer.apply(code, operands);
+  writer.allow({});
+  return made;
 }
 
 int operand_count(const Instr& instr) {
@@ -409,13 +423,7 @@ Term KernelBody::apply(size_t i, const Spot& spot, bool at_row) {
   const Instr& instr = kernel_.instrs[i];
   Term in[Node::max_positions];
   for (int k = 0; k < instr.count; ++k) in[k] = operand(i, k, spot, at_row);
-  ScalarCode code;
-  code.quick = allowed(instr).quick;
-  instr.op->body.code(instr.type, code);
-  writer_.allow({.contraction = allowed(instr).contraction && !code.rounds_each});
-  const Term made = writer_.apply(code, std::span<const Term>(in, instr.count));
-  writer_.allow({});
-  return made;
+  return apply_op(writer_, *instr.op, instr.type, allowed(instr), std::span<const Term>(in, instr.count));
 }
 
 }  // namespace rosin::kernels

@@ -155,8 +155,12 @@ class KernelBody {
   int lane_ = -1;                              // of a strip
 };
 
-/// What its math mode lets an instr do.
+/// What a math mode lets an op do (`narrow`: of 16-bit floats), or an instr.
+Allowed allowed(MathMode mode, bool narrow);
 Allowed allowed(const Instr& instr);
+
+/// The op on elements.
+Term apply_op(KernelWriter& writer, const Op& op, ScalarType type, Allowed allowed, std::span<const Term> operands);
 
 /// The number of operands of an instr that are registers.
 int operand_count(const Instr& instr);

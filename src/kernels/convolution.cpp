@@ -1,6 +1,7 @@
 // Convolution and its gradients. Forward and by data: an item computes one place of an image in a few channels, which
 // share what it reads. By weights: a group adds up one element of a kernel for a few output channels.
-// Read first: convolution.hpp, window_terms.hpp. Read next: convolution_strips.cpp (few channels), window.cpp.
+// Read first: convolution.hpp, window_terms.hpp. Read next: convolution_tiles.cpp, convolution_strips.cpp (both from
+// shared memory, where images are many), window.cpp.
 #include "kernels/convolution.hpp"
 #include "kernels/sum.hpp"
 #include "kernels/window_terms.hpp"
@@ -153,11 +154,21 @@ Launch by_weights(const Convolution& conv) {
 
 }  // namespace
 
-void write_convolution(const Layout& layout, int32_t node, LaunchList& list) {
-  const Convolution conv(layout, node);
-  if (conv.view(node).count() == 0 || write_by_strips(conv, list)) return;
+bool write_convolution(const Layout& layout, const Step& step, LaunchList& list) {
+  const Convolution conv(layout, step.node);
+  if (conv.view(step.node).count() == 0 || write_by_strips(conv, list)) return false;
+  if (write_by_tiles(conv, step, list)) return tiles_take_epilogue(conv, step);
   const bool weights = conv.what == Contraction::convolution_weights;
   list.launches.push_back(weights ? by_weights(conv) : by_places(conv, conv.what == Contraction::convolution_data));
+  return false;
+}
+
+bool beats_libraries(const Layout& layout, const Step& step, const Abilities& device) {
+  const Op& op = *layout.structure->graph.values[static_cast<size_t>(step.node)].op;
+  if (op.kind != Kind::contraction || op.contraction == Contraction::matmul) return false;
+  const Convolution conv(layout, step.node);
+  if (conv.dtype() != DType::Float32 || conv.mode() != MathMode::standard || conv.view(step.node).count() == 0) return false;
+  return strips_beat_libraries(conv, device) || tiles_beat_libraries(conv, step, device);
 }
 
 }  // namespace rosin::kernels

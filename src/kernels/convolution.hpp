@@ -1,5 +1,5 @@
-// The arrays of a convolution or of one of its gradients, as the kernels of both files see them.
-// Read first: launches.hpp, window_terms.hpp. Read next: convolution.cpp, convolution_strips.cpp.
+// The arrays of a convolution or of one of its gradients, as its kernels see them.
+// Read first: launches.hpp, window_terms.hpp. Read next: convolution.cpp, strip.hpp.
 #pragma once
 
 #include <array>
@@ -39,14 +39,30 @@ struct Convolution {
   int64_t out_of_group() const { return view(weights).sizes[spatial() + 1] / groups(); }
   ScalarType index() const { return index_type(layout, std::array{x, weights, y}); }
   MathMode mode() const { return layout.structure->graph.values[static_cast<size_t>(node)].mode; }
+  /// For each element that is read or written: beyond, libraries have enough to do.
+  bool has_few_products() const {
+    constexpr int64_t few = 128;
+    const int64_t places = view(y).count() / view(y).sizes[spatial()];
+    return places * view(weights).count() <= few * (view(x).count() + view(y).count());
+  }
   WindowTerms windows(KernelWriter& w) const {
     return WindowTerms(w, view(x), view(y), std::span(view(weights).sizes, static_cast<size_t>(spatial())), attributes);
   }
 };
 
+// What follows gives false where nothing is written, as there are too few groups, a part of an image does not fit, or
+// the mode is exact, in which sums have the order of the kernels of convolution.cpp.
+
 /// The gradient by weights of a convolution of few channels and many images: groups add up strips of images, which they
-/// keep in shared memory, and a second launch adds up what they have. False: nothing is written, as there are too few
-/// strips, one does not fit, or the mode is exact, in which sums have the order of the other kernel.
+/// keep in shared memory, and a second launch adds up what they have.
 bool write_by_strips(const Convolution& conv, LaunchList& list);
+/// Whether libraries need not be asked for it.
+bool strips_beat_libraries(const Convolution& conv, const Abilities& device);
+
+/// A convolution, or one by data whose windows stand one element apart, from tiles of images in shared memory, with the
+/// epilogue of the step where tiles_take_epilogue.
+bool write_by_tiles(const Convolution& conv, const Step& step, LaunchList& list);
+bool tiles_take_epilogue(const Convolution& conv, const Step& step);
+bool tiles_beat_libraries(const Convolution& conv, const Step& step, const Abilities& device);
 
 }  // namespace rosin::kernels

@@ -2,14 +2,14 @@
 // one after the other. Of the weights an item owns all taps along dim 0 of one row of taps for a few output channels,
 // and adds up the products along lines of dy: what it has read of x serves all these taps. Sizes of images and kernels
 // are literals, so that loops and places are known when a kernel is compiled.
-// Read first: convolution.hpp. Read next: convolution.cpp (all other convolutions).
+// Read first: strip.hpp. Read next: convolution_tiles.cpp (forward and by data), convolution.cpp (all others).
 #include <algorithm>
 #include <functional>
 #include <map>
 #include <numeric>
 #include <optional>
 
-#include "kernels/convolution.hpp"
+#include "kernels/strip.hpp"
 #include "kernels/sum.hpp"
 
 namespace rosin::kernels {
@@ -18,21 +18,6 @@ namespace {
 constexpr int64_t most_sums = 32, most_channels = 8, most_step = 8;  // of an item
 constexpr int64_t most_shared = 32 * 1024;                           // so that some groups share a multiprocessor
 constexpr int64_t most_groups = 528, least_groups = 32;
-
-/// One operand of a strip: places along its spatial dims, and channels.
-struct Box {
-  std::vector<int64_t> sizes;  // (spatial..., channels)
-  std::vector<int64_t> low;    // of spatial dims: places that lie before the image
-  std::vector<char> beyond;    // of spatial dims: whether places may lie outside the image
-
-  /// From one line along dim 0 to the next: odd, so that lines begin in different memory banks.
-  int64_t pitch() const { return sizes[0] | 1; }
-  int64_t stride(size_t d) const {
-    return d == 0 ? 1 : std::accumulate(sizes.begin() + 1, sizes.begin() + d, pitch(), std::multiplies<>());
-  }
-  int64_t count() const { return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>()); }
-  int64_t room() const { return stride(sizes.size() - 1) * sizes.back(); }
-};
 
 /// How the work is cut.
 class Cut {
@@ -70,12 +55,12 @@ class Cut {
   int items() const { return static_cast<int>(groups_for(tiles_of_group * shares(), 32) * 32); }
 
   Box of_y() const {
-    Box box = whole(conv.y);
+    Box box = one_image(conv.y);
     if (dims > 1) cut_last(box, depth, y(dims - 1) % depth != 0);
     return box;
   }
   Box of_x() const {
-    Box box = whole(conv.x);
+    Box box = one_image(conv.x);
     for (size_t d = 0; d < dims; ++d) {
       const int64_t reach = (kernel(d) - 1) * dilation(d) + 1, there = box.sizes[d];
       const auto covered = [&](int64_t places) { return (places - 1) * stride(d) + reach; };
@@ -99,13 +84,14 @@ class Cut {
   int64_t parts = 1;
 
  private:
-  static void cut_last(Box& box, int64_t size, bool beyond) {
-    box.sizes[box.low.size() - 1] = size;
-    box.beyond.back() = beyond;
+  void cut_last(Box& box, int64_t size, bool beyond) const {
+    box.sizes[dims - 1] = size;
+    box.beyond[dims - 1] = beyond;
   }
-  Box whole(int32_t value) const {
-    const View& view = conv.view(value);
-    return {{view.sizes, view.sizes + dims + 1}, std::vector<int64_t>(dims, 0), std::vector<char>(dims, 0)};
+  Box one_image(int32_t value) const {
+    Box box = Box::of(conv.view(value));
+    box.sizes.back() = 1;
+    return box;
   }
   /// A divisor, so that no item has channels that are none. 0: an item cannot own its taps.
   int64_t channels_of_item() const {
@@ -133,68 +119,6 @@ class Cut {
   const int64_t shared_bytes_;
 };
 
-/// An operand, a strip of which stands in shared memory.
-class Strip {
- public:
-  Strip(KernelWriter& writer, const Convolution& conv, int32_t value, Box box)
-      : w_(writer), view_(conv.view(value)), array_(writer, conv.layout, value), box_(std::move(box)),
-        shared_(writer.shared(conv.compute(), static_cast<int>(box_.room()))) {}
-
-  /// Brings the places from `first` on along the last spatial dim; zeros where there are none.
-  void fill(Term first, Term image) const {
-    const std::vector<size_t> order = order_in_memory();
-    std::vector<Term> sizes;
-    for (const size_t d : order) sizes.push_back(w_.index(box_.sizes[d]));
-    w_.loop(w_.item(), w_.index(box_.count()), w_.index(w_.items()), [&](Term number) {
-      const std::vector<Term> sorted = w_.coordinates(number, sizes);
-      std::vector<Term> at(order.size() + 1);
-      for (size_t i = 0; i < order.size(); ++i) at[order[i]] = sorted[i];
-      at.back() = image;
-      const Term place = place_of(at);
-      const Term inside = moved(at, first);
-      if (!inside.writer) return w_.shared_store(shared_, place, array_.load(at));
-      const Term value = w_.variable(w_.literal(w_.type_of_buffer(array_.buffer()), 0));
-      w_.when(inside, [&] { w_.assign(value, array_.load(at)); });
-      w_.shared_store(shared_, place, value);
-    });
-  }
-  Term load(Term at) const { return w_.shared_load(shared_, at); }
-  int64_t stride(size_t d) const { return box_.stride(d); }
-
- private:
-  /// Neighbouring items read neighbours.
-  std::vector<size_t> order_in_memory() const {
-    std::vector<size_t> order(box_.sizes.size());
-    std::iota(order.begin(), order.end(), size_t{0});
-    std::stable_sort(order.begin(), order.end(),
-                     [&](size_t a, size_t b) { return view_.strides[a] < view_.strides[b]; });
-    return order;
-  }
-  Term place_of(std::span<const Term> at) const {
-    Term place = at[0];
-    for (size_t d = 1; d < box_.sizes.size(); ++d) place = place + at[d] * box_.stride(d);
-    return place;
-  }
-  /// From places of the strip to those of the image; whether they lie in it, where they may not.
-  Term moved(std::vector<Term>& at, Term first) const {
-    Term inside{};
-    for (size_t d = 0; d < box_.low.size(); ++d) {
-      if (d > 0 && d + 1 == box_.low.size()) at[d] = at[d] + first;
-      if (box_.low[d] > 0) at[d] = at[d] - box_.low[d];
-      if (!box_.beyond[d]) continue;
-      const Term here = w_.index(0) <= at[d] && at[d] < view_.sizes[d];
-      inside = inside.writer ? inside && here : here;
-    }
-    return inside;
-  }
-
-  KernelWriter& w_;
-  const View& view_;
-  ArrayTerm array_;
-  Box box_;
-  int shared_;
-};
-
 class StripWriter {
  public:
   StripWriter(const Cut& cut, LaunchBuffer partial)
@@ -213,8 +137,8 @@ class StripWriter {
     w_.loop(first, min(first + w_.number(cut_.turns), all), w_.index(1), [&](Term strip) {
       const Term strips = w_.index(cut_.strips), image = strip / strips, along = (strip - image * strips) * cut_.depth;
       w_.barrier();  // what was there is read
-      x_.fill(along * cut_.stride(cut_.dims - 1), image);
-      y_.fill(along, image);
+      x_.fill(begin(along * cut_.stride(cut_.dims - 1), image));
+      y_.fill(begin(along, image));
       w_.barrier();
       add_lines(tile, along);
     });
@@ -227,6 +151,14 @@ class StripWriter {
   struct Tile {
     Term x, y, share;
   };
+
+  /// Where a strip begins: along the last spatial dim, and of all images.
+  std::vector<Term> begin(Term along, Term image) const {
+    std::vector<Term> from(cut_.dims + 2);
+    if (cut_.dims > 1) from[cut_.dims - 1] = along;
+    from.back() = image;
+    return from;
+  }
 
   /// (Items without one do what another does, of no lines.)
   Tile own_tile() {
@@ -358,16 +290,10 @@ bool write_by_strips(const Convolution& conv, LaunchList& list) {
   return true;
 }
 
-bool beats_libraries(const Layout& layout, const Step& step, const Abilities& device) {
-  constexpr int64_t few_products = 128;  // for each element that is read: beyond, libraries have enough to do
+bool strips_beat_libraries(const Convolution& conv, const Abilities& device) {
   constexpr int64_t enough_groups = 128;
-  if (layout.structure->graph.values[static_cast<size_t>(step.node)].op->kind != Kind::contraction) return false;
-  const Convolution conv(layout, step.node);
-  if (conv.dtype() != DType::Float32 || conv.mode() != MathMode::standard) return false;
   const std::optional<Cut> cut = cut_of(conv, device);
-  if (!cut || cut->parts * cut->chunks() < enough_groups) return false;
-  const int64_t elements = conv.view(conv.x).count() + conv.view(conv.y).count();
-  return conv.view(conv.y).count() / cut->out() * cut->weights() <= few_products * elements;
+  return cut && cut->parts * cut->chunks() >= enough_groups && conv.has_few_products();
 }
 
 }  // namespace rosin::kernels

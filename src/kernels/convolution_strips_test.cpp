@@ -1,78 +1,27 @@
-// Convolutions of few channels from strips in shared memory, against the CPU.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <string>
-
-#include <rosin/conv.hpp>
-#include <rosin/create.hpp>
-#include <rosin/elementwise.hpp>
-#include <rosin/grad.hpp>
-#include <rosin/random.hpp>
-#include <rosin/reduce.hpp>
-
-#include "kernels/kernel_testing.hpp"
+// Gradients of convolutions by weights from strips in shared memory, against the CPU.
+#include "kernels/convolution_testing.hpp"
 
 namespace rosin::kernels {
 namespace {
 
-struct Case {
-  Shape x, w;
-  ConvOptions options;
-};
-
-class ConvolutionStrips : public testing::Test {
+class ConvolutionStrips : public ConvolutionKernels {
  protected:
-  Rng rng{7};
-  MathMode mode = MathMode::standard;
-
-  /// Small whole numbers, whose sums of products are exact in whatever order.
-  Array drawn(const Shape& shape, DType type = DType::Float32) {
-    Array y = cast(round(randn(rng, shape) * 2), type);
-    eval(y);
-    return y;
-  }
-
-  static bool by_strips(const InterpretedExecutor& executor) {
-    return std::any_of(executor.codes.begin(), executor.codes.end(),
-                       [](const auto& one) { return one.first.find("strips") != std::string::npos; });
-  }
-
-  /// f by kernels is f by the CPU; whether strips were used.
-  template <class F> bool expect_same(F&& f) {
-    const Array by_cpu = f();
-    eval();
-    InterpretedExecutor executor;
-    executor.mode = mode;
-    EXPECT_EQ(by_kernels(f, executor).template to_vector<double>(), by_cpu.to_vector<double>());
-    return by_strips(executor);
+  template <class F> static Array by_weights(F&& f, const Array& w, const Array& slopes) {
+    return gradient([&](const Array& v) { return sum(f(v) * slopes); }, w);
   }
 
   /// Of the gradient by weights of c.
-  bool beats_libraries(const Case& c, DType type) {
+  bool beats(const Case& c, DType type) {
     const Array x = drawn(c.x, type), w = drawn(c.w, type), slopes = drawn(crosscor(x, w, c.options).shape(), type);
-    InterpretedExecutor executor;
-    executor.mode = mode;
-    executor.run = [](const auto&...) {};
-    by_kernels([&] { return by_weights([&](const Array& v) { return crosscor(x, v, c.options); }, w, slopes); },
-               executor);
-    for (const Layout& layout : executor.layouts) {
-      for (const Step& step : layout.structure->steps) {
-        if (step.kernel < 0 && kernels::beats_libraries(layout, step, executor.device)) return true;
-      }
-    }
-    return false;
-  }
-
-  template <class F> static Array by_weights(F&& f, const Array& w, const Array& slopes) {
-    return gradient([&](const Array& v) { return sum(f(v) * slopes); }, w);
+    return beats_libraries(
+        [&] { return by_weights([&](const Array& v) { return crosscor(x, v, c.options); }, w, slopes); });
   }
 
   bool gradient_is_right(const Case& c, bool flipped, DType type = DType::Float32) {
     const Array x = drawn(c.x, type), w = drawn(c.w, type);
     const auto f = [&](const Array& v) { return flipped ? conv(x, v, c.options) : crosscor(x, v, c.options); };
     const Array slopes = drawn(f(w).shape(), type);
-    return expect_same([&] { return by_weights(f, w, slopes); });
+    return is_by("strips", [&] { return by_weights(f, w, slopes); });
   }
 };
 
@@ -100,7 +49,7 @@ TEST_F(ConvolutionStrips, OtherFloatsToo) {
 }
 
 TEST_F(ConvolutionStrips, LibrariesAreNotAskedForFewChannelsOfManyImages) {
-  const auto asked = [&](const Case& c, DType type = DType::Float32) { return !beats_libraries(c, type); };
+  const auto asked = [&](const Case& c, DType type = DType::Float32) { return !beats(c, type); };
   EXPECT_FALSE(asked({{8, 8, 1, 600}, {3, 3, 1, 6}, {}}));
   EXPECT_TRUE(asked({{8, 8, 1, 8}, {3, 3, 1, 6}, {}}));                     // few images
   EXPECT_TRUE(asked({{4, 4, 40, 1200}, {3, 3, 40, 40}, {.pad = 1}}));       // much to compute

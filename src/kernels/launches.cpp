@@ -32,9 +32,7 @@ void write_call(const Layout& layout, const Step& step, LaunchList& list) {
     case Kind::movement: return write_movement(layout, node, list);
     case Kind::gather: return write_gather(layout, node, list);
     case Kind::scatter: return write_scatter(layout, node, list);
-    case Kind::contraction:
-      return op.contraction == Contraction::matmul ? write_matmul(layout, node, list)
-                                                   : write_convolution(layout, node, list);
+    case Kind::contraction: return write_matmul(layout, node, list);
     case Kind::window: return write_window(layout, node, list);
     case Kind::sort: return write_sort(layout, step, list);
     case Kind::scan: return write_scan(layout, node, list);
@@ -53,6 +51,15 @@ void write_call(const Layout& layout, const Step& step, LaunchList& list) {
   throw_unknown(op, "the writer of kernels");
 }
 
+/// Whether the epilogue is computed too.
+bool write_with_epilogue(const Layout& layout, const Step& step, LaunchList& list) {
+  const Op& op = *layout.structure->graph.values[static_cast<size_t>(step.node)].op;
+  const bool convolves = op.kind == Kind::contraction && op.contraction != Contraction::matmul;
+  if (convolves) return write_convolution(layout, step, list);
+  write_call(layout, step, list);
+  return false;
+}
+
 /// What stands behind the product of a step that no library computes whole.
 void write_epilogue(const Layout& layout, const Step& step, LaunchList& list) {
   for (const int32_t kernel : step.behind) write_fused(layout, kernel, {}, list);
@@ -68,10 +75,11 @@ LaunchList write_launches(const Layout& layout, const Abilities& device, std::sp
     const Step& step = layout.structure->steps[number];
     const size_t first = list.launches.size();
     const ByLibrary done = number < by_library.size() ? by_library[number] : ByLibrary::nothing;
+    bool whole = done == ByLibrary::all;
     if (step.kernel >= 0) write_fused(layout, step.kernel, step.ends, list);
-    else if (done == ByLibrary::nothing) write_call(layout, step, list);
+    else if (done == ByLibrary::nothing) whole = write_with_epilogue(layout, step, list);
     else list.launches.emplace_back().call = static_cast<int32_t>(number);
-    if (step.kernel < 0 && done != ByLibrary::all) write_epilogue(layout, step, list);
+    if (step.kernel < 0 && !whole) write_epilogue(layout, step, list);
     for (size_t i = first; i < list.launches.size(); ++i) list.launches[i].what = ops_of(*layout.structure, step);
   }
   merge_launches(layout, list);

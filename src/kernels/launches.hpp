@@ -55,8 +55,9 @@ enum class ByLibrary : uint8_t { nothing, product, all };
 LaunchList write_launches(const Layout& layout, const Abilities& device = {},
                           std::span<const ByLibrary> by_library = {});
 
-/// Whether kernels are to compute a step that libraries would take: gradients by weights of Float32 convolutions of few
-/// channels, for which libraries have few groups and long sums, as these may not add up what comes first.
+/// Whether kernels are to compute a step that libraries would take: Float32 convolutions of few channels. Libraries
+/// compute tens of channels together, and have few groups and long sums for gradients by weights, as these may not add up
+/// what comes first.
 bool beats_libraries(const Layout& layout, const Step& step, const Abilities& device);
 
 /// Joins neighbouring launches that may share one; part of write_launches.
@@ -136,7 +137,8 @@ void write_movement(const Layout& layout, int32_t node, LaunchList& list);
 void write_gather(const Layout& layout, int32_t node, LaunchList& list);
 void write_scatter(const Layout& layout, int32_t node, LaunchList& list);
 void write_matmul(const Layout& layout, int32_t node, LaunchList& list);
-void write_convolution(const Layout& layout, int32_t node, LaunchList& list);
+/// Whether the epilogue of the step is computed too.
+bool write_convolution(const Layout& layout, const Step& step, LaunchList& list);
 void write_window(const Layout& layout, int32_t node, LaunchList& list);
 void write_sort(const Layout& layout, const Step& call, LaunchList& list);
 void write_scan(const Layout& layout, int32_t node, LaunchList& list);
