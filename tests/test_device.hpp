@@ -53,6 +53,12 @@ inline bool compiles_there() {
   return on_other_device() && DeviceTable::instance().info_of(test_device().position()).language != ROSIN_LANGUAGE_NONE;
 }
 
+/// Whether there are so many kernels to compile that some checks stand for others, unless ROSIN_ALL_DEVICE_TESTS=1.
+inline bool is_short_there() {
+  const char* const all = std::getenv("ROSIN_ALL_DEVICE_TESTS");
+  return compiles_there() && !(all && std::string_view(all) == "1");
+}
+
 /// Finds out which kernels the checks from `first` to `last` need, without running any, and compiles them as one
 /// program.
 inline void compile_for(size_t first, size_t last, const std::function<void(size_t)>& check) {

@@ -14,9 +14,7 @@ namespace rosin::kernels {
 
 using Do = Instr::Do;
 
-Allowed allowed(const Instr& instr) {
-  return allowed(instr.mode, instr.narrow);
-}
+Allowed allowed(const Instr& instr) { return allowed(instr.mode, instr.narrow); }
 
 Allowed allowed(MathMode mode, bool narrow) {
   const bool quick = mode == MathMode::fast || (mode == MathMode::standard && narrow);

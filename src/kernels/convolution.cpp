@@ -167,7 +167,8 @@ bool beats_libraries(const Layout& layout, const Step& step, const Abilities& de
   const Op& op = *layout.structure->graph.values[static_cast<size_t>(step.node)].op;
   if (op.kind != Kind::contraction || op.contraction == Contraction::matmul) return false;
   const Convolution conv(layout, step.node);
-  if (conv.dtype() != DType::Float32 || conv.mode() != MathMode::standard || conv.view(step.node).count() == 0) return false;
+  if (conv.dtype() != DType::Float32 || conv.mode() != MathMode::standard || conv.view(step.node).count() == 0)
+    return false;
   return strips_beat_libraries(conv, device) || tiles_beat_libraries(conv, step, device);
 }
 

@@ -171,9 +171,7 @@ class Tiling {
     else return narrow();
     return true;
   }
-  int64_t bytes() const {
-    return (box().room() + weights()) * static_cast<int64_t>(bytes_of(g.conv.compute())) + 64;
-  }
+  int64_t bytes() const { return (box().room() + weights()) * static_cast<int64_t>(bytes_of(g.conv.compute())) + 64; }
 
   const int64_t shared_bytes_;
 };
@@ -311,17 +309,16 @@ class TileWriter {
       }
     }
   }
-  Term sum(int64_t place, int64_t channel) const {
-    return sums_[static_cast<size_t>(place * t_.channels + channel)];
-  }
+  Term sum(int64_t place, int64_t channel) const { return sums_[static_cast<size_t>(place * t_.channels + channel)]; }
 
   std::vector<Term> line_of_weights(Term from) {
     std::vector<Term> all;
     for (int64_t i = 0; i < t_.line(); i += t_.lanes) {
       if (t_.lanes == 1) all.push_back(w_.shared_load(shared_weights_, from + i));
-      else for (const Term& one : w_.shared_load_vector(shared_weights_, from + i, static_cast<int>(t_.lanes))) {
-        all.push_back(one);
-      }
+      else
+        for (const Term& one : w_.shared_load_vector(shared_weights_, from + i, static_cast<int>(t_.lanes))) {
+          all.push_back(one);
+        }
     }
     return all;
   }
@@ -395,8 +392,8 @@ class TileWriter {
 bool has_tiles(const Convolution& conv) {
   if (conv.what == Contraction::convolution_weights || !is_float(conv.compute())) return false;
   if (conv.mode() == MathMode::exact || conv.groups() != 1 || conv.spatial() < 2) return false;
-  const bool some = conv.view(conv.x).count() > 0 && conv.view(conv.y).count() > 0 &&
-                    conv.view(conv.weights).count() > 0;
+  const bool some =
+      conv.view(conv.x).count() > 0 && conv.view(conv.y).count() > 0 && conv.view(conv.weights).count() > 0;
   const auto& strides = conv.attributes.stride;
   const bool dense = std::all_of(strides, strides + conv.spatial(), [](int64_t stride) { return stride == 1; });
   return some && (dense || conv.what == Contraction::convolution);

@@ -56,8 +56,8 @@ LaunchList write_launches(const Layout& layout, const Abilities& device = {},
                           std::span<const ByLibrary> by_library = {});
 
 /// Whether kernels are to compute a step that libraries would take: Float32 convolutions of few channels. Libraries
-/// compute tens of channels together, and have few groups and long sums for gradients by weights, as these may not add up
-/// what comes first.
+/// compute tens of channels together, and have few groups and long sums for gradients by weights, as these may not add
+/// up what comes first.
 bool beats_libraries(const Layout& layout, const Step& step, const Abilities& device);
 
 /// Joins neighbouring launches that may share one; part of write_launches.

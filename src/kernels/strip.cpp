@@ -17,9 +17,7 @@ int64_t Box::stride(size_t d) const {
   return std::accumulate(sizes.begin() + 1, sizes.begin() + static_cast<int64_t>(d), pitch(), std::multiplies<>());
 }
 
-int64_t Box::count() const {
-  return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
-}
+int64_t Box::count() const { return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>()); }
 
 Strip::Strip(KernelWriter& writer, const Convolution& conv, int32_t value, Box box)
     : w_(writer), view_(conv.view(value)), array_(writer, conv.layout, value), box_(std::move(box)),

@@ -199,6 +199,16 @@ std::vector<Class> other_classes() {
        [](const Source& make) -> Arrays {
          return {conv(make({28, 28, 64, 16}, half), make({3, 3, 64, 64}, half))};
        }},
+      {"conv_f32",
+       [](const Source& make) -> Arrays {
+         return {crosscor(make({12, 12, 6, 2048}, Float32), make({5, 5, 6, 16}, Float32))};
+       }},
+      {"conv_data_f32",
+       [](const Source& make) -> Arrays {
+         const Array w = make({5, 5, 6, 16}, Float32), slopes = make({8, 8, 16, 2048}, Float32);
+         return {
+             gradient([&](const Array& x) { return sum(crosscor(x, w) * slopes); }, make({12, 12, 6, 2048}, Float32))};
+       }},
       {"conv_weights_f32",
        [](const Source& make) -> Arrays {
          const Array x = make({12, 12, 6, 2048}, Float32), slopes = make({8, 8, 16, 2048}, Float32);

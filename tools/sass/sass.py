@@ -67,6 +67,8 @@ CLASSES = {
     "attention_gradient_bf16": Asked(2, wide=False, tensor=0.3, registers=255),
     "attention_f32": Asked(4, wide=False, registers=255),
     "conv_bf16": Asked(2, wide=False),
+    "conv_f32": Asked(4, wide=False, tile=True, registers=128),
+    "conv_data_f32": Asked(4, wide=False, tile=True, registers=128),
     "conv_weights_f32": Asked(4, 2, wide=False, tile=True, registers=128),
     "adam_f32": Asked(4),
     "adamw_bf16": Asked(4),
