@@ -195,6 +195,11 @@ std::vector<Class> other_classes() {
        [](const Source& make) -> Arrays {
          return {attended(make.sequences(Float32), make.sequences(Float32), make.sequences(Float32))};
        }},
+  };
+}
+
+std::vector<Class> convolution_classes() {
+  return {
       {"conv_bf16",
        [](const Source& make) -> Arrays {
          return {conv(make({28, 28, 64, 16}, half), make({3, 3, 64, 64}, half))};
@@ -220,7 +225,7 @@ std::vector<Class> other_classes() {
 const std::vector<Class>& classes() {
   static const std::vector<Class> all = [] {
     std::vector<Class> found;
-    for (const auto& part : {elementwise_classes(), reducing_classes(), other_classes()}) {
+    for (const auto& part : {elementwise_classes(), reducing_classes(), other_classes(), convolution_classes()}) {
       found.insert(found.end(), part.begin(), part.end());
     }
     return found;

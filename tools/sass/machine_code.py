@@ -155,7 +155,7 @@ class Kernel:
             if count:
                 walks.append((Hot(way, True), frozenset(i.name for i in way if i.bytes >= least), count))
         if not walks:
-            return [Hot(self.way(0, None, least), False)]
+            return [Hot(self.way(0, None, least) or self.code, False)]  # (an end may stand before what leads there)
         kept, begin = [], 0
         for end in range(1, len(walks) + 1):
             if end < len(walks) and walks[end][1] == walks[begin][1]:
