@@ -16,6 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 BUILD = pathlib.Path(os.environ.get("ROSIN_TEST_BUILD", ROOT / "build" / "release")).resolve()
 PROGRAM, TRAINING = BUILD / "ranks_tests", BUILD / "ranks_training"
 SECONDS = 400
+KERNELS = str(BUILD / "kernel_cache")  # which the op suite of devices keeps too
 FAULTS = int(os.environ.get("ROSIN_TEST_FAULTS", "4"))  # how many come at random moments; a campaign has 50
 
 ROSIN_RUN = [str(BUILD / "tools" / "rosin"), "run"]
@@ -82,9 +83,9 @@ class Ranks(unittest.TestCase):
         for backend, more in DEVICES.items():
             if not (BUILD / "rosin" / f"librosin_{backend.lower()}.so").is_file():
                 continue
-            with self.subTest(backend), tempfile.TemporaryDirectory() as kernels:
+            with self.subTest(backend):
                 self.run_as(ROSIN_RUN, 2, "--gtest_filter=DeviceRanks.*", ROSIN_TEST_DEVICE=backend,
-                            ROSIN_CACHE_DIR=kernels, **more)
+                            ROSIN_CACHE_DIR=KERNELS, **more)
 
     def over_nccl(self):
         """Each back end whose devices NCCL or RCCL joins here: what its tests need, and the variable of its options."""
@@ -94,8 +95,8 @@ class Ranks(unittest.TestCase):
 
     def test_over_nccl(self):
         for _, more in self.over_nccl():
-            with self.subTest(more), tempfile.TemporaryDirectory() as kernels:
-                more["ROSIN_CACHE_DIR"] = kernels
+            with self.subTest(more):
+                more["ROSIN_CACHE_DIR"] = KERNELS
                 for ranks in (1, 2, 4):
                     self.run_as(ROSIN_RUN, ranks, "--gtest_filter=-Ranks.ABackendIsInitializedFirst",
                                 ROSIN_TEST_STRAIGHT="1", **more)
@@ -149,10 +150,8 @@ class Ranks(unittest.TestCase):
                 self.assertEqual(status != 0, passed == 2, said)
 
     def test_a_training_that_is_killed_and_stopped_ends_with_the_same_bits(self):
-        kernels = tempfile.TemporaryDirectory()
-        self.addCleanup(kernels.cleanup)
         nccl = {"ROSIN_TEST_DEVICE": "CUDA", "ROSIN_TEST_NCCL": "1", "FAKE_CUDA": "checks=0"} | DEVICES["CUDA"]
-        for device in ({}, {"ROSIN_TEST_DEVICE": "reference"}, nccl | {"ROSIN_CACHE_DIR": kernels.name}):
+        for device in ({}, {"ROSIN_TEST_DEVICE": "reference"}, nccl | {"ROSIN_CACHE_DIR": KERNELS}):
             if "ROSIN_TEST_NCCL" in device and not (BUILD / "fake_cuda" / "libnccl.so.2").is_file():
                 continue
             with self.subTest(device), tempfile.TemporaryDirectory() as whole, tempfile.TemporaryDirectory() as broken:
