@@ -114,6 +114,31 @@ TEST(CudaConvolutions, LeaveTheBiasAloneWhereReluMakesNumbersOfNaN) {
   EXPECT_EQ(products.count("flipped bias"), 0);
 }
 
+TEST(DISABLED_Inside, CudaLeavesFewChannelsToKernels) {
+  constexpr Calls none{0, 0};
+  const Array x = randn({7, 6, 4, 300});
+  for (const int64_t channels : {4, 5, 11}) {  // together in memory, one by one, in blocks of which one is not whole
+    const Array w = randn({3, 2, 4, channels}), b = randn({channels});
+    EXPECT_EQ(calls(cuda(), crossed({.stride = {2, 1}, .pad = 1}), {x, w}), none);
+    EXPECT_EQ(calls(cuda(), with_bias, {x, w, b}), none);
+    EXPECT_EQ(calls(cuda(), [](const Arrays& a) { return tanh(sum_with_bias(a)); }, {x, w, b}), none);
+    const auto by_data = [](const Arrays& a) {
+      return gradient([&](const Array& v) { return sum(sin(conv(v, a[1]))); }, a[0]);
+    };
+    EXPECT_EQ(calls(cuda(), by_data, {x, w}, 1e-4), none);
+  }
+  const auto transposed = [](const Arrays& a) {
+    return relu(conv_transpose(a[0], a[1]) + reshape(a[2], {1, 1, -1, 1}));
+  };
+  EXPECT_EQ(calls(cuda(), transposed, {x, randn({3, 2, 5, 4}), randn({5})}), none);
+}
+
+TEST(CudaConvolutions, OfFewChannelsAndManyImagesAreKernels) {
+  const Products products;
+  expect_success(on_pretended_gpu("CudaLeavesFewChannelsToKernels", "devices=1", products.variable()));
+  EXPECT_EQ(products.count("error"), 0);
+}
+
 TEST(DISABLED_Inside, CudaTrainsAConvnet) {
   const std::vector<float> here = trained(Device(), 6);
   const Stats before = stats();
