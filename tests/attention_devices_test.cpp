@@ -155,7 +155,7 @@ bool runs_there(const Case& c) {
   return c.type != Float64 || DeviceTable::instance().info_of(some_device().position()).float64;
 }
 
-/// Compilers of kernels take a second for those of a case: every second one, where few are to do.
+/// Compilers of kernels take a second for those of a case: every second one, in short.
 std::vector<Case> some_of(std::vector<Case> all) {
   if (!is_short_there()) return all;
   std::vector<Case> some;

@@ -112,7 +112,8 @@ void check_all(const std::vector<Sorting>& checks) {
   run_checks(checks.size(), [&](size_t i) { checks[i].check(); });
 }
 
-/// Where kernels are compiled, one type of each size and each sort of key alone; in short two of these.
+/// Where kernels are compiled, one type of each size and each sort of key alone; in short two of these. (Keys of one
+/// and of four bytes go by radix then in the tests of many lines and of dims, whose types are their own.)
 bool is_tested(DType type) {
   const bool some = type == Int64 || type == Float16, special = some || type == UInt8 || type == Float32;
   return has_type_there(type) && (is_short_there() ? some : special || !compiles_there());

@@ -16,8 +16,7 @@ namespace rosin::kernels {
 namespace {
 
 constexpr int64_t most_sums = 32, most_channels = 8, most_step = 8;  // of an item
-constexpr int64_t most_shared = 32 * 1024;                           // so that some groups share a multiprocessor
-constexpr int64_t most_groups = 528, least_groups = 32;
+constexpr int64_t most_groups = 528;
 
 /// How the work is cut.
 class Cut {
@@ -192,7 +191,7 @@ class StripWriter {
   }
 
   void add_line(Term x, Term y) {
-    const int64_t columns = cut_.y(0), step = groups_for(columns, groups_for(columns, most_step));
+    const int64_t columns = cut_.y(0), step = balanced(columns, most_step);
     const int64_t whole = columns / step * step;
     w_.loop(w_.index(0), w_.index(whole), w_.index(step),
             [&](Term column) { add_columns(x + column * cut_.stride(0), y + column, step); });

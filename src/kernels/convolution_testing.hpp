@@ -47,7 +47,7 @@ class ConvolutionKernels : public testing::Test {
                        [&](const auto& one) { return one.first.find(name) != std::string::npos; });
   }
 
-  /// Whether a device asks its library for none of what f computes.
+  /// Whether f has a step for which no library is asked.
   template <class F> bool beats_libraries(F&& f) {
     InterpretedExecutor executor;
     executor.mode = mode;

@@ -19,13 +19,9 @@ namespace rosin::kernels {
 namespace {
 
 constexpr int64_t most_sums = 64, most_places = 8, most_channels = 8, most_products = 512;  // of an item
-constexpr int64_t most_blocks = 8;          // of an item's channels, in a group
-constexpr int64_t most_shared = 32 * 1024;  // so that some groups share a multiprocessor
-constexpr int64_t few_channels = 4;         // at a time: with fewer a group waits for memory too often
-constexpr int64_t enough_groups = 256, least_groups = 32;
-
-/// The size of equal parts, as few as have at most `most` each.
-constexpr int64_t balanced(int64_t count, int64_t most) { return groups_for(count, groups_for(count, most)); }
+constexpr int64_t most_blocks = 8;   // of an item's channels, in a group
+constexpr int64_t few_channels = 4;  // at a time: with fewer a group waits for memory too often
+constexpr int64_t enough_groups = 256;
 
 /// A convolution as a sum: `to` (spatial..., own channels, batch) from `from` (spatial..., summed channels, batch).
 struct Gathering {

@@ -11,6 +11,12 @@
 
 namespace rosin::kernels {
 
+inline constexpr int64_t most_shared = 32 * 1024;  // of a group, so that some share a multiprocessor
+inline constexpr int64_t least_groups = 32;        // below, other kernels have more items
+
+/// The size of equal parts, as few as have at most `most` each.
+constexpr int64_t balanced(int64_t count, int64_t most) { return groups_for(count, groups_for(count, most)); }
+
 /// The sizes of a part, and how it lies to its array. Dims: (spatial..., channels, images).
 struct Box {
   std::vector<int64_t> sizes;
