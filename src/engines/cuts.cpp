@@ -1,29 +1,32 @@
-// The rule of cuts.hpp: enough chunks that a few workers stay busy, none below about 5 us.
+// The rule of cuts.hpp: enough chunks that a few workers stay busy, none below about 5 us; of long calls as many as
+// many workers want, none below about a millisecond.
 #include "engines/cuts.hpp"
 
 namespace rosin::engines {
 
 namespace {
 
-constexpr int64_t column_unit = 16;  // chunks are multiples of these, so that kernels see whole tiles
+constexpr int64_t least_columns = 16;  // of a chunk, so that kernels see whole tiles
+constexpr int64_t column_unit = 4;     // finer, so that chunks are as many as wanted: seven of two threads' eight wait
 constexpr int64_t row_unit = 64;
 constexpr int64_t tall_unit = 128;  // of one column: the tallest tiles
-constexpr int64_t most_chunks = 8;
-constexpr int64_t chunk_microseconds = 5;
-constexpr int64_t read_bytes = 20'000;  // a microsecond, from the last cache
+constexpr int64_t few_chunks = 8, most_chunks = 64;
+constexpr int64_t short_microseconds = 5, long_microseconds = 1000;  // of a chunk: of the first few, of more
+constexpr int64_t read_bytes = 20'000;                               // a microsecond, from the last cache
 
 bool rows_are_better(const MatmulSpec& spec, int64_t chunks) {
   if (spec.a_transposed == spec.b_transposed) return spec.m > spec.n;
   if (spec.a_transposed && spec.m >= std::min<int64_t>(4, chunks) * row_unit / 2) return true;
-  if (spec.b_transposed && spec.n >= chunks * column_unit) return false;
+  if (spec.b_transposed && spec.n >= chunks * least_columns) return false;
   return spec.m > spec.n;
 }
 
 }  // namespace
 
 int64_t worthwhile_chunks(int64_t microseconds) {
-  if (microseconds < 2 * chunk_microseconds) return 1;
-  return std::min(most_chunks, microseconds / chunk_microseconds);
+  if (microseconds < 2 * short_microseconds) return 1;
+  const int64_t few = std::min(few_chunks, microseconds / short_microseconds);
+  return std::clamp(microseconds / long_microseconds, few, most_chunks);
 }
 
 int64_t microseconds_of(const MatmulSpec& spec, int64_t thousands_per_microsecond) {
@@ -48,14 +51,12 @@ MatmulCut cut_matmul(const MatmulSpec& spec, int64_t thousands_per_microsecond) 
   // An operand that is copied transposed is copied once where the cut goes along its own free dim.
   const bool by_rows = rows_are_better(spec, wanted);
   const int64_t rows = spec.a_transposed ? row_unit / 2 : spec.n == 1 ? tall_unit : row_unit;
-  const int64_t unit = by_rows ? rows : column_unit;
+  const int64_t least = by_rows ? rows : least_columns, unit = by_rows ? rows : column_unit;
   const int64_t length = by_rows ? spec.m : spec.n;
-  if (wanted == 1 || length < 2 * unit) {
-    return cut;
-  }
+  if (wanted == 1 || length < 2 * least) return cut;
   cut.axis = by_rows ? MatmulCut::Axis::rows : MatmulCut::Axis::columns;
   cut.length = length;
-  cut.step = round_up((length + wanted - 1) / wanted, unit);
+  cut.step = std::max(least, round_up((length + wanted - 1) / wanted, unit));
   return cut;
 }
 

@@ -20,6 +20,7 @@ namespace rosin::engines {
 namespace {
 
 constexpr int64_t largest_group = 4;
+constexpr int64_t most_sums = 8;  // of a gradient by weights, which one thread adds up
 
 struct Range {
   int64_t first, last;
@@ -40,6 +41,9 @@ template <class T> class TileConv : public VendorCall {
     group_size_ = s_.kernel.d * s_.kernel.h * row_taps_ * s_.in_channels * s_.out_channels * group_;
     const int64_t per_image = s_.out.count() * s_.kernel.count() * s_.in_channels * spec.out_channels;
     image_step_ = images_per_chunk(spec.batch, per_image, sizeof(T) == sizeof(float) ? 30 : 20);
+    if (spec.kind == ConvKind::backward_weights) {
+      image_step_ = std::max(image_step_, (spec.batch + most_sums - 1) / most_sums);
+    }
     chunks_ = (spec.batch + image_step_ - 1) / image_step_;
     if (pads_) scratch_bytes_ = static_cast<size_t>(padded_.count() * spec.in_channels) * sizeof(T);
   }
