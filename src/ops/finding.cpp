@@ -10,6 +10,7 @@
 #include <rosin/error.hpp>
 #include <rosin/movement.hpp>
 
+#include "graph/gather_form.hpp"
 #include "graph/record.hpp"
 #include "ops/shapes.hpp"
 
@@ -39,7 +40,9 @@ std::string value_text(int64_t found) {
   return found == Found::nan ? "NaN" : found == Found::infinite ? "Inf" : "-Inf";
 }
 
+/// As those of labels begin: executors take a finding for the label of one class.
 struct FindingAttributes {
+  LabelAttributes label{1};
   int64_t texts = 0;
 };
 
@@ -64,7 +67,7 @@ const Op& nothing_found_op = *register_op({.name = "nothing_found",
                                            .operands = 1,
                                            .doc = "true; a finding other than 0 makes the run fail",
                                            .type_rule = TypeRule::boolean,
-                                           .attribute_words = 1,
+                                           .attribute_words = 2,
                                            .refuse_index = refuse_finding});
 
 }  // namespace
@@ -88,7 +91,8 @@ Array finding(const Array& value, int64_t which) {
 Array first_finding(const Array& first, const Array& second) { return where(ne(first, 0), first, second); }
 
 Array nothing_found(const Array& found, int64_t texts) {
-  const Array holds = record_one(nothing_found_op, found, Bool, Shape{1}, Attributes::of(FindingAttributes{texts}));
+  const Array holds =
+      record_one(nothing_found_op, found, Bool, Shape{1}, Attributes::of(FindingAttributes{.texts = texts}));
   return reshape(holds, Shape{});
 }
 
