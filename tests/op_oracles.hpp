@@ -14,6 +14,7 @@
 #include <rosin/complex.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/grad.hpp>
+#include <rosin/pool.hpp>
 #include <rosin/reduce.hpp>
 
 #include "oracle_reader.hpp"
@@ -132,6 +133,10 @@ inline std::vector<int> ints(const OracleCase& entry, const std::string& key) {
   for (const int64_t value : entry.integers(key)) result.push_back(static_cast<int>(value));
   return result;
 }
+inline Extents extents_of(const OracleCase& entry, const std::string& key) {
+  return Extents(std::span<const int64_t>(entry.integers(key)));
+}
+inline bool is_set(const OracleCase& entry, const std::string& key) { return entry.number(key, 0) != 0; }
 inline Dims dims_of(const OracleCase& entry) { return Dims(std::span<const int>(ints(entry, "dims"))); }
 
 /// Functions of one array over all dims, over some (attribute dims), and along one (dim; the first of dims).

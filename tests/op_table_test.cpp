@@ -35,6 +35,7 @@ namespace {
 using oracles::dim_of;
 using oracles::dims_of;
 using oracles::ints;
+using oracles::is_set;
 using oracles::place;
 using oracles::reduction;
 using oracles::running;
@@ -48,7 +49,6 @@ OracleCall unary(Unary f) {
 OracleCall binary(Binary f) {
   return [f](const OracleCase&, const Arrays& x) { return Arrays{f(x[0], x[1])}; };
 }
-bool is_set(const OracleCase& e, const std::string& key) { return e.number(key, 0) != 0; }
 
 /// (start, stop, step) of each dim: range0=START,STOP,STEP range1=...
 std::vector<std::vector<int64_t>> ranges_of(const OracleCase& e) {

@@ -213,10 +213,10 @@ template <class F, Observations Data> auto filterobs(F f, const Data& data) {
 
 /// A view for each value of f, in the order of the values. Reads all observations.
 template <class F, Observations Data> auto groupobs(F f, const Data& data) {
-  using Key = std::decay_t<decltype(f(oneobs(data, 0)))>;
-  std::map<Key, std::vector<int64_t>> places;
+  using Value = std::decay_t<decltype(f(oneobs(data, 0)))>;
+  std::map<Value, std::vector<int64_t>> places;
   for (int64_t i = 0; i < numobs(data); ++i) places[f(oneobs(data, i))].push_back(i);
-  std::map<Key, decltype(obsview(data, std::vector<int64_t>()))> groups;
+  std::map<Value, decltype(obsview(data, std::vector<int64_t>()))> groups;
   for (auto& [key, at] : places) groups.emplace(key, obsview(data, std::move(at)));
   return groups;
 }

@@ -13,13 +13,13 @@
 namespace rosin {
 namespace {
 
-constexpr DType types[] = {Bool, UInt8, Int32, Int64, Float16, BFloat16, Float32, Float64};
+constexpr DType line_types[] = {Bool, UInt8, Int32, Int64, Float16, BFloat16, Float32, Float64};
 
-float value(int64_t i) { return static_cast<float>(i * 7919 % 61); }
+float line_value(int64_t i) { return static_cast<float>(i * 7919 % 61); }
 
 Array numbers(const Shape& shape, DType type) {
   std::vector<float> values;
-  for (int64_t i = 0; i < shape.count(); ++i) values.push_back(value(i));
+  for (int64_t i = 0; i < shape.count(); ++i) values.push_back(line_value(i));
   return cast(Array(values, shape), type);
 }
 
@@ -43,17 +43,18 @@ constexpr Part parts[] = {{0, 16, 33},    {17, 16, 33},    {3, 31, 40},       {6
                           {1, 100, 1001}, {0, 1023, 1024}, {512, 1024, 1537}, {7, 17000, 17009}};
 
 TEST(LineViews, ElementsComeFromTheirPlaces) {
-  for (const DType type : types) {
+  for (const DType type : line_types) {
     for (const Part& part : parts) {
       for (const int64_t rows : {2, 3, 37}) {
         const Array x = numbers({part.of, rows}, type), y = numbers({part.length, rows}, type);
         const Array view = slice(x, 0, part.first, part.first + part.length);
         const std::string what = std::to_string(part.length) + " of " + to_string(type);
         check(
-            where(eq(y, y), view, y), [&](int64_t i) { return as(type, value(part.place(i))); }, what);
+            where(eq(y, y), view, y), [&](int64_t i) { return as(type, line_value(part.place(i))); }, what);
         check(
             cast(view, Float32) * 2 + cast(y, Float32),
-            [&](int64_t i) { return as(type, value(part.place(i))) * 2 + as(type, value(i)); }, what + ", converted");
+            [&](int64_t i) { return as(type, line_value(part.place(i))) * 2 + as(type, line_value(i)); },
+            what + ", converted");
       }
     }
   }
@@ -66,7 +67,7 @@ TEST(LineViews, TwoPartsMeetALineOfEachRow) {
     const Array first = slice(x, 0, 0, part.length), last = slice(x, 0, part.of - part.length, part.of);
     const auto expected = [&](int64_t i) {
       const int64_t row = i / part.length, begin = row * part.of + i % part.length;
-      return value(begin) - value(begin + part.of - part.length) * value(row);
+      return line_value(begin) - line_value(begin + part.of - part.length) * line_value(row);
     };
     check(first - last * line, expected, std::to_string(part.length));
     const std::vector<float> sums = sum(first - last * line, 0).to_vector<float>();
@@ -86,7 +87,7 @@ TEST(LineViews, TwoPartsMeetALineOfEachRow) {
 TEST(LineViews, OuterDimsStepTurnAndStay) {
   constexpr int64_t a = 40, b = 5, c = 7, d = 3;
   const Array x = numbers({a, b, c, d}, Float32), y = numbers({a - 9, b, c, d}, Float32);
-  const auto at = [](int64_t i, int64_t j, int64_t k, int64_t l) { return value(i + a * (j + b * (k + c * l))); };
+  const auto at = [](int64_t i, int64_t j, int64_t k, int64_t l) { return line_value(i + a * (j + b * (k + c * l))); };
   const auto expect = [&](const Array& found, int64_t rows, int64_t planes, auto&& place, const char* what) {
     check(
         found,

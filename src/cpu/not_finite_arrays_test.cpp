@@ -17,18 +17,18 @@
 namespace rosin {
 namespace {
 
-constexpr double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double inf = std::numeric_limits<double>::infinity(), quiet = std::numeric_limits<double>::quiet_NaN();
 
-using Values = std::vector<double>;
+using Doubles = std::vector<double>;
 
-Values drawn(int64_t count) {
-  Values values(static_cast<size_t>(count));
+Doubles drawn(int64_t count) {
+  Doubles values(static_cast<size_t>(count));
   for (int64_t i = 0; i < count; ++i) values[static_cast<size_t>(i)] = static_cast<double>(i * 7 % 11 - 5) / 2;
   return values;
 }
 
-void expect_agree(const Array& found, const Values& expected, const std::string& name) {
-  const Values values = found.to_vector<double>();
+void expect_agree(const Array& found, const Doubles& expected, const std::string& name) {
+  const Doubles values = found.to_vector<double>();
   ASSERT_EQ(values.size(), expected.size());
   for (size_t i = 0; i < values.size(); ++i) {
     const bool both_nan = std::isnan(values[i]) && std::isnan(expected[i]);
@@ -61,7 +61,7 @@ struct Pooling {
   bool touches_padding(int64_t r) const { return padded && r % out_w() == 0; }
 
   /// The place of the largest element of window `r`, the first of equal ones or of NaN; -1 where the padding wins.
-  int64_t largest(const Values& x, int64_t r, double lowest) const {
+  int64_t largest(const Doubles& x, int64_t r, double lowest) const {
     int64_t found = -1;
     each(r, [&](int64_t place) {
       const double value = x[static_cast<size_t>(place)];
@@ -75,7 +75,7 @@ struct Pooling {
 
 class NotFiniteArrays : public testing::TestWithParam<DType> {
  protected:
-  Array array(const Values& values, const Shape& shape) const { return cast(Array(values, shape), GetParam()); }
+  Array array(const Doubles& values, const Shape& shape) const { return cast(Array(values, shape), GetParam()); }
   double lowest() const {
     return GetParam() == DType::Float64   ? std::numeric_limits<double>::lowest()
            : GetParam() == DType::Float32 ? std::numeric_limits<float>::lowest()
@@ -88,11 +88,11 @@ TEST_P(NotFiniteArrays, PoolsAndTheirGradientsReadTheirWindowsOnly) {
     const Pooling pool{padded};
     const int64_t count = Pooling::w * Pooling::h * Pooling::planes;
     for (int64_t bad = -1; bad < count; ++bad) {
-      for (const double value : {inf, -inf, nan}) {
-        Values x = bad < 0 ? Values(static_cast<size_t>(count), value) : drawn(count);
+      for (const double value : {inf, -inf, quiet}) {
+        Doubles x = bad < 0 ? Doubles(static_cast<size_t>(count), value) : drawn(count);
         if (bad >= 0) x[static_cast<size_t>(bad)] = value;
-        Values largest, mean, by_largest(static_cast<size_t>(count));
-        const Values dy = drawn(pool.results());
+        Doubles largest, mean, by_largest(static_cast<size_t>(count));
+        const Doubles dy = drawn(pool.results());
         for (int64_t r = 0; r < pool.results(); ++r) {
           const int64_t place = pool.largest(x, r, lowest());
           largest.push_back(place < 0 ? lowest() : x[static_cast<size_t>(place)]);
@@ -117,7 +117,7 @@ TEST_P(NotFiniteArrays, PoolsAndTheirGradientsReadTheirWindowsOnly) {
 TEST_P(NotFiniteArrays, GradientsOfMeanpoolsReachTheirWindowOnly) {
   const Pooling pool{true};
   for (int64_t bad = 0; bad < pool.results(); ++bad) {
-    Values dy = drawn(pool.results()), dx(120);
+    Doubles dy = drawn(pool.results()), dx(120);
     dy[static_cast<size_t>(bad)] = inf;
     for (int64_t r = 0; r < pool.results(); ++r) {
       pool.each(r, [&](int64_t i) { dx[static_cast<size_t>(i)] += dy[static_cast<size_t>(r)] / 6; });
@@ -135,8 +135,8 @@ TEST_P(NotFiniteArrays, ReductionsReadTheirElementsOnly) {
     std::function<double(double, double)> combine;
     double start;
   };
-  const auto larger = [](double a, double b) { return std::isnan(a) || std::isnan(b) ? nan : std::max(a, b); };
-  const auto smaller = [](double a, double b) { return std::isnan(a) || std::isnan(b) ? nan : std::min(a, b); };
+  const auto larger = [](double a, double b) { return std::isnan(a) || std::isnan(b) ? quiet : std::max(a, b); };
+  const auto smaller = [](double a, double b) { return std::isnan(a) || std::isnan(b) ? quiet : std::min(a, b); };
   const std::vector<Reduction> reductions = {
       {"sum", [](const Array& x, const Dims& d) { return sum(x, d); }, std::plus<double>(), 0},
       {"prod", [](const Array& x, const Dims& d) { return prod(x, d); }, std::multiplies<double>(), 1},
@@ -144,8 +144,8 @@ TEST_P(NotFiniteArrays, ReductionsReadTheirElementsOnly) {
       {"minimum", [](const Array& x, const Dims& d) { return minimum(x, d); }, smaller, inf}};
   const int64_t sizes[3] = {3, 4, 2};
   for (int64_t bad = 0; bad < 24; ++bad) {
-    for (const double value : {inf, -inf, nan}) {
-      Values x = drawn(24);
+    for (const double value : {inf, -inf, quiet}) {
+      Doubles x = drawn(24);
       for (double& element : x) element = element == 0 ? 1 : element;
       x[static_cast<size_t>(bad)] = value;
       const Array all = array(x, {3, 4, 2});
@@ -155,7 +155,7 @@ TEST_P(NotFiniteArrays, ReductionsReadTheirElementsOnly) {
           if (set >> d & 1) dims.push_back(d);
         }
         for (const Reduction& reduction : reductions) {
-          Values expected;
+          Doubles expected;
           for (int64_t i = 0; i < 24; ++i) {
             int64_t to = 0, pitch = 1, rest = i;
             for (int d = 0; d < 3; rest /= sizes[d], ++d) {

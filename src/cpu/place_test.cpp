@@ -12,7 +12,7 @@
 namespace rosin {
 namespace {
 
-constexpr DType types[] = {Bool, UInt8, Int8, Int32, Int64, Float16, BFloat16, Float32, Float64};
+constexpr DType placed_types[] = {Bool, UInt8, Int8, Int32, Int64, Float16, BFloat16, Float32, Float64};
 
 /// Few different values, so that many are equal; every ninth line has NaN in two places.
 std::vector<double> drawn(int64_t inner, int64_t size, int64_t outer, bool floats) {
@@ -49,7 +49,7 @@ void check(DType type, int64_t inner, int64_t size, int64_t outer) {
 }
 
 TEST(PlacesOfExtremes, AreTheFirstOfTheBest) {
-  for (const DType type : types) {
+  for (const DType type : placed_types) {
     for (const int64_t size : {1, 2, 3, 10, 16, 63, 64, 65, 100, 1000}) {
       for (const int64_t outer : {1, 5, 64, 130}) check(type, 1, size, outer);
       check(type, 3, size, 11);

@@ -18,8 +18,8 @@
 namespace rosin {
 namespace {
 
-constexpr DType types[] = {UInt8, Int8,   Int16,   UInt16,   Int32,   UInt32,
-                           Int64, UInt64, Float16, BFloat16, Float32, Float64};
+constexpr DType moved_types[] = {UInt8, Int8,   Int16,   UInt16,   Int32,   UInt32,
+                                 Int64, UInt64, Float16, BFloat16, Float32, Float64};
 
 std::vector<double> drawn(int64_t count, int64_t numbers) {
   std::vector<double> values;
@@ -60,7 +60,7 @@ TEST(RowMoves, RowsAreTakenAddedAndWritten) {
         taken.push_back(table[row + i]);
       }
     }
-    for (const DType type : types) {
+    for (const DType type : moved_types) {
       const Array x = cast(reshape(Array(table, {c.inner * c.size}), {c.inner, c.size}), type);
       const Array u = cast(reshape(Array(updates, {c.inner * c.count}), {c.inner, c.count}), type);
       const Array indices(at, {c.count});
@@ -157,7 +157,7 @@ TEST(RowMoves, ElementsAreTakenAlongADim) {
     const auto at = places(count, c.size);
     const auto wanted = taken_along(c, values, at);
     const Array indices = reshape(Array(at, {count}), {c.inner, c.taken, c.outer});
-    for (const DType type : types) {
+    for (const DType type : moved_types) {
       const Array x = cast(reshape(Array(values, {c.inner * c.size * c.outer}), {c.inner, c.size, c.outer}), type);
       EXPECT_EQ(take_along(x, indices, 1).to_vector<double>(), wanted) << to_string(type) << ' ' << c.inner;
       EXPECT_EQ(take_along(x, cast(indices, Int64), 1).to_vector<double>(), wanted)

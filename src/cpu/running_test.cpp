@@ -18,8 +18,8 @@
 namespace rosin {
 namespace {
 
-constexpr DType types[] = {UInt8, Int8,   Int16,   UInt16,   Int32,   UInt32,
-                           Int64, UInt64, Float16, BFloat16, Float32, Float64};
+constexpr DType running_types[] = {UInt8, Int8,   Int16,   UInt16,   Int32,   UInt32,
+                                   Int64, UInt64, Float16, BFloat16, Float32, Float64};
 
 /// Lines of x (inner, n, outer) along the middle dim, each combined from its front or from its end.
 template <class F>
@@ -50,7 +50,7 @@ constexpr Sizes all_sizes[] = {{1, 1, 1},     {1, 5, 3},     {3, 5, 1},      {1,
 TEST(RunningReductions, SumsOfAllTypesAndSizes) {
   for (const Sizes& s : all_sizes) {
     const int64_t count = s.inner * s.n * s.outer;
-    for (const DType type : types) {
+    for (const DType type : running_types) {
       const bool narrow = size_of(type) == 1 || is_float(type);
       const auto values = small_numbers(count, narrow ? s.n / 60 + 1 : 1);
       const Array x = cast(reshape(Array(values, {count}), {s.inner, s.n, s.outer}), type);

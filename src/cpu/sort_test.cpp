@@ -17,8 +17,8 @@
 namespace rosin {
 namespace {
 
-constexpr DType types[] = {UInt8, Int8,   Int16,   UInt16,   Int32,   UInt32,
-                           Int64, UInt64, Float16, BFloat16, Float32, Float64};
+constexpr DType sorted_types[] = {UInt8, Int8,   Int16,   UInt16,   Int32,   UInt32,
+                                  Int64, UInt64, Float16, BFloat16, Float32, Float64};
 
 enum class Values { few, many, ascending, descending, special };
 constexpr Values all_values[] = {Values::few, Values::many, Values::ascending, Values::descending, Values::special};
@@ -70,7 +70,7 @@ void expect_sorted(int64_t count, Values which, DType type) {
 }
 
 TEST(SortedPlaces, OfAllTypesSizesAndValues) {
-  for (const DType type : types) {
+  for (const DType type : sorted_types) {
     for (const Values which : all_values) {
       if (which == Values::special && !is_float(type)) continue;
       for (const int64_t count : {1, 2, 7, 127, 255, 256, 257, 1031, 5003}) expect_sorted(count, which, type);

@@ -18,7 +18,7 @@
 namespace rosin {
 namespace {
 
-using Values = std::vector<float>;
+using Floats = std::vector<float>;
 
 const std::vector<Shape> shapes = {
     {10, 128},     {8, 200},       {100, 100},  {3, 70, 50},    {64, 64, 30},   {5000, 7},    {7, 5000},
@@ -52,7 +52,7 @@ class SumOrderTest : public testing::TestWithParam<Shape> {};
 TEST_P(SumOrderTest, CompanyChangesNoBit) {
   const Array x = drawn(GetParam());
   for (const auto& dims : sets_of_dims(x.rank())) {
-    const Values alone = sum_of(x, dims).to_vector();
+    const Floats alone = sum_of(x, dims).to_vector();
     for (const auto& others : sets_of_dims(x.rank())) {
       const Array y = x * 1.5 + 0.25;
       const Array beside = sum(y, Dims(others)), of_squares = sum(square(y), Dims(others));
@@ -68,7 +68,7 @@ TEST_P(SumOrderTest, ASumOfRowsIsTheSameWhereTheRowsAreThere) {
   for (const auto& rows : sets_of_dims(x.rank())) {
     for (const auto& dims : sets_of_dims(x.rank())) {
       const Array fused = sum(maximum(x * 1.5, Dims(rows)) * 0.5, Dims(dims));
-      const Values together = fused.to_vector();
+      const Floats together = fused.to_vector();
       const Array row = maximum(x * 1.5, Dims(rows));
       eval();
       ASSERT_EQ(sum(row * 0.5, Dims(dims)).to_vector(), together);
@@ -80,7 +80,7 @@ TEST_P(SumOrderTest, ThreadsChangeNoBit) {
   const Array x = drawn(GetParam());
   for (const auto& dims : sets_of_dims(x.rank())) {
     set_num_threads(1);
-    const Values expected = sum_of(x, dims).to_vector();
+    const Floats expected = sum_of(x, dims).to_vector();
     for (const int threads : {2, 3, 7}) {
       set_num_threads(threads);
       ASSERT_EQ(sum_of(x, dims).to_vector(), expected) << threads << " threads";

@@ -16,11 +16,11 @@
 namespace rosin {
 namespace {
 
-constexpr DType types[] = {Bool,  UInt8,  Int8,    Int16,    UInt16,  Int32,  UInt32,
-                           Int64, UInt64, Float16, BFloat16, Float32, Float64};
+constexpr DType turned_types[] = {Bool,  UInt8,  Int8,    Int16,    UInt16,  Int32,  UInt32,
+                                  Int64, UInt64, Float16, BFloat16, Float32, Float64};
 
 /// Small numbers that every type holds, in an order without a pattern.
-std::vector<float> drawn(int64_t count) {
+std::vector<float> drawn_numbers(int64_t count) {
   std::vector<float> values;
   for (int64_t i = 0; i < count; ++i) values.push_back(static_cast<float>(i * 7919 % 127));
   return values;
@@ -58,9 +58,9 @@ std::vector<float> as_type(std::vector<float> values, DType type) {
 void expect_turned(const std::vector<int64_t>& sizes, const std::vector<int>& order) {
   int64_t count = 1;
   for (const int64_t size : sizes) count *= size;
-  const std::vector<float> values = drawn(count);
+  const std::vector<float> values = drawn_numbers(count);
   const Array x(values, Shape(std::span<const int64_t>(sizes)));
-  for (const DType type : types) {
+  for (const DType type : turned_types) {
     const std::vector<float> wanted = as_type(permuted(values, sizes, order), type);
     for (const int threads : {1, 2, 3, 7}) {
       set_num_threads(threads);
@@ -103,7 +103,7 @@ TEST(TurnedViews, ElementsKeepTheirBits) {
 }
 
 TEST(TurnedViews, SlicesThatStepAreTurnedToo) {
-  const std::vector<float> values = drawn(97 * 89);
+  const std::vector<float> values = drawn_numbers(97 * 89);
   const Array x(values, {97, 89});
   const Array made = reshape(transpose(slice(slice(x, 0, 3, 91, 2), 1, 1, 80, 3)), {27 * 44});
   const std::vector<float> found = made.to_vector();

@@ -31,7 +31,7 @@ TEST(Wav, ReadsWhatPythonWrites) {
 
 TEST(Wav, ComesBackAsItWasWritten) {
   const Sound sound{Array({0.0f, 0.5f, -1.0f, 2.0f, 0x1p-15f, -0.25f}, {3, 2}), 22050};
-  const std::string file = testing::TempDir() + "sound.wav";
+  const std::string file = ::testing::TempDir() + "sound.wav";
   write_wav(file, sound, 32);
   EXPECT_EQ(read_wav(file).samples.to_vector(), sound.samples.to_vector());
   write_wav(file, sound);

@@ -20,7 +20,7 @@ namespace {
 
 using Values = std::vector<float>;
 
-class DeviceLoading : public testing::Test {
+class DeviceLoading : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!functional("reference")) GTEST_SKIP() << why_not("reference");

@@ -41,7 +41,7 @@ Bytes first(const Bytes& bytes, std::size_t count) {
   return {bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(count)};
 }
 
-class Idx : public testing::Test {
+class Idx : public ::testing::Test {
  protected:
   void SetUp() override {
     std::string name = (fs::temp_directory_path() / "rosin-idx-XXXXXX").string();

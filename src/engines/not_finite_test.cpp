@@ -75,13 +75,6 @@ void check(const VendorCall& call, const Problem& problem, double tolerance, con
   }
 }
 
-std::vector<Engine> engines_for(DType type) {
-  std::vector<Engine> engines{Engine::best, Engine::plain};
-  if (type == DType::Float32 || type == DType::Float64) engines.push_back(Engine::tile);
-  if (have_onednn && type == DType::Float32) engines.push_back(Engine::onednn);
-  return engines;
-}
-
 Problem products_of(const MatmulSpec& s) {
   Problem problem{s.m * s.k, s.k * s.n, s.m * s.n, {}};
   for (int64_t i = 0; i < s.m; ++i) {
@@ -189,14 +182,14 @@ Problem products_of(const ConvSpec& s) {
   return problem;
 }
 
-struct ConvCase {
+struct TriedConv {
   const char* name;
   ConvSpec spec;
   int64_t step = 1;  // between the places that are tried
 };
 
-std::vector<ConvCase> conv_cases() {
-  std::vector<ConvCase> cases{
+std::vector<TriedConv> tried_convs() {
+  std::vector<TriedConv> cases{
       {"one channel", conv(1, 1, 1, {{5, 2}, {5, 2}})},
       {"few channels, padded", conv(2, 3, 1, {{7, 3, 1, 1, 1, 0}, {6, 2, 1, 1, 1, 1}})},
       {"strided and dilated", conv(2, 3, 1, {{9, 3, 2, 1, 1, 2}, {8, 2, 3, 2, 0, 2}})},
@@ -218,7 +211,7 @@ std::vector<ConvCase> conv_cases() {
 }
 
 template <class T> void check_conv(DType type, double tolerance) {
-  for (const ConvCase& given : conv_cases()) {
+  for (const TriedConv& given : tried_convs()) {
     for (const ConvKind kind : {ConvKind::forward, ConvKind::backward_data, ConvKind::backward_weights}) {
       ConvSpec spec = given.spec;
       spec.type = type;

@@ -57,19 +57,6 @@ template <class T> void check_matmul_engine(const MatmulSpec& spec, Engine engin
 constexpr Epilogue epilogues[] = {
     {}, {.bias = true}, {.bias = true, .activation = Activation::relu}, {.activation = Activation::relu}};
 
-std::vector<Engine> engines_for(DType type) {
-  std::vector<Engine> engines{Engine::best, Engine::plain};
-  if (type == DType::Float32 || type == DType::Float64) engines.push_back(Engine::tile);
-  if (have_onednn && type == DType::Float32) engines.push_back(Engine::onednn);
-  return engines;
-}
-
-std::vector<Engine> engines_for(const ConvSpec& spec) {
-  std::vector<Engine> engines = engines_for(spec.type);
-  if (winograd_can(spec)) engines.push_back(Engine::winograd);
-  return engines;
-}
-
 template <class T> void check_matmul_all(MatmulSpec spec, double tolerance) {
   for (Engine engine : engines_for(spec.type)) {
     if (spec.m * spec.n * spec.k * spec.batch == 0 && engine == Engine::onednn) continue;
@@ -292,7 +279,7 @@ ConvSpec conv_spec(const ConvCase& c, ConvKind kind) {
   return spec;
 }
 
-int64_t product(const int64_t* sizes, int count) {
+int64_t count_of(const int64_t* sizes, int count) {
   int64_t result = 1;
   for (int i = 0; i < count; ++i) result *= sizes[i];
   return result;
@@ -302,9 +289,9 @@ int64_t product(const int64_t* sizes, int count) {
 constexpr int conv_roles[3][3] = {{0, 1, 2}, {2, 1, 0}, {0, 2, 1}};
 
 template <class T> void check_conv_engine(const ConvSpec& spec, Engine engine, double tolerance, int threads = 1) {
-  const int64_t sizes[] = {spec.batch * spec.in_channels * product(spec.in, spec.spatial),
-                           spec.out_channels * (spec.in_channels / spec.groups) * product(spec.kernel, spec.spatial),
-                           spec.batch * spec.out_channels * product(spec.out, spec.spatial)};
+  const int64_t sizes[] = {spec.batch * spec.in_channels * count_of(spec.in, spec.spatial),
+                           spec.out_channels * (spec.in_channels / spec.groups) * count_of(spec.kernel, spec.spatial),
+                           spec.batch * spec.out_channels * count_of(spec.out, spec.spatial)};
   const int* roles = conv_roles[static_cast<int>(spec.kind)];
   const auto first = random_values(sizes[roles[0]]), second = random_values(sizes[roles[1]]);
   const auto bias = random_values(spec.out_channels);

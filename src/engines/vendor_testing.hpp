@@ -11,9 +11,25 @@
 #include <thread>
 #include <vector>
 
+#include "engines/onednn.hpp"
 #include "engines/vendor.hpp"
+#include "engines/winograd.hpp"
 
 namespace rosin::engines {
+
+/// The engines that products and convolutions of a type may be asked of.
+inline std::vector<Engine> engines_for(DType type) {
+  std::vector<Engine> engines{Engine::best, Engine::plain};
+  if (type == DType::Float32 || type == DType::Float64) engines.push_back(Engine::tile);
+  if (have_onednn && type == DType::Float32) engines.push_back(Engine::onednn);
+  return engines;
+}
+
+inline std::vector<Engine> engines_for(const ConvSpec& spec) {
+  std::vector<Engine> engines = engines_for(spec.type);
+  if (winograd_can(spec)) engines.push_back(Engine::winograd);
+  return engines;
+}
 
 inline std::vector<double> random_values(int64_t count) {
   static std::mt19937 generator(7);

@@ -15,14 +15,14 @@
 namespace rosin {
 namespace {
 
-using Values = std::vector<double>;
+using Doubles = std::vector<double>;
 
 /// The gradient at x of the sum of squares of slices, each weighed by its number, counted from 1.
 struct Piece {
   int dim;
   int64_t start, stop;
 };
-Values gradient_by(const std::vector<Piece>& pieces, const Array& x) {
+Doubles gradient_by(const std::vector<Piece>& pieces, const Array& x) {
   const auto loss = [&](const Array& a) {
     Array total = 0.0;
     double weight = 1;
@@ -33,8 +33,8 @@ Values gradient_by(const std::vector<Piece>& pieces, const Array& x) {
 }
 
 /// The same element by element: 2 x times the weights of the slices that have it.
-Values written_out(const std::vector<Piece>& pieces, const Array& x) {
-  Values values = x.to_vector<double>();
+Doubles written_out(const std::vector<Piece>& pieces, const Array& x) {
+  Doubles values = x.to_vector<double>();
   for (int64_t j = 0; j < x.size(1); ++j) {
     for (int64_t i = 0; i < x.size(0); ++i) {
       double weights = 0;

@@ -15,7 +15,7 @@
 namespace rosin {
 namespace {
 
-class ListFile : public testing::Test {
+class ListFile : public ::testing::Test {
  protected:
   ListFile()
       : path_((std::filesystem::temp_directory_path() / ("rosin-list-" + std::to_string(getpid()) + ".safetensors"))

@@ -29,7 +29,7 @@ namespace {
 
 using namespace rosin::testing;
 
-struct Net {
+struct SavedNet {
   Dense first{40, 60, relu};
   Dense last{60, 5};
   Array operator()(const Array& x) const { return last(first(x)); }
@@ -57,18 +57,18 @@ class MappedModels : public ScratchFolder {
     save(path("net.safetensors"), saved);
   }
   Rng rng{3};
-  Net saved{};
+  SavedNet saved{};
   Array x = randn(rng, {40, 7});
 };
 
 TEST_F(MappedModels, ComputeWhatLoadedOnesDo) {
-  Net loaded, mapped;
+  SavedNet loaded, mapped;
   load(path("net.safetensors"), loaded);
   load(path("net.safetensors"), mapped, {.map = true});
   for (const auto& [name, value] : state(mapped)) EXPECT_TRUE(is_on_file(value)) << name;
   for (int i = 0; i < 3; ++i) EXPECT_LT(greatest_difference(mapped(x), loaded(x)), 1e-6);
   for (const auto& [name, value] : state(mapped)) EXPECT_TRUE(is_on_file(value)) << name << " after computing";
-  const auto loss = [&](const Net& m) { return sum(m(x) * m(x)); };
+  const auto loss = [&](const SavedNet& m) { return sum(m(x) * m(x)); };
   const auto [a, of_loaded] = withgradient(loss, loaded);
   const auto [b, of_mapped] = withgradient(loss, mapped);
   EXPECT_NEAR(a.item<double>(), b.item<double>(), 1e-5 * a.item<double>());
@@ -82,7 +82,7 @@ TEST_F(MappedModels, ComputeWhatLoadedOnesDo) {
 }
 
 TEST_F(MappedModels, OutliveTheirFile) {
-  Net mapped;
+  SavedNet mapped;
   load(path("net.safetensors"), mapped, {.map = true});
   std::filesystem::remove(path("net.safetensors"));
   EXPECT_LT(greatest_difference(mapped(x), saved(x)), 1e-6);
@@ -90,13 +90,13 @@ TEST_F(MappedModels, OutliveTheirFile) {
 
 TEST_F(MappedModels, LeaveTheirFileAsItIsWhenTheyAreTrained) {
   const std::string before = bytes_of_file("net.safetensors");
-  Net loaded, mapped;
+  SavedNet loaded, mapped;
   load(path("net.safetensors"), loaded);
   load(path("net.safetensors"), mapped, {.map = true});
-  for (Net* net : {&loaded, &mapped}) {
+  for (SavedNet* net : {&loaded, &mapped}) {
     State steps = setup(Adam{.eta = 0.01}, *net);
     for (int i = 0; i < 3; ++i) {
-      const auto [loss, gradient] = withgradient([&](const Net& m) { return sum(m(x) * m(x)); }, *net);
+      const auto [loss, gradient] = withgradient([&](const SavedNet& m) { return sum(m(x) * m(x)); }, *net);
       update(steps, *net, gradient);
     }
   }
@@ -108,13 +108,13 @@ TEST_F(MappedModels, LeaveTheirFileAsItIsWhenTheyAreTrained) {
 
 TEST_F(MappedModels, ComeFromSeveralFilesAndFromEntries) {
   save(path("net.safetensors.index.json"), saved, {.shard_bytes = 4000});
-  Net mapped;
+  SavedNet mapped;
   load(path("net.safetensors.index.json"), mapped, {.map = true});
   for (const auto& [name, value] : state(mapped)) EXPECT_TRUE(is_on_file(value)) << name;
   EXPECT_LT(greatest_difference(mapped(x), saved(x)), 1e-6);
   int64_t step = 12, read_step = 0;
   save(path("run.safetensors"), {{"model", saved}, {"step", step}});
-  Net entry;
+  SavedNet entry;
   load(path("run.safetensors"), {{"model", entry}, {"step", read_step}}, {.map = true});
   EXPECT_EQ(read_step, 12);
   EXPECT_TRUE(is_on_file(entry.first.weight));
@@ -122,7 +122,7 @@ TEST_F(MappedModels, ComeFromSeveralFilesAndFromEntries) {
 }
 
 TEST_F(MappedModels, HaveInMemoryWhatMustBeConverted) {
-  Net narrow = f16(saved);
+  SavedNet narrow = f16(saved);
   load(path("net.safetensors"), narrow, {.map = true});
   EXPECT_FALSE(is_on_file(narrow.first.weight));
   EXPECT_EQ(narrow.first.weight.to_vector(), cast(saved.first.weight, Float16).to_vector());
@@ -141,7 +141,7 @@ TEST_F(MappedModels, HaveInMemoryWhatMustBeConverted) {
 TEST_F(MappedModels, AreRefusedWhereTheFormatCannotBeMapped) {
   save(path("net.npz"), saved);
   save(path("net.bson"), saved);
-  Net net;
+  SavedNet net;
   const std::string before = to_string(sum(net.first.weight));
   for (const char* name : {"net.npz", "net.bson"}) {
     const std::string text = error_here([&] { load(path(name), net, {.map = true}); });

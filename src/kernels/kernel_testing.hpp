@@ -14,9 +14,12 @@
 
 #include <gtest/gtest.h>
 
+#include <rosin/array.hpp>
 #include <rosin/error.hpp>
+#include <rosin/random.hpp>
 #include <rosin/stats.hpp>
 
+#include "graph/node.hpp"
 #include "kernels/launches.hpp"
 #include "kernels/target.hpp"
 #include "plan/device.hpp"
@@ -247,6 +250,20 @@ template <class F> auto by_kernels(F&& f, InterpretedExecutor& executor) {
 template <class F> auto by_kernels(F&& f) {
   InterpretedExecutor executor;
   return by_kernels(std::forward<F>(f), executor);
+}
+
+/// The same numbers each time, from -3 to 3.
+inline Array numbers(const Shape& shape, DType type = Float32) {
+  Rng rng(7);
+  Array made = cast(uniform(rng, shape, -3, 3), type);
+  eval(made);
+  return made;
+}
+
+inline void expect_same_bits(const Array& got, const Array& wanted, const std::string& what) {
+  ASSERT_EQ(got.shape(), wanted.shape()) << what;
+  const size_t bytes = static_cast<size_t>(wanted.count()) * size_of(wanted.dtype());
+  EXPECT_EQ(std::memcmp(got.node()->data(), wanted.node()->data(), bytes), 0) << what;
 }
 
 }  // namespace rosin::kernels

@@ -49,25 +49,12 @@ int64_t named(const std::map<std::string, KernelCode>& codes, std::string_view n
   return std::count_if(codes.begin(), codes.end(), [&](const auto& code) { return code.first.starts_with(name); });
 }
 
-void expect_same(const Array& got, const Array& wanted, const std::string& what) {
-  ASSERT_EQ(got.shape(), wanted.shape()) << what;
-  const size_t bytes = static_cast<size_t>(wanted.count()) * size_of(wanted.dtype());
-  EXPECT_EQ(std::memcmp(got.node()->data(), wanted.node()->data(), bytes), 0) << what;
-}
-
 /// The same bits with and without what the first page does not know; what stands in the codes with it.
 template <class F> std::map<std::string, KernelCode> same_bits(F&& f, const std::string& what = "") {
   std::map<std::string, KernelCode> codes;
   const Array wanted = on(first_page, f);
-  expect_same(on(InterpretedExecutor().device, f, &codes), wanted, what);
+  expect_same_bits(on(InterpretedExecutor().device, f, &codes), wanted, what);
   return codes;
-}
-
-Array numbers(const Shape& shape, DType type = Float32) {
-  Rng rng(7);
-  Array made = cast(uniform(rng, shape, -3, 3), type);
-  eval(made);
-  return made;
 }
 
 TEST(LaterInstructions, AreNotThereForTheFirstPage) {
@@ -194,7 +181,7 @@ TEST(LaterInstructions, PartsOfOneCodeShareItAndChooseTheirBuffers) {
   Abilities narrow = InterpretedExecutor().device;
   narrow.argument_bytes = 1024;
   std::map<std::string, KernelCode> of_narrow;
-  expect_same(on(narrow, moved_by_adam, &of_narrow), on(first_page, moved_by_adam), "few arguments");
+  expect_same_bits(on(narrow, moved_by_adam, &of_narrow), on(first_page, moved_by_adam), "few arguments");
   for (const auto& [name, code] : of_narrow) {
     EXPECT_LE(16 * code.buffers.size() + 8 * code.parameters.size(), 1024u) << name;
   }
@@ -206,14 +193,14 @@ TEST(LaterInstructions, SumsOfPartsShareALaunch) {
   waits.arrivals = false;
   const auto three = [&] { return concat({sum(x * y, 1), sum(x - y, 1), sum(x * x, 1)}, 0); };
   std::map<std::string, KernelCode> columns, whole;
-  expect_same(on(waits, three, &columns), on(first_page, three), "columns");
+  expect_same_bits(on(waits, three, &columns), on(first_page, three), "columns");
   EXPECT_EQ(named(columns, "column_parts"), 1);
   // Sums of all elements of one kernel are added up together too: nobody has to choose whose.
   const auto all = [&] {
     const auto one = [](const Array& z) { return reshape(sum(z), {1}); };
     return concat({one(x * y), one(x - y), one(x * x)}, 0);
   };
-  expect_same(on(waits, all, &whole), on(first_page, all), "sums");
+  expect_same_bits(on(waits, all, &whole), on(first_page, all), "sums");
   EXPECT_EQ(named(whole, "sum_parts"), 1);
   EXPECT_EQ(count_of(whole, KernelOperation::choose), 0);
 }

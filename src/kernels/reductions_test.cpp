@@ -26,34 +26,21 @@ namespace {
 
 using Arrays = std::vector<Array>;
 
-Array numbers(const Shape& shape, DType type = Float32) {
-  Rng rng(7);
-  Array made = cast(uniform(rng, shape, -3, 3), type);
-  eval(made);
-  return made;
-}
-
 template <class F> Arrays evaluated(F&& f) {
   Arrays made = f();
   eval();
   return made;
 }
 
-template <class F> Arrays on(const Abilities& device, F&& f) {
+template <class F> Arrays all_on(const Abilities& device, F&& f) {
   InterpretedExecutor executor;
   executor.device = device;
   return by_kernels([&] { return f(); }, executor);
 }
 
-void expect_same_bits(const Array& got, const Array& wanted, const std::string& what) {
-  ASSERT_EQ(got.shape(), wanted.shape()) << what;
-  const size_t bytes = static_cast<size_t>(wanted.count()) * size_of(wanted.dtype());
-  EXPECT_EQ(std::memcmp(got.node()->data(), wanted.node()->data(), bytes), 0) << what;
-}
-
 /// Near the CPU's, and the same bits with all abilities and with none.
 template <class F> void expect_good(F&& f, double tolerance, const std::string& what) {
-  const Arrays here = evaluated(f), plain = on(Abilities(), f), able = on(InterpretedExecutor().device, f);
+  const Arrays here = evaluated(f), plain = all_on(Abilities(), f), able = all_on(InterpretedExecutor().device, f);
   for (size_t i = 0; i < here.size(); ++i) {
     EXPECT_TRUE(allclose(plain[i], here[i], {.rtol = tolerance, .atol = tolerance})) << what << ", result " << i;
     expect_same_bits(able[i], plain[i], what + ", result " + std::to_string(i));
@@ -124,7 +111,7 @@ TEST(Reductions, SumsHaveTheSameBitsAloneAndBehindOthers) {
       return {sum(y, {0}), y - sum(y, {0}), sum(y, {1})};
     };
     const auto alone = [&]() -> Arrays { return {sum(doubled, {0}), sum(doubled, {1})}; };
-    const Arrays a = on(device, whole), b = on(device, alone);
+    const Arrays a = all_on(device, whole), b = all_on(device, alone);
     expect_same_bits(a[0], b[0], "rows of " + std::to_string(length));
     expect_same_bits(a[2], b[1], "columns of " + std::to_string(length));
   }

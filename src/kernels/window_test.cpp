@@ -68,10 +68,11 @@ TEST(WindowKernels, DevicesAgreeWithTheCpu) {
   const Array noise = cast(arange(7 * 6 * 5 * 3 * 2), Float32);
   const Array x = reshape(floor(sin(noise * 12.9898) * 3), {7, 6, 5, 3, 2});
   eval();
-  struct Case {
+  struct WindowCase {
     Extents window, stride, pad;
   };
-  for (const Case& c : {Case{2, 2, 0}, Case{{2, 1, 2}, {3, 2, 2}, 0}, Case{2, 2, 1}, Case{3, 2, 1}, Case{4, 4, 2}}) {
+  for (const WindowCase& c : {WindowCase{2, 2, 0}, WindowCase{{2, 1, 2}, {3, 2, 2}, 0}, WindowCase{2, 2, 1},
+                              WindowCase{3, 2, 1}, WindowCase{4, 4, 2}}) {
     EXPECT_EQ(by_device(x, c.window, c.stride, c.pad).value.to_vector(),
               slope(x, c.window, c.stride, c.pad).to_vector());
   }

@@ -21,7 +21,7 @@
 namespace rosin {
 namespace {
 
-const double infinity = std::numeric_limits<double>::infinity();
+const double infinite = std::numeric_limits<double>::infinity();
 
 template <class F> std::string message(F&& f) {
   try {
@@ -100,7 +100,7 @@ TEST(LabelLoss, IgnoredObservationsAreZeroAndHaveNoGradient) {
 }
 
 TEST(LabelLoss, ForbiddenClassesHaveNoPart) {
-  const Array yhat({0.0, -infinity, 1.0}, {3, 1}), labels(std::vector<int64_t>{2}, {1});
+  const Array yhat({0.0, -infinite, 1.0}, {3, 1}), labels(std::vector<int64_t>{2}, {1});
   const auto loss = [&](const Array& x) { return labelcrossentropy(x, labels); };
   EXPECT_NEAR(loss(yhat).item(), std::log1p(std::exp(-1.0)), 1e-6);
   EXPECT_EQ(gradient(loss, yhat).item(1, 0), 0);
@@ -200,7 +200,7 @@ TEST(CtcLoss, ASequenceTooShortForItsLabelsIsInfiniteOrZero) {
   const Array yhat = randn({4, 2, 2}), labels({0, 1, 1, 1}, {2, 2});  // the second one needs a blank between
   const Array each = ctc_loss(yhat, labels, {.agg = identity});
   EXPECT_TRUE(std::isfinite(each.item(0)));
-  EXPECT_EQ(each.item(1), infinity);
+  EXPECT_EQ(each.item(1), infinite);
   EXPECT_EQ(ctc_loss(yhat, labels, {.agg = identity, .zero_infinity = true}).item(1), 0);
   const auto loss = [&](const Array& x) { return ctc_loss(x, labels, {.zero_infinity = true}); };
   const Array slope = gradient(loss, yhat);
@@ -216,7 +216,7 @@ TEST(CtcLoss, NoLabelsAreAllBlanks) {
 }
 
 TEST(CtcLoss, OneTimeAndForbiddenClasses) {
-  const Array yhat({0.0, 1.0, -infinity}, {3, 1}), one(std::vector<int64_t>{1}, {1});
+  const Array yhat({0.0, 1.0, -infinite}, {3, 1}), one(std::vector<int64_t>{1}, {1});
   EXPECT_NEAR(ctc_loss(yhat, one).item(), std::log1p(std::exp(-1.0)), 1e-6);
   const Array slope = gradient([&](const Array& x) { return ctc_loss(x, one); }, yhat);
   EXPECT_TRUE(std::isfinite(sum(slope).item()));

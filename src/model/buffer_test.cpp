@@ -20,7 +20,7 @@ struct Norm {
   Array scale = number(1);
   Buffer mean{number(0)};
 };
-struct Net {
+struct Normalised {
   Norm first, second;
 };
 
@@ -43,15 +43,15 @@ TEST(Buffers, KeepTheirShape) {
 }
 
 TEST(Buffers, AreWrittenIntoTheModelAfterTheGradientCall) {
-  Net model;
+  Normalised model;
   {
     BufferNotes notes;
-    Net copy = copy_of(model);
+    Normalised copy = copy_of(model);
     notes.adopt(copy);
-    const Net& seen = copy;
+    const Normalised& seen = copy;
     assign(seen.second.mean, number(1));
     EXPECT_EQ(value_of(seen.second.mean), 1);
-    const Net by_value = copy;  // as a lambda that takes the model by value
+    const Normalised by_value = copy;  // as a lambda that takes the model by value
     assign(by_value.second.mean, number(value_of(by_value.second.mean) + 1));
     EXPECT_EQ(value_of(model.second.mean), 0);
     notes.write(model);
@@ -61,13 +61,13 @@ TEST(Buffers, AreWrittenIntoTheModelAfterTheGradientCall) {
 }
 
 TEST(Buffers, KeepTheirValueWhenTheGradientCallFails) {
-  Net model;
-  Net survivor;
+  Normalised model;
+  Normalised survivor;
   {
     BufferNotes notes;
-    Net copy = copy_of(model);
+    Normalised copy = copy_of(model);
     notes.adopt(copy);
-    assign(static_cast<const Net&>(copy).first.mean, number(1));
+    assign(static_cast<const Normalised&>(copy).first.mean, number(1));
     survivor = copy;
   }
   EXPECT_EQ(value_of(model.first.mean), 0);
@@ -77,15 +77,15 @@ TEST(Buffers, KeepTheirValueWhenTheGradientCallFails) {
 }
 
 TEST(Buffers, OfNestedGradientCallsReachTheOuterModel) {
-  Net model;
+  Normalised model;
   BufferNotes outer;
-  Net copy = copy_of(model);
+  Normalised copy = copy_of(model);
   outer.adopt(copy);
   {
     BufferNotes inner;
-    Net second = copy_of(copy);
+    Normalised second = copy_of(copy);
     inner.adopt(second);
-    assign(static_cast<const Net&>(second).first.mean, number(4));
+    assign(static_cast<const Normalised&>(second).first.mean, number(4));
     inner.write(copy);
   }
   EXPECT_EQ(value_of(copy.first.mean), 4);

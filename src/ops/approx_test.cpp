@@ -11,7 +11,7 @@
 namespace rosin {
 namespace {
 
-const float infinity = std::numeric_limits<float>::infinity();
+const float infinite_float = std::numeric_limits<float>::infinity();
 
 TEST(IsApprox, ComparesNormsToTheRootOfEpsilon) {
   EXPECT_TRUE(isapprox(Array({1.0f, 2.0f}, {2}), Array({1.0003f, 2.0f}, {2})));
@@ -32,8 +32,8 @@ TEST(IsApprox, TakesToleranceAndInfinity) {
   EXPECT_FALSE(isapprox(Array({1.0f}, {1}), Array({1.1f}, {1})));
   EXPECT_TRUE(isapprox(Array({1.0f}, {1}), Array({1.1f}, {1}), {.atol = 0.2}));
   EXPECT_TRUE(isapprox(Array({1.0f}, {1}), Array({1.1f}, {1}), {.rtol = 0.2}));
-  EXPECT_TRUE(isapprox(Array({infinity, 1.0f}, {2}), Array({infinity, 1.0f}, {2})));
-  EXPECT_FALSE(isapprox(Array({infinity, 1.0f}, {2}), Array({-infinity, 1.0f}, {2})));
+  EXPECT_TRUE(isapprox(Array({infinite_float, 1.0f}, {2}), Array({infinite_float, 1.0f}, {2})));
+  EXPECT_FALSE(isapprox(Array({infinite_float, 1.0f}, {2}), Array({-infinite_float, 1.0f}, {2})));
   EXPECT_FALSE(isapprox(Array({std::nanf("")}, {1}), Array({std::nanf("")}, {1})));
   EXPECT_TRUE(isapprox(Array({1, 2}, {2}), Array({1, 2}, {2})));
   EXPECT_FALSE(isapprox(Array({1, 2}, {2}), Array({1, 3}, {2})));

@@ -16,10 +16,9 @@ namespace rosin {
 namespace {
 
 using oracles::dim_of;
+using oracles::is_set;
 using oracles::OracleCase;
 using Arrays = std::vector<Array>;
-
-bool is_set(const OracleCase& entry, const std::string& key) { return entry.number(key, 0) != 0; }
 
 Arrays chosen(const OracleCase& e, const Array& x) {
   const TopK top = topk(x, e.integers("k")[0], dim_of(e), is_set(e, "largest"));

@@ -20,22 +20,20 @@
 namespace rosin {
 namespace {
 
+using oracles::extents_of;
 using oracles::OracleCase;
 using Arrays = std::vector<Array>;
 
-Extents extents(const OracleCase& entry, const std::string& key) {
-  return Extents(std::span<const int64_t>(entry.integers(key)));
-}
-
 TEST(Pool, AgreesWithPyTorch) {
-  oracles::run_oracles("conv.txt",
-                       {{"maxpool",
-                         [](const OracleCase& e, const Arrays& x) {
-                           return Arrays{maxpool(x[0], extents(e, "window"), extents(e, "stride"), extents(e, "pad"))};
-                         }},
-                        {"meanpool", [](const OracleCase& e, const Arrays& x) {
-                           return Arrays{meanpool(x[0], extents(e, "window"), extents(e, "stride"), extents(e, "pad"))};
-                         }}});
+  oracles::run_oracles(
+      "conv.txt",
+      {{"maxpool",
+        [](const OracleCase& e, const Arrays& x) {
+          return Arrays{maxpool(x[0], extents_of(e, "window"), extents_of(e, "stride"), extents_of(e, "pad"))};
+        }},
+       {"meanpool", [](const OracleCase& e, const Arrays& x) {
+          return Arrays{meanpool(x[0], extents_of(e, "window"), extents_of(e, "stride"), extents_of(e, "pad"))};
+        }}});
 }
 
 TEST(Pool, AdaptiveWindowsFollowFluxRule) {

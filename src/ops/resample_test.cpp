@@ -15,14 +15,10 @@
 namespace rosin {
 namespace {
 
+using oracles::extents_of;
+using oracles::is_set;
 using oracles::OracleCase;
 using Inputs = std::vector<Array>;
-
-Extents extents(const OracleCase& e, const std::string& key) {
-  return Extents(std::span<const int64_t>(e.integers(key)));
-}
-
-bool is_set(const OracleCase& e, const std::string& key) { return e.number(key, 0) != 0; }
 
 std::vector<double> numbers(const std::string& text) {
   std::istringstream in(text);
@@ -39,13 +35,13 @@ Inputs interpolated(const OracleCase& e, const Inputs& x) {
                                                         : Interpolation::area,
                              .align_corners = is_set(e, "align"),
                              .antialias = is_set(e, "antialias")};
-  if (e.has("size")) options.size = extents(e, "size");
+  if (e.has("size")) options.size = extents_of(e, "size");
   else options.scale = numbers(e.attributes.at("scale"));
   return {interpolate(x[0], options)};
 }
 
 UnfoldOptions unfolding(const OracleCase& e) {
-  return {extents(e, "stride"), extents(e, "pad"), extents(e, "dilation")};
+  return {extents_of(e, "stride"), extents_of(e, "pad"), extents_of(e, "dilation")};
 }
 
 Inputs sampled(const OracleCase& e, const Inputs& x) {
@@ -63,15 +59,15 @@ TEST(Resample, AgreesWithTheOracles) {
   oracles::run_oracles(
       "resample.txt",
       {{"interpolate", interpolated},
-       {"unfold",
-        [](const OracleCase& e, const Inputs& x) { return Inputs{unfold(x[0], extents(e, "window"), unfolding(e))}; }},
+       {"unfold", [](const OracleCase& e,
+                     const Inputs& x) { return Inputs{unfold(x[0], extents_of(e, "window"), unfolding(e))}; }},
        {"fold",
         [](const OracleCase& e, const Inputs& x) {
-          return Inputs{fold(x[0], extents(e, "size"), extents(e, "window"), unfolding(e))};
+          return Inputs{fold(x[0], extents_of(e, "size"), extents_of(e, "window"), unfolding(e))};
         }},
        {"affine_grid",
         [](const OracleCase& e, const Inputs& x) {
-          return Inputs{affine_grid(x[0], extents(e, "size"), is_set(e, "align"))};
+          return Inputs{affine_grid(x[0], extents_of(e, "size"), is_set(e, "align"))};
         }},
        {"grid_sample", sampled}});
 }

@@ -20,7 +20,7 @@
 namespace rosin {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double infinite = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr double pi = std::numbers::pi;
 
@@ -48,18 +48,18 @@ TEST(Special, SincIsSmoothAtZero) {
 }
 
 TEST(Special, ProductsWithLogarithmsVanishWithTheirFactor) {
-  const Array x({0.0, 0.0, 0.0, 0.0, 2.0}, {5}), y({0.0, -1.0, infinity, 3.0, 1.0}, {5});
+  const Array x({0.0, 0.0, 0.0, 0.0, 2.0}, {5}), y({0.0, -1.0, infinite, 3.0, 1.0}, {5});
   EXPECT_EQ(xlogy(x, y).to_vector<double>(), (std::vector<double>{0, 0, 0, 0, 0}));
   EXPECT_TRUE(std::isnan(xlogy(number(0.0), number(nan)).item()));
   EXPECT_EQ(xlog1py(x, y - 1).to_vector<double>(), (std::vector<double>{0, 0, 0, 0, 0}));
-  EXPECT_EQ(entr(Array({0.0, 1.0, -1.0}, {3})).to_vector<double>(), (std::vector<double>{0, 0, -infinity}));
+  EXPECT_EQ(entr(Array({0.0, 1.0, -1.0}, {3})).to_vector<double>(), (std::vector<double>{0, 0, -infinite}));
   EXPECT_NEAR(slope([](const Array& a) { return xlogy(a, number(3.0)); }, 0), std::log(3.0), 1e-15);
   EXPECT_EQ(slope([](const Array& a) { return xlogy(a, number(0.0)); }, 0), 0);
 }
 
 TEST(Special, LogitIsTheInverseOfSigmoidWithinItsBounds) {
   const Array p({0.0, 0.25, 1.0}, {3});
-  EXPECT_EQ(logit(p).to_vector<double>()[0], -infinity);
+  EXPECT_EQ(logit(p).to_vector<double>()[0], -infinite);
   EXPECT_TRUE(allclose(logit(p, 0.25), Array({-std::log(3.0), -std::log(3.0), std::log(3.0)}, {3})));
   EXPECT_EQ(slope([](const Array& a) { return logit(a, 0.1); }, 0.05), 0);
 }
@@ -125,7 +125,7 @@ TEST(Special, StepsAndSignsSeeZeros) {
 }
 
 TEST(Special, NumbersTakeThePlaceOfWhatIsNone) {
-  const Array x({nan, infinity, -infinity, 1.0}, {4});
+  const Array x({nan, infinite, -infinite, 1.0}, {4});
   const double most = std::numeric_limits<double>::max();
   EXPECT_EQ(nan_to_num(x).to_vector<double>(), (std::vector<double>{0, most, -most, 1}));
   EXPECT_EQ(nan_to_num(x, {.nan = 7, .posinf = 8, .neginf = -9}).to_vector<double>(),

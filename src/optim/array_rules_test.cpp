@@ -20,17 +20,17 @@
 namespace rosin {
 namespace {
 
-struct One {
+struct Single {
   Array x;
 };
 
-One at(double value) { return {full({2}, value, Float64)}; }
+Single at(double value) { return {full({2}, value, Float64)}; }
 
 // AdamWScheduleFree of the paper's authors (package schedulefree 1.4.1): lr=0.1, betas=(0.9, 0.99), weight_decay=0.01,
 // warmup_steps=3.
 TEST(ScheduleFree, TakesTheStepsOfItsAuthors) {
   const Array target = Array({0.3f, 0.1f, -0.2f}, {3}), weight = Array({1.0f, 2.0f, 3.0f}, {3});
-  One model{Array({1.0f, -2.0f, 0.5f}, {3})};
+  Single model{Array({1.0f, -2.0f, 0.5f}, {3})};
   const ScheduleFreeAdamW rule{.eta = 0.1, .beta = {0.9, 0.99}, .lambda = 0.01, .warmup = 3};
   State state = setup(rule, model);
   const double want[6][3] = {{0.9663333296775818, -1.965999960899353, 0.4664999842643738},
@@ -40,11 +40,11 @@ TEST(ScheduleFree, TakesTheStepsOfItsAuthors) {
                              {0.7272335290908813, -1.7235023975372314, 0.23648962378501892},
                              {0.6755289435386658, -1.670647382736206, 0.18885232508182526}};
   for (const auto& point : want) {
-    const auto loss = [&](const One& m) { return sum(square(m.x - target) * weight) + sum(sin(m.x)); };
+    const auto loss = [&](const Single& m) { return sum(square(m.x - target) * weight) + sum(sin(m.x)); };
     update(state, model, gradient(loss, model));
     for (int i = 0; i < 3; ++i) EXPECT_NEAR(model.x.item(i), point[i], 2e-6);
   }
-  const One average = schedule_free_average(state, model);
+  const Single average = schedule_free_average(state, model);
   const double mean[] = {0.6923813223838806, -1.6878618001937866, 0.20443303883075714};
   for (int i = 0; i < 3; ++i) EXPECT_NEAR(average.x.item(i), mean[i], 2e-6);
   EXPECT_NEAR(model.x.item(0), want[5][0], 2e-6);
@@ -52,7 +52,7 @@ TEST(ScheduleFree, TakesTheStepsOfItsAuthors) {
 }
 
 TEST(Scheduler, CountsItsOwnSteps) {
-  One model = at(0);
+  Single model = at(0);
   State state = setup(Scheduler(StepRate{.start = 1, .decay = 0.5, .steps = 2}, Descent{}), model);
   std::vector<double> points;
   for (int step = 0; step < 5; ++step) {
@@ -63,7 +63,7 @@ TEST(Scheduler, CountsItsOwnSteps) {
 }
 
 struct Two {
-  One body, head;
+  Single body, head;
 };
 
 TEST(PathRules, PartsOfAModelMoveByOtherRules) {
@@ -96,7 +96,7 @@ TEST(PathRules, WhatLooksAtAllGradientsComesFirst) {
 }
 
 TEST(Lookahead, GoesBackButForAShareOfTheWay) {
-  One model = at(1);
+  Single model = at(1);
   State state = setup(Lookahead{2, 0.25, Descent{1}}, model);
   std::vector<double> points;
   for (int step = 0; step < 4; ++step) {
@@ -108,7 +108,7 @@ TEST(Lookahead, GoesBackButForAShareOfTheWay) {
 }
 
 TEST(Lookahead, HoldsChainsThatClipAllGradientsTogether) {
-  One model = at(1);
+  Single model = at(1);
   State state = setup(Lookahead{OptimiserChain(ClipGlobalNorm{1}, Descent{1})}, model);
   update(state, model, at(3));
   EXPECT_NEAR(model.x.item(0), 1 - std::sqrt(0.5), 1e-12);
@@ -119,15 +119,15 @@ TEST(Lookahead, HoldsChainsThatClipAllGradientsTogether) {
 
 TEST(ArrayRules, KeepLittleAndTrainEveryTypeOfFloats) {
   for (DType type : {Float32, Float64, Float16, BFloat16}) {
-    One model{cast(randn({6, 4}), type)};
+    Single model{cast(randn({6, 4}), type)};
     State state = setup(Adafactor{}, model);
-    update(state, model, One{cast(randn({6, 4}), type)});
+    update(state, model, Single{cast(randn({6, 4}), type)});
     EXPECT_EQ(model.x.dtype(), type);
     int64_t kept = 0;
     for (const auto& leaf : fleaves(state)) kept += leaf.count();
     EXPECT_EQ(kept, 6 + 4 + 1);
     for (State other : {setup(Lamb{}, model), setup(Muon{}, model)}) {
-      update(other, model, One{cast(randn({6, 4}), type)});
+      update(other, model, Single{cast(randn({6, 4}), type)});
       EXPECT_EQ(model.x.dtype(), type);
       EXPECT_TRUE(std::isfinite(sum(model.x).item()));
     }
@@ -135,7 +135,7 @@ TEST(ArrayRules, KeepLittleAndTrainEveryTypeOfFloats) {
 }
 
 TEST(ArrayRules, ANormOfZeroLeavesLambsStepAsItIs) {
-  One model = at(0);
+  Single model = at(0);
   State state = setup(Lamb{.eta = 0.5}, model);
   update(state, model, at(0));
   EXPECT_EQ(model.x.item(0), 0);

@@ -57,7 +57,7 @@ TEST(LossScale, MovesAsPyTorchsDoes) {
   oracles::run_oracles("autocast.txt", {{"gradscaler", gradscaler}});
 }
 
-struct Model {
+struct ScaledModel {
   Dense layer{2, 1};
   BatchNorm norm{1};
   Array operator()(const Array& x) const { return norm(layer(x)); }
@@ -70,11 +70,12 @@ std::vector<std::vector<float>> values_of(const std::vector<Array>& arrays) {
 }
 
 TEST(LossScale, SkippedStepsChangeNothingButTheScale) {
-  Model model = Model{} | test_device();
+  ScaledModel model = ScaledModel{} | test_device();
   State state = setup(LossScale{Adam{}}, model);
   const Array x = there(rand({2, 4}));
   const auto step = [&](double factor) {
-    const auto grad = gradient([&](const Model& m) { return scaled_loss(state, sum(square(m(x)) * factor)); }, model);
+    const auto grad =
+        gradient([&](const ScaledModel& m) { return scaled_loss(state, sum(square(m(x)) * factor)); }, model);
     update(state, model, grad);
   };
   step(1);
@@ -93,13 +94,14 @@ TEST(LossScale, SkippedStepsChangeNothingButTheScale) {
 }
 
 TEST(LossScale, GivesTheStepsOfTheRuleAlone) {
-  Model plain = Model{} | test_device(), scaled = plain;
+  ScaledModel plain = ScaledModel{} | test_device(), scaled = plain;
   State state = setup(Adam{}, plain), with_scale = setup(LossScale{Adam{}, {.interval = 2}}, scaled);
   const Array x = there(rand({2, 4}));
   for (int i = 0; i < 5; ++i) {
-    const auto loss = [&](const Model& m) { return sum(square(m(x) - 1)); };
+    const auto loss = [&](const ScaledModel& m) { return sum(square(m(x) - 1)); };
     update(state, plain, gradient(loss, plain));
-    update(with_scale, scaled, gradient([&](const Model& m) { return scaled_loss(with_scale, loss(m)); }, scaled));
+    update(with_scale, scaled,
+           gradient([&](const ScaledModel& m) { return scaled_loss(with_scale, loss(m)); }, scaled));
   }
   EXPECT_EQ(values_of(fleaves(plain)), values_of(fleaves(scaled)));  // the scale is a power of two
   EXPECT_EQ(loss_scale(with_scale).scale, 65536 * 4);
@@ -125,12 +127,12 @@ TEST(LossScale, StandsBeforeGlobalClippingWhoseCheckWaitsForIt) {
 }
 
 TEST(LossScale, TrainsByItselfInTrain) {
-  Model model = f16(Model{}) | test_device();
+  ScaledModel model = f16(ScaledModel{}) | test_device();
   State state = setup(LossScale{MixedPrecision{Descent{0.1}}, {.init = 0x1p30}}, model);
   const Array x = there(cast(rand({2, 4}), Float16)), y = there(cast(rand({1, 4}), Float16));
   const std::vector<std::pair<Array, Array>> data(30, {x, y});
   double first = 0, last = 0;
-  train([](const Model& m, const Array& a, const Array& b) { return mse(cast(m(a), Float32), cast(b, Float32)); },
+  train([](const ScaledModel& m, const Array& a, const Array& b) { return mse(cast(m(a), Float32), cast(b, Float32)); },
         model, data, state, [&](const TrainStep& step) { (step.item == 1 ? first : last) = step.loss.item(); });
   EXPECT_LT(last, first);
   EXPECT_GT(loss_scale(state).skipped, 5);

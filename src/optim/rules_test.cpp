@@ -129,15 +129,15 @@ One vector_model(std::vector<double> values) {
 }
 
 TEST(Rules, AccumGradLetsLaterRulesRestUntilTheMean) {
-  struct Two {
+  struct Both {
     Array x, y;
   };
-  Two model{Array({1.0}, {1}), Array({2.0}, {1})};
+  Both model{Array({1.0}, {1}), Array({2.0}, {1})};
   State state = setup(OptimiserChain(AccumGrad{2}, WeightDecay{0.01}, Descent{0.1}), model);
-  update(state, model, Two{Array({33.0}, {1}), Array({0.0}, {1})});
+  update(state, model, Both{Array({33.0}, {1}), Array({0.0}, {1})});
   EXPECT_EQ(model.x.item(), 1);
   EXPECT_EQ(model.y.item(), 2);
-  update(state, model, Two{Array({0.0}, {1}), Array({444.0}, {1})});
+  update(state, model, Both{Array({0.0}, {1}), Array({444.0}, {1})});
   EXPECT_NEAR(model.x.item(), -0.651, 1e-12);
   EXPECT_NEAR(model.y.item(), -20.202, 1e-12);
 }

@@ -100,15 +100,15 @@ TEST(State, PrintsLargeArraysShortened) {
       "0.0, 0.0, 0.0, 0.0, 0.0, 0.0], frozen = true), activation = ()),),)");
 }
 
-struct Pair {
+struct Vectors {
   Array x, y;
 };
 
 TEST(State, UpdatedLeavesStateAndModelAsTheyAre) {
-  const Pair model{vec({1, 2}), vec({3})};
+  const Vectors model{vec({1, 2}), vec({3})};
   const State state = setup(Momentum{.eta = 0.1}, model);
   const std::string before = to_string(state);
-  auto next = updated(state, model, Pair{vec({1, 1}), Array()});
+  auto next = updated(state, model, Vectors{vec({1, 1}), Array()});
   EXPECT_EQ(values(next.model.x), (Values{0.9, 1.9}));
   EXPECT_TRUE(same(next.model.y, model.y));
   EXPECT_EQ(values(model.x), (Values{1, 2}));
@@ -117,10 +117,10 @@ TEST(State, UpdatedLeavesStateAndModelAsTheyAre) {
 }
 
 TEST(State, ThirteenStepsInPlaceEqualThirteenSteps) {
-  Pair in_place{vec({1, 2}), vec({3})}, outside = in_place;
+  Vectors in_place{vec({1, 2}), vec({3})}, outside = in_place;
   State state = setup(OptimiserChain(WeightDecay{0.1}, Adam{.eta = 0.1}), in_place), other = state;
   for (int i = 0; i < 13; ++i) {
-    const Pair g{vec({0.1 * i, 1}), vec({-1})};
+    const Vectors g{vec({0.1 * i, 1}), vec({-1})};
     update(state, in_place, g);
     auto next = updated(other, outside, g);
     other = next.state;
@@ -155,12 +155,12 @@ TEST(State, OverwritesWhatOnlyTheModelHolds) {
 }
 
 TEST(State, SnapshotsOfTheModelKeepTheirValues) {
-  Pair model{vec({1, 2}), vec({3})};
+  Vectors model{vec({1, 2}), vec({3})};
   State state = setup(Descent{1}, model);
-  const Pair best = model;
+  const Vectors best = model;
   const State first = state;
-  update(state, model, Pair{vec({1, 1}), vec({1})});
-  update(state, model, Pair{vec({1, 1}), vec({1})});
+  update(state, model, Vectors{vec({1, 1}), vec({1})});
+  update(state, model, Vectors{vec({1, 1}), vec({1})});
   EXPECT_EQ(values(best.x), (Values{1, 2}));
   EXPECT_EQ(values(best.y), (Values{3}));
   EXPECT_EQ(values(model.x), (Values{-1, 0}));
@@ -183,26 +183,26 @@ TEST(State, ComputesLossAndStepAsOneProgram) {
 }
 
 TEST(State, FreezesAndThawsByPath) {
-  Pair model{vec({1, 2}), vec({3, 4})};
+  Vectors model{vec({1, 2}), vec({3, 4})};
   State state = setup(Descent{0.1}, model);
   freeze(state, "y");
-  update(state, model, Pair{vec({1, 10}), vec({100, 1000})});
+  update(state, model, Vectors{vec({1, 10}), vec({100, 1000})});
   EXPECT_EQ(values(model.x), (Values{0.9, 1.0}));
   EXPECT_EQ(values(model.y), (Values{3, 4}));
   adjust(state, 0.2);
   thaw(state, "y");
-  update(state, model, Pair{vec({1, 10}), vec({100, 1000})});
+  update(state, model, Vectors{vec({1, 10}), vec({100, 1000})});
   EXPECT_NEAR(model.x.item(0), 0.7, 1e-12);
   EXPECT_NEAR(model.x.item(1), -1, 1e-12);
   EXPECT_EQ(values(model.y), (Values{-17, -196}));
 }
 
 TEST(State, FrozenLeavesKeepTheirState) {
-  Pair model{vec({1}), vec({2})};
+  Vectors model{vec({1}), vec({2})};
   State state = setup(Adam{}, model);
   freeze(state, "x");
   const std::string before = to_string(state);
-  update(state, model, Pair{vec({1}), Array()});
+  update(state, model, Vectors{vec({1}), Array()});
   EXPECT_EQ(to_string(state), before);
 }
 
@@ -242,7 +242,7 @@ TEST(State, UnknownPathsNameTheNearest) {
 
 struct Twice {
   Array first;
-  Pair rest;  // y is tied to first
+  Vectors rest;  // y is tied to first
 };
 
 TEST(State, TiedPlacesAreOneParameterWithTheSumOfGradients) {
@@ -289,9 +289,9 @@ TEST(State, TiesOutliveAStepThatIsUndone) {
 
 TEST(State, ObjectsBehindSharedPointersAreUpdatedOnce) {
   struct Shared {
-    std::shared_ptr<Pair> a, b;
+    std::shared_ptr<Vectors> a, b;
   };
-  const auto pair = std::make_shared<Pair>(Pair{vec({1}), vec({2})});
+  const auto pair = std::make_shared<Vectors>(Vectors{vec({1}), vec({2})});
   Shared model{pair, pair};
   State state = setup(Descent{1}, model);
   const auto g = gradient([](const Shared& m) { return sum(m.a->x * 2 + m.b->x * 3 + m.b->y); }, model);
@@ -318,9 +318,9 @@ TEST(State, OnlyTrainedFieldsChange) {
 
 TEST(State, KeepsTheTypeOfParameters) {
   for (DType type : {Float16, BFloat16, Float32, Float64}) {
-    Pair model{cast(vec({1, 2}), type), cast(vec({3}), type)};
+    Vectors model{cast(vec({1, 2}), type), cast(vec({3}), type)};
     State state = setup(Adam{0.1}, model);
-    update(state, model, Pair{vec({1, 1}), cast(vec({1}), type)});
+    update(state, model, Vectors{vec({1, 1}), cast(vec({1}), type)});
     EXPECT_EQ(model.x.dtype(), type);
     EXPECT_EQ(model.y.dtype(), type);
     EXPECT_LT(model.x.item(0), 1);
@@ -329,7 +329,7 @@ TEST(State, KeepsTheTypeOfParameters) {
 
 TEST(State, RefusesWhatBelongsToAnotherModel) {
   Net model = small_net();
-  Pair other{vec({1}), vec({2})};
+  Vectors other{vec({1}), vec({2})};
   State state = setup(Descent{}, model);
   EXPECT_EQ(refusal([&] { update(state, other, other); }, ErrorKind::argument),
             "update: the model must have the fields of the model that setup was given; it has x where the state has "
@@ -345,12 +345,12 @@ TEST(State, RefusesWhatBelongsToAnotherModel) {
 }
 
 TEST(State, RefusesGradientsOfAnotherShape) {
-  Pair model{vec({1, 2}), vec({3})};
+  Vectors model{vec({1, 2}), vec({3})};
   State state = setup(Descent{}, model);
   EXPECT_EQ(
       refusal(
           [&] {
-            update(state, model, Pair{vec({1, 2}), vec({1, 2})});
+            update(state, model, Vectors{vec({1, 2}), vec({1, 2})});
           },
           ErrorKind::shape),
       "update: a gradient must have the shape of its parameter; that of y is (2), the parameter (1); give update what "
@@ -360,7 +360,7 @@ TEST(State, RefusesGradientsOfAnotherShape) {
   EXPECT_EQ(
       refusal(
           [&] {
-            update(state, model, Pair{vec({1, 2}), vec({1})});
+            update(state, model, Vectors{vec({1, 2}), vec({1})});
           },
           ErrorKind::argument),
       "update: x is (3) Float64 and was (2) Float64 when setup was called; call state = setup(rule, model) again");
@@ -370,7 +370,7 @@ TEST(State, WarnsWhenThereIsNothingToTrain) {
   forget_said();
   std::string heard;
   set_log_sink([](const LogMessage& message, void* data) { *static_cast<std::string*>(data) += message.text; }, &heard);
-  setup(Adam{}, Pair{Array({1, 2}, {2}), Array()});
+  setup(Adam{}, Vectors{Array({1, 2}, {2}), Array()});
   set_log_sink(nullptr);
   EXPECT_EQ(heard, "setup: found no trainable parameters in this model");
 }
@@ -409,10 +409,10 @@ TEST(State, HoldsAnArrayAlone) {
 }
 
 TEST(State, AChangedRateIsFoundInThePlanCache) {
-  Pair model{vec({1, 2}), vec({3})};
+  Vectors model{vec({1, 2}), vec({3})};
   State state = setup(Adam{}, model);
   const auto step = [&] {
-    const auto g = gradient([](const Pair& m) { return sum(m.x * m.x) + sum(m.y * m.y); }, model);
+    const auto g = gradient([](const Vectors& m) { return sum(m.x * m.x) + sum(m.y * m.y); }, model);
     update(state, model, g);
   };
   for (int i = 0; i < 3; ++i) step();
@@ -459,13 +459,13 @@ TEST(State, AParameterMayBeItsOwnGradient) {
 
 TEST(State, AGradientThatIsNotFiniteIsRefusedWhereThatIsAsked) {
   const double nan = std::numeric_limits<double>::quiet_NaN(), infinite = std::numeric_limits<double>::infinity();
-  Pair model{vec({1, 2}), vec({3})};
+  Vectors model{vec({1, 2}), vec({3})};
   State state = setup(Adam{}, model);
-  update(state, model, Pair{vec({1, 1}), vec({1})}, {.check = true});
+  update(state, model, Vectors{vec({1, 1}), vec({1})}, {.check = true});
   const Values x = values(model.x), y = values(model.y);
   const std::string before = to_string(state);
   for (const double wrong : {nan, infinite, -infinite}) {
-    const Pair g{vec({1, 1}), vec({wrong})};
+    const Vectors g{vec({1, 1}), vec({wrong})};
     EXPECT_EQ(refusal([&] { update(state, model, g, {.check = true}); }, ErrorKind::numeric),
               std::string("update: a gradient must be finite; it is ") + (std::isnan(wrong) ? "NaN" : "Inf") +
                   " at y; lower the learning rate or look for such values in the data");
@@ -475,14 +475,14 @@ TEST(State, AGradientThatIsNotFiniteIsRefusedWhereThatIsAsked) {
     EXPECT_THROW(updated(state, model, g, {.check = true}), Error);
   }
   freeze(state, "y");
-  update(state, model, Pair{vec({1, 1}), vec({nan})}, {.check = true});
+  update(state, model, Vectors{vec({1, 1}), vec({nan})}, {.check = true});
   EXPECT_NE(values(model.x), x);
   EXPECT_EQ(values(model.y), y);
 }
 
 TEST(State, RatesThatAreNaNAreRefused) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  Pair model{vec({1}), vec({2})};
+  Vectors model{vec({1}), vec({2})};
   EXPECT_EQ(refusal([&] { setup(Descent{nan}, model); }, ErrorKind::argument),
             "setup: Descent: the learning rate cannot be NaN; give a number, such as 0.001");
   EXPECT_NE(refusal([&] { setup(OptimiserChain(WeightDecay{1e-4}, Adam{nan}), model); }, ErrorKind::argument)

@@ -26,7 +26,7 @@
 namespace rosin {
 namespace {
 
-constexpr int64_t mebibyte = int64_t{1} << 20;
+constexpr int64_t MiB = int64_t{1} << 20;
 
 class CpuMemory : public testing::Test {
  protected:
@@ -59,19 +59,19 @@ TEST_F(CpuMemory, IsCountedForArraysAndForPlans) {
   trim();
   const MemoryStats before = memory();
   const int64_t arrays = stats().live_bytes;
-  Array x = fresh_leaf(Float32, {mebibyte});
-  EXPECT_EQ(memory().live - before.live, 4 * mebibyte);
+  Array x = fresh_leaf(Float32, {MiB});
+  EXPECT_EQ(memory().live - before.live, 4 * MiB);
   // (Inside a function: what an expression makes on the way is held until its end, and comes out as arrays.)
   const auto work = [&] { return sum(exp(matmul(matmul(w, w), w))); };
   eval(work());  // both products stand in the arena of the run
-  EXPECT_LT(memory().live - before.live, 5 * mebibyte);
-  EXPECT_GE(buffer_usage().arenas, 8 * mebibyte);
+  EXPECT_LT(memory().live - before.live, 5 * MiB);
+  EXPECT_GE(buffer_usage().arenas, 8 * MiB);
   EXPECT_GE(memory().cached, buffer_usage().arenas);
   EXPECT_EQ(stats().pooled_bytes, memory().cached);
   EXPECT_EQ(stats().live_bytes - arrays, memory().live - before.live);
   EXPECT_GT(stats().cache_bytes, 0);
-  EXPECT_LT(stats().cache_bytes, mebibyte);
-  EXPECT_GE(memory().peak, memory().live + 8 * mebibyte);
+  EXPECT_LT(stats().cache_bytes, MiB);
+  EXPECT_GE(memory().peak, memory().live + 8 * MiB);
   x = Array();
   trim();
   EXPECT_EQ(memory().live, before.live);
@@ -81,16 +81,16 @@ TEST_F(CpuMemory, IsCountedForArraysAndForPlans) {
 TEST_F(CpuMemory, BeyondItsLimitIsAnErrorWithFiguresAndTheRestWorksOn) {
   const Array kept = full({1000}, 2.0f) + 1;
   eval(kept);
-  set_memory_limit(Device(), memory().live + 8 * mebibyte);
-  EXPECT_EQ(memory().limit, memory().live + 8 * mebibyte);
-  const std::string text = refusal([] { eval(full({8 * mebibyte}, 1.0f) + 1); });
+  set_memory_limit(Device(), memory().live + 8 * MiB);
+  EXPECT_EQ(memory().limit, memory().live + 8 * MiB);
+  const std::string text = refusal([] { eval(full({8 * MiB}, 1.0f) + 1); });
   for (const char* part : {"allocate: out of memory on CPU; requested 32.0 MiB, live ", ", cached ", ", limit "})
     EXPECT_NE(text.find(part), std::string::npos) << part << " in " << text;
-  EXPECT_EQ(sum(kept + full({mebibyte / 4}, 1.0f).item(0)).item(), 4000);
+  EXPECT_EQ(sum(kept + full({MiB / 4}, 1.0f).item(0)).item(), 4000);
 }
 
 TEST_F(CpuMemory, UnusedBuffersAreGivenBackBeforeItRunsOut) {
-  set_memory_limit(Device(), memory().live + 48 * mebibyte);
+  set_memory_limit(Device(), memory().live + 48 * MiB);
   for (int64_t i = 1; i <= 20; ++i) {  // of ever other sizes: arrays, and arenas of plans
     const Array x = full({i * 12000, 8}, 1.0f);
     EXPECT_EQ(sum(matmul(x + 1, full({8, 8}, 1.0f))).item(), static_cast<double>(i * 12000 * 8 * 16));
@@ -137,7 +137,7 @@ double step(const Array& w, const Array& x, int length) {
 }
 
 TEST_F(CpuMemory, ShapesThatGrowStayInsideTheBudgetOfPlans) {
-  constexpr int64_t budget = 4 * mebibyte;
+  constexpr int64_t budget = 4 * MiB;
   set_plan_cache_limit(budget);
   const Array w = full({8, 8}, 0.1f), x = full({8, 4}, 0.5f);
   eval();
@@ -154,14 +154,14 @@ TEST_F(CpuMemory, TheUsualBudgetOfIdleArenasIs256MiB) {
   const Array w = full({64, 64}, 0.01f);
   for (int64_t batch = 4000; batch < 20000; batch += 1000) {
     step(w, full({64, batch}, 0.5f), 4);
-    ASSERT_LE(buffer_usage().arenas, 256 * mebibyte) << batch;
-    ASSERT_LE(memory().live + memory().cached, 700 * mebibyte) << batch;
+    ASSERT_LE(buffer_usage().arenas, 256 * MiB) << batch;
+    ASSERT_LE(memory().live + memory().cached, 700 * MiB) << batch;
   }
-  EXPECT_LT(stats().cache_bytes, 16 * mebibyte);  // plans themselves are small
+  EXPECT_LT(stats().cache_bytes, 16 * MiB);  // plans themselves are small
 }
 
 TEST_F(CpuMemory, BuffersThatNoStepUsesForAWhileGoBack) {
-  constexpr int64_t large = 100 * mebibyte;
+  constexpr int64_t large = 100 * MiB;
   {
     std::vector<Array> once;
     for (int i = 0; i < 5; ++i) once.push_back(fresh_leaf(UInt8, {large + i * large / 4}));
@@ -171,7 +171,7 @@ TEST_F(CpuMemory, BuffersThatNoStepUsesForAWhileGoBack) {
     const Array used = fresh_leaf(UInt8, {large});
     eval(full({4}, 1.0f) + i);
   }
-  EXPECT_LE(memory().cached, 256 * mebibyte);
+  EXPECT_LE(memory().cached, 256 * MiB);
   const int64_t before = memory().live + memory().cached;
   const Array used = fresh_leaf(UInt8, {large});  // what is used is kept
   EXPECT_EQ(memory().live + memory().cached, before);

@@ -53,15 +53,15 @@ struct Settings {
   Array (*act)(const Array&) = nullptr;
 };
 
-struct Line {
+struct Scale {
   Array weight;
   Array operator()(const Array& x) const { return weight * x; }
 };
 
-Line line_of(float value) { return {full({3}, value)}; }
+Scale scale_of(float value) { return {full({3}, value)}; }
 
-void take_step(State& state, Line& model) {
-  update(state, model, gradient([](const Line& m) { return sum(square(m(full({3}, 2.0f)))); }, model));
+void take_step(State& state, Scale& model) {
+  update(state, model, gradient([](const Scale& m) { return sum(square(m(full({3}, 2.0f)))); }, model));
 }
 
 class Checkpoints : public ScratchFolder {
@@ -252,7 +252,7 @@ TEST_F(Checkpoints, AreNoneBeforeTheFirstIsSaved) {
 
 /// A training with all kinds of entries, to see whether a load that fails changes any.
 struct Training {
-  Line model = line_of(1);
+  Scale model = scale_of(1);
   State state = setup(Adam{}, model);
   DataLoader<Array> loader;
   int64_t step = 0;
@@ -277,7 +277,7 @@ class UnfitCheckpoints : public Checkpoints {
   void SetUp() override {
     Checkpoints::SetUp();
     Training saved;
-    saved.model = line_of(7);
+    saved.model = scale_of(7);
     saved.step = 12;
     saved.rate.start = 5;
     saved.note = "new";
@@ -310,7 +310,7 @@ bool has(const std::string& text, const char* part) { return text.find(part) != 
 
 TEST_F(UnfitCheckpoints, ChangeNothingAndSayWhy) {
   EXPECT_TRUE(has(refused({{"model", t.model}}), "state"));
-  Line wide{zeros({4})};
+  Scale wide{zeros({4})};
   const std::string shapes = refused(
       {{"state", t.state}, {"loader", t.loader}, {"step", t.step}, {"rate", t.rate}, {"note", t.note}, {"model", wide}},
       ErrorKind::shape);
@@ -447,7 +447,7 @@ TEST_F(Checkpoints, RotateKeepsTheNewestAndTheBest) {
 }
 
 TEST_F(Checkpoints, WrittenBehindHoldWhatWasThereAtTheCall) {
-  Line model = line_of(1);
+  Scale model = scale_of(1);
   State state = setup(Adam{.eta = 0.5}, model);
   int64_t step = 0;
   Checkpoint checkpoint(file(), {{"model", model}, {"state", state}, {"step", step}});
@@ -518,7 +518,7 @@ TEST_F(Checkpoints, AnErrorThatNobodyAsksForIsAWarning) {
 
 TEST(Checkpoint, HasTheHyperParametersOfEachPathsRule) {
   struct Pair {
-    Line a, b;
+    Scale a, b;
   };
   const std::string file = ::testing::TempDir() + "path_rules.safetensors";
   Pair model{{ones({2})}, {ones({2})}};

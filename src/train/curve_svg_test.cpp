@@ -18,7 +18,7 @@
 namespace rosin {
 namespace {
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double no_number = std::numeric_limits<double>::quiet_NaN();
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 std::size_t count_of(const std::string& text, const std::string& part) {
@@ -84,7 +84,8 @@ TEST(CurveSvg, TheTitleCannotBreakOut) {
 }
 
 TEST(CurveSvg, AMissingValueIsAGap) {
-  const std::string svg = curve_svg({{1, 1, nan}, {2, 1, nan}, {3, nan, nan}, {4, 1, nan}, {5, infinity, nan}});
+  const std::string svg = curve_svg(
+      {{1, 1, no_number}, {2, 1, no_number}, {3, no_number, no_number}, {4, 1, no_number}, {5, infinity, no_number}});
   EXPECT_EQ(count_of(svg, "<polyline class=\"line loss\""), 1U);
   EXPECT_EQ(count_of(svg, "<circle class=\"loss-ink\""), 3U);
   EXPECT_EQ(count_of(svg, "<polyline class=\"line accuracy\""), 0U);
@@ -96,16 +97,16 @@ TEST(CurveSvg, InALongRunOnlyLonelyPointsAreDots) {
   std::vector<CurvePoint> points;
   points.reserve(500);
   for (int epoch = 0; epoch < 500; ++epoch) points.push_back({static_cast<double>(epoch), 1, 0.5});
-  points[100].loss = nan;
-  points[102].loss = nan;
+  points[100].loss = no_number;
+  points[102].loss = no_number;
   const std::string svg = curve_svg(points);
   EXPECT_EQ(count_of(svg, "<circle"), 1U);
   EXPECT_EQ(count_of(svg, "<polyline class=\"line loss\""), 2U);
 }
 
 TEST(CurveSvg, NoValueBreaksThePicture) {
-  const double extremes[] = {0,     -1,  1e-300, 1e-95, -1e-20, 1e15,      1e99,     -1e99,
-                             1e300, nan, 5e-324, 1,     -0.0,   -infinity, 1 + 1e-15};
+  const double extremes[] = {0,     -1,        1e-300, 1e-95, -1e-20, 1e15,      1e99,     -1e99,
+                             1e300, no_number, 5e-324, 1,     -0.0,   -infinity, 1 + 1e-15};
   for (const double a : extremes) {
     for (const double b : extremes) {
       const std::string svg = curve_svg({{a, b, a}, {b, a, b}, {1, 1, 1}});
@@ -118,7 +119,7 @@ TEST(CurveSvg, NoValueBreaksThePicture) {
 
 TEST(CurveSvg, TheFileHoldsThePictureOrAnErrorSaysWhyNot) {
   const std::vector<CurvePoint> points = {{1, 0.6, 0.7}, {2, 0.5, 0.8}};
-  const std::string path = testing::TempDir() + "curve-" + std::to_string(getpid()) + ".svg";
+  const std::string path = ::testing::TempDir() + "curve-" + std::to_string(getpid()) + ".svg";
   save_curve_svg(path, points, "run");
   std::ifstream file(path);
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), curve_svg(points, "run"));

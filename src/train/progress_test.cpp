@@ -22,10 +22,10 @@
 namespace rosin {
 namespace {
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double no_figure = std::numeric_limits<double>::quiet_NaN();
 
-double now = 0;
-double test_seconds() { return now; }
+double shown_time = 0;
+double test_seconds() { return shown_time; }
 
 // A terminal whose screen the test reads: output comes raw, without the driver's own changes.
 class Terminal {
@@ -75,26 +75,26 @@ std::string text_in(std::FILE* file) {
   return text;
 }
 
-class ProgressBar : public testing::Test {
+class ShownProgress : public ::testing::Test {
  protected:
-  void SetUp() override { now = 100; }
+  void SetUp() override { shown_time = 100; }
 };
 
-TEST_F(ProgressBar, AFileGetsOnePlainLinePerEpoch) {
+TEST_F(ShownProgress, AFileGetsOnePlainLinePerEpoch) {
   std::FILE* file = std::tmpfile();
   ASSERT_NE(file, nullptr);
   {
     Progress progress(10, 6000, file, &test_seconds);
     for (int64_t epoch = 0; epoch < 2; ++epoch) {
-      now += 1;
+      shown_time += 1;
       progress.update(epoch, 3000, 0.7);
-      now += 1;
+      shown_time += 1;
       progress.update(epoch, 6000, 0.6);
-      now += 0.5;  // evaluation
+      shown_time += 0.5;  // evaluation
       progress.finish_epoch(epoch, 0.5 / static_cast<double>(epoch + 1), 0.9 + 0.01 * static_cast<double>(epoch));
     }
-    now += 2.5;
-    progress.finish_epoch(9, 0.125, nan);
+    shown_time += 2.5;
+    progress.finish_epoch(9, 0.125, no_figure);
   }
   EXPECT_EQ(text_in(file),
             "epoch  1/10  loss 0.5000  accuracy 0.9000  3000 samples/s  0:23 left\n"
@@ -103,48 +103,48 @@ TEST_F(ProgressBar, AFileGetsOnePlainLinePerEpoch) {
   std::fclose(file);
 }
 
-TEST_F(ProgressBar, WithoutAnOutputNothingHappens) {
+TEST_F(ShownProgress, WithoutAnOutputNothingHappens) {
   Progress progress(2, 10, nullptr, &test_seconds);
   progress.update(0, 5, 1.0);
   progress.finish_epoch(0, 1.0, 0.5);
 }
 
-TEST_F(ProgressBar, ATerminalLineIsRedrawnInPlace) {
+TEST_F(ShownProgress, ATerminalLineIsRedrawnInPlace) {
   Terminal terminal(80);
   ASSERT_NE(terminal.out, nullptr);
   Progress progress(3, 1000, terminal.out, &test_seconds);
-  now += 1;
+  shown_time += 1;
   progress.update(0, 500, 1.25);
   EXPECT_EQ(terminal.read_text(), "\repoch 1/3  [#############..............]  loss 1.2500  500 samples/s  0:05 left");
-  now += 1;
+  shown_time += 1;
   progress.update(0, 1000, 0.00001);
   EXPECT_EQ(terminal.read_text(), "\repoch 1/3  [#########################]  loss 1.00e-05  500 samples/s  0:04 left");
   progress.finish_epoch(0, 0.5, 0.75);
   EXPECT_EQ(terminal.read_text(),
             "\repoch 1/3  loss 0.5000  accuracy 0.7500  500 samples/s  0:04 left" + std::string(14, ' ') + "\n");
-  now += 1;
+  shown_time += 1;
   progress.update(1, 250, 0.25);
   EXPECT_EQ(terminal.read_text(), "\repoch 2/3  [##........]  loss 0.2500  accuracy 0.7500  250 samples/s  0:04 left");
 }
 
-TEST_F(ProgressBar, ATerminalIsNotFloodedButTheEndOfAnEpochShows) {
+TEST_F(ShownProgress, ATerminalIsNotFloodedButTheEndOfAnEpochShows) {
   Terminal terminal(80);
   ASSERT_NE(terminal.out, nullptr);
   Progress progress(1, 1000, terminal.out, &test_seconds);
-  now += 1;
+  shown_time += 1;
   progress.update(0, 100, 1.0);
   EXPECT_NE(terminal.read_text(), "");
-  now += 0.05;
+  shown_time += 0.05;
   progress.update(0, 200, 1.0);
   EXPECT_EQ(terminal.read_text(), "");
   progress.update(0, 1000, 1.0);
   EXPECT_NE(terminal.read_text(), "");
-  now += 0.15;
+  shown_time += 0.15;
   progress.update(0, 300, 1.0);
   EXPECT_NE(terminal.read_text(), "");
 }
 
-TEST_F(ProgressBar, AnAbandonedLineIsEnded) {
+TEST_F(ShownProgress, AnAbandonedLineIsEnded) {
   Terminal terminal(80);
   ASSERT_NE(terminal.out, nullptr);
   {
@@ -155,15 +155,15 @@ TEST_F(ProgressBar, AnAbandonedLineIsEnded) {
   EXPECT_EQ(terminal.read_text(), "\n");
 }
 
-TEST_F(ProgressBar, NoLineReachesTheWidthOfItsTerminal) {
+TEST_F(ShownProgress, NoLineReachesTheWidthOfItsTerminal) {
   for (unsigned short columns = 1; columns <= 200; ++columns) {
-    now = 100;
+    shown_time = 100;
     Terminal terminal(columns);
     ASSERT_NE(terminal.out, nullptr);
     Progress progress(100, 60000, terminal.out, &test_seconds);
     std::string text;
     for (int64_t epoch = 0; epoch < 2; ++epoch) {
-      now += 1;
+      shown_time += 1;
       progress.update(epoch, 60000, -123456.789);
       progress.finish_epoch(epoch, 0.5, 0.75);
     }
@@ -176,15 +176,15 @@ TEST_F(ProgressBar, NoLineReachesTheWidthOfItsTerminal) {
   }
 }
 
-TEST_F(ProgressBar, AWindowThatShrinksIsFollowed) {
+TEST_F(ShownProgress, AWindowThatShrinksIsFollowed) {
   Terminal terminal(100);
   ASSERT_NE(terminal.out, nullptr);
   Progress progress(3, 1000, terminal.out, &test_seconds);
-  now += 1;
+  shown_time += 1;
   progress.update(0, 500, 1.25);
   terminal.read_text();
   terminal.resize(30);
-  now += 1;
+  shown_time += 1;
   progress.update(0, 600, 1.25);
   const std::string text = terminal.read_text();
   EXPECT_EQ(text, "\repoch 1/3  loss 1.2500" + std::string(7, ' '));
@@ -201,7 +201,7 @@ TEST(ProgressLine, LosesFieldsInOrderAsItNarrows) {
 }
 
 TEST(ProgressLine, TheBarFillsTheRoomThatIsLeft) {
-  const ProgressFields fields{"epoch 1/3", 0.5, nan, 0, ""};
+  const ProgressFields fields{"epoch 1/3", 0.5, no_figure, 0, ""};
   EXPECT_EQ(progress_line(fields, 0.5, 200), "epoch 1/3  [###############...............]  loss 0.5000");
   EXPECT_EQ(progress_line(fields, 0, 31), "epoch 1/3  [.....]  loss 0.5000");
   EXPECT_EQ(progress_line(fields, 7, 32), "epoch 1/3  [######]  loss 0.5000");
@@ -216,7 +216,7 @@ TEST(ReadableNumber, LossesStayShort) {
   EXPECT_EQ(loss_text(1.5e30), "1.50e+30");
   EXPECT_EQ(loss_text(1.5e-6), "1.50e-06");
   EXPECT_EQ(loss_text(-2), "-2.0000");
-  EXPECT_EQ(loss_text(nan), "nan");
+  EXPECT_EQ(loss_text(no_figure), "nan");
   EXPECT_EQ(loss_text(-std::numeric_limits<double>::infinity()), "-inf");
 }
 
@@ -232,7 +232,7 @@ TEST(ReadableNumber, DurationsAreRounded) {
   EXPECT_EQ(duration_text(59.6), "1:00");
   EXPECT_EQ(duration_text(3725), "1:02:05");
   EXPECT_EQ(duration_text(-1), "-");
-  EXPECT_EQ(duration_text(nan), "-");
+  EXPECT_EQ(duration_text(no_figure), "-");
   EXPECT_EQ(duration_text(1e300), "-");
 }
 

@@ -153,7 +153,7 @@ std::vector<Values> contents(const Net& m) {
   return all;
 }
 
-class UndoneStep : public testing::Test {
+class UndoneStep : public ::testing::Test {
  protected:
   UndoneStep() {
     seed(1);
