@@ -161,6 +161,7 @@ TEST(OpSuiteSort, ManyLinesOfSomeTilesGoByRadix) {
   for (const DType type : {Bool, UInt8, Float16}) {
     if (type != Float16 && compiles_there()) continue;
     for (const int64_t size : {2049, 4095, 4097}) {
+      if (size != 4095 && is_short_there()) continue;
       const Array x = drawn({size, type == Float16 ? 60 : 14}, type, false, 3);
       checks.push_back({to_string(type) + (", " + std::to_string(size)), x, 0, size == 4095});
     }
