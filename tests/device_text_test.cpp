@@ -1,7 +1,6 @@
 // Kernels as text, compiled for GPUs that are not here: those of every op of the oracles with its gradient, and samples
-// of every primitive with every type. A compiler that is not installed is a skipped test. Each target gets a sixteenth of
-// them; with ROSIN_ALL_TEXT=1 each gets all.
-// Read first: device_compilers.hpp, kernel_samples.hpp, kernels/text.hpp.
+// of every primitive with every type. A compiler that is not installed is a skipped test. Each target gets a sixteenth
+// of them; with ROSIN_ALL_TEXT=1 each gets all. Read first: device_compilers.hpp, kernel_samples.hpp, kernels/text.hpp.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
