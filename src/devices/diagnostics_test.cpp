@@ -106,6 +106,7 @@ TEST_F(Diagnostics, NotesInAFolderThatOthersMayWriteDoNotCount) {
   detail::note_probe(other, true);
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(notes), std::filesystem::directory_iterator()), 1);
   EXPECT_TRUE(crashed_in_last_probe(other));  // in this process all the same
+  for (const std::string& noted : {path, other}) detail::note_probe(noted, false);
 }
 
 TEST_F(Diagnostics, ACrashIsRememberedInThisProcessWhereNothingCanBeWritten) {
