@@ -324,7 +324,7 @@ int first_wrong(const std::vector<Array>& arrays, const std::vector<Plain>& want
 
 /// check(seed) for many seeds; for few where kernels are compiled.
 void for_seeds(uint64_t first, uint64_t count, const std::function<void(uint64_t)>& check) {
-  run_checks(compiles_there() ? count / 50 : count, [&](size_t i) { check(first + i); });
+  run_checks(compiles_there() ? count / 50 : count, [&](size_t i) { check(program_seed(first + i)); });
 }
 
 TEST(EngineFuzz, ProgramsOnImagesAreExactInEveryWayOfEvaluation) {

@@ -59,6 +59,13 @@ inline bool is_short_there() {
   return compiles_there() && !(all && std::string_view(all) == "1");
 }
 
+/// Random program number `seed` of a test, or, with ROSIN_FIRST_PROGRAM=N, another: a campaign runs the tests again with
+/// other programs.
+inline uint64_t program_seed(uint64_t seed) {
+  const char* const first = std::getenv("ROSIN_FIRST_PROGRAM");
+  return seed + (first ? std::strtoull(first, nullptr, 10) : 0);
+}
+
 /// Finds out which kernels the checks from `first` to `last` need, without running any, and compiles them as one
 /// program.
 inline void compile_for(size_t first, size_t last, const std::function<void(size_t)>& check) {
