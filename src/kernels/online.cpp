@@ -68,17 +68,20 @@ Term OnlineSums::shift_by(Term largest) const {
 /// Where there is `none` yet the factor may be infinite.
 Term OnlineSums::scaled(Term sum, Term factor, Term none) const { return w_.select(none, sum, sum * factor); }
 
+/// (A NaN is no larger element: it makes the sum one.)
 void OnlineSums::add(size_t i, std::span<const Term> elements) {
-  Running& running = running_[i];
+  const Running& running = running_[i];
   Term most = elements[0];
   for (const Term& x : elements.subspan(1)) most = max(most, x);
-  const Term largest = max(running.largest, most), shift = shift_by(largest);
-  const Term before = scaled(running.sum, exp(running, running.shift - shift), running.sum == 0);
-  Term sum = exp(running, elements[0] - shift);
-  for (const Term& x : elements.subspan(1)) sum = sum + exp(running, x - shift);
-  w_.assign(running.sum, before + sum);
-  w_.assign(running.largest, largest);
-  w_.assign(running.shift, shift);
+  w_.when(running.largest < most, [&] {
+    const Term shift = shift_by(most);
+    w_.assign(running.sum, scaled(running.sum, exp(running, running.shift - shift), running.sum == 0));
+    w_.assign(running.largest, most);
+    w_.assign(running.shift, shift);
+  });
+  Term sum = exp(running, elements[0] - running.shift);
+  for (const Term& x : elements.subspan(1)) sum = sum + exp(running, x - running.shift);
+  w_.assign(running.sum, running.sum + sum);
 }
 
 Term OnlineSums::sum(size_t i, Term shift) const {

@@ -1,6 +1,6 @@
 // Row programs: items share a row, walk over it once for each reduction, and combine what they found. Of a short row an
-// item holds its elements in registers, so that they are read once; of others strips are loaded in each walk, some of
-// them at a time, where a row is not kept in shared memory.
+// item holds its elements in registers, so that they are read once; of others strips are loaded in each walk, of long
+// ones some at a time, from shared memory where there is room for what walks before have read.
 // Read first: body.hpp, shares.hpp, lanes.hpp, online.hpp. Read next: fused.cpp.
 #pragma once
 
