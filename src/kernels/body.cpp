@@ -212,10 +212,49 @@ void KernelBody::add_strip(const std::vector<char>& loads, const Spot& first, in
                            bool within_line) {
   for (size_t i = 0; i < loads_.size(); ++i) {
     Load& load = loads_[i];
-    if (!loads[i] || load.buffer < 0 || load.kept == Load::Kept::before) continue;
-    const std::vector<Term> more = strip_of(i, first, lanes, vector_bytes, within_line);
+    if (!loads[i] || load.buffer < 0) continue;
+    const bool kept = load.kept == Load::Kept::before;
+    if (kept && !load.pairs) continue;
+    const std::vector<Term> more =
+        kept ? kept_pairs(load, first, lanes) : strip_of(i, first, lanes, vector_bytes, within_line);
     load.strip.insert(load.strip.end(), more.begin(), more.end());
+    if (kept || !load.pairs) continue;
+    keep_pairs(load, first, more);
+    load.kept = Load::Kept::in_this_walk;
   }
+}
+
+bool KernelBody::has_pairs(size_t load, int lanes, bool within_line) const {
+  const Moves moves = moves_of(load);
+  return moves.type == DType::BFloat16 && moves.along_first && lanes > 1 && moves.is_vector(lanes) &&
+         (moves.contiguous || within_line);
+}
+
+/// Neighbouring items have neighbouring words.
+Term KernelBody::place_of_pair(const Spot& first, int lanes, int pair) const {
+  return (first.kept * (lanes / 2) + pair) * items_of_group + writer_.item();
+}
+
+void KernelBody::keep_pairs(const Load& load, const Spot& first, std::span<const Term> strip) {
+  const auto word_of = [&](Term x) { return writer_.apply(Primitive::reinterpret, ScalarType::int32, {x}); };
+  for (size_t i = 0; i < strip.size(); i += 2) {
+    const Term low = word_of(strip[i]), high = word_of(strip[i + 1]);
+    const Term shifted = writer_.apply(Primitive::shift_right_zero, low.type, {low, like(low, 16)});
+    const Term upper = writer_.apply(Primitive::bit_and, high.type, {high, like(high, -65536)});
+    writer_.shared_store(load.kept_in, place_of_pair(first, static_cast<int>(strip.size()), static_cast<int>(i / 2)),
+                         writer_.apply(Primitive::bit_or, low.type, {shifted, upper}));
+  }
+}
+
+std::vector<Term> KernelBody::kept_pairs(const Load& load, const Spot& first, int lanes) const {
+  const auto float_of = [&](Term word) { return writer_.apply(Primitive::reinterpret, ScalarType::float32, {word}); };
+  std::vector<Term> strip;
+  for (int pair = 0; pair < lanes / 2; ++pair) {
+    const Term word = writer_.shared_load(load.kept_in, place_of_pair(first, lanes, pair));
+    strip.push_back(float_of(writer_.apply(Primitive::shift_left, word.type, {word, like(word, 16)})));
+    strip.push_back(float_of(writer_.apply(Primitive::bit_and, word.type, {word, like(word, -65536)})));
+  }
+  return strip;
 }
 
 void KernelBody::add_strip_if(Term inside, const std::vector<char>& loads, std::span<const Spot> spots,
@@ -254,12 +293,16 @@ void KernelBody::go_to_lane(int lane) {
   lane_ = lane;
 }
 
-void KernelBody::leave() {
+void KernelBody::leave_loop() {
   lane_ = -1;
   of_lanes_.clear();
+  for (Load& load : loads_) load.strip.clear();
+}
+
+void KernelBody::leave() {
+  leave_loop();
   for (Load& load : loads_) {
     if (load.kept == Load::Kept::in_this_walk) load.kept = Load::Kept::before;
-    load.strip.clear();
   }
 }
 
@@ -309,11 +352,11 @@ Term KernelBody::expanded(size_t value, const Spot& spot) {
 }
 
 Term KernelBody::load(Load& load, const Spot& spot) {
-  if (load.kept == Load::Kept::before) return writer_.shared_load(load.kept_in, spot.kept);
+  if (load.kept == Load::Kept::before && !load.pairs) return writer_.shared_load(load.kept_in, spot.kept);
   const auto lane = static_cast<size_t>(std::max(lane_, 0));
   const bool stands = lane_ >= 0 && lane < load.strip.size() && load.strip[lane].writer;
   const Term value = stands ? load.strip[lane] : writer_.load(load.buffer, place_of(load, spot));
-  if (load.kept_in >= 0) {
+  if (load.kept_in >= 0 && !load.pairs) {
     writer_.shared_store(load.kept_in, spot.kept, value);
     load.kept = Load::Kept::in_this_walk;
   }
@@ -386,13 +429,15 @@ bool KernelBody::reads_stored(const std::vector<size_t>& instrs) const {
   return false;
 }
 
-std::vector<int> KernelBody::walks_of_loads(const std::vector<size_t>& stores) const {
+std::vector<int> KernelBody::walks_of_loads(const std::vector<size_t>& stores, std::span<const int> joined) const {
   std::map<int, std::vector<char>> walks;  // by phase; the last has none
   const auto walk = [&](int phase) -> std::vector<char>& {
     return walks.try_emplace(phase, std::vector<char>(loads_.size(), 0)).first->second;
   };
   for (size_t i = 0; i < kernel_.instrs.size(); ++i) {
-    if (kernel_.instrs[i].what == Do::reduce && needed_[i]) find_loads(definition(i, 0), walk(phases_[i]));
+    if (kernel_.instrs[i].what != Do::reduce || !needed_[i]) continue;
+    const bool before = std::find(joined.begin(), joined.end(), phases_[i]) != joined.end();
+    find_loads(definition(i, 0), walk(before ? phases_[i] - 1 : phases_[i]));
   }
   for (const size_t store : stores) {
     if (!kernel_.instrs[store].row) find_loads(definition(store, 0), walk(-1));

@@ -43,6 +43,8 @@ class KernelBody {
   void set_row(size_t instr, Term value) { known_[instr] = value; }
   /// Forgets the values at elements: another loop begins, or another element of one.
   void leave();
+  /// The same where the walk over the row goes on.
+  void leave_loop();
   /// Primitives of an element, about.
   size_t primitives() const;
   /// The values at row level that the operands of these instrs need at elements, of those that can be given.
@@ -94,10 +96,17 @@ class KernelBody {
   /// As go_to_lane, but values of lanes stay known until leave().
   void return_to_lane(int lane) { lane_ = lane; }
 
-  /// In how many walks over the row the elements of a load are needed. `stores`: instrs of the last walk.
-  std::vector<int> walks_of_loads(const std::vector<size_t>& stores) const;
+  /// In how many walks over the row the elements of a load are needed. `stores`: instrs of the last walk; `joined`:
+  /// phases that are computed in the walk of the phase before.
+  std::vector<int> walks_of_loads(const std::vector<size_t>& stores, std::span<const int> joined) const;
   /// The first walk that needs the load keeps its elements in a shared array, and those behind it find them there.
-  void keep_row(size_t load, int shared_array) { loads_[load].kept_in = shared_array; }
+  /// `pairs`: two in an Int32, see has_pairs.
+  void keep_row(size_t load, int shared_array, bool pairs) {
+    loads_[load].kept_in = shared_array;
+    loads_[load].pairs = pairs;
+  }
+  /// Whether strips of the load are vectors of BFloat16, of which two stand in a word as they are.
+  bool has_pairs(size_t load, int lanes, bool within_line) const;
   ScalarType type_of_load(size_t load) const;
 
   const Kernel& kernel() const { return kernel_; }
@@ -110,6 +119,7 @@ class KernelBody {
     bool contiguous = false;
     std::vector<Term> strides;  // of each dim of the level; none: the port does not move with it
     int kept_in = -1;           // a shared array
+    bool pairs = false;         // kept so: strip by strip
     enum class Kept : uint8_t { nowhere, in_this_walk, before } kept = Kept::nowhere;
     std::vector<Term> strip;  // what stands in each lane; empty: to be loaded there
   };
@@ -124,6 +134,9 @@ class KernelBody {
   void declare_check(uint16_t port, std::span<const int32_t> checks);
   Moves moves_of(size_t load) const;
   std::vector<Term> strip_of(size_t load, const Spot& first, int lanes, int vector_bytes, bool within_line);
+  void keep_pairs(const Load& load, const Spot& first, std::span<const Term> strip);
+  std::vector<Term> kept_pairs(const Load& load, const Spot& first, int lanes) const;
+  Term place_of_pair(const Spot& first, int lanes, int pair) const;
   Term place_of(const Load& load, const Spot& spot);
   Term scalar(int port, ScalarType type);
   Term compute(size_t instr, const Spot& spot, bool row);

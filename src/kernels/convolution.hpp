@@ -54,7 +54,7 @@ struct Convolution {
 // the mode is exact, in which sums have the order of the kernels of convolution.cpp.
 
 /// The gradient by weights of a convolution of few channels and many images: groups add up strips of images, which they
-/// keep in shared memory, and a second launch adds up what they have.
+/// keep in shared memory; who comes last adds up what they have, or a second launch does.
 bool write_by_strips(const Convolution& conv, LaunchList& list);
 /// Whether libraries need not be asked for it.
 bool strips_beat_libraries(const Convolution& conv, const Abilities& device);

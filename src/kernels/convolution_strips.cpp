@@ -4,6 +4,7 @@
 // are literals, so that loops and places are known when a kernel is compiled.
 // Read first: strip.hpp. Read next: convolution_tiles.cpp (forward and by data), convolution.cpp (all others).
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <numeric>
@@ -118,11 +119,37 @@ class Cut {
   const int64_t shared_bytes_;
 };
 
+/// How parts become one in the launch that makes them: of neighbours, as few as keep an item's loads under way at once,
+/// the last that comes adds up what they have, in order, and so on with what these sums are.
+struct Steps {
+  std::vector<int64_t> counts;  // of parts, of sums of these, ..., 1
+  int64_t each = 1;             // neighbours
+
+  explicit Steps(int64_t parts) : counts{parts} {
+    constexpr double most = 12;
+    const double steps = std::ceil(std::log(static_cast<double>(std::max<int64_t>(parts, 2))) / std::log(most));
+    while (std::pow(static_cast<double>(each), steps) < static_cast<double>(parts)) ++each;
+    while (counts.back() > 1) counts.push_back(groups_for(counts.back(), each));
+  }
+  /// Of so many sums; those of the last step are results.
+  int64_t waiting() const {
+    int64_t count = 0;
+    for (size_t i = 0; i + 1 < counts.size(); ++i) count += counts[i];
+    return count;
+  }
+};
+
 class StripWriter {
  public:
   StripWriter(const Cut& cut, LaunchBuffer partial)
       : cut_(cut), w_("convolution_strips", cut.items(), cut.conv.index()), x_(w_, cut.conv, cut.conv.x, cut.of_x()),
         y_(w_, cut.conv, cut.conv.y, cut.of_y()), partial_(w_.buffer(cut.conv.storage(), partial)) {}
+
+  /// Adds up the parts too. `counters`: of each step and chunk as many as it makes sums.
+  void add_up(const Steps& steps, LaunchBuffer counters) {
+    steps_ = &steps;
+    counters_ = w_.buffer(DType::Int32, counters);
+  }
 
   Launch write() {
     const Term group = w_.group(0), chunks = w_.index(cut_.chunks());
@@ -142,6 +169,10 @@ class StripWriter {
       add_lines(tile, along);
     });
     store_sums();
+    if (steps_) {
+      const ArrayTerm result(w_, cut_.conv.layout, cut_.conv.node);
+      add_up_from(0, part_, w_.index(0), w_.index(0), group - part_ * chunks, result);
+    }
     return w_.finish(cut_.parts * cut_.chunks());
   }
 
@@ -224,22 +255,90 @@ class StripWriter {
       w_.barrier();
       w_.loop(w_.item(), w_.index(tiles * cut_.taps), w_.index(items), [&](Term number) {
         const Term tile = number / cut_.taps, tap = number - tile * cut_.taps, own = first_tile_ + tile;
-        const Term from = tap * items + tile, block = own / cut_.rows, row = own - block * cut_.rows;
+        const Term from = tap * items + tile;
         w_.when(own < cut_.tiles, [&] {
           const Term total = w_.variable(w_.shared_load(shared, from));
           w_.loop(w_.index(1), w_.index(shares), w_.index(1),
                   [&](Term share) { w_.assign(total, total + w_.shared_load(shared, from + share * tiles)); });
-          const Term place = ((block * cut_.channels + c) * cut_.rows + row) * cut_.taps + tap;
-          w_.store(partial_, part_ * w_.index(cut_.weights()) + place, total);
+          w_.store(partial_, part_ * w_.index(cut_.weights()) + place(w_.index(c), own, tap), total);
         });
       });
     }
+  }
+
+  /// Where the tap of a tile stands among the weights, in its channel `c`.
+  Term place(Term c, Term tile, Term tap) const {
+    const Term block = tile / cut_.rows, row = tile - block * cut_.rows;
+    return ((block * cut_.channels + c) * cut_.rows + row) * cut_.taps + tap;
+  }
+
+  /// This group has made sum number `sum` of step `step`, of its chunk. Sums of the step begin at number `from` of all
+  /// that wait, and its counters behind `counted`.
+  void add_up_from(size_t step, Term sum, Term from, Term counted, Term chunk, const ArrayTerm& result) {
+    if (step + 1 == steps_->counts.size()) return;
+    const Term count = w_.number(steps_->counts[step]), sums = w_.number(steps_->counts[step + 1]);
+    const Term each = w_.index(steps_->each), next = sum / each, first = next * each;
+    const Term last = w_.arrive(counters_, counted + chunk * sums + next, min(each, count - first));
+    w_.when(last, [&] {
+      const Term behind = from + count;
+      const bool whole = step + 2 == steps_->counts.size();
+      add_neighbours(from + first, min(each, count - first), [&](Term at, Term total) {
+        if (whole) store_weight(result, at, total);
+        else w_.store(partial_, (behind + next) * w_.index(cut_.weights()) + at, total);
+      });
+      add_up_from(step + 1, next, behind, counted + sums * cut_.chunks(), chunk, result);
+    });
+  }
+
+  /// store(place, total) for all weights of the chunk: of `count` sums from number `first` on.
+  template <class F> void add_neighbours(Term first, Term count, F&& store) {
+    constexpr int64_t most_at_once = 4;
+    const int64_t results = cut_.tiles_of_group * cut_.channels * cut_.taps, items = w_.items();
+    const int64_t at_once = std::min(most_at_once, groups_for(results, items));
+    w_.loop(w_.item(), w_.index(results), w_.index(items * at_once), [&](Term begin) {
+      std::vector<Term> places, there;
+      for (int64_t i = 0; i < at_once; ++i) {
+        const Term number = begin + i * items, of_channel = number / (cut_.tiles_of_group * cut_.taps);
+        const Term rest = number - of_channel * (cut_.tiles_of_group * cut_.taps), tile = rest / cut_.taps;
+        there.push_back(number < results && first_tile_ + tile < cut_.tiles);
+        places.push_back(
+            w_.select(there.back(), place(of_channel, first_tile_ + tile, rest - tile * cut_.taps), w_.index(0)));
+      }
+      const std::vector<Term> totals = sums_of_neighbours(first, count, places);
+      for (size_t i = 0; i < places.size(); ++i) w_.when(there[i], [&] { store(places[i], totals[i]); });
+    });
+  }
+
+  /// All loads first: nobody waits for memory twice.
+  std::vector<Term> sums_of_neighbours(Term first, Term count, std::span<const Term> places) {
+    const Term weights = w_.index(cut_.weights());
+    std::vector<std::vector<Term>> found;
+    for (int64_t i = 0; i < steps_->each; ++i) {
+      const Term number = first + min(w_.index(i), count - 1);
+      std::vector<Term>& values = found.emplace_back();
+      for (const Term& at : places) values.push_back(w_.load(partial_, number * weights + at));
+    }
+    std::vector<Term> totals = found[0];
+    for (size_t i = 1; i < found.size(); ++i) {
+      const Term counts = w_.index(static_cast<int64_t>(i)) < count;
+      for (size_t k = 0; k < totals.size(); ++k) totals[k] = w_.select(counts, totals[k] + found[i][k], totals[k]);
+    }
+    return totals;
+  }
+
+  void store_weight(const ArrayTerm& result, Term number, Term sum) {
+    std::vector<Term> at = w_.coordinates(number, size_terms(w_, cut_.conv.layout, cut_.conv.node));
+    for (size_t d = 0; d < cut_.dims && cut_.conv.attributes.flipped != 0; ++d)
+      at[d] = w_.index(cut_.kernel(d) - 1) - at[d];
+    result.store(at, sum);
   }
 
   const Cut& cut_;
   KernelWriter w_;
   Strip x_, y_;
   int partial_;
+  const Steps* steps_ = nullptr;
+  int counters_ = -1;
   Term part_{}, first_tile_{};
   std::vector<Term> sums_;
 };
@@ -282,10 +381,14 @@ std::optional<Cut> cut_of(const Convolution& conv, const Abilities& device) {
 bool write_by_strips(const Convolution& conv, LaunchList& list) {
   const std::optional<Cut> cut = cut_of(conv, list.device);
   if (!cut) return false;
-  const int64_t bytes = cut->parts * cut->weights() * static_cast<int64_t>(bytes_of(conv.compute()));
-  const LaunchBuffer partial{-1, list.scratch(bytes)};
-  list.launches.push_back(StripWriter(*cut, partial).write());
-  list.launches.push_back(of_parts(*cut, partial));
+  const Steps steps(cut->parts);
+  const bool once = list.device.arrivals && cut->parts > 1;
+  const int64_t sums = once ? steps.waiting() : cut->parts;
+  const LaunchBuffer partial{-1, list.scratch(sums * cut->weights() * int64_t{bytes_of(conv.compute())})};
+  StripWriter writer(*cut, partial);
+  if (once) writer.add_up(steps, {-1, list.counters(cut->chunks() * (sums - cut->parts + 1))});
+  list.launches.push_back(writer.write());
+  if (!once) list.launches.push_back(of_parts(*cut, partial));
   return true;
 }
 

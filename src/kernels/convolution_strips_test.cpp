@@ -41,6 +41,31 @@ TEST_F(ConvolutionStrips, GradientsByWeightsAreThoseOfTheCpu) {
   }
 }
 
+TEST_F(ConvolutionStrips, WhoComesLastAddsUpTheParts) {
+  const Case cases[] = {{{12, 12, 6, 64}, {5, 5, 6, 16}, {}},  // neighbours of neighbours
+                        {{4, 4, 24, 400}, {3, 3, 24, 16}, {.pad = 1}},
+                        {{5, 1, 1500}, {3, 1, 2}, {}},                   // three steps, the last neighbours fewer
+                        {{4, 4, 40, 400}, {3, 3, 40, 40}, {.pad = 1}}};  // several chunks of weights
+  for (const Case& c : cases) {
+    SCOPED_TRACE(to_string(c.x) + " " + to_string(c.w));
+    const Array x = drawn(c.x), w = drawn(c.w), slopes = drawn(crosscor(x, w, c.options).shape());
+    const auto f = [&](const Array& v) { return crosscor(x, v, c.options); };
+    const std::vector<double> wanted = by_weights(f, w, slopes).to_vector<double>();
+    for (const bool arrivals : {true, false}) {
+      InterpretedExecutor executor;
+      executor.mode = mode;
+      executor.device.arrivals = arrivals;
+      EXPECT_EQ(by_kernels([&] { return by_weights(f, w, slopes); }, executor).to_vector<double>(), wanted);
+      const auto named = [&](std::string_view name) {
+        return std::count_if(executor.codes.begin(), executor.codes.end(),
+                             [&](const auto& code) { return code.first.starts_with(name); });
+      };
+      EXPECT_EQ(named("convolution_strips"), 1);
+      EXPECT_EQ(named("convolution_parts"), arrivals ? 0 : 1);
+    }
+  }
+}
+
 TEST_F(ConvolutionStrips, OtherFloatsToo) {
   const Case c{{9, 8, 3, 64}, {3, 3, 3, 4}, {}};
   EXPECT_TRUE(gradient_is_right(c, false, DType::Float64));

@@ -17,6 +17,7 @@ constexpr int64_t most_held_work = 2048;  // primitives that are written for the
 constexpr size_t most_together = 4;       // results for which items wait for each other once
 constexpr int64_t most_exchanged = 8192;  // bytes of shared memory for what items exchange
 constexpr int64_t most_at_once = 256;     // bytes that an item loads before it looks at any
+constexpr int most_strips = 4;            // the same of a row in strips
 
 // Of sums over rows: groups keep a device busy, write few parts, and all run at once; items keep what they have in
 // registers.
@@ -61,10 +62,10 @@ RowProgram::RowProgram(KernelWriter& writer, KernelBody& body, int row_dims, con
       length_(writer.number(sizes_.row)), rows_(writer.number(sizes_.rows)),
       lanes_(shares_.lanes == items_of_group ? writer.index(items_of_group) : writer.number(shares_.lanes)),
       row_sizes_(domain_sizes(0, row_dims)), other_sizes_(domain_sizes(row_dims, sizes_.dims)),
-      combiner_(writer, device), loaded_(body.kernel().loads.size(), 0) {
+      combiner_(writer, device), online_(writer, body), loaded_(body.kernel().loads.size(), 0) {
   const auto work = static_cast<int64_t>(body.primitives());
-  constexpr auto most = static_cast<int64_t>(most_primitives);
-  if (shares_.strip * work <= most) way_ = Way::strips;
+  const bool is_long = sizes_.row > KernelTarget::usual_row;
+  if (shares_.strip * work <= (is_long ? most_held_work : int64_t{most_primitives})) way_ = Way::strips;
   if (may_hold(shares_, body.primitives())) way_ = Way::held;
   shares_.turns = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(shares_.turns)));
   whole_ = shares_.strip * shares_.lanes * shares_.turns == sizes_.row;
@@ -72,6 +73,18 @@ RowProgram::RowProgram(KernelWriter& writer, KernelBody& body, int row_dims, con
   guarded_ = all_work ? std::vector<char>(loaded_.size(), 0) : body.stored_loads();
   within_line_ = row_sizes_.size() <= 1 || sizes_.sizes[0] % shares_.strip == 0;
   if (exchanges_are_few()) combiner_.use_own_arrays();
+  if (way_ != Way::strips) return;
+  find_online_sums();
+  if (!is_long) return;
+  for (together_ = most_strips; together_ > 1 && together_ * shares_.strip * work > most_held_work;) together_ /= 2;
+}
+
+void RowProgram::find_online_sums() {
+  for (int phase = 2; phase <= static_cast<int>(body_.kernel().instrs.size()); ++phase) {
+    if (shifted_.count(phase - 1) > 0) continue;  // which has no walk of its own
+    std::vector<ShiftedSum> sums = OnlineSums::of_phase(body_, phase);
+    if (!sums.empty()) shifted_.emplace(phase, std::move(sums));
+  }
 }
 
 std::vector<Term> RowProgram::domain_sizes(int first, int last) const {
@@ -111,16 +124,24 @@ void RowProgram::write_row(Term wanted) {
 void RowProgram::keep_long_row() {
   if (sizes_.row <= KernelTarget::usual_row) return;
   const int64_t elements = (sizes_.row + row_step - 1) / row_step * row_step;
-  int64_t room = device_.shared_bytes - bytes_of_sums;
-  const std::vector<int> walks = body_.walks_of_loads(wanted());
+  int64_t room = room_for_rows();
+  std::vector<int> joined;
+  for (const auto& [phase, sums] : shifted_) joined.push_back(phase);
+  const std::vector<int> walks = body_.walks_of_loads(wanted(), joined);
   for (size_t load = 0; load < walks.size(); ++load) {
     if (walks[load] < 2) continue;
-    const ScalarType type = body_.type_of_load(load);
-    const int64_t bytes = elements * bytes_of(type);
+    const bool pairs = way_ == Way::strips && body_.has_pairs(load, shares_.strip, within_line_);
+    const ScalarType type = pairs ? ScalarType::int32 : body_.type_of_load(load);
+    const int64_t count = pairs ? elements / 2 : elements, bytes = count * bytes_of(type);
     if (bytes > room) continue;
     room -= bytes;
-    body_.keep_row(load, w_.shared(type, static_cast<int>(elements)));
+    body_.keep_row(load, w_.shared(type, static_cast<int>(count)), pairs);
   }
+}
+
+/// Of rows that are read again wherever they do not fit, half of the memory: one group computes while another loads.
+int64_t RowProgram::room_for_rows() const {
+  return device_.shared_bytes / (sizes_.row > longest_row_of(device_) ? 2 : 1) - bytes_of_sums;
 }
 
 /// What does not depend on the row.
@@ -232,13 +253,34 @@ template <class F> void RowProgram::walk(const std::vector<char>& loads, F&& str
     return;
   }
   const Term turn = w_.variable(w_.index(0));
-  w_.loop(lane_ * shares_.strip, end_, lanes_ * shares_.strip, [&](Term first) {
+  Term from = lane_ * shares_.strip;
+  if (together_ > 1) {
+    from = w_.variable(from);
+    walk_together(loads, from, turn, strip);
+  }
+  w_.loop(from, end_, lanes_ * shares_.strip, [&](Term first) {
     const Strip each = strip_at(first, turn);
     body_.add_strip(loads, each.spot, shares_.strip, device_.vector_bytes, within_line_);
     strip(each, 0);
     w_.assign(turn, turn + 1);
   });
   body_.leave();
+}
+
+/// As many strips as are left in whole turns of `together_`; `from` and `turn`, variables, are then those of the rest.
+template <class F> void RowProgram::walk_together(const std::vector<char>& loads, Term from, Term turn, F&& strip) {
+  const Term step = lanes_ * shares_.strip;
+  w_.loop(lane_ * shares_.strip, end_ - step * (together_ - 1), step * together_, [&](Term first) {
+    std::vector<Strip> strips;
+    for (int i = 0; i < together_; ++i) {
+      strips.push_back(strip_at(first + step * i, turn + i));
+      body_.add_strip(loads, strips.back().spot, shares_.strip, device_.vector_bytes, within_line_);
+    }
+    for (int i = 0; i < together_; ++i) strip(strips[static_cast<size_t>(i)], i);
+    w_.assign(turn, turn + together_);
+    w_.assign(from, first + step * together_);
+  });
+  body_.leave_loop();
 }
 
 /// element(spot) for each element, one after another: for long bodies.
@@ -288,24 +330,46 @@ bool RowProgram::reduce(int phase) {
     more = more || body_.phase(i) > phase;
   }
   if (!more) return false;
+  const auto before = shifted_.find(phase + 1);
+  if (before == shifted_.end()) {
+    combine(reductions, walk_sums(phase, reductions));
+    return true;
+  }
   std::vector<Term> sums;
+  for (const ShiftedSum& each : before->second)
+    sums.push_back(online_.sum(sums.size(), body_.row(each.shift, row_spot_)));
+  combine(reductions, sums);
+  return true;
+}
+
+/// What an item has of these reductions; on the way it adds up the sums of the next phase that need no walk then.
+std::vector<Term> RowProgram::walk_sums(int phase, const std::vector<size_t>& reductions) {
+  std::vector<Term> sums;
+  std::vector<size_t> needed = reductions;
   for (const size_t i : reductions) {
     const Instr& instr = body_.kernel().instrs[i];
     sums.push_back(w_.variable(neutral(w_, *instr.reducer, instr.type)));
   }
+  const auto found = shifted_.find(phase + 2);
+  const std::vector<ShiftedSum> ahead = found == shifted_.end() ? std::vector<ShiftedSum>{} : found->second;
+  for (const ShiftedSum& each : ahead) needed.push_back(each.sum);
+  online_.begin(ahead);
   if (way_ == Way::single) {
     walk_single([&](const Spot& spot) { add(reductions, sums, spot, {}); });
-  } else {
-    walk(body_.loads_of(reductions), [&](const Strip& strip, int turn) {
-      for (int lane = 0; lane < shares_.strip; ++lane) {
-        if (way_ == Way::held) body_.return_to_lane(turn * shares_.strip + lane);
-        else body_.go_to_lane(lane);
-        add(reductions, sums, element(strip, lane), strip.inside);
-      }
-    });
+    return sums;
   }
-  combine(reductions, sums);
-  return true;
+  walk(body_.loads_of(needed), [&](const Strip& strip, int turn) {
+    std::vector<std::vector<Term>> elements(ahead.size());
+    for (int lane = 0; lane < shares_.strip; ++lane) {
+      if (way_ == Way::held) body_.return_to_lane(turn * shares_.strip + lane);
+      else body_.go_to_lane(turn * shares_.strip + lane);
+      const Spot spot = element(strip, lane);
+      add(reductions, sums, spot, strip.inside);
+      for (size_t k = 0; k < ahead.size(); ++k) elements[k].push_back(body_.element(ahead[k].element, spot));
+    }
+    for (size_t k = 0; k < ahead.size(); ++k) online_.add(k, elements[k]);
+  });
+  return sums;
 }
 
 /// Whether what items exchange may stand in other memory each time: they wait for each other half as often.
@@ -378,7 +442,7 @@ void RowProgram::store_strip(const Strip& strip, int turn) {
   std::vector<std::vector<Term>> values(stores_.size()), added(sums_.roots.size());
   for (int lane = 0; lane < shares_.strip; ++lane) {
     if (way_ == Way::held) body_.return_to_lane(turn * shares_.strip + lane);
-    else body_.go_to_lane(lane);
+    else body_.go_to_lane(turn * shares_.strip + lane);
     const Spot spot = element(strip, lane);
     for (size_t i = 0; i < stores_.size(); ++i) {
       if (body_.kernel().instrs[stores_[i].instr].row) continue;

@@ -1,13 +1,16 @@
 // Row programs: items share a row, walk over it once for each reduction, and combine what they found. Of a short row an
-// item holds its elements in registers, so that they are read once; of others strips are loaded in each walk.
-// Read first: body.hpp, shares.hpp, lanes.hpp. Read next: fused.cpp.
+// item holds its elements in registers, so that they are read once; of others strips are loaded in each walk, of long
+// ones some at a time, from shared memory where there is room for what walks before have read.
+// Read first: body.hpp, shares.hpp, lanes.hpp, online.hpp. Read next: fused.cpp.
 #pragma once
 
+#include <map>
 #include <utility>
 #include <vector>
 
 #include "kernels/body.hpp"
 #include "kernels/lanes.hpp"
+#include "kernels/online.hpp"
 #include "kernels/shares.hpp"
 
 namespace rosin::kernels {
@@ -47,7 +50,9 @@ class RowProgram {
     Spot spot;
   };
 
+  void find_online_sums();
   void keep_long_row();
+  int64_t room_for_rows() const;
   void begin();
   void write_row(Term wanted);
   void begin_row(Term wanted);
@@ -60,9 +65,11 @@ class RowProgram {
   Spot element(const Strip& strip, int lane) const;
   void load_held(const std::vector<char>& loads, const Strip& strip);
   template <class F> void walk(const std::vector<char>& loads, F&& strip);
+  template <class F> void walk_together(const std::vector<char>& loads, Term from, Term turn, F&& strip);
   template <class F> void walk_single(F&& element);
   void compute_rows(int phase);
   bool reduce(int phase);
+  std::vector<Term> walk_sums(int phase, const std::vector<size_t>& reductions);
   void combine(const std::vector<size_t>& reductions, const std::vector<Term>& sums);
   bool exchanges_are_few() const;
   void add(const std::vector<size_t>& reductions, std::vector<Term>& sums, const Spot& spot, Term inside);
@@ -86,6 +93,9 @@ class RowProgram {
   Term length_, rows_, lanes_;
   std::vector<Term> row_sizes_, other_sizes_;
   Combiner combiner_;
+  OnlineSums online_;
+  std::map<int, std::vector<ShiftedSum>> shifted_;  // by phase: sums that are made in the walk of the one before
+  int together_ = 1;                                // strips that an item loads before it looks at any
   int exchanges_ = 0;                               // so far
   Term slot_{}, lane_{}, row_{}, valid_{}, end_{};  // slot: which of the rows of a group
   Spot row_spot_{};

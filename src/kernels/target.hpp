@@ -24,6 +24,8 @@ class KernelTarget : public plan::Target {
     return call.kind == attention_data;
   }
   int64_t longest_row() const override { return usual_row; }
+  /// A reduction that gives each of its results to one group has rows for as many groups.
+  int64_t elements_for_each_row() const override { return items_of_group; }
   int recomputed_work() const override { return 200; }  // arithmetic is nearly free beside memory
   int vector_bytes() const override { return 16; }
   bool rows_check_labels() const override { return true; }

@@ -180,6 +180,8 @@ class Target {
   /// Elements of the longest row that is reduced and then used within one kernel; and of the longest that is one dim.
   virtual int64_t longest_row() const = 0;
   virtual int64_t longest_line() const { return longest_row(); }
+  /// Rows may be longer where they are many: of so many elements for each of them.
+  virtual int64_t elements_for_each_row() const { return 0; }
   /// Primitives that computing a value once more may take where it saves memory traffic; 0: nothing is computed twice.
   virtual int recomputed_work() const = 0;
   /// The math mode of what says none.

@@ -12,16 +12,19 @@ namespace rosin {
 struct RowLimits {
   int64_t row = 0;   // elements
   int64_t line = 0;  // the same of rows that are one dim
+  int64_t many = 0;  // for each of the rows
 
-  static RowLimits of(const plan::Target& target) { return {target.longest_row(), target.longest_line()}; }
+  static RowLimits of(const plan::Target& target) {
+    return {target.longest_row(), target.longest_line(), target.elements_for_each_row()};
+  }
 
   /// Whether what the node reduces is such a row. Not where there is nothing to reduce: no strip would write the
   /// result.
   bool hold(const Node& node) const {
     const int64_t elements = node.in[0]->count();
     if (elements == 0) return false;
-    const int64_t reduced = elements / node.count();
-    return reduced <= row || (reduced <= line && reduced == fastest(*node.in[0]));
+    const int64_t rows = node.count(), reduced = elements / rows;
+    return reduced <= row || (reduced <= line && reduced == fastest(*node.in[0])) || reduced <= many * rows;
   }
 
  private:

@@ -28,11 +28,8 @@ class Most:
 
 WORKLOADS = {
     "G1": Most(nodes=8),
-    "G2": Most(nodes=22, reason="gradients by weights of few channels are two launches each instead of a call that "
-                                "takes a hundred times as long"),
-    "G5": Most(nodes=288, gigabytes=80, peak=40,
-               reason="slopes of gelu are kernels, 4.8 GB: cuBLASLt's own pass for them moves as much, which nobody "
-                      "counts, and takes three times as long (H100, 13.1)"),
+    "G2": Most(nodes=22),
+    "G5": Most(nodes=288, gigabytes=80, peak=40),
     "G4": Most(nodes=200, gigabytes=0.32 * 256,
                reason="open: BatchNorm and its gradient are 4 kernels, for each of 53 convolutions, which are 3 calls"),
 }
