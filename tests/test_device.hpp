@@ -59,8 +59,8 @@ inline bool is_short_there() {
   return compiles_there() && !(all && std::string_view(all) == "1");
 }
 
-/// Random program number `seed` of a test, or, with ROSIN_FIRST_PROGRAM=N, another: a campaign runs the tests again with
-/// other programs.
+/// Random program number `seed` of a test, or, with ROSIN_FIRST_PROGRAM=N, another: a campaign runs the tests again
+/// with other programs.
 inline uint64_t program_seed(uint64_t seed) {
   const char* const first = std::getenv("ROSIN_FIRST_PROGRAM");
   return seed + (first ? std::strtoull(first, nullptr, 10) : 0);
