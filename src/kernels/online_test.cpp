@@ -1,5 +1,5 @@
 // Rows that items do not hold in registers: kept in shared memory or read again, and their sums of exponentials, which
-// are added up beside the largest elements. Values against the definition in Float64, special ones against the CPU.
+// are added up beside the largest elements. Doubles against the definition in Float64, special ones against the CPU.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,10 +18,10 @@
 namespace rosin::kernels {
 namespace {
 
-using Values = std::vector<double>;
+using Doubles = std::vector<double>;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double no_number = std::numeric_limits<double>::quiet_NaN();
 
 class OnlineRows : public testing::Test {
  protected:
@@ -70,8 +70,8 @@ Array evaluated(Array x) {
 /// Rows that climb, fall, and jump about, so that the largest element comes late, early, or anywhere.
 Array scores(int64_t length, int64_t rows, DType type = Float32) {
   Rng rng(11);
-  Values values(static_cast<size_t>(length * rows));
-  const Values noise = uniform(rng, {length, rows}, -4, 4).to_vector<double>();
+  Doubles values(static_cast<size_t>(length * rows));
+  const Doubles noise = uniform(rng, {length, rows}, -4, 4).to_vector<double>();
   for (int64_t r = 0; r < rows; ++r) {
     for (int64_t i = 0; i < length; ++i) {
       const double along = 200.0 * static_cast<double>(i) / static_cast<double>(length);
@@ -83,10 +83,10 @@ Array scores(int64_t length, int64_t rows, DType type = Float32) {
 }
 
 /// By definition.
-Values log_of_sums(const Array& x) {
-  const Values values = x.to_vector<double>();
+Doubles log_of_sums(const Array& x) {
+  const Doubles values = x.to_vector<double>();
   const int64_t length = x.size(0);
-  Values made;
+  Doubles made;
   for (int64_t r = 0; r < x.size(1); ++r) {
     const auto row = values.begin() + r * length;
     const double largest = *std::max_element(row, row + length);
@@ -98,22 +98,22 @@ Values log_of_sums(const Array& x) {
 }
 
 /// The gradient of the sum of these.
-Values slopes_of(const Array& x) {
-  Values slopes = x.to_vector<double>();
-  const Values logs = log_of_sums(x);
+Doubles slopes_of(const Array& x) {
+  Doubles slopes = x.to_vector<double>();
+  const Doubles logs = log_of_sums(x);
   const auto length = static_cast<size_t>(x.size(0));
   for (size_t i = 0; i < slopes.size(); ++i) slopes[i] = std::exp(slopes[i] - logs[i / length]);
   return slopes;
 }
 
-void expect_near(const Values& got, const Values& wanted, double relative, double least = 0) {
+void expect_near(const Doubles& got, const Doubles& wanted, double relative, double least = 0) {
   ASSERT_EQ(got.size(), wanted.size());
   for (size_t i = 0; i < got.size(); ++i)
     ASSERT_NEAR(got[i], wanted[i], relative * std::abs(wanted[i]) + least) << "element " << i;
 }
 
 /// The same, NaN for NaN.
-void expect_alike(const Values& got, const Values& wanted) {
+void expect_alike(const Doubles& got, const Doubles& wanted) {
   ASSERT_EQ(got.size(), wanted.size());
   for (size_t i = 0; i < got.size(); ++i) {
     SCOPED_TRACE(i);
@@ -149,7 +149,7 @@ TEST_F(OnlineRows, ARowIsWalkedOverOnceForItsSum) {
 TEST_F(OnlineRows, GradientsAreInTheKernelOfTheSums) {
   for (const DType type : {Float32, BFloat16, Float16}) {
     const Array x = scores(6000, 25, type);
-    const Values wanted = slopes_of(x);
+    const Doubles wanted = slopes_of(x);
     const double relative = type == Float32 ? 4e-5 : 1.0 / 128, least = type == Float16 ? 1e-7 : 1e-10;
     for (const bool room : {false, true}) {
       for (const MathMode each : {MathMode::standard, MathMode::exact}) {
@@ -185,7 +185,7 @@ TEST_F(OnlineRows, SoftmaxAndItsGradient) {
 
 TEST_F(OnlineRows, SpecialElementsDoWhatTheDefinitionSays) {
   constexpr int64_t length = 5200, rows = 21;
-  Values values = scores(length, rows).to_vector<double>();
+  Doubles values = scores(length, rows).to_vector<double>();
   const auto set = [&](int64_t row, int64_t from, int64_t to, double value) {
     std::fill(values.begin() + row * length + from, values.begin() + row * length + to, value);
   };
@@ -198,9 +198,9 @@ TEST_F(OnlineRows, SpecialElementsDoWhatTheDefinitionSays) {
   set(6, 0, length, infinity);
   set(7, 0, 1, infinity);
   set(7, length - 1, length, -infinity);
-  set(8, 4321, 4322, nan);
-  set(9, 0, 1, nan);
-  set(10, 0, length, nan);
+  set(8, 4321, 4322, no_number);
+  set(9, 0, 1, no_number);
+  set(10, 0, length, no_number);
   set(11, 3000, 3001, 3e38);  // beside it all others vanish
   set(12, 0, length, -3e38);
   set(13, 0, 2600, -3e38);  // differences overflow
@@ -210,7 +210,7 @@ TEST_F(OnlineRows, SpecialElementsDoWhatTheDefinitionSays) {
   set(15, 0, length, 0.0);
   set(16, 0, length, -1e-40);
   set(17, 0, 2600, infinity);
-  set(17, 2600, length, nan);
+  set(17, 2600, length, no_number);
   set(18, 0, 2600, -infinity);
   set(18, 2600, length, -3e38);
   const Array x = evaluated(cast(Array(values, {length, rows}), Float32));
