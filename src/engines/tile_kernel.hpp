@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "engines/attention_block.hpp"
+#include "engines/distance_tile.hpp"
 #include "engines/fourier_lines.hpp"
 
 namespace rosin::engines {
@@ -93,6 +94,7 @@ struct TileKernels {
   WinogradKernels winograd;
 
   template <class T> const TypedKernels<T>& of() const {
+  bool (*distances)(const DistanceTile&);  // whether all are sure
     if constexpr (sizeof(T) == sizeof(float)) {
       return floats;
     } else {
