@@ -55,6 +55,20 @@ TEST(Distances, AreTheDefinitionsForAnyNumberOfFeaturesAndPoints) {
   expect_defined(points(1, {40, 300}), points(2, {40, 1500}), "several chunks: ");
 }
 
+/// One running sum of so many squares would be ten times as far off.
+TEST(Distances, OfManyFeaturesLoseNoDigits) {
+  const Array a = points(1, {4000, 40}), b = points(2, {4000, 50});
+  const std::vector<float> found = cdist(a, b).to_vector<float>();
+  const Array wide = cast(a, Float64);
+  double squares = 0;
+  for (int64_t j = 0; j < 50; ++j) {
+    const Array apart = square(wide - cast(slice(b, 1, j, j + 1), Float64));
+    const std::vector<double> wanted = sqrt(sum(apart, 0)).to_vector<double>();
+    for (size_t i = 0; i < 40; ++i) squares += std::pow(found[i + 40 * static_cast<size_t>(j)] / wanted[i] - 1, 2);
+  }
+  EXPECT_LT(std::sqrt(squares / 2000), 5e-8);
+}
+
 TEST(Distances, OfNearPointsFarFromTheOriginKeepTheirDigits) {
   const Array far = points(1, {30, 40}) * 1e-3f + 1000.f;
   expect_defined(far, far + 0x1p-10f, "");
