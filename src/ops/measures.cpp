@@ -1,4 +1,5 @@
-// Functions made of recorded ops; see rosin/measures.hpp. Gradients follow from their parts.
+// Functions made of recorded ops, one of them for distances alone; see rosin/measures.hpp. Gradients follow from their
+// parts.
 #include <rosin/measures.hpp>
 
 #include <algorithm>
