@@ -25,6 +25,7 @@ std::array<int64_t, 3> bytes_of_results(const Problem& p, int64_t element) {
     case Routine::cofactors:
     case Routine::pseudoinverse:
     case Routine::fourier:
+    case Routine::distances:
     case Routine::sequence:
     case Routine::sequence_gradient:
     case Routine::recurrent:  // of devices alone
@@ -108,6 +109,7 @@ void refuse_singular(const Problem& problem) {
 
 std::unique_ptr<Call> prepare_routine(const CallSpec& spec) {
   if (spec.op->routine == Routine::fourier) return prepare_fourier(spec);
+  if (spec.op->routine == Routine::distances) return prepare_distances(spec);
   if (spec.op->routine == Routine::sequence) return prepare_sequence(spec);
   if (spec.op->routine == Routine::sequence_gradient) return prepare_sequence_gradient(spec);
   const Shape& a = spec.operands[0].shape;

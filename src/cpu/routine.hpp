@@ -1,5 +1,6 @@
 // Routines of whole matrices: what one of them does to one matrix of a batch. Read next: routine.cpp (the call),
-// linalg_solvers.cpp and linalg_spectra.cpp (what Eigen computes), small_matrices.cpp, fourier.cpp, sequence.cpp.
+// linalg_solvers.cpp and linalg_spectra.cpp (what Eigen computes), small_matrices.cpp, fourier.cpp, distances.cpp,
+// sequence.cpp.
 #pragma once
 
 #include <cstdint>
@@ -41,6 +42,7 @@ Work solver_of(Routine routine, DType type);
 Work spectrum_of(Routine routine, DType type);
 
 std::unique_ptr<Call> prepare_fourier(const CallSpec& spec);
+std::unique_ptr<Call> prepare_distances(const CallSpec& spec);
 std::unique_ptr<Call> prepare_sequence(const CallSpec& spec);
 std::unique_ptr<Call> prepare_sequence_gradient(const CallSpec& spec);
 

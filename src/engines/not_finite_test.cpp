@@ -90,7 +90,8 @@ Problem products_of(const MatmulSpec& s) {
 
 template <class T> void check_matmul(DType type, double tolerance) {
   constexpr int64_t sizes[][4] = {{1, 1, 1, 1},   {5, 3, 7, 1},      {17, 13, 9, 1},     {2, 33, 5, 1},
-                                  {33, 2, 19, 7}, {20, 50, 30, 211}, {3, 4, 2100, 1601}, {40, 6, 300, 2311}};
+                                  {33, 2, 19, 7}, {20, 50, 30, 211}, {3, 4, 2100, 1601}, {40, 6, 300, 2311},
+                                  {4, 1, 33, 1},  {1, 3, 35, 1}};
   for (const auto& size : sizes) {
     for (int form = 0; form < 4; ++form) {
       MatmulSpec spec;

@@ -12,7 +12,8 @@ void require_tile_type(DType type, const char* what);
 
 std::unique_ptr<VendorCall> prepare_tile_matmul(const MatmulSpec& spec);
 
-/// Whether few rows or columns of long sums are computed faster along the sums; and that.
+/// Whether few rows or columns of long sums are computed faster along the sums; and that, of halves too where nothing
+/// is accumulated.
 bool dots_pay(const MatmulSpec& spec);
 std::unique_ptr<VendorCall> prepare_dot_matmul(const MatmulSpec& spec);
 

@@ -144,6 +144,29 @@ template <class T> void multiply_tiles(const TileProduct<T>& product) {
   }
 }
 
+/// The tile that a product consists of; null: it has several.
+template <class T> TileFunction<T> only_tile(const TileProduct<T>& p) {
+  if (p.rows > Vec<T>::lanes || p.columns > narrow_columns) return nullptr;
+  constexpr auto columns = std::make_integer_sequence<int, narrow_columns>();
+  const int count = static_cast<int>(p.columns);
+  return p.rows == Vec<T>::lanes ? tile_of<T, 1, false, true>(count, columns)
+                                 : tile_of<T, 1, false, false>(count, columns);
+}
+
+/// Products of one tile are chosen once for all: to choose takes longer than a few multiplications.
+template <class T> void multiply_items(const TileProduct<T>& product) {
+  TileProduct<T> p = product;
+  const TileFunction<T> tile = only_tile<T>(p);
+  const typename Vec<T>::Mask edge = Vec<T>::mask_of(p.rows < Vec<T>::lanes ? p.rows : Vec<T>::lanes);
+  for (int64_t item = 0; item < p.items; ++item) {
+    if (tile != nullptr) tile(p, 0, 0, edge);
+    else multiply_tiles(p);
+    p.a += p.a_item;
+    p.b += p.b_item;
+    p.c += p.c_item;
+  }
+}
+
 /// Zero times what is not finite is NaN, and stays so in a sum.
 template <class T> bool all_finite(const T* x, int64_t count) {
   using R = Vec<T>;
@@ -167,6 +190,6 @@ template <class T> bool all_finite(const T* x, int64_t count) {
 }
 
 template <class T> constexpr TypedKernels<T> typed_kernels() {
-  return {&multiply_tiles<T>,   &multiply_dots<T>,     &max_forward_run<T>, &max_backward_run<T>,
-          &mean_forward_run<T>, &mean_backward_run<T>, &all_finite<T>,      &transform_lines<T>};
+  return {&multiply_tiles<T>,   &multiply_items<T>,    &multiply_dots<T>, &max_forward_run<T>, &max_backward_run<T>,
+          &mean_forward_run<T>, &mean_backward_run<T>, &all_finite<T>,    &transform_lines<T>};
 }

@@ -21,6 +21,7 @@ namespace {
 
 constexpr int full_columns = 6, narrow_columns = 12;
 constexpr int dot_rows = 2, dot_columns = 3;
+constexpr int distance_columns = 4;
 
 /// The first `count` lanes. Masked stores take a dozen cycles on AMD's processors: parts are stored by halves instead.
 struct FirstLanes {
@@ -64,6 +65,11 @@ template <> struct Vec<float> {
   static Register sub(Register a, Register b) { return _mm256_sub_ps(a, b); }
   static Register mul(Register a, Register b) { return _mm256_mul_ps(a, b); }
   static Register most(Register a, Register b) { return _mm256_max_ps(a, b); }
+  static Register root(Register a) { return _mm256_sqrt_ps(a); }
+  static bool all_between(Register a, float least, float end) {
+    return _mm256_movemask_ps(_mm256_and_ps(_mm256_cmp_ps(a, _mm256_set1_ps(least), _CMP_GE_OQ),
+                                            _mm256_cmp_ps(a, _mm256_set1_ps(end), _CMP_LT_OQ))) == 0xff;
+  }
   static Register power(Register a) { return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(a), 23)); }
   static Register larger(Register kept, Register value) {
     const Register taken =
@@ -117,6 +123,7 @@ template <> struct Vec<double> {
 };
 
 #include "engines/attention_body.hpp"
+#include "engines/distance_body.hpp"
 #include "engines/dot_body.hpp"
 #include "engines/fourier_body.hpp"
 #include "engines/pool_body.hpp"
@@ -125,8 +132,14 @@ template <> struct Vec<double> {
 
 }  // namespace
 
-constinit const TileKernels fma_tile_kernels{
-    "avx2", 32, 2, typed_kernels<float>(), typed_kernels<double>(), {&fold_logits, &weigh_slopes}, winograd_kernels()};
+constinit const TileKernels fma_tile_kernels{"avx2",
+                                             32,
+                                             2,
+                                             typed_kernels<float>(),
+                                             typed_kernels<double>(),
+                                             {&fold_logits, &weigh_slopes},
+                                             winograd_kernels(),
+                                             &distances};
 
 }  // namespace rosin::engines
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "engines/attention_block.hpp"
+#include "engines/distance_tile.hpp"
 #include "engines/fourier_lines.hpp"
 
 namespace rosin::engines {
@@ -25,6 +26,7 @@ template <class T> struct TileProduct {
   const T* bias = nullptr;  // `rows` entries, or null
   int64_t rows = 0, columns = 0, outer = 1, inner = 0;
   bool accumulate = false, relu = false;
+  int64_t items = 1, a_item = 0, b_item = 0, c_item = 0;  // multiply_items: so many products, each so far behind
 };
 
 /// C(rows, columns) = [C +] sum over step < steps of A(row; step) * B(step; column) [+ bias(row)] [max 0], for sums
@@ -59,6 +61,7 @@ template <class T> struct PoolRun {
 /// Kernels for one element type.
 template <class T> struct TypedKernels {
   void (*multiply)(const TileProduct<T>&);
+  void (*multiply_items)(const TileProduct<T>&);  // the same of a batch
   void (*dots)(const DotProduct<T>&);
   void (*max_forward)(const PoolRun<T>&);
   void (*max_backward)(const PoolRun<T>&);
@@ -91,6 +94,7 @@ struct TileKernels {
   TypedKernels<double> doubles;
   AttentionKernels<float> attention;
   WinogradKernels winograd;
+  bool (*distances)(const DistanceTile&);  // whether all are sure
 
   template <class T> const TypedKernels<T>& of() const {
     if constexpr (sizeof(T) == sizeof(float)) {

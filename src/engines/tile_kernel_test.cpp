@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,39 @@ TEST(TileKernels, PoolingIsBitEqualInEveryKernelOfThisProcessor) {
     const std::vector<std::vector<float>> results{largest, routed, spread, mean};
     if (expected.empty()) expected = results;
     EXPECT_EQ(results, expected) << kernel->name;
+  }
+}
+
+TEST(TileKernels, DistancesAgreeWithTheDefinitionInEveryKernelAndSayWhetherTheyAreSure) {
+  for (const TileKernels* kernel : kernels_of_this_processor()) {
+    const int64_t rows = kernel->row_vectors * kernel->lanes<float>();
+    for (const int64_t features : {1, 15, 16, 17, 50}) {
+      for (const int64_t columns : {1, 3, 4, 5, 6, 7, 12}) {
+        std::vector<double> a = random_values(rows * features);
+        for (double& x : a) x += 5;  // no point is one of b
+        const std::vector<double> b = random_values(columns * features);
+        const std::vector<float> fa = converted<float>(a), fb = converted<float>(b);
+        std::vector<float> found(static_cast<size_t>(rows * columns) + 1, 9.0f);
+        const DistanceTile tile{fa.data(), fb.data(), found.data(), rows, columns, features};
+        EXPECT_TRUE(kernel->distances(tile));
+        EXPECT_EQ(found.back(), 9) << kernel->name << " wrote behind the last column";
+        for (int64_t i = 0; i < rows * columns; ++i) {
+          double sum = 0;
+          for (int64_t k = 0; k < features; ++k) {
+            const auto here = static_cast<size_t>(k * rows + i % rows),
+                       there = static_cast<size_t>(i / rows * features + k);
+            sum += (a[here] - b[there]) * (a[here] - b[there]);
+          }
+          ASSERT_NEAR(found[static_cast<size_t>(i)], std::sqrt(sum), 2e-7 * std::sqrt(sum)) << kernel->name;
+        }
+        for (const float large : {1e30f, std::nanf("")}) {
+          std::vector<float> spoiled = fb;
+          spoiled.back() = large;
+          const DistanceTile unsure{fa.data(), spoiled.data(), found.data(), rows, columns, features};
+          EXPECT_FALSE(kernel->distances(unsure)) << kernel->name;
+        }
+      }
+    }
   }
 }
 

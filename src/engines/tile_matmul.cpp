@@ -57,6 +57,9 @@ template <class T> class TileMatmul final : public VendorCall {
     const MatmulPart part = cut_.part(chunk);
     const T* bias = spec_.epilogue.bias ? static_cast<const T*>(buffers.third) : nullptr;
     const Steps all{0, spec_.k, spec_.accumulate, spec_.epilogue.activation == Activation::relu};
+    if (part.last_item - part.first_item > 1 && spec_.k > 0 && spec_.k <= step_block && !packs_a_ && !packs_b_) {
+      return run_items(all, part, a, b, bias, static_cast<T*>(buffers.result));
+    }
     for (int64_t item = part.first_item; item < part.last_item; ++item) {
       T* c = static_cast<T*>(buffers.result) + item * spec_.c_batch_stride;
       run_steps(all, part, a + item * spec_.a_batch_stride, b + item * spec_.b_batch_stride, bias, c, spec_.ldc,
@@ -119,6 +122,30 @@ template <class T> class TileMatmul final : public VendorCall {
       }
       first = last;
     } while (first < steps.last);
+  }
+
+  /// Products whose operands stand as the kernel reads them, in one block of steps.
+  void run_items(const Steps& steps, const MatmulPart& part, const T* a, const T* b, const T* bias, T* c) const {
+    TileProduct<T> product;
+    product.a = a + part.first_item * spec_.a_batch_stride + part.first_row;
+    product.a_inner = spec_.lda;
+    product.b = b + part.first_item * spec_.b_batch_stride + part.first_column * b_column();
+    product.b_offsets = &no_offset;
+    product.b_inner = b_inner();
+    product.b_column = b_column();
+    product.c = c + part.first_item * spec_.c_batch_stride + part.first_row + part.first_column * spec_.ldc;
+    product.c_column = spec_.ldc;
+    product.bias = bias == nullptr ? nullptr : bias + part.first_row;
+    product.rows = part.last_row - part.first_row;
+    product.columns = part.last_column - part.first_column;
+    product.inner = spec_.k;
+    product.accumulate = steps.accumulate;
+    product.relu = steps.relu;
+    product.items = part.last_item - part.first_item;
+    product.a_item = spec_.a_batch_stride;
+    product.b_item = spec_.b_batch_stride;
+    product.c_item = spec_.c_batch_stride;
+    kernels_.of<T>().multiply_items(product);
   }
 
   int64_t b_inner() const { return spec_.b_transposed ? spec_.ldb : 1; }

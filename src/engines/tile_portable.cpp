@@ -17,6 +17,7 @@ namespace {
 
 constexpr int full_columns = 4, narrow_columns = 6;
 constexpr int dot_rows = 1, dot_columns = 2;
+constexpr int distance_columns = 4;
 
 /// Where the processor this is compiled for has fused multiply-adds (every aarch64) they give the bits of the other
 /// kernels; elsewhere sums are rounded twice (multiply, then add), as without hardware they would be far slower.
@@ -49,6 +50,15 @@ template <class T> struct Vec {
   static Register sub(Register a, Register b) { return a - b; }
   static Register mul(Register a, Register b) { return a * b; }
   static Register most(Register a, Register b) { return a > b ? a : b; }
+  static Register root(Register a) {
+    for (int lane = 0; lane < lanes; ++lane) a[lane] = std::sqrt(a[lane]);
+    return a;
+  }
+  static bool all_between(Register a, T least, T end) {
+    bool holds = true;
+    for (int lane = 0; lane < lanes; ++lane) holds &= a[lane] >= least && a[lane] < end;
+    return holds;
+  }
   static Register power(Register a) {
     typedef uint32_t Words __attribute__((vector_size(16)));
     return (Register)((Words)a << 23);
@@ -64,6 +74,7 @@ template <class T> struct Vec {
 };
 
 #include "engines/attention_body.hpp"
+#include "engines/distance_body.hpp"
 #include "engines/dot_body.hpp"
 #include "engines/fourier_body.hpp"
 #include "engines/pool_body.hpp"
@@ -85,8 +96,8 @@ const TileKernels& choose_tile_kernels() {
 }  // namespace
 
 constinit const TileKernels portable_tile_kernels{
-    "portable",        16, 2, typed_kernels<float>(), typed_kernels<double>(), {&fold_logits, &weigh_slopes},
-    winograd_kernels()};
+    "portable",         16,        2, typed_kernels<float>(), typed_kernels<double>(), {&fold_logits, &weigh_slopes},
+    winograd_kernels(), &distances};
 
 void require_tile_type(DType type, const char* what) {
   if (type == DType::Float32 || type == DType::Float64) return;

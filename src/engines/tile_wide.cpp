@@ -22,6 +22,7 @@ namespace {
 
 constexpr int full_columns = 12, narrow_columns = 14;
 constexpr int dot_rows = 4, dot_columns = 4;
+constexpr int distance_columns = 6;
 
 template <class T> struct Vec;
 
@@ -41,6 +42,11 @@ template <> struct Vec<float> {
   static Register sub(Register a, Register b) { return _mm512_sub_ps(a, b); }
   static Register mul(Register a, Register b) { return _mm512_mul_ps(a, b); }
   static Register most(Register a, Register b) { return _mm512_maskz_max_ps(0xffff, a, b); }
+  static Register root(Register a) { return _mm512_maskz_sqrt_ps(0xffff, a); }
+  static bool all_between(Register a, float least, float end) {
+    return (_mm512_cmp_ps_mask(a, _mm512_set1_ps(least), _CMP_GE_OQ) &
+            _mm512_cmp_ps_mask(a, _mm512_set1_ps(end), _CMP_LT_OQ)) == 0xffff;
+  }
   static Register power(Register a) {
     return _mm512_castsi512_ps(_mm512_maskz_slli_epi32(0xffff, _mm512_castps_si512(a), 23));
   }
@@ -93,6 +99,7 @@ template <> struct Vec<double> {
 };
 
 #include "engines/attention_body.hpp"
+#include "engines/distance_body.hpp"
 #include "engines/dot_body.hpp"
 #include "engines/fourier_body.hpp"
 #include "engines/pool_body.hpp"
@@ -102,8 +109,8 @@ template <> struct Vec<double> {
 }  // namespace
 
 constinit const TileKernels wide_tile_kernels{
-    "avx512",          64, 2, typed_kernels<float>(), typed_kernels<double>(), {&fold_logits, &weigh_slopes},
-    winograd_kernels()};
+    "avx512",           64,        2, typed_kernels<float>(), typed_kernels<double>(), {&fold_logits, &weigh_slopes},
+    winograd_kernels(), &distances};
 
 }  // namespace rosin::engines
 

@@ -116,12 +116,17 @@ Engine best_for_conv(const ConvSpec& spec) {
   return have_onednn && !tile_is_faster(spec) ? Engine::onednn : Engine::tile;
 }
 
-/// What oneDNN's product is watched for: odd sums of BFloat16 are filled up with zeros on some processors.
+/// What oneDNN's product is watched for: odd sums of BFloat16 are filled up with zeros on some processors. What is not
+/// finite in an operand shows in results too, with such a zero or without: few results are looked at instead of much
+/// larger operands.
 Watched watched(const MatmulSpec& spec) {
   if (spec.type != DType::BFloat16 || spec.accumulate) return {};
   const auto length = [&](int64_t columns, int64_t rows, int64_t distance, int64_t stride) {
     return (spec.batch - 1) * stride + (columns - 1) * distance + rows;
   };
+  if (8 * spec.m * spec.n <= (spec.m + spec.n) * spec.k) {
+    return {0, 0, length(spec.n, spec.m, spec.ldc, spec.c_batch_stride)};
+  }
   return {spec.a_transposed ? length(spec.m, spec.k, spec.lda, spec.a_batch_stride)
                             : length(spec.k, spec.m, spec.lda, spec.a_batch_stride),
           spec.b_transposed ? length(spec.k, spec.n, spec.ldb, spec.b_batch_stride)
@@ -209,6 +214,7 @@ std::unique_ptr<VendorCall> prepare_matmul(const MatmulSpec& given, Engine engin
   const bool empty = spec.m * spec.n * spec.batch * spec.k == 0;
   if (engine == Engine::best) {
     engine = empty ? Engine::plain : best_for_matmul(spec);
+    if (!empty && is_half(spec.type) && !spec.accumulate && dots_pay(spec)) return prepare_dot_matmul(spec);
     if (engine == Engine::onednn) {
       return onednn_or(&prepare_onednn_matmul, &prepare_tile_matmul, &prepare_plain_matmul, spec);
     }

@@ -65,11 +65,11 @@ template <class T> void check_matmul_all(MatmulSpec spec, double tolerance) {
 }
 
 /// m, n, k: zero and one, below and above one vector, ragged tiles, several blocks of k, several chunks.
-constexpr int64_t matmul_sizes[][3] = {{0, 3, 2},      {3, 0, 2},     {3, 2, 0},      {1, 1, 1},      {1, 7, 5},
-                                       {7, 1, 5},      {2, 8, 200},   {8, 24, 24},    {17, 13, 9},    {33, 29, 31},
-                                       {16, 12, 16},   {5, 300, 3},   {300, 5, 3},    {64, 64, 64},   {65, 50, 300},
-                                       {10, 128, 256}, {96, 100, 90}, {130, 257, 70}, {257, 20, 200}, {16, 32, 5000},
-                                       {3, 500, 300},  {260, 3, 300}, {9, 260, 1000}, {260, 14, 131}};
+constexpr int64_t matmul_sizes[][3] = {
+    {0, 3, 2},     {3, 0, 2},      {3, 2, 0},      {1, 1, 1},      {1, 7, 5},      {7, 1, 5},      {2, 8, 200},
+    {8, 24, 24},   {17, 13, 9},    {33, 29, 31},   {16, 12, 16},   {5, 300, 3},    {300, 5, 3},    {64, 64, 64},
+    {65, 50, 300}, {10, 128, 256}, {96, 100, 90},  {130, 257, 70}, {257, 20, 200}, {16, 32, 5000}, {3, 500, 300},
+    {260, 3, 300}, {9, 260, 1000}, {260, 14, 131}, {1, 70, 200},   {70, 1, 200}};
 
 TEST(VendorMatmul, EveryEngineAgreesWithThePlainDefinition) {
   for (const auto& size : matmul_sizes) {
@@ -166,6 +166,27 @@ TEST(VendorMatmul, OperandsThatAreCopiedInBlocksKeepTheirValues) {
     check_matmul_engine<float>(matmul(DType::Float32, 66, 3100, 70, false, true), engine, 2e-6);
     check_matmul_engine<float>(matmul(DType::Float32, 801, 53, 261, false, false), engine, 2e-6);
     check_matmul_engine<float>(matmul(DType::Float32, 230, 33, 300, true, false), engine, 2e-6);
+  }
+}
+
+/// One tile each, and more; rows that fill vectors, and that do not.
+TEST(VendorMatmul, SmallProductsOfABatchKeepEpiloguesAndGaps) {
+  for (const auto& [m, n, k] :
+       {std::array<int64_t, 3>{1, 1, 1}, {3, 1, 3}, {4, 4, 4}, {8, 3, 2}, {16, 5, 7}, {17, 2, 3}, {4, 40, 3}}) {
+    for (const Epilogue& epilogue : epilogues) {
+      for (int form = 0; form < 8; ++form) {
+        MatmulSpec spec = matmul(DType::Float32, m, n, k, form & 1, form & 2, 1);
+        spec.batch = 9;
+        spec.epilogue = epilogue;
+        spec.accumulate = form & 4;
+        spec.a_batch_stride = spec.lda * (spec.a_transposed ? m : k) + 2;
+        spec.b_batch_stride = spec.ldb * (spec.b_transposed ? k : n) + 3;
+        spec.c_batch_stride = spec.ldc * n + 1;
+        check_matmul_all<float>(spec, 2e-6);
+        spec.type = DType::Float64;
+        check_matmul_all<double>(spec, 1e-14);
+      }
+    }
   }
 }
 

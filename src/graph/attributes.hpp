@@ -114,6 +114,7 @@ enum class Routine : uint8_t {
   eigh,           // a -> values, vectors; reads the lower triangle
   pseudoinverse,  // a -> pseudo-inverse (CutAttributes)
   fourier,        // (2, sizes...) -> (2, sizes...), parts of complex numbers (FourierAttributes)
+  distances,      // (features, n), (features, m) -> (n, m), Float32
   sequence,       // all steps of a recurrent layer (SequenceAttributes); operands stand in ops/sequence.hpp
   sequence_gradient,
   recurrent,  // the same by a device's library (RecurrentAttributes); operands stand in ops/recurrent_call.hpp

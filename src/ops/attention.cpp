@@ -234,6 +234,7 @@ Array attention_weights(const Array& queries, const Array& keys, const LogitForm
 
 AttentionInParts::AttentionInParts(Which which) noexcept : outer_(std::exchange(in_parts, std::max(which, in_parts))) {}
 AttentionInParts::~AttentionInParts() { in_parts = outer_; }
+bool AttentionInParts::is_all() noexcept { return in_parts == all; }
 
 bool is_blocked(const BlockedAttention& a, bool drops) {
   if (in_parts == AttentionInParts::all || (drops && in_parts == AttentionInParts::dropping)) return false;

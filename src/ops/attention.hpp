@@ -31,8 +31,8 @@ struct LogitForm {
 /// The softmax over keys, of heads of queries and as many of keys.
 Array attention_weights(const Array& queries, const Array& keys, const LogitForm& form);
 
-/// While one lives on a thread attention is recorded in parts, op by op: for files that have no such op; or only that
-/// which drops weights.
+/// While one lives on a thread attention is recorded in parts, op by op, and so are distances: for files that have no
+/// such ops; or only attention that drops weights.
 class AttentionInParts {
  public:
   enum Which : uint8_t { none, dropping, all };
@@ -40,6 +40,7 @@ class AttentionInParts {
   ~AttentionInParts();
   AttentionInParts(const AttentionInParts&) = delete;
   AttentionInParts& operator=(const AttentionInParts&) = delete;
+  static bool is_all() noexcept;
 
  private:
   Which outer_;

@@ -1,4 +1,5 @@
-// Functions made of recorded ops; see rosin/measures.hpp. Gradients follow from their parts.
+// Functions made of recorded ops, one of them for distances alone; see rosin/measures.hpp. Gradients follow from their
+// parts.
 #include <rosin/measures.hpp>
 
 #include <algorithm>
@@ -9,9 +10,12 @@
 #include <rosin/matmul.hpp>
 #include <rosin/movement.hpp>
 
+#include "graph/autocast.hpp"
 #include "graph/context.hpp"
 #include "graph/op.hpp"
 #include "graph/refuse_type.hpp"
+#include "ops/attention.hpp"
+#include "ops/autocast_casts.hpp"
 #include "ops/reduction.hpp"
 #include "ops/shapes.hpp"
 
@@ -72,12 +76,49 @@ Array cross(const Array& a, const Array& b, int dim) {
   return concat(parts, dim);
 }
 
+namespace {
+
+/// Differences of all columns: (features, n, m, batch...).
+Array differences(const Array& a, const Array& b) { return unsqueeze(a, 2) - unsqueeze(b, 1); }
+
+/// Of Float32 on the CPU, which has a kernel for them; the gradient adds up what the definition's does.
+const Op& distances_op = (*register_op({.name = "distances",
+                                        .kind = Kind::routine,
+                                        .operands = 2,
+                                        .doc = "Euclidean distances between the columns of two matrices",
+                                        .routine = Routine::distances}))
+                             .with_gradient([](Backward& b) {
+                               const Array y = b.out(), weights = b.gradient / where(eq(y, 0), 1, y);
+                               const Array slopes = unsqueeze(weights, 0) * differences(b.in(0), b.in(1));
+                               b.give(0, squeeze(sum(slopes, 2), 2));
+                               b.give(1, -squeeze(sum(slopes, 1), 1));
+                             });
+
+/// With one batch, of both.
+Array euclidean_distances(const Array& a, const Array& b) {
+  const auto batch_of = [](const Array& x) { return with_dims(x.shape(), 0, 2, {}); };
+  const Shape batch = broadcast_shapes("cdist", batch_of(a), batch_of(b));
+  const Array x = wide(expand(a, with_dims(batch, 0, 0, {a.size(0), a.size(1)})));
+  const Array y = wide(expand(b, with_dims(batch, 0, 0, {b.size(0), b.size(1)})));
+  const Array* in[] = {&x, &y};
+  return narrow(record(distances_op, in, Float32, with_dims(batch, 0, 0, {a.size(1), b.size(1)})), a);
+}
+
+bool has_distances_kernel(const Array& a, const Array& b) {
+  const bool takes = a.dtype() == b.dtype() && (a.dtype() == Float32 || is_half(a.dtype()));
+  return takes && !AttentionInParts::is_all() && a.node()->device == 0 && b.node()->device == 0 && a.count() > 0 &&
+         b.count() > 0;
+}
+
+}  // namespace
+
 Array cdist(const Array& a, const Array& b, double p) {
   if (a.rank() < 2 || b.rank() < 2 || a.size(0) != b.size(0)) {
     refuse(ErrorKind::shape, "cdist", "columns of both have as many elements",
            to_string(a.shape()) + " and " + to_string(b.shape()), "they are (features, n, batch...)");
   }
-  return squeeze(linalg::vector_norm(unsqueeze(a, 2) - unsqueeze(b, 1), p, 0), 0);
+  if (p == 2 && has_distances_kernel(a, b)) return euclidean_distances(widened(a), widened(b));
+  return squeeze(linalg::vector_norm(differences(a, b), p, 0), 0);
 }
 
 Array cov(const Array& x, int64_t correction) { return narrow(covariance("cov", x, correction), x); }

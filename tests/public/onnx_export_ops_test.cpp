@@ -44,6 +44,11 @@ TEST_F(OnnxExportOps, RunningProductsAndExtremes) {
   check_all(f, randn({5, 3}), {16, 28});
 }
 
+TEST_F(OnnxExportOps, DistancesBetweenPoints) {
+  const Array points = randn({5, 4});
+  check_all([&](const Array& x) { return Arrays{cdist(x, points), cdist(points, x, 1)}; }, randn({5, 3}));
+}
+
 TEST_F(OnnxExportOps, LogarithmsOfSumsOfInfiniteNumbers) {
   const auto f = [](const Array& x) { return Arrays{logaddexp(x, flip(x, 0)), logcumsumexp(x, 0)}; };
   const float inf = std::numeric_limits<float>::infinity();
