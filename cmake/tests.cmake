@@ -90,8 +90,6 @@ set_source_files_properties(${computing} ${PROJECT_SOURCE_DIR}/src/data/drawn_di
 rosin_inside_tests(unit_tests ${unit_sources})
 if(TARGET unit_tests)
   set_target_properties(unit_tests PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-endif()
-if(TARGET unit_tests)
   # Tests of device kernels run them in the interpreter of the reference back end.
   target_sources(unit_tests PRIVATE $<TARGET_OBJECTS:rosin_interpreter>)
   if(WIN32)

@@ -1,6 +1,10 @@
 // Distances between all points of two sets: a (features, n, batch...), b (features, m, batch...) -> (n, m, batch...).
 // Read first: engines/distance_tile.hpp.
+#include <algorithm>
 #include <cmath>
+#include <limits>
+#include <memory>
+#include <utility>
 
 #include "cpu/routine.hpp"
 #include "engines/tile_kernel.hpp"

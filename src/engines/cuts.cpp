@@ -7,7 +7,7 @@ namespace rosin::engines {
 namespace {
 
 constexpr int64_t least_columns = 16;  // of a chunk, so that kernels see whole tiles
-constexpr int64_t column_unit = 4;     // finer, so that chunks are as many as wanted: seven of two threads' eight wait
+constexpr int64_t column_unit = 4;     // chunks are multiples: fine, so that they are as many as wanted, an even number
 constexpr int64_t row_unit = 64;
 constexpr int64_t tall_unit = 128;  // of one column: the tallest tiles
 constexpr int64_t few_chunks = 8, most_chunks = 64;
