@@ -22,6 +22,7 @@
 #include <rosin/stats.hpp>
 
 #include "ops/attention.hpp"
+#include "ops/in_parts.hpp"
 #include "test_device.hpp"
 
 namespace rosin {
@@ -141,7 +142,7 @@ double tolerance(DType type) {
 void check(const Case& c, const Device& device) {
   const Inputs in = inputs(c);
   const std::vector<Array> got = results(c, in, device, c.type);
-  const AttentionInParts parts;
+  const InParts parts;
   const std::vector<Array> wanted = results(c, in, Device(), Float64);
   const char* const names[] = {"y", "dq", "dk", "dv", "dbias"};
   for (size_t i = 0; i < got.size(); ++i) {
@@ -280,7 +281,7 @@ TEST(AttentionOnDevice, ReadViews) {
     return sum(square(dot_product_attention(y, y, y, options).out));
   };
   const Array got = transferred(gradient(attend, transferred(x, device.position())), 0);
-  const AttentionInParts parts;
+  const InParts parts;
   const Array wanted = cast(gradient(attend, cast(x, Float64)), Float32);
   EXPECT_LE(maximum(abs(got - wanted)).item(), 2e-5);
 }

@@ -21,7 +21,7 @@
 #include "graph/record.hpp"
 #include "model/notes.hpp"
 #include "ops/add_along.hpp"
-#include "ops/attention.hpp"
+#include "ops/in_parts.hpp"
 #include "ops/sequence.hpp"
 #include "ops/shapes.hpp"
 
@@ -444,7 +444,7 @@ struct detail::VmapCall::State {
   int64_t count = -1;
   std::vector<std::pair<Array, Array>> arguments;  // one observation, and all
   SuspendedNotes notes;
-  AttentionInParts parts{AttentionInParts::dropping};  // whose numbers are drawn once, for all observations
+  InParts parts{InParts::dropping};  // whose numbers are drawn once, for all observations
   StepByStep steps;
 };
 

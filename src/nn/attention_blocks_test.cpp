@@ -18,6 +18,7 @@
 #include <rosin/stats.hpp>
 
 #include "ops/attention.hpp"
+#include "ops/in_parts.hpp"
 
 namespace rosin {
 namespace {
@@ -61,7 +62,7 @@ std::vector<Array> results(const Sequences& x, const AttentionOptions& options) 
 }
 
 std::vector<Array> results_in_parts(const Sequences& x, const AttentionOptions& options) {
-  const AttentionInParts parts;
+  const InParts parts;
   return results(x, options);
 }
 
@@ -178,7 +179,7 @@ TEST(AttentionBlocks, GiveTheSlopesOfABias) {
         added);
   };
   const Array got = slope(x, bias);
-  const AttentionInParts parts;
+  const InParts parts;
   expect_close({got}, {slope(wide, cast(bias, Float64))}, "bias");
 }
 
@@ -203,7 +204,7 @@ TEST(AttentionBlocks, DropWhatPartsDrop) {
   options.drop = Dropout(0.3, {.active = LayerMode::train, .rng = &first});
   const std::vector<Array> got = results(x, options);
   options.drop.rng = &second;
-  const AttentionInParts parts;
+  const InParts parts;
   expect_close(got, results(x, options), "dropped");
   EXPECT_EQ(first.counter(), second.counter());
 }
@@ -269,7 +270,7 @@ TEST(AttentionBlocks, HaveGradientsOfGradients) {
   };
   for (const bool drops : {false, true}) {
     const std::vector<Array> got = slopes(x, drops);
-    const AttentionInParts parts;
+    const InParts parts;
     const std::vector<Array> want = slopes(wide, drops);
     for (size_t i = 0; i < got.size(); ++i) {
       const double largest = maximum(abs(want[i])).item();

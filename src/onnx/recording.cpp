@@ -12,7 +12,7 @@
 
 #include "graph/context.hpp"
 #include "graph/leaf.hpp"
-#include "ops/attention.hpp"
+#include "ops/in_parts.hpp"
 #include "ops/sequence.hpp"
 #include "ops/shapes.hpp"
 
@@ -304,7 +304,7 @@ void check_inputs(std::span<const NamedInput> inputs) {
 Recording record_function(const detail::RecordedFunction& function, std::span<const NamedInput> inputs,
                           bool symbolic_batch) {
   check_inputs(inputs);
-  const AttentionInParts parts;
+  const InParts parts;
   const Examples examples = examples_of(inputs, symbolic_batch);
   Recording recording;
   recording.inputs.assign(inputs.size(), -1);

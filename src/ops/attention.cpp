@@ -19,12 +19,11 @@
 #include "graph/context.hpp"
 #include "graph/leaf.hpp"
 #include "graph/record.hpp"
+#include "ops/in_parts.hpp"
 #include "ops/shapes.hpp"
 
 namespace rosin {
 namespace {
-
-thread_local AttentionInParts::Which in_parts = AttentionInParts::none;
 
 /// Of keys: (keys, queries, heads, batch) -> (keys, features).
 Array turned(const Array& x) { return permute(x, {1, 0, 2, 3}); }
@@ -232,12 +231,8 @@ Array attention_weights(const Array& queries, const Array& keys, const LogitForm
   return softmax(logits, 0);
 }
 
-AttentionInParts::AttentionInParts(Which which) noexcept : outer_(std::exchange(in_parts, std::max(which, in_parts))) {}
-AttentionInParts::~AttentionInParts() { in_parts = outer_; }
-bool AttentionInParts::is_all() noexcept { return in_parts == all; }
-
 bool is_blocked(const BlockedAttention& a, bool drops) {
-  if (in_parts == AttentionInParts::all || (drops && in_parts == AttentionInParts::dropping)) return false;
+  if (InParts::now() == InParts::all || (drops && InParts::now() == InParts::dropping)) return false;
   const auto computed = [&](const Array& x) {
     return is_float(x.dtype()) && x.dtype() == a.q.dtype() && x.node()->device == a.q.node()->device &&
            !is_scalar(*x.node());

@@ -31,21 +31,6 @@ struct LogitForm {
 /// The softmax over keys, of heads of queries and as many of keys.
 Array attention_weights(const Array& queries, const Array& keys, const LogitForm& form);
 
-/// While one lives on a thread attention is recorded in parts, op by op, and so are distances: for files that have no
-/// such ops; or only attention that drops weights.
-class AttentionInParts {
- public:
-  enum Which : uint8_t { none, dropping, all };
-  explicit AttentionInParts(Which which = all) noexcept;
-  ~AttentionInParts();
-  AttentionInParts(const AttentionInParts&) = delete;
-  AttentionInParts& operator=(const AttentionInParts&) = delete;
-  static bool is_all() noexcept;
-
- private:
-  Which outer_;
-};
-
 /// Of sequences, not of heads.
 struct BlockedAttention {
   Array q, k, v;  // (features, length, batch) or (features, length)

@@ -14,8 +14,8 @@
 #include "graph/context.hpp"
 #include "graph/op.hpp"
 #include "graph/refuse_type.hpp"
-#include "ops/attention.hpp"
 #include "ops/autocast_casts.hpp"
+#include "ops/in_parts.hpp"
 #include "ops/reduction.hpp"
 #include "ops/shapes.hpp"
 
@@ -106,7 +106,7 @@ Array euclidean_distances(const Array& a, const Array& b) {
 
 bool has_distances_kernel(const Array& a, const Array& b) {
   const bool takes = a.dtype() == b.dtype() && (a.dtype() == Float32 || is_half(a.dtype()));
-  return takes && !AttentionInParts::is_all() && a.node()->device == 0 && b.node()->device == 0 && a.count() > 0 &&
+  return takes && InParts::now() != InParts::all && a.node()->device == 0 && b.node()->device == 0 && a.count() > 0 &&
          b.count() > 0;
 }
 
