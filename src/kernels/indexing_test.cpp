@@ -267,6 +267,29 @@ TEST(KernelScatter, ManyUpdatesAreTakenInTheOrderOfTheCpu) {
   }
 }
 
+// Whose places each have a group: of one tile of updates and more, of one block of lines and more, along each dim.
+TEST(KernelScatter, FewPlacesOfManyUpdates) {
+  Rng rng(7);
+  for (const int64_t updates : {17, 2048, 9001}) {
+    const Array at = evaluated(randint(rng, -4, 4, {updates}));
+    for (const DType type : {Float32, BFloat16, Int8, Float64}) {
+      const Array wide = evaluated(cast(randn(rng, {600, updates}) * 9, type)),
+                  tall = evaluated(transpose(slice(wide, 0, 0, 3)));
+      const std::string what = std::string(to_string(type)) + " " + std::to_string(updates);
+      expect_same_bytes([&] { return scatter_add(slice(wide, 1, 0, 4), at, wide, 1); }, what);
+      expect_same_bytes([&] { return scatter_add(zeros({4, 3}, type), at, tall, 0); }, what);
+      expect_same_bytes(
+          [&] {
+            return scatter_add(zeros({3, 4, 2}, type), at,
+                               expand(reshape(slice(wide, 0, 0, 3), {3, updates, 1}), {3, updates, 2}), 1);
+          },
+          what);
+    }
+    const Array wrong = evaluated(where(eq(arange(updates), updates - 3), 4, at));
+    expect_same_error([&] { return scatter_add(zeros({3, 4}), wrong, ones({3, updates}), 1); });
+  }
+}
+
 TEST(KernelScatter, ManyUpdatesOfEveryTypeAndDim) {
   Rng rng(7);
   const Array at = evaluated(randint(rng, -9, 9, {50, 100})), one = evaluated(reshape(at, {5000}));
@@ -293,13 +316,14 @@ TEST(KernelScatter, OneWrongIndexAmongManyIsTheErrorOfTheCpu) {
   }
 }
 
-// In as many launches as a sort by the bytes that places take, and three.
+// In as many launches as a sort by the bytes that places take, and three; one where each place has a group.
 TEST(KernelScatter, LaunchesOfManyUpdates) {
   const auto launches = [](int64_t places, int64_t updates) {
     const Array at = evaluated(zeros({updates}, Int32)), x = evaluated(zeros({places})), y = evaluated(ones({updates}));
     return launches_of([&] { return scatter_add(x, at, y); });
   };
-  EXPECT_EQ(launches(100, 32768), 2);
+  EXPECT_EQ(launches(100, 32768), 1);
+  EXPECT_EQ(launches(10000, 32768), 2);
   EXPECT_EQ(launches(100, 32769), 3 + 3);
   EXPECT_EQ(launches(1000, 32769), 3 + 6);
   EXPECT_EQ(launches(100000, 33000), 3 + 9);

@@ -4,6 +4,7 @@
 #include "kernels/roots.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "kernels/root_ends.hpp"
 #include "kernels/root_parts.hpp"
@@ -74,8 +75,8 @@ class RootWriter : RootParts {
     s.parts = parts;
     std::vector<int32_t> partial;
     for (const RootJob& root : roots) partial.push_back(root.scratch);
-    write_parts_of_columns(roots, s, partial, take_ends(layout_, number_, results_of(roots), index_, ends_),
-                           ColumnGrid(1, beside));
+    write_parts_of_columns(roots, s, partial, {}, take_ends(layout_, number_, results_of(roots), index_, ends_),
+                           ColumnGrid(1, beside), parts);
   }
 
   /// Whether that may be done: rows have left operands of sums of a single part.
@@ -107,17 +108,14 @@ class RootWriter : RootParts {
     if (!s.columns() && s.parts > 1) s.part_size = groups_for(s.part_size, row_step) * row_step;
     s.parts = std::max<int64_t>(groups_for(s.reduced, std::max<int64_t>(s.part_size, 1)), 1);
     std::vector<int32_t> partial;
-    for (const RootJob& job : jobs) {
-      const ScalarType type = shared_type(kernel_.instrs[job.instr].type);
-      if (s.parts > 1) partial.push_back(list_.scratch(s.results * s.parts * bytes_of(type)));
-    }
+    if (s.parts > 1) partial = scratch_of_parts(jobs, s.results * s.parts);
     const std::vector<int32_t> ends = take_ends(layout_, number_, results_of(jobs), index_, ends_), none;
     const bool once = partial.empty() || list_.device.arrivals;  // parts are added up by who comes last
     if (s.columns()) write_columns(jobs, s, partial, stores, once ? ends : none);
     else write_sums(jobs, s, partial, stores, once ? ends : none);
     stored_ = !stores.empty();
     if (once) return;
-    if (s.columns()) write_parts_of_columns(jobs, s, partial, ends, ColumnGrid(s.results, s.run));
+    if (s.columns()) write_clusters_of_columns(jobs, s, partial, ends);
     else write_parts_of_sums(jobs, s, partial, ends);
   }
 
@@ -361,19 +359,8 @@ class RootWriter : RootParts {
     if (partial.empty()) {
       finish_columns(w, jobs, s, at, strip, sums, arrays, all.to, behind);
     } else {
-      for (size_t i = 0; i < jobs.size(); ++i) {
-        combine_lines(w, s, at, kernel_.instrs[jobs[i].instr], of_job(sums, i, strip), arrays, all.to[i],
-                      [&](Term result) { return at.part * w.number(s.results) + result; });
-      }
-      if (list_.device.arrivals) {
-        const std::vector<int> to = final_buffers(w, jobs);
-        when_last(w, grid.blocks(s.results, strip), at.block, w.number(s.parts), [&] {
-          Column whole = at;
-          whole.begin = at.line;
-          whole.end = w.select(at.valid, w.number(s.parts), w.index(0));
-          add_parts_of_columns(w, jobs, s, whole, strip, arrays, all.to, to, behind);
-        });
-      }
+      combine_parts(w, jobs, s, at, strip, sums, arrays, all.to, at.part);
+      if (list_.device.arrivals) add_columns_at_last(w, jobs, s, grid, at, strip, arrays, all.to, behind);
     }
     list_.launches.push_back(w.finish(grid.blocks(s.results, strip) * s.parts));
   }
@@ -394,10 +381,58 @@ class RootWriter : RootParts {
     write_ends(w, jobs, s, at, strip, results, behind);
   }
 
+  /// Parts of columns that one group adds up: many are first added up by clusters of about the root of their number, so
+  /// that who comes last has few left.
+  static int64_t parts_of_cluster(int64_t parts, int64_t lines) {
+    if (parts <= 2 * lines) return parts;
+    const auto root = static_cast<int64_t>(std::ceil(std::sqrt(static_cast<double>(parts))));
+    return groups_for(root, lines) * lines;
+  }
+
+  /// Behind parts: of each block of results, by the group that stores the last part of a cluster, and those of clusters
+  /// by the last of these groups.
+  void add_columns_at_last(KernelWriter& w, const std::vector<RootJob>& jobs, const RootSizes& s,
+                           const ColumnGrid& grid, const Column& at, int strip, std::map<ScalarType, int>& arrays,
+                           const std::vector<int>& from, RootEnds& behind) {
+    const int64_t size = parts_of_cluster(s.parts, grid.lines), clusters = groups_for(s.parts, size);
+    const int64_t blocks = grid.blocks(s.results, strip);
+    const auto add_up = [&](const std::vector<int>& parts, Term begin, Term end) {
+      Column these = at;
+      these.begin = begin + at.line;
+      these.end = w.select(at.valid, end, w.index(0));
+      return add_parts_of_columns(w, jobs, s, these, strip, parts);
+    };
+    const auto add_up_all = [&](const std::vector<int>& parts, int64_t count) {
+      const std::vector<int> to = final_buffers(w, jobs);
+      when_last(w, blocks, at.block, w.number(count), [&] {
+        finish_columns(w, jobs, s, at, strip, add_up(parts, w.index(0), w.number(count)), arrays, to, behind);
+      });
+    };
+    if (clusters == 1) return add_up_all(from, s.parts);
+    const std::vector<int32_t> blocks_of_sums = scratch_of_parts(jobs, s.results * clusters);
+    std::vector<int> sums;
+    for (size_t i = 0; i < jobs.size(); ++i) sums.push_back(result_buffer(w, jobs[i], blocks_of_sums[i]));
+    const Term each = w.number(size), cluster = w.quotient(at.part, each), begin = cluster * each;
+    const Term end = min(begin + each, w.number(s.parts));
+    when_last(w, blocks * clusters, cluster * w.number(blocks) + at.block, end - begin, [&] {
+      combine_parts(w, jobs, s, at, strip, add_up(from, begin, end), arrays, sums, cluster);
+      add_up_all(sums, clusters);
+    });
+  }
+
+  /// What the items of a group have, as part `part` of each result.
+  void combine_parts(KernelWriter& w, const std::vector<RootJob>& jobs, const RootSizes& s, const Column& at, int strip,
+                     std::span<const Term> sums, std::map<ScalarType, int>& arrays, const std::vector<int>& to,
+                     Term part) const {
+    for (size_t i = 0; i < jobs.size(); ++i) {
+      combine_lines(w, s, at, kernel_.instrs[jobs[i].instr], of_job(sums, i, strip), arrays, to[i],
+                    [&](Term result) { return part * w.number(s.results) + result; });
+    }
+  }
+
   /// The parts from `at.begin` to `at.end` of all results.
-  void add_parts_of_columns(KernelWriter& w, const std::vector<RootJob>& jobs, const RootSizes& s, const Column& at,
-                            int strip, std::map<ScalarType, int>& arrays, const std::vector<int>& from,
-                            const std::vector<int>& to, RootEnds& behind) const {
+  std::vector<Term> add_parts_of_columns(KernelWriter& w, const std::vector<RootJob>& jobs, const RootSizes& s,
+                                         const Column& at, int strip, const std::vector<int>& from) const {
     const auto width = static_cast<size_t>(strip);
     const std::vector<Term> sums = neutrals(w, jobs, strip);
     w.loop(at.begin, at.end, at.lines, [&](Term part) {
@@ -408,16 +443,31 @@ class RootWriter : RootParts {
         for (size_t lane = 0; lane < width; ++lane) add(w, jobs[i], sums[i * width + lane], w.convert(x[lane], type));
       }
     });
-    finish_columns(w, jobs, s, at, strip, sums, arrays, to, behind);
+    return sums;
   }
 
-  /// Adds up the parts of every result, in the same way.
+  /// The same in launches of their own, on devices where nobody knows who comes last.
+  void write_clusters_of_columns(const std::vector<RootJob>& jobs, RootSizes s, std::vector<int32_t> partial,
+                                 std::span<const int32_t> ends) {
+    const ColumnGrid grid(s.results, s.run);
+    const int64_t size = parts_of_cluster(s.parts, grid.lines), clusters = groups_for(s.parts, size);
+    if (clusters > 1) {
+      const std::vector<int32_t> sums = scratch_of_parts(jobs, s.results * clusters);
+      write_parts_of_columns(jobs, s, partial, sums, {}, grid, size);
+      partial = sums;
+      s.parts = clusters;
+    }
+    write_parts_of_columns(jobs, s, partial, {}, ends, grid, s.parts);
+  }
+
+  /// Adds up the parts of every result by clusters of `size`: into scratch blocks, or all into the results.
   void write_parts_of_columns(const std::vector<RootJob>& jobs, const RootSizes& whole,
-                              const std::vector<int32_t>& partial, std::span<const int32_t> ends,
-                              const ColumnGrid& grid) {
+                              const std::vector<int32_t>& partial, const std::vector<int32_t>& sums,
+                              std::span<const int32_t> ends, const ColumnGrid& grid, int64_t size) {
     RootSizes s = whole;
-    s.reduced = s.part_size = whole.parts;
-    s.parts = 1;
+    s.reduced = whole.parts;
+    s.part_size = size;
+    s.parts = groups_for(whole.parts, size);
     KernelWriter w("column_parts", items_of_group, index_);
     int strip = grid.strip;
     std::vector<int> from, to;
@@ -425,13 +475,25 @@ class RootWriter : RootParts {
       const ScalarType travels = shared_type(kernel_.instrs[jobs[i].instr].type);
       if (bytes_of(travels) > 4) strip = std::min(strip, 4);
       from.push_back(w.buffer(storage_of(travels), {-1, partial[i]}));
-      to.push_back(result_buffer(w, jobs[i], -1));
+      to.push_back(result_buffer(w, jobs[i], sums.empty() ? -1 : sums[i]));
     }
     RootEnds behind(w, layout_, ends, results_of(jobs));
     std::map<ScalarType, int> arrays;
-    add_parts_of_columns(w, jobs, s, column_of(w, s, grid, strip), strip, arrays, from, to, behind);
-    list_.launches.push_back(w.finish(grid.blocks(s.results, strip)));
+    const Column at = column_of(w, s, grid, strip);
+    const std::vector<Term> found = add_parts_of_columns(w, jobs, s, at, strip, from);
+    if (sums.empty()) finish_columns(w, jobs, s, at, strip, found, arrays, to, behind);
+    else combine_parts(w, jobs, s, at, strip, found, arrays, to, at.part);
+    list_.launches.push_back(w.finish(grid.blocks(s.results, strip) * s.parts));
     list_.launches.back().sharing = Sharing::like;
+  }
+
+  /// Of each root, for so many sums.
+  std::vector<int32_t> scratch_of_parts(const std::vector<RootJob>& jobs, int64_t count) {
+    std::vector<int32_t> blocks;
+    for (const RootJob& job : jobs) {
+      blocks.push_back(list_.scratch(count * bytes_of(shared_type(kernel_.instrs[job.instr].type))));
+    }
+    return blocks;
   }
 
   std::vector<int32_t>& ends_;  // that no root has taken yet

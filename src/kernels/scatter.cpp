@@ -2,7 +2,8 @@
 // the target (or zeros). Of many updates the indices are sorted, and the first of each place takes all. Of fewer, for
 // sums a kernel links the updates of each place in their order, and the first of them adds up all; for others every
 // item owns a block of places of one line along the dim, walks through all indices in their order and takes the updates
-// of its block. So what repeated indices do has one order, and nothing is atomic.
+// of its block. Where places are few among the updates of sums, a group owns one and collects its updates from all
+// indices. So what repeated indices do has one order, and nothing is atomic.
 // Read first: indices.hpp, sort_lines.hpp.
 #include <algorithm>
 #include <bit>
@@ -37,6 +38,7 @@ bool adds_up(const Op& op) {
 // H100 would take 0.2 ms for that), and in a walk each block reads all.
 constexpr int64_t most_linked = 32768, most_walked = 4096;
 constexpr int64_t most_sorted = int64_t{1} << 30;
+constexpr int64_t least_of_place = 4;  // updates on the average, from which on groups collect those of a place
 
 // What one scatter works on: target (before..., n, after...) or zeros, indices, updates (before..., m, after...), where
 // m is the indices' own number (along) or their sizes.
@@ -48,8 +50,11 @@ struct Scattering {
     const int64_t count = step.view(indices()).count();
     sorted = !along && count > (adds ? most_linked : most_walked) && count <= most_sorted &&
              step.view(step.node).sizes[dim] < UINT32_MAX;
-    linked = adds && !along && !sorted && count <= INT32_MAX;  // links are Int32
-    if (adds && !linked && !sorted && half)
+    const int64_t places = step.view(step.node).sizes[dim];
+    const bool in_32_bits = adds && !along && !sorted && count <= INT32_MAX;  // so updates are counted
+    collected = in_32_bits && places > 0 && places <= count / least_of_place;
+    linked = in_32_bits && !collected;
+    if (adds && !linked && !collected && !sorted && half)
       sums = list.scratch(of.view(of.node).count() * static_cast<int64_t>(sizeof(float)));
   }
 
@@ -64,7 +69,7 @@ struct Scattering {
   LaunchList& list;
   int dim;
   bool along, adds;
-  bool linked = false, sorted = false;
+  bool linked = false, collected = false, sorted = false;
   const Reducer* reducer;  // of scatters that combine
   int32_t sums = -1;       // scratch block
 };
@@ -261,6 +266,108 @@ void write_linked(const Scattering& s, int32_t counts, int32_t followers) {
   });
 }
 
+// Replaces each item's count by the sum of those up to it.
+void add_up_counts(KernelWriter& writer, int counts) {
+  const Term item = writer.item();
+  for (int step = 1; step < items_of_group; step *= 2) {
+    const Term before = writer.shared_load(counts, max(item - step, like(item, 0)));
+    const Term sum = writer.shared_load(counts, item) + writer.select(item < step, like(before, 0), before);
+    writer.barrier();
+    writer.shared_store(counts, item, sum);
+    writer.barrier();
+  }
+}
+
+// What a group collects the updates of its place in: a tile of all indices at a time, of which every item has some
+// neighbours, so that the list is in their order.
+class PlaceList {
+ public:
+  PlaceList(const Scattering& s, KernelWriter& writer)
+      : writer_(writer), sizes_(size_terms(writer, s.step.layout, s.indices())),
+        indices_(writer, s.step, s.list, s.indices(), s.step.view(s.step.node).sizes[s.dim]),
+        tile_(tile_of(s.list.device)), list_(writer.shared(ScalarType::int32, static_cast<int>(tile_))),
+        counts_(writer.shared(ScalarType::int32, items_of_group)),
+        count_(writer.number(s.step.view(s.indices()).count())) {}
+
+  // f(updates of the place, in their order): their number, and a function that loads one of them.
+  template <class F> void each_tile(Term place, F&& f) {
+    const Term none = writer_.literal(ScalarType::int32, 0);
+    writer_.loop(writer_.index(0), count_, writer_.index(tile_), [&](Term begin) {
+      const int64_t own = tile_ / items_of_group;
+      const Term first = begin + writer_.item() * own, end = min(first + own, count_);
+      const Term found = writer_.variable(none);
+      each_match(first, end, place, [&](Term) { writer_.assign(found, found + 1); });
+      writer_.shared_store(counts_, writer_.item(), found);
+      writer_.barrier();
+      add_up_counts(writer_, counts_);
+      const Term slot = writer_.variable(writer_.shared_load(counts_, writer_.item()) - found);
+      each_match(first, end, place, [&](Term at) {
+        writer_.shared_store(list_, writer_.convert(slot, writer_.index_type()), writer_.convert(at, slot.type));
+        writer_.assign(slot, slot + 1);
+      });
+      const Term all = writer_.shared_load(counts_, writer_.index(items_of_group - 1));
+      writer_.barrier();
+      f(writer_.convert(all, writer_.index_type()),
+        [&](Term at) { return writer_.convert(writer_.shared_load(list_, at), writer_.index_type()); });
+      writer_.barrier();  // before the next tile
+    });
+  }
+
+  // Indices that are bad, by the items of one group.
+  void report_bad() const {
+    writer_.loop(writer_.item(), count_, writer_.index(items_of_group),
+                 [&](Term at) { indices_.report_bad(writer_.coordinates(at, sizes_), true); });
+  }
+
+ private:
+  static int64_t tile_of(const Abilities& device) {
+    constexpr int64_t most = 8192, beside = 4096;  // elements; bytes that other arrays may take
+    const auto fits = static_cast<uint64_t>((device.shared_bytes - beside) / static_cast<int64_t>(sizeof(int32_t)));
+    return std::min(most, static_cast<int64_t>(std::bit_floor(fits)));
+  }
+
+  template <class F> void each_match(Term first, Term end, Term place, F&& f) {
+    writer_.loop(first, end, writer_.index(1), [&](Term at) {
+      indices_.if_good(writer_.coordinates(at, sizes_), true,
+                       [&](Term found) { writer_.when(found == place, [&] { f(at); }); });
+    });
+  }
+
+  KernelWriter& writer_;
+  std::vector<Term> sizes_;
+  Indices indices_;
+  int64_t tile_;
+  int list_, counts_;  // shared
+  Term count_;
+};
+
+// Every group adds the updates of its place, in their order, in up to 256 strips of the lines.
+void write_collected(const Scattering& s) {
+  KernelWriter writer("scatter_places", items_of_group, s.step.index());
+  const PlaceStrips strips(s, writer);
+  const Elements target(writer, s.step, s.step.in(0), s.step.value.dtype);
+  PlaceList list(s, writer);
+  const int64_t places = s.step.view(s.step.node).sizes[s.dim];
+  const Term size = writer.number(places), group = writer.group(0), block = writer.quotient(group, size);
+  const Term place = group - block * size, i = block * items_of_group + writer.item();
+  const Term valid = i < writer.number(strips.lines);
+  const std::vector<Term> line =
+      strip_begin(writer.coordinates(writer.select(valid, i, writer.index(0)), strips.sizes), strips.lanes);
+  std::vector<Term> to = line, sums;
+  to[static_cast<size_t>(s.dim)] = place;
+  for (const Term x : target.load_strip(to, strips.lanes, strips.bytes)) sums.push_back(writer.variable(x));
+  list.each_tile(place, [&](Term count, auto&& update_at) {
+    writer.loop(writer.index(0), writer.select(valid, count, writer.index(0)), writer.index(1), [&](Term at) {
+      const Update update(s, writer, line, strips.index_sizes, update_at(at));
+      const std::vector<Term> more = strips.updates.load_strip(update.at, strips.lanes, strips.bytes);
+      for (size_t lane = 0; lane < sums.size(); ++lane) writer.assign(sums[lane], sums[lane] + more[lane]);
+    });
+  });
+  writer.when(valid, [&] { strips.into.store_strip(to, sums, strips.bytes); });
+  writer.when(group == 0, [&] { list.report_bad(); });
+  s.list.launches.push_back(writer.finish(places * groups_for(strips.lines)));
+}
+
 // Scratch blocks: the places of all updates as keys, the updates in the order of these, and of each in that order, how
 // many have its place, if it is the first of them; else 0.
 struct SortedUpdates {
@@ -371,6 +478,7 @@ void write_scatter(const Layout& layout, int32_t node, LaunchList& list) {
   list.checks.push_back(node);
   const Scattering scatter(step, list);
   if (scatter.adds || scatter.reducer) require_numbers(step.value);
+  if (scatter.collected) return write_collected(scatter);
   write_start(scatter);
   if (scatter.linked) {
     const int64_t updates = step.view(scatter.indices()).count();
