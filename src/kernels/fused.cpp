@@ -42,7 +42,7 @@ class FusedWriter {
       keep_for_roots();
       if (!write_rows(stores)) write_roots(layout_, number_, index_, roots_, given_, {}, ends_, list_);
       if (!summed_.empty()) {
-        add_up_parts(layout_, number_, index_, summed_, RowSums::parts(sizes_, row_groups_), ends_, list_);
+        add_up_parts(layout_, number_, index_, summed_, row_groups_, ends_, list_);
       }
     } else {
       // First the roots: a store may take over the memory of a load. The last walk may do the stores on its way.
@@ -122,7 +122,7 @@ class FusedWriter {
     if (row_groups_ == 0) return;
     summed_.assign(first, roots_.end());
     roots_.erase(first, roots_.end());
-    for (RootJob& root : summed_) root.scratch = list_.scratch(RowSums::parts(sizes_, row_groups_) * sizes_.row * 4);
+    for (RootJob& root : summed_) root.scratch = list_.scratch(row_groups_ * sizes_.row * 4);
   }
 
   /// What a row program leaves for the roots behind it: the values of rows that their operands need, and these are

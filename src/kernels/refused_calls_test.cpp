@@ -28,11 +28,14 @@ using Arrays = std::vector<Array>;
 /// A target that takes what `wanted` says of calls.
 class Asked final : public KernelTarget {
  public:
-  explicit Asked(std::function<bool(const CallDescription&)> wanted) : wanted_(std::move(wanted)) {}
+  explicit Asked(std::function<bool(const CallDescription&)> wanted, bool sums_stores = false)
+      : wanted_(std::move(wanted)), sums_stores_(sums_stores) {}
   bool takes(const CallDescription& call) const override { return wanted_(call); }
+  bool sums_stores() const override { return sums_stores_; }
 
  private:
   std::function<bool(const CallDescription&)> wanted_;
+  bool sums_stores_;
 };
 
 bool takes_all(const CallDescription&) { return true; }
@@ -58,8 +61,8 @@ bool same_bits(const Array& a, const Array& b) {
 
 /// The epilogues that f asks of a target that takes `wanted`; what it gives has the bits that it has without any.
 template <class F, class W = bool (*)(const CallDescription&)>
-std::vector<Epilogue> asked_by(F&& f, W wanted = takes_all) {
-  const Asked target(wanted);
+std::vector<Epilogue> asked_by(F&& f, W wanted = takes_all, bool sums_stores = false) {
+  const Asked target(wanted, sums_stores);
   InterpretedExecutor executor(target);
   const Arrays with = by_kernels(f, executor), without = by_kernels(f);
   EXPECT_EQ(with.size(), without.size());
@@ -105,6 +108,18 @@ TEST(RefusedCalls, OfALayerWithGeluAreAskedForItsOperandAndSums) {
   ASSERT_EQ(all.size(), 4u);
   EXPECT_EQ(all[0], (Epilogue{.bias = true, .activation = Activation::gelu, .auxiliary = true}));
   EXPECT_EQ(all[3], (Epilogue{.activation = Activation::gelu_gradient, .auxiliary = true, .bias_gradient = true}));
+}
+
+/// What kernels make, their walks add up; slopes behind products are these products' to sum up as before.
+TEST(RefusedCalls, WhatKernelsMakeIsAddedUpByThem) {
+  seed(8);
+  const std::vector<Epilogue> all = asked_by(TwoLayers(5, 9, 3, 7, relu), takes_all, true);
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(all[2], (Epilogue{.activation = Activation::relu_gradient, .auxiliary = true, .bias_gradient = true}));
+  const auto no_slopes = [](const CallDescription& call) { return !is_gradient(call.epilogue.activation); };
+  for (const Epilogue& each : asked_by(TwoLayers(5, 9, 3, 7, gelu, BFloat16), no_slopes, true)) {
+    EXPECT_FALSE(each.bias_gradient);
+  }
 }
 
 TEST(RefusedCalls, HaveTheSameBitsForAllSizesAndTypes) {

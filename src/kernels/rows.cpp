@@ -20,11 +20,11 @@ constexpr int64_t most_at_once = 256;     // bytes that an item loads before it 
 constexpr int most_strips = 4;            // the same of a row in strips
 
 // Of sums over rows: groups keep a device busy, write few parts, and all run at once; items keep what they have in
-// registers.
+// shared memory, which leaves registers for more groups.
 constexpr int64_t fewest_groups = 128, least_rows = 8, least_lanes = 32, most_kept = 32;
 
 /// How many stand on a multiprocessor at once, as far as registers allow.
-int groups_beside(int64_t held) { return held > 8 ? 2 : 3; }
+int groups_beside(int64_t held) { return held > 8 ? 3 : 4; }
 
 /// As many as stand on all of an H100 or H200.
 int64_t most_groups(int64_t held) { return int64_t{132} * groups_beside(held); }
@@ -49,10 +49,6 @@ int64_t RowSums::groups_for(const KernelLayout& sizes, size_t work, size_t sums)
   if (!kept || shares.lanes < least_lanes) return 0;
   const int64_t groups = std::min(sizes.rows / (least_rows * slots_of(shares)), most_groups(held_of(shares)));
   return groups < fewest_groups ? 0 : groups;
-}
-
-int64_t RowSums::parts(const KernelLayout& sizes, int64_t groups) {
-  return groups * slots_of(Shares(sizes.row, sizes.row));
 }
 
 RowProgram::RowProgram(KernelWriter& writer, KernelBody& body, int row_dims, const Abilities& device,
@@ -195,29 +191,49 @@ bool RowProgram::differs_by_row(size_t load) const {
 }
 
 void RowProgram::begin_sums() {
+  const int64_t held = held_of(shares_);
   for (const RowStore& root : sums_.roots) {
     const Instr& instr = body_.kernel().instrs[root.instr];
-    std::vector<Term>& kept = kept_.emplace_back();
-    for (int64_t i = 0; i < held_of(shares_); ++i) kept.push_back(w_.variable(neutral(w_, *instr.reducer, instr.type)));
+    kept_.push_back(w_.shared(shared_type(instr.type), static_cast<int>(held * items_of_group)));
+    for (int64_t i = 0; i < held; ++i)
+      w_.shared_store(kept_.back(), own_place(i),
+                      w_.convert(neutral(w_, *instr.reducer, instr.type), shared_type(instr.type)));
   }
 }
 
+/// Where the item keeps the sum of its element `i` of a row.
+Term RowProgram::own_place(int64_t i) const { return w_.item() + i * items_of_group; }
+
+/// The part of the group: what all have that work on rows side by side.
 void RowProgram::store_sums() {
-  const Term part = w_.group(0) * w_.number(slots_of(shares_)) + slot_;
   const auto strip = static_cast<size_t>(shares_.strip);
-  for (size_t turn = 0; turn < turns_.size(); ++turn) {
-    const auto put_parts = [&] {
-      for (size_t k = 0; k < kept_.size(); ++k) {
-        const int buffer = sums_.roots[k].buffer;
-        std::vector<Term> values;
-        for (const Term& x : std::span(kept_[k]).subspan(turn * strip, strip))
-          values.push_back(w_.convert(x, w_.type_of_buffer(buffer)));
-        w_.store_vector(buffer, part * length_ + turns_[turn].first, values, device_.vector_bytes);
-      }
-    };
-    if (turns_[turn].inside.writer) w_.when(turns_[turn].inside, put_parts);
-    else put_parts();
-  }
+  const int64_t slots = slots_of(shares_);
+  if (slots > 1) w_.barrier();
+  const auto sum_of = [&](size_t k, int64_t i) {
+    const Instr& root = body_.kernel().instrs[sums_.roots[k].instr];
+    const Term place = own_place(i), sum = w_.variable(w_.convert(w_.shared_load(kept_[k], place), root.type));
+    if (slots == 1) return sum;
+    w_.loop(w_.index(1), w_.number(slots), w_.index(1), [&](Term slot) {
+      const Term other = w_.convert(w_.shared_load(kept_[k], place + slot * lanes_), root.type);
+      w_.assign(sum, combined(w_, root, sum, other));
+    });
+    return sum;
+  };
+  const auto put_parts = [&](size_t turn) {
+    for (size_t k = 0; k < kept_.size(); ++k) {
+      const int buffer = sums_.roots[k].buffer;
+      std::vector<Term> values;
+      for (size_t i = turn * strip; i < (turn + 1) * strip; ++i)
+        values.push_back(w_.convert(sum_of(k, static_cast<int64_t>(i)), w_.type_of_buffer(buffer)));
+      w_.store_vector(buffer, w_.group(0) * length_ + turns_[turn].first, values, device_.vector_bytes);
+    }
+  };
+  w_.when(slot_ == 0, [&] {
+    for (size_t turn = 0; turn < turns_.size(); ++turn) {
+      if (turns_[turn].inside.writer) w_.when(turns_[turn].inside, [&] { put_parts(turn); });
+      else put_parts(turn);
+    }
+  });
 }
 
 /// Strip number `turn` of the item.
@@ -467,8 +483,9 @@ void RowProgram::add_to_sums(const std::vector<std::vector<Term>>& values, int t
   for (size_t k = 0; k < values.size(); ++k) {
     const Instr& root = body_.kernel().instrs[sums_.roots[k].instr];
     for (size_t lane = 0; lane < values[k].size(); ++lane) {
-      const Term sum = kept_[k][static_cast<size_t>(turn * shares_.strip) + lane];
-      w_.assign(sum, combined(w_, root, sum, values[k][lane]));
+      const Term place = own_place(turn * shares_.strip + static_cast<int64_t>(lane));
+      const Term sum = combined(w_, root, w_.convert(w_.shared_load(kept_[k], place), root.type), values[k][lane]);
+      w_.shared_store(kept_[k], place, w_.convert(sum, shared_type(root.type)));
     }
   }
 }

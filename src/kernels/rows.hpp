@@ -22,15 +22,13 @@ struct RowStore {
 };
 
 /// Roots that a row program adds up over its rows on its way. Its groups go from row to row, and an item keeps what it
-/// has of its elements of these: parts of the sums, (row, parts), which stand in the roots' buffers behind it.
+/// has of its elements of these. Each group leaves a part of the sums: (row, groups) stand in the roots' buffers then.
 struct RowSums {
   std::vector<RowStore> roots;
   int64_t groups = 0;  // of the launch
 
-  /// Groups for so many sums of a body of so much work; 0: that does not pay.
+  /// So many for these sums of a body of so much work; 0: that does not pay.
   static int64_t groups_for(const KernelLayout& sizes, size_t work, size_t sums);
-  /// The parts that so many groups leave.
-  static int64_t parts(const KernelLayout& sizes, int64_t groups);
 };
 
 class RowProgram {
@@ -60,6 +58,7 @@ class RowProgram {
   bool differs_by_row(size_t load) const;
   void begin_sums();
   void store_sums();
+  Term own_place(int64_t i) const;
   std::vector<Term> domain_sizes(int first, int last) const;
   Strip strip_at(Term first, Term turn) const;
   Spot element(const Strip& strip, int lane) const;
@@ -99,10 +98,10 @@ class RowProgram {
   int exchanges_ = 0;                               // so far
   Term slot_{}, lane_{}, row_{}, valid_{}, end_{};  // slot: which of the rows of a group
   Spot row_spot_{};
-  std::vector<char> loaded_;             // of held rows
-  std::vector<Strip> turns_;             // of held rows: where an item's strips begin, of any row
-  std::vector<Strip> strips_;            // the same in its row
-  std::vector<std::vector<Term>> kept_;  // of each root, what an item has of each of its elements
+  std::vector<char> loaded_;   // of held rows
+  std::vector<Strip> turns_;   // of held rows: where an item's strips begin, of any row
+  std::vector<Strip> strips_;  // the same in its row
+  std::vector<int> kept_;      // shared arrays: of each root, what items have of each of their elements
 };
 
 }  // namespace rosin::kernels

@@ -193,6 +193,8 @@ class Target {
   /// What becomes of a kernel: a walk over compiled loops, machine code, or text that the device's compiler takes.
   enum class Form : uint8_t { loops, machine_code, text };
   virtual Form form() const = 0;
+  /// Whether a kernel's walk adds up what it stores at little cost: no call is asked for these sums then.
+  virtual bool sums_stores() const { return form() == Form::text; }
 };
 
 }  // namespace rosin::plan

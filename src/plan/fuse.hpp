@@ -55,6 +55,7 @@ class Fuser {
   bool join_sums(int32_t node);
   bool sums_rows(int32_t node, int32_t operand, const Value& made) const;
   bool take_own_sums(int32_t node, int32_t operand);
+  bool is_made_on_the_way(int32_t operand) const;
   bool take_sums_of_operand(int32_t node, int32_t operand);
   bool is_ready(int32_t call, int32_t before) const;
   bool add_array(Unit& wanted, int32_t unit, int32_t node, int32_t other) const;

@@ -92,7 +92,15 @@ bool Fuser::join_sums(int32_t node) {
   if (!is_sum_over_dims(*v(node).op) || v(node).in[0] < 0) return false;
   const int32_t operand = plain(v(node).in[0]);
   if (v(operand).dtype != v(node).dtype) return false;
-  return take_own_sums(node, operand) || take_sums_of_operand(node, operand);
+  return take_own_sums(node, operand) || (!is_made_on_the_way(operand) && take_sums_of_operand(node, operand));
+}
+
+/// Whether a kernel without rows makes the operand, element by element, and may add it up: nobody reads it for that.
+bool Fuser::is_made_on_the_way(int32_t operand) const {
+  const auto at = static_cast<size_t>(operand);
+  if (!target_.sums_stores() || unit_of_[at] < 0) return false;
+  const Unit& unit = units[unit_of_[at]];
+  return !unit.call && unit.row_dims == 0 && level_[at] == Level::full;
 }
 
 /// Whether the node sums over all dims but the rows of a product, or the channels of images.
