@@ -145,6 +145,18 @@ DnnDescriptor dnn_tensor(const DnnLibrary& library, int64_t id, dnn::Type type, 
   return made;
 }
 
+namespace {
+
+/// Halves of one group, and of as many channels as tensor cores multiply at once: cuDNN 9.14 names an engine without
+/// them first for some 1x1 kernels on an H200, which takes six times as long.
+bool suits_tensor_cores(const Convolution& of) {
+  constexpr int64_t least = 8;
+  const bool halves = of.type == ROSIN_FLOAT16 || of.type == ROSIN_BFLOAT16;
+  return halves && of.x.sizes[1] == of.w.sizes[1] && of.x.sizes[1] >= least && of.y.sizes[1] >= least;
+}
+
+}  // namespace
+
 DnnGraph graph_of(const DnnTarget& target, const Convolution& convolution) {
   DnnGraph graph = ConvolutionGraph(target, convolution).take();
   graph.bytes = convolution.bytes;
@@ -153,6 +165,7 @@ DnnGraph graph_of(const DnnTarget& target, const Convolution& convolution) {
   graph.type = convolution.type;
   graph.compute = convolution.compute;
   graph.deterministic = convolution.deterministic;
+  graph.for_tensor_cores = suits_tensor_cores(convolution);
   return graph;
 }
 

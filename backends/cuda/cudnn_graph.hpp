@@ -35,6 +35,7 @@ struct DnnGraph {
   int32_t type = ROSIN_FLOAT32;
   int32_t compute = ROSIN_COMPUTE_EXACT;
   bool deterministic = false;
+  bool for_tensor_cores = false;  // engines of these come first
 };
 
 DnnGraph graph_of(const DnnTarget& target, const Convolution& convolution);

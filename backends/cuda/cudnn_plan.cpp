@@ -37,6 +37,15 @@ uint64_t mark_of(const DnnDescriptor& configuration, const DnnDescriptor& engine
   return hash;
 }
 
+std::vector<Note> notes_of(const DnnDescriptor& engine) {
+  return engine.values<Note>(Attribute::engine_notes, ValueType::numerical_note, most_notes);
+}
+
+bool on_tensor_cores(const DnnDescriptor& engine) {
+  const std::vector<Note> notes = notes_of(engine);
+  return std::find(notes.begin(), notes.end(), Note::tensor_core) != notes.end();
+}
+
 }  // namespace
 
 DnnWays::DnnWays(const DnnTarget& target, DnnGraph graph, uint64_t workspace)
@@ -44,6 +53,8 @@ DnnWays::DnnWays(const DnnTarget& target, DnnGraph graph, uint64_t workspace)
   find(dnn::HeuristicMode::usual);
   if (ways_.empty()) find(dnn::HeuristicMode::finer);
   find(dnn::HeuristicMode::fallback);
+  const auto on_tensor_cores = [](const Way& way) { return way.on_tensor_cores; };
+  if (graph_.for_tensor_cores) std::stable_partition(ways_.begin(), ways_.end(), on_tensor_cores);
   if (ways_.empty()) throw Failure{ROSIN_UNSUPPORTED, std::string("cuDNN: it has no engine for this ") + graph_.name};
 }
 
@@ -64,13 +75,13 @@ void DnnWays::find(dnn::HeuristicMode mode) {
     if (engine.size() != 1 || !allows(engine.front())) continue;
     const uint64_t mark = mark_of(configuration, engine.front());
     const bool known = std::any_of(ways_.begin(), ways_.end(), [&](const Way& way) { return way.mark == mark; });
-    if (!known) ways_.push_back({std::move(configuration), mark, false, nullptr, 0});
+    if (!known) ways_.push_back({std::move(configuration), mark, on_tensor_cores(engine.front()), false, nullptr, 0});
   }
 }
 
 /// Tensor cores round operands in Float32 to TF32, and multiply halves exactly.
 bool DnnWays::allows(const DnnDescriptor& engine) const {
-  const std::vector<Note> notes = engine.values<Note>(Attribute::engine_notes, ValueType::numerical_note, most_notes);
+  const std::vector<Note> notes = notes_of(engine);
   return std::none_of(notes.begin(), notes.end(), [&](Note note) {
     switch (note) {
       case Note::nondeterministic: return graph_.deterministic;

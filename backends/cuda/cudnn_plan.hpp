@@ -38,6 +38,7 @@ class DnnWays {
   struct Way {
     DnnDescriptor configuration;
     uint64_t mark = 0;
+    bool on_tensor_cores = false;
     bool tried = false;
     std::unique_ptr<DnnDescriptor> plan;
     uint64_t workspace = 0;

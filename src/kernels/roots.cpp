@@ -16,8 +16,7 @@ namespace {
 using Do = Instr::Do;
 
 constexpr int64_t part_elements = 16 * 1024;  // of a reduction to few results: each part is added up by itself
-constexpr int64_t most_parts = 1024;
-constexpr int64_t most_shared = 16384;  // bytes, which every device has
+constexpr int64_t most_parts = 512;  // as many groups stand on an H100 at once
 
 class RootWriter : RootParts {
  public:
@@ -124,12 +123,14 @@ class RootWriter : RootParts {
     return std::clamp<int64_t>(s.reduced / part_elements, 1, most_parts);
   }
 
-  /// As many groups as keep a device busy, as long as items have something to add up.
+  /// As many groups as keep a device busy, as long as items have something to add up: few groups, less than many.
   static int64_t parts_of_columns(const RootSizes& s) {
-    constexpr int64_t least = 8;  // elements of an item for each of its results
+    constexpr int64_t least = 8, least_of_few = 2, few = 256;  // elements of an item for each of its results; groups
     const ColumnGrid grid(s.results, s.run);
-    const int64_t wanted = most_parts / grid.blocks(s.results, grid.strip);
-    return std::clamp<int64_t>(s.reduced / (least * grid.lines), 1, std::max<int64_t>(wanted, 1));
+    const int64_t blocks = grid.blocks(s.results, grid.strip);
+    const int64_t spread = std::min(s.reduced / (least_of_few * grid.lines), few / blocks);
+    return std::clamp<int64_t>(std::max(s.reduced / (least * grid.lines), spread), 1,
+                               std::max<int64_t>(most_parts / blocks, 1));
   }
 
   // ---- Sums ----
@@ -244,6 +245,9 @@ class RootWriter : RootParts {
 
   // ---- Columns ----
 
+  /// In which parts of a root's sums go from item to item.
+  ScalarType type_between(const RootJob& job) const { return shared_type(kernel_.instrs[job.instr].type); }
+
   /// An item's place in a reduction that keeps the first dim, and what it adds up.
   struct Column {
     Term columns, lines, block, part, line, column, result, valid, begin, end;
@@ -268,32 +272,44 @@ class RootWriter : RootParts {
   }
 
   /// Combines the lines of a group in order, and stores each result, which the item that has it is given back.
+  /// `arrays`: shared ones, of each root, from the first time on.
   template <class Place>
-  Term combine_lines(KernelWriter& w, const RootSizes& s, const Column& at, const Instr& instr,
-                     std::span<const Term> sums, std::map<ScalarType, int>& arrays, int to, Place&& place_of) const {
+  std::vector<Term> combine_lines(KernelWriter& w, const std::vector<RootJob>& jobs, const RootSizes& s,
+                                  const Column& at, int strip, std::span<const Term> sums, std::vector<int>& arrays,
+                                  const std::vector<int>& to, Place&& place_of) const {
     constexpr int stride = items_of_group + 1;  // so that neighbours meet different banks
-    const auto strip = static_cast<int>(sums.size());
-    const ScalarType travels = shared_type(instr.type);
-    const auto [array, fresh] = arrays.try_emplace(travels, -1);
-    if (fresh) array->second = w.shared(travels, stride * strip);
-    else w.barrier();  // what was read before is read
+    if (!arrays.empty()) w.barrier();           // what was read before is read
+    else
+      for (const RootJob& job : jobs) arrays.push_back(w.shared(type_between(job), stride * strip));
     const Term item = w.item();
-    for (int i = 0; i < strip; ++i) {
-      w.shared_store(array->second, item + int64_t{i} * stride, w.convert(sums[static_cast<size_t>(i)], travels));
+    std::vector<Term> found;
+    for (size_t k = 0; k < jobs.size(); ++k) {
+      const std::span<const Term> own = sums.subspan(k * static_cast<size_t>(strip), static_cast<size_t>(strip));
+      for (int i = 0; i < strip; ++i) {
+        const Term sum = w.convert(own[static_cast<size_t>(i)], type_between(jobs[k]));
+        w.shared_store(arrays[k], item + int64_t{i} * stride, sum);
+      }
+      const Instr& instr = kernel_.instrs[jobs[k].instr];
+      found.push_back(w.variable(neutral(w, *instr.reducer, instr.type)));
     }
     w.barrier();
-    const Term sum = w.variable(neutral(w, *instr.reducer, instr.type));
     when_result(w, s, at, strip, [&](Term result) {
       const Term column = item / strip, begin = (item - column * strip) * stride + column;
-      const auto of_line = [&](Term line) {
-        return w.convert(w.shared_load(array->second, begin + line * at.columns), instr.type);
+      const auto each = [&](auto&& f) {
+        for (size_t k = 0; k < jobs.size(); ++k) f(k, kernel_.instrs[jobs[k].instr]);
       };
-      w.assign(sum, of_line(w.index(0)));
-      w.loop(w.index(1), at.lines, w.index(1),
-             [&](Term line) { w.assign(sum, combined(w, instr, sum, of_line(line))); });
-      store_result(w, to, place_of(result), sum);
+      const auto of_line = [&](size_t k, const Instr& instr, Term line) {
+        return w.convert(w.shared_load(arrays[k], begin + line * at.columns), instr.type);
+      };
+      each([&](size_t k, const Instr& instr) { w.assign(found[k], of_line(k, instr, w.index(0))); });
+      w.loop(w.index(1), at.lines, w.index(1), [&](Term line) {
+        each([&](size_t k, const Instr& instr) {
+          w.assign(found[k], combined(w, instr, found[k], of_line(k, instr, line)));
+        });
+      });
+      each([&](size_t k, const Instr&) { store_result(w, to[k], place_of(k, result), found[k]); });
     });
-    return sum;
+    return found;
   }
 
   /// f(number of its result) where an item has one, once the lines are combined.
@@ -311,14 +327,9 @@ class RootWriter : RootParts {
 
   /// Results of an item: fewer than a strip where the body is long, or shared memory short.
   int strip_of_columns(const std::vector<RootJob>& jobs, const KernelBody& body, int strip) const {
-    std::map<ScalarType, int64_t> bytes;
-    for (const RootJob& job : jobs) {
-      const ScalarType type = shared_type(kernel_.instrs[job.instr].type);
-      bytes[type] = (items_of_group + 1) * bytes_of(type);
-    }
-    int64_t all = 0;
-    for (const auto& [type, each] : bytes) all += each;
-    while (strip > 1 && (!is_short(body, strip) || all * strip > most_shared)) strip /= 2;
+    int64_t bytes = 0;
+    for (const RootJob& job : jobs) bytes += (items_of_group + 1) * bytes_of(type_between(job));
+    while (strip > 1 && (!is_short(body, strip) || bytes * strip > list_.device.shared_bytes)) strip /= 2;
     return strip;
   }
 
@@ -355,7 +366,7 @@ class RootWriter : RootParts {
       stored.write(within);
     });
     all.body.leave();
-    std::map<ScalarType, int> arrays;
+    std::vector<int> arrays;
     if (partial.empty()) {
       finish_columns(w, jobs, s, at, strip, sums, arrays, all.to, behind);
     } else {
@@ -365,26 +376,20 @@ class RootWriter : RootParts {
     list_.launches.push_back(w.finish(grid.blocks(s.results, strip) * s.parts));
   }
 
-  static std::span<const Term> of_job(std::span<const Term> sums, size_t job, int strip) {
-    return sums.subspan(job * static_cast<size_t>(strip), static_cast<size_t>(strip));
-  }
-
   /// The results of a group, and what follows from them.
   void finish_columns(KernelWriter& w, const std::vector<RootJob>& jobs, const RootSizes& s, const Column& at,
-                      int strip, std::span<const Term> sums, std::map<ScalarType, int>& arrays,
-                      const std::vector<int>& to, RootEnds& behind) const {
-    std::vector<Term> results;
-    for (size_t i = 0; i < jobs.size(); ++i) {
-      results.push_back(combine_lines(w, s, at, kernel_.instrs[jobs[i].instr], of_job(sums, i, strip), arrays, to[i],
-                                      [&](Term result) { return place(w, jobs[i], s, result); }));
-    }
+                      int strip, std::span<const Term> sums, std::vector<int>& arrays, const std::vector<int>& to,
+                      RootEnds& behind) const {
+    const std::vector<Term> results = combine_lines(
+        w, jobs, s, at, strip, sums, arrays, to, [&](size_t k, Term result) { return place(w, jobs[k], s, result); });
     write_ends(w, jobs, s, at, strip, results, behind);
   }
 
   /// Parts of columns that one group adds up: many are first added up by clusters of about the root of their number, so
   /// that who comes last has few left.
   static int64_t parts_of_cluster(int64_t parts, int64_t lines) {
-    if (parts <= 2 * lines) return parts;
+    constexpr int64_t few = 16;  // of an item
+    if (parts <= few * lines) return parts;
     const auto root = static_cast<int64_t>(std::ceil(std::sqrt(static_cast<double>(parts))));
     return groups_for(root, lines) * lines;
   }
@@ -392,7 +397,7 @@ class RootWriter : RootParts {
   /// Behind parts: of each block of results, by the group that stores the last part of a cluster, and those of clusters
   /// by the last of these groups.
   void add_columns_at_last(KernelWriter& w, const std::vector<RootJob>& jobs, const RootSizes& s,
-                           const ColumnGrid& grid, const Column& at, int strip, std::map<ScalarType, int>& arrays,
+                           const ColumnGrid& grid, const Column& at, int strip, std::vector<int>& arrays,
                            const std::vector<int>& from, RootEnds& behind) {
     const int64_t size = parts_of_cluster(s.parts, grid.lines), clusters = groups_for(s.parts, size);
     const int64_t blocks = grid.blocks(s.results, strip);
@@ -422,27 +427,39 @@ class RootWriter : RootParts {
 
   /// What the items of a group have, as part `part` of each result.
   void combine_parts(KernelWriter& w, const std::vector<RootJob>& jobs, const RootSizes& s, const Column& at, int strip,
-                     std::span<const Term> sums, std::map<ScalarType, int>& arrays, const std::vector<int>& to,
+                     std::span<const Term> sums, std::vector<int>& arrays, const std::vector<int>& to,
                      Term part) const {
-    for (size_t i = 0; i < jobs.size(); ++i) {
-      combine_lines(w, s, at, kernel_.instrs[jobs[i].instr], of_job(sums, i, strip), arrays, to[i],
-                    [&](Term result) { return part * w.number(s.results) + result; });
-    }
+    combine_lines(w, jobs, s, at, strip, sums, arrays, to,
+                  [&](size_t, Term result) { return part * w.number(s.results) + result; });
   }
 
   /// The parts from `at.begin` to `at.end` of all results.
   std::vector<Term> add_parts_of_columns(KernelWriter& w, const std::vector<RootJob>& jobs, const RootSizes& s,
                                          const Column& at, int strip, const std::vector<int>& from) const {
-    const auto width = static_cast<size_t>(strip);
+    constexpr int64_t together = 4;  // parts that an item waits for once
     const std::vector<Term> sums = neutrals(w, jobs, strip);
-    w.loop(at.begin, at.end, at.lines, [&](Term part) {
-      const Term first = part * w.number(s.results) + at.result;
-      for (size_t i = 0; i < jobs.size(); ++i) {
-        const std::vector<Term> x = w.load_vector(from[i], first, strip, list_.device.vector_bytes);
-        const ScalarType type = kernel_.instrs[jobs[i].instr].type;
-        for (size_t lane = 0; lane < width; ++lane) add(w, jobs[i], sums[i * width + lane], w.convert(x[lane], type));
+    const auto add_some = [&](Term part, int64_t count) {
+      std::vector<Term> loaded;
+      for (int64_t i = 0; i < count; ++i) {
+        const Term first = (part + at.lines * i) * w.number(s.results) + at.result;
+        for (size_t k = 0; k < jobs.size(); ++k) {
+          const ScalarType type = kernel_.instrs[jobs[k].instr].type;
+          for (const Term x : w.load_vector(from[k], first, strip, list_.device.vector_bytes))
+            loaded.push_back(w.convert(x, type));
+        }
       }
+      const auto width = static_cast<size_t>(strip);
+      for (size_t i = 0; i < loaded.size(); ++i) {
+        const size_t sum = i % sums.size();
+        add(w, jobs[sum / width], sums[sum], loaded[i]);
+      }
+    };
+    const Term next = w.variable(at.begin);
+    w.loop(at.begin, at.end - at.lines * (together - 1), at.lines * together, [&](Term part) {
+      add_some(part, together);
+      w.assign(next, part + at.lines * together);
     });
+    w.loop(next, at.end, at.lines, [&](Term part) { add_some(part, 1); });
     return sums;
   }
 
@@ -478,7 +495,7 @@ class RootWriter : RootParts {
       to.push_back(result_buffer(w, jobs[i], sums.empty() ? -1 : sums[i]));
     }
     RootEnds behind(w, layout_, ends, results_of(jobs));
-    std::map<ScalarType, int> arrays;
+    std::vector<int> arrays;
     const Column at = column_of(w, s, grid, strip);
     const std::vector<Term> found = add_parts_of_columns(w, jobs, s, at, strip, from);
     if (sums.empty()) finish_columns(w, jobs, s, at, strip, found, arrays, to, behind);

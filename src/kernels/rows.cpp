@@ -20,14 +20,14 @@ constexpr int64_t most_at_once = 256;     // bytes that an item loads before it 
 constexpr int most_strips = 4;            // the same of a row in strips
 
 // Of sums over rows: groups keep a device busy, write few parts, and all run at once; items keep what they have in
-// shared memory, which leaves registers for more groups.
-constexpr int64_t fewest_groups = 128, least_rows = 8, least_lanes = 32, most_kept = 32;
+// registers, of more elements in shared memory, which leaves registers for more groups.
+constexpr int64_t fewest_groups = 128, least_rows = 8, least_lanes = 32, most_kept = 32, most_in_registers = 8;
 
 /// How many stand on a multiprocessor at once, as far as registers allow.
-int groups_beside(int64_t held) { return held > 8 ? 3 : 4; }
+constexpr int groups_beside = 3;
 
 /// As many as stand on all of an H100 or H200.
-int64_t most_groups(int64_t held) { return int64_t{132} * groups_beside(held); }
+constexpr int64_t most_groups = int64_t{132} * groups_beside;
 
 int64_t held_of(const Shares& shares) {
   return shares.strip * static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(shares.turns)));
@@ -47,7 +47,7 @@ int64_t RowSums::groups_for(const KernelLayout& sizes, size_t work, size_t sums)
   const Shares shares(sizes.row, sizes.row);
   const bool kept = may_hold(shares, work) && held_of(shares) * static_cast<int64_t>(sums) <= most_kept;
   if (!kept || shares.lanes < least_lanes) return 0;
-  const int64_t groups = std::min(sizes.rows / (least_rows * slots_of(shares)), most_groups(held_of(shares)));
+  const int64_t groups = std::min(sizes.rows / (least_rows * slots_of(shares)), most_groups);
   return groups < fewest_groups ? 0 : groups;
 }
 
@@ -94,7 +94,7 @@ void RowProgram::write() {
   begin();
   const Term slots = w_.number(slots_of(shares_)), first = w_.group(0) * slots;
   if (sums_.roots.empty()) return write_row(first + slot_);
-  w_.stand_beside(groups_beside(held_of(shares_)));
+  w_.stand_beside(groups_beside);
   begin_sums();
   w_.loop(first, rows_, slots * w_.number(sums_.groups), [&](Term row) {
     write_row(row + slot_);
@@ -192,46 +192,67 @@ bool RowProgram::differs_by_row(size_t load) const {
 
 void RowProgram::begin_sums() {
   const int64_t held = held_of(shares_);
+  in_registers_ = held <= most_in_registers;
   for (const RowStore& root : sums_.roots) {
     const Instr& instr = body_.kernel().instrs[root.instr];
-    kept_.push_back(w_.shared(shared_type(instr.type), static_cast<int>(held * items_of_group)));
-    for (int64_t i = 0; i < held; ++i)
-      w_.shared_store(kept_.back(), own_place(i),
-                      w_.convert(neutral(w_, *instr.reducer, instr.type), shared_type(instr.type)));
+    const ScalarType type = shared_type(instr.type);
+    const Term none = neutral(w_, *instr.reducer, instr.type);
+    RowSum& sum = kept_.emplace_back();
+    if (!in_registers_ || slots_of(shares_) > 1) sum.shared = w_.shared(type, static_cast<int>(held * items_of_group));
+    for (int64_t i = 0; i < held; ++i) {
+      if (in_registers_) sum.own.push_back(w_.variable(none));
+      else w_.shared_store(sum.shared, own_place(i), w_.convert(none, type));
+    }
   }
 }
 
 /// Where the item keeps the sum of its element `i` of a row.
 Term RowProgram::own_place(int64_t i) const { return w_.item() + i * items_of_group; }
 
-/// The part of the group: what all have that work on rows side by side.
-void RowProgram::store_sums() {
-  const auto strip = static_cast<size_t>(shares_.strip);
+/// What the item has of root k's sum of its element `i`.
+Term RowProgram::own_sum(size_t k, int64_t i) const {
+  if (in_registers_) return kept_[k].own[static_cast<size_t>(i)];
+  return w_.convert(w_.shared_load(kept_[k].shared, own_place(i)), body_.kernel().instrs[sums_.roots[k].instr].type);
+}
+
+/// The same of all that have worked on rows side by side, once each has put what it has into shared memory.
+Term RowProgram::sum_of_group(size_t k, int64_t i) const {
   const int64_t slots = slots_of(shares_);
-  if (slots > 1) w_.barrier();
-  const auto sum_of = [&](size_t k, int64_t i) {
-    const Instr& root = body_.kernel().instrs[sums_.roots[k].instr];
-    const Term place = own_place(i), sum = w_.variable(w_.convert(w_.shared_load(kept_[k], place), root.type));
-    if (slots == 1) return sum;
-    w_.loop(w_.index(1), w_.number(slots), w_.index(1), [&](Term slot) {
-      const Term other = w_.convert(w_.shared_load(kept_[k], place + slot * lanes_), root.type);
-      w_.assign(sum, combined(w_, root, sum, other));
-    });
-    return sum;
-  };
-  const auto put_parts = [&](size_t turn) {
+  if (slots == 1) return own_sum(k, i);
+  const Instr& root = body_.kernel().instrs[sums_.roots[k].instr];
+  const Term sum = w_.variable(own_sum(k, i));
+  w_.loop(w_.index(1), w_.number(slots), w_.index(1), [&](Term slot) {
+    const Term other = w_.shared_load(kept_[k].shared, own_place(i) + slot * lanes_);
+    w_.assign(sum, combined(w_, root, sum, w_.convert(other, root.type)));
+  });
+  return sum;
+}
+
+/// The part of the group.
+void RowProgram::store_sums() {
+  if (slots_of(shares_) > 1) {
+    for (size_t k = 0; k < kept_.size(); ++k) {
+      const ScalarType type = shared_type(body_.kernel().instrs[sums_.roots[k].instr].type);
+      for (size_t i = 0; i < kept_[k].own.size(); ++i)
+        w_.shared_store(kept_[k].shared, own_place(static_cast<int64_t>(i)), w_.convert(kept_[k].own[i], type));
+    }
+    w_.barrier();
+  }
+  const auto put_parts = [&](int64_t turn) {
     for (size_t k = 0; k < kept_.size(); ++k) {
       const int buffer = sums_.roots[k].buffer;
       std::vector<Term> values;
-      for (size_t i = turn * strip; i < (turn + 1) * strip; ++i)
-        values.push_back(w_.convert(sum_of(k, static_cast<int64_t>(i)), w_.type_of_buffer(buffer)));
-      w_.store_vector(buffer, w_.group(0) * length_ + turns_[turn].first, values, device_.vector_bytes);
+      for (int64_t i = turn * shares_.strip; i < (turn + 1) * shares_.strip; ++i)
+        values.push_back(w_.convert(sum_of_group(k, i), w_.type_of_buffer(buffer)));
+      const Term first = turns_[static_cast<size_t>(turn)].first;
+      w_.store_vector(buffer, w_.group(0) * length_ + first, values, device_.vector_bytes);
     }
   };
   w_.when(slot_ == 0, [&] {
     for (size_t turn = 0; turn < turns_.size(); ++turn) {
-      if (turns_[turn].inside.writer) w_.when(turns_[turn].inside, [&] { put_parts(turn); });
-      else put_parts(turn);
+      const auto put = [&] { put_parts(static_cast<int64_t>(turn)); };
+      if (turns_[turn].inside.writer) w_.when(turns_[turn].inside, put);
+      else put();
     }
   });
 }
@@ -483,9 +504,10 @@ void RowProgram::add_to_sums(const std::vector<std::vector<Term>>& values, int t
   for (size_t k = 0; k < values.size(); ++k) {
     const Instr& root = body_.kernel().instrs[sums_.roots[k].instr];
     for (size_t lane = 0; lane < values[k].size(); ++lane) {
-      const Term place = own_place(turn * shares_.strip + static_cast<int64_t>(lane));
-      const Term sum = combined(w_, root, w_.convert(w_.shared_load(kept_[k], place), root.type), values[k][lane]);
-      w_.shared_store(kept_[k], place, w_.convert(sum, shared_type(root.type)));
+      const int64_t i = turn * shares_.strip + static_cast<int64_t>(lane);
+      const Term sum = own_sum(k, i), more = combined(w_, root, sum, values[k][lane]);
+      if (in_registers_) w_.assign(sum, more);
+      else w_.shared_store(kept_[k].shared, own_place(i), w_.convert(more, shared_type(root.type)));
     }
   }
 }

@@ -48,6 +48,12 @@ class RowProgram {
     Spot spot;
   };
 
+  /// What an item has of a root's sums: variables, one of each of its elements, or a shared array of all items.
+  struct RowSum {
+    std::vector<Term> own;
+    int shared = -1;
+  };
+
   void find_online_sums();
   void keep_long_row();
   int64_t room_for_rows() const;
@@ -59,6 +65,8 @@ class RowProgram {
   void begin_sums();
   void store_sums();
   Term own_place(int64_t i) const;
+  Term own_sum(size_t k, int64_t i) const;
+  Term sum_of_group(size_t k, int64_t i) const;
   std::vector<Term> domain_sizes(int first, int last) const;
   Strip strip_at(Term first, Term turn) const;
   Spot element(const Strip& strip, int lane) const;
@@ -101,7 +109,8 @@ class RowProgram {
   std::vector<char> loaded_;   // of held rows
   std::vector<Strip> turns_;   // of held rows: where an item's strips begin, of any row
   std::vector<Strip> strips_;  // the same in its row
-  std::vector<int> kept_;      // shared arrays: of each root, what items have of each of their elements
+  std::vector<RowSum> kept_;   // of each root that is added up on the way
+  bool in_registers_ = true;   // what items have of these
 };
 
 }  // namespace rosin::kernels

@@ -357,11 +357,24 @@ void write_collected(const Scattering& s) {
   to[static_cast<size_t>(s.dim)] = place;
   for (const Term x : target.load_strip(to, strips.lanes, strips.bytes)) sums.push_back(writer.variable(x));
   list.each_tile(place, [&](Term count, auto&& update_at) {
-    writer.loop(writer.index(0), writer.select(valid, count, writer.index(0)), writer.index(1), [&](Term at) {
-      const Update update(s, writer, line, strips.index_sizes, update_at(at));
-      const std::vector<Term> more = strips.updates.load_strip(update.at, strips.lanes, strips.bytes);
-      for (size_t lane = 0; lane < sums.size(); ++lane) writer.assign(sums[lane], sums[lane] + more[lane]);
+    const auto add = [&](Term first, int64_t number) {
+      std::vector<Term> loaded;
+      for (int64_t one = 0; one < number; ++one) {
+        const Update update(s, writer, line, strips.index_sizes, update_at(first + one));
+        for (const Term x : strips.updates.load_strip(update.at, strips.lanes, strips.bytes)) loaded.push_back(x);
+      }
+      for (size_t k = 0; k < loaded.size(); ++k) {
+        const Term sum = sums[k % sums.size()];
+        writer.assign(sum, sum + loaded[k]);
+      }
+    };
+    constexpr int64_t together = 8;  // updates that an item waits for once
+    const Term own = writer.select(valid, count, writer.index(0)), next = writer.variable(writer.index(0));
+    writer.loop(writer.index(0), own - (together - 1), writer.index(together), [&](Term first) {
+      add(first, together);
+      writer.assign(next, first + together);
     });
+    writer.loop(next, own, writer.index(1), [&](Term at) { add(at, 1); });
   });
   writer.when(valid, [&] { strips.into.store_strip(to, sums, strips.bytes); });
   writer.when(group == 0, [&] { list.report_bad(); });
