@@ -19,9 +19,8 @@ Indices::Indices(KernelWriter& writer, const CallStep& step, const LaunchList& l
 
 Indices::Found Indices::find(std::span<const Term> coordinates, bool from_end) const {
   const Term index = writer_->convert(indices_.load(coordinates), ScalarType::int64);
-  if (!from_end) return {index, writer_->convert(index, writer_->index_type()), check_.is_good(index)};
-  const Term place = writer_->select(index < like(index, 0), index + check_.size(), index);
-  return {index, writer_->convert(place, writer_->index_type()), check_.is_good(place)};
+  const Term place = from_end ? writer_->select(index < like(index, 0), index + check_.size(), index) : index;
+  return {index, place, writer_->convert(place, writer_->index_type()), check_.is_good(place)};
 }
 
 void IndexCheck::report(Term index) const {

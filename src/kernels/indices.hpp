@@ -22,7 +22,11 @@ class Indices {
     writer_->when(found.good, [&] { body(found.place); });
     writer_->when(!found.good, [&] { check_.report(found.index); });
   }
-  /// The first half of that, and the other.
+  /// Whether the index there is that of this place, negative ones from the end.
+  Term is_of(std::span<const Term> coordinates, Term place) const {
+    return find(coordinates, true).wide == writer_->convert(place, ScalarType::int64);
+  }
+  /// The first half of at(), and the other.
   template <class F> void if_good(std::span<const Term> coordinates, bool from_end, F&& body) const {
     const Found found = find(coordinates, from_end);
     writer_->when(found.good, [&] { body(found.place); });
@@ -35,7 +39,8 @@ class Indices {
  private:
   struct Found {
     Term index;  // Int64
-    Term place;  // of the kernel's index type
+    Term wide;   // the place, Int64
+    Term place;  // the same, of the kernel's index type
     Term good;
   };
 

@@ -16,7 +16,7 @@ namespace {
 using Do = Instr::Do;
 
 constexpr int64_t part_elements = 16 * 1024;  // of a reduction to few results: each part is added up by itself
-constexpr int64_t most_parts = 512;  // as many groups stand on an H100 at once
+constexpr int64_t most_parts = 512;           // as many groups stand on an H100 at once
 
 class RootWriter : RootParts {
  public:

@@ -11,6 +11,7 @@
 #include <rosin/error.hpp>
 
 #include "graph/reducer.hpp"
+#include "kernels/bit_terms.hpp"
 #include "kernels/indices.hpp"
 #include "kernels/sort_lines.hpp"
 
@@ -291,19 +292,30 @@ class PlaceList {
 
   // f(updates of the place, in their order): their number, and a function that loads one of them.
   template <class F> void each_tile(Term place, F&& f) {
-    const Term none = writer_.literal(ScalarType::int32, 0);
     writer_.loop(writer_.index(0), count_, writer_.index(tile_), [&](Term begin) {
-      const int64_t own = tile_ / items_of_group;
-      const Term first = begin + writer_.item() * own, end = min(first + own, count_);
-      const Term found = writer_.variable(none);
-      each_match(first, end, place, [&](Term) { writer_.assign(found, found + 1); });
+      const Term own = writer_.index(tile_ / items_of_group), first = begin + writer_.item() * own;
+      const Term none = writer_.literal(ScalarType::int32, 0);
+      const Term found = writer_.variable(none), marks = writer_.variable(none);  // bit n: update first + n is one
+      writer_.loop(own, [&](Term n) {
+        const Term at = min(first + n, count_ - 1), bit = writer_.convert(n, marks.type);
+        const Term is_one = indices_.is_of(writer_.coordinates(at, sizes_), place) && first + n < count_;
+        const Term one = writer_.convert(is_one, marks.type);
+        writer_.assign(found, found + one);
+        writer_.assign(marks, bits_or(marks, writer_.apply(Primitive::shift_left, marks.type, {one, bit})));
+      });
       writer_.shared_store(counts_, writer_.item(), found);
       writer_.barrier();
       add_up_counts(writer_, counts_);
       const Term slot = writer_.variable(writer_.shared_load(counts_, writer_.item()) - found);
-      each_match(first, end, place, [&](Term at) {
-        writer_.shared_store(list_, writer_.convert(slot, writer_.index_type()), writer_.convert(at, slot.type));
-        writer_.assign(slot, slot + 1);
+      writer_.when(like(found, 0) < found, [&] {
+        writer_.loop(own, [&](Term n) {
+          const Term bit = writer_.apply(Primitive::shift_right, marks.type, {marks, writer_.convert(n, marks.type)});
+          writer_.when(bits_and(bit, 1) != 0, [&] {
+            const Term at = writer_.convert(first + n, ScalarType::int32);
+            writer_.shared_store(list_, writer_.convert(slot, writer_.index_type()), at);
+            writer_.assign(slot, slot + 1);
+          });
+        });
       });
       const Term all = writer_.shared_load(counts_, writer_.index(items_of_group - 1));
       writer_.barrier();
@@ -321,16 +333,9 @@ class PlaceList {
 
  private:
   static int64_t tile_of(const Abilities& device) {
-    constexpr int64_t most = 8192, beside = 4096;  // elements; bytes that other arrays may take
+    constexpr int64_t most = 32 * items_of_group, beside = 4096;  // a word of marks each; bytes for other arrays
     const auto fits = static_cast<uint64_t>((device.shared_bytes - beside) / static_cast<int64_t>(sizeof(int32_t)));
     return std::min(most, static_cast<int64_t>(std::bit_floor(fits)));
-  }
-
-  template <class F> void each_match(Term first, Term end, Term place, F&& f) {
-    writer_.loop(first, end, writer_.index(1), [&](Term at) {
-      indices_.if_good(writer_.coordinates(at, sizes_), true,
-                       [&](Term found) { writer_.when(found == place, [&] { f(at); }); });
-    });
   }
 
   KernelWriter& writer_;
@@ -368,7 +373,7 @@ void write_collected(const Scattering& s) {
         writer.assign(sum, sum + loaded[k]);
       }
     };
-    constexpr int64_t together = 8;  // updates that an item waits for once
+    constexpr int64_t together = 16;  // updates that an item waits for once
     const Term own = writer.select(valid, count, writer.index(0)), next = writer.variable(writer.index(0));
     writer.loop(writer.index(0), own - (together - 1), writer.index(together), [&](Term first) {
       add(first, together);
