@@ -44,7 +44,7 @@ int64_t slots_of(const Shares& shares) { return items_of_group / shares.lanes; }
 }  // namespace
 
 int64_t RowSums::groups_for(const KernelLayout& sizes, size_t work, size_t sums) {
-  const Shares shares(sizes.row, sizes.row);
+  const Shares shares(sizes.row, sizes.row, true);
   const bool kept = may_hold(shares, work) && held_of(shares) * static_cast<int64_t>(sums) <= most_kept;
   if (!kept || shares.lanes < least_lanes) return 0;
   const int64_t groups = std::min(sizes.rows / (least_rows * slots_of(shares)), most_groups);
@@ -54,8 +54,8 @@ int64_t RowSums::groups_for(const KernelLayout& sizes, size_t work, size_t sums)
 RowProgram::RowProgram(KernelWriter& writer, KernelBody& body, int row_dims, const Abilities& device,
                        std::vector<RowStore> stores, std::vector<RowStore> row_values, RowSums sums)
     : w_(writer), body_(body), sizes_(body.sizes()), device_(device), stores_(std::move(stores)),
-      row_values_(std::move(row_values)), sums_(std::move(sums)), shares_(sizes_.row, sizes_.row), way_(Way::single),
-      length_(writer.number(sizes_.row)), rows_(writer.number(sizes_.rows)),
+      row_values_(std::move(row_values)), sums_(std::move(sums)), shares_(sizes_.row, sizes_.row, !sums_.roots.empty()),
+      way_(Way::single), length_(writer.number(sizes_.row)), rows_(writer.number(sizes_.rows)),
       lanes_(shares_.lanes == items_of_group ? writer.index(items_of_group) : writer.number(shares_.lanes)),
       row_sizes_(domain_sizes(0, row_dims)), other_sizes_(domain_sizes(row_dims, sizes_.dims)),
       combiner_(writer, device), online_(writer, body), loaded_(body.kernel().loads.size(), 0) {

@@ -26,10 +26,12 @@ struct Shares {
   int64_t lanes = 1;
   int64_t turns = 1;  // strips of an item, at most
 
-  /// Strips lie within runs of so many elements, which divide the line.
-  Shares(int64_t length, int64_t run) : strip(strip_of(run)) {
+  /// Strips lie within runs of so many elements, which divide the line. What would take two warps takes one, whose
+  /// items have two strips each: they wait for no other. `wide`: not so, where items keep much of each element.
+  Shares(int64_t length, int64_t run, bool wide = false) : strip(strip_of(run)) {
     const int64_t strips = std::max<int64_t>((length + strip - 1) / strip, 1);
     lanes = std::min<int64_t>(static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(strips))), items_of_group);
+    if (strip > 1 && lanes == 64 && !wide) lanes = 32;
     turns = (strips + lanes - 1) / lanes;
   }
 };

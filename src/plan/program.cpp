@@ -175,7 +175,7 @@ class Emitter {
 
   static void take_mode(Instr& instr, const Value& value) {
     instr.mode = value.mode;
-    instr.narrow = value.dtype == DType::Float16 || value.dtype == DType::BFloat16;
+    instr.narrow = value.of_halves;
   }
 
   [[noreturn]] static void throw_no_body(const Value& value) {

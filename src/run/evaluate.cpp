@@ -383,6 +383,7 @@ plan::Graph Evaluation::graph() const {
     value.donatable = structure_key_.words[leaf_words + i] >> donatable_bit & 1;
   }
   heirs_.mark(graph);
+  graph.mark_halves();
   return graph;
 }
 
