@@ -198,6 +198,7 @@ TEST(CudaCalls, TrainAModelInGraphs) {
 
 TEST(DISABLED_Inside, CudaDoesGradients) {
   EXPECT_EQ(launches(step_of_two_layers<relu>, two_layers(), 1e-5), (Launched{7, 5, 0}));
+  EXPECT_EQ(launches(step_of_two_layers<as_it_is>, two_layers(), 1e-5), (Launched{7, 5, 0}));
 }
 
 TEST(CudaCalls, DoWhatGradientsNeedBesideTheirProducts) {
@@ -205,7 +206,7 @@ TEST(CudaCalls, DoWhatGradientsNeedBesideTheirProducts) {
   expect_success(on_pretended_gpu("CudaDoesGradients", "devices=1", products.variable()));
   EXPECT_EQ(products.count("epilogue 134 "), 1);  // bias, relu and its bits
   EXPECT_EQ(products.count("epilogue 152 "), 1);  // the gradient of relu, and sums of the result
-  EXPECT_EQ(products.count("epilogue 256 "), 1);  // sums of the left operand
+  EXPECT_EQ(products.count("epilogue 256 "), 1);  // sums of the left operand, where a product has made it
   EXPECT_EQ(products.count("error"), 0);
 }
 
