@@ -9,6 +9,7 @@
 #include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/grad.hpp>
+#include <rosin/matmul.hpp>
 #include <rosin/movement.hpp>
 #include <rosin/optim.hpp>
 #include <rosin/random.hpp>
@@ -220,10 +221,36 @@ TEST(LaterInstructions, WhoComesLastAddsUpTheParts) {
   check([&] { return sum(x, 1); }, 1);
   check([&] { return sum(long_line * long_line); }, 1);
   check([&] { return sum(wide, {0, 2}); }, 1);
+  const Array tall = numbers({300, 40000});
+  check([&] { return sum(tall, 1); }, 2);               // of clusters of parts, and of these
   check([&] { return maximum(x, 1) + sum(x, 1); }, 1);  // what follows from the sums is theirs too
   check([&] { return sum(x, 0); }, 0);                  // no parts
   const Array few = numbers({10, 300});
   check([&] { return sum(log_of_sums(few)); }, 1);  // behind the rows, in their launch
+}
+
+TEST(LaterInstructions, Float32ThatIsMadeOfHalvesAloneTakesQuickFunctions) {
+  const Array half = numbers({40, 6}, BFloat16), x = numbers({40, 6}), known = cast(half, Float32);
+  eval(known);
+  const auto wide = [&] { return cast(half, Float32); };
+  const auto quick = [](auto&& f, MathMode mode = MathMode::standard) {
+    InterpretedExecutor executor;
+    executor.mode = mode;
+    by_kernels([&] { return f(); }, executor);
+    return count_of(executor.codes, KernelOperation::exp2_approximate) > 0;
+  };
+  EXPECT_TRUE(quick([&] { return exp(half); }));
+  EXPECT_TRUE(quick([&] { return exp(wide()); }));
+  EXPECT_TRUE(quick([&] { return exp(2 * reshape(wide(), {240})); }));
+  EXPECT_TRUE(quick([&] { return exp(wide() - maximum(wide(), 0)); }));  // beside a number of each row
+  EXPECT_TRUE(quick([&] { return exp(wide() * (x > 0)); }));
+  EXPECT_FALSE(quick([&] { return exp(x); }));
+  EXPECT_FALSE(quick([&] { return exp(known); }));
+  EXPECT_FALSE(quick([&] { return exp(wide() + x); }));
+  EXPECT_FALSE(quick([&] { return exp(maximum(wide(), 0)); }));
+  EXPECT_TRUE(quick([&] { return exp(matmul(transpose(half), half)); }));  // a half too
+  EXPECT_FALSE(quick([&] { return exp(half); }, MathMode::exact));
+  EXPECT_TRUE(quick([&] { return exp(x); }, MathMode::fast));
 }
 
 TEST(LaterInstructions, LongRowsStayInOneKernel) {

@@ -72,12 +72,12 @@ Object finished(const void* descriptor) {
   return one;
 }
 
-// TF32 for Float32; refused when it is built; not deterministic; no exact sums; slow; fast.
-const Engine usual[] = {{0, {dnn::Note::tensor_core}, false, false, 0.4},
-                        {2, {}, true, false, 1},
+// Refused when it is built; not deterministic; no exact sums; slow; TF32 for Float32; fast.
+const Engine usual[] = {{2, {}, true, false, 1},
                         {4, {dnn::Note::nondeterministic}, false, false, 0.3},
                         {5, {dnn::Note::winograd}, false, true, 0.6},
                         {1, {}, false, true, 1},
+                        {0, {dnn::Note::tensor_core}, false, false, 0.4},
                         {3, {}, false, false, 0.5}};
 const Engine fallback[] = {{6, {}, false, false, 2}};
 

@@ -170,6 +170,10 @@ std::vector<Class> other_classes() {
        [](const Source& make) -> Arrays {
          return {scatter_add(make({768, features}, half), make.labels(2048), make({768, 2048}, half))};
        }},
+      {"scatter_places_bf16",
+       [](const Source& make) -> Arrays {
+         return {scatter_add(make({768, 96}, half), make.labels(16384), make({768, 16384}, half))};
+       }},
       {"sort_f32", [](const Source& make) -> Arrays { return {sort(make({many}, Float32))}; }},
       {"matmul_bf16",
        [](const Source& make) -> Arrays {
