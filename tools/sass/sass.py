@@ -59,7 +59,7 @@ CLASSES = {
     "maxpool_apart_gradient_f32": Asked(4, instructions=40, wide=False),
     "gather_bf16": Asked(2),
     "scatter_add_bf16": Asked(2, reason="the kernel that links the indices reads 32 bits each"),
-    "scatter_places_bf16": Asked(2, reason="groups read the indices, 32 bits each, and list the updates of their place"),
+    "scatter_places_bf16": Asked(2),
     "sort_f32": Asked(4, instructions=400, wide=False, tile=True),
     "matmul_bf16": Asked(2, wide=False, tensor=0.5, registers=255),
     "matmul_turned_bf16": Asked(2, wide=False, tensor=0.5, registers=255),
