@@ -256,6 +256,7 @@ template <class F> int run_beside(F&& f, MathMode mode = MathMode::exact, float 
   InterpretedExecutor executor;
   executor.mode = mode;
   executor.device.matrix_types = 0;
+  executor.device.arrivals = false;
   executor.device.shared_bytes = fake_metal::most_shared;
   executor.run = [&](const auto&... launch) {
     for (const auto& [name, code] : executor.codes) beside->add(code);

@@ -157,8 +157,9 @@ class KernelWriter;
 
 /// What instructions may do for speed; see MathMode.
 struct Allowed {
-  bool contraction = false;  // x * y + z rounds once
-  bool quick = false;        // Float32: the quick functions of the device
+  bool contraction = false;   // x * y + z rounds once
+  bool quick = false;         // Float32: the quick functions of the device
+  bool quick_powers = false;  // the same of ScalarCode
 };
 
 /// A value of the kernel that is being written. An operation on two of them needs equal types; integers join as

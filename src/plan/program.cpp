@@ -6,6 +6,7 @@
 
 #include <rosin/error.hpp>
 
+#include "graph/autocast.hpp"
 #include "graph/reducer.hpp"
 #include "plan/recompute.hpp"
 #include "scalar/convert.hpp"
@@ -175,7 +176,8 @@ class Emitter {
 
   static void take_mode(Instr& instr, const Value& value) {
     instr.mode = value.mode;
-    instr.narrow = value.of_halves;
+    instr.narrow = is_half(value.dtype);
+    instr.of_halves = value.of_halves;
   }
 
   [[noreturn]] static void throw_no_body(const Value& value) {

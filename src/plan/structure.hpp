@@ -97,7 +97,8 @@ struct Instr {
   uint16_t port = 0;
   const Op* op = nullptr;
   MathMode mode = MathMode::exact;  // apply, reduce, root
-  bool narrow = false;              // the result is no more exact than halves, see Value::of_halves
+  bool narrow = false;              // the result is Float16 or BFloat16
+  bool of_halves = false;           // see Value::of_halves
 };
 
 /// What a kernel reads or writes.
