@@ -229,6 +229,21 @@ TEST(LaterInstructions, WhoComesLastAddsUpTheParts) {
   check([&] { return sum(log_of_sums(few)); }, 1);  // behind the rows, in their launch
 }
 
+/// Shared memory of a small device has room for the lines of few roots at once.
+TEST(LaterInstructions, ManyRootsAreCombinedSomeAtATime) {
+  const Array x = numbers({300, 3000}), y = numbers({300, 3000}, Float64);
+  const auto f = [&] {
+    std::vector<Array> all;
+    for (int i = 0; i < 20; ++i) all.push_back(sum(x * (i + 1) + i, 1));
+    for (int i = 0; i < 3; ++i) all.push_back(cast(sum(cast(x, Float64) * y - i, 1), Float32));
+    return concat(all, 1);
+  };
+  std::map<std::string, KernelCode> small;
+  const Array wanted = on(first_page, f, &small);
+  expect_same_bits(on(InterpretedExecutor().device, f), wanted, "23 roots");
+  for (const auto& [name, code] : small) EXPECT_LE(code.shared_bytes(), 16384) << name;
+}
+
 TEST(LaterInstructions, Float32ThatIsMadeOfHalvesAloneTakesQuickFunctions) {
   const Array half = numbers({40, 6}, BFloat16), x = numbers({40, 6}), known = cast(half, Float32);
   eval(known);

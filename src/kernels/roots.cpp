@@ -17,6 +17,7 @@ using Do = Instr::Do;
 
 constexpr int64_t part_elements = 16 * 1024;  // of a reduction to few results: each part is added up by itself
 constexpr int64_t most_parts = 512;           // as many groups stand on an H100 at once
+constexpr int64_t least_shared = 16384;       // bytes, which every device has
 
 class RootWriter : RootParts {
  public:
@@ -271,45 +272,88 @@ class RootWriter : RootParts {
     return at;
   }
 
-  /// Combines the lines of a group in order, and stores each result, which the item that has it is given back.
-  /// `arrays`: shared ones, of each root, from the first time on.
+  /// What the lines of a group exchange their sums in: shared arrays, at least one of each type, more while there is
+  /// room for them.
+  struct LineArrays {
+    std::map<ScalarType, std::vector<int>> of;
+    int64_t bytes = 0;  // of all, one of each type that there will be counted from the start
+    bool used = false;
+  };
+
+  static constexpr int line_stride = items_of_group + 1;  // so that neighbours meet different banks
+
+  LineArrays arrays_for(const std::vector<RootJob>& jobs, int strip) const {
+    LineArrays made;
+    for (const RootJob& job : jobs) {
+      if (made.of.try_emplace(type_between(job)).second)
+        made.bytes += int64_t{line_stride} * strip * bytes_of(type_between(job));
+    }
+    return made;
+  }
+
+  /// Number `n` of this type, or -1.
+  int take_array(KernelWriter& w, LineArrays& arrays, ScalarType type, size_t n, int strip) const {
+    std::vector<int>& own = arrays.of.at(type);
+    if (n < own.size()) return own[n];
+    const int64_t bytes = int64_t{line_stride} * strip * bytes_of(type);
+    if (!own.empty() && arrays.bytes + bytes > list_.device.shared_bytes) return -1;
+    if (!own.empty()) arrays.bytes += bytes;
+    return own.emplace_back(w.shared(type, line_stride * strip));
+  }
+
+  /// Combines the lines of a group in order, of as many roots at once as there are arrays for, and stores each result,
+  /// which the item that has it is given back.
   template <class Place>
   std::vector<Term> combine_lines(KernelWriter& w, const std::vector<RootJob>& jobs, const RootSizes& s,
-                                  const Column& at, int strip, std::span<const Term> sums, std::vector<int>& arrays,
+                                  const Column& at, int strip, std::span<const Term> sums, LineArrays& arrays,
                                   const std::vector<int>& to, Place&& place_of) const {
-    constexpr int stride = items_of_group + 1;  // so that neighbours meet different banks
-    if (!arrays.empty()) w.barrier();           // what was read before is read
-    else
-      for (const RootJob& job : jobs) arrays.push_back(w.shared(type_between(job), stride * strip));
-    const Term item = w.item();
     std::vector<Term> found;
-    for (size_t k = 0; k < jobs.size(); ++k) {
-      const std::span<const Term> own = sums.subspan(k * static_cast<size_t>(strip), static_cast<size_t>(strip));
-      for (int i = 0; i < strip; ++i) {
-        const Term sum = w.convert(own[static_cast<size_t>(i)], type_between(jobs[k]));
-        w.shared_store(arrays[k], item + int64_t{i} * stride, sum);
+    while (found.size() < jobs.size()) {
+      const size_t first = found.size();
+      std::vector<int> taken;
+      std::map<ScalarType, size_t> used;
+      for (size_t k = first; k < jobs.size(); ++k) {
+        const ScalarType type = type_between(jobs[k]);
+        const int array = take_array(w, arrays, type, used[type]++, strip);
+        if (array < 0) break;
+        taken.push_back(array);
       }
-      const Instr& instr = kernel_.instrs[jobs[k].instr];
-      found.push_back(w.variable(neutral(w, *instr.reducer, instr.type)));
-    }
-    w.barrier();
-    when_result(w, s, at, strip, [&](Term result) {
-      const Term column = item / strip, begin = (item - column * strip) * stride + column;
-      const auto each = [&](auto&& f) {
-        for (size_t k = 0; k < jobs.size(); ++k) f(k, kernel_.instrs[jobs[k].instr]);
-      };
-      const auto of_line = [&](size_t k, const Instr& instr, Term line) {
-        return w.convert(w.shared_load(arrays[k], begin + line * at.columns), instr.type);
-      };
-      each([&](size_t k, const Instr& instr) { w.assign(found[k], of_line(k, instr, w.index(0))); });
-      w.loop(w.index(1), at.lines, w.index(1), [&](Term line) {
-        each([&](size_t k, const Instr& instr) {
-          w.assign(found[k], combined(w, instr, found[k], of_line(k, instr, line)));
-        });
+      if (arrays.used) w.barrier();  // what was read before is read
+      arrays.used = true;
+      for (size_t k = first; k < first + taken.size(); ++k) {
+        put_lines(w, jobs[k], sums.subspan(k * static_cast<size_t>(strip), static_cast<size_t>(strip)),
+                  taken[k - first]);
+        const Instr& instr = kernel_.instrs[jobs[k].instr];
+        found.push_back(w.variable(neutral(w, *instr.reducer, instr.type)));
+      }
+      w.barrier();
+      when_result(w, s, at, strip, [&](Term result) {
+        add_lines(w, jobs, at, strip, taken, first, found);
+        for (size_t k = first; k < found.size(); ++k) store_result(w, to[k], place_of(k, result), found[k]);
       });
-      each([&](size_t k, const Instr&) { store_result(w, to[k], place_of(k, result), found[k]); });
-    });
+    }
     return found;
+  }
+
+  void put_lines(KernelWriter& w, const RootJob& job, std::span<const Term> sums, int array) const {
+    for (size_t i = 0; i < sums.size(); ++i) {
+      const Term at = w.item() + static_cast<int64_t>(i) * line_stride;
+      w.shared_store(array, at, w.convert(sums[i], type_between(job)));
+    }
+  }
+
+  /// Into `found`, from root `first` on, whose lines stand in `arrays`.
+  void add_lines(KernelWriter& w, const std::vector<RootJob>& jobs, const Column& at, int strip,
+                 const std::vector<int>& arrays, size_t first, const std::vector<Term>& found) const {
+    const Term item = w.item(), column = item / strip, begin = (item - column * strip) * line_stride + column;
+    const auto of_line = [&](size_t k, Term line) {
+      return w.convert(w.shared_load(arrays[k - first], begin + line * at.columns), found[k].type);
+    };
+    for (size_t k = first; k < found.size(); ++k) w.assign(found[k], of_line(k, w.index(0)));
+    w.loop(w.index(1), at.lines, w.index(1), [&](Term line) {
+      for (size_t k = first; k < found.size(); ++k)
+        w.assign(found[k], combined(w, kernel_.instrs[jobs[k].instr], found[k], of_line(k, line)));
+    });
   }
 
   /// f(number of its result) where an item has one, once the lines are combined.
@@ -327,9 +371,7 @@ class RootWriter : RootParts {
 
   /// Results of an item: fewer than a strip where the body is long, or shared memory short.
   int strip_of_columns(const std::vector<RootJob>& jobs, const KernelBody& body, int strip) const {
-    int64_t bytes = 0;
-    for (const RootJob& job : jobs) bytes += (items_of_group + 1) * bytes_of(type_between(job));
-    while (strip > 1 && (!is_short(body, strip) || bytes * strip > list_.device.shared_bytes)) strip /= 2;
+    while (strip > 1 && (!is_short(body, strip) || arrays_for(jobs, strip).bytes > least_shared)) strip /= 2;
     return strip;
   }
 
@@ -366,7 +408,7 @@ class RootWriter : RootParts {
       stored.write(within);
     });
     all.body.leave();
-    std::vector<int> arrays;
+    LineArrays arrays = arrays_for(jobs, strip);
     if (partial.empty()) {
       finish_columns(w, jobs, s, at, strip, sums, arrays, all.to, behind);
     } else {
@@ -378,7 +420,7 @@ class RootWriter : RootParts {
 
   /// The results of a group, and what follows from them.
   void finish_columns(KernelWriter& w, const std::vector<RootJob>& jobs, const RootSizes& s, const Column& at,
-                      int strip, std::span<const Term> sums, std::vector<int>& arrays, const std::vector<int>& to,
+                      int strip, std::span<const Term> sums, LineArrays& arrays, const std::vector<int>& to,
                       RootEnds& behind) const {
     const std::vector<Term> results = combine_lines(
         w, jobs, s, at, strip, sums, arrays, to, [&](size_t k, Term result) { return place(w, jobs[k], s, result); });
@@ -397,7 +439,7 @@ class RootWriter : RootParts {
   /// Behind parts: of each block of results, by the group that stores the last part of a cluster, and those of clusters
   /// by the last of these groups.
   void add_columns_at_last(KernelWriter& w, const std::vector<RootJob>& jobs, const RootSizes& s,
-                           const ColumnGrid& grid, const Column& at, int strip, std::vector<int>& arrays,
+                           const ColumnGrid& grid, const Column& at, int strip, LineArrays& arrays,
                            const std::vector<int>& from, RootEnds& behind) {
     const int64_t size = parts_of_cluster(s.parts, grid.lines), clusters = groups_for(s.parts, size);
     const int64_t blocks = grid.blocks(s.results, strip);
@@ -427,8 +469,7 @@ class RootWriter : RootParts {
 
   /// What the items of a group have, as part `part` of each result.
   void combine_parts(KernelWriter& w, const std::vector<RootJob>& jobs, const RootSizes& s, const Column& at, int strip,
-                     std::span<const Term> sums, std::vector<int>& arrays, const std::vector<int>& to,
-                     Term part) const {
+                     std::span<const Term> sums, LineArrays& arrays, const std::vector<int>& to, Term part) const {
     combine_lines(w, jobs, s, at, strip, sums, arrays, to,
                   [&](size_t, Term result) { return part * w.number(s.results) + result; });
   }
@@ -495,7 +536,7 @@ class RootWriter : RootParts {
       to.push_back(result_buffer(w, jobs[i], sums.empty() ? -1 : sums[i]));
     }
     RootEnds behind(w, layout_, ends, results_of(jobs));
-    std::vector<int> arrays;
+    LineArrays arrays = arrays_for(jobs, strip);
     const Column at = column_of(w, s, grid, strip);
     const std::vector<Term> found = add_parts_of_columns(w, jobs, s, at, strip, from);
     if (sums.empty()) finish_columns(w, jobs, s, at, strip, found, arrays, to, behind);
