@@ -1,5 +1,6 @@
 """Runs ranks_tests as 1, 2 and 4 ranks: alone, under `rosin run`, and under the mpiexec of Open MPI and of MPICH."""
 
+import contextlib
 import os
 import pathlib
 import random
@@ -165,9 +166,18 @@ class Ranks(unittest.TestCase):
             for file in broken.iterdir():
                 file.unlink()
             training = self.train(broken, 3, device, "--restart", str(FAULTS + 5), "--grace", "1")
+            last = time.monotonic()
             while done < FAULTS and training.poll() is None:
                 time.sleep(0.2 + chance.random() * 0.3)
-                done += self.signal_one_of(broken, chance, (signal.SIGKILL, signal.SIGSTOP)[done % 2])
+                reached = self.signal_one_of(broken, chance, (signal.SIGKILL, signal.SIGSTOP)[done % 2])
+                done += reached
+                # Whom nobody waits for any more, since the other one has ended well, stays stopped.
+                if reached:
+                    last = time.monotonic()
+                elif time.monotonic() - last > 30:
+                    for process in processes_with(str(broken)):
+                        with contextlib.suppress(ProcessLookupError):
+                            os.kill(process, signal.SIGCONT)
             self.assertEqual(training.wait(SECONDS), 0)
             weights = [(folder / "final.safetensors").read_bytes() for folder in (whole, broken)]
             self.assertEqual(weights[0], weights[1])
