@@ -217,28 +217,6 @@ TEST(MathModes, CostNoMoreThanTheirPageSays) {
   for (const DType type : {Float32, Float16, BFloat16}) check_costs(cast(x, type), cast(y, type));
 }
 
-/// Float32 that is made of halves alone: powers of e are off by some ulp, wherever they are.
-TEST(MathModes, PowersOfWhatIsMadeOfHalvesCostLittle) {
-  seed(6);
-  const Array half = cast((rand({4000}) - 0.5) * 170.0, BFloat16), x = cast(half, Float32);
-  const Array edges = cast(Array({0.0f, -0.0f, INFINITY, -INFINITY, NAN, 88.5f, 89.0f, -120.0f}, {8}), BFloat16);
-  eval();
-  const Array there = half | some_device(), there_edges = edges | some_device();
-  const Measured& power = measured[0];
-  for (const MathMode mode : math_modes) {
-    const Array made = with(mode, [&] { return exp(cast(there, Float32)); });
-    const double got = distance(power, x, x, made);
-    EXPECT_LE(got, mode == MathMode::fast ? 2 + 2 * 85 : mode == MathMode::standard ? 5 : 2) << name_of(mode);
-    RecordProperty(std::string("exp of halves widened, ") + name_of(mode), std::to_string(got));
-  }
-  const Array of_edges = with(MathMode::standard, [&] { return exp(cast(there_edges, Float32)); });
-  const std::vector<float> got = (of_edges | Device()).to_vector<float>();
-  EXPECT_EQ((std::vector<float>{got[0], got[1], got[2], got[3]}), (std::vector<float>{1, 1, INFINITY, 0}));
-  EXPECT_TRUE(std::isnan(got[4]));
-  EXPECT_NEAR(got[5] / std::exp(88.5), 1, 1e-6);
-  EXPECT_EQ((std::vector<float>{got[6], got[7]}), (std::vector<float>{INFINITY, 0}));
-}
-
 /// What quick functions make of numbers that have no neighbours.
 TEST(MathModes, QuickFunctionsKnowInfinitiesAndNaN) {
   const Device device = some_device();

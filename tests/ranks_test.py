@@ -166,18 +166,10 @@ class Ranks(unittest.TestCase):
             for file in broken.iterdir():
                 file.unlink()
             training = self.train(broken, 3, device, "--restart", str(FAULTS + 5), "--grace", "1")
-            last = time.monotonic()
             while done < FAULTS and training.poll() is None:
                 time.sleep(0.2 + chance.random() * 0.3)
-                reached = self.signal_one_of(broken, chance, (signal.SIGKILL, signal.SIGSTOP)[done % 2])
-                done += reached
-                # Whom nobody waits for any more, since the other one has ended well, stays stopped.
-                if reached:
-                    last = time.monotonic()
-                elif time.monotonic() - last > 30:
-                    for process in processes_with(str(broken)):
-                        with contextlib.suppress(ProcessLookupError):
-                            os.kill(process, signal.SIGCONT)
+                done += self.signal_one_of(broken, chance, (signal.SIGKILL, signal.SIGSTOP)[done % 2])
+                self.let_the_last_go_on(broken)
             self.assertEqual(training.wait(SECONDS), 0)
             weights = [(folder / "final.safetensors").read_bytes() for folder in (whole, broken)]
             self.assertEqual(weights[0], weights[1])
@@ -200,6 +192,15 @@ class Ranks(unittest.TestCase):
         except (FileNotFoundError, ProcessLookupError, ValueError):
             return 0  # not begun yet, or ended
         return 1
+
+    def let_the_last_go_on(self, folder):
+        """One that is stopped when the other has ended well: nobody waits for it, so nobody ends it."""
+        for rank in range(2):
+            if (folder / f"ended-{1 - rank}").exists() and not (folder / f"ended-{rank}").exists():
+                with contextlib.suppress(FileNotFoundError, ProcessLookupError, ValueError):
+                    process = int((folder / f"process-{rank}").read_text(encoding="utf-8"))
+                    if process in processes_with(str(TRAINING)):
+                        os.kill(process, signal.SIGCONT)
 
     def need(self, program, package):
         if not shutil.which(program):

@@ -17,9 +17,8 @@ namespace rosin {
 ///             every device; libraries add in their own order.
 ///   standard  what is computed together may round less often: x*y + z once, and halves once where a library adds a
 ///             bias or a number of times the product. Kernels for Float16 and BFloat16 take the device's quick exp,
-///             tanh and quotients, which costs them at most 2 ulp more. Powers of e (softmax and losses have them) of
-///             Float32 that is computed, in one plan, from elements of halves alone cost at most 4 ulp more, and are 0
-///             below 2^-126. All else of Float32 and Float64 loses nothing: it keeps the bounds of `exact`.
+///             tanh and quotients, which costs them at most 2 ulp more. Float32 and Float64 lose nothing: their ops
+///             keep the bounds of `exact`.
 ///   fast      besides, libraries and matrix units multiply Float32 as TF32 (10 bits of fraction, summed in Float32:
 ///             each factor is off by 2^-11 of itself), and kernels take the quick functions for Float32 as well: exp(x)
 ///             is off by 2 + 2|x| ulp, quotients by 4, tanh by 2^-10 of the value, which is 2^13 ulp; results below

@@ -14,11 +14,7 @@ namespace rosin::kernels {
 
 using Do = Instr::Do;
 
-Allowed allowed(const Instr& instr) {
-  Allowed made = allowed(instr.mode, instr.narrow);
-  made.quick_powers = instr.mode == MathMode::standard && instr.of_halves;
-  return made;
-}
+Allowed allowed(const Instr& instr) { return allowed(instr.mode, instr.narrow); }
 
 Allowed allowed(MathMode mode, bool narrow) {
   const bool quick = mode == MathMode::fast || (mode == MathMode::standard && narrow);
@@ -28,7 +24,6 @@ Allowed allowed(MathMode mode, bool narrow) {
 Term apply_op(KernelWriter& writer, const Op& op, ScalarType type, Allowed allowed, std::span<const Term> operands) {
   ScalarCode code;
   code.quick = allowed.quick;
-  code.quick_powers = allowed.quick_powers;
   op.body.code(type, code);
   writer.allow({.contraction = allowed.contraction && !code.rounds_each});
   const Term made = writer.apply(code, operands);

@@ -488,7 +488,6 @@ Term KernelWriter::apply(const ScalarCode& body, std::span<const Term> operands)
 Term KernelWriter::combine(const CombineBody& body, Term x, Term y) {
   ScalarCode code;
   code.quick = allowed_.quick;
-  code.quick_powers = allowed_.quick_powers;
   body.code(x.type, code);
   const Term operands[] = {x, y};
   return apply(code, operands);

@@ -157,9 +157,8 @@ class KernelWriter;
 
 /// What instructions may do for speed; see MathMode.
 struct Allowed {
-  bool contraction = false;   // x * y + z rounds once
-  bool quick = false;         // Float32: the quick functions of the device
-  bool quick_powers = false;  // the same of ScalarCode
+  bool contraction = false;  // x * y + z rounds once
+  bool quick = false;        // Float32: the quick functions of the device
 };
 
 /// A value of the kernel that is being written. An operation on two of them needs equal types; integers join as

@@ -244,30 +244,6 @@ TEST(LaterInstructions, ManyRootsAreCombinedSomeAtATime) {
   for (const auto& [name, code] : small) EXPECT_LE(code.shared_bytes(), 16384) << name;
 }
 
-TEST(LaterInstructions, Float32ThatIsMadeOfHalvesAloneTakesQuickFunctions) {
-  const Array half = numbers({40, 6}, BFloat16), x = numbers({40, 6}), known = cast(half, Float32);
-  eval(known);
-  const auto wide = [&] { return cast(half, Float32); };
-  const auto quick = [](auto&& f, MathMode mode = MathMode::standard) {
-    InterpretedExecutor executor;
-    executor.mode = mode;
-    by_kernels([&] { return f(); }, executor);
-    return count_of(executor.codes, KernelOperation::exp2_approximate) > 0;
-  };
-  EXPECT_TRUE(quick([&] { return exp(half); }));
-  EXPECT_TRUE(quick([&] { return exp(wide()); }));
-  EXPECT_TRUE(quick([&] { return exp(2 * reshape(wide(), {240})); }));
-  EXPECT_TRUE(quick([&] { return exp(wide() - maximum(wide(), 0)); }));  // beside a number of each row
-  EXPECT_TRUE(quick([&] { return exp(wide() * (x > 0)); }));
-  EXPECT_FALSE(quick([&] { return exp(x); }));
-  EXPECT_FALSE(quick([&] { return exp(known); }));
-  EXPECT_FALSE(quick([&] { return exp(wide() + x); }));
-  EXPECT_FALSE(quick([&] { return exp(maximum(wide(), 0)); }));
-  EXPECT_TRUE(quick([&] { return exp(matmul(transpose(half), half)); }));  // a half too
-  EXPECT_FALSE(quick([&] { return exp(half); }, MathMode::exact));
-  EXPECT_TRUE(quick([&] { return exp(x); }, MathMode::fast));
-}
-
 TEST(LaterInstructions, LongRowsStayInOneKernel) {
   const Array x = numbers({6000, 3});
   std::map<std::string, KernelCode> codes;

@@ -1,5 +1,6 @@
 // How neighbours share a line of elements that are combined. It follows from sizes alone, so that a sum has one order
-// on every device, whether it is computed alone or together with other things, and whatever is loaded as a vector.
+// on every device, whether it is computed alone or together with other things, and whatever is loaded as a vector. (But
+// for rows of kernels that add up over rows on their way, see RowSums: no such kernel is written in the mode exact.)
 #pragma once
 
 #include <algorithm>

@@ -106,18 +106,9 @@ inline Sym<float> quick_exp(Sym<float> x, int n = 0) {
   return quick(Quick::exp2, n == 0 ? power : power + n);
 }
 
-/// The same where x*log2(e) is no power yet: what its rounding loses, e^x is off by, which a factor makes up for. What
-/// overflows or vanishes is the caller's.
-inline Sym<float> corrected_exp(Sym<float> x) {
-  const Sym<float> log2_e = lit(x, 0x1.715476p+0), power = x * log2_e;
-  const Sym<float> lost = fma(x, lit(x, 0x1.4ae0cp-26), fma(x, log2_e, -power));
-  return quick(Quick::exp2, power) * fma(lost, lit(x, 0x1.62e43p-1), lit(x, 1));
-}
-
 template <FloatScalar X> [[gnu::always_inline]] inline X exp(X x) {
   if constexpr (QuickScalar<X>) {
     if (x.code->quick) return quick_exp(x);
-    if (x.code->quick_powers) return exp_edges(x, corrected_exp(x), exp_lowest<X>, exp_highest<X>);
   }
   const auto parts = exp_parts(x);
   return exp_edges(x, scaled(1 + exp_tail(parts.r), parts.exponent), exp_lowest<X>, exp_highest<X>);
@@ -127,7 +118,6 @@ template <FloatScalar X> [[gnu::always_inline]] inline X exp(X x) {
 template <FloatScalar X> [[gnu::always_inline]] inline X falling_exp(X a) {
   if constexpr (QuickScalar<X>) {
     if (a.code->quick) return quick_exp(-a);
-    if (a.code->quick_powers) return select(a > -exp_lowest<X>, 0, corrected_exp(-a));
   }
   const auto parts = exp_parts(-a);
   return select(a > -exp_lowest<X>, 0, scaled(1 + exp_tail(parts.r), parts.exponent));

@@ -177,7 +177,6 @@ class Emitter {
   static void take_mode(Instr& instr, const Value& value) {
     instr.mode = value.mode;
     instr.narrow = is_half(value.dtype);
-    instr.of_halves = value.of_halves;
   }
 
   [[noreturn]] static void throw_no_body(const Value& value) {

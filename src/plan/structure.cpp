@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <queue>
 
-#include "graph/autocast.hpp"
 #include "graph/gather_form.hpp"
 #include "plan/fuse.hpp"
 #include "plan/program.hpp"
@@ -404,33 +403,6 @@ Structure compile(Graph&& graph, const Target& target) {
   structure.kernels.shrink_to_fit();
   structure.steps.shrink_to_fit();
   return structure;
-}
-
-namespace {
-
-/// Whether nothing of the value's own size that it is computed from is more exact than a half.
-bool is_made_of_halves(const Graph& graph, const Value& value) {
-  const bool moves = value.op->kind == Kind::movement || value.op->kind == Kind::argument;
-  if (value.dtype != DType::Float32 || (!moves && value.op->kind != Kind::elementwise)) return false;
-  bool found = false;
-  for (int i = 0; i < value.operands; ++i) {
-    if (value.in[i] < 0) continue;
-    const Value& operand = graph.values[static_cast<size_t>(value.in[i])];
-    if (!is_float(operand.dtype) || (!moves && operand.wide != value.wide)) continue;
-    if (!operand.of_halves) return false;
-    found = true;
-  }
-  return found;
-}
-
-}  // namespace
-
-void Graph::mark_halves() {
-  for (Value& value : values) value.of_halves = is_half(value.dtype);
-  for (int32_t node = 0; node < nodes; ++node) {
-    Value& value = values[static_cast<size_t>(node)];
-    value.of_halves = value.of_halves || is_made_of_halves(*this, value);
-  }
 }
 
 namespace {

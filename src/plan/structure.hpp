@@ -55,7 +55,6 @@ struct Value {
   bool small_row = false;       // reduction: a row as Target::longest_row() or longest_line() says
   Look look = Look::none;       // without an op: a look, or a contiguous copy
   MathMode mode = MathMode::exact;
-  bool of_halves = false;  // Float16 or BFloat16, or Float32 that is computed from elements of these alone
   OperandValues in;
   Attributes attributes;
 
@@ -67,9 +66,6 @@ struct Graph {
   int32_t nodes = 0;
   int32_t backward = 0;  // nodes from here on were recorded by the walk of a gradient call; `nodes`: there was none
   std::vector<Value> values;
-
-  /// Sets Value::of_halves. What is smaller than a result, as a number of each row, does not count among its operands.
-  void mark_halves();
 };
 
 /// One instruction of a kernel; it works on one strip. Registers hold strips (full) or one element a row (row).
@@ -98,7 +94,6 @@ struct Instr {
   const Op* op = nullptr;
   MathMode mode = MathMode::exact;  // apply, reduce, root
   bool narrow = false;              // the result is Float16 or BFloat16
-  bool of_halves = false;           // see Value::of_halves
 };
 
 /// What a kernel reads or writes.

@@ -383,7 +383,6 @@ plan::Graph Evaluation::graph() const {
     value.donatable = structure_key_.words[leaf_words + i] >> donatable_bit & 1;
   }
   heirs_.mark(graph);
-  graph.mark_halves();
   return graph;
 }
 

@@ -31,7 +31,6 @@ struct ScalarCode {
   uint16_t result = 0;            // place of the body's value
   bool rounds_each = false;       // its sums and products round one by one in every math mode
   bool quick = false;             // bodies may write quick functions into it
-  bool quick_powers = false;      // of these 2^x alone, in powers of e that lose at most 4 ulp by it
 };
 
 /// The place of an instruction in the list; one that stands there already is shared.

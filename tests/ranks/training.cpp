@@ -1,11 +1,12 @@
 // A training that ranks_test.py kills and stops: ranks_training FOLDER TIMEOUT, on the device of ROSIN_TEST_DEVICE
 // where that is set, and over NCCL where ROSIN_TEST_NCCL is. Its gradients go in two messages. Rank 0 keeps the
 // checkpoint, from which all ranks go on, and writes the weights at the end. Each rank leaves its process number in the
-// folder.
+// folder, and ended-RANK when it has come to its end.
 #include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <thread>
@@ -28,6 +29,8 @@ int main(int argc, char** argv) {
   const std::string folder = std::string(argv[1]) + "/";
   const distributed::Backend backend = joined(std::stod(argv[2]));
   const int rank = distributed::local_rank(backend);
+  const std::string ended = folder + "ended-" + std::to_string(rank);
+  std::filesystem::remove(ended);
   std::ofstream(folder + "process-" + std::to_string(rank)) << getpid();
 
   const char* const wanted = std::getenv("ROSIN_TEST_DEVICE");
@@ -55,4 +58,5 @@ int main(int argc, char** argv) {
     }
   }
   if (rank == 0) save(folder + "final.safetensors", model);
+  std::ofstream(ended) << getpid();
 }
