@@ -53,8 +53,9 @@ DnnWays::DnnWays(const DnnTarget& target, DnnGraph graph, uint64_t workspace)
   find(dnn::HeuristicMode::usual);
   if (ways_.empty()) find(dnn::HeuristicMode::finer);
   find(dnn::HeuristicMode::fallback);
-  const auto on_tensor_cores = [](const Way& way) { return way.on_tensor_cores; };
-  if (graph_.for_tensor_cores) std::stable_partition(ways_.begin(), ways_.end(), on_tensor_cores);
+  if (graph_.for_tensor_cores) {
+    std::stable_partition(ways_.begin(), ways_.end(), [](const Way& way) { return way.on_tensor_cores; });
+  }
   if (ways_.empty()) throw Failure{ROSIN_UNSUPPORTED, std::string("cuDNN: it has no engine for this ") + graph_.name};
 }
 

@@ -13,7 +13,8 @@
 
 namespace rosin::cuda {
 
-/// The ways of computing a graph, the one that cuDNN thinks fastest first. Used from any thread.
+/// The ways of computing a graph, the one that cuDNN thinks fastest first, or that on tensor cores which it thinks so
+/// where the graph is for these. Used from any thread.
 class DnnWays {
  public:
   /// Throws ROSIN_UNSUPPORTED where cuDNN has none.

@@ -4,7 +4,7 @@
 // item owns a block of places of one line along the dim, walks through all indices in their order and takes the updates
 // of its block. Where places are few among the updates of sums, a group owns one and collects its updates from all
 // indices. So what repeated indices do has one order, and nothing is atomic.
-// Read first: indices.hpp, sort_lines.hpp.
+// Read first: indices.hpp, sort_lines.hpp, sort_tile.hpp (GroupSum).
 #include <algorithm>
 #include <bit>
 
@@ -14,6 +14,7 @@
 #include "kernels/bit_terms.hpp"
 #include "kernels/indices.hpp"
 #include "kernels/sort_lines.hpp"
+#include "kernels/sort_tile.hpp"
 
 namespace rosin::kernels {
 namespace {
@@ -267,18 +268,6 @@ void write_linked(const Scattering& s, int32_t counts, int32_t followers) {
   });
 }
 
-// Replaces each item's count by the sum of those up to it.
-void add_up_counts(KernelWriter& writer, int counts) {
-  const Term item = writer.item();
-  for (int step = 1; step < items_of_group; step *= 2) {
-    const Term before = writer.shared_load(counts, max(item - step, like(item, 0)));
-    const Term sum = writer.shared_load(counts, item) + writer.select(item < step, like(before, 0), before);
-    writer.barrier();
-    writer.shared_store(counts, item, sum);
-    writer.barrier();
-  }
-}
-
 // What a group collects the updates of its place in: a tile of all indices at a time, of which every item has some
 // neighbours, so that the list is in their order.
 class PlaceList {
@@ -286,8 +275,7 @@ class PlaceList {
   PlaceList(const Scattering& s, KernelWriter& writer)
       : writer_(writer), sizes_(size_terms(writer, s.step.layout, s.indices())),
         indices_(writer, s.step, s.list, s.indices(), s.step.view(s.step.node).sizes[s.dim]),
-        tile_(tile_of(s.list.device)), list_(writer.shared(ScalarType::int32, static_cast<int>(tile_))),
-        counts_(writer.shared(ScalarType::int32, items_of_group)),
+        tile_(tile_of(s.list.device)), list_(writer.shared(ScalarType::int32, static_cast<int>(tile_))), sum_(writer),
         count_(writer.number(s.step.view(s.indices()).count())) {}
 
   // f(updates of the place, in their order): their number, and a function that loads one of them.
@@ -303,10 +291,8 @@ class PlaceList {
         writer_.assign(found, found + one);
         writer_.assign(marks, bits_or(marks, writer_.apply(Primitive::shift_left, marks.type, {one, bit})));
       });
-      writer_.shared_store(counts_, writer_.item(), found);
-      writer_.barrier();
-      add_up_counts(writer_, counts_);
-      const Term slot = writer_.variable(writer_.shared_load(counts_, writer_.item()) - found);
+      const auto [before, all] = sum_.before(found);
+      const Term slot = writer_.variable(before);
       writer_.when(like(found, 0) < found, [&] {
         writer_.loop(own, [&](Term n) {
           const Term bit = writer_.apply(Primitive::shift_right, marks.type, {marks, writer_.convert(n, marks.type)});
@@ -317,7 +303,6 @@ class PlaceList {
           });
         });
       });
-      const Term all = writer_.shared_load(counts_, writer_.index(items_of_group - 1));
       writer_.barrier();
       f(writer_.convert(all, writer_.index_type()),
         [&](Term at) { return writer_.convert(writer_.shared_load(list_, at), writer_.index_type()); });
@@ -342,7 +327,8 @@ class PlaceList {
   std::vector<Term> sizes_;
   Indices indices_;
   int64_t tile_;
-  int list_, counts_;  // shared
+  int list_;  // shared
+  GroupSum sum_;
   Term count_;
 };
 
