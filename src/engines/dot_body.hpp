@@ -23,7 +23,7 @@ template <class T> T total(const PartialSums<T>& sums) {
   return values[0];
 }
 
-template <class T> void store_dot(const DotProduct<T>& p, int64_t row, int64_t column, T sum) {
+template <class A, class B, class T> void store_dot(const DotProduct<A, B>& p, int64_t row, int64_t column, T sum) {
   T& c = p.c[row + column * p.c_column];
   if (p.accumulate) sum += c;
   if (p.bias != nullptr) sum += p.bias[row];
@@ -31,11 +31,12 @@ template <class T> void store_dot(const DotProduct<T>& p, int64_t row, int64_t c
 }
 
 /// R rows and N columns. `edge`: of the registers that the last, incomplete step fills.
-template <class T, int R, int N> void run_dots(const DotProduct<T>& p, int64_t row, int64_t column) {
+template <int R, int N, class A, class B> void run_dots(const DotProduct<A, B>& p, int64_t row, int64_t column) {
+  using T = typename DotProduct<A, B>::T;
   using V = Vec<T>;
   constexpr int64_t whole = dot_parts<T> * V::lanes;
-  const T* a = p.a + row * p.a_row;
-  const T* b = p.b + column * p.b_column;
+  const A* a = p.a + row * p.a_row;
+  const B* b = p.b + column * p.b_column;
   PartialSums<T> sums[R][N];
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r) {
@@ -60,7 +61,7 @@ template <class T, int R, int N> void run_dots(const DotProduct<T>& p, int64_t r
   for (; step + whole <= p.steps; step += whole) {
 #pragma GCC unroll 4
     for (int part = 0; part < dot_parts<T>; ++part) {
-      add(part, [at = step + part * V::lanes](const T* from) { return V::load(from + at); });
+      add(part, [at = step + part * V::lanes](const auto* from) { return V::load(from + at); });
     }
   }
 #pragma GCC unroll 4
@@ -68,7 +69,7 @@ template <class T, int R, int N> void run_dots(const DotProduct<T>& p, int64_t r
     const int64_t at = step + part * V::lanes, left = p.steps - at;
     if (left <= 0) break;
     const auto edge = V::mask_of(left < V::lanes ? left : V::lanes);
-    add(part, [at, edge](const T* from) { return V::load(from + at, edge); });
+    add(part, [at, edge](const auto* from) { return V::load(from + at, edge); });
   }
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r) {
@@ -78,27 +79,33 @@ template <class T, int R, int N> void run_dots(const DotProduct<T>& p, int64_t r
 }
 
 /// All columns of R rows.
-template <class T, int R> void run_dot_columns(const DotProduct<T>& p, int64_t row) {
+template <int R, class A, class B> void run_dot_columns(const DotProduct<A, B>& p, int64_t row) {
   int64_t column = 0;
-  for (; column + dot_columns <= p.columns; column += dot_columns) run_dots<T, R, dot_columns>(p, row, column);
-  for (; column < p.columns; ++column) run_dots<T, R, 1>(p, row, column);
+  for (; column + dot_columns <= p.columns; column += dot_columns) run_dots<R, dot_columns>(p, row, column);
+  for (; column < p.columns; ++column) run_dots<R, 1>(p, row, column);
 }
 
 /// All rows of N columns.
-template <class T, int N> void run_dot_rows(const DotProduct<T>& p, int64_t column) {
+template <int N, class A, class B> void run_dot_rows(const DotProduct<A, B>& p, int64_t column) {
   int64_t row = 0;
-  for (; row + dot_rows <= p.rows; row += dot_rows) run_dots<T, dot_rows, N>(p, row, column);
-  for (; row < p.rows; ++row) run_dots<T, 1, N>(p, row, column);
+  for (; row + dot_rows <= p.rows; row += dot_rows) run_dots<dot_rows, N>(p, row, column);
+  for (; row < p.rows; ++row) run_dots<1, N>(p, row, column);
+}
+
+template <class A, class B> void dots_of_rows(const DotProduct<A, B>& p) {
+  int64_t row = 0;
+  for (; row + dot_rows <= p.rows; row += dot_rows) run_dot_columns<dot_rows>(p, row);
+  for (; row < p.rows; ++row) run_dot_columns<1>(p, row);
+}
+
+template <class A, class B> void dots_of_columns(const DotProduct<A, B>& p) {
+  int64_t column = 0;
+  for (; column + dot_columns <= p.columns; column += dot_columns) run_dot_rows<dot_columns>(p, column);
+  for (; column < p.columns; ++column) run_dot_rows<1>(p, column);
 }
 
 /// The larger operand is read once.
 template <class T> void multiply_dots(const DotProduct<T>& p) {
-  int64_t row = 0, column = 0;
-  if (p.rows > p.columns) {
-    for (; row + dot_rows <= p.rows; row += dot_rows) run_dot_columns<T, dot_rows>(p, row);
-    for (; row < p.rows; ++row) run_dot_columns<T, 1>(p, row);
-  } else {
-    for (; column + dot_columns <= p.columns; column += dot_columns) run_dot_rows<T, dot_columns>(p, column);
-    for (; column < p.columns; ++column) run_dot_rows<T, 1>(p, column);
-  }
+  if (p.rows > p.columns) dots_of_rows(p);
+  else dots_of_columns(p);
 }

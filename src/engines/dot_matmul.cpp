@@ -83,9 +83,8 @@ template <class T> class DotMatmul final : public VendorCall {
   int64_t a_elements_, b_elements_;  // of the copies of an item
 };
 
-/// The same of halves, whose sums are of Float32: lines of the larger operand are widened a few at a time, so that they
-/// stay in the first cache and memory is read once.
-class HalfDotMatmul final : public VendorCall {
+/// The same of halves, whose sums are of Float32: the smaller operand is widened once, the larger one as it is read.
+template <class H> class HalfDotMatmul final : public VendorCall {
  public:
   explicit HalfDotMatmul(const MatmulSpec& spec)
       : spec_(spec), cut_(cut_matmul(spec, thousands)), by_columns_(!spec.a_transposed || spec.m < spec.n),
@@ -93,7 +92,7 @@ class HalfDotMatmul final : public VendorCall {
     if (spec.b_transposed) by_columns_ = false, few_ = spec.n;
     chunks_ = cut_.chunks();
     workspace_bytes_ = static_cast<size_t>(spec.batch * few_ * spec.k) * sizeof(float);
-    scratch_bytes_ = static_cast<size_t>(together * (spec.k + few_)) * sizeof(float);
+    scratch_bytes_ = static_cast<size_t>(together * few_) * sizeof(float);
     has_begin_ = true;
   }
 
@@ -101,7 +100,7 @@ class HalfDotMatmul final : public VendorCall {
   std::optional<MatmulPart> part_of(int64_t chunk) const override { return cut_.part(chunk); }
 
   void begin(const VendorBuffers& buffers) const override {
-    const auto* from = static_cast<const uint16_t*>(by_columns_ ? buffers.first : buffers.second);
+    const auto* from = static_cast<const H*>(by_columns_ ? buffers.first : buffers.second);
     for (int64_t item = 0; item < spec_.batch; ++item) {
       const int64_t stride = by_columns_ ? spec_.a_batch_stride : spec_.b_batch_stride;
       widen_few(from + item * stride, few_of(item, buffers));
@@ -110,29 +109,29 @@ class HalfDotMatmul final : public VendorCall {
 
   void run_chunk(int64_t chunk, const VendorBuffers& buffers, void* scratch) const override {
     const MatmulPart part = cut_.part(chunk);
-    const auto* large = static_cast<const uint16_t*>(by_columns_ ? buffers.second : buffers.first);
-    const int64_t stride = by_columns_ ? spec_.b_batch_stride : spec_.a_batch_stride;
-    const int64_t first = by_columns_ ? part.first_column : part.first_row;
-    const int64_t last = by_columns_ ? part.last_column : part.last_row;
+    auto* sums = static_cast<float*>(scratch);
     for (int64_t item = part.first_item; item < part.last_item; ++item) {
-      auto* c = static_cast<uint16_t*>(buffers.result) + item * spec_.c_batch_stride;
-      for (int64_t line = first; line < last; line += together) {
-        const int64_t lines = std::min(together, last - line);
-        run_lines(part, line, lines, large + item * stride, few_of(item, buffers), static_cast<float*>(scratch), c);
+      H* c = static_cast<H*>(buffers.result) + item * spec_.c_batch_stride;
+      if (by_columns_) {
+        const H* b = static_cast<const H*>(buffers.second) + item * spec_.b_batch_stride;
+        run_columns(part, b, few_of(item, buffers) + part.first_row * spec_.k, sums, c + part.first_row);
+      } else {
+        const H* a = static_cast<const H*>(buffers.first) + item * spec_.a_batch_stride;
+        run_rows(part, a, few_of(item, buffers) + part.first_column * spec_.k, sums, c + part.first_column * spec_.ldc);
       }
     }
   }
 
  private:
   static constexpr int64_t thousands = 50;  // of multiply-adds in a microsecond
-  static constexpr int64_t together = 4;    // lines
+  static constexpr int64_t together = 64;   // lines of the larger operand whose sums are narrowed at once
 
   float* few_of(int64_t item, const VendorBuffers& buffers) const {
     return static_cast<float*>(buffers.workspace) + item * few_ * spec_.k;
   }
 
   /// The smaller operand's lines with their steps side by side.
-  void widen_few(const uint16_t* from, float* to) const {
+  void widen_few(const H* from, float* to) const {
     const bool along = by_columns_ ? spec_.a_transposed : !spec_.b_transposed;
     const int64_t distance = by_columns_ ? spec_.lda : spec_.ldb;
     for (int64_t line = 0; along && line < few_; ++line) {
@@ -147,29 +146,34 @@ class HalfDotMatmul final : public VendorCall {
     }
   }
 
-  /// Some lines of the larger operand by the chunk's lines of the smaller one.
-  void run_lines(const MatmulPart& part, int64_t line, int64_t lines, const uint16_t* large, const float* few,
-                 float* room, uint16_t* c) const {
-    const int64_t distance = by_columns_ ? spec_.ldb : spec_.lda;
-    for (int64_t i = 0; i < lines; ++i) {
-      widen(spec_.type, large + (line + i) * distance, room + i * spec_.k, spec_.k);
+  /// The part's columns of the larger B by few rows.
+  void run_columns(const MatmulPart& part, const H* b, const float* few, float* sums, H* c) const {
+    DotProduct<float, H> product{.a = few, .a_row = spec_.k, .b_column = spec_.ldb, .c = sums, .steps = spec_.k};
+    product.rows = product.c_column = part.last_row - part.first_row;
+    for (int64_t column = part.first_column; column < part.last_column; column += together) {
+      product.b = b + column * spec_.ldb;
+      product.columns = std::min(together, part.last_column - column);
+      tile_kernels().of<H>().dots_of_columns(product);
+      store(product.rows, product.columns, sums, c + column * spec_.ldc);
     }
-    float* sums = room + together * spec_.k;
-    const int64_t first_few = by_columns_ ? part.first_row : part.first_column;
-    few += first_few * spec_.k;
-    DotProduct<float> product;
-    product.a = by_columns_ ? few : room;
-    product.b = by_columns_ ? room : few;
-    product.a_row = product.b_column = product.steps = spec_.k;
-    product.rows = by_columns_ ? part.last_row - part.first_row : lines;
-    product.columns = by_columns_ ? lines : part.last_column - part.first_column;
-    product.c = sums;
-    product.c_column = product.rows;
-    tile_kernels().floats.dots(product);
-    c += by_columns_ ? first_few + line * spec_.ldc : line + first_few * spec_.ldc;
-    if (spec_.ldc == product.rows) return narrow(spec_.type, sums, c, product.rows * product.columns);
-    for (int64_t column = 0; column < product.columns; ++column) {
-      narrow(spec_.type, sums + column * product.rows, c + column * spec_.ldc, product.rows);
+  }
+
+  /// The part's rows of the larger A by few columns.
+  void run_rows(const MatmulPart& part, const H* a, const float* few, float* sums, H* c) const {
+    DotProduct<H, float> product{.a_row = spec_.lda, .b = few, .b_column = spec_.k, .c = sums, .steps = spec_.k};
+    product.columns = part.last_column - part.first_column;
+    for (int64_t row = part.first_row; row < part.last_row; row += together) {
+      product.a = a + row * spec_.lda;
+      product.rows = product.c_column = std::min(together, part.last_row - row);
+      tile_kernels().of<H>().dots_of_rows(product);
+      store(product.rows, product.columns, sums, c + row);
+    }
+  }
+
+  void store(int64_t rows, int64_t columns, const float* sums, H* c) const {
+    if (spec_.ldc == rows) return narrow(spec_.type, sums, c, rows * columns);
+    for (int64_t column = 0; column < columns; ++column) {
+      narrow(spec_.type, sums + column * rows, c + column * spec_.ldc, rows);
     }
   }
 
@@ -191,9 +195,12 @@ bool dots_pay(const MatmulSpec& spec) {
 
 std::unique_ptr<VendorCall> prepare_dot_matmul(const MatmulSpec& spec) {
   return with_epilogue(spec, true, [](const MatmulSpec& inner) -> std::unique_ptr<VendorCall> {
-    if (size_of(inner.type) == 2) return std::make_unique<HalfDotMatmul>(inner);
-    if (inner.type == DType::Float64) return std::make_unique<DotMatmul<double>>(inner);
-    return std::make_unique<DotMatmul<float>>(inner);
+    switch (inner.type) {
+      case DType::Float16: return std::make_unique<HalfDotMatmul<Half>>(inner);
+      case DType::BFloat16: return std::make_unique<HalfDotMatmul<BFloat>>(inner);
+      case DType::Float64: return std::make_unique<DotMatmul<double>>(inner);
+      default: return std::make_unique<DotMatmul<float>>(inner);
+    }
   });
 }
 

@@ -17,6 +17,11 @@ std::unique_ptr<VendorCall> prepare_tile_matmul(const MatmulSpec& spec);
 bool dots_pay(const MatmulSpec& spec);
 std::unique_ptr<VendorCall> prepare_dot_matmul(const MatmulSpec& spec);
 
+/// Whether few rows or columns of sums across a matrix are computed faster by reading that from end to end; and that,
+/// of halves too where nothing is accumulated.
+bool sweep_pays(const MatmulSpec& spec);
+std::unique_ptr<VendorCall> prepare_sweep_matmul(const MatmulSpec& spec);
+
 std::unique_ptr<VendorCall> prepare_tile_conv(const ConvSpec& spec);
 
 }  // namespace rosin::engines

@@ -1,8 +1,8 @@
 // The body of the tile kernel, included once by each tile_*.cpp that defines, for its processor and in an unnamed
-// namespace, `template <class T> struct Vec` (a register: lanes, Mask, mask_of, load, store, splat, zero, fma, add,
-// mul, positive, larger, where_taken (a equals b, or is NaN), where_left (the others)) and the tile sizes
-// `full_columns` (columns of a tile two vectors high) and `narrow_columns` (columns of a tile one vector high).
-// Templates here are compiled for that processor.
+// namespace, `template <class T> struct Vec` (a register: lanes, Mask, mask_of, load (floats: of halves too), store,
+// splat, zero, fma, add, mul, positive, larger, where_taken (a equals b, or is NaN), where_left (the others)) and the
+// tile sizes `full_columns` (columns of a tile two vectors high) and `narrow_columns` (columns of a tile one vector
+// high). Templates here are compiled for that processor.
 #pragma once
 
 template <class T, int V, int N> struct Accumulators {
@@ -187,9 +187,4 @@ template <class T> bool all_finite(const T* x, int64_t count) {
   T sum = T(0);
   for (int64_t lane = 0; lane < R::lanes; ++lane) sum += lanes[lane];
   return sum == T(0);
-}
-
-template <class T> constexpr TypedKernels<T> typed_kernels() {
-  return {&multiply_tiles<T>,   &multiply_items<T>,    &multiply_dots<T>, &max_forward_run<T>, &max_backward_run<T>,
-          &mean_forward_run<T>, &mean_backward_run<T>, &all_finite<T>,    &transform_lines<T>};
 }

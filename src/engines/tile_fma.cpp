@@ -10,9 +10,9 @@
 #include <utility>
 
 #if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
+#pragma clang attribute push(__attribute__((target("avx2,fma,f16c"))), apply_to = function)
 #else
-#pragma GCC target("avx2,fma")
+#pragma GCC target("avx2,fma,f16c")
 #endif
 
 namespace rosin::engines {
@@ -57,6 +57,18 @@ template <> struct Vec<float> {
     if (mask.count & 1) _mm_store_ss(to, left);
   }
   static Register load(const float* from) { return _mm256_loadu_ps(from); }
+  static Register value_of(__m128i bits, const Half*) { return _mm256_cvtph_ps(bits); }
+  static Register value_of(__m128i bits, const BFloat*) {
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
+  }
+  template <class H> static Register load(const H* from) {
+    return value_of(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)), from);
+  }
+  template <class H> static Register load(const H* from, Mask mask) {
+    H first[lanes] = {};
+    std::copy_n(from, mask.count, first);
+    return load(first);
+  }
   static void store(float* to, Register value) { _mm256_storeu_ps(to, value); }
   static Register splat(const float* from) { return _mm256_broadcast_ss(from); }
   static Register zero() { return _mm256_setzero_ps(); }
@@ -127,19 +139,15 @@ template <> struct Vec<double> {
 #include "engines/dot_body.hpp"
 #include "engines/fourier_body.hpp"
 #include "engines/pool_body.hpp"
+#include "engines/sweep_body.hpp"
 #include "engines/tile_body.hpp"
 #include "engines/winograd_body.hpp"
 
+#include "engines/kernel_table.hpp"
+
 }  // namespace
 
-constinit const TileKernels fma_tile_kernels{"avx2",
-                                             32,
-                                             2,
-                                             typed_kernels<float>(),
-                                             typed_kernels<double>(),
-                                             {&fold_logits, &weigh_slopes},
-                                             winograd_kernels(),
-                                             &distances};
+constinit const TileKernels fma_tile_kernels = kernels_of("avx2", 32);
 
 }  // namespace rosin::engines
 

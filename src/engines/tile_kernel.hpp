@@ -1,10 +1,13 @@
 // The tile kernel: small products held in vector registers. Products below the size where oneDNN's call pays, all
 // Float64 products, and convolutions with few channels are made of it; pooling uses the same vectors. Read after
-// vendor.hpp; next tile_body.hpp, dot_body.hpp and pool_body.hpp (the kernels), tile_matmul.cpp, dot_matmul.cpp,
-// tile_conv.cpp, pooling.cpp (who calls them), winograd_body.hpp and winograd.cpp.
+// vendor.hpp; next tile_body.hpp, dot_body.hpp, sweep_body.hpp and pool_body.hpp (the kernels), tile_matmul.cpp,
+// dot_matmul.cpp, sweep_matmul.cpp, tile_conv.cpp, pooling.cpp (who calls them), winograd_body.hpp and winograd.cpp.
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
+
+#include <rosin/half.hpp>
 
 #include "engines/attention_block.hpp"
 #include "engines/distance_tile.hpp"
@@ -29,18 +32,36 @@ template <class T> struct TileProduct {
   int64_t items = 1, a_item = 0, b_item = 0, c_item = 0;  // multiply_items: so many products, each so far behind
 };
 
+/// What a sum of elements of a type is kept in.
+template <class A> using WideOf = std::conditional_t<sizeof(A) == sizeof(double), double, float>;
+
 /// C(rows, columns) = [C +] sum over step < steps of A(row; step) * B(step; column) [+ bias(row)] [max 0], for sums
 /// along memory. An element is the total of sixty-four bytes of partial sums, each of every so many steps in order.
-template <class T> struct DotProduct {
-  const T* a = nullptr;  // element (row; step) is a[row * a_row + step]
+template <class A, class B = A> struct DotProduct {
+  using T = WideOf<A>;
+  const A* a = nullptr;  // element (row; step) is a[row * a_row + step]
   int64_t a_row = 0;
-  const T* b = nullptr;  // element (step; column) is b[column * b_column + step]
+  const B* b = nullptr;  // element (step; column) is b[column * b_column + step]
   int64_t b_column = 0;
   T* c = nullptr;  // element (row, column) is c[row + column * c_column]
   int64_t c_column = 0;
   const T* bias = nullptr;  // `rows` entries, or null
   int64_t rows = 0, columns = 0, steps = 0;
   bool accumulate = false, relu = false;
+};
+
+constexpr int64_t most_swept = 3;  // columns of a Sweep
+
+/// Sums(rows, columns) = sum over step < steps of A(row; step) * B(step; column), the steps in order, of few columns.
+template <class A> struct Sweep {
+  using Wide = WideOf<A>;
+  const A* a = nullptr;  // element (row; step) is a[row + step * a_step]
+  int64_t a_step = 0;
+  const A* b = nullptr;  // element (step; column) is b[step * b_step + column * b_column]
+  int64_t b_step = 0, b_column = 0;
+  Wide* sums = nullptr;  // element (row, column) is sums[row + column * sums_column]
+  int64_t sums_column = 0;
+  int64_t rows = 0, columns = 0, steps = 0;  // at least one step, at most most_swept columns
 };
 
 /// A run of pooling windows side by side. Window i has its taps at x[offsets[t] + i * x_step + channel] and its output
@@ -63,12 +84,20 @@ template <class T> struct TypedKernels {
   void (*multiply)(const TileProduct<T>&);
   void (*multiply_items)(const TileProduct<T>&);  // the same of a batch
   void (*dots)(const DotProduct<T>&);
+  void (*sweep)(const Sweep<T>&);
   void (*max_forward)(const PoolRun<T>&);
   void (*max_backward)(const PoolRun<T>&);
   void (*mean_forward)(const PoolRun<T>&);
   void (*mean_backward)(const PoolRun<T>&);
   bool (*finite)(const T* x, int64_t count);  // whether no element is infinite or NaN
   void (*fourier)(const FourierLines<T>&);    // results have the same bits on every processor
+};
+
+/// Products of halves with sums in float: the larger operand is read as it lies.
+template <class H> struct HalfKernels {
+  void (*dots_of_rows)(const DotProduct<H, float>&);
+  void (*dots_of_columns)(const DotProduct<float, H>&);
+  void (*sweep)(const Sweep<H>&);
 };
 
 /// What winograd.cpp does with one square of pixels, for all its channels: element c of pixel p is pixels[p][c]. `step`
@@ -92,16 +121,18 @@ struct TileKernels {
   int row_vectors;  // row vectors of one full tile: A panels of row_vectors * vector_bytes are used best
   TypedKernels<float> floats;
   TypedKernels<double> doubles;
+  HalfKernels<Half> halves;
+  HalfKernels<BFloat> bfloats;
   AttentionKernels<float> attention;
   WinogradKernels winograd;
   bool (*distances)(const DistanceTile&);  // whether all are sure
 
-  template <class T> const TypedKernels<T>& of() const {
-    if constexpr (sizeof(T) == sizeof(float)) {
-      return floats;
-    } else {
-      return doubles;
-    }
+  /// The kernels of an element type; of a half: HalfKernels.
+  template <class T> const auto& of() const {
+    if constexpr (std::is_same_v<T, Half>) return halves;
+    else if constexpr (std::is_same_v<T, BFloat>) return bfloats;
+    else if constexpr (std::is_same_v<T, float>) return floats;
+    else return doubles;
   }
   template <class T> int64_t lanes() const { return vector_bytes / static_cast<int64_t>(sizeof(T)); }
 };

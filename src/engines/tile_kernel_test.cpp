@@ -16,7 +16,9 @@ namespace {
 std::vector<const TileKernels*> kernels_of_this_processor() {
   std::vector<const TileKernels*> kernels{&portable_tile_kernels};
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) kernels.push_back(&fma_tile_kernels);
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c")) {
+    kernels.push_back(&fma_tile_kernels);
+  }
   if (std::string(tile_kernels().name) == "avx512") kernels.push_back(&wide_tile_kernels);
 #endif
   return kernels;
@@ -104,6 +106,85 @@ TEST(TileKernels, SumsAlongMemoryAreBitEqualInEveryKernelThatFusesAndAgreeWithTh
           if (kernel == &portable_tile_kernels) continue;
           if (fused.empty()) fused = result;
           EXPECT_EQ(result, fused) << kernel->name;
+        }
+      }
+    }
+  }
+}
+
+/// The larger operand is of halves, as it lies.
+template <class H> void check_half_kernels(const HalfKernels<H>& kernels, const char* name) {
+  const int64_t few = 2, lines = 21, steps = 37;
+  const auto a = random_values(lines * steps), b = random_values(few * steps);
+  const std::vector<H> ha = converted<H>(a), hb = converted<H>(b);
+  const std::vector<float> fb = converted<float>(b);
+  std::vector<double> expected(static_cast<size_t>(lines * few)), turned(expected.size());
+  plain_matmul<double>(matmul(DType::Float64, lines, few, steps, true, false), 0, 1, 0, few, a.data(), b.data(),
+                       nullptr, expected.data());
+  plain_matmul<double>(matmul(DType::Float64, few, lines, steps, true, false), 0, 1, 0, lines, b.data(), a.data(),
+                       nullptr, turned.data());
+  std::vector<float> result(expected.size());
+  kernels.dots_of_rows({.a = ha.data(),
+                        .a_row = steps,
+                        .b = fb.data(),
+                        .b_column = steps,
+                        .c = result.data(),
+                        .c_column = lines,
+                        .rows = lines,
+                        .columns = few,
+                        .steps = steps});
+  expect_close(result, expected, 1e-6, name);
+  kernels.dots_of_columns({.a = fb.data(),
+                           .a_row = steps,
+                           .b = ha.data(),
+                           .b_column = steps,
+                           .c = result.data(),
+                           .c_column = few,
+                           .rows = few,
+                           .columns = lines,
+                           .steps = steps});
+  expect_close(result, turned, 1e-6, name);
+}
+
+TEST(TileKernels, SumsOfHalvesAlongMemoryAgreeWithTheDefinition) {
+  for (const TileKernels* kernel : kernels_of_this_processor()) {
+    check_half_kernels(kernel->halves, kernel->name);
+    check_half_kernels(kernel->bfloats, kernel->name);
+  }
+}
+
+template <class A>
+void check_sweep(void (*sweep)(const Sweep<A>&), int64_t rows, int64_t columns, int64_t steps, const char* name) {
+  const auto a = random_values(rows * steps), b = random_values(columns * steps);
+  const std::vector<A> ta = converted<A>(a), tb = converted<A>(b);
+  std::vector<double> expected(static_cast<size_t>(rows * columns));
+  plain_matmul<double>(matmul(DType::Float64, rows, columns, steps, false, false), 0, 1, 0, columns, a.data(), b.data(),
+                       nullptr, expected.data());
+  std::vector<WideOf<A>> sums(expected.size() + 1, 9);
+  sweep({.a = ta.data(),
+         .a_step = rows,
+         .b = tb.data(),
+         .b_step = 1,
+         .b_column = steps,
+         .sums = sums.data(),
+         .sums_column = rows,
+         .rows = rows,
+         .columns = columns,
+         .steps = steps});
+  EXPECT_EQ(sums.back(), 9) << "written beyond the result";
+  sums.pop_back();
+  expect_close(sums, expected, 1e-6, name);
+}
+
+TEST(TileKernels, SweepsAgreeWithTheDefinition) {
+  for (const TileKernels* kernel : kernels_of_this_processor()) {
+    for (const int64_t rows : {1, 7, 16, 33, 4100}) {
+      for (const int64_t steps : {1, 8, 13}) {
+        for (int64_t columns = 1; columns <= most_swept; ++columns) {
+          check_sweep(kernel->floats.sweep, rows, columns, steps, kernel->name);
+          check_sweep(kernel->doubles.sweep, rows, columns, steps, kernel->name);
+          check_sweep(kernel->halves.sweep, rows, columns, steps, kernel->name);
+          check_sweep(kernel->bfloats.sweep, rows, columns, steps, kernel->name);
         }
       }
     }

@@ -274,6 +274,7 @@ template <class T> std::unique_ptr<VendorCall> prepared(const MatmulSpec& spec) 
 std::unique_ptr<VendorCall> prepare_tile_matmul(const MatmulSpec& spec) {
   require_tile_type(spec.type, "matmul");
   if (dots_pay(spec)) return prepare_dot_matmul(spec);
+  if (sweep_pays(spec)) return prepare_sweep_matmul(spec);
   return spec.type == DType::Float64 ? prepared<double>(spec) : prepared<float>(spec);
 }
 

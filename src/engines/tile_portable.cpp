@@ -26,15 +26,15 @@ template <class T> struct Vec {
   using Mask = int64_t;  // the number of lanes in use
   static constexpr int lanes = static_cast<int>(16 / sizeof(T));
   static Mask mask_of(int64_t count) { return count; }
-  static Register load(const T* from, Mask count) {
+  template <class E> static Register load(const E* from, Mask count) {
     Register value = {};
-    for (int64_t lane = 0; lane < std::min<int64_t>(count, lanes); ++lane) value[lane] = from[lane];
+    for (int64_t lane = 0; lane < std::min<int64_t>(count, lanes); ++lane) value[lane] = static_cast<T>(from[lane]);
     return value;
   }
   static void store(T* to, Register value, Mask count) {
     for (int64_t lane = 0; lane < std::min<int64_t>(count, lanes); ++lane) to[lane] = value[lane];
   }
-  static Register load(const T* from) { return load(from, lanes); }
+  template <class E> static Register load(const E* from) { return load(from, lanes); }
   static void store(T* to, Register value) { store(to, value, lanes); }
   static Register splat(const T* from) { return *from - Register{}; }
   static Register zero() { return Register{}; }
@@ -78,8 +78,11 @@ template <class T> struct Vec {
 #include "engines/dot_body.hpp"
 #include "engines/fourier_body.hpp"
 #include "engines/pool_body.hpp"
+#include "engines/sweep_body.hpp"
 #include "engines/tile_body.hpp"
 #include "engines/winograd_body.hpp"
+
+#include "engines/kernel_table.hpp"
 
 const TileKernels& choose_tile_kernels() {
 #if defined(__x86_64__)
@@ -88,16 +91,16 @@ const TileKernels& choose_tile_kernels() {
       __builtin_cpu_supports("avx512dq")) {
     return wide_tile_kernels;
   }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return fma_tile_kernels;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c")) {
+    return fma_tile_kernels;
+  }
 #endif
   return portable_tile_kernels;
 }
 
 }  // namespace
 
-constinit const TileKernels portable_tile_kernels{
-    "portable",         16,        2, typed_kernels<float>(), typed_kernels<double>(), {&fold_logits, &weigh_slopes},
-    winograd_kernels(), &distances};
+constinit const TileKernels portable_tile_kernels = kernels_of("portable", 16);
 
 void require_tile_type(DType type, const char* what) {
   if (type == DType::Float32 || type == DType::Float64) return;

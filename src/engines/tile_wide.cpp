@@ -34,6 +34,16 @@ template <> struct Vec<float> {
   static Register load(const float* from, Mask mask) { return _mm512_maskz_loadu_ps(mask, from); }
   static void store(float* to, Register value, Mask mask) { _mm512_mask_storeu_ps(to, mask, value); }
   static Register load(const float* from) { return _mm512_loadu_ps(from); }
+  static Register value_of(__m256i bits, const Half*) { return _mm512_maskz_cvtph_ps(0xffff, bits); }
+  static Register value_of(__m256i bits, const BFloat*) {
+    return _mm512_castsi512_ps(_mm512_maskz_slli_epi32(0xffff, _mm512_maskz_cvtepu16_epi32(0xffff, bits), 16));
+  }
+  template <class H> static Register load(const H* from) {
+    return value_of(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)), from);
+  }
+  template <class H> static Register load(const H* from, Mask mask) {
+    return value_of(_mm256_maskz_loadu_epi16(mask, from), from);
+  }
   static void store(float* to, Register value) { _mm512_storeu_ps(to, value); }
   static Register splat(const float* from) { return _mm512_set1_ps(*from); }
   static Register zero() { return _mm512_setzero_ps(); }
@@ -103,14 +113,15 @@ template <> struct Vec<double> {
 #include "engines/dot_body.hpp"
 #include "engines/fourier_body.hpp"
 #include "engines/pool_body.hpp"
+#include "engines/sweep_body.hpp"
 #include "engines/tile_body.hpp"
 #include "engines/winograd_body.hpp"
 
+#include "engines/kernel_table.hpp"
+
 }  // namespace
 
-constinit const TileKernels wide_tile_kernels{
-    "avx512",           64,        2, typed_kernels<float>(), typed_kernels<double>(), {&fold_logits, &weigh_slopes},
-    winograd_kernels(), &distances};
+constinit const TileKernels wide_tile_kernels = kernels_of("avx512", 64);
 
 }  // namespace rosin::engines
 

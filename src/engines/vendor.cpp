@@ -63,7 +63,7 @@ bool tile_is_faster_on_avx2(const MatmulSpec& spec) {
 /// 30 ms at its first product to build its kernels. It is slower where it would copy a transposed A for few columns,
 /// where a wide A is read for few columns, and where a short k leaves little work between reading and writing C.
 bool tile_is_faster(const MatmulSpec& spec) {
-  if (dots_pay(spec)) return true;
+  if (dots_pay(spec) || sweep_pays(spec)) return true;
   const int64_t work = spec.m * spec.n * spec.k;
   const bool middle = work <= 30'000'000;
   if (spec.a_transposed) return work <= 8192 || (middle && spec.n >= 32 && (spec.k >= 48 || work <= 2'000'000));
@@ -95,6 +95,17 @@ void check_conv(const ConvSpec& spec) {
             "out is (in + pads - reach) / stride + 1",
             "(in, kernel, pad_low, pad_high, out) " + numbers(sizes, 5) + " in spatial dim " + std::to_string(i));
   }
+}
+
+/// Filters of single channels over one dim as such over two: oneDNN has fast kernels for those alone.
+ConvSpec lifted(const ConvSpec& given) {
+  ConvSpec spec = given;
+  const bool of_single_channels = spec.groups == spec.in_channels && spec.groups == spec.out_channels;
+  if (spec.spatial != 1 || spec.groups == 1 || !of_single_channels) return spec;
+  spec.spatial = 2;
+  for (int64_t* size : {spec.in, spec.out, spec.kernel, spec.stride, spec.dilation}) size[1] = 1;
+  spec.pad_low[1] = spec.pad_high[1] = 0;
+  return spec;
 }
 
 /// oneDNN computes channels in blocks of 16; where few of them fill those badly the tile kernel is faster (measured as
@@ -214,7 +225,10 @@ std::unique_ptr<VendorCall> prepare_matmul(const MatmulSpec& given, Engine engin
   const bool empty = spec.m * spec.n * spec.batch * spec.k == 0;
   if (engine == Engine::best) {
     engine = empty ? Engine::plain : best_for_matmul(spec);
-    if (!empty && is_half(spec.type) && !spec.accumulate && dots_pay(spec)) return prepare_dot_matmul(spec);
+    if (!empty && is_half(spec.type) && !spec.accumulate) {
+      if (dots_pay(spec)) return prepare_dot_matmul(spec);
+      if (sweep_pays(spec)) return prepare_sweep_matmul(spec);
+    }
     if (engine == Engine::onednn) {
       return onednn_or(&prepare_onednn_matmul, &prepare_tile_matmul, &prepare_plain_matmul, spec);
     }
@@ -236,8 +250,9 @@ bool turning_pays(const MatmulSpec& spec, int operand) {
   return tile_kernels().vector_bytes == 64 && best_for_matmul(spec) == Engine::onednn;
 }
 
-std::unique_ptr<VendorCall> prepare_conv(const ConvSpec& spec, Engine engine) {
-  check_conv(spec);
+std::unique_ptr<VendorCall> prepare_conv(const ConvSpec& given, Engine engine) {
+  check_conv(given);
+  const ConvSpec spec = lifted(given);
   if (engine == Engine::best) {
     engine = best_for_conv(spec);
     if (engine == Engine::onednn) return onednn_or(&prepare_onednn_conv, &prepare_tile_conv, &prepare_plain_conv, spec);

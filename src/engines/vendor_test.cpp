@@ -14,6 +14,7 @@
 #include "engines/converted.hpp"
 #include "engines/onednn.hpp"
 #include "engines/plain.hpp"
+#include "engines/tile.hpp"
 #include "engines/vendor_testing.hpp"
 #include "engines/winograd.hpp"
 
@@ -36,7 +37,7 @@ int64_t length_of(int64_t items, int64_t stride, int64_t columns, int64_t distan
   return std::max<int64_t>(1, (std::max<int64_t>(items, 1) - 1) * stride + columns * distance);
 }
 
-template <class T> void check_matmul_engine(const MatmulSpec& spec, Engine engine, double tolerance) {
+template <class T> void check_matmul(const VendorCall& call, const MatmulSpec& spec, double tolerance) {
   const auto a =
       random_values(length_of(spec.batch, spec.a_batch_stride, spec.a_transposed ? spec.m : spec.k, spec.lda));
   const auto b =
@@ -49,9 +50,12 @@ template <class T> void check_matmul_engine(const MatmulSpec& spec, Engine engin
   wide.type = DType::Float64;
   plain_matmul<double>(wide, 0, spec.batch, 0, spec.n, a.data(), b.data(), spec.epilogue.bias ? bias.data() : nullptr,
                        expected.data());
-  const auto call = prepare_matmul(spec, engine);
-  execute(*call, {ta.data(), tb.data(), tbias.data(), result.data(), nullptr});
-  expect_close(result, expected, tolerance, name_of(spec, call->engine()));
+  execute(call, {ta.data(), tb.data(), tbias.data(), result.data(), nullptr});
+  expect_close(result, expected, tolerance, name_of(spec, call.engine()));
+}
+
+template <class T> void check_matmul_engine(const MatmulSpec& spec, Engine engine, double tolerance) {
+  check_matmul<T>(*prepare_matmul(spec, engine), spec, tolerance);
 }
 
 constexpr Epilogue epilogues[] = {
@@ -169,6 +173,35 @@ TEST(VendorMatmul, OperandsThatAreCopiedInBlocksKeepTheirValues) {
   }
 }
 
+/// Of any size here; best for large matrices alone.
+TEST(VendorMatmul, MatricesThatAreReadFromEndToEndAgreeWithTheDefinition) {
+  for (const auto& [lines, few, k] : {std::array<int64_t, 3>{1, 1, 1}, {90, 2, 20}, {300, 3, 2000}, {20000, 1, 70}}) {
+    for (int form = 0; form < 8; ++form) {
+      const bool turned = form & 1, other = form & 2;
+      MatmulSpec spec = turned ? matmul(DType::Float32, few, lines, k, other, true, 3)
+                               : matmul(DType::Float32, lines, few, k, false, other, 3);
+      spec.accumulate = form & 4;
+      spec.epilogue.bias = true;
+      check_matmul<float>(*prepare_sweep_matmul(spec), spec, 2e-6);
+      spec.type = DType::Float64;
+      check_matmul<double>(*prepare_sweep_matmul(spec), spec, 1e-14);
+      if (spec.accumulate) continue;
+      spec.type = DType::BFloat16;
+      check_matmul<BFloat>(*prepare_sweep_matmul(spec), spec, 1e-2);
+      spec.type = DType::Float16;
+      check_matmul<Half>(*prepare_sweep_matmul(spec), spec, 1e-3);
+    }
+  }
+}
+
+TEST(VendorMatmul, LargeMatricesByFewColumnsAreReadFromEndToEnd) {
+  MatmulSpec spec = matmul(DType::Float32, 4096, 2, 2048, false, false);
+  EXPECT_TRUE(sweep_pays(spec));
+  check_matmul_engine<float>(spec, Engine::best, 2e-6);
+  spec.type = DType::Float64;
+  check_matmul_engine<double>(spec, Engine::best, 1e-14);
+}
+
 /// One tile each, and more; rows that fill vectors, and that do not.
 TEST(VendorMatmul, SmallProductsOfABatchKeepEpiloguesAndGaps) {
   for (const auto& [m, n, k] :
@@ -262,6 +295,7 @@ const ConvCase conv_cases[] = {
     {2, 5, 32, 40, 1, {6, 6, 0}, {1, 1, 0}, {1, 1, 0}, {0, 0, 0}, {0, 0, 0}, {1, 1, 0}},
     {2, 17, 16, 32, 1, {14, 14, 0}, {3, 3, 0}, {2, 2, 0}, {1, 1, 0}, {1, 1, 0}, {1, 1, 0}},
     {1, 3, 5, 7, 1, {20, 0, 0}, {4, 0, 0}, {1, 0, 0}, {2, 0, 0}, {1, 0, 0}, {1, 0, 0}},
+    {1, 2, 37, 37, 37, {21, 0, 0}, {3, 0, 0}, {2, 0, 0}, {3, 0, 0}, {1, 0, 0}, {2, 0, 0}},
     {1, 2, 6, 4, 2, {15, 0, 0}, {3, 0, 0}, {2, 0, 0}, {3, 0, 0}, {0, 0, 0}, {3, 0, 0}},
     {3, 2, 2, 3, 1, {6, 5, 4}, {2, 3, 2}, {1, 1, 1}, {1, 0, 1}, {0, 2, 0}, {1, 1, 1}},
     {2, 9, 7, 17, 1, {12, 12, 0}, {5, 5, 0}, {1, 1, 0}, {0, 0, 0}, {0, 0, 0}, {1, 1, 0}},
