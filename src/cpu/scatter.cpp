@@ -79,7 +79,7 @@ class ScatterCut {
     if (by_rows_) return each_row(chunk, scratch, fresh, add);
     blocks_.each(chunk, [&](int64_t outer, int64_t first, int64_t count) {
       const int64_t start = outer * target_.size * target_.inner + first;
-      for (int64_t j = 0; j < target_.size; ++j) fresh(start + j * target_.inner, count);
+      each_line(start, count, fresh);
       each_few_places(indices, op, 0, indices_, target_.size, [&](const int64_t* places, int64_t k, int64_t some) {
         int64_t from = (outer * indices_ + k) * target_.inner + first;
         for (int64_t i = 0; i < some; ++i, from += target_.inner) add(start + places[i] * target_.inner, from, count);
@@ -92,12 +92,17 @@ class ScatterCut {
     if (by_rows_)
       return f(rows_.first(chunk) * target_.inner, (rows_.last(chunk) - rows_.first(chunk)) * target_.inner);
     blocks_.each(chunk, [&](int64_t outer, int64_t first, int64_t count) {
-      const int64_t start = outer * target_.size * target_.inner + first;
-      for (int64_t j = 0; j < target_.size; ++j) f(start + j * target_.inner, count);
+      each_line(outer * target_.size * target_.inner + first, count, f);
     });
   }
 
  private:
+  /// f(at, count) for the same elements of each line; whole lines lie behind one another.
+  template <class F> void each_line(int64_t start, int64_t count, F&& f) const {
+    if (count == target_.inner) return f(start, target_.size * count);
+    for (int64_t j = 0; j < target_.size; ++j) f(start + j * target_.inner, count);
+  }
+
   struct Update {
     int64_t k, row;  // index, and the row of the target that it names
   };
@@ -182,9 +187,10 @@ template <class T, bool add> class ScatterCall final : public Call {
     return reinterpret_cast<T*>(static_cast<unsigned char*>(sorted(data)) + cut_.scratch_bytes());
   }
 
-  /// Writes what stands in the target.
+  /// Writes what stands in the target, unless that is the result's memory.
   template <class To> auto beginning(To* out, const CallData& data) const {
     return [out, target = static_cast<const T*>(data.operands[0]), fills = fills_](int64_t at, int64_t count) {
+      if (static_cast<const void*>(out) == target && !fills) return;
       if (fills) std::fill_n(out + at, count, static_cast<To>(*target));
       else std::transform(target + at, target + at + count, out + at, [](T x) { return static_cast<To>(x); });
     };
@@ -285,7 +291,8 @@ class CombineCall final : public Call {
     const auto* updates = static_cast<const char*>(data.operands[2]);
     auto* out = static_cast<char*>(data.result);
     const auto copy = [&](int64_t at, int64_t count) {
-      std::memcpy(out + at * element_, target + at * element_, static_cast<size_t>(count * element_));
+      if (out != target)
+        std::memcpy(out + at * element_, target + at * element_, static_cast<size_t>(count * element_));
     };
     const auto combine = [&](int64_t to, int64_t from, int64_t count) {
       combine_(out + to * element_, updates + from * element_, count);

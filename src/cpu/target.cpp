@@ -51,6 +51,7 @@ class CpuTarget final : public plan::Target {
   int64_t longest_row() const override { return strip_limit; }
   int64_t longest_line() const override { return line_limit; }
   int recomputed_work() const override { return 16; }  // about five operations: more takes longer than reading
+  bool scatters_in_place() const override { return true; }
   int vector_bytes() const override { return best_instruction_set() == InstructionSet::widest ? 64 : 32; }
   Form form() const override { return Form::loops; }
 };

@@ -112,7 +112,7 @@ template <class A> class SweepMatmul final : public VendorCall {
 /// Measured on AVX-512 (Zen 4): tiles read a matrix of a cache faster, a larger one half as fast. oneDNN and copies as
 /// Float32 are slower with halves at any size.
 bool sweep_pays(const MatmulSpec& spec) {
-  constexpr int64_t least_bytes = int64_t{24} << 20, least_lines = 64, few_steps = 8;
+  constexpr int64_t least_bytes = int64_t{1} << 20, least_lines = 64, few_steps = 8;
   const bool by_columns = !spec.a_transposed && spec.n <= most_swept;
   const bool by_rows = spec.b_transposed && spec.m <= most_swept;
   if (spec.batch != 1 || spec.k < few_steps || !(by_columns || by_rows)) return false;

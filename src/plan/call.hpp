@@ -190,6 +190,8 @@ class Target {
   virtual int vector_bytes() const = 0;
   /// Whether rows that read which labels are classes may find that out, from the labels: no call does it beforehand.
   virtual bool rows_check_labels() const { return false; }
+  /// Whether a scatter's result may take over the memory of its target, of which only what is written then changes.
+  virtual bool scatters_in_place() const { return false; }
   /// What becomes of a kernel: a walk over compiled loops, machine code, or text that the device's compiler takes.
   enum class Form : uint8_t { loops, machine_code, text };
   virtual Form form() const = 0;

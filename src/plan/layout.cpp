@@ -252,7 +252,16 @@ class LayoutMaker {
   /// Of operand i of a call. A gather reads of its table as much as it writes.
   int64_t bytes_read_of(int32_t node, int i) const {
     const int64_t whole = bytes_of(v(node).in[i]);
+    if (i == 0 && is_in_place(node)) return v(node).op->scatter == Scatter::write ? 0 : bytes_written(node);
     return i == 0 && v(node).op->kind == Kind::gather ? std::min(whole, bytes_of(node)) : whole;
+  }
+
+  /// Of a scatter into its target what is not the updates stays.
+  bool is_in_place(int32_t node) const { return v(node).op->scatter != Scatter::none && s_.donor[at(node)] >= 0; }
+  int64_t bytes_written(int32_t value) const {
+    const int32_t node = node_of(value);
+    const bool in_place = node < s_.graph.nodes && is_in_place(node);
+    return in_place ? std::min(bytes_of(value), bytes_of(v(node).in[2])) : bytes_of(value);
   }
 
   int64_t bytes_read_by(const Step& step) const {
@@ -280,7 +289,7 @@ class LayoutMaker {
       const Step& step = s_.steps[i];
       traffic.read += bytes_read_by(step);
       for (int32_t value : step.writes) {
-        traffic.written += bytes_of(value);
+        traffic.written += bytes_written(value);
         waits[at(value)] = i < backward;
       }
       for (int32_t value : step.reads) {

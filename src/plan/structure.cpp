@@ -16,7 +16,7 @@ class Compiler {
  public:
   Compiler(Structure& structure, const Target& target)
       : s_(structure), fuser_(structure, target), recomputed_work_(target.recomputed_work()),
-        labels_in_rows_(target.rows_check_labels()) {}
+        labels_in_rows_(target.rows_check_labels()), scatters_in_place_(target.scatters_in_place()) {}
 
   void run() {
     fuser_.run();
@@ -310,7 +310,12 @@ class Compiler {
       if (s_.steps[i].kernel < 0) last_call = static_cast<int32_t>(i);
     }
     for (size_t i = 0; i < s_.steps.size(); ++i) {
-      if (s_.steps[i].kernel < 0) continue;
+      if (s_.steps[i].kernel < 0) {
+        if (scatters_in_place_ &&
+            may_scatter_in_place(s_.steps[i], last_read[at(target_of(s_.steps[i]))] == static_cast<int32_t>(i)))
+          s_.donor[at(s_.steps[i].node)] = target_of(s_.steps[i]);
+        continue;
+      }
       Kernel& kernel = s_.kernels[at(s_.steps[i].kernel)];
       std::vector<char> taken(kernel.loads.size(), 0);
       for (Port& store : kernel.stores) {
@@ -329,6 +334,31 @@ class Compiler {
       }
     }
     s_.beside = s_.beside || some_heir_stands_elsewhere();
+  }
+
+  /// The memory that a call's first operand stands in.
+  int32_t target_of(const Step& step) const {
+    return v(step.node).operands > 0 ? fuser_.storage(v(step.node).in[0]) : step.node;
+  }
+
+  /// Whether a scatter may write into its target, an intermediate that nobody reads later, or a leaf that nobody else
+  /// holds. Who evaluates again after an error scatters again: what has been written already is written once more, so
+  /// of leaves this holds where nothing else reads them, nothing is added up, and no step gives them back.
+  bool may_scatter_in_place(const Step& step, bool is_last_read) const {
+    const Value& scatter = v(step.node);
+    if (scatter.op->scatter == Scatter::none || scatter.op->scatter == Scatter::add_along) return false;
+    const int32_t target = target_of(step);
+    const Value& from = v(target);
+    const bool is_read_twice = fuser_.storage(scatter.in[1]) == target || fuser_.storage(scatter.in[2]) == target;
+    if (target != scatter.in[0] || !is_last_read || is_read_twice || escapes_[at(target)]) return false;
+    if (from.dtype != scatter.dtype || from.wide != scatter.wide || from.channels_first ||
+        is_read_by_ends(step, target))
+      return false;
+    if (s_.homes[at(target)] == Home::own) return !escapes_[at(step.node)];
+    if (s_.homes[at(target)] != Home::leaf || scatter.op->scatter != Scatter::write) return false;
+    return from.donatable && !from.guarded && escapes_[at(step.node)] && may_follow(step.node, target) &&
+           std::count_if(s_.steps.begin(), s_.steps.end(),
+                         [&](const Step& other) { return contains(other.reads, target); }) == 1;
   }
 
   void find_predecessors() {
@@ -383,7 +413,7 @@ class Compiler {
   Structure& s_;
   Fuser fuser_;
   int recomputed_work_;
-  bool labels_in_rows_;
+  bool labels_in_rows_, scatters_in_place_;
   bool passed_over_ = false;  // a leaf whose memory a store would take over, because somebody else holds it
   std::vector<char> stored_, escapes_;
   std::vector<int32_t> predecessor_;  // of values: the leaf whose heir it is, or -1

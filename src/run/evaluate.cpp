@@ -211,7 +211,7 @@ bool Evaluation::collect(const Wanted& wanted) {
   return foreign.empty();
 }
 
-constexpr int donatable_bit = 25;
+constexpr int donatable_bit = 25, guarded_bit = 27;
 
 /// What a kernel must know of a leaf.
 uint64_t leaf_word(const Node& node) {
@@ -339,7 +339,9 @@ void Evaluation::make_keys(Context& context, bool may_donate) {
     const bool donatable = may_donate && only_read_here(leaf);
     if (donatable && !asked) may_donate = !has_readers_outside();
     asked = asked || donatable;
-    structure_key_.add(leaf_word(*leaf.node) | uint64_t{donatable && may_donate} << donatable_bit);
+    const bool guarded = donatable && leaf.node->guards.load(std::memory_order_relaxed) != 0;
+    structure_key_.add(leaf_word(*leaf.node) | uint64_t{donatable && may_donate} << donatable_bit |
+                       uint64_t{guarded} << guarded_bit);
     for (int d = 0; d < leaf.node->rank; ++d) sizes_key_.add(static_cast<uint64_t>(leaf.node->sizes[d]));
   }
   structure_key_.finish();
@@ -381,6 +383,7 @@ plan::Graph Evaluation::graph() const {
     Value& value = add(*leaves_.leaves()[i].node);
     if (!value.is_scalar()) value.op = &leaf_op;
     value.donatable = structure_key_.words[leaf_words + i] >> donatable_bit & 1;
+    value.guarded = structure_key_.words[leaf_words + i] >> guarded_bit & 1;
   }
   heirs_.mark(graph);
   return graph;
