@@ -13,7 +13,8 @@ namespace rosin {
 /// weight (features, n), indices (shape...) -> (features, shape...). The gradient adds where indices repeat.
 ROSIN_API Array gather(const Array& x, const Array& indices, int dim = -1);
 /// target with updates written at indices along `dim` (updates is shaped as gather(target, indices, dim)); of repeated
-/// indices the last one stays, and only it gets a gradient.
+/// indices the last one stays, and only it gets a gradient. On the CPU a target that nothing else holds or reads
+/// (`x = scatter(x, ...)`) is written where it stands, so that this costs what is written.
 ROSIN_API Array scatter(const Array& target, const Array& indices, const Array& updates, int dim = -1);
 /// target with updates added at indices along `dim`, in the order of the indices.
 ROSIN_API Array scatter_add(const Array& target, const Array& indices, const Array& updates, int dim = -1);

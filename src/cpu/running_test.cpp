@@ -43,8 +43,8 @@ std::vector<double> small_numbers(int64_t count, int64_t every) {
 struct Sizes {
   int64_t inner, n, outer;
 };
-constexpr Sizes all_sizes[] = {{1, 1, 1},     {1, 5, 3},     {3, 5, 1},      {1, 1000, 7},
-                               {7, 100, 5},   {70, 33, 2},   {1, 257, 64},   {1, 32768, 1},
+constexpr Sizes all_sizes[] = {{1, 1, 1},     {1, 5, 3},     {1, 3, 300},    {1, 17, 129},  {3, 5, 1},
+                               {1, 1000, 7},  {7, 100, 5},   {70, 33, 2},    {1, 257, 64},  {1, 32768, 1},
                                {1, 32771, 1}, {1, 40001, 3}, {1, 33000, 16}, {1, 100003, 1}};
 
 TEST(RunningReductions, SumsOfAllTypesAndSizes) {

@@ -121,8 +121,9 @@ class RunningStrands final : public Call {
     }
     sets_ = cut ? lines_.outer : 1;
     strands_ = cut ? segments_ : lines_.outer;
-    groups_ = quotient_up(strands_, together);
-    pieces_ = Pieces::of(sets_ * groups_, together * length_);
+    together_ = length_ < short_line ? most_together : few_together;
+    groups_ = quotient_up(strands_, together_);
+    pieces_ = Pieces::of(sets_ * groups_, together_ * length_);
   }
 
   int64_t chunks() const override { return pieces_.count(); }
@@ -132,9 +133,9 @@ class RunningStrands final : public Call {
 
   void run(int64_t chunk, const CallData& data) override {
     for (int64_t piece = pieces_.first(chunk); piece < pieces_.last(chunk); ++piece) {
-      const int64_t set = piece / groups_, first = piece % groups_ * together;
-      alignas(8) unsigned char totals[together * most_bytes];
-      run_group(data, set, first, std::min(together, strands_ - first), totals);
+      const int64_t set = piece / groups_, first = piece % groups_ * together_;
+      alignas(8) unsigned char totals[most_together * most_bytes];
+      run_group(data, set, first, std::min(together_, strands_ - first), totals);
     }
   }
 
@@ -154,7 +155,9 @@ class RunningStrands final : public Call {
   }
 
  private:
-  static constexpr int64_t together = 8, few_lines = 16, segment = 8192, worth_cutting = 4 * segment;
+  static constexpr int64_t few_together = 8, most_together = 128,
+                           short_line = 32;  // of short lines many are worth a call
+  static constexpr int64_t few_lines = 16, segment = 8192, worth_cutting = 4 * segment;
 
   static int64_t quotient_up(int64_t a, int64_t b) { return b == 0 ? 0 : (a + b - 1) / b; }
 
@@ -193,7 +196,7 @@ class RunningStrands final : public Call {
                             static_cast<const unsigned char*>(data.operands[0]) + from, totals, count, size, step(),
                             to_next());
     }
-    constexpr int64_t room = buffer_length / together;
+    const int64_t room = buffer_length / together_;
     alignas(8) unsigned char buffer[buffer_length * most_bytes];
     for (int64_t done = 0; done < size; done += room) {
       const int64_t here = std::min(room, size - done);
@@ -233,6 +236,7 @@ class RunningStrands final : public Call {
   ComputedElements elements_;
   CombineLoops loops_;
   int64_t length_, segments_ = 1;                // of a strand; of a line
+  int64_t together_ = few_together;              // strands of a group
   int64_t sets_ = 1, strands_ = 0, groups_ = 0;  // lines that are cut, strands of one, groups of them
   Pieces pieces_;
 };
