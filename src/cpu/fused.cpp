@@ -6,6 +6,7 @@
 #include <numeric>
 #include <span>
 
+#include "base/workers.hpp"
 #include "cpu/fused_state.hpp"
 #include "graph/reducer.hpp"
 #include "scalar/convert.hpp"
@@ -245,6 +246,21 @@ void FusedKernel::find_tile() {
   if (!std::all_of(roots_.begin(), roots_.end(), adds_columns)) return;
   column_ = column;
   strip_ = column <= strip_limit ? column : longest_strip / pattern * pattern;
+  cut_columns();
+}
+
+/// Long columns with few elements for each result have few parts, as each takes a copy of the results. They are cut
+/// across: a chunk takes a stretch of each column. The order of sums stays.
+void FusedKernel::cut_columns() {
+  constexpr int64_t enough_parts = 8, least_elements = 1 << 16;  // of a chunk
+  const int64_t wanted = std::min(enough_parts / cut_.parts, total_ / (least_elements * cut_.parts));
+  const int64_t strips = (column_ + strip_ - 1) / strip_;
+  const auto may_be_cut = [&](const Root& root) {
+    return root.dims == 2 && root.strides[1] == 0 && root.order.part % column_ == 0;
+  };
+  if (wanted < 2 || strips < 2 || !std::all_of(roots_.begin(), roots_.end(), may_be_cut)) return;
+  stretches_ = std::min(wanted, strips);
+  for (Root& root : roots_) root.of_stretches = true;
 }
 
 /// Machine code for the least or greatest of rows, for which compiled loops compare each number with itself.
@@ -445,11 +461,12 @@ bool FusedKernel::only_adds_columns() const {
 void FusedKernel::run_columns(int64_t chunk, const RunData& data) const {
   const Root& root = roots_[0];
   const Load& from = loads_[0];
-  const int64_t size = bytes_of(root.type), end = cut_.end(chunk);
+  const Piece piece = piece_of(chunk);
+  const int64_t size = bytes_of(root.type), end = piece.end;
   const auto* memory = static_cast<const unsigned char*>(data.memory[from.root]) + from.offset * size;
   const int64_t together = root.strides[1] == 0 ? columns_together : 1;
   int64_t skipped = 0;  // strips that were added with the one before them
-  each_strip(cut_.begin(chunk), end, [&](int64_t begin, int64_t count) {
+  each_strip(piece, [&](int64_t begin, int64_t count) {
     if (skipped-- > 0) return;
     unsigned char* const sum = results_of(root, {begin, count, 0, 0}, data.scratch);
     const int64_t left = std::min(root.sizes[1] - begin / column_ % root.sizes[1], (end - begin - 1) / column_ + 1);
@@ -463,16 +480,24 @@ void FusedKernel::run_columns(int64_t chunk, const RunData& data) const {
   });
 }
 
-/// A chunk is part of a column, or whole columns.
-template <class F> void FusedKernel::each_strip(int64_t first, int64_t end, F&& f) const {
-  if (column_ > 0 && end - first > column_) {
-    for (int64_t place = 0; place < column_; place += strip_) {
-      const int64_t count = std::min(strip_, column_ - place);
-      for (int64_t begin = first + place; begin < end; begin += column_) f(begin, count);
+FusedKernel::Piece FusedKernel::piece_of(int64_t chunk) const {
+  const int64_t part = chunk / stretches_, stretch = chunk % stretches_;
+  const int64_t strips = stretches_ > 1 ? (column_ + strip_ - 1) / strip_ : 0;
+  const auto place = [&](int64_t s) { return s == stretches_ ? column_ : strips * s / stretches_ * strip_; };
+  return {cut_.begin(part), cut_.end(part), place(stretch), place(stretch + 1)};
+}
+
+/// A chunk is part of a column, or of whole columns.
+template <class F> void FusedKernel::each_strip(const Piece& piece, F&& f) const {
+  const int64_t end = piece.end;
+  if (stretches_ > 1 || (column_ > 0 && end - piece.first > column_)) {
+    for (int64_t place = piece.first_place; place < piece.end_place; place += strip_) {
+      const int64_t count = std::min(strip_, piece.end_place - place);
+      for (int64_t begin = piece.first + place; begin < end; begin += column_) f(begin, count);
     }
     return;
   }
-  for (int64_t begin = first; begin < end;) {
+  for (int64_t begin = piece.first; begin < end;) {
     const int64_t count = std::min(end, cut_.stretch_end(begin, strip_)) - begin;
     f(begin, count);
     begin += count;
@@ -482,15 +507,17 @@ template <class F> void FusedKernel::each_strip(int64_t first, int64_t end, F&& 
 void FusedKernel::run(int64_t chunk, const RunData& data) const {
   if (turn_) return run_turn(chunk, data);
   if (only_adds_columns()) return run_columns(chunk, data);
-  const int64_t first = cut_.begin(chunk), end = cut_.end(chunk);
-  State state(*this, data, end);
+  const Piece piece = piece_of(chunk);
+  State state(*this, data, piece.end);
   const int64_t row = std::max<int64_t>(layout_->row, 1);
   const std::span instrs(instrs_);
-  each_strip(first, end, [&](int64_t begin, int64_t count) {
+  bool begins = true;
+  each_strip(piece, [&](int64_t begin, int64_t count) {
     const Strip strip = kernel_->whole_rows ? Strip{begin, count, begin / row, count / row} : Strip{begin, count, 0, 0};
-    if (begin == first) {
+    if (begins) {
       for (const Ready& instr : instrs.first(once_)) run_instr(instr, strip, state);
     }
+    begins = false;
     for (const Ready& instr : instrs.subspan(once_)) {
       if (instr.what == Do::apply) apply(instr, strip, state);
       else run_instr(instr, strip, state);
@@ -515,10 +542,25 @@ void FusedKernel::finish(const RunData& data) const {
     }
     unsigned char* sum = part_of(root, 0, data.scratch);
     if (root.order.parts == 0) root.loops.neutral(sum, root.count);
-    for (int64_t part = 1; part < root.order.parts; ++part)
-      root.loops.combine(sum, part_of(root, part, data.scratch), root.count);
-    convert_elements(data.memory[root.value], root.storage, sum, storage_of(root.type), root.count);
+    write_results(root, data);
   }
+}
+
+/// The partial results, combined in their order.
+void FusedKernel::write_results(const Root& root, const RunData& data) const {
+  constexpr int64_t worth_a_thread = 1 << 15;  // elements
+  const int64_t stretch = chunks() > 1 ? worth_a_thread : std::max<int64_t>(root.count, 1);
+  const auto size = static_cast<int64_t>(bytes_of(root.type));
+  auto* const out = static_cast<unsigned char*>(data.memory[root.value]);
+  parallel_for((root.count + stretch - 1) / stretch, [&](int64_t s) {
+    const int64_t first = s * stretch, count = std::min(stretch, root.count - first);
+    unsigned char* const sum = part_of(root, 0, data.scratch) + first * size;
+    for (int64_t part = 1; part < root.order.parts; ++part) {
+      root.loops.combine(sum, part_of(root, part, data.scratch) + first * size, count);
+    }
+    convert_elements(out + first * static_cast<int64_t>(size_of(root.storage)), root.storage, sum,
+                     storage_of(root.type), count);
+  });
 }
 
 }  // namespace rosin::cpu

@@ -33,7 +33,7 @@ class FusedKernel {
  public:
   FusedKernel(const plan::Structure& structure, const plan::Layout& layout, int32_t kernel);
 
-  int64_t chunks() const { return turn_ ? turn_->chunks() : cut_.parts; }
+  int64_t chunks() const { return turn_ ? turn_->chunks() : cut_.parts * stretches_; }
   void run(int64_t chunk, const RunData& data) const;
   /// Combines the partial results of roots in their order and writes them out.
   void finish(const RunData& data) const;
@@ -77,18 +77,19 @@ class FusedKernel {
     CombineLoops loops;
     std::shared_ptr<const MachineLoop> extreme;  // reduces rows, where it is the least or greatest of each
     std::shared_ptr<const MachineLoop> columns;  // joins columns_together to the result, where columns are long
-    bool row = false;          // of values at row level: they are kept, and added up when all rows are there
-    int64_t total = 0;         // elements of the domain: that of the kernel, or its rows
-    int64_t count = 0;         // elements of the result
-    bool planes = false;       // of images in CWHN: the sums of runs are kept, and combined at the end
-    int64_t image_stride = 0;  // planes: of the result
-    size_t lanes_at = 0;       // planes: bytes from the start of a chunk's lanes
-    bool into = false;         // passes add strips to the results, which are columns
-    bool folds = false;        // blocks are whole columns of one result: they are added pairwise
-    SumOrder order;            // of the domain
-    size_t first_part = 0;     // bytes from the start of the partials
-    size_t part_bytes = 0;     // of the partial result of one part
-    size_t kept_values = 0;    // row, planes: bytes from the start of the partials
+    bool row = false;           // of values at row level: they are kept, and added up when all rows are there
+    int64_t total = 0;          // elements of the domain: that of the kernel, or its rows
+    int64_t count = 0;          // elements of the result
+    bool planes = false;        // of images in CWHN: the sums of runs are kept, and combined at the end
+    int64_t image_stride = 0;   // planes: of the result
+    size_t lanes_at = 0;        // planes: bytes from the start of a chunk's lanes
+    bool into = false;          // passes add strips to the results, which are columns
+    bool of_stretches = false;  // chunks are stretches of its columns, each of which begins its results itself
+    bool folds = false;         // blocks are whole columns of one result: they are added pairwise
+    SumOrder order;             // of the domain
+    size_t first_part = 0;      // bytes from the start of the partials
+    size_t part_bytes = 0;      // of the partial result of one part
+    size_t kept_values = 0;     // row, planes: bytes from the start of the partials
     int dims = 0;
     int64_t sizes[Shape::max_rank] = {};
     int64_t strides[Shape::max_rank] = {};
@@ -183,7 +184,14 @@ class FusedKernel {
   void run_turn(int64_t chunk, const RunData& data) const;
   bool only_adds_columns() const;
   void run_columns(int64_t chunk, const RunData& data) const;
-  template <class F> void each_strip(int64_t first, int64_t end, F&& f) const;
+  void write_results(const Root& root, const RunData& data) const;
+  /// What a chunk computes: elements of a part, of each column those from one place to another.
+  struct Piece {
+    int64_t first, end, first_place, end_place;
+  };
+  Piece piece_of(int64_t chunk) const;
+  template <class F> void each_strip(const Piece& piece, F&& f) const;
+  void cut_columns();
   void run_pass(const Pass& pass, const Strip& strip, State& state) const;
   void run_by_runs(const Pass& pass, const Strip& strip, State& state) const;
   int64_t place_lines(const Pass& pass, int64_t at, State& state) const;
@@ -192,6 +200,8 @@ class FusedKernel {
   void run_instr(const Ready& instr, const Strip& strip, State& state) const;
   void apply(const Ready& instr, const Strip& strip, State& state) const;
   void load(const Ready& instr, const Strip& strip, State& state) const;
+  static bool stands_together(const Load& port, int64_t begin, int64_t count);
+  static int64_t offset_of(const Load& port, int64_t element);
   static void gather(const Load& port, const unsigned char* memory, int64_t begin, int64_t count, unsigned char* out);
   void load_runs(const Ready& instr, const Strip& strip, State& state) const;
   const unsigned char* from_panel(const Load& load, const unsigned char* memory, const Strip& strip,
@@ -242,7 +252,8 @@ class FusedKernel {
   int64_t slot_elements_ = 1;           // of a register
   int64_t run_ = 0;                     // elements; 0: no load stays at one for a while
   int64_t column_ = 0;                  // elements; strips go through columns side by side; 0: through all in a row
-  SumOrder cut_;                        // into chunks, which are its parts
+  SumOrder cut_;                        // into chunks, which are its parts, or stretches of their columns
+  int64_t stretches_ = 1;               // of a column that are chunks of their own
   std::optional<BlockCopy> turn_;       // the kernel copies one view that turns dims over, and does nothing else
   std::vector<int64_t> logical_sizes_;  // where the domain is in CWHN and there are roots, else empty
   PlaneRuns planes_;                    // where the domain is in CWHN and there are roots

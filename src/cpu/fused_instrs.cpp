@@ -239,6 +239,21 @@ void FusedKernel::gather(const Load& port, const unsigned char* memory, int64_t 
   by_runs(whole + runs * line, begin + count - whole - runs * line);
 }
 
+/// Whether elements of a strided load lie side by side in memory: in one run of it.
+bool FusedKernel::stands_together(const Load& port, int64_t begin, int64_t count) {
+  return port.strides[0] == 1 && begin % port.sizes[0] + count <= port.sizes[0];
+}
+
+/// Where an element of the domain stands, from the load's offset on.
+int64_t FusedKernel::offset_of(const Load& port, int64_t element) {
+  int64_t offset = 0;
+  for (int d = 0; d < port.dims; ++d) {
+    offset += (d + 1 < port.dims ? element % port.sizes[d] : element) * port.strides[d];
+    element /= port.sizes[d];
+  }
+  return offset;
+}
+
 void FusedKernel::load(const Ready& instr, const Strip& strip, State& state) const {
   if (instr.lines) return;  // passes find it
   if (instr.per_run) return load_runs(instr, strip, state);
@@ -260,6 +275,11 @@ void FusedKernel::load(const Ready& instr, const Strip& strip, State& state) con
   }
   if (instr.one_will_do && !converts) {
     state.pointers[instr.dst] = const_cast<unsigned char*>(memory);
+    return;
+  }
+  if (instr.forward < 0 && gathers_strips(port) && stands_together(port, begin, count)) {
+    state.pointers[instr.dst] =
+        const_cast<unsigned char*>(memory) + offset_of(port, begin) * static_cast<int64_t>(size);
     return;
   }
   void* slot = instr.forward < 0 ? state.slot(instr.dst)
@@ -484,7 +504,12 @@ void FusedKernel::add(const Root& port, int64_t begin, int64_t count, const unsi
                       unsigned char* partials) {
   const int64_t size = bytes_of(port.type), part = port.order.part_of(begin);
   unsigned char* sum = part_of(port, part, partials);
-  if (begin == port.order.begin(part)) port.loops.neutral(sum, port.count);
+  if (port.of_stretches) {
+    const int64_t column = port.sizes[0];
+    if (begin < port.order.begin(part) + column) port.loops.neutral(sum + begin % column * size, count);
+  } else if (begin == port.order.begin(part)) {
+    port.loops.neutral(sum, port.count);
+  }
   for (int64_t at = 0; port.folds && at < count; at += port.order.block) {
     fold(port, sum, in + at * size, spare, std::min(port.order.block, count - at));
   }

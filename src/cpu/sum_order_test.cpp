@@ -21,9 +21,9 @@ namespace {
 using Floats = std::vector<float>;
 
 const std::vector<Shape> shapes = {
-    {10, 128},     {8, 200},       {100, 100},  {3, 70, 50},    {64, 64, 30},   {5000, 7},    {7, 5000},
-    {1, 300, 40},  {17, 19, 23},   {4097, 3},   {2, 2, 2, 900}, {33, 31, 5, 6}, {16, 16, 17}, {300, 400},
-    {257, 129, 3}, {90, 70, 5, 3}, {61, 77, 9}, {600, 9},       {1000, 6, 5},   {2500, 3, 4}, {3, 1000, 7}};
+    {10, 128},    {8, 200},  {100, 100},     {3, 70, 50},    {64, 64, 30}, {5000, 7},  {7, 5000},     {1, 300, 40},
+    {17, 19, 23}, {4097, 3}, {2, 2, 2, 900}, {33, 31, 5, 6}, {16, 16, 17}, {300, 400}, {257, 129, 3}, {90, 70, 5, 3},
+    {61, 77, 9},  {600, 9},  {1000, 6, 5},   {2500, 3, 4},   {3, 1000, 7}, {65539, 5}, {30011, 2, 3}};
 
 /// All sets of dims of an array of this rank but the empty one.
 std::vector<std::vector<int>> sets_of_dims(int rank) {
@@ -109,7 +109,8 @@ TEST(SumOrder, ShortLinesThatAreApartAreAddedInPieces) {
 
 /// Whole numbers below 7, which every type holds, and so their sums here.
 TEST(SumOrder, ColumnsOfEveryTypeAreAddedToTheirResults) {
-  for (const Shape& shape : {Shape{512, 9}, Shape{4100, 4}, Shape{2049, 3, 2}, Shape{30000, 2}}) {
+  for (const Shape& shape :
+       {Shape{512, 9}, Shape{4100, 4}, Shape{2049, 3, 2}, Shape{30000, 2}, Shape{70001, 3}, Shape{30000, 16}}) {
     const Array numbers = reshape(mod(arange(shape.count()), 7), shape);
     const std::vector<float> values = cast(numbers, Float32).to_vector();
     std::vector<float> sums(static_cast<size_t>(shape.count() / shape[1])), greatest(sums.size());
