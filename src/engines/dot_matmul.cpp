@@ -113,11 +113,16 @@ template <class H> class HalfDotMatmul final : public VendorCall {
     for (int64_t item = part.first_item; item < part.last_item; ++item) {
       H* c = static_cast<H*>(buffers.result) + item * spec_.c_batch_stride;
       if (by_columns_) {
-        const H* b = static_cast<const H*>(buffers.second) + item * spec_.b_batch_stride;
-        run_columns(part, b, few_of(item, buffers) + part.first_row * spec_.k, sums, c + part.first_row);
+        const H* b =
+            static_cast<const H*>(buffers.second) + item * spec_.b_batch_stride + part.first_column * spec_.ldb;
+        run_lines(part.last_column - part.first_column, part.last_row - part.first_row, b,
+                  few_of(item, buffers) + part.first_row * spec_.k, sums,
+                  c + part.first_row + part.first_column * spec_.ldc);
       } else {
-        const H* a = static_cast<const H*>(buffers.first) + item * spec_.a_batch_stride;
-        run_rows(part, a, few_of(item, buffers) + part.first_column * spec_.k, sums, c + part.first_column * spec_.ldc);
+        const H* a = static_cast<const H*>(buffers.first) + item * spec_.a_batch_stride + part.first_row * spec_.lda;
+        run_lines(part.last_row - part.first_row, part.last_column - part.first_column, a,
+                  few_of(item, buffers) + part.first_column * spec_.k, sums,
+                  c + part.first_row + part.first_column * spec_.ldc);
       }
     }
   }
@@ -146,34 +151,27 @@ template <class H> class HalfDotMatmul final : public VendorCall {
     }
   }
 
-  /// The part's columns of the larger B by few rows.
-  void run_columns(const MatmulPart& part, const H* b, const float* few, float* sums, H* c) const {
-    DotProduct<float, H> product{.a = few, .a_row = spec_.k, .b_column = spec_.ldb, .c = sums, .steps = spec_.k};
-    product.rows = product.c_column = part.last_row - part.first_row;
-    for (int64_t column = part.first_column; column < part.last_column; column += together) {
-      product.b = b + column * spec_.ldb;
-      product.columns = std::min(together, part.last_column - column);
-      tile_kernels().of<H>().dots_of_columns(product);
-      store(product.rows, product.columns, sums, c + column * spec_.ldc);
-    }
-  }
-
-  /// The part's rows of the larger A by few columns.
-  void run_rows(const MatmulPart& part, const H* a, const float* few, float* sums, H* c) const {
-    DotProduct<H, float> product{.a_row = spec_.lda, .b = few, .b_column = spec_.k, .c = sums, .steps = spec_.k};
-    product.columns = part.last_column - part.first_column;
-    for (int64_t row = part.first_row; row < part.last_row; row += together) {
-      product.a = a + row * spec_.lda;
-      product.rows = product.c_column = std::min(together, part.last_row - row);
-      tile_kernels().of<H>().dots_of_rows(product);
-      store(product.rows, product.columns, sums, c + row);
-    }
-  }
-
-  void store(int64_t rows, int64_t columns, const float* sums, H* c) const {
-    if (spec_.ldc == rows) return narrow(spec_.type, sums, c, rows * columns);
-    for (int64_t column = 0; column < columns; ++column) {
-      narrow(spec_.type, sums + column * rows, c + column * spec_.ldc, rows);
+  /// Lines of the larger operand by few of the other, whose sums become elements of C: element (line, other) stands at
+  /// line * c_line + other * c_few.
+  void run_lines(int64_t lines, int64_t few, const H* large, const float* widened, float* sums, H* c) const {
+    const int64_t distance = by_columns_ ? spec_.ldb : spec_.lda;
+    const int64_t c_line = by_columns_ ? spec_.ldc : 1, c_few = by_columns_ ? 1 : spec_.ldc;
+    for (int64_t line = 0; line < lines; line += together) {
+      const int64_t here = std::min(together, lines - line);
+      tile_kernels().of<H>().dots({.a = large + line * distance,
+                                   .a_row = distance,
+                                   .b = widened,
+                                   .b_column = spec_.k,
+                                   .c = sums,
+                                   .c_column = here,
+                                   .rows = here,
+                                   .columns = few,
+                                   .steps = spec_.k});
+      for (int64_t other = 0; other < few; ++other) {
+        H* to = c + line * c_line + other * c_few;
+        if (c_line == 1) narrow(spec_.type, sums + other * here, to, here);
+        for (int64_t i = 0; c_line != 1 && i < here; ++i) to[i * c_line] = H(sums[other * here + i]);
+      }
     }
   }
 

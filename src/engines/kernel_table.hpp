@@ -14,9 +14,7 @@ template <class T> constexpr TypedKernels<T> typed_kernels() {
           .fourier = &transform_lines<T>};
 }
 
-template <class H> constexpr HalfKernels<H> half_kernels() {
-  return {&dots_of_rows<H, float>, &dots_of_columns<float, H>, &sweep<H>};
-}
+template <class H> constexpr HalfKernels<H> half_kernels() { return {&dots_of_rows<H, float>, &sweep<H>}; }
 
 constexpr TileKernels kernels_of(const char* name, int vector_bytes) {
   return {.name = name,

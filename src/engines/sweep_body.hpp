@@ -1,6 +1,7 @@
-// Products of few columns, whose time is that of reading A: included once by each tile_*.cpp, as tile_body.hpp. Some
-// columns of A at a time are read from end to end and added to the sums, which stay in the first cache. Each sum takes
-// its steps in order, so that the result does not depend on how many are taken at a time.
+// Products of few columns, whose time is that of reading A: included once by each tile_*.cpp, as tile_body.hpp, with
+// `sweep_steps`, the factors that registers have room for. Some columns of A at a time are read from end to end and
+// added to the sums, which stay in the first cache. Each sum takes its steps in order, so that the result does not
+// depend on how many are taken at a time.
 #pragma once
 
 /// The factors of S steps and N columns.
@@ -66,7 +67,7 @@ void add_steps_to_rows(const Sweep<A>& p, int64_t row, int64_t rows, int64_t ste
 
 template <class A, int N> void sweep_columns(const Sweep<A>& p) {
   using W = typename Sweep<A>::Wide;
-  constexpr int together = N == 1 ? 8 : 4;
+  constexpr int together = sweep_steps / N;
   constexpr int64_t most_rows = 16384 / static_cast<int64_t>(sizeof(W)) / N;
   for (int64_t row = 0; row < p.rows; row += most_rows) {
     const int64_t rows = std::min(most_rows, p.rows - row);
@@ -77,8 +78,7 @@ template <class A, int N> void sweep_columns(const Sweep<A>& p) {
 }
 
 template <class A> void sweep(const Sweep<A>& p) {
-  static_assert(most_swept == 3);
+  static_assert(most_swept == 2);
   if (p.columns == 1) sweep_columns<A, 1>(p);
   if (p.columns == 2) sweep_columns<A, 2>(p);
-  if (p.columns == 3) sweep_columns<A, 3>(p);
 }

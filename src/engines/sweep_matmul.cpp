@@ -110,18 +110,16 @@ template <class A> class SweepMatmul final : public VendorCall {
 }  // namespace
 
 /// Measured on AVX-512 (Zen 4): of floats, tiles are as fast while the matrix is in the second cache, and half as fast
-/// where it comes from memory; three columns cost more sums than a last cache waits for. oneDNN and copies as Float32
-/// are slower with halves of any size.
+/// where it comes from memory. oneDNN and copies as Float32 are slower with halves of any size.
 bool sweep_pays(const MatmulSpec& spec) {
-  constexpr int64_t least_lines = 64, few_steps = 8, MiB = 1 << 20;
+  constexpr int64_t least_lines = 64, few_steps = 8, least_bytes = 1 << 20;
   const bool by_columns = !spec.a_transposed && spec.n <= most_swept;
   const bool by_rows = spec.b_transposed && spec.m <= most_swept;
   if (spec.batch != 1 || spec.k < few_steps || !(by_columns || by_rows)) return false;
-  const Shape shape = shape_of(spec);
+  const int64_t lines = shape_of(spec).lines;
   const auto element = static_cast<int64_t>(size_of(spec.type));
-  if (element == 2) return shape.lines >= least_lines && !spec.accumulate;
-  const int64_t least_bytes = shape.few < most_swept ? MiB : 24 * MiB;
-  return shape.lines >= 8 * least_lines && shape.lines * spec.k * element >= least_bytes;
+  if (element == 2) return lines >= least_lines && !spec.accumulate;
+  return lines >= 8 * least_lines && lines * spec.k * element >= least_bytes;
 }
 
 std::unique_ptr<VendorCall> prepare_sweep_matmul(const MatmulSpec& spec) {

@@ -21,6 +21,7 @@ namespace {
 
 constexpr int full_columns = 6, narrow_columns = 12;
 constexpr int dot_rows = 2, dot_columns = 3;
+constexpr int sweep_steps = 8;
 constexpr int distance_columns = 4;
 
 /// The first `count` lanes. Masked stores take a dozen cycles on AMD's processors: parts are stored by halves instead.

@@ -50,7 +50,7 @@ template <class A, class B = A> struct DotProduct {
   bool accumulate = false, relu = false;
 };
 
-constexpr int64_t most_swept = 3;  // columns of a Sweep
+constexpr int64_t most_swept = 2;  // columns of a Sweep
 
 /// Sums(rows, columns) = sum over step < steps of A(row; step) * B(step; column), the steps in order, of few columns.
 template <class A> struct Sweep {
@@ -95,8 +95,7 @@ template <class T> struct TypedKernels {
 
 /// Products of halves with sums in float: the larger operand is read as it lies.
 template <class H> struct HalfKernels {
-  void (*dots_of_rows)(const DotProduct<H, float>&);
-  void (*dots_of_columns)(const DotProduct<float, H>&);
+  void (*dots)(const DotProduct<H, float>&);
   void (*sweep)(const Sweep<H>&);
 };
 

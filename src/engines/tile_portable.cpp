@@ -17,6 +17,7 @@ namespace {
 
 constexpr int full_columns = 4, narrow_columns = 6;
 constexpr int dot_rows = 1, dot_columns = 2;
+constexpr int sweep_steps = 4;
 constexpr int distance_columns = 4;
 
 /// Where the processor this is compiled for has fused multiply-adds (every aarch64) they give the bits of the other
@@ -26,7 +27,10 @@ template <class T> struct Vec {
   using Mask = int64_t;  // the number of lanes in use
   static constexpr int lanes = static_cast<int>(16 / sizeof(T));
   static Mask mask_of(int64_t count) { return count; }
-  template <class E> static Register load(const E* from, Mask count) {
+  static Register load(const T* from, Mask count) { return lanes_of(from, count); }
+  /// Halves: apart, since their bits are taken one by one.
+  template <class H> [[gnu::noinline]] static Register load(const H* from, Mask count) { return lanes_of(from, count); }
+  template <class E> static Register lanes_of(const E* from, Mask count) {
     Register value = {};
     for (int64_t lane = 0; lane < std::min<int64_t>(count, lanes); ++lane) value[lane] = static_cast<T>(from[lane]);
     return value;

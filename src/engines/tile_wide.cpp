@@ -22,6 +22,7 @@ namespace {
 
 constexpr int full_columns = 12, narrow_columns = 14;
 constexpr int dot_rows = 4, dot_columns = 4;
+constexpr int sweep_steps = 8;
 constexpr int distance_columns = 6;
 
 template <class T> struct Vec;

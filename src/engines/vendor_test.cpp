@@ -175,7 +175,7 @@ TEST(VendorMatmul, OperandsThatAreCopiedInBlocksKeepTheirValues) {
 
 /// Of any size here; best for large matrices alone.
 TEST(VendorMatmul, MatricesThatAreReadFromEndToEndAgreeWithTheDefinition) {
-  for (const auto& [lines, few, k] : {std::array<int64_t, 3>{1, 1, 1}, {90, 2, 20}, {300, 3, 2000}, {20000, 1, 70}}) {
+  for (const auto& [lines, few, k] : {std::array<int64_t, 3>{1, 1, 1}, {90, 2, 20}, {300, 2, 2000}, {20000, 1, 70}}) {
     for (int form = 0; form < 8; ++form) {
       const bool turned = form & 1, other = form & 2;
       MatmulSpec spec = turned ? matmul(DType::Float32, few, lines, k, other, true, 3)

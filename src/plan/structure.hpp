@@ -50,7 +50,7 @@ struct Value {
   int32_t operands = 0;
   bool held = false;            // a user handle holds it: its value must come out
   bool donatable = false;       // leaf: nobody else reads its buffer, it may be overwritten
-  bool guarded = false;         // leaf: of those, a reference may be given back when a step fails
+  bool guarded = false;         // leaf: a reference to it may be given back when a step fails
   int32_t heir = -1;            // leaf: the node that alone may take its memory, see Context::heirs; -1: any
   bool channels_first = false;  // images: memory order is channels, spatial dims, batch (CWHN)
   bool small_row = false;       // reduction: a row as Target::longest_row() or longest_line() says

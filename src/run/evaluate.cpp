@@ -216,7 +216,8 @@ constexpr int donatable_bit = 25, guarded_bit = 27;
 /// What a kernel must know of a leaf.
 uint64_t leaf_word(const Node& node) {
   return static_cast<uint64_t>(node.dtype) | uint64_t{node.rank} << 8 | uint64_t{node.wide} << 16 |
-         uint64_t{is_scalar(node)} << 24 | uint64_t{node.weak} << 26;
+         uint64_t{is_scalar(node)} << 24 | uint64_t{node.weak} << 26 |
+         uint64_t{node.guards.load(std::memory_order_relaxed) != 0} << guarded_bit;
 }
 
 /// What an operand is: >= 0 the node of that number, < 0 leaf -1 - i, or none.
@@ -339,9 +340,7 @@ void Evaluation::make_keys(Context& context, bool may_donate) {
     const bool donatable = may_donate && only_read_here(leaf);
     if (donatable && !asked) may_donate = !has_readers_outside();
     asked = asked || donatable;
-    const bool guarded = donatable && leaf.node->guards.load(std::memory_order_relaxed) != 0;
-    structure_key_.add(leaf_word(*leaf.node) | uint64_t{donatable && may_donate} << donatable_bit |
-                       uint64_t{guarded} << guarded_bit);
+    structure_key_.add(leaf_word(*leaf.node) | uint64_t{donatable && may_donate} << donatable_bit);
     for (int d = 0; d < leaf.node->rank; ++d) sizes_key_.add(static_cast<uint64_t>(leaf.node->sizes[d]));
   }
   structure_key_.finish();
@@ -374,16 +373,15 @@ plan::Graph Evaluation::graph() const {
     int32_t* in = value.in.begin();
     for (const Node* operand : node.arrays()) {
       const int32_t at = number_of(operand);
-      if (at != none) *in = at >= 0 ? at : graph.nodes + (-1 - at);
-      ++in;
+      *in++ = at == none ? -1 : at >= 0 ? at : graph.nodes + (-1 - at);
     }
   }
-  const size_t leaf_words = structure_key_.words.size() - leaves_.leaves().size();
+  const uint64_t* leaf_words = structure_key_.words.data() + structure_key_.words.size() - leaves_.leaves().size();
   for (size_t i = 0; i < leaves_.leaves().size(); ++i) {
     Value& value = add(*leaves_.leaves()[i].node);
     if (!value.is_scalar()) value.op = &leaf_op;
-    value.donatable = structure_key_.words[leaf_words + i] >> donatable_bit & 1;
-    value.guarded = structure_key_.words[leaf_words + i] >> guarded_bit & 1;
+    value.donatable = leaf_words[i] >> donatable_bit & 1;
+    value.guarded = leaf_words[i] >> guarded_bit & 1;
   }
   heirs_.mark(graph);
   return graph;
