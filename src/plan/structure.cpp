@@ -311,9 +311,7 @@ class Compiler {
     }
     for (size_t i = 0; i < s_.steps.size(); ++i) {
       if (s_.steps[i].kernel < 0) {
-        if (scatters_in_place_ &&
-            may_scatter_in_place(s_.steps[i], last_read[at(target_of(s_.steps[i]))] == static_cast<int32_t>(i)))
-          s_.donor[at(s_.steps[i].node)] = target_of(s_.steps[i]);
+        find_target(s_.steps[i], last_read, static_cast<int32_t>(i));
         continue;
       }
       Kernel& kernel = s_.kernels[at(s_.steps[i].kernel)];
@@ -336,21 +334,22 @@ class Compiler {
     s_.beside = s_.beside || some_heir_stands_elsewhere();
   }
 
-  /// The memory that a call's first operand stands in.
-  int32_t target_of(const Step& step) const {
-    return v(step.node).operands > 0 ? fuser_.storage(v(step.node).in[0]) : step.node;
+  /// A scatter may take over the memory of its target, which ends with this step.
+  void find_target(const Step& step, const std::vector<int32_t>& last_read, int32_t number) {
+    const Scatter scatter = v(step.node).op->scatter;
+    if (!scatters_in_place_ || scatter == Scatter::none || scatter == Scatter::add_along) return;
+    const int32_t target = v(step.node).in[0];
+    const bool ends = fuser_.storage(target) == target && last_read[at(target)] == number && !escapes_[at(target)];
+    if (ends && may_scatter_into(step, target)) s_.donor[at(step.node)] = target;
   }
 
-  /// Whether a scatter may write into its target, an intermediate that nobody reads later, or a leaf that nobody else
-  /// holds. Who evaluates again after an error scatters again: what has been written already is written once more, so
-  /// of leaves this holds where nothing else reads them, nothing is added up, and no step gives them back.
-  bool may_scatter_in_place(const Step& step, bool is_last_read) const {
+  /// Whether the target is an intermediate, or a leaf that nobody else holds. Who evaluates again after an error
+  /// scatters again: what has been written already is written once more, so of leaves this holds where nothing else
+  /// reads them, nothing is added up, and no step gives them back.
+  bool may_scatter_into(const Step& step, int32_t target) const {
     const Value& scatter = v(step.node);
-    if (scatter.op->scatter == Scatter::none || scatter.op->scatter == Scatter::add_along) return false;
-    const int32_t target = target_of(step);
     const Value& from = v(target);
-    const bool is_read_twice = fuser_.storage(scatter.in[1]) == target || fuser_.storage(scatter.in[2]) == target;
-    if (target != scatter.in[0] || !is_last_read || is_read_twice || escapes_[at(target)]) return false;
+    if (fuser_.storage(scatter.in[1]) == target || fuser_.storage(scatter.in[2]) == target) return false;
     if (from.dtype != scatter.dtype || from.wide != scatter.wide || from.channels_first ||
         is_read_by_ends(step, target))
       return false;
