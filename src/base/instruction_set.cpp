@@ -1,14 +1,26 @@
 // See instruction_set.hpp.
 #include "base/instruction_set.hpp"
 
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
+
 namespace rosin {
 namespace {
+
+#ifdef __x86_64__
+/// F16C, which clang 16 has no name for in __builtin_cpu_supports.
+bool converts_halves() noexcept {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+#endif
 
 InstructionSet ask_processor() noexcept {
 #ifdef __x86_64__
   __builtin_cpu_init();
   const bool wide = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
-                    __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("f16c");
+                    __builtin_cpu_supports("bmi2") && converts_halves();
   const bool widest = wide && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
                       __builtin_cpu_supports("avx512vl");

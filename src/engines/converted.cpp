@@ -5,6 +5,7 @@
 
 #include <rosin/half.hpp>
 
+#include "base/instruction_set.hpp"
 #include "engines/conv_shape.hpp"
 #include "engines/cuts.hpp"
 
@@ -38,15 +39,7 @@ namespace {
   for (int64_t i = 0; i < count; ++i) to[i] = bfloat_value(from[i]);
 }
 
-bool has_wide_integers() {
-  static const bool has = __builtin_cpu_supports("avx2");
-  return has;
-}
-
-bool has_half_instructions() {
-  static const bool has = __builtin_cpu_supports("avx") && __builtin_cpu_supports("f16c");
-  return has;
-}
+bool has_half_instructions() { return best_instruction_set() != InstructionSet::baseline; }
 
 #else
 
@@ -54,7 +47,6 @@ int64_t widen_by_eight(const uint16_t*, float*, int64_t) { return 0; }
 int64_t narrow_by_eight(const float*, uint16_t*, int64_t) { return 0; }
 bool has_half_instructions() { return false; }
 void widen_bfloats(const uint16_t*, float*, int64_t) {}
-bool has_wide_integers() { return false; }
 
 #endif
 
@@ -160,7 +152,7 @@ std::unique_ptr<VendorCall> converted(const ConvSpec& spec,
 void widen(DType type, const void* from, float* to, int64_t count) {
   const auto* bits = static_cast<const uint16_t*>(from);
   if (type == DType::BFloat16) {
-    if (has_wide_integers()) return widen_bfloats(bits, to, count);
+    if (has_half_instructions()) return widen_bfloats(bits, to, count);
     for (int64_t i = 0; i < count; ++i) to[i] = bfloat_value(bits[i]);
     return;
   }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/instruction_set.hpp"
 #include "engines/plain.hpp"
 #include "engines/vendor_testing.hpp"
 
@@ -16,10 +17,8 @@ namespace {
 std::vector<const TileKernels*> kernels_of_this_processor() {
   std::vector<const TileKernels*> kernels{&portable_tile_kernels};
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c")) {
-    kernels.push_back(&fma_tile_kernels);
-  }
-  if (std::string(tile_kernels().name) == "avx512") kernels.push_back(&wide_tile_kernels);
+  if (best_instruction_set() != InstructionSet::baseline) kernels.push_back(&fma_tile_kernels);
+  if (best_instruction_set() == InstructionSet::widest) kernels.push_back(&wide_tile_kernels);
 #endif
   return kernels;
 }

@@ -8,6 +8,7 @@
 
 #include <rosin/error.hpp>
 
+#include "base/instruction_set.hpp"
 #include "engines/tile.hpp"
 #include "engines/tile_kernel.hpp"
 
@@ -90,14 +91,9 @@ template <class T> struct Vec {
 
 const TileKernels& choose_tile_kernels() {
 #if defined(__x86_64__)
-  __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq")) {
-    return wide_tile_kernels;
-  }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c")) {
-    return fma_tile_kernels;
-  }
+  const InstructionSet set = best_instruction_set();
+  if (set == InstructionSet::widest) return wide_tile_kernels;
+  if (set == InstructionSet::wide) return fma_tile_kernels;
 #endif
   return portable_tile_kernels;
 }
