@@ -5,7 +5,8 @@
 # opinfo_tests: tests/opinfo/*.cpp, as a user would: PyTorch's own tests of its ops.
 # steady_tests: what training takes from the heap; a program of its own, as it replaces operator new.
 # conformance: tests/conformance, checks any plug-in of backends/ by its path.
-# surface: each public header by itself, the examples and the reflection tests, only compiled (clang-16 does).
+# surface: each public header by itself, the examples, the reflection tests, and what the library has for one processor,
+# only compiled (clang-16 does).
 # All test programs run in the root of the checkout.
 
 enable_testing()
@@ -191,6 +192,22 @@ target_link_libraries(surface PRIVATE rosin_compile)
 if(GTest_FOUND)
   target_link_libraries(surface PRIVATE GTest::gtest)
 endif()
+# What the library has for one processor, where compilers differ. (Of signs g++ and clang say different things.)
+set(of_processors "")
+file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.cpp)
+list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
+foreach(source IN LISTS sources)
+  file(STRINGS ${source} found LIMIT_COUNT 1 REGEX "__x86_64__")
+  if(found)
+    list(APPEND of_processors ${source})
+  endif()
+endforeach()
+add_library(surface_of_processors OBJECT EXCLUDE_FROM_ALL ${of_processors})
+target_include_directories(surface_of_processors PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+target_link_libraries(surface_of_processors PRIVATE rosin_compile)
+target_compile_options(surface_of_processors PRIVATE $<$<CXX_COMPILER_ID:Clang>:-Wno-sign-conversion>)
+add_dependencies(surface surface_of_processors)
+list(APPEND surface ${of_processors})
 list(LENGTH surface count)
 file(WRITE ${PROJECT_BINARY_DIR}/surface/count "${count}\n")
 
