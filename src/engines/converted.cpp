@@ -39,16 +39,15 @@ namespace {
   for (int64_t i = 0; i < count; ++i) to[i] = bfloat_value(from[i]);
 }
 
-bool has_half_instructions() { return best_instruction_set() != InstructionSet::baseline; }
-
 #else
 
 int64_t widen_by_eight(const uint16_t*, float*, int64_t) { return 0; }
 int64_t narrow_by_eight(const float*, uint16_t*, int64_t) { return 0; }
-bool has_half_instructions() { return false; }
 void widen_bfloats(const uint16_t*, float*, int64_t) {}
 
 #endif
+
+bool has_wide_loops() { return best_instruction_set() != InstructionSet::baseline; }
 
 /// Elements from the first to the last that an operand of a product has.
 int64_t span_of(int64_t columns, int64_t rows, int64_t distance, int64_t batch, int64_t stride) {
@@ -152,11 +151,11 @@ std::unique_ptr<VendorCall> converted(const ConvSpec& spec,
 void widen(DType type, const void* from, float* to, int64_t count) {
   const auto* bits = static_cast<const uint16_t*>(from);
   if (type == DType::BFloat16) {
-    if (has_half_instructions()) return widen_bfloats(bits, to, count);
+    if (has_wide_loops()) return widen_bfloats(bits, to, count);
     for (int64_t i = 0; i < count; ++i) to[i] = bfloat_value(bits[i]);
     return;
   }
-  for (int64_t i = has_half_instructions() ? widen_by_eight(bits, to, count) : 0; i < count; ++i) {
+  for (int64_t i = has_wide_loops() ? widen_by_eight(bits, to, count) : 0; i < count; ++i) {
     to[i] = half_value(bits[i]);
   }
 }
@@ -167,7 +166,7 @@ void narrow(DType type, const float* from, void* to, int64_t count) {
     for (int64_t i = 0; i < count; ++i) bits[i] = bfloat_bits(from[i]);
     return;
   }
-  for (int64_t i = has_half_instructions() ? narrow_by_eight(from, bits, count) : 0; i < count; ++i) {
+  for (int64_t i = has_wide_loops() ? narrow_by_eight(from, bits, count) : 0; i < count; ++i) {
     bits[i] = half_bits(from[i]);
   }
 }

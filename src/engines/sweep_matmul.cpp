@@ -13,14 +13,14 @@ namespace rosin::engines {
 namespace {
 
 /// The product as `lines` of the matrix by `few` columns: A by B, or B' by A' of a transposed B.
-struct Shape {
+struct Swept {
   bool turned;         // the matrix is B
   int64_t lines, few;  // of the result
   int64_t step;        // distance of the matrix's steps
   int64_t few_step, few_column;
 };
 
-Shape shape_of(const MatmulSpec& spec) {
+Swept swept(const MatmulSpec& spec) {
   if (!spec.a_transposed && spec.n <= most_swept) {
     return {false, spec.m, spec.n, spec.lda, spec.b_transposed ? spec.ldb : 1, spec.b_transposed ? 1 : spec.ldb};
   }
@@ -29,13 +29,13 @@ Shape shape_of(const MatmulSpec& spec) {
 
 template <class A> class SweepMatmul final : public VendorCall {
  public:
-  explicit SweepMatmul(const MatmulSpec& spec) : spec_(spec), shape_(shape_of(spec)) {
+  explicit SweepMatmul(const MatmulSpec& spec) : spec_(spec), swept_(swept(spec)) {
     const int64_t wanted = worthwhile_chunks(microseconds_of(spec, thousands));
-    by_steps_ = shape_.lines < wanted * most_lines;
-    const int64_t length = by_steps_ ? spec.k : shape_.lines, unit = by_steps_ ? 8 : 64;
+    by_steps_ = swept_.lines < wanted * most_lines;
+    const int64_t length = by_steps_ ? spec.k : swept_.lines, unit = by_steps_ ? 8 : 64;
     cut_ = round_up((length + wanted - 1) / wanted, unit);
     chunks_ = (length + cut_ - 1) / cut_;
-    const auto sums = static_cast<size_t>(shape_.few * (by_steps_ ? chunks_ * shape_.lines : cut_)) * sizeof(Wide);
+    const auto sums = static_cast<size_t>(swept_.few * (by_steps_ ? chunks_ * swept_.lines : cut_)) * sizeof(Wide);
     (by_steps_ ? workspace_bytes_ : scratch_bytes_) = sums;
     has_finish_ = by_steps_;
   }
@@ -44,29 +44,29 @@ template <class A> class SweepMatmul final : public VendorCall {
 
   std::optional<MatmulPart> part_of(int64_t chunk) const override {
     if (by_steps_) return std::nullopt;
-    const int64_t first = chunk * cut_, last = std::min(shape_.lines, first + cut_);
-    return shape_.turned ? MatmulPart{0, 1, first, last, 0, spec_.m} : MatmulPart{0, 1, 0, spec_.n, first, last};
+    const int64_t first = chunk * cut_, last = std::min(swept_.lines, first + cut_);
+    return swept_.turned ? MatmulPart{0, 1, first, last, 0, spec_.m} : MatmulPart{0, 1, 0, spec_.n, first, last};
   }
 
   void run_chunk(int64_t chunk, const VendorBuffers& buffers, void* scratch) const override {
     const int64_t first = chunk * cut_;
     Sweep<A> sweep;
-    sweep.a = static_cast<const A*>(shape_.turned ? buffers.second : buffers.first);
-    sweep.a_step = shape_.step;
-    sweep.b = static_cast<const A*>(shape_.turned ? buffers.first : buffers.second);
-    sweep.b_step = shape_.few_step;
-    sweep.b_column = shape_.few_column;
-    sweep.columns = shape_.few;
+    sweep.a = static_cast<const A*>(swept_.turned ? buffers.second : buffers.first);
+    sweep.a_step = swept_.step;
+    sweep.b = static_cast<const A*>(swept_.turned ? buffers.first : buffers.second);
+    sweep.b_step = swept_.few_step;
+    sweep.b_column = swept_.few_column;
+    sweep.columns = swept_.few;
     if (by_steps_) {
       sweep.a += first * sweep.a_step;
       sweep.b += first * sweep.b_step;
-      sweep.rows = sweep.sums_column = shape_.lines;
+      sweep.rows = sweep.sums_column = swept_.lines;
       sweep.steps = std::min(cut_, spec_.k - first);
-      sweep.sums = static_cast<Wide*>(buffers.workspace) + chunk * shape_.lines * shape_.few;
+      sweep.sums = static_cast<Wide*>(buffers.workspace) + chunk * swept_.lines * swept_.few;
       return tile_kernels().of<A>().sweep(sweep);
     }
     sweep.a += first;
-    sweep.rows = sweep.sums_column = std::min(cut_, shape_.lines - first);
+    sweep.rows = sweep.sums_column = std::min(cut_, swept_.lines - first);
     sweep.steps = spec_.k;
     sweep.sums = static_cast<Wide*>(scratch);
     tile_kernels().of<A>().sweep(sweep);
@@ -76,11 +76,11 @@ template <class A> class SweepMatmul final : public VendorCall {
   void finish(const VendorBuffers& buffers) const override {
     if (!by_steps_) return;
     auto* sums = static_cast<Wide*>(buffers.workspace);
-    const int64_t count = shape_.lines * shape_.few;
+    const int64_t count = swept_.lines * swept_.few;
     for (int64_t chunk = 1; chunk < chunks_; ++chunk) {
       for (int64_t i = 0; i < count; ++i) sums[i] += sums[chunk * count + i];
     }
-    store(sums, 0, shape_.lines, buffers);
+    store(sums, 0, swept_.lines, buffers);
   }
 
  private:
@@ -90,9 +90,9 @@ template <class A> class SweepMatmul final : public VendorCall {
 
   /// Sums of `lines` lines from `first` on, as the result's elements.
   void store(const Wide* sums, int64_t first, int64_t lines, const VendorBuffers& buffers) const {
-    const int64_t line = shape_.turned ? spec_.ldc : 1, column = shape_.turned ? 1 : spec_.ldc;
+    const int64_t line = swept_.turned ? spec_.ldc : 1, column = swept_.turned ? 1 : spec_.ldc;
     A* c = static_cast<A*>(buffers.result) + first * line;
-    for (int64_t few = 0; few < shape_.few; ++few) {
+    for (int64_t few = 0; few < swept_.few; ++few) {
       for (int64_t i = 0; i < lines; ++i) {
         A& element = c[i * line + few * column];
         const Wide sum = sums[few * lines + i];
@@ -102,7 +102,7 @@ template <class A> class SweepMatmul final : public VendorCall {
   }
 
   MatmulSpec spec_;
-  Shape shape_;
+  Swept swept_;
   bool by_steps_ = false;
   int64_t cut_ = 0;  // lines or steps of a chunk
 };
@@ -116,7 +116,7 @@ bool sweep_pays(const MatmulSpec& spec) {
   const bool by_columns = !spec.a_transposed && spec.n <= most_swept;
   const bool by_rows = spec.b_transposed && spec.m <= most_swept;
   if (spec.batch != 1 || spec.k < few_steps || !(by_columns || by_rows)) return false;
-  const int64_t lines = shape_of(spec).lines;
+  const int64_t lines = swept(spec).lines;
   const auto element = static_cast<int64_t>(size_of(spec.type));
   if (element == 2) return lines >= least_lines && !spec.accumulate;
   return lines >= 8 * least_lines && lines * spec.k * element >= least_bytes;
