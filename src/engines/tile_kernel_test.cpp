@@ -111,15 +111,22 @@ TEST(TileKernels, SumsAlongMemoryAreBitEqualInEveryKernelThatFusesAndAgreeWithTh
   }
 }
 
+/// The product of column-major A and B, in Float64.
+std::vector<double> by_definition(int64_t rows, int64_t columns, int64_t steps, bool a_transposed,
+                                  const std::vector<double>& a, const std::vector<double>& b) {
+  std::vector<double> product(static_cast<size_t>(rows * columns));
+  plain_matmul<double>(matmul(DType::Float64, rows, columns, steps, a_transposed, false), 0, 1, 0, columns, a.data(),
+                       b.data(), nullptr, product.data());
+  return product;
+}
+
 /// The larger operand is of halves, as it lies.
 template <class H> void check_half_kernels(const HalfKernels<H>& kernels, const char* name) {
   const int64_t few = 2, lines = 21, steps = 37;
   const auto a = random_values(lines * steps), b = random_values(few * steps);
   const std::vector<H> ha = converted<H>(a);
   const std::vector<float> fb = converted<float>(b);
-  std::vector<double> expected(static_cast<size_t>(lines * few));
-  plain_matmul<double>(matmul(DType::Float64, lines, few, steps, true, false), 0, 1, 0, few, a.data(), b.data(),
-                       nullptr, expected.data());
+  const std::vector<double> expected = by_definition(lines, few, steps, true, a, b);
   std::vector<float> result(expected.size());
   kernels.dots({.a = ha.data(),
                 .a_row = steps,
@@ -144,9 +151,7 @@ template <class A>
 void check_sweep(void (*sweep)(const Sweep<A>&), int64_t rows, int64_t columns, int64_t steps, const char* name) {
   const auto a = random_values(rows * steps), b = random_values(columns * steps);
   const std::vector<A> ta = converted<A>(a), tb = converted<A>(b);
-  std::vector<double> expected(static_cast<size_t>(rows * columns));
-  plain_matmul<double>(matmul(DType::Float64, rows, columns, steps, false, false), 0, 1, 0, columns, a.data(), b.data(),
-                       nullptr, expected.data());
+  const std::vector<double> expected = by_definition(rows, columns, steps, false, a, b);
   std::vector<WideOf<A>> sums(expected.size() + 1, 9);
   sweep({.a = ta.data(),
          .a_step = rows,
