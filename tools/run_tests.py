@@ -28,13 +28,14 @@ DEVICE_TESTS = "OpSuite*:*/OpSuite*:EngineFuzz*:*DeviceSteps*:DeviceMemory*:Devi
     "AttentionOnDevice*"
 # Device, shards, what the environment says beside that, and the tests; what takes longest comes first.
 # PoCL compiles each kernel for a tenth of a second or more, so what random programs compare anyway (EngineFuzz,
-# OpSuitePrograms) it does not do op by op, nor in every type, but with ROSIN_ALL_DEVICE_TESTS=1.
+# OpSuitePrograms) it does not do op by op, nor in every type, but with ROSIN_ALL_DEVICE_TESTS=1; nor gradients, whose
+# ops are the same, and sorts beyond a tile, which CUDA's have.
 # CUDA's are the pretended ones of tests/fake_cuda: their kernels check every access, and take half a second to compile,
 # so that there too random programs compare fused and alone for all ops.
 ALL_DEVICE_TESTS = os.environ.get("ROSIN_ALL_DEVICE_TESTS") == "1"
 OPENCL_TESTS = DEVICE_TESTS if ALL_DEVICE_TESTS else \
     DEVICE_TESTS + ":-*OpSuiteExecution*:*AreTheSameBitsFusedAndAlone*:*OpSuiteBroadcast*:*OpSuiteSlopes*:" \
-    "*OpSuiteRegistry*:*OpSuiteResultTypes*:*OpSuiteTypes*"
+    "*OpSuiteRegistry*:*OpSuiteResultTypes*:*OpSuiteTypes*:*/OpSuiteGradients*:OpSuiteSort.L*:OpSuiteSort.M*"
 DEVICES = (("OpenCL:0", 2, {"POCL_EXTRA_BUILD_FLAGS": "-cl-opt-disable"}, OPENCL_TESTS),
            ("CUDA:0", 2, {"ROSIN_CUDA_LIBRARIES": "{build}/fake_cuda"},
             ("*/OpSuiteValues*:" if ALL_DEVICE_TESTS else "*/OpSuiteValues.Agree*:") +

@@ -2,6 +2,7 @@
 #include "common/describe.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <span>
 
@@ -160,6 +161,12 @@ std::string text_of(const Description& d) {
   }
   if (names_root(d.kind)) text += ", root " + std::to_string(d.root);
   return text + ")";
+}
+
+std::string seconds_text(double seconds) {
+  std::array<char, 32> text{};
+  const auto done = std::to_chars(text.data(), text.data() + text.size(), seconds, std::chars_format::general, 6);
+  return std::string(text.data(), done.ptr) + " s";
 }
 
 std::string difference_text(int rank, const Description& first, int other, const Description& second) {

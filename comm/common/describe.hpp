@@ -40,6 +40,8 @@ Description describe(const rosin_comm_collective& collective, uint64_t number, c
 /// `collective 3, "gradients 1" (allreduce, sum, 1000 Float32 in 2 parts)`; the name alone of
 /// what is no collective.
 std::string text_of(const Description& description);
+/// A number of seconds for people: "60 s", "0.5 s".
+std::string seconds_text(double seconds);
 /// The text about two ranks that call different collectives.
 std::string difference_text(int rank, const Description& first, int other, const Description& second);
 

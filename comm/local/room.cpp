@@ -41,13 +41,6 @@ int cores() {
   return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-/// A number of seconds for people: "60 s", "0.5 s".
-std::string seconds_text(double seconds) {
-  std::array<char, 32> text{};
-  const auto done = std::to_chars(text.data(), text.data() + text.size(), seconds, std::chars_format::general, 6);
-  return std::string(text.data(), done.ptr) + " s";
-}
-
 bool is_over(int watched) {
   pollfd one{watched, POLLIN, 0};
   return watched >= 0 && poll(&one, 1, 0) == 1;

@@ -24,13 +24,6 @@ template <class H, int... indices> constexpr auto callbacks(std::integer_sequenc
   return std::array<typename Functions<H>::Combine, sizeof...(indices)>{combine_two<H, indices>...};
 }
 
-/// "60 s", "0.5 s"
-std::string seconds_text(double seconds) {
-  std::array<char, 32> text{};
-  const auto done = std::to_chars(text.data(), text.data() + text.size(), seconds, std::chars_format::general, 6);
-  return std::string(text.data(), done.ptr) + " s";
-}
-
 /// Waits between two questions: not at all for a while, then only for ranks that share this core, and at last longer
 /// and longer. What takes part in copying between ranks must not sleep early: MPI copies while it is asked.
 class Pause {

@@ -16,7 +16,7 @@ struct UniqueId {  // ncclUniqueId
 };
 
 // ncclResult_t
-inline constexpr int success = 0, remote_error = 6, in_progress = 7;
+inline constexpr int success = 0, invalid_usage = 5, remote_error = 6, in_progress = 7;
 // ncclDataType_t
 enum Type { int8 = 0, uint8, int32, uint32, int64, uint64, float16, float32, float64, bfloat16, no_type = -1 };
 // ncclRedOp_t

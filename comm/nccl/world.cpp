@@ -3,7 +3,11 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <condition_variable>
+#include <memory>
 #include <span>
+#include <thread>
 #include <vector>
 
 namespace rosin::transport::nccl {
@@ -34,8 +38,39 @@ struct Call {
 
 /// What ranks tell each other when they make a communicator.
 struct Introduction {
-  UniqueId id;  // of rank 0
-  int32_t version;
+  UniqueId id;                   // of rank 0
+  std::array<char, 32> library;  // "NCCL 2.21.5"
+};
+
+/// A communicator that a thread of its own makes: NCCL waits for all ranks, without an end where one is lost.
+class Joining {
+ public:
+  /// `make` gives the result of the call, and the communicator.
+  template <class Make> static std::shared_ptr<Joining> begin(Make make) {
+    const auto one = std::make_shared<Joining>();
+    std::thread([one, make = std::move(make)] {
+      Comm comm = nullptr;
+      const int result = make(&comm);
+      const std::lock_guard lock(one->lock_);
+      one->comm_ = comm;
+      one->result_ = result;
+      one->ended_.notify_all();
+    }).detach();
+    return one;
+  }
+  /// Nothing while it goes on.
+  std::optional<int> result_within(std::chrono::milliseconds time) {
+    std::unique_lock lock(lock_);
+    ended_.wait_for(lock, time, [&] { return result_.has_value(); });
+    return result_;
+  }
+  Comm comm() const { return comm_; }
+
+ private:
+  std::mutex lock_;
+  std::condition_variable ended_;
+  std::optional<int> result_;
+  Comm comm_ = nullptr;
 };
 
 }  // namespace
@@ -111,19 +146,53 @@ bool World::compare(const rosin_comm_collective& c, bool needs_communicator) {
 
 void World::make_communicator(double timeout) {
   drop_communicator(library_.nccl.comm_destroy);
-  Introduction mine{{}, library_.version};
+  Introduction mine{};
+  put_text(mine.library, std::string(library_.name) + " " + version_text(library_.version));
   if (place().rank == 0) good(library_.nccl.get_unique_id(&mine.id), "ncclGetUniqueId");
   std::vector<Introduction> all(static_cast<size_t>(place().ranks));
   carrier_.gather(&mine, all.data(), sizeof mine, "communicator of NCCL", timeout);
   for (size_t other = 1; other < all.size(); ++other) {
-    if (all[other].version == all[0].version) continue;
-    throw Trouble{ROSIN_COMM_MISMATCH, "ranks have different versions of NCCL: rank 0 has " +
-                                           version_text(all[0].version) + ", rank " + std::to_string(other) + " has " +
-                                           version_text(all[other].version)};
+    if (all[other].library == all[0].library) continue;
+    throw Trouble{ROSIN_COMM_MISMATCH, "ranks have different versions of NCCL or RCCL: rank 0 has " +
+                                           get_text(all[0].library) + ", rank " + std::to_string(other) + " has " +
+                                           get_text(all[other].library)};
   }
-  Comm comm = nullptr;
-  good(library_.nccl.comm_init_rank(&comm, place().ranks, all[0].id, place().rank), "ncclCommInitRank");
-  comm_ = comm;
+  comm_ = joined_communicator(all[0].id, timeout);
+}
+
+Comm World::joined_communicator(const UniqueId& id, double timeout) {
+  constexpr std::chrono::milliseconds slice{5};
+  const auto begin = std::chrono::steady_clock::now();
+  const auto joining =
+      Joining::begin([f = library_.nccl, driver = library_.driver, at = place(), id, context = context_](Comm* comm) {
+        if (driver.push(context) != 0) return invalid_usage;
+        const int result = f.comm_init_rank(comm, at.ranks, id, at.rank);
+        Context same = nullptr;
+        driver.pop(&same);
+        return result;
+      });
+  for (;;) {
+    if (const std::optional<int> result = joining->result_within(slice)) {
+      good(*result, "ncclCommInitRank");
+      return joining->comm();
+    }
+    carrier_.check();
+    const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - begin;
+    if (timeout > 0 && waited.count() > timeout) give_up("ncclCommInitRank took longer than " + seconds_text(timeout));
+  }
+}
+
+/// Ranks that are there answer over the carrier still: of those that do not, one is named.
+void World::give_up(const std::string& text) {
+  constexpr double patience = 2;  // seconds
+  std::vector<char> all(static_cast<size_t>(place().ranks));
+  const char here = 1;
+  try {
+    carrier_.gather(&here, all.data(), sizeof here, text.c_str(), patience);
+  } catch (const Trouble& trouble) {
+    throw Trouble{trouble.status, text + ": " + trouble.text};
+  }
+  throw Trouble{ROSIN_COMM_TIMEOUT, text + ", though every rank is there"};
 }
 
 /// Several parts are a group, of which NCCL makes one launch.

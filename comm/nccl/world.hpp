@@ -1,6 +1,7 @@
 // Collectives over NCCL, or over RCCL where the devices are AMD's. Each begins with a comparison of what the ranks
 // call, over the carrier, unless they know that already: a rank that does not come or calls something else is seen
-// before NCCL, which would wait for ever. The communicator is made at the first collective, when the device is known.
+// before NCCL, which would wait for ever. The communicator is made at the first collective, when the device is known,
+// by a thread that is left behind where a rank is lost meanwhile.
 // Read first: library.hpp, carrier.hpp.
 #pragma once
 
@@ -36,6 +37,8 @@ class World final : public Ranks {
   void run_on_device(const rosin_comm_collective& c);
   bool compare(const rosin_comm_collective& c, bool needs_communicator);
   void make_communicator(double timeout);
+  Comm joined_communicator(const UniqueId& id, double timeout);
+  [[noreturn]] void give_up(const std::string& text);
   void give(const rosin_comm_collective& c);
   int give_part(const rosin_comm_collective& c, const rosin_comm_part& part, Comm comm);
   void good(int result, const char* what);

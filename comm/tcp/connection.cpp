@@ -105,10 +105,17 @@ void Connection::send(const Head& head, const void* bytes, const Deadline& deadl
 Head Connection::receive(std::vector<char>& bytes, const Deadline& deadline, const std::atomic<bool>& stop) {
   Head head{};
   receive_all(&head, sizeof head, deadline, stop);
-  if (head.kind < FrameKind::hello || head.kind > FrameKind::failure || head.bytes > most_bytes) throw Fault::gone;
+  if (head.kind < FrameKind::hello || head.kind > FrameKind::farewell || head.bytes > most_bytes) throw Fault::gone;
   bytes.resize(head.bytes);
   receive_all(bytes.data(), bytes.size(), deadline, stop);
   return head;
+}
+
+std::optional<FrameKind> Connection::next() const {
+  Head head{};
+  const ssize_t count = ::recv(file_, &head, sizeof head, MSG_DONTWAIT | MSG_PEEK);
+  if (count == 0 || (count < 0 && !is_to_be_tried_again())) throw Fault::gone;
+  return count == sizeof head ? std::optional(head.kind) : std::nullopt;
 }
 
 int listen_at(const std::string& port) {

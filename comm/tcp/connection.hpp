@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,9 +25,9 @@ struct Deadline {
 };
 
 /// Thrown by connections; who knows the other side's rank makes a Trouble of it.
-enum class Fault { late, gone, stopped };
+enum class Fault { late, gone, left, stopped };
 
-enum class FrameKind : uint32_t { hello = 0x6e737274, welcome, call, result, failure };
+enum class FrameKind : uint32_t { hello = 0x6e737274, welcome, call, result, failure, farewell };
 
 /// What goes before the bytes of a frame.
 struct Head {
@@ -48,6 +49,8 @@ class Connection {
   void send(const Head& head, const void* bytes, const Deadline& deadline);
   /// The head, and its bytes into `bytes`. `stop`: gives up when that becomes true. Throws Fault.
   Head receive(std::vector<char>& bytes, const Deadline& deadline, const std::atomic<bool>& stop);
+  /// What has come and was not received yet; without waiting. Throws Fault.
+  std::optional<FrameKind> next() const;
 
  private:
   void send_all(const void* from, size_t bytes, const Deadline& deadline);

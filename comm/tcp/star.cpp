@@ -105,12 +105,6 @@ std::vector<char> result_for(const rosin_comm_collective& c, const std::vector<s
   return result;
 }
 
-std::string seconds_text(double seconds) {
-  std::array<char, 32> text{};
-  const auto done = std::to_chars(text.data(), text.data() + text.size(), seconds, std::chars_format::general, 6);
-  return std::string(text.data(), done.ptr) + " s";
-}
-
 }  // namespace
 
 Star::Star(double timeout) {
@@ -198,6 +192,7 @@ void Star::explain(Fault fault, int rank, double timeout) const {
                             " waits in " + text_of(current_);
   if (aborted_) throw Trouble{ROSIN_COMM_ABORTED, why_};
   if (fault == Fault::gone) throw Trouble{ROSIN_COMM_LOST, who + " is gone" + where};
+  if (fault == Fault::left) throw Trouble{ROSIN_COMM_LOST, who + " has left" + where};
   throw Trouble{ROSIN_COMM_TIMEOUT, who + " did not come within " + seconds_text(timeout) + where};
 }
 
@@ -205,6 +200,7 @@ void Star::explain(Fault fault, int rank, double timeout) const {
 Head Star::hear(int rank, Bytes& bytes, double timeout) {
   try {
     const Head head = others_[static_cast<size_t>(rank)]->receive(bytes, Deadline(timeout), aborted_);
+    if (head.kind == FrameKind::farewell) throw Fault::left;
     if (head.kind != FrameKind::failure) return head;
     throw Trouble{static_cast<rosin_comm_status>(head.status),
                   "rank " + std::to_string(rank) + " says: " + std::string(bytes.begin(), bytes.end())};
@@ -224,10 +220,13 @@ void Star::tell(int rank, const Head& head, const Bytes& bytes, double timeout) 
 }
 
 void Star::tell_failure(const Trouble& trouble) noexcept {
-  const Head head{FrameKind::failure, trouble.status, trouble.text.size(), {}};
+  tell_all({FrameKind::failure, trouble.status, trouble.text.size(), {}}, trouble.text);
+}
+
+void Star::tell_all(const Head& head, const std::string& text) noexcept {
   for (const auto& other : others_) {
     try {
-      if (other) other->send(head, trouble.text.data(), Deadline(1));
+      if (other) other->send(head, text.data(), Deadline(1));
     } catch (...) {  // gone as well
     }
   }
@@ -286,6 +285,30 @@ void Star::abort(const char* why) noexcept {
 void Star::check() {
   if (broken_) throw *broken_;
   if (aborted_) throw Trouble{ROSIN_COMM_ABORTED, why_};
+  try {
+    for (size_t rank = 0; rank < others_.size(); ++rank) {
+      if (others_[rank]) look_at(static_cast<int>(rank));
+    }
+  } catch (const Trouble& trouble) {
+    broken_ = trouble;
+    if (place_.rank == 0) tell_failure(trouble);
+    throw;
+  }
+}
+
+/// Throws what a rank says of a failure, or that it is gone; that it has left is no fault until something is wanted.
+void Star::look_at(int rank) {
+  Bytes bytes;
+  try {
+    if (others_[static_cast<size_t>(rank)]->next() == FrameKind::failure) hear(rank, bytes, 1);
+  } catch (const Fault fault) {
+    explain(fault, rank, 0);
+  }
+}
+
+void Star::leave() noexcept {
+  tell_all({FrameKind::farewell, 0, 0, {}}, "");
+  others_.clear();
 }
 
 }  // namespace rosin::transport::tcp

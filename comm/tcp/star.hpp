@@ -23,9 +23,8 @@ class Star final : public Ranks {
   rosin_comm_place place() const override { return place_; }
   void run(const rosin_comm_collective& collective) override;
   void abort(const char* why) noexcept override;
-  /// (What others say is read where they are waited for.)
   void check() override;
-  void leave() noexcept override { others_.clear(); }
+  void leave() noexcept override;
 
  private:
   using Bytes = std::vector<char>;
@@ -37,6 +36,8 @@ class Star final : public Ranks {
   Head hear(int rank, Bytes& bytes, double timeout);
   void tell(int rank, const Head& head, const Bytes& bytes, double timeout);
   void tell_failure(const Trouble& trouble) noexcept;
+  void tell_all(const Head& head, const std::string& text) noexcept;
+  void look_at(int rank);
   [[noreturn]] void explain(Fault fault, int rank, double timeout) const;
   bool is_alone() const { return place_.ranks == 1; }
 

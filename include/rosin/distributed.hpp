@@ -113,6 +113,12 @@ template <BackendType B = LaunchedBackend> B get_distributed_backend() {
 ROSIN_API int local_rank(const Backend& backend);
 ROSIN_API int total_workers(const Backend& backend);
 
+/// Writes the preference mpi_gpu_aware into LocalPreferences.toml: whether MPI is given arrays of GPUs as they lie
+/// there, where it takes them, instead of copies in the host's memory. Programs that start from now on read it;
+/// ROSIN_MPI_GPU_AWARE goes before it. `rosin ranks` under mpiexec says what MPI takes. Errors (io): the file cannot be
+/// written; (argument): it is malformed.
+ROSIN_API void set_mpi_gpu_aware(bool aware);
+
 // --- Arrays. Results are fresh arrays on the device of x, and constants to gradients. x has one type and shape on all
 // ranks.
 

@@ -97,14 +97,14 @@ std::string preference_text(const std::string& path) {
   return {bytes.begin(), bytes.end()};
 }
 
-void write_preference(const std::string& key, std::optional<std::string_view> value) {
+void write_preference(const std::string& key, std::optional<TomlValue> value) {
   const std::optional<std::string> named = environment(Setting::preferences);
   const fs::path path = path_of(named ? *named : first_usual_place().value_or(file_name));
   if (!value && !is_there(path)) return;
   const fs::path target = target_of(path);
   const platform::OpenFile lock = hold_folder_of(target);
   const std::string text = is_there(target) ? preference_text(name_of(target)) : std::string();
-  const std::string changed = with_toml_string(name_of(path), text, "rosin", key, value);
+  const std::string changed = with_toml_value(name_of(path), text, "rosin", key, value);
   if (changed == text) return;
   write_file_atomically(name_of(target), changed);
 }

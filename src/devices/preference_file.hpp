@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "devices/toml_text.hpp"
+
 namespace rosin {
 
 /// The file that is read: the first that exists of ROSIN_PREFERENCES, LocalPreferences.toml in the working folder, and
@@ -20,6 +22,6 @@ std::string preference_text(const std::string& path);
 /// else in a new one in the working folder. All other bytes stay; readers see the old file or the new one. Writers on
 /// this machine wait for each other. Errors (io): the file or its folder cannot be written; (argument): it is malformed
 /// or its form allows no such change. Then nothing has changed.
-void write_preference(const std::string& key, std::optional<std::string_view> value);
+void write_preference(const std::string& key, std::optional<TomlValue> value);
 
 }  // namespace rosin

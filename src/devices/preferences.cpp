@@ -128,4 +128,6 @@ bool mpi_gpu_aware_preference() {
   return entry && entry->text == "true";
 }
 
+void write_mpi_gpu_aware_preference(bool aware) { write_preference(mpi_gpu_aware_key, aware); }
+
 }  // namespace rosin

@@ -33,4 +33,7 @@ bool autoload_preference();
 /// FluxDistributedMPICUDAAware of [Flux], else false.
 bool mpi_gpu_aware_preference();
 
+/// Writes mpi_gpu_aware of [rosin] (see write_preference).
+void write_mpi_gpu_aware_preference(bool aware);
+
 }  // namespace rosin

@@ -191,6 +191,16 @@ TEST_F(PreferencesTest, FluxsKeyForMpiIsReadWhereOursIsNotSet) {
 
 // --- Writing. ---
 
+TEST_F(PreferencesTest, WhetherMpiTakesMemoryOfGpusIsWritten) {
+  put(file_, "[Flux]\nFluxDistributedMPICUDAAware = true\n");
+  write_mpi_gpu_aware_preference(false);
+  EXPECT_EQ(content(file_), "[Flux]\nFluxDistributedMPICUDAAware = true\n\n[rosin]\nmpi_gpu_aware = false\n");
+  EXPECT_FALSE(mpi_gpu_aware_preference());
+  write_mpi_gpu_aware_preference(true);
+  EXPECT_EQ(content(file_), "[Flux]\nFluxDistributedMPICUDAAware = true\n\n[rosin]\nmpi_gpu_aware = true\n");
+  EXPECT_TRUE(mpi_gpu_aware_preference());
+}
+
 TEST_F(PreferencesTest, WritingMakesAFileWhereThereIsNone) {
   write_gpu_backend_preference(std::nullopt);
   EXPECT_FALSE(fs::exists(file_));
@@ -314,7 +324,7 @@ TEST_F(PreferencesTest, ADamagedFileIsChangedRightOrNotAtAll) {
     try {
       write_gpu_backend_preference("CPU");
       EXPECT_EQ(backend().substr(0, 4), "CPU ") << text;
-      EXPECT_EQ(content(file_), with_toml_string("F", text, "rosin", "gpu_backend", "CPU"));
+      EXPECT_EQ(content(file_), with_toml_value("F", text, "rosin", "gpu_backend", "CPU"));
     } catch (const Error&) {
       EXPECT_EQ(content(file_), text);
     }

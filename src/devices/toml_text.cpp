@@ -191,10 +191,18 @@ std::string rest_of(toml::table document, const std::string& name, const std::st
   return text.str();
 }
 
+/// Whether the key has this value, in TOML's type, or is not there.
 bool says(const toml::table& document, const std::string& name, const std::string& key,
-          const std::optional<std::string>& value) {
+          const std::optional<TomlValue>& value) {
   const auto node = document[name][key];
-  return value ? node.value<std::string>() == value : !node;
+  if (!value) return !node;
+  if (const bool* truth = std::get_if<bool>(&*value)) return node.value_exact<bool>() == *truth;
+  return node.value<std::string>() == to_ascii(std::get<std::string_view>(*value));
+}
+
+std::string text_of(const TomlValue& value) {
+  if (const bool* truth = std::get_if<bool>(&value)) return *truth ? "true" : "false";
+  return quoted_text(to_ascii(std::get<std::string_view>(value)));
 }
 
 }  // namespace
@@ -213,21 +221,20 @@ std::vector<TomlEntry> toml_entries(const std::string& path, std::string_view te
   return entries;
 }
 
-std::string with_toml_string(const std::string& path, std::string_view text, const std::string& name,
-                             const std::string& key, std::optional<std::string_view> value) {
+std::string with_toml_value(const std::string& path, std::string_view text, const std::string& name,
+                            const std::string& key, std::optional<TomlValue> value) {
   const std::string ascii = to_ascii(text);
   const toml::table document = parse(path, ascii);
-  const std::optional<std::string> wanted = value ? std::optional(to_ascii(*value)) : std::nullopt;
-  if (says(document, name, key, wanted)) return std::string(text);
+  if (says(document, name, key, value)) return std::string(text);
   const toml::node* table = document.get(name);
   const toml::node* old = document[name][key].node();
   const std::vector<Edit> ways =
-      wanted ? ways_to_set(ascii, table, old, name, key, quoted_text(*wanted)) : ways_to_remove(ascii, *old);
+      value ? ways_to_set(ascii, table, old, name, key, text_of(*value)) : ways_to_remove(ascii, *old);
   const std::string rest = rest_of(document, name, key);
   for (const Edit& way : ways) {
     const std::string changed = edited(way, ascii);
     toml::parse_result result = toml::parse(changed);
-    if (result && says(result.table(), name, key, wanted) && rest_of(std::move(result).table(), name, key) == rest) {
+    if (result && says(result.table(), name, key, value) && rest_of(std::move(result).table(), name, key) == rest) {
       return std::string(text.starts_with(byte_order_mark) ? byte_order_mark : "") + from_ascii(changed);
     }
   }
@@ -255,8 +262,8 @@ bool can_read_toml() noexcept { return false; }
 
 std::vector<TomlEntry> toml_entries(const std::string& path, std::string_view) { fail(path); }
 
-std::string with_toml_string(const std::string& path, std::string_view, const std::string&, const std::string&,
-                             std::optional<std::string_view>) {
+std::string with_toml_value(const std::string& path, std::string_view, const std::string&, const std::string&,
+                            std::optional<TomlValue>) {
   fail(path);
 }
 

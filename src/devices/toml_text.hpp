@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 namespace rosin {
@@ -26,11 +27,14 @@ bool can_read_toml() noexcept;
 /// file's name for messages.
 std::vector<TomlEntry> toml_entries(const std::string& path, std::string_view text);
 
-/// `text` with `key` of the table set to a string or, without `value`, removed. The bytes that are replaced are those
+/// What a key is set to.
+using TomlValue = std::variant<std::string_view, bool>;
+
+/// `text` with `key` of the table set or, without `value`, removed. The bytes that are replaced are those
 /// of the value alone; a new key gets a line of its own below the table's header; a line is removed up to its comment.
 /// The result was read again: it says what was asked for and else what `text` says. Error where the table's form (an
 /// inline table, for one) does not allow that.
-std::string with_toml_string(const std::string& path, std::string_view text, const std::string& table,
-                             const std::string& key, std::optional<std::string_view> value);
+std::string with_toml_value(const std::string& path, std::string_view text, const std::string& table,
+                            const std::string& key, std::optional<TomlValue> value);
 
 }  // namespace rosin

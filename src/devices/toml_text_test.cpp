@@ -24,11 +24,11 @@ class TomlText : public testing::Test {
 };
 
 std::string set(const std::string& text, const std::string& value = "CUDA") {
-  return with_toml_string("F.toml", text, "rosin", "gpu_backend", value);
+  return with_toml_value("F.toml", text, "rosin", "gpu_backend", value);
 }
 
 std::string remove(const std::string& text) {
-  return with_toml_string("F.toml", text, "rosin", "gpu_backend", std::nullopt);
+  return with_toml_value("F.toml", text, "rosin", "gpu_backend", std::nullopt);
 }
 
 template <class F> std::string refusal_of(F f) { return error_of(f, ErrorKind::argument); }

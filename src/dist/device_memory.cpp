@@ -176,10 +176,20 @@ rosin_comm_status DeviceMemory::wait(Ticket work, double timeout) {
     if (waited > busy) std::this_thread::sleep_for(pause);
     if (transport_.check(&comm_) != ROSIN_COMM_OK && given_up) break;
     if (given_up || timeout <= 0 || std::chrono::duration<double>(waited).count() < timeout) continue;
-    transport_.abort(&comm_, "a collective on a device did not end in time");
+    if (ask_for_all() == ROSIN_COMM_OK) transport_.abort(&comm_, "a collective on a device did not end in time");
     given_up = true;
   }
   return transport_.check(&comm_);
+}
+
+/// Ranks that are there wait as this one does, and come: who does not is named by what check() says from then on.
+rosin_comm_status DeviceMemory::ask_for_all() const {
+  rosin_comm_collective c{};
+  c.size = sizeof c;
+  c.kind = ROSIN_COMM_BARRIER;
+  c.name = "a collective on a device did not end in time";
+  c.timeout = 2;
+  return transport_.run(&comm_, &c);
 }
 
 rosin_comm_status DeviceMemory::run_at_rest(rosin_comm_collective& c, std::span<const Piece> pieces) {

@@ -41,6 +41,7 @@ class DeviceMemory {
   void copy_in(std::span<const Piece> pieces, const unsigned char* host);
   Parts addresses(std::span<const Piece> pieces) const;
   rosin_comm_status wait(Ticket work, double timeout);
+  rosin_comm_status ask_for_all() const;
   void has_written(std::span<const Piece> pieces, Ticket work);
   void order(std::span<const Piece> pieces);
   unsigned char* pinned(size_t bytes);

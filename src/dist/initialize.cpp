@@ -12,6 +12,7 @@
 
 #include "base/environment.hpp"
 #include "devices/device_choice.hpp"
+#include "devices/preferences.hpp"
 #include "dist/group.hpp"
 #include "dist/transport.hpp"
 
@@ -116,5 +117,7 @@ Group* detail::group_of(std::string_view transport) {
   throw Error(ErrorKind::distributed, "get_distributed_backend: " + type + " is not initialized; call distributed::" +
                                           "initialize<" + type + ">() first");
 }
+
+void set_mpi_gpu_aware(bool aware) { write_mpi_gpu_aware_preference(aware); }
 
 }  // namespace rosin::distributed

@@ -5,6 +5,7 @@
 
 #include <rosin/compose.hpp>
 #include <rosin/create.hpp>
+#include <rosin/device.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/layer.hpp>
 #include <rosin/movement.hpp>
@@ -41,14 +42,20 @@ Moments moments_of(const Array& x, const Dims& dims) {
   return m;
 }
 
-/// The same over the parts of a batch that several processes have; `values` is the number of elements of a channel in
-/// this one and becomes that in all.
-Moments moments_of(const Array& x, const Dims& dims, const SumOverParts& over, Array& values) {
-  values = over.sum(over.parts, cast(values, x.dtype()));
-  Moments m;
-  m.mean = over.sum(over.parts, sum(x, dims)) / values;
+struct SharedMoments : Moments {
+  Array values;  // the number of elements of a channel, size 1
+};
+/// The same over the parts of a batch that several processes have, of which some may have none; this one has so many
+/// elements of a channel, a number that goes along with their sums.
+SharedMoments moments_of(const Array& x, const Dims& dims, const SumOverParts& over, int64_t own_values) {
+  const Array own = sum(x, dims), number = full({1}, own_values, {x.dtype(), x.device()});
+  const Array all = over.sum(over.parts, concat({reshape(own, {-1}), number}, 0));
+  SharedMoments m;
+  m.values = slice(all, 0, own.count(), own.count() + 1);
+  const Array divisor = max(m.values, 1.0);
+  m.mean = reshape(slice(all, 0, 0, own.count()), own.shape()) / divisor;
   m.distance = x - m.mean;
-  m.variance = over.sum(over.parts, sum(square(m.distance), dims)) / values;
+  m.variance = over.sum(over.parts, sum(square(m.distance), dims)) / divisor;
   return m;
 }
 
@@ -90,7 +97,9 @@ template <class L> void check_channels(const L& layer, const Array& x, int least
 }
 
 /// Moves one running statistic of a layer towards that of a batch, which has size 1 in all dims but the channels'.
-void move_towards(const Buffer& running, double keep, const Array& batch, double weight) {
+/// Number: double or Array.
+template <class Number>
+void move_towards(const Buffer& running, const Number& keep, const Array& batch, const Number& weight) {
   const Array& old = running.value();
   assign(running, narrow(keep * wide(old) + weight * reshape(batch, old.shape()), old));
 }
@@ -102,14 +111,14 @@ template <class L> void track(const L& layer, const Array& batch_mean, const Arr
   move_towards(layer.variance, keep, batch_variance, layer.momentum * n / (n - 1));
 }
 
-/// Statistics over all parts of the batch.
+/// Statistics over all parts of the batch. Those of fewer than two elements move nothing.
 Moments shared_moments(const BatchNorm& layer, const Array& x, const Dims& dims, int64_t own_values, bool training) {
-  Array values = Array(static_cast<double>(own_values));
-  const Moments batch = moments_of(x, dims, layer.over, values);
+  const SharedMoments batch = moments_of(x, dims, layer.over, own_values);
   if (training && !layer.mean.is_nothing()) {
-    const double keep = 1 - layer.momentum;
-    move_towards(layer.mean, keep, batch.mean, layer.momentum);
-    move_towards(layer.variance, keep, batch.variance * (values / (values - 1)), layer.momentum);
+    const Array& values = batch.values;
+    const Array weight = cast(values > 1.0, values.dtype()) * layer.momentum, keep = 1 - weight;
+    move_towards(layer.mean, keep, batch.mean, weight);
+    move_towards(layer.variance, keep, batch.variance * (values / max(values - 1, 1.0)), weight);
   }
   return batch;
 }
@@ -188,10 +197,10 @@ Array BatchNorm::operator()(const Array& x) const {
   return located(*this, [&] {
     check_channels(*this, x, 2);
     const Array in = input_of(*this, x);
-    if (x.count() == 0) return of_nothing(*this, in);
-    const bool training = is_training(mode);
-    if (!training && !mean.is_nothing()) return with_running(*this, in);
-    const int64_t values = x.count() / channels;
+    const bool training = is_training(mode), uses_running = !training && !mean.is_nothing();
+    if (x.count() == 0 && (uses_running || !over.sum)) return of_nothing(*this, in);
+    if (uses_running) return with_running(*this, in);
+    const int64_t values = x.count() / std::max<int64_t>(channels, 1);
     const Dims dims = dims_between(0, x.rank(), x.rank() - 2);
     if (over.sum) {
       const Moments batch = shared_moments(*this, wide(in), dims, values, training);

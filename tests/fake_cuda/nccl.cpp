@@ -1,6 +1,9 @@
 // NCCL's stand-in: collectives of processes over memory that they share, as work of pretended streams. What the real
 // library leaves undefined is an error. See README.md. Read first: nccl_page.hpp, library_work.hpp.
+#include <unistd.h>
+
 #include <algorithm>
+#include <csignal>
 #include <cstring>
 #include <memory>
 #include <set>
@@ -21,6 +24,7 @@ namespace {
 // ncclResult_t
 enum Result { success, cuda_error, system_error, internal_error, invalid_argument, invalid_usage, remote_error };
 constexpr size_t most_grouped = 2048;
+constexpr uint64_t no_rank = ~uint64_t{0};
 
 // By ncclDataType_t and ncclRedOp_t.
 constexpr int types[] = {ROSIN_COMM_INT8,    ROSIN_COMM_UINT8,   ROSIN_COMM_INT32,   ROSIN_COMM_UINT32,
@@ -30,7 +34,10 @@ constexpr int operations[] = {ROSIN_COMM_SUM, ROSIN_COMM_PRODUCT, ROSIN_COMM_MAX
 
 struct Options {
   int version = static_cast<int>(option("version", 22105));
-  uint64_t lost_from = option("lost", 0);  // the group from which on another rank does not answer
+  uint64_t lost_from = option("lost", 0);     // the group from which on another rank does not answer
+  uint64_t ends = option("ends", no_rank);    // the rank that ends in that group
+  uint64_t stops = option("stops", no_rank);  // the rank that stops there
+  uint64_t at = option("at", 0);              // 0: while communicators are made
 
   static uint64_t option(const char* name, uint64_t otherwise) {
     const char* const all = std::getenv("FAKE_NCCL");
@@ -42,6 +49,12 @@ struct Options {
 const Options& options() {
   static const Options all;
   return all;
+}
+
+void be_lost_as_asked(int rank, uint64_t group) {
+  if (options().at != group) return;
+  if (options().ends == static_cast<uint64_t>(rank)) _exit(3);
+  if (options().stops == static_cast<uint64_t>(rank)) raise(SIGSTOP);
 }
 
 struct Communicator {
@@ -141,6 +154,7 @@ class Group {
     uint64_t bytes = 0;
     for (const Call& c : calls_) bytes += room(c, comm);
     if (bytes > area_bytes) throw Trouble{fake::not_supported, "the stand-in has no room for so much"};
+    be_lost_as_asked(comm.rank, number_);
   }
 
   bool ready() {
@@ -305,16 +319,21 @@ FAKE_NCCL_API ncclGetUniqueId(UniqueId* id) {
   return call("ncclGetUniqueId", [&] { *id = make_page(); });
 }
 
+/// Waits for the other ranks for ever, as the real one does.
 FAKE_NCCL_API ncclCommInitRank(void** comm, int ranks, UniqueId id, int rank) {
-  return call("ncclCommInitRank", [&] {
+  Communicator* made = nullptr;
+  const int begun = call("ncclCommInitRank", [&] {
     if (ranks < 1 || ranks > most_ranks || rank < 0 || rank >= ranks) {
       throw Trouble{fake::invalid_value, "no such rank"};
     }
-    const void* const context = cuda().thread_context();
-    auto* const made = new Communicator{&open_page(id, ranks), rank, ranks, context};
+    made = new Communicator{&open_page(id), rank, ranks, cuda().thread_context()};
     communicators().insert(made);
-    *comm = made;
   });
+  if (begun != success) return begun;
+  be_lost_as_asked(rank, 0);
+  wait_for_all(*made->page, ranks);  // without the lock of the API
+  *comm = made;
+  return success;
 }
 
 FAKE_NCCL_API ncclCommDestroy(void* comm) {

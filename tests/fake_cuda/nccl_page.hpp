@@ -48,7 +48,9 @@ struct Page {
 
 /// A fresh page, and the id that leads to it. Throws fake::Trouble.
 UniqueId make_page();
-/// The page of an id, when all ranks have it; it stays. Throws fake::Trouble.
-Page& open_page(const UniqueId& id, int ranks);
+/// The page of an id; it stays. Throws fake::Trouble.
+Page& open_page(const UniqueId& id);
+/// Returns when all ranks have come to it.
+void wait_for_all(Page& page, int ranks);
 
 }  // namespace fake_nccl

@@ -81,8 +81,8 @@ void read_toml(const std::string& path) {
   const std::vector<uint8_t> bytes = read_whole_file(path);
   const std::string text(bytes.begin(), bytes.end());
   refused_or([&] { toml_entries(path, text); });
-  refused_or([&] { with_toml_string(path, text, "rosin", "gpu_backend", "CUDA"); });
-  refused_or([&] { with_toml_string(path, text, "rosin", "gpu_backend", std::nullopt); });
+  refused_or([&] { with_toml_value(path, text, "rosin", "gpu_backend", "CUDA"); });
+  refused_or([&] { with_toml_value(path, text, "rosin", "gpu_backend", std::nullopt); });
 }
 
 void read_idx(const std::string& path) {

@@ -13,8 +13,10 @@ namespace rosin::distributed {
 class Ranks : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    if (takes_nccl()) initialize<NCCLBackend>({.timeout = 120});
-    else initialize({.timeout = 120});
+    const char* const seconds = std::getenv("ROSIN_TEST_TIMEOUT");
+    const InitializeOptions options{.timeout = seconds ? std::atof(seconds) : 120};
+    if (takes_nccl()) initialize<NCCLBackend>(options);
+    else initialize(options);
   }
   static bool takes_nccl() { return std::getenv("ROSIN_TEST_NCCL") != nullptr; }
   const Backend b = takes_nccl() ? Backend(get_distributed_backend<NCCLBackend>()) : get_distributed_backend();
@@ -31,6 +33,17 @@ inline bool same_everywhere(const Backend& b, const Array& x) {
     if (all[i] != all[i % static_cast<size_t>(count)]) return false;
   }
   return true;
+}
+
+/// That all arrays of two models, running statistics too, differ by so much at most.
+template <class M, class Other> void expect_near(const M& got, const Other& wanted, double most) {
+  const std::vector<NamedArray> one = rosin::state(got), other = rosin::state(wanted);
+  ASSERT_EQ(one.size(), other.size());
+  for (size_t i = 0; i < one.size(); ++i) {
+    EXPECT_EQ(one[i].name, other[i].name);
+    const double difference = maximum(abs(one[i].value - other[i].value)).item();
+    EXPECT_LE(difference, most) << one[i].name;
+  }
 }
 
 }  // namespace rosin::distributed
