@@ -1,4 +1,4 @@
-// Worker threads: workers spin a little for news, then sleep. There is one job at a time. Each thread has a range of
+// Worker threads: workers spin a little for news where there are processors for that, then sleep. There is one job at a time. Each thread has a range of
 // its chunks and takes those first, then what is left of others': so it mostly meets what it has written itself for the
 // job before, in its own cache. A 64-bit atomic holds a range's generation and its next chunk, so that a late worker of
 // an old job can never take a chunk of a new one.
@@ -13,6 +13,7 @@
 
 #include "base/environment.hpp"
 #include "base/pause.hpp"
+#include "base/spinning.hpp"
 #include "platform/processes.hpp"
 #include "platform/processor.hpp"
 #include "platform/waiting.hpp"
@@ -49,9 +50,10 @@ class Workers {
   }
 
   void run(int64_t chunks, void (*body)(void*, int64_t), void* context) {
-    if (chunks <= 1 || threads() == 1 || inside_ || !owner_.try_lock()) {
-      for (int64_t i = 0; i < chunks; ++i) body(context, i);
-      return;
+    if (chunks <= 1 || threads() == 1 || inside_) return run_alone(chunks, body, context);
+    if (!owner_.try_lock()) {
+      const Besides counted(besides_);
+      return run_alone(chunks, body, context);
     }
     std::lock_guard lock(owner_, std::adopt_lock);
     start_workers();
@@ -68,6 +70,22 @@ class Workers {
   }
 
  private:
+  /// A thread that runs chunks while the workers serve another one.
+  class Besides {
+   public:
+    explicit Besides(std::atomic<int>& count) : count_(count) { count_.fetch_add(1, std::memory_order_relaxed); }
+    Besides(const Besides&) = delete;
+    Besides& operator=(const Besides&) = delete;
+    ~Besides() { count_.fetch_sub(1, std::memory_order_relaxed); }
+
+   private:
+    std::atomic<int>& count_;
+  };
+
+  static void run_alone(int64_t chunks, void (*body)(void*, int64_t), void* context) {
+    for (int64_t i = 0; i < chunks; ++i) body(context, i);
+  }
+
   Workers() : threads_(default_threads()) {
     platform::at_fork(nullptr, nullptr, [] { instance().forget_workers(); });
   }
@@ -80,6 +98,7 @@ class Workers {
     close_ranges(most_ranges);
     failed_.store(false, std::memory_order_relaxed);
     sleepers_.store(0, std::memory_order_relaxed);
+    besides_.store(0, std::memory_order_relaxed);
     new (&owner_) std::mutex;
   }
 
@@ -157,17 +176,22 @@ class Workers {
   void serve(int index) noexcept {
     inside_ = true;
     uint32_t seen = 0;
+    Spinning spinning;
     for (;;) {
-      seen = wait_for_news(seen);
+      seen = wait_for_news(seen, spinning);
       if (index < threads() - 1) work(index + 1);
     }
   }
 
-  uint32_t wait_for_news(uint32_t seen) noexcept {
-    for (int turn = 0; turn < spin_turns; ++turn) {
-      const uint32_t now = epoch_.load(std::memory_order_acquire);
-      if (now != seen) return now;
-      pause_processor();
+  uint32_t wait_for_news(uint32_t seen, Spinning& spinning) noexcept {
+    if (spinning.may_begin(threads() + besides_.load(std::memory_order_relaxed), processors_)) {
+      const auto begin = std::chrono::steady_clock::now();
+      for (int turn = 0; turn < spin_turns; ++turn) {
+        const uint32_t now = epoch_.load(std::memory_order_acquire);
+        if (now != seen) return now;
+        pause_processor();
+      }
+      spinning.took(std::chrono::steady_clock::now() - begin);
     }
     sleepers_.fetch_add(1, std::memory_order_seq_cst);
     platform::wait_for_change(epoch_, seen);
@@ -185,6 +209,8 @@ class Workers {
   std::mutex owner_;  // held by the thread whose job the workers serve
   int workers_ = 0;
   std::atomic<int> threads_;
+  const int processors_ = platform::available_threads();
+  std::atomic<int> besides_{0};
   std::mutex error_lock_;
   std::exception_ptr error_;  // of the lowest chunk that failed
   int64_t error_chunk_ = 0;
