@@ -12,6 +12,7 @@
 #include <rosin/sort.hpp>
 #include <rosin/stats.hpp>
 
+#include "machine_code_bits.hpp"
 #include "op_suite.hpp"
 
 namespace rosin::suite {
@@ -173,6 +174,14 @@ TEST(OpSuiteExecution, ResultsAreTheSameBitsForAnyNumberOfThreads) {
     }
   }
   set_num_threads(0);
+}
+
+TEST(DISABLED_Inside, EveryProgramSaysItsBits) {
+  for (const Program& program : programs()) say_bits(computed(program), program.name);
+}
+
+TEST(OpSuiteExecution, ResultsAreTheSameBitsWithAnyMachineCode) {
+  expect_same_bits_with_any_machine_code("EveryProgramSaysItsBits", 60);
 }
 
 TEST(OpSuiteExecution, ResultsAreTheSameBitsWithoutThePlanCache) {
