@@ -155,5 +155,28 @@ TEST_F(Recompute, ABatchNormAndReluKeepOneArrayOfItsSizeBesideStatistics) {
   EXPECT_LE(kept_for_images(of_images), images * 4 + 8 * channels * 4);
 }
 
+/// Statistics are one pass over the images, all else forward another one, with the residual and relu inside; so it is
+/// backward, where the first pass writes the slopes by the residual.
+TEST(BatchNormPasses, OverMemoryAreTwoForwardAndTwoBackward) {
+  const Shape shape{32, 32, 16, 8};
+  const Array x = randn(shape), residual = randn(shape), weight = randn(shape);
+  BatchNorm norm(16);
+  eval();
+  const int64_t one = shape.count() * 4, little = one / 8;  // statistics and partial sums
+  const auto passed = [&](const Array& a, const Array& r) { return relu(norm(a) + r); };
+  EXPECT_LE(counted([&] { return passed(x, residual); }).read_bytes, 2 * one + little);
+  const Stats training = counted([&] {
+    trainmode(norm);
+    return passed(x, residual);
+  });
+  EXPECT_LE(training.read_bytes, 3 * one + little);
+  EXPECT_LE(training.written_bytes, one + little);
+  const Stats both = counted([&] {
+    return gradient([&](const Array& a, const Array& r) { return sum(passed(a, r) * weight); }, x, residual);
+  });
+  EXPECT_LE(both.read_bytes, 6 * one + little);
+  EXPECT_LE(both.written_bytes, 2 * one + little);
+}
+
 }  // namespace
 }  // namespace rosin
