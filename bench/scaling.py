@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """A model of what data-parallel training costs: steps by N ranks, from the step of one rank and the sums of a link.
 
-    bench/scaling.py                              # 8 and 64 GPUs, from the assumptions below
-    bench/scaling.py --work GPT-2=70:248 --ranks 8 16 256 --link sums.json
+    bench/scaling.py                              # 8 and 64 GPUs, from the steps of one and the assumptions below
+    bench/scaling.py --work GPT-2=60.2:248 --ranks 8 16 256 --link sums.json
     bench/scaling.py --check [--repeats N]        # this machine: predicted and measured beside each other
 
 A work is NAME=MILLISECONDS:MEGABYTES, the step of one rank with its own batch and the gradients' bytes; the file of a
@@ -17,8 +17,10 @@ What the model takes for granted:
   of 25 MiB, the first of 1 MiB. "Beside" starts each as soon as it is full, as rosin does; "after" when the walk has
   ended, as where somebody looks at the gradients first, or (--check) where sums and walk share the processors. Nothing
   slows down what it runs beside, no rank is later than others, data are always there: what it says is an upper bound.
-- GPUs: 15 us and 481 GB/s in a node of 8 (NVLink, NCCL's bus bandwidth), 30 us and 40 GB/s a rank between nodes (one
-  400 Gb/s adapter each, at 80 %). Steps: GPT-2 124M in bfloat16 70 ms with 248 MB, ResNet-50 90 ms with 51 MB.
+- GPUs: steps as measured on one H200 (G5, GPT-2 124M with 32 x 1024 tokens, and G4, ResNet-50 with 256 pictures, of
+  results/gpu-cuda-2026-11-27.json); gradients sent in bfloat16, 248 and 51 MB. Links as others give them, as none of
+  several GPUs has been measured: 15 us and 481 GB/s in a node of 8 (NVLink, NCCL's bus bandwidth), 30 us and 40 GB/s a
+  rank between nodes (one 400 Gb/s adapter each, at 80 %).
 """
 import argparse
 import dataclasses
@@ -33,7 +35,9 @@ import tempfile
 
 import sections
 
-BUILD = pathlib.Path(__file__).resolve().parents[1] / "build" / "release"
+HERE = pathlib.Path(__file__).resolve().parent
+BUILD = HERE.parent / "build" / "release"
+ON_GPU = HERE / "results" / "gpu-cuda-2026-11-27.json"
 BUCKET, FIRST = 25 * 2**20, 2**20
 REVERSE_SHARE = 2 / 3
 NODE = 8  # ranks
@@ -98,7 +102,7 @@ class Work:
     def buckets(self):
         first = min(FIRST, self.size)
         count = math.ceil((self.size - first) / BUCKET)
-        return [first] + [(self.size - first) / count] * count
+        return [first] + [(self.size - first) / count for _ in range(count)]
 
 
 def after(work, machine, ranks):
@@ -116,8 +120,18 @@ def beside(work, machine, ranks):
     return max(end, work.seconds)
 
 
+def step_on_gpu(workload):
+    """Seconds of a step, as the newest run in the file has it."""
+    rows = json.loads(ON_GPU.read_text(encoding="utf-8"))["rows"]
+    return [row["ours_ms"] for row in rows if row["workload"] == workload][-1] * 1e-3
+
+
 GPUS = Machine(Link.of(15e-6, 481e9, NODE), Link.of(30e-6, 40e9, NODE))
-WORKS = [Work("GPT-2 124M, bfloat16", 70e-3, 248e6), Work("ResNet-50, bfloat16", 90e-3, 51e6)]
+WORKS = {"G5": ("GPT-2 124M, bfloat16", 248e6), "G4": ("ResNet-50, bfloat16", 51e6)}  # bytes of gradients
+
+
+def works_of_gpus():
+    return [Work(name, step_on_gpu(workload), size) for workload, (name, size) in WORKS.items()]
 
 
 def predicted(works, machine, counts):
@@ -132,7 +146,8 @@ def predicted(works, machine, counts):
 
 # --- This machine: what is predicted for two ranks, and what they take.
 
-PARAMETERS = {"C3": (128, 44_426), "C4": (128, 203_530), "C5": (512, 669_706)}  # batch of a rank
+# By the names of bench_ranks: the batch of a rank, parameters.
+PARAMETERS = {"C3": (128, 44_426), "C4": (128, 203_530), "C5": (512, 669_706), "GPT": (12, 809_856)}
 
 
 def run_ranks(ranks, *command):
@@ -176,8 +191,12 @@ def main(words):
     parser.add_argument("--check", action="store_true", help="measure this machine beside what is predicted for it")
     parser.add_argument("--repeats", type=int, default=5)
     given = parser.parse_args(words)
-    machine = dataclasses.replace(GPUS, inside=Link.read(given.link)) if given.link else GPUS
-    print(checked(given.repeats) if given.check else predicted(given.work or WORKS, machine, given.ranks), end="")
+    if given.check:
+        table = checked(given.repeats)
+    else:
+        machine = dataclasses.replace(GPUS, inside=Link.read(given.link)) if given.link else GPUS
+        table = predicted(given.work or works_of_gpus(), machine, given.ranks)
+    print(table, end="")
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import os
 import pathlib
 import random
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import unittest
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
 PROGRAMS = pathlib.Path(os.environ.get("ROSIN_TEST_BUILD", ROOT / "build" / "release")).resolve() / "examples"
+ROSIN_RUN = (PROGRAMS.parent / "tools" / "rosin", "run")
 FAKE_CUDA = PROGRAMS.parent / "fake_cuda"  # the driver and libraries of CUDA, pretended
 FAKE_PLUGINS = PROGRAMS.parent / "plugins" / "fake"  # the reference plug-in under the names of vendors' back ends
 TOUR = sorted(HERE.glob("[0-9][0-9]_*.cpp"))
@@ -102,19 +104,30 @@ class ExamplesTest(unittest.TestCase):
         for name, output in self.check_last_lines(TOUR_OF_GPUS, ROSIN_GPU_BACKEND="OpenCL", **ON_OPENCL).items():
             self.assertIn("OpenCL:0", output, name)
 
-    def run_ranks(self, name, *arguments):
-        rosin = PROGRAMS.parent / "tools" / "rosin"
-        return subprocess.run([rosin, "run", "-n", "2", PROGRAMS / name, *map(str, arguments)], cwd=self.folder,
+    def run_ranks(self, name, *arguments, launcher=ROSIN_RUN):
+        return subprocess.run([*launcher, "-n", "2", PROGRAMS / name, *map(str, arguments)], cwd=self.folder,
                               env=ENVIRONMENT | {"ROSIN_NUM_THREADS": "1"}, stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, timeout=300, check=False)
 
-    def test_those_of_ranks_end_alike_under_rosin_run(self):
+    def check_last_lines_of_ranks(self, *launcher):
         for path in TOUR_OF_RANKS:
             with self.subTest(path.name):
                 expected = re.search(r"^// Last line: (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
-                result = self.run_ranks(f"example_{path.stem}")
+                result = self.run_ranks(f"example_{path.stem}", launcher=launcher)
                 self.assertEqual(result.returncode, 0, result.stderr)
                 self.assertEqual(result.stdout.rstrip("\n").rsplit("\n", 1)[-1], expected.group(1))
+
+    def test_those_of_ranks_end_alike_under_rosin_run(self):
+        self.check_last_lines_of_ranks(*ROSIN_RUN)
+
+    def test_those_of_ranks_end_alike_under_mpiexec(self):
+        launcher = shutil.which("mpiexec.openmpi")
+        if not launcher:
+            self.skipTest("no mpiexec.openmpi (openmpi-bin)")
+        if not (PROGRAMS.parent / "rosin" / "librosin_comm_mpi.so").is_file():
+            self.skipTest("the build has no transport over MPI")
+        root = ["--allow-run-as-root"] if os.getuid() == 0 else []
+        self.check_last_lines_of_ranks(launcher, *root, "--oversubscribe", "--bind-to", "none")
 
     def test_ranks_read_mnist_together(self):
         folder = ROOT.parent / "shared" / "data" / "mnist"

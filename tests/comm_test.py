@@ -29,6 +29,7 @@ FAKE_CUDA, FAKE_HIP = BUILD / "fake_cuda", BUILD / "fake_hip"  # the pretended C
 MARK = "ROSIN_TEST_COMM"  # in the environment of all that a test starts
 LIMIT = 300
 FAULTS = int(os.environ.get("ROSIN_TEST_FAULTS", "6"))  # how many come at random moments; a campaign has 50
+PROMISED, SLACK = 5, 3  # seconds beyond the patience in which all are told; what a busy machine may add to them
 
 
 def clean_environment(**more):
@@ -108,6 +109,32 @@ class Ranks(unittest.TestCase):
         self.assertRegex(done.stdout, r"(^|\n)[1-9]\d* passed, 0 failed\n")
         return done.stdout
 
+    def check_in_time(self, text, patience, since=None, wrong=None):
+        """That the others got their errors soon after the rank `wrong` did wrong at `since`, which it says where no
+        signal made it do so."""
+        since = since or float(re.search(r"rank \d+: wrong at ([\d.]+)", text)[1])
+        told = [float(when) - since for rank, when in re.findall(r"rank (\d+): told at ([\d.]+)", text)
+                if rank != str(wrong)]
+        self.assertTrue(told, text)
+        self.assertLessEqual(max(told), patience + PROMISED + SLACK, text)
+
+    def fault_at_a_random_moment(self, fault, chance, variable, *words):
+        """Of three ranks that sum in a loop, one gets a signal: its rank, the exit status, and what all have said.
+        `variable` has the rank in a process' environment."""
+        process = subprocess.Popen([str(word) for word in words], env=self.environment(), text=True,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        line = process.stdout.readline()
+        while line and "going" not in line:
+            line = process.stdout.readline()
+        self.assertIn("going", line)
+        time.sleep(chance.random() * 0.1)
+        victims = {variable_of(each, variable): each for each in marked(self.mark) if each != process.pid}
+        self.assertLessEqual({"0", "1", "2"}, set(victims))
+        rank, since = chance.choice("012"), time.monotonic()
+        os.kill(victims[rank], fault)
+        output, _ = process.communicate(timeout=LIMIT)
+        return int(rank), since, output, process.returncode
+
 
 def rosin_run(ranks, *options):
     return (COMMAND, "run", "-n", ranks, *options)
@@ -116,6 +143,11 @@ def rosin_run(ranks, *options):
 def errors(text):
     """(rank, status, text) of each rank's error."""
     return [(int(rank), status, what) for rank, status, what in re.findall(r"rank (\d+): ([A-Z]+): (.*)", text)]
+
+
+def bits(text):
+    """The hashes of sums that ranks tell, in one order whoever spoke first."""
+    return sorted(re.findall(r"bits (?:at \d+ )?\d+ \d+", text))
 
 
 @unittest.skipUnless(CONFORMANCE.is_file() and os.access(COMMAND, os.X_OK), "the build lacks a program")
@@ -137,9 +169,8 @@ class Local(Ranks):
             self.assertGreater(int(re.search(r"(\d+) passed", said)[1]), 300)
 
     def test_bits_are_equal_from_run_to_run(self):
-        said = [re.findall(r"bits \d+ \d+", self.good(*rosin_run(3), "--", CONFORMANCE, LOCAL, "--only", "bits"))
-                for _ in range(3)]
-        self.assertEqual(len(said[0]), 3)
+        said = [bits(self.good(*rosin_run(3), "--", CONFORMANCE, LOCAL, "--only", "bits")) for _ in range(3)]
+        self.assertEqual(len(said[0]), 12)  # of three sizes: for all, and at each rank alone
         self.assertEqual(said[0], said[1])
         self.assertEqual(said[0], said[2])
 
@@ -163,11 +194,14 @@ class Local(Ranks):
             self.assertRegex(text, r"rank 2 \(process \d+\) did not come within 5 s: "
                                    r"it has ended collective 3, \"loss\"")
             self.assertRegex(text, r"rank [01] waits in collective 4, \"gradients\"")
+        self.check_in_time(done.stdout, 5)
 
-    def test_a_rank_that_is_gone_is_named(self):
+    def test_a_rank_that_is_gone_is_named_at_once(self):
         for name, why, result in (("kill", r"was ended by signal 9 \(Killed\)", 137),
+                                  ("throws", r"was ended by signal 6 \(Aborted\)", 134),
                                   ("exit", "ended with status 3", 3), ("leave", "has left", 5)):
             done, said = self.fault(name)
+            self.check_in_time(done.stdout, 0)
             self.assertEqual(done.returncode, result, done.stderr)
             self.assertEqual([rank for rank, _, _ in sorted(said)], [0, 1], done.stdout)
             for _, status, text in said:
@@ -178,6 +212,7 @@ class Local(Ranks):
         done, said = self.fault("abort")
         self.assertEqual(sorted(rank for rank, _, _ in said), [0, 1, 2], done.stdout)
         self.assertTrue(all(status == "ABORTED" and "the loss is NaN" in text for _, status, text in said), said)
+        self.check_in_time(done.stdout, 0)
         done, said = self.fault("own abort", ranks=2)
         self.assertTrue(all(status == "ABORTED" and "the user asked" in text for _, status, text in said), said)
         self.assertEqual(len(said), 2, done.stdout)
@@ -188,21 +223,14 @@ class Local(Ranks):
         for turn in range(FAULTS):
             fault, status, patience, grace = faults[turn % 2]
             words = (*rosin_run(3, "--grace", grace), CONFORMANCE, LOCAL, "--fault", "none", "--patience", patience)
-            process = subprocess.Popen([str(word) for word in words], env=self.environment(), text=True,
-                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-            self.assertIn("going", process.stdout.readline())
-            time.sleep(chance.random() * 0.1)
-            victims = {variable_of(each, "ROSIN_RANK"): each for each in marked(self.mark) if each != process.pid}
-            self.assertEqual(set(victims), {"0", "1", "2"})
-            rank = chance.choice("012")
-            os.kill(victims[rank], fault)
-            output, complaints = process.communicate(timeout=LIMIT)
+            rank, since, output, result = self.fault_at_a_random_moment(fault, chance, "ROSIN_RANK", *words)
             said = errors(output)
-            self.assertEqual({int(rank)} | {own for own, _, _ in said}, {0, 1, 2}, output + complaints)
+            self.assertEqual({rank} | {own for own, _, _ in said}, {0, 1, 2}, output)
             for own, its, text in said:
-                self.assertEqual((its, own == int(rank)), (status, False), text)
+                self.assertEqual((its, own == rank), (status, False), text)
                 self.assertRegex(text, rf"rank {rank} .*collective \d+")
-            self.assertNotEqual(process.returncode, 0)
+            self.check_in_time(output, patience if status == "TIMEOUT" else 0, since, rank)
+            self.assertNotEqual(result, 0)
 
     def test_what_the_environment_says_wrongly_is_refused(self):
         for (file, rank, ranks), why in ((("0", "", ""), "stands without ROSIN_RANK"),
@@ -315,9 +343,8 @@ class Mpi:
 
     def test_bits_are_equal_from_run_to_run(self):
         words = (*self.launcher(3), CONFORMANCE, MPI, "--only", "bits")
-        said = [re.findall(r"bits \d+ \d+", self.good(*words))
-                for _ in range(2)]
-        self.assertEqual(len(said[0]), 3)
+        said = [bits(self.good(*words)) for _ in range(2)]
+        self.assertEqual(len(said[0]), 12)
         self.assertEqual(said[0], said[1])
 
     def test_different_collectives_are_named_on_every_rank(self):
@@ -334,9 +361,10 @@ class Mpi:
         for _, status, text in said:
             self.assertEqual(status, "TIMEOUT", text)
             self.assertRegex(text, r"rank 2 .*rank [01] waits in collective 4, \"gradients\"")
+        self.check_in_time(done.stdout, 3)
 
-    def test_after_a_rank_is_killed_or_aborts_nothing_is_left(self):
-        for name in ("kill", "abort"):
+    def test_after_a_rank_is_killed_throws_or_aborts_nothing_is_left(self):
+        for name in ("kill", "throws", "abort"):
             self.fault(name, ranks=2)
 
 
@@ -359,6 +387,19 @@ class OpenMpi(Mpi, Ranks):
     def launcher(self, ranks):
         root = ["--allow-run-as-root"] if os.getuid() == 0 else []
         return (OPEN_MPI, *root, "--oversubscribe", "-n", ranks)
+
+    def test_a_rank_that_is_killed_or_stopped_at_any_moment_leaves_nothing(self):
+        """mpiexec ends all once one is killed. Of one that is stopped the others tell; it goes on to be ended, and may
+        tell of them then."""
+        chance = random.Random(8)
+        for turn in range(FAULTS):
+            fault = (signal.SIGKILL, signal.SIGSTOP)[turn % 2]
+            words = (*self.launcher(3), CONFORMANCE, MPI, "--fault", "none", "--patience", 2)
+            rank, since, output, result = self.fault_at_a_random_moment(fault, chance, "OMPI_COMM_WORLD_RANK", *words)
+            self.assertNotEqual(result, 0, output)
+            self.check_that_none_is_left()
+            if fault == signal.SIGSTOP:
+                self.check_in_time(output, 2, since, rank)
 
 
 @unittest.skipUnless(CONFORMANCE.is_file() and MPI.is_file() and MPICH, "no MPICH here")
@@ -396,7 +437,9 @@ class Tcp(Ranks):
 
     def test_what_a_rank_does_wrong_is_told_to_all(self):
         for name, status, text in (("kill", "LOST", "rank 2 is gone; the last that all reached is collective 3"),
-                                   ("leave", "LOST", "rank 2 is gone"), ("abort", "ABORTED", "the loss is NaN"),
+                                   ("throws", "LOST", "rank 2 is gone"), ("exit", "LOST", "rank 2 is gone"),
+                                   ("leave", "LOST", "rank 2 (is gone|has left)"),
+                                   ("abort", "ABORTED", "the loss is NaN"),
                                    ("stop", "TIMEOUT", "rank 2 did not come within 2 s"),
                                    ("count", "MISMATCH", "rank 0 is at collective 4, .*10 Flo.* rank 2 .*11 Flo")):
             said = self.run_ranks(3, CONFORMANCE, TCP, "--fault", name, "--patience", 2)
@@ -405,6 +448,14 @@ class Tcp(Ranks):
             for _, its, what in errors(said):
                 self.assertEqual(its, status, what)
                 self.assertRegex(what, text)
+            if name != "count":
+                self.check_in_time(said, 2 if name == "stop" else 0)
+
+    def test_ranks_that_were_told_other_numbers_of_ranks_are_named(self):
+        other = f"[ $ROSIN_RANK = 1 ] && export ROSIN_WORLD_SIZE=3; exec {CONFORMANCE} {TCP}"
+        said = self.run_ranks(2, "sh", "-c", other)
+        self.assertIn("join: INVALID: rank 0 of 2 was joined by rank 1 of 3", said)
+        self.assertEqual(said.count("join: "), 2, said)
 
     def test_wrong_variables_are_told(self):
         for more, why in (({"ROSIN_MASTER": "here"}, 'must be host:port of rank 0; got "here"'),
@@ -489,12 +540,22 @@ class Nccl(Ranks):
         for _, its, what in said:  # what the last rank does may befall a sum before it, whose work goes on elsewhere
             self.assertIn(status, f"{its}: {what}")
             self.assertRegex(what, text)
+        return done.stdout
 
     def test_what_a_rank_does_wrong_is_told_before_anything_waits_on_a_device(self):
         self.fault("count", "MISMATCH", r"rank 0 is at collective 4, .*10 Float32.* rank 2 .*11 Float32")
-        self.fault("kill", "LOST", r"rank 2 (was ended by signal 9|is gone)")
-        self.fault("stop", "TIMEOUT", r"rank 2 .*did not come within 3 s")
-        self.fault("abort", "ABORTED", "the loss is NaN")
+        for name, status, text in (("kill", "LOST", r"rank 2 (was ended by signal 9|is gone)"),
+                                   ("throws", "LOST", r"rank 2 (was ended by signal 6|is gone)"),
+                                   ("stop", "TIMEOUT", r"rank 2 .*did not come within 3 s"),
+                                   ("abort", "ABORTED", "the loss is NaN")):
+            self.check_in_time(self.fault(name, status, text), 3)
+
+    def test_ranks_with_other_versions_are_named(self):
+        words = " ".join(map(str, self.on_device))
+        other = f"[ $ROSIN_RANK = 1 ] && export FAKE_NCCL=version=22304; exec {words} --fault none"
+        done = self.run_words(*rosin_run(2, "--grace", "5"), "sh", "-c", other)
+        said = r"MISMATCH: ranks have different versions of NCCL.*: rank 0 has .*2\.21\.5, rank 1 has .*2\.23\.4"
+        self.assertEqual(len(re.findall(said, done.stdout)), 2, done.stdout + done.stderr)
 
     def test_errors_of_work_under_way_are_told(self):
         self.fault("none", "LOST", r"remote process exited.*does not answer|rank \d (ended with|is gone)",

@@ -179,8 +179,8 @@ class Ranks(unittest.TestCase):
             self.assertEqual(weights[0], weights[1])
             self.assertEqual(processes_with(str(broken)), [])
 
-    def train(self, folder, timeout, device, *options):
-        words = [*ROSIN_RUN, "-n", "2", *options, str(TRAINING), str(folder), str(timeout)]
+    def train(self, folder, timeout, device, *options, launcher=ROSIN_RUN):
+        words = [*launcher, "-n", "2", *options, str(TRAINING), str(folder), str(timeout)]
         return subprocess.Popen(words, env=environment() | device, cwd=ROOT, stdout=subprocess.DEVNULL,
                                 stderr=subprocess.DEVNULL)
 
@@ -217,6 +217,15 @@ class Ranks(unittest.TestCase):
         for ranks in (2, 4):
             with self.subTest(ranks=ranks):
                 self.run_as(OPEN_MPI, ranks)
+
+    def test_a_training_under_open_mpi_ends_with_the_same_bits_in_every_run(self):
+        self.need(OPEN_MPI[0], "openmpi-bin")
+        weights = []
+        for _ in range(2):
+            with tempfile.TemporaryDirectory() as folder:
+                self.assertEqual(self.train(pathlib.Path(folder), 120, {}, launcher=OPEN_MPI).wait(SECONDS), 0)
+                weights.append((pathlib.Path(folder) / "final.safetensors").read_bytes())
+        self.assertEqual(weights[0], weights[1])
 
     def test_an_mpi_that_takes_memory_of_devices_gets_it(self):
         """Open MPI that says so: memory of the pretended CUDA is the host's."""

@@ -1,9 +1,11 @@
 // One rank, the last, does wrong; every rank says what it learns of it. ../comm_test.py reads that.
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <stdexcept>
 #include <thread>
 
 #include "rig.hpp"
@@ -22,10 +24,17 @@ rosin_comm_status sum(Rig& rig, size_t count, double timeout, const char* name) 
   return status;
 }
 
-/// Says what the status is, and that it stays.
+/// The time of the clock that all processes of a machine have in common, so that others can take the difference.
+void say_when(const Rig& rig, const char* what) {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  rig.say(std::string(what) + " at " + std::to_string(std::chrono::duration<double>(now).count()));
+}
+
+/// Says what the status is and when it came, and that it stays.
 int tell(Rig& rig, rosin_comm_status status) {
   rig.in_common = false;
   if (status == ROSIN_COMM_OK) return 1;
+  say_when(rig, "told");
   const std::string text = rig.functions->error_text();
   rig.say(std::string(status_name(status)) + ": " + text);
   const rosin_comm_status again = sum(rig, 1, rig.patience, "after the error");
@@ -59,9 +68,15 @@ int go_on(Rig& rig) {
 }
 
 void do_wrong(Rig& rig, const std::string& name) {
+  say_when(rig, "wrong");
   if (name == "stop") raise(SIGSTOP);
   if (name == "kill") raise(SIGKILL);
   if (name == "exit") _exit(3);
+  if (name == "throws") {
+    const rlimit no_file{};
+    setrlimit(RLIMIT_CORE, &no_file);
+    throw std::runtime_error("nobody catches this");
+  }
   if (name == "leave") {
     rig.functions->leave();
     std::exit(0);

@@ -115,6 +115,32 @@ void check_followers(Rig& rig) {
   rig.follows = false;
 }
 
+/// The ranks come late in turn, so that the order in which they come is another each time.
+void come_late(const Rig& rig, int turn) {
+  if (rig.rank == turn % rig.ranks) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+}
+
+/// Sums that one rank alone gets, as where each rank keeps the state of some parameters.
+void check_bits_at_root(Rig& rig, size_t count) {
+  const std::vector<float> mine = rough(rig.rank, count);
+  for (int root = 0; root < rig.ranks; ++root) {
+    uint64_t first = 0;
+    for (int turn = 0; turn < 3; ++turn) {
+      come_late(rig, turn);
+      std::vector<float> sum(count);
+      rig.expect_ok(rig.run(ROSIN_COMM_REDUCE, ROSIN_COMM_FLOAT32, ROSIN_COMM_SUM, root,
+                            {{mine.data(), sum.data(), count / 2},
+                             {mine.data() + count / 2, sum.data() + count / 2, count - count / 2}}),
+                    "bits at one rank");
+      const uint64_t hash = hash_of(sum);
+      if (turn == 0) first = hash;
+      rig.check(rig.rank != root || hash == first, "the same bits at one rank in turn " + std::to_string(turn));
+    }
+    if (rig.rank == root)
+      rig.say("bits at " + std::to_string(root) + " " + std::to_string(count) + " " + std::to_string(first));
+  }
+}
+
 }  // namespace
 
 void check_rules(Rig& rig) {
@@ -130,8 +156,7 @@ void check_bits(Rig& rig) {
   for (const size_t count : {5u, 1000u, 300007u}) {
     uint64_t first = 0;
     for (int turn = 0; turn < 3; ++turn) {
-      // Ranks come late in turn, so that the order in which they come is another each time.
-      if (rig.rank == turn % rig.ranks) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      come_late(rig, turn);
       const std::vector<float> mine = rough(rig.rank, count);
       std::vector<float> sum(count);
       const std::vector<rosin_comm_part> parts = {{mine.data(), sum.data(), count / 2},
@@ -155,6 +180,7 @@ void check_bits(Rig& rig) {
       rig.check(least == greatest, "the same bits on every rank");
     }
     if (rig.rank == 0) rig.say("bits " + std::to_string(count) + " " + std::to_string(first));
+    check_bits_at_root(rig, count);
   }
 }
 
