@@ -1,5 +1,5 @@
-// Results of the CPU with machine code of AVX-512, with that of AVX2 and by compiled loops alone: processes of their own
-// say the bits of each. Read first: run_itself.hpp, op_suite.hpp.
+// Results of the CPU with machine code of AVX-512, with that of AVX2 and by compiled loops alone: processes of their
+// own say the bits of each. Read first: run_itself.hpp, op_suite.hpp.
 #pragma once
 
 #include <bit>

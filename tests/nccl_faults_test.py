@@ -1,5 +1,5 @@
-"""What ranks learn of one that is lost inside NCCL, which waits for it without an end: on the pretended NCCL, when ranks
-were compared already. Needs a build, as comm_test.py, which tests what is seen before NCCL is called.
+"""What ranks learn of one that is lost inside NCCL, which waits for it without an end: on the pretended NCCL, when
+ranks were compared already. Needs a build, as comm_test.py, which tests what is seen before NCCL is called.
 """
 
 import re

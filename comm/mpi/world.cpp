@@ -194,17 +194,19 @@ template <class H> void World<H>::ask_around(double timeout) {
     good(f_.send(&current_, bytes, c_.byte, its, question_tag, checks_, &asked[other]), "MPI_Isend");
   }
   const auto begin = Clock::now();
-  std::string missing;
+  std::string missing, different;
   for (size_t other = 0; other < answers.size(); ++other) {
-    if (static_cast<int>(other) == rank_) continue;
+    const int its = static_cast<int>(other);
+    if (its == rank_) continue;
     const std::chrono::duration<double> waited = Clock::now() - begin;
-    if (ends_within(heard[other], std::max(0.01, answer_seconds - waited.count()))) {
-      const Description& its = answers[other];
-      if (its.hash == current_.hash) continue;
-      throw Trouble{ROSIN_COMM_MISMATCH, difference_text(rank_, current_, static_cast<int>(other), its)};
+    if (!ends_within(heard[other], std::max(0.01, answer_seconds - waited.count()))) {
+      missing += (missing.empty() ? "rank " : ", rank ") + std::to_string(its);
+    } else if (different.empty() && answers[other].hash != current_.hash) {
+      different = difference_text(rank_, current_, its, answers[other]);
     }
-    missing += (missing.empty() ? "rank " : ", rank ") + std::to_string(other);
   }
+  // Those that wait for one that is missing may be a collective apart.
+  if (missing.empty() && !different.empty()) throw Trouble{ROSIN_COMM_MISMATCH, different};
   const std::string last = last_.number == 0 ? "no collective" : text_of(last_);
   throw Trouble{ROSIN_COMM_TIMEOUT, (missing.empty() ? "the ranks" : missing) + " did not come within " +
                                         seconds_text(timeout) + "; the last that all reached is " + last + "; rank " +

@@ -52,6 +52,21 @@ Hello own_hello(int rank, int ranks) {
   return hello;
 }
 
+/// Throws where a rank does not belong to those that rank 0 knows by what they said, or has come already.
+void check_hello(const Hello& hello, const std::vector<Hello>& all) {
+  const Hello& own = all[0];
+  const bool fits = hello.ranks == own.ranks && hello.rank > 0 && hello.rank < own.ranks;
+  const bool is_here = fits && all[static_cast<size_t>(hello.rank)].rank == hello.rank;
+  if (!fits || is_here) {
+    throw Trouble{ROSIN_COMM_INVALID, "rank 0 of " + std::to_string(own.ranks) + " was joined by rank " +
+                                          std::to_string(hello.rank) + " of " + std::to_string(hello.ranks) +
+                                          (is_here ? " twice" : "")};
+  }
+  if (hello.version == own.version) return;
+  throw Trouble{ROSIN_COMM_MISMATCH, "rank 0 is of version " + get_text(own.version) + ", rank " +
+                                         std::to_string(hello.rank) + " of " + get_text(hello.version)};
+}
+
 /// Of each rank, its number among those of its machine and how many these are.
 std::vector<Welcome> places_of(const std::vector<Hello>& all) {
   std::map<std::string, int32_t> counts;
@@ -129,32 +144,24 @@ void Star::gather_ranks(const std::string& port, double timeout) {
   others_.resize(static_cast<size_t>(place_.ranks));
   std::vector<Hello> all(others_.size(), own_hello(0, place_.ranks));
   for (int missing = place_.ranks - 1; missing > 0;) {
+    std::unique_ptr<Connection> one;
     try {
-      auto one = std::make_unique<Connection>(accept_at(listener, deadline));
+      one = std::make_unique<Connection>(accept_at(listener, deadline));
       Bytes bytes;
       const Head head = one->receive(bytes, Deadline(grace), aborted_);
       Hello hello{};
       if (head.kind != FrameKind::hello || bytes.size() != sizeof hello) continue;  // somebody else
       std::memcpy(&hello, bytes.data(), sizeof hello);
-      const bool fits = hello.ranks == place_.ranks && hello.rank > 0 && hello.rank < place_.ranks;
-      auto& slot = others_[fits ? static_cast<size_t>(hello.rank) : 0];
-      if (!fits || slot) {
-        throw Trouble{ROSIN_COMM_INVALID, "rank 0 of " + std::to_string(place_.ranks) + " was joined by rank " +
-                                              std::to_string(hello.rank) + " of " + std::to_string(hello.ranks) +
-                                              (fits ? " twice" : "")};
-      }
-      if (hello.version != all[0].version) {
-        throw Trouble{ROSIN_COMM_MISMATCH, "rank 0 is of version " + get_text(all[0].version) + ", rank " +
-                                               std::to_string(hello.rank) + " of " + get_text(hello.version)};
-      }
+      check_hello(hello, all);
       all[static_cast<size_t>(hello.rank)] = hello;
-      slot = std::move(one);
+      others_[static_cast<size_t>(hello.rank)] = std::move(one);
       --missing;
     } catch (const Fault fault) {
       if (fault == Fault::gone) continue;  // somebody who thought better of it
       const auto absent = std::find(others_.begin() + 1, others_.end(), nullptr);
       explain(Fault::late, static_cast<int>(absent - others_.begin()), timeout);
     } catch (const Trouble& trouble) {
+      if (one) others_.push_back(std::move(one));  // who does not belong here is told too
       tell_failure(trouble);
       throw;
     }

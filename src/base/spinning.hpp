@@ -21,8 +21,9 @@ class Spinning {
     return false;
   }
 
-  /// A spin without news, of some twenty microseconds, took so long by the clock: where it took far longer, others had
-  /// the processor meanwhile, so that the next waits sleep at once; more of them each time that it comes again.
+  /// A spin, of some twenty microseconds at most, took so long by the clock: where it took far longer, others had the
+  /// processor meanwhile, the thread for one that the worker works for, so that the next waits sleep at once; more of
+  /// them each time that it comes again. Who wakes is given a free processor, where one is.
   void took(Duration time) noexcept {
     if (time < interrupted) {
       next_rest_ = least_rest;

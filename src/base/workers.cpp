@@ -1,7 +1,7 @@
-// Worker threads: workers spin a little for news where there are processors for that, then sleep. There is one job at a time. Each thread has a range of
-// its chunks and takes those first, then what is left of others': so it mostly meets what it has written itself for the
-// job before, in its own cache. A 64-bit atomic holds a range's generation and its next chunk, so that a late worker of
-// an old job can never take a chunk of a new one.
+// Worker threads: workers spin a little for news where there are processors for that, then sleep. There is one job at a
+// time. Each thread has a range of its chunks and takes those first, then what is left of others': so it mostly meets
+// what it has written itself for the job before, in its own cache. A 64-bit atomic holds a range's generation and its
+// next chunk, so that a late worker of an old job can never take a chunk of a new one.
 #include "base/workers.hpp"
 
 #include <algorithm>
@@ -186,12 +186,13 @@ class Workers {
   uint32_t wait_for_news(uint32_t seen, Spinning& spinning) noexcept {
     if (spinning.may_begin(threads() + besides_.load(std::memory_order_relaxed), processors_)) {
       const auto begin = std::chrono::steady_clock::now();
-      for (int turn = 0; turn < spin_turns; ++turn) {
-        const uint32_t now = epoch_.load(std::memory_order_acquire);
-        if (now != seen) return now;
+      uint32_t now = seen;
+      for (int turn = 0; turn < spin_turns && now == seen; ++turn) {
         pause_processor();
+        now = epoch_.load(std::memory_order_acquire);
       }
       spinning.took(std::chrono::steady_clock::now() - begin);
+      if (now != seen) return now;
     }
     sleepers_.fetch_add(1, std::memory_order_seq_cst);
     platform::wait_for_change(epoch_, seen);

@@ -409,8 +409,9 @@ size_t FusedKernel::loop_bytes() const {
     for (const MachineLoop* loop : {root.extreme.get(), root.columns.get()}) bytes += loop ? loop->bytes() : 0;
   }
   for (const Pass& pass : passes_) {
-    bytes += pass.loop->bytes() + pass.outputs.capacity() * sizeof(Pass::Output) +
-             pass.inputs.capacity() * sizeof(uint16_t) + pass.moves.capacity() * sizeof(Pass::Move);
+    bytes += pass.loop->bytes() + (pass.streaming ? pass.streaming->bytes() : 0) +
+             pass.outputs.capacity() * sizeof(Pass::Output) + pass.inputs.capacity() * sizeof(uint16_t) +
+             pass.moves.capacity() * sizeof(Pass::Move);
   }
   return bytes;
 }

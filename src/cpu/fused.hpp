@@ -138,13 +138,15 @@ class FusedKernel {
       uint16_t port = 0;
     };
     std::shared_ptr<const MachineLoop> loop;
-    bool row = false;        // over row values
-    bool by_rows = false;    // over elements, row by row; without row programs the runs are rows
-    bool by_blocks = false;  // over elements, block by block of the roots
+    std::shared_ptr<const MachineLoop> streaming;  // the same, which writes large arrays past the caches; may be null
+    bool row = false;                              // over row values
+    bool by_rows = false;                          // over elements, row by row; without row programs the runs are rows
+    bool by_blocks = false;                        // over elements, block by block of the roots
     std::vector<Output> outputs;
     std::vector<uint16_t> inputs;  // registers
     std::vector<Move> moves;       // of outputs, then of inputs
     std::vector<Lines> lines;
+    std::vector<size_t> streams;  // numbers of outputs that `streaming` writes so
   };
   struct PassWriter;
 
@@ -193,6 +195,7 @@ class FusedKernel {
   template <class F> void each_strip(const Piece& piece, F&& f) const;
   void cut_columns();
   void run_pass(const Pass& pass, const Strip& strip, State& state) const;
+  static void run_loop(const Pass& pass, int64_t rows, int64_t count, State& state);
   void run_by_runs(const Pass& pass, const Strip& strip, State& state) const;
   int64_t place_lines(const Pass& pass, int64_t at, State& state) const;
   void run_by_blocks(const Pass& pass, const Strip& strip, State& state) const;

@@ -9,6 +9,7 @@
 #include "cpu/fused.hpp"
 #include "cpu/fused_state.hpp"
 #include "graph/reducer.hpp"
+#include "platform/processor.hpp"
 #include "scalar/convert.hpp"
 
 namespace rosin::cpu {
@@ -19,6 +20,8 @@ using plan::Instr;
 
 constexpr size_t most_items = 128;          // of a pass
 constexpr size_t most_instructions = 2048;  // of its items together
+constexpr size_t most_streamed_instructions = 16;
+constexpr int64_t most_cached = int64_t{16} << 20;  // bytes of an array, where the cache is small or not known
 
 /// An instruction, and the instructions whose results it reads.
 struct Item {
@@ -426,6 +429,27 @@ struct FusedKernel::PassWriter {
     }
   }
 
+  /// Whether reading it again finds nothing in the caches anyway.
+  bool is_large(const Pass::Output& output, uint8_t element) const {
+    static const int64_t most = std::max<int64_t>(platform::last_cache_bytes(), most_cached);
+    return output.store >= 0 && !output.row && kernel.total_ * element > most;
+  }
+
+  /// Large arrays are written past the caches: nothing is read for that, and what is in the caches stays there. In
+  /// place the lines are there already, and beside much arithmetic nothing is gained.
+  void stream_outputs(LoopText& text, Pass& pass) const {
+    if (text.code.list.size() > most_streamed_instructions) return;
+    for (size_t i = 0; i < text.outputs.size(); ++i) {
+      LoopOutput& output = text.outputs[i];
+      const bool whole = !output.combines && !output.shares && output.packing == Packing::none &&
+                         text.code.list[output.place].type != ScalarType::boolean;
+      if (!whole || !is_large(pass.outputs[i], pass.moves[i].element)) continue;
+      output.streams = true;
+      pass.streams.push_back(i);
+    }
+    if (!pass.streams.empty()) pass.streaming = machine_loop(text);
+  }
+
   bool write_pass(const std::vector<int>& numbers) {
     LoopText text;
     Pass pass;
@@ -446,6 +470,7 @@ struct FusedKernel::PassWriter {
     pass.loop = machine_loop(text);
     if (!pass.loop) return false;
     find_moves(text, pass);
+    stream_outputs(text, pass);
     const size_t arguments = pass.outputs.size() + pass.inputs.size() + pass.lines.size();
     kernel.most_arguments_ = std::max(kernel.most_arguments_, arguments);
     kernel.instrs_.push_back({});

@@ -17,11 +17,22 @@ void FusedKernel::run_pass(const Pass& pass, const Strip& strip, State& state) c
     *memory++ = to;
   }
   for (const uint16_t input : pass.inputs) *memory++ = state.pointers[input];
-  if (pass.row) pass.loop->run(state.arguments, 1, strip.rows);
+  if (pass.row) run_loop(pass, 1, strip.rows, state);
   else if (pass.by_blocks) run_by_blocks(pass, strip, state);
-  else if (!pass.by_rows) pass.loop->run(state.arguments, 1, strip.count);
-  else if (kernel_->whole_rows && pass.lines.empty()) pass.loop->run(state.arguments, strip.rows, layout_->row);
+  else if (!pass.by_rows) run_loop(pass, 1, strip.count, state);
+  else if (kernel_->whole_rows && pass.lines.empty()) run_loop(pass, strip.rows, layout_->row, state);
   else run_by_runs(pass, strip, state);
+}
+
+/// Past the caches where all that is written so stands as that needs.
+void FusedKernel::run_loop(const Pass& pass, int64_t rows, int64_t count, State& state) {
+  constexpr uint64_t line = 64;
+  const auto is_even = [&](size_t output) {
+    const auto row = rows == 1 ? 0 : static_cast<uint64_t>(count) * pass.moves[output].element;
+    return (reinterpret_cast<uintptr_t>(state.arguments[output]) | row) % line == 0;
+  };
+  const bool streams = pass.streaming && std::all_of(pass.streams.begin(), pass.streams.end(), is_even);
+  (streams ? pass.streaming : pass.loop)->run(state.arguments, rows, count);
 }
 
 /// Where the lines of a load stand at an element, and how many of them from there on lie evenly apart.
@@ -60,7 +71,7 @@ void FusedKernel::run_by_runs(const Pass& pass, const Strip& strip, State& state
   for (int64_t at = strip.begin; at < end;) {
     const int64_t most = place_lines(pass, at, state), rest = run_ - at % run_, count = std::min(rest, end - at);
     const int64_t runs = rest == run_ ? std::clamp<int64_t>((end - at) / run_, 1, most) : 1;
-    pass.loop->run(state.arguments, runs, count);
+    run_loop(pass, runs, count, state);
     at += runs * count;
     move_arguments(pass, runs, count, state);
   }
@@ -69,10 +80,10 @@ void FusedKernel::run_by_runs(const Pass& pass, const Strip& strip, State& state
 /// A strip begins with a block; its last one may end early.
 void FusedKernel::run_by_blocks(const Pass& pass, const Strip& strip, State& state) const {
   const int64_t block = roots_[0].order.block, blocks = strip.count / block, rest = strip.count % block;
-  pass.loop->run(state.arguments, blocks, block);
+  run_loop(pass, blocks, block, state);
   if (rest == 0) return;
   move_arguments(pass, blocks, block, state);
-  pass.loop->run(state.arguments, 1, rest);
+  run_loop(pass, 1, rest, state);
 }
 
 /// Behind runs of so many elements.

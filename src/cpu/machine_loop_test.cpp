@@ -4,23 +4,27 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <fstream>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <rosin/create.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/half.hpp>
+#include <rosin/movement.hpp>
 #include <rosin/random.hpp>
 #include <rosin/reduce.hpp>
 #include <rosin/stats.hpp>
 
 #include "graph/op.hpp"
 #include "graph/reducer.hpp"
+#include "platform/processor.hpp"
 
 namespace rosin::cpu {
 namespace {
@@ -387,6 +391,63 @@ TEST_F(MachineLoop, WhatStaysAtOneElementForARunIsReadOnce) {
 }
 
 /// Kernels with more sums, more instructions and more arrays than one loop holds.
+TEST_F(MachineLoop, WhatGoesPastTheCachesIsTheSame) {
+  for (const ScalarType type : {ScalarType::float32, ScalarType::float64, ScalarType::int32}) {
+    LoopText text;
+    const uint16_t x = add_input(text, type, Reads::each), row = add_input(text, type, Reads::row);
+    add_output(text, add_step(text, Primitive::add, type, x, row));
+    text.outputs[0].streams = true;
+    const auto streaming = machine_loop(text);
+    text.outputs[0].streams = false;
+    const auto plain = machine_loop(text);
+    ASSERT_NE(streaming, plain);
+    const auto size = static_cast<size_t>(bytes_of(type));
+    for (const auto& [rows, count] : {std::pair{1, 1000}, std::pair{1, 7}, std::pair{5, 64}, std::pair{3, 128}}) {
+      const size_t bytes = static_cast<size_t>(rows * count) * size;
+      std::vector<unsigned char> a = samples(type, static_cast<size_t>(rows * count)), b = samples(type, 5);
+      std::vector<unsigned char> want(bytes), memory(bytes + 64);
+      auto* const got = memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64) % 64;
+      void* of_plain[] = {want.data(), a.data(), b.data()};
+      plain->run(of_plain, rows, count);
+      void* of_streaming[] = {got, a.data(), b.data()};
+      streaming->run(of_streaming, rows, count);
+      EXPECT_EQ(std::memcmp(got, want.data(), bytes), 0) << static_cast<int>(type) << ", " << rows << " rows";
+    }
+  }
+}
+
+/// Beyond the last cache; from any place on, and in rows that begin anywhere.
+TEST_F(MachineLoop, LargeArraysHaveTheElementsOfTheirParts) {
+  const int64_t cached = std::max<int64_t>(platform::last_cache_bytes(), int64_t{16} << 20);
+  if (cached > int64_t{64} << 20) GTEST_SKIP() << "the last cache is too large for a test";
+  const int64_t count = cached / 4 + 4099;
+  const Array x = arange(0, static_cast<double>(count), 1);
+  eval(x);
+  const auto check = [](const Array& all, int64_t from) {
+    for (const int64_t begin : {int64_t{0}, all.count() / 2 + 3, all.count() - 100}) {
+      const std::vector<float> part = slice(all, 0, begin, begin + 50).to_vector<float>();
+      for (size_t i = 0; i < part.size(); ++i) {
+        const auto element = static_cast<float>(begin + from + static_cast<int64_t>(i));
+        ASSERT_EQ(part[i], element * 2 + 1) << begin << ", " << i;
+      }
+    }
+  };
+  for (const int threads : {1, 3}) {
+    set_num_threads(threads);
+    for (const int64_t from : {int64_t{0}, int64_t{1}}) {
+      const Array all = slice(x, 0, from, count) * 2 + 1;
+      eval(all);
+      check(all, from);
+    }
+    const int64_t row = 1001, rows = count / row;
+    const Array matrix = reshape(slice(x, 0, 0, row * rows), {row, rows});
+    const Array sums = matrix * 2 + full({row, 1}, 1.0f);
+    eval(sums);
+    check(reshape(sums, {row * rows}), 0);
+  }
+  set_num_threads(0);
+}
+
 TEST_F(MachineLoop, LongKernelsAreCutIntoLoops) {
   std::vector<Array> sums;
   const Array x = normal({40, 30});

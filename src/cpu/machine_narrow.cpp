@@ -238,7 +238,8 @@ void NarrowWriter::store(const LoopOutput& output, size_t number) {
   for (int part = 0; part < homes_[output.place].parts; ++part) {
     const Ymm value = vector_of(output.place, part);
     const Address to = element(number, type, part);
-    if (!masked_) vmovups(to, value);
+    if (!masked_ && output.streams) vmovntps(to, value);
+    else if (!masked_) vmovups(to, value);
     else if (is_wide(type)) vmaskmovpd(to, last_mask(type, part), value);
     else vmaskmovps(to, last_mask(type, part), value);
   }

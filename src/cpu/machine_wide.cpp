@@ -170,7 +170,8 @@ void WideWriter::store(const LoopOutput& output, size_t number) {
   for (int part = 0; part < homes_[output.place].parts; ++part) {
     const Zmm value = vector_of(output.place, part);
     const Address to = element(number, type, part);
-    if (!masked_) vmovups(to, value);
+    if (!masked_ && output.streams) vmovntps(to, value);
+    else if (!masked_) vmovups(to, value);
     else if (bytes_of(type) == 8) vmovupd(to | last_turn[part], value);
     else vmovups(to | last_turn[part], value);
   }

@@ -132,6 +132,8 @@ template <class Vector> void LoopWriter<Vector>::leave() {
   mov(rsp, rbp);
   for (size_t i = std::size(saved); i-- > 0;) pop(saved[i]);
   vzeroupper();
+  const auto& outputs = text_.outputs;
+  if (std::any_of(outputs.begin(), outputs.end(), [](const LoopOutput& output) { return output.streams; })) sfence();
   ret();
   rewrite(frame_at_, static_cast<uint64_t>(frame_), 4);
 }

@@ -5,7 +5,6 @@
 
 #include <rosin/compose.hpp>
 #include <rosin/create.hpp>
-#include <rosin/device.hpp>
 #include <rosin/elementwise.hpp>
 #include <rosin/layer.hpp>
 #include <rosin/movement.hpp>
@@ -48,8 +47,9 @@ struct SharedMoments : Moments {
 /// The same over the parts of a batch that several processes have, of which some may have none; this one has so many
 /// elements of a channel, a number that goes along with their sums.
 SharedMoments moments_of(const Array& x, const Dims& dims, const SumOverParts& over, int64_t own_values) {
-  const Array own = sum(x, dims), number = full({1}, own_values, {x.dtype(), x.device()});
-  const Array all = over.sum(over.parts, concat({reshape(own, {-1}), number}, 0));
+  const Array own = sum(x, dims), sums = reshape(own, {-1});
+  const Array number = full_like(slice(sums, 0, 0, 1), own_values);
+  const Array all = over.sum(over.parts, concat({sums, number}, 0));
   SharedMoments m;
   m.values = slice(all, 0, own.count(), own.count() + 1);
   const Array divisor = max(m.values, 1.0);
@@ -198,9 +198,9 @@ Array BatchNorm::operator()(const Array& x) const {
     check_channels(*this, x, 2);
     const Array in = input_of(*this, x);
     const bool training = is_training(mode), uses_running = !training && !mean.is_nothing();
-    if (x.count() == 0 && (uses_running || !over.sum)) return of_nothing(*this, in);
+    if (x.count() == 0 && (uses_running || !over.sum || channels == 0)) return of_nothing(*this, in);
     if (uses_running) return with_running(*this, in);
-    const int64_t values = x.count() / std::max<int64_t>(channels, 1);
+    const int64_t values = x.count() / channels;
     const Dims dims = dims_between(0, x.rank(), x.rank() - 2);
     if (over.sum) {
       const Moments batch = shared_moments(*this, wide(in), dims, values, training);

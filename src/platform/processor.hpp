@@ -14,6 +14,9 @@ std::string processor_name();
 /// least 1.
 int available_threads();
 
+/// Bytes of the processor's last cache, which its cores may share; 0 where the system does not say.
+int64_t last_cache_bytes();
+
 /// Bytes of memory that this process may use: the machine's, or its container's where that is less.
 int64_t memory_bytes();
 

@@ -20,6 +20,12 @@ int available_threads() {
   return count < 1 ? 1 : count;
 }
 
+int64_t last_cache_bytes() {
+  int64_t bytes = 0;
+  size_t size = sizeof bytes;
+  return sysctlbyname("hw.l3cachesize", &bytes, &size, nullptr, 0) == 0 ? bytes : 0;
+}
+
 int64_t memory_bytes() {
   int64_t bytes = 0;
   size_t size = sizeof bytes;

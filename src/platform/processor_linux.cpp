@@ -48,6 +48,14 @@ int available_threads() {
   return count < 1 ? 1 : count;
 }
 
+/// (What sysconf says counts the caches of others too, on some virtual machines.)
+int64_t last_cache_bytes() {
+  std::ifstream size("/sys/devices/system/cpu/cpu0/cache/index3/size");
+  int64_t kibibytes = 0;
+  char unit = 0;
+  return size >> kibibytes >> unit && unit == 'K' ? 1024 * kibibytes : 0;
+}
+
 int64_t memory_bytes() {
   const int64_t machine = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
   std::ifstream limit("/sys/fs/cgroup/memory.max");

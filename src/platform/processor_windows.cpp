@@ -40,6 +40,8 @@ int available_threads() {
   return std::max(1, std::popcount(static_cast<uint64_t>(ours)));
 }
 
+int64_t last_cache_bytes() { return 0; }
+
 int64_t memory_bytes() {
   MEMORYSTATUSEX memory{};
   memory.dwLength = sizeof memory;
