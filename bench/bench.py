@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Ours beside each peer for the same work, in one run: python3 bench/bench.py [names] [--json FILE] [--results FILE]
 [--quick] [--sittings FILE]. README.md says how a number is made. Read next: workloads.py (what is run), sides.py (our
-programs and the peers' processes), report.py (what is printed)."""
+programs and the peers' processes), goals.py (what is judged), report.py (what is printed)."""
 import argparse
 import dataclasses
 import json
@@ -14,17 +14,20 @@ import subprocess
 import sys
 import time
 
+import goals
 import inputs
 import report
 import sections
 import workloads
 from sides import BUILD, Failure, Ours, Servers, Setup
 
-PACKAGES = {"torch": ["numpy", "torch"], "jax": ["numpy", "jax"]}
-MODES = {"torch": ["eager", "compile", "compile max-autotune"], "jax": ["jit"]}
+PACKAGES = {"torch": ["numpy", "torch"], "jax": ["numpy", "jax"], "mlx": ["numpy", "mlx[cpu]"]}
+MODULES = {"mlx": "mlx.core"}  # where a peer's is not its name
+MODES = {"torch": ["eager", "compile", "compile max-autotune"], "jax": ["jit"], "mlx": ["eager", "compile"]}
 QUICK_MODES = {"eager", "compile", "jit"}
 LOOKS, ROUNDS, QUICK_ROUNDS = 5, 7, 3  # repeats of a mode to find the best ones, and of those
 FINALISTS = 2  # modes of each peer and thread count
+FAR = 5  # times the fastest of a thread count: what takes longer is looked at once and is in no final
 REPEAT_MS = 200  # about what a repeat of a peer takes at most
 LEAST_STEPS = 2
 
@@ -34,13 +37,14 @@ def setups(workload, quick, missing=()):
     that says so."""
     layouts = workload.layouts[-1:] if quick else workload.layouts
     found = []
-    for peer, modes in MODES.items():
+    for peer, modes in ((peer, MODES[peer]) for peer in workload.peers):
         for threads in workload.threads:
             if peer in missing:
                 found.append(Setup(peer, "-", "", threads))
                 continue
             found += [Setup(peer, mode, layout, threads) for mode in modes
-                      if mode in (workload.modes or modes) and (mode in QUICK_MODES or not quick) for layout in layouts]
+                      if mode in (workload.modes or modes) and (mode in QUICK_MODES or not quick)
+                      for layout in (layouts[-1:] if peer == "mlx" else layouts)]
     return found
 
 
@@ -93,6 +97,15 @@ def best_of(trials, count):
     return report.winners(trials, lambda t: (t.setup.peer, t.setup.threads), Trial.middle, count)
 
 
+def in_reach(trials):
+    """Those that have a time, at most FAR times the least of their thread count."""
+    known = [t for t in trials if t.ms]
+    best = {}
+    for trial in known:
+        best[trial.setup.threads] = min(trial.middle(), best.get(trial.setup.threads, trial.middle()))
+    return [t for t in known if t.middle() <= FAR * best[t.setup.threads]]
+
+
 class Task:
     """One workload at one set of sizes: our programs, and the trials of the peers."""
 
@@ -131,9 +144,9 @@ class Task:
     def steady(self, trial):
         session = self.bench.servers.session(self.workload, self.inputs, trial.setup)
         self.compare(trial, session)
-        session.repeat(2)  # warm-up
-        guess = session.repeat(min(self.workload.steps, 20))[0]
-        steps = min(self.workload.steps, max(LEAST_STEPS, int(REPEAT_MS / guess)))
+        steps = LEAST_STEPS
+        for _ in range(2):  # warm-up, and a better guess
+            steps = min(self.workload.steps, max(LEAST_STEPS, int(REPEAT_MS / session.repeat(steps)[0])))
         return lambda: session.repeat(steps)
 
     def compare(self, trial, session):
@@ -147,10 +160,11 @@ class Task:
         """Finds the best modes: the finalists. All are looked at in turn, so that a noise hits them alike."""
         once = quick or self.workload.first_step
         trials = [self.open(setup) for setup in setups(self.workload, quick, self.bench.missing)]
-        in_turn(trials, 1 if once else LOOKS)
+        in_turn(trials, 1)
+        in_turn(in_reach(trials), 0 if once else LOOKS - 1)
         fastest = sorted((t for t in trials if t.ms and with_waits(t.setup)), key=Trial.middle)[:0 if quick else 2]
         in_turn([self.open(setup) for trial in fastest for setup in with_waits(trial.setup)], LOOKS)
-        return best_of(self.trials, 1 if once else FINALISTS)
+        return best_of(in_reach(self.trials), 1 if once else FINALISTS)
 
     def final(self, finalists, rounds):
         """Repeats in the order ours, a peer, another, ours, ...; returns the best of each peer and thread count."""
@@ -216,17 +230,20 @@ class Bench:
         minutes = (time.monotonic() - started) / 60
         self.minutes, self.load = self.minutes + minutes, max(self.load, load)
         records = [[name, threads, record] for (name, threads), record in self.records.items()
-                   if name in (workload.name, workload.name + report.PRIME)]
+                   if name in (workload.name, workload.name + goals.PRIME)]
         self.sittings.keep(workload.name, rows=self.rows[rows:], records=records,
                            beginnings=self.beginnings[beginnings:], minutes=minutes, load=load,
                            versions=self.servers.versions)
 
     def workload(self, workload):
+        if reason := lacking(workload):
+            self.rows += [report.make_row(workload.name, n, "-", "-", note=reason) for n in workload.threads]
+            return
         task = Task(self, workload, workload.name, workload.sizes)
         best = task.final(task.look(self.quick), self.rounds)
         tasks = [task]
         if workload.prime:
-            prime = Task(self, workload, workload.name + report.PRIME, workloads.prime_variant(workload.sizes))
+            prime = Task(self, workload, workload.name + goals.PRIME, workloads.prime_variant(workload.sizes))
             prime.final([prime.open(trial.setup) for trial in best], self.rounds)
             tasks.append(prime)
         self.servers.forget()
@@ -256,11 +273,12 @@ def install_peers(venv):
         if made.returncode:
             return {peer: "no venv: " + report.last_line(made.stdout + made.stderr) for peer in PACKAGES}
     for peer, packages in PACKAGES.items():
-        if imports(python, peer):
+        module = MODULES.get(peer, peer)
+        if imports(python, module):
             continue
         print(f"installing {peer} into {venv}", file=sys.stderr)
         pip = subprocess.run([str(python), "-m", "pip", "install", "-q", *packages], capture_output=True, text=True)
-        if not imports(python, peer):
+        if not imports(python, module):
             missing[peer] = "not installed: " + report.last_line(pip.stderr)
     return missing
 
@@ -285,9 +303,21 @@ def busy(seconds=1.0):
     return 1 - idle / total if total else 0.0
 
 
+def cpu_facts():
+    """Of the last processor, by the names of /proc/cpuinfo."""
+    lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+    return {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines) if value}
+
+
+def lacking(workload):
+    """Why the workload is left out on this processor; empty where it is not."""
+    if not workload.needs or set(workload.needs) & set(cpu_facts().get("flags", "").split()):
+        return ""
+    return f"SKIPPED: the processor has none of {', '.join(workload.needs)}"
+
+
 def processor():
-    facts = {name.strip(): value.strip() for name, _, value in
-             (line.partition(":") for line in open("/proc/cpuinfo")) if value}
+    facts = cpu_facts()
     model = facts.get("model name", platform.machine())
     wide = " with AVX-512" if "avx512f" in facts.get("flags", "") else ""
     return f"{model}{wide}, {len(os.sched_getaffinity(0))} processors"

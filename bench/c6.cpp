@@ -1,4 +1,4 @@
-// C6: ResNet-18 as torchvision has it. Read first: training.hpp.
+// C6: ResNet-18 as torchvision has it, trained, and run forward with frozen statistics. Read first: training.hpp.
 #include "training.hpp"
 
 #include "../examples/models/resnet.hpp"

@@ -50,6 +50,7 @@ struct Inputs {
   std::string op;          // of bench_ops
   std::string activation;  // of the hidden layers
   std::string loss;        // empty: the model is run forward only
+  bool autocast = false;   // products and convolutions in BFloat16
   int compared = 0;        // steps whose losses are compared with those of the peers
   std::map<std::string, int64_t> sizes;
   std::map<std::string, rosin::Array> arrays;  // without those of a model in a file of its own
@@ -88,6 +89,7 @@ inline Inputs read_inputs(const std::filesystem::path& folder) {
                 manifest.at("op"),
                 manifest.at("activation"),
                 manifest.at("loss"),
+                manifest.at("autocast"),
                 manifest.at("compared"),
                 manifest.at("sizes"),
                 {}};
@@ -111,19 +113,31 @@ struct Launches {
   double evaluations = 0;
 };
 
-/// What this process has used until now: milliseconds of all its threads, and the most memory at a time.
-struct Usage {
-  double cpu_ms = 0;
-  int64_t peak_bytes = 0;
-};
-
-inline Usage usage() {
+/// Milliseconds of all threads of this process until now.
+inline double cpu_ms() {
   rusage used{};
   getrusage(RUSAGE_SELF, &used);
   const auto ms = [](const timeval& t) {
     return 1e3 * static_cast<double>(t.tv_sec) + 1e-3 * static_cast<double>(t.tv_usec);
   };
-  return {ms(used.ru_utime) + ms(used.ru_stime), int64_t{1024} * used.ru_maxrss};
+  return ms(used.ru_utime) + ms(used.ru_stime);
+}
+
+/// The most memory that this process has held since it began, or since begin_peak(); memory.py says more.
+inline int64_t peak_bytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmHWM:")) return int64_t{1024} * std::stoll(line.substr(6));
+  }
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  return int64_t{1024} * used.ru_maxrss;
+}
+
+/// Lets peaks count from here where the system can; returns what is held now.
+inline int64_t begin_peak() {
+  std::ofstream("/proc/self/clear_refs") << 5;
+  return peak_bytes();
 }
 
 /// Launches since reset_stats(), divided by the steps done.
@@ -140,24 +154,26 @@ struct Record {
   double first_ms = 0;         // of the first step of all
   double planning_ms = 0;      // of that, what plans and their code took
   std::vector<double> losses;  // of the first steps, or the mean of the result
+  int64_t peak_bytes = 0;      // of memory, when the first steps had been done
   Launches launches;
   double record_ns = 0;  // of an op, where recording is measured
 };
 
 /// R repeats of K steps, timed as one: prepare() brings everything to the start, step() does one step. Fills in times
-/// and launches; finish() returns when all results are ready.
+/// and launches, and the memory of what was done before; finish() returns when all results are ready.
 template <class Prepare, class Step, class Finish>
 void repeat(const Options& options, Record& record, Prepare&& prepare, Step&& step, Finish&& finish) {
+  record.peak_bytes = peak_bytes();
   for (int r = 0; r < options.repeats; ++r) {
     prepare();
     rosin::reset_stats();
-    const double before = usage().cpu_ms;
+    const double before = cpu_ms();
     const double ms = milliseconds([&] {
       for (int k = 0; k < options.steps; ++k) step();
       finish();
     });
     record.ms.push_back(ms / options.steps);
-    record.cpu_ms.push_back((usage().cpu_ms - before) / options.steps);
+    record.cpu_ms.push_back((cpu_ms() - before) / options.steps);
     record.launches = launches_per_step(options.steps);
   }
 }
@@ -184,14 +200,14 @@ template <class Make> Record forward(const Options& options, Make&& make) {
   return record;
 }
 
-inline void print(const Inputs& inputs, const Options& options, const Record& record, int64_t peak_bytes) {
+inline void print(const Inputs& inputs, const Options& options, const Record& record) {
   nlohmann::json line{{"workload", inputs.workload},
                       {"threads", options.threads},
                       {"ms", record.ms},
                       {"cpu_ms", record.cpu_ms},
                       {"first_ms", record.first_ms},
                       {"planning_ms", record.planning_ms},
-                      {"peak_bytes", peak_bytes},
+                      {"peak_bytes", record.peak_bytes},
                       {"losses", record.losses},
                       {"kernels", record.launches.kernels},
                       {"calls", record.launches.calls},
@@ -200,15 +216,26 @@ inline void print(const Inputs& inputs, const Options& options, const Record& re
   std::cout << line << std::endl;
 }
 
-/// The whole of a program: `measure` maps options and inputs to a record.
+/// Loads what any first use loads, so that time and memory of the first step are those of the step.
+inline void warm_up() {
+  const rosin::Array x = rosin::ones({4, 4});
+  const rosin::Array gradient =
+      rosin::gradient([](const rosin::Array& a) { return rosin::sum(rosin::relu(rosin::matmul(a, a))); }, x);
+  rosin::eval(gradient);
+}
+
+/// The whole of a program: `measure` maps options and inputs to a record. Memory is what inputs, model and first steps
+/// take beyond what the process held before them.
 template <class Measure> int run(int argc, char** argv, Measure&& measure) {
   try {
     const Options options = read_options(argc, argv);
     rosin::set_num_threads(options.threads);
-    const int64_t before = usage().peak_bytes;
+    warm_up();
+    const int64_t before = begin_peak();
     const Inputs inputs = read_inputs(options.inputs);
-    const Record record = measure(options, inputs);
-    print(inputs, options, record, usage().peak_bytes - before);
+    Record record = measure(options, inputs);
+    record.peak_bytes -= before;
+    print(inputs, options, record);
     return 0;
   } catch (const std::exception& error) {
     std::cerr << error.what() << std::endl;

@@ -110,6 +110,11 @@ def lstm_shapes(s):
     return found | dense("out", s["hidden"], s["outputs"])
 
 
+def depthwise_shapes(s):
+    return {"x": (s["batch"], s["channels"], s["image"], s["image"]),
+            "kernel": (s["channels"], 1, s["kernel"], s["kernel"])}
+
+
 def op_shapes(s):
     """What any op of bench_ops may take; `columns` stand one behind the other."""
     full = (s["columns"], s["features"])
@@ -118,7 +123,9 @@ def op_shapes(s):
 
 
 KINDS = {"chain": chain_shapes, "tiny": tiny_shapes, "mlp": mlp_shapes, "deep": deep_shapes, "lenet": lenet_shapes,
-         "cnn": cnn_shapes, "resnet": resnet_shapes, "gpt": gpt_shapes, "lstm": lstm_shapes, "op": op_shapes}
+         "cnn": cnn_shapes, "resnet": resnet_shapes, "gpt": gpt_shapes, "lstm": lstm_shapes,
+         "depthwise": depthwise_shapes, "op": op_shapes}
+REPEATED = 1_000_003  # numbers of a long array that differ: more would take Python minutes
 NAMED = ("cnn", "resnet", "gpt")  # models by PyTorch's names: their arrays are in one safetensors file
 
 
@@ -129,8 +136,11 @@ def shapes(workload, s):
 
 
 def values(workload, sizes, name, shape, rng):
-    """The numbers of one array: Glorot-uniform weights, constant biases, one-hot labels, uniform data."""
+    """The numbers of one array: Glorot-uniform weights, constant biases, one-hot labels, uniform data. Statistics that
+    are used are uniform, those that training begins with 0 and 1."""
     count = math.prod(shape)
+    if ".running_" in name and not workload.loss:
+        return [rng.uniform(0.5, 1.5) if name.endswith("_var") else rng.uniform(-0.1, 0.1) for _ in range(count)]
     if name.endswith((".bias", ".running_mean")):
         # Where a relu is switched on by rounding, Adam takes a whole step: two right LeNets would differ by 1e-4.
         return [1.0 if workload.kind == "lenet" else 0.0] * count
@@ -146,7 +156,8 @@ def values(workload, sizes, name, shape, rng):
         area = math.prod(shape[2:])
         high = math.sqrt(6 / ((shape[0] + shape[1]) * area))
         low = -high
-    return [rng.uniform(low, high) for _ in range(count)]
+    few = [rng.uniform(low, high) for _ in range(min(count, REPEATED))]
+    return (few * (count // len(few) + 1))[:count]
 
 
 def write_inputs(workload, sizes, folder):
@@ -168,7 +179,7 @@ def write_inputs(workload, sizes, folder):
     if model:
         arrays += write_safetensors(folder, "model.safetensors", model)
     manifest = {"workload": workload.name, "op": workload.op, "activation": workload.activation, "loss": workload.loss,
-                "compared": workload.compared, "sizes": sizes, "arrays": arrays}
+                "autocast": workload.autocast, "compared": workload.compared, "sizes": sizes, "arrays": arrays}
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=1))
     return folder
 

@@ -69,6 +69,9 @@ Make make(const bench::Inputs& inputs) {
          const Array a = data.as("x", rosin::Float16), b = data.as("y", rosin::Float16);
          return [=] { return a + b; };
        }},
+      {"half_softmax", [&] { return [a = data.as("x", rosin::Float16)] { return rosin::softmax(a, 0); }; }},
+      {"tanh", [&] { return [=] { return rosin::tanh(x); }; }},
+      {"gelu", [&] { return [=] { return rosin::gelu(x); }; }},
       {"sum_within", [&] { return [=] { return rosin::sum(x, 0); }; }},
       {"sum_across", [&] { return [=] { return rosin::sum(x, 1); }; }},
       {"logsumexp", [&] { return [=] { return rosin::logsumexp(x, 0); }; }},

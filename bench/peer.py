@@ -1,21 +1,22 @@
-"""What both peer scripts share: options, inputs, and the talk with bench.py. A peer prints a JSON line with its version
+"""What all peer scripts share: options, inputs, and the talk with bench.py. A peer prints a JSON line with its version
 and then answers each line on its standard input with one line:
   {"do": "open", "workload", "inputs", "mode", "layout"} -> {"session", "first_ms", "losses" of the first steps}
   {"do": "repeat", "session", "steps"} -> {"ms", "cpu_ms"} of a step, from the initial parameters
-  {"do": "memory"} -> {"peak_bytes"} that the process took beyond what it had before its first session
+  {"do": "memory"} -> {"peak_bytes"} that the inputs, the model and the steps of the last session took until now,
+    beyond what the process held before it
   {"do": "forget"} -> {}; all sessions are dropped
-An exception is answered by {"error"}. Read next: peer_torch.py, peer_jax.py; the other end is sides.py."""
+An exception is answered by {"error"}. Read next: peer_torch.py, peer_jax.py, peer_mlx.py; the other end is sides.py."""
 import argparse
 import gc
 import json
 import math
 import pathlib
-import resource
 import sys
 import time
 
 import numpy
 
+import memory
 import workloads
 
 
@@ -37,28 +38,31 @@ def read_array(folder, entry):
     return numpy.fromfile(folder / entry["file"], "<f4", count, offset=entry["offset"]).reshape(entry["shape"])
 
 
-def trained(arrays):
-    """Of arrays by PyTorch's names those that training changes by their gradients."""
-    return {name: a for name, a in arrays.items() if ".running_" not in name}
+def used(workload, arrays):
+    """Without running statistics where the model is trained: there those of the batch are used."""
+    return {name: a for name, a in arrays.items() if not (workload.loss and ".running_" in name)}
 
 
-def serve(version, make_session, clear_caches):
-    """make_session(workload, arrays, sizes, mode, layout) -> an object with reset(); step() -> result; wait(result),
-    which returns when all work is done; value(result) -> float."""
+def serve(version, warm_up, make_session, clear_caches):
+    """warm_up(mode) loads what any first use loads, so that time and memory of a first step are those of the step;
+    make_session(workload, arrays, sizes, mode, layout) -> an object with reset(); step() -> result; wait(result), which
+    returns when all work is done; value(result) -> float."""
     say({"version": version})
-    sessions, before = [], peak_bytes()
+    sessions, before = [], 0
     for line in sys.stdin:
         request = json.loads(line)
         try:
             if request["do"] == "open":
                 workload = workloads.TABLE[request["workload"]]
+                warm_up(request["mode"])
+                before = memory.begin_peak()
                 sessions.append(make_session(workload, *read_inputs(request["inputs"]), request["mode"],
                                              request["layout"]))
                 say({"session": len(sessions) - 1} | first_steps(workload, sessions[-1]))
             elif request["do"] == "repeat":
                 say(repeat(sessions[request["session"]], request["steps"]))
             elif request["do"] == "memory":
-                say({"peak_bytes": peak_bytes() - before})
+                say({"peak_bytes": memory.peak_bytes() - before})
             else:
                 sessions.clear()
                 clear_caches()
@@ -85,10 +89,6 @@ def repeat(session, steps):
         result = session.step()
     session.wait(result)
     return {"ms": (time.perf_counter() - started) * 1e3 / steps, "cpu_ms": (time.process_time() - used) * 1e3 / steps}
-
-
-def peak_bytes():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def say(record):

@@ -15,9 +15,10 @@ def mlp(p, x, activation):
     return hidden @ p["out.weight"] + p["out.bias"]
 
 
-def conv(x, kernel, layout, stride=1, padding=0):
+def conv(x, kernel, layout, stride=1, padding=0, groups=1):
     order = ("NCHW", "OIHW", "NCHW") if layout == "nchw" else ("NHWC", "HWIO", "NHWC")
-    return lax.conv_general_dilated(x, kernel, (stride, stride), [(padding, padding)] * 2, dimension_numbers=order)
+    return lax.conv_general_dilated(x, kernel, (stride, stride), [(padding, padding)] * 2, dimension_numbers=order,
+                                    feature_group_count=groups)
 
 
 def per_channel(a, layout):
@@ -62,9 +63,13 @@ def deep(p, x, activation):
 
 
 def batch_norm(p, name, x, layout):
-    places = (0, 2, 3) if layout == "nchw" else (0, 1, 2)
-    mean = x.mean(places, keepdims=True)
-    scale = per_channel(p[f"{name}.weight"], layout) * lax.rsqrt(x.var(places, keepdims=True) + 1e-5)
+    """By the statistics of the batch, or by the running ones where they are there."""
+    if f"{name}.running_mean" in p:
+        mean, variance = (per_channel(p[f"{name}.running_{what}"], layout) for what in ("mean", "var"))
+    else:
+        places = (0, 2, 3) if layout == "nchw" else (0, 1, 2)
+        mean, variance = x.mean(places, keepdims=True), x.var(places, keepdims=True)
+    scale = per_channel(p[f"{name}.weight"], layout) * lax.rsqrt(variance + 1e-5)
     return (x - mean) * scale + per_channel(p[f"{name}.bias"], layout)
 
 
@@ -183,6 +188,7 @@ OPS = {
     "layernorm_gradient": (lambda x, a, b, y: (layer_norm(x, a, b) * y).sum(), "x scale shift y", 3),
     "axpb": (lambda x: 2 * x + 1, "x"), "multiply_add": (lambda x, y, z: x * y + z, "x y z"),
     "half_add": (lambda x, y: x + y, "half.x half.y"),
+    "half_softmax": (lambda x: jax.nn.softmax(x), "half.x"), "tanh": (jnp.tanh, "x"), "gelu": (jax.nn.gelu, "x"),
     "sum_within": (lambda x: x.sum(1), "x"), "sum_across": (lambda x: x.sum(0), "x"),
     "logsumexp": (lambda x: jax.nn.logsumexp(x, 1), "x"), "argmax": (lambda x: x.argmax(1), "x"),
     "cumsum": (lambda x: x.cumsum(1), "x"), "cumsum_across": (lambda x: x.cumsum(0), "x"),
@@ -225,7 +231,7 @@ def in_order(arrays, layout):
 
 class Training:
     def __init__(self, workload, arrays, sizes, layout):
-        arrays = in_order(peer.trained(arrays), layout)
+        arrays = in_order(peer.used(workload, arrays), layout)
         x, y = arrays.pop("x"), arrays.pop("y")
         if workload.loss == "labels":
             x, y = x.astype("int32"), y.astype("int32")
@@ -284,6 +290,12 @@ def inference(workload, arrays, sizes, layout):
     return Forward(lambda x: model(p, x), [x])
 
 
+def depthwise(arrays, layout):
+    channels, arrays = len(arrays["kernel"]), in_order(arrays, layout)
+    return Forward(lambda x, kernel: conv(x, kernel, layout, padding=1, groups=channels),
+                   [arrays["x"], arrays["kernel"]])
+
+
 def op_session(workload, arrays):
     if workload.op == "epoch":
         session = Forward(epoch, [arrays["x"]])
@@ -296,9 +308,10 @@ def op_session(workload, arrays):
 
 
 def make_session(workload, arrays, sizes, mode, layout):
-    jax.jit(lambda a: a @ a)(jnp.ones((4, 4))).block_until_ready()  # loads what any first use loads
     if workload.kind == "op":
         return op_session(workload, arrays)
+    if workload.kind == "depthwise":
+        return depthwise(arrays, layout)
     if workload.kind == "chain":
         return Forward(chain, arrays.values())
     if workload.kind == "tiny":
@@ -308,5 +321,9 @@ def make_session(workload, arrays, sizes, mode, layout):
     return Training(workload, arrays, sizes, layout)
 
 
+def warm_up(mode):
+    jax.jit(jax.grad(lambda a: jax.nn.relu(a @ a).sum()))(jnp.ones((4, 4))).block_until_ready()
+
+
 if __name__ == "__main__":
-    peer.serve(jax.__version__, make_session, jax.clear_caches)
+    peer.serve(jax.__version__, warm_up, make_session, jax.clear_caches)

@@ -41,7 +41,9 @@ def deep(p, x, activation):
 
 
 def batch_norm(p, name, x):
-    return F.batch_norm(x, None, None, p[f"{name}.weight"], p[f"{name}.bias"], training=True)
+    """By the statistics of the batch, or by the running ones where they are there."""
+    mean, variance = p.get(f"{name}.running_mean"), p.get(f"{name}.running_var")
+    return F.batch_norm(x, mean, variance, p[f"{name}.weight"], p[f"{name}.bias"], training=mean is None)
 
 
 def cnn(p, x):
@@ -135,6 +137,8 @@ OPS = {
     "softmax_gradient": (softmax, "x y", 1), "layernorm_gradient": (layernorm, "x scale shift y", 3),
     "axpb": (lambda x: 2 * x + 1, "x"), "multiply_add": (lambda x, y, z: x * y + z, "x y z"),
     "half_add": (lambda x, y: x + y, "half.x half.y"),
+    "half_softmax": (lambda x: x.softmax(1), "half.x"), "tanh": (torch.tanh, "x"),
+    "gelu": (lambda x: F.gelu(x, approximate="tanh"), "x"),
     "sum_within": (lambda x: x.sum(1), "x"), "sum_across": (lambda x: x.sum(0), "x"),
     "logsumexp": (lambda x: x.logsumexp(1), "x"), "argmax": (lambda x: x.argmax(1), "x"),
     "cumsum": (lambda x: x.cumsum(1), "x"), "cumsum_across": (lambda x: x.cumsum(0), "x"),
@@ -161,7 +165,12 @@ def op_array(arrays, name):
 def loss_function(workload, sizes):
     model = model_of(workload, sizes)
     error = F.mse_loss if workload.loss == "mse" else F.cross_entropy
-    return lambda p, x, y: error(model(p, x), y)
+
+
+    def loss(p, x, y):
+        with torch.autocast("cpu", torch.bfloat16, enabled=workload.autocast):
+            return error(model(p, x), y)
+    return loss
 
 
 def compiled(function, mode):
@@ -172,7 +181,7 @@ class Training:
     """What both ways to train share: data, initial parameters and their memory order."""
 
     def __init__(self, workload, arrays, sizes, layout):
-        tensors = {name: torch.from_numpy(a) for name, a in peer.trained(arrays).items()}
+        tensors = {name: torch.from_numpy(a) for name, a in peer.used(workload, arrays).items()}
         self.x, y = tensors.pop("x"), tensors.pop("y")
         if workload.loss == "labels":
             self.x, y = self.x.long(), y.long()
@@ -293,6 +302,12 @@ def inference(workload, arrays, sizes, mode, layout):
     return Forward(lambda x: model(training.params, x), [training.x], mode)
 
 
+def depthwise(arrays, mode, layout):
+    order = torch.channels_last if layout == "nhwc" else torch.contiguous_format
+    tensors = [torch.from_numpy(arrays[name]).contiguous(memory_format=order) for name in ("x", "kernel")]
+    return Forward(lambda x, kernel: F.conv2d(x, kernel, padding=1, groups=len(kernel)), tensors, mode)
+
+
 def op_session(workload, arrays, mode):
     function, names, *count = OPS[workload.op]
     tensors = [op_array(arrays, name) for name in names.split()]
@@ -300,10 +315,11 @@ def op_session(workload, arrays, mode):
 
 
 def make_session(workload, arrays, sizes, mode, layout):
-    warm_up(mode)
     tensors = [torch.from_numpy(a) for a in arrays.values()]
     if workload.kind == "op":
         return op_session(workload, arrays, mode)
+    if workload.kind == "depthwise":
+        return depthwise(arrays, mode, layout)
     if workload.kind == "chain":
         return Forward(chain, tensors, mode)
     if workload.kind == "tiny":
@@ -316,12 +332,12 @@ def make_session(workload, arrays, sizes, mode, layout):
 
 
 def warm_up(mode):
-    """Loads what any first use loads, so that a first step's time is that of the step."""
     x = torch.ones(4, 4, requires_grad=True)
     function = torch.relu if mode == "eager" else compiled(lambda a: (a @ a).relu(), mode)
     function(x).sum().backward()
+    torch.optim.Adam([x], fused=True).step()  # its first step imports the compiler, which takes 160 MB
 
 
 if __name__ == "__main__":
     torch.set_num_threads(peer.threads())
-    peer.serve(torch.__version__, make_session, torch.compiler.reset)
+    peer.serve(torch.__version__, warm_up, make_session, torch.compiler.reset)

@@ -1,14 +1,14 @@
 """From rows of measurements to ratios, the table, the summary and the page of results; nothing here runs anything. A
-row is a dict with the keys of COLUMNS. Read next: bench.py."""
+row is a dict with the keys of COLUMNS. Read first: goals.py. Read next: bench.py."""
 import dataclasses
 import datetime
 import re
-import statistics
+
+import goals
+from goals import counted, least, number
 
 COLUMNS = ("workload", "threads", "peer", "mode", "ours_ms", "peer_ms", "ratio", "repeats", "note", "ours_cpu_ms",
            "peer_cpu_ms")
-PRIME = "-prime"  # ends the name of a workload whose sizes are primes
-MOST_DROP = 0.15
 MOST_LOAD = 0.05
 
 
@@ -34,21 +34,12 @@ def loss_difference(ours, peer):
     return max((d if d == d else float("inf") for d in differences), default=0.0)
 
 
-def least(rows, key):
-    """The row with the smallest number under key; None where no row has one."""
-    return min((r for r in rows if r[key]), key=lambda r: r[key], default=None)
-
-
 def winners(trials, group, time, count):
     """Of each group the `count` trials with the least time; those without a time come last."""
     groups = {}
     for trial in trials:
         groups.setdefault(group(trial), []).append(trial)
     return [t for members in groups.values() for t in sorted(members, key=lambda t: time(t) or float("inf"))[:count]]
-
-
-def number(value):
-    return "-" if value is None else f"{value:.4g}"
 
 
 def table(rows):
@@ -74,23 +65,6 @@ def markdown(lines):
     return "\n".join(text)
 
 
-def best_ratio(rows):
-    """(our best thread count, the fastest row of any peer, ratio); None where one is missing."""
-    counts = {r["threads"]: [s["ours_ms"] for s in rows if s["threads"] == r["threads"]] for r in rows if r["ours_ms"]}
-    medians = [{"threads": n, "ours_ms": statistics.median(filter(None, ms))} for n, ms in counts.items()]
-    ours, peer = least(medians, "ours_ms"), least(rows, "peer_ms")
-    return (ours, peer, peer["peer_ms"] / ours["ours_ms"]) if ours and peer else None
-
-
-def drop(base, prime):
-    """The part of the ratio that prime sizes cost: 0.1 where 2.0 becomes 1.8."""
-    return 1 - prime / base
-
-
-def threads(row):
-    return f"{row['threads']} thread" + ("s" if row["threads"] > 1 else "")
-
-
 @dataclasses.dataclass
 class Run:
     """All that a run found out. records: (workload's name, threads) -> what our program printed; beginnings: rows of
@@ -105,69 +79,79 @@ class Run:
     command: str
     minutes: float
 
-    def best(self, name):
-        return best_ratio([r for r in self.rows if r["workload"] == name])
-
-
-def goal(workload, best):
-    """"4x: met", or empty where the workload has none or was not measured."""
-    if not workload.goal or not best:
-        return ""
-    ours, _, ratio = best
-    what, bound = workload.goal
-    if what == "x":
-        met = ratio >= bound
-    else:
-        met = (per_op(workload, ours["ours_ms"]) if what == " ns an op" else ours["ours_ms"]) <= bound
-    return f"{number(bound)}{what}: " + ("met" if met else "missed")
-
 
 def shortfalls(run):
-    """Why goals were missed."""
-    missed = [w for w in run.workloads if goal(w, run.best(w.name)).endswith("missed")]
-    return "\n".join(f"- **{w.name}**: {w.reason or 'not looked into yet.'}" for w in missed) or "Nothing."
+    """Which goals were missed, and why."""
+    missed = [(w, goals.missed(run.rows, w)) for w in run.workloads]
+    return "\n".join(f"- **{w.name}** ({', '.join(what)}): {w.reason or 'not looked into yet.'}"
+                     for w, what in missed if what) or "Nothing."
 
 
-def per_op(workload, ms):
-    return ms * 1e6 / workload.sizes["ops"]
+def unmeasured(rows, workload):
+    """Why a workload has no ratio."""
+    notes = [r["note"] for r in rows if r["workload"] == workload.name and r["note"]]
+    return notes[0] if notes else "one side is missing"
 
 
-def prime_change(base, prime):
-    """What prime sizes change: "1.8x (-10%)"."""
-    if not base or not prime:
+def peer_text(both):
+    return f"{both.peer['peer']} {both.peer['mode']} {number(both.peer['peer_ms'])} ms"
+
+
+def pair_text(workload, both):
+    """"1 thread: ours 0.5 ms, torch compile 0.8 ms: 1.6x, goal 1.4x: met"."""
+    text = f"{counted(both.threads)}: ours {number(both.ours_ms)} ms, {peer_text(both)}: {number(both.ratio)}x"
+    for size, unit in (("ops", " ns an op"), ("elements", " ns an element")):
+        if size in workload.sizes:
+            ours, peer = (goals.in_unit(workload, unit, ms) for ms in (both.ours_ms, both.peer["peer_ms"]))
+            text += f", {number(ours)}{unit} against {number(peer)}"
+            break
+    return ", goal ".join([text, *goals.verdicts(workload, both)])
+
+
+def scaling_text(workload, found):
+    """"1.73x, goal 1.8x: missed", of our times with one thread and with two."""
+    return "-" if found is None else ", goal ".join([f"{number(found)}x", *goals.scaling_verdict(workload, found)])
+
+
+def prime_text(change):
+    """"1.8x (-10%, 2 threads)"."""
+    if not change:
         return "-"
-    lost = drop(base[2], prime[2])
-    return f"{number(prime[2])}x ({-lost:+.0%})" + (" TOO MUCH" if lost > MOST_DROP else "")
+    text = f"{number(change.ratio)}x ({-change.lost:+.0%}, {counted(change.threads)})"
+    return text + (" TOO MUCH" if change.is_too_much else "")
 
 
-def summary(workload, best, prime):
-    """One line for a workload: each side at its best, what prime sizes change."""
+def summary(rows, workload):
+    """One line for a workload: both sides with one thread and with two, how ours scale, what prime sizes change."""
+    found = goals.pairs(rows, workload)
     start = f"{workload.name} ({workload.about}): "
-    if not best:
-        return start + "no ratio, one side is missing"
-    ours, peer, ratio = best
-    line = start + (f"ours {number(ours['ours_ms'])} ms ({threads(ours)}), best peer {peer['peer']} {peer['mode']} "
-                    f"{number(peer['peer_ms'])} ms ({threads(peer)}): {number(ratio)}x")
-    if "ops" in workload.sizes:
-        line += (f", {number(per_op(workload, ours['ours_ms']))} ns an op against "
-                 f"{number(per_op(workload, peer['peer_ms']))}")
-    if prime:
-        line += f"; prime sizes {prime_change(best, prime)}"
-    reached = goal(workload, best)
-    return line + (f"; goal {reached}" if reached else "")
+    if not found:
+        return start + "no ratio: " + unmeasured(rows, workload)
+    parts = [pair_text(workload, both) for both in found.values()]
+    scaling, change = goals.scaling(rows, workload), goals.prime_change(rows, workload)
+    parts += [f"speedup of ours by 2 threads {scaling_text(workload, scaling)}"] if scaling else []
+    parts += [f"prime sizes {prime_text(change)}"] if change else []
+    return start + "; ".join(parts)
+
+
+def summary_cells(workload, both):
+    if not both:
+        return ["-"] * 3
+    return [peer_text(both), number(both.ratio), ", ".join(goals.verdicts(workload, both))]
 
 
 def summary_table(run):
-    lines = [("workload", "ours ms", "best peer", "peer ms", "ratio", "prime sizes", "goal")]
+    lines = [("workload", "ours ms, 1 thread", "2 threads", "faster with 2", "best peer, 1 thread", "ratio", "goal",
+              "best peer, 2 threads", "ratio", "goal", "prime sizes")]
     for workload in run.workloads:
-        best = run.best(workload.name)
-        if not best:
-            lines.append((f"{workload.name}: {workload.about}", *["-"] * 6))
-            continue
-        ours, peer, ratio = best
-        lines.append((f"{workload.name}: {workload.about}", f"{number(ours['ours_ms'])} ({threads(ours)})",
-                      f"{peer['peer']} {peer['mode']}", f"{number(peer['peer_ms'])} ({threads(peer)})",
-                      number(ratio), prime_change(best, run.best(workload.name + PRIME)), goal(workload, best)))
+        found = goals.pairs(run.rows, workload)
+        ours = [number(goals.our_time(run.rows, workload.name, n)) for n in (1, 2)]
+        cells = [cell for n in (1, 2) for cell in summary_cells(workload, found.get(n))]
+        if not found:
+            cells[0] = unmeasured(run.rows, workload)
+        lines.append((f"{workload.name}: {workload.about}", *ours,
+                      scaling_text(workload, goals.scaling(run.rows, workload)), *cells,
+                      prime_text(goals.prime_change(run.rows, workload))))
     return markdown(lines)
 
 
@@ -204,7 +188,7 @@ def facts(run):
 
 def text(run):
     """What is printed at the end."""
-    lines = [summary(w, run.best(w.name), run.best(w.name + PRIME)) for w in run.workloads]
+    lines = [summary(run.rows, w) for w in run.workloads]
     return "\n\n".join([table(run.rows), launches(run), beginnings(run), "\n".join([*lines, facts(run)])])
 
 
@@ -214,17 +198,20 @@ def page(run):
     return "\n\n".join([
         "# Results of bench", f"`{run.command}`, {datetime.date.today()}: {facts(run)}.", *warning,
         "Written by the command; README.md says how a number is made. Times are medians of a step; ratio = peer / "
-        "ours, above 1 we are faster. Each side stands here with its best mode and number of threads; `prime sizes` is "
-        "the ratio with each size changed to the nearest prime, and its change.",
+        "ours, above 1 we are faster. With one thread and with two, each peer's best mode with as many threads is what "
+        "we are compared with; `faster with 2` is our time with one thread divided by that with two; `prime sizes` is "
+        "the ratio with each size changed to the nearest prime, and its change, with the number of threads where it "
+        "falls most.",
         summary_table(run), "## What falls short",
-        "Goals that were missed, and where the time goes by `perf record` on one thread (AMD Zen 4).", shortfalls(run),
+        "Goals that were missed (in brackets), and where the time goes by `perf record` on one thread (AMD Zen 4).",
+        shortfalls(run),
         "## Every mode",
         "A star marks the best peer of a thread count. The modes with most repeats were the fastest of the first look.",
         table(run.rows), "## First steps and memory",
         "Each on one thread in a process of its own with empty caches; memory is the most that the process held while "
-        "it did its first steps, beyond what it held before. Of plans: what recording left to do before anything ran, "
-        "with the code that was written for it.", beginnings(run), "## Launches in a step",
-        launches(run)]) + "\n"
+        "it read the inputs, made the model and did its first steps, beyond what it held before. Of plans: what "
+        "recording left to do before anything ran, with the code that was written for it.", beginnings(run),
+        "## Launches in a step", launches(run)]) + "\n"
 
 
 def last_line(text):

@@ -71,13 +71,15 @@ class Server:
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True,
             env=self.environment(setup), start_new_session=True,
-            preexec_fn=(lambda: limit_processors(setup.threads)) if setup.peer == "jax" else None)
+            preexec_fn=(lambda: limit_processors(setup.threads)) if setup.peer in ("jax", "mlx") else None)
         self.version = self.answer(OPEN_SECONDS)["version"]
 
     def environment(self, setup):
         cache = self.caches.name if self.caches else str(BUILD / "bench" / "inductor")
         env = dict(os.environ, OMP_NUM_THREADS=str(setup.threads), CUDA_VISIBLE_DEVICES="", JAX_PLATFORMS="cpu",
                    TORCHINDUCTOR_CACHE_DIR=cache, PYTHONDONTWRITEBYTECODE="1")
+        if self.caches:
+            env["TMPDIR"] = cache  # where MLX keeps its kernels
         env.pop("OMP_WAIT_POLICY", None)
         return env | ({"OMP_WAIT_POLICY": setup.wait} if setup.wait else {})
 

@@ -59,15 +59,23 @@ Record train(const Options& options, const Inputs& inputs, const Model& initial,
   return record;
 }
 
+/// The loss of a model in the types that the workload asks for.
+template <class Loss> auto typed(const Inputs& inputs, const Loss& loss) {
+  return [half = inputs.autocast, loss](const auto& model) {
+    return half ? rosin::with(rosin::autocast(rosin::BFloat16), [&] { return loss(model); }) : loss(model);
+  };
+}
+
 /// What a workload does with a model: trained on its loss, or without one run forward.
 template <class Model> Record measure(const Options& options, const Inputs& inputs, const Model& model) {
   const rosin::Array x = inputs["x"];
   if (inputs.loss.empty()) return forward(options, [=] { return model(x); });
   const rosin::Array y = inputs["y"];
   if (inputs.loss == "mse") {
-    return train(options, inputs, model, [=](const Model& m) { return rosin::mse(m(x), y); });
+    return train(options, inputs, model, typed(inputs, [=](const Model& m) { return rosin::mse(m(x), y); }));
   }
-  return train(options, inputs, model, [=](const Model& m) { return rosin::logitcrossentropy(m(x), y); });
+  const auto loss = [=](const Model& m) { return rosin::logitcrossentropy(m(x), y); };
+  return train(options, inputs, model, typed(inputs, loss));
 }
 
 /// A model with the arrays of its file.

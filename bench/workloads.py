@@ -14,6 +14,7 @@ class Workload:
     loss: str = ""  # mse | logitcrossentropy | labels; empty: forward only
     op: str = ""
     threads: tuple = (1, 2)
+    peers: tuple = ("torch", "jax", "mlx")
     layouts: tuple = ("",)  # memory orders of images that the peers try
     modes: tuple = ()  # of the peers, where not all are tried: torch.compile takes minutes for a large network
     compared: int = 20  # steps whose losses are compared; a network with statistics of batches soon magnifies rounding
@@ -21,19 +22,25 @@ class Workload:
     alike: bool = True  # the results are those of the peers; not so for random numbers
     prime: bool = True  # prime sizes are tried too
     program: str = ""  # ours is bench_<program>; empty: the name
+    autocast: bool = False  # matrix products and convolutions compute in BFloat16
+    needs: tuple = ()  # flags of /proc/cpuinfo, of which the processor has to have one
     first_step: bool = False  # what counts is the first step of a fresh process
     about: str = ""
-    goal: tuple = ()  # ("x", least ratio) | (" ms", most) | (" ns an op", most)
+    ratios: tuple = ()  # goals: the least ratio with one thread and with two, or one number for both
+    most: tuple = ()  # what one thread may take: (" ms" | " ns an op" | " ns an element", most)
+    scaling: float = 0  # how many times as fast two threads are to be as one
     reason: str = ""  # why the goal may be missed, and the profile that shows it (perf record; shares of samples)
 
 
 IMAGES = dict(batch=128, image=28, channels=1, conv1=6, conv2=16, dense1=120, dense2=84, classes=10)
 DIGITS = dict(batch=128, inputs=784, hidden=256, outputs=10)
 ONE = dict(batch=1)
+CHARACTERS = dict(vocabulary=65, width=128, layers=4, heads=4)
+WITHOUT_MLX = ("torch", "jax")  # it takes seconds for a step, or has no such op
 
 
 def op(name, function, sizes, steps, about, goal=1, **more):
-    return Workload(name, "op", sizes, steps, op=function, program="ops", about=about, goal=("x", goal), **more)
+    return Workload(name, "op", sizes, steps, op=function, program="ops", about=about, ratios=(goal,), **more)
 
 
 def rows(features, columns):
@@ -42,54 +49,75 @@ def rows(features, columns):
 
 TABLE = {w.name: w for w in [
     Workload("C1", "mlp", dict(batch=200, inputs=24, hidden=8, outputs=2), 3000, "tanh", "mse", about="MLP 24-8-2",
-             goal=("x", 6),
+             ratios=(6,),
              reason="Half of the samples are in recording the step, walking back through it and finding its plan; 27 % "
                     "in its products, whose columns have 8 and 2 rows, 15 % in fused kernels. The peers' fastest step "
                     "is compiled beforehand and records nothing."),
     Workload("C2", "deep", dict(batch=10_000, inputs=4, hidden1=32, hidden2=16, outputs=4), 50, "tanh", "mse",
-             about="MLP 4-32-16-4 b10000", goal=("x", 2.5)),
+             about="MLP 4-32-16-4 b10000", ratios=(2.5,)),
     Workload("C3", "lenet", IMAGES, 40, loss="logitcrossentropy", layouts=("nchw", "nhwc"), about="LeNet-5 b128",
-             goal=("x", 3.5),
+             ratios=(3.5,), scaling=1.8,
              reason="The step is arithmetic: 62 % of the samples are in products and convolutions by tiles, 15 % in "
                     "oneDNN and fused kernels, 12 % in pools, 2 % in recording. Its 6 channels fill 6 of 8 lanes."),
     Workload("C4", "mlp", DIGITS, 200, "relu", "logitcrossentropy", about="MLP 784-256-10 b128",
-             goal=("x", 1.6)),
+             ratios=(1.4, 1.6), scaling=1.8),
     Workload("C5", "deep", dict(batch=512, inputs=784, hidden1=512, hidden2=512, outputs=10), 10, "relu",
-             "logitcrossentropy", program="c2", tolerance=1e-3, about="MLP 784-512-512-10 b512", goal=("x", 1.1)),
+             "logitcrossentropy", program="c2", tolerance=1e-3, about="MLP 784-512-512-10 b512", ratios=(1.05, 1.1),
+             scaling=1.8),
     Workload("C6", "resnet", dict(batch=8, image=224, channels=3, classes=1000), 2, loss="logitcrossentropy",
              layouts=("nhwc",), modes=("eager", "compile", "jit"), compared=2, tolerance=2e-3, prime=False,
-             about="ResNet-18 b8", goal=("x", 1.1)),
-    Workload("C7", "gpt", dict(batch=12, tokens=64, vocabulary=65, width=128, layers=4, heads=4), 10, loss="labels",
-             modes=("eager", "compile", "jit"), prime=False, about="char-GPT 4L d128 T64 b12", goal=("x", 1.3)),
-    Workload("C7-long", "gpt", dict(batch=4, tokens=512, vocabulary=65, width=128, layers=4, heads=4), 4,
-             loss="labels", modes=("eager", "compile", "jit"), prime=False, program="c7",
-             about="the same, T512 b4", goal=("x", 1.3)),
+             peers=WITHOUT_MLX, about="ResNet-18 b8", ratios=(1.1,), scaling=1.8),
+    Workload("C6-bf16", "resnet", dict(batch=8, image=224, channels=3, classes=1000), 2, loss="logitcrossentropy",
+             layouts=("nchw", "nhwc"), modes=("eager", "compile"), compared=2, tolerance=2e-2, prime=False,
+             program="c6", peers=("torch",), autocast=True, needs=("avx512_bf16", "amx_bf16"),
+             about="the same with autocast to BFloat16", ratios=(1.05,)),
+    Workload("resnet-frozen", "resnet", dict(batch=8, image=224, channels=3, classes=1000), 3,
+             layouts=("nchw", "nhwc"), modes=("eager", "compile", "jit"), prime=False, program="c6",
+             peers=WITHOUT_MLX, about="ResNet-18 b8, inference with frozen statistics", ratios=(1,)),
+    Workload("C7", "gpt", CHARACTERS | dict(batch=12, tokens=64), 10, loss="labels",
+             modes=("eager", "compile", "jit"), prime=False, about="char-GPT 4L d128 T64 b12", ratios=(1.3,),
+             scaling=1.8),
+    *(Workload(f"C7-{tokens}", "gpt", CHARACTERS | dict(batch=batch, tokens=tokens), steps, loss="labels",
+               modes=("eager", "compile", "jit"), prime=False, program="c7", peers=WITHOUT_MLX,
+               about=f"the same, T{tokens} b{batch}", ratios=(1.3,), scaling=1.8)
+      for tokens, batch, steps in ((128, 8, 8), (256, 6, 6))),
+    Workload("C7-long", "gpt", CHARACTERS | dict(batch=4, tokens=512), 4, loss="labels",
+             modes=("eager", "compile", "jit"), prime=False, program="c7", peers=WITHOUT_MLX,
+             about="the same, T512 b4", ratios=(1.3,), scaling=1.8),
     Workload("C8", "chain", dict(elements=1_000_000), 200, about="gelu(x + b), 10 ops, 1 M elements",
-             goal=("x", 1.3)),
+             ratios=(1.3,), most=(" ns an element", 0.45)),
     Workload("C9", "tiny", dict(elements=8, ops=100), 10_000, threads=(1,), about="100 dependent ops on 8 elements",
-             goal=(" ns an op", 35)),
+             most=(" ns an op", 35)),
+    Workload("tiny-1000", "tiny", dict(elements=8, ops=1000), 1000, threads=(1,), program="c9",
+             modes=("eager", "compile", "jit"), about="1000 dependent ops on 8 elements", ratios=(1,)),
     Workload("C10", "mlp", DIGITS, 1, "relu", "logitcrossentropy", threads=(1,), first_step=True,
-             about="first step of C4", goal=(" ms", 2)),
+             about="first step of C4", most=(" ms", 2)),
     Workload("LSTM", "lstm", dict(batch=32, tokens=50, inputs=128, hidden=128, outputs=10), 10,
-             loss="logitcrossentropy", modes=("eager", "jit"), about="two layers of 128, T50 b32", goal=("x", 1.3)),
+             loss="logitcrossentropy", modes=("eager", "jit"), peers=WITHOUT_MLX, about="two layers of 128, T50 b32",
+             ratios=(1.3,)),
     Workload("CNN", "cnn", dict(batch=32, image=32, channels=3, conv=32, classes=10), 10, loss="logitcrossentropy",
              layouts=("nchw", "nhwc"), modes=("eager", "compile", "jit"), compared=3,
-             about="six 3x3 convolutions with BatchNorm, 32x32, b32", goal=("x", 1.3)),
+             peers=WITHOUT_MLX, about="six 3x3 convolutions with BatchNorm, 32x32, b32", ratios=(1.3,)),
     Workload("one-digit", "mlp", DIGITS | ONE, 3000, "relu", program="c4", about="C4's model, inference of one",
-             goal=("x", 5),
+             ratios=(5,),
              reason="83 % of the samples are in the product of 256 x 784 weights by one column, 0.8 MB from the second "
                     "cache of which nothing is used twice; 12 % in recording."),
     Workload("one-image", "lenet", IMAGES | ONE, 1000, layouts=("nchw", "nhwc"), program="c3",
-             about="C3's model, inference of one", goal=("x", 5),
+             about="C3's model, inference of one", ratios=(5,),
              reason="56 % of the samples are in products and convolutions of a few microseconds, 11 % in setting them "
                     "up, 18 % in recording a dozen ops and finding their plan, 7 % in pools."),
     op("softmax", "softmax_gradient", rows(37, 20_000), 50, "forward and backward, 37 x 20000", 1.3),
     op("softmax-large", "softmax_gradient", rows(4096, 4096), 5, "the same, 4096 x 4096", 1.3),
+    op("softmax-half", "half_softmax", rows(1000, 1000), 50, "of columns of 1000, 1 M Float16"),
     op("layernorm", "layernorm_gradient", rows(129, 8_000), 50, "forward and backward, 129 x 8000", 1.3),
     op("layernorm-large", "layernorm_gradient", rows(4096, 4096), 5, "the same, 4096 x 4096", 1.3),
     op("axpb", "axpb", rows(1000, 1000), 100, "2 x + 1, 1 M elements"),
     op("multiply-add", "multiply_add", rows(1000, 1000), 100, "x y + z, 1 M elements"),
     op("half-add", "half_add", rows(1000, 1000), 50, "x + y of Float16, 1 M elements"),
+    op("tanh-large", "tanh", rows(5000, 6000), 3, "tanh, 30 M elements"),
+    op("gelu-large", "gelu", rows(5000, 6000), 3, "gelu by tanh, 30 M elements"),
+    Workload("depthwise", "depthwise", dict(batch=8, channels=64, image=56, kernel=3), 50, layouts=("nchw", "nhwc"),
+             about="3x3 convolution of each of 64 channels, 56x56, b8, forward", ratios=(1,)),
     op("sum-within", "sum_within", rows(1000, 1000), 100, "sums of columns of 1000, 1 M elements"),
     op("sum-across", "sum_across", rows(1000, 1000), 100, "sums over 1000 columns, 1 M elements"),
     op("logsumexp", "logsumexp", rows(1000, 1000), 50, "of columns of 1000, 1 M elements"),
@@ -100,14 +128,14 @@ TABLE = {w.name: w for w in [
     op("transpose-large", "transposed", rows(5000, 6000), 3, "a copy, 30 M elements"),
     op("sort", "sorted", rows(1_000_000, 1), 5, "1 M elements"),
     op("top-10", "top", rows(1_000_000, 1), 20, "of 1 M elements"),
-    op("int-matmul", "int_matmul", rows(256, 256), 20, "Int32, 256 x 256"),
+    op("int-matmul", "int_matmul", rows(256, 256), 20, "Int32, 256 x 256", peers=WITHOUT_MLX),
     op("gather", "gathered", dict(features=256, columns=30_000, indices=8192), 20, "8192 columns of 256"),
     op("embedding-gradient", "gather_gradient", dict(features=256, columns=30_000, indices=8192), 10,
        "8192 columns of 256 added into 30000"),
     op("normal", "normal", rows(1000, 1000), 50, "1 M random numbers", alike=False),
     op("uniform", "uniform", rows(1000, 1000), 50, "1 M random numbers", alike=False),
     op("epoch", "epoch", dict(features=784, columns=10_000, size=128), 5, "10000 images in shuffled batches of 128",
-       alike=False, modes=("eager", "jit")),
+       alike=False, modes=("eager", "jit"), peers=WITHOUT_MLX),
 ]}
 
 

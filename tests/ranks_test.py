@@ -85,7 +85,7 @@ class Ranks(unittest.TestCase):
             if not (BUILD / "rosin" / f"librosin_{backend.lower()}.so").is_file():
                 continue
             with self.subTest(backend):
-                self.run_as(ROSIN_RUN, 2, "--gtest_filter=DeviceRanks.*", ROSIN_TEST_DEVICE=backend,
+                self.run_as(ROSIN_RUN, 2, "--gtest_filter=DeviceRanks.*:UnevenRanks.*", ROSIN_TEST_DEVICE=backend,
                             ROSIN_CACHE_DIR=KERNELS, **more)
 
     def over_nccl(self):

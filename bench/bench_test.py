@@ -1,7 +1,9 @@
-"""Tests of what bench.py computes without running anything: python3 -m unittest discover bench 'test_*.py'."""
+"""Tests of what bench.py computes without running anything: python3 -m unittest discover bench '*_test.py'."""
 import array
+import dataclasses
 import json
 import pathlib
+import random
 import sys
 import tempfile
 import unittest
@@ -9,7 +11,6 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import bench  # noqa: E402
 import inputs  # noqa: E402
-import report  # noqa: E402
 import scaling  # noqa: E402
 import sections  # noqa: E402
 import sides  # noqa: E402
@@ -82,11 +83,23 @@ class Inputs(unittest.TestCase):
         self.assertEqual(header["transformer.ln_f.bias"]["data_offsets"][1] + 8 + int.from_bytes(data[:8], "little"),
                          len(data))
 
+    def test_statistics_are_drawn_where_the_model_is_only_run(self):
+        def numbers(name):
+            return inputs.values(workloads.TABLE[name], {}, "bn1.running_var", (64,), random.Random(1))
+        self.assertEqual(set(numbers("C6")), {1.0})
+        self.assertTrue(len(set(numbers("resnet-frozen"))) == 64 and min(numbers("resnet-frozen")) >= 0.5)
+
+    def test_a_long_array_repeats_its_first_million_numbers(self):
+        rows = inputs.REPEATED + 5
+        drawn = inputs.values(workloads.TABLE["tanh-large"], {}, "x", (rows, 1), random.Random(1))
+        self.assertEqual((len(drawn), drawn[-5:]), (rows, drawn[:5]))
+
     def test_every_workload_has_a_kind_and_every_op_a_function_on_both_sides(self):
         for workload in workloads.TABLE.values():
             self.assertIn(workload.kind, inputs.KINDS)
             if workload.op:
-                for side in ("ops.cpp", "peer_torch.py"):
+                sides_of = [f"peer_{peer}.py" for peer in workload.peers if workload.op != "epoch" or peer == "torch"]
+                for side in ("ops.cpp", *sides_of):
                     self.assertIn(f'"{workload.op}"', (pathlib.Path(bench.__file__).parent / side).read_text())
 
 
@@ -108,6 +121,9 @@ class Scaling(unittest.TestCase):
         machine = scaling.Machine(self.link, self.link)
         self.assertAlmostEqual(machine.seconds(8e6, 64), self.link.seconds(8e6, 8) + self.link.seconds(1e6, 8))
 
+    def test_a_small_work_is_one_message(self):
+        self.assertEqual(scaling.Work("", 1.0, 4e5).buckets(), [4e5])
+
     def test_sums_beside_the_reverse_walk_leave_the_last_message(self):
         machine = scaling.Machine(self.link, self.link)
         work = scaling.Work("", 3.0, scaling.FIRST + 3 * scaling.BUCKET)
@@ -116,13 +132,25 @@ class Scaling(unittest.TestCase):
         self.assertAlmostEqual(scaling.beside(work, machine, 8), 3 + one)
         self.assertAlmostEqual(scaling.beside(work, machine, 1), 3)
 
+    def test_steps_of_gpus_are_the_measured_ones_and_eight_keep_their_speed(self):
+        gpt, resnet = scaling.works_of_gpus()
+        said = scaling.ON_GPU.with_suffix(".txt").read_text(encoding="utf-8")
+        for workload, work in (("G5", gpt), ("G4", resnet)):
+            self.assertRegex(said, rf"(?m)^{workload} .*BFloat16.* on CUDA:0: {work.seconds * 1e3:.4g} ms,")
+            self.assertLess(scaling.beside(work, scaling.GPUS, 8), work.seconds / 0.97)
+
 
 class Setups(unittest.TestCase):
     def test_other_wait_policies_are_tried_for_torch_with_two_threads_only(self):
         tried = bench.setups(workloads.TABLE["C4"], quick=False)
         waits = {(s.peer, s.threads): {w.wait for w in bench.with_waits(s)} for s in tried}
-        both = {"ACTIVE", "PASSIVE"}
-        self.assertEqual(waits, {("torch", 1): set(), ("torch", 2): both, ("jax", 1): set(), ("jax", 2): set()})
+        self.assertEqual({key: both for key, both in waits.items() if both}, {("torch", 2): {"ACTIVE", "PASSIVE"}})
+        self.assertEqual(set(waits), {(peer, n) for peer in ("torch", "jax", "mlx") for n in (1, 2)})
+
+    def test_only_the_peers_of_a_workload_are_tried_and_mlx_in_one_layout(self):
+        self.assertEqual({s.peer for s in bench.setups(workloads.TABLE["C6-bf16"], quick=False)}, {"torch"})
+        layouts = [s.layout for s in bench.setups(workloads.TABLE["C3"], False) if s.peer == "mlx" and s.threads == 1]
+        self.assertEqual(layouts, ["nhwc", "nhwc"])
 
     def test_a_missing_peer_is_one_row_for_each_thread_count(self):
         missing = [s for s in bench.setups(workloads.TABLE["C3"], False, {"torch": "no wheel"}) if s.peer == "torch"]
@@ -143,6 +171,17 @@ class Setups(unittest.TestCase):
         self.assertEqual((trial.middle(), trial.cpu_ms, trial.notes), (2.5, [4.0, 6.0], ["gone"]))
 
 
+    def test_what_takes_more_than_five_times_the_fastest_of_its_thread_count_is_out_of_reach(self):
+        times = [(1, [1.0]), (1, [4.0]), (1, [6.0]), (2, [6.0]), (2, [])]
+        trials = [bench.Trial(sides.Setup("jax", "jit", "", n), ms=ms) for n, ms in times]
+        self.assertEqual([t.ms for t in bench.in_reach(trials)], [[1.0], [4.0], [6.0]])
+
+    def test_a_processor_without_the_instructions_skips_the_workload_and_says_why(self):
+        needy = dataclasses.replace(workloads.TABLE["C6-bf16"], needs=("no_such_flag", "nor_this"))
+        self.assertEqual(bench.lacking(needy), "SKIPPED: the processor has none of no_such_flag, nor_this")
+        self.assertEqual(bench.lacking(workloads.TABLE["C6"]), "")
+
+
 class Sections(unittest.TestCase):
     def test_one_is_replaced_and_the_others_stay(self):
         page = "# Page\n\nText.\n\n## A\n\nold\n\n## B\n\nb\n"
@@ -152,77 +191,6 @@ class Sections(unittest.TestCase):
     def test_a_new_page_keeps_what_others_wrote_into_the_old_one(self):
         self.assertEqual(sections.carried_over("# Page\n\n## A\n\nnew\n", "# Page\n\n## A\n\nold\n\n## B\n\nb\n"),
                          "# Page\n\n## A\n\nnew\n\n## B\n\nb\n")
-
-
-class Rows(unittest.TestCase):
-    def rows(self):
-        return [report.make_row("C4", 1, "torch", "eager", 1.0, 1.5, repeats=3),
-                report.make_row("C4", 1, "torch", "compile", 1.0, 1.2, repeats=7),
-                report.make_row("C4", 2, "torch", "compile", 0.5, 0.8, repeats=7),
-                report.make_row("C4", 1, "jax", "jit", 1.1, 1.3, repeats=7),
-                report.make_row("C4-prime", 2, "torch", "compile", 0.5, 0.6, repeats=7)]
-
-    def run_of(self, rows, name):
-        return report.Run(rows, {(name, 1): {"kernels": 9.0, "calls": 5.0, "evaluations": 1.0}}, [],
-                          [workloads.TABLE[name]], "a machine", {"torch": "2.0"}, 0.5, "the command", 1.0)
-
-    def test_the_ratio_is_peer_over_ours(self):
-        self.assertEqual(report.make_row("C4", 1, "jax", "jit", 2.0, 3.0)["ratio"], 1.5)
-
-    def test_a_side_that_is_missing_gives_no_ratio(self):
-        row = report.make_row("C4", 1, "torch", "-", None, 3.0, "bench_c4 is not built")
-        self.assertIsNone(row["ratio"])
-        self.assertRegex(report.table([row]), r"\| - +\| 3 +\| - +\| - +\| - +\| 0 +\| bench_c4 is not built \|")
-
-    def test_the_fastest_trials_of_each_group_win_and_one_without_times_only_alone(self):
-        trials = [("torch", 1, 5.0), ("torch", 1, 4.0), ("torch", 1, None), ("jax", 1, None)]
-        kept = [report.winners(trials, lambda t: t[:2], lambda t: t[2], count) for count in (1, 2)]
-        self.assertEqual(kept, [[("torch", 1, 4.0), ("jax", 1, None)],
-                                [("torch", 1, 4.0), ("torch", 1, 5.0), ("jax", 1, None)]])
-
-    def test_the_best_peer_of_a_thread_count_has_a_star(self):
-        lines = report.table(self.rows()).splitlines()
-        self.assertEqual(["*" in line for line in lines], [False, False, False, True, True, False, True])
-
-    def test_a_mode_that_was_only_looked_at_counts_where_it_was_faster_than_the_finalists(self):
-        rows = self.rows()
-        rows[0] = report.make_row("C4", 1, "torch", "eager", 1.0, 0.75, repeats=5)
-        self.assertEqual(report.best_ratio(rows[:4])[2], 1.5)
-
-    def test_the_summary_takes_each_side_at_its_best_and_names_the_drop_and_the_goal(self):
-        run = self.run_of(self.rows(), "C4")
-        line = report.summary(run.workloads[0], run.best("C4"), run.best("C4-prime"))
-        self.assertEqual(line, "C4 (MLP 784-256-10 b128): ours 0.5 ms (2 threads), best peer torch compile 0.8 ms "
-                               "(2 threads): 1.6x; prime sizes 1.2x (-25%) TOO MUCH; goal 1.6x: met")
-
-    def test_our_number_for_a_thread_count_is_the_median_beside_all_peers(self):
-        rows = [report.make_row("C1", 1, "torch", str(ours), ours, 9.0) for ours in (1.0, 2.0, 6.0)]
-        self.assertEqual(report.best_ratio(rows)[2], 4.5)
-
-    def test_nanoseconds_an_op_are_told_where_ops_are_counted(self):
-        best = report.best_ratio([report.make_row("C9", 1, "jax", "jit", 0.003, 0.006)])
-        self.assertIn("2x, 30 ns an op against 60; goal 35 ns an op: met",
-                      report.summary(workloads.TABLE["C9"], best, None))
-
-    def test_a_missed_goal_has_its_reason_on_the_page(self):
-        rows = [report.make_row("C3", 1, "torch", "eager", 1.0, 3.0, repeats=3)]
-        self.assertIn("## What falls short", report.page(self.run_of(rows, "C3")))
-        self.assertEqual(report.shortfalls(self.run_of(rows, "C3")), "- **C3**: " + workloads.TABLE["C3"].reason)
-        self.assertEqual(report.shortfalls(self.run_of(self.rows(), "C4")), "Nothing.")
-
-    def test_the_page_warns_of_a_busy_machine_and_shows_what_was_launched(self):
-        page = report.page(self.run_of(self.rows(), "C4"))
-        self.assertIn("**Warning:** other processes took 50% of this machine", page)
-        self.assertRegex(page, r"\| C4 +\| 9 +\| 5 +\| 1 +\| - ")
-
-
-class Losses(unittest.TestCase):
-    def test_the_difference_is_relative_and_the_greatest(self):
-        self.assertAlmostEqual(report.loss_difference([1.0, 2.02], [1.0, 2.0]), 0.01)
-
-    def test_a_missing_loss_or_a_nan_is_an_infinite_difference(self):
-        self.assertEqual(report.loss_difference([1.0], [1.0, 2.0]), float("inf"))
-        self.assertEqual(report.loss_difference([float("nan")], [1.0]), float("inf"))
 
 
 if __name__ == "__main__":
