@@ -23,6 +23,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "build" / "results"
 PROGRAMS = ("suite_tests", "unit_tests", "opinfo_tests", "public_tests", "steady_tests")
+LONG_PROGRAM = "suite_tests"  # in two parts at least, so that no core waits for it at the end
 PYTHON_FOLDERS = ("tools", "examples", "tests", "cmake", "bench")  # what takes longest comes first
 DEVICE_TESTS = "OpSuite*:*/OpSuite*:EngineFuzz*:*DeviceSteps*:DeviceMemory*:DeviceChecks*:MathModes*:" \
     "AttentionOnDevice*"
@@ -222,7 +223,7 @@ def run_build(arguments):
     if not programs:
         counts.fail(f"{arguments.build}: no test program")
     runs = [functools.partial(run_program, build / name, prefix, arguments.filter, *part)
-            for name in programs for part in shards(arguments.shards)]
+            for name in programs for part in shards(max(arguments.shards, 2 if LONG_PROGRAM in name else 1))]
     if arguments.python:
         os.environ["ROSIN_TEST_BUILD"] = str(build)  # for tests that look at the build itself
         runs = python_runs(PYTHON_FOLDERS) + runs

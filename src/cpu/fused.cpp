@@ -393,7 +393,7 @@ int64_t FusedKernel::held_strips() const {
 
 /// Sums take several blocks at a time, as many as leave the registers in the first cache.
 void FusedKernel::lengthen_sums() {
-  constexpr int64_t most_blocks = 8, most_elements = 3 * cached_elements;  // of what registers hold
+  constexpr int64_t most_blocks = 16, most_elements = 3 * cached_elements;  // of what registers hold
   const bool sums =
       !roots_.empty() && !kernel_->whole_rows && column_ == 0 &&
       std::none_of(roots_.begin(), roots_.end(), [](const Root& root) { return root.row || root.planes; });

@@ -419,14 +419,14 @@ void FusedKernel::add_to_column(const Root& port, int64_t place, int64_t count, 
 
 /// Adds elements that belong to one result: whole blocks side by side, since those of one wait for each other.
 void FusedKernel::add_run(const Root& port, unsigned char* sum, const unsigned char* x, int64_t length) {
-  constexpr int64_t most_together = 8;
+  constexpr int64_t most_together = 16;
   const int64_t size = bytes_of(port.type), block = port.order.block;
   alignas(8) unsigned char results[8 * most_together];
   for (int64_t at = 0; at < length;) {
     const int64_t blocks = std::clamp<int64_t>((length - at) / block, 1, most_together);
     const int64_t each = std::min(block, length - at);
     reduce_blocks(port, results, x + at * size, each, blocks);
-    for (int64_t i = 0; i < blocks; ++i) port.loops.combine(sum, results + i * size, 1);
+    port.loops.running(results, results, sum, 1, blocks, 1, 1);
     at += blocks * each;
   }
 }

@@ -10,6 +10,7 @@
 #include <rosin/movement.hpp>
 
 #include "graph/context.hpp"
+#include "graph/node.hpp"
 #include "graph/refuse_type.hpp"
 #include "ops/autocast_casts.hpp"
 #include "ops/reduction.hpp"
@@ -78,9 +79,14 @@ const Op& norm_op = *register_op({.name = "norm",
                                   .doc = "the square root of a sum of squares",
                                   .gradient = norm_gradient});
 
-/// sqrt(sum x^2) in one pass, in which no square that counts overflows or vanishes: the sum is taken of x, of x made
-/// smaller by a power of 2, where x is large, and of x made larger; the first one that is sound gives the result.
+/// sqrt(sum x^2) in one pass, in which no square that counts overflows or vanishes. Float64 has room for any square of a
+/// Float32, but is slow on many devices: there, and of Float64, the sum is taken of x, of x made smaller by a power of 2,
+/// where x is large, and of x made larger; the first one that is sound gives the result.
 Array euclidean(const Array& x, uint64_t mask) {
+  if (x.dtype() == Float32 && x.node()->device == 0) {
+    const Array doubled = cast(x, Float64);
+    return cast(sqrt(sum_over(doubled * doubled, mask)), Float32);
+  }
   const bool is_double = x.dtype() == Float64;
   const double factor = is_double ? 0x1p600 : 0x1p90, large = is_double ? 0x1p800 : 0x1p60;  // of squares
   const double least = is_double ? 0x1p-900 : 0x1p-60, infinity = std::numeric_limits<double>::infinity();

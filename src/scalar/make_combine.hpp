@@ -51,7 +51,10 @@ template <class F, class N, class T, Weight weight> struct CombineText {
       [&]<size_t... r>(std::index_sequence<r...>) {
         Element turn[rows][lanes];
         (fill_lanes(turn[r]), ...);
-        for (int64_t i = 0; i < whole; i += lanes) (take<lanes>(turn[r], x + static_cast<int64_t>(r) * count + i), ...);
+        for (int64_t i = 0; i < whole; i += lanes) {
+          (take<lanes>(turn[r], x + static_cast<int64_t>(r) * count + i), ...);
+          asm volatile("");  // g++ would else take sixteen turns at once, in which those of a row wait for each other
+        }
         (std::copy_n(turn[r], lanes, lane[r]), ...);
       }(std::make_index_sequence<rows>());
     } else {
