@@ -288,7 +288,7 @@ ROSIN_API void check_synchronized(const Backend& backend, const State& state);
 /// gradients. Every rank calls it, and takes a gradient of it, as often as the others.
 ROSIN_API Array sum_over_ranks(const Backend& backend, const Array& x);
 
-/// BatchNorm whose statistics, in training, are those of all ranks' batches together. Source: torch.nn.SyncBatchNorm.
+/// BatchNorm by the statistics, in training, of all ranks' batches, which may be empty. Source: torch.nn.SyncBatchNorm.
 ROSIN_API BatchNorm SyncBatchNorm(const Backend& backend, int64_t channels, Activation activation = {},
                                   const BatchNormOptions& options = {});
 
