@@ -79,9 +79,9 @@ const Op& norm_op = *register_op({.name = "norm",
                                   .doc = "the square root of a sum of squares",
                                   .gradient = norm_gradient});
 
-/// sqrt(sum x^2) in one pass, in which no square that counts overflows or vanishes. Float64 has room for any square of a
-/// Float32, but is slow on many devices: there, and of Float64, the sum is taken of x, of x made smaller by a power of 2,
-/// where x is large, and of x made larger; the first one that is sound gives the result.
+/// sqrt(sum x^2) in one pass, in which no square that counts overflows or vanishes. Float64 has room for any square of
+/// a Float32, but is slow on many devices: there, and of Float64, the sum is taken of x, of x made smaller by a power
+/// of 2, where x is large, and of x made larger; the first one that is sound gives the result.
 Array euclidean(const Array& x, uint64_t mask) {
   if (x.dtype() == Float32 && x.node()->device == 0) {
     const Array doubled = cast(x, Float64);
