@@ -1,5 +1,5 @@
-"""What all peer scripts share: options, inputs, and the talk with bench.py. A peer prints a JSON line with its version
-and then answers each line on its standard input with one line:
+"""What all peer scripts share: options, inputs, networks that are operators alone, and the talk with bench.py. A peer
+prints a JSON line with its version and then answers each line on its standard input with one line:
   {"do": "open", "workload", "inputs", "mode", "layout"} -> {"session", "first_ms", "losses" of the first steps}
   {"do": "repeat", "session", "steps"} -> {"ms", "cpu_ms"} of a step, from the initial parameters
   {"do": "memory"} -> {"peak_bytes"} that the inputs, the model and the steps of the last session took until now,
@@ -18,6 +18,24 @@ import numpy
 
 import memory
 import workloads
+
+
+def mlp(p, x, activation):
+    """For arrays of any library, as deep() and tiny()."""
+    hidden = activation(x @ p["hidden.weight"] + p["hidden.bias"])
+    return hidden @ p["out.weight"] + p["out.bias"]
+
+
+def deep(p, x, activation):
+    for layer in ("hidden1", "hidden2"):
+        x = activation(x @ p[f"{layer}.weight"] + p[f"{layer}.bias"])
+    return x @ p["out.weight"] + p["out.bias"]
+
+
+def tiny(x, scale, shift, ops):
+    for i in range(ops):
+        x = x + shift if i % 2 else x * scale
+    return x
 
 
 def threads():

@@ -10,11 +10,6 @@ from jax import lax
 import peer
 
 
-def mlp(p, x, activation):
-    hidden = activation(x @ p["hidden.weight"] + p["hidden.bias"])
-    return hidden @ p["out.weight"] + p["out.bias"]
-
-
 def conv(x, kernel, layout, stride=1, padding=0, groups=1):
     order = ("NCHW", "OIHW", "NCHW") if layout == "nchw" else ("NHWC", "HWIO", "NHWC")
     return lax.conv_general_dilated(x, kernel, (stride, stride), [(padding, padding)] * 2, dimension_numbers=order,
@@ -48,18 +43,6 @@ def lenet(p, x, layout):
 def chain(x, b):
     z = x + b
     return (jnp.tanh((z * z * z * 0.044715 + z) * 0.7978845608) + 1) * z * 0.5
-
-
-def tiny(x, scale, shift, ops):
-    for i in range(ops):
-        x = x + shift if i % 2 else x * scale
-    return x
-
-
-def deep(p, x, activation):
-    for layer in ("hidden1", "hidden2"):
-        x = activation(x @ p[f"{layer}.weight"] + p[f"{layer}.bias"])
-    return x @ p["out.weight"] + p["out.bias"]
 
 
 def batch_norm(p, name, x, layout):
@@ -153,7 +136,7 @@ def lstm(p, x):
 def model_of(workload, sizes, layout):
     """Of parameters and x."""
     if workload.kind in ("mlp", "deep"):
-        network = mlp if workload.kind == "mlp" else deep
+        network = peer.mlp if workload.kind == "mlp" else peer.deep
         return lambda p, x: network(p, x, jnp.tanh if workload.activation == "tanh" else jax.nn.relu)
     if workload.kind == "gpt":
         return lambda p, x: gpt(p, x, sizes["layers"], sizes["heads"])
@@ -315,7 +298,7 @@ def make_session(workload, arrays, sizes, mode, layout):
     if workload.kind == "chain":
         return Forward(chain, arrays.values())
     if workload.kind == "tiny":
-        return Forward(lambda *a: tiny(*a, sizes["ops"]), arrays.values())
+        return Forward(lambda *a: peer.tiny(*a, sizes["ops"]), arrays.values())
     if not workload.loss:
         return inference(workload, arrays, sizes, layout)
     return Training(workload, arrays, sizes, layout)

@@ -10,17 +10,6 @@ import numpy
 import peer
 
 
-def mlp(p, x, activation):
-    hidden = activation(x @ p["hidden.weight"] + p["hidden.bias"])
-    return hidden @ p["out.weight"] + p["out.bias"]
-
-
-def deep(p, x, activation):
-    for layer in ("hidden1", "hidden2"):
-        x = activation(x @ p[f"{layer}.weight"] + p[f"{layer}.bias"])
-    return x @ p["out.weight"] + p["out.bias"]
-
-
 def relu(x):
     return mx.maximum(x, 0)
 
@@ -43,12 +32,6 @@ def lenet(p, x):
 def chain(x, b):
     z = x + b
     return (mx.tanh((z * z * z * 0.044715 + z) * 0.7978845608) + 1) * z * 0.5
-
-
-def tiny(x, scale, shift, ops):
-    for i in range(ops):
-        x = x + shift if i % 2 else x * scale
-    return x
 
 
 def layer_norm(x, scale, shift):
@@ -82,7 +65,7 @@ def gpt(p, tokens, layers, heads):
 def model_of(workload, sizes):
     """Of parameters and x."""
     if workload.kind in ("mlp", "deep"):
-        network = mlp if workload.kind == "mlp" else deep
+        network = peer.mlp if workload.kind == "mlp" else peer.deep
         return lambda p, x: network(p, x, mx.tanh if workload.activation == "tanh" else relu)
     if workload.kind == "gpt":
         return lambda p, x: gpt(p, x, sizes["layers"], sizes["heads"])
@@ -225,7 +208,7 @@ def make_session(workload, arrays, sizes, mode, layout):
     if workload.kind == "chain":
         return Forward(chain, arrays.values(), mode)
     if workload.kind == "tiny":
-        return Forward(lambda *a: tiny(*a, sizes["ops"]), arrays.values(), mode)
+        return Forward(lambda *a: peer.tiny(*a, sizes["ops"]), arrays.values(), mode)
     if not workload.loss:
         return inference(workload, arrays, sizes, mode)
     return Training(workload, arrays, sizes, mode)

@@ -401,6 +401,7 @@ class OpenMpi(Mpi, Ranks):
             if fault == signal.SIGKILL:
                 continue
             self.check_in_time(output, 2, since, rank)
+            self.assertIn("TIMEOUT", [status for own, status, _ in errors(output) if own != rank], output)
             for own, status, text in errors(output):
                 if own != rank and status == "TIMEOUT":
                     self.assertRegex(text, rf"rank {rank}\b.* did not come")

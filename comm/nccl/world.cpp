@@ -184,7 +184,7 @@ Comm World::joined_communicator(const UniqueId& id, double timeout) {
 
 /// Ranks that are there answer over the carrier still: of those that do not, one is named.
 void World::give_up(const std::string& text) {
-  constexpr double patience = 2;  // seconds
+  constexpr double patience = 2;  // seconds: all are told within five of the timeout
   std::vector<char> all(static_cast<size_t>(place().ranks));
   const char here = 1;
   try {

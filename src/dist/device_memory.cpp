@@ -19,6 +19,7 @@ namespace rosin::distributed {
 namespace {
 
 constexpr size_t least_pinned = 4096;
+constexpr const char* not_in_time = "a collective on a device did not end in time";
 
 DeviceBlock& block_of(const Array& x) { return static_cast<DeviceBlock&>(*x.node()->buffer); }
 size_t size_of_array(const Array& x) { return bytes_of(x.dtype(), x.shape()); }
@@ -176,7 +177,7 @@ rosin_comm_status DeviceMemory::wait(Ticket work, double timeout) {
     if (waited > busy) std::this_thread::sleep_for(pause);
     if (transport_.check(&comm_) != ROSIN_COMM_OK && given_up) break;
     if (given_up || timeout <= 0 || std::chrono::duration<double>(waited).count() < timeout) continue;
-    if (ask_for_all() == ROSIN_COMM_OK) transport_.abort(&comm_, "a collective on a device did not end in time");
+    if (ask_for_all() == ROSIN_COMM_OK) transport_.abort(&comm_, not_in_time);
     given_up = true;
   }
   return transport_.check(&comm_);
@@ -184,11 +185,12 @@ rosin_comm_status DeviceMemory::wait(Ticket work, double timeout) {
 
 /// Ranks that are there wait as this one does, and come: who does not is named by what check() says from then on.
 rosin_comm_status DeviceMemory::ask_for_all() const {
+  constexpr double patience = 2;  // seconds: all are told within five of the timeout
   rosin_comm_collective c{};
   c.size = sizeof c;
   c.kind = ROSIN_COMM_BARRIER;
-  c.name = "a collective on a device did not end in time";
-  c.timeout = 2;
+  c.name = not_in_time;
+  c.timeout = patience;
   return transport_.run(&comm_, &c);
 }
 
