@@ -166,7 +166,7 @@ class ExamplesTest(unittest.TestCase):
         output = self.train_on("example_22_names_lstm", "names/names.txt", 1)
         self.assertLess(float(re.search(r"^loss ([\d.]+)", output, re.MULTILINE).group(1)), 2.3)
 
-    def test_a_convolutional_network_learns_clothes(self):
+    def test_slow_a_convolutional_network_learns_clothes(self):
         output = self.train_on("example_23_fashion_cnn", "fashion-mnist", 1)
         self.assertGreater(float(re.search(r"^test accuracy: (.*)$", output, re.MULTILINE).group(1)), 0.78)
 

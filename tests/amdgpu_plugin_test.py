@@ -41,11 +41,11 @@ class AmdgpuPlugin(unittest.TestCase):
     def test_keeps_the_contract(self):
         self.good("--only", "device,memory,streams,extras,services,calls,graphs")
 
-    def test_keeps_it_in_kernels_of_waves_of_32_and_of_64(self):
+    def test_slow_keeps_it_in_kernels_of_waves_of_32_and_of_64(self):
         self.good("--only", "programs,kernels,operations,elements")
         self.good("--only", "device,programs,kernels", options=WAVE64)
 
-    def test_keeps_it_in_matrices_of_every_architecture(self):
+    def test_slow_keeps_it_in_matrices_of_every_architecture(self):
         for name, warp in (("gfx908", 64), ("gfx942", 64), ("gfx1100", 32), ("gfx1201", 32), ("gfx1250", 32)):
             self.good("--only", "device,later", options=f"name={name},warp={warp}")
 

@@ -107,7 +107,7 @@ class CudaFaults(unittest.TestCase):
         self.assertGreater(self.undisturbed.counts["cuGraphLaunch"], 0)
         self.assertEqual((self.undisturbed.counts["modules"], self.undisturbed.counts["graphs"]), (0, 0))
 
-    def test_a_call_that_fails_alone_leaves_no_trace(self):
+    def test_slow_a_call_that_fails_alone_leaves_no_trace(self):
         def check(function, run):
             if run.has_no_device:
                 return  # a driver that does not start is not asked again
@@ -117,14 +117,14 @@ class CudaFaults(unittest.TestCase):
 
         self.each_fault(None, check)
 
-    def test_a_device_that_is_lost_says_so(self):
+    def test_slow_a_device_that_is_lost_says_so(self):
         def check(function, run):
             if not run.is_lost and not run.has_no_device:
                 self.assertIn(run.results, self.good_results, run.text)
 
         self.each_fault(LOST, check)
 
-    def test_a_call_of_cudnn_that_fails_alone_is_an_error_or_a_kernel(self):
+    def test_slow_a_call_of_cudnn_that_fails_alone_is_an_error_or_a_kernel(self):
         convnet = ("convnet",)
         undisturbed = self.train("devices=1", model=convnet)
         self.assertEqual((undisturbed.errors, undisturbed.status, undisturbed.counts["cudnnBackendExecute"] > 5),

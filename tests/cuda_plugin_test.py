@@ -56,7 +56,7 @@ class CudaPlugin(unittest.TestCase):
     def test_keeps_the_contract(self):
         self.good("--only", "device,memory,streams,extras,services,graphs")
 
-    def test_keeps_it_in_kernels_whose_text_the_real_nvrtc_takes(self):
+    def test_slow_keeps_it_in_kernels_whose_text_the_real_nvrtc_takes(self):
         nvrtc = real_nvrtc()
         self.good("--only", "programs,kernels,operations,elements", options=f"nvrtc={nvrtc}" if nvrtc else "devices=1")
         self.good("--only", "later", options=f"nvrtc={nvrtc}" if nvrtc else "devices=1")

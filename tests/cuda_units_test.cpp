@@ -94,7 +94,7 @@ TEST(DISABLED_Inside, TheGpuMultipliesFloat32ByUnits) {
 // No product is a library's: whatever handle is asked for, there is none.
 const char* const alone = "arch=90,fail=cublasLtCreate:1+2+3+4+5+6";
 
-TEST(CudaUnits, MultiplyHalvesThatNoLibraryTakes) {
+TEST(SlowCudaUnits, MultiplyHalvesThatNoLibraryTakes) {
   expect_success(on_pretended_gpu("TheGpuMultipliesByUnits", alone));
 }
 
@@ -112,14 +112,14 @@ void expect_products(const std::string& test, const std::string& architecture, i
       test, "name=" + architecture + ",warp=" + std::to_string(warp) + ",fail=hipblasLtCreate:1+2+3+4+5+6"));
 }
 
-TEST(AmdgpuUnits, MultiplyHalvesByMfma) {
+TEST(SlowAmdgpuUnits, MultiplyHalvesByMfma) {
   expect_products("TheGpuMultipliesByUnits", "gfx90a", 64);
   expect_products("TheGpuMultipliesByUnits", "gfx908", 64);
 }
 
 TEST(AmdgpuUnits, MultiplyFloat32ByMfma) { expect_products("TheGpuMultipliesFloat32ByUnits", "gfx942", 64); }
 
-TEST(AmdgpuUnits, MultiplyHalvesByWmma) {
+TEST(SlowAmdgpuUnits, MultiplyHalvesByWmma) {
   expect_products("TheGpuMultipliesByUnits", "gfx1100", 32);
   expect_products("TheGpuMultipliesByUnits", "gfx1201", 32);
 }

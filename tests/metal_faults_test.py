@@ -66,7 +66,7 @@ class MetalFaults(unittest.TestCase):
         for message in MAKES[-2:]:
             self.assertGreater(self.undisturbed[("attention",)].counts[message], 1)  # the trial, and then the model
 
-    def test_what_answers_nil_leaves_no_trace(self):
+    def test_slow_what_answers_nil_leaves_no_trace(self):
         def check(undisturbed, run):
             if run.has_no_device:
                 return
@@ -78,7 +78,7 @@ class MetalFaults(unittest.TestCase):
 
         self.each_fault(MAKES, check)
 
-    def test_a_command_buffer_that_fails_loses_the_device(self):
+    def test_slow_a_command_buffer_that_fails_loses_the_device(self):
         for message, said in (("commit", "ErrorInternal) as FAKE_METAL asks"),
                               ("dispatchThreadgroups:threadsPerThreadgroup:", "ErrorPageFault): ")):
             def check(_, run, said=said):

@@ -33,26 +33,26 @@ class LostInsideNccl(comm_test.Ranks):
     def said_by_test(self, name, fault):
         return self.said((RANKS, f"--gtest_filter=DeviceRanks.{name}", "--gtest_color=no"), fault)
 
-    def test_while_the_communicator_is_made(self):
+    def test_slow_while_the_communicator_is_made(self):
         self.assertRegex(self.said(self.contract, "ends=2"),
                          r"LOST: (rank \d says: )?rank 2 (ended with status 3|is gone)")
         self.assertRegex(self.said(self.contract, "stops=2"),
                          r"TIMEOUT: .*ncclCommInitRank took longer than 3 s: .*rank 2 .*did not come within 2 s")
 
-    def test_in_a_collective(self):
+    def test_slow_in_a_collective(self):
         name = "CollectivesLeaveArraysWhereTheyAre"
         self.assertRegex(self.said_by_test(name, "ends=2,at=3"), r"allreduce: .*rank 2 (ended with status 3|is gone)")
         said = self.said_by_test(name, "stops=2,at=3")
         self.assertRegex(said, r"allreduce: .*rank 2 .*did not come within 2 s")
         self.assertIn("a collective on a device did not end in time", said)
 
-    def test_in_a_step_of_training(self):
+    def test_slow_in_a_step_of_training(self):
         """Ranks agree on how a step ends before they wait for its messages."""
         name = "RanksWithAShareEachTrainAsOneWithAll"
         self.assertRegex(self.said_by_test(name, "ends=2,at=7"), r"update: .*rank 2 (ended with status 3|is gone)")
         self.assertRegex(self.said_by_test(name, "stops=2,at=7"), r"update: .*rank 2 .*did not come within 3 s")
 
-    def test_at_an_address_where_no_launcher_ends_the_others(self):
+    def test_slow_at_an_address_where_no_launcher_ends_the_others(self):
         tcp = comm_test.Tcp()
         tcp.environment = self.environment
         said = tcp.run_ranks(3, *self.contract, FAKE_NCCL="ends=2")

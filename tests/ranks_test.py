@@ -150,7 +150,7 @@ class Ranks(unittest.TestCase):
                 self.assertEqual(said.count("[  PASSED  ] 1 test."), passed, said)
                 self.assertEqual(status != 0, passed == 2, said)
 
-    def test_a_training_that_is_killed_and_stopped_ends_with_the_same_bits(self):
+    def test_slow_a_training_that_is_killed_and_stopped_ends_with_the_same_bits(self):
         nccl = {"ROSIN_TEST_DEVICE": "CUDA", "ROSIN_TEST_NCCL": "1", "FAKE_CUDA": "checks=0"} | DEVICES["CUDA"]
         for device in ({}, {"ROSIN_TEST_DEVICE": "reference"}, nccl | {"ROSIN_CACHE_DIR": KERNELS}):
             if "ROSIN_TEST_NCCL" in device and not (BUILD / "fake_cuda" / "libnccl.so.2").is_file():
@@ -227,7 +227,7 @@ class Ranks(unittest.TestCase):
                 weights.append((pathlib.Path(folder) / "final.safetensors").read_bytes())
         self.assertEqual(weights[0], weights[1])
 
-    def test_an_mpi_that_takes_memory_of_devices_gets_it(self):
+    def test_slow_an_mpi_that_takes_memory_of_devices_gets_it(self):
         """Open MPI that says so: memory of the pretended CUDA is the host's."""
         self.need(OPEN_MPI[0], "openmpi-bin")
         with tempfile.TemporaryDirectory() as folder:

@@ -3,6 +3,8 @@
 A stage's counts are left in build/results/STAGE.json, where later stages and .ci/run find them. Called by ./run:
   run_tests.py --stage test --build build/release [--filter F] [--python] [--devices]    run test programs (and the
                                                     Python tests; and the op suite on the devices of plug-ins)
+  run_tests.py --stage slow --slow ...              of these what takes long: tests whose names begin with Slow (in
+                                                    Python: test_slow_), and the op suite on more devices
   run_tests.py --stage lint --counted PASSED FAILED                          note counts made elsewhere
   run_tests.py --stage all --sum STAGE...                                    add up stages
 """
@@ -20,6 +22,8 @@ import sys
 import time
 import unittest
 
+from run_python_tests import SLOW
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "build" / "results"
 PROGRAMS = ("suite_tests", "unit_tests", "opinfo_tests", "public_tests", "steady_tests")
@@ -34,24 +38,31 @@ DEVICE_TESTS = "OpSuite*:*/OpSuite*:EngineFuzz*:*DeviceSteps*:DeviceMemory*:Devi
 # CUDA's are the pretended ones of tests/fake_cuda: their kernels check every access, and take half a second to compile,
 # so that there too random programs compare fused and alone for all ops.
 ALL_DEVICE_TESTS = os.environ.get("ROSIN_ALL_DEVICE_TESTS") == "1"
-OPENCL_TESTS = DEVICE_TESTS if ALL_DEVICE_TESTS else \
-    DEVICE_TESTS + ":-*OpSuiteExecution*:*AreTheSameBitsFusedAndAlone*:*OpSuiteBroadcast*:*OpSuiteSlopes*:" \
+OPENCL_TESTS = DEVICE_TESTS + ":-Slow*" if ALL_DEVICE_TESTS else \
+    DEVICE_TESTS + ":-Slow*:*OpSuiteExecution*:*AreTheSameBitsFusedAndAlone*:*OpSuiteBroadcast*:*OpSuiteSlopes*:" \
     "*OpSuiteRegistry*:*OpSuiteResultTypes*:*OpSuiteTypes*:*/OpSuiteGradients*:OpSuiteSort.L*:OpSuiteSort.M*"
-DEVICES = (("OpenCL:0", 2, {"POCL_EXTRA_BUILD_FLAGS": "-cl-opt-disable"}, OPENCL_TESTS),
-           ("CUDA:0", 2, {"ROSIN_CUDA_LIBRARIES": "{build}/fake_cuda"},
-            ("*/OpSuiteValues*:" if ALL_DEVICE_TESTS else "*/OpSuiteValues.Agree*:") +
-            "OpSuitePrograms*:*/OpSuiteModes*:OpSuiteSort*:MathModes*:*DeviceSteps*:DeviceMemory*:DeviceChecks*:"
-            "AttentionOnDevice*"),
-           ("AMDGPU:0", 1, {"ROSIN_ROCM_LIBRARIES": "{build}/fake_hip", "FAKE_HIP": "name=gfx90a,warp=64"},
-            "*DeviceSteps*:DeviceMemory*:MathModes*:AttentionOnDevice*"),
-           *(("AMDGPU:0", 1, {"ROSIN_ROCM_LIBRARIES": "{build}/fake_hip", "FAKE_HIP": f"name={name},warp=32"},
-              "AttentionOnDevice.*Units*") for name in ("gfx1100", "gfx1201")),  # with other matrices in their waves
-           ("Metal:0", 1, {"ROSIN_METAL_LIBRARIES": "{build}/fake_metal", "FAKE_METAL": "system=15"},
-            "*/OpSuiteValues.Agree*:*/OpSuiteModes*:MathModes*:*DeviceSteps*:DeviceMemory*:DeviceChecks*:"
-            "AttentionOnDevice*"),
-           ("reference:0", 1, {}, DEVICE_TESTS + ":-Slow*"),  # the slow ones take this device wherever they run
-           ("CPU", 1, {"ROSIN_JIT": "0"}, "OpSuite*:*/OpSuite*:EngineFuzz*"),  # compiled loops alone
-           ("CPU", 1, {"ROSIN_JIT": "avx2"}, "OpSuite*:*/OpSuite*:EngineFuzz*"))
+CUDA_TESTS = ("*/OpSuiteValues*:" if ALL_DEVICE_TESTS else "*/OpSuiteValues.Agree*:") + \
+    "OpSuitePrograms*:*/OpSuiteModes*:OpSuiteSort*:MathModes*:*DeviceSteps*:DeviceMemory*:DeviceChecks*:" \
+    "AttentionOnDevice*:-Slow*:OpSuiteSort.L*:OpSuiteSort.M*"
+EVERYDAY_TESTS, SLOW_TESTS = "-Slow*:*/Slow*", "Slow*:*/Slow*"  # of programs
+POCL = {"POCL_EXTRA_BUILD_FLAGS": "-cl-opt-disable"}
+CUDA = {"ROSIN_CUDA_LIBRARIES": "{build}/fake_cuda"}
+
+
+def amdgpu(name, warp):
+    return {"ROSIN_ROCM_LIBRARIES": "{build}/fake_hip", "FAKE_HIP": f"name={name},warp={warp}"}
+
+
+DEVICES = (("OpenCL:0", 2, POCL, OPENCL_TESTS), ("CUDA:0", 2, CUDA, CUDA_TESTS),
+           ("CPU", 1, {"ROSIN_JIT": "0"}, "OpSuite*:*/OpSuite*:EngineFuzz*"))  # compiled loops alone
+SLOW_DEVICES = (
+    ("reference:0", 1, {}, DEVICE_TESTS + ":-Slow*"),  # the slow ones take this device wherever they run
+    ("CUDA:0", 1, CUDA, SLOW_TESTS + ":OpSuiteSort.L*:OpSuiteSort.M*"), ("OpenCL:0", 1, POCL, SLOW_TESTS),
+    ("AMDGPU:0", 1, amdgpu("gfx90a", 64), "*DeviceSteps*:DeviceMemory*:MathModes*:AttentionOnDevice*"),
+    *(("AMDGPU:0", 1, amdgpu(name, 32), "AttentionOnDevice.*Units*") for name in ("gfx1100", "gfx1201")),  # in waves
+    ("Metal:0", 1, {"ROSIN_METAL_LIBRARIES": "{build}/fake_metal", "FAKE_METAL": "system=15"},
+     "*/OpSuiteValues.Agree*:*/OpSuiteModes*:MathModes*:*DeviceSteps*:DeviceMemory*:DeviceChecks*:AttentionOnDevice*"),
+    ("CPU", 1, {"ROSIN_JIT": "avx2"}, "OpSuite*:*/OpSuite*:EngineFuzz*"))
 OPINFO_DEVICES = ("OpenCL:0",)  # on which PyTorch's tests of ops run too, every fifth
 PARTS = ("asan", "tsan", "surface", "fuzz")  # stages of a stage; they name themselves, since their line is not the last
 LIMIT = 40 * 60  # seconds for one program
@@ -151,10 +162,10 @@ def shards(count):
              {"GTEST_TOTAL_SHARDS": str(count), "GTEST_SHARD_INDEX": str(number)}) for number in range(count)]
 
 
-def device_runs(build, prefix):
+def device_runs(build, prefix, slow):
     """The op suite on each device that is there, in parts: functions that run one and give its counts."""
     program, runs = build / "suite_tests", []
-    for device, parts, more, tests in DEVICES if os.access(program, os.X_OK) else ():
+    for device, parts, more, tests in (SLOW_DEVICES if slow else DEVICES) if os.access(program, os.X_OK) else ():
         environment = {"ROSIN_TEST_DEVICE": device, "ROSIN_CACHE_DIR": str(build / "kernel_cache"),
                        "POCL_CACHE_DIR": str(build / "pocl"),
                        **{name: value.format(build=build) for name, value in more.items()}}
@@ -169,17 +180,17 @@ def device_runs(build, prefix):
             label += "-" + re.sub(r"\W+", "-", more["FAKE_HIP"]) if "FAKE_HIP" in more else ""
             runs.append(functools.partial(run_program, program, prefix, tests, label, {**environment, **part}))
         judge = build / "opinfo_tests"
-        if device in OPINFO_DEVICES and os.access(judge, os.X_OK):
+        if device in OPINFO_DEVICES and not slow and os.access(judge, os.X_OK):
             label = f"-{device.replace(':', '-')}"
             runs.append(functools.partial(run_program, judge, prefix, "*OpInfo*", label, environment))
     return runs
 
 
-def python_counts(path):
-    """Runs a file of Python tests as a module of its own folder."""
+def python_counts(path, slow):
+    """Runs a file of Python tests, the slow ones or the others."""
     start = time.monotonic()
-    result = subprocess.run([sys.executable, "-m", "unittest", "-v", path.name], cwd=path.parent, check=False,
-                            stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    command = [sys.executable, ROOT / "tools" / "run_python_tests.py", path, *(["--slow"] if slow else [])]
+    result = subprocess.run(command, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     counts = count_unittest(result.stderr)
     if result.returncode:
         counts.failed = max(counts.failed, 1)
@@ -189,10 +200,12 @@ def python_counts(path):
     return counts
 
 
-def python_runs(folders):
+def python_runs(folders, slow):
     """Functions that run one *_test.py of the folders each and give its counts."""
     paths = [path for folder in folders for path in sorted((ROOT / folder).rglob("*_test.py"))]
-    return [functools.partial(python_counts, path) for path in paths]
+    if slow:
+        paths = [path for path in paths if f"def {SLOW}" in path.read_text(encoding="utf-8")]
+    return [functools.partial(python_counts, path, slow) for path in paths]
 
 
 def count_unittest(text):
@@ -214,7 +227,7 @@ def stage_counts(stage):
 
 
 def run_build(arguments):
-    """Runs what a build has, as many at a time as there are cores, the longest first."""
+    """Runs what a build has, as many at a time as cores have to do, the longest first."""
     counts, prefix = Counts(), fixed_addresses() if arguments.fixed_addresses else arguments.under.split()
     build = arguments.build.resolve()
     if arguments.under:
@@ -222,14 +235,15 @@ def run_build(arguments):
     programs = [file for name in PROGRAMS for file in (name, f"{name}.exe") if os.access(build / file, os.X_OK)]
     if not programs:
         counts.fail(f"{arguments.build}: no test program")
-    runs = [functools.partial(run_program, build / name, prefix, arguments.filter, *part)
+    tests = arguments.filter or (SLOW_TESTS if arguments.slow else EVERYDAY_TESTS if arguments.everyday else None)
+    runs = [functools.partial(run_program, build / name, prefix, tests, *part)
             for name in programs for part in shards(max(arguments.shards, 2 if LONG_PROGRAM in name else 1))]
     if arguments.python:
         os.environ["ROSIN_TEST_BUILD"] = str(build)  # for tests that look at the build itself
-        runs = python_runs(PYTHON_FOLDERS) + runs
+        runs = python_runs(PYTHON_FOLDERS, arguments.slow) + runs
     if arguments.devices:
-        runs = device_runs(build, prefix) + runs
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        runs = device_runs(build, prefix, arguments.slow) + runs
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() + 1) as pool:  # those of ranks mostly wait
         for part in pool.map(lambda run: run(), runs):
             counts.add(part)
     return counts
@@ -240,6 +254,8 @@ def main():
     parser.add_argument("--stage", required=True)
     parser.add_argument("--build", type=pathlib.Path)
     parser.add_argument("--filter", help="GoogleTest's filter")
+    parser.add_argument("--everyday", action="store_true", help="leave out what --slow runs")
+    parser.add_argument("--slow", action="store_true", help="run slow tests alone")
     parser.add_argument("--python", action="store_true", help="run the *_test.py files too")
     parser.add_argument("--devices", action="store_true", help="run the op suite on the devices of plug-ins too")
     parser.add_argument("--under", default="", help="the command that runs the programs, an emulator for one")

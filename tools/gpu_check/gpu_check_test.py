@@ -107,7 +107,7 @@ class StepsTest(unittest.TestCase):
             self.assertIn("FAILED", result.stdout)
             self.assertTrue(result.stdout.endswith("gpu-check: CUDA:0: correct FAILED\n"))
 
-    def test_goes_on_where_it_ran_out_of_time(self):
+    def test_slow_goes_on_where_it_ran_out_of_time(self):
         self.assertEqual(self.check("facts", "--device", "CUDA:0").returncode, 0)
         late = self.check("facts", "seeds", "--device", "CUDA:0", GPU_STEP_SECONDS="0")
         self.assertEqual(late.returncode, 75, late.stdout + late.stderr)

@@ -101,7 +101,7 @@ class AssemblyTest(unittest.TestCase):
 
 
 class TableTest(unittest.TestCase):
-    def test_the_kernels_of_the_build_are_as_good_as_the_table_says(self):
+    def test_slow_the_kernels_of_the_build_are_as_good_as_the_table_says(self):
         try:
             found = isa.measure(BUILD, targets=[TARGET])
         except sass.Missing as missing:

@@ -117,7 +117,7 @@ class TableTest(unittest.TestCase):
         rows = [sass.row_of(kernels["elements_0b"], sass.CLASSES["add_f32"])]
         self.assertEqual(sass.verdicts(sass.table({"add_f32": rows})), {"add_f32": ["spills"]})
 
-    def test_the_kernels_of_the_build_are_as_good_as_the_table_says(self):
+    def test_slow_the_kernels_of_the_build_are_as_good_as_the_table_says(self):
         try:
             found = sass.verdicts(sass.table(sass.measure(BUILD)))
         except sass.Missing as missing:
