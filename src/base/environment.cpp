@@ -16,7 +16,7 @@
 namespace rosin {
 namespace {
 
-constexpr std::array<EnvironmentVariable, 28> table = {{
+constexpr std::array<EnvironmentVariable, 30> table = {{
     {Setting::autoload, "ROSIN_AUTOLOAD", "0: plug-ins are loaded by `use` alone", "1"},
     {Setting::plugin_path, "ROSIN_PLUGIN_PATH", "absolute folders, parted by `:`, that may hold plug-ins",
      "the folder beside librosin alone"},
@@ -44,6 +44,9 @@ constexpr std::array<EnvironmentVariable, 28> table = {{
      "1"},
     {Setting::perf_map, "ROSIN_PERF_MAP",
      "1: names of machine code that is written at run time go to `/tmp/perf-PID.map`, for `perf report`", "0"},
+    {Setting::jitdump, "ROSIN_JITDUMP",
+     "1: such code and its names go to `jit-PID.dump` in the working folder, for `perf annotate`", "0"},
+    {Setting::gdb, "ROSIN_GDB", "1: gdb knows the names and frames of such code", "0"},
     {Setting::large_pages, "ROSIN_LARGE_PAGES",
      "1: on Linux, memory of 8 MB and more asks for pages of 2 MB; see [performance](performance.md)", "0"},
     {Setting::eager, "ROSIN_EAGER", "1: every op is evaluated at its call, so that an error is thrown there", "0"},

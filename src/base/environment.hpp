@@ -29,6 +29,8 @@ enum class Setting : uint8_t {
   graphs,
   jit,
   perf_map,
+  jitdump,
+  gdb,
   large_pages,
   eager,
   nan_check,

@@ -9,6 +9,7 @@
 
 #include "base/environment.hpp"
 #if defined(ROSIN_HAVE_XBYAK) && defined(__x86_64__)
+#include "cpu/loop_names.hpp"
 #include "cpu/machine_narrow.hpp"
 #include "cpu/machine_wide.hpp"
 #include "platform/executable_memory.hpp"
@@ -55,17 +56,14 @@ class WrittenLoop final : public MachineLoop {
     function_ = reinterpret_cast<Function>(memory_.code());
   }
   bool stands() const { return function_ != nullptr; }
-  const platform::ExecutableMemory& memory() const { return memory_; }
+  void name(const LoopText& text, size_t bytes, size_t leaves_at) {
+    if (loops_have_names()) name_loop(text, {memory_.code(), bytes, {}, call_frame(leaves_at)}, entry_);
+  }
 
  private:
   platform::ExecutableMemory memory_;
+  platform::DebuggerEntry entry_;
 };
-
-/// Tells profilers what a loop does, where that is asked for.
-void name_for_profilers(const WrittenLoop& loop, const std::string& name) {
-  static const bool asked = environment_switch(Setting::perf_map).value_or(false);
-  if (asked) platform::name_machine_code(loop.memory(), name.c_str());
-}
 
 /// Loops that kernels hold, by text. Never destroyed: kernels may be used while a process ends.
 struct Loops {
@@ -85,21 +83,6 @@ Loops& loops() {
   return *loops;
 }
 
-/// What a loop does, as far as a line of a profile has room: "rosin loop subtract multiply rows:add".
-std::string name_of(const LoopText& text) {
-  constexpr size_t most = 100;
-  std::string name = "rosin loop";
-  for (const Instruction& made : text.code.list) {
-    if (info(made.primitive).arity == 0) continue;
-    if (name.size() > most) return name + " ...";
-    name.append(" ").append(info(made.primitive).name);
-  }
-  for (const LoopOutput& output : text.outputs) {
-    if (output.combines) name.append(" rows:").append(info(*output.combines).name);
-  }
-  return name;
-}
-
 bool is_narrowed() { return environment(Setting::jit) == "avx2"; }
 
 bool has_wide_code() {
@@ -114,7 +97,7 @@ template <class Writer> std::shared_ptr<const MachineLoop> write(const LoopText&
     const Writer writer(ordered, buffer.get(), most_bytes);
     auto loop = std::make_shared<WrittenLoop>(buffer.get(), writer.getSize());
     if (!loop->stands()) return nullptr;
-    name_for_profilers(*loop, name_of(text));
+    loop->name(text, writer.getSize(), writer.leaves_at());
     return loop;
   } catch (const Xbyak::Error&) {
     return nullptr;

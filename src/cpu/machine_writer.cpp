@@ -129,6 +129,7 @@ template <class Vector> void LoopWriter<Vector>::enter() {
 }
 
 template <class Vector> void LoopWriter<Vector>::leave() {
+  leaves_at_ = getSize();
   mov(rsp, rbp);
   for (size_t i = std::size(saved); i-- > 0;) pop(saved[i]);
   vzeroupper();
@@ -136,6 +137,27 @@ template <class Vector> void LoopWriter<Vector>::leave() {
   if (std::any_of(outputs.begin(), outputs.end(), [](const LoopOutput& output) { return output.streams; })) sfence();
   ret();
   rewrite(frame_at_, static_cast<uint64_t>(frame_), 4);
+}
+
+/// What enter() and leave() do, in DWARF's words: each register that is saved stands below those before it.
+std::vector<unsigned char> call_frame(size_t leaves_at) {
+  constexpr unsigned char advance = 0x40, offset = 0x80, restore = 0xc0;  // and a number
+  constexpr unsigned char advance_far = 0x04, define_frame = 0x0c, define_frame_offset = 0x0e;
+  constexpr unsigned char numbers[] = {3, 6, 12, 13, 14, 15}, push_bytes[] = {1, 1, 2, 2, 2, 2};  // of `saved`
+  constexpr unsigned char base_pointer = 6, stack_pointer = 7, move_bytes = 3, count = std::size(numbers);
+  std::vector<unsigned char> frame;
+  const auto put = [&](auto... bytes) { (frame.push_back(static_cast<unsigned char>(bytes)), ...); };
+  size_t entered = move_bytes;
+  for (int i = 0; i < count; ++i) {
+    put(advance | push_bytes[i], define_frame_offset, 8 * (i + 2), offset | numbers[i], i + 2);
+    entered += push_bytes[i];
+  }
+  put(advance | move_bytes, define_frame, base_pointer, 8 * (count + 1));
+  const size_t gone = leaves_at + move_bytes + 4 * 2 + 1 - entered;  // up to where rbp is the caller's
+  put(advance_far, gone, gone >> 8, gone >> 16, gone >> 24, define_frame, stack_pointer, 2 * 8);
+  for (int i = 1; i < count; ++i) put(restore | numbers[i]);
+  put(advance | 1, define_frame_offset, 8, restore | numbers[0]);
+  return frame;
 }
 
 template <class Vector> void LoopWriter<Vector>::write_constants() {

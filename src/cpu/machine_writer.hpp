@@ -46,10 +46,15 @@ constexpr uint8_t to_nearest_even = 0;  // how instructions number ways to round
 constexpr uint8_t bfloat_shift = 16;    // from a BFloat16 to its Float32
 constexpr uint8_t byte_shift = 24;      // from the sign of a byte to that of an Int32
 
+/// How debuggers find the registers of a loop's caller (platform::NamedCode).
+std::vector<unsigned char> call_frame(size_t leaves_at);
+
 template <class Vector> class LoopWriter : public Xbyak::CodeGenerator {
  public:
   /// Error (Xbyak::Error): code or values have no room.
   void write();
+  /// Where the registers of the caller are put back, in bytes from the beginning.
+  size_t leaves_at() const { return leaves_at_; }
 
  protected:
   /// Code in `memory`, which runs wherever it is copied to.
@@ -188,7 +193,7 @@ template <class Vector> class LoopWriter : public Xbyak::CodeGenerator {
   int half_ = 0;         // of the turn
   bool masked_ = false;  // the turn at the end of a row
   int frame_ = 64;       // bytes of the stack; the number of rows stands first
-  size_t frame_at_ = 0;
+  size_t frame_at_ = 0, leaves_at_ = 0;
   std::map<std::pair<uint64_t, int>, Xbyak::Label> constants_;
 };
 

@@ -23,8 +23,4 @@ class ExecutableMemory {
   size_t bytes_ = 0;
 };
 
-/// Notes a name for machine code where profilers look for it: for `perf` of Linux the file /tmp/perf-PID.map, on
-/// Windows nowhere. Only the process that made the first note writes it, none of its children.
-void name_machine_code(const ExecutableMemory& memory, const char* name);
-
 }  // namespace rosin::platform

@@ -27,6 +27,4 @@ ExecutableMemory::~ExecutableMemory() {
   if (code_) VirtualFree(code_, 0, MEM_RELEASE);
 }
 
-void name_machine_code(const ExecutableMemory&, const char*) {}
-
 }  // namespace rosin::platform
