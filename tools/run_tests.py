@@ -27,8 +27,8 @@ from run_python_tests import SLOW
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "build" / "results"
 PROGRAMS = ("suite_tests", "unit_tests", "opinfo_tests", "public_tests", "steady_tests")
-LONG_PROGRAM = "suite_tests"  # in two parts at least, so that no core waits for it at the end
-PYTHON_FOLDERS = ("tools", "examples", "tests", "cmake", "bench")  # what takes longest comes first
+LONG_PROGRAMS = ("suite_tests", "unit_tests")  # in two parts at least, so that no core waits for them at the end
+PYTHON_FOLDERS = ("tests", "examples", "tools", "cmake", "bench")  # what takes longest comes first
 DEVICE_TESTS = "OpSuite*:*/OpSuite*:EngineFuzz*:*DeviceSteps*:DeviceMemory*:DeviceChecks*:MathModes*:" \
     "AttentionOnDevice*"
 # Device, shards, what the environment says beside that, and the tests; what takes longest comes first.
@@ -237,7 +237,7 @@ def run_build(arguments):
         counts.fail(f"{arguments.build}: no test program")
     tests = arguments.filter or (SLOW_TESTS if arguments.slow else EVERYDAY_TESTS if arguments.everyday else None)
     runs = [functools.partial(run_program, build / name, prefix, tests, *part)
-            for name in programs for part in shards(max(arguments.shards, 2 if LONG_PROGRAM in name else 1))]
+            for name in programs for part in shards(max(arguments.shards, 2 if name.startswith(LONG_PROGRAMS) else 1))]
     if arguments.python:
         os.environ["ROSIN_TEST_BUILD"] = str(build)  # for tests that look at the build itself
         runs = python_runs(PYTHON_FOLDERS, arguments.slow) + runs

@@ -1,5 +1,6 @@
-// Convolutions by one vendor call each. Images come in CWHN, or in logical order (WHCN) where the math mode is one that
-// no engine here has; then they are turned before, and the result back.
+// Convolutions by one vendor call each. Images come in CWHN, or in logical order (WHCN): where each group has one
+// input channel, and where the math mode is one that no engine here has. Unless an engine reads that they are turned
+// before, and the result back.
 #include <vector>
 
 #include "cpu/contraction.hpp"
@@ -12,18 +13,18 @@ namespace {
 // Images: `points` elements of each of `channels`.
 struct Image {
   int64_t points = 1, channels = 1;
-  bool channels_first = true;
+  bool as_read = true;   // as the engine reads them
   size_t turned_at = 0;  // in the scratch: where they stand in CWHN, if not in memory
 
   int64_t count() const { return points * channels; }
-  /// Whether it stands in CWHN, or both orders are the same.
-  bool plain() const { return channels_first || points == 1 || channels == 1; }
+  /// Whether nothing is turned: both orders may be the same.
+  bool plain() const { return as_read || points == 1 || channels == 1; }
 };
 
-Image image_of(const CallArray& array) {
+Image image_of(const CallArray& array, bool logical) {
   const Shape& shape = array.shape;
   Image image;
-  image.channels_first = array.channels_first();
+  image.as_read = logical || array.channels_first();
   for (int d = 0; d < shape.rank() - 2; ++d) image.points *= shape[d];
   image.channels = shape[-2];
   return image;
@@ -59,8 +60,9 @@ class ConvCall final : public Call {
   ConvCall(const plan::CallDescription& call, const engines::ConvSpec& conv)
       : type_(conv.type), result_bytes_(static_cast<size_t>(call.result().shape.count()) * size_of(type_)),
         batch_(conv.batch), by_weights_(conv.kind == engines::ConvKind::backward_weights),
-        first_(image_of(call.arrays[0])), second_(by_weights_ ? image_of(call.arrays[1]) : Image{}),
-        result_(by_weights_ ? Image{} : image_of(call.result())), call_(engines::prepare_conv(conv)) {
+        first_(image_of(call.arrays[0], conv.logical)),
+        second_(by_weights_ ? image_of(call.arrays[1], conv.logical) : Image{}),
+        result_(by_weights_ ? Image{} : image_of(call.result(), conv.logical)), call_(engines::prepare_conv(conv)) {
     for (Image* image : {&first_, &second_, &result_}) {
       if (!image->plain()) image->turned_at = parts_.add(static_cast<size_t>(image->count() * batch_) * size_of(type_));
     }
@@ -94,7 +96,20 @@ class ConvCall final : public Call {
   static engines::ConvSpec spec_of(const plan::CallDescription& call) {
     engines::ConvSpec conv = engines::conv_spec(call);
     conv.activation = activation_loop(call);
+    conv.logical = engines::planes_can(conv) && stands_in_logical_order(call);
     return conv;
+  }
+
+  /// Whether all images stand in logical order, and not as well in CWHN.
+  static bool stands_in_logical_order(const plan::CallDescription& call) {
+    bool logical = true, channels_first = true;
+    for (const CallArray& array : call.arrays) {
+      if (array.role == plan::CallRole::weights || array.role == plan::CallRole::weights_gradient) continue;
+      if (array.role == plan::CallRole::bias) continue;
+      logical = logical && array.contiguous();
+      channels_first = channels_first && array.channels_first();
+    }
+    return logical && !channels_first;
   }
 
   /// Images into CWHN.

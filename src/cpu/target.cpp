@@ -48,6 +48,13 @@ class CpuTarget final : public plan::Target {
     return weights || !takes(call) ? Order::contiguous : Order::channels_first;
   }
 
+  /// Each channel by itself, of the types that the tile kernel computes.
+  bool takes_logical_images(const CallDescription& call) const override {
+    const DType type = call.result().type;
+    return call.window.groups > 1 && (type == DType::Float32 || type == DType::Float64) && takes(call);
+  }
+
+  int64_t least_plane() const override { return 256; }  // measured on Zen 4
   int64_t longest_row() const override { return strip_limit; }
   int64_t longest_line() const override { return line_limit; }
   int recomputed_work() const override { return 16; }  // about five operations: more takes longer than reading

@@ -31,6 +31,26 @@ struct ConvShape {
   Extent in, out, kernel, stride, dilation, pad_low, pad_high;
 };
 
+/// Calls visit(tap, pixel) for each tap of the window at output place `at` that lies inside the input.
+template <class Visit> void each_tap(const ConvShape& s, Extent at, bool flipped, Visit visit) {
+  const int64_t taps = s.kernel.count();
+  for (int64_t tap = 0; tap < taps; ++tap) {
+    const Extent k{tap % s.kernel.w, tap / s.kernel.w % s.kernel.h, tap / s.kernel.w / s.kernel.h};
+    const int64_t w = at.w * s.stride.w - s.pad_low.w + k.w * s.dilation.w;
+    const int64_t h = at.h * s.stride.h - s.pad_low.h + k.h * s.dilation.h;
+    const int64_t d = at.d * s.stride.d - s.pad_low.d + k.d * s.dilation.d;
+    if (w < 0 || w >= s.in.w || h < 0 || h >= s.in.h || d < 0 || d >= s.in.d) continue;
+    visit(flipped ? taps - 1 - tap : tap, (d * s.in.h + h) * s.in.w + w);
+  }
+}
+
+/// Calls visit(place, pixel number) for each output place.
+template <class Visit> void each_output(const ConvShape& s, Visit visit) {
+  for (int64_t pixel = 0; pixel < s.out.count(); ++pixel) {
+    visit(Extent{pixel % s.out.w, pixel / s.out.w % s.out.h, pixel / s.out.w / s.out.h}, pixel);
+  }
+}
+
 /// Images [first, last) of the result of a forward convolution.
 inline MatmulPart images_part(const ConvSpec& spec, int64_t first, int64_t last) {
   const int64_t pixels = extent_of(spec.out, spec.spatial, 1).count();

@@ -24,6 +24,7 @@ inline ResultShape result_shape(const ConvSpec& spec) {
   const bool forward = spec.kind == ConvKind::forward;
   const int64_t pixels = extent_of(forward ? spec.out : spec.in, spec.spatial, 1).count();
   const int64_t channels = forward ? spec.out_channels : spec.in_channels;
+  if (spec.logical) return {spec.type, 1, spec.batch * channels, pixels, pixels, 0};  // (of no bias)
   return {spec.type, 1, spec.batch * pixels, channels, channels, 0};
 }
 

@@ -11,7 +11,10 @@ template <class T> constexpr TypedKernels<T> typed_kernels() {
           .mean_forward = &mean_forward_run<T>,
           .mean_backward = &mean_backward_run<T>,
           .finite = &all_finite<T>,
-          .fourier = &transform_lines<T>};
+          .fourier = &transform_lines<T>,
+          .copy_rows = &copy_rows<T>,
+          .filter_plane = &filter_plane<T>,
+          .dot_planes = &dot_planes<T>};
 }
 
 template <class H> constexpr HalfKernels<H> half_kernels() { return {&dots_of_rows<H, float>, &sweep<H>}; }

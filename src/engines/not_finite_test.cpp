@@ -168,9 +168,11 @@ Problem products_of(const ConvSpec& s) {
         const int64_t place = place_of(s, out, tap);
         for (int64_t c = 0; place >= 0 && c < s.out_channels; ++c) {
           for (int64_t i = 0; i < in_of_group; ++i) {
-            const int64_t x = (n * places + place) * s.in_channels + c / out_of_group * in_of_group + i;
+            const int64_t in = c / out_of_group * in_of_group + i;
+            const int64_t x =
+                s.logical ? (n * s.in_channels + in) * places + place : (n * places + place) * s.in_channels + in;
             const int64_t w = (c * in_of_group + i) * taps + (s.flipped ? taps - 1 - tap : tap);
-            add(x, w, (n * outs + out) * s.out_channels + c);
+            add(x, w, s.logical ? (n * s.out_channels + c) * outs + out : (n * outs + out) * s.out_channels + c);
           }
         }
       }
@@ -197,6 +199,9 @@ std::vector<TriedConv> tried_convs() {
       {"dilated rows", conv(1, 5, 1, {{9, 3, 1, 2, 2, 2}, {5, 2, 1, 1, 1, 0}})},
       {"groups", conv(4, 6, 2, {{6, 3, 1, 1, 1, 1}, {5, 3, 1, 1, 1, 1}})},
       {"one channel a group", conv(3, 6, 3, {{6, 3, 2, 1, 1, 1}, {5, 3, 1, 1, 1, 1}})},
+      {"wide planes", conv(2, 2, 2, {{19, 3, 1, 1, 1, 1}, {6, 3, 1, 1, 1, 1}}), 29},
+      {"three by three, far apart", conv(2, 2, 2, {{13, 3, 2, 2, 3, 2}, {15, 3, 2, 2, 2, 3}}), 23},
+      {"volumes of single channels", conv(2, 4, 2, {{5, 2, 2, 1, 1, 0}, {3, 3, 1, 1, 1, 1}, {4, 2, 1, 2, 1, 1}}), 7},
       {"a line", conv(1, 2, 1, {{11, 3, 2, 1, 1, 1}})},
       {"a volume", conv(2, 2, 1, {{4, 2, 1, 1, 1, 0}, {3, 2, 2, 1, 1, 1}, {4, 3, 1, 1, 1, 1}})},
       {"much padding", conv(1, 3, 1, {{2, 3, 1, 1, 4, 4}, {3, 2, 2, 1, 3, 5}})},
@@ -207,7 +212,7 @@ std::vector<TriedConv> tried_convs() {
       {"many to few", conv(33, 3, 1, {{6, 3, 1, 1, 1, 1}, {6, 3, 1, 1, 1, 1}}), 211},
       {"wide taps", conv(32, 32, 1, {{6, 1}, {5, 1}}), 307},
   };
-  cases[1].spec.flipped = cases[3].spec.flipped = cases[6].spec.flipped = cases[11].spec.flipped = true;
+  for (const size_t flipped : {1, 3, 6, 9, 14}) cases[flipped].spec.flipped = true;
   return cases;
 }
 
@@ -223,8 +228,11 @@ template <class T> void check_conv(DType type, double tolerance) {
       for (const Engine engine : engines_for(type)) {
         check<T>(*prepare_conv(spec, engine), problem, tolerance, name, given.step);
       }
-      if (!winograd_can(spec)) continue;
-      check<T>(*prepare_conv(spec, Engine::winograd), problem, tolerance, name, given.step);
+      if (winograd_can(spec)) {
+        check<T>(*prepare_conv(spec, Engine::winograd), problem, tolerance, name, given.step);
+      }
+      spec.logical = planes_can(spec);
+      if (spec.logical) check<T>(*prepare_conv(spec), products_of(spec), tolerance, name + ", planes", given.step);
     }
   }
 }

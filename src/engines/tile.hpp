@@ -1,4 +1,4 @@
-// Calls made of the tile kernel. Read after tile_kernel.hpp; next tile_matmul.cpp, tile_conv.cpp.
+// Calls made of the tile kernel. Read after tile_kernel.hpp; next tile_matmul.cpp, tile_conv.cpp, plane_conv.cpp.
 #pragma once
 
 #include <memory>
@@ -23,5 +23,8 @@ bool sweep_pays(const MatmulSpec& spec);
 std::unique_ptr<VendorCall> prepare_sweep_matmul(const MatmulSpec& spec);
 
 std::unique_ptr<VendorCall> prepare_tile_conv(const ConvSpec& spec);
+
+/// Of images in logical order: each channel by itself.
+std::unique_ptr<VendorCall> prepare_plane_conv(const ConvSpec& spec);
 
 }  // namespace rosin::engines

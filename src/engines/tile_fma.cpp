@@ -23,6 +23,7 @@ constexpr int full_columns = 6, narrow_columns = 12;
 constexpr int dot_rows = 2, dot_columns = 3;
 constexpr int sweep_steps = 8;
 constexpr int distance_columns = 4;
+constexpr int filter_rows = 4;
 
 /// The first `count` lanes. Masked stores take a dozen cycles on AMD's processors: parts are stored by halves instead.
 struct FirstLanes {
@@ -73,6 +74,10 @@ template <> struct Vec<float> {
   static void store(float* to, Register value) { _mm256_storeu_ps(to, value); }
   static Register splat(const float* from) { return _mm256_broadcast_ss(from); }
   static Register zero() { return _mm256_setzero_ps(); }
+  static Register held(Register a) {
+    asm("" : "+v"(a));
+    return a;
+  }
   static Register fma(Register a, Register b, Register c) { return _mm256_fmadd_ps(a, b, c); }
   static Register add(Register a, Register b) { return _mm256_add_ps(a, b); }
   static Register sub(Register a, Register b) { return _mm256_sub_ps(a, b); }
@@ -119,6 +124,10 @@ template <> struct Vec<double> {
   static void store(double* to, Register value) { _mm256_storeu_pd(to, value); }
   static Register splat(const double* from) { return _mm256_broadcast_sd(from); }
   static Register zero() { return _mm256_setzero_pd(); }
+  static Register held(Register a) {
+    asm("" : "+v"(a));
+    return a;
+  }
   static Register fma(Register a, Register b, Register c) { return _mm256_fmadd_pd(a, b, c); }
   static Register add(Register a, Register b) { return _mm256_add_pd(a, b); }
   static Register mul(Register a, Register b) { return _mm256_mul_pd(a, b); }
@@ -139,6 +148,7 @@ template <> struct Vec<double> {
 #include "engines/distance_body.hpp"
 #include "engines/dot_body.hpp"
 #include "engines/fourier_body.hpp"
+#include "engines/plane_body.hpp"
 #include "engines/pool_body.hpp"
 #include "engines/sweep_body.hpp"
 #include "engines/tile_body.hpp"

@@ -1,7 +1,8 @@
 // The tile kernel: small products held in vector registers. Products below the size where oneDNN's call pays, all
-// Float64 products, and convolutions with few channels are made of it; pooling uses the same vectors. Read after
-// vendor.hpp; next tile_body.hpp, dot_body.hpp, sweep_body.hpp and pool_body.hpp (the kernels), tile_matmul.cpp,
-// dot_matmul.cpp, sweep_matmul.cpp, tile_conv.cpp, pooling.cpp (who calls them), winograd_body.hpp and winograd.cpp.
+// Float64 products, and convolutions with few channels are made of it; pooling and filters of planes use the same
+// vectors. Read after vendor.hpp; next tile_body.hpp, dot_body.hpp, sweep_body.hpp, pool_body.hpp and plane_body.hpp
+// (the kernels), tile_matmul.cpp, dot_matmul.cpp, sweep_matmul.cpp, tile_conv.cpp, pooling.cpp, plane_conv.cpp (who
+// calls them), winograd_body.hpp and winograd.cpp.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include "engines/attention_block.hpp"
 #include "engines/distance_tile.hpp"
 #include "engines/fourier_lines.hpp"
+#include "engines/plane_run.hpp"
 
 namespace rosin::engines {
 
@@ -91,6 +93,9 @@ template <class T> struct TypedKernels {
   void (*mean_backward)(const PoolRun<T>&);
   bool (*finite)(const T* x, int64_t count);  // whether no element is infinite or NaN
   void (*fourier)(const FourierLines<T>&);    // results have the same bits on every processor
+  void (*copy_rows)(const CopiedRows<T>&);
+  void (*filter_plane)(const PlaneRun<T>&);
+  void (*dot_planes)(const PlaneDots<T>&);
 };
 
 /// Products of halves with sums in float: the larger operand is read as it lies.

@@ -20,6 +20,7 @@ constexpr int full_columns = 4, narrow_columns = 6;
 constexpr int dot_rows = 1, dot_columns = 2;
 constexpr int sweep_steps = 4;
 constexpr int distance_columns = 4;
+constexpr int filter_rows = 1;
 
 /// Where the processor this is compiled for has fused multiply-adds (every aarch64) they give the bits of the other
 /// kernels; elsewhere sums are rounded twice (multiply, then add), as without hardware they would be far slower.
@@ -43,6 +44,7 @@ template <class T> struct Vec {
   static void store(T* to, Register value) { store(to, value, lanes); }
   static Register splat(const T* from) { return *from - Register{}; }
   static Register zero() { return Register{}; }
+  static Register held(Register a) { return a; }
 #if defined(__FP_FAST_FMA) && defined(__FP_FAST_FMAF)
   static Register fma(Register a, Register b, Register c) {
     for (int lane = 0; lane < lanes; ++lane) c[lane] = std::fma(a[lane], b[lane], c[lane]);
@@ -82,6 +84,7 @@ template <class T> struct Vec {
 #include "engines/distance_body.hpp"
 #include "engines/dot_body.hpp"
 #include "engines/fourier_body.hpp"
+#include "engines/plane_body.hpp"
 #include "engines/pool_body.hpp"
 #include "engines/sweep_body.hpp"
 #include "engines/tile_body.hpp"

@@ -24,6 +24,7 @@ constexpr int full_columns = 12, narrow_columns = 14;
 constexpr int dot_rows = 4, dot_columns = 4;
 constexpr int sweep_steps = 8;
 constexpr int distance_columns = 6;
+constexpr int filter_rows = 4;
 
 template <class T> struct Vec;
 
@@ -48,6 +49,10 @@ template <> struct Vec<float> {
   static void store(float* to, Register value) { _mm512_storeu_ps(to, value); }
   static Register splat(const float* from) { return _mm512_set1_ps(*from); }
   static Register zero() { return _mm512_setzero_ps(); }
+  static Register held(Register a) {
+    asm("" : "+v"(a));
+    return a;
+  }
   static Register fma(Register a, Register b, Register c) { return _mm512_fmadd_ps(a, b, c); }
   static Register add(Register a, Register b) { return _mm512_add_ps(a, b); }
   static Register sub(Register a, Register b) { return _mm512_sub_ps(a, b); }
@@ -89,6 +94,10 @@ template <> struct Vec<double> {
   static void store(double* to, Register value) { _mm512_storeu_pd(to, value); }
   static Register splat(const double* from) { return _mm512_set1_pd(*from); }
   static Register zero() { return _mm512_setzero_pd(); }
+  static Register held(Register a) {
+    asm("" : "+v"(a));
+    return a;
+  }
   static Register fma(Register a, Register b, Register c) { return _mm512_fmadd_pd(a, b, c); }
   static Register add(Register a, Register b) { return _mm512_add_pd(a, b); }
   static Register mul(Register a, Register b) { return _mm512_mul_pd(a, b); }
@@ -113,6 +122,7 @@ template <> struct Vec<double> {
 #include "engines/distance_body.hpp"
 #include "engines/dot_body.hpp"
 #include "engines/fourier_body.hpp"
+#include "engines/plane_body.hpp"
 #include "engines/pool_body.hpp"
 #include "engines/sweep_body.hpp"
 #include "engines/tile_body.hpp"

@@ -6,8 +6,8 @@
 //   call->finish(buffers);                                          // one thread, after the last chunk
 // begin and finish do nothing for most calls (has_begin, has_finish). How the work is cut depends on the shape only, so
 // results are equal for any number of threads. No function here touches the caller's OpenMP settings.
-// Who answers (oneDNN, the tile kernels, Winograd's filtering, plain loops) is decided in vendor.cpp; read that next,
-// then tile_kernel.hpp.
+// Who answers (oneDNN, the tile kernels, filters of planes, Winograd's filtering, plain loops) is decided in
+// vendor.cpp; read that next, then tile_kernel.hpp.
 #pragma once
 
 #include <cstddef>
@@ -44,7 +44,8 @@ struct MatmulSpec {
 enum class ConvKind : uint8_t { forward, backward_data, backward_weights };
 
 /// Cross-correlation in 1, 2 or 3 spatial dims; entry 0 of each array is the fastest dim (w, then h, then d).
-/// Images are CWHN: (channels, w, h, d, batch) column-major, contiguous. Weights are logical and contiguous:
+/// Images are CWHN: (channels, w, h, d, batch) column-major, contiguous; where planes_can says so they may be `logical`
+/// instead: (w, h, d, channels, batch). Weights are logical and contiguous:
 /// (w, h, d, in_channels / groups, out_channels) column-major; `flipped` says that the buffer holds the kernel of a
 /// true convolution (reversed in every spatial dim), for backward_weights the result is written reversed too.
 /// Types: Float32, Float64, BFloat16.
@@ -57,6 +58,7 @@ struct ConvSpec {
   int64_t stride[3] = {1, 1, 1}, pad_low[3] = {0, 0, 0}, pad_high[3] = {0, 0, 0};
   int64_t dilation[3] = {1, 1, 1};  // 1: dense
   bool flipped = false;
+  bool logical = false;                 // images stand in logical order
   Epilogue epilogue;                    // of y, or of dx as the result of a transposed one: bias has its channels
   ActivationLoop activation = nullptr;  // of the epilogue, unless that is relu
 };
@@ -95,7 +97,8 @@ struct VendorBuffers {
   const void* residual = nullptr;
 };
 
-/// Ranges of a result: of its items, columns and rows. Images are one matrix (channels, all pixels of the batch).
+/// Ranges of a result: of its items, columns and rows. Images are one matrix: (channels, all pixels of the batch), or
+/// in logical order (pixels, all channels of the batch).
 struct MatmulPart {
   int64_t first_item, last_item, first_column, last_column, first_row, last_row;
 };
@@ -129,7 +132,7 @@ class VendorCall {
   /// know what values that are not finite give; the call says so, and another engine answers (checked.hpp).
   virtual bool sure(const VendorBuffers&) const { return true; }
 
-  /// Who computes: "onednn", "tile", "winograd" or "plain"; for reports and tests.
+  /// Who computes: "onednn", "tile", "winograd", "planes" or "plain"; for reports and tests.
   virtual const char* engine() const noexcept = 0;
 
  protected:
@@ -151,7 +154,10 @@ enum class Engine : uint8_t { best, onednn, tile, winograd, plain };
 std::unique_ptr<VendorCall> prepare_matmul(const MatmulSpec& spec, Engine engine = Engine::best);
 /// Whether a product takes less time when transposed operand 0 or 1 has been copied as it is read.
 bool turning_pays(const MatmulSpec& spec, int operand);
+/// Of images in logical order plane_conv.cpp answers, whatever the engine asked for.
 std::unique_ptr<VendorCall> prepare_conv(const ConvSpec& spec, Engine engine = Engine::best);
+/// Whether images may stand in logical order: where each channel of floats has filters of its own.
+bool planes_can(const ConvSpec& spec);
 std::unique_ptr<VendorCall> prepare_pool(const PoolSpec& spec);
 
 }  // namespace rosin::engines

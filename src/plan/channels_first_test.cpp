@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <rosin/activation.hpp>
@@ -186,6 +187,78 @@ TEST(ChannelsFirst, ChainsOfConvolutionsCopyNothing) {
   const Stats after = stats();
   EXPECT_EQ(after.calls - before.calls, 2);
   EXPECT_EQ(after.kernels - before.kernels, 1);  // the sum: relu is part of the convolutions
+}
+
+/// The kernels and calls that evaluating what `f` gives takes.
+template <class F> std::pair<uint64_t, uint64_t> steps(F&& f) {
+  const Stats before = stats();
+  eval(f());
+  return {stats().kernels - before.kernels, stats().calls - before.calls};
+}
+
+using Steps = std::pair<uint64_t, uint64_t>;
+
+TEST(ChannelsFirst, AConvolutionOfSingleChannelsAloneCopiesNothing) {
+  Rng rng(10);
+  const Array x = drawn(rng, {16, 17, 6, 3}), w = drawn(rng, {3, 3, 1, 6}), b = drawn(rng, {1, 1, 6});
+  const ConvOptions each{.pad = 1, .groups = 6};
+  EXPECT_EQ(steps([&] { return conv(x, w, each); }), Steps(0, 1));
+  EXPECT_EQ(steps([&] { return relu(crosscor(x, w, each) + b); }), Steps(0, 1));
+  EXPECT_EQ(steps([&] { return relu(conv(relu(conv(x, w, each) + b), w, each) + x); }), Steps(0, 2));
+  const auto loss = [&](const Array& images, const Array& kernels) { return sum(conv(images, kernels, each) * x); };
+  EXPECT_EQ(steps([&] { return std::get<0>(gradient(loss, x, w)); }).first, 0);
+}
+
+/// As in MobileNet: images stay in CWHN between convolutions, so that nothing is copied, as if no layer were of single
+/// channels; the first is copied into CWHN, in a kernel.
+TEST(ChannelsFirst, ConvolutionsOfSingleChannelsTakeImagesInTheOrderOfTheirNeighbours) {
+  Rng rng(11);
+  const Array x = drawn(rng, {16, 17, 3, 4}), w = drawn(rng, {3, 3, 3, 8}), u = drawn(rng, {3, 3, 1, 8});
+  const Array v = drawn(rng, {1, 1, 8, 5}), scale = drawn(rng, {1, 1, 8});
+  const auto norm = [&](const Array& y) {
+    const Array shift = mean(y, {0, 1, 3});
+    return relu((y - shift) * scale / sqrt(mean(square(y - shift), {0, 1, 3}) + 1));
+  };
+  const ConvOptions pad{.pad = 1}, each{.pad = 1, .groups = 8};
+  const auto net = [&](const auto& middle) { return sum(conv(norm(middle(norm(conv(x, w, pad)))), v), {0, 1, 3}); };
+  const Array full = drawn(rng, {3, 3, 8, 8});
+  const Steps dense = steps([&] { return net([&](const Array& y) { return conv(y, full, pad); }); });
+  EXPECT_EQ(steps([&] { return net([&](const Array& y) { return conv(y, u, each); }); }), dense);
+}
+
+/// The copy into CWHN is made before the first convolution, and not behind it.
+TEST(ChannelsFirst, AConvolutionOfSingleChannelsBeforeOthersTakesTheirOrder) {
+  Rng rng(12);
+  const Array x = drawn(rng, {16, 17, 8, 4}), u = drawn(rng, {3, 3, 1, 8}), v = drawn(rng, {1, 1, 8, 5});
+  const ConvOptions each{.pad = 1, .groups = 8};
+  EXPECT_EQ(steps([&] { return sum(conv(relu(conv(x, u, each)), v), {0, 1, 3}); }), Steps(2, 2));
+  const auto loss = [&](const Array& first) { return sum(square(conv(relu(conv(x, first, each)), v))); };
+  const auto of_dense = [&](const Array& first) { return sum(square(conv(relu(conv(x, first, {.pad = 1})), v))); };
+  const Array full = drawn(rng, {3, 3, 8, 8});
+  EXPECT_EQ(steps([&] { return gradient(loss, u); }), steps([&] { return gradient(of_dense, full); }));
+}
+
+/// Small images are turned in less time than planes of them take.
+TEST(ChannelsFirst, AConvolutionOfSingleChannelsTakesSmallImagesChannelsFirst) {
+  Rng rng(14);
+  const Array x = drawn(rng, {7, 7, 6, 3}), w = drawn(rng, {3, 3, 1, 6});
+  EXPECT_EQ(steps([&] { return conv(x, w, {.groups = 6}); }), Steps(2, 1));
+  const Array wide = cast(x, Float64), kernels = cast(w, Float64);
+  eval();
+  EXPECT_EQ(steps([&] { return conv(wide, kernels, {.groups = 6}); }), Steps(0, 1));
+}
+
+TEST(ChannelsFirst, ConvolutionsOfSingleChannelsAreTheSame) {
+  Rng rng(13);
+  const Array large = drawn(rng, {16, 17, 6, 3}), small = drawn(rng, {6, 5, 6, 3});
+  const Array w = drawn(rng, {3, 3, 1, 6}), v = drawn(rng, {1, 1, 6, 4}), b = drawn(rng, {1, 1, 6});
+  for (const bool is_small : {false, true}) {
+    const Array x = is_small ? small : large;
+    const ConvOptions each{.stride = is_small ? 1 : 2, .pad = 1, .groups = 6};
+    expect_same_values([&](auto step) { return step(relu(step(step(conv(x, w, each)) + b))); });
+    expect_same_values([&](auto step) { return step(conv(step(relu(step(step(conv(x, w, each)) + b))), v)); });
+    expect_same_values([&](auto step) { return step(sum(step(maxpool(step(conv(x, w, each)), 2)), {0, 3})); });
+  }
 }
 
 }  // namespace

@@ -275,7 +275,11 @@ void Fuser::add_call(int32_t node) {
   const std::optional<CallDescription> call = call_of(node);
   units[unit].taken = call && target_.takes(*call);
   const Order usual = info(v(node).op->kind).strided ? Order::strided : Order::contiguous;
-  const auto order = [&](int i) { return call ? target_.order(*call, static_cast<size_t>(i)) : usual; };
+  const bool logical = call && stays_logical(node, *call);
+  const auto order = [&](int i) {
+    const Order wished = call ? target_.order(*call, static_cast<size_t>(i)) : usual;
+    return logical && wished == Order::channels_first ? Order::contiguous : wished;
+  };
   // Pools that read images as they are write theirs in the same way, unless these are flattened next.
   const Order result = order(v(node).operands);
   const bool follows =
@@ -508,7 +512,7 @@ void Fuser::join_reduction(int32_t node) {
   const Unit& kernel = units[unit];
   const uint8_t leading = static_cast<uint8_t>(kernel.wide & ~rest_after(kernel.wide, dims));
   const bool full = !usable || known(unit, operand, Level::full);
-  const bool row = full && dims > 0 && !v(kernel.domain).channels_first && v(node).small_row &&
+  const bool row = full && dims > 0 && !v(kernel.domain).channels_first && v(node).small &&
                    (kernel.row_dims == 0 || kernel.row_dims == dims) && reduced == leading;
   if (row) units[unit].row_dims = dims;
   add_member(unit, node, row ? Level::row : Level::late);

@@ -69,6 +69,9 @@ class Fuser {
   int32_t append(Value value, Home home, int32_t base);
   int32_t call_operand(int32_t node, int i, Order order);
   bool meets_channels_first(int32_t node) const;
+  bool may_be_logical(int32_t node, const CallDescription& call) const;
+  bool stays_logical(int32_t node, const CallDescription& call);
+  void find_wanted_first();
   bool is_flattened(int32_t node) const;
   void count_readers();
   void add_member(int32_t unit, int32_t value, Level level);
@@ -93,6 +96,7 @@ class Fuser {
   std::vector<int32_t> unit_of_;  // of values with memory or registers of their own
   std::vector<Level> level_;
   std::vector<int32_t> channels_first_;  // a copy of the value in CWHN where one is made, else -1
+  std::vector<bool> wanted_first_;       // of values: whether CWHN is, see find_wanted_first
   std::vector<int32_t> wanted_at_;       // of copies: the node that was placed when they were made
   int32_t placing_ = 0;
   std::vector<int32_t> readers_;    // of nodes: how many operands of nodes they are

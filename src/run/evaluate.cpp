@@ -242,7 +242,7 @@ constexpr size_t node_words = 1 + Node::max_operands / 2;
   const Op& op = *node.op;
   node.slot = static_cast<uint32_t>(n);
   has_numbers_ |= node.scalars != 0;
-  const bool small = op.kind == Kind::reduction && rows_.hold(node);
+  const bool small = rows_.is_small(node);
   *words++ = node.facts() | uint64_t{held_[n]} << Node::free_fact | uint64_t{small} << (Node::free_fact + 1) |
              static_cast<uint64_t>(mode_of(node)) << (Node::free_fact + 2);
   if (node.operands == Node::many) {
@@ -368,7 +368,7 @@ plan::Graph Evaluation::graph() const {
     value.in.resize(value.operands);
     value.held = held_[n];
     value.mode = mode_of(node);
-    value.small_row = node.op->kind == Kind::reduction && rows_.hold(node);
+    value.small = rows_.is_small(node);
     if (node.op->kind != Kind::elementwise) value.attributes = node.attributes;
     int32_t* in = value.in.begin();
     for (const Node* operand : node.arrays()) {

@@ -1,4 +1,5 @@
-// RowLimits: which rows a device reduces and then uses within one kernel. Part of the key of a plan.
+// RowLimits: which rows a device reduces and then uses within one kernel, and which images it has for small. Part of
+// the key of a plan.
 #pragma once
 
 #include <bit>
@@ -13,11 +14,19 @@ struct RowLimits {
   int64_t row = 0;   // elements
   int64_t line = 0;  // the same of rows that are one dim
   int64_t many = 0;  // for each of the rows
+  int64_t plane = 0;
 
   static RowLimits of(const plan::Target& target) {
-    return {target.longest_row(), target.longest_line(), target.elements_for_each_row()};
+    return {target.longest_row(), target.longest_line(), target.elements_for_each_row(), target.least_plane()};
   }
 
+  /// What a plan is told of a node's sizes.
+  bool is_small(const Node& node) const {
+    if (node.op->kind == Kind::reduction) return hold(node);
+    return node.op->kind == Kind::contraction && node.op->contraction != Contraction::matmul && has_small_planes(node);
+  }
+
+ private:
   /// Whether what the node reduces is such a row. Not where there is nothing to reduce: no strip would write the
   /// result.
   bool hold(const Node& node) const {
@@ -27,7 +36,12 @@ struct RowLimits {
     return reduced <= row || (reduced <= line && reduced == fastest(*node.in[0])) || reduced <= many * rows;
   }
 
- private:
+  bool has_small_planes(const Node& convolution) const {
+    if (convolution.attributes.as<WindowAttributes>().groups == 1 || convolution.dtype != DType::Float32) return false;
+    const Node& images = *convolution.in[0];
+    return images.count() < plane * images.sizes[images.rank - 2] * images.sizes[images.rank - 1];
+  }
+
   /// The size of the fastest dim that has several elements.
   static int64_t fastest(const Node& node) { return node.wide == 0 ? 1 : node.sizes[std::countr_zero(node.wide)]; }
 };

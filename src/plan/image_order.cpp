@@ -1,0 +1,49 @@
+// Which convolutions leave their images in logical order: those of single channels, where the target computes these as
+// well as in CWHN, nothing that they read stands in CWHN, and nothing that reads them wants that. So no image is copied
+// for one of them alone, and between other convolutions images stay in CWHN. Read first: fuse.cpp (add_call).
+#include "plan/fuse.hpp"
+
+namespace rosin::plan {
+
+/// By sizes and target alone.
+bool Fuser::may_be_logical(int32_t node, const CallDescription& call) const {
+  if (v(node).small || !target_.takes_logical_images(call)) return false;
+  for (size_t i = 0; i < call.arrays.size(); ++i) {
+    const CallRole role = call.arrays[i].role;
+    if (role != CallRole::weights && role != CallRole::weights_gradient) continue;
+    const int operand = static_cast<int>(i);
+    const Value& weights = v(operand < v(node).operands ? v(node).in[operand] : node);
+    return (weights.wide >> (weights.rank - 2) & 1) == 0;
+  }
+  return false;
+}
+
+bool Fuser::stays_logical(int32_t node, const CallDescription& call) {
+  if (!may_be_logical(node, call)) return false;
+  for (int i = 0; i < v(node).operands; ++i) {
+    const int32_t operand = plain(v(node).in[i]);
+    if (v(storage(operand)).channels_first || channels_first_[static_cast<size_t>(operand)] >= 0) return false;
+  }
+  if (wanted_first_.empty()) find_wanted_first();
+  return !wanted_first_[static_cast<size_t>(node)];
+}
+
+/// Values of images that a later convolution wants in CWHN, itself or by ops that keep the order.
+void Fuser::find_wanted_first() {
+  wanted_first_.assign(s_.graph.values.size(), false);
+  for (int32_t node = s_.graph.nodes - 1; node >= 0; --node) {
+    const Kind kind = v(node).op->kind;
+    const bool keeps = kind == Kind::elementwise || kind == Kind::argument || kind == Kind::window;
+    const bool passes = keeps && wanted_first_[static_cast<size_t>(node)];
+    const std::optional<CallDescription> call = kind == Kind::contraction ? call_of(node) : std::nullopt;
+    const bool logical = call && !wanted_first_[static_cast<size_t>(node)] && may_be_logical(node, *call);
+    for (int i = 0; i < v(node).operands; ++i) {
+      const bool wants = call && !logical && target_.order(*call, static_cast<size_t>(i)) == Order::channels_first;
+      const int32_t operand = v(node).in[i];
+      if (operand >= 0 && (wants || passes) && orders_differ(operand))
+        wanted_first_[static_cast<size_t>(operand)] = true;
+    }
+  }
+}
+
+}  // namespace rosin::plan
