@@ -57,7 +57,8 @@ DEVICES = (("OpenCL:0", 2, POCL, OPENCL_TESTS), ("CUDA:0", 2, CUDA, CUDA_TESTS),
            ("CPU", 1, {"ROSIN_JIT": "0"}, "OpSuite*:*/OpSuite*:EngineFuzz*"))  # compiled loops alone
 SLOW_DEVICES = (
     ("reference:0", 1, {}, DEVICE_TESTS + ":-Slow*"),  # the slow ones take this device wherever they run
-    ("CUDA:0", 1, CUDA, SLOW_TESTS + ":OpSuiteSort.L*:OpSuiteSort.M*"), ("OpenCL:0", 1, POCL, SLOW_TESTS),
+    ("CUDA:0", 1, CUDA, "SlowDeviceSteps*:OpSuiteSort.L*:OpSuiteSort.M*"),
+    ("OpenCL:0", 1, POCL, "SlowDeviceSteps*"),
     ("AMDGPU:0", 1, amdgpu("gfx90a", 64), "*DeviceSteps*:DeviceMemory*:MathModes*:AttentionOnDevice*"),
     *(("AMDGPU:0", 1, amdgpu(name, 32), "AttentionOnDevice.*Units*") for name in ("gfx1100", "gfx1201")),  # in waves
     ("Metal:0", 1, {"ROSIN_METAL_LIBRARIES": "{build}/fake_metal", "FAKE_METAL": "system=15"},
