@@ -1,5 +1,6 @@
 """The two sides of a comparison as processes: our programs, and the peers, which stay alive, keep several sessions and
 are stopped while they have nothing to do. Read next: peer.py (the other end of the talk), bench.py (who is asked)."""
+import ctypes
 import dataclasses
 import json
 import os
@@ -71,7 +72,7 @@ class Server:
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True,
             env=self.environment(setup), start_new_session=True,
-            preexec_fn=(lambda: limit_processors(setup.threads)) if setup.peer in ("jax", "mlx") else None)
+            preexec_fn=lambda: begin_peer(setup))
         self.version = self.answer(OPEN_SECONDS)["version"]
 
     def environment(self, setup):
@@ -174,6 +175,18 @@ class Servers:
     def __exit__(self, *_):
         for server in self.running.values():
             server.close()
+
+
+PR_SET_PDEATHSIG = 1  # of prctl(2)
+
+
+def begin_peer(setup):
+    """In the new process: it ends with the bench, whatever ends that, and sees as many processors as it has threads
+    where it would take more."""
+    if hasattr(libc := ctypes.CDLL(None), "prctl"):
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if setup.peer in ("jax", "mlx"):
+        limit_processors(setup.threads)
 
 
 def limit_processors(count):
