@@ -135,22 +135,6 @@ ConvSpec conv(int64_t in_channels, int64_t out_channels, int64_t groups, const s
   return spec;
 }
 
-int64_t count_of(const int64_t (&sizes)[3]) { return sizes[0] * sizes[1] * sizes[2]; }
-
-/// The place in the image (w fastest) that tap `tap` of the window at `out` reads, or -1 outside.
-int64_t place_of(const ConvSpec& s, int64_t out, int64_t tap) {
-  int64_t place = 0, pitch = 1;
-  for (int d = 0; d < 3; ++d) {
-    const int64_t at = out % s.out[d] * s.stride[d] - s.pad_low[d] + tap % s.kernel[d] * s.dilation[d];
-    if (at < 0 || at >= s.in[d]) return -1;
-    place += at * pitch;
-    pitch *= s.in[d];
-    out /= s.out[d];
-    tap /= s.kernel[d];
-  }
-  return place;
-}
-
 Problem products_of(const ConvSpec& s) {
   const int64_t places = count_of(s.in), outs = count_of(s.out), taps = count_of(s.kernel);
   const int64_t in_of_group = s.in_channels / s.groups, out_of_group = s.out_channels / s.groups;

@@ -53,8 +53,6 @@ std::vector<ConvSpec> specs() {
           spec_of(1, 2, 2, {{9, 2, 2, 1, 0, 1}, {5, 3, 1, 2, 2, 1}, {6, 2, 2, 2, 1, 1}})};
 }
 
-int64_t count_of(const int64_t (&sizes)[3]) { return sizes[0] * sizes[1] * sizes[2]; }
-
 /// Elements of x, w and y.
 std::vector<int64_t> counts(const ConvSpec& s) {
   return {count_of(s.in) * s.in_channels * s.batch, count_of(s.kernel) * s.out_channels,
@@ -63,18 +61,6 @@ std::vector<int64_t> counts(const ConvSpec& s) {
 
 /// First operand, second operand, result of a kind: 0 is x, 1 is w, 2 is y.
 constexpr size_t roles[3][3] = {{0, 1, 2}, {2, 1, 0}, {0, 2, 1}};
-
-/// The place that tap `tap` of window `out` reads, or -1 outside.
-int64_t place_of(const ConvSpec& s, int64_t out, int64_t tap) {
-  int64_t place = 0, pitch = 1;
-  for (int d = 0; d < 3; ++d) {
-    const int64_t at = out % s.out[d] * s.stride[d] - s.pad_low[d] + tap % s.kernel[d] * s.dilation[d];
-    if (at < 0 || at >= s.in[d]) return -1;
-    place += at * pitch;
-    pitch *= s.in[d], out /= s.out[d], tap /= s.kernel[d];
-  }
-  return place;
-}
 
 std::vector<double> defined(const ConvSpec& s, const std::vector<double>& first, const std::vector<double>& second) {
   const int64_t taps = count_of(s.kernel), outs = count_of(s.out), multiplier = s.out_channels / s.in_channels;

@@ -112,4 +112,20 @@ inline void execute(const VendorCall& call, VendorBuffers buffers, int threads =
   if (call.has_finish()) call.finish(buffers);
 }
 
+inline int64_t count_of(const int64_t (&sizes)[3]) { return sizes[0] * sizes[1] * sizes[2]; }
+
+/// The place in the image (w fastest) that tap `tap` of the window at `out` reads, or -1 outside.
+inline int64_t place_of(const ConvSpec& s, int64_t out, int64_t tap) {
+  int64_t place = 0, pitch = 1;
+  for (int d = 0; d < 3; ++d) {
+    const int64_t at = out % s.out[d] * s.stride[d] - s.pad_low[d] + tap % s.kernel[d] * s.dilation[d];
+    if (at < 0 || at >= s.in[d]) return -1;
+    place += at * pitch;
+    pitch *= s.in[d];
+    out /= s.out[d];
+    tap /= s.kernel[d];
+  }
+  return place;
+}
+
 }  // namespace rosin::engines
