@@ -25,7 +25,7 @@
 #include "run/leaf_table.hpp"
 #include "run/memory_text.hpp"
 #include "run/plan_cache.hpp"
-#include "run/row_limits.hpp"
+#include "run/size_limits.hpp"
 
 namespace rosin {
 namespace {
@@ -99,7 +99,7 @@ class Evaluation {
   std::vector<Node*> evaluated_;           // nodes of the pending list that other threads have evaluated
   uint8_t device_ = 0;                     // of the nodes in order_
   uint8_t asked_ = 0;                      // the device that was asked for what follows
-  RowLimits rows_;                         // of the device that was asked
+  SizeLimits limits_;                      // of the device that was asked
   MathMode usual_mode_ = MathMode::exact;  // that the device takes by itself
   MathMode modes_[4] = {};                 // what it computes in where a node says that mode
   bool elsewhere_ = false;                 // nodes of another device are held and pending
@@ -242,7 +242,7 @@ constexpr size_t node_words = 1 + Node::max_operands / 2;
   const Op& op = *node.op;
   node.slot = static_cast<uint32_t>(n);
   has_numbers_ |= node.scalars != 0;
-  const bool small = rows_.is_small(node);
+  const bool small = limits_.is_small(node);
   *words++ = node.facts() | uint64_t{held_[n]} << Node::free_fact | uint64_t{small} << (Node::free_fact + 1) |
              static_cast<uint64_t>(mode_of(node)) << (Node::free_fact + 2);
   if (node.operands == Node::many) {
@@ -300,7 +300,7 @@ bool Evaluation::only_read_here(const LeafTable::Leaf& leaf) const {
 void Evaluation::ask_device() {
   if (device_ == 0 || device_ != asked_) {
     const plan::Target& target = DeviceTable::instance().executor(device_).target();
-    rows_ = RowLimits::of(target);
+    limits_ = SizeLimits::of(target);
     usual_mode_ = target.usual_mode();
     asked_ = device_;
   }
@@ -368,7 +368,7 @@ plan::Graph Evaluation::graph() const {
     value.in.resize(value.operands);
     value.held = held_[n];
     value.mode = mode_of(node);
-    value.small = rows_.is_small(node);
+    value.small = limits_.is_small(node);
     if (node.op->kind != Kind::elementwise) value.attributes = node.attributes;
     int32_t* in = value.in.begin();
     for (const Node* operand : node.arrays()) {

@@ -1,4 +1,4 @@
-// RowLimits: which rows a device reduces and then uses within one kernel, and which images it has for small. Part of
+// SizeLimits: which rows a device reduces and then uses within one kernel, and which images it has for small. Part of
 // the key of a plan.
 #pragma once
 
@@ -10,13 +10,13 @@
 
 namespace rosin {
 
-struct RowLimits {
+struct SizeLimits {
   int64_t row = 0;   // elements
   int64_t line = 0;  // the same of rows that are one dim
   int64_t many = 0;  // for each of the rows
   int64_t plane = 0;
 
-  static RowLimits of(const plan::Target& target) {
+  static SizeLimits of(const plan::Target& target) {
     return {target.longest_row(), target.longest_line(), target.elements_for_each_row(), target.least_plane()};
   }
 
