@@ -388,7 +388,9 @@ void NarrowWriter::compute_vector(size_t place, int part) {
   const Ymm x = vector_of(made.operands[0], part);
   if (info(made.primitive).arity == 1) return unary(made.primitive, type, new_vector(place, part), x);
   const Ymm out = new_vector(place, part);
-  binary(made.primitive, type, out, x, source_of(made.operands[1], part));
+  const Source y = source_of(made.operands[1], part);
+  if (is_extreme_of_number(made)) return extreme_float(made.primitive == Primitive::minimum, type, out, x, y);
+  binary(made.primitive, type, out, x, y);
 }
 
 /// Of Int32, by Float64, whose quotients are never rounded to a whole number that they do not reach.
@@ -420,13 +422,12 @@ void NarrowWriter::extreme(bool least, ScalarType type, const Ymm& out, const Ym
     default: break;
   }
   const Ymm mask = spare(), chosen = spare();
+  extreme_float(least, type, chosen, x, y);
   if (is_wide(type)) {
     vcmppd(mask, x, x, unordered);
-    least ? vminpd(chosen, x, y) : vmaxpd(chosen, x, y);
     return vblendvpd(out, chosen, x, mask);
   }
   vcmpps(mask, x, x, unordered);
-  least ? vminps(chosen, x, y) : vmaxps(chosen, x, y);
   vblendvps(out, chosen, x, mask);
 }
 

@@ -3,6 +3,7 @@
 #if defined(ROSIN_HAVE_XBYAK) && defined(__x86_64__)
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "cpu/machine_writer.hpp"
 
@@ -253,6 +254,23 @@ template <class Vector> Vector LoopWriter<Vector>::vector_of(size_t place, int p
   else if (made.primitive == Primitive::input) load_input(place, part);
   else broadcast_literal(place, out);
   return out;
+}
+
+/// Whether it is the lesser or greater of a number, which is no NaN, and a Float: what the instruction for it gives.
+template <class Vector> bool LoopWriter<Vector>::is_extreme_of_number(const Instruction& made) const {
+  if (made.primitive != Primitive::minimum && made.primitive != Primitive::maximum) return false;
+  const Instruction& first = list_[made.operands[0]];
+  if (first.primitive != Primitive::literal) return false;
+  if (first.type == ScalarType::float64) return !std::isnan(std::bit_cast<double>(first.immediate));
+  return first.type == ScalarType::float32 && !std::isnan(std::bit_cast<float>(static_cast<int32_t>(first.immediate)));
+}
+
+/// x < y ? x : y, or with >.
+template <class Vector>
+void LoopWriter<Vector>::extreme_float(bool least, ScalarType type, const Vector& out, const Vector& x,
+                                       const Operand& y) {
+  if (is_wide(type)) least ? vminpd(out, x, y) : vmaxpd(out, x, y);
+  else least ? vminps(out, x, y) : vmaxps(out, x, y);
 }
 
 /// The bits of a literal in one element, and how many bytes it has.

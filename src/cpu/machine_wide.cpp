@@ -362,7 +362,9 @@ void WideWriter::compute_vector(size_t place, int part) {
   const Zmm x = vector_of(made.operands[0], part);
   if (info(made.primitive).arity == 1) return unary(made.primitive, type, new_vector(place, part), x);
   const Zmm out = new_vector(place, part);
-  binary(made.primitive, type, out, x, source_of(made.operands[1], part));
+  const Source y = source_of(made.operands[1], part);
+  if (is_extreme_of_number(made)) return extreme_float(made.primitive == Primitive::minimum, type, out, x, y);
+  binary(made.primitive, type, out, x, y);
 }
 
 /// Of 32 bits, by Float64, whose quotients are never rounded to a whole number that they do not reach.
@@ -394,21 +396,15 @@ void WideWriter::extreme(bool least, ScalarType type, const Zmm& out, const Zmm&
     case ScalarType::uint32: return least ? vpminud(out, x, y) : vpmaxud(out, x, y);
     case ScalarType::int64: return least ? vpminsq(out, x, y) : vpmaxsq(out, x, y);
     case ScalarType::uint64: return least ? vpminuq(out, x, y) : vpmaxuq(out, x, y);
-    case ScalarType::float64: {
-      vcmppd(k5, x, x, unordered);
-      const Zmm kept = same ? spare() : x;
-      if (same) vmovapd(kept, x);
-      least ? vminpd(out, x, y) : vmaxpd(out, x, y);
-      return vmovapd(out | k5, kept);
-    }
-    default: {
-      vcmpps(k5, x, x, unordered);
-      const Zmm kept = same ? spare() : x;
-      if (same) vmovaps(kept, x);
-      least ? vminps(out, x, y) : vmaxps(out, x, y);
-      return vmovaps(out | k5, kept);
-    }
+    default: break;
   }
+  if (is_wide(type)) vcmppd(k5, x, x, unordered);
+  else vcmpps(k5, x, x, unordered);
+  const Zmm kept = same ? spare() : x;
+  if (same) vmovaps(kept, x);
+  extreme_float(least, type, out, x, y);
+  if (is_wide(type)) vmovapd(out | k5, kept);
+  else vmovaps(out | k5, kept);
 }
 
 void WideWriter::binary(Primitive what, ScalarType type, const Zmm& out, const Zmm& x, const Operand& y) {

@@ -148,6 +148,8 @@ template <class Vector> class LoopWriter : public Xbyak::CodeGenerator {
   Vector vector_of(size_t place, int part);
   Source source_of(size_t place, int part);
   Vector new_vector(size_t place, int part);
+  bool is_extreme_of_number(const Instruction& made) const;
+  void extreme_float(bool least, ScalarType type, const Vector& out, const Vector& x, const Operand& y);
   Vector spare();
   std::pair<uint64_t, int> literal_bits(size_t place) const;
   void broadcast_literal(size_t place, const Vector& out);

@@ -152,7 +152,8 @@ template <FloatScalar X> [[gnu::always_inline]] inline X positive_power(X a, X y
   const X r = near + correction, above = 1 + r;
   const X lost = ((near - r) + correction) + ((1 - above) + r);
   const X value = above + (exp_beyond_line(r) + lost);
-  return exp_edges(logarithm, scaled(value, e.exponent), exp_lowest<X>, exp_highest<X>);
+  const X inside = select(logarithm > exp_highest<X>, infinity(a), scaled(value, e.exponent));
+  return zero_below(exp_lowest<X>, logarithm, inside);
 }
 
 template <FloatScalar X> [[gnu::always_inline]] inline X pow(X x, X y) {

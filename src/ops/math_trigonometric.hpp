@@ -18,12 +18,6 @@ template <FloatScalar X> [[gnu::always_inline]] inline X sin_of_quarters(Quarter
   return float_of_bits(bits_of(value) ^ (shift_right_zero(n & 2, 1) << (8 * int{sizeof(typename X::Element)} - 1)));
 }
 
-/// `value`, negated where x is negative.
-template <FloatScalar X> [[gnu::always_inline]] inline X odd(X value, X x) {
-  const auto sign = lit(bits_of(x), std::numeric_limits<typename Bits<X>::Element>::min());
-  return float_of_bits(bits_of(value) ^ (bits_of(x) & sign));
-}
-
 /// `windows`: near_windows where |x| < near_limit, with the same bits.
 template <int windows = all_windows, FloatScalar X> [[gnu::always_inline]] inline X sin(X x) {
   return odd(sin_of_quarters(quarters_of<windows>(x), 0), x);
