@@ -335,7 +335,9 @@ void FusedKernel::prepare_instrs() {
   forward_stores();
   slot_elements_ = std::min(strip_, total_);
   lengthen_sums();
-  if (!passes_.empty()) lengthen_strips();
+  if (passes_.empty()) return;
+  lengthen_strips();
+  lengthen_rows();
 }
 
 /// What is stored is written to its memory where it is made.
@@ -389,6 +391,33 @@ int64_t FusedKernel::held_strips() const {
     }
   }
   return held;
+}
+
+/// Arrays that passes read and write as they stand.
+int64_t FusedKernel::standing_arrays() const {
+  int64_t arrays = 0;
+  for (const Ready& instr : instrs_) {
+    if (instr.pass >= 0) {
+      const Pass& pass = passes_[static_cast<size_t>(instr.pass)];
+      arrays += std::count_if(pass.outputs.begin(), pass.outputs.end(),
+                              [](const Pass::Output& output) { return output.store >= 0 && !output.row; });
+    } else if (instr.what == Do::load) {
+      arrays += !instr.row && !instr.one_will_do && is_read_in_place(instr) ? 1 : 0;
+    }
+  }
+  return arrays;
+}
+
+/// Rows are taken several at a time, as many as leave what passes share in the first cache; by one pass that keeps no
+/// elements, all of a chunk.
+void FusedKernel::lengthen_rows() {
+  constexpr int64_t most_elements = 3 * cached_elements;
+  if (!kernel_->whole_rows || !roots_.empty() || total_ == 0) return;
+  const int64_t held = held_strips(), row = std::max<int64_t>(layout_->row, 1);
+  const bool alone = passes_.size() == 1 && held == 0;
+  const int64_t most = alone ? cut_.part : std::min(cut_.part, most_elements / std::max<int64_t>(held + standing_arrays(), 1));
+  strip_ *= std::max<int64_t>(most / strip_, 1);
+  slot_elements_ = std::min(held == 0 ? strip_ / row : strip_, total_);
 }
 
 /// Sums take several blocks at a time, as many as leave the registers in the first cache.

@@ -168,6 +168,7 @@ class FusedKernel {
   static std::shared_ptr<const MachineLoop> extreme_loop(const CombineBody& body, ScalarType type);
   static std::shared_ptr<const MachineLoop> columns_loop(const CombineBody& body, ScalarType type);
   int64_t held_strips() const;
+  int64_t standing_arrays() const;
   std::span<const int64_t> domain_of(const plan::Port& root) const;
   void prepare_instrs();
   Ready ready(const plan::Instr& instr) const;
@@ -176,6 +177,7 @@ class FusedKernel {
   void forward_stores();
   bool is_read_in_place(const Ready& load) const;
   void lengthen_strips();
+  void lengthen_rows();
   void lengthen_sums();
   size_t loop_bytes() const;
   static bool gathers_strips(const Load& load);

@@ -10,6 +10,7 @@ namespace {
 
 using namespace Xbyak;
 
+constexpr uint32_t quiet_nan = 0x7fc00000;           // of Float32
 constexpr int first_mask = 1, last_mask = 4;        // of Bools; 5 is for a moment, 6 and 7 are those of the last turn
 const Opmask last_turn[] = {Opmask(7), Opmask(6)};  // of elements 0..15 (or 0..7), of elements 8..15
 
@@ -62,8 +63,8 @@ void WideWriter::load_each(size_t place, int part) {
   else vmovups(out | last_turn[part] | T_z, from);
 }
 
-/// The least or greatest Float32 of a row. A mask tells whether a lane has met NaN, which stays: comparing the sum with
-/// itself would let each turn wait for the one before. Masks are free where no value is a Bool.
+/// The least or greatest Float32 of a row. A mask tells whether a lane has met NaN: comparing the sum with itself would
+/// let each turn wait for the one before. Masks are free where no value is a Bool.
 void WideWriter::watch_sum(const LoopOutput& output, size_t number) {
   const bool extreme = output.combines == Primitive::minimum || output.combines == Primitive::maximum;
   if (!extreme || list_[output.place].type != ScalarType::float32) return;
@@ -80,14 +81,21 @@ bool WideWriter::accumulates_watched(const LoopOutput& output, size_t number) {
   if (known == watched_.end()) return false;
   const Opmask ordered = known->second;
   const Zmm sum = sum_of(number, 0, 0), value = vector_of(output.place, 0);
-  if (masked_) kandw(k5, ordered, last_turn[0]);
-  const Zmm joined = sum | (masked_ ? k5 : ordered);
-  if (output.combines == Primitive::minimum) vminps(joined, sum, value);
-  else vmaxps(joined, sum, value);
-  if (masked_) return true;  // nothing follows in this row
-  vcmpps(k5, value, value, unordered);
+  extreme_float(output.combines == Primitive::minimum, ScalarType::float32, masked_ ? sum | last_turn[0] : sum, sum,
+                value);
+  vcmpps(masked_ ? k5 | last_turn[0] : k5, value, value, unordered);
   kandnw(ordered, k5, ordered);
   return true;
+}
+
+/// NaN, where a lane has met it.
+void WideWriter::end_watched(size_t number) {
+  const Opmask ordered = watched_.at(number);
+  Label end;
+  kortestw(ordered, ordered);
+  jc(end);
+  vbroadcastss(sum_of(number, 0, 0), ptr[rip + constant(quiet_nan, 4)]);
+  L(end);
 }
 
 void WideWriter::leap_unless_any(size_t place, bool chosen, const Label& end) {

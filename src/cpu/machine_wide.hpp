@@ -22,6 +22,8 @@ class WideWriter final : public LoopWriter<Xbyak::Zmm> {
   void begin_last_turn() override;
   void watch_sum(const LoopOutput& output, size_t number) override;
   bool accumulates_watched(const LoopOutput& output, size_t number) override;
+  bool watches(size_t number) const override { return watched_.contains(number); }
+  void end_watched(size_t number) override;
   void leap_unless_any(size_t place, bool chosen, const Xbyak::Label& end) override;
   void keep_sum(ScalarType type, int part, const Zmm& sum, const Zmm& next) override;
   Xbyak::Address splat_bits(uint64_t bits, int bytes) override;

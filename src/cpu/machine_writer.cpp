@@ -319,7 +319,10 @@ template <class Vector> void LoopWriter<Vector>::combine_lanes(const LoopOutput&
   const ScalarType type = list_[output.place].type;
   const bool wide = bytes_of(type) == 8;
   const Vector sum = sum_of(number, 0, 0), half = spare();
-  const auto join = [&](const Vector& into, const Vector& other) { binary(*output.combines, type, into, into, other); };
+  const auto join = [&](const Vector& into, const Vector& other) {
+    if (watches(number)) extreme_float(output.combines == Primitive::minimum, type, into, into, other);
+    else binary(*output.combines, type, into, into, other);
+  };
   for (int part = 0; halves == 2 && part < homes_[output.place].parts; ++part) {
     join(sum_of(number, 0, part), sum_of(number, 1, part));
   }
@@ -338,6 +341,7 @@ template <class Vector> void LoopWriter<Vector>::combine_lanes(const LoopOutput&
     vpshufd(half, sum, 0x01);
     join(sum, half);
   }
+  if (watches(number)) end_watched(number);
   const Address to = ptr[pointer(number) + rsi * bytes_of(type)];
   if (wide) vmovsd(to, Xmm(sum.getIdx()));
   else vmovss(to, Xmm(sum.getIdx()));

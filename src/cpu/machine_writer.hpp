@@ -165,9 +165,12 @@ template <class Vector> class LoopWriter : public Xbyak::CodeGenerator {
   /// which r8d tells that.
   virtual void begin_rows() {}
   virtual void begin_last_turn() {}
-  /// Sums whose values the instruction set watches: begins one at each row, and joins values to it.
+  /// The least and greatest of rows whose values the instruction set watches, and which are right where no value is NaN:
+  /// begins one at each row, joins values to it, and ends it when its lanes are joined.
   virtual void watch_sum(const LoopOutput&, size_t) {}
   virtual bool accumulates_watched(const LoopOutput&, size_t) { return false; }
+  virtual bool watches(size_t) const { return false; }
+  virtual void end_watched(size_t) {}
   /// Leaps where no element of the turn has a Bool that is so.
   virtual void leap_unless_any(size_t place, bool chosen, const Xbyak::Label& end) = 0;
   /// sum = next, but behind the end of the row.
