@@ -415,7 +415,8 @@ void FusedKernel::lengthen_rows() {
   if (!kernel_->whole_rows || !roots_.empty() || total_ == 0) return;
   const int64_t held = held_strips(), row = std::max<int64_t>(layout_->row, 1);
   const bool alone = passes_.size() == 1 && held == 0;
-  const int64_t most = alone ? cut_.part : std::min(cut_.part, most_elements / std::max<int64_t>(held + standing_arrays(), 1));
+  const int64_t most =
+      alone ? cut_.part : std::min(cut_.part, most_elements / std::max<int64_t>(held + standing_arrays(), 1));
   strip_ *= std::max<int64_t>(most / strip_, 1);
   slot_elements_ = std::min(held == 0 ? strip_ / row : strip_, total_);
 }

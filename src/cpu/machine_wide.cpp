@@ -10,7 +10,7 @@ namespace {
 
 using namespace Xbyak;
 
-constexpr uint32_t quiet_nan = 0x7fc00000;           // of Float32
+constexpr uint32_t quiet_nan = 0x7fc00000;          // of Float32
 constexpr int first_mask = 1, last_mask = 4;        // of Bools; 5 is for a moment, 6 and 7 are those of the last turn
 const Opmask last_turn[] = {Opmask(7), Opmask(6)};  // of elements 0..15 (or 0..7), of elements 8..15
 

@@ -165,8 +165,8 @@ template <class Vector> class LoopWriter : public Xbyak::CodeGenerator {
   /// which r8d tells that.
   virtual void begin_rows() {}
   virtual void begin_last_turn() {}
-  /// The least and greatest of rows whose values the instruction set watches, and which are right where no value is NaN:
-  /// begins one at each row, joins values to it, and ends it when its lanes are joined.
+  /// The least and greatest of rows whose values the instruction set watches, and which are right where no value is
+  /// NaN: begins one at each row, joins values to it, and ends it when its lanes are joined.
   virtual void watch_sum(const LoopOutput&, size_t) {}
   virtual bool accumulates_watched(const LoopOutput&, size_t) { return false; }
   virtual bool watches(size_t) const { return false; }

@@ -59,8 +59,8 @@ bool tile_is_faster_on_avx2(const MatmulSpec& spec) {
   return !spec.a_transposed && spec.n >= 96 && (spec.n <= 256 || spec.k <= 512) && spec.m <= 1024;
 }
 
-/// The same with AVX-512, where chunks are rows of A, which oneDNN copies line by line. Measured on Zen 4: the tile kernel
-/// takes 0.65 to 0.95 of its time at 128 and 256 columns.
+/// The same with AVX-512, where chunks are rows of A, which oneDNN copies line by line. Measured on Zen 4: the tile
+/// kernel takes 0.65 to 0.95 of its time at 128 and 256 columns.
 bool rows_are_copied_for_few_columns(const MatmulSpec& spec) {
   return !spec.a_transposed && spec.n <= 256 && spec.m >= 2 * spec.n;
 }

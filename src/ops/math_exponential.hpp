@@ -136,8 +136,8 @@ template <FloatScalar X> [[gnu::always_inline]] inline X exp_by(X x, Halfway<X> 
   return raised(1 + exp_tail(less_logs_of_two(x, sum - way.shift)), sum, way);
 }
 
-/// `value`, or 0 where x is below `lowest`; NaN stays. (Chosen last, so that processors meet no underflow, at which they
-/// are slow.)
+/// `value`, or 0 where x is below `lowest`; NaN stays. (Chosen last, so that processors meet no underflow, at which
+/// they are slow.)
 template <FloatScalar X> [[gnu::always_inline]] inline X zero_below(double lowest, X x, X value) {
   return select(x < lowest, 0, value);
 }
@@ -273,8 +273,8 @@ template <FloatScalar X> [[gnu::always_inline]] inline X log1p(X x) {
   return select(x == 0, x, log_edges(u, value));
 }
 
-/// log(1 + x) for 0 <= x <= 1.8: the fraction comes from x itself, so that nothing is lost that a correction would bring
-/// back.
+/// log(1 + x) for 0 <= x <= 1.8: the fraction comes from x itself, so that nothing is lost that a correction would
+/// bring back.
 template <FloatScalar X> [[gnu::always_inline]] inline X log1p_near(X x) {
   const auto doubles = x > 0.41421356;
   const LogParts<X> parts = {select(doubles, fma(x, lit(x, 0.5), lit(x, -0.5)), x), select(doubles, 1, lit(x, 0))};
