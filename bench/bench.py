@@ -355,7 +355,8 @@ def main():
     ours = re.search(r"project\(rosin VERSION ([\d.]+)", (BUILD.parent / "CMakeLists.txt").read_text())
     run = report.Run(bench.rows, bench.records, bench.beginnings, [workloads.TABLE[name] for name in args.names],
                      machine=processor(), versions={"rosin": ours[1], **servers.versions}, load=bench.load,
-                     command=" ".join(["python3 bench/bench.py", *sys.argv[1:]]),
+                     command=" ".join(["python3 bench/bench.py", *("FILE" if word == str(args.sittings) else word
+                                                                   for word in sys.argv[1:])]),
                      minutes=bench.minutes)
     print(report.text(run))
     if args.json:

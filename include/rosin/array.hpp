@@ -200,6 +200,14 @@ ROSIN_API void allowscalar(bool on = true);
 ROSIN_API void eval();
 /// As eval(), and makes sure that this array has its values (also when another thread recorded it).
 ROSIN_API void eval(const Array& x);
+/// The same for several arrays: eval(loss, accuracy). What is pending for them is computed together.
+template <class... More>
+  requires(std::same_as<More, Array> && ...)
+void eval(const Array& x, const Array& y, const More&... more) {
+  eval(x);
+  eval(y);
+  (eval(more), ...);
+}
 
 /// Shape and elements as Julia shows them, e.g. "2×5 Array{Float32} on CPU:" and the rows; a 0-d array is a number.
 ROSIN_API std::string to_string(const Array& x);

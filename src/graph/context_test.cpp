@@ -53,6 +53,13 @@ TEST(Context, AnEvaluatedNodeDropsItsOperands) {
   EXPECT_EQ(x.node()->references(), 0u);
 }
 
+TEST(Context, SeveralArraysAreComputedByOneCall) {
+  const Array x = ones({3}), a = x + 1, b = x * 2, c = exp(x);
+  eval(a, b, c);
+  for (const Array& made : {a, b, c}) EXPECT_TRUE(made.node()->ready());
+  EXPECT_EQ(x.node()->references(), 0u);
+}
+
 TEST(Context, PendingNodesThatNobodyHoldsLeaveTheList) {
   eval();
   const int64_t before = Context::current().pending_count();
