@@ -128,13 +128,13 @@ TABLE = {w.name: w for w in [
                     "up, 18 % in recording a dozen ops and finding their plan, 7 % in pools."),
     op("softmax", "softmax_gradient", rows(37, 20_000), 50, "forward and backward, 37 x 20000", 1.3,
        reason="94 % of the samples are in four loops of machine code over rows of 37: 38 % in that of the exponential, "
-              "21 % in that of the largest, 19 % in that of the gradient's sums. A row fills two and a quarter vectors, "
-              "so that the last one is mostly empty."),
+              "21 % in that of the largest, 19 % in that of the gradient's sums. A row fills two and a quarter "
+              "vectors, so that the last one is mostly empty."),
     op("softmax-large", "softmax_gradient", rows(4096, 4096), 5, "the same, 4096 x 4096", 1.3),
     op("softmax-half", "half_softmax", rows(1000, 1000), 50, "of columns of 1000, 1 M Float16"),
     op("layernorm", "layernorm_gradient", rows(129, 8_000), 50, "forward and backward, 129 x 8000", 1.3,
-       reason="One kernel: 34 % of the samples are in its first loop, which fetches 8 MB, 19 % in that which writes 4 MB, "
-              "14 % in adding up two gradients of 129 elements, 12 % between the loops of 900 elements."),
+       reason="One kernel: 34 % of the samples are in its first loop, which fetches 8 MB, 19 % in that which writes 4 "
+              "MB, 14 % in adding up two gradients of 129 elements, 12 % between the loops of 900 elements."),
     op("layernorm-large", "layernorm_gradient", rows(4096, 4096), 5, "the same, 4096 x 4096", 1.3),
     op("axpb", "axpb", rows(1000, 1000), 100, "2 x + 1, 1 M elements"),
     op("multiply-add", "multiply_add", rows(1000, 1000), 100, "x y + z, 1 M elements",
