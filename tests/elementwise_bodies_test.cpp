@@ -210,6 +210,92 @@ TEST(ElementwiseBodies, CompiledLoopsAndTheInterpreterGiveTheSameBits) {
   EXPECT_GE(machine_loops, cpu::machine_code_works() ? seen * 9 / 10 : 0);
 }
 
+/// A NaN of these bits below the quiet one.
+void store_nan(Memory& memory, ScalarType type, size_t at, uint64_t payload) {
+  if (type == ScalarType::float32) {
+    const uint32_t bits = 0x7fc00000u | static_cast<uint32_t>(payload);
+    std::memcpy(memory.data() + at * sizeof bits, &bits, sizeof bits);
+  } else {
+    const uint64_t bits = 0x7ff8000000000000u | payload;
+    std::memcpy(memory.data() + at * sizeof bits, &bits, sizeof bits);
+  }
+}
+
+/// One operand is NaN of various bits, the others are numbers.
+BodyCall call_with_nan(const Op& op, ScalarType type, size_t place, bool of_various_bits) {
+  constexpr double numbers[] = {0.5, 1, -2, 3, -0.25, 0};
+  BodyCall run{op, type, {}, 64};
+  for (size_t k = 0; k < static_cast<size_t>(op.operands); ++k) {
+    Memory memory(run.count * 8);
+    for (size_t i = 0; i < run.count; ++i) {
+      const uint64_t payload = of_various_bits ? 0x2c5f1d3u * i % 0x3fffff : 0;
+      if (k == place) store_nan(memory, type, i, payload);
+      else store(memory, operand_type(op, type, k), i, numbers[(i + k) % std::size(numbers)], i % 2);
+    }
+    run.operands.push_back(std::move(memory));
+  }
+  return run;
+}
+
+TEST(ElementwiseBodies, BitsOfANaNMeanNothing) {
+  int seen = 0;
+  for (const Op* op : registry()) {
+    if (op->kind != Kind::elementwise) continue;
+    for (const ScalarType type : {ScalarType::float32, ScalarType::float64}) {
+      if (!op->body.loops[static_cast<int>(type)]) continue;
+      for (size_t k = 0; k < static_cast<size_t>(op->operands); ++k) {
+        if (operand_type(*op, type, k) == ScalarType::boolean) continue;
+        const BodyCall usual = call_with_nan(*op, type, k, false), other = call_with_nan(*op, type, k, true);
+        const Memory want = usual.interpreted(), got = other.interpreted();
+        for (size_t i = 0; i < usual.count; ++i) {
+          ASSERT_TRUE(same_bits(got, want, usual.result_type(), i))
+              << op->name << ", operand " << k << ", element " << i;
+        }
+        expect_same_bits_everywhere(other);
+        ++seen;
+      }
+    }
+  }
+  EXPECT_GT(seen, 150);
+}
+
+TEST(ElementwiseBodies, ExponentialsStayWithinTheirBounds) {
+  using Wide = long double;
+  struct Bound {
+    const char* name;
+    Wide (*right)(Wide x);
+    double ulp;
+  };
+  const Bound bounds[] = {
+      {"exp", [](Wide x) { return std::exp(x); }, 1.1},
+      {"exp2", [](Wide x) { return std::exp2(x); }, 1.1},
+      {"expm1", [](Wide x) { return std::expm1(x); }, 1.7},
+      {"sigmoid", [](Wide x) { return 1 / (1 + std::exp(-x)); }, 2.3},
+      {"softplus", [](Wide x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }, 1.7},
+      {"tanh", [](Wide x) { return std::tanh(x); }, 2.5}};
+  constexpr size_t count = 200'000;
+  for (const Bound& bound : bounds) {
+    const Op* const op = find_op(bound.name);
+    ASSERT_NE(op, nullptr) << bound.name;
+    BodyCall run{*op, ScalarType::float32, {Memory(count * 8)}, count};
+    for (size_t i = 0; i < count; ++i) {  // evenly over all exponents from 2^-30 to 2^7, of both signs
+      const double x = std::exp2(-30 + 37.0 * static_cast<double>(i) / count) * (i % 2 ? 1 : -1);
+      store(run.operands[0], run.type, i, x, 0);
+    }
+    const Memory out = run.compiled(best_instruction_set());
+    double worst = 0;
+    for (size_t i = 0; i < count; ++i) {
+      const Wide want = bound.right(load(run.operands[0], run.type, i));
+      if (std::abs(want) > std::numeric_limits<float>::max()) continue;
+      const int exponent = std::max(std::ilogb(static_cast<double>(want)), -126);
+      const Wide off = std::abs(load(out, run.type, i) - want);
+      worst = std::max(worst, static_cast<double>(std::ldexp(off, 23 - exponent)));
+    }
+    EXPECT_LE(worst, bound.ulp) << bound.name;
+    EXPECT_GE(worst, 0.5) << bound.name;
+  }
+}
+
 TEST(ElementwiseBodies, EveryBodyWritesCodeThatEndsInItsResult) {
   for (const Op* op : registry()) {
     if (op->kind != Kind::elementwise) continue;

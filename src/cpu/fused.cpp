@@ -14,6 +14,8 @@
 namespace rosin::cpu {
 namespace {
 
+constexpr int64_t cached_together = 3 * cached_elements;  // of all that a strip's passes share, in the first cache
+
 using Do = plan::Instr::Do;
 
 constexpr int64_t chunk_work = 160 * 1024;  // element-instructions of a chunk: about ten microseconds
@@ -411,25 +413,24 @@ int64_t FusedKernel::standing_arrays() const {
 /// Rows are taken several at a time, as many as leave what passes share in the first cache; by one pass that keeps no
 /// elements, all of a chunk.
 void FusedKernel::lengthen_rows() {
-  constexpr int64_t most_elements = 3 * cached_elements;
   if (!kernel_->whole_rows || !roots_.empty() || total_ == 0) return;
   const int64_t held = held_strips(), row = std::max<int64_t>(layout_->row, 1);
   const bool alone = passes_.size() == 1 && held == 0;
   const int64_t most =
-      alone ? cut_.part : std::min(cut_.part, most_elements / std::max<int64_t>(held + standing_arrays(), 1));
+      alone ? cut_.part : std::min(cut_.part, cached_together / std::max<int64_t>(held + standing_arrays(), 1));
   strip_ *= std::max<int64_t>(most / strip_, 1);
   slot_elements_ = std::min(held == 0 ? strip_ / row : strip_, total_);
 }
 
 /// Sums take several blocks at a time, as many as leave the registers in the first cache.
 void FusedKernel::lengthen_sums() {
-  constexpr int64_t most_blocks = 16, most_elements = 3 * cached_elements;  // of what registers hold
+  constexpr int64_t most_blocks = 16;
   const bool sums =
       !roots_.empty() && !kernel_->whole_rows && column_ == 0 &&
       std::none_of(roots_.begin(), roots_.end(), [](const Root& root) { return root.row || root.planes; });
   if (!sums) return;
   const int64_t held = held_strips();
-  strip_ *= held == 0 ? most_blocks : std::max<int64_t>(most_elements / (strip_ * held), 1);
+  strip_ *= held == 0 ? most_blocks : std::max<int64_t>(cached_together / (strip_ * held), 1);
   if (held > 0) slot_elements_ = std::min(strip_, total_);
 }
 

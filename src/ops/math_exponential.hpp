@@ -1,4 +1,4 @@
-// exp, log and what is made of them, as generic bodies without branches: Float32 within 2 ulp (tanh 2.5),
+// exp, log and what is made of them, as generic bodies without branches: Float32 within 2 ulp (sigmoid 2.3, tanh 2.5),
 // Float64 within 3.
 // Polynomials are Chebyshev fits (relative error below an eighth of an ulp on the reduced range).
 // Read first: scalar/scalar.hpp. Read next: math_trigonometric.hpp, math_special.hpp.
@@ -107,7 +107,7 @@ inline Sym<float> quick_exp(Sym<float> x, int n = 0) {
 }
 
 /// How 2^n comes about where it may be no normal number: as 2^(n + more), which is one, times `rest`, which is 2^-more.
-/// Sums with `shift` have n + more in their low bits.
+/// Sums with `shift` have the exponent of 2^(n + more) in their low bits.
 template <FloatScalar X> struct Halfway {
   X shift, rest;
 };
@@ -116,18 +116,25 @@ template <class X> inline constexpr double power_halfway = is_double<X> ? 0x1p51
 
 /// For n that are not positive.
 template <FloatScalar X> [[gnu::always_inline]] inline Halfway<X> halfway_down(X x) {
-  return {rounding_shift(x, halfway<X>), lit(x, 1 / power_halfway<X>)};
+  return {rounding_shift(x, exponent_bias<X> + halfway<X>), lit(x, 1 / power_halfway<X>)};
 }
 /// For n of x's sign.
 template <FloatScalar X> [[gnu::always_inline]] inline Halfway<X> halfway_to(X x) {
   const auto down = x < 0;
-  return {select(down, rounding_shift(x, halfway<X>), rounding_shift(x, -halfway<X>)),
+  constexpr int bias = exponent_bias<X>;
+  return {select(down, rounding_shift(x, bias + halfway<X>), rounding_shift(x, bias - halfway<X>)),
           select(down, 1 / power_halfway<X>, lit(x, power_halfway<X>))};
 }
 
-/// value * 2^n, rounded once, for a value near 1 and the sum that has n + more in its low bits.
+/// The power of two whose exponent is in the low bits of a sum.
+template <FloatScalar X> [[gnu::always_inline]] inline X power_in(X sum) {
+  return float_of_bits(bits_of(sum) << mantissa_bits<X>);
+}
+
+/// value * 2^n, rounded once, for a value near 1 and the sum that tells n. (By a product and not by adding to the bits
+/// of the value, which may be those of a NaN.)
 template <FloatScalar X> [[gnu::always_inline]] inline X raised(X value, X sum, Halfway<X> way) {
-  return float_of_bits(bits_of(value) + (bits_of(sum) << mantissa_bits<X>)) * way.rest;
+  return value * power_in(sum) * way.rest;
 }
 
 /// e^x where that is a number, or Inf for x little above.
@@ -308,7 +315,7 @@ template <FloatScalar X> [[gnu::always_inline]] inline X tanh(X x) {
   const X bounded = min(lit(x, one_from), a), twice = bounded + bounded;
   const X shift = rounding_shift(x, exponent_bias<X>);  // so that the sum's low bits are the exponent of 2^n
   const X sum = fma(twice, lit(x, log2_of_e), shift), n = sum - shift;
-  const X power = float_of_bits(bits_of(sum) << mantissa_bits<X>);
+  const X power = power_in(sum);
   X r = fma(n, lit(x, -log_of_two), twice);  // Float32: what is lost counts for less the larger n is
   if constexpr (is_double<X>) r = less_logs_of_two(twice, n);
   const X e = fma(power, exp_tail(r), power - 1);
