@@ -59,10 +59,11 @@ bool tile_is_faster_on_avx2(const MatmulSpec& spec) {
   return !spec.a_transposed && spec.n >= 96 && (spec.n <= 256 || spec.k <= 512) && spec.m <= 1024;
 }
 
-/// The same with AVX-512, where chunks are rows of A, which oneDNN copies line by line. Measured on Zen 4: the tile
-/// kernel takes 0.65 to 0.95 of its time at 128 and 256 columns.
-bool rows_are_copied_for_few_columns(const MatmulSpec& spec) {
-  return !spec.a_transposed && spec.n <= 256 && spec.m >= 2 * spec.n;
+/// The same with AVX-512, where chunks are rows of A, which oneDNN copies line by line. Measured on Zen 4: the tile kernel
+/// takes 0.65 to 0.98 of its time at 100 to 256 columns, 1.3 at 32, 1.05 where the sum is longer or A taller.
+bool tile_is_faster_on_avx512(const MatmulSpec& spec) {
+  return !spec.a_transposed && spec.n >= 96 && spec.n <= 256 && spec.m >= 2 * spec.n && spec.m <= 1024 &&
+         spec.k <= 4096;
 }
 
 /// Measured on AVX-512 (Sapphire Rapids): up to 30 M multiply-adds the tile kernel is as fast as oneDNN, which needs
@@ -74,7 +75,7 @@ bool tile_is_faster(const MatmulSpec& spec) {
   const bool middle = work <= 30'000'000;
   if (spec.a_transposed) return work <= 8192 || (middle && spec.n >= 32 && (spec.k >= 48 || work <= 2'000'000));
   if (spec.b_transposed && tile_kernels().vector_bytes == 32 && tile_is_faster_on_avx2(spec)) return true;
-  if (spec.b_transposed && tile_kernels().vector_bytes == 64 && rows_are_copied_for_few_columns(spec)) return true;
+  if (spec.b_transposed && tile_kernels().vector_bytes == 64 && tile_is_faster_on_avx512(spec)) return true;
   if (spec.b_transposed) return work <= 4'000'000 || spec.m * spec.n <= 4096 || (middle && spec.k >= 48);
   return work <= 1'000'000 || spec.n <= 3 || (middle && spec.m >= 32 && spec.m <= 768 && spec.n >= 48);
 }
