@@ -55,7 +55,7 @@ TABLE = {w.name: w for w in [
                     "is compiled beforehand and records nothing."),
     Workload("C2", "deep", dict(batch=10_000, inputs=4, hidden1=32, hidden2=16, outputs=4), 50, "tanh", "mse",
              about="MLP 4-32-16-4 b10000", ratios=(2.5,),
-             reason="Half of the samples are in products whose sides are 4, 16 and 32, a sixth in tanh of 480,000 "
+             reason="Half of the samples are in products whose sides are 4, 16 and 32, a fifth in tanh of 480,000 "
                     "elements, 3 % in sums of slopes."),
     Workload("C3", "lenet", IMAGES, 40, loss="logitcrossentropy", layouts=("nchw", "nhwc"), about="LeNet-5 b128",
              ratios=(3.5,), scaling=1.8,
@@ -69,7 +69,7 @@ TABLE = {w.name: w for w in [
              "logitcrossentropy", program="c2", tolerance=1e-3, about="MLP 784-512-512-10 b512", ratios=(1.05, 1.1),
              scaling=1.8,
              reason="The step is products. On a Zen 4 oneDNN and our tiles compute each of them at 96 to 107 GFLOP/s, "
-                    "where a core gives 115, and the peers' libraries do the same."),
+                    "where a core gives 115."),
     Workload("C6", "resnet", dict(batch=8, image=224, channels=3, classes=1000), 2, loss="logitcrossentropy",
              layouts=("nhwc",), modes=("eager", "compile", "jit"), compared=2, tolerance=2e-3, prime=False,
              peers=WITHOUT_MLX, about="ResNet-18 b8", ratios=(1.1,), scaling=1.8,
@@ -98,7 +98,7 @@ TABLE = {w.name: w for w in [
     Workload("C8", "chain", dict(elements=1_000_000), 200, about="gelu(x + b), 10 ops, 1 M elements",
              ratios=(1.3,), most=(" ns an element", 0.45),
              reason="All samples are in one loop of machine code, of about 30 instructions and a division for sixteen "
-                    "elements, of which a Zen 4 starts one or two a cycle."),
+                    "elements."),
     Workload("C9", "tiny", dict(elements=8, ops=100), 10_000, threads=(1,), about="100 dependent ops on 8 elements",
              most=(" ns an op", 35),
              reason="Recording takes 16 ns an op, computing 8 elements and looking for the plan the rest."),
@@ -138,7 +138,7 @@ TABLE = {w.name: w for w in [
     op("layernorm-large", "layernorm_gradient", rows(4096, 4096), 5, "the same, 4096 x 4096", 1.3),
     op("axpb", "axpb", rows(1000, 1000), 100, "2 x + 1, 1 M elements"),
     op("multiply-add", "multiply_add", rows(1000, 1000), 100, "x y + z, 1 M elements",
-       reason="Two threads together read and write 16 MB at 72 GB/s, one alone at 64: what the last cache gives."),
+       reason="Two threads together read and write 16 MB at 72 GB/s, one alone at 64."),
     op("half-add", "half_add", rows(1000, 1000), 50, "x + y of Float16, 1 M elements"),
     op("tanh-large", "tanh", rows(5000, 6000), 3, "tanh, 30 M elements"),
     op("gelu-large", "gelu", rows(5000, 6000), 3, "gelu by tanh, 30 M elements"),

@@ -59,8 +59,8 @@ bool tile_is_faster_on_avx2(const MatmulSpec& spec) {
   return !spec.a_transposed && spec.n >= 96 && (spec.n <= 256 || spec.k <= 512) && spec.m <= 1024;
 }
 
-/// The same with AVX-512, where chunks are rows of A, which oneDNN copies line by line. Measured on Zen 4: the tile kernel
-/// takes 0.65 to 0.98 of its time at 100 to 256 columns, 1.3 at 32, 1.05 where the sum is longer or A taller.
+/// The same with AVX-512, where chunks are rows of A, which oneDNN copies line by line. Measured on Zen 4: the tile
+/// kernel takes 0.65 to 0.98 of its time at 100 to 256 columns, 1.3 at 32, 1.05 where the sum is longer or A taller.
 bool tile_is_faster_on_avx512(const MatmulSpec& spec) {
   return !spec.a_transposed && spec.n >= 96 && spec.n <= 256 && spec.m >= 2 * spec.n && spec.m <= 1024 &&
          spec.k <= 4096;
