@@ -156,9 +156,9 @@ ROSIN_API void check_synchronized(const Backend& backend, ModelView model);
 
 }  // namespace detail
 
-/// The root's arrays and running statistics in a model, a state, or anything that is walked; numbers beside them,
-/// generators, functions and strings are each rank's own. Error (distributed): it has other arrays than the root's; the
-/// first that differs is named.
+/// The root's arrays, running statistics and numbers in a model, a state, or anything that is walked; generators,
+/// enums, functions and strings are each rank's own. Error (distributed): it has other arrays or numbers than the
+/// root's, by place, type or shape; the first that differs is named.
 template <Walkable M> M synchronize(const Backend& backend, const M& x, RootOptions options = {}) {
   M copy = copy_of(x);
   detail::synchronize_arrays(backend, copy, options.root);
@@ -219,6 +219,9 @@ ROSIN_API void exchange_statistics(const Backend& backend, std::span<rosin::deta
 ROSIN_API rosin::detail::Sharing* sharing(const Backend& backend, const OptimizerOptions& options) noexcept;
 /// The average of one gradient, unless the step has exchanged all of them.
 ROSIN_API Array averaged(const Backend& backend, const Array& gradient, const OptimizerOptions& options);
+/// How they show: "MPI backend", and the options that are chosen.
+ROSIN_API void show(const Backend& backend, RuleVisitor& visitor);
+ROSIN_API void show(const OptimizerOptions& options, RuleVisitor& visitor);
 
 }  // namespace detail
 
@@ -263,7 +266,11 @@ template <Rule R> struct Optimizer {
     detail::exchange_statistics(backend, written, options);
   }
   rosin::detail::Sharing* sharing() const { return detail::sharing(backend, options); }
-  void visit_rules(RuleVisitor& visitor) { reflect::describe(rule, visitor); }
+  void visit_rules(RuleVisitor& visitor) {
+    detail::show(backend, visitor);
+    reflect::describe(rule, visitor);
+    detail::show(options, visitor);
+  }
   void check() const {
     reflect::check_inside(rule);
     detail::check_options(options);

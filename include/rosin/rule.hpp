@@ -45,6 +45,8 @@ class ROSIN_API RuleVisitor {
   virtual ~RuleVisitor();
   virtual void enter(std::string_view rule) = 0;
   virtual void option(const RuleOption& option) = 0;
+  /// What a rule is shown with but does not change and no file keeps. By default it is passed over.
+  virtual void label(std::string_view text);
   virtual void leave() = 0;
 };
 

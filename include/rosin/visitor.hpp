@@ -2,7 +2,9 @@
 // Read next: walk.hpp, which calls these for any class.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -85,6 +87,9 @@ class ROSIN_API ModelEditor {
   virtual bool enter(const ModelPart& part, const ModelPath& path);
   virtual void leave(const ModelPart& part, const ModelPath& path);
   virtual void leaf(const ModelPart& part, const ModelPath& path);
+  /// A leaf that is a number, or a sequence of them, whose bytes may be overwritten. By default it is passed on to
+  /// leaf.
+  virtual void numbers(std::span<std::byte> bytes, const ModelPart& part, const ModelPath& path);
   /// Not null when the model is a fresh copy whose shared pointers still point to the original's objects: the walk
   /// replaces them by copies.
   virtual detail::SharedCopies* copies();

@@ -192,10 +192,22 @@ template <class M, class V> void walk_fields(M& x, V& visitor, const ModelPath& 
   visitor.leave(part, path);
 }
 
+/// The bytes of numbers that an editor may overwrite.
+template <class V, class T>
+  requires std::is_same_v<V, ModelEditor> && std::is_arithmetic_v<T> && (!std::is_const_v<T>)
+std::span<std::byte> overwritten(T* numbers, size_t count) {
+  return std::as_writable_bytes(std::span(numbers, count));
+}
+
 template <class M, class V> void walk_sequence(M& x, V& visitor, const ModelPath& path) {
   using T = std::remove_const_t<M>;
   if constexpr (is_leaf<typename T::value_type>) {
-    visitor.leaf(part_of(x, PartKind::other, static_cast<int64_t>(x.size())), path);
+    const ModelPart part = part_of(x, PartKind::other, static_cast<int64_t>(x.size()));
+    if constexpr (requires { overwritten<V>(x.data(), x.size()); }) {
+      visitor.numbers(overwritten<V>(x.data(), x.size()), part, path);
+    } else {
+      visitor.leaf(part, path);
+    }
   } else {
     const ModelPart part = part_of(x, PartKind::sequence, static_cast<int64_t>(x.size()));
     if (!visitor.enter(part, path)) return;
@@ -282,6 +294,8 @@ template <class M, class V> void walk(M& x, V& visitor, const ModelPath& path) {
     x.rosin_visit(visitor, path);
   } else if constexpr (edits && std::is_same_v<M, LayerMode>) {
     visitor.mode(x, path);
+  } else if constexpr (requires { overwritten<V>(&x, 1); }) {
+    visitor.numbers(overwritten<V>(&x, 1), leaf_part(x), path);
   } else if constexpr (is_leaf<T>) {
     visitor.leaf(leaf_part(x), path);
   } else if constexpr (!Adapted<T> && !Container<T> && is_standard_value<T>()) {

@@ -127,6 +127,14 @@ void detail::exchange_statistics(const Backend& backend, std::span<rosin::detail
   if (options.statistics == Statistics::averaged) exchange(backend, written, {});
 }
 
+void detail::show(const Backend& backend, RuleVisitor& visitor) { visitor.label(backend.group().name() + " backend"); }
+
+void detail::show(const OptimizerOptions& options, RuleVisitor& visitor) {
+  if (options.dtype) visitor.label("dtype = " + std::string(to_string(*options.dtype)));
+  if (options.shard) visitor.label("shard = true");
+  if (options.statistics == Statistics::averaged) visitor.label("statistics = averaged");
+}
+
 Array detail::averaged(const Backend& backend, const Array& gradient, const OptimizerOptions& options) {
   if (Step::of_thread().is_exchanged) return gradient;
   check_inside(options);

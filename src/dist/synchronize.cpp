@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstddef>
+#include <span>
 #include <vector>
 
 #include <rosin/model.hpp>
@@ -52,6 +54,60 @@ class ArrayList : public ListToAgreeOn {
   ModelView model_;
 };
 
+/// The numbers of a model beside its arrays, as bytes that may be overwritten.
+class NumberList : public ModelEditor {
+ public:
+  void array(Array&, const ModelPath&) override {}
+  void numbers(std::span<std::byte> bytes, const ModelPart& part, const ModelPath& path) override {
+    places.push_back({path.text(), std::string(part.type), bytes});
+    total += bytes.size();
+  }
+
+  struct Place {
+    std::string path, type;
+    std::span<std::byte> bytes;
+  };
+  std::vector<Place> places;
+  size_t total = 0;
+};
+
+/// What synchronize sends: arrays by path, type and shape, numbers by path, type and count.
+class ContentList : public ArrayList {
+ public:
+  ContentList(ModelView model, const NumberList& numbers) : ArrayList(model), numbers_(numbers) {}
+  uint64_t hash() const override {
+    uint64_t hash = ArrayList::hash();
+    for (const auto& place : numbers_.places) {
+      hash = mix(mix(mix(hash, hash_of(place.path)), hash_of(place.type)), place.bytes.size());
+    }
+    return hash;
+  }
+  std::string text() const override {
+    std::string text = ArrayList::text();
+    for (const auto& place : numbers_.places) {
+      text += "\"" + place.path + "\" " + place.type + " of " + std::to_string(place.bytes.size()) + " bytes\n";
+    }
+    return text;
+  }
+
+ private:
+  const NumberList& numbers_;
+};
+
+/// All together in one message.
+void synchronize_numbers(const Backend& backend, const NumberList& numbers, int root) {
+  if (numbers.total == 0) return;
+  std::vector<std::byte> bytes;
+  bytes.reserve(numbers.total);
+  for (const auto& place : numbers.places) bytes.insert(bytes.end(), place.bytes.begin(), place.bytes.end());
+  detail::synchronize_bytes(backend, bytes.data(), bytes.size(), root);
+  auto from = bytes.cbegin();
+  for (const auto& place : numbers.places) {
+    std::copy_n(from, place.bytes.size(), place.bytes.begin());
+    from += static_cast<std::ptrdiff_t>(place.bytes.size());
+  }
+}
+
 std::string hex_text(uint64_t number) {
   std::array<char, 16> digits{};
   const auto done = std::to_chars(digits.data(), digits.data() + digits.size(), number, 16);
@@ -90,8 +146,11 @@ void detail::synchronize_bytes(const Backend& backend, void* value, size_t bytes
 
 void detail::synchronize_arrays(const Backend& backend, ModelEdit model, int root) {
   Group& group = backend.group();
-  require_same(group, "synchronize", ArrayList(model.view()), "every rank must have the same arrays",
-               "make the model in the same way on every rank");
+  NumberList numbers;
+  model.edit_with(numbers);
+  require_same(group, "synchronize", ContentList(model.view(), numbers),
+               "every rank must have the same arrays and numbers", "make the model in the same way on every rank");
+  synchronize_numbers(backend, numbers, root);
   std::vector<rosin::detail::ArrayPlace<Array*>> places;
   rosin::detail::list_arrays(model, places);
   const bool is_root = group.rank() == root;

@@ -30,6 +30,7 @@ void ModelEditor::mode(LayerMode&, const ModelPath&) {}
 bool ModelEditor::enter(const ModelPart&, const ModelPath&) { return true; }
 void ModelEditor::leave(const ModelPart&, const ModelPath&) {}
 void ModelEditor::leaf(const ModelPart&, const ModelPath&) {}
+void ModelEditor::numbers(std::span<std::byte>, const ModelPart& part, const ModelPath& path) { leaf(part, path); }
 detail::SharedCopies* ModelEditor::copies() { return nullptr; }
 
 struct detail::SharedCopies::Entry {

@@ -12,6 +12,7 @@
 namespace rosin {
 
 RuleVisitor::~RuleVisitor() = default;
+void RuleVisitor::label(std::string_view) {}
 detail::ErasedRule::~ErasedRule() = default;
 
 namespace {
@@ -78,6 +79,10 @@ class RuleText : public RuleVisitor {
     else if (option.type) text += to_string(*option.type);
     else if (option.count == 1) text += number_text(*option.numbers);
     else add_tuple(option);
+  }
+  void label(std::string_view label) override {
+    separate();
+    text += label;
   }
   std::string text;
 

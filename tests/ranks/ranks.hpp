@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <string>
 #include <vector>
 
 #include <rosin/rosin.hpp>
@@ -22,6 +23,12 @@ class Ranks : public testing::Test {
   const Backend b = takes_nccl() ? Backend(get_distributed_backend<NCCLBackend>()) : get_distributed_backend();
   int rank = local_rank(b), n = total_workers(b);
 };
+
+/// "MPI backend": how it shows in rules.
+inline std::string kind_of(const Backend& b) {
+  const std::string text = to_string(b);
+  return text.substr(0, text.find(':'));
+}
 
 inline std::vector<double> values(const Array& x) { return x.to_vector<double>(); }
 

@@ -172,7 +172,10 @@ TEST_F(Ranks, BatchesAreSharedOutInOneOrderForAll) {
 TEST_F(Ranks, TheStateOfTheRuleIsThatOfTheRuleInside) {
   Net net = fresh_net(), plain = fresh_net();
   State state = setup(Optimizer(b, Adam{1e-3}), net), inside = setup(Adam{1e-3}, plain);
-  EXPECT_EQ(to_string(Optimizer(b, Adam{1e-3})), "Optimizer(Adam(0.001, (0.9, 0.999), 1.0e-8))");
+  const std::string head = "Optimizer(" + kind_of(b) + ", Adam(0.001, (0.9, 0.999), 1.0e-8)";
+  EXPECT_EQ(to_string(Optimizer(b, Adam{1e-3})), head + ")");
+  EXPECT_EQ(to_string(Optimizer(b, Adam{1e-3}, {.dtype = BFloat16, .shard = true, .statistics = Statistics::averaged})),
+            head + ", dtype = BFloat16, shard = true, statistics = averaged)");
   adjust(state, 0.01);
   adjust(inside, 0.01);
   const Net gradient = fresh_net();

@@ -32,11 +32,12 @@ TEST_F(Ranks, Row46TheStateTreeMirrorsTheModelOnEveryRank) {
   const Chain model = model_of_all(b);
   const State state = setup(Optimizer(b, Adam{0.001}), model);
   const std::string text = to_string(state), rule = "Adam(0.001, (0.9, 0.999), 1.0e-8)";
-  const std::string leaf = "Leaf(Optimizer(" + rule + "), ", tall = "Float32[0.0; 0.0; … ; 0.0; 0.0;;], ";
+  const std::string shown = "Leaf(Optimizer(" + kind_of(b) + ", " + rule + ")", leaf = shown + ", ",
+                    tall = "Float32[0.0; 0.0; … ; 0.0; 0.0;;], ";
   EXPECT_TRUE(text.starts_with("(layers = ((weight = " + leaf + "(" + tall + tall + "(0.9, 0.999))), bias = " + leaf))
       << text;
   EXPECT_TRUE(text.ends_with(", bias = " + leaf + "(Float32[0.0], Float32[0.0], (0.9, 0.999))), σ = ())),)")) << text;
-  EXPECT_EQ(text, replaced(to_string(setup(Adam{0.001}, model)), "Leaf(" + rule, "Leaf(Optimizer(" + rule + ")"));
+  EXPECT_EQ(text, replaced(to_string(setup(Adam{0.001}, model)), "Leaf(" + rule, shown));
   EXPECT_EQ(to_string(synchronize(b, state)), text);
   check_synchronized(b, state);
 }

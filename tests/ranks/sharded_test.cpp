@@ -81,7 +81,8 @@ TEST_F(ShardedSteps, KeepAShareOfTheState) {
   EXPECT_EQ(elements(own), 4 * 64 / n);
   const std::string text = to_string(own);
   for (int other = 0; other < n; ++other) {
-    const std::string said = "Leaf(Optimizer(Momentum(0.01, 0.9)), on rank " + std::to_string(other) + ")";
+    const std::string said =
+        "Leaf(Optimizer(" + kind_of(b) + ", Momentum(0.01, 0.9), shard = true), on rank " + std::to_string(other) + ")";
     EXPECT_EQ(text.find(said) != std::string::npos, other != rank) << text;
   }
   EXPECT_EQ(to_string(synchronize(b, own)), text);

@@ -2,8 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <rosin/rosin.hpp>
@@ -116,12 +120,75 @@ TEST_F(Ranks, NumbersBecomeTheRoots) {
   EXPECT_EQ(synchronize(b, rank == 0), true);
 }
 
+struct Schedule {
+  double rate = 0;
+  int64_t step = 0;
+  bool warm = false;
+  std::vector<float> scales;
+  std::array<int, 2> window{};
+  std::optional<int> patience;
+  std::map<std::string, double> best;
+  const int fixed = 5;
+  LayerMode mode = LayerMode::automatic;
+};
+
+struct Trained {
+  Dense layer{3, 2};
+  Dropout drop{0.5};
+  std::tuple<Array, Schedule> more;
+};
+
+Schedule schedule_of(int rank) {
+  return {.rate = 0.5 + rank,
+          .step = 10 + rank,
+          .warm = rank % 2 == 1,
+          .scales = {static_cast<float>(rank), static_cast<float>(2 * rank)},
+          .window = {rank, rank + 1},
+          .patience = rank + 3,
+          .best = {{"loss", 0.25 * rank}},
+          .mode = rank == 0 ? LayerMode::automatic : LayerMode::test};
+}
+
+TEST_F(Ranks, NumbersOfModelsBecomeTheRoots) {
+  for (int root = 0; root < n; ++root) {
+    const Trained own{.drop = Dropout(0.1 + 0.1 * rank), .more = {full({2}, rank, Float32), schedule_of(rank)}};
+    const Trained same = synchronize(b, FluxDistributedModel(own), {.root = root});
+    const Schedule got = std::get<1>(same.more), wanted = schedule_of(root);
+    EXPECT_EQ(same.drop.p, 0.1 + 0.1 * root);
+    EXPECT_EQ(values(std::get<0>(same.more)), std::vector<double>(2, root));
+    EXPECT_EQ(got.rate, wanted.rate);
+    EXPECT_EQ(got.step, wanted.step);
+    EXPECT_EQ(got.warm, wanted.warm);
+    EXPECT_EQ(got.scales, wanted.scales);
+    EXPECT_EQ(got.window, wanted.window);
+    EXPECT_EQ(got.patience, wanted.patience);
+    EXPECT_EQ(got.best, wanted.best);
+    EXPECT_EQ(got.mode, schedule_of(rank).mode);                    // enums are each rank's own
+    EXPECT_EQ(std::get<1>(own.more).rate, schedule_of(rank).rate);  // what was given stays
+  }
+  const auto [number, pair] = synchronize(b, std::tuple{rank + 7, std::pair{full({1}, rank, Float32), rank + 0.5}});
+  EXPECT_EQ(number, 7);
+  EXPECT_EQ(pair.second, 0.5);
+}
+
+TEST_F(Ranks, OtherNumbersAreNamed) {
+  if (n == 1) GTEST_SKIP() << "needs two ranks";
+  const auto longer = [&](int extra) {
+    return std::tuple{full({1}, 1, Float32), std::vector<double>(static_cast<size_t>(2 + extra))};
+  };
+  const std::string text = error_of([&] { synchronize(b, longer(rank == 1 ? 1 : 0)); }, ErrorKind::distributed);
+  EXPECT_EQ(
+      text,
+      "synchronize: every rank must have the same arrays and numbers; at position 1 rank 0 has \"[1]\" vector of 16 "
+      "bytes, rank 1 has \"[1]\" vector of 24 bytes; make the model in the same way on every rank");
+}
+
 TEST_F(Ranks, OtherModelsAreNamed) {
   if (n == 1) GTEST_SKIP() << "needs two ranks";
-  EXPECT_EQ(
-      error_of([&] { synchronize(b, Dense(3, rank == 1 ? 5 : 4)); }, ErrorKind::distributed),
-      "synchronize: every rank must have the same arrays; at position 0 rank 0 has \"weight\" (4, 3) Float32, rank 1 "
-      "has \"weight\" (5, 3) Float32; make the model in the same way on every rank");
+  EXPECT_EQ(error_of([&] { synchronize(b, Dense(3, rank == 1 ? 5 : 4)); }, ErrorKind::distributed),
+            "synchronize: every rank must have the same arrays and numbers; at position 0 rank 0 has \"weight\" (4, 3) "
+            "Float32, rank 1 "
+            "has \"weight\" (5, 3) Float32; make the model in the same way on every rank");
 }
 
 TEST_F(Ranks, WhatIsOutOfStepIsNamed) {

@@ -256,13 +256,14 @@ TEST_F(Seeds, Row44ASynchronizedModelIsAPlainOne) {
 
 TEST_F(Seeds, Row45TheRulePrintsItself) {
   EXPECT_EQ(to_string(Adam{0.001}), "Adam(0.001, (0.9, 0.999), 1.0e-8)");
-  EXPECT_EQ(to_string(distributed::Optimizer(one_rank(), Adam{0.001})), "Optimizer(Adam(0.001, (0.9, 0.999), 1.0e-8))");
+  EXPECT_EQ(to_string(distributed::Optimizer(one_rank(), Adam{0.001})),
+            "Optimizer(local backend, Adam(0.001, (0.9, 0.999), 1.0e-8))");
 }
 
 TEST_F(Seeds, Row46TheStateTreeMirrorsTheModel) {
   const Chain model = Chain(Dense(1, 256, tanh), Dense(256, 1)) | gpu;
   const State state = setup(distributed::Optimizer(one_rank(), Adam{0.001}), model);
-  const std::string leaf = "Leaf(Optimizer(Adam(0.001, (0.9, 0.999), 1.0e-8)), ";
+  const std::string leaf = "Leaf(Optimizer(local backend, Adam(0.001, (0.9, 0.999), 1.0e-8)), ";
   const std::string powers = "(0.9, 0.999)))";
   const std::string tall = "Float32[0.0; 0.0; … ; 0.0; 0.0;;], ", flat = "Float32[0.0 0.0 … 0.0 0.0], ";
   const std::string list =
