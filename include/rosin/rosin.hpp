@@ -90,6 +90,7 @@
 #include <rosin/pool.hpp>
 #include <rosin/pool_layers.hpp>
 #include <rosin/prelu.hpp>
+#include <rosin/profile.hpp>
 #include <rosin/progress.hpp>
 #include <rosin/random.hpp>
 #include <rosin/rearrange.hpp>

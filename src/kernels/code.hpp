@@ -146,6 +146,7 @@ enum class Sharing : uint8_t { none, like, any };
 struct Launch {
   KernelCode code;
   int32_t call = -1;  // the step that a library computes: then there is no code
+  int32_t step = -1;  // what it is a part of; the first of several that were merged
   std::string what;   // the ops, for messages
   Sharing sharing = Sharing::none;
   int64_t groups[3] = {1, 1, 1};

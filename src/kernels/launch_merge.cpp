@@ -64,6 +64,7 @@ class Joiner {
       into_.groups[0] += part->groups[0];
       code_.buffers.insert(code_.buffers.end(), part->code.buffers.begin(), part->code.buffers.end());
       into_.buffers.insert(into_.buffers.end(), part->buffers.begin(), part->buffers.end());
+      if (into_.step < 0) into_.step = part->step;
       if (into_.what.find(part->what) == std::string::npos)
         into_.what.append(into_.what.empty() ? "" : " ").append(part->what);
     }

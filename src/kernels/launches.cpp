@@ -6,24 +6,12 @@
 
 #include <rosin/error.hpp>
 
+#include "plan/step_text.hpp"
+
 namespace rosin::kernels {
 namespace {
 
 bool moves(const View& view, int d) { return view.sizes[d] != 1; }
-
-/// The ops of a step, for messages.
-std::string ops_of(const Structure& structure, const Step& step) {
-  if (step.kernel < 0) return std::string(structure.graph.values[static_cast<size_t>(step.node)].op->name);
-  std::string text;
-  const auto add = [&](int32_t kernel) {
-    for (const Instr& instr : structure.kernels[static_cast<size_t>(kernel)].instrs) {
-      if (instr.op) text.append(text.empty() ? "" : " ").append(instr.op->name);
-    }
-  };
-  add(step.kernel);
-  for (const int32_t end : step.ends) add(end);
-  return text.empty() ? "copy" : text;
-}
 
 void write_call(const Layout& layout, const Step& step, LaunchList& list) {
   const int32_t node = step.node;
@@ -80,7 +68,10 @@ LaunchList write_launches(const Layout& layout, const Abilities& device, std::sp
     else if (done == ByLibrary::nothing) whole = write_with_epilogue(layout, step, list);
     else list.launches.emplace_back().call = static_cast<int32_t>(number);
     if (step.kernel < 0 && !whole) write_epilogue(layout, step, list);
-    for (size_t i = first; i < list.launches.size(); ++i) list.launches[i].what = ops_of(*layout.structure, step);
+    for (size_t i = first; i < list.launches.size(); ++i) {
+      list.launches[i].step = static_cast<int32_t>(number);
+      list.launches[i].what = plan::ops_of(*layout.structure, step);
+    }
   }
   merge_launches(layout, list);
   guard_leaves(layout, list);

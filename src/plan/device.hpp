@@ -10,6 +10,7 @@
 #include <atomic>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "graph/leaf.hpp"
@@ -53,6 +54,10 @@ class StepListener {
   virtual void over(size_t step) noexcept = 0;
   /// Devices: the memory of these results is to say, by its tickets, when those of a group are written. By group.
   virtual std::span<const EarlyOutput> outputs() const noexcept = 0;
+  /// Devices: whether each launch is to be timed; then they are given one by one, and the run waits for them.
+  virtual bool wants_times() const noexcept { return false; }
+  /// A launch of these ops, for this step (-1: for several), took so long; told in their order, behind the last.
+  virtual void took(int32_t /*step*/, const std::string& /*ops*/, double /*seconds*/) {}
 };
 
 /// The memory of one run, which nothing else uses as long as it goes on.

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <new>
+#include <optional>
 #include <set>
 
 #include <rosin/error.hpp>
@@ -13,6 +15,7 @@
 #include "run/device_graph.hpp"
 #include "run/device_run.hpp"
 #include "run/device_steps.hpp"
+#include "run/launch_clock.hpp"
 
 namespace rosin {
 namespace {
@@ -68,7 +71,10 @@ class PluginPrepared final : public plan::Prepared {
                  {checked_ ? &checked_->flags() : nullptr, guard_, counters_ ? &counters_->block() : nullptr});
     graph_ = std::make_unique<DeviceGraph>(device, *steps_, checked_ ? guard_ : nullptr);
     std::vector<std::string> ops;
-    for (const kernels::Launch& launch : list.launches) ops.push_back(launch.what);
+    for (const kernels::Launch& launch : list.launches) {
+      ops.push_back(launch.what);
+      plan_steps_.push_back(launch.step);
+    }
     ops_ = std::make_shared<const std::vector<std::string>>(std::move(ops));
   }
 
@@ -105,22 +111,26 @@ class PluginPrepared final : public plan::Prepared {
     RunSites sites = checked_ ? sites_of(memory) : nullptr;
     const int place = checked_ ? device_.flags.reserve() : IndexFlags::none;
     steps_->fill(memory);
-    const bool by_graph = graph_->launch(memory, checked_ ? device_.flags.word(place) : nullptr, marks.cuts());
-    if (!by_graph) launch(0);
+    std::optional<LaunchClock> clock;
+    if (memory.listener && memory.listener->wants_times()) clock.emplace(device_, steps_->steps.size());
+    const bool by_graph =
+        !clock && graph_->launch(memory, checked_ ? device_.flags.word(place) : nullptr, marks.cuts());
+    if (!by_graph) launch(0, clock);
+    Ticket ticket;
     try {
       if (!by_graph) run.mark(marks.written_at(1));
       const size_t given = by_graph ? launch_parts(run, marks) : 1;
-      launch_steps(run, marks, given);
+      launch_steps(run, marks, given, clock);
       launched.fetch_add(static_cast<int64_t>(steps_->steps.size()), std::memory_order_relaxed);
-      if (!checked_) return run.finish();
-      if (!by_graph || given < steps_->steps.size()) device_.flags.send(place);
-      const Ticket ticket = run.finish();
-      device_.flags.expect(place, ticket, checked_, std::move(sites));
-      return ticket;
+      if (checked_ && (!by_graph || given < steps_->steps.size())) device_.flags.send(place);
+      ticket = run.finish();
+      if (checked_) device_.flags.expect(place, ticket, checked_, std::move(sites));
     } catch (const Error& error) {
       if (!memory.overwrites.empty()) device_.give_up(error.what());
       throw;
     }
+    if (clock) tell_times(*memory.listener, *clock);
+    return ticket;
   }
 
   RunSites sites_of(const plan::RunMemory& memory) const {
@@ -181,14 +191,14 @@ class PluginPrepared final : public plan::Prepared {
     }
     return steps_->steps.size();
   }
-  void launch_steps(DeviceRun& run, const DeviceMarks& marks, size_t given) const {
+  void launch_steps(DeviceRun& run, const DeviceMarks& marks, size_t given, std::optional<LaunchClock>& clock) const {
     for (size_t i = given; i < steps_->steps.size(); ++i) {
-      launch(i);
+      launch(i, clock);
       run.mark(marks.written_at(i + 1));
     }
   }
 
-  void launch(size_t number) const {
+  void launch(size_t number, std::optional<LaunchClock>& clock) const {
     if (number == steps_->steps.size()) return;
     const DeviceSteps::Step& step = steps_->steps[number];
     const std::string& ops = (*ops_)[number];
@@ -202,6 +212,15 @@ class PluginPrepared final : public plan::Prepared {
     if (number == 0) device_.check(give(), ops);
     else device_.insist(give, ops);
     if (one_by_one()) device_.check(device_.functions.stream_sync(device_.compute().queue()), ops);
+    if (clock) clock->mark();
+  }
+
+  /// (What fails here leaves the run as it is, and the profile without it.)
+  void tell_times(plan::StepListener& listener, LaunchClock& clock) const noexcept {
+    try {
+      const std::vector<double> seconds = clock.seconds();
+      for (size_t i = 0; i < seconds.size(); ++i) listener.took(plan_steps_[i], (*ops_)[i], seconds[i]);
+    } catch (const std::bad_alloc&) {}
   }
 
   OpenDevice& device_;
@@ -213,6 +232,7 @@ class PluginPrepared final : public plan::Prepared {
   std::optional<PlanZeros> counters_;                    // of groups that arrive
   std::shared_ptr<const CheckedPlan> checked_;           // null: the plan checks nothing
   std::shared_ptr<const std::vector<std::string>> ops_;  // of each launch, for messages
+  std::vector<int32_t> plan_steps_;                      // of each launch, -1: of none, or several
   mutable RunSites sites_ = std::make_shared<const std::vector<plan::NodeSite>>();  // of the last run
   // Of the run that has the device's turn; the graph goes before the calls that stand in it:
   std::unique_ptr<DeviceSteps> steps_;

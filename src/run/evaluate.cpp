@@ -25,6 +25,7 @@
 #include "run/leaf_table.hpp"
 #include "run/memory_text.hpp"
 #include "run/plan_cache.hpp"
+#include "run/run_timer.hpp"
 #include "run/size_limits.hpp"
 
 namespace rosin {
@@ -506,7 +507,10 @@ void Evaluation::execute(const std::shared_ptr<Plan>& plan) {
     const Arena arena = borrow(*plan, prepared.arena_bytes());
     fill_memory(*plan);
     if (RunGate* const gate = RunGate::of_thread()) gate->memory_is_there(fresh + prepared.arena_bytes());
-    if (!post(plan, prepared, arena.get())) {
+    const std::unique_ptr<RunTimer> timer = RunTimer::of_profile(*plan);
+    if (timer || !post(plan, prepared, arena.get())) {
+      plan::StepListener* listener = early ? early->begin(*plan->layout, order_, run_.memory.data()) : nullptr;
+      if (timer) listener = timer->begin(listener);
       prepared.run({.values = run_.memory.data(),
                     .scalars = run_.scalars.data(),
                     .arena = arena.get(),
@@ -515,7 +519,8 @@ void Evaluation::execute(const std::shared_ptr<Plan>& plan) {
                     .overwrites = overwrites_,
                     .sites = sites_,
                     .defers = defers_,
-                    .listener = early ? early->begin(*plan->layout, order_, run_.memory.data()) : nullptr});
+                    .listener = listener});
+      if (timer) timer->finish();
     }
   } catch (...) {
     if (early) early->fail();
@@ -523,14 +528,7 @@ void Evaluation::execute(const std::shared_ptr<Plan>& plan) {
     throw;
   }
   count_step();
-  std::lock_guard guard(cache.lock);
-  ++cache.counters.evaluations;
-  cache.counters.kernels += plan->kernels;
-  cache.counters.calls += plan->calls;
-  const plan::Traffic& traffic = plan->layout->traffic;
-  cache.counters.read_bytes += traffic.read;
-  cache.counters.written_bytes += traffic.written;
-  cache.counters.kept_bytes += traffic.kept;
+  cache.count_run(*plan);
 }
 
 /// Hands the values to the nodes; nodes of this thread let their operands go.

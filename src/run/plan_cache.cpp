@@ -85,6 +85,17 @@ void PlanCache::count_plan(bool new_structure, std::chrono::steady_clock::time_p
   counters.planning_ns += nanoseconds_since(since);
 }
 
+void PlanCache::count_run(const Plan& plan) {
+  const plan::Traffic& traffic = plan.layout->traffic;
+  std::lock_guard guard(lock);
+  ++counters.evaluations;
+  counters.kernels += plan.kernels;
+  counters.calls += plan.calls;
+  counters.read_bytes += traffic.read;
+  counters.written_bytes += traffic.written;
+  counters.kept_bytes += traffic.kept;
+}
+
 PlanCache::StructureEntry& PlanCache::entry_of(const Plan& plan) {
   const auto [first, last] = structures_.equal_range(plan.structure_key.hash);
   for (auto at = first; at != last; ++at) {

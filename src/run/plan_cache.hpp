@@ -58,6 +58,7 @@ class PlanCache {
   void insert(const std::shared_ptr<Plan>& plan);
   /// Counts a plan that was begun at `since`.
   void count_plan(bool new_structure, std::chrono::steady_clock::time_point since);
+  void count_run(const Plan& plan);
 
   /// The plan, ready to run; threads that ask for one that is not prepared yet wait for the first of them.
   const plan::Prepared& prepared(Plan& plan) {

@@ -114,6 +114,7 @@ HEADER_ROOM = {
     "grad.hpp": "grad",
     "matmul.hpp": "ops",
     "onnx.hpp": "onnx",
+    "profile.hpp": "run",
     "stats.hpp": "run",
     "tied.hpp": "model",
     "idx.hpp": "data",
