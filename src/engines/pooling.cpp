@@ -35,6 +35,9 @@ struct Axis {
   int64_t size, kernel, stride, dilation, pad;
   int64_t start(int64_t index) const { return index * stride - pad; }
   bool overlaps() const { return stride <= (kernel - 1) * dilation; }
+  /// Each element from the first window's to the last one's is read by one tap of one of them.
+  bool tiles() const { return stride == kernel && (dilation == 1 || kernel == 1); }
+  bool covered_by(int64_t windows) const { return tiles() && pad == 0 && windows * kernel == size; }
   bool holds(int64_t index) const { return start(index) >= 0 && start(index) + (kernel - 1) * dilation < size; }
 };
 
@@ -44,10 +47,18 @@ bool are_neighbours(const PoolSpec& spec) { return spec.stride[0] == 1; }
 /// Elements that a tap reads of windows that are computed together.
 int64_t lane_elements(const PoolSpec& spec) { return spec.channels * (are_neighbours(spec) ? spec.out[0] : 1); }
 
-/// Half a wide vector is slower than a whole narrow one, but its parts are faster than parts of a narrow one.
-const TileKernels& kernels_for(int64_t bytes) {
+/// Half a wide vector is slower than a whole narrow one, but its parts are faster than parts of a narrow one. Windows
+/// that may reach behind their channels have no parts, but the last of a row.
+const TileKernels& kernels_for(int64_t bytes, bool may_reach) {
   const TileKernels& kernels = tile_kernels_for(bytes);
-  return bytes % kernels.vector_bytes == 0 ? kernels : tile_kernels();
+  return bytes % kernels.vector_bytes == 0 || (may_reach && bytes < kernels.vector_bytes) ? kernels : tile_kernels();
+}
+
+bool is_forward(PoolKind kind) { return kind == PoolKind::max_forward || kind == PoolKind::mean_forward; }
+
+/// Along rows each element from the first window's to the last one's is read by one tap of one of them.
+bool tiles(const PoolSpec& spec) {
+  return spec.stride[0] == spec.kernel[0] && (spec.dilation[0] == 1 || spec.kernel[0] == 1);
 }
 
 template <class T> class Pool final : public VendorCall {
@@ -55,7 +66,7 @@ template <class T> class Pool final : public VendorCall {
   /// `least`: the maximum of no elements.
   explicit Pool(const PoolSpec& spec, T least = std::numeric_limits<T>::lowest())
       : spec_(spec), shape_(spec), least_(least),
-        kernels_(kernels_for(lane_elements(spec) * int64_t{sizeof(T)}).of<T>()) {
+        kernels_(kernels_for(lane_elements(spec) * int64_t{sizeof(T)}, is_forward(spec.kind) || tiles(spec)).of<T>()) {
     const PoolShape& s = shape_;
     const int64_t taps = s.kernel.count();
     step_ = images_per_chunk(spec.batch, s.out.count() * taps * spec.channels, 2);
@@ -65,6 +76,7 @@ template <class T> class Pool final : public VendorCall {
     height_ = {s.in.h, s.kernel.h, s.stride.h, s.dilation.h, s.pad_low.h};
     depth_ = {s.in.d, s.kernel.d, s.stride.d, s.dilation.d, s.pad_low.d};
     overlaps_ = width_.overlaps() || height_.overlaps() || depth_.overlaps();
+    covered_ = width_.covered_by(s.out.w) && height_.covered_by(s.out.h) && depth_.covered_by(s.out.d);
     offsets_.resize(static_cast<size_t>(taps));
     for (int64_t tap = 0; tap < taps; ++tap) offsets_[static_cast<size_t>(tap)] = offset(tap_place(tap));
     first_inside_ = 0;
@@ -77,21 +89,21 @@ template <class T> class Pool final : public VendorCall {
 
   void run_chunk(int64_t chunk, const VendorBuffers& buffers, void* scratch) const override {
     const int64_t in = shape_.in.count() * spec_.channels, out = shape_.out.count() * spec_.channels;
-    const bool forward = spec_.kind == PoolKind::max_forward || spec_.kind == PoolKind::mean_forward;
     const T* first = static_cast<const T*>(buffers.first);
     T* result = static_cast<T*>(buffers.result);
     for (int64_t n = chunk * step_; n < std::min(spec_.batch, (chunk + 1) * step_); ++n) {
       PoolRun<T> run;
       run.channels = spec_.channels;
       run.overlaps = overlaps_;
+      run.tiles = width_.tiles() && !overlaps_;
       run.share = T(1) / static_cast<T>(shape_.kernel.count());
       run.least = least_;
-      if (forward) {
+      if (is_forward(spec_.kind)) {
         run.x = first + n * in;
         run.y = result + n * out;
       } else {
         run.dx = result + n * in;
-        std::fill(run.dx, run.dx + in, T(0));
+        if (!covered_) std::fill(run.dx, run.dx + in, T(0));
         if (spec_.kind == PoolKind::max_backward) {
           run.x = first + n * in;
           run.y = const_cast<T*>(static_cast<const T*>(buffers.second)) + n * out;  // only read by this kernel
@@ -177,6 +189,7 @@ template <class T> class Pool final : public VendorCall {
   std::vector<int64_t> offsets_;                // of all taps, from a window's corner
   int64_t first_inside_ = 0, last_inside_ = 0;  // windows along w that need no border
   bool overlaps_ = true;                        // whether two windows may share an element
+  bool covered_ = false;                        // whether each element has a window, and only one
   int64_t step_ = 1;
 };
 

@@ -94,6 +94,16 @@ template <> struct Vec<float> {
         _mm256_or_ps(_mm256_cmp_ps(value, kept, _CMP_GT_OQ), _mm256_cmp_ps(value, value, _CMP_UNORD_Q));
     return _mm256_blendv_ps(kept, value, taken);
   }
+  static Register larger_number(Register kept, Register value) { return _mm256_max_ps(value, kept); }
+  static Register not_numbers(Register a, Register b) { return _mm256_cmp_ps(a, b, _CMP_UNORD_Q); }
+  static Register either(Register a, Register b) { return _mm256_or_ps(a, b); }
+  static bool any(Register a) { return _mm256_movemask_ps(a) != 0; }
+  static Register where_equal(Register a, Register b, Register value) {
+    return _mm256_and_ps(_mm256_cmp_ps(a, b, _CMP_EQ_OQ), value);
+  }
+  static Register where_other(Register a, Register b, Register value) {
+    return _mm256_andnot_ps(_mm256_cmp_ps(a, b, _CMP_EQ_OQ), value);
+  }
   static Register taken(Register a, Register b) {
     return _mm256_or_ps(_mm256_cmp_ps(a, b, _CMP_EQ_OQ), _mm256_cmp_ps(a, a, _CMP_UNORD_Q));
   }
@@ -135,6 +145,16 @@ template <> struct Vec<double> {
     const Register taken =
         _mm256_or_pd(_mm256_cmp_pd(value, kept, _CMP_GT_OQ), _mm256_cmp_pd(value, value, _CMP_UNORD_Q));
     return _mm256_blendv_pd(kept, value, taken);
+  }
+  static Register larger_number(Register kept, Register value) { return _mm256_max_pd(value, kept); }
+  static Register not_numbers(Register a, Register b) { return _mm256_cmp_pd(a, b, _CMP_UNORD_Q); }
+  static Register either(Register a, Register b) { return _mm256_or_pd(a, b); }
+  static bool any(Register a) { return _mm256_movemask_pd(a) != 0; }
+  static Register where_equal(Register a, Register b, Register value) {
+    return _mm256_and_pd(_mm256_cmp_pd(a, b, _CMP_EQ_OQ), value);
+  }
+  static Register where_other(Register a, Register b, Register value) {
+    return _mm256_andnot_pd(_mm256_cmp_pd(a, b, _CMP_EQ_OQ), value);
   }
   static Register taken(Register a, Register b) {
     return _mm256_or_pd(_mm256_cmp_pd(a, b, _CMP_EQ_OQ), _mm256_cmp_pd(a, a, _CMP_UNORD_Q));

@@ -77,6 +77,7 @@ template <class T> struct PoolRun {
   const T* dy = nullptr;  // as y
   T* dx = nullptr;        // as x
   bool overlaps = true;   // the backward kernels add to dx; where windows do not overlap they just write
+  bool tiles = false;     // along a row each element has one window, and taps stand in the order of memory
   T share = T(1);         // of each tap in a mean
   T least = T(0);         // what every maximum is at least: -Inf, or for windows in the padding the lowest number
 };

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,80 @@ TEST(TileKernels, PoolingIsBitEqualInEveryKernelOfThisProcessor) {
     const std::vector<std::vector<float>> results{largest, routed, spread, mean};
     if (expected.empty()) expected = results;
     EXPECT_EQ(results, expected) << kernel->name;
+  }
+}
+
+/// Windows of 2 x 2 elements, side by side in two rows of images in CWHN; a column of the images is behind the last
+/// one.
+struct SmallWindows {
+  SmallWindows(int64_t channel_count, int64_t window_count, int64_t nan_at)
+      : channels(channel_count), windows(window_count), row((2 * windows + 1) * channels),
+        offsets{0, channels, row, row + channels}, x(converted<float>(random_values(2 * row))),
+        dy(converted<float>(random_values(channels * windows))) {
+    if (nan_at >= 0) x[static_cast<size_t>(nan_at % (2 * row))] = std::nanf("");
+  }
+
+  /// The definition: elements of y (`largest`, or means), and of dx, where -7 stands for what no window has.
+  void define(bool largest, std::vector<float>& y, std::vector<float>& dx) const {
+    y.clear();
+    dx.assign(x.size(), -7);
+    for (int64_t i = 0; i < windows * channels; ++i) {
+      const int64_t corner = i / channels * 2 * channels + i % channels;
+      const auto at = [&](int64_t tap) { return x[static_cast<size_t>(corner + offsets[tap])]; };
+      int64_t first = 0;  // of the largest, or of the NaNs
+      for (int64_t t = 1; t < 4; ++t) {
+        if (!std::isnan(at(first)) && (at(t) > at(first) || std::isnan(at(t)))) first = t;
+      }
+      y.push_back(largest ? at(first) : (((at(0) + at(1)) + at(2)) + at(3)) * 0.25f);
+      for (int64_t t = 0; t < 4; ++t) {
+        const float given = dy[static_cast<size_t>(i)];
+        dx[static_cast<size_t>(corner + offsets[t])] = largest ? (t == first ? given : 0) : given * 0.25f;
+      }
+    }
+    y.push_back(-7);
+  }
+
+  int64_t channels, windows, row, offsets[4];
+  std::vector<float> x, dy;
+};
+
+void expect_same_floats(const std::vector<float>& got, const std::vector<float>& wanted, const std::string& what) {
+  ASSERT_EQ(got.size(), wanted.size()) << what;
+  for (size_t i = 0; i < got.size(); ++i) {
+    if (std::isnan(wanted[i])) ASSERT_TRUE(std::isnan(got[i])) << what << " at " << i;
+    else ASSERT_EQ(got[i], wanted[i]) << what << " at " << i;
+  }
+}
+
+void expect_small_windows(const TileKernels& kernel, const SmallWindows& given) {
+  const std::string what = std::string(kernel.name) + ", " + std::to_string(given.channels) + " channels, " +
+                           std::to_string(given.windows) + " windows";
+  for (const bool largest : {true, false}) {
+    std::vector<float> y, dx;
+    given.define(largest, y, dx);
+    std::vector<float> made(y.size(), -7), routed(dx.size(), -7);
+    PoolRun<float> run{given.x.data(), 2 * given.channels, given.offsets, 4, given.channels, given.windows,
+                       made.data(),    given.dy.data(),    routed.data()};
+    run.overlaps = false;
+    run.tiles = true;
+    run.share = 0.25f;
+    run.least = -std::numeric_limits<float>::infinity();
+    (largest ? kernel.floats.max_forward : kernel.floats.mean_forward)(run);
+    expect_same_floats(made, y, what);
+    (largest ? kernel.floats.max_backward : kernel.floats.mean_backward)(run);
+    expect_same_floats(routed, dx, what);
+  }
+}
+
+TEST(TileKernels, WindowsOfFewChannelsReachBehindThemAndLeaveWhatIsNotTheirs) {
+  for (const TileKernels* kernel : kernels_of_this_processor()) {
+    for (const int64_t channels : {1, 2, 3, 5, 6, 7, 8, 9, 15, 16, 17, 33}) {
+      for (const int64_t windows : {1, 2, 3, 4, 9, 20}) {
+        for (const int64_t nan_at : {-1, 0, 13, 71}) {
+          expect_small_windows(*kernel, SmallWindows(channels, windows, nan_at));
+        }
+      }
+    }
   }
 }
 

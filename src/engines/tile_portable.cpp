@@ -71,6 +71,16 @@ template <class T> struct Vec {
     return (Register)((Words)a << 23);
   }
   static Register larger(Register kept, Register value) { return ((value > kept) | (value != value)) ? value : kept; }
+  static Register larger_number(Register kept, Register value) { return value > kept ? value : kept; }
+  static auto not_numbers(Register a, Register b) { return (a != a) | (b != b); }
+  template <class Flags> static Flags either(Flags a, Flags b) { return a | b; }
+  template <class Flags> static bool any(Flags a) {
+    bool any = false;
+    for (int lane = 0; lane < lanes; ++lane) any |= a[lane] != 0;
+    return any;
+  }
+  static Register where_equal(Register a, Register b, Register value) { return a == b ? value : Register{}; }
+  static Register where_other(Register a, Register b, Register value) { return a == b ? Register{} : value; }
   static Register where_taken(Register a, Register b, Register value) {
     return ((a == b) | (a != a)) ? value : Register{};
   }

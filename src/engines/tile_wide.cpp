@@ -71,6 +71,16 @@ template <> struct Vec<float> {
         static_cast<Mask>(_mm512_cmp_ps_mask(value, kept, _CMP_GT_OQ) | _mm512_cmp_ps_mask(value, value, _CMP_UNORD_Q));
     return _mm512_mask_mov_ps(kept, taken, value);
   }
+  static Register larger_number(Register kept, Register value) { return _mm512_maskz_max_ps(0xffff, value, kept); }
+  static Mask not_numbers(Register a, Register b) { return _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q); }
+  static Mask either(Mask a, Mask b) { return static_cast<Mask>(a | b); }
+  static bool any(Mask a) { return a != 0; }
+  static Register where_equal(Register a, Register b, Register value) {
+    return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ), value);
+  }
+  static Register where_other(Register a, Register b, Register value) {
+    return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(a, b, _CMP_NEQ_UQ), value);
+  }
   static Mask taken(Register a, Register b) {
     return static_cast<Mask>(_mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ) | _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q));
   }
@@ -105,6 +115,16 @@ template <> struct Vec<double> {
     const Mask taken =
         static_cast<Mask>(_mm512_cmp_pd_mask(value, kept, _CMP_GT_OQ) | _mm512_cmp_pd_mask(value, value, _CMP_UNORD_Q));
     return _mm512_mask_mov_pd(kept, taken, value);
+  }
+  static Register larger_number(Register kept, Register value) { return _mm512_maskz_max_pd(0xff, value, kept); }
+  static Mask not_numbers(Register a, Register b) { return _mm512_cmp_pd_mask(a, b, _CMP_UNORD_Q); }
+  static Mask either(Mask a, Mask b) { return static_cast<Mask>(a | b); }
+  static bool any(Mask a) { return a != 0; }
+  static Register where_equal(Register a, Register b, Register value) {
+    return _mm512_maskz_mov_pd(_mm512_cmp_pd_mask(a, b, _CMP_EQ_OQ), value);
+  }
+  static Register where_other(Register a, Register b, Register value) {
+    return _mm512_maskz_mov_pd(_mm512_cmp_pd_mask(a, b, _CMP_NEQ_UQ), value);
   }
   static Mask taken(Register a, Register b) {
     return static_cast<Mask>(_mm512_cmp_pd_mask(a, b, _CMP_EQ_OQ) | _mm512_cmp_pd_mask(a, a, _CMP_UNORD_Q));
