@@ -194,15 +194,16 @@ class OnednnConv final : public VendorCall {
  private:
   static constexpr size_t weights_operand = 1;  // in every list of operands
 
-  /// oneDNN turns weights on one thread: as fast as all of ours on two, but for halves in the forward order. (The bits
-  /// are the same.)
-  bool turns_on_all_threads() const {
-    return order_->is_known() &&
-           (worker_threads() > 1 || (spec_.kind == ConvKind::forward && spec_.type != DType::Float32));
+  /// oneDNN turns weights on one thread, there faster than ours but for halves in the forward order and where kernels
+  /// are to be turned round as well. (The bits are the same.)
+  bool turns_by_order() const {
+    const bool slow_there = spec_.kind == ConvKind::forward && spec_.type != DType::Float32;
+    const bool two_passes = spec_.kind != ConvKind::backward_weights && spec_.flipped;
+    return order_->is_known() && (worker_threads() > 1 || slow_there || two_passes);
   }
 
   void pack(const void* weights, char* workspace) const {
-    if (turns_on_all_threads()) return order_->pack(weights, workspace, size_of(spec_.type));
+    if (turns_by_order()) return order_->pack(weights, workspace, size_of(spec_.type));
     if (spec_.flipped) {
       turn_round(weights, workspace + turned_at_);
       weights = workspace + turned_at_;
@@ -213,7 +214,7 @@ class OnednnConv final : public VendorCall {
   /// The partial gradients of all chunks, in order, as logical weights.
   void add_up(char* workspace, void* result) const {
     const auto distance = static_cast<int64_t>(packed_bytes_ / sizeof(float));
-    if (turns_on_all_threads()) {
+    if (turns_by_order()) {
       return order_->sum(reinterpret_cast<const float*>(workspace), chunks_, distance, spec_.type, result);
     }
     float* sums = reinterpret_cast<float*>(workspace);
