@@ -59,8 +59,8 @@ TABLE = {w.name: w for w in [
                     "elements, 3 % in sums of slopes."),
     Workload("C3", "lenet", IMAGES, 40, loss="logitcrossentropy", layouts=("nchw", "nhwc"), about="LeNet-5 b128",
              ratios=(3.5,), scaling=1.8,
-             reason="The step is arithmetic: 62 % of the samples are in products and convolutions by tiles, 15 % in "
-                    "oneDNN and fused kernels, 12 % in pools, 2 % in recording. Its 6 channels fill 6 of 8 lanes."),
+             reason="The step is arithmetic: 61 % of the samples are in products and convolutions by tiles, 15 % in "
+                    "oneDNN and fused kernels, 13 % in pools, 2 % in recording. Its 6 channels fill 6 of 8 lanes."),
     Workload("C4", "mlp", DIGITS, 200, "relu", "logitcrossentropy", about="MLP 784-256-10 b128",
              ratios=(1.4, 1.6), scaling=1.8,
              reason="89 % of the samples are in products by tiles, at nine tenths of what a core multiplies at most "
@@ -80,8 +80,8 @@ TABLE = {w.name: w for w in [
              layouts=("nchw", "nhwc"), modes=("eager", "compile"), compared=2, tolerance=2e-2, prime=False,
              program="c6", peers=("torch",), autocast=True, needs=("avx512_bf16", "amx_bf16"),
              about="the same with autocast to BFloat16", ratios=(1.05,),
-             reason="Convolutions are oneDNN 2.6's, PyTorch's are its 3.x. Two threads take 1.13 times the CPU time of "
-                    "one and wait for 8 % of the time; adding up partial gradients by both of them changed nothing."),
+             reason="Convolutions are oneDNN 2.6's, PyTorch's are its 3.x. Two threads take 1.10 times the CPU time of "
+                    "one and wait for 2 % of the time."),
     Workload("resnet-frozen", "resnet", dict(batch=8, image=224, channels=3, classes=1000), 3,
              layouts=("nchw", "nhwc"), modes=("eager", "compile", "jit"), prime=False, program="c6",
              peers=WITHOUT_MLX, about="ResNet-18 b8, inference with frozen statistics", ratios=(1,)),
