@@ -56,9 +56,9 @@ const TileKernels& kernels_for(int64_t bytes, bool may_reach) {
 
 bool is_forward(PoolKind kind) { return kind == PoolKind::max_forward || kind == PoolKind::mean_forward; }
 
-/// Along rows each element from the first window's to the last one's is read by one tap of one of them.
+/// Of dim 0: along rows.
 bool tiles(const PoolSpec& spec) {
-  return spec.stride[0] == spec.kernel[0] && (spec.dilation[0] == 1 || spec.kernel[0] == 1);
+  return Axis{spec.in[0], spec.kernel[0], spec.stride[0], spec.dilation[0], spec.pad_low[0]}.tiles();
 }
 
 template <class T> class Pool final : public VendorCall {
