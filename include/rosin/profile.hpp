@@ -62,8 +62,8 @@ class ROSIN_API ProfileUnderWay {
 /// part of it: read a result (`loss.item()`), as any measurement must. Steps that would run behind the thread that asks
 /// for them are waited for. On a device each launch is given by itself, not as a part of a graph, between two events of
 /// the device, which tell its time; the host waits at the end of each run. So a step takes longer than without, and
-/// entries say more than the sum. Devices without such events (OpenCL) are waited for launch by launch. Copies between
-/// host and devices are not seen. Error (argument): another profile is under way.
+/// its parts tell more than the whole. Devices without such events (OpenCL) are waited for launch by launch. Copies
+/// between host and devices are not seen. Error (argument): another profile is under way.
 template <class F> Profile profile(F&& f) {
   detail::ProfileUnderWay under_way;
   std::forward<F>(f)();
