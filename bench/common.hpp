@@ -4,20 +4,13 @@
 
 #include <rosin/rosin.hpp>
 
-#include <bit>
 #include <chrono>
 #include <cstdint>
-#include <exception>
 #include <filesystem>
-#include <fstream>
-#include <iostream>
+#include <functional>
 #include <map>
-#include <stdexcept>
 #include <string>
 #include <vector>
-
-#include <sys/resource.h>
-#include <nlohmann/json.hpp>
 
 namespace bench {
 
@@ -27,21 +20,6 @@ struct Options {
   int steps = 1;  // in a repeat
   int repeats = 1;
 };
-
-/// Error (std::invalid_argument): an unknown option, or one without its value.
-inline Options read_options(int argc, char** argv) {
-  Options options;
-  for (int i = 1; i < argc; i += 2) {
-    const std::string name = argv[i];
-    if (i + 1 == argc) throw std::invalid_argument(name + " needs a value");
-    if (name == "--inputs") options.inputs = argv[i + 1];
-    else if (name == "--threads") options.threads = std::stoi(argv[i + 1]);
-    else if (name == "--steps") options.steps = std::stoi(argv[i + 1]);
-    else if (name == "--repeats") options.repeats = std::stoi(argv[i + 1]);
-    else throw std::invalid_argument("no option " + name + "; there are --inputs --threads --steps --repeats");
-  }
-  return options;
-}
 
 /// The arrays and sizes that every side starts from.
 struct Inputs {
@@ -58,46 +36,8 @@ struct Inputs {
   const rosin::Array& operator[](const std::string& name) const { return arrays.at(name); }
 };
 
-/// The little-endian Float32 numbers of a file.
-inline std::vector<float> read_numbers(const std::filesystem::path& path, int64_t count) {
-  static_assert(std::endian::native == std::endian::little);
-  std::vector<float> numbers(static_cast<size_t>(count));
-  std::ifstream file(path, std::ios::binary);
-  const auto bytes = static_cast<std::streamsize>(numbers.size() * sizeof(float));
-  if (!file.read(reinterpret_cast<char*>(numbers.data()), bytes)) {
-    throw std::runtime_error(path.string() + " is missing or has less than " + std::to_string(count) + " numbers");
-  }
-  return numbers;
-}
-
-/// An array of a row-major file as the column-major one with the same bytes: its sizes in reverse order.
-inline rosin::Array read_array(const std::filesystem::path& folder, const nlohmann::json& entry) {
-  const auto sizes = entry.at("shape").get<std::vector<int64_t>>();
-  const rosin::Shape shape(std::vector<int64_t>(sizes.rbegin(), sizes.rend()));
-  return {read_numbers(folder / entry.at("file").get<std::string>(), shape.count()), shape};
-}
-
 /// The file of a model by PyTorch's names.
 inline constexpr const char* model_file = "model.safetensors";
-
-inline Inputs read_inputs(const std::filesystem::path& folder) {
-  std::ifstream file(folder / "manifest.json");
-  if (!file) throw std::runtime_error((folder / "manifest.json").string() + " cannot be read");
-  const auto manifest = nlohmann::json::parse(file);
-  Inputs inputs{folder,
-                manifest.at("workload"),
-                manifest.at("op"),
-                manifest.at("activation"),
-                manifest.at("loss"),
-                manifest.at("autocast"),
-                manifest.at("compared"),
-                manifest.at("sizes"),
-                {}};
-  for (const auto& entry : manifest.at("arrays")) {
-    if (entry.at("file") != model_file) inputs.arrays[entry.at("name")] = read_array(folder, entry);
-  }
-  return inputs;
-}
 
 /// Milliseconds that a function takes; what it leaves pending does not count, so it has to end with an evaluation.
 template <class F> double milliseconds(F&& function) {
@@ -114,38 +54,13 @@ struct Launches {
 };
 
 /// Milliseconds of all threads of this process until now.
-inline double cpu_ms() {
-  rusage used{};
-  getrusage(RUSAGE_SELF, &used);
-  const auto ms = [](const timeval& t) {
-    return 1e3 * static_cast<double>(t.tv_sec) + 1e-3 * static_cast<double>(t.tv_usec);
-  };
-  return ms(used.ru_utime) + ms(used.ru_stime);
-}
+double cpu_ms();
 
 /// The most memory that this process has held since it began, or since begin_peak(); memory.py says more.
-inline int64_t peak_bytes() {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("VmHWM:")) return int64_t{1024} * std::stoll(line.substr(6));
-  }
-  rusage used{};
-  getrusage(RUSAGE_SELF, &used);
-  return int64_t{1024} * used.ru_maxrss;
-}
-
-/// Lets peaks count from here where the system can; returns what is held now.
-inline int64_t begin_peak() {
-  std::ofstream("/proc/self/clear_refs") << 5;
-  return peak_bytes();
-}
+int64_t peak_bytes();
 
 /// Launches since reset_stats(), divided by the steps done.
-inline Launches launches_per_step(int steps) {
-  const rosin::Stats stats = rosin::stats();
-  const auto per_step = [&](int64_t count) { return static_cast<double>(count) / steps; };
-  return {per_step(stats.kernels), per_step(stats.calls), per_step(stats.evaluations)};
-}
+Launches launches_per_step(int steps);
 
 /// One program's results.
 struct Record {
@@ -200,47 +115,8 @@ template <class Make> Record forward(const Options& options, Make&& make) {
   return record;
 }
 
-inline void print(const Inputs& inputs, const Options& options, const Record& record) {
-  nlohmann::json line{{"workload", inputs.workload},
-                      {"threads", options.threads},
-                      {"ms", record.ms},
-                      {"cpu_ms", record.cpu_ms},
-                      {"first_ms", record.first_ms},
-                      {"planning_ms", record.planning_ms},
-                      {"peak_bytes", record.peak_bytes},
-                      {"losses", record.losses},
-                      {"kernels", record.launches.kernels},
-                      {"calls", record.launches.calls},
-                      {"evaluations", record.launches.evaluations}};
-  if (record.record_ns > 0) line["record_ns"] = record.record_ns;
-  std::cout << line << std::endl;
-}
-
-/// Loads what any first use loads, so that time and memory of the first step are those of the step.
-inline void warm_up() {
-  const rosin::Array x = rosin::ones({4, 4});
-  const rosin::Array gradient =
-      rosin::gradient([](const rosin::Array& a) { return rosin::sum(rosin::relu(rosin::matmul(a, a))); }, x);
-  rosin::eval(gradient);
-}
-
 /// The whole of a program: `measure` maps options and inputs to a record. Memory is what inputs, model and first steps
 /// take beyond what the process held before them.
-template <class Measure> int run(int argc, char** argv, Measure&& measure) {
-  try {
-    const Options options = read_options(argc, argv);
-    rosin::set_num_threads(options.threads);
-    warm_up();
-    const int64_t before = begin_peak();
-    const Inputs inputs = read_inputs(options.inputs);
-    Record record = measure(options, inputs);
-    record.peak_bytes -= before;
-    print(inputs, options, record);
-    return 0;
-  } catch (const std::exception& error) {
-    std::cerr << error.what() << std::endl;
-    return 1;
-  }
-}
+int run(int argc, char** argv, const std::function<Record(const Options&, const Inputs&)>& measure);
 
 }  // namespace bench

@@ -82,6 +82,8 @@ if(WIN32)
       run/evaluate_threads run/kernel_files train/progress)
     list(REMOVE_ITEM unit_sources ${PROJECT_SOURCE_DIR}/src/${left_out}_test.cpp)
   endforeach()
+endif()
+if(ROSIN_PLUGINS)
   list(FILTER backend_sources INCLUDE REGEX "/reference/")
 endif()
 list(APPEND unit_sources ${backend_sources})
@@ -97,7 +99,8 @@ if(TARGET unit_tests)
     set_target_properties(unit_tests PROPERTIES CXX_EXTENSIONS ON)  # names of POSIX that it has too
     target_compile_options(unit_tests PRIVATE -include ${PROJECT_SOURCE_DIR}/tests/windows/posix.hpp)
     target_link_options(unit_tests PRIVATE -static)  # Wine knows no folder of the compiler's libraries
-  else()
+  endif()
+  if(NOT ROSIN_PLUGINS)
     foreach(source cuda/attention cuda/cudnn_attention cuda/cudnn_attention_steps cuda/cudnn_graph
         cuda/cudnn_graph_parts cuda/cudnn_library cuda/cudnn_plan driver/libraries metal/attention metal/graph_arrays
         vendor/convolution vendor/matmul)

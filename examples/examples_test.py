@@ -350,7 +350,7 @@ class DemoOnDevicesTest(DemoComparison, unittest.TestCase):
     def test_mlp_on_reference(self):
         self.compare("reference:0", "mlp")
 
-    def test_lenet_on_reference(self):
+    def test_slow_lenet_on_reference(self):
         self.compare("reference:0", "lenet")
 
 

@@ -4,18 +4,33 @@ Each file in tests/must_not_compile/ begins with a line `// says: TEXT`, and mus
 compiler found; the file with `// compiles` proves that the snippets fail for their reason only.
 Run: python3 tests/must_not_compile_test.py
 """
+import functools
 import pathlib
 import re
 import shutil
 import subprocess
+import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+FOLDER = tempfile.TemporaryDirectory()  # for as long as this process runs
 COMPILERS = [c for c in ("g++", "clang++-16") if shutil.which(c)]
 
 
+@functools.cache
+def options_of(compiler):
+    """With the headers read once for all snippets."""
+    options = ["-std=c++20", f"-I{ROOT / 'include'}"]
+    header = pathlib.Path(FOLDER.name) / f"{compiler}.hpp"
+    header.write_text("#include <rosin/rosin.hpp>\n", encoding="utf-8")
+    clang = "clang" in compiler
+    read = header.with_name(header.name + (".pch" if clang else ".gch"))
+    subprocess.run([compiler, *options, "-x", "c++-header", str(header), "-o", str(read)], check=True)
+    return [*options, *(["-include-pch", str(read)] if clang else ["-include", str(header)])]
+
+
 def compile_snippet(compiler, snippet):
-    command = [compiler, "-std=c++20", "-fsyntax-only", f"-I{ROOT / 'include'}", str(snippet)]
+    command = [compiler, *options_of(compiler), "-fsyntax-only", str(snippet)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 

@@ -8,9 +8,11 @@
 #include <array>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <set>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <rosin/approx.hpp>
@@ -285,9 +287,11 @@ struct CaseOfOp {
 using Check = std::function<void(const OpEntry&, const OracleCase&, const std::string&)>;
 using Choose = std::function<bool(const OpEntry&, const OracleCase&, const std::string&)>;
 
-/// Calls `check(row, case, where)` for every table row and every case of its oracle op in these files that is chosen.
+/// Calls `check(row, case, where)` for every table row and every case of its oracle op in these files that is chosen;
+/// of cases that are alike (checks_alike), one.
 inline void for_each_case(const std::vector<std::string>& files, const Check& check, const Choose& choose = {}) {
   std::vector<CaseOfOp> cases;
+  std::map<std::string_view, size_t> seen;  // cases of an op
   for (const std::string& file : files) {
     for (const OracleCase& entry : cases_of(file)) {
       if (!has_types_there(entry)) continue;
@@ -295,7 +299,8 @@ inline void for_each_case(const std::vector<std::string>& files, const Check& ch
         if (row.oracle != entry.op) continue;
         const std::string where =
             std::string(row.name) + " " + entry.dtype + " (" + file + ":" + std::to_string(entry.line) + ")";
-        if (!choose || choose(row, entry, where)) cases.push_back({&row, &entry, where});
+        if (choose && !choose(row, entry, where)) continue;
+        if (seen[row.name]++ % checks_alike() == 0) cases.push_back({&row, &entry, where});
       }
     }
   }

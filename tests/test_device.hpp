@@ -59,6 +59,12 @@ inline bool is_short_there() {
   return compiles_there() && !(all && std::string_view(all) == "1");
 }
 
+/// Where many checks are alike, how many one of them stands for; those of kernels that OpenCL compiles take longest.
+inline size_t checks_alike() {
+  if (!is_short_there()) return 1;
+  return DeviceTable::instance().info_of(test_device().position()).language == ROSIN_LANGUAGE_OPENCL ? 3 : 1;
+}
+
 /// Random program number `seed` of a test, or, with ROSIN_FIRST_PROGRAM=N, another: a campaign runs the tests again
 /// with other programs.
 inline uint64_t program_seed(uint64_t seed) {

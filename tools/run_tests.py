@@ -6,6 +6,7 @@ A stage's counts are left in build/results/STAGE.json, where later stages and .c
   run_tests.py --stage slow --slow ...              of these what takes long: tests whose names begin with Slow (in
                                                     Python: test_slow_), and the op suite on more devices
   run_tests.py --stage lint --counted PASSED FAILED                          note counts made elsewhere
+  run_tests.py --stage slow --left-out REASON                                note that the stage is not run: one skipped
   run_tests.py --stage all --sum STAGE...                                    add up stages
 """
 
@@ -33,8 +34,8 @@ DEVICE_TESTS = "OpSuite*:*/OpSuite*:EngineFuzz*:*DeviceSteps*:DeviceMemory*:Devi
     "AttentionOnDevice*"
 # Device, shards, what the environment says beside that, and the tests; what takes longest comes first.
 # PoCL compiles each kernel for a tenth of a second or more, so what random programs compare anyway (EngineFuzz,
-# OpSuitePrograms) it does not do op by op, nor in every type, but with ROSIN_ALL_DEVICE_TESTS=1; nor gradients, whose
-# ops are the same, and sorts beyond a tile, which CUDA's have.
+# OpSuitePrograms) it does not do op by op, nor in every type, nor more than a third of the cases of an op, but with
+# ROSIN_ALL_DEVICE_TESTS=1; nor gradients, whose ops are the same, and sorts beyond a tile, which CUDA's have.
 # CUDA's are the pretended ones of tests/fake_cuda: their kernels check every access, and take half a second to compile,
 # so that there too random programs compare fused and alone for all ops.
 ALL_DEVICE_TESTS = os.environ.get("ROSIN_ALL_DEVICE_TESTS") == "1"
@@ -65,7 +66,8 @@ SLOW_DEVICES = (
      "*/OpSuiteValues.Agree*:*/OpSuiteModes*:MathModes*:*DeviceSteps*:DeviceMemory*:DeviceChecks*:AttentionOnDevice*"),
     ("CPU", 1, {"ROSIN_JIT": "avx2"}, "OpSuite*:*/OpSuite*:EngineFuzz*"))
 OPINFO_DEVICES = ("OpenCL:0",)  # on which PyTorch's tests of ops run too, every fifth
-PARTS = ("asan", "tsan", "surface", "fuzz")  # stages of a stage; they name themselves, since their line is not the last
+# Stages of a stage; they name themselves, since their line is not the last.
+PARTS = ("address", "thread", "surface", "fuzz")
 LIMIT = 40 * 60  # seconds for one program
 
 
@@ -263,6 +265,7 @@ def main():
     parser.add_argument("--shards", type=int, default=1, help="how many parts a program's tests run in")
     parser.add_argument("--fixed-addresses", action="store_true", help="switch address randomisation off")
     parser.add_argument("--counted", nargs=2, type=int, metavar=("PASSED", "FAILED"))
+    parser.add_argument("--left-out", metavar="REASON")
     parser.add_argument("--failed-names", nargs="*", default=[], help="what failed, for --counted")
     parser.add_argument("--sum", nargs="+", metavar="STAGE")
     arguments = parser.parse_args()
@@ -273,6 +276,9 @@ def main():
         counts.add(run_build(arguments))
     if arguments.counted:
         counts.add(Counts(*arguments.counted, names=arguments.failed_names))
+    if arguments.left_out:
+        counts.skipped += 1
+        print(f"{arguments.stage}: SKIPPED: {arguments.left_out}")
     for stage in arguments.sum or []:
         counts.add(stage_counts(stage))
     (RESULTS / f"{arguments.stage}.json").write_text(json.dumps(vars(counts)), encoding="utf-8")

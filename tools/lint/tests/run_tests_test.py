@@ -75,6 +75,14 @@ class Counting(unittest.TestCase):
             self.assertEqual(run_tests.main(), 1)
         self.assertEqual(said.getvalue(), "failed: asan/unit_tests: A.Bad\n1 passed, 1 failed\n")
 
+    def test_a_stage_that_is_left_out_says_why_and_counts_as_skipped(self):
+        said = io.StringIO()
+        with mock.patch.object(run_tests, "RESULTS", self.folder), contextlib.redirect_stdout(said), \
+                mock.patch.object(sys, "argv", ["run_tests.py", "--stage", "slow", "--left-out", "no time"]):
+            self.assertEqual(run_tests.main(), 0)
+            self.assertEqual(str(run_tests.stage_counts("slow")), "0 passed, 0 failed, 1 skipped")
+        self.assertEqual(said.getvalue(), "slow: SKIPPED: no time\n0 passed, 0 failed, 1 skipped\n")
+
 
 if __name__ == "__main__":
     unittest.main()
