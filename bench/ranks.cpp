@@ -1,7 +1,7 @@
 // Data-parallel training of one model by several ranks, each with its part of a batch: bench_ranks MODEL BATCH STEPS
-// REPEATS, under `rosin run -n N` or mpiexec. Rank 0 prints seconds of a step, seconds of processors in a step (of all
-// ranks together) and the last loss, one repeat a line.
-// Read first: ranks.py.
+// REPEATS [shard], under `rosin run -n N` or mpiexec. With `shard` each rank updates its share of the parameters. Rank
+// 0 prints seconds of a step, seconds of processors in a step (of all ranks together) and the last loss, one repeat a
+// line. Read first: ranks.py.
 #include <rosin/rosin.hpp>
 
 #include <chrono>
@@ -20,6 +20,7 @@ namespace {
 struct Options {
   int64_t batch;
   int steps, repeats;
+  bool shard;
 };
 
 double processor_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
@@ -30,7 +31,7 @@ double seconds() { return std::chrono::duration<double>(std::chrono::steady_cloc
 template <class M, class F> void train(const Options& options, const M& begun, const Array& x, const Array& y, F loss) {
   const auto backend = distributed::get_distributed_backend();
   M model = distributed::synchronize(backend, distributed::FluxDistributedModel(begun));
-  State state = setup(distributed::Optimizer(backend, Adam{.eta = 1e-3}), model);
+  State state = setup(distributed::Optimizer(backend, Adam{.eta = 1e-3}, {.shard = options.shard}), model);
   const auto [own_x, own_y] = distributed::DataContainer(backend, std::tuple{x, y});
   Array last;
   const auto step = [&] {
@@ -86,9 +87,10 @@ void run(const std::string& name, const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 5) {
-    std::fprintf(stderr, "usage: bench_ranks C3|C4|C5|GPT BATCH STEPS REPEATS\n");
+  const bool shard = argc == 6 && std::string(argv[5]) == "shard";
+  if (argc != 5 && !shard) {
+    std::fprintf(stderr, "usage: bench_ranks C3|C4|C5|GPT BATCH STEPS REPEATS [shard]\n");
     return 2;
   }
-  run(argv[1], {std::atoll(argv[2]), std::atoi(argv[3]), std::atoi(argv[4])});
+  run(argv[1], {std::atoll(argv[2]), std::atoi(argv[3]), std::atoi(argv[4]), shard});
 }

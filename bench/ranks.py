@@ -2,8 +2,8 @@
 """Data-parallel training on this machine, ours beside PyTorch DDP over gloo, in one run:
 build/venv/bin/python bench/ranks.py [--repeats N] [--results FILE]
 
-One batch, shared out: 1 rank with two threads, then 2 ranks with one thread each. Both sides do the same steps with the
-same sizes. Then each rank has a batch of its own and one thread (weak scaling), on 1, 2 and 4 ranks. Every number is
+One batch, shared out: 1 rank with two threads, then 2 ranks with one thread each. All sides do the same steps with the
+same sizes; ours also with a share of the parameters updated by each rank. Then each rank has a batch of its own and one thread (weak scaling), on 1, 2 and 4 ranks. Every number is
 the median of the repeats, in which the sides take turns. Read first: ranks.cpp (our side).
 """
 import argparse
@@ -23,6 +23,7 @@ WORKS = {"C3": (128, 50), "C4": (128, 300), "C5": (512, 50), "GPT": (12, 30)}  #
 WHAT = {"C3": "LeNet-5 b128", "C4": "MLP 784-256-10 b128", "C5": "MLP 784-512-512-10 b512",
         "GPT": "char-GPT 4L d128 T64 b12"}
 DDP = "PyTorch DDP, gloo"
+OURS, SHARDED = "rosin", "rosin, shard = true"
 
 PEER = """
 import os, sys, time, torch
@@ -91,10 +92,10 @@ dist.destroy_process_group()
 """
 
 
-def ours(name, batch, ranks, threads):
+def ours(name, batch, ranks, threads, *shard):
     """Seconds of a step, and of processors in a step."""
     command = [BUILD / "tools" / "rosin", "run", "-n", ranks, BUILD / "bench" / "bench_ranks", name, batch,
-               WORKS[name][1], 1]
+               WORKS[name][1], 1, *shard]
     done = subprocess.run([str(part) for part in command], env={**os.environ, "ROSIN_NUM_THREADS": str(threads)},
                           check=True, capture_output=True, text=True)
     return [float(text) for text in done.stdout.split()[:2]]
@@ -117,7 +118,11 @@ def torchs(name, batch, ranks, threads):
     return [float(text) for text in said[0].split()[:2]]
 
 
-SIDES = {"rosin": ours, DDP: torchs}
+def sharded(name, batch, ranks, threads):
+    return ours(name, batch, ranks, threads, "shard")
+
+
+SIDES = {OURS: ours, SHARDED: sharded, DDP: torchs}
 
 
 def medians(name, setups, repeats):

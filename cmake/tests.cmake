@@ -89,7 +89,8 @@ endif()
 list(APPEND unit_sources ${backend_sources})
 file(GLOB computing CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/engines/*_test.cpp)
 set_source_files_properties(${computing} ${PROJECT_SOURCE_DIR}/src/data/drawn_digits_test.cpp
-  ${PROJECT_SOURCE_DIR}/src/run/cpu_stream_test.cpp PROPERTIES COMPILE_OPTIONS -O2)
+  ${PROJECT_SOURCE_DIR}/src/run/cpu_stream_test.cpp
+  PROPERTIES COMPILE_OPTIONS -O2 SKIP_PRECOMPILE_HEADERS ON)
 rosin_inside_tests(unit_tests ${unit_sources})
 if(TARGET unit_tests)
   set_target_properties(unit_tests PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)

@@ -62,6 +62,26 @@ std::vector<float> trained(bool profiled) {
 
 TEST(DeviceProfile, StepsWithAndWithoutAreTheSame) { EXPECT_EQ(trained(true), trained(false)); }
 
+TEST(DeviceProfile, CopiesAreThereWithTheirBytes) {
+  const Array x = rand({300, 7});
+  eval(x);
+  const Profile profile = rosin::profile([&] {
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(cpu(exp(x | some_device())(slice(0, 100))).to_vector<float>().size(), 700u);
+  });
+  const auto runs_of = [&](const std::string& ops, const std::string& sizes) {
+    int64_t runs = 0;
+    for (const ProfileEntry& entry : profile.entries) {
+      if (entry.ops != ops || entry.sizes != sizes) continue;
+      EXPECT_EQ(entry.device, name_of(some_device()));
+      EXPECT_GT(entry.seconds, 0);
+      runs += entry.runs;
+    }
+    return runs;
+  };
+  EXPECT_EQ(runs_of("copy to the device", "8400 bytes"), 2);
+  EXPECT_EQ(runs_of("copy to the host", "2800 bytes"), 2);
+}
+
 TEST(DeviceProfile, AsManyRunsAsLaunches) {
   const Array x = rand({40, 40}) | some_device();
   const auto work = [&] { eval(exp(matmul(x, x)) + 1, tanh(x)); };

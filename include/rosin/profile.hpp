@@ -11,10 +11,10 @@
 
 namespace rosin {
 
-/// Work of one kind: a kernel or a call of the same ops and sizes on one device.
+/// Work of one kind: a kernel or a call of the same ops and sizes on one device, or a copy to it or from it.
 struct ProfileEntry {
-  std::string ops;     // "matmul"; of a fused kernel those that it computes: "add tanh multiply"
-  std::string sizes;   // "(256, 784) (784, 128) Float32": operands of a call, elements of a kernel
+  std::string ops;     // "matmul"; of a fused kernel those that it computes: "add tanh multiply"; "copy to the host"
+  std::string sizes;   // "(256, 784) (784, 128) Float32": operands of a call, elements of a kernel; "4096 bytes"
   std::string device;  // "CPU", "CUDA:0"
   int64_t runs = 0;
   double seconds = 0;  // of all runs
@@ -62,8 +62,9 @@ class ROSIN_API ProfileUnderWay {
 /// part of it: read a result (`loss.item()`), as any measurement must. Steps that would run behind the thread that asks
 /// for them are waited for. On a device each launch is given by itself, not as a part of a graph, between two events of
 /// the device, which tell its time; the host waits at the end of each run. So a step takes longer than without, and
-/// its parts tell more than the whole. Devices without such events (OpenCL) are waited for launch by launch. Copies
-/// between host and devices are not seen. Error (argument): another profile is under way.
+/// its parts tell more than the whole. Devices without such events (OpenCL) are waited for launch by launch, and
+/// copies between devices and the host one by one, where the host's clock tells their time. Error (argument): another
+/// profile is under way.
 template <class F> Profile profile(F&& f) {
   detail::ProfileUnderWay under_way;
   std::forward<F>(f)();

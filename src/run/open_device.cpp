@@ -145,8 +145,9 @@ void copy_bytes(void* to, const void* from, size_t bytes) {
 
 }  // namespace
 
-void OpenDevice::upload(DeviceBlock& to, const void* from, size_t bytes) {
+Ticket OpenDevice::upload(DeviceBlock& to, const void* from, size_t bytes) {
   DeviceStream& stream = this->stream(StreamKind::copy_in);
+  Ticket copied;
   for (size_t begin = 0; begin < bytes; begin += Staging::most_bytes) {
     const size_t count = std::min(bytes - begin, Staging::most_bytes);
     Staged staged(staged_in_, count);
@@ -155,11 +156,12 @@ void OpenDevice::upload(DeviceBlock& to, const void* from, size_t bytes) {
     stream.order_to_write(to);
     const rosin_place place{static_cast<rosin_memory*>(to.data), begin};
     check(functions.copy_in(stream.queue(), place, staged.memory(), count), "copy to the device");
-    const Ticket copied = stream.record();
+    copied = stream.record();
     staged.used_by(copied);
     stream.has_written(to, copied);
     to.made_by.store({}, std::memory_order_relaxed);
   }
+  return copied;
 }
 
 /// A part of a download, in memory that the device can copy to.

@@ -59,8 +59,8 @@ class OpenDevice {
   void retire(rosin_call* call) noexcept { retire({call, nullptr, compute().last()}); }
   void retire(rosin_graph* graph) noexcept { retire({nullptr, graph, compute().last()}); }
   /// Copies host memory, which may be used again at once, into a block that nothing else uses. The copy runs beside
-  /// other work, behind what the block's memory was used for.
-  void upload(DeviceBlock& to, const void* from, size_t bytes);
+  /// other work, behind what the block's memory was used for; the ticket is that of the stream copy_in.
+  Ticket upload(DeviceBlock& to, const void* from, size_t bytes);
   /// Copies a block to host memory: waits for what writes the block, and for nothing else. Throws what checks of runs
   /// up to that have found.
   void download(void* to, DeviceBlock& from, size_t bytes);

@@ -37,12 +37,14 @@ class Collected {
     const int thread = number_of_this_thread();
     double at = seconds_between(begun_, begin);
     for (const RunTimer::Timed& each : timed) {
-      const size_t entry = entry_of(plan, each);
-      result_.runs.push_back({static_cast<int64_t>(entry), thread, at, each.seconds});
-      ++result_.entries[entry].runs;
-      result_.entries[entry].seconds += each.seconds;
+      add_run(entry_of(plan, each), thread, at, each.seconds);
       at += each.seconds;
     }
+  }
+
+  void add_copy(ProfileEntry copy, Clock::time_point begin) {
+    const double seconds = seconds_between(begin, Clock::now());
+    add_run(entry_with(std::move(copy)), number_of_this_thread(), seconds_between(begun_, begin), seconds);
   }
 
   Profile finish() {
@@ -53,6 +55,11 @@ class Collected {
   }
 
  private:
+  void add_run(size_t entry, int thread, double begin, double seconds) {
+    result_.runs.push_back({static_cast<int64_t>(entry), thread, begin, seconds});
+    ++result_.entries[entry].runs;
+    result_.entries[entry].seconds += seconds;
+  }
   int number_of_this_thread() {
     return threads_.try_emplace(std::this_thread::get_id(), static_cast<int>(threads_.size())).first->second;
   }
@@ -179,6 +186,12 @@ bool profile_is_under_way() noexcept { return under_way.load(std::memory_order_r
 void add_to_profile(const Plan& plan, Clock::time_point begin, std::span<const RunTimer::Timed> timed) {
   std::lock_guard guard(lock);
   if (collected) collected->add(plan, begin, timed);
+}
+
+void add_copy_to_profile(const std::string& device, const std::string& what, size_t bytes, Clock::time_point begin) {
+  std::lock_guard guard(lock);
+  if (!collected) return;
+  collected->add_copy({.ops = what, .sizes = std::to_string(bytes) + " bytes", .device = device}, begin);
 }
 
 detail::ProfileUnderWay::ProfileUnderWay() {

@@ -8,6 +8,7 @@
 
 #include "graph/node.hpp"
 #include "run/device_table.hpp"
+#include "run/profile.hpp"
 
 namespace rosin {
 namespace {
@@ -19,18 +20,26 @@ rosin_place place_of(const Memory& memory) { return {static_cast<rosin_memory*>(
 DeviceBlock& block_of(Memory& memory) { return static_cast<DeviceBlock&>(memory); }
 
 void copy_in(OpenDevice& to, Memory& target, const void* source, size_t bytes) {
-  to.upload(block_of(target), source, bytes);
+  const auto begin = RunTimer::Clock::now();
+  const Ticket copied = to.upload(block_of(target), source, bytes);
+  if (profile_is_under_way()) {
+    to.stream(StreamKind::copy_in).wait(copied);
+    add_copy_to_profile(to.name, "copy to the device", bytes, begin);
+  }
   bytes_in.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed);
 }
 
 void copy_out(OpenDevice& from, void* target, Memory& source, size_t bytes) {
+  const auto begin = RunTimer::Clock::now();
   from.download(target, block_of(source), bytes);
+  if (profile_is_under_way()) add_copy_to_profile(from.name, "copy to the host", bytes, begin);
   bytes_out.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed);
 }
 
 /// Straight from one device to another of the same back end; false where that is not offered.
 bool copy_peer(OpenDevice& to, Memory& target, OpenDevice& from, Memory& source, size_t bytes) {
   if (&to.functions != &from.functions || !to.functions.copy_peer) return false;
+  const auto begin = RunTimer::Clock::now();
   DeviceStream& stream = to.stream(StreamKind::copy_in);
   Ticket copied;
   {
@@ -48,6 +57,7 @@ bool copy_peer(OpenDevice& to, Memory& target, OpenDevice& from, Memory& source,
   from.flags.look(block_of(source).made_by);
   from.flags.refuse_lost(block_of(source));
   stream.wait(copied);  // the source may be given away as soon as its last handle goes
+  if (profile_is_under_way()) add_copy_to_profile(to.name, "copy from " + from.name, bytes, begin);
   return true;
 }
 
