@@ -3,8 +3,9 @@
 build/venv/bin/python bench/ranks.py [--repeats N] [--results FILE]
 
 One batch, shared out: 1 rank with two threads, then 2 ranks with one thread each. All sides do the same steps with the
-same sizes; ours also with a share of the parameters updated by each rank. Then each rank has a batch of its own and one thread (weak scaling), on 1, 2 and 4 ranks. Every number is
-the median of the repeats, in which the sides take turns. Read first: ranks.cpp (our side).
+same sizes; ours also with a share of the parameters updated by each rank. Then each rank has a batch of its own and one
+thread (weak scaling), on 1, 2 and 4 ranks. Every number is the median of the repeats, in which the sides take turns.
+Read first: ranks.cpp (our side).
 """
 import argparse
 import os
