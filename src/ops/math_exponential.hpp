@@ -306,24 +306,38 @@ template <FloatScalar X> [[gnu::always_inline]] inline X odd(X value, X x) {
   return float_of_bits(bits_of(value) ^ (bits_of(x) & sign));
 }
 
+/// tanh(r) for |r| <= ln(2)/4 + 0.09.
+template <FloatScalar X> [[gnu::always_inline]] inline X tanh_near_zero(X r) {
+  const X square = r * r;
+  if constexpr (is_double<X>) {
+    return fma(
+        r * square,
+        polynomial(square, -0.33333333333333333, 0.13333333333332687, -0.0539682539662951862, 0.0218694883097780562,
+                   -0.00886322266337088795, 0.00359172997419320689, -0.00144898058026075729, 0.000527882629342737749),
+        r);
+  } else {
+    return fma(r * square, polynomial(square, -0.3333331145, 0.1332764625, -0.05176251275), r);
+  }
+}
+
 template <FloatScalar X> [[gnu::always_inline]] inline X tanh(X x) {
   const X a = abs(x);
   if constexpr (QuickScalar<X>) {
     // Near 0 the quick one may be off by more than the value.
     if (x.code->quick) return select(a < 0.125, x * (1 - x * x * (1.0 / 3)), quick(Quick::tanh, x));
   }
-  // E/(E + 2) with E = e^(2|x|) - 1 = 2^n*(e^r - 1) + 2^n - 1, 2|x| = n*ln 2 + r. NaN passes through all of it.
-  constexpr double one_from = is_double<X> ? 20 : 10;
-  const X bounded = min(lit(x, one_from), a), twice = bounded + bounded;
-  const X shift = rounding_shift(x, exponent_bias<X>);  // so that the sum's low bits are the exponent of 2^n
-  const X sum = fma(twice, lit(x, log2_of_e), shift), n = sum - shift;
+  // |x| = n*ln(2)/2 + r. With P = 2^n and t = tanh(r), e^(2|x|) = P*(1 + t)/(1 - t), so that tanh(|x|) is
+  // (P - 1 + (P + 1)*t) / (P + 1 + (P - 1)*t): t itself for n = 0. The upper sum goes into the lower one, which is
+  // larger by 2 - 2t, so that for large n its rounding counts for nothing. Rounding counts for most below a quarter,
+  // so n is 0 up to there. NaN passes through all of it.
+  const X bounded = min(lit(x, is_double<X> ? 20 : 10), a);  // from there on it is 1
+  const X shift = rounding_shift(x, exponent_bias<X>);       // so that the sum's low bits are the exponent of P
+  const X sum = fma(bounded - 0.09, lit(x, 2 * log2_of_e), shift), n = sum - shift;
   const X power = power_in(sum);
-  X r = fma(n, lit(x, -log_of_two), twice);  // Float32: what is lost counts for less the larger n is
-  if constexpr (is_double<X>) r = less_logs_of_two(twice, n);
-  const X e = fma(power, exp_tail(r), power - 1);
-  // As the sum of |x|, or what does for large ones, and the rest: so the quotient's rounding counts for less.
-  const X near = min(lit(x, 0.75), a);
-  return odd(near + fma(-near, e, fma(near, lit(x, -2), e)) / (e + 2), x);
+  X r = fma(n, lit(x, -log_of_two / 2), bounded);  // Float32: what is lost counts for less the larger n is
+  if constexpr (is_double<X>) r = less_logs_of_two(bounded + bounded, n) * 0.5;
+  const X t = tanh_near_zero(r), upper = fma(power + 1, t, power - 1);
+  return odd(upper / (upper + fma(t, lit(x, -2), lit(x, 2))), x);
 }
 
 }  // namespace rosin::math
