@@ -66,7 +66,9 @@ TEST(FunctionsOfFloat32, AreWithinTwoUlp) {
     float where = 0;
     for (size_t i = 0; i < numbers.size(); ++i) {
       const double off = ulps_between(got[i], curve.wanted(numbers[i]));
-      if (off > worst) worst = off, where = numbers[i];
+      if (off <= worst) continue;
+      worst = off;
+      where = numbers[i];
     }
     EXPECT_LE(worst, 2) << curve.name << " of " << where;
     RecordProperty(curve.name, std::to_string(worst));

@@ -1,6 +1,5 @@
-// exp, log and what is made of them, as generic bodies without branches: Float32 within 2 ulp, Float64
-// within 3.
-// Polynomials are Chebyshev fits (relative error below an eighth of an ulp on the reduced range).
+// exp, log and what is made of them, as generic bodies without branches: Float32 within 2 ulp, Float64 within
+// 3. Polynomials are Chebyshev fits (relative error below an eighth of an ulp on the reduced range).
 // Read first: scalar/scalar.hpp. Read next: math_trigonometric.hpp, math_special.hpp.
 #pragma once
 
