@@ -34,8 +34,9 @@ DEVICE_TESTS = "OpSuite*:*/OpSuite*:EngineFuzz*:*DeviceSteps*:DeviceMemory*:Devi
     "AttentionOnDevice*"
 # Device, shards, what the environment says beside that, and the tests; what takes longest comes first.
 # PoCL compiles each kernel for a tenth of a second or more, so what random programs compare anyway (EngineFuzz,
-# OpSuitePrograms) it does not do op by op, nor in every type, nor more than a third of the cases of an op, but with
-# ROSIN_ALL_DEVICE_TESTS=1; nor gradients, whose ops are the same, and sorts beyond a tile, which CUDA's have.
+# OpSuitePrograms) it does not do op by op, nor in every type, but with ROSIN_ALL_DEVICE_TESTS=1; of the cases of an op
+# it does a third, and all when slow tests run; nor gradients, whose ops are the same, and sorts beyond a tile, which
+# CUDA's have.
 # CUDA's are the pretended ones of tests/fake_cuda: their kernels check every access, and take half a second to compile,
 # so that there too random programs compare fused and alone for all ops.
 ALL_DEVICE_TESTS = os.environ.get("ROSIN_ALL_DEVICE_TESTS") == "1"
@@ -59,7 +60,8 @@ DEVICES = (("OpenCL:0", 2, POCL, OPENCL_TESTS), ("CUDA:0", 2, CUDA, CUDA_TESTS),
 SLOW_DEVICES = (
     ("reference:0", 1, {}, DEVICE_TESTS + ":-Slow*"),  # the slow ones take this device wherever they run
     ("CUDA:0", 1, CUDA, "SlowDeviceSteps*:OpSuiteSort.L*:OpSuiteSort.M*"),
-    ("OpenCL:0", 1, POCL, "SlowDeviceSteps*"),
+    ("OpenCL:0", 1, {**POCL, "ROSIN_ALL_DEVICE_TESTS": "1"},
+     "SlowDeviceSteps*:*/OpSuiteValues.Agree*:AttentionOnDevice.AgreeWithPartsInFloat64"),
     ("AMDGPU:0", 1, amdgpu("gfx90a", 64), "*DeviceSteps*:DeviceMemory*:MathModes*:AttentionOnDevice*"),
     *(("AMDGPU:0", 1, amdgpu(name, 32), "AttentionOnDevice.*Units*") for name in ("gfx1100", "gfx1201")),  # in waves
     ("Metal:0", 1, {"ROSIN_METAL_LIBRARIES": "{build}/fake_metal", "FAKE_METAL": "system=15"},
