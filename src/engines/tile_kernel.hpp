@@ -106,17 +106,17 @@ template <class H> struct HalfKernels {
 };
 
 /// What winograd.cpp does with one square of pixels, for all its channels: element c of pixel p is pixels[p][c]. `step`
-/// is the distance of one of the 16 products' arrays from the next.
+/// is the distance of one of the 36 products' arrays from the next.
 struct WinogradKernels {
-  /// Row `row` of the 16 arrays of an image's square of 4x4 pixels.
+  /// Row `row` of the 36 arrays of an image's square of 6x6 pixels.
   void (*image_row)(int row, const float* const* pixels, int64_t channels, float* out, int64_t step);
-  /// Row `row` of the 16 arrays of a gradient's square of 2x2 pixels.
+  /// Row `row` of the 36 arrays of a gradient's square of 4x4 pixels.
   void (*gradient_row)(int row, const float* const* pixels, int64_t channels, float* out, int64_t step);
-  /// A result's square of 2x2 pixels, of 16 arrays of sums. Whether no element is infinite or NaN.
+  /// A result's square of 4x4 pixels, of 36 arrays of sums. Whether no element is infinite or NaN.
   bool (*result)(const float* sums, int64_t step, int64_t channels, float* const* pixels);
-  /// Weights (9, channels) as 16 arrays, and 16 arrays of sums as their gradient.
-  void (*weights)(const float* taps, int64_t channels, float* out, int64_t step);
-  void (*weights_gradient)(const float* sums, int64_t step, int64_t channels, float* taps);
+  /// Weights as 36 arrays, and 36 arrays of sums as their gradient: each tap's channels are `tap` from the last one's.
+  void (*weights)(const float* taps, int64_t tap, int64_t channels, float* out, int64_t step);
+  void (*weights_gradient)(const float* sums, int64_t step, int64_t channels, float* taps, int64_t tap);
 };
 
 /// Kernels for one kind of processor.

@@ -1,8 +1,9 @@
-// Convolution by kernels of 3x3 pixels at every pixel: F(2x2, 3x3) of Winograd's minimal filtering, with 16
-// multiplications for each square of 2x2 pixels and pair of channels where the definition has 36. Images, weights and
-// gradients are turned into 16 arrays (winograd_body.hpp); what is summed over channels (or, for the gradient by the
-// weights, over squares) are 16 products of matrices, by the tile kernel. Sums are as exact as the definition's up to a
-// small factor (winograd_test.cpp). Source: Lavin, Gray: Fast Algorithms for Convolutional Neural Networks (2015).
+// Convolution by kernels of 3x3 pixels at every pixel: F(4x4, 3x3) of Winograd's minimal filtering, with 36
+// multiplications for each square of 4x4 pixels and pair of channels where the definition has 144. Images, weights and
+// gradients are turned into 36 arrays (winograd_body.hpp); what is summed over channels (or, for the gradient by the
+// weights, over squares) are 36 products of matrices, by the tile kernel. Sums are as exact as the definition's up to a
+// small factor (winograd_test.cpp). Source: Lavin, Gray: Fast Algorithms for Convolutional Neural Networks (2015); the
+// points: Barabasz et al.: Error Analysis and Improving the Accuracy of Winograd Convolution (2020).
 // Images whose values are not finite spoil their whole square: where a result is not finite, the call is not sure().
 #include "engines/winograd.hpp"
 
@@ -12,132 +13,142 @@
 #include <rosin/error.hpp>
 
 #include "base/workers.hpp"
-#include "engines/conv_shape.hpp"
 #include "engines/cuts.hpp"
 #include "engines/epilogue.hpp"
 #include "engines/tile_kernel.hpp"
+#include "engines/winograd_squares.hpp"
 
 namespace rosin::engines {
 
 namespace {
 
-constexpr int64_t taps = 9, arrays = 16;
-constexpr int64_t most_rows = 32, block = 8;  // channels whose weights are turned together
-constexpr int64_t no_offset = 0;
-constexpr int64_t full_tiles = 12;  // squares of which the tile kernels take all they can side by side
-
-/// Images in CWHN that are read or written square by square.
-struct Plane {
-  int64_t w, h, channels;
-  int64_t count() const { return w * h * channels; }
-};
-
-/// The squares of 2x2 pixels of results, row by row, and the pixels of images under them.
-struct Squares {
-  Plane image, result;
-  int64_t pad_w, pad_h, batch;
-  int64_t wide = (result.w + 1) / 2, high = (result.h + 1) / 2;  // squares of one image
-
-  int64_t rows() const { return batch * high; }
-  int64_t count() const { return rows() * wide; }
-  /// The first pixel of a row of squares, among those of all results.
-  int64_t first_pixel(int64_t row) const {
-    return (row / high * result.h + std::min(2 * (row % high), result.h)) * result.w;
-  }
-
-  /// The 4x4 pixels of `images` under a square; `nothing` where they are padding.
-  void image_pixels(const float* images, const float* nothing, int64_t square, const float** pixels) const {
-    const int64_t row = square / wide, left = square % wide * 2 - pad_w, top = row % high * 2 - pad_h;
-    const float* base = images + row / high * image.count();
-    for (int64_t y = top; y < top + 4; ++y) {
-      for (int64_t x = left; x < left + 4; ++x) {
-        const bool inside = y >= 0 && y < image.h && x >= 0 && x < image.w;
-        *pixels++ = inside ? base + (y * image.w + x) * image.channels : nothing;
-      }
-    }
-  }
-
-  /// The 2x2 pixels of a square of `results`; `nothing` where there are none.
-  template <class T> void result_pixels(T* results, T* nothing, int64_t square, T** pixels) const {
-    const int64_t row = square / wide, left = square % wide * 2, top = row % high * 2;
-    T* base = results + row / high * result.count();
-    for (int64_t y = top; y < top + 2; ++y) {
-      for (int64_t x = left; x < left + 2; ++x) {
-        *pixels++ = y < result.h && x < result.w ? base + (y * result.w + x) * result.channels : nothing;
-      }
-    }
-  }
-};
-
-Squares squares_of(const ConvSpec& spec) {
-  const Plane x{spec.in[0], spec.in[1], spec.in_channels}, y{spec.out[0], spec.out[1], spec.out_channels};
-  // The gradient by the image is a convolution of the gradient, with kernels that are turned round.
-  if (spec.kind == ConvKind::backward_data) return {y, x, 2 - spec.pad_low[0], 2 - spec.pad_low[1], spec.batch};
-  return {x, y, spec.pad_low[0], spec.pad_low[1], spec.batch};
-}
-
-/// Elements from one square's channels to the next's: not a power of two, whose lines would share their places in the
-/// caches.
-int64_t pitch_of(int64_t channels) { return round_up(channels, 16) + 16; }
-int64_t step_of(int64_t elements) { return round_up(elements, 16) + 48; }  // from one array to the next, likewise
-
-/// Weights in memory: (3, 3, in, out).
-class Filters {
- public:
-  explicit Filters(const ConvSpec& spec)
-      : in_(spec.in_channels), reversed_(spec.flipped != (spec.kind == ConvKind::backward_data)) {}
-
-  /// visit(place, i, row) for pairs of channels c + i and first + row, in the order of memory.
-  template <class Visit>
-  void each(bool by_data, int64_t c, int64_t count, int64_t first, int64_t rows, Visit visit) const {
-    for (int64_t outer = 0; outer < (by_data ? count : rows); ++outer) {
-      for (int64_t inner = 0; inner < (by_data ? rows : count); ++inner) {
-        if (by_data) visit(((c + outer) * in_ + first + inner) * taps, outer, inner);
-        else visit(((first + outer) * in_ + c + inner) * taps, inner, outer);
-      }
-    }
-  }
-  int64_t tap(int64_t i) const { return reversed_ ? taps - 1 - i : i; }
-
- private:
-  int64_t in_;
-  bool reversed_;
-};
+using namespace winograd;
 
 /// Forward, and the gradient by the image.
-class WinogradConv final : public VendorCall {
+class WinogradConv : public VendorCall {
  public:
   explicit WinogradConv(const ConvSpec& spec)
-      : filters_(spec), squares_(squares_of(spec)), by_data_(spec.kind == ConvKind::backward_data),
-        panel_(tile_kernels().row_vectors * tile_kernels().lanes<float>()),
-        nothing_(static_cast<size_t>(squares_.image.channels), 0.0f) {
-    const int64_t in = squares_.image.channels, out = squares_.result.channels;
-    panels_ = (out + panel_ - 1) / panel_;
-    const int64_t wanted = worthwhile_chunks(squares_.count() * arrays * in * out / products_per_microsecond);
-    const int64_t least_rows = (least_together + squares_.wide - 1) / squares_.wide;
-    rows_of_chunk_ = std::max(least_rows, (squares_.rows() + wanted - 1) / wanted);
-    chunks_ = (squares_.rows() + rows_of_chunk_ - 1) / rows_of_chunk_;
-    together_ = std::min(squares_together(in, out), rows_of_chunk_ * squares_.wide);
-    scratch_bytes_ = static_cast<size_t>(arrays * together_ * (pitch_of(in) + pitch_of(out))) * sizeof(float);
-    array_step_ = step_of(panels_ * panel_ * in);
-    sure_at_ = static_cast<size_t>(arrays * array_step_) * sizeof(float);
-    workspace_bytes_ = sure_at_ + static_cast<size_t>(chunks_);
+      : squares_(squares_of(spec)), in_(squares_.image.channels), out_(squares_.result.channels), filters_(spec),
+        by_data_(spec.kind == ConvKind::backward_data),
+        panel_(tile_kernels().row_vectors * tile_kernels().lanes<float>()), panels_((out_ + panel_ - 1) / panel_),
+        nothing_(static_cast<size_t>(in_), 0.0f) {
     has_begin_ = true;
   }
 
   const char* engine() const noexcept override { return "winograd"; }
   size_t bytes() const noexcept override { return sizeof(*this) + nothing_.capacity() * sizeof(float); }
 
+  bool sure(const VendorBuffers& buffers) const override {
+    const char* chunks = static_cast<const char*>(buffers.workspace) + sure_at_;
+    return std::all_of(chunks, chunks + chunks_, [](char sure) { return sure != 0; });
+  }
+
+ protected:
+  /// The workspace: so many floats, and behind them whether each chunk is sure.
+  void set_workspace(int64_t floats) {
+    sure_at_ = static_cast<size_t>(floats) * sizeof(float);
+    workspace_bytes_ = sure_at_ + static_cast<size_t>(chunks_);
+  }
+  void set_sure(int64_t chunk, const VendorBuffers& buffers, bool sure) const {
+    static_cast<char*>(buffers.workspace)[sure_at_ + static_cast<size_t>(chunk)] = sure;
+  }
+
+  int64_t rows_of(int64_t panel) const { return std::min(panel_, out_ - panel * panel_); }
+
+  /// The weights from the image's channels [first, last) to those of a panel: (panel, in) of each array.
+  void turn_weights(const float* weights, int64_t panel, int64_t first, int64_t last, float* turned,
+                    int64_t step) const {
+    const int64_t rows = rows_of(panel);
+    const int64_t next_block = filters_.distance(by_data_, block);
+    float some[block * taps * most_rows];
+    for (int64_t c = first; c < last; c += block) {
+      const int64_t count = std::min(block, last - c);
+      filters_.each(by_data_, c, count, panel * panel_, rows, some, [&](int64_t place, float* to) {
+        __builtin_prefetch(weights + place + next_block);
+        for (int64_t tap = 0; tap < taps; ++tap) to[tap * rows] = weights[place + tap];
+      });
+      for (int64_t i = 0; i < count; ++i) {
+        tile_kernels().winograd.weights(filters_.first_tap(some + i * taps * rows, rows), filters_.tap_step(rows), rows,
+                                        turned + (c - first + i) * panel_, step);
+      }
+    }
+  }
+
+  void turn(const VendorBuffers& buffers, int64_t first, int64_t count, float* to, int64_t step) const {
+    turn_images(squares_, static_cast<const float*>(buffers.first), nothing_.data(), first, count, to, pitch_of(in_),
+                step);
+  }
+
+  /// sums [+]= weights * images: over `inner` channels of `count` squares, for a panel.
+  void multiply(int64_t panel, int64_t inner, int64_t count, const float* weights, const float* images, float* sums,
+                int64_t pitch, bool accumulate) const {
+    TileProduct<float> product;
+    product.a = weights;
+    product.a_inner = panel_;
+    product.b = images;
+    product.b_offsets = &no_offset;
+    product.b_inner = 1;
+    product.b_column = pitch_of(in_);
+    product.c = sums;
+    product.c_column = pitch;
+    product.rows = rows_of(panel);
+    product.columns = count;
+    product.inner = inner;
+    product.accumulate = accumulate;
+    tile_kernels().floats.multiply(product);
+  }
+
+  /// The result's `channels` channels from `channel` on, of the squares from `first` on. Whether all are finite.
+  bool write(const VendorBuffers& buffers, int64_t first, int64_t count, int64_t channel, int64_t channels,
+             const float* sums, int64_t pitch, int64_t step) const {
+    bool sure = true;
+    float* const result = static_cast<float*>(buffers.result) + channel;
+    for (int64_t i = 0; i < count; ++i) {
+      float* pixels[side * side];
+      squares_.result_pixels<float>(result, nullptr, first + i, pixels);
+      sure = tile_kernels().winograd.result(sums + i * pitch, step, channels, pixels) && sure;
+    }
+    return sure;
+  }
+
+  const Squares squares_;
+  const int64_t in_, out_;  // channels
+
+ private:
+  const Filters filters_;
+  const bool by_data_;
+
+ protected:
+  const int64_t panel_, panels_;  // channels of the result that the tile kernel computes side by side
+
+ private:
+  size_t sure_at_ = 0;                // in the workspace
+  const std::vector<float> nothing_;  // a pixel of the padding
+};
+
+/// Each chunk computes some squares: all weights are turned before.
+class ConvBySquares final : public WinogradConv {
+ public:
+  explicit ConvBySquares(const ConvSpec& spec) : WinogradConv(spec) {
+    const int64_t wanted = worthwhile_chunks(squares_.count() * arrays * in_ * out_ / products_per_microsecond);
+    rows_of_chunk_ = (squares_.rows() + wanted - 1) / wanted;
+    chunks_ = (squares_.rows() + rows_of_chunk_ - 1) / rows_of_chunk_;
+    together_ = std::min(squares_together(), rows_of_chunk_ * squares_.wide);
+    scratch_bytes_ = static_cast<size_t>(arrays * together_ * (pitch_of(in_) + pitch_of(out_))) * sizeof(float);
+    step_ = step_of(panels_ * panel_ * in_);
+    set_workspace(arrays * step_);
+  }
+
   std::optional<MatmulPart> part_of(int64_t chunk) const override {
     const int64_t last = std::min(squares_.rows(), (chunk + 1) * rows_of_chunk_);
-    return MatmulPart{
-        0, 1, squares_.first_pixel(chunk * rows_of_chunk_), squares_.first_pixel(last), 0, squares_.result.channels};
+    return MatmulPart{0, 1, squares_.first_pixel(chunk * rows_of_chunk_), squares_.first_pixel(last), 0, out_};
   }
 
   void begin(const VendorBuffers& buffers) const override {
-    const float* weights = static_cast<const float*>(buffers.second);
-    float* turned = static_cast<float*>(buffers.workspace);
-    parallel_for(panels_, [&](int64_t panel) { turn_weights(weights, turned, panel); });
+    parallel_for(panels_, [&](int64_t panel) {
+      turn_weights(static_cast<const float*>(buffers.second), panel, 0, in_,
+                   static_cast<float*>(buffers.workspace) + panel * in_ * panel_, step_);
+    });
   }
 
   void run_chunk(int64_t chunk, const VendorBuffers& buffers, void* scratch) const override {
@@ -147,193 +158,96 @@ class WinogradConv final : public VendorCall {
     for (int64_t square = first; square < last; square += together_) {
       sure = run_squares(square, std::min(together_, last - square), buffers, static_cast<float*>(scratch)) && sure;
     }
-    static_cast<char*>(buffers.workspace)[sure_at_ + static_cast<size_t>(chunk)] = sure;
-  }
-
-  bool sure(const VendorBuffers& buffers) const override {
-    const char* chunks = static_cast<const char*>(buffers.workspace) + sure_at_;
-    return std::all_of(chunks, chunks + chunks_, [](char sure) { return sure != 0; });
+    set_sure(chunk, buffers, sure);
   }
 
  private:
   static constexpr int64_t products_per_microsecond = 30'000;
 
-  /// Squares that are computed together at least: weights, of which many do not fit the caches, are read for each.
-  static constexpr int64_t least_together = 60;
-  /// So many that their arrays stay in the second cache.
-  static int64_t squares_together(int64_t in, int64_t out) {
-    return std::clamp<int64_t>(8192 / (in + out) / full_tiles * full_tiles, least_together, 192);
-  }
-
-  /// The weights of one panel of the result's channels: (panel, in) of each array.
-  void turn_weights(const float* weights, float* turned, int64_t panel) const {
-    const int64_t in = squares_.image.channels, first = panel * panel_;
-    const int64_t rows = std::min(panel_, squares_.result.channels - first);
-    float some[block * taps * most_rows];
-    for (int64_t c = 0; c < in; c += block) {
-      const int64_t count = std::min(block, in - c);
-      filters_.each(by_data_, c, count, first, rows, [&](int64_t place, int64_t i, int64_t row) {
-        for (int64_t tap = 0; tap < taps; ++tap) {
-          some[(i * taps + tap) * rows + row] = weights[place + filters_.tap(tap)];
-        }
-      });
-      for (int64_t i = 0; i < count; ++i) {
-        float* to = turned + (panel * in + c + i) * panel_;
-        tile_kernels().winograd.weights(some + i * taps * rows, rows, to, array_step_);
-      }
-    }
+  /// So many that their arrays stay in the second cache, in whole tiles.
+  int64_t squares_together() const {
+    constexpr int64_t tile = 12, floats = 6000;
+    return std::clamp(floats / (in_ + out_) / tile, int64_t{1}, int64_t{8}) * tile;
   }
 
   bool run_squares(int64_t first, int64_t count, const VendorBuffers& buffers, float* scratch) const {
-    const WinogradKernels& kernels = tile_kernels().winograd;
-    const int64_t in = pitch_of(squares_.image.channels), out = pitch_of(squares_.result.channels);
+    const int64_t in = together_ * pitch_of(in_), out = together_ * pitch_of(out_);
     float* images = scratch;
-    float* sums = scratch + arrays * together_ * in;
-    for (int64_t i = 0; i < count; ++i) {
-      const float* pixels[arrays];
-      squares_.image_pixels(static_cast<const float*>(buffers.first), nothing_.data(), first + i, pixels);
-      for (int row = 0; row < 4; ++row) {
-        float* to = images + (4 * row * together_ + i) * in;
-        kernels.image_row(row, pixels, squares_.image.channels, to, together_ * in);
+    float* sums = scratch + arrays * in;
+    turn(buffers, first, count, images, in);
+    for (int64_t array = 0; array < arrays; ++array) {
+      for (int64_t panel = 0; panel < panels_; ++panel) {
+        multiply(panel, in_, count,
+                 static_cast<const float*>(buffers.workspace) + array * step_ + panel * in_ * panel_,
+                 images + array * in, sums + array * out + panel * panel_, pitch_of(out_), false);
       }
     }
-    for (int64_t array = 0; array < arrays; ++array) {
-      multiply(array, count, static_cast<const float*>(buffers.workspace), images + array * together_ * in,
-               sums + array * together_ * out);
-    }
-    bool sure = true;
-    for (int64_t i = 0; i < count; ++i) {
-      float* pixels[4];
-      squares_.result_pixels<float>(static_cast<float*>(buffers.result), nullptr, first + i, pixels);
-      sure = kernels.result(sums + i * out, together_ * out, squares_.result.channels, pixels) && sure;
-    }
-    return sure;
+    return write(buffers, first, count, 0, out_, sums, pitch_of(out_), out);
   }
 
-  /// Sums over the image's channels.
-  void multiply(int64_t array, int64_t count, const float* weights, const float* images, float* sums) const {
-    const int64_t in = squares_.image.channels;
-    TileProduct<float> product;
-    product.a_inner = panel_;
-    product.b = images;
-    product.b_offsets = &no_offset;
-    product.b_inner = 1;
-    product.b_column = pitch_of(in);
-    product.c_column = pitch_of(squares_.result.channels);
-    product.columns = count;
-    product.inner = in;
-    for (int64_t panel = 0; panel < panels_; ++panel) {
-      product.a = weights + array * array_step_ + panel * in * panel_;
-      product.c = sums + panel * panel_;
-      product.rows = std::min(panel_, squares_.result.channels - panel * panel_);
-      tile_kernels().floats.multiply(product);
-    }
-  }
-
-  Filters filters_;
-  Squares squares_;
-  bool by_data_;
-  int64_t panel_, panels_ = 0;  // channels of the result that the tile kernel computes side by side
-  int64_t array_step_ = 0;      // from one array of weights to the next
-  int64_t rows_of_chunk_ = 1;   // of squares
-  int64_t together_ = 1;        // squares
-  size_t sure_at_ = 0;          // in the workspace, behind the weights: whether each chunk is sure
-  std::vector<float> nothing_;  // a pixel of the padding
+  int64_t step_ = 0;           // from one array of weights to the next
+  int64_t rows_of_chunk_ = 1;  // of squares
+  int64_t together_ = 1;       // squares
 };
 
-/// The gradient by the weights: each chunk makes one row of four arrays, of all squares in order.
-class WinogradWeights final : public VendorCall {
+/// Each chunk computes a panel of channels: all squares are turned before, weights where they are used.
+class ConvByChannels final : public WinogradConv {
  public:
-  explicit WinogradWeights(const ConvSpec& spec)
-      : filters_(spec), squares_(squares_of(spec)),
-        nothing_(static_cast<size_t>(std::max(spec.in_channels, spec.out_channels)), 0.0f) {
-    const int64_t in = squares_.image.channels, out = squares_.result.channels;
-    chunks_ = 4;
-    together_ = std::min<int64_t>(squares_together, squares_.count());
-    scratch_bytes_ = static_cast<size_t>(4 * together_ * (pitch_of(in) + pitch_of(out))) * sizeof(float);
-    array_step_ = step_of(in * out);
-    workspace_bytes_ = static_cast<size_t>(arrays * array_step_) * sizeof(float);
-    has_finish_ = true;
+  explicit ConvByChannels(const ConvSpec& spec)
+      : WinogradConv(spec), step_(step_of(squares_.count() * pitch_of(in_))),
+        sums_step_(step_of(squares_.count() * panel_)), weights_step_(step_of(together * panel_)) {
+    chunks_ = panels_;
+    scratch_bytes_ = static_cast<size_t>(arrays * (weights_step_ + sums_step_)) * sizeof(float);
+    set_workspace(arrays * step_);
   }
 
-  const char* engine() const noexcept override { return "winograd"; }
-  size_t bytes() const noexcept override { return sizeof(*this) + nothing_.capacity() * sizeof(float); }
-
-  void run_chunk(int64_t chunk, const VendorBuffers& buffers, void* scratch) const override {
-    for (int64_t square = 0; square < squares_.count(); square += together_) {
-      const int64_t count = std::min(together_, squares_.count() - square);
-      add_squares(static_cast<int>(chunk), square, count, buffers, static_cast<float*>(scratch));
-    }
+  std::optional<MatmulPart> part_of(int64_t chunk) const override {
+    const int64_t first = chunk * panel_;
+    return MatmulPart{0, 1, 0, squares_.first_pixel(squares_.rows()), first, first + rows_of(chunk)};
   }
 
-  void finish(const VendorBuffers& buffers) const override {
-    const float* sums = static_cast<const float*>(buffers.workspace);
-    float* result = static_cast<float*>(buffers.result);
-    const int64_t in = squares_.image.channels, out = squares_.result.channels;
-    parallel_for((in + block - 1) / block, [&](int64_t piece) {
-      for (int64_t o = 0; o < out; o += most_rows) {
-        write_weights(sums, piece * block, std::min(block, in - piece * block), o, std::min(most_rows, out - o),
-                      result);
-      }
+  void begin(const VendorBuffers& buffers) const override {
+    constexpr int64_t piece = 4;  // squares
+    parallel_for((squares_.count() + piece - 1) / piece, [&](int64_t i) {
+      turn(buffers, i * piece, std::min(piece, squares_.count() - i * piece),
+           static_cast<float*>(buffers.workspace) + i * piece * pitch_of(in_), step_);
     });
+  }
+
+  void run_chunk(int64_t panel, const VendorBuffers& buffers, void* scratch) const override {
+    float* const weights = static_cast<float*>(scratch);
+    float* const sums = weights + arrays * weights_step_;
+    for (int64_t c = 0; c < in_; c += together) {
+      const int64_t inner = std::min(together, in_ - c);
+      turn_weights(static_cast<const float*>(buffers.second), panel, c, c + inner, weights, weights_step_);
+      for (int64_t array = 0; array < arrays; ++array) {
+        multiply(panel, inner, squares_.count(), weights + array * weights_step_,
+                 static_cast<const float*>(buffers.workspace) + array * step_ + c, sums + array * sums_step_, panel_,
+                 c > 0);
+      }
+    }
+    set_sure(panel, buffers,
+             write(buffers, 0, squares_.count(), panel * panel_, rows_of(panel), sums, panel_, sums_step_));
   }
 
  private:
-  static constexpr int64_t squares_together = 96;
+  static constexpr int64_t together = 64;  // channels of the image
 
-  /// The gradient of the weights from `count` image channels from c on to `rows` result channels from o on.
-  void write_weights(const float* sums, int64_t c, int64_t count, int64_t o, int64_t rows, float* result) const {
-    float some[block * taps * most_rows];
-    for (int64_t i = 0; i < count; ++i) {
-      const float* from = sums + (c + i) * squares_.result.channels + o;
-      tile_kernels().winograd.weights_gradient(from, array_step_, rows, some + i * taps * rows);
-    }
-    filters_.each(false, c, count, o, rows, [&](int64_t place, int64_t i, int64_t row) {
-      for (int64_t tap = 0; tap < taps; ++tap) {
-        result[place + filters_.tap(tap)] = some[(i * taps + tap) * rows + row];
-      }
-    });
-  }
-
-  void add_squares(int row, int64_t first, int64_t count, const VendorBuffers& buffers, float* scratch) const {
-    const WinogradKernels& kernels = tile_kernels().winograd;
-    const int64_t in = pitch_of(squares_.image.channels), out = pitch_of(squares_.result.channels);
-    float* images = scratch;
-    float* gradients = scratch + 4 * together_ * in;
-    for (int64_t i = 0; i < count; ++i) {
-      const float* pixels[arrays];
-      squares_.image_pixels(static_cast<const float*>(buffers.first), nothing_.data(), first + i, pixels);
-      kernels.image_row(row, pixels, squares_.image.channels, images + i * in, together_ * in);
-      squares_.result_pixels(static_cast<const float*>(buffers.second), nothing_.data(), first + i, pixels);
-      kernels.gradient_row(row, pixels, squares_.result.channels, gradients + i * out, together_ * out);
-    }
-    TileProduct<float> product;
-    product.a_inner = out;
-    product.b_offsets = &no_offset;
-    product.b_inner = in;
-    product.b_column = 1;
-    product.rows = product.c_column = squares_.result.channels;
-    product.columns = squares_.image.channels;
-    product.inner = count;
-    product.accumulate = first > 0;
-    for (int64_t j = 0; j < 4; ++j) {
-      product.a = gradients + j * together_ * out;
-      product.b = images + j * together_ * in;
-      product.c = static_cast<float*>(buffers.workspace) + (4 * row + j) * array_step_;
-      tile_kernels().floats.multiply(product);
-    }
-  }
-
-  Filters filters_;
-  Squares squares_;
-  int64_t array_step_ = 0;  // from one array of sums to the next
-  int64_t together_ = 1;    // squares
-  std::vector<float> nothing_;
+  const int64_t step_, sums_step_, weights_step_;  // from one array to the next
 };
 
+/// Measured on AVX-512 (Zen 4): few squares do not repay the turning of all weights before, of which many do not even stay
+/// in the last cache.
+bool by_channels(const Squares& squares) {
+  constexpr int64_t few_squares = 12, most_squares = 160, many_weights = 400 * 400;
+  const int64_t weights = squares.image.channels * squares.result.channels;
+  return squares.count() <= (weights >= many_weights ? most_squares : few_squares);
+}
+
 std::unique_ptr<VendorCall> prepared(const ConvSpec& spec) {
-  if (spec.kind == ConvKind::backward_weights) return std::make_unique<WinogradWeights>(spec);
-  return std::make_unique<WinogradConv>(spec);
+  if (spec.kind == ConvKind::backward_weights) return prepare_winograd_weights(spec);
+  if (by_channels(squares_of(spec))) return std::make_unique<ConvByChannels>(spec);
+  return std::make_unique<ConvBySquares>(spec);
 }
 
 }  // namespace
@@ -347,13 +261,15 @@ bool winograd_can(const ConvSpec& spec) {
   return possible && spec.batch * spec.in_channels * spec.out_channels > 0;
 }
 
-/// Measured on AVX2 (Milan): below these numbers, turning images and weights costs more than the products save. Weights
-/// that do not fit the second cache cost more.
+/// Measured on AVX-512 (Zen 4), beside oneDNN: turning a kind's weights takes as long as so many squares, and all of it
+/// as long as the definition's products of so many pixels.
 bool winograd_pays(const ConvSpec& spec) {
-  constexpr int64_t least_channels = 32, least_squares = 32, many_weights = 160 * 160, squares_of_many = 128;
+  constexpr int64_t least_channels = 24;
   if (!winograd_can(spec) || std::min(spec.in_channels, spec.out_channels) < least_channels) return false;
-  const bool many = spec.kind != ConvKind::backward_weights && spec.in_channels * spec.out_channels > many_weights;
-  return squares_of(spec).count() >= (many ? squares_of_many : least_squares);
+  const Squares squares = squares_of(spec);
+  const int64_t pixels = squares.batch * squares.result.w * squares.result.h;
+  const int64_t for_weights = spec.kind == ConvKind::backward_weights ? 2 : 8;
+  return 10 * pixels >= 64 * (squares.count() + for_weights);
 }
 
 std::unique_ptr<VendorCall> prepare_winograd_conv(const ConvSpec& spec) {

@@ -1,10 +1,17 @@
 // The transformations of winograd.cpp, included by each tile_*.cpp after tile_body.hpp: V = B'dB of an image's square
-// d, U = GwG' of weights, the result A'MA of products M, and the adjoints AyA' and G'MG for gradients, with
-//        1  0 -1  0          1    0    0           1  0
-//   B' = 0  1  1  0     G = 1/2  1/2  1/2     A =  1  1
-//        0 -1  1  0         1/2 -1/2  1/2          1 -1
-//        0  1  0 -1          0    0    1           0 -1
+// d, U = GwG' of weights, the result A'MA of products M, and the adjoints AyA' and G'MG for gradients. Polynomials are
+// taken at 0, a, -a, b, -b and infinity. a = sqrt(1/2) and b = sqrt(2) keep the factors near 1: errors are a quarter of
+// those at 0, 1, -1, 2, -2.
+//        1    0  -5/2    0   1   0           1      0      0          1   0    0    0
+//        0  -2a   -2     a   1   0         -2/3  -2a/3   -1/3         1   a   1/2  a/2
+//   B' = 0   2a   -2    -a   1   0     G = -2/3   2a/3   -1/3     A = 1  -a   1/2 -a/2
+//        0  -b/2 -1/2    b   1   0          1/6   b/6    1/3          1   b    2   2b
+//        0   b/2 -1/2   -b   1   0          1/6  -b/6    1/3          1  -b    2  -2b
+//        0    1    0   -5/2  0   1           0      0      1          0   0    0    1
 #pragma once
+
+constexpr float root_half = 0.70710678118654752f, root_two = 1.41421356237309505f;  // a and b
+constexpr int side = 4, window = side + 2;  // of a square of results, and of the image under it
 
 /// body(where, from, to) for all channels, in whole vectors and then those that are left: from(p), to(p, value).
 template <class Body> void each_channels(int64_t channels, Body body) {
@@ -20,78 +27,127 @@ template <class Body> void each_channels(int64_t channels, Body body) {
        [c, mask](float* p, typename R::Register value) { R::store(p + c, value, mask); });
 }
 
-template <int Row> void image_row_of(const float* const* d, int64_t channels, float* out, int64_t step) {
+/// factor * x [+ y].
+inline Vec<float>::Register times(float factor, Vec<float>::Register x) {
+  return Vec<float>::mul(Vec<float>::splat(&factor), x);
+}
+inline Vec<float>::Register plus_times(Vec<float>::Register y, float factor, Vec<float>::Register x) {
+  return Vec<float>::fma(Vec<float>::splat(&factor), x, y);
+}
+
+/// Row `Row` of B' times x(0), ..., x(5).
+template <int Row, class Line> Vec<float>::Register image_sum(Line x) {
+  if constexpr (Row == 0) return Vec<float>::add(x(0), plus_times(x(4), -2.5f, x(2)));
+  else if constexpr (Row == 5) return Vec<float>::add(x(1), plus_times(x(5), -2.5f, x(3)));
+  else {
+    constexpr float square = Row <= 2 ? 2.0f : 0.5f, point = Row <= 2 ? root_half : root_two;
+    return plus_times(plus_times(x(4), -square, x(2)), Row % 2 == 1 ? point : -point, plus_times(x(3), -square, x(1)));
+  }
+}
+
+/// Row `Row` of A times y(0), ..., y(3).
+template <int Row, class Line> Vec<float>::Register gradient_sum(Line y) {
+  if constexpr (Row == 0) return y(0);
+  else if constexpr (Row == 5) return y(3);
+  else {
+    constexpr float square = Row <= 2 ? 0.5f : 2.0f, point = Row <= 2 ? root_half : root_two;
+    return plus_times(plus_times(y(0), square, y(2)), Row % 2 == 1 ? point : -point, plus_times(y(1), square, y(3)));
+  }
+}
+
+/// A' times m(0), ..., m(5), as to(0, sum), ..., to(3, sum).
+template <class Line, class To> void result_line(Line m, To to) {
   using R = Vec<float>;
-  constexpr int first = Row == 0 ? 0 : Row == 2 ? 2 : 1, second = Row == 3 ? 3 : Row == 2 ? 1 : 2;
-  const float* const* a = d + 4 * first;
-  const float* const* b = d + 4 * second;
+  const auto sum = R::add(m(1), m(2)), difference = R::sub(m(1), m(2));
+  const auto far_sum = R::add(m(3), m(4)), far_difference = R::sub(m(3), m(4));
+  to(0, R::add(m(0), R::add(sum, far_sum)));
+  to(1, plus_times(times(root_half, difference), root_two, far_difference));
+  to(2, plus_times(times(0.5f, sum), 2.0f, far_sum));
+  to(3, plus_times(plus_times(m(5), root_half / 2, difference), 2 * root_two, far_difference));
+}
+
+/// G times w(0), w(1), w(2), as to(0, sum), ..., to(5, sum).
+template <class Line, class To> void weights_line(Line w, To to) {
+  using R = Vec<float>;
+  const auto outer = plus_times(times(-1.0f / 3, w(2)), -2.0f / 3, w(0)), inner = times(-2 * root_half / 3, w(1));
+  const auto far_outer = plus_times(times(1.0f / 6, w(0)), 1.0f / 3, w(2)), far_inner = times(root_two / 6, w(1));
+  to(0, w(0));
+  to(1, R::add(outer, inner));
+  to(2, R::sub(outer, inner));
+  to(3, R::add(far_outer, far_inner));
+  to(4, R::sub(far_outer, far_inner));
+  to(5, w(2));
+}
+
+/// G' times m(0), ..., m(5), as to(0, sum), to(1, sum), to(2, sum).
+template <class Line, class To> void weights_gradient_line(Line m, To to) {
+  using R = Vec<float>;
+  const auto sum = R::add(m(1), m(2)), difference = R::sub(m(1), m(2));
+  const auto far_sum = R::add(m(3), m(4)), far_difference = R::sub(m(3), m(4));
+  to(0, plus_times(plus_times(m(0), -2.0f / 3, sum), 1.0f / 6, far_sum));
+  to(1, plus_times(times(-2 * root_half / 3, difference), root_two / 6, far_difference));
+  to(2, plus_times(plus_times(m(5), -1.0f / 3, sum), 1.0f / 3, far_sum));
+}
+
+/// body(0), ..., body(window - 1), of constants.
+template <class Body> void each_row(Body body) {
+  [&]<int... Row>(std::integer_sequence<int, Row...>) {
+    (body(std::integral_constant<int, Row>()), ...);
+  }(std::make_integer_sequence<int, window>());
+}
+
+template <int Row> void image_row_of(const float* const* pixels, int64_t channels, float* out, int64_t step) {
   each_channels(channels, [=](auto load, auto store) {
-    typename R::Register t[4];
+    typename Vec<float>::Register sums[window];
+#pragma GCC unroll 6
+    for (int j = 0; j < window; ++j) {
+      sums[j] = image_sum<Row>([&](int i) { return load(pixels[window * i + j]); });
+    }
+    each_row([&](auto row) { store(out + row * step, image_sum<row>([&](int j) { return sums[j]; })); });
+  });
+}
+
+template <int Row> void gradient_row_of(const float* const* pixels, int64_t channels, float* out, int64_t step) {
+  each_channels(channels, [=](auto load, auto store) {
+    typename Vec<float>::Register sums[side];
 #pragma GCC unroll 4
-    for (int j = 0; j < 4; ++j) t[j] = Row == 1 ? R::add(load(a[j]), load(b[j])) : R::sub(load(a[j]), load(b[j]));
-    store(out, R::sub(t[0], t[2]));
-    store(out + step, R::add(t[1], t[2]));
-    store(out + 2 * step, R::sub(t[2], t[1]));
-    store(out + 3 * step, R::sub(t[1], t[3]));
+    for (int j = 0; j < side; ++j) {
+      sums[j] = gradient_sum<Row>([&](int i) { return load(pixels[side * i + j]); });
+    }
+    each_row([&](auto row) { store(out + row * step, gradient_sum<row>([&](int j) { return sums[j]; })); });
   });
 }
 
 inline void image_row(int row, const float* const* pixels, int64_t channels, float* out, int64_t step) {
-  switch (row) {
-    case 0: return image_row_of<0>(pixels, channels, out, step);
-    case 1: return image_row_of<1>(pixels, channels, out, step);
-    case 2: return image_row_of<2>(pixels, channels, out, step);
-    default: return image_row_of<3>(pixels, channels, out, step);
-  }
-}
-
-template <int Row> void gradient_row_of(const float* const* y, int64_t channels, float* out, int64_t step) {
-  using R = Vec<float>;
-  each_channels(channels, [=](auto load, auto store) {
-    typename R::Register t[2];
-#pragma GCC unroll 2
-    for (int j = 0; j < 2; ++j) {
-      if constexpr (Row == 0) t[j] = load(y[j]);
-      else if constexpr (Row == 1) t[j] = R::add(load(y[j]), load(y[2 + j]));
-      else if constexpr (Row == 2) t[j] = R::sub(load(y[j]), load(y[2 + j]));
-      else t[j] = R::sub(R::zero(), load(y[2 + j]));
-    }
-    store(out, t[0]);
-    store(out + step, R::add(t[0], t[1]));
-    store(out + 2 * step, R::sub(t[0], t[1]));
-    store(out + 3 * step, R::sub(R::zero(), t[1]));
+  each_row([=](auto r) {
+    if (r == row) image_row_of<r>(pixels, channels, out, step);
   });
 }
 
 inline void gradient_row(int row, const float* const* pixels, int64_t channels, float* out, int64_t step) {
-  switch (row) {
-    case 0: return gradient_row_of<0>(pixels, channels, out, step);
-    case 1: return gradient_row_of<1>(pixels, channels, out, step);
-    case 2: return gradient_row_of<2>(pixels, channels, out, step);
-    default: return gradient_row_of<3>(pixels, channels, out, step);
-  }
+  each_row([=](auto r) {
+    if (r == row) gradient_row_of<r>(pixels, channels, out, step);
+  });
 }
 
 inline bool result_square(const float* sums, int64_t step, int64_t channels, float* const* pixels) {
   using R = Vec<float>;
   typename R::Register zeros = R::zero();  // times what came: NaN where that is not finite
   each_channels(channels, [&](auto load, auto store) {
-    typename R::Register upper[4], lower[4];
-#pragma GCC unroll 4
-    for (int j = 0; j < 4; ++j) {
-      const float* column = sums + j * step;
-      const auto middle = load(column + 4 * step), below = load(column + 8 * step);
-      upper[j] = R::add(R::add(load(column), middle), below);
-      lower[j] = R::sub(R::sub(middle, below), load(column + 12 * step));
+    typename R::Register rows[side][window];
+#pragma GCC unroll 6
+    for (int j = 0; j < window; ++j) {
+      result_line([&](int i) { return load(sums + (window * i + j) * step); },
+                  [&](int i, typename R::Register sum) { rows[i][j] = sum; });
     }
-    const auto write = [&](const typename R::Register* row, float* left, float* right) {
-      const auto first = R::add(R::add(row[0], row[1]), row[2]), second = R::sub(R::sub(row[1], row[2]), row[3]);
-      zeros = R::fma(first, R::zero(), R::fma(second, R::zero(), zeros));
-      if (left != nullptr) store(left, first);
-      if (right != nullptr) store(right, second);
-    };
-    write(upper, pixels[0], pixels[1]);
-    write(lower, pixels[2], pixels[3]);
+#pragma GCC unroll 4
+    for (int i = 0; i < side; ++i) {
+      result_line([&](int j) { return rows[i][j]; },
+                  [&](int j, typename R::Register sum) {
+                    zeros = R::fma(sum, R::zero(), zeros);
+                    if (pixels[side * i + j] != nullptr) store(pixels[side * i + j], sum);
+                  });
+    }
   });
   float lanes[R::lanes];
   R::store(lanes, zeros);
@@ -100,57 +156,34 @@ inline bool result_square(const float* sums, int64_t step, int64_t channels, flo
   return sum == 0;
 }
 
-inline void weights_square(const float* taps, int64_t channels, float* out, int64_t step) {
-  using R = Vec<float>;
-  constexpr float one_half = 0.5f;
-  const auto half = R::splat(&one_half);
-  const auto spread = [half](auto a, auto b, auto c, typename R::Register* to, int distance) {
-    const auto outer = R::mul(half, R::add(a, c)), inner = R::mul(half, b);
-    to[0] = a;
-    to[distance] = R::add(outer, inner);
-    to[2 * distance] = R::sub(outer, inner);
-    to[3 * distance] = c;
-  };
+inline void weights_square(const float* taps, int64_t tap, int64_t channels, float* out, int64_t step) {
   each_channels(channels, [&](auto load, auto store) {
-    typename R::Register rows[12];
+    typename Vec<float>::Register rows[window][3];
 #pragma GCC unroll 3
     for (int j = 0; j < 3; ++j) {
-      const float* tap = taps + j * channels;
-      spread(load(tap), load(tap + 3 * channels), load(tap + 6 * channels), rows + j, 3);
+      weights_line([&](int i) { return load(taps + (3 * i + j) * tap); },
+                   [&](int i, typename Vec<float>::Register sum) { rows[i][j] = sum; });
     }
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; ++i) {
-      typename R::Register row[4];
-      spread(rows[3 * i], rows[3 * i + 1], rows[3 * i + 2], row, 1);
-#pragma GCC unroll 4
-      for (int j = 0; j < 4; ++j) store(out + (4 * i + j) * step, row[j]);
+#pragma GCC unroll 6
+    for (int i = 0; i < window; ++i) {
+      weights_line([&](int j) { return rows[i][j]; },
+                   [&](int j, typename Vec<float>::Register sum) { store(out + (window * i + j) * step, sum); });
     }
   });
 }
 
-inline void weights_gradient_square(const float* sums, int64_t step, int64_t channels, float* taps) {
-  using R = Vec<float>;
-  constexpr float one_half = 0.5f;
-  const auto half = R::splat(&one_half);
-  const auto gather = [half](auto a, auto b, auto c, auto d, typename R::Register* to, int distance) {
-    const auto sum = R::mul(half, R::add(b, c));
-    to[0] = R::add(a, sum);
-    to[distance] = R::mul(half, R::sub(b, c));
-    to[2 * distance] = R::add(sum, d);
-  };
+inline void weights_gradient_square(const float* sums, int64_t step, int64_t channels, float* taps, int64_t tap) {
   each_channels(channels, [&](auto load, auto store) {
-    typename R::Register rows[12];
-#pragma GCC unroll 4
-    for (int j = 0; j < 4; ++j) {
-      const float* column = sums + j * step;
-      gather(load(column), load(column + 4 * step), load(column + 8 * step), load(column + 12 * step), rows + j, 4);
+    typename Vec<float>::Register rows[3][window];
+#pragma GCC unroll 6
+    for (int j = 0; j < window; ++j) {
+      weights_gradient_line([&](int i) { return load(sums + (window * i + j) * step); },
+                            [&](int i, typename Vec<float>::Register sum) { rows[i][j] = sum; });
     }
 #pragma GCC unroll 3
     for (int i = 0; i < 3; ++i) {
-      typename R::Register row[3];
-      gather(rows[4 * i], rows[4 * i + 1], rows[4 * i + 2], rows[4 * i + 3], row, 1);
-#pragma GCC unroll 3
-      for (int j = 0; j < 3; ++j) store(taps + (3 * i + j) * channels, row[j]);
+      weights_gradient_line([&](int j) { return rows[i][j]; },
+                            [&](int j, typename Vec<float>::Register sum) { store(taps + (3 * i + j) * tap, sum); });
     }
   });
 }
