@@ -6,6 +6,7 @@
 #include <rosin/half.hpp>
 
 #include "base/instruction_set.hpp"
+#include "base/workers.hpp"
 #include "engines/conv_shape.hpp"
 #include "engines/cuts.hpp"
 
@@ -39,11 +40,16 @@ namespace {
   for (int64_t i = 0; i < count; ++i) to[i] = bfloat_value(from[i]);
 }
 
+[[gnu::target("avx2")]] void narrow_bfloats(const float* from, uint16_t* to, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) to[i] = bfloat_bits(from[i]);
+}
+
 #else
 
 int64_t widen_by_eight(const uint16_t*, float*, int64_t) { return 0; }
 int64_t narrow_by_eight(const float*, uint16_t*, int64_t) { return 0; }
 void widen_bfloats(const uint16_t*, float*, int64_t) {}
+void narrow_bfloats(const float*, uint16_t*, int64_t) {}
 
 #endif
 
@@ -78,6 +84,13 @@ Counts counts_of(const ConvSpec& s) {
   return {x, y, w, false};
 }
 
+/// body(first, count) for pieces of `count` elements, on all threads where there are many.
+template <class Body> void each_piece(int64_t count, Body body) {
+  constexpr int64_t piece = int64_t{1} << 16;
+  parallel_for((count + piece - 1) / piece,
+               [&](int64_t i) { body(i * piece, std::min(piece, count - i * piece)); });
+}
+
 class Converted final : public VendorCall {
  public:
   Converted(std::unique_ptr<VendorCall> inner, DType type, const Counts& counts)
@@ -97,9 +110,9 @@ class Converted final : public VendorCall {
 
   void begin(const VendorBuffers& given) const override {
     const VendorBuffers buffers = inside(given);
-    widen(type_, given.first, at(given, first_at_), counts_.first);
-    widen(type_, given.second, at(given, second_at_), counts_.second);
-    if (counts_.reads_result) widen(type_, given.result, at(given, result_at_), counts_.result);
+    widen_all(given.first, at(given, first_at_), counts_.first);
+    widen_all(given.second, at(given, second_at_), counts_.second);
+    if (counts_.reads_result) widen_all(given.result, at(given, result_at_), counts_.result);
     if (inner_->has_begin()) inner_->begin(buffers);
   }
   void run_chunk(int64_t chunk, const VendorBuffers& given, void* scratch) const override {
@@ -107,13 +120,19 @@ class Converted final : public VendorCall {
   }
   void finish(const VendorBuffers& given) const override {
     if (inner_->has_finish()) inner_->finish(inside(given));
-    narrow(type_, at(given, result_at_), given.result, counts_.result);
+    const float* sums = at(given, result_at_);
+    auto* result = static_cast<uint16_t*>(given.result);
+    each_piece(counts_.result, [&](int64_t i, int64_t count) { narrow(type_, sums + i, result + i, count); });
   }
 
  private:
   static size_t aligned(size_t bytes) { return static_cast<size_t>(round_up(static_cast<int64_t>(bytes), 64)); }
   static float* at(const VendorBuffers& given, size_t place) {
     return reinterpret_cast<float*>(static_cast<char*>(given.workspace) + place);
+  }
+  void widen_all(const void* from, float* to, int64_t count) const {
+    const auto* bits = static_cast<const uint16_t*>(from);
+    each_piece(count, [&](int64_t i, int64_t part) { widen(type_, bits + i, to + i, part); });
   }
   VendorBuffers inside(const VendorBuffers& given) const {
     VendorBuffers buffers;
@@ -163,6 +182,7 @@ void widen(DType type, const void* from, float* to, int64_t count) {
 void narrow(DType type, const float* from, void* to, int64_t count) {
   auto* bits = static_cast<uint16_t*>(to);
   if (type == DType::BFloat16) {
+    if (has_wide_loops()) return narrow_bfloats(from, bits, count);
     for (int64_t i = 0; i < count; ++i) bits[i] = bfloat_bits(from[i]);
     return;
   }

@@ -3,6 +3,8 @@
 
 #include "engines/onednn_bridge.hpp"
 
+#include "engines/onednn.hpp"
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -197,5 +199,19 @@ void ExecutionSets::give_back(Set* set) noexcept {
 }
 
 }  // namespace rosin::engines::onednn
+
+namespace rosin::engines {
+
+BFloatProducts onednn_bfloat_products() noexcept {
+  static const unsigned instructions = [] {
+    onednn::keep_from_tiles_without_size();
+    return static_cast<unsigned>(dnnl_get_effective_cpu_isa());
+  }();
+  const auto has = [](unsigned wanted) { return (instructions & wanted) == wanted; };
+  if (has(dnnl_cpu_isa_avx512_core_amx)) return BFloatProducts::tiles;
+  return has(dnnl_cpu_isa_avx512_core_bf16) ? BFloatProducts::pairs : BFloatProducts::none;
+}
+
+}  // namespace rosin::engines
 
 #endif

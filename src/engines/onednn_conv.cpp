@@ -323,6 +323,8 @@ std::unique_ptr<VendorCall> prepare_onednn_conv(const ConvSpec& spec) { return s
 
 namespace rosin::engines {
 
+BFloatProducts onednn_bfloat_products() noexcept { return BFloatProducts::none; }
+
 std::unique_ptr<VendorCall> prepare_onednn_conv(const ConvSpec&) {
   throw Error(ErrorKind::backend, "conv: oneDNN was asked for; this build has none; install libdnnl-dev and rebuild");
 }

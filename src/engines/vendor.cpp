@@ -82,7 +82,9 @@ bool tile_is_faster(const MatmulSpec& spec) {
 
 Engine best_for_matmul(const MatmulSpec& spec) {
   if (spec.type == DType::Float64) return Engine::tile;
-  if (spec.type == DType::BFloat16) return have_onednn ? Engine::onednn : Engine::plain;
+  if (spec.type == DType::BFloat16) {
+    return onednn_bfloat_products() == BFloatProducts::none ? Engine::plain : Engine::onednn;
+  }
   if (spec.type != DType::Float32) return Engine::plain;
   return have_onednn && !tile_is_faster(spec) ? Engine::onednn : Engine::tile;
 }
@@ -129,7 +131,12 @@ bool tile_is_faster(const ConvSpec& spec) {
 Engine best_for_conv(const ConvSpec& spec) {
   if (spec.batch * spec.in_channels * spec.out_channels == 0) return Engine::plain;
   if (spec.type == DType::Float64) return Engine::tile;
-  if (spec.type == DType::BFloat16) return have_onednn ? Engine::onednn : Engine::plain;
+  if (spec.type == DType::BFloat16) {
+    const BFloatProducts products = onednn_bfloat_products();
+    const bool by_floats = products == BFloatProducts::none ||
+                           (products == BFloatProducts::pairs && winograd_beats_pairs(spec));
+    return by_floats ? Engine::plain : Engine::onednn;
+  }
   if (spec.type != DType::Float32) return Engine::plain;
   if (winograd_pays(spec)) return Engine::winograd;
   return have_onednn && !tile_is_faster(spec) ? Engine::onednn : Engine::tile;

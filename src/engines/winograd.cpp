@@ -272,6 +272,17 @@ bool winograd_pays(const ConvSpec& spec) {
   return 10 * pixels >= 64 * (squares.count() + for_weights);
 }
 
+/// Measured as above: images that fill their squares, of many channels.
+bool winograd_beats_pairs(const ConvSpec& spec) {
+  constexpr int64_t least_channels = 64, least_squares = 24;
+  ConvSpec floats = spec;
+  floats.type = DType::Float32;
+  if (!winograd_can(floats) || std::min(spec.in_channels, spec.out_channels) < least_channels) return false;
+  const Squares squares = squares_of(floats);
+  const int64_t pixels = squares.batch * squares.result.w * squares.result.h;
+  return squares.count() >= least_squares && 4 * pixels >= 3 * squares.count() * side * side;
+}
+
 std::unique_ptr<VendorCall> prepare_winograd_conv(const ConvSpec& spec) {
   if (!winograd_can(spec)) {
     throw Error(ErrorKind::argument,
