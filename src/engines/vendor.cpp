@@ -132,7 +132,8 @@ bool tile_is_faster_by_data(const ConvSpec& spec, int64_t taps) {
   const int64_t in = spec.in_channels, out = spec.out_channels;
   if (spec.spatial == 1) return false;
   if (in <= 6) return in <= 4 || out >= 16 || taps >= 25;
-  if (in <= 10) return out >= (in <= 8 ? 20 : 24);
+  if (in <= 8) return out >= (taps >= 25 ? 16 : 20);
+  if (in <= 10) return out >= 24;
   return in > 16 && in <= 24 && out >= (in <= 20 ? 17 : 32);
 }
 
