@@ -71,17 +71,16 @@ TABLE = {w.name: w for w in [
              reason="The step is products. On a Zen 4 oneDNN and our tiles compute each of them at 96 to 107 GFLOP/s, "
                     "where a core gives 115."),
     Workload("C6", "resnet", dict(batch=8, image=224, channels=3, classes=1000), 2, loss="logitcrossentropy",
-             layouts=("nhwc",), modes=("eager", "compile", "jit"), compared=2, tolerance=2e-3, prime=False,
+             layouts=("nhwc",), modes=("eager", "compile", "jit"), compared=2, tolerance=4e-3, prime=False,
              peers=WITHOUT_MLX, about="ResNet-18 b8", ratios=(1.1,), scaling=1.8,
-             reason="With one thread 52 % of the samples are in products by tiles, 26 % in machine code (oneDNN's and "
-                    "that of kernels), 12 % in turning images and weights for Winograd's filters, 3 % in pools. Two "
-                    "threads take 1.10 times the CPU time of one, and wait for 4 % of the time."),
+             reason="With one thread 38 % of the samples are in products by tiles, 21 % in machine code (oneDNN's and "
+                    "that of kernels), 17 % in turning images and weights for Winograd's filters, 2 % in pools."),
     Workload("C6-bf16", "resnet", dict(batch=8, image=224, channels=3, classes=1000), 2, loss="logitcrossentropy",
              layouts=("nchw", "nhwc"), modes=("eager", "compile"), compared=2, tolerance=2e-2, prime=False,
              program="c6", peers=("torch",), autocast=True, needs=("avx512_bf16", "amx_bf16"),
              about="the same with autocast to BFloat16", ratios=(1.05,),
-             reason="Convolutions are oneDNN 2.6's, PyTorch's are its 3.x. Two threads take 1.10 times the CPU time of "
-                    "one and wait for 2 % of the time."),
+             reason="40 % of the samples are in products by tiles, of Float32, 18 % in turning images and weights for "
+                    "Winograd's filters, 13 % in machine code (oneDNN's convolutions of BFloat16 and kernels)."),
     Workload("resnet-frozen", "resnet", dict(batch=8, image=224, channels=3, classes=1000), 3,
              layouts=("nchw", "nhwc"), modes=("eager", "compile", "jit"), prime=False, program="c6",
              peers=WITHOUT_MLX, about="ResNet-18 b8, inference with frozen statistics", ratios=(1,)),
