@@ -20,17 +20,21 @@ def reversed_dims(function):
     return lambda *inputs: reverse(function(*[reverse(x) for x in inputs]))
 
 
+def interpolation(file, rng, x, mode, size=None, scale=None, align=0, antialias=0):
+    rank = x.ndim - 2
+    name = {"linear": NAMES[rank], "cubic": "bicubic"}.get(mode, mode)
+    options = {"mode": name, "size": size and size[::-1], "scale_factor": scale and scale[::-1]}
+    if mode in ("linear", "cubic"):
+        options |= {"align_corners": bool(align), "antialias": bool(antialias)}
+    attributes = {"mode": mode, "align": align, "antialias": antialias}
+    attributes |= {"size": ",".join(map(str, size))} if size else {"scale": ",".join(map(str, scale))}
+    function = reversed_dims(lambda t: F.interpolate(t, **options))
+    gradient_case(file, "interpolate", function, [x], rng, **TOLERANCE, **attributes)
+
+
 def write_interpolate(file, rng):
-    def case(x, mode, size=None, scale=None, align=0, antialias=0):
-        rank = x.ndim - 2
-        name = {"linear": NAMES[rank], "cubic": "bicubic"}.get(mode, mode)
-        options = {"mode": name, "size": size and size[::-1], "scale_factor": scale and scale[::-1]}
-        if mode in ("linear", "cubic"):
-            options |= {"align_corners": bool(align), "antialias": bool(antialias)}
-        attributes = {"mode": mode, "align": align, "antialias": antialias}
-        attributes |= {"size": ",".join(map(str, size))} if size else {"scale": ",".join(map(str, scale))}
-        function = reversed_dims(lambda t: F.interpolate(t, **options))
-        gradient_case(file, "interpolate", function, [x], rng, **TOLERANCE, **attributes)
+    def case(x, mode, *sizes, **options):
+        interpolation(file, rng, x, mode, *sizes, **options)
 
     line, image = text.dyadic(rng, (5, 2, 2), -1.0, 1.0), text.dyadic(rng, (5, 4, 2, 1), -1.0, 1.0)
     volume = text.dyadic(rng, (3, 2, 4, 1, 1), -1.0, 1.0)
@@ -86,8 +90,18 @@ def write_grids(file, rng):
                     gradient_case(file, "grid_sample", function, [x, grid], rng, **TOLERANCE, **flags)
 
 
+def write_interpolate_large(file, rng):
+    """Of more elements than are multiplied by a matrix."""
+    image = text.dyadic(rng, (69, 2, 1, 1), -1.0, 1.0)
+    for mode in ("linear", "cubic"):
+        for size in ((83, 3), (30, 2)):
+            interpolation(file, rng, image, mode, size)
+        interpolation(file, rng, image, mode, (77, 1), align=1)
+
+
 def write(file):
     rng = np.random.default_rng(18)
     write_interpolate(file, rng)
     write_windows(file, rng)
     write_grids(file, rng)
+    write_interpolate_large(file, rng)
