@@ -87,8 +87,7 @@ Counts counts_of(const ConvSpec& s) {
 /// body(first, count) for pieces of `count` elements, on all threads where there are many.
 template <class Body> void each_piece(int64_t count, Body body) {
   constexpr int64_t piece = int64_t{1} << 16;
-  parallel_for((count + piece - 1) / piece,
-               [&](int64_t i) { body(i * piece, std::min(piece, count - i * piece)); });
+  parallel_for((count + piece - 1) / piece, [&](int64_t i) { body(i * piece, std::min(piece, count - i * piece)); });
 }
 
 class Converted final : public VendorCall {

@@ -18,8 +18,8 @@ inline constexpr bool have_onednn = false;
 std::unique_ptr<VendorCall> prepare_onednn_matmul(const MatmulSpec& spec);
 std::unique_ptr<VendorCall> prepare_onednn_conv(const ConvSpec& spec);
 
-/// How oneDNN multiplies BFloat16 on this processor: by instructions for pairs (AVX512_BF16, twice as fast as Float32) or
-/// for tiles (AMX, many times as fast), or not, or by converting (a third as fast).
+/// How oneDNN multiplies BFloat16 on this processor: by instructions for pairs (AVX512_BF16, twice as fast as Float32)
+/// or for tiles (AMX, many times as fast), or not, or by converting (a third as fast).
 enum class BFloatProducts : uint8_t { none, pairs, tiles };
 BFloatProducts onednn_bfloat_products() noexcept;
 

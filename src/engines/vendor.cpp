@@ -143,8 +143,8 @@ bool tile_is_faster_by_weights(const ConvSpec& spec) {
   return spec.in_channels >= 3 && (out <= 12 || (out > 16 && 10 * round_up(out, 16) >= 11 * out));
 }
 
-/// oneDNN computes channels in blocks of 16; where they fill those badly, or are few, the tile kernel is faster. Measured
-/// on Zen 4, of kernels of 3x3 and 5x5 with AVX-512 and with AVX2, and of one spatial dim.
+/// oneDNN computes channels in blocks of 16; where they fill those badly, or are few, the tile kernel is faster.
+/// Measured on Zen 4, of kernels of 3x3 and 5x5 with AVX-512 and with AVX2, and of one spatial dim.
 bool tile_is_faster(const ConvSpec& spec) {
   if (spec.groups > 1) return false;
   const int64_t taps = extent_of(spec.kernel, spec.spatial, 1).count();
@@ -158,8 +158,8 @@ Engine best_for_conv(const ConvSpec& spec) {
   if (spec.type == DType::Float64) return Engine::tile;
   if (spec.type == DType::BFloat16) {
     const BFloatProducts products = onednn_bfloat_products();
-    const bool by_floats = products == BFloatProducts::none ||
-                           (products == BFloatProducts::pairs && winograd_beats_pairs(spec));
+    const bool by_floats =
+        products == BFloatProducts::none || (products == BFloatProducts::pairs && winograd_beats_pairs(spec));
     return by_floats ? Engine::plain : Engine::onednn;
   }
   if (spec.type != DType::Float32) return Engine::plain;

@@ -2,8 +2,9 @@
 // multiplications for each square of 4x4 pixels and pair of channels where the definition has 144. Images, weights and
 // gradients are turned into 36 arrays (winograd_body.hpp); what is summed over channels (or, for the gradient by the
 // weights, over squares) are 36 products of matrices, by the tile kernel. Sums are as exact as the definition's up to a
-// small factor (winograd_test.cpp). Source: Lavin, Gray: Fast Algorithms for Convolutional Neural Networks (2015); the
-// points: Barabasz et al.: Error Analysis and Improving the Accuracy of Winograd Convolution (2020).
+// small factor (winograd_test.cpp). Source: Lavin, Gray: Fast Algorithms for Convolutional Neural Networks (2015); why
+// the points matter: Barabasz et al.: Error Analysis and Improving the Accuracy of Winograd Convolution for Deep Neural
+// Networks (2020).
 // Images whose values are not finite spoil their whole square: where a result is not finite, the call is not sure().
 #include "engines/winograd.hpp"
 
@@ -177,8 +178,7 @@ class ConvBySquares final : public WinogradConv {
     turn(buffers, first, count, images, in);
     for (int64_t array = 0; array < arrays; ++array) {
       for (int64_t panel = 0; panel < panels_; ++panel) {
-        multiply(panel, in_, count,
-                 static_cast<const float*>(buffers.workspace) + array * step_ + panel * in_ * panel_,
+        multiply(panel, in_, count, static_cast<const float*>(buffers.workspace) + array * step_ + panel * in_ * panel_,
                  images + array * in, sums + array * out + panel * panel_, pitch_of(out_), false);
       }
     }
@@ -236,8 +236,8 @@ class ConvByChannels final : public WinogradConv {
   const int64_t step_, sums_step_, weights_step_;  // from one array to the next
 };
 
-/// Measured on AVX-512 (Zen 4): few squares do not repay the turning of all weights before, of which many do not even stay
-/// in the last cache.
+/// Measured on AVX-512 (Zen 4): few squares do not repay the turning of all weights before, of which many do not even
+/// stay in the last cache.
 bool by_channels(const Squares& squares) {
   constexpr int64_t few_squares = 12, most_squares = 160, many_weights = 400 * 400;
   const int64_t weights = squares.image.channels * squares.result.channels;

@@ -71,9 +71,12 @@ inline Squares squares_of(const ConvSpec& spec) {
 /// Elements from one square's channels to the next's: not a power of two, whose lines would share their places in the
 /// caches.
 inline int64_t pitch_of(int64_t channels) { return round_up(channels, 16) + 16; }
-inline int64_t step_of(int64_t elements) { return round_up(elements, 16) + 48; }  // from one array to the next, likewise
+inline int64_t step_of(int64_t elements) {
+  return round_up(elements, 16) + 48;
+}  // from one array to the next, likewise
 
-/// Turns what is under `count` squares from `first` on: array k of square first + i goes to `to` + k * step + i * pitch.
+/// Turns what is under `count` squares from `first` on: array k of square first + i goes to `to` + k * step + i *
+/// pitch.
 inline void turn_images(const Squares& squares, const float* images, const float* nothing, int64_t first, int64_t count,
                         float* to, int64_t pitch, int64_t step) {
   for (int64_t i = 0; i < count; ++i) {
@@ -86,15 +89,15 @@ inline void turn_images(const Squares& squares, const float* images, const float
   }
 }
 
-/// Weights in memory: (3, 3, in, out). Blocks of them are turned: (rows, taps, count) for `rows` channels on the side of
-/// the product's rows and `count` on the other.
+/// Weights in memory: (3, 3, in, out). Blocks of them are turned: (rows, taps, count) for `rows` channels on the side
+/// of the product's rows and `count` on the other.
 class Filters {
  public:
   explicit Filters(const ConvSpec& spec)
       : in_(spec.in_channels), reversed_(spec.flipped != (spec.kind == ConvKind::backward_data)) {}
 
-  /// move(place, some) for the nine taps, at `place` in memory, of pairs of channels c + i and first + row, in the order
-  /// of memory; tap t is at some + t * rows of the block.
+  /// move(place, some) for the nine taps, at `place` in memory, of pairs of channels c + i and first + row, in the
+  /// order of memory; tap t is at some + t * rows of the block.
   template <class Move>
   void each(bool by_data, int64_t c, int64_t count, int64_t first, int64_t rows, float* some, Move move) const {
     for (int64_t outer = 0; outer < (by_data ? count : rows); ++outer) {

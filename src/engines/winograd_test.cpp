@@ -12,7 +12,9 @@
 #include <vector>
 
 #include <rosin/error.hpp>
+#include <rosin/half.hpp>
 
+#include "engines/onednn.hpp"
 #include "engines/vendor_testing.hpp"
 
 namespace rosin::engines {
@@ -51,6 +53,12 @@ Data data_for(const ConvSpec& spec) {
   return {values(sizes[0]), values(sizes[2]), static_cast<size_t>(sizes[1])};
 }
 
+std::vector<BFloat> halves(const std::vector<float>& values) {
+  std::vector<BFloat> result;
+  for (const float value : values) result.push_back(BFloat(value));
+  return result;
+}
+
 TEST(Winograd, IsChosenForThreeByThreeKernelsOfManyChannels) {
   for (const ConvKind kind : kinds) {
     EXPECT_STREQ(prepare_conv(convolution(kind, 8, 64, 64, 32, 32))->engine(), "winograd");
@@ -64,6 +72,25 @@ TEST(Winograd, IsChosenForThreeByThreeKernelsOfManyChannels) {
       change(other);
       EXPECT_STRNE(prepare_conv(other)->engine(), "winograd");
     }
+  }
+}
+
+/// By Float32, unless the processor multiplies BFloat16 by tiles; in pieces, as there are many elements.
+TEST(Winograd, IsChosenForBFloat16WhereThatIsFaster) {
+  for (const ConvKind kind : kinds) {
+    ConvSpec spec = convolution(kind, 2, 64, 64, 40, 40);
+    const Data data = data_for(spec);
+    const std::vector<BFloat> first = halves(data.first), second = halves(data.second);
+    std::vector<BFloat> found(data.results);
+    spec.type = DType::BFloat16;
+    const auto call = prepare_conv(spec);
+    EXPECT_EQ(std::string(call->engine()) == "winograd", onednn_bfloat_products() != BFloatProducts::tiles);
+    execute(*call, {first.data(), second.data(), nullptr, found.data(), nullptr});
+    const std::vector<double> exact_first(first.begin(), first.end()), exact_second(second.begin(), second.end());
+    std::vector<double> expected(data.results);
+    spec.type = DType::Float64;
+    execute(*prepare_conv(spec), {exact_first.data(), exact_second.data(), nullptr, expected.data(), nullptr});
+    expect_close(found, expected, 4e-3, "BFloat16");
   }
 }
 

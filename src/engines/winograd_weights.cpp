@@ -50,9 +50,8 @@ class WinogradWeights : public VendorCall {
              float* result) const {
     float some[block * taps * most_rows];
     for (int64_t i = 0; i < count; ++i) {
-      tile_kernels().winograd.weights_gradient(sums + i * pitch, step, rows,
-                                               filters_.first_tap(some + i * taps * rows, rows),
-                                               filters_.tap_step(rows));
+      tile_kernels().winograd.weights_gradient(
+          sums + i * pitch, step, rows, filters_.first_tap(some + i * taps * rows, rows), filters_.tap_step(rows));
     }
     filters_.each(false, c, count, o, rows, some, [&](int64_t place, const float* from) {
       for (int64_t tap = 0; tap < taps; ++tap) result[place + tap] = from[tap * rows];
@@ -73,7 +72,8 @@ class WinogradWeights : public VendorCall {
 class WeightsBySquares final : public WinogradWeights {
  public:
   explicit WeightsBySquares(const ConvSpec& spec)
-      : WinogradWeights(spec), step_(step_of(in_ * out_)), together_(std::min<int64_t>(most_together, squares_.count())) {
+      : WinogradWeights(spec), step_(step_of(in_ * out_)),
+        together_(std::min<int64_t>(most_together, squares_.count())) {
     chunks_ = window;
     scratch_bytes_ = static_cast<size_t>(window * together_ * (pitch_of(in_) + pitch_of(out_))) * sizeof(float);
     workspace_bytes_ = static_cast<size_t>(arrays * step_) * sizeof(float);
