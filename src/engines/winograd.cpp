@@ -29,10 +29,9 @@ using namespace winograd;
 class WinogradConv : public VendorCall {
  public:
   explicit WinogradConv(const ConvSpec& spec)
-      : squares_(squares_of(spec)), in_(squares_.image.channels), out_(squares_.result.channels), filters_(spec),
-        by_data_(spec.kind == ConvKind::backward_data),
+      : squares_(squares_of(spec)), in_(squares_.image.channels), out_(squares_.result.channels),
         panel_(tile_kernels().row_vectors * tile_kernels().lanes<float>()), panels_((out_ + panel_ - 1) / panel_),
-        nothing_(static_cast<size_t>(in_), 0.0f) {
+        filters_(spec), by_data_(spec.kind == ConvKind::backward_data), nothing_(static_cast<size_t>(in_), 0.0f) {
     has_begin_ = true;
   }
 
@@ -113,16 +112,12 @@ class WinogradConv : public VendorCall {
   }
 
   const Squares squares_;
-  const int64_t in_, out_;  // channels
+  const int64_t in_, out_;        // channels
+  const int64_t panel_, panels_;  // channels of the result that the tile kernel computes side by side
 
  private:
   const Filters filters_;
   const bool by_data_;
-
- protected:
-  const int64_t panel_, panels_;  // channels of the result that the tile kernel computes side by side
-
- private:
   size_t sure_at_ = 0;                // in the workspace
   const std::vector<float> nothing_;  // a pixel of the padding
 };

@@ -11,8 +11,8 @@ using namespace winograd;
 class WinogradWeights : public VendorCall {
  public:
   explicit WinogradWeights(const ConvSpec& spec)
-      : squares_(squares_of(spec)), in_(spec.in_channels), out_(spec.out_channels), filters_(spec),
-        nothing_(static_cast<size_t>(std::max(in_, out_)), 0.0f) {}
+      : squares_(squares_of(spec)), in_(spec.in_channels), out_(spec.out_channels),
+        nothing_(static_cast<size_t>(std::max(in_, out_)), 0.0f), filters_(spec) {}
 
   const char* engine() const noexcept override { return "winograd"; }
   size_t bytes() const noexcept override { return sizeof(*this) + nothing_.capacity() * sizeof(float); }
@@ -59,13 +59,11 @@ class WinogradWeights : public VendorCall {
   }
 
   const Squares squares_;
-  const int64_t in_, out_;  // channels
+  const int64_t in_, out_;            // channels
+  const std::vector<float> nothing_;  // a pixel of the padding
 
  private:
   const Filters filters_;
-
- protected:
-  const std::vector<float> nothing_;  // a pixel of the padding
 };
 
 /// Each chunk makes one row of six arrays, of all squares in order.
