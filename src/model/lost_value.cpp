@@ -87,13 +87,14 @@ struct Converted {
     convert_elements(is.data(), Float64, after, to, count);
     constexpr double infinite = std::numeric_limits<double>::infinity();
     const auto n = static_cast<size_t>(count);
-    bool held = true;
+    const auto below = [](double x, double bound) { return static_cast<int>(std::abs(x) < bound); };
+    int held = 1;  // by bits, so that loops become vectors
     if (may_round()) {
-      for (size_t i = 0; i < n; ++i) held &= !(std::abs(was[i]) < infinite) | (std::abs(is[i]) < infinite);
+      for (size_t i = 0; i < n; ++i) held &= (below(was[i], infinite) ^ 1) | below(is[i], infinite);
     } else {
-      for (size_t i = 0; i < n; ++i) held &= (was[i] == is[i]) & (std::abs(was[i]) < doubles_are_exact);
+      for (size_t i = 0; i < n; ++i) held &= static_cast<int>(was[i] == is[i]) & below(was[i], doubles_are_exact);
     }
-    return held;
+    return held != 0;
   }
 
   /// -1: all are held.
