@@ -108,6 +108,7 @@ template <class H> struct HalfKernels {
 /// What winograd.cpp does with one square of pixels, for all its channels: element c of pixel p is pixels[p][c]. `step`
 /// is the distance of one of the 36 products' arrays from the next.
 struct WinogradKernels {
+  static constexpr int side = 4, window = side + 2;  // of a square of results, and of the image under it
   /// Row `row` of the 36 arrays of an image's square of 6x6 pixels.
   void (*image_row)(int row, const float* const* pixels, int64_t channels, float* out, int64_t step);
   /// Row `row` of the 36 arrays of a gradient's square of 4x4 pixels.

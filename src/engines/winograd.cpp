@@ -63,8 +63,9 @@ class WinogradConv : public VendorCall {
     float some[block * taps * most_rows];
     for (int64_t c = first; c < last; c += block) {
       const int64_t count = std::min(block, last - c);
+      const bool goes_on = c + 2 * block <= in_;
       filters_.each(by_data_, c, count, panel * panel_, rows, some, [&](int64_t place, float* to) {
-        __builtin_prefetch(weights + place + next_block);
+        if (goes_on) __builtin_prefetch(weights + place + next_block);
         for (int64_t tap = 0; tap < taps; ++tap) to[tap * rows] = weights[place + tap];
       });
       for (int64_t i = 0; i < count; ++i) {

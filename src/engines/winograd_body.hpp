@@ -11,7 +11,7 @@
 #pragma once
 
 constexpr float root_half = 0.70710678118654752f, root_two = 1.41421356237309505f;  // a and b
-constexpr int side = 4, window = side + 2;  // of a square of results, and of the image under it
+constexpr int side = WinogradKernels::side, window = WinogradKernels::window;
 
 /// body(where, from, to) for all channels, in whole vectors and then those that are left: from(p), to(p, value).
 template <class Body> void each_channels(int64_t channels, Body body) {
@@ -35,25 +35,33 @@ inline Vec<float>::Register plus_times(Vec<float>::Register y, float factor, Vec
   return Vec<float>::fma(Vec<float>::splat(&factor), x, y);
 }
 
-/// Row `Row` of B' times x(0), ..., x(5).
-template <int Row, class Line> Vec<float>::Register image_sum(Line x) {
-  if constexpr (Row == 0) return Vec<float>::add(x(0), plus_times(x(4), -2.5f, x(2)));
-  else if constexpr (Row == 5) return Vec<float>::add(x(1), plus_times(x(5), -2.5f, x(3)));
-  else {
-    constexpr float square = Row <= 2 ? 2.0f : 0.5f, point = Row <= 2 ? root_half : root_two;
-    return plus_times(plus_times(x(4), -square, x(2)), Row % 2 == 1 ? point : -point, plus_times(x(3), -square, x(1)));
+/// Rows of B' times x(0), ..., x(5).
+struct ImageSums {
+  static constexpr int extent = window;
+  template <int Row, class Line> static Vec<float>::Register row(Line x) {
+    if constexpr (Row == 0) return Vec<float>::add(x(0), plus_times(x(4), -2.5f, x(2)));
+    else if constexpr (Row == 5) return Vec<float>::add(x(1), plus_times(x(5), -2.5f, x(3)));
+    else {
+      constexpr float square = Row <= 2 ? 2.0f : 0.5f, point = Row <= 2 ? root_half : root_two;
+      const auto even = plus_times(x(4), -square, x(2)), odd = plus_times(x(3), -square, x(1));
+      return plus_times(even, Row % 2 == 1 ? point : -point, odd);
+    }
   }
-}
+};
 
-/// Row `Row` of A times y(0), ..., y(3).
-template <int Row, class Line> Vec<float>::Register gradient_sum(Line y) {
-  if constexpr (Row == 0) return y(0);
-  else if constexpr (Row == 5) return y(3);
-  else {
-    constexpr float square = Row <= 2 ? 0.5f : 2.0f, point = Row <= 2 ? root_half : root_two;
-    return plus_times(plus_times(y(0), square, y(2)), Row % 2 == 1 ? point : -point, plus_times(y(1), square, y(3)));
+/// Rows of A times y(0), ..., y(3).
+struct GradientSums {
+  static constexpr int extent = side;
+  template <int Row, class Line> static Vec<float>::Register row(Line y) {
+    if constexpr (Row == 0) return y(0);
+    else if constexpr (Row == 5) return y(3);
+    else {
+      constexpr float square = Row <= 2 ? 0.5f : 2.0f, point = Row <= 2 ? root_half : root_two;
+      const auto even = plus_times(y(0), square, y(2)), odd = plus_times(y(1), square, y(3));
+      return plus_times(even, Row % 2 == 1 ? point : -point, odd);
+    }
   }
-}
+};
 
 /// A' times m(0), ..., m(5), as to(0, sum), ..., to(3, sum).
 template <class Line, class To> void result_line(Line m, To to) {
@@ -96,37 +104,21 @@ template <class Body> void each_row(Body body) {
   }(std::make_integer_sequence<int, window>());
 }
 
-template <int Row> void image_row_of(const float* const* pixels, int64_t channels, float* out, int64_t step) {
+/// Row `Row` of the arrays of a square of pixels: sums over its columns, and then over these.
+template <class Sums, int Row> void turn_row(const float* const* pixels, int64_t channels, float* out, int64_t step) {
   each_channels(channels, [=](auto load, auto store) {
-    typename Vec<float>::Register sums[window];
+    typename Vec<float>::Register sums[Sums::extent];
 #pragma GCC unroll 6
-    for (int j = 0; j < window; ++j) {
-      sums[j] = image_sum<Row>([&](int i) { return load(pixels[window * i + j]); });
+    for (int j = 0; j < Sums::extent; ++j) {
+      sums[j] = Sums::template row<Row>([&](int i) { return load(pixels[Sums::extent * i + j]); });
     }
-    each_row([&](auto row) { store(out + row * step, image_sum<row>([&](int j) { return sums[j]; })); });
+    each_row([&](auto row) { store(out + row * step, Sums::template row<row>([&](int j) { return sums[j]; })); });
   });
 }
 
-template <int Row> void gradient_row_of(const float* const* pixels, int64_t channels, float* out, int64_t step) {
-  each_channels(channels, [=](auto load, auto store) {
-    typename Vec<float>::Register sums[side];
-#pragma GCC unroll 4
-    for (int j = 0; j < side; ++j) {
-      sums[j] = gradient_sum<Row>([&](int i) { return load(pixels[side * i + j]); });
-    }
-    each_row([&](auto row) { store(out + row * step, gradient_sum<row>([&](int j) { return sums[j]; })); });
-  });
-}
-
-inline void image_row(int row, const float* const* pixels, int64_t channels, float* out, int64_t step) {
+template <class Sums> void square_row(int row, const float* const* pixels, int64_t channels, float* out, int64_t step) {
   each_row([=](auto r) {
-    if (r == row) image_row_of<r>(pixels, channels, out, step);
-  });
-}
-
-inline void gradient_row(int row, const float* const* pixels, int64_t channels, float* out, int64_t step) {
-  each_row([=](auto r) {
-    if (r == row) gradient_row_of<r>(pixels, channels, out, step);
+    if (r == row) turn_row<Sums, r>(pixels, channels, out, step);
   });
 }
 
@@ -189,5 +181,5 @@ inline void weights_gradient_square(const float* sums, int64_t step, int64_t cha
 }
 
 constexpr WinogradKernels winograd_kernels() {
-  return {&image_row, &gradient_row, &result_square, &weights_square, &weights_gradient_square};
+  return {&square_row<ImageSums>, &square_row<GradientSums>, &result_square, &weights_square, &weights_gradient_square};
 }

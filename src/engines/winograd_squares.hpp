@@ -14,7 +14,8 @@ namespace rosin::engines {
 
 namespace winograd {
 
-inline constexpr int64_t taps = 9, side = 4, window = side + 2, arrays = window * window;
+inline constexpr int64_t taps = 9, side = WinogradKernels::side, window = WinogradKernels::window;
+inline constexpr int64_t arrays = window * window;
 inline constexpr int64_t most_rows = 32, block = 8;  // channels whose weights are turned together
 inline constexpr int64_t no_offset = 0;
 
