@@ -96,20 +96,8 @@ class ConvCall final : public Call {
   static engines::ConvSpec spec_of(const plan::CallDescription& call) {
     engines::ConvSpec conv = engines::conv_spec(call);
     conv.activation = activation_loop(call);
-    conv.logical = engines::planes_can(conv) && stands_in_logical_order(call);
+    conv.logical = engines::takes_logical(conv) && engines::in_logical_order(call);
     return conv;
-  }
-
-  /// Whether all images stand in logical order, and not as well in CWHN.
-  static bool stands_in_logical_order(const plan::CallDescription& call) {
-    bool logical = true, channels_first = true;
-    for (const CallArray& array : call.arrays) {
-      if (array.role == plan::CallRole::weights || array.role == plan::CallRole::weights_gradient) continue;
-      if (array.role == plan::CallRole::bias) continue;
-      logical = logical && array.contiguous();
-      channels_first = channels_first && array.channels_first();
-    }
-    return logical && !channels_first;
   }
 
   /// Images into CWHN.

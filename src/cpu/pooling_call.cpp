@@ -1,4 +1,4 @@
-// Pooling of images in CWHN as a call: one vendor call, whose chunks are ours.
+// Pooling of images in CWHN or in logical order as a call: one vendor call, whose chunks are ours.
 #include "cpu/contraction.hpp"
 #include "engines/call_spec.hpp"
 

@@ -48,10 +48,12 @@ class CpuTarget final : public plan::Target {
     return weights || !takes(call) ? Order::contiguous : Order::channels_first;
   }
 
-  /// Each channel by itself, of the types that the tile kernel computes.
+  /// Pools, and convolutions of the types that the tile kernel computes.
   bool takes_logical_images(const CallDescription& call) const override {
+    if (!takes(call)) return false;
+    if (call.kind == CallKind::pooling || call.kind == CallKind::pooling_data) return true;
     const DType type = call.result().type;
-    return call.window.groups > 1 && (type == DType::Float32 || type == DType::Float64) && takes(call);
+    return type == DType::Float32 || type == DType::Float64;
   }
 
   int64_t least_plane() const override { return 256; }  // measured on Zen 4

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 namespace rosin::engines {
 namespace {
@@ -86,6 +87,17 @@ void take_window(Spec& spec, const CallDescription& call, const CallArray& image
 
 bool readable(const CallArray& matrices) { return layout_of(matrices).has_value(); }
 
+bool in_logical_order(const CallDescription& call) {
+  bool logical = true, channels_first = true;
+  for (const CallArray& array : call.arrays) {
+    if (array.role == CallRole::weights || array.role == CallRole::weights_gradient) continue;
+    if (array.role == CallRole::bias) continue;
+    logical = logical && array.contiguous();
+    channels_first = channels_first && array.channels_first();
+  }
+  return logical && !channels_first;
+}
+
 bool one_batch(const CallDescription& matmul) {
   return batch_of(matmul.arrays[0], matmul.arrays[1], matmul.result()).has_value();
 }
@@ -146,6 +158,7 @@ PoolSpec pool_spec(const CallDescription& call) {
   take_window(pool, call, image, pooled);
   pool.channels = image.shape[-2];
   for (int d = 0; d < pool.spatial; ++d) pool.kernel[d] = call.window.window[d];
+  if (in_logical_order(call)) pool.batch *= std::exchange(pool.channels, 1);
   return pool;
 }
 

@@ -55,10 +55,11 @@ class Finished final : public VendorCall {
   template <class T> void apply_to(const MatmulPart& part, const VendorBuffers& buffers) const {
     const int64_t rows = part.last_row - part.first_row;
     // Columns that lie one behind the other are one run.
-    const bool joined = rows == shape_.distance && rows <= stretch / 2;
+    const bool joined = rows == shape_.distance && rows <= stretch / 2 && !shape_.bias_of_columns;
     const int64_t together = joined ? stretch / std::max<int64_t>(rows, 1) : 1;
     T repeated[stretch];
-    const T* bias = epilogue_.bias ? static_cast<const T*>(buffers.third) + part.first_row : nullptr;
+    const bool of_rows = epilogue_.bias && !shape_.bias_of_columns;
+    const T* bias = of_rows ? static_cast<const T*>(buffers.third) + part.first_row : nullptr;
     if (bias != nullptr && joined) {
       for (int64_t i = 0; i < together; ++i) std::copy_n(bias, rows, repeated + i * rows);
       bias = repeated;
@@ -67,10 +68,16 @@ class Finished final : public VendorCall {
       for (int64_t column = part.first_column; column < part.last_column; column += together) {
         const int64_t at = item * shape_.item_stride + column * shape_.distance + part.first_row;
         const T* residual = epilogue_.residual ? static_cast<const T*>(buffers.residual) + at : nullptr;
+        if (epilogue_.bias && !of_rows)
+          add(static_cast<T*>(buffers.result) + at, static_cast<const T*>(buffers.third)[column], rows);
         apply_to_run(static_cast<T*>(buffers.result) + at, bias, residual,
                      rows * std::min(together, part.last_column - column));
       }
     }
+  }
+
+  template <class T> static void add(T* c, T shift, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) c[i] = T(c[i] + shift);
   }
 
   /// Halves are computed in float, and rounded by each step.

@@ -15,6 +15,7 @@ namespace rosin::engines {
 struct ResultShape {
   DType type;
   int64_t items, columns, rows, distance, item_stride;
+  bool bias_of_columns = false;  // a number each, else one for each row
 };
 
 inline ResultShape result_shape(const MatmulSpec& spec) {

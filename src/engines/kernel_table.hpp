@@ -13,6 +13,7 @@ template <class T> constexpr TypedKernels<T> typed_kernels() {
           .finite = &all_finite<T>,
           .fourier = &transform_lines<T>,
           .copy_rows = &copy_rows<T>,
+          .join_rows = &join_rows<T>,
           .filter_plane = &filter_plane<T>,
           .dot_planes = &dot_planes<T>};
 }

@@ -215,7 +215,7 @@ template <class T> void check_conv(DType type, double tolerance) {
       if (winograd_can(spec)) {
         check<T>(*prepare_conv(spec, Engine::winograd), problem, tolerance, name, given.step);
       }
-      spec.logical = planes_can(spec);
+      spec.logical = takes_logical(spec);
       if (spec.logical) check<T>(*prepare_conv(spec), products_of(spec), tolerance, name + ", planes", given.step);
     }
   }

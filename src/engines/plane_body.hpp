@@ -3,6 +3,23 @@
 // register.
 #pragma once
 
+template <class R, size_t... i> R every_second(R a, R b, std::index_sequence<i...>) {
+  return __builtin_shufflevector(a, b, 2 * i...);
+}
+
+/// to[i] = from[2 * i].
+template <class T> void copy_every_second(const T* from, T* to, int64_t count) {
+  using V = Vec<T>;
+  constexpr auto places = std::make_index_sequence<V::lanes>();
+  const auto part = [](int64_t left) { return V::mask_of(std::clamp<int64_t>(left, 0, V::lanes)); };
+  int64_t i = 0;
+  for (; i + V::lanes < count; i += V::lanes)
+    V::store(to + i, every_second(V::load(from + 2 * i), V::load(from + 2 * i + V::lanes), places));
+  const int64_t read = 2 * (count - i) - 1;
+  const auto low = V::load(from + 2 * i, part(read)), high = V::load(from + 2 * i + V::lanes, part(read - V::lanes));
+  V::store(to + i, every_second(low, high, places), part(count - i));
+}
+
 template <class T> void copy_rows(const CopiedRows<T>& run) {
   using V = Vec<T>;
   const int64_t whole = run.count / V::lanes * V::lanes;
@@ -11,11 +28,36 @@ template <class T> void copy_rows(const CopiedRows<T>& run) {
     const T* from = run.from + row * run.from_row;
     T* to = run.to + row * run.to_row;
     if (run.step == 2) {
-      for (int64_t i = 0; i < run.count; ++i) to[i] = from[2 * i];
+      copy_every_second(from, to, run.count);
       continue;
     }
     for (int64_t i = 0; i < whole; i += V::lanes) V::store(to + i, V::load(from + i));
     if (whole < run.count) V::store(to + whole, V::load(from + whole, edge), edge);
+  }
+}
+
+/// Half `half` of what two vectors hold in turn.
+template <size_t half, class R, size_t... i> R in_turn(R a, R b, std::index_sequence<i...>) {
+  constexpr size_t lanes = sizeof...(i);
+  return __builtin_shufflevector(a, b, (half * lanes / 2 + i / 2 + i % 2 * lanes)...);
+}
+
+template <class T> void join_rows(const JoinedRows<T>& run) {
+  using V = Vec<T>;
+  constexpr auto places = std::make_index_sequence<V::lanes>();
+  const auto part = [](int64_t left) { return V::mask_of(std::clamp<int64_t>(left, 0, V::lanes)); };
+  for (int64_t row = 0; row < run.rows; ++row) {
+    const T *even = run.even + row * run.from_row, *odd = run.odd + row * run.from_row;
+    T* to = run.to + row * run.to_row;
+    int64_t left = run.count;
+    for (; left >= 2 * V::lanes; left -= 2 * V::lanes, even += V::lanes, odd += V::lanes, to += 2 * V::lanes) {
+      const auto a = V::load(even), b = V::load(odd);
+      V::store(to, in_turn<0>(a, b, places));
+      V::store(to + V::lanes, in_turn<1>(a, b, places));
+    }
+    const auto a = V::load(even, part((left + 1) / 2)), b = V::load(odd, part(left / 2));
+    V::store(to, in_turn<0>(a, b, places), part(left));
+    V::store(to + V::lanes, in_turn<1>(a, b, places), part(left - V::lanes));
   }
 }
 

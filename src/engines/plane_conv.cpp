@@ -1,72 +1,48 @@
-// Convolutions of each channel by itself, of images in logical order: a plane at a time, in blocks of rows that are
-// copied into scratch with their padding, so that no window leaves them. The gradient of the input is such a
-// convolution too, of planes whose elements stand as far apart as windows do. Sums have the order of the taps, so they
-// have the bits that tile_conv.cpp gives. A filter that is not finite would meet padding: its planes are computed from
-// the taps inside alone, and so are gradients by weights that are not finite. Read after tile_kernel.hpp.
+// Convolutions of each channel by itself, of images in logical order: a plane at a time, in blocks of padded rows. The
+// gradient of the input is such a convolution too, of planes whose elements stand as far apart as windows do. Sums have
+// the order of the taps, so they have the bits that tile_conv.cpp gives. A filter that is not finite would meet
+// padding: its planes are computed from the taps inside alone, and so are gradients by weights that are not finite.
+// Read after plane_rows.hpp.
 #include <algorithm>
 #include <vector>
 
 #include "engines/conv_shape.hpp"
 #include "engines/cuts.hpp"
 #include "engines/epilogue.hpp"
+#include "engines/plane_rows.hpp"
 #include "engines/tile.hpp"
-#include "engines/tile_kernel.hpp"
 
 namespace rosin::engines {
 
 namespace {
 
-constexpr int64_t block_bytes = 16384;  // of padded rows, about: they stay in the first cache
-constexpr int64_t row_unit = 4;         // rows of windows that kernels compute at a time
+/// Along one dim.
+Windows windows_of(const ConvSpec& spec, int dim) {
+  if (dim >= spec.spatial) return {};
+  const bool by_data = spec.kind == ConvKind::backward_data;
+  Windows windows;
+  windows.taps = spec.kernel[dim];
+  windows.dilation = spec.dilation[dim];
+  windows.in = by_data ? spec.out[dim] : spec.in[dim];
+  windows.windows = by_data ? spec.in[dim] : spec.out[dim];
+  windows.stride = by_data ? 1 : spec.stride[dim];
+  windows.spread = by_data ? spec.stride[dim] : 1;
+  windows.pad = by_data ? windows.reach() - 1 - spec.pad_low[dim] : spec.pad_low[dim];
+  return windows;
+}
 
-constexpr int64_t ceil_div(int64_t a, int64_t b) { return a <= 0 ? 0 : (a + b - 1) / b; }
-
-/// Windows along one dim, over places: elements `spread` apart behind `pad` places, and zeros elsewhere.
-struct Windows {
-  int64_t in = 1, windows = 1, taps = 1, stride = 1, dilation = 1;
-  int64_t pad = 0;  // less than 0: the first elements are in no window
-  int64_t spread = 1;
-
-  Windows(const ConvSpec& spec, int dim) {
-    if (dim >= spec.spatial) return;
-    const bool by_data = spec.kind == ConvKind::backward_data;
-    taps = spec.kernel[dim];
-    dilation = spec.dilation[dim];
-    in = by_data ? spec.out[dim] : spec.in[dim];
-    windows = by_data ? spec.in[dim] : spec.out[dim];
-    stride = by_data ? 1 : spec.stride[dim];
-    spread = by_data ? spec.stride[dim] : 1;
-    pad = by_data ? (taps - 1) * dilation - spec.pad_low[dim] : spec.pad_low[dim];
-  }
-
-  /// Places that so many windows reach over.
-  int64_t places(int64_t count) const { return (count - 1) * stride + (taps - 1) * dilation + 1; }
-  /// The element at a place, or -1.
-  int64_t element(int64_t place) const {
-    const int64_t at = place - pad;
-    return at >= 0 && at % spread == 0 && at / spread < in ? at / spread : -1;
-  }
-};
-
-/// What the kinds share: how the padded rows of a block stand. A row has `stride` parts, each of every so many places,
-/// so that a tap reads neighbouring windows' elements beside each other.
+/// What the kinds share.
 template <class T> class PlaneConv : public VendorCall {
  public:
   PlaneConv(const ConvSpec& spec, int64_t results, int64_t planes_each, int64_t work)
-      : spec_(spec), s_(spec), w_(spec, 0), h_(spec, 1), d_(spec, 2), planes_each_(planes_each),
-        kernels_(tile_kernels_for(w_.windows * int64_t{sizeof(T)}).of<T>()) {
-    part_ = ceil_div(w_.places(w_.windows), w_.stride);
-    row_ = part_ * w_.stride;
-    const int64_t slabs = planes_each * d_.taps, row_bytes = slabs * row_ * int64_t{sizeof(T)};
-    const int64_t fitting = (block_bytes / row_bytes - (h_.taps - 1) * h_.dilation) / h_.stride;
-    block_ = std::min(h_.windows, std::max(row_unit, fitting / row_unit * row_unit));
-    slab_ = h_.places(block_) * row_;
+      : spec_(spec), s_(spec), w_(windows_of(spec, 0)), h_(windows_of(spec, 1)), d_(windows_of(spec, 2)),
+        planes_each_(planes_each), kernels_(tile_kernels_for(w_.windows * int64_t{sizeof(T)}).of<T>()),
+        rows_(w_, h_, d_, planes_each) {
     step_ = images_per_chunk(results, work, sizeof(T) == sizeof(float) ? 30 : 15);
     results_ = results;
     chunks_ = (results + step_ - 1) / step_;
     places_at_ = round_up(planes_each * s_.kernel.count(), 64 / int64_t{sizeof(T)});
-    places_ = slabs * slab_;
-    scratch_bytes_ = static_cast<size_t>((places_at_ + places_) * int64_t{sizeof(T)} + 64);
+    scratch_bytes_ = static_cast<size_t>((places_at_ + rows_.count()) * int64_t{sizeof(T)} + 64);
     for (int64_t plane = 0; plane < planes_each; ++plane) add_taps(plane);
   }
 
@@ -79,36 +55,11 @@ template <class T> class PlaneConv : public VendorCall {
   int64_t multiplier() const { return s_.out_channels; }
   int64_t logical_tap(int64_t tap) const { return spec_.flipped ? taps() - 1 - tap : tap; }
 
-  /// Calls visit(depth, first row, rows) for each block of rows of windows.
-  template <class Visit> void each_block(Visit visit) const {
-    for (int64_t d = 0; d < d_.windows; ++d) {
-      for (int64_t h = 0; h < h_.windows; h += block_) visit(d, h, std::min(block_, h_.windows - h));
-    }
-  }
-
-  /// Whether all results read the same places.
-  bool is_one_block() const { return d_.windows == 1 && h_.windows == block_; }
-
   /// Zeros that stay before and behind rows, between elements, and where each block has them.
   T* cleared(void* scratch) const {
     T* const places = static_cast<T*>(scratch) + places_at_;
-    std::fill_n(places, places_, T(0));
+    std::fill_n(places, rows_.count(), T(0));
     return places;
-  }
-
-  /// The places that a block reads, of `planes_each` planes one behind the other.
-  void fill_block(const T* planes, int64_t d, int64_t h, int64_t rows, T* to) const {
-    for (int64_t plane = 0; plane < planes_each_; ++plane) {
-      for (int64_t tap = 0; tap < d_.taps; ++tap) {
-        const int64_t element = d_.element(d * d_.stride + tap * d_.dilation);
-        T* const slab = to + (plane * d_.taps + tap) * slab_;
-        if (element < 0) {
-          if (!is_one_block()) std::fill_n(slab, slab_, T(0));
-          continue;
-        }
-        fill_slab(planes + (plane * d_.in + element) * h_.in * w_.in, h * h_.stride, h_.places(rows), slab);
-      }
-    }
   }
 
   ConvSpec spec_;
@@ -116,10 +67,9 @@ template <class T> class PlaneConv : public VendorCall {
   Windows w_, h_, d_;
   int64_t planes_each_;  // that a result is summed over
   const TypedKernels<T>& kernels_;
-  int64_t part_, row_, block_, slab_;  // elements of a part, of a row; rows of windows of a block; elements of a slab
+  PaddedRows<T> rows_;
   int64_t step_ = 1, results_ = 0;
   int64_t places_at_ = 0;                 // in the scratch, behind the weights or sums
-  int64_t places_ = 0;                    // elements of a block
   std::vector<int64_t> offsets_, order_;  // of taps: in places, and in the filter
 
  private:
@@ -129,51 +79,8 @@ template <class T> class PlaneConv : public VendorCall {
     const bool by_data = spec_.kind == ConvKind::backward_data;
     for (int64_t tap = 0; tap < taps(); ++tap) {
       const int64_t at = by_data ? taps() - 1 - tap : tap;
-      const int64_t w = at % k.w * w_.dilation, h = at / k.w % k.h * h_.dilation, slab = plane * k.d + at / k.w / k.h;
       order_.push_back(plane * taps() + logical_tap(tap));
-      offsets_.push_back(slab * slab_ + h * row_ + w % w_.stride * part_ + w / w_.stride);
-    }
-  }
-
-  /// Rows of places of a plane, from `first` on.
-  void fill_slab(const T* plane, int64_t first, int64_t rows, T* to) const {
-    if (h_.spread == 1) {
-      const int64_t begin = std::clamp<int64_t>(h_.pad - first, 0, rows);
-      const int64_t end = std::clamp<int64_t>(h_.pad + h_.in - first, begin, rows);
-      if (!is_one_block()) {
-        std::fill_n(to, begin * row_, T(0));
-        std::fill_n(to + end * row_, (rows - end) * row_, T(0));
-      }
-      if (begin < end) fill_rows(plane + (first + begin - h_.pad) * w_.in, end - begin, to + begin * row_);
-      return;
-    }
-    for (int64_t row = 0; row < rows; ++row) {
-      const int64_t element = h_.element(first + row);
-      if (element >= 0) fill_rows(plane + element * w_.in, 1, to + row * row_);
-      else if (!is_one_block()) std::fill_n(to + row * row_, row_, T(0));
-    }
-  }
-
-  void fill_rows(const T* from, int64_t rows, T* to) const {
-    for (int64_t part = 0; part < w_.stride; ++part) {
-      const int64_t shift = w_.pad - part;
-      const int64_t begin = w_.spread == 1 ? ceil_div(shift, w_.stride) : ceil_div(-shift, w_.spread);
-      const int64_t end = w_.spread == 1 ? std::min(part_, ceil_div(w_.in + shift, w_.stride))
-                                         : std::min(w_.in, ceil_div(row_ - shift, w_.spread));
-      if (begin >= end) continue;
-      const bool spreads = w_.spread > 1;
-      const T* first = from + (spreads ? begin : begin * w_.stride - shift);
-      T* const places = to + part * part_ + (spreads ? shift + begin * w_.spread : begin);
-      copy_rows({first, w_.stride, w_.in, places, row_, rows, end - begin});
-    }
-  }
-
-  void copy_rows(const CopiedRows<T>& run) const {
-    if (w_.spread == 1 && run.step <= 2) return kernels_.copy_rows(run);
-    for (int64_t row = 0; row < run.rows; ++row) {
-      const T* from = run.from + row * run.from_row;
-      T* to = run.to + row * run.to_row;
-      for (int64_t i = 0; i < run.count; ++i) to[i * w_.spread] = from[i * run.step];
+      offsets_.push_back(rows_.offset({at % k.w, at / k.w % k.h, at / k.w / k.h}, plane));
     }
   }
 };
@@ -187,8 +94,7 @@ template <class T> class PlaneFilter final : public PlaneConv<T> {
   explicit PlaneFilter(const ConvSpec& spec)
       : Base(spec, spec.batch * (is_forward(spec) ? spec.out_channels : spec.in_channels),
              is_forward(spec) ? 1 : spec.out_channels / spec.groups, work(spec)) {
-    const int64_t down = this->row_ * h_.stride;
-    square_ = s_.kernel.w == 3 && s_.kernel.h == 3 && this->offsets_.size() == 9 && down == h_.dilation * this->row_;
+    square_ = s_.kernel.w == 3 && s_.kernel.h == 3 && this->offsets_.size() == 9 && h_.stride == h_.dilation;
   }
 
   std::optional<MatmulPart> part_of(int64_t chunk) const override {
@@ -240,10 +146,10 @@ template <class T> class PlaneFilter final : public PlaneConv<T> {
     run.relu = spec_.epilogue.activation == Activation::relu;
     // A gradient's taps go up: so do its rows, for kernels that take three by three taps.
     const int64_t up = is_forward(spec_) ? 0 : 1;
-    run.x_row = (1 - 2 * up) * this->row_ * h_.stride;
+    run.x_row = (1 - 2 * up) * this->rows_.row() * h_.stride;
     run.y_row = (1 - 2 * up) * w_.windows;
-    this->each_block([&](int64_t d, int64_t h, int64_t rows) {
-      this->fill_block(from, d, h, rows, places);
+    this->rows_.each_block([&](int64_t d, int64_t h, int64_t rows) {
+      this->rows_.fill(from, d, h, rows, T(0), places);
       run.rows = rows;
       run.x = places - up * (rows - 1) * run.x_row;
       run.y = result + (d * h_.windows + h + up * (rows - 1)) * w_.windows;
@@ -308,13 +214,13 @@ template <class T> class PlaneWeights final : public PlaneConv<T> {
   void add_products(const T* x, const T* dy, T* sums, T* places) const {
     PlaneDots<T> run;
     run.x = places;
-    run.x_row = this->row_ * h_.stride;
+    run.x_row = this->rows_.row() * h_.stride;
     run.offsets = this->offsets_.data();
     run.taps = this->taps();
     run.y_row = run.windows = w_.windows;
     run.sums = sums;
-    this->each_block([&](int64_t d, int64_t h, int64_t rows) {
-      this->fill_block(x, d, h, rows, places);
+    this->rows_.each_block([&](int64_t d, int64_t h, int64_t rows) {
+      this->rows_.fill(x, d, h, rows, T(0), places);
       run.y = dy + (d * h_.windows + h) * w_.windows;
       run.rows = rows;
       this->kernels_.dot_planes(run);

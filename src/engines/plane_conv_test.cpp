@@ -181,16 +181,6 @@ TEST(PlaneConv, ResultsAreBitEqualForAnyNumberOfThreads) {
   }
 }
 
-/// Images (points, channels, batch) with channels first.
-std::vector<float> turned(const std::vector<float>& x, int64_t points, int64_t channels) {
-  std::vector<float> result(x.size());
-  for (int64_t i = 0; i < static_cast<int64_t>(x.size()); ++i) {
-    const int64_t point = i % points, channel = i / points % channels, n = i / points / channels;
-    result[static_cast<size_t>((n * points + point) * channels + channel)] = x[static_cast<size_t>(i)];
-  }
-  return result;
-}
-
 TEST(PlaneConv, ResultsHaveTheBitsOfTheTileKernelOfImagesWithChannelsFirst) {
   for (ConvSpec spec : specs()) {
     const auto x = rough_values(counts(spec)[0], 1), w = rough_values(counts(spec)[1], 2);

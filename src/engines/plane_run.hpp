@@ -16,6 +16,15 @@ template <class T> struct CopiedRows {
   int64_t rows = 0, count = 0;
 };
 
+/// Rows whose elements come in turn from two others, which end together or the first of them one element later.
+template <class T> struct JoinedRows {
+  const T *even = nullptr, *odd = nullptr;  // elements of row r: even[r * from_row + i], odd[r * from_row + i], ...
+  int64_t from_row = 0;
+  T* to = nullptr;  // row r is to[r * to_row + i], i < count
+  int64_t to_row = 0;
+  int64_t rows = 0, count = 0;
+};
+
 /// y(window, row) = sum over t < taps, in order, of x[offsets[t] + window + row * x_row] * weights[t] [+ bias] [max 0].
 /// Up to one vector is read behind the last window of a row.
 template <class T> struct PlaneRun {

@@ -20,7 +20,7 @@ template <class T> struct PartOfRegister {
 /// last one reads and writes.
 template <class T> int64_t reaching_windows(const PoolRun<T>& run) {
   constexpr int64_t lanes = Vec<T>::lanes;
-  const int64_t in_y = run.windows - (lanes - 1) / run.channels;
+  const int64_t in_y = run.windows - (lanes - 1) / run.channels;  // (y_step is `channels` here)
   const int64_t in_x = run.windows - (lanes - run.channels + run.x_step - 1) / run.x_step;
   return std::max<int64_t>(0, std::min(in_y, in_x));
 }
@@ -35,6 +35,24 @@ template <class T, class Visit> void each_register(const PoolRun<T>& run, bool m
     for (int64_t window = 0; window < whole; ++window) visit(window, channel, WholeRegister<T>());
     for (int64_t window = whole; window < run.windows; ++window) visit(window, channel, part);
   }
+}
+
+/// The same, one window after the other, each from its last register to its first: where channels are neighbouring
+/// windows, an element's gradients add up in the same order whatever their number.
+template <class T, class Visit> void each_register_down(const PoolRun<T>& run, Visit visit) {
+  constexpr int64_t lanes = Vec<T>::lanes;
+  const int64_t whole = run.channels / lanes * lanes;
+  const PartOfRegister<T> part{Vec<T>::mask_of(run.channels - whole)};
+  for (int64_t window = 0; window < run.windows; ++window) {
+    if (whole < run.channels) visit(window, whole, part);
+    for (int64_t channel = whole - lanes; channel >= 0; channel -= lanes) visit(window, channel, WholeRegister<T>());
+  }
+}
+
+/// Of gradients.
+template <class T, bool Overlaps, class Visit> void each_gradient_register(const PoolRun<T>& run, Visit visit) {
+  if constexpr (Overlaps) each_register_down(run, visit);
+  else each_register(run, run.tiles, visit);
 }
 
 /// Calls visit(t, elements) for each tap.
@@ -70,11 +88,11 @@ typename Vec<T>::Register largest_of(typename Vec<T>::Register least, int64_t ta
 template <class T> void max_forward_run(const PoolRun<T>& run) {
   const auto least = Vec<T>::splat(&run.least);
   each_register(run, true,
-                [x = run.x, y = run.y, offsets = run.offsets, taps = run.taps, step = run.x_step,
-                 channels = run.channels, least](int64_t window, int64_t channel, auto lanes) {
+                [x = run.x, y = run.y, offsets = run.offsets, taps = run.taps, step = run.x_step, y_step = run.y_step,
+                 least](int64_t window, int64_t channel, auto lanes) {
                   const T* from = x + window * step + channel;
                   const auto load = [&](int64_t t) { return lanes.load(from + offsets[t]); };
-                  lanes.store(y + window * channels + channel, largest_of<T>(least, taps, load));
+                  lanes.store(y + window * y_step + channel, largest_of<T>(least, taps, load));
                 });
 }
 
@@ -87,29 +105,27 @@ template <class T, bool Overlaps, class Lanes> void put_gradient(T* to, typename
 template <class T, bool Overlaps> void max_backward_with(const PoolRun<T>& run) {
   using R = Vec<T>;
   using Register = typename R::Register;
-  each_register(run, run.tiles,
-                [x = run.x, y = run.y, dx = run.dx, dy = run.dy, offsets = run.offsets, taps = run.taps,
-                 step = run.x_step, channels = run.channels](int64_t window, int64_t channel, auto lanes) {
-                  const int64_t in = window * step + channel, out = window * channels + channel;
-                  const Register largest = lanes.load(y + out);
-                  Register pending = lanes.load(dy + out);
-                  const auto load = [&](int64_t t) { return lanes.load(x + in + offsets[t]); };
-                  const auto put = [&](int64_t t, Register value) {
-                    put_gradient<T, Overlaps>(dx + in + offsets[t], value, lanes);
-                  };
-                  if (R::any(R::not_numbers(largest, largest))) {
-                    for (int64_t t = 0; t < taps; ++t) {
-                      const Register value = load(t);
-                      put(t, R::where_taken(value, largest, pending));
-                      pending = R::where_left(value, largest, pending);
-                    }
-                    return;
-                  }
-                  each_tap<T>(taps, load, [&](int64_t t, Register value) {
-                    put(t, R::where_equal(value, largest, pending));
-                    pending = R::where_other(value, largest, pending);
-                  });
-                });
+  each_gradient_register<T, Overlaps>(run, [x = run.x, y = run.y, dx = run.dx, dy = run.dy, offsets = run.offsets,
+                                            taps = run.taps, step = run.x_step,
+                                            y_step = run.y_step](int64_t window, int64_t channel, auto lanes) {
+    const int64_t in = window * step + channel, out = window * y_step + channel;
+    const Register largest = lanes.load(y + out);
+    Register pending = lanes.load(dy + out);
+    const auto load = [&](int64_t t) { return lanes.load(x + in + offsets[t]); };
+    const auto put = [&](int64_t t, Register value) { put_gradient<T, Overlaps>(dx + in + offsets[t], value, lanes); };
+    if (R::any(R::not_numbers(largest, largest))) {
+      for (int64_t t = 0; t < taps; ++t) {
+        const Register value = load(t);
+        put(t, R::where_taken(value, largest, pending));
+        pending = R::where_left(value, largest, pending);
+      }
+      return;
+    }
+    each_tap<T>(taps, load, [&](int64_t t, Register value) {
+      put(t, R::where_equal(value, largest, pending));
+      pending = R::where_other(value, largest, pending);
+    });
+  });
 }
 
 /// Adds each window's dy to the first element that equals its y, or to the first NaN.
@@ -122,25 +138,25 @@ template <class T> void mean_forward_run(const PoolRun<T>& run) {
   using R = Vec<T>;
   const auto share = R::splat(&run.share);
   each_register(run, true,
-                [x = run.x, y = run.y, offsets = run.offsets, taps = run.taps, step = run.x_step,
-                 channels = run.channels, share](int64_t window, int64_t channel, auto lanes) {
+                [x = run.x, y = run.y, offsets = run.offsets, taps = run.taps, step = run.x_step, y_step = run.y_step,
+                 share](int64_t window, int64_t channel, auto lanes) {
                   const T* from = x + window * step + channel;
                   typename R::Register sum = R::zero();
                   for (int64_t t = 0; t < taps; ++t) sum = R::add(sum, lanes.load(from + offsets[t]));
-                  lanes.store(y + window * channels + channel, R::mul(sum, share));
+                  lanes.store(y + window * y_step + channel, R::mul(sum, share));
                 });
 }
 
 template <class T, bool Overlaps> void mean_backward_with(const PoolRun<T>& run) {
   using R = Vec<T>;
   const auto share = R::splat(&run.share);
-  each_register(run, run.tiles,
-                [dx = run.dx, dy = run.dy, offsets = run.offsets, taps = run.taps, step = run.x_step,
-                 channels = run.channels, share](int64_t window, int64_t channel, auto lanes) {
-                  const auto part = R::mul(lanes.load(dy + window * channels + channel), share);
-                  T* to = dx + window * step + channel;
-                  for (int64_t t = 0; t < taps; ++t) put_gradient<T, Overlaps>(to + offsets[t], part, lanes);
-                });
+  each_gradient_register<T, Overlaps>(
+      run, [dx = run.dx, dy = run.dy, offsets = run.offsets, taps = run.taps, step = run.x_step, y_step = run.y_step,
+            share](int64_t window, int64_t channel, auto lanes) {
+        const auto part = R::mul(lanes.load(dy + window * y_step + channel), share);
+        T* to = dx + window * step + channel;
+        for (int64_t t = 0; t < taps; ++t) put_gradient<T, Overlaps>(to + offsets[t], part, lanes);
+      });
 }
 
 template <class T> void mean_backward_run(const PoolRun<T>& run) {

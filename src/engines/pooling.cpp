@@ -1,6 +1,7 @@
 // Pooling and its gradients: windows of a row that lie inside the image run side by side, with a shortened list of taps
-// where the row is at the border, and windows at the ends of rows one by one. Halves become floats image by image. Read
-// after conv_shape.hpp; next pool_body.hpp.
+// where the row is at the border, and windows at the ends of rows one by one. What windows share adds up row by row, in
+// each from the last window to the first: so it does by planes. Halves become floats image by image. Read after
+// conv_shape.hpp; next pool_body.hpp, plane_pool.cpp.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -14,6 +15,7 @@
 #include "engines/conv_shape.hpp"
 #include "engines/converted.hpp"
 #include "engines/cuts.hpp"
+#include "engines/tile.hpp"
 #include "engines/tile_kernel.hpp"
 
 namespace rosin::engines {
@@ -64,7 +66,7 @@ bool tiles(const PoolSpec& spec) {
 template <class T> class Pool final : public VendorCall {
  public:
   /// `least`: the maximum of no elements.
-  explicit Pool(const PoolSpec& spec, T least = std::numeric_limits<T>::lowest())
+  Pool(const PoolSpec& spec, T least)
       : spec_(spec), shape_(spec), least_(least),
         kernels_(kernels_for(lane_elements(spec) * int64_t{sizeof(T)}, is_forward(spec.kind) || tiles(spec)).of<T>()) {
     const PoolShape& s = shape_;
@@ -132,14 +134,14 @@ template <class T> class Pool final : public VendorCall {
         const bool row_inside = depth_.holds(d) && height_.holds(h);
         const int64_t row = (d * s.out.h + h) * s.out.w;
         const int64_t first = first_inside_, last = last_inside_;
-        for (int64_t w = 0; w < first; ++w) run_border(image, {w, h, d}, row + w, 1, border);
+        for (int64_t w = s.out.w - 1; w >= last; --w) run_border(image, {w, h, d}, row + w, 1, border);
         if (first < last && !row_inside) run_border(image, {first, h, d}, row + first, last - first, border);
         if (first < last && row_inside) {
           PoolRun<T> inside = image;
           inside.least = -std::numeric_limits<T>::infinity();
           run_windows(inside, {first, h, d}, row + first, last - first, offsets_.data(), s.kernel.count());
         }
-        for (int64_t w = last; w < s.out.w; ++w) run_border(image, {w, h, d}, row + w, 1, border);
+        for (int64_t w = first - 1; w >= 0; --w) run_border(image, {w, h, d}, row + w, 1, border);
       }
     }
   }
@@ -160,13 +162,17 @@ template <class T> class Pool final : public VendorCall {
   /// `windows` windows from place `at` on, whose first output is pixel number `pixel`.
   void run_windows(const PoolRun<T>& image, const Extent& at, int64_t pixel, int64_t windows, const int64_t* offsets,
                    int64_t taps) const {
-    const int64_t corner = offset({width_.start(at.w), height_.start(at.h), depth_.start(at.d)});
+    const bool down = !is_forward(spec_.kind) && image.overlaps && !are_neighbours(spec_);
+    const int64_t from = down ? windows - 1 : 0, step = down ? -shape_.channels : shape_.channels;
+    const int64_t corner = offset({width_.start(at.w + from), height_.start(at.h), depth_.start(at.d)});
+    const int64_t pooled = (pixel + from) * shape_.channels;
     PoolRun<T> run = image;
     if (run.x != nullptr) run.x += corner;
     if (run.dx != nullptr) run.dx += corner;
-    if (run.y != nullptr) run.y += pixel * shape_.channels;
-    if (run.dy != nullptr) run.dy += pixel * shape_.channels;
-    run.x_step = shape_.stride.w * shape_.channels;
+    if (run.y != nullptr) run.y += pooled;
+    if (run.dy != nullptr) run.dy += pooled;
+    run.x_step = shape_.stride.w * step;
+    run.y_step = step;
     run.offsets = offsets;
     run.taps = taps;
     run.windows = windows;
@@ -193,11 +199,19 @@ template <class T> class Pool final : public VendorCall {
   int64_t step_ = 1;
 };
 
+/// `least`: the maximum of no elements.
+template <class T>
+std::unique_ptr<VendorCall> prepared(const PoolSpec& spec, T least = std::numeric_limits<T>::lowest()) {
+  if (spec.channels == 1 && plane_pool_pays(spec)) return prepare_plane_pool<T>(spec, least);
+  const auto beside = [least](const PoolSpec& image) { return std::make_unique<Pool<T>>(image, least); };
+  return spec.channels == 1 && spec.batch > 1 ? prepare_turned_pool(spec, beside) : beside(spec);
+}
+
 /// Images of Float16 or BFloat16, each as one of Float32 while it is computed.
 class HalfPool final : public VendorCall {
  public:
   explicit HalfPool(const PoolSpec& spec)
-      : type_(spec.type), batch_(spec.batch), one_(of_one_image(spec), lowest(spec.type)) {
+      : type_(spec.type), batch_(spec.batch), one_(prepared(of_one_image(spec), lowest(spec.type))) {
     const PoolShape s(spec);
     const int64_t in = s.in.count() * spec.channels, out = s.out.count() * spec.channels;
     switch (spec.kind) {
@@ -208,13 +222,13 @@ class HalfPool final : public VendorCall {
     }
     step_ = images_per_chunk(batch_, s.out.count() * s.kernel.count() * spec.channels, 2);
     chunks_ = spec.channels == 0 ? 0 : (batch_ + step_ - 1) / step_;
-    floats_at_ = static_cast<size_t>(round_up(static_cast<int64_t>(one_.scratch_bytes_per_chunk()), 64));
+    floats_at_ = static_cast<size_t>(round_up(static_cast<int64_t>(one_->scratch_bytes_per_chunk()), 64));
     int64_t floats = 0;
     for (const int64_t count : counts_) floats += count;
     scratch_bytes_ = floats_at_ + static_cast<size_t>(floats) * sizeof(float);
   }
 
-  const char* engine() const noexcept override { return "tile"; }
+  const char* engine() const noexcept override { return one_->engine(); }
 
   void run_chunk(int64_t chunk, const VendorBuffers& buffers, void* scratch) const override {
     for (int64_t n = chunk * step_; n < std::min(batch_, (chunk + 1) * step_); ++n) run_image(n, buffers, scratch);
@@ -243,17 +257,23 @@ class HalfPool final : public VendorCall {
     image.second = wide[1];
     image.third = wide[2];
     image.result = floats;
-    one_.run_chunk(0, image, scratch);
+    one_->run_chunk(0, image, scratch);
     narrow(type_, floats, static_cast<uint16_t*>(buffers.result) + n * counts_[3], counts_[3]);
   }
 
   DType type_;
   int64_t batch_;
-  Pool<float> one_;
+  std::unique_ptr<VendorCall> one_;
   std::array<int64_t, 4> counts_{};  // elements of an image: of each operand, and of the result
   int64_t step_ = 1;
   size_t floats_at_ = 0;  // in the scratch
 };
+
+std::unique_ptr<VendorCall> prepared_of_halves(const PoolSpec& spec) {
+  const auto by_images = [](const PoolSpec& images) { return std::make_unique<HalfPool>(images); };
+  const bool turns = spec.channels == 1 && spec.batch > 1 && !plane_pool_pays(spec);
+  return turns ? prepare_turned_pool(spec, by_images) : by_images(spec);
+}
 
 }  // namespace
 
@@ -262,9 +282,9 @@ std::unique_ptr<VendorCall> prepare_pool(const PoolSpec& spec) {
     throw Error(ErrorKind::argument, "pool: there are 1 to 3 spatial dims; got " + std::to_string(spec.spatial) +
                                          "; correct the call's spec");
   }
-  if (spec.type == DType::Float32) return std::make_unique<Pool<float>>(spec);
-  if (spec.type == DType::Float64) return std::make_unique<Pool<double>>(spec);
-  if (is_float(spec.type)) return std::make_unique<HalfPool>(spec);
+  if (spec.type == DType::Float32) return prepared<float>(spec);
+  if (spec.type == DType::Float64) return prepared<double>(spec);
+  if (is_float(spec.type)) return prepared_of_halves(spec);
   throw Error(ErrorKind::dtype, std::string("pool: images are of floats; got ") + to_string(spec.type) +
                                     "; convert them, for example with f32(x)");
 }

@@ -1,6 +1,7 @@
 // Calls made of the tile kernel. Read after tile_kernel.hpp; next tile_matmul.cpp, tile_conv.cpp, plane_conv.cpp.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "engines/vendor.hpp"
@@ -26,5 +27,15 @@ std::unique_ptr<VendorCall> prepare_tile_conv(const ConvSpec& spec);
 
 /// Of images in logical order: each channel by itself.
 std::unique_ptr<VendorCall> prepare_plane_conv(const ConvSpec& spec);
+/// Of images in logical order: windows of single points.
+std::unique_ptr<VendorCall> prepare_point_conv(const ConvSpec& spec);
+
+/// Of images of one channel, each by itself. `least`: the maximum of no elements. Read plane_pool.cpp.
+template <class T> std::unique_ptr<VendorCall> prepare_plane_pool(const PoolSpec& spec, T least);
+/// Whether neighbouring windows of one channel are enough to be computed side by side.
+bool plane_pool_pays(const PoolSpec& spec);
+/// Of images of one channel, many as the channels of one image, whose call `make` prepares. Read turned_pool.cpp.
+using MakePool = std::function<std::unique_ptr<VendorCall>(const PoolSpec& spec)>;
+std::unique_ptr<VendorCall> prepare_turned_pool(const PoolSpec& spec, const MakePool& make);
 
 }  // namespace rosin::engines

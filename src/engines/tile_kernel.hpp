@@ -67,10 +67,11 @@ template <class A> struct Sweep {
 };
 
 /// A run of pooling windows side by side. Window i has its taps at x[offsets[t] + i * x_step + channel] and its output
-/// at y[i * channels + channel]; offsets are in the order of the window's scan.
+/// at y[i * y_step + channel]; offsets are in the order of the window's scan. Steps are negative where gradients add up
+/// from the last window on.
 template <class T> struct PoolRun {
   const T* x = nullptr;
-  int64_t x_step = 0;
+  int64_t x_step = 0, y_step = 0;
   const int64_t* offsets = nullptr;
   int64_t taps = 0, channels = 0, windows = 0;
   T* y = nullptr;         // written by the forward kernels, read by max_backward
@@ -95,6 +96,7 @@ template <class T> struct TypedKernels {
   bool (*finite)(const T* x, int64_t count);  // whether no element is infinite or NaN
   void (*fourier)(const FourierLines<T>&);    // results have the same bits on every processor
   void (*copy_rows)(const CopiedRows<T>&);
+  void (*join_rows)(const JoinedRows<T>&);
   void (*filter_plane)(const PlaneRun<T>&);
   void (*dot_planes)(const PlaneDots<T>&);
 };

@@ -32,7 +32,8 @@ TEST(TileKernels, PoolingIsBitEqualInEveryKernelOfThisProcessor) {
   std::vector<std::vector<float>> expected;
   for (const TileKernels* kernel : kernels_of_this_processor()) {
     std::vector<float> largest(channels * windows), mean(channels * windows), routed(x.size()), spread(x.size());
-    PoolRun<float> run{x.data(), 2 * channels, offsets, taps, channels, windows, largest.data(), dy.data(), nullptr};
+    PoolRun<float> run{x.data(), 2 * channels, channels,       offsets,   taps,
+                       channels, windows,      largest.data(), dy.data(), nullptr};
     run.share = 1.0f / taps;
     kernel->floats.max_forward(run);
     run.dx = routed.data();
@@ -96,8 +97,8 @@ void expect_small_windows(const TileKernels& kernel, const SmallWindows& given) 
     std::vector<float> y, dx;
     given.define(largest, y, dx);
     std::vector<float> made(y.size(), -7), routed(dx.size(), -7);
-    PoolRun<float> run{given.x.data(), 2 * given.channels, given.offsets, 4, given.channels, given.windows,
-                       made.data(),    given.dy.data(),    routed.data()};
+    PoolRun<float> run{given.x.data(), 2 * given.channels, given.channels, given.offsets,   4,
+                       given.channels, given.windows,      made.data(),    given.dy.data(), routed.data()};
     run.overlaps = false;
     run.tiles = true;
     run.share = 0.25f;

@@ -292,9 +292,10 @@ bool turning_pays(const MatmulSpec& spec, int operand) {
 
 std::unique_ptr<VendorCall> prepare_conv(const ConvSpec& given, Engine engine) {
   check_conv(given);
-  require(!given.logical || planes_can(given), "conv", "images in logical order have filters of single channels",
+  require(!given.logical || takes_logical(given), "conv",
+          "images in logical order have filters of single channels or points",
           std::to_string(given.groups) + " groups of " + to_string(given.type));
-  if (given.logical) return prepare_plane_conv(given);
+  if (given.logical) return planes_can(given) ? prepare_plane_conv(given) : prepare_point_conv(given);
   const ConvSpec spec = lifted(given);
   if (engine == Engine::best) {
     engine = best_for_conv(spec);

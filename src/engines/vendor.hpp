@@ -44,11 +44,10 @@ struct MatmulSpec {
 enum class ConvKind : uint8_t { forward, backward_data, backward_weights };
 
 /// Cross-correlation in 1, 2 or 3 spatial dims; entry 0 of each array is the fastest dim (w, then h, then d).
-/// Images are CWHN: (channels, w, h, d, batch) column-major, contiguous; where planes_can says so they may be `logical`
-/// instead: (w, h, d, channels, batch). Weights are logical and contiguous:
-/// (w, h, d, in_channels / groups, out_channels) column-major; `flipped` says that the buffer holds the kernel of a
-/// true convolution (reversed in every spatial dim), for backward_weights the result is written reversed too.
-/// Types: Float32, Float64, BFloat16.
+/// Images are CWHN: (channels, w, h, d, batch) column-major, contiguous; where takes_logical says so they may be
+/// `logical` instead: (w, h, d, channels, batch). Weights are logical and contiguous: (w, h, d, in_channels / groups,
+/// out_channels) column-major; `flipped` says that the buffer holds the kernel of a true convolution (reversed in every
+/// spatial dim), for backward_weights the result is written reversed too. Types: Float32, Float64, BFloat16.
 struct ConvSpec {
   ConvKind kind = ConvKind::forward;
   DType type = DType::Float32;
@@ -67,7 +66,8 @@ struct ConvSpec {
 /// its gradient goes to the first largest element of a window (w fastest).
 enum class PoolKind : uint8_t { max_forward, max_backward, mean_forward, mean_backward };
 
-/// Pooling of images in CWHN: (channels, w, h, d, batch). Types: Float32, Float64.
+/// Pooling of images in CWHN: (channels, w, h, d, batch). In logical order each channel is an image of one channel.
+/// Types: of floats.
 struct PoolSpec {
   PoolKind kind = PoolKind::max_forward;
   DType type = DType::Float32;
@@ -154,10 +154,13 @@ enum class Engine : uint8_t { best, onednn, tile, winograd, plain };
 std::unique_ptr<VendorCall> prepare_matmul(const MatmulSpec& spec, Engine engine = Engine::best);
 /// Whether a product takes less time when transposed operand 0 or 1 has been copied as it is read.
 bool turning_pays(const MatmulSpec& spec, int operand);
-/// Of images in logical order plane_conv.cpp answers, whatever the engine asked for.
+/// Of images in logical order plane_conv.cpp and point_conv.cpp answer, whatever the engine asked for.
 std::unique_ptr<VendorCall> prepare_conv(const ConvSpec& spec, Engine engine = Engine::best);
-/// Whether images may stand in logical order: where each channel of floats has filters of its own.
 bool planes_can(const ConvSpec& spec);
+bool points_can(const ConvSpec& spec);
+/// Whether images may stand in logical order, of Float32 or Float64: where each channel has filters of its own; where
+/// windows are single points one beside the other, and so convolutions products.
+inline bool takes_logical(const ConvSpec& spec) { return planes_can(spec) || points_can(spec); }
 std::unique_ptr<VendorCall> prepare_pool(const PoolSpec& spec);
 
 }  // namespace rosin::engines

@@ -114,8 +114,18 @@ inline void execute(const VendorCall& call, VendorBuffers buffers, int threads =
 
 inline int64_t count_of(const int64_t (&sizes)[3]) { return sizes[0] * sizes[1] * sizes[2]; }
 
+/// Images (points, channels, batch) with channels first.
+template <class T> std::vector<T> turned(const std::vector<T>& x, int64_t points, int64_t channels) {
+  std::vector<T> result(x.size());
+  for (int64_t i = 0; i < static_cast<int64_t>(x.size()); ++i) {
+    const int64_t point = i % points, channel = i / points % channels, n = i / points / channels;
+    result[static_cast<size_t>((n * points + point) * channels + channel)] = x[static_cast<size_t>(i)];
+  }
+  return result;
+}
+
 /// The place in the image (w fastest) that tap `tap` of the window at `out` reads, or -1 outside.
-inline int64_t place_of(const ConvSpec& s, int64_t out, int64_t tap) {
+template <class Spec> int64_t place_of(const Spec& s, int64_t out, int64_t tap) {
   int64_t place = 0, pitch = 1;
   for (int d = 0; d < 3; ++d) {
     const int64_t at = out % s.out[d] * s.stride[d] - s.pad_low[d] + tap % s.kernel[d] * s.dilation[d];

@@ -249,6 +249,13 @@ Array with_places(const Array& x) {
 
 uint64_t spatial_mask(std::string_view op, const Array& x) { return (uint64_t{1} << spatial_dims(op, x)) - 1; }
 
+/// Whether each image is one window.
+bool is_global(const Windows& windows, const Array& x) {
+  bool global = true;
+  for (int d = 0; d < x.rank() - 2; ++d) global = global && windows.out[d] == 1;
+  return global;
+}
+
 const bool named[] = {name_function(global_maxpool, "global_maxpool"),
                       name_function(global_meanpool, "global_meanpool")};
 
@@ -304,6 +311,7 @@ Array adaptive_maxpool(const Array& x, const Extents& out) {
 Array adaptive_meanpool(const Array& x, const Extents& out) {
   constexpr std::string_view name = "adaptive_meanpool";
   const Windows windows = adaptive_windows(name, meanpool_op, x, out);
+  if (is_global(windows, x) && !is_complex(x.dtype())) return mean_over(as_float(x), spatial_mask(name, x));
   return pooled(name, meanpool_op, as_float(x), windows);
 }
 

@@ -175,8 +175,8 @@ class Target {
   /// The wished order of array `i` of the call, whose sizes are not known. Of calls that are not taken: what the
   /// kernels that compute them read.
   virtual Order order(const CallDescription& call, size_t i) const = 0;
-  /// Whether a convolution that wishes images in CWHN is as well computed where all of them stand in logical order, if
-  /// each group has one input channel.
+  /// Whether a call that wishes images in CWHN is as well computed where all of them stand in logical order: a pool, or
+  /// a convolution if each group has one input channel, or if windows are single points.
   virtual bool takes_logical_images(const CallDescription&) const { return false; }
   /// Elements of a channel's image of Float32 from which on that is so.
   virtual int64_t least_plane() const { return 0; }

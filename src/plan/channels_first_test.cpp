@@ -229,7 +229,7 @@ TEST(ChannelsFirst, ConvolutionsOfSingleChannelsTakeImagesInTheOrderOfTheirNeigh
 /// The copy into CWHN is made before the first convolution, and not behind it.
 TEST(ChannelsFirst, AConvolutionOfSingleChannelsBeforeOthersTakesTheirOrder) {
   Rng rng(12);
-  const Array x = drawn(rng, {16, 17, 8, 4}), u = drawn(rng, {3, 3, 1, 8}), v = drawn(rng, {1, 1, 8, 5});
+  const Array x = drawn(rng, {16, 17, 8, 4}), u = drawn(rng, {3, 3, 1, 8}), v = drawn(rng, {3, 1, 8, 5});
   const ConvOptions each{.pad = 1, .groups = 8};
   EXPECT_EQ(steps([&] { return sum(conv(relu(conv(x, u, each)), v), {0, 1, 3}); }), Steps(2, 2));
   const auto loss = [&](const Array& first) { return sum(square(conv(relu(conv(x, first, each)), v))); };

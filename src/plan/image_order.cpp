@@ -1,19 +1,35 @@
-// Which convolutions leave their images in logical order: those of single channels, where the target computes these as
-// well as in CWHN, nothing that they read stands in CWHN, and nothing that reads them wants that. So no image is copied
-// for one of them alone, and between other convolutions images stay in CWHN. Read first: fuse.cpp (add_call).
+// Which convolutions and pools leave their images in logical order: convolutions of single channels, those of single
+// points, and pools, where the target computes these as well as in CWHN, nothing that they read stands in CWHN, and
+// nothing that reads them wants that. So no image is copied for one of them alone, and between other convolutions
+// images stay in CWHN. Read first: fuse.cpp (add_call).
 #include "plan/fuse.hpp"
 
 namespace rosin::plan {
 
+namespace {
+
+/// Whether windows that are single points stand one beside the other, so that the convolution is a product.
+bool is_dense(const CallWindow& window) {
+  bool dense = window.groups == 1;
+  for (int d = 0; d < window.spatial; ++d)
+    dense = dense && window.stride[d] == 1 && window.pad_low[d] == 0 && window.pad_high[d] == 0;
+  return dense;
+}
+
+}  // namespace
+
 /// By sizes and target alone.
 bool Fuser::may_be_logical(int32_t node, const CallDescription& call) const {
   if (v(node).small || !target_.takes_logical_images(call)) return false;
+  if (v(node).op->kind == Kind::window) return true;
   for (size_t i = 0; i < call.arrays.size(); ++i) {
     const CallRole role = call.arrays[i].role;
     if (role != CallRole::weights && role != CallRole::weights_gradient) continue;
     const int operand = static_cast<int>(i);
     const Value& weights = v(operand < v(node).operands ? v(node).in[operand] : node);
-    return (weights.wide >> (weights.rank - 2) & 1) == 0;
+    const int channels = weights.rank - 2;
+    if (call.window.groups > 1) return (weights.wide >> channels & 1) == 0;
+    return is_dense(call.window) && (weights.wide & ((1 << channels) - 1)) == 0;
   }
   return false;
 }
